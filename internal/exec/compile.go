@@ -49,8 +49,9 @@ type instruction struct {
 	kind  int           // index into profile.kinds
 	time  time.Duration // of all runs since ResetProfile
 	// exposed are the auxiliary results that other nodes name.
-	exposed []Buffer
-	inner   *Inner // of an op with a computation of its own
+	exposed  []Buffer
+	inner    *Inner // of an op with a computation of its own
+	onDevice bool   // the step is the device's own
 	// completes is the number of bound nodes that are complete after it.
 	completes int
 }
@@ -126,6 +127,7 @@ func (b *builder) entry(i int) error {
 	switch {
 	case e.input:
 		b.views[i] = &inputSlot{node: e.node, array: Array{Shape: e.out.shape}}
+		b.views[i].mirrors, _ = b.cfg.Device.(Mirrorer)
 		b.inputs[e.node.ID()] = b.views[i]
 		return nil
 	case e.alias && e.out.unit < 0:
@@ -159,8 +161,30 @@ func (b *builder) entry(i int) error {
 	return b.instruction(i)
 }
 
-// instruction prepares the op of entry i.
+// instruction prepares the op of entry i: its step for the device if there is one, else that of the host.
 func (b *builder) instruction(i int) error {
+	e := &b.plan.entries[i]
+	shapes := b.plan.shapes(e)
+	in := instruction{out: b.buffers[i], node: e.node, place: i, kind: b.prof.add(e.node.Op(), shapes)}
+	var err error
+	if b.cfg.Device != nil && e.inner == nil {
+		if in.step, err = b.onDevice(i, e.accumulate); err != nil {
+			return fmt.Errorf("exec: %v: %w", e.node, err)
+		}
+		in.onDevice = in.step != nil
+	}
+	if in.step == nil {
+		if in.step, in.inner, err = b.onHost(i, shapes); err != nil {
+			return fmt.Errorf("exec: %v: %w", e.node, err)
+		}
+	}
+	b.maker[i] = len(b.prog)
+	b.prog = append(b.prog, in)
+	return nil
+}
+
+// onHost prepares the host's step of entry i. On a device it works on copies.
+func (b *builder) onHost(i int, shapes []tensor.Shape) (Step, *Inner, error) {
 	e := &b.plan.entries[i]
 	c := &Call{
 		Engine: b.cfg.Engine, Out: b.buffers[i].Host(), Aux: views(b.auxes[i]), Accumulate: e.accumulate,
@@ -170,47 +194,23 @@ func (b *builder) instruction(i int) error {
 		c.Scratch = b.scratch[:e.own:e.own]
 		var err error
 		if c.Inner, err = b.inner(e); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	shapes := make([]tensor.Shape, len(e.in))
 	for k, j := range e.in {
-		shapes[k] = b.plan.entries[j].out.shape
 		c.InAux = append(c.InAux, views(b.auxes[j]))
-		if b.views[j] != nil {
+		if slot := b.views[j]; slot != nil {
 			c.In = append(c.In, Array{Shape: shapes[k]})
+			slot.uses = append(slot.uses, inputUse{c, k})
 		} else {
 			c.In = append(c.In, b.buffers[j].Host())
 		}
 	}
-	step, err := b.step(i, c)
-	if err != nil {
-		return fmt.Errorf("exec: %v: %w", e.node, err)
-	}
-	b.maker[i] = len(b.prog)
-	b.prog = append(b.prog, instruction{step: step, out: b.buffers[i], node: e.node, place: i, kind: b.prof.add(e.node.Op(), shapes), inner: c.Inner})
-	return nil
-}
-
-// step prepares the op of entry i: its step for the device if there is one, else that of
-// the host.
-func (b *builder) step(i int, c *Call) (Step, error) {
-	e := &b.plan.entries[i]
-	if b.cfg.Device != nil {
-		if step, err := b.onDevice(i, c); step != nil || err != nil {
-			return step, err
-		}
-	}
-	for k, j := range e.in {
-		if slot := b.views[j]; slot != nil {
-			slot.uses = append(slot.uses, inputUse{c, k})
-		}
-	}
 	step, err := prepare(e.node.Op(), c)
 	if err != nil || b.cfg.Device == nil {
-		return step, err
+		return step, c.Inner, err
 	}
-	return b.staged(i, c, step), nil
+	return b.staged(i, c, step), c.Inner, nil
 }
 
 // views returns the host's views of buffers.

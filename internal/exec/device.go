@@ -41,6 +41,38 @@ type Device interface {
 	Alloc(words int) (Memory, error)
 }
 
+// Recorder is a Device that can record what steps of its own enqueue, and replay it at less cost than step by step.
+type Recorder interface {
+	// Record calls steps, which have run before, without running anything.
+	Record(steps func() error) (Recording, error)
+}
+
+// Recording is recorded work.
+type Recording interface {
+	Launch() error
+	Close() error
+}
+
+// Mirrorer is a Device with memory that stands for memory of the host's, such as parameters that stay on the device.
+type Mirrorer interface {
+	// Mirrored returns memory that stands for host, false if there is none. Its Free does nothing, and the host's view of a buffer
+	// there is host itself.
+	Mirrored(host []float32) (Memory, bool)
+}
+
+// Adder is a Device with a step for the additions that Gorgonia makes when a node has several gradients, whose op is not of
+// package ops.
+type Adder interface {
+	// PrepareAdd is DeviceOp.PrepareOn of Out = In[0] + In[1], of one number of values.
+	PrepareAdd(c *DeviceCall) (Step, error)
+}
+
+// Waiter is a Device whose steps return before they are done.
+type Waiter interface {
+	// Sync waits for all that was enqueued.
+	Sync() error
+}
+
 // Memory is memory of a device that buffers lie in.
 type Memory interface {
 	// Buffer returns the value that begins at a word. Buffers of values that do not live
@@ -170,6 +202,12 @@ func (m *Machine) alloc() (err error) {
 		if u.external == nil || m.bound[i] != nil {
 			continue
 		}
+		if x, ok := d.(Mirrorer); ok {
+			if mem, ok := x.Mirrored(u.external); ok {
+				m.bound[i] = mem
+				continue
+			}
+		}
 		if m.bound[i], err = d.Alloc(u.size); err != nil {
 			return fmt.Errorf("exec: memory of %s: %w", d.Name(), err)
 		}
@@ -180,7 +218,7 @@ func (m *Machine) alloc() (err error) {
 
 // free gives back what alloc and place took.
 func (m *Machine) free() error {
-	var errs []error
+	errs := m.forget()
 	if m.memory != nil {
 		errs = append(errs, m.memory.Free())
 	}
@@ -196,13 +234,15 @@ func (m *Machine) free() error {
 }
 
 // onDevice returns the op's own step for the device, nil where it has none.
-func (b *builder) onDevice(i int, c *Call) (Step, error) {
+func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
 	e := &b.plan.entries[i]
-	own, ok := e.node.Op().(DeviceOp)
-	if !ok {
-		return nil, nil
+	prepare := func(c *DeviceCall) (Step, error) { return nil, nil }
+	if own, ok := e.node.Op().(DeviceOp); ok {
+		prepare = func(c *DeviceCall) (Step, error) { return own.PrepareOn(b.cfg.Device.Name(), c) }
+	} else if d, ok := b.cfg.Device.(Adder); ok && isAdd(e.node.Op()) {
+		prepare = d.PrepareAdd
 	}
-	d := &DeviceCall{Out: Operand{b.spec(e.out), b.buffers[i]}, Aux: b.operands(i), Accumulate: c.Accumulate}
+	d := &DeviceCall{Out: Operand{b.spec(e.out), b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate}
 	for _, j := range e.in {
 		x := Operand{Buffer: b.buffers[j]} // nil for an input so far
 		if out := b.plan.entries[j].out; out.unit >= 0 {
@@ -212,7 +252,7 @@ func (b *builder) onDevice(i int, c *Call) (Step, error) {
 		}
 		d.In, d.InAux = append(d.In, x), append(d.InAux, b.operands(j))
 	}
-	step, err := own.PrepareOn(b.cfg.Device.Name(), d)
+	step, err := prepare(d)
 	if step == nil || err != nil {
 		return nil, err
 	}
@@ -271,6 +311,9 @@ func (b *builder) staged(i int, c *Call, step Step) Step {
 // bring takes the inputs to the device before a run: those that it keeps itself to the
 // host's steps, and the caller's memory to the device's.
 func (m *Machine) bring() error {
+	if err := m.wait(); err != nil { // what an earlier run reads may not change under it
+		return err
+	}
 	for _, s := range m.inputs {
 		if s.buffer == nil {
 			continue

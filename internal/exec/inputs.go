@@ -20,6 +20,8 @@ type inputSlot struct {
 	memory     Memory
 	resident   bool
 	deviceUses []*Operand
+	exchanges  int      // of buffers: recorded steps know the old one
+	mirrors    Mirrorer // of the device, nil: it has none
 }
 
 type inputUse struct {
@@ -45,6 +47,11 @@ func (m *Machine) SetInput(n *gorgonia.Node, data any) error {
 // set points the slot and all its uses to data, or changes nothing if it does not fit.
 func (s *inputSlot) set(data any) error {
 	b, isBuffer := data.(Buffer)
+	if host, ok := data.([]float32); ok && s.mirrors != nil {
+		if mem, ok := s.mirrors.Mirrored(host); ok && len(host) == s.array.Len() {
+			b, isBuffer = mem.Buffer(0, inputSpec(s.node)), true
+		}
+	}
 	if isBuffer {
 		if view := b.Host(); view.I32 != nil {
 			data = view.I32
@@ -75,6 +82,7 @@ func (s *inputSlot) setBuffer(b Buffer) {
 	if b == nil && !s.resident {
 		return
 	}
+	s.exchanges++
 	s.resident, s.buffer = b != nil, b
 	if b == nil {
 		s.buffer = s.own

@@ -32,6 +32,11 @@ type Machine struct {
 	// lent: the memory is the scratch of an op or a Room. Constants are written at every run then.
 	lent      bool
 	constants []constant
+	// On a device: what is recorded, by the first instruction; the exchanges of inputs' buffers so far; and whether every op is
+	// waited for.
+	sections  map[int]*section
+	exchanges int
+	stepwise  bool
 }
 
 var _ gorgonia.VM = (*Machine)(nil)
@@ -91,14 +96,34 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
 	}
 	m.ctx = ctx
 	m.restore()
-	for i := range n {
+	recorder := m.recorder()
+	if recorder != nil && m.exchanged() {
+		if err := errors.Join(m.forget()...); err != nil {
+			return err
+		}
+	}
+	for i := 0; i < n; i++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if recorder != nil {
+			if s := m.sectionAt(i, n); s != nil {
+				if err := m.play(recorder, i, s); err != nil {
+					return err
+				}
+				i = s.end - 1
+				continue
+			}
+		}
 		in := &m.prog[i]
 		start := time.Now()
-		if err := in.step(); err != nil {
-			return fmt.Errorf("exec: %v: %w", in.node, err)
+		if err := in.run(); err != nil {
+			return err
+		}
+		if m.stepwise {
+			if err := m.wait(); err != nil {
+				return fmt.Errorf("exec: %v: %w", in.node, err)
+			}
 		}
 		in.time += time.Since(start)
 		if m.cfg.CheckNaN && bad == nil {
@@ -114,6 +139,36 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
 		}
 	}
 	return bad
+}
+
+// run makes the step of one op.
+func (in *instruction) run() error {
+	if err := in.step(); err != nil {
+		return fmt.Errorf("exec: %v: %w", in.node, err)
+	}
+	return nil
+}
+
+// wait waits for what the device has been given.
+func (m *Machine) wait() error {
+	if d, ok := m.cfg.Device.(Waiter); ok {
+		return d.Sync()
+	}
+	return nil
+}
+
+// OnHost returns the kinds of the ops that a machine on a device runs on the host, with the number of nodes of each.
+func (m *Machine) OnHost() map[string]int {
+	kinds := map[string]int{}
+	if m.cfg.Device == nil {
+		return kinds
+	}
+	for _, in := range m.prog {
+		if !in.onDevice {
+			kinds[m.prof.kinds[in.kind].Kind]++
+		}
+	}
+	return kinds
 }
 
 // place returns where the op is in the plan that a node's value comes from, -1 of an input and

@@ -28,6 +28,12 @@ type Case struct {
 // Compile makes a machine for the op and its gradients, under a fixed weighting.
 func (c Case) Compile(t testing.TB, e *kernel.Engine) (*exec.Machine, gorgonia.Nodes) {
 	t.Helper()
+	return c.compileOn(t, e, nil)
+}
+
+// compileOn is Compile for a device, nil: the host.
+func (c Case) compileOn(t testing.TB, e *kernel.Engine, d exec.Device) (*exec.Machine, gorgonia.Nodes) {
+	t.Helper()
 	inputs := append([]Input(nil), c.Inputs...)
 	g, ns := Nodes(inputs)
 	cost := c.Build(ns)
@@ -49,7 +55,7 @@ func (c Case) Compile(t testing.TB, e *kernel.Engine) (*exec.Machine, gorgonia.N
 		}
 		outputs = append(outputs, grads...)
 	}
-	m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: outputs})
+	m, err := exec.Compile(g, exec.Config{Engine: e, Device: d, Outputs: outputs})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,77 @@
+// Package cudatest opens the CUDA device of tests: the GPU of the machine, or where there is none the emulator of tools/cudaemu,
+// which needs a C++ compiler.
+package cudatest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/dynlib"
+)
+
+var opened = sync.OnceValues(func() (*cuda.Device, error) {
+	d, err := cuda.Open(cuda.Options{})
+	if err == nil {
+		return d, nil
+	}
+	if file := emulator(); file != "" {
+		os.Setenv(cuda.LibrariesEnv, file)
+		return cuda.Open(cuda.Options{})
+	}
+	return nil, err
+})
+
+// Open returns a device that all tests of a package share. It skips the test where there is neither a GPU nor a C++ compiler.
+func Open(t testing.TB) *cuda.Device {
+	t.Helper()
+	if dynlib.Static {
+		t.Skip("a static build loads no libraries")
+	}
+	d, err := opened()
+	if err != nil && os.Getenv(cuda.LibrariesEnv) != "" {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Skipf("needs a GPU, or g++ for the emulator: %v", err)
+	}
+	return d
+}
+
+// Emulated says whether a device is the emulator.
+func Emulated(d *cuda.Device) bool { return strings.HasPrefix(d.Info().Name, "Emulated") }
+
+// emulator builds the emulator, unless a build of the same sources is there, and returns its file; empty: it cannot be built.
+func emulator() string {
+	_, here, _, _ := runtime.Caller(0)
+	sources, _ := filepath.Glob(filepath.Join(filepath.Dir(here), "../../../tools/cudaemu/*"))
+	if len(sources) == 0 || runtime.GOARCH != "amd64" || runtime.GOOS != "linux" {
+		return ""
+	}
+	folder := filepath.Join(os.TempDir(), "geoalign-cudaemu")
+	if os.MkdirAll(folder, 0o755) != nil {
+		return ""
+	}
+	file := filepath.Join(folder, "libcudaemu-"+stamp(sources)+".so")
+	if _, err := os.Stat(file); err == nil {
+		return file
+	}
+	args := []string{"-O2", "-std=c++17", "-shared", "-fPIC", "-w", "-o", file + ".tmp" + pid()}
+	for _, s := range sources {
+		if strings.HasSuffix(s, ".cpp") {
+			args = append(args, s)
+		}
+	}
+	if exec.Command("g++", append(args, "-ldl", "-lpthread")...).Run() != nil {
+		return ""
+	}
+	if os.Rename(file+".tmp"+pid(), file) != nil {
+		return ""
+	}
+	return file
+}

@@ -1,0 +1,192 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+// Name is the name of the device for op.Op.On.
+const Name = "cuda"
+
+// Options say which device is opened and how it computes.
+type Options struct {
+	// Index is the number of the device, as nvidia-smi counts those that CUDA_VISIBLE_DEVICES leaves.
+	Index int
+	// TF32 permits products of float32 values that are rounded to 10 bits of mantissa.
+	TF32 bool
+}
+
+// Device is a GPU.
+type Device struct {
+	driver   *driver
+	compiler *library
+	matrix   *library
+	options  Options
+	info     Info
+	stream   uintptr
+	handle   uintptr // of cuBLASLt
+
+	modules   sync.Map // *module by key
+	mirrors   []*Mirror
+	held      []*Memory // scratch and workspace, for as long as the device is open
+	scratch   *Memory
+	workspace *Memory
+	allocated int64 // bytes
+	most      int64
+	recording bool
+	steps     map[string]int
+	products  map[productKey]*algorithm
+}
+
+// Info describes a device.
+type Info struct {
+	Name            string
+	Major, Minor    int // compute capability
+	Multiprocessors int
+	Shared          int   // bytes of shared memory that a block may have
+	Bytes           int64 // memory
+	Driver          int   // version of CUDA that the driver is for, 1000 major + 10 minor
+	NVRTC, CuBLASLt string
+}
+
+// String is one line about the device.
+func (i Info) String() string {
+	return fmt.Sprintf("%s (compute capability %d.%d, %d multiprocessors, %.0f GiB, driver for CUDA %d.%d, NVRTC %s, cuBLASLt %s)",
+		i.Name, i.Major, i.Minor, i.Multiprocessors, float64(i.Bytes)/(1<<30), i.Driver/1000, i.Driver%1000/10, i.NVRTC, i.CuBLASLt)
+}
+
+// Open opens a device. The error says what is missing.
+func Open(o Options) (_ *Device, err error) {
+	d := &Device{options: o, steps: map[string]int{}, products: map[productKey]*algorithm{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	l, err := driverPart.open()
+	if err != nil {
+		return nil, err
+	}
+	d.driver = &driver{library: l}
+	if err := d.start(); err != nil {
+		return nil, err
+	}
+	if d.compiler, err = compilerPart.open(); err != nil {
+		return nil, err
+	}
+	if d.matrix, err = matrixPart.open(); err != nil {
+		return nil, err
+	}
+	major, minor := new(int32), new(int32)
+	if s := d.compiler.call("nvrtcVersion", uintptr(unsafe.Pointer(major)), uintptr(unsafe.Pointer(minor))); s != 0 {
+		return nil, d.compilerError("nvrtcVersion", s, "")
+	}
+	d.info.NVRTC = fmt.Sprintf("%d.%d", *major, *minor)
+	return d, d.startMatrix()
+}
+
+// start makes a context on the device.
+func (d *Device) start() error {
+	if err := d.driver.do("cuInit", 0); err != nil {
+		return fmt.Errorf("%w: nvidia-smi shows whether a GPU and its driver are there", err)
+	}
+	n := new(int32)
+	if err := d.driver.do("cuDeviceGetCount", uintptr(unsafe.Pointer(n))); err != nil {
+		return err
+	}
+	if d.options.Index < 0 || d.options.Index >= int(*n) {
+		return fmt.Errorf("cuda: there is no device %d: %d are visible (CUDA_VISIBLE_DEVICES)", d.options.Index, *n)
+	}
+	device := new(int32)
+	if err := d.driver.do("cuDeviceGet", uintptr(unsafe.Pointer(device)), uintptr(d.options.Index)); err != nil {
+		return err
+	}
+	name := make([]byte, 256)
+	version, bytes := new(int32), new(uint64)
+	err := errors.Join(
+		d.driver.do("cuDeviceGetName", uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(*device)),
+		d.driver.do("cuDriverGetVersion", uintptr(unsafe.Pointer(version))),
+		d.driver.do("cuDeviceTotalMem_v2", uintptr(unsafe.Pointer(bytes)), uintptr(*device)),
+	)
+	d.info.Name, _, _ = strings.Cut(string(name), "\x00")
+	d.info.Driver, d.info.Bytes = int(*version), int64(*bytes)
+	for _, a := range []struct {
+		which int
+		to    *int
+	}{{attributeMajor, &d.info.Major}, {attributeMinor, &d.info.Minor}, {attributeMultiprocessors, &d.info.Multiprocessors}, {attributeSharedOptIn, &d.info.Shared}} {
+		var bad error
+		*a.to, bad = d.driver.attribute(uintptr(*device), a.which)
+		err = errors.Join(err, bad)
+	}
+	if err != nil {
+		return err
+	}
+	if d.info.Major < 8 {
+		return fmt.Errorf("cuda: %s has compute capability %d.%d: 8.0 (Ampere) or newer is needed", d.info.Name, d.info.Major, d.info.Minor)
+	}
+	context := new(uintptr)
+	if err := d.driver.do("cuDevicePrimaryCtxRetain", uintptr(unsafe.Pointer(context)), uintptr(*device)); err != nil {
+		return err
+	}
+	d.driver.context = *context
+	return d.driver.do("cuStreamCreate", uintptr(unsafe.Pointer(&d.stream)), streamNonBlocking)
+}
+
+// Info returns what the device is.
+func (d *Device) Info() Info { return d.info }
+
+// Name implements exec.Device.
+func (d *Device) Name() string { return Name }
+
+// Describe is what a run computes with, in words.
+func (d *Device) Describe() string { return "cuda: " + d.info.String() }
+
+// Sync waits for all work that was enqueued and returns what went wrong with it.
+func (d *Device) Sync() error { return d.driver.do("cuStreamSynchronize", d.stream) }
+
+// Allocated returns the bytes of the device's memory that are in use by this program, and the most that were.
+func (d *Device) Allocated() (now, most int64) { return d.allocated, d.most }
+
+// Free returns the bytes of the device's memory that no process has taken.
+func (d *Device) Free() (int64, error) {
+	free, total := new(uint64), new(uint64)
+	err := d.driver.do("cuMemGetInfo_v2", uintptr(unsafe.Pointer(free)), uintptr(unsafe.Pointer(total)))
+	return int64(*free), err
+}
+
+// Close gives everything back. Machines on the device are closed before.
+func (d *Device) Close() error {
+	if d.driver == nil || d.driver.context == 0 {
+		return nil
+	}
+	errs := []error{d.Sync()}
+	for _, m := range d.held {
+		errs = append(errs, m.Free())
+	}
+	d.held = nil
+	d.modules.Range(func(_, m any) bool {
+		if m := m.(*module); m.handle != 0 {
+			errs = append(errs, d.driver.do("cuModuleUnload", m.handle))
+		}
+		return true
+	})
+	if d.handle != 0 {
+		errs = append(errs, d.matrixError("cublasLtDestroy", d.matrix.call("cublasLtDestroy", d.handle)))
+	}
+	errs = append(errs, d.driver.do("cuStreamDestroy_v2", d.stream))
+	d.driver.context = 0 // the context of the process stays: its release would take the time of a start
+	return errors.Join(errs...)
+}
+
+// of returns the device that operands lie on.
+func of(c *exec.DeviceCall) *Device {
+	if b, ok := c.Out.Buffer.(*Buffer); ok {
+		return b.memory.device
+	}
+	panic("cuda: a step is prepared for results that lie elsewhere")
+}

@@ -1,0 +1,185 @@
+package cuda
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+// Pointer is an address in the device's memory.
+type Pointer uint64
+
+// Memory is memory of the device that buffers lie in.
+type Memory struct {
+	device *Device
+	at     Pointer
+	bytes  int64
+}
+
+var (
+	_ exec.Device = (*Device)(nil)
+	_ exec.Memory = (*Memory)(nil)
+	_ exec.Buffer = (*Buffer)(nil)
+)
+
+// Alloc implements exec.Device. The memory holds anything.
+func (d *Device) Alloc(words int) (exec.Memory, error) { return d.alloc(4 * int64(words)) }
+
+func (d *Device) alloc(bytes int64) (*Memory, error) {
+	m := &Memory{device: d, bytes: max(bytes, 256)}
+	if err := d.driver.do("cuMemAlloc_v2", uintptr(unsafe.Pointer(&m.at)), uintptr(m.bytes)); err != nil {
+		if e, ok := err.(*Error); ok && e.Status == statusOutOfMemory {
+			free, _ := d.Free()
+			return nil, fmt.Errorf("%.2f GiB more are needed on %s, of whose %.1f GiB %.2f are free (this program holds %.2f): %w",
+				gib(bytes), d.info.Name, gib(d.info.Bytes), gib(free), gib(d.allocated), err)
+		}
+		return nil, err
+	}
+	d.allocated += m.bytes
+	d.most = max(d.most, d.allocated)
+	return m, nil
+}
+
+func gib(bytes int64) float64 { return float64(bytes) / (1 << 30) }
+
+// Buffer implements exec.Memory.
+func (m *Memory) Buffer(word int, s exec.Spec) exec.Buffer {
+	return &Buffer{memory: m, at: m.at + Pointer(4*word), spec: s}
+}
+
+// Free implements exec.Memory. Work that reads it is waited for.
+func (m *Memory) Free() error {
+	if m.at == 0 {
+		return nil
+	}
+	d := m.device
+	err := d.Sync()
+	if e := d.driver.do("cuMemFree_v2", uintptr(m.at)); err == nil {
+		err = e
+	}
+	d.allocated -= m.bytes
+	m.at = 0
+	return err
+}
+
+// Buffer is a value in the device's memory.
+type Buffer struct {
+	memory *Memory
+	at     Pointer
+	spec   exec.Spec
+	host   *exec.Array // the view, made when it is first asked for
+	// shadow is a copy of the values in bfloat16 that somebody keeps up to date, 0: none.
+	shadow Pointer
+}
+
+// Pointer returns where the value lies.
+func (b *Buffer) Pointer() Pointer { return b.at }
+
+// Shadow returns where a copy of the values in bfloat16 lies, 0: there is none.
+func (b *Buffer) Shadow() Pointer { return b.shadow }
+
+// Host implements exec.Buffer.
+func (b *Buffer) Host() exec.Array {
+	if b.host == nil {
+		a := b.spec.Array(make([]float32, b.spec.Words()))
+		b.host = &a
+	}
+	return *b.host
+}
+
+// words returns the memory of a view.
+func words(a exec.Array, s exec.Spec) (unsafe.Pointer, int64) {
+	n := s.Shape.TotalSize()
+	switch s.Type {
+	case exec.Int32:
+		return unsafe.Pointer(unsafe.SliceData(a.I32)), 4 * int64(n)
+	case exec.BFloat16:
+		return unsafe.Pointer(unsafe.SliceData(a.BF16)), 2 * int64(n)
+	}
+	return unsafe.Pointer(unsafe.SliceData(a.F32)), 4 * int64(n)
+}
+
+// Fetch implements exec.Buffer: it waits for all work that was enqueued.
+func (b *Buffer) Fetch() error {
+	p, n := words(b.Host(), b.spec)
+	return b.memory.device.toHost(p, b.at, n)
+}
+
+// Store implements exec.Buffer.
+func (b *Buffer) Store() error {
+	p, n := words(b.Host(), b.spec)
+	return b.memory.device.toDevice(b.at, p, n)
+}
+
+// toHost copies from the device and waits for it.
+func (d *Device) toHost(to unsafe.Pointer, from Pointer, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	if err := d.driver.do("cuMemcpyDtoHAsync_v2", uintptr(to), uintptr(from), uintptr(bytes), d.stream); err != nil {
+		return err
+	}
+	return d.Sync()
+}
+
+// toDevice copies to the device. The driver has read pageable memory when the call returns.
+func (d *Device) toDevice(to Pointer, from unsafe.Pointer, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	return d.driver.do("cuMemcpyHtoDAsync_v2", uintptr(to), uintptr(from), uintptr(bytes), d.stream)
+}
+
+// copy copies within the device.
+func (d *Device) copy(to, from Pointer, bytes int64) error {
+	return d.driver.do("cuMemcpyDtoDAsync_v2", uintptr(to), uintptr(from), uintptr(bytes), d.stream)
+}
+
+// zero clears memory of the device.
+func (d *Device) zero(at Pointer, bytes int64) error {
+	return d.driver.do("cuMemsetD8Async", uintptr(at), 0, uintptr(bytes), d.stream)
+}
+
+// Zero clears an operand.
+func Zero(o exec.Operand) error {
+	b := o.Buffer.(*Buffer)
+	bytes := int64(4 * o.Shape.TotalSize())
+	if o.Type == exec.BFloat16 {
+		bytes /= 2
+	}
+	return b.memory.device.zero(b.at, bytes)
+}
+
+// Copy copies operand from to operand to, of the same type and number of values.
+func Copy(to, from exec.Operand) error {
+	b := to.Buffer.(*Buffer)
+	bytes := int64(4 * to.Shape.TotalSize())
+	if to.Type == exec.BFloat16 {
+		bytes /= 2
+	}
+	return b.memory.device.copy(b.at, from.Buffer.(*Buffer).at, bytes)
+}
+
+// Scratch returns memory that a step may use while it runs, for a number of bytes, aligned to 256: all steps share it, and what
+// it holds is gone when another step runs. It is asked for when a step is prepared.
+func Scratch(c *exec.DeviceCall, bytes int64) (Pointer, error) {
+	d := of(c)
+	if d.scratch == nil || d.scratch.bytes < bytes {
+		m, err := d.hold(max(bytes, 64<<20))
+		if err != nil {
+			return 0, err
+		}
+		d.scratch = m // steps that were prepared before keep the old one
+	}
+	return d.scratch.at, nil
+}
+
+// hold allocates memory for as long as the device is open.
+func (d *Device) hold(bytes int64) (*Memory, error) {
+	m, err := d.alloc(bytes)
+	if err == nil {
+		d.held = append(d.held, m)
+	}
+	return m, err
+}

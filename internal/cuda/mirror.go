@@ -1,0 +1,172 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+// Span is a piece of a slice of the host's: a parameter among all, say.
+type Span struct{ Lo, Hi int }
+
+// Mirror is memory of the device that stands for a slice of the host's: what a machine on the device reads or writes there it
+// reads and writes here instead, and nothing is copied until Fetch or Store. Every span begins at a multiple of 256 bytes.
+type Mirror struct {
+	device *Device
+	host   []float32
+	spans  []Span
+	at     []int // word of each span
+	words  int
+	memory *Memory
+	// shadow holds the values rounded to bfloat16, laid out as memory in values; nil: nobody asked for it.
+	shadow *Memory
+	cast   *Kernel
+}
+
+// spanAlign is the alignment of spans in words.
+const spanAlign = 64
+
+// Mirror makes a mirror of host, of spans that follow each other there. With shadow it keeps the values in bfloat16 too,
+// for products in it. Its values are not there before Store.
+func (d *Device) Mirror(host []float32, spans []Span, shadow bool) (*Mirror, error) {
+	m := &Mirror{device: d, host: host, spans: spans, cast: d.Kernel(&basicSource, "round_bf16")}
+	end := 0
+	for _, s := range spans {
+		if s.Lo < end || s.Hi < s.Lo || s.Hi > len(host) {
+			return nil, fmt.Errorf("cuda: a mirror of %d values has no span from %d to %d after %d", len(host), s.Lo, s.Hi, end)
+		}
+		end = s.Hi
+		m.at = append(m.at, m.words)
+		m.words += (s.Hi - s.Lo + spanAlign - 1) / spanAlign * spanAlign
+	}
+	var err error
+	if m.memory, err = d.alloc(4 * int64(m.words)); err != nil {
+		return nil, err
+	}
+	if shadow {
+		if m.shadow, err = d.alloc(2 * int64(m.words)); err != nil {
+			return nil, errors.Join(err, m.memory.Free())
+		}
+	}
+	d.mirrors = append(d.mirrors, m)
+	return m, d.zero(m.memory.at, m.memory.bytes)
+}
+
+// Close gives the memory back.
+func (m *Mirror) Close() error {
+	d := m.device
+	for i, x := range d.mirrors {
+		if x == m {
+			d.mirrors = append(d.mirrors[:i], d.mirrors[i+1:]...)
+			break
+		}
+	}
+	err := m.memory.Free()
+	if m.shadow != nil {
+		err = errors.Join(err, m.shadow.Free())
+	}
+	return err
+}
+
+// Words returns the length of the memory in words, gaps between spans included: they are zero.
+func (m *Mirror) Words() int { return m.words }
+
+// At returns where the memory begins, and where its values in bfloat16 do (0: nowhere).
+func (m *Mirror) At() (values, shadow Pointer) {
+	if m.shadow != nil {
+		shadow = m.shadow.at
+	}
+	return m.memory.at, shadow
+}
+
+// Place returns the word at which a value of the host's slice lies.
+func (m *Mirror) Place(i int) int {
+	k := sort.Search(len(m.spans), func(k int) bool { return m.spans[k].Hi > i })
+	return m.at[k] + i - m.spans[k].Lo
+}
+
+// Store takes all values to the device.
+func (m *Mirror) Store() error { return m.StoreSpan(0, len(m.host)) }
+
+// StoreSpan takes the values from lo to hi to the device.
+func (m *Mirror) StoreSpan(lo, hi int) error {
+	return m.each(lo, hi, func(lo, hi, at int) error {
+		err := m.device.toDevice(m.memory.at+Pointer(4*at), unsafe.Pointer(&m.host[lo]), 4*int64(hi-lo))
+		if err != nil || m.shadow == nil {
+			return err
+		}
+		return m.cast.Launch(Grid{X: Blocks(hi-lo, 1024), Threads: 256}, m.shadow.at+Pointer(2*at), m.memory.at+Pointer(4*at), int64(hi-lo))
+	})
+}
+
+// Fetch brings all values to the host.
+func (m *Mirror) Fetch() error { return m.FetchSpan(0, len(m.host)) }
+
+// FetchSpan brings the values from lo to hi to the host.
+func (m *Mirror) FetchSpan(lo, hi int) error {
+	err := m.each(lo, hi, func(lo, hi, at int) error {
+		return m.device.driver.do("cuMemcpyDtoHAsync_v2", uintptr(unsafe.Pointer(&m.host[lo])), uintptr(m.memory.at+Pointer(4*at)), uintptr(4*(hi-lo)), m.device.stream)
+	})
+	return errors.Join(err, m.device.Sync())
+}
+
+// each calls f for the parts of spans between lo and hi: the part and the word at which it lies.
+func (m *Mirror) each(lo, hi int, f func(lo, hi, at int) error) error {
+	k := sort.Search(len(m.spans), func(k int) bool { return m.spans[k].Hi > lo })
+	for ; k < len(m.spans) && m.spans[k].Lo < hi; k++ {
+		s := m.spans[k]
+		from, to := max(lo, s.Lo), min(hi, s.Hi)
+		if from < to {
+			if err := f(from, to, m.at[k]+from-s.Lo); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Mirrored implements exec.Mirrorer: memory that stands for host, whose Free does nothing.
+func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
+	if len(host) == 0 {
+		return nil, false
+	}
+	p := uintptr(unsafe.Pointer(&host[0]))
+	for _, m := range d.mirrors {
+		base := uintptr(unsafe.Pointer(unsafe.SliceData(m.host)))
+		if p < base || p >= base+4*uintptr(len(m.host)) {
+			continue
+		}
+		lo := int(p-base) / 4
+		k := sort.Search(len(m.spans), func(k int) bool { return m.spans[k].Hi > lo })
+		if k < len(m.spans) && lo >= m.spans[k].Lo && lo+len(host) <= m.spans[k].Hi {
+			return &reflection{mirror: m, host: host, word: m.at[k] + lo - m.spans[k].Lo}, true
+		}
+	}
+	return nil, false
+}
+
+// reflection is the part of a mirror that stands for a slice of the host's.
+type reflection struct {
+	mirror *Mirror
+	host   []float32
+	word   int
+}
+
+// Buffer implements exec.Memory. The host's view is the slice itself.
+func (r *reflection) Buffer(word int, s exec.Spec) exec.Buffer {
+	b := r.mirror.memory.Buffer(r.word+word, s).(*Buffer)
+	if s.Type == exec.Float32 {
+		a := s.Array(r.host[word:])
+		b.host = &a
+	}
+	if r.mirror.shadow != nil {
+		b.shadow = r.mirror.shadow.at + Pointer(2*(r.word+word))
+	}
+	return b
+}
+
+// Free implements exec.Memory.
+func (r *reflection) Free() error { return nil }

@@ -1,0 +1,53 @@
+package cuda
+
+import (
+	"errors"
+	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+var _ exec.Recorder = (*Device)(nil)
+
+// recording is work of the stream as one CUDA graph.
+type recording struct {
+	device *Device
+	graph  uintptr // executable
+}
+
+// Record implements exec.Recorder: what steps enqueue becomes one graph, whose launch costs the host a few microseconds
+// however many kernels it has. Nothing runs. Steps must have run once before: then all code is loaded.
+func (d *Device) Record(steps func() error) (_ exec.Recording, err error) {
+	if err := d.driver.do("cuStreamBeginCapture_v2", d.stream, captureThreadLocal); err != nil {
+		return nil, err
+	}
+	d.recording = true
+	err = steps()
+	d.recording = false
+	graph := new(uintptr)
+	if e := d.driver.do("cuStreamEndCapture", d.stream, uintptr(unsafe.Pointer(graph))); e != nil {
+		return nil, errors.Join(err, e)
+	}
+	r := &recording{device: d}
+	if err == nil {
+		err = d.driver.do("cuGraphInstantiateWithFlags", uintptr(unsafe.Pointer(&r.graph)), *graph, 0)
+	}
+	if err = errors.Join(err, d.driver.do("cuGraphDestroy", *graph)); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Launch implements exec.Recording.
+func (r *recording) Launch() error {
+	return r.device.driver.do("cuGraphLaunch", r.graph, r.device.stream)
+}
+
+// Close implements exec.Recording.
+func (r *recording) Close() error {
+	err := r.device.Sync()
+	if e := r.device.driver.do("cuGraphExecDestroy", r.graph); err == nil {
+		err = e
+	}
+	return err
+}

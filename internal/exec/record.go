@@ -1,0 +1,88 @@
+package exec
+
+// section is a run of instructions, one after the other, that are all the device's own: recorded once and replayed.
+type section struct {
+	end       int // the instruction after the last one
+	warm      bool
+	recording Recording
+}
+
+// sectionAt returns the section that begins at instruction i of the first n, made when it is first asked for; nil where the
+// instruction is not recorded.
+func (m *Machine) sectionAt(i, n int) *section {
+	if !m.prog[i].onDevice {
+		return nil
+	}
+	if m.sections == nil {
+		m.sections = map[int]*section{}
+	}
+	s := m.sections[i]
+	if s == nil {
+		s = &section{end: i}
+		for s.end < len(m.prog) && m.prog[s.end].onDevice {
+			s.end++
+		}
+		m.sections[i] = s
+	}
+	if s.end > n {
+		return nil
+	}
+	return s
+}
+
+// play runs a section: step by step the first time, by its recording afterwards.
+func (m *Machine) play(r Recorder, i int, s *section) (err error) {
+	steps := func() error {
+		for k := i; k < s.end; k++ {
+			if err := m.prog[k].run(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !s.warm {
+		s.warm = true
+		return steps()
+	}
+	if s.recording == nil {
+		if s.recording, err = r.Record(steps); err != nil {
+			return err
+		}
+	}
+	return s.recording.Launch()
+}
+
+// exchanged says whether inputs have other buffers than at the last call: recordings have the old ones.
+func (m *Machine) exchanged() bool {
+	n := 0
+	for _, s := range m.inputs {
+		n += s.exchanges
+	}
+	changed := n != m.exchanges
+	m.exchanges = n
+	return changed
+}
+
+// forget gives recordings back.
+func (m *Machine) forget() (errs []error) {
+	for _, s := range m.sections {
+		if s.recording != nil {
+			errs = append(errs, s.recording.Close())
+			s.recording = nil
+		}
+	}
+	return errs
+}
+
+// StepByStep has the machine run every op on its own and wait for it, where a device would run them together and later: so the
+// times of a profile are those of the ops.
+func (m *Machine) StepByStep(on bool) { m.stepwise = on }
+
+// recorder returns what records the steps of the device, nil where they run one by one.
+func (m *Machine) recorder() Recorder {
+	if m.cfg.CheckNaN || m.stepwise {
+		return nil
+	}
+	r, _ := m.cfg.Device.(Recorder)
+	return r
+}
