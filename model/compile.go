@@ -16,6 +16,7 @@ type outcome struct {
 	loss      *gorgonia.Node
 	parts     []objectives.Part
 	result    Result
+	params    *Params
 	learnable map[string]bool
 	features  []gradientTo   // further nodes with a gradient
 	places    map[int64]Span // of the gradients of parameters, by their nodes
@@ -35,7 +36,10 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	if err := store.seal(); err != nil {
 		return err
 	}
-	o.learnable = map[string]bool{}
+	if err := store.place(c.Engine); err != nil {
+		return err
+	}
+	o.learnable, o.params = map[string]bool{}, store
 	reached := gradientReaches(b.g, o.loss)
 	c.Recompute.Backward = exec.NextID(b.g)
 	list := b.learned(reached, o.learnable)
@@ -68,7 +72,7 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 		return err
 	}
 	o.result.Parts = make([]Part, len(o.parts))
-	if keepRounded(c.Engine) {
+	if keepRounded(c.Engine) && store.placed == nil {
 		if o.rounded, err = bindRounded(c.Engine, b, o.machine); err != nil {
 			return err
 		}
@@ -126,6 +130,7 @@ func (o *outcome) run(ctx context.Context) error {
 	if o.rounded != nil {
 		o.rounded.update()
 	}
+	defer o.params.computed()
 	return o.machine.Run(ctx)
 }
 

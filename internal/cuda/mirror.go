@@ -24,6 +24,7 @@ type Mirror struct {
 	// shadow holds the values rounded to bfloat16, laid out as memory in values; nil: nobody asked for it.
 	shadow *Memory
 	cast   *Kernel
+	coherence
 }
 
 // spanAlign is the alignment of spans in words.
