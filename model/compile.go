@@ -16,7 +16,6 @@ type outcome struct {
 	loss      *gorgonia.Node
 	parts     []objectives.Part
 	result    Result
-	params    *Params
 	learnable map[string]bool
 	features  []gradientTo   // further nodes with a gradient
 	places    map[int64]Span // of the gradients of parameters, by their nodes
@@ -39,7 +38,7 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	if err := store.place(c.Engine); err != nil {
 		return err
 	}
-	o.learnable, o.params = map[string]bool{}, store
+	o.learnable = map[string]bool{}
 	reached := gradientReaches(b.g, o.loss)
 	c.Recompute.Backward = exec.NextID(b.g)
 	list := b.learned(reached, o.learnable)
@@ -130,7 +129,6 @@ func (o *outcome) run(ctx context.Context) error {
 	if o.rounded != nil {
 		o.rounded.update()
 	}
-	defer o.params.computed()
 	return o.machine.Run(ctx)
 }
 

@@ -101,13 +101,6 @@ func (x *placed) host(slab, lo, hi int) {
 	}
 }
 
-// computed says that the device has written the gradients.
-func (p *Params) computed() {
-	if x := p.placed; x != nil {
-		x.slabs[ofGrads].Changed()
-	}
-}
-
 // Device returns the device that the parameters of training lie on, with the mirrors of their values, gradients and twins (nil
 // without); nil: the host.
 func (p *Params) Device() (d *cuda.Device, values, grads, twins *cuda.Mirror) {

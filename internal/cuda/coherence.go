@@ -12,14 +12,24 @@ var _ exec.Mirrorer = (*Device)(nil)
 
 // coherence knows which side of a mirror has the newest values.
 type coherence struct {
-	epoch   int    // of what the device has written
-	seen    []int  // the epoch of each span that the host has
+	newer   []bool // the spans that the device has written since the host read them
 	touched []Span // what the host may have changed since
 	err     error  // of a copy to the host, told by Refresh
 }
 
 // Changed says that work which was enqueued changes all values on the device.
-func (m *Mirror) Changed() { m.epoch++ }
+func (m *Mirror) Changed() {
+	for k := range m.spans {
+		m.changedSpan(k)
+	}
+}
+
+func (m *Mirror) changedSpan(k int) {
+	if m.newer == nil {
+		m.newer = make([]bool, len(m.spans))
+	}
+	m.newer[k] = true
+}
 
 // Host brings the values from lo to hi of the host's slice up to date, where work on the device has changed them, and has the
 // device take them before its next work, since the caller may change them. A copy that fails is an error of Refresh.
@@ -30,17 +40,15 @@ func (m *Mirror) Host(lo, hi int) {
 
 // Read is Host for a caller that changes nothing.
 func (m *Mirror) Read(lo, hi int) {
-	if m.seen == nil {
-		m.seen = make([]int, len(m.spans))
-	}
-	for k, s := range m.spans {
-		if s.Lo >= hi || s.Hi <= lo || m.seen[k] == m.epoch {
+	for k, newer := range m.newer {
+		s := m.spans[k]
+		if s.Lo >= hi || s.Hi <= lo || !newer {
 			continue
 		}
 		if err := m.FetchSpan(s.Lo, s.Hi); err != nil && m.err == nil {
 			m.err = err
 		}
-		m.seen[k] = m.epoch
+		m.newer[k] = false
 	}
 }
 

@@ -130,7 +130,7 @@ func (m *Mirror) each(lo, hi int, f func(lo, hi, at int) error) error {
 }
 
 // Mirrored implements exec.Mirrorer: memory that stands for host, whose Free does nothing.
-func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
+func (d *Device) Mirrored(host []float32) (exec.Mirrored, bool) {
 	if len(host) == 0 {
 		return nil, false
 	}
@@ -143,7 +143,7 @@ func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
 		lo := int(p-base) / 4
 		k := sort.Search(len(m.spans), func(k int) bool { return m.spans[k].Hi > lo })
 		if k < len(m.spans) && lo >= m.spans[k].Lo && lo+len(host) <= m.spans[k].Hi {
-			return &reflection{mirror: m, host: host, word: m.at[k] + lo - m.spans[k].Lo}, true
+			return &reflection{mirror: m, host: host, span: k, word: m.at[k] + lo - m.spans[k].Lo}, true
 		}
 	}
 	return nil, false
@@ -153,6 +153,7 @@ func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
 type reflection struct {
 	mirror *Mirror
 	host   []float32
+	span   int
 	word   int
 }
 
@@ -171,3 +172,6 @@ func (r *reflection) Buffer(word int, s exec.Spec) exec.Buffer {
 
 // Free implements exec.Memory.
 func (r *reflection) Free() error { return nil }
+
+// Changed implements exec.Mirrored.
+func (r *reflection) Changed() { r.mirror.changedSpan(r.span) }

@@ -66,7 +66,7 @@ type Recording interface {
 type Mirrorer interface {
 	// Mirrored returns memory that stands for host, false if there is none. Its Free does nothing, and the host's view of a buffer
 	// there is host itself.
-	Mirrored(host []float32) (Memory, bool)
+	Mirrored(host []float32) (Mirrored, bool)
 	// Refresh takes what the host has changed in such memory to the device.
 	Refresh() error
 }
@@ -76,6 +76,13 @@ type Mirrorer interface {
 type Adder interface {
 	// PrepareAdd is DeviceOp.PrepareOn of Out = In[0] + In[1], of one number of values.
 	PrepareAdd(c *DeviceCall) (Step, error)
+}
+
+// Mirrored is memory that stands for memory of the host's.
+type Mirrored interface {
+	Memory
+	// Changed says that work which was enqueued writes there.
+	Changed()
 }
 
 // Waiter is a Device whose steps return before they are done.
@@ -215,7 +222,7 @@ func (m *Machine) alloc() (err error) {
 		}
 		if x, ok := d.(Mirrorer); ok {
 			if mem, ok := x.Mirrored(u.external); ok {
-				m.bound[i] = mem
+				m.bound[i], m.mirrored = mem, append(m.mirrored, mem)
 				continue
 			}
 		}
