@@ -97,7 +97,7 @@ func (p *Params) keep(e exec.Engine) error {
 // host brings values from lo to hi of a slab of the host's up to date, for a caller that may change them.
 func (x *placed) host(slab, lo, hi int) {
 	if x != nil && x.slabs[slab] != nil {
-		x.slabs[slab].Host(lo, hi)
+		x.slabs[slab].Edit(lo, hi)
 	}
 }
 

@@ -211,9 +211,11 @@ func (p *Params) Values() []float32 {
 	return p.values
 }
 
-// Grads returns the flat buffer of all gradients, which a training step overwrites: on a device its own, of which this is the place
-// on the host.
-func (p *Params) Grads() []float32 { return p.grads }
+// Grads returns the flat buffer of all gradients, which a training step overwrites.
+func (p *Params) Grads() []float32 {
+	p.placed.host(ofGrads, 0, len(p.grads))
+	return p.grads
+}
 
 // Value returns the values of one parameter.
 func (p *Params) Value(q *Param) []float32 {
@@ -253,6 +255,7 @@ func (p *Params) Count() (n int) {
 // Twins calls f on each contiguous run of parameters with twins: where the run begins
 // in Values, and its twins. Few long runs, so that an update is one pass.
 func (p *Params) Twins(f func(offset int, twin []float32)) {
+	p.placed.host(ofTwins, 0, len(p.momentum))
 	for i := 0; i < len(p.list); {
 		if !p.list[i].Twin {
 			i++

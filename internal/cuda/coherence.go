@@ -31,14 +31,14 @@ func (m *Mirror) changedSpan(k int) {
 	m.newer[k] = true
 }
 
-// Host brings the values from lo to hi of the host's slice up to date, where work on the device has changed them, and has the
+// Edit brings the values from lo to hi of the host's slice up to date, where work on the device has changed them, and has the
 // device take them before its next work, since the caller may change them. A copy that fails is an error of Refresh.
-func (m *Mirror) Host(lo, hi int) {
+func (m *Mirror) Edit(lo, hi int) {
 	m.Read(lo, hi)
 	m.Touch(lo, hi)
 }
 
-// Read is Host for a caller that changes nothing.
+// Read is Edit for a caller that changes nothing.
 func (m *Mirror) Read(lo, hi int) {
 	for k, newer := range m.newer {
 		s := m.spans[k]
