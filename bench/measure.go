@@ -167,6 +167,9 @@ func (b *bencher) end() (err error) {
 	if b.ranked != nil {
 		err = b.ranked.session.Close()
 	}
+	if b.optimizer != nil {
+		err = errors.Join(err, b.optimizer.Close())
+	}
 	if b.work != nil {
 		err = errors.Join(err, b.work.Close())
 	}

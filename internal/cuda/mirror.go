@@ -164,6 +164,7 @@ func (m *Mirror) Copy(from *Mirror) error {
 	if err := m.alike(from); err != nil || m.words == 0 {
 		return err
 	}
+	m.Changed()
 	if err := m.device.copy(m.memory.at, from.memory.at, 4*int64(m.words)); err != nil {
 		return err
 	}
@@ -175,6 +176,7 @@ func (m *Mirror) Add(from *Mirror) error {
 	if err := m.alike(from); err != nil || m.words == 0 {
 		return err
 	}
+	m.Changed()
 	if err := m.device.Add(m.memory.at, from.memory.at, m.words); err != nil {
 		return err
 	}
