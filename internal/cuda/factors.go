@@ -145,6 +145,24 @@ func Multiply(c *exec.DeviceCall, p Product, a, b, to Matrix, bias *Matrix) erro
 	return of(c).Multiply(p, a.At, b.At, to.At, row)
 }
 
+// Beta is the factor of what the memory of a product's result holds before: 1 if the executor wants the product added to it.
+func Beta(c *exec.DeviceCall) float32 {
+	if c.Accumulate {
+		return 1
+	}
+	return 0
+}
+
+// ZeroPart clears the values from one to another, exclusive, of an operand.
+func ZeroPart(o exec.Operand, from, to int) error {
+	if from == to {
+		return nil
+	}
+	b := o.Buffer.(*Buffer)
+	n := size(o.Type)
+	return b.memory.device.zero(b.at+Pointer(from*n), int64(to-from)*int64(n))
+}
+
 // addBias adds a row to each row of the result of a product.
 func (d *Device) addBias(p Product, c, bias Pointer) error {
 	k := d.Kernel(&productSource, "add_bias", typed("Y", p.C), typed("BIAS", p.BiasType))
