@@ -2,8 +2,8 @@ package nn
 
 import (
 	"fmt"
-	"github.com/geoalign/geoalign/internal/cuda"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
