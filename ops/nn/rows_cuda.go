@@ -76,3 +76,8 @@ func (l rowLayout) grid(rows int) cuda.Grid {
 func sumParts(k *cuda.Kernel, a, b exec.Operand, parts cuda.Pointer, n, cols int) error {
 	return k.Launch(cuda.Grid{X: cuda.Blocks(2*cols, 32), Threads: 1024}, a, b, parts, n, cols)
 }
+
+// pieceGrid has a warp for 8 pieces of each lane of a row, and blocks of 8 rows.
+func pieceGrid(rows, cols, piece int) cuda.Grid {
+	return cuda.Grid{X: cuda.Blocks(rows, 8), Y: cuda.Blocks(cols, 256*piece), Threads: 256}
+}
