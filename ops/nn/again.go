@@ -90,5 +90,6 @@ func normalised() *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(normalisedOnCUDA),
 	}
 }
