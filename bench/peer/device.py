@@ -26,9 +26,9 @@ def attention_order(first):
     """A context in which scaled_dot_product_attention takes cuDNN's kernels first; None: torch's own order."""
     if first is None:
         return contextlib.nullcontext()
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.attention import SDPBackend as By, sdpa_kernel
 
-    return sdpa_kernel([SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION], set_priority=True)
+    return sdpa_kernel([By.CUDNN_ATTENTION, By.FLASH_ATTENTION, By.EFFICIENT_ATTENTION], set_priority=True)
 
 
 def host_syncs(step):
@@ -80,7 +80,8 @@ def memory(device):
     """The most that tensors took at once, and what torch holds of the device for them (MB)."""
     if device != "cuda":
         return {}
-    return {"peak_device_mb": torch.cuda.max_memory_allocated() / 2**20, "reserved_device_mb": torch.cuda.max_memory_reserved() / 2**20}
+    most = {"peak_device_mb": torch.cuda.max_memory_allocated(), "reserved_device_mb": torch.cuda.max_memory_reserved()}
+    return {k: v / 2**20 for k, v in most.items()}
 
 
 def names(device):

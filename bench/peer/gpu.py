@@ -33,7 +33,8 @@ ABOUT = {
     "graph": "as flash, the whole step captured as a CUDA graph",
     "compiled": "as flash, layers through torch.compile",
 }
-HEAD = ["config", "precision", "batch", "peer", "ours ms", "PyTorch ms", "speed ratio", "ours MB", "PyTorch MB", "ours % of peak", "PyTorch % of peak"]
+HEAD = ["config", "precision", "batch", "peer", "ours ms", "PyTorch ms", "speed ratio", "ours MB", "PyTorch MB",
+        "ours % of peak", "PyTorch % of peak"]
 FIRST = 25  # seconds that the first run of a side is expected to take
 FAILURES = 2  # of a side in a row, after which it is left out
 
@@ -84,8 +85,8 @@ class Session:
         for text in a.set:
             common += ["--set", text]
         if side != OURS:
-            tf32 = ["--tf32"] if a.tf32 else []
-            return [sys.executable, str(HERE / "peer.py"), *common, "--device", a.device, "--precision", a.precision, *tf32, *PEERS[side]]
+            common += ["--device", a.device, "--precision", a.precision] + (["--tf32"] if a.tf32 else [])
+            return [sys.executable, str(HERE / "peer.py"), *common, *PEERS[side]]
         device = ["--set", f"compute.device={a.device}"] if a.device != "cpu" else []
         ours = [x for text in a.set_ours for x in ("--set", text)]
         return [a.trainer, "bench", *common, "--json", "--quiet", *device, "--set", f"compute.precision={a.precision}", *ours]
@@ -131,16 +132,18 @@ class Session:
         ms = [r.get("step_ms") for r in (ours, theirs)]
         gflop, peak = ours.get("gflop_per_step"), self.peak()
         cells = {
-            "config": config, "precision": self.a.precision, "batch": batch, "peer": peer, "step_ms": ms[0], "peer_step_ms": ms[1],
-            "speed": ms[1] / ms[0] if all(ms) else None,
-            "mb": memory_of(ours, self.a.device) if ms[0] else None, "peer_mb": memory_of(theirs, self.a.device) if ms[1] else None,
+            "config": config, "precision": self.a.precision, "batch": batch, "peer": peer,
+            "step_ms": ms[0], "peer_step_ms": ms[1], "speed": ms[1] / ms[0] if all(ms) else None,
+            "mb": memory_of(ours, self.a.device) if ms[0] else None,
+            "peer_mb": memory_of(theirs, self.a.device) if ms[1] else None,
             "share": gflop / ms[0] * 1e3 / peak if gflop and peak and ms[0] else None,
             "peer_share": gflop / ms[1] * 1e3 / peak if gflop and peak and ms[1] else None,
         }
         self.save("row", **cells, note=ours.get("note"), peer_note=theirs.get("note"), peak_gflops=peak, gflop_per_step=gflop)
         show = lambda v, form: "" if v is None else form.format(v)
         return [
-            config, self.a.precision, str(batch), peer, show(ms[0], "{:.2f}") or ours.get("note", ""), show(ms[1], "{:.2f}") or theirs.get("note", ""),
+            config, self.a.precision, str(batch), peer,
+            show(ms[0], "{:.2f}") or ours.get("note", ""), show(ms[1], "{:.2f}") or theirs.get("note", ""),
             show(cells["speed"], "{:.2f}"), show(cells["mb"], "{:.0f}"), show(cells["peer_mb"], "{:.0f}"),
             show(cells["share"], "{:.1%}"), show(cells["peer_share"], "{:.1%}"),
         ]
@@ -169,15 +172,16 @@ class Session:
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--configs", default="bench/albef-base,bench/albef-small", help="comma-separated files, or their names below configs")
-    p.add_argument("--batches", default="32,64,128,256", help="comma-separated, ascending: after a batch without memory larger ones are left out")
+    p.add_argument("--configs", default="bench/albef-base,bench/albef-small", help="comma-separated: files, or names below configs")
+    p.add_argument("--batches", default="32,64,128,256",
+                   help="comma-separated, ascending: after a batch without memory larger ones are left out")
     p.add_argument("--precision", choices=["fp32", "bf16"], default="bf16")
     p.add_argument("--tf32", action="store_true", help="32-bit products of the peer may round their operands to TF32")
     p.add_argument("--peers", default="flash", help="comma-separated: " + ", ".join(PEERS))
     p.add_argument("--compile", action="store_true", help="the peer compiled as well")
     p.add_argument("--only", choices=["ours", "peer"], help="one side alone")
-    p.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="overrides of the files for both sides, repeatable")
-    p.add_argument("--set-ours", action="append", default=[], metavar="PATH=VALUE", help="overrides for geoalign alone, repeatable")
+    p.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="overrides, repeatable")
+    p.add_argument("--set-ours", action="append", default=[], metavar="PATH=VALUE", help="overrides for geoalign alone")
     p.add_argument("--steps", type=int, default=10, help="steps measured in a run, of which the median counts")
     p.add_argument("--warmup", type=int, default=3, help="steps before that")
     p.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: to try this program where there is no device")
@@ -207,8 +211,8 @@ def main():
         s.table()
     finally:
         print(f"\n{about}, {date}; {s.versions()}")
-        print(f"speed ratio: time of a step, PyTorch / geoalign; % of peak: the products of geoalign's step, in its time, of {s.peak() / 1e3:.1f} TFLOP/s,\n"
-              f"the fastest large product in {a.precision} of any run so far (of PyTorch's step the same products, whatever it computes more)")
+        print("speed ratio: time of a step, PyTorch / geoalign. % of peak: the products of geoalign's step in the time of a step, of\n"
+              f"{s.peak() / 1e3:.1f} TFLOP/s, the fastest large product in {a.precision} of any run; both sides by the same count.")
         for k in a.peers if a.only != "ours" else []:
             print(f"{k}: {ABOUT[k]}")
     sys.exit(0 if s.results else 1)

@@ -95,8 +95,11 @@ def bench(c, a):
     speeds = speeds or gemm_speeds(a)
     median = statistics.median(times)
     return {
-        "torch": torch.__version__, "device": a.device, **more, "cpu": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads(),
-        "precision": a.precision, "layout": a.layout, "dropout": a.dropout, "attention": a.attention, "gemm": a.gemm, "malloc": a.malloc, "tunables": os.environ.get("GLIBC_TUNABLES", ""), "compiled": a.compile, "graph": a.graph, "tf32": a.tf32, "sdpa": a.sdpa, "batch": b,
+        "torch": torch.__version__, "device": a.device, **more,
+        "cpu": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads(),
+        "precision": a.precision, "layout": a.layout, "dropout": a.dropout, "attention": a.attention,
+        "gemm": a.gemm, "malloc": a.malloc, "tunables": os.environ.get("GLIBC_TUNABLES", ""),
+        "compiled": a.compile, "graph": a.graph, "tf32": a.tf32, "sdpa": a.sdpa, "batch": b,
         "parameters": sum(p.numel() for p in m.parameters() if p.requires_grad), "steps": a.steps, "loss": loss.item(),
         "step_ms": 1e3 * median, "samples_per_second": b / median, "warmup_s": warmup,
         **speeds, "peak_rss_mb": peak, "import_rss_mb": at_start,
@@ -185,7 +188,7 @@ def main():
     p.add_argument("--steps", type=int, default=5)
     p.add_argument("--warmup", type=int, default=2)
     p.add_argument("--layout", choices=albef.ALBEF.layouts, default="merged", help="passes, see albef.ALBEF and clip.CLIP")
-    p.add_argument("--dropout", choices=["bits", "native"], help="own dropout or torch's, see towers.drop (bits; on a CUDA device native)")
+    p.add_argument("--dropout", choices=["bits", "native"], help="own or torch's, see towers.drop (bits; on a CUDA device native)")
     p.add_argument("--attention", choices=["fastest", "fused"], default="fastest", help="see towers.attend")
     p.add_argument("--gemm", choices=["default", "onednn"], default="default", help="what multiplies in fp32, see products_by_onednn")
     p.add_argument("--malloc", choices=["keep", "default"], default="keep", help="whether freed memory stays in the process")
