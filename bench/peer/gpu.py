@@ -172,7 +172,7 @@ class Session:
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--configs", default="bench/albef-base,bench/albef-small", help="comma-separated: files, or names below configs")
+    p.add_argument("--configs", default="bench/albef-base,bench/albef-small", help="comma-separated files or names")
     p.add_argument("--batches", default="32,64,128,256",
                    help="comma-separated, ascending: after a batch without memory larger ones are left out")
     p.add_argument("--precision", choices=["fp32", "bf16"], default="bf16")
@@ -211,8 +211,8 @@ def main():
         s.table()
     finally:
         print(f"\n{about}, {date}; {s.versions()}")
-        print("speed ratio: time of a step, PyTorch / geoalign. % of peak: the products of geoalign's step in the time of a step, of\n"
-              f"{s.peak() / 1e3:.1f} TFLOP/s, the fastest large product in {a.precision} of any run; both sides by the same count.")
+        print("speed ratio: time of a step, PyTorch / geoalign. % of peak: the products of geoalign's step in a step's time,\n"
+              f"of {s.peak() / 1e3:.1f} TFLOP/s, the fastest large product in {a.precision} of any run; one count for both sides.")
         for k in a.peers if a.only != "ours" else []:
             print(f"{k}: {ABOUT[k]}")
     sys.exit(0 if s.results else 1)
