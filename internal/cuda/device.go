@@ -41,6 +41,7 @@ type Device struct {
 	workspace *Memory
 	allocated int64 // bytes
 	most      int64
+	recording bool
 	products  map[productKey]*algorithm
 }
 
