@@ -60,7 +60,7 @@ def card():
 
 def memory_of(r, device):
     """The most memory of the device that a run held (MB), None if it does not say; of a processor its resident memory."""
-    return r["rss_mb"] if device == "cpu" else r.get("device_mb") or r.get("peak_device_mb")
+    return r["rss_mb"] if device == "cpu" else r.get("peak_device_mb") or r["device"]["memory_mb"]
 
 
 class Session:
