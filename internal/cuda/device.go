@@ -42,6 +42,7 @@ type Device struct {
 	allocated int64 // bytes
 	most      int64
 	products  map[productKey]*algorithm
+	recording bool // nothing runs: products are as they were chosen before
 }
 
 // Info describes a device.
