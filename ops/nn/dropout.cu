@@ -47,17 +47,14 @@ extern "C" __global__ void dropout_share(uint32 *bits, const int *key, const int
 }
 
 // y = x scale where the bit is one, else 0, even if x is not finite there; added to y where ACCUMULATE is 1. y may be x.
-// A warp takes up to 8 pieces of each lane of a row, a block 8 rows.
 #if DROPOUT
 extern "C" __global__ void dropout(Y *y, const float *x, const uint32 *bits, int rows, int cols, float scale) {
-  int row = blockIdx.x * 8 + threadIdx.x / 32;
+  int row = WARP_ROW;
   if (row >= rows) return;
   const uint32 *words = bits + (size_t)row * ((cols + 31) / 32);
   size_t at = (size_t)row * cols;
 #pragma unroll
-  for (int k = 0; k < 8; k++) {
-    int col = (int)((blockIdx.y * 8 + k) * 32 + threadIdx.x % 32) * PIECE;
-    if (col >= cols) return;
+  EACH_PIECE(k, col, cols) {
     float v[PIECE], out[PIECE];
     load_piece(v, x + at, col);
 #if ACCUMULATE

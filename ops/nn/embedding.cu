@@ -1,23 +1,20 @@
 // Rows by index, and the sums of rows of one index. Rows are width columns here: those of a block of rows one after the other.
 
 // y (r) = x (index[r]). A row whose index is outside [0, n), which the host reports, is not a number.
-// A warp takes up to 8 pieces of each lane of a row, a block 8 rows.
 extern "C" __global__ void gather(float *y, const float *x, const int *index, int rows, int width, int n) {
-  int row = blockIdx.x * 8 + threadIdx.x / 32;
+  int row = WARP_ROW;
   if (row >= rows) return;
   int from = index[row];
   bool there = from >= 0 && from < n;
   const float *source = x + (size_t)(there ? from : 0) * width;
   y += (size_t)row * width;
 #pragma unroll
-  for (int k = 0; k < 8; k++) {
-    int col = (int)((blockIdx.y * 8 + k) * 32 + threadIdx.x % 32) * PIECE;
-    if (col >= width) return;
+  EACH_PIECE(k, col, width) {
     float v[PIECE];
     if (there)
       load_piece(v, source, col);
     else
-      fill_piece(v, __int_as_float(0x7fc00000));
+      fill_piece(v, NOT_A_NUMBER);
     store_piece(y, col, v);
   }
 }
