@@ -43,7 +43,7 @@ extern "C" __global__ void add_scaled(float *y, int64 n, const float *a, const f
 }
 
 // y = factor x.
-extern "C" __global__ void times(float *y, int64 n, const float *x, float factor) {
+extern "C" __global__ void scale(float *y, int64 n, const float *x, float factor) {
   each(y, n, x, [factor](float x) { return factor * x; });
 }
 
