@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"unsafe"
 
@@ -24,6 +25,7 @@ type Mirror struct {
 	// shadow holds the values rounded to bfloat16, laid out as memory in values; nil: nobody asked for it.
 	shadow *Memory
 	cast   *Kernel
+	coherence
 }
 
 // spanAlign is the alignment of spans in words.
@@ -52,7 +54,14 @@ func (d *Device) Mirror(host []float32, spans []Span, shadow bool) (*Mirror, err
 		}
 	}
 	d.mirrors = append(d.mirrors, m)
-	return m, d.zero(m.memory.at, m.memory.bytes)
+	err = d.zero(m.memory.at, m.memory.bytes)
+	if shadow && err == nil {
+		err = d.zero(m.shadow.at, m.shadow.bytes)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
 }
 
 // Close gives the memory back.
@@ -82,9 +91,38 @@ func (m *Mirror) At() (values, shadow Pointer) {
 	return m.memory.at, shadow
 }
 
-// Place returns the word at which a value of the host's slice lies.
+// Host returns the slice that the memory stands for.
+func (m *Mirror) Host() []float32 { return m.host }
+
+// Spans returns the pieces of that slice that are mirrored.
+func (m *Mirror) Spans() []Span { return m.spans }
+
+// Index returns where in the host's slice part begins, false if it is no part of it.
+func (m *Mirror) Index(part []float32) (int, bool) {
+	p, base := uintptr(unsafe.Pointer(unsafe.SliceData(part))), uintptr(unsafe.Pointer(unsafe.SliceData(m.host)))
+	if len(part) == 0 || p < base || p+4*uintptr(len(part)) > base+4*uintptr(len(m.host)) {
+		return 0, false
+	}
+	return int(p-base) / 4, true
+}
+
+// SpanOf returns the span that a value of the host's slice lies in, false if it lies in none.
+func (m *Mirror) SpanOf(i int) (Span, bool) {
+	k := m.find(i)
+	if k == len(m.spans) || i < m.spans[k].Lo {
+		return Span{}, false
+	}
+	return m.spans[k], true
+}
+
+// find returns the number of the first span that ends behind a value of the host's slice.
+func (m *Mirror) find(i int) int {
+	return sort.Search(len(m.spans), func(k int) bool { return m.spans[k].Hi > i })
+}
+
+// Place returns the word at which a value of the host's slice lies, one of a span.
 func (m *Mirror) Place(i int) int {
-	k := sort.Search(len(m.spans), func(k int) bool { return m.spans[k].Hi > i })
+	k := m.find(i)
 	return m.at[k] + i - m.spans[k].Lo
 }
 
@@ -95,11 +133,19 @@ func (m *Mirror) Store() error { return m.StoreSpan(0, len(m.host)) }
 func (m *Mirror) StoreSpan(lo, hi int) error {
 	return m.each(lo, hi, func(lo, hi, at int) error {
 		err := m.device.toDevice(m.memory.at+Pointer(4*at), unsafe.Pointer(&m.host[lo]), 4*int64(hi-lo))
-		if err != nil || m.shadow == nil {
+		if err != nil {
 			return err
 		}
-		return m.cast.Launch(Grid{X: Blocks(hi-lo, 1024), Threads: 256}, m.shadow.at+Pointer(2*at), m.memory.at+Pointer(4*at), int64(hi-lo))
+		return m.round(at, hi-lo)
 	})
+}
+
+// round brings the shadow of n words up to date.
+func (m *Mirror) round(at, n int) error {
+	if m.shadow == nil || n == 0 {
+		return nil
+	}
+	return m.cast.Launch(Grid{X: Blocks(n, 1024), Threads: 256}, m.shadow.at+Pointer(2*at), m.memory.at+Pointer(4*at), int64(n))
 }
 
 // Fetch brings all values to the host.
@@ -113,10 +159,41 @@ func (m *Mirror) FetchSpan(lo, hi int) error {
 	return errors.Join(err, m.device.Sync())
 }
 
+// Copy makes the values on the device those of from, a mirror of the same spans.
+func (m *Mirror) Copy(from *Mirror) error {
+	if err := m.alike(from); err != nil || m.words == 0 {
+		return err
+	}
+	m.Changed()
+	if err := m.device.copy(m.memory.at, from.memory.at, 4*int64(m.words)); err != nil {
+		return err
+	}
+	return m.round(0, m.words)
+}
+
+// Add adds the values of from, a mirror of the same spans, to those on the device.
+func (m *Mirror) Add(from *Mirror) error {
+	if err := m.alike(from); err != nil || m.words == 0 {
+		return err
+	}
+	m.Changed()
+	if err := m.device.Add(m.memory.at, from.memory.at, m.words); err != nil {
+		return err
+	}
+	return m.round(0, m.words)
+}
+
+// alike returns an error unless word i of both mirrors stands for the same place.
+func (m *Mirror) alike(o *Mirror) error {
+	if m.device != o.device || !slices.Equal(m.spans, o.spans) {
+		return fmt.Errorf("cuda: mirrors of %d and %d values have other spans or lie on two devices: they have no value in common", len(m.host), len(o.host))
+	}
+	return nil
+}
+
 // each calls f for the parts of spans between lo and hi: the part and the word at which it lies.
 func (m *Mirror) each(lo, hi int, f func(lo, hi, at int) error) error {
-	k := sort.Search(len(m.spans), func(k int) bool { return m.spans[k].Hi > lo })
-	for ; k < len(m.spans) && m.spans[k].Lo < hi; k++ {
+	for k := m.find(lo); k < len(m.spans) && m.spans[k].Lo < hi; k++ {
 		s := m.spans[k]
 		from, to := max(lo, s.Lo), min(hi, s.Hi)
 		if from < to {
@@ -129,7 +206,7 @@ func (m *Mirror) each(lo, hi int, f func(lo, hi, at int) error) error {
 }
 
 // Mirrored implements exec.Mirrorer: memory that stands for host, whose Free does nothing.
-func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
+func (d *Device) Mirrored(host []float32) (exec.Mirrored, bool) {
 	if len(host) == 0 {
 		return nil, false
 	}
@@ -140,9 +217,9 @@ func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
 			continue
 		}
 		lo := int(p-base) / 4
-		k := sort.Search(len(m.spans), func(k int) bool { return m.spans[k].Hi > lo })
+		k := m.find(lo)
 		if k < len(m.spans) && lo >= m.spans[k].Lo && lo+len(host) <= m.spans[k].Hi {
-			return &reflection{mirror: m, host: host, word: m.at[k] + lo - m.spans[k].Lo}, true
+			return &reflection{mirror: m, host: host, span: k, word: m.at[k] + lo - m.spans[k].Lo}, true
 		}
 	}
 	return nil, false
@@ -152,6 +229,7 @@ func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
 type reflection struct {
 	mirror *Mirror
 	host   []float32
+	span   int
 	word   int
 }
 
@@ -170,3 +248,6 @@ func (r *reflection) Buffer(word int, s exec.Spec) exec.Buffer {
 
 // Free implements exec.Memory.
 func (r *reflection) Free() error { return nil }
+
+// Changed implements exec.Mirrored.
+func (r *reflection) Changed() { r.mirror.changedSpan(r.span) }

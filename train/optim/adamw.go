@@ -32,6 +32,8 @@ type AdamW struct {
 
 	pieces     []piece // the work of StepTwins
 	twinWeight float32
+
+	cuda *onCUDA // nil: the host computes
 }
 
 // New returns the optimiser of params with gradients grads, slabs of equal
@@ -95,6 +97,9 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 // float32 numbers cannot overflow the float64 sum. The bits do not depend on the
 // number of threads.
 func (o *AdamW) GradNorm(scale float64) float64 {
+	if o.cuda != nil {
+		return math.Abs(scale) * o.cuda.norm()
+	}
 	o.engine.For(len(o.work), 4, o.sumBody)
 	var sum float64
 	for _, p := range o.partial {
@@ -108,6 +113,10 @@ func (o *AdamW) GradNorm(scale float64) float64 {
 // the gradient is further multiplied by min(1, c / (norm + 1e-6)).
 func (o *AdamW) Step(lr, scale, norm float64) {
 	o.prepare(lr, scale, norm)
+	if o.cuda != nil {
+		o.cuda.step(o, false)
+		return
+	}
 	o.engine.For(len(o.work), 1, o.stepBody)
 }
 
@@ -143,5 +152,5 @@ func (o *AdamW) prepare(lr, scale, norm float64) {
 func (o *AdamW) Steps() int { return o.counters.Steps }
 
 // Moments returns the slabs of first and second moments, laid out as the
-// parameters: what a checkpoint saves and what it is read back into.
+// parameters: what a checkpoint saves and what it is read back into. Of an optimiser on a device see Fetch and Store.
 func (o *AdamW) Moments() (m, v []float32) { return o.m, o.v }

@@ -12,4 +12,6 @@
 //
 // Where parameters have moving averages (momentum twins), SetTwins names them and
 // StepTwins moves them in the pass that changes the parameters.
+//
+// UseCUDA has a GPU make updates, of mirrors of the slabs there.
 package optim

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,6 +63,10 @@ func (o *AdamW) SetTwins(twins []Twin) error {
 			o.pieces = append(o.pieces, p)
 		}
 	}
+	if o.cuda != nil {
+		o.cuda.err = errors.Join(o.cuda.err, o.cuda.cut(o)) // without a table of these twins nothing goes on
+		return o.cuda.err
+	}
 	return nil
 }
 
@@ -71,6 +76,10 @@ func (o *AdamW) SetTwins(twins []Twin) error {
 func (o *AdamW) StepTwins(lr, scale, norm, momentum float64) {
 	o.prepare(lr, scale, norm)
 	o.twinWeight = float32(1 - momentum)
+	if o.cuda != nil {
+		o.cuda.step(o, true)
+		return
+	}
 	o.engine.For(len(o.pieces), 1, o.twinBody)
 }
 
