@@ -111,6 +111,7 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 	engine.SaveTuning() // and gives back what measuring took
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
+	gpu := deviceOf(engine)
 	if b.ranked != nil {
 		b.ranked.begin()
 	}
@@ -130,7 +131,15 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 	runtime.GC()
 	runtime.ReadMemStats(&settled)
 	runtime.KeepAlive(b) // or the optimiser's moments would count as freed
+	if gpu != nil {
+		if err := b.profileOps(ctx); err != nil {
+			return r, err
+		}
+	}
 	r = b.report(times)
+	if gpu != nil {
+		r.onDevice(gpu, b.work.Machine())
+	}
 	r.Allocs = float64(after.Mallocs-before.Mallocs) / float64(o.Steps)
 	r.HeapGrowth = int64(settled.HeapAlloc) - int64(before.HeapAlloc)
 	r.HeapMB, r.PeakMB = mega(int64(settled.HeapAlloc)), mega(high)
@@ -157,6 +166,9 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 func (b *bencher) end() (err error) {
 	if b.ranked != nil {
 		err = b.ranked.session.Close()
+	}
+	if b.optimizer != nil {
+		err = errors.Join(err, b.optimizer.Close())
 	}
 	if b.work != nil {
 		err = errors.Join(err, b.work.Close())
@@ -230,6 +242,11 @@ func (b *bencher) step(ctx context.Context, phase string, i, total int) error {
 	}
 	t1 := time.Now()
 	b.update()
+	if gpu := deviceOf(b.engine); gpu != nil { // which makes the update later otherwise
+		if err := gpu.Sync(); err != nil {
+			return err
+		}
+	}
 	t2 := time.Now()
 	if err := b.work.After(); err != nil {
 		return err
@@ -270,6 +287,9 @@ func (b *bencher) updateName() string {
 // measurePeak is the speed of a large matrix product of numbers that are in its
 // precision already.
 func measurePeak(e *compute.Engine, bf16 bool, d time.Duration) (gflops float64) {
+	if gpu := deviceOf(e); gpu != nil {
+		return measureDevicePeak(gpu, bf16, d)
+	}
 	r := rand.New(rand.NewPCG(3, 4))
 	operand := func(rows, cols int) gemm.Matrix {
 		x := make([]float32, rows*cols)
@@ -310,9 +330,12 @@ func (b *bencher) report(times []time.Duration) Result {
 	tuning := b.engine.Tuning()
 	r.Tuning = &tuning
 	s := b.spent
+	runs := float64(max(p.Runs, 1)) // n on the host
+	p.Time = time.Duration(float64(p.Time) * n / runs)
 	kernels := p.Time + s.optimizer + s.queue
 	r.Outside = max(0, 1-kernels.Seconds()/steps)
 	forward, backward := b.work.Passes()
+	forward, backward = time.Duration(float64(forward)*n/runs), time.Duration(float64(backward)*n/runs)
 	add := func(list *[]Time, name string, nodes int, d time.Duration, flops int64) {
 		t := Time{Name: name, Nodes: nodes, MS: 1e3 * d.Seconds() / n, Share: d.Seconds() / total}
 		if flops > 0 && d > 0 {
@@ -331,7 +354,7 @@ func (b *bencher) report(times []time.Duration) Result {
 		add(&r.Phases, "graph rebuild", 0, rebuild, 0)
 	}
 	for _, k := range p.Kinds {
-		add(&r.Ops, k.Kind, k.Nodes, k.Time, k.FLOPs)
+		add(&r.Ops, k.Kind, k.Nodes, time.Duration(float64(k.Time)*n/runs), int64(float64(k.FLOPs)*n/runs))
 	}
 	return r
 }

@@ -34,6 +34,7 @@ type Result struct {
 	BufferMB   float64        `json:"buffers_mb"`               // planned for the results of a step
 	StateMB    float64        `json:"state_mb,omitempty"`       // parameters, gradients, moments, twins, queue
 	HeapMB     float64        `json:"heap_mb"`                  // of Go
+	Device     *DeviceResult  `json:"device,omitempty"`         // nil on the host
 	First      *Startup       `json:"first_step,omitempty"`     // nil where the process did something else before
 	Graphs     *GraphCost     `json:"graph_rebuild,omitempty"`  // nil without graphs over the queue
 	Ranks      *Ranks         `json:"ranks,omitempty"`          // nil of one process; the rest is that of rank 0

@@ -1,7 +1,14 @@
 package config
 
-// Compute selects threads and kernels.
+import (
+	"strconv"
+	"strings"
+)
+
+// Compute selects device, threads and kernels.
 type Compute struct {
+	Device    string `toml:"device"`                  // where graphs run: cpu | cuda (the first NVIDIA GPU) | cuda:1 (the second) ...; see docs/gpu.md. Ops without a step for the device run on the host, with copies
+	TF32      bool   `toml:"tf32" read:"gpu"`         // on a GPU with compute.precision = "fp32": products may round operands to TF32 (10 bits of mantissa), which its matrix units compute several times as fast
 	Backend   string `toml:"backend"`                 // auto (the fastest found) | onednn | openblas | mkl | builtin (assembly) | plain (Go)
 	Threads   int    `toml:"threads" max:"1024"`      // 0: all processors, or what the limit of a container leaves of them
 	Tune      string `toml:"tune" read:"kernels"`     // how the kernel of each large matrix product is chosen among the libraries that are found and the built-in ones: off (by fixed rules) | cache (by what was measured on this machine, and a product that is not known is measured when it is first computed, within a second in all; the others keep the fixed rules until on measures them) | on (measured anew at each start, within ten seconds). A run goes on with the kernels that it began with
@@ -10,9 +17,35 @@ type Compute struct {
 	CheckNaN  bool   `toml:"check_nan" read:"steps"`  // name the first op that makes a NaN (slow)
 }
 
-func (x *Compute) defaults() { *x = Compute{Backend: "auto", Tune: "cache", Precision: "fp32"} }
+func (x *Compute) defaults() {
+	*x = Compute{Device: DeviceCPU, Backend: "auto", Tune: "cache", Precision: "fp32"}
+}
 
-func (x *Compute) check(k *checker, _ *Config) {
+// DeviceCPU is compute.device of the host's processors.
+const DeviceCPU = "cpu"
+
+// deviceCUDA begins compute.device of a GPU.
+const deviceCUDA = "cuda"
+
+// CUDA returns the number of the GPU that compute.device names; false for the host.
+func (x *Compute) CUDA() (index int, ok bool) {
+	name, number, numbered := strings.Cut(x.Device, ":")
+	if name != deviceCUDA {
+		return 0, false
+	}
+	if !numbered {
+		return 0, true
+	}
+	index, err := strconv.Atoi(number)
+	return index, err == nil && index >= 0 && index < 1024 && strconv.Itoa(index) == number
+}
+
+func (x *Compute) check(k *checker, c *Config) {
+	_, gpu := x.CUDA()
+	k.require("compute.device", gpu || x.Device == DeviceCPU, "must be cpu, cuda or cuda:N")
+	if gpu {
+		k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with compute.device = "cuda"`, "a GPU keeps one micro-batch at a time: raise train.batch_size instead")
+	}
 	k.oneOf("compute.backend", "auto", "onednn", "openblas", "mkl", "builtin", "plain")
 	k.notNegative("compute.threads")
 	k.oneOf("compute.tune", "off", "cache", "on")

@@ -59,11 +59,15 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
 		}},
-	"views":       {"a model.system of two views of an image", func(c *Config) bool { return c.Model.seesViews() }},
-	"identities":  {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
-	"steps":       {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
-	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
-	"kernels":     {`a compute.backend other than "plain"`, func(c *Config) bool { return c.Compute.Backend != "plain" }},
+	"views":      {"a model.system of two views of an image", func(c *Config) bool { return c.Model.seesViews() }},
+	"identities": {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
+	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
+	"heads":      {`model.system = "heads"`, (*Config).hasHeads},
+	"kernels":    {`a compute.backend other than "plain"`, func(c *Config) bool { return c.Compute.Backend != "plain" }},
+	"gpu": {`compute.device = "cuda" and compute.precision = "fp32"`, func(c *Config) bool {
+		_, gpu := c.Compute.CUDA()
+		return gpu && c.Compute.Precision == "fp32"
+	}},
 	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
 	"fusion": {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0",

@@ -39,6 +39,7 @@ func (p *Parallel) checkRanks(k *checker, c *Config) {
 		return
 	}
 	n, o := c.Ranks, c.Objective
+	k.training("compute.device", c.Compute.Device == DeviceCPU, `must be "cpu" with several processes`, "one process trains on a GPU")
 	k.training("train.batch_size", c.Train.BatchSize%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "it is the batch of all, of which each has an equal share")
 	k.training("model.system", !c.Model.Fitted(), "cannot be trained by several processes", "it is fitted at once and has no steps: start one process")
 	k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with several processes`, "they compare the pairs of all as it is: raise train.batch_size instead")

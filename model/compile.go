@@ -35,6 +35,9 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	if err := store.seal(); err != nil {
 		return err
 	}
+	if err := store.place(c.Engine); err != nil {
+		return err
+	}
 	o.learnable = map[string]bool{}
 	reached := gradientReaches(b.g, o.loss)
 	c.Recompute.Backward = exec.NextID(b.g)
@@ -68,7 +71,7 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 		return err
 	}
 	o.result.Parts = make([]Part, len(o.parts))
-	if keepRounded(c.Engine) {
+	if keepRounded(c.Engine) && store.placed == nil {
 		if o.rounded, err = bindRounded(c.Engine, b, o.machine); err != nil {
 			return err
 		}

@@ -34,6 +34,10 @@ func newEngine(t testing.TB) *kernel.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
+	if testDevice != nil {
+		e.SetDevice(testDevice)
+		t.Cleanup(func() { e.SetDevice(nil) })
+	}
 	return e
 }
 

@@ -54,7 +54,7 @@ func (n *net) withSecond(t encoders.Tower, rows int, in encoders.Inputs) encoder
 // compileEval compiles a computation for inference and binds parameters and inputs.
 func (n *net) compileEval(c exec.Config, outputs ...*gorgonia.Node) (*exec.Machine, error) {
 	if p := n.params.params; p.source != nil {
-		if err := p.load(); err != nil {
+		if err := errors.Join(p.load(), p.keep(c.Engine)); err != nil {
 			return nil, err
 		}
 	}

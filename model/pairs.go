@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -172,10 +173,16 @@ func newPairs(cfg config.Config, o Options, params *Params) (*Pairs, error) {
 
 // Close ends work that goes on beside the steps.
 func (p *Pairs) Close() error {
-	if p.graphs == nil {
-		return nil
+	var err error
+	if onDevice(p.engine) != nil && p.step != nil && p.step.machine != nil { // whose memory nobody else gives back
+		err = p.step.machine.Close()
 	}
-	return p.graphs.close()
+	err = errors.Join(err, p.params.placed.close())
+	p.params.placed = nil
+	if p.graphs != nil {
+		err = errors.Join(err, p.graphs.close())
+	}
+	return err
 }
 
 // Group returns the processes that train the model together.

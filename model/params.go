@@ -50,6 +50,7 @@ type Params struct {
 	start  Source // of values that training starts from; nil: none
 
 	values, grads, momentum []float32
+	placed                  *placed // on a device, nil: on the host alone
 }
 
 // NewParams returns an empty store for training. With twins, parameters whose traits say
@@ -205,16 +206,23 @@ func (p *Params) Get(name string) (*Param, bool) {
 }
 
 // Values returns the flat buffer of all values but those of locked parameters.
-func (p *Params) Values() []float32 { return p.values }
+func (p *Params) Values() []float32 {
+	p.placed.host(ofValues, 0, len(p.values))
+	return p.values
+}
 
 // Grads returns the flat buffer of all gradients, which a training step overwrites.
-func (p *Params) Grads() []float32 { return p.grads }
+func (p *Params) Grads() []float32 {
+	p.placed.host(ofGrads, 0, len(p.grads))
+	return p.grads
+}
 
 // Value returns the values of one parameter.
 func (p *Params) Value(q *Param) []float32 {
 	if q.own != nil {
 		return q.own
 	}
+	p.placed.host(ofValues, q.offset, q.offset+q.Len())
 	return p.values[q.offset:][:q.Len():q.Len()]
 }
 
@@ -223,11 +231,15 @@ func (p *Params) Grad(q *Param) []float32 {
 	if q.Locked {
 		return nil
 	}
+	p.placed.host(ofGrads, q.offset, q.offset+q.Len())
 	return p.grads[q.offset:][:q.Len():q.Len()]
 }
 
 // MomentumValue returns the values of a parameter's twin.
-func (p *Params) MomentumValue(q *Param) []float32 { return p.momentum[q.mirror:][:q.Len():q.Len()] }
+func (p *Params) MomentumValue(q *Param) []float32 {
+	p.placed.host(ofTwins, q.mirror, q.mirror+q.Len())
+	return p.momentum[q.mirror:][:q.Len():q.Len()]
+}
 
 // Offset returns where a parameter that is not locked starts in the flat buffers.
 func (p *Params) Offset(q *Param) int { return q.offset }
@@ -243,6 +255,7 @@ func (p *Params) Count() (n int) {
 // Twins calls f on each contiguous run of parameters with twins: where the run begins
 // in Values, and its twins. Few long runs, so that an update is one pass.
 func (p *Params) Twins(f func(offset int, twin []float32)) {
+	p.placed.host(ofTwins, 0, len(p.momentum))
 	for i := 0; i < len(p.list); {
 		if !p.list[i].Twin {
 			i++

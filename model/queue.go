@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives/scoring"
 )
@@ -45,6 +46,7 @@ type Queue struct {
 	size, dim int
 	graphs    *Graphs // over the rings, or nil
 	saved     queueCounters
+	device    *cuda.Device // that keeps the rings too, or nil
 }
 
 // queueArgs says what a queue holds.
@@ -85,6 +87,20 @@ func newQueue(a queueArgs) *Queue {
 	return q
 }
 
+// keepOn has a device keep the rings, in bfloat16 too where products are in it; nil: none. What enters them goes there row by row.
+func (q *Queue) keepOn(d *cuda.Device, rounded bool) error {
+	if d == nil {
+		return nil
+	}
+	q.device = d
+	for _, r := range q.rings(Keys{}) {
+		if err := keepOn(d, r.rows, rounded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Size returns Q.
 func (q *Queue) Size() int { return q.size }
 
@@ -117,6 +133,7 @@ func (q *Queue) Push(k Keys, ids []int32) error {
 		for _, r := range q.rings(k) {
 			width := len(r.rows) / q.size
 			copy(r.rows[q.Pointer*width:], r.keys[done*width:(done+count)*width])
+			q.device.Touch(r.rows, q.Pointer*width, (q.Pointer+count)*width)
 		}
 		copy(q.IDs[q.Pointer:], ids[done:done+count])
 		if q.graphs != nil {
@@ -141,6 +158,9 @@ func (p *Pairs) newQueue() error {
 	a := queueArgs{size: cfg.Queue.Size, dim: cfg.Model.Head.Dim, spheres: p.design.space.Spheres, imagesOnly: p.design.views, seed: cfg.Run.Seed}
 	a.image, a.text = p.backboneWidths()
 	p.queue = newQueue(a)
+	if err := p.queue.keepOn(onDevice(p.engine), cfg.Compute.Precision == "bf16"); err != nil {
+		return err
+	}
 	if !cfg.Objective.UsesGraph() {
 		return nil
 	}

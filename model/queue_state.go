@@ -54,5 +54,8 @@ func (q *Queue) CheckCounters() error {
 // Restored implements state.Restorer.
 func (q *Queue) Restored() error {
 	q.Pointer, q.Filled = q.saved.Pointer, q.saved.Filled
+	for _, r := range q.rings(Keys{}) {
+		q.device.Touch(r.rows, 0, len(r.rows))
+	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (r *rounded) bytes() (n int64) {
 // change, in the form in which products read them: packed for the built-in products, rounded to bfloat16 for a library that
 // multiplies in it. Each weight is prepared once, whatever the batches and computations.
 func (b *net) prepareOnce(e exec.Engine, m *exec.Machine) (err error) {
-	if b.params.params.source == nil {
+	if b.params.params.source == nil || onDevice(e) != nil {
 		return nil
 	}
 	b.params.each(func(q *Param, n *gorgonia.Node, mem []float32) {

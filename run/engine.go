@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -54,6 +55,14 @@ func openEngine(g parallel.Group, cfg config.Config, kept keptKernels, say func(
 			e.Close()
 		}
 		return nil, err
+	}
+	if index, ok := cfg.Compute.CUDA(); ok {
+		d, err := cuda.Open(cuda.Options{Index: index, TF32: cfg.Compute.TF32})
+		if err != nil {
+			e.Close()
+			return nil, fmt.Errorf("compute.device = %q: %w", cfg.Compute.Device, err)
+		}
+		e.SetDevice(d)
 	}
 	if g.Rank() == 0 {
 		for _, w := range e.Warnings() {

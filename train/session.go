@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -31,10 +32,12 @@ type Session struct {
 	tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	group     parallel.Group       // of the model
 
-	span  schedule.Span
-	lr    schedule.LR
-	sum   []float32 // accumulated gradients; nil with one micro-batch
-	rates Rates
+	span schedule.Span
+	lr   schedule.LR
+	sum  []float32 // accumulated gradients; nil with one micro-batch
+	// On a device their mirrors stand for sum and for the gradients of a micro-batch; nil on the host.
+	sumThere, gradsThere *cuda.Mirror
+	rates                Rates
 	// compare makes steps over the pairs of all micro-batches, which held are; nil: each for itself.
 	compare comparer
 	held    []*data.Batch
@@ -93,6 +96,12 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	}
 	if cfg.Train.AccumulateSteps > 1 {
 		s.sum = make([]float32, len(s.model.Params().Grads()))
+		if d, _, grads, _ := s.model.Params().Device(); d != nil {
+			s.gradsThere = grads
+			if s.sumThere, err = d.Mirror(s.sum, grads.Spans(), false); err != nil {
+				return nil, fmt.Errorf("train: sum of the gradients of micro-batches: %w", err)
+			}
+		}
 	}
 	if s.group.Size() > 1 {
 		grads := s.model.Params().Grads()
@@ -136,7 +145,13 @@ func NewOptimizerAt(c config.Optimizer, rates Rates, engine *kernel.Engine, m Tr
 	}
 	var twins []optim.Twin
 	p.Twins(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
-	return o, o.SetTwins(twins)
+	if err := o.SetTwins(twins); err != nil {
+		return nil, err
+	}
+	if d, values, grads, mirrored := p.Device(); d != nil {
+		return o, o.UseCUDA(d, optim.Mirrors{Params: values, Grads: grads, Twins: mirrored})
+	}
+	return o, nil
 }
 
 // Model returns the model in training.
@@ -149,7 +164,14 @@ func (s *Session) Span() schedule.Span { return s.span }
 func (s *Session) Loader() *data.Loader { return s.loader }
 
 // Close ends the loader. The model stays the caller's.
-func (s *Session) Close() error { return s.loader.Close() }
+func (s *Session) Close() error {
+	err := errors.Join(s.optimizer.Close(), s.loader.Close())
+	if s.sumThere != nil {
+		err = errors.Join(err, s.sumThere.Close())
+		s.sumThere = nil
+	}
+	return err
+}
 
 // Step implements Stepper: losses and gradients of the micro-batches, the test for
 // finite numbers, the update, the twins, what the system does after it.
@@ -189,14 +211,17 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	if err := s.agree(step, bad, &out); err != nil {
 		return out, err
 	}
-	if s.sum != nil {
-		copy(s.model.Params().Grads(), s.sum)
+	if err := s.summed(); err != nil {
+		return out, err
 	}
 	scale := 1 / float64(s.group.Size())
 	if s.compare == nil { // the loss is the mean of those of the micro-batches
 		scale /= float64(micro)
 	}
 	out.GradNorm = s.optimizer.GradNorm(scale)
+	if err := s.optimizer.Err(); err != nil {
+		return out, err
+	}
 	if !finite(out.GradNorm) { // the same on every rank
 		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm, out.Loss)}
 	}
@@ -209,6 +234,9 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 		s.optimizer.StepTwins(out.LR, scale, out.GradNorm, m)
 	} else {
 		s.optimizer.Step(out.LR, scale, out.GradNorm)
+	}
+	if err := s.optimizer.Err(); err != nil {
+		return out, err
 	}
 	if m, ok := s.model.(finisher); ok {
 		if err := m.After(); err != nil {
@@ -294,7 +322,7 @@ func (s *Session) micro(ctx context.Context, b *data.Batch, step, k, micro int, 
 	}
 	out.Samples += b.Size
 	if s.sum != nil && !(s.sums.watches() && k == micro-1) {
-		s.add(k == 0)
+		return s.add(k == 0)
 	}
 	return nil
 }
@@ -320,13 +348,32 @@ func (s *Session) judge(step int, res *model.Result, err error) error {
 }
 
 // add adds the gradients to the sum, which the first ones begin.
-func (s *Session) add(first bool) {
+func (s *Session) add(first bool) error {
+	if s.sumThere != nil {
+		if first {
+			return s.sumThere.Copy(s.gradsThere)
+		}
+		return s.sumThere.Add(s.gradsThere)
+	}
 	grads := s.model.Params().Grads()
 	if first {
 		copy(s.sum, grads)
 	} else {
 		vector.Add(s.sum, s.sum, grads)
 	}
+	return nil
+}
+
+// summed puts the sum over micro-batches, if there are several, in the place of the gradients.
+func (s *Session) summed() error {
+	switch {
+	case s.sum == nil:
+		return nil
+	case s.sumThere != nil:
+		return s.gradsThere.Copy(s.sumThere)
+	}
+	copy(s.model.Params().Grads(), s.sum)
+	return nil
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

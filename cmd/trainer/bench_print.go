@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/geoalign/geoalign/bench"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // printDuel writes the result for a person.
@@ -66,7 +69,8 @@ func printResult(w io.Writer, r bench.Result) {
 	}
 	line("samples per second", "%10.1f", r.Samples)
 	line("matrix products", "%10.1f GFLOP a step, %.1f GFLOP/s", r.GFLOP, r.GFLOPS)
-	line("GEMM peak", "%10.1f GFLOP/s (%d x %d x %d)", r.Peak, bench.PeakM, bench.PeakN, bench.PeakK)
+	m, n, k := r.PeakSize()
+	line("GEMM peak", "%10.1f GFLOP/s (%d x %d x %d)", r.Peak, m, n, k)
 	if r.PeakFP32 > 0 {
 		line("GEMM peak in fp32", "%10.1f GFLOP/s", r.PeakFP32)
 	}
@@ -78,6 +82,12 @@ func printResult(w io.Writer, r bench.Result) {
 		line("peak memory", "%10.1f MB of the process", r.PeakMB)
 	}
 	line("planned memory", "%10.1f MB: %.1f of parameters, gradients, moments, twins and queue, %.1f of results", r.StateMB+r.BufferMB, r.StateMB, r.BufferMB)
+	if d := r.Device; d != nil {
+		line("memory of the device", "%8.1f MB at most", d.MemoryMB)
+		for _, kind := range slices.Sorted(maps.Keys(d.OnHost)) {
+			line("on the host", "%s (%s)", kind, words.Count(d.OnHost[kind], "node"))
+		}
+	}
 	if r.Ranks != nil {
 		printRanks(w, r.Ranks)
 	}

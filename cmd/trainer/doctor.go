@@ -73,6 +73,7 @@ type diagnosis struct {
 	Tuning   kernel.Tuning `json:"tuning"`
 	MPI      mpi.Info      `json:"mpi"`
 	JPEG     jpegs         `json:"jpeg"`
+	CUDA     gpu           `json:"cuda"`
 }
 
 type backend struct {
@@ -131,6 +132,7 @@ func examine(options kernel.Options) (diagnosis, error) {
 		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
 		MPI:  mpi.Probe(),
 		JPEG: examineJPEG(),
+		CUDA: examineGPU(),
 	}
 	for _, b := range library.Probe() {
 		d.Backends = append(d.Backends, backend{b.Name, b.Found, b.Version, b.File, b.Reason, b.Install, b.Warnings})
@@ -207,6 +209,7 @@ func (d diagnosis) print(w io.Writer) {
 		fmt.Fprintf(w, "%-10s %s\n", "", warning)
 	}
 	fmt.Fprintf(w, "tuning     %s\n", d.Tuning)
+	d.CUDA.print(w)
 	d.printMPI(w)
 	d.printJPEG(w)
 	for _, b := range d.Backends {

@@ -33,13 +33,11 @@ type Device struct {
 
 	modules   sync.Map // *module by key
 	mirrors   []*Mirror
-	held      []*Memory // scratch and workspace, for as long as the device is open
+	live      map[*Memory]bool // what was not given back
 	scratch   *Memory
 	workspace *Memory
 	allocated int64 // bytes
 	most      int64
-	recording bool
-	steps     map[string]int
 	products  map[productKey]*algorithm
 }
 
@@ -62,7 +60,7 @@ func (i Info) String() string {
 
 // Open opens a device. The error says what is missing.
 func Open(o Options) (_ *Device, err error) {
-	d := &Device{options: o, steps: map[string]int{}, products: map[productKey]*algorithm{}}
+	d := &Device{options: o, live: map[*Memory]bool{}, products: map[productKey]*algorithm{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -152,6 +150,9 @@ func (d *Device) Sync() error { return d.driver.do("cuStreamSynchronize", d.stre
 // Allocated returns the bytes of the device's memory that are in use by this program, and the most that were.
 func (d *Device) Allocated() (now, most int64) { return d.allocated, d.most }
 
+// ResetMost forgets the most that was in use.
+func (d *Device) ResetMost() { d.most = d.allocated }
+
 // Free returns the bytes of the device's memory that no process has taken.
 func (d *Device) Free() (int64, error) {
 	free, total := new(uint64), new(uint64)
@@ -165,10 +166,10 @@ func (d *Device) Close() error {
 		return nil
 	}
 	errs := []error{d.Sync()}
-	for _, m := range d.held {
+	for m := range d.live {
 		errs = append(errs, m.Free())
 	}
-	d.held = nil
+	d.mirrors = nil
 	d.modules.Range(func(_, m any) bool {
 		if m := m.(*module); m.handle != 0 {
 			errs = append(errs, d.driver.do("cuModuleUnload", m.handle))

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -15,6 +16,7 @@ type Memory struct {
 	device *Device
 	at     Pointer
 	bytes  int64
+	pinned []uintptr // views of buffers on the host
 }
 
 var (
@@ -38,6 +40,7 @@ func (d *Device) alloc(bytes int64) (*Memory, error) {
 	}
 	d.allocated += m.bytes
 	d.most = max(d.most, d.allocated)
+	d.live[m] = true
 	return m, nil
 }
 
@@ -58,8 +61,12 @@ func (m *Memory) Free() error {
 	if e := d.driver.do("cuMemFree_v2", uintptr(m.at)); err == nil {
 		err = e
 	}
+	for _, p := range m.pinned {
+		err = errors.Join(err, d.driver.do("cuMemFreeHost", p))
+	}
 	d.allocated -= m.bytes
-	m.at = 0
+	delete(d.live, m)
+	m.at, m.pinned = 0, nil
 	return err
 }
 
@@ -82,10 +89,26 @@ func (b *Buffer) Shadow() Pointer { return b.shadow }
 // Host implements exec.Buffer.
 func (b *Buffer) Host() exec.Array {
 	if b.host == nil {
-		a := b.spec.Array(make([]float32, b.spec.Words()))
+		a := b.spec.Array(b.memory.view(b.spec.Words()))
 		b.host = &a
 	}
 	return *b.host
+}
+
+// pinnedWords is the size in words from which a view is worth memory that the device copies from and to without the driver's help.
+const pinnedWords = 16 << 10
+
+// view returns memory of the host's for a view, for as long as m lives.
+func (m *Memory) view(words int) []float32 {
+	if words < pinnedWords {
+		return make([]float32, words)
+	}
+	p := new(unsafe.Pointer)
+	if err := m.device.driver.do("cuMemHostAlloc", uintptr(unsafe.Pointer(p)), uintptr(4*words), 0); err != nil {
+		return make([]float32, words)
+	}
+	m.pinned = append(m.pinned, uintptr(*p))
+	return unsafe.Slice((*float32)(*p), words)
 }
 
 // words returns the memory of a view.
@@ -166,20 +189,11 @@ func Copy(to, from exec.Operand) error {
 func Scratch(c *exec.DeviceCall, bytes int64) (Pointer, error) {
 	d := of(c)
 	if d.scratch == nil || d.scratch.bytes < bytes {
-		m, err := d.hold(max(bytes, 64<<20))
+		m, err := d.alloc(max(bytes, 64<<20))
 		if err != nil {
 			return 0, err
 		}
 		d.scratch = m // steps that were prepared before keep the old one
 	}
 	return d.scratch.at, nil
-}
-
-// hold allocates memory for as long as the device is open.
-func (d *Device) hold(bytes int64) (*Memory, error) {
-	m, err := d.alloc(bytes)
-	if err == nil {
-		d.held = append(d.held, m)
-	}
-	return m, err
 }

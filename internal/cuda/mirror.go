@@ -25,6 +25,7 @@ type Mirror struct {
 	// shadow holds the values rounded to bfloat16, laid out as memory in values; nil: nobody asked for it.
 	shadow *Memory
 	cast   *Kernel
+	coherence
 }
 
 // spanAlign is the alignment of spans in words.
@@ -163,6 +164,7 @@ func (m *Mirror) Copy(from *Mirror) error {
 	if err := m.alike(from); err != nil || m.words == 0 {
 		return err
 	}
+	m.Changed()
 	if err := m.device.copy(m.memory.at, from.memory.at, 4*int64(m.words)); err != nil {
 		return err
 	}
@@ -174,6 +176,7 @@ func (m *Mirror) Add(from *Mirror) error {
 	if err := m.alike(from); err != nil || m.words == 0 {
 		return err
 	}
+	m.Changed()
 	if err := m.device.Add(m.memory.at, from.memory.at, m.words); err != nil {
 		return err
 	}
@@ -203,7 +206,7 @@ func (m *Mirror) each(lo, hi int, f func(lo, hi, at int) error) error {
 }
 
 // Mirrored implements exec.Mirrorer: memory that stands for host, whose Free does nothing.
-func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
+func (d *Device) Mirrored(host []float32) (exec.Mirrored, bool) {
 	if len(host) == 0 {
 		return nil, false
 	}
@@ -216,7 +219,7 @@ func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
 		lo := int(p-base) / 4
 		k := m.find(lo)
 		if k < len(m.spans) && lo >= m.spans[k].Lo && lo+len(host) <= m.spans[k].Hi {
-			return &reflection{mirror: m, host: host, word: m.at[k] + lo - m.spans[k].Lo}, true
+			return &reflection{mirror: m, host: host, span: k, word: m.at[k] + lo - m.spans[k].Lo}, true
 		}
 	}
 	return nil, false
@@ -226,6 +229,7 @@ func (d *Device) Mirrored(host []float32) (exec.Memory, bool) {
 type reflection struct {
 	mirror *Mirror
 	host   []float32
+	span   int
 	word   int
 }
 
@@ -244,3 +248,6 @@ func (r *reflection) Buffer(word int, s exec.Spec) exec.Buffer {
 
 // Free implements exec.Memory.
 func (r *reflection) Free() error { return nil }
+
+// Changed implements exec.Mirrored.
+func (r *reflection) Changed() { r.mirror.changedSpan(r.span) }

@@ -41,7 +41,7 @@ func (d *Device) startMatrix() error {
 	v := int(d.matrix.call("cublasLtGetVersion"))
 	d.info.CuBLASLt = fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100)
 	var err error
-	d.workspace, err = d.hold(workspaceBytes)
+	d.workspace, err = d.alloc(workspaceBytes)
 	return err
 }
 

@@ -14,7 +14,8 @@ import (
 type Config struct {
 	// Engine is what steps on the host compute with.
 	Engine Engine
-	// Device keeps the results and runs the ops that have steps for it; nil is the host.
+	// Device keeps the results and runs the ops that have steps for it; nil is that of the engine, see DeviceEngine, and without one
+	// the host.
 	Device Device
 	// Outputs are the nodes to compute. Their values are valid after a run.
 	Outputs gorgonia.Nodes
@@ -63,6 +64,9 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 		return nil, errors.New("exec: no engine to run on")
 	case len(cfg.Outputs) == 0:
 		return nil, errors.New("exec: no outputs to compute")
+	}
+	if e, ok := cfg.Engine.(DeviceEngine); ok && cfg.Device == nil {
+		cfg.Device, _ = e.Device().(Device)
 	}
 	p, err := newPlan(g, cfg)
 	if err != nil {

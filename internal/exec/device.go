@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/attend"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
@@ -32,6 +33,14 @@ type Engine interface {
 	NewConvolution(s convolve.Sizes) *convolve.Convolution
 }
 
+// DeviceEngine is an Engine beside a device, which is what machines run on that are compiled with it.
+type DeviceEngine interface {
+	// Device returns a Device, nil without one.
+	Device() kernel.Device
+}
+
+var _ DeviceEngine = (*kernel.Engine)(nil)
+
 // Device keeps the results of a machine in memory of its own and may run ops there. A
 // machine without one keeps them in the host's memory, where they are used as they lie.
 type Device interface {
@@ -57,7 +66,9 @@ type Recording interface {
 type Mirrorer interface {
 	// Mirrored returns memory that stands for host, false if there is none. Its Free does nothing, and the host's view of a buffer
 	// there is host itself.
-	Mirrored(host []float32) (Memory, bool)
+	Mirrored(host []float32) (Mirrored, bool)
+	// Refresh takes what the host has changed in such memory to the device.
+	Refresh() error
 }
 
 // Adder is a Device with a step for the additions that Gorgonia makes when a node has several gradients, whose op is not of
@@ -65,6 +76,13 @@ type Mirrorer interface {
 type Adder interface {
 	// PrepareAdd is DeviceOp.PrepareOn of Out = In[0] + In[1], of one number of values.
 	PrepareAdd(c *DeviceCall) (Step, error)
+}
+
+// Mirrored is memory that stands for memory of the host's.
+type Mirrored interface {
+	Memory
+	// Changed says that work which was enqueued writes there.
+	Changed()
 }
 
 // Waiter is a Device whose steps return before they are done.
@@ -204,7 +222,7 @@ func (m *Machine) alloc() (err error) {
 		}
 		if x, ok := d.(Mirrorer); ok {
 			if mem, ok := x.Mirrored(u.external); ok {
-				m.bound[i] = mem
+				m.bound[i], m.mirrored = mem, append(m.mirrored, mem)
 				continue
 			}
 		}
@@ -308,11 +326,19 @@ func (b *builder) staged(i int, c *Call, step Step) Step {
 	}
 }
 
+// copyGrain is the least number of values that are worth a thread when they are copied.
+const copyGrain = 1 << 18
+
 // bring takes the inputs to the device before a run: those that it keeps itself to the
 // host's steps, and the caller's memory to the device's.
 func (m *Machine) bring() error {
 	if err := m.wait(); err != nil { // what an earlier run reads may not change under it
 		return err
+	}
+	if d, ok := m.cfg.Device.(Mirrorer); ok {
+		if err := d.Refresh(); err != nil {
+			return err
+		}
 	}
 	for _, s := range m.inputs {
 		if s.buffer == nil {
@@ -327,7 +353,9 @@ func (m *Machine) bring() error {
 			continue
 		}
 		view := s.buffer.Host()
-		copy(view.F32, s.array.F32)
+		if n := len(s.array.F32); n > 0 {
+			m.cfg.Engine.For(n, copyGrain, func(_, lo, hi int) { copy(view.F32[lo:hi], s.array.F32[lo:hi]) })
+		}
 		copy(view.I32, s.array.I32)
 		if err := s.buffer.Store(); err != nil {
 			return err

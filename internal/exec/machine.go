@@ -13,18 +13,19 @@ import (
 
 // Machine is a compiled graph.
 type Machine struct {
-	cfg     Config
-	plan    *plan
-	arena   []float32      // on the host
-	memory  Memory         // on a device, else nil
-	bound   map[int]Memory // of a device for units in memory of the caller's
-	handed  map[int]Buffer // in it
-	buffers []Buffer       // for each entry that is computed or constant
-	scratch []float32
-	inputs  map[int64]*inputSlot // by node
-	views   []*inputSlot         // for each entry that is an input or an alias of one
-	prog    []instruction
-	prof    profile
+	cfg      Config
+	plan     *plan
+	arena    []float32      // on the host
+	memory   Memory         // on a device, else nil
+	bound    map[int]Memory // of a device for units in memory of the caller's
+	mirrored []Mirrored     // of them, where the caller's memory has a mirror
+	handed   map[int]Buffer // in it
+	buffers  []Buffer       // for each entry that is computed or constant
+	scratch  []float32
+	inputs   map[int64]*inputSlot // by node
+	views    []*inputSlot         // for each entry that is an input or an alias of one
+	prog     []instruction
+	prof     profile
 	// onComplete is told of bound nodes, nil: nobody is.
 	onComplete func(k int)
 	// ctx is that of the run, which computations within ops end with.
@@ -96,6 +97,9 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
 	}
 	m.ctx = ctx
 	m.restore()
+	for _, x := range m.mirrored {
+		x.Changed()
+	}
 	recorder := m.recorder()
 	if recorder != nil && m.exchanged() {
 		if err := errors.Join(m.forget()...); err != nil {

@@ -60,6 +60,7 @@ type Engine struct {
 	untuned string // why there is no tuner where one was asked for
 	among   []string
 	tell    func(text string) // Options.Warn
+	device  Device
 }
 
 // Names of the precisions, as Options.Precision takes them.
@@ -126,6 +127,10 @@ func (e *Engine) Close() {
 		e.pool.close()
 		e.pool = nil
 	}
+	if e.device != nil {
+		_ = e.device.Close() // the process gives back what is left at worst
+		e.device = nil
+	}
 }
 
 // Threads returns the number of threads that For splits work over.
@@ -163,6 +168,9 @@ func (e *Engine) Describe() string {
 	}
 	if e.tuner != nil {
 		s += ", each product by the best of " + strings.Join(e.among, ", ")
+	}
+	if e.device != nil {
+		s = e.device.Describe() + "; host: " + s
 	}
 	return s
 }

@@ -285,6 +285,9 @@ func (c *onCUDA) twin(values []float32) (word, n int, err error) {
 
 // norm is the square root of the sum of squares of the gradients.
 func (c *onCUDA) norm() float64 {
+	if c.err == nil {
+		c.err = c.device.Refresh() // what the host has changed
+	}
 	if c.err == nil && c.pieces > 0 {
 		grads, _ := c.Grads.At()
 		c.err = c.square.Launch(cuda.Grid{X: c.pieces, Threads: 256}, c.sumsAt, c.at, grads)
@@ -317,6 +320,16 @@ func (c *onCUDA) step(o *AdamW, averages bool) {
 	var twins, twinsHalf cuda.Pointer
 	if averages && c.Twins != nil {
 		twins, twinsHalf = c.Twins.At()
+	}
+	if c.err = c.device.Refresh(); c.err != nil {
+		return
+	}
+	changed := []*cuda.Mirror{c.Params, c.m, c.v}
+	if twins != 0 {
+		changed = append(changed, c.Twins)
+	}
+	for _, m := range changed {
+		m.Changed()
 	}
 	s := o.now
 	c.err = c.update.Launch(cuda.Grid{X: c.pieces, Threads: 256}, c.at, values, half, m, v, grads, twins, twinsHalf,

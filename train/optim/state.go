@@ -12,9 +12,17 @@ type counters struct {
 }
 
 var (
-	_ state.Part    = (*AdamW)(nil)
-	_ state.Checker = (*AdamW)(nil)
+	_ state.Preparer = (*AdamW)(nil)
+	_ state.Part     = (*AdamW)(nil)
+	_ state.Checker  = (*AdamW)(nil)
+	_ state.Restorer = (*AdamW)(nil)
 )
+
+// PrepareSave implements state.Preparer: moments on a device come to the host.
+func (o *AdamW) PrepareSave() error { return o.Fetch() }
+
+// Restored implements state.Restorer: they go back.
+func (o *AdamW) Restored() error { return o.Store() }
 
 // StateName implements state.Part.
 func (o *AdamW) StateName() string { return "optimizer" }

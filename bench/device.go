@@ -1,0 +1,70 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+// DeviceResult is what bench reports of a device beside the host.
+type DeviceResult struct {
+	Name     string         `json:"name"`
+	MemoryMB float64        `json:"memory_mb"`         // the most of the device's memory that the program held
+	OnHost   map[string]int `json:"on_host,omitempty"` // ops without a step for the device, which wait for copies: nodes by kind
+}
+
+// deviceOf returns the GPU that an engine's graphs run on, nil: the host.
+func deviceOf(e *compute.Engine) *cuda.Device {
+	d, _ := e.Device().(*cuda.Device)
+	return d
+}
+
+// measureDevicePeak is measurePeak of a GPU, by a product that fills it; 0 where that fails.
+func measureDevicePeak(gpu *cuda.Device, bf16 bool, d time.Duration) float64 {
+	t, n := exec.Float32, cuda.Measured
+	if bf16 {
+		t = exec.BFloat16
+	}
+	gflops, err := gpu.MeasureProduct(n, n, n, t, d)
+	gpu.ResetMost()
+	if err != nil {
+		return 0
+	}
+	return gflops
+}
+
+// profiled is the number of steps by which the times of ops are measured on a device.
+const profiled = 3
+
+// profileOps makes steps op by op, waiting for each: in those that are measured a device runs all of them as one, of which nobody
+// knows the parts. The times of ops are of these steps then, and add up to more than a step.
+func (b *bencher) profileOps(ctx context.Context) error {
+	m, spent := b.work.Machine(), b.spent
+	m.StepByStep(true)
+	defer m.StepByStep(false)
+	m.ResetProfile()
+	for i := range profiled {
+		if err := b.step(ctx, "ops", i, profiled); err != nil {
+			return err
+		}
+	}
+	b.spent = spent
+	return nil
+}
+
+// onDevice enters what is of the device.
+func (r *Result) onDevice(gpu *cuda.Device, m *compute.Machine) {
+	_, most := gpu.Allocated()
+	r.Device = &DeviceResult{Name: gpu.Info().String(), MemoryMB: mega(most), OnHost: m.OnHost()}
+}
+
+// PeakSize returns the size of the product whose speed is the peak.
+func (r *Result) PeakSize() (m, n, k int) {
+	if r.Device != nil {
+		return cuda.Measured, cuda.Measured, cuda.Measured
+	}
+	return PeakM, PeakN, PeakK
+}

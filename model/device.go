@@ -1,0 +1,125 @@
+package model
+
+import (
+	"errors"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+// The slabs of placed.
+const (
+	ofValues = iota
+	ofGrads
+	ofTwins
+)
+
+// placed is where parameters, gradients and twins lie on a device. The slabs of the host stay: whoever asks for a parameter there
+// gets it as the device has it, and what is changed there the device takes before its next work.
+type placed struct {
+	device *cuda.Device
+	slabs  [3]*cuda.Mirror // nil where there is nothing
+}
+
+// onDevice returns the device that computations with an engine run on, nil: the host.
+func onDevice(e exec.Engine) *cuda.Device {
+	if x, ok := e.(exec.DeviceEngine); ok {
+		d, _ := x.Device().(*cuda.Device)
+		return d
+	}
+	return nil
+}
+
+// place takes the parameters of training to the device of an engine, if it has one.
+func (p *Params) place(e exec.Engine) (err error) {
+	d := onDevice(e)
+	if d == nil || p.placed != nil {
+		return nil
+	}
+	var spans, twins []cuda.Span
+	for _, q := range p.list {
+		if q.Locked {
+			if err := keepOn(d, q.own, e.BF16()); err != nil {
+				return err
+			}
+			continue
+		}
+		spans = append(spans, cuda.Span{Lo: q.offset, Hi: q.offset + q.Len()})
+		if q.Twin {
+			twins = append(twins, cuda.Span{Lo: q.mirror, Hi: q.mirror + q.Len()})
+		}
+	}
+	x := &placed{device: d}
+	for i, s := range []struct {
+		host  []float32
+		spans []cuda.Span
+	}{{p.values, spans}, {p.grads, spans}, {p.momentum, twins}} {
+		if len(s.host) == 0 {
+			continue
+		}
+		if x.slabs[i], err = d.Mirror(s.host, s.spans, e.BF16() && i != ofGrads); err != nil {
+			return errors.Join(err, x.close())
+		}
+		if i != ofGrads {
+			x.slabs[i].Touch(0, len(s.host))
+		}
+	}
+	p.placed = x
+	return nil
+}
+
+// keepOn has a device keep values that never change.
+func keepOn(d *cuda.Device, own []float32, rounded bool) error {
+	if _, kept := d.Mirrored(own); kept || len(own) == 0 {
+		return nil
+	}
+	m, err := d.Mirror(own, []cuda.Span{{Lo: 0, Hi: len(own)}}, rounded)
+	if err == nil {
+		m.Touch(0, len(own))
+	}
+	return err
+}
+
+// keep has the device of an engine, if there is one, keep the parameters of a store for inference.
+func (p *Params) keep(e exec.Engine) error {
+	d := onDevice(e)
+	if d == nil {
+		return nil
+	}
+	for _, q := range p.list {
+		if err := keepOn(d, q.own, e.BF16()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// host brings values from lo to hi of a slab of the host's up to date, for a caller that may change them.
+func (x *placed) host(slab, lo, hi int) {
+	if x != nil && x.slabs[slab] != nil {
+		x.slabs[slab].Edit(lo, hi)
+	}
+}
+
+// Device returns the device that the parameters of training lie on, with the mirrors of their values, gradients and twins (nil
+// without); nil: the host.
+func (p *Params) Device() (d *cuda.Device, values, grads, twins *cuda.Mirror) {
+	if x := p.placed; x != nil {
+		return x.device, x.slabs[ofValues], x.slabs[ofGrads], x.slabs[ofTwins]
+	}
+	return nil, nil, nil, nil
+}
+
+// close gives the device's memory back. What is asked of the parameters afterwards is what the host had last.
+func (x *placed) close() error {
+	if x == nil {
+		return nil
+	}
+	var errs []error
+	for _, m := range x.slabs {
+		if m != nil {
+			errs = append(errs, m.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
