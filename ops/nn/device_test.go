@@ -11,9 +11,6 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// onHost are kinds of ops without a step for the device.
-var onHost = []string{}
-
 func TestCUDA(t *testing.T) {
 	cases := deviceCases(!cudatest.Emulated(cudatest.Open(t)))
 	for _, c := range nnCases() {
@@ -23,7 +20,7 @@ func TestCUDA(t *testing.T) {
 		}
 		cases = append(cases, c)
 	}
-	optest.CheckCUDA(t, cases, onHost...)
+	optest.CheckCUDA(t, cases)
 }
 
 // ofRanks is the case of statistics that processes exchange, which the host does.
