@@ -155,6 +155,7 @@ type DeviceCall struct {
 	Out        Operand
 	Aux        []Operand
 	Accumulate bool
+	BF16       bool // products are in bfloat16
 }
 
 // Operand is a buffer as one op sees it: several may see one under different shapes.
@@ -260,7 +261,7 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
 	} else if d, ok := b.cfg.Device.(Adder); ok && isAdd(e.node.Op()) {
 		prepare = d.PrepareAdd
 	}
-	d := &DeviceCall{Out: Operand{b.spec(e.out), b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate}
+	d := &DeviceCall{Out: Operand{b.spec(e.out), b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate, BF16: b.cfg.Engine.BF16()}
 	for _, j := range e.in {
 		x := Operand{Buffer: b.buffers[j]} // nil for an input so far
 		if out := b.plan.entries[j].out; out.unit >= 0 {
