@@ -14,17 +14,18 @@ import (
 // TestCUDA computes scores of every mode and space on the device, with and without a graph.
 func TestCUDA(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 1))
-	var cases []optest.Case
+	cases := geodesicCases()
 	add := func(name string, k *geoCase, l local) {
 		cases = append(cases, optest.Case{Name: name, Inputs: k.inputs(), WRT: []int{0}, Build: k.build}, optest.Case{Name: name + "/nearest",
 			Inputs: []optest.Input{optest.In("x", []int{k.b, k.width}, k.f), optest.In("centres", []int{k.k, k.width}, k.centres), optest.I32s("count", []int32{int32(k.count)})},
 			Build:  func(ns gorgonia.Nodes) *gorgonia.Node { i, _ := NearestCentre(ns[0], ns[1], ns[2], l.Space); return i }})
 	}
-	for _, c := range append(testLocals[:3:3], testLocals[4]) {
-		for flags := range 32 {
-			if c.local.Spheres > 4 && flags%4 != 3 {
-				continue
-			}
+	for _, c := range testLocals {
+		step := 5
+		if c.local.One() {
+			step = 1 // all modes
+		}
+		for flags := 0; flags < 32; flags += step {
 			k := deviceCase(r, 7, 5, 150, 9, 24, c.local)
 			k.same, k.direct = flags&1 != 0, flags&2 != 0
 			if flags&4 == 0 {
@@ -48,7 +49,7 @@ func TestCUDA(t *testing.T) {
 	one := deviceCase(r, 1, 1, 1, 1, 1, local{})
 	one.pointer, one.cols = 0, -1
 	add("one of all", one, local{})
-	k := deviceCase(r, 70, 70, 3000, 1100, 8, local{}) // more centres than a block of the sort has threads
+	k := deviceCase(r, 10, 10, 3000, 1100, 8, local{}) // more centres than a block of the sort has threads
 	k.same, k.direct = true, true
 	add("many centres", k, local{})
 	if !cudatest.Emulated(cudatest.Open(t)) {
@@ -61,7 +62,7 @@ func TestCUDA(t *testing.T) {
 			add("large without a graph, "+c.name, k, c.local)
 		}
 	}
-	optest.CheckCUDA(t, cases)
+	optest.CheckCUDA(t, cases, "times", "pool negative distance", "pool negative distance df")
 }
 
 // deviceCase is a graph whose centres lie well apart, so that rounding chooses none, with some pairs of centres without a path.
