@@ -34,7 +34,7 @@ const spanAlign = 64
 // Mirror makes a mirror of host, of spans that follow each other there. With shadow it keeps the values in bfloat16 too,
 // for products in it. Its values are not there before Store.
 func (d *Device) Mirror(host []float32, spans []Span, shadow bool) (*Mirror, error) {
-	m := &Mirror{device: d, host: host, spans: spans, cast: d.Kernel(&basicSource, "round_bf16")}
+	m := &Mirror{device: d, host: host, spans: spans}
 	end := 0
 	for _, s := range spans {
 		if s.Lo < end || s.Hi < s.Lo || s.Hi > len(host) {
@@ -49,6 +49,7 @@ func (d *Device) Mirror(host []float32, spans []Span, shadow bool) (*Mirror, err
 		return nil, err
 	}
 	if shadow {
+		m.cast = d.Kernel(&basicSource, "round_bf16")
 		if m.shadow, err = d.alloc(2 * int64(m.words)); err != nil {
 			return nil, errors.Join(err, m.memory.Free())
 		}
