@@ -41,8 +41,8 @@ type Device struct {
 	workspace *Memory
 	allocated int64 // bytes
 	most      int64
+	recording bool
 	products  map[productKey]*algorithm
-	recording bool // nothing runs: products are as they were chosen before
 }
 
 // Info describes a device.

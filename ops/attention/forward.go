@@ -1,6 +1,7 @@
 package attention
 
 import (
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -52,6 +53,7 @@ func (a *attention) forward() *op.Op {
 			return nil
 		}, nil
 	}
+	o.On = map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: a.forwardOnCUDA}
 	o.Grad = a.gradients
 	return o
 }

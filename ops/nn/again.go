@@ -92,5 +92,6 @@ func normalised() *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(normalisedOnCUDA),
 	}
 }

@@ -1,0 +1,48 @@
+// What the attention kernels in bfloat16 and in float32 share. Letters as in attention.go: R rows (sequences of queries), N
+// sequences of keys, Lq and Lk tokens of each, H heads of width E, D = H E.
+//
+// Macros: E; the types Q, KV, O, DO, DQ and DKV of queries, of keys and values, of the output, of its gradient and of the
+// gradients; SELF: queries, keys and values are rows [q | k | v] of one matrix, else rows of q and rows [k | v]; INDEX,
+// LENGTHS, DROPOUT, BIAS and CAUSAL: the options of the op.
+//
+// Integers of a run that are out of range cannot be reported from here: such a row reads no keys and its output is NaN.
+
+#define LOG2E 1.4426950408889634f
+#define LN2 0.6931471805599453f
+#define NOT_A_NUMBER __int_as_float(0x7fc00000)
+
+// Element (row, head) where keys begin inside a row; values are D further on.
+#define KEYS_AT (SELF ? d : 0)
+#define QUERY_STRIDE (SELF ? 3 * (size_t)d : (size_t)d)
+#define KEY_STRIDE (SELF ? 3 * (size_t)d : 2 * (size_t)d)
+
+// 2^x to an error of 2 ulp; numbers below 2^-126 are 0.
+__device__ __forceinline__ float power_of_two(float x) {
+#ifdef EMULATED
+  return exp2f(x);
+#else
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#endif
+}
+
+// The key sequence of a row and how many of its keys the row sees.
+struct Row {
+  int sequence, keys;
+  bool bad;
+};
+
+__device__ __forceinline__ Row row_of(const int *index, const int *lengths, int r, int lk, int seqs) {
+  Row x = {r, lk, false};
+#if INDEX
+  x.sequence = index[r];
+  if (x.sequence < 0 || x.sequence >= seqs) x = {0, 0, true};
+#endif
+#if LENGTHS
+  int n = lengths[r];
+  if (n < 0 || n > lk) x.keys = 0, x.bad = true;
+  if (!x.bad) x.keys = n;
+#endif
+  return x;
+}
