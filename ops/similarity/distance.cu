@@ -129,14 +129,13 @@ extern "C" __global__ void distance_slopes(float *slopes, const float *scores, c
 }
 
 // parts (chunks, rows, width), channels [at, at + unit): the gradients of rows from the columns of a chunk, `each` of them. Of l2 they are
-// dy/s (f - x), else slopes x. Rows from *existing on have none.
+// dy/s (f - x), else slopes x.
 extern "C" __global__ void distance_gradient(float *parts, const float *slopes, const float *scores, const float *dy, const float *f,
-                                             const float *keys, const float *queue, const int *pointer, const int *cols,
-                                             const int *existing, int rows, int n, int total, int width, int at, int unit, int each,
-                                             int64 row_step, int64 col_step) {
+                                             const float *keys, const float *queue, const int *pointer, const int *cols, int rows,
+                                             int n, int total, int width, int at, int unit, int each, int64 row_step,
+                                             int64 col_step) {
   __shared__ __align__(16) float cs[STEP][TILE + 4], xs[STEP][TILE + 4];
   Columns x(keys, queue, pointer, cols, n, total);
-  int limit = existing ? min(rows, max(0, *existing)) : rows;
   int i = blockIdx.x * TILE, first = blockIdx.y * TILE, own = threadIdx.y * 16 + threadIdx.x;
   int from = blockIdx.z * each, to = min(from + each, x.count);
   float sum[4][4] = {};
@@ -147,7 +146,7 @@ extern "C" __global__ void distance_gradient(float *parts, const float *slopes, 
 #pragma unroll
     for (int b = 0; b < 4; b++) {
       int r = i + 4 * threadIdx.y + a, c = first + 4 * threadIdx.x + b;
-      if (r < limit && c < unit) u[a][b] = f[(size_t)r * width + at + c];
+      if (r < rows && c < unit) u[a][b] = f[(size_t)r * width + at + c];
     }
 #endif
   for (int j = from; j < to; j += STEP) {
@@ -156,7 +155,7 @@ extern "C" __global__ void distance_gradient(float *parts, const float *slopes, 
     for (int k = 0; k < 4; k++) {
       int r = (own + k * 256) / STEP, c = own % STEP; // row r of column c
       float v = 0.f;
-      if (i + r < limit && j + c < to) {
+      if (i + r < rows && j + c < to) {
 #if L2
         int64 p = (i + r) * row_step + (j + c) * col_step;
         float s = scores[p];

@@ -66,7 +66,8 @@ func (x *distance) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	}, nil
 }
 
-// backwardOnCUDA is the step of the gradient for operand of: of f from all columns, or of the keys, the first columns, from f.
+// backwardOnCUDA is the step of the gradient for operand of: of f from all columns, or of the keys, the first columns, from f. Keys
+// whose columns do not exist have scores of 0, and so no gradient.
 func (x *distance) backwardOnCUDA(operands, of int) func(c *exec.DeviceCall) (exec.Step, error) {
 	return func(c *exec.DeviceCall) (exec.Step, error) {
 		layout := x.layout.onDevice()
@@ -74,11 +75,11 @@ func (x *distance) backwardOnCUDA(operands, of int) func(c *exec.DeviceCall) (ex
 		width := c.In[0].Shape[1]
 		unit := x.unit(width)
 		rows, total := c.Out.Shape[0], c.In[scores].Shape[1] // of the gradient, and what each has pairs with
-		n, existing, rowStep, colStep := c.In[layout.keys].Shape[0], -1, total, 1
+		n, rowStep, colStep := c.In[layout.keys].Shape[0], total, 1
 		columns := layout
 		if of != 0 {
 			total = c.In[0].Shape[0]
-			columns, n, existing = deviceColumns{keys: 0, queue: -1, pointer: -1, cols: -1}, total, layout.cols
+			columns, n = deviceColumns{keys: 0, queue: -1, pointer: -1, cols: -1}, total
 			rowStep, colStep = 1, rowStep
 		}
 		tiles := cuda.Blocks(rows, distanceTile) * cuda.Blocks(unit, distanceTile)
@@ -106,7 +107,7 @@ func (x *distance) backwardOnCUDA(operands, of int) func(c *exec.DeviceCall) (ex
 					}
 				}
 				args := append([]any{parts, slopes, c.In[scores], c.In[dy], c.In[of]}, columns.arguments(c)...)
-				args = append(args, at(c, existing), rows, n, total, width, from, unit, each, int64(rowStep), int64(colStep))
+				args = append(args, rows, n, total, width, from, unit, each, int64(rowStep), int64(colStep))
 				if err := gradient.Launch(channels, args...); err != nil {
 					return err
 				}
