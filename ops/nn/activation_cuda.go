@@ -36,7 +36,8 @@ func activate(c *exec.DeviceCall, of vector.Activation, y, x *exec.Operand) exec
 
 // activateGradient returns the step of dx = dy times the derivative of the activation at x, which all may lie at the same place.
 func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.Operand) exec.Step {
-	k := cuda.Load(c, &activationSource, "activate_gradient", cuda.Value("F", int(of)), cuda.Type("X", *x), cuda.Type("DY", *dy), cuda.Type("Y", *dx))
+	k := cuda.Load(c, &activationSource, "activate_gradient",
+		cuda.Value("F", int(of)), cuda.Type("X", *x), cuda.Type("DY", *dy), cuda.Type("Y", *dx))
 	n := dx.Shape.TotalSize()
 	return func() error { return k.Launch(activationGrid(n), *dx, *x, *dy, int64(n)) }
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/ops/internal/optest"
+	"github.com/geoalign/geoalign/ops/pool"
 	"gorgonia.org/gorgonia"
 )
 
 // TestCUDA runs the ops of this package on the device.
 func TestCUDA(t *testing.T) {
-	cases := slices.Concat(productCases(), columnCases(), metricCases(), rowCases(), deviceCases())
+	cases := slices.Concat(productCases(), columnCases(), metricCases(), rowCases(), distanceCases(), deviceCases())
 	if !cudatest.Emulated(cudatest.Open(t)) {
 		cases = append(cases, similarityCase("large: a queue", 256, 256, 65536, 256, 256+40000))
 	}
@@ -84,6 +85,36 @@ func deviceCases() []optest.Case {
 			Name: fmt.Sprintf("fold columns %v", shape), Inputs: []optest.Input{f("x", 37, 50), f("w", shape...)}, WRT: []int{0, 1},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return FoldColumns(ns[0], ns[1], 16, width) },
 		})
+	}
+	for _, d := range []Distance{{"l2", 1}, {"angle", 1}, {"angle", 3}, {"angle", 21}} {
+		for _, test := range []struct {
+			name       string
+			b, n, q    int
+			cols       int32
+			withoutEnd bool // without cols
+		}{
+			{"keys alone", 70, 66, 0, 0, true}, {"not all keys", 70, 66, 0, 31, false}, {"no column", 3, 5, 0, 0, false},
+			{"queue", 9, 7, 130, 0, true}, {"queue, not full", 9, 7, 130, 90, false}, {"queue with less than the keys", 9, 7, 20, 4, false},
+		} {
+			in := []optest.Input{optest.In("f", []int{test.b, 21}, sphereRows(r, test.b, 21, d.Spheres)), optest.In("keys", []int{test.n, 21}, sphereRows(r, test.n, 21, d.Spheres)),
+				optest.I32s("cols", []int32{test.cols}), optest.In("queue", []int{max(test.q, 1), 21}, sphereRows(r, max(test.q, 1), 21, d.Spheres))}
+			cases = append(cases, optest.Case{Name: fmt.Sprintf("distance %v, %s", d, test.name), Inputs: in, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				queue, cols := ns[3], ns[2]
+				if test.q == 0 {
+					queue = nil
+				}
+				if test.withoutEnd {
+					cols = nil
+				}
+				return NegativeDistance(d, ns[0], ns[1], queue, cols)
+			}})
+		}
+	}
+	for _, pointer := range []int32{0, 50, 89, 95} {
+		in := []optest.Input{f("f", 9, 12), f("keys", 11, 12), f("queue", 100, 12), optest.I32s("pointer", []int32{pointer}), optest.I32s("cols", []int32{97})}
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("distance from a pool at %d", pointer), Inputs: in, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return PoolNegativeDistance(Distance{"l2", 1}, ns[0], pool.Pool{Keys: ns[1], Queue: ns[2], Pointer: ns[3], Cols: ns[4]})
+		}})
 	}
 	return cases
 }

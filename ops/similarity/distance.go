@@ -3,6 +3,7 @@ package similarity
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/ops/pool"
@@ -62,6 +63,8 @@ type columnLayout interface {
 	shape(in []tensor.Shape) (tensor.Shape, error)
 	// runs appends the columns that exist to dst in their order.
 	runs(c *exec.Call, s *pool.State, dst []columnRun) ([]columnRun, error)
+	// onDevice returns the operands that say so, for steps that cannot read them.
+	onDevice() deviceColumns
 }
 
 // batchLayout is that of Similarity: the batch, then the queue.
@@ -147,6 +150,7 @@ func (x *distance) forward(kind string, in gorgonia.Nodes, keys int) *op.Op {
 		o.Diff[keys] = true
 	}
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
+	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: x.forwardOnCUDA}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		r := x.newRun(c, c.In[0].Dim(1))
 		rows, total := c.Out.Dim(0), c.Out.Dim(1)
@@ -200,6 +204,7 @@ func (x *distance) backward(kind string, operands, of int) *op.Op {
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * x.flops(in[:operands]) }
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
+	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: x.backwardOnCUDA(operands, of)}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		r := x.newRun(c, c.In[0].Dim(1))
 		r.total = c.In[out].Dim(1)

@@ -79,7 +79,8 @@ func (f folding) onCUDA(transposed bool) func(c *exec.DeviceCall) (exec.Step, er
 				return err
 			}
 			for at := f.from; at < f.from+f.width; at += n * d {
-				if err := cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], 0, d), cuda.MatrixOf(c.Out, at, cols), nil); err != nil {
+				x, w, to := cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], 0, d), cuda.MatrixOf(c.Out, at, cols)
+				if err := cuda.Multiply(c, p, x, w, to, nil); err != nil {
 					return err
 				}
 			}
@@ -98,7 +99,8 @@ func (f folding) weightsOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	return func() error {
 		for at := f.from; at < f.from+f.width; at += n * d {
 			p := weightsProduct(min(1, float32(at-f.from)), rows, n, d)
-			if err := cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], at, cols), cuda.MatrixOf(c.Out, 0, d), nil); err != nil {
+			dy, x := cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], at, cols)
+			if err := cuda.Multiply(c, p, dy, x, cuda.MatrixOf(c.Out, 0, d), nil); err != nil {
 				return err
 			}
 		}

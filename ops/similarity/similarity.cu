@@ -43,9 +43,10 @@ extern "C" __global__ void multiply_columns(float *y, const float *x, const floa
   y[at] = c >= from && c < from + width ? x[at] * w[(c - from) % n] : x[at];
 }
 
-// dw_i = sum x dy over the rows, and over the heads of n columns from `from` on. A block of 32 x 32 threads sums 32 weights, a thread every
-// 32nd row.
-extern "C" __global__ void multiply_columns_weights(float *dw, const float *x, const float *dy, int rows, int cols, int from, int width, int n) {
+// dw_i = sum x dy over the rows, and over the heads of n columns from `from` on. A block of 32 x 32 threads sums 32 weights, a thread
+// every 32nd row.
+extern "C" __global__ void multiply_columns_weights(float *dw, const float *x, const float *dy, int rows, int cols, int from,
+                                                    int width, int n) {
   __shared__ float room[32][33];
   int i = blockIdx.x * 32 + threadIdx.x;
   float sum = 0.f;

@@ -111,8 +111,10 @@ func rowProductsOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 // rowProductsGradOnCUDA is the step of its gradient.
 func rowProductsGradOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	n, cols := c.In[1].Shape[0], c.In[0].Shape[1]
+	each := c.In[0].Shape[0] / n
 	k := cuda.Load(c, &similaritySource, "row_products_gradient")
+	g := cuda.Grid{X: n, Y: cuda.Blocks(cols, 128), Threads: 128}
 	return func() error {
-		return k.Launch(cuda.Grid{X: n, Y: cuda.Blocks(cols, 128), Threads: 128}, c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], cols, c.In[0].Shape[0]/n)
+		return k.Launch(g, c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], cols, each)
 	}, nil
 }
