@@ -72,7 +72,8 @@ func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool) {
 		kind = exec.BFloat16
 	}
 	normal := func(i int) float32 { return some[i%len(some)] }
-	a := &attention{self: s.seqs == 0, causal: s.causal, lq: s.lq, lk: s.lk, heads: s.heads, keep: .9, index: -1, lengths: -1, bits: -1, bias: -1}
+	a := &attention{self: s.seqs == 0, causal: s.causal, lq: s.lq, lk: s.lk, heads: s.heads, keep: .9, index: -1, lengths: -1,
+		bits: -1, bias: -1}
 	w, seqs := s.heads*s.width, s.seqs
 	var in []exec.Operand
 	if a.self {
@@ -87,12 +88,14 @@ func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool) {
 	}
 	optional(s.index, &a.index, exec.Int32, func(i int) float32 { return float32(i % seqs) }, s.rows)
 	optional(s.lengths, &a.lengths, exec.Int32, func(int) float32 { return float32(1 + r.IntN(s.lk)) }, s.rows)
-	optional(s.bits, &a.bits, exec.Int32, func(int) float32 { return float32(r.Uint32()>>1 | r.Uint32()>>1) }, s.rows*s.heads*s.lq*nn.MaskWords(s.lk))
+	optional(s.bits, &a.bits, exec.Int32, func(int) float32 { return float32(r.Uint32()>>1 | r.Uint32()>>1) },
+		s.rows*s.heads*s.lq*nn.MaskWords(s.lk))
 	optional(s.bias, &a.bias, exec.Float32, normal, s.heads, s.lq, s.lk)
 	a.operands = len(in)
 	out, dy := buffer(kind, normal, s.rows*s.lq, w), buffer(kind, normal, s.rows*s.lq, w)
 	zero := func(int) float32 { return 0 }
-	aux := []exec.Operand{buffer(exec.Float32, zero, s.rows, s.heads, s.lq), buffer(exec.Int32, zero, s.rows), buffer(exec.Int32, zero, seqs+1)}
+	aux := []exec.Operand{buffer(exec.Float32, zero, s.rows, s.heads, s.lq), buffer(exec.Int32, zero, s.rows),
+		buffer(exec.Int32, zero, seqs+1)}
 	grads := []exec.Operand{buffer(kind, zero, in[0].Shape...)}
 	if !a.self {
 		grads = append(grads, buffer(kind, zero, in[1].Shape...))
@@ -110,7 +113,8 @@ func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool) {
 		products float64
 	}{
 		{"forward", a.forwardOnCUDA, &exec.DeviceCall{In: in, Out: out, Aux: aux, BF16: half}, 2},
-		{"backward", a.backwardOnCUDA, &exec.DeviceCall{In: append(in[:a.operands:a.operands], out, dy), InAux: inAux, Out: grads[0], Aux: grads[1:], BF16: half}, 5},
+		{"backward", a.backwardOnCUDA, &exec.DeviceCall{In: append(in[:a.operands:a.operands], out, dy), InAux: inAux,
+			Out: grads[0], Aux: grads[1:], BF16: half}, 5},
 	} {
 		step, err := x.prepare(x.call)
 		if err != nil {

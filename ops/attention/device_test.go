@@ -98,9 +98,11 @@ func halfChain(name string, rows, l, heads, width int, cross bool) optest.Case {
 	return optest.Case{Name: name, Inputs: in, WRT: []int{0, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 		if cross {
 			q, kv := nn.Linear(ns[0], ns[4], nil), nn.Linear(ns[0], ns[5], nil)
-			return nn.Linear(CrossAttention(CrossArgs{Q: q, KV: kv, Lengths: ns[3], QueryLen: l, KeyLen: l, Heads: heads, Keep: 1}), ns[2], nil)
+			return nn.Linear(CrossAttention(CrossArgs{Q: q, KV: kv, Lengths: ns[3], QueryLen: l, KeyLen: l, Heads: heads,
+				Keep: 1}), ns[2], nil)
 		}
-		return nn.Linear(SelfAttention(SelfArgs{QKV: nn.Linear(ns[0], ns[1], nil), Lengths: ns[3], Len: l, Heads: heads, Keep: 1}), ns[2], nil)
+		return nn.Linear(SelfAttention(SelfArgs{QKV: nn.Linear(ns[0], ns[1], nil), Lengths: ns[3], Len: l, Heads: heads,
+			Keep: 1}), ns[2], nil)
 	}}
 }
 
@@ -109,12 +111,16 @@ func halfChain(name string, rows, l, heads, width int, cross bool) optest.Case {
 func TestCUDA(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 1))
 	cases := append(attentionCases(),
-		optest.Case{Name: "relative bias of queries and more keys", Inputs: []optest.Input{optest.F32s(r, "table", 8, 3)}, WRT: []int{0},
+		optest.Case{Name: "relative bias of queries and more keys", Inputs: []optest.Input{optest.F32s(r, "table", 8, 3)},
+			WRT:   []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return RelativeBias(ns[0], 70, 81, 20) }},
 		optest.Case{
-			Name:   "affinity of odd widths",
-			Inputs: []optest.Input{optest.F32s(r, "q", 3*37, 45), optest.F32s(r, "k", 3*37, 45), optest.F32s(r, "v", 3*37, 300), optest.I32s("lengths", []int32{37, 0, 6}, 3)},
-			WRT:    []int{0, 1, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Affinity(ns[0], ns[1], ns[2], ns[3], 37) },
+			Name: "affinity of odd widths",
+			Inputs: []optest.Input{optest.F32s(r, "q", 3*37, 45), optest.F32s(r, "k", 3*37, 45),
+				optest.F32s(r, "v", 3*37, 300), optest.I32s("lengths", []int32{37, 0, 6}, 3)},
+			WRT: []int{0, 1, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return Affinity(ns[0], ns[1], ns[2], ns[3], 37)
+			},
 		},
 		halfChain("between linear layers", 4, 33, 2, 16, false),
 		halfChain("crosswise between linear layers", 4, 20, 2, 16, true),
@@ -170,9 +176,11 @@ func TestCUDABadIntegers(t *testing.T) {
 			"length below 0":   {[]int32{0, 1, 1}, []int32{5, -1, 5}},
 		} {
 			r := rand.New(rand.NewPCG(16, 1))
-			in := []optest.Input{optest.F32s(r, "q", 9, 4), optest.F32s(r, "kv", 10, 8), optest.I32s("index", c.index, 3), optest.I32s("lengths", c.lengths, 3), optest.F32s(r, "dy", 9, 4)}
+			in := []optest.Input{optest.F32s(r, "q", 9, 4), optest.F32s(r, "kv", 10, 8), optest.I32s("index", c.index, 3),
+				optest.I32s("lengths", c.lengths, 3), optest.F32s(r, "dy", 9, 4)}
 			g, ns := optest.Nodes(in)
-			y := CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1})
+			y := CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2,
+				Keep: 1})
 			grads, err := gorgonia.Grad(optest.Dot(y, ns[4]), ns[0])
 			if err != nil {
 				t.Fatal(err)
