@@ -101,6 +101,16 @@ func (x *placed) host(slab, lo, hi int) {
 	}
 }
 
+// fetch brings a slab to the host.
+func (x *placed) fetch(slab int) error {
+	if x == nil || x.slabs[slab] == nil {
+		return nil
+	}
+	m := x.slabs[slab]
+	m.Read(0, len(m.Host()))
+	return m.Err()
+}
+
 // Device returns the device that the parameters of training lie on, with the mirrors of their values, gradients and twins (nil
 // without); nil: the host.
 func (p *Params) Device() (d *cuda.Device, values, grads, twins *cuda.Mirror) {

@@ -47,67 +47,117 @@ func deviceSystems() map[string]config.Config {
 	return map[string]config.Config{"albef": albef, "dropout": dropout, "clip": clip, "geodesic": geodesic}
 }
 
-// TestCUDASteps makes some updates of several systems on the host and on the device, by plain gradient descent: losses, gradients,
-// twins and queue are the same to rounding, and so is what is saved.
+// deviceModel builds a model on the host, or on a device.
+func deviceModel(t *testing.T, cfg config.Config, precision string, device kernel.Device) *Pairs {
+	t.Helper()
+	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	if device != nil {
+		e.SetDevice(device)
+		t.Cleanup(func() { e.SetDevice(nil) })
+	}
+	cfg.Compute.Precision = precision
+	m, err := newModel(cfg, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// sameParams wants what of returns for each parameter of got to be within tolerance of that of want, relative to its largest element.
+func sameParams(t *testing.T, what string, got, want *Pairs, tolerance float64, of func(p *Params, q *Param) []float32) {
+	t.Helper()
+	for _, q := range want.params.List() {
+		x := of(want.params, q)
+		if x == nil {
+			continue
+		}
+		p, _ := got.params.Get(q.Name)
+		if rel, err := relative(of(got.params, p), x); err != nil || !(rel <= tolerance) {
+			t.Errorf("%s of %s differs by %.1e of its largest element (%v)", what, q.Name, rel, err)
+		}
+	}
+}
+
+// twinOf is the twin of a parameter, nil without one.
+func twinOf(p *Params, q *Param) []float32 {
+	if !q.Twin {
+		return nil
+	}
+	return p.MomentumValue(q)
+}
+
+// TestCUDASteps makes updates of several systems on the host and on the device, by plain gradient descent: losses, gradients,
+// values, twins and queue are the same to rounding. Rounding grows from one update to the next.
 func TestCUDASteps(t *testing.T) {
 	d := cudatest.Open(t)
 	for name, cfg := range deviceSystems() {
-		for _, precision := range []string{"fp32", "bf16"} {
-			t.Run(name+"/"+precision, func(t *testing.T) {
-				cfg.Compute.Precision = precision
+		t.Run(name, func(t *testing.T) {
+			host, device := deviceModel(t, cfg, "fp32", nil), deviceModel(t, cfg, "fp32", d)
+			for i := range 4 {
 				tolerance := 1e-4
-				if precision == "bf16" {
-					tolerance = 0.1 // of the largest element, after updates by gradients that are rounded
+				if i > 0 {
+					tolerance = 1e-3
 				}
-				make := func(device kernel.Device) *Pairs {
-					e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
-					if err != nil {
-						t.Fatal(err)
-					}
-					t.Cleanup(e.Close)
-					if device != nil {
-						e.SetDevice(device)
-						t.Cleanup(func() { e.SetDevice(nil) })
-					}
-					m, err := newModel(cfg, e)
-					if err != nil {
-						t.Fatal(err)
-					}
-					t.Cleanup(func() { m.Close() })
-					return m
+				b := randomBatch(host, uint64(i))
+				c := Control{Step: i, Alpha: 0.4, UseQueue: i > 1}
+				want, got := step(t, host, b, c), step(t, device, b, c)
+				if d := math.Abs(got.Loss - want.Loss); !(d <= tolerance*math.Abs(want.Loss)) {
+					t.Errorf("step %d: loss %v, on the host %v", i, got.Loss, want.Loss)
 				}
-				host, device := make(nil), make(d)
-				for i := range 4 {
-					b := randomBatch(host, uint64(i))
-					c := Control{Step: i, Alpha: 0.4, UseQueue: i > 1}
-					want, got := step(t, host, b, c), step(t, device, b, c)
-					if d := math.Abs(got.Loss - want.Loss); !(d <= tolerance*math.Abs(want.Loss)) {
-						t.Errorf("step %d: loss %v, on the host %v", i, got.Loss, want.Loss)
-					}
-					for _, q := range host.params.List() {
-						p, _ := device.params.Get(q.Name)
-						compare := func(what string, got, want []float32) {
-							rel, err := relative(got, want)
-							if err != nil || !(rel <= tolerance) {
-								t.Errorf("step %d: %s of %s differs by %.1e of its largest element (%v)", i, what, q.Name, rel, err)
-							}
-						}
-						if precision == "fp32" {
-							compare("gradient", device.params.Grad(p), host.params.Grad(q))
-						}
-						compare("value", device.params.Value(p), host.params.Value(q))
-						if q.Twin {
-							compare("twin", device.params.MomentumValue(p), host.params.MomentumValue(q))
-						}
-					}
-					if q := host.queue; q != nil && (!slices.Equal(q.IDs, device.queue.IDs) || q.Pointer != device.queue.Pointer) {
-						t.Errorf("step %d: the queue of the device has other entries", i)
-					}
+				at := fmt.Sprintf("step %d: ", i)
+				sameParams(t, at+"the gradient", device, host, tolerance, (*Params).Grad)
+				sameParams(t, at+"the value", device, host, tolerance, (*Params).Value)
+				sameParams(t, at+"the twin", device, host, tolerance, twinOf)
+				if q := host.queue; q != nil && (!slices.Equal(q.IDs, device.queue.IDs) || q.Pointer != device.queue.Pointer) {
+					t.Errorf("step %d: the queue of the device has other entries", i)
 				}
-				if on := device.step.machine.OnHost(); len(on) > 0 {
-					t.Logf("on the host: %v", fmt.Sprint(on))
+			}
+			if on := device.step.machine.OnHost(); len(on) > 0 {
+				t.Logf("on the host: %v", on)
+			}
+		})
+	}
+}
+
+// distance is |a - b| / |b|, 0 where b is nothing but rounding.
+func distance(a, b []float32) float64 {
+	var d, n float64
+	for i, v := range b {
+		e := float64(a[i]) - float64(v)
+		d, n = d+e*e, n+float64(v)*float64(v)
+	}
+	if n < 1e-14 {
+		return 0
+	}
+	return math.Sqrt(d / n)
+}
+
+// TestCUDAHalfSteps makes a step in bfloat16: gradients on the device are about as near to those in float32 as the host's in
+// bfloat16 are, which makes small products in float32 all the same.
+func TestCUDAHalfSteps(t *testing.T) {
+	d := cudatest.Open(t)
+	for name, cfg := range deviceSystems() {
+		t.Run(name, func(t *testing.T) {
+			exact, half, device := deviceModel(t, cfg, "fp32", nil), deviceModel(t, cfg, "bf16", nil), deviceModel(t, cfg, "bf16", d)
+			b, c := randomBatch(exact, 1), Control{Alpha: 0.4, UseQueue: true}
+			want, near, got := step(t, exact, b, c), step(t, half, b, c), step(t, device, b, c)
+			if e := math.Abs(got.Loss - want.Loss); !(e <= 2*math.Abs(near.Loss-want.Loss)+0.02*math.Abs(want.Loss)) {
+				t.Errorf("loss %v, on the host %v, in float32 %v", got.Loss, near.Loss, want.Loss)
+			}
+			for _, q := range exact.params.List() {
+				p, _ := device.params.Get(q.Name)
+				h, _ := half.params.Get(q.Name)
+				mine := distance(device.params.Grad(p), exact.params.Grad(q))
+				hosts := distance(half.params.Grad(h), exact.params.Grad(q))
+				if !(mine <= 2*hosts+0.05) {
+					t.Errorf("the gradient of %s is %.1e of its length from that in float32, on the host %.1e", q.Name, mine, hosts)
 				}
-			})
-		}
+			}
+		})
 	}
 }

@@ -18,7 +18,14 @@ func (p *Params) State() []state.Part {
 // architecture.
 type paramsPart struct{ p *Params }
 
-var _ state.Exact = paramsPart{}
+var (
+	_ state.Exact    = paramsPart{}
+	_ state.Preparer = paramsPart{}
+	_ state.Preparer = twinsPart{}
+)
+
+// PrepareSave implements state.Preparer: values on a device come to the host, or there is nothing to save.
+func (x paramsPart) PrepareSave() error { return x.p.placed.fetch(ofValues) }
 
 func (paramsPart) StateName() string { return "model" }
 func (paramsPart) StateVersion() int { return 1 }
@@ -38,6 +45,9 @@ type twinsPart struct{ p *Params }
 func (twinsPart) StateName() string { return "momentum" }
 func (twinsPart) StateVersion() int { return 1 }
 func (twinsPart) Counters() any     { return nil }
+
+// PrepareSave implements state.Preparer.
+func (x twinsPart) PrepareSave() error { return x.p.placed.fetch(ofTwins) }
 
 func (x twinsPart) Tensors() (list []state.Tensor) {
 	for _, q := range x.p.list {

@@ -54,7 +54,8 @@ class ALBEF(nn.Module):
         q, dim = c["queue"]["size"], c["model"]["head"]["dim"]
         self.register_buffer("image_queue", F.normalize(torch.randn(q, dim), dim=-1).to(towers.DTYPE))
         self.register_buffer("text_queue", F.normalize(torch.randn(q, dim), dim=-1).to(towers.DTYPE))
-        self.pointer = 0
+        self.register_buffer("pointer", torch.zeros((), dtype=torch.int64))  # on the device, which nobody waits for
+        self.twins = list(self.teacher.parameters()), list(self.online.parameters())
 
     def random_batch(self):
         c = self.settings
@@ -62,20 +63,28 @@ class ALBEF(nn.Module):
         tokens = torch.randint(v, (b, l))
         m = mask_rows(b, l, c["objective"]["mlm"]["prob"])
         places = torch.arange(m) * b * l // m
-        return {
+        batch = {
             "images": torch.randn(b, 3, s, s), "tokens": tokens, "masked": tokens.clone(),
             "lengths": torch.full((b,), l), "places": places, "labels": tokens.flatten()[places],
         }
+        if self.layout == "pruned":
+            batch["read"] = Picks.places(places, b, l)
+        return batch
 
-    def forward(self, images, tokens, masked, lengths, places, labels, noise=None, filled=None):
-        """Loss, its parts, and the teacher's features (B, C) for the queue."""
+    def forward(self, images, tokens, masked, lengths, places, labels, read=None, noise=None, filled=None):
+        """Loss, its parts, and the teacher's features (B, C) for the queue.
+
+        read: Picks of the places, for the layout "pruned", which makes them of places if None.
+        """
         on, te = self.online, self.teacher
         b, l = tokens.shape
-        own, mask = torch.arange(b), attention_mask(lengths, l)
+        own, mask = torch.arange(b, device=tokens.device), attention_mask(lengths, l)
         merged, pruned = self.layout != "reference", self.layout == "pruned"
         both, mask2 = torch.cat([tokens, masked]), mask.repeat(2, 1, 1, 1)
         if noise is None:
-            noise = gumbel(b)
+            noise = gumbel(b, tokens.device)
+        if pruned and read is None:
+            read = Picks.places(places, b, l)
 
         image = on.image(images)  # (B, T, D)
         text = on.text.text(both, mask2) if merged else on.text.text(tokens, mask)  # (2B or B, L, D)
@@ -83,8 +92,9 @@ class ALBEF(nn.Module):
         with torch.no_grad():
             image_m = te.image(images)
             if pruned:  # class tokens of clean captions, all tokens of masked ones
-                read = te.text.text(both, mask2, Picks.first(b, l).then(Picks.all(b, l), b, l))
-                first_m, masked_m = read[:b], read[b:].view(b, l, -1)
+                picks = Picks.first(b, l, tokens.device).then(Picks.all(b, l, tokens.device), b, l)
+                states_m = te.text.text(both, mask2, picks)
+                first_m, masked_m = states_m[:b], states_m[b:].view(b, l, -1)
             else:
                 text_m = te.text.text(both, mask2) if merged else te.text.text(tokens, mask)
                 first_m, masked_m = text_m[:b, 0], text_m[b:] if merged else te.text.text(masked, mask)
@@ -105,7 +115,7 @@ class ALBEF(nn.Module):
         if merged:
             texts, pictures = torch.cat([texts, own + b]), torch.cat([pictures, own])
         if pruned:
-            picks = Picks.first(3 * b, l).then(Picks.places(places, b, l), 3 * b, l)
+            picks = Picks.first(3 * b, l, tokens.device).then(read, 3 * b, l)
             fused = on.text.fusion(text, mask2, image, pictures, texts, picks)
             first, states = fused[: 3 * b], fused[3 * b :]
         elif merged:
@@ -114,12 +124,12 @@ class ALBEF(nn.Module):
         else:
             first = on.text.fusion(text.index_select(0, texts), mask.index_select(0, texts), image.index_select(0, pictures))[:, 0]
             states = on.text.fusion(on.text.text(masked, mask), mask, image).flatten(0, 1).index_select(0, places)
-        match = torch.zeros(3 * b, dtype=torch.int64)
+        match = torch.zeros(3 * b, dtype=torch.int64, device=tokens.device)
         match[:b] = 1
         parts["itm"] = F.cross_entropy(self.itm_head(first).float(), match)
 
         with torch.no_grad():
-            states_m = te.text.fusion(masked_m, mask, image_m, picks=Picks.places(places, b, l) if pruned else None)
+            states_m = te.text.fusion(masked_m, mask, image_m, picks=read if pruned else None)
             if not pruned:
                 states_m = states_m.flatten(0, 1).index_select(0, places)
             y = distilled(te.text.predict(states_m).float(), labels, self.alpha)
@@ -131,12 +141,12 @@ class ALBEF(nn.Module):
         itc = self.settings["objective"]["itc"]
         with torch.no_grad():
             self.temperature.clamp_(itc["temperature_min"], itc["temperature_max"])
-            torch._foreach_lerp_(list(self.teacher.parameters()), list(self.online.parameters()), 1 - self.settings["momentum"]["m"])
+            torch._foreach_lerp_(*self.twins, 1 - self.settings["momentum"]["m"])
             self.enqueue(*out[2:])
 
     def enqueue(self, image, text):
         """Writes features (B, C) at the pointer, wrapping around."""
         q = self.image_queue.shape[0]
-        at = (torch.arange(len(image)) + self.pointer) % q
+        at = (torch.arange(len(image), device=image.device) + self.pointer) % q
         self.image_queue[at], self.text_queue[at] = image.to(self.image_queue.dtype), text.to(self.text_queue.dtype)
-        self.pointer = (self.pointer + len(image)) % q
+        self.pointer.add_(len(image)).remainder_(q)

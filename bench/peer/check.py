@@ -73,9 +73,9 @@ def against(path, m, g, values, report):
     print(f"{path}, layout {m.layout}: " + ", ".join(f"{k} {v:.1e}" for k, v in worst.items()))
 
 
-def golden_heads(path, report):
+def golden_heads(path, report, on):
     """Compares loss and gradients with the golden step of tools/goldens/heads.py."""
-    g = load_file(path)
+    g = load_file(path, on)
     h, image, text = *g["param/image_head/fc1/weight"].shape, g["param/text_head/fc1/weight"].shape[1]
     m = heads.Heads(settings.overlay(settings.DEFAULTS, {
         "model": {"head": {"dim": len(g["param/image_head/fc2/weight"])},
@@ -88,9 +88,9 @@ def golden_heads(path, report):
     against(path, m, g, {"loss": loss, **parts}, report)
 
 
-def golden(path, layout, compiled, report):
+def golden(path, layout, compiled, report, on):
     """Compares loss parts, features and gradients with a golden step of ALBEF."""
-    g = load_file(path)
+    g = load_file(path, on)
     m = albef.ALBEF(golden_settings(g), layout)
     golden_weights(m, g)
     m.image_queue.copy_(g["input/image_queue"])
@@ -239,7 +239,7 @@ def independent(name, make, plain, report):
     print(f"{name} against float64 loops: loss {report.compare(name, loss, want.detach()):.1e}, gradients {worst:.1e}")
 
 
-def bfloat16(name, make, layout, report, limit=5e-3):
+def bfloat16(name, make, layout, report, on, limit=5e-3):
     """The loss in bf16 beside that in fp32, of the same weights, batch and noise."""
     torch.manual_seed(3)
     one = make(layout)
@@ -249,7 +249,7 @@ def bfloat16(name, make, layout, report, limit=5e-3):
     try:
         other = make(layout)
         other.load_state_dict(one.state_dict())
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(on, torch.bfloat16):
             torch.manual_seed(5)
             out = other(**batch)
         out[0].backward()
@@ -264,14 +264,19 @@ def bfloat16(name, make, layout, report, limit=5e-3):
     print(f"{name}, layout {layout}, bf16 against fp32: loss {report.compare(name, out[0], loss, limit):.1e}, cosine of the matrices' gradients {cosine:.5f}")
 
 
-def run(folder, compiled):
-    """All checks, or with compiled layers the golden steps of ALBEF; 1 if one failed."""
+def run(folder, compiled, on="cpu"):
+    """All checks on a device, or with compiled layers the golden steps of ALBEF; 1 if one failed."""
+    with torch.device(on):  # of the checks' own tensors; the models name theirs in every step
+        return run_on(folder, compiled, on)
+
+
+def run_on(folder, compiled, on):
     report = Report()
     for layout in albef.ALBEF.layouts:
-        golden(f"{folder}/albef_pair.safetensors", layout, compiled, report)
+        golden(f"{folder}/albef_pair.safetensors", layout, compiled, report, on)
     if compiled:
         return int(report.failed)
-    golden_heads(f"{folder}/heads_pair.safetensors", report)
+    golden_heads(f"{folder}/heads_pair.safetensors", report, on)
     dual = {"model__text__fusion_layers": 0, "queue__size": 0, "objective__itc__in_batch_weight": 1.0}
     models = {
         "albef": lambda layout: albef.ALBEF(small(), layout),
@@ -285,5 +290,5 @@ def run(folder, compiled):
     independent("heads", models["heads"], plain_heads, report)
     for name in ("albef", "clip", "heads"):
         for layout in models[name]("merged").layouts:
-            bfloat16(name, models[name], layout, report)
+            bfloat16(name, models[name], layout, report, on)
     return int(report.failed)

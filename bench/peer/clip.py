@@ -39,7 +39,8 @@ class CLIP(nn.Module):
         b, l = tokens.shape
         mask = attention_mask(lengths, l)
         image = self.image.class_token(images, self.pruned)  # (B, D)
-        text = self.text.text(tokens, mask, Picks.first(b, l)) if self.pruned else self.text.text(tokens, mask)[:, 0]
+        picks = Picks.first(b, l, tokens.device) if self.pruned else None
+        text = self.text.text(tokens, mask, picks) if self.pruned else self.text.text(tokens, mask)[:, 0]
         loss = in_batch(unit(self.image_proj(image)), unit(self.text_proj(text)), self.temperature)
         return self.weight * loss, {"itc_in_batch": loss}
 

@@ -31,5 +31,5 @@ def draw_negatives(logits, noise):
     return (w.log() + noise).argmax(-1)
 
 
-def gumbel(b):
-    return -torch.empty(2, b, b).exponential_().log_()
+def gumbel(b, device="cpu"):
+    return -torch.empty(2, b, b, device=device).exponential_().log_()

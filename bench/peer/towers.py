@@ -55,19 +55,22 @@ def attend(q, k, v, heads, mask=None, p=0.0):
     """Attention of q (R, L, D) over k and v (R, T, D); mask (R, 1, 1, T) is added.
 
     scaled_dot_product_attention is fused on a CPU without dropout only, and in bf16 its
-    backward pass takes several times as long as the products written out.
+    backward pass takes several times as long as the products written out. On a CUDA device
+    it is always fused. The mask may have more columns than keys, see attention_mask.
     """
     r, l, d = q.shape
-    if ATTENTION == "fused" or p == 0 and q.dtype == torch.float32:
+    if mask is not None:
+        mask = mask.to(q.dtype)[..., : k.shape[1]]
+    if ATTENTION == "fused" or q.is_cuda or p == 0 and q.dtype == torch.float32:
         q, k, v = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (q, k, v))  # (R, heads, L, D/heads)
-        o = F.scaled_dot_product_attention(q, k, v, attn_mask=None if mask is None else mask.to(q.dtype), dropout_p=p)
+        o = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p)
         return o.transpose(1, 2).flatten(2)
     e = d // heads
     q, k, v = (x.unflatten(-1, (heads, e)).transpose(1, 2).reshape(r * heads, -1, e) for x in (q, k, v))
     if mask is None:
         s = torch.baddbmm(q.new_zeros(1, 1, 1), q, k.transpose(1, 2), beta=0, alpha=e**-0.5)
     else:
-        mask = mask.to(q.dtype).expand(r, heads, 1, -1).reshape(r * heads, 1, -1)
+        mask = mask.expand(r, heads, 1, -1).reshape(r * heads, 1, -1)
         s = torch.baddbmm(mask, q, k.transpose(1, 2), alpha=e**-0.5)
     o = drop(s.softmax(-1), p) @ v
     return o.view(r, heads, l, e).transpose(1, 2).flatten(2)
@@ -86,21 +89,21 @@ class Picks:
     groups: list
 
     @staticmethod
-    def first(rows, l):
-        return Picks(torch.arange(rows) * l, [(0, rows, 1, None)])
+    def first(rows, l, device):
+        return Picks(torch.arange(rows, device=device) * l, [(0, rows, 1, None)])
 
     @staticmethod
-    def all(rows, l):
-        return Picks(torch.arange(rows * l), [(0, rows, l, None)])
+    def all(rows, l, device):
+        return Picks(torch.arange(rows * l, device=device), [(0, rows, l, None)])
 
     @staticmethod
     def places(places, rows, l):
-        """Flat places (S) of texts of l tokens, in any order."""
+        """Flat places (S) of texts of l tokens, in any order. Waits for the device that they are on."""
         row = places // l
         count = torch.bincount(row, minlength=rows)
         order = row.argsort(stable=True)
         rank = torch.empty_like(row)
-        rank[order] = torch.arange(len(row)) - (count.cumsum(0) - count)[row[order]]
+        rank[order] = torch.arange(len(row), device=row.device) - (count.cumsum(0) - count)[row[order]]
         k = max(int(count.max()), 1)
         return Picks(places, [(0, rows, k, row * k + rank)])
 
@@ -132,11 +135,25 @@ def project(linear, x, lo, hi):
     return F.linear(x, linear.weight[lo:hi], linear.bias[lo:hi])
 
 
+class Norm(nn.LayerNorm):
+    """LayerNorm whose result has the type of its input, statistics in 32 bits.
+
+    On a CUDA device autocast would make the input 32 bits wide and leave the result so, which
+    takes two casts of the states and several times the traffic.
+    """
+
+    def forward(self, x):
+        if not x.is_cuda or DTYPE == torch.float32:
+            return super().forward(x)
+        with torch.autocast("cuda", enabled=False):
+            return F.layer_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.bias.to(x.dtype), self.eps)
+
+
 class ViTBlock(nn.Module):
     def __init__(self, d, heads, mlp):
         super().__init__()
         self.heads = heads
-        self.norm1, self.norm2 = nn.LayerNorm(d, 1e-6), nn.LayerNorm(d, 1e-6)
+        self.norm1, self.norm2 = Norm(d, 1e-6), Norm(d, 1e-6)
         self.attn = nn.ModuleDict({"qkv": nn.Linear(d, 3 * d), "proj": nn.Linear(d, d)})
         self.mlp = nn.ModuleDict({"fc1": nn.Linear(d, mlp), "fc2": nn.Linear(mlp, d)})
 
@@ -144,7 +161,7 @@ class ViTBlock(nn.Module):
         """x (B, T, D); class_only gives the class token (B, D)."""
         h, qkv = self.norm1(x), self.attn["qkv"]
         if class_only:
-            d, picks = x.shape[-1], Picks.first(*x.shape[:2])
+            d, picks = x.shape[-1], Picks.first(*x.shape[:2], x.device)
             k, v = project(qkv, h, d, 3 * d).chunk(2, -1)
             h, x = picks.attend(project(qkv, h[:, 0], 0, d), k, v, self.heads), x[:, 0]
         else:
@@ -164,7 +181,7 @@ class ViT(nn.Module):
         self.cls_token = nn.Parameter(torch.empty(width))
         self.pos_embed = nn.Parameter(torch.empty((size // patch) ** 2 + 1, width))
         self.blocks = nn.ModuleList(ViTBlock(width, heads, mlp) for _ in range(depth))
-        self.norm = nn.LayerNorm(width, 1e-6)
+        self.norm = Norm(width, 1e-6)
 
     def embed(self, x):
         b, p, g = x.shape[0], self.patch, x.shape[-1] // self.patch
@@ -196,7 +213,7 @@ class Output(nn.Module):
         for name, shape in dense.items():
             setattr(self, name, nn.Linear(*shape))
         self.output = nn.Linear(d_in, d)
-        self.norm = nn.LayerNorm(d, 1e-12)
+        self.norm = Norm(d, 1e-12)
         self.p = p
 
     def forward(self, h, x):
@@ -246,7 +263,7 @@ class Embeddings(nn.Module):
     def __init__(self, vocab, positions, d):
         super().__init__()
         self.word, self.position, self.token_type = nn.Embedding(vocab, d), nn.Embedding(positions, d), nn.Embedding(2, d)
-        self.norm = nn.LayerNorm(d, 1e-12)
+        self.norm = Norm(d, 1e-12)
 
     def forward(self, ids):
         rest = self.position.weight[: ids.shape[1]] + self.token_type.weight[0]
@@ -256,7 +273,7 @@ class Embeddings(nn.Module):
 class MLMHead(nn.Module):
     def __init__(self, vocab, d):
         super().__init__()
-        self.dense, self.norm = nn.Linear(d, d), nn.LayerNorm(d, 1e-12)
+        self.dense, self.norm = nn.Linear(d, d), Norm(d, 1e-12)
         self.bias = nn.Parameter(torch.empty(vocab))
 
     def forward(self, x, word):
@@ -321,8 +338,14 @@ def bert_of(c, vocab, mlm=True):
 
 
 def attention_mask(lengths, l):
-    """(B, 1, 1, L) to be added: -inf at what is beyond a text's length."""
-    return torch.zeros(len(lengths), 1, 1, l).masked_fill_(torch.arange(l) >= lengths[:, None, None, None], float("-inf"))
+    """(B, 1, 1, L) to be added: -inf at what is beyond a text's length.
+
+    On a CUDA device rows are as long as the next multiple of 16: those of others are copied
+    in every attention. attend reads the first L columns.
+    """
+    wide = -(-l // 16) * 16 if lengths.is_cuda else l
+    mask = torch.zeros(len(lengths), 1, 1, wide, dtype=DTYPE, device=lengths.device)
+    return mask.masked_fill_(torch.arange(wide, device=lengths.device) >= lengths[:, None, None, None], float("-inf"))
 
 
 def unit(x):

@@ -52,6 +52,9 @@ func (m *Mirror) Read(lo, hi int) {
 	}
 }
 
+// Err returns why values could not be brought to the host, nil if they all were: what the host has is old then.
+func (m *Mirror) Err() error { return m.err }
+
 // Touch says that the host has changed the values from lo to hi.
 func (m *Mirror) Touch(lo, hi int) {
 	if s := (Span{lo, hi}); lo < hi && !slices.Contains(m.touched, s) {

@@ -19,6 +19,9 @@ type Options struct {
 	Index int
 	// TF32 permits products of float32 values that are rounded to 10 bits of mantissa.
 	TF32 bool
+	// Tune times the algorithms that the matrix library proposes for a product the first time that it runs, and takes the fastest:
+	// its choice, and so the last bits of results, may differ from one start of the program to the next.
+	Tune bool
 }
 
 // Device is a GPU.
@@ -38,6 +41,7 @@ type Device struct {
 	workspace *Memory
 	allocated int64 // bytes
 	most      int64
+	recording bool
 	products  map[productKey]*algorithm
 }
 
@@ -176,6 +180,10 @@ func (d *Device) Close() error {
 		}
 		return true
 	})
+	for _, x := range d.products {
+		d.forget(x)
+	}
+	d.products = map[productKey]*algorithm{}
 	if d.handle != 0 {
 		errs = append(errs, d.matrixError("cublasLtDestroy", d.matrix.call("cublasLtDestroy", d.handle)))
 	}

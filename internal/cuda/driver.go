@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 	s := fmt.Sprintf("cuda: %s: %s (%d)", e.Call, e.Text, e.Status)
 	switch {
 	case e.Status == statusOutOfMemory:
-		s += ": another process may hold memory of the device (nvidia-smi shows them); train.batch_size, model.recompute and queue.size change what is needed"
+		s += ": another process may hold memory of the device (nvidia-smi shows them); train.batch_size, compute.recompute and queue.size change what is needed"
 	case e.Status == 35 || e.Status == 803:
 		s += ": the driver is older than the libraries: install a newer driver, or libraries of its version of CUDA"
 	case e.Status >= 700 && e.Status < 800 || e.Status == 46 || e.Status == 214:

@@ -25,10 +25,14 @@ const (
 	descTransA, descTransB, descEpilogue, descBias, descBiasType = 3, 4, 7, 8, 26
 	epilogueNone, epilogueBias                                   = 1, 4
 	layoutBatch, layoutStride                                    = 5, 6
-	preferenceWorkspace                                          = 1
+	preferenceWorkspace, preferenceReduction                     = 1, 3
 	preferenceAlignA, preferenceAlignB, preferenceAlignC         = 5, 6, 7
 	preferenceAlignD                                             = 8
+	reductionNone, reductionCompute                              = 0, 2
 )
+
+// candidates is how many algorithms cuBLASLt is asked for.
+const candidates = 8
 
 // workspaceBytes is what cuBLASLt may use besides operands: what its documentation recommends for Hopper.
 const workspaceBytes = 32 << 20
@@ -77,51 +81,73 @@ type Product struct {
 // productKey is what the choice of an algorithm depends on.
 type productKey struct {
 	Product
-	align [3]int // of the addresses, in bytes up to 16
+	align [4]int // of the addresses of A, B, C and the bias, in bytes up to 16
 }
 
 // algorithm is how cuBLASLt computes a product.
 type algorithm struct {
 	desc, a, b, c uintptr
-	algo          *[8]uint64
-	separate      bool // the bias is added by a kernel of its own
+	choices       [][8]uint64 // the first one is used
+	separate      bool        // the bias is added by a kernel of its own
+	tuned         bool
 }
 
 // Multiply enqueues p for matrices at these addresses. The first call for a product chooses the algorithm.
 func (d *Device) Multiply(p Product, a, b, c, bias Pointer) error {
-	key := productKey{p, [3]int{alignment(a), alignment(b), alignment(c)}}
+	if p.M == 0 || p.N == 0 {
+		return nil
+	}
+	err := d.multiply(p, a, b, c, bias)
+	if err != nil {
+		err = fmt.Errorf("product %d x %d x %d (leading dimensions %d, %d, %d): %w", p.M, p.N, p.K, p.LDA, p.LDB, p.LDC, err)
+	}
+	return err
+}
+
+func (d *Device) multiply(p Product, a, b, c, bias Pointer) error {
+	if p.Alpha == 0 {
+		p.Alpha = 1
+	}
+	key := productKey{p, [4]int{alignment(a), alignment(b), alignment(c), alignment(bias)}}
 	x := d.products[key]
 	if x == nil {
 		var err error
-		if x, err = d.plan(key); err != nil {
-			return fmt.Errorf("product %d x %d x %d (leading dimensions %d, %d, %d): %w", p.M, p.N, p.K, p.LDA, p.LDB, p.LDC, err)
+		if x, err = d.plan(key, bias); err != nil {
+			return err
 		}
 		d.products[key] = x
 	}
 	if p.Bias && !x.separate {
 		at := uint64(bias)
-		if s := d.matrix.call("cublasLtMatmulDescSetAttribute", x.desc, descBias, uintptr(unsafe.Pointer(&at)), 8); s != 0 {
-			return d.matrixError("cublasLtMatmulDescSetAttribute", s)
+		if err := d.matrixDo("cublasLtMatmulDescSetAttribute", x.desc, descBias, uintptr(unsafe.Pointer(&at)), 8); err != nil {
+			return err
 		}
 	}
-	scale := &[2]float32{p.Alpha, p.Beta}
-	if p.Alpha == 0 {
-		scale[0] = 1
+	if d.options.Tune && !x.tuned && !d.recording {
+		if err := d.tune(x, p, a, b, c); err != nil {
+			return err
+		}
 	}
-	// cuBLASLt's matrices are column-major: it computes the transpose of C, of op(B) and op(A) exchanged.
-	err := d.matrixDo("cublasLtMatmul", d.handle, x.desc, uintptr(unsafe.Pointer(&scale[0])), uintptr(b), x.a, uintptr(a), x.b,
-		uintptr(unsafe.Pointer(&scale[1])), uintptr(c), x.c, uintptr(c), x.c, uintptr(unsafe.Pointer(&x.algo[0])),
-		uintptr(d.workspace.at), workspaceBytes, d.stream)
-	runtime.KeepAlive(scale)
+	err := d.run(x, &x.choices[0], p, a, b, c, c)
+	for err != nil && len(x.choices) > 1 && !d.recording { // cuBLASLt proposes what it then refuses: rare, but known
+		x.choices = x.choices[1:]
+		err = d.run(x, &x.choices[0], p, a, b, c, c)
+	}
 	if err != nil || !p.Bias || !x.separate {
 		return err
 	}
-	name := "add_bias_float"
-	if p.C == exec.BFloat16 {
-		name = "add_bias_bf16"
-	}
-	n := p.M * p.N
-	return d.Kernel(&basicSource, name).Launch(Grid{X: Blocks(n, 1024), Threads: 256}, c, bias, int64(n), p.N)
+	return d.addBias(p, c, bias)
+}
+
+// run enqueues a product, of which C is read at c and written at to.
+func (d *Device) run(x *algorithm, choice *[8]uint64, p Product, a, b, c, to Pointer) error {
+	scale := &[2]float32{p.Alpha, p.Beta}
+	// cuBLASLt's matrices are column-major: it computes the transpose of C, of op(B) and op(A) exchanged.
+	err := d.matrixDo("cublasLtMatmul", d.handle, x.desc, uintptr(unsafe.Pointer(&scale[0])), uintptr(b), x.a, uintptr(a), x.b,
+		uintptr(unsafe.Pointer(&scale[1])), uintptr(c), x.c, uintptr(to), x.c, uintptr(unsafe.Pointer(&choice[0])),
+		uintptr(d.workspace.at), workspaceBytes, d.stream)
+	runtime.KeepAlive(scale)
+	return err
 }
 
 // matrixDo calls a function of cuBLASLt in the device's context.
@@ -146,24 +172,27 @@ func alignment(p Pointer) int {
 }
 
 // plan asks cuBLASLt how to compute a product.
-func (d *Device) plan(key productKey) (*algorithm, error) {
-	x, err := d.describe(key)
-	if err == nil {
-		return x, nil
+func (d *Device) plan(key productKey, bias Pointer) (*algorithm, error) {
+	x, err := d.describe(key, bias)
+	if err == nil || !key.Bias {
+		return x, err
 	}
-	if key.Bias && key.BiasType == exec.Float32 && key.LDC == key.N && key.Batch == 0 {
-		key.Bias = false
-		if x, e := d.describe(key); e == nil {
-			x.separate = true
-			return x, nil
-		}
+	key.Bias = false
+	if x, e := d.describe(key, 0); e == nil {
+		x.separate = true
+		return x, nil
 	}
 	return nil, err
 }
 
-// describe makes the descriptors of a product and takes the algorithm that cuBLASLt deems the fastest.
-func (d *Device) describe(key productKey) (*algorithm, error) {
-	x := &algorithm{algo: new([8]uint64)}
+// describe makes the descriptors of a product and takes the algorithms that cuBLASLt deems the fastest.
+func (d *Device) describe(key productKey, bias Pointer) (_ *algorithm, err error) {
+	x := &algorithm{}
+	defer func() {
+		if err != nil {
+			d.forget(x)
+		}
+	}()
 	compute := uintptr(computeFloat)
 	if d.options.TF32 && key.A == exec.Float32 {
 		compute = computeTF32
@@ -175,13 +204,14 @@ func (d *Device) describe(key productKey) (*algorithm, error) {
 		v := &value
 		return d.matrixDo(name, handle, attribute, uintptr(unsafe.Pointer(v)), size)
 	}
-	err := d.matrixDo("cublasLtMatmulDescCreate", uintptr(unsafe.Pointer(&x.desc)), compute, real32)
+	err = d.matrixDo("cublasLtMatmulDescCreate", uintptr(unsafe.Pointer(&x.desc)), compute, real32)
 	err = set(err, "cublasLtMatmulDescSetAttribute", x.desc, descTransA, transpose(key.TransB), 4)
 	err = set(err, "cublasLtMatmulDescSetAttribute", x.desc, descTransB, transpose(key.TransA), 4)
 	epilogue := uint64(epilogueNone)
 	if key.Bias {
 		epilogue = epilogueBias
 		err = set(err, "cublasLtMatmulDescSetAttribute", x.desc, descBiasType, realType(key.BiasType), 4)
+		err = set(err, "cublasLtMatmulDescSetAttribute", x.desc, descBias, uint64(bias), 8) // its alignment is looked at
 	}
 	err = set(err, "cublasLtMatmulDescSetAttribute", x.desc, descEpilogue, epilogue, 4)
 	if err != nil {
@@ -196,15 +226,13 @@ func (d *Device) describe(key productKey) (*algorithm, error) {
 		aRows, aCols = key.M, key.K
 	}
 	for _, l := range []struct {
-		to              *uintptr
-		t               exec.Type
-		rows, cols, ld  int
-		stride          int
-		alignAt, aligns uintptr
+		to                     *uintptr
+		t                      exec.Type
+		rows, cols, ld, stride int
 	}{
-		{&x.a, key.B, bRows, bCols, key.LDB, key.StrideB, preferenceAlignA, 0},
-		{&x.b, key.A, aRows, aCols, key.LDA, key.StrideA, preferenceAlignB, 0},
-		{&x.c, key.C, key.N, key.M, key.LDC, key.StrideC, preferenceAlignC, 0},
+		{&x.a, key.B, bRows, bCols, key.LDB, key.StrideB},
+		{&x.b, key.A, aRows, aCols, key.LDA, key.StrideA},
+		{&x.c, key.C, key.N, key.M, key.LDC, key.StrideC},
 	} {
 		if err == nil {
 			err = d.matrixDo("cublasLtMatrixLayoutCreate", uintptr(unsafe.Pointer(l.to)), uintptr(realType(l.t)), uintptr(l.rows), uintptr(l.cols), uintptr(l.ld))
@@ -223,24 +251,54 @@ func (d *Device) describe(key productKey) (*algorithm, error) {
 	}
 	defer d.matrix.call("cublasLtMatmulPreferenceDestroy", *preference)
 	err = set(err, "cublasLtMatmulPreferenceSetAttribute", *preference, preferenceWorkspace, workspaceBytes, 8)
-	for i, which := range []uintptr{preferenceAlignB, preferenceAlignA, preferenceAlignC} {
-		err = set(err, "cublasLtMatmulPreferenceSetAttribute", *preference, which, uint64(key.align[i]), 4)
-	}
-	err = set(err, "cublasLtMatmulPreferenceSetAttribute", *preference, preferenceAlignD, uint64(key.align[2]), 4)
-	if err != nil {
-		return nil, err
-	}
-	// cublasLtMatmulHeuristicResult_t: algorithm (64 bytes), workspace (8), status (4), waves (4), reserved (16).
-	result, found := new([12]uint64), new(int32)
-	err = d.matrixDo("cublasLtMatmulAlgoGetHeuristic", d.handle, x.desc, x.a, x.b, x.c, x.c, *preference, 1, uintptr(unsafe.Pointer(result)), uintptr(unsafe.Pointer(found)))
-	if err == nil && (*found == 0 || uint32(result[9]) != 0) {
-		err = &Error{Call: "cublasLtMatmulAlgoGetHeuristic", Status: 15, Text: "no algorithm"}
+	// Parts of a sum over K that are made side by side are kept as float32 and added in a fixed order by a step of their own: not in
+	// C, in its type.
+	err = set(err, "cublasLtMatmulPreferenceSetAttribute", *preference, preferenceReduction, reductionNone|reductionCompute, 4)
+	for _, p := range []struct {
+		which uintptr
+		align int
+	}{{preferenceAlignA, key.align[1]}, {preferenceAlignB, key.align[0]}, {preferenceAlignC, key.align[2]}, {preferenceAlignD, key.align[2]}} {
+		err = set(err, "cublasLtMatmulPreferenceSetAttribute", *preference, p.which, uint64(p.align), 4)
 	}
 	if err != nil {
 		return nil, err
 	}
-	copy(x.algo[:], result[:8])
+	results, found := new([candidates]heuristicResult), new(int32)
+	err = d.matrixDo("cublasLtMatmulAlgoGetHeuristic", d.handle, x.desc, x.a, x.b, x.c, x.c, *preference, candidates,
+		uintptr(unsafe.Pointer(results)), uintptr(unsafe.Pointer(found)))
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range results[:min(max(*found, 0), candidates)] {
+		if r.state == 0 && r.workspace <= workspaceBytes {
+			x.choices = append(x.choices, r.algorithm)
+		}
+	}
+	if len(x.choices) == 0 {
+		return nil, &Error{Call: "cublasLtMatmulAlgoGetHeuristic", Status: 15, Text: "no algorithm"}
+	}
 	return x, nil
+}
+
+// heuristicResult is cublasLtMatmulHeuristicResult_t.
+type heuristicResult struct {
+	algorithm [8]uint64
+	workspace uint64
+	state     int32
+	waves     float32
+	_         [4]int32
+}
+
+// forget gives the descriptors of a product back.
+func (d *Device) forget(x *algorithm) {
+	for _, l := range []uintptr{x.a, x.b, x.c} {
+		if l != 0 {
+			d.matrix.call("cublasLtMatrixLayoutDestroy", l)
+		}
+	}
+	if x.desc != 0 {
+		d.matrix.call("cublasLtMatmulDescDestroy", x.desc)
+	}
 }
 
 func transpose(t bool) uint64 {

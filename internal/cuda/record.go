@@ -21,7 +21,9 @@ func (d *Device) Record(steps func() error) (_ exec.Recording, err error) {
 	if err := d.driver.do("cuStreamBeginCapture_v2", d.stream, captureThreadLocal); err != nil {
 		return nil, err
 	}
+	d.recording = true
 	err = steps()
+	d.recording = false
 	graph := new(uintptr)
 	if e := d.driver.do("cuStreamEndCapture", d.stream, uintptr(unsafe.Pointer(graph))); e != nil {
 		return nil, errors.Join(err, e)

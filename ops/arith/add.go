@@ -11,7 +11,7 @@ import (
 // Add returns x + y for two arrays of one shape.
 func Add(x, y *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "add", Diff: []bool{true, true}, InPlace: []int{0, 1},
+		Kind: "add", Diff: []bool{true, true}, InPlace: []int{0, 1}, On: elementsOnCUDA("add"),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "want two arrays of one shape")
 		},

@@ -30,6 +30,7 @@ func reduction(kind string, mean bool) *op.Op {
 	}
 	return &op.Op{
 		Kind: kind, Diff: []bool{true},
+		On:      onCUDA(func(c *exec.DeviceCall) (exec.Step, error) { return sumOnCUDA(factor(c.In[0].Shape), false, false)(c) }),
 		Shape:   func([]tensor.Shape) (tensor.Shape, error) { return tensor.ScalarShape(), nil },
 		Scratch: func(in []tensor.Shape, _ int) int { return blocks(in[0].TotalSize()) },
 		Host: func(c *exec.Call) (exec.Step, error) {
@@ -59,7 +60,7 @@ func reduction(kind string, mean bool) *op.Op {
 // spread returns an array of the given shape full of factor*dy for a scalar dy.
 func spread(shape tensor.Shape, factor float32) *op.Op {
 	return &op.Op{
-		Kind: "spread", Args: fmt.Sprintf("shape=%v factor=%g", shape, factor), Diff: []bool{false},
+		Kind: "spread", Args: fmt.Sprintf("shape=%v factor=%g", shape, factor), Diff: []bool{false}, On: elementsOnCUDA("spread", factor),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return shape.Clone(), op.Need(len(in[0]) == 0, "want a scalar")
 		},
@@ -77,7 +78,7 @@ func spread(shape tensor.Shape, factor float32) *op.Op {
 // of a loss: a scalar.
 func WeightedSum(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 	weights = append([]float32(nil), weights...)
-	o := &op.Op{Kind: "weighted sum", Args: fmt.Sprintf("weights=%v", weights), Diff: make([]bool, len(xs))}
+	o := &op.Op{Kind: "weighted sum", Args: fmt.Sprintf("weights=%v", weights), Diff: make([]bool, len(xs)), On: onCUDA(combineOnCUDA(weights, true))}
 	for i := range o.Diff {
 		o.Diff[i] = true
 	}

@@ -11,7 +11,7 @@ import (
 // Square returns x*x for x of any shape.
 func Square(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "square", Diff: []bool{true}, InPlace: []int{0},
+		Kind: "square", Diff: []bool{true}, InPlace: []int{0}, On: elementsOnCUDA("square"),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return elements(c, func(lo, hi int) { vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[0].F32[lo:hi]) }), nil
@@ -25,7 +25,7 @@ func Square(x *gorgonia.Node) *gorgonia.Node {
 // squareGrad returns 2*x*dy for x and dy.
 func squareGrad() *op.Op {
 	return &op.Op{
-		Kind: "square dx", Diff: []bool{false, false}, InPlace: []int{1},
+		Kind: "square dx", Diff: []bool{false, false}, InPlace: []int{1}, On: elementsOnCUDA("square_dx"),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},

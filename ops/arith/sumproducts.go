@@ -15,6 +15,10 @@ import (
 func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "sum products", Args: fmt.Sprintf("n=%d", n), Diff: []bool{true, true},
+		On: productsOnCUDA(func(c *exec.DeviceCall) (int, steps, steps) {
+			width := c.In[0].Shape[1]
+			return width / n, steps{width, n, 1}, steps{width, n, 1}
+		}),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
 			if err := op.Need(n > 0 && len(x) == 2 && x.Eq(y) && x[1]%n == 0, "want two matrices (R, K*n) of groups of n = %d columns (got %v and %v)", n, x, y); err != nil {
@@ -56,7 +60,7 @@ func sumProducts(dst, x, y []float32) {
 // mulGroups returns x (R, K*n) with each of its groups of n columns times dy (R, n).
 func mulGroups(n int) *op.Op {
 	return &op.Op{
-		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, InPlace: []int{0},
+		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, InPlace: []int{0}, On: onCUDA(mulGroupsOnCUDA(n)),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)

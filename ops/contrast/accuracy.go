@@ -14,7 +14,7 @@ import (
 // logit is wrong, so that constant logits score 0. There is no gradient.
 func Accuracy(logits, labels *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "accuracy", Diff: []bool{false, false},
+		Kind: "accuracy", Diff: []bool{false, false}, On: onCUDA(accuracyOnCUDA),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.ScalarShape(), op.All(
 				op.Need(len(in[0]) == 2, "want logits (R, V)"),

@@ -17,7 +17,7 @@ func SamplePairs(logits, noise, rowIDs *gorgonia.Node) *gorgonia.Node {
 	if rowIDs != nil {
 		in = append(in, rowIDs)
 	}
-	o := &op.Op{Kind: "sample pairs", Ints: true, Diff: make([]bool, len(in))}
+	o := &op.Op{Kind: "sample pairs", Ints: true, Diff: make([]bool, len(in)), On: samplePairsOnCUDA}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[0]) == 2 && in[0][0] >= 2 && in[0][0] == in[0][1], "want logits (B, B) of two rows or more"); err != nil {
 			return nil, err
@@ -83,14 +83,14 @@ func AssignedPictures(sampled, answers *gorgonia.Node, picture int) *gorgonia.No
 		}
 		return nil
 	})
-	o.Args = fmt.Sprintf("picture=%d", picture)
+	o.Args, o.On = fmt.Sprintf("picture=%d", picture), assignedPicturesOnCUDA(picture)
 	return op.Apply(o, sampled, answers)
 }
 
 // AssignmentLabels returns the answers (B) of the texts of AssignedPictures, and -100, left out, where there are fewer
 // negatives than the answer takes.
 func AssignmentLabels(sampled, answers *gorgonia.Node) *gorgonia.Node {
-	return op.Apply(op.IntsOp("assignment labels", 2, assignmentShape, func(c *exec.Call) error {
+	o := op.IntsOp("assignment labels", 2, assignmentShape, func(c *exec.Call) error {
 		first, second := c.In[0].I32[:c.Out.Len()], c.In[0].I32[c.Out.Len():]
 		for i, answer := range c.In[1].I32 {
 			c.Out.I32[i] = answer
@@ -99,7 +99,9 @@ func AssignmentLabels(sampled, answers *gorgonia.Node) *gorgonia.Node {
 			}
 		}
 		return nil
-	}), sampled, answers)
+	})
+	o.On = assignmentLabelsOnCUDA
+	return op.Apply(o, sampled, answers)
 }
 
 // assignmentShape is (B) for sampled (2B) and answers (B).

@@ -14,7 +14,7 @@ import (
 
 // forward is the op of the rows' losses.
 func (x *crossEntropy) forward() *op.Op {
-	o := &op.Op{Kind: "cross entropy", Args: x.args(), Shape: x.shape, Aux: x.aux, Diff: make([]bool, x.operands)}
+	o := &op.Op{Kind: "cross entropy", Args: x.args(), Shape: x.shape, Aux: x.aux, Diff: make([]bool, x.operands), On: onCUDA(x.forwardOnCUDA)}
 	o.Diff[0] = true
 	o.Scratch = func(in []tensor.Shape, _ int) int { return in[0][0] * chain.Blocks(in[0][1]) * cePartials }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
@@ -231,7 +231,7 @@ func (x *crossEntropy) hardTarget(c *exec.Call, r int, s []float32) (weight, mea
 // keptMean returns the mean of the rows' losses over the rows that were not left
 // out, 0 if there is none.
 func keptMean() *op.Op {
-	o := &op.Op{Kind: "mean of kept rows", Diff: []bool{true}}
+	o := &op.Op{Kind: "mean of kept rows", Diff: []bool{true}, On: keptMeanOnCUDA}
 	o.Shape = func([]tensor.Shape) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		return func() error {
@@ -252,7 +252,7 @@ func keptMean() *op.Op {
 // keptMeanGrad spreads the gradient of the mean over the rows.
 func keptMeanGrad() *op.Op {
 	return &op.Op{
-		Kind: "mean of kept rows dx", Diff: []bool{false, false},
+		Kind: "mean of kept rows dx", Diff: []bool{false, false}, On: keptMeanGradOnCUDA,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error {

@@ -99,7 +99,7 @@ func (l localContrast) negative(c *exec.Call, i, j int) bool {
 }
 
 func (l localContrast) forward() *op.Op {
-	o := &op.Op{Kind: "local contrast", Args: l.args(), Diff: make([]bool, l.operands), Shape: l.shape}
+	o := &op.Op{Kind: "local contrast", Args: l.args(), Diff: make([]bool, l.operands), Shape: l.shape, On: onCUDA(l.forwardOnCUDA)}
 	o.Diff[0] = true
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		rows := exec.AuxSpec{Shape: tensor.Shape{in[0][0]}}
@@ -176,7 +176,7 @@ func (l localContrast) negatives(c *exec.Call, i, p int, s []float32) float64 {
 
 // backward returns the gradient of the logits, for the operands, the output and dy.
 func (l localContrast) backward() *op.Op {
-	o := &op.Op{Kind: "local contrast dx", Args: l.args(), Diff: make([]bool, l.operands+2), InPlace: []int{0}}
+	o := &op.Op{Kind: "local contrast dx", Args: l.args(), Diff: make([]bool, l.operands+2), InPlace: []int{0}, On: onCUDA(l.backwardOnCUDA)}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, cols := c.In[0].Dim(0), c.In[0].Dim(1)

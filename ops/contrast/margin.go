@@ -17,7 +17,7 @@ import (
 // a row of weight 0 is not read. Gradients go to p and n.
 func Margin(positives, negatives, weights *gorgonia.Node, margin float64) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "margin", Args: fmt.Sprintf("margin=%g", margin), Diff: []bool{true, true, false}, Shape: marginShape,
+		Kind: "margin", Args: fmt.Sprintf("margin=%g", margin), Diff: []bool{true, true, false}, Shape: marginShape, On: marginOnCUDA(margin),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error { // of a few thousand rows: not worth a thread
 				sum, all := 0., 0.
@@ -55,7 +55,7 @@ func violation(c *exec.Call, r int, margin float64) float64 {
 // is its auxiliary result.
 func marginGrad(margin float64) *op.Op {
 	return &op.Op{
-		Kind: "margin dp", Args: fmt.Sprintf("margin=%g", margin), Diff: make([]bool, 4),
+		Kind: "margin dp", Args: fmt.Sprintf("margin=%g", margin), Diff: make([]bool, 4), On: marginGradOnCUDA(margin),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			_, err := marginShape(in[:3])
 			return in[0].Clone(), err

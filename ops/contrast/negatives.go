@@ -46,6 +46,7 @@ func sampleNegatives(logits, noise, ids, own *gorgonia.Node, byColumn bool, floo
 	}
 	idsAt, ownAt := add(ids), add(own)
 	o := &op.Op{Kind: "sample negatives", Args: fmt.Sprintf("byColumn=%t,floor=%g,ids=%d,own=%d", byColumn, floor, idsAt, ownAt), Ints: true, Diff: make([]bool, len(in))}
+	o.On = sampleNegativesOnCUDA(idsAt, ownAt, byColumn, floor)
 	batch := func(in []tensor.Shape) int { // B
 		if ownAt >= 0 && len(in[1]) == 2 {
 			return in[1][1]
@@ -146,7 +147,7 @@ func likeliest(w, noise []float32, ids []int32, i, drawn int, floor float64) (at
 // (B): 0, no match, where a negative was found, and -100, left out, where idx[i]
 // is i. (B) int32.
 func NegativeLabels(idx *gorgonia.Node) *gorgonia.Node {
-	return op.Apply(op.IntsOp("negative labels", 1, op.SameInts, func(c *exec.Call) error {
+	o := op.IntsOp("negative labels", 1, op.SameInts, func(c *exec.Call) error {
 		for i, j := range c.In[0].I32 {
 			c.Out.I32[i] = 0
 			if int(j) == i {
@@ -154,7 +155,9 @@ func NegativeLabels(idx *gorgonia.Node) *gorgonia.Node {
 			}
 		}
 		return nil
-	}), idx)
+	})
+	o.On = negativeLabelsOnCUDA
+	return op.Apply(o, idx)
 }
 
 // NegativeLabelsOf is NegativeLabels of the rows of a batch that own (R) int32 names.
@@ -162,7 +165,7 @@ func NegativeLabelsOf(idx, own *gorgonia.Node) *gorgonia.Node {
 	shape := func(in []tensor.Shape) (tensor.Shape, error) {
 		return in[0].Clone(), op.Need(len(in[0]) == 1 && in[0].Eq(in[1]), "want as many negatives as rows (got %v and %v)", in[0], in[1])
 	}
-	return op.Apply(op.IntsOp("negative labels", 2, shape, func(c *exec.Call) error {
+	o := op.IntsOp("negative labels", 2, shape, func(c *exec.Call) error {
 		for i, j := range c.In[0].I32 {
 			c.Out.I32[i] = 0
 			if j == c.In[1].I32[i] {
@@ -170,5 +173,7 @@ func NegativeLabelsOf(idx, own *gorgonia.Node) *gorgonia.Node {
 			}
 		}
 		return nil
-	}), idx, own)
+	})
+	o.On = negativeLabelsOfOnCUDA
+	return op.Apply(o, idx, own)
 }

@@ -17,6 +17,8 @@ type pairLoss struct {
 	// loss returns that of a row; slope sets the gradient of it, all B values.
 	loss  func(r scoreRow) float64
 	slope func(r scoreRow, ds []float32)
+	// parameters are those of the kernels on a CUDA device, which have the loss's kind as their names, behind the operands.
+	parameters []any
 }
 
 // scoreRow is row i of scores.
@@ -76,7 +78,7 @@ func (l pairLoss) row(c *exec.Call, i int) scoreRow {
 }
 
 func (l pairLoss) forward(operands int) *op.Op {
-	o := &op.Op{Kind: l.kind, Args: l.args + idsArg(l.ids), Diff: make([]bool, operands), Shape: l.shape}
+	o := &op.Op{Kind: l.kind, Args: l.args + idsArg(l.ids), Diff: make([]bool, operands), Shape: l.shape, On: onCUDA(l.forwardOnCUDA)}
 	o.Diff[0] = true
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		n := c.In[0].Dim(0)
@@ -107,7 +109,7 @@ func (l pairLoss) forward(operands int) *op.Op {
 // backward is the gradient of the scores; the last operand is that of the loss.
 func (l pairLoss) backward(operands int) *op.Op {
 	return &op.Op{
-		Kind: l.kind + " ds", Args: l.args + idsArg(l.ids), Diff: make([]bool, operands+1),
+		Kind: l.kind + " ds", Args: l.args + idsArg(l.ids), Diff: make([]bool, operands+1), On: l.backwardOnCUDA(operands),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Dim(0)

@@ -20,7 +20,7 @@ func HardestNegatives(logits, rowIDs *gorgonia.Node) (first, second *gorgonia.No
 	if rowIDs != nil {
 		in = append(in, rowIDs)
 	}
-	o := &op.Op{Kind: "hardest negatives", Ints: true, Diff: make([]bool, len(in))}
+	o := &op.Op{Kind: "hardest negatives", Ints: true, Diff: make([]bool, len(in)), On: hardestNegativesOnCUDA}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[0]) == 2 && in[0][1] >= in[0][0], "want logits (B, M) with M >= B"); err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ type Relabelled struct {
 // A row whose index is its own has no negative and is left out, and so is one to be
 // replaced without a second hardest.
 func Relabel(first, second, logits *gorgonia.Node, above, below float64) Relabelled {
-	o := &op.Op{Kind: "relabel", Args: fmt.Sprintf("above=%v below=%v", above, below), Ints: true, Diff: make([]bool, 3)}
+	o := &op.Op{Kind: "relabel", Args: fmt.Sprintf("above=%v below=%v", above, below), Ints: true, Diff: make([]bool, 3), On: relabelOnCUDA(above, below)}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.All(
 			op.Need(len(in[0]) == 1, "want indices (B) (got %v)", in[0]),
@@ -152,7 +152,7 @@ func LookUpColumns(columns, idx *gorgonia.Node) *gorgonia.Node {
 	shape := func(in []tensor.Shape) (tensor.Shape, error) {
 		return in[1].Clone(), op.Need(len(in[0]) == 1 && len(in[1]) == 1, "want two vectors")
 	}
-	return op.Apply(op.IntsOp("look up columns", 2, shape, func(c *exec.Call) error {
+	o := op.IntsOp("look up columns", 2, shape, func(c *exec.Call) error {
 		columns := c.In[0].I32
 		for i, j := range c.In[1].I32 {
 			switch {
@@ -165,5 +165,7 @@ func LookUpColumns(columns, idx *gorgonia.Node) *gorgonia.Node {
 			}
 		}
 		return nil
-	}), columns, idx)
+	})
+	o.On = lookUpColumnsOnCUDA
+	return op.Apply(o, columns, idx)
 }

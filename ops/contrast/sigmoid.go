@@ -112,7 +112,7 @@ func sigmoidScratch(_ []tensor.Shape, threads int) int { return 2 * sigmoidChunk
 
 // forward is the op of the loss.
 func (x *sigmoidContrast) forward() *op.Op {
-	o := &op.Op{Kind: "sigmoid contrast", Args: x.args(), Shape: x.shape, Scratch: sigmoidScratch, Diff: make([]bool, x.operands)}
+	o := &op.Op{Kind: "sigmoid contrast", Args: x.args(), Shape: x.shape, Scratch: sigmoidScratch, Diff: make([]bool, x.operands), On: onCUDA(x.forwardOnCUDA)}
 	o.Diff[0], o.Diff[1], o.Diff[2] = true, true, true
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)

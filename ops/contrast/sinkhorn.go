@@ -45,7 +45,7 @@ func Sinkhorn(a SinkhornArgs) *gorgonia.Node {
 	s := sinkhorn{epsilon: a.Epsilon, iterations: a.Iterations}
 	return op.Apply(&op.Op{
 		Kind: "sinkhorn", Args: fmt.Sprintf("epsilon=%v iterations=%d", a.Epsilon, a.Iterations),
-		Diff: make([]bool, len(in)), Shape: s.shape, Host: s.prepare,
+		Diff: make([]bool, len(in)), Shape: s.shape, Host: s.prepare, On: onCUDA(s.onCUDA),
 		Scratch: func(in []tensor.Shape, _ int) int {
 			rows, k := s.size(in)
 			return rows*k + 2*rows + 2*k

@@ -33,7 +33,7 @@ func Triplet(scores, ids *gorgonia.Node, t Triplets) *gorgonia.Node {
 // TripletAnchors returns how many rows of ids (B) int32 have a positive and a negative, a scalar.
 func TripletAnchors(ids *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "triplet anchors", Diff: []bool{false},
+		Kind: "triplet anchors", Diff: []bool{false}, On: onCUDA(tripletAnchorsOnCUDA),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.ScalarShape(), op.Need(len(in[0]) == 1, "want ids (B) (got %v)", in[0])
 		},
@@ -125,7 +125,7 @@ func (t Triplets) over(ids []int32) float64 {
 
 func (t Triplets) forward() *op.Op {
 	o := &op.Op{
-		Kind: "triplet", Args: t.args(), Diff: []bool{true, false},
+		Kind: "triplet", Args: t.args(), Diff: []bool{true, false}, On: onCUDA(t.forwardOnCUDA),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.Need(len(in[0]) == 2 && in[0][0] == in[0][1], "want scores (B, B) (got %v)", in[0]); err != nil {
 				return nil, err
@@ -165,7 +165,7 @@ func (t Triplets) forward() *op.Op {
 // backward is the gradient of the scores; the last operand is that of the loss.
 func (t Triplets) backward() *op.Op {
 	return &op.Op{
-		Kind: "triplet ds", Args: t.args(), Diff: make([]bool, 3),
+		Kind: "triplet ds", Args: t.args(), Diff: make([]bool, 3), On: onCUDA(t.backwardOnCUDA),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			b := c.In[0].Dim(0)

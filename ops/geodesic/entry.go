@@ -90,7 +90,7 @@ func (e entry) shape(in []tensor.Shape) (tensor.Shape, error) {
 }
 
 func (e entry) forward() *op.Op {
-	o := &op.Op{Kind: "centre distances", Args: e.args(), Shape: e.shape, Diff: []bool{true, false, false, false}}
+	o := &op.Op{Kind: "centre distances", Args: e.args(), Shape: e.shape, Diff: []bool{true, false, false, false}, On: device(e.onCUDA)}
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		s := tensor.Shape{in[entryX][0], e.entries}
 		return []exec.AuxSpec{entryIndex: {Shape: s, Int: true}, entryDots: {Shape: s}}
@@ -190,7 +190,7 @@ func nearestFew(index []int32, values, dots []float32) {
 // backward returns dx for the operands of the op, its output and the gradient dE of that.
 func (e entry) backward() *op.Op {
 	const out, dy = entryCount + 1, entryCount + 2
-	o := &op.Op{Kind: "centre distances dx", Args: e.args(), Diff: make([]bool, dy+1)}
+	o := &op.Op{Kind: "centre distances dx", Args: e.args(), Diff: make([]bool, dy+1), On: device(e.backwardOnCUDA)}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		return in[entryX].Clone(), op.Need(in[dy].Eq(in[out]), "dy must have shape %v (got %v)", in[out], in[dy])
 	}

@@ -25,6 +25,7 @@ func clusterMembers(a GeodesicArgs) *gorgonia.Node {
 	at, in := pool.Pool{Keys: a.KeyOwner, Queue: a.Owner, Pointer: a.Pool.Pointer, Cols: a.Pool.Cols}.Operands(gorgonia.Nodes{a.Count})
 	return op.Apply(&op.Op{
 		Kind: "cluster members", Args: fmt.Sprintf("clusters=%d %s", clusters, at.Args()), Ints: true, Diff: make([]bool, len(in)),
+		On: device(membersOnCUDA(at, clusters)),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			owner, keys := in[at.Queue], in[at.Keys]
 			if err := op.All(
@@ -96,7 +97,7 @@ func idColumns(rowIDs, colIDs, cols *gorgonia.Node) *gorgonia.Node {
 		in = append(in, cols)
 	}
 	return op.Apply(&op.Op{
-		Kind: "id columns", Ints: true, Diff: make([]bool, len(in)),
+		Kind: "id columns", Ints: true, Diff: make([]bool, len(in)), On: device(idColumnsOnCUDA),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.Need(len(in[0]) == 1 && len(in[1]) == 1, "want ids of rows (B) and columns (N)"); err != nil {
 				return nil, err

@@ -24,7 +24,7 @@ import (
 func NearestCentre(x, centres, count *gorgonia.Node, s space.Space) (index, angle *gorgonia.Node) {
 	local := local{s}
 	index = op.Apply(&op.Op{
-		Kind: "nearest centre", Args: local.args(), Ints: true, Diff: []bool{false, false, false},
+		Kind: "nearest centre", Args: local.args(), Ints: true, Diff: []bool{false, false, false}, On: device(local.nearestOnCUDA),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := checkCentres(in); err != nil {
 				return nil, err

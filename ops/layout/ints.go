@@ -28,7 +28,7 @@ func RepeatFirst(x *gorgonia.Node, l, k int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args = fmt.Sprintf("l=%d k=%d", l, k)
+	o.Args, o.On = fmt.Sprintf("l=%d k=%d", l, k), device(intsOnCUDA("repeat_first", l, k))
 	return op.Apply(o, x)
 }
 
@@ -43,7 +43,7 @@ func AddInt(x *gorgonia.Node, k int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args = fmt.Sprintf("k=%d", k)
+	o.Args, o.On = fmt.Sprintf("k=%d", k), device(intsOnCUDA("add_int", k))
 	return op.Apply(o, x)
 }
 
@@ -55,7 +55,7 @@ func AtLeastInt(x *gorgonia.Node, least int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args = fmt.Sprintf("least=%d", least)
+	o.Args, o.On = fmt.Sprintf("least=%d", least), device(intsOnCUDA("at_least", least))
 	return op.Apply(o, x)
 }
 
@@ -74,13 +74,15 @@ func ConcatInts(xs ...*gorgonia.Node) *gorgonia.Node {
 		}
 		return tensor.Shape{n}, nil
 	}
-	return op.Apply(op.IntsOp("concat ints", len(xs), shape, func(c *exec.Call) error {
+	o := op.IntsOp("concat ints", len(xs), shape, func(c *exec.Call) error {
 		out := c.Out.I32
 		for _, x := range c.In {
 			out = out[copy(out, x.I32):]
 		}
 		return nil
-	}), xs...)
+	})
+	o.On = device(concatIntsOnCUDA)
+	return op.Apply(o, xs...)
 }
 
 // GatherInts returns x[idx[r]] for x (N) and idx (R), both int32: (R). An index
@@ -89,7 +91,7 @@ func GatherInts(x, idx *gorgonia.Node) *gorgonia.Node {
 	shape := func(in []tensor.Shape) (tensor.Shape, error) {
 		return in[1].Clone(), op.Need(len(in[0]) == 1 && len(in[1]) == 1, "want two vectors")
 	}
-	return op.Apply(op.IntsOp("gather ints", 2, shape, func(c *exec.Call) error {
+	o := op.IntsOp("gather ints", 2, shape, func(c *exec.Call) error {
 		x := c.In[0].I32
 		for r, i := range c.In[1].I32 {
 			if i < 0 || int(i) >= len(x) {
@@ -98,7 +100,9 @@ func GatherInts(x, idx *gorgonia.Node) *gorgonia.Node {
 			c.Out.I32[r] = x[i]
 		}
 		return nil
-	}), x, idx)
+	})
+	o.On = device(gatherIntsOnCUDA)
+	return op.Apply(o, x, idx)
 }
 
 // LastRows returns the row of the last one of lengths[r] rows of each sequence of l rows, as a
@@ -114,18 +118,20 @@ func LastRows(lengths *gorgonia.Node, l int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args = fmt.Sprintf("l=%d", l)
+	o.Args, o.On = fmt.Sprintf("l=%d", l), device(intsOnCUDA("last_rows", l))
 	return op.Apply(o, lengths)
 }
 
 // Numbers returns 0, 1, 2 ... for each value of x (N) int32: (N).
 func Numbers(x *gorgonia.Node) *gorgonia.Node {
-	return op.Apply(op.IntsOp("numbers", 1, op.SameInts, func(c *exec.Call) error {
+	o := op.IntsOp("numbers", 1, op.SameInts, func(c *exec.Call) error {
 		for i := range c.Out.I32 {
 			c.Out.I32[i] = int32(i)
 		}
 		return nil
-	}), x)
+	})
+	o.On = device(ofLength("numbers"))
+	return op.Apply(o, x)
 }
 
 // FullLengths returns l for each sequence of l values of x (R*l) int32: (R).
@@ -142,6 +148,6 @@ func FullLengths(x *gorgonia.Node, l int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args = fmt.Sprintf("l=%d", l)
+	o.Args, o.On = fmt.Sprintf("l=%d", l), device(ofLength("fill_ints", l))
 	return op.Apply(o, x)
 }

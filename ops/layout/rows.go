@@ -18,7 +18,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 		return x
 	}
 	return op.Apply(&op.Op{
-		Kind: "strided rows", Args: fmt.Sprintf("start=%d stride=%d count=%d", start, stride, count), Diff: []bool{true},
+		Kind: "strided rows", Args: fmt.Sprintf("start=%d stride=%d count=%d", start, stride, count), Diff: []bool{true}, On: device(strided(start, stride).take),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x := in[0]
 			if err := op.All(
@@ -58,7 +58,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 func spreadRows(rows, start, stride, count int) *op.Op {
 	return &op.Op{
 		Kind: "strided rows dx", Args: fmt.Sprintf("rows=%d start=%d stride=%d count=%d", rows, start, stride, count),
-		Diff: []bool{false}, Accumulates: true,
+		Diff: []bool{false}, Accumulates: true, On: device(strided(start, stride).put),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{rows, in[0][1]}, op.Need(in[0][0] == count, "dy must have %d rows", count)
 		},

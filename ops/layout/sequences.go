@@ -61,7 +61,7 @@ func (p sequencePart) check() error {
 
 func (p sequencePart) forward() *op.Op {
 	return &op.Op{
-		Kind: "sequence rows", Args: p.args(), Diff: []bool{true},
+		Kind: "sequence rows", Args: p.args(), Diff: []bool{true}, On: device(p.place().take),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.All(op.Need(len(in[0]) == 2, "want x (N*t, D)"), p.check()); err != nil {
 				return nil, err
@@ -94,7 +94,7 @@ func (p sequencePart) forward() *op.Op {
 // backward puts the rows of dy at their places among zeros.
 func (p sequencePart) backward() *op.Op {
 	return &op.Op{
-		Kind: "sequence rows dx", Args: p.args(), Diff: []bool{false}, Accumulates: true,
+		Kind: "sequence rows dx", Args: p.args(), Diff: []bool{false}, Accumulates: true, On: device(p.place().put),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{in[0][0] / p.kept() * p.t, in[0][1]}, op.Need(in[0][0]%p.kept() == 0, "dy does not fit")
 		},
@@ -132,7 +132,7 @@ func (p sequencePart) backward() *op.Op {
 func InsertRows(x, y *gorgonia.Node, l, k, at int) *gorgonia.Node {
 	part := sequencePart{t: l + k, from: at, n: k}
 	return op.Apply(&op.Op{
-		Kind: "insert rows", Args: fmt.Sprintf("l=%d k=%d at=%d", l, k, at), Diff: []bool{true, true},
+		Kind: "insert rows", Args: fmt.Sprintf("l=%d k=%d at=%d", l, k, at), Diff: []bool{true, true}, On: device(insertOnCUDA(l, k, at)),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
 			if err := op.All(

@@ -17,7 +17,7 @@ const transposeTile = 32
 // the other direction of a contrast.
 func Transpose(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "transpose", Diff: []bool{true}, WritesHalf: []int{op.Output},
+		Kind: "transpose", Diff: []bool{true}, WritesHalf: []int{op.Output}, On: device(transposeOnCUDA),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if len(in[0]) != 2 {
 				return nil, op.Need(false, "want a matrix")

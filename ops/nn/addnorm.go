@@ -108,6 +108,7 @@ func (a addNorm) forward(dropout bool) *op.Op {
 			return nil
 		}, nil
 	}
+	o.On = onCUDA(a.onCUDA(dropout))
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		var bits *gorgonia.Node
 		if dropout {
@@ -198,6 +199,11 @@ func addNormGrad(more bool) *op.Op {
 			}
 		}), nil
 	}
+	on := layerNormGradOperands{x: 0, gamma: 1, dy: 2, more: -1, of: 0, mean: addNormMean, rstd: addNormRstd}
+	if more {
+		on.more = 3
+	}
+	o.On = onCUDA(on.onCUDA)
 	return o
 }
 

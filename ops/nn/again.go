@@ -3,6 +3,7 @@ package nn
 import (
 	"strings"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -39,6 +40,7 @@ func activated(of vector.Activation) *op.Op {
 	return &op.Op{
 		Kind: of.String() + " again", Diff: []bool{false, false}, Remakes: true, ReadsHalf: []int{0}, WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
+		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationOnCUDA(of)},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				x, y := c.In[0], c.Out
@@ -90,5 +92,6 @@ func normalised() *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(normalisedOnCUDA),
 	}
 }

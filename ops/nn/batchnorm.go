@@ -182,6 +182,7 @@ func (b *batchNorm) forward(n int) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(b.onCUDA),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			grads := make(gorgonia.Nodes, n)
 			gated := *b

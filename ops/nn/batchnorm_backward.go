@@ -76,5 +76,6 @@ func (b *batchNorm) backward(n int) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(b.gradOnCUDA),
 	}
 }

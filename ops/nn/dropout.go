@@ -43,6 +43,7 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 				return nil
 			}, nil
 		},
+		On: onCUDA(dropoutBitsOnCUDA(site, cols, keep)),
 	}, key)
 }
 
@@ -91,6 +92,7 @@ func DropoutShare(key, share, places *gorgonia.Node, site uint64, n, stacks, col
 				return nil
 			}, nil
 		},
+		On: onCUDA(dropoutShareOnCUDA(site, n, stacks, cols, keep)),
 	}
 	in := []*gorgonia.Node{key, share}
 	if places != nil {
@@ -148,6 +150,7 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: onCUDA(dropoutOnCUDA(keep)),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{Dropout(dy, in[1], keep), nil}
 		},

@@ -65,6 +65,7 @@ func (g *gather) forward() *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(g.onCUDA),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(g.backward(in[0].Shape()[0]), in[1], dy), nil}
 		},
@@ -112,5 +113,6 @@ func (g *gather) backward(rows int) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(g.gradOnCUDA),
 	}
 }

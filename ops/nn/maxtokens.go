@@ -44,6 +44,7 @@ func MaxTokens(x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: onCUDA(maxTokensOnCUDA(l)),
 		Grad: func(_ gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(maxTokensGrad(l), out, dy), nil}
 		},
@@ -75,6 +76,7 @@ func maxTokensGrad(l int) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(maxTokensGradOnCUDA(l)),
 	}
 }
 

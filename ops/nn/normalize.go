@@ -38,6 +38,7 @@ func L2Normalize(x *gorgonia.Node, eps float32) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: onCUDA(l2NormalizeOnCUDA(eps)),
 		Grad: func(_ gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(l2NormalizeGrad(eps), out, dy)}
 		},
@@ -72,5 +73,6 @@ func l2NormalizeGrad(eps float32) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(l2NormalizeGradOnCUDA(eps)),
 	}
 }

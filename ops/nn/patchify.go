@@ -30,6 +30,7 @@ func Patchify(images *gorgonia.Node, patch int) *gorgonia.Node {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return patchCopy(c, c.In[0].Shape, patch, false), nil
 		},
+		On: onCUDA(patchCopyOnCUDA(nil, patch, false)),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(unpatchify(in[0].Shape(), patch), dy)}
 		},
@@ -46,6 +47,7 @@ func unpatchify(images tensor.Shape, patch int) *op.Op {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return patchCopy(c, images, patch, true), nil
 		},
+		On: onCUDA(patchCopyOnCUDA(images, patch, true)),
 	}
 }
 

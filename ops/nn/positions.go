@@ -32,6 +32,7 @@ func AddPositions(x, table *gorgonia.Node, l int) *gorgonia.Node {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			return addRepeated(c, rows, cols, l), nil
 		},
+		On: onCUDA(addRepeatedOnCUDA(l)),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{dy, op.Apply(positionsGrad(l, in[1].Shape()[0]), dy)}
 		},
@@ -78,5 +79,6 @@ func positionsGrad(l, n int) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(sumSequencesOnCUDA(l, l)),
 	}
 }

@@ -20,6 +20,7 @@ func ScaleColumns(x, scale *gorgonia.Node) *gorgonia.Node {
 			return in[0].Clone(), op.WantVector(in[1], "scale", in[0][1])
 		},
 		Host: func(c *exec.Call) (exec.Step, error) { return scaleRows(c), nil },
+		On:   onCUDA(scaleRowsOnCUDA(0, false)),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			back := op.Apply(scaleColumnsGrad(), in[0], dy)
 			return gorgonia.Nodes{op.Apply(scaledColumns(), dy, in[1]), op.Apply(columnSums(0, in[1].Shape()[0]), back)}
@@ -33,6 +34,7 @@ func scaledColumns() *op.Op {
 		Kind: "scale columns dx", Diff: []bool{false, false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host:  func(c *exec.Call) (exec.Step, error) { return scaleRows(c), nil },
+		On:    onCUDA(scaleRowsOnCUDA(0, false)),
 	}
 }
 
@@ -50,6 +52,7 @@ func scaleColumnsGrad() *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(multiplyOnCUDA),
 	}
 }
 

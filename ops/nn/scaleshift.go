@@ -41,6 +41,7 @@ func ScaleShift(x, scale, shift *gorgonia.Node, from int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: onCUDA(scaleRowsOnCUDA(from, true)),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			total := in[1].Shape()[0]
 			return gorgonia.Nodes{
@@ -70,5 +71,6 @@ func scaleShiftGrad(from int) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(scaleRowsOnCUDA(from, false)),
 	}
 }

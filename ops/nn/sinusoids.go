@@ -41,5 +41,6 @@ func Sinusoids(like *gorgonia.Node, l, d int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: onCUDA(sinusoidsOnCUDA(l, d)),
 	}, like)
 }

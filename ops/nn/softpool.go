@@ -46,6 +46,7 @@ func SoftPool(x, scores, lengths *gorgonia.Node, l int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: onCUDA(softPoolOnCUDA(l)),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(softPoolGrad(l), out, in[0], in[1], in[2], dy)
 			return gorgonia.Nodes{dx, op.Take(dx, 0, in[1].Shape()), nil}
@@ -119,5 +120,6 @@ func softPoolGrad(l int) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(softPoolGradOnCUDA(l)),
 	}
 }

@@ -84,6 +84,7 @@ func (p sortPool) forward() *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(p.onCUDA),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(p.gradX(), out, dy), op.Apply(p.gradScores(), out, in[0], dy), nil}
 		},
@@ -148,6 +149,7 @@ func (p sortPool) gradX() *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(p.gradXOnCUDA),
 	}
 }
 
@@ -183,5 +185,6 @@ func (p sortPool) gradScores() *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(p.gradScoresOnCUDA),
 	}
 }

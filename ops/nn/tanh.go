@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -13,6 +14,7 @@ func Tanh(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "tanh", Diff: []bool{true}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
+		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationOnCUDA(byTanh)},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				y := c.Out.F32[lo:hi]
@@ -38,6 +40,7 @@ func tanhGrad() *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "y and dy must have one shape")
 		},
+		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationGradOnCUDA(byTanh)},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				dx, dy := c.Out.F32[lo:hi], c.In[1].F32[lo:hi]

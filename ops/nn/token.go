@@ -44,6 +44,7 @@ func PrependToken(x, token *gorgonia.Node, p int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: onCUDA(prependOnCUDA(p)),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(dropToken(p, in[1].Shape()), dy), op.Apply(sumToken(p, in[1].Shape()), dy)}
 		},
@@ -72,6 +73,7 @@ func dropToken(p int, token tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(sequenceCopy{count: p, skip: k}.onCUDA),
 	}
 }
 
@@ -95,5 +97,6 @@ func sumToken(p int, token tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
+		On: onCUDA(sumSequencesOnCUDA(k, p+k)),
 	}
 }

@@ -32,6 +32,7 @@ func RepeatRows(x *gorgonia.Node, n int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: onCUDA(repeatOnCUDA),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			k := in[0].Shape()[0]
 			return gorgonia.Nodes{op.Apply(positionsGrad(k, k), dy)}
@@ -116,6 +117,7 @@ func (m meanTokens) forward() *op.Op {
 			return nil
 		}, nil
 	}
+	o.On = onCUDA(m.onCUDA)
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		operands := []*gorgonia.Node{dy}
 		if m.lengths {
@@ -154,5 +156,6 @@ func (m meanTokens) backward() *op.Op {
 			return nil
 		}, nil
 	}
+	o.On = onCUDA(m.gradOnCUDA)
 	return o
 }

@@ -3,6 +3,7 @@ package op
 import (
 	"reflect"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -46,6 +47,9 @@ func Zeros() *Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error { clear(c.Out.F32); return nil }, nil
+		},
+		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){
+			cuda.Name: func(c *exec.DeviceCall) (exec.Step, error) { return func() error { return cuda.Zero(c.Out) }, nil },
 		},
 	}
 }

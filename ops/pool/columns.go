@@ -14,7 +14,7 @@ import (
 // negatives are drawn. There is no gradient.
 func Columns(x, pointer *gorgonia.Node, n int) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "pool columns", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false},
+		Kind: "pool columns", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, On: device(columnsOnCUDA(n)),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.All(
 				op.Need(len(in[0]) == 2, "want x (B, N)"),

@@ -1,6 +1,7 @@
 package similarity
 
 import (
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -20,6 +21,7 @@ func RowProducts(x, y *gorgonia.Node) *gorgonia.Node {
 			}
 			return tensor.Shape{x[0]}, nil
 		},
+		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: rowProductsOnCUDA},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			each := rows / c.In[1].Dim(0)
@@ -49,6 +51,7 @@ func rowProductsGrad() *op.Op {
 			return in[0].Clone(), op.Need(in[2].TotalSize() == in[0][0], "dy must have a value for each row of x")
 		},
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1].Clone()}} },
+		On:  map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: rowProductsGradOnCUDA},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n, cols := c.In[1].Dim(0), c.In[0].Dim(1)
 			each := c.In[0].Dim(0) / n

@@ -1,0 +1,47 @@
+package contrast
+
+import (
+	_ "embed"
+	"math"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+//go:embed negatives.cu
+var negativesText string
+
+var negativesSource = source("negatives", negativesText)
+
+// rowsOfWarps is the grid of a kernel that gives each row of operand 0 a warp.
+func rowsOfWarps(c *exec.DeviceCall) cuda.Grid {
+	return cuda.Grid{X: cuda.Blocks(c.In[0].Shape[0], 4), Threads: 32, ThreadsY: 4}
+}
+
+func sampleNegativesOnCUDA(ids, own int, byColumn bool, floor float64) steps {
+	return launches(&negativesSource, "sample_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
+		rows, m, b := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1]
+		row, col := m, 1
+		if byColumn {
+			row, col = 1, m
+		}
+		return []any{c.Out, c.In[0], c.In[1], operand(c, ids), operand(c, own), rows, b, int64(row), int64(col), math.Float64bits(floor)}
+	})
+}
+
+// ids returns the ids of an op that may have them as its last operand k, nil: it has none.
+func ids(c *exec.DeviceCall, k int) any {
+	if len(c.In) <= k {
+		return nil
+	}
+	return c.In[k]
+}
+
+var (
+	samplePairsOnCUDA = launches(&negativesSource, "sample_pairs", rowsOfWarps, func(c *exec.DeviceCall) []any {
+		return []any{c.Out, c.In[0], c.In[1], ids(c, 2), c.In[0].Shape[0]}
+	})
+	hardestNegativesOnCUDA = launches(&negativesSource, "hardest_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
+		return []any{c.Out, c.Aux[0], c.In[0], ids(c, 1), c.In[0].Shape[0], c.In[0].Shape[1]}
+	})
+)

@@ -1,0 +1,75 @@
+package nn
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+)
+
+//go:embed activation.cu
+var activationText string
+
+// activationSource has the activations, by the numbers of vector.Activation and those that follow.
+var activationSource = cuda.Source{Name: "activation", Text: activationText}
+
+// Activations that no product is followed by.
+const (
+	byReLU = vector.BySiLU + 1 + iota
+	byTanh
+)
+
+// activationThreads is how many threads a block has, each for 8 values.
+const activationThreads = 256
+
+func activationGrid(values int) cuda.Grid {
+	return cuda.Grid{X: cuda.Blocks(values, 8*activationThreads), Threads: activationThreads}
+}
+
+// activate returns the step of y = activation(x), values one by one, which may lie at the same place.
+func activate(c *exec.DeviceCall, of vector.Activation, y, x *exec.Operand) exec.Step {
+	k := cuda.Load(c, &activationSource, "activate", cuda.Value("F", int(of)), cuda.Type("X", *x), cuda.Type("Y", *y))
+	n := y.Shape.TotalSize()
+	return func() error { return k.Launch(activationGrid(n), *y, *x, int64(n)) }
+}
+
+// activateGradient returns the step of dx = dy times the derivative of the activation at x, which all may lie at the same place.
+func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.Operand) exec.Step {
+	k := cuda.Load(c, &activationSource, "activate_gradient", cuda.Value("F", int(of)), cuda.Type("X", *x), cuda.Type("DY", *dy), cuda.Type("Y", *dx))
+	n := dx.Shape.TotalSize()
+	return func() error { return k.Launch(activationGrid(n), *dx, *x, *dy, int64(n)) }
+}
+
+// activationOnCUDA is the step of an op that is an activation.
+func activationOnCUDA(of vector.Activation) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		return activate(c, of, &c.Out, &c.In[0]), nil
+	}
+}
+
+// activationGradOnCUDA is the step of its gradient for x, or the result of relu and tanh, and dy.
+func activationGradOnCUDA(of vector.Activation) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1]), nil
+	}
+}
+
+// gatedOnCUDA is the step of SwiGLU, and of its gradient.
+func gatedOnCUDA(kernel string) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, h, wide := c.In[0].Shape[0], c.In[0].Shape[1]/2, 4
+		for h%wide != 0 {
+			wide /= 2
+		}
+		k := cuda.Load(c, &activationSource, kernel, cuda.Value("F", int(vector.BySiLU)), cuda.Is("HALVES", true), cuda.Value("WIDE", wide))
+		g := cuda.Grid{X: rows, Y: cuda.Blocks(h/wide, activationThreads), Threads: activationThreads}
+		return func() error {
+			args := []any{c.Out}
+			for _, x := range c.In {
+				args = append(args, x)
+			}
+			return k.Launch(g, append(args, h)...)
+		}, nil
+	}
+}

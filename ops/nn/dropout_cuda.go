@@ -1,0 +1,65 @@
+package nn
+
+import (
+	_ "embed"
+	"math"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+//go:embed dropout.cu
+var dropoutText string
+
+var (
+	dropoutSource     = cuda.Source{Name: "dropout", Text: rowsText + dropoutText}
+	dropoutBitsMacros = []cuda.Macro{cuda.Value("PIECE", 1), cuda.Is("DROPOUT", false)}
+)
+
+// dropoutThreshold is that of 16 random bits below which an element is kept, see vector.DropoutBits.
+func dropoutThreshold(keep float32) uint32 {
+	return uint32(math.Round(65536 * math.Max(0, math.Min(float64(keep), 1))))
+}
+
+// wordGrid has a thread for each word of bits.
+func wordGrid(n int) cuda.Grid { return cuda.Grid{X: cuda.Blocks(n, 128), Threads: 128} }
+
+func dropoutBitsOnCUDA(site uint64, cols int, keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		k, n := cuda.Load(c, &dropoutSource, "dropout_bits", dropoutBitsMacros...), c.Out.Shape.TotalSize()
+		return func() error {
+			return k.Launch(wordGrid(n), c.Out, c.In[0], c.In[0].Shape[0] == 3, site*siteStep, dropoutThreshold(keep),
+				MaskWords(cols), int64(n))
+		}, nil
+	}
+}
+
+// dropoutShareOnCUDA makes the bits of rows in runs of part words.
+func dropoutShareOnCUDA(site uint64, n, stacks, cols int, keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		k, words, runs := cuda.Load(c, &dropoutSource, "dropout_share", dropoutBitsMacros...), c.Out.Shape.TotalSize(), stacks
+		if len(c.In) == 3 {
+			runs = c.In[2].Shape[0]
+		}
+		return func() error {
+			var places any
+			if len(c.In) == 3 {
+				places = c.In[2]
+			}
+			return k.Launch(wordGrid(words), c.Out, c.In[0], c.In[1], places, site*siteStep, dropoutThreshold(keep),
+				int64(n/runs*MaskWords(cols)), int64(words))
+		}, nil
+	}
+}
+
+func dropoutOnCUDA(keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, cols := sizeOf(c.In[0])
+		p := pieceOf(cols)
+		k := cuda.Load(c, &dropoutSource, "dropout", cuda.Value("PIECE", p), cuda.Is("DROPOUT", true), cuda.Type("Y", c.Out),
+			cuda.Is("ACCUMULATE", c.Accumulate))
+		return func() error {
+			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, 1/keep)
+		}, nil
+	}
+}

@@ -1,0 +1,117 @@
+package nn
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+var (
+	//go:embed layernorm.cu
+	layerNormText string
+	//go:embed layernorm_dx.cu
+	layerNormGradText string
+
+	layerNormSource     = cuda.Source{Name: "layer norm", Text: rowsText + layerNormText}
+	layerNormGradSource = cuda.Source{Name: "layer norm dx", Text: rowsText + layerNormGradText}
+)
+
+// Most threads of a row; longer rows than these hold are left to the host.
+const (
+	layerNormThreads     = 1024 // 32768 columns, of 4 at a time
+	layerNormGradThreads = 256  // 8192: sums for gamma and beta take registers too
+)
+
+func layerNormOnCUDA(eps float32) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, cols := sizeOf(c.In[0])
+		l, ok := layoutOf(cols, layerNormThreads)
+		if !ok {
+			return nil, nil
+		}
+		k := cuda.Load(c, &layerNormSource, "layer_norm", l.macros(cuda.Type("Y", c.Out), cuda.Is("ADD", false))...)
+		return func() error {
+			return k.Launch(l.grid(rows), c.Out, c.In[0], c.In[1], c.In[2], c.Aux[0], c.Aux[1], rows, cols, eps)
+		}, nil
+	}
+}
+
+// normalisedOnCUDA is the step of the normalised sum that is made again.
+func normalisedOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
+	rows, cols := sizeOf(c.In[0])
+	l, ok := layoutOf(cols, layerNormThreads)
+	if !ok {
+		return nil, nil
+	}
+	k := cuda.Load(c, &layerNormSource, "normalise", l.macros(cuda.Type("Y", c.Out), cuda.Is("ADD", false))...)
+	return func() error {
+		return k.Launch(l.grid(rows), c.Out, c.In[0], c.In[1], c.In[2], c.InAux[0][addNormMean], c.InAux[0][addNormRstd], rows,
+			cols)
+	}, nil
+}
+
+func (a addNorm) onCUDA(dropout bool) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, cols := sizeOf(c.In[0])
+		l, ok := layoutOf(cols, layerNormThreads)
+		if !ok {
+			return nil, nil
+		}
+		norm := c.Aux[addNormOut]
+		macros := l.macros(cuda.Type("Y", norm), cuda.Type("H", c.In[0]), cuda.Is("ADD", true), cuda.Is("DROPOUT", dropout))
+		k := cuda.Load(c, &layerNormSource, "add_norm", macros...)
+		scale := float32(1)
+		if dropout {
+			scale = 1 / a.keep
+		}
+		return func() error {
+			var bits any
+			if dropout {
+				bits = c.In[4]
+			}
+			return k.Launch(l.grid(rows), c.Out, norm, c.In[0], c.In[1], bits, c.In[2], c.In[3], c.Aux[addNormMean],
+				c.Aux[addNormRstd], rows, cols, a.eps, scale)
+		}, nil
+	}
+}
+
+// layerNormGradOperands are the places of the operands of a gradient of layer norm.
+type layerNormGradOperands struct {
+	x, gamma, dy int
+	more         int // added to dx, or -1
+	of           int // operand whose auxiliary results the statistics are
+	mean, rstd   int // their places
+}
+
+func (o layerNormGradOperands) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
+	rows, cols := sizeOf(c.In[o.x])
+	l, ok := layoutOf(cols, layerNormGradThreads)
+	if !ok {
+		return nil, nil
+	}
+	g := l.grid(rows)
+	g.X = min(g.X, 3*132*128/g.Threads) // what runs at a time on a large device; fixed, so that sums are the same everywhere
+	if l.threads == 32 {
+		g.Shared = 2 * cols * 4
+	}
+	parts, err := cuda.Scratch(c, int64(g.X)*2*int64(cols)*4)
+	if err != nil {
+		return nil, err
+	}
+	macros := l.macros(cuda.Type("DY", c.In[o.dy]), cuda.Is("MORE", o.more >= 0 || c.Accumulate))
+	k := cuda.Load(c, &layerNormGradSource, "layer_norm_dx", macros...)
+	sum := cuda.Load(c, &partSumsSource, "sum_parts")
+	return func() error {
+		more := c.Out
+		if o.more >= 0 {
+			more = c.In[o.more]
+		}
+		statistics := c.InAux[o.of]
+		if err := k.Launch(g, c.Out, parts, c.In[o.x], c.In[o.gamma], c.In[o.dy], more, statistics[o.mean], statistics[o.rstd],
+			rows, cols); err != nil {
+			return err
+		}
+		return sumParts(sum, c.Aux[0], c.Aux[1], parts, g.X, cols)
+	}, nil
+}

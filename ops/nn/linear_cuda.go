@@ -1,0 +1,136 @@
+package nn
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+)
+
+// onCUDA is the step of a linear layer: a product to whose result the bias is added, and, where an activation follows, a pass over
+// what it is applied to, the auxiliary result or, where that is spared, the output itself.
+func (l linear) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
+	rows, inner, n := c.In[0].Shape[0], c.In[0].Shape[1], l.rows(c.In[1].Shape)
+	before := &c.Out
+	if l.then != 0 && len(c.Aux) > 0 {
+		before = &c.Aux[0]
+	}
+	t := cuda.ProductType(c)
+	parts := []cuda.Part{{In: 0, Rows: rows, Cols: inner, Type: t}, {In: 1, From: l.from * inner, Rows: n, Cols: inner, Type: t}}
+	if l.bias {
+		parts = append(parts, cuda.Part{In: 2, From: l.from, Rows: 1, Cols: n, Type: before.Type})
+	}
+	f, err := cuda.NewFactors(c, parts...)
+	if err != nil {
+		return nil, err
+	}
+	then := func() error { return nil }
+	if l.then != 0 {
+		then = activate(c, l.then, &c.Out, before)
+	}
+	p := cuda.Product{TransB: true, M: rows, N: n, K: inner}
+	return func() error {
+		m, err := f.Place()
+		if err != nil {
+			return err
+		}
+		var bias *cuda.Matrix
+		if l.bias {
+			bias = &m[2]
+		}
+		if err := cuda.Multiply(c, p, m[0], m[1], cuda.MatrixOf(*before, 0, n), bias); err != nil {
+			return err
+		}
+		return then()
+	}, nil
+}
+
+// gradXOnCUDA is the step of dx = dy W, times the derivative of an activation at the third operand if one is given.
+func (l linear) gradXOnCUDA(then vector.Activation) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, n, inner := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1]
+		t := cuda.ProductType(c)
+		f, err := cuda.NewFactors(c,
+			cuda.Part{In: 0, Rows: rows, Cols: n, Type: t}, cuda.Part{In: 1, From: l.from * inner, Rows: n, Cols: inner, Type: t})
+		if err != nil {
+			return nil, err
+		}
+		derive := func() error { return nil }
+		if then != 0 {
+			derive = activateGradient(c, then, &c.Out, &c.In[2], &c.Out)
+		}
+		p := cuda.Product{M: rows, N: inner, K: n, Beta: cuda.Beta(c)}
+		return func() error {
+			m, err := f.Place()
+			if err != nil {
+				return err
+			}
+			if err := cuda.Multiply(c, p, m[0], m[1], cuda.MatrixOf(c.Out, 0, inner), nil); err != nil {
+				return err
+			}
+			return derive()
+		}, nil
+	}
+}
+
+// gradWOnCUDA is the step of dw = dy^T x in the rows that take part.
+func (l linear) gradWOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
+	rows, n, inner, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1], c.Out.Shape[0]
+	t := cuda.ProductType(c)
+	f, err := cuda.NewFactors(c, cuda.Part{In: 0, Rows: rows, Cols: n, Type: t}, cuda.Part{In: 1, Rows: rows, Cols: inner, Type: t})
+	if err != nil {
+		return nil, err
+	}
+	first, end := l.from*inner, (l.from+n)*inner
+	p := cuda.Product{TransA: true, M: n, N: inner, K: rows, Beta: cuda.Beta(c)}
+	return func() error {
+		if !c.Accumulate {
+			if err := cuda.ZeroPart(c.Out, 0, first); err != nil {
+				return err
+			}
+			if err := cuda.ZeroPart(c.Out, end, total*inner); err != nil {
+				return err
+			}
+		}
+		m, err := f.Place()
+		if err != nil {
+			return err
+		}
+		return cuda.Multiply(c, p, m[0], m[1], cuda.MatrixOf(c.Out, first, inner), nil)
+	}, nil
+}
+
+//go:embed columnsums.cu
+var columnSumsText string
+
+var columnSumsSource = cuda.Source{Name: "column sums", Text: columnSumsText}
+
+// columnSumsOnCUDA is the step of sums over rows: blocks of rows first, as many as keep the device busy, and then their sums.
+func columnSumsOnCUDA(from, total int) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
+		wide := 4
+		if c.In[0].Type == exec.BFloat16 {
+			wide = 8
+		}
+		for cols%wide != 0 {
+			wide /= 2
+		}
+		across := cuda.Blocks(cols, 32*wide)
+		each := max(64, cuda.Blocks(rows*across, 1024)) // rows of a block
+		blocks := cuda.Blocks(rows, each)
+		parts, err := cuda.Scratch(c, 4*int64(blocks)*int64(cols))
+		if err != nil {
+			return nil, err
+		}
+		sum := cuda.Load(c, &columnSumsSource, "sum_rows", cuda.Type("X", c.In[0]), cuda.Value("WIDE", wide))
+		all := cuda.Load(c, &columnSumsSource, "sum_parts")
+		return func() error {
+			if err := sum.Launch(cuda.Grid{X: blocks, Y: across, Threads: 32, ThreadsY: 8}, parts, c.In[0], rows, cols, each); err != nil {
+				return err
+			}
+			return all.Launch(cuda.Grid{X: cuda.Blocks(total, 32), Threads: 32, ThreadsY: 8}, c.Out, parts, blocks, cols, from, total)
+		}, nil
+	}
+}

@@ -1,0 +1,31 @@
+package nn
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+	"gorgonia.org/tensor"
+)
+
+//go:embed patchify.cu
+var patchifyText string
+
+var patchifySource = cuda.Source{Name: "patchify", Text: rowsText + patchifyText}
+
+// patchCopyOnCUDA is patchCopy. s is the shape of the images, nil: that of operand 0.
+func patchCopyOnCUDA(s tensor.Shape, patch int, back bool) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		images := s
+		if images == nil {
+			images = c.In[0].Shape
+		}
+		channels, height, width := images[1], images[2], images[3]
+		k := cuda.Load(c, &patchifySource, "patchify", cuda.Value("PIECE", pieceOf(patch)), cuda.Value("PATCH", patch),
+			cuda.Is("BACK", back))
+		return func() error {
+			return k.Launch(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels,
+				height, width)
+		}, nil
+	}
+}

@@ -1,0 +1,73 @@
+package nn
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+//go:embed sequences.cu
+var sequencesText string
+
+var sequencesSource = cuda.Source{Name: "sequences", Text: rowsText + sequencesText}
+
+// addRepeatedOnCUDA adds the first l rows of operand 1 to every l rows of operand 0.
+func addRepeatedOnCUDA(l int) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, cols := sizeOf(c.In[0])
+		p := pieceOf(cols)
+		k := cuda.Load(c, &sequencesSource, "add_repeated", cuda.Value("PIECE", p))
+		return func() error {
+			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, l)
+		}, nil
+	}
+}
+
+// sequenceCopy makes of each sequence first rows of operand head and then count rows of operand 0, without skip rows before
+// each of its sequences.
+type sequenceCopy struct{ head, first, count, skip int }
+
+func (s sequenceCopy) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
+	rows, cols := sizeOf(c.Out)
+	p := pieceOf(cols)
+	k := cuda.Load(c, &sequencesSource, "copy_sequences", cuda.Value("PIECE", p))
+	return func() error {
+		return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[s.head], rows, cols, s.first, s.count, s.skip)
+	}, nil
+}
+
+// prependOnCUDA puts operand 1 before each p rows of operand 0.
+func prependOnCUDA(p int) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		return sequenceCopy{head: 1, first: c.In[1].Shape.TotalSize() / c.In[0].Shape[1], count: p}.onCUDA(c)
+	}
+}
+
+// repeatOnCUDA repeats operand 0.
+func repeatOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
+	return sequenceCopy{first: c.In[0].Shape[0]}.onCUDA(c)
+}
+
+// sumSequencesOnCUDA sums rows 0 to l, of rows, of all sequences; what the result has more is 0.
+func sumSequencesOnCUDA(l, rows int) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		n, cols := c.In[0].Shape[0]/rows, c.In[0].Shape[1]
+		total, p := c.Out.Shape.TotalSize(), pieceOf(cols)
+		k := cuda.Load(c, &sequencesSource, "sum_sequences", cuda.Value("PIECE", p))
+		return func() error {
+			return k.Launch(cuda.Grid{X: cuda.Blocks(total, 32*p), Threads: 256}, c.Out, c.In[0], n, int64(l*cols),
+				int64(rows*cols), int64(total))
+		}, nil
+	}
+}
+
+func sinusoidsOnCUDA(l, d int) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		n := c.Out.Shape.TotalSize()
+		k := cuda.Load(c, &sequencesSource, "sinusoids", cuda.Value("PIECE", 1))
+		return func() error {
+			return k.Launch(cuda.Grid{X: cuda.Blocks(n/2, 256), Threads: 256}, c.Out, int64(n), d, l)
+		}, nil
+	}
+}

@@ -1,0 +1,115 @@
+package pool
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+//go:embed pool.cu
+var poolText string
+
+var poolSource = cuda.Source{Name: "pool", Text: poolText}
+
+// device names a step for the CUDA device.
+func device(prepare func(c *exec.DeviceCall) (exec.Step, error)) map[string]func(c *exec.DeviceCall) (exec.Step, error) {
+	return map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: prepare}
+}
+
+// threads is how many threads a block has.
+const threads = 256
+
+// copies are operands of a product with the pool as it wants them: of its type, with rows that begin at multiples of 16 bytes.
+type copies struct {
+	c       *exec.DeviceCall
+	at      Operands
+	t       exec.Type
+	n, wide int // N and C
+	ld      int // of the pool's copy
+
+	left, leftCols, leftLD int // operand 0 is copied where it is rounded
+
+	assemble, widen *cuda.Kernel
+	pool, rounded   cuda.Pointer
+}
+
+// newCopies prepares the product of operand 0 with the pool at.
+func newCopies(c *exec.DeviceCall, at Operands) (*copies, error) {
+	x := &copies{c: c, at: at, n: c.In[at.Queue].Shape[0], wide: c.In[at.Queue].Shape[1], left: c.In[0].Shape[0], leftCols: c.In[0].Shape[1]}
+	typed, size := cuda.Macro{Name: "V", Value: "float"}, int64(4)
+	x.ld, x.leftLD = (x.wide+3)/4*4, x.leftCols
+	if c.BF16 {
+		x.t, typed, size = exec.BFloat16, cuda.Macro{Name: "V", Value: "bf16"}, 2
+		x.ld, x.leftLD = (x.wide+7)/8*8, (x.leftCols+7)/8*8
+	}
+	macros := []cuda.Macro{typed, cuda.Is("VEC", x.wide%4 == 0)}
+	x.assemble, x.widen = cuda.Load(c, &poolSource, "assemble", macros...), cuda.Load(c, &poolSource, "widen", macros...)
+	pool := (int64(x.n)*int64(x.ld)*size + 255) / 256 * 256
+	scratch, err := cuda.Scratch(c, pool+int64(x.left)*int64(x.leftLD)*2)
+	x.pool, x.rounded = scratch, scratch+cuda.Pointer(pool)
+	return x, err
+}
+
+// run copies the pool, and operand 0 where it is rounded, and returns where the latter lies.
+func (x *copies) run() (left cuda.Pointer, err error) {
+	in := x.c.In
+	var cols any
+	if x.at.Cols >= 0 {
+		cols = in[x.at.Cols]
+	}
+	err = x.assemble.Launch(cuda.Grid{X: cuda.Blocks(x.n, 8), Threads: 32, ThreadsY: 8},
+		x.pool, in[x.at.Keys], in[x.at.Queue], in[x.at.Pointer], cols, in[x.at.Keys].Shape[0], x.n, x.wide, x.ld)
+	if err != nil || x.t == exec.Float32 {
+		return cuda.At(in[0]), err
+	}
+	units := x.left * x.leftLD
+	return x.rounded, x.widen.Launch(cuda.Grid{X: cuda.Blocks(units, threads), Threads: threads}, x.rounded, in[0], int64(units), x.leftCols, x.leftLD)
+}
+
+// similarityOnCUDA is operand 0 (B, C) times the transpose of the pool.
+func similarityOnCUDA(at Operands) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		x, err := newCopies(c, at)
+		if err != nil {
+			return nil, err
+		}
+		p := cuda.Product{TransB: true, M: x.left, N: x.n, K: x.wide, LDA: x.leftLD, LDB: x.ld, LDC: x.n, A: x.t, B: x.t}
+		return func() error {
+			left, err := x.run()
+			if err != nil {
+				return err
+			}
+			return cuda.Of(c).Multiply(p, left, x.pool, cuda.At(c.Out), 0)
+		}, nil
+	}
+}
+
+// gradientOnCUDA is operand 0 (B, N) times the pool.
+func gradientOnCUDA(at Operands) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		x, err := newCopies(c, at)
+		if err != nil {
+			return nil, err
+		}
+		p := cuda.Product{M: x.left, N: x.wide, K: x.n, LDA: x.leftLD, LDB: x.ld, LDC: x.wide, A: x.t, B: x.t}
+		return func() error {
+			left, err := x.run()
+			if err != nil {
+				return err
+			}
+			return cuda.Of(c).Multiply(p, left, x.pool, cuda.At(c.Out), 0)
+		}, nil
+	}
+}
+
+// columnsOnCUDA takes n columns from the pointer on.
+func columnsOnCUDA(n int) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		k := cuda.Load(c, &poolSource, "pool_columns", cuda.Macro{Name: "V", Value: "float"}, cuda.Is("VEC", false))
+		values := c.Out.Shape.TotalSize()
+		return func() error {
+			return k.Launch(cuda.Grid{X: cuda.Blocks(values, threads), Threads: threads}, c.Out, c.In[0], c.In[1], int64(values), n, c.In[0].Shape[1])
+		}, nil
+	}
+}
