@@ -2,7 +2,8 @@
 
 // y_i = 1/n sum_j (q_i . k_j) v_j for i < n, and 0 behind, of sequences of l rows, see Affinity. A length out of range cannot be
 // reported from here: its rows are NaN.
-extern "C" __global__ void affinity(float *y, const float *q, const float *k, const float *v, const int *lengths, int l, int d, int e) {
+extern "C" __global__ void affinity(float *y, const float *q, const float *k, const float *v, const int *lengths, int l, int d,
+    int e) {
   DYNAMIC_SHARED(float, weights); // (ROWS, l)
   int blocks = (l + ROWS - 1) / ROWS, r = blockIdx.x / blocks, from = blockIdx.x % blocks * ROWS, lane = threadIdx.x % WARP;
   int n = lengths[r];

@@ -101,8 +101,8 @@ type tiles struct {
 	grid   cuda.Grid
 }
 
-// tiled returns a kernel whose blocks take a piece of `fixed` tokens each, one block after another for pieces of them and for `many`
-// heads, and pass over `moving` tokens in shared memory, several times over if again.
+// tiled returns a kernel whose blocks hold pieces of the fixed tokens of so many heads, and pass over the moving ones, which go
+// through shared memory: those of several rows if again.
 func (x *attentionOnCUDA) tiled(name string, fixed, moving, many int, again bool) tiles {
 	macros := append(slices.Clone(x.macros), cuda.Is(strings.ToUpper(name), true))
 	if !x.halves {
@@ -168,7 +168,8 @@ func (a *attention) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 				return err
 			}
 		}
-		return attend.kernel.Launch(attend.grid, c.In[0], x.keyValues(), x.operand(a.index), x.operand(a.lengths), x.operand(a.bits), x.operand(a.bias),
+		return attend.kernel.Launch(attend.grid, c.In[0], x.keyValues(), x.operand(a.index), x.operand(a.lengths),
+			x.operand(a.bits), x.operand(a.bias),
 			c.Out, c.Aux[0], a.lq, a.lk, a.heads, x.seqs, x.alpha(), 1/a.keep)
 	}, nil
 }
@@ -176,8 +177,8 @@ func (a *attention) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 // alpha returns what scores are multiplied by.
 func (x *attentionOnCUDA) alpha() float32 { return float32(1 / math.Sqrt(float64(x.e))) }
 
-// backwardOnCUDA is the backward op's step: the gradient of the queries, that of keys and values, and that of the bias. Each makes the
-// probabilities again, so that none adds to what another one computes.
+// backwardOnCUDA is the backward op's step: the gradient of the queries, that of keys and values, and that of the bias. Each
+// makes the probabilities again, so that none adds to what another one computes.
 func (a *attention) backwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	x := a.onCUDA(c, true)
 	if !x.fits() {
@@ -201,7 +202,8 @@ func (a *attention) backwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	return func() error {
 		kv, dout, lse := x.keyValues(), c.In[a.operands+1], c.InAux[a.operands][0]
 		lengths, bits, bias := x.operand(a.lengths), x.operand(a.bits), x.operand(a.bias)
-		if err := ofQueries.kernel.Launch(ofQueries.grid, c.In[0], kv, x.operand(a.index), lengths, bits, bias, c.In[a.operands], dout, lse, delta,
+		if err := ofQueries.kernel.Launch(ofQueries.grid, c.In[0], kv, x.operand(a.index), lengths, bits, bias,
+			c.In[a.operands], dout, lse, delta,
 			c.Out, a.lq, a.lk, a.heads, x.seqs, x.alpha(), 1/a.keep); err != nil {
 			return err
 		}

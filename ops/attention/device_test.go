@@ -98,9 +98,11 @@ func halfChain(name string, rows, l, heads, width int, cross bool) optest.Case {
 	return optest.Case{Name: name, Inputs: in, WRT: []int{0, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 		if cross {
 			q, kv := nn.Linear(ns[0], ns[4], nil), nn.Linear(ns[0], ns[5], nil)
-			return nn.Linear(CrossAttention(CrossArgs{Q: q, KV: kv, Lengths: ns[3], QueryLen: l, KeyLen: l, Heads: heads, Keep: 1}), ns[2], nil)
+			return nn.Linear(CrossAttention(CrossArgs{Q: q, KV: kv, Lengths: ns[3], QueryLen: l, KeyLen: l, Heads: heads,
+				Keep: 1}), ns[2], nil)
 		}
-		return nn.Linear(SelfAttention(SelfArgs{QKV: nn.Linear(ns[0], ns[1], nil), Lengths: ns[3], Len: l, Heads: heads, Keep: 1}), ns[2], nil)
+		return nn.Linear(SelfAttention(SelfArgs{QKV: nn.Linear(ns[0], ns[1], nil), Lengths: ns[3], Len: l, Heads: heads,
+			Keep: 1}), ns[2], nil)
 	}}
 }
 
@@ -109,12 +111,16 @@ func halfChain(name string, rows, l, heads, width int, cross bool) optest.Case {
 func TestCUDA(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 1))
 	cases := append(attentionCases(),
-		optest.Case{Name: "relative bias of queries and more keys", Inputs: []optest.Input{optest.F32s(r, "table", 8, 3)}, WRT: []int{0},
+		optest.Case{Name: "relative bias of queries and more keys", Inputs: []optest.Input{optest.F32s(r, "table", 8, 3)},
+			WRT:   []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return RelativeBias(ns[0], 70, 81, 20) }},
 		optest.Case{
-			Name:   "affinity of odd widths",
-			Inputs: []optest.Input{optest.F32s(r, "q", 3*37, 45), optest.F32s(r, "k", 3*37, 45), optest.F32s(r, "v", 3*37, 300), optest.I32s("lengths", []int32{37, 0, 6}, 3)},
-			WRT:    []int{0, 1, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Affinity(ns[0], ns[1], ns[2], ns[3], 37) },
+			Name: "affinity of odd widths",
+			Inputs: []optest.Input{optest.F32s(r, "q", 3*37, 45), optest.F32s(r, "k", 3*37, 45),
+				optest.F32s(r, "v", 3*37, 300), optest.I32s("lengths", []int32{37, 0, 6}, 3)},
+			WRT: []int{0, 1, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return Affinity(ns[0], ns[1], ns[2], ns[3], 37)
+			},
 		},
 		halfChain("between linear layers", 4, 33, 2, 16, false),
 		halfChain("crosswise between linear layers", 4, 20, 2, 16, true),
@@ -127,15 +133,12 @@ func TestCUDA(t *testing.T) {
 		{rows: 2, lq: 140, lk: 140, heads: 1, width: 16, causal: true, lengths: true},
 		{rows: 3, lq: 70, lk: 70, heads: 2, width: 16, bias: true, causal: true, lengths: true, bits: true},
 		{rows: 2, lq: 30, lk: 30, heads: 2, width: 80, bias: true},
-		{rows: 2, lq: 20, lk: 20, heads: 1, width: 128, lengths: true},
-		{rows: 2, lq: 9, lk: 9, heads: 2, width: 47},
 		{rows: 2, lq: 9, lk: 9, heads: 2, width: 50, bits: true},
-		{rows: 2, lq: 5, lk: 5, heads: 1, width: 100, causal: true},
+		{rows: 2, lq: 20, lk: 20, heads: 1, width: 128, lengths: true, causal: true},
 		{rows: 5, seqs: 2, lq: 30, lk: 129, heads: 1, width: 64, index: true, lengths: true, bits: true},
 		{rows: 7, seqs: 4, lq: 1, lk: 130, heads: 1, width: 48, index: true, bits: true},
 		{rows: 6, seqs: 6, lq: 1, lk: 20, heads: 2, width: 64, lengths: true},
 		{rows: 2, seqs: 2, lq: 130, lk: 7, heads: 1, width: 96, lengths: true},
-		{rows: 3, seqs: 3, lq: 18, lk: 70, heads: 2, width: 24, bias: true},
 	} {
 		cases = append(cases, s.of())
 	}
@@ -154,7 +157,7 @@ func TestCUDA(t *testing.T) {
 			cases = append(cases, c)
 		}
 	}
-	optest.CheckCUDA(t, cases, "dropout bits", "linear", "linear dx", "linear dw")
+	optest.CheckCUDA(t, cases)
 }
 
 // TestCUDABadIntegers: what the host reports as errors gives NaN on the device, in that row alone.
@@ -173,9 +176,11 @@ func TestCUDABadIntegers(t *testing.T) {
 			"length below 0":   {[]int32{0, 1, 1}, []int32{5, -1, 5}},
 		} {
 			r := rand.New(rand.NewPCG(16, 1))
-			in := []optest.Input{optest.F32s(r, "q", 9, 4), optest.F32s(r, "kv", 10, 8), optest.I32s("index", c.index, 3), optest.I32s("lengths", c.lengths, 3), optest.F32s(r, "dy", 9, 4)}
+			in := []optest.Input{optest.F32s(r, "q", 9, 4), optest.F32s(r, "kv", 10, 8), optest.I32s("index", c.index, 3),
+				optest.I32s("lengths", c.lengths, 3), optest.F32s(r, "dy", 9, 4)}
 			g, ns := optest.Nodes(in)
-			y := CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1})
+			y := CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2,
+				Keep: 1})
 			grads, err := gorgonia.Grad(optest.Dot(y, ns[4]), ns[0])
 			if err != nil {
 				t.Fatal(err)

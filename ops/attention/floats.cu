@@ -79,7 +79,8 @@ __device__ __forceinline__ void store_rows(float *x, int ld, int rows, const flo
 #pragma unroll
     for (int part = 0; part < COLS / 4; part++) {
       int row = 4 * TY + i, col = part * 64 + 4 * TX;
-      float v[4] = {o[i][part * 4] * scale[i], o[i][part * 4 + 1] * scale[i], o[i][part * 4 + 2] * scale[i], o[i][part * 4 + 3] * scale[i]};
+      float v[4] = {o[i][part * 4] * scale[i], o[i][part * 4 + 1] * scale[i], o[i][part * 4 + 2] * scale[i],
+          o[i][part * 4 + 3] * scale[i]};
       if (row >= rows) continue;
       if (E % 4 == 0) {
         if (col < E) store4(x, row_offset(row, ld) + col, v);
@@ -125,8 +126,9 @@ __device__ __forceinline__ float score(float s, const float *bias, int query, in
 #ifdef ATTEND
 // out = softmax(q k^T scale) v, lse = log sum exp (q k^T scale), for 64 queries of a row and head: the running softmax of
 // Milakov and Gimelshein (2018).
-extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE) attend(const float *q, const float *kv, const int *index, const int *lengths, const int *bits, const float *bias,
-                                                             float *out, float *lse, int lq, int lk, int heads, int seqs, float scale, float rescale) {
+extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE) attend(const float *q, const float *kv, const int *index,
+    const int *lengths, const int *bits, const float *bias, float *out, float *lse, int lq, int lk, int heads, int seqs,
+    float scale, float rescale) {
   DYNAMIC_SHARED(float, room);
   float *qs = room, *ks = qs + PANEL, *vs = ks + PANEL, *ps = vs + PANEL;
   int tiles = (lq + TILE - 1) / TILE, d = heads * E;
@@ -195,9 +197,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE) attend(const floa
 //	p = exp(q k^T scale - lse)   ds = p (drop(do v^T) - delta)
 //
 // where delta = rowsum(do * out), which is rowsum(p drop(do v^T)).
-__device__ __forceinline__ void score_gradients(float (&ds)[4][4], const float *qs, const float *dos, const float *ks, const float *vs, const int *bits,
-                                                const float *bias, int first, int at, int keys, int lq, int lk, const float (&lse)[4], const float (&delta)[4],
-                                                float scale, float rescale) {
+__device__ __forceinline__ void score_gradients(float (&ds)[4][4], const float *qs, const float *dos, const float *ks,
+    const float *vs, const int *bits, const float *bias, int first, int at, int keys, int lq, int lk, const float (&lse)[4],
+    const float (&delta)[4], float scale, float rescale) {
   float s[4][4] = {};
 #pragma unroll
   for (int i = 0; i < 4; i++) ds[i][0] = ds[i][1] = ds[i][2] = ds[i][3] = 0;
@@ -217,9 +219,9 @@ __device__ __forceinline__ void score_gradients(float (&ds)[4][4], const float *
 
 #ifdef ATTEND_DQ
 // dq = ds k scale for 64 queries of a row and head, and delta for attend_dkv.
-extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE)
-    attend_dq(const float *q, const float *kv, const int *index, const int *lengths, const int *bits, const float *bias, const float *out, const float *dout,
-              const float *lse, float *delta, float *dq, int lq, int lk, int heads, int seqs, float scale, float rescale) {
+extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE) attend_dq(const float *q, const float *kv, const int *index,
+    const int *lengths, const int *bits, const float *bias, const float *out, const float *dout, const float *lse, float *delta,
+    float *dq, int lq, int lk, int heads, int seqs, float scale, float rescale) {
   DYNAMIC_SHARED(float, room);
   float *qs = room, *dos = qs + PANEL, *ks = dos + PANEL, *vs = ks + PANEL, *ps = vs + PANEL;
   int tiles = (lq + TILE - 1) / TILE, d = heads * E;
@@ -270,9 +272,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE)
 #ifdef ATTEND_DKV
 // dk and dv of 64 keys of a sequence and head: sums over the queries of all rows that attend to it, in their order. Here rows
 // of scores are keys, and columns are queries.
-extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE)
-    attend_dkv(const float *q, const float *kv, const int *order, const int *starts, const int *lengths, const int *bits, const float *bias, const float *dout,
-               const float *lse, const float *delta, float *dkv, int lq, int lk, int heads, float scale, float rescale) {
+extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE) attend_dkv(const float *q, const float *kv, const int *order,
+    const int *starts, const int *lengths, const int *bits, const float *bias, const float *dout, const float *lse,
+    const float *delta, float *dkv, int lq, int lk, int heads, float scale, float rescale) {
   DYNAMIC_SHARED(float, room);
   float *qs = room, *dos = qs + PANEL, *ks = dos + PANEL, *vs = ks + PANEL, *ps = vs + PANEL;
   int tiles = (lk + TILE - 1) / TILE, d = heads * E;
@@ -340,9 +342,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE)
 
 #ifdef ATTEND_DBIAS
 // dbias (H, Lq, Lk) = the sum of ds over all rows, in their order, for 64 queries and keys of a head.
-extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE)
-    attend_dbias(const float *q, const float *kv, const int *lengths, const int *bits, const float *bias, const float *dout, const float *lse, const float *delta,
-                 float *dbias, int rows, int lq, int lk, int heads, float scale, float rescale) {
+extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE) attend_dbias(const float *q, const float *kv, const int *lengths,
+    const int *bits, const float *bias, const float *dout, const float *lse, const float *delta, float *dbias, int rows, int lq,
+    int lk, int heads, float scale, float rescale) {
   DYNAMIC_SHARED(float, room);
   float *qs = room, *dos = qs + PANEL, *ks = dos + PANEL, *vs = ks + PANEL;
   int tiles = (lk + TILE - 1) / TILE, blocks = (lq + TILE - 1) / TILE, d = heads * E;
@@ -368,7 +370,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE)
       log_sum[i] = query < lq ? lse[first + query] : 0.f;
       mean[i] = query < lq ? delta[first + query] : 0.f;
     }
-    score_gradients(ds, qs, dos, ks, vs, bits + first * ((lk + 31) / 32), bias, from, at, row.keys, lq, lk, log_sum, mean, scale, rescale);
+    score_gradients(ds, qs, dos, ks, vs, bits + first * ((lk + 31) / 32), bias, from, at, row.keys, lq, lk, log_sum, mean,
+        scale, rescale);
 #pragma unroll
     for (int i = 0; i < 4; i++)
 #pragma unroll

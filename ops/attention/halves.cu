@@ -1,8 +1,8 @@
 // Attention by the tensor cores: products of bfloat16 with sums of float32, in the manner of FlashAttention-2 (Dao 2023).
 // A warp has 16 queries (or keys) as left operand in registers; blocks of keys (or queries) pass through shared memory.
 //
-// More macros: ATTEND, ATTEND_DQ, ATTEND_DKV or ATTEND_DBIAS, the kernel that is wanted; WARPS of a block; TILE, the keys (or queries) in shared memory at a time, 32 or 64; STAGES, 2 where there are
-// several of these, which are copied ahead, else 1.
+// More macros: ATTEND, ATTEND_DQ, ATTEND_DKV or ATTEND_DBIAS, the kernel that is wanted; WARPS of a block; TILE, the keys (or
+// queries) in shared memory at a time, 32 or 64; STAGES, 2 where there are several of these, which are copied ahead, else 1.
 
 #define WIDTH ((E + 15) / 16 * 16)
 #define STEPS (WIDTH / 16)
@@ -84,7 +84,7 @@ template <class T> __device__ __forceinline__ void load_left(Left &a, const T *x
     }
 }
 
-// Writes 16 rows of sums times scale; nan: NaN instead.
+// Writes 16 rows of sums, the first eight times top and the others times bottom; rows counts those that there are.
 template <class T> __device__ __forceinline__ void store_rows(T *x, int ld, int rows, const Sums &y, float top, float bottom) {
   int row = threadIdx.x % WARP / 4, col = threadIdx.x % 4 * 2;
 #pragma unroll
@@ -124,7 +124,9 @@ __device__ __forceinline__ void copy8(bf16 *to, const bf16 *x, int n, const bf16
   else *reinterpret_cast<uint4 *>(to) = load8(x, n);
 }
 
-__device__ __forceinline__ void copy8(bf16 *to, const float *x, int n, const float *there) { *reinterpret_cast<uint4 *>(to) = load8(x, n); }
+__device__ __forceinline__ void copy8(bf16 *to, const float *x, int n, const float *there) {
+  *reinterpret_cast<uint4 *>(to) = load8(x, n);
+}
 
 // Copies TILE rows of x, ld elements apart, to shared memory, those from rows on as zeros. base is any address that may be read.
 template <class T> __device__ __forceinline__ void copy_rows(bf16 *to, const T *x, int ld, int rows, const T *base) {
@@ -207,7 +209,8 @@ __device__ __forceinline__ float bias_at(const float *bias, int query, int key, 
 // Takes TILE keys from key first on into the running softmax of 16 queries (Milakov and Gimelshein 2018): with m the largest
 // score so far, l = sum exp(s - m) and o = sum exp(s - m) v. whole: all queries see all of the keys.
 template <bool whole>
-__device__ __forceinline__ void forward_tile(Sums &o, float (&m)[2], float (&l)[2], const Left &q, const bf16 *k, const bf16 *v, int first, const Queries &x) {
+__device__ __forceinline__ void forward_tile(Sums &o, float (&m)[2], float (&l)[2], const Left &q, const bf16 *k, const bf16 *v,
+    int first, const Queries &x) {
   const int n = TILE / 16;
   int col = threadIdx.x % 4 * 2;
 #if DROPOUT
@@ -268,11 +271,13 @@ __device__ __forceinline__ void forward_tile(Sums &o, float (&m)[2], float (&l)[
 }
 
 // out = softmax(q k^T scale) v, lse = log sum exp (q k^T scale), for BLOCK queries of a row and head.
-extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(16)) attend(const Q *q, const KV *kv, const int *index, const int *lengths, const int *bits, const float *bias, O *out,
-                                                             float *lse, int lq, int lk, int heads, int seqs, float scale, float rescale) {
+extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(16)) attend(const Q *q, const KV *kv, const int *index,
+    const int *lengths, const int *bits, const float *bias, O *out, float *lse, int lq, int lk, int heads, int seqs,
+    float scale, float rescale) {
   DYNAMIC_SHARED(bf16, room);
   int tiles = (lq + BLOCK - 1) / BLOCK, d = heads * E, lane = threadIdx.x % WARP;
-  int h = blockIdx.x / tiles % heads, r = blockIdx.x / tiles / heads, from = blockIdx.x % tiles * BLOCK, mine = from + threadIdx.x / WARP * 16;
+  int h = blockIdx.x / tiles % heads, r = blockIdx.x / tiles / heads, from = blockIdx.x % tiles * BLOCK,
+      mine = from + threadIdx.x / WARP * 16;
   size_t first = ((size_t)r * heads + h) * lq;
   Row row = row_of(index, lengths, r, lk, seqs);
   const KV *k = kv + (size_t)row.sequence * lk * KEY_STRIDE + KEYS_AT + h * E;
@@ -299,7 +304,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(16)) attend(const 
     const bf16 *at = room + i % STAGES * 2 * PANEL;
     int key = i * TILE;
     if (mine < lq && (!CAUSAL || key < mine + 16)) {
-      if (key + TILE <= row.keys && (!CAUSAL || key + TILE <= mine + 1)) forward_tile<true>(o, m, l, left, at, at + PANEL, key, x);
+      bool whole = key + TILE <= row.keys && (!CAUSAL || key + TILE <= mine + 1);
+      if (whole) forward_tile<true>(o, m, l, left, at, at + PANEL, key, x);
       else forward_tile<false>(o, m, l, left, at, at + PANEL, key, x);
     }
     __syncthreads();
@@ -323,8 +329,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(16)) attend(const 
 //
 // where delta = rowsum(do * out), which is rowsum(p drop(do v^T)).
 template <int n, bool whole>
-__device__ __forceinline__ void score_gradients(float (&ds)[2 * n][4], const Left &q, const Left &dout, const bf16 *k, const bf16 *v, int first, const Queries &x,
-                                                const float (&lse)[2], const float (&delta)[2], float rescale) {
+__device__ __forceinline__ void score_gradients(float (&ds)[2 * n][4], const Left &q, const Left &dout, const bf16 *k,
+    const bf16 *v, int first, const Queries &x, const float (&lse)[2], const float (&delta)[2], float rescale) {
   int col = threadIdx.x % 4 * 2;
 #if DROPOUT
   uint32 drop[2] = {mask_word(x, 0, first) >> first % 32, mask_word(x, 1, first) >> first % 32};
@@ -363,8 +369,8 @@ __device__ __forceinline__ void score_gradients(float (&ds)[2 * n][4], const Lef
 #ifdef ATTEND_DQ
 // Adds ds k for 16*n keys to dq / scale.
 template <int n, bool whole>
-__device__ __forceinline__ void query_gradients(Sums &dq, const Left &q, const Left &dout, const bf16 *k, const bf16 *v, int first, const Queries &x,
-                                                const float (&lse)[2], const float (&delta)[2], float rescale) {
+__device__ __forceinline__ void query_gradients(Sums &dq, const Left &q, const Left &dout, const bf16 *k, const bf16 *v,
+    int first, const Queries &x, const float (&lse)[2], const float (&delta)[2], float rescale) {
   float ds[2 * n][4];
   score_gradients<n, whole>(ds, q, dout, k, v, first, x, lse, delta, rescale);
 #pragma unroll
@@ -376,12 +382,13 @@ __device__ __forceinline__ void query_gradients(Sums &dq, const Left &q, const L
 }
 
 // dq = ds k scale for BLOCK queries of a row and head, and delta for attend_dkv.
-extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
-    attend_dq(const Q *q, const KV *kv, const int *index, const int *lengths, const int *bits, const float *bias, const O *out, const DO *dout, const float *lse,
-              float *delta, DQ *dq, int lq, int lk, int heads, int seqs, float scale, float rescale) {
+extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12)) attend_dq(const Q *q, const KV *kv, const int *index,
+    const int *lengths, const int *bits, const float *bias, const O *out, const DO *dout, const float *lse, float *delta,
+    DQ *dq, int lq, int lk, int heads, int seqs, float scale, float rescale) {
   DYNAMIC_SHARED(bf16, room);
   int tiles = (lq + BLOCK - 1) / BLOCK, d = heads * E, lane = threadIdx.x % WARP;
-  int h = blockIdx.x / tiles % heads, r = blockIdx.x / tiles / heads, from = blockIdx.x % tiles * BLOCK, mine = from + threadIdx.x / WARP * 16;
+  int h = blockIdx.x / tiles % heads, r = blockIdx.x / tiles / heads, from = blockIdx.x % tiles * BLOCK,
+      mine = from + threadIdx.x / WARP * 16;
   size_t first = ((size_t)r * heads + h) * lq, at_out = ((size_t)r * lq + mine) * d + h * E;
   Row row = row_of(index, lengths, r, lk, seqs);
   const KV *k = kv + (size_t)row.sequence * lk * KEY_STRIDE + KEYS_AT + h * E;
@@ -427,7 +434,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
       for (int c = 0; c < TILE; c += 32) {
         int key = i * TILE + c, left_over = (CAUSAL ? min(row.keys, mine + 16) : row.keys) - key;
         const bf16 *kc = at + c * STRIDE, *vc = kc + PANEL;
-        if (left_over >= 32 && (!CAUSAL || key + 32 <= mine + 1)) query_gradients<2, true>(sums, left, grads, kc, vc, key, x, log_sum, mean, rescale);
+        bool whole = left_over >= 32 && (!CAUSAL || key + 32 <= mine + 1);
+        if (whole) query_gradients<2, true>(sums, left, grads, kc, vc, key, x, log_sum, mean, rescale);
         else if (left_over > 16) query_gradients<2, false>(sums, left, grads, kc, vc, key, x, log_sum, mean, rescale);
         else if (left_over > 0) query_gradients<1, false>(sums, left, grads, kc, vc, key, x, log_sum, mean, rescale);
       }
@@ -440,7 +448,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
 #endif
 
 #ifdef ATTEND_DKV
-// A block of queries in shared memory: TILE rows of q and of dout, the statistics of each query, and the words of its dropout mask.
+// A block of queries in shared memory: TILE rows of q and of dout, the statistics of each query, and the words of its dropout
+// mask.
 struct Stage {
   bf16 q[PANEL], dout[PANEL];
   float lse[TILE], delta[TILE];
@@ -451,8 +460,8 @@ struct Stage {
 
 // Adds p^T do to dv / rescale and ds^T q to dk / scale for the 16 keys of a warp and 16*n queries.
 template <int n, bool whole>
-__device__ __forceinline__ void key_gradients(Sums &dk, Sums &dv, const Left &k, const Left &v, const Stage &stage, int c, int first, int key, int word, int keys,
-                                              const float *bias, int lq, int lk, float scale, float rescale) {
+__device__ __forceinline__ void key_gradients(Sums &dk, Sums &dv, const Left &k, const Left &v, const Stage &stage, int c,
+    int first, int key, int word, int keys, const float *bias, int lq, int lk, float scale, float rescale) {
   int col = threadIdx.x % 4 * 2;
   const bf16 *q = stage.q + c * STRIDE, *dout = stage.dout + c * STRIDE;
   float p[2 * n][4], ds[2 * n][4];
@@ -469,7 +478,8 @@ __device__ __forceinline__ void key_gradients(Sums &dk, Sums &dv, const Left &k,
     }
 #pragma unroll
   for (int j = 0; j < 2 * n; j++) {
-    float2 lse = *reinterpret_cast<const float2 *>(stage.lse + c + j * 8 + col), delta = *reinterpret_cast<const float2 *>(stage.delta + c + j * 8 + col);
+    float2 lse = *reinterpret_cast<const float2 *>(stage.lse + c + j * 8 + col),
+        delta = *reinterpret_cast<const float2 *>(stage.delta + c + j * 8 + col);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       int at = key + i / 2 * 8;
@@ -506,12 +516,13 @@ __device__ __forceinline__ void key_gradients(Sums &dk, Sums &dv, const Left &k,
 }
 
 // dk and dv of BLOCK keys of a sequence and head: sums over the queries of all rows that attend to it, in their order.
-extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
-    attend_dkv(const Q *q, const KV *kv, const int *order, const int *starts, const int *lengths, const int *bits, const float *bias, const DO *dout, const float *lse,
-               const float *delta, DKV *dkv, int lq, int lk, int heads, float scale, float rescale) {
+extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12)) attend_dkv(const Q *q, const KV *kv, const int *order,
+    const int *starts, const int *lengths, const int *bits, const float *bias, const DO *dout, const float *lse,
+    const float *delta, DKV *dkv, int lq, int lk, int heads, float scale, float rescale) {
   DYNAMIC_SHARED(Stage, stages);
   int tiles = (lk + BLOCK - 1) / BLOCK, d = heads * E, lane = threadIdx.x % WARP;
-  int h = blockIdx.x / tiles % heads, n = blockIdx.x / tiles / heads, from = blockIdx.x % tiles * BLOCK, mine = from + threadIdx.x / WARP * 16;
+  int h = blockIdx.x / tiles % heads, n = blockIdx.x / tiles / heads, from = blockIdx.x % tiles * BLOCK,
+      mine = from + threadIdx.x / WARP * 16;
   size_t at_keys = ((size_t)n * lk + mine) * KEY_STRIDE + KEYS_AT + h * E;
   Left k, v;
   load_left(k, kv + at_keys, KEY_STRIDE, lk - mine);
@@ -573,9 +584,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
 #pragma unroll 1
       for (int c = 0; c < there; c += 32) {
         if (CAUSAL && query + c + 31 < mine) continue;
-        if (there - c <= 16) key_gradients<1, false>(dk, dv, k, v, stage, c, query, key, word, keys, b, lq, lk, scale, rescale);
-        else if (mine + 16 <= keys) key_gradients<2, true>(dk, dv, k, v, stage, c, query, key, word, keys, b, lq, lk, scale, rescale);
-        else key_gradients<2, false>(dk, dv, k, v, stage, c, query, key, word, keys, b, lq, lk, scale, rescale);
+        if (there - c <= 16)
+          key_gradients<1, false>(dk, dv, k, v, stage, c, query, key, word, keys, b, lq, lk, scale, rescale);
+        else if (mine + 16 <= keys)
+          key_gradients<2, true>(dk, dv, k, v, stage, c, query, key, word, keys, b, lq, lk, scale, rescale);
+        else
+          key_gradients<2, false>(dk, dv, k, v, stage, c, query, key, word, keys, b, lq, lk, scale, rescale);
       }
     }
     r = next_r, query = next_query;
@@ -588,12 +602,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
 
 #ifdef ATTEND_DBIAS
 // dbias (H, Lq, Lk) = the sum of ds over all rows, in their order, for BLOCK queries and TILE keys of a head.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    attend_dbias(const Q *q, const KV *kv, const int *lengths, const int *bits, const float *bias, const DO *dout, const float *lse, const float *delta, float *dbias,
-                 int rows, int lq, int lk, int heads, float scale, float rescale) {
+extern "C" __global__ void __launch_bounds__(THREADS) attend_dbias(const Q *q, const KV *kv, const int *lengths,
+    const int *bits, const float *bias, const DO *dout, const float *lse, const float *delta, float *dbias, int rows, int lq,
+    int lk, int heads, float scale, float rescale) {
   DYNAMIC_SHARED(bf16, room);
   int tiles = (lk + TILE - 1) / TILE, blocks = (lq + BLOCK - 1) / BLOCK, d = heads * E, lane = threadIdx.x % WARP;
-  int first = blockIdx.x % tiles * TILE, from = blockIdx.x / tiles % blocks * BLOCK, h = blockIdx.x / tiles / blocks, mine = from + threadIdx.x / WARP * 16;
+  int first = blockIdx.x % tiles * TILE, from = blockIdx.x / tiles % blocks * BLOCK, h = blockIdx.x / tiles / blocks,
+      mine = from + threadIdx.x / WARP * 16;
   float sums[TILE / 8][4] = {};
   bool hidden = CAUSAL && first >= from + BLOCK;
   for (int r = 0; r < rows && !hidden; r++) {
@@ -621,7 +636,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
       for (int c = 0; c < TILE; c += 16) {
         float ds[2][4];
-        score_gradients<1, false>(ds, left, grads, room + c * STRIDE, room + PANEL + c * STRIDE, first + c, x, log_sum, mean, rescale);
+        const bf16 *kc = room + c * STRIDE, *vc = kc + PANEL;
+        score_gradients<1, false>(ds, left, grads, kc, vc, first + c, x, log_sum, mean, rescale);
 #pragma unroll
         for (int j = 0; j < 2; j++)
 #pragma unroll

@@ -11,7 +11,7 @@
 #define LN2 0.6931471805599453f
 #define NOT_A_NUMBER __int_as_float(0x7fc00000)
 
-// Element (row, head) where keys begin inside a row; values are D further on.
+// Where keys begin inside a row, and how far apart rows are; values lie D behind keys.
 #define KEYS_AT (SELF ? d : 0)
 #define QUERY_STRIDE (SELF ? 3 * d : d)
 #define KEY_STRIDE (SELF ? 3 * d : 2 * d)

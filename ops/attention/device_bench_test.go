@@ -1,0 +1,144 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/cuda/cudatest"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/nn"
+	"gorgonia.org/tensor"
+)
+
+// BenchmarkCUDA times the steps of attention alone: an image tower of 257 tokens (ViT-B/14), texts of 30, texts that attend to
+// images, several to an image, class tokens, larger images. Rates count every key.
+func BenchmarkCUDA(b *testing.B) {
+	d := cudatest.Open(b)
+	if cudatest.Emulated(d) {
+		b.Skip("times of the emulator mean nothing")
+	}
+	for _, s := range []deviceCase{
+		{rows: 64, lq: 257, lk: 257, heads: 12, width: 64},
+		{rows: 128, lq: 197, lk: 197, heads: 12, width: 64},
+		{rows: 32, lq: 577, lk: 577, heads: 12, width: 64},
+		{rows: 64, lq: 257, lk: 257, heads: 12, width: 64, bits: true},
+		{rows: 64, lq: 257, lk: 257, heads: 6, width: 128},
+		{rows: 256, lq: 30, lk: 30, heads: 12, width: 64, lengths: true, bits: true},
+		{rows: 384, seqs: 128, lq: 30, lk: 257, heads: 12, width: 64, index: true, bits: true},
+		{rows: 128, seqs: 128, lq: 1, lk: 257, heads: 12, width: 64},
+		{rows: 128, lq: 128, lk: 128, heads: 12, width: 64, causal: true},
+		{rows: 64, lq: 128, lk: 128, heads: 12, width: 64, bias: true},
+	} {
+		for _, half := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/bf16=%t", s.name(), half), func(b *testing.B) { s.bench(b, d, half) })
+		}
+	}
+}
+
+func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var some [4099]float32
+	for i := range some {
+		some[i] = float32(r.NormFloat64())
+	}
+	buffer := func(t exec.Type, fill func(i int) float32, shape ...int) exec.Operand {
+		spec := exec.Spec{Shape: tensor.Shape(shape), Type: t}
+		mem, err := d.Alloc(spec.Words())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = mem.Free() })
+		o := exec.Operand{Spec: spec, Buffer: mem.Buffer(0, spec)}
+		x := o.Buffer.Host()
+		for i := range x.F32 {
+			x.F32[i] = fill(i)
+		}
+		for i := range x.BF16 {
+			x.BF16[i] = uint16(math.Float32bits(some[i%len(some)]) >> 16)
+		}
+		for i := range x.I32 {
+			x.I32[i] = int32(fill(i))
+		}
+		if err := o.Buffer.Store(); err != nil {
+			b.Fatal(err)
+		}
+		return o
+	}
+	kind := exec.Float32
+	if half {
+		kind = exec.BFloat16
+	}
+	normal := func(i int) float32 { return some[i%len(some)] }
+	a := &attention{self: s.seqs == 0, causal: s.causal, lq: s.lq, lk: s.lk, heads: s.heads, keep: .9, index: -1, lengths: -1,
+		bits: -1, bias: -1}
+	w, seqs := s.heads*s.width, s.seqs
+	var in []exec.Operand
+	if a.self {
+		in, seqs = append(in, buffer(kind, normal, s.rows*s.lq, 3*w)), s.rows
+	} else {
+		in = append(in, buffer(kind, normal, s.rows*s.lq, w), buffer(kind, normal, seqs*s.lk, 2*w))
+	}
+	optional := func(on bool, at *int, t exec.Type, fill func(i int) float32, shape ...int) {
+		if on {
+			*at, in = len(in), append(in, buffer(t, fill, shape...))
+		}
+	}
+	optional(s.index, &a.index, exec.Int32, func(i int) float32 { return float32(i % seqs) }, s.rows)
+	optional(s.lengths, &a.lengths, exec.Int32, func(int) float32 { return float32(1 + r.IntN(s.lk)) }, s.rows)
+	optional(s.bits, &a.bits, exec.Int32, func(int) float32 { return float32(r.Uint32()>>1 | r.Uint32()>>1) },
+		s.rows*s.heads*s.lq*nn.MaskWords(s.lk))
+	optional(s.bias, &a.bias, exec.Float32, normal, s.heads, s.lq, s.lk)
+	a.operands = len(in)
+	out, dy := buffer(kind, normal, s.rows*s.lq, w), buffer(kind, normal, s.rows*s.lq, w)
+	zero := func(int) float32 { return 0 }
+	aux := []exec.Operand{buffer(exec.Float32, zero, s.rows, s.heads, s.lq), buffer(exec.Int32, zero, s.rows),
+		buffer(exec.Int32, zero, seqs+1)}
+	grads := []exec.Operand{buffer(kind, zero, in[0].Shape...)}
+	if !a.self {
+		grads = append(grads, buffer(kind, zero, in[1].Shape...))
+	}
+	if s.bias {
+		grads = append(grads, buffer(exec.Float32, zero, s.heads, s.lq, s.lk))
+	}
+	inAux := make([][]exec.Operand, a.operands+2)
+	inAux[a.operands] = aux
+	flops := 2 * float64(s.rows) * float64(s.lq) * float64(s.lk) * float64(w)
+	for _, x := range []struct {
+		name     string
+		prepare  func(c *exec.DeviceCall) (exec.Step, error)
+		call     *exec.DeviceCall
+		products float64
+	}{
+		{"forward", a.forwardOnCUDA, &exec.DeviceCall{In: in, Out: out, Aux: aux, BF16: half}, 2},
+		{"backward", a.backwardOnCUDA, &exec.DeviceCall{In: append(in[:a.operands:a.operands], out, dy), InAux: inAux,
+			Out: grads[0], Aux: grads[1:], BF16: half}, 5},
+	} {
+		step, err := x.prepare(x.call)
+		if err != nil {
+			b.Fatal(err)
+		}
+		run := func(times int) {
+			for range times {
+				if err := step(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := d.Sync(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		run(2)
+		b.Run(x.name, func(b *testing.B) {
+			const times = 20
+			for b.Loop() {
+				run(times)
+			}
+			each := b.Elapsed().Seconds() / float64(b.N*times)
+			b.ReportMetric(each*1e6, "us/step")
+			b.ReportMetric(x.products*flops/each/1e12, "TFLOP/s")
+		})
+	}
+}
