@@ -39,8 +39,8 @@ func measureDevicePeak(gpu *cuda.Device, bf16 bool, d time.Duration) float64 {
 // profiled is the number of steps by which the times of ops are measured on a device.
 const profiled = 3
 
-// profileOps makes steps op by op, waiting for each: in those that are measured a device runs all of them as one, of which nobody
-// knows the parts. The times of ops are of these steps then, and add up to more than a step.
+// profileOps makes steps op by op, with a mark of the device after each: in those that are measured a device runs all of them as
+// one, of which nobody knows the parts. The times of ops are of these steps, and add up to a little more than a step.
 func (b *bencher) profileOps(ctx context.Context) error {
 	m, spent := b.work.Machine(), b.spent
 	m.StepByStep(true)

@@ -41,6 +41,7 @@ type Device struct {
 	workspace *Memory
 	allocated int64 // bytes
 	most      int64
+	marks     marks
 	recording bool
 	products  map[productKey]*algorithm
 }
@@ -169,7 +170,7 @@ func (d *Device) Close() error {
 	if d.driver == nil || d.driver.context == 0 {
 		return nil
 	}
-	errs := []error{d.Sync()}
+	errs := []error{d.Sync(), d.closeMarks()}
 	for m := range d.live {
 		errs = append(errs, m.Free())
 	}

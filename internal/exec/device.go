@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"time"
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -69,6 +70,16 @@ type Mirrorer interface {
 	Mirrored(host []float32) (Mirrored, bool)
 	// Refresh takes what the host has changed in such memory to the device.
 	Refresh() error
+}
+
+// Timeline is a Device that measures how long it takes for what it is given, see Machine.StepByStep.
+type Timeline interface {
+	// Begin sets the first mark, once the device is busy enough for the host to be ahead of it.
+	Begin() error
+	// Mark sets a further one behind what was enqueued.
+	Mark() error
+	// End waits for the device and returns the times between marks.
+	End() ([]time.Duration, error)
 }
 
 // Adder is a Device with a step for the additions that Gorgonia makes when a node has several gradients, whose op is not of

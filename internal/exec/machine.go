@@ -79,8 +79,8 @@ func (m *Machine) RunTo(ctx context.Context, outputs ...*gorgonia.Node) error {
 }
 
 // run runs the first n instructions and tells complete, if not nil, of bound nodes.
-func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
-	k, bad := 0, error(nil)
+func (m *Machine) run(ctx context.Context, n int, complete func(k int)) (bad error) {
+	k := 0
 	for _, s := range m.views {
 		if s != nil && !s.bound {
 			if err := s.let(); err != nil {
@@ -101,6 +101,13 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
 		x.Changed()
 	}
 	recorder := m.recorder()
+	line := m.timeline()
+	if line != nil {
+		if err := line.Begin(); err != nil {
+			return err
+		}
+		defer func() { bad = errors.Join(bad, m.timed(line)) }()
+	}
 	if recorder != nil && m.exchanged() {
 		if err := errors.Join(m.forget()...); err != nil {
 			return err
@@ -124,12 +131,13 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
 		if err := in.run(); err != nil {
 			return err
 		}
-		if m.stepwise {
-			if err := m.wait(); err != nil {
+		if line != nil {
+			if err := line.Mark(); err != nil {
 				return fmt.Errorf("exec: %v: %w", in.node, err)
 			}
+		} else {
+			in.time += time.Since(start)
 		}
-		in.time += time.Since(start)
 		if m.cfg.CheckNaN && bad == nil {
 			if bad = checkFinite(in); bad != nil && !m.cfg.RunOn {
 				return bad

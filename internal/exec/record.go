@@ -74,9 +74,27 @@ func (m *Machine) forget() (errs []error) {
 	return errs
 }
 
-// StepByStep has the machine run every op on its own and wait for it, where a device would run them together and later: so the
-// times of a profile are those of the ops.
+// StepByStep has the machine run its ops one by one where a device would run them together, and measures the time of each: what a
+// profile holds are times of the device then, but for ops on the host, for which it is how long the device waited.
 func (m *Machine) StepByStep(on bool) { m.stepwise = on }
+
+// timeline returns what measures ops on the device, nil if nothing does.
+func (m *Machine) timeline() Timeline {
+	if !m.stepwise {
+		return nil
+	}
+	d, _ := m.cfg.Device.(Timeline)
+	return d
+}
+
+// timed enters the times between marks, which are those of the first instructions.
+func (m *Machine) timed(line Timeline) error {
+	times, err := line.End()
+	for i, d := range times {
+		m.prog[i].time += d
+	}
+	return err
+}
 
 // recorder returns what records the steps of the device, nil where they run one by one.
 func (m *Machine) recorder() Recorder {
