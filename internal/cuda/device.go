@@ -43,7 +43,6 @@ type Device struct {
 	most      int64
 	recording bool
 	products  map[productKey]*algorithm
-	recording bool // nothing runs: products are as they were chosen before
 }
 
 // Info describes a device.

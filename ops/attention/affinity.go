@@ -3,6 +3,7 @@ package attention
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -63,6 +64,7 @@ func affinity(l int) *op.Op {
 				return nil
 			}, nil
 		},
+		On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: affinityOnCUDA(l)},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			q, k, v, lengths := in[0], in[1], in[2], in[3]
 			return gorgonia.Nodes{Affinity(dy, v, k, lengths, l), Affinity(v, dy, q, lengths, l), Affinity(k, q, dy, lengths, l), nil}

@@ -119,9 +119,12 @@ func (x *attentionOnCUDA) tiled(name string, fixed, moving, many int, again bool
 			grid:   cuda.Grid{X: cuda.Blocks(fixed, 64) * many, Threads: 256, Shared: 4 * 64 * (panels*(width+4) + 64 + 4)},
 		}
 	}
-	// Each warp has 16 of the fixed tokens. They are spread evenly over as few blocks as there can be of up to 8 warps, and a
-	// block's share of shared memory is small enough for several of them at a time; see halves.cu.
-	const most = 8
+	// Each warp has 16 of the fixed tokens. They are spread evenly over as few blocks as there can be of so many warps that
+	// the registers of a multiprocessor hold two blocks; see halves.cu.
+	most := 6
+	if name == "attend" {
+		most = 8
+	}
 	rows := cuda.Blocks(fixed, 16)
 	blocks := cuda.Blocks(rows, most)
 	warps := cuda.Blocks(rows, blocks)

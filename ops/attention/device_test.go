@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
@@ -105,7 +107,15 @@ func halfChain(name string, rows, l, heads, width int, cross bool) optest.Case {
 // TestCUDA covers the blocks of the kernels: several of queries and of keys, ends of them of one token, rows that share keys,
 // widths that are no multiple of what the kernels read at a time.
 func TestCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 1))
 	cases := append(attentionCases(),
+		optest.Case{Name: "relative bias of queries and more keys", Inputs: []optest.Input{optest.F32s(r, "table", 8, 3)}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return RelativeBias(ns[0], 70, 81, 20) }},
+		optest.Case{
+			Name:   "affinity of odd widths",
+			Inputs: []optest.Input{optest.F32s(r, "q", 3*37, 45), optest.F32s(r, "k", 3*37, 45), optest.F32s(r, "v", 3*37, 300), optest.I32s("lengths", []int32{37, 0, 6}, 3)},
+			WRT:    []int{0, 1, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Affinity(ns[0], ns[1], ns[2], ns[3], 37) },
+		},
 		halfChain("between linear layers", 4, 33, 2, 16, false),
 		halfChain("crosswise between linear layers", 4, 20, 2, 16, true),
 		halfChain("odd widths between linear layers", 3, 17, 2, 5, true),
@@ -144,5 +154,56 @@ func TestCUDA(t *testing.T) {
 			cases = append(cases, c)
 		}
 	}
-	optest.CheckCUDA(t, cases, "dropout bits", "affinity", "relative bias", "relative bias dtable", "linear", "linear dx", "linear dw")
+	optest.CheckCUDA(t, cases, "dropout bits", "linear", "linear dx", "linear dw")
+}
+
+// TestCUDABadIntegers: what the host reports as errors gives NaN on the device, in that row alone.
+func TestCUDABadIntegers(t *testing.T) {
+	d := cudatest.Open(t)
+	for _, precision := range []string{"fp32", "bf16"} {
+		e, err := kernel.New(kernel.Options{Threads: 1, Precision: precision})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		for name, c := range map[string]struct{ index, lengths []int32 }{
+			"index too large":  {[]int32{0, 2, 1}, []int32{5, 5, 5}},
+			"index below 0":    {[]int32{0, -1, 1}, []int32{5, 5, 5}},
+			"length too large": {[]int32{0, 1, 1}, []int32{5, 6, 5}},
+			"length below 0":   {[]int32{0, 1, 1}, []int32{5, -1, 5}},
+		} {
+			r := rand.New(rand.NewPCG(16, 1))
+			in := []optest.Input{optest.F32s(r, "q", 9, 4), optest.F32s(r, "kv", 10, 8), optest.I32s("index", c.index, 3), optest.I32s("lengths", c.lengths, 3), optest.F32s(r, "dy", 9, 4)}
+			g, ns := optest.Nodes(in)
+			y := CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1})
+			grads, err := gorgonia.Grad(optest.Dot(y, ns[4]), ns[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := exec.Compile(g, exec.Config{Engine: e, Device: d, Outputs: gorgonia.Nodes{y, grads[0]}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			for i := range in {
+				if err := m.SetInput(ns[i], in[i].Data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := m.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range []*gorgonia.Node{y, grads[0]} {
+				a, err := m.Value(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range a.F32 {
+					if bad := i/12 == 1; (v != v) != bad {
+						t.Errorf("%s, %s: element %d of %v is %v", precision, name, i, n, v)
+					}
+				}
+			}
+		}
+	}
 }

@@ -17,12 +17,12 @@
 #define TX ((int)threadIdx.x % 16)
 
 // Copies TILE rows of x, ld elements apart, to shared memory, those from rows on and columns from E on as zeros.
-__device__ __forceinline__ void copy_rows(float *to, const float *x, size_t ld, int rows) {
+__device__ __forceinline__ void copy_rows(float *to, const float *x, int ld, int rows) {
 #pragma unroll
   for (int first = 0; first < TILE * WIDTH / 4; first += THREADS) {
     int i = first + threadIdx.x, row = i / (WIDTH / 4), col = i % (WIDTH / 4) * 4;
     float v[4] = {0, 0, 0, 0};
-    const float *p = x + row * ld + col;
+    const float *p = x + row_offset(row, ld) + col;
     if (E % 4 == 0) {
       if (row < rows && col < E) load4(v, p, 0);
     } else {
@@ -73,7 +73,7 @@ __device__ __forceinline__ void multiply(float (&o)[4][COLS], const float *s, co
 }
 
 // Writes the thread's rows and columns of o times scale[i].
-__device__ __forceinline__ void store_rows(float *x, size_t ld, int rows, const float (&o)[4][COLS], const float (&scale)[4]) {
+__device__ __forceinline__ void store_rows(float *x, int ld, int rows, const float (&o)[4][COLS], const float (&scale)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -82,11 +82,11 @@ __device__ __forceinline__ void store_rows(float *x, size_t ld, int rows, const 
       float v[4] = {o[i][part * 4] * scale[i], o[i][part * 4 + 1] * scale[i], o[i][part * 4 + 2] * scale[i], o[i][part * 4 + 3] * scale[i]};
       if (row >= rows) continue;
       if (E % 4 == 0) {
-        if (col < E) store4(x, row * ld + col, v);
+        if (col < E) store4(x, row_offset(row, ld) + col, v);
       } else {
 #pragma unroll
         for (int j = 0; j < 4; j++)
-          if (col + j < E) x[row * ld + col + j] = v[j];
+          if (col + j < E) x[row_offset(row, ld) + col + j] = v[j];
       }
     }
 }
@@ -144,8 +144,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE) attend(const floa
   int seen = CAUSAL ? min(row.keys, from + TILE) : row.keys;
   for (int at = 0; at < seen; at += TILE) {
     __syncthreads();
-    copy_rows(ks, k + (size_t)at * KEY_STRIDE, KEY_STRIDE, row.keys - at);
-    copy_rows(vs, k + (size_t)at * KEY_STRIDE + d, KEY_STRIDE, row.keys - at);
+    copy_rows(ks, k + row_offset(at, KEY_STRIDE), KEY_STRIDE, row.keys - at);
+    copy_rows(vs, k + row_offset(at, KEY_STRIDE) + d, KEY_STRIDE, row.keys - at);
     __syncthreads();
     if (idle) continue;
     float s[4][4] = {};
@@ -248,8 +248,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE)
   int seen = CAUSAL ? min(row.keys, from + TILE) : row.keys;
   for (int at = 0; at < seen; at += TILE) {
     __syncthreads();
-    copy_rows(ks, k + (size_t)at * KEY_STRIDE, KEY_STRIDE, row.keys - at);
-    copy_rows(vs, k + (size_t)at * KEY_STRIDE + d, KEY_STRIDE, row.keys - at);
+    copy_rows(ks, k + row_offset(at, KEY_STRIDE), KEY_STRIDE, row.keys - at);
+    copy_rows(vs, k + row_offset(at, KEY_STRIDE) + d, KEY_STRIDE, row.keys - at);
     __syncthreads();
     if (idle) continue;
     float ds[4][4];

@@ -51,10 +51,11 @@ __device__ __forceinline__ float2 load_pair(const bf16 *x) {
   return make_float2(to_float(x[0]), to_float(x[1]));
 }
 
-template <class T> __device__ __forceinline__ float2 pair_at(const T *x, size_t ld, int rows, int row, int col) {
+template <class T> __device__ __forceinline__ float2 pair_at(const T *x, int ld, int rows, int row, int col) {
   if (row >= rows || col >= E) return make_float2(0, 0);
-  if (E % 2 != 0 && col + 1 == E) return make_float2(to_float(x[row * ld + col]), 0);
-  return load_pair(x + row * ld + col);
+  x += row_offset(row, ld) + col;
+  if (E % 2 != 0 && col + 1 == E) return make_float2(to_float(x[0]), 0);
+  return load_pair(x);
 }
 
 template <class T> __device__ __forceinline__ void store_pair(T *x, int col, float a, float b) {
@@ -72,7 +73,7 @@ template <> __device__ __forceinline__ void store_pair<bf16>(bf16 *x, int col, f
 #endif
 
 // Sets a to 16 rows of x, ld elements apart, those from rows on to zeros.
-template <class T> __device__ __forceinline__ void load_left(Left &a, const T *x, size_t ld, int rows) {
+template <class T> __device__ __forceinline__ void load_left(Left &a, const T *x, int ld, int rows) {
   int row = threadIdx.x % WARP / 4, col = threadIdx.x % 4 * 2;
 #pragma unroll
   for (int k = 0; k < STEPS; k++)
@@ -84,12 +85,12 @@ template <class T> __device__ __forceinline__ void load_left(Left &a, const T *x
 }
 
 // Writes 16 rows of sums times scale; nan: NaN instead.
-template <class T> __device__ __forceinline__ void store_rows(T *x, size_t ld, int rows, const Sums &y, float top, float bottom) {
+template <class T> __device__ __forceinline__ void store_rows(T *x, int ld, int rows, const Sums &y, float top, float bottom) {
   int row = threadIdx.x % WARP / 4, col = threadIdx.x % 4 * 2;
 #pragma unroll
   for (int n = 0; n < WIDTH / 8; n++) {
-    if (row < rows) store_pair(x + row * ld, n * 8 + col, y[n][0] * top, y[n][1] * top);
-    if (row + 8 < rows) store_pair(x + (row + 8) * ld, n * 8 + col, y[n][2] * bottom, y[n][3] * bottom);
+    if (row < rows) store_pair(x + row_offset(row, ld), n * 8 + col, y[n][0] * top, y[n][1] * top);
+    if (row + 8 < rows) store_pair(x + row_offset(row + 8, ld), n * 8 + col, y[n][2] * bottom, y[n][3] * bottom);
   }
 }
 
@@ -116,21 +117,31 @@ __device__ __forceinline__ uint4 load8(const bf16 *x, int n) {
   return make_uint4(v[0] | v[1] << 16, v[2] | v[3] << 16, v[4] | v[5] << 16, v[6] | v[7] << 16);
 }
 
-// Copies TILE rows of x, ld elements apart, to shared memory as bfloat16, those from rows on as zeros. bfloat16 whose rows
-// begin at multiples of 16 bytes arrives with the next cp_async_commit.
-__device__ __forceinline__ void copy8(bf16 *to, const bf16 *x, size_t at, int n) {
-  if (E % 8 == 0) cp_async_16(to, n > 0 ? x + at : x, n > 0);
-  else *reinterpret_cast<uint4 *>(to) = load8(x + at, n);
+// Copies the first n of eight neighbours to shared memory as bfloat16, and zeros after them. bfloat16 whose rows begin at
+// multiples of 16 bytes arrives with the next cp_async_commit. there is any address that may be read.
+__device__ __forceinline__ void copy8(bf16 *to, const bf16 *x, int n, const bf16 *there) {
+  if (E % 8 == 0) cp_async_16(to, n > 0 ? x : there, n > 0);
+  else *reinterpret_cast<uint4 *>(to) = load8(x, n);
 }
 
-__device__ __forceinline__ void copy8(bf16 *to, const float *x, size_t at, int n) { *reinterpret_cast<uint4 *>(to) = load8(x + at, n); }
+__device__ __forceinline__ void copy8(bf16 *to, const float *x, int n, const float *there) { *reinterpret_cast<uint4 *>(to) = load8(x, n); }
 
-template <class T> __device__ __forceinline__ void copy_rows(bf16 *to, const T *x, size_t ld, int rows) {
-  const int pieces = WIDTH / 8;
+// Copies TILE rows of x, ld elements apart, to shared memory, those from rows on as zeros. base is any address that may be read.
+template <class T> __device__ __forceinline__ void copy_rows(bf16 *to, const T *x, int ld, int rows, const T *base) {
+  const int pieces = WIDTH / 8, all = TILE * pieces;
+  int row = threadIdx.x / pieces, col = threadIdx.x % pieces * 8;
+  to += row * STRIDE + col, x += row_offset(row, ld) + col;
+  if (THREADS % pieces == 0) { // each thread copies a column of pieces
+    const int step = THREADS / pieces;
 #pragma unroll
-  for (int first = 0; first < TILE * pieces; first += THREADS) {
-    int i = first + threadIdx.x, row = i / pieces, col = i % pieces * 8;
-    if (TILE * pieces % THREADS == 0 || i < TILE * pieces) copy8(to + row * STRIDE + col, x, row * ld + col, row < rows ? E - col : 0);
+    for (int k = 0; k < TILE; k += step)
+      if (TILE % step == 0 || row + k < TILE) copy8(to + k * STRIDE, x + row_offset(k, ld), row + k < rows ? E - col : 0, base);
+    return;
+  }
+#pragma unroll
+  for (int first = 0; first < all; first += THREADS) {
+    int i = first + threadIdx.x, at = i / pieces, c = i % pieces * 8;
+    if (i < all) copy8(to + (at - row) * STRIDE + c - col, x + row_offset(at - row, ld) + c - col, at < rows ? E - c : 0, base);
   }
 }
 
@@ -257,7 +268,7 @@ __device__ __forceinline__ void forward_tile(Sums &o, float (&m)[2], float (&l)[
 }
 
 // out = softmax(q k^T scale) v, lse = log sum exp (q k^T scale), for BLOCK queries of a row and head.
-extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(18)) attend(const Q *q, const KV *kv, const int *index, const int *lengths, const int *bits, const float *bias, O *out,
+extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(16)) attend(const Q *q, const KV *kv, const int *index, const int *lengths, const int *bits, const float *bias, O *out,
                                                              float *lse, int lq, int lk, int heads, int seqs, float scale, float rescale) {
   DYNAMIC_SHARED(bf16, room);
   int tiles = (lq + BLOCK - 1) / BLOCK, d = heads * E, lane = threadIdx.x % WARP;
@@ -270,8 +281,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(18)) attend(const 
   int seen = CAUSAL ? min(row.keys, from + BLOCK) : row.keys, count = (seen + TILE - 1) / TILE;
   auto copy = [&](int i) {
     bf16 *to = room + i % STAGES * 2 * PANEL;
-    copy_rows(to, k + (size_t)i * TILE * KEY_STRIDE, KEY_STRIDE, row.keys - i * TILE);
-    copy_rows(to + PANEL, k + (size_t)i * TILE * KEY_STRIDE + d, KEY_STRIDE, row.keys - i * TILE);
+    const KV *from = k + row_offset(i * TILE, KEY_STRIDE);
+    copy_rows(to, from, KEY_STRIDE, row.keys - i * TILE, kv);
+    copy_rows(to + PANEL, from + d, KEY_STRIDE, row.keys - i * TILE, kv);
   };
   if (count > 0) copy(0);
   cp_async_commit();
@@ -378,8 +390,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
   int seen = CAUSAL ? min(row.keys, from + BLOCK) : row.keys, count = (seen + TILE - 1) / TILE;
   auto copy = [&](int i) {
     bf16 *to = room + i % STAGES * 2 * PANEL;
-    copy_rows(to, k + (size_t)i * TILE * KEY_STRIDE, KEY_STRIDE, row.keys - i * TILE);
-    copy_rows(to + PANEL, k + (size_t)i * TILE * KEY_STRIDE + d, KEY_STRIDE, row.keys - i * TILE);
+    const KV *from = k + row_offset(i * TILE, KEY_STRIDE);
+    copy_rows(to, from, KEY_STRIDE, row.keys - i * TILE, kv);
+    copy_rows(to + PANEL, from + d, KEY_STRIDE, row.keys - i * TILE, kv);
   };
   if (count > 0) copy(0);
   cp_async_commit();
@@ -513,20 +526,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
   int blocks = max((lq + TILE - 1) / TILE - skipped, 0), count = rows * blocks;
   auto row_at = [&](int i) {
 #if INDEX
-    return order[first_row + i / blocks];
+    return order[first_row + i];
 #else
     return n;
 #endif
   };
-  auto copy = [&](int i) {
+  auto copy = [&](int i, int r, int query) { // the queries from there on of row r
     Stage &to = stages[i % STAGES];
-    int r = row_at(i), query = (skipped + i % blocks) * TILE, there = lq - query;
-    copy_rows(to.q, q + ((size_t)r * lq + query) * QUERY_STRIDE + h * E, QUERY_STRIDE, there);
-    copy_rows(to.dout, dout + ((size_t)r * lq + query) * d + h * E, d, there);
+    int there = lq - query;
+    copy_rows(to.q, q + ((size_t)r * lq + query) * QUERY_STRIDE + h * E, QUERY_STRIDE, there, q);
+    copy_rows(to.dout, dout + ((size_t)r * lq + query) * d + h * E, d, there, dout);
     size_t first = ((size_t)r * heads + h) * lq + query;
     for (int j = threadIdx.x; j < TILE; j += THREADS) {
-      copy_word(to.lse + j, lse + first + j, j < there);
-      copy_word(to.delta + j, delta + first + j, j < there);
+      copy_word(to.lse + j, j < there ? lse + first + j : lse, j < there);
+      copy_word(to.delta + j, j < there ? delta + first + j : delta, j < there);
     }
 #if DROPOUT
     int words = (lk + 31) / 32;
@@ -537,16 +550,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
     }
 #endif
   };
-  if (count > 0) copy(0);
+  int place = 0, r = 0, query = skipped * TILE; // row r is that at place
+  if (count > 0) copy(0, r = row_at(0), query);
   cp_async_commit();
   for (int i = 0; i < count; i++) {
-    if (i + 1 < count) copy(i + 1);
+    int next_r = r, next_query = query + TILE;
+    if (i + 1 < count) {
+      if (next_query >= lq) next_r = row_at(++place), next_query = skipped * TILE;
+      copy(i + 1, next_r, next_query);
+    }
     cp_async_commit();
     cp_async_wait<1>();
     __syncthreads();
-    int query = (skipped + i % blocks) * TILE, keys = lk;
+    int keys = lk;
 #if LENGTHS
-    keys = min(max(lengths[row_at(i)], 0), lk);
+    keys = min(max(lengths[r], 0), lk);
 #endif
     if (mine < keys) {
       const Stage &stage = stages[i % STAGES];
@@ -560,6 +578,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, AT_ONCE(12))
         else key_gradients<2, false>(dk, dv, k, v, stage, c, query, key, word, keys, b, lq, lk, scale, rescale);
       }
     }
+    r = next_r, query = next_query;
     __syncthreads();
   }
   store_rows(dkv + at_keys, KEY_STRIDE, lk - mine, dk, scale, scale);
@@ -581,8 +600,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     Row row = row_of(0, lengths, r, lk, rows);
     if (first >= row.keys) continue;
     const KV *k = kv + ((size_t)r * lk + first) * KEY_STRIDE + KEYS_AT + h * E;
-    copy_rows(room, k, KEY_STRIDE, row.keys - first);
-    copy_rows(room + PANEL, k + d, KEY_STRIDE, row.keys - first);
+    copy_rows(room, k, KEY_STRIDE, row.keys - first, kv);
+    copy_rows(room + PANEL, k + d, KEY_STRIDE, row.keys - first, kv);
     cp_async_commit();
     size_t at = ((size_t)r * heads + h) * lq;
     Queries x = {mine + lane / 4, lq, lk, row.keys, bits + at * ((lk + 31) / 32), bias + (size_t)h * lq * lk, scale};

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -45,6 +46,7 @@ func RelativeBias(table *gorgonia.Node, lq, lk, farthest int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: relativeOnCUDA(farthest)},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(relativeGrad(in[0].Shape()[0], farthest), dy)}
 		},
@@ -78,6 +80,7 @@ func relativeGrad(n, farthest int) *op.Op {
 				return nil
 			}, nil
 		},
+		On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: relativeGradOnCUDA(n, farthest)},
 	}
 }
 

@@ -13,8 +13,11 @@
 
 // Element (row, head) where keys begin inside a row; values are D further on.
 #define KEYS_AT (SELF ? d : 0)
-#define QUERY_STRIDE (SELF ? 3 * (size_t)d : (size_t)d)
-#define KEY_STRIDE (SELF ? 3 * (size_t)d : 2 * (size_t)d)
+#define QUERY_STRIDE (SELF ? 3 * d : d)
+#define KEY_STRIDE (SELF ? 3 * d : 2 * d)
+
+// Where row i begins, for rows ld elements apart.
+__device__ __forceinline__ int64 row_offset(int i, int ld) { return (int64)i * ld; }
 
 // 2^x to an error of 2 ulp; numbers below 2^-126 are 0.
 __device__ __forceinline__ float power_of_two(float x) {

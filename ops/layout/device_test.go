@@ -23,7 +23,7 @@ func TestCUDA(t *testing.T) {
 			cases = append(cases, movingCases(r, s.name, s.n, s.cols)...)
 		}
 	}
-	optest.CheckCUDA(t, cases, "gelu", "gelu dx", "l2 normalize", "l2 normalize dx", "linear", "linear dw")
+	optest.CheckCUDA(t, cases, "gelu", "gelu dx", "l2 normalize", "l2 normalize dx", "linear", "linear dx", "linear dw")
 }
 
 // movingCases are ops on n sequences of 50 rows of x and of 7 of y.

@@ -2,9 +2,9 @@
 //
 //   y = (x - mean) scale + beta (+ add), scale = gamma rstd, rstd = 1 / sqrt(var + eps); with RELU its positive part
 //
-// over the rows that count: the first lengths (s) of the l rows of sequence s, or all where lengths is null. Sums are in double, of
-// differences that are rounded to float, as the host's. A block has LANES pieces of neighbouring columns, and as many rows at a
-// time as its 256 threads are for.
+// over the rows that count: the first lengths (s) of the l rows of sequence s, or all where lengths is null. Sums are in
+// double, of differences that are rounded to float, as the host's. A block has LANES pieces of neighbouring columns, and as
+// many rows at a time as its 256 threads are for.
 
 #define ROWS (256 / LANES)
 #define COLUMN ((int)(blockIdx.y * LANES + threadIdx.x % LANES) * PIECE)
@@ -34,7 +34,9 @@ __device__ __forceinline__ int counted_rows(const int *lengths, int rows, int l)
 }
 
 // y before anything is added. The gradient must find the same sign: product and sum are rounded each, as the host's.
-__device__ __forceinline__ float value(float x, float mean, float scale, float beta) { return __fadd_rn(__fmul_rn(x - mean, scale), beta); }
+__device__ __forceinline__ float value(float x, float mean, float scale, float beta) {
+  return __fadd_rn(__fmul_rn(x - mean, scale), beta);
+}
 
 // Writes the sums of both over the row lanes of a block to part (2, cols).
 __device__ __forceinline__ void store_sums(double *part, const double (&a)[PIECE], const double (&b)[PIECE], int cols) {
@@ -54,7 +56,8 @@ __device__ __forceinline__ void store_sums(double *part, const double (&a)[PIECE
 }
 
 // parts (part, 0): sums of x - f over rows of the part, f being the first row that counts, (part, 1): of its square.
-extern "C" __global__ void __launch_bounds__(256) batch_norm_moments(double *parts, const float *x, const int *lengths, int rows, int cols, int l) {
+extern "C" __global__ void __launch_bounds__(256) batch_norm_moments(double *parts, const float *x, const int *lengths, int rows,
+    int cols, int l) {
   int first = first_row(lengths, rows, l), col = COLUMN;
   int from = (int)((int64)rows * blockIdx.x / gridDim.x), to = (int)((int64)rows * (blockIdx.x + 1) / gridDim.x);
   double sum[PIECE] = {}, square[PIECE] = {};
@@ -90,10 +93,11 @@ __device__ __forceinline__ void total_sums(double &a, double &b, const double *p
   a = warp_sum_double(room[0][warp][lane]), b = warp_sum_double(room[1][warp][lane]);
 }
 
-// Statistics of the sums of parts: mean = f + S/n, var = (Q - S^2/n)/n, divided by n - 1 in variance. Of fewer than 2 rows, which the
-// host reports, they are not numbers.
+// Statistics of the sums of parts: mean = f + S/n, var = (Q - S^2/n)/n, divided by n - 1 in variance. Of fewer than 2 rows,
+// which the host reports, they are not numbers.
 extern "C" __global__ void __launch_bounds__(1024)
-    batch_norm_statistics(float *mean, float *rstd, float *variance, const double *parts, int n, const float *x, const int *lengths, int rows, int cols, int l, float eps) {
+    batch_norm_statistics(float *mean, float *rstd, float *variance, const double *parts, int n, const float *x,
+        const int *lengths, int rows, int cols, int l, float eps) {
   double sum, square;
   total_sums(sum, square, parts, n, cols);
   int first = first_row(lengths, rows, l), count = counted_rows(lengths, rows, l), col = blockIdx.x * 32 + threadIdx.x / 32;
@@ -106,7 +110,8 @@ extern "C" __global__ void __launch_bounds__(1024)
 }
 
 // Statistics that are given.
-extern "C" __global__ void batch_norm_given(float *mean, float *rstd, float *variance, const float *from, const float *of, int cols, float eps) {
+extern "C" __global__ void batch_norm_given(float *mean, float *rstd, float *variance, const float *from, const float *of,
+    int cols, float eps) {
   int col = blockIdx.x * blockDim.x + threadIdx.x;
   if (col >= cols) return;
   mean[col] = from[col], variance[col] = of[col];
@@ -115,7 +120,8 @@ extern "C" __global__ void batch_norm_given(float *mean, float *rstd, float *var
 
 // y may be x or add. Rows that do not count are 0.
 extern "C" __global__ void __launch_bounds__(256)
-    batch_norm(float *y, const float *x, const float *gamma, const float *beta, const float *add, const float *mean, const float *rstd, const int *lengths, int rows, int cols, int l) {
+    batch_norm(float *y, const float *x, const float *gamma, const float *beta, const float *add, const float *mean,
+        const float *rstd, const int *lengths, int rows, int cols, int l) {
   int col = COLUMN;
   if (col >= cols) return;
   float m[PIECE], s[PIECE], b[PIECE], g[PIECE];
@@ -154,7 +160,8 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // parts (part, 0): sums of g over rows of the part, (part, 1): of g (x - mean).
 extern "C" __global__ void __launch_bounds__(256)
-    batch_norm_dx_sums(double *parts, const float *x, const float *gamma, const float *beta, const float *dy, const float *mean, const float *rstd, const int *lengths, int rows, int cols, int l) {
+    batch_norm_dx_sums(double *parts, const float *x, const float *gamma, const float *beta, const float *dy, const float *mean,
+        const float *rstd, const int *lengths, int rows, int cols, int l) {
   int col = COLUMN;
   int from = (int)((int64)rows * blockIdx.x / gridDim.x), to = (int)((int64)rows * (blockIdx.x + 1) / gridDim.x);
   double sum[PIECE] = {}, product[PIECE] = {};
@@ -182,7 +189,8 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // dgamma, dbeta, and with h and g as above slope = -scale dbeta/n and product = -scale dgamma rstd/n; both 0 of given statistics.
 extern "C" __global__ void __launch_bounds__(1024)
-    batch_norm_dx_totals(float *dgamma, float *dbeta, float *slope, float *product, const double *parts, int n, const float *gamma, const float *rstd, const int *lengths, int rows, int cols, int l, int given) {
+    batch_norm_dx_totals(float *dgamma, float *dbeta, float *slope, float *product, const double *parts, int n,
+        const float *gamma, const float *rstd, const int *lengths, int rows, int cols, int l, int given) {
   double sum, dot;
   total_sums(sum, dot, parts, n, cols);
   int count = counted_rows(lengths, rows, l), col = blockIdx.x * 32 + threadIdx.x / 32;
@@ -195,7 +203,8 @@ extern "C" __global__ void __launch_bounds__(1024)
 
 // dx may be dy. Rows that do not count are 0.
 extern "C" __global__ void __launch_bounds__(256)
-    batch_norm_dx(float *dx, const float *x, const float *gamma, const float *beta, const float *dy, const float *mean, const float *rstd, const float *slope, const float *product, const int *lengths, int rows, int cols, int l) {
+    batch_norm_dx(float *dx, const float *x, const float *gamma, const float *beta, const float *dy, const float *mean,
+        const float *rstd, const float *slope, const float *product, const int *lengths, int rows, int cols, int l) {
   int col = COLUMN;
   if (col >= cols) return;
   float m[PIECE], s[PIECE], b[PIECE], w[PIECE], p[PIECE], a[PIECE];

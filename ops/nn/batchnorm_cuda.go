@@ -28,7 +28,8 @@ func (b *batchNorm) cuda(x exec.Operand) (batchNormCUDA, bool) {
 		s.lanes *= 2
 	}
 	s.tiles = cuda.Blocks(s.cols, s.lanes*s.piece)
-	s.parts = min(cuda.Blocks(s.rows, 8*256/s.lanes), cuda.Blocks(1056, s.tiles)) // 8 blocks for each multiprocessor of a large device
+	const blocks = 8 * 132 // 8 for each multiprocessor of a large device
+	s.parts = min(cuda.Blocks(s.rows, 8*256/s.lanes), cuda.Blocks(blocks, s.tiles))
 	return s, b.group == nil && (b.given || s.rows > 1)
 }
 
@@ -72,19 +73,22 @@ func (b *batchNorm) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		return nil, err
 	}
 	load := func(name string) *cuda.Kernel { return cuda.Load(c, &batchNormSource, name, s.macros()...) }
-	measure, statistics, given, apply := load("batch_norm_moments"), load("batch_norm_statistics"), load("batch_norm_given"), load("batch_norm")
+	measure, statistics := load("batch_norm_moments"), load("batch_norm_statistics")
+	given, apply := load("batch_norm_given"), load("batch_norm")
 	return func() error {
 		lengths, l := s.lengths(c)
 		mean, rstd, variance := c.Aux[batchMean], c.Aux[batchRstd], c.Aux[batchVariance]
 		if b.given {
-			if err := given.Launch(cuda.Grid{X: cuda.Blocks(s.cols, 128), Threads: 128}, mean, rstd, variance, c.In[3], c.In[4], s.cols, b.eps); err != nil {
+			if err := given.Launch(cuda.Grid{X: cuda.Blocks(s.cols, 128), Threads: 128}, mean, rstd, variance, c.In[3], c.In[4],
+				s.cols, b.eps); err != nil {
 				return err
 			}
 		} else {
 			if err := measure.Launch(s.partGrid(), parts, c.In[0], lengths, s.rows, s.cols, l); err != nil {
 				return err
 			}
-			if err := statistics.Launch(s.columnGrid(), mean, rstd, variance, parts, s.parts, c.In[0], lengths, s.rows, s.cols, l, b.eps); err != nil {
+			if err := statistics.Launch(s.columnGrid(), mean, rstd, variance, parts, s.parts, c.In[0], lengths, s.rows, s.cols, l,
+				b.eps); err != nil {
 				return err
 			}
 		}
@@ -114,7 +118,8 @@ func (b *batchNorm) gradOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := sums.Launch(s.partGrid(), parts, x, gamma, beta, dy, mean, rstd, lengths, s.rows, s.cols, l); err != nil {
 			return err
 		}
-		if err := totals.Launch(s.columnGrid(), c.Aux[0], c.Aux[1], slope, product, parts, s.parts, gamma, rstd, lengths, s.rows, s.cols, l, b.given); err != nil {
+		if err := totals.Launch(s.columnGrid(), c.Aux[0], c.Aux[1], slope, product, parts, s.parts, gamma, rstd, lengths, s.rows,
+			s.cols, l, b.given); err != nil {
 			return err
 		}
 		return grad.Launch(s.rowGrid(), c.Out, x, gamma, beta, dy, mean, rstd, slope, product, lengths, s.rows, s.cols, l)

@@ -26,19 +26,23 @@ __device__ __forceinline__ uint32 dropout_word(uint64 key, uint64 place, uint32 
 }
 
 // The key of a step (low and high word) and that of a place in the graph.
-__device__ __forceinline__ uint64 site_key(const uint32 *key, uint64 site) { return ((uint64)key[0] | (uint64)key[1] << 32) + site; }
+__device__ __forceinline__ uint64 site_key(const uint32 *key, uint64 site) {
+  return ((uint64)key[0] | (uint64)key[1] << 32) + site;
+}
 
 // n words from that of row key[2] on, where the key has a third value; words are those of a row.
-extern "C" __global__ void dropout_bits(uint32 *bits, const int *key, int third, uint64 site, uint32 threshold, int words, int64 n) {
+extern "C" __global__ void dropout_bits(uint32 *bits, const int *key, int third, uint64 site, uint32 threshold, int words,
+    int64 n) {
   int64 at = (int64)blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= n) return;
   int64 first = third ? (int64)key[2] * words : 0;
   bits[at] = dropout_word(site_key((const uint32 *)key, site), (uint64)(first + at), threshold);
 }
 
-// n words in runs of part that follow each other in the whole too: run i of rank share[0] of share[1] is run i share[1] + share[0]
-// of the whole, or with places it is run places[i].
-extern "C" __global__ void dropout_share(uint32 *bits, const int *key, const int *share, const int *places, uint64 site, uint32 threshold, int64 part, int64 n) {
+// n words in runs of part that follow each other in the whole too: run i of rank share[0] of share[1] is run i share[1] +
+// share[0] of the whole, or with places it is run places[i].
+extern "C" __global__ void dropout_share(uint32 *bits, const int *key, const int *share, const int *places, uint64 site,
+    uint32 threshold, int64 part, int64 n) {
   int64 at = (int64)blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= n) return;
   int64 i = at / part;

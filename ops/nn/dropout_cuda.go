@@ -28,7 +28,8 @@ func dropoutBitsOnCUDA(site uint64, cols int, keep float32) func(c *exec.DeviceC
 	return func(c *exec.DeviceCall) (exec.Step, error) {
 		k, n := cuda.Load(c, &dropoutSource, "dropout_bits", dropoutBitsMacros...), c.Out.Shape.TotalSize()
 		return func() error {
-			return k.Launch(wordGrid(n), c.Out, c.In[0], c.In[0].Shape[0] == 3, site*siteStep, dropoutThreshold(keep), MaskWords(cols), int64(n))
+			return k.Launch(wordGrid(n), c.Out, c.In[0], c.In[0].Shape[0] == 3, site*siteStep, dropoutThreshold(keep),
+				MaskWords(cols), int64(n))
 		}, nil
 	}
 }
@@ -45,7 +46,8 @@ func dropoutShareOnCUDA(site uint64, n, stacks, cols int, keep float32) func(c *
 			if len(c.In) == 3 {
 				places = c.In[2]
 			}
-			return k.Launch(wordGrid(words), c.Out, c.In[0], c.In[1], places, site*siteStep, dropoutThreshold(keep), int64(n/runs*MaskWords(cols)), int64(words))
+			return k.Launch(wordGrid(words), c.Out, c.In[0], c.In[1], places, site*siteStep, dropoutThreshold(keep),
+				int64(n/runs*MaskWords(cols)), int64(words))
 		}, nil
 	}
 }
@@ -54,7 +56,8 @@ func dropoutOnCUDA(keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
 	return func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		p := pieceOf(cols)
-		k := cuda.Load(c, &dropoutSource, "dropout", cuda.Value("PIECE", p), cuda.Is("DROPOUT", true), cuda.Type("Y", c.Out), cuda.Is("ACCUMULATE", c.Accumulate))
+		k := cuda.Load(c, &dropoutSource, "dropout", cuda.Value("PIECE", p), cuda.Is("DROPOUT", true), cuda.Type("Y", c.Out),
+			cuda.Is("ACCUMULATE", c.Accumulate))
 		return func() error {
 			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, 1/keep)
 		}, nil

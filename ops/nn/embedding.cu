@@ -20,8 +20,8 @@ extern "C" __global__ void gather(float *y, const float *x, const int *index, in
 }
 
 // The gradient sums the rows of dy of each index. So that sums have one order, and that an index of very many rows does not take
-// long, the places of rows are sorted by index, and runs of one index are summed in parts of CHUNK places: runs within a part go to
-// the result, the others are added up when all parts are done.
+// long, the places of rows are sorted by index, and runs of one index are summed in parts of CHUNK places: runs within a part
+// go to the result, the others are added up when all parts are done.
 
 #define CHUNK 64
 
@@ -71,7 +71,8 @@ __device__ __forceinline__ void add_piece(float *y, size_t i, float (&v)[PIECE])
 // The sums of part blockIdx.x. dx (n, width) is zero before, or has what is added to. A run that began before the part leaves its
 // sum in parts (part, 0), one that begins in it and goes on behind it in (part, 1). Index still has no gradient, those outside
 // [0, n) are left out.
-extern "C" __global__ void sum_runs(float *dx, float *parts, const float *dy, const int *order, const int *sorted, int rows, int width, int n, int still) {
+extern "C" __global__ void sum_runs(float *dx, float *parts, const float *dy, const int *order, const int *sorted, int rows,
+    int width, int n, int still) {
   __shared__ int place[CHUNK], value[CHUNK];
   int first = blockIdx.x * CHUNK, count = min(CHUNK, rows - first);
   for (int k = threadIdx.x; k < count; k += blockDim.x) {

@@ -29,7 +29,8 @@ func (g *gather) gradOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	n, width, rows := c.Out.Shape[0]/g.block, g.block*c.Out.Shape[1], c.In[0].Shape[0]
 	p := pieceOf(width)
 	macros := []cuda.Macro{cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", c.Accumulate)}
-	sorting, summing, joining := cuda.Load(c, &embeddingSource, "sort_index", macros...), cuda.Load(c, &embeddingSource, "sum_runs", macros...), cuda.Load(c, &embeddingSource, "join_runs", macros...)
+	load := func(name string) *cuda.Kernel { return cuda.Load(c, &embeddingSource, name, macros...) }
+	sorting, summing, joining := load("sort_index"), load("sum_runs"), load("join_runs")
 	chunks := cuda.Blocks(rows, embeddingChunk)
 	list := cuda.Pointer(cuda.Blocks(4*rows, 256) * 256) // bytes of order, and of the sorted index
 	order, err := cuda.Scratch(c, 2*int64(list)+int64(chunks)*2*int64(width)*4)

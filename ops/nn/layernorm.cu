@@ -25,7 +25,8 @@ __device__ __forceinline__ float row_sum(float x, float *room) {
 }
 
 // Mean and 1/sqrt(var + eps) of the row v, in two passes over registers.
-__device__ __forceinline__ void row_moments(float &mean, float &rstd, const float (&v)[PIECES][PIECE], int cols, float eps, float *room) {
+__device__ __forceinline__ void row_moments(float &mean, float &rstd, const float (&v)[PIECES][PIECE], int cols, float eps,
+    float *room) {
   float s = 0;
 #pragma unroll
   for (int i = 0; i < PIECES; i++)
@@ -43,7 +44,8 @@ __device__ __forceinline__ void row_moments(float &mean, float &rstd, const floa
 }
 
 // Writes the normalised v to row y.
-__device__ __forceinline__ void store_normalised(Y *y, const float (&v)[PIECES][PIECE], const float *gamma, const float *beta, float mean, float rstd, int cols) {
+__device__ __forceinline__ void store_normalised(Y *y, const float (&v)[PIECES][PIECE], const float *gamma, const float *beta,
+    float mean, float rstd, int cols) {
 #pragma unroll
   for (int i = 0; i < PIECES; i++) {
     int col = COLUMN(i);
@@ -59,7 +61,8 @@ __device__ __forceinline__ void store_normalised(Y *y, const float (&v)[PIECES][
 
 // x (rows, cols) is float; y may be x where it is float too.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    layer_norm(Y *y, const float *x, const float *gamma, const float *beta, float *mean, float *rstd, int rows, int cols, float eps) {
+    layer_norm(Y *y, const float *x, const float *gamma, const float *beta, float *mean, float *rstd, int rows, int cols,
+        float eps) {
   __shared__ float room[33];
   int row = FIRST_ROW;
   if (row >= rows) return;
@@ -76,13 +79,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if ADD
 // sum = x + Dropout(h), y = LayerNorm(sum). bits: none where it is null; scale = 1/keep. sum may be x or h.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    add_norm(float *sum, Y *y, const H *h, const float *x, const uint32 *bits, const float *gamma, const float *beta, float *mean, float *rstd,
-             int rows, int cols, float eps, float scale) {
+    add_norm(float *sum, Y *y, const H *h, const float *x, const uint32 *bits, const float *gamma, const float *beta, float *mean,
+             float *rstd, int rows, int cols, float eps, float scale) {
   __shared__ float room[33];
   int row = FIRST_ROW;
   if (row >= rows) return;
   size_t at = (size_t)row * cols;
-  const uint32 *words = bits + (size_t)row * ((cols + 31) / 32);
   float v[PIECES][PIECE], m, s;
 #pragma unroll
   for (int i = 0; i < PIECES; i++)
@@ -94,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float more[PIECE];
     load_piece(more, h + at, col);
 #if DROPOUT
-    uint32 kept = piece_bits(words, col);
+    uint32 kept = piece_bits(bits + (size_t)row * ((cols + 31) / 32), col);
 #pragma unroll
     for (int j = 0; j < PIECE; j++)
       if (kept >> j & 1) v[i][j] = fmaf(scale, more[j], v[i][j]);
@@ -112,7 +114,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // y = (x - mean) rstd gamma + beta of statistics that are known: the bits of the first time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    normalise(Y *y, const float *x, const float *gamma, const float *beta, const float *mean, const float *rstd, int rows, int cols) {
+    normalise(Y *y, const float *x, const float *gamma, const float *beta, const float *mean, const float *rstd, int rows,
+        int cols) {
   int row = FIRST_ROW;
   if (row >= rows) return;
   size_t at = (size_t)row * cols;

@@ -1,5 +1,5 @@
-// Rows divided by their length. A warp takes a row, of which it sums squares in double, as the host does: they may leave the range
-// of float.
+// Rows divided by their length. A warp takes a row, of which it sums squares in double, as the host does: they may leave the
+// range of float.
 
 // y = x / max(|x|, eps). y may be x.
 extern "C" __global__ void l2_normalize(float *y, float *norms, const float *x, int rows, int cols, float eps) {
@@ -28,7 +28,8 @@ extern "C" __global__ void l2_normalize(float *y, float *norms, const float *x, 
 }
 
 // dx = (dy - y (y dy)) / |x| for rows y that were divided by |x|, dy / eps for those shorter than eps. dx may be dy.
-extern "C" __global__ void l2_normalize_dx(float *dx, const float *y, const float *norms, const float *dy, int rows, int cols, float eps) {
+extern "C" __global__ void l2_normalize_dx(float *dx, const float *y, const float *norms, const float *dy, int rows, int cols,
+    float eps) {
   int row = WARP_ROW, lane = threadIdx.x % 32;
   if (row >= rows) return;
   size_t at = (size_t)row * cols;

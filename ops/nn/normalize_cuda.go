@@ -27,7 +27,8 @@ func l2NormalizeGradOnCUDA(eps float32) func(c *exec.DeviceCall) (exec.Step, err
 		rows, cols := sizeOf(c.Out)
 		k := cuda.Load(c, &normalizeSource, "l2_normalize_dx", cuda.Value("PIECE", pieceOf(cols)))
 		return func() error {
-			return k.Launch(cuda.Grid{X: cuda.Blocks(rows, 8), Threads: 256}, c.Out, c.In[0], c.InAux[0][0], c.In[1], rows, cols, eps)
+			return k.Launch(cuda.Grid{X: cuda.Blocks(rows, 8), Threads: 256}, c.Out, c.In[0], c.InAux[0][0], c.In[1], rows, cols,
+				eps)
 		}, nil
 	}
 }

@@ -21,9 +21,11 @@ func patchCopyOnCUDA(s tensor.Shape, patch int, back bool) func(c *exec.DeviceCa
 			images = c.In[0].Shape
 		}
 		channels, height, width := images[1], images[2], images[3]
-		k := cuda.Load(c, &patchifySource, "patchify", cuda.Value("PIECE", pieceOf(patch)), cuda.Value("PATCH", patch), cuda.Is("BACK", back))
+		k := cuda.Load(c, &patchifySource, "patchify", cuda.Value("PIECE", pieceOf(patch)), cuda.Value("PATCH", patch),
+			cuda.Is("BACK", back))
 		return func() error {
-			return k.Launch(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels, height, width)
+			return k.Launch(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels,
+				height, width)
 		}, nil
 	}
 }

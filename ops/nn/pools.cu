@@ -9,7 +9,8 @@ __device__ __forceinline__ int length_of(const int *lengths, int b, int l) {
 
 // y (b, cols): the mean of rows skip to length of sequence b, 0 of none. A block has 32 pieces of a sequence: each of its 8 warps
 // adds up every eighth row, and then one warp the 8 sums.
-extern "C" __global__ void __launch_bounds__(256) mean_tokens(float *y, const float *x, const int *lengths, int cols, int l, int skip) {
+extern "C" __global__ void __launch_bounds__(256) mean_tokens(float *y, const float *x, const int *lengths, int cols, int l,
+    int skip) {
   __shared__ float room[8][32][PIECE];
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, b = blockIdx.x;
   int col = (blockIdx.y * 32 + lane) * PIECE, n = length_of(lengths, b, l);
@@ -54,7 +55,8 @@ extern "C" __global__ void mean_tokens_dx(float *dx, const float *dy, const int 
   }
 }
 
-// y (b, cols): the largest of the rows that count of each column, and place, its row, -1 for none. Of equal ones the first counts.
+// y (b, cols): the largest of the rows that count of each column, and place, its row, -1 for none. Of equal ones the first
+// counts.
 extern "C" __global__ void max_tokens(float *y, int *place, const float *x, const int *lengths, int cols, int l) {
   int b = blockIdx.x, col = blockIdx.y * blockDim.x + threadIdx.x, n = length_of(lengths, b, l);
   if (col >= cols) return;
@@ -89,7 +91,8 @@ extern "C" __global__ void max_tokens_dx(float *dx, const int *place, const floa
 
 // y (b, cols) = sum_k p_k x_k with p = softmax of the scores s of a column over the rows that count; top, the largest score, and
 // scale = 1 / sum exp(s - top) are what the backward pass makes p of again. All 0 of no rows.
-extern "C" __global__ void soft_pool(float *y, float *top, float *scale, const float *x, const float *s, const int *lengths, int cols, int l) {
+extern "C" __global__ void soft_pool(float *y, float *top, float *scale, const float *x, const float *s, const int *lengths,
+    int cols, int l) {
   int b = blockIdx.x, col = blockIdx.y * blockDim.x + threadIdx.x, n = length_of(lengths, b, l);
   if (col >= cols) return;
   x += (size_t)b * l * cols + col;
@@ -112,7 +115,8 @@ extern "C" __global__ void soft_pool(float *y, float *top, float *scale, const f
 }
 
 // dx = p dy and ds = p (x - y) dy of soft_pool, 0 in rows that do not count.
-extern "C" __global__ void soft_pool_dx(float *dx, float *ds, const float *y, const float *x, const float *s, const int *lengths, const float *dy,
+extern "C" __global__ void soft_pool_dx(float *dx, float *ds, const float *y, const float *x, const float *s, const int *lengths,
+                                        const float *dy,
                                         const float *top, const float *scale, int rows, int cols, int l) {
   int row = WARP_ROW;
   if (row >= rows) return;

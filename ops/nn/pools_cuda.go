@@ -30,7 +30,8 @@ func (m meanTokens) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	p := pieceOf(cols)
 	k := cuda.Load(c, &poolsSource, "mean_tokens", cuda.Value("PIECE", p))
 	return func() error {
-		return k.Launch(cuda.Grid{X: b, Y: cuda.Blocks(cols, 32*p), Threads: 256}, c.Out, c.In[0], m.lengthsOf(c), cols, m.l, m.skip)
+		return k.Launch(cuda.Grid{X: b, Y: cuda.Blocks(cols, 32*p), Threads: 256}, c.Out, c.In[0], m.lengthsOf(c), cols, m.l,
+			m.skip)
 	}, nil
 }
 
@@ -85,20 +86,24 @@ func softPoolGradOnCUDA(l int) func(c *exec.DeviceCall) (exec.Step, error) {
 		p := pieceOf(cols)
 		k := cuda.Load(c, &poolsSource, "soft_pool_dx", cuda.Value("PIECE", p))
 		return func() error {
-			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], c.In[3], c.In[4], c.InAux[0][0], c.InAux[0][1], rows, cols, l)
+			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], c.In[3], c.In[4], c.InAux[0][0],
+				c.InAux[0][1], rows, cols, l)
 		}, nil
 	}
 }
 
 func (p sortPool) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	b, cols := sizeOf(c.Out)
-	weights, sort := cuda.Load(c, &sortPoolSource, "sort_pool_weights", cuda.Value("PIECE", 1)), cuda.Load(c, &sortPoolSource, "sort_pool", cuda.Value("PIECE", 1))
+	weights := cuda.Load(c, &sortPoolSource, "sort_pool_weights", cuda.Value("PIECE", 1))
+	sort := cuda.Load(c, &sortPoolSource, "sort_pool", cuda.Value("PIECE", 1))
 	return func() error {
 		w := c.Aux[sortPoolWeights]
-		if err := weights.Launch(cuda.Grid{X: cuda.Blocks(b, 4), Threads: 128}, w, c.In[1], c.In[2], b, p.l, 1/p.temperature); err != nil {
+		if err := weights.Launch(cuda.Grid{X: cuda.Blocks(b, 4), Threads: 128}, w, c.In[1], c.In[2], b, p.l,
+			1/p.temperature); err != nil {
 			return err
 		}
-		return sort.Launch(cuda.Grid{X: b, Y: cuda.Blocks(cols, 32), Threads: 256}, c.Out, c.Aux[sortPoolOrder], w, c.In[0], c.In[2], cols, p.l)
+		return sort.Launch(cuda.Grid{X: b, Y: cuda.Blocks(cols, 32), Threads: 256}, c.Out, c.Aux[sortPoolOrder], w, c.In[0],
+			c.In[2], cols, p.l)
 	}, nil
 }
 
@@ -109,7 +114,8 @@ func (p sortPool) gradXOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := cuda.Zero(c.Out); err != nil {
 			return err
 		}
-		return k.Launch(pieceGrid(rows, cols, 1), c.Out, c.InAux[0][sortPoolOrder], c.InAux[0][sortPoolWeights], c.In[1], rows, cols, p.l)
+		return k.Launch(pieceGrid(rows, cols, 1), c.Out, c.InAux[0][sortPoolOrder], c.InAux[0][sortPoolWeights], c.In[1], rows,
+			cols, p.l)
 	}, nil
 }
 
@@ -117,6 +123,7 @@ func (p sortPool) gradScoresOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	rows, cols := sizeOf(c.In[1])
 	k := cuda.Load(c, &sortPoolSource, "sort_pool_dscores", cuda.Value("PIECE", 1))
 	return func() error {
-		return k.Launch(cuda.Grid{X: cuda.Blocks(rows, 8), Threads: 256}, c.Out, c.InAux[0][sortPoolOrder], c.InAux[0][sortPoolWeights], c.In[0], c.In[1], c.In[2], rows, cols, p.l, 1/p.temperature)
+		return k.Launch(cuda.Grid{X: cuda.Blocks(rows, 8), Threads: 256}, c.Out, c.InAux[0][sortPoolOrder],
+			c.InAux[0][sortPoolWeights], c.In[0], c.In[1], c.In[2], rows, cols, p.l, 1/p.temperature)
 	}, nil
 }

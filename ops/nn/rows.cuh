@@ -24,7 +24,8 @@ __device__ __forceinline__ void fill_piece(float (&v)[PIECE], float x) {
 // The bits of dropout of the elements of a row from col on, the first one in bit 0, for a row whose words are given.
 __device__ __forceinline__ uint32 piece_bits(const uint32 *words, int col) { return words[col / 32] >> (col % 32); }
 
-// What several kernels share that write a matrix a row at a time: a block has 8 rows, each a warp, whose lanes take up to 8 pieces.
+// What several kernels share that write a matrix a row at a time: a block has 8 rows, each a warp, whose lanes take up to 8
+// pieces.
 #define WARP_ROW (int)(blockIdx.x * 8 + threadIdx.x / 32)
 #define EACH_PIECE(k, col, cols) \
   for (int k = 0, col; k < 8 && (col = (int)((blockIdx.y * 8 + k) * 32 + threadIdx.x % 32) * PIECE) < (cols); k++)

@@ -1,7 +1,8 @@
 // Products with a factor for each column, and of elements.
 
 // y = x scale (+ shift where SHIFT is 1), for elements from on of scale and shift. y may be x.
-extern "C" __global__ void scale_rows(float *y, const float *x, const float *scale, const float *shift, int rows, int cols, int from) {
+extern "C" __global__ void scale_rows(float *y, const float *x, const float *scale, const float *shift, int rows, int cols,
+    int from) {
   int row = WARP_ROW;
   if (row >= rows) return;
   size_t at = (size_t)row * cols;

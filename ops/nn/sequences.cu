@@ -1,4 +1,5 @@
-// Rows of sequences: what is added to, put before or repeated for each sequence, and the sums over sequences that are their gradients.
+// Rows of sequences: what is added to, put before or repeated for each sequence, and the sums over sequences that are their
+// gradients.
 
 // y (rows) = x + table (l), which begins anew with each sequence of l rows. y may be x.
 extern "C" __global__ void add_repeated(float *y, const float *x, const float *table, int rows, int cols, int l) {
@@ -18,7 +19,8 @@ extern "C" __global__ void add_repeated(float *y, const float *x, const float *t
 
 // y (rows) is, for each sequence, head (first rows, the same for all of them; 0: nothing) and then count rows of x, of which skip
 // rows are left out before each sequence.
-extern "C" __global__ void copy_sequences(float *y, const float *x, const float *head, int rows, int cols, int first, int count, int skip) {
+extern "C" __global__ void copy_sequences(float *y, const float *x, const float *head, int rows, int cols, int first, int count,
+    int skip) {
   int row = WARP_ROW;
   if (row >= rows) return;
   int b = row / (first + count), i = row % (first + count);
@@ -34,7 +36,8 @@ extern "C" __global__ void copy_sequences(float *y, const float *x, const float 
 
 // y (total): the sums of n pieces of x, of size values each, which begin stride apart, and zeros behind them. A block adds up 32
 // pieces of a thread: each of its 8 warps every eighth of the n, and then one warp the 8 sums, always in this order.
-extern "C" __global__ void __launch_bounds__(256) sum_sequences(float *y, const float *x, int n, int64 size, int64 stride, int64 total) {
+extern "C" __global__ void __launch_bounds__(256) sum_sequences(float *y, const float *x, int n, int64 size, int64 stride,
+    int64 total) {
   __shared__ float room[8][32][PIECE];
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   int64 at = ((int64)blockIdx.x * 32 + lane) * PIECE;

@@ -24,8 +24,8 @@ func addRepeatedOnCUDA(l int) func(c *exec.DeviceCall) (exec.Step, error) {
 	}
 }
 
-// sequenceCopy makes of each sequence first rows of operand head and then count rows of operand 0, without skip rows before each of
-// its sequences.
+// sequenceCopy makes of each sequence first rows of operand head and then count rows of operand 0, without skip rows before
+// each of its sequences.
 type sequenceCopy struct{ head, first, count, skip int }
 
 func (s sequenceCopy) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
@@ -56,7 +56,8 @@ func sumSequencesOnCUDA(l, rows int) func(c *exec.DeviceCall) (exec.Step, error)
 		total, p := c.Out.Shape.TotalSize(), pieceOf(cols)
 		k := cuda.Load(c, &sequencesSource, "sum_sequences", cuda.Value("PIECE", p))
 		return func() error {
-			return k.Launch(cuda.Grid{X: cuda.Blocks(total, 32*p), Threads: 256}, c.Out, c.In[0], n, int64(l*cols), int64(rows*cols), int64(total))
+			return k.Launch(cuda.Grid{X: cuda.Blocks(total, 32*p), Threads: 256}, c.Out, c.In[0], n, int64(l*cols),
+				int64(rows*cols), int64(total))
 		}, nil
 	}
 }

@@ -1,7 +1,8 @@
 // Sums of the values of each column of a sequence under a weight for each rank, the largest value first.
 
 // w (b, l) = softmax(scores / temperature) over the rows that count, else 0; a warp for each sequence.
-extern "C" __global__ void sort_pool_weights(float *w, const float *scores, const int *lengths, int sequences, int l, float inverse) {
+extern "C" __global__ void sort_pool_weights(float *w, const float *scores, const int *lengths, int sequences, int l,
+    float inverse) {
   int b = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (b >= sequences) return;
   int n = lengths[b];
@@ -22,9 +23,10 @@ __device__ __forceinline__ int ordered(float x) {
 }
 
 // order (b l, cols): the row of the value of a rank in its column, equal ones in their order, and 0 behind the rows that count.
-// y (b, cols): the sum of w times the values in this order. A block has 32 columns of a sequence; the rank of a value is the number of
-// those that come before it.
-extern "C" __global__ void __launch_bounds__(256) sort_pool(float *y, int *order, const float *w, const float *x, const int *lengths, int cols, int l) {
+// y (b, cols): the sum of w times the values in this order. A block has 32 columns of a sequence; the rank of a value is the
+// number of those that come before it.
+extern "C" __global__ void __launch_bounds__(256) sort_pool(float *y, int *order, const float *w, const float *x,
+    const int *lengths, int cols, int l) {
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, b = blockIdx.x, col = blockIdx.y * 32 + lane;
   int n = lengths[b];
   bool bad = n < 0 || n > l;
@@ -55,12 +57,14 @@ extern "C" __global__ void sort_pool_dx(float *dx, const int *order, const float
   if (row >= rows || w[row] == 0) return;
   int b = row / l;
 #pragma unroll
-  EACH_PIECE(k, col, cols) dx[((size_t)b * l + order[(size_t)row * cols + col]) * cols + col] = w[row] * dy[(size_t)b * cols + col];
+  EACH_PIECE(k, col,
+      cols) dx[((size_t)b * l + order[(size_t)row * cols + col]) * cols + col] = w[row] * dy[(size_t)b * cols + col];
 }
 
-// ds (b l) = w (dw - sum w dw) / temperature, with dw_k the sum over columns of the value of rank k times dy and sum w dw = y dy; a
-// warp for each rank.
-extern "C" __global__ void sort_pool_dscores(float *ds, const int *order, const float *w, const float *y, const float *x, const float *dy, int rows, int cols, int l, float inverse) {
+// ds (b l) = w (dw - sum w dw) / temperature, with dw_k the sum over columns of the value of rank k times dy and sum w dw = y
+// dy; a warp for each rank.
+extern "C" __global__ void sort_pool_dscores(float *ds, const int *order, const float *w, const float *y, const float *x,
+    const float *dy, int rows, int cols, int l, float inverse) {
   int row = WARP_ROW, lane = threadIdx.x % 32;
   if (row >= rows) return;
   size_t b = row / l;

@@ -3,6 +3,7 @@ package similarity
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
@@ -12,7 +13,7 @@ import (
 
 // TestCUDA runs the ops of this package on the device.
 func TestCUDA(t *testing.T) {
-	cases := append(productCases(), deviceCases()...)
+	cases := slices.Concat(productCases(), columnCases(), metricCases(), rowCases(), deviceCases())
 	if !cudatest.Emulated(cudatest.Open(t)) {
 		cases = append(cases, similarityCase("large: a queue", 256, 256, 65536, 256, 256+40000))
 	}

@@ -107,7 +107,8 @@ int check(const Desc &d, const Layout &a, const Layout &b, const Layout &c, cons
   if (d.scale != R_32F) return refuse(NOT_SUPPORTED, "scale type %lld; only CUDA_R_32F (0) is emulated", d.scale);
   if (d.compute != C_32F && d.compute != C_32F_PEDANTIC && d.compute != C_32F_FAST_16BF && d.compute != C_32F_FAST_TF32)
     return refuse(NOT_SUPPORTED, "compute type %lld is not emulated", d.compute);
-  if (d.pointer_mode) return refuse(NOT_SUPPORTED, "pointer mode %lld; only alpha and beta on the host are emulated", d.pointer_mode);
+  if (d.pointer_mode)
+    return refuse(NOT_SUPPORTED, "pointer mode %lld; only alpha and beta on the host are emulated", d.pointer_mode);
   if (d.transc) return refuse(NOT_SUPPORTED, "C cannot be transposed");
   for (const Layout *l : {&a, &b, &c, &out}) {
     if (l->type != R_32F && l->type != R_16BF) return refuse(NOT_SUPPORTED, "matrices of type %lld are not emulated", l->type);
@@ -130,10 +131,9 @@ int check(const Desc &d, const Layout &a, const Layout &b, const Layout &c, cons
   if (d.epilogue != DEFAULT && d.epilogue != BIAS && d.epilogue != BGRADA && d.epilogue != BGRADB)
     return refuse(NOT_SUPPORTED, "epilogue %lld is not emulated", d.epilogue);
   if (d.epilogue != DEFAULT && out.order) return refuse(NOT_SUPPORTED, "an epilogue needs D in column order");
-  int bias = d.bias_type < 0 ? out.type : d.bias_type;
-  if (d.epilogue != DEFAULT && bias != out.type && !(bias == R_16BF && out.type == R_32F && a.type == R_16BF) &&
-      !(bias == R_32F && out.type == R_16BF))
-    return refuse(NOT_SUPPORTED, "bias of type %lld with D of type %lld", bias, out.type);
+  // cublasLt.h:1645: the elements of a bias are of the type of D.
+  if (d.epilogue != DEFAULT && d.bias_type >= 0 && d.bias_type != out.type)
+    return refuse(NOT_SUPPORTED, "a bias of type %lld with D of type %lld", d.bias_type, out.type);
   return SUCCESS;
 }
 
@@ -168,7 +168,8 @@ Tile *const tile = tile_plain;
 #endif
 
 // Copies a block of op(X) into panels of `wide` lines each: element (line, k) of a panel is at k*wide + line; the rest is 0.
-void pack(float *to, const void *x, int type, bool round, int64_t lines, int64_t depth, int64_t line_step, int64_t k_step, int wide) {
+void pack(float *to, const void *x, int type, bool round, int64_t lines, int64_t depth, int64_t line_step, int64_t k_step,
+          int wide) {
   for (int64_t l0 = 0; l0 < lines; l0 += wide, to += wide * depth)
     for (int64_t k = 0; k < depth; k++)
       for (int l = 0; l < wide; l++) {
@@ -351,7 +352,8 @@ EMU_API int cublasLtMatmul(void *handle, void *desc, const void *alpha, const vo
   Desc e = *(Desc *)desc;
   Layout la = *(Layout *)a, lb = *(Layout *)b, lc = *(Layout *)c, ld = *(Layout *)d;
   if (int s = check(e, la, lb, lc, ld)) return s;
-  if (algo && algo->data[0] != algo_mark) return refuse(INVALID_VALUE, "the algorithm does not come from cublasLtMatmulAlgoGetHeuristic");
+  if (algo && algo->data[0] != algo_mark)
+    return refuse(INVALID_VALUE, "the algorithm does not come from cublasLtMatmulAlgoGetHeuristic");
   float factor = *(const float *)alpha, keep = *(const float *)beta;
   if (workspace_bytes && (!workspace || (uintptr_t)workspace % 256))
     return refuse(INVALID_VALUE, "the workspace is null or not aligned to 256 bytes");
@@ -373,8 +375,9 @@ EMU_API int cublasLtMatmul(void *handle, void *desc, const void *alpha, const vo
   CUresult r = enqueue(stream, OP_KERNEL, [=]() -> CUresult {
     if (!inside()) return CUDA_ERROR_ILLEGAL_ADDRESS;
     for (int i = 0; i < ld.batch; i++)
-      product(e, factor, at(A, la.type, i * la.stride), la, at(B, lb.type, i * lb.stride), lb, keep, at(C, lc.type, i * lc.stride),
-              lc, (void *)at(D, ld.type, i * ld.stride), ld, (void *)at((void *)e.bias, bias_type, i * e.bias_stride));
+      product(e, factor, at(A, la.type, i * la.stride), la, at(B, lb.type, i * lb.stride), lb, keep,
+              at(C, lc.type, i * lc.stride), lc, (void *)at(D, ld.type, i * ld.stride), ld,
+              (void *)at((void *)e.bias, bias_type, i * e.bias_stride));
     // A workspace is scratch: what it held is gone.
     if (workspace_bytes) memset(workspace, 0xff, workspace_bytes < (64 << 10) ? workspace_bytes : 64 << 10);
     return CUDA_SUCCESS;

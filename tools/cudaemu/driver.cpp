@@ -70,6 +70,12 @@ Stream *capturing(void *s) {
   return t->capture ? t : nullptr;
 }
 
+// Whether work waits until something synchronises.
+bool put_off() {
+  const char *s = getenv("CUDAEMU_LATE");
+  return s && *s && *s != '0';
+}
+
 CUresult run_now(const std::function<CUresult()> &run) {
   if (broken) return broken;
   if (CUresult e = run()) broken = e;
@@ -140,13 +146,16 @@ CUresult fill(void *stream, const char *what, CUdeviceptr p, size_t count, unsig
   });
 }
 
+std::string module_path(int file) { return "/proc/self/fd/" + std::to_string(file); }
+
 void unload(Module *m) {
   for (auto &k : m->kernels) {
     functions.erase(k.second);
     delete k.second;
   }
   dlclose(m->library);
-  close(m->file);
+  // A library that is loaded still keeps its descriptor: the loader knows it by the path.
+  if (!dlopen(module_path(m->file).c_str(), RTLD_NOW | RTLD_NOLOAD)) close(m->file);
   modules.erase(m);
   delete m;
 }
@@ -181,8 +190,7 @@ CUresult enqueue(void *stream, OpType type, std::function<CUresult()> run) {
         return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
       }
     }
-  const char *l = getenv("CUDAEMU_LATE");
-  if (l && *l && *l != '0') {
+  if (put_off()) {
     late.push_back(run);
     return CUDA_SUCCESS;
   }
@@ -389,20 +397,15 @@ EMU_API CUresult cuMemFree_v2(CUdeviceptr p) {
 EMU_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, void *stream) {
   Guard g(emu_lock);
   if (!to && bytes) return CUDA_ERROR_INVALID_VALUE;
-  std::shared_ptr<std::vector<char>> kept;
-  if (from && !late.empty() && !capturing(stream) && !memory_is_pinned(from, bytes)) {
-    // Pageable memory is read before the call returns.
-    kept = std::make_shared<std::vector<char>>((const char *)from, (const char *)from + bytes);
+  if (put_off() && from && !capturing(stream) && !memory_is_pinned(from, bytes)) {
+    // Pageable memory has been read when the call returns.
     if (CUresult e = ready()) return e;
     if (!memory_check(to, bytes, "cuMemcpyHtoDAsync")) return CUDA_ERROR_INVALID_VALUE;
+    auto kept = std::make_shared<std::vector<char>>((const char *)from, (const char *)from + bytes);
     return enqueue(stream, OP_MEMCPY, [=]() -> CUresult {
       memcpy((void *)to, kept->data(), bytes);
       return CUDA_SUCCESS;
     });
-  }
-  if (from && !capturing(stream) && !memory_is_pinned(from, bytes)) {
-    CUresult e = copy(stream, "cuMemcpyHtoDAsync", (void *)to, from, bytes, to, 0);
-    return e ? e : flush();
   }
   return copy(stream, "cuMemcpyHtoDAsync", (void *)to, from, bytes, to, 0);
 }
@@ -680,10 +683,7 @@ EMU_API CUresult cuModuleLoadData(void **module, const void *image) {
     }
     done += n;
   }
-  // The path is a new one each time: modules are told apart even when the descriptor's number comes again.
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void *library = dlopen(module_path(file).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     say("cuModuleLoadData: %s", dlerror());
     close(file);
@@ -698,10 +698,10 @@ EMU_API CUresult cuModuleLoadData(void **module, const void *image) {
   m->grid_dim = (Dim3 *)dlsym(library, "gridDim");
   m->touch_shared = (void *(*)())dlsym(library, "emu_touch_shared");
   *(EmuHost **)dlsym(library, "emu_host") = &emu_host_table;
-  struct Search { uintptr_t base; size_t bytes; } search = {0, 0};
+  // The size of its __shared__ variables is that of its segment of thread-local ones.
   struct link_map *map = nullptr;
   dlinfo(library, RTLD_DI_LINKMAP, &map);
-  search.base = map ? map->l_addr : 0;
+  struct Search { uintptr_t base; size_t bytes; } search = {map ? map->l_addr : 0, 0};
   dl_iterate_phdr(
       [](struct dl_phdr_info *info, size_t, void *data) {
         Search *s = (Search *)data;
@@ -745,7 +745,10 @@ EMU_API CUresult cuModuleGetFunction(void **function, void *module, const char *
     k->launch = launch;
     unsigned of[256];
     int count = sizes(of);
-    k->sizes.assign(of, of + count);
+    for (int i = 0; i < count; i++) {
+      k->sizes.push_back(of[i] & 0x7fffffffu);
+      k->pointers.push_back(of[i] >> 31);
+    }
     k->max_threads = bounds();
     k->module = m;
     functions.insert(k);
@@ -838,7 +841,15 @@ EMU_API CUresult cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsign
       return CUDA_ERROR_INVALID_HANDLE;
     }
     std::vector<void *> pointers;
-    for (auto &v : *values) pointers.push_back(v.data());
+    for (auto &v : *values) {
+      if (k->pointers[pointers.size()] && !memory_is_reachable(*(CUdeviceptr *)v.data())) {
+        CUdeviceptr p = *(CUdeviceptr *)v.data();
+        say("kernel %s: parameter %zu is the address %#llx; %s", k->name.c_str(), pointers.size(), (unsigned long long)p,
+            memory_near(p).c_str());
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+      }
+      pointers.push_back(v.data());
+    }
     return run_kernel(*k, grid, block, dynamic, pointers.data());
   });
 }

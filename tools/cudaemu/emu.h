@@ -17,7 +17,10 @@ R"emu(
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
+#define __maxnreg__(n)
 #define __builtin_assume(x) ((void)0)
+// For what the library does in place of an instruction: without the checks of the kernels' own code.
+#define EMU_FAST __attribute__((no_sanitize_undefined, optimize("O3")))
 #define EMU_EXPORT __attribute__((visibility("default")))
 
 typedef __SIZE_TYPE__ size_t;
@@ -132,9 +135,11 @@ inline float __log2f(float x) { return log2f(x); }
 inline float __log10f(float x) { return log10f(x); }
 inline float __sinf(float x) { return sinf(x); }
 inline float __cosf(float x) { return cosf(x); }
+inline void __sincosf(float x, float *s, float *c) { sincosf(x, s, c); }
 inline float __tanf(float x) { return tanf(x); }
 inline float __powf(float x, float y) { return powf(x, y); }
 inline float __fdividef(float x, float y) { return x / y; }
+inline float fdividef(float x, float y) { return x / y; }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1) : 0; }
 
 #define EMU_MINMAX(type) \
@@ -289,7 +294,7 @@ inline unsigned __activemask() { return emu_host->active(); }
 template <class T> struct EmuShuffle {
   T value, result;
   int source;
-  static void combine(void **lanes, unsigned mask) {
+  EMU_FAST static void combine(void **lanes, unsigned mask) {
     EMU_LANES(mask) {
       EmuShuffle *to = (EmuShuffle *)lanes[lane];
       if (mask >> to->source & 1)
@@ -326,12 +331,12 @@ template <class T> inline T __shfl_xor_sync(unsigned mask, T value, int bits, in
 
 struct EmuVote {
   unsigned value, result;
-  static void ballot(void **lanes, unsigned mask) {
+  EMU_FAST static void ballot(void **lanes, unsigned mask) {
     unsigned bits = 0;
     EMU_LANES(mask) bits |= (unsigned)(((EmuVote *)lanes[lane])->value != 0) << lane;
     EMU_LANES(mask) ((EmuVote *)lanes[lane])->result = bits;
   }
-  static void all(void **lanes, unsigned mask) {
+  EMU_FAST static void all(void **lanes, unsigned mask) {
     ballot(lanes, mask);
     EMU_LANES(mask) ((EmuVote *)lanes[lane])->result = ((EmuVote *)lanes[lane])->result == mask;
   }
@@ -348,7 +353,7 @@ inline int __all_sync(unsigned mask, int p) { return (int)emu_vote(mask, p != 0,
 template <class T> struct EmuMatch {
   T value;
   unsigned result;
-  static void combine(void **lanes, unsigned mask) {
+  EMU_FAST static void combine(void **lanes, unsigned mask) {
     EMU_LANES(mask) {
       EmuMatch *m = (EmuMatch *)lanes[lane];
       m->result = 0;
@@ -365,12 +370,18 @@ template <class T> inline unsigned __match_any_sync(unsigned mask, T value) {
 
 template <class T, int op> struct EmuReduce {
   T value, result;
-  static void combine(void **lanes, unsigned mask) {
+  EMU_FAST static void combine(void **lanes, unsigned mask) {
     bool first = true;
     T r = 0;
     EMU_LANES(mask) {
       T v = ((EmuReduce *)lanes[lane])->value;
-      r = first ? v : op == 0 ? r + v : op == 1 ? (v < r ? v : r) : op == 2 ? (r < v ? v : r) : op == 3 ? r & v : op == 4 ? r | v : r ^ v;
+      if (first) r = v;
+      else if (op == 0) r += v;
+      else if (op == 1) r = v < r ? v : r;
+      else if (op == 2) r = r < v ? v : r;
+      else if (op == 3) r &= v;
+      else if (op == 4) r |= v;
+      else r ^= v;
       first = false;
     }
     EMU_LANES(mask) ((EmuReduce *)lanes[lane])->result = r;
@@ -442,24 +453,25 @@ struct EmuMma {
   const unsigned *a, *b;
   const float *c;
 };
-inline void emu_mma_finish(void **lanes, const float (*a)[16], const float (*b)[8], int depth) {
-  float d[16][8];
+typedef float EmuRow __attribute__((vector_size(32))); // 8 columns of B or D
+EMU_FAST inline void emu_mma_finish(void **lanes, const float (*a)[16], const EmuRow *b, int depth) {
+  EmuRow d[16];
   for (int lane = 0; lane < 32; lane++)
     for (int i = 0; i < 4; i++) d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2] = ((EmuMma *)lanes[lane])->c[i];
-  for (int row = 0; row < 16; row++)
-    for (int col = 0; col < 8; col++) {
-      double sum = d[row][col];
-      for (int k = 0; k < depth; k++) sum += (double)a[row][k] * (double)b[k][col];
-      d[row][col] = (float)sum;
-    }
+  for (int row = 0; row < 16; row++) {
+    EmuRow sum = d[row];
+    for (int k = 0; k < depth; k++) sum += a[row][k] * b[k];
+    d[row] = sum;
+  }
   for (int lane = 0; lane < 32; lane++)
     for (int i = 0; i < 4; i++) ((EmuMma *)lanes[lane])->d[i] = d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
 }
 // m16n8k16, bf16. A, 16x16: register 0 is row g, columns 2t, 2t+1; 1 is row g+8; 2 is row g, columns 2t+8, 2t+9; 3 is
 // row g+8 of these. B, 16x8: register 0 is rows 2t, 2t+1 of column g; 1 is rows 2t+8, 2t+9. The lower half comes first.
-inline void emu_combine_mma_bf16(void **lanes, unsigned mask) {
+EMU_FAST inline void emu_combine_mma_bf16(void **lanes, unsigned mask) {
   if (mask != 0xffffffffu) emu_host->fail(719, "mma_m16n8k16_bf16 needs all 32 lanes of the warp");
-  float a[16][16], b[16][8];
+  float a[16][16];
+  EmuRow b[16];
   for (int lane = 0; lane < 32; lane++) {
     EmuMma *m = (EmuMma *)lanes[lane];
     int g = lane / 4, t = lane % 4;
@@ -478,9 +490,10 @@ inline void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsig
 }
 // m16n8k8, tf32 (the lower 13 bits of an operand do not count). A, 16x8: register 0 is row g, column t; 1 is row g+8,
 // column t; 2 is row g, column t+4; 3 is row g+8, column t+4. B, 8x8: register 0 is row t of column g; 1 is row t+4.
-inline void emu_combine_mma_tf32(void **lanes, unsigned mask) {
+EMU_FAST inline void emu_combine_mma_tf32(void **lanes, unsigned mask) {
   if (mask != 0xffffffffu) emu_host->fail(719, "mma_m16n8k8_tf32 needs all 32 lanes of the warp");
-  float a[16][16], b[8][8];
+  float a[16][16];
+  EmuRow b[8];
   for (int lane = 0; lane < 32; lane++) {
     EmuMma *m = (EmuMma *)lanes[lane];
     int g = lane / 4, t = lane % 4;
@@ -499,7 +512,7 @@ inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsign
 template <int matrices, bool trans> struct EmuLdmatrix {
   unsigned *r;
   const void *row;
-  static void combine(void **lanes, unsigned mask) {
+  EMU_FAST static void combine(void **lanes, unsigned mask) {
     if (mask != 0xffffffffu) emu_host->fail(719, "ldmatrix needs all 32 lanes of the warp");
     for (int i = 0; i < matrices; i++) {
       unsigned short m[8][8];
@@ -540,8 +553,10 @@ template <class... A, int... i> inline void emu_unpack(void (*kernel)(A...), voi
 template <class... A> inline void emu_call(void (*kernel)(A...), void **p) {
   emu_unpack(kernel, p, EmuIndices<__integer_pack((int)sizeof...(A))...>());
 }
+template <class T> struct EmuSize { static const unsigned value = sizeof(T); };
+template <class T> struct EmuSize<T *> { static const unsigned value = sizeof(T *) | 0x80000000u; }; // a pointer, to check
 template <class... A> inline int emu_sizes(void (*)(A...), unsigned *sizes) {
-  unsigned all[] = {(unsigned)sizeof(A)..., 0};
+  unsigned all[] = {EmuSize<A>::value..., 0};
   for (unsigned i = 0; i < sizeof...(A); i++) sizes[i] = all[i];
   return (int)sizeof...(A);
 }

@@ -163,6 +163,14 @@ bool memory_is_pinned(const void *p, size_t bytes) {
   return (uintptr_t)p + bytes <= it->first + it->second;
 }
 
+bool memory_is_reachable(CUdeviceptr p) {
+  if (!p || memory_is_pinned((const void *)p, 1)) return true;
+  auto it = allocations.upper_bound(p);
+  if (it == allocations.begin()) return false;
+  --it;
+  return p - it->first <= it->second.size;
+}
+
 EMU_API CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned flags) {
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;

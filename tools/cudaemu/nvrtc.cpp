@@ -33,10 +33,25 @@ struct Program {
 
 typedef std::vector<std::string> Words;
 
-const Words compile_options = {
+const Words fixed_options = {
     "-x", "c++", "-O1", "-g1", "-w", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off",
     "-fno-math-errno", "-fno-strict-aliasing", "-fwrapv", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector",
-    "-fno-asynchronous-unwind-tables", "-fsanitize=alignment,bounds", "-fsanitize-undefined-trap-on-error"};
+    "-fno-asynchronous-unwind-tables", "-fno-gnu-unique", "-Wl,-Bsymbolic", "-fsanitize=alignment,bounds",
+    "-fsanitize-undefined-trap-on-error",
+#if __GNUC__ >= 12 && !defined(__clang__)
+    "-ftrivial-auto-var-init=pattern", // a variable that is not set has a value that shows
+#endif
+};
+
+// With this machine's instructions for fmaf and vectors.
+Words options_of_machine() {
+  Words o = fixed_options;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) o.insert(o.end(), {"-mavx2", "-mfma"});
+#endif
+  return o;
+}
+const Words compile_options = options_of_machine();
 
 const char *compiler() {
   const char *s = getenv("CUDAEMU_CXX");
@@ -64,6 +79,11 @@ bool write_file(const std::string &path, const std::string &text) {
   if (!f) return false;
   bool ok = fwrite(text.data(), 1, text.size(), f) == text.size();
   return fclose(f) == 0 && ok;
+}
+
+// Makes the folders that a path goes through.
+void make_folders(const std::string &path) {
+  for (size_t i = 1; (i = path.find('/', i)) != std::string::npos; i++) mkdir(path.substr(0, i).c_str(), 0700);
 }
 
 // Runs a program with its output and errors in files; its exit status, or -1.
@@ -210,7 +230,7 @@ Result compile(Program &p, const Words &defines, const std::string &folder, std:
   bool ok = write_file(folder + "/cudaemu_kernel.h", kernel_header) && write_file(source, p.source);
   for (auto &h : p.headers) {
     std::string path = folder + "/" + h.first;
-    for (size_t i = folder.size() + 1; (i = path.find('/', i)) != std::string::npos; i++) mkdir(path.substr(0, i).c_str(), 0700);
+    make_folders(path);
     ok = ok && write_file(path, h.second);
   }
   if (!ok) {
@@ -218,7 +238,8 @@ Result compile(Program &p, const Words &defines, const std::string &folder, std:
     return INTERNAL;
   }
   std::string log = folder + "/.log", text;
-  Words words = {compiler(), "-E", "-x", "c++", "-w", "-std=c++17", "-ffile-prefix-map=" + folder + "/=", "-I", folder};
+  std::string names = "-ffile-prefix-map=" + folder + "/=";
+  Words words = {compiler(), "-E", "-x", "c++", "-w", "-std=c++17", names, "-I", folder};
   words.insert(words.end(), defines.begin(), defines.end());
   words.insert(words.end(), {"-include", folder + "/cudaemu_kernel.h", source});
   int status = run(words, folder + "/.ii", log);
@@ -226,7 +247,7 @@ Result compile(Program &p, const Words &defines, const std::string &folder, std:
     if (!read_file(folder + "/.ii", text) || !write_file(folder + "/.all.ii", text + launchers(text))) return INTERNAL;
     words = {compiler()};
     words.insert(words.end(), compile_options.begin(), compile_options.end());
-    words.insert(words.end(), {"-ffile-prefix-map=" + folder + "/=", "-fpreprocessed", folder + "/.all.ii", "-o", folder + "/.so", "-lm"});
+    words.insert(words.end(), {names, "-fpreprocessed", folder + "/.all.ii", "-o", folder + "/.so", "-lm"});
     status = run(words, "/dev/null", log);
   }
   read_file(log, p.log);
@@ -264,8 +285,11 @@ EMU_API const char *nvrtcGetErrorString(int r) {
 
 EMU_API int nvrtcVersion(int *major, int *minor) {
   if (!major || !minor) return INVALID_INPUT;
+  // The minor version stands for emu.h and the options, so that a caller that keeps images does not take old ones.
+  uint64_t h = hash(14695981039346656037ull, kernel_header);
+  for (auto &o : compile_options) h = hash(h, o);
   *major = 13;
-  *minor = 0;
+  *minor = (int)(h % 1000000);
   return SUCCESS;
 }
 
@@ -301,7 +325,7 @@ EMU_API int nvrtcCompileProgram(void *program, int n, const char *const *options
   char key[40];
   snprintf(key, sizeof key, "%016llx%016llx", (unsigned long long)h[0], (unsigned long long)h[1]);
   std::string cache = cache_folder(), kept = cache + "/" + key + ".so", library;
-  mkdir(cache.c_str(), 0700);
+  make_folders(kept);
   p.log.clear();
   p.image.clear();
   if (!read_file(kept, library)) {

@@ -1,7 +1,8 @@
 // Runs a kernel: its blocks one after another on the calling thread, the threads of a block as fibers.
 //
 // A fiber runs until it waits (a barrier of the block, a collective of a warp) or returns; then the next one that can run
-// goes on. A thread that returns gives its stack to the next new one, so a kernel without barriers needs one stack.
+// goes on. After a collective of a warp its lanes come first: 32 stacks fit into the first cache. A thread that returns
+// gives its stack to the next new one, so a kernel without barriers needs one stack.
 // CUDAEMU_ORDER=reverse or random:SEED changes the order of blocks, and of threads after every barrier and collective.
 // A fault (memory, alignment, array bounds) ends the kernel with a message that names kernel, block, thread and source line.
 #include "state.h"
@@ -105,6 +106,8 @@ const Kernel *kernel;
 void **kernel_params;
 Dim3 block_index;
 unsigned char *dynamic_begin;
+unsigned char *static_begin; // of its module's __shared__ variables
+size_t dynamic_bytes;
 CUresult failure;
 volatile pid_t running_thread; // the thread of the OS that runs a kernel
 
@@ -130,11 +133,13 @@ void set_order() {
   }
 }
 
-void make_ready(uint16_t *list, int n) {
+// Puts fibers at the end of the ring, or at its begin.
+void make_ready(uint16_t *list, int n, bool first = false) {
   arrange(list, n);
+  if (first) head -= n;
   for (int i = 0; i < n; i++) {
     if (fibers[list[i]].state != NEW) fibers[list[i]].state = READY;
-    ring[tail++ % max_threads] = list[i];
+    ring[(first ? head + i : tail++) % max_threads] = list[i];
   }
 }
 
@@ -164,7 +169,7 @@ std::string source_line(uintptr_t pc) {
   if (!dladdr((void *)pc, &at) || !dladdr((void *)kernel->launch, &own) || at.dli_fbase != own.dli_fbase) return "";
   char line[512];
   char command[200];
-  snprintf(command, sizeof command, "addr2line -e /proc/%d/fd/%d %#lx 2>/dev/null", getpid(), kernel->module->file,
+  snprintf(command, sizeof command, "addr2line -s -e /proc/%d/fd/%d %#lx 2>/dev/null", getpid(), kernel->module->file,
            (unsigned long)(pc - (uintptr_t)at.dli_fbase));
   std::string text;
   if (FILE *p = popen(command, "r")) {
@@ -311,7 +316,7 @@ bool complete(int w, unsigned mask, bool with_current) {
   int n = 0;
   for (int i = 0; i < 32; i++)
     if (need >> i & 1 && (w * 32 + i != current || with_current)) list[n++] = w * 32 + i;
-  make_ready(list, n);
+  make_ready(list, n, order != RANDOM);
   return true;
 }
 
@@ -374,6 +379,9 @@ void do_copies(Fiber &f, size_t n) {
 void host_copy_async(void *shared, const void *global, int valid) {
   if ((uintptr_t)shared % 16 || (valid && (uintptr_t)global % 16))
     host_fail(CUDA_ERROR_MISALIGNED_ADDRESS, "cp_async_16: an address is not a multiple of 16");
+  uintptr_t p = (uintptr_t)shared;
+  if (p - (uintptr_t)static_begin >= kernel->module->shared_bytes && p - (uintptr_t)dynamic_begin >= dynamic_bytes)
+    host_fail(CUDA_ERROR_ILLEGAL_ADDRESS, "cp_async_16: the address to copy to is not in shared memory");
   if (valid) { // a fault is found here, where the source line is the right one
     volatile char touch = *(const volatile char *)global;
     (void)touch;
@@ -474,10 +482,12 @@ CUresult run_kernel(const Kernel &k, Dim3 grid, Dim3 dim, unsigned dynamic, void
   dynamic_begin = dynamic_end() - (dynamic + 127) / 128 * 128;
   *m.block_dim = dim;
   *m.grid_dim = grid;
+  dynamic_bytes = dynamic;
   // __shared__ variables are thread-local: this thread's copy of the module's.
-  void *shared = nullptr;
+  void *tls = nullptr;
   m.touch_shared();
-  dlinfo(m.library, RTLD_DI_TLS_DATA, &shared);
+  dlinfo(m.library, RTLD_DI_TLS_DATA, &tls);
+  static_begin = (unsigned char *)tls;
   free_stacks.clear();
   for (int i = max_threads - 1; i >= 0; i--) free_stacks.push_back(i);
   for (int i = 0; i < max_threads; i++) {
@@ -492,7 +502,7 @@ CUresult run_kernel(const Kernel &k, Dim3 grid, Dim3 dim, unsigned dynamic, void
     block_index = {unsigned(b % grid.x), unsigned(b / grid.x % grid.y), unsigned(b / grid.x / grid.y)};
     *m.block = block_index;
     memset(dynamic_begin, 0xff, dynamic_end() - dynamic_begin);
-    if (shared) memset(shared, 0xff, m.shared_bytes);
+    if (static_begin) memset(static_begin, 0xff, m.shared_bytes);
     alive = threads;
     at_barrier = barrier_sum = 0;
     head = tail = 0;

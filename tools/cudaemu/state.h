@@ -62,6 +62,8 @@ bool memory_whole();
 // A sentence on the allocation nearest to an address, for messages.
 std::string memory_near(uintptr_t address);
 bool memory_is_pinned(const void *p, size_t bytes);
+// Whether a kernel may be given this address: null, in or at the end of an allocation, or pinned memory of the host.
+bool memory_is_reachable(CUdeviceptr p);
 
 // Streams (driver.cpp). Types of operations are those of CUgraphNodeType.
 enum OpType { OP_KERNEL = 0, OP_MEMCPY = 1, OP_MEMSET = 2, OP_HOST = 3 };
@@ -74,9 +76,10 @@ CUresult ready();
 struct Kernel {
   std::string name;
   void (*launch)(void **params);
-  std::vector<unsigned> sizes; // of the parameters
-  int max_threads;             // of __launch_bounds__, or 1024
-  int dynamic_limit = 48 << 10; // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  std::vector<unsigned> sizes;    // of the parameters
+  std::vector<bool> pointers;     // which of them are pointers
+  int max_threads;                // of __launch_bounds__, or 1024
+  int dynamic_limit = 48 << 10;   // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
   struct Module *module;
 };
 struct Module {

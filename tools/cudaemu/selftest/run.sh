@@ -7,9 +7,11 @@ trap 'rm -rf "$folder"' EXIT
 g++ -O2 -Wall -Wextra -shared -fPIC -o "$folder/libcudaemu.so" "$here"/../*.cpp -ldl
 g++ -O1 -Wall -o "$folder/selftest" "$here/selftest.cpp" -ldl
 export CUDAEMU_CACHE="$folder/cache"
-for order in forward reverse random:1 random:2; do
-  echo "== CUDAEMU_ORDER=$order"
-  CUDAEMU_ORDER=$order "$folder/selftest" "$folder/libcudaemu.so" "$here/kernels.cu" ${1:+2>/dev/null} | grep -v '^ok'
+failed=0
+for setting in CUDAEMU_ORDER=forward CUDAEMU_ORDER=reverse CUDAEMU_ORDER=random:1 CUDAEMU_ORDER=random:2 CUDAEMU_LATE=1; do
+  echo "== $setting"
+  env "$setting" "$folder/selftest" "$folder/libcudaemu.so" "$here/kernels.cu" >"$folder/out" 2>"$folder/err" || failed=1
+  grep -v '^ok' "$folder/out" || true
 done
-echo "== CUDAEMU_LATE=1"
-CUDAEMU_LATE=1 "$folder/selftest" "$folder/libcudaemu.so" "$here/kernels.cu" | grep -v '^ok'
+[ $failed = 0 ] || cat "$folder/err"
+exit $failed

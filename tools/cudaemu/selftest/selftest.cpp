@@ -329,6 +329,26 @@ static void graphs() {
   check(ms >= 0 && ms < 1000, "elapsed time is plausible");
 }
 
+// With CUDAEMU_LATE the host sees nothing before it waits.
+static void late() {
+  const char *before = getenv("CUDAEMU_LATE");
+  setenv("CUDAEMU_LATE", "1", 1);
+  float *pinned, pageable[4] = {5, 5, 5, 5};
+  expect(call("cuMemHostAlloc", (void **)&pinned, (size_t)16, 0u), 0, "memory of the host");
+  Ptr p = alloc(16);
+  pinned[0] = 3;
+  call("cuMemcpyHtoDAsync_v2", p, (const void *)pinned, (size_t)16, stream);
+  call("cuMemcpyHtoDAsync_v2", p + 4, (const void *)pageable, (size_t)8, stream);
+  pinned[0] = pageable[0] = 4; // too early for the pinned one
+  launch("add_one", 1, 2, 0, p, 1.0f);
+  call("cuMemcpyDtoHAsync_v2", (void *)(pinned + 1), p, (size_t)8, stream);
+  check(std::isnan(pinned[1]), "late work is not done at once");
+  sync();
+  check(pinned[1] == 5 && pinned[2] == 6, "late work is done by a synchronisation");
+  call("cuMemFreeHost", (void *)pinned);
+  if (!before) unsetenv("CUDAEMU_LATE");
+}
+
 static void faults() {
   Ptr p = alloc(1000), r;
   expect(call("cuMemcpyDtoDAsync_v2", p, p + 992, (size_t)16, stream), 1, "a copy beyond an allocation");
@@ -360,6 +380,11 @@ static void faults() {
       restart();
     }
   }
+  float here = 0;
+  launch("write_at", 1, 1, 0, (Ptr)(uintptr_t)&here, 0ll);
+  expect(sync(), 700, "an address of the host as a parameter");
+  check(here == 0, "the kernel did not run");
+  restart();
   p = alloc(64);
   launch("misaligned", 1, 1, 0, p);
   expect(sync(), 716, "a misaligned vector");
@@ -451,7 +476,8 @@ static void products() {
         ok &= near(s, g[i]);
       }
     char name[100];
-    snprintf(name, sizeof name, "product %s%s, %s, epilogue %d", ta ? "T" : "N", tb ? "T" : "N", type ? "bf16" : "fp32", epilogue);
+    snprintf(name, sizeof name, "product %s%s, %s, epilogue %d", ta ? "T" : "N", tb ? "T" : "N", type ? "bf16" : "fp32",
+             epilogue);
     check(ok, name);
     if (variant == 0) {
       call("cublasLtMatrixLayoutCreate", &lb, type, (uint64_t)br + 1, (uint64_t)bc, (int64_t)ldb);
@@ -515,6 +541,7 @@ int main(int, char **argv) {
   graphs();
   products();
   speed();
+  late();
   faults();
   expect(call("cuCtxSynchronize"), 0, "synchronise the context");
   printf(failures ? "%d checks failed\n" : "all checks passed\n", failures);
