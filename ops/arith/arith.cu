@@ -85,9 +85,9 @@ extern "C" __global__ void spread(float *y, int64 n, const float *s, float facto
 }
 
 // y = sum_k w_k x_k for count of up to eight arrays. y may be x0.
-extern "C" __global__ void combine(float *y, int64 n, int count, const float *x0, const float *x1, const float *x2, const float *x3,
-                                   const float *x4, const float *x5, const float *x6, const float *x7, float w0, float w1, float w2,
-                                   float w3, float w4, float w5, float w6, float w7) {
+extern "C" __global__ void combine(float *y, int64 n, int count, const float *x0, const float *x1, const float *x2,
+                                   const float *x3, const float *x4, const float *x5, const float *x6, const float *x7, float w0, float w1,
+                                   float w2, float w3, float w4, float w5, float w6, float w7) {
   const float *x[8] = {x0, x1, x2, x3, x4, x5, x6, x7};
   float w[8] = {w0, w1, w2, w3, w4, w5, w6, w7};
   int64 i = first_of_four();
@@ -143,7 +143,8 @@ __device__ __forceinline__ void finish(float *out, double sum, double factor, co
 }
 
 // The sum of x y, or of x where y is null: one block finishes it, several leave partial sums. Blocks of 1024 threads.
-extern "C" __global__ void __launch_bounds__(1024) sum(float *out, double *partial, const float *x, const float *y, int64 n, double factor, const float *over) {
+extern "C" __global__ void __launch_bounds__(1024) sum(float *out, double *partial, const float *x, const float *y, int64 n,
+                                                       double factor, const float *over) {
   double s = 0;
   int64 step = (int64)gridDim.x * 4096, i = 4 * ((int64)blockIdx.x * 1024 + threadIdx.x);
   for (; i + 4 <= n; i += step) {
@@ -163,7 +164,8 @@ extern "C" __global__ void __launch_bounds__(1024) sum(float *out, double *parti
 }
 
 // Puts count partial sums together. One block of 1024 threads.
-extern "C" __global__ void __launch_bounds__(1024) finish_sum(float *out, const double *partial, int count, double factor, const float *over) {
+extern "C" __global__ void __launch_bounds__(1024) finish_sum(float *out, const double *partial, int count, double factor,
+                                                              const float *over) {
   double s = 0;
   for (int i = threadIdx.x; i < count; i += 1024) s += partial[i];
   s = block_sum_double(s);
@@ -172,8 +174,8 @@ extern "C" __global__ void __launch_bounds__(1024) finish_sum(float *out, const 
 
 // out (rows, n) with out_rj = sum_k a_(r,k,j) b_(r,k,j), whose elements lie at r*row + k*step + j*col of a and of b: a thread for
 // each element. Blocks of 256 threads.
-extern "C" __global__ void products(float *out, const float *a, const float *b, int64 size, int n, int depth, int64 a_row, int a_step,
-                                    int a_col, int64 b_row, int b_step, int b_col) {
+extern "C" __global__ void products(float *out, const float *a, const float *b, int64 size, int n, int depth, int64 a_row,
+                                    int a_step, int a_col, int64 b_row, int b_step, int b_col) {
   int64 i = (int64)blockIdx.x * 256 + threadIdx.x;
   if (i >= size) return;
   int64 r = i / n;
@@ -186,8 +188,8 @@ extern "C" __global__ void products(float *out, const float *a, const float *b, 
 }
 
 // The same by a warp for each element, 8 of them a block.
-extern "C" __global__ void products_of_warps(float *out, const float *a, const float *b, int64 size, int n, int depth, int64 a_row,
-                                             int a_step, int a_col, int64 b_row, int b_step, int b_col) {
+extern "C" __global__ void products_of_warps(float *out, const float *a, const float *b, int64 size, int n, int depth,
+                                             int64 a_row, int a_step, int a_col, int64 b_row, int b_step, int b_col) {
   int64 i = (int64)blockIdx.x * 8 + threadIdx.x / WARP;
   if (i >= size) return;
   int64 r = i / n;

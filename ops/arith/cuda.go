@@ -13,13 +13,16 @@ var arithText string
 
 var arithSource = cuda.Source{Name: "arith", Text: arithText}
 
+// steps are those of an op for devices, see op.Op.On.
+type steps = map[string]func(c *exec.DeviceCall) (exec.Step, error)
+
 // onCUDA names the step of an op for the CUDA device.
-func onCUDA(prepare func(c *exec.DeviceCall) (exec.Step, error)) map[string]func(c *exec.DeviceCall) (exec.Step, error) {
-	return map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: prepare}
+func onCUDA(prepare func(c *exec.DeviceCall) (exec.Step, error)) steps {
+	return steps{cuda.Name: prepare}
 }
 
 // elementsOnCUDA is the step of an elementwise op: kernel (out, number of elements, operands..., further...).
-func elementsOnCUDA(kernel string, further ...any) map[string]func(c *exec.DeviceCall) (exec.Step, error) {
+func elementsOnCUDA(kernel string, further ...any) steps {
 	return onCUDA(func(c *exec.DeviceCall) (exec.Step, error) {
 		k, n := cuda.Load(c, &arithSource, kernel), c.Out.Shape.TotalSize()
 		return func() error {
@@ -58,7 +61,8 @@ func sumOnCUDA(factor float64, dot, over bool) func(c *exec.DeviceCall) (exec.St
 			if over {
 				by = c.In[2]
 			}
-			if err := sum.Launch(cuda.Grid{X: blocks, Threads: 1024}, c.Out, partial, c.In[0], y, int64(n), f, by); err != nil || blocks == 1 {
+			grid := cuda.Grid{X: blocks, Threads: 1024}
+			if err := sum.Launch(grid, c.Out, partial, c.In[0], y, int64(n), f, by); err != nil || blocks == 1 {
 				return err
 			}
 			return finish.Launch(cuda.Grid{Threads: 1024}, c.Out, partial, blocks, f, by)
@@ -103,11 +107,11 @@ func combineOnCUDA(weights []float32, scalars bool) func(c *exec.DeviceCall) (ex
 	}
 }
 
-// steps says where the elements of an operand of products lie.
-type steps struct{ row, step, col int }
+// strides say where the elements of an operand of products lie.
+type strides struct{ row, step, col int }
 
 // productsOnCUDA is the step of sums of depth products of two operands for each element of the result (R, n).
-func productsOnCUDA(layout func(c *exec.DeviceCall) (depth int, a, b steps)) map[string]func(c *exec.DeviceCall) (exec.Step, error) {
+func productsOnCUDA(layout func(c *exec.DeviceCall) (depth int, a, b strides)) steps {
 	return onCUDA(func(c *exec.DeviceCall) (exec.Step, error) {
 		size, n := c.Out.Shape.TotalSize(), c.Out.Shape[1]
 		depth, a, b := layout(c)

@@ -53,10 +53,10 @@ func deviceCases() (cases []optest.Case) {
 	return cases
 }
 
-// largeCases are of the sizes of a model.
+// largeCases take many blocks.
 func largeCases() []optest.Case {
 	r := rand.New(rand.NewPCG(41, 2))
-	x, y, s := optest.F32s(r, "x", 8225, 767), optest.F32s(r, "y", 8225, 767), optest.In("s", nil, []float32{.07})
+	x, y, s := optest.F32s(r, "x", 1025, 767), optest.F32s(r, "y", 1025, 767), optest.In("s", nil, []float32{.07})
 	in := []optest.Input{x, y, s}
 	return []optest.Case{
 		{Name: "large sums", Inputs: in, WRT: []int{0, 1, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {

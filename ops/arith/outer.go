@@ -43,9 +43,9 @@ func Outer(x, y *gorgonia.Node) *gorgonia.Node {
 
 // outerGradX returns the sums of dy (R, M*N) over the columns of y, weighted by y (R, N): (R, M).
 func outerGradX() *op.Op {
-	on := productsOnCUDA(func(c *exec.DeviceCall) (int, steps, steps) {
+	on := productsOnCUDA(func(c *exec.DeviceCall) (int, strides, strides) {
 		n := c.In[0].Shape[1]
-		return n, steps{n, 1, 0}, steps{c.In[1].Shape[1], 1, n}
+		return n, strides{n, 1, 0}, strides{c.In[1].Shape[1], 1, n}
 	})
 	return outerGrad("outer dx", on, func(dx, y, dy []float32) {
 		for i := range dx {
@@ -56,9 +56,9 @@ func outerGradX() *op.Op {
 
 // outerGradY returns the sums of dy (R, M*N) over the columns of x, weighted by x (R, M): (R, N).
 func outerGradY() *op.Op {
-	on := productsOnCUDA(func(c *exec.DeviceCall) (int, steps, steps) {
+	on := productsOnCUDA(func(c *exec.DeviceCall) (int, strides, strides) {
 		m, width := c.In[0].Shape[1], c.In[1].Shape[1]
-		return m, steps{m, 1, 0}, steps{width, width / m, 1}
+		return m, strides{m, 1, 0}, strides{width, width / m, 1}
 	})
 	return outerGrad("outer dy", on, func(dy, x, d []float32) {
 		clear(dy)
@@ -69,7 +69,7 @@ func outerGradY() *op.Op {
 }
 
 // outerGrad returns an op of each row of an operand (R, N) of Outer and of dy (R, M*N): (R, M).
-func outerGrad(kind string, on map[string]func(c *exec.DeviceCall) (exec.Step, error), row func(dst, other, dy []float32)) *op.Op {
+func outerGrad(kind string, on steps, row func(dst, other, dy []float32)) *op.Op {
 	return &op.Op{
 		Kind: kind, Diff: []bool{false, false}, On: on,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {

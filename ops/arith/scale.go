@@ -76,7 +76,7 @@ func scaling(kind, kernel string, factor func(s float32) float32) *op.Op {
 const dotBlock = 4096
 
 // scaledDot returns an op out = factor(s) * sum(x*y) for x, y and s.
-func scaledDot(kind string, on map[string]func(c *exec.DeviceCall) (exec.Step, error), factor func(s float32) float32) *op.Op {
+func scaledDot(kind string, on steps, factor func(s float32) float32) *op.Op {
 	blocks := func(n int) int { return (n + dotBlock - 1) / dotBlock }
 	return &op.Op{
 		Kind: kind, Diff: []bool{false, false, false}, On: on,

@@ -15,9 +15,9 @@ import (
 func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "sum products", Args: fmt.Sprintf("n=%d", n), Diff: []bool{true, true},
-		On: productsOnCUDA(func(c *exec.DeviceCall) (int, steps, steps) {
+		On: productsOnCUDA(func(c *exec.DeviceCall) (int, strides, strides) {
 			width := c.In[0].Shape[1]
-			return width / n, steps{width, n, 1}, steps{width, n, 1}
+			return width / n, strides{width, n, 1}, strides{width, n, 1}
 		}),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]

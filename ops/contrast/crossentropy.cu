@@ -5,9 +5,9 @@
 // and, with a uniform share u, (1-u) times that and u times lse(s) - mean_j s_j, in one pass over a row. Positives are found by a
 // look at each column, not by the host's chains.
 //
-// LABELS: a row's positive is a column (else the columns with its id). NARROW: a warp takes a row, blocks of (32, 8) threads (else
-// a block takes one). What the host's step reports as an error, a label, a further positive or a number of columns out of range,
-// makes the loss and the gradient of its rows NaN.
+// LABELS: a row's positive is a column (else the columns with its id). NARROW: a warp takes a row, blocks of (32, 8) threads
+// (else a block takes one). What the host's step reports as an error, a label, a further positive or a number of columns out of
+// range, makes the loss and the gradient of its rows NaN.
 
 #if NARROW
 #define ROW ((int64)blockIdx.x * 8 + threadIdx.y)
@@ -84,9 +84,10 @@ template <bool dots> struct Exponentials {
 };
 
 // weight is 1 / number of positives, 0 for a row that is left out; lse and lse_teacher are what the gradient needs.
-extern "C" __global__ void __launch_bounds__(1024) cross_entropy(float *loss, float *weight, float *lse, float *lse_teacher, const float *s, int rows,
-                                                                 int total, const float *teacher, const float *alpha, const int *own,
-                                                                 const int *col_ids, const int *cols, const int *extra, const float *uniform) {
+extern "C" __global__ void __launch_bounds__(1024) cross_entropy(float *loss, float *weight, float *lse, float *lse_teacher,
+                                                                 const float *s, int rows, int total, const float *teacher,
+                                                                 const float *alpha, const int *own, const int *col_ids,
+                                                                 const int *cols, const int *extra, const float *uniform) {
 #if !NARROW
   __shared__ float room[33];
 #else
@@ -153,8 +154,9 @@ extern "C" __global__ void __launch_bounds__(1024) cross_entropy(float *loss, fl
 
 // ds = g (softmax(s) - y) for the gradient g of each row, 0 for columns that do not exist and rows that are left out. ds may take
 // the memory of s or of the teacher. A block of (x, y) threads takes 16 x columns of y rows.
-extern "C" __global__ void __launch_bounds__(256) cross_entropy_ds(float *ds, const float *dy, const float *weight, const float *lse, const float *lse_teacher,
-                                                                   const float *s, int rows, int total, const float *teacher, const float *alpha,
+extern "C" __global__ void __launch_bounds__(256) cross_entropy_ds(float *ds, const float *dy, const float *weight,
+                                                                   const float *lse, const float *lse_teacher, const float *s, int rows,
+                                                                   int total, const float *teacher, const float *alpha,
                                                                    const int *own, const int *col_ids, const int *cols, const int *extra,
                                                                    const float *uniform) {
   int64 row = (int64)blockIdx.x * blockDim.y + threadIdx.y;

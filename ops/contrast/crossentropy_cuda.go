@@ -23,7 +23,8 @@ func (x *crossEntropy) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		grid = cuda.Grid{X: cuda.Blocks(rows, 8), Threads: 32, ThreadsY: 8}
 	}
 	return func() error {
-		return k.Launch(grid, append([]any{c.Out, c.Aux[ceWeight], c.Aux[ceLogits], c.Aux[ceTeacher], c.In[0], rows, total}, x.targetOnCUDA(c)...)...)
+		args := []any{c.Out, c.Aux[ceWeight], c.Aux[ceLogits], c.Aux[ceTeacher], c.In[0], rows, total}
+		return k.Launch(grid, append(args, x.targetOnCUDA(c)...)...)
 	}, nil
 }
 
@@ -40,7 +41,8 @@ func (x *crossEntropy) backwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 }
 
 func (x *crossEntropy) kernel(c *exec.DeviceCall, name string) *cuda.Kernel {
-	return cuda.Load(c, &crossEntropySource, name, cuda.Is("LABELS", x.labels >= 0), cuda.Is("NARROW", c.In[0].Shape[1] <= crossEntropyNarrow))
+	narrow := c.In[0].Shape[1] <= crossEntropyNarrow
+	return cuda.Load(c, &crossEntropySource, name, cuda.Is("LABELS", x.labels >= 0), cuda.Is("NARROW", narrow))
 }
 
 // targetOnCUDA are the parameters that a row's target is made of.

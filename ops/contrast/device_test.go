@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
+	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
@@ -35,12 +36,12 @@ func some(r *rand.Rand, n, below int) []int32 {
 	return x
 }
 
-// crossEntropyCases are all kinds of targets, in the sizes of a block and of a warp for each row, or large: of a model.
+// crossEntropyCases are all kinds of targets, in the sizes of a block and of a warp for each row, or large: as wide as those of a model.
 func crossEntropyCases(large bool) (cases []optest.Case) {
 	r := rand.New(rand.NewPCG(42, 1))
 	sizes, prefix := [][2]int{{1, 1}, {7, 2}, {13, 37}, {5, 256}, {6, 257}, {4, 1027}, {3, 5002}}, ""
 	if large {
-		sizes, prefix = [][2]int{{2048, 30522}, {256, 65536 + 256}, {256, 256}, {1 << 17, 2}}, "large "
+		sizes, prefix = [][2]int{{32, 30522}, {12, 65536 + 256}, {256, 256}, {1 << 15, 2}}, "large "
 	}
 	for _, size := range sizes {
 		rows, cols := size[0], size[1]
@@ -52,7 +53,7 @@ func crossEntropyCases(large bool) (cases []optest.Case) {
 		}
 		for _, kind := range []string{"labels", "ids"} {
 			for bits := range 16 {
-				if large && bits != 0 && bits != 1 && bits != 15 {
+				if large && bits != 1 && bits != 15 {
 					continue
 				}
 				in, a := []optest.Input{logits}, make([]func(a *CrossEntropyArgs, n *gorgonia.Node), 1)
@@ -230,5 +231,64 @@ func otherCases() []optest.Case {
 		{Name: "codes with a queue", Inputs: []optest.Input{scores, queue, rows}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 			return Sinkhorn(SinkhornArgs{Scores: ns[0], Queue: ns[1], Rows: ns[2], Epsilon: .05, Iterations: 3})
 		}},
+	}
+}
+
+// TestCUDABroken: what the host's steps report as errors is NaN on the device, or the index -1, and nothing beyond the arrays is read.
+func TestCUDABroken(t *testing.T) {
+	d := cudatest.Open(t)
+	r := rand.New(rand.NewPCG(42, 6))
+	s, labels := optest.F32s(r, "s", 2, 5), optest.I32s("labels", []int32{1, 1 << 30}, 2)
+	good, columns := optest.I32s("good", []int32{1, 2}, 2), optest.I32s("columns", []int32{1, 2, 1, 2, 3}, 5)
+	scale, none := optest.In("scale", nil, []float32{1}), optest.I32s("none", []int32{0})
+	nan := func(a exec.Array) bool { return a.F32[0] != a.F32[0] }
+	index := func(a exec.Array) bool { return a.I32[0] == 2 && a.I32[1] == -1 }
+	for name, c := range map[string]struct {
+		in    []optest.Input
+		want  func(a exec.Array) bool
+		build func(ns gorgonia.Nodes) *gorgonia.Node
+	}{
+		"label": {[]optest.Input{s, labels}, nan, func(ns gorgonia.Nodes) *gorgonia.Node {
+			return CrossEntropy(CrossEntropyArgs{Logits: ns[0], Labels: ns[1]})
+		}},
+		"extra": {[]optest.Input{s, good, columns, labels}, nan, func(ns gorgonia.Nodes) *gorgonia.Node {
+			return CrossEntropy(CrossEntropyArgs{Logits: ns[0], RowIDs: ns[1], ColIDs: ns[2], Extra: ns[3]})
+		}},
+		"columns": {[]optest.Input{s, good, none}, nan, func(ns gorgonia.Nodes) *gorgonia.Node {
+			return CrossEntropy(CrossEntropyArgs{Logits: ns[0], Labels: ns[1], Cols: ns[2]})
+		}},
+		"gradient": {[]optest.Input{s, labels}, func(a exec.Array) bool { return a.F32[0] == a.F32[0] && a.F32[5] != a.F32[5] },
+			func(ns gorgonia.Nodes) *gorgonia.Node {
+				grads, err := gorgonia.Grad(CrossEntropy(CrossEntropyArgs{Logits: ns[0], Labels: ns[1]}), ns[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				return grads[0]
+			}},
+		"sigmoid": {[]optest.Input{s, scale, labels}, nan, func(ns gorgonia.Nodes) *gorgonia.Node {
+			return SigmoidContrast(SigmoidArgs{Scores: ns[0], LogScale: ns[1], Bias: ns[1], Labels: ns[2]})
+		}},
+		"look up": {[]optest.Input{columns, labels}, index, func(ns gorgonia.Nodes) *gorgonia.Node { return LookUpColumns(ns[0], ns[1]) }},
+		"own": {[]optest.Input{optest.In("even", []int{2, 3}, make([]float32, 6)), optest.In("noise", []int{2, 3}, []float32{0, 0, 1, 0, 0, 0}), labels}, index,
+			func(ns gorgonia.Nodes) *gorgonia.Node { return SampleNegativesOf(ns[0], ns[1], nil, ns[2], 0) }},
+	} {
+		g, ns := optest.Nodes(c.in)
+		out := c.build(ns)
+		m, err := exec.Compile(g, exec.Config{Engine: optest.Engine, Device: d, Outputs: gorgonia.Nodes{out}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		for i, in := range c.in {
+			if err := m.SetInput(ns[i], in.Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.RunAll(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if a, err := m.Value(out); err != nil || !c.want(a) {
+			t.Errorf("%s: got %v %v, %v", name, a.F32, a.I32, err)
+		}
 	}
 }

@@ -76,8 +76,9 @@ extern "C" __global__ void assignment_labels(int *out, const int *sampled, const
 }
 
 // See Relabel, in double as on the host. One block.
-extern "C" __global__ void __launch_bounds__(1024) relabel(int *out, int *labels, int *positive, float *positives, float *replaced, const int *first,
-                                                           const int *second, const float *logits, int n, double above, double below) {
+extern "C" __global__ void __launch_bounds__(1024) relabel(int *out, int *labels, int *positive, float *positives,
+                                                           float *replaced, const int *first, const int *second, const float *logits,
+                                                           int n, double above, double below) {
   double made = 0, taken = 0;
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
     int index = first[i], label = 0, match = -1;

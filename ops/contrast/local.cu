@@ -1,5 +1,4 @@
-// Local contrast, see LocalContrast: logits s (b, b*p), of which part q of sample j is column j*p+q. A block of 256 threads takes a
-// row.
+// Local contrast, see LocalContrast: logits s (b, b*p), of which part q of sample j is column j*p+q. A block takes a row.
 
 struct Parts {
   const int *lengths, *ids; // null: all parts exist, all others are negatives
@@ -11,8 +10,8 @@ struct Parts {
 };
 
 // The mean loss of the parts of sample i, and lse, the number of parts and sum_p sigmoid(lse - s_ip).
-extern "C" __global__ void local_rows(double *partial, float *lse, float *count, float *sigmoids, const float *s, const int *lengths, const int *ids,
-                                      int b, int p, int first) {
+extern "C" __global__ void local_rows(double *partial, float *lse, float *count, float *sigmoids, const float *s,
+                                      const int *lengths, const int *ids, int b, int p, int first) {
   __shared__ float room[33];
   Parts parts = {lengths, ids, p, first};
   int i = blockIdx.x, cols = b * p;
@@ -35,7 +34,9 @@ extern "C" __global__ void local_rows(double *partial, float *lse, float *count,
   }
   loss = block_sum_double(loss);
   of = block_sum_double(of);
-  if (threadIdx.x == 0) partial[i] = loss / max(1, to - from), lse[i] = (float)l, count[i] = (float)(to - from), sigmoids[i] = (float)of;
+  if (threadIdx.x != 0) return;
+  partial[i] = loss / max(1, to - from);
+  lse[i] = (float)l, count[i] = (float)(to - from), sigmoids[i] = (float)of;
 }
 
 // The mean over the samples with parts. One block.
@@ -49,8 +50,8 @@ extern "C" __global__ void __launch_bounds__(1024) local_mean(float *out, const 
 }
 
 // ds may take the memory of s.
-extern "C" __global__ void local_ds(float *ds, const float *lse, const float *count, const float *sigmoids, const float *dy, const float *s,
-                                    const int *lengths, const int *ids, int b, int p, int first) {
+extern "C" __global__ void local_ds(float *ds, const float *lse, const float *count, const float *sigmoids, const float *dy,
+                                    const float *s, const int *lengths, const int *ids, int b, int p, int first) {
   Parts parts = {lengths, ids, p, first};
   int i = blockIdx.x, cols = b * p;
   double kept = 0;
@@ -79,7 +80,8 @@ extern "C" __global__ void pool_patches(float *y, const float *x, int64 size, in
   int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= size) return;
   int cell = side / grid, col = (int)(i % cols), part = (int)(i / cols % (grid * grid));
-  int64 image = i / cols / (grid * grid), row = image * t + t - side * side + (int64)(part / grid * cell) * side + part % grid * cell;
+  int64 image = i / cols / (grid * grid), first = image * t + t - side * side;
+  int64 row = first + (int64)(part / grid * cell) * side + part % grid * cell;
   float sum = 0.f;
   for (int r = 0; r < cell; r++)
     for (int c = 0; c < cell; c++) sum += x[(row + r * side + c) * cols + col];
@@ -92,7 +94,6 @@ extern "C" __global__ void pool_patches_dx(float *dx, const float *dy, int64 siz
   if (i >= size) return;
   int cell = side / grid, col = (int)(i % cols), patch = (int)(i / cols % t) - (t - side * side);
   int64 image = i / cols / t;
-  float d = 0.f;
-  if (patch >= 0) d = dy[((image * grid + patch / side / cell) * grid + patch % side / cell) * cols + col] * (1.f / (float)(cell * cell));
-  dx[i] = d;
+  int64 part = (image * grid + patch / side / cell) * grid + patch % side / cell;
+  dx[i] = patch < 0 ? 0.f : dy[part * cols + col] * (1.f / (float)(cell * cell));
 }

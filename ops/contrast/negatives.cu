@@ -67,8 +67,8 @@ __device__ __forceinline__ int draw(Row r, const float *noise, double floor) {
 
 // out = a negative for each of rows rows among b, by logits whose rows lie row apart and whose columns col. own names the rows in
 // the batch, null: they are its first. An own row out of range, an error on the host, gets -1.
-extern "C" __global__ void sample_negatives(int *out, const float *logits, const float *noise, const int *ids, const int *own, int rows,
-                                            int b, int64 row, int64 col, double floor) {
+extern "C" __global__ void sample_negatives(int *out, const float *logits, const float *noise, const int *ids, const int *own,
+                                            int rows, int b, int64 row, int64 col, double floor) {
   int i = blockIdx.x * 4 + threadIdx.y;
   if (i >= rows) return;
   int at = own ? own[i] : i, drawn = -1;

@@ -25,7 +25,8 @@ func sampleNegativesOnCUDA(ids, own int, byColumn bool, floor float64) steps {
 		if byColumn {
 			row, col = 1, m
 		}
-		return []any{c.Out, c.In[0], c.In[1], operand(c, ids), operand(c, own), rows, b, int64(row), int64(col), math.Float64bits(floor)}
+		return []any{c.Out, c.In[0], c.In[1], operand(c, ids), operand(c, own), rows, b, int64(row), int64(col),
+			math.Float64bits(floor)}
 	})
 }
 

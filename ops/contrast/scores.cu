@@ -56,7 +56,8 @@ extern "C" __global__ void __launch_bounds__(1024) total(float *out, const doubl
 }
 
 // Hinge: how far each negative is beyond margin + s_ij - s_ii > 0, all of them or the hardest alone.
-extern "C" __global__ void hinge(double *partial, const float *s, const float *only_hardest, const int *ids, int n, double margin) {
+extern "C" __global__ void hinge(double *partial, const float *s, const float *only_hardest, const int *ids, int n,
+                                 double margin) {
   Scores r = scores_of(s, ids, n);
   double own = r.s[r.i], sum = 0;
   if (only_hardest[0] != 0.f) {
@@ -72,7 +73,8 @@ extern "C" __global__ void hinge(double *partial, const float *s, const float *o
   if (threadIdx.x == 0) partial[r.i] = sum;
 }
 
-extern "C" __global__ void hinge_ds(float *ds, const float *s, const float *only_hardest, const int *ids, const float *dy, int n, double margin) {
+extern "C" __global__ void hinge_ds(float *ds, const float *s, const float *only_hardest, const int *ids, const float *dy,
+                                    int n, double margin) {
   Scores r = scores_of(s, ids, n);
   double own = r.s[r.i], count = 0;
   float g = dy[0], *out = ds + (int64)r.i * n;
@@ -107,15 +109,15 @@ __device__ __forceinline__ Pair pair_of(const Scores &r, double margin, double m
 __device__ __forceinline__ double poly_of(double x, double a, double b, double c) { return a + x * (b + x * c); }
 
 // p0 to p2 and n0 to n2 are the coefficients of the polynomials of a pair and of a negative.
-extern "C" __global__ void poly(double *partial, const float *s, const int *ids, int n, double margin, double most, double p0, double p1,
-                                double p2, double n0, double n1, double n2) {
+extern "C" __global__ void poly(double *partial, const float *s, const int *ids, int n, double margin, double most, double p0,
+                                double p1, double p2, double n0, double n1, double n2) {
   Scores r = scores_of(s, ids, n);
   Pair x = pair_of(r, margin, most);
   if (threadIdx.x == 0) partial[r.i] = x.at < 0 ? 0. : fmax(0., poly_of(x.p, p0, p1, p2)) + fmax(0., poly_of(x.n, n0, n1, n2));
 }
 
-extern "C" __global__ void poly_ds(float *ds, const float *s, const int *ids, const float *dy, int n, double margin, double most, double p0,
-                                   double p1, double p2, double n0, double n1, double n2) {
+extern "C" __global__ void poly_ds(float *ds, const float *s, const int *ids, const float *dy, int n, double margin,
+                                   double most, double p0, double p1, double p2, double n0, double n1, double n2) {
   Scores r = scores_of(s, ids, n);
   Pair x = pair_of(r, margin, most);
   float g = dy[0], *out = ds + (int64)r.i * n;
@@ -224,7 +226,8 @@ __device__ __forceinline__ void hardest_triplet(const Scores &r, First &p, First
   p.value = -p.value;
 }
 
-extern "C" __global__ void triplet(double *partial, const float *s, const int *ids, int n, bool only_hardest, bool soft, double margin) {
+extern "C" __global__ void triplet(double *partial, const float *s, const int *ids, int n, bool only_hardest, bool soft,
+                                   double margin) {
   Scores r = scores_of(s, ids, n);
   double sum = 0;
   if (only_hardest) {
@@ -243,13 +246,14 @@ extern "C" __global__ void triplet(double *partial, const float *s, const int *i
 }
 
 // out = the sum of the anchors' losses over the number of anchors or of triplets. One block.
-extern "C" __global__ void __launch_bounds__(1024) triplet_mean(float *out, const double *partial, const double *same, int n, bool only_hardest) {
+extern "C" __global__ void __launch_bounds__(1024) triplet_mean(float *out, const double *partial, const double *same, int n,
+                                                                bool only_hardest) {
   double sum = block_total(partial, n), over = fmax(triplets(same, n, only_hardest), 1.);
   if (threadIdx.x == 0) out[0] = (float)(sum / over);
 }
 
-extern "C" __global__ void triplet_ds(float *ds, const float *s, const int *ids, const float *dy, const double *same, int n, bool only_hardest, bool soft,
-                                      double margin) {
+extern "C" __global__ void triplet_ds(float *ds, const float *s, const int *ids, const float *dy, const double *same, int n,
+                                      bool only_hardest, bool soft, double margin) {
   Scores r = scores_of(s, ids, n);
   double g = dy[0] / fmax(triplets(same, n, only_hardest), 1.);
   First far = {0.f, -1}, near = far;
@@ -292,7 +296,8 @@ __device__ __forceinline__ double violation(float p, float n, double margin) {
 }
 
 // out = sum_r w_r (margin - p_r + n_r)_+ / sum_r w_r. One block.
-extern "C" __global__ void __launch_bounds__(1024) margin_loss(float *out, const float *p, const float *n, const float *w, int rows, double margin) {
+extern "C" __global__ void __launch_bounds__(1024) margin_loss(float *out, const float *p, const float *n, const float *w,
+                                                               int rows, double margin) {
   double sum = 0, all = 0;
   for (int r = threadIdx.x; r < rows; r += blockDim.x)
     if (w[r] > 0.f) sum += w[r] * violation(p[r], n[r], margin), all += w[r];
@@ -302,8 +307,8 @@ extern "C" __global__ void __launch_bounds__(1024) margin_loss(float *out, const
 }
 
 // One block.
-extern "C" __global__ void __launch_bounds__(1024) margin_dp(float *dp, float *dn, const float *p, const float *n, const float *w, const float *dy, int rows,
-                                                             double margin) {
+extern "C" __global__ void __launch_bounds__(1024) margin_dp(float *dp, float *dn, const float *p, const float *n,
+                                                             const float *w, const float *dy, int rows, double margin) {
   double all = 0;
   for (int r = threadIdx.x; r < rows; r += blockDim.x) all += fmaxf(0.f, w[r]);
   all = block_sum_double(all);

@@ -19,8 +19,8 @@ __device__ __forceinline__ Columns columns_of(int64 row, int total, const int *o
 }
 
 // partial_r = the loss of row r.
-extern "C" __global__ void sigmoid_rows(double *partial, const float *s, const float *log_scale, const float *bias, const int *own,
-                                        const int *col_ids, const int *cols, int total) {
+extern "C" __global__ void sigmoid_rows(double *partial, const float *s, const float *log_scale, const float *bias,
+                                        const int *own, const int *col_ids, const int *cols, int total) {
   int64 row = blockIdx.x;
   Columns c = columns_of(row, total, own, col_ids, cols);
   float scale = expf(log_scale[0]), b = bias[0];
@@ -43,10 +43,11 @@ extern "C" __global__ void __launch_bounds__(1024) sigmoid_loss(float *out, cons
   if (threadIdx.x == 0) out[0] = (float)(sum / max(1, kept));
 }
 
-// With d = sigmoid(l), less 1 where positive, and g = dy/B: ds = g exp(t') d. partial_r = sum_j s d, partial_(rows+r) = sum_j d of row
-// r. ds may take the memory of s.
-extern "C" __global__ void sigmoid_ds(float *ds, double *partial, const float *s, const float *log_scale, const float *bias, const int *own,
-                                      const int *col_ids, const int *cols, const float *dy, int rows, int total) {
+// With d = sigmoid(l), less 1 where positive, and g = dy/B: ds = g exp(t') d. partial_r = sum_j s d, partial_(rows+r) = sum_j d
+// of row r. ds may take the memory of s.
+extern "C" __global__ void sigmoid_ds(float *ds, double *partial, const float *s, const float *log_scale, const float *bias,
+                                      const int *own, const int *col_ids, const int *cols, const float *dy, int rows,
+                                      int total) {
   int64 row = blockIdx.x;
   Columns c = columns_of(row, total, own, col_ids, cols);
   float scale = expf(log_scale[0]), b = bias[0], g = dy[0] / (float)max(1, block_counted(own, rows));
@@ -73,8 +74,9 @@ extern "C" __global__ void sigmoid_ds(float *ds, double *partial, const float *s
 }
 
 // dt' = g exp(t') sum s d, db = g sum d. One block.
-extern "C" __global__ void __launch_bounds__(1024) sigmoid_scalars(float *d_scale, float *d_bias, const double *partial, const float *log_scale, const int *own,
-                                                                   const float *dy, int rows) {
+extern "C" __global__ void __launch_bounds__(1024) sigmoid_scalars(float *d_scale, float *d_bias, const double *partial,
+                                                                   const float *log_scale, const int *own, const float *dy,
+                                                                   int rows) {
   double dot = block_total(partial, rows), sum = block_total(partial + rows, rows);
   double g = dy[0] / (float)max(1, block_counted(own, rows));
   if (threadIdx.x == 0) d_scale[0] = (float)(g * expf(log_scale[0]) * dot), d_bias[0] = (float)(g * sum);

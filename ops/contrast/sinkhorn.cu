@@ -1,5 +1,5 @@
-// Sinkhorn and Knopp's iteration, see Sinkhorn: Q is kept as diag(row) P diag(col) with P = exp((S - top of its row)/epsilon) of the
-// rows of the batch (b, k) and of the first existing[0] rows of the queue (null: none).
+// Sinkhorn and Knopp's iteration, see Sinkhorn: Q is kept as diag(row) P diag(col) with P = exp((S - top of its row)/epsilon)
+// of the rows of the batch (b, k) and of the first existing[0] rows of the queue (null: none).
 
 // The number of rows, -1 for one out of range, which is an error on the host: then codes are NaN.
 __device__ __forceinline__ int rows_of(int b, int most, const int *existing) {
@@ -8,8 +8,8 @@ __device__ __forceinline__ int rows_of(int b, int most, const int *existing) {
 }
 
 // P and the tops of rows. A block for each row.
-extern "C" __global__ void sinkhorn_start(float *p, float *top, const float *scores, const float *queue, const int *existing, int b, int most,
-                                          int k, float scale) {
+extern "C" __global__ void sinkhorn_start(float *p, float *top, const float *scores, const float *queue, const int *existing,
+                                          int b, int most, int k, float scale) {
   __shared__ float room[33];
   int n = blockIdx.x;
   if (n >= rows_of(b, most, existing)) return;
@@ -22,7 +22,8 @@ extern "C" __global__ void sinkhorn_start(float *p, float *top, const float *sco
 }
 
 // The first scaling of columns knows Q itself, whose rows differ by their tops. One block.
-extern "C" __global__ void __launch_bounds__(1024) sinkhorn_rows(float *row, const float *top, const int *existing, int b, int most) {
+extern "C" __global__ void __launch_bounds__(1024) sinkhorn_rows(float *row, const float *top, const int *existing, int b,
+                                                                 int most) {
   __shared__ float room[33];
   int rows = rows_of(b, most, existing);
   float m = -INFINITY_F;
@@ -32,7 +33,8 @@ extern "C" __global__ void __launch_bounds__(1024) sinkhorn_rows(float *row, con
 }
 
 // col_j = 1 / max(sum_n row_n P_nj, least). A block of (32, 16) threads takes 32 columns.
-extern "C" __global__ void sinkhorn_columns(float *col, const float *row, const float *p, const int *existing, int b, int most, int k, float least) {
+extern "C" __global__ void sinkhorn_columns(float *col, const float *row, const float *p, const int *existing, int b, int most,
+                                            int k, float least) {
   __shared__ float sums[16][32];
   int rows = rows_of(b, most, existing), j = blockIdx.x * 32 + threadIdx.x;
   float sum = 0.f;
@@ -47,7 +49,8 @@ extern "C" __global__ void sinkhorn_columns(float *col, const float *row, const 
 }
 
 // row_n = 1 / sum_j P_nj col_j. A block for each row.
-extern "C" __global__ void sinkhorn_balance(float *row, const float *col, const float *p, const int *existing, int b, int most, int k) {
+extern "C" __global__ void sinkhorn_balance(float *row, const float *col, const float *p, const int *existing, int b, int most,
+                                            int k) {
   __shared__ float room[33];
   int n = blockIdx.x;
   if (n >= rows_of(b, most, existing)) return;
@@ -58,8 +61,8 @@ extern "C" __global__ void sinkhorn_balance(float *row, const float *col, const 
 }
 
 // out = log(N Q_nj) = S_nj/epsilon - top_n + log row_n + log col_j. A block for each row of the batch.
-extern "C" __global__ void sinkhorn_codes(float *out, const float *scores, const float *top, const float *row, const float *col, const int *existing,
-                                          int b, int most, int k, float scale) {
+extern "C" __global__ void sinkhorn_codes(float *out, const float *scores, const float *top, const float *row, const float *col,
+                                          const int *existing, int b, int most, int k, float scale) {
   int n = blockIdx.x;
   float shift = rows_of(b, most, existing) < 0 ? NAN_F : logf(row[n]) - top[n];
   for (int j = threadIdx.x; j < k; j += blockDim.x) {
