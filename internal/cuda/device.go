@@ -42,6 +42,7 @@ type Device struct {
 	allocated int64 // bytes
 	most      int64
 	marks     marks
+	loans     loans
 	recording bool
 	products  map[productKey]*algorithm
 }
@@ -170,7 +171,7 @@ func (d *Device) Close() error {
 	if d.driver == nil || d.driver.context == 0 {
 		return nil
 	}
-	errs := []error{d.Sync(), d.closeMarks()}
+	errs := []error{d.Sync(), d.closeMarks(), d.closeLoans()}
 	for m := range d.live {
 		errs = append(errs, m.Free())
 	}

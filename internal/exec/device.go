@@ -82,6 +82,14 @@ type Timeline interface {
 	End() ([]time.Duration, error)
 }
 
+// Borrower is a Device that can copy from memory of the caller's without a copy in between.
+type Borrower interface {
+	// Borrow enqueues a copy of values to a buffer of the device. False: it does not, and nothing has happened.
+	Borrow(to Buffer, from Array) (bool, error)
+	// Return waits until the device does not read what it has borrowed any more.
+	Return() error
+}
+
 // Adder is a Device with a step for the additions that Gorgonia makes when a node has several gradients, whose op is not of
 // package ops.
 type Adder interface {
@@ -288,9 +296,7 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
 	}
 	for k, j := range e.in {
 		if slot := b.views[j]; slot != nil {
-			if err := slot.place(b.cfg.Device); err != nil {
-				return nil, err
-			}
+			slot.placed = true
 			slot.deviceUses = append(slot.deviceUses, &d.In[k])
 			d.In[k].Buffer = slot.buffer
 		}
@@ -353,7 +359,7 @@ func (m *Machine) bring() error {
 		}
 	}
 	for _, s := range m.inputs {
-		if s.buffer == nil {
+		if !s.placed {
 			continue
 		}
 		if s.resident {
@@ -363,6 +369,19 @@ func (m *Machine) bring() error {
 				}
 			}
 			continue
+		}
+		if s.buffer == nil {
+			if err := s.take(m.cfg.Device); err != nil {
+				return err
+			}
+		}
+		if lender, ok := m.cfg.Device.(Borrower); ok {
+			if done, err := lender.Borrow(s.buffer, s.array); done || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
 		}
 		view := s.buffer.Host()
 		if n := len(s.array.F32); n > 0 {
@@ -387,19 +406,27 @@ func (m *Machine) hand() error {
 	return nil
 }
 
-// place gives an input that a step on the device reads a buffer there.
-func (s *inputSlot) place(d Device) error {
-	if s.buffer != nil {
-		return nil
-	}
+// take gives an input that a step on the device reads a buffer there, where the caller binds it to memory of the host's.
+func (s *inputSlot) take(d Device) error {
 	spec := inputSpec(s.node)
-	mem, err := d.Alloc(spec.Words())
-	if err != nil {
-		return fmt.Errorf("exec: memory of %s for input %s: %w", d.Name(), s.node.Name(), err)
+	if s.own == nil {
+		mem, err := d.Alloc(spec.Words())
+		if err != nil {
+			return fmt.Errorf("memory for input %s: %w", s.node.Name(), err)
+		}
+		s.memory, s.own = mem, mem.Buffer(0, spec)
 	}
-	s.memory, s.own = mem, mem.Buffer(0, spec)
-	s.buffer = s.own
+	s.point(s.own)
 	return nil
+}
+
+// point has the device's steps read b.
+func (s *inputSlot) point(b Buffer) {
+	s.exchanges++
+	s.buffer = b
+	for _, u := range s.deviceUses {
+		u.Buffer = b
+	}
 }
 
 // inputSpec says what an input holds, or an input under another shape.

@@ -95,6 +95,9 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) (bad err
 			return fmt.Errorf("exec: inputs to %s: %w", m.cfg.Device.Name(), err)
 		}
 	}
+	if d, ok := m.cfg.Device.(Borrower); ok {
+		defer func() { bad = errors.Join(bad, d.Return()) }()
+	}
 	m.ctx = ctx
 	m.restore()
 	for _, x := range m.mirrored {
