@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -159,7 +160,13 @@ func (d *Device) matrixDo(name string, args ...uintptr) error {
 	if err := d.driver.err("cuCtxSetCurrent", d.driver.call("cuCtxSetCurrent", d.driver.context)); err != nil {
 		return err
 	}
-	return d.matrixError(name, d.matrix.call(name, args...))
+	err := d.matrixError(name, d.matrix.call(name, args...))
+	if err != nil { // which may be that of what ran before
+		if lost := (*Error)(nil); errors.As(d.Sync(), &lost) && lost.Lost() {
+			return lost
+		}
+	}
+	return err
 }
 
 // alignment returns the largest power of two up to 16 that divides an address.

@@ -172,6 +172,7 @@ bool memory_is_reachable(CUdeviceptr p) {
 }
 
 EMU_API CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned flags) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (!p || !bytes || flags & ~7u) return CUDA_ERROR_INVALID_VALUE;
@@ -184,6 +185,7 @@ EMU_API CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned flags) {
 }
 
 EMU_API CUresult cuMemFreeHost(void *p) {
+  FAULT;
   Guard g(emu_lock);
   if (!pinned.erase((uintptr_t)p)) return CUDA_ERROR_INVALID_VALUE;
   free(p);
