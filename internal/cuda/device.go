@@ -19,10 +19,18 @@ type Options struct {
 	Index int
 	// TF32 permits products of float32 values that are rounded to 10 bits of mantissa.
 	TF32 bool
-	// Tune times the algorithms that the matrix library proposes for a product the first time that it runs, and takes the fastest:
-	// its choice, and so the last bits of results, may differ from one start of the program to the next.
-	Tune bool
+	// Tune says how the algorithm of a large product is chosen among those that the matrix library proposes: its first proposal
+	// (TuneOff, or empty), the one that was fastest on this machine when the product was first met (TuneCache), or measured anew
+	// (TuneOn). Sums round by the algorithm: another one is other bits.
+	Tune string
 }
+
+// Values of Options.Tune.
+const (
+	TuneOff   = "off"
+	TuneCache = "cache"
+	TuneOn    = "on"
+)
 
 // Device is a GPU.
 type Device struct {
@@ -45,6 +53,8 @@ type Device struct {
 	loans     loans
 	recording bool
 	products  map[productKey]*algorithm
+	chosen    choices // algorithms that were measured
+	measured  bool    // some of them since the file was written
 }
 
 // Info describes a device.
@@ -171,6 +181,7 @@ func (d *Device) Close() error {
 	if d.driver == nil || d.driver.context == 0 {
 		return nil
 	}
+	d.keepChoices()
 	errs := []error{d.Sync(), d.closeMarks(), d.closeLoans()}
 	for m := range d.live {
 		errs = append(errs, m.Free())

@@ -124,8 +124,8 @@ func (d *Device) multiply(p Product, a, b, c, bias Pointer) error {
 			return err
 		}
 	}
-	if d.options.Tune && !x.tuned && !d.recording {
-		if err := d.tune(x, p, a, b, c); err != nil {
+	if !x.tuned && !d.recording {
+		if err := d.settle(x, key, a, b, c); err != nil {
 			return err
 		}
 	}
