@@ -44,6 +44,7 @@ type Device struct {
 	marks     marks
 	recording bool
 	products  map[productKey]*algorithm
+	kept      map[any]Pointer // see Keep
 }
 
 // Info describes a device.
@@ -174,7 +175,7 @@ func (d *Device) Close() error {
 	for m := range d.live {
 		errs = append(errs, m.Free())
 	}
-	d.mirrors = nil
+	d.mirrors, d.kept = nil, nil
 	d.modules.Range(func(_, m any) bool {
 		if m := m.(*module); m.handle != 0 {
 			errs = append(errs, d.driver.do("cuModuleUnload", m.handle))
