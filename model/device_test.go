@@ -11,8 +11,16 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
-// testDevice is what newEngine gives its engines, nil: nothing.
+// testDevice is what newEngine and build give their engines, nil: nothing.
 var testDevice kernel.Device
+
+// giveDevice gives an engine testDevice for the time of a test.
+func giveDevice(t testing.TB, e *kernel.Engine) {
+	if testDevice != nil {
+		e.SetDevice(testDevice)
+		t.Cleanup(func() { e.SetDevice(nil) })
+	}
+}
 
 // TestCUDAGoldens makes the golden steps on the CUDA device: against PyTorch, by the same comparisons as on the host.
 func TestCUDAGoldens(t *testing.T) {

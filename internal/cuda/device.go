@@ -53,8 +53,9 @@ type Device struct {
 	loans     loans
 	recording bool
 	products  map[productKey]*algorithm
-	chosen    choices // algorithms that were measured
-	measured  bool    // some of them since the file was written
+	chosen    choices         // algorithms that were measured
+	measured  bool            // some of them since the file was written
+	kept      map[any]Pointer // see Keep
 }
 
 // Info describes a device.
@@ -186,7 +187,7 @@ func (d *Device) Close() error {
 	for m := range d.live {
 		errs = append(errs, m.Free())
 	}
-	d.mirrors = nil
+	d.mirrors, d.kept = nil, nil
 	d.modules.Range(func(_, m any) bool {
 		if m := m.(*module); m.handle != 0 {
 			errs = append(errs, d.driver.do("cuModuleUnload", m.handle))

@@ -171,8 +171,8 @@ func (b *builder) instruction(i int) error {
 	shapes := b.plan.shapes(e)
 	in := instruction{out: b.buffers[i], node: e.node, place: i, kind: b.prof.add(e.node.Op(), shapes)}
 	var err error
-	if b.cfg.Device != nil && e.inner == nil {
-		if in.step, err = b.onDevice(i, e.accumulate); err != nil {
+	if b.cfg.Device != nil {
+		if in.step, in.inner, err = b.onDevice(i, e.accumulate); err != nil {
 			return fmt.Errorf("exec: %v: %w", e.node, err)
 		}
 		in.onDevice = in.step != nil

@@ -175,6 +175,8 @@ type DeviceCall struct {
 	Aux        []Operand
 	Accumulate bool
 	BF16       bool // products are in bfloat16
+	// Inner is the computation of a Nester, which runs on the device too.
+	Inner *Inner
 }
 
 // Operand is a buffer as one op sees it: several may see one under different shapes.
@@ -268,11 +270,16 @@ func (m *Machine) free() error {
 			errs = append(errs, s.memory.Free())
 		}
 	}
+	for _, in := range m.prog {
+		if in.inner != nil && in.inner.memory != nil {
+			errs = append(errs, in.inner.free())
+		}
+	}
 	return errors.Join(errs...)
 }
 
-// onDevice returns the op's own step for the device, nil where it has none.
-func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
+// onDevice returns the op's own step for the device, with the computation within it; nil where it has none.
+func (b *builder) onDevice(i int, accumulate bool) (Step, *Inner, error) {
 	e := &b.plan.entries[i]
 	prepare := func(c *DeviceCall) (Step, error) { return nil, nil }
 	if own, ok := e.node.Op().(DeviceOp); ok {
@@ -290,9 +297,19 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
 		}
 		d.In, d.InAux = append(d.In, x), append(d.InAux, b.operands(j))
 	}
+	if e.inner != nil {
+		inner, err := b.innerOnDevice(e)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.Inner = inner
+	}
 	step, err := prepare(d)
 	if step == nil || err != nil {
-		return nil, err
+		if d.Inner != nil {
+			err = errors.Join(err, d.Inner.free())
+		}
+		return nil, nil, err
 	}
 	for k, j := range e.in {
 		if slot := b.views[j]; slot != nil {
@@ -301,7 +318,7 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
 			d.In[k].Buffer = slot.buffer
 		}
 	}
-	return step, nil
+	return step, d.Inner, nil
 }
 
 // operands returns the auxiliary results of entry i.
@@ -350,6 +367,9 @@ const copyGrain = 1 << 18
 // bring takes the inputs to the device before a run: those that it keeps itself to the
 // host's steps, and the caller's memory to the device's.
 func (m *Machine) bring() error {
+	if m.within && !m.copies() { // the run around has done it
+		return nil
+	}
 	if err := m.wait(); err != nil { // what an earlier run reads may not change under it
 		return err
 	}
@@ -393,6 +413,16 @@ func (m *Machine) bring() error {
 		}
 	}
 	return nil
+}
+
+// copies says whether inputs are copied before a run, to the device or from it.
+func (m *Machine) copies() bool {
+	for _, s := range m.inputs {
+		if s.buffer != nil && (!s.resident || len(s.uses) > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // hand copies what is bound to memory of the caller's there after a run.
