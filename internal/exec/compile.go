@@ -182,6 +182,9 @@ func (b *builder) instruction(i int) error {
 			return fmt.Errorf("exec: %v: %w", e.node, err)
 		}
 	}
+	if in.step, err = b.shade(i, in.step, in.onDevice); err != nil {
+		return fmt.Errorf("exec: %v: %w", e.node, err)
+	}
 	b.maker[i] = len(b.prog)
 	b.prog = append(b.prog, in)
 	return nil
@@ -201,20 +204,24 @@ func (b *builder) onHost(i int, shapes []tensor.Shape) (Step, *Inner, error) {
 			return nil, nil, err
 		}
 	}
+	var in []Buffer
 	for k, j := range e.in {
 		c.InAux = append(c.InAux, views(b.auxes[j]))
 		if slot := b.views[j]; slot != nil {
 			c.In = append(c.In, Array{Shape: shapes[k]})
 			slot.uses = append(slot.uses, inputUse{c, k})
 		} else {
-			c.In = append(c.In, b.buffers[j].Host())
+			in = append(in, b.operand(e, k).Buffer)
+			c.In = append(c.In, in[len(in)-1].Host())
 		}
 	}
-	step, err := prepare(e.node.Op(), c)
-	if err != nil || b.cfg.Device == nil {
+	if b.cfg.Device == nil {
+		step, err := prepare(e.node.Op(), c)
 		return step, c.Inner, err
 	}
-	return b.staged(i, c, step), c.Inner, nil
+	read, written := b.widen(e, c)
+	step, err := prepare(e.node.Op(), c)
+	return b.staged(i, c, in, widened(read, written, step)), c.Inner, err
 }
 
 // views returns the host's views of buffers.

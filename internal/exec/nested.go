@@ -43,7 +43,8 @@ func (n *Inner) Buffer(x *gorgonia.Node) (Buffer, error) {
 	if slot == nil {
 		return nil, nil
 	}
-	if err := slot.place(n.cfg.Device); err != nil {
+	slot.placed = true
+	if err := slot.take(n.cfg.Device); err != nil {
 		return nil, err
 	}
 	return slot.own, n.SetInput(x, slot.own)
