@@ -79,7 +79,11 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	for n := range cfg.Bind {
 		keep[n.ID()] = true
 	}
-	items = remake(items, keep, cfg.Engine.BF16())
+	device := ""
+	if cfg.Device != nil {
+		device = cfg.Device.Name()
+	}
+	items = remake(items, keep, cfg.Engine.BF16(), device)
 	if items, err = cfg.Recompute.repeat(items, keep); err != nil {
 		return nil, err
 	}

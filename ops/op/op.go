@@ -43,6 +43,8 @@ type Op struct {
 	SparesAux bool
 	// Remakes: the output is the last operand, which the step does not read, see exec.Remaker.
 	Remakes bool
+	// KeepsOn are devices on which that operand is kept instead: where making it again costs more than its memory is worth.
+	KeepsOn []string
 	// Accumulates: the step heeds Call.Accumulate.
 	Accumulates bool
 	// ReadsHalf lists the operands that may be bfloat16, WritesHalf the results that
@@ -202,7 +204,9 @@ func (a *applied) Accumulates() bool { return a.op.Accumulates }
 func (a *applied) SparesAux() bool { return a.op.SparesAux }
 
 // Remakes implements exec.Remaker.
-func (a *applied) Remakes() bool { return a.op.Remakes }
+func (a *applied) Remakes(device string) bool {
+	return a.op.Remakes && !slices.Contains(a.op.KeepsOn, device)
+}
 
 // Nested implements exec.Nester.
 func (a *applied) Nested() *exec.Nested { return a.op.Nested }
