@@ -18,6 +18,7 @@ var gruSource = cuda.Source{Name: "gru", Text: gruText}
 // onCUDA is what steps of a unit on the CUDA device share.
 type onCUDA struct {
 	c       *exec.DeviceCall
+	source  *cuda.Source
 	r, l, h int
 	reverse bool
 	product exec.Type // of what products read
@@ -30,7 +31,7 @@ type onCUDA struct {
 
 // newOnCUDA begins a step that multiplies parts of operands.
 func (u *unit) newOnCUDA(c *exec.DeviceCall, r, h int, parts ...cuda.Part) *onCUDA {
-	x := &onCUDA{c: c, r: r, l: u.l, h: h, reverse: u.reverse, product: cuda.ProductType(c), parts: parts}
+	x := &onCUDA{c: c, source: &gruSource, r: r, l: u.l, h: h, reverse: u.reverse, product: cuda.ProductType(c), parts: parts}
 	for i := range parts {
 		parts[i].Type = x.product
 	}
@@ -74,9 +75,9 @@ func (x *onCUDA) matrix(m cuda.Matrix) cuda.Matrix {
 // floatsAt are rows of floats.
 func floatsAt(at cuda.Pointer, ld int) cuda.Matrix { return cuda.Matrix{At: at, LD: ld} }
 
-// kernel is one of those of gru.cu.
+// kernel is one of the source.
 func (x *onCUDA) kernel(name string) *cuda.Kernel {
-	return cuda.Load(x.c, &gruSource, name, cuda.Type("P", exec.Operand{Spec: exec.Spec{Type: x.product}}))
+	return cuda.Load(x.c, x.source, name, cuda.Type("P", exec.Operand{Spec: exec.Spec{Type: x.product}}))
 }
 
 // Grids: a block for each row or place, a thread for each value of a state, for each of n values.
