@@ -40,6 +40,7 @@ type Device struct {
 	options  Options
 	info     Info
 	stream   uintptr
+	aside    uintptr // stream of copies beside the work, 0: none so far
 	handle   uintptr // of cuBLASLt
 
 	modules   sync.Map // *module by key
@@ -202,6 +203,9 @@ func (d *Device) Close() error {
 		errs = append(errs, d.matrixError("cublasLtDestroy", d.matrix.call("cublasLtDestroy", d.handle)))
 	}
 	errs = append(errs, d.driver.do("cuStreamDestroy_v2", d.stream))
+	if d.aside != 0 {
+		errs = append(errs, d.driver.do("cuStreamDestroy_v2", d.aside))
+	}
 	d.driver.context = 0 // the context of the process stays: its release would take the time of a start
 	return errors.Join(errs...)
 }

@@ -92,6 +92,24 @@ type Borrower interface {
 	Return() error
 }
 
+// Stager is a Device that can copy values of the host's beside its other work.
+type Stager interface {
+	// NewStage returns memory for values that wait to be an input.
+	NewStage(s Spec) (Stage, error)
+}
+
+// Stage is memory of a device that values wait in.
+type Stage interface {
+	// Fill begins to copy values there, which may not change until Take and the end of the run after it, or Drop. False: it does
+	// not, such as where they are few.
+	Fill(from Array) (bool, error)
+	// Take enqueues the copy from there to a buffer.
+	Take(to Buffer) error
+	// Drop waits until the device does not read the values any more.
+	Drop() error
+	Free() error
+}
+
 // Adder is a Device with a step for the additions that Gorgonia makes when a node has several gradients, whose op is not of
 // package ops.
 type Adder interface {
@@ -272,6 +290,9 @@ func (m *Machine) free() error {
 	for _, s := range m.inputs {
 		if s.memory != nil {
 			errs = append(errs, s.memory.Free())
+		}
+		if s.stage != nil {
+			errs = append(errs, s.stage.Free())
 		}
 	}
 	for _, in := range m.prog {
@@ -454,6 +475,13 @@ func (m *Machine) bring() error {
 			if err := s.take(m.cfg.Device); err != nil {
 				return err
 			}
+		}
+		if s.staged != nil && unsafe.SliceData(s.staged) == unsafe.SliceData(s.array.F32) {
+			s.staged = nil
+			if err := s.stage.Take(s.buffer); err != nil {
+				return err
+			}
+			continue
 		}
 		if lender, ok := m.cfg.Device.(Borrower); ok {
 			if done, err := lender.Borrow(s.buffer, s.array); done || err != nil {

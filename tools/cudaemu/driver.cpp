@@ -658,6 +658,16 @@ EMU_API CUresult cuEventCreate(void **event, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
+// Work is done in the order in which it is enqueued, whatever the stream: nothing is to be waited for.
+EMU_API CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  FAULT;
+  Guard g(emu_lock);
+  if (CUresult e = ready()) return e;
+  if (!events.count(event) || !is_stream(stream) || flags) return CUDA_ERROR_INVALID_HANDLE;
+  if (capturing(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  return CUDA_SUCCESS;
+}
+
 EMU_API CUresult cuEventRecord(void *event, void *stream) {
   FAULT;
   Guard g(emu_lock);
