@@ -37,7 +37,7 @@ type Device struct {
 	modules   sync.Map // *module by key
 	mirrors   []*Mirror
 	live      map[*Memory]bool // what was not given back
-	scratch   *Memory
+	scratch   scratch
 	workspace *Memory
 	allocated int64 // bytes
 	most      int64

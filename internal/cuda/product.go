@@ -97,7 +97,15 @@ func (d *Device) Multiply(p Product, a, b, c, bias Pointer) error {
 	if p.M == 0 || p.N == 0 {
 		return nil
 	}
-	err := d.multiply(p, a, b, c, bias)
+	var err error
+	for _, at := range []*Pointer{&a, &b, &c, &bias} {
+		if err == nil {
+			*at, err = d.address(*at)
+		}
+	}
+	if err == nil {
+		err = d.multiply(p, a, b, c, bias)
+	}
 	if err != nil {
 		err = fmt.Errorf("product %d x %d x %d (leading dimensions %d, %d, %d): %w", p.M, p.N, p.K, p.LDA, p.LDB, p.LDC, err)
 	}
