@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/attend"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -167,12 +169,16 @@ type DeviceCall struct {
 	Aux        []Operand
 	Accumulate bool
 	BF16       bool // products are in bfloat16
+	// Unread says that nobody reads Out, as auxiliary results are what the op is there for: the step need not write it.
+	Unread bool
 }
 
 // Operand is a buffer as one op sees it: several may see one under different shapes.
 type Operand struct {
 	Spec
 	Buffer Buffer
+	// Shadow, of a result, is where the step writes its values as bfloat16 too, nil: nowhere. See Half.Shadows.
+	Shadow Buffer
 }
 
 // DeviceOp is an op that may have steps for devices, beside that of Op for the host.
@@ -272,14 +278,19 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
 	} else if d, ok := b.cfg.Device.(Adder); ok && isAdd(e.node.Op()) {
 		prepare = d.PrepareAdd
 	}
-	d := &DeviceCall{Out: Operand{b.spec(e.out), b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate, BF16: b.cfg.Engine.BF16()}
-	for _, j := range e.in {
-		x := Operand{Buffer: b.buffers[j]} // nil for an input so far
-		if out := b.plan.entries[j].out; out.unit >= 0 {
-			x.Spec = b.spec(out)
-		} else {
-			x.Spec = inputSpec(b.plan.entries[j].node)
+	d := &DeviceCall{Out: Operand{Spec: b.spec(e.out), Buffer: b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate, BF16: b.cfg.Engine.BF16()}
+	d.Unread = !b.cfg.CheckNaN && !b.read[value{i, 0}]
+	for k, r := range e.shadows {
+		switch {
+		case r.unit < 0:
+		case k == 0:
+			d.Out.Shadow = b.buffer(r)
+		default:
+			d.Aux[k-1].Shadow = b.buffer(r)
 		}
+	}
+	for k, j := range e.in {
+		x := b.operand(e, k) // without a buffer for an input so far
 		d.In, d.InAux = append(d.In, x), append(d.InAux, b.operands(j))
 	}
 	step, err := prepare(d)
@@ -301,19 +312,30 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
 // operands returns the auxiliary results of entry i.
 func (b *builder) operands(i int) (out []Operand) {
 	for k, r := range b.plan.entries[i].aux {
-		out = append(out, Operand{b.spec(r), b.auxes[i][k]})
+		out = append(out, Operand{Spec: b.spec(r), Buffer: b.auxes[i][k]})
 	}
 	return out
 }
 
-// staged makes the host's step of entry i work on copies.
-func (b *builder) staged(i int, c *Call, step Step) Step {
+// operand returns operand k of an entry as its step reads it: the result, or its shadow.
+func (b *builder) operand(e *entry, k int) Operand {
+	j := e.in[k]
+	out := b.plan.entries[j].out
+	if u := e.shadowOf(k); u >= 0 {
+		r := result{unit: u, shape: out.shape}
+		return Operand{Spec: b.spec(r), Buffer: b.buffer(r)}
+	}
+	if out.unit < 0 {
+		return Operand{Spec: inputSpec(b.plan.entries[j].node)}
+	}
+	return Operand{Spec: b.spec(out), Buffer: b.buffers[j]}
+}
+
+// staged makes the host's step of entry i work on copies: of in, its operands but for inputs, and of results.
+func (b *builder) staged(i int, c *Call, in []Buffer, step Step) Step {
 	e := &b.plan.entries[i]
-	var read []Buffer
+	read := slices.Clone(in)
 	for _, j := range e.in {
-		if b.views[j] == nil {
-			read = append(read, b.buffers[j])
-		}
 		read = append(read, b.auxes[j]...)
 	}
 	if c.Accumulate {
@@ -335,6 +357,47 @@ func (b *builder) staged(i int, c *Call, step Step) Step {
 			}
 		}
 		return nil
+	}
+}
+
+// widen gives c float32 in place of bfloat16 that the op's step on the host does not read or write, and returns both for each: of what
+// it reads and of what it writes.
+func (b *builder) widen(e *entry, c *Call) (read, written []Array) {
+	float := func(a *Array, takes bool, list *[]Array) {
+		if a.F32 != nil || a.BF16 == nil || takes {
+			return
+		}
+		a.F32 = make([]float32, a.Len())
+		*list = append(*list, *a)
+		a.BF16 = nil
+	}
+	o := e.node.Op()
+	for k, j := range e.in {
+		if b.views[j] == nil {
+			float(&c.In[k], readsHalf(o, k), &read)
+		}
+	}
+	float(&c.Out, writesHalf(o, -1), &written)
+	for k := range c.Aux {
+		float(&c.Aux[k], writesHalf(o, k), &written)
+	}
+	return read, written
+}
+
+// widened returns step with what takes values from one to the other.
+func widened(read, written []Array, step Step) Step {
+	if len(read)+len(written) == 0 {
+		return step
+	}
+	return func() error {
+		for _, x := range read {
+			vector.FromBF16(x.F32, x.BF16)
+		}
+		err := step()
+		for _, x := range written {
+			vector.ToBF16(x.BF16, x.F32)
+		}
+		return err
 	}
 }
 

@@ -43,8 +43,8 @@ __device__ __forceinline__ void row_moments(float &mean, float &rstd, const floa
   rstd = 1.f / sqrtf(row_sum(s, room) / cols + eps);
 }
 
-// Writes the normalised v to row y.
-__device__ __forceinline__ void store_normalised(Y *y, const float (&v)[PIECES][PIECE], const float *gamma, const float *beta,
+// Writes the normalised v to row y and, where SHADOW is 1, rounded to row shadow.
+__device__ __forceinline__ void store_normalised(Y *y, bf16 *shadow, const float (&v)[PIECES][PIECE], const float *gamma, const float *beta,
     float mean, float rstd, int cols) {
 #pragma unroll
   for (int i = 0; i < PIECES; i++) {
@@ -56,13 +56,16 @@ __device__ __forceinline__ void store_normalised(Y *y, const float (&v)[PIECES][
 #pragma unroll
     for (int j = 0; j < PIECE; j++) b[j] = fmaf((v[i][j] - mean) * rstd, g[j], b[j]);
     store_piece(y, col, b);
+#if SHADOW
+    store_piece(shadow, col, b);
+#endif
   }
 }
 
 // x (rows, cols) is float; y may be x where it is float too.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    layer_norm(Y *y, const float *x, const float *gamma, const float *beta, float *mean, float *rstd, int rows, int cols,
-        float eps) {
+    layer_norm(Y *y, bf16 *shadow, const float *x, const float *gamma, const float *beta, float *mean, float *rstd, int rows,
+        int cols, float eps) {
   __shared__ float room[33];
   int row = FIRST_ROW;
   if (row >= rows) return;
@@ -73,13 +76,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (INSIDE(COLUMN(i))) load_piece(v[i], x + at, COLUMN(i));
   row_moments(m, s, v, cols, eps, room);
   if (threadIdx.x % THREADS == 0) mean[row] = m, rstd[row] = s;
-  store_normalised(y + at, v, gamma, beta, m, s, cols);
+  store_normalised(y + at, shadow + at, v, gamma, beta, m, s, cols);
 }
 
 #if ADD
-// sum = x + Dropout(h), y = LayerNorm(sum). bits: none where it is null; scale = 1/keep. sum may be x or h.
+// sum = x + Dropout(h), written where SUM is 1, y = LayerNorm(sum). bits: none where it is null; scale = 1/keep. sum may be x or h.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    add_norm(float *sum, Y *y, const H *h, const float *x, const uint32 *bits, const float *gamma, const float *beta, float *mean,
+    add_norm(float *sum, Y *y, bf16 *shadow, const H *h, const float *x, const uint32 *bits, const float *gamma, const float *beta, float *mean,
              float *rstd, int rows, int cols, float eps, float scale) {
   __shared__ float room[33];
   int row = FIRST_ROW;
@@ -104,17 +107,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
     for (int j = 0; j < PIECE; j++) v[i][j] += more[j];
 #endif
+#if SUM
     store_piece(sum + at, col, v[i]);
+#endif
   }
   row_moments(m, s, v, cols, eps, room);
   if (threadIdx.x % THREADS == 0) mean[row] = m, rstd[row] = s;
-  store_normalised(y + at, v, gamma, beta, m, s, cols);
+  store_normalised(y + at, shadow + at, v, gamma, beta, m, s, cols);
 }
 #endif
 
 // y = (x - mean) rstd gamma + beta of statistics that are known: the bits of the first time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    normalise(Y *y, const float *x, const float *gamma, const float *beta, const float *mean, const float *rstd, int rows,
+    normalise(Y *y, bf16 *shadow, const float *x, const float *gamma, const float *beta, const float *mean, const float *rstd, int rows,
         int cols) {
   int row = FIRST_ROW;
   if (row >= rows) return;
@@ -123,5 +128,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
   for (int i = 0; i < PIECES; i++)
     if (INSIDE(COLUMN(i))) load_piece(v[i], x + at, COLUMN(i));
-  store_normalised(y + at, v, gamma, beta, mean[row], rstd[row], cols);
+  store_normalised(y + at, shadow + at, v, gamma, beta, mean[row], rstd[row], cols);
 }

@@ -48,6 +48,8 @@ type Op struct {
 	// ReadsHalf lists the operands that may be bfloat16, WritesHalf the results that
 	// the step writes as bfloat16 where it finds them so: auxiliary ones, or Output.
 	ReadsHalf, WritesHalf []int
+	// HalfOn says what steps of On do with bfloat16 besides, by the names of devices, see exec.Half.
+	HalfOn map[string]exec.Half
 	// Nested is a computation that the step runs as Call.Inner, see exec.Nester.
 	Nested *exec.Nested
 	// For is what an op that builds on this one wants to know of it, such as what made it.
@@ -84,6 +86,7 @@ var (
 	_ exec.Sparer        = (*applied)(nil)
 	_ exec.Remaker       = (*applied)(nil)
 	_ exec.HalfScratcher = (*applied)(nil)
+	_ exec.HalfDeviceOp  = (*applied)(nil)
 )
 
 // Of returns the description of n's op, nil for a node that Apply did not make.
@@ -209,6 +212,9 @@ func (a *applied) ReadsHalf(operand int) bool { return slices.Contains(a.op.Read
 
 // WritesHalf implements exec.HalfWriter.
 func (a *applied) WritesHalf(aux int) bool { return slices.Contains(a.op.WritesHalf, max(aux, Output)) }
+
+// HalfOn implements exec.HalfDeviceOp.
+func (a *applied) HalfOn(device string) exec.Half { return a.op.HalfOn[device] }
 
 // Alias implements exec.Aliaser.
 func (a *applied) Alias() (operand, aux int, ok bool) {
