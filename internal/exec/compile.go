@@ -105,7 +105,7 @@ func newMachine(cfg Config, p *plan) *Machine {
 // build makes the program.
 func (m *Machine) build() error {
 	n := len(m.plan.entries)
-	b := builder{Machine: m, maker: make([]int, n), auxes: make([][]Buffer, n)}
+	b := builder{Machine: m, maker: make([]int, n), auxes: make([][]Buffer, n), read: m.plan.read()}
 	for i := range n {
 		if err := b.entry(i); err != nil {
 			return err
@@ -122,6 +122,7 @@ type builder struct {
 	*Machine
 	auxes [][]Buffer // auxiliary results
 	maker []int      // the instruction that computes an entry
+	read  map[value]bool
 }
 
 // entry makes what entry i of the plan takes: a slot, the value of a constant, or an

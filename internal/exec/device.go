@@ -197,6 +197,8 @@ type DeviceCall struct {
 	BF16       bool // products are in bfloat16
 	// Inner is the computation of a Nester, which runs on the device too.
 	Inner *Inner
+	// Unread says that nobody reads Out, as auxiliary results are what the op is there for: the step need not write it.
+	Unread bool
 }
 
 // Operand is a buffer as one op sees it: several may see one under different shapes.
@@ -313,6 +315,7 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, *Inner, error) {
 		prepare = d.PrepareAdd
 	}
 	d := &DeviceCall{Out: Operand{Spec: b.spec(e.out), Buffer: b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate, BF16: b.cfg.Engine.BF16()}
+	d.Unread = !b.cfg.CheckNaN && !b.read[value{i, 0}]
 	for k, r := range e.shadows {
 		switch {
 		case r.unit < 0:

@@ -81,6 +81,23 @@ func (p *plan) valueOf(i int) value {
 	return v
 }
 
+// read returns the results that ops read or that outlive a run.
+func (p *plan) read() map[value]bool {
+	read := map[value]bool{}
+	for pos, e := range p.entries {
+		if p.outputs[pos] {
+			read[p.valueOf(pos)] = true
+		}
+		if e.alias {
+			continue
+		}
+		for _, j := range e.in {
+			read[p.valueOf(j)] = true
+		}
+	}
+	return read
+}
+
 // shadowOf returns the unit that an operand is read from instead of its own, -1: none.
 func (e *entry) shadowOf(operand int) int {
 	if e.shaded == nil {

@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
 }
 
 #if ADD
-// sum = x + Dropout(h), y = LayerNorm(sum). bits: none where it is null; scale = 1/keep. sum may be x or h.
+// sum = x + Dropout(h), written where SUM is 1, y = LayerNorm(sum). bits: none where it is null; scale = 1/keep. sum may be x or h.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     add_norm(float *sum, Y *y, bf16 *shadow, const H *h, const float *x, const uint32 *__restrict__ bits,
         const float *__restrict__ gamma, const float *__restrict__ beta, float *mean, float *rstd, int rows, int cols, float eps,
@@ -115,7 +115,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
 #else
       v[i][j] += more[i][j];
 #endif
+#if SUM
     store_piece(sum + at, col, v[i]);
+#endif
   }
   row_moments(m, s, v, cols, eps, room);
   if (threadIdx.x % THREADS == 0) mean[row] = m, rstd[row] = s;

@@ -62,7 +62,8 @@ func (a addNorm) onCUDA(dropout bool) func(c *exec.DeviceCall) (exec.Step, error
 			return nil, nil
 		}
 		norm := c.Aux[addNormOut]
-		macros := l.macros(cuda.Type("Y", norm), shadowed(norm), cuda.Type("H", c.In[0]), cuda.Is("ADD", true), cuda.Is("DROPOUT", dropout))
+		macros := l.macros(cuda.Type("Y", norm), shadowed(norm), cuda.Type("H", c.In[0]), cuda.Is("ADD", true), cuda.Is("DROPOUT", dropout),
+			cuda.Is("SUM", !c.Unread))
 		k := cuda.Load(c, &layerNormSource, "add_norm", macros...)
 		scale := float32(1)
 		if dropout {
