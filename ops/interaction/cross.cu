@@ -1,14 +1,17 @@
-// Kernels of cross attention between the tokens of all pairs. A block of threads works on a pair: query q0 + qi with context k0 + ki,
-// whose products are rows qi ql to (qi + 1) ql and columns ki kl to (ki + 1) kl of matrices with rows of ld values. Only tokens from
-// first to a sequence's length take part; the matrices that products read are 0 elsewhere. D is the type of gradients of products.
+// Kernels of cross attention between the tokens of all pairs. A block of threads works on a pair: query q0 + qi with context k0
+// + ki, whose products are rows qi ql to (qi + 1) ql and columns ki kl to (ki + 1) kl of matrices with rows of ld values. Only
+// tokens from first to a sequence's length take part; the matrices that products read are 0 elsewhere. D is the type of
+// gradients of products.
 
 #define SLOPE 0.1f // of LeakyReLU
 #define EPS 1e-8f
 #define EQUAL 1e-5f // weights that differ by this part of them are equal
 
-// What all kernels of pairs are given: lengths (null: all tokens), tokens of a sequence, the first that takes part, where the block of
-// pairs begins and how many contexts it has, the length of rows, and the steps of queries and contexts in the matrix of scores.
-#define PAIRS const int *qlengths, const int *klengths, int ql, int kl, int qfirst, int kfirst, int q0, int k0, int nk, int ld, int64 qstep, int64 kstep
+// What all kernels of pairs are given: lengths (null: all tokens), tokens of a sequence, the first that takes part, where the
+// block of pairs begins and how many contexts it has, the length of rows, and the steps of queries and contexts in the matrix
+// of scores.
+#define PAIRS const int *qlengths, const int *klengths, int ql, int kl, int qfirst, int kfirst, int q0, int k0, int nk, int ld, \
+              int64 qstep, int64 kstep
 #define PAIR Pair(qlengths, klengths, ql, kl, qfirst, kfirst, q0, k0, nk, ld, qstep, kstep)
 
 struct Pair {
@@ -115,7 +118,8 @@ extern "C" __global__ void row_norms(float *norms, const float *x, int n, int co
 }
 
 // A query's |c_q|^2 = p G p, where mixed is p G, and its cosine p.s / max(|q| |c_q|, eps). A warp, of which all lanes know them.
-__device__ __forceinline__ void cosine(float &length, float &cos, const Pair &p, int r, const float *weights, const float *mixed, const float *s, float norm) {
+__device__ __forceinline__ void cosine(float &length, float &cos, const Pair &p, int r, const float *weights,
+    const float *mixed, const float *s, float norm) {
   size_t at = p.at + (size_t)r * p.ld;
   float l = 0, d = 0;
   EACH_COLUMN(c, p.c0, p.c1) l += weights[at + c] * mixed[at + c], d += weights[at + c] * s[at + c];
@@ -124,7 +128,8 @@ __device__ __forceinline__ void cosine(float &length, float &cos, const Pair &p,
 }
 
 // The gradients of p.s and of |c_q|^2, and of |q|^2, where d is that of the cosine.
-__device__ __forceinline__ void cosine_slopes(float &dnum, float &dlength, float &dnorm, float d, float cos, float length, float norm) {
+__device__ __forceinline__ void cosine_slopes(float &dnum, float &dlength, float &dnorm, float d, float cos, float length,
+    float norm) {
   float den = norm * sqrtf(length);
   dlength = dnorm = 0;
   if (den > EPS) dlength = -d * cos / (2 * length), dnorm = -d * cos / (2 * norm * norm);
@@ -132,7 +137,8 @@ __device__ __forceinline__ void cosine_slopes(float &dnum, float &dlength, float
 }
 
 // scores = log(sum_q exp(pool cos_q)) / pool of the pairs, or mean_q cos_q where pool is 0.
-extern "C" __global__ void score(float *scores, const float *weights, const float *mixed, const float *s, const float *norms, PAIRS, float pool) {
+extern "C" __global__ void score(float *scores, const float *weights, const float *mixed, const float *s, const float *norms,
+    PAIRS, float pool) {
   DYNAMIC_SHARED(float, cos); // (ql)
   Pair p = PAIR;
   if (p.empty()) {
@@ -162,10 +168,11 @@ extern "C" __global__ void score(float *scores, const float *weights, const floa
 }
 
 #ifdef D
-// d = the gradient of the products s through the attention, from slopes (ql, kl), those of the logits, and what add gives: along_c =
-// sum_q b_qc slopes_qc, and so on. All threads.
+// d = the gradient of the products s through the attention, from slopes (ql, kl), those of the logits, and what add gives:
+// along_c = sum_q b_qc slopes_qc, and so on. All threads.
 template <class Add>
-__device__ void to_products(D *d, const Pair &p, const float *s, const float *slopes, const float *norms, float *along, float scale, int ldd, Add add) {
+__device__ void to_products(D *d, const Pair &p, const float *s, const float *slopes, const float *norms, float *along,
+    float scale, int ldd, Add add) {
   for (int c = p.c0 + threadIdx.x; c < p.c1; c += blockDim.x) {
     float sum = 0, n = norms[c];
     for (int r = p.r0; r < p.r1; r++) sum += leaky(s[p.at + (size_t)r * p.ld + c]) * slopes[r * p.kl + c];
@@ -198,13 +205,14 @@ __device__ void clear_slopes(D *dscored, float *mixed, float *dnorms, const Pair
     if (r < p.r0 || r >= p.r1) dnorms[r] = 0;
 }
 
-// Back from the gradient dy of scores: d gets those of the products s that the attention reads, dscored those of the products t that
-// the score does (null: both are s), mixed becomes that of G in a form of which weights^T mixed is the sum, and dnorms (contexts, rows)
-// get those of |q|^2.
-extern "C" __global__ void score_slopes(D *d, D *dscored, float *mixed, float *dnorms, const float *weights, const float *s, const float *t, const float *norms,
-                                        const float *dy, PAIRS, int rows, int ldd, float scale, float pool) {
+// Back from the gradient dy of scores: d gets those of the products s that the attention reads, dscored those of the products t
+// that the score does (null: both are s), mixed becomes that of G in a form of which weights^T mixed is the sum, and dnorms
+// (contexts, rows) get those of |q|^2.
+extern "C" __global__ void score_slopes(D *d, D *dscored, float *mixed, float *dnorms, const float *weights, const float *s,
+    const float *t, const float *norms, const float *dy, PAIRS, int rows, int ldd, float scale, float pool) {
   DYNAMIC_SHARED(float, shared);
-  float *slopes = shared, *column = slopes + ql * kl, *along = column + kl, *cos = along + kl, *lengths = cos + ql, *dnums = lengths + ql;
+  float *slopes = shared, *column = slopes + ql * kl, *along = column + kl, *cos = along + kl, *lengths = cos + ql,
+      *dnums = lengths + ql;
   Pair p = PAIR;
   dnorms += (size_t)p.ki * rows + p.local;
   clear_slopes(dscored, mixed, dnorms, p, ldd);
@@ -243,7 +251,8 @@ extern "C" __global__ void score_slopes(D *d, D *dscored, float *mixed, float *d
     }
   }
   __syncthreads();
-  to_products(d, p, s, slopes, column, along, scale, ldd, [&](int r, int c) { return dscored ? 0.f : dnums[r] * weights[p.at + (size_t)r * ld + c]; });
+  to_products(d, p, s, slopes, column, along, scale, ldd,
+              [&](int r, int c) { return dscored ? 0.f : dnums[r] * weights[p.at + (size_t)r * ld + c]; });
 }
 
 // to (n, ld) = x (n, cols) rounded, with zeros from column cols on.
@@ -265,8 +274,8 @@ extern "C" __global__ void add_norms(float *dx, const float *x, const float *dno
   for (int c = threadIdx.x; c < cols; c += blockDim.x) dx[at + c] += sum * x[at + c];
 }
 
-// u = softmax of scale times products (ql, ql) of the tokens of a sequence with each other, in their place, 0 for those that take no
-// part. A block for each sequence.
+// u = softmax of scale times products (ql, ql) of the tokens of a sequence with each other, in their place, 0 for those that
+// take no part. A block for each sequence.
 extern "C" __global__ void share(float *u, const int *lengths, int ql, int first, float scale) {
   int lo = first, hi = max(lo, lengths ? min(lengths[blockIdx.x], ql) : ql);
   for (int r = threadIdx.x / WARP; r < ql; r += blockDim.x / WARP) {
@@ -309,7 +318,8 @@ __device__ void maxima_of(float *maxima, int *nearest, const Pair &p, const floa
   __syncthreads();
 }
 
-// Whether query r counts as mismatched: m_r < 0, or where shares of the block's queries are given the mean of m over them. A warp.
+// Whether query r counts as mismatched: m_r < 0, or where shares of the block's queries are given the mean of m over them. A
+// warp.
 __device__ __forceinline__ bool mismatched(const float *maxima, const float *u, const Pair &p, int r) {
   float m = maxima[r];
   if (u) {
@@ -321,9 +331,10 @@ __device__ __forceinline__ bool mismatched(const float *maxima, const float *u, 
   return !(m >= 0);
 }
 
-// scores = mean_q (n_q + f_q + r_q) of negative-aware attention, and the moments of the words. above are p_qk, mixed above G, weights w.
-extern "C" __global__ void negative_score(float *scores, float *moments, const float *above, const float *mixed, const float *weights, const float *t,
-                                          const float *norms, const float *u, const float *boundary, PAIRS) {
+// scores = mean_q (n_q + f_q + r_q) of negative-aware attention, and the moments of the words. above are p_qk, mixed above G,
+// weights w.
+extern "C" __global__ void negative_score(float *scores, float *moments, const float *above, const float *mixed,
+    const float *weights, const float *t, const float *norms, const float *u, const float *boundary, PAIRS) {
   DYNAMIC_SHARED(float, maxima); // (ql), sums (ql), places (ql)
   float *sums = maxima + ql;
   Pair p = PAIR;
@@ -360,8 +371,9 @@ extern "C" __global__ void negative_score(float *scores, float *moments, const f
 
 #ifdef D
 // score_slopes for negative_score. weights are used up.
-extern "C" __global__ void negative_slopes(D *d, D *dscored, float *mixed, float *dnorms, const float *above, float *weights, const float *s, const float *t,
-                                           const float *norms, const float *u, const float *boundary, const float *dy, PAIRS, int rows, int ldd, float scale) {
+extern "C" __global__ void negative_slopes(D *d, D *dscored, float *mixed, float *dnorms, const float *above, float *weights,
+    const float *s, const float *t, const float *norms, const float *u, const float *boundary, const float *dy, PAIRS, int rows,
+    int ldd, float scale) {
   DYNAMIC_SHARED(float, shared);
   float *slopes = shared, *column = slopes + ql * kl, *along = column + kl, *maxima = along + kl, *dnums = maxima + ql;
   int *nearest = reinterpret_cast<int *>(dnums + ql);

@@ -12,15 +12,15 @@ var crossText string
 
 var crossSource = cuda.Source{Name: "cross", Text: crossText}
 
-// Limits of a block of pairs on the CUDA device: tokens of the queries, as long as sequences fit, and products of tokens, or one pair.
-// A variable for tests.
+// Limits of a block of pairs on the CUDA device: tokens of the queries, as long as sequences fit, and products of tokens, or
+// one pair. A variable for tests.
 var crossLimits = struct{ queries, products int }{4096, 4 << 20}
 
 // mostShared is the shared memory that every device has for a block of threads that asks for it.
 const mostShared = 160 << 10
 
-// pairsOnCUDA is a step on the CUDA device for scores of all pairs by the products of their tokens, padding too: what takes no part is
-// 0 in the matrices that products read. A block is the pairs of some sequences of the queries with some of the context.
+// pairsOnCUDA is a step on the CUDA device for scores of all pairs by the products of their tokens, padding too: what takes no
+// part is 0 in the matrices that products read. A block is the pairs of some sequences of the queries with some of the context.
 type pairsOnCUDA struct {
 	*cross
 	c        *exec.DeviceCall
@@ -169,7 +169,8 @@ func (b *pairsOnCUDA) run(attend func() error) exec.Step {
 			return err
 		}
 		first, rows := b.now[q].from*b.sides[q].len*b.channels, b.now[q].count*b.sides[q].len
-		return addNorms.Launch(cuda.Grid{X: rows, Threads: 128}, cuda.MatrixOf(b.gradient(q), first, 0).At, cuda.MatrixOf(b.c.In[q], first, 0).At,
+		return addNorms.Launch(cuda.Grid{X: rows, Threads: 128}, cuda.MatrixOf(b.gradient(q), first, 0).At,
+			cuda.MatrixOf(b.c.In[q], first, 0).At,
 			b.at(b.dnorm), b.now[k].count, rows, b.channels)
 	}
 	return func() error {
@@ -233,7 +234,8 @@ func (b *pairsOnCUDA) multiply() error {
 func (b *pairsOnCUDA) grams(side int, to cuda.Pointer) error {
 	rows, _ := b.tokens(side)
 	n := b.sides[side].len
-	p := cuda.Product{TransB: true, M: n, N: n, K: b.channels, Batch: b.now[side].count, StrideA: n * rows.LD, StrideB: n * rows.LD, StrideC: n * n}
+	p := cuda.Product{TransB: true, M: n, N: n, K: b.channels, Batch: b.now[side].count, StrideA: n * rows.LD,
+		StrideB: n * rows.LD, StrideC: n * n}
 	return cuda.Multiply(b.c, p, rows, rows, floatsAt(b.at(to), n), nil)
 }
 
@@ -264,10 +266,12 @@ func (b *pairsOnCUDA) addSlopes() error {
 		queries, m := b.tokens(q)
 		contexts, n := b.tokens(k)
 		d := cuda.Matrix{At: b.at(b.dproducts[site]), LD: b.ldd, Type: b.product}
-		if err := cuda.Multiply(b.c, cuda.Product{M: m, N: b.channels, K: n, Beta: 1}, d, contexts, b.slopes(q), nil); err != nil {
+		if err := cuda.Multiply(b.c, cuda.Product{M: m, N: b.channels, K: n, Beta: 1}, d, contexts, b.slopes(q),
+			nil); err != nil {
 			return err
 		}
-		if err := cuda.Multiply(b.c, cuda.Product{TransA: true, M: n, N: b.channels, K: m, Beta: 1}, d, queries, b.slopes(k), nil); err != nil {
+		if err := cuda.Multiply(b.c, cuda.Product{TransA: true, M: n, N: b.channels, K: m, Beta: 1}, d, queries, b.slopes(k),
+			nil); err != nil {
 			return err
 		}
 	}
@@ -280,12 +284,14 @@ func (b *pairsOnCUDA) addGrams(side int, dgram, rounded cuda.Pointer) error {
 	d := floatsAt(b.at(dgram), n)
 	if b.product == exec.BFloat16 {
 		d = cuda.Matrix{At: b.at(rounded), LD: (n + 7) / 8 * 8, Type: b.product}
-		if err := b.round.Launch(cuda.Grid{X: cuda.Blocks(count*n*d.LD, 256), Threads: 256}, d.At, b.at(dgram), int64(count*n), n, d.LD); err != nil {
+		if err := b.round.Launch(cuda.Grid{X: cuda.Blocks(count*n*d.LD, 256), Threads: 256}, d.At, b.at(dgram), int64(count*n),
+			n, d.LD); err != nil {
 			return err
 		}
 	}
 	rows, _ := b.tokens(side)
-	p := cuda.Product{M: n, N: b.channels, K: n, Alpha: 2, Beta: 1, Batch: count, StrideA: n * d.LD, StrideB: n * rows.LD, StrideC: n * b.channels}
+	p := cuda.Product{M: n, N: b.channels, K: n, Alpha: 2, Beta: 1, Batch: count, StrideA: n * d.LD, StrideB: n * rows.LD,
+		StrideC: n * b.channels}
 	return cuda.Multiply(b.c, p, d, rows, b.slopes(side), nil)
 }
 

@@ -1,5 +1,5 @@
-// Kernels of late interaction. Products are those of ni images from image i0 on with nj texts from text j0 on, rows of all tokens of
-// the images, T each, and columns of all tokens of the texts, L each, with ld values in a row.
+// Kernels of late interaction. Products are those of ni images from image i0 on with nj texts from text j0 on, rows of all
+// tokens of the images, T each, and columns of all tokens of the texts, L each, with ld values in a row.
 
 #define LANE (threadIdx.x % WARP)
 
@@ -10,7 +10,8 @@ struct Side {
   __device__ int end(int i) const { return max(first, lengths ? min(lengths[i], len) : len); }
 };
 
-#define SIDES const int *xlengths, const int *ylengths, int T, int L, int xfirst, int yfirst, int i0, int j0, int nj, int m, int ld
+#define SIDES const int *xlengths, const int *ylengths, int T, int L, int xfirst, int yfirst, int i0, int j0, \
+              int nj, int m, int ld
 #define TAKE_PAIR \
   int bi = blockIdx.x / nj, bj = blockIdx.x - bi * nj, i = i0 + bi, j = j0 + bj; \
   size_t pair = (size_t)i * m + j, at = (size_t)bi * T * ld + (size_t)bj * L
@@ -20,10 +21,11 @@ __device__ __forceinline__ void better(float &best, int &at, float v, int k) {
   if (v > best || v == best && k < at) best = v, at = k;
 }
 
-// The scores of pairs: the sums of the maxima of the images' tokens with weights v, whose places go to xplaces (N, M, T), and of the
-// texts' with weights w, whose places go to yplaces (N, M, L); null for a side without a sum. A token without any has the place -1.
-// A block for each pair.
-extern "C" __global__ void maxsim(float *scores, int *xplaces, int *yplaces, const float *products, const float *v, const float *w, SIDES) {
+// The scores of pairs: the sums of the maxima of the images' tokens with weights v, whose places go to xplaces (N, M, T), and
+// of the texts' with weights w, whose places go to yplaces (N, M, L); null for a side without a sum. A token without any has
+// the place -1. A block for each pair.
+extern "C" __global__ void maxsim(float *scores, int *xplaces, int *yplaces, const float *products, const float *v,
+    const float *w, SIDES) {
   __shared__ double sums[WARP];
   TAKE_PAIR;
   Side x{xlengths, T, xfirst}, y{ylengths, L, yfirst};
@@ -73,8 +75,10 @@ extern "C" __global__ void maxsim(float *scores, int *xplaces, int *yplaces, con
   }
 }
 
-// d = the gradients of the products, g_ij (v_it [l = place of t] + w_jl [t = place of l]), 0 for all others. A block for each pair.
-extern "C" __global__ void maxsim_slopes(float *d, const int *xplaces, const int *yplaces, const float *g, const float *v, const float *w, SIDES) {
+// d = the gradients of the products, g_ij (v_it [l = place of t] + w_jl [t = place of l]), 0 for all others. A block for each
+// pair.
+extern "C" __global__ void maxsim_slopes(float *d, const int *xplaces, const int *yplaces, const float *g, const float *v,
+    const float *w, SIDES) {
   TAKE_PAIR;
   float slope = g[pair];
   d += at;
@@ -87,11 +91,11 @@ extern "C" __global__ void maxsim_slopes(float *d, const int *xplaces, const int
   }
 }
 
-// dv of a token of a side = sum over the n sequences of the other side of g times the largest product, made again from its place. own
-// and other are rows of C channels, lens tokens of a sequence; pairs of own sequence i and other j are i istep + j jstep. A block for
-// each token.
-extern "C" __global__ void maxsim_dweights(float *dv, const int *places, const float *g, const float *own, const float *other, int len, int other_len, int n,
-                                           int channels, int64 istep, int64 jstep) {
+// dv of a token of a side = sum over the n sequences of the other side of g times the largest product, made again from its
+// place. own and other are rows of C channels, lens tokens of a sequence; pairs of own sequence i and other j are i istep + j
+// jstep. A block for each token.
+extern "C" __global__ void maxsim_dweights(float *dv, const int *places, const float *g, const float *own, const float *other,
+    int len, int other_len, int n, int channels, int64 istep, int64 jstep) {
   __shared__ float room[33];
   int i = blockIdx.x / len, t = blockIdx.x - i * len, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
   const float *x = own + (size_t)blockIdx.x * channels;
@@ -109,8 +113,8 @@ extern "C" __global__ void maxsim_dweights(float *dv, const int *places, const f
   if (threadIdx.x == 0) dv[blockIdx.x] = sum;
 }
 
-// Results of tokens, a warp for each of n sequences of len, 0 for tokens that take no part: MODE 0: 1/n of n tokens that do, 1: 1, 2: the
-// sequence's value, 3: the softmax of logits a, 4: its gradient, where a is the softmax and b that at it.
+// Results of tokens, a warp for each of n sequences of len, 0 for tokens that take no part: MODE 0: 1/n of n tokens that do, 1:
+// 1, 2: the sequence's value, 3: the softmax of logits a, 4: its gradient, where a is the softmax and b that at it.
 #ifdef MODE
 extern "C" __global__ void per_token(float *y, const float *a, const float *b, const int *lengths, int n, int len, int first) {
   int i = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;

@@ -16,7 +16,8 @@ var maxsimSource = cuda.Source{Name: "maxsim", Text: maxsimText}
 // variable for tests.
 var maxsimProducts = 16 << 20
 
-// maxsimOnCUDA are the products of some images with some texts on the CUDA device. They are made in float32, like those of the host.
+// maxsimOnCUDA are the products of some images with some texts on the CUDA device. They are made in float32, like those of the
+// host.
 type maxsimOnCUDA struct {
 	*maxSim
 	c        *exec.DeviceCall
@@ -66,7 +67,8 @@ func (b *maxsimOnCUDA) tokens(of exec.Operand, side int) (cuda.Matrix, int) {
 // launch runs a kernel of pairs: SIDES stand behind the parameters.
 func (b *maxsimOnCUDA) launch(k *cuda.Kernel, args ...any) error {
 	x, y := b.sides[0], b.sides[1]
-	args = append(args, b.operand(x.lengths), b.operand(y.lengths), x.len, y.len, x.first, y.first, b.from[0], b.from[1], b.to[1]-b.from[1], b.count[1], b.ld)
+	args = append(args, b.operand(x.lengths), b.operand(y.lengths), x.len, y.len, x.first, y.first, b.from[0], b.from[1],
+		b.to[1]-b.from[1], b.count[1], b.ld)
 	return k.Launch(cuda.Grid{X: (b.to[0] - b.from[0]) * (b.to[1] - b.from[1]), Threads: 128}, args...)
 }
 
@@ -100,7 +102,8 @@ func (x *maxSim) stepOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := cuda.Multiply(c, p, images, texts, floatsAt(b.products, b.ld), nil); err != nil {
 			return err
 		}
-		return b.launch(k, c.Out, b.placesOf(0), b.placesOf(1), b.products, b.operand(x.sides[0].weights), b.operand(x.sides[1].weights))
+		return b.launch(k, c.Out, b.placesOf(0), b.placesOf(1), b.products, b.operand(x.sides[0].weights),
+			b.operand(x.sides[1].weights))
 	}
 	return func() error { return b.run(block) }, nil
 }
@@ -114,7 +117,8 @@ func (x *maxSim) rowsOnCUDA(k int) func(c *exec.DeviceCall) (exec.Step, error) {
 		}
 		slopes := cuda.Load(c, &maxsimSource, "maxsim_slopes")
 		block := func() error {
-			if err := b.launch(slopes, b.products, b.placesOf(0), b.placesOf(1), c.In[x.operands+1], b.operand(x.sides[0].weights), b.operand(x.sides[1].weights)); err != nil {
+			if err := b.launch(slopes, b.products, b.placesOf(0), b.placesOf(1), c.In[x.operands+1],
+				b.operand(x.sides[0].weights), b.operand(x.sides[1].weights)); err != nil {
 				return err
 			}
 			to, m := b.tokens(c.Out, k)
@@ -136,7 +140,8 @@ func (x *maxSim) weightsOnCUDA(k int) func(c *exec.DeviceCall) (exec.Step, error
 		steps := [2]int64{int64(texts), 1}
 		dweights := cuda.Load(c, &maxsimSource, "maxsim_dweights")
 		return func() error {
-			return dweights.Launch(cuda.Grid{X: c.In[k].Shape[0], Threads: 128}, c.Out, c.InAux[x.operands][own.places], c.In[x.operands+1], c.In[k], c.In[1-k],
+			return dweights.Launch(cuda.Grid{X: c.In[k].Shape[0], Threads: 128}, c.Out, c.InAux[x.operands][own.places],
+				c.In[x.operands+1], c.In[k], c.In[1-k],
 				own.len, other.len, c.In[1-k].Shape[0]/other.len, c.In[0].Shape[1], steps[k], steps[1-k])
 		}, nil
 	}

@@ -35,7 +35,8 @@ func (x *negative) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, err
 	}
 	return b.run(func() error {
 		s, t := b.at(b.products[attentionSite]), b.at(b.products[similaritySite])
-		weights, mixed, norms, boundary := b.at(b.weights), b.at(b.mixed), b.at(b.norms), cuda.MatrixOf(c.In[x.boundary], x.value, 0).At
+		weights, mixed, norms := b.at(b.weights), b.at(b.mixed), b.at(b.norms)
+		boundary := cuda.MatrixOf(c.In[x.boundary], x.value, 0).At
 		u, err := makeShares()
 		if err != nil {
 			return err
@@ -53,7 +54,8 @@ func (x *negative) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, err
 			return b.launch(score, 3*q, []any{c.Out, c.Aux[0], b.at(above), mixed, weights, t, norms, u, boundary}, nil)
 		}
 		if err := b.launch(slopes, x.sharedFloats(),
-			[]any{b.at(b.dproducts[attentionSite]), b.dscored(), mixed, b.at(b.dnorm), b.at(above), weights, s, t, norms, u, boundary, c.In[x.boundary+1]},
+			[]any{b.at(b.dproducts[attentionSite]), b.dscored(), mixed, b.at(b.dnorm), b.at(above), weights, s, t, norms, u,
+				boundary, c.In[x.boundary+1]},
 			[]any{b.now[x.query].count * q, b.ldd, x.scale}); err != nil {
 			return err
 		}

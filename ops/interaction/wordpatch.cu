@@ -1,5 +1,5 @@
-// Kernels of the alignment of words and patches, behind those of cross.cu: words are the queries r, patches the context c of a pair.
-// sim are their products.
+// Kernels of the alignment of words and patches, behind those of cross.cu: words are the queries r, patches the context c of a
+// pair. sim are their products.
 
 #define EACH_WORD(p, r) for (int r = p.r0 + threadIdx.x / WARP; r < p.r1; r += blockDim.x / WARP)
 #define EACH_PATCH(p, c) for (int c = p.c0 + threadIdx.x; c < p.c1; c += blockDim.x)
@@ -27,8 +27,10 @@ __device__ void softmax_words(float *y, const float *x, const Pair &p, float sca
   }
 }
 
-// The attention over_patches and over_words, and the weights of what is summed up of it: text for each patch, image for each word.
-extern "C" __global__ void attend_both(float *over_patches, float *over_words, float *text, float *image, const float *sim, PAIRS, float scale, float context) {
+// The attention over_patches and over_words, and the weights of what is summed up of it: text for each patch, image for each
+// word.
+extern "C" __global__ void attend_both(float *over_patches, float *over_words, float *text, float *image, const float *sim,
+    PAIRS, float scale, float context) {
   Pair p = PAIR;
   for (int k = threadIdx.x; k < ql * kl; k += blockDim.x) {
     int r = k / kl, c = k - r * kl;
@@ -55,8 +57,8 @@ struct Cosines {
   float *products, *lengths, *values;
 };
 
-__device__ void cosines_of(Cosines patches, Cosines words, const Pair &p, const float *sim, const float *text, const float *text_mixed, const float *image,
-                           const float *image_mixed, const float *text_gram, const float *image_gram) {
+__device__ void cosines_of(Cosines patches, Cosines words, const Pair &p, const float *sim, const float *text,
+    const float *text_mixed, const float *image, const float *image_mixed, const float *text_gram, const float *image_gram) {
   EACH_PATCH(p, c) {
     float d = 0, l = 0;
     for (int r = p.r0; r < p.r1; r++) {
@@ -72,7 +74,8 @@ __device__ void cosines_of(Cosines patches, Cosines words, const Pair &p, const 
       d += image[at] * sim[at], l += image[at] * image_mixed[at];
     }
     d = warp_sum(d), l = warp_sum(l);
-    if (LANE == 0) words.products[r] = d, words.lengths[r] = l, words.values[r] = summary_cosine(d, l, norm_of(text_gram, p.ql, r));
+    if (LANE > 0) continue;
+    words.products[r] = d, words.lengths[r] = l, words.values[r] = summary_cosine(d, l, norm_of(text_gram, p.ql, r));
   }
   __syncthreads();
 }
@@ -88,7 +91,8 @@ __device__ float log_exponents(const float *values, int lo, int hi, float temper
 
 // The score of a pair. Each warp makes it.
 __device__ float join(Cosines patches, Cosines words, const Pair &p, float temperature, int sum_all) {
-  float a = log_exponents(patches.values, p.c0, p.c1, temperature, sum_all), b = log_exponents(words.values, p.r0, p.r1, temperature, sum_all), top = fmaxf(a, b);
+  float a = log_exponents(patches.values, p.c0, p.c1, temperature, sum_all);
+  float b = log_exponents(words.values, p.r0, p.r1, temperature, sum_all), top = fmaxf(a, b);
   return top + logf(expf(a - top) + expf(b - top));
 }
 
@@ -98,13 +102,15 @@ __device__ __forceinline__ Cosines cosines_at(float *&room, int n) {
   return c;
 }
 
-extern "C" __global__ void align(float *scores, const float *sim, const float *text, const float *text_mixed, const float *image, const float *image_mixed,
-                                 const float *text_grams, const float *image_grams, PAIRS, float temperature, int sum_all) {
+extern "C" __global__ void align(float *scores, const float *sim, const float *text, const float *text_mixed,
+    const float *image, const float *image_mixed, const float *text_grams, const float *image_grams, PAIRS, float temperature,
+    int sum_all) {
   DYNAMIC_SHARED(float, room);
   float *rest = room;
   Cosines patches = cosines_at(rest, kl), words = cosines_at(rest, ql);
   Pair p = PAIR;
-  cosines_of(patches, words, p, sim, text, text_mixed, image, image_mixed, text_grams + (size_t)p.local * ql, image_grams + (size_t)p.ki * kl * kl);
+  cosines_of(patches, words, p, sim, text, text_mixed, image, image_mixed, text_grams + (size_t)p.local * ql,
+      image_grams + (size_t)p.ki * kl * kl);
   if (threadIdx.x >= WARP) return;
   float score = p.empty() ? 0.f : join(patches, words, p, temperature, sum_all);
   if (LANE == 0) scores[p.score] = score;
@@ -143,11 +149,13 @@ __device__ void back_words(float *dw, const float *w, const Pair &p) {
   __syncthreads();
 }
 
-// Back from the gradient dy of scores: d gets those of sim, the mixed ones become those of G in a form of which their products with the
-// weights are the sums, dwords (contexts, rows) and dpatches (queries, columns) get those of |x|^2. scale is that of both softmaxes.
-extern "C" __global__ void align_slopes(D *d, float *text_mixed, float *image_mixed, float *dwords, float *dpatches, const float *sim, const float *over_patches,
-                                        const float *over_words, const float *text, const float *image, const float *text_grams, const float *image_grams,
-                                        const float *dy, PAIRS, int rows, int cols, int ldd, float scale, float temperature, int sum_all) {
+// Back from the gradient dy of scores: d gets those of sim, the mixed ones become those of G in a form of which their products
+// with the weights are the sums, dwords (contexts, rows) and dpatches (queries, columns) get those of |x|^2. scale is that of
+// both softmaxes.
+extern "C" __global__ void align_slopes(D *d, float *text_mixed, float *image_mixed, float *dwords, float *dpatches,
+    const float *sim, const float *over_patches, const float *over_words, const float *text, const float *image,
+    const float *text_grams, const float *image_grams, const float *dy, PAIRS, int rows, int cols, int ldd, float scale,
+    float temperature, int sum_all) {
   DYNAMIC_SHARED(float, room);
   float *dw = room, *rest = room + ql * kl;
   Cosines patches = cosines_at(rest, kl), words = cosines_at(rest, ql);
@@ -165,12 +173,14 @@ extern "C" __global__ void align_slopes(D *d, float *text_mixed, float *image_mi
     if (!sum_all) less_patches = logf((float)(p.c1 - p.c0)), less_words = logf((float)(p.r1 - p.r0));
   }
   __syncthreads(); // all have read the cosines
-  EACH_PATCH(p, c) dpatches[c] = summary_slopes(patches, c, g * expf(patches.values[c] / temperature - less_patches - score), norm_of(image_gram, kl, c));
+  EACH_PATCH(p, c) dpatches[c] = summary_slopes(patches, c, g * expf(patches.values[c] / temperature - less_patches - score),
+      norm_of(image_gram, kl, c));
   for (int r = p.r0 + threadIdx.x; r < p.r1; r += blockDim.x)
     dwords[r] = summary_slopes(words, r, g * expf(words.values[r] / temperature - less_words - score), norm_of(text_gram, ql, r));
   __syncthreads();
 #define EACH_PLACE(k, r, c) for (int k = threadIdx.x, r, c; k < ql * kl && (r = k / kl, c = k - r * kl, true); k += blockDim.x)
-  EACH_PLACE(k, r, c) if (p.has(r, c)) dw[k] = patches.products[c] * sim[AT(p, r, c)] + 2 * patches.lengths[c] * text_mixed[AT(p, r, c)];
+  EACH_PLACE(k, r, c) if (p.has(r, c)) dw[k] = patches.products[c] * sim[AT(p, r,
+      c)] + 2 * patches.lengths[c] * text_mixed[AT(p, r, c)];
   __syncthreads();
   back_words(dw, text, p);
   back_patches(dw, over_patches, p);

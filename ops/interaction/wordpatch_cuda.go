@@ -12,8 +12,8 @@ var wordPatchText string
 
 var wordPatchSource = cuda.Source{Name: "wordpatch", Text: crossText + wordPatchText}
 
-// wordPatchOnCUDA is a step on the CUDA device. The weights of the summaries of images lie where cross attention has its own, those of
-// the summaries of texts besides.
+// wordPatchOnCUDA is a step on the CUDA device. The weights of the summaries of images lie where cross attention has its own,
+// those of the summaries of texts besides.
 type wordPatchOnCUDA struct {
 	*pairsOnCUDA
 	overPatches, overWords  cuda.Pointer
@@ -34,7 +34,8 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 	b.overPatches, b.overWords, b.text, b.textMixed = b.matrix(), b.matrix(), b.matrix(), b.matrix()
 	b.textGram = b.floats(rows * words)
 	if backward {
-		b.dtextGram, b.textRounded, b.dpatchNorm = b.floats(rows*words), b.floats(rows*(words+7)), b.floats(b.most[textSide]*b.most[imageSide]*patches)
+		b.dtextGram, b.textRounded, b.dpatchNorm = b.floats(rows*words), b.floats(rows*(words+7)),
+			b.floats(b.most[textSide]*b.most[imageSide]*patches)
 	}
 	if err := b.scratch(); err != nil {
 		return nil, err
@@ -44,11 +45,13 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 	}
 	attend, align, slopes, addNorms := kernel("attend_both"), kernel("align"), kernel("align_slopes"), kernel("add_norms")
 	return b.run(func() error {
-		sim, text, image, textMixed, imageMixed := b.at(b.products[attentionSite]), b.at(b.text), b.at(b.weights), b.at(b.textMixed), b.at(b.mixed)
+		sim, text, image, textMixed, imageMixed := b.at(b.products[attentionSite]), b.at(b.text), b.at(b.weights),
+			b.at(b.textMixed), b.at(b.mixed)
 		if err := b.grams(textSide, b.textGram); err != nil {
 			return err
 		}
-		if err := b.launch(attend, 0, []any{b.at(b.overPatches), b.at(b.overWords), text, image, sim}, []any{x.Scale, x.Context}); err != nil {
+		if err := b.launch(attend, 0, []any{b.at(b.overPatches), b.at(b.overWords), text, image, sim}, []any{x.Scale,
+			x.Context}); err != nil {
 			return err
 		}
 		if err := b.mix(b.weights); err != nil {
@@ -59,11 +62,13 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 		}
 		grams, imageGrams := b.at(b.textGram), b.at(b.gram)
 		if !backward {
-			return b.launch(align, cosines, []any{c.Out, sim, text, textMixed, image, imageMixed, grams, imageGrams}, []any{x.Temperature, x.Sum})
+			return b.launch(align, cosines, []any{c.Out, sim, text, textMixed, image, imageMixed, grams, imageGrams},
+				[]any{x.Temperature, x.Sum})
 		}
 		rows, cols := b.now[textSide].count*words, b.now[imageSide].count*patches
 		if err := b.launch(slopes, words*patches+cosines,
-			[]any{b.at(b.dproducts[attentionSite]), textMixed, imageMixed, b.at(b.dnorm), b.at(b.dpatchNorm), sim, b.at(b.overPatches), b.at(b.overWords),
+			[]any{b.at(b.dproducts[attentionSite]), textMixed, imageMixed, b.at(b.dnorm), b.at(b.dpatchNorm), sim,
+				b.at(b.overPatches), b.at(b.overWords),
 				text, image, grams, imageGrams, c.In[x.operands]},
 			[]any{rows, cols, b.ldd, x.Scale / x.Context, x.Temperature, x.Sum}); err != nil {
 			return err
@@ -75,7 +80,8 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 			return err
 		}
 		first := b.now[imageSide].from * patches * b.channels
-		return addNorms.Launch(cuda.Grid{X: cols, Threads: 128}, cuda.MatrixOf(b.gradient(imageSide), first, 0).At, cuda.MatrixOf(c.In[imageSide], first, 0).At,
+		return addNorms.Launch(cuda.Grid{X: cols, Threads: 128}, cuda.MatrixOf(b.gradient(imageSide), first, 0).At,
+			cuda.MatrixOf(c.In[imageSide], first, 0).At,
 			b.at(b.dpatchNorm), b.now[textSide].count, cols, b.channels)
 	}), nil
 }
@@ -84,14 +90,17 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 func (b *wordPatchOnCUDA) mixTexts() error {
 	n, cols := b.sides[textSide].len, b.now[imageSide].count*b.sides[imageSide].len
 	p := cuda.Product{M: n, N: cols, K: n, Batch: b.now[textSide].count, StrideA: n * n, StrideB: n * b.ld, StrideC: n * b.ld}
-	return cuda.Multiply(b.c, p, floatsAt(b.at(b.textGram), n), floatsAt(b.at(b.text), b.ld), floatsAt(b.at(b.textMixed), b.ld), nil)
+	return cuda.Multiply(b.c, p, floatsAt(b.at(b.textGram), n), floatsAt(b.at(b.text), b.ld), floatsAt(b.at(b.textMixed), b.ld),
+		nil)
 }
 
 // unmixTexts makes the gradients of G of each text of the block, and adds those of its rows through G.
 func (b *wordPatchOnCUDA) unmixTexts() error {
 	n, cols := b.sides[textSide].len, b.now[imageSide].count*b.sides[imageSide].len
-	p := cuda.Product{TransB: true, M: n, N: n, K: cols, Batch: b.now[textSide].count, StrideA: n * b.ld, StrideB: n * b.ld, StrideC: n * n}
-	if err := cuda.Multiply(b.c, p, floatsAt(b.at(b.textMixed), b.ld), floatsAt(b.at(b.text), b.ld), floatsAt(b.at(b.dtextGram), n), nil); err != nil {
+	p := cuda.Product{TransB: true, M: n, N: n, K: cols, Batch: b.now[textSide].count, StrideA: n * b.ld, StrideB: n * b.ld,
+		StrideC: n * n}
+	if err := cuda.Multiply(b.c, p, floatsAt(b.at(b.textMixed), b.ld), floatsAt(b.at(b.text), b.ld), floatsAt(b.at(b.dtextGram),
+		n), nil); err != nil {
 		return err
 	}
 	return b.addGrams(textSide, b.dtextGram, b.textRounded)

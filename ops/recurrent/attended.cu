@@ -1,8 +1,10 @@
-// Kernels of the unit that attends to a memory, with those of gru.cu. Sequence k has the places of a memory (m) that count first, rows k m
-// on of keys (h) and values (3h).
+// Kernels of the unit that attends to a memory, with those of gru.cu. Sequence k has the places of a memory (m) that count
+// first, rows k m on of keys (h) and values (3h).
 
-// How many places of its memory a sequence has; -1 for a number that is not in [0, m], which cannot be told: it makes the state NaN.
-__device__ __forceinline__ int memory_of(const int *memory, int k, int m) { return memory[k] < 0 || memory[k] > m ? -1 : memory[k]; }
+// How many places of its memory a sequence has; -1 for a number that is not in [0, m], which cannot be told: it makes the state
+// NaN.
+__device__ __forceinline__ int memory_of(const int *memory, int k,
+    int m) { return memory[k] < 0 || memory[k] > m ? -1 : memory[k]; }
 
 // rows (r l, 4h) = x (r l, 3h), reset, update and new, in packed order as [new | reset | update | ...], 0 for rows of no token.
 extern "C" __global__ void pack_gates(float *rows, const float *x, const int *packing, int r, int l, int h) {
@@ -23,9 +25,10 @@ extern "C" __global__ void unpack_gates(float *dx, const float *rows, const int 
   for (int k = threadIdx.x; k < 3 * h; k += blockDim.x) dx[k] = token ? rows[k < 2 * h ? h + k : k - 2 * h] : 0.f;
 }
 
-// Step t: weights (r l, m) = p = softmax_m(score . tanh(K_m + q)) with queries q (r, h), and rows += sum_m p_m V_m. A block for each rank.
-extern "C" __global__ void attend(float *rows, float *weights, const float *queries, const float *keys, const float *values, const float *score, const int *memory,
-                                  const int *packing, int r, int l, int h, int m, int t) {
+// Step t: weights (r l, m) = p = softmax_m(score . tanh(K_m + q)) with queries q (r, h), and rows += sum_m p_m V_m. A block for
+// each rank.
+extern "C" __global__ void attend(float *rows, float *weights, const float *queries, const float *keys, const float *values,
+    const float *score, const int *memory, const int *packing, int r, int l, int h, int m, int t) {
   DYNAMIC_SHARED(float, w); // (m)
   Packing p(packing, r, l);
   int i = blockIdx.x, lane = threadIdx.x % WARP;
@@ -62,7 +65,8 @@ extern "C" __global__ void attend(float *rows, float *weights, const float *quer
 
 #ifdef P
 // half (r, ld) = the states before token t by rank, rounded, 0 for a sequence without one.
-extern "C" __global__ void before_step(P *half, const float *states, const float *start, const int *packing, int r, int l, int h, int ld, int t) {
+extern "C" __global__ void before_step(P *half, const float *states, const float *start, const int *packing, int r, int l,
+    int h, int ld, int t) {
   Packing p(packing, r, l);
   int i = blockIdx.x;
   const float *from = 0;
@@ -71,11 +75,12 @@ extern "C" __global__ void before_step(P *half, const float *states, const float
   for (int k = threadIdx.x; k < ld; k += blockDim.x) half[k] = from_float<P>(from && k < h ? from[k] : 0.f);
 }
 
-// Back through the attention of step t, whose gates have the gradients rows (r l, 4h): dqueries (r l, h) in packed rows, and rounded by
-// rank to half (r, ld); dkeys and dvalues of the memory and dscores (r, h), the gradients of the score by rank, are added to.
-extern "C" __global__ void attend_back(float *dqueries, P *half, float *dkeys, float *dvalues, float *dscores, const float *rows, const float *weights,
-                                       const float *queries, const float *keys, const float *values, const float *score, const int *memory, const int *packing,
-                                       int r, int l, int h, int m, int ld, int t) {
+// Back through the attention of step t, whose gates have the gradients rows (r l, 4h): dqueries (r l, h) in packed rows, and
+// rounded by rank to half (r, ld); dkeys and dvalues of the memory and dscores (r, h), the gradients of the score by rank, are
+// added to.
+extern "C" __global__ void attend_back(float *dqueries, P *half, float *dkeys, float *dvalues, float *dscores,
+    const float *rows, const float *weights, const float *queries, const float *keys, const float *values, const float *score,
+    const int *memory, const int *packing, int r, int l, int h, int m, int ld, int t) {
   DYNAMIC_SHARED(float, dp); // (m)
   Packing p(packing, r, l);
   int i = blockIdx.x, lane = threadIdx.x % WARP;
@@ -87,7 +92,8 @@ extern "C" __global__ void attend_back(float *dqueries, P *half, float *dkeys, f
   int seq = p.order[i], n = max(memory_of(memory, seq, m), 0);
   size_t at = p.from[t] + i;
   rows += at * 4 * h, weights += at * m, dqueries += at * h, queries += (size_t)i * h, dscores += (size_t)i * h;
-  keys += (size_t)seq * m * h, dkeys += (size_t)seq * m * h, values += (size_t)seq * m * 3 * h, dvalues += (size_t)seq * m * 3 * h;
+  keys += (size_t)seq * m * h, dkeys += (size_t)seq * m * h, values += (size_t)seq * m * 3 * h,
+      dvalues += (size_t)seq * m * 3 * h;
   for (int k = threadIdx.x / WARP; k < n; k += blockDim.x / WARP) {
     const float *v = values + (size_t)k * 3 * h;
     float dot = 0;

@@ -31,17 +31,21 @@ func (d *attended) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := pack.Launch(x.places(), c.Out, c.In[atX], packing, r, d.l, h); err != nil {
 			return err
 		}
-		if err := begin.Launch(x.places(), x.at(state), half.At, c.Aux[0], c.In[atStart], packing, r, d.l, h, half.LD); err != nil {
+		if err := begin.Launch(x.places(), x.at(state), half.At, c.Aux[0], c.In[atStart], packing, r, d.l, h,
+			half.LD); err != nil {
 			return err
 		}
 		for t := range d.l {
-			if err := cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: 3 * h, K: h}, half, x.placed[0], floatsAt(x.at(hidden), 3*h), nil); err != nil {
+			if err := cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: 3 * h, K: h}, half, x.placed[0],
+				floatsAt(x.at(hidden), 3*h), nil); err != nil {
 				return err
 			}
-			if err := cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: h, K: h}, half, x.placed[1], floatsAt(x.at(queries), h), nil); err != nil {
+			if err := cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: h, K: h}, half, x.placed[1], floatsAt(x.at(queries),
+				h), nil); err != nil {
 				return err
 			}
-			if err := attend.Launch(d.ranks(r), c.Out, c.Aux[1], x.at(queries), c.In[atKeys], c.In[atValues], c.In[atScore], c.In[atMemory], packing,
+			if err := attend.Launch(d.ranks(r), c.Out, c.Aux[1], x.at(queries), c.In[atKeys], c.In[atValues], c.In[atScore],
+				c.In[atMemory], packing,
 				r, d.l, h, d.m, t); err != nil {
 				return err
 			}
@@ -67,26 +71,33 @@ func (d *attended) backwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		return nil, err
 	}
 	dhidden, half = x.matrix(dhidden), x.matrix(half)
-	begin, before, gates, attend := x.kernel("begin_back"), x.kernel("before_step"), x.kernel("gates_back"), x.kernel("attend_back")
+	begin, before, gates, attend := x.kernel("begin_back"), x.kernel("before_step"), x.kernel("gates_back"),
+		x.kernel("attend_back")
 	sum, unrank := x.kernel("sum_blocks"), x.kernel("unrank")
 	// back goes through step t.
 	back := func(t int) error {
 		packing, start := c.In[ofPacking], c.In[ofStart]
-		if err := before.Launch(cuda.Grid{X: r, Threads: 256}, half.At, c.In[ofStates], start, packing, r, d.l, h, half.LD, t); err != nil {
+		if err := before.Launch(cuda.Grid{X: r, Threads: 256}, half.At, c.In[ofStates], start, packing, r, d.l, h, half.LD,
+			t); err != nil {
 			return err
 		}
-		if err := cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: h, K: h}, half, x.placed[1], floatsAt(x.at(queries), h), nil); err != nil {
+		if err := cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: h, K: h}, half, x.placed[1], floatsAt(x.at(queries), h),
+			nil); err != nil {
 			return err
 		}
-		if err := gates.Launch(x.values(), c.Out, c.In[ofGates], dhidden.At, x.at(carry), c.In[ofStates], start, c.In[ofDY], packing,
+		if err := gates.Launch(x.values(), c.Out, c.In[ofGates], dhidden.At, x.at(carry), c.In[ofStates], start, c.In[ofDY],
+			packing,
 			r, d.l, h, dhidden.LD, t, false); err != nil {
 			return err
 		}
-		if err := attend.Launch(d.ranks(r), c.Aux[backQueries], half.At, c.Aux[backKeys], c.Aux[backValues], x.at(scores), c.Out, c.InAux[ofGates][1],
-			x.at(queries), c.In[ofKeys], c.In[ofValues], c.In[ofScore], c.In[ofMemory], packing, r, d.l, h, d.m, half.LD, t); err != nil {
+		if err := attend.Launch(d.ranks(r), c.Aux[backQueries], half.At, c.Aux[backKeys], c.Aux[backValues], x.at(scores),
+			c.Out, c.InAux[ofGates][1],
+			x.at(queries), c.In[ofKeys], c.In[ofValues], c.In[ofScore], c.In[ofMemory], packing, r, d.l, h, d.m, half.LD,
+			t); err != nil {
 			return err
 		}
-		if err := cuda.Multiply(c, cuda.Product{M: r, N: h, K: 3 * h, Beta: 1}, dhidden, x.placed[0], floatsAt(x.at(carry), h), nil); err != nil {
+		if err := cuda.Multiply(c, cuda.Product{M: r, N: h, K: 3 * h, Beta: 1}, dhidden, x.placed[0], floatsAt(x.at(carry), h),
+			nil); err != nil {
 			return err
 		}
 		return cuda.Multiply(c, cuda.Product{M: r, N: h, K: h, Beta: 1}, half, x.placed[1], floatsAt(x.at(carry), h), nil)
@@ -145,6 +156,7 @@ func (d *attended) gradQueryOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := pack.Launch(x.places(), before.At, c.In[1], c.In[3], c.In[2], r, d.l, h, before.LD, false); err != nil {
 			return err
 		}
-		return cuda.Multiply(c, cuda.Product{TransA: true, M: h, N: h, K: r * d.l}, dqueries, before, cuda.MatrixOf(c.Out, 0, h), nil)
+		return cuda.Multiply(c, cuda.Product{TransA: true, M: h, N: h, K: r * d.l}, dqueries, before, cuda.MatrixOf(c.Out, 0,
+			h), nil)
 	}, nil
 }

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// TestCUDA reads in both directions, from states and from 0, sequences with and without tokens, and both directions of one unit, whose
-// gradients add up.
+// TestCUDA reads in both directions, from states and from 0, sequences with and without tokens, and both directions of one
+// unit, whose gradients add up.
 func TestCUDA(t *testing.T) {
 	r := rand.New(rand.NewPCG(48, 1))
 	problems := []problem{
@@ -34,9 +34,10 @@ func TestCUDA(t *testing.T) {
 	p := problem{r: 4, l: 5, in: 3, h: 6, lengths: []int32{5, 0, 2, 4}}.fill(r)
 	back := p
 	back.reverse = true
-	cases = append(cases, optest.Case{Name: "both directions", Inputs: p.inputs, WRT: p.wrt(), Build: func(ns gorgonia.Nodes) *gorgonia.Node {
-		return arith.Add(p.build(ns), back.build(ns))
-	}})
+	cases = append(cases, optest.Case{Name: "both directions", Inputs: p.inputs, WRT: p.wrt(),
+		Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return arith.Add(p.build(ns), back.build(ns))
+		}})
 	optest.CheckCUDA(t, cases)
 }
 
@@ -50,7 +51,8 @@ func TestAttendedOnCUDA(t *testing.T) {
 		{r: 2, l: 2, m: 1, h: 1, lengths: []int32{0, 0}, memory: []int32{1, 0}},
 	}
 	if !cudatest.Emulated(cudatest.Open(t)) {
-		problems = append(problems, looking{r: 128, l: 20, m: 50, h: 512, lengths: optest.RandomInts(r, 128, 21), memory: optest.RandomInts(r, 128, 51)})
+		problems = append(problems, looking{r: 128, l: 20, m: 50, h: 512, lengths: optest.RandomInts(r, 128, 21),
+			memory: optest.RandomInts(r, 128, 51)})
 	}
 	var cases []optest.Case
 	for _, p := range problems {

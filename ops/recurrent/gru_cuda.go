@@ -12,8 +12,8 @@ var gruText string
 
 var gruSource = cuda.Source{Name: "gru", Text: gruText}
 
-// How many tokens a step has is known on the device alone: products of a step are those of all sequences, and those of all steps of
-// all places. Rows of no token are 0 there.
+// How many tokens a step has is known on the device alone: products of a step are those of all sequences, and those of all
+// steps of all places. Rows of no token are 0 there.
 
 // onCUDA is what steps of a unit on the CUDA device share.
 type onCUDA struct {
@@ -126,7 +126,8 @@ func (u *unit) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := pack.Launch(x.places(), packed.At, c.In[inX], packing, r, u.l, s.in, packed.LD, u.reverse); err != nil {
 			return err
 		}
-		if err := begin.Launch(x.places(), x.at(state), half.At, c.Aux[0], operand(c, inStart), packing, r, u.l, h, half.LD); err != nil {
+		if err := begin.Launch(x.places(), x.at(state), half.At, c.Aux[0], operand(c, inStart), packing, r, u.l, h,
+			half.LD); err != nil {
 			return err
 		}
 		input := cuda.Product{TransB: true, M: total, N: 2 * h, K: s.in}
@@ -134,7 +135,8 @@ func (u *unit) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 			return err
 		}
 		input.N = h
-		if err := cuda.Multiply(c, input, packed, x.placed[0].From(2*h*x.placed[0].LD), cuda.MatrixOf(c.Out, 0, 4*h), nil); err != nil {
+		if err := cuda.Multiply(c, input, packed, x.placed[0].From(2*h*x.placed[0].LD), cuda.MatrixOf(c.Out, 0, 4*h),
+			nil); err != nil {
 			return err
 		}
 		recurrent := cuda.Product{TransB: true, M: r, N: 3 * h, K: h}
@@ -146,7 +148,8 @@ func (u *unit) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 					return err
 				}
 			}
-			if err := gates.Launch(x.values(), c.Out, own, c.In[inBiasIH], c.In[inBiasHH], x.at(state), half.At, c.Aux[0], packing,
+			if err := gates.Launch(x.values(), c.Out, own, c.In[inBiasIH], c.In[inBiasHH], x.at(state), half.At, c.Aux[0],
+				packing,
 				r, u.l, h, half.LD, t, u.reverse); err != nil {
 				return err
 			}
@@ -177,7 +180,8 @@ func (u *unit) backwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		}
 		recurrent := cuda.Product{M: r, N: h, K: 3 * h, Beta: 1}
 		for t := u.l - 1; t >= 0; t-- {
-			if err := back.Launch(x.values(), c.Out, c.In[gradGates], d.At, x.at(carry), c.In[gradStates], start, c.In[gradDY], packing,
+			if err := back.Launch(x.values(), c.Out, c.In[gradGates], d.At, x.at(carry), c.In[gradStates], start, c.In[gradDY],
+				packing,
 				r, u.l, h, d.LD, t, u.reverse); err != nil {
 				return err
 			}
@@ -261,7 +265,8 @@ func (u *unit) gradWeightHHOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := x.place(); err != nil {
 			return err
 		}
-		if err := pack.Launch(x.places(), before.At, c.In[1], operand(c, 3), c.In[2], x.r, u.l, h, before.LD, u.reverse); err != nil {
+		if err := pack.Launch(x.places(), before.At, c.In[1], operand(c, 3), c.In[2], x.r, u.l, h, before.LD,
+			u.reverse); err != nil {
 			return err
 		}
 		p := cuda.Product{TransA: true, M: 3 * h, N: h, K: total, Beta: cuda.Beta(c)}
