@@ -6,13 +6,22 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
-// testDevice is what newEngine gives its engines, nil: nothing.
+// testDevice is what newEngine and build give their engines, nil: nothing.
 var testDevice kernel.Device
+
+// giveDevice gives an engine testDevice for the time of a test.
+func giveDevice(t testing.TB, e *kernel.Engine) {
+	if testDevice != nil {
+		e.SetDevice(testDevice)
+		t.Cleanup(func() { e.SetDevice(nil) })
+	}
+}
 
 // TestCUDAGoldens makes the golden steps on the CUDA device: against PyTorch, by the same comparisons as on the host.
 func TestCUDAGoldens(t *testing.T) {
@@ -159,5 +168,44 @@ func TestCUDAHalfSteps(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCUDAStage: steps whose images went to the device beside the step before have the bits of steps without that, also where the
+// batch that was on its way is not the one that comes.
+func TestCUDAStage(t *testing.T) {
+	d := cudatest.Open(t)
+	cfg := deviceSystems()["clip"]
+	cfg.Model.Image.Size, cfg.Model.Image.Depth, cfg.Model.Text.Layers, cfg.Train.BatchSize = 96, 1, 1, 12 // more than a megabyte of images
+	plain, staged := deviceModel(t, cfg, "fp32", d), deviceModel(t, cfg, "fp32", d)
+	var feeds [4]*feed.Step
+	for i := range feeds {
+		feeds[i] = plain.feed(randomBatch(plain, uint64(i)), Control{Step: i})
+	}
+	for i, f := range feeds {
+		switch {
+		case i == 1:
+			staged.Stage(feeds[3].Batch) // and then another one comes
+		case i < 3:
+			staged.Stage(feeds[i+1].Batch)
+		}
+		want, err := plain.Step(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss := want.Loss
+		got, err := staged.Step(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Loss != loss {
+			t.Errorf("step %d: loss %v, without staging %v", i, got.Loss, loss)
+		}
+		if !sameBits(staged.params.Grads(), plain.params.Grads()) {
+			t.Errorf("step %d: the gradients have other bits", i)
+		}
+	}
+	if err := staged.Unstage(); err != nil {
+		t.Error(err)
 	}
 }

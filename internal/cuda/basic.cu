@@ -14,21 +14,6 @@ extern "C" __global__ void add(float *y, const float *x, int64 n) {
     if (at < n) y[at] += x[at];
 }
 
-// y (rows, cols) += bias (cols).
-extern "C" __global__ void add_bias_float(float *y, const float *bias, int64 n, int cols) {
-  int64 at = (int64)blockIdx.x * 1024 + threadIdx.x;
-#pragma unroll
-  for (int k = 0; k < 4; k++, at += 256)
-    if (at < n) y[at] += bias[at % cols];
-}
-
-extern "C" __global__ void add_bias_bf16(bf16 *y, const float *bias, int64 n, int cols) {
-  int64 at = (int64)blockIdx.x * 1024 + threadIdx.x;
-#pragma unroll
-  for (int k = 0; k < 4; k++, at += 256)
-    if (at < n) y[at] = from_float<bf16>(to_float(y[at]) + bias[at % cols]);
-}
-
 // y = a + b.
 extern "C" __global__ void sum(float *y, const float *a, const float *b, int64 n) {
   int64 at = (int64)blockIdx.x * 1024 + threadIdx.x;

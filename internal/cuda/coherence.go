@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"errors"
 	"slices"
 	"unsafe"
 
@@ -14,7 +13,7 @@ var _ exec.Mirrorer = (*Device)(nil)
 type coherence struct {
 	newer   []bool // the spans that the device has written since the host read them
 	touched []Span // what the host may have changed since
-	err     error  // of a copy to the host, told by Refresh
+	err     error  // of a copy to the host: told by Refresh from then on, since the host's values are old
 }
 
 // Changed says that work which was enqueued changes all values on the device.
@@ -45,8 +44,11 @@ func (m *Mirror) Read(lo, hi int) {
 		if s.Lo >= hi || s.Hi <= lo || !newer {
 			continue
 		}
-		if err := m.FetchSpan(s.Lo, s.Hi); err != nil && m.err == nil {
-			m.err = err
+		if err := m.FetchSpan(s.Lo, s.Hi); err != nil {
+			if m.err == nil {
+				m.err = err
+			}
+			return
 		}
 		m.newer[k] = false
 	}
@@ -74,16 +76,19 @@ func (d *Device) Touch(host []float32, lo, hi int) {
 	}
 }
 
-// Refresh implements exec.Mirrorer: it takes what the host has changed to the device.
+// Refresh implements exec.Mirrorer: it takes what the host has changed to the device. After a copy to the host that failed it
+// takes nothing and fails again and again: what the host has changed was not the newest.
 func (d *Device) Refresh() error {
-	var errs []error
 	for _, m := range d.mirrors {
+		if m.err != nil {
+			return m.err
+		}
 		for _, s := range m.touched {
-			errs = append(errs, m.StoreSpan(s.Lo, s.Hi))
+			if err := m.StoreSpan(s.Lo, s.Hi); err != nil {
+				return err
+			}
 		}
 		m.touched = m.touched[:0]
-		errs = append(errs, m.err)
-		m.err = nil
 	}
-	return errors.Join(errs...)
+	return nil
 }

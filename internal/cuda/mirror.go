@@ -157,7 +157,10 @@ func (m *Mirror) FetchSpan(lo, hi int) error {
 	err := m.each(lo, hi, func(lo, hi, at int) error {
 		return m.device.driver.do("cuMemcpyDtoHAsync_v2", uintptr(unsafe.Pointer(&m.host[lo])), uintptr(m.memory.at+Pointer(4*at)), uintptr(4*(hi-lo)), m.device.stream)
 	})
-	return errors.Join(err, m.device.Sync())
+	if err != nil {
+		return err
+	}
+	return m.device.Sync()
 }
 
 // Copy makes the values on the device those of from, a mirror of the same spans.

@@ -63,6 +63,7 @@ var compilerFunctions = []string{
 type module struct {
 	source *Source
 	image  func() ([]byte, error) // waits for the compiler
+	anew   func() ([]byte, error) // compiles again, whatever the cache holds
 	once   sync.Once
 	handle uintptr
 	err    error
@@ -80,7 +81,7 @@ func (d *Device) module(s *Source, macros []Macro) *module {
 	if m, ok := d.modules.Load(key); ok {
 		return m.(*module)
 	}
-	m := &module{source: s}
+	m := &module{source: s, anew: func() ([]byte, error) { return d.compile(s, macros, true) }}
 	done := make(chan struct{})
 	var image []byte
 	var err error
@@ -90,7 +91,7 @@ func (d *Device) module(s *Source, macros []Macro) *module {
 	}
 	go func() {
 		compiling <- struct{}{}
-		image, err = d.compile(s, macros)
+		image, err = d.compile(s, macros, false)
 		<-compiling
 		close(done)
 	}()
@@ -105,8 +106,16 @@ func (m *module) load(d *Device) (uintptr, error) {
 			m.err = err
 			return
 		}
-		m.err = d.driver.do("cuModuleLoadData", uintptr(unsafe.Pointer(&m.handle)), uintptr(unsafe.Pointer(&image[0])))
-		runtime.KeepAlive(image)
+		take := func() error {
+			err := d.driver.do("cuModuleLoadData", uintptr(unsafe.Pointer(&m.handle)), uintptr(unsafe.Pointer(&image[0])))
+			runtime.KeepAlive(image)
+			return err
+		}
+		if m.err = take(); m.err != nil { // the cache may be of another driver
+			if image, err = m.anew(); err == nil {
+				m.err = take()
+			}
+		}
 		if m.err != nil {
 			m.err = fmt.Errorf("code of %s: %w", m.source.Name, m.err)
 		}
@@ -114,18 +123,18 @@ func (m *module) load(d *Device) (uintptr, error) {
 	return m.handle, m.err
 }
 
-// compile returns the machine code of a source, from the user's cache folder if it is there.
-func (d *Device) compile(s *Source, macros []Macro) ([]byte, error) {
+// compile returns the machine code of a source, from the user's cache folder if it is there and is not to be made anew.
+func (d *Device) compile(s *Source, macros []Macro, anew bool) ([]byte, error) {
 	options := []string{
 		fmt.Sprintf("--gpu-architecture=sm_%d%d", d.info.Major, d.info.Minor), "--std=c++17", "--fmad=true", "-lineinfo",
 	}
 	for _, m := range macros {
 		options = append(options, "-D"+m.Name+"="+m.Value)
 	}
-	text := common + "\n" + s.Text
+	text := common + "\n#line 1 \"" + s.Name + ".cu\"\n" + s.Text
 	sum := sha256.Sum256([]byte(strings.Join(options, " ") + "\x00" + d.info.NVRTC + "\x00" + d.info.Name + "\x00" + text))
 	file := usercache.File(filepath.Join("cuda", hex.EncodeToString(sum[:16])+".cubin"))
-	if image, err := cached(file); err == nil {
+	if image, err := cached(file); err == nil && !anew {
 		return image, nil
 	}
 	image, err := d.compileText(s.Name, text, options)

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -97,7 +98,15 @@ func (d *Device) Multiply(p Product, a, b, c, bias Pointer) error {
 	if p.M == 0 || p.N == 0 {
 		return nil
 	}
-	err := d.multiply(p, a, b, c, bias)
+	var err error
+	for _, at := range []*Pointer{&a, &b, &c, &bias} {
+		if err == nil {
+			*at, err = d.address(*at)
+		}
+	}
+	if err == nil {
+		err = d.multiply(p, a, b, c, bias)
+	}
 	if err != nil {
 		err = fmt.Errorf("product %d x %d x %d (leading dimensions %d, %d, %d): %w", p.M, p.N, p.K, p.LDA, p.LDB, p.LDC, err)
 	}
@@ -123,8 +132,8 @@ func (d *Device) multiply(p Product, a, b, c, bias Pointer) error {
 			return err
 		}
 	}
-	if d.options.Tune && !x.tuned && !d.recording {
-		if err := d.tune(x, p, a, b, c); err != nil {
+	if !x.tuned && !d.recording {
+		if err := d.settle(x, key, a, b, c); err != nil {
 			return err
 		}
 	}
@@ -159,7 +168,13 @@ func (d *Device) matrixDo(name string, args ...uintptr) error {
 	if err := d.driver.err("cuCtxSetCurrent", d.driver.call("cuCtxSetCurrent", d.driver.context)); err != nil {
 		return err
 	}
-	return d.matrixError(name, d.matrix.call(name, args...))
+	err := d.matrixError(name, d.matrix.call(name, args...))
+	if err != nil { // which may be that of what ran before
+		if lost := (*Error)(nil); errors.As(d.Sync(), &lost) && lost.Lost() {
+			return lost
+		}
+	}
+	return err
 }
 
 // alignment returns the largest power of two up to 16 that divides an address.

@@ -14,6 +14,9 @@ var _ exec.Timeline = (*Device)(nil)
 // what is measured is the time of the device alone.
 const ballast = 60 * time.Millisecond
 
+// fillerBytes is the memory that is cleared meanwhile.
+const fillerBytes = 32 << 20
+
 // marks are events on the stream.
 type marks struct {
 	events []uintptr
@@ -30,7 +33,7 @@ func (d *Device) Begin() error {
 	m.used = 0
 	if m.filler == nil {
 		var err error
-		if m.filler, err = d.alloc(256 << 20); err != nil {
+		if m.filler, err = d.alloc(fillerBytes); err != nil {
 			return err
 		}
 	}
@@ -45,7 +48,7 @@ func (d *Device) Begin() error {
 		return err
 	}
 	each := max(time.Since(start)/few, time.Microsecond)
-	for range min(int(ballast/each)+1, 4000) {
+	for range min(int(ballast/each)+1, 20000) {
 		if err := d.zero(m.filler.at, m.filler.bytes); err != nil {
 			return err
 		}

@@ -308,10 +308,17 @@ func TestDeviceErrors(t *testing.T) {
 	x, xs := matrix(g, r, "x", 30, 4)
 	out := arith.Add(onRAM(x), x)
 	cfg := exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}}
-	for most, want := range map[int]string{10: "memory of ram: there is no more", 200: "memory of ram for input x: there is no more"} {
+	for most, want := range map[int]string{10: "memory of ram: there is no more", 200: "inputs to ram: memory for input x: there is no more"} {
 		d := &ram{most: most}
 		cfg.Device = d
-		if _, err := exec.Compile(g, cfg); err == nil || !strings.Contains(err.Error(), want) {
+		m, err := exec.Compile(g, cfg)
+		if err == nil { // an input has memory from the first run on
+			if err := m.SetInput(x, xs); err != nil {
+				t.Fatal(err)
+			}
+			err = errors.Join(m.RunAll(), m.Close())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a device of %d words: got error %v, want one with %q", most, err, want)
 		}
 		if d.held != 0 {

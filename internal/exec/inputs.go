@@ -13,15 +13,19 @@ type inputSlot struct {
 	array Array
 	bound bool // by SetInput, which goes before a value of the node's own
 	uses  []inputUse
-	// On a device: the value there, if a step of the device reads it, in memory of the
-	// slot's own or, if it is resident, of the caller's.
+	// On a device: whether a step of the device reads it, and the value there, in memory of the slot's own or, if it is resident, of
+	// the caller's; nil so far.
+	placed     bool
 	buffer     Buffer
 	own        Buffer
 	memory     Memory
 	resident   bool
 	deviceUses []*Operand
-	exchanges  int      // of buffers: recorded steps know the old one
-	mirrors    Mirrorer // of the device, nil: it has none
+	exchanges  int // of buffers: recorded steps know the old one
+	// Values that a later run will have, on their way to the device.
+	stage   Stage
+	staged  []float32
+	mirrors Mirrorer // of the device, nil: it has none
 }
 
 type inputUse struct {
@@ -77,18 +81,15 @@ func (s *inputSlot) set(data any) error {
 	return nil
 }
 
-// setBuffer points the device's steps to b or, without one, to the slot's own buffer.
+// setBuffer points the device's steps to b or, without one, to the slot's own buffer, which the next run makes where there is none.
 func (s *inputSlot) setBuffer(b Buffer) {
 	if b == nil && !s.resident {
 		return
 	}
-	s.exchanges++
-	s.resident, s.buffer = b != nil, b
-	if b == nil {
-		s.buffer = s.own
-	}
-	for _, u := range s.deviceUses {
-		u.Buffer = s.buffer
+	if s.resident = b != nil; s.resident {
+		s.point(b)
+	} else {
+		s.point(s.own)
 	}
 }
 

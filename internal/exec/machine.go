@@ -33,6 +33,8 @@ type Machine struct {
 	// lent: the memory is the scratch of an op or a Room. Constants are written at every run then.
 	lent      bool
 	constants []constant
+	// within: the machine is an op's within another on the same device.
+	within bool
 	// On a device: what is recorded, by the first instruction; the exchanges of inputs' buffers so far; and whether every op is
 	// waited for.
 	sections  map[int]*section
@@ -94,6 +96,9 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) (bad err
 		if err := m.bring(); err != nil {
 			return fmt.Errorf("exec: inputs to %s: %w", m.cfg.Device.Name(), err)
 		}
+	}
+	if d, ok := m.cfg.Device.(Borrower); ok {
+		defer func() { bad = errors.Join(bad, d.Return()) }()
 	}
 	m.ctx = ctx
 	m.restore()
@@ -178,6 +183,10 @@ func (m *Machine) OnHost() map[string]int {
 	for _, in := range m.prog {
 		if !in.onDevice {
 			kinds[m.prof.kinds[in.kind].Kind]++
+		} else if in.inner != nil {
+			for kind, n := range in.inner.OnHost() {
+				kinds[kind] += n
+			}
 		}
 	}
 	return kinds

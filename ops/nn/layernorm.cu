@@ -48,8 +48,8 @@ __device__ __forceinline__ void row_moments(float &mean, float &rstd, const floa
   rstd = 1.f / sqrtf(row_sum(s, room) / cols + eps);
 }
 
-// Writes the normalised v to row y.
-__device__ __forceinline__ void store_normalised(Y *y, const float (&v)[PIECES][PIECE], const float *__restrict__ gamma,
+// Writes the normalised v to row y and, where SHADOW is 1, rounded to row shadow.
+__device__ __forceinline__ void store_normalised(Y *y, bf16 *shadow, const float (&v)[PIECES][PIECE], const float *__restrict__ gamma,
     const float *__restrict__ beta, float mean, float rstd, int cols) {
 #pragma unroll
   for (int i = 0; i < PIECES; i++) {
@@ -61,13 +61,16 @@ __device__ __forceinline__ void store_normalised(Y *y, const float (&v)[PIECES][
 #pragma unroll
     for (int j = 0; j < PIECE; j++) b[j] = fmaf((v[i][j] - mean) * rstd, g[j], b[j]);
     store_piece(y, col, b);
+#if SHADOW
+    store_piece(shadow, col, b);
+#endif
   }
 }
 
 // x (rows, cols) is float; y may be x where it is float too.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    layer_norm(Y *y, const float *x, const float *__restrict__ gamma, const float *__restrict__ beta, float *mean, float *rstd,
-        int rows, int cols, float eps) {
+    layer_norm(Y *y, bf16 *shadow, const float *x, const float *__restrict__ gamma, const float *__restrict__ beta, float *mean,
+        float *rstd, int rows, int cols, float eps) {
   __shared__ float room[33];
   int row = FIRST_ROW;
   if (row >= rows) return;
@@ -78,14 +81,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     if (INSIDE(COLUMN(i))) load_piece(v[i], x + at, COLUMN(i));
   row_moments(m, s, v, cols, eps, room);
   if (threadIdx.x % THREADS == 0) mean[row] = m, rstd[row] = s;
-  store_normalised(y + at, v, gamma, beta, m, s, cols);
+  store_normalised(y + at, shadow + at, v, gamma, beta, m, s, cols);
 }
 
 #if ADD
-// sum = x + Dropout(h), y = LayerNorm(sum). bits: none where it is null; scale = 1/keep. sum may be x or h.
+// sum = x + Dropout(h), written where SUM is 1, y = LayerNorm(sum). bits: none where it is null; scale = 1/keep. sum may be x or h.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    add_norm(float *sum, Y *y, const H *h, const float *x, const uint32 *__restrict__ bits, const float *__restrict__ gamma,
-        const float *__restrict__ beta, float *mean, float *rstd, int rows, int cols, float eps, float scale) {
+    add_norm(float *sum, Y *y, bf16 *shadow, const H *h, const float *x, const uint32 *__restrict__ bits,
+        const float *__restrict__ gamma, const float *__restrict__ beta, float *mean, float *rstd, int rows, int cols, float eps,
+        float scale) {
   __shared__ float room[33];
   int row = FIRST_ROW;
   if (row >= rows) return;
@@ -111,17 +115,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
 #else
       v[i][j] += more[i][j];
 #endif
+#if SUM
     store_piece(sum + at, col, v[i]);
+#endif
   }
   row_moments(m, s, v, cols, eps, room);
   if (threadIdx.x % THREADS == 0) mean[row] = m, rstd[row] = s;
-  store_normalised(y + at, v, gamma, beta, m, s, cols);
+  store_normalised(y + at, shadow + at, v, gamma, beta, m, s, cols);
 }
 #endif
 
 // y = (x - mean) rstd gamma + beta of statistics that are known: the bits of the first time.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    normalise(Y *y, const float *x, const float *__restrict__ gamma, const float *__restrict__ beta,
+    normalise(Y *y, bf16 *shadow, const float *x, const float *__restrict__ gamma, const float *__restrict__ beta,
         const float *__restrict__ mean, const float *__restrict__ rstd, int rows, int cols) {
   int row = FIRST_ROW;
   if (row >= rows) return;
@@ -130,5 +136,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
 #pragma unroll
   for (int i = 0; i < PIECES; i++)
     if (INSIDE(COLUMN(i))) load_piece(v[i], x + at, COLUMN(i));
-  store_normalised(y + at, v, gamma, beta, mean[row], rstd[row], cols);
+  store_normalised(y + at, shadow + at, v, gamma, beta, mean[row], rstd[row], cols);
 }

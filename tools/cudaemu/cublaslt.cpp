@@ -228,11 +228,13 @@ template <class T> int set(T &field, const void *value, size_t bytes) {
 } // namespace
 
 EMU_API int cublasLtCreate(void **handle) {
+  FAULT;
   if (!handle) return INVALID_VALUE;
   *handle = malloc(1);
   return SUCCESS;
 }
 EMU_API int cublasLtDestroy(void *handle) {
+  FAULT;
   free(handle);
   return SUCCESS;
 }
@@ -252,6 +254,7 @@ EMU_API const char *cublasLtGetStatusName(int s) {
 EMU_API const char *cublasLtGetStatusString(int s) { return cublasLtGetStatusName(s); }
 
 EMU_API int cublasLtMatmulDescCreate(void **desc, int compute, int scale) {
+  FAULT;
   if (!desc) return INVALID_VALUE;
   Desc *d = new Desc;
   d->compute = compute;
@@ -260,10 +263,12 @@ EMU_API int cublasLtMatmulDescCreate(void **desc, int compute, int scale) {
   return SUCCESS;
 }
 EMU_API int cublasLtMatmulDescDestroy(void *desc) {
+  FAULT;
   delete (Desc *)desc;
   return SUCCESS;
 }
 EMU_API int cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value, size_t bytes) {
+  FAULT;
   if (!desc || !value) return INVALID_VALUE;
   Desc &d = *(Desc *)desc;
   switch (attribute) {
@@ -284,6 +289,7 @@ EMU_API int cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void
 }
 
 EMU_API int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t cols, int64_t ld) {
+  FAULT;
   if (!layout) return INVALID_VALUE;
   Layout *l = new Layout;
   l->type = type;
@@ -294,10 +300,12 @@ EMU_API int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, u
   return SUCCESS;
 }
 EMU_API int cublasLtMatrixLayoutDestroy(void *layout) {
+  FAULT;
   delete (Layout *)layout;
   return SUCCESS;
 }
 EMU_API int cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const void *value, size_t bytes) {
+  FAULT;
   if (!layout || !value) return INVALID_VALUE;
   Layout &l = *(Layout *)layout;
   switch (attribute) {
@@ -313,15 +321,18 @@ EMU_API int cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const 
 }
 
 EMU_API int cublasLtMatmulPreferenceCreate(void **preference) {
+  FAULT;
   if (!preference) return INVALID_VALUE;
   *preference = new Preference;
   return SUCCESS;
 }
 EMU_API int cublasLtMatmulPreferenceDestroy(void *preference) {
+  FAULT;
   delete (Preference *)preference;
   return SUCCESS;
 }
 EMU_API int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value, size_t bytes) {
+  FAULT;
   if (!preference || !value) return INVALID_VALUE;
   if (attribute == PREF_MAX_WORKSPACE_BYTES) return set(((Preference *)preference)->workspace, value, bytes);
   return SUCCESS; // the others only narrow the choice of algorithms
@@ -329,6 +340,7 @@ EMU_API int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute
 
 EMU_API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference,
                                            int wanted, Heuristic *results, int *count) {
+  FAULT;
   if (!handle || !desc || !a || !b || !c || !d || !preference || wanted <= 0 || !results || !count) return INVALID_VALUE;
   *count = 0;
   if (int s = check(*(Desc *)desc, *(Layout *)a, *(Layout *)b, *(Layout *)c, *(Layout *)d)) return s;
@@ -344,6 +356,7 @@ EMU_API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, vo
 EMU_API int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *A, void *a, const void *B, void *b,
                            const void *beta, const void *C, void *c, void *D, void *d, const Algo *algo, void *workspace,
                            size_t workspace_bytes, void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if (!handle) return NOT_INITIALIZED;
   if (!desc || !alpha || !beta || !A || !a || !B || !b || !C || !c || !D || !d)

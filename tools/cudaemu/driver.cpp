@@ -162,6 +162,8 @@ void unload(Module *m) {
 
 } // namespace
 
+void break_context(int status) { broken = (CUresult)status; }
+
 CUresult ready() {
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
   if (!current || !retained) {
@@ -203,6 +205,12 @@ static const struct { int code; const char *name, *text; } errors[] = {
     {0, "CUDA_SUCCESS", "no error"},
     {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {35, "CUDA_ERROR_INSUFFICIENT_DRIVER", "CUDA driver version is insufficient for CUDA runtime version"},
+    {46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable"},
+    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {214, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered"},
+    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
+    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
     {3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
     {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {200, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
@@ -244,6 +252,7 @@ EMU_API CUresult cuGetErrorString(int error, const char **text) {
 // Device and context.
 
 EMU_API CUresult cuInit(unsigned flags) {
+  FAULT;
   Guard g(emu_lock);
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   initialised = true;
@@ -251,17 +260,21 @@ EMU_API CUresult cuInit(unsigned flags) {
 }
 
 EMU_API CUresult cuDriverGetVersion(int *version) {
-  *version = 13000;
+  FAULT;
+  const char *s = getenv("CUDAEMU_DRIVER");
+  *version = s && *s ? atoi(s) : 13000;
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDeviceGetCount(int *n) {
+  FAULT;
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
   *n = 1;
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDeviceGet(int *device, int ordinal) {
+  FAULT;
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
   if (ordinal) return CUDA_ERROR_INVALID_DEVICE;
   *device = 0;
@@ -269,18 +282,21 @@ EMU_API CUresult cuDeviceGet(int *device, int ordinal) {
 }
 
 EMU_API CUresult cuDeviceGetName(char *name, int length, int device) {
+  FAULT;
   if (device) return CUDA_ERROR_INVALID_DEVICE;
   snprintf(name, length, "Emulated CUDA device");
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDeviceTotalMem_v2(size_t *bytes, int device) {
+  FAULT;
   if (device) return CUDA_ERROR_INVALID_DEVICE;
   *bytes = memory_limit();
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
+  FAULT;
   if (device) return CUDA_ERROR_INVALID_DEVICE;
   // Numbers of enum CUdevice_attribute_enum; values of an H100 but for the multiprocessors.
   static const std::map<int, int> values = {
@@ -322,10 +338,13 @@ EMU_API CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
   auto it = values.find(attribute);
   if (it == values.end()) return CUDA_ERROR_INVALID_VALUE;
   *value = it->second;
+  if (const char *s = attribute == 75 || attribute == 76 ? getenv("CUDAEMU_CAPABILITY") : nullptr)
+    *value = attribute == 75 ? atoi(s) / 10 : atoi(s) % 10;
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDevicePrimaryCtxRetain(void **c, int device) {
+  FAULT;
   Guard g(emu_lock);
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
   if (device) return CUDA_ERROR_INVALID_DEVICE;
@@ -335,6 +354,7 @@ EMU_API CUresult cuDevicePrimaryCtxRetain(void **c, int device) {
 }
 
 EMU_API CUresult cuDevicePrimaryCtxRelease_v2(int device) {
+  FAULT;
   Guard g(emu_lock);
   if (device) return CUDA_ERROR_INVALID_DEVICE;
   if (!retained) return CUDA_ERROR_INVALID_CONTEXT;
@@ -351,6 +371,7 @@ EMU_API CUresult cuDevicePrimaryCtxRelease_v2(int device) {
 }
 
 EMU_API CUresult cuCtxSetCurrent(void *c) {
+  FAULT;
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
   if (c && c != context) return CUDA_ERROR_INVALID_CONTEXT;
   current = c != nullptr;
@@ -358,11 +379,13 @@ EMU_API CUresult cuCtxSetCurrent(void *c) {
 }
 
 EMU_API CUresult cuCtxGetCurrent(void **c) {
+  FAULT;
   *c = current ? context : nullptr;
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuCtxSynchronize() {
+  FAULT;
   Guard g(emu_lock);
   return synchronise("cuCtxSynchronize");
 }
@@ -370,6 +393,7 @@ EMU_API CUresult cuCtxSynchronize() {
 // Memory.
 
 EMU_API CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   *total = memory_limit();
@@ -378,6 +402,7 @@ EMU_API CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
 }
 
 EMU_API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (CUresult e = not_in_capture("cuMemAlloc", true)) return e;
@@ -385,6 +410,7 @@ EMU_API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes) {
 }
 
 EMU_API CUresult cuMemFree_v2(CUdeviceptr p) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (CUresult e = not_in_capture("cuMemFree", true)) return e;
@@ -395,6 +421,7 @@ EMU_API CUresult cuMemFree_v2(CUdeviceptr p) {
 }
 
 EMU_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if (!to && bytes) return CUDA_ERROR_INVALID_VALUE;
   if (put_off() && from && !capturing(stream) && !memory_is_pinned(from, bytes)) {
@@ -411,6 +438,7 @@ EMU_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t b
 }
 
 EMU_API CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if (!from && bytes) return CUDA_ERROR_INVALID_VALUE;
   CUresult e = copy(stream, "cuMemcpyDtoHAsync", to, (const void *)from, bytes, 0, from);
@@ -420,12 +448,14 @@ EMU_API CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, 
 }
 
 EMU_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if ((!to || !from) && bytes) return CUDA_ERROR_INVALID_VALUE;
   return copy(stream, "cuMemcpyDtoDAsync", (void *)to, (const void *)from, bytes, to, from);
 }
 
 EMU_API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
+  FAULT;
   Guard g(emu_lock);
   if (!to && bytes) return CUDA_ERROR_INVALID_VALUE;
   CUresult e = copy(nullptr, "cuMemcpyHtoD", (void *)to, from, bytes, to, 0);
@@ -433,6 +463,7 @@ EMU_API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 }
 
 EMU_API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
+  FAULT;
   Guard g(emu_lock);
   if (!from && bytes) return CUDA_ERROR_INVALID_VALUE;
   CUresult e = copy(nullptr, "cuMemcpyDtoH", to, (const void *)from, bytes, 0, from);
@@ -440,11 +471,13 @@ EMU_API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
 }
 
 EMU_API CUresult cuMemsetD8Async(CUdeviceptr p, unsigned char value, size_t count, void *stream) {
+  FAULT;
   Guard g(emu_lock);
   return fill(stream, "cuMemsetD8Async", p, count, value, 1);
 }
 
 EMU_API CUresult cuMemsetD32Async(CUdeviceptr p, unsigned value, size_t count, void *stream) {
+  FAULT;
   Guard g(emu_lock);
   return fill(stream, "cuMemsetD32Async", p, count, value, 4);
 }
@@ -452,6 +485,7 @@ EMU_API CUresult cuMemsetD32Async(CUdeviceptr p, unsigned value, size_t count, v
 // Streams.
 
 EMU_API CUresult cuStreamCreate(void **stream, unsigned flags) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (flags > 1) return CUDA_ERROR_INVALID_VALUE;
@@ -463,6 +497,7 @@ EMU_API CUresult cuStreamCreate(void **stream, unsigned flags) {
 }
 
 EMU_API CUresult cuStreamDestroy_v2(void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if (!streams.count(stream)) return CUDA_ERROR_INVALID_HANDLE;
   flush();
@@ -472,12 +507,14 @@ EMU_API CUresult cuStreamDestroy_v2(void *stream) {
 }
 
 EMU_API CUresult cuStreamSynchronize(void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if (!is_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
   return synchronise("cuStreamSynchronize");
 }
 
 EMU_API CUresult cuStreamQuery(void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if (!is_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
   if (CUresult e = ready()) return e;
@@ -486,12 +523,14 @@ EMU_API CUresult cuStreamQuery(void *stream) {
 }
 
 EMU_API CUresult cuStreamWaitEvent(void *stream, void *event, unsigned) {
+  FAULT;
   Guard g(emu_lock);
   if (!is_stream(stream) || !events.count(event)) return CUDA_ERROR_INVALID_HANDLE;
   return ready(); // work is done in the order in which it was enqueued
 }
 
 EMU_API CUresult cuStreamBeginCapture_v2(void *stream, int mode) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (is_default(stream)) {
@@ -510,6 +549,7 @@ EMU_API CUresult cuStreamBeginCapture_v2(void *stream, int mode) {
 }
 
 EMU_API CUresult cuStreamEndCapture(void *stream, void **graph) {
+  FAULT;
   Guard g(emu_lock);
   if (!streams.count(stream)) return CUDA_ERROR_INVALID_HANDLE;
   Stream *s = (Stream *)stream;
@@ -528,6 +568,7 @@ EMU_API CUresult cuStreamEndCapture(void *stream, void **graph) {
 }
 
 EMU_API CUresult cuStreamIsCapturing(void *stream, int *status) {
+  FAULT;
   Guard g(emu_lock);
   if (!is_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
   Stream *s = capturing(stream);
@@ -538,6 +579,7 @@ EMU_API CUresult cuStreamIsCapturing(void *stream, int *status) {
 // Graphs.
 
 EMU_API CUresult cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long) {
+  FAULT;
   Guard g(emu_lock);
   if (!graphs.count(graph)) return CUDA_ERROR_INVALID_VALUE;
   if (broken) return broken;
@@ -548,12 +590,14 @@ EMU_API CUresult cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned 
 }
 
 EMU_API CUresult cuGraphUpload(void *exec, void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if (!execs.count(exec) || !is_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
   return ready();
 }
 
 EMU_API CUresult cuGraphLaunch(void *exec, void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (!execs.count(exec)) return CUDA_ERROR_INVALID_VALUE;
@@ -563,6 +607,7 @@ EMU_API CUresult cuGraphLaunch(void *exec, void *stream) {
 }
 
 EMU_API CUresult cuGraphGetNodes(void *graph, void **nodes, size_t *count) {
+  FAULT;
   Guard g(emu_lock);
   if (!graphs.count(graph) || !count) return CUDA_ERROR_INVALID_VALUE;
   auto &ops = ((Graph *)graph)->ops;
@@ -576,11 +621,13 @@ EMU_API CUresult cuGraphGetNodes(void *graph, void **nodes, size_t *count) {
 }
 
 EMU_API CUresult cuGraphNodeGetType(void *node, int *type) {
+  FAULT;
   *type = ((Op *)node)->type;
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuGraphExecDestroy(void *exec) {
+  FAULT;
   Guard g(emu_lock);
   if (!execs.count(exec)) return CUDA_ERROR_INVALID_VALUE;
   flush();
@@ -590,6 +637,7 @@ EMU_API CUresult cuGraphExecDestroy(void *exec) {
 }
 
 EMU_API CUresult cuGraphDestroy(void *graph) {
+  FAULT;
   Guard g(emu_lock);
   if (!graphs.count(graph)) return CUDA_ERROR_INVALID_VALUE;
   graphs.erase(graph);
@@ -600,6 +648,7 @@ EMU_API CUresult cuGraphDestroy(void *graph) {
 // Events.
 
 EMU_API CUresult cuEventCreate(void **event, unsigned flags) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   Event *v = new Event;
@@ -609,7 +658,18 @@ EMU_API CUresult cuEventCreate(void **event, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
+// Work is done in the order in which it is enqueued, whatever the stream: nothing is to be waited for.
+EMU_API CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  FAULT;
+  Guard g(emu_lock);
+  if (CUresult e = ready()) return e;
+  if (!events.count(event) || !is_stream(stream) || flags) return CUDA_ERROR_INVALID_HANDLE;
+  if (capturing(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  return CUDA_SUCCESS;
+}
+
 EMU_API CUresult cuEventRecord(void *event, void *stream) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (!events.count(event) || !is_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
@@ -626,6 +686,7 @@ EMU_API CUresult cuEventRecord(void *event, void *stream) {
 }
 
 EMU_API CUresult cuEventSynchronize(void *event) {
+  FAULT;
   Guard g(emu_lock);
   if (!events.count(event)) return CUDA_ERROR_INVALID_HANDLE;
   if (((Event *)event)->captured) return CUDA_ERROR_CAPTURED_EVENT;
@@ -635,6 +696,7 @@ EMU_API CUresult cuEventSynchronize(void *event) {
 EMU_API CUresult cuEventQuery(void *event) { return cuEventSynchronize(event); }
 
 EMU_API CUresult cuEventElapsedTime_v2(float *ms, void *from, void *to) {
+  FAULT;
   Guard g(emu_lock);
   if (!events.count(from) || !events.count(to)) return CUDA_ERROR_INVALID_HANDLE;
   Event *a = (Event *)from, *b = (Event *)to;
@@ -649,6 +711,7 @@ EMU_API CUresult cuEventElapsedTime_v2(float *ms, void *from, void *to) {
 EMU_API CUresult cuEventElapsedTime(float *ms, void *from, void *to) { return cuEventElapsedTime_v2(ms, from, to); }
 
 EMU_API CUresult cuEventDestroy_v2(void *event) {
+  FAULT;
   Guard g(emu_lock);
   if (!events.count(event)) return CUDA_ERROR_INVALID_HANDLE;
   events.erase(event);
@@ -659,6 +722,7 @@ EMU_API CUresult cuEventDestroy_v2(void *event) {
 // Modules. An image is "CUDAEMU" and a version, its length, and a shared object (nvrtc.cpp writes it).
 
 EMU_API CUresult cuModuleLoadData(void **module, const void *image) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (CUresult e = not_in_capture("cuModuleLoadData", true)) return e;
@@ -718,6 +782,7 @@ EMU_API CUresult cuModuleLoadData(void **module, const void *image) {
 }
 
 EMU_API CUresult cuModuleUnload(void *module) {
+  FAULT;
   Guard g(emu_lock);
   if (!modules.count(module)) return CUDA_ERROR_INVALID_HANDLE;
   flush();
@@ -726,6 +791,7 @@ EMU_API CUresult cuModuleUnload(void *module) {
 }
 
 EMU_API CUresult cuModuleGetFunction(void **function, void *module, const char *name) {
+  FAULT;
   Guard g(emu_lock);
   if (!modules.count(module)) return CUDA_ERROR_INVALID_HANDLE;
   Module *m = (Module *)module;
@@ -758,6 +824,7 @@ EMU_API CUresult cuModuleGetFunction(void **function, void *module, const char *
 }
 
 EMU_API CUresult cuFuncSetAttribute(void *function, int attribute, int value) {
+  FAULT;
   Guard g(emu_lock);
   if (!functions.count(function)) return CUDA_ERROR_INVALID_HANDLE;
   Kernel *k = (Kernel *)function;
@@ -768,6 +835,7 @@ EMU_API CUresult cuFuncSetAttribute(void *function, int attribute, int value) {
 }
 
 EMU_API CUresult cuFuncGetAttribute(int *value, int attribute, void *function) {
+  FAULT;
   Guard g(emu_lock);
   if (!functions.count(function)) return CUDA_ERROR_INVALID_HANDLE;
   Kernel *k = (Kernel *)function;
@@ -784,6 +852,7 @@ EMU_API CUresult cuFuncGetAttribute(int *value, int attribute, void *function) {
 }
 
 EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t dynamic) {
+  FAULT;
   Guard g(emu_lock);
   if (!functions.count(function) || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
   size_t by_shared = (227 << 10) / (dynamic + 1024);
@@ -795,6 +864,7 @@ EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *
 
 EMU_API CUresult cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                 unsigned dynamic, void *stream, void **params, void **extra) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (!functions.count(function)) return CUDA_ERROR_INVALID_HANDLE;
@@ -850,6 +920,7 @@ EMU_API CUresult cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsign
       }
       pointers.push_back(v.data());
     }
+    if (int e = fault("kernel")) return (CUresult)e;
     return run_kernel(*k, grid, block, dynamic, pointers.data());
   });
 }

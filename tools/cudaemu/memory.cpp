@@ -172,6 +172,7 @@ bool memory_is_reachable(CUdeviceptr p) {
 }
 
 EMU_API CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned flags) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (!p || !bytes || flags & ~7u) return CUDA_ERROR_INVALID_VALUE;
@@ -184,8 +185,27 @@ EMU_API CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned flags) {
 }
 
 EMU_API CUresult cuMemFreeHost(void *p) {
+  FAULT;
   Guard g(emu_lock);
   if (!pinned.erase((uintptr_t)p)) return CUDA_ERROR_INVALID_VALUE;
   free(p);
+  return CUDA_SUCCESS;
+}
+
+// Memory of the caller's becomes pinned; no page may be so twice.
+EMU_API CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags) {
+  Guard g(emu_lock);
+  if (CUresult e = ready()) return e;
+  if (!p || !bytes || flags & ~15u) return CUDA_ERROR_INVALID_VALUE;
+  uintptr_t lo = (uintptr_t)p / page * page, hi = ((uintptr_t)p + bytes + page - 1) / page * page;
+  for (auto &x : pinned)
+    if (x.first / page * page < hi && lo < x.first + x.second) return CUresult(712); // CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+  pinned[(uintptr_t)p] = bytes;
+  return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemHostUnregister(void *p) {
+  Guard g(emu_lock);
+  if (!pinned.erase((uintptr_t)p)) return CUresult(713); // CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
   return CUDA_SUCCESS;
 }

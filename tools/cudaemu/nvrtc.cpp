@@ -284,6 +284,7 @@ EMU_API const char *nvrtcGetErrorString(int r) {
 }
 
 EMU_API int nvrtcVersion(int *major, int *minor) {
+  FAULT;
   if (!major || !minor) return INVALID_INPUT;
   // The minor version stands for emu.h and the options, so that a caller that keeps images does not take old ones.
   uint64_t h = hash(14695981039346656037ull, kernel_header);
@@ -295,6 +296,7 @@ EMU_API int nvrtcVersion(int *major, int *minor) {
 
 EMU_API int nvrtcCreateProgram(void **program, const char *source, const char *name, int n, const char *const *headers,
                                const char *const *names) {
+  FAULT;
   if (!program || !source || n < 0 || (n && (!headers || !names))) return INVALID_INPUT;
   Program *p = new Program;
   p->source = source;
@@ -305,6 +307,7 @@ EMU_API int nvrtcCreateProgram(void **program, const char *source, const char *n
 }
 
 EMU_API int nvrtcDestroyProgram(void **program) {
+  FAULT;
   if (!program || !*program) return INVALID_PROGRAM;
   delete (Program *)*program;
   *program = nullptr;
@@ -312,6 +315,7 @@ EMU_API int nvrtcDestroyProgram(void **program) {
 }
 
 EMU_API int nvrtcCompileProgram(void *program, int n, const char *const *options) {
+  FAULT;
   if (!program) return INVALID_PROGRAM;
   Program &p = *(Program *)program;
   Words defines = definitions(n, options);
@@ -346,6 +350,7 @@ EMU_API int nvrtcCompileProgram(void *program, int n, const char *const *options
 }
 
 EMU_API int nvrtcGetProgramLogSize(void *program, size_t *bytes) {
+  FAULT;
   if (!program) return INVALID_PROGRAM;
   if (!bytes) return INVALID_INPUT;
   *bytes = ((Program *)program)->log.size() + 1;
@@ -353,6 +358,7 @@ EMU_API int nvrtcGetProgramLogSize(void *program, size_t *bytes) {
 }
 
 EMU_API int nvrtcGetProgramLog(void *program, char *log) {
+  FAULT;
   if (!program) return INVALID_PROGRAM;
   if (!log) return INVALID_INPUT;
   strcpy(log, ((Program *)program)->log.c_str());
@@ -360,6 +366,7 @@ EMU_API int nvrtcGetProgramLog(void *program, char *log) {
 }
 
 EMU_API int nvrtcGetCUBINSize(void *program, size_t *bytes) {
+  FAULT;
   if (!program) return INVALID_PROGRAM;
   if (!bytes) return INVALID_INPUT;
   *bytes = ((Program *)program)->image.size();
@@ -367,6 +374,7 @@ EMU_API int nvrtcGetCUBINSize(void *program, size_t *bytes) {
 }
 
 EMU_API int nvrtcGetCUBIN(void *program, char *image) {
+  FAULT;
   if (!program || ((Program *)program)->image.empty()) return INVALID_PROGRAM;
   if (!image) return INVALID_INPUT;
   memcpy(image, ((Program *)program)->image.data(), ((Program *)program)->image.size());

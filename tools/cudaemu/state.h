@@ -49,6 +49,18 @@ typedef std::lock_guard<std::recursive_mutex> Guard;
 // A line on stderr, "cudaemu: ...".
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+// Failures on demand (fault.cpp): the status that a call of a function shall answer with, 0: it does its work.
+int fault(const char *name);
+struct Answer { // a status of whichever library
+  int value;
+  operator int() const { return value; }
+  operator CUresult() const { return (CUresult)value; }
+};
+#define FAULT \
+  if (int status = fault(__func__)) return Answer{status}
+// Leaves the context broken (driver.cpp).
+void break_context(int status);
+
 // Memory (memory.cpp).
 CUresult memory_alloc(CUdeviceptr *p, size_t bytes);
 CUresult memory_free(CUdeviceptr p);

@@ -515,6 +515,29 @@ static void speed() {
   check(get<float>(y, 1024)[1023] == 1024, "a large reduction");
 }
 
+// CUDAEMU_FAIL: a call that fails alone, and kernels that break the context, also within a graph.
+static void failures_on_demand() {
+  Ptr p = alloc(64), r;
+  setenv("CUDAEMU_FAIL", "cuMemAlloc_v2:2:2", 1);
+  expect(call("cuMemAlloc_v2", &r, (size_t)8), 0, "the call before the one that shall fail");
+  expect(call("cuMemAlloc_v2", &r, (size_t)8), 2, "the call that shall fail");
+  expect(call("cuMemAlloc_v2", &r, (size_t)8), 0, "the call after it");
+  setenv("CUDAEMU_FAIL", "cuDeviceGetCount:1+:100", 1);
+  int n;
+  call("cuDeviceGetCount", &n);
+  expect(call("cuDeviceGetCount", &n), 100, "all calls from one on");
+  setenv("CUDAEMU_FAIL", "kernel:2", 1);
+  launch("add_one", 1, 16, 0, p, 1.0f);
+  expect(launch("add_one", 1, 16, 0, p, 1.0f), 0, "the launch of a kernel that shall fail succeeds");
+  expect(sync(), 719, "a kernel that shall fail");
+  setenv("CUDAEMU_FAIL", "cuStreamSynchronize:1:46", 1);
+  restart();
+  expect(sync(), 46, "a device that has gone");
+  unsetenv("CUDAEMU_FAIL");
+  expect(call("cuMemAlloc_v2", &r, (size_t)8), 46, "a device that has gone stays away");
+  restart();
+}
+
 int main(int, char **argv) {
   library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -543,6 +566,7 @@ int main(int, char **argv) {
   speed();
   late();
   faults();
+  failures_on_demand();
   expect(call("cuCtxSynchronize"), 0, "synchronise the context");
   printf(failures ? "%d checks failed\n" : "all checks passed\n", failures);
   return failures != 0;
