@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// TestCUDA reads in both directions, from states and from 0, sequences with and without tokens, and both directions of one unit, whose
-// gradients add up.
+// TestCUDA reads in both directions, from states and from 0, sequences with and without tokens, and both directions of one
+// unit, whose gradients add up.
 func TestCUDA(t *testing.T) {
 	r := rand.New(rand.NewPCG(48, 1))
 	problems := []problem{
@@ -34,8 +34,31 @@ func TestCUDA(t *testing.T) {
 	p := problem{r: 4, l: 5, in: 3, h: 6, lengths: []int32{5, 0, 2, 4}}.fill(r)
 	back := p
 	back.reverse = true
-	cases = append(cases, optest.Case{Name: "both directions", Inputs: p.inputs, WRT: p.wrt(), Build: func(ns gorgonia.Nodes) *gorgonia.Node {
-		return arith.Add(p.build(ns), back.build(ns))
-	}})
+	cases = append(cases, optest.Case{Name: "both directions", Inputs: p.inputs, WRT: p.wrt(),
+		Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return arith.Add(p.build(ns), back.build(ns))
+		}})
+	optest.CheckCUDA(t, cases)
+}
+
+// TestAttendedOnCUDA looks at memories of all lengths, none too.
+func TestAttendedOnCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(48, 2))
+	problems := []looking{
+		{r: 5, l: 4, m: 2, h: 5, memory: []int32{2, 1, 0, 2, 2}},
+		{r: 30, l: 3, m: 40, h: 16, lengths: optest.RandomInts(r, 30, 4), memory: optest.RandomInts(r, 30, 41)},
+		{r: 3, l: 5, m: 3, h: 40, lengths: []int32{0, 1, 5}, memory: []int32{3, 3, 3}},
+		{r: 2, l: 2, m: 1, h: 1, lengths: []int32{0, 0}, memory: []int32{1, 0}},
+	}
+	if !cudatest.Emulated(cudatest.Open(t)) {
+		problems = append(problems, looking{r: 128, l: 20, m: 50, h: 512, lengths: optest.RandomInts(r, 128, 21),
+			memory: optest.RandomInts(r, 128, 51)})
+	}
+	var cases []optest.Case
+	for _, p := range problems {
+		p = p.fill(r)
+		name := fmt.Sprintf("%d sequences of %d with a memory of %d, %d channels", p.r, p.l, p.m, p.h)
+		cases = append(cases, optest.Case{Name: name, Inputs: p.inputs, WRT: lookingWRT, Build: p.build})
+	}
 	optest.CheckCUDA(t, cases)
 }

@@ -1,5 +1,5 @@
-// Kernels of the gated recurrent unit. Packed rows are those of the host's step: row from[t] + i is token t of the sequence of rank
-// i, rows from[l] on are of no token. P is the type of what products read.
+// Kernels of the gated recurrent unit. Packed rows are those of the host's step: row from[t] + i is token t of the sequence of
+// rank i, rows from[l] on are of no token. P is the type of what products read.
 
 // packing is what packingOf gives of the r sequences of l places.
 struct Packing {
@@ -33,8 +33,8 @@ __device__ __forceinline__ int length_of(const int *lengths, int k, int l) {
   return n < 0 || n > l ? -1 : n;
 }
 
-// The packing of r sequences: a thread for each of them, and for each step. An error cannot be told here: a sequence whose length is
-// not in [0, l] has no token and the length -1, which makes its states NaN.
+// The packing of r sequences: a thread for each of them, and for each step. An error cannot be told here: a sequence whose
+// length is not in [0, l] has no token and the length -1, which makes its states NaN.
 extern "C" __global__ void pack(int *out, const int *lengths, int r, int l) {
   int at = blockIdx.x * blockDim.x + threadIdx.x;
   if (at < r) {
@@ -67,7 +67,8 @@ extern "C" __global__ void pack_rows(P *to, const float *x, const int *packing, 
 }
 
 // to (r l, ld) = the states (r l, h) before each token in packed order, start (r, h) or null before the first.
-extern "C" __global__ void pack_before(P *to, const float *states, const float *start, const int *packing, int r, int l, int h, int ld, int reverse) {
+extern "C" __global__ void pack_before(P *to, const float *states, const float *start, const int *packing, int r, int l, int h,
+    int ld, int reverse) {
   Packing p(packing, r, l);
   int row = blockIdx.x, t = p.step(row), i = t < l ? row - p.from[t] : 0;
   const float *from = 0;
@@ -77,9 +78,10 @@ extern "C" __global__ void pack_before(P *to, const float *states, const float *
   for (int k = threadIdx.x; k < ld; k += blockDim.x) to[k] = from_float<P>(from && k < h ? from[k] : 0.f);
 }
 
-// What the steps begin with: state (r, h), and rounded to half (r, ld), is start by rank or 0, and states (r l, h) are 0 beyond the
-// lengths. A block for each rank and place.
-extern "C" __global__ void begin_states(float *state, P *half, float *states, const float *start, const int *packing, int r, int l, int h, int ld) {
+// What the steps begin with: state (r, h), and rounded to half (r, ld), is start by rank or 0, and states (r l, h) are 0 beyond
+// the lengths. A block for each rank and place.
+extern "C" __global__ void begin_states(float *state, P *half, float *states, const float *start, const int *packing, int r,
+    int l, int h, int ld) {
   Packing p(packing, r, l);
   int i = blockIdx.x % r, t = blockIdx.x / r, n = p.length[i];
   if (t >= n) {
@@ -96,10 +98,10 @@ extern "C" __global__ void begin_states(float *state, P *half, float *states, co
 
 // Step t of a unit,
 //   r = sigmoid(x_r + h_r), z = sigmoid(x_z + h_z), n = tanh(x_n + b_in + r (h_n + b_hn)), h' = n + z (h - n).
-// rows (r l, 4h) have x's products of packed tokens as [new | reset | update | ...] and get [n | r | z | h_n + b_hn]. hidden (r, 3h) are
-// the products of the states, reset, update and new, null for those of 0; bias_ih is null where it is in rows.
-extern "C" __global__ void gates(float *rows, const float *hidden, const float *bias_ih, const float *bias_hh, float *state, P *half, float *states,
-                                 const int *packing, int r, int l, int h, int ld, int t, int reverse) {
+// rows (r l, 4h) have x's products of packed tokens as [new | reset | update | ...] and get [n | r | z | h_n + b_hn]. hidden
+// (r, 3h) are the products of the states, reset, update and new, null for those of 0; bias_ih is null where it is in rows.
+extern "C" __global__ void gates(float *rows, const float *hidden, const float *bias_ih, const float *bias_hh, float *state,
+    P *half, float *states, const int *packing, int r, int l, int h, int ld, int t, int reverse) {
   Packing p(packing, r, l);
   int at = blockIdx.x * blockDim.x + threadIdx.x, i = at / h, k = at - i * h;
   if (i >= p.alive[t]) return;
@@ -127,11 +129,11 @@ extern "C" __global__ void begin_back(float *rows, float *carry, const int *pack
     for (int k = threadIdx.x; k < 4 * h; k += blockDim.x) rows[row * 4 * h + k] = 0.f;
 }
 
-// Back through step t: to (r l, 4h) gets the gradients of what the gates (r l, 4h) were made of, and d (r, ld) those of the products
-// of the states, reset, update and new, rounded, 0 for a sequence without a token t. carry is the gradient of the state, then of the
-// one before so far as it does not come through the products. to may be the gates.
-extern "C" __global__ void gates_back(float *to, const float *gates, P *d, float *carry, const float *states, const float *start, const float *dy,
-                                      const int *packing, int r, int l, int h, int ld, int t, int reverse) {
+// Back through step t: to (r l, 4h) gets the gradients of what the gates (r l, 4h) were made of, and d (r, ld) those of the
+// products of the states, reset, update and new, rounded, 0 for a sequence without a token t. carry is the gradient of the
+// state, then of the one before so far as it does not come through the products. to may be the gates.
+extern "C" __global__ void gates_back(float *to, const float *gates, P *d, float *carry, const float *states,
+    const float *start, const float *dy, const int *packing, int r, int l, int h, int ld, int t, int reverse) {
   Packing p(packing, r, l);
   int at = blockIdx.x * blockDim.x + threadIdx.x, i = at / h, k = at - i * h;
   if (i >= r) return;
@@ -145,7 +147,8 @@ extern "C" __global__ void gates_back(float *to, const float *gates, P *d, float
   if (t > 0) before = states[p.place(i, t - 1, reverse) * h + k];
   else if (start) before = start[(size_t)p.order[i] * h + k];
   float *s = carry + (size_t)i * h + k;
-  float g = *s + dy[p.place(i, t, reverse) * h + k], c = gates[row], reset = gates[row + h], z = gates[row + 2 * h], gate = gates[row + 3 * h];
+  float g = *s + dy[p.place(i, t, reverse) * h + k], c = gates[row], reset = gates[row + h], z = gates[row + 2 * h],
+      gate = gates[row + 3 * h];
   float dn = g * (1 - z) * (1 - c * c), dr = dn * gate * reset;
   float dreset = dr - dr * reset, dupdate = g * z * (before - c) * (1 - z), dgate = dn * reset;
   *s = g * z;
@@ -161,7 +164,8 @@ extern "C" __global__ void unrank(float *to, const float *x, const int *packing,
   for (int k = threadIdx.x; k < h; k += blockDim.x) to[at + k] = x[(size_t)blockIdx.x * h + k];
 }
 
-// to (r l, n) = rows of x in packed order at their places, 0 beyond the lengths; or those are added. A block for each rank and place.
+// to (r l, n) = rows of x in packed order at their places, 0 beyond the lengths; or those are added. A block for each rank and
+// place.
 extern "C" __global__ void unpack_rows(float *to, const float *x, const int *packing, int r, int l, int n, int reverse, int add) {
   Packing p(packing, r, l);
   int i = blockIdx.x % r, t = blockIdx.x / r;
@@ -181,8 +185,8 @@ extern "C" __global__ void sum_blocks(float *parts, const float *x, int rows, in
   parts[(size_t)blockIdx.y * cols + col] = sum;
 }
 
-// The sums of parts (blocks, 4h) of [new | reset | update | gate]: those of the input's gates as reset, update and new, and those of the
-// states' gates, reset, update and gate.
+// The sums of parts (blocks, 4h) of [new | reset | update | gate]: those of the input's gates as reset, update and new, and
+// those of the states' gates, reset, update and gate.
 extern "C" __global__ void bias_sums(float *input, float *hidden, const float *parts, int blocks, int h) {
   int col = blockIdx.x * blockDim.x + threadIdx.x;
   if (col >= 4 * h) return;

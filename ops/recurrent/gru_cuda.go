@@ -12,12 +12,13 @@ var gruText string
 
 var gruSource = cuda.Source{Name: "gru", Text: gruText}
 
-// How many tokens a step has is known on the device alone: products of a step are those of all sequences, and those of all steps of
-// all places. Rows of no token are 0 there.
+// How many tokens a step has is known on the device alone: products of a step are those of all sequences, and those of all
+// steps of all places. Rows of no token are 0 there.
 
 // onCUDA is what steps of a unit on the CUDA device share.
 type onCUDA struct {
 	c       *exec.DeviceCall
+	source  *cuda.Source
 	r, l, h int
 	reverse bool
 	product exec.Type // of what products read
@@ -30,7 +31,7 @@ type onCUDA struct {
 
 // newOnCUDA begins a step that multiplies parts of operands.
 func (u *unit) newOnCUDA(c *exec.DeviceCall, r, h int, parts ...cuda.Part) *onCUDA {
-	x := &onCUDA{c: c, r: r, l: u.l, h: h, reverse: u.reverse, product: cuda.ProductType(c), parts: parts}
+	x := &onCUDA{c: c, source: &gruSource, r: r, l: u.l, h: h, reverse: u.reverse, product: cuda.ProductType(c), parts: parts}
 	for i := range parts {
 		parts[i].Type = x.product
 	}
@@ -74,9 +75,9 @@ func (x *onCUDA) matrix(m cuda.Matrix) cuda.Matrix {
 // floatsAt are rows of floats.
 func floatsAt(at cuda.Pointer, ld int) cuda.Matrix { return cuda.Matrix{At: at, LD: ld} }
 
-// kernel is one of those of gru.cu.
+// kernel is one of the source.
 func (x *onCUDA) kernel(name string) *cuda.Kernel {
-	return cuda.Load(x.c, &gruSource, name, cuda.Type("P", exec.Operand{Spec: exec.Spec{Type: x.product}}))
+	return cuda.Load(x.c, x.source, name, cuda.Type("P", exec.Operand{Spec: exec.Spec{Type: x.product}}))
 }
 
 // Grids: a block for each row or place, a thread for each value of a state, for each of n values.
@@ -125,7 +126,8 @@ func (u *unit) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := pack.Launch(x.places(), packed.At, c.In[inX], packing, r, u.l, s.in, packed.LD, u.reverse); err != nil {
 			return err
 		}
-		if err := begin.Launch(x.places(), x.at(state), half.At, c.Aux[0], operand(c, inStart), packing, r, u.l, h, half.LD); err != nil {
+		if err := begin.Launch(x.places(), x.at(state), half.At, c.Aux[0], operand(c, inStart), packing, r, u.l, h,
+			half.LD); err != nil {
 			return err
 		}
 		input := cuda.Product{TransB: true, M: total, N: 2 * h, K: s.in}
@@ -133,7 +135,8 @@ func (u *unit) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 			return err
 		}
 		input.N = h
-		if err := cuda.Multiply(c, input, packed, x.placed[0].From(2*h*x.placed[0].LD), cuda.MatrixOf(c.Out, 0, 4*h), nil); err != nil {
+		if err := cuda.Multiply(c, input, packed, x.placed[0].From(2*h*x.placed[0].LD), cuda.MatrixOf(c.Out, 0, 4*h),
+			nil); err != nil {
 			return err
 		}
 		recurrent := cuda.Product{TransB: true, M: r, N: 3 * h, K: h}
@@ -145,7 +148,8 @@ func (u *unit) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 					return err
 				}
 			}
-			if err := gates.Launch(x.values(), c.Out, own, c.In[inBiasIH], c.In[inBiasHH], x.at(state), half.At, c.Aux[0], packing,
+			if err := gates.Launch(x.values(), c.Out, own, c.In[inBiasIH], c.In[inBiasHH], x.at(state), half.At, c.Aux[0],
+				packing,
 				r, u.l, h, half.LD, t, u.reverse); err != nil {
 				return err
 			}
@@ -176,7 +180,8 @@ func (u *unit) backwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		}
 		recurrent := cuda.Product{M: r, N: h, K: 3 * h, Beta: 1}
 		for t := u.l - 1; t >= 0; t-- {
-			if err := back.Launch(x.values(), c.Out, c.In[gradGates], d.At, x.at(carry), c.In[gradStates], start, c.In[gradDY], packing,
+			if err := back.Launch(x.values(), c.Out, c.In[gradGates], d.At, x.at(carry), c.In[gradStates], start, c.In[gradDY],
+				packing,
 				r, u.l, h, d.LD, t, u.reverse); err != nil {
 				return err
 			}
@@ -260,7 +265,8 @@ func (u *unit) gradWeightHHOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := x.place(); err != nil {
 			return err
 		}
-		if err := pack.Launch(x.places(), before.At, c.In[1], operand(c, 3), c.In[2], x.r, u.l, h, before.LD, u.reverse); err != nil {
+		if err := pack.Launch(x.places(), before.At, c.In[1], operand(c, 3), c.In[2], x.r, u.l, h, before.LD,
+			u.reverse); err != nil {
 			return err
 		}
 		p := cuda.Product{TransA: true, M: 3 * h, N: h, K: total, Beta: cuda.Beta(c)}
