@@ -125,6 +125,7 @@ extern "C" __global__ void attend_back(float *dqueries, P *half, float *dkeys, f
 
 // to (rows, ld) = x (rows, n) rounded, with zeros from column n on. A block for each row.
 extern "C" __global__ void round_rows(P *to, const float *x, int n, int ld) {
-  for (int k = threadIdx.x; k < ld; k += blockDim.x) to[(size_t)blockIdx.x * ld + k] = from_float<P>(k < n ? x[(size_t)blockIdx.x * n + k] : 0.f);
+  to += (size_t)blockIdx.x * ld, x += (size_t)blockIdx.x * n;
+  for (int k = threadIdx.x; k < ld; k += blockDim.x) to[k] = from_float<P>(k < n ? x[k] : 0.f);
 }
 #endif
