@@ -1,11 +1,11 @@
 package exec
 
 import (
-	"errors"
 	"fmt"
 	"time"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/attend"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
@@ -232,7 +232,13 @@ func (m *Machine) alloc() (err error) {
 	if d == nil {
 		return nil
 	}
-	if m.memory, err = d.Alloc(m.plan.arena); err != nil {
+	shared := false
+	if room := m.cfg.Room; room == nil {
+		m.memory, err = d.Alloc(m.plan.arena)
+	} else if m.memory, shared, err = room.on(d, m.plan.arena); shared {
+		m.room, room.last = room, nil // constants are written there
+	}
+	if err != nil {
 		return fmt.Errorf("exec: memory of %s: %w", d.Name(), err)
 	}
 	m.bound, m.handed = map[int]Memory{}, map[int]Buffer{}
@@ -268,7 +274,7 @@ func (m *Machine) free() error {
 			errs = append(errs, s.memory.Free())
 		}
 	}
-	return errors.Join(errs...)
+	return cause.Join(errs...)
 }
 
 // onDevice returns the op's own step for the device, nil where it has none.
