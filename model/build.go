@@ -381,6 +381,9 @@ func (b *builder) compile() error {
 		if err := j.load(); err != nil {
 			return err
 		}
+		if err := b.params.held.keep(b.engine, j.params.list); err != nil {
+			return err
+		}
 		if err := j.nodes.bindTo(t.machine); err != nil {
 			return err
 		}

@@ -1,8 +1,7 @@
 package model
 
 import (
-	"errors"
-
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
@@ -39,7 +38,7 @@ func (p *Params) place(e exec.Engine) (err error) {
 	var spans, twins []cuda.Span
 	for _, q := range p.list {
 		if q.Locked {
-			if err := keepOn(d, q.own, e.BF16()); err != nil {
+			if err := p.held.keepOn(d, q.own, e.BF16()); err != nil {
 				return err
 			}
 			continue
@@ -58,7 +57,7 @@ func (p *Params) place(e exec.Engine) (err error) {
 			continue
 		}
 		if x.slabs[i], err = d.Mirror(s.host, s.spans, e.BF16() && i != ofGrads); err != nil {
-			return errors.Join(err, x.close())
+			return cause.Join(err, x.close())
 		}
 		if i != ofGrads {
 			x.slabs[i].Touch(0, len(s.host))
@@ -68,30 +67,99 @@ func (p *Params) place(e exec.Engine) (err error) {
 	return nil
 }
 
-// keepOn has a device keep values that never change.
-func keepOn(d *cuda.Device, own []float32, rounded bool) error {
+// held is what lies on a device besides the slabs of training: values that never change there, and computations for inference.
+type held struct {
+	mirrors  []*cuda.Mirror
+	machines map[*exec.Machine]bool
+}
+
+// keepOn has a device keep values that never change, until close.
+func (h *held) keepOn(d *cuda.Device, own []float32, rounded bool) error {
 	if _, kept := d.Mirrored(own); kept || len(own) == 0 {
 		return nil
 	}
 	m, err := d.Mirror(own, []cuda.Span{{Lo: 0, Hi: len(own)}}, rounded)
 	if err == nil {
 		m.Touch(0, len(own))
+		h.mirrors = append(h.mirrors, m)
 	}
 	return err
 }
 
-// keep has the device of an engine, if there is one, keep the parameters of a store for inference.
-func (p *Params) keep(e exec.Engine) error {
+// add has close give the memory of a computation back.
+func (h *held) add(m *exec.Machine) {
+	if h.machines == nil {
+		h.machines = map[*exec.Machine]bool{}
+	}
+	h.machines[m] = true
+}
+
+// drop gives the memory of a computation back that is not run any more.
+func (h *held) drop(m *exec.Machine) error {
+	if !h.machines[m] {
+		return nil // the host's, which nobody holds then
+	}
+	delete(h.machines, m)
+	return m.Close()
+}
+
+// close gives all memory back.
+func (h *held) close() error {
+	var errs []error
+	for m := range h.machines {
+		errs = append(errs, m.Close())
+	}
+	for _, m := range h.mirrors {
+		errs = append(errs, m.Close())
+	}
+	*h = held{}
+	return cause.Join(errs...)
+}
+
+// closeDevice gives back what the model holds on a device. Computations for inference that are asked for afterwards are compiled anew.
+func (p *Pairs) closeDevice() error {
+	if onDevice(p.engine) == nil {
+		return nil
+	}
+	var errs []error
+	if p.step != nil && p.step.machine != nil {
+		errs = append(errs, p.step.machine.Close())
+	}
+	errs = append(errs, p.params.placed.close(), p.params.held.close(), p.image.kept.room.Close(), p.text.kept.room.Close(), p.matchings.room.Close())
+	p.params.placed = nil
+	p.image.Forget()
+	p.text.Forget()
+	p.matchings, p.judgings, p.explainings, p.heatings, p.readings, p.writings, p.interactions = matchings{}, nil, nil, nil, nil, nil, nil
+	if p.queue != nil {
+		errs = append(errs, p.queue.held.close())
+	}
+	return cause.Join(errs...)
+}
+
+// keep has the device of an engine, if there is one, keep the values of parameters that lie in no slab.
+func (h *held) keep(e exec.Engine, list []*Param) error {
 	d := onDevice(e)
 	if d == nil {
 		return nil
 	}
-	for _, q := range p.list {
-		if err := keepOn(d, q.own, e.BF16()); err != nil {
+	for _, q := range list {
+		if err := h.keepOn(d, q.own, e.BF16()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// changed says that the host has changed parameters that the device keeps and that training does not change.
+func (p *Params) changed() {
+	if p.placed == nil {
+		return
+	}
+	for _, q := range p.list {
+		if q.Locked {
+			p.placed.device.Touch(q.own, 0, len(q.own))
+		}
+	}
 }
 
 // host brings values from lo to hi of a slab of the host's up to date, for a caller that may change them.
@@ -131,5 +199,5 @@ func (x *placed) close() error {
 			errs = append(errs, m.Close())
 		}
 	}
-	return errors.Join(errs...)
+	return cause.Join(errs...)
 }

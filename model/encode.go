@@ -81,7 +81,13 @@ func (e *Encoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32,
 }
 
 // Forget frees the memory of computations, which the next call compiles again.
-func (e *Encoder) Forget() { e.kept, e.out = encodings{}, [askings]encoded{} }
+func (e *Encoder) Forget() {
+	for _, x := range e.kept.nets { // what a device does not take back now, it does in the end
+		_ = e.p.params.held.drop(x.machine)
+	}
+	_ = e.kept.room.Close()
+	e.kept, e.out = encodings{}, [askings]encoded{}
+}
 
 // Profile returns the time that ops took so far, of all computations that are kept, and the bytes that these hold.
 func (e *Encoder) Profile() (list []exec.Profile, bytes int64) { return e.kept.profile() }

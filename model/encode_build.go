@@ -63,14 +63,18 @@ func (e *Encoder) encoding(of shape) (*encoding, error) {
 		if x, err = e.build(of); err != nil {
 			return nil, err
 		}
-		k.add(x)
+		if old := k.add(x); old != nil {
+			if err := e.p.params.held.drop(old.machine); err != nil {
+				return nil, err
+			}
+		}
 	}
 	x.used = k.runs
 	return x, nil
 }
 
-// add keeps a computation, and drops the one that was used least recently where there are too many.
-func (k *encodings) add(x *encoding) {
+// add keeps a computation. It returns the one that was used least recently, which it drops, where there are too many.
+func (k *encodings) add(x *encoding) (dropped *encoding) {
 	if k.nets == nil {
 		k.nets = map[shape]*encoding{}
 	}
@@ -82,8 +86,10 @@ func (k *encodings) add(x *encoding) {
 			}
 		}
 		delete(k.nets, oldest.shape)
+		dropped = oldest
 	}
 	k.nets[x.shape] = x
+	return dropped
 }
 
 func (k *encodings) profile() (list []exec.Profile, bytes int64) {

@@ -54,7 +54,7 @@ func (n *net) withSecond(t encoders.Tower, rows int, in encoders.Inputs) encoder
 // compileEval compiles a computation for inference and binds parameters and inputs.
 func (n *net) compileEval(c exec.Config, outputs ...*gorgonia.Node) (*exec.Machine, error) {
 	if p := n.params.params; p.source != nil {
-		if err := errors.Join(p.load(), p.keep(c.Engine)); err != nil {
+		if err := errors.Join(p.load(), p.held.keep(c.Engine, p.list)); err != nil {
 			return nil, err
 		}
 	}
@@ -63,8 +63,12 @@ func (n *net) compileEval(c exec.Config, outputs ...*gorgonia.Node) (*exec.Machi
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(n.bindParams(m), n.prepareOnce(c.Engine, m)); err != nil {
-		return nil, err
+	held := &n.params.params.held
+	if onDevice(c.Engine) != nil {
+		held.add(m)
 	}
-	return m, n.inputs.Bind(m)
+	if err := errors.Join(n.bindParams(m), n.prepareOnce(c.Engine, m), n.inputs.Bind(m)); err != nil {
+		return nil, errors.Join(err, held.drop(m))
+	}
+	return m, nil
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
@@ -172,16 +172,14 @@ func newPairs(cfg config.Config, o Options, params *Params) (*Pairs, error) {
 	return p, nil
 }
 
-// Close ends work that goes on beside the steps.
+// Close ends work that goes on beside the steps, and gives memory of a device back.
 func (p *Pairs) Close() error {
-	var err error
-	if onDevice(p.engine) != nil && p.step != nil && p.step.machine != nil { // whose memory nobody else gives back
-		err = p.step.machine.Close()
+	err := p.closeDevice()
+	if p.tutor != nil {
+		err = cause.Join(err, p.tutor.Close())
 	}
-	err = errors.Join(err, p.params.placed.close())
-	p.params.placed = nil
 	if p.graphs != nil {
-		err = errors.Join(err, p.graphs.close())
+		err = cause.Join(err, p.graphs.close())
 	}
 	return err
 }

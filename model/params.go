@@ -51,6 +51,7 @@ type Params struct {
 
 	values, grads, momentum []float32
 	placed                  *placed // on a device, nil: on the host alone
+	held                    held    // there
 }
 
 // NewParams returns an empty store for training. With twins, parameters whose traits say

@@ -21,11 +21,18 @@ type paramsPart struct{ p *Params }
 var (
 	_ state.Exact    = paramsPart{}
 	_ state.Preparer = paramsPart{}
+	_ state.Restorer = paramsPart{}
 	_ state.Preparer = twinsPart{}
 )
 
 // PrepareSave implements state.Preparer: values on a device come to the host, or there is nothing to save.
 func (x paramsPart) PrepareSave() error { return x.p.placed.fetch(ofValues) }
+
+// Restored implements state.Restorer: the device takes what was read.
+func (x paramsPart) Restored() error {
+	x.p.changed()
+	return nil
+}
 
 func (paramsPart) StateName() string { return "model" }
 func (paramsPart) StateVersion() int { return 1 }

@@ -47,6 +47,7 @@ type Queue struct {
 	graphs    *Graphs // over the rings, or nil
 	saved     queueCounters
 	device    *cuda.Device // that keeps the rings too, or nil
+	held      held         // there
 }
 
 // queueArgs says what a queue holds.
@@ -94,7 +95,7 @@ func (q *Queue) keepOn(d *cuda.Device, rounded bool) error {
 	}
 	q.device = d
 	for _, r := range q.rings(Keys{}) {
-		if err := keepOn(d, r.rows, rounded); err != nil {
+		if err := q.held.keepOn(d, r.rows, rounded); err != nil {
 			return err
 		}
 	}

@@ -58,11 +58,15 @@ func openEngine(g parallel.Group, cfg config.Config, kept keptKernels, say func(
 	}
 	if index, ok := cfg.Compute.CUDA(); ok {
 		d, err := cuda.Open(cuda.Options{Index: index, TF32: cfg.Compute.TF32, Tune: cfg.Compute.Tune})
-		if err != nil {
-			e.Close()
-			return nil, fmt.Errorf("compute.device = %q: %w", cfg.Compute.Device, err)
+		if err == nil {
+			e.SetDevice(d)
+		} else {
+			err = fmt.Errorf("compute.device = %q: %w", cfg.Compute.Device, err)
 		}
-		e.SetDevice(d)
+		if err := parallel.Agree(g, err); err != nil {
+			e.Close()
+			return nil, err
+		}
 	}
 	if g.Rank() == 0 {
 		for _, w := range e.Warnings() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/internal/cause"
 )
 
 // ErrInterrupted is returned by a run that was asked to stop and has saved.
@@ -233,6 +234,9 @@ func (l *loop) end(ctx context.Context, why error, failed *Hook) error {
 		if h.After == nil || h == failed || h.Stage != StageCheckpoint && h.Stage != StageLog {
 			continue
 		}
+		if h.Stage == StageCheckpoint && deviceLost(why) { // with what would be saved
+			continue
+		}
 		if err := h.After(ctx, e); err != nil {
 			errs = append(errs, h.failed(e, err))
 		}
@@ -243,7 +247,13 @@ func (l *loop) end(ctx context.Context, why error, failed *Hook) error {
 	case why == ErrInterrupted: // but nothing may be saved
 		return errors.Join(errs...)
 	}
-	return errors.Join(append([]error{why}, errs...)...)
+	return cause.Join(append([]error{why}, errs...)...)
+}
+
+// deviceLost says whether an error is that of a device from which nothing can be read any more.
+func deviceLost(err error) bool {
+	var e interface{ Lost() bool }
+	return errors.As(err, &e) && e.Lost()
 }
 
 // nonFinite applies the policy to a step that was not made. It reports whether

@@ -1,9 +1,9 @@
 package cuda
 
 import (
-	"errors"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
@@ -93,5 +93,5 @@ func (d *Device) closeLoans() error {
 		errs = append(errs, d.driver.do("cuEventDestroy_v2", d.loans.event))
 	}
 	d.loans = loans{}
-	return errors.Join(errs...)
+	return cause.Join(errs...)
 }

@@ -1,17 +1,20 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
 // Name is the name of the device for op.Op.On.
 const Name = "cuda"
+
+// oldestCUDA is the oldest version of CUDA whose driver and libraries are used.
+const oldestCUDA = 12
 
 // Options say which device is opened and how it computes.
 type Options struct {
@@ -81,7 +84,7 @@ func Open(o Options) (_ *Device, err error) {
 	d := &Device{options: o, live: map[*Memory]bool{}, products: map[productKey]*algorithm{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, d.Close())
+			err = cause.Join(err, d.Close())
 		}
 	}()
 	l, err := driverPart.open()
@@ -92,10 +95,11 @@ func Open(o Options) (_ *Device, err error) {
 	if err := d.start(); err != nil {
 		return nil, err
 	}
-	if d.compiler, err = compilerPart.open(); err != nil {
+	cuda := d.info.Driver / 1000
+	if d.compiler, err = compilerPart.upTo(cuda).open(); err != nil {
 		return nil, err
 	}
-	if d.matrix, err = matrixPart.open(); err != nil {
+	if d.matrix, err = matrixPart.upTo(cuda).open(); err != nil {
 		return nil, err
 	}
 	major, minor := new(int32), new(int32)
@@ -109,7 +113,7 @@ func Open(o Options) (_ *Device, err error) {
 // start makes a context on the device.
 func (d *Device) start() error {
 	if err := d.driver.do("cuInit", 0); err != nil {
-		return fmt.Errorf("%w: nvidia-smi shows whether a GPU and its driver are there", err)
+		return fmt.Errorf("%w: nvidia-smi shows whether a GPU and its driver are there, and CUDA_VISIBLE_DEVICES may hide it", err)
 	}
 	n := new(int32)
 	if err := d.driver.do("cuDeviceGetCount", uintptr(unsafe.Pointer(n))); err != nil {
@@ -124,7 +128,7 @@ func (d *Device) start() error {
 	}
 	name := make([]byte, 256)
 	version, bytes := new(int32), new(uint64)
-	err := errors.Join(
+	err := cause.Join(
 		d.driver.do("cuDeviceGetName", uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(*device)),
 		d.driver.do("cuDriverGetVersion", uintptr(unsafe.Pointer(version))),
 		d.driver.do("cuDeviceTotalMem_v2", uintptr(unsafe.Pointer(bytes)), uintptr(*device)),
@@ -137,10 +141,13 @@ func (d *Device) start() error {
 	}{{attributeMajor, &d.info.Major}, {attributeMinor, &d.info.Minor}, {attributeMultiprocessors, &d.info.Multiprocessors}, {attributeSharedOptIn, &d.info.Shared}} {
 		var bad error
 		*a.to, bad = d.driver.attribute(uintptr(*device), a.which)
-		err = errors.Join(err, bad)
+		err = cause.Join(err, bad)
 	}
 	if err != nil {
 		return err
+	}
+	if d.info.Driver < 1000*oldestCUDA {
+		return fmt.Errorf("cuda: the driver of %s is for CUDA %d.%d: a driver for CUDA %d or newer is needed", d.info.Name, d.info.Driver/1000, d.info.Driver%1000/10, oldestCUDA)
 	}
 	if d.info.Major < 8 {
 		return fmt.Errorf("cuda: %s has compute capability %d.%d: 8.0 (Ampere) or newer is needed", d.info.Name, d.info.Major, d.info.Minor)
@@ -207,7 +214,7 @@ func (d *Device) Close() error {
 		errs = append(errs, d.driver.do("cuStreamDestroy_v2", d.aside))
 	}
 	d.driver.context = 0 // the context of the process stays: its release would take the time of a start
-	return errors.Join(errs...)
+	return cause.Join(errs...)
 }
 
 // of returns the device that operands lie on.

@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	switch {
 	case e.Status == statusOutOfMemory:
 		s += ": another process may hold memory of the device (nvidia-smi shows them); train.batch_size, compute.recompute and queue.size change what is needed"
-	case e.Status == 35 || e.Status == 803:
+	case e.Status == 35 || e.Status == 222 || e.Status == 803:
 		s += ": the driver is older than the libraries: install a newer driver, or libraries of its version of CUDA"
 	case e.Lost():
 		s += ": the device is lost to this process: what was saved before is whole; go on with --resume auto"

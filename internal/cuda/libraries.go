@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/dynlib"
@@ -46,6 +47,32 @@ var (
 	}
 )
 
+// upTo is the part in the versions that a driver for a version of CUDA runs: code that a newer compiler makes it refuses.
+func (p part) upTo(cuda int) part {
+	p.names = slices.DeleteFunc(slices.Clone(p.names), func(name string) bool {
+		v, err := strconv.Atoi(name[strings.LastIndexByte(name, '.')+1:])
+		return err == nil && v > cuda
+	})
+	return p
+}
+
+// stem begins the names of a part's files, whatever their version.
+func (p part) stem() string {
+	stem, _, _ := strings.Cut(p.names[len(p.names)-1], ".so")
+	return stem + ".so"
+}
+
+// mine says whether a file that somebody names may be the part: not where it has the name of another, or of a version left out.
+func (p part) mine(file string) bool {
+	name := filepath.Base(file)
+	for _, o := range []part{driverPart, compilerPart, matrixPart} {
+		if strings.HasPrefix(name, o.stem()) {
+			return o.stem() == p.stem() && (name == p.stem() || slices.ContainsFunc(p.names, func(n string) bool { return strings.HasPrefix(name, n) }))
+		}
+	}
+	return true
+}
+
 // open loads a library from the first place that has it: the folders and files of LibrariesEnv, the loader's own places,
 // CUDA's usual folders, and Python packages.
 func (p part) open() (*library, error) {
@@ -81,7 +108,9 @@ func (p part) open() (*library, error) {
 func (p part) candidates() (files []string) {
 	for _, place := range filepath.SplitList(os.Getenv(LibrariesEnv)) {
 		if strings.Contains(filepath.Base(place), ".so") {
-			files = append(files, place)
+			if p.mine(place) {
+				files = append(files, place)
+			}
 			continue
 		}
 		for _, name := range p.names {

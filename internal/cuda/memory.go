@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"unsafe"
 
@@ -19,11 +18,12 @@ type Memory struct {
 	pinned []uintptr // views of buffers on the host
 	// recordings is how many know it as scratch memory.
 	recordings int
+	shared     bool // it is another's
 }
 
 var (
 	_ exec.Device = (*Device)(nil)
-	_ exec.Memory = (*Memory)(nil)
+	_ exec.Sharer = (*Memory)(nil)
 	_ exec.Buffer = (*Buffer)(nil)
 )
 
@@ -53,6 +53,13 @@ func (m *Memory) Buffer(word int, s exec.Spec) exec.Buffer {
 	return &Buffer{memory: m, at: m.at + Pointer(4*word), spec: s}
 }
 
+// Share implements exec.Sharer.
+func (m *Memory) Share() exec.Memory {
+	s := &Memory{device: m.device, at: m.at, bytes: m.bytes, shared: true}
+	m.device.live[s] = true // for its views
+	return s
+}
+
 // Free implements exec.Memory. Work that reads it is waited for.
 func (m *Memory) Free() error {
 	if m.at == 0 {
@@ -60,13 +67,17 @@ func (m *Memory) Free() error {
 	}
 	d := m.device
 	err := d.Sync()
-	if e := d.driver.do("cuMemFree_v2", uintptr(m.at)); err == nil {
-		err = e
+	if !m.shared {
+		if e := d.driver.do("cuMemFree_v2", uintptr(m.at)); err == nil {
+			err = e
+		}
+		d.allocated -= m.bytes
 	}
 	for _, p := range m.pinned {
-		err = errors.Join(err, d.driver.do("cuMemFreeHost", p))
+		if e := d.driver.do("cuMemFreeHost", p); err == nil {
+			err = e
+		}
 	}
-	d.allocated -= m.bytes
 	delete(d.live, m)
 	m.at, m.pinned = 0, nil
 	return err

@@ -1,12 +1,12 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
@@ -51,7 +51,7 @@ func (d *Device) Mirror(host []float32, spans []Span, shadow bool) (*Mirror, err
 	if shadow {
 		m.cast = d.Kernel(&basicSource, "round_bf16")
 		if m.shadow, err = d.alloc(2 * int64(m.words)); err != nil {
-			return nil, errors.Join(err, m.memory.Free())
+			return nil, cause.Join(err, m.memory.Free())
 		}
 	}
 	d.mirrors = append(d.mirrors, m)
@@ -60,7 +60,7 @@ func (d *Device) Mirror(host []float32, spans []Span, shadow bool) (*Mirror, err
 		err = d.zero(m.shadow.at, m.shadow.bytes)
 	}
 	if err != nil {
-		return nil, errors.Join(err, m.Close())
+		return nil, cause.Join(err, m.Close())
 	}
 	return m, nil
 }
@@ -76,7 +76,7 @@ func (m *Mirror) Close() error {
 	}
 	err := m.memory.Free()
 	if m.shadow != nil {
-		err = errors.Join(err, m.shadow.Free())
+		err = cause.Join(err, m.shadow.Free())
 	}
 	return err
 }

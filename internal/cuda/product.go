@@ -41,7 +41,7 @@ const workspaceBytes = 32 << 20
 // startMatrix opens cuBLASLt.
 func (d *Device) startMatrix() error {
 	if s := d.matrix.call("cublasLtCreate", uintptr(unsafe.Pointer(&d.handle))); s != 0 {
-		return d.matrixError("cublasLtCreate", s)
+		return fmt.Errorf("%w: the driver may be older than cuBLASLt, or the memory of the device be taken (nvidia-smi shows both)", d.matrixError("cublasLtCreate", s))
 	}
 	v := int(d.matrix.call("cublasLtGetVersion"))
 	d.info.CuBLASLt = fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100)

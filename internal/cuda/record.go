@@ -1,9 +1,9 @@
 package cuda
 
 import (
-	"errors"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
@@ -31,13 +31,13 @@ func (d *Device) Record(steps func() error) (_ exec.Recording, err error) {
 	d.recording = false
 	graph := new(uintptr)
 	if e := d.driver.do("cuStreamEndCapture", d.stream, uintptr(unsafe.Pointer(graph))); e != nil {
-		return nil, errors.Join(err, e)
+		return nil, cause.Join(err, e)
 	}
 	r := &recording{device: d}
 	if err == nil {
 		err = d.driver.do("cuGraphInstantiateWithFlags", uintptr(unsafe.Pointer(&r.graph)), *graph, 0)
 	}
-	if err = errors.Join(err, d.driver.do("cuGraphDestroy", *graph)); err != nil {
+	if err = cause.Join(err, d.driver.do("cuGraphDestroy", *graph)); err != nil {
 		return nil, err
 	}
 	if r.scratch = d.scratch.memory; r.scratch != nil {
@@ -53,12 +53,15 @@ func (r *recording) Launch() error {
 
 // Close implements exec.Recording.
 func (r *recording) Close() error {
+	if r.device.driver.context == 0 {
+		return nil // it went with the device
+	}
 	err := r.device.Sync()
 	if e := r.device.driver.do("cuGraphExecDestroy", r.graph); err == nil {
 		err = e
 	}
 	if r.scratch != nil {
-		err = errors.Join(err, r.device.release(r.scratch))
+		err = cause.Join(err, r.device.release(r.scratch))
 		r.scratch = nil
 	}
 	return err

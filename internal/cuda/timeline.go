@@ -1,10 +1,10 @@
 package cuda
 
 import (
-	"errors"
 	"time"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
@@ -93,5 +93,5 @@ func (d *Device) closeMarks() error {
 		errs = append(errs, d.driver.do("cuEventDestroy_v2", e))
 	}
 	d.marks = marks{}
-	return errors.Join(errs...)
+	return cause.Join(errs...)
 }

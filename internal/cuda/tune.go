@@ -4,6 +4,7 @@ import (
 	"errors"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
@@ -61,7 +62,7 @@ func (d *Device) tune(x *algorithm, p Product, a, b, c Pointer) (err error) {
 		if e != nil {
 			return nil // without room: the first algorithm
 		}
-		defer func() { err = errors.Join(err, m.Free()) }()
+		defer func() { err = cause.Join(err, m.Free()) }()
 		to = m.at
 	}
 	from, until := new(uintptr), new(uintptr)
@@ -69,7 +70,7 @@ func (d *Device) tune(x *algorithm, p Product, a, b, c Pointer) (err error) {
 		if err := d.driver.do("cuEventCreate", uintptr(unsafe.Pointer(e)), 0); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, d.driver.do("cuEventDestroy_v2", *e)) }()
+		defer func() { err = cause.Join(err, d.driver.do("cuEventDestroy_v2", *e)) }()
 	}
 	best, least := -1, float32(0) // a later one must be better by more than noise
 	for i := range x.choices {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/memory"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -28,7 +29,7 @@ type Config struct {
 	// Forward says that no op of the graph is of a backward pass: results that such ops alone read (see
 	// Sparer) are not kept.
 	Forward bool
-	// Room is where results lie, on the host, with those of other machines; nil: in memory of the machine's own.
+	// Room is where results lie, with those of other machines; nil: in memory of the machine's own.
 	Room *Room
 	// MaxBytes refuses, with a *MemoryError, a plan whose results need more memory;
 	// 0 refuses none.
@@ -86,10 +87,10 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 		m.scratch = memory.Floats(p.scratch)
 	}
 	if err := m.alloc(); err != nil {
-		return nil, errors.Join(err, m.free())
+		return nil, cause.Join(err, m.free())
 	}
 	if err := m.build(); err != nil {
-		return nil, errors.Join(err, m.free())
+		return nil, cause.Join(err, m.free())
 	}
 	return m, nil
 }
@@ -152,7 +153,10 @@ func (b *builder) entry(i int) error {
 		if err != nil {
 			return fmt.Errorf("exec: constant %v: %w", e.node, err)
 		}
-		if b.lent {
+		switch {
+		case b.room != nil:
+			b.stored = append(b.stored, b.buffers[i])
+		case b.lent:
 			b.keep(b.buffers[i].Host())
 		}
 		return nil

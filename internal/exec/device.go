@@ -1,12 +1,12 @@
 package exec
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/attend"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
@@ -258,7 +258,13 @@ func (m *Machine) alloc() (err error) {
 	if d == nil {
 		return nil
 	}
-	if m.memory, err = d.Alloc(m.plan.arena); err != nil {
+	shared := false
+	if room := m.cfg.Room; room == nil {
+		m.memory, err = d.Alloc(m.plan.arena)
+	} else if m.memory, shared, err = room.on(d, m.plan.arena); shared {
+		m.room, room.last = room, nil // constants are written there
+	}
+	if err != nil {
 		return fmt.Errorf("exec: memory of %s: %w", d.Name(), err)
 	}
 	m.bound, m.handed = map[int]Memory{}, map[int]Buffer{}
@@ -302,7 +308,7 @@ func (m *Machine) free() error {
 			errs = append(errs, in.inner.free())
 		}
 	}
-	return errors.Join(errs...)
+	return cause.Join(errs...)
 }
 
 // onDevice returns the op's own step for the device, with the computation within it; nil where it has none.
@@ -339,7 +345,7 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, *Inner, error) {
 	step, err := prepare(d)
 	if step == nil || err != nil {
 		if d.Inner != nil {
-			err = errors.Join(err, d.Inner.free())
+			err = cause.Join(err, d.Inner.free())
 		}
 		return nil, nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gorgonia.org/gorgonia"
+
+	"github.com/geoalign/geoalign/internal/cause"
 )
 
 // Machine is a compiled graph.
@@ -35,6 +37,8 @@ type Machine struct {
 	constants []constant
 	// within: the machine is an op's within another on the same device.
 	within bool
+	room   *Room    // on a device: whose memory it is
+	stored []Buffer // there: the constants
 	// On a device: what is recorded, by the first instruction; the exchanges of inputs' buffers so far; and whether every op is
 	// waited for.
 	sections  map[int]*section
@@ -60,7 +64,7 @@ func (m *Machine) Run(ctx context.Context) error {
 		return bad
 	}
 	if err := m.hand(); err != nil || m.onComplete == nil {
-		return errors.Join(bad, err)
+		return cause.Join(bad, err)
 	}
 	for k := range m.plan.complete {
 		m.onComplete(k)
@@ -98,10 +102,12 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) (bad err
 		}
 	}
 	if d, ok := m.cfg.Device.(Borrower); ok {
-		defer func() { bad = errors.Join(bad, d.Return()) }()
+		defer func() { bad = cause.Join(bad, d.Return()) }()
 	}
 	m.ctx = ctx
-	m.restore()
+	if err := m.restore(); err != nil {
+		return fmt.Errorf("exec: constants: %w", err)
+	}
 	for _, x := range m.mirrored {
 		x.Changed()
 	}
@@ -111,7 +117,7 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) (bad err
 		if err := line.Begin(); err != nil {
 			return err
 		}
-		defer func() { bad = errors.Join(bad, m.timed(line)) }()
+		defer func() { bad = cause.Join(bad, m.timed(line)) }()
 	}
 	if recorder != nil && m.exchanged() {
 		if err := errors.Join(m.forget()...); err != nil {

@@ -135,9 +135,23 @@ func (m *Machine) keep(a Array) {
 }
 
 // restore writes constants to memory that others have used.
-func (m *Machine) restore() {
+func (m *Machine) restore() error {
+	if m.room != nil {
+		if m.room.last == m {
+			return nil
+		}
+		m.room.last = nil
+		for _, b := range m.stored {
+			if err := b.Store(); err != nil {
+				return err
+			}
+		}
+		m.room.last = m
+		return nil
+	}
 	for _, c := range m.constants {
 		copy(c.at.F32, c.value.F32)
 		copy(c.at.I32, c.value.I32)
 	}
+	return nil
 }

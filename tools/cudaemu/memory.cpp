@@ -194,6 +194,7 @@ EMU_API CUresult cuMemFreeHost(void *p) {
 
 // Memory of the caller's becomes pinned; no page may be so twice.
 EMU_API CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags) {
+  FAULT;
   Guard g(emu_lock);
   if (CUresult e = ready()) return e;
   if (!p || !bytes || flags & ~15u) return CUDA_ERROR_INVALID_VALUE;
@@ -205,6 +206,7 @@ EMU_API CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags) {
 }
 
 EMU_API CUresult cuMemHostUnregister(void *p) {
+  FAULT;
   Guard g(emu_lock);
   if (!pinned.erase((uintptr_t)p)) return CUresult(713); // CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
   return CUDA_SUCCESS;

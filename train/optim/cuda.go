@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/tensor"
@@ -75,7 +76,7 @@ func (o *AdamW) UseCUDA(d *cuda.Device, m Mirrors) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.close())
+			err = cause.Join(err, c.close())
 		}
 	}()
 	if err := c.cut(o); err != nil { // before memory is taken for what cannot be
@@ -87,7 +88,7 @@ func (o *AdamW) UseCUDA(d *cuda.Device, m Mirrors) (err error) {
 	if c.v, err = d.Mirror(o.v, m.Params.Spans(), false); err != nil {
 		return fmt.Errorf("optim: second moments: %w", err)
 	}
-	if err := errors.Join(c.m.Store(), c.v.Store()); err != nil {
+	if err := cause.Join(c.m.Store(), c.v.Store()); err != nil {
 		return err
 	}
 	o.cuda = c
@@ -99,7 +100,7 @@ func (o *AdamW) Fetch() error {
 	if o.cuda == nil {
 		return nil
 	}
-	return errors.Join(o.cuda.err, o.cuda.m.Fetch(), o.cuda.v.Fetch())
+	return cause.Join(o.cuda.err, o.cuda.m.Fetch(), o.cuda.v.Fetch())
 }
 
 // Store takes the moments from these slabs to the device: what a checkpoint was read back into.
@@ -107,7 +108,7 @@ func (o *AdamW) Store() error {
 	if o.cuda == nil {
 		return nil
 	}
-	return errors.Join(o.cuda.err, o.cuda.m.Store(), o.cuda.v.Store())
+	return cause.Join(o.cuda.err, o.cuda.m.Store(), o.cuda.v.Store())
 }
 
 // Err returns what first went wrong on the device. From then on nothing is enqueued and the norm of gradients is NaN.
@@ -133,7 +134,7 @@ func (c *onCUDA) close() error {
 	err := c.drop()
 	for _, m := range []*cuda.Mirror{c.m, c.v} {
 		if m != nil {
-			err = errors.Join(err, m.Close())
+			err = cause.Join(err, m.Close())
 		}
 	}
 	return err
@@ -143,7 +144,7 @@ func (c *onCUDA) close() error {
 func (c *onCUDA) drop() (err error) {
 	for _, m := range []*exec.Memory{&c.table, &c.sums, &c.total} {
 		if *m != nil {
-			err = errors.Join(err, (*m).Free())
+			err = cause.Join(err, (*m).Free())
 			*m = nil
 		}
 	}
