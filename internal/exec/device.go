@@ -320,8 +320,10 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, *Inner, error) {
 	} else if d, ok := b.cfg.Device.(Adder); ok && isAdd(e.node.Op()) {
 		prepare = d.PrepareAdd
 	}
-	d := &DeviceCall{Out: Operand{Spec: b.spec(e.out), Buffer: b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate, BF16: b.cfg.Engine.BF16()}
-	d.Unread = !b.cfg.CheckNaN && !b.read[value{i, 0}]
+	d := &DeviceCall{
+		Out: Operand{Spec: b.spec(e.out), Buffer: b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate,
+		BF16: b.cfg.Engine.BF16(), Unread: !b.cfg.CheckNaN && !b.read[value{i, 0}],
+	}
 	for k, r := range e.shadows {
 		switch {
 		case r.unit < 0:
@@ -410,8 +412,8 @@ func (b *builder) staged(i int, c *Call, in []Buffer, step Step) Step {
 	}
 }
 
-// widen gives c float32 in place of bfloat16 that the op's step on the host does not read or write, and returns both for each: of what
-// it reads and of what it writes.
+// widen gives c float32 in place of bfloat16 that the op's step on the host does not read or write, and returns both for each: of
+// what it reads and of what it writes.
 func (b *builder) widen(e *entry, c *Call) (read, written []Array) {
 	float := func(a *Array, takes bool, list *[]Array) {
 		if a.F32 != nil || a.BF16 == nil || takes {

@@ -130,7 +130,8 @@ func TestDeviceShadow(t *testing.T) {
 			var saw, whole []exec.Type
 			var outputs gorgonia.Nodes
 			for i := range c.readers {
-				outputs = append(outputs, each{kind: "reader" + string(rune('a'+i)), f: third, half: rounds, rounds: true, saw: &saw}.apply(y))
+				e := each{kind: "reader" + string(rune('a'+i)), f: third, half: rounds, rounds: true, saw: &saw}
+				outputs = append(outputs, e.apply(y))
 			}
 			for i := range c.fully {
 				outputs = append(outputs, each{kind: "whole" + string(rune('a'+i)), f: third, saw: &whole}.apply(y))
@@ -149,8 +150,10 @@ func TestDeviceShadow(t *testing.T) {
 			if err := m.RunAll(); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(saw, slices.Repeat([]exec.Type{want}, c.readers)) || !slices.Equal(whole, make([]exec.Type, c.fully)) || d.rounds != c.rounds {
-				t.Errorf("%s, half %t: steps that round find %v, others %v, and %d steps round, want %v and %d", c.name, half, saw, whole, d.rounds, want, c.rounds)
+			if !slices.Equal(saw, slices.Repeat([]exec.Type{want}, c.readers)) || !slices.Equal(whole, make([]exec.Type, c.fully)) ||
+				d.rounds != c.rounds {
+				t.Errorf("%s, half %t: steps that round find %v, others %v, and %d steps round, want %v and %d", c.name, half, saw, whole,
+					d.rounds, want, c.rounds)
 			}
 			if err := m.CheckLayout(); err != nil {
 				t.Errorf("%s: %v", c.name, err)
@@ -172,7 +175,8 @@ func TestDeviceShadow(t *testing.T) {
 	}
 }
 
-// TestDeviceShadowGraphs wants the same bits with shadows as on the host, in graphs whose results are written over, added to and named.
+// TestDeviceShadowGraphs wants the same bits with shadows as on the host, in graphs whose results are written over, added to and
+// named.
 func TestDeviceShadowGraphs(t *testing.T) {
 	shaded := 0
 	for seed := range uint64(200) {

@@ -106,8 +106,8 @@ func (e *entry) shadowOf(operand int) int {
 	return e.shaded[operand]
 }
 
-// shade returns the step of entry i with what rounds the results whose shadows the step does not write itself; own says that it is
-// the op's own step for the device.
+// shade returns the step of entry i with what rounds the results whose shadows the step does not write itself; own says that it
+// is the op's own step for the device.
 func (b *builder) shade(i int, step Step, own bool) (Step, error) {
 	e := &b.plan.entries[i]
 	for k, r := range e.shadows {
@@ -115,7 +115,9 @@ func (b *builder) shade(i int, step Step, own bool) (Step, error) {
 			continue
 		}
 		from := e.results()[k]
-		c := &DeviceCall{In: []Operand{{Spec: b.spec(from), Buffer: b.buffer(from)}}, Out: Operand{Spec: b.spec(r), Buffer: b.buffer(r)}, BF16: true}
+		c := &DeviceCall{
+			In: []Operand{{Spec: b.spec(from), Buffer: b.buffer(from)}}, Out: Operand{Spec: b.spec(r), Buffer: b.buffer(r)}, BF16: true,
+		}
 		round, err := b.cfg.Device.(Rounder).PrepareRound(c)
 		if err != nil {
 			return nil, err
