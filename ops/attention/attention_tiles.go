@@ -80,10 +80,11 @@ func (x *attentionOnCUDA) halfTiles(name string, fixed, moving int, again bool) 
 	if fixed <= 16 || x.e > 64 {
 		t.groups = 1
 	}
-	// Warps of a multiprocessor whose registers hold what each needs: 168 of them in the forward kernel, 255 in the others.
+	// Warps of a multiprocessor whose registers hold what each needs: 168 of them in the forward kernel, 255 in the others
+	// and with a bias.
 	// They are four or a multiple, one for each of its parts.
 	atOnce := 8
-	if name == "attend" || t.groups == 1 {
+	if name == "attend" && x.bias < 0 || t.groups == 1 {
 		atOnce = 12
 	}
 	units := cuda.Blocks(fixed, 16*t.groups)
@@ -92,6 +93,9 @@ func (x *attentionOnCUDA) halfTiles(name string, fixed, moving int, again bool) 
 		t.together, t.warps = true, min(1+cuda.Blocks(x.rows, x.seqs), 4)
 	case name != "attend_dkv" && units == 1 && moving <= 32:
 		t.alone, t.warps = true, 4
+		if x.e > 64 { // shared memory of smaller devices
+			t.warps = 2
+		}
 	case t.groups == 1:
 		t.warps = cuda.Blocks(units, cuda.Blocks(units, 6))
 	case name == "attend":
