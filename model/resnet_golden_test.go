@@ -135,6 +135,7 @@ func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower enc
 	if err := machine.RunAll(); err != nil {
 		t.Fatal(err)
 	}
+	noneOnHost(t, machine)
 	compare := func(what string, node *gorgonia.Node, tolerance float64) {
 		v, err := machine.Value(node)
 		if err != nil {
