@@ -300,7 +300,7 @@ type heuristicResult struct {
 	algorithm [8]uint64
 	workspace uint64
 	state     int32
-	waves     float32
+	_         float32 // waves
 	_         [4]int32
 }
 

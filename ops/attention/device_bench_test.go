@@ -154,7 +154,7 @@ func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool, only string) 
 	}
 	optional(s.index, &a.index, exec.Int32, func(i int) float32 { return float32(i % seqs) }, s.rows)
 	optional(s.lengths, &a.lengths, exec.Int32, func(int) float32 { return float32(1 + r.IntN(s.lk)) }, s.rows)
-	optional(s.bits, &a.bits, exec.Int32, func(int) float32 { return float32(r.Uint32()>>1 | r.Uint32()>>1) },
+	optional(s.bits, &a.bits, exec.Int32, func(int) float32 { return float32(r.Uint32() >> 1) },
 		s.rows*s.heads*s.lq*nn.MaskWords(s.lk))
 	optional(s.bias, &a.bias, exec.Float32, normal, s.heads, s.lq, s.lk)
 	a.operands = len(in)

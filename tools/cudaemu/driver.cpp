@@ -522,13 +522,6 @@ EMU_API CUresult cuStreamQuery(void *stream) {
   return flush();
 }
 
-EMU_API CUresult cuStreamWaitEvent(void *stream, void *event, unsigned) {
-  FAULT;
-  Guard g(emu_lock);
-  if (!is_stream(stream) || !events.count(event)) return CUDA_ERROR_INVALID_HANDLE;
-  return ready(); // work is done in the order in which it was enqueued
-}
-
 EMU_API CUresult cuStreamBeginCapture_v2(void *stream, int mode) {
   FAULT;
   Guard g(emu_lock);
