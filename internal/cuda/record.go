@@ -23,6 +23,7 @@ func (d *Device) Record(steps func() error) (_ exec.Recording, err error) {
 	if err := d.reserve(); err != nil {
 		return nil, err
 	}
+	d.keepChoices() // a run that is killed goes on with them
 	if err := d.driver.do("cuStreamBeginCapture_v2", d.stream, captureThreadLocal); err != nil {
 		return nil, err
 	}
