@@ -40,7 +40,7 @@ func TestCrossOnCUDA(t *testing.T) {
 	if !cudatest.Emulated(cudatest.Open(t)) {
 		p := randomCross(r, 4, 128, 128, 36, 14, 1024)
 		cases = append(cases, optest.Case{Name: "large cross attention", Inputs: p.inputs(), WRT: floats(p.inputs()),
-			Build: p.build})
+			Build: p.build, Jumps: true})
 	}
 	onCUDA(t, cases)
 }

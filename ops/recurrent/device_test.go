@@ -2,6 +2,7 @@ package recurrent
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -28,6 +29,12 @@ func TestCUDA(t *testing.T) {
 	var cases []optest.Case
 	for _, p := range problems {
 		p = p.fill(r)
+		for _, weights := range p.inputs[1:3] { // or the states of wide units are chaotic: two backends of the host differ in all of them
+			x := weights.Data.([]float32)
+			for i := range x {
+				x[i] /= float32(math.Sqrt(float64(p.h)))
+			}
+		}
 		name := fmt.Sprintf("%d sequences of %d, %d channels to %d", p.r, p.l, p.in, p.h)
 		cases = append(cases, optest.Case{Name: name, Inputs: p.inputs, WRT: p.wrt(), Build: p.build})
 	}
