@@ -72,6 +72,7 @@ func (w *workload) forward(ctx context.Context, step int) error {
 		return err
 	}
 	w.feed.Counter = step
+	w.Stage(w.feed.Batch) // the next step's, as a loader has it ready
 	_, err := w.Step(ctx, &w.feed)
 	return err
 }

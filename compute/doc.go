@@ -28,7 +28,12 @@
 // caller's at the end of a run. Steps on the host use an Engine's threads and products on
 // either kind of machine; the executor knows it as an interface.
 //
-// Parameters, their gradients and the optimiser's state lie in the host's memory in packages
-// model and train. To keep them on a device, hand machines Buffers of them (4) and
-// let the update run there; the host's views are what checkpoints read and write.
+// That is what a device of another module can do. One of this module may bring more, each an
+// interface of package internal/exec that the executor looks for: steps that are recorded and
+// replayed (Recorder), steps that return before they are done (Waiter), memory that stands for
+// slices of the host's, so that parameters, gradients and moments stay (Mirrorer), inputs that
+// are read where they lie (Borrower), Gorgonia's own additions (Adder), times of ops (Timeline).
+// Package internal/cuda has all of them: it is compute.device = "cuda" of the configuration.
+// Packages model and train keep parameters and updates on it, and the host's memory is what
+// checkpoints read and write.
 package compute

@@ -102,7 +102,8 @@ type Loader struct {
 	run    *prefetch
 	pos    uint64
 	saved  loaderCounters
-	back   bool // pos was set by Rewind: what was made ahead is of another place
+	back   bool    // pos was set by Rewind: what was made ahead is of another place
+	ahead  *result // what Peek has taken for the next call of Next
 	closed bool
 	failed error
 
@@ -197,19 +198,45 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if r := l.ahead; r != nil {
+		l.ahead = nil
+		return l.hand(*r)
+	}
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case r := <-l.run.out:
-		l.count(r)
-		if r.err != nil {
-			l.failed = r.err
-			l.stop()
-			return nil, r.err
-		}
-		l.pos = r.batch.End
-		return r.batch, nil
+		return l.hand(r)
 	}
+}
+
+// hand returns what the goroutines have made.
+func (l *Loader) hand(r result) (*Batch, error) {
+	l.count(r)
+	if r.err != nil {
+		l.failed = r.err
+		l.stop()
+		return nil, r.err
+	}
+	l.pos = r.batch.End
+	return r.batch, nil
+}
+
+// Peek returns the batch that the next call of Next returns, and leaves it there, so that it can be taken to a device beside other
+// work; nil where it is not ready, or of several processes. After Start, Rewind or Close it may be filled anew.
+func (l *Loader) Peek() *Batch {
+	if l.closed || l.failed != nil || l.run == nil || l.back || l.cfg.Group.Size() > 1 {
+		return nil
+	}
+	if l.ahead == nil {
+		select {
+		case r := <-l.run.out:
+			l.ahead = &r
+		default:
+			return nil
+		}
+	}
+	return l.ahead.batch // nil with an error
 }
 
 // Recycle gives a batch of this loader back for reuse; another one is ignored. The caller must not touch it again.
@@ -248,6 +275,10 @@ func (l *Loader) count(r result) {
 }
 
 func (l *Loader) stop() {
+	if r := l.ahead; r != nil {
+		l.Recycle(r.batch)
+		l.ahead = nil
+	}
 	if l.run != nil {
 		l.run.stop()
 		l.run = nil

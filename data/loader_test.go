@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/scenes"
@@ -171,6 +173,64 @@ func TestLoaderResumesExactly(t *testing.T) {
 			t.Errorf("batch %d differs when started at %d", i, pos)
 		}
 		r.Close()
+	}
+}
+
+// TestLoaderPeek: what Peek shows is what Next returns, position and order are as without it, and after Rewind nothing of it is left.
+func TestLoaderPeek(t *testing.T) {
+	s := numbered{epoch: 100, size: 64, text: words(8), bad: func(c uint64) bool { return c%7 == 1 }}
+	cfg := LoaderConfig{BatchSize: 8, Workers: 2, MaxBadShare: 0.6}
+	plain := newLoader(t, s, cfg)
+	want := counters(t, plain, 12)
+	l := newLoader(t, s, cfg)
+	if l.Peek() != nil {
+		t.Error("a loader that was not started shows a batch")
+	}
+	var got [][]int32
+	shown := 0
+	for k := range 12 {
+		var ahead *Batch
+		for range 200 { // it comes in its time
+			if ahead = l.Peek(); ahead != nil || k == 0 {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if again := l.Peek(); ahead != nil && again != ahead {
+			t.Fatalf("batch %d: two calls show two batches", k)
+		}
+		at := l.Position()
+		b, err := l.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ahead != nil && b != ahead {
+			t.Fatalf("batch %d is not the one that was shown", k)
+		}
+		if ahead != nil {
+			shown++
+		}
+		if at == l.Position() {
+			t.Fatalf("batch %d does not move the position %d", k, at)
+		}
+		got = append(got, slices.Clone(b.Ints(batch.IDs)))
+		l.Recycle(b)
+	}
+	if shown == 0 {
+		t.Error("no batch was shown")
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("with Peek the batches are\n%v, without\n%v", got, want)
+	}
+	for l.Peek() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	l.Rewind(0)
+	if l.Peek() != nil {
+		t.Error("after Rewind a batch of before is shown")
+	}
+	if first := counters(t, l, 1); !slices.Equal(first[0], want[0]) {
+		t.Errorf("after Rewind the first batch is %v, want %v", first[0], want[0])
 	}
 }
 

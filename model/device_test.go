@@ -6,13 +6,23 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
+	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
-// testDevice is what newEngine gives its engines, nil: nothing.
+// testDevice is what newEngine, build and newViewsSystem give their engines, nil: nothing.
 var testDevice kernel.Device
+
+// giveDevice gives an engine testDevice for the time of a test.
+func giveDevice(t testing.TB, e *kernel.Engine) {
+	if testDevice != nil {
+		e.SetDevice(testDevice)
+		t.Cleanup(func() { e.SetDevice(nil) })
+	}
+}
 
 // TestCUDAGoldens makes the golden steps on the CUDA device: against PyTorch, by the same comparisons as on the host.
 func TestCUDAGoldens(t *testing.T) {
@@ -28,6 +38,14 @@ func TestCUDAGoldens(t *testing.T) {
 		{"pictures", TestGoldenPictures}, {"geometric pool", TestGoldenGeometricPool}, {"decoder", TestGoldenDecoder},
 	} {
 		t.Run(x.name, x.test)
+	}
+}
+
+// noneOnHost wants all ops of a machine on testDevice, if there is one.
+func noneOnHost(t testing.TB, m *exec.Machine) {
+	t.Helper()
+	if on := m.OnHost(); len(on) > 0 {
+		t.Errorf("on the host: %v", on)
 	}
 }
 
@@ -124,6 +142,63 @@ func TestCUDASteps(t *testing.T) {
 	}
 }
 
+// hostAndDevice builds a model twice, on the host and on the device.
+func hostAndDevice(t *testing.T, build func() *Pairs) (host, device *Pairs) {
+	t.Helper()
+	d := cudatest.Open(t)
+	host = build()
+	testDevice = d
+	defer func() { testDevice = nil }()
+	return host, build()
+}
+
+// TestCUDAViews makes updates of the systems of images alone on the host and on the device, with residual networks whose batch norms
+// see groups of the batch, and the queue in use: nothing runs on the host. At 32 pixels the smallest group has 32 places: statistics of few
+// values make much of rounding.
+func TestCUDAViews(t *testing.T) {
+	for _, x := range []struct{ system, set string }{
+		{"moco", "model.image.resnet.shuffle_groups=2"}, {"moco", "model.image.resnet.teacher_norm=running"}, {"swav", "objective.swav.epsilon=0.5"},
+	} {
+		t.Run(x.system+" "+x.set, func(t *testing.T) {
+			host, device := hostAndDevice(t, func() *Pairs {
+				return newViewsSystem(t, tinyViews(t, x.system, append(slices.Clone(narrow), x.set, "model.image.size=32")...))
+			})
+			for i := range 4 {
+				want, got := descend(t, host, i, i > 1), descend(t, device, i, i > 1)
+				if d := math.Abs(got.Loss - want.Loss); !(d <= 1e-3*math.Abs(want.Loss)) {
+					t.Errorf("step %d: loss %v, on the host %v", i, got.Loss, want.Loss)
+				}
+				sameParams(t, fmt.Sprintf("step %d: the value", i), device, host, 1e-3, (*Params).Value)
+			}
+			noneOnHost(t, device.step.machine)
+		})
+	}
+}
+
+// TestCUDAGera makes a step of deep heads with dropout and the geometric term over pools, in chunks, on the host and on the device.
+func TestCUDAGera(t *testing.T) {
+	for _, scale := range []string{"unit", "relative"} {
+		t.Run(scale, func(t *testing.T) {
+			cfg := deepGera()
+			cfg.Objective.Geometric.Scale = scale
+			var b Batch
+			host, device := hostAndDevice(t, func() (m *Pairs) {
+				m, b = buildGera(t, cfg, newEngine(t))
+				return m
+			})
+			for i := range 2 {
+				c := Control{Step: i}
+				want, got := step(t, host, b, c), step(t, device, b, c)
+				if d := math.Abs(got.Loss - want.Loss); !(d <= 1e-4*math.Abs(want.Loss)) {
+					t.Errorf("step %d: loss %v, on the host %v", i, got.Loss, want.Loss)
+				}
+				sameParams(t, fmt.Sprintf("step %d: the gradient", i), device, host, 1e-3, (*Params).Grad)
+			}
+			noneOnHost(t, device.step.machine)
+		})
+	}
+}
+
 // distance is |a - b| / |b|, 0 where b is nothing but rounding.
 func distance(a, b []float32) float64 {
 	var d, n float64
@@ -159,5 +234,44 @@ func TestCUDAHalfSteps(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCUDAStage: steps whose images went to the device beside the step before have the bits of steps without that, also where the
+// batch that was on its way is not the one that comes.
+func TestCUDAStage(t *testing.T) {
+	d := cudatest.Open(t)
+	cfg := deviceSystems()["clip"]
+	cfg.Model.Image.Size, cfg.Model.Image.Depth, cfg.Model.Text.Layers, cfg.Train.BatchSize = 96, 1, 1, 12 // more than a megabyte of images
+	plain, staged := deviceModel(t, cfg, "fp32", d), deviceModel(t, cfg, "fp32", d)
+	var feeds [4]*feed.Step
+	for i := range feeds {
+		feeds[i] = plain.feed(randomBatch(plain, uint64(i)), Control{Step: i})
+	}
+	for i, f := range feeds {
+		switch {
+		case i == 1:
+			staged.Stage(feeds[3].Batch) // and then another one comes
+		case i < 3:
+			staged.Stage(feeds[i+1].Batch)
+		}
+		want, err := plain.Step(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss := want.Loss
+		got, err := staged.Step(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Loss != loss {
+			t.Errorf("step %d: loss %v, without staging %v", i, got.Loss, loss)
+		}
+		if !sameBits(staged.params.Grads(), plain.params.Grads()) {
+			t.Errorf("step %d: the gradients have other bits", i)
+		}
+	}
+	if err := staged.Unstage(); err != nil {
+		t.Error(err)
 	}
 }

@@ -103,6 +103,7 @@ func TestGoldenGeometricPool(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			noneOnHost(t, h.step.machine)
 			got := map[string]float64{"loss": res.Loss}
 			for _, p := range res.Parts {
 				got[p.Name] = p.Value

@@ -34,10 +34,7 @@ func newEngine(t testing.TB) *kernel.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	if testDevice != nil {
-		e.SetDevice(testDevice)
-		t.Cleanup(func() { e.SetDevice(nil) })
-	}
+	giveDevice(t, e)
 	return e
 }
 

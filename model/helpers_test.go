@@ -17,6 +17,7 @@ func build(t testing.TB, cfg config.Config, backend string, threads int) *Pairs 
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
+	giveDevice(t, e)
 	m, err := newModel(cfg, e)
 	if err != nil {
 		t.Fatal(err)

@@ -89,6 +89,7 @@ type Pairs struct {
 	// interactions by numbers of images and texts.
 	interactions map[[2]int]*interacting
 	keys         keys
+	ahead        *batch.Batch // of Stage
 }
 
 // New builds a model with freshly initialised parameters and compiles its training step.

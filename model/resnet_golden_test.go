@@ -30,11 +30,7 @@ var resNets = map[string]struct {
 // parameter to 1e-4 of its largest element and the running statistics after the pass, with frozen stages and batch norms and
 // without; in inference batch norms are folded.
 func TestGoldenResNet(t *testing.T) {
-	e, err := kernel.New(kernel.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := newEngine(t)
 	for name, network := range resNets {
 		f, err := safetensors.Open("testdata/resnet_" + name + ".safetensors")
 		if err != nil {
@@ -139,6 +135,7 @@ func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower enc
 	if err := machine.RunAll(); err != nil {
 		t.Fatal(err)
 	}
+	noneOnHost(t, machine)
 	compare := func(what string, node *gorgonia.Node, tolerance float64) {
 		v, err := machine.Value(node)
 		if err != nil {

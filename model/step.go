@@ -77,6 +77,9 @@ func (p *Pairs) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 // processes wait for all the same.
 func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 	bad := p.step.run(ctx)
+	if err := p.stage(); err != nil {
+		return nil, errors.Join(bad, err)
+	}
 	if bad != nil && (p.o.Group.Size() == 1 || !errors.As(bad, new(*exec.NonFiniteError))) {
 		return nil, bad
 	}
@@ -99,6 +102,28 @@ func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 		return nil, errors.Join(bad, err)
 	}
 	return r, nil
+}
+
+// Stage names the batch of the step after the next one: on a device its images go there while that computes. Its memory may not
+// change until the end of the step that has it, or Unstage. nil: there is none.
+func (p *Pairs) Stage(b *batch.Batch) { p.ahead = b }
+
+// Unstage forgets the batch of Stage: it is not that of the next step after all.
+func (p *Pairs) Unstage() error {
+	p.ahead = nil
+	if p.step == nil || p.step.machine == nil {
+		return nil
+	}
+	return p.step.machine.Unstage()
+}
+
+// stage begins to copy the batch of Stage.
+func (p *Pairs) stage() error {
+	b := p.ahead
+	if p.ahead = nil; b == nil {
+		return nil
+	}
+	return p.step.inputs.Stage(p.step.machine, b)
 }
 
 // filters says whether a loss changes gradients.

@@ -88,11 +88,7 @@ var towerGoldens = map[string]func(m *config.Model){
 // image or a text and all tokens that are no padding to 1e-5, the gradient of every parameter
 // to 1e-4 of its largest element, whether all tokens are read or not.
 func TestGoldenTowers(t *testing.T) {
-	e, err := kernel.New(kernel.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := newEngine(t)
 	for name, set := range towerGoldens {
 		for _, tokens := range []bool{true, false} {
 			m := config.Default().Model

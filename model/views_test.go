@@ -39,6 +39,7 @@ func newViewsSystem(t testing.TB, cfg config.Config) *Pairs {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
+	giveDevice(t, e)
 	m, err := New(cfg, Options{Engine: e})
 	if err != nil {
 		t.Fatal(err)
@@ -48,9 +49,12 @@ func newViewsSystem(t testing.TB, cfg config.Config) *Pairs {
 }
 
 // viewsBatch is a batch of 4 random images with a second view near the first.
-func viewsBatch(seed uint64) Batch {
+func viewsBatch(seed uint64) Batch { return viewsOfSize(seed, 8) }
+
+// viewsOfSize is viewsBatch for images of so many pixels in each direction.
+func viewsOfSize(seed uint64, size int) Batch {
 	r := rand.New(rand.NewPCG(seed, 1))
-	b := Batch{Images: make([]float32, 4*3*8*8), Views: make([]float32, 4*3*8*8), IDs: []int32{0, 1, 2, 3}}
+	b := Batch{Images: make([]float32, 4*3*size*size), Views: make([]float32, 4*3*size*size), IDs: []int32{0, 1, 2, 3}}
 	for i := range b.Images {
 		b.Images[i] = float32(r.NormFloat64())
 		b.Views[i] = b.Images[i] + .3*float32(r.NormFloat64())
@@ -64,7 +68,7 @@ func descend(t testing.TB, m *Pairs, step int, useQueue bool) *Result {
 	if err := m.Before(step); err != nil {
 		t.Fatal(err)
 	}
-	b := viewsBatch(uint64(step))
+	b := viewsOfSize(uint64(step), m.cfg.Model.Image.Size)
 	r, err := m.Forward(b, Control{Step: step, UseQueue: useQueue})
 	if err != nil {
 		t.Fatal(err)

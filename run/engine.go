@@ -57,7 +57,7 @@ func openEngine(g parallel.Group, cfg config.Config, kept keptKernels, say func(
 		return nil, err
 	}
 	if index, ok := cfg.Compute.CUDA(); ok {
-		d, err := cuda.Open(cuda.Options{Index: index, TF32: cfg.Compute.TF32, Tune: cfg.Compute.Tune == "on"})
+		d, err := cuda.Open(cuda.Options{Index: index, TF32: cfg.Compute.TF32, Tune: cfg.Compute.Tune})
 		if err == nil {
 			e.SetDevice(d)
 		} else {

@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -165,7 +166,7 @@ func (s *Session) Loader() *data.Loader { return s.loader }
 
 // Close ends the loader. The model stays the caller's.
 func (s *Session) Close() error {
-	err := errors.Join(s.optimizer.Close(), s.loader.Close())
+	err := errors.Join(s.unstage(), s.optimizer.Close(), s.loader.Close())
 	if s.sumThere != nil {
 		err = errors.Join(err, s.sumThere.Close())
 		s.sumThere = nil
@@ -296,7 +297,7 @@ func fatal(err error) bool {
 // Undo implements Stepper. Gradients of micro-batches are dropped: when the step is made
 // again, on the same data and random numbers, it computes the same ones.
 func (s *Session) Undo() bool {
-	if !s.whole {
+	if !s.whole || s.unstage() != nil {
 		return false
 	}
 	s.loader.Rewind(s.begun)
@@ -306,8 +307,38 @@ func (s *Session) Undo() bool {
 	return true
 }
 
+// stager is a system that takes a batch to a device while it computes another one.
+type stager interface {
+	Stage(b *batch.Batch)
+	Unstage() error
+}
+
+var _ stager = (*model.Pairs)(nil)
+
+// stage names the batch that comes next, if it is ready.
+func (s *Session) stage() {
+	x, ok := s.model.(stager)
+	if !ok {
+		return
+	}
+	if b := s.loader.Peek(); b != nil {
+		x.Stage(b.Batch)
+	} else {
+		x.Stage(nil)
+	}
+}
+
+// unstage forgets it: batches are filled anew.
+func (s *Session) unstage() error {
+	if x, ok := s.model.(stager); ok {
+		return x.Unstage()
+	}
+	return nil
+}
+
 // micro runs one micro-batch and adds its numbers to out.
 func (s *Session) micro(ctx context.Context, b *data.Batch, step, k, micro int, out *StepResult) error {
+	s.stage()
 	res, err := s.model.Step(ctx, s.at(b, step, k, micro))
 	if err := s.judge(step, res, err); err != nil {
 		return err

@@ -82,6 +82,9 @@ func (s *Session) Rollback(c *checkpoint.Checkpoint) (State, error) {
 }
 
 func (s *Session) restore(c *checkpoint.Checkpoint, parts []state.Part) (State, error) {
+	if err := s.unstage(); err != nil {
+		return State{}, err
+	}
 	out, err := restore(&s.run, c, s.cfg.Run.Seed, parts)
 	out.Unread = slices.DeleteFunc(out.Unread, func(name string) bool { return name == s.loader.StateName() })
 	return out, err

@@ -44,6 +44,10 @@ distillation is at its full weight, as in the middle of a run. Where a score goe
 graphs over the queue, their rebuilding is measured apart, and a step is charged its
 share in it: the time of a rebuild over objective.geodesic.period_steps.
 
+On a GPU (compute.device) it also names the ops that have no step for it and run on the host,
+and says how much of its memory the program held at most. Steps are replayed whole there, so the
+times of ops are from further steps, made op by op, and may add up to more than a step.
+
 With --save the result is kept, and --compare sets a later one beside it: every number
 before and now, and their ratio.
 
@@ -70,6 +74,7 @@ programs and all figures; what was measured before an interruption is kept. With
 --fail-below it finds training steps that became slower on the same kind of machine. --table
 prints the table over the machines whose files lie in a folder.`,
 		Example: `  trainer bench --config configs/bench/albef-small.toml
+  trainer bench --config configs/bench/albef-base.toml --set compute.device=cuda --set compute.precision=bf16
   trainer bench --config configs/quickstart.toml --steps 20 --save before.json
   trainer bench --config configs/quickstart.toml --steps 20 --compare before.json --fail-below 0.95
   trainer bench --config configs/bench/albef-small.toml --set objective.itc.score=geodesic --against objective.itc.score=cosine

@@ -30,11 +30,14 @@ func newDoctorCommand() *cobra.Command {
 matrix product of the size of a transformer layer in float32 and in bfloat16
 (compute.precision), and says what to install when something faster could be had. It
 says how the kernels of matrix products are chosen (compute.tune), where what was measured
-is kept, and what the limit of a container leaves of the processors. It names the MPI library that several processes would train by (mpirun -n 4 trainer train).
+is kept, and what the limit of a container leaves of the processors. It says whether the
+first NVIDIA GPU can be used (compute.device), how much of its memory is free and how fast it
+multiplies, or what is missing. It names the MPI library that several processes would train by (mpirun -n 4 trainer train).
 
 A library is tried in a process of its own before it is used: one that crashes or
 hangs is named here and passed over. GEOALIGN_ONEDNN, GEOALIGN_OPENBLAS and GEOALIGN_MKL
-name a file in an unusual place, such as the OpenBLAS of numpy.`,
+name a file in an unusual place, such as the OpenBLAS of numpy, and GEOALIGN_CUDA_LIBRARIES
+folders or files of the driver, NVRTC and cuBLASLt.`,
 		Example: `  trainer doctor
   trainer doctor --backend builtin --threads 1
   trainer doctor --json`,

@@ -22,13 +22,17 @@ stopped. A second Ctrl-C stops at once. A run that fails, because a file of the 
 an evaluation cannot be read or the disk of the log is full, saves as well and stops with
 exit code 1.
 
+With --set compute.device=cuda the run is trained on a GPU (docs/gpu.md; trainer doctor
+says whether one is found).
+
 A run may go on with changed settings, which are listed: a longer --max-steps (the
 learning rate then follows the longer schedule), another batch size, learning rate or
 data. The architecture, the queue's size, the seed and init.checkpoint cannot change. A
 run that has reached its end is only evaluated.`,
 		Example: `  trainer train --config configs/quickstart.toml
   trainer train --config configs/quickstart.toml --set train.batch_size=64 --out runs/small
-  trainer train --config configs/flickr8k.toml --set data.root=flickr8k --dry-run`,
+  trainer train --config configs/flickr8k.toml --set data.root=flickr8k --dry-run
+  trainer train --config configs/quickstart.toml --set compute.device=cuda`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := f.config.load(c)

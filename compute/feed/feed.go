@@ -249,6 +249,23 @@ func (in *Inputs) Fill(m Binder, s *Step) error {
 	return nil
 }
 
+// Stager is a Binder that can begin to take values where it computes before they are bound.
+type Stager interface {
+	Stage(n *gorgonia.Node, values []float32) error
+}
+
+// Stage begins to take the columns of a batch that a later Fill will have, see compute.Machine.
+func (in *Inputs) Stage(m Stager, b *batch.Batch) error {
+	for _, c := range in.columns {
+		if c.Type != batch.Int32 {
+			if err := m.Stage(c.node, b.Floats(c.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // check returns an error where a batch has not so many rows of a column.
 func check(b *batch.Batch, c batch.Column, rows int) error {
 	got, want := len(b.Floats(c.Name)), rows*c.Len()

@@ -22,10 +22,18 @@ type Options struct {
 	Index int
 	// TF32 permits products of float32 values that are rounded to 10 bits of mantissa.
 	TF32 bool
-	// Tune times the algorithms that the matrix library proposes for a product the first time that it runs, and takes the fastest:
-	// its choice, and so the last bits of results, may differ from one start of the program to the next.
-	Tune bool
+	// Tune says how the algorithm of a large product is chosen among those that the matrix library proposes: its first proposal
+	// (TuneOff, or empty), the one that was fastest on this machine when the product was first met (TuneCache), or measured anew
+	// (TuneOn). Sums round by the algorithm: another one is other bits.
+	Tune string
 }
+
+// Values of Options.Tune.
+const (
+	TuneOff   = "off"
+	TuneCache = "cache"
+	TuneOn    = "on"
+)
 
 // Device is a GPU.
 type Device struct {
@@ -35,12 +43,13 @@ type Device struct {
 	options  Options
 	info     Info
 	stream   uintptr
+	aside    uintptr // stream of copies beside the work, 0: none so far
 	handle   uintptr // of cuBLASLt
 
 	modules   sync.Map // *module by key
 	mirrors   []*Mirror
 	live      map[*Memory]bool // what was not given back
-	scratch   *Memory
+	scratch   scratch
 	workspace *Memory
 	allocated int64 // bytes
 	most      int64
@@ -48,6 +57,9 @@ type Device struct {
 	loans     loans
 	recording bool
 	products  map[productKey]*algorithm
+	chosen    choices         // algorithms that were measured
+	measured  bool            // some of them since the file was written
+	kept      map[any]Pointer // see Keep
 }
 
 // Info describes a device.
@@ -178,11 +190,12 @@ func (d *Device) Close() error {
 	if d.driver == nil || d.driver.context == 0 {
 		return nil
 	}
+	d.keepChoices()
 	errs := []error{d.Sync(), d.closeMarks(), d.closeLoans()}
 	for m := range d.live {
 		errs = append(errs, m.Free())
 	}
-	d.mirrors = nil
+	d.mirrors, d.kept = nil, nil
 	d.modules.Range(func(_, m any) bool {
 		if m := m.(*module); m.handle != 0 {
 			errs = append(errs, d.driver.do("cuModuleUnload", m.handle))
@@ -197,6 +210,9 @@ func (d *Device) Close() error {
 		errs = append(errs, d.matrixError("cublasLtDestroy", d.matrix.call("cublasLtDestroy", d.handle)))
 	}
 	errs = append(errs, d.driver.do("cuStreamDestroy_v2", d.stream))
+	if d.aside != 0 {
+		errs = append(errs, d.driver.do("cuStreamDestroy_v2", d.aside))
+	}
 	d.driver.context = 0 // the context of the process stays: its release would take the time of a start
 	return cause.Join(errs...)
 }

@@ -70,7 +70,7 @@ func (k *Kernel) Launch(g Grid, args ...any) error {
 	values := make([]uint64, len(args)+1)
 	pointers := make([]uintptr, len(args)+1)
 	for i, a := range args {
-		v, err := parameter(a)
+		v, err := k.device.parameter(a)
 		if err != nil {
 			return fmt.Errorf("kernel %s: parameter %d: %w", k.name, i, err)
 		}
@@ -88,7 +88,7 @@ func (k *Kernel) Launch(g Grid, args ...any) error {
 }
 
 // parameter returns the bits of a kernel's parameter.
-func parameter(a any) (uint64, error) {
+func (d *Device) parameter(a any) (uint64, error) {
 	switch v := a.(type) {
 	case nil:
 		return 0, nil
@@ -98,7 +98,8 @@ func parameter(a any) (uint64, error) {
 		}
 		return uint64(v.Buffer.(*Buffer).at), nil
 	case Pointer:
-		return uint64(v), nil
+		at, err := d.address(v)
+		return uint64(at), err
 	case int:
 		if int(int32(v)) != v {
 			return 0, fmt.Errorf("%d does not fit into an int of the device: give it as int64", v)

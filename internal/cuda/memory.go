@@ -16,7 +16,9 @@ type Memory struct {
 	at     Pointer
 	bytes  int64
 	pinned []uintptr // views of buffers on the host
-	shared bool      // it is another's
+	// recordings is how many know it as scratch memory.
+	recordings int
+	shared     bool // it is another's
 }
 
 var (
@@ -193,18 +195,4 @@ func Copy(to, from exec.Operand) error {
 		bytes /= 2
 	}
 	return b.memory.device.copy(b.at, from.Buffer.(*Buffer).at, bytes)
-}
-
-// Scratch returns memory that a step may use while it runs, for a number of bytes, aligned to 256: all steps share it, and what
-// it holds is gone when another step runs. It is asked for when a step is prepared.
-func Scratch(c *exec.DeviceCall, bytes int64) (Pointer, error) {
-	d := of(c)
-	if d.scratch == nil || d.scratch.bytes < bytes {
-		m, err := d.alloc(max(bytes, 64<<20))
-		if err != nil {
-			return 0, err
-		}
-		d.scratch = m // steps that were prepared before keep the old one
-	}
-	return d.scratch.at, nil
 }

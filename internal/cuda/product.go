@@ -98,7 +98,15 @@ func (d *Device) Multiply(p Product, a, b, c, bias Pointer) error {
 	if p.M == 0 || p.N == 0 {
 		return nil
 	}
-	err := d.multiply(p, a, b, c, bias)
+	var err error
+	for _, at := range []*Pointer{&a, &b, &c, &bias} {
+		if err == nil {
+			*at, err = d.address(*at)
+		}
+	}
+	if err == nil {
+		err = d.multiply(p, a, b, c, bias)
+	}
 	if err != nil {
 		err = fmt.Errorf("product %d x %d x %d (leading dimensions %d, %d, %d): %w", p.M, p.N, p.K, p.LDA, p.LDB, p.LDC, err)
 	}
@@ -124,8 +132,8 @@ func (d *Device) multiply(p Product, a, b, c, bias Pointer) error {
 			return err
 		}
 	}
-	if d.options.Tune && !x.tuned && !d.recording {
-		if err := d.tune(x, p, a, b, c); err != nil {
+	if !x.tuned && !d.recording {
+		if err := d.settle(x, key, a, b, c); err != nil {
 			return err
 		}
 	}
@@ -292,7 +300,7 @@ type heuristicResult struct {
 	algorithm [8]uint64
 	workspace uint64
 	state     int32
-	waves     float32
+	_         float32 // waves
 	_         [4]int32
 }
 

@@ -1,9 +1,13 @@
 package cuda_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/cuda"
@@ -157,7 +161,7 @@ func checkMultiply(t *testing.T, d *cuda.Device, r *rand.Rand, p cuda.Product, g
 // TestTune takes the fastest of the algorithms, and leaves what is added to as it was.
 func TestTune(t *testing.T) {
 	cudatest.Open(t) // and so what is needed is there
-	d, err := cuda.Open(cuda.Options{Tune: true})
+	d, err := cuda.Open(cuda.Options{Tune: cuda.TuneOn})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +172,45 @@ func TestTune(t *testing.T) {
 	})
 	r := rand.New(rand.NewPCG(4, 3))
 	for _, beta := range []float32{0, 1} {
-		t.Run(fmt.Sprint(beta), func(t *testing.T) { checkMultiply(t, d, r, cuda.Product{M: 16, N: 8, K: 24, Beta: beta}, 0) })
+		t.Run(fmt.Sprint(beta), func(t *testing.T) { checkMultiply(t, d, r, cuda.Product{M: 512, N: 512, K: 512, Beta: beta}, 0) })
+	}
+}
+
+// TestChoices: what was measured is kept and read again, a damaged file is as none, and small products are not measured.
+func TestChoices(t *testing.T) {
+	cudatest.Open(t)
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	file := filepath.Join(cache, "geoalign", "cuda-products.json")
+	multiply := func(size int) {
+		t.Helper()
+		d, err := cuda.Open(cuda.Options{Tune: cuda.TuneCache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkMultiply(t, d, rand.New(rand.NewPCG(4, 3)), cuda.Product{M: size, N: size, K: size}, 0)
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	multiply(16)
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a product of some thousand operations was measured")
+	}
+	multiply(512)
+	first, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	multiply(512)
+	if second, err := os.ReadFile(file); err != nil || !bytes.Equal(first, second) {
+		t.Errorf("what was known was measured again (%v)", err)
+	}
+	if err := os.WriteFile(file, first[:len(first)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	multiply(512)
+	if again, err := os.ReadFile(file); err != nil || !json.Valid(again) {
+		t.Errorf("a damaged file is not replaced (%v): %.80s", err, again)
 	}
 }

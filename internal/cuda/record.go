@@ -13,11 +13,17 @@ var _ exec.Recorder = (*Device)(nil)
 type recording struct {
 	device *Device
 	graph  uintptr // executable
+	// scratch is the scratch memory that its steps may know, nil: there was none.
+	scratch *Memory
 }
 
 // Record implements exec.Recorder: what steps enqueue becomes one graph, whose launch costs the host a few microseconds
 // however many kernels it has. Nothing runs. Steps must have run once before: then all code is loaded.
 func (d *Device) Record(steps func() error) (_ exec.Recording, err error) {
+	if err := d.reserve(); err != nil {
+		return nil, err
+	}
+	d.keepChoices() // a run that is killed goes on with them
 	if err := d.driver.do("cuStreamBeginCapture_v2", d.stream, captureThreadLocal); err != nil {
 		return nil, err
 	}
@@ -35,6 +41,9 @@ func (d *Device) Record(steps func() error) (_ exec.Recording, err error) {
 	if err = cause.Join(err, d.driver.do("cuGraphDestroy", *graph)); err != nil {
 		return nil, err
 	}
+	if r.scratch = d.scratch.memory; r.scratch != nil {
+		r.scratch.recordings++
+	}
 	return r, nil
 }
 
@@ -51,6 +60,10 @@ func (r *recording) Close() error {
 	err := r.device.Sync()
 	if e := r.device.driver.do("cuGraphExecDestroy", r.graph); err == nil {
 		err = e
+	}
+	if r.scratch != nil {
+		err = cause.Join(err, r.device.release(r.scratch))
+		r.scratch = nil
 	}
 	return err
 }

@@ -11,10 +11,44 @@ import (
 // tuneRuns is how often an algorithm runs when it is timed, after once that does not count.
 const tuneRuns = 3
 
+// tunedFLOPs is the least number of operations of a product whose algorithms are measured: the others are launches more than work.
+const tunedFLOPs = 1 << 28
+
+// better is the share of the time of cuBLASLt's first proposal that another algorithm must stay below.
+const better = 0.98
+
+// settle chooses the algorithm of a product, when it runs for the first time, as Options.Tune says.
+func (d *Device) settle(x *algorithm, key productKey, a, b, c Pointer) error {
+	x.tuned = true
+	p := key.Product
+	if (d.options.Tune != TuneCache && d.options.Tune != TuneOn) || 2*int64(p.M)*int64(p.N)*int64(p.K)*int64(max(p.Batch, 1)) < tunedFLOPs {
+		return nil
+	}
+	if d.chosen == nil {
+		d.chosen = choices{}
+		if d.options.Tune == TuneCache {
+			d.chosen = d.known()
+		}
+	}
+	name := key.String()
+	if known, ok := d.chosen[name]; ok {
+		for i := range x.choices { // of what the library proposes alone: a file may be damaged
+			if x.choices[i] == known {
+				x.choices[0], x.choices[i] = x.choices[i], x.choices[0]
+				return nil
+			}
+		}
+	}
+	if err := d.tune(x, p, a, b, c); err != nil {
+		return err
+	}
+	d.chosen[name], d.measured = x.choices[0], true
+	return nil
+}
+
 // tune times the algorithms of a product on its operands and puts the fastest first. What is in C is written only if it is not
 // read.
 func (d *Device) tune(x *algorithm, p Product, a, b, c Pointer) (err error) {
-	x.tuned = true
 	if len(x.choices) == 1 {
 		return nil
 	}
@@ -38,7 +72,7 @@ func (d *Device) tune(x *algorithm, p Product, a, b, c Pointer) (err error) {
 		}
 		defer func() { err = cause.Join(err, d.driver.do("cuEventDestroy_v2", *e)) }()
 	}
-	best, least := -1, float32(0)
+	best, least := -1, float32(0) // a later one must be better by more than noise
 	for i := range x.choices {
 		ms, err := d.time(*from, *until, func() error { return d.run(x, &x.choices[i], p, a, b, c, to) })
 		var refused *Error
@@ -48,7 +82,7 @@ func (d *Device) tune(x *algorithm, p Product, a, b, c Pointer) (err error) {
 		if err != nil {
 			return err
 		}
-		if best < 0 || ms < least {
+		if best < 0 || ms < better*least {
 			best, least = i, ms
 		}
 	}

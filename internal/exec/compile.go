@@ -106,7 +106,7 @@ func newMachine(cfg Config, p *plan) *Machine {
 // build makes the program.
 func (m *Machine) build() error {
 	n := len(m.plan.entries)
-	b := builder{Machine: m, maker: make([]int, n), auxes: make([][]Buffer, n)}
+	b := builder{Machine: m, maker: make([]int, n), auxes: make([][]Buffer, n), read: m.plan.read()}
 	for i := range n {
 		if err := b.entry(i); err != nil {
 			return err
@@ -123,6 +123,7 @@ type builder struct {
 	*Machine
 	auxes [][]Buffer // auxiliary results
 	maker []int      // the instruction that computes an entry
+	read  map[value]bool
 }
 
 // entry makes what entry i of the plan takes: a slot, the value of a constant, or an
@@ -175,8 +176,8 @@ func (b *builder) instruction(i int) error {
 	shapes := b.plan.shapes(e)
 	in := instruction{out: b.buffers[i], node: e.node, place: i, kind: b.prof.add(e.node.Op(), shapes)}
 	var err error
-	if b.cfg.Device != nil && e.inner == nil {
-		if in.step, err = b.onDevice(i, e.accumulate); err != nil {
+	if b.cfg.Device != nil {
+		if in.step, in.inner, err = b.onDevice(i, e.accumulate); err != nil {
 			return fmt.Errorf("exec: %v: %w", e.node, err)
 		}
 		in.onDevice = in.step != nil
@@ -185,6 +186,9 @@ func (b *builder) instruction(i int) error {
 		if in.step, in.inner, err = b.onHost(i, shapes); err != nil {
 			return fmt.Errorf("exec: %v: %w", e.node, err)
 		}
+	}
+	if in.step, err = b.shade(i, in.step, in.onDevice); err != nil {
+		return fmt.Errorf("exec: %v: %w", e.node, err)
 	}
 	b.maker[i] = len(b.prog)
 	b.prog = append(b.prog, in)
@@ -205,20 +209,24 @@ func (b *builder) onHost(i int, shapes []tensor.Shape) (Step, *Inner, error) {
 			return nil, nil, err
 		}
 	}
+	var in []Buffer
 	for k, j := range e.in {
 		c.InAux = append(c.InAux, views(b.auxes[j]))
 		if slot := b.views[j]; slot != nil {
 			c.In = append(c.In, Array{Shape: shapes[k]})
 			slot.uses = append(slot.uses, inputUse{c, k})
 		} else {
-			c.In = append(c.In, b.buffers[j].Host())
+			in = append(in, b.operand(e, k).Buffer)
+			c.In = append(c.In, in[len(in)-1].Host())
 		}
 	}
-	step, err := prepare(e.node.Op(), c)
-	if err != nil || b.cfg.Device == nil {
+	if b.cfg.Device == nil {
+		step, err := prepare(e.node.Op(), c)
 		return step, c.Inner, err
 	}
-	return b.staged(i, c, step), c.Inner, nil
+	read, written := b.widen(e, c)
+	step, err := prepare(e.node.Op(), c)
+	return b.staged(i, c, in, widened(read, written, step)), c.Inner, err
 }
 
 // views returns the host's views of buffers.

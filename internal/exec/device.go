@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/attend"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -88,6 +90,24 @@ type Borrower interface {
 	Borrow(to Buffer, from Array) (bool, error)
 	// Return waits until the device does not read what it has borrowed any more.
 	Return() error
+}
+
+// Stager is a Device that can copy values of the host's beside its other work.
+type Stager interface {
+	// NewStage returns memory for values that wait to be an input.
+	NewStage(s Spec) (Stage, error)
+}
+
+// Stage is memory of a device that values wait in.
+type Stage interface {
+	// Fill begins to copy values there, which may not change until Take and the end of the run after it, or Drop. False: it does
+	// not, such as where they are few.
+	Fill(from Array) (bool, error)
+	// Take enqueues the copy from there to a buffer.
+	Take(to Buffer) error
+	// Drop waits until the device does not read the values any more.
+	Drop() error
+	Free() error
 }
 
 // Adder is a Device with a step for the additions that Gorgonia makes when a node has several gradients, whose op is not of
@@ -175,12 +195,18 @@ type DeviceCall struct {
 	Aux        []Operand
 	Accumulate bool
 	BF16       bool // products are in bfloat16
+	// Inner is the computation of a Nester, which runs on the device too.
+	Inner *Inner
+	// Unread says that nobody reads Out, as auxiliary results are what the op is there for: the step need not write it.
+	Unread bool
 }
 
 // Operand is a buffer as one op sees it: several may see one under different shapes.
 type Operand struct {
 	Spec
 	Buffer Buffer
+	// Shadow, of a result, is where the step writes its values as bfloat16 too, nil: nowhere. See Half.Shadows.
+	Shadow Buffer
 }
 
 // DeviceOp is an op that may have steps for devices, beside that of Op for the host.
@@ -273,12 +299,20 @@ func (m *Machine) free() error {
 		if s.memory != nil {
 			errs = append(errs, s.memory.Free())
 		}
+		if s.stage != nil {
+			errs = append(errs, s.stage.Free())
+		}
+	}
+	for _, in := range m.prog {
+		if in.inner != nil && in.inner.memory != nil {
+			errs = append(errs, in.inner.free())
+		}
 	}
 	return cause.Join(errs...)
 }
 
-// onDevice returns the op's own step for the device, nil where it has none.
-func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
+// onDevice returns the op's own step for the device, with the computation within it; nil where it has none.
+func (b *builder) onDevice(i int, accumulate bool) (Step, *Inner, error) {
 	e := &b.plan.entries[i]
 	prepare := func(c *DeviceCall) (Step, error) { return nil, nil }
 	if own, ok := e.node.Op().(DeviceOp); ok {
@@ -286,19 +320,36 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
 	} else if d, ok := b.cfg.Device.(Adder); ok && isAdd(e.node.Op()) {
 		prepare = d.PrepareAdd
 	}
-	d := &DeviceCall{Out: Operand{b.spec(e.out), b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate, BF16: b.cfg.Engine.BF16()}
-	for _, j := range e.in {
-		x := Operand{Buffer: b.buffers[j]} // nil for an input so far
-		if out := b.plan.entries[j].out; out.unit >= 0 {
-			x.Spec = b.spec(out)
-		} else {
-			x.Spec = inputSpec(b.plan.entries[j].node)
+	d := &DeviceCall{
+		Out: Operand{Spec: b.spec(e.out), Buffer: b.buffers[i]}, Aux: b.operands(i), Accumulate: accumulate,
+		BF16: b.cfg.Engine.BF16(), Unread: !b.cfg.CheckNaN && !b.read[value{i, 0}],
+	}
+	for k, r := range e.shadows {
+		switch {
+		case r.unit < 0:
+		case k == 0:
+			d.Out.Shadow = b.buffer(r)
+		default:
+			d.Aux[k-1].Shadow = b.buffer(r)
 		}
+	}
+	for k, j := range e.in {
+		x := b.operand(e, k) // without a buffer for an input so far
 		d.In, d.InAux = append(d.In, x), append(d.InAux, b.operands(j))
+	}
+	if e.inner != nil {
+		inner, err := b.innerOnDevice(e)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.Inner = inner
 	}
 	step, err := prepare(d)
 	if step == nil || err != nil {
-		return nil, err
+		if d.Inner != nil {
+			err = cause.Join(err, d.Inner.free())
+		}
+		return nil, nil, err
 	}
 	for k, j := range e.in {
 		if slot := b.views[j]; slot != nil {
@@ -307,25 +358,36 @@ func (b *builder) onDevice(i int, accumulate bool) (Step, error) {
 			d.In[k].Buffer = slot.buffer
 		}
 	}
-	return step, nil
+	return step, d.Inner, nil
 }
 
 // operands returns the auxiliary results of entry i.
 func (b *builder) operands(i int) (out []Operand) {
 	for k, r := range b.plan.entries[i].aux {
-		out = append(out, Operand{b.spec(r), b.auxes[i][k]})
+		out = append(out, Operand{Spec: b.spec(r), Buffer: b.auxes[i][k]})
 	}
 	return out
 }
 
-// staged makes the host's step of entry i work on copies.
-func (b *builder) staged(i int, c *Call, step Step) Step {
+// operand returns operand k of an entry as its step reads it: the result, or its shadow.
+func (b *builder) operand(e *entry, k int) Operand {
+	j := e.in[k]
+	out := b.plan.entries[j].out
+	if u := e.shadowOf(k); u >= 0 {
+		r := result{unit: u, shape: out.shape}
+		return Operand{Spec: b.spec(r), Buffer: b.buffer(r)}
+	}
+	if out.unit < 0 {
+		return Operand{Spec: inputSpec(b.plan.entries[j].node)}
+	}
+	return Operand{Spec: b.spec(out), Buffer: b.buffers[j]}
+}
+
+// staged makes the host's step of entry i work on copies: of in, its operands but for inputs, and of results.
+func (b *builder) staged(i int, c *Call, in []Buffer, step Step) Step {
 	e := &b.plan.entries[i]
-	var read []Buffer
+	read := slices.Clone(in)
 	for _, j := range e.in {
-		if b.views[j] == nil {
-			read = append(read, b.buffers[j])
-		}
 		read = append(read, b.auxes[j]...)
 	}
 	if c.Accumulate {
@@ -350,12 +412,56 @@ func (b *builder) staged(i int, c *Call, step Step) Step {
 	}
 }
 
+// widen gives c float32 in place of bfloat16 that the op's step on the host does not read or write, and returns both for each: of
+// what it reads and of what it writes.
+func (b *builder) widen(e *entry, c *Call) (read, written []Array) {
+	float := func(a *Array, takes bool, list *[]Array) {
+		if a.F32 != nil || a.BF16 == nil || takes {
+			return
+		}
+		a.F32 = make([]float32, a.Len())
+		*list = append(*list, *a)
+		a.BF16 = nil
+	}
+	o := e.node.Op()
+	for k, j := range e.in {
+		if b.views[j] == nil {
+			float(&c.In[k], readsHalf(o, k), &read)
+		}
+	}
+	float(&c.Out, writesHalf(o, -1), &written)
+	for k := range c.Aux {
+		float(&c.Aux[k], writesHalf(o, k), &written)
+	}
+	return read, written
+}
+
+// widened returns step with what takes values from one to the other.
+func widened(read, written []Array, step Step) Step {
+	if len(read)+len(written) == 0 {
+		return step
+	}
+	return func() error {
+		for _, x := range read {
+			vector.FromBF16(x.F32, x.BF16)
+		}
+		err := step()
+		for _, x := range written {
+			vector.ToBF16(x.BF16, x.F32)
+		}
+		return err
+	}
+}
+
 // copyGrain is the least number of values that are worth a thread when they are copied.
 const copyGrain = 1 << 18
 
 // bring takes the inputs to the device before a run: those that it keeps itself to the
 // host's steps, and the caller's memory to the device's.
 func (m *Machine) bring() error {
+	if m.within && !m.copies() { // the run around has done it
+		return nil
+	}
 	if err := m.wait(); err != nil { // what an earlier run reads may not change under it
 		return err
 	}
@@ -381,6 +487,13 @@ func (m *Machine) bring() error {
 				return err
 			}
 		}
+		if s.staged != nil && unsafe.SliceData(s.staged) == unsafe.SliceData(s.array.F32) {
+			s.staged = nil
+			if err := s.stage.Take(s.buffer); err != nil {
+				return err
+			}
+			continue
+		}
 		if lender, ok := m.cfg.Device.(Borrower); ok {
 			if done, err := lender.Borrow(s.buffer, s.array); done || err != nil {
 				if err != nil {
@@ -399,6 +512,16 @@ func (m *Machine) bring() error {
 		}
 	}
 	return nil
+}
+
+// copies says whether inputs are copied before a run, to the device or from it.
+func (m *Machine) copies() bool {
+	for _, s := range m.inputs {
+		if s.buffer != nil && (!s.resident || len(s.uses) > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // hand copies what is bound to memory of the caller's there after a run.

@@ -17,8 +17,8 @@ func (m *Machine) CheckLayout() error {
 				return fmt.Errorf("units %d %+v and %d %+v overlap", i, a, j, b)
 			}
 		}
-		if a.external == nil && a.offset+a.size > len(m.arena) {
-			return fmt.Errorf("unit %d %+v ends behind the arena of %d", i, a, len(m.arena))
+		if a.external == nil && a.offset+a.size > m.plan.arena {
+			return fmt.Errorf("unit %d %+v ends behind the arena of %d", i, a, m.plan.arena)
 		}
 	}
 	return nil

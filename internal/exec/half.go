@@ -30,6 +30,39 @@ type HalfScratcher interface {
 	HalfScratch(in []tensor.Shape, threads int) int
 }
 
+// Half is what the step of an op for a device does with bfloat16, besides what HalfReader and HalfWriter say of all its steps.
+// Where the op has no step for the device after all, that of the host works on the values as float32.
+type Half struct {
+	// Reads lists operands that may be bfloat16, Writes results: auxiliary ones, or -1, the output.
+	Reads, Writes []int
+	// Rounds lists operands whose values the step rounds before it multiplies them, or might as well: operands that HalfReader
+	// or Reads names, for which there may be a shadow, see shadow.go.
+	Rounds []int
+	// Shadows lists results that the step writes twice where it finds Operand.Shadow.
+	Shadows []int
+}
+
+// HalfDeviceOp is a DeviceOp that does more with bfloat16 than the op on the host.
+type HalfDeviceOp interface {
+	HalfOn(device string) Half
+}
+
+// halfOn returns what the step of an op for the plan's device does with bfloat16 besides.
+func (p *plan) halfOn(o gorgonia.Op) Half {
+	if h, ok := o.(HalfDeviceOp); ok && p.device != "" {
+		return h.HalfOn(p.device)
+	}
+	return Half{}
+}
+
+func (p *plan) readsHalf(o gorgonia.Op, operand int) bool {
+	return readsHalf(o, operand) || slices.Contains(p.halfOn(o).Reads, operand)
+}
+
+func (p *plan) writesHalf(o gorgonia.Op, aux int) bool {
+	return writesHalf(o, aux) || slices.Contains(p.halfOn(o).Writes, aux)
+}
+
 // halve stores the results that are read as bfloat16 alone as bfloat16: those whose op
 // can write them so and whose readers, also under another name, can all read them so.
 // What the caller reads stays float32. A result that is computed again has the type
@@ -49,12 +82,12 @@ func (p *plan) halve(external map[int][]float32, threads int) {
 		for k, r := range e.results() {
 			id := identity{e.node.ID(), k - 1}
 			of[r.unit] = id
-			if e.consts != nil || r.ints || !writesHalf(e.node.Op(), k-1) {
+			if e.consts != nil || r.ints || !p.writesHalf(e.node.Op(), k-1) {
 				full[id] = true
 			}
 		}
 		for operand, j := range e.in {
-			if u := p.entries[j].out.unit; u >= 0 && !readsHalf(e.node.Op(), operand) {
+			if u := p.entries[j].out.unit; u >= 0 && !p.readsHalf(e.node.Op(), operand) {
 				full[of[u]] = true
 			}
 		}

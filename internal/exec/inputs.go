@@ -21,8 +21,11 @@ type inputSlot struct {
 	memory     Memory
 	resident   bool
 	deviceUses []*Operand
-	exchanges  int      // of buffers: recorded steps know the old one
-	mirrors    Mirrorer // of the device, nil: it has none
+	exchanges  int // of buffers: recorded steps know the old one
+	// Values that a later run will have, on their way to the device.
+	stage   Stage
+	staged  []float32
+	mirrors Mirrorer // of the device, nil: it has none
 }
 
 type inputUse struct {

@@ -35,8 +35,10 @@ type Machine struct {
 	// lent: the memory is the scratch of an op or a Room. Constants are written at every run then.
 	lent      bool
 	constants []constant
-	room      *Room    // on a device: whose memory it is
-	stored    []Buffer // there: the constants
+	// within: the machine is an op's within another on the same device.
+	within bool
+	room   *Room    // on a device: whose memory it is
+	stored []Buffer // there: the constants
 	// On a device: what is recorded, by the first instruction; the exchanges of inputs' buffers so far; and whether every op is
 	// waited for.
 	sections  map[int]*section
@@ -187,6 +189,10 @@ func (m *Machine) OnHost() map[string]int {
 	for _, in := range m.prog {
 		if !in.onDevice {
 			kinds[m.prof.kinds[in.kind].Kind]++
+		} else if in.inner != nil {
+			for kind, n := range in.inner.OnHost() {
+				kinds[kind] += n
+			}
 		}
 	}
 	return kinds

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// lifetimes stretches each unit to the last position that reads it. An auxiliary result that may be
+// lifetimes stretches each unit to the last position that writes or reads it. An auxiliary result that may be
 // bfloat16 is read through a node of its own (see HalfWriter), any other one wherever the output is.
 func (p *plan) lifetimes(outputs gorgonia.Nodes) {
 	touch := func(u, pos int) {
@@ -16,11 +16,22 @@ func (p *plan) lifetimes(outputs gorgonia.Nodes) {
 			p.units[u].to = max(p.units[u].to, pos)
 		}
 	}
-	for pos, e := range p.entries {
-		for _, j := range e.in {
-			touch(p.entries[j].out.unit, pos)
+	for i := range p.units {
+		p.units[i].to = p.units[i].from
+	}
+	for pos := range p.entries {
+		e := &p.entries[pos]
+		for _, r := range e.results() {
+			touch(r.unit, pos)
+		}
+		for operand, j := range e.in {
+			if u := e.shadowOf(operand); u >= 0 {
+				touch(u, pos)
+			} else {
+				touch(p.entries[j].out.unit, pos)
+			}
 			for k, a := range p.entries[j].aux {
-				if e.alias || !writesHalf(p.entries[j].node.Op(), k) {
+				if e.alias || !p.writesHalf(p.entries[j].node.Op(), k) {
 					touch(a.unit, pos)
 				}
 			}

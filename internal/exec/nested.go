@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"errors"
 	"fmt"
 
 	"gorgonia.org/gorgonia"
@@ -30,6 +31,23 @@ type Inner struct {
 	*Machine
 	runs   int
 	around *Machine // nil for an op that runs on its own
+}
+
+// Buffer returns where a device keeps the value of an output, or of an input that the op fills there before each Run: what the
+// host has of that is not read. It is nil for an input that no output depends on.
+func (n *Inner) Buffer(x *gorgonia.Node) (Buffer, error) {
+	if i, ok := n.plan.index[x.ID()]; ok && n.plan.outputs[i] && n.views[i] == nil {
+		return n.buffers[i], nil
+	}
+	slot := n.inputs[x.ID()]
+	if slot == nil {
+		return nil, nil
+	}
+	slot.placed = true
+	if err := slot.take(n.cfg.Device); err != nil {
+		return nil, err
+	}
+	return slot.own, n.SetInput(x, slot.own)
 }
 
 // Run computes the outputs. It ends with the run of the machine around.
@@ -75,6 +93,22 @@ func (b *builder) inner(e *entry) (*Inner, error) {
 	n := &Inner{Machine: m, runs: nestedOf(e.node.Op()).Runs, around: b.Machine}
 	if err := m.build(); err != nil {
 		return nil, fmt.Errorf("exec: within %v: %w", e.node, err)
+	}
+	return n, nil
+}
+
+// innerOnDevice makes the machine within entry e on the device, with memory of its own there. The memory is counted as on the host;
+// the host's steps within it work in the scratch of the op.
+func (b *builder) innerOnDevice(e *entry) (*Inner, error) {
+	m := newMachine(Config{Engine: b.cfg.Engine, Device: b.cfg.Device, CheckNaN: b.cfg.CheckNaN}, e.inner)
+	m.scratch, m.within = b.scratch[aligned(e.own)+aligned(e.inner.arena):e.scratch], true
+	n := &Inner{Machine: m, runs: nestedOf(e.node.Op()).Runs, around: b.Machine}
+	err := m.alloc()
+	if err == nil {
+		err = m.build()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("exec: within %v: %w", e.node, err), m.free())
 	}
 	return n, nil
 }

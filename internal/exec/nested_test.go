@@ -3,6 +3,7 @@ package exec_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
@@ -16,6 +17,34 @@ type nestedOp struct {
 	nested  *exec.Nested
 	x, y    *gorgonia.Node // of the computation
 	scratch int
+	on      string // device that it has a step for
+}
+
+// PrepareOn fills the computation's input on a device of ram and adds up there.
+func (o *nestedOp) PrepareOn(name string, c *exec.DeviceCall) (exec.Step, error) {
+	if name != o.on {
+		return nil, nil
+	}
+	x, err := c.Inner.Buffer(o.x)
+	if err != nil {
+		return nil, err
+	}
+	y, err := c.Inner.Buffer(o.y)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		sum := c.Out.Buffer.(*ramBuffer).words
+		sum[0] = 0
+		for _, v := range c.In[0].Buffer.(*ramBuffer).words {
+			x.(*ramBuffer).words[0] = v
+			if err := c.Inner.Run(); err != nil {
+				return err
+			}
+			sum[0] += y.(*ramBuffer).words[0]
+		}
+		return nil
+	}, nil
 }
 
 func (o *nestedOp) Nested() *exec.Nested { return o.nested }
@@ -148,6 +177,34 @@ func TestNested(t *testing.T) {
 		}
 	}); a != 0 {
 		t.Errorf("a run allocates %v times", a)
+	}
+}
+
+// TestNestedOnDevice: the computation runs on the device with the op, whose steps of the host work on copies, or else within the step of
+// the host. All memory is given back.
+func TestNestedOnDevice(t *testing.T) {
+	for _, on := range []string{"ram", ""} {
+		n, d := newNested(t), &ram{}
+		n.op.on = on
+		m := n.compile(t, exec.Config{Device: d}, []float32{1, 2, 3, 4})
+		for range 3 {
+			if err := m.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			if v, err := m.Value(n.out); err != nil || v.F32[0] != 30 {
+				t.Fatalf("got %v and error %v, want 30", v.F32, err)
+			}
+		}
+		want := map[string]int{"waste": 1, "nested": 1}
+		if on != "" {
+			want = map[string]int{"waste": 1, "half": 1, "times": 1}
+		}
+		if got := m.OnHost(); !maps.Equal(got, want) {
+			t.Errorf("with a step for %q: on the host %v, want %v", on, got, want)
+		}
+		if err := m.Close(); err != nil || d.held != 0 {
+			t.Errorf("with a step for %q: %d words are held after the end (%v)", on, d.held, err)
+		}
 	}
 }
 

@@ -26,12 +26,16 @@ type result struct {
 
 // entry is what the plan knows about one node.
 type entry struct {
-	node   *gorgonia.Node
-	in     []int // entries of the operands
-	out    result
-	aux    []result
-	alias  bool // never run
-	source int  // entry that an alias names
+	node *gorgonia.Node
+	in   []int // entries of the operands
+	out  result
+	aux  []result
+	// Of the output and the auxiliary results: their shadows, of unit -1 where there is none; nil: nowhere. Of the operands: the
+	// unit of the shadow that is read instead, -1: none; nil: of no operand.
+	shadows []result
+	shaded  []int
+	alias   bool // never run
+	source  int  // entry that an alias names
 	// exposes marks an alias of an auxiliary result.
 	exposes bool
 	// spared: the op does without its auxiliary results.
@@ -55,8 +59,9 @@ type plan struct {
 	// complete is when bound nodes are, the first ones first.
 	complete []completion
 	units    []unit
-	arena    int // elements
-	scratch  int // elements that the op with the largest need works on
+	arena    int    // elements
+	scratch  int    // elements that the op with the largest need works on
+	device   string // the name of that which the plan is for, empty: the host
 }
 
 // align is the granularity of the arena in elements: a cache line.
@@ -74,11 +79,18 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	for n := range cfg.Bind {
 		keep[n.ID()] = true
 	}
-	items = remake(items, keep, cfg.Engine.BF16())
+	device := ""
+	if cfg.Device != nil {
+		device = cfg.Device.Name()
+	}
+	items = remake(items, keep, cfg.Engine.BF16(), device)
 	if items, err = cfg.Recompute.repeat(items, keep); err != nil {
 		return nil, err
 	}
 	p := &plan{index: make(map[int64]int, len(items)), outputs: make(map[int]bool, len(cfg.Outputs))}
+	if cfg.Device != nil {
+		p.device = cfg.Device.Name()
+	}
 	for pos, it := range items {
 		e, err := p.entry(it, pos, cfg)
 		if err != nil {
@@ -102,6 +114,9 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	p.accumulate(external, m)
 	p.inPlace(external, m)
 	p.resolve(m)
+	if _, ok := cfg.Device.(Rounder); ok && cfg.Engine.BF16() && p.shadow() {
+		p.lifetimes(cfg.Outputs)
+	}
 	for r, mem := range external {
 		p.units[r].external = mem
 	}

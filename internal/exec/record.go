@@ -7,10 +7,13 @@ type section struct {
 	recording Recording
 }
 
+// recorded says whether the op is all the device's own: a computation within it has recordings of its own.
+func (in *instruction) recorded() bool { return in.onDevice && in.inner == nil }
+
 // sectionAt returns the section that begins at instruction i of the first n, made when it is first asked for; nil where the
 // instruction is not recorded.
 func (m *Machine) sectionAt(i, n int) *section {
-	if !m.prog[i].onDevice {
+	if !m.prog[i].recorded() {
 		return nil
 	}
 	if m.sections == nil {
@@ -19,7 +22,7 @@ func (m *Machine) sectionAt(i, n int) *section {
 	s := m.sections[i]
 	if s == nil {
 		s = &section{end: i}
-		for s.end < len(m.prog) && m.prog[s.end].onDevice {
+		for s.end < len(m.prog) && m.prog[s.end].recorded() {
 			s.end++
 		}
 		m.sections[i] = s

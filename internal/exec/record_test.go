@@ -131,3 +131,93 @@ func TestRecordPart(t *testing.T) {
 		}
 	}
 }
+
+// stager is a recorder with memory for values that wait.
+type stager struct {
+	recorder
+	filled, taken, dropped int
+}
+
+type waiting struct {
+	d      *stager
+	values []float32
+}
+
+func (d *stager) NewStage(s exec.Spec) (exec.Stage, error) { return &waiting{d: d}, nil }
+
+func (w *waiting) Fill(from exec.Array) (bool, error) {
+	w.d.filled++
+	w.values = from.F32
+	return true, nil
+}
+
+func (w *waiting) Take(to exec.Buffer) error {
+	w.d.taken++
+	copy(to.(*ramBuffer).words, w.values)
+	return nil
+}
+
+func (w *waiting) Drop() error {
+	w.d.dropped++
+	return nil
+}
+
+func (w *waiting) Free() error { return nil }
+
+// TestStage: a run whose input was on its way takes it from there, once; other values, and those after Unstage, are copied.
+func TestStage(t *testing.T) {
+	r := rand.New(rand.NewPCG(25, 26))
+	g := gorgonia.NewGraph()
+	x, first := matrix(g, r, "x", 3, 4)
+	out := onRAM(x)
+	d := &stager{}
+	m, err := exec.Compile(g, exec.Config{Engine: engine, Device: d, Outputs: gorgonia.Nodes{out}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := make([]float32, 12)
+	for i := range second {
+		second[i] = float32(i)
+	}
+	run := func(what string, in []float32, taken int) {
+		t.Helper()
+		d.taken = 0
+		if err := m.SetInput(x, in); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		v, err := m.Value(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range in {
+			if v.F32[i] != 2*x {
+				t.Fatalf("%s: element %d is %v, want %v", what, i, v.F32[i], 2*x)
+			}
+		}
+		if d.taken != taken {
+			t.Errorf("%s: taken %d times, want %d", what, d.taken, taken)
+		}
+	}
+	stage := func(in []float32) {
+		t.Helper()
+		if err := m.Stage(x, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stage(second) // before there is anything on the device
+	run("first", first, 0)
+	stage(second)
+	run("on its way", second, 1)
+	run("once", second, 0)
+	stage(second)
+	run("others", first, 0)
+	stage(second)
+	if err := m.Unstage(); err != nil || d.dropped != 1 {
+		t.Errorf("unstage drops %d, want 1 (%v)", d.dropped, err)
+	}
+	second[5] = 77
+	run("after unstage", second, 0)
+}

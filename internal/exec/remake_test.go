@@ -10,9 +10,12 @@ import (
 )
 
 // remaker is a test op that makes its last operand again.
-type remaker struct{ halfOp }
+type remaker struct {
+	halfOp
+	keepsOn string // a device
+}
 
-func (*remaker) Remakes() bool { return true }
+func (r *remaker) Remakes(device string) bool { return device == "" || device != r.keepsOn }
 
 // TestRemake: what makes an operand again runs in bfloat16 alone, or where it is asked for itself, without that operand, whose memory
 // is free then; otherwise its readers have the operand.
@@ -30,7 +33,8 @@ func TestRemake(t *testing.T) {
 		engine *kernel.Engine
 		asked  bool
 		runs   int
-	}{{"fp32", engine, false, 0}, {"bf16", halfEngine, false, 1}, {"fp32 asked for", engine, true, 1}} {
+		device exec.Device
+	}{{"fp32", engine, false, 0, nil}, {"bf16", halfEngine, false, 1, nil}, {"fp32 asked for", engine, true, 1, nil}, {"kept on a device", halfEngine, false, 0, &ram{}}} {
 		g := gorgonia.NewGraph()
 		x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(n), gorgonia.WithName("x"))
 		first := (&testOp{kind: "first", step: add}).apply(t, shape, x)
@@ -38,7 +42,7 @@ func TestRemake(t *testing.T) {
 		wide := (&testOp{kind: "wide", step: func(c *exec.Call) { copy(c.Out.F32, c.In[0].F32) }}).apply(t, tensor.Shape{3 * n}, first)
 		narrow := (&testOp{kind: "narrow", step: func(c *exec.Call) { copy(c.Out.F32, c.In[0].F32[:n]) }}).apply(t, shape, wide)
 		runs, operands := 0, 0
-		op := &remaker{halfOp{testOp: testOp{kind: "again", step: func(c *exec.Call) { runs, operands = runs+1, len(c.In); add(c) }}}}
+		op := &remaker{halfOp{testOp: testOp{kind: "again", step: func(c *exec.Call) { runs, operands = runs+1, len(c.In); add(c) }}}, "ram"}
 		op.shape, op.arity = shape, 2
 		again, err := gorgonia.ApplyOp(op, x, first)
 		if err != nil {
@@ -53,7 +57,7 @@ func TestRemake(t *testing.T) {
 		if c.asked {
 			outputs = append(outputs, again)
 		}
-		m, err := exec.Compile(g, exec.Config{Engine: c.engine, Outputs: outputs})
+		m, err := exec.Compile(g, exec.Config{Engine: c.engine, Device: c.device, Outputs: outputs})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,6 +36,7 @@ var order = [][]string{
 	{"ops"},
 	{"search"},
 	{"compute"},
+	{"internal/cuda"},
 	{"internal/exec", "internal/mpi"},
 	{"internal/kernel"},
 	{"explain"},

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -14,8 +13,14 @@ import (
 //go:embed shared.cuh
 var sharedText string
 
-//go:embed halves.cu
+//go:embed halves.cuh
 var halvesText string
+
+//go:embed halves_forward.cu
+var forwardText string
+
+//go:embed halves_backward.cu
+var backwardText string
 
 //go:embed floats.cu
 var floatsText string
@@ -25,7 +30,7 @@ var sortText string
 
 // Kernels of one set of names and parameters, in two precisions.
 var (
-	halvesSource = cuda.Source{Name: "attention in bfloat16", Text: sharedText + halvesText}
+	halvesSource = cuda.Source{Name: "attention in bfloat16", Text: sharedText + halvesText + forwardText + backwardText}
 	floatsSource = cuda.Source{Name: "attention in float32", Text: sharedText + floatsText}
 	sortSource   = cuda.Source{Name: "rows by key sequence", Text: sortText}
 )
@@ -95,61 +100,6 @@ func (x *attentionOnCUDA) operand(at int) any {
 	return x.c.In[at]
 }
 
-// tiles is how a kernel cuts up its work.
-type tiles struct {
-	kernel *cuda.Kernel
-	grid   cuda.Grid
-}
-
-// tiled returns a kernel whose blocks hold pieces of the fixed tokens of so many heads, and pass over the moving ones, which go
-// through shared memory: those of several rows if again.
-func (x *attentionOnCUDA) tiled(name string, fixed, moving, many int, again bool) tiles {
-	macros := append(slices.Clone(x.macros), cuda.Is(strings.ToUpper(name), true))
-	if !x.halves {
-		// Blocks of 64 rows of 64 or 128 values, and of 64 x 64 scores, of floats; see floats.cu.
-		width, panels := 64, map[string]int{"attend": 3}[name]
-		if x.e > 64 {
-			width = 128
-		}
-		if panels == 0 {
-			panels = 4
-		}
-		return tiles{
-			kernel: cuda.Load(x.c, &floatsSource, name, macros...),
-			grid:   cuda.Grid{X: cuda.Blocks(fixed, 64) * many, Threads: 256, Shared: 4 * 64 * (panels*(width+4) + 64 + 4)},
-		}
-	}
-	// Each warp has 16 of the fixed tokens. They are spread evenly over as few blocks as there can be of so many warps that
-	// the registers of a multiprocessor hold two blocks; see halves.cu.
-	most := 6
-	if name == "attend" {
-		most = 8
-	}
-	rows := cuda.Blocks(fixed, 16)
-	blocks := cuda.Blocks(rows, most)
-	warps := cuda.Blocks(rows, blocks)
-	tile, stages := 64, 2
-	if moving <= 32 {
-		tile = 32
-	}
-	if moving <= tile && !again {
-		stages = 1
-	}
-	stride := (x.e+15)/16*16 + 8
-	shared := 2 * tile * stride * 2
-	if name == "attend_dkv" {
-		shared += 2 * tile * 4
-		if x.bits >= 0 {
-			shared += tile * (warps/2 + 1) * 4
-		}
-	}
-	macros = append(macros, cuda.Value("WARPS", warps), cuda.Value("TILE", tile), cuda.Value("STAGES", stages))
-	return tiles{
-		kernel: cuda.Load(x.c, &halvesSource, name, macros...),
-		grid:   cuda.Grid{X: cuda.Blocks(rows, warps) * many, Threads: 32 * warps, Shared: shared * stages},
-	}
-}
-
 // forwardOnCUDA is the forward op's step.
 func (a *attention) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	x := a.onCUDA(c, false)
@@ -168,9 +118,17 @@ func (a *attention) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 				return err
 			}
 		}
-		return attend.kernel.Launch(attend.grid, c.In[0], x.keyValues(), x.operand(a.index), x.operand(a.lengths),
-			x.operand(a.bits), x.operand(a.bias),
-			c.Out, c.Aux[0], a.lq, a.lk, a.heads, x.seqs, x.alpha(), 1/a.keep)
+		args := []any{c.In[0], x.keyValues(), x.operand(a.index), x.operand(a.lengths), x.operand(a.bits), x.operand(a.bias),
+			c.Out, c.Aux[0], a.lq, a.lk, a.heads, x.seqs, x.alpha(), 1 / a.keep}
+		if x.halves {
+			order, starts := any(nil), any(nil)
+			if a.index >= 0 {
+				order, starts = c.Aux[1], c.Aux[2]
+			}
+			args = slices.Insert(args, 8, any(x.rows))
+			args = slices.Insert(args, 2, order, starts)
+		}
+		return attend.kernel.Launch(attend.grid, args...)
 	}, nil
 }
 
@@ -202,17 +160,21 @@ func (a *attention) backwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	return func() error {
 		kv, dout, lse := x.keyValues(), c.In[a.operands+1], c.InAux[a.operands][0]
 		lengths, bits, bias := x.operand(a.lengths), x.operand(a.bits), x.operand(a.bias)
-		if err := ofQueries.kernel.Launch(ofQueries.grid, c.In[0], kv, x.operand(a.index), lengths, bits, bias,
-			c.In[a.operands], dout, lse, delta,
-			c.Out, a.lq, a.lk, a.heads, x.seqs, x.alpha(), 1/a.keep); err != nil {
-			return err
-		}
 		dkv, order, starts := c.Out, any(nil), any(nil)
 		if !a.self {
 			dkv = c.Aux[0]
 		}
 		if a.index >= 0 {
 			order, starts = c.InAux[a.operands][1], c.InAux[a.operands][2]
+		}
+		args := []any{c.In[0], kv, x.operand(a.index), lengths, bits, bias, c.In[a.operands], dout, lse, delta,
+			c.Out, a.lq, a.lk, a.heads, x.seqs, x.alpha(), 1 / a.keep}
+		if x.halves {
+			args = slices.Insert(args, 11, any(x.rows))
+			args = slices.Insert(args, 2, order, starts)
+		}
+		if err := ofQueries.kernel.Launch(ofQueries.grid, args...); err != nil {
+			return err
 		}
 		if err := ofKeys.kernel.Launch(ofKeys.grid, c.In[0], kv, order, starts, lengths, bits, bias, dout, lse, delta,
 			dkv, a.lq, a.lk, a.heads, x.alpha(), 1/a.keep); err != nil || a.bias < 0 {

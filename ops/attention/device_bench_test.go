@@ -33,12 +33,78 @@ func BenchmarkCUDA(b *testing.B) {
 		{rows: 64, lq: 128, lk: 128, heads: 12, width: 64, bias: true},
 	} {
 		for _, half := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/bf16=%t", s.name(), half), func(b *testing.B) { s.bench(b, d, half) })
+			b.Run(fmt.Sprintf("%s/bf16=%t", s.name(), half), func(b *testing.B) { s.bench(b, d, half, "") })
 		}
 	}
 }
 
-func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool) {
+// BenchmarkCUDATiles times ways to cut up the work of the kernels in bfloat16, of the shapes that matter most:
+//
+//	attention.test -test.run '^$' -test.bench CUDATiles -test.benchtime 3x
+//
+// "chosen" is what a step takes of itself; "attend_dq 1x6/2 tile 64 chunk 32" has, in that kernel alone, blocks of six warps of one
+// group, two blocks to a multiprocessor.
+func BenchmarkCUDATiles(b *testing.B) {
+	d := cudatest.Open(b)
+	if cudatest.Emulated(d) {
+		b.Skip("times of the emulator mean nothing")
+	}
+	type variant struct {
+		kernel string
+		halfTiles
+	}
+	variants := []variant{
+		{}, // chosen
+		{"attend", halfTiles{groups: 1, warps: 6, blocks: 2, tile: 64, chunk: 32}},
+		{"attend", halfTiles{groups: 1, warps: 6, blocks: 2, tile: 64, chunk: 64}},
+		{"attend", halfTiles{groups: 2, warps: 2, blocks: 4, tile: 64, chunk: 64}},
+		{"attend", halfTiles{groups: 2, warps: 4, blocks: 2, tile: 64, chunk: 64}},
+		{"attend", halfTiles{groups: 2, warps: 3, blocks: 4, tile: 32, chunk: 32}},
+		{"attend", halfTiles{groups: 2, warps: 5, blocks: 2, tile: 64, chunk: 32}},
+		{"attend_dq", halfTiles{groups: 1, warps: 6, blocks: 2, tile: 64, chunk: 32}},
+		{"attend_dq", halfTiles{groups: 2, warps: 2, blocks: 4, tile: 64, chunk: 16}},
+		{"attend_dq", halfTiles{groups: 2, warps: 3, blocks: 4, tile: 64, chunk: 16}},
+		{"attend_dq", halfTiles{groups: 2, warps: 4, blocks: 2, tile: 64, chunk: 32}},
+		{"attend_dq", halfTiles{groups: 2, warps: 3, blocks: 2, tile: 64, chunk: 32}},
+		{"attend_dkv", halfTiles{groups: 1, warps: 6, blocks: 2, tile: 64, chunk: 32}},
+		{"attend_dkv", halfTiles{groups: 1, warps: 6, blocks: 2, tile: 64, chunk: 16}},
+		{"attend_dkv", halfTiles{groups: 2, warps: 2, blocks: 4, tile: 32, chunk: 16}},
+		{"attend_dkv", halfTiles{groups: 2, warps: 4, blocks: 2, tile: 64, chunk: 16}},
+		{"attend_dkv", halfTiles{groups: 2, warps: 3, blocks: 2, tile: 64, chunk: 16}},
+	}
+	defer func() { otherTiles = nil }()
+	for _, s := range []deviceCase{
+		{rows: 128, lq: 257, lk: 257, heads: 12, width: 64},
+		{rows: 32, lq: 577, lk: 577, heads: 12, width: 64},
+		{rows: 384, seqs: 128, lq: 30, lk: 257, heads: 12, width: 64, index: true, bits: true},
+		{rows: 256, lq: 30, lk: 30, heads: 12, width: 64, lengths: true, bits: true},
+	} {
+		for _, v := range variants {
+			if v.kernel != "" && (s.lk <= 32 || s.lq <= 32 && v.kernel != "attend_dkv") {
+				continue // variants are of several units; blocks of few queries have but one shape
+			}
+			name, only := "chosen", ""
+			if otherTiles = nil; v.kernel != "" {
+				name = fmt.Sprintf("%s %dx%d/%d tile %d chunk %d", v.kernel, v.groups, v.warps, v.blocks, v.tile, v.chunk)
+				otherTiles = func(kernel string, t *halfTiles) {
+					if kernel == v.kernel {
+						tile := t.tile
+						if *t = v.halfTiles; tile == 32 {
+							t.tile = 32
+						}
+					}
+				}
+				if only = "backward"; v.kernel == "attend" {
+					only = "forward"
+				}
+			}
+			b.Run(s.name()+"/"+name, func(b *testing.B) { s.bench(b, d, true, only) })
+		}
+	}
+}
+
+// bench times the forward or the backward step alone, or both.
+func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool, only string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var some [4099]float32
 	for i := range some {
@@ -88,7 +154,7 @@ func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool) {
 	}
 	optional(s.index, &a.index, exec.Int32, func(i int) float32 { return float32(i % seqs) }, s.rows)
 	optional(s.lengths, &a.lengths, exec.Int32, func(int) float32 { return float32(1 + r.IntN(s.lk)) }, s.rows)
-	optional(s.bits, &a.bits, exec.Int32, func(int) float32 { return float32(r.Uint32()>>1 | r.Uint32()>>1) },
+	optional(s.bits, &a.bits, exec.Int32, func(int) float32 { return float32(r.Uint32() >> 1) },
 		s.rows*s.heads*s.lq*nn.MaskWords(s.lk))
 	optional(s.bias, &a.bias, exec.Float32, normal, s.heads, s.lq, s.lk)
 	a.operands = len(in)
@@ -116,6 +182,9 @@ func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool) {
 		{"backward", a.backwardOnCUDA, &exec.DeviceCall{In: append(in[:a.operands:a.operands], out, dy), InAux: inAux,
 			Out: grads[0], Aux: grads[1:], BF16: half}, 5},
 	} {
+		if only != "" && only != x.name {
+			continue
+		}
 		step, err := x.prepare(x.call)
 		if err != nil {
 			b.Fatal(err)

@@ -27,6 +27,7 @@ func Conv(x, w *gorgonia.Node, g Geometry) *gorgonia.Node {
 				return nil
 			}, err
 		},
+		On: device(g.forwardOnCUDA),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{
 				op.Apply(g.gradX(in[0].Shape()), dy, in[1]),
@@ -50,6 +51,7 @@ func (g Geometry) gradX(x tensor.Shape) *op.Op {
 				return nil
 			}, err
 		},
+		On: device(g.dataOnCUDA(x)),
 	}
 }
 
@@ -67,6 +69,7 @@ func (g Geometry) gradW(w tensor.Shape) *op.Op {
 				return nil
 			}, err
 		},
+		On: device(g.gradientOnCUDA(w)),
 	}
 }
 

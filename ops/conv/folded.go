@@ -59,5 +59,6 @@ func folded(g Geometry, eps float32, relu, padded bool, n int) *op.Op {
 				return nil
 			}, err
 		},
+		On: device(g.foldedOnCUDA(eps, relu, n == 7)),
 	}
 }

@@ -38,6 +38,7 @@ func MaxPool(x *gorgonia.Node, g Geometry) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: device(g.maxPoolOnCUDA),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(g.maxPoolGrad(in[0].Shape()), out, dy)}
 		},
@@ -88,5 +89,6 @@ func (g Geometry) maxPoolGrad(x tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
+		On: device(g.maxPoolGradOnCUDA),
 	}
 }

@@ -38,6 +38,7 @@ func FromPlanes(images *gorgonia.Node) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: device(planesOnCUDA("from_planes", nil)),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(toPlanes(in[0].Shape()), dy)}
 		},
@@ -68,5 +69,6 @@ func toPlanes(s tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
+		On: device(planesOnCUDA("to_planes", s)),
 	}
 }

@@ -44,6 +44,7 @@ func gather(pool batch.Pool) *op.Op {
 				return nil
 			}, nil
 		},
+		On: device(gatherOnCUDA(pool)),
 	}
 }
 
@@ -81,6 +82,7 @@ func compare(o Options, k, b int) *op.Op {
 			r.part = r.compare
 			return r.step, nil
 		},
+		On: device(compareOnCUDA(o, k, b)),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{nil, nil, arith.MulScalar(op.Take(out, 0, in[cmFeatures].Shape()), dy)}
 		},

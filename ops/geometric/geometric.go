@@ -116,6 +116,7 @@ func (g *geometricOp) forward() *op.Op {
 		return 2 * 2 * points * int64(in[gmWeight].TotalSize())
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) { return newGeometricRun(g, c).step, nil }
+	o.On = device(g.onCUDA)
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		grads := gorgonia.Nodes{nil, nil, nil, arith.MulScalar(op.Take(out, 0, in[gmWeight].Shape()), dy)}
 		if g.bias {

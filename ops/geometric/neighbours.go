@@ -138,6 +138,7 @@ func (n *neighbours) forward(operands int) *op.Op {
 			return 2 * int64(in[nbX].TotalSize()) * int64(rows)
 		},
 		Host: func(c *exec.Call) (exec.Step, error) { return newNeighbourRun(n, c).step, nil },
+		On:   device(n.onCUDA),
 		Grad: func(in gorgonia.Nodes, _, _ *gorgonia.Node) gorgonia.Nodes {
 			return make(gorgonia.Nodes, len(in))
 		},

@@ -159,6 +159,7 @@ func (p *pooled) op(opts Options) *op.Op {
 			}
 			return r.step, nil
 		},
+		On: device(p.onCUDA(first)),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			grads := make(gorgonia.Nodes, first, len(in))
 			for i, x := range in[first:] {

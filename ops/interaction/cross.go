@@ -124,7 +124,7 @@ func (x *cross) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (x *cross) op() scored {
 	return scored{
 		kind: "cross attention scores", gradients: "cross attention scores drows", args: x.args(), operands: x.operands, floats: first(x.rows), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.stepOnCUDA,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -146,6 +147,7 @@ func (x *maxSim) forward() *op.Op {
 	}
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
 	o.Host = x.host
+	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: x.stepOnCUDA}
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		operands := append(append(gorgonia.Nodes{}, in...), out, dy)
 		grads := make(gorgonia.Nodes, x.operands)

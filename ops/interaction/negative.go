@@ -80,7 +80,7 @@ func (x *negative) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (x *negative) op() scored {
 	return scored{
 		kind: "negative attention scores", gradients: "negative attention scores drows", args: x.args(), operands: x.boundary + 1, floats: first(x.rows), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.stepOnCUDA,
 	}
 }
 

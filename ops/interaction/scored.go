@@ -1,6 +1,7 @@
 package interaction
 
 import (
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -21,6 +22,7 @@ type scored struct {
 	flops   func(in []tensor.Shape) int64
 	slopes  func(in []tensor.Shape) int64 // products of the second op
 	step    func(c *exec.Call, backward bool) (exec.Step, error)
+	onCUDA  func(c *exec.DeviceCall, backward bool) (exec.Step, error) // nil: there is no step
 }
 
 func (x scored) forward() *op.Op {
@@ -28,6 +30,7 @@ func (x scored) forward() *op.Op {
 		Kind: x.kind, Args: x.args, Shape: x.shape, Diff: make([]bool, x.operands), FLOPs: x.flops,
 		Scratch: func(in []tensor.Shape, threads int) int { return x.scratch(in, threads, false) },
 		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, false) },
+		On:      x.on(false),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			d := op.Apply(x.backward(), append(append(gorgonia.Nodes{}, in...), dy)...)
 			grads := make(gorgonia.Nodes, len(in))
@@ -42,6 +45,16 @@ func (x scored) forward() *op.Op {
 		o.Diff[k] = true
 	}
 	return o
+}
+
+// on are the steps for devices.
+func (x scored) on(backward bool) map[string]func(c *exec.DeviceCall) (exec.Step, error) {
+	if x.onCUDA == nil {
+		return nil
+	}
+	return map[string]func(c *exec.DeviceCall) (exec.Step, error){
+		cuda.Name: func(c *exec.DeviceCall) (exec.Step, error) { return x.onCUDA(c, backward) },
+	}
 }
 
 // backward returns the gradient of the images' rows, and as auxiliary results those of the other floats, from the
@@ -69,6 +82,7 @@ func (x scored) backward() *op.Op {
 		Scratch: func(in []tensor.Shape, threads int) int { return x.scratch(in, threads, true) },
 		FLOPs:   slopes,
 		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, true) },
+		On:      x.on(true),
 	}
 }
 

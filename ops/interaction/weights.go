@@ -3,6 +3,7 @@ package interaction
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -13,24 +14,24 @@ import (
 // Mean returns the weights (R*Len) by which the maxima of tokens are averaged: 1/n for the n
 // tokens of a sequence that take part, 0 for the others.
 func (q Tokens) Mean() *gorgonia.Node {
-	return q.weights("token mean", func(w []float32) { vector.Fill(w, 1/float32(max(1, len(w)))) })
+	return q.weights("token mean", tokenMean, func(w []float32) { vector.Fill(w, 1/float32(max(1, len(w)))) })
 }
 
 // Sum returns weights of 1 for tokens that take part, 0 for the others: (R*Len).
 func (q Tokens) Sum() *gorgonia.Node {
-	return q.weights("token sum", func(w []float32) { vector.Fill(w, 1) })
+	return q.weights("token sum", tokenSum, func(w []float32) { vector.Fill(w, 1) })
 }
 
 // weights are those of the rows that set gives to the tokens of a sequence that take part.
-func (q Tokens) weights(kind string, set func(w []float32)) *gorgonia.Node {
-	o := q.perToken(kind, 1, func(c *exec.Call, at, lo, hi int) { set(c.Out.F32[at+lo : at+hi]) })
+func (q Tokens) weights(kind string, mode int, set func(w []float32)) *gorgonia.Node {
+	o := q.perToken(kind, 1, mode, func(c *exec.Call, at, lo, hi int) { set(c.Out.F32[at+lo : at+hi]) })
 	return op.Apply(o, q.with(q.Rows)...)
 }
 
 // Spread returns the value of each sequence, values (R), for those of its tokens that take part, 0 for the others: (R*Len).
 // No gradient flows through it.
 func (q Tokens) Spread(values *gorgonia.Node) *gorgonia.Node {
-	o := q.perToken("token spread", 2, func(c *exec.Call, at, lo, hi int) {
+	o := q.perToken("token spread", 2, tokenSpread, func(c *exec.Call, at, lo, hi int) {
 		vector.Fill(c.Out.F32[at+lo:at+hi], c.In[1].F32[at/q.Len])
 	})
 	shape := o.Shape
@@ -47,14 +48,14 @@ func (q Tokens) Spread(values *gorgonia.Node) *gorgonia.Node {
 // Softmax returns the weights softmax(logits) over the tokens of each sequence that take part,
 // 0 for the others, for logits (R*Len, 1): (R*Len). The gradient goes to the logits.
 func (q Tokens) Softmax(logits *gorgonia.Node) *gorgonia.Node {
-	o := q.perToken("token softmax", 1, func(c *exec.Call, at, lo, hi int) {
+	o := q.perToken("token softmax", 1, tokenSoftmax, func(c *exec.Call, at, lo, hi int) {
 		if hi > lo {
 			vector.Softmax(c.Out.F32[at+lo:at+hi], c.In[0].F32[at+lo:at+hi])
 		}
 	})
 	o.Diff[0] = true
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
-		o := q.perToken("token softmax dlogits", 3, func(c *exec.Call, at, lo, hi int) {
+		o := q.perToken("token softmax dlogits", 3, tokenSoftmaxSlopes, func(c *exec.Call, at, lo, hi int) {
 			vector.SoftmaxGradRow(c.Out.F32[at+lo:at+hi], c.In[1].F32[at+lo:at+hi], c.In[2].F32[at+lo:at+hi])
 		})
 		shape := o.Shape
@@ -79,8 +80,8 @@ func (q Tokens) with(in ...*gorgonia.Node) gorgonia.Nodes {
 
 // perToken is an op with a result for each token, 0 for those that take no part, of so many
 // operands before the lengths. The first one has a row for each token. row sets the results of
-// the sequence whose tokens begin at row at, of which [lo, hi) take part.
-func (q Tokens) perToken(kind string, operands int, row func(c *exec.Call, at, lo, hi int)) *op.Op {
+// the sequence whose tokens begin at row at, of which [lo, hi) take part; mode does so on the CUDA device.
+func (q Tokens) perToken(kind string, operands, mode int, row func(c *exec.Call, at, lo, hi int)) *op.Op {
 	s := side{lengths: -1, first: q.First, len: q.Len}
 	if q.Lengths != nil {
 		s.lengths = operands
@@ -91,6 +92,7 @@ func (q Tokens) perToken(kind string, operands int, row func(c *exec.Call, at, l
 			n, err := s.sequences(in, in[0])
 			return tensor.Shape{n * s.len}, err
 		},
+		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: s.tokensOnCUDA(mode, operands)},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Dim(0) / s.len
 			body := func(_, from, to int) {

@@ -20,16 +20,21 @@ const (
 	byTanh
 )
 
-// activationThreads is how many threads a block has, each for 8 values.
+// activationThreads is how many threads a block has, each for 16 values.
 const activationThreads = 256
 
 func activationGrid(values int) cuda.Grid {
-	return cuda.Grid{X: cuda.Blocks(values, 8*activationThreads), Threads: activationThreads}
+	return cuda.Grid{X: cuda.Blocks(values, 16*activationThreads), Threads: activationThreads}
+}
+
+// activationMacros define an activation whose result is y: by faster approximations where that is rounded to bfloat16.
+func activationMacros(of vector.Activation, y *exec.Operand, more ...cuda.Macro) []cuda.Macro {
+	return append(more, cuda.Value("F", int(of)), cuda.Type("Y", *y), cuda.Is("FAST", y.Type == exec.BFloat16))
 }
 
 // activate returns the step of y = activation(x), values one by one, which may lie at the same place.
 func activate(c *exec.DeviceCall, of vector.Activation, y, x *exec.Operand) exec.Step {
-	k := cuda.Load(c, &activationSource, "activate", cuda.Value("F", int(of)), cuda.Type("X", *x), cuda.Type("Y", *y))
+	k := cuda.Load(c, &activationSource, "activate", activationMacros(of, y, cuda.Type("X", *x))...)
 	n := y.Shape.TotalSize()
 	return func() error { return k.Launch(activationGrid(n), *y, *x, int64(n)) }
 }
@@ -37,7 +42,7 @@ func activate(c *exec.DeviceCall, of vector.Activation, y, x *exec.Operand) exec
 // activateGradient returns the step of dx = dy times the derivative of the activation at x, which all may lie at the same place.
 func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.Operand) exec.Step {
 	k := cuda.Load(c, &activationSource, "activate_gradient",
-		cuda.Value("F", int(of)), cuda.Type("X", *x), cuda.Type("DY", *dy), cuda.Type("Y", *dx))
+		activationMacros(of, dx, cuda.Type("X", *x), cuda.Type("DY", *dy))...)
 	n := dx.Shape.TotalSize()
 	return func() error { return k.Launch(activationGrid(n), *dx, *x, *dy, int64(n)) }
 }

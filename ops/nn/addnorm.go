@@ -108,7 +108,7 @@ func (a addNorm) forward(dropout bool) *op.Op {
 			return nil
 		}, nil
 	}
-	o.On = onCUDA(a.onCUDA(dropout))
+	o.On, o.HalfOn = onCUDA(a.onCUDA(dropout)), halfOnCUDA(exec.Half{Shadows: []int{addNormOut}})
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		var bits *gorgonia.Node
 		if dropout {
@@ -203,7 +203,7 @@ func addNormGrad(more bool) *op.Op {
 	if more {
 		on.more = 3
 	}
-	o.On = onCUDA(on.onCUDA)
+	o.On, o.HalfOn = onCUDA(on.onCUDA), halfOnCUDA(exec.Half{Shadows: []int{op.Output}})
 	return o
 }
 

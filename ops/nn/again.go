@@ -68,7 +68,8 @@ func activated(of vector.Activation) *op.Op {
 // gamma and beta. The fourth operand is the output as it was made first.
 func normalised() *op.Op {
 	return &op.Op{
-		Kind: "norm again", Diff: []bool{false, false, false, false}, Remakes: true, WritesHalf: []int{op.Output}, HalfScratch: layerNormRows,
+		Kind: "norm again", Diff: []bool{false, false, false, false}, Remakes: true, KeepsOn: []string{cuda.Name},
+		WritesHalf: []int{op.Output}, HalfScratch: layerNormRows,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)

@@ -1,55 +1,79 @@
-// Sums over the rows of a matrix in two stages, in an order that its shape fixes.
+// Sums over the rows of a matrix, in an order that its shape fixes.
 
-#ifdef X
 // n neighbours that are read at once: their address is aligned to all of them.
 template <class T, int n> struct alignas(sizeof(T) * n) Neighbours {
   T v[n];
 };
 
-// parts (blocks, cols): the sums over each blocks' `rows` rows of x (total, cols). A block of 32 x 8 threads sums 32 WIDE columns, a
-// thread every eighth row of WIDE of them.
-extern "C" __global__ void sum_rows(float *parts, const X *x, int total, int cols, int rows) {
-  __shared__ float room[8][32 * WIDE + 1];
-  int col = (blockIdx.y * 32 + threadIdx.x) * WIDE;
-  int64 from = (int64)blockIdx.x * rows, to = min(from + rows, (int64)total);
-  float sum[WIDE] = {};
-  if (col < cols) {
-#pragma unroll 8
-    for (int64 r = from + threadIdx.y; r < to; r += 8) {
-      Neighbours<X, WIDE> v = *reinterpret_cast<const Neighbours<X, WIDE> *>(x + r * cols + col);
+#define BLOCK 256              // threads
+#define BATCH 8                // rows that a thread loads before it adds the first of them
+#define COLUMNS (LANES * WIDE) // of a block
+#define PARTS (WIDE < 4 ? 1 : 4)
+
+// The sum of column threadIdx.x over the rows of x, which begin ld values apart and of which the first lanes n columns count,
+// if there are so many. A thread adds n neighbours of every BLOCK/lanes-th row, and then one thread for a column what these
+// have. room has BLOCK n floats.
+template <int lanes, int n, class T>
+__device__ __forceinline__ float block_column(float *room, const T *x, int64 rows, int64 ld, int columns) {
+  constexpr int groups = BLOCK / lanes;
+  int lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
+  Neighbours<float, n> sum = {};
+  if (lane * n < columns) {
+    const T *at = x + group * ld + lane * n;
+    for (int64 r = group; r < rows; r += groups * BATCH) {
+      Neighbours<T, n> v[BATCH] = {};
 #pragma unroll
-      for (int k = 0; k < WIDE; k++) sum[k] += to_float(v.v[k]);
+      for (int k = 0; k < BATCH; k++)
+        if (r + k * groups < rows) v[k] = *reinterpret_cast<const Neighbours<T, n> *>(at + k * groups * ld);
+#pragma unroll
+      for (int k = 0; k < BATCH; k++)
+#pragma unroll
+        for (int j = 0; j < n; j++) sum.v[j] += to_float(v[k].v[j]);
+      at += groups * BATCH * ld;
     }
   }
-#pragma unroll
-  for (int k = 0; k < WIDE; k++) room[threadIdx.y][threadIdx.x + 32 * k] = sum[k];
+  *reinterpret_cast<Neighbours<float, n> *>(room + threadIdx.x * n) = sum;
   __syncthreads();
-  for (int i = threadIdx.y; i < WIDE; i += 8) {
-    int at = threadIdx.x + 32 * i;
-    float all = 0.f;
-#pragma unroll
-    for (int k = 0; k < 8; k++) all += room[k][at];
-    if (col < cols) parts[(size_t)blockIdx.x * cols + col + i] = all;
-  }
-}
-#else
-// sums (total): from element `from` on the sums over the rows of parts (rows, cols), zero elsewhere. A block of 32 x 8 threads sums 32
-// columns, a thread every eighth row of one.
-extern "C" __global__ void sum_parts(float *sums, const float *parts, int rows, int cols, int from, int total) {
-  __shared__ float room[8][32];
-  int at = blockIdx.x * 32 + threadIdx.x, col = at - from;
-  float sum = 0.f;
-  if (col >= 0 && col < cols) {
+  float all = 0;
+  if ((int)threadIdx.x < columns)
 #pragma unroll 8
-    for (int r = threadIdx.y; r < rows; r += 8) sum += parts[(size_t)r * cols + col];
-  }
-  room[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y == 0 && at < total) {
-    sum = 0.f;
-#pragma unroll
-    for (int k = 0; k < 8; k++) sum += room[k][threadIdx.x];
-    sums[at] = sum;
-  }
+    for (int g = 0; g < groups; g++) all += room[g * lanes * n + threadIdx.x];
+  return all;
 }
-#endif
+
+// How many blocks of a strip of columns have written their sums; 0 before and after a launch.
+static __device__ unsigned arrived[STRIPS];
+
+// Whether all other blocks of the strip have come here. Then what they wrote before can be read.
+__device__ __forceinline__ bool is_last_block() {
+  __shared__ bool last;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(&arrived[blockIdx.x], gridDim.y - 1) == gridDim.y - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  return last;
+}
+
+// sums (total) = from element `from` on the sums over the rows of x (rows, cols), zero elsewhere. Block (i, j) sums strip i of
+// COLUMNS columns over the j-th `each` rows, into row j of parts (.., cols) if there are several j. Of those the block that is
+// done last adds the sums up, in the order of j, whichever it is.
+extern "C" __global__ void __launch_bounds__(BLOCK, 4) // else it saves registers, and has two loads in flight, not seven
+    sum_rows(float *sums, float *parts, const X *x, int rows, int cols, int each, int from, int total) {
+  __shared__ __align__(32) float room[BLOCK * WIDE];
+  int first = blockIdx.x * COLUMNS, columns = min(COLUMNS, cols - first);
+  int64 row = (int64)blockIdx.y * each;
+  float sum = block_column<LANES, WIDE>(room, x + row * cols + first, min((int64)each, rows - row), cols, columns);
+  bool mine = (int)threadIdx.x < columns;
+  if (gridDim.y > 1) {
+    if (mine) parts[(int64)blockIdx.y * cols + first + threadIdx.x] = sum;
+    if (!is_last_block()) return;
+    sum = block_column<COLUMNS / PARTS, PARTS>(room, parts + first, gridDim.y, cols, columns);
+  }
+  if (mine) sums[from + first + threadIdx.x] = sum;
+  if (blockIdx.x > 0) return;
+  for (int i = threadIdx.x; i < total; i += BLOCK)
+    if (i < from || i >= from + cols) sums[i] = 0.f;
+}

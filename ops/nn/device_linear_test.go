@@ -98,6 +98,11 @@ func linearDeviceCases() (cases []optest.Case) {
 		linearChain("rows that are not aligned", 1100, 8, 962, "gelu"), // as those of a vocabulary
 		optest.Case{Name: "sums over many rows", Inputs: []optest.Input{f("x", 3000, 24)},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return op.Apply(columnSums(5, 40), ns[0]) }},
+		optest.Case{Name: "sums over many rows of odd width", Inputs: []optest.Input{f("x", 700, 33)},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return op.Apply(columnSums(0, 33), ns[0]) }},
+		optest.Case{Name: "sums over more rows than a multiple", Inputs: []optest.Input{f("x", 1537, 36)},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return op.Apply(columnSums(1, 37), ns[0]) }},
+		linearChain("sums of halves", 1100, 16, 72, "gelu"),
 		optest.Case{Name: "sums over few rows of odd width", Inputs: []optest.Input{f("x", 9, 301)},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return op.Apply(columnSums(0, 301), ns[0]) }},
 		optest.Case{Name: "swiglu of an odd width", Inputs: []optest.Input{f("x", 13, 2*33)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SwiGLU(ns[0]) }},

@@ -10,17 +10,21 @@ __device__ __forceinline__ uint64 mix64(uint64 z) {
 }
 
 // The word of 32 bits that a key has at a place: bit 4 w + l is one where 16-bit lane l of random word w is below the threshold.
+// Lanes are compared where they lie, the upper one of 32 bits with what is below it, the lower one once it is shifted up.
 __device__ __forceinline__ uint32 dropout_word(uint64 key, uint64 place, uint32 threshold) {
   if (threshold == 0) return 0;
   if (threshold == 65536) return 0xffffffffu;
   uint64 state = mix64(key) + place * 8 * GOLDEN;
-  uint32 bits = 0;
+  uint32 bits = 0, limit = threshold << 16;
 #pragma unroll
   for (int w = 0; w < 8; w++) {
     state += GOLDEN;
     uint64 z = mix64(state);
-#pragma unroll
-    for (int l = 0; l < 4; l++) bits |= (uint32)(((uint32)(z >> 16 * l) & 0xffffu) < threshold) << (4 * w + l);
+    uint32 low = (uint32)z, high = (uint32)(z >> 32);
+    if (low << 16 < limit) bits |= 1u << (4 * w);
+    if (low < limit) bits |= 2u << (4 * w);
+    if (high << 16 < limit) bits |= 4u << (4 * w);
+    if (high < limit) bits |= 8u << (4 * w);
   }
   return bits;
 }
@@ -57,20 +61,22 @@ extern "C" __global__ void dropout(Y *y, const float *x, const uint32 *bits, int
   if (row >= rows) return;
   const uint32 *words = bits + (size_t)row * ((cols + 31) / 32);
   size_t at = (size_t)row * cols;
+  float v[8][PIECE], out[8][PIECE] = {};
+  uint32 kept[8];
+#pragma unroll
+  EACH_PIECE(k, col, cols) { // all is loaded before the first store, behind which no load may go
+    load_piece(v[k], x + at, col);
+    kept[k] = piece_bits(words, col);
+#if ACCUMULATE
+    load_piece(out[k], y + at, col);
+#endif
+  }
 #pragma unroll
   EACH_PIECE(k, col, cols) {
-    float v[PIECE], out[PIECE];
-    load_piece(v, x + at, col);
-#if ACCUMULATE
-    load_piece(out, y + at, col);
-#else
-    fill_piece(out, 0);
-#endif
-    uint32 kept = piece_bits(words, col);
 #pragma unroll
     for (int j = 0; j < PIECE; j++)
-      if (kept >> j & 1) out[j] = ACCUMULATE ? fmaf(scale, v[j], out[j]) : scale * v[j];
-    store_piece(y + at, col, out);
+      if (kept[k] >> j & 1) out[k][j] = ACCUMULATE ? fmaf(scale, v[k][j], out[k][j]) : scale * v[k][j];
+    store_piece(y + at, col, out[k]);
   }
 }
 #endif

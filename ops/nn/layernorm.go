@@ -44,7 +44,7 @@ func LayerNorm(x, gamma, beta *gorgonia.Node, eps float32) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(layerNormOnCUDA(eps)),
+		On: onCUDA(layerNormOnCUDA(eps)), HalfOn: halfOnCUDA(exec.Half{Shadows: []int{op.Output}}),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(layerNormGrad(), out, in[0], in[1], dy)
 			d := in[1].Shape()
@@ -100,7 +100,8 @@ func layerNormGrad() *op.Op {
 				}
 			}), nil
 		},
-		On: onCUDA(layerNormGradOperands{x: 1, gamma: 2, dy: 3, more: -1, of: 0, mean: 0, rstd: 1}.onCUDA),
+		On:     onCUDA(layerNormGradOperands{x: 1, gamma: 2, dy: 3, more: -1, of: 0, mean: 0, rstd: 1}.onCUDA),
+		HalfOn: halfOnCUDA(exec.Half{Shadows: []int{op.Output}}),
 	}
 }
 

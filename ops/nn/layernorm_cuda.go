@@ -23,6 +23,9 @@ const (
 	layerNormGradThreads = 256  // 8192: sums for gamma and beta take registers too
 )
 
+// shadowed says whether a result has a shadow.
+func shadowed(o exec.Operand) cuda.Macro { return cuda.Is("SHADOW", o.Shadow != nil) }
+
 func layerNormOnCUDA(eps float32) func(c *exec.DeviceCall) (exec.Step, error) {
 	return func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
@@ -30,9 +33,9 @@ func layerNormOnCUDA(eps float32) func(c *exec.DeviceCall) (exec.Step, error) {
 		if !ok {
 			return nil, nil
 		}
-		k := cuda.Load(c, &layerNormSource, "layer_norm", l.macros(cuda.Type("Y", c.Out), cuda.Is("ADD", false))...)
+		k := cuda.Load(c, &layerNormSource, "layer_norm", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
 		return func() error {
-			return k.Launch(l.grid(rows), c.Out, c.In[0], c.In[1], c.In[2], c.Aux[0], c.Aux[1], rows, cols, eps)
+			return k.Launch(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.Aux[0], c.Aux[1], rows, cols, eps)
 		}, nil
 	}
 }
@@ -44,9 +47,9 @@ func normalisedOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	if !ok {
 		return nil, nil
 	}
-	k := cuda.Load(c, &layerNormSource, "normalise", l.macros(cuda.Type("Y", c.Out), cuda.Is("ADD", false))...)
+	k := cuda.Load(c, &layerNormSource, "normalise", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
 	return func() error {
-		return k.Launch(l.grid(rows), c.Out, c.In[0], c.In[1], c.In[2], c.InAux[0][addNormMean], c.InAux[0][addNormRstd], rows,
+		return k.Launch(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.InAux[0][addNormMean], c.InAux[0][addNormRstd], rows,
 			cols)
 	}, nil
 }
@@ -59,7 +62,8 @@ func (a addNorm) onCUDA(dropout bool) func(c *exec.DeviceCall) (exec.Step, error
 			return nil, nil
 		}
 		norm := c.Aux[addNormOut]
-		macros := l.macros(cuda.Type("Y", norm), cuda.Type("H", c.In[0]), cuda.Is("ADD", true), cuda.Is("DROPOUT", dropout))
+		macros := l.macros(cuda.Type("Y", norm), shadowed(norm), cuda.Type("H", c.In[0]), cuda.Is("ADD", true), cuda.Is("DROPOUT", dropout),
+			cuda.Is("SUM", !c.Unread))
 		k := cuda.Load(c, &layerNormSource, "add_norm", macros...)
 		scale := float32(1)
 		if dropout {
@@ -70,8 +74,8 @@ func (a addNorm) onCUDA(dropout bool) func(c *exec.DeviceCall) (exec.Step, error
 			if dropout {
 				bits = c.In[4]
 			}
-			return k.Launch(l.grid(rows), c.Out, norm, c.In[0], c.In[1], bits, c.In[2], c.In[3], c.Aux[addNormMean],
-				c.Aux[addNormRstd], rows, cols, a.eps, scale)
+			return k.Launch(l.grid(rows), c.Out, norm, cuda.ShadowOf(norm), c.In[0], c.In[1], bits, c.In[2], c.In[3],
+				c.Aux[addNormMean], c.Aux[addNormRstd], rows, cols, a.eps, scale)
 		}, nil
 	}
 }
@@ -99,7 +103,7 @@ func (o layerNormGradOperands) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	macros := l.macros(cuda.Type("DY", c.In[o.dy]), cuda.Is("MORE", o.more >= 0 || c.Accumulate))
+	macros := l.macros(cuda.Type("DY", c.In[o.dy]), shadowed(c.Out), cuda.Is("MORE", o.more >= 0 || c.Accumulate))
 	k := cuda.Load(c, &layerNormGradSource, "layer_norm_dx", macros...)
 	sum := cuda.Load(c, &partSumsSource, "sum_parts")
 	return func() error {
@@ -108,8 +112,8 @@ func (o layerNormGradOperands) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
 			more = c.In[o.more]
 		}
 		statistics := c.InAux[o.of]
-		if err := k.Launch(g, c.Out, parts, c.In[o.x], c.In[o.gamma], c.In[o.dy], more, statistics[o.mean], statistics[o.rstd],
-			rows, cols); err != nil {
+		if err := k.Launch(g, c.Out, cuda.ShadowOf(c.Out), parts, c.In[o.x], c.In[o.gamma], c.In[o.dy], more, statistics[o.mean],
+			statistics[o.rstd], rows, cols); err != nil {
 			return err
 		}
 		return sumParts(sum, c.Aux[0], c.Aux[1], parts, g.X, cols)

@@ -31,10 +31,11 @@ __device__ __forceinline__ void row_sums(float &a, float &b, float *room) {
 #endif
 }
 
-// more is added to dx where MORE is 1; dx may be dy or more. parts (blocks, 2, cols) are sums for dgamma and dbeta.
+// more is added to dx where MORE is 1; dx may be dy or more; shadow is dx rounded where SHADOW is 1. parts (blocks, 2, cols) are
+// sums for dgamma and dbeta.
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCK > 128 ? 1 : PIECES * PIECE <= 24 ? 3 : 2)
-    layer_norm_dx(float *dx, float *parts, const float *x, const float *gamma, const DY *dy, const float *more, const float *mean,
-                  const float *rstd, int rows, int cols) {
+    layer_norm_dx(float *dx, bf16 *shadow, float *parts, const float *__restrict__ x, const float *gamma, const DY *dy,
+        const float *more, const float *__restrict__ mean, const float *__restrict__ rstd, int rows, int cols) {
   DYNAMIC_SHARED(float, total); // (2, cols), where a block has several rows at a time
   __shared__ float room[64];
   float dgamma[PIECES][PIECE] = {}, dbeta[PIECES][PIECE] = {};
@@ -65,21 +66,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCK > 128 ? 1 : PIECES * P
         b += g[i][j] * h[i][j];
       }
     }
+    float d[PIECES][PIECE] = {};
+#if MORE // loaded before the sums are there, and before the first store, behind which no load may go
+#pragma unroll
+    for (int i = 0; i < PIECES; i++)
+      if (INSIDE(COLUMN(i))) load_piece(d[i], more + at, COLUMN(i));
+#endif
     row_sums(a, b, room);
     a /= cols, b /= cols;
 #pragma unroll
     for (int i = 0; i < PIECES; i++) {
       int col = COLUMN(i);
       if (!INSIDE(col)) continue;
-      float d[PIECE];
-#if MORE
-      load_piece(d, more + at, col);
-#else
-      fill_piece(d, 0);
-#endif
 #pragma unroll
-      for (int j = 0; j < PIECE; j++) d[j] += scale * (g[i][j] - a - h[i][j] * b);
-      store_piece(dx + at, col, d);
+      for (int j = 0; j < PIECE; j++) d[i][j] += scale * (g[i][j] - a - h[i][j] * b);
+      store_piece(dx + at, col, d[i]);
+#if SHADOW
+      store_piece(shadow + at, col, d[i]);
+#endif
     }
   }
   parts += (size_t)blockIdx.x * 2 * cols;

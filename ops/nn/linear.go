@@ -113,7 +113,7 @@ func (l linear) forward() *op.Op {
 		}
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(l.rows(in[1])) }
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: l.onCUDA}
+	o.On, o.HalfOn = onCUDA(l.onCUDA), halfOnCUDA(exec.Half{Rounds: []int{0, 1}})
 	o.HalfScratch = func(in []tensor.Shape, _ int) int { return in[0][0] * l.rows(in[1]) }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		inner := c.In[0].Dim(1)
@@ -178,7 +178,7 @@ func (l linear) gradX(then vector.Activation) *op.Op {
 		},
 		FLOPs:       func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
 		HalfScratch: func(in []tensor.Shape, _ int) int { return in[0][0] * in[1][1] },
-		On:          map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: l.gradXOnCUDA(then)},
+		On:          onCUDA(l.gradXOnCUDA(then)), HalfOn: halfOnCUDA(exec.Half{Rounds: []int{0, 1}}),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			p := op.Product(c, false, false)
 			p.M, p.N, p.K, p.LDC, p.Activation = c.In[0].Dim(0), c.In[1].Dim(1), c.In[0].Dim(1), c.In[1].Dim(1), then
@@ -222,7 +222,7 @@ func (l linear) gradW(total int) *op.Op {
 			return tensor.Shape{total, in[1][1]}, op.Need(in[0][0] == in[1][0] && l.from+in[0][1] <= total, "dy and x do not fit")
 		},
 		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: l.gradWOnCUDA},
+		On:    onCUDA(l.gradWOnCUDA), HalfOn: halfOnCUDA(exec.Half{Rounds: []int{0, 1}}),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			p := op.Product(c, true, false)
 			p.M, p.N, p.K, p.LDC = c.In[0].Dim(1), c.In[1].Dim(1), c.In[0].Dim(0), c.In[1].Dim(1)
@@ -295,7 +295,7 @@ func columnSums(from, total int) *op.Op {
 		Scratch: func(in []tensor.Shape, _ int) int {
 			return (in[0][0] + columnBlock - 1) / columnBlock * in[0][1]
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: columnSumsOnCUDA(from, total)},
+		On: onCUDA(columnSumsOnCUDA(from, total)), HalfOn: halfOnCUDA(exec.Half{Rounds: []int{0}}),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			blocks := (rows + columnBlock - 1) / columnBlock

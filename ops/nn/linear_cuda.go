@@ -106,31 +106,47 @@ var columnSumsText string
 
 var columnSumsSource = cuda.Source{Name: "column sums", Text: columnSumsText}
 
-// columnSumsOnCUDA is the step of sums over rows: blocks of rows first, as many as keep the device busy, and then their sums.
+// columnSumsLayout is how blocks of 256 threads share a matrix: lanes threads take wide neighbours each of a row, and a block so
+// many rows. The blocks of a strip of columns are counted, for up to columnSumsStrips.
+type columnSumsLayout struct{ wide, lanes, each int }
+
+const columnSumsStrips = 4096
+
+// layoutOfSums has lanes for 128 bytes of a row, and for a block the rows that its threads load at once, which is enough to keep
+// memory busy; more where there are blocks enough, and all of a few rows, so that nothing is left to add.
+func layoutOfSums(in exec.Operand) columnSumsLayout {
+	rows, cols := sizeOf(in)
+	l := columnSumsLayout{wide: 4, lanes: 8}
+	if in.Type == exec.BFloat16 {
+		l.wide = 8
+	}
+	for cols%l.wide != 0 {
+		l.wide, l.lanes = l.wide/2, min(2*l.lanes, 32)
+	}
+	unit, strips := 256/l.lanes*8, cuda.Blocks(cols, l.lanes*l.wide)
+	l.each = unit * cuda.Blocks(strips*cuda.Blocks(rows, unit), 4096)
+	if rows <= 4*unit || strips > columnSumsStrips {
+		l.each = rows
+	}
+	return l
+}
+
+// columnSumsOnCUDA is the step of sums over rows.
 func columnSumsOnCUDA(from, total int) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
-		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
-		wide := 4
-		if c.In[0].Type == exec.BFloat16 {
-			wide = 8
-		}
-		for cols%wide != 0 {
-			wide /= 2
-		}
-		across := cuda.Blocks(cols, 32*wide)
-		each := max(64, cuda.Blocks(rows*across, 1024)) // rows of a block
-		blocks := cuda.Blocks(rows, each)
-		parts, err := cuda.Scratch(c, 4*int64(blocks)*int64(cols))
-		if err != nil {
+	return func(c *exec.DeviceCall) (exec.Step, error) { return layoutOfSums(c.In[0]).onCUDA(c, from, total) }
+}
+
+func (l columnSumsLayout) onCUDA(c *exec.DeviceCall, from, total int) (exec.Step, error) {
+	rows, cols := sizeOf(c.In[0])
+	g := cuda.Grid{X: cuda.Blocks(cols, l.lanes*l.wide), Y: cuda.Blocks(rows, l.each), Threads: 256}
+	var parts cuda.Pointer
+	if g.Y > 1 {
+		var err error
+		if parts, err = cuda.Scratch(c, 4*int64(g.Y)*int64(cols)); err != nil {
 			return nil, err
 		}
-		sum := cuda.Load(c, &columnSumsSource, "sum_rows", cuda.Type("X", c.In[0]), cuda.Value("WIDE", wide))
-		all := cuda.Load(c, &columnSumsSource, "sum_parts")
-		return func() error {
-			if err := sum.Launch(cuda.Grid{X: blocks, Y: across, Threads: 32, ThreadsY: 8}, parts, c.In[0], rows, cols, each); err != nil {
-				return err
-			}
-			return all.Launch(cuda.Grid{X: cuda.Blocks(total, 32), Threads: 32, ThreadsY: 8}, c.Out, parts, blocks, cols, from, total)
-		}, nil
 	}
+	k := cuda.Load(c, &columnSumsSource, "sum_rows", cuda.Type("X", c.In[0]), cuda.Value("WIDE", l.wide),
+		cuda.Value("LANES", l.lanes), cuda.Value("STRIPS", columnSumsStrips))
+	return func() error { return k.Launch(g, c.Out, parts, c.In[0], rows, cols, l.each, from, total) }, nil
 }

@@ -6,8 +6,13 @@ extern "C" __global__ void __launch_bounds__(1024) sum_parts(float *a, float *b,
   int at = blockIdx.x * 32 + lane;
   float s = 0;
   if (at < 2 * cols)
-#pragma unroll 4
-    for (int k = warp; k < n; k += 32) s += parts[(size_t)k * 2 * cols + at];
+    for (int first = warp; first < n; first += 32 * 16) { // 16 are loaded at once: 512 parts take no longer than one
+      float v[16];
+#pragma unroll
+      for (int k = 0; k < 16; k++) v[k] = first + 32 * k < n ? parts[(size_t)(first + 32 * k) * 2 * cols + at] : 0.f;
+#pragma unroll
+      for (int k = 0; k < 16; k++) s += v[k];
+    }
   room[lane][warp] = s;
   __syncthreads();
   s = warp_sum(room[warp][lane]);

@@ -1,5 +1,5 @@
 // Images (b, channels, height, width) as rows of squares of PATCH pixels, and back: block p copies patch p. BACK: to images.
-extern "C" __global__ void patchify(float *to, const float *from, int channels, int height, int width) {
+extern "C" __global__ void patchify(TO *to, const float *from, int channels, int height, int width) {
   int across = width / PATCH, per = height / PATCH * across;
   int b = blockIdx.x / per, p = blockIdx.x % per;
   size_t image = (size_t)b * channels * height * width + (size_t)(p / across * PATCH) * width + p % across * PATCH;

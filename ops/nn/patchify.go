@@ -30,7 +30,7 @@ func Patchify(images *gorgonia.Node, patch int) *gorgonia.Node {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return patchCopy(c, c.In[0].Shape, patch, false), nil
 		},
-		On: onCUDA(patchCopyOnCUDA(nil, patch, false)),
+		On: onCUDA(patchCopyOnCUDA(nil, patch, false)), HalfOn: halfOnCUDA(exec.Half{Writes: []int{op.Output}}),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(unpatchify(in[0].Shape(), patch), dy)}
 		},

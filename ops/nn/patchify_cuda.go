@@ -22,7 +22,7 @@ func patchCopyOnCUDA(s tensor.Shape, patch int, back bool) func(c *exec.DeviceCa
 		}
 		channels, height, width := images[1], images[2], images[3]
 		k := cuda.Load(c, &patchifySource, "patchify", cuda.Value("PIECE", pieceOf(patch)), cuda.Value("PATCH", patch),
-			cuda.Is("BACK", back))
+			cuda.Is("BACK", back), cuda.Type("TO", c.Out))
 		return func() error {
 			return k.Launch(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels,
 				height, width)

@@ -20,6 +20,9 @@ func onCUDA(step func(c *exec.DeviceCall) (exec.Step, error)) map[string]func(c 
 	return map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: step}
 }
 
+// halfOnCUDA is what op.Op.HalfOn is for an op whose step for the CUDA device does more with bfloat16.
+func halfOnCUDA(h exec.Half) map[string]exec.Half { return map[string]exec.Half{cuda.Name: h} }
+
 // pieceOf returns the neighbours that a thread takes at once from rows whose lengths and beginnings these are.
 func pieceOf(sizes ...int) int {
 	for _, n := range sizes {

@@ -17,22 +17,27 @@ extern "C" __global__ void add_repeated(float *y, const float *x, const float *t
   }
 }
 
+#if COPY
 // y (rows) is, for each sequence, head (first rows, the same for all of them; 0: nothing) and then count rows of x, of which skip
 // rows are left out before each sequence.
-extern "C" __global__ void copy_sequences(float *y, const float *x, const float *head, int rows, int cols, int first, int count,
+extern "C" __global__ void copy_sequences(Y *y, const X *x, const float *head, int rows, int cols, int first, int count,
     int skip) {
   int row = WARP_ROW;
   if (row >= rows) return;
   int b = row / (first + count), i = row % (first + count);
-  const float *source = i < first ? head + (size_t)i * cols : x + ((size_t)b * (skip + count) + skip + i - first) * cols;
+  size_t from = (i < first ? (size_t)i : (size_t)b * (skip + count) + skip + i - first) * cols;
   y += (size_t)row * cols;
 #pragma unroll
   EACH_PIECE(k, col, cols) {
     float v[PIECE];
-    load_piece(v, source, col);
+    if (i < first)
+      load_piece(v, head + from, col);
+    else
+      load_piece(v, x + from, col);
     store_piece(y, col, v);
   }
 }
+#endif
 
 // y (total): the sums of n pieces of x, of size values each, which begin stride apart, and zeros behind them. A block adds up 32
 // pieces of a thread: each of its 8 warps every eighth of the n, and then one warp the 8 sums, always in this order.

@@ -17,7 +17,7 @@ func addRepeatedOnCUDA(l int) func(c *exec.DeviceCall) (exec.Step, error) {
 	return func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		p := pieceOf(cols)
-		k := cuda.Load(c, &sequencesSource, "add_repeated", cuda.Value("PIECE", p))
+		k := cuda.Load(c, &sequencesSource, "add_repeated", cuda.Value("PIECE", p), cuda.Is("COPY", false))
 		return func() error {
 			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, l)
 		}, nil
@@ -31,7 +31,8 @@ type sequenceCopy struct{ head, first, count, skip int }
 func (s sequenceCopy) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	rows, cols := sizeOf(c.Out)
 	p := pieceOf(cols)
-	k := cuda.Load(c, &sequencesSource, "copy_sequences", cuda.Value("PIECE", p))
+	k := cuda.Load(c, &sequencesSource, "copy_sequences", cuda.Value("PIECE", p), cuda.Is("COPY", true),
+		cuda.Type("X", c.In[0]), cuda.Type("Y", c.Out))
 	return func() error {
 		return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[s.head], rows, cols, s.first, s.count, s.skip)
 	}, nil
@@ -54,7 +55,7 @@ func sumSequencesOnCUDA(l, rows int) func(c *exec.DeviceCall) (exec.Step, error)
 	return func(c *exec.DeviceCall) (exec.Step, error) {
 		n, cols := c.In[0].Shape[0]/rows, c.In[0].Shape[1]
 		total, p := c.Out.Shape.TotalSize(), pieceOf(cols)
-		k := cuda.Load(c, &sequencesSource, "sum_sequences", cuda.Value("PIECE", p))
+		k := cuda.Load(c, &sequencesSource, "sum_sequences", cuda.Value("PIECE", p), cuda.Is("COPY", false))
 		return func() error {
 			return k.Launch(cuda.Grid{X: cuda.Blocks(total, 32*p), Threads: 256}, c.Out, c.In[0], n, int64(l*cols),
 				int64(rows*cols), int64(total))
@@ -65,7 +66,7 @@ func sumSequencesOnCUDA(l, rows int) func(c *exec.DeviceCall) (exec.Step, error)
 func sinusoidsOnCUDA(l, d int) func(c *exec.DeviceCall) (exec.Step, error) {
 	return func(c *exec.DeviceCall) (exec.Step, error) {
 		n := c.Out.Shape.TotalSize()
-		k := cuda.Load(c, &sequencesSource, "sinusoids", cuda.Value("PIECE", 1))
+		k := cuda.Load(c, &sequencesSource, "sinusoids", cuda.Value("PIECE", 1), cuda.Is("COPY", false))
 		return func() error {
 			return k.Launch(cuda.Grid{X: cuda.Blocks(n/2, 256), Threads: 256}, c.Out, int64(n), d, l)
 		}, nil

@@ -44,7 +44,7 @@ func PrependToken(x, token *gorgonia.Node, p int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(prependOnCUDA(p)),
+		On: onCUDA(prependOnCUDA(p)), HalfOn: halfOnCUDA(exec.Half{Reads: []int{0}}),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(dropToken(p, in[1].Shape()), dy), op.Apply(sumToken(p, in[1].Shape()), dy)}
 		},
@@ -73,7 +73,7 @@ func dropToken(p int, token tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(sequenceCopy{count: p, skip: k}.onCUDA),
+		On: onCUDA(sequenceCopy{count: p, skip: k}.onCUDA), HalfOn: halfOnCUDA(exec.Half{Writes: []int{op.Output}}),
 	}
 }
 

@@ -43,11 +43,15 @@ type Op struct {
 	SparesAux bool
 	// Remakes: the output is the last operand, which the step does not read, see exec.Remaker.
 	Remakes bool
+	// KeepsOn are devices on which that operand is kept instead: where making it again costs more than its memory is worth.
+	KeepsOn []string
 	// Accumulates: the step heeds Call.Accumulate.
 	Accumulates bool
 	// ReadsHalf lists the operands that may be bfloat16, WritesHalf the results that
 	// the step writes as bfloat16 where it finds them so: auxiliary ones, or Output.
 	ReadsHalf, WritesHalf []int
+	// HalfOn says what steps of On do with bfloat16 besides, by the names of devices, see exec.Half.
+	HalfOn map[string]exec.Half
 	// Nested is a computation that the step runs as Call.Inner, see exec.Nester.
 	Nested *exec.Nested
 	// For is what an op that builds on this one wants to know of it, such as what made it.
@@ -84,6 +88,7 @@ var (
 	_ exec.Sparer        = (*applied)(nil)
 	_ exec.Remaker       = (*applied)(nil)
 	_ exec.HalfScratcher = (*applied)(nil)
+	_ exec.HalfDeviceOp  = (*applied)(nil)
 )
 
 // Of returns the description of n's op, nil for a node that Apply did not make.
@@ -199,7 +204,9 @@ func (a *applied) Accumulates() bool { return a.op.Accumulates }
 func (a *applied) SparesAux() bool { return a.op.SparesAux }
 
 // Remakes implements exec.Remaker.
-func (a *applied) Remakes() bool { return a.op.Remakes }
+func (a *applied) Remakes(device string) bool {
+	return a.op.Remakes && !slices.Contains(a.op.KeepsOn, device)
+}
 
 // Nested implements exec.Nester.
 func (a *applied) Nested() *exec.Nested { return a.op.Nested }
@@ -209,6 +216,9 @@ func (a *applied) ReadsHalf(operand int) bool { return slices.Contains(a.op.Read
 
 // WritesHalf implements exec.HalfWriter.
 func (a *applied) WritesHalf(aux int) bool { return slices.Contains(a.op.WritesHalf, max(aux, Output)) }
+
+// HalfOn implements exec.HalfDeviceOp.
+func (a *applied) HalfOn(device string) exec.Half { return a.op.HalfOn[device] }
 
 // Alias implements exec.Aliaser.
 func (a *applied) Alias() (operand, aux int, ok bool) {

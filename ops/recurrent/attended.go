@@ -3,6 +3,7 @@ package recurrent
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -111,6 +112,7 @@ func (d *attended) gates() *op.Op {
 			rows, h := int64(in[atX][0]), int64(in[atQuery][0])
 			return rows * (8*h*h + 9*int64(d.m)*h)
 		},
+		On:   map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: d.forwardOnCUDA},
 		Host: d.forward,
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			grads := make(gorgonia.Nodes, len(in))

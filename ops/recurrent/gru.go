@@ -3,6 +3,7 @@ package recurrent
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/layout"
@@ -119,6 +120,7 @@ func (u *unit) gates() *op.Op {
 		return 6 * int64(in[inX][0]) * int64(s.h) * int64(s.in+s.h)
 	}
 	o.Host = u.forward
+	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: u.forwardOnCUDA}
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		grads := gorgonia.Nodes{
 			op.Apply(u.gradX(), dy, in[inWeightIH], u.packing),

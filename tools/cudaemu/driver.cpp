@@ -522,13 +522,6 @@ EMU_API CUresult cuStreamQuery(void *stream) {
   return flush();
 }
 
-EMU_API CUresult cuStreamWaitEvent(void *stream, void *event, unsigned) {
-  FAULT;
-  Guard g(emu_lock);
-  if (!is_stream(stream) || !events.count(event)) return CUDA_ERROR_INVALID_HANDLE;
-  return ready(); // work is done in the order in which it was enqueued
-}
-
 EMU_API CUresult cuStreamBeginCapture_v2(void *stream, int mode) {
   FAULT;
   Guard g(emu_lock);
@@ -655,6 +648,16 @@ EMU_API CUresult cuEventCreate(void **event, unsigned flags) {
   v->timing = !(flags & 2); // CU_EVENT_DISABLE_TIMING
   events.insert(v);
   *event = v;
+  return CUDA_SUCCESS;
+}
+
+// Work is done in the order in which it is enqueued, whatever the stream: nothing is to be waited for.
+EMU_API CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  FAULT;
+  Guard g(emu_lock);
+  if (CUresult e = ready()) return e;
+  if (!events.count(event) || !is_stream(stream) || flags) return CUDA_ERROR_INVALID_HANDLE;
+  if (capturing(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return CUDA_SUCCESS;
 }
 

@@ -3,6 +3,8 @@
 package cudatest
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,12 +22,19 @@ var opened = sync.OnceValues(func() (*cuda.Device, error) {
 	if err == nil {
 		return d, nil
 	}
-	if file := emulator(); file != "" {
+	file, bad := emulator()
+	if bad != nil {
+		return nil, bad
+	}
+	if file != "" {
 		os.Setenv(cuda.LibrariesEnv, file)
 		return cuda.Open(cuda.Options{})
 	}
 	return nil, err
 })
+
+// errBroken is of an emulator that does not build although there is a compiler.
+var errBroken = errors.New("the emulator of tools/cudaemu does not build")
 
 // Open returns a device that all tests of a package share. It skips the test where there is neither a GPU nor a C++ compiler.
 func Open(t testing.TB) *cuda.Device {
@@ -34,7 +43,7 @@ func Open(t testing.TB) *cuda.Device {
 		t.Skip("a static build loads no libraries")
 	}
 	d, err := opened()
-	if err != nil && os.Getenv(cuda.LibrariesEnv) != "" {
+	if err != nil && (os.Getenv(cuda.LibrariesEnv) != "" || errors.Is(err, errBroken)) {
 		t.Fatal(err)
 	}
 	if err != nil {
@@ -74,20 +83,21 @@ func Use(t testing.TB) {
 // Emulated says whether a device is the emulator.
 func Emulated(d *cuda.Device) bool { return strings.HasPrefix(d.Info().Name, "Emulated") }
 
-// emulator builds the emulator, unless a build of the same sources is there, and returns its file; empty: it cannot be built.
-func emulator() string {
+// emulator builds the emulator, unless a build of the same sources is there, and returns its file; empty: there is no compiler for it.
+func emulator() (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	sources, _ := filepath.Glob(filepath.Join(filepath.Dir(here), "../../../tools/cudaemu/*"))
-	if len(sources) == 0 || runtime.GOARCH != "amd64" || runtime.GOOS != "linux" {
-		return ""
+	compiler, err := exec.LookPath("g++")
+	if len(sources) == 0 || runtime.GOARCH != "amd64" || runtime.GOOS != "linux" || err != nil {
+		return "", nil
 	}
 	folder := filepath.Join(os.TempDir(), "geoalign-cudaemu")
-	if os.MkdirAll(folder, 0o755) != nil {
-		return ""
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
 	}
 	file := filepath.Join(folder, "libcudaemu-"+stamp(sources)+".so")
 	if _, err := os.Stat(file); err == nil {
-		return file
+		return file, nil
 	}
 	args := []string{"-O2", "-std=c++17", "-shared", "-fPIC", "-w", "-o", file + ".tmp" + pid()}
 	for _, s := range sources {
@@ -95,11 +105,8 @@ func emulator() string {
 			args = append(args, s)
 		}
 	}
-	if exec.Command("g++", append(args, "-ldl", "-lpthread")...).Run() != nil {
-		return ""
+	if text, err := exec.Command(compiler, append(args, "-ldl", "-lpthread")...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %v\n%s", errBroken, err, text)
 	}
-	if os.Rename(file+".tmp"+pid(), file) != nil {
-		return ""
-	}
-	return file
+	return file, os.Rename(file+".tmp"+pid(), file)
 }

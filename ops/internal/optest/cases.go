@@ -23,6 +23,9 @@ type Case struct {
 	// GEMM marks results that pass through a matrix product, whose bits may depend
 	// on how the library cuts it into tiles.
 	GEMM bool
+	// Jumps marks gradients that jump where a number crosses zero, as behind a positive part: by rounding some of many elements
+	// are on the other side. On a device one of ten thousand elements may be so.
+	Jumps bool
 }
 
 // Compile makes a machine for the op and its gradients, under a fixed weighting.

@@ -1,0 +1,345 @@
+package interaction
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+//go:embed cross.cu
+var crossText string
+
+var crossSource = cuda.Source{Name: "cross", Text: crossText}
+
+// Limits of a block of pairs on the CUDA device: tokens of the queries, as long as sequences fit, and products of tokens, or
+// one pair. A variable for tests.
+var crossLimits = struct{ queries, products int }{4096, 4 << 20}
+
+// mostShared is the shared memory that every device has for a block of threads that asks for it.
+const mostShared = 160 << 10
+
+// pairsOnCUDA is a step on the CUDA device for scores of all pairs by the products of their tokens, padding too: what takes no
+// part is 0 in the matrices that products read. A block is the pairs of some sequences of the queries with some of the context.
+type pairsOnCUDA struct {
+	*cross
+	c        *exec.DeviceCall
+	backward bool
+	channels int
+	product  exec.Type // of what products over channels read
+	count    [2]int    // sequences of each side
+	most     [2]int    // of each side in a block
+	room     *cuda.Room
+	base     cuda.Pointer
+	parts    []cuda.Part
+	factors  *cuda.Factors
+	rows     []cuda.Matrix // of each operand of rows
+
+	// In scratch. Rows of products have ld values, those of their gradients ldd.
+	ld, ldd                            int
+	products, dproducts                [2]cuda.Pointer // of each site
+	weights, mixed, gram, norms, dnorm cuda.Pointer
+	dgram, rounded                     cuda.Pointer
+
+	round *cuda.Kernel
+	now   [2]crossSpan // the block
+}
+
+// crossSpan are sequences of a side.
+type crossSpan struct{ from, count int }
+
+// onCUDA begins the step of cross attention or of what builds on it.
+func (x *cross) onCUDA(c *exec.DeviceCall, backward bool) *pairsOnCUDA {
+	b := &pairsOnCUDA{cross: x, c: c, backward: backward, channels: c.In[0].Shape[1], product: cuda.ProductType(c)}
+	q, k := x.query, 1-x.query
+	for side := range b.count {
+		b.count[side] = c.In[side].Shape[0] / x.sides[side].len
+	}
+	b.most[q] = min(b.count[q], max(1, crossLimits.queries/x.sides[q].len))
+	b.most[k] = min(b.count[k], max(1, crossLimits.products/(b.most[q]*x.sides[q].len*x.sides[k].len)))
+	for operand := range b.cross.rows {
+		b.parts = append(b.parts, cuda.Part{In: operand, Rows: c.In[operand].Shape[0], Cols: b.channels, Type: b.product})
+	}
+	b.room = cuda.NewRoom(c, b.parts...)
+	b.lay()
+	return b
+}
+
+// lay asks for the memory of a block.
+func (b *pairsOnCUDA) lay() {
+	q, k := b.query, 1-b.query
+	rows, cols, length := b.most[q]*b.sides[q].len, b.most[k]*b.sides[k].len, b.sides[k].len
+	b.ld, b.ldd = (cols+7)/8*8, (cols+7)/8*8
+	sites := func() (t [2]cuda.Pointer) {
+		t[attentionSite] = b.matrix()
+		if t[similaritySite] = t[attentionSite]; !b.shared() {
+			t[similaritySite] = b.matrix()
+		}
+		return t
+	}
+	b.products, b.weights, b.mixed = sites(), b.matrix(), b.matrix()
+	b.gram, b.norms = b.floats(cols*length), b.floats(b.count[q]*b.sides[q].len)
+	if b.backward {
+		b.dproducts, b.dnorm = sites(), b.floats(b.most[k]*rows)
+		b.dgram, b.rounded = b.floats(cols*length), b.floats(cols*(length+7))
+	}
+}
+
+// floats asks for n floats.
+func (b *pairsOnCUDA) floats(n int) cuda.Pointer { return b.room.Take(4 * int64(n)) }
+
+// matrix asks for a matrix of all products of a block.
+func (b *pairsOnCUDA) matrix() cuda.Pointer {
+	return b.room.Take(4 * int64(b.most[b.query]*b.sides[b.query].len) * int64(b.ld))
+}
+
+// scratch takes what was asked for.
+func (b *pairsOnCUDA) scratch() (err error) {
+	if b.base, err = cuda.Scratch(b.c, b.room.Bytes); err != nil {
+		return err
+	}
+	b.factors, err = cuda.NewFactors(b.c, b.parts...)
+	return err
+}
+
+// at is memory that was asked for.
+func (b *pairsOnCUDA) at(p cuda.Pointer) cuda.Pointer { return b.base + p }
+
+// kernel is one of cross.cu.
+func (b *pairsOnCUDA) kernel(name string) *cuda.Kernel {
+	return cuda.Load(b.c, &crossSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
+}
+
+// launch runs a kernel of pairs: PAIRS stand between the parameters before and behind.
+func (b *pairsOnCUDA) launch(k *cuda.Kernel, shared int, before, behind []any) error {
+	q, c := b.query, 1-b.query
+	steps := [2]int64{int64(b.count[1]), 1} // of images and of texts in the scores
+	args := append(before, b.lengths(q), b.lengths(c), b.sides[q].len, b.sides[c].len, b.sides[q].first, b.sides[c].first,
+		b.now[q].from, b.now[c].from, b.now[c].count, b.ld, steps[q], steps[c])
+	return k.Launch(cuda.Grid{X: b.now[q].count * b.now[c].count, Threads: 128, Shared: 4 * shared}, append(args, behind...)...)
+}
+
+// lengths is the operand of the lengths of a side, nil where there is none.
+func (b *pairsOnCUDA) lengths(side int) any {
+	if k := b.sides[side].lengths; k >= 0 {
+		return b.c.In[k]
+	}
+	return nil
+}
+
+// gradient returns where the gradient of an operand goes.
+func (b *pairsOnCUDA) gradient(operand int) exec.Operand {
+	if operand == 0 {
+		return b.c.Out
+	}
+	return b.c.Aux[operand-1]
+}
+
+// run returns the step that works on all blocks: attend when their products are made, which in the backward pass leaves gradients
+// there.
+func (b *pairsOnCUDA) run(attend func() error) exec.Step {
+	q, k := b.query, 1-b.query
+	norms, addNorms := b.kernel("row_norms"), b.kernel("add_norms")
+	b.round = b.kernel("round_rows")
+	begin := func() (err error) {
+		if b.rows, err = b.factors.Place(); err != nil {
+			return err
+		}
+		if b.backward {
+			for operand := range b.cross.rows {
+				if err := cuda.Zero(b.gradient(operand)); err != nil {
+					return err
+				}
+			}
+		}
+		n := b.count[q] * b.sides[q].len
+		return norms.Launch(cuda.Grid{X: cuda.Blocks(n, 4), Threads: 128}, b.at(b.norms), b.c.In[q], n, b.channels)
+	}
+	block := func() error {
+		if err := b.multiply(); err != nil {
+			return err
+		}
+		if err := attend(); err != nil {
+			return err
+		}
+		if !b.backward {
+			return nil
+		}
+		if err := b.addSlopes(); err != nil {
+			return err
+		}
+		first, rows := b.now[q].from*b.sides[q].len*b.channels, b.now[q].count*b.sides[q].len
+		return addNorms.Launch(cuda.Grid{X: rows, Threads: 128}, cuda.MatrixOf(b.gradient(q), first, 0).At,
+			cuda.MatrixOf(b.c.In[q], first, 0).At,
+			b.at(b.dnorm), b.now[k].count, rows, b.channels)
+	}
+	return func() error {
+		if err := begin(); err != nil {
+			return err
+		}
+		for from := 0; from < b.count[k]; from += b.most[k] {
+			b.now[k] = crossSpan{from, min(b.most[k], b.count[k]-from)}
+			if err := b.grams(k, b.gram); err != nil {
+				return err
+			}
+			for at := 0; at < b.count[q]; at += b.most[q] {
+				b.now[q] = crossSpan{at, min(b.most[q], b.count[q]-at)}
+				if err := block(); err != nil {
+					return err
+				}
+			}
+			if b.backward {
+				if err := b.addGrams(k, b.dgram, b.rounded); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// tokens are the rows of the block of an operand of rows.
+func (b *pairsOnCUDA) tokens(operand int) (cuda.Matrix, int) {
+	side := b.of[operand]
+	m, span, n := b.rows[operand], b.now[side], b.sides[side].len
+	return m.From(span.from * n * m.LD), span.count * n
+}
+
+// slopes are where the gradients of those go.
+func (b *pairsOnCUDA) slopes(operand int) cuda.Matrix {
+	side := b.of[operand]
+	return cuda.MatrixOf(b.gradient(operand), b.now[side].from*b.sides[side].len*b.channels, b.channels)
+}
+
+// floatsAt are rows of floats.
+func floatsAt(at cuda.Pointer, ld int) cuda.Matrix { return cuda.Matrix{At: at, LD: ld} }
+
+// multiply makes the products of the block at each site.
+func (b *pairsOnCUDA) multiply() error {
+	for site, operands := range b.sites {
+		if site == similaritySite && b.shared() {
+			continue
+		}
+		queries, m := b.tokens(operands[b.query])
+		contexts, n := b.tokens(operands[1-b.query])
+		p := cuda.Product{TransB: true, M: m, N: n, K: b.channels}
+		if err := cuda.Multiply(b.c, p, queries, contexts, floatsAt(b.at(b.products[site]), b.ld), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grams makes the products of the tokens of each sequence of a side of the block with each other.
+func (b *pairsOnCUDA) grams(side int, to cuda.Pointer) error {
+	rows, _ := b.tokens(side)
+	n := b.sides[side].len
+	p := cuda.Product{TransB: true, M: n, N: n, K: b.channels, Batch: b.now[side].count, StrideA: n * rows.LD,
+		StrideB: n * rows.LD, StrideC: n * n}
+	return cuda.Multiply(b.c, p, rows, rows, floatsAt(b.at(to), n), nil)
+}
+
+// mix makes weights times G.
+func (b *pairsOnCUDA) mix(weights cuda.Pointer) error {
+	q, k := b.now[b.query].count*b.sides[b.query].len, b.sides[1-b.query].len
+	p := cuda.Product{M: q, N: k, K: k, Batch: b.now[1-b.query].count, StrideA: k, StrideB: k * k, StrideC: k}
+	return cuda.Multiply(b.c, p, floatsAt(b.at(weights), b.ld), floatsAt(b.at(b.gram), k), floatsAt(b.at(b.mixed), b.ld), nil)
+}
+
+// unmix adds the gradient of G, weights^T times what the kernels have made of mixed.
+func (b *pairsOnCUDA) unmix(weights cuda.Pointer) error {
+	q, k := b.now[b.query].count*b.sides[b.query].len, b.sides[1-b.query].len
+	p := cuda.Product{TransA: true, M: k, N: k, K: q, Batch: b.now[1-b.query].count, StrideA: k, StrideB: k, StrideC: k * k}
+	if b.now[b.query].from > 0 {
+		p.Beta = 1
+	}
+	return cuda.Multiply(b.c, p, floatsAt(b.at(weights), b.ld), floatsAt(b.at(b.mixed), b.ld), floatsAt(b.at(b.dgram), k), nil)
+}
+
+// addSlopes adds the gradients of rows through the products of the block.
+func (b *pairsOnCUDA) addSlopes() error {
+	for site, operands := range b.sites {
+		if site == similaritySite && b.shared() {
+			continue
+		}
+		q, k := operands[b.query], operands[1-b.query]
+		queries, m := b.tokens(q)
+		contexts, n := b.tokens(k)
+		d := cuda.Matrix{At: b.at(b.dproducts[site]), LD: b.ldd, Type: b.product}
+		if err := cuda.Multiply(b.c, cuda.Product{M: m, N: b.channels, K: n, Beta: 1}, d, contexts, b.slopes(q),
+			nil); err != nil {
+			return err
+		}
+		if err := cuda.Multiply(b.c, cuda.Product{TransA: true, M: n, N: b.channels, K: m, Beta: 1}, d, queries, b.slopes(k),
+			nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addGrams adds the gradients of the rows of a side of the block through G, 2 dG k. There is room for dG rounded.
+func (b *pairsOnCUDA) addGrams(side int, dgram, rounded cuda.Pointer) error {
+	n, count := b.sides[side].len, b.now[side].count
+	d := floatsAt(b.at(dgram), n)
+	if b.product == exec.BFloat16 {
+		d = cuda.Matrix{At: b.at(rounded), LD: (n + 7) / 8 * 8, Type: b.product}
+		if err := b.round.Launch(cuda.Grid{X: cuda.Blocks(count*n*d.LD, 256), Threads: 256}, d.At, b.at(dgram), int64(count*n),
+			n, d.LD); err != nil {
+			return err
+		}
+	}
+	rows, _ := b.tokens(side)
+	p := cuda.Product{M: n, N: b.channels, K: n, Alpha: 2, Beta: 1, Batch: count, StrideA: n * d.LD, StrideB: n * rows.LD,
+		StrideC: n * b.channels}
+	return cuda.Multiply(b.c, p, d, rows, b.slopes(side), nil)
+}
+
+// sharedFloats is the shared memory of the kernels of slopes.
+func (x *cross) sharedFloats() int {
+	q, k := x.sides[x.query].len, x.sides[1-x.query].len
+	return q*k + 2*k + 3*q
+}
+
+// fitsCUDA says whether the kernels have the memory that they need.
+func (x *cross) fitsCUDA() bool { return 4*x.sharedFloats() <= mostShared }
+
+// stepOnCUDA is step for the CUDA device.
+func (x *cross) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+	if !x.fitsCUDA() {
+		return nil, nil
+	}
+	b := x.onCUDA(c, backward)
+	if err := b.scratch(); err != nil {
+		return nil, err
+	}
+	q, k := x.sides[x.query].len, x.sides[1-x.query].len
+	weigh, score, slopes := b.kernel("weigh"), b.kernel("score"), b.kernel("score_slopes")
+	return b.run(func() error {
+		s, t := b.at(b.products[attentionSite]), b.at(b.products[similaritySite])
+		weights, mixed, norms := b.at(b.weights), b.at(b.mixed), b.at(b.norms)
+		if err := b.launch(weigh, k, []any{weights, s}, []any{x.scale, x.focal}); err != nil {
+			return err
+		}
+		if err := b.mix(b.weights); err != nil {
+			return err
+		}
+		if !backward {
+			return b.launch(score, q, []any{c.Out, weights, mixed, t, norms}, []any{x.pool})
+		}
+		if err := b.launch(slopes, x.sharedFloats(),
+			[]any{b.at(b.dproducts[attentionSite]), b.dscored(), mixed, b.at(b.dnorm), weights, s, t, norms, c.In[b.operands]},
+			[]any{b.now[b.query].count * q, b.ldd, x.scale, x.pool}); err != nil {
+			return err
+		}
+		return b.unmix(b.weights)
+	}), nil
+}
+
+// dscored is where the gradients of the products go that the score reads, nil where the attention reads them too.
+func (b *pairsOnCUDA) dscored() any {
+	if b.shared() {
+		return nil
+	}
+	return b.at(b.dproducts[similaritySite])
+}

@@ -1,0 +1,136 @@
+package interaction
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/cuda/cudatest"
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"gorgonia.org/gorgonia"
+)
+
+// onCUDA runs cases in blocks of pairs as they are, and in small ones.
+func onCUDA(t *testing.T, cases []optest.Case, onHost ...string) {
+	t.Helper()
+	before := crossLimits
+	t.Cleanup(func() { crossLimits = before })
+	optest.CheckCUDA(t, cases, onHost...)
+	crossLimits.queries, crossLimits.products = 20, 800
+	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases, onHost...) })
+}
+
+// crossKinds are what randomCross knows: lengths, metrics at either site and at both, and both directions.
+var crossKinds = []int{0, 1, 2, 3, 4, 1 + 4, 8, 1 + 8 + 4, 16 + 2, 1 + 16 + 4, 8 + 16, 1 + 2 + 4 + 8 + 16, 32 + 4, 1 + 32}
+
+func TestCrossOnCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(62, 1))
+	var cases []optest.Case
+	for _, kind := range crossKinds {
+		p := randomCross(r, kind, 5, 7, 6, 9, 16)
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("cross attention %d", kind), Inputs: p.inputs(),
+			WRT: floats(p.inputs()), Build: p.build})
+	}
+	for _, s := range [][5]int{{1, 1, 1, 1, 9}, {3, 2, 1, 40, 9}, {2, 3, 37, 1, 5}, {2, 2, 36, 33, 24}} {
+		p := randomCross(r, 4, s[0], s[1], s[2], s[3], s[4])
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("cross attention of %v", s), Inputs: p.inputs(),
+			WRT: floats(p.inputs()), Build: p.build})
+	}
+	if !cudatest.Emulated(cudatest.Open(t)) {
+		p := randomCross(r, 4, 128, 128, 36, 14, 1024)
+		cases = append(cases, optest.Case{Name: "large cross attention", Inputs: p.inputs(), WRT: floats(p.inputs()),
+			Build: p.build, Jumps: true})
+	}
+	onCUDA(t, cases)
+}
+
+func TestNegativeOnCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(62, 2))
+	var cases []optest.Case
+	for _, kind := range []int{0, 1, 2, 4, 1 + 2 + 4, 8 + 4, 16, 2 + 8 + 16 + 4} {
+		p := randomNegative(r, kind, 5, 7, 6, 9, 16)
+		name := fmt.Sprintf("negative attention %d", kind)
+		cases = append(cases, optest.Case{Name: name, Inputs: p.inputs(), WRT: p.rowsOf(p.inputs()), Build: p.build},
+			optest.Case{Name: name + ", moments", Inputs: p.inputs(), Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				_, moments := p.nodes(ns)
+				return moments
+			}})
+	}
+	onCUDA(t, cases)
+}
+
+func TestMaxSimOnCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(62, 3))
+	var cases []optest.Case
+	for kind := range 8 {
+		p := problem{n: 5, m: 7, channels: 16}
+		lengths := kind&1 != 0
+		p.images = randomSide(r, p.n, 6, p.channels, lengths, kind&2 != 0 || kind < 2)
+		p.texts = randomSide(r, p.m, 9, p.channels, lengths, kind&4 != 0 || kind < 2)
+		if p.images.weights == nil && p.texts.weights == nil {
+			continue
+		}
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("maxsim %d", kind), Inputs: p.inputs(), WRT: floats(p.inputs()),
+			Build: p.build})
+	}
+	for _, s := range [][5]int{{1, 1, 1, 1, 1}, {3, 2, 40, 50, 9}} {
+		p := problem{n: s[0], m: s[1], channels: s[4]}
+		p.images, p.texts = randomSide(r, p.n, s[2], p.channels, true, true), randomSide(r, p.m, s[3], p.channels, false, true)
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("maxsim of %v", s), Inputs: p.inputs(), WRT: floats(p.inputs()),
+			Build: p.build})
+	}
+	if !cudatest.Emulated(cudatest.Open(t)) {
+		p := problem{n: 128, m: 128, channels: 256}
+		p.images, p.texts = randomSide(r, p.n, 50, p.channels, false, true), randomSide(r, p.m, 32, p.channels, true, true)
+		cases = append(cases, optest.Case{Name: "large maxsim", Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build})
+	}
+	before := maxsimProducts
+	t.Cleanup(func() { maxsimProducts = before })
+	optest.CheckCUDA(t, cases)
+	maxsimProducts = 300
+	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases) })
+}
+
+func TestTokensOnCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(62, 4))
+	soft := []optest.Input{optest.F32s(r, "logits", 410, 1), optest.I32s("lengths", optest.RandomInts(r, 10, 42), 10)}
+	with := func(ns gorgonia.Nodes) Tokens { return Tokens{Rows: ns[0], Len: 41, First: 1, Lengths: ns[1]} }
+	optest.CheckCUDA(t, []optest.Case{
+		{Name: "token softmax", Inputs: soft, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return with(ns).Softmax(ns[0]) }},
+		{Name: "token softmax of all", Inputs: soft[:1], WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return Tokens{Len: 5}.Softmax(ns[0])
+		}},
+		{Name: "token spread", Inputs: append(slices.Clone(soft), optest.F32s(r, "values", 10)),
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return with(ns).Spread(ns[2])
+			}},
+		{Name: "token mean", Inputs: soft, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return with(ns).Mean() }},
+		{Name: "token sum", Inputs: soft, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return with(ns).Sum() }},
+		{Name: "mismatch samples", Inputs: []optest.Input{optest.F32s(r, "scores", 9, 9), optest.F32s(r, "moments", 9, 9, 3)},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return MismatchSamples(ns[0], ns[1])
+			}},
+	})
+}
+
+func TestWordPatchOnCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(62, 5))
+	var cases []optest.Case
+	for _, kind := range []int{0, 1, 2, 4, 1 + 2 + 4, 2 + 4 + 8} {
+		p := randomWordPatch(r, kind, 5, 7, 6, 9, 16)
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("word patch %d", kind), Inputs: p.inputs(), WRT: floats(p.inputs()),
+			Build: p.build})
+	}
+	for _, s := range [][5]int{{1, 1, 1, 1, 9}, {3, 2, 2, 40, 9}, {2, 2, 49, 33, 24}} {
+		p := randomWordPatch(r, 4, s[0], s[1], s[2], s[3], s[4])
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("word patch of %v", s), Inputs: p.inputs(), WRT: floats(p.inputs()),
+			Build: p.build})
+	}
+	if !cudatest.Emulated(cudatest.Open(t)) {
+		p := randomWordPatch(r, 4, 128, 128, 49, 32, 256)
+		cases = append(cases, optest.Case{Name: "large word patch", Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build})
+	}
+	onCUDA(t, cases)
+}

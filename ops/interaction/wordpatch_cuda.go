@@ -1,0 +1,107 @@
+package interaction
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+//go:embed wordpatch.cu
+var wordPatchText string
+
+var wordPatchSource = cuda.Source{Name: "wordpatch", Text: crossText + wordPatchText}
+
+// wordPatchOnCUDA is a step on the CUDA device. The weights of the summaries of images lie where cross attention has its own,
+// those of the summaries of texts besides.
+type wordPatchOnCUDA struct {
+	*pairsOnCUDA
+	overPatches, overWords  cuda.Pointer
+	text, textMixed         cuda.Pointer
+	textGram, dtextGram     cuda.Pointer // of each text of a block
+	textRounded, dpatchNorm cuda.Pointer
+}
+
+// stepOnCUDA is step for the CUDA device.
+func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+	words, patches := x.sides[textSide].len, x.sides[imageSide].len
+	cosines := 3 * (words + patches)
+	if 4*(words*patches+cosines) > mostShared {
+		return nil, nil
+	}
+	b := &wordPatchOnCUDA{pairsOnCUDA: x.onCUDA(c, backward)}
+	rows := b.most[textSide] * words
+	b.overPatches, b.overWords, b.text, b.textMixed = b.matrix(), b.matrix(), b.matrix(), b.matrix()
+	b.textGram = b.floats(rows * words)
+	if backward {
+		b.dtextGram, b.textRounded, b.dpatchNorm = b.floats(rows*words), b.floats(rows*(words+7)),
+			b.floats(b.most[textSide]*b.most[imageSide]*patches)
+	}
+	if err := b.scratch(); err != nil {
+		return nil, err
+	}
+	kernel := func(name string) *cuda.Kernel {
+		return cuda.Load(c, &wordPatchSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
+	}
+	attend, align, slopes, addNorms := kernel("attend_both"), kernel("align"), kernel("align_slopes"), kernel("add_norms")
+	return b.run(func() error {
+		sim, text, image, textMixed, imageMixed := b.at(b.products[attentionSite]), b.at(b.text), b.at(b.weights),
+			b.at(b.textMixed), b.at(b.mixed)
+		if err := b.grams(textSide, b.textGram); err != nil {
+			return err
+		}
+		if err := b.launch(attend, 0, []any{b.at(b.overPatches), b.at(b.overWords), text, image, sim}, []any{x.Scale,
+			x.Context}); err != nil {
+			return err
+		}
+		if err := b.mix(b.weights); err != nil {
+			return err
+		}
+		if err := b.mixTexts(); err != nil {
+			return err
+		}
+		grams, imageGrams := b.at(b.textGram), b.at(b.gram)
+		if !backward {
+			return b.launch(align, cosines, []any{c.Out, sim, text, textMixed, image, imageMixed, grams, imageGrams},
+				[]any{x.Temperature, x.Sum})
+		}
+		rows, cols := b.now[textSide].count*words, b.now[imageSide].count*patches
+		if err := b.launch(slopes, words*patches+cosines,
+			[]any{b.at(b.dproducts[attentionSite]), textMixed, imageMixed, b.at(b.dnorm), b.at(b.dpatchNorm), sim,
+				b.at(b.overPatches), b.at(b.overWords),
+				text, image, grams, imageGrams, c.In[x.operands]},
+			[]any{rows, cols, b.ldd, x.Scale / x.Context, x.Temperature, x.Sum}); err != nil {
+			return err
+		}
+		if err := b.unmix(b.weights); err != nil {
+			return err
+		}
+		if err := b.unmixTexts(); err != nil {
+			return err
+		}
+		first := b.now[imageSide].from * patches * b.channels
+		return addNorms.Launch(cuda.Grid{X: cols, Threads: 128}, cuda.MatrixOf(b.gradient(imageSide), first, 0).At,
+			cuda.MatrixOf(c.In[imageSide], first, 0).At,
+			b.at(b.dpatchNorm), b.now[textSide].count, cols, b.channels)
+	}), nil
+}
+
+// mixTexts makes G of each text times the weights of its summaries.
+func (b *wordPatchOnCUDA) mixTexts() error {
+	n, cols := b.sides[textSide].len, b.now[imageSide].count*b.sides[imageSide].len
+	p := cuda.Product{M: n, N: cols, K: n, Batch: b.now[textSide].count, StrideA: n * n, StrideB: n * b.ld, StrideC: n * b.ld}
+	return cuda.Multiply(b.c, p, floatsAt(b.at(b.textGram), n), floatsAt(b.at(b.text), b.ld), floatsAt(b.at(b.textMixed), b.ld),
+		nil)
+}
+
+// unmixTexts makes the gradients of G of each text of the block, and adds those of its rows through G.
+func (b *wordPatchOnCUDA) unmixTexts() error {
+	n, cols := b.sides[textSide].len, b.now[imageSide].count*b.sides[imageSide].len
+	p := cuda.Product{TransB: true, M: n, N: n, K: cols, Batch: b.now[textSide].count, StrideA: n * b.ld, StrideB: n * b.ld,
+		StrideC: n * n}
+	if err := cuda.Multiply(b.c, p, floatsAt(b.at(b.textMixed), b.ld), floatsAt(b.at(b.text), b.ld), floatsAt(b.at(b.dtextGram),
+		n), nil); err != nil {
+		return err
+	}
+	return b.addGrams(textSide, b.dtextGram, b.textRounded)
+}
