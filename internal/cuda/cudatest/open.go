@@ -59,8 +59,11 @@ func Emulator(t testing.TB) string {
 	if dynlib.Static {
 		t.Skip("a static build loads no libraries")
 	}
-	file := emulator()
-	if file == "" {
+	file, err := emulator()
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case file == "":
 		t.Skip("needs g++ for the emulator")
 	}
 	return file
