@@ -25,6 +25,9 @@ func Fits(cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	if _, gpu := cfg.Compute.CUDA(); gpu {
+		f.Buffers = 0 // they lie there
+	}
 	return f.fitsByPart()
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/memory"
 )
@@ -128,8 +129,9 @@ func (p *Params) footprint() (f Footprint) {
 // MemoryError refuses a model that cannot be trained on this machine. It comes before
 // the memory is taken.
 type MemoryError struct {
-	Need  Footprint // without buffers where even the rest is too large
-	Limit int64     // bytes that the machine has
+	Need   Footprint // without buffers where even the rest is too large
+	Limit  int64     // bytes that the machine has, or that are free on the device
+	Device string    // whose memory it is; empty: the machine's
 }
 
 // Error says what is needed and what there is.
@@ -144,6 +146,10 @@ func (e *MemoryError) Error() string {
 	if e.Need.Batches > e.Limit/2 {
 		hint = "lower data.prefetch, data.workers, train.batch_size or the image size"
 	}
+	if e.Device != "" {
+		return fmt.Sprintf("model: training takes at least %s of the device's memory (%s) and of %s %s are free: %s, or end what else runs there",
+			gigabytes(e.Need.Total()), e.Need, e.Device, gigabytes(e.Limit), hint)
+	}
 	return fmt.Sprintf("model: training takes at least %s of memory (%s) and this machine has %s: %s",
 		gigabytes(e.Need.Total()), e.Need, gigabytes(e.Limit), hint)
 }
@@ -154,22 +160,35 @@ var totalMemory = memory.Total
 // fits returns a *MemoryError for what is larger than the machine.
 func (f Footprint) fits() error {
 	if limit := totalMemory(); limit > 0 && f.Total() > limit {
-		return &MemoryError{f, limit}
+		return &MemoryError{Need: f, Limit: limit}
 	}
 	return nil
+}
+
+// fitsOn is fits for what of an estimate lies on a device, of which it says the least: with bfloat16 results may take half.
+func (f Footprint) fitsOn(d *cuda.Device, half bool) error {
+	there := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Twins: f.Twins, Buffers: f.Buffers}
+	if half {
+		there.Buffers /= 2
+	}
+	free, err := d.Free()
+	if err == nil && there.Total() > free {
+		err = &MemoryError{there, free, d.Info().Name}
+	}
+	return err
 }
 
 // compile compiles the step of a model with the footprint f so far, if it fits into
 // the machine.
 func (f Footprint) compile(b *net, c exec.Config) (*exec.Machine, error) {
 	limit := totalMemory()
-	if limit > 0 {
+	if limit > 0 && onDevice(c.Engine) == nil {
 		c.MaxBytes = max(limit-f.Total(), 1)
 	}
 	m, err := exec.Compile(b.g, c)
 	if full := (*exec.MemoryError)(nil); errors.As(err, &full) {
 		f.Buffers = full.Need
-		return nil, &MemoryError{f, limit}
+		return nil, &MemoryError{Need: f, Limit: limit}
 	}
 	return m, err
 }

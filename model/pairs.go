@@ -112,6 +112,12 @@ func New(cfg config.Config, o Options) (*Pairs, error) {
 	if o.Image == nil && o.Text == nil { // whose sizes the configuration says
 		f := p.estimate()
 		f.Batches = 0 // the caller knows
+		if d := onDevice(p.engine); d != nil {
+			if err := f.fitsOn(d, p.engine.BF16()); err != nil {
+				return nil, err
+			}
+			f.Buffers = 0
+		}
 		if err := f.fitsByPart(); err != nil {
 			return nil, err
 		}

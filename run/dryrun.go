@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/cuda"
 )
 
 // Plan is what a dry run finds out.
@@ -27,8 +28,10 @@ type Plan struct {
 	StepSeconds  float64 `json:"step_seconds"`
 	RunSeconds   float64 `json:"run_seconds,omitempty"`
 	Shapes       [][]any `json:"shapes"`
-	Processes    int     `json:"processes,omitempty"`     // that train together; memory is that of each; 0: one
-	RankRows     int     `json:"rows_per_rank,omitempty"` // of a batch, of each of several processes
+	Processes    int     `json:"processes,omitempty"`      // that train together; memory is that of each; 0: one
+	DeviceMB     float64 `json:"device_mb,omitempty"`      // of its memory that the steps took at most
+	DeviceFreeMB float64 `json:"device_free_mb,omitempty"` // that this program has or could have
+	RankRows     int     `json:"rows_per_rank,omitempty"`  // of a batch, of each of several processes
 
 	Engine  string `json:"-"` // what it ran on
 	Samples int    `json:"-"` // of a step
@@ -84,6 +87,14 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 		if i > 0 {
 			times = append(times, time.Since(begin))
 		}
+	}
+	if d, ok := r.engine.Device().(*cuda.Device); ok {
+		free, err := d.Free()
+		if err != nil {
+			return p, err
+		}
+		now, most := d.Allocated()
+		p.DeviceMB, p.DeviceFreeMB = mega(most), mega(free+now)
 	}
 	step := median(times)
 	p.StepSeconds = step.Seconds()

@@ -13,7 +13,8 @@ type gpu struct {
 	Found  bool      `json:"found"`
 	Info   cuda.Info `json:"info,omitzero"`
 	FreeMB float64   `json:"free_mb,omitempty"`
-	// Speed of a large product in float32 and in bfloat16.
+	// Speed of a product of matrices of Side^2 in float32 and in bfloat16.
+	Side       int     `json:"side,omitempty"`
 	GFLOPS     float64 `json:"gflops,omitempty"`
 	BF16GFLOPS float64 `json:"bf16_gflops,omitempty"`
 	Reason     string  `json:"reason,omitempty"` // why it is not usable, and what to do
@@ -30,11 +31,14 @@ func examineGPU() (g gpu) {
 	g.Info = d.Info()
 	free, err := d.Free()
 	g.FreeMB = float64(free) / (1 << 20)
-	if err == nil {
-		g.GFLOPS, err = d.MeasureProduct(cuda.Measured, cuda.Measured, cuda.Measured, exec.Float32, measured/2)
+	for g.Side = cuda.Measured; g.Side > 512 && 4*4*int64(g.Side)*int64(g.Side) > free; {
+		g.Side /= 2 // of a device that others have filled
 	}
 	if err == nil {
-		g.BF16GFLOPS, err = d.MeasureProduct(cuda.Measured, cuda.Measured, cuda.Measured, exec.BFloat16, measured/2)
+		g.GFLOPS, err = d.MeasureProduct(g.Side, g.Side, g.Side, exec.Float32, measured/2)
+	}
+	if err == nil {
+		g.BF16GFLOPS, err = d.MeasureProduct(g.Side, g.Side, g.Side, exec.BFloat16, measured/2)
 	}
 	if g.Found = err == nil; !g.Found {
 		g.Reason = err.Error()
@@ -49,5 +53,5 @@ func (g gpu) print(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "cuda       found %s, %.1f GiB of it free\n", g.Info, g.FreeMB/1024)
-	fmt.Fprintf(w, "%-10s %.1f TFLOP/s for a float32 matrix product of %d^3, %.1f in bfloat16\n", "", g.GFLOPS/1e3, cuda.Measured, g.BF16GFLOPS/1e3)
+	fmt.Fprintf(w, "%-10s %.1f TFLOP/s for a float32 matrix product of %d^3, %.1f in bfloat16\n", "", g.GFLOPS/1e3, g.Side, g.BF16GFLOPS/1e3)
 }

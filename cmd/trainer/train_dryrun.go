@@ -33,6 +33,9 @@ func printPlan(w io.Writer, p run.Plan) {
 		fmt.Fprintf(w, "%.1f MB features of micro-batches, ", p.FeaturesMB)
 	}
 	fmt.Fprintf(w, "%.1f MB planned buffers\n", p.BuffersMB)
+	if p.DeviceMB > 0 {
+		fmt.Fprintf(w, "memory of the device: %.1f MB at most in these steps, of %.1f MB that this program can have; evaluations take some more\n", p.DeviceMB, p.DeviceFreeMB)
+	}
 	if p.Processes > 0 {
 		fmt.Fprintf(w, "%d processes with %s of each batch and this memory each, %.1f MB together\n", p.Processes, words.Count(p.RankRows, "row"), float64(p.Processes)*p.MemoryMB())
 	}

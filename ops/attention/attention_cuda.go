@@ -119,7 +119,7 @@ func (a *attention) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 			}
 		}
 		args := []any{c.In[0], x.keyValues(), x.operand(a.index), x.operand(a.lengths), x.operand(a.bits), x.operand(a.bias),
-			c.Out, c.Aux[0], a.lq, a.lk, a.heads, x.seqs, x.alpha(), 1 / a.keep}
+			c.Out, c.Aux[0], a.lq, a.lk, a.heads, x.seqs, x.alpha(), a.rescale()}
 		if x.halves {
 			order, starts := any(nil), any(nil)
 			if a.index >= 0 {
@@ -134,6 +134,14 @@ func (a *attention) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 
 // alpha returns what scores are multiplied by.
 func (x *attentionOnCUDA) alpha() float32 { return float32(1 / math.Sqrt(float64(x.e))) }
+
+// rescale returns what kept probabilities are multiplied by: 1 where none is dropped, as in inference whatever Keep says.
+func (a *attention) rescale() float32 {
+	if a.bits < 0 {
+		return 1
+	}
+	return 1 / a.keep
+}
 
 // backwardOnCUDA is the backward op's step: the gradient of the queries, that of keys and values, and that of the bias. Each
 // makes the probabilities again, so that none adds to what another one computes.
@@ -168,7 +176,7 @@ func (a *attention) backwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 			order, starts = c.InAux[a.operands][1], c.InAux[a.operands][2]
 		}
 		args := []any{c.In[0], kv, x.operand(a.index), lengths, bits, bias, c.In[a.operands], dout, lse, delta,
-			c.Out, a.lq, a.lk, a.heads, x.seqs, x.alpha(), 1 / a.keep}
+			c.Out, a.lq, a.lk, a.heads, x.seqs, x.alpha(), a.rescale()}
 		if x.halves {
 			args = slices.Insert(args, 11, any(x.rows))
 			args = slices.Insert(args, 2, order, starts)
@@ -177,10 +185,10 @@ func (a *attention) backwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 			return err
 		}
 		if err := ofKeys.kernel.Launch(ofKeys.grid, c.In[0], kv, order, starts, lengths, bits, bias, dout, lse, delta,
-			dkv, a.lq, a.lk, a.heads, x.alpha(), 1/a.keep); err != nil || a.bias < 0 {
+			dkv, a.lq, a.lk, a.heads, x.alpha(), a.rescale()); err != nil || a.bias < 0 {
 			return err
 		}
 		return ofBias.kernel.Launch(ofBias.grid, c.In[0], kv, lengths, bits, bias, dout, lse, delta,
-			c.Aux[a.biasAux()], x.rows, a.lq, a.lk, a.heads, x.alpha(), 1/a.keep)
+			c.Aux[a.biasAux()], x.rows, a.lq, a.lk, a.heads, x.alpha(), a.rescale())
 	}, nil
 }

@@ -52,6 +52,37 @@ func Open(t testing.TB) *cuda.Device {
 	return d
 }
 
+// Emulator returns the file of the emulator, which programs use that are started with it as cuda.LibrariesEnv. It skips the test
+// where there is no C++ compiler.
+func Emulator(t testing.TB) string {
+	t.Helper()
+	if dynlib.Static {
+		t.Skip("a static build loads no libraries")
+	}
+	file, err := emulator()
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case file == "":
+		t.Skip("needs g++ for the emulator")
+	}
+	return file
+}
+
+// Use has programs that this process runs or starts find a device during the test: that of the machine, or the emulator.
+func Use(t testing.TB) {
+	t.Helper()
+	if !dynlib.Static {
+		if d, err := cuda.Open(cuda.Options{}); err == nil {
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Setenv(cuda.LibrariesEnv, Emulator(t))
+}
+
 // Emulated says whether a device is the emulator.
 func Emulated(d *cuda.Device) bool { return strings.HasPrefix(d.Info().Name, "Emulated") }
 
