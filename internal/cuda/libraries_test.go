@@ -85,3 +85,28 @@ func TestOpenWithoutLibraries(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A driver for CUDA 12 gets libraries of CUDA 12, and a file that has the name of another part, or of a version that is left out, is not
+// tried.
+func TestPartsOfAVersion(t *testing.T) {
+	if got := compilerPart.upTo(13).names; len(got) != 2 {
+		t.Errorf("with CUDA 13: %q", got)
+	}
+	twelve := compilerPart.upTo(12)
+	if len(twelve.names) != 1 || twelve.names[0] != "libnvrtc.so.12" || len(compilerPart.names) != 2 {
+		t.Errorf("with CUDA 12: %q of %q", twelve.names, compilerPart.names)
+	}
+	for file, want := range map[string][3]bool{ // of the driver, of NVRTC of CUDA 12, of cuBLASLt
+		"/a/libcuda.so.580.1":       {true, false, false},
+		"/a/libnvrtc.so.12.8.93":    {false, true, false},
+		"/a/libnvrtc.so.13":         {false, false, false},
+		"/a/libcublasLt.so.12":      {false, false, true},
+		"/a/libcudaemu-0123.so":     {true, true, true},
+		"/a/libnvrtc.so":            {false, true, false},
+		"/a/libcublasLt.so.11.10.3": {false, false, false},
+	} {
+		if got := [3]bool{driverPart.mine(file), twelve.mine(file), matrixPart.mine(file)}; got != want {
+			t.Errorf("%s: %v, want %v", file, got, want)
+		}
+	}
+}
