@@ -82,6 +82,20 @@ func (b *ramBuffer) Store() error {
 	return nil
 }
 
+// counted returns a value (3, 4) of 0, 1, 2 ... in memory of a device's.
+func counted(t *testing.T, d exec.Device) *ramBuffer {
+	t.Helper()
+	mem, err := d.Alloc(12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := mem.Buffer(0, exec.Spec{Shape: tensor.Shape{3, 4}}).(*ramBuffer)
+	for i := range b.words {
+		b.words[i] = float32(i)
+	}
+	return b
+}
+
 // onRAM returns 2x by a step of the device, or by one of the host's.
 func onRAM(x *gorgonia.Node) *gorgonia.Node {
 	double := func(y, x []float32) {
@@ -231,14 +245,7 @@ func TestDeviceStep(t *testing.T) {
 	xs[2] = 5 // read at every run
 	run("new values", xs, 0, 1)
 
-	mem, err := d.Alloc(12)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resident := mem.Buffer(0, exec.Spec{Shape: tensor.Shape{3, 4}}).(*ramBuffer)
-	for i := range resident.words {
-		resident.words[i] = float32(i)
-	}
+	resident := counted(t, d)
 	if err := m.SetInput(x, resident); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +254,11 @@ func TestDeviceStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	run("the host's again", xs, 0, 1)
-	if err := m.SetInput(x, mem.Buffer(0, exec.Spec{Shape: tensor.Shape{3}})); err == nil || !strings.Contains(err.Error(), "has 12 elements (got 3)") {
+	short, err := d.Alloc(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.SetInput(x, short.Buffer(0, exec.Spec{Shape: tensor.Shape{3}})); err == nil || !strings.Contains(err.Error(), "has 12 elements (got 3)") {
 		t.Errorf("a buffer that does not fit: %v", err)
 	}
 
@@ -279,8 +290,7 @@ func TestDeviceMixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem, _ := d.Alloc(12)
-	resident := mem.Buffer(0, exec.Spec{Shape: tensor.Shape{3, 4}}).(*ramBuffer)
+	resident := counted(t, d)
 	copy(resident.words, xs)
 	for _, in := range []any{xs, resident} {
 		if err := m.SetInput(x, in); err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // recorder is a ram that records: steps run at once, and while it records they are put on a tape that a launch plays.
@@ -78,14 +77,7 @@ func TestRecord(t *testing.T) {
 	xs[3] = 7
 	run("third, other values", xs, 0, 2, 0)
 
-	mem, err := d.Alloc(12)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := mem.Buffer(0, exec.Spec{Shape: tensor.Shape{3, 4}}).(*ramBuffer)
-	for i := range other.words {
-		other.words[i] = float32(i)
-	}
+	other := counted(t, d)
 	if err := m.SetInput(x, other); err != nil {
 		t.Fatal(err)
 	}
@@ -214,9 +206,12 @@ func TestStage(t *testing.T) {
 	run("once", second, 0)
 	stage(second)
 	run("others", first, 0)
+	second[4] = 55 // what was on its way is forgotten
+	run("after others", second, 0)
+	stage(first)
 	stage(second)
-	if err := m.Unstage(); err != nil || d.dropped != 1 {
-		t.Errorf("unstage drops %d, want 1 (%v)", d.dropped, err)
+	if err := m.Unstage(); err != nil || d.dropped != 3 {
+		t.Errorf("%d copies are dropped, want those that others overtook, one told anew and one unstaged (%v)", d.dropped, err)
 	}
 	second[5] = 77
 	run("after unstage", second, 0)
