@@ -10,6 +10,7 @@ typedef long long int64;
 #define WARP 32
 #define FULL 0xffffffffu
 #define INFINITY_F __int_as_float(0x7f800000)
+#define NOT_A_NUMBER __int_as_float(0x7fc00000)
 
 #ifndef EMULATED
 #define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) unsigned char name##_bytes[]; type *name = reinterpret_cast<type *>(name##_bytes)
@@ -140,4 +141,20 @@ __device__ __forceinline__ double warp_sum_double(double x) {
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) x += __shfl_xor_sync(FULL, x, d);
   return x;
+}
+
+// The sum over the threads of a block of whole warps in double, in all of them. All threads call it.
+__device__ __forceinline__ double block_sum_double(double x) {
+  __shared__ double room[33];
+  int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = (blockDim.x + WARP - 1) / WARP;
+  x = warp_sum_double(x);
+  __syncthreads(); // room may be read still
+  if (lane == 0) room[warp] = x;
+  __syncthreads();
+  if (warp == 0) {
+    x = warp_sum_double(lane < warps ? room[lane] : 0.);
+    if (lane == 0) room[32] = x;
+  }
+  __syncthreads();
+  return room[32];
 }

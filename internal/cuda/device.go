@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/cause"
-	"github.com/geoalign/geoalign/internal/exec"
 )
 
 // Name is the name of the device for op.Op.On.
@@ -215,12 +214,4 @@ func (d *Device) Close() error {
 	}
 	d.driver.context = 0 // the context of the process stays: its release would take the time of a start
 	return cause.Join(errs...)
-}
-
-// of returns the device that operands lie on.
-func of(c *exec.DeviceCall) *Device {
-	if b, ok := c.Out.Buffer.(*Buffer); ok {
-		return b.memory.device
-	}
-	panic("cuda: a step is prepared for results that lie elsewhere")
 }

@@ -42,6 +42,7 @@ type Error struct {
 	Text   string // what the library says of the status
 }
 
+// Error says what was answered and, where that is known, what to do.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("cuda: %s: %s (%d)", e.Call, e.Text, e.Status)
 	switch {

@@ -142,7 +142,7 @@ func Multiply(c *exec.DeviceCall, p Product, a, b, to Matrix, bias *Matrix) erro
 	if bias != nil {
 		p.Bias, p.BiasType, row = true, bias.Type, bias.At
 	}
-	return of(c).Multiply(p, a.At, b.At, to.At, row)
+	return Of(c).Multiply(p, a.At, b.At, to.At, row)
 }
 
 // Beta is the factor of what the memory of a product's result holds before: 1 if the executor wants the product added to it.

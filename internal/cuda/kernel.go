@@ -31,7 +31,7 @@ func Blocks(count, n int) int { return (count + n - 1) / n }
 // Load returns a kernel of a source for the device that the result of c lies on, compiled with macros that Type, Is and Value
 // define. The compiler works beside the caller: what it finds wrong is an error of Launch.
 func Load(c *exec.DeviceCall, s *Source, name string, macros ...Macro) *Kernel {
-	return of(c).Kernel(s, name, macros...)
+	return Of(c).Kernel(s, name, macros...)
 }
 
 // Kernel is Load for a device.

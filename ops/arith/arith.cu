@@ -126,16 +126,6 @@ extern "C" __global__ void weighted_sum(float *y, int count, const float *x0, co
   y[0] = (float)sum;
 }
 
-// The sum over a block of 1024 threads, in thread 0.
-__device__ __forceinline__ double block_sum_double(double x) {
-  __shared__ double room[32];
-  int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-  x = warp_sum_double(x);
-  if (lane == 0) room[warp] = x;
-  __syncthreads();
-  return warp == 0 ? warp_sum_double(room[lane]) : 0.;
-}
-
 // out = factor sum, or factor / over[0] sum where over is not null, whose quotient is a float as on the host.
 __device__ __forceinline__ void finish(float *out, double sum, double factor, const float *over) {
   if (over) factor = (float)factor / over[0];

@@ -35,6 +35,6 @@ extern "C" __global__ void affinity(float *y, const float *q, const float *k, co
     }
 #pragma unroll
     for (int i = 0; i < ROWS; i++)
-      if (from + i < l) y[(first + from + i) * e + c] = bad ? __int_as_float(0x7fc00000) : from + i < n ? sum[i] : 0.f;
+      if (from + i < l) y[(first + from + i) * e + c] = bad ? NOT_A_NUMBER : from + i < n ? sum[i] : 0.f;
   }
 }

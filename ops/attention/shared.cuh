@@ -9,7 +9,6 @@
 
 #define LOG2E 1.4426950408889634f
 #define LN2 0.6931471805599453f
-#define NOT_A_NUMBER __int_as_float(0x7fc00000)
 
 // Where keys begin inside a row, and how far apart rows are; values lie D behind keys.
 #define KEYS_AT (SELF ? d : 0)

@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(1024) cross_entropy(float *loss, fl
     out = (1.f - t.uniform) * out + t.uniform * (log_sum - all / t.cols);
   }
   if (!first) return;
-  loss[row] = t.broken ? NAN_F : out;
+  loss[row] = t.broken ? NOT_A_NUMBER : out;
   weight[row] = 1.f / fmaxf(count, 1.f);
   lse[row] = log_sum;
   lse_teacher[row] = log_sum_teacher;
@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(256) cross_entropy_ds(float *ds, co
   if (row >= rows) return;
   Target t = target_of(row, total, alpha, own, col_ids, cols, extra, uniform);
   float share = weight[row], g = share == 0.f ? 0.f : dy[row];
-  if (t.broken) g = NAN_F;
+  if (t.broken) g = NOT_A_NUMBER;
   bool soft = teacher && t.alpha != 0.f;
   float of_teacher = soft ? g * t.alpha * (1.f - t.uniform) : 0.f;
   float even = g * t.uniform / t.cols, hard = g * (1.f - t.alpha) * (1.f - t.uniform) * share;

@@ -33,7 +33,7 @@ extern "C" __global__ void sigmoid_rows(double *partial, const float *s, const f
       if (col_ids ? col_ids[j] == c.own : j == c.own) sum -= l;
     }
   sum = block_sum_double(sum);
-  if (threadIdx.x == 0) partial[row] = c.broken ? (double)NAN_F : sum;
+  if (threadIdx.x == 0) partial[row] = c.broken ? (double)NOT_A_NUMBER : sum;
 }
 
 // One block.
@@ -51,7 +51,7 @@ extern "C" __global__ void sigmoid_ds(float *ds, double *partial, const float *s
   int64 row = blockIdx.x;
   Columns c = columns_of(row, total, own, col_ids, cols);
   float scale = expf(log_scale[0]), b = bias[0], g = dy[0] / (float)max(1, block_counted(own, rows));
-  if (c.broken) g = NAN_F;
+  if (c.broken) g = NOT_A_NUMBER;
   double dot = 0, sum = 0;
   for (int j = threadIdx.x; j < total; j += blockDim.x) {
     float d = 0.f;

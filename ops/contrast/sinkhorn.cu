@@ -64,7 +64,7 @@ extern "C" __global__ void sinkhorn_balance(float *row, const float *col, const 
 extern "C" __global__ void sinkhorn_codes(float *out, const float *scores, const float *top, const float *row, const float *col,
                                           const int *existing, int b, int most, int k, float scale) {
   int n = blockIdx.x;
-  float shift = rows_of(b, most, existing) < 0 ? NAN_F : logf(row[n]) - top[n];
+  float shift = rows_of(b, most, existing) < 0 ? NOT_A_NUMBER : logf(row[n]) - top[n];
   for (int j = threadIdx.x; j < k; j += blockDim.x) {
     int64 at = (int64)n * k + j;
     out[at] = scale * scores[at] + logf(col[j]) + shift;

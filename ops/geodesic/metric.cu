@@ -2,7 +2,6 @@
 
 #define LIMIT 0.999999f // vector.AcosLimit: how near to -1 and 1 cosines may come
 #define LARGEST 3.4028234664e38f
-#define NOT_A_NUMBER __int_as_float(0x7fc00000)
 
 // x, NaN where it is infinite: a clamp would make a small angle of it.
 __device__ __forceinline__ float finite(float x) { return x + 0.f * x; }

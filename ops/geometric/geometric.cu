@@ -9,7 +9,6 @@
 #define COINCIDE 1e-12f // of the squared norms: the squared distance up to which two points coincide
 #define TILE (16 * PER)
 #define STEP 16
-#define NOT_A_NUMBER __int_as_float(0x7fc00000)
 
 // The sum of squares of x (n), by a warp.
 __device__ __forceinline__ double warp_squares(const float *x, int n) {
@@ -142,17 +141,13 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // means (2, anchors) of the distances of x and of z over pairs of different points, 1 where all coincide: a block each.
 extern "C" __global__ void __launch_bounds__(256) mean_distances(float *means, const float *x2, const float *z2, const int *whole, int k) {
-  __shared__ double room[8];
   int a = blockIdx.x;
   if (!whole[a]) return;
   const float *d2 = (blockIdx.y ? z2 : x2) + (size_t)a * k * k;
   double sum = 0;
   for (int i = threadIdx.x; i < k * k; i += 256) sum += (double)d2[i];
-  sum = warp_sum_double(sum);
-  if (threadIdx.x % WARP == 0) room[threadIdx.x / WARP] = sum;
-  __syncthreads();
+  sum = block_sum_double(sum);
   if (threadIdx.x) return;
-  for (int i = 1; i < 8; i++) sum += room[i];
   float mean = k > 1 ? (float)(sum / ((double)k * (k - 1))) : 1.f;
   means[blockIdx.y * gridDim.x + a] = mean == 0.f ? 1.f : mean;
 }
@@ -300,15 +295,10 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // out = scale times the sum of n losses: one block.
 extern "C" __global__ void __launch_bounds__(256) total_loss(float *out, const float *losses, int n, float scale) {
-  __shared__ double room[8];
   double sum = 0;
   for (int i = threadIdx.x; i < n; i += 256) sum += (double)losses[i];
-  sum = warp_sum_double(sum);
-  if (threadIdx.x % WARP == 0) room[threadIdx.x / WARP] = sum;
-  __syncthreads();
-  if (threadIdx.x) return;
-  for (int i = 1; i < 8; i++) sum += room[i];
-  *out = (float)(sum * (double)scale);
+  sum = block_sum_double(sum);
+  if (threadIdx.x == 0) *out = (float)(sum * (double)scale);
 }
 
 // out (n) = the sums of x (rows, n) over its rows, with add they are added to it. A block of 32 x 32 threads has 32 columns.

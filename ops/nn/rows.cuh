@@ -31,4 +31,3 @@ __device__ __forceinline__ uint32 piece_bits(const uint32 *words, int col) { ret
   for (int k = 0, col; k < 8 && (col = (int)((blockIdx.y * 8 + k) * 32 + threadIdx.x % 32) * PIECE) < (cols); k++)
 
 // A quiet NaN: what kernels write where the host reports an operand that is out of range.
-#define NOT_A_NUMBER __int_as_float(0x7fc00000)

@@ -69,30 +69,27 @@ func (x *copies) run() (left cuda.Pointer, err error) {
 
 // similarityOnCUDA is operand 0 (B, C) times the transpose of the pool.
 func similarityOnCUDA(at Operands) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
-		x, err := newCopies(c, at)
-		if err != nil {
-			return nil, err
-		}
-		p := cuda.Product{TransB: true, M: x.left, N: x.n, K: x.wide, LDA: x.leftLD, LDB: x.ld, LDC: x.n, A: x.t, B: x.t}
-		return func() error {
-			left, err := x.run()
-			if err != nil {
-				return err
-			}
-			return cuda.Of(c).Multiply(p, left, x.pool, cuda.At(c.Out), 0)
-		}, nil
-	}
+	return timesPool(at, func(x *copies) cuda.Product {
+		return cuda.Product{TransB: true, M: x.left, N: x.n, K: x.wide, LDC: x.n}
+	})
 }
 
 // gradientOnCUDA is operand 0 (B, N) times the pool.
 func gradientOnCUDA(at Operands) func(c *exec.DeviceCall) (exec.Step, error) {
+	return timesPool(at, func(x *copies) cuda.Product {
+		return cuda.Product{M: x.left, N: x.wide, K: x.n, LDC: x.wide}
+	})
+}
+
+// timesPool is the product of operand 0 with the pool that shape says.
+func timesPool(at Operands, shape func(x *copies) cuda.Product) func(c *exec.DeviceCall) (exec.Step, error) {
 	return func(c *exec.DeviceCall) (exec.Step, error) {
 		x, err := newCopies(c, at)
 		if err != nil {
 			return nil, err
 		}
-		p := cuda.Product{M: x.left, N: x.wide, K: x.n, LDA: x.leftLD, LDB: x.ld, LDC: x.wide, A: x.t, B: x.t}
+		p := shape(x)
+		p.LDA, p.LDB, p.A, p.B = x.leftLD, x.ld, x.t, x.t
 		return func() error {
 			left, err := x.run()
 			if err != nil {

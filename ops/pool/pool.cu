@@ -3,7 +3,6 @@
 // places. V: float, or bf16 for products in bfloat16. A pointer outside [0, N) and cols outside [0, N], errors of the run on the
 // host, make every result NaN.
 
-#define NOT_A_NUMBER __int_as_float(0x7fc00000)
 
 struct pool_state {
   int pointer, cols;

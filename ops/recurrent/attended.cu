@@ -37,7 +37,7 @@ extern "C" __global__ void attend(float *rows, float *weights, const float *quer
   size_t at = p.from[t] + i;
   rows += at * 4 * h, weights += at * m;
   if (n < 0)
-    for (int k = threadIdx.x; k < 3 * h; k += blockDim.x) rows[k] = __int_as_float(0x7fffffff);
+    for (int k = threadIdx.x; k < 3 * h; k += blockDim.x) rows[k] = NOT_A_NUMBER;
   if (n <= 0) return;
   keys += (size_t)seq * m * h, values += (size_t)seq * m * 3 * h, queries += (size_t)i * h;
   for (int k = threadIdx.x / WARP; k < n; k += blockDim.x / WARP) {

@@ -86,7 +86,7 @@ extern "C" __global__ void begin_states(float *state, P *half, float *states, co
   int i = blockIdx.x % r, t = blockIdx.x / r, n = p.length[i];
   if (t >= n) {
     float *to = states + ((size_t)p.order[i] * l + t) * h;
-    for (int k = threadIdx.x; k < h; k += blockDim.x) to[k] = n < 0 ? __int_as_float(0x7fffffff) : 0.f;
+    for (int k = threadIdx.x; k < h; k += blockDim.x) to[k] = n < 0 ? NOT_A_NUMBER : 0.f;
   }
   if (t > 0) return;
   for (int k = threadIdx.x; k < ld; k += blockDim.x) {

@@ -2,16 +2,6 @@
 
 #define LEAST_MASS 1e-30 // see leastMass of the host's step
 
-// The sum over the threads of a block of whole warps, always in the same order. room has 32 places.
-__device__ __forceinline__ double block_sum_double(double x, double *room) {
-  int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-  x = warp_sum_double(x);
-  __syncthreads();
-  if (lane == 0) room[warp] = x;
-  __syncthreads();
-  return warp_sum_double(lane < blockDim.x / WARP ? room[lane] : 0.0);
-}
-
 // Row i of p = softmax(scores/temperature), row i of q = softmax(target/target_temperature), by blocks i and n + i.
 extern "C" __global__ void distributions(float *p, float *q, const float *scores, const float *target, int n, float scale, float target_scale) {
   __shared__ float room[33];
@@ -38,7 +28,6 @@ __device__ __forceinline__ double ratio(double q, double p) {
 
 // losses[i] = JS(p, q) of rows i of target (p) and power (q), and grad = share log(q/m)/2.
 extern "C" __global__ void compare_rows(double *losses, float *grad, const float *target, const float *power, int n, float share) {
-  __shared__ double room[32];
   size_t from = (size_t)blockIdx.x * n;
   double sum = 0;
   for (int j = threadIdx.x; j < n; j += blockDim.x) {
@@ -49,16 +38,15 @@ extern "C" __global__ void compare_rows(double *losses, float *grad, const float
     sum += q * up + p * ratio(p, q);
     grad[from + j] = (float)(up / 2) * share;
   }
-  sum = block_sum_double(sum, room);
+  sum = block_sum_double(sum);
   if (threadIdx.x == 0) losses[blockIdx.x] = sum / 2;
 }
 
 // loss = the mean of n values, by one block.
 extern "C" __global__ void mean_loss(float *loss, const double *losses, int n) {
-  __shared__ double room[32];
   double sum = 0;
   for (int i = threadIdx.x; i < n; i += blockDim.x) sum += losses[i];
-  sum = block_sum_double(sum, room);
+  sum = block_sum_double(sum);
   if (threadIdx.x == 0) *loss = (float)(sum / n);
 }
 

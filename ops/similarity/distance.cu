@@ -100,7 +100,7 @@ extern "C" __global__ void distance_scores(float *scores, const float *f, const 
 #pragma unroll
     for (int b = 0; b < 4; b++) {
       int r = i + 4 * threadIdx.y + a, c = j + 4 * threadIdx.x + b;
-      float s = !x.valid ? __int_as_float(0x7fc00000) : c < x.count ? -sqrtf(all[a][b]) : 0.f;
+      float s = !x.valid ? NOT_A_NUMBER : c < x.count ? -sqrtf(all[a][b]) : 0.f;
       if (r < rows && c < total) scores[(size_t)r * total + c] = s;
     }
 }

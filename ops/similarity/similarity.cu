@@ -5,7 +5,7 @@
 extern "C" __global__ void clear_columns(float *scores, const int *cols, int total) {
   int from = *cols;
   float fill = 0.f;
-  if (from < 0 || from > total) from = 0, fill = __int_as_float(0x7fc00000);
+  if (from < 0 || from > total) from = 0, fill = NOT_A_NUMBER;
   float *row = scores + (size_t)blockIdx.x * total;
   for (int c = from + blockIdx.y * blockDim.x + threadIdx.x; c < total; c += gridDim.y * blockDim.x) row[c] = fill;
 }

@@ -110,18 +110,6 @@ extern "C" __global__ void __launch_bounds__(256) adamw(const Piece *pieces, flo
   for (int i = wide + threadIdx.x; i < c.length; i += blockDim.x) elements<1>(i, c, s, values, m, v, grads, half, twins, twins_half);
 }
 
-// The sum over a block of whole warps, in its first thread, always in the same order.
-__device__ __forceinline__ double block_sum_double(double x) {
-  __shared__ double room[32];
-  x = warp_sum_double(x);
-  if (threadIdx.x % WARP == 0) room[threadIdx.x / WARP] = x;
-  __syncthreads();
-  double sum = 0;
-  if (threadIdx.x == 0)
-    for (int k = 0; k < blockDim.x / WARP; k++) sum += room[k];
-  return sum;
-}
-
 // sums[piece] = sum of squares of the gradients that an update reads: no square of a float leaves the range of double.
 extern "C" __global__ void __launch_bounds__(256) sum_squares(double *sums, const Piece *pieces, const float *grads) {
   const Piece c = pieces[blockIdx.x];
