@@ -22,9 +22,12 @@ func deviceOf(e *compute.Engine) *cuda.Device {
 	return d
 }
 
+// peakSide is the size of the square matrices whose product is the peak of a device.
+var peakSide = cuda.Measured
+
 // measureDevicePeak is measurePeak of a GPU, by a product that fills it; 0 where that fails.
 func measureDevicePeak(gpu *cuda.Device, bf16 bool, d time.Duration) float64 {
-	t, n := exec.Float32, cuda.Measured
+	t, n := exec.Float32, peakSide
 	if bf16 {
 		t = exec.BFloat16
 	}
@@ -61,10 +64,10 @@ func (r *Result) onDevice(gpu *cuda.Device, m *compute.Machine) {
 	r.Device = &DeviceResult{Name: gpu.Info().String(), MemoryMB: mega(most), OnHost: m.OnHost()}
 }
 
-// PeakSize returns the size of the product whose speed is the peak.
-func (r *Result) PeakSize() (m, n, k int) {
-	if r.Device != nil {
-		return cuda.Measured, cuda.Measured, cuda.Measured
+// PeakSize returns the size of the product whose speed is the peak, on a device or on the host (nil).
+func PeakSize(d *DeviceResult) (m, n, k int) {
+	if d != nil {
+		return peakSide, peakSide, peakSide
 	}
 	return PeakM, PeakN, PeakK
 }

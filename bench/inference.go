@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/memory"
@@ -37,15 +38,17 @@ const (
 
 // Inference is what encoding by a model costs in one precision.
 type Inference struct {
-	Config     string     `json:"config"`
-	System     string     `json:"system"`
-	Precision  string     `json:"precision"`
-	Engine     string     `json:"engine"`
-	Threads    int        `json:"threads"`
-	Parameters int        `json:"parameters"` // that encoding reads
-	Peak       float64    `json:"gemm_peak_gflops"`
-	PeakMB     float64    `json:"peak_memory_mb,omitempty"` // largest resident size of the process; 0: not known
-	Encodings  []Encoding `json:"encodings"`
+	Config     string  `json:"config"`
+	System     string  `json:"system"`
+	Precision  string  `json:"precision"`
+	Engine     string  `json:"engine"`
+	Threads    int     `json:"threads"`
+	Parameters int     `json:"parameters"` // that encoding reads
+	Peak       float64 `json:"gemm_peak_gflops"`
+	PeakMB     float64 `json:"peak_memory_mb,omitempty"` // largest resident size of the process; 0: not known
+	// Device is what encodes, nil: the host. Times of ops there are of one pass more, which is made op by op.
+	Device    *DeviceResult `json:"device,omitempty"`
+	Encodings []Encoding    `json:"encodings"`
 }
 
 // Encoding is what the rows of a side cost in batches of one size.
@@ -102,7 +105,7 @@ func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions
 		}
 	}
 	for _, side := range o.Sides {
-		m := measured{InferenceOptions: o, cfg: cfg, pairs: p, encoder: p.Image(), side: side}
+		m := measured{InferenceOptions: o, engine: engine, cfg: cfg, pairs: p, encoder: p.Image(), side: side}
 		if side == TextSide {
 			m.encoder = p.Text()
 		}
@@ -116,6 +119,10 @@ func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions
 			}
 		}
 		m.encoder.Forget()
+	}
+	if gpu := deviceOf(engine); gpu != nil {
+		_, most := gpu.Allocated()
+		r.Device = &DeviceResult{Name: gpu.Info().String(), MemoryMB: mega(most)}
 	}
 	r.Parameters, r.PeakMB = p.Params().Count(), mega(memory.Peak())
 	r.Peak = max(peak, measurePeak(engine, engine.BF16(), o.Peak))
@@ -138,6 +145,7 @@ func sidesOf(cfg config.Config) []string {
 
 // measured is a side under measurement.
 type measured struct {
+	engine *compute.Engine
 	InferenceOptions
 	cfg     config.Config
 	pairs   *model.Pairs
@@ -201,19 +209,30 @@ func (m *measured) encoding(ctx context.Context, rows int, states bool) (r Encod
 		}
 		passes = append(passes, d)
 	}
-	m.report(&r, each, passes)
+	profiled := len(passes)
+	if deviceOf(m.engine) != nil { // which runs all ops as one otherwise
+		m.encoder.ResetProfile()
+		m.encoder.StepByStep(true)
+		defer m.encoder.StepByStep(false)
+		timed := each
+		if _, err := pass(); err != nil {
+			return r, err
+		}
+		each, profiled = timed, 1
+	}
+	m.report(&r, each, passes, profiled)
 	return r, nil
 }
 
-// report turns times of batches and of passes into rates.
-func (m *measured) report(r *Encoding, each, passes []time.Duration) {
+// report turns times of batches and of passes into rates. The profile is that of so many passes.
+func (m *measured) report(r *Encoding, each, passes []time.Duration, profiled int) {
 	slices.Sort(each)
 	r.Passes = len(passes)
 	r.PerSecond, r.Best = float64(r.Rows)/median(passes).Seconds(), float64(r.Rows)/slices.Min(passes).Seconds()
 	r.MedianMS, r.P95MS = 1e3*each[len(each)/2].Seconds(), 1e3*each[len(each)*95/100].Seconds()
 	list, bytes := m.encoder.Profile()
 	r.BufferMB = mega(bytes)
-	n := float64(len(each)) // batches
+	n := float64(len(each) / r.Passes * profiled) // batches
 	var total float64
 	of := map[string]*Time{}
 	work := map[string]int64{}
@@ -237,7 +256,7 @@ func (m *measured) report(r *Encoding, each, passes []time.Duration) {
 		r.Ops = append(r.Ops, *t)
 	}
 	slices.SortFunc(r.Ops, func(a, b Time) int { return cmp.Or(cmp.Compare(b.MS, a.MS), cmp.Compare(a.Name, b.Name)) })
-	r.GFLOPRow = float64(flops) / 1e9 / float64(r.Passes*r.Rows)
+	r.GFLOPRow = float64(flops) / 1e9 / float64(profiled*r.Rows)
 	r.GFLOPS = r.GFLOPRow * r.PerSecond
 }
 

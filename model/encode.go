@@ -95,6 +95,14 @@ func (e *Encoder) Profile() (list []exec.Profile, bytes int64) { return e.kept.p
 // ResetProfile starts the profile anew.
 func (e *Encoder) ResetProfile() { e.kept.resetProfile() }
 
+// StepByStep has a device run the ops of the computations that are kept one by one, so that the times of a profile are those of
+// each, see compute.Machine.
+func (e *Encoder) StepByStep(on bool) {
+	for _, x := range e.kept.nets {
+		x.machine.StepByStep(on)
+	}
+}
+
 // run encodes a batch, chunk by chunk.
 func (e *Encoder) run(ctx context.Context, b *batch.Batch, of asking) (encoded, error) {
 	if b.Rows() < 1 {

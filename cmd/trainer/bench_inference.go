@@ -106,9 +106,13 @@ func (f *benchFlags) inference(c *cobra.Command) error {
 // printInference writes what encoding costs for a person.
 func printInference(w io.Writer, r bench.Inference) {
 	fmt.Fprintf(w, "%s: encoding in %s, %d parameters, %s\n\n", r.Config, r.Precision, r.Parameters, r.Engine)
-	fmt.Fprintf(w, "  GEMM peak %.1f GFLOP/s (%d x %d x %d)", r.Peak, bench.PeakM, bench.PeakN, bench.PeakK)
+	peakM, peakN, peakK := bench.PeakSize(r.Device)
+	fmt.Fprintf(w, "  GEMM peak %.1f GFLOP/s (%d x %d x %d)", r.Peak, peakM, peakN, peakK)
 	if r.PeakMB > 0 {
 		fmt.Fprintf(w, ", peak memory %.1f MB of the process", r.PeakMB)
+	}
+	if r.Device != nil {
+		fmt.Fprintf(w, ", %.1f MB of the device", r.Device.MemoryMB)
 	}
 	fmt.Fprint(w, "\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -69,7 +69,7 @@ func printResult(w io.Writer, r bench.Result) {
 	}
 	line("samples per second", "%10.1f", r.Samples)
 	line("matrix products", "%10.1f GFLOP a step, %.1f GFLOP/s", r.GFLOP, r.GFLOPS)
-	m, n, k := r.PeakSize()
+	m, n, k := bench.PeakSize(r.Device)
 	line("GEMM peak", "%10.1f GFLOP/s (%d x %d x %d)", r.Peak, m, n, k)
 	if r.PeakFP32 > 0 {
 		line("GEMM peak in fp32", "%10.1f GFLOP/s", r.PeakFP32)
