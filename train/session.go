@@ -315,10 +315,10 @@ type stager interface {
 
 var _ stager = (*model.Pairs)(nil)
 
-// stage names the batch that comes next, if it is ready.
+// stage names the batch that comes next, if it is ready and there is a device to take it to: the loader makes one batch more then.
 func (s *Session) stage() {
 	x, ok := s.model.(stager)
-	if !ok {
+	if d, _, _, _ := s.model.Params().Device(); !ok || d == nil {
 		return
 	}
 	if b := s.loader.Peek(); b != nil {
