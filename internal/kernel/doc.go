@@ -29,5 +29,5 @@
 // crashes or hangs as well. These variables help to find or to avoid something:
 //
 //	GEOALIGN_ONEDNN, GEOALIGN_OPENBLAS, GEOALIGN_MKL   the library's file
-//	GEOALIGN_CPU   plain, avx2 or avx512: the highest instruction set to use
+//	GEOALIGN_CPU   plain, avx2, avx512 or amx: the highest instruction set to use
 package kernel

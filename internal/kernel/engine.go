@@ -48,12 +48,13 @@ type Engine struct {
 	float      *gemm.Tiled // does products of up to floatLimit multiplications
 	floatLimit int
 	tiles      *gemm.Tiled      // of bfloat16; nil where the processor has no instructions for it
+	amx        *gemm.AMX        // likewise
 	library    gemm.HalfBackend // nil where it is not faster
 	job        job
 	conversion conversion
 	scratch    freelist.List[operandScratch]
 
-	byRule, byTiles, byLibrary *way // of the fixed rules
+	byRule, byTiles, byAMX, byLibrary *way // of the fixed rules
 
 	tuner   *tuner // nil with fixed rules alone
 	tuning  string // Options.Tune
@@ -98,7 +99,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e.setFloat(o.Backend)
 	e.pool = newPool(e.threads)
-	e.setBF16()
+	e.setBF16(o.Backend)
 	e.setWays()
 	e.setTuner(o)
 	e.tell = o.Warn

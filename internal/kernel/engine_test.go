@@ -25,6 +25,9 @@ func eachBackend(t *testing.T, f func(t *testing.T, e *Engine)) {
 		levels := []string{""}
 		if b.Name == library.Builtin {
 			levels = []string{cpu.AVX512, cpu.AVX2, cpu.Plain}
+			if cpu.SetLevel(""); cpu.HasAMX {
+				levels = append(levels, cpu.AMX)
+			}
 		}
 		for _, level := range levels {
 			for _, threads := range []int{1, 3} {

@@ -25,13 +25,15 @@ func (e *Engine) PackWeights(p *gemm.Product) *gemm.Packed {
 }
 
 // packer returns what multiplies p by packed weights, nil if nothing does.
-func (e *Engine) packer(p *gemm.Product) *gemm.Tiled {
+func (e *Engine) packer(p *gemm.Product) gemm.Packer {
 	switch w := e.fixed(p); {
+	case w == e.byAMX:
+		return e.amx
 	case w == e.byTiles:
 		return e.tiles
 	case w != e.byRule || w.path.mustConvert(p):
 		return nil
-	case p.M <= packRows || e.builtIn(p):
+	case e.float != nil && (p.M <= packRows || e.builtIn(p)):
 		return e.float
 	}
 	return nil

@@ -50,7 +50,7 @@ func tableColumns(b *testing.B, threads int) []tableColumn {
 		}})
 		return e
 	}
-	if top == cpu.AVX512 {
+	if cpu.HasAVX512 {
 		engine("built-in AVX2", library.Builtin, cpu.AVX2)
 	}
 	own := engine("built-in", library.Builtin, top)

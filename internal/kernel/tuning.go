@@ -77,6 +77,9 @@ func (e *Engine) ways(libraries []library.Loaded, builtin bool) (float, half []*
 	if builtin {
 		float = builtins(gemm.Variants(), pathFloat, e.float)
 		half = builtins(gemm.VariantsBF16(), pathTiles, e.tiles)
+		if e.amx != nil {
+			half = []*way{e.byAMX}
+		}
 	}
 	for _, l := range libraries {
 		if l.Info.Name == library.Builtin {

@@ -133,7 +133,7 @@ func (c *columns) setKeys(k, v gemm.Matrix, n int) {
 }
 
 // prepare makes what is made once for a sequence: rows of keys and values, and one of them in pairs.
-func (c *columns) prepare(w *gemm.TileWork, paired keyOrValue) {
+func (c *columns) prepare(paired keyOrValue) {
 	for i, x := range c.given {
 		if !c.ready {
 			c.rows[i] = c.halves(x, c.n, c.copies[i])
@@ -141,7 +141,7 @@ func (c *columns) prepare(w *gemm.TileWork, paired keyOrValue) {
 	}
 	c.ready = true
 	if c.inPairs != paired {
-		c.pair(w, c.pairs, c.rows[paired], c.n)
+		c.pair(c.pairs, c.rows[paired], c.n)
 		c.inPairs = paired
 	}
 }
@@ -168,8 +168,8 @@ func (c *columns) transpose(dst []float32, x gemm.Matrix, rows int) {
 }
 
 // pair packs rows of x in pairs, the last of an odd number with zeros.
-func (c *columns) pair(w *gemm.TileWork, dst []float32, x gemm.Matrix, rows int) {
-	c.tiles.PackRows(w, dst, panelWidth, panelWidth*c.tiles.Terms(rows), x, 0, rows, c.sizes.Width, panelWidth)
+func (c *columns) pair(dst []float32, x gemm.Matrix, rows int) {
+	c.tiles.PackRows(dst, panelWidth, panelWidth*c.tiles.Terms(rows), x, 0, rows, c.sizes.Width, panelWidth)
 }
 
 // paired returns rows that pair packed as right operand.
@@ -240,7 +240,7 @@ func (c *columns) pass(b *Block, i int) *byte {
 
 func (c *columns) forward(b *Block) {
 	w := c.tiles.Work.Take()
-	c.prepare(w, ofValues)
+	c.prepare(ofValues)
 	c.transpose(c.queries, c.halves(b.Q, b.N, c.copies[2]), b.N)
 	c.queue.Products = (b.N+panelWidth-1)/panelWidth + 1
 	for i := 0; i < b.N; i += panelWidth {
@@ -261,7 +261,7 @@ func (c *columns) forward(b *Block) {
 
 func (c *columns) backward(b *Block, g *Grads) {
 	w := c.tiles.Work.Take()
-	c.prepare(w, ofKeys)
+	c.prepare(ofKeys)
 	q, do := c.halves(b.Q, b.N, c.copies[2]), c.halves(g.DOut, b.N, c.copies[3])
 	c.transpose(c.queries, q, b.N)
 	c.transpose(c.dout, do, b.N)
@@ -280,9 +280,9 @@ func (c *columns) backward(b *Block, g *Grads) {
 			c.addBias(g.DBias[i*b.LDBias:], b.LDBias, n)
 		}
 	}
-	c.pair(w, c.outPairs, do, b.N)
+	c.pair(c.outPairs, do, b.N)
 	c.spread(w, g.DV, g.LDDKV, c.p, c.outPairs, b.N, 1, g.Add)
-	c.pair(w, c.queryPairs, q, b.N)
+	c.pair(c.queryPairs, q, b.N)
 	c.spread(w, g.DK, g.LDDKV, c.ds, c.queryPairs, b.N, c.alpha, g.Add)
 	y := c.result(g.DQ)
 	c.weighed(w, y, b.N, c.words, c.alpha)

@@ -59,7 +59,7 @@ func (t *tiledAttention) panelsOf(w *gemm.TileWork, of keyOrValue, transposed bo
 // pack packs n rows of E values of x into panels.
 func (t *tiledAttention) pack(w *gemm.TileWork, dst []float32, x gemm.Matrix, n int) gemm.PanelsOperand {
 	width := 2 * t.tiles.Lanes
-	t.tiles.PackRows(w, dst, width, width*n, x, 0, n, t.width, width)
+	t.tiles.PackRows(dst, width, width*n, x, 0, n, t.width, width)
 	t.roundPanels(dst, n*pad(t.width, width))
 	return t.tiles.Panels(dst, t.width, n, false)
 }

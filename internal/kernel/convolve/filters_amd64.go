@@ -121,7 +121,7 @@ func (f *filterTiles) accumulate(t *gemm.TileWork, worker int, u *share, b int) 
 	terms, width := (r1-r0)*f.across, 2*f.tiles.Lanes
 	p := &work.product
 	*p = gemm.PanelProduct{M: u.channels, N: u.outs, Terms: terms, Alpha: 1, Add: b > u.first, LDC: s.Out}
-	f.tiles.PackRows(t, panel, width, width*terms, gemm.Matrix{F32: f.dy, LD: s.Out}, r0*f.across*s.Out+u.o0, terms, p.N, width)
+	f.tiles.PackRows(panel, width, width*terms, gemm.Matrix{F32: f.dy, LD: s.Out}, r0*f.across*s.Out+u.o0, terms, p.N, width)
 	p.B = gemm.PanelsOperand{At: unsafe.Pointer(&panel[0]), K: width * gemm.WordSize, Panel: width * terms * gemm.WordSize}
 	begin := 0
 	if f.runs < s.Kernel { // the copy has all channels

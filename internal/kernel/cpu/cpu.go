@@ -17,8 +17,7 @@ var (
 	HasAVX512 bool
 	// HasBF16 is true where the instructions of AVX-512 BF16 may be used.
 	HasBF16 bool
-	// HasAMX is true where the processor multiplies tiles of bfloat16 (AMX). Our
-	// own kernels do not use it; the libraries do.
+	// HasAMX is true where the processor multiplies tiles of bfloat16 (AMX) and the system lets this process do it.
 	HasAMX bool
 )
 
@@ -27,6 +26,7 @@ const (
 	Plain  = "plain"
 	AVX2   = "avx2"
 	AVX512 = "avx512"
+	AMX    = "amx" // with AVX-512
 )
 
 // variable is the environment variable that lowers the level.
@@ -37,15 +37,15 @@ func init() { SetLevel(os.Getenv(variable)) }
 // CheckEnvironment returns an error where GEOALIGN_CPU is set to what is no level.
 func CheckEnvironment() error {
 	switch level := os.Getenv(variable); level {
-	case "", Plain, AVX2, AVX512:
+	case "", Plain, AVX2, AVX512, AMX:
 		return nil
 	default:
-		return fmt.Errorf("%s: must be %s, %s or %s (got %q): unset it for all that the processor has", variable, Plain, AVX2, AVX512, level)
+		return fmt.Errorf("%s: must be %s, %s, %s or %s (got %q): unset it for all that the processor has", variable, Plain, AVX2, AVX512, AMX, level)
 	}
 }
 
 // SetLevel sets the instruction set variables to what the processor has, but
-// no higher than level ("plain", "avx2" or "avx512"; anything else sets no limit).
+// no higher than level ("plain", "avx2", "avx512"; anything else sets no limit).
 func SetLevel(level string) {
 	HasAVX2FMA, HasAVX512, HasBF16, HasAMX = false, false, false, false
 	if runtime.GOARCH != "amd64" || level == Plain {
@@ -58,12 +58,17 @@ func SetLevel(level string) {
 	HasAVX512 = HasAVX2FMA && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW &&
 		cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
 	HasBF16 = HasAVX512 && cpu.X86.HasAVX512BF16
-	HasAMX = HasBF16 && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16
+	if level == AVX512 {
+		return
+	}
+	HasAMX = HasBF16 && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && allowAMX()
 }
 
 // Level names the instruction set in use.
 func Level() string {
 	switch {
+	case HasAMX:
+		return AMX
 	case HasAVX512:
 		return AVX512
 	case HasAVX2FMA:

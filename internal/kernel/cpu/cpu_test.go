@@ -28,7 +28,7 @@ func TestCPULevelsOnlyLower(t *testing.T) {
 
 func TestCheckEnvironment(t *testing.T) {
 	for level, want := range map[string]string{"": "", Plain: "", AVX2: "", AVX512: "",
-		"sse": `GEOALIGN_CPU: must be plain, avx2 or avx512 (got "sse"): unset it for all that the processor has`} {
+		"sse": `GEOALIGN_CPU: must be plain, avx2, avx512 or amx (got "sse"): unset it for all that the processor has`} {
 		t.Setenv(variable, level)
 		err := CheckEnvironment()
 		if got := fmt.Sprint(err); (want == "") != (err == nil) || want != "" && got != want {

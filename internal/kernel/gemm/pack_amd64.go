@@ -11,7 +11,7 @@ const packAhead = 16
 func (t *Tiled) packB(w *TileWork, dst []float32, b *block) {
 	x, width := b.p.B, 2*t.Lanes
 	if !b.p.TransB {
-		t.PackRows(w, dst, width, width*b.terms, x, b.k*x.LD+b.j, b.kb, b.nb, width)
+		t.PackRows(dst, width, width*b.terms, x, b.k*x.LD+b.j, b.kb, b.nb, width)
 		return
 	}
 	size := x.size()
@@ -31,7 +31,7 @@ func (t *Tiled) packA(w *TileWork, b *block) {
 	x := b.p.A
 	switch {
 	case b.p.TransA:
-		t.PackRows(w, w.group[:], t.Lanes, b.terms*t.Lanes, x, b.k*x.LD+b.i, b.kb, b.mb, b.height)
+		t.PackRows(w.group[:], t.Lanes, b.terms*t.Lanes, x, b.k*x.LD+b.i, b.kb, b.mb, b.height)
 	case t.BF16:
 		PackHalves(AsHalves(w.group[:]), 2*b.stride, x, b.i*x.LD+b.k, b.mb, b.kb)
 	default:
@@ -104,7 +104,7 @@ func (t *Tiled) Transpose(dst []float32, ldDst int, src []float32, ld, rows, n i
 
 // PackRows packs kb rows of x from value at on, n columns in blocks of width, into
 // rows of stride words. Block q begins at dst[q*block].
-func (t *Tiled) PackRows(w *TileWork, dst []float32, stride, block int, x Matrix, at, kb, n, width int) {
+func (t *Tiled) PackRows(dst []float32, stride, block int, x Matrix, at, kb, n, width int) {
 	if !t.Masked {
 		for q := 0; q < n; q += width {
 			copyRows(dst[q/width*block:], x.F32[at+q:], x.LD, kb, min(width, n-q), stride)
@@ -128,11 +128,20 @@ func (t *Tiled) PackRows(w *TileWork, dst []float32, stride, block int, x Matrix
 		}
 		pack((*byte)(unsafe.Pointer(&dst[0])), block*WordSize, x.first(at), second, rows*x.LD*size, width*size, whole, blocks, mask, last)
 	}
-	if kb%rows != 0 {
-		pack((*byte)(unsafe.Pointer(&dst[kb/rows*stride])), block*WordSize, x.first(at+(kb-1)*x.LD), (*byte)(unsafe.Pointer(&w.zeros[0])),
-			0, width*size, 1, blocks, mask, last)
+	if kb%rows == 0 {
+		return
+	}
+	most := BlockN / width * width
+	for from := 0; from < n; from += most { // the last row has no second one
+		m := min(most, n-from)
+		blocks := (m + width - 1) / width
+		pack((*byte)(unsafe.Pointer(&dst[kb/rows*stride+from/width*block])), block*WordSize, x.first(at+(kb-1)*x.LD+from), (*byte)(unsafe.Pointer(&zeros[0])),
+			0, width*size, 1, blocks, mask, uint64(1)<<(m-(blocks-1)*width)-1)
 	}
 }
+
+// zeros are the missing row of an odd k.
+var zeros [BlockN]float32
 
 // What packRows reads.
 const (

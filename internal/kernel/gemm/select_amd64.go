@@ -56,6 +56,7 @@ func New() *Tiled {
 	t := &Tiled{level: cpu.Level()}
 	switch {
 	case cpu.HasAVX512:
+		t.level = cpu.AVX512 // AMX has no float32
 		t.Lanes, t.Masked, t.tiles = 16, true, tilesAVX512
 	case cpu.HasAVX2FMA:
 		t.Lanes, t.tiles = 8, tilesAVX2

@@ -37,3 +37,9 @@ func (*Tiled) Panel() int { return 1 }
 
 // Repack is never called.
 func (*Tiled) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {}
+
+// AMX is the built-in product by the tile registers of AMX, which this processor lacks.
+type AMX struct{ Tiled }
+
+// NewAMX returns nil: there are no such registers here.
+func NewAMX() *AMX { return nil }

@@ -71,7 +71,6 @@ type TileWork struct {
 	edge   [maxTile * MaxPanel]float32
 	strip  [maxTile * BlockN]float32 // C of a row of tiles, where only what follows the product is stored
 	rows   [8 * 2 * mostTerms]uint16 // rows of a transposed B on their way into a panel
-	zeros  [BlockN]float32           // the missing row of an odd k
 	args   tileArgs
 	panels []float32 // of the block in progress: those in panel, or of a Packed
 }

@@ -412,3 +412,40 @@ func gemmPairsBF16Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep
 //
 //go:noescape
 func gemmConvert(dst *uint16, dstStride int, src *float32, srcStride int, n int, rows int)
+
+// amxProduct1x1 multiplies 1 tiles of rows by panels of 1 tiles of columns; t points to an amxArgs.
+//
+//go:noescape
+func amxProduct1x1(t *byte)
+
+// amxProduct1x2 multiplies 1 tiles of rows by panels of 2 tiles of columns; t points to an amxArgs.
+//
+//go:noescape
+func amxProduct1x2(t *byte)
+
+// amxProduct2x1 multiplies 2 tiles of rows by panels of 1 tiles of columns; t points to an amxArgs.
+//
+//go:noescape
+func amxProduct2x1(t *byte)
+
+// amxProduct2x2 multiplies 2 tiles of rows by panels of 2 tiles of columns; t points to an amxArgs.
+//
+//go:noescape
+func amxProduct2x2(t *byte)
+
+// amxRowsF32 sets row i < rows of tile s < steps, of 1024 bytes each, to values 32*s to 32*s+31 of row i of src as
+// bfloat16, and where rest is not 0 that of the tile after them to the values whose bits are set in rest, and to 0. The stride is in bytes.
+//
+//go:noescape
+func amxRowsF32(dst *byte, src *byte, stride int, rows int, steps int, rest uint64)
+
+// amxRowsBF16 sets row i < rows of tile s < steps, of 1024 bytes each, to values 32*s to 32*s+31 of row i of src as
+// bfloat16, and where rest is not 0 that of the tile after them to the values whose bits are set in rest, and to 0. The stride is in bytes.
+//
+//go:noescape
+func amxRowsBF16(dst *byte, src *byte, stride int, rows int, steps int, rest uint64)
+
+// amxTranspose transposes each of n >= 1 tiles of 16 x 16 words, which lie one after the other.
+//
+//go:noescape
+func amxTranspose(tiles *byte, n int)

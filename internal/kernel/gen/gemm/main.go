@@ -60,4 +60,12 @@ func products() {
 		}
 	}
 	convert()
+	for rows := 1; rows <= 2; rows++ {
+		for columns := 1; columns <= 2; columns++ {
+			amxProduct(rows, columns)
+		}
+	}
+	amxRows(fromFloats)
+	amxRows(fromHalves)
+	amxTranspose()
 }
