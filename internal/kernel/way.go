@@ -116,7 +116,7 @@ func (e *Engine) setFloat(asked string) {
 	// Processors with AVX-512 BF16 but without AMX are Zen 4 and Zen 5. On Zen 4 oneDNN 2.6 did the linear layers of a training step at
 	// 182 GFLOP/s and the built-in product at 195, which adds the bias in the cache, and their gradients were even. On Zen 5 it
 	// does the gradients at 390 to 410 GFLOP/s and the built-in product at 425 to 460, and OpenBLAS and MKL keep to vectors of 256 bits.
-	best := cpu.HasBF16 && !cpu.HasAMX
+	best := cpu.HasBF16
 	switch auto := asked == "" || asked == library.Auto; {
 	case e.info.Name == library.Builtin:
 		e.float, _ = e.backend.(*gemm.Tiled)

@@ -23,31 +23,49 @@ const (
 	tileRows   = 16   // of a tile; also the words of one
 	tileValues = 32   // bfloat16 values of a row
 	tileWords  = 256  // of a tile
+	amxTile    = 1024 // bytes of one
 	amxPair    = 32   // rows or columns of two tiles
+	halfSize   = 2    // bytes of a bfloat16
 	amxTerms   = 1536 // most values along k of a block
-	amxSub     = 12   // most tiles along k for which two tiles of rows stay in the level-1 cache: 24 KiB
+	amxSub     = 20   // most tiles along k for which two tiles of rows stay in the level-1 cache: 40 of 48 KiB
 
-	amxBlock   = 288 << 10 // words of a block of B
-	amxColumns = 1024      // most columns of one
-	amxGroup   = 1536 << 10
-	amxSmall   = 128 // rows of a group of A where each group passes over B once
+	amxBlock = 288 << 10     // words of a block of B: little more than half of a level-2 cache of 2 MiB
+	amxWidth = 1024          // most columns of one
+	amxStrip = amxWidth + 16 // values of a row of a strip: rows that lie a multiple of 4 KiB apart share few sets of the level-1 cache
+	amxGroup = 1536 << 10    // words of a group of A
+	amxRows  = 2048          // most rows of a group of A
+	amxSmall = 128           // rows of a group of a transposed A, which lie side by side in memory
 )
 
 // amxArgs is what the functions on tiles read; the generator in ../gen/gemm knows the offsets.
 type amxArgs struct {
-	config  unsafe.Pointer // 0
-	a       unsafe.Pointer // 8
-	aTile   int            // 16: from one tile of rows to the next, in bytes
-	steps   int            // 24: tiles along k
-	b       unsafe.Pointer // 32
-	bTile   int            // 40: from one tile of columns to the next, in bytes
-	bPanel  int            // 48: from two tiles of columns to the next two
-	from    unsafe.Pointer // 56: sums that products are added to, or nil
-	fromRow int            // 64: stride in bytes
-	to      unsafe.Pointer // 72
-	toRow   int            // 80
-	panels  int            // 88: at least 1
+	config unsafe.Pointer // 0
+	a      unsafe.Pointer // 8
+	aTile  int            // 16: from one tile of rows to the next, in bytes
+	steps  int            // 24: tiles along k, at least 1
+	b      unsafe.Pointer // 32
+	bTile  int            // 40: from one tile of columns to the next, in bytes
+	bPanel int            // 48: from two tiles of columns to the next two
+	sums   unsafe.Pointer // 56
+	row    int            // 64: of the sums, in bytes
+	add    int            // 72: not 0 to add to the sums
+	panels int            // 80: at least 1
+	step   int            // 88: from the sums of a panel to those of the next, in bytes
+	end    int            // 96: what is made of the sums
+	out    unsafe.Pointer // 104: that
+	outRow int            // 112: in bytes
+	rows   int            // 120
+	bias   unsafe.Pointer // 128: added to each row, or nil
+	mask   uint64         // 136: one bit for each column
 }
+
+// What is made of the sums of a panel.
+const (
+	endSums   = iota // nothing
+	endSet           // float32
+	endAdd           // added to float32
+	endHalves        // bfloat16
+)
 
 // tileConfig is the operand of LDTILECFG: the shapes of the eight tiles.
 type tileConfig struct {
@@ -64,6 +82,7 @@ type amxWork struct {
 	strip  []float32 // of C
 	config tileConfig
 	args   amxArgs
+	rows   [tileValues * amxRows]uint16 // the last rows of a transposed A
 }
 
 // NewAMX returns the built-in product by AMX, nil where the processor or the system has none.
@@ -73,7 +92,7 @@ func NewAMX() *AMX {
 	}
 	t := &AMX{}
 	t.work.Make = func() *amxWork {
-		return &amxWork{block: make([]float32, amxBlock), group: make([]float32, amxGroup), strip: make([]float32, amxPair*amxColumns)}
+		return &amxWork{block: make([]float32, amxBlock), group: make([]float32, amxGroup), strip: make([]float32, amxPair*amxStrip)}
 	}
 	return t
 }
@@ -93,39 +112,51 @@ func (t *AMX) Multiply(p *Product) {
 	}
 	w := t.work.Take()
 	stepK, packed := amxK(p.K), t.packed(p)
-	columns := min(amxColumns, amxBlock/(amxSteps(min(stepK, p.K))*tileRows)/amxPair*amxPair)
-	stepN := parts(p.N, columns, amxPair)
-	rows := amxGroup / (amxSteps(min(stepK, p.K)) * tileRows) / amxPair * amxPair
-	if stepN >= p.N {
-		rows = min(rows, amxSmall)
-	}
-	stepM := parts(p.M, rows, amxPair)
+	depth := amxSteps(min(stepK, p.K)) * tileRows // words of a row or column of a block
+	stepN := parts(p.N, min(amxWidth, amxBlock/depth/amxPair*amxPair), amxPair)
 	for k := 0; k < p.K; k += stepK {
 		b := amxPart{p: p, k: k, kb: min(stepK, p.K-k), add: k > 0 || p.Beta != 0}
 		b.steps, b.last = amxSteps(b.kb), k+b.kb == p.K
-		if stepN >= p.N {
-			b.nb = p.N
-			panels := t.panels(w, &b, packed)
-			for b.i = 0; b.i < p.M; b.i += stepM {
-				b.mb = min(stepM, p.M-b.i)
-				t.packA(w, &b)
-				t.group(w, &b, panels)
-			}
-			continue
-		}
-		for b.i = 0; b.i < p.M; b.i += stepM {
-			b.mb = min(stepM, p.M-b.i)
-			t.packA(w, &b)
-			for b.j = 0; b.j < p.N; b.j += stepN {
-				b.nb = min(stepN, p.N-b.j)
-				t.group(w, &b, t.panels(w, &b, packed))
-			}
+		if p.TransA && stepN < p.N {
+			t.rowsFirst(w, &b, parts(p.M, min(amxRows, amxGroup/depth/amxPair*amxPair), amxPair), stepN, packed)
+		} else {
+			t.columnsFirst(w, &b, stepN, packed)
 		}
 	}
 	w.args = amxArgs{}
 	t.work.Give(w)
 	if p.Follows() && !p.FinishesTiles() {
 		p.Finish()
+	}
+}
+
+// columnsFirst packs rows of A as they are needed, again for each block of B: two tiles of them stay in the level-1 cache, which makes up for the
+// packing where they lie one after the other in memory.
+func (t *AMX) columnsFirst(w *amxWork, b *amxPart, stepN int, packed *Packed) {
+	p, stepM := b.p, amxPair
+	if p.TransA {
+		stepM = amxSmall
+	}
+	for b.j = 0; b.j < p.N; b.j += stepN {
+		b.nb = min(stepN, p.N-b.j)
+		panels := t.panels(w, b, packed)
+		for b.i = 0; b.i < p.M; b.i += stepM {
+			b.mb = min(stepM, p.M-b.i)
+			t.packA(w, b)
+			t.group(w, b, panels)
+		}
+	}
+}
+
+// rowsFirst packs a group of A once, and all of B for each group.
+func (t *AMX) rowsFirst(w *amxWork, b *amxPart, stepM, stepN int, packed *Packed) {
+	for b.i = 0; b.i < b.p.M; b.i += stepM {
+		b.mb = min(stepM, b.p.M-b.i)
+		t.packA(w, b)
+		for b.j = 0; b.j < b.p.N; b.j += stepN {
+			b.nb = min(stepN, b.p.N-b.j)
+			t.group(w, b, t.panels(w, b, packed))
+		}
 	}
 }
 
@@ -165,9 +196,39 @@ func (t *AMX) packA(w *amxWork, b *amxPart) {
 		packAlong(dst, x, b.i*x.LD+b.k, b.mb, b.kb)
 		return
 	}
-	packDown(dst, x, b.k*x.LD+b.i, b.kb, b.mb)
-	amxTranspose((*byte)(unsafe.Pointer(&dst[0])), (b.mb+tileRows-1)/tileRows*b.steps)
+	from := 0
+	if x.BF16 != nil {
+		from = b.mb / amxPair * amxPair
+		t.packColumns(w, b, from)
+	}
+	if from < b.mb {
+		dst = dst[from/tileRows*b.steps*tileWords:]
+		packDown(dst, x, b.k*x.LD+b.i+from, b.kb, b.mb-from)
+		amxTranspose((*byte)(unsafe.Pointer(&dst[0])), (b.mb-from+tileRows-1)/tileRows*b.steps)
+	}
 }
+
+// packColumns packs so many rows of op(A), which are columns of bfloat16. It goes along the rows of memory.
+func (t *AMX) packColumns(w *amxWork, b *amxPart, columns int) {
+	x := b.p.A
+	for s := 0; s < b.steps && columns > 0; s++ {
+		src, stride := x.BF16[(b.k+s*tileValues)*x.LD+b.i:], x.LD
+		if rest := b.kb - s*tileValues; rest < tileValues {
+			for i := range rest {
+				copy(w.rows[i*amxRows:][:columns], src[i*stride:])
+			}
+			clear(w.rows[rest*amxRows:])
+			src, stride = w.rows[:], amxRows
+		}
+		for j := 0; j < columns; j += amxPair {
+			dst := &w.group[(j/tileRows*b.steps+s)*tileWords]
+			amxColumns((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&src[j])), stride*halfSize, b.steps*amxTile)
+		}
+	}
+}
+
+// alongSteps is how many tiles along k are written at a time, which stay in the level-1 cache meanwhile.
+const alongSteps = 16
 
 // packAlong packs rows of n values along k of x from value at on: each becomes a row of tiles. Rows that a last tile lacks hold anything,
 // values beyond n are 0.
@@ -178,7 +239,13 @@ func packAlong(dst []float32, x Matrix, at, rows, n int) {
 		pack = amxRowsBF16
 	}
 	for r := 0; r < rows; r += tileRows {
-		pack((*byte)(unsafe.Pointer(&dst[r/tileRows*steps*tileWords])), x.first(at+r*x.LD), x.LD*size, min(tileRows, rows-r), n/tileValues, rest)
+		for s := 0; s < steps; s += alongSteps {
+			whole, last := min(alongSteps, n/tileValues-s), uint64(0)
+			if whole < alongSteps {
+				last = rest
+			}
+			pack((*byte)(unsafe.Pointer(&dst[(r/tileRows*steps+s)*tileWords])), x.first(at+r*x.LD+s*tileValues), x.LD*size, min(tileRows, rows-r), whole, last)
+		}
 	}
 }
 
@@ -187,7 +254,10 @@ func packAlong(dst []float32, x Matrix, at, rows, n int) {
 func packDown(dst []float32, x Matrix, at, n, columns int) {
 	steps := amxSteps(n)
 	block := steps * tileWords
-	pairs.PackRows(dst, tileRows, block, x, at, n, columns, tileRows)
+	// Two tiles at a time: with more their places compete for few lines of the level-1 cache (0.07 ns a value with 16, 0.04 with two).
+	for q := 0; q < columns; q += amxPair {
+		pairs.PackRows(dst[q/tileRows*block:], tileRows, block, x, at+q, n, min(amxPair, columns-q), tileRows)
+	}
 	if whole := (n + 1) / 2 * tileRows; whole < block {
 		for q := 0; q < columns; q += tileRows {
 			clear(dst[q/tileRows*block:][whole:block])
@@ -200,48 +270,103 @@ var pairs = &Tiled{BF16: true, Lanes: tileRows, Masked: true}
 
 // group computes the rows and columns of b, two tiles of rows at a time.
 func (t *AMX) group(w *amxWork, b *amxPart, panels []float32) {
-	sub := parts(b.steps, amxSub, 1)
+	sub, tile, end := parts(b.steps, amxSub, 1), b.steps*amxTile, b.end()
 	for r := 0; r < b.mb; r += amxPair {
 		rows := min(amxPair, b.mb-r)
-		c, ldc := t.sums(w, b, r)
-		from, fromRow := b.p.C[(b.i+r)*b.p.LDC+b.j:], b.p.LDC
-		if !b.add || b.p.Alpha != 1 {
-			from = nil
-		}
 		for s := 0; s < b.steps; s += sub {
-			w.args = amxArgs{config: unsafe.Pointer(&w.config), steps: min(sub, b.steps-s), aTile: b.steps * tileWords * WordSize,
-				a:     unsafe.Pointer(&w.group[(r/tileRows*b.steps+s)*tileWords]),
-				bTile: b.steps * tileWords * WordSize, bPanel: 2 * b.steps * tileWords * WordSize, fromRow: fromRow * WordSize, toRow: ldc * WordSize}
-			t.products(w, rows, b.nb, panels[s*tileWords:], from, c)
-			from, fromRow = c, ldc
+			a := &w.args
+			*a = amxArgs{
+				config: unsafe.Pointer(&w.config), steps: min(sub, b.steps-s), add: s, rows: rows,
+				a: unsafe.Pointer(&w.group[(r/tileRows*b.steps+s)*tileWords]), aTile: tile,
+				bTile: tile, bPanel: 2 * tile, row: amxStrip * WordSize, step: 2 * tileRows * WordSize,
+			}
+			if s+sub >= b.steps {
+				b.finishes(a, r, end)
+			}
+			if end != endSums && sub >= b.steps {
+				a.row, a.step = 2*tileRows*WordSize, 0 // one panel of sums is enough
+			}
+			t.products(w, rows, b.nb, panels[s*tileWords:])
 		}
-		t.finish(w, b, r, rows)
+		if end == endSums {
+			t.finish(w, b, r, rows)
+		}
 	}
 }
 
-// products computes rows of nb columns: whole panels, and then what is left in one.
-func (t *AMX) products(w *amxWork, rows, nb int, panels, from, c []float32) {
-	for _, q := range [2]struct{ at, columns, panels int }{{0, amxPair, nb / amxPair}, {nb / amxPair * amxPair, nb % amxPair, 1}} {
-		if q.columns == 0 || q.panels == 0 {
-			continue
-		}
-		w.config.set(rows, q.columns)
-		a := &w.args
-		a.panels, a.b, a.to = q.panels, unsafe.Pointer(&panels[q.at/amxPair*a.bPanel/WordSize]), unsafe.Pointer(&c[q.at])
-		if a.from = nil; from != nil {
-			a.from = unsafe.Pointer(&from[q.at])
-		}
-		args := (*byte)(unsafe.Pointer(a))
-		switch {
-		case rows > tileRows && q.columns > tileRows:
-			amxProduct2x2(args)
-		case rows > tileRows:
-			amxProduct2x1(args)
-		case q.columns > tileRows:
-			amxProduct1x2(args)
-		default:
-			amxProduct1x1(args)
-		}
+// end says what the functions on tiles make of the sums of b.
+func (b *amxPart) end() int {
+	p := b.p
+	switch {
+	case p.Alpha != 1 || b.last && p.Follows() && (p.Half == nil || p.ActivatedHalf != nil || p.Before.Length() > 0 || p.Activated != nil):
+		return endSums
+	case b.last && p.Half != nil && b.add:
+		return endSums
+	case b.last && p.Half != nil:
+		return endHalves
+	case b.add:
+		return endAdd
+	}
+	return endSet
+}
+
+// finishes makes the functions on tiles finish the rows from r of the group on.
+func (b *amxPart) finishes(a *amxArgs, r, end int) {
+	p, at := b.p, (b.i+r)*b.p.LDC+b.j
+	switch a.end = end; end {
+	case endSums:
+		return
+	case endHalves:
+		a.out, a.outRow = unsafe.Pointer(&p.Half[at]), p.LDC*halfSize
+	default:
+		a.out, a.outRow = unsafe.Pointer(&p.C[at]), p.LDC*WordSize
+	}
+	if b.last && p.Bias != nil {
+		a.bias = unsafe.Pointer(&p.Bias[b.j])
+	}
+}
+
+// products makes rows of nb columns of sums: whole panels, and then what is left in one.
+func (t *AMX) products(w *amxWork, rows, nb int, panels []float32) {
+	whole := nb / amxPair
+	if whole > 0 {
+		t.multiply(w, rows, amxPair, whole, panels, w.strip)
+	}
+	if rest := nb % amxPair; rest > 0 {
+		w.args.skip(whole)
+		t.multiply(w, rows, rest, 1, panels[whole*w.args.bPanel/WordSize:], w.strip[whole*w.args.step/WordSize:])
+	}
+}
+
+// skip goes on to what follows so many panels.
+func (a *amxArgs) skip(panels int) {
+	row := amxPair * WordSize
+	if a.bias != nil {
+		a.bias = unsafe.Add(a.bias, panels*row)
+	}
+	if a.end == endHalves {
+		row /= 2
+	}
+	if a.end != endSums {
+		a.out = unsafe.Add(a.out, panels*row)
+	}
+}
+
+// multiply makes rows of sums of panels of so many columns each.
+func (t *AMX) multiply(w *amxWork, rows, columns, n int, panels, sums []float32) {
+	w.config.set(rows, columns)
+	a := &w.args
+	a.b, a.sums, a.panels, a.mask = unsafe.Pointer(&panels[0]), unsafe.Pointer(&sums[0]), n, 1<<columns-1
+	args := (*byte)(unsafe.Pointer(a))
+	switch {
+	case rows > tileRows && columns > tileRows:
+		amxProduct2x2(args)
+	case rows > tileRows:
+		amxProduct2x1(args)
+	case columns > tileRows:
+		amxProduct1x2(args)
+	default:
+		amxProduct1x1(args)
 	}
 }
 
@@ -259,37 +384,28 @@ func (c *tileConfig) set(rows, columns int) {
 	}
 }
 
-// strip says whether the sums of b are not made in C.
-func (b *amxPart) strip() bool { return b.p.Alpha != 1 || b.p.Half != nil && b.last }
-
-// sums returns where the sums of the rows from r of the group on are made, and their stride.
-func (t *AMX) sums(w *amxWork, b *amxPart, r int) ([]float32, int) {
-	if b.strip() {
-		return w.strip, amxColumns
-	}
-	return b.p.C[(b.i+r)*b.p.LDC+b.j:], b.p.LDC
-}
-
-// finish multiplies rows from r of the group on by alpha and does what follows the product, where that is done in the cache.
+// finish takes the sums of rows from r of the group on to where they belong, with what follows the product where that is done in the cache.
 func (t *AMX) finish(w *amxWork, b *amxPart, r, rows int) {
 	p := b.p
 	follows := b.last && (p.Bias != nil || p.Follows()) && (!p.Follows() || p.FinishesTiles())
-	if p.Alpha == 1 && !follows {
-		return
-	}
 	for x := range rows {
 		i := b.i + r + x
-		row := p.C[i*p.LDC+b.j:][:b.nb]
-		if b.strip() {
-			sums := w.strip[x*amxColumns:][:b.nb]
-			switch {
-			case p.Alpha == 1:
-				row = sums
-			case b.add:
-				vector.Axpy(row, p.Alpha, sums)
-			default:
-				vector.Scale(row, p.Alpha, sums)
+		c, sums := p.C[i*p.LDC+b.j:][:b.nb], w.strip[x*amxStrip:][:b.nb]
+		row := c
+		switch {
+		case b.last && p.Half != nil: // C is not kept
+			if row = sums; p.Alpha != 1 {
+				vector.Scale(sums, p.Alpha, sums)
 			}
+			if b.add {
+				vector.Add(sums, sums, c)
+			}
+		case b.add:
+			vector.Axpy(c, p.Alpha, sums)
+		case p.Alpha != 1:
+			vector.Scale(c, p.Alpha, sums)
+		default:
+			copy(c, sums)
 		}
 		if follows {
 			p.finishRow(i, b.j, row)

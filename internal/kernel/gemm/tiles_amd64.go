@@ -449,3 +449,9 @@ func amxRowsBF16(dst *byte, src *byte, stride int, rows int, steps int, rest uin
 //
 //go:noescape
 func amxTranspose(tiles *byte, n int)
+
+// amxColumns sets row j of the tile at dst (j < 16) and row j-16 of that at dst + tile to the 32 values of column j < 32 in 32 rows of src.
+// The stride and tile are in bytes.
+//
+//go:noescape
+func amxColumns(dst *byte, src *byte, stride int, tile int)

@@ -2,9 +2,7 @@ package vector
 
 // ToBF16 sets dst to src rounded to bfloat16, the upper half of a float32: to the
 // nearest value, ties to the even one. NaN stays NaN, with the quiet bit set;
-// values beyond the range become infinite. The assembly computes in integers, since
-// the instruction of AVX-512 BF16 turns denormals into 0; outside of the caches
-// both are as fast as memory (30 GB/s read and written by one thread).
+// values beyond the range become infinite.
 func ToBF16(dst []uint16, src []float32) {
 	src = src[:len(dst)]
 	toHalves(dst, src)

@@ -9,6 +9,11 @@ import (
 // toHalves is ToBF16 with the instruction set in use.
 func toHalves(dst []uint16, src []float32) {
 	n := len(dst)
+	if whole := n &^ 31; cpu.HasBF16 && whole > 0 {
+		toHalvesBF16(&dst[0], &src[0], whole)
+		dst, src = dst[whole:], src[whole:]
+		n -= whole
+	}
 	switch {
 	case cpu.HasAVX512:
 		toHalvesAVX512(unsafe.SliceData(dst), unsafe.SliceData(src), n)

@@ -2,6 +2,11 @@
 
 package vector
 
+// toHalvesBF16 is ToBF16 for n values, a multiple of 32.
+//
+//go:noescape
+func toHalvesBF16(dst *uint16, src *float32, n int)
+
 // toHalvesAVX512 is ToBF16 for n values.
 //
 //go:noescape

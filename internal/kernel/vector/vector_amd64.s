@@ -4866,8 +4866,161 @@ DATA vec3ecc422a<>+28(SB)/4, $0x3ecc422a
 GLOBL vec3ecc422a<>(SB), RODATA|NOPTR, $32
 
 // func addToHalvesVec(dst *uint16, x *float32, y *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·addToHalvesVec(SB), NOSPLIT, $0-32
+	CMPB github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasBF16+0(SB), $0x00
+	JE   integers
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+
+loop1:
+	CMPQ        BX, $0x20
+	JL          end2
+	VMOVUPS     (CX)(SI*4), Z0
+	VMOVUPS     (DX)(SI*4), Z1
+	VADDPS      Z1, Z0, Z0
+	VFPCLASSPSZ $0x20, Z0, K1
+	KORTESTW    K1, K1
+	JNE         denormal3
+	VMOVAPS     Z0, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded4:
+	VMOVDQU16   Y0, (AX)(SI*2)
+	VMOVUPS     64(CX)(SI*4), Z0
+	VMOVUPS     64(DX)(SI*4), Z1
+	VADDPS      Z1, Z0, Z0
+	VFPCLASSPSZ $0x20, Z0, K1
+	KORTESTW    K1, K1
+	JNE         denormal5
+	VMOVAPS     Z0, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded6:
+	VMOVDQU16 Y0, 32(AX)(SI*2)
+	ADDQ      $0x20, SI
+	SUBQ      $0x20, BX
+	JMP       loop1
+
+end2:
+loop7:
+	CMPQ        BX, $0x10
+	JL          end8
+	VMOVUPS     (CX)(SI*4), Z0
+	VMOVUPS     (DX)(SI*4), Z1
+	VADDPS      Z1, Z0, Z0
+	VFPCLASSPSZ $0x20, Z0, K1
+	KORTESTW    K1, K1
+	JNE         denormal9
+	VMOVAPS     Z0, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded10:
+	VMOVDQU16 Y0, (AX)(SI*2)
+	ADDQ      $0x10, SI
+	SUBQ      $0x10, BX
+	JMP       loop7
+
+end8:
+	TESTQ       BX, BX
+	JE          end11
+	LEAQ        vecMasks<>+0(SB), DI
+	MOVQ        $0x00000010, R8
+	SUBQ        BX, R8
+	VMOVUPS     (DI)(R8*4), Z0
+	VPMOVD2M    Z0, K1
+	VMOVUPS.Z   (CX)(SI*4), K1, Z0
+	VMOVUPS.Z   (DX)(SI*4), K1, Z1
+	VADDPS      Z1, Z0, Z0
+	VFPCLASSPSZ $0x20, Z0, K2
+	KORTESTW    K2, K2
+	JNE         denormal12
+	VMOVAPS     Z0, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded13:
+	VMOVDQU16 Y0, K1, (AX)(SI*2)
+
+end11:
+	VZEROUPPER
+	RET
+
+denormal3:
+	VCMPPS       $0x03, Z0, Z0, K1
+	VPSRLD       $0x10, Z0, Z1
+	VPBROADCASTD vec00000001<>+0(SB), Z2
+	VPANDD       Z2, Z1, Z2
+	VPADDD       Z0, Z2, Z2
+	VPBROADCASTD vec00007fff<>+0(SB), Z0
+	VPADDD       Z0, Z2, Z2
+	VPSRLD       $0x10, Z2, Z2
+	VPBROADCASTD vec00000040<>+0(SB), Z0
+	VPORD        Z0, Z1, K1, Z2
+	VPMOVDW      Z2, Y0
+	JMP          rounded4
+
+denormal5:
+	VCMPPS       $0x03, Z0, Z0, K1
+	VPSRLD       $0x10, Z0, Z1
+	VPBROADCASTD vec00000001<>+0(SB), Z2
+	VPANDD       Z2, Z1, Z2
+	VPADDD       Z0, Z2, Z2
+	VPBROADCASTD vec00007fff<>+0(SB), Z0
+	VPADDD       Z0, Z2, Z2
+	VPSRLD       $0x10, Z2, Z2
+	VPBROADCASTD vec00000040<>+0(SB), Z0
+	VPORD        Z0, Z1, K1, Z2
+	VPMOVDW      Z2, Y0
+	JMP          rounded6
+
+denormal9:
+	VCMPPS       $0x03, Z0, Z0, K1
+	VPSRLD       $0x10, Z0, Z1
+	VPBROADCASTD vec00000001<>+0(SB), Z2
+	VPANDD       Z2, Z1, Z2
+	VPADDD       Z0, Z2, Z2
+	VPBROADCASTD vec00007fff<>+0(SB), Z0
+	VPADDD       Z0, Z2, Z2
+	VPSRLD       $0x10, Z2, Z2
+	VPBROADCASTD vec00000040<>+0(SB), Z0
+	VPORD        Z0, Z1, K1, Z2
+	VPMOVDW      Z2, Y0
+	JMP          rounded10
+
+denormal12:
+	VCMPPS       $0x03, Z0, Z0, K2
+	VPSRLD       $0x10, Z0, Z1
+	VPBROADCASTD vec00000001<>+0(SB), Z2
+	VPANDD       Z2, Z1, Z2
+	VPADDD       Z0, Z2, Z2
+	VPBROADCASTD vec00007fff<>+0(SB), Z0
+	VPADDD       Z0, Z2, Z2
+	VPSRLD       $0x10, Z2, Z2
+	VPBROADCASTD vec00000040<>+0(SB), Z0
+	VPORD        Z0, Z1, K2, Z2
+	VPMOVDW      Z2, Y0
+	JMP          rounded13
+
+integers:
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         y+16(FP), DX
@@ -4877,9 +5030,9 @@ TEXT ·addToHalvesVec(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), BX
 	XORQ         SI, SI
 
-loop1:
+loop14:
 	CMPQ    BX, $0x20
-	JL      end2
+	JL      end15
 	VMOVUPS (CX)(SI*4), Z3
 	VMOVUPS (DX)(SI*4), Z4
 	VADDPS  Z4, Z3, Z3
@@ -4904,12 +5057,12 @@ loop1:
 	VPMOVDW Z5, 32(AX)(SI*2)
 	ADDQ    $0x20, SI
 	SUBQ    $0x20, BX
-	JMP     loop1
+	JMP     loop14
 
-end2:
-loop3:
+end15:
+loop16:
 	CMPQ    BX, $0x10
-	JL      end4
+	JL      end17
 	VMOVUPS (CX)(SI*4), Z3
 	VMOVUPS (DX)(SI*4), Z4
 	VADDPS  Z4, Z3, Z3
@@ -4923,11 +5076,11 @@ loop3:
 	VPMOVDW Z5, (AX)(SI*2)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JMP     loop3
+	JMP     loop16
 
-end4:
+end17:
 	TESTQ     BX, BX
-	JE        end5
+	JE        end18
 	LEAQ      vecMasks<>+0(SB), DI
 	MOVQ      $0x00000010, R8
 	SUBQ      BX, R8
@@ -4945,7 +5098,7 @@ end4:
 	VPORD     Z2, Z4, K2, Z0
 	VPMOVDW   Z0, K1, (AX)(SI*2)
 
-end5:
+end18:
 	VZEROUPPER
 	RET
 
@@ -4980,8 +5133,239 @@ DATA vec00000040<>+28(SB)/4, $0x00000040
 GLOBL vec00000040<>(SB), RODATA|NOPTR, $32
 
 // func addGELUToHalvesVec(sum *uint16, dst *uint16, x *float32, y *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·addGELUToHalvesVec(SB), NOSPLIT, $0-40
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasBF16+0(SB), $0x00
+	JE           integers
+	MOVQ         sum+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         y+24(FP), BX
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS vec3f318000<>+0(SB), Z1
+	VBROADCASTSS vecb95e8083<>+0(SB), Z2
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z3
+	VBROADCASTSS vec3c091d36<>+0(SB), Z4
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z5
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z6
+	VBROADCASTSS vec3efffffe<>+0(SB), Z7
+	VBROADCASTSS vec3f800000<>+0(SB), Z8
+	VBROADCASTSS vec7fffffff<>+0(SB), Z9
+	VBROADCASTSS vec80000000<>+0(SB), Z10
+	VBROADCASTSS vec41680000<>+0(SB), Z10
+	VBROADCASTSS vecbf000000<>+0(SB), Z11
+	VBROADCASTSS vec3b86e219<>+0(SB), Z12
+	VBROADCASTSS vec3d266f07<>+0(SB), Z13
+	VBROADCASTSS vec3e3ba1ff<>+0(SB), Z14
+	VBROADCASTSS vec3ee06833<>+0(SB), Z15
+	VBROADCASTSS vec3f000000<>+0(SB), Z16
+	VBROADCASTSS vec3c290c8e<>+0(SB), Z17
+	VBROADCASTSS vec3dd09b5f<>+0(SB), Z18
+	VBROADCASTSS vec3ef05e76<>+0(SB), Z19
+	VBROADCASTSS vec3f99eba0<>+0(SB), Z20
+	VBROADCASTSS vec3fd65532<>+0(SB), Z21
+	MOVQ         n+32(FP), SI
+	XORQ         DI, DI
+
+loop1:
+	CMPQ        SI, $0x10
+	JL          end2
+	VMOVUPS     (DX)(DI*4), Z22
+	VMOVUPS     (BX)(DI*4), Z23
+	VADDPS      Z23, Z22, Z22
+	VFPCLASSPSZ $0x20, Z22, K1
+	KORTESTW    K1, K1
+	JNE         denormal3
+	VMOVAPS     Z22, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z22
+
+rounded4:
+	VMOVDQU16    Y22, (AX)(DI*2)
+	VPMOVZXWD    Y22, Z22
+	VPSLLD       $0x10, Z22, Z22
+	VANDPS       Z9, Z22, Z23
+	VMINPS       Z23, Z10, Z23
+	VMULPS       Z23, Z23, Z24
+	VMULPS       Z11, Z24, Z24
+	VMULPS       Z0, Z24, Z25
+	VRNDSCALEPS  $0x08, Z25, Z25
+	VFNMADD231PS Z1, Z25, Z24
+	VFNMADD231PS Z2, Z25, Z24
+	VMOVUPS      Z3, Z26
+	VFMADD213PS  Z4, Z24, Z26
+	VFMADD213PS  Z5, Z24, Z26
+	VFMADD213PS  Z6, Z24, Z26
+	VFMADD213PS  Z7, Z24, Z26
+	VFMADD213PS  Z8, Z24, Z26
+	VFMADD213PS  Z8, Z24, Z26
+	VSCALEFPS    Z25, Z26, Z26
+	VMOVUPS      Z12, Z24
+	VFMADD213PS  Z13, Z23, Z24
+	VFMADD213PS  Z14, Z23, Z24
+	VFMADD213PS  Z15, Z23, Z24
+	VFMADD213PS  Z16, Z23, Z24
+	VMOVUPS      Z17, Z25
+	VFMADD213PS  Z18, Z23, Z25
+	VFMADD213PS  Z19, Z23, Z25
+	VFMADD213PS  Z20, Z23, Z25
+	VFMADD213PS  Z21, Z23, Z25
+	VFMADD213PS  Z8, Z23, Z25
+	VDIVPS       Z25, Z24, Z24
+	VMULPS       Z26, Z24, Z24
+	VXORPS       Z25, Z25, Z25
+	VMAXPS       Z22, Z25, Z25
+	VFNMADD231PS Z24, Z23, Z25
+	VFPCLASSPSZ  $0x20, Z25, K1
+	KORTESTW     K1, K1
+	JNE          denormal5
+	VMOVAPS      Z25, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z22
+
+rounded6:
+	VMOVDQU16 Y22, (CX)(DI*2)
+	ADDQ      $0x10, DI
+	SUBQ      $0x10, SI
+	JMP       loop1
+
+end2:
+	TESTQ       SI, SI
+	JE          end7
+	LEAQ        vecMasks<>+0(SB), R8
+	MOVQ        $0x00000010, R9
+	SUBQ        SI, R9
+	VMOVUPS     (R8)(R9*4), Z22
+	VPMOVD2M    Z22, K1
+	VMOVUPS.Z   (DX)(DI*4), K1, Z22
+	VMOVUPS.Z   (BX)(DI*4), K1, Z23
+	VADDPS      Z23, Z22, Z22
+	VFPCLASSPSZ $0x20, Z22, K2
+	KORTESTW    K2, K2
+	JNE         denormal8
+	VMOVAPS     Z22, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z22
+
+rounded9:
+	VMOVDQU16    Y22, K1, (AX)(DI*2)
+	VPMOVZXWD    Y22, Z22
+	VPSLLD       $0x10, Z22, Z22
+	VANDPS       Z9, Z22, Z9
+	VMINPS       Z9, Z10, Z9
+	VMULPS       Z9, Z9, Z10
+	VMULPS       Z11, Z10, Z10
+	VMULPS       Z0, Z10, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z1, Z0, Z10
+	VFNMADD231PS Z2, Z0, Z10
+	VMOVUPS      Z3, Z1
+	VFMADD213PS  Z4, Z10, Z1
+	VFMADD213PS  Z5, Z10, Z1
+	VFMADD213PS  Z6, Z10, Z1
+	VFMADD213PS  Z7, Z10, Z1
+	VFMADD213PS  Z8, Z10, Z1
+	VFMADD213PS  Z8, Z10, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VMOVUPS      Z12, Z0
+	VFMADD213PS  Z13, Z9, Z0
+	VFMADD213PS  Z14, Z9, Z0
+	VFMADD213PS  Z15, Z9, Z0
+	VFMADD213PS  Z16, Z9, Z0
+	VMOVUPS      Z17, Z2
+	VFMADD213PS  Z18, Z9, Z2
+	VFMADD213PS  Z19, Z9, Z2
+	VFMADD213PS  Z20, Z9, Z2
+	VFMADD213PS  Z21, Z9, Z2
+	VFMADD213PS  Z8, Z9, Z2
+	VDIVPS       Z2, Z0, Z0
+	VMULPS       Z1, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VMAXPS       Z22, Z1, Z1
+	VFNMADD231PS Z0, Z9, Z1
+	VFPCLASSPSZ  $0x20, Z1, K2
+	KORTESTW     K2, K2
+	JNE          denormal10
+	VMOVAPS      Z1, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded11:
+	VMOVDQU16 Y0, K1, (CX)(DI*2)
+
+end7:
+	VZEROUPPER
+	RET
+
+denormal3:
+	VCMPPS       $0x03, Z22, Z22, K1
+	VPSRLD       $0x10, Z22, Z23
+	VPBROADCASTD vec00000001<>+0(SB), Z24
+	VPANDD       Z24, Z23, Z24
+	VPADDD       Z22, Z24, Z24
+	VPBROADCASTD vec00007fff<>+0(SB), Z22
+	VPADDD       Z22, Z24, Z24
+	VPSRLD       $0x10, Z24, Z24
+	VPBROADCASTD vec00000040<>+0(SB), Z22
+	VPORD        Z22, Z23, K1, Z24
+	VPMOVDW      Z24, Y22
+	JMP          rounded4
+
+denormal5:
+	VCMPPS       $0x03, Z25, Z25, K1
+	VPSRLD       $0x10, Z25, Z22
+	VPBROADCASTD vec00000001<>+0(SB), Z23
+	VPANDD       Z23, Z22, Z23
+	VPADDD       Z25, Z23, Z23
+	VPBROADCASTD vec00007fff<>+0(SB), Z24
+	VPADDD       Z24, Z23, Z23
+	VPSRLD       $0x10, Z23, Z23
+	VPBROADCASTD vec00000040<>+0(SB), Z24
+	VPORD        Z24, Z22, K1, Z23
+	VPMOVDW      Z23, Y22
+	JMP          rounded6
+
+denormal8:
+	VCMPPS       $0x03, Z22, Z22, K2
+	VPSRLD       $0x10, Z22, Z23
+	VPBROADCASTD vec00000001<>+0(SB), Z24
+	VPANDD       Z24, Z23, Z24
+	VPADDD       Z22, Z24, Z24
+	VPBROADCASTD vec00007fff<>+0(SB), Z22
+	VPADDD       Z22, Z24, Z24
+	VPSRLD       $0x10, Z24, Z24
+	VPBROADCASTD vec00000040<>+0(SB), Z22
+	VPORD        Z22, Z23, K2, Z24
+	VPMOVDW      Z24, Y22
+	JMP          rounded9
+
+denormal10:
+	VCMPPS       $0x03, Z1, Z1, K2
+	VPSRLD       $0x10, Z1, Z0
+	VPBROADCASTD vec00000001<>+0(SB), Z2
+	VPANDD       Z2, Z0, Z2
+	VPADDD       Z1, Z2, Z2
+	VPBROADCASTD vec00007fff<>+0(SB), Z1
+	VPADDD       Z1, Z2, Z2
+	VPSRLD       $0x10, Z2, Z2
+	VPBROADCASTD vec00000040<>+0(SB), Z1
+	VPORD        Z1, Z0, K2, Z2
+	VPMOVDW      Z2, Y0
+	JMP          rounded11
+
+integers:
 	MOVQ         sum+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         x+16(FP), DX
@@ -5015,9 +5399,9 @@ TEXT ·addGELUToHalvesVec(SB), NOSPLIT, $0-40
 	MOVQ         n+32(FP), SI
 	XORQ         DI, DI
 
-loop1:
+loop12:
 	CMPQ         SI, $0x10
-	JL           end2
+	JL           end13
 	VMOVUPS      (DX)(DI*4), Z25
 	VMOVUPS      (BX)(DI*4), Z26
 	VADDPS       Z26, Z25, Z25
@@ -5072,11 +5456,11 @@ loop1:
 	VPMOVDW      Z26, (CX)(DI*2)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JMP          loop1
+	JMP          loop12
 
-end2:
+end13:
 	TESTQ        SI, SI
-	JE           end3
+	JE           end14
 	LEAQ         vecMasks<>+0(SB), R8
 	MOVQ         $0x00000010, R9
 	SUBQ         SI, R9
@@ -5135,7 +5519,7 @@ end2:
 	VPORD        Z2, Z3, K2, Z0
 	VPMOVDW      Z0, K1, (CX)(DI*2)
 
-end3:
+end14:
 	VZEROUPPER
 	RET
 
@@ -5283,26 +5667,76 @@ TEXT ·fromHalfRowsVec(SB), NOSPLIT, $0-40
 	VBROADCASTSS vec00007fff<>+0(SB), Z0
 	VBROADCASTSS vec00000040<>+0(SB), Z0
 
-row:
+row1:
 	XORQ DI, DI
 
-vector:
+vector2:
 	VPMOVZXWD (CX)(DI*2), Z0
 	VPSLLD    $0x10, Z0, Z0
 	VMOVUPS   Z0, (AX)(DI*4)
 	ADDQ      $0x10, DI
 	CMPQ      DI, SI
-	JL        vector
+	JL        vector2
 	LEAQ      (AX)(SI*4), AX
 	LEAQ      (CX)(DX*2), CX
 	DECQ      BX
-	JNZ       row
+	JNZ       row1
 	VZEROUPPER
 	RET
 
 // func toHalfRowsVec(dst *uint16, src *float32, ld int, rows int, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·toHalfRowsVec(SB), NOSPLIT, $0-40
+	CMPB github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasBF16+0(SB), $0x00
+	JE   integers
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ld+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ n+32(FP), SI
+
+row1:
+	XORQ DI, DI
+
+vector2:
+	VMOVUPS     (CX)(DI*4), Z0
+	VFPCLASSPSZ $0x20, Z0, K1
+	KORTESTW    K1, K1
+	JNE         denormal3
+	VMOVAPS     Z0, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded4:
+	VMOVDQU16 Y0, (AX)(DI*2)
+	ADDQ      $0x10, DI
+	CMPQ      DI, SI
+	JL        vector2
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (AX)(DX*2), AX
+	DECQ      BX
+	JNZ       row1
+	VZEROUPPER
+	RET
+
+denormal3:
+	VCMPPS       $0x03, Z0, Z0, K1
+	VPSRLD       $0x10, Z0, Z1
+	VPBROADCASTD vec00000001<>+0(SB), Z2
+	VPANDD       Z2, Z1, Z2
+	VPADDD       Z0, Z2, Z2
+	VPBROADCASTD vec00007fff<>+0(SB), Z0
+	VPADDD       Z0, Z2, Z2
+	VPSRLD       $0x10, Z2, Z2
+	VPBROADCASTD vec00000040<>+0(SB), Z0
+	VPORD        Z0, Z1, K1, Z2
+	VPMOVDW      Z2, Y0
+	JMP          rounded4
+
+integers:
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         ld+16(FP), DX
@@ -5312,10 +5746,10 @@ TEXT ·toHalfRowsVec(SB), NOSPLIT, $0-40
 	VBROADCASTSS vec00007fff<>+0(SB), Z1
 	VBROADCASTSS vec00000040<>+0(SB), Z2
 
-row:
+row5:
 	XORQ DI, DI
 
-vector:
+vector6:
 	VMOVUPS (CX)(DI*4), Z3
 	VCMPPS  $0x03, Z3, Z3, K1
 	VPSRLD  $0x10, Z3, Z4
@@ -5327,17 +5761,188 @@ vector:
 	VPMOVDW Z5, (AX)(DI*2)
 	ADDQ    $0x10, DI
 	CMPQ    DI, SI
-	JL      vector
+	JL      vector6
 	LEAQ    (CX)(SI*4), CX
 	LEAQ    (AX)(DX*2), AX
 	DECQ    BX
-	JNZ     row
+	JNZ     row5
 	VZEROUPPER
 	RET
 
 // func geluHalvesVec(dst *uint16, x *uint16, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·geluHalvesVec(SB), NOSPLIT, $0-24
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasBF16+0(SB), $0x00
+	JE           integers
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS vec3f318000<>+0(SB), Z1
+	VBROADCASTSS vecb95e8083<>+0(SB), Z2
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z3
+	VBROADCASTSS vec3c091d36<>+0(SB), Z4
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z5
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z6
+	VBROADCASTSS vec3efffffe<>+0(SB), Z7
+	VBROADCASTSS vec3f800000<>+0(SB), Z8
+	VBROADCASTSS vec7fffffff<>+0(SB), Z9
+	VBROADCASTSS vec80000000<>+0(SB), Z10
+	VBROADCASTSS vec41680000<>+0(SB), Z10
+	VBROADCASTSS vecbf000000<>+0(SB), Z11
+	VBROADCASTSS vec3b86e219<>+0(SB), Z12
+	VBROADCASTSS vec3d266f07<>+0(SB), Z13
+	VBROADCASTSS vec3e3ba1ff<>+0(SB), Z14
+	VBROADCASTSS vec3ee06833<>+0(SB), Z15
+	VBROADCASTSS vec3f000000<>+0(SB), Z16
+	VBROADCASTSS vec3c290c8e<>+0(SB), Z17
+	VBROADCASTSS vec3dd09b5f<>+0(SB), Z18
+	VBROADCASTSS vec3ef05e76<>+0(SB), Z19
+	VBROADCASTSS vec3f99eba0<>+0(SB), Z20
+	VBROADCASTSS vec3fd65532<>+0(SB), Z21
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop1:
+	CMPQ         DX, $0x10
+	JL           end2
+	VPMOVZXWD    (CX)(BX*2), Z22
+	VPSLLD       $0x10, Z22, Z22
+	VANDPS       Z9, Z22, Z23
+	VMINPS       Z23, Z10, Z23
+	VMULPS       Z23, Z23, Z24
+	VMULPS       Z11, Z24, Z24
+	VMULPS       Z0, Z24, Z25
+	VRNDSCALEPS  $0x08, Z25, Z25
+	VFNMADD231PS Z1, Z25, Z24
+	VFNMADD231PS Z2, Z25, Z24
+	VMOVUPS      Z3, Z26
+	VFMADD213PS  Z4, Z24, Z26
+	VFMADD213PS  Z5, Z24, Z26
+	VFMADD213PS  Z6, Z24, Z26
+	VFMADD213PS  Z7, Z24, Z26
+	VFMADD213PS  Z8, Z24, Z26
+	VFMADD213PS  Z8, Z24, Z26
+	VSCALEFPS    Z25, Z26, Z26
+	VMOVUPS      Z12, Z24
+	VFMADD213PS  Z13, Z23, Z24
+	VFMADD213PS  Z14, Z23, Z24
+	VFMADD213PS  Z15, Z23, Z24
+	VFMADD213PS  Z16, Z23, Z24
+	VMOVUPS      Z17, Z25
+	VFMADD213PS  Z18, Z23, Z25
+	VFMADD213PS  Z19, Z23, Z25
+	VFMADD213PS  Z20, Z23, Z25
+	VFMADD213PS  Z21, Z23, Z25
+	VFMADD213PS  Z8, Z23, Z25
+	VDIVPS       Z25, Z24, Z24
+	VMULPS       Z26, Z24, Z24
+	VXORPS       Z25, Z25, Z25
+	VMAXPS       Z22, Z25, Z25
+	VFNMADD231PS Z24, Z23, Z25
+	VFPCLASSPSZ  $0x20, Z25, K1
+	KORTESTW     K1, K1
+	JNE          denormal3
+	VMOVAPS      Z25, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z22
+
+rounded4:
+	VMOVDQU16 Y22, (AX)(BX*2)
+	ADDQ      $0x10, BX
+	SUBQ      $0x10, DX
+	JMP       loop1
+
+end2:
+	TESTQ        DX, DX
+	JE           end5
+	LEAQ         vecMasks<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), Z22
+	VPMOVD2M     Z22, K1
+	VPMOVZXWD.Z  (CX)(BX*2), K1, Z22
+	VPSLLD       $0x10, Z22, Z22
+	VANDPS       Z9, Z22, Z9
+	VMINPS       Z9, Z10, Z9
+	VMULPS       Z9, Z9, Z10
+	VMULPS       Z11, Z10, Z10
+	VMULPS       Z0, Z10, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z1, Z0, Z10
+	VFNMADD231PS Z2, Z0, Z10
+	VMOVUPS      Z3, Z1
+	VFMADD213PS  Z4, Z10, Z1
+	VFMADD213PS  Z5, Z10, Z1
+	VFMADD213PS  Z6, Z10, Z1
+	VFMADD213PS  Z7, Z10, Z1
+	VFMADD213PS  Z8, Z10, Z1
+	VFMADD213PS  Z8, Z10, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VMOVUPS      Z12, Z0
+	VFMADD213PS  Z13, Z9, Z0
+	VFMADD213PS  Z14, Z9, Z0
+	VFMADD213PS  Z15, Z9, Z0
+	VFMADD213PS  Z16, Z9, Z0
+	VMOVUPS      Z17, Z2
+	VFMADD213PS  Z18, Z9, Z2
+	VFMADD213PS  Z19, Z9, Z2
+	VFMADD213PS  Z20, Z9, Z2
+	VFMADD213PS  Z21, Z9, Z2
+	VFMADD213PS  Z8, Z9, Z2
+	VDIVPS       Z2, Z0, Z0
+	VMULPS       Z1, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VMAXPS       Z22, Z1, Z1
+	VFNMADD231PS Z0, Z9, Z1
+	VFPCLASSPSZ  $0x20, Z1, K2
+	KORTESTW     K2, K2
+	JNE          denormal6
+	VMOVAPS      Z1, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded7:
+	VMOVDQU16 Y0, K1, (AX)(BX*2)
+
+end5:
+	VZEROUPPER
+	RET
+
+denormal3:
+	VCMPPS       $0x03, Z25, Z25, K1
+	VPSRLD       $0x10, Z25, Z22
+	VPBROADCASTD vec00000001<>+0(SB), Z23
+	VPANDD       Z23, Z22, Z23
+	VPADDD       Z25, Z23, Z23
+	VPBROADCASTD vec00007fff<>+0(SB), Z24
+	VPADDD       Z24, Z23, Z23
+	VPSRLD       $0x10, Z23, Z23
+	VPBROADCASTD vec00000040<>+0(SB), Z24
+	VPORD        Z24, Z22, K1, Z23
+	VPMOVDW      Z23, Y22
+	JMP          rounded4
+
+denormal6:
+	VCMPPS       $0x03, Z1, Z1, K2
+	VPSRLD       $0x10, Z1, Z0
+	VPBROADCASTD vec00000001<>+0(SB), Z2
+	VPANDD       Z2, Z0, Z2
+	VPADDD       Z1, Z2, Z2
+	VPBROADCASTD vec00007fff<>+0(SB), Z1
+	VPADDD       Z1, Z2, Z2
+	VPSRLD       $0x10, Z2, Z2
+	VPBROADCASTD vec00000040<>+0(SB), Z1
+	VPORD        Z1, Z0, K2, Z2
+	VPMOVDW      Z2, Y0
+	JMP          rounded7
+
+integers:
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	VBROADCASTSS vec00000001<>+0(SB), Z0
@@ -5369,9 +5974,9 @@ TEXT ·geluHalvesVec(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
 
-loop1:
+loop8:
 	CMPQ         DX, $0x10
-	JL           end2
+	JL           end9
 	VPMOVZXWD    (CX)(BX*2), Z25
 	VPSLLD       $0x10, Z25, Z25
 	VANDPS       Z12, Z25, Z26
@@ -5416,11 +6021,11 @@ loop1:
 	VPMOVDW      Z26, (AX)(BX*2)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JMP          loop1
+	JMP          loop8
 
-end2:
+end9:
 	TESTQ        DX, DX
-	JE           end3
+	JE           end10
 	LEAQ         vecMasks<>+0(SB), SI
 	MOVQ         $0x00000010, DI
 	SUBQ         DX, DI
@@ -5469,13 +6074,198 @@ end2:
 	VPORD        Z2, Z3, K2, Z0
 	VPMOVDW      Z0, K1, (AX)(BX*2)
 
-end3:
+end10:
 	VZEROUPPER
 	RET
 
 // func geluGradHalvesVec(dst *uint16, x *uint16, dy *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·geluGradHalvesVec(SB), NOSPLIT, $0-32
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasBF16+0(SB), $0x00
+	JE           integers
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS vec3f318000<>+0(SB), Z1
+	VBROADCASTSS vecb95e8083<>+0(SB), Z2
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z3
+	VBROADCASTSS vec3c091d36<>+0(SB), Z4
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z5
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z6
+	VBROADCASTSS vec3efffffe<>+0(SB), Z7
+	VBROADCASTSS vec3f800000<>+0(SB), Z8
+	VBROADCASTSS vec7fffffff<>+0(SB), Z9
+	VBROADCASTSS vec80000000<>+0(SB), Z10
+	VBROADCASTSS vec41680000<>+0(SB), Z11
+	VBROADCASTSS vecbf000000<>+0(SB), Z12
+	VBROADCASTSS vec3b86e219<>+0(SB), Z13
+	VBROADCASTSS vec3d266f07<>+0(SB), Z14
+	VBROADCASTSS vec3e3ba1ff<>+0(SB), Z15
+	VBROADCASTSS vec3ee06833<>+0(SB), Z16
+	VBROADCASTSS vec3f000000<>+0(SB), Z17
+	VBROADCASTSS vec3c290c8e<>+0(SB), Z18
+	VBROADCASTSS vec3dd09b5f<>+0(SB), Z19
+	VBROADCASTSS vec3ef05e76<>+0(SB), Z20
+	VBROADCASTSS vec3f99eba0<>+0(SB), Z21
+	VBROADCASTSS vec3fd65532<>+0(SB), Z22
+	VBROADCASTSS vec3ecc422a<>+0(SB), Z23
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop1:
+	CMPQ         BX, $0x10
+	JL           end2
+	VPMOVZXWD    (CX)(SI*2), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VANDPS       Z9, Z24, Z25
+	VMINPS       Z25, Z11, Z25
+	VMULPS       Z25, Z25, Z26
+	VMULPS       Z12, Z26, Z26
+	VMULPS       Z0, Z26, Z27
+	VRNDSCALEPS  $0x08, Z27, Z27
+	VFNMADD231PS Z1, Z27, Z26
+	VFNMADD231PS Z2, Z27, Z26
+	VMOVUPS      Z3, Z28
+	VFMADD213PS  Z4, Z26, Z28
+	VFMADD213PS  Z5, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VFMADD213PS  Z7, Z26, Z28
+	VFMADD213PS  Z8, Z26, Z28
+	VFMADD213PS  Z8, Z26, Z28
+	VSCALEFPS    Z27, Z28, Z28
+	VMOVUPS      Z13, Z26
+	VFMADD213PS  Z14, Z25, Z26
+	VFMADD213PS  Z15, Z25, Z26
+	VFMADD213PS  Z16, Z25, Z26
+	VFMADD213PS  Z17, Z25, Z26
+	VMOVUPS      Z18, Z27
+	VFMADD213PS  Z19, Z25, Z27
+	VFMADD213PS  Z20, Z25, Z27
+	VFMADD213PS  Z21, Z25, Z27
+	VFMADD213PS  Z22, Z25, Z27
+	VFMADD213PS  Z8, Z25, Z27
+	VDIVPS       Z27, Z26, Z26
+	VMULPS       Z28, Z26, Z26
+	VSUBPS       Z26, Z8, Z27
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z26, K1, Z27
+	VANDPS       Z10, Z24, Z24
+	VORPS        Z25, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VFMADD231PS  Z28, Z24, Z27
+	VMOVUPS      (DX)(SI*4), Z24
+	VMULPS       Z24, Z27, Z27
+	VFPCLASSPSZ  $0x20, Z27, K1
+	KORTESTW     K1, K1
+	JNE          denormal3
+	VMOVAPS      Z27, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z24
+
+rounded4:
+	VMOVDQU16 Y24, (AX)(SI*2)
+	ADDQ      $0x10, SI
+	SUBQ      $0x10, BX
+	JMP       loop1
+
+end2:
+	TESTQ        BX, BX
+	JE           end5
+	LEAQ         vecMasks<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Z24
+	VPMOVD2M     Z24, K1
+	VPMOVZXWD.Z  (CX)(SI*2), K1, Z24
+	VPSLLD       $0x10, Z24, Z24
+	VANDPS       Z9, Z24, Z9
+	VMINPS       Z9, Z11, Z9
+	VMULPS       Z9, Z9, Z11
+	VMULPS       Z12, Z11, Z11
+	VMULPS       Z0, Z11, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z1, Z0, Z11
+	VFNMADD231PS Z2, Z0, Z11
+	VMOVUPS      Z3, Z1
+	VFMADD213PS  Z4, Z11, Z1
+	VFMADD213PS  Z5, Z11, Z1
+	VFMADD213PS  Z6, Z11, Z1
+	VFMADD213PS  Z7, Z11, Z1
+	VFMADD213PS  Z8, Z11, Z1
+	VFMADD213PS  Z8, Z11, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VMOVUPS      Z13, Z0
+	VFMADD213PS  Z14, Z9, Z0
+	VFMADD213PS  Z15, Z9, Z0
+	VFMADD213PS  Z16, Z9, Z0
+	VFMADD213PS  Z17, Z9, Z0
+	VMOVUPS      Z18, Z2
+	VFMADD213PS  Z19, Z9, Z2
+	VFMADD213PS  Z20, Z9, Z2
+	VFMADD213PS  Z21, Z9, Z2
+	VFMADD213PS  Z22, Z9, Z2
+	VFMADD213PS  Z8, Z9, Z2
+	VDIVPS       Z2, Z0, Z0
+	VMULPS       Z1, Z0, Z0
+	VSUBPS       Z0, Z8, Z2
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z0, K2, Z2
+	VANDPS       Z10, Z24, Z24
+	VORPS        Z9, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VFMADD231PS  Z1, Z24, Z2
+	VMOVUPS.Z    (DX)(SI*4), K1, Z0
+	VMULPS       Z0, Z2, Z2
+	VFPCLASSPSZ  $0x20, Z2, K2
+	KORTESTW     K2, K2
+	JNE          denormal6
+	VMOVAPS      Z2, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded7:
+	VMOVDQU16 Y0, K1, (AX)(SI*2)
+
+end5:
+	VZEROUPPER
+	RET
+
+denormal3:
+	VCMPPS       $0x03, Z27, Z27, K1
+	VPSRLD       $0x10, Z27, Z24
+	VPBROADCASTD vec00000001<>+0(SB), Z25
+	VPANDD       Z25, Z24, Z25
+	VPADDD       Z27, Z25, Z25
+	VPBROADCASTD vec00007fff<>+0(SB), Z26
+	VPADDD       Z26, Z25, Z25
+	VPSRLD       $0x10, Z25, Z25
+	VPBROADCASTD vec00000040<>+0(SB), Z26
+	VPORD        Z26, Z24, K1, Z25
+	VPMOVDW      Z25, Y24
+	JMP          rounded4
+
+denormal6:
+	VCMPPS       $0x03, Z2, Z2, K2
+	VPSRLD       $0x10, Z2, Z0
+	VPBROADCASTD vec00000001<>+0(SB), Z1
+	VPANDD       Z1, Z0, Z1
+	VPADDD       Z2, Z1, Z1
+	VPBROADCASTD vec00007fff<>+0(SB), Z2
+	VPADDD       Z2, Z1, Z1
+	VPSRLD       $0x10, Z1, Z1
+	VPBROADCASTD vec00000040<>+0(SB), Z2
+	VPORD        Z2, Z0, K2, Z1
+	VPMOVDW      Z1, Y0
+	JMP          rounded7
+
+integers:
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         dy+16(FP), DX
@@ -5509,9 +6299,9 @@ TEXT ·geluGradHalvesVec(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), BX
 	XORQ         SI, SI
 
-loop1:
+loop8:
 	CMPQ         BX, $0x10
-	JL           end2
+	JL           end9
 	VPMOVZXWD    (CX)(SI*2), Z27
 	VPSLLD       $0x10, Z27, Z27
 	VANDPS       Z12, Z27, Z28
@@ -5562,11 +6352,11 @@ loop1:
 	VPMOVDW      Z28, (AX)(SI*2)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JMP          loop1
+	JMP          loop8
 
-end2:
+end9:
 	TESTQ        BX, BX
-	JE           end3
+	JE           end10
 	LEAQ         vecMasks<>+0(SB), DI
 	MOVQ         $0x00000010, R8
 	SUBQ         BX, R8
@@ -5621,7 +6411,7 @@ end2:
 	VPORD        Z2, Z3, K2, Z0
 	VPMOVDW      Z0, K1, (AX)(SI*2)
 
-end3:
+end10:
 	VZEROUPPER
 	RET
 

@@ -16,6 +16,7 @@ import (
 // Mandatory prefixes as VEX.pp stands for them.
 const (
 	prefixNone = 0
+	prefix66   = 1
 	prefixF3   = 2
 	prefixF2   = 3
 )
@@ -88,6 +89,11 @@ func TILEZERO(tile int) {
 // TILELOADD reads a tile (VEX.128.F2.0F38.W0 4B !(11):rrr:100).
 func TILELOADD(m Rows, tile int) {
 	emit(describe("TILELOADD", tile, m), memory(prefixF2, 0x4b, tile, m), m.Base, m.Stride)
+}
+
+// TILELOADDT1 is TILELOADD of what is not read again soon (VEX.128.66.0F38.W0 4B !(11):rrr:100).
+func TILELOADDT1(m Rows, tile int) {
+	emit(describe("TILELOADDT1", tile, m), memory(prefix66, 0x4b, tile, m), m.Base, m.Stride)
 }
 
 // TILESTORED writes a tile (VEX.128.F3.0F38.W0 4B !(11):rrr:100).

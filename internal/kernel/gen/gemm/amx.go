@@ -12,21 +12,37 @@ import (
 
 // Offsets in amxArgs of ../../gemm/amx_amd64.go.
 const (
-	amxConfig   = 0
-	amxA        = 8
-	amxATile    = 16
-	amxSteps    = 24
-	amxB        = 32
-	amxBTile    = 40
-	amxBPanel   = 48
-	amxFrom     = 56
-	amxFromRow  = 64
-	amxTo       = 72
-	amxToRow    = 80
-	amxPanels   = 88
-	amxTile     = 1024 // bytes of a tile
-	amxLine     = 64   // bytes of one of its rows
-	amxTileRows = 16
+	amxConfig = 0
+	amxA      = 8
+	amxATile  = 16
+	amxSteps  = 24
+	amxB      = 32
+	amxBTile  = 40
+	amxBPanel = 48
+	amxSums   = 56
+	amxRow    = 64
+	amxAdd    = 72
+	amxPanels = 80
+	amxStep   = 88
+	amxEnd    = 96
+	amxOut    = 104
+	amxOutRow = 112
+	amxCount  = 120
+	amxBias   = 128
+	amxMask   = 136
+)
+
+// What is made of the sums of a panel, in amxEnd: nothing, float32 that are set or added to, or bfloat16.
+const (
+	endSums = iota
+	endSet
+	endAdd
+	endHalves
+)
+
+const (
+	amxTile = 1024 // bytes of a tile
+	amxLine = 64   // bytes of one of its rows
 )
 
 // Tiles by number: four of sums, two of A and two of B, which are all there are.
@@ -35,114 +51,159 @@ const (
 	tileB = 6
 )
 
-// amxAhead is how many steps before its use a tile of B is asked for, which comes from the level-2 cache.
-const amxAhead = 2
-
-// amxProduct writes a function that sets rows x columns tiles of sums, panel after panel, to products along all steps, and adds what was there
-// before. All registers are physical, since the bytes of instructions on tiles have their numbers.
+// amxProduct writes a function that sets rows x columns tiles of sums, panel after panel, to products along all steps, or adds them. All
+// registers are physical, since the bytes of instructions on tiles have their numbers.
+//
+// The tiles of B are read with the hint that they are not read again: they come from the level-2 cache, and leave the first level to the tiles
+// of A, which is worth 15 to 20 %. Loads before products are worth 5 % beside loads between them, and asking for tiles of B ahead costs 5 %
+// (Granite Rapids, in a loop of these instructions alone). What is made of the sums is computed while the tiles of the next panel are on their way.
 func amxProduct(rows, columns int) {
 	name := fmt.Sprintf("amxProduct%dx%d", rows, columns)
 	TEXT(name, NOSPLIT, "func(t *byte)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s multiplies %d tiles of rows by panels of %d tiles of columns; t points to an amxArgs.", name, rows, columns))
-	t, panel, from, to, row, panels := reg.R8, reg.R9, reg.R10, reg.R11, reg.R12, reg.R13
-	a, second, b, third, steps, line := reg.RSI, reg.RDI, reg.RDX, reg.RBX, reg.RCX, reg.RAX
+	t, panel, panels, sums, row := reg.R8, reg.R9, reg.R10, reg.R11, reg.R12
+	a, b, steps, line := [2]reg.GPPhysical{reg.RSI, reg.RDI}, [2]reg.GPPhysical{reg.RDX, reg.RBX}, reg.RCX, reg.RAX
+	second := reg.R13 // row of tiles of sums
+	result, bias := reg.R14, reg.R15
 	field := func(offset int, r reg.Register) { MOVQ(Mem{Base: t, Disp: offset}, r) }
-	Load(Param("t"), t)
-	field(amxConfig, a)
-	amx.LDTILECFG(a)
-	field(amxB, panel)
-	field(amxFrom, from)
-	field(amxTo, to)
-	field(amxPanels, panels)
-	MOVQ(U32(amxLine), line)
-
-	// sums calls do for each tile of sums with its place, where row is the stride and at the first row.
-	sums := func(at reg.GPPhysical, do func(tile int, m amx.Rows)) {
+	eachSum := func(do func(tile int, m amx.Rows)) {
 		for i := range rows {
-			if i > 0 {
-				MOVQ(row, a)
-				SHLQ(Imm(4), a)
-				ADDQ(at, a)
-				at = a
-			}
 			for j := range columns {
-				do(2*i+j, amx.Rows{Base: at, Stride: row, Disp: amxLine * j})
+				do(2*i+j, amx.Rows{Base: [2]reg.GPPhysical{sums, second}[i], Stride: row, Disp: amxLine * j})
 			}
 		}
 	}
+	Load(Param("t"), t)
+	field(amxConfig, a[0])
+	amx.LDTILECFG(a[0])
+	field(amxB, panel)
+	field(amxPanels, panels)
+	field(amxSums, sums)
+	field(amxRow, row)
+	field(amxOut, result)
+	field(amxBias, bias)
+	MOVQ(row, second)
+	SHLQ(Imm(4), second)
+	ADDQ(sums, second)
+	MOVQ(U32(amxLine), line)
 	Label("panel")
-	TESTQ(from, from)
-	JNZ(LabelRef("add"))
-	for i := range rows {
-		for j := range columns {
-			amx.TILEZERO(2*i + j)
-		}
-	}
+	CMPQ(Mem{Base: t, Disp: amxAdd}, Imm(0))
+	JNE(LabelRef("add"))
+	eachSum(func(tile int, _ amx.Rows) { amx.TILEZERO(tile) })
 	JMP(LabelRef("begin"))
 	Label("add")
-	field(amxFromRow, row)
-	sums(from, func(tile int, m amx.Rows) { amx.TILELOADD(m, tile) })
-	ADDQ(Imm(uint64(amxLine*columns)), from)
+	eachSum(func(tile int, m amx.Rows) { amx.TILELOADD(m, tile) })
 	Label("begin")
-	field(amxA, a)
+	field(amxA, a[0])
+	MOVQ(panel, b[0])
 	if rows > 1 {
-		field(amxATile, second)
-		ADDQ(a, second)
+		field(amxATile, a[1])
+		ADDQ(a[0], a[1])
 	}
-	MOVQ(panel, b)
 	if columns > 1 {
-		field(amxBTile, third)
-		ADDQ(b, third)
+		field(amxBTile, b[1])
+		ADDQ(b[0], b[1])
 	}
 	field(amxSteps, steps)
 	Label("step")
-	ahead := 0
-	prefetch := func(of reg.Register) {
-		for range amxTileRows / rows {
-			PREFETCHT0(Mem{Base: of, Disp: amxAhead*amxTile + amxLine*(ahead%amxTileRows)})
-			ahead++
+	for j := range columns {
+		amx.TILELOADDT1(amx.Rows{Base: b[j], Stride: line}, tileB+j)
+	}
+	for i := range rows {
+		amx.TILELOADD(amx.Rows{Base: a[i], Stride: line}, tileA+i)
+	}
+	for i := range rows {
+		for j := range columns {
+			amx.TDPBF16PS(tileB+j, tileA+i, 2*i+j)
 		}
+		ADDQ(U32(amxTile), a[i])
 	}
-	multiply := func(i, j int) { amx.TDPBF16PS(tileB+j, tileA+i, 2*i+j) }
-	tile := func(of reg.GPPhysical, to int) { amx.TILELOADD(amx.Rows{Base: of, Stride: line}, to) }
-	tile(b, tileB)
-	tile(a, tileA)
-	prefetch(b)
-	multiply(0, 0)
-	if columns > 1 {
-		tile(third, tileB+1)
-		multiply(0, 1)
-	}
-	if rows > 1 {
-		prefetch(b)
-		tile(second, tileA+1)
-		multiply(1, 0)
-	}
-	if columns > 1 {
-		prefetch(third)
-		if rows > 1 {
-			multiply(1, 1)
-			prefetch(third)
-		}
-	}
-	for _, r := range []reg.Register{a, second, b, third} {
-		if r == second && rows == 1 || r == third && columns == 1 {
-			continue
-		}
-		ADDQ(U32(amxTile), r)
+	for j := range columns {
+		ADDQ(U32(amxTile), b[j])
 	}
 	DECQ(steps)
 	JNZ(LabelRef("step"))
-	field(amxToRow, row)
-	sums(to, func(tile int, m amx.Rows) { amx.TILESTORED(tile, m) })
-	ADDQ(Imm(uint64(amxLine*columns)), to)
-	field(amxBPanel, b)
-	ADDQ(b, panel)
+	eachSum(func(tile int, m amx.Rows) { amx.TILESTORED(tile, m) })
+	amxFinish(t, sums, row, result, bias, a[0], a[1], b[0], steps, columns)
+	ADDQ(Mem{Base: t, Disp: amxStep}, sums)
+	ADDQ(Mem{Base: t, Disp: amxStep}, second)
+	ADDQ(Mem{Base: t, Disp: amxBPanel}, panel)
 	DECQ(panels)
 	JNZ(LabelRef("panel"))
 	amx.TILERELEASE()
+	VZEROUPPER()
 	RET()
+}
+
+// amxFinish writes what is made of the sums of a panel at result, and goes on to those of the next panel. The last four registers are to work in.
+func amxFinish(t, sums, row, result, bias, at, out, apart, left reg.GPPhysical, columns int) {
+	field := func(offset int, r reg.Register) { MOVQ(Mem{Base: t, Disp: offset}, r) }
+	masks := [2]reg.OpmaskPhysical{reg.K1, reg.K2}
+	x, y, both := [2]reg.VecPhysical{reg.Z0, reg.Z1}, [2]reg.VecPhysical{reg.Z2, reg.Z3}, reg.Z4
+	CMPQ(Mem{Base: t, Disp: amxEnd}, Imm(endSums))
+	JE(LabelRef("ended"))
+	field(amxMask, left)
+	KMOVD(left.As32(), reg.K3)
+	KMOVW(left.As32(), masks[0])
+	SHRQ(Imm(16), left)
+	KMOVW(left.As32(), masks[1])
+	for j := range columns {
+		VPXORD(y[j], y[j], y[j])
+	}
+	TESTQ(bias, bias)
+	JE(LabelRef("biased"))
+	for j := range columns {
+		VMOVUPS_Z(Mem{Base: bias, Disp: amxLine * j}, masks[j], y[j])
+	}
+	ADDQ(Imm(uint64(amxLine*columns)), bias)
+	Label("biased")
+	MOVQ(sums, at)
+	MOVQ(result, out)
+	field(amxOutRow, apart)
+	field(amxCount, left)
+	CMPQ(Mem{Base: t, Disp: amxEnd}, Imm(endHalves))
+	JE(LabelRef("halves"))
+	CMPQ(Mem{Base: t, Disp: amxEnd}, Imm(endAdd))
+	JE(LabelRef("adds"))
+	each := func(name string, body func()) {
+		Label(name)
+		for j := range columns {
+			VADDPS(Mem{Base: at, Disp: amxLine * j}, y[j], x[j])
+		}
+		body()
+		ADDQ(row, at)
+		ADDQ(apart, out)
+		DECQ(left)
+		JNE(LabelRef(name))
+	}
+	store := func() {
+		for j := range columns {
+			VMOVUPS(x[j], masks[j], Mem{Base: out, Disp: amxLine * j})
+		}
+	}
+	each("set", store)
+	ADDQ(Imm(uint64(amxLine*columns)), result)
+	JMP(LabelRef("ended"))
+	each("adds", func() {
+		for j := range columns {
+			VMOVUPS_Z(Mem{Base: out, Disp: amxLine * j}, masks[j], reg.Z5)
+			VADDPS(reg.Z5, x[j], x[j])
+		}
+		store()
+	})
+	ADDQ(Imm(uint64(amxLine*columns)), result)
+	JMP(LabelRef("ended"))
+	each("halves", func() {
+		if columns > 1 {
+			evex.VCVTNE2PS2BF16(x[0], x[1], both)
+		} else {
+			evex.VCVTNEPS2BF16(x[0], both)
+		}
+		VMOVDQU16(both, reg.K3, Mem{Base: out})
+	})
+	ADDQ(Imm(uint64(amxLine/2*columns)), result)
+	Label("ended")
 }
 
 // amxRows writes a function that packs rows into tiles: 32 values of a row become one of the rows of a tile.
@@ -222,6 +283,54 @@ func amxTranspose() {
 		x[i] = ZMM()
 		VMOVUPS(Mem{Base: at, Disp: amxLine * i}, x[i])
 	}
+	transposeWords(x, func(w int, out reg.VecVirtual) { VMOVUPS(out, Mem{Base: at, Disp: amxLine * w}) })
+	ADDQ(U32(amxTile), at)
+	DECQ(n)
+	JNZ(LabelRef("tile"))
+	VZEROUPPER()
+	RET()
+}
+
+// amxColumns writes a function that packs columns of bfloat16 into tiles: 32 values of a column become one of the rows of a tile.
+func amxColumns() {
+	TEXT("amxColumns", NOSPLIT, "func(dst, src *byte, stride, tile int)")
+	Pragma("noescape")
+	Doc("amxColumns sets row j of the tile at dst (j < 16) and row j-16 of that at dst + tile to the 32 values of column j < 32 in 32 rows of src.",
+		"The stride and tile are in bytes.")
+	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
+	stride, second, from := Load(Param("stride"), GP64()), Load(Param("tile"), GP64()), GP64()
+	ADDQ(dst, second)
+	// Pairs of rows word by word: the words of quarter q of a vector are of columns 8*q to 8*q+3, or 4 more with half 1.
+	for half := range 2 {
+		x := make([]reg.VecVirtual, 16)
+		MOVQ(src, from)
+		for p := range x {
+			low, high := ZMM(), ZMM()
+			VMOVDQU64(Mem{Base: from}, low)
+			VMOVDQU64(Mem{Base: from, Index: stride, Scale: 1}, high)
+			LEAQ(Mem{Base: from, Index: stride, Scale: 2}, from)
+			x[p] = ZMM()
+			if half == 0 {
+				VPUNPCKLWD(high, low, x[p])
+			} else {
+				VPUNPCKHWD(high, low, x[p])
+			}
+		}
+		transposeWords(x, func(w int, out reg.VecVirtual) {
+			column := w/4*8 + w%4 + 4*half
+			to := dst
+			if column >= 16 {
+				to = second
+			}
+			VMOVUPS(out, Mem{Base: to, Disp: amxLine * (column % 16)})
+		})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// transposeWords calls store with vector w of the transpose of 16 vectors of 16 words, which it changes.
+func transposeWords(x []reg.VecVirtual, store func(w int, out reg.VecVirtual)) {
 	// Words, then pairs of words, then quarters of vectors change places.
 	y := make([]reg.VecVirtual, 16)
 	for i := 0; i < 16; i += 2 {
@@ -254,12 +363,7 @@ func amxTranspose() {
 				order = Imm(0xdd)
 			}
 			VSHUFF32X4(order, h[2+q%2], h[q%2], out)
-			VMOVUPS(out, Mem{Base: at, Disp: amxLine * (4*q + c)})
+			store(4*q+c, out)
 		}
 	}
-	ADDQ(U32(amxTile), at)
-	DECQ(n)
-	JNZ(LabelRef("tile"))
-	VZEROUPPER()
-	RET()
 }

@@ -125,13 +125,7 @@ func toHalvesAVX512() {
 		} else {
 			VMOVUPS_Z(Mem{Base: src}, mask, x)
 		}
-		VCMPPS(Imm(3), x, x, nan) // unordered
-		VPSRLD(Imm(16), x, upper)
-		VPANDD(one, upper, odd)
-		VPADDD(most, x, x)
-		VPADDD(odd, x, x)
-		VPSRLD(Imm(16), x, x)
-		VPORD(quiet, upper, nan, x)
+		roundByIntegers(x, upper, odd, nan, one, most, quiet)
 		if mask == nil {
 			VPMOVDW(x, Mem{Base: dst})
 		} else {
@@ -141,6 +135,51 @@ func toHalvesAVX512() {
 		ADDQ(Imm(64), src)
 		ADDQ(Imm(32), dst)
 	})
+}
+
+// toHalvesBF16 writes the conversion by the instruction of AVX-512 BF16, 32 values at a time, and by integers where one of them is
+// denormal, which the instruction takes for 0.
+func toHalvesBF16() {
+	dst, src, n := begin("toHalvesBF16", "func(dst *uint16, src *float32, n int)", "is ToBF16 for n values, a multiple of 32.")
+	one, most, quiet := constant(1, ZMM()), constant(0x7fff, ZMM()), constant(0x40, ZMM())
+	const denormal = 0x20
+	low, high, both := reg.Z0, reg.Z1, reg.Z2
+	Label("whole")
+	k := [2]reg.OpmaskVirtual{K(), K()}
+	VMOVUPS(Mem{Base: src}, low)
+	VMOVUPS(Mem{Base: src, Disp: 64}, high)
+	VFPCLASSPSZ(Imm(denormal), low, k[0])
+	VFPCLASSPSZ(Imm(denormal), high, k[1])
+	KORTESTW(k[0], k[1])
+	JNZ(LabelRef("integers"))
+	evex.VCVTNE2PS2BF16(low, high, both)
+	VMOVDQU64(both, Mem{Base: dst})
+	Label("next")
+	ADDQ(Imm(128), src)
+	ADDQ(Imm(64), dst)
+	SUBQ(Imm(32), n)
+	JNZ(LabelRef("whole"))
+	VZEROUPPER()
+	RET()
+	Label("integers")
+	for i, x := range []reg.VecPhysical{low, high} {
+		upper, odd, nan := ZMM(), ZMM(), K()
+		roundByIntegers(x, upper, odd, nan, one, most, quiet)
+		VPMOVDW(x, Mem{Base: dst, Disp: 32 * i})
+	}
+	JMP(LabelRef("next"))
+}
+
+// roundByIntegers rounds the float32 values of x to bfloat16 in the lower halves of its words, by the steps of plainHalf. The next three are
+// registers to work in.
+func roundByIntegers(x, upper, odd, nan, one, most, quiet reg.Register) {
+	VCMPPS(Imm(3), x, x, nan) // unordered
+	VPSRLD(Imm(16), x, upper)
+	VPANDD(one, upper, odd)
+	VPADDD(most, x, x)
+	VPADDD(odd, x, x)
+	VPSRLD(Imm(16), x, x)
+	VPORD(quiet, upper, nan, x)
 }
 
 // toHalvesAVX2 is toHalvesAVX512 for a multiple of 16 values.

@@ -33,6 +33,7 @@ func main() {
 
 // halves are the conversions of arrays.
 func halves() {
+	toHalvesBF16()
 	toHalvesAVX512()
 	toHalvesAVX2()
 	fromHalvesAVX512()
@@ -68,4 +69,5 @@ func products() {
 	amxRows(fromFloats)
 	amxRows(fromHalves)
 	amxTranspose()
+	amxColumns()
 }

@@ -109,7 +109,7 @@ func (s set) tile(rows, cols int) {
 	}
 	av := vector()
 	var far reg.GPVirtual
-	term := func() {
+	term := func(whole bool) {
 		if far != nil {
 			for j := range cols {
 				PREFETCHT0(Mem{Base: b, Index: far, Scale: 1, Disp: j * lanes * floatSize})
@@ -117,7 +117,7 @@ func (s set) tile(rows, cols int) {
 		}
 		for j := range bv {
 			m := Mem{Base: b, Disp: j * lanes * floatSize}
-			if wide {
+			if wide && !whole {
 				VMOVUPS_Z(m, masks[j], bv[j])
 			} else {
 				VMOVUPS(m, bv[j])
@@ -153,20 +153,31 @@ func (s set) tile(rows, cols int) {
 			PREFETCHT0(Mem{Base: ahead, Disp: j * lanes * floatSize})
 		}
 	}
-	term()
+	term(false)
 	ADDQ(stride, ahead)
 	DECQ(left)
 	JNZ(LabelRef(first))
 	TESTQ(k, k)
 	JZ(LabelRef(stored))
+	terms := func(label string, whole bool) {
+		Label(label)
+		term(whole)
+		DECQ(k)
+		JNZ(LabelRef(label))
+	}
 	if wide {
 		far = GP64()
 		IMUL3Q(Imm(aheadTerms), bk, far)
+		// Whole vectors are read without the mask: on Intel's processors a load with one takes the place of a product.
+		whole := "whole" + loop
+		CMPL(field(offMask), I32(int32(uint32(1<<(cols*lanes)-1))))
+		JEQ(LabelRef(whole))
+		terms(loop, false)
+		JMP(LabelRef(stored))
+		terms(whole, true)
+	} else {
+		terms(loop, false)
 	}
-	Label(loop)
-	term()
-	DECQ(k)
-	JNZ(LabelRef(loop))
 	Label(stored)
 
 	c, cr := get(offC), get(offCRow)

@@ -15,15 +15,24 @@ const floatSize = 4
 // body is one of the two bodies of a kernel.
 type body struct {
 	wide   bool // AVX-512
+	rounds bool // with the instructions of AVX-512 BF16
 	lanes  int  // float32 values in a vector
 	labels *int
 	name   string
 	hoist  map[uint32]reg.VecVirtual
+	rare   []func() // what is written behind the body
 }
 
-// hasAVX512 is the variable of package cpu as the assembler spells it: a middle dot for
+// later writes instructions behind the body, where a jump leads.
+func (b *body) later(write func()) { b.rare = append(b.rare, write) }
+
+// Variables of package cpu as the assembler spells them: a middle dot for
 // each dot, a division slash for each slash.
-const hasAVX512 = "github\u00b7com\u2215geoalign\u2215geoalign\u2215internal\u2215kernel\u2215cpu\u00b7HasAVX512"
+const (
+	cpuPackage = "github\u00b7com\u2215geoalign\u2215geoalign\u2215internal\u2215kernel\u2215cpu\u00b7"
+	hasAVX512  = cpuPackage + "HasAVX512"
+	hasBF16    = cpuPackage + "HasBF16"
+)
 
 // kernel writes a function: write is called once for each instruction set.
 func kernel(name, signature, doc string, write func(b *body)) {
@@ -56,6 +65,10 @@ func declare(name, signature, doc string) {
 func (b *body) done() {
 	VZEROUPPER()
 	RET()
+	for _, write := range b.rare {
+		write()
+	}
+	b.rare = nil
 }
 
 // label returns a name not used before in the function.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/geoalign/geoalign/internal/kernel/gen/evex"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -11,6 +12,25 @@ func wideKernel(name, signature, doc string, write func(b *body)) {
 	declare(name, signature, doc)
 	labels := 0
 	write(&body{wide: true, lanes: 16, labels: &labels, name: name, hoist: map[uint32]reg.VecVirtual{}})
+}
+
+// roundingKernel is wideKernel for what rounds to bfloat16: with one body more, for AVX-512 BF16. (By integers alone rounding takes seven
+// instructions.)
+func roundingKernel(name, signature, doc string, write func(b *body)) {
+	declare(name, signature, doc)
+	labels := 0
+	CMPB(NewDataAddr(Symbol{Name: hasBF16}, 0), Imm(0))
+	JE(LabelRef("integers"))
+	write(&body{wide: true, rounds: true, lanes: 16, labels: &labels, name: name, hoist: map[uint32]reg.VecVirtual{}})
+	Label("integers")
+	write(&body{wide: true, lanes: 16, labels: &labels, name: name, hoist: map[uint32]reg.VecVirtual{}})
+}
+
+// halfConstants loads what half needs.
+func halfConstants(b *body) {
+	if !b.rounds {
+		b.bits(halfOdd, halfMost, halfQuiet)
+	}
 }
 
 // Words that round to bfloat16: the lowest bit that stays, almost half of it, and the bit
@@ -38,42 +58,93 @@ func (s step) loadHalf(p reg.Register) reg.VecVirtual {
 	return v
 }
 
-// half returns words with v rounded to bfloat16 in their lower halves, by the steps of
-// plainHalf.
+// half returns v rounded to bfloat16, for storeHalf and widen: by the instruction, and by the steps of plainHalf where there is none or a
+// value is denormal, which the instruction takes for 0.
 func (b *body) half(v reg.Register) reg.VecVirtual {
+	if !b.rounds {
+		return b.halfByIntegers(v, b.cbits)
+	}
+	const denormals = 0x20
+	some, done, denormal, out := b.label("denormal"), b.label("rounded"), K(), ZMM()
+	VFPCLASSPSZ(Imm(denormals), v, denormal)
+	KORTESTW(denormal, denormal)
+	JNE(LabelRef(some))
+	VMOVAPS(v, reg.Z30)
+	evex.VCVTNEPS2BF16(reg.Z30, reg.Z30)
+	VMOVAPS(reg.Z30, out)
+	b.later(func() {
+		Label(some)
+		VPMOVDW(b.halfByIntegers(v, broadcast), out.AsY())
+		JMP(LabelRef(done))
+	})
+	Label(done)
+	return out
+}
+
+// broadcast returns a constant that is loaded here.
+func broadcast(bits uint32) Op {
+	v := ZMM()
+	VPBROADCASTD(memory(bits), v)
+	return v
+}
+
+// halfByIntegers returns words with v rounded in their lower halves.
+func (b *body) halfByIntegers(v reg.Register, constant func(bits uint32) Op) reg.VecVirtual {
 	upper, x, nan := ZMM(), ZMM(), K()
 	VCMPPS(Imm(3), v, v, nan) // unordered
 	VPSRLD(Imm(16), v, upper)
-	VPANDD(b.cbits(halfOdd), upper, x)
+	VPANDD(constant(halfOdd), upper, x)
 	VPADDD(v, x, x)
-	VPADDD(b.cbits(halfMost), x, x)
+	VPADDD(constant(halfMost), x, x)
 	VPSRLD(Imm(16), x, x)
-	VPORD(b.cbits(halfQuiet), upper, nan, x)
+	VPORD(constant(halfQuiet), upper, nan, x)
 	return x
 }
 
-// storeHalf stores words that half returned in a slice of bfloat16.
-func (s step) storeHalf(x, p reg.Register) {
-	if s.mask == nil {
-		VPMOVDW(x, s.halfAt(p))
-	} else {
-		VPMOVDW(x, s.mask, s.halfAt(p))
+// widen returns the float32 values of what half returned, which it may change.
+func (b *body) widen(x reg.VecVirtual) reg.VecVirtual {
+	if b.rounds {
+		VPMOVZXWD(x.AsY(), x)
+	}
+	VPSLLD(Imm(16), x, x)
+	return x
+}
+
+// storeHalf stores what half returned in a slice of bfloat16.
+func (s step) storeHalf(x reg.VecVirtual, p reg.Register) { s.b.storeHalf(x, s.mask, s.halfAt(p)) }
+
+// storeHalf stores what half returned, with a mask or whole.
+func (b *body) storeHalf(x reg.VecVirtual, mask reg.Register, to Mem) {
+	switch {
+	case b.rounds && mask == nil:
+		VMOVDQU16(x.AsY(), to)
+	case b.rounds:
+		VMOVDQU16(x.AsY(), mask, to)
+	case mask == nil:
+		VPMOVDW(x, to)
+	default:
+		VPMOVDW(x, mask, to)
 	}
 }
 
 // halfRows writes a loop over vectors of rows of float32 one after the other, and of bfloat16 ld
 // apart. dstSize and srcSize are the bytes of a value.
 func halfRows(name, signature, doc string, dstSize, srcSize int, convert func(b *body, dst, src Mem)) {
-	wideKernel(name, signature, doc, func(b *body) {
+	kernel := wideKernel
+	if dstSize != floatSize {
+		kernel = roundingKernel
+	}
+	kernel(name, signature, doc, func(b *body) {
 		dst, src, ld, rows, n, j := pointer("dst"), pointer("src"), pointer("ld"), pointer("rows"), pointer("n"), GP64()
-		b.bits(halfOdd, halfMost, halfQuiet)
-		Label("row")
+		halfConstants(b)
+		row, vector := b.label("row"), b.label("vector")
+		Label(row)
 		XORQ(j, j)
-		Label("vector")
+		Label(vector)
 		convert(b, Mem{Base: dst, Index: j, Scale: uint8(dstSize)}, Mem{Base: src, Index: j, Scale: uint8(srcSize)})
 		ADDQ(Imm(16), j)
 		CMPQ(j, n)
-		JL(LabelRef("vector"))
+		JL(LabelRef(vector))
 		if dstSize == floatSize {
 			LEAQ(Mem{Base: dst, Index: n, Scale: floatSize}, dst)
 			LEAQ(Mem{Base: src, Index: ld, Scale: 2}, src)
@@ -82,17 +153,16 @@ func halfRows(name, signature, doc string, dstSize, srcSize int, convert func(b 
 			LEAQ(Mem{Base: dst, Index: ld, Scale: 2}, dst)
 		}
 		DECQ(rows)
-		JNZ(LabelRef("row"))
+		JNZ(LabelRef(row))
 		b.done()
 	})
 }
 
 // halves writes what follows a product whose result is bfloat16, and GELU on such values.
 func halves() {
-	load := func(b *body) { b.bits(halfOdd, halfMost, halfQuiet) }
-	wideKernel("addToHalvesVec", "func(dst *uint16, x, y *float32, n int)", "sets dst = x + y, rounded.", func(b *body) {
+	roundingKernel("addToHalvesVec", "func(dst *uint16, x, y *float32, n int)", "sets dst = x + y, rounded.", func(b *body) {
 		dst, x, y := pointer("dst"), pointer("x"), pointer("y")
-		load(b)
+		halfConstants(b)
 		b.each(pointer("n"), 2, func(s step) {
 			v := s.load(x)
 			VADDPS(s.load(y), v, v)
@@ -100,17 +170,16 @@ func halves() {
 		})
 		b.done()
 	})
-	wideKernel("addGELUToHalvesVec", "func(sum, dst *uint16, x, y *float32, n int)", "sets sum = x + y, rounded, and dst = GELU of sum, rounded.", func(b *body) {
+	roundingKernel("addGELUToHalvesVec", "func(sum, dst *uint16, x, y *float32, n int)", "sets sum = x + y, rounded, and dst = GELU of sum, rounded.", func(b *body) {
 		sum, dst, x, y := pointer("sum"), pointer("dst"), pointer("x"), pointer("y")
-		load(b)
+		halfConstants(b)
 		geluConstants(b)
 		b.each(pointer("n"), 1, func(s step) {
 			v := s.load(x)
 			VADDPS(s.load(y), v, v)
 			h := b.half(v)
 			s.storeHalf(h, sum)
-			VPSLLD(Imm(16), h, h)
-			s.storeHalf(b.half(b.gelu(h)), dst)
+			s.storeHalf(b.half(b.gelu(b.widen(h))), dst)
 		})
 		b.done()
 	})
@@ -141,18 +210,18 @@ func halves() {
 	halfRows("toHalfRowsVec", "func(dst *uint16, src *float32, ld, rows, n int)", "is fromHalfRowsVec the other way: the rows are ld apart in dst.", 2, floatSize, func(b *body, dst, src Mem) {
 		v := ZMM()
 		VMOVUPS(src, v)
-		VPMOVDW(b.half(v), dst)
+		b.storeHalf(b.half(v), nil, dst)
 	})
-	wideKernel("geluHalvesVec", "func(dst, x *uint16, n int)", "sets dst = GELU of x, rounded.", func(b *body) {
+	roundingKernel("geluHalvesVec", "func(dst, x *uint16, n int)", "sets dst = GELU of x, rounded.", func(b *body) {
 		dst, x := pointer("dst"), pointer("x")
-		load(b)
+		halfConstants(b)
 		geluConstants(b)
 		b.each(pointer("n"), 1, func(s step) { s.storeHalf(b.half(b.gelu(s.loadHalf(x))), dst) })
 		b.done()
 	})
-	wideKernel("geluGradHalvesVec", "func(dst, x *uint16, dy *float32, n int)", "sets dst = dy times the derivative of GELU at x, rounded.", func(b *body) {
+	roundingKernel("geluGradHalvesVec", "func(dst, x *uint16, dy *float32, n int)", "sets dst = dy times the derivative of GELU at x, rounded.", func(b *body) {
 		dst, x, dy := pointer("dst"), pointer("x"), pointer("dy")
-		load(b)
+		halfConstants(b)
 		geluConstants(b)
 		b.constants(invSqrt2Pi)
 		b.each(pointer("n"), 1, func(s step) {
