@@ -16304,7 +16304,7 @@ next:
 	RET
 
 // func amxProduct1x1(t *byte)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·amxProduct1x1(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), R8
 	MOVQ (R8), SI
@@ -16313,14 +16313,10 @@ TEXT ·amxProduct1x1(SB), NOSPLIT, $0-8
 	LONG $0x4978e2c4
 	BYTE $0x06
 	MOVQ 32(R8), R9
-	MOVQ 80(R8), R10
-	MOVQ 56(R8), R11
-	MOVQ 64(R8), R12
-	MOVQ 104(R8), R14
-	MOVQ 128(R8), R15
-	MOVQ R12, R13
-	SHLQ $0x04, R13
-	ADDQ R11, R13
+	MOVQ 56(R8), R10
+	MOVQ 64(R8), R11
+	MOVQ 104(R8), R13
+	MOVQ 128(R8), R14
 	MOVQ $0x00000040, AX
 
 panel:
@@ -16333,15 +16329,20 @@ panel:
 	JMP  begin
 
 add:
-	// TILELOADD T0, 0(R11)(R12)
+	MOVQ R11, SI
+	SHLQ $0x04, SI
+	ADDQ R10, SI
+
+	// TILELOADD T0, 0(R10)(R11)
 	LONG $0x4b7b82c4
-	WORD $0x2344
+	WORD $0x1a44
 	BYTE $0x00
 
 begin:
 	MOVQ 8(R8), SI
 	MOVQ R9, DX
 	MOVQ 24(R8), CX
+	LEAQ 64(R13), R12
 
 step:
 	// TILELOADDT1 T6, 0(DX)(AX)
@@ -16355,16 +16356,25 @@ step:
 	BYTE $0x00
 
 	// TDPBF16PS T6, T4, T0
-	LONG $0x5c4ae2c4
-	BYTE $0xc4
-	ADDQ $0x00000400, SI
-	ADDQ $0x00000400, DX
-	DECQ CX
-	JNZ  step
+	LONG       $0x5c4ae2c4
+	BYTE       $0xc4
+	ADDQ       $0x00000400, SI
+	ADDQ       $0x00000400, DX
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	DECQ       CX
+	JNZ        step
+	MOVQ       R11, SI
+	SHLQ       $0x04, SI
+	ADDQ       R10, SI
 
-	// TILESTORED T0, 0(R11)(R12)
+	// TILESTORED T0, 0(R10)(R11)
 	LONG      $0x4b7a82c4
-	WORD      $0x2344
+	WORD      $0x1a44
 	BYTE      $0x00
 	CMPQ      96(R8), $0x00
 	JE        ended
@@ -16374,14 +16384,14 @@ step:
 	SHRQ      $0x10, CX
 	KMOVW     CX, K2
 	VPXORD    Z2, Z2, Z2
-	TESTQ     R15, R15
+	TESTQ     R14, R14
 	JE        biased
-	VMOVUPS.Z (R15), K1, Z2
-	ADDQ      $0x40, R15
+	VMOVUPS.Z (R14), K1, Z2
+	ADDQ      $0x40, R14
 
 biased:
-	MOVQ R11, SI
-	MOVQ R14, DI
+	MOVQ R10, SI
+	MOVQ R13, DI
 	MOVQ 112(R8), DX
 	MOVQ 120(R8), CX
 	CMPQ 96(R8), $0x03
@@ -16392,11 +16402,11 @@ biased:
 set:
 	VADDPS  (SI), Z2, Z0
 	VMOVUPS Z0, K1, (DI)
-	ADDQ    R12, SI
+	ADDQ    R11, SI
 	ADDQ    DX, DI
 	DECQ    CX
 	JNE     set
-	ADDQ    $0x40, R14
+	ADDQ    $0x40, R13
 	JMP     ended
 
 adds:
@@ -16404,11 +16414,11 @@ adds:
 	VMOVUPS.Z (DI), K1, Z5
 	VADDPS    Z5, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)
-	ADDQ      R12, SI
+	ADDQ      R11, SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       adds
-	ADDQ      $0x40, R14
+	ADDQ      $0x40, R13
 	JMP       ended
 
 halves:
@@ -16418,17 +16428,16 @@ halves:
 	LONG      $0x487ef262
 	WORD      $0xe072
 	VMOVDQU16 Z4, K3, (DI)
-	ADDQ      R12, SI
+	ADDQ      R11, SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       halves
-	ADDQ      $0x20, R14
+	ADDQ      $0x20, R13
 
 ended:
-	ADDQ 88(R8), R11
-	ADDQ 88(R8), R13
+	ADDQ 88(R8), R10
 	ADDQ 48(R8), R9
-	DECQ R10
+	DECQ 80(R8)
 	JNZ  panel
 
 	// TILERELEASE
@@ -16438,7 +16447,7 @@ ended:
 	RET
 
 // func amxProduct1x2(t *byte)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·amxProduct1x2(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), R8
 	MOVQ (R8), SI
@@ -16447,14 +16456,10 @@ TEXT ·amxProduct1x2(SB), NOSPLIT, $0-8
 	LONG $0x4978e2c4
 	BYTE $0x06
 	MOVQ 32(R8), R9
-	MOVQ 80(R8), R10
-	MOVQ 56(R8), R11
-	MOVQ 64(R8), R12
-	MOVQ 104(R8), R14
-	MOVQ 128(R8), R15
-	MOVQ R12, R13
-	SHLQ $0x04, R13
-	ADDQ R11, R13
+	MOVQ 56(R8), R10
+	MOVQ 64(R8), R11
+	MOVQ 104(R8), R13
+	MOVQ 128(R8), R14
 	MOVQ $0x00000040, AX
 
 panel:
@@ -16471,14 +16476,18 @@ panel:
 	JMP  begin
 
 add:
-	// TILELOADD T0, 0(R11)(R12)
+	MOVQ R11, SI
+	SHLQ $0x04, SI
+	ADDQ R10, SI
+
+	// TILELOADD T0, 0(R10)(R11)
 	LONG $0x4b7b82c4
-	WORD $0x2344
+	WORD $0x1a44
 	BYTE $0x00
 
-	// TILELOADD T1, 64(R11)(R12)
+	// TILELOADD T1, 64(R10)(R11)
 	LONG $0x4b7b82c4
-	WORD $0x234c
+	WORD $0x1a4c
 	BYTE $0x40
 
 begin:
@@ -16487,6 +16496,7 @@ begin:
 	MOVQ 40(R8), BX
 	ADDQ DX, BX
 	MOVQ 24(R8), CX
+	LEAQ 64(R13), R12
 
 step:
 	// TILELOADDT1 T6, 0(DX)(AX)
@@ -16509,22 +16519,31 @@ step:
 	BYTE $0xc4
 
 	// TDPBF16PS T7, T4, T1
-	LONG $0x5c42e2c4
-	BYTE $0xcc
-	ADDQ $0x00000400, SI
-	ADDQ $0x00000400, DX
-	ADDQ $0x00000400, BX
-	DECQ CX
-	JNZ  step
+	LONG       $0x5c42e2c4
+	BYTE       $0xcc
+	ADDQ       $0x00000400, SI
+	ADDQ       $0x00000400, DX
+	ADDQ       $0x00000400, BX
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	DECQ       CX
+	JNZ        step
+	MOVQ       R11, SI
+	SHLQ       $0x04, SI
+	ADDQ       R10, SI
 
-	// TILESTORED T0, 0(R11)(R12)
+	// TILESTORED T0, 0(R10)(R11)
 	LONG $0x4b7a82c4
-	WORD $0x2344
+	WORD $0x1a44
 	BYTE $0x00
 
-	// TILESTORED T1, 64(R11)(R12)
+	// TILESTORED T1, 64(R10)(R11)
 	LONG      $0x4b7a82c4
-	WORD      $0x234c
+	WORD      $0x1a4c
 	BYTE      $0x40
 	CMPQ      96(R8), $0x00
 	JE        ended
@@ -16535,15 +16554,15 @@ step:
 	KMOVW     CX, K2
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
-	TESTQ     R15, R15
+	TESTQ     R14, R14
 	JE        biased
-	VMOVUPS.Z (R15), K1, Z2
-	VMOVUPS.Z 64(R15), K2, Z3
-	ADDQ      $0x80, R15
+	VMOVUPS.Z (R14), K1, Z2
+	VMOVUPS.Z 64(R14), K2, Z3
+	ADDQ      $0x80, R14
 
 biased:
-	MOVQ R11, SI
-	MOVQ R14, DI
+	MOVQ R10, SI
+	MOVQ R13, DI
 	MOVQ 112(R8), DX
 	MOVQ 120(R8), CX
 	CMPQ 96(R8), $0x03
@@ -16556,11 +16575,11 @@ set:
 	VADDPS  64(SI), Z3, Z1
 	VMOVUPS Z0, K1, (DI)
 	VMOVUPS Z1, K2, 64(DI)
-	ADDQ    R12, SI
+	ADDQ    R11, SI
 	ADDQ    DX, DI
 	DECQ    CX
 	JNE     set
-	ADDQ    $0x80, R14
+	ADDQ    $0x80, R13
 	JMP     ended
 
 adds:
@@ -16572,11 +16591,11 @@ adds:
 	VADDPS    Z5, Z1, Z1
 	VMOVUPS   Z0, K1, (DI)
 	VMOVUPS   Z1, K2, 64(DI)
-	ADDQ      R12, SI
+	ADDQ      R11, SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       adds
-	ADDQ      $0x80, R14
+	ADDQ      $0x80, R13
 	JMP       ended
 
 halves:
@@ -16587,17 +16606,16 @@ halves:
 	LONG      $0x4877f262
 	WORD      $0xe072
 	VMOVDQU16 Z4, K3, (DI)
-	ADDQ      R12, SI
+	ADDQ      R11, SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       halves
-	ADDQ      $0x40, R14
+	ADDQ      $0x40, R13
 
 ended:
-	ADDQ 88(R8), R11
-	ADDQ 88(R8), R13
+	ADDQ 88(R8), R10
 	ADDQ 48(R8), R9
-	DECQ R10
+	DECQ 80(R8)
 	JNZ  panel
 
 	// TILERELEASE
@@ -16607,7 +16625,7 @@ ended:
 	RET
 
 // func amxProduct2x1(t *byte)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·amxProduct2x1(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), R8
 	MOVQ (R8), SI
@@ -16616,14 +16634,10 @@ TEXT ·amxProduct2x1(SB), NOSPLIT, $0-8
 	LONG $0x4978e2c4
 	BYTE $0x06
 	MOVQ 32(R8), R9
-	MOVQ 80(R8), R10
-	MOVQ 56(R8), R11
-	MOVQ 64(R8), R12
-	MOVQ 104(R8), R14
-	MOVQ 128(R8), R15
-	MOVQ R12, R13
-	SHLQ $0x04, R13
-	ADDQ R11, R13
+	MOVQ 56(R8), R10
+	MOVQ 64(R8), R11
+	MOVQ 104(R8), R13
+	MOVQ 128(R8), R14
 	MOVQ $0x00000040, AX
 
 panel:
@@ -16640,14 +16654,18 @@ panel:
 	JMP  begin
 
 add:
-	// TILELOADD T0, 0(R11)(R12)
+	MOVQ R11, SI
+	SHLQ $0x04, SI
+	ADDQ R10, SI
+
+	// TILELOADD T0, 0(R10)(R11)
 	LONG $0x4b7b82c4
-	WORD $0x2344
+	WORD $0x1a44
 	BYTE $0x00
 
-	// TILELOADD T2, 0(R13)(R12)
-	LONG $0x4b7b82c4
-	WORD $0x2554
+	// TILELOADD T2, 0(SI)(R11)
+	LONG $0x4b7ba2c4
+	WORD $0x1e54
 	BYTE $0x00
 
 begin:
@@ -16656,6 +16674,7 @@ begin:
 	MOVQ 16(R8), DI
 	ADDQ SI, DI
 	MOVQ 24(R8), CX
+	LEAQ 64(R13), R12
 
 step:
 	// TILELOADDT1 T6, 0(DX)(AX)
@@ -16679,21 +16698,30 @@ step:
 	ADDQ $0x00000400, SI
 
 	// TDPBF16PS T6, T5, T2
-	LONG $0x5c4ae2c4
-	BYTE $0xd5
-	ADDQ $0x00000400, DI
-	ADDQ $0x00000400, DX
-	DECQ CX
-	JNZ  step
+	LONG       $0x5c4ae2c4
+	BYTE       $0xd5
+	ADDQ       $0x00000400, DI
+	ADDQ       $0x00000400, DX
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	DECQ       CX
+	JNZ        step
+	MOVQ       R11, SI
+	SHLQ       $0x04, SI
+	ADDQ       R10, SI
 
-	// TILESTORED T0, 0(R11)(R12)
+	// TILESTORED T0, 0(R10)(R11)
 	LONG $0x4b7a82c4
-	WORD $0x2344
+	WORD $0x1a44
 	BYTE $0x00
 
-	// TILESTORED T2, 0(R13)(R12)
-	LONG      $0x4b7a82c4
-	WORD      $0x2554
+	// TILESTORED T2, 0(SI)(R11)
+	LONG      $0x4b7aa2c4
+	WORD      $0x1e54
 	BYTE      $0x00
 	CMPQ      96(R8), $0x00
 	JE        ended
@@ -16703,14 +16731,14 @@ step:
 	SHRQ      $0x10, CX
 	KMOVW     CX, K2
 	VPXORD    Z2, Z2, Z2
-	TESTQ     R15, R15
+	TESTQ     R14, R14
 	JE        biased
-	VMOVUPS.Z (R15), K1, Z2
-	ADDQ      $0x40, R15
+	VMOVUPS.Z (R14), K1, Z2
+	ADDQ      $0x40, R14
 
 biased:
-	MOVQ R11, SI
-	MOVQ R14, DI
+	MOVQ R10, SI
+	MOVQ R13, DI
 	MOVQ 112(R8), DX
 	MOVQ 120(R8), CX
 	CMPQ 96(R8), $0x03
@@ -16721,11 +16749,11 @@ biased:
 set:
 	VADDPS  (SI), Z2, Z0
 	VMOVUPS Z0, K1, (DI)
-	ADDQ    R12, SI
+	ADDQ    R11, SI
 	ADDQ    DX, DI
 	DECQ    CX
 	JNE     set
-	ADDQ    $0x40, R14
+	ADDQ    $0x40, R13
 	JMP     ended
 
 adds:
@@ -16733,11 +16761,11 @@ adds:
 	VMOVUPS.Z (DI), K1, Z5
 	VADDPS    Z5, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)
-	ADDQ      R12, SI
+	ADDQ      R11, SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       adds
-	ADDQ      $0x40, R14
+	ADDQ      $0x40, R13
 	JMP       ended
 
 halves:
@@ -16747,17 +16775,16 @@ halves:
 	LONG      $0x487ef262
 	WORD      $0xe072
 	VMOVDQU16 Z4, K3, (DI)
-	ADDQ      R12, SI
+	ADDQ      R11, SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       halves
-	ADDQ      $0x20, R14
+	ADDQ      $0x20, R13
 
 ended:
-	ADDQ 88(R8), R11
-	ADDQ 88(R8), R13
+	ADDQ 88(R8), R10
 	ADDQ 48(R8), R9
-	DECQ R10
+	DECQ 80(R8)
 	JNZ  panel
 
 	// TILERELEASE
@@ -16767,7 +16794,7 @@ ended:
 	RET
 
 // func amxProduct2x2(t *byte)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·amxProduct2x2(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), R8
 	MOVQ (R8), SI
@@ -16776,14 +16803,10 @@ TEXT ·amxProduct2x2(SB), NOSPLIT, $0-8
 	LONG $0x4978e2c4
 	BYTE $0x06
 	MOVQ 32(R8), R9
-	MOVQ 80(R8), R10
-	MOVQ 56(R8), R11
-	MOVQ 64(R8), R12
-	MOVQ 104(R8), R14
-	MOVQ 128(R8), R15
-	MOVQ R12, R13
-	SHLQ $0x04, R13
-	ADDQ R11, R13
+	MOVQ 56(R8), R10
+	MOVQ 64(R8), R11
+	MOVQ 104(R8), R13
+	MOVQ 128(R8), R14
 	MOVQ $0x00000040, AX
 
 panel:
@@ -16808,24 +16831,28 @@ panel:
 	JMP  begin
 
 add:
-	// TILELOADD T0, 0(R11)(R12)
+	MOVQ R11, SI
+	SHLQ $0x04, SI
+	ADDQ R10, SI
+
+	// TILELOADD T0, 0(R10)(R11)
 	LONG $0x4b7b82c4
-	WORD $0x2344
+	WORD $0x1a44
 	BYTE $0x00
 
-	// TILELOADD T1, 64(R11)(R12)
+	// TILELOADD T1, 64(R10)(R11)
 	LONG $0x4b7b82c4
-	WORD $0x234c
+	WORD $0x1a4c
 	BYTE $0x40
 
-	// TILELOADD T2, 0(R13)(R12)
-	LONG $0x4b7b82c4
-	WORD $0x2554
+	// TILELOADD T2, 0(SI)(R11)
+	LONG $0x4b7ba2c4
+	WORD $0x1e54
 	BYTE $0x00
 
-	// TILELOADD T3, 64(R13)(R12)
-	LONG $0x4b7b82c4
-	WORD $0x255c
+	// TILELOADD T3, 64(SI)(R11)
+	LONG $0x4b7ba2c4
+	WORD $0x1e5c
 	BYTE $0x40
 
 begin:
@@ -16836,6 +16863,7 @@ begin:
 	MOVQ 40(R8), BX
 	ADDQ DX, BX
 	MOVQ 24(R8), CX
+	LEAQ 64(R13), R12
 
 step:
 	// TILELOADDT1 T6, 0(DX)(AX)
@@ -16872,32 +16900,41 @@ step:
 	BYTE $0xd5
 
 	// TDPBF16PS T7, T5, T3
-	LONG $0x5c42e2c4
-	BYTE $0xdd
-	ADDQ $0x00000400, DI
-	ADDQ $0x00000400, DX
-	ADDQ $0x00000400, BX
-	DECQ CX
-	JNZ  step
+	LONG       $0x5c42e2c4
+	BYTE       $0xdd
+	ADDQ       $0x00000400, DI
+	ADDQ       $0x00000400, DX
+	ADDQ       $0x00000400, BX
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       112(R8), R12
+	DECQ       CX
+	JNZ        step
+	MOVQ       R11, SI
+	SHLQ       $0x04, SI
+	ADDQ       R10, SI
 
-	// TILESTORED T0, 0(R11)(R12)
+	// TILESTORED T0, 0(R10)(R11)
 	LONG $0x4b7a82c4
-	WORD $0x2344
+	WORD $0x1a44
 	BYTE $0x00
 
-	// TILESTORED T1, 64(R11)(R12)
+	// TILESTORED T1, 64(R10)(R11)
 	LONG $0x4b7a82c4
-	WORD $0x234c
+	WORD $0x1a4c
 	BYTE $0x40
 
-	// TILESTORED T2, 0(R13)(R12)
-	LONG $0x4b7a82c4
-	WORD $0x2554
+	// TILESTORED T2, 0(SI)(R11)
+	LONG $0x4b7aa2c4
+	WORD $0x1e54
 	BYTE $0x00
 
-	// TILESTORED T3, 64(R13)(R12)
-	LONG      $0x4b7a82c4
-	WORD      $0x255c
+	// TILESTORED T3, 64(SI)(R11)
+	LONG      $0x4b7aa2c4
+	WORD      $0x1e5c
 	BYTE      $0x40
 	CMPQ      96(R8), $0x00
 	JE        ended
@@ -16908,15 +16945,15 @@ step:
 	KMOVW     CX, K2
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
-	TESTQ     R15, R15
+	TESTQ     R14, R14
 	JE        biased
-	VMOVUPS.Z (R15), K1, Z2
-	VMOVUPS.Z 64(R15), K2, Z3
-	ADDQ      $0x80, R15
+	VMOVUPS.Z (R14), K1, Z2
+	VMOVUPS.Z 64(R14), K2, Z3
+	ADDQ      $0x80, R14
 
 biased:
-	MOVQ R11, SI
-	MOVQ R14, DI
+	MOVQ R10, SI
+	MOVQ R13, DI
 	MOVQ 112(R8), DX
 	MOVQ 120(R8), CX
 	CMPQ 96(R8), $0x03
@@ -16929,11 +16966,11 @@ set:
 	VADDPS  64(SI), Z3, Z1
 	VMOVUPS Z0, K1, (DI)
 	VMOVUPS Z1, K2, 64(DI)
-	ADDQ    R12, SI
+	ADDQ    R11, SI
 	ADDQ    DX, DI
 	DECQ    CX
 	JNE     set
-	ADDQ    $0x80, R14
+	ADDQ    $0x80, R13
 	JMP     ended
 
 adds:
@@ -16945,11 +16982,11 @@ adds:
 	VADDPS    Z5, Z1, Z1
 	VMOVUPS   Z0, K1, (DI)
 	VMOVUPS   Z1, K2, 64(DI)
-	ADDQ      R12, SI
+	ADDQ      R11, SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       adds
-	ADDQ      $0x80, R14
+	ADDQ      $0x80, R13
 	JMP       ended
 
 halves:
@@ -16960,17 +16997,16 @@ halves:
 	LONG      $0x4877f262
 	WORD      $0xe072
 	VMOVDQU16 Z4, K3, (DI)
-	ADDQ      R12, SI
+	ADDQ      R11, SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       halves
-	ADDQ      $0x40, R14
+	ADDQ      $0x40, R13
 
 ended:
-	ADDQ 88(R8), R11
-	ADDQ 88(R8), R13
+	ADDQ 88(R8), R10
 	ADDQ 48(R8), R9
-	DECQ R10
+	DECQ 80(R8)
 	JNZ  panel
 
 	// TILERELEASE

@@ -45,6 +45,10 @@ const (
 	amxLine = 64   // bytes of one of its rows
 )
 
+// amxAhead is how many rows of the results of the next panel a step asks for, which are written otherwise before they are in a cache (results that lie in no
+// cache: products of 1040 x 1536 x 384 gain half).
+const amxAhead = 3
+
 // Tiles by number: four of sums, two of A and two of B, which are all there are.
 const (
 	tileA = 4
@@ -62,12 +66,15 @@ func amxProduct(rows, columns int) {
 	TEXT(name, NOSPLIT, "func(t *byte)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s multiplies %d tiles of rows by panels of %d tiles of columns; t points to an amxArgs.", name, rows, columns))
-	t, panel, panels, sums, row := reg.R8, reg.R9, reg.R10, reg.R11, reg.R12
+	t, panel, sums, row, ahead := reg.R8, reg.R9, reg.R10, reg.R11, reg.R12
 	a, b, steps, line := [2]reg.GPPhysical{reg.RSI, reg.RDI}, [2]reg.GPPhysical{reg.RDX, reg.RBX}, reg.RCX, reg.RAX
-	second := reg.R13 // row of tiles of sums
-	result, bias := reg.R14, reg.R15
+	second := a[0] // row of tiles of sums
+	result, bias := reg.R13, reg.R14
 	field := func(offset int, r reg.Register) { MOVQ(Mem{Base: t, Disp: offset}, r) }
 	eachSum := func(do func(tile int, m amx.Rows)) {
+		MOVQ(row, second)
+		SHLQ(Imm(4), second)
+		ADDQ(sums, second)
 		for i := range rows {
 			for j := range columns {
 				do(2*i+j, amx.Rows{Base: [2]reg.GPPhysical{sums, second}[i], Stride: row, Disp: amxLine * j})
@@ -78,19 +85,19 @@ func amxProduct(rows, columns int) {
 	field(amxConfig, a[0])
 	amx.LDTILECFG(a[0])
 	field(amxB, panel)
-	field(amxPanels, panels)
 	field(amxSums, sums)
 	field(amxRow, row)
 	field(amxOut, result)
 	field(amxBias, bias)
-	MOVQ(row, second)
-	SHLQ(Imm(4), second)
-	ADDQ(sums, second)
 	MOVQ(U32(amxLine), line)
 	Label("panel")
 	CMPQ(Mem{Base: t, Disp: amxAdd}, Imm(0))
 	JNE(LabelRef("add"))
-	eachSum(func(tile int, _ amx.Rows) { amx.TILEZERO(tile) })
+	for i := range rows {
+		for j := range columns {
+			amx.TILEZERO(2*i + j)
+		}
+	}
 	JMP(LabelRef("begin"))
 	Label("add")
 	eachSum(func(tile int, m amx.Rows) { amx.TILELOADD(m, tile) })
@@ -106,6 +113,7 @@ func amxProduct(rows, columns int) {
 		ADDQ(b[0], b[1])
 	}
 	field(amxSteps, steps)
+	LEAQ(Mem{Base: result, Disp: amxLine}, ahead)
 	Label("step")
 	for j := range columns {
 		amx.TILELOADDT1(amx.Rows{Base: b[j], Stride: line}, tileB+j)
@@ -122,14 +130,17 @@ func amxProduct(rows, columns int) {
 	for j := range columns {
 		ADDQ(U32(amxTile), b[j])
 	}
+	for range amxAhead {
+		PREFETCHT0(Mem{Base: ahead})
+		ADDQ(Mem{Base: t, Disp: amxOutRow}, ahead)
+	}
 	DECQ(steps)
 	JNZ(LabelRef("step"))
 	eachSum(func(tile int, m amx.Rows) { amx.TILESTORED(tile, m) })
 	amxFinish(t, sums, row, result, bias, a[0], a[1], b[0], steps, columns)
 	ADDQ(Mem{Base: t, Disp: amxStep}, sums)
-	ADDQ(Mem{Base: t, Disp: amxStep}, second)
 	ADDQ(Mem{Base: t, Disp: amxBPanel}, panel)
-	DECQ(panels)
+	DECQ(Mem{Base: t, Disp: amxPanels})
 	JNZ(LabelRef("panel"))
 	amx.TILERELEASE()
 	VZEROUPPER()
