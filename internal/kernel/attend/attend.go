@@ -162,6 +162,7 @@ type Products struct {
 	// Float and Tiles are the built-in products of float32 and of bfloat16, nil for what
 	// the instruction set has, and where it has none.
 	Float, Tiles *gemm.Tiled
+	AMX          *gemm.AMX // the built-in product of bfloat16 by AMX, nil where there is none
 }
 
 // New returns a Head.

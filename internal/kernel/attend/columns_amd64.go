@@ -23,8 +23,11 @@ import (
 //
 // Scores are float32 and of panelWidth queries at a time, which stay in the level-1 cache; probabilities and their gradients
 // are kept for the block, in bfloat16. P is exp(s - max) in the forward direction, and the sum divides the output.
+//
+// By AMX rows of words are transposed before they are a left operand, and terms are made whole tiles with zeros.
 type columns struct {
 	tiles  *gemm.Tiled
+	amx    *gemm.AMX // nil: tiles multiplies
 	sizes  Sizes
 	alpha  float32
 	wide   int // values of a row of halves that is copied: E, and room up to whole vectors
@@ -45,6 +48,7 @@ type columns struct {
 	copies               [4][]float32 // of K, V, Q and dO
 	out                  []float32    // O or dQ where it is stored as bfloat16
 	factors              []float32    // of the queries of a block
+	turned               []float32    // tiles of words of a panel, transposed
 	stats                [2 * panelWidth]float32
 	args                 passArgs
 }
@@ -76,7 +80,7 @@ func (p Products) blocks(s Sizes) blocks {
 	if p.Plain || !p.BF16 || p.Tiles == nil || s.Width > gemm.BlockN {
 		return nil
 	}
-	return &columns{tiles: p.Tiles, sizes: s, alpha: s.alpha(), wide: s.wide(), stride: pad(s.Queries, vectorLanes)}
+	return &columns{tiles: p.Tiles, amx: p.AMX, sizes: s, alpha: s.alpha(), wide: s.wide(), stride: pad(s.Queries, panelWidth)}
 }
 
 // wide returns the values of a row of halves that is copied.
@@ -85,29 +89,31 @@ func (s Sizes) wide() int { return pad(s.Width, panelWidth) }
 // each calls take with the place of everything that columns works in and the floats that it takes.
 func (c *columns) each(take func(place *[]float32, floats int)) {
 	keys, queries := c.sizes.Keys, c.sizes.Queries
+	keyPairs, queryPairs := pad(keys, panelWidth)/2, pad(queries, panelWidth)/2
 	take(&c.scores, keys*panelWidth)
 	take(&c.grads, keys*panelWidth)
 	take(&c.queries, pad(queries, panelWidth)*c.wide/2)
-	take(&c.pairs, pad(keys, 2)/2*c.wide)
-	take(&c.p, pad(keys, 2)/2*c.stride)
+	take(&c.pairs, keyPairs*c.wide)
+	take(&c.p, keyPairs*c.stride)
 	take(&c.copies[0], keys*c.wide/2)
 	take(&c.copies[1], keys*c.wide/2)
 	take(&c.copies[2], queries*c.wide/2)
 	take(&c.out, queries*c.sizes.Width)
 	take(&c.factors, queries)
+	take(&c.turned, panelWidth*keyPairs)
 	if c.sizes.Backward {
 		take(&c.dout, pad(queries, panelWidth)*c.wide/2)
-		take(&c.queryPairs, pad(queries, 2)/2*c.wide)
-		take(&c.outPairs, pad(queries, 2)/2*c.wide)
-		take(&c.ds, pad(keys, 2)/2*c.stride)
-		take(&c.words, pad(keys, 2)/2*c.stride)
+		take(&c.queryPairs, queryPairs*c.wide)
+		take(&c.outPairs, queryPairs*c.wide)
+		take(&c.ds, keyPairs*c.stride)
+		take(&c.words, keyPairs*c.stride)
 		take(&c.copies[3], queries*c.wide/2)
 	}
 }
 
 // blocksScratch returns the floats that blocks work in.
 func (s Sizes) blocksScratch() int {
-	c, n := columns{sizes: s, wide: s.wide(), stride: pad(s.Queries, vectorLanes)}, 0
+	c, n := columns{sizes: s, wide: s.wide(), stride: pad(s.Queries, panelWidth)}, 0
 	c.each(func(_ *[]float32, floats int) { n += pad(floats, lineFloats) })
 	return n
 }
@@ -154,6 +160,9 @@ func (c *columns) halves(x gemm.Matrix, rows int, room []float32) gemm.Matrix {
 		return x
 	}
 	to := gemm.Matrix{BF16: gemm.AsHalves(room), LD: c.wide}
+	if c.amx != nil && e < c.wide {
+		clear(to.BF16[:rows*c.wide])
+	}
 	gemm.PackHalves(to.BF16, c.wide, x, 0, rows, e)
 	return to
 }
@@ -169,19 +178,39 @@ func (c *columns) transpose(dst []float32, x gemm.Matrix, rows int) {
 
 // pair packs rows of x in pairs, the last of an odd number with zeros.
 func (c *columns) pair(dst []float32, x gemm.Matrix, rows int) {
-	c.tiles.PackRows(dst, panelWidth, panelWidth*c.tiles.Terms(rows), x, 0, rows, c.sizes.Width, panelWidth)
+	terms := c.terms(rows)
+	c.tiles.PackRows(dst, panelWidth, panelWidth*terms, x, 0, rows, c.sizes.Width, panelWidth)
+	for q := 0; q < c.sizes.Width; q += panelWidth {
+		clear(dst[(q/panelWidth*terms+c.tiles.Terms(rows))*panelWidth:][:(terms-c.tiles.Terms(rows))*panelWidth])
+	}
+}
+
+// terms returns the words of n values along k.
+func (c *columns) terms(n int) int {
+	if c.amx != nil {
+		return pad(n, panelWidth) / 2
+	}
+	return c.tiles.Terms(n)
 }
 
 // paired returns rows that pair packed as right operand.
 func (c *columns) paired(x []float32, rows int) gemm.PanelsOperand {
-	return c.tiles.Panels(x, c.sizes.Width, rows, false)
+	const row = panelWidth * gemm.WordSize
+	return gemm.PanelsOperand{At: unsafe.Pointer(&x[0]), K: row, Panel: c.terms(rows) * row}
 }
 
 // scored sets rows of s to alpha times the products of rows of x with n columns from i on.
 func (c *columns) scored(w *gemm.TileWork, s []float32, x gemm.Matrix, panels []float32, i, n int, alpha float32) {
-	_, height := c.tiles.Heights(c.n)
 	at := i / panelWidth * (c.wide / 2 * panelWidth)
 	row := x.LD * halfSize
+	if c.amx != nil {
+		c.multiply(gemm.TilesProduct{
+			M: c.n, N: pad(n, vectorLanes), Steps: c.wide / panelWidth, Alpha: alpha, C: s, LDC: panelWidth,
+			A: gemm.TilesOperand{At: unsafe.Pointer(&x.BF16[0]), Row: row, Step: tileRow},
+		}, gemm.PanelsOperand{At: unsafe.Pointer(&panels[at]), K: panelWidth * gemm.WordSize})
+		return
+	}
+	_, height := c.tiles.Heights(c.n)
 	c.tiles.MultiplyPanels(w, &gemm.PanelProduct{
 		M: c.n, N: pad(n, vectorLanes), Terms: c.tiles.Terms(c.sizes.Width), Alpha: alpha, C: s, LDC: panelWidth, Padded: true,
 		A: gemm.RowsOperand{At: unsafe.Pointer(&x.BF16[0]), Row: row, K: gemm.WordSize, Tile: height * row},
@@ -191,6 +220,10 @@ func (c *columns) scored(w *gemm.TileWork, s []float32, x gemm.Matrix, panels []
 
 // weighed sets rows of y, one for each query, to alpha times the sums of pairs of rows of the sequence, weighed by words.
 func (c *columns) weighed(w *gemm.TileWork, y gemm.Matrix, rows int, words []float32, alpha float32) {
+	if c.amx != nil {
+		c.weighedByAMX(y, rows, words, alpha)
+		return
+	}
 	_, height := c.tiles.Heights(rows)
 	c.tiles.MultiplyPanels(w, &gemm.PanelProduct{
 		M: rows, N: c.sizes.Width, Terms: c.tiles.Terms(c.n), Alpha: alpha, C: y.F32, LDC: y.LD,
@@ -202,13 +235,61 @@ func (c *columns) weighed(w *gemm.TileWork, y gemm.Matrix, rows int, words []flo
 // spread sets rows of y, one for each key, to alpha times the sums of pairs of rows of the block, weighed by rows of s, or adds
 // them.
 func (c *columns) spread(w *gemm.TileWork, y []float32, ldy int, s, pairs []float32, rows int, alpha float32, add bool) {
-	_, height := c.tiles.Heights(c.n)
 	row := c.stride * halfSize
+	if c.amx != nil {
+		c.clearQueries(s, rows)
+		c.multiply(gemm.TilesProduct{
+			M: c.n, N: c.sizes.Width, Steps: pad(rows, panelWidth) / panelWidth, Alpha: alpha, Add: add, C: y, LDC: ldy,
+			A: gemm.TilesOperand{At: unsafe.Pointer(&s[0]), Row: row, Step: tileRow},
+		}, c.paired(pairs, rows))
+		return
+	}
+	_, height := c.tiles.Heights(c.n)
 	c.tiles.MultiplyPanels(w, &gemm.PanelProduct{
 		M: c.n, N: c.sizes.Width, Terms: c.tiles.Terms(rows), Alpha: alpha, Add: add, C: y, LDC: ldy,
 		A: gemm.RowsOperand{At: unsafe.Pointer(&s[0]), Row: row, K: gemm.WordSize, Tile: height * row},
 		B: c.paired(pairs, rows),
 	}, &c.queue)
+}
+
+// tileRow is the bytes of a row of a tile.
+const tileRow = 64
+
+// multiply computes p by AMX.
+func (c *columns) multiply(p gemm.TilesProduct, b gemm.PanelsOperand) {
+	w := c.amx.Work.Take()
+	p.B, p.Panel = gemm.TilesOperand{At: b.At, Row: b.K, Step: vectorLanes * b.K}, b.Panel
+	c.queue.One()
+	c.amx.MultiplyTiles(w, &p)
+	c.amx.Work.Give(w)
+}
+
+// weighedByAMX is weighed, a panel of queries at a time.
+func (c *columns) weighedByAMX(y gemm.Matrix, rows int, words []float32, alpha float32) {
+	pairs, steps := c.tiles.Terms(c.n), c.terms(c.n)/vectorLanes
+	clear(words[pairs*c.stride:][:(steps*vectorLanes-pairs)*c.stride])
+	tile := steps * vectorLanes * vectorLanes
+	for i := 0; i < rows; i += panelWidth {
+		for j := 0; j < panelWidth; j += vectorLanes {
+			c.amx.TransposeWords(c.turned[j/vectorLanes*tile:], words[i+j:], c.stride, steps)
+		}
+		c.multiply(gemm.TilesProduct{
+			M: min(panelWidth, rows-i), N: c.sizes.Width, Steps: steps, Alpha: alpha, C: y.F32[i*y.LD:], LDC: y.LD,
+			A: gemm.TilesOperand{At: unsafe.Pointer(&c.turned[0]), Row: tileRow, Tile: tile * gemm.WordSize, Step: vectorLanes * tileRow},
+		}, c.paired(c.pairs, c.n))
+	}
+}
+
+// clearQueries sets what rows of halves of P^T or dS^T have beyond the vectors of so many queries to 0, up to whole tiles.
+func (c *columns) clearQueries(s []float32, queries int) {
+	from, to := pad(queries, vectorLanes), pad(queries, panelWidth)
+	if from == to {
+		return
+	}
+	halves := gemm.AsHalves(s)
+	for j := range c.n {
+		clear(halves[j*c.stride:][from:to])
+	}
 }
 
 // shift adds the bias to a panel of scores, the queries from i on, and takes away what a query must not see.

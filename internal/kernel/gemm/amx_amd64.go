@@ -16,7 +16,7 @@ import (
 // stays there while all rows of A pass over it, two tiles of rows at a time. Sums are cut along k so that these two tiles of rows stay in
 // the level-1 cache meanwhile. Where C is rounded, the sums of two tiles of rows are in a strip of the level-2 cache until they are whole.
 type AMX struct {
-	work freelist.List[amxWork]
+	Work freelist.List[AMXWork]
 }
 
 const (
@@ -39,24 +39,31 @@ const (
 
 // amxArgs is what the functions on tiles read; the generator in ../gen/gemm knows the offsets.
 type amxArgs struct {
-	config unsafe.Pointer // 0
-	a      unsafe.Pointer // 8
-	aTile  int            // 16: from one tile of rows to the next, in bytes
-	steps  int            // 24: tiles along k, at least 1
-	b      unsafe.Pointer // 32
-	bTile  int            // 40: from one tile of columns to the next, in bytes
-	bPanel int            // 48: from two tiles of columns to the next two
-	sums   unsafe.Pointer // 56
-	row    int            // 64: of the sums, in bytes
-	add    int            // 72: not 0 to add to the sums
-	panels int            // 80: at least 1
-	step   int            // 88: from the sums of a panel to those of the next, in bytes
-	end    int            // 96: what is made of the sums
-	out    unsafe.Pointer // 104: that
-	outRow int            // 112: in bytes
-	rows   int            // 120
-	bias   unsafe.Pointer // 128: added to each row, or nil
-	mask   uint64         // 136: one bit for each column
+	config  unsafe.Pointer // 0
+	a       unsafe.Pointer // 8
+	aRow    int            // 16: from one row of a tile to the next, in bytes
+	aTile   int            // 24: from one tile of rows to the next
+	aStep   int            // 32: from one tile along k to the next
+	aPanel  int            // 40: from the rows of a panel to those of the next one
+	steps   int            // 48: tiles along k, at least 1
+	b       unsafe.Pointer // 56
+	bRow    int            // 64
+	bTile   int            // 72: from one tile of columns to the next
+	bStep   int            // 80
+	bPanel  int            // 88
+	sums    unsafe.Pointer // 96
+	row     int            // 104: of the sums, in bytes
+	add     int            // 112: not 0 to add to the sums
+	panels  int            // 120: at least 1; counted down
+	step    int            // 128: from the sums of a panel to those of the next
+	end     int            // 136: what is made of the sums
+	out     unsafe.Pointer // 144: that
+	outRow  int            // 152
+	outStep int            // 160: from that of a panel to that of the next
+	rows    int            // 168
+	bias    unsafe.Pointer // 176: added to each row, or nil
+	mask    uint64         // 184: one bit for each column
+	alpha   float32        // 192: what the sums are multiplied by
 }
 
 // What is made of the sums of a panel.
@@ -75,8 +82,8 @@ type tileConfig struct {
 	rows           [16]byte
 }
 
-// amxWork is the memory of one product in progress.
-type amxWork struct {
+// AMXWork is the memory of one product in progress.
+type AMXWork struct {
 	block  []float32 // of B
 	group  []float32 // of A
 	strip  []float32 // of C
@@ -91,8 +98,8 @@ func NewAMX() *AMX {
 		return nil
 	}
 	t := &AMX{}
-	t.work.Make = func() *amxWork {
-		return &amxWork{block: make([]float32, amxBlock), group: make([]float32, amxGroup), strip: make([]float32, amxPair*amxStrip)}
+	t.Work.Make = func() *AMXWork {
+		return &AMXWork{block: make([]float32, amxBlock), group: make([]float32, amxGroup), strip: make([]float32, amxPair*amxStrip)}
 	}
 	return t
 }
@@ -110,7 +117,7 @@ func (t *AMX) Multiply(p *Product) {
 			ScaleRow(p.C[i*p.LDC:i*p.LDC+p.N], p.Beta)
 		}
 	}
-	w := t.work.Take()
+	w := t.Work.Take()
 	stepK, packed := amxK(p.K), t.packed(p)
 	depth := amxSteps(min(stepK, p.K)) * tileRows // words of a row or column of a block
 	stepN := parts(p.N, min(amxWidth, amxBlock/depth/amxPair*amxPair), amxPair)
@@ -124,7 +131,7 @@ func (t *AMX) Multiply(p *Product) {
 		}
 	}
 	w.args = amxArgs{}
-	t.work.Give(w)
+	t.Work.Give(w)
 	if p.Follows() && !p.FinishesTiles() {
 		p.Finish()
 	}
@@ -132,7 +139,7 @@ func (t *AMX) Multiply(p *Product) {
 
 // columnsFirst packs rows of A as they are needed, again for each block of B: two tiles of them stay in the level-1 cache, which makes up for the
 // packing where they lie one after the other in memory.
-func (t *AMX) columnsFirst(w *amxWork, b *amxPart, stepN int, packed *Packed) {
+func (t *AMX) columnsFirst(w *AMXWork, b *amxPart, stepN int, packed *Packed) {
 	p, stepM := b.p, amxPair
 	if p.TransA {
 		stepM = amxSmall
@@ -149,7 +156,7 @@ func (t *AMX) columnsFirst(w *amxWork, b *amxPart, stepN int, packed *Packed) {
 }
 
 // rowsFirst packs a group of A once, and all of B for each group.
-func (t *AMX) rowsFirst(w *amxWork, b *amxPart, stepM, stepN int, packed *Packed) {
+func (t *AMX) rowsFirst(w *AMXWork, b *amxPart, stepM, stepN int, packed *Packed) {
 	for b.i = 0; b.i < b.p.M; b.i += stepM {
 		b.mb = min(stepM, b.p.M-b.i)
 		t.packA(w, b)
@@ -170,7 +177,7 @@ type amxPart struct {
 }
 
 // panels returns the block of B in tiles, packed if need be.
-func (t *AMX) panels(w *amxWork, b *amxPart, packed *Packed) []float32 {
+func (t *AMX) panels(w *AMXWork, b *amxPart, packed *Packed) []float32 {
 	if packed != nil {
 		return packed.words[packed.amxAt(b.k, b.steps, b.p.PackedFrom+b.j):]
 	}
@@ -186,11 +193,17 @@ func (t *AMX) packB(dst []float32, b *amxPart) {
 		return
 	}
 	packAlong(dst, x, b.j*x.LD+b.k, b.nb, b.kb)
-	amxTranspose((*byte)(unsafe.Pointer(&dst[0])), (b.nb+tileRows-1)/tileRows*b.steps)
+	transposeTiles(dst, (b.nb+tileRows-1)/tileRows*b.steps)
+}
+
+// transposeTiles transposes n tiles, each where it is.
+func transposeTiles(tiles []float32, n int) {
+	at := (*byte)(unsafe.Pointer(&tiles[0]))
+	amxTranspose(at, at, CacheLine, n)
 }
 
 // packA packs a group of op(A): tiles of rows and pairs along k.
-func (t *AMX) packA(w *amxWork, b *amxPart) {
+func (t *AMX) packA(w *AMXWork, b *amxPart) {
 	x, dst := b.p.A, w.group
 	if !b.p.TransA {
 		packAlong(dst, x, b.i*x.LD+b.k, b.mb, b.kb)
@@ -204,12 +217,12 @@ func (t *AMX) packA(w *amxWork, b *amxPart) {
 	if from < b.mb {
 		dst = dst[from/tileRows*b.steps*tileWords:]
 		packDown(dst, x, b.k*x.LD+b.i+from, b.kb, b.mb-from)
-		amxTranspose((*byte)(unsafe.Pointer(&dst[0])), (b.mb-from+tileRows-1)/tileRows*b.steps)
+		transposeTiles(dst, (b.mb-from+tileRows-1)/tileRows*b.steps)
 	}
 }
 
 // packColumns packs so many rows of op(A), which are columns of bfloat16. It goes along the rows of memory.
-func (t *AMX) packColumns(w *amxWork, b *amxPart, columns int) {
+func (t *AMX) packColumns(w *AMXWork, b *amxPart, columns int) {
 	x := b.p.A
 	for s := 0; s < b.steps && columns > 0; s++ {
 		src, stride := x.BF16[(b.k+s*tileValues)*x.LD+b.i:], x.LD
@@ -269,16 +282,16 @@ func packDown(dst []float32, x Matrix, at, n, columns int) {
 var pairs = &Tiled{BF16: true, Lanes: tileRows, Masked: true}
 
 // group computes the rows and columns of b, two tiles of rows at a time.
-func (t *AMX) group(w *amxWork, b *amxPart, panels []float32) {
+func (t *AMX) group(w *AMXWork, b *amxPart, panels []float32) {
 	sub, tile, end := parts(b.steps, amxSub, 1), b.steps*amxTile, b.end()
 	for r := 0; r < b.mb; r += amxPair {
 		rows := min(amxPair, b.mb-r)
 		for s := 0; s < b.steps; s += sub {
 			a := &w.args
 			*a = amxArgs{
-				config: unsafe.Pointer(&w.config), steps: min(sub, b.steps-s), add: s, rows: rows,
-				a: unsafe.Pointer(&w.group[(r/tileRows*b.steps+s)*tileWords]), aTile: tile,
-				bTile: tile, bPanel: 2 * tile, row: amxStrip * WordSize, step: 2 * tileRows * WordSize,
+				config: unsafe.Pointer(&w.config), steps: min(sub, b.steps-s), add: s, alpha: b.p.Alpha,
+				a: unsafe.Pointer(&w.group[(r/tileRows*b.steps+s)*tileWords]), aRow: CacheLine, aTile: tile, aStep: amxTile,
+				bRow: CacheLine, bTile: tile, bStep: amxTile, bPanel: 2 * tile, row: amxStrip * WordSize, step: 2 * tileRows * WordSize,
 			}
 			if s+sub >= b.steps {
 				b.finishes(a, r, end)
@@ -298,7 +311,7 @@ func (t *AMX) group(w *amxWork, b *amxPart, panels []float32) {
 func (b *amxPart) end() int {
 	p := b.p
 	switch {
-	case p.Alpha != 1 || b.last && p.Follows() && (p.Half == nil || p.ActivatedHalf != nil || p.Before.Length() > 0 || p.Activated != nil):
+	case b.last && p.Follows() && (p.Half == nil || p.ActivatedHalf != nil || p.Before.Length() > 0 || p.Activated != nil):
 		return endSums
 	case b.last && p.Half != nil && b.add:
 		return endSums
@@ -317,9 +330,9 @@ func (b *amxPart) finishes(a *amxArgs, r, end int) {
 	case endSums:
 		return
 	case endHalves:
-		a.out, a.outRow = unsafe.Pointer(&p.Half[at]), p.LDC*halfSize
+		a.out, a.outRow, a.outStep = unsafe.Pointer(&p.Half[at]), p.LDC*halfSize, amxPair*halfSize
 	default:
-		a.out, a.outRow = unsafe.Pointer(&p.C[at]), p.LDC*WordSize
+		a.out, a.outRow, a.outStep = unsafe.Pointer(&p.C[at]), p.LDC*WordSize, amxPair*WordSize
 	}
 	if b.last && p.Bias != nil {
 		a.bias = unsafe.Pointer(&p.Bias[b.j])
@@ -327,7 +340,7 @@ func (b *amxPart) finishes(a *amxArgs, r, end int) {
 }
 
 // products makes rows of nb columns of sums: whole panels, and then what is left in one.
-func (t *AMX) products(w *amxWork, rows, nb int, panels []float32) {
+func (t *AMX) products(w *AMXWork, rows, nb int, panels []float32) {
 	whole := nb / amxPair
 	if whole > 0 {
 		t.multiply(w, rows, amxPair, whole, panels, w.strip)
@@ -340,24 +353,25 @@ func (t *AMX) products(w *amxWork, rows, nb int, panels []float32) {
 
 // skip goes on to what follows so many panels.
 func (a *amxArgs) skip(panels int) {
-	row := amxPair * WordSize
 	if a.bias != nil {
-		a.bias = unsafe.Add(a.bias, panels*row)
-	}
-	if a.end == endHalves {
-		row /= 2
+		a.bias = unsafe.Add(a.bias, panels*amxPair*WordSize)
 	}
 	if a.end != endSums {
-		a.out = unsafe.Add(a.out, panels*row)
+		a.out = unsafe.Add(a.out, panels*a.outStep)
 	}
 }
 
 // multiply makes rows of sums of panels of so many columns each.
-func (t *AMX) multiply(w *amxWork, rows, columns, n int, panels, sums []float32) {
+func (t *AMX) multiply(w *AMXWork, rows, columns, n int, panels, sums []float32) {
+	w.args.b, w.args.sums, w.args.panels = unsafe.Pointer(&panels[0]), unsafe.Pointer(&sums[0]), n
+	w.run(rows, columns)
+}
+
+// run computes the panels of w.args, each of so many rows and columns.
+func (w *AMXWork) run(rows, columns int) {
 	w.config.set(rows, columns)
-	a := &w.args
-	a.b, a.sums, a.panels, a.mask = unsafe.Pointer(&panels[0]), unsafe.Pointer(&sums[0]), n, 1<<columns-1
-	args := (*byte)(unsafe.Pointer(a))
+	w.args.rows, w.args.mask = rows, 1<<columns-1
+	args := (*byte)(unsafe.Pointer(&w.args))
 	switch {
 	case rows > tileRows && columns > tileRows:
 		amxProduct2x2(args)
@@ -385,7 +399,7 @@ func (c *tileConfig) set(rows, columns int) {
 }
 
 // finish takes the sums of rows from r of the group on to where they belong, with what follows the product where that is done in the cache.
-func (t *AMX) finish(w *amxWork, b *amxPart, r, rows int) {
+func (t *AMX) finish(w *AMXWork, b *amxPart, r, rows int) {
 	p := b.p
 	follows := b.last && (p.Bias != nil || p.Follows()) && (!p.Follows() || p.FinishesTiles())
 	for x := range rows {

@@ -51,3 +51,11 @@ func (q *Queue) tile() {
 		left -= m
 	}
 }
+
+// One is for a product that is not made tile by tile.
+func (q *Queue) One() {
+	q.product(1)
+	if q.share > 0 {
+		q.tile()
+	}
+}

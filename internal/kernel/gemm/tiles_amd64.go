@@ -445,10 +445,11 @@ func amxRowsF32(dst *byte, src *byte, stride int, rows int, steps int, rest uint
 //go:noescape
 func amxRowsBF16(dst *byte, src *byte, stride int, rows int, steps int, rest uint64)
 
-// amxTranspose transposes each of n >= 1 tiles of 16 x 16 words, which lie one after the other.
+// amxTranspose sets each of n >= 1 tiles of 16 x 16 words, which lie one after the other, to the transpose of 16 rows of src, a stride in bytes
+// apart, from where the next ones follow. dst may be src with a stride of 64.
 //
 //go:noescape
-func amxTranspose(tiles *byte, n int)
+func amxTranspose(dst *byte, src *byte, stride int, n int)
 
 // amxColumns sets row j of the tile at dst (j < 16) and row j-16 of that at dst + tile to the 32 values of column j < 32 in 32 rows of src.
 // The stride and tile are in bytes.

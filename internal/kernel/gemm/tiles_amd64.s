@@ -16312,15 +16312,16 @@ TEXT ·amxProduct1x1(SB), NOSPLIT, $0-8
 	// LDTILECFG (SI)
 	LONG $0x4978e2c4
 	BYTE $0x06
-	MOVQ 32(R8), R9
-	MOVQ 56(R8), R10
+	MOVQ 56(R8), R9
+	MOVQ 96(R8), R10
+	MOVQ 144(R8), R13
+	MOVQ 176(R8), R14
+	MOVQ 8(R8), R15
+	MOVQ 16(R8), AX
 	MOVQ 64(R8), R11
-	MOVQ 104(R8), R13
-	MOVQ 128(R8), R14
-	MOVQ $0x00000040, AX
 
 panel:
-	CMPQ 72(R8), $0x00
+	CMPQ 112(R8), $0x00
 	JNE  add
 
 	// TILEZERO T0
@@ -16329,25 +16330,27 @@ panel:
 	JMP  begin
 
 add:
-	MOVQ R11, SI
+	MOVQ 104(R8), CX
+	MOVQ CX, SI
 	SHLQ $0x04, SI
 	ADDQ R10, SI
 
-	// TILELOADD T0, 0(R10)(R11)
-	LONG $0x4b7b82c4
-	WORD $0x1a44
+	// TILELOADD T0, 0(R10)(CX)
+	LONG $0x4b7bc2c4
+	WORD $0x0a44
 	BYTE $0x00
 
 begin:
-	MOVQ 8(R8), SI
+	MOVQ R15, SI
 	MOVQ R9, DX
-	MOVQ 24(R8), CX
-	LEAQ 64(R13), R12
+	MOVQ 48(R8), CX
+	MOVQ R13, R12
+	ADDQ 160(R8), R12
 
 step:
-	// TILELOADDT1 T6, 0(DX)(AX)
-	LONG $0x4b79e2c4
-	WORD $0x0274
+	// TILELOADDT1 T6, 0(DX)(R11)
+	LONG $0x4b79a2c4
+	WORD $0x1a74
 	BYTE $0x00
 
 	// TILELOADD T4, 0(SI)(AX)
@@ -16358,86 +16361,90 @@ step:
 	// TDPBF16PS T6, T4, T0
 	LONG       $0x5c4ae2c4
 	BYTE       $0xc4
-	ADDQ       $0x00000400, SI
-	ADDQ       $0x00000400, DX
+	ADDQ       32(R8), SI
+	ADDQ       80(R8), DX
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	DECQ       CX
 	JNZ        step
-	MOVQ       R11, SI
+	MOVQ       104(R8), CX
+	MOVQ       CX, SI
 	SHLQ       $0x04, SI
 	ADDQ       R10, SI
 
-	// TILESTORED T0, 0(R10)(R11)
-	LONG      $0x4b7a82c4
-	WORD      $0x1a44
-	BYTE      $0x00
-	CMPQ      96(R8), $0x00
-	JE        ended
-	MOVQ      136(R8), CX
-	KMOVD     CX, K3
-	KMOVW     CX, K1
-	SHRQ      $0x10, CX
-	KMOVW     CX, K2
-	VPXORD    Z2, Z2, Z2
-	TESTQ     R14, R14
-	JE        biased
-	VMOVUPS.Z (R14), K1, Z2
-	ADDQ      $0x40, R14
+	// TILESTORED T0, 0(R10)(CX)
+	LONG         $0x4b7ac2c4
+	WORD         $0x0a44
+	BYTE         $0x00
+	CMPQ         136(R8), $0x00
+	JE           ended
+	MOVQ         184(R8), CX
+	KMOVD        CX, K3
+	KMOVW        CX, K1
+	SHRQ         $0x10, CX
+	KMOVW        CX, K2
+	VBROADCASTSS 192(R8), Z6
+	VPXORD       Z2, Z2, Z2
+	TESTQ        R14, R14
+	JE           biased
+	VMOVUPS.Z    (R14), K1, Z2
+	ADDQ         $0x40, R14
 
 biased:
 	MOVQ R10, SI
 	MOVQ R13, DI
-	MOVQ 112(R8), DX
-	MOVQ 120(R8), CX
-	CMPQ 96(R8), $0x03
+	MOVQ 152(R8), DX
+	MOVQ 168(R8), CX
+	CMPQ 136(R8), $0x03
 	JE   halves
-	CMPQ 96(R8), $0x02
+	CMPQ 136(R8), $0x02
 	JE   adds
 
 set:
-	VADDPS  (SI), Z2, Z0
-	VMOVUPS Z0, K1, (DI)
-	ADDQ    R11, SI
-	ADDQ    DX, DI
-	DECQ    CX
-	JNE     set
-	ADDQ    $0x40, R13
-	JMP     ended
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS     Z0, K1, (DI)
+	ADDQ        104(R8), SI
+	ADDQ        DX, DI
+	DECQ        CX
+	JNE         set
+	JMP         ended
 
 adds:
-	VADDPS    (SI), Z2, Z0
-	VMOVUPS.Z (DI), K1, Z5
-	VADDPS    Z5, Z0, Z0
-	VMOVUPS   Z0, K1, (DI)
-	ADDQ      R11, SI
-	ADDQ      DX, DI
-	DECQ      CX
-	JNE       adds
-	ADDQ      $0x40, R13
-	JMP       ended
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS.Z   (DI), K1, Z5
+	VADDPS      Z5, Z0, Z0
+	VMOVUPS     Z0, K1, (DI)
+	ADDQ        104(R8), SI
+	ADDQ        DX, DI
+	DECQ        CX
+	JNE         adds
+	JMP         ended
 
 halves:
-	VADDPS (SI), Z2, Z0
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
 
 	// VCVTNEPS2BF16 Z0, Z4
 	LONG      $0x487ef262
 	WORD      $0xe072
 	VMOVDQU16 Z4, K3, (DI)
-	ADDQ      R11, SI
+	ADDQ      104(R8), SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       halves
-	ADDQ      $0x20, R13
 
 ended:
-	ADDQ 88(R8), R10
-	ADDQ 48(R8), R9
-	DECQ 80(R8)
+	ADDQ 160(R8), R13
+	ADDQ 40(R8), R15
+	ADDQ 128(R8), R10
+	ADDQ 88(R8), R9
+	DECQ 120(R8)
 	JNZ  panel
 
 	// TILERELEASE
@@ -16455,15 +16462,16 @@ TEXT ·amxProduct1x2(SB), NOSPLIT, $0-8
 	// LDTILECFG (SI)
 	LONG $0x4978e2c4
 	BYTE $0x06
-	MOVQ 32(R8), R9
-	MOVQ 56(R8), R10
+	MOVQ 56(R8), R9
+	MOVQ 96(R8), R10
+	MOVQ 144(R8), R13
+	MOVQ 176(R8), R14
+	MOVQ 8(R8), R15
+	MOVQ 16(R8), AX
 	MOVQ 64(R8), R11
-	MOVQ 104(R8), R13
-	MOVQ 128(R8), R14
-	MOVQ $0x00000040, AX
 
 panel:
-	CMPQ 72(R8), $0x00
+	CMPQ 112(R8), $0x00
 	JNE  add
 
 	// TILEZERO T0
@@ -16476,37 +16484,39 @@ panel:
 	JMP  begin
 
 add:
-	MOVQ R11, SI
+	MOVQ 104(R8), CX
+	MOVQ CX, SI
 	SHLQ $0x04, SI
 	ADDQ R10, SI
 
-	// TILELOADD T0, 0(R10)(R11)
-	LONG $0x4b7b82c4
-	WORD $0x1a44
+	// TILELOADD T0, 0(R10)(CX)
+	LONG $0x4b7bc2c4
+	WORD $0x0a44
 	BYTE $0x00
 
-	// TILELOADD T1, 64(R10)(R11)
-	LONG $0x4b7b82c4
-	WORD $0x1a4c
+	// TILELOADD T1, 64(R10)(CX)
+	LONG $0x4b7bc2c4
+	WORD $0x0a4c
 	BYTE $0x40
 
 begin:
-	MOVQ 8(R8), SI
+	MOVQ R15, SI
 	MOVQ R9, DX
-	MOVQ 40(R8), BX
+	MOVQ 72(R8), BX
 	ADDQ DX, BX
-	MOVQ 24(R8), CX
-	LEAQ 64(R13), R12
+	MOVQ 48(R8), CX
+	MOVQ R13, R12
+	ADDQ 160(R8), R12
 
 step:
-	// TILELOADDT1 T6, 0(DX)(AX)
-	LONG $0x4b79e2c4
-	WORD $0x0274
+	// TILELOADDT1 T6, 0(DX)(R11)
+	LONG $0x4b79a2c4
+	WORD $0x1a74
 	BYTE $0x00
 
-	// TILELOADDT1 T7, 0(BX)(AX)
-	LONG $0x4b79e2c4
-	WORD $0x037c
+	// TILELOADDT1 T7, 0(BX)(R11)
+	LONG $0x4b79a2c4
+	WORD $0x1b7c
 	BYTE $0x00
 
 	// TILELOADD T4, 0(SI)(AX)
@@ -16521,101 +16531,108 @@ step:
 	// TDPBF16PS T7, T4, T1
 	LONG       $0x5c42e2c4
 	BYTE       $0xcc
-	ADDQ       $0x00000400, SI
-	ADDQ       $0x00000400, DX
-	ADDQ       $0x00000400, BX
+	ADDQ       32(R8), SI
+	ADDQ       80(R8), DX
+	ADDQ       80(R8), BX
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	DECQ       CX
 	JNZ        step
-	MOVQ       R11, SI
+	MOVQ       104(R8), CX
+	MOVQ       CX, SI
 	SHLQ       $0x04, SI
 	ADDQ       R10, SI
 
-	// TILESTORED T0, 0(R10)(R11)
-	LONG $0x4b7a82c4
-	WORD $0x1a44
+	// TILESTORED T0, 0(R10)(CX)
+	LONG $0x4b7ac2c4
+	WORD $0x0a44
 	BYTE $0x00
 
-	// TILESTORED T1, 64(R10)(R11)
-	LONG      $0x4b7a82c4
-	WORD      $0x1a4c
-	BYTE      $0x40
-	CMPQ      96(R8), $0x00
-	JE        ended
-	MOVQ      136(R8), CX
-	KMOVD     CX, K3
-	KMOVW     CX, K1
-	SHRQ      $0x10, CX
-	KMOVW     CX, K2
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	TESTQ     R14, R14
-	JE        biased
-	VMOVUPS.Z (R14), K1, Z2
-	VMOVUPS.Z 64(R14), K2, Z3
-	ADDQ      $0x80, R14
+	// TILESTORED T1, 64(R10)(CX)
+	LONG         $0x4b7ac2c4
+	WORD         $0x0a4c
+	BYTE         $0x40
+	CMPQ         136(R8), $0x00
+	JE           ended
+	MOVQ         184(R8), CX
+	KMOVD        CX, K3
+	KMOVW        CX, K1
+	SHRQ         $0x10, CX
+	KMOVW        CX, K2
+	VBROADCASTSS 192(R8), Z6
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	TESTQ        R14, R14
+	JE           biased
+	VMOVUPS.Z    (R14), K1, Z2
+	VMOVUPS.Z    64(R14), K2, Z3
+	ADDQ         $0x80, R14
 
 biased:
 	MOVQ R10, SI
 	MOVQ R13, DI
-	MOVQ 112(R8), DX
-	MOVQ 120(R8), CX
-	CMPQ 96(R8), $0x03
+	MOVQ 152(R8), DX
+	MOVQ 168(R8), CX
+	CMPQ 136(R8), $0x03
 	JE   halves
-	CMPQ 96(R8), $0x02
+	CMPQ 136(R8), $0x02
 	JE   adds
 
 set:
-	VADDPS  (SI), Z2, Z0
-	VADDPS  64(SI), Z3, Z1
-	VMOVUPS Z0, K1, (DI)
-	VMOVUPS Z1, K2, 64(DI)
-	ADDQ    R11, SI
-	ADDQ    DX, DI
-	DECQ    CX
-	JNE     set
-	ADDQ    $0x80, R13
-	JMP     ended
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS     64(SI), Z1
+	VFMADD213PS Z3, Z6, Z1
+	VMOVUPS     Z0, K1, (DI)
+	VMOVUPS     Z1, K2, 64(DI)
+	ADDQ        104(R8), SI
+	ADDQ        DX, DI
+	DECQ        CX
+	JNE         set
+	JMP         ended
 
 adds:
-	VADDPS    (SI), Z2, Z0
-	VADDPS    64(SI), Z3, Z1
-	VMOVUPS.Z (DI), K1, Z5
-	VADDPS    Z5, Z0, Z0
-	VMOVUPS.Z 64(DI), K2, Z5
-	VADDPS    Z5, Z1, Z1
-	VMOVUPS   Z0, K1, (DI)
-	VMOVUPS   Z1, K2, 64(DI)
-	ADDQ      R11, SI
-	ADDQ      DX, DI
-	DECQ      CX
-	JNE       adds
-	ADDQ      $0x80, R13
-	JMP       ended
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS     64(SI), Z1
+	VFMADD213PS Z3, Z6, Z1
+	VMOVUPS.Z   (DI), K1, Z5
+	VADDPS      Z5, Z0, Z0
+	VMOVUPS.Z   64(DI), K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VMOVUPS     Z0, K1, (DI)
+	VMOVUPS     Z1, K2, 64(DI)
+	ADDQ        104(R8), SI
+	ADDQ        DX, DI
+	DECQ        CX
+	JNE         adds
+	JMP         ended
 
 halves:
-	VADDPS (SI), Z2, Z0
-	VADDPS 64(SI), Z3, Z1
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS     64(SI), Z1
+	VFMADD213PS Z3, Z6, Z1
 
 	// VCVTNE2PS2BF16 Z0, Z1, Z4
 	LONG      $0x4877f262
 	WORD      $0xe072
 	VMOVDQU16 Z4, K3, (DI)
-	ADDQ      R11, SI
+	ADDQ      104(R8), SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       halves
-	ADDQ      $0x40, R13
 
 ended:
-	ADDQ 88(R8), R10
-	ADDQ 48(R8), R9
-	DECQ 80(R8)
+	ADDQ 160(R8), R13
+	ADDQ 40(R8), R15
+	ADDQ 128(R8), R10
+	ADDQ 88(R8), R9
+	DECQ 120(R8)
 	JNZ  panel
 
 	// TILERELEASE
@@ -16633,15 +16650,16 @@ TEXT ·amxProduct2x1(SB), NOSPLIT, $0-8
 	// LDTILECFG (SI)
 	LONG $0x4978e2c4
 	BYTE $0x06
-	MOVQ 32(R8), R9
-	MOVQ 56(R8), R10
+	MOVQ 56(R8), R9
+	MOVQ 96(R8), R10
+	MOVQ 144(R8), R13
+	MOVQ 176(R8), R14
+	MOVQ 8(R8), R15
+	MOVQ 16(R8), AX
 	MOVQ 64(R8), R11
-	MOVQ 104(R8), R13
-	MOVQ 128(R8), R14
-	MOVQ $0x00000040, AX
 
 panel:
-	CMPQ 72(R8), $0x00
+	CMPQ 112(R8), $0x00
 	JNE  add
 
 	// TILEZERO T0
@@ -16654,32 +16672,34 @@ panel:
 	JMP  begin
 
 add:
-	MOVQ R11, SI
+	MOVQ 104(R8), CX
+	MOVQ CX, SI
 	SHLQ $0x04, SI
 	ADDQ R10, SI
 
-	// TILELOADD T0, 0(R10)(R11)
-	LONG $0x4b7b82c4
-	WORD $0x1a44
+	// TILELOADD T0, 0(R10)(CX)
+	LONG $0x4b7bc2c4
+	WORD $0x0a44
 	BYTE $0x00
 
-	// TILELOADD T2, 0(SI)(R11)
-	LONG $0x4b7ba2c4
-	WORD $0x1e54
+	// TILELOADD T2, 0(SI)(CX)
+	LONG $0x4b7be2c4
+	WORD $0x0e54
 	BYTE $0x00
 
 begin:
-	MOVQ 8(R8), SI
+	MOVQ R15, SI
 	MOVQ R9, DX
-	MOVQ 16(R8), DI
+	MOVQ 24(R8), DI
 	ADDQ SI, DI
-	MOVQ 24(R8), CX
-	LEAQ 64(R13), R12
+	MOVQ 48(R8), CX
+	MOVQ R13, R12
+	ADDQ 160(R8), R12
 
 step:
-	// TILELOADDT1 T6, 0(DX)(AX)
-	LONG $0x4b79e2c4
-	WORD $0x0274
+	// TILELOADDT1 T6, 0(DX)(R11)
+	LONG $0x4b79a2c4
+	WORD $0x1a74
 	BYTE $0x00
 
 	// TILELOADD T4, 0(SI)(AX)
@@ -16695,96 +16715,100 @@ step:
 	// TDPBF16PS T6, T4, T0
 	LONG $0x5c4ae2c4
 	BYTE $0xc4
-	ADDQ $0x00000400, SI
+	ADDQ 32(R8), SI
 
 	// TDPBF16PS T6, T5, T2
 	LONG       $0x5c4ae2c4
 	BYTE       $0xd5
-	ADDQ       $0x00000400, DI
-	ADDQ       $0x00000400, DX
+	ADDQ       32(R8), DI
+	ADDQ       80(R8), DX
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	DECQ       CX
 	JNZ        step
-	MOVQ       R11, SI
+	MOVQ       104(R8), CX
+	MOVQ       CX, SI
 	SHLQ       $0x04, SI
 	ADDQ       R10, SI
 
-	// TILESTORED T0, 0(R10)(R11)
-	LONG $0x4b7a82c4
-	WORD $0x1a44
+	// TILESTORED T0, 0(R10)(CX)
+	LONG $0x4b7ac2c4
+	WORD $0x0a44
 	BYTE $0x00
 
-	// TILESTORED T2, 0(SI)(R11)
-	LONG      $0x4b7aa2c4
-	WORD      $0x1e54
-	BYTE      $0x00
-	CMPQ      96(R8), $0x00
-	JE        ended
-	MOVQ      136(R8), CX
-	KMOVD     CX, K3
-	KMOVW     CX, K1
-	SHRQ      $0x10, CX
-	KMOVW     CX, K2
-	VPXORD    Z2, Z2, Z2
-	TESTQ     R14, R14
-	JE        biased
-	VMOVUPS.Z (R14), K1, Z2
-	ADDQ      $0x40, R14
+	// TILESTORED T2, 0(SI)(CX)
+	LONG         $0x4b7ae2c4
+	WORD         $0x0e54
+	BYTE         $0x00
+	CMPQ         136(R8), $0x00
+	JE           ended
+	MOVQ         184(R8), CX
+	KMOVD        CX, K3
+	KMOVW        CX, K1
+	SHRQ         $0x10, CX
+	KMOVW        CX, K2
+	VBROADCASTSS 192(R8), Z6
+	VPXORD       Z2, Z2, Z2
+	TESTQ        R14, R14
+	JE           biased
+	VMOVUPS.Z    (R14), K1, Z2
+	ADDQ         $0x40, R14
 
 biased:
 	MOVQ R10, SI
 	MOVQ R13, DI
-	MOVQ 112(R8), DX
-	MOVQ 120(R8), CX
-	CMPQ 96(R8), $0x03
+	MOVQ 152(R8), DX
+	MOVQ 168(R8), CX
+	CMPQ 136(R8), $0x03
 	JE   halves
-	CMPQ 96(R8), $0x02
+	CMPQ 136(R8), $0x02
 	JE   adds
 
 set:
-	VADDPS  (SI), Z2, Z0
-	VMOVUPS Z0, K1, (DI)
-	ADDQ    R11, SI
-	ADDQ    DX, DI
-	DECQ    CX
-	JNE     set
-	ADDQ    $0x40, R13
-	JMP     ended
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS     Z0, K1, (DI)
+	ADDQ        104(R8), SI
+	ADDQ        DX, DI
+	DECQ        CX
+	JNE         set
+	JMP         ended
 
 adds:
-	VADDPS    (SI), Z2, Z0
-	VMOVUPS.Z (DI), K1, Z5
-	VADDPS    Z5, Z0, Z0
-	VMOVUPS   Z0, K1, (DI)
-	ADDQ      R11, SI
-	ADDQ      DX, DI
-	DECQ      CX
-	JNE       adds
-	ADDQ      $0x40, R13
-	JMP       ended
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS.Z   (DI), K1, Z5
+	VADDPS      Z5, Z0, Z0
+	VMOVUPS     Z0, K1, (DI)
+	ADDQ        104(R8), SI
+	ADDQ        DX, DI
+	DECQ        CX
+	JNE         adds
+	JMP         ended
 
 halves:
-	VADDPS (SI), Z2, Z0
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
 
 	// VCVTNEPS2BF16 Z0, Z4
 	LONG      $0x487ef262
 	WORD      $0xe072
 	VMOVDQU16 Z4, K3, (DI)
-	ADDQ      R11, SI
+	ADDQ      104(R8), SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       halves
-	ADDQ      $0x20, R13
 
 ended:
-	ADDQ 88(R8), R10
-	ADDQ 48(R8), R9
-	DECQ 80(R8)
+	ADDQ 160(R8), R13
+	ADDQ 40(R8), R15
+	ADDQ 128(R8), R10
+	ADDQ 88(R8), R9
+	DECQ 120(R8)
 	JNZ  panel
 
 	// TILERELEASE
@@ -16802,15 +16826,16 @@ TEXT ·amxProduct2x2(SB), NOSPLIT, $0-8
 	// LDTILECFG (SI)
 	LONG $0x4978e2c4
 	BYTE $0x06
-	MOVQ 32(R8), R9
-	MOVQ 56(R8), R10
+	MOVQ 56(R8), R9
+	MOVQ 96(R8), R10
+	MOVQ 144(R8), R13
+	MOVQ 176(R8), R14
+	MOVQ 8(R8), R15
+	MOVQ 16(R8), AX
 	MOVQ 64(R8), R11
-	MOVQ 104(R8), R13
-	MOVQ 128(R8), R14
-	MOVQ $0x00000040, AX
 
 panel:
-	CMPQ 72(R8), $0x00
+	CMPQ 112(R8), $0x00
 	JNE  add
 
 	// TILEZERO T0
@@ -16831,49 +16856,51 @@ panel:
 	JMP  begin
 
 add:
-	MOVQ R11, SI
+	MOVQ 104(R8), CX
+	MOVQ CX, SI
 	SHLQ $0x04, SI
 	ADDQ R10, SI
 
-	// TILELOADD T0, 0(R10)(R11)
-	LONG $0x4b7b82c4
-	WORD $0x1a44
+	// TILELOADD T0, 0(R10)(CX)
+	LONG $0x4b7bc2c4
+	WORD $0x0a44
 	BYTE $0x00
 
-	// TILELOADD T1, 64(R10)(R11)
-	LONG $0x4b7b82c4
-	WORD $0x1a4c
+	// TILELOADD T1, 64(R10)(CX)
+	LONG $0x4b7bc2c4
+	WORD $0x0a4c
 	BYTE $0x40
 
-	// TILELOADD T2, 0(SI)(R11)
-	LONG $0x4b7ba2c4
-	WORD $0x1e54
+	// TILELOADD T2, 0(SI)(CX)
+	LONG $0x4b7be2c4
+	WORD $0x0e54
 	BYTE $0x00
 
-	// TILELOADD T3, 64(SI)(R11)
-	LONG $0x4b7ba2c4
-	WORD $0x1e5c
+	// TILELOADD T3, 64(SI)(CX)
+	LONG $0x4b7be2c4
+	WORD $0x0e5c
 	BYTE $0x40
 
 begin:
-	MOVQ 8(R8), SI
+	MOVQ R15, SI
 	MOVQ R9, DX
-	MOVQ 16(R8), DI
+	MOVQ 24(R8), DI
 	ADDQ SI, DI
-	MOVQ 40(R8), BX
+	MOVQ 72(R8), BX
 	ADDQ DX, BX
-	MOVQ 24(R8), CX
-	LEAQ 64(R13), R12
+	MOVQ 48(R8), CX
+	MOVQ R13, R12
+	ADDQ 160(R8), R12
 
 step:
-	// TILELOADDT1 T6, 0(DX)(AX)
-	LONG $0x4b79e2c4
-	WORD $0x0274
+	// TILELOADDT1 T6, 0(DX)(R11)
+	LONG $0x4b79a2c4
+	WORD $0x1a74
 	BYTE $0x00
 
-	// TILELOADDT1 T7, 0(BX)(AX)
-	LONG $0x4b79e2c4
-	WORD $0x037c
+	// TILELOADDT1 T7, 0(BX)(R11)
+	LONG $0x4b79a2c4
+	WORD $0x1b7c
 	BYTE $0x00
 
 	// TILELOADD T4, 0(SI)(AX)
@@ -16893,7 +16920,7 @@ step:
 	// TDPBF16PS T7, T4, T1
 	LONG $0x5c42e2c4
 	BYTE $0xcc
-	ADDQ $0x00000400, SI
+	ADDQ 32(R8), SI
 
 	// TDPBF16PS T6, T5, T2
 	LONG $0x5c4ae2c4
@@ -16902,111 +16929,118 @@ step:
 	// TDPBF16PS T7, T5, T3
 	LONG       $0x5c42e2c4
 	BYTE       $0xdd
-	ADDQ       $0x00000400, DI
-	ADDQ       $0x00000400, DX
-	ADDQ       $0x00000400, BX
+	ADDQ       32(R8), DI
+	ADDQ       80(R8), DX
+	ADDQ       80(R8), BX
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
-	ADDQ       112(R8), R12
+	ADDQ       152(R8), R12
 	DECQ       CX
 	JNZ        step
-	MOVQ       R11, SI
+	MOVQ       104(R8), CX
+	MOVQ       CX, SI
 	SHLQ       $0x04, SI
 	ADDQ       R10, SI
 
-	// TILESTORED T0, 0(R10)(R11)
-	LONG $0x4b7a82c4
-	WORD $0x1a44
+	// TILESTORED T0, 0(R10)(CX)
+	LONG $0x4b7ac2c4
+	WORD $0x0a44
 	BYTE $0x00
 
-	// TILESTORED T1, 64(R10)(R11)
-	LONG $0x4b7a82c4
-	WORD $0x1a4c
+	// TILESTORED T1, 64(R10)(CX)
+	LONG $0x4b7ac2c4
+	WORD $0x0a4c
 	BYTE $0x40
 
-	// TILESTORED T2, 0(SI)(R11)
-	LONG $0x4b7aa2c4
-	WORD $0x1e54
+	// TILESTORED T2, 0(SI)(CX)
+	LONG $0x4b7ae2c4
+	WORD $0x0e54
 	BYTE $0x00
 
-	// TILESTORED T3, 64(SI)(R11)
-	LONG      $0x4b7aa2c4
-	WORD      $0x1e5c
-	BYTE      $0x40
-	CMPQ      96(R8), $0x00
-	JE        ended
-	MOVQ      136(R8), CX
-	KMOVD     CX, K3
-	KMOVW     CX, K1
-	SHRQ      $0x10, CX
-	KMOVW     CX, K2
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	TESTQ     R14, R14
-	JE        biased
-	VMOVUPS.Z (R14), K1, Z2
-	VMOVUPS.Z 64(R14), K2, Z3
-	ADDQ      $0x80, R14
+	// TILESTORED T3, 64(SI)(CX)
+	LONG         $0x4b7ae2c4
+	WORD         $0x0e5c
+	BYTE         $0x40
+	CMPQ         136(R8), $0x00
+	JE           ended
+	MOVQ         184(R8), CX
+	KMOVD        CX, K3
+	KMOVW        CX, K1
+	SHRQ         $0x10, CX
+	KMOVW        CX, K2
+	VBROADCASTSS 192(R8), Z6
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	TESTQ        R14, R14
+	JE           biased
+	VMOVUPS.Z    (R14), K1, Z2
+	VMOVUPS.Z    64(R14), K2, Z3
+	ADDQ         $0x80, R14
 
 biased:
 	MOVQ R10, SI
 	MOVQ R13, DI
-	MOVQ 112(R8), DX
-	MOVQ 120(R8), CX
-	CMPQ 96(R8), $0x03
+	MOVQ 152(R8), DX
+	MOVQ 168(R8), CX
+	CMPQ 136(R8), $0x03
 	JE   halves
-	CMPQ 96(R8), $0x02
+	CMPQ 136(R8), $0x02
 	JE   adds
 
 set:
-	VADDPS  (SI), Z2, Z0
-	VADDPS  64(SI), Z3, Z1
-	VMOVUPS Z0, K1, (DI)
-	VMOVUPS Z1, K2, 64(DI)
-	ADDQ    R11, SI
-	ADDQ    DX, DI
-	DECQ    CX
-	JNE     set
-	ADDQ    $0x80, R13
-	JMP     ended
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS     64(SI), Z1
+	VFMADD213PS Z3, Z6, Z1
+	VMOVUPS     Z0, K1, (DI)
+	VMOVUPS     Z1, K2, 64(DI)
+	ADDQ        104(R8), SI
+	ADDQ        DX, DI
+	DECQ        CX
+	JNE         set
+	JMP         ended
 
 adds:
-	VADDPS    (SI), Z2, Z0
-	VADDPS    64(SI), Z3, Z1
-	VMOVUPS.Z (DI), K1, Z5
-	VADDPS    Z5, Z0, Z0
-	VMOVUPS.Z 64(DI), K2, Z5
-	VADDPS    Z5, Z1, Z1
-	VMOVUPS   Z0, K1, (DI)
-	VMOVUPS   Z1, K2, 64(DI)
-	ADDQ      R11, SI
-	ADDQ      DX, DI
-	DECQ      CX
-	JNE       adds
-	ADDQ      $0x80, R13
-	JMP       ended
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS     64(SI), Z1
+	VFMADD213PS Z3, Z6, Z1
+	VMOVUPS.Z   (DI), K1, Z5
+	VADDPS      Z5, Z0, Z0
+	VMOVUPS.Z   64(DI), K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VMOVUPS     Z0, K1, (DI)
+	VMOVUPS     Z1, K2, 64(DI)
+	ADDQ        104(R8), SI
+	ADDQ        DX, DI
+	DECQ        CX
+	JNE         adds
+	JMP         ended
 
 halves:
-	VADDPS (SI), Z2, Z0
-	VADDPS 64(SI), Z3, Z1
+	VMOVUPS     (SI), Z0
+	VFMADD213PS Z2, Z6, Z0
+	VMOVUPS     64(SI), Z1
+	VFMADD213PS Z3, Z6, Z1
 
 	// VCVTNE2PS2BF16 Z0, Z1, Z4
 	LONG      $0x4877f262
 	WORD      $0xe072
 	VMOVDQU16 Z4, K3, (DI)
-	ADDQ      R11, SI
+	ADDQ      104(R8), SI
 	ADDQ      DX, DI
 	DECQ      CX
 	JNE       halves
-	ADDQ      $0x40, R13
 
 ended:
-	ADDQ 88(R8), R10
-	ADDQ 48(R8), R9
-	DECQ 80(R8)
+	ADDQ 160(R8), R13
+	ADDQ 40(R8), R15
+	ADDQ 128(R8), R10
+	ADDQ 88(R8), R9
+	DECQ 120(R8)
 	JNZ  panel
 
 	// TILERELEASE
@@ -17109,29 +17143,47 @@ next:
 	VZEROUPPER
 	RET
 
-// func amxTranspose(tiles *byte, n int)
+// func amxTranspose(dst *byte, src *byte, stride int, n int)
 // Requires: AVX, AVX512F
-TEXT ·amxTranspose(SB), NOSPLIT, $0-16
-	MOVQ tiles+0(FP), AX
-	MOVQ n+8(FP), CX
+TEXT ·amxTranspose(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ n+24(FP), BX
 
 tile:
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    128(AX), Z2
-	VMOVUPS    192(AX), Z3
-	VMOVUPS    256(AX), Z4
-	VMOVUPS    320(AX), Z5
-	VMOVUPS    384(AX), Z6
-	VMOVUPS    448(AX), Z7
-	VMOVUPS    512(AX), Z8
-	VMOVUPS    576(AX), Z9
-	VMOVUPS    640(AX), Z10
-	VMOVUPS    704(AX), Z11
-	VMOVUPS    768(AX), Z12
-	VMOVUPS    832(AX), Z13
-	VMOVUPS    896(AX), Z14
-	VMOVUPS    960(AX), Z15
+	VMOVUPS    (CX), Z0
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z1
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z2
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z3
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z4
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z5
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z6
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z7
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z8
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z9
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z10
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z11
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z12
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z13
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z14
+	ADDQ       DX, CX
+	VMOVUPS    (CX), Z15
+	ADDQ       DX, CX
 	VUNPCKLPS  Z1, Z0, Z16
 	VUNPCKHPS  Z1, Z0, Z0
 	VUNPCKLPS  Z3, Z2, Z1
@@ -17213,7 +17265,7 @@ tile:
 	VSHUFF32X4 $0xdd, Z3, Z0, Z0
 	VMOVUPS    Z0, 960(AX)
 	ADDQ       $0x00000400, AX
-	DECQ       CX
+	DECQ       BX
 	JNZ        tile
 	VZEROUPPER
 	RET

@@ -12,24 +12,31 @@ import (
 
 // Offsets in amxArgs of ../../gemm/amx_amd64.go.
 const (
-	amxConfig = 0
-	amxA      = 8
-	amxATile  = 16
-	amxSteps  = 24
-	amxB      = 32
-	amxBTile  = 40
-	amxBPanel = 48
-	amxSums   = 56
-	amxRow    = 64
-	amxAdd    = 72
-	amxPanels = 80
-	amxStep   = 88
-	amxEnd    = 96
-	amxOut    = 104
-	amxOutRow = 112
-	amxCount  = 120
-	amxBias   = 128
-	amxMask   = 136
+	amxConfig  = 0
+	amxA       = 8
+	amxARow    = 16
+	amxATile   = 24
+	amxAStep   = 32
+	amxAPanel  = 40
+	amxSteps   = 48
+	amxB       = 56
+	amxBRow    = 64
+	amxBTile   = 72
+	amxBStep   = 80
+	amxBPanel  = 88
+	amxSums    = 96
+	amxRow     = 104
+	amxAdd     = 112
+	amxPanels  = 120
+	amxStep    = 128
+	amxEnd     = 136
+	amxOut     = 144
+	amxOutRow  = 152
+	amxOutStep = 160
+	amxCount   = 168
+	amxBias    = 176
+	amxMask    = 184
+	amxAlpha   = 192
 )
 
 // What is made of the sums of a panel, in amxEnd: nothing, float32 that are set or added to, or bfloat16.
@@ -66,12 +73,15 @@ func amxProduct(rows, columns int) {
 	TEXT(name, NOSPLIT, "func(t *byte)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s multiplies %d tiles of rows by panels of %d tiles of columns; t points to an amxArgs.", name, rows, columns))
-	t, panel, sums, row, ahead := reg.R8, reg.R9, reg.R10, reg.R11, reg.R12
-	a, b, steps, line := [2]reg.GPPhysical{reg.RSI, reg.RDI}, [2]reg.GPPhysical{reg.RDX, reg.RBX}, reg.RCX, reg.RAX
+	t, rowsAt, panel, sums, ahead := reg.R8, reg.R15, reg.R9, reg.R10, reg.R12
+	a, b, steps := [2]reg.GPPhysical{reg.RSI, reg.RDI}, [2]reg.GPPhysical{reg.RDX, reg.RBX}, reg.RCX
+	aRow, bRow := reg.RAX, reg.R11
+	row := steps   // of sums, where no steps are
 	second := a[0] // row of tiles of sums
 	result, bias := reg.R13, reg.R14
 	field := func(offset int, r reg.Register) { MOVQ(Mem{Base: t, Disp: offset}, r) }
 	eachSum := func(do func(tile int, m amx.Rows)) {
+		field(amxRow, row)
 		MOVQ(row, second)
 		SHLQ(Imm(4), second)
 		ADDQ(sums, second)
@@ -86,10 +96,11 @@ func amxProduct(rows, columns int) {
 	amx.LDTILECFG(a[0])
 	field(amxB, panel)
 	field(amxSums, sums)
-	field(amxRow, row)
 	field(amxOut, result)
 	field(amxBias, bias)
-	MOVQ(U32(amxLine), line)
+	field(amxA, rowsAt)
+	field(amxARow, aRow)
+	field(amxBRow, bRow)
 	Label("panel")
 	CMPQ(Mem{Base: t, Disp: amxAdd}, Imm(0))
 	JNE(LabelRef("add"))
@@ -102,7 +113,7 @@ func amxProduct(rows, columns int) {
 	Label("add")
 	eachSum(func(tile int, m amx.Rows) { amx.TILELOADD(m, tile) })
 	Label("begin")
-	field(amxA, a[0])
+	MOVQ(rowsAt, a[0])
 	MOVQ(panel, b[0])
 	if rows > 1 {
 		field(amxATile, a[1])
@@ -113,22 +124,23 @@ func amxProduct(rows, columns int) {
 		ADDQ(b[0], b[1])
 	}
 	field(amxSteps, steps)
-	LEAQ(Mem{Base: result, Disp: amxLine}, ahead)
+	MOVQ(result, ahead)
+	ADDQ(Mem{Base: t, Disp: amxOutStep}, ahead)
 	Label("step")
 	for j := range columns {
-		amx.TILELOADDT1(amx.Rows{Base: b[j], Stride: line}, tileB+j)
+		amx.TILELOADDT1(amx.Rows{Base: b[j], Stride: bRow}, tileB+j)
 	}
 	for i := range rows {
-		amx.TILELOADD(amx.Rows{Base: a[i], Stride: line}, tileA+i)
+		amx.TILELOADD(amx.Rows{Base: a[i], Stride: aRow}, tileA+i)
 	}
 	for i := range rows {
 		for j := range columns {
 			amx.TDPBF16PS(tileB+j, tileA+i, 2*i+j)
 		}
-		ADDQ(U32(amxTile), a[i])
+		ADDQ(Mem{Base: t, Disp: amxAStep}, a[i])
 	}
 	for j := range columns {
-		ADDQ(U32(amxTile), b[j])
+		ADDQ(Mem{Base: t, Disp: amxBStep}, b[j])
 	}
 	for range amxAhead {
 		PREFETCHT0(Mem{Base: ahead})
@@ -137,7 +149,9 @@ func amxProduct(rows, columns int) {
 	DECQ(steps)
 	JNZ(LabelRef("step"))
 	eachSum(func(tile int, m amx.Rows) { amx.TILESTORED(tile, m) })
-	amxFinish(t, sums, row, result, bias, a[0], a[1], b[0], steps, columns)
+	amxFinish(t, sums, result, bias, a[0], a[1], b[0], steps, columns)
+	ADDQ(Mem{Base: t, Disp: amxOutStep}, result)
+	ADDQ(Mem{Base: t, Disp: amxAPanel}, rowsAt)
 	ADDQ(Mem{Base: t, Disp: amxStep}, sums)
 	ADDQ(Mem{Base: t, Disp: amxBPanel}, panel)
 	DECQ(Mem{Base: t, Disp: amxPanels})
@@ -147,11 +161,11 @@ func amxProduct(rows, columns int) {
 	RET()
 }
 
-// amxFinish writes what is made of the sums of a panel at result, and goes on to those of the next panel. The last four registers are to work in.
-func amxFinish(t, sums, row, result, bias, at, out, apart, left reg.GPPhysical, columns int) {
+// amxFinish writes what is made of the sums of a panel at result. The last four registers are to work in.
+func amxFinish(t, sums, result, bias, at, out, apart, left reg.GPPhysical, columns int) {
 	field := func(offset int, r reg.Register) { MOVQ(Mem{Base: t, Disp: offset}, r) }
 	masks := [2]reg.OpmaskPhysical{reg.K1, reg.K2}
-	x, y, both := [2]reg.VecPhysical{reg.Z0, reg.Z1}, [2]reg.VecPhysical{reg.Z2, reg.Z3}, reg.Z4
+	x, y, both, old, alpha := [2]reg.VecPhysical{reg.Z0, reg.Z1}, [2]reg.VecPhysical{reg.Z2, reg.Z3}, reg.Z4, reg.Z5, reg.Z6
 	CMPQ(Mem{Base: t, Disp: amxEnd}, Imm(endSums))
 	JE(LabelRef("ended"))
 	field(amxMask, left)
@@ -159,6 +173,7 @@ func amxFinish(t, sums, row, result, bias, at, out, apart, left reg.GPPhysical, 
 	KMOVW(left.As32(), masks[0])
 	SHRQ(Imm(16), left)
 	KMOVW(left.As32(), masks[1])
+	VBROADCASTSS(Mem{Base: t, Disp: amxAlpha}, alpha)
 	for j := range columns {
 		VPXORD(y[j], y[j], y[j])
 	}
@@ -180,10 +195,11 @@ func amxFinish(t, sums, row, result, bias, at, out, apart, left reg.GPPhysical, 
 	each := func(name string, body func()) {
 		Label(name)
 		for j := range columns {
-			VADDPS(Mem{Base: at, Disp: amxLine * j}, y[j], x[j])
+			VMOVUPS(Mem{Base: at, Disp: amxLine * j}, x[j])
+			VFMADD213PS(y[j], alpha, x[j])
 		}
 		body()
-		ADDQ(row, at)
+		ADDQ(Mem{Base: t, Disp: amxRow}, at)
 		ADDQ(apart, out)
 		DECQ(left)
 		JNE(LabelRef(name))
@@ -194,16 +210,14 @@ func amxFinish(t, sums, row, result, bias, at, out, apart, left reg.GPPhysical, 
 		}
 	}
 	each("set", store)
-	ADDQ(Imm(uint64(amxLine*columns)), result)
 	JMP(LabelRef("ended"))
 	each("adds", func() {
 		for j := range columns {
-			VMOVUPS_Z(Mem{Base: out, Disp: amxLine * j}, masks[j], reg.Z5)
-			VADDPS(reg.Z5, x[j], x[j])
+			VMOVUPS_Z(Mem{Base: out, Disp: amxLine * j}, masks[j], old)
+			VADDPS(old, x[j], x[j])
 		}
 		store()
 	})
-	ADDQ(Imm(uint64(amxLine*columns)), result)
 	JMP(LabelRef("ended"))
 	each("halves", func() {
 		if columns > 1 {
@@ -213,7 +227,6 @@ func amxFinish(t, sums, row, result, bias, at, out, apart, left reg.GPPhysical, 
 		}
 		VMOVDQU16(both, reg.K3, Mem{Base: out})
 	})
-	ADDQ(Imm(uint64(amxLine/2*columns)), result)
 	Label("ended")
 }
 
@@ -282,17 +295,19 @@ func amxRows(from source) {
 	RET()
 }
 
-// amxTranspose writes a function that transposes tiles of 16 x 16 words where they are.
+// amxTranspose writes a function that transposes tiles of 16 x 16 words.
 func amxTranspose() {
-	TEXT("amxTranspose", NOSPLIT, "func(tiles *byte, n int)")
+	TEXT("amxTranspose", NOSPLIT, "func(dst, src *byte, stride, n int)")
 	Pragma("noescape")
-	Doc("amxTranspose transposes each of n >= 1 tiles of 16 x 16 words, which lie one after the other.")
-	at, n := Load(Param("tiles"), GP64()), Load(Param("n"), GP64())
+	Doc("amxTranspose sets each of n >= 1 tiles of 16 x 16 words, which lie one after the other, to the transpose of 16 rows of src, a stride in bytes",
+		"apart, from where the next ones follow. dst may be src with a stride of 64.")
+	at, src, stride, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("stride"), GP64()), Load(Param("n"), GP64())
 	x := make([]reg.VecVirtual, 16)
 	Label("tile")
 	for i := range x {
 		x[i] = ZMM()
-		VMOVUPS(Mem{Base: at, Disp: amxLine * i}, x[i])
+		VMOVUPS(Mem{Base: src}, x[i])
+		ADDQ(stride, src)
 	}
 	transposeWords(x, func(w int, out reg.VecVirtual) { VMOVUPS(out, Mem{Base: at, Disp: amxLine * w}) })
 	ADDQ(U32(amxTile), at)
