@@ -16363,18 +16363,31 @@ step:
 	BYTE       $0xc4
 	ADDQ       32(R8), SI
 	ADDQ       80(R8), DX
+	CMPQ       136(R8), $0x03
+	JE         narrow
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
-	DECQ       CX
-	JNZ        step
-	MOVQ       104(R8), CX
-	MOVQ       CX, SI
-	SHLQ       $0x04, SI
-	ADDQ       R10, SI
+	JMP        asked
+
+narrow:
+	PREFETCHT0 (R12)
+	ADDQ       152(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       152(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       152(R8), R12
+
+asked:
+	DECQ CX
+	JNZ  step
+	MOVQ 104(R8), CX
+	MOVQ CX, SI
+	SHLQ $0x04, SI
+	ADDQ R10, SI
 
 	// TILESTORED T0, 0(R10)(CX)
 	LONG         $0x4b7ac2c4
@@ -16534,18 +16547,34 @@ step:
 	ADDQ       32(R8), SI
 	ADDQ       80(R8), DX
 	ADDQ       80(R8), BX
+	CMPQ       136(R8), $0x03
+	JE         narrow
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       152(R8), R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       152(R8), R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       152(R8), R12
+	JMP        asked
+
+narrow:
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
-	DECQ       CX
-	JNZ        step
-	MOVQ       104(R8), CX
-	MOVQ       CX, SI
-	SHLQ       $0x04, SI
-	ADDQ       R10, SI
+
+asked:
+	DECQ CX
+	JNZ  step
+	MOVQ 104(R8), CX
+	MOVQ CX, SI
+	SHLQ $0x04, SI
+	ADDQ R10, SI
 
 	// TILESTORED T0, 0(R10)(CX)
 	LONG $0x4b7ac2c4
@@ -16722,18 +16751,31 @@ step:
 	BYTE       $0xd5
 	ADDQ       32(R8), DI
 	ADDQ       80(R8), DX
+	CMPQ       136(R8), $0x03
+	JE         narrow
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
-	DECQ       CX
-	JNZ        step
-	MOVQ       104(R8), CX
-	MOVQ       CX, SI
-	SHLQ       $0x04, SI
-	ADDQ       R10, SI
+	JMP        asked
+
+narrow:
+	PREFETCHT0 (R12)
+	ADDQ       152(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       152(R8), R12
+	PREFETCHT0 (R12)
+	ADDQ       152(R8), R12
+
+asked:
+	DECQ CX
+	JNZ  step
+	MOVQ 104(R8), CX
+	MOVQ CX, SI
+	SHLQ $0x04, SI
+	ADDQ R10, SI
 
 	// TILESTORED T0, 0(R10)(CX)
 	LONG $0x4b7ac2c4
@@ -16932,18 +16974,34 @@ step:
 	ADDQ       32(R8), DI
 	ADDQ       80(R8), DX
 	ADDQ       80(R8), BX
+	CMPQ       136(R8), $0x03
+	JE         narrow
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       152(R8), R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       152(R8), R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       152(R8), R12
+	JMP        asked
+
+narrow:
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
 	PREFETCHT0 (R12)
 	ADDQ       152(R8), R12
-	DECQ       CX
-	JNZ        step
-	MOVQ       104(R8), CX
-	MOVQ       CX, SI
-	SHLQ       $0x04, SI
-	ADDQ       R10, SI
+
+asked:
+	DECQ CX
+	JNZ  step
+	MOVQ 104(R8), CX
+	MOVQ CX, SI
+	SHLQ $0x04, SI
+	ADDQ R10, SI
 
 	// TILESTORED T0, 0(R10)(CX)
 	LONG $0x4b7ac2c4

@@ -142,10 +142,21 @@ func amxProduct(rows, columns int) {
 	for j := range columns {
 		ADDQ(Mem{Base: t, Disp: amxBStep}, b[j])
 	}
-	for range amxAhead {
-		PREFETCHT0(Mem{Base: ahead})
-		ADDQ(Mem{Base: t, Disp: amxOutRow}, ahead)
+	ask := func(lines int) {
+		for range amxAhead {
+			for i := range lines {
+				PREFETCHT0(Mem{Base: ahead, Disp: amxLine * i})
+			}
+			ADDQ(Mem{Base: t, Disp: amxOutRow}, ahead)
+		}
 	}
+	CMPQ(Mem{Base: t, Disp: amxEnd}, Imm(endHalves))
+	JE(LabelRef("narrow"))
+	ask(columns)
+	JMP(LabelRef("asked"))
+	Label("narrow")
+	ask(1)
+	Label("asked")
 	DECQ(steps)
 	JNZ(LabelRef("step"))
 	eachSum(func(tile int, m amx.Rows) { amx.TILESTORED(tile, m) })
