@@ -93,7 +93,10 @@ func (a *array) Read(i int, features, boxes []float32) (int, error) {
 		return 0, err
 	}
 	clear(boxes[copy(boxes, places[:4*room]):])
-	return room, checkBoxes(boxes[:4*room], BoxError{Path: a.boxes.Path(), Row: i, Normalized: true})
+	if err := checkBoxes(boxes[:4*room], BoxError{Path: a.boxes.Path(), Row: i, Normalized: true}); err != nil {
+		return 0, err
+	}
+	return room, nil
 }
 
 // row is memory for a whole image: dst where that is as long.

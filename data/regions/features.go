@@ -16,7 +16,7 @@ type Features interface {
 	Keys() []string
 	// Read reads the first regions of image i: their features (rows of D numbers) and boxes (rows of 4,
 	// see batch.RegionBoxes), as many as there is room for, and sets what is left to zero. boxes may be nil. It
-	// returns how many it read, 0 for an image without regions. An error names file and image.
+	// returns how many it read, 0 for an image without regions and with an error, which names file and image.
 	Read(i int, features, boxes []float32) (int, error)
 	Close() error
 }

@@ -126,7 +126,10 @@ func (t *tensors) Read(i int, features, boxes []float32) (int, error) {
 	if err := t.read(t.keys[i]+boxesSuffix, boxes[:4*n], 4*t.lengths[i]); err != nil {
 		return 0, err
 	}
-	return n, checkBoxes(boxes[:4*n], BoxError{Path: t.path, Row: i, Normalized: true})
+	if err := checkBoxes(boxes[:4*n], BoxError{Path: t.path, Row: i, Normalized: true}); err != nil {
+		return 0, err
+	}
+	return n, nil
 }
 
 // read reads the begin of a tensor of n numbers.
