@@ -12,9 +12,9 @@ import (
 // B 16 pairs of values along k and 16 columns, of C 16 x 16 sums in float32. Two tiles of A and two of B make four of C, which takes as many loads of
 // tiles as products, the best that eight registers allow.
 //
-// Both operands are packed into tiles that lie one after the other along k. A block of B that fills most of the level-2 cache
-// stays there while all rows of A pass over it, two tiles of rows at a time. Sums are cut along k so that these two tiles of rows stay in
-// the level-1 cache meanwhile. Where C is rounded, the sums of two tiles of rows are in a strip of the level-2 cache until they are whole.
+// Both operands are packed into tiles that lie one after the other along k. A block of B stays in the level-2 cache while all rows of A pass over
+// it, two tiles of rows at a time, which stay in the level-1 cache: sums are cut along k so that there is room, and are kept in a strip meanwhile. What follows
+// the product, but for activations, is computed from the sums of one panel while the tiles of the next one are on their way.
 type AMX struct {
 	Work freelist.List[AMXWork]
 }
@@ -36,51 +36,6 @@ const (
 	amxRows  = 2048          // most rows of a group of A
 	amxSmall = 128           // rows of a group of a transposed A, which lie side by side in memory
 )
-
-// amxArgs is what the functions on tiles read; the generator in ../gen/gemm knows the offsets.
-type amxArgs struct {
-	config  unsafe.Pointer // 0
-	a       unsafe.Pointer // 8
-	aRow    int            // 16: from one row of a tile to the next, in bytes
-	aTile   int            // 24: from one tile of rows to the next
-	aStep   int            // 32: from one tile along k to the next
-	aPanel  int            // 40: from the rows of a panel to those of the next one
-	steps   int            // 48: tiles along k, at least 1
-	b       unsafe.Pointer // 56
-	bRow    int            // 64
-	bTile   int            // 72: from one tile of columns to the next
-	bStep   int            // 80
-	bPanel  int            // 88
-	sums    unsafe.Pointer // 96
-	row     int            // 104: of the sums, in bytes
-	add     int            // 112: not 0 to add to the sums
-	panels  int            // 120: at least 1; counted down
-	step    int            // 128: from the sums of a panel to those of the next
-	end     int            // 136: what is made of the sums
-	out     unsafe.Pointer // 144: that
-	outRow  int            // 152
-	outStep int            // 160: from that of a panel to that of the next
-	rows    int            // 168
-	bias    unsafe.Pointer // 176: added to each row, or nil
-	mask    uint64         // 184: one bit for each column
-	alpha   float32        // 192: what the sums are multiplied by
-}
-
-// What is made of the sums of a panel.
-const (
-	endSums   = iota // nothing
-	endSet           // float32
-	endAdd           // added to float32
-	endHalves        // bfloat16
-)
-
-// tileConfig is the operand of LDTILECFG: the shapes of the eight tiles.
-type tileConfig struct {
-	palette, start byte
-	_              [14]byte
-	bytes          [16]uint16 // of a row
-	rows           [16]byte
-}
 
 // AMXWork is the memory of one product in progress.
 type AMXWork struct {
@@ -176,111 +131,6 @@ type amxPart struct {
 	last                bool // values along k
 }
 
-// panels returns the block of B in tiles, packed if need be.
-func (t *AMX) panels(w *AMXWork, b *amxPart, packed *Packed) []float32 {
-	if packed != nil {
-		return packed.words[packed.amxAt(b.k, b.steps, b.p.PackedFrom+b.j):]
-	}
-	t.packB(w.block, b)
-	return w.block
-}
-
-// packB packs a block of op(B): tiles of pairs along k and columns.
-func (t *AMX) packB(dst []float32, b *amxPart) {
-	x := b.p.B
-	if !b.p.TransB {
-		packDown(dst, x, b.k*x.LD+b.j, b.kb, b.nb)
-		return
-	}
-	packAlong(dst, x, b.j*x.LD+b.k, b.nb, b.kb)
-	transposeTiles(dst, (b.nb+tileRows-1)/tileRows*b.steps)
-}
-
-// transposeTiles transposes n tiles, each where it is.
-func transposeTiles(tiles []float32, n int) {
-	at := (*byte)(unsafe.Pointer(&tiles[0]))
-	amxTranspose(at, at, CacheLine, n)
-}
-
-// packA packs a group of op(A): tiles of rows and pairs along k.
-func (t *AMX) packA(w *AMXWork, b *amxPart) {
-	x, dst := b.p.A, w.group
-	if !b.p.TransA {
-		packAlong(dst, x, b.i*x.LD+b.k, b.mb, b.kb)
-		return
-	}
-	from := 0
-	if x.BF16 != nil {
-		from = b.mb / amxPair * amxPair
-		t.packColumns(w, b, from)
-	}
-	if from < b.mb {
-		dst = dst[from/tileRows*b.steps*tileWords:]
-		packDown(dst, x, b.k*x.LD+b.i+from, b.kb, b.mb-from)
-		transposeTiles(dst, (b.mb-from+tileRows-1)/tileRows*b.steps)
-	}
-}
-
-// packColumns packs so many rows of op(A), which are columns of bfloat16. It goes along the rows of memory.
-func (t *AMX) packColumns(w *AMXWork, b *amxPart, columns int) {
-	x := b.p.A
-	for s := 0; s < b.steps && columns > 0; s++ {
-		src, stride := x.BF16[(b.k+s*tileValues)*x.LD+b.i:], x.LD
-		if rest := b.kb - s*tileValues; rest < tileValues {
-			for i := range rest {
-				copy(w.rows[i*amxRows:][:columns], src[i*stride:])
-			}
-			clear(w.rows[rest*amxRows:])
-			src, stride = w.rows[:], amxRows
-		}
-		for j := 0; j < columns; j += amxPair {
-			dst := &w.group[(j/tileRows*b.steps+s)*tileWords]
-			amxColumns((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&src[j])), stride*halfSize, b.steps*amxTile)
-		}
-	}
-}
-
-// alongSteps is how many tiles along k are written at a time, which stay in the level-1 cache meanwhile.
-const alongSteps = 16
-
-// packAlong packs rows of n values along k of x from value at on: each becomes a row of tiles. Rows that a last tile lacks hold anything,
-// values beyond n are 0.
-func packAlong(dst []float32, x Matrix, at, rows, n int) {
-	steps, rest := amxSteps(n), uint64(1)<<(n%tileValues)-1
-	pack, size := amxRowsF32, x.size()
-	if x.BF16 != nil {
-		pack = amxRowsBF16
-	}
-	for r := 0; r < rows; r += tileRows {
-		for s := 0; s < steps; s += alongSteps {
-			whole, last := min(alongSteps, n/tileValues-s), uint64(0)
-			if whole < alongSteps {
-				last = rest
-			}
-			pack((*byte)(unsafe.Pointer(&dst[(r/tileRows*steps+s)*tileWords])), x.first(at+r*x.LD+s*tileValues), x.LD*size, min(tileRows, rows-r), whole, last)
-		}
-	}
-}
-
-// packDown packs n rows along k of x from value at on, of so many columns: each column becomes one of tiles. Columns that a last tile lacks are 0, and
-// so are pairs beyond n.
-func packDown(dst []float32, x Matrix, at, n, columns int) {
-	steps := amxSteps(n)
-	block := steps * tileWords
-	// Two tiles at a time: with more their places compete for few lines of the level-1 cache (0.07 ns a value with 16, 0.04 with two).
-	for q := 0; q < columns; q += amxPair {
-		pairs.PackRows(dst[q/tileRows*block:], tileRows, block, x, at+q, n, min(amxPair, columns-q), tileRows)
-	}
-	if whole := (n + 1) / 2 * tileRows; whole < block {
-		for q := 0; q < columns; q += tileRows {
-			clear(dst[q/tileRows*block:][whole:block])
-		}
-	}
-}
-
-// pairs packs rows in pairs along k.
-var pairs = &Tiled{BF16: true, Lanes: tileRows, Masked: true}
-
 // group computes the rows and columns of b, two tiles of rows at a time.
 func (t *AMX) group(w *AMXWork, b *amxPart, panels []float32) {
 	sub, tile, end := parts(b.steps, amxSub, 1), b.steps*amxTile, b.end()
@@ -367,37 +217,6 @@ func (t *AMX) multiply(w *AMXWork, rows, columns, n int, panels, sums []float32)
 	w.run(rows, columns)
 }
 
-// run computes the panels of w.args, each of so many rows and columns.
-func (w *AMXWork) run(rows, columns int) {
-	w.config.set(rows, columns)
-	w.args.rows, w.args.mask = rows, 1<<columns-1
-	args := (*byte)(unsafe.Pointer(&w.args))
-	switch {
-	case rows > tileRows && columns > tileRows:
-		amxProduct2x2(args)
-	case rows > tileRows:
-		amxProduct2x1(args)
-	case columns > tileRows:
-		amxProduct1x2(args)
-	default:
-		amxProduct1x1(args)
-	}
-}
-
-// set sets the shapes of the tiles for rows and columns of C.
-func (c *tileConfig) set(rows, columns int) {
-	c.palette = 1
-	r := [2]int{min(rows, tileRows), max(rows-tileRows, 1)}
-	n := [2]int{min(columns, tileRows), max(columns-tileRows, 1)}
-	for i := range 2 {
-		for j := range 2 {
-			c.rows[2*i+j], c.bytes[2*i+j] = byte(r[i]), uint16(n[j]*WordSize)
-		}
-		c.rows[4+i], c.bytes[4+i] = byte(r[i]), tileRows*WordSize
-		c.rows[6+i], c.bytes[6+i] = tileRows, uint16(n[i]*WordSize)
-	}
-}
-
 // finish takes the sums of rows from r of the group on to where they belong, with what follows the product where that is done in the cache.
 func (t *AMX) finish(w *AMXWork, b *amxPart, r, rows int) {
 	p := b.p
@@ -425,38 +244,4 @@ func (t *AMX) finish(w *AMXWork, b *amxPart, r, rows int) {
 			p.finishRow(i, b.j, row)
 		}
 	}
-}
-
-// NewPacked makes room for op(B) of k x n values, all of them 0 until Repack.
-func (t *AMX) NewPacked(k, n int) *Packed {
-	p := &Packed{K: k, N: n, by: t, columns: (n + amxPair - 1) / amxPair * amxPair}
-	step := amxK(k)
-	p.words = make([]float32, p.amxAt(k/step*step, 0, 0)+amxSteps(k%step)*tileRows*p.columns)
-	return p
-}
-
-// Panel returns the columns of a panel.
-func (t *AMX) Panel() int { return amxPair }
-
-// Repack packs columns from lo to hi of op(x), where op transposes if asked, into p, which t has made. lo is a multiple of
-// Panel, and so is hi or it is N; threads may pack parts of their own.
-func (t *AMX) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {
-	of := Product{B: x, TransB: trans, K: p.K}
-	step := amxK(p.K)
-	for k := 0; k < p.K; k += step {
-		b := amxPart{p: &of, j: lo, nb: hi - lo, k: k, kb: min(step, p.K-k)}
-		b.steps = amxSteps(b.kb)
-		t.packB(p.words[p.amxAt(k, b.steps, lo):], &b)
-	}
-}
-
-// amxAt returns the first word of the tiles of column j in the block of values from k on, which has so many tiles along k.
-func (p *Packed) amxAt(k, steps, j int) int { return amxSteps(k)*tileRows*p.columns + j*steps*tileRows }
-
-// packed returns what p was packed as, nil where it has other panels or begins within one.
-func (t *AMX) packed(p *Product) *Packed {
-	if x := p.Packed; x != nil && x.by == t && p.PackedFrom%amxPair == 0 {
-		return x
-	}
-	return nil
 }

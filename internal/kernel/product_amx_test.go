@@ -1,0 +1,38 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
+	"github.com/geoalign/geoalign/internal/kernel/library"
+)
+
+// The blocks of gemm.AMX: several along each side, groups of a transposed A, sums that are cut along k.
+func TestProductAMXBlocks(t *testing.T) {
+	if cpu.SetLevel(""); !cpu.HasAMX {
+		t.Skip("this processor has no AMX, or the system does not allow it")
+	}
+	e, err := New(Options{Backend: library.Builtin, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r := rand.New(rand.NewPCG(31, 32))
+	for _, s := range []struct {
+		transA, transB bool
+		m, n, k        int
+	}{
+		{false, true, 9, 1100, 70}, {false, false, 33, 2060, 40}, {false, true, 18, 430, 1540}, {true, false, 20, 800, 1541},
+		{true, true, 2060, 1030, 5}, {true, false, 160, 70, 660}, {false, false, 17, 49, 3100},
+	} {
+		for i, scalars := range [][2]float32{{1, 0}, {1, 1}, {-0.5, 0.25}, {1, 0}} {
+			checkProduct(t, e, gemmtest.NewCase(r, gemmtest.Case{
+				P: gemm.Product{TransA: s.transA, TransB: s.transB, M: s.m, N: s.n, K: s.k, Alpha: scalars[0], Beta: scalars[1], BF16: true},
+				HalfA: i&1 == 0, HalfB: i&2 != 0, Bias: i == 1, Gelu: i == 2,
+			}))
+		}
+	}
+}
