@@ -30,7 +30,7 @@ func TestProductAMXBlocks(t *testing.T) {
 	} {
 		for i, scalars := range [][2]float32{{1, 0}, {1, 1}, {-0.5, 0.25}, {1, 0}} {
 			checkProduct(t, e, gemmtest.NewCase(r, gemmtest.Case{
-				P: gemm.Product{TransA: s.transA, TransB: s.transB, M: s.m, N: s.n, K: s.k, Alpha: scalars[0], Beta: scalars[1], BF16: true},
+				P:     gemm.Product{TransA: s.transA, TransB: s.transB, M: s.m, N: s.n, K: s.k, Alpha: scalars[0], Beta: scalars[1], BF16: true},
 				HalfA: i&1 == 0, HalfB: i&2 != 0, Bias: i == 1, Gelu: i == 2,
 			}))
 		}
