@@ -53,10 +53,13 @@ func (t *AMX) packColumns(w *AMXWork, b *amxPart, columns int) {
 	for s := 0; s < b.steps && columns > 0; s++ {
 		src, stride := x.BF16[(b.k+s*tileValues)*x.LD+b.i:], x.LD
 		if rest := b.kb - s*tileValues; rest < tileValues {
-			for i := range rest {
-				copy(w.rows[i*amxRows:][:columns], src[i*stride:])
+			for i := range tileValues {
+				if row := w.rows[i*amxRows:][:columns]; i < rest {
+					copy(row, src[i*stride:])
+				} else {
+					clear(row)
+				}
 			}
-			clear(w.rows[rest*amxRows:])
 			src, stride = w.rows[:], amxRows
 		}
 		for j := 0; j < columns; j += amxPair {
