@@ -239,7 +239,7 @@ func TestBackendOfFloats(t *testing.T) {
 		large := &gemm.Product{M: 512, N: 512, K: 512, Alpha: 1}
 		auto, says := asked == "", strings.Contains(e.Describe(), "fp32 built in")
 		built, foreign := e.builtIn(large), e.info.Name != library.Builtin && e.info.Name != library.Plain
-		if want := auto && foreign && cpu.HasBF16 && !cpu.HasAMX; says != want || foreign && built != want {
+		if want := auto && foreign && cpu.HasBF16; says != want || foreign && built != want {
 			t.Errorf("%q: built in %t, %q", asked, built, e.Describe())
 		}
 		e.Close()
