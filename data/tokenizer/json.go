@@ -141,18 +141,18 @@ func (f *jsonFile) albef() (*Tokenizer, error) {
 
 // byID returns the tokens by id, of which there must be at most size.
 func byID(ids map[string]int32, size int) ([]string, error) {
-	tokens := make([]string, 0, len(ids))
+	tokens, taken := make([]string, 0, len(ids)), make([]bool, 0, len(ids)) // a token may be empty
 	for s, id := range ids {
 		if id < 0 || int(id) >= size {
 			return nil, fmt.Errorf("tokenizer: token %q has id %d: ids must be 0 to %d without gaps", s, id, size-1)
 		}
 		for int(id) >= len(tokens) {
-			tokens = append(tokens, "")
+			tokens, taken = append(tokens, ""), append(taken, false)
 		}
-		if tokens[id] != "" {
+		if taken[id] {
 			return nil, fmt.Errorf("tokenizer: id %d belongs to %q and %q", id, min(s, tokens[id]), max(s, tokens[id]))
 		}
-		tokens[id] = s
+		tokens[id], taken[id] = s, true
 	}
 	return tokens, nil
 }
