@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -35,4 +36,26 @@ func TestProductAMXBlocks(t *testing.T) {
 			}))
 		}
 	}
+}
+
+// What a product leaves in the memory it worked in, here NaN in the last rows of a transposed A, does not reach the next one.
+func TestProductAMXForgets(t *testing.T) {
+	if cpu.SetLevel(""); !cpu.HasAMX {
+		t.Skip("this processor has no AMX, or the system does not allow it")
+	}
+	e, err := New(Options{Backend: library.Builtin, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r := rand.New(rand.NewPCG(33, 34))
+	product := func(k int) gemmtest.Case {
+		return gemmtest.NewCase(r, gemmtest.Case{P: gemm.Product{TransA: true, M: 64, N: 40, K: k, Alpha: 1, BF16: true}, HalfA: true, HalfB: true})
+	}
+	bad := product(63)
+	for i := range bad.P.A.BF16 {
+		bad.P.A.BF16[i] = gemmtest.Half(float32(math.NaN()))
+	}
+	e.Multiply(&bad.P)
+	checkProduct(t, e, product(33))
 }

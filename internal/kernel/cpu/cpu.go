@@ -45,7 +45,7 @@ func CheckEnvironment() error {
 }
 
 // SetLevel sets the instruction set variables to what the processor has, but
-// no higher than level ("plain", "avx2", "avx512"; anything else sets no limit).
+// no higher than level ("plain", "avx2" or "avx512", which is without AMX; anything else sets no limit).
 func SetLevel(level string) {
 	HasAVX2FMA, HasAVX512, HasBF16, HasAMX = false, false, false, false
 	if runtime.GOARCH != "amd64" || level == Plain {

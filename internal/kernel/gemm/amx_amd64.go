@@ -16,7 +16,7 @@ import (
 // it, two tiles of rows at a time, which stay in the level-1 cache: sums are cut along k so that there is room, and are kept in a strip meanwhile. What follows
 // the product, but for activations, is computed from the sums of one panel while the tiles of the next one are on their way.
 type AMX struct {
-	Work freelist.List[AMXWork]
+	Work freelist.List[AMXWork] // memory of products in progress: each takes one and gives it back
 }
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Offsets in amxArgs of ../../gemm/amx_amd64.go.
+// Offsets in amxArgs of ../../gemm/amx_args_amd64.go.
 const (
 	amxConfig  = 0
 	amxA       = 8
