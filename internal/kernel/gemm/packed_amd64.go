@@ -34,7 +34,7 @@ func (p *Packed) at(k, terms, j int) int {
 // packed returns what p was packed as, nil where it has other panels than those of t or begins within one.
 func (t *Tiled) packed(p *Product) *Packed {
 	x := p.Packed
-	if x == nil || x.of == nil || x.of.Lanes != t.Lanes || x.of.BF16 != t.BF16 || x.of.terms != t.terms || p.PackedFrom%t.Panel() != 0 {
+	if x == nil || x.of == nil || x.of.Lanes != t.Lanes || x.of.BF16 != t.BF16 || x.of.stepK(p.K) != t.stepK(p.K) || p.PackedFrom%t.Panel() != 0 {
 		return nil
 	}
 	return x
@@ -42,8 +42,12 @@ func (t *Tiled) packed(p *Product) *Packed {
 
 // stepK returns the values along k of the blocks that k values are cut into.
 func (t *Tiled) stepK(k int) int {
-	if t.BF16 {
-		return parts(k, 2*t.terms, 2)
+	most := t.terms
+	if t.Terms(k) <= t.whole {
+		most = t.whole
 	}
-	return parts(k, t.terms, 1)
+	if t.BF16 {
+		return parts(k, 2*most, 2)
+	}
+	return parts(k, most, 1)
 }

@@ -31,7 +31,7 @@ type Tiled struct {
 const (
 	mostTerms = 384       // of a block along k
 	BlockN    = 768       // most columns of a block
-	mostBlock = 256 * 768 // words of the largest block
+	mostBlock = 384 * 768 // words of the largest block
 	groupRows = 112       // most rows of a group
 	groupWide = 152       // most words of a term of a group: 19 tiles of 6 rows or 8 of 14, each in a vector
 	MaxPanel  = 32        // columns of the widest panel
@@ -114,7 +114,7 @@ func (t *Tiled) Multiply(p *Product) {
 		columns = min(columns, aheadBytes/WordSize/t.terms)
 	}
 	stepN := parts(p.N, columns, 2*t.Lanes)
-	stepM := parts(p.M, t.rows, 1)
+	stepM := parts(p.M, t.groupOf(p), 1)
 	for j := 0; j < p.N; j += stepN {
 		for k := 0; k < p.K; k += stepK {
 			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k), stepN: stepN, stepK: stepK}
@@ -145,6 +145,14 @@ func (t *Tiled) Multiply(p *Product) {
 	if p.Follows() && !p.FinishesTiles() {
 		p.Finish()
 	}
+}
+
+// groupOf returns the most rows of a group of p.
+func (t *Tiled) groupOf(p *Product) int {
+	if t.single && !p.TransA && p.M > t.rows {
+		return t.maxRows
+	}
+	return t.rows
 }
 
 // block is the part of a product with one packed block of B: columns j to j+nb
