@@ -1,7 +1,5 @@
 package gemm
 
-import "github.com/geoalign/geoalign/internal/kernel/cpu"
-
 // blocking says how a product is cut.
 type blocking struct {
 	terms      int  // most words of a block of B along k: the sums of an element depend on it
@@ -16,15 +14,8 @@ type blocking struct {
 // block of B, the rest a group of A and what is prefetched. On a Zen 5 with 1 MiB blocks of 256 x 768 words came out best
 // of 256 x 384, 256 x 512, 320 x 512, 384 x 384 and 512 x 384, by 1 to 6 % in float32 and 0 to 9 % in bfloat16: fewer
 // blocks along n pack A less often, which weighs more than that fewer blocks along k write C less often.
-//
-// With 2 MiB (Intel with AMX, two threads) a group of one tile, read from the level-1 cache where all passes over the block find it, makes products
-// 1 to 4 % faster (of a transposed A, whose groups are strips of short rows, up to 13 % slower), and up to 384 terms in one block, since C is then
-// written once, 2 to 4 %.
 func byCache(level2 int) blocking {
-	const terms, large = 256, 2 << 20
-	if level2 >= large {
-		return blocking{terms: terms, whole: mostTerms, columns: BlockN, rows: groupRows, single: true}
-	}
+	const terms = 256
 	columns := 384
 	if level2 > 0 {
 		columns = min(BlockN, max(128, level2*3/4/(terms*WordSize)/128*128))
@@ -32,13 +23,17 @@ func byCache(level2 int) blocking {
 	return blocking{terms: terms, columns: columns, rows: groupRows}
 }
 
-// deep has longer sums, for processors to which writing C costs more than packing A.
-var deep = blocking{terms: 384, columns: 384, rows: groupRows}
-
-// panels keeps a panel of B of 256 terms (32 KiB) in the level-1 cache while the tiles of a group pass over it: a third of what
-// the others read from the level-2 cache. It is for level-1 caches of 48 KiB behind a slow second level.
-func panels() blocking {
-	b := byCache(cpu.Level2())
-	b.panelFirst = true
+// forFloat is byCache for products of float32. With 2 MiB (Intel with AMX, two threads) groups of one tile, which are read where they lie
+// in the level-1 cache, made products 3 to 5 % faster (a transposed A, which has to be packed into strips, was up to 13 %
+// slower by so small ones), and one block of up to 384 terms, after which C is whole, 2 to 4 %. Other sizes were not measured.
+func forFloat(level2 int) blocking {
+	const large = 2 << 20
+	b := byCache(level2)
+	if level2 >= large {
+		b.whole, b.single = mostTerms, true
+	}
 	return b
 }
+
+// deep has longer sums, for processors to which writing C costs more than packing A.
+var deep = blocking{terms: 384, columns: 384, rows: groupRows}

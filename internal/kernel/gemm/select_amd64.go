@@ -100,7 +100,10 @@ func NewBF16() *Tiled {
 // ready fills in what follows from the other fields.
 func (t *Tiled) ready() *Tiled {
 	t.maxRows = len(t.tiles)
-	t.blocking = byCache(cpu.Level2())
-	t.Work.Make = func() *TileWork { return new(TileWork) }
+	t.blocking = forFloat(cpu.Level2())
+	if t.BF16 {
+		t.blocking = byCache(cpu.Level2())
+	}
+	t.Work.Make = newTileWork
 	return t
 }

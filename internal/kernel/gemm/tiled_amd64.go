@@ -61,6 +61,8 @@ type tileArgs struct {
 	alpha    float32        // 64
 	add      uint32         // 68: not 0 to add to C
 	mask     uint64         // 72: one bit for each column
+	next     uintptr        // 80: what is asked for at the first term: readable memory
+	nextK    int            // 88: from there to what is asked for at the next term, in bytes
 }
 
 // TileWork is the memory of one product in progress. It begins at a page, as large objects do, so what tiles read in
@@ -114,11 +116,14 @@ func (t *Tiled) Multiply(p *Product) {
 		columns = min(columns, aheadBytes/WordSize/t.terms)
 	}
 	stepN := parts(p.N, columns, 2*t.Lanes)
-	stepM := parts(p.M, t.groupOf(p), 1)
+	stepM := parts(p.M, t.rows, 1)
+	if t.inSingles(p) {
+		stepM = parts(p.M, t.maxRows, 1)
+	}
 	for j := 0; j < p.N; j += stepN {
 		for k := 0; k < p.K; k += stepK {
 			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k), stepN: stepN, stepK: stepK}
-			b.last = k+b.kb == p.K
+			b.last, b.single = k+b.kb == p.K, t.inSingles(p)
 			b.strip = p.Half != nil && b.kb == p.K && t.Masked && !t.panelFirst
 			b.terms = t.Terms(b.kb)
 			w.args.k, w.args.add = b.terms, 0
@@ -141,19 +146,15 @@ func (t *Tiled) Multiply(p *Product) {
 		}
 	}
 	w.args.a, w.args.b, w.args.c, w.panels = nil, nil, nil, nil
+	w.askForNothing()
 	t.Work.Give(w)
 	if p.Follows() && !p.FinishesTiles() {
 		p.Finish()
 	}
 }
 
-// groupOf returns the most rows of a group of p.
-func (t *Tiled) groupOf(p *Product) int {
-	if t.single && !p.TransA && p.M > t.rows {
-		return t.maxRows
-	}
-	return t.rows
-}
+// inSingles says whether the groups of p are single tiles.
+func (t *Tiled) inSingles(p *Product) bool { return t.single && !p.TransA && p.M > t.rows }
 
 // block is the part of a product with one packed block of B: columns j to j+nb
 // and values k to k+kb.
@@ -163,13 +164,15 @@ type block struct {
 	stepN, stepK  int // of the largest blocks
 	terms         int
 	direct        bool // B is read in place
-	packs         bool // B is packed block by block
 	inPlace       bool // so is A
+	packs         bool // B is packed block by block
+	single        bool // groups of A are single tiles
 	stride        int  // words from one row of the packed group to the next
 	last          bool // of its columns
 	strip         bool // C is the strip of TileWork
 	height, mb, i int  // rows of a tile and of the group, first row of the group
 	ahead         ahead
+	next          stream
 }
 
 // group computes rows i to i+mb and the columns of b.
@@ -177,15 +180,19 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 	tiles := (mb + t.maxRows - 1) / t.maxRows
 	// Tiles of nearly the same height: a last one of one row would be slow.
 	b.i, b.mb, b.height = i, mb, (mb+tiles-1)/tiles
-	// A copy of A pays when several panels pass over it.
-	inPlace := !t.BF16 && b.nb <= 4*t.Lanes
-	if !inPlace {
+	width := 2 * t.Lanes
+	panels := (b.nb + width - 1) / width
+	b.inPlace = t.readInPlace(b)
+	if !b.inPlace {
 		b.stride = rowStride(b.terms)
 		t.packA(w, b)
-		b.lookAhead(tiles * ((b.nb + 2*t.Lanes - 1) / (2 * t.Lanes)))
 	}
-	b.inPlace = inPlace
-	width := 2 * t.Lanes
+	switch {
+	case b.single:
+		b.askForGroup(tiles * panels)
+	case !b.inPlace:
+		b.lookAhead(tiles * panels)
+	}
 	if t.panelFirst {
 		for q := 0; q < b.nb; q += width {
 			for r := 0; r < mb; r += b.height {
@@ -199,6 +206,24 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 		t.row(w, b, r, 0, b.nb)
 		t.finish(w, b, r, min(b.height, mb-r))
 	}
+}
+
+// readInPlace says whether the group of b is read where it lies. A copy pays when several panels pass over it, unless it is one
+// tile that finds room in the level-1 cache as it lies: in 8 of 12 ways, so that a panel of B passes by.
+func (t *Tiled) readInPlace(b *block) bool {
+	switch {
+	case t.BF16:
+		return false
+	case b.nb <= 4*t.Lanes:
+		return true
+	case !b.single:
+		return false
+	}
+	const way, ways = 4096, 8 // bytes of a way
+	row := b.p.A.LD * WordSize
+	between := min(max(row&-row, CacheLine), way) // bytes from where a row begins in a way to where the next one may
+	begins := way / between
+	return (b.mb+begins-1)/begins*((b.kb*WordSize+between-1)/between) <= ways
 }
 
 // finish does what follows the product for so many rows from r of the group on, where that is done in the cache.
@@ -260,6 +285,11 @@ func (t *Tiled) row(w *TileWork, b *block, r, from, end int) {
 		}
 		w.args.mask = 1<<cols - 1
 		w.args.c = unsafe.Pointer(&c[q])
+		if b.single {
+			b.ask(w)
+			tiles[vectors-1](args)
+			continue
+		}
 		tiles[vectors-1](args)
 		b.prefetch()
 	}

@@ -16,31 +16,38 @@ TEXT ·gemmTileAVX512Rows1Cols1(SB), NOSPLIT, $0-8
 	LEAQ    (DI)(DI*2), DI
 	MOVQ    8(AX), DI
 	VPXORD  Z0, Z0, Z0
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    $0x00000001, R10
-	CMPQ    R10, CX
-	CMOVQGT CX, R10
-	SUBQ    R10, CX
+	MOVQ    80(AX), R8
+	MOVQ    88(AX), R9
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000001, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX5121x1:
+	PREFETCHT0   (R10)
 	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DI
 	ADDQ         BX, DX
-	ADDQ         R9, R8
-	DECQ         R10
+	ADDQ         AX, R10
+	DECQ         R11
 	JNZ          firstloopAVX5121x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5121x1
-	IMUL3Q       $0x28, BX, R8
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R10
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5121x1
 
 loopAVX5121x1:
-	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -51,7 +58,9 @@ loopAVX5121x1:
 	JMP          doneloopAVX5121x1
 
 wholeloopAVX5121x1:
-	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS      (DX), Z1
 	VBROADCASTSS (DI), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -61,6 +70,7 @@ wholeloopAVX5121x1:
 	JNZ          wholeloopAVX5121x1
 
 doneloopAVX5121x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z2
@@ -95,16 +105,20 @@ TEXT ·gemmTileAVX512Rows1Cols2(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), DI
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    $0x00000001, R10
-	CMPQ    R10, CX
-	CMOVQGT CX, R10
-	SUBQ    R10, CX
+	MOVQ    80(AX), R8
+	MOVQ    88(AX), R9
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000001, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX5121x2:
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
 	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -112,18 +126,21 @@ firstloopAVX5121x2:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         SI, DI
 	ADDQ         BX, DX
-	ADDQ         R9, R8
-	DECQ         R10
+	ADDQ         AX, R10
+	DECQ         R11
 	JNZ          firstloopAVX5121x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5121x2
-	IMUL3Q       $0x28, BX, R8
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R10
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5121x2
 
 loopAVX5121x2:
-	PREFETCHT0   (DX)(R8*1)
-	PREFETCHT0   64(DX)(R8*1)
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -136,8 +153,10 @@ loopAVX5121x2:
 	JMP          doneloopAVX5121x2
 
 wholeloopAVX5121x2:
-	PREFETCHT0   (DX)(R8*1)
-	PREFETCHT0   64(DX)(R8*1)
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VBROADCASTSS (DI), Z4
@@ -149,6 +168,7 @@ wholeloopAVX5121x2:
 	JNZ          wholeloopAVX5121x2
 
 doneloopAVX5121x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z4
@@ -186,15 +206,19 @@ TEXT ·gemmTileAVX512Rows2Cols1(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), R8
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000002, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000002, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX5122x1:
+	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -202,17 +226,20 @@ firstloopAVX5122x1:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         R10, R9
-	DECQ         R11
+	ADDQ         AX, R11
+	DECQ         R12
 	JNZ          firstloopAVX5122x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5122x1
-	IMUL3Q       $0x28, BX, R9
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5122x1
 
 loopAVX5122x1:
-	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -225,7 +252,9 @@ loopAVX5122x1:
 	JMP          doneloopAVX5122x1
 
 wholeloopAVX5122x1:
-	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z2
 	VBROADCASTSS (R8), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -237,6 +266,7 @@ wholeloopAVX5122x1:
 	JNZ          wholeloopAVX5122x1
 
 doneloopAVX5122x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z3
@@ -280,16 +310,20 @@ TEXT ·gemmTileAVX512Rows2Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000002, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000002, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX5122x2:
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -300,18 +334,21 @@ firstloopAVX5122x2:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         R10, R9
-	DECQ         R11
+	ADDQ         AX, R11
+	DECQ         R12
 	JNZ          firstloopAVX5122x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5122x2
-	IMUL3Q       $0x28, BX, R9
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5122x2
 
 loopAVX5122x2:
-	PREFETCHT0   (DX)(R9*1)
-	PREFETCHT0   64(DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -327,8 +364,10 @@ loopAVX5122x2:
 	JMP          doneloopAVX5122x2
 
 wholeloopAVX5122x2:
-	PREFETCHT0   (DX)(R9*1)
-	PREFETCHT0   64(DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	VBROADCASTSS (R8), Z6
@@ -343,6 +382,7 @@ wholeloopAVX5122x2:
 	JNZ          wholeloopAVX5122x2
 
 doneloopAVX5122x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z6
@@ -393,15 +433,19 @@ TEXT ·gemmTileAVX512Rows3Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000003, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000003, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX5123x1:
+	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -411,17 +455,20 @@ firstloopAVX5123x1:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         R10, R9
-	DECQ         R11
+	ADDQ         AX, R11
+	DECQ         R12
 	JNZ          firstloopAVX5123x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5123x1
-	IMUL3Q       $0x28, BX, R9
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5123x1
 
 loopAVX5123x1:
-	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -436,7 +483,9 @@ loopAVX5123x1:
 	JMP          doneloopAVX5123x1
 
 wholeloopAVX5123x1:
-	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z3
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -450,6 +499,7 @@ wholeloopAVX5123x1:
 	JNZ          wholeloopAVX5123x1
 
 doneloopAVX5123x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z4
@@ -502,16 +552,20 @@ TEXT ·gemmTileAVX512Rows3Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000003, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000003, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX5123x2:
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -525,18 +579,21 @@ firstloopAVX5123x2:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         R10, R9
-	DECQ         R11
+	ADDQ         AX, R11
+	DECQ         R12
 	JNZ          firstloopAVX5123x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5123x2
-	IMUL3Q       $0x28, BX, R9
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5123x2
 
 loopAVX5123x2:
-	PREFETCHT0   (DX)(R9*1)
-	PREFETCHT0   64(DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -555,8 +612,10 @@ loopAVX5123x2:
 	JMP          doneloopAVX5123x2
 
 wholeloopAVX5123x2:
-	PREFETCHT0   (DX)(R9*1)
-	PREFETCHT0   64(DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	VBROADCASTSS (R8), Z8
@@ -574,6 +633,7 @@ wholeloopAVX5123x2:
 	JNZ          wholeloopAVX5123x2
 
 doneloopAVX5123x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z8
@@ -637,15 +697,19 @@ TEXT ·gemmTileAVX512Rows4Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), R11
-	MOVQ    $0x00000004, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    80(AX), R10
+	MOVQ    88(AX), R11
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000004, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5124x1:
+	PREFETCHT0   (R12)
 	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -657,17 +721,20 @@ firstloopAVX5124x1:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, R9
 	ADDQ         BX, DX
-	ADDQ         R11, R10
-	DECQ         R12
+	ADDQ         AX, R12
+	DECQ         R13
 	JNZ          firstloopAVX5124x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5124x1
-	IMUL3Q       $0x28, BX, R10
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5124x1
 
 loopAVX5124x1:
-	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -684,7 +751,9 @@ loopAVX5124x1:
 	JMP          doneloopAVX5124x1
 
 wholeloopAVX5124x1:
-	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -700,6 +769,7 @@ wholeloopAVX5124x1:
 	JNZ          wholeloopAVX5124x1
 
 doneloopAVX5124x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z5
@@ -761,16 +831,20 @@ TEXT ·gemmTileAVX512Rows4Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), R11
-	MOVQ    $0x00000004, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    80(AX), R10
+	MOVQ    88(AX), R11
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000004, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5124x2:
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
 	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -787,18 +861,21 @@ firstloopAVX5124x2:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         SI, R9
 	ADDQ         BX, DX
-	ADDQ         R11, R10
-	DECQ         R12
+	ADDQ         AX, R12
+	DECQ         R13
 	JNZ          firstloopAVX5124x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5124x2
-	IMUL3Q       $0x28, BX, R10
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5124x2
 
 loopAVX5124x2:
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -820,8 +897,10 @@ loopAVX5124x2:
 	JMP          doneloopAVX5124x2
 
 wholeloopAVX5124x2:
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	VBROADCASTSS (R9), Z10
@@ -842,6 +921,7 @@ wholeloopAVX5124x2:
 	JNZ          wholeloopAVX5124x2
 
 doneloopAVX5124x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z10
@@ -919,15 +999,19 @@ TEXT ·gemmTileAVX512Rows5Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000005, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000005, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5125x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -942,17 +1026,20 @@ firstloopAVX5125x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX5125x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5125x1
-	IMUL3Q       $0x28, BX, R11
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5125x1
 
 loopAVX5125x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -972,7 +1059,9 @@ loopAVX5125x1:
 	JMP          doneloopAVX5125x1
 
 wholeloopAVX5125x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z5
 	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -991,6 +1080,7 @@ wholeloopAVX5125x1:
 	JNZ          wholeloopAVX5125x1
 
 doneloopAVX5125x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z6
@@ -1062,16 +1152,20 @@ TEXT ·gemmTileAVX512Rows5Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000005, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000005, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5125x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -1092,18 +1186,21 @@ firstloopAVX5125x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX5125x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5125x2
-	IMUL3Q       $0x28, BX, R11
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5125x2
 
 loopAVX5125x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -1129,8 +1226,10 @@ loopAVX5125x2:
 	JMP          doneloopAVX5125x2
 
 wholeloopAVX5125x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	VBROADCASTSS (R9), Z12
@@ -1155,6 +1254,7 @@ wholeloopAVX5125x2:
 	JNZ          wholeloopAVX5125x2
 
 doneloopAVX5125x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z12
@@ -1245,15 +1345,19 @@ TEXT ·gemmTileAVX512Rows6Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000006, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000006, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5126x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -1270,17 +1374,20 @@ firstloopAVX5126x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX5126x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5126x1
-	IMUL3Q       $0x28, BX, R11
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5126x1
 
 loopAVX5126x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -1302,7 +1409,9 @@ loopAVX5126x1:
 	JMP          doneloopAVX5126x1
 
 wholeloopAVX5126x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z6
 	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -1323,6 +1432,7 @@ wholeloopAVX5126x1:
 	JNZ          wholeloopAVX5126x1
 
 doneloopAVX5126x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z7
@@ -1403,16 +1513,20 @@ TEXT ·gemmTileAVX512Rows6Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000006, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000006, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5126x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -1436,18 +1550,21 @@ firstloopAVX5126x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX5126x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5126x2
-	IMUL3Q       $0x28, BX, R11
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5126x2
 
 loopAVX5126x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -1476,8 +1593,10 @@ loopAVX5126x2:
 	JMP          doneloopAVX5126x2
 
 wholeloopAVX5126x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	VBROADCASTSS (R9), Z14
@@ -1505,6 +1624,7 @@ wholeloopAVX5126x2:
 	JNZ          wholeloopAVX5126x2
 
 doneloopAVX5126x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z14
@@ -1608,15 +1728,19 @@ TEXT ·gemmTileAVX512Rows7Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000007, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000007, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5127x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -1635,17 +1759,20 @@ firstloopAVX5127x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX5127x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5127x1
-	IMUL3Q       $0x28, BX, R11
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5127x1
 
 loopAVX5127x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -1669,7 +1796,9 @@ loopAVX5127x1:
 	JMP          doneloopAVX5127x1
 
 wholeloopAVX5127x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z7
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -1692,6 +1821,7 @@ wholeloopAVX5127x1:
 	JNZ          wholeloopAVX5127x1
 
 doneloopAVX5127x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z8
@@ -1781,16 +1911,20 @@ TEXT ·gemmTileAVX512Rows7Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000007, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000007, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5127x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -1817,18 +1951,21 @@ firstloopAVX5127x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX5127x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5127x2
-	IMUL3Q       $0x28, BX, R11
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5127x2
 
 loopAVX5127x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -1860,8 +1997,10 @@ loopAVX5127x2:
 	JMP          doneloopAVX5127x2
 
 wholeloopAVX5127x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	VBROADCASTSS (R9), Z16
@@ -1892,6 +2031,7 @@ wholeloopAVX5127x2:
 	JNZ          wholeloopAVX5127x2
 
 doneloopAVX5127x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z16
@@ -2008,15 +2148,19 @@ TEXT ·gemmTileAVX512Rows8Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000008, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000008, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5128x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -2037,17 +2181,20 @@ firstloopAVX5128x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX5128x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5128x1
-	IMUL3Q       $0x28, BX, R11
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5128x1
 
 loopAVX5128x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -2073,7 +2220,9 @@ loopAVX5128x1:
 	JMP          doneloopAVX5128x1
 
 wholeloopAVX5128x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z8
 	VBROADCASTSS (R9), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -2098,6 +2247,7 @@ wholeloopAVX5128x1:
 	JNZ          wholeloopAVX5128x1
 
 doneloopAVX5128x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z9
@@ -2196,16 +2346,20 @@ TEXT ·gemmTileAVX512Rows8Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000008, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000008, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5128x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -2235,18 +2389,21 @@ firstloopAVX5128x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX5128x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5128x2
-	IMUL3Q       $0x28, BX, R11
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5128x2
 
 loopAVX5128x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -2281,8 +2438,10 @@ loopAVX5128x2:
 	JMP          doneloopAVX5128x2
 
 wholeloopAVX5128x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	VBROADCASTSS (R9), Z18
@@ -2316,6 +2475,7 @@ wholeloopAVX5128x2:
 	JNZ          wholeloopAVX5128x2
 
 doneloopAVX5128x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z18
@@ -2446,15 +2606,19 @@ TEXT ·gemmTileAVX512Rows9Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x00000009, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000009, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX5129x1:
+	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -2478,17 +2642,20 @@ firstloopAVX5129x1:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         R13, R12
-	DECQ         R14
+	ADDQ         AX, R14
+	DECQ         R15
 	JNZ          firstloopAVX5129x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5129x1
-	IMUL3Q       $0x28, BX, R12
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R14
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5129x1
 
 loopAVX5129x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -2517,7 +2684,9 @@ loopAVX5129x1:
 	JMP          doneloopAVX5129x1
 
 wholeloopAVX5129x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS      (DX), Z9
 	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -2545,6 +2714,7 @@ wholeloopAVX5129x1:
 	JNZ          wholeloopAVX5129x1
 
 doneloopAVX5129x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z10
@@ -2653,16 +2823,20 @@ TEXT ·gemmTileAVX512Rows9Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z15, Z15, Z15
 	VPXORD  Z16, Z16, Z16
 	VPXORD  Z17, Z17, Z17
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x00000009, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000009, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX5129x2:
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -2696,18 +2870,21 @@ firstloopAVX5129x2:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         R13, R12
-	DECQ         R14
+	ADDQ         AX, R14
+	DECQ         R15
 	JNZ          firstloopAVX5129x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5129x2
-	IMUL3Q       $0x28, BX, R12
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R14
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5129x2
 
 loopAVX5129x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -2746,8 +2923,10 @@ loopAVX5129x2:
 	JMP          doneloopAVX5129x2
 
 wholeloopAVX5129x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	VBROADCASTSS (R9), Z20
@@ -2785,6 +2964,7 @@ wholeloopAVX5129x2:
 	JNZ          wholeloopAVX5129x2
 
 doneloopAVX5129x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z20
@@ -2928,15 +3108,19 @@ TEXT ·gemmTileAVX512Rows10Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000a, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000a, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51210x1:
+	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -2962,17 +3146,20 @@ firstloopAVX51210x1:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         R13, R12
-	DECQ         R14
+	ADDQ         AX, R14
+	DECQ         R15
 	JNZ          firstloopAVX51210x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51210x1
-	IMUL3Q       $0x28, BX, R12
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R14
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51210x1
 
 loopAVX51210x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -3003,7 +3190,9 @@ loopAVX51210x1:
 	JMP          doneloopAVX51210x1
 
 wholeloopAVX51210x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS      (DX), Z10
 	VBROADCASTSS (R9), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -3033,6 +3222,7 @@ wholeloopAVX51210x1:
 	JNZ          wholeloopAVX51210x1
 
 doneloopAVX51210x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z11
@@ -3150,16 +3340,20 @@ TEXT ·gemmTileAVX512Rows10Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z17, Z17, Z17
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000a, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000a, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51210x2:
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -3196,18 +3390,21 @@ firstloopAVX51210x2:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         R13, R12
-	DECQ         R14
+	ADDQ         AX, R14
+	DECQ         R15
 	JNZ          firstloopAVX51210x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51210x2
-	IMUL3Q       $0x28, BX, R12
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R14
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51210x2
 
 loopAVX51210x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -3249,8 +3446,10 @@ loopAVX51210x2:
 	JMP          doneloopAVX51210x2
 
 wholeloopAVX51210x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	VBROADCASTSS (R9), Z22
@@ -3291,6 +3490,7 @@ wholeloopAVX51210x2:
 	JNZ          wholeloopAVX51210x2
 
 doneloopAVX51210x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z22
@@ -3447,15 +3647,19 @@ TEXT ·gemmTileAVX512Rows11Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000b, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000b, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51211x1:
+	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -3483,17 +3687,20 @@ firstloopAVX51211x1:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         R13, R12
-	DECQ         R14
+	ADDQ         AX, R14
+	DECQ         R15
 	JNZ          firstloopAVX51211x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51211x1
-	IMUL3Q       $0x28, BX, R12
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R14
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51211x1
 
 loopAVX51211x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -3526,7 +3733,9 @@ loopAVX51211x1:
 	JMP          doneloopAVX51211x1
 
 wholeloopAVX51211x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS      (DX), Z11
 	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -3558,6 +3767,7 @@ wholeloopAVX51211x1:
 	JNZ          wholeloopAVX51211x1
 
 doneloopAVX51211x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z12
@@ -3684,16 +3894,20 @@ TEXT ·gemmTileAVX512Rows11Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z19, Z19, Z19
 	VPXORD  Z20, Z20, Z20
 	VPXORD  Z21, Z21, Z21
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000b, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000b, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51211x2:
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -3733,18 +3947,21 @@ firstloopAVX51211x2:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         R13, R12
-	DECQ         R14
+	ADDQ         AX, R14
+	DECQ         R15
 	JNZ          firstloopAVX51211x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51211x2
-	IMUL3Q       $0x28, BX, R12
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R14
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51211x2
 
 loopAVX51211x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -3789,8 +4006,10 @@ loopAVX51211x2:
 	JMP          doneloopAVX51211x2
 
 wholeloopAVX51211x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	VBROADCASTSS (R9), Z24
@@ -3834,6 +4053,7 @@ wholeloopAVX51211x2:
 	JNZ          wholeloopAVX51211x2
 
 doneloopAVX51211x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z24
@@ -4003,15 +4223,19 @@ TEXT ·gemmTileAVX512Rows12Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000c, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000c, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51212x1:
+	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4041,17 +4265,20 @@ firstloopAVX51212x1:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         R13, R12
-	DECQ         R14
+	ADDQ         AX, R14
+	DECQ         R15
 	JNZ          firstloopAVX51212x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51212x1
-	IMUL3Q       $0x28, BX, R12
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R14
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51212x1
 
 loopAVX51212x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4086,7 +4313,9 @@ loopAVX51212x1:
 	JMP          doneloopAVX51212x1
 
 wholeloopAVX51212x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS      (DX), Z12
 	VBROADCASTSS (R9), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4120,6 +4349,7 @@ wholeloopAVX51212x1:
 	JNZ          wholeloopAVX51212x1
 
 doneloopAVX51212x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z13
@@ -4255,16 +4485,20 @@ TEXT ·gemmTileAVX512Rows12Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000c, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000c, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51212x2:
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -4307,18 +4541,21 @@ firstloopAVX51212x2:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         R13, R12
-	DECQ         R14
+	ADDQ         AX, R14
+	DECQ         R15
 	JNZ          firstloopAVX51212x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51212x2
-	IMUL3Q       $0x28, BX, R12
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R14
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51212x2
 
 loopAVX51212x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -4366,8 +4603,10 @@ loopAVX51212x2:
 	JMP          doneloopAVX51212x2
 
 wholeloopAVX51212x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	VBROADCASTSS (R9), Z26
@@ -4414,6 +4653,7 @@ wholeloopAVX51212x2:
 	JNZ          wholeloopAVX51212x2
 
 doneloopAVX51212x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z26
@@ -4570,7 +4810,7 @@ addAVX51212x2:
 
 // func gemmTileAVX512Rows13Cols1(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileAVX512Rows13Cols1(SB), NOSPLIT, $0-8
+TEXT ·gemmTileAVX512Rows13Cols1(SB), NOSPLIT, $8-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -4597,15 +4837,19 @@ TEXT ·gemmTileAVX512Rows13Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), R14
-	MOVQ    $0x0000000d, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    80(AX), R13
+	MOVQ    88(AX), R14
+	MOVQ    48(AX), R15
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000d, BP
+	CMPQ    BP, CX
+	CMOVQGT CX, BP
+	SUBQ    BP, CX
 
 firstloopAVX51213x1:
+	PREFETCHT0   (R15)
 	PREFETCHT0   (R13)
+	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z13, Z14, Z0
@@ -4638,17 +4882,20 @@ firstloopAVX51213x1:
 	ADDQ         SI, R11
 	ADDQ         SI, R12
 	ADDQ         BX, DX
-	ADDQ         R14, R13
-	DECQ         R15
+	ADDQ         AX, R15
+	DECQ         BP
 	JNZ          firstloopAVX51213x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51213x1
-	IMUL3Q       $0x28, BX, R13
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R15
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51213x1
 
 loopAVX51213x1:
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z13, Z14, Z0
@@ -4686,7 +4933,9 @@ loopAVX51213x1:
 	JMP          doneloopAVX51213x1
 
 wholeloopAVX51213x1:
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
 	VMOVUPS      (DX), Z13
 	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z13, Z14, Z0
@@ -4723,6 +4972,7 @@ wholeloopAVX51213x1:
 	JNZ          wholeloopAVX51213x1
 
 doneloopAVX51213x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z14
@@ -4826,7 +5076,7 @@ addAVX51213x1:
 
 // func gemmTileAVX512Rows13Cols2(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileAVX512Rows13Cols2(SB), NOSPLIT, $0-8
+TEXT ·gemmTileAVX512Rows13Cols2(SB), NOSPLIT, $8-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -4868,16 +5118,20 @@ TEXT ·gemmTileAVX512Rows13Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z23, Z23, Z23
 	VPXORD  Z24, Z24, Z24
 	VPXORD  Z25, Z25, Z25
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), R14
-	MOVQ    $0x0000000d, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    80(AX), R13
+	MOVQ    88(AX), R14
+	MOVQ    48(AX), R15
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000d, BP
+	CMPQ    BP, CX
+	CMOVQGT CX, BP
+	SUBQ    BP, CX
 
 firstloopAVX51213x2:
+	PREFETCHT0   (R15)
+	PREFETCHT0   64(R15)
 	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
+	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -4924,18 +5178,21 @@ firstloopAVX51213x2:
 	ADDQ         SI, R11
 	ADDQ         SI, R12
 	ADDQ         BX, DX
-	ADDQ         R14, R13
-	DECQ         R15
+	ADDQ         AX, R15
+	DECQ         BP
 	JNZ          firstloopAVX51213x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51213x2
-	IMUL3Q       $0x28, BX, R13
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R15
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51213x2
 
 loopAVX51213x2:
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   64(DX)(R15*1)
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -4987,8 +5244,10 @@ loopAVX51213x2:
 	JMP          doneloopAVX51213x2
 
 wholeloopAVX51213x2:
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   64(DX)(R15*1)
 	VMOVUPS      (DX), Z26
 	VMOVUPS      64(DX), Z27
 	VBROADCASTSS (R9), Z28
@@ -5039,6 +5298,7 @@ wholeloopAVX51213x2:
 	JNZ          wholeloopAVX51213x2
 
 doneloopAVX51213x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z28
@@ -5207,7 +5467,7 @@ addAVX51213x2:
 
 // func gemmTileAVX512Rows14Cols1(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileAVX512Rows14Cols1(SB), NOSPLIT, $0-8
+TEXT ·gemmTileAVX512Rows14Cols1(SB), NOSPLIT, $8-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -5235,15 +5495,19 @@ TEXT ·gemmTileAVX512Rows14Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), R14
-	MOVQ    $0x0000000e, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    80(AX), R13
+	MOVQ    88(AX), R14
+	MOVQ    48(AX), R15
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000e, BP
+	CMPQ    BP, CX
+	CMOVQGT CX, BP
+	SUBQ    BP, CX
 
 firstloopAVX51214x1:
+	PREFETCHT0   (R15)
 	PREFETCHT0   (R13)
+	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 	VFMADD231PS  Z14, Z15, Z0
@@ -5278,17 +5542,20 @@ firstloopAVX51214x1:
 	ADDQ         SI, R11
 	ADDQ         SI, R12
 	ADDQ         BX, DX
-	ADDQ         R14, R13
-	DECQ         R15
+	ADDQ         AX, R15
+	DECQ         BP
 	JNZ          firstloopAVX51214x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51214x1
-	IMUL3Q       $0x28, BX, R13
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R15
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51214x1
 
 loopAVX51214x1:
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 	VFMADD231PS  Z14, Z15, Z0
@@ -5328,7 +5595,9 @@ loopAVX51214x1:
 	JMP          doneloopAVX51214x1
 
 wholeloopAVX51214x1:
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
 	VMOVUPS      (DX), Z14
 	VBROADCASTSS (R9), Z15
 	VFMADD231PS  Z14, Z15, Z0
@@ -5367,6 +5636,7 @@ wholeloopAVX51214x1:
 	JNZ          wholeloopAVX51214x1
 
 doneloopAVX51214x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z15
@@ -5477,7 +5747,7 @@ addAVX51214x1:
 
 // func gemmTileAVX512Rows14Cols2(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileAVX512Rows14Cols2(SB), NOSPLIT, $0-8
+TEXT ·gemmTileAVX512Rows14Cols2(SB), NOSPLIT, $8-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -5521,16 +5791,20 @@ TEXT ·gemmTileAVX512Rows14Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z25, Z25, Z25
 	VPXORD  Z26, Z26, Z26
 	VPXORD  Z27, Z27, Z27
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), R14
-	MOVQ    $0x0000000e, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    80(AX), R13
+	MOVQ    88(AX), R14
+	MOVQ    48(AX), R15
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000e, BP
+	CMPQ    BP, CX
+	CMOVQGT CX, BP
+	SUBQ    BP, CX
 
 firstloopAVX51214x2:
+	PREFETCHT0   (R15)
+	PREFETCHT0   64(R15)
 	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
+	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30
@@ -5580,18 +5854,21 @@ firstloopAVX51214x2:
 	ADDQ         SI, R11
 	ADDQ         SI, R12
 	ADDQ         BX, DX
-	ADDQ         R14, R13
-	DECQ         R15
+	ADDQ         AX, R15
+	DECQ         BP
 	JNZ          firstloopAVX51214x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51214x2
-	IMUL3Q       $0x28, BX, R13
+	MOVQ         t+0(FP), AX
+	IMUL3Q       $0x28, BX, R15
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51214x2
 
 loopAVX51214x2:
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   64(DX)(R15*1)
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30
@@ -5646,8 +5923,10 @@ loopAVX51214x2:
 	JMP          doneloopAVX51214x2
 
 wholeloopAVX51214x2:
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   64(DX)(R15*1)
 	VMOVUPS      (DX), Z28
 	VMOVUPS      64(DX), Z29
 	VBROADCASTSS (R9), Z30
@@ -5701,6 +5980,7 @@ wholeloopAVX51214x2:
 	JNZ          wholeloopAVX51214x2
 
 doneloopAVX51214x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z30
@@ -5891,27 +6171,33 @@ TEXT ·gemmTileAVX2Rows1Cols1(SB), NOSPLIT, $0-8
 	LEAQ    (DI)(DI*2), DI
 	MOVQ    8(AX), DI
 	VXORPS  Y0, Y0, Y0
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    $0x00000001, R10
-	CMPQ    R10, CX
-	CMOVQGT CX, R10
-	SUBQ    R10, CX
+	MOVQ    80(AX), R8
+	MOVQ    88(AX), R9
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000001, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX21x1:
+	PREFETCHT0   (R10)
 	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Y1
 	VBROADCASTSS (DI), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         SI, DI
 	ADDQ         BX, DX
-	ADDQ         R9, R8
-	DECQ         R10
+	ADDQ         AX, R10
+	DECQ         R11
 	JNZ          firstloopAVX21x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX21x1
 
 loopAVX21x1:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Y1
 	VBROADCASTSS (DI), Y2
 	VFMADD231PS  Y1, Y2, Y0
@@ -5921,6 +6207,7 @@ loopAVX21x1:
 	JNZ          loopAVX21x1
 
 doneloopAVX21x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y2
@@ -5950,15 +6237,19 @@ TEXT ·gemmTileAVX2Rows1Cols2(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), DI
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    $0x00000001, R10
-	CMPQ    R10, CX
-	CMOVQGT CX, R10
-	SUBQ    R10, CX
+	MOVQ    80(AX), R8
+	MOVQ    88(AX), R9
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000001, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX21x2:
+	PREFETCHT0   (R10)
 	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	VBROADCASTSS (DI), Y4
@@ -5966,13 +6257,15 @@ firstloopAVX21x2:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         SI, DI
 	ADDQ         BX, DX
-	ADDQ         R9, R8
-	DECQ         R10
+	ADDQ         AX, R10
+	DECQ         R11
 	JNZ          firstloopAVX21x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX21x2
 
 loopAVX21x2:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	VBROADCASTSS (DI), Y4
@@ -5984,6 +6277,7 @@ loopAVX21x2:
 	JNZ          loopAVX21x2
 
 doneloopAVX21x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y4
@@ -6017,15 +6311,19 @@ TEXT ·gemmTileAVX2Rows2Cols1(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), R8
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000002, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000002, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX22x1:
+	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (R8), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -6033,13 +6331,15 @@ firstloopAVX22x1:
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         R10, R9
-	DECQ         R11
+	ADDQ         AX, R11
+	DECQ         R12
 	JNZ          firstloopAVX22x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX22x1
 
 loopAVX22x1:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (R8), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -6051,6 +6351,7 @@ loopAVX22x1:
 	JNZ          loopAVX22x1
 
 doneloopAVX22x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y3
@@ -6088,15 +6389,19 @@ TEXT ·gemmTileAVX2Rows2Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000002, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000002, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX22x2:
+	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
 	VBROADCASTSS (R8), Y6
@@ -6107,13 +6412,15 @@ firstloopAVX22x2:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         R10, R9
-	DECQ         R11
+	ADDQ         AX, R11
+	DECQ         R12
 	JNZ          firstloopAVX22x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX22x2
 
 loopAVX22x2:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
 	VBROADCASTSS (R8), Y6
@@ -6128,6 +6435,7 @@ loopAVX22x2:
 	JNZ          loopAVX22x2
 
 doneloopAVX22x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y6
@@ -6172,15 +6480,19 @@ TEXT ·gemmTileAVX2Rows3Cols1(SB), NOSPLIT, $0-8
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000003, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000003, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX23x1:
+	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (R8), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -6190,13 +6502,15 @@ firstloopAVX23x1:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         R10, R9
-	DECQ         R11
+	ADDQ         AX, R11
+	DECQ         R12
 	JNZ          firstloopAVX23x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX23x1
 
 loopAVX23x1:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (R8), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -6210,6 +6524,7 @@ loopAVX23x1:
 	JNZ          loopAVX23x1
 
 doneloopAVX23x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y4
@@ -6255,15 +6570,19 @@ TEXT ·gemmTileAVX2Rows3Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000003, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000003, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX23x2:
+	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
 	VBROADCASTSS (R8), Y8
@@ -6277,13 +6596,15 @@ firstloopAVX23x2:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         R10, R9
-	DECQ         R11
+	ADDQ         AX, R11
+	DECQ         R12
 	JNZ          firstloopAVX23x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX23x2
 
 loopAVX23x2:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
 	VBROADCASTSS (R8), Y8
@@ -6301,6 +6622,7 @@ loopAVX23x2:
 	JNZ          loopAVX23x2
 
 doneloopAVX23x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y8
@@ -6356,15 +6678,19 @@ TEXT ·gemmTileAVX2Rows4Cols1(SB), NOSPLIT, $0-8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), R11
-	MOVQ    $0x00000004, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    80(AX), R10
+	MOVQ    88(AX), R11
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000004, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX24x1:
+	PREFETCHT0   (R12)
 	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (R9), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -6376,13 +6702,15 @@ firstloopAVX24x1:
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         SI, R9
 	ADDQ         BX, DX
-	ADDQ         R11, R10
-	DECQ         R12
+	ADDQ         AX, R12
+	DECQ         R13
 	JNZ          firstloopAVX24x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX24x1
 
 loopAVX24x1:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (R9), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -6398,6 +6726,7 @@ loopAVX24x1:
 	JNZ          loopAVX24x1
 
 doneloopAVX24x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y5
@@ -6451,15 +6780,19 @@ TEXT ·gemmTileAVX2Rows4Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), R11
-	MOVQ    $0x00000004, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    80(AX), R10
+	MOVQ    88(AX), R11
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000004, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX24x2:
+	PREFETCHT0   (R12)
 	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
 	VBROADCASTSS (R9), Y10
@@ -6476,13 +6809,15 @@ firstloopAVX24x2:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, R9
 	ADDQ         BX, DX
-	ADDQ         R11, R10
-	DECQ         R12
+	ADDQ         AX, R12
+	DECQ         R13
 	JNZ          firstloopAVX24x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX24x2
 
 loopAVX24x2:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
 	VBROADCASTSS (R9), Y10
@@ -6503,6 +6838,7 @@ loopAVX24x2:
 	JNZ          loopAVX24x2
 
 doneloopAVX24x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y10
@@ -6570,15 +6906,19 @@ TEXT ·gemmTileAVX2Rows5Cols1(SB), NOSPLIT, $0-8
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000005, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000005, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX25x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (R9), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -6593,13 +6933,15 @@ firstloopAVX25x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX25x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX25x1
 
 loopAVX25x1:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (R9), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -6618,6 +6960,7 @@ loopAVX25x1:
 	JNZ          loopAVX25x1
 
 doneloopAVX25x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y6
@@ -6680,15 +7023,19 @@ TEXT ·gemmTileAVX2Rows5Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000005, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000005, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX25x2:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
 	VBROADCASTSS (R9), Y12
@@ -6709,13 +7056,15 @@ firstloopAVX25x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX25x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX25x2
 
 loopAVX25x2:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
 	VBROADCASTSS (R9), Y12
@@ -6740,6 +7089,7 @@ loopAVX25x2:
 	JNZ          loopAVX25x2
 
 doneloopAVX25x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y12
@@ -6818,15 +7168,19 @@ TEXT ·gemmTileAVX2Rows6Cols1(SB), NOSPLIT, $0-8
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000006, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000006, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX26x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -6843,13 +7197,15 @@ firstloopAVX26x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX26x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX26x1
 
 loopAVX26x1:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -6870,6 +7226,7 @@ loopAVX26x1:
 	JNZ          loopAVX26x1
 
 doneloopAVX26x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y7
@@ -6940,15 +7297,19 @@ TEXT ·gemmTileAVX2Rows6Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000006, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000006, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX26x2:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VBROADCASTSS (R9), Y14
@@ -6972,13 +7333,15 @@ firstloopAVX26x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         R12, R11
-	DECQ         R13
+	ADDQ         AX, R13
+	DECQ         R14
 	JNZ          firstloopAVX26x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX26x2
 
 loopAVX26x2:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VBROADCASTSS (R9), Y14
@@ -7006,6 +7369,7 @@ loopAVX26x2:
 	JNZ          loopAVX26x2
 
 doneloopAVX26x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y14
@@ -7090,15 +7454,19 @@ TEXT ·gemmTileBF16Rows1Cols1(SB), NOSPLIT, $0-8
 	LEAQ    (DI)(DI*2), DI
 	MOVQ    8(AX), DI
 	VPXORD  Z0, Z0, Z0
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    $0x00000001, R10
-	CMPQ    R10, CX
-	CMOVQGT CX, R10
-	SUBQ    R10, CX
+	MOVQ    80(AX), R8
+	MOVQ    88(AX), R9
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000001, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopBF161x1:
+	PREFETCHT0   (R10)
 	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 
@@ -7107,17 +7475,20 @@ firstloopBF161x1:
 	WORD   $0xc152
 	ADDQ   SI, DI
 	ADDQ   BX, DX
-	ADDQ   R9, R8
-	DECQ   R10
+	ADDQ   AX, R10
+	DECQ   R11
 	JNZ    firstloopBF161x1
 	TESTQ  CX, CX
 	JZ     doneloopBF161x1
-	IMUL3Q $0x28, BX, R8
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R10
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF161x1
 
 loopBF161x1:
-	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 
@@ -7131,7 +7502,9 @@ loopBF161x1:
 	JMP  doneloopBF161x1
 
 wholeloopBF161x1:
-	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS      (DX), Z1
 	VBROADCASTSS (DI), Z2
 
@@ -7144,6 +7517,7 @@ wholeloopBF161x1:
 	JNZ  wholeloopBF161x1
 
 doneloopBF161x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z2
@@ -7178,16 +7552,20 @@ TEXT ·gemmTileBF16Rows1Cols2(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), DI
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    $0x00000001, R10
-	CMPQ    R10, CX
-	CMOVQGT CX, R10
-	SUBQ    R10, CX
+	MOVQ    80(AX), R8
+	MOVQ    88(AX), R9
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000001, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopBF161x2:
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
 	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
+	ADDQ         R9, R8
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -7201,18 +7579,21 @@ firstloopBF161x2:
 	WORD   $0xcb52
 	ADDQ   SI, DI
 	ADDQ   BX, DX
-	ADDQ   R9, R8
-	DECQ   R10
+	ADDQ   AX, R10
+	DECQ   R11
 	JNZ    firstloopBF161x2
 	TESTQ  CX, CX
 	JZ     doneloopBF161x2
-	IMUL3Q $0x28, BX, R8
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R10
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF161x2
 
 loopBF161x2:
-	PREFETCHT0   (DX)(R8*1)
-	PREFETCHT0   64(DX)(R8*1)
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -7231,8 +7612,10 @@ loopBF161x2:
 	JMP  doneloopBF161x2
 
 wholeloopBF161x2:
-	PREFETCHT0   (DX)(R8*1)
-	PREFETCHT0   64(DX)(R8*1)
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VBROADCASTSS (DI), Z4
@@ -7250,6 +7633,7 @@ wholeloopBF161x2:
 	JNZ  wholeloopBF161x2
 
 doneloopBF161x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z4
@@ -7287,15 +7671,19 @@ TEXT ·gemmTileBF16Rows2Cols1(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), R8
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000002, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000002, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopBF162x1:
+	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 
@@ -7309,17 +7697,20 @@ firstloopBF162x1:
 	WORD   $0xca52
 	ADDQ   SI, R8
 	ADDQ   BX, DX
-	ADDQ   R10, R9
-	DECQ   R11
+	ADDQ   AX, R11
+	DECQ   R12
 	JNZ    firstloopBF162x1
 	TESTQ  CX, CX
 	JZ     doneloopBF162x1
-	IMUL3Q $0x28, BX, R9
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF162x1
 
 loopBF162x1:
-	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 
@@ -7338,7 +7729,9 @@ loopBF162x1:
 	JMP  doneloopBF162x1
 
 wholeloopBF162x1:
-	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z2
 	VBROADCASTSS (R8), Z3
 
@@ -7356,6 +7749,7 @@ wholeloopBF162x1:
 	JNZ  wholeloopBF162x1
 
 doneloopBF162x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z3
@@ -7399,16 +7793,20 @@ TEXT ·gemmTileBF16Rows2Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000002, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000002, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopBF162x2:
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -7431,18 +7829,21 @@ firstloopBF162x2:
 	WORD   $0xdd52
 	ADDQ   SI, R8
 	ADDQ   BX, DX
-	ADDQ   R10, R9
-	DECQ   R11
+	ADDQ   AX, R11
+	DECQ   R12
 	JNZ    firstloopBF162x2
 	TESTQ  CX, CX
 	JZ     doneloopBF162x2
-	IMUL3Q $0x28, BX, R9
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF162x2
 
 loopBF162x2:
-	PREFETCHT0   (DX)(R9*1)
-	PREFETCHT0   64(DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -7470,8 +7871,10 @@ loopBF162x2:
 	JMP  doneloopBF162x2
 
 wholeloopBF162x2:
-	PREFETCHT0   (DX)(R9*1)
-	PREFETCHT0   64(DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	VBROADCASTSS (R8), Z6
@@ -7498,6 +7901,7 @@ wholeloopBF162x2:
 	JNZ  wholeloopBF162x2
 
 doneloopBF162x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z6
@@ -7548,15 +7952,19 @@ TEXT ·gemmTileBF16Rows3Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000003, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000003, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopBF163x1:
+	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 
@@ -7575,17 +7983,20 @@ firstloopBF163x1:
 	WORD   $0xd352
 	ADDQ   SI, R8
 	ADDQ   BX, DX
-	ADDQ   R10, R9
-	DECQ   R11
+	ADDQ   AX, R11
+	DECQ   R12
 	JNZ    firstloopBF163x1
 	TESTQ  CX, CX
 	JZ     doneloopBF163x1
-	IMUL3Q $0x28, BX, R9
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF163x1
 
 loopBF163x1:
-	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 
@@ -7609,7 +8020,9 @@ loopBF163x1:
 	JMP  doneloopBF163x1
 
 wholeloopBF163x1:
-	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z3
 	VBROADCASTSS (R8), Z4
 
@@ -7632,6 +8045,7 @@ wholeloopBF163x1:
 	JNZ  wholeloopBF163x1
 
 doneloopBF163x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z4
@@ -7684,16 +8098,20 @@ TEXT ·gemmTileBF16Rows3Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    48(AX), R9
-	MOVQ    56(AX), R10
-	MOVQ    $0x00000003, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    80(AX), R9
+	MOVQ    88(AX), R10
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000003, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopBF163x2:
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -7725,18 +8143,21 @@ firstloopBF163x2:
 	WORD   $0xef52
 	ADDQ   SI, R8
 	ADDQ   BX, DX
-	ADDQ   R10, R9
-	DECQ   R11
+	ADDQ   AX, R11
+	DECQ   R12
 	JNZ    firstloopBF163x2
 	TESTQ  CX, CX
 	JZ     doneloopBF163x2
-	IMUL3Q $0x28, BX, R9
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF163x2
 
 loopBF163x2:
-	PREFETCHT0   (DX)(R9*1)
-	PREFETCHT0   64(DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -7773,8 +8194,10 @@ loopBF163x2:
 	JMP  doneloopBF163x2
 
 wholeloopBF163x2:
-	PREFETCHT0   (DX)(R9*1)
-	PREFETCHT0   64(DX)(R9*1)
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	VBROADCASTSS (R8), Z8
@@ -7810,6 +8233,7 @@ wholeloopBF163x2:
 	JNZ  wholeloopBF163x2
 
 doneloopBF163x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z8
@@ -7873,15 +8297,19 @@ TEXT ·gemmTileBF16Rows4Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), R11
-	MOVQ    $0x00000004, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    80(AX), R10
+	MOVQ    88(AX), R11
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000004, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF164x1:
+	PREFETCHT0   (R12)
 	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 
@@ -7905,17 +8333,20 @@ firstloopBF164x1:
 	WORD   $0xdc52
 	ADDQ   SI, R9
 	ADDQ   BX, DX
-	ADDQ   R11, R10
-	DECQ   R12
+	ADDQ   AX, R12
+	DECQ   R13
 	JNZ    firstloopBF164x1
 	TESTQ  CX, CX
 	JZ     doneloopBF164x1
-	IMUL3Q $0x28, BX, R10
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF164x1
 
 loopBF164x1:
-	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 
@@ -7944,7 +8375,9 @@ loopBF164x1:
 	JMP  doneloopBF164x1
 
 wholeloopBF164x1:
-	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z4
 	VBROADCASTSS (R9), Z5
 
@@ -7972,6 +8405,7 @@ wholeloopBF164x1:
 	JNZ  wholeloopBF164x1
 
 doneloopBF164x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z5
@@ -8033,16 +8467,20 @@ TEXT ·gemmTileBF16Rows4Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), R11
-	MOVQ    $0x00000004, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    80(AX), R10
+	MOVQ    88(AX), R11
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000004, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF164x2:
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
 	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	ADDQ         R11, R10
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -8083,18 +8521,21 @@ firstloopBF164x2:
 	WORD   $0xf952
 	ADDQ   SI, R9
 	ADDQ   BX, DX
-	ADDQ   R11, R10
-	DECQ   R12
+	ADDQ   AX, R12
+	DECQ   R13
 	JNZ    firstloopBF164x2
 	TESTQ  CX, CX
 	JZ     doneloopBF164x2
-	IMUL3Q $0x28, BX, R10
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF164x2
 
 loopBF164x2:
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -8140,8 +8581,10 @@ loopBF164x2:
 	JMP  doneloopBF164x2
 
 wholeloopBF164x2:
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	VBROADCASTSS (R9), Z10
@@ -8186,6 +8629,7 @@ wholeloopBF164x2:
 	JNZ  wholeloopBF164x2
 
 doneloopBF164x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z10
@@ -8263,15 +8707,19 @@ TEXT ·gemmTileBF16Rows5Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000005, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000005, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF165x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 
@@ -8301,17 +8749,20 @@ firstloopBF165x1:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   R12, R11
-	DECQ   R13
+	ADDQ   AX, R13
+	DECQ   R14
 	JNZ    firstloopBF165x1
 	TESTQ  CX, CX
 	JZ     doneloopBF165x1
-	IMUL3Q $0x28, BX, R11
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF165x1
 
 loopBF165x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 
@@ -8346,7 +8797,9 @@ loopBF165x1:
 	JMP  doneloopBF165x1
 
 wholeloopBF165x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z5
 	VBROADCASTSS (R9), Z6
 
@@ -8380,6 +8833,7 @@ wholeloopBF165x1:
 	JNZ  wholeloopBF165x1
 
 doneloopBF165x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z6
@@ -8451,16 +8905,20 @@ TEXT ·gemmTileBF16Rows5Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000005, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000005, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF165x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -8511,18 +8969,21 @@ firstloopBF165x2:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   R12, R11
-	DECQ   R13
+	ADDQ   AX, R13
+	DECQ   R14
 	JNZ    firstloopBF165x2
 	TESTQ  CX, CX
 	JZ     doneloopBF165x2
-	IMUL3Q $0x28, BX, R11
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF165x2
 
 loopBF165x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -8578,8 +9039,10 @@ loopBF165x2:
 	JMP  doneloopBF165x2
 
 wholeloopBF165x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	VBROADCASTSS (R9), Z12
@@ -8634,6 +9097,7 @@ wholeloopBF165x2:
 	JNZ  wholeloopBF165x2
 
 doneloopBF165x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z12
@@ -8724,15 +9188,19 @@ TEXT ·gemmTileBF16Rows6Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000006, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000006, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF166x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 
@@ -8767,17 +9235,20 @@ firstloopBF166x1:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   R12, R11
-	DECQ   R13
+	ADDQ   AX, R13
+	DECQ   R14
 	JNZ    firstloopBF166x1
 	TESTQ  CX, CX
 	JZ     doneloopBF166x1
-	IMUL3Q $0x28, BX, R11
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF166x1
 
 loopBF166x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 
@@ -8817,7 +9288,9 @@ loopBF166x1:
 	JMP  doneloopBF166x1
 
 wholeloopBF166x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z6
 	VBROADCASTSS (R9), Z7
 
@@ -8856,6 +9329,7 @@ wholeloopBF166x1:
 	JNZ  wholeloopBF166x1
 
 doneloopBF166x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z7
@@ -8936,16 +9410,20 @@ TEXT ·gemmTileBF16Rows6Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000006, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000006, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF166x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -9005,18 +9483,21 @@ firstloopBF166x2:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   R12, R11
-	DECQ   R13
+	ADDQ   AX, R13
+	DECQ   R14
 	JNZ    firstloopBF166x2
 	TESTQ  CX, CX
 	JZ     doneloopBF166x2
-	IMUL3Q $0x28, BX, R11
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF166x2
 
 loopBF166x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -9081,8 +9562,10 @@ loopBF166x2:
 	JMP  doneloopBF166x2
 
 wholeloopBF166x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	VBROADCASTSS (R9), Z14
@@ -9146,6 +9629,7 @@ wholeloopBF166x2:
 	JNZ  wholeloopBF166x2
 
 doneloopBF166x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z14
@@ -9249,15 +9733,19 @@ TEXT ·gemmTileBF16Rows7Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000007, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000007, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF167x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 
@@ -9297,17 +9785,20 @@ firstloopBF167x1:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   R12, R11
-	DECQ   R13
+	ADDQ   AX, R13
+	DECQ   R14
 	JNZ    firstloopBF167x1
 	TESTQ  CX, CX
 	JZ     doneloopBF167x1
-	IMUL3Q $0x28, BX, R11
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF167x1
 
 loopBF167x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 
@@ -9352,7 +9843,9 @@ loopBF167x1:
 	JMP  doneloopBF167x1
 
 wholeloopBF167x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z7
 	VBROADCASTSS (R9), Z8
 
@@ -9396,6 +9889,7 @@ wholeloopBF167x1:
 	JNZ  wholeloopBF167x1
 
 doneloopBF167x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z8
@@ -9485,16 +9979,20 @@ TEXT ·gemmTileBF16Rows7Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000007, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000007, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF167x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -9563,18 +10061,21 @@ firstloopBF167x2:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   R12, R11
-	DECQ   R13
+	ADDQ   AX, R13
+	DECQ   R14
 	JNZ    firstloopBF167x2
 	TESTQ  CX, CX
 	JZ     doneloopBF167x2
-	IMUL3Q $0x28, BX, R11
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF167x2
 
 loopBF167x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -9648,8 +10149,10 @@ loopBF167x2:
 	JMP  doneloopBF167x2
 
 wholeloopBF167x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	VBROADCASTSS (R9), Z16
@@ -9722,6 +10225,7 @@ wholeloopBF167x2:
 	JNZ  wholeloopBF167x2
 
 doneloopBF167x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z16
@@ -9838,15 +10342,19 @@ TEXT ·gemmTileBF16Rows8Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000008, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000008, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF168x1:
+	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 
@@ -9891,17 +10399,20 @@ firstloopBF168x1:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   R12, R11
-	DECQ   R13
+	ADDQ   AX, R13
+	DECQ   R14
 	JNZ    firstloopBF168x1
 	TESTQ  CX, CX
 	JZ     doneloopBF168x1
-	IMUL3Q $0x28, BX, R11
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF168x1
 
 loopBF168x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 
@@ -9951,7 +10462,9 @@ loopBF168x1:
 	JMP  doneloopBF168x1
 
 wholeloopBF168x1:
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z8
 	VBROADCASTSS (R9), Z9
 
@@ -10000,6 +10513,7 @@ wholeloopBF168x1:
 	JNZ  wholeloopBF168x1
 
 doneloopBF168x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z9
@@ -10098,16 +10612,20 @@ TEXT ·gemmTileBF16Rows8Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), R12
-	MOVQ    $0x00000008, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    80(AX), R11
+	MOVQ    88(AX), R12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000008, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF168x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -10185,18 +10703,21 @@ firstloopBF168x2:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   R12, R11
-	DECQ   R13
+	ADDQ   AX, R13
+	DECQ   R14
 	JNZ    firstloopBF168x2
 	TESTQ  CX, CX
 	JZ     doneloopBF168x2
-	IMUL3Q $0x28, BX, R11
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF168x2
 
 loopBF168x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -10279,8 +10800,10 @@ loopBF168x2:
 	JMP  doneloopBF168x2
 
 wholeloopBF168x2:
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	VBROADCASTSS (R9), Z18
@@ -10362,6 +10885,7 @@ wholeloopBF168x2:
 	JNZ  wholeloopBF168x2
 
 doneloopBF168x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z18
@@ -10492,15 +11016,19 @@ TEXT ·gemmTileBF16Rows9Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x00000009, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000009, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF169x1:
+	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 
@@ -10551,17 +11079,20 @@ firstloopBF169x1:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   R13, R12
-	DECQ   R14
+	ADDQ   AX, R14
+	DECQ   R15
 	JNZ    firstloopBF169x1
 	TESTQ  CX, CX
 	JZ     doneloopBF169x1
-	IMUL3Q $0x28, BX, R12
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R14
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF169x1
 
 loopBF169x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 
@@ -10617,7 +11148,9 @@ loopBF169x1:
 	JMP  doneloopBF169x1
 
 wholeloopBF169x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS      (DX), Z9
 	VBROADCASTSS (R9), Z10
 
@@ -10672,6 +11205,7 @@ wholeloopBF169x1:
 	JNZ  wholeloopBF169x1
 
 doneloopBF169x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z10
@@ -10780,16 +11314,20 @@ TEXT ·gemmTileBF16Rows9Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z15, Z15, Z15
 	VPXORD  Z16, Z16, Z16
 	VPXORD  Z17, Z17, Z17
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x00000009, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x00000009, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF169x2:
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -10877,18 +11415,21 @@ firstloopBF169x2:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   R13, R12
-	DECQ   R14
+	ADDQ   AX, R14
+	DECQ   R15
 	JNZ    firstloopBF169x2
 	TESTQ  CX, CX
 	JZ     doneloopBF169x2
-	IMUL3Q $0x28, BX, R12
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R14
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF169x2
 
 loopBF169x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -10981,8 +11522,10 @@ loopBF169x2:
 	JMP  doneloopBF169x2
 
 wholeloopBF169x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	VBROADCASTSS (R9), Z20
@@ -11074,6 +11617,7 @@ wholeloopBF169x2:
 	JNZ  wholeloopBF169x2
 
 doneloopBF169x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z20
@@ -11217,15 +11761,19 @@ TEXT ·gemmTileBF16Rows10Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000a, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000a, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1610x1:
+	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 
@@ -11281,17 +11829,20 @@ firstloopBF1610x1:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   R13, R12
-	DECQ   R14
+	ADDQ   AX, R14
+	DECQ   R15
 	JNZ    firstloopBF1610x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1610x1
-	IMUL3Q $0x28, BX, R12
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R14
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1610x1
 
 loopBF1610x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 
@@ -11352,7 +11903,9 @@ loopBF1610x1:
 	JMP  doneloopBF1610x1
 
 wholeloopBF1610x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS      (DX), Z10
 	VBROADCASTSS (R9), Z11
 
@@ -11412,6 +11965,7 @@ wholeloopBF1610x1:
 	JNZ  wholeloopBF1610x1
 
 doneloopBF1610x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z11
@@ -11529,16 +12083,20 @@ TEXT ·gemmTileBF16Rows10Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z17, Z17, Z17
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000a, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000a, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1610x2:
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -11635,18 +12193,21 @@ firstloopBF1610x2:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   R13, R12
-	DECQ   R14
+	ADDQ   AX, R14
+	DECQ   R15
 	JNZ    firstloopBF1610x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1610x2
-	IMUL3Q $0x28, BX, R12
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R14
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1610x2
 
 loopBF1610x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -11748,8 +12309,10 @@ loopBF1610x2:
 	JMP  doneloopBF1610x2
 
 wholeloopBF1610x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	VBROADCASTSS (R9), Z22
@@ -11850,6 +12413,7 @@ wholeloopBF1610x2:
 	JNZ  wholeloopBF1610x2
 
 doneloopBF1610x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z22
@@ -12006,15 +12570,19 @@ TEXT ·gemmTileBF16Rows11Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000b, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000b, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1611x1:
+	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 
@@ -12075,17 +12643,20 @@ firstloopBF1611x1:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   R13, R12
-	DECQ   R14
+	ADDQ   AX, R14
+	DECQ   R15
 	JNZ    firstloopBF1611x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1611x1
-	IMUL3Q $0x28, BX, R12
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R14
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1611x1
 
 loopBF1611x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 
@@ -12151,7 +12722,9 @@ loopBF1611x1:
 	JMP  doneloopBF1611x1
 
 wholeloopBF1611x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS      (DX), Z11
 	VBROADCASTSS (R9), Z12
 
@@ -12216,6 +12789,7 @@ wholeloopBF1611x1:
 	JNZ  wholeloopBF1611x1
 
 doneloopBF1611x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z12
@@ -12342,16 +12916,20 @@ TEXT ·gemmTileBF16Rows11Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z19, Z19, Z19
 	VPXORD  Z20, Z20, Z20
 	VPXORD  Z21, Z21, Z21
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000b, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000b, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1611x2:
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -12457,18 +13035,21 @@ firstloopBF1611x2:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   R13, R12
-	DECQ   R14
+	ADDQ   AX, R14
+	DECQ   R15
 	JNZ    firstloopBF1611x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1611x2
-	IMUL3Q $0x28, BX, R12
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R14
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1611x2
 
 loopBF1611x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -12579,8 +13160,10 @@ loopBF1611x2:
 	JMP  doneloopBF1611x2
 
 wholeloopBF1611x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	VBROADCASTSS (R9), Z24
@@ -12690,6 +13273,7 @@ wholeloopBF1611x2:
 	JNZ  wholeloopBF1611x2
 
 doneloopBF1611x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z24
@@ -12859,15 +13443,19 @@ TEXT ·gemmTileBF16Rows12Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000c, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000c, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1612x1:
+	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 
@@ -12933,17 +13521,20 @@ firstloopBF1612x1:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   R13, R12
-	DECQ   R14
+	ADDQ   AX, R14
+	DECQ   R15
 	JNZ    firstloopBF1612x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1612x1
-	IMUL3Q $0x28, BX, R12
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R14
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1612x1
 
 loopBF1612x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 
@@ -13014,7 +13605,9 @@ loopBF1612x1:
 	JMP  doneloopBF1612x1
 
 wholeloopBF1612x1:
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
 	VMOVUPS      (DX), Z12
 	VBROADCASTSS (R9), Z13
 
@@ -13084,6 +13677,7 @@ wholeloopBF1612x1:
 	JNZ  wholeloopBF1612x1
 
 doneloopBF1612x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z13
@@ -13219,16 +13813,20 @@ TEXT ·gemmTileBF16Rows12Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), R13
-	MOVQ    $0x0000000c, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    80(AX), R12
+	MOVQ    88(AX), R13
+	MOVQ    48(AX), R14
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000c, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1612x2:
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
+	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -13343,18 +13941,21 @@ firstloopBF1612x2:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   R13, R12
-	DECQ   R14
+	ADDQ   AX, R14
+	DECQ   R15
 	JNZ    firstloopBF1612x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1612x2
-	IMUL3Q $0x28, BX, R12
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R14
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1612x2
 
 loopBF1612x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -13474,8 +14075,10 @@ loopBF1612x2:
 	JMP  doneloopBF1612x2
 
 wholeloopBF1612x2:
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (R12)
+	ADDQ         R13, R12
+	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   64(DX)(R14*1)
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	VBROADCASTSS (R9), Z26
@@ -13594,6 +14197,7 @@ wholeloopBF1612x2:
 	JNZ  wholeloopBF1612x2
 
 doneloopBF1612x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z26
@@ -13750,7 +14354,7 @@ addBF1612x2:
 
 // func gemmTileBF16Rows13Cols1(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileBF16Rows13Cols1(SB), NOSPLIT, $0-8
+TEXT ·gemmTileBF16Rows13Cols1(SB), NOSPLIT, $8-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -13777,15 +14381,19 @@ TEXT ·gemmTileBF16Rows13Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), R14
-	MOVQ    $0x0000000d, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    80(AX), R13
+	MOVQ    88(AX), R14
+	MOVQ    48(AX), R15
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000d, BP
+	CMPQ    BP, CX
+	CMOVQGT CX, BP
+	SUBQ    BP, CX
 
 firstloopBF1613x1:
+	PREFETCHT0   (R15)
 	PREFETCHT0   (R13)
+	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 
@@ -13857,17 +14465,20 @@ firstloopBF1613x1:
 	ADDQ   SI, R11
 	ADDQ   SI, R12
 	ADDQ   BX, DX
-	ADDQ   R14, R13
-	DECQ   R15
+	ADDQ   AX, R15
+	DECQ   BP
 	JNZ    firstloopBF1613x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1613x1
-	IMUL3Q $0x28, BX, R13
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R15
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1613x1
 
 loopBF1613x1:
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 
@@ -13944,7 +14555,9 @@ loopBF1613x1:
 	JMP  doneloopBF1613x1
 
 wholeloopBF1613x1:
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
 	VMOVUPS      (DX), Z13
 	VBROADCASTSS (R9), Z14
 
@@ -14020,6 +14633,7 @@ wholeloopBF1613x1:
 	JNZ  wholeloopBF1613x1
 
 doneloopBF1613x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z14
@@ -14123,7 +14737,7 @@ addBF1613x1:
 
 // func gemmTileBF16Rows13Cols2(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileBF16Rows13Cols2(SB), NOSPLIT, $0-8
+TEXT ·gemmTileBF16Rows13Cols2(SB), NOSPLIT, $8-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -14165,16 +14779,20 @@ TEXT ·gemmTileBF16Rows13Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z23, Z23, Z23
 	VPXORD  Z24, Z24, Z24
 	VPXORD  Z25, Z25, Z25
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), R14
-	MOVQ    $0x0000000d, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    80(AX), R13
+	MOVQ    88(AX), R14
+	MOVQ    48(AX), R15
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000d, BP
+	CMPQ    BP, CX
+	CMOVQGT CX, BP
+	SUBQ    BP, CX
 
 firstloopBF1613x2:
+	PREFETCHT0   (R15)
+	PREFETCHT0   64(R15)
 	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
+	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -14299,18 +14917,21 @@ firstloopBF1613x2:
 	ADDQ   SI, R11
 	ADDQ   SI, R12
 	ADDQ   BX, DX
-	ADDQ   R14, R13
-	DECQ   R15
+	ADDQ   AX, R15
+	DECQ   BP
 	JNZ    firstloopBF1613x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1613x2
-	IMUL3Q $0x28, BX, R13
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R15
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1613x2
 
 loopBF1613x2:
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   64(DX)(R15*1)
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -14440,8 +15061,10 @@ loopBF1613x2:
 	JMP  doneloopBF1613x2
 
 wholeloopBF1613x2:
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   64(DX)(R15*1)
 	VMOVUPS      (DX), Z26
 	VMOVUPS      64(DX), Z27
 	VBROADCASTSS (R9), Z28
@@ -14570,6 +15193,7 @@ wholeloopBF1613x2:
 	JNZ  wholeloopBF1613x2
 
 doneloopBF1613x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z28
@@ -14738,7 +15362,7 @@ addBF1613x2:
 
 // func gemmTileBF16Rows14Cols1(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileBF16Rows14Cols1(SB), NOSPLIT, $0-8
+TEXT ·gemmTileBF16Rows14Cols1(SB), NOSPLIT, $8-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -14766,15 +15390,19 @@ TEXT ·gemmTileBF16Rows14Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), R14
-	MOVQ    $0x0000000e, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    80(AX), R13
+	MOVQ    88(AX), R14
+	MOVQ    48(AX), R15
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000e, BP
+	CMPQ    BP, CX
+	CMOVQGT CX, BP
+	SUBQ    BP, CX
 
 firstloopBF1614x1:
+	PREFETCHT0   (R15)
 	PREFETCHT0   (R13)
+	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 
@@ -14851,17 +15479,20 @@ firstloopBF1614x1:
 	ADDQ   SI, R11
 	ADDQ   SI, R12
 	ADDQ   BX, DX
-	ADDQ   R14, R13
-	DECQ   R15
+	ADDQ   AX, R15
+	DECQ   BP
 	JNZ    firstloopBF1614x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1614x1
-	IMUL3Q $0x28, BX, R13
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R15
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1614x1
 
 loopBF1614x1:
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 
@@ -14943,7 +15574,9 @@ loopBF1614x1:
 	JMP  doneloopBF1614x1
 
 wholeloopBF1614x1:
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
 	VMOVUPS      (DX), Z14
 	VBROADCASTSS (R9), Z15
 
@@ -15024,6 +15657,7 @@ wholeloopBF1614x1:
 	JNZ  wholeloopBF1614x1
 
 doneloopBF1614x1:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z15
@@ -15134,7 +15768,7 @@ addBF1614x1:
 
 // func gemmTileBF16Rows14Cols2(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileBF16Rows14Cols2(SB), NOSPLIT, $0-8
+TEXT ·gemmTileBF16Rows14Cols2(SB), NOSPLIT, $8-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -15178,16 +15812,20 @@ TEXT ·gemmTileBF16Rows14Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z25, Z25, Z25
 	VPXORD  Z26, Z26, Z26
 	VPXORD  Z27, Z27, Z27
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), R14
-	MOVQ    $0x0000000e, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    80(AX), R13
+	MOVQ    88(AX), R14
+	MOVQ    48(AX), R15
+	MOVQ    56(AX), AX
+	MOVQ    $0x0000000e, BP
+	CMPQ    BP, CX
+	CMOVQGT CX, BP
+	SUBQ    BP, CX
 
 firstloopBF1614x2:
+	PREFETCHT0   (R15)
+	PREFETCHT0   64(R15)
 	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
+	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30
@@ -15321,18 +15959,21 @@ firstloopBF1614x2:
 	ADDQ   SI, R11
 	ADDQ   SI, R12
 	ADDQ   BX, DX
-	ADDQ   R14, R13
-	DECQ   R15
+	ADDQ   AX, R15
+	DECQ   BP
 	JNZ    firstloopBF1614x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1614x2
-	IMUL3Q $0x28, BX, R13
+	MOVQ   t+0(FP), AX
+	IMUL3Q $0x28, BX, R15
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1614x2
 
 loopBF1614x2:
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   64(DX)(R15*1)
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30
@@ -15471,8 +16112,10 @@ loopBF1614x2:
 	JMP  doneloopBF1614x2
 
 wholeloopBF1614x2:
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (R13)
+	ADDQ         R14, R13
+	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   64(DX)(R15*1)
 	VMOVUPS      (DX), Z28
 	VMOVUPS      64(DX), Z29
 	VBROADCASTSS (R9), Z30
@@ -15610,6 +16253,7 @@ wholeloopBF1614x2:
 	JNZ  wholeloopBF1614x2
 
 doneloopBF1614x2:
+	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z30

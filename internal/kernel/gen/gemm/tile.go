@@ -22,6 +22,8 @@ const (
 	offAlpha = 64
 	offAdd   = 68
 	offMask  = 72
+	offNext  = 80
+	offNextK = 88
 )
 
 // set is an instruction set with its own tiles.
@@ -64,7 +66,7 @@ func (s set) tile(rows, cols int) {
 	TEXT(fmt.Sprintf("gemmTile%sRows%dCols%d", s.name, rows, cols), NOSPLIT, "func(t *byte)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("gemmTile%sRows%dCols%d multiplies %d rows of A by %d columns of B; t points to a tileArgs.", s.name, rows, cols, rows, cols*lanes))
-	t := Load(Param("t"), GP64())
+	t := Load(Param("t"), GP64()).(reg.GPVirtual)
 	field := func(off int) Mem { return Mem{Base: t, Disp: off} }
 	get := func(off int) reg.GPVirtual { r := GP64(); MOVQ(field(off), r); return r }
 
@@ -108,8 +110,12 @@ func (s set) tile(rows, cols int) {
 		bv[j] = vector()
 	}
 	av := vector()
+	// Each term asks for one line of what is read after this tile: many calls beside the products would wait for the memory.
+	next, nextK := get(offNext), get(offNextK)
 	var far reg.GPVirtual
 	term := func(whole bool) {
+		PREFETCHT0(Mem{Base: next})
+		ADDQ(nextK, next)
 		if far != nil {
 			for j := range cols {
 				PREFETCHT0(Mem{Base: b, Index: far, Scale: 1, Disp: j * lanes * floatSize})
@@ -167,6 +173,7 @@ func (s set) tile(rows, cols int) {
 	}
 	if wide {
 		far = GP64()
+		t = Load(Param("t"), t).(reg.GPVirtual) // again, since all registers were in use
 		IMUL3Q(Imm(aheadTerms), bk, far)
 		// Whole vectors are read without the mask: on Intel's processors a load with one takes the place of a product.
 		whole := "whole" + loop
@@ -179,6 +186,7 @@ func (s set) tile(rows, cols int) {
 		terms(loop, false)
 	}
 	Label(stored)
+	t = Load(Param("t"), GP64()).(reg.GPVirtual)
 
 	c, cr := get(offC), get(offCRow)
 	alpha := av
