@@ -83,6 +83,37 @@ def fit_tail(p, q, top=14.5):
     return best, err, a, y
 
 
+def tail_nodes(top):
+    """Points on [0, top] and R there."""
+    a = top * (0.5 - 0.5 * np.cos(np.linspace(0, math.pi, 3001))) ** 1.2
+    return a, np.array([0.5 * erfcx(v / math.sqrt(2)) for v in a])
+
+
+def beyond(a, from_=5):
+    """Weight of an error: less where values are too small to matter."""
+    return 1 / (1 + np.maximum(0, a - from_) ** 2)
+
+
+def fit_log_tail(degree, top=14.5):
+    """log2(1-Phi(a)) = c0 + c1 a + ... on [0, top], by its absolute error; returns the relative ones of 1-Phi up to 5 and in all."""
+    a, R = tail_nodes(top)
+    y = np.log2(R) - a * a / (2 * math.log(2))
+    w = beyond(a)
+    c, _ = lawson(np.stack([a**k * w for k in range(degree + 1)], 1), y * w, 1500)
+    e = np.abs(2 ** (np.polyval(c.astype(np.float32).astype(np.float64)[::-1], a) - y) - 1)
+    return c, e[a < 5].max(), e.max()
+
+
+def fit_mills(degree, top=14.5):
+    """1 - a phi(a)/(1-Phi(a)) = 1 + c1 a + ... on [0, top]; returns the errors of its product with 1-Phi: absolute, relative up to 5."""
+    a, R = tail_nodes(top)
+    m = 1 - a / math.sqrt(2 * math.pi) / R
+    w = beyond(a) / np.maximum(np.abs(m), 0.5)
+    c, _ = lawson(np.stack([a**k * w for k in range(1, degree + 1)], 1), (m - 1) * w, 1500)
+    e = np.abs(np.polyval(np.concatenate([[1], c.astype(np.float32).astype(np.float64)])[::-1], a) - m)
+    return c, (e * R * np.exp(-a * a / 2)).max(), (e / np.maximum(np.abs(m), 0.5))[a < 5].max()
+
+
 def fit_asin(degree):
     """asin(s) = s + s z (c0 + c1 z + ...) for z = s^2 in [0, 1/4]."""
     z = 0.25 * (0.5 - 0.5 * np.cos(np.linspace(0, math.pi, 2001)))[1:]
@@ -151,6 +182,12 @@ if __name__ == "__main__":
     for d in (6, 7, 8):
         c, e = fit_log2(d)
         print("log2 degree", d, "error %.2e" % e, [float(np.float32(v)) for v in c])
+    for d in (7, 8):
+        c, e, all_ = fit_log_tail(d)
+        print("log tail degree", d, "error to 5 %.2e, in all %.2e" % (e, all_), [float(np.float32(v)) for v in c])
+    for d in (7, 8):
+        c, e, relative = fit_mills(d)
+        print("mills degree", d, "error of the slope %.2e, relative to 5 %.2e" % (e, relative), [float(np.float32(v)) for v in c])
     for p, q in ((3, 4), (4, 5), (4, 4), (5, 6)):
         c, e, a, y = fit_tail(p, q)
         c32 = c.astype(np.float32).astype(np.float64)

@@ -160,7 +160,11 @@ func (p *Product) finishRow(i, j int, row []float32) {
 	}
 	if p.Half != nil {
 		vector.ToBF16(p.Half[at:to], row)
-		if p.Activated != nil || p.ActivatedHalf != nil {
+		if p.ActivatedHalf != nil {
+			p.Activation.HalfToBF16(p.ActivatedHalf[at:to], p.Half[at:to])
+			return
+		}
+		if p.Activated != nil {
 			vector.FromBF16(row, p.Half[at:to])
 		}
 	}

@@ -62,12 +62,20 @@ func checkHalf(t *testing.T, name string, by *gemm.Tiled, p gemm.Product) {
 	p.C, p.Beta, p.Activated, p.Activation = make([]float32, len(p.C)), 0, nil, vector.ByGELU
 	half := p
 	half.C, half.Half, half.ActivatedHalf = make([]float32, len(p.C)), make([]uint16, len(p.C)), make([]uint16, len(p.C))
+	before := p.Before.BF16
+	if before != nil {
+		p.Before = gemm.Matrix{} // the derivative is rounded where it is computed
+	}
 	by.Multiply(&p)
 	by.Multiply(&half)
 	want, activated := make([]uint16, p.N), make([]uint16, p.N)
 	for i := range p.M {
 		at, to := i*p.LDC, i*p.LDC+p.N
-		vector.ToBF16(want, p.C[at:to])
+		if before == nil {
+			vector.ToBF16(want, p.C[at:to])
+		} else {
+			vector.ByGELU.GradHalves(want, before[at:to], p.C[at:to])
+		}
 		vector.ByGELU.HalfToBF16(activated, want)
 		if !slices.Equal(half.Half[at:to], want) || !slices.Equal(half.ActivatedHalf[at:to], activated) {
 			t.Fatalf("%s: %dx%dx%d: row %d is not that of the product, rounded", name, p.M, p.N, p.K, i)

@@ -43,8 +43,15 @@ func TestHalfPasses(t *testing.T) {
 			f[0]()
 			f[1]()
 			ToBF16(rounded, want)
-			if !slices.Equal(got, rounded) {
-				t.Errorf("%s of %d values is not that of float32, rounded", name, n)
+			switch same := slices.Equal(got, rounded); name {
+			case "HalfToBF16", "GradHalves", "AddToBF16 and GELU": // shorter, see TestHalfGELU
+				if d := mostSteps(got, rounded); d > 1 {
+					t.Errorf("%s of %d values is %d steps from that of float32, rounded", name, n, d)
+				}
+			default:
+				if !same {
+					t.Errorf("%s of %d values is not that of float32, rounded", name, n)
+				}
 			}
 			if a := allocs.PerRun(5, f[1]); a != 0 {
 				t.Errorf("%s allocates %v times", name, a)
@@ -108,3 +115,78 @@ func TestHalfPasses(t *testing.T) {
 
 // float32FromHalf returns the value of a bfloat16.
 func float32FromHalf(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
+
+// mostSteps returns how many bfloat16 apart two values of x and y are at most.
+func mostSteps(x, y []uint16) (most int) {
+	place := func(h uint16) int {
+		if h >= 0x8000 {
+			return 0x8000 - int(h)
+		}
+		return int(h)
+	}
+	for i := range x {
+		d := place(x[i]) - place(y[i])
+		most = max(most, d, -d)
+	}
+	return most
+}
+
+// TestHalfGELU compares GELU and its derivative of every bfloat16 with those in float64: beside half a step of rounding the error is
+// small where values matter, and bounded everywhere.
+func TestHalfGELU(t *testing.T) {
+	var x, gelu, slope [1 << 16]uint16
+	ones := make([]float32, len(x))
+	for i := range x {
+		x[i], ones[i] = uint16(i), 1
+	}
+	ByGELU.HalfToBF16(gelu[:], x[:])
+	ByGELU.GradHalves(slope[:], x[:], ones)
+	value := func(h uint16) float64 { return float64(math.Float32frombits(uint32(h) << 16)) }
+	var rounded [2]int // where the result is another than the nearest one
+	const step, least = 0x1p-7, 0x1p-133
+	for i, h := range x {
+		v := value(h)
+		switch {
+		case math.IsNaN(v):
+			if g, s := value(gelu[i]), value(slope[i]); !math.IsNaN(g) || !math.IsNaN(s) {
+				t.Fatalf("NaN %04x: got %v and a derivative of %v", h, g, s)
+			}
+			continue
+		case math.IsInf(v, 1):
+			if value(gelu[i]) != v || value(slope[i]) != 1 {
+				t.Fatalf("of +Inf: got %v and a derivative of %v", value(gelu[i]), value(slope[i]))
+			}
+			continue
+		}
+		tail := math.Erfc(-v/math.Sqrt2) / 2 // Phi, exact for small values too
+		density := math.Exp(-v*v/2) / math.Sqrt(2*math.Pi)
+		want := [2]float64{v * tail, tail + v*density}
+		if math.IsInf(v, -1) {
+			want = [2]float64{}
+		}
+		for k, got := range [2]float64{value(gelu[i]), value(slope[i])} {
+			// Half a step, and what the fits allow: 5e-5 of the result (of a derivative at least 1e-5, since it has a zero at -0.75), and 5e-3 beyond 5.
+			fit := 6e-5
+			if v < -5 {
+				fit = 5e-3
+			}
+			bound := math.Abs(want[k])*(step/2+fit) + least
+			if k == 1 {
+				bound += 1e-5
+			}
+			if v < -14.5 {
+				bound = 1e-38
+			}
+			if d := math.Abs(got - want[k]); !(d <= bound) {
+				t.Fatalf("%v: %v, want %v, %.1e off (bound %.1e)", v, got, want[k], d, bound)
+			}
+			if math.Abs(v) < 5 && plainHalf(float32(want[k])) != [2]uint16{gelu[i], slope[i]}[k] {
+				rounded[k]++
+			}
+		}
+	}
+	if rounded[0] > 200 || rounded[1] > 50 {
+		t.Errorf("%d values and %d derivatives up to 5 are not the nearest bfloat16", rounded[0], rounded[1])
+	}
+	t.Logf("not the nearest bfloat16: %d values and %d derivatives of %d", rounded[0], rounded[1], len(x))
+}

@@ -173,13 +173,13 @@ func halves() {
 	roundingKernel("addGELUToHalvesVec", "func(sum, dst *uint16, x, y *float32, n int)", "sets sum = x + y, rounded, and dst = GELU of sum, rounded.", func(b *body) {
 		sum, dst, x, y := pointer("sum"), pointer("dst"), pointer("x"), pointer("y")
 		halfConstants(b)
-		geluConstants(b)
+		halfGELUConstants(b)
 		b.each(pointer("n"), 1, func(s step) {
 			v := s.load(x)
 			VADDPS(s.load(y), v, v)
 			h := b.half(v)
 			s.storeHalf(h, sum)
-			s.storeHalf(b.half(b.gelu(b.widen(h))), dst)
+			s.storeHalf(b.half(b.halfGELU(b.widen(h))), dst)
 		})
 		b.done()
 	})
@@ -215,17 +215,17 @@ func halves() {
 	roundingKernel("geluHalvesVec", "func(dst, x *uint16, n int)", "sets dst = GELU of x, rounded.", func(b *body) {
 		dst, x := pointer("dst"), pointer("x")
 		halfConstants(b)
-		geluConstants(b)
-		b.each(pointer("n"), 1, func(s step) { s.storeHalf(b.half(b.gelu(s.loadHalf(x))), dst) })
+		halfGELUConstants(b)
+		b.each(pointer("n"), 1, func(s step) { s.storeHalf(b.half(b.halfGELU(s.loadHalf(x))), dst) })
 		b.done()
 	})
 	roundingKernel("geluGradHalvesVec", "func(dst, x *uint16, dy *float32, n int)", "sets dst = dy times the derivative of GELU at x, rounded.", func(b *body) {
 		dst, x, dy := pointer("dst"), pointer("x"), pointer("dy")
 		halfConstants(b)
-		geluConstants(b)
-		b.constants(invSqrt2Pi)
+		halfGELUConstants(b)
+		b.constants(1)
 		b.each(pointer("n"), 1, func(s step) {
-			v := b.geluSlope(s.loadHalf(x))
+			v := b.halfGELUSlope(s.loadHalf(x))
 			VMULPS(s.load(dy), v, v)
 			s.storeHalf(b.half(v), dst)
 		})
