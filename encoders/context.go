@@ -119,6 +119,14 @@ func (c *Context) dropout(x *gorgonia.Node, p float64) *gorgonia.Node {
 	return nn.Dropout(x, bits, keep(p))
 }
 
+// geluDropout returns dropout of GELU of x.
+func (c *Context) geluDropout(x *gorgonia.Node, p float64) *gorgonia.Node {
+	if bits := c.bits(x.Shape()[0], x.Shape()[1], p); bits != nil {
+		return nn.GELUDropout(x, bits, keep(p))
+	}
+	return nn.GELU(x)
+}
+
 func keep(p float64) float32 { return float32(1 - p) }
 
 // columns returns D of x (R, D).

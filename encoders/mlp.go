@@ -92,8 +92,7 @@ func (m MLP) check(x *gorgonia.Node) {
 // hidden is hidden layer i, without its skip connection.
 func (m MLP) hidden(c *Context, s Scope, i int, x *gorgonia.Node) *gorgonia.Node {
 	name := fmt.Sprintf("fc%d", i)
-	// Apart from its linear layer where dropout follows, which takes over the memory of the
-	// activation.
+	// Apart from its linear layer where dropout follows.
 	if m.gelu() && m.Dropout == 0 && !m.LayerNorm {
 		return linearGELU(s, name, torchLinear, x, m.Hidden)
 	}
@@ -103,7 +102,7 @@ func (m MLP) hidden(c *Context, s Scope, i int, x *gorgonia.Node) *gorgonia.Node
 	}
 	switch {
 	case m.gelu():
-		h = nn.GELU(h)
+		return c.geluDropout(h, m.Dropout)
 	case m.Activation == "relu":
 		h = nn.ReLU(h)
 	case m.Activation == "silu":

@@ -147,9 +147,24 @@ __device__ __forceinline__ int64 first_value(bool &whole, int64 n) {
   return block * each + threadIdx.x * WIDE;
 }
 
+// DROPPED: value i is multiplied by scale where its bit is one, else 0, even if it is not finite. Each row of cols values has its own words of bits.
+#if DROPPED
+#define DROPOUT_ARGUMENTS , const uint32 *bits, int cols, float scale
+#define DROPOUT(i, v) (kept(bits, i, cols) ? scale * (v) : 0.f)
+__device__ __forceinline__ bool kept(const uint32 *bits, int64 i, int cols) {
+  if (cols % 32 == 0) return bits[i >> 5] >> (i & 31) & 1;
+  int64 row = i / cols;
+  int col = (int)(i - row * cols);
+  return bits[row * ((cols + 31) / 32) + col / 32] >> (col % 32) & 1;
+}
+#else
+#define DROPOUT_ARGUMENTS
+#define DROPOUT(i, v) (v)
+#endif
+
 #ifndef DY
 // y = activation(x) for n values. y may be x.
-extern "C" __global__ void activate(Y *y, const X *x, int64 n) {
+extern "C" __global__ void activate(Y *y, const X *x, int64 n DROPOUT_ARGUMENTS) {
   bool whole;
   int64 at = first_value(whole, n), step = blockDim.x * WIDE;
   if (whole) {
@@ -159,7 +174,7 @@ extern "C" __global__ void activate(Y *y, const X *x, int64 n) {
 #pragma unroll
     for (int r = 0; r < RUNS; r++) {
 #pragma unroll
-      for (int k = 0; k < WIDE; k++) v[r][k] = activation(v[r][k]);
+      for (int k = 0; k < WIDE; k++) v[r][k] = DROPOUT(at + r * step + k, activation(v[r][k]));
       store(y + at + r * step, v[r]);
     }
     return;
@@ -170,17 +185,17 @@ extern "C" __global__ void activate(Y *y, const X *x, int64 n) {
       float v[WIDE];
       load(v, x + at);
 #pragma unroll
-      for (int k = 0; k < WIDE; k++) v[k] = activation(v[k]);
+      for (int k = 0; k < WIDE; k++) v[k] = DROPOUT(at + k, activation(v[k]));
       store(y + at, v);
       continue;
     }
 #pragma unroll 1
-    for (int64 i = at; i < n; i++) y[i] = from_float<Y>(activation(to_float(x[i])));
+    for (int64 i = at; i < n; i++) y[i] = from_float<Y>(DROPOUT(i, activation(to_float(x[i]))));
   }
 }
 #else
 // dx = dy times the derivative at x for n values. dx may be x or dy.
-extern "C" __global__ void activate_gradient(Y *dx, const X *x, const DY *dy, int64 n) {
+extern "C" __global__ void activate_gradient(Y *dx, const X *x, const DY *dy, int64 n DROPOUT_ARGUMENTS) {
   bool whole;
   int64 at = first_value(whole, n), step = blockDim.x * WIDE;
   if (whole) {
@@ -190,7 +205,7 @@ extern "C" __global__ void activate_gradient(Y *dx, const X *x, const DY *dy, in
 #pragma unroll
     for (int r = 0; r < RUNS; r++) {
 #pragma unroll
-      for (int k = 0; k < WIDE; k++) v[r][k] = d[r][k] * derivative(v[r][k]);
+      for (int k = 0; k < WIDE; k++) v[r][k] = DROPOUT(at + r * step + k, d[r][k] * derivative(v[r][k]));
       store(dx + at + r * step, v[r]);
     }
     return;
@@ -201,12 +216,12 @@ extern "C" __global__ void activate_gradient(Y *dx, const X *x, const DY *dy, in
       float v[WIDE], d[WIDE];
       load(v, x + at), load(d, dy + at);
 #pragma unroll
-      for (int k = 0; k < WIDE; k++) v[k] = d[k] * derivative(v[k]);
+      for (int k = 0; k < WIDE; k++) v[k] = DROPOUT(at + k, d[k] * derivative(v[k]));
       store(dx + at, v);
       continue;
     }
 #pragma unroll 1
-    for (int64 i = at; i < n; i++) dx[i] = from_float<Y>(to_float(dy[i]) * derivative(to_float(x[i])));
+    for (int64 i = at; i < n; i++) dx[i] = from_float<Y>(DROPOUT(i, to_float(dy[i]) * derivative(to_float(x[i]))));
   }
 }
 #endif

@@ -79,3 +79,26 @@ func gatedOnCUDA(kernel string) func(c *exec.DeviceCall) (exec.Step, error) {
 		}, nil
 	}
 }
+
+// geluDropoutOnCUDA is the step of GELU with dropout behind it.
+func geluDropoutOnCUDA(keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, cols := sizeOf(c.In[0])
+		k := cuda.Load(c, &activationSource, "activate", activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
+		return func() error {
+			return k.Launch(activationGrid(rows*cols), c.Out, c.In[0], int64(rows*cols), c.In[1], cols, 1/keep)
+		}, nil
+	}
+}
+
+// geluDropoutGradOnCUDA is that of its gradient, for x, bits and dy.
+func geluDropoutGradOnCUDA(keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
+	return func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, cols := sizeOf(c.In[0])
+		k := cuda.Load(c, &activationSource, "activate_gradient",
+			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Type("DY", c.In[2]), cuda.Is("DROPPED", true))...)
+		return func() error {
+			return k.Launch(activationGrid(rows*cols), c.Out, c.In[0], c.In[2], int64(rows*cols), c.In[1], cols, 1/keep)
+		}, nil
+	}
+}

@@ -75,6 +75,14 @@ func nnCases() []optest.Case {
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return Dropout(ns[0], DropoutBits(ns[1], 1, rows, d, 0.9), 0.9)
 			}},
+		{Name: "gelu dropout", Inputs: []optest.Input{x, key}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return GELUDropout(ns[0], DropoutBits(ns[1], 1, rows, d, 0.9), 0.9)
+			}},
+		{Name: "gelu dropout of whole words", Inputs: []optest.Input{optest.F32s(r, "x", 300, 64), key}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return GELUDropout(ns[0], DropoutBits(ns[1], 1, 300, 64, 0.9), 0.9)
+			}},
 		{Name: "dropout of whole words", Inputs: []optest.Input{optest.F32s(r, "x", 300, 64), key}, WRT: []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return Dropout(ns[0], DropoutBits(ns[1], 1, 300, 64, 0.9), 0.9)

@@ -15,7 +15,7 @@ import (
 
 // TestCUDALinear runs linear layers, activations and their gradients on the device.
 func TestCUDALinear(t *testing.T) {
-	names := []string{"linear", "linear part", "linear gelu", "linear gelu_tanh", "quick_gelu alone", "swiglu", "gelu", "relu", "tanh", "silu"}
+	names := []string{"linear", "linear part", "linear gelu", "linear gelu_tanh", "quick_gelu alone", "swiglu", "gelu", "gelu dropout", "gelu dropout of whole words", "relu", "tanh", "silu"}
 	var cases []optest.Case
 	for _, c := range nnCases() {
 		if slices.Contains(names, c.Name) {

@@ -111,44 +111,22 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "dropout", Args: fmt.Sprintf("keep=%g", keep), Diff: []bool{true, false}, InPlace: []int{0}, Accumulates: true,
 		WritesHalf: []int{op.Output},
-		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			if err := op.Need(len(in[0]) == 2, "want x (R, D)"); err != nil {
-				return nil, err
-			}
-			return in[0].Clone(), op.All(op.WantVector(in[1], "bits", in[0][0]*MaskWords(in[0][1])), CheckKeep(keep))
-		},
+		Shape:      func(in []tensor.Shape) (tensor.Shape, error) { return droppedShape(in, keep) },
 		Host: func(c *exec.Call) (exec.Step, error) {
-			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			words, scale := MaskWords(cols), 1/keep
-			part := func(at, to, word, end int) {
-				x, bits := c.In[0].F32[at:to], c.In[1].I32[word:end]
+			scale := 1 / keep
+			return droppedRows(c, func(at, n int, bits []int32) {
+				x := c.In[0].F32[at : at+n]
 				if c.Out.BF16 != nil {
-					vector.DropoutToBF16(c.Out.BF16[at:to], x, bits, scale)
+					vector.DropoutToBF16(c.Out.BF16[at:at+n], x, bits, scale)
 					return
 				}
-				out := c.Out.F32[at:to]
+				out := c.Out.F32[at : at+n]
 				if c.Accumulate {
 					vector.DropoutAdd(out, out, x, bits, scale)
 				} else {
 					vector.Dropout(out, x, bits, scale)
 				}
-			}
-			if cols%32 == 0 { // no gaps between the rows: one long row
-				body := func(_, lo, hi int) { part(lo*32, hi*32, lo, hi) }
-				return func() error {
-					c.Engine.For(rows*words, op.ElementGrain/32, body)
-					return nil
-				}, nil
-			}
-			body := func(_, lo, hi int) {
-				for r := lo; r < hi; r++ {
-					part(r*cols, (r+1)*cols, r*words, (r+1)*words)
-				}
-			}
-			return func() error {
-				c.Engine.For(rows, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			}), nil
 		},
 		On: onCUDA(dropoutOnCUDA(keep)),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {

@@ -36,15 +36,28 @@ func TestHalfPasses(t *testing.T) {
 			"AddToBF16":             {func() { Add(want, x, y) }, func() { AddToBF16(got, x, y) }},
 			"AddToBF16 and GELU":    {func() { Add(want, x, y); RoundBF16(want, want); GELU(want, want) }, func() { ByGELU.AddToBF16(both, got, x, y) }},
 			"AddToBF16 before SiLU": {func() { Add(want, x, y) }, func() { BySiLU.AddToBF16(got, both, x, y) }},
-			"AddHalf":               {func() { Add(want, y, wideX) }, func() { AddHalf(wideSum, y, halves); ToBF16(got, wideSum) }},
-			"DropoutAddHalf":        {func() { DropoutAdd(want, y, wideX, bits, 1.25) }, func() { DropoutAddHalf(wideSum, y, halves, bits, 1.25); ToBF16(got, wideSum) }},
-			"Dropout":               {func() { Dropout(want, x, bits, 1.25) }, func() { DropoutToBF16(got, x, bits, 1.25) }},
+			"GELUDropout": {func() { GELU(want, wideX); Dropout(want, want, bits, 1.25) }, func() {
+				GELUDropout(Values{BF16: got}, Values{BF16: halves}, n, bits, 1.25)
+			}},
+			"GELUDropout of float32": {func() { GELU(want, x); Dropout(want, want, bits, 1.25) }, func() {
+				GELUDropout(Values{BF16: got}, Values{F32: x}, n, bits, 1.25)
+			}},
+			"GELUDropoutGrad": {func() { Dropout(want, wideX, bits, 1.25); GELUGrad(want, wideX, want) }, func() {
+				GELUDropoutGrad(Values{BF16: got}, Values{BF16: halves}, Values{BF16: halves}, n, bits, 1.25)
+			}},
+			"GELUDropoutGrad of float32": {func() { Dropout(want, x, bits, 1.25); GELUGrad(want, wideX, want) }, func() {
+				GELUDropoutGrad(Values{F32: wideSum}, Values{BF16: halves}, Values{F32: x}, n, bits, 1.25)
+				ToBF16(got, wideSum)
+			}},
+			"AddHalf":        {func() { Add(want, y, wideX) }, func() { AddHalf(wideSum, y, halves); ToBF16(got, wideSum) }},
+			"DropoutAddHalf": {func() { DropoutAdd(want, y, wideX, bits, 1.25) }, func() { DropoutAddHalf(wideSum, y, halves, bits, 1.25); ToBF16(got, wideSum) }},
+			"Dropout":        {func() { Dropout(want, x, bits, 1.25) }, func() { DropoutToBF16(got, x, bits, 1.25) }},
 		} {
 			f[0]()
 			f[1]()
 			ToBF16(rounded, want)
 			switch same := slices.Equal(got, rounded); name {
-			case "HalfToBF16", "GradHalves", "AddToBF16 and GELU": // shorter, see TestHalfGELU
+			case "HalfToBF16", "GradHalves", "AddToBF16 and GELU", "GELUDropout", "GELUDropoutGrad": // shorter, see TestHalfGELU
 				if d := mostSteps(got, rounded); d > 1 {
 					t.Errorf("%s of %d values is %d steps from that of float32, rounded", name, n, d)
 				}

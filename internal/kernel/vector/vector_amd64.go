@@ -162,6 +162,16 @@ func geluHalvesVec(dst *uint16, x *uint16, n int)
 //go:noescape
 func geluGradHalvesVec(dst *uint16, x *uint16, dy *float32, n int)
 
+// geluDropoutHalvesVec sets dst = GELU of x times scale where the bit is one, else 0, rounded.
+//
+//go:noescape
+func geluDropoutHalvesVec(dst *uint16, x *uint16, bits *int32, n int, scale float32)
+
+// geluDropoutGradHalvesVec sets dst = dy times the derivative of GELU at x times scale where the bit is one, else 0, rounded.
+//
+//go:noescape
+func geluDropoutGradHalvesVec(dst *uint16, x *uint16, dy *uint16, bits *int32, n int, scale float32)
+
 // sigmoidUnitVec sets dst = x / (1 + exp(-x (a + b x^2))).
 //
 //go:noescape

@@ -6485,6 +6485,604 @@ DATA vecbf4c43ee<>+24(SB)/4, $0xbf4c43ee
 DATA vecbf4c43ee<>+28(SB)/4, $0xbf4c43ee
 GLOBL vecbf4c43ee<>(SB), RODATA|NOPTR, $32
 
+// func geluDropoutHalvesVec(dst *uint16, x *uint16, bits *int32, n int, scale float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·geluDropoutHalvesVec(SB), NOSPLIT, $0-36
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasBF16+0(SB), $0x00
+	JE           integers
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         bits+16(FP), DX
+	VBROADCASTSS scale+32(FP), Z0
+	VBROADCASTSS vec7fffffff<>+0(SB), Z1
+	VBROADCASTSS vec41680000<>+0(SB), Z2
+	VBROADCASTSS vec331963e0<>+0(SB), Z3
+	VBROADCASTSS vecb6123601<>+0(SB), Z4
+	VBROADCASTSS vec386e70b5<>+0(SB), Z5
+	VBROADCASTSS vecba5ca390<>+0(SB), Z6
+	VBROADCASTSS vec3c02ae07<>+0(SB), Z7
+	VBROADCASTSS vecbd56fa1c<>+0(SB), Z8
+	VBROADCASTSS vecbeebb222<>+0(SB), Z9
+	VBROADCASTSS vecbf933efd<>+0(SB), Z10
+	VBROADCASTSS vecbf800233<>+0(SB), Z11
+	VBROADCASTSS vec3c5dbe6a<>+0(SB), Z12
+	VBROADCASTSS vec3d5509f8<>+0(SB), Z13
+	VBROADCASTSS vec3e773cc5<>+0(SB), Z14
+	VBROADCASTSS vec3f3168b3<>+0(SB), Z15
+	VBROADCASTSS vec3f800016<>+0(SB), Z16
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop1:
+	CMPQ         BX, $0x10
+	JL           end2
+	VPMOVZXWD    (CX)(SI*2), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VANDPS       Z1, Z17, Z18
+	VMINPS       Z18, Z2, Z18
+	VMOVUPS      Z3, Z20
+	VFMADD213PS  Z4, Z18, Z20
+	VFMADD213PS  Z5, Z18, Z20
+	VFMADD213PS  Z6, Z18, Z20
+	VFMADD213PS  Z7, Z18, Z20
+	VFMADD213PS  Z8, Z18, Z20
+	VFMADD213PS  Z9, Z18, Z20
+	VFMADD213PS  Z10, Z18, Z20
+	VFMADD213PS  Z11, Z18, Z20
+	VREDUCEPS    $0x09, Z20, Z19
+	VMOVUPS      Z12, Z21
+	VFMADD213PS  Z13, Z19, Z21
+	VFMADD213PS  Z14, Z19, Z21
+	VFMADD213PS  Z15, Z19, Z21
+	VFMADD213PS  Z16, Z19, Z21
+	VSCALEFPS    Z20, Z21, Z21
+	VXORPS       Z19, Z19, Z19
+	VMAXPS       Z17, Z19, Z19
+	VFNMADD231PS Z21, Z18, Z19
+	LEAQ         (SI), DI
+	SHRQ         $0x03, DI
+	KMOVW        (DX)(DI*1), K1
+	VMULPS.Z     Z0, Z19, K1, Z19
+	VFPCLASSPSZ  $0x20, Z19, K1
+	KORTESTW     K1, K1
+	JNE          denormal3
+	VMOVAPS      Z19, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z17
+
+rounded4:
+	VMOVDQU16 Y17, (AX)(SI*2)
+	ADDQ      $0x10, SI
+	SUBQ      $0x10, BX
+	JMP       loop1
+
+end2:
+	TESTQ        BX, BX
+	JE           end5
+	LEAQ         vecMasks<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Z17
+	VPMOVD2M     Z17, K1
+	VPMOVZXWD.Z  (CX)(SI*2), K1, Z17
+	VPSLLD       $0x10, Z17, Z17
+	VANDPS       Z1, Z17, Z1
+	VMINPS       Z1, Z2, Z1
+	VMOVUPS      Z3, Z2
+	VFMADD213PS  Z4, Z1, Z2
+	VFMADD213PS  Z5, Z1, Z2
+	VFMADD213PS  Z6, Z1, Z2
+	VFMADD213PS  Z7, Z1, Z2
+	VFMADD213PS  Z8, Z1, Z2
+	VFMADD213PS  Z9, Z1, Z2
+	VFMADD213PS  Z10, Z1, Z2
+	VFMADD213PS  Z11, Z1, Z2
+	VREDUCEPS    $0x09, Z2, Z3
+	VMOVUPS      Z12, Z4
+	VFMADD213PS  Z13, Z3, Z4
+	VFMADD213PS  Z14, Z3, Z4
+	VFMADD213PS  Z15, Z3, Z4
+	VFMADD213PS  Z16, Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z17, Z2, Z2
+	VFNMADD231PS Z4, Z1, Z2
+	LEAQ         (SI), CX
+	SHRQ         $0x03, CX
+	KMOVW        (DX)(CX*1), K2
+	VMULPS.Z     Z0, Z2, K2, Z2
+	VFPCLASSPSZ  $0x20, Z2, K2
+	KORTESTW     K2, K2
+	JNE          denormal6
+	VMOVAPS      Z2, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded7:
+	VMOVDQU16 Y0, K1, (AX)(SI*2)
+
+end5:
+	VZEROUPPER
+	RET
+
+denormal3:
+	VCMPPS       $0x03, Z19, Z19, K1
+	VPSRLD       $0x10, Z19, Z17
+	VPBROADCASTD vec00000001<>+0(SB), Z18
+	VPANDD       Z18, Z17, Z18
+	VPADDD       Z19, Z18, Z18
+	VPBROADCASTD vec00007fff<>+0(SB), Z19
+	VPADDD       Z19, Z18, Z18
+	VPSRLD       $0x10, Z18, Z18
+	VPBROADCASTD vec00000040<>+0(SB), Z19
+	VPORD        Z19, Z17, K1, Z18
+	VPMOVDW      Z18, Y17
+	JMP          rounded4
+
+denormal6:
+	VCMPPS       $0x03, Z2, Z2, K2
+	VPSRLD       $0x10, Z2, Z0
+	VPBROADCASTD vec00000001<>+0(SB), Z1
+	VPANDD       Z1, Z0, Z1
+	VPADDD       Z2, Z1, Z1
+	VPBROADCASTD vec00007fff<>+0(SB), Z2
+	VPADDD       Z2, Z1, Z1
+	VPSRLD       $0x10, Z1, Z1
+	VPBROADCASTD vec00000040<>+0(SB), Z2
+	VPORD        Z2, Z0, K2, Z1
+	VPMOVDW      Z1, Y0
+	JMP          rounded7
+
+integers:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         bits+16(FP), DX
+	VBROADCASTSS scale+32(FP), Z0
+	VBROADCASTSS vec00000001<>+0(SB), Z1
+	VBROADCASTSS vec00007fff<>+0(SB), Z2
+	VBROADCASTSS vec00000040<>+0(SB), Z3
+	VBROADCASTSS vec7fffffff<>+0(SB), Z4
+	VBROADCASTSS vec41680000<>+0(SB), Z5
+	VBROADCASTSS vec331963e0<>+0(SB), Z6
+	VBROADCASTSS vecb6123601<>+0(SB), Z7
+	VBROADCASTSS vec386e70b5<>+0(SB), Z8
+	VBROADCASTSS vecba5ca390<>+0(SB), Z9
+	VBROADCASTSS vec3c02ae07<>+0(SB), Z10
+	VBROADCASTSS vecbd56fa1c<>+0(SB), Z11
+	VBROADCASTSS vecbeebb222<>+0(SB), Z12
+	VBROADCASTSS vecbf933efd<>+0(SB), Z13
+	VBROADCASTSS vecbf800233<>+0(SB), Z14
+	VBROADCASTSS vec3c5dbe6a<>+0(SB), Z15
+	VBROADCASTSS vec3d5509f8<>+0(SB), Z16
+	VBROADCASTSS vec3e773cc5<>+0(SB), Z17
+	VBROADCASTSS vec3f3168b3<>+0(SB), Z18
+	VBROADCASTSS vec3f800016<>+0(SB), Z19
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop8:
+	CMPQ         BX, $0x10
+	JL           end9
+	VPMOVZXWD    (CX)(SI*2), Z20
+	VPSLLD       $0x10, Z20, Z20
+	VANDPS       Z4, Z20, Z21
+	VMINPS       Z21, Z5, Z21
+	VMOVUPS      Z6, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VFMADD213PS  Z8, Z21, Z23
+	VFMADD213PS  Z9, Z21, Z23
+	VFMADD213PS  Z10, Z21, Z23
+	VFMADD213PS  Z11, Z21, Z23
+	VFMADD213PS  Z12, Z21, Z23
+	VFMADD213PS  Z13, Z21, Z23
+	VFMADD213PS  Z14, Z21, Z23
+	VREDUCEPS    $0x09, Z23, Z22
+	VMOVUPS      Z15, Z24
+	VFMADD213PS  Z16, Z22, Z24
+	VFMADD213PS  Z17, Z22, Z24
+	VFMADD213PS  Z18, Z22, Z24
+	VFMADD213PS  Z19, Z22, Z24
+	VSCALEFPS    Z23, Z24, Z24
+	VXORPS       Z22, Z22, Z22
+	VMAXPS       Z20, Z22, Z22
+	VFNMADD231PS Z24, Z21, Z22
+	LEAQ         (SI), DI
+	SHRQ         $0x03, DI
+	KMOVW        (DX)(DI*1), K1
+	VMULPS.Z     Z0, Z22, K1, Z22
+	VCMPPS       $0x03, Z22, Z22, K1
+	VPSRLD       $0x10, Z22, Z20
+	VPANDD       Z1, Z20, Z21
+	VPADDD       Z22, Z21, Z21
+	VPADDD       Z2, Z21, Z21
+	VPSRLD       $0x10, Z21, Z21
+	VPORD        Z3, Z20, K1, Z21
+	VPMOVDW      Z21, (AX)(SI*2)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, BX
+	JMP          loop8
+
+end9:
+	TESTQ        BX, BX
+	JE           end10
+	LEAQ         vecMasks<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Z20
+	VPMOVD2M     Z20, K1
+	VPMOVZXWD.Z  (CX)(SI*2), K1, Z20
+	VPSLLD       $0x10, Z20, Z20
+	VANDPS       Z4, Z20, Z4
+	VMINPS       Z4, Z5, Z4
+	VMOVUPS      Z6, Z5
+	VFMADD213PS  Z7, Z4, Z5
+	VFMADD213PS  Z8, Z4, Z5
+	VFMADD213PS  Z9, Z4, Z5
+	VFMADD213PS  Z10, Z4, Z5
+	VFMADD213PS  Z11, Z4, Z5
+	VFMADD213PS  Z12, Z4, Z5
+	VFMADD213PS  Z13, Z4, Z5
+	VFMADD213PS  Z14, Z4, Z5
+	VREDUCEPS    $0x09, Z5, Z6
+	VMOVUPS      Z15, Z7
+	VFMADD213PS  Z16, Z6, Z7
+	VFMADD213PS  Z17, Z6, Z7
+	VFMADD213PS  Z18, Z6, Z7
+	VFMADD213PS  Z19, Z6, Z7
+	VSCALEFPS    Z5, Z7, Z7
+	VXORPS       Z5, Z5, Z5
+	VMAXPS       Z20, Z5, Z5
+	VFNMADD231PS Z7, Z4, Z5
+	LEAQ         (SI), CX
+	SHRQ         $0x03, CX
+	KMOVW        (DX)(CX*1), K2
+	VMULPS.Z     Z0, Z5, K2, Z5
+	VCMPPS       $0x03, Z5, Z5, K2
+	VPSRLD       $0x10, Z5, Z0
+	VPANDD       Z1, Z0, Z1
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z2, Z1, Z1
+	VPSRLD       $0x10, Z1, Z1
+	VPORD        Z3, Z0, K2, Z1
+	VPMOVDW      Z1, K1, (AX)(SI*2)
+
+end10:
+	VZEROUPPER
+	RET
+
+// func geluDropoutGradHalvesVec(dst *uint16, x *uint16, dy *uint16, bits *int32, n int, scale float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·geluDropoutGradHalvesVec(SB), NOSPLIT, $0-44
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasBF16+0(SB), $0x00
+	JE           integers
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         bits+24(FP), BX
+	VBROADCASTSS scale+40(FP), Z0
+	VBROADCASTSS vec7fffffff<>+0(SB), Z1
+	VBROADCASTSS vec41680000<>+0(SB), Z2
+	VBROADCASTSS vec331963e0<>+0(SB), Z3
+	VBROADCASTSS vecb6123601<>+0(SB), Z4
+	VBROADCASTSS vec386e70b5<>+0(SB), Z5
+	VBROADCASTSS vecba5ca390<>+0(SB), Z6
+	VBROADCASTSS vec3c02ae07<>+0(SB), Z7
+	VBROADCASTSS vecbd56fa1c<>+0(SB), Z8
+	VBROADCASTSS vecbeebb222<>+0(SB), Z9
+	VBROADCASTSS vecbf933efd<>+0(SB), Z10
+	VBROADCASTSS vecbf800233<>+0(SB), Z11
+	VBROADCASTSS vec3c5dbe6a<>+0(SB), Z12
+	VBROADCASTSS vec3d5509f8<>+0(SB), Z13
+	VBROADCASTSS vec3e773cc5<>+0(SB), Z14
+	VBROADCASTSS vec3f3168b3<>+0(SB), Z15
+	VBROADCASTSS vec3f800016<>+0(SB), Z16
+	VBROADCASTSS vec3f800000<>+0(SB), Z17
+	MOVQ         n+32(FP), SI
+	XORQ         DI, DI
+
+loop1:
+	CMPQ             SI, $0x10
+	JL               end2
+	VPMOVZXWD        (CX)(DI*2), Z18
+	VPSLLD           $0x10, Z18, Z18
+	VANDPS           Z1, Z18, Z19
+	VMINPS           Z19, Z2, Z19
+	VMOVUPS          Z3, Z21
+	VFMADD213PS      Z4, Z19, Z21
+	VFMADD213PS      Z5, Z19, Z21
+	VFMADD213PS      Z6, Z19, Z21
+	VFMADD213PS      Z7, Z19, Z21
+	VFMADD213PS      Z8, Z19, Z21
+	VFMADD213PS      Z9, Z19, Z21
+	VFMADD213PS      Z10, Z19, Z21
+	VFMADD213PS      Z11, Z19, Z21
+	VREDUCEPS        $0x09, Z21, Z20
+	VMOVUPS          Z12, Z22
+	VFMADD213PS      Z13, Z20, Z22
+	VFMADD213PS      Z14, Z20, Z22
+	VFMADD213PS      Z15, Z20, Z22
+	VFMADD213PS      Z16, Z20, Z22
+	VSCALEFPS        Z21, Z22, Z22
+	VBROADCASTSS     vec348b4ab1<>+0(SB), Z20
+	VFMADD213PS.BCST vecb75d1032<>+0(SB), Z19, Z20
+	VFMADD213PS.BCST vec3992282d<>+0(SB), Z19, Z20
+	VFMADD213PS.BCST vecbb5521c5<>+0(SB), Z19, Z20
+	VFMADD213PS.BCST vec3cc04f5e<>+0(SB), Z19, Z20
+	VFMADD213PS.BCST vecbde51a2a<>+0(SB), Z19, Z20
+	VFMADD213PS.BCST vecbf22c742<>+0(SB), Z19, Z20
+	VFMADD213PS.BCST vecbf4c43ee<>+0(SB), Z19, Z20
+	VFMADD213PS.BCST vec3f800000<>+0(SB), Z19, Z20
+	VMULPS           Z22, Z20, Z20
+	VSUBPS           Z20, Z17, Z19
+	VPMOVD2M         Z18, K1
+	VMOVUPS          Z20, K1, Z19
+	VPMOVZXWD        (DX)(DI*2), Z18
+	VPSLLD           $0x10, Z18, Z18
+	VMULPS           Z18, Z19, Z19
+	LEAQ             (DI), R8
+	SHRQ             $0x03, R8
+	KMOVW            (BX)(R8*1), K1
+	VMULPS.Z         Z0, Z19, K1, Z19
+	VFPCLASSPSZ      $0x20, Z19, K1
+	KORTESTW         K1, K1
+	JNE              denormal3
+	VMOVAPS          Z19, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z18
+
+rounded4:
+	VMOVDQU16 Y18, (AX)(DI*2)
+	ADDQ      $0x10, DI
+	SUBQ      $0x10, SI
+	JMP       loop1
+
+end2:
+	TESTQ            SI, SI
+	JE               end5
+	LEAQ             vecMasks<>+0(SB), R8
+	MOVQ             $0x00000010, R9
+	SUBQ             SI, R9
+	VMOVUPS          (R8)(R9*4), Z18
+	VPMOVD2M         Z18, K1
+	VPMOVZXWD.Z      (CX)(DI*2), K1, Z18
+	VPSLLD           $0x10, Z18, Z18
+	VANDPS           Z1, Z18, Z1
+	VMINPS           Z1, Z2, Z1
+	VMOVUPS          Z3, Z2
+	VFMADD213PS      Z4, Z1, Z2
+	VFMADD213PS      Z5, Z1, Z2
+	VFMADD213PS      Z6, Z1, Z2
+	VFMADD213PS      Z7, Z1, Z2
+	VFMADD213PS      Z8, Z1, Z2
+	VFMADD213PS      Z9, Z1, Z2
+	VFMADD213PS      Z10, Z1, Z2
+	VFMADD213PS      Z11, Z1, Z2
+	VREDUCEPS        $0x09, Z2, Z3
+	VMOVUPS          Z12, Z4
+	VFMADD213PS      Z13, Z3, Z4
+	VFMADD213PS      Z14, Z3, Z4
+	VFMADD213PS      Z15, Z3, Z4
+	VFMADD213PS      Z16, Z3, Z4
+	VSCALEFPS        Z2, Z4, Z4
+	VBROADCASTSS     vec348b4ab1<>+0(SB), Z2
+	VFMADD213PS.BCST vecb75d1032<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST vec3992282d<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST vecbb5521c5<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST vec3cc04f5e<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST vecbde51a2a<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST vecbf22c742<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST vecbf4c43ee<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST vec3f800000<>+0(SB), Z1, Z2
+	VMULPS           Z4, Z2, Z2
+	VSUBPS           Z2, Z17, Z1
+	VPMOVD2M         Z18, K2
+	VMOVUPS          Z2, K2, Z1
+	VPMOVZXWD.Z      (DX)(DI*2), K1, Z2
+	VPSLLD           $0x10, Z2, Z2
+	VMULPS           Z2, Z1, Z1
+	LEAQ             (DI), CX
+	SHRQ             $0x03, CX
+	KMOVW            (BX)(CX*1), K2
+	VMULPS.Z         Z0, Z1, K2, Z1
+	VFPCLASSPSZ      $0x20, Z1, K2
+	KORTESTW         K2, K2
+	JNE              denormal6
+	VMOVAPS          Z1, Z30
+
+	// VCVTNEPS2BF16 Z30, Z30
+	LONG    $0x487e0262
+	WORD    $0xf672
+	VMOVAPS Z30, Z0
+
+rounded7:
+	VMOVDQU16 Y0, K1, (AX)(DI*2)
+
+end5:
+	VZEROUPPER
+	RET
+
+denormal3:
+	VCMPPS       $0x03, Z19, Z19, K1
+	VPSRLD       $0x10, Z19, Z18
+	VPBROADCASTD vec00000001<>+0(SB), Z20
+	VPANDD       Z20, Z18, Z20
+	VPADDD       Z19, Z20, Z20
+	VPBROADCASTD vec00007fff<>+0(SB), Z19
+	VPADDD       Z19, Z20, Z20
+	VPSRLD       $0x10, Z20, Z20
+	VPBROADCASTD vec00000040<>+0(SB), Z19
+	VPORD        Z19, Z18, K1, Z20
+	VPMOVDW      Z20, Y18
+	JMP          rounded4
+
+denormal6:
+	VCMPPS       $0x03, Z1, Z1, K2
+	VPSRLD       $0x10, Z1, Z0
+	VPBROADCASTD vec00000001<>+0(SB), Z2
+	VPANDD       Z2, Z0, Z2
+	VPADDD       Z1, Z2, Z2
+	VPBROADCASTD vec00007fff<>+0(SB), Z1
+	VPADDD       Z1, Z2, Z2
+	VPSRLD       $0x10, Z2, Z2
+	VPBROADCASTD vec00000040<>+0(SB), Z1
+	VPORD        Z1, Z0, K2, Z2
+	VPMOVDW      Z2, Y0
+	JMP          rounded7
+
+integers:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         bits+24(FP), BX
+	VBROADCASTSS scale+40(FP), Z0
+	VBROADCASTSS vec00000001<>+0(SB), Z1
+	VBROADCASTSS vec00007fff<>+0(SB), Z2
+	VBROADCASTSS vec00000040<>+0(SB), Z3
+	VBROADCASTSS vec7fffffff<>+0(SB), Z4
+	VBROADCASTSS vec41680000<>+0(SB), Z5
+	VBROADCASTSS vec331963e0<>+0(SB), Z6
+	VBROADCASTSS vecb6123601<>+0(SB), Z7
+	VBROADCASTSS vec386e70b5<>+0(SB), Z8
+	VBROADCASTSS vecba5ca390<>+0(SB), Z9
+	VBROADCASTSS vec3c02ae07<>+0(SB), Z10
+	VBROADCASTSS vecbd56fa1c<>+0(SB), Z11
+	VBROADCASTSS vecbeebb222<>+0(SB), Z12
+	VBROADCASTSS vecbf933efd<>+0(SB), Z13
+	VBROADCASTSS vecbf800233<>+0(SB), Z14
+	VBROADCASTSS vec3c5dbe6a<>+0(SB), Z15
+	VBROADCASTSS vec3d5509f8<>+0(SB), Z16
+	VBROADCASTSS vec3e773cc5<>+0(SB), Z17
+	VBROADCASTSS vec3f3168b3<>+0(SB), Z18
+	VBROADCASTSS vec3f800016<>+0(SB), Z19
+	VBROADCASTSS vec3f800000<>+0(SB), Z20
+	MOVQ         n+32(FP), SI
+	XORQ         DI, DI
+
+loop8:
+	CMPQ             SI, $0x10
+	JL               end9
+	VPMOVZXWD        (CX)(DI*2), Z21
+	VPSLLD           $0x10, Z21, Z21
+	VANDPS           Z4, Z21, Z22
+	VMINPS           Z22, Z5, Z22
+	VMOVUPS          Z6, Z24
+	VFMADD213PS      Z7, Z22, Z24
+	VFMADD213PS      Z8, Z22, Z24
+	VFMADD213PS      Z9, Z22, Z24
+	VFMADD213PS      Z10, Z22, Z24
+	VFMADD213PS      Z11, Z22, Z24
+	VFMADD213PS      Z12, Z22, Z24
+	VFMADD213PS      Z13, Z22, Z24
+	VFMADD213PS      Z14, Z22, Z24
+	VREDUCEPS        $0x09, Z24, Z23
+	VMOVUPS          Z15, Z25
+	VFMADD213PS      Z16, Z23, Z25
+	VFMADD213PS      Z17, Z23, Z25
+	VFMADD213PS      Z18, Z23, Z25
+	VFMADD213PS      Z19, Z23, Z25
+	VSCALEFPS        Z24, Z25, Z25
+	VBROADCASTSS     vec348b4ab1<>+0(SB), Z23
+	VFMADD213PS.BCST vecb75d1032<>+0(SB), Z22, Z23
+	VFMADD213PS.BCST vec3992282d<>+0(SB), Z22, Z23
+	VFMADD213PS.BCST vecbb5521c5<>+0(SB), Z22, Z23
+	VFMADD213PS.BCST vec3cc04f5e<>+0(SB), Z22, Z23
+	VFMADD213PS.BCST vecbde51a2a<>+0(SB), Z22, Z23
+	VFMADD213PS.BCST vecbf22c742<>+0(SB), Z22, Z23
+	VFMADD213PS.BCST vecbf4c43ee<>+0(SB), Z22, Z23
+	VFMADD213PS.BCST vec3f800000<>+0(SB), Z22, Z23
+	VMULPS           Z25, Z23, Z23
+	VSUBPS           Z23, Z20, Z22
+	VPMOVD2M         Z21, K1
+	VMOVUPS          Z23, K1, Z22
+	VPMOVZXWD        (DX)(DI*2), Z21
+	VPSLLD           $0x10, Z21, Z21
+	VMULPS           Z21, Z22, Z22
+	LEAQ             (DI), R8
+	SHRQ             $0x03, R8
+	KMOVW            (BX)(R8*1), K1
+	VMULPS.Z         Z0, Z22, K1, Z22
+	VCMPPS           $0x03, Z22, Z22, K1
+	VPSRLD           $0x10, Z22, Z21
+	VPANDD           Z1, Z21, Z23
+	VPADDD           Z22, Z23, Z23
+	VPADDD           Z2, Z23, Z23
+	VPSRLD           $0x10, Z23, Z23
+	VPORD            Z3, Z21, K1, Z23
+	VPMOVDW          Z23, (AX)(DI*2)
+	ADDQ             $0x10, DI
+	SUBQ             $0x10, SI
+	JMP              loop8
+
+end9:
+	TESTQ            SI, SI
+	JE               end10
+	LEAQ             vecMasks<>+0(SB), R8
+	MOVQ             $0x00000010, R9
+	SUBQ             SI, R9
+	VMOVUPS          (R8)(R9*4), Z21
+	VPMOVD2M         Z21, K1
+	VPMOVZXWD.Z      (CX)(DI*2), K1, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VANDPS           Z4, Z21, Z4
+	VMINPS           Z4, Z5, Z4
+	VMOVUPS          Z6, Z5
+	VFMADD213PS      Z7, Z4, Z5
+	VFMADD213PS      Z8, Z4, Z5
+	VFMADD213PS      Z9, Z4, Z5
+	VFMADD213PS      Z10, Z4, Z5
+	VFMADD213PS      Z11, Z4, Z5
+	VFMADD213PS      Z12, Z4, Z5
+	VFMADD213PS      Z13, Z4, Z5
+	VFMADD213PS      Z14, Z4, Z5
+	VREDUCEPS        $0x09, Z5, Z6
+	VMOVUPS          Z15, Z7
+	VFMADD213PS      Z16, Z6, Z7
+	VFMADD213PS      Z17, Z6, Z7
+	VFMADD213PS      Z18, Z6, Z7
+	VFMADD213PS      Z19, Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VBROADCASTSS     vec348b4ab1<>+0(SB), Z5
+	VFMADD213PS.BCST vecb75d1032<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST vec3992282d<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST vecbb5521c5<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST vec3cc04f5e<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST vecbde51a2a<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST vecbf22c742<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST vecbf4c43ee<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST vec3f800000<>+0(SB), Z4, Z5
+	VMULPS           Z7, Z5, Z5
+	VSUBPS           Z5, Z20, Z4
+	VPMOVD2M         Z21, K2
+	VMOVUPS          Z5, K2, Z4
+	VPMOVZXWD.Z      (DX)(DI*2), K1, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VMULPS           Z5, Z4, Z4
+	LEAQ             (DI), CX
+	SHRQ             $0x03, CX
+	KMOVW            (BX)(CX*1), K2
+	VMULPS.Z         Z0, Z4, K2, Z4
+	VCMPPS           $0x03, Z4, Z4, K2
+	VPSRLD           $0x10, Z4, Z0
+	VPANDD           Z1, Z0, Z1
+	VPADDD           Z4, Z1, Z1
+	VPADDD           Z2, Z1, Z1
+	VPSRLD           $0x10, Z1, Z1
+	VPORD            Z3, Z0, K2, Z1
+	VPMOVDW          Z1, K1, (AX)(DI*2)
+
+end10:
+	VZEROUPPER
+	RET
+
 // func sigmoidUnitVec(dst *float32, x *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
 TEXT ·sigmoidUnitVec(SB), NOSPLIT, $0-32

@@ -73,6 +73,12 @@ func geluHalvesVec(dst, x *uint16, n int) { panic(noVectors) }
 
 func geluGradHalvesVec(dst, x *uint16, dy *float32, n int) { panic(noVectors) }
 
+func geluDropoutHalvesVec(dst, x *uint16, bits *int32, n int, scale float32) { panic(noVectors) }
+
+func geluDropoutGradHalvesVec(dst, x, dy *uint16, bits *int32, n int, scale float32) {
+	panic(noVectors)
+}
+
 func sigmoidUnitVec(dst, x *float32, n int, a, b float32) { panic(noVectors) }
 
 func sigmoidUnitGradVec(dst, x, dy *float32, n int, a, b, slope float32) { panic(noVectors) }

@@ -231,4 +231,23 @@ func halves() {
 		})
 		b.done()
 	})
+	roundingKernel("geluDropoutHalvesVec", "func(dst, x *uint16, bits *int32, n int, scale float32)", "sets dst = GELU of x times scale where the bit is one, else 0, rounded.", func(b *body) {
+		dst, x, apply := pointer("dst"), pointer("x"), b.dropout()
+		halfConstants(b)
+		halfGELUConstants(b)
+		b.each(pointer("n"), 1, func(s step) { s.storeHalf(b.half(apply(s, b.halfGELU(s.loadHalf(x)))), dst) })
+		b.done()
+	})
+	roundingKernel("geluDropoutGradHalvesVec", "func(dst, x, dy *uint16, bits *int32, n int, scale float32)", "sets dst = dy times the derivative of GELU at x times scale where the bit is one, else 0, rounded.", func(b *body) {
+		dst, x, dy, apply := pointer("dst"), pointer("x"), pointer("dy"), b.dropout()
+		halfConstants(b)
+		halfGELUConstants(b)
+		b.constants(1)
+		b.each(pointer("n"), 1, func(s step) {
+			v := b.halfGELUSlope(s.loadHalf(x))
+			VMULPS(s.loadHalf(dy), v, v)
+			s.storeHalf(b.half(apply(s, v)), dst)
+		})
+		b.done()
+	})
 }
