@@ -14,6 +14,9 @@ func Shared() *Tiled { return nil }
 // NewBF16 returns nil, like New.
 func NewBF16() *Tiled { return nil }
 
+// Transpose is never called.
+func (*Tiled) Transpose(dst []float32, ldDst int, src []float32, ld, rows, n int) {}
+
 // Multiply is never called.
 func (*Tiled) Multiply(*Product) {}
 
