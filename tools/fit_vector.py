@@ -94,7 +94,7 @@ def beyond(a, from_=5):
     return 1 / (1 + np.maximum(0, a - from_) ** 2)
 
 
-def fit_log_tail(degree, top=14.5):
+def fit_log_tail(degree, top=12.75):
     """log2(1-Phi(a)) = c0 + c1 a + ... on [0, top], by its absolute error; returns the relative ones of 1-Phi up to 5 and in all."""
     a, R = tail_nodes(top)
     y = np.log2(R) - a * a / (2 * math.log(2))
@@ -104,7 +104,7 @@ def fit_log_tail(degree, top=14.5):
     return c, e[a < 5].max(), e.max()
 
 
-def fit_mills(degree, top=14.5):
+def fit_mills(degree, top=12.75):
     """1 - a phi(a)/(1-Phi(a)) = 1 + c1 a + ... on [0, top]; returns the errors of its product with 1-Phi: absolute, relative up to 5."""
     a, R = tail_nodes(top)
     m = 1 - a / math.sqrt(2 * math.pi) / R

@@ -24,7 +24,7 @@ func TestProductHalf(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer e.Close()
-				for _, size := range [][3]int{{1, 1, 1}, {37, 50, 20}, {130, 401, 64}, {150, 90, 1700}} {
+				for _, size := range [][3]int{{1, 1, 1}, {37, 50, 20}, {130, 401, 64}, {150, 90, 1700}, {70, 128, 800}} {
 					for _, bias := range []bool{false, true} {
 						for _, of := range []vector.Activation{vector.ByGELU, vector.BySiLU} {
 							testProductHalf(t, e, size, bias, of)
@@ -86,6 +86,9 @@ func testProductHalf(t *testing.T, e *Engine, size [3]int, bias bool, of vector.
 	floatActivated.Half, halfActivated.Half = slices.Clone(asHalf.Half), slices.Clone(asHalf.Half)
 	floatActivated.Activated = make([]float32, len(p.C))
 	halfActivated.ActivatedHalf = make([]uint16, len(p.C))
+	inPlace := asHalf // of what it is applied to
+	inPlace.Half = make([]uint16, len(p.C))
+	inPlace.ActivatedHalf = inPlace.Half
 	for what, c := range map[string]struct {
 		p             gemm.Product
 		half          []uint16
@@ -96,6 +99,7 @@ func testProductHalf(t *testing.T, e *Engine, size [3]int, bias bool, of vector.
 		"half":                {p: asHalf, half: half},
 		"half and activated":  {p: floatActivated, half: half, activated: activated},
 		"halves":              {p: halfActivated, half: half, activatedHalf: activatedHalf},
+		"halves in place":     {p: inPlace, activatedHalf: activatedHalf},
 		"gradient":            {p: gradOf(gemm.Matrix{F32: slope}, false), c: grad},
 		"gradient of half":    {p: gradOf(gemm.Matrix{BF16: before}, false), c: grad},
 		"half gradient":       {p: gradOf(gemm.Matrix{F32: slope}, true), half: rounded(grad)},

@@ -133,9 +133,10 @@ type amxPart struct {
 
 // group computes the rows and columns of b, two tiles of rows at a time.
 func (t *AMX) group(w *AMXWork, b *amxPart, panels []float32) {
-	sub, tile, end := parts(b.steps, amxSub, 1), b.steps*amxTile, b.end()
+	sub, tile := parts(b.steps, amxSub, 1), b.steps*amxTile
 	for r := 0; r < b.mb; r += amxPair {
 		rows := min(amxPair, b.mb-r)
+		end := b.end(rows)
 		for s := 0; s < b.steps; s += sub {
 			a := &w.args
 			*a = amxArgs{
@@ -157,10 +158,13 @@ func (t *AMX) group(w *AMXWork, b *amxPart, panels []float32) {
 	}
 }
 
-// end says what the functions on tiles make of the sums of b.
-func (b *amxPart) end() int {
+// end says what the functions on tiles make of the sums of so many rows of b.
+func (b *amxPart) end(rows int) int {
 	p := b.p
 	switch {
+	case b.last && p.Half != nil && p.ActivatedHalf != nil && p.Activation == vector.ByGELU && p.Before.Length() == 0 && !b.add &&
+		p.Alpha == 1 && rows == amxPair && b.nb%amxPair == 0:
+		return endGELU
 	case b.last && p.Follows() && (p.Half == nil || p.ActivatedHalf != nil || p.Before.Length() > 0 || p.Activated != nil):
 		return endSums
 	case b.last && p.Half != nil && b.add:
@@ -179,8 +183,11 @@ func (b *amxPart) finishes(a *amxArgs, r, end int) {
 	switch a.end = end; end {
 	case endSums:
 		return
-	case endHalves:
+	case endHalves, endGELU:
 		a.out, a.outRow, a.outStep = unsafe.Pointer(&p.Half[at]), p.LDC*halfSize, amxPair*halfSize
+		if end == endGELU {
+			a.activated = int(uintptr(unsafe.Pointer(&p.ActivatedHalf[at])) - uintptr(a.out))
+		}
 	default:
 		a.out, a.outRow, a.outStep = unsafe.Pointer(&p.C[at]), p.LDC*WordSize, amxPair*WordSize
 	}

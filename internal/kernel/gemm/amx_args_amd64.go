@@ -4,31 +4,33 @@ import "unsafe"
 
 // amxArgs is what the functions on tiles read; the generator in ../gen/gemm knows the offsets.
 type amxArgs struct {
-	config  unsafe.Pointer // 0
-	a       unsafe.Pointer // 8
-	aRow    int            // 16: from one row of a tile to the next, in bytes
-	aTile   int            // 24: from one tile of rows to the next
-	aStep   int            // 32: from one tile along k to the next
-	aPanel  int            // 40: from the rows of a panel to those of the next one
-	steps   int            // 48: tiles along k, at least 1
-	b       unsafe.Pointer // 56
-	bRow    int            // 64
-	bTile   int            // 72: from one tile of columns to the next
-	bStep   int            // 80
-	bPanel  int            // 88
-	sums    unsafe.Pointer // 96
-	row     int            // 104: of the sums, in bytes
-	add     int            // 112: not 0 to add to the sums
-	panels  int            // 120: at least 1; counted down
-	step    int            // 128: from the sums of a panel to those of the next
-	end     int            // 136: what is made of the sums
-	out     unsafe.Pointer // 144: that
-	outRow  int            // 152
-	outStep int            // 160: from that of a panel to that of the next
-	rows    int            // 168
-	bias    unsafe.Pointer // 176: added to each row, or nil
-	mask    uint64         // 184: one bit for each column
-	alpha   float32        // 192: what the sums are multiplied by
+	config    unsafe.Pointer // 0
+	a         unsafe.Pointer // 8
+	aRow      int            // 16: from one row of a tile to the next, in bytes
+	aTile     int            // 24: from one tile of rows to the next
+	aStep     int            // 32: from one tile along k to the next
+	aPanel    int            // 40: from the rows of a panel to those of the next one
+	steps     int            // 48: tiles along k, at least 1
+	b         unsafe.Pointer // 56
+	bRow      int            // 64
+	bTile     int            // 72: from one tile of columns to the next
+	bStep     int            // 80
+	bPanel    int            // 88
+	sums      unsafe.Pointer // 96
+	row       int            // 104: of the sums, in bytes
+	add       int            // 112: not 0 to add to the sums
+	panels    int            // 120: at least 1; counted down
+	step      int            // 128: from the sums of a panel to those of the next
+	end       int            // 136: what is made of the sums
+	out       unsafe.Pointer // 144: that
+	outRow    int            // 152
+	outStep   int            // 160: from that of a panel to that of the next
+	rows      int            // 168
+	bias      unsafe.Pointer // 176: added to each row, or nil
+	mask      uint64         // 184: one bit for each column
+	alpha     float32        // 192: what the sums are multiplied by
+	_         float32
+	activated int // 200: from out to where its activation goes, in bytes
 }
 
 // What is made of the sums of a panel.
@@ -37,6 +39,7 @@ const (
 	endSet           // float32
 	endAdd           // added to float32
 	endHalves        // bfloat16
+	endGELU          // that, and GELU of it as bfloat16: of two tiles of rows and columns
 )
 
 // tileConfig is the operand of LDTILECFG: the shapes of the eight tiles.
@@ -53,6 +56,8 @@ func (w *AMXWork) run(rows, columns int) {
 	w.args.rows, w.args.mask = rows, 1<<columns-1
 	args := (*byte)(unsafe.Pointer(&w.args))
 	switch {
+	case w.args.end == endGELU:
+		amxGELU(args)
 	case rows > tileRows && columns > tileRows:
 		amxProduct2x2(args)
 	case rows > tileRows:

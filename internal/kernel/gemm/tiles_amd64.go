@@ -433,6 +433,11 @@ func amxProduct2x1(t *byte)
 //go:noescape
 func amxProduct2x2(t *byte)
 
+// amxGELU multiplies 2 tiles of rows by panels of 2 tiles of columns; t points to an amxArgs whose out, bias, b, sums and panels it changes.
+//
+//go:noescape
+func amxGELU(t *byte)
+
 // amxRowsF32 sets row i < rows of tile s < steps, of 1024 bytes each, to values 32*s to 32*s+31 of row i of src as
 // bfloat16, and where rest is not 0 that of the tile after them to the values whose bits are set in rest, and to 0. The stride is in bytes.
 //

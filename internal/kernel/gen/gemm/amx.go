@@ -12,34 +12,35 @@ import (
 
 // Offsets in amxArgs of ../../gemm/amx_args_amd64.go.
 const (
-	amxConfig  = 0
-	amxA       = 8
-	amxARow    = 16
-	amxATile   = 24
-	amxAStep   = 32
-	amxAPanel  = 40
-	amxSteps   = 48
-	amxB       = 56
-	amxBRow    = 64
-	amxBTile   = 72
-	amxBStep   = 80
-	amxBPanel  = 88
-	amxSums    = 96
-	amxRow     = 104
-	amxAdd     = 112
-	amxPanels  = 120
-	amxStep    = 128
-	amxEnd     = 136
-	amxOut     = 144
-	amxOutRow  = 152
-	amxOutStep = 160
-	amxCount   = 168
-	amxBias    = 176
-	amxMask    = 184
-	amxAlpha   = 192
+	amxConfig    = 0
+	amxA         = 8
+	amxARow      = 16
+	amxATile     = 24
+	amxAStep     = 32
+	amxAPanel    = 40
+	amxSteps     = 48
+	amxB         = 56
+	amxBRow      = 64
+	amxBTile     = 72
+	amxBStep     = 80
+	amxBPanel    = 88
+	amxSums      = 96
+	amxRow       = 104
+	amxAdd       = 112
+	amxPanels    = 120
+	amxStep      = 128
+	amxEnd       = 136
+	amxOut       = 144
+	amxOutRow    = 152
+	amxOutStep   = 160
+	amxCount     = 168
+	amxBias      = 176
+	amxMask      = 184
+	amxAlpha     = 192
+	amxActivated = 200
 )
 
-// What is made of the sums of a panel, in amxEnd: nothing, float32 that are set or added to, or bfloat16.
+// What is made of the sums of a panel, in amxEnd: nothing, float32 that are set or added to, or bfloat16. (GELU has a function of its own.)
 const (
 	endSums = iota
 	endSet

@@ -66,6 +66,7 @@ func products() {
 			amxProduct(rows, columns)
 		}
 	}
+	amxGELU()
 	amxRows(fromFloats)
 	amxRows(fromHalves)
 	amxTranspose()

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/internal/kernel/gen/fit"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -113,26 +114,16 @@ func gelu() {
 }
 
 // GELU on bfloat16 takes two thirds of the instructions, and no division: the tail is a power of two whose exponent is a polynomial, which has
-// all of its range. Fits by tools/fit_vector.py, from the highest power down: 2^r on [0, 1) of relative error 2.6e-6, log2(1-Phi(a)) with
-// a relative error of 1-Phi of 4.7e-5 up to 5 and 4.3e-3 up to 14.5, and 1 - a phi(a)/(1-Phi(a)), of error 4.4e-6 in its product with 1-Phi.
-// Rounding to bfloat16 loses 2e-3 to 4e-3.
-var (
-	halfExp2    = []float32{0.013534167781472206, 0.052011460065841675, 0.2414427548646927, 0.6930038332939148, 1.0000026226043701}
-	halfLogTail = []float32{3.5713924262381624e-08, -2.1787129753647605e-06, 5.684858842869289e-05, -0.0008416706696152687, 0.007976061664521694,
-		-0.05248461663722992, -0.4603434205055237, -1.1503597497940063, -1.000067114830017}
-	halfMills = []float32{2.594511272491218e-07, -1.3176397260394879e-05, 0.0002787722332868725, -0.0032521348912268877, 0.023475345224142075,
-		-0.1118663102388382, -0.6358529329299927, -0.797911524772644, 1}
-)
+// all of its range (package fit).
 
-// halfTail returns a = min(|x|, 14.5) and 1 - Phi(a), for results of bfloat16.
+// halfTail returns a = min(|x|, 12.75) and 1 - Phi(a), for results of bfloat16.
 func (b *body) halfTail(x reg.VecVirtual) (a, tail reg.VecVirtual) {
-	const roundDown = 9
 	a, r := b.vec(), b.vec()
 	VANDPS(b.cbits(withoutSign), x, a)
-	VMINPS(a, b.register(tailEnd), a) // a NaN comes out of the second source
-	e := b.horner(a, halfLogTail...)
-	VREDUCEPS(Imm(roundDown), e, r) // e - floor(e)
-	tail = b.horner(r, halfExp2...)
+	VMINPS(a, b.register(fit.HalfTailEnd), a) // a NaN comes out of the second source
+	e := b.horner(a, fit.HalfLogTail...)
+	VREDUCEPS(Imm(fit.RoundDown), e, r) // e - floor(e)
+	tail = b.horner(r, fit.HalfExp2...)
 	VSCALEFPS(e, tail, tail) // times 2^floor(e)
 	return a, tail
 }
@@ -149,7 +140,7 @@ func (b *body) halfGELU(x reg.VecVirtual) reg.VecVirtual {
 // halfGELUSlope is geluSlope for a result of bfloat16: with h = (1-Phi(a)) (1 - a phi(a)/(1-Phi(a))) it is h of a negative x, and 1 - h.
 func (b *body) halfGELUSlope(x reg.VecVirtual) reg.VecVirtual {
 	a, tail := b.halfTail(x)
-	h, y, negative := b.hornerOfMemory(a, halfMills...), b.vec(), K()
+	h, y, negative := b.hornerOfMemory(a, fit.HalfMills...), b.vec(), K()
 	VMULPS(tail, h, h)
 	VSUBPS(h, b.register(1), y)
 	VPMOVD2M(x, negative)
@@ -170,7 +161,7 @@ func (b *body) hornerOfMemory(x reg.Register, coefficients ...float32) reg.VecVi
 // halfGELUConstants loads what halfGELU needs, and halfGELUSlope with 1.
 func halfGELUConstants(b *body) {
 	b.bits(withoutSign)
-	b.constants(tailEnd)
-	b.constants(halfLogTail...)
-	b.constants(halfExp2...)
+	b.constants(fit.HalfTailEnd)
+	b.constants(fit.HalfLogTail...)
+	b.constants(fit.HalfExp2...)
 }
