@@ -2,8 +2,8 @@ package gemm
 
 // blocking says how a product is cut.
 type blocking struct {
-	terms      int  // most words of a block of B along k: the sums of an element depend on it
-	whole      int  // up to so many words along k are one block all the same
+	terms      int  // most words along k that are summed in registers: the sums of an element depend on it
+	whole      int  // up to so many words along k are one block of B; otherwise a block has those that are summed
 	columns    int  // most columns of a block of B
 	rows       int  // most rows of a group of A
 	single     bool // a group of A that is not transposed is one tile, which stays in the level-1 cache
@@ -25,7 +25,7 @@ func byCache(level2 int) blocking {
 
 // forFloat is byCache for products of float32. With 2 MiB (Intel with AMX, two threads) groups of one tile, which are read where they lie
 // in the level-1 cache, made products 3 to 5 % faster (a transposed A, which has to be packed into strips, was up to 13 %
-// slower by so small ones), and one block of up to 384 terms, after which C is whole, 2 to 4 %. Other sizes were not measured.
+// slower by so small ones), and blocks of all of up to 384 terms, whose sums are added while C is in that cache, 2 to 4 %. Other sizes were not measured.
 func forFloat(level2 int) blocking {
 	const large = 2 << 20
 	b := byCache(level2)

@@ -16,7 +16,7 @@ func (t *Tiled) Panel() int { return 2 * t.Lanes }
 func (t *Tiled) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {
 	w := t.Work.Take()
 	of := Product{B: x, TransB: trans, K: p.K}
-	step := t.stepK(p.K)
+	step := t.blockK(p.K)
 	for k := 0; k < p.K; k += step {
 		b := block{p: &of, j: lo, nb: hi - lo, k: k, kb: min(step, p.K-k)}
 		b.terms = t.Terms(b.kb)
@@ -34,20 +34,24 @@ func (p *Packed) at(k, terms, j int) int {
 // packed returns what p was packed as, nil where it has other panels than those of t or begins within one.
 func (t *Tiled) packed(p *Product) *Packed {
 	x := p.Packed
-	if x == nil || x.of == nil || x.of.Lanes != t.Lanes || x.of.BF16 != t.BF16 || x.of.stepK(p.K) != t.stepK(p.K) || p.PackedFrom%t.Panel() != 0 {
+	if x == nil || x.of == nil || x.of.Lanes != t.Lanes || x.of.BF16 != t.BF16 || x.of.blockK(p.K) != t.blockK(p.K) || p.PackedFrom%t.Panel() != 0 {
 		return nil
 	}
 	return x
 }
 
-// stepK returns the values along k of the blocks that k values are cut into.
+// stepK returns the values along k that are summed in registers: sums are cut so for k values whatever the cache is.
 func (t *Tiled) stepK(k int) int {
-	most := t.terms
-	if t.Terms(k) <= t.whole {
-		most = t.whole
-	}
 	if t.BF16 {
-		return parts(k, 2*most, 2)
+		return parts(k, 2*t.terms, 2)
 	}
-	return parts(k, most, 1)
+	return parts(k, t.terms, 1)
+}
+
+// blockK returns the values along k of the blocks of B that k values are cut into: one step, or all of them.
+func (t *Tiled) blockK(k int) int {
+	if t.Terms(k) <= t.whole {
+		return k
+	}
+	return t.stepK(k)
 }

@@ -100,9 +100,9 @@ func NewBF16() *Tiled {
 // ready fills in what follows from the other fields.
 func (t *Tiled) ready() *Tiled {
 	t.maxRows = len(t.tiles)
-	t.blocking = forFloat(cpu.Level2())
-	if t.BF16 {
-		t.blocking = byCache(cpu.Level2())
+	t.blocking = byCache(cpu.Level2())
+	if !t.BF16 {
+		t.blocking = forFloat(cpu.Level2())
 	}
 	t.Work.Make = newTileWork
 	return t

@@ -2,7 +2,6 @@ package gemm
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -10,8 +9,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 )
 
-// The blocking for a large level-2 cache computes what the one for a small cache does, to the bit where both cut the terms in the
-// same blocks: with rows in place and copied (a stride of 4 KiB), more rows than tiles, and several blocks.
+// The blocking for a large level-2 cache computes what the one for a small cache does, to the bit: with rows in place and copied (a stride of 4 KiB), more rows than tiles, and several blocks.
 func TestSingleTiles(t *testing.T) {
 	top := cpu.Level()
 	defer cpu.SetLevel(top)
@@ -43,13 +41,8 @@ func TestSingleTiles(t *testing.T) {
 			grouped.Multiply(&want)
 			single.Multiply(&got)
 			t.Run(fmt.Sprintf("%s/%dx%dx%d", level, s.m, s.n, s.k), func(t *testing.T) {
-				if same := grouped.stepK(s.k) == single.stepK(s.k); same && !slices.Equal(got.C, want.C) {
+				if !slices.Equal(got.C, want.C) {
 					t.Error("other bits than in groups")
-				}
-				for i := range got.C {
-					if !(math.Abs(float64(got.C[i]-want.C[i])) < 1e-4) {
-						t.Fatalf("element %d is %v, in groups %v", i, got.C[i], want.C[i])
-					}
 				}
 			})
 		}

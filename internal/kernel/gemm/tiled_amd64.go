@@ -110,7 +110,7 @@ func (t *Tiled) Multiply(p *Product) {
 	}
 	w := t.Work.Take()
 	w.args.alpha = p.Alpha
-	stepK, columns, packed := t.stepK(p.K), t.columns, t.packed(p)
+	stepK, columns, packed := t.blockK(p.K), t.columns, t.packed(p)
 	if p.M <= t.rows {
 		// Of the next block, all that is prefetched meanwhile.
 		columns = min(columns, aheadBytes/WordSize/t.terms)
@@ -125,11 +125,7 @@ func (t *Tiled) Multiply(p *Product) {
 			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k), stepN: stepN, stepK: stepK}
 			b.last, b.single = k+b.kb == p.K, t.inSingles(p)
 			b.strip = p.Half != nil && b.kb == p.K && t.Masked && !t.panelFirst
-			b.terms = t.Terms(b.kb)
-			w.args.k, w.args.add = b.terms, 0
-			if p.Beta != 0 || k > 0 {
-				w.args.add = 1
-			}
+			b.terms, b.step, b.adds = t.Terms(b.kb), t.Terms(min(b.kb, t.stepK(p.K))), p.Beta != 0 || k > 0
 			// Packing pays when many tiles pass over the panel.
 			b.direct = packed == nil && !t.BF16 && !p.TransB && p.M <= 4*t.maxRows
 			switch {
@@ -161,8 +157,9 @@ func (t *Tiled) inSingles(p *Product) bool { return t.single && !p.TransA && p.M
 type block struct {
 	p             *Product
 	j, nb, k, kb  int
-	stepN, stepK  int // of the largest blocks
-	terms         int
+	stepN, stepK  int  // of the largest blocks
+	terms, step   int  // words along k, and those that are summed before C is written
+	adds          bool // to what C has
 	direct        bool // B is read in place
 	inPlace       bool // so is A
 	packs         bool // B is packed block by block
@@ -266,39 +263,49 @@ func (t *Tiled) row(w *TileWork, b *block, r, from, end int) {
 	p := b.p
 	t.rowsAt(w, b, r)
 	rows := min(b.height, b.mb-r)
-	args := (*byte)(unsafe.Pointer(&w.args))
-	width := 2 * t.Lanes
+	width, first := 2*t.Lanes, w.args.a
 	c, ldc := t.rowsOfC(w, b, b.i+r)
 	w.args.bK, w.args.cRow = width*WordSize, ldc*WordSize
-	tiles := &t.tiles[rows-1]
 	for q := from; q < end; q += width {
-		cols := min(width, b.nb-q)
-		vectors := (cols + t.Lanes - 1) / t.Lanes
-		if b.direct {
-			w.args.b, w.args.bK = unsafe.Pointer(&p.B.F32[b.k*p.B.LD+b.j+q]), p.B.LD*WordSize
-		} else {
-			w.args.b = unsafe.Pointer(&w.panels[q*b.terms])
-		}
-		if !t.Masked && cols != vectors*t.Lanes {
-			t.edge(w, b, tiles[vectors-1], rows, cols, q, c)
-			continue
-		}
-		w.args.mask = 1<<cols - 1
-		w.args.c = unsafe.Pointer(&c[q])
 		if b.single {
 			b.ask(w)
-			tiles[vectors-1](args)
-			continue
 		}
-		tiles[vectors-1](args)
-		b.prefetch()
+		for s := 0; s < b.terms; s += b.step {
+			w.args.k, w.args.add = min(b.step, b.terms-s), 0
+			if b.adds || s > 0 {
+				w.args.add = 1
+			}
+			w.args.a = unsafe.Add(first, s*w.args.aK)
+			if b.direct {
+				w.args.b, w.args.bK = unsafe.Pointer(&p.B.F32[(b.k+s)*p.B.LD+b.j+q]), p.B.LD*WordSize
+			} else {
+				w.args.b = unsafe.Pointer(&w.panels[q*b.terms+s*width])
+			}
+			t.tile(w, b, rows, min(width, b.nb-q), q, s, c)
+		}
+		if !b.single {
+			b.prefetch()
+		}
 	}
 }
 
+// tile computes the tile of so many rows and columns that begins at column q of the block, for the terms from s on.
+func (t *Tiled) tile(w *TileWork, b *block, rows, cols, q, s int, c []float32) {
+	vectors := (cols + t.Lanes - 1) / t.Lanes
+	tile := t.tiles[rows-1][vectors-1]
+	if !t.Masked && cols != vectors*t.Lanes {
+		t.edge(w, b, tile, rows, cols, q, s, c)
+		return
+	}
+	w.args.mask, w.args.c = 1<<cols-1, unsafe.Pointer(&c[q])
+	tile((*byte)(unsafe.Pointer(&w.args)))
+	w.args.next += uintptr(w.args.k * w.args.nextK)
+}
+
 // edge computes a tile that ends within a vector, by way of w.edge.
-func (t *Tiled) edge(w *TileWork, b *block, tile func(*byte), rows, cols, q int, c []float32) {
+func (t *Tiled) edge(w *TileWork, b *block, tile func(*byte), rows, cols, q, s int, c []float32) {
 	if b.direct { // a whole vector would reach beyond the row
-		copyRows(w.panel[:], b.p.B.F32[b.k*b.p.B.LD+b.j+q:], b.p.B.LD, b.kb, cols, 2*t.Lanes)
+		copyRows(w.panel[:], b.p.B.F32[(b.k+s)*b.p.B.LD+b.j+q:], b.p.B.LD, w.args.k, cols, 2*t.Lanes)
 		w.args.b, w.args.bK = unsafe.Pointer(&w.panel[0]), 2*t.Lanes*WordSize
 	}
 	add := w.args.add
