@@ -49,7 +49,7 @@ func GELUDropout(dst, x Values, n int, bits []int32, scale float32) {
 	}
 }
 
-// GELUDropoutGrad sets n values of dst to the gradient of x for that of the result of GELUDropout, dy. dst may be dy.
+// GELUDropoutGrad sets n values of dst to the gradient of x for that of the result of GELUDropout, dy. dst may be x or dy.
 func GELUDropoutGrad(dst, x, dy Values, n int, bits []int32, scale float32) {
 	if dst.BF16 != nil && x.BF16 != nil && dy.BF16 != nil && cpu.HasAVX512 && n > 0 {
 		geluDropoutGradHalvesVec(&dst.BF16[:n][0], &x.BF16[:n][0], &dy.BF16[:n][0], bitsAt(bits, n), n, scale)
@@ -57,13 +57,13 @@ func GELUDropoutGrad(dst, x, dy Values, n int, bits []int32, scale float32) {
 	}
 	var roomX, roomDy, piece [halfPiece]float32
 	for at := 0; at < n; at += halfPiece {
-		m, words := min(n-at, halfPiece), bits[at/32:]
-		to := piece[:m]
+		m := min(n-at, halfPiece)
+		to, kept := piece[:m], piece[:m]
 		if dst.BF16 == nil {
 			to = dst.F32[at : at+m]
 		}
-		Dropout(to, dy.from(at).floats(roomDy[:m]), words, scale)
-		GELUGrad(to, x.from(at).floats(roomX[:m]), to)
+		Dropout(kept, dy.from(at).floats(roomDy[:m]), bits[at/32:], scale)
+		GELUGrad(to, x.from(at).floats(roomX[:m]), kept)
 		if dst.BF16 != nil {
 			ToBF16(dst.BF16[at:at+m], to)
 		}

@@ -49,6 +49,21 @@ func TestHalfPasses(t *testing.T) {
 				GELUDropoutGrad(Values{F32: wideSum}, Values{BF16: halves}, Values{F32: x}, n, bits, 1.25)
 				ToBF16(got, wideSum)
 			}},
+			"GELUDropout in place": {func() { GELU(want, x); Dropout(want, want, bits, 1.25) }, func() {
+				copy(wideSum, x)
+				GELUDropout(Values{F32: wideSum}, Values{F32: wideSum}, n, bits, 1.25)
+				ToBF16(got, wideSum)
+			}},
+			"GELUDropoutGrad in place of x": {func() { Dropout(want, y, bits, 1.25); GELUGrad(want, x, want) }, func() {
+				copy(wideSum, x)
+				GELUDropoutGrad(Values{F32: wideSum}, Values{F32: wideSum}, Values{F32: y}, n, bits, 1.25)
+				ToBF16(got, wideSum)
+			}},
+			"GELUDropoutGrad in place of dy": {func() { Dropout(want, y, bits, 1.25); GELUGrad(want, x, want) }, func() {
+				copy(wideSum, y)
+				GELUDropoutGrad(Values{F32: wideSum}, Values{F32: x}, Values{F32: wideSum}, n, bits, 1.25)
+				ToBF16(got, wideSum)
+			}},
 			"AddHalf":        {func() { Add(want, y, wideX) }, func() { AddHalf(wideSum, y, halves); ToBF16(got, wideSum) }},
 			"DropoutAddHalf": {func() { DropoutAdd(want, y, wideX, bits, 1.25) }, func() { DropoutAddHalf(wideSum, y, halves, bits, 1.25); ToBF16(got, wideSum) }},
 			"Dropout":        {func() { Dropout(want, x, bits, 1.25) }, func() { DropoutToBF16(got, x, bits, 1.25) }},
