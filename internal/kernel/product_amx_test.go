@@ -11,8 +11,9 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/library"
 )
 
-// The blocks of gemm.AMX: several along each side, groups of a transposed A, sums that are cut along k.
-func TestProductAMXBlocks(t *testing.T) {
+// amxEngine returns an engine of one thread whose products of bfloat16 are by AMX.
+func amxEngine(t *testing.T) *Engine {
+	t.Helper()
 	if cpu.SetLevel(""); !cpu.HasAMX {
 		t.Skip("this processor has no AMX, or the system does not allow it")
 	}
@@ -20,7 +21,13 @@ func TestProductAMXBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	t.Cleanup(e.Close)
+	return e
+}
+
+// The blocks of gemm.AMX: several along each side, groups of a transposed A, sums that are cut along k.
+func TestProductAMXBlocks(t *testing.T) {
+	e := amxEngine(t)
 	r := rand.New(rand.NewPCG(31, 32))
 	for _, s := range []struct {
 		transA, transB bool
@@ -40,14 +47,7 @@ func TestProductAMXBlocks(t *testing.T) {
 
 // What a product leaves in the memory it worked in, here NaN in the last rows of a transposed A, does not reach the next one.
 func TestProductAMXForgets(t *testing.T) {
-	if cpu.SetLevel(""); !cpu.HasAMX {
-		t.Skip("this processor has no AMX, or the system does not allow it")
-	}
-	e, err := New(Options{Backend: library.Builtin, Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := amxEngine(t)
 	r := rand.New(rand.NewPCG(33, 34))
 	product := func(k int) gemmtest.Case {
 		return gemmtest.NewCase(r, gemmtest.Case{P: gemm.Product{TransA: true, M: 64, N: 40, K: k, Alpha: 1, BF16: true}, HalfA: true, HalfB: true})

@@ -23,7 +23,7 @@ func byCache(level2 int) blocking {
 	return blocking{terms: terms, columns: columns, rows: groupRows}
 }
 
-// forFloat is byCache for products of float32. With 2 MiB (Intel with AMX, two threads) groups of one tile, which are read where they lie
+// forFloat is byCache for products of float32 with AVX-512. With 2 MiB (Intel with AMX, two threads) groups of one tile, which are read where they lie
 // in the level-1 cache, made products 3 to 5 % faster (a transposed A, which has to be packed into strips, was up to 13 %
 // slower by so small ones), and blocks of all of up to 384 terms, whose sums are added while C is in that cache, 2 to 4 %. Other sizes were not measured.
 func forFloat(level2 int) blocking {

@@ -101,9 +101,9 @@ func NewBF16() *Tiled {
 func (t *Tiled) ready() *Tiled {
 	t.maxRows = len(t.tiles)
 	t.blocking = byCache(cpu.Level2())
-	if !t.BF16 {
+	if t.Masked && !t.BF16 {
 		t.blocking = forFloat(cpu.Level2())
 	}
-	t.Work.Make = newTileWork
+	t.Work.Make = func() *TileWork { return new(TileWork) }
 	return t
 }

@@ -20,28 +20,14 @@ func (b *block) askForGroup(tiles int) {
 
 // ask sets what the next tile asks for.
 func (b *block) ask(w *TileWork) {
-	if b.next.rows == 0 {
-		w.askForNothing()
-		return
+	if w.args.next = 0; b.next.rows > 0 {
+		w.args.next = uintptr(unsafe.Pointer(b.next.x.first(b.next.at)))
+		b.next.pass()
 	}
-	w.args.next, w.args.nextK = uintptr(unsafe.Pointer(b.next.x.first(b.next.at))), WordSize
-	b.next.pass()
 }
 
 // pass goes on to the next row.
 func (s *stream) pass() {
 	s.at += s.x.LD
 	s.rows--
-}
-
-// askForNothing makes tiles ask for what is in the cache.
-func (w *TileWork) askForNothing() {
-	w.args.next, w.args.nextK = uintptr(unsafe.Pointer(w)), 0
-}
-
-// newTileWork returns memory for a product.
-func newTileWork() *TileWork {
-	w := new(TileWork)
-	w.askForNothing()
-	return w
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 )
 
-// The blocking for a large level-2 cache computes what the one for a small cache does, to the bit: with rows in place and copied (a stride of 4 KiB), more rows than tiles, and several blocks.
+// The blocking for a large level-2 cache computes what the one for a small cache does, to the bit: with rows in place and copied (a stride of
+// 4 KiB), more rows than tiles, and several blocks.
 func TestSingleTiles(t *testing.T) {
 	top := cpu.Level()
 	defer cpu.SetLevel(top)

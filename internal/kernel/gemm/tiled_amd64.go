@@ -61,8 +61,7 @@ type tileArgs struct {
 	alpha    float32        // 64
 	add      uint32         // 68: not 0 to add to C
 	mask     uint64         // 72: one bit for each column
-	next     uintptr        // 80: what is asked for at the first term: readable memory
-	nextK    int            // 88: from there to what is asked for at the next term, in bytes
+	next     uintptr        // 80: not 0 to ask for as many words from there on, in float32 with AVX-512
 }
 
 // TileWork is the memory of one product in progress. It begins at a page, as large objects do, so what tiles read in
@@ -142,7 +141,7 @@ func (t *Tiled) Multiply(p *Product) {
 		}
 	}
 	w.args.a, w.args.b, w.args.c, w.panels = nil, nil, nil, nil
-	w.askForNothing()
+	w.args.next = 0
 	t.Work.Give(w)
 	if p.Follows() && !p.FinishesTiles() {
 		p.Finish()
@@ -299,7 +298,9 @@ func (t *Tiled) tile(w *TileWork, b *block, rows, cols, q, s int, c []float32) {
 	}
 	w.args.mask, w.args.c = 1<<cols-1, unsafe.Pointer(&c[q])
 	tile((*byte)(unsafe.Pointer(&w.args)))
-	w.args.next += uintptr(w.args.k * w.args.nextK)
+	if w.args.next != 0 {
+		w.args.next += uintptr(w.args.k * WordSize)
+	}
 }
 
 // edge computes a tile that ends within a vector, by way of w.edge.

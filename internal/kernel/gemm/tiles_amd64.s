@@ -16,38 +16,31 @@ TEXT ·gemmTileAVX512Rows1Cols1(SB), NOSPLIT, $0-8
 	LEAQ    (DI)(DI*2), DI
 	MOVQ    8(AX), DI
 	VPXORD  Z0, Z0, Z0
-	MOVQ    80(AX), R8
-	MOVQ    88(AX), R9
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000001, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
 
 firstloopAVX5121x1:
-	PREFETCHT0   (R10)
 	PREFETCHT0   (R8)
-	ADDQ         R9, R8
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DI
 	ADDQ         BX, DX
-	ADDQ         AX, R10
-	DECQ         R11
+	ADDQ         R9, R8
+	DECQ         R10
 	JNZ          firstloopAVX5121x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5121x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R10
+	IMUL3Q       $0x28, BX, R8
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5121x1
 
 loopAVX5121x1:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   (DX)(R8*1)
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -58,19 +51,34 @@ loopAVX5121x1:
 	JMP          doneloopAVX5121x1
 
 wholeloopAVX5121x1:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	PREFETCHT0   (DX)(R10*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5121x1
+	MOVQ 80(AX), R9
+
+askingloopAVX5121x1:
+	PREFETCHT0   (R9)
+	ADDQ         $0x04, R9
+	PREFETCHT0   (DX)(R8*1)
 	VMOVUPS      (DX), Z1
 	VBROADCASTSS (DI), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DI
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5121x1
+	JNZ          askingloopAVX5121x1
+	JMP          doneloopAVX5121x1
+
+quietloopAVX5121x1:
+	PREFETCHT0   (DX)(R8*1)
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS (DI), Z2
+	VFMADD231PS  Z1, Z2, Z0
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5121x1
 
 doneloopAVX5121x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z2
@@ -105,20 +113,16 @@ TEXT ·gemmTileAVX512Rows1Cols2(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), DI
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    80(AX), R8
-	MOVQ    88(AX), R9
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000001, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
 
 firstloopAVX5121x2:
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
 	PREFETCHT0   (R8)
-	ADDQ         R9, R8
+	PREFETCHT0   64(R8)
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -126,21 +130,18 @@ firstloopAVX5121x2:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         SI, DI
 	ADDQ         BX, DX
-	ADDQ         AX, R10
-	DECQ         R11
+	ADDQ         R9, R8
+	DECQ         R10
 	JNZ          firstloopAVX5121x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5121x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R10
+	IMUL3Q       $0x28, BX, R8
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5121x2
 
 loopAVX5121x2:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   64(DX)(R8*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -153,10 +154,15 @@ loopAVX5121x2:
 	JMP          doneloopAVX5121x2
 
 wholeloopAVX5121x2:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5121x2
+	MOVQ 80(AX), R9
+
+askingloopAVX5121x2:
+	PREFETCHT0   (R9)
+	ADDQ         $0x04, R9
+	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   64(DX)(R8*1)
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VBROADCASTSS (DI), Z4
@@ -165,10 +171,23 @@ wholeloopAVX5121x2:
 	ADDQ         SI, DI
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5121x2
+	JNZ          askingloopAVX5121x2
+	JMP          doneloopAVX5121x2
+
+quietloopAVX5121x2:
+	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   64(DX)(R8*1)
+	VMOVUPS      (DX), Z2
+	VMOVUPS      64(DX), Z3
+	VBROADCASTSS (DI), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5121x2
 
 doneloopAVX5121x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z4
@@ -206,19 +225,15 @@ TEXT ·gemmTileAVX512Rows2Cols1(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), R8
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000002, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX5122x1:
-	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -226,20 +241,17 @@ firstloopAVX5122x1:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         AX, R11
-	DECQ         R12
+	ADDQ         R10, R9
+	DECQ         R11
 	JNZ          firstloopAVX5122x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5122x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R11
+	IMUL3Q       $0x28, BX, R9
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5122x1
 
 loopAVX5122x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -252,9 +264,14 @@ loopAVX5122x1:
 	JMP          doneloopAVX5122x1
 
 wholeloopAVX5122x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5122x1
+	MOVQ 80(AX), R10
+
+askingloopAVX5122x1:
+	PREFETCHT0   (R10)
+	ADDQ         $0x04, R10
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS      (DX), Z2
 	VBROADCASTSS (R8), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -263,10 +280,22 @@ wholeloopAVX5122x1:
 	ADDQ         SI, R8
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5122x1
+	JNZ          askingloopAVX5122x1
+	JMP          doneloopAVX5122x1
+
+quietloopAVX5122x1:
+	PREFETCHT0   (DX)(R9*1)
+	VMOVUPS      (DX), Z2
+	VBROADCASTSS (R8), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS (R8)(DI*1), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5122x1
 
 doneloopAVX5122x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z3
@@ -310,20 +339,16 @@ TEXT ·gemmTileAVX512Rows2Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000002, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX5122x2:
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
+	PREFETCHT0   64(R9)
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -334,21 +359,18 @@ firstloopAVX5122x2:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         AX, R11
-	DECQ         R12
+	ADDQ         R10, R9
+	DECQ         R11
 	JNZ          firstloopAVX5122x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5122x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R11
+	IMUL3Q       $0x28, BX, R9
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5122x2
 
 loopAVX5122x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -364,10 +386,15 @@ loopAVX5122x2:
 	JMP          doneloopAVX5122x2
 
 wholeloopAVX5122x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5122x2
+	MOVQ 80(AX), R10
+
+askingloopAVX5122x2:
+	PREFETCHT0   (R10)
+	ADDQ         $0x04, R10
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	VBROADCASTSS (R8), Z6
@@ -379,10 +406,26 @@ wholeloopAVX5122x2:
 	ADDQ         SI, R8
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5122x2
+	JNZ          askingloopAVX5122x2
+	JMP          doneloopAVX5122x2
+
+quietloopAVX5122x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
+	VMOVUPS      (DX), Z4
+	VMOVUPS      64(DX), Z5
+	VBROADCASTSS (R8), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R8)(DI*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5122x2
 
 doneloopAVX5122x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z6
@@ -433,19 +476,15 @@ TEXT ·gemmTileAVX512Rows3Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000003, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX5123x1:
-	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -455,20 +494,17 @@ firstloopAVX5123x1:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         AX, R11
-	DECQ         R12
+	ADDQ         R10, R9
+	DECQ         R11
 	JNZ          firstloopAVX5123x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5123x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R11
+	IMUL3Q       $0x28, BX, R9
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5123x1
 
 loopAVX5123x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -483,9 +519,14 @@ loopAVX5123x1:
 	JMP          doneloopAVX5123x1
 
 wholeloopAVX5123x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5123x1
+	MOVQ 80(AX), R10
+
+askingloopAVX5123x1:
+	PREFETCHT0   (R10)
+	ADDQ         $0x04, R10
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS      (DX), Z3
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -496,10 +537,24 @@ wholeloopAVX5123x1:
 	ADDQ         SI, R8
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5123x1
+	JNZ          askingloopAVX5123x1
+	JMP          doneloopAVX5123x1
+
+quietloopAVX5123x1:
+	PREFETCHT0   (DX)(R9*1)
+	VMOVUPS      (DX), Z3
+	VBROADCASTSS (R8), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS (R8)(DI*1), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS (R8)(DI*2), Z4
+	VFMADD231PS  Z3, Z4, Z2
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5123x1
 
 doneloopAVX5123x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z4
@@ -552,20 +607,16 @@ TEXT ·gemmTileAVX512Rows3Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000003, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX5123x2:
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
+	PREFETCHT0   64(R9)
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -579,21 +630,18 @@ firstloopAVX5123x2:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         AX, R11
-	DECQ         R12
+	ADDQ         R10, R9
+	DECQ         R11
 	JNZ          firstloopAVX5123x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5123x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R11
+	IMUL3Q       $0x28, BX, R9
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5123x2
 
 loopAVX5123x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -612,10 +660,15 @@ loopAVX5123x2:
 	JMP          doneloopAVX5123x2
 
 wholeloopAVX5123x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5123x2
+	MOVQ 80(AX), R10
+
+askingloopAVX5123x2:
+	PREFETCHT0   (R10)
+	ADDQ         $0x04, R10
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	VBROADCASTSS (R8), Z8
@@ -630,10 +683,29 @@ wholeloopAVX5123x2:
 	ADDQ         SI, R8
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5123x2
+	JNZ          askingloopAVX5123x2
+	JMP          doneloopAVX5123x2
+
+quietloopAVX5123x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
+	VMOVUPS      (DX), Z6
+	VMOVUPS      64(DX), Z7
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R8)(DI*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R8)(DI*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5123x2
 
 doneloopAVX5123x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z8
@@ -697,19 +769,15 @@ TEXT ·gemmTileAVX512Rows4Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    80(AX), R10
-	MOVQ    88(AX), R11
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000004, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX5124x1:
-	PREFETCHT0   (R12)
 	PREFETCHT0   (R10)
-	ADDQ         R11, R10
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -721,20 +789,17 @@ firstloopAVX5124x1:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, R9
 	ADDQ         BX, DX
-	ADDQ         AX, R12
-	DECQ         R13
+	ADDQ         R11, R10
+	DECQ         R12
 	JNZ          firstloopAVX5124x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5124x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R12
+	IMUL3Q       $0x28, BX, R10
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5124x1
 
 loopAVX5124x1:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -751,9 +816,14 @@ loopAVX5124x1:
 	JMP          doneloopAVX5124x1
 
 wholeloopAVX5124x1:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	PREFETCHT0   (DX)(R12*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5124x1
+	MOVQ 80(AX), R11
+
+askingloopAVX5124x1:
+	PREFETCHT0   (R11)
+	ADDQ         $0x04, R11
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS      (DX), Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -766,10 +836,26 @@ wholeloopAVX5124x1:
 	ADDQ         SI, R9
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5124x1
+	JNZ          askingloopAVX5124x1
+	JMP          doneloopAVX5124x1
+
+quietloopAVX5124x1:
+	PREFETCHT0   (DX)(R10*1)
+	VMOVUPS      (DX), Z4
+	VBROADCASTSS (R9), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS (R9)(DI*1), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS (R9)(DI*2), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS (R9)(R8*1), Z5
+	VFMADD231PS  Z4, Z5, Z3
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5124x1
 
 doneloopAVX5124x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z5
@@ -831,20 +917,16 @@ TEXT ·gemmTileAVX512Rows4Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    80(AX), R10
-	MOVQ    88(AX), R11
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000004, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX5124x2:
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
 	PREFETCHT0   (R10)
-	ADDQ         R11, R10
+	PREFETCHT0   64(R10)
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -861,21 +943,18 @@ firstloopAVX5124x2:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         SI, R9
 	ADDQ         BX, DX
-	ADDQ         AX, R12
-	DECQ         R13
+	ADDQ         R11, R10
+	DECQ         R12
 	JNZ          firstloopAVX5124x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5124x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R12
+	IMUL3Q       $0x28, BX, R10
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5124x2
 
 loopAVX5124x2:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -897,10 +976,15 @@ loopAVX5124x2:
 	JMP          doneloopAVX5124x2
 
 wholeloopAVX5124x2:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5124x2
+	MOVQ 80(AX), R11
+
+askingloopAVX5124x2:
+	PREFETCHT0   (R11)
+	ADDQ         $0x04, R11
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	VBROADCASTSS (R9), Z10
@@ -918,10 +1002,32 @@ wholeloopAVX5124x2:
 	ADDQ         SI, R9
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5124x2
+	JNZ          askingloopAVX5124x2
+	JMP          doneloopAVX5124x2
+
+quietloopAVX5124x2:
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	VMOVUPS      (DX), Z8
+	VMOVUPS      64(DX), Z9
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R9)(DI*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R9)(DI*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R9)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5124x2
 
 doneloopAVX5124x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z10
@@ -999,19 +1105,15 @@ TEXT ·gemmTileAVX512Rows5Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000005, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5125x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -1026,20 +1128,17 @@ firstloopAVX5125x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX5125x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5125x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R13
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5125x1
 
 loopAVX5125x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -1059,9 +1158,14 @@ loopAVX5125x1:
 	JMP          doneloopAVX5125x1
 
 wholeloopAVX5125x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5125x1
+	MOVQ 80(AX), R12
+
+askingloopAVX5125x1:
+	PREFETCHT0   (R12)
+	ADDQ         $0x04, R12
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z5
 	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -1077,10 +1181,29 @@ wholeloopAVX5125x1:
 	ADDQ         SI, R10
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5125x1
+	JNZ          askingloopAVX5125x1
+	JMP          doneloopAVX5125x1
+
+quietloopAVX5125x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS      (DX), Z5
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS (R9)(DI*1), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R9)(DI*2), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS (R9)(R8*1), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS (R10), Z6
+	VFMADD231PS  Z5, Z6, Z4
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5125x1
 
 doneloopAVX5125x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z6
@@ -1152,20 +1275,16 @@ TEXT ·gemmTileAVX512Rows5Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000005, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5125x2:
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   64(R11)
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -1186,21 +1305,18 @@ firstloopAVX5125x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX5125x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5125x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R13
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5125x2
 
 loopAVX5125x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -1226,10 +1342,15 @@ loopAVX5125x2:
 	JMP          doneloopAVX5125x2
 
 wholeloopAVX5125x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5125x2
+	MOVQ 80(AX), R12
+
+askingloopAVX5125x2:
+	PREFETCHT0   (R12)
+	ADDQ         $0x04, R12
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	VBROADCASTSS (R9), Z12
@@ -1251,10 +1372,36 @@ wholeloopAVX5125x2:
 	ADDQ         SI, R10
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5125x2
+	JNZ          askingloopAVX5125x2
+	JMP          doneloopAVX5125x2
+
+quietloopAVX5125x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS      (DX), Z10
+	VMOVUPS      64(DX), Z11
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R9)(DI*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R9)(DI*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R9)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5125x2
 
 doneloopAVX5125x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z12
@@ -1345,19 +1492,15 @@ TEXT ·gemmTileAVX512Rows6Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000006, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5126x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -1374,20 +1517,17 @@ firstloopAVX5126x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX5126x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5126x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R13
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5126x1
 
 loopAVX5126x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -1409,9 +1549,14 @@ loopAVX5126x1:
 	JMP          doneloopAVX5126x1
 
 wholeloopAVX5126x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5126x1
+	MOVQ 80(AX), R12
+
+askingloopAVX5126x1:
+	PREFETCHT0   (R12)
+	ADDQ         $0x04, R12
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z6
 	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -1429,10 +1574,31 @@ wholeloopAVX5126x1:
 	ADDQ         SI, R10
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5126x1
+	JNZ          askingloopAVX5126x1
+	JMP          doneloopAVX5126x1
+
+quietloopAVX5126x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS      (DX), Z6
+	VBROADCASTSS (R9), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS (R9)(DI*1), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS (R9)(DI*2), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS (R9)(R8*1), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS (R10), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS (R10)(DI*1), Z7
+	VFMADD231PS  Z6, Z7, Z5
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5126x1
 
 doneloopAVX5126x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z7
@@ -1513,20 +1679,16 @@ TEXT ·gemmTileAVX512Rows6Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000006, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5126x2:
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   64(R11)
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -1550,21 +1712,18 @@ firstloopAVX5126x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX5126x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5126x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R13
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5126x2
 
 loopAVX5126x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -1593,10 +1752,15 @@ loopAVX5126x2:
 	JMP          doneloopAVX5126x2
 
 wholeloopAVX5126x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5126x2
+	MOVQ 80(AX), R12
+
+askingloopAVX5126x2:
+	PREFETCHT0   (R12)
+	ADDQ         $0x04, R12
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	VBROADCASTSS (R9), Z14
@@ -1621,10 +1785,39 @@ wholeloopAVX5126x2:
 	ADDQ         SI, R10
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5126x2
+	JNZ          askingloopAVX5126x2
+	JMP          doneloopAVX5126x2
+
+quietloopAVX5126x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS      (DX), Z12
+	VMOVUPS      64(DX), Z13
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R9)(DI*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R9)(DI*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R9)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R10), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R10)(DI*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5126x2
 
 doneloopAVX5126x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z14
@@ -1728,19 +1921,15 @@ TEXT ·gemmTileAVX512Rows7Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000007, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000007, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5127x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -1759,20 +1948,17 @@ firstloopAVX5127x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX5127x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5127x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R13
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5127x1
 
 loopAVX5127x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -1796,9 +1982,14 @@ loopAVX5127x1:
 	JMP          doneloopAVX5127x1
 
 wholeloopAVX5127x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5127x1
+	MOVQ 80(AX), R12
+
+askingloopAVX5127x1:
+	PREFETCHT0   (R12)
+	ADDQ         $0x04, R12
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z7
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -1818,10 +2009,33 @@ wholeloopAVX5127x1:
 	ADDQ         SI, R10
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5127x1
+	JNZ          askingloopAVX5127x1
+	JMP          doneloopAVX5127x1
+
+quietloopAVX5127x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS      (DX), Z7
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS (R9)(DI*1), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R9)(DI*2), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS (R9)(R8*1), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R10), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS (R10)(DI*1), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (R10)(DI*2), Z8
+	VFMADD231PS  Z7, Z8, Z6
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5127x1
 
 doneloopAVX5127x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z8
@@ -1911,20 +2125,16 @@ TEXT ·gemmTileAVX512Rows7Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000007, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000007, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5127x2:
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   64(R11)
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -1951,21 +2161,18 @@ firstloopAVX5127x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX5127x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5127x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R13
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5127x2
 
 loopAVX5127x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -1997,10 +2204,15 @@ loopAVX5127x2:
 	JMP          doneloopAVX5127x2
 
 wholeloopAVX5127x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5127x2
+	MOVQ 80(AX), R12
+
+askingloopAVX5127x2:
+	PREFETCHT0   (R12)
+	ADDQ         $0x04, R12
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	VBROADCASTSS (R9), Z16
@@ -2028,10 +2240,42 @@ wholeloopAVX5127x2:
 	ADDQ         SI, R10
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5127x2
+	JNZ          askingloopAVX5127x2
+	JMP          doneloopAVX5127x2
+
+quietloopAVX5127x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS      (DX), Z14
+	VMOVUPS      64(DX), Z15
+	VBROADCASTSS (R9), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R9)(DI*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R9)(DI*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R9)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R10), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R10)(DI*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R10)(DI*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5127x2
 
 doneloopAVX5127x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z16
@@ -2148,19 +2392,15 @@ TEXT ·gemmTileAVX512Rows8Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000008, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000008, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5128x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -2181,20 +2421,17 @@ firstloopAVX5128x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX5128x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5128x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R13
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5128x1
 
 loopAVX5128x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -2220,9 +2457,14 @@ loopAVX5128x1:
 	JMP          doneloopAVX5128x1
 
 wholeloopAVX5128x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5128x1
+	MOVQ 80(AX), R12
+
+askingloopAVX5128x1:
+	PREFETCHT0   (R12)
+	ADDQ         $0x04, R12
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z8
 	VBROADCASTSS (R9), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -2244,10 +2486,35 @@ wholeloopAVX5128x1:
 	ADDQ         SI, R10
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5128x1
+	JNZ          askingloopAVX5128x1
+	JMP          doneloopAVX5128x1
+
+quietloopAVX5128x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS      (DX), Z8
+	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS (R9)(DI*1), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS (R9)(DI*2), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (R9)(R8*1), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS (R10), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS (R10)(DI*1), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS (R10)(DI*2), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS (R10)(R8*1), Z9
+	VFMADD231PS  Z8, Z9, Z7
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5128x1
 
 doneloopAVX5128x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z9
@@ -2346,20 +2613,16 @@ TEXT ·gemmTileAVX512Rows8Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000008, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000008, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX5128x2:
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   64(R11)
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -2389,21 +2652,18 @@ firstloopAVX5128x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX5128x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5128x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R13
+	IMUL3Q       $0x28, BX, R11
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5128x2
 
 loopAVX5128x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -2438,10 +2698,15 @@ loopAVX5128x2:
 	JMP          doneloopAVX5128x2
 
 wholeloopAVX5128x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5128x2
+	MOVQ 80(AX), R12
+
+askingloopAVX5128x2:
+	PREFETCHT0   (R12)
+	ADDQ         $0x04, R12
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	VBROADCASTSS (R9), Z18
@@ -2472,10 +2737,45 @@ wholeloopAVX5128x2:
 	ADDQ         SI, R10
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5128x2
+	JNZ          askingloopAVX5128x2
+	JMP          doneloopAVX5128x2
+
+quietloopAVX5128x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS      (DX), Z16
+	VMOVUPS      64(DX), Z17
+	VBROADCASTSS (R9), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R9)(DI*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R9)(DI*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R9)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R10), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R10)(DI*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R10)(DI*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R10)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5128x2
 
 doneloopAVX5128x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z18
@@ -2606,19 +2906,15 @@ TEXT ·gemmTileAVX512Rows9Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000009, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x00000009, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5129x1:
-	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -2642,20 +2938,17 @@ firstloopAVX5129x1:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         AX, R14
-	DECQ         R15
+	ADDQ         R13, R12
+	DECQ         R14
 	JNZ          firstloopAVX5129x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5129x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R14
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX5129x1
 
 loopAVX5129x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -2684,9 +2977,14 @@ loopAVX5129x1:
 	JMP          doneloopAVX5129x1
 
 wholeloopAVX5129x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5129x1
+	MOVQ 80(AX), R13
+
+askingloopAVX5129x1:
+	PREFETCHT0   (R13)
+	ADDQ         $0x04, R13
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z9
 	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -2711,10 +3009,38 @@ wholeloopAVX5129x1:
 	ADDQ         SI, R11
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5129x1
+	JNZ          askingloopAVX5129x1
+	JMP          doneloopAVX5129x1
+
+quietloopAVX5129x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS      (DX), Z9
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS (R9)(DI*1), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R9)(DI*2), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS (R9)(R8*1), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R10), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS (R10)(DI*1), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R10)(DI*2), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS (R10)(R8*1), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z9, Z10, Z8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5129x1
 
 doneloopAVX5129x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z10
@@ -2823,20 +3149,16 @@ TEXT ·gemmTileAVX512Rows9Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z15, Z15, Z15
 	VPXORD  Z16, Z16, Z16
 	VPXORD  Z17, Z17, Z17
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000009, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x00000009, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX5129x2:
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   64(R12)
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -2870,21 +3192,18 @@ firstloopAVX5129x2:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         AX, R14
-	DECQ         R15
+	ADDQ         R13, R12
+	DECQ         R14
 	JNZ          firstloopAVX5129x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5129x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R14
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX5129x2
 
 loopAVX5129x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -2923,10 +3242,15 @@ loopAVX5129x2:
 	JMP          doneloopAVX5129x2
 
 wholeloopAVX5129x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX5129x2
+	MOVQ 80(AX), R13
+
+askingloopAVX5129x2:
+	PREFETCHT0   (R13)
+	ADDQ         $0x04, R13
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	VBROADCASTSS (R9), Z20
@@ -2961,10 +3285,49 @@ wholeloopAVX5129x2:
 	ADDQ         SI, R11
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX5129x2
+	JNZ          askingloopAVX5129x2
+	JMP          doneloopAVX5129x2
+
+quietloopAVX5129x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS      (DX), Z18
+	VMOVUPS      64(DX), Z19
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS (R9)(DI*1), Z20
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R9)(DI*2), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS (R9)(R8*1), Z20
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS (R10)(DI*1), Z20
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R10)(DI*2), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS (R10)(R8*1), Z20
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	VBROADCASTSS (R11), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX5129x2
 
 doneloopAVX5129x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z20
@@ -3108,19 +3471,15 @@ TEXT ·gemmTileAVX512Rows10Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000a, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000a, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX51210x1:
-	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -3146,20 +3505,17 @@ firstloopAVX51210x1:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         AX, R14
-	DECQ         R15
+	ADDQ         R13, R12
+	DECQ         R14
 	JNZ          firstloopAVX51210x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51210x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R14
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51210x1
 
 loopAVX51210x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -3190,9 +3546,14 @@ loopAVX51210x1:
 	JMP          doneloopAVX51210x1
 
 wholeloopAVX51210x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51210x1
+	MOVQ 80(AX), R13
+
+askingloopAVX51210x1:
+	PREFETCHT0   (R13)
+	ADDQ         $0x04, R13
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z10
 	VBROADCASTSS (R9), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -3219,10 +3580,40 @@ wholeloopAVX51210x1:
 	ADDQ         SI, R11
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51210x1
+	JNZ          askingloopAVX51210x1
+	JMP          doneloopAVX51210x1
+
+quietloopAVX51210x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS      (DX), Z10
+	VBROADCASTSS (R9), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS (R9)(DI*1), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS (R9)(DI*2), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS (R9)(R8*1), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS (R10), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS (R10)(DI*1), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS (R10)(DI*2), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS (R10)(R8*1), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS (R11), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS (R11)(DI*1), Z11
+	VFMADD231PS  Z10, Z11, Z9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51210x1
 
 doneloopAVX51210x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z11
@@ -3340,20 +3731,16 @@ TEXT ·gemmTileAVX512Rows10Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z17, Z17, Z17
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000a, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000a, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX51210x2:
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   64(R12)
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -3390,21 +3777,18 @@ firstloopAVX51210x2:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         AX, R14
-	DECQ         R15
+	ADDQ         R13, R12
+	DECQ         R14
 	JNZ          firstloopAVX51210x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51210x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R14
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51210x2
 
 loopAVX51210x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -3446,10 +3830,15 @@ loopAVX51210x2:
 	JMP          doneloopAVX51210x2
 
 wholeloopAVX51210x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51210x2
+	MOVQ 80(AX), R13
+
+askingloopAVX51210x2:
+	PREFETCHT0   (R13)
+	ADDQ         $0x04, R13
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	VBROADCASTSS (R9), Z22
@@ -3487,10 +3876,52 @@ wholeloopAVX51210x2:
 	ADDQ         SI, R11
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51210x2
+	JNZ          askingloopAVX51210x2
+	JMP          doneloopAVX51210x2
+
+quietloopAVX51210x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS      (DX), Z20
+	VMOVUPS      64(DX), Z21
+	VBROADCASTSS (R9), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS (R9)(DI*1), Z22
+	VFMADD231PS  Z20, Z22, Z2
+	VFMADD231PS  Z21, Z22, Z3
+	VBROADCASTSS (R9)(DI*2), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS (R9)(R8*1), Z22
+	VFMADD231PS  Z20, Z22, Z6
+	VFMADD231PS  Z21, Z22, Z7
+	VBROADCASTSS (R10), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS (R10)(DI*1), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z11
+	VBROADCASTSS (R10)(DI*2), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS (R10)(R8*1), Z22
+	VFMADD231PS  Z20, Z22, Z14
+	VFMADD231PS  Z21, Z22, Z15
+	VBROADCASTSS (R11), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS (R11)(DI*1), Z22
+	VFMADD231PS  Z20, Z22, Z18
+	VFMADD231PS  Z21, Z22, Z19
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51210x2
 
 doneloopAVX51210x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z22
@@ -3647,19 +4078,15 @@ TEXT ·gemmTileAVX512Rows11Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000b, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000b, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX51211x1:
-	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -3687,20 +4114,17 @@ firstloopAVX51211x1:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         AX, R14
-	DECQ         R15
+	ADDQ         R13, R12
+	DECQ         R14
 	JNZ          firstloopAVX51211x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51211x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R14
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51211x1
 
 loopAVX51211x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -3733,9 +4157,14 @@ loopAVX51211x1:
 	JMP          doneloopAVX51211x1
 
 wholeloopAVX51211x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51211x1
+	MOVQ 80(AX), R13
+
+askingloopAVX51211x1:
+	PREFETCHT0   (R13)
+	ADDQ         $0x04, R13
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z11
 	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -3764,10 +4193,42 @@ wholeloopAVX51211x1:
 	ADDQ         SI, R11
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51211x1
+	JNZ          askingloopAVX51211x1
+	JMP          doneloopAVX51211x1
+
+quietloopAVX51211x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS      (DX), Z11
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS (R9)(DI*1), Z12
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R9)(DI*2), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R9)(R8*1), Z12
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (R10)(DI*1), Z12
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R10)(DI*2), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R10)(R8*1), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R11)(DI*1), Z12
+	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS (R11)(DI*2), Z12
+	VFMADD231PS  Z11, Z12, Z10
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51211x1
 
 doneloopAVX51211x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z12
@@ -3894,20 +4355,16 @@ TEXT ·gemmTileAVX512Rows11Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z19, Z19, Z19
 	VPXORD  Z20, Z20, Z20
 	VPXORD  Z21, Z21, Z21
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000b, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000b, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX51211x2:
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   64(R12)
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -3947,21 +4404,18 @@ firstloopAVX51211x2:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         AX, R14
-	DECQ         R15
+	ADDQ         R13, R12
+	DECQ         R14
 	JNZ          firstloopAVX51211x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51211x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R14
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51211x2
 
 loopAVX51211x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -4006,10 +4460,15 @@ loopAVX51211x2:
 	JMP          doneloopAVX51211x2
 
 wholeloopAVX51211x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51211x2
+	MOVQ 80(AX), R13
+
+askingloopAVX51211x2:
+	PREFETCHT0   (R13)
+	ADDQ         $0x04, R13
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	VBROADCASTSS (R9), Z24
@@ -4050,10 +4509,55 @@ wholeloopAVX51211x2:
 	ADDQ         SI, R11
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51211x2
+	JNZ          askingloopAVX51211x2
+	JMP          doneloopAVX51211x2
+
+quietloopAVX51211x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS      (DX), Z22
+	VMOVUPS      64(DX), Z23
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z22, Z24, Z0
+	VFMADD231PS  Z23, Z24, Z1
+	VBROADCASTSS (R9)(DI*1), Z24
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R9)(DI*2), Z24
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R9)(R8*1), Z24
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	VBROADCASTSS (R10)(DI*1), Z24
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R10)(DI*2), Z24
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	VBROADCASTSS (R10)(R8*1), Z24
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R11)(DI*1), Z24
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	VBROADCASTSS (R11)(DI*2), Z24
+	VFMADD231PS  Z22, Z24, Z20
+	VFMADD231PS  Z23, Z24, Z21
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51211x2
 
 doneloopAVX51211x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z24
@@ -4223,19 +4727,15 @@ TEXT ·gemmTileAVX512Rows12Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000c, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000c, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX51212x1:
-	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4265,20 +4765,17 @@ firstloopAVX51212x1:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         AX, R14
-	DECQ         R15
+	ADDQ         R13, R12
+	DECQ         R14
 	JNZ          firstloopAVX51212x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51212x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R14
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51212x1
 
 loopAVX51212x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4313,9 +4810,14 @@ loopAVX51212x1:
 	JMP          doneloopAVX51212x1
 
 wholeloopAVX51212x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51212x1
+	MOVQ 80(AX), R13
+
+askingloopAVX51212x1:
+	PREFETCHT0   (R13)
+	ADDQ         $0x04, R13
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z12
 	VBROADCASTSS (R9), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4346,10 +4848,44 @@ wholeloopAVX51212x1:
 	ADDQ         SI, R11
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51212x1
+	JNZ          askingloopAVX51212x1
+	JMP          doneloopAVX51212x1
+
+quietloopAVX51212x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS      (DX), Z12
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS (R9)(DI*1), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS (R9)(DI*2), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS (R9)(R8*1), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R10)(DI*1), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS (R10)(DI*2), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R10)(R8*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R11), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R11)(DI*1), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS (R11)(DI*2), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS (R11)(R8*1), Z13
+	VFMADD231PS  Z12, Z13, Z11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51212x1
 
 doneloopAVX51212x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z13
@@ -4485,20 +5021,16 @@ TEXT ·gemmTileAVX512Rows12Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000c, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000c, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopAVX51212x2:
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   64(R12)
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -4541,21 +5073,18 @@ firstloopAVX51212x2:
 	ADDQ         SI, R10
 	ADDQ         SI, R11
 	ADDQ         BX, DX
-	ADDQ         AX, R14
-	DECQ         R15
+	ADDQ         R13, R12
+	DECQ         R14
 	JNZ          firstloopAVX51212x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51212x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R14
+	IMUL3Q       $0x28, BX, R12
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51212x2
 
 loopAVX51212x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -4603,10 +5132,15 @@ loopAVX51212x2:
 	JMP          doneloopAVX51212x2
 
 wholeloopAVX51212x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51212x2
+	MOVQ 80(AX), R13
+
+askingloopAVX51212x2:
+	PREFETCHT0   (R13)
+	ADDQ         $0x04, R13
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	VBROADCASTSS (R9), Z26
@@ -4650,10 +5184,58 @@ wholeloopAVX51212x2:
 	ADDQ         SI, R11
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51212x2
+	JNZ          askingloopAVX51212x2
+	JMP          doneloopAVX51212x2
+
+quietloopAVX51212x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS      (DX), Z24
+	VMOVUPS      64(DX), Z25
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (R9)(DI*1), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	VBROADCASTSS (R9)(DI*2), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (R9)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (R10), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (R10)(DI*1), Z26
+	VFMADD231PS  Z24, Z26, Z10
+	VFMADD231PS  Z25, Z26, Z11
+	VBROADCASTSS (R10)(DI*2), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R10)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (R11)(DI*1), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
+	VBROADCASTSS (R11)(DI*2), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (R11)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z22
+	VFMADD231PS  Z25, Z26, Z23
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51212x2
 
 doneloopAVX51212x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z26
@@ -4810,7 +5392,7 @@ addAVX51212x2:
 
 // func gemmTileAVX512Rows13Cols1(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileAVX512Rows13Cols1(SB), NOSPLIT, $8-8
+TEXT ·gemmTileAVX512Rows13Cols1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -4837,19 +5419,15 @@ TEXT ·gemmTileAVX512Rows13Cols1(SB), NOSPLIT, $8-8
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
-	MOVQ    80(AX), R13
-	MOVQ    88(AX), R14
-	MOVQ    48(AX), R15
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000d, BP
-	CMPQ    BP, CX
-	CMOVQGT CX, BP
-	SUBQ    BP, CX
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000d, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51213x1:
-	PREFETCHT0   (R15)
 	PREFETCHT0   (R13)
-	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z13, Z14, Z0
@@ -4882,20 +5460,17 @@ firstloopAVX51213x1:
 	ADDQ         SI, R11
 	ADDQ         SI, R12
 	ADDQ         BX, DX
-	ADDQ         AX, R15
-	DECQ         BP
+	ADDQ         R14, R13
+	DECQ         R15
 	JNZ          firstloopAVX51213x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51213x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R15
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51213x1
 
 loopAVX51213x1:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z13, Z14, Z0
@@ -4933,9 +5508,14 @@ loopAVX51213x1:
 	JMP          doneloopAVX51213x1
 
 wholeloopAVX51213x1:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51213x1
+	MOVQ 80(AX), R14
+
+askingloopAVX51213x1:
+	PREFETCHT0   (R14)
+	ADDQ         $0x04, R14
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z13
 	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z13, Z14, Z0
@@ -4969,10 +5549,47 @@ wholeloopAVX51213x1:
 	ADDQ         SI, R12
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51213x1
+	JNZ          askingloopAVX51213x1
+	JMP          doneloopAVX51213x1
+
+quietloopAVX51213x1:
+	PREFETCHT0   (DX)(R13*1)
+	VMOVUPS      (DX), Z13
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z13, Z14, Z0
+	VBROADCASTSS (R9)(DI*1), Z14
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R9)(DI*2), Z14
+	VFMADD231PS  Z13, Z14, Z2
+	VBROADCASTSS (R9)(R8*1), Z14
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R10), Z14
+	VFMADD231PS  Z13, Z14, Z4
+	VBROADCASTSS (R10)(DI*1), Z14
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R10)(DI*2), Z14
+	VFMADD231PS  Z13, Z14, Z6
+	VBROADCASTSS (R10)(R8*1), Z14
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z13, Z14, Z8
+	VBROADCASTSS (R11)(DI*1), Z14
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(DI*2), Z14
+	VFMADD231PS  Z13, Z14, Z10
+	VBROADCASTSS (R11)(R8*1), Z14
+	VFMADD231PS  Z13, Z14, Z11
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z13, Z14, Z12
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51213x1
 
 doneloopAVX51213x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z14
@@ -5076,7 +5693,7 @@ addAVX51213x1:
 
 // func gemmTileAVX512Rows13Cols2(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileAVX512Rows13Cols2(SB), NOSPLIT, $8-8
+TEXT ·gemmTileAVX512Rows13Cols2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -5118,20 +5735,16 @@ TEXT ·gemmTileAVX512Rows13Cols2(SB), NOSPLIT, $8-8
 	VPXORD  Z23, Z23, Z23
 	VPXORD  Z24, Z24, Z24
 	VPXORD  Z25, Z25, Z25
-	MOVQ    80(AX), R13
-	MOVQ    88(AX), R14
-	MOVQ    48(AX), R15
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000d, BP
-	CMPQ    BP, CX
-	CMOVQGT CX, BP
-	SUBQ    BP, CX
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000d, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51213x2:
-	PREFETCHT0   (R15)
-	PREFETCHT0   64(R15)
 	PREFETCHT0   (R13)
-	ADDQ         R14, R13
+	PREFETCHT0   64(R13)
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -5178,21 +5791,18 @@ firstloopAVX51213x2:
 	ADDQ         SI, R11
 	ADDQ         SI, R12
 	ADDQ         BX, DX
-	ADDQ         AX, R15
-	DECQ         BP
+	ADDQ         R14, R13
+	DECQ         R15
 	JNZ          firstloopAVX51213x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51213x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R15
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51213x2
 
 loopAVX51213x2:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
-	PREFETCHT0   64(DX)(R15*1)
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -5244,10 +5854,15 @@ loopAVX51213x2:
 	JMP          doneloopAVX51213x2
 
 wholeloopAVX51213x2:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
-	PREFETCHT0   64(DX)(R15*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51213x2
+	MOVQ 80(AX), R14
+
+askingloopAVX51213x2:
+	PREFETCHT0   (R14)
+	ADDQ         $0x04, R14
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z26
 	VMOVUPS      64(DX), Z27
 	VBROADCASTSS (R9), Z28
@@ -5295,10 +5910,62 @@ wholeloopAVX51213x2:
 	ADDQ         SI, R12
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51213x2
+	JNZ          askingloopAVX51213x2
+	JMP          doneloopAVX51213x2
+
+quietloopAVX51213x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
+	VMOVUPS      (DX), Z26
+	VMOVUPS      64(DX), Z27
+	VBROADCASTSS (R9), Z28
+	VFMADD231PS  Z26, Z28, Z0
+	VFMADD231PS  Z27, Z28, Z1
+	VBROADCASTSS (R9)(DI*1), Z28
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R9)(DI*2), Z28
+	VFMADD231PS  Z26, Z28, Z4
+	VFMADD231PS  Z27, Z28, Z5
+	VBROADCASTSS (R9)(R8*1), Z28
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z9
+	VBROADCASTSS (R10)(DI*1), Z28
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(DI*2), Z28
+	VFMADD231PS  Z26, Z28, Z12
+	VFMADD231PS  Z27, Z28, Z13
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z26, Z28, Z16
+	VFMADD231PS  Z27, Z28, Z17
+	VBROADCASTSS (R11)(DI*1), Z28
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R11)(DI*2), Z28
+	VFMADD231PS  Z26, Z28, Z20
+	VFMADD231PS  Z27, Z28, Z21
+	VBROADCASTSS (R11)(R8*1), Z28
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z26, Z28, Z24
+	VFMADD231PS  Z27, Z28, Z25
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51213x2
 
 doneloopAVX51213x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z28
@@ -5467,7 +6134,7 @@ addAVX51213x2:
 
 // func gemmTileAVX512Rows14Cols1(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileAVX512Rows14Cols1(SB), NOSPLIT, $8-8
+TEXT ·gemmTileAVX512Rows14Cols1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -5495,19 +6162,15 @@ TEXT ·gemmTileAVX512Rows14Cols1(SB), NOSPLIT, $8-8
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    80(AX), R13
-	MOVQ    88(AX), R14
-	MOVQ    48(AX), R15
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000e, BP
-	CMPQ    BP, CX
-	CMOVQGT CX, BP
-	SUBQ    BP, CX
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000e, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51214x1:
-	PREFETCHT0   (R15)
 	PREFETCHT0   (R13)
-	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 	VFMADD231PS  Z14, Z15, Z0
@@ -5542,20 +6205,17 @@ firstloopAVX51214x1:
 	ADDQ         SI, R11
 	ADDQ         SI, R12
 	ADDQ         BX, DX
-	ADDQ         AX, R15
-	DECQ         BP
+	ADDQ         R14, R13
+	DECQ         R15
 	JNZ          firstloopAVX51214x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51214x1
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R15
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $+65535
 	JEQ          wholeloopAVX51214x1
 
 loopAVX51214x1:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 	VFMADD231PS  Z14, Z15, Z0
@@ -5595,9 +6255,14 @@ loopAVX51214x1:
 	JMP          doneloopAVX51214x1
 
 wholeloopAVX51214x1:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51214x1
+	MOVQ 80(AX), R14
+
+askingloopAVX51214x1:
+	PREFETCHT0   (R14)
+	ADDQ         $0x04, R14
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z14
 	VBROADCASTSS (R9), Z15
 	VFMADD231PS  Z14, Z15, Z0
@@ -5633,10 +6298,49 @@ wholeloopAVX51214x1:
 	ADDQ         SI, R12
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51214x1
+	JNZ          askingloopAVX51214x1
+	JMP          doneloopAVX51214x1
+
+quietloopAVX51214x1:
+	PREFETCHT0   (DX)(R13*1)
+	VMOVUPS      (DX), Z14
+	VBROADCASTSS (R9), Z15
+	VFMADD231PS  Z14, Z15, Z0
+	VBROADCASTSS (R9)(DI*1), Z15
+	VFMADD231PS  Z14, Z15, Z1
+	VBROADCASTSS (R9)(DI*2), Z15
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R9)(R8*1), Z15
+	VFMADD231PS  Z14, Z15, Z3
+	VBROADCASTSS (R10), Z15
+	VFMADD231PS  Z14, Z15, Z4
+	VBROADCASTSS (R10)(DI*1), Z15
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R10)(DI*2), Z15
+	VFMADD231PS  Z14, Z15, Z6
+	VBROADCASTSS (R10)(R8*1), Z15
+	VFMADD231PS  Z14, Z15, Z7
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R11)(DI*1), Z15
+	VFMADD231PS  Z14, Z15, Z9
+	VBROADCASTSS (R11)(DI*2), Z15
+	VFMADD231PS  Z14, Z15, Z10
+	VBROADCASTSS (R11)(R8*1), Z15
+	VFMADD231PS  Z14, Z15, Z11
+	VBROADCASTSS (R12), Z15
+	VFMADD231PS  Z14, Z15, Z12
+	VBROADCASTSS (R12)(DI*1), Z15
+	VFMADD231PS  Z14, Z15, Z13
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51214x1
 
 doneloopAVX51214x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z15
@@ -5747,7 +6451,7 @@ addAVX51214x1:
 
 // func gemmTileAVX512Rows14Cols2(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileAVX512Rows14Cols2(SB), NOSPLIT, $8-8
+TEXT ·gemmTileAVX512Rows14Cols2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -5791,20 +6495,16 @@ TEXT ·gemmTileAVX512Rows14Cols2(SB), NOSPLIT, $8-8
 	VPXORD  Z25, Z25, Z25
 	VPXORD  Z26, Z26, Z26
 	VPXORD  Z27, Z27, Z27
-	MOVQ    80(AX), R13
-	MOVQ    88(AX), R14
-	MOVQ    48(AX), R15
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000e, BP
-	CMPQ    BP, CX
-	CMOVQGT CX, BP
-	SUBQ    BP, CX
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000e, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopAVX51214x2:
-	PREFETCHT0   (R15)
-	PREFETCHT0   64(R15)
 	PREFETCHT0   (R13)
-	ADDQ         R14, R13
+	PREFETCHT0   64(R13)
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30
@@ -5854,21 +6554,18 @@ firstloopAVX51214x2:
 	ADDQ         SI, R11
 	ADDQ         SI, R12
 	ADDQ         BX, DX
-	ADDQ         AX, R15
-	DECQ         BP
+	ADDQ         R14, R13
+	DECQ         R15
 	JNZ          firstloopAVX51214x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51214x2
-	MOVQ         t+0(FP), AX
-	IMUL3Q       $0x28, BX, R15
+	IMUL3Q       $0x28, BX, R13
 	CMPL         72(AX), $-1
 	JEQ          wholeloopAVX51214x2
 
 loopAVX51214x2:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
-	PREFETCHT0   64(DX)(R15*1)
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30
@@ -5923,10 +6620,15 @@ loopAVX51214x2:
 	JMP          doneloopAVX51214x2
 
 wholeloopAVX51214x2:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
-	PREFETCHT0   64(DX)(R15*1)
+	CMPQ 80(AX), $0x00
+	JEQ  quietloopAVX51214x2
+	MOVQ 80(AX), R14
+
+askingloopAVX51214x2:
+	PREFETCHT0   (R14)
+	ADDQ         $0x04, R14
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z28
 	VMOVUPS      64(DX), Z29
 	VBROADCASTSS (R9), Z30
@@ -5977,10 +6679,65 @@ wholeloopAVX51214x2:
 	ADDQ         SI, R12
 	ADDQ         BX, DX
 	DECQ         CX
-	JNZ          wholeloopAVX51214x2
+	JNZ          askingloopAVX51214x2
+	JMP          doneloopAVX51214x2
+
+quietloopAVX51214x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
+	VMOVUPS      (DX), Z28
+	VMOVUPS      64(DX), Z29
+	VBROADCASTSS (R9), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (R9)(DI*1), Z30
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (R9)(DI*2), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R9)(R8*1), Z30
+	VFMADD231PS  Z28, Z30, Z6
+	VFMADD231PS  Z29, Z30, Z7
+	VBROADCASTSS (R10), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(DI*1), Z30
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R10)(DI*2), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (R10)(R8*1), Z30
+	VFMADD231PS  Z28, Z30, Z14
+	VFMADD231PS  Z29, Z30, Z15
+	VBROADCASTSS (R11), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS (R11)(DI*1), Z30
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	VBROADCASTSS (R11)(DI*2), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS (R11)(R8*1), Z30
+	VFMADD231PS  Z28, Z30, Z22
+	VFMADD231PS  Z29, Z30, Z23
+	VBROADCASTSS (R12), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS (R12)(DI*1), Z30
+	VFMADD231PS  Z28, Z30, Z26
+	VFMADD231PS  Z29, Z30, Z27
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopAVX51214x2
 
 doneloopAVX51214x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z30
@@ -6171,33 +6928,27 @@ TEXT ·gemmTileAVX2Rows1Cols1(SB), NOSPLIT, $0-8
 	LEAQ    (DI)(DI*2), DI
 	MOVQ    8(AX), DI
 	VXORPS  Y0, Y0, Y0
-	MOVQ    80(AX), R8
-	MOVQ    88(AX), R9
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000001, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
 
 firstloopAVX21x1:
-	PREFETCHT0   (R10)
 	PREFETCHT0   (R8)
-	ADDQ         R9, R8
 	VMOVUPS      (DX), Y1
 	VBROADCASTSS (DI), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         SI, DI
 	ADDQ         BX, DX
-	ADDQ         AX, R10
-	DECQ         R11
+	ADDQ         R9, R8
+	DECQ         R10
 	JNZ          firstloopAVX21x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX21x1
 
 loopAVX21x1:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
 	VMOVUPS      (DX), Y1
 	VBROADCASTSS (DI), Y2
 	VFMADD231PS  Y1, Y2, Y0
@@ -6207,7 +6958,6 @@ loopAVX21x1:
 	JNZ          loopAVX21x1
 
 doneloopAVX21x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y2
@@ -6237,19 +6987,15 @@ TEXT ·gemmTileAVX2Rows1Cols2(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), DI
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    80(AX), R8
-	MOVQ    88(AX), R9
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000001, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
 
 firstloopAVX21x2:
-	PREFETCHT0   (R10)
 	PREFETCHT0   (R8)
-	ADDQ         R9, R8
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	VBROADCASTSS (DI), Y4
@@ -6257,15 +7003,13 @@ firstloopAVX21x2:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         SI, DI
 	ADDQ         BX, DX
-	ADDQ         AX, R10
-	DECQ         R11
+	ADDQ         R9, R8
+	DECQ         R10
 	JNZ          firstloopAVX21x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX21x2
 
 loopAVX21x2:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	VBROADCASTSS (DI), Y4
@@ -6277,7 +7021,6 @@ loopAVX21x2:
 	JNZ          loopAVX21x2
 
 doneloopAVX21x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y4
@@ -6311,19 +7054,15 @@ TEXT ·gemmTileAVX2Rows2Cols1(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), R8
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000002, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX22x1:
-	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (R8), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -6331,15 +7070,13 @@ firstloopAVX22x1:
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         AX, R11
-	DECQ         R12
+	ADDQ         R10, R9
+	DECQ         R11
 	JNZ          firstloopAVX22x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX22x1
 
 loopAVX22x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (R8), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -6351,7 +7088,6 @@ loopAVX22x1:
 	JNZ          loopAVX22x1
 
 doneloopAVX22x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y3
@@ -6389,19 +7125,15 @@ TEXT ·gemmTileAVX2Rows2Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000002, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX22x2:
-	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
 	VBROADCASTSS (R8), Y6
@@ -6412,15 +7144,13 @@ firstloopAVX22x2:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         AX, R11
-	DECQ         R12
+	ADDQ         R10, R9
+	DECQ         R11
 	JNZ          firstloopAVX22x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX22x2
 
 loopAVX22x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
 	VBROADCASTSS (R8), Y6
@@ -6435,7 +7165,6 @@ loopAVX22x2:
 	JNZ          loopAVX22x2
 
 doneloopAVX22x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y6
@@ -6480,19 +7209,15 @@ TEXT ·gemmTileAVX2Rows3Cols1(SB), NOSPLIT, $0-8
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000003, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX23x1:
-	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (R8), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -6502,15 +7227,13 @@ firstloopAVX23x1:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         AX, R11
-	DECQ         R12
+	ADDQ         R10, R9
+	DECQ         R11
 	JNZ          firstloopAVX23x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX23x1
 
 loopAVX23x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (R8), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -6524,7 +7247,6 @@ loopAVX23x1:
 	JNZ          loopAVX23x1
 
 doneloopAVX23x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y4
@@ -6570,19 +7292,15 @@ TEXT ·gemmTileAVX2Rows3Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000003, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopAVX23x2:
-	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
 	VBROADCASTSS (R8), Y8
@@ -6596,15 +7314,13 @@ firstloopAVX23x2:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         SI, R8
 	ADDQ         BX, DX
-	ADDQ         AX, R11
-	DECQ         R12
+	ADDQ         R10, R9
+	DECQ         R11
 	JNZ          firstloopAVX23x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX23x2
 
 loopAVX23x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
 	VBROADCASTSS (R8), Y8
@@ -6622,7 +7338,6 @@ loopAVX23x2:
 	JNZ          loopAVX23x2
 
 doneloopAVX23x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y8
@@ -6678,19 +7393,15 @@ TEXT ·gemmTileAVX2Rows4Cols1(SB), NOSPLIT, $0-8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    80(AX), R10
-	MOVQ    88(AX), R11
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000004, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX24x1:
-	PREFETCHT0   (R12)
 	PREFETCHT0   (R10)
-	ADDQ         R11, R10
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (R9), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -6702,15 +7413,13 @@ firstloopAVX24x1:
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         SI, R9
 	ADDQ         BX, DX
-	ADDQ         AX, R12
-	DECQ         R13
+	ADDQ         R11, R10
+	DECQ         R12
 	JNZ          firstloopAVX24x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX24x1
 
 loopAVX24x1:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (R9), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -6726,7 +7435,6 @@ loopAVX24x1:
 	JNZ          loopAVX24x1
 
 doneloopAVX24x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y5
@@ -6780,19 +7488,15 @@ TEXT ·gemmTileAVX2Rows4Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    80(AX), R10
-	MOVQ    88(AX), R11
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000004, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopAVX24x2:
-	PREFETCHT0   (R12)
 	PREFETCHT0   (R10)
-	ADDQ         R11, R10
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
 	VBROADCASTSS (R9), Y10
@@ -6809,15 +7513,13 @@ firstloopAVX24x2:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, R9
 	ADDQ         BX, DX
-	ADDQ         AX, R12
-	DECQ         R13
+	ADDQ         R11, R10
+	DECQ         R12
 	JNZ          firstloopAVX24x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX24x2
 
 loopAVX24x2:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
 	VBROADCASTSS (R9), Y10
@@ -6838,7 +7540,6 @@ loopAVX24x2:
 	JNZ          loopAVX24x2
 
 doneloopAVX24x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y10
@@ -6906,19 +7607,15 @@ TEXT ·gemmTileAVX2Rows5Cols1(SB), NOSPLIT, $0-8
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000005, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX25x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (R9), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -6933,15 +7630,13 @@ firstloopAVX25x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX25x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX25x1
 
 loopAVX25x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (R9), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -6960,7 +7655,6 @@ loopAVX25x1:
 	JNZ          loopAVX25x1
 
 doneloopAVX25x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y6
@@ -7023,19 +7717,15 @@ TEXT ·gemmTileAVX2Rows5Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000005, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX25x2:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
 	VBROADCASTSS (R9), Y12
@@ -7056,15 +7746,13 @@ firstloopAVX25x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX25x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX25x2
 
 loopAVX25x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
 	VBROADCASTSS (R9), Y12
@@ -7089,7 +7777,6 @@ loopAVX25x2:
 	JNZ          loopAVX25x2
 
 doneloopAVX25x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y12
@@ -7168,19 +7855,15 @@ TEXT ·gemmTileAVX2Rows6Cols1(SB), NOSPLIT, $0-8
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000006, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX26x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -7197,15 +7880,13 @@ firstloopAVX26x1:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX26x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX26x1
 
 loopAVX26x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -7226,7 +7907,6 @@ loopAVX26x1:
 	JNZ          loopAVX26x1
 
 doneloopAVX26x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y7
@@ -7297,19 +7977,15 @@ TEXT ·gemmTileAVX2Rows6Cols2(SB), NOSPLIT, $0-8
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000006, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopAVX26x2:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VBROADCASTSS (R9), Y14
@@ -7333,15 +8009,13 @@ firstloopAVX26x2:
 	ADDQ         SI, R9
 	ADDQ         SI, R10
 	ADDQ         BX, DX
-	ADDQ         AX, R13
-	DECQ         R14
+	ADDQ         R12, R11
+	DECQ         R13
 	JNZ          firstloopAVX26x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX26x2
 
 loopAVX26x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VBROADCASTSS (R9), Y14
@@ -7369,7 +8043,6 @@ loopAVX26x2:
 	JNZ          loopAVX26x2
 
 doneloopAVX26x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Y14
@@ -7454,19 +8127,15 @@ TEXT ·gemmTileBF16Rows1Cols1(SB), NOSPLIT, $0-8
 	LEAQ    (DI)(DI*2), DI
 	MOVQ    8(AX), DI
 	VPXORD  Z0, Z0, Z0
-	MOVQ    80(AX), R8
-	MOVQ    88(AX), R9
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000001, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
 
 firstloopBF161x1:
-	PREFETCHT0   (R10)
 	PREFETCHT0   (R8)
-	ADDQ         R9, R8
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 
@@ -7475,20 +8144,17 @@ firstloopBF161x1:
 	WORD   $0xc152
 	ADDQ   SI, DI
 	ADDQ   BX, DX
-	ADDQ   AX, R10
-	DECQ   R11
+	ADDQ   R9, R8
+	DECQ   R10
 	JNZ    firstloopBF161x1
 	TESTQ  CX, CX
 	JZ     doneloopBF161x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R10
+	IMUL3Q $0x28, BX, R8
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF161x1
 
 loopBF161x1:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   (DX)(R8*1)
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 
@@ -7502,9 +8168,8 @@ loopBF161x1:
 	JMP  doneloopBF161x1
 
 wholeloopBF161x1:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	PREFETCHT0   (DX)(R10*1)
+quietloopBF161x1:
+	PREFETCHT0   (DX)(R8*1)
 	VMOVUPS      (DX), Z1
 	VBROADCASTSS (DI), Z2
 
@@ -7514,10 +8179,9 @@ wholeloopBF161x1:
 	ADDQ SI, DI
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF161x1
+	JNZ  quietloopBF161x1
 
 doneloopBF161x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z2
@@ -7552,20 +8216,16 @@ TEXT ·gemmTileBF16Rows1Cols2(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), DI
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    80(AX), R8
-	MOVQ    88(AX), R9
-	MOVQ    48(AX), R10
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000001, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, CX
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
 
 firstloopBF161x2:
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
 	PREFETCHT0   (R8)
-	ADDQ         R9, R8
+	PREFETCHT0   64(R8)
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -7579,21 +8239,18 @@ firstloopBF161x2:
 	WORD   $0xcb52
 	ADDQ   SI, DI
 	ADDQ   BX, DX
-	ADDQ   AX, R10
-	DECQ   R11
+	ADDQ   R9, R8
+	DECQ   R10
 	JNZ    firstloopBF161x2
 	TESTQ  CX, CX
 	JZ     doneloopBF161x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R10
+	IMUL3Q $0x28, BX, R8
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF161x2
 
 loopBF161x2:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   64(DX)(R8*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -7612,10 +8269,9 @@ loopBF161x2:
 	JMP  doneloopBF161x2
 
 wholeloopBF161x2:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	PREFETCHT0   (DX)(R10*1)
-	PREFETCHT0   64(DX)(R10*1)
+quietloopBF161x2:
+	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   64(DX)(R8*1)
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VBROADCASTSS (DI), Z4
@@ -7630,10 +8286,9 @@ wholeloopBF161x2:
 	ADDQ SI, DI
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF161x2
+	JNZ  quietloopBF161x2
 
 doneloopBF161x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z4
@@ -7671,19 +8326,15 @@ TEXT ·gemmTileBF16Rows2Cols1(SB), NOSPLIT, $0-8
 	MOVQ    8(AX), R8
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000002, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopBF162x1:
-	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 
@@ -7697,20 +8348,17 @@ firstloopBF162x1:
 	WORD   $0xca52
 	ADDQ   SI, R8
 	ADDQ   BX, DX
-	ADDQ   AX, R11
-	DECQ   R12
+	ADDQ   R10, R9
+	DECQ   R11
 	JNZ    firstloopBF162x1
 	TESTQ  CX, CX
 	JZ     doneloopBF162x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R11
+	IMUL3Q $0x28, BX, R9
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF162x1
 
 loopBF162x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 
@@ -7729,9 +8377,8 @@ loopBF162x1:
 	JMP  doneloopBF162x1
 
 wholeloopBF162x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
+quietloopBF162x1:
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS      (DX), Z2
 	VBROADCASTSS (R8), Z3
 
@@ -7746,10 +8393,9 @@ wholeloopBF162x1:
 	ADDQ SI, R8
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF162x1
+	JNZ  quietloopBF162x1
 
 doneloopBF162x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z3
@@ -7793,20 +8439,16 @@ TEXT ·gemmTileBF16Rows2Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000002, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopBF162x2:
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
+	PREFETCHT0   64(R9)
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -7829,21 +8471,18 @@ firstloopBF162x2:
 	WORD   $0xdd52
 	ADDQ   SI, R8
 	ADDQ   BX, DX
-	ADDQ   AX, R11
-	DECQ   R12
+	ADDQ   R10, R9
+	DECQ   R11
 	JNZ    firstloopBF162x2
 	TESTQ  CX, CX
 	JZ     doneloopBF162x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R11
+	IMUL3Q $0x28, BX, R9
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF162x2
 
 loopBF162x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -7871,10 +8510,9 @@ loopBF162x2:
 	JMP  doneloopBF162x2
 
 wholeloopBF162x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+quietloopBF162x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	VBROADCASTSS (R8), Z6
@@ -7898,10 +8536,9 @@ wholeloopBF162x2:
 	ADDQ SI, R8
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF162x2
+	JNZ  quietloopBF162x2
 
 doneloopBF162x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z6
@@ -7952,19 +8589,15 @@ TEXT ·gemmTileBF16Rows3Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000003, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopBF163x1:
-	PREFETCHT0   (R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 
@@ -7983,20 +8616,17 @@ firstloopBF163x1:
 	WORD   $0xd352
 	ADDQ   SI, R8
 	ADDQ   BX, DX
-	ADDQ   AX, R11
-	DECQ   R12
+	ADDQ   R10, R9
+	DECQ   R11
 	JNZ    firstloopBF163x1
 	TESTQ  CX, CX
 	JZ     doneloopBF163x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R11
+	IMUL3Q $0x28, BX, R9
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF163x1
 
 loopBF163x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 
@@ -8020,9 +8650,8 @@ loopBF163x1:
 	JMP  doneloopBF163x1
 
 wholeloopBF163x1:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
+quietloopBF163x1:
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS      (DX), Z3
 	VBROADCASTSS (R8), Z4
 
@@ -8042,10 +8671,9 @@ wholeloopBF163x1:
 	ADDQ SI, R8
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF163x1
+	JNZ  quietloopBF163x1
 
 doneloopBF163x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z4
@@ -8098,20 +8726,16 @@ TEXT ·gemmTileBF16Rows3Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    80(AX), R9
-	MOVQ    88(AX), R10
-	MOVQ    48(AX), R11
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000003, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	SUBQ    R12, CX
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
 
 firstloopBF163x2:
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
 	PREFETCHT0   (R9)
-	ADDQ         R10, R9
+	PREFETCHT0   64(R9)
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -8143,21 +8767,18 @@ firstloopBF163x2:
 	WORD   $0xef52
 	ADDQ   SI, R8
 	ADDQ   BX, DX
-	ADDQ   AX, R11
-	DECQ   R12
+	ADDQ   R10, R9
+	DECQ   R11
 	JNZ    firstloopBF163x2
 	TESTQ  CX, CX
 	JZ     doneloopBF163x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R11
+	IMUL3Q $0x28, BX, R9
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF163x2
 
 loopBF163x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -8194,10 +8815,9 @@ loopBF163x2:
 	JMP  doneloopBF163x2
 
 wholeloopBF163x2:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	PREFETCHT0   (DX)(R11*1)
-	PREFETCHT0   64(DX)(R11*1)
+quietloopBF163x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	VBROADCASTSS (R8), Z8
@@ -8230,10 +8850,9 @@ wholeloopBF163x2:
 	ADDQ SI, R8
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF163x2
+	JNZ  quietloopBF163x2
 
 doneloopBF163x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z8
@@ -8297,19 +8916,15 @@ TEXT ·gemmTileBF16Rows4Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    80(AX), R10
-	MOVQ    88(AX), R11
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000004, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopBF164x1:
-	PREFETCHT0   (R12)
 	PREFETCHT0   (R10)
-	ADDQ         R11, R10
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 
@@ -8333,20 +8948,17 @@ firstloopBF164x1:
 	WORD   $0xdc52
 	ADDQ   SI, R9
 	ADDQ   BX, DX
-	ADDQ   AX, R12
-	DECQ   R13
+	ADDQ   R11, R10
+	DECQ   R12
 	JNZ    firstloopBF164x1
 	TESTQ  CX, CX
 	JZ     doneloopBF164x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R12
+	IMUL3Q $0x28, BX, R10
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF164x1
 
 loopBF164x1:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 
@@ -8375,9 +8987,8 @@ loopBF164x1:
 	JMP  doneloopBF164x1
 
 wholeloopBF164x1:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	PREFETCHT0   (DX)(R12*1)
+quietloopBF164x1:
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS      (DX), Z4
 	VBROADCASTSS (R9), Z5
 
@@ -8402,10 +9013,9 @@ wholeloopBF164x1:
 	ADDQ SI, R9
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF164x1
+	JNZ  quietloopBF164x1
 
 doneloopBF164x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z5
@@ -8467,20 +9077,16 @@ TEXT ·gemmTileBF16Rows4Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    80(AX), R10
-	MOVQ    88(AX), R11
-	MOVQ    48(AX), R12
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000004, R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	SUBQ    R13, CX
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
 
 firstloopBF164x2:
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
 	PREFETCHT0   (R10)
-	ADDQ         R11, R10
+	PREFETCHT0   64(R10)
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -8521,21 +9127,18 @@ firstloopBF164x2:
 	WORD   $0xf952
 	ADDQ   SI, R9
 	ADDQ   BX, DX
-	ADDQ   AX, R12
-	DECQ   R13
+	ADDQ   R11, R10
+	DECQ   R12
 	JNZ    firstloopBF164x2
 	TESTQ  CX, CX
 	JZ     doneloopBF164x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R12
+	IMUL3Q $0x28, BX, R10
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF164x2
 
 loopBF164x2:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -8581,10 +9184,9 @@ loopBF164x2:
 	JMP  doneloopBF164x2
 
 wholeloopBF164x2:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	PREFETCHT0   (DX)(R12*1)
-	PREFETCHT0   64(DX)(R12*1)
+quietloopBF164x2:
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	VBROADCASTSS (R9), Z10
@@ -8626,10 +9228,9 @@ wholeloopBF164x2:
 	ADDQ SI, R9
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF164x2
+	JNZ  quietloopBF164x2
 
 doneloopBF164x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z10
@@ -8707,19 +9308,15 @@ TEXT ·gemmTileBF16Rows5Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000005, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF165x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 
@@ -8749,20 +9346,17 @@ firstloopBF165x1:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   AX, R13
-	DECQ   R14
+	ADDQ   R12, R11
+	DECQ   R13
 	JNZ    firstloopBF165x1
 	TESTQ  CX, CX
 	JZ     doneloopBF165x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R13
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF165x1
 
 loopBF165x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 
@@ -8797,9 +9391,8 @@ loopBF165x1:
 	JMP  doneloopBF165x1
 
 wholeloopBF165x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+quietloopBF165x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z5
 	VBROADCASTSS (R9), Z6
 
@@ -8830,10 +9423,9 @@ wholeloopBF165x1:
 	ADDQ SI, R10
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF165x1
+	JNZ  quietloopBF165x1
 
 doneloopBF165x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z6
@@ -8905,20 +9497,16 @@ TEXT ·gemmTileBF16Rows5Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000005, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF165x2:
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   64(R11)
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -8969,21 +9557,18 @@ firstloopBF165x2:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   AX, R13
-	DECQ   R14
+	ADDQ   R12, R11
+	DECQ   R13
 	JNZ    firstloopBF165x2
 	TESTQ  CX, CX
 	JZ     doneloopBF165x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R13
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF165x2
 
 loopBF165x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -9039,10 +9624,9 @@ loopBF165x2:
 	JMP  doneloopBF165x2
 
 wholeloopBF165x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+quietloopBF165x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	VBROADCASTSS (R9), Z12
@@ -9094,10 +9678,9 @@ wholeloopBF165x2:
 	ADDQ SI, R10
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF165x2
+	JNZ  quietloopBF165x2
 
 doneloopBF165x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z12
@@ -9188,19 +9771,15 @@ TEXT ·gemmTileBF16Rows6Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000006, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF166x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 
@@ -9235,20 +9814,17 @@ firstloopBF166x1:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   AX, R13
-	DECQ   R14
+	ADDQ   R12, R11
+	DECQ   R13
 	JNZ    firstloopBF166x1
 	TESTQ  CX, CX
 	JZ     doneloopBF166x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R13
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF166x1
 
 loopBF166x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 
@@ -9288,9 +9864,8 @@ loopBF166x1:
 	JMP  doneloopBF166x1
 
 wholeloopBF166x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+quietloopBF166x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z6
 	VBROADCASTSS (R9), Z7
 
@@ -9326,10 +9901,9 @@ wholeloopBF166x1:
 	ADDQ SI, R10
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF166x1
+	JNZ  quietloopBF166x1
 
 doneloopBF166x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z7
@@ -9410,20 +9984,16 @@ TEXT ·gemmTileBF16Rows6Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000006, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF166x2:
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   64(R11)
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -9483,21 +10053,18 @@ firstloopBF166x2:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   AX, R13
-	DECQ   R14
+	ADDQ   R12, R11
+	DECQ   R13
 	JNZ    firstloopBF166x2
 	TESTQ  CX, CX
 	JZ     doneloopBF166x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R13
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF166x2
 
 loopBF166x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -9562,10 +10129,9 @@ loopBF166x2:
 	JMP  doneloopBF166x2
 
 wholeloopBF166x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+quietloopBF166x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	VBROADCASTSS (R9), Z14
@@ -9626,10 +10192,9 @@ wholeloopBF166x2:
 	ADDQ SI, R10
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF166x2
+	JNZ  quietloopBF166x2
 
 doneloopBF166x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z14
@@ -9733,19 +10298,15 @@ TEXT ·gemmTileBF16Rows7Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000007, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000007, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF167x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 
@@ -9785,20 +10346,17 @@ firstloopBF167x1:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   AX, R13
-	DECQ   R14
+	ADDQ   R12, R11
+	DECQ   R13
 	JNZ    firstloopBF167x1
 	TESTQ  CX, CX
 	JZ     doneloopBF167x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R13
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF167x1
 
 loopBF167x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 
@@ -9843,9 +10401,8 @@ loopBF167x1:
 	JMP  doneloopBF167x1
 
 wholeloopBF167x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+quietloopBF167x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z7
 	VBROADCASTSS (R9), Z8
 
@@ -9886,10 +10443,9 @@ wholeloopBF167x1:
 	ADDQ SI, R10
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF167x1
+	JNZ  quietloopBF167x1
 
 doneloopBF167x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z8
@@ -9979,20 +10535,16 @@ TEXT ·gemmTileBF16Rows7Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000007, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000007, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF167x2:
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   64(R11)
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -10061,21 +10613,18 @@ firstloopBF167x2:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   AX, R13
-	DECQ   R14
+	ADDQ   R12, R11
+	DECQ   R13
 	JNZ    firstloopBF167x2
 	TESTQ  CX, CX
 	JZ     doneloopBF167x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R13
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF167x2
 
 loopBF167x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -10149,10 +10698,9 @@ loopBF167x2:
 	JMP  doneloopBF167x2
 
 wholeloopBF167x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+quietloopBF167x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	VBROADCASTSS (R9), Z16
@@ -10222,10 +10770,9 @@ wholeloopBF167x2:
 	ADDQ SI, R10
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF167x2
+	JNZ  quietloopBF167x2
 
 doneloopBF167x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z16
@@ -10342,19 +10889,15 @@ TEXT ·gemmTileBF16Rows8Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000008, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000008, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF168x1:
-	PREFETCHT0   (R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 
@@ -10399,20 +10942,17 @@ firstloopBF168x1:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   AX, R13
-	DECQ   R14
+	ADDQ   R12, R11
+	DECQ   R13
 	JNZ    firstloopBF168x1
 	TESTQ  CX, CX
 	JZ     doneloopBF168x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R13
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF168x1
 
 loopBF168x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 
@@ -10462,9 +11002,8 @@ loopBF168x1:
 	JMP  doneloopBF168x1
 
 wholeloopBF168x1:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
+quietloopBF168x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (DX), Z8
 	VBROADCASTSS (R9), Z9
 
@@ -10510,10 +11049,9 @@ wholeloopBF168x1:
 	ADDQ SI, R10
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF168x1
+	JNZ  quietloopBF168x1
 
 doneloopBF168x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z9
@@ -10612,20 +11150,16 @@ TEXT ·gemmTileBF16Rows8Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    80(AX), R11
-	MOVQ    88(AX), R12
-	MOVQ    48(AX), R13
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000008, R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	SUBQ    R14, CX
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000008, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
 
 firstloopBF168x2:
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
 	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   64(R11)
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -10703,21 +11237,18 @@ firstloopBF168x2:
 	ADDQ   SI, R9
 	ADDQ   SI, R10
 	ADDQ   BX, DX
-	ADDQ   AX, R13
-	DECQ   R14
+	ADDQ   R12, R11
+	DECQ   R13
 	JNZ    firstloopBF168x2
 	TESTQ  CX, CX
 	JZ     doneloopBF168x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R13
+	IMUL3Q $0x28, BX, R11
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF168x2
 
 loopBF168x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -10800,10 +11331,9 @@ loopBF168x2:
 	JMP  doneloopBF168x2
 
 wholeloopBF168x2:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	PREFETCHT0   (DX)(R13*1)
-	PREFETCHT0   64(DX)(R13*1)
+quietloopBF168x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	VBROADCASTSS (R9), Z18
@@ -10882,10 +11412,9 @@ wholeloopBF168x2:
 	ADDQ SI, R10
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF168x2
+	JNZ  quietloopBF168x2
 
 doneloopBF168x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z18
@@ -11016,19 +11545,15 @@ TEXT ·gemmTileBF16Rows9Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000009, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x00000009, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF169x1:
-	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 
@@ -11079,20 +11604,17 @@ firstloopBF169x1:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   AX, R14
-	DECQ   R15
+	ADDQ   R13, R12
+	DECQ   R14
 	JNZ    firstloopBF169x1
 	TESTQ  CX, CX
 	JZ     doneloopBF169x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R14
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF169x1
 
 loopBF169x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 
@@ -11148,9 +11670,8 @@ loopBF169x1:
 	JMP  doneloopBF169x1
 
 wholeloopBF169x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+quietloopBF169x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z9
 	VBROADCASTSS (R9), Z10
 
@@ -11202,10 +11723,9 @@ wholeloopBF169x1:
 	ADDQ SI, R11
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF169x1
+	JNZ  quietloopBF169x1
 
 doneloopBF169x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z10
@@ -11314,20 +11834,16 @@ TEXT ·gemmTileBF16Rows9Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z15, Z15, Z15
 	VPXORD  Z16, Z16, Z16
 	VPXORD  Z17, Z17, Z17
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x00000009, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x00000009, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF169x2:
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   64(R12)
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -11415,21 +11931,18 @@ firstloopBF169x2:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   AX, R14
-	DECQ   R15
+	ADDQ   R13, R12
+	DECQ   R14
 	JNZ    firstloopBF169x2
 	TESTQ  CX, CX
 	JZ     doneloopBF169x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R14
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF169x2
 
 loopBF169x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -11522,10 +12035,9 @@ loopBF169x2:
 	JMP  doneloopBF169x2
 
 wholeloopBF169x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+quietloopBF169x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	VBROADCASTSS (R9), Z20
@@ -11614,10 +12126,9 @@ wholeloopBF169x2:
 	ADDQ SI, R11
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF169x2
+	JNZ  quietloopBF169x2
 
 doneloopBF169x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z20
@@ -11761,19 +12272,15 @@ TEXT ·gemmTileBF16Rows10Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000a, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000a, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF1610x1:
-	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 
@@ -11829,20 +12336,17 @@ firstloopBF1610x1:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   AX, R14
-	DECQ   R15
+	ADDQ   R13, R12
+	DECQ   R14
 	JNZ    firstloopBF1610x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1610x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R14
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1610x1
 
 loopBF1610x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 
@@ -11903,9 +12407,8 @@ loopBF1610x1:
 	JMP  doneloopBF1610x1
 
 wholeloopBF1610x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+quietloopBF1610x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z10
 	VBROADCASTSS (R9), Z11
 
@@ -11962,10 +12465,9 @@ wholeloopBF1610x1:
 	ADDQ SI, R11
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1610x1
+	JNZ  quietloopBF1610x1
 
 doneloopBF1610x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z11
@@ -12083,20 +12585,16 @@ TEXT ·gemmTileBF16Rows10Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z17, Z17, Z17
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000a, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000a, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF1610x2:
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   64(R12)
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -12193,21 +12691,18 @@ firstloopBF1610x2:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   AX, R14
-	DECQ   R15
+	ADDQ   R13, R12
+	DECQ   R14
 	JNZ    firstloopBF1610x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1610x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R14
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1610x2
 
 loopBF1610x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -12309,10 +12804,9 @@ loopBF1610x2:
 	JMP  doneloopBF1610x2
 
 wholeloopBF1610x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+quietloopBF1610x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	VBROADCASTSS (R9), Z22
@@ -12410,10 +12904,9 @@ wholeloopBF1610x2:
 	ADDQ SI, R11
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1610x2
+	JNZ  quietloopBF1610x2
 
 doneloopBF1610x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z22
@@ -12570,19 +13063,15 @@ TEXT ·gemmTileBF16Rows11Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000b, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000b, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF1611x1:
-	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 
@@ -12643,20 +13132,17 @@ firstloopBF1611x1:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   AX, R14
-	DECQ   R15
+	ADDQ   R13, R12
+	DECQ   R14
 	JNZ    firstloopBF1611x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1611x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R14
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1611x1
 
 loopBF1611x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 
@@ -12722,9 +13208,8 @@ loopBF1611x1:
 	JMP  doneloopBF1611x1
 
 wholeloopBF1611x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+quietloopBF1611x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z11
 	VBROADCASTSS (R9), Z12
 
@@ -12786,10 +13271,9 @@ wholeloopBF1611x1:
 	ADDQ SI, R11
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1611x1
+	JNZ  quietloopBF1611x1
 
 doneloopBF1611x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z12
@@ -12916,20 +13400,16 @@ TEXT ·gemmTileBF16Rows11Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z19, Z19, Z19
 	VPXORD  Z20, Z20, Z20
 	VPXORD  Z21, Z21, Z21
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000b, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000b, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF1611x2:
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   64(R12)
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -13035,21 +13515,18 @@ firstloopBF1611x2:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   AX, R14
-	DECQ   R15
+	ADDQ   R13, R12
+	DECQ   R14
 	JNZ    firstloopBF1611x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1611x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R14
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1611x2
 
 loopBF1611x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -13160,10 +13637,9 @@ loopBF1611x2:
 	JMP  doneloopBF1611x2
 
 wholeloopBF1611x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+quietloopBF1611x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	VBROADCASTSS (R9), Z24
@@ -13270,10 +13746,9 @@ wholeloopBF1611x2:
 	ADDQ SI, R11
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1611x2
+	JNZ  quietloopBF1611x2
 
 doneloopBF1611x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z24
@@ -13443,19 +13918,15 @@ TEXT ·gemmTileBF16Rows12Cols1(SB), NOSPLIT, $0-8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000c, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000c, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF1612x1:
-	PREFETCHT0   (R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 
@@ -13521,20 +13992,17 @@ firstloopBF1612x1:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   AX, R14
-	DECQ   R15
+	ADDQ   R13, R12
+	DECQ   R14
 	JNZ    firstloopBF1612x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1612x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R14
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1612x1
 
 loopBF1612x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 
@@ -13605,9 +14073,8 @@ loopBF1612x1:
 	JMP  doneloopBF1612x1
 
 wholeloopBF1612x1:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
+quietloopBF1612x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (DX), Z12
 	VBROADCASTSS (R9), Z13
 
@@ -13674,10 +14141,9 @@ wholeloopBF1612x1:
 	ADDQ SI, R11
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1612x1
+	JNZ  quietloopBF1612x1
 
 doneloopBF1612x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z13
@@ -13813,20 +14279,16 @@ TEXT ·gemmTileBF16Rows12Cols2(SB), NOSPLIT, $0-8
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
-	MOVQ    80(AX), R12
-	MOVQ    88(AX), R13
-	MOVQ    48(AX), R14
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000c, R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	SUBQ    R15, CX
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000c, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
 
 firstloopBF1612x2:
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
 	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   64(R12)
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -13941,21 +14403,18 @@ firstloopBF1612x2:
 	ADDQ   SI, R10
 	ADDQ   SI, R11
 	ADDQ   BX, DX
-	ADDQ   AX, R14
-	DECQ   R15
+	ADDQ   R13, R12
+	DECQ   R14
 	JNZ    firstloopBF1612x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1612x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R14
+	IMUL3Q $0x28, BX, R12
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1612x2
 
 loopBF1612x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -14075,10 +14534,9 @@ loopBF1612x2:
 	JMP  doneloopBF1612x2
 
 wholeloopBF1612x2:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
-	PREFETCHT0   (DX)(R14*1)
-	PREFETCHT0   64(DX)(R14*1)
+quietloopBF1612x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	VBROADCASTSS (R9), Z26
@@ -14194,10 +14652,9 @@ wholeloopBF1612x2:
 	ADDQ SI, R11
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1612x2
+	JNZ  quietloopBF1612x2
 
 doneloopBF1612x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z26
@@ -14354,7 +14811,7 @@ addBF1612x2:
 
 // func gemmTileBF16Rows13Cols1(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileBF16Rows13Cols1(SB), NOSPLIT, $8-8
+TEXT ·gemmTileBF16Rows13Cols1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -14381,19 +14838,15 @@ TEXT ·gemmTileBF16Rows13Cols1(SB), NOSPLIT, $8-8
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
-	MOVQ    80(AX), R13
-	MOVQ    88(AX), R14
-	MOVQ    48(AX), R15
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000d, BP
-	CMPQ    BP, CX
-	CMOVQGT CX, BP
-	SUBQ    BP, CX
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000d, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1613x1:
-	PREFETCHT0   (R15)
 	PREFETCHT0   (R13)
-	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 
@@ -14465,20 +14918,17 @@ firstloopBF1613x1:
 	ADDQ   SI, R11
 	ADDQ   SI, R12
 	ADDQ   BX, DX
-	ADDQ   AX, R15
-	DECQ   BP
+	ADDQ   R14, R13
+	DECQ   R15
 	JNZ    firstloopBF1613x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1613x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R15
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1613x1
 
 loopBF1613x1:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 
@@ -14555,9 +15005,8 @@ loopBF1613x1:
 	JMP  doneloopBF1613x1
 
 wholeloopBF1613x1:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
+quietloopBF1613x1:
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z13
 	VBROADCASTSS (R9), Z14
 
@@ -14630,10 +15079,9 @@ wholeloopBF1613x1:
 	ADDQ SI, R12
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1613x1
+	JNZ  quietloopBF1613x1
 
 doneloopBF1613x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z14
@@ -14737,7 +15185,7 @@ addBF1613x1:
 
 // func gemmTileBF16Rows13Cols2(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileBF16Rows13Cols2(SB), NOSPLIT, $8-8
+TEXT ·gemmTileBF16Rows13Cols2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -14779,20 +15227,16 @@ TEXT ·gemmTileBF16Rows13Cols2(SB), NOSPLIT, $8-8
 	VPXORD  Z23, Z23, Z23
 	VPXORD  Z24, Z24, Z24
 	VPXORD  Z25, Z25, Z25
-	MOVQ    80(AX), R13
-	MOVQ    88(AX), R14
-	MOVQ    48(AX), R15
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000d, BP
-	CMPQ    BP, CX
-	CMOVQGT CX, BP
-	SUBQ    BP, CX
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000d, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1613x2:
-	PREFETCHT0   (R15)
-	PREFETCHT0   64(R15)
 	PREFETCHT0   (R13)
-	ADDQ         R14, R13
+	PREFETCHT0   64(R13)
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -14917,21 +15361,18 @@ firstloopBF1613x2:
 	ADDQ   SI, R11
 	ADDQ   SI, R12
 	ADDQ   BX, DX
-	ADDQ   AX, R15
-	DECQ   BP
+	ADDQ   R14, R13
+	DECQ   R15
 	JNZ    firstloopBF1613x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1613x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R15
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1613x2
 
 loopBF1613x2:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
-	PREFETCHT0   64(DX)(R15*1)
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -15061,10 +15502,9 @@ loopBF1613x2:
 	JMP  doneloopBF1613x2
 
 wholeloopBF1613x2:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
-	PREFETCHT0   64(DX)(R15*1)
+quietloopBF1613x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z26
 	VMOVUPS      64(DX), Z27
 	VBROADCASTSS (R9), Z28
@@ -15190,10 +15630,9 @@ wholeloopBF1613x2:
 	ADDQ SI, R12
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1613x2
+	JNZ  quietloopBF1613x2
 
 doneloopBF1613x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z28
@@ -15362,7 +15801,7 @@ addBF1613x2:
 
 // func gemmTileBF16Rows14Cols1(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileBF16Rows14Cols1(SB), NOSPLIT, $8-8
+TEXT ·gemmTileBF16Rows14Cols1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -15390,19 +15829,15 @@ TEXT ·gemmTileBF16Rows14Cols1(SB), NOSPLIT, $8-8
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    80(AX), R13
-	MOVQ    88(AX), R14
-	MOVQ    48(AX), R15
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000e, BP
-	CMPQ    BP, CX
-	CMOVQGT CX, BP
-	SUBQ    BP, CX
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000e, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1614x1:
-	PREFETCHT0   (R15)
 	PREFETCHT0   (R13)
-	ADDQ         R14, R13
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 
@@ -15479,20 +15914,17 @@ firstloopBF1614x1:
 	ADDQ   SI, R11
 	ADDQ   SI, R12
 	ADDQ   BX, DX
-	ADDQ   AX, R15
-	DECQ   BP
+	ADDQ   R14, R13
+	DECQ   R15
 	JNZ    firstloopBF1614x1
 	TESTQ  CX, CX
 	JZ     doneloopBF1614x1
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R15
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $+65535
 	JEQ    wholeloopBF1614x1
 
 loopBF1614x1:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 
@@ -15574,9 +16006,8 @@ loopBF1614x1:
 	JMP  doneloopBF1614x1
 
 wholeloopBF1614x1:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
+quietloopBF1614x1:
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS      (DX), Z14
 	VBROADCASTSS (R9), Z15
 
@@ -15654,10 +16085,9 @@ wholeloopBF1614x1:
 	ADDQ SI, R12
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1614x1
+	JNZ  quietloopBF1614x1
 
 doneloopBF1614x1:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z15
@@ -15768,7 +16198,7 @@ addBF1614x1:
 
 // func gemmTileBF16Rows14Cols2(t *byte)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gemmTileBF16Rows14Cols2(SB), NOSPLIT, $8-8
+TEXT ·gemmTileBF16Rows14Cols2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    32(AX), DX
@@ -15812,20 +16242,16 @@ TEXT ·gemmTileBF16Rows14Cols2(SB), NOSPLIT, $8-8
 	VPXORD  Z25, Z25, Z25
 	VPXORD  Z26, Z26, Z26
 	VPXORD  Z27, Z27, Z27
-	MOVQ    80(AX), R13
-	MOVQ    88(AX), R14
-	MOVQ    48(AX), R15
-	MOVQ    56(AX), AX
-	MOVQ    $0x0000000e, BP
-	CMPQ    BP, CX
-	CMOVQGT CX, BP
-	SUBQ    BP, CX
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000e, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
 
 firstloopBF1614x2:
-	PREFETCHT0   (R15)
-	PREFETCHT0   64(R15)
 	PREFETCHT0   (R13)
-	ADDQ         R14, R13
+	PREFETCHT0   64(R13)
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30
@@ -15959,21 +16385,18 @@ firstloopBF1614x2:
 	ADDQ   SI, R11
 	ADDQ   SI, R12
 	ADDQ   BX, DX
-	ADDQ   AX, R15
-	DECQ   BP
+	ADDQ   R14, R13
+	DECQ   R15
 	JNZ    firstloopBF1614x2
 	TESTQ  CX, CX
 	JZ     doneloopBF1614x2
-	MOVQ   t+0(FP), AX
-	IMUL3Q $0x28, BX, R15
+	IMUL3Q $0x28, BX, R13
 	CMPL   72(AX), $-1
 	JEQ    wholeloopBF1614x2
 
 loopBF1614x2:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
-	PREFETCHT0   64(DX)(R15*1)
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30
@@ -16112,10 +16535,9 @@ loopBF1614x2:
 	JMP  doneloopBF1614x2
 
 wholeloopBF1614x2:
-	PREFETCHT0   (R13)
-	ADDQ         R14, R13
-	PREFETCHT0   (DX)(R15*1)
-	PREFETCHT0   64(DX)(R15*1)
+quietloopBF1614x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS      (DX), Z28
 	VMOVUPS      64(DX), Z29
 	VBROADCASTSS (R9), Z30
@@ -16250,10 +16672,9 @@ wholeloopBF1614x2:
 	ADDQ SI, R12
 	ADDQ BX, DX
 	DECQ CX
-	JNZ  wholeloopBF1614x2
+	JNZ  quietloopBF1614x2
 
 doneloopBF1614x2:
-	MOVQ         t+0(FP), AX
 	MOVQ         48(AX), CX
 	MOVQ         56(AX), DX
 	VBROADCASTSS 64(AX), Z30

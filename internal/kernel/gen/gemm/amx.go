@@ -128,21 +128,7 @@ func amxProduct(rows, columns int) {
 	MOVQ(result, ahead)
 	ADDQ(Mem{Base: t, Disp: amxOutStep}, ahead)
 	Label("step")
-	for j := range columns {
-		amx.TILELOADDT1(amx.Rows{Base: b[j], Stride: bRow}, tileB+j)
-	}
-	for i := range rows {
-		amx.TILELOADD(amx.Rows{Base: a[i], Stride: aRow}, tileA+i)
-	}
-	for i := range rows {
-		for j := range columns {
-			amx.TDPBF16PS(tileB+j, tileA+i, 2*i+j)
-		}
-		ADDQ(Mem{Base: t, Disp: amxAStep}, a[i])
-	}
-	for j := range columns {
-		ADDQ(Mem{Base: t, Disp: amxBStep}, b[j])
-	}
+	amxMultiply(t, a[:rows], b[:columns], aRow, bRow)
 	ask := func(lines int) {
 		for range amxAhead {
 			for i := range lines {
@@ -171,6 +157,25 @@ func amxProduct(rows, columns int) {
 	amx.TILERELEASE()
 	VZEROUPPER()
 	RET()
+}
+
+// amxMultiply writes a step along k: tiles of rows of A at a by tiles of columns of B at b, which it moves on to the next step.
+func amxMultiply(t reg.GPPhysical, a, b []reg.GPPhysical, aRow, bRow reg.GPPhysical) {
+	for j := range b {
+		amx.TILELOADDT1(amx.Rows{Base: b[j], Stride: bRow}, tileB+j)
+	}
+	for i := range a {
+		amx.TILELOADD(amx.Rows{Base: a[i], Stride: aRow}, tileA+i)
+	}
+	for i := range a {
+		for j := range b {
+			amx.TDPBF16PS(tileB+j, tileA+i, 2*i+j)
+		}
+		ADDQ(Mem{Base: t, Disp: amxAStep}, a[i])
+	}
+	for j := range b {
+		ADDQ(Mem{Base: t, Disp: amxBStep}, b[j])
+	}
 }
 
 // amxFinish writes what is made of the sums of a panel at result. The last four registers are to work in.

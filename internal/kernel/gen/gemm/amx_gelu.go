@@ -145,21 +145,7 @@ func amxGELU() {
 	field(amxSteps, steps)
 	field(amxOut, ahead)
 	Label("step")
-	for j := range b {
-		amx.TILELOADDT1(amx.Rows{Base: b[j], Stride: bRow}, tileB+j)
-	}
-	for i := range a {
-		amx.TILELOADD(amx.Rows{Base: a[i], Stride: aRow}, tileA+i)
-	}
-	for i := range a {
-		for j := range b {
-			amx.TDPBF16PS(tileB+j, tileA+i, 2*i+j)
-		}
-		ADDQ(Mem{Base: t, Disp: amxAStep}, a[i])
-	}
-	for j := range b {
-		ADDQ(Mem{Base: t, Disp: amxBStep}, b[j])
-	}
+	amxMultiply(t, a[:], b[:], aRow, bRow)
 	for range amxAhead {
 		PREFETCHT0(Mem{Base: ahead})
 		PREFETCHT0(Mem{Base: ahead, Index: activated, Scale: 1})

@@ -23,7 +23,6 @@ const (
 	offAdd   = 68
 	offMask  = 72
 	offNext  = 80
-	offNextK = 88
 )
 
 // set is an instruction set with its own tiles.
@@ -66,7 +65,7 @@ func (s set) tile(rows, cols int) {
 	TEXT(fmt.Sprintf("gemmTile%sRows%dCols%d", s.name, rows, cols), NOSPLIT, "func(t *byte)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("gemmTile%sRows%dCols%d multiplies %d rows of A by %d columns of B; t points to a tileArgs.", s.name, rows, cols, rows, cols*lanes))
-	t := Load(Param("t"), GP64()).(reg.GPVirtual)
+	t := Load(Param("t"), GP64())
 	field := func(off int) Mem { return Mem{Base: t, Disp: off} }
 	get := func(off int) reg.GPVirtual { r := GP64(); MOVQ(field(off), r); return r }
 
@@ -110,12 +109,12 @@ func (s set) tile(rows, cols int) {
 		bv[j] = vector()
 	}
 	av := vector()
-	// Each term asks for one line of what is read after this tile: many calls beside the products would wait for the memory.
-	next, nextK := get(offNext), get(offNextK)
-	var far reg.GPVirtual
+	var far, next reg.GPVirtual
 	term := func(whole bool) {
-		PREFETCHT0(Mem{Base: next})
-		ADDQ(nextK, next)
+		if next != nil {
+			PREFETCHT0(Mem{Base: next})
+			ADDQ(Imm(floatSize), next)
+		}
 		if far != nil {
 			for j := range cols {
 				PREFETCHT0(Mem{Base: b, Index: far, Scale: 1, Disp: j * lanes * floatSize})
@@ -173,7 +172,6 @@ func (s set) tile(rows, cols int) {
 	}
 	if wide {
 		far = GP64()
-		t = Load(Param("t"), t).(reg.GPVirtual) // again, since all registers were in use
 		IMUL3Q(Imm(aheadTerms), bk, far)
 		// Whole vectors are read without the mask: on Intel's processors a load with one takes the place of a product.
 		whole := "whole" + loop
@@ -181,12 +179,23 @@ func (s set) tile(rows, cols int) {
 		JEQ(LabelRef(whole))
 		terms(loop, false)
 		JMP(LabelRef(stored))
-		terms(whole, true)
+		Label(whole)
+		if !s.bf16 {
+			// Each term asks for a word of what is read after this tile: calls beside the products would wait for the memory. A loop of its
+			// own, since that takes time where there is nothing to ask for.
+			asking := "asking" + loop
+			CMPQ(field(offNext), Imm(0))
+			JEQ(LabelRef("quiet" + loop))
+			next = get(offNext)
+			terms(asking, true)
+			next = nil
+			JMP(LabelRef(stored))
+		}
+		terms("quiet"+loop, true)
 	} else {
 		terms(loop, false)
 	}
 	Label(stored)
-	t = Load(Param("t"), GP64()).(reg.GPVirtual)
 
 	c, cr := get(offC), get(offCRow)
 	alpha := av
