@@ -433,7 +433,7 @@ func amxProduct2x1(t *byte)
 //go:noescape
 func amxProduct2x2(t *byte)
 
-// amxGELU multiplies 2 tiles of rows by panels of 2 tiles of columns; t points to an amxArgs whose out, bias, b, sums and panels it changes.
+// amxGELU multiplies 2 tiles of rows by panels of 2 tiles of columns; t points to an amxArgs whose now and panels it changes.
 //
 //go:noescape
 func amxGELU(t *byte)

@@ -38,6 +38,7 @@ const (
 	amxMask      = 184
 	amxAlpha     = 192
 	amxActivated = 200
+	amxNow       = 208
 )
 
 // What is made of the sums of a panel, in amxEnd: nothing, float32 that are set or added to, or bfloat16. (GELU has a function of its own.)

@@ -69,7 +69,9 @@ const amxGELURows = 3
 func amxGELU() {
 	TEXT("amxGELU", NOSPLIT, "func(t *byte)")
 	Pragma("noescape")
-	Doc("amxGELU multiplies 2 tiles of rows by panels of 2 tiles of columns; t points to an amxArgs whose out, bias, b, sums and panels it changes.")
+	Doc("amxGELU multiplies 2 tiles of rows by panels of 2 tiles of columns; t points to an amxArgs whose now and panels it changes.")
+	// Where the panel in progress is: as numbers, since those of the last one end beyond their arrays, where the garbage collector may find no pointer.
+	const nowB, nowSums, nowOut, nowBias = amxNow, amxNow + 8, amxNow + 16, amxNow + 24
 	t, ahead, at, out := reg.R8, reg.R12, reg.R13, reg.R14
 	a, b, steps := [2]reg.GPPhysical{reg.RSI, reg.RDI}, [2]reg.GPPhysical{reg.RDX, reg.RBX}, reg.RCX
 	aRow, bRow, apart, activated, left := reg.RAX, reg.R11, reg.R10, reg.R9, reg.R15
@@ -77,7 +79,7 @@ func amxGELU() {
 	field := func(offset int, r reg.Register) { MOVQ(Mem{Base: t, Disp: offset}, r) }
 	eachSum := func(do func(tile int, m amx.Rows)) {
 		field(amxRow, row)
-		field(amxSums, sums)
+		field(nowSums, sums)
 		MOVQ(row, second)
 		SHLQ(Imm(4), second)
 		ADDQ(sums, second)
@@ -88,6 +90,10 @@ func amxGELU() {
 		}
 	}
 	Load(Param("t"), t)
+	for i, from := range []int{amxB, amxSums, amxOut, amxBias} {
+		field(from, steps)
+		MOVQ(steps, Mem{Base: t, Disp: amxNow + 8*i})
+	}
 	field(amxConfig, a[0])
 	amx.LDTILECFG(a[0])
 	c := loadGELU()
@@ -139,11 +145,11 @@ func amxGELU() {
 	field(amxA, a[0])
 	field(amxATile, a[1])
 	ADDQ(a[0], a[1])
-	field(amxB, b[0])
+	field(nowB, b[0])
 	field(amxBTile, b[1])
 	ADDQ(b[0], b[1])
 	field(amxSteps, steps)
-	field(amxOut, ahead)
+	field(nowOut, ahead)
 	Label("step")
 	amxMultiply(t, a[:], b[:], aRow, bRow)
 	for range amxAhead {
@@ -162,26 +168,26 @@ func amxGELU() {
 	finish("Before")
 	eachSum(func(tile int, m amx.Rows) { amx.TILESTORED(tile, m) })
 	MOVQ(sums, at)
-	field(amxOut, out)
+	field(nowOut, out)
 	for j := range bias {
 		VPXORD(bias[j], bias[j], bias[j])
 	}
-	field(amxBias, a[0])
+	field(nowBias, a[0])
 	TESTQ(a[0], a[0])
 	JE(LabelRef("biased"))
 	for j := range bias {
 		VMOVUPS(Mem{Base: a[0], Disp: amxLine * j}, bias[j])
 	}
-	ADDQ(U32(2*amxLine), Mem{Base: t, Disp: amxBias})
+	ADDQ(U32(2*amxLine), Mem{Base: t, Disp: nowBias})
 	Label("biased")
 	MOVQ(U32(2*amxTile/amxLine), left)
 	advance := func(field, by int) {
 		MOVQ(Mem{Base: t, Disp: by}, a[0])
 		ADDQ(a[0], Mem{Base: t, Disp: field})
 	}
-	advance(amxOut, amxOutStep)
-	advance(amxSums, amxStep)
-	advance(amxB, amxBPanel)
+	advance(nowOut, amxOutStep)
+	advance(nowSums, amxStep)
+	advance(nowB, amxBPanel)
 	DECQ(Mem{Base: t, Disp: amxPanels})
 	JNZ(LabelRef("panel"))
 	finish("Last")
