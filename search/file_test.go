@@ -183,6 +183,14 @@ func TestHostileFile(t *testing.T) {
 			return t
 		}
 	}
+	// A search would blame its queries, whose points have no products in float32.
+	far := func(name string) func(map[string]any, []safetensors.Tensor) []safetensors.Tensor {
+		return func(_ map[string]any, t []safetensors.Tensor) []safetensors.Tensor {
+			v := t[find(t, name)].Data.([]float32)
+			v[len(v)-1] = 3.87e18
+			return t
+		}
+	}
 	for name, c := range map[string]struct {
 		change func(map[string]any, []safetensors.Tensor) []safetensors.Tensor
 		want   string
@@ -207,10 +215,12 @@ func TestHostileFile(t *testing.T) {
 		"starts that end early":   {ints("starts", 12, 39), "cell 12 begins at row 39"},
 		"a row that is not there": {ints("rows", 3, 40), "row 40 of the pool is in it twice or not there"},
 		"a row below 0":           {ints("rows", 3, -1), "row -1 of the pool"},
-		"an infinite centre":      {inf("centres"), `of its tensor "centres" is`},
+		"an infinite centre":      {inf("centres"), `of its tensor "centres" has length`},
 		"an infinite scale":       {inf("scales"), `of its tensor "scales" is`},
 		"an infinite half":        {inf("half"), `of its tensor "half" is`},
-		"an infinite shift":       {inf("shift"), `of its tensor "shift" is`},
+		"an infinite shift":       {inf("shift"), `of its tensor "shift" has length`},
+		"a centre too far":        {far("centres"), `row 11 of its tensor "centres" has length 3.87e+18`},
+		"a shift too far":         {far("shift"), `row 0 of its tensor "shift" has length 3.87e+18`},
 		"a tensor less": {func(_ map[string]any, t []safetensors.Tensor) []safetensors.Tensor {
 			return slices.Delete(t, find(t, "half"), find(t, "half")+1)
 		}, `its tensor "half" is`},
@@ -235,12 +245,12 @@ func TestHostileFile(t *testing.T) {
 // the program.
 func TestHostileValues(t *testing.T) {
 	index, x := built(t, L2, 40, 5, BuildOptions{})
-	for _, name := range []string{"centres", "scales", "half", "shift"} {
+	for name, most := range map[string]float32{"centres": 1.4e18, "scales": 9e36, "half": 9e36, "shift": 1.4e18} {
 		b := rewrite(t, index, func(_ map[string]any, tensors []safetensors.Tensor) []safetensors.Tensor {
 			for _, t := range tensors {
 				if v, ok := t.Data.([]float32); ok && t.Name == name {
 					for i := range v {
-						v[i] = 9e36 * float32(1-i%2*2)
+						v[i] = most * float32(1-i%2*2)
 					}
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -148,10 +149,18 @@ func (x *Index) checkValues() error {
 		}
 		seen[r] = true
 	}
-	for name, values := range map[string][]float32{"centres": x.centres, "scales": x.scales, "half": x.half, "shift": x.shift} {
+	for name, values := range map[string][]float32{"scales": x.scales, "half": x.half} {
 		for i, v := range values {
 			if v-v != 0 || math.Abs(float64(v)) > maxLength {
 				return fmt.Errorf("value %d of its tensor %q is %v", i, name, v)
+			}
+		}
+	}
+	for name, rows := range map[string][]float32{"centres": x.centres, "shift": x.shift} {
+		for i := range len(rows) / x.header.Width {
+			// Means of rows, each of which was as short. The comparison refuses NaN.
+			if sq := vector.SumSq(rows[i*x.header.Width:][:x.header.Width]); !(sq <= maxLength) {
+				return fmt.Errorf("row %d of its tensor %q has length %.3g", i, name, math.Sqrt(sq))
 			}
 		}
 	}
