@@ -68,19 +68,19 @@ func (k *Kernel) Launch(g Grid, args ...any) error {
 		k.shared = g.Shared
 	}
 	values := make([]uint64, len(args)+1)
-	pointers := make([]uintptr, len(args)+1)
+	pointers := make([]unsafe.Pointer, len(args)+1) // no numbers, which would leave the values on a stack that moves
 	for i, a := range args {
 		v, err := k.device.parameter(a)
 		if err != nil {
 			return fmt.Errorf("kernel %s: parameter %d: %w", k.name, i, err)
 		}
 		values[i] = v
-		pointers[i] = uintptr(unsafe.Pointer(&values[i]))
+		pointers[i] = unsafe.Pointer(&values[i])
 	}
 	dim := func(n int) uintptr { return uintptr(max(n, 1)) }
 	err := k.device.driver.do("cuLaunchKernel", k.handle, dim(g.X), dim(g.Y), dim(g.Z), dim(g.Threads), dim(g.ThreadsY), 1,
 		uintptr(g.Shared), k.device.stream, uintptr(unsafe.Pointer(&pointers[0])), 0)
-	runtime.KeepAlive(values)
+	runtime.KeepAlive(pointers)
 	if err != nil {
 		return fmt.Errorf("kernel %s with a grid of %d x %d x %d blocks of %d x %d threads: %w", k.name, dim(g.X), dim(g.Y), dim(g.Z), dim(g.Threads), dim(g.ThreadsY), err)
 	}
