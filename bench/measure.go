@@ -330,7 +330,11 @@ func (b *bencher) report(times []time.Duration) Result {
 	tuning := b.engine.Tuning()
 	r.Tuning = &tuning
 	s := b.spent
-	runs := float64(max(p.Runs, 1)) // n on the host
+	micro := 1
+	if b.ranked != nil { // whose steps are those of training
+		micro = max(1, b.cfg.Train.AccumulateSteps)
+	}
+	runs := float64(max(p.Runs, 1)) / float64(micro) // steps: n on the host
 	p.Time = time.Duration(float64(p.Time) * n / runs)
 	kernels := p.Time + s.optimizer + s.queue
 	r.Outside = max(0, 1-kernels.Seconds()/steps)

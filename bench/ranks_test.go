@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -14,21 +15,7 @@ import (
 // TestRanks measures two ranks: all tell the same of all, a step is what it computes and what it waits for, and the speed is
 // that of the whole batch.
 func TestRanks(t *testing.T) {
-	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", []string{"compute.threads=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	results, errs := make([]Result, 2), make([]error, 2)
-	var wg sync.WaitGroup
-	for i, g := range paralleltest.Ranks(2) {
-		wg.Go(func() {
-			results[i], errs[i] = Measure(t.Context(), cfg, Options{Steps: 3, Warmup: 1, Peak: time.Millisecond, Group: g})
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	cfg, results := measuredRanks(t)
 	r := results[0].Ranks
 	if r == nil || results[1].Ranks == nil || *r != *results[1].Ranks {
 		t.Fatalf("%+v and %+v", r, results[1].Ranks)
@@ -43,6 +30,39 @@ func TestRanks(t *testing.T) {
 	}
 	if got := results[0]; got.StepMS != r.StepMS.Max || got.Samples != float64(cfg.Train.BatchSize)/(got.StepMS/1e3) || got.Steps != 3 || got.Batch != cfg.Train.BatchSize {
 		t.Errorf("%+v", got)
+	}
+}
+
+// measuredRanks measures two ranks.
+func measuredRanks(t *testing.T, sets ...string) (config.Config, []Result) {
+	t.Helper()
+	cfg, err := config.Load(tiny, append([]string{"compute.threads=1"}, sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, errs := make([]Result, 2), make([]error, 2)
+	var wg sync.WaitGroup
+	for i, g := range paralleltest.Ranks(2) {
+		wg.Go(func() {
+			results[i], errs[i] = Measure(t.Context(), cfg, Options{Steps: 3, Warmup: 1, Peak: time.Millisecond, Group: g})
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return cfg, results
+}
+
+// TestRanksOfMicroBatches: the ops are those of all micro-batches of a step.
+func TestRanksOfMicroBatches(t *testing.T) {
+	_, results := measuredRanks(t, "train.accumulate_steps=2")
+	r, gflop := results[0], 0.
+	for _, o := range r.Ops {
+		gflop += o.GFLOPS * o.MS / 1e3
+	}
+	if math.Abs(gflop-r.GFLOP) > 1e-6*r.GFLOP {
+		t.Errorf("ops of %v GFLOP in a step of %v", gflop, r.GFLOP)
 	}
 }
 
