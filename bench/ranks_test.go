@@ -66,6 +66,15 @@ func TestRanksOfMicroBatches(t *testing.T) {
 	}
 }
 
+// TestRanksWithGraphs: a step is charged its share of the rebuilds of graphs, as that of one process.
+func TestRanksWithGraphs(t *testing.T) {
+	_, results := measuredRanks(t, geodesicSets...)
+	r := results[0]
+	if r.Graphs == nil || r.Graphs.StepMS() <= 0 || r.StepMS != r.Ranks.StepMS.Max+r.Graphs.StepMS() {
+		t.Errorf("step %v ms, ranks %+v, graphs %+v", r.StepMS, r.Ranks, r.Graphs)
+	}
+}
+
 // TestSpread: medians of the steps of a rank, and of the ranks.
 func TestSpread(t *testing.T) {
 	s := spread([]share{

@@ -46,6 +46,9 @@ type Result struct {
 // together makes the speed that of all ranks, which the slowest has, and the phases those of a step that is made with others.
 func (r *Result) together(cfg config.Config) {
 	r.StepMS = r.Ranks.StepMS.Max
+	if r.Graphs != nil {
+		r.StepMS += r.Graphs.StepMS()
+	}
 	micro := max(1, cfg.Train.AccumulateSteps)
 	r.Samples = float64(micro*cfg.Train.BatchSize) / (r.StepMS / 1e3)
 	r.GFLOP *= float64(micro)
