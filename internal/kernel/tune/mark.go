@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -49,8 +50,12 @@ func (t *Table) Open() error {
 		return err
 	}
 	t.mark = &mark{f}
+	own.Store(f.Name(), true)
 	return nil
 }
+
+// own has the names of the marks of this process: its number may be that of one that has ended.
+var own sync.Map
 
 // Begin says on the disk, where that is possible, that a kernel is tried for a product.
 func (t *Table) Begin(product, kernel string) {
@@ -76,6 +81,7 @@ func (m *mark) close() {
 	if m != nil {
 		_ = m.f.Close()
 		_ = os.Remove(m.f.Name())
+		own.Delete(m.f.Name())
 	}
 }
 
@@ -95,7 +101,7 @@ func (t *Table) readMarks() {
 		var m tried
 		known := err == nil && json.Unmarshal(text, &m) == nil
 		left := time.Since(st.ModTime()) > markAge
-		if !left && (known && m.Host != host || running(name)) {
+		if !left && (known && m.Host != host || running(name, known)) {
 			continue
 		}
 		if known && !m.Environment.equal(t.env) && !left {
@@ -108,12 +114,17 @@ func (t *Table) readMarks() {
 	}
 }
 
-// running reports whether the process of a mark goes on, as far as this system says.
-func running(name string) bool {
+// running reports whether the process of a mark goes on, as far as this system says. One with the number of this process may be
+// another container's where the mark does not tell its host.
+func running(name string, hostKnown bool) bool {
 	number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(name), "kernels-"), "-")
 	pid, err := strconv.Atoi(number)
-	if err != nil || pid == os.Getpid() {
-		return err == nil
+	if err != nil {
+		return false
+	}
+	if pid == os.Getpid() {
+		_, is := own.Load(name)
+		return is || !hostKnown
 	}
 	p, err := os.FindProcess(pid)
 	if err != nil {

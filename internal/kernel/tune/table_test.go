@@ -284,6 +284,9 @@ func TestOwnMark(t *testing.T) {
 			t.Errorf("%+v, %v", m, err)
 		}
 	}
+	if NewTable(here, Cache, path).Ended("NN 1x2x3 fp32", "mkl") {
+		t.Error("it counts in the process itself")
+	}
 	x.End()
 	if text, err := os.ReadFile(list[0]); err != nil || len(text) > 0 {
 		t.Errorf("after End: %q, %v", text, err)
@@ -291,6 +294,20 @@ func TestOwnMark(t *testing.T) {
 	x.Close()
 	if list := marks(); len(list) > 0 {
 		t.Errorf("after Close: %q", list)
+	}
+}
+
+// A process may have the number of the one that has ended, as the first one of a container has at each start.
+func TestMarkOfTheSameNumber(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kernels.json")
+	host, _ := os.Hostname()
+	text, _ := json.Marshal(tried{host, here, "NN 1x2x3 fp32", "mkl"})
+	name := filepath.Join(filepath.Dir(path), fmt.Sprintf("kernels-%d-1%s", os.Getpid(), markSuffix))
+	if err := os.WriteFile(name, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if !NewTable(here, Cache, path).Ended("NN 1x2x3 fp32", "mkl") {
+		t.Error("the mark does not count")
 	}
 }
 
