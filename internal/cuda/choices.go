@@ -38,11 +38,15 @@ func (d *Device) keepChoices() {
 	if !d.measured {
 		return
 	}
-	file, all := usercache.File(choicesFile), map[string]choices{}
+	file := usercache.File(choicesFile)
 	if file == "" {
 		return
 	}
+	var all map[string]choices
 	_ = usercache.Read(file, &all) // else there is nothing to keep
+	if all == nil {
+		all = map[string]choices{}
+	}
 	c := d.known()
 	maps.Copy(c, d.chosen)
 	all[d.choicesKey()] = c

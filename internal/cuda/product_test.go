@@ -206,11 +206,13 @@ func TestChoices(t *testing.T) {
 	if second, err := os.ReadFile(file); err != nil || !bytes.Equal(first, second) {
 		t.Errorf("what was known was measured again (%v)", err)
 	}
-	if err := os.WriteFile(file, first[:len(first)/2], 0o644); err != nil {
-		t.Fatal(err)
-	}
-	multiply(512)
-	if again, err := os.ReadFile(file); err != nil || !json.Valid(again) {
-		t.Errorf("a damaged file is not replaced (%v): %.80s", err, again)
+	for _, damaged := range [][]byte{first[:len(first)/2], []byte("null")} {
+		if err := os.WriteFile(file, damaged, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		multiply(512)
+		if again, err := os.ReadFile(file); err != nil || !json.Valid(again) || len(again) < len(first)/2 {
+			t.Errorf("a damaged file is not replaced (%v): %.80s", err, again)
+		}
 	}
 }
