@@ -15,7 +15,8 @@ import (
 
 // sizes are convolutions that differ in all that the code tells apart: windows, strides and borders, images that a
 // stride does not divide, channels that end within a panel, fill several, or lie wide apart, and rows of a window with
-// more terms than a block, channels in several groups, and blocks of several images and of a part of one.
+// more terms than a block, channels in several groups, blocks of several images and of a part of one, and windows that all begin in
+// the border.
 var sizes = []convolve.Sizes{
 	{Batch: 1, In: 1, Out: 1, Height: 1, Width: 1, Kernel: 1, Stride: 1},
 	{Batch: 3, In: 5, Out: 7, Height: 6, Width: 5, Kernel: 1, Stride: 1},
@@ -38,6 +39,8 @@ var sizes = []convolve.Sizes{
 	{Batch: 2, In: 15, Out: 5, Height: 18, Width: 18, Kernel: 9, Stride: 9},
 	{Batch: 2, In: 20, Out: 30, Height: 60, Width: 50, Kernel: 5, Stride: 3, Pad: 2},
 	{Batch: 3, In: 140, Out: 12, Height: 20, Width: 19, Kernel: 3, Stride: 2, Pad: 1},
+	{Batch: 2, In: 3, Out: 20, Height: 7, Width: 5, Kernel: 8, Stride: 8, Pad: 2},
+	{Batch: 2, In: 18, Out: 20, Height: 7, Width: 5, Kernel: 8, Stride: 8, Pad: 2},
 }
 
 // each calls f for every product that an element of the result is the sum of, with its places in y, x and w.

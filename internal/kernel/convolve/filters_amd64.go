@@ -173,12 +173,14 @@ func (f *filterTiles) see(dst []float32, r0, rows, u, v, c0, n int) (apart, next
 		}
 		y = y*s.Stride + u - s.Pad
 		switch {
-		case y < 0 || y >= s.Height || lo == hi:
+		case y < 0 || y >= s.Height:
 			clear(row)
 		case f.runs < s.Kernel:
 			clear(row[:border])
 			copy(row[border:next-border], f.x[(image*s.Height+y)*s.Width*s.In:])
 			clear(row[next-border:])
+		case lo == hi:
+			clear(row)
 		default:
 			clear(row[:lo*apart])
 			from := f.x[((image*s.Height+y)*s.Width+lo*s.Stride+v-s.Pad)*s.In+c0:]
