@@ -34,6 +34,7 @@ type Meta struct {
 	Product   bool   `json:"product"`              // the score is the product of rows
 	Space     string `json:"space,omitempty"`      // where features lie, as in model.head.topology
 	Split     string `json:"split,omitempty"`      // of a split: which
+	Twin      bool   `json:"twin,omitempty"`       // the momentum twins of the model made them
 }
 
 // Manifest is what the file index.json says of a gallery in shards.

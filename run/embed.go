@@ -37,6 +37,7 @@ type Embedded struct {
 	Score   string `json:"score,omitempty"`
 	Product bool   `json:"product"` // the score is the product of rows
 	Space   string `json:"space,omitempty"`
+	Twin    bool   `json:"twin,omitempty"` // by the momentum twins
 
 	// Of files alone.
 	Shards  int `json:"shards,omitempty"`
@@ -70,7 +71,7 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint
-	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len()}
+	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin}
 	return done, t.embed(ctx, set, t.encoding(progress), &done)
 }
 
@@ -188,5 +189,8 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 	}
 	meta := map[string]string{"model": done.Model, "step": strconv.Itoa(done.Step), "split": done.Split,
 		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space}
+	if done.Twin {
+		meta["twin"] = "true"
+	}
 	return files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.Write(w, tensors, meta) })
 }

@@ -96,9 +96,9 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	if err != nil {
 		return done, err
 	}
-	done.Path, done.Model, done.Step = out, t.Checkpoint.Path, t.Checkpoint.Step
+	done.Path, done.Model, done.Step, done.Twin = out, t.Checkpoint.Path, t.Checkpoint.Step, t.twin
 	rows.describe(&done)
-	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: done.Model, Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space}
+	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: done.Model, Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin}
 	if abs, err := filepath.Abs(m.Model); err == nil {
 		m.Model = abs
 	}
@@ -147,7 +147,7 @@ func (s *sharding) open() error {
 	}
 	for _, x := range []struct{ what, old, now string }{
 		{"model", old.Model, s.m.Model}, {"score", old.Score, s.m.Score}, {"source", old.From, s.m.From}, {"side", old.Side, s.m.Side},
-		{"--shard", strconv.Itoa(old.ShardRows), strconv.Itoa(s.m.ShardRows)}, {"channels", strconv.Itoa(old.Dim), strconv.Itoa(s.m.Dim)},
+		{"--twin", strconv.FormatBool(old.Twin), strconv.FormatBool(s.m.Twin)}, {"--shard", strconv.Itoa(old.ShardRows), strconv.Itoa(s.m.ShardRows)}, {"channels", strconv.Itoa(old.Dim), strconv.Itoa(s.m.Dim)},
 	} {
 		if x.old != x.now {
 			return &ArgumentError{fmt.Errorf("%s holds a gallery with another %s (%s, now %s): choose another folder with --out, or remove that one", s.dir, x.what, x.old, x.now)}

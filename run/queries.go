@@ -34,7 +34,11 @@ func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, erro
 	if s := g.Meta.EvalScore; s != "" {
 		o.Set = append([]string{"eval.score=" + s}, o.Set...)
 	}
+	o.Twin = g.Meta.Twin
 	t, err := Open(path, o)
+	if err != nil && g.Meta.Twin {
+		err = fmt.Errorf("the gallery %s was made with --twin: %w", g.Path, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -210,6 +210,27 @@ func TestEmbedTextsAndLists(t *testing.T) {
 	}
 }
 
+// What momentum twins embedded is searched by the twins, and no shard of theirs stands beside one of the parameters.
+func TestSearchByTwins(t *testing.T) {
+	dir := t.TempDir()
+	ck, texts, out := filepath.Join(dir, "run"), filepath.Join(dir, "texts.txt"), filepath.Join(dir, "texts")
+	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "4", "--set", "optimizer.lr=0.01")...)
+	if err := os.WriteFile(texts, []byte("a red circle\na blue square\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--twin"}
+	must(t, exitDone, args...)
+	must(t, exitDone, "embed", "--checkpoint", ck, "--split", "test", "--twin", "--quiet")
+	split := filepath.Join(ck, "embeddings-test")
+	_, captions, _ := hits(t, split, "--row", "0", "--in", "text", "--k", "1")
+	for gallery, text := range map[string]string{out: "a red circle", split: captions[0]} {
+		if _, names, all := hits(t, gallery, "--text", text, "--in", "text", "--k", "1"); names[0] != text || all.Queries[0][0].Score < 1-1e-6 {
+			t.Errorf("%s: %q finds %q with %v", gallery, text, names[0], all.Queries[0][0].Score)
+		}
+	}
+	fails(t, exitUsage, args[:len(args)-1], "holds a gallery with another --twin (true, now false)")
+}
+
 // Heads embed files of features, and files without a model are searched by vectors.
 func TestEmbedRowsAndSearchVectors(t *testing.T) {
 	data, ck := rotatedFeatures(t, 200, 6), filepath.Join(t.TempDir(), "run")
