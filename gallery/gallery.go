@@ -61,7 +61,7 @@ func (g *Gallery) open() error {
 		g.index, g.ID = g.Path, checksum(fmt.Sprint(g.Path, st.Size(), st.ModTime().UnixNano()))
 		return g.addTensor(Image, g.Path, "", -1)
 	}
-	g.index = filepath.Join(g.Path, "gallery")
+	g.index = indexBase(g.Path)
 	m, err := ReadManifest(g.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return g.openSplit()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/geoalign/geoalign/compute"
@@ -82,6 +84,23 @@ type IndexOptions struct {
 func (v *View) indexFile() string {
 	return search.Beside(v.g.index + "." + v.tensor + "." + string(v.metric))
 }
+
+// RemoveIndexes removes the indices of the gallery in a folder whose rows have changed: an index tells other rows by some of
+// them.
+func RemoveIndexes(dir string) error {
+	for _, tensor := range []string{Image, imageFeatures, Text} {
+		for _, metric := range []search.Metric{search.Cosine, search.Inner, search.L2} {
+			v := View{g: &Gallery{index: indexBase(dir)}, tensor: tensor, metric: metric}
+			if err := os.Remove(v.indexFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("gallery: remove the index of rows that changed: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// indexBase is where the indices of the gallery in a folder lie, without what they are of.
+func indexBase(dir string) string { return filepath.Join(dir, "gallery") }
 
 // UseIndex opens the index beside the gallery, or builds and saves it where there is none or it is
 // of other rows. It does nothing where the rows are few. It is not for use beside searches.

@@ -192,5 +192,8 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 	if done.Twin {
 		meta["twin"] = "true"
 	}
-	return files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.Write(w, tensors, meta) })
+	if err := files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.Write(w, tensors, meta) }); err != nil {
+		return err
+	}
+	return gallery.RemoveIndexes(done.Path)
 }

@@ -133,6 +133,7 @@ type sharding struct {
 
 	m    gallery.Manifest // of what is done
 	old  []gallery.Shard  // that were there, of which some are taken
+	had  bool             // they were all of them
 	kept int
 }
 
@@ -153,7 +154,7 @@ func (s *sharding) open() error {
 			return &ArgumentError{fmt.Errorf("%s holds a gallery with another %s (%s, now %s): choose another folder with --out, or remove that one", s.dir, x.what, x.old, x.now)}
 		}
 	}
-	s.old = old.Shards
+	s.old, s.had = old.Shards, old.Complete
 	return nil
 }
 
@@ -217,6 +218,11 @@ func (s *sharding) keep(k int, p *part, sum string) (bool, error) {
 // finish says that all is done, and removes what is left over.
 func (s *sharding) finish() error {
 	last := len(s.m.Shards)
+	if !s.had || s.kept < last {
+		if err := gallery.RemoveIndexes(s.dir); err != nil { // while the folder cannot be searched
+			return err
+		}
+	}
 	if err := s.write(true); err != nil {
 		return err
 	}

@@ -231,6 +231,40 @@ func TestSearchByTwins(t *testing.T) {
 	fails(t, exitUsage, args[:len(args)-1], "holds a gallery with another --twin (true, now false)")
 }
 
+// The index of a gallery goes with the rows that it was built of, also where a single one of many is embedded anew.
+func TestEmbedRemovesOldIndex(t *testing.T) {
+	dir := t.TempDir()
+	ck, texts, out := filepath.Join(dir, "run"), filepath.Join(dir, "texts.txt"), filepath.Join(dir, "texts")
+	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2")...)
+	var lines []string
+	for i := range 2500 {
+		lines = append(lines, fmt.Sprintf("a %s circle and a %s square %d", []string{"red", "blue"}[i%2], []string{"green", "black"}[i/2%2], i))
+	}
+	embed := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--quiet"}
+	index := filepath.Join(out, "gallery.text.inner.search")
+	for _, x := range []struct {
+		change func()
+		kept   bool
+	}{{func() {}, true}, {func() { lines[1] = "a star" }, false}} {
+		if err := os.WriteFile(texts, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		must(t, exitDone, embed...)
+		hits(t, out, "--text", "a star", "--index-from", "100")
+		x.change()
+		if err := os.WriteFile(texts, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		must(t, exitDone, embed...)
+		if _, err := os.Stat(index); (err == nil) != x.kept {
+			t.Errorf("%s: %v, to be kept: %v", index, err, x.kept)
+		}
+	}
+	if rows, _, all := hits(t, out, "--text", "a star", "--index-from", "100"); rows[0] != 1 || !all.Index {
+		t.Errorf("the new text is not found by the index: %v", rows)
+	}
+}
+
 // Heads embed files of features, and files without a model are searched by vectors.
 func TestEmbedRowsAndSearchVectors(t *testing.T) {
 	data, ck := rotatedFeatures(t, 200, 6), filepath.Join(t.TempDir(), "run")
