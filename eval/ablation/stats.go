@@ -50,6 +50,14 @@ type Test struct {
 	Holm *float64 `json:"p_holm,omitempty"` // P corrected for the number of comparisons
 }
 
+// shown is the p of the tables: corrected where it is.
+func (t *Test) shown() *float64 {
+	if t.Holm != nil {
+		return t.Holm
+	}
+	return &t.P
+}
+
 // Differs reports whether the test tells the means apart.
 func (t *Test) Differs() bool { return t != nil && t.P < Level }
 

@@ -150,11 +150,7 @@ func (c Cell) parts(digits int) (s, difference string) {
 			d = "+" + d
 		}
 		if c.ToBaseline != nil {
-			p := c.ToBaseline.P
-			if c.ToBaseline.Holm != nil {
-				p = *c.ToBaseline.Holm
-			}
-			d += ", " + probability(p)
+			d += ", " + probability(*c.ToBaseline.shown())
 		}
 		difference = d
 	}
@@ -311,7 +307,7 @@ func (r *Results) lastRanking() string {
 
 // CSV writes a line per run of each table: group, run, note, and of each metric its
 // number of values, mean, standard deviation, mark (best or tied), difference to the
-// baseline and p of that difference. What is not known is empty.
+// baseline and p of that difference, corrected where Correct says so. What is not known is empty.
 func (r *Results) CSV() string {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -334,7 +330,7 @@ func (r *Results) CSV() string {
 			}
 			p := ""
 			if c.ToBaseline != nil {
-				p = full(&c.ToBaseline.P)
+				p = full(c.ToBaseline.shown())
 			}
 			row = append(row, strconv.Itoa(c.N), full(c.Mean), full(c.SD), mark, full(c.Difference), p)
 		}
