@@ -135,6 +135,35 @@ func TestExactFarFromOrigin(t *testing.T) {
 	}
 }
 
+// TestCosineOfShortRows: a direction is one however short the rows are.
+func TestCosineOfShortRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 6))
+	const n, d, k = 40, 8, 6
+	x, e := normal(r, n, d), engine(t, 2)
+	want, err := Exact(context.Background(), e, pool(t, x, d), x[:5*d], Options{Metric: Cosine, K: k})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scale := range []float32{1e-18, 1e-25, 1e-30, 1e-40} {
+		short := slices.Clone(x)
+		for i := range short {
+			short[i] *= scale
+		}
+		for name, pool := range map[string]Pool{"rows": pool(t, short, d), "queries": pool(t, x, d)} {
+			got, err := Exact(context.Background(), e, pool, short[:5*d], Options{Metric: Cosine, K: k})
+			if err != nil {
+				t.Errorf("%s of %v: %v", name, scale, err)
+				continue
+			}
+			for i, s := range got.Scores {
+				if math.Abs(float64(s-want.Scores[i])) > 1e-4 || got.Rows[i] != want.Rows[i] { // a number of 1e-40 has five digits
+					t.Errorf("%s of %v: hit %d is row %d with %v, want row %d with %v", name, scale, i, got.Rows[i], s, want.Rows[i], want.Scores[i])
+				}
+			}
+		}
+	}
+}
+
 func TestExactProgressAndCancel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	e := engine(t, 2)

@@ -42,10 +42,21 @@ func (m Metric) score(x, y []float32, lengthX float64) float32 {
 	case L2:
 		return -float32(math.Sqrt(vector.SquaredDistance(x, y)))
 	case Cosine:
-		return float32(max(-1, min(1, float64(vector.Dot(x, y))/math.Sqrt(lengthX*vector.SumSq(y)))))
+		length := math.Sqrt(lengthX * vector.SumSq(y))
+		dot := float64(vector.Dot(x, y))
+		if length < shortest {
+			dot = 0
+			for c, v := range x {
+				dot += float64(v) * float64(y[c])
+			}
+		}
+		return float32(max(-1, min(1, dot/length)))
 	}
 	return vector.Dot(x, y)
 }
+
+// shortest is the product of two lengths below which that of their rows loses digits in float32.
+const shortest = 1e-30
 
 // maxLength is the largest squared length of a row: products of longer ones are beyond
 // float32.

@@ -166,9 +166,20 @@ func (p *points) place(what string, i int, row []float32) (float64, error) {
 	}
 	sq, err := p.metric.checkRow(what, i, row)
 	if p.metric == Cosine && err == nil {
-		vector.Scale(row, float32(1/math.Sqrt(sq)), row)
+		toUnit(row, math.Sqrt(sq))
 	}
 	return sq, err
+}
+
+// toUnit brings a row of a length above 0 to length 1.
+func toUnit(row []float32, length float64) {
+	if scale := float32(1 / length); !math.IsInf(float64(scale), 0) {
+		vector.Scale(row, scale, row)
+		return
+	}
+	for c, v := range row {
+		row[c] = float32(float64(v) / length)
+	}
 }
 
 // queries checks the rows of x (Q, D) and returns their points and what place returns of them.
