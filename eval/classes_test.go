@@ -54,3 +54,15 @@ func TestClassRank(t *testing.T) {
 		t.Errorf("ranks %v, want %v", got, want)
 	}
 }
+
+func TestLikeliest(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, c := range []struct {
+		scores []float32
+		want   int
+	}{{[]float32{1, 3, 3}, 1}, {[]float32{-inf, -inf}, 0}, {[]float32{1, inf}, 1}, {[]float32{nan}, -1}, {[]float32{nan, 2}, -1}, {[]float32{2, nan}, -1}} {
+		if got, err := Likeliest(c.scores); (err != nil) != (c.want < 0) || err == nil && got != c.want {
+			t.Errorf("%v: %d, %v, want %d", c.scores, got, err, c.want)
+		}
+	}
+}

@@ -146,8 +146,11 @@ func (p *Probe) Predict(x []float32, n int) ([]int32, error) {
 	p.logits(p.prepared(x, n), p.weight, p.bias, n, logits)
 	out := make([]int32, n)
 	for i := range out {
-		row := logits[i*p.classes:][:p.classes]
-		out[i] = int32(slices.Index(row, slices.Max(row)))
+		k, err := Likeliest(logits[i*p.classes:][:p.classes])
+		if err != nil {
+			return nil, fmt.Errorf("eval: row %d of the probe: %w", i, err)
+		}
+		out[i] = int32(k)
 	}
 	return out, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
@@ -12,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
 )
@@ -78,7 +78,10 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 	if err != nil {
 		return nil, err
 	}
-	class := slices.Index(logits, slices.Max(logits))
+	class, err := eval.Likeliest(logits)
+	if err != nil {
+		return nil, err
+	}
 	r := Relevance{Name: StatementScore, Kind: StatementScore, Score: float64(logits[class])}
 	maps, err := m.JudgedMaps(ctx, x.b, []int32{int32(class)})
 	if err != nil {

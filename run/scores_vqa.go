@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/model"
@@ -97,8 +97,11 @@ func (e Evaluation) chooser(ctx context.Context, m decoder) ([]string, func(ctx 
 		}
 		out := make([]string, b.Rows())
 		for i := range out {
-			row := scores[i*len(kept) : (i+1)*len(kept)]
-			out[i] = kept[slices.Index(row, slices.Max(row))]
+			best, err := eval.Likeliest(scores[i*len(kept) : (i+1)*len(kept)])
+			if err != nil {
+				return nil, fmt.Errorf("candidates of %s: %w", TaskVQA, err)
+			}
+			out[i] = kept[best]
 		}
 		return out, nil
 	}, nil

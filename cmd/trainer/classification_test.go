@@ -19,6 +19,16 @@ func classesArgs(out string, sets ...string) []string {
 	return args
 }
 
+// A model whose parameters have exploded is not evaluated, and says so.
+func TestClassificationOfExploded(t *testing.T) {
+	dir := t.TempDir()
+	stderr := fails(t, exitFailed, classesArgs(dir, "train.max_steps=1", "optimizer.lr=1e25", "optimizer.clip_norm=0"), "example 0: a score is NaN")
+	if strings.Contains(stderr, "panic") {
+		t.Errorf("%s", stderr)
+	}
+	fails(t, exitFailed, []string{"eval", "--checkpoint", dir}, "example 0: a score is NaN")
+}
+
 // TestClassificationRun: a classifier is trained, stopped and resumed at the same place, evaluated with a page and a file of results,
 // probed, fine-tuned for other classes, and says what it does not know.
 func TestClassificationRun(t *testing.T) {

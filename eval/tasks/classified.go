@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -52,7 +53,11 @@ func (t Classified) Run(ctx context.Context) (ClassifiedScores, error) {
 		for i := range k {
 			row := out[i*n : (i+1)*n]
 			e := t.Examples.Example(at + i)
-			said := int32(slices.Index(row, slices.Max(row)))
+			best, err := eval.Likeliest(row)
+			if err != nil {
+				return fmt.Errorf("tasks: example %d: %w", at+i, err)
+			}
+			said := int32(best)
 			s.Said, s.Logits = append(s.Said, said), append(s.Logits, row...)
 			if e.Label == data.UnknownLabel {
 				s.Unknown++

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/geoalign/geoalign/data"
@@ -51,7 +52,7 @@ func (g judgedPairs) Fill(i int, row batch.Row) error { return g.set.Fill(i, g.c
 func (t Judged) Run(ctx context.Context) (JudgedScores, error) {
 	s := JudgedScores{Task: t.Set.Task.Name, Pairs: len(t.Set.Pairs), Classes: t.Set.Task.Classes}
 	counts := make([]int, max(1, len(s.Classes)))
-	var said, scores []float64
+	var given, scores []float64
 	right, at := 0, 0
 	err := t.batches(ctx, t.Model.JudgeColumns(), judgedPairs{t.Set, t.Columns}, "reading pairs of sentences", func(b *batch.Batch, k int) error {
 		out, err := t.Model.Judge(ctx, b)
@@ -61,11 +62,15 @@ func (t Judged) Run(ctx context.Context) (JudgedScores, error) {
 		n := len(out) / b.Rows()
 		for i := range k {
 			p, row := t.Set.Pairs[at+i], out[i*n:(i+1)*n]
+			said, err := eval.Likeliest(row)
+			if err != nil {
+				return fmt.Errorf("tasks: pair %d: %w", at+i, err)
+			}
 			if s.Classes == nil {
-				said, scores = append(said, float64(row[0])), append(scores, p.Score)
+				given, scores = append(given, float64(row[0])), append(scores, p.Score)
 				continue
 			}
-			if counts[p.Label]++; slices.Index(row, slices.Max(row)) == int(p.Label) {
+			if counts[p.Label]++; said == int(p.Label) {
 				right++
 			}
 		}
@@ -76,7 +81,7 @@ func (t Judged) Run(ctx context.Context) (JudgedScores, error) {
 		return s, err
 	}
 	if s.Classes == nil {
-		s.Scores = eval.Correlate(said, scores)
+		s.Scores = eval.Correlate(given, scores)
 		return s, nil
 	}
 	s.Accuracy, s.Majority = 100*float64(right)/float64(at), 100*float64(slices.Max(counts))/float64(at)
