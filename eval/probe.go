@@ -71,8 +71,8 @@ func FitProbe(ctx context.Context, e *compute.Engine, x []float32, labels []int3
 		return nil, err
 	}
 	// The loss is computed in float32: a line search that finds no more progress below
-	// its rounding is at the end, not in error.
-	if result == nil || math.IsNaN(result.F) || result.F > math.Log(float64(o.Classes)) {
+	// its rounding is at the end, not in error. It begins at log K, up to rounding too.
+	if result == nil || math.IsNaN(result.F) || result.F > math.Log(float64(o.Classes))*(1+1e-6) {
 		return nil, fmt.Errorf("eval: fitting the probe: %w", err)
 	}
 	fit.set(result.X)

@@ -210,3 +210,19 @@ func TestProbeOfConstantFeatures(t *testing.T) {
 		t.Error("the commonest class")
 	}
 }
+
+// TestProbeOfCollapsedFeatures: classes of one size leave nothing to fit where features do not vary, and that is no failure.
+func TestProbeOfCollapsedFeatures(t *testing.T) {
+	e := probeEngine(t)
+	for _, n := range []int{4, 12, 30, 48} { // whose losses round to either side of log 2
+		x, labels := slices.Repeat([]float32{1, 5}, n), slices.Repeat([]int32{0, 1}, n/2)
+		p, err := FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: 2, Decay: 0.1})
+		if err != nil {
+			t.Errorf("%d rows: %v", n, err)
+			continue
+		}
+		if got, err := p.Predict(x, n); err != nil || Accuracy(got, labels) != 50 {
+			t.Errorf("%d rows: %v, %v", n, got, err)
+		}
+	}
+}
