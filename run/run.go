@@ -56,6 +56,7 @@ type Run struct {
 	store   *checkpoint.Store
 	state   train.State // of the checkpoint that the run goes on from
 	from    string      // its folder; empty for a new run
+	saved   int         // step of the newest checkpoint of this run: of an older step that it went on from, the folder has others
 
 	scores    Scores   // the newest evaluation, or nil
 	beside    []Scores // of the same step, on other tasks
@@ -210,6 +211,7 @@ func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error
 		if r.state, err = r.session.Restore(from); err != nil {
 			return fmt.Errorf("%w\n(start anew with --resume never)", err)
 		}
+		r.saved = r.state.Step
 		r.report.Say("going on from step %d of %s", r.state.Step, from.Path)
 		r.tellRanks(r.state)
 		if len(r.state.Unread) > 0 {

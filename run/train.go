@@ -266,6 +266,7 @@ func (r *Run) write(e *train.Event, snap checkpoint.Snapshot) error {
 	if err := r.store.Save(e.Step, snap); err != nil {
 		return err
 	}
+	r.saved = e.Step
 	if e.Err == nil { // else an older one may be what the user wants to go back to
 		r.prune()
 	}
@@ -298,12 +299,13 @@ func (r *Run) judge(step int) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = r.store.SetMetric(step, m)
-	switch {
-	case err == nil:
-		r.prune()
-	case !errors.Is(err, fs.ErrNotExist): // no checkpoint was saved at this step
-		return nil, err
+	if step == r.saved {
+		switch err = r.store.SetMetric(step, m); {
+		case err == nil:
+			r.prune()
+		case !errors.Is(err, fs.ErrNotExist): // it went on from another folder
+			return nil, err
+		}
 	}
 	for _, s := range r.beside {
 		r.report.Say("%s", s.Line())
@@ -363,14 +365,13 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 	})
 }
 
-// rollback goes back to the newest checkpoint but keeps the place in the data.
+// rollback goes back to the newest checkpoint of this run, at first the one that it went on from, but keeps the place in the data.
 func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
 	ck, err := choose(r.group, func() (*checkpoint.Checkpoint, error) {
-		ck, err := checkpoint.Load(r.dir)
-		if errors.Is(err, checkpoint.ErrNone) && r.from != "" {
-			ck, err = checkpoint.Load(r.from)
+		if r.from != "" && r.saved == r.state.Step {
+			return checkpoint.Load(r.from)
 		}
-		return ck, err
+		return checkpoint.Load(r.dir)
 	}, checkpoint.Load)
 	if err != nil {
 		return 0, err

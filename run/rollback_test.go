@@ -1,0 +1,45 @@
+package run
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// TestGoneBack: a run that goes on from an older step of its folder rolls back to that step until it has saved, and leaves the
+// metrics of the checkpoints that it has not come to.
+func TestGoneBack(t *testing.T) {
+	dir := t.TempDir()
+	sets := []string{"train.eval_every_steps=2", "train.keep_last=0", "train.on_nan=rollback"}
+	trained(t, settings(t, dir, append(sets, "train.max_steps=6", "train.save_every_steps=2")...), Options{})
+	step := func(n string) string { return filepath.Join(dir, "checkpoints", "step-0000000"+n) }
+	metric := func() checkpoint.Metric {
+		t.Helper()
+		ck, err := checkpoint.Load(step("4"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ck.Close()
+		return *ck.Metric
+	}
+	was := metric()
+
+	r, err := New(t.Context(), settings(t, dir, append(sets, "train.max_steps=8", "train.save_every_steps=7", "train.keep_best_by=eval/retrieval/first/t2i_r1")...), Options{Resume: step("2")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if at, err := r.rollback(t.Context(), 4, 1); err != nil || at != 2 {
+		t.Errorf("before a save back to step %d, want 2: %v", at, err)
+	}
+	if _, err := r.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now := metric(); now != was {
+		t.Errorf("the metric of step 4 became %v, was %v", now, was)
+	}
+	if at, err := r.rollback(t.Context(), 9, 1); err != nil || at != 8 {
+		t.Errorf("after a save back to step %d, want 8: %v", at, err)
+	}
+}
