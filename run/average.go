@@ -100,6 +100,10 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 	if o.Best > 0 {
 		n, what, key = o.Best, "checkpoints with an evaluation", "train.keep_best"
 		all = slices.DeleteFunc(all, func(e checkpoint.Entry) bool { return e.Metric == nil })
+		if len(all) > 0 { // by the rule of the newest, train.keep_best_by
+			by := all[len(all)-1].BestBy
+			all = slices.DeleteFunc(all, func(e checkpoint.Entry) bool { return e.BestBy != "" && e.BestBy != by })
+		}
 		slices.SortStableFunc(all, func(a, b checkpoint.Entry) int {
 			switch {
 			case *a.Metric > *b.Metric:

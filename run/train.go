@@ -70,7 +70,7 @@ func (r *Run) train(ctx context.Context) error {
 // prepare makes what is in the run folder before the first step.
 func (r *Run) prepare(finished bool) (err error) {
 	t := r.cfg.Train
-	r.store, err = checkpoint.NewStore(filepath.Join(r.dir, runlog.CheckpointsDir), checkpoint.Retention{Last: t.KeepLast, Best: t.KeepBest, EverySteps: t.KeepEverySteps})
+	r.store, err = checkpoint.NewStore(filepath.Join(r.dir, runlog.CheckpointsDir), checkpoint.Retention{Last: t.KeepLast, Best: t.KeepBest, EverySteps: t.KeepEverySteps, BestBy: t.KeepBestBy})
 	if err != nil || finished {
 		return err
 	}

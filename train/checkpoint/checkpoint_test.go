@@ -301,6 +301,41 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestBestOfOneRule: of a run that goes on with another train.keep_best_by the numbers of the rule before are not compared with the
+// new ones; those of earlier versions, which name no rule, are.
+func TestBestOfOneRule(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		rule   string
+		step   int
+		metric float64
+		want   []int // kept
+	}{
+		{"", 10, 60, []int{10}}, {"better", 20, 50, []int{10, 20}}, {"better", 30, 70, []int{30}},
+		{"eval/sts/stsb/spearman", 40, 4, []int{40}}, {"eval/sts/stsb/spearman", 50, 3, []int{40, 50}},
+	} {
+		s := newStore(t, dir, Retention{Last: 1, Best: 1, BestBy: c.rule})
+		save(t, s, c.step)
+		if err := s.SetMetric(c.step, Metric{Value: c.metric}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Prune(); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, e := range entries {
+			got = append(got, e.Step)
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("by %q at step %d: kept %v, want %v", c.rule, c.step, got, c.want)
+		}
+	}
+}
+
 // A run that went on from step 20 must not lose its new checkpoints to the
 // abandoned ones with higher steps.
 func TestRetentionAfterGoingBack(t *testing.T) {

@@ -29,6 +29,7 @@ type manifest struct {
 	Step     int                  `json:"step"`
 	Metric   *float64             `json:"metric,omitempty"`      // of the evaluation at this step; higher is better
 	Measured string               `json:"metric_name,omitempty"` // what Metric is, by its name in the log
+	BestBy   string               `json:"metric_by,omitempty"`   // the rule that chose Metric
 	Files    map[string]fileInfo  `json:"files"`                 // the other files
 	Parts    map[string]partState `json:"parts"`
 
@@ -36,11 +37,11 @@ type manifest struct {
 	old  bool // translated: counters that were added later are missing
 }
 
-// setMetric records a metric; a number that is not finite is none.
-func (m *manifest) setMetric(x *Metric) {
-	m.Metric, m.Measured = nil, ""
+// setMetric records a metric that a rule chose; a number that is not finite is none.
+func (m *manifest) setMetric(x *Metric, by string) {
+	m.Metric, m.Measured, m.BestBy = nil, "", ""
 	if x != nil && finite(&x.Value) != nil {
-		m.Metric, m.Measured = &x.Value, x.Name
+		m.Metric, m.Measured, m.BestBy = &x.Value, x.Name, by
 	}
 }
 
@@ -198,6 +199,7 @@ type Entry struct {
 	Step   int
 	Path   string
 	Metric *float64 // nil where no evaluation was recorded
+	BestBy string   // the rule that chose it; empty in checkpoints of earlier versions
 }
 
 // List returns the complete checkpoints of the folder dir by ascending step.
@@ -221,7 +223,7 @@ func scan(dir string) (out []Entry, unknown *VersionError, err error) {
 		path := filepath.Join(dir, e.Name())
 		m, err := readManifest(path)
 		if err == nil && m.Step == step {
-			out = append(out, Entry{Step: step, Path: path, Metric: m.Metric})
+			out = append(out, Entry{Step: step, Path: path, Metric: m.Metric, BestBy: m.BestBy})
 		}
 		errors.As(err, &unknown) // by ascending step
 	}

@@ -123,7 +123,7 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 		return err
 	}
 	m := manifest{Version: version, Step: step, Files: map[string]fileInfo{}, Parts: snap.parts}
-	m.setMetric(snap.Metric)
+	m.setMetric(snap.Metric, s.keep.BestBy)
 	add := func(name string, fill func(w io.Writer) error) error {
 		if _, dup := m.Files[name]; dup || name == manifestName || name != filepath.Base(name) {
 			return fmt.Errorf("file name %q is reserved, used twice or not a plain name", name)
@@ -263,7 +263,7 @@ func (s *Store) SetMetric(step int, metric Metric) error {
 	if err != nil {
 		return err
 	}
-	m.setMetric(&metric)
+	m.setMetric(&metric, s.keep.BestBy)
 	temp := filepath.Join(dir, tempPrefix+manifestName)
 	var text any = m
 	if m.read != version { // a folder stays of the version that it is of

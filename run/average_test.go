@@ -1,0 +1,35 @@
+package run
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// TestBestByTheNewestRule: the best checkpoints are those by the train.keep_best_by that the run ended with.
+func TestBestByTheNewestRule(t *testing.T) {
+	dir := t.TempDir()
+	snap, err := checkpoint.Take(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, by := range []string{"better", "eval/sts/stsb/spearman", "eval/sts/stsb/spearman"} {
+		s, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{BestBy: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap.Metric = &checkpoint.Metric{Value: float64(9 - step)}
+		if err := s.Save(step, snap); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := chosen(dir, AverageOptions{Best: 2})
+	if err != nil || len(list) != 2 || list[0].Step != 1 || list[1].Step != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := chosen(dir, AverageOptions{Best: 3}); err == nil {
+		t.Error("a checkpoint by another rule is one of the best")
+	}
+}
