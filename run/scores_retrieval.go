@@ -44,6 +44,12 @@ func (r Retrieval) Metric() checkpoint.Metric {
 	return checkpoint.Metric{Name: retrievalMetric(ranking), Value: m.RMean()}
 }
 
+// named says whether train.keep_best_by names a number of the evaluations, and no ranking.
+func (r Retrieval) named() bool {
+	t := config.Train{KeepBestBy: r.KeepBy}
+	return t.KeepsByMetric()
+}
+
 // Values implements Scores: every ranking below its name, and the last one without.
 func (r Retrieval) Values() map[string]float64 {
 	values := r.Final().Map()
@@ -75,8 +81,10 @@ func (r Retrieval) Line() string {
 		m := c.Metrics
 		parts = append(parts, fmt.Sprintf("%s R@1 %.1f / %.1f R@10 %.1f / %.1f mean %.1f", c.Name, m.I2T.R1, m.T2I.R1, m.I2T.R10, m.T2I.R10, m.RMean()))
 	}
-	if r.Rerank != nil {
-		_, name, _ := r.kept()
+	switch _, name, _ := r.kept(); {
+	case r.named():
+		parts = append(parts, "checkpoints compared by "+r.KeepBy)
+	case r.Rerank != nil:
 		parts = append(parts, "checkpoints compared by "+name)
 	}
 	return "image to text / text to image: " + strings.Join(parts, ", ")
@@ -85,8 +93,10 @@ func (r Retrieval) Line() string {
 // Table implements Scores.
 func (r Retrieval) Table() string {
 	text := r.Scores.Table()
-	if r.Rerank != nil {
-		_, name, _ := r.kept()
+	switch _, name, _ := r.kept(); {
+	case r.named():
+		text += fmt.Sprintf("\nCheckpoints are compared by %s (train.keep_best_by).\n", r.KeepBy)
+	case r.Rerank != nil:
 		text += fmt.Sprintf("\nCheckpoints are compared by the mean of recalls of: %s (train.keep_best_by).\n", name)
 	}
 	return text
@@ -98,8 +108,12 @@ func (r Retrieval) JSON(split, path string) any {
 	if r.Precision != nil {
 		precision = r.Precision.Values()
 	}
+	metric := r.Metric().Name
+	if r.named() {
+		metric = r.KeepBy
+	}
 	return retrievalJSON{Precision: precision, Task: TaskRetrieval, Split: split, Path: path, Images: r.Images, Texts: r.Texts,
-		Score: r.Score, First: r.First, Rerank: r.Rerank, Chance: r.Chance, Metric: r.Metric().Name}
+		Score: r.Score, First: r.First, Rerank: r.Rerank, Chance: r.Chance, Metric: metric}
 }
 
 // retrievalJSON is the JSON form of Retrieval.

@@ -58,6 +58,22 @@ func TestKeepBestBy(t *testing.T) {
 	}
 }
 
+// A number that train.keep_best_by names is what line, table and JSON say, re-ranked or not.
+func TestKeepBestByNumber(t *testing.T) {
+	const by = "eval/retrieval/first/i2t_r1"
+	for _, s := range []Retrieval{ranked(70, 80, by), ranked(70, 0, by)} {
+		text, err := json.Marshal(s.JSON("val", "ck"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"checkpoints compared by " + by, "Checkpoints are compared by " + by + " (train.keep_best_by).", `"metric":"` + by + `"`} {
+			if all := s.Line() + s.Table() + string(text); !strings.Contains(all, want) || strings.Contains(all, "recalls of:") {
+				t.Errorf("%q is not in %s", want, all)
+			}
+		}
+	}
+}
+
 // Both rankings and chance reach the log, the line and the JSON, whose keys are in the order
 // of the table; the names without a ranking are those of the last one.
 func TestRetrievalScores(t *testing.T) {
