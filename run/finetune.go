@@ -62,6 +62,9 @@ func settingsOf(task string, base config.Config) (sets []string) {
 	if task == TaskClassification {
 		return append(sets, classificationSettings(base)...)
 	}
+	if own := DefaultTask(base); task != own && base.Train.KeepsByMetric() && strings.HasPrefix(base.Train.KeepBestBy, logPrefix(own)) {
+		sets = append(sets, config.Reset("train.keep_best_by")) // a number that the evaluation of another task has not
+	}
 	if base.Data.Kind == "scenes" {
 		sets = append(sets, "data.examples.source="+config.ExamplesOfScenes)
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,28 @@ func TestClassificationSettings(t *testing.T) {
 		}
 		if !cfg.Model.Classifies() || cfg.Task() != TaskClassification || DefaultTask(cfg) != TaskClassification || cfg.Model.Image.Width != base.Model.Image.Width {
 			t.Errorf("%s: system %q, task %q", filepath.Base(file), cfg.Model.System, cfg.Task())
+		}
+	}
+}
+
+// TestKeptByANumberOfAnotherTask: a number of the evaluation of the checkpoint's own task is none of that of another task, and train.keep_best_by
+// names it no more; one that is evaluated beside both stays.
+func TestKeptByANumberOfAnotherTask(t *testing.T) {
+	base, err := config.Load("../configs/quickstart.toml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []string{"eval/retrieval/first/i2t_r1", "eval/sts/stsb/spearman", config.KeepByFirst} {
+		base.Train.KeepBestBy = by
+		for _, task := range FinetuneTasks() {
+			reset := slices.Contains(settingsOf(task, base), config.Reset("train.keep_best_by"))
+			want := by == "eval/retrieval/first/i2t_r1" && task != TaskRetrieval
+			if task == TaskClassification { // which has no text
+				want = true
+			}
+			if reset != want {
+				t.Errorf("%s for %s: reset %v, want %v", by, task, reset, want)
+			}
 		}
 	}
 }
