@@ -103,6 +103,10 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.TCL.Local = "features", 2, 0, 0, true
 		}, `train.accumulate: must be "gradients" with objective.tcl.local (got "features"); it reads tokens of other micro-batches: set objective.tcl.local = false`},
+		{func(c *Config) { *c = clip(); c.Model.Image.KeepPatches, c.Objective.WordPatch.Weight = 0.5, 1 },
+			"model.image.keep_patches: must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
+		{func(c *Config) { *c = clip(); c.Model.Image.KeepPatches, c.Objective.Captioning.Weight = 0.5, 1 },
+			"model.image.keep_patches: must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
 		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Queue.Size = "features", 2, 0, 0, 64
 		}, `queue.size: must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = "features" (got 64); the pairs of an update enter it together: raise queue.size or lower train.accumulate_steps`},
