@@ -95,7 +95,7 @@ func (t *Train) checkFeatures(k *checker, c *Config) {
 		used bool
 	}{
 		{"objective.itm.weight", o.ITM.Weight > 0}, {"objective.mlm.weight", o.MLM.Weight > 0}, {"objective.captioning.weight", o.Captioning.Weight > 0},
-		{"objective.vqa.weight", o.VQA.Weight > 0},
+		{"objective.vqa.weight", o.VQA.Weight > 0}, {"objective.simcse.weight", o.SimCSE.Weight > 0}, {"objective.mcse.weight", o.MCSE.Weight > 0},
 		{"objective.word_patch.weight", o.WordPatch.Weight > 0}, {"objective.token_image.weight", o.TokenImage.Weight > 0}, {"objective.text_swap.weight", o.TextSwap.Weight > 0},
 		{"objective.klot.weight", o.KLOT.Weight > 0}, {"objective.structure.weight", o.Structure.Weight > 0},
 		{"objective.geometric.weight", o.UsesGeometric()},

@@ -108,6 +108,14 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { *c = clip(); c.Model.Image.KeepPatches, c.Objective.Captioning.Weight = 0.5, 1 },
 			"model.image.keep_patches: must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
 		{func(c *Config) {
+			*c = clip()
+			c.Train.Accumulate, c.Train.AccumulateSteps, c.Model.Text.Dropout, c.Objective.SimCSE.Weight = "features", 2, 0.1, 1
+		}, `train.accumulate: must be "gradients" with objective.simcse.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.simcse.weight = 0`},
+		{func(c *Config) {
+			*c = clip()
+			c.Train.Accumulate, c.Train.AccumulateSteps, c.Model.Text.Dropout, c.Objective.MCSE.Weight = "features", 2, 0.1, 1
+		}, `train.accumulate: must be "gradients" with objective.mcse.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.mcse.weight = 0`},
+		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Queue.Size = "features", 2, 0, 0, 64
 		}, `queue.size: must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = "features" (got 64); the pairs of an update enter it together: raise queue.size or lower train.accumulate_steps`},
 		{func(c *Config) { c.Momentum.Rule = "moco" }, `momentum.rule: must be one of static, dynamic, dynamic_teacher (got "moco")`},
