@@ -26,7 +26,10 @@ func TestDownstreamTasks(t *testing.T) {
 		"no loss":          {func(c *Config) { c.Objective.Entailment.Weight, c.Objective.ITM.Weight = 0, 1 }, "its samples are for objective.entailment.weight > 0"},
 		"no fusion":        {func(c *Config) { c.Model.System, c.Model.Text.FusionLayers = "clip", 0 }, "has no fusion layers"},
 		"no fusion layers": {func(c *Config) { c.Model.Text.FusionLayers = 0 }, "must be 0 without fusion layers"},
-		"no files":         {func(c *Config) { c.Data.Examples.Source = ExamplesOfFiles }, "data.examples.train_files: must name at least one file"},
+		"two pictures and a caption": {func(c *Config) {
+			c.Objective.Entailment.Weight, c.Objective.NLVR.Weight, c.Objective.Captioning.Weight, c.Data.Kind = 0, 1, 1, NLVRKind
+		}, "objective.nlvr.weight: must be 0 with objective.captioning.weight > 0"},
+		"no files": {func(c *Config) { c.Data.Examples.Source = ExamplesOfFiles }, "data.examples.train_files: must name at least one file"},
 	} {
 		c := Default()
 		alone(&c)

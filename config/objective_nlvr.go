@@ -12,7 +12,11 @@ type NLVR struct {
 
 func (*NLVR) defaults() {}
 
-func (n *NLVR) check(k *checker, c *Config) { k.twoPictures("objective.nlvr.weight", n.Weight, c) }
+func (n *NLVR) check(k *checker, c *Config) {
+	const path = "objective.nlvr.weight"
+	k.twoPictures(path, n.Weight, c)
+	k.require(path, n.Weight == 0 || !c.Objective.Captioning.recurs(), "must be 0 with objective.captioning.weight > 0", "a caption is of one picture")
+}
 
 // Assignment is pre-training for objective.nlvr on images with captions (Li et al. 2021, section 5, "text assignment"): of which
 // of two images is the caption, or of none? Fusion layers are those of objective.nlvr, which can start from the checkpoint.
