@@ -1,10 +1,12 @@
 package objectives
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
@@ -16,10 +18,11 @@ import (
 //	L = -1/2B sum_i sum_{h in z_i, z'_i} log exp(s(g(h), f(v_i))/tau) / sum_j exp(s(g(h), f(v_j))/tau)
 //
 // for the cosine s and heads g and f of the two sides, which are those of evaluation. There is one direction: texts search images.
+// Of rows without an image neither the texts search nor is there an image v_j to find.
 type MCSE struct {
 	Weight      float64 // the paper's lambda
 	Temperature float64 // tau
-	Mixed       bool    // some rows have no image, as batch.Paired says: they are left out
+	Mixed       bool    // some rows have no image, as batch.Paired says: they are left out, as texts and as images
 }
 
 var _ Preparer = MCSE{}
@@ -36,6 +39,7 @@ func (l MCSE) Build(s *Step) []Part {
 	own := s.Own()
 	if l.Mixed {
 		own = s.paired()
+		logits = arith.Add(logits, s.withoutImage(2*s.Rows))
 	}
 	labels := layout.ConcatInts(own, own)
 	part := s.Part("mcse", l.Weight, s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: labels}), labels))
@@ -54,4 +58,27 @@ func (s *Step) paired() *gorgonia.Node {
 		}
 		return nil
 	}, s.Rows)
+}
+
+// noImage is added to the logits of what stands in the place of an image that is not there: its share of a softmax is 0.
+const noImage = -1e30
+
+// withoutImage is added to logits (n, N): noImage in the columns of rows without an image, of all processes, else 0.
+func (s *Step) withoutImage(n int) *gorgonia.Node {
+	var paired []int32
+	return s.Floats("images that are not there", func(f *feed.Step, dst []float32) (err error) {
+		own := f.Batch.Ints(batch.Paired)
+		paired = append(paired[:0], own...)
+		if s.splits() {
+			if paired, err = s.Ranks.Group.GatherInts(paired[:0], own); err != nil {
+				return fmt.Errorf("objectives: rows with an image of other processes: %w", err)
+			}
+		}
+		for i := range dst {
+			if dst[i] = 0; paired[i%len(paired)] == 0 {
+				dst[i] = noImage
+			}
+		}
+		return nil
+	}, n, s.All())
 }
