@@ -99,6 +99,8 @@ func (x *job) encoder(g *onnx.Graph, side string, alone bool) (string, error) {
 		classes = g.Image(s.Name, t.ViT)
 	case encoders.ResNetTower:
 		classes = g.ResNet(s.Name, t.ResNet)
+	case encoders.RegionTower:
+		return "", x.noRegions()
 	case encoders.TextTower:
 		if _, ok := t.Encoder.(encoders.GRU); ok {
 			return "", x.refuse("model.text.style", x.Config.Model.Text.Style, "recurrent layers are written in no other form")

@@ -17,13 +17,18 @@ func (x *job) vit() (encoders.ViT, error) {
 	}
 	t, ok := x.sides.Image.Tower.(encoders.ImageTower)
 	if !ok {
-		return encoders.ViT{}, fmt.Errorf("the image tower is a %T, which no form has: use %s", x.sides.Image.Tower, asGeoalign)
+		return encoders.ViT{}, x.noRegions()
 	}
 	v := t.ViT.Full()
 	if v.Classes > 1 {
 		return v, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens", asONNX)
 	}
 	return v, nil
+}
+
+// noRegions refuses an image tower over features of regions.
+func (x *job) noRegions() error {
+	return x.refuse("model.image.style", x.Config.Model.Image.Style, "it has no tower over features of regions")
 }
 
 // words is the text tower.

@@ -104,8 +104,10 @@ func TestRegionSizes(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	_, err = o.Export(export.Options{To: "onnx", Side: "image", Out: filepath.Join(t.TempDir(), "onnx")})
-	refused("export", err, "RegionTower, which no form has")
+	for _, form := range []string{export.HF, export.Timm, export.ONNX} {
+		_, err = o.Export(export.Options{To: form, Side: "image", Out: filepath.Join(t.TempDir(), form)})
+		refused("export", err, `model.image.style = "regions" cannot be told to `+form+": it has no tower over features of regions: use --to geoalign")
+	}
 	_, err = o.WriteRegions(t.Context(), RegionOptions{Split: "val", Out: t.TempDir()})
 	refused("regions", err, "model.image.style")
 	_, err = o.EmbedFiles(t.Context(), Inputs{Images: t.TempDir()}, filepath.Join(t.TempDir(), "files"), nil)
