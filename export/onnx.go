@@ -54,6 +54,10 @@ func (x *job) onnx() error {
 		}
 		axes = append(axes, x.dim(side))
 	}
+	if x.sides.Views { // heads of images alone, such as that of classes, read image_pooled
+		x.class = "image.onnx"
+		x.leftOut(x.below(nil, "image/", "image_proj/"))
+	}
 	x.class = fmt.Sprintf("opset %d", onnx.Opset)
 	x.load = fmt.Sprintf("onnxruntime.InferenceSession(%q)", x.Out+"/image.onnx")
 	if x.Side == "text" {

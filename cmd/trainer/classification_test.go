@@ -79,6 +79,10 @@ func TestClassificationRun(t *testing.T) {
 	contains(t, string(run), "Classification on test, step 6")
 	stdout, _ = must(t, exitDone, "eval", "--checkpoint", out, "--task", "probe")
 	contains(t, stdout, "linear")
+	for _, form := range []string{"timm", "onnx"} {
+		_, stderr = must(t, exitDone, "export", "--checkpoint", out, "--to", form, "--out", filepath.Join(t.TempDir(), form))
+		contains(t, stderr, "left out: class_head")
+	}
 	stdout, _ = must(t, exitDone, "inspect", "--checkpoint", out)
 	contains(t, stdout, "eval/classification/top1")
 
