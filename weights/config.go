@@ -154,14 +154,22 @@ func readFacts(folder string) (*facts, error) {
 	if _, err := readJSON(x.path, &x.config); err != nil {
 		return nil, err
 	}
-	openCLIP, prepare, pool := &openCLIPConfig{}, &processor{}, &pooling{}
+	openCLIP, prepare, pool := &openCLIPConfig{}, &processor{file: "preprocessor_config.json"}, &pooling{}
+	var whole struct { // of texts and images in one file, as transformers saves them since version 5, and then the one that it reads
+		Images *processor `json:"image_processor"`
+	}
 	for _, file := range []struct {
 		name  string
 		into  any
 		found func()
 	}{
 		{"open_clip_config.json", openCLIP, func() { x.openCLIP = openCLIP }},
-		{"preprocessor_config.json", prepare, func() { x.processor = prepare }},
+		{prepare.file, prepare, func() { x.processor = prepare }},
+		{"processor_config.json", &whole, func() {
+			if whole.Images != nil {
+				x.processor, whole.Images.file = whole.Images, "processor_config.json"
+			}
+		}},
 		{filepath.Join("1_Pooling", "config.json"), pool, func() { x.pooling = pool }},
 	} {
 		ok, err := readJSON(filepath.Join(folder, file.name), file.into)

@@ -37,7 +37,7 @@ const (
 )
 
 // Open opens the weights at path, as OpenFile does, and the files beside them: config.json,
-// open_clip_config.json, preprocessor_config.json, those of a tokenizer. It fails where the tensors are of no
+// open_clip_config.json, preprocessor_config.json or processor_config.json, those of a tokenizer. It fails where the tensors are of no
 // family, or are not what config.json says. Close it after use.
 func Open(path string) (*Model, error) { return OpenAs(path, "") }
 

@@ -27,8 +27,10 @@ var (
 	clipStd      = [3]float64{0.26862954, 0.26130258, 0.27577711}
 )
 
-// processor is what is read of a preprocessor_config.json of Hugging Face.
+// processor is what is read of a preprocessor_config.json of Hugging Face, or of the image processor in a processor_config.json.
 type processor struct {
+	file string // that it is of
+
 	Mean       []float64 `json:"image_mean"`
 	Std        []float64 `json:"image_std"`
 	Size       sides     `json:"size"`
@@ -74,7 +76,7 @@ func (d *description) prepared(p preprocess) (_ preprocess, side int, err error)
 }
 
 func (x *processor) over(d *description, p *preprocess) (side int, err error) {
-	const file = "preprocessor_config.json"
+	file := x.file
 	if err := channels(file+": image_mean", x.Mean, &p.mean, false); err != nil {
 		return 0, err
 	}
