@@ -72,7 +72,7 @@ the command line. docs/weights.md lists the files that are read.`,
 	return c
 }
 
-// printSettings prints the settings of weights as flags, one a line.
+// printSettings prints the settings of weights as flags, one a line, and beside them what was assumed.
 func printSettings(c *cobra.Command, o run.ImportOptions, asJSON bool) error {
 	list, err := run.WeightSettings(o.From, o.Family)
 	if err != nil {
@@ -80,8 +80,9 @@ func printSettings(c *cobra.Command, o run.ImportOptions, asJSON bool) error {
 	}
 	w := c.OutOrStdout()
 	if asJSON {
-		return printJSON(w, map[string][]string{"settings": list.Settings, "flags": list.Flags})
+		return printJSON(w, map[string][]string{"settings": list.Settings, "flags": list.Flags, "notes": list.Notes})
 	}
+	tell(o.Log, list.Notes)
 	fmt.Fprintln(w, strings.Join(list.Flags, " \\\n"))
 	return nil
 }

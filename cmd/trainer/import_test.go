@@ -106,6 +106,25 @@ func TestImportSettings(t *testing.T) {
 	}
 }
 
+// --settings says which of them no file says.
+func TestImportSettingsAssumed(t *testing.T) {
+	from := storedFolder(t, "bert")
+	if err := os.Remove(filepath.Join(from, "config.json")); err != nil {
+		t.Fatal(err)
+	}
+	const assumed = "no file says how many heads the text tower has: 1 are assumed"
+	stdout, stderr := must(t, exitDone, "import", "--from", from, "--settings")
+	contains(t, stderr, "note: "+assumed)
+	if strings.Contains(stdout, assumed) {
+		t.Errorf("a note among the flags: %s", stdout)
+	}
+	stdout, stderr = must(t, exitDone, "import", "--from", from, "--settings", "--json")
+	contains(t, stdout, `"notes": [`, assumed)
+	if stderr != "" {
+		t.Errorf("%q beside the JSON", stderr)
+	}
+}
+
 // What is wrong on the command line is said with its cure.
 func TestImportRefused(t *testing.T) {
 	from := tinyCLIP(t)
