@@ -176,6 +176,29 @@ func TestOneTower(t *testing.T) {
 	}
 }
 
+// Tensors of RoBERTa have the names of BERT's where neither a prefix nor config.json tells them apart: the one token type does, and is told.
+func TestBareRoBERTa(t *testing.T) {
+	bare := func(name string) *Model {
+		return open1(t, write(t, t.TempDir(), "a.safetensors", contents(t, golden(name), func(list []safetensors.Tensor) []safetensors.Tensor {
+			var kept []safetensors.Tensor
+			for _, x := range list {
+				var ok bool
+				if x.Name, ok = strings.CutPrefix(x.Name, name+"."); ok {
+					kept = append(kept, x)
+				}
+			}
+			return kept
+		})))
+	}
+	const told = "has one token type, as RoBERTa has"
+	if notes := strings.Join(bare("roberta").Notes, "\n"); !strings.Contains(notes, told) {
+		t.Errorf("of roberta: %q", notes)
+	}
+	if notes := strings.Join(bare("bert").Notes, "\n"); strings.Contains(notes, told) {
+		t.Errorf("of bert: %q", notes)
+	}
+}
+
 // A folder may have a model in the forms of two programs, each with its configuration, as LAION's have: any of its files is read.
 func TestTwoForms(t *testing.T) {
 	config, err := os.ReadFile(filepath.Join("testdata", "open_clip", "open_clip_config.json"))

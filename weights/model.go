@@ -67,7 +67,7 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &description{facts: facts, fit: fit, file: f}
+	d := &description{facts: facts, fit: fit, file: f, named: family != ""}
 	if err := fit.describe(d); err != nil {
 		return nil, fmt.Errorf("%s as %s: %w", f.Path, fit.name, err)
 	}

@@ -27,6 +27,7 @@ type description struct {
 	*facts
 	*fit
 	file     *File
+	named    bool // the family was asked for by its name
 	settings []Setting
 	notes    []string
 	assumed  map[string]bool // keys whose values no file says
