@@ -66,7 +66,7 @@ func TestBaseProblems(t *testing.T) {
 	})
 	for _, r := range []struct{ file, want string }{
 		{"child.toml", "DIR/root.toml:6: optimizer.lrr: unknown key; did you mean optimizer.lr?\n" +
-			"DIR/child.toml:4: optimizer.beta1: must be a number (got \"x\"); leave out the quotes\n" +
+			"DIR/child.toml:4: optimizer.beta1: must be a number (got \"x\")\n" +
 			"DIR/root.toml:2: train.batch_size: must be >= 2 (got 1); contrast and matching need another pair as a negative"},
 		{"none.toml", `DIR/none.toml:2: base: there is no file DIR/missing.toml (got "missing.toml"); the path starts from the folder of the file that names it`},
 		{"deep.toml", `DIR/none.toml:2: base: there is no file DIR/missing.toml (got "missing.toml"); the path starts from the folder of the file that names it: DIR/deep.toml -> DIR/none.toml -> DIR/missing.toml`},

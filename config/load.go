@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -230,7 +231,7 @@ func assign(dst reflect.Value, v any) (msg, hint string) {
 	case reflect.Int:
 		n, ok := v.(int64)
 		if !ok {
-			return "must be an integer", integerHint(v)
+			return notInteger(dst, v)
 		}
 		if dst.OverflowInt(n) {
 			return "is too large", ""
@@ -239,7 +240,7 @@ func assign(dst reflect.Value, v any) (msg, hint string) {
 	case reflect.Uint64:
 		n, ok := v.(int64)
 		if !ok {
-			return "must be an integer", integerHint(v)
+			return notInteger(dst, v)
 		}
 		if n < 0 {
 			return "must be >= 0", ""
@@ -252,12 +253,12 @@ func assign(dst reflect.Value, v any) (msg, hint string) {
 		case int64:
 			dst.SetFloat(float64(n))
 		default:
-			return "must be a number", quotesHint(v)
+			return "must be a number", quotesHint(dst, v)
 		}
 	case reflect.Bool:
 		b, ok := v.(bool)
 		if !ok {
-			return "must be true or false", quotesHint(v)
+			return "must be true or false", quotesHint(dst, v)
 		}
 		dst.SetBool(b)
 	case reflect.String:
@@ -339,20 +340,30 @@ func assignTable(dst reflect.Value, v any) (msg, hint string) {
 	return "", ""
 }
 
-func quotesHint(v any) string {
-	if s, ok := v.(string); ok && s == "" {
+// quotesHint says of a text that it does without its quotes, where that is so.
+func quotesHint(dst reflect.Value, v any) string {
+	s, ok := v.(string)
+	if ok && s == "" {
 		return "give it a value"
-	} else if ok {
-		return "leave out the quotes"
+	}
+	if bare, valid := tomlValue(s); ok && valid {
+		if msg, _ := assign(reflect.New(dst.Type()).Elem(), bare); msg == "" {
+			return "leave out the quotes"
+		}
 	}
 	return ""
 }
 
-// integerHint explains the usual ways to miss an integer: quotes, and a float
-// such as 1e6 that happens to be whole.
-func integerHint(v any) string {
-	if f, ok := v.(float64); ok && f == float64(int64(f)) {
-		return fmt.Sprintf("write %d", int64(f))
+// notInteger says of a value that is none what is wrong with it. The usual ways to miss an integer are quotes, and a float
+// such as 1e6 that happens to be whole; an override may have more digits than any.
+func notInteger(dst reflect.Value, v any) (msg, hint string) {
+	if s, ok := v.(string); ok {
+		if nearest, err := strconv.ParseInt(s, 0, 64); errors.Is(err, strconv.ErrRange) {
+			return "is beyond the integers of 64 bits", fmt.Sprintf("the nearest is %d", nearest)
+		}
 	}
-	return quotesHint(v)
+	if f, ok := v.(float64); ok && f == float64(int64(f)) {
+		return "must be an integer", fmt.Sprintf("write %d", int64(f))
+	}
+	return "must be an integer", quotesHint(dst, v)
 }

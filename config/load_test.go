@@ -30,13 +30,13 @@ x.toml:2: train.batch_sise: unknown key; did you mean train.batch_size?
 x.toml:3: train.batch_size: must be an integer (got "32"); leave out the quotes
 x.toml:4: train.max_steps: must be an integer (got 1e+06); write 1000000
 x.toml:7: optimiser: unknown key; did you mean optimizer?
-x.toml:10: data.flip: must be true or false (got "yes"); leave out the quotes
+x.toml:10: data.flip: must be true or false (got "yes")
 x.toml:12: data.captions.train_files: must be a list of strings, item 2 is not one (got ["a", 3]); write ["a", "b"]
 --set train.log_every=5: train.log_every: unknown key; did you mean train.log_every_steps?
 --set queue=3: queue: is a section and has no value of its own; name one of its keys, such as queue.size
 --set nonsense: must have the form dotted.path=value; for example --set train.batch_size=64
---set momentum.enabled=maybe: momentum.enabled: must be true or false (got "maybe"); leave out the quotes
---set model.image.size=x: model.image.size: must be an integer (got "x"); leave out the quotes
+--set momentum.enabled=maybe: momentum.enabled: must be true or false (got "maybe")
+--set model.image.size=x: model.image.size: must be an integer (got "x")
 --set objective.geodesic.layers=16,b: objective.geodesic.layers: must be a list of integers, item 2 is not one (got [16, "b"]); write [16, 256]`)
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
@@ -44,6 +44,27 @@ x.toml:12: data.captions.train_files: must be a list of strings, item 2 is not o
 	var e *Error
 	if !errors.As(err, &e) || e.Path != "train.batch_sise" || e.Hint != "did you mean train.batch_size?" {
 		t.Errorf("errors.As gives %+v", e)
+	}
+}
+
+// The quotes are to be left out only where they are there and what is in them does without.
+func TestQuotesHint(t *testing.T) {
+	const quotes = "; leave out the quotes"
+	for _, r := range []struct{ set, want string }{
+		{`train.batch_size="64"`, `train.batch_size: must be an integer (got "64")` + quotes},
+		{`train.batch_size="big"`, `train.batch_size: must be an integer (got "big")`},
+		{`train.batch_size=64 steps`, `train.batch_size: must be an integer (got "64 steps")`},
+		{`data.flip='true'`, `data.flip: must be true or false (got "true")` + quotes},
+		{`data.flip=True`, `data.flip: must be true or false (got "True")`},
+		{`optimizer.lr="1e-4"`, `optimizer.lr: must be a number (got "1e-4")` + quotes},
+		{`optimizer.lr=fast`, `optimizer.lr: must be a number (got "fast")`},
+		{`train.batch_size=99999999999999999999`, `train.batch_size: is beyond the integers of 64 bits (got "99999999999999999999"); the nearest is 9223372036854775807`},
+		{`run.seed=18446744073709551615`, `run.seed: is beyond the integers of 64 bits (got "18446744073709551615"); the nearest is 9223372036854775807`},
+	} {
+		_, err := Parse("", nil, []string{r.set})
+		if want := "--set " + r.set + ": " + r.want; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }
 
