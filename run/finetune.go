@@ -52,8 +52,9 @@ func classificationSettings(base config.Config) (sets []string) {
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "momentum.enabled=false", "queue.size=0", "eval.rerank_top=0")
 }
 
-// settingsOf are the settings of a task over those of a configuration. One of scenes is fine-tuned on scenes.
-func settingsOf(task string, base config.Config) (sets []string) {
+// settingsOf are the settings of a task over those of a configuration, under those of a user. One of scenes is fine-tuned on
+// scenes, which data of another kind is told.
+func settingsOf(task string, base config.Config, own ...string) (sets []string) {
 	for _, t := range finetuneTasks {
 		if t.name == task {
 			sets = append(sets, t.sets...)
@@ -62,10 +63,11 @@ func settingsOf(task string, base config.Config) (sets []string) {
 	if task == TaskClassification {
 		return append(sets, classificationSettings(base)...)
 	}
-	if own := DefaultTask(base); task != own && base.Train.KeepsByMetric() && strings.HasPrefix(base.Train.KeepBestBy, logPrefix(own)) {
+	if from := DefaultTask(base); task != from && base.Train.KeepsByMetric() && strings.HasPrefix(base.Train.KeepBestBy, logPrefix(from)) {
 		sets = append(sets, config.Reset("train.keep_best_by")) // a number that the evaluation of another task has not
 	}
-	if base.Data.Kind == "scenes" {
+	other := func(set string) bool { return strings.HasPrefix(set, "data.kind=") }
+	if base.Data.Kind == "scenes" && slices.ContainsFunc(slices.Concat(sets, own), other) {
 		sets = append(sets, "data.examples.source="+config.ExamplesOfScenes)
 	}
 	return sets
@@ -96,7 +98,7 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	if err != nil {
 		return base, err
 	}
-	sets := slices.Concat(settingsOf(cmp.Or(task, base.Task(), TaskRetrieval), base),
+	sets := slices.Concat(settingsOf(cmp.Or(task, base.Task(), TaskRetrieval), base, o.Set...),
 		[]string{config.Override("init.checkpoint", path), "init.image.path=''", "init.text.path=''"})
 	if o.File == "" { // what belongs to the run that the configuration is from
 		sets = append(sets, "run.name=finetune", "run.out=''", "queue.start_steps=0")

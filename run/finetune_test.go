@@ -73,3 +73,23 @@ func TestKeptByANumberOfAnotherTask(t *testing.T) {
 		}
 	}
 }
+
+// TestFinetuneOfScenes: a task of examples takes scenes from a run of scenes, and no other task sets a key for it that nothing reads.
+func TestFinetuneOfScenes(t *testing.T) {
+	base := config.Default()
+	for _, task := range FinetuneTasks() {
+		cfg, err := base.With(settingsOf(task, base)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(cfg.Unread(), func(u config.Unread) bool { return u.Path == "data.examples.source" }) {
+			t.Errorf("%s sets data.examples.source, which nothing reads with data.kind %q", task, cfg.Data.Kind)
+		}
+		if cfg.Data.Kind != base.Data.Kind && cfg.Data.Examples.Source != config.ExamplesOfScenes {
+			t.Errorf("%s has the source %q", task, cfg.Data.Examples.Source)
+		}
+	}
+	if sets := settingsOf(TaskRetrieval, base, "data.kind=entailment"); !slices.Contains(sets, "data.examples.source=scenes") {
+		t.Errorf("data of another kind are not told of scenes: %q", sets)
+	}
+}
