@@ -134,7 +134,11 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 			f.comma = '\t'
 		}
 	}
-	source := &rowLimit{r: io.NewSectionReader(r, 0, size)}
+	begin, err := afterMark(r)
+	if err != nil {
+		return fmt.Errorf("data: %s: %w", path, err)
+	}
+	source := &rowLimit{r: io.NewSectionReader(r, begin, size-begin)}
 	c := b.t.reader(bufio.NewReaderSize(source, readAhead), f.comma)
 	line := 1 // of the row that was read last
 	read := func() ([]string, error) {
@@ -155,7 +159,7 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 		}
 	}
 	for err == nil {
-		f.offsets = append(f.offsets, c.InputOffset())
+		f.offsets = append(f.offsets, begin+c.InputOffset())
 		var row []string
 		if row, err = read(); err == nil {
 			if err = b.add(row, f.at, len(b.owner)); err != nil {
@@ -181,6 +185,21 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 	}
 	b.t.files = append(b.t.files, f)
 	return nil
+}
+
+// byteOrderMark is what editors of Windows and spreadsheets begin a file in UTF-8 with.
+const byteOrderMark = "\xef\xbb\xbf"
+
+// afterMark is where a table begins: behind the byte order mark, where there is one.
+func afterMark(r io.ReaderAt) (int64, error) {
+	var b [len(byteOrderMark)]byte
+	if n, err := r.ReadAt(b[:], 0); string(b[:n]) != byteOrderMark {
+		if err == io.EOF {
+			err = nil
+		}
+		return 0, err
+	}
+	return int64(len(b)), nil
 }
 
 // Largest row of a table in bytes, and how much is read before it is wanted.
@@ -231,7 +250,7 @@ func (t *Table) reader(r io.Reader, comma rune) *csv.Reader {
 func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 	names := make([]string, len(header))
 	for i, name := range header {
-		names[i] = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+		names[i] = strings.TrimSpace(name)
 	}
 	find := func(key, name string) int {
 		i := slices.Index(names, name)

@@ -59,6 +59,17 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// A byte order mark may stand before a name in quotation marks, as spreadsheets and pandas write it.
+func TestCSVMarkBeforeQuotes(t *testing.T) {
+	table, err := loadCSV(t, "", plainCSV, "\ufeff\"filepath\",\"title\"\r\n\"a\",\"one\r\ntwo\"\r\n\"b\",\"three\"\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Concat(table.Captions(0), table.Captions(1)); !slices.Equal(got, []string{"one\ntwo", "three"}) || table.Name(1) != "b" {
+		t.Errorf("%q of %d images", got, table.Len())
+	}
+}
+
 // Ids are those of the column where all are numbers, and else number the texts.
 func TestCSVIDs(t *testing.T) {
 	cfg := plainCSV
@@ -203,6 +214,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add("filepath,title\na,b\n", false)
 	f.Add("\ufefffilepath,title\n\"a\",\"b\nc\"\n\r\n\na,\"\"\"d\"\r\n", false)
 	f.Add("title,filepath\na\"b,c", true)
+	f.Add("\ufeff\"filepath\",\"title\"\na,b\n", false)
 	f.Fuzz(func(t *testing.T, text string, lazy bool) {
 		cfg := plainCSV
 		cfg.LazyQuotes, cfg.Comma = lazy, ','
@@ -214,7 +226,7 @@ func FuzzCSV(f *testing.F) {
 		if err := b.finish(); err != nil {
 			t.Fatal(err)
 		}
-		r := csv.NewReader(strings.NewReader(text))
+		r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, byteOrderMark)))
 		r.LazyQuotes = lazy
 		all, err := r.ReadAll()
 		if err != nil {

@@ -66,9 +66,16 @@ func readIndex(path string) (*index, error) {
 	return x, nil
 }
 
+// bom is the byte order mark, with which editors of Windows begin a file.
+const bom = "\xef\xbb\xbf"
+
 // parseIndexTable reads a .tsv or .csv file.
 func parseIndexTable(r io.Reader, comma rune) ([]entry, error) {
-	t := csv.NewReader(bufio.NewReaderSize(r, 1<<16))
+	in := bufio.NewReaderSize(r, 1<<16)
+	if start, _ := in.Peek(len(bom)); string(start) == bom {
+		in.Discard(len(bom)) //nolint:errcheck // it was just peeked at
+	}
+	t := csv.NewReader(in)
 	t.Comma, t.ReuseRecord = comma, true
 	header, err := t.Read()
 	if err != nil && err != io.EOF {
@@ -79,7 +86,7 @@ func parseIndexTable(r io.Reader, comma rune) ([]entry, error) {
 	for i, name := range names {
 		at[i] = -1
 		for j, column := range header {
-			if strings.TrimSpace(strings.TrimPrefix(column, "\ufeff")) != name {
+			if strings.TrimSpace(column) != name {
 				continue
 			}
 			if at[i] >= 0 {

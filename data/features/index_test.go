@@ -50,6 +50,7 @@ func TestIndex(t *testing.T) {
 	for name, table := range map[string][]byte{
 		"a.tsv": []byte("image_row\ttext_row\n5\t11\n0\t4\n2\t0\n0\t1\n"),
 		"b.csv": []byte("\ufefftext_row,caption,image_row\r\n11,\"a, b\",5\r\n4,,0\r\n\r\n0,x,2\r\n1,x,0\r\n"),
+		"e.csv": []byte("\ufeff\"image_row\",\"text_row\"\r\n\"5\",\"11\"\r\n\"0\",\"4\"\r\n\"2\",\"0\"\r\n\"0\",\"1\"\r\n"),
 		"c.npy": intNPY("<i4", [2]int64{5, 11}, [2]int64{0, 4}, [2]int64{2, 0}, [2]int64{0, 1}),
 		"d.npy": intNPY("<i8", [2]int64{5, 11}, [2]int64{0, 4}, [2]int64{2, 0}, [2]int64{0, 1}),
 	} {
