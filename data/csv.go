@@ -183,8 +183,30 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 	if len(f.offsets) == 1 {
 		return &RecordError{path, -1, errors.New("it has no row behind the line that names the columns")}
 	}
+	if open, err := b.t.endsInCell(&f); err != nil || open {
+		return &LineError{path, line, cmp.Or(err, errOpenCell)}
+	}
 	b.t.files = append(b.t.files, f)
 	return nil
+}
+
+var errOpenCell = errors.New("a quotation mark is never closed: a cell that begins with one ends with one, so put such a cell in quotation marks and write its own twice")
+
+// endsInCell says whether the last row of a file ends within a cell in quotation marks, of which encoding/csv does not complain
+// with LazyQuotes: the empty lines behind it are then the cell's.
+func (t *Table) endsInCell(f *tableFile) (bool, error) {
+	if !t.cfg.LazyQuotes {
+		return false, nil
+	}
+	const lines = "\n\n"
+	at := f.offsets[len(f.offsets)-2:]
+	b := make([]byte, at[1]-at[0], at[1]-at[0]+int64(len(lines)))
+	if _, err := f.r.ReadAt(b, at[0]); err != nil && err != io.EOF {
+		return false, err
+	}
+	c := t.reader(bytes.NewReader(append(b, lines...)), f.comma)
+	_, err := c.Read()
+	return c.InputOffset() > int64(len(b))+1, err
 }
 
 // byteOrderMark is what editors of Windows and spreadsheets begin a file in UTF-8 with.

@@ -117,6 +117,8 @@ func TestCSVRefuses(t *testing.T) {
 		{plainCSV, "\x1f\x8b\x08,\x00", "line 1: it is compressed: unpack it"},
 		{plainCSV, "filepath,title\ra,b\r", "line 1: data.csv.caption: there is no column \"title\": the columns are [\"filepath\" \"title\\ra\""},
 		{plainCSV, head + "a,\"b\"c,1\n", "line 2: extraneous or missing \" in quoted-field"},
+		{lazy, "filepath,title\na,b\nc,\"d\" e\nf,g\nh,i\n", "line 3: a quotation mark is never closed: a cell that begins with one ends with one"},
+		{lazy, "filepath,title\na,\"b", "line 2: a quotation mark is never closed"},
 		{withID, head + "a,b, \n", `line 2: column "id" is empty`},
 		{withID, head + "a,b,1\na,c,2\n", `line 3: image "a" has another id here ("2")`},
 	} {
@@ -126,6 +128,13 @@ func TestCSVRefuses(t *testing.T) {
 	}
 	if table, err := loadCSV(t, "", lazy, head+"a,5\" wide,1\n"); err != nil || table.Captions(0)[0] != `5" wide` {
 		t.Errorf("lazy quotes: %v", err)
+	}
+	for _, end := range []string{"", "\n", "\r\n", "\n\n", "\n\n\n"} {
+		for _, last := range []string{`"b"`, `"b ""c"""`, `b"c"`, `"b" c"`, "\"b\n\n\"", `""`, ""} {
+			if _, err := loadCSV(t, "", lazy, "filepath,title\na,"+last+end); err != nil {
+				t.Errorf("lazy quotes, a last cell %q before %q: %v", last, end, err)
+			}
+		}
 	}
 	if _, err := LoadCSV("", nil, plainCSV, Options{}); err == nil {
 		t.Error("no table and no error")
