@@ -25,21 +25,21 @@ func Expand(root string, names []string) ([]string, error) {
 			list = append(list, path)
 			continue
 		}
-		ranges, err := braces(path)
+		ranges, err := braces(name)
 		if err != nil {
 			return nil, fmt.Errorf("data: %s: %w", name, err)
 		}
 		for _, p := range ranges {
 			if !strings.ContainsAny(p, "*?[") {
-				list = append(list, p)
+				list = append(list, under(root, p))
 				continue
 			}
-			found, err := filepath.Glob(p)
+			found, err := filepath.Glob(under(escaped(root), p))
 			if err == nil && len(found) == 0 {
 				err = fs.ErrNotExist
 			}
 			if err != nil {
-				return nil, fmt.Errorf("data: no file matches %s: %w", p, err)
+				return nil, fmt.Errorf("data: no file matches %s: %w", under(root, p), err)
 			}
 			slices.Sort(found)
 			list = append(list, found...)
@@ -49,6 +49,11 @@ func Expand(root string, names []string) ([]string, error) {
 		}
 	}
 	return list, nil
+}
+
+// escaped is path as a pattern that matches nothing else.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // braces returns the words that the ranges of s stand for.

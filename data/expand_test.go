@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,6 +37,21 @@ func TestExpand(t *testing.T) {
 	}
 	if got, err := Expand("elsewhere", []string{filepath.Join(dir, "b-{0..0}.tar")}); err != nil || got[0] != filepath.Join(dir, "b-0.tar") {
 		t.Errorf("%q, %v", got, err)
+	}
+	for _, folder := range []string{"set [1]", "set {1,2}", `set *?\`, "set {"} { // which is no pattern
+		root := filepath.Join(dir, folder)
+		if err := os.Mkdir(root, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{filepath.Join(root, "b-0.tar"), filepath.Join(root, "b-1.tar")}
+		for _, path := range want {
+			writeFile(t, path, nil)
+		}
+		for _, name := range []string{"b-*.tar", "b-{0..1}.tar", "b-{0,1}.t[ab]r", "./b-?.tar"} {
+			if got, err := Expand(root, []string{name}); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s in the folder %s: %q, %v", name, folder, got, err)
+			}
+		}
 	}
 	for name, want := range map[string]string{
 		"a-{0..3.tar":                 "a { without its }",
