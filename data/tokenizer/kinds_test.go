@@ -288,6 +288,25 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+// TestClassesOfPatterns: what Hugging Face tokenizers 0.23.3 replace. Fractions are words where \w stands alone.
+func TestClassesOfPatterns(t *testing.T) {
+	const text = "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_\u0663\u203f-!\u00bd\u2460 \u3000\t\u0085"
+	for pattern, want := range map[string]string{
+		`\\w`:          "||||||||||-!|\u2460 \u3000\t\u0085",
+		`[^\\w\\s]`:    "a\u2167||\u24d0\U0001F130\u00e9_\u0663\u203f|||| \u3000\t\u0085",
+		`\\W+`:         "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_\u0663\u203f|\u00bd|",
+		`[\\d\\s]|\\s`: "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_|\u203f-!\u00bd\u2460||||",
+	} {
+		n, err := newNormalizer([]byte(`{"type": "Replace", "pattern": {"Regex": "`+pattern+`"}, "content": "|"}`), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n(text); got != want {
+			t.Errorf("%s: %+q, want %+q", pattern, got, want)
+		}
+	}
+}
+
 // TestLongTexts encodes texts that take a tenth of a second or so. What is quadratic takes minutes.
 func TestLongTexts(t *testing.T) {
 	const n = 1 << 17

@@ -37,8 +37,11 @@ func (p *pattern) UnmarshalJSON(b []byte) error {
 var classes = map[byte]string{
 	's': `\t-\r\x{85}\p{Z}`,
 	'd': `\p{Nd}`,
-	'w': `\p{L}\p{M}\p{Nd}\p{Pc}`,
+	'w': `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}`, // letters in circles and squares too
 }
+
+// latinWords are what Oniguruma takes for words besides where \w stands alone, and not between brackets: digits above the line and fractions.
+const latinWords = `\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}`
 
 // compile returns the pattern with the meaning that it has in Oniguruma: classes are those of
 // Unicode, anchors those of lines. What Go has not, such as looking ahead, is refused.
@@ -57,6 +60,9 @@ func (p pattern) compile() (*regexp.Regexp, error) {
 			c = p.Regex[i]
 			small := c | 0x20
 			class, ok := classes[small]
+			if small == 'w' && brackets == 0 {
+				class += latinWords
+			}
 			switch {
 			case !ok:
 				b.WriteByte('\\')
