@@ -307,6 +307,15 @@ func TestClassesOfPatterns(t *testing.T) {
 	}
 }
 
+// TestLowerCaseOfBERT: the capital I with a dot is two characters where accents are kept, as in Turkish vocabularies.
+func TestLowerCaseOfBERT(t *testing.T) {
+	for accents, want := range map[bool]string{false: "i\u0307stanbul \u00e9 \u03b1\u03c3", true: "istanbul e \u03b1\u03c3"} {
+		if got := normalize("\u0130stanbul \u00c9 \u0391\u03a3", Options{Lowercase: true, StripAccents: accents}); got != want {
+			t.Errorf("without accents %v: %+q, want %+q", accents, got, want)
+		}
+	}
+}
+
 // TestLongTexts encodes texts that take a tenth of a second or so. What is quadratic takes minutes.
 func TestLongTexts(t *testing.T) {
 	const n = 1 << 17

@@ -86,7 +86,7 @@ func normalize(s string, opt Options) string {
 		}, norm.NFD.String(s))
 	}
 	if opt.Lowercase {
-		s = strings.ToLower(s)
+		s = lower(s)
 	}
 	return s
 }
