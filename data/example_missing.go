@@ -4,11 +4,7 @@ import "context"
 
 // FindExampleFiles looks for the files of the pictures of examples, as Eval.FindFiles does.
 func FindExampleFiles(ctx context.Context, x Examples, workers int, progress func(done, of int)) error {
-	all := x
-	if first, ok := x.(firstExamples); ok {
-		all = first.Examples
-	}
-	if _, ok := all.(*FileExamples); !ok {
+	if !areFiles(x) {
 		return nil
 	}
 	var paths []string
@@ -22,4 +18,13 @@ func FindExampleFiles(ctx context.Context, x Examples, workers int, progress fun
 		}
 	}
 	return findFiles(ctx, paths, workers, progress)
+}
+
+// areFiles says whether the pictures of examples are files.
+func areFiles(x Examples) bool {
+	if first, ok := x.(firstExamples); ok {
+		x = first.Examples
+	}
+	_, ok := x.(*FileExamples)
+	return ok
 }

@@ -140,6 +140,21 @@ func TestBadExamples(t *testing.T) {
 	}
 }
 
+// TestFilesOfExamples: of examples as images with captions the files are looked for where there are some, and drawn pictures have none.
+func TestFilesOfExamples(t *testing.T) {
+	missing := &FileExamples{}
+	missing.Add(Example{Text: "a"}, "no/such.png")
+	for want, x := range map[string]Examples{"": drawnExamples(t, false), "1 of 1 image files": missing} {
+		e, err := NewEval(ExampleDataset{x}, EvalConfig{ImageSize: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.FindFiles(t.Context(), 2, nil); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%T: %v, want %q", x, err, want)
+		}
+	}
+}
+
 // TestLongAnswers: an answer that is cut ends all the same.
 func TestLongAnswers(t *testing.T) {
 	if got, want := (Answers{Most: 1, Tokens: 4}).Encode("abcdef", ended{}), []int32{2, 'a', 'b', 1}; !slices.Equal(got, want) {

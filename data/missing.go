@@ -38,6 +38,9 @@ func (e *MissingError) Unwrap() []error { return e.Examples }
 // error of ctx.
 func (e *Eval) FindFiles(ctx context.Context, workers int, progress func(done, of int)) error {
 	f, ok := e.ds.(pathed)
+	if x, is := e.ds.(ExampleDataset); is {
+		ok = areFiles(x.Of)
+	}
 	if !ok {
 		return nil
 	}
