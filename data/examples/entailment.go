@@ -47,7 +47,7 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 		}
 		err := table.Read(path, pick, func(r table.Row) error {
 			c.Rows++
-			at := func(err error) error { return &data.LineError{File: path, Line: r.Line, Err: err} }
+			at := r.Wrong
 			if r.Err != nil {
 				c.bad(at(r.Err))
 				return nil

@@ -37,9 +37,9 @@ func TestLoadEntailment(t *testing.T) {
 		t.Errorf("read %+v about %v (%v)", f.List, f.Paths, err)
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"another task": {`[{"image": "a.jpg", "sentence": "A cat.", "label": "maybe"}]`, `label "maybe" is none of contradiction, neutral, entailment`},
+		"another task": {`[{"image": "a.jpg", "sentence": "A cat.", "label": "maybe"}]`, `entry 0: label "maybe" is none of contradiction, neutral, entailment`},
 		"no field":     {`[{"image": "a.jpg", "sentence": "A cat."}]`, `field "label" is missing`},
-		"no picture":   {`[{"image": "", "sentence": "A cat.", "label": "neutral"}]`, `field "image" is empty`},
+		"no picture":   {`[{"image": "", "sentence": "A cat.", "label": "neutral"}]`, `entry 0: field "image" is empty`},
 		"no sentence":  {`[{"image": "a.jpg", "sentence": " ", "label": "neutral"}]`, `field "sentence" is empty`},
 		"no labels":    {`[{"image": "a.jpg", "sentence": "A cat.", "label": "-"}]`, "none of 1 rows is a sample"},
 	} {
