@@ -51,7 +51,7 @@ type Data struct {
 	Grayscale      float64 `toml:"grayscale" read:"pixels"`                        // probability of dropping the colours
 	Blur           float64 `toml:"blur" read:"pixels"`                             // probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
 	OverfitSamples int     `toml:"overfit_samples" read:"steps" max:"1000000000"`  // train on the first N samples only (sanity check); 0: all
-	DropLast       bool    `toml:"drop_last" read:"short batches"`                 // drop a short last batch of an epoch instead of padding it
+	DropLast       bool    `toml:"drop_last" read:"short batches"`                 // leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of epochs
 }
 
 // Values of data.template.

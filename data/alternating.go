@@ -9,7 +9,7 @@ import (
 // Alternating is a training stream whose batches are of pairs and of sentences in turn: a batch of pairs, then Every batches of
 // sentences (MCSE, Zhang et al. 2022). Rows of sentences have zeros in the columns of images; the column batch.Paired tells both
 // apart. An epoch is one of the pairs, of whole batches. After a bad sample, in whose place the loader takes the next one, batches
-// hold some of both until the epoch ends.
+// hold some of both until the epoch ends, or for good where a loader does not drop its rest (LoaderConfig.DropLast).
 type Alternating struct {
 	Stream           // of the pairs
 	sentences Stream // whose columns are some of those of the pairs
