@@ -333,17 +333,18 @@ func (b *tableBuilder) add(row []string, at columns, n int) error {
 		b.t.images = append(b.t.images, uint32(n))
 	}
 	if at.id >= 0 {
-		key := idKey{sum: sum16(row[at.id])}
-		number, err := strconv.ParseInt(strings.TrimSpace(row[at.id]), 10, 64)
+		id := strings.TrimSpace(row[at.id])
+		key := idKey{sum: sum16(id)}
+		number, err := strconv.ParseInt(id, 10, 64)
 		key.number = number
 		b.numbers = b.numbers && err == nil
 		switch {
-		case strings.TrimSpace(row[at.id]) == "":
+		case id == "":
 			return fmt.Errorf("column %q is empty: want the id of the image, or set data.csv.id = \"\"", b.t.cfg.ID)
 		case !known:
 			b.keys = append(b.keys, key)
 		case b.keys[image] != key:
-			return fmt.Errorf("image %q has another id here (%q) than in an earlier row: one image, one id", path, row[at.id])
+			return fmt.Errorf("image %q has another id here (%q) than in an earlier row: one image, one id", path, id)
 		}
 	}
 	if err := b.seen(row, at, int(image), known, path); err != nil {
