@@ -33,14 +33,14 @@ func NewOrder(seed uint64, n int) *Order { return &Order{seed: seed, n: n} }
 type Parted interface {
 	// Parts returns the first image of each part, rising from 0, and the number of samples that are
 	// mixed with each other: an epoch visits the parts in random order, and draws the order within
-	// each mixed samples.
+	// each mixed samples; at most 1: as they lie.
 	Parts() (first []int, mixed int)
 }
 
 // newPartOrder returns the order of n samples in parts, see Parted; without parts that of NewOrder.
 func newPartOrder(seed uint64, n int, parts []int, mixed int) *Order {
 	o := NewOrder(seed, n)
-	o.parts, o.mixed = parts, mixed
+	o.parts, o.mixed = parts, max(mixed, 1)
 	return o
 }
 

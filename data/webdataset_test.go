@@ -114,6 +114,11 @@ func TestPartOrder(t *testing.T) {
 	if o.At(0) == o.At(uint64(n)) && o.At(1) == o.At(uint64(n+1)) && o.At(2) == o.At(uint64(n+2)) {
 		t.Error("two epochs begin alike")
 	}
+	for c := range uint64(20) { // the zero value of ShardsConfig and ParquetConfig
+		if got, want := newPartOrder(3, 10, []int{0, 4}, 0).At(c), newPartOrder(3, 10, []int{0, 4}, 1).At(c); got != want {
+			t.Errorf("with nothing mixed sample %d is %d, want %d as they lie", c, got, want)
+		}
+	}
 }
 
 // The parts of pairs begin with the pairs of their first image, those of empty parts too.
