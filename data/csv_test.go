@@ -75,8 +75,8 @@ func TestCSVIDs(t *testing.T) {
 	cfg := plainCSV
 	cfg.ID = "id"
 	for text, want := range map[string][]int64{
-		"filepath,title,id\na,x,7\nb,y,-3\na,z,7\n":           {7, -3},
-		"filepath,title,id\na,x,7\nb,y,cat\nc,z,7\nd,z,cat\n": {0, 1, 0, 1},
+		"filepath,title,id\na,x,7\nb,y,-3\na,z,7\n":             {7, -3},
+		"filepath,title,id\na,x,7\nb,y,cat\nc,z,7\nd,z,cat\n":   {0, 1, 0, 1},
 		"filepath,title,id\na,x, 7\nb,y,cat \na,z,7\nd,z,cat\n": {0, 1, 1}, // spaces around an id are none of it
 	} {
 		table, err := loadCSV(t, "", cfg, text)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"sort"
 	"strconv"
@@ -366,13 +367,22 @@ func (p *Parquet) Parts() ([]int, int) { return p.groups, p.cfg.Shuffle }
 // Image reads and decodes the image of row i, or takes it from the cache.
 func (p *Parquet) Image(i int) (*transform.Image, error) { return p.imageTimed(i, nil) }
 
+// place of the image of row i. The part of a table has the state of the file with it that the row names, of which the image is where it
+// has no bytes.
 func (p *Parquet) place(i int) (path, part string) {
 	x, k, in := p.at(i)
+	first, _ := x.texts.span(in)
+	file := x.texts.at(first)
 	if x.images == nil {
-		first, _ := x.texts.span(in)
-		return under(p.root, x.texts.at(first)), ""
+		return under(p.root, file), ""
 	}
-	return p.files.paths[k], strconv.Itoa(in)
+	part = strconv.Itoa(in)
+	if file != "" {
+		if st, err := os.Stat(under(p.root, file)); err == nil {
+			part += fmt.Sprintf(" %d %d", st.Size(), st.ModTime().UnixNano())
+		}
+	}
+	return p.files.paths[k], part
 }
 
 func (p *Parquet) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
@@ -385,7 +395,11 @@ func (p *Parquet) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 		}
 		return p.cache.image(under(p.root, path), p.opt.MaxPixels, w)
 	}
-	return p.cache.part(p.files.paths[k], strconv.Itoa(in), p.opt.MaxPixels, w, func() (*transform.Image, error) {
+	part := ""
+	if p.cache != nil {
+		_, part = p.place(i)
+	}
+	return p.cache.part(p.files.paths[k], part, p.opt.MaxPixels, w, func() (*transform.Image, error) {
 		b, err := p.bytes(x, in)
 		if err == nil && len(b) == 0 && path != "" {
 			return decodeFile(under(p.root, path), p.opt.MaxPixels, w)

@@ -57,6 +57,34 @@ func TestParquet(t *testing.T) {
 	}
 }
 
+// An image that a row names in the place of its bytes is read anew where its file has changed.
+func TestParquetCacheOfFiles(t *testing.T) {
+	root := pngFolder(t, 6)
+	p, err := OpenParquet(root, []string{parquetFile("holes")}, ParquetConfig{Image: "image", Caption: "caption"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	cache, err := NewCache(CacheConfig{Kind: "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.UseCache(cache)
+	for k, want := range []int{2, 2, 5, 5} { // row 2 is images/2.png
+		if k == 2 {
+			writeFile(t, filepath.Join(root, "images/2.png"), append(pngOf(t, 5), "longer"...))
+		}
+		for i, want := range map[int]int{0: 0, 2: want} {
+			if m, err := p.Image(i); err != nil || !bytes.Equal(m.Pix, pixelsOf(want).Pix) {
+				t.Errorf("access %d of row %d: not the pixels of image %d (%v)", k, i, want, err)
+			}
+		}
+	}
+	if s := cache.Stats(); s.Misses != 3 || s.Hits != 5 {
+		t.Errorf("%d of the cache and %d decoded, want 5 and 3", s.Hits, s.Misses)
+	}
+}
+
 // Of a file whose images lie in many pages as many are kept as are mixed, and each is read about once
 // an epoch.
 func TestParquetPages(t *testing.T) {
