@@ -223,7 +223,8 @@ func TestLayout(t *testing.T) {
 // TestFind: the files of a task are found by the names that they are given out with, and no file of another task.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"MRPC/train.tsv", "MRPC/dev.tsv", "mnli/train.tsv", "mnli/dev_matched.tsv", "mnli/dev_mismatched.tsv", "SICK/SICK_test_annotated.txt", "snli_1.0/snli_1.0_test.txt", "odd/train-00001.parquet", "odd/train-00000.parquet"} {
+	for _, name := range []string{"MRPC/train.tsv", "MRPC/dev.tsv", "mnli/train.tsv", "mnli/dev_matched.tsv", "mnli/dev_mismatched.tsv", "SICK/SICK_test_annotated.txt", "snli_1.0/snli_1.0_test.txt", "odd/train-00001.parquet", "odd/train-00000.parquet",
+		"twice/validation_matched.jsonl", "twice/validation_matched.csv", "twice/validation_matched.jsonl.gz", "twice/validation_mismatched.parquet"} {
 		write(t, dir, name, "")
 	}
 	for _, c := range []struct {
@@ -233,6 +234,7 @@ func TestFind(t *testing.T) {
 		{"mnli", "", Val, "val mnli/dev_matched.tsv"}, {"mnli-mm", "", Val, "val mnli/dev_mismatched.tsv"}, {"mnli-mm", "", Train, "train mnli/train.tsv"},
 		{"mnli-mm", "MRPC", Val, ""}, {"sick", "", Val, "test SICK/SICK_test_annotated.txt"}, {"sick-e", "", Test, "test SICK/SICK_test_annotated.txt"},
 		{"snli", "", Test, "test snli_1.0/snli_1.0_test.txt"}, {"qqp", "odd", Train, "train odd/train-00000.parquet odd/train-00001.parquet"},
+		{"mnli", "twice", Val, "val twice/validation_matched.jsonl"}, {"mnli-mm", "twice", Val, "val twice/validation_mismatched.parquet"}, // one export of a split
 		{"rte", "", Train, ""}, {"rte", "nowhere", Train, ""},
 	} {
 		found, err := Find(taskOf(t, c.task), filepath.Join(dir, c.dir), c.split)

@@ -57,16 +57,21 @@ var common = map[string][]string{
 	Test: {"test.tsv", "test.json", "test.jsonl", "test.csv", "test.parquet", "test-*.parquet", "data/test-*.parquet"},
 }
 
+// exports are the names of files that exports of a split have.
+func exports(split string) []string {
+	return []string{split + ".tsv", split + ".json", split + ".jsonl", split + ".csv", split + ".parquet", split + "-*.parquet", "data/" + split + "-*.parquet"}
+}
+
 // tasks are those that there are, in the order of the documentation.
 var tasks = []Task{
 	{Name: "mnli", Classes: entailments, Near: []int32{0, 1, 2},
 		a: []string{"sentence1", "premise"}, b: []string{"sentence2", "hypothesis"}, label: []string{"gold_label", "label"}, folders: []string{"MNLI", "multinli_1.0"},
 		files: map[string][]string{Train: {"multinli_1.0_train.jsonl", "multinli_1.0_train.txt"},
-			Val: {"dev_matched.tsv", "multinli_1.0_dev_matched.jsonl", "multinli_1.0_dev_matched.txt", "validation_matched.*", "validation_matched-*.parquet", "data/validation_matched-*.parquet"}}},
+			Val: append([]string{"dev_matched.tsv", "multinli_1.0_dev_matched.jsonl", "multinli_1.0_dev_matched.txt"}, exports("validation_matched")...)}},
 	{Name: "mnli-mm", Classes: entailments, Near: []int32{0, 1, 2},
 		a: []string{"sentence1", "premise"}, b: []string{"sentence2", "hypothesis"}, label: []string{"gold_label", "label"}, folders: []string{"MNLI-mm", "MNLI", "multinli_1.0"}, alone: "MNLI-mm",
 		files: map[string][]string{Train: {"multinli_1.0_train.jsonl", "multinli_1.0_train.txt"},
-			Val: {"dev_mismatched.tsv", "multinli_1.0_dev_mismatched.jsonl", "multinli_1.0_dev_mismatched.txt", "validation_mismatched.*", "validation_mismatched-*.parquet", "data/validation_mismatched-*.parquet"}}},
+			Val: append([]string{"dev_mismatched.tsv", "multinli_1.0_dev_mismatched.jsonl", "multinli_1.0_dev_mismatched.txt"}, exports("validation_mismatched")...)}},
 	{Name: "qnli", Classes: entailed, Near: []int32{0, 1},
 		a: []string{"question"}, b: []string{"sentence"}, label: []string{"label"}, folders: []string{"QNLI", "QNLIv2"}},
 	{Name: "snli", Classes: entailments, Near: []int32{0, 1, 2},
