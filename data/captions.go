@@ -71,7 +71,7 @@ type record struct {
 
 func parseCaptions(file string, b []byte, opt Options) ([]record, error) {
 	var raw []json.RawMessage
-	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &raw); err != nil {
+	if err := json.Unmarshal(files.WithoutMark(b), &raw); err != nil {
 		if isLines(b) {
 			return nil, &RecordError{file, -1, errors.New("these are JSON lines, one entry a line, and not a JSON list: write [ before the first entry, a comma after each but the last and ] at the end (jq -s . does it)")}
 		}
@@ -96,7 +96,7 @@ func parseCaptions(file string, b []byte, opt Options) ([]record, error) {
 // isLines reports whether b begins with a JSON object and goes on with another one or ends,
 // which is how JSON lines look.
 func isLines(b []byte) bool {
-	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))))
+	dec := json.NewDecoder(bytes.NewReader(files.WithoutMark(b)))
 	for range 2 {
 		var entry struct {
 			Image json.RawMessage `json:"image"`

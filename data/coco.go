@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -26,7 +25,7 @@ func parseCOCO(file string, b []byte, imageRoot string, opt Options) (*Files, er
 		Images      []json.RawMessage `json:"images"`
 		Annotations []json.RawMessage `json:"annotations"`
 	}
-	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &doc); err != nil {
+	if err := json.Unmarshal(files.WithoutMark(b), &doc); err != nil {
 		return nil, &RecordError{file, -1, fmt.Errorf(`not a COCO file (an object with the lists "images" and "annotations"): %w`, jsonError(err))}
 	}
 	if len(doc.Images) == 0 {

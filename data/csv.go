@@ -209,13 +209,10 @@ func (t *Table) endsInCell(f *tableFile) (bool, error) {
 	return c.InputOffset() > int64(len(b))+1, err
 }
 
-// byteOrderMark is what editors of Windows and spreadsheets begin a file in UTF-8 with.
-const byteOrderMark = "\xef\xbb\xbf"
-
 // afterMark is where a table begins: behind the byte order mark, where there is one.
 func afterMark(r io.ReaderAt) (int64, error) {
-	var b [len(byteOrderMark)]byte
-	if n, err := r.ReadAt(b[:], 0); string(b[:n]) != byteOrderMark {
+	var b [len(files.ByteOrderMark)]byte
+	if n, err := r.ReadAt(b[:], 0); string(b[:n]) != files.ByteOrderMark {
 		if err == io.EOF {
 			err = nil
 		}

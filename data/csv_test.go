@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // plainCSV are the columns of tests.
@@ -236,7 +238,7 @@ func FuzzCSV(f *testing.F) {
 		if err := b.finish(); err != nil {
 			t.Fatal(err)
 		}
-		r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, byteOrderMark)))
+		r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, files.ByteOrderMark)))
 		r.LazyQuotes = lazy
 		all, err := r.ReadAll()
 		if err != nil {

@@ -59,7 +59,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 
 // eachLine calls f with each line that is not blank.
 func eachLine(file string, b []byte, f func(line string) error) error {
-	r := bufio.NewReader(bytes.NewReader(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))))
+	r := bufio.NewReader(bytes.NewReader(files.WithoutMark(b)))
 	for n := 1; ; n++ {
 		line, end := r.ReadString('\n')
 		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {

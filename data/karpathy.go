@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -32,7 +31,7 @@ func parseKarpathy(file string, b []byte, imageRoot, split string, opt Options) 
 	var doc struct {
 		Images []json.RawMessage `json:"images"`
 	}
-	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &doc); err != nil {
+	if err := json.Unmarshal(files.WithoutMark(b), &doc); err != nil {
 		return nil, &RecordError{file, -1, fmt.Errorf(`not a Karpathy file (an object with a list "images"): %w`, jsonError(err))}
 	}
 	if len(doc.Images) == 0 {

@@ -222,7 +222,7 @@ func textLines(path string) iter.Seq2[numbered, error] {
 		for lines.Scan() {
 			text := lines.Text()
 			if n++; n == 1 {
-				text = strings.TrimPrefix(text, "\ufeff")
+				text = strings.TrimPrefix(text, files.ByteOrderMark)
 			}
 			if text = strings.TrimSpace(text); text != "" && !yield(numbered{n, text}, nil) {
 				return

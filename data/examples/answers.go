@@ -49,7 +49,7 @@ func LoadAnswers(path string) ([]string, error) {
 }
 
 func parseAnswers(file string, b []byte) (answers []string, err error) {
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	b = files.WithoutMark(b)
 	if text := bytes.TrimSpace(b); len(text) > 0 && text[0] == '[' {
 		if err := json.Unmarshal(text, &answers); err != nil {
 			return nil, &data.RecordError{File: file, Index: -1, Err: fmt.Errorf("not a JSON list of answers: %w", err)}

@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -113,7 +112,7 @@ func (g *grounding) readList(path string) error {
 // addList adds the expressions of a list.
 func (g *grounding) addList(path string, b []byte) error {
 	var rows []json.RawMessage
-	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &rows); err != nil {
+	if err := json.Unmarshal(files.WithoutMark(b), &rows); err != nil {
 		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no JSON list of {"image", "text", ...}: %w`, err)}
 	}
 	for i, raw := range rows {

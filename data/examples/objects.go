@@ -31,7 +31,7 @@ func objects(path string, take func(b json.RawMessage, wrong func(error) error) 
 	if err != nil {
 		return fmt.Errorf("data: %s: %w", path, err)
 	}
-	if start = bytes.TrimSpace(bytes.TrimPrefix(start[:n], []byte("\xef\xbb\xbf"))); len(start) > 0 && start[0] == '[' {
+	if start = bytes.TrimSpace(files.WithoutMark(start[:n])); len(start) > 0 && start[0] == '[' {
 		return listed(path, take)
 	}
 	return table.Lines(path, func(n int, line string) error {
@@ -58,7 +58,7 @@ func listed(path string, take func(b json.RawMessage, wrong func(error) error) e
 	}
 	whole := func(err error) error { return &data.RecordError{File: path, Index: -1, Err: err} }
 	var list []json.RawMessage
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	b = files.WithoutMark(b)
 	if err := json.Unmarshal(b, &list); err != nil {
 		return whole(fmt.Errorf("it is no list of JSON objects: %w", err))
 	}

@@ -72,7 +72,7 @@ func LoadVQA(paths []string, v VQA, o Options) (*data.FileExamples, error) {
 
 // read adds what a file has.
 func (q *questions) read(file string, b []byte) error {
-	b = bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
+	b = bytes.TrimSpace(files.WithoutMark(b))
 	whole := func(err error) error { return &data.RecordError{File: file, Index: -1, Err: err} }
 	if len(b) > 0 && b[0] == '[' {
 		var rows []json.RawMessage

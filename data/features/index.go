@@ -66,14 +66,11 @@ func readIndex(path string) (*index, error) {
 	return x, nil
 }
 
-// bom is the byte order mark, with which editors of Windows begin a file.
-const bom = "\xef\xbb\xbf"
-
 // parseIndexTable reads a .tsv or .csv file.
 func parseIndexTable(r io.Reader, comma rune) ([]entry, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
-	if start, _ := in.Peek(len(bom)); string(start) == bom {
-		in.Discard(len(bom)) //nolint:errcheck // it was just peeked at
+	if start, _ := in.Peek(len(files.ByteOrderMark)); string(start) == files.ByteOrderMark {
+		in.Discard(len(files.ByteOrderMark)) //nolint:errcheck // it was just peeked at
 	}
 	t := csv.NewReader(in)
 	t.Comma, t.ReuseRecord = comma, true

@@ -1,7 +1,6 @@
 package regions
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ func readLines(path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("regions: %w", err)
 	}
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	b = files.WithoutMark(b)
 	if len(b) == 0 {
 		return nil, fmt.Errorf("regions: %s is empty", path)
 	}

@@ -82,7 +82,7 @@ func readJSON(path string, pick Picker, row func(r Row) error) error {
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
-	b = bytes.TrimPrefix(b, []byte(bom))
+	b = files.WithoutMark(b)
 	broken := func(err error) error {
 		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is neither an object {"0": {...}, ...} nor a list [{...}, ...] of rows: %w`, err)}
 	}

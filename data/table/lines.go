@@ -16,9 +16,6 @@ import (
 // maxLine is the largest line of a table in bytes.
 const maxLine = 16 << 20
 
-// bom is the byte order mark, with which editors of Windows begin a file.
-const bom = "\xef\xbb\xbf"
-
 // errEmpty is what is wrong with a file without a line.
 var errEmpty = errors.New("it is empty: begin with a line that names the columns")
 
@@ -48,8 +45,8 @@ func open(path string) (*text, error) {
 		return nil, fmt.Errorf("data: %w", err)
 	}
 	t := &text{bufio.NewReaderSize(f, 1<<16), path, f}
-	if start, _ := t.Peek(len(bom)); string(start) == bom {
-		t.Discard(len(bom)) //nolint:errcheck // it was just peeked at
+	if start, _ := t.Peek(len(files.ByteOrderMark)); string(start) == files.ByteOrderMark {
+		t.Discard(len(files.ByteOrderMark)) //nolint:errcheck // it was just peeked at
 	}
 	if reason := noText(t.first()); reason != nil {
 		return nil, errors.Join(&data.LineError{File: path, Line: 1, Err: reason}, f.Close())

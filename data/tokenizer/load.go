@@ -123,7 +123,7 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 
 // plainFile reads a JSON file, nil where b is another. JSON starts with a brace.
 func plainFile(b []byte) (*jsonFile, error) {
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	b = files.WithoutMark(b)
 	if !bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
 		return nil, nil
 	}

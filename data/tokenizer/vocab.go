@@ -1,12 +1,13 @@
 package tokenizer
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Vocab returns the vocabulary as a vocab.txt. It does not hold the options:
@@ -35,7 +36,7 @@ func (t *Tokenizer) Save(path string) error {
 
 // vocabLines are the tokens of a vocab.txt.
 func vocabLines(b []byte) ([]string, error) {
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	b = files.WithoutMark(b)
 	if !utf8.Valid(b) {
 		return nil, fmt.Errorf("tokenizer: vocab.txt is not UTF-8 text")
 	}
