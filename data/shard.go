@@ -161,7 +161,7 @@ func (x *shardIndexer) member(h *tar.Header, offset int64, r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", h.Name, err)
 		}
-		x.hasCaption = true
+		x.hasCaption, b = true, bytes.TrimPrefix(b, []byte(byteOrderMark))
 		list := []string{string(b)}
 		if ext == "json" {
 			if list, err = captionsOfJSON(b, x.jsonKey); err != nil {

@@ -83,6 +83,19 @@ func TestShards(t *testing.T) {
 	checkSame(t, openShards(t, paths, ShardsConfig{Shuffle: 3}), want)
 }
 
+// A byte order mark, as editors of Windows write it, is no part of a caption, and JSON may begin with one.
+func TestShardsWithByteOrderMarks(t *testing.T) {
+	img := string(pngOf(t, 0))
+	tar := tarOf(t, member{"1.png", img}, member{"1.txt", "\ufeffA dog.\r\n"}, member{"1.json", "\ufeff{\"c\": [\"A cat.\", \"Two.\"]}\r\n"},
+		member{"2.png", img}, member{"2.txt", "\ufeff\r\n"}, member{"2.json", "\ufeff{\"c\": \"\"}"})
+	for key, want := range map[string][]string{"": {"A dog."}, "c": {"A cat.", "Two."}} {
+		s := openShards(t, shardFiles(t, tar), ShardsConfig{JSONKey: key})
+		if err := s.Fault(0); err != nil || !slices.Equal(s.Captions(0), want) || len(s.Captions(1)) != 0 || s.EmptyCaptions() != 1 {
+			t.Errorf("key %q: captions %q and %q, %d empty, %v", key, s.Captions(0), s.Captions(1), s.EmptyCaptions(), err)
+		}
+	}
+}
+
 // An epoch visits each sample once, the shards one after the other, and mixes no more than it should.
 func TestPartOrder(t *testing.T) {
 	parts, mixed, n := []int{0, 10, 11, 40}, 7, 100
