@@ -117,8 +117,8 @@ func rowsOf(x Side, tokens *gorgonia.Node) *gorgonia.Node {
 	return head.Rows(x.Scope, tokens)
 }
 
-// directions returns rows (R, C) as the local terms compare them, by their cosine: those of a
-// Euclidean space have any length, and all others are unit vectors already.
+// directions returns rows (R, C) as a loss compares them that does so by their cosine: those of a
+// Euclidean space have any length, and all others are unit vectors on their spheres already.
 func directions(s *Step, rows *gorgonia.Node) *gorgonia.Node {
 	if s.Scores.Space.Euclid {
 		return nn.L2Normalize(rows, 1e-12)

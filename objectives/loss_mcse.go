@@ -35,7 +35,8 @@ func (l MCSE) Prepare(s *Step) {
 
 // Build implements Loss.
 func (l MCSE) Build(s *Step) []Part {
-	logits := cosineLogits(s.sentences("mcse", nil), s.Gather(s.Online.Image.Features), l.Temperature) // (2B, N)
+	texts, images := directions(s, s.sentences("mcse", nil)), directions(s, s.Online.Image.Features)
+	logits := cosineLogits(texts, s.Gather(images), l.Temperature) // (2B, N)
 	own := s.Own()
 	if l.Mixed {
 		own = s.paired()

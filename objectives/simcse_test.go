@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -88,6 +89,33 @@ func TestMCSE(t *testing.T) {
 			t.Errorf("parts %+v", parts)
 		}
 	}
+}
+
+// TestMCSEComparesByTheCosine: features of a Euclidean space have any length, and the loss is that of their directions.
+func TestMCSEComparesByTheCosine(t *testing.T) {
+	const b, c, tau = 4, 5, 0.3
+	r := rand.New(rand.NewPCG(5, 2))
+	texts, behind, images := unitRows(r, b, c), unitRows(r, b, c), unitRows(r, b, c)
+	want := (softLoss(scores(texts, images, c, tau), diagonal(b, b), nil, 0) + softLoss(scores(behind, images, c, tau), diagonal(b, b), nil, 0)) / 2
+	for k, rows := range [][]float32{texts, behind, images} {
+		for i := range rows {
+			rows[i] *= float32(1 + k + i/c)
+		}
+	}
+	n, euclid := newBench(t), space.Space{Dim: c, Euclid: true}
+	s := &Step{Inputs: feed.New(n.g), Rows: b, Student: &encoders.Context{}, Scores: Scores{Space: euclid}}
+	s.Online.Text = Side{Sequence: encoders.Sequence{Classes: n.floats("texts", texts, b, c)}, Behind: n.floats("behind", behind, b, c), Head: encoders.Projection{Space: euclid, Identity: true}}
+	s.Online.Image.Features = n.floats("images", images, b, c)
+	loss := MCSE{Weight: 1, Temperature: tau}.Build(s)[0].Node
+	m := n.compile(loss)
+	if err := errors.Join(s.Inputs.Bind(m), m.RunAll()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.Scalar(loss)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "loss", float64(got), want, 1e-5)
 }
 
 // normalized are rows of c channels as unit vectors.
