@@ -73,8 +73,13 @@ const maxRows = math.MaxUint32
 // the columns. Paths of images start from root unless absolute; rows with the same path are one image with
 // all their captions. With cfg.ID they must agree on the id; where every id is a whole number these are the ids,
 // else ids number the distinct texts from 0. An error names the file and the line.
-func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (*Table, error) {
+func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (_ *Table, err error) {
 	t := &Table{cfg: cfg, root: root, clean: opt.Clean, maxPixels: opt.MaxPixels}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
 	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, cameras: map[string]int32{}, numbers: true, opt: opt}
 	if cfg.Caption == "" && cfg.ID == "" {
 		return nil, errors.New("data: table: rows have neither a caption nor an id: set data.csv.caption or data.csv.id")

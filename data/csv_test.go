@@ -95,6 +95,42 @@ func TestCSVIDs(t *testing.T) {
 	}
 }
 
+// Where a table is refused, those before it are closed.
+func TestCSVRefusedIsClosed(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("no list of open files on this system")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, bad := filepath.Join(dir, "good.csv"), filepath.Join(dir, "bad.csv")
+	writeFile(t, good, []byte("filepath,title\na,b\n"))
+	writeFile(t, bad, []byte("filepath,title\na\n"))
+	open := func() (n int) {
+		fds, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range fds {
+			if path, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && filepath.Dir(path) == dir {
+				n++
+			}
+		}
+		return n
+	}
+	table, err := LoadCSV("", []string{good}, plainCSV, Options{})
+	if err != nil || open() != 1 {
+		t.Fatalf("%d open files, %v", open(), err)
+	}
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadCSV("", []string{good, bad}, plainCSV, Options{}); err == nil || open() != 0 {
+		t.Errorf("%d open files, %v", open(), err)
+	}
+}
+
 func TestCSVRefuses(t *testing.T) {
 	withID, semicolon, lazy := plainCSV, plainCSV, plainCSV
 	withID.ID, semicolon.Comma, lazy.LazyQuotes = "id", ';', true

@@ -9,6 +9,8 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // shard is what an index holds of a tar file of samples: where images lie, and what is said of
@@ -161,7 +163,7 @@ func (x *shardIndexer) member(h *tar.Header, offset int64, r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", h.Name, err)
 		}
-		x.hasCaption, b = true, bytes.TrimPrefix(b, []byte(byteOrderMark))
+		x.hasCaption, b = true, files.WithoutMark(b)
 		list := []string{string(b)}
 		if ext == "json" {
 			if list, err = captionsOfJSON(b, x.jsonKey); err != nil {
