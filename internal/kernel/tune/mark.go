@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -90,9 +91,11 @@ func (t *Table) readMarks() {
 	if t.path == "" {
 		return
 	}
-	list, _ := filepath.Glob(filepath.Join(filepath.Dir(t.path), "kernels-*"+markSuffix))
+	dir := filepath.Dir(t.path)
+	list, _ := fs.Glob(os.DirFS(dir), "kernels-*"+markSuffix)
 	host, _ := os.Hostname()
-	for _, name := range list {
+	for _, base := range list {
+		name := filepath.Join(dir, base)
 		st, err := os.Stat(name)
 		if err != nil {
 			continue

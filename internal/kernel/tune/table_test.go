@@ -2,6 +2,7 @@ package tune
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -307,6 +308,19 @@ func TestMarkOfTheSameNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !NewTable(here, Cache, path).Ended("NN 1x2x3 fp32", "mkl") {
+		t.Error("the mark does not count")
+	}
+}
+
+// A folder may be called as a pattern of others.
+func TestMarkInAnyFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "[of]")
+	host, _ := os.Hostname()
+	text, _ := json.Marshal(tried{host, here, "NN 1x2x3 fp32", "mkl"})
+	if err := errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(filepath.Join(dir, "kernels-0-1"+markSuffix), text, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if !NewTable(here, Cache, filepath.Join(dir, "kernels.json")).Ended("NN 1x2x3 fp32", "mkl") {
 		t.Error("the mark does not count")
 	}
 }
