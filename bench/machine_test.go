@@ -146,3 +146,14 @@ func TestReadMachineRefuses(t *testing.T) {
 		t.Error("machines of an empty folder")
 	}
 }
+
+// A folder may be called as a pattern of others.
+func TestReadMachinesOfAnyFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "[of]")
+	if err := os.CopyFS(dir, os.DirFS("../docs/machines")); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := ReadMachines(dir); err != nil || len(list) == 0 {
+		t.Errorf("%d machines, %v", len(list), err)
+	}
+}

@@ -3,6 +3,8 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,12 +12,12 @@ import (
 
 // ReadMachines reads all files of a folder of machines, in the order of their names.
 func ReadMachines(dir string) (list []Machine, err error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	files, err := fs.Glob(os.DirFS(dir), "*.json")
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("no file *.json in %s: write one with trainer bench --all --save FILE", dir)
 	}
 	for _, f := range files {
-		m, err := ReadMachine(f)
+		m, err := ReadMachine(filepath.Join(dir, f))
 		if err != nil {
 			return nil, err
 		}
