@@ -1,9 +1,11 @@
 package cuda
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +62,19 @@ func TestCandidates(t *testing.T) {
 	want = append(want, "libx.so.3", "libx.so.2")
 	if len(got) < len(want) || strings.Join(got[:len(want)], " ") != strings.Join(want, " ") {
 		t.Errorf("got %q, want %q first", got, want)
+	}
+}
+
+// A Python environment may be called as a pattern of others.
+func TestCandidatesOfAnyFolder(t *testing.T) {
+	venv := filepath.Join(t.TempDir(), "[of]")
+	want := filepath.Join(venv, "lib/python3.12/site-packages/nvidia/x/lib/libx.so.2")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(want), 0o755), os.WriteFile(want, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("VIRTUAL_ENV", venv)
+	if got := (part{names: []string{"libx.so.2"}}).candidates(); !slices.Contains(got, want) {
+		t.Errorf("got %q, want %q too", got, want)
 	}
 }
 
