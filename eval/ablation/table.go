@@ -62,6 +62,9 @@ func (r *Results) Markdown() string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// plainCell is a text as a cell of Markdown.
+func plainCell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
 // grid writes one table with its columns in line.
 func (r *Results) grid(t Table) string {
 	head := append([]string{"run"}, r.Heads(t)...)
@@ -74,12 +77,12 @@ func (r *Results) grid(t Table) string {
 	}
 	rows := [][]string{head}
 	for _, l := range t.Lines {
-		row := []string{strings.ReplaceAll(l.Name, "|", `\|`)}
+		row := []string{plainCell(l.Name)}
 		for j, c := range l.Cells {
 			row = append(row, c.text(r.digits(t, j)))
 		}
 		if noted {
-			row = append(row, l.Note)
+			row = append(row, plainCell(l.Note))
 		}
 		rows = append(rows, row)
 	}

@@ -144,6 +144,19 @@ func TestBaselineStandsOnce(t *testing.T) {
 	}
 }
 
+// A name with the mark between columns makes no column, neither of its own line nor of one that is the same.
+func TestNameOfColumns(t *testing.T) {
+	same := row("k=1", "", [2]float64{0, 2})
+	same.Same = "a|b"
+	r := &Results{Seeds: []int64{7}, Columns: []Column{{"loss", "loss", "lower"}}, Rows: []Row{row("a|b", "", [2]float64{0, 2}), same}}
+	r.Tabulate()
+	for line := range strings.Lines(r.Markdown()) {
+		if n := strings.Count(line, "|") - strings.Count(line, `\|`); strings.HasPrefix(line, "|") && n != 4 {
+			t.Errorf("%d marks in %s", n, line)
+		}
+	}
+}
+
 func TestOneSeed(t *testing.T) {
 	r := &Results{Seeds: []int64{7}, Baseline: "a", Columns: []Column{{"loss", "loss", "lower"}},
 		Rows: []Row{row("a", "", [2]float64{0, 2}), row("b", "", [2]float64{0, 1}), row("c", "", [2]float64{0, 1})}}
