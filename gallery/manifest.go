@@ -35,6 +35,7 @@ type Meta struct {
 	Space     string `json:"space,omitempty"`      // where features lie, as in model.head.topology
 	Split     string `json:"split,omitempty"`      // of a split: which
 	Twin      bool   `json:"twin,omitempty"`       // the momentum twins of the model made them
+	Weights   string `json:"weights,omitempty"`    // checksums of the parameters; empty: not known
 }
 
 // Manifest is what the file index.json says of a gallery in shards.

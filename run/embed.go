@@ -43,6 +43,8 @@ type Embedded struct {
 	Shards  int `json:"shards,omitempty"`
 	Kept    int `json:"kept,omitempty"`     // shards that were there already
 	LeftOut int `json:"left_out,omitempty"` // inputs that could not be read
+
+	weights string // see Trained.weights
 }
 
 // Embed encodes a split (empty: eval.split) and writes its features with the names of their
@@ -71,7 +73,7 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint
-	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin}
+	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin, weights: t.weights()}
 	return done, t.embed(ctx, set, t.encoding(progress), &done)
 }
 
@@ -191,6 +193,9 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space}
 	if done.Twin {
 		meta["twin"] = "true"
+	}
+	if done.weights != "" {
+		meta["weights"] = done.weights
 	}
 	if err := files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.Write(w, tensors, meta) }); err != nil {
 		return err

@@ -98,7 +98,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	}
 	done.Path, done.Model, done.Step, done.Twin = out, t.Checkpoint.Path, t.Checkpoint.Step, t.twin
 	rows.describe(&done)
-	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: done.Model, Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin}
+	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: done.Model, Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.weights()}
 	if abs, err := filepath.Abs(m.Model); err == nil {
 		m.Model = abs
 	}
@@ -153,6 +153,12 @@ func (s *sharding) open() error {
 		if x.old != x.now {
 			return &ArgumentError{fmt.Errorf("%s holds a gallery with another %s (%s, now %s): choose another folder with --out, or remove that one", s.dir, x.what, x.old, x.now)}
 		}
+	}
+	switch {
+	case old.Weights == "":
+		s.m.Weights = "" // those of shards that stay are not known
+	case s.m.Weights != "" && s.m.Weights != old.Weights:
+		return &ArgumentError{fmt.Errorf("%s holds a gallery that %s made before it was trained anew: choose another folder with --out, or remove that one", s.dir, old.Model)}
 	}
 	s.old, s.had = old.Shards, old.Complete
 	return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
@@ -123,6 +125,22 @@ func ConfigOver(ck *checkpoint.Checkpoint, o OpenOptions) (cfg config.Config, er
 
 // Folder returns the run folder of the checkpoint.
 func (t *Trained) Folder() string { return folderOf(t.Checkpoint) }
+
+// weights tells the parameters that are in use from others: the checksums of their files. It is empty of checkpoints of
+// earlier versions.
+func (t *Trained) weights() string {
+	groups := modelGroups
+	if t.twin {
+		groups = append(slices.Clone(groups), train.TwinsGroup)
+	}
+	var sums []string
+	for _, g := range groups {
+		if s := t.Checkpoint.GroupSum(g); s != "" {
+			sums = append(sums, s)
+		}
+	}
+	return strings.Join(sums, "-")
+}
 
 // Load starts the engine and reads tokenizer and model; a second call does nothing.
 func (t *Trained) Load() (err error) {

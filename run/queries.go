@@ -46,8 +46,14 @@ func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, erro
 	if err := q.open(g); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	if step := t.Checkpoint.Step; !named && g.Meta.Model != "" && step != g.Meta.Step {
+	step, weights := t.Checkpoint.Step, t.weights()
+	switch other := weights != "" && g.Meta.Weights != "" && weights != g.Meta.Weights; {
+	case named && other:
+		return nil, errors.Join(fmt.Errorf("the gallery %s was made by %s before it was trained anew: embed again, or name a copy of the old one with --checkpoint", g.Path, path), t.Close())
+	case !named && g.Meta.Model != "" && step != g.Meta.Step:
 		Lines(o.Log).Say("note: the gallery was made at step %d, this checkpoint is of step %d: unless they are of one model, scores mean nothing", g.Meta.Step, step)
+	case !named && other:
+		Lines(o.Log).Say("note: the gallery was made by other parameters than those of this checkpoint: unless they are of one model, scores mean nothing")
 	}
 	return q, nil
 }

@@ -231,6 +231,33 @@ func TestSearchByTwins(t *testing.T) {
 	fails(t, exitUsage, args[:len(args)-1], "holds a gallery with another --twin (true, now false)")
 }
 
+// A gallery is of the parameters that made it, whatever lies at their path later.
+func TestGalleryOfTrainedAnew(t *testing.T) {
+	dir := t.TempDir()
+	ck, texts, out := filepath.Join(dir, "run"), filepath.Join(dir, "texts.txt"), filepath.Join(dir, "texts")
+	if err := os.WriteFile(texts, []byte("a red circle\na blue square\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	embed := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out}
+	split := filepath.Join(dir, "split")
+	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2", "--seed", "1")...)
+	must(t, exitDone, embed...)
+	must(t, exitDone, "embed", "--checkpoint", ck, "--split", "test", "--quiet", "--out", split)
+	for _, g := range []string{out, split} {
+		hits(t, g, "--text", "a red circle")
+	}
+	if err := os.RemoveAll(ck); err != nil {
+		t.Fatal(err)
+	}
+	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2", "--seed", "2")...)
+	fails(t, exitUsage, embed, "made before it was trained anew: choose another folder")
+	for _, g := range []string{out, split} {
+		fails(t, exitFailed, []string{"search", g, "--text", "a red circle"}, "before it was trained anew: embed again")
+		_, stderr := must(t, exitDone, "search", g, "--text", "a red circle", "--checkpoint", ck)
+		contains(t, stderr, "made by other parameters than those of this checkpoint")
+	}
+}
+
 // The index of a gallery goes with the rows that it was built of, also where a single one of many is embedded anew.
 func TestEmbedRemovesOldIndex(t *testing.T) {
 	dir := t.TempDir()

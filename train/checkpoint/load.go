@@ -35,6 +35,9 @@ type Checkpoint struct {
 // versions.
 func (c *Checkpoint) Sum() string { return c.manifest.Checksum }
 
+// GroupSum is the checksum of the file of a group, empty where there is none and of earlier versions.
+func (c *Checkpoint) GroupSum(group string) string { return c.manifest.Files[group+extension].Sum }
+
 // Load opens the checkpoint at path, a step folder, a folder of checkpoints or a run
 // folder, and checks all of its files. Of several it takes the one that latest names. Where
 // that is missing or damaged it takes the one before, with a notice. A checkpoint that a
