@@ -3,12 +3,14 @@ package train
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/weights"
@@ -92,4 +94,17 @@ func dropClassHead(c *checkpoint.Checkpoint, m any, from map[string]weights.Para
 		}
 	}
 	return nil
+}
+
+// dropTaskHeads leaves the head of a task out of the parameters of a checkpoint where that of m is of other classes or reads other features.
+func dropTaskHeads(m Trainable, from map[string]weights.Param) {
+	for _, head := range []string{objectives.TaskHead, objectives.PairHeadName} {
+		of := func(name string) bool { return strings.HasPrefix(name, head+"/") }
+		if slices.ContainsFunc(m.Params().List(), func(q *model.Param) bool {
+			was, ok := from[q.Name]
+			return ok && of(q.Name) && !slices.Equal(was.Shape, q.Shape)
+		}) {
+			maps.DeleteFunc(from, func(name string, _ weights.Param) bool { return of(name) })
+		}
+	}
 }

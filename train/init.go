@@ -50,7 +50,7 @@ func (r InitReport) String() string {
 // A parameter of another shape is an error, and so is a checkpoint that shares
 // nothing with the model. Fusion layers of one picture of a text are the start of those of two. Adapters of low rank, scales and shifts of the checkpoint go on where those of the model, now, are the
 // same; elsewhere the weights of their layers take them in, so that nothing of them is lost. Bottlenecks and
-// prompts that the model lacks are not used. A classifier of other classes starts anew.
+// prompts that the model lacks are not used. A classifier of other classes, and the head of a task of other classes, start anew.
 func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitReport, error) {
 	var r InitReport
 	p := m.Params()
@@ -69,6 +69,7 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 	if err := dropClassHead(c, m, from); err != nil {
 		return r, err
 	}
+	dropTaskHeads(m, from)
 	for _, q := range p.List() {
 		if q.Given {
 			continue
@@ -112,6 +113,7 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 		return r, err
 	}
 	from = byName(list)
+	dropTaskHeads(m, from)
 	for _, q := range p.List() {
 		if q.Twin && !q.Given {
 			if _, err := take(from, c.Path, q, p.MomentumValue(q), now); err != nil {

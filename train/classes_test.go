@@ -1,0 +1,109 @@
+package train
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/state"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// judging makes a model of a task that tells classes.
+func judging(t *testing.T, e *kernel.Engine, sets ...string) (*model.Pairs, config.Config) {
+	t.Helper()
+	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", append([]string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0",
+		"objective.mlm.weight=0", "queue.size=0", "queue.start_steps=0", "eval.rerank_top=0", "objective.distill.alpha=0"}, sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	world, err := scenes.New(scenes.Config{MinObjects: 1, MaxObjects: 2, Size: cfg.Model.Image.Size}, cfg.Run.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200, data.CleanALBEF)), cfg.Data.VocabSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewModel(cfg, ModelOptions{Engine: e, Tokenizer: tok})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m, cfg
+}
+
+// TestInitOfOtherClasses: the head of a task of other classes starts anew, teacher included, and one of as many goes on.
+func TestInitOfOtherClasses(t *testing.T) {
+	e, err := kernel.New(kernel.Options{Backend: "plain", Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	sentences := func(task string) []string {
+		return []string{"model.system=sentence_pairs", "momentum.enabled=false", "data.kind=sentence_pairs", "objective.sentence_pairs.weight=1",
+			"data.sentence_pairs.task=" + task, `data.sentence_pairs.train_files=["pairs.csv"]`, `data.sentence_pairs.val_files=["pairs.csv"]`,
+			"model.text.fusion_layers=0", "model.head.dim=32"}
+	}
+	entailment := []string{"objective.entailment.weight=1", "data.kind=entailment", "data.examples.source=scenes"}
+	statements := []string{"objective.nlvr.weight=1", "data.kind=nlvr", "data.examples.source=scenes"}
+	for _, c := range []struct {
+		was, now []string
+		head     string
+		anew     bool
+	}{
+		{entailment, statements, objectives.TaskHead, true},
+		{entailment, entailment, objectives.TaskHead, false},
+		{sentences("mnli"), sentences("rte"), objectives.PairHeadName, true},
+		{sentences("mrpc"), sentences("rte"), objectives.PairHeadName, false},
+	} {
+		old, oldCfg := judging(t, e, c.was...)
+		text, err := oldCfg.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := checkpoint.Take(append(old.Params().State(), state.Part(&runPart{})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap.Files = map[string][]byte{configFile: text}
+		store, err := checkpoint.NewStore(filepath.Join(t.TempDir(), "checkpoints"), checkpoint.Retention{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Save(1, snap); err != nil {
+			t.Fatal(err)
+		}
+		ck, err := checkpoint.Load(store.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ck.Close()
+		now, cfg := judging(t, e, append(c.now, "run.seed=8")...)
+		r, err := InitModel(now, ck, cfg.Model)
+		if err != nil {
+			t.Errorf("%s: %v", c.head, err)
+			continue
+		}
+		for _, q := range now.Params().List() {
+			if !strings.HasPrefix(q.Name, c.head+"/") {
+				continue
+			}
+			p, _ := old.Params().Get(q.Name)
+			if anew := slices.Contains(r.Fresh, q.Name); anew != c.anew || !anew && !slices.Equal(now.Params().Value(q), old.Params().Value(p)) {
+				t.Errorf("%s of %v starts anew: %v, want %v", q.Name, c.now, anew, c.anew)
+			}
+			if q.Twin && !slices.Equal(now.Params().Value(q), now.Params().MomentumValue(q)) {
+				t.Errorf("the teacher of %s is another", q.Name)
+			}
+		}
+	}
+}
