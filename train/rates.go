@@ -51,7 +51,7 @@ func (r Rates) Of(name string) float64 {
 	if t.layers == 0 {
 		return 1
 	}
-	return t.factor * math.Pow(t.decay, float64(t.below(rest)))
+	return max(t.factor*math.Pow(t.decay, float64(t.below(rest))), math.SmallestNonzeroFloat64) // 0 is 1 in optim.Segment
 }
 
 // below returns by how many steps of the decay a parameter lies below the end of its tower.

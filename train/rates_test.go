@@ -38,6 +38,9 @@ func TestRatesOf(t *testing.T) {
 	if s := NewRates(c).String(); s != "image tower 0.211 (embeddings) to 0.375 (last block), text tower 0.211 (embeddings) to 0.375 (last block)" {
 		t.Error(s)
 	}
+	if c.Init.Image.LayerDecay = 1e-200; NewRates(c).Of("image/cls_token") == 0 { // which an optimiser takes for 1
+		t.Error("a decay that float64 does not hold is a rate of 0")
+	}
 	c.Model.Image.Freeze, c.Init.Text.LayerDecay, c.Init.Text.LRFactor = true, 1, 0.1
 	if s := NewRates(c).String(); s != "text tower 0.1" {
 		t.Error(s)
