@@ -11,7 +11,7 @@ import (
 
 // Columns that are measured by the command and not logged by a run.
 const (
-	Seconds = "seconds" // that training took, evaluations included, over all sessions
+	Seconds = "seconds" // from the first step to the end of the last one, evaluations between them included, over all sessions
 	StepMS  = "step_ms" // mean time of a step in ms, the first 20 steps left out
 	PeakMB  = "peak_mb" // largest resident memory of the process during the run, in MB of 2^20 bytes
 )
