@@ -46,7 +46,11 @@ func checkBeside(cfg config.Config, set *Split) error {
 				return err
 			}
 		case TaskProbe:
-			if _, ok := set.Eval.Labels(); !ok {
+			labelled := false
+			if set.Eval != nil { // examples are no split
+				_, labelled = set.Eval.Labels()
+			}
+			if !labelled {
 				return config.Errors{{Path: "eval.beside", Value: cfg.Eval.Beside, Msg: fmt.Sprintf("must not have %q, as data.kind %q has no classes", TaskProbe, cfg.Data.Kind), Hint: `use data.kind "folder" or "scenes"`}}
 			}
 		}

@@ -61,8 +61,10 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 	}
 	if cfg.Data.ReadsExamples() {
 		set := &Split{}
-		_, err := set.files().openExamples(ctx, cfg)
-		return set, err
+		if _, err := set.files().openExamples(ctx, cfg); err != nil {
+			return set, err
+		}
+		return set, checkBeside(cfg, set)
 	}
 	progress, done := phases(report)
 	defer done()

@@ -1,8 +1,13 @@
 package run
 
 import (
+	"errors"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
@@ -51,4 +56,45 @@ func TestFilesAreReadOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBesideExamples: tasks that read a split of images are refused before a run over the examples of a downstream task begins, which have none;
+// images of a folder of their own are classified beside it.
+func TestBesideExamples(t *testing.T) {
+	base, err := os.ReadFile("testdata/keys.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	photos := t.TempDir()
+	for _, class := range []string{"a", "b"} {
+		f, err := create(filepath.Join(photos, class, "x.png"))
+		if err == nil {
+			err = errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, 8, 8))), f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ beside, images, want string }{
+		{"probe", "", `eval.beside: must not have "probe", as data.kind "entailment" has no classes`},
+		{"zeroshot", "", `eval.zeroshot.images: must name a folder of classes, as data.kind "entailment" has no classes`},
+		{"zeroshot", photos, ""},
+	} {
+		cfg, err := config.Parse("keys.toml", base, slices.Concat(aloneSets, []string{"objective.entailment.weight=1", "data.kind=entailment", "data.examples.source=scenes",
+			`eval.beside=["` + c.beside + `"]`, config.Override("eval.zeroshot.images", c.images)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = openFinalSplit(t.Context(), cfg, Lines(nil)); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.beside, err, c.want)
+		}
+	}
+}
+
+// create makes a file with its folder.
+func create(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	return os.Create(path)
 }

@@ -19,7 +19,11 @@ func OpenZeroShotImages(cfg config.Config, split *data.Eval) (*ZeroShot, error) 
 	if err != nil {
 		return nil, err
 	}
-	labels, ok := images.Labels()
+	var labels []string
+	ok := false
+	if images != nil { // examples of a task are no split
+		labels, ok = images.Labels()
+	}
 	if !ok {
 		return nil, config.Errors{{Path: "eval.zeroshot.images", Value: "", Msg: fmt.Sprintf("must name a folder of classes, as data.kind %q has no classes", cfg.Data.Kind),
 			Hint: `give a folder with a folder of images for each class, or use data.kind "folder" or "scenes"`}}
