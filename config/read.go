@@ -63,7 +63,7 @@ func (c Config) Unread() (list []Unread) {
 	for _, d := range c.NotDefault() {
 		was, _ := defaults.Get(d.Path)
 		now, _ := c.Get(d.Path)
-		set[d.Path] = !reflect.DeepEqual(was, now) // else it follows another key
+		set[d.Path] = !reflect.DeepEqual(was, now) && !replaced(&c, d.Path) // else it follows another key
 	}
 	for _, f := range fields(&c) {
 		x, own := f.condition()

@@ -154,6 +154,14 @@ func TestNotReadLines(t *testing.T) {
 	if got := c.notRead(); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	// A unit that another one has replaced was set by nobody.
+	c, err := Default().With("objective.distill.ramp_steps=100", "objective.distill.alpha=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Join(c.notRead(), "\n"); !strings.HasPrefix(lines, "objective.distill.ramp_steps is set but nothing reads it") || strings.Contains(lines, "ramp_epochs") {
+		t.Errorf("of another unit: %s", lines)
+	}
 	if c := Default(); len(c.Unread()) > 0 {
 		t.Errorf("of the defaults nothing reads %v", c.Unread())
 	}

@@ -175,3 +175,11 @@ func clearReplaced(fields map[string]reflect.Value, set map[string]bool) {
 		}
 	}
 }
+
+// replaced says whether the key at path is a unit of 0 in the place of which another one is set.
+func replaced(c *Config, path string) bool {
+	set := func(p string) bool { v, _ := c.Get(p); return !reflect.ValueOf(v).IsZero() }
+	return !set(path) && slices.ContainsFunc(groups, func(g group) bool {
+		return slices.Contains(g.paths, path) && slices.ContainsFunc(g.paths, set)
+	})
+}
