@@ -96,6 +96,9 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(all) == 0 {
+		return nil, &ArgumentError{fmt.Errorf("%s holds no checkpoints: give a run folder, not that of a step", path)}
+	}
 	n, what, key := o.Last, "checkpoints", "train.keep_last"
 	if o.Best > 0 {
 		n, what, key = o.Best, "checkpoints with an evaluation", "train.keep_best"

@@ -118,6 +118,7 @@ func TestExportTwinAverage(t *testing.T) {
 		{"export needs --out", []string{"export", "--checkpoint", at("run"), "--to", "hf"}},
 		{"export needs --checkpoint", []string{"export", "--to", "hf"}},
 		{"model.text.fusion_layers = 2 cannot be told to hf: it has no layers in which text attends to images: use --to albef or --side image or --side text or --to geoalign", []string{"export", "--checkpoint", at("run"), "--to", "hf", "--out", at("x")}},
+		{"step-00000004 holds no checkpoints: give a run folder, not that of a step", []string{"average", "--checkpoint", at("run/checkpoints/step-00000004"), "--last", "1", "--out", at("x")}},
 		{"has 2 checkpoints, and the mean of 9 is wanted: take fewer, or keep more in training (train.keep_last)", []string{"average", "--checkpoint", at("run"), "--last", "9", "--out", at("x")}},
 		{"Give one of --last and --best", []string{"average", "--checkpoint", at("run"), "--out", at("x")}},
 		{"is no folder for a new run", []string{"average", "--checkpoint", at("run"), "--last", "1", "--out", at("run")}},
