@@ -246,6 +246,10 @@ func TestNothingHalfWritten(t *testing.T) {
 			}
 			return out, "is not empty (it has a): choose another folder with --out"
 		},
+		"the current folder": func(t *testing.T, dir string) (string, string) { // as a mount point, it cannot give way to another
+			t.Chdir(dir)
+			return ".", "choose a folder that is not there yet with --out"
+		},
 		"below a file": func(t *testing.T, dir string) (string, string) {
 			if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o666); err != nil {
 				t.Fatal(err)
@@ -285,6 +289,26 @@ func TestNothingHalfWritten(t *testing.T) {
 		if list, _ := os.ReadDir(dir); !errors.Is(err, full) || len(list) > 0 {
 			t.Errorf("%s: %v, and it left %v", form, err, list)
 		}
+	}
+}
+
+// A link to an empty folder stays one, and the files are where it leads.
+func TestFolderBehindLink(t *testing.T) {
+	x := exporttest.New(t, exporttest.Find(t, "clip"))
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "disk", "out"), filepath.Join(dir, "link")
+	if err := errors.Join(os.MkdirAll(target, 0o777), os.Symlink(target, link)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := export.Write(x.Model, export.Options{To: export.HF, Out: link})
+	if err != nil || w.Path != link {
+		t.Fatalf("%s, %v", w.Path, err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != target {
+		t.Errorf("the link leads to %q (%v)", to, err)
+	}
+	if _, err := os.Stat(filepath.Join(target, "config.json")); err != nil {
+		t.Error(err)
 	}
 }
 

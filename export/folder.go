@@ -23,6 +23,9 @@ func writeFolder(out string, content map[string]fill) (names []string, err error
 	if err := vacant(out); err != nil {
 		return nil, err
 	}
+	if real, err := filepath.EvalSymlinks(out); err == nil { // a link to a folder stays one
+		out = real
+	}
 	parent := filepath.Dir(out)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)
@@ -36,6 +39,9 @@ func writeFolder(out string, content map[string]fill) (names []string, err error
 			err = errors.Join(err, os.RemoveAll(temp))
 		}
 	}()
+	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty folder, but not where one is or a disk is mounted
+		return nil, fmt.Errorf("%w: choose a folder that is not there yet with --out", err)
+	}
 	names = slices.Sorted(maps.Keys(content))
 	for _, name := range names {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(temp, name)), 0o777); err != nil {
@@ -46,9 +52,6 @@ func writeFolder(out string, content map[string]fill) (names []string, err error
 		}
 	}
 	if err := os.Chmod(temp, 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty folder
 		return nil, err
 	}
 	return names, os.Rename(temp, out)
