@@ -72,7 +72,10 @@ def hf(folder, b, job):
         first = 1 + config.get("num_register_tokens", 0)
         return dict(image_pooled=out[:, first:].mean(1) if "image" in job["mean"] else out[:, 0])
     base = getattr(model, "base_model", model)
-    out = base(**text).last_hidden_state
+    out = base(**text)
+    if job["pooler"]:
+        return dict(text_pooled=out.pooler_output)
+    out = out.last_hidden_state
     mask = b["attention_mask"][..., None].float()
     return dict(text_pooled=(out * mask).sum(1) / mask.sum(1) if "text" in job["mean"] else out[:, 0])
 

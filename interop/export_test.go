@@ -25,7 +25,8 @@ type exportJob struct {
 	Inputs string   `json:"inputs"`
 	Text   string   `json:"text"`
 	IDs    []int32  `json:"ids"`
-	Mean   []string `json:"mean"` // sides whose tokens' mean stands for a row
+	Mean   []string `json:"mean"`   // sides whose tokens' mean stands for a row
+	Pooler bool     `json:"pooler"` // the layer behind the first token stands for a text
 }
 
 // TestExport writes tiny models of every style in every form that holds them. The programs that they are for load them and
@@ -62,7 +63,7 @@ func TestExport(t *testing.T) {
 			if x.Tokenizer != nil {
 				ids = x.Tokenizer.Encode(text, 0)
 			}
-			jobs = append(jobs, exportJob{name, o.To, o.Out, inputs, text, ids, mean})
+			jobs = append(jobs, exportJob{name, o.To, o.Out, inputs, text, ids, mean, x.Config.Model.Text.Pooling() == "pooler"})
 		}
 	}
 	list := filepath.Join(dir, "jobs.json")
