@@ -44,7 +44,8 @@ type Embedded struct {
 	Kept    int `json:"kept,omitempty"`     // shards that were there already
 	LeftOut int `json:"left_out,omitempty"` // inputs that could not be read
 
-	weights string // see Trained.weights
+	weights   string // see Trained.weights
+	evalScore string // eval.score of the configuration
 }
 
 // Embed encodes a split (empty: eval.split) and writes its features with the names of their
@@ -73,7 +74,7 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint
-	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin, weights: t.weights()}
+	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin, weights: t.weights(), evalScore: cfg.Eval.Score}
 	return done, t.embed(ctx, set, t.encoding(progress), &done)
 }
 
@@ -190,7 +191,7 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 		}
 	}
 	meta := map[string]string{"model": done.Model, "step": strconv.Itoa(done.Step), "split": done.Split,
-		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space}
+		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space, "eval_score": done.evalScore}
 	if done.Twin {
 		meta["twin"] = "true"
 	}

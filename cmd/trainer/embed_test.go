@@ -105,6 +105,7 @@ func TestEmbed(t *testing.T) {
 				t.Errorf("%s has not %d lines: %v", name, n, err)
 			}
 		}
+		hits(t, out, "--text", "a red circle") // by the score that it was embedded for
 		if score == "angle" {
 			contains(t, stderr, "note: the score angle is not a product of features")
 			if got.Product || e.meta["product"] != "false" {
