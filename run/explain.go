@@ -250,6 +250,9 @@ func (x *Explainer) scores(ctx context.Context, out *Explanation, tokens int) er
 		out.Notes = append(out.Notes, "Of the last fusion layer the match head reads the first token alone, so words have no maps of their own there.")
 	}
 	for _, r := range out.Scores {
+		if r.Score-r.Score != 0 {
+			return fmt.Errorf("the score %s is %v: the model has diverged, explain another checkpoint", r.Name, r.Score)
+		}
 		if r.Image.Most() == 0 {
 			what := "patch"
 			if out.Regions > 0 {

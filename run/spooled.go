@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -107,6 +109,9 @@ func (r rowEncoder) spool(ctx context.Context, e tasks.Encoding, side string, g 
 			if keep != nil && !keep(at+i) {
 				continue
 			}
+			if c := slices.IndexFunc(rows[i*width:(i+1)*width], notFinite); c >= 0 { // which no search takes
+				return fmt.Errorf("%s: the features of row %d are not finite (%v in column %d): the model has diverged, name another checkpoint", phase, at+i, rows[i*width+c], c)
+			}
 			if err := s.rows.Append(rows[i*width : (i+1)*width]); err != nil {
 				return err
 			}
@@ -120,6 +125,8 @@ func (r rowEncoder) spool(ctx context.Context, e tasks.Encoding, side string, g 
 		return nil
 	})
 }
+
+func notFinite(v float32) bool { return v-v != 0 }
 
 // tensors are the rows of dim channels as tensors to write.
 func (s *spooled) tensors(dim int) []safetensors.Tensor {

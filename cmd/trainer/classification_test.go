@@ -27,6 +27,7 @@ func TestClassificationOfExploded(t *testing.T) {
 		t.Errorf("%s", stderr)
 	}
 	fails(t, exitFailed, []string{"eval", "--checkpoint", dir}, "example 0: a score is NaN")
+	fails(t, exitFailed, []string{"embed", "--checkpoint", dir, "--out", t.TempDir()}, "the features of row 0 are not finite (NaN in column 0)")
 }
 
 // TestClassificationRun: a classifier is trained, stopped and resumed at the same place, evaluated with a page and a file of results,

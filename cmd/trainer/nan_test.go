@@ -47,6 +47,15 @@ func onlyFinite(t *testing.T, dir string) {
 	}
 }
 
+// A model that has diverged explains nothing, and its features are not stored.
+func TestDivergedModel(t *testing.T) {
+	dir := t.TempDir()
+	args := tinyArgs(dir, "--set", "optimizer.lr=1e25", "--set", "optimizer.clip_norm=0", "--set", "schedule.warmup_steps=0", "--set", "schedule.kind=constant", "--set", "train.max_steps=1")
+	fails(t, exitFailed, args, "evaluation after step 1", "is NaN")
+	fails(t, exitFailed, []string{"explain", "--checkpoint", dir, "--row", "0"}, "the score pair is NaN: the model has diverged")
+	fails(t, exitFailed, []string{"embed", "--checkpoint", dir, "--out", t.TempDir()}, "the features of row 0 are not finite")
+}
+
 func TestStopsWhenNotFinite(t *testing.T) {
 	dir := t.TempDir()
 	args := tinyArgs(dir, append(explode, "--set", "train.save_every_steps=1")...)

@@ -91,7 +91,9 @@ func (g Grounding) find(s *GroundingScores, i int, patches []float32) error {
 		s.Clipped++
 	}
 	for k, v := range patches {
-		f.Map[k] = float64(v)
+		if f.Map[k] = float64(v); v-v != 0 {
+			return fmt.Errorf("tasks: expression %d: its heat map is not finite (%v of patch %d): the model has diverged, evaluate another checkpoint", i, v, k)
+		}
 	}
 	boxes := e.Proposals
 	if boxes == nil {

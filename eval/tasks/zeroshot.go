@@ -92,6 +92,9 @@ func (z ZeroShot) Run(ctx context.Context) (ZeroShotScores, error) {
 		}
 		for i := range x.Rows {
 			own, row := labels[first+i], scores[i*classes:][:classes]
+			if _, err := eval.Likeliest(row); err != nil {
+				return fmt.Errorf("tasks: image %d of those with a class: %w", first+i, err)
+			}
 			if eval.ClassRank(row, own) < 5 {
 				right5++
 			}

@@ -186,6 +186,10 @@ func TestZeroShotEmptyClass(t *testing.T) {
 	if table := s.Table(); !strings.Contains(table, "1 of 3 classes have no image.") {
 		t.Errorf("%s", table)
 	}
+	z.Image.(fakeImages).images[7][1] = float32(math.NaN())
+	if _, err := z.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "image 7 of those with a class: a score is NaN") {
+		t.Errorf("%v", err)
+	}
 	for i := range z.ImageClass {
 		z.ImageClass[i] = data.UnknownLabel
 	}
