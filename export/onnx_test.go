@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -230,7 +231,7 @@ func attended(x *exporttest.Tiny, name string) bool {
 // Metrics of attention are folded into the layers of keys: rows of keys are W times those of the model, for weights and biases, and nothing
 // else is changed.
 func TestFoldedAttention(t *testing.T) {
-	x := exporttest.New(t, exporttest.Find(t, "clip_attended"))
+	x := exporttest.New(t, exporttest.Find(t, "clip_attended", "data.clean=none"))
 	w := written(t, x, export.Options{To: export.ONNX})
 	if len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "model.attention_metric") {
 		t.Errorf("notes %v", w.Notes)
@@ -268,9 +269,24 @@ func TestFoldedAttention(t *testing.T) {
 	}
 }
 
+// Captions that are cleaned before the tokenizer are told of, but where ALBEF's own code does that.
+func TestCleanIsTold(t *testing.T) {
+	for _, c := range []struct {
+		tiny, to, clean string
+		want            bool
+	}{
+		{"albef", export.ALBEF, "albef", false}, {"albef", export.ALBEF, "lower", true}, {"albef", export.ONNX, "albef", true}, {"albef", export.ONNX, "none", false},
+	} {
+		w := written(t, exporttest.New(t, exporttest.Find(t, c.tiny, "data.clean="+c.clean)), export.Options{To: c.to})
+		if told := strings.Contains(strings.Join(w.Notes, "\n"), fmt.Sprintf("data.clean = %q", c.clean)); told != c.want {
+			t.Errorf("%v: notes %q", c, w.Notes)
+		}
+	}
+}
+
 // A score that is no product of features leaves out the logits, with a note.
 func TestONNXWithoutLogits(t *testing.T) {
-	x := exporttest.New(t, exporttest.Find(t, "euclid", "eval.score=l2"))
+	x := exporttest.New(t, exporttest.Find(t, "euclid", "eval.score=l2", "data.clean=none"))
 	w := written(t, x, export.Options{To: export.ONNX})
 	if m := readONNX(t, filepath.Join(w.Path, "dual.onnx")); !slices.Equal(m.outputs, []string{"image_embeds", "text_embeds"}) || len(w.Notes) != 1 {
 		t.Errorf("outputs %v, notes %v", m.outputs, w.Notes)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
 )
 
@@ -18,6 +19,9 @@ func (x *job) tokenizerFiles() error {
 		return err
 	}
 	x.text("tokenizer.json", b)
+	if clean := x.Config.Data.Clean; clean != data.CleanNone && !(x.To == ALBEF && clean == data.CleanALBEF) { // whose program has that rule
+		x.note("captions were cleaned before the tokenizer read them (data.clean = %q), which its files do not do: clean texts in the same way first", clean)
+	}
 	c := object{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": x.Config.Data.Tokens, "padding_side": "right", "pad_token": t.Token(t.PadID())}
 	for key, id := range map[string]int32{"unk_token": t.UnkID(), "cls_token": t.ClsID(), "sep_token": t.SepID(), "mask_token": t.MaskID()} {
 		if id >= 0 {

@@ -192,7 +192,7 @@ func readJSON(path string, into any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := parseJSON(text, into); err != nil {
+	if err := parseJSON(files.WithoutMark(text), into); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
 	return true, nil

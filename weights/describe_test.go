@@ -69,6 +69,7 @@ func TestFilesBeside(t *testing.T) {
 		want  string // in the settings and notes, or in the error
 	}{
 		{"bert", map[string]string{"1_Pooling/config.json": `{"word_embedding_dimension": 8, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
+		{"bert", map[string]string{"1_Pooling/config.json": "\ufeff" + `{"word_embedding_dimension": 8, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
 		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_max_tokens": true}`}, "1_Pooling/config.json has another pooling"},
 		{"bert", map[string]string{"config.json": ""}, "text tower has: 1 are assumed"},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"gelu"`, `"relu"`)}, `hidden_act is "relu", and gelu,`},

@@ -49,7 +49,7 @@ func NewReader(r io.ReaderAt, size int64) (*File, error) {
 	}
 	n := binary.LittleEndian.Uint64(head[:])
 	if n > maxHeader {
-		return nil, formatError("header of %d bytes is larger than %d", n, maxHeader)
+		return nil, formatError("header of %d bytes is larger than %d: damaged or another format", n, maxHeader)
 	}
 	if int64(n) > size-8 {
 		return nil, formatError("header of %d bytes in a file of %d: truncated or another format", n, size)
