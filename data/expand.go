@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // maxExpanded is the largest number of files that a range may name.
@@ -34,7 +36,7 @@ func Expand(root string, names []string) ([]string, error) {
 				list = append(list, under(root, p))
 				continue
 			}
-			found, err := filepath.Glob(under(escaped(root), p))
+			found, err := filepath.Glob(under(files.Literal(root), p))
 			if err == nil && len(found) == 0 {
 				err = fs.ErrNotExist
 			}
@@ -49,11 +51,6 @@ func Expand(root string, names []string) ([]string, error) {
 		}
 	}
 	return list, nil
-}
-
-// escaped is path as a pattern that matches nothing else.
-func escaped(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // braces returns the words that the ranges of s stand for.

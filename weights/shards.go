@@ -40,7 +40,7 @@ func locate(path string) (string, error) {
 	}
 	var found []string
 	for _, ending := range []string{"*.safetensors", "*.bin", "*.pt", "*.pth", "*.ckpt"} {
-		list, err := filepath.Glob(filepath.Join(escaped(path), ending))
+		list, err := filepath.Glob(filepath.Join(files.Literal(path), ending))
 		if err != nil {
 			return "", err
 		}
@@ -53,11 +53,6 @@ func locate(path string) (string, error) {
 		return "", fmt.Errorf("%s has no weights: want %s, or one other file ending in .safetensors, .bin, .pt, .pth or .ckpt", path, strings.Join(weightFiles, ", "))
 	}
 	return "", fmt.Errorf("%s has %d files that may be the weights (%s, ...): give one of them", path, len(found), strings.Join(found[:2], ", "))
-}
-
-// escaped returns path as a pattern that matches nothing else.
-func escaped(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // maxIndex is the largest index of shards that is read: those of models have some hundred bytes a tensor.

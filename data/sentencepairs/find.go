@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Found is where a split of a task lies.
@@ -68,7 +70,7 @@ func (t Task) in(folder, split string) []string {
 		patterns = append(patterns, common[split]...)
 	}
 	for _, pattern := range patterns {
-		list, err := filepath.Glob(filepath.Join(escapeGlob(folder), pattern))
+		list, err := filepath.Glob(filepath.Join(files.Literal(folder), pattern))
 		if err == nil && list != nil {
 			return list
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Names of the files of a folder of the STS layout, around the name of a part.
@@ -49,17 +50,12 @@ func (s *Set) loadLayout(dir string) error {
 
 // parts lists the NAMEs of the files of a folder that begin alike.
 func parts(dir, prefix string) (names []string, err error) {
-	entries, err := filepath.Glob(filepath.Join(escapeGlob(dir), prefix+"*"+ending))
+	entries, err := filepath.Glob(filepath.Join(files.Literal(dir), prefix+"*"+ending))
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(e), prefix), ending))
 	}
 	slices.Sort(names)
 	return names, err
-}
-
-// escapeGlob is a path that filepath.Glob takes as it is.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // loadPart adds the pairs of two files.

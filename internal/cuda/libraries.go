@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/dynlib"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // LibrariesEnv names folders, or shared libraries, that are looked in before all others, as a list like PATH.
@@ -137,15 +138,14 @@ func (p part) candidates() (files []string) {
 func folders() []string {
 	list := []string{"/usr/local/nvidia/lib64", "/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/x86_64-linux/lib"}
 	packages := []string{"/usr/lib/python3*/*-packages", "/usr/local/lib/python3*/*-packages", "/opt/*/lib/python3*/site-packages", "/opt/*/.venv/lib/python3*/site-packages"}
-	literal := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace // a path as a pattern that matches nothing else
 	if home, err := os.UserHomeDir(); err == nil {
-		packages = append(packages, filepath.Join(literal(home), ".local/lib/python3*/site-packages"))
+		packages = append(packages, filepath.Join(files.Literal(home), ".local/lib/python3*/site-packages"))
 	}
 	if venv := os.Getenv("VIRTUAL_ENV"); venv != "" {
-		packages = append([]string{filepath.Join(literal(venv), "lib/python3*/site-packages")}, packages...)
+		packages = append([]string{filepath.Join(files.Literal(venv), "lib/python3*/site-packages")}, packages...)
 	}
 	for _, folder := range filepath.SplitList(os.Getenv("PYTHONPATH")) {
-		packages = append(packages, literal(folder))
+		packages = append(packages, files.Literal(folder))
 	}
 	for _, p := range packages {
 		list = append(list, filepath.Join(p, "nvidia/*/lib"))
