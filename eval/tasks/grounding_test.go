@@ -72,7 +72,9 @@ func TestGroundingTask(t *testing.T) {
 		t.Errorf("without a target: %v", err)
 	}
 	g.Examples, g.Rows = x[:1], x[:1]
-	g.Heat = func(context.Context, *batch.Batch) ([]float32, error) { return []float32{0, 1, float32(math.NaN()), 0}, nil }
+	g.Heat = func(context.Context, *batch.Batch) ([]float32, error) {
+		return []float32{0, 1, float32(math.NaN()), 0}, nil
+	}
 	if _, err := g.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "expression 0: its heat map is not finite (NaN of patch 2)") {
 		t.Errorf("%v", err)
 	}
