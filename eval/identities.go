@@ -66,7 +66,7 @@ func MeasureIdentities(queries, gallery []Item, chunk int, source Source) (Ident
 			hits = hits[:0]
 			for j, s := range block[i*len(gallery):][:len(gallery)] {
 				if s != s {
-					return r, fmt.Errorf("eval: score of query %d and gallery image %d is NaN: look for the first NaN in the embeddings", row+i, j)
+					return r, &NotFiniteError{fmt.Sprintf("eval: score of query %d and gallery image %d is NaN", row+i, j), "look for the first NaN in the embeddings"}
 				}
 				if x := gallery[j]; !q.ignored(x) {
 					hits = append(hits, hit{s, x.ID == q.ID})

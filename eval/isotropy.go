@@ -45,7 +45,7 @@ func MeasureIsotropy(x []float32, n, d int, positives [][2]int) (Isotropy, error
 	rows := mat.NewDense(n, d, nil)
 	for i, v := range x {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return s, errors.New("eval: the isotropy of embeddings that are not finite numbers cannot be measured")
+			return s, &NotFiniteError{"eval: the isotropy of embeddings that are not finite numbers cannot be measured", "the model has diverged, evaluate another checkpoint"}
 		}
 		rows.RawMatrix().Data[i] = float64(v)
 	}

@@ -93,7 +93,7 @@ func checkRows(what string, x []float32, labels []int32, classes int) error {
 	}
 	for i, v := range x {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return fmt.Errorf("eval: feature %d of row %d of %s is %v", i%(len(x)/n), i/(len(x)/n), what, v)
+			return &NotFiniteError{fmt.Sprintf("eval: feature %d of row %d of %s is %v", i%(len(x)/n), i/(len(x)/n), what, v), "the model has diverged, evaluate another checkpoint"}
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			return nil, err
 		}
 		if k := firstNaN(scores); k >= 0 {
-			return nil, fmt.Errorf("eval: second score of image %d and text %d is NaN: look for the first NaN in the fused features", i, texts[k])
+			return nil, &NotFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", i, texts[k]), "look for the first NaN in the fused features"}
 		}
 		rank, ok := rankInList(scores, func(k int) bool { return c.right(i, texts[k]) })
 		if !ok {
@@ -95,7 +95,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			return nil, err
 		}
 		if k := firstNaN(scores); k >= 0 {
-			return nil, fmt.Errorf("eval: second score of image %d and text %d is NaN: look for the first NaN in the fused features", images[k], j)
+			return nil, &NotFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", images[k], j), "look for the first NaN in the fused features"}
 		}
 		rank, ok := rankInList(scores, func(k int) bool { return c.right(images[k], j) })
 		if !ok {

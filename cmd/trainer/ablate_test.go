@@ -215,6 +215,23 @@ values = [0.15, 0.3]
 	contains(t, stderr, "run 1 of 4: explodes")
 }
 
+// A run whose last step made what its evaluation finds to be no number would do so again, and is not tried again.
+func TestAblateDivergedAtItsEnd(t *testing.T) {
+	file := matrix(t, `
+[[run]]
+name = "explodes"
+set = ["optimizer.lr=1e25", "optimizer.clip_norm=0", "schedule.warmup_steps=0", "schedule.kind=constant", "train.max_steps=1"]
+`)
+	args := []string{"ablate", "--config", file, "--out", t.TempDir(), "--seeds", "1"}
+	first, stderr := must(t, exitFailed, args...)
+	contains(t, first, "evaluation after step 1", "is NaN")
+	contains(t, stderr, "run 1 of 1: explodes")
+	again, stderr := must(t, exitFailed, args...)
+	if again != first || strings.Contains(stderr, "run 1 of 1") {
+		t.Errorf("%s\n%s", again, stderr)
+	}
+}
+
 // A metric that nothing logs is told, with what there is.
 func TestAblateWithoutTheMetric(t *testing.T) {
 	file := write(t, "m.toml", strings.Replace(readText(t, matrix(t, "[[run]]\nname = \"a\"\n")), `"loss"]`, `"loss", "graph/nothing"]`, 1))

@@ -92,7 +92,7 @@ func (g Grounding) find(s *GroundingScores, i int, patches []float32) error {
 	}
 	for k, v := range patches {
 		if f.Map[k] = float64(v); v-v != 0 {
-			return fmt.Errorf("tasks: expression %d: its heat map is not finite (%v of patch %d): the model has diverged, evaluate another checkpoint", i, v, k)
+			return &eval.NotFiniteError{What: fmt.Sprintf("tasks: expression %d: its heat map is not finite (%v of patch %d)", i, v, k), Cure: "the model has diverged, evaluate another checkpoint"}
 		}
 	}
 	boxes := e.Proposals

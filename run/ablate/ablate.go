@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/ablation"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/memory"
@@ -114,16 +115,22 @@ func (a *Ablation) make(ctx context.Context, j *job) error {
 	if err == nil {
 		r.Steps, r.Seconds, err = ended(j.dir)
 	}
-	var bad *train.NonFiniteError
 	switch {
 	case err == nil:
 		r.State, r.Ended = ablation.Done, time.Now().UTC().Format(time.RFC3339Nano)
 	case errors.Is(err, train.ErrInterrupted), ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return errors.Join(err, r.write(j.dir))
 	default:
-		r.State, r.Error, r.Diverged = ablation.Failed, strings.Join(strings.Fields(err.Error()), " "), errors.As(err, &bad)
+		r.State, r.Error, r.Diverged = ablation.Failed, strings.Join(strings.Fields(err.Error()), " "), diverged(err)
 	}
 	return r.write(j.dir)
+}
+
+// diverged says whether a run failed by numbers that are not finite, in a step or in an evaluation.
+func diverged(err error) bool {
+	var step *train.NonFiniteError
+	var scores *eval.NotFiniteError
+	return errors.As(err, &step) || errors.As(err, &scores)
 }
 
 // train makes one job, which goes on with what its folder holds.
