@@ -62,6 +62,9 @@ type oracle struct {
 	direct bool
 	metric metric               // spheres and Euclid alone are read
 	cache  map[[3]int][]float64 // paths from a centre (layer, centre)
+
+	// doubt says that what between returned last hangs on which of two children is the nearer one, which rounding in float32 decides.
+	doubt bool
 }
 
 type oracleLayer struct {
@@ -210,7 +213,12 @@ func (o *oracle) descend(layer, i int) []int {
 	for k := layer + 1; k < len(o.layers); k++ {
 		best, at := math.Inf(-1), -1
 		for j, c := range o.layers[k].centres {
-			if d := o.likeness(x, c); o.layers[k].parent[j] == i && d > best+o.tie(best, x) {
+			if o.layers[k].parent[j] != i {
+				continue
+			}
+			d, least := o.likeness(x, c), best+o.tie(best, x)
+			o.doubt = o.doubt || math.Abs(d-least) < o.tie(best, x)/5
+			if d > least {
 				best, at = d, j
 			}
 		}
@@ -234,6 +242,7 @@ func (o *oracle) toCentre(x []float64, chain []int, k int) float64 {
 
 // between is eq. 2 for points whose bottom centres are given.
 func (o *oracle) between(x []float64, a int, y []float64, b int) float64 {
+	o.doubt = false
 	ca, cb := o.chain(a), o.chain(b)
 	s := len(o.layers) - 1
 	for s > 0 && o.layers[s].parent[ca[s]] != o.layers[s].parent[cb[s]] {
