@@ -33,6 +33,9 @@ func (c Config) Advice() []string {
 	if o.ITC.Weight == 0 && hasKind(o.ScoreTerms(), ScoreGeodesic) {
 		list = append(list, "objective.itc.weight is 0: the geodesic of the score is left out, as the contrast within the batch has no queue; set objective.itc.weight > 0 or take it out of the scores")
 	}
+	if o.ITM.Weight > 0 && c.Init.Random() && hasKind(o.NegativeTerms(), ScoreGSSF) && !((contrast || o.comparesBatch()) && hasKind(o.ScoreTerms(), ScoreGSSF)) {
+		list = append(list, `objective.itm.negatives is "gssf" and no contrast has that score: nothing trains its metric, and negatives are drawn by the one that it starts from; set objective.itc.score = "gssf" too, or leave objective.itm.negatives out`)
+	}
 	if c.Queue.Size > 0 && o.ITC.Weight == 0 && o.ADCL.Weight == 0 && !c.GeometricQueue() {
 		list = append(list, "queue.size is > 0 but objective.itc.weight and objective.adcl.weight are 0: nothing reads the queue")
 	}

@@ -361,6 +361,28 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// TestAdviceOfAnUntrainedMetric: negatives by a metric that no contrast trains are those of where it starts.
+func TestAdviceOfAnUntrainedMetric(t *testing.T) {
+	for _, x := range []struct {
+		change func(o *Objective)
+		want   bool
+	}{
+		{func(o *Objective) { o.ITM.Negatives = "gssf" }, true},
+		{func(o *Objective) { o.ITM.Negatives, o.ITC.Score = "gssf", "gssf" }, false},
+		{func(o *Objective) {
+			o.ITM.Negatives, o.ITC.Score, o.ITC.Weight, o.ITC.InBatchWeight = "gssf", "gssf", 0, 0
+		}, true},
+		{func(o *Objective) { o.ITM.Negatives, o.ITM.Weight = "gssf", 0 }, false},
+		{func(*Objective) {}, false},
+	} {
+		c := Default()
+		x.change(&c.Objective)
+		if got := strings.Contains(strings.Join(c.Advice(), "\n"), "nothing trains its metric"); got != x.want {
+			t.Errorf("%+v: advice %v, want %v", c.Objective.ITM, got, x.want)
+		}
+	}
+}
+
 // TestAdviceFitsTheSystem gives no note about what a system does not read.
 func TestAdviceFitsTheSystem(t *testing.T) {
 	c := Default()
