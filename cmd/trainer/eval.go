@@ -79,7 +79,7 @@ expressions name in pictures, by a heat map of the match head or of the cosine
 --out FILE.html draws classes with their confusion matrix, of tasks that a model was fine-tuned for
 with right and wrong examples and their pictures, and with --task sentences pairs in the
 plane and histograms of their cosines; --json has the matrix too.
---twin evaluates the momentum twins of a run that has a teacher.
+--twin evaluates the momentum twins of a run that has a teacher, and of each of --with.
 
 The checkpoint's own configuration says which data and model; --config and --set
 override it.`,
@@ -149,7 +149,6 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 	split = cmp.Or(split, t.Config.Eval.Split)
 	var others []*run.Trained
 	for _, folder := range with {
-		opening := f.opening(c)
 		x, err := run.Open(folder, opening)
 		if err != nil {
 			return err

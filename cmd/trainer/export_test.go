@@ -123,6 +123,7 @@ func TestExportTwinAverage(t *testing.T) {
 		{"Give one of --last and --best", []string{"average", "--checkpoint", at("run"), "--out", at("x")}},
 		{"is no folder for a new run", []string{"average", "--checkpoint", at("run"), "--last", "1", "--out", at("run")}},
 		{"has no momentum twins: leave out --twin", []string{"eval", "--checkpoint", "testdata/oldruns/clip-v0", "--twin"}},
+		{"clip-v0/checkpoints/step-00000600 has no momentum twins", []string{"eval", "--checkpoint", at("run"), "--with", "testdata/oldruns/clip-v0", "--twin"}},
 	} {
 		code, _, stderr := trainer(t, c.args...)
 		if code == exitDone || !strings.Contains(stderr, c.want) {
