@@ -83,16 +83,7 @@ func newOracle(g *Graph) *oracle {
 			y.edges = append(y.edges, map[int]float64{})
 		}
 		for i := range l.Used {
-			var others []int
-			for j := range l.Used {
-				if j != i && y.parent[i] == y.parent[j] {
-					others = append(others, j)
-				}
-			}
-			slices.SortStableFunc(others, func(a, b int) int {
-				return cmpFloat(o.trivial(y.centres[i], y.centres[a]), o.trivial(y.centres[i], y.centres[b]))
-			})
-			for _, j := range others[:min(len(others), g.options.Neighbours)] {
+			for _, j := range o.nearest(g, l, y, i) {
 				w := o.trivial(y.centres[i], y.centres[j])
 				y.edges[i][j], y.edges[j][i] = w, w
 			}
@@ -101,6 +92,43 @@ func newOracle(g *Graph) *oracle {
 	}
 	return o
 }
+
+// nearest returns the siblings that centre i of a layer chooses. On a sphere those that are as near as the last one, up to the
+// rounding of a product, are the ones that the graph has taken.
+func (o *oracle) nearest(g *Graph, l *Layer, y oracleLayer, i int) []int {
+	var others []int
+	for j := range l.Used {
+		if j != i && y.parent[i] == y.parent[j] {
+			others = append(others, j)
+		}
+	}
+	sphere := !o.metric.euclid && o.metric.spheres == 1
+	slices.SortStableFunc(others, func(a, b int) int {
+		if sphere { // not by the angle, which has a least value
+			return cmpFloat(o.likeness(y.centres[i], y.centres[b]), o.likeness(y.centres[i], y.centres[a]))
+		}
+		return cmpFloat(o.trivial(y.centres[i], y.centres[a]), o.trivial(y.centres[i], y.centres[b]))
+	})
+	n := min(len(others), g.options.Neighbours)
+	if n == 0 || !sphere {
+		return others[:n]
+	}
+	taken, _ := l.Neighbours(i)
+	last := o.likeness(y.centres[i], y.centres[others[n-1]])
+	var list, left []int
+	for _, j := range others {
+		switch d := o.likeness(y.centres[i], y.centres[j]) - last; {
+		case d > rounding || d >= -rounding && slices.Contains(taken, int32(j)):
+			list = append(list, j)
+		case d >= -rounding:
+			left = append(left, j)
+		}
+	}
+	return append(list, left[:max(0, n-len(list))]...) // where the graph has taken too few
+}
+
+// rounding is how far the product of two unit rows in float32 may be from that in float64.
+const rounding = 2e-7
 
 func cmpFloat(a, b float64) int {
 	switch {
