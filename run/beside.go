@@ -25,8 +25,12 @@ func tasksBeside(cfg config.Config, set *Split) (list []string) {
 	return list
 }
 
-// checkBeside opens what these tasks read, so that nothing is found missing after hours of training.
+// checkBeside opens what these tasks read and looks for the number that compares checkpoints, so that nothing is found missing after
+// hours of training.
 func checkBeside(cfg config.Config, set *Split) error {
+	if err := checkKeptBy(cfg, set); err != nil {
+		return err
+	}
 	for _, task := range tasksBeside(cfg, set) {
 		switch task {
 		case TaskZeroShot:
