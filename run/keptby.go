@@ -32,7 +32,8 @@ func checkKeptBy(cfg config.Config, set *Split) error {
 	case of[i] == TaskRetrieval:
 		all := logged(Retrieval{Scores: tasks.Scores{Rerank: &eval.Metrics{}, Precision: &eval.Precision{}}})
 		if _, known := all[by]; !known {
-			return refused("it has " + strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+			first := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !strings.HasPrefix(name, logPrefix(TaskRetrieval)+eval.First+"/") })
+			return refused("it has " + strings.Join(first, ", ") + ", and with re-ranking the same of " + eval.Reranked)
 		}
 	}
 	return nil
