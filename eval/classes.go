@@ -85,11 +85,11 @@ func ClassRank(scores []float32, class int32) int {
 	return rank
 }
 
-// Likeliest is the place of the largest of scores, of equal ones the first. A score that is not a number is a *NotFiniteError.
+// Likeliest is the place of the largest of scores, of equal ones the first. A score that is not a number is a *NonFiniteError.
 func Likeliest(scores []float32) (int, error) {
 	k := slices.Index(scores, slices.Max(scores)) // which is NaN where one is, and NaN is nowhere
 	if k < 0 {
-		return 0, &NotFiniteError{"a score is NaN", "look for the first NaN in the features, or evaluate another checkpoint"}
+		return 0, &NonFiniteError{"a score is NaN", "look for the first NaN in the features, or evaluate another checkpoint"}
 	}
 	return k, nil
 }

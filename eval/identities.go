@@ -49,7 +49,7 @@ type hit struct {
 
 // MeasureIdentities searches the gallery for each query. source writes the scores of queries row to
 // row+n-1 with all of the gallery, (n, len(gallery)), for chunk queries at a time. It holds
-// chunk x len(gallery) scores.
+// chunk x len(gallery) scores. A score of NaN is a *NonFiniteError.
 func MeasureIdentities(queries, gallery []Item, chunk int, source Source) (Identities, error) {
 	r := Identities{Gallery: len(gallery)}
 	if len(queries) == 0 || len(gallery) == 0 {
@@ -66,7 +66,7 @@ func MeasureIdentities(queries, gallery []Item, chunk int, source Source) (Ident
 			hits = hits[:0]
 			for j, s := range block[i*len(gallery):][:len(gallery)] {
 				if s != s {
-					return r, &NotFiniteError{fmt.Sprintf("eval: score of query %d and gallery image %d is NaN", row+i, j), "look for the first NaN in the embeddings"}
+					return r, &NonFiniteError{fmt.Sprintf("eval: score of query %d and gallery image %d is NaN", row+i, j), "look for the first NaN in the embeddings"}
 				}
 				if x := gallery[j]; !q.ignored(x) {
 					hits = append(hits, hit{s, x.ID == q.ID})

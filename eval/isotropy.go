@@ -35,8 +35,8 @@ func (s Isotropy) Values() Values {
 // uniformityT is t of the uniformity.
 const uniformityT = 2
 
-// MeasureIsotropy measures n rows of d numbers, x (n, d), with the pairs of rows that belong together. It needs two rows that
-// are finite, and in memory 8 bytes x (n d + n n + min(n, d)^2).
+// MeasureIsotropy measures n rows of d numbers, x (n, d), with the pairs of rows that belong together. It needs two rows, which
+// are finite (else a *NonFiniteError), and in memory 8 bytes x (n d + n n + min(n, d)^2).
 func MeasureIsotropy(x []float32, n, d int, positives [][2]int) (Isotropy, error) {
 	s := Isotropy{Rows: n, Width: d, Positives: len(positives)}
 	if n < 2 || d < 1 || len(x) != n*d {
@@ -45,7 +45,7 @@ func MeasureIsotropy(x []float32, n, d int, positives [][2]int) (Isotropy, error
 	rows := mat.NewDense(n, d, nil)
 	for i, v := range x {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return s, &NotFiniteError{"eval: the isotropy of embeddings that are not finite numbers cannot be measured", "the model has diverged, evaluate another checkpoint"}
+			return s, &NonFiniteError{"eval: the isotropy of embeddings that are not finite numbers cannot be measured", "the model has diverged, evaluate another checkpoint"}
 		}
 		rows.RawMatrix().Data[i] = float64(v)
 	}

@@ -30,7 +30,7 @@ type Probe struct {
 // FitProbe fits a probe to n features x (n, D) with their classes, full-batch by L-BFGS
 // (Liu and Nocedal 1989) from zero. It is a convex problem, so that there is nothing to
 // tune and no seed. A feature that never varies takes no part. It ends early with the error
-// of ctx.
+// of ctx. Features that are not finite are a *NonFiniteError.
 func FitProbe(ctx context.Context, e *compute.Engine, x []float32, labels []int32, o ProbeOptions) (*Probe, error) {
 	n := len(labels)
 	switch {
@@ -93,7 +93,7 @@ func checkRows(what string, x []float32, labels []int32, classes int) error {
 	}
 	for i, v := range x {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return &NotFiniteError{fmt.Sprintf("eval: feature %d of row %d of %s is %v", i%(len(x)/n), i/(len(x)/n), what, v), "the model has diverged, evaluate another checkpoint"}
+			return &NonFiniteError{fmt.Sprintf("eval: feature %d of row %d of %s is %v", i%(len(x)/n), i/(len(x)/n), what, v), "the model has diverged, evaluate another checkpoint"}
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func (p *Probe) prepared(x []float32, n int) []float32 {
 }
 
 // Predict returns the likeliest class of each of n features x (n, D), the lowest of
-// equally likely ones.
+// equally likely ones. A NaN among their scores is a *NonFiniteError.
 func (p *Probe) Predict(x []float32, n int) ([]int32, error) {
 	if n < 1 || len(x) != n*p.dim {
 		return nil, fmt.Errorf("eval: the probe takes features of width %d (got %d values for %d rows)", p.dim, len(x), n)

@@ -148,7 +148,7 @@ func (r *Ranker) countRow(i int, scores []float32) error {
 	before := 0
 	for j, s := range scores {
 		if s != s {
-			return &NotFiniteError{fmt.Sprintf("eval: score of image %d and text %d is NaN", i, j), "look for the first NaN in the embeddings"}
+			return &NonFiniteError{fmt.Sprintf("eval: score of image %d and text %d is NaN", i, j), "look for the first NaN in the embeddings"}
 		}
 		if s >= best {
 			before++ // right texts are taken out below

@@ -63,7 +63,7 @@ type PairScorer interface {
 // first rank, which is k or more; so does one without a list. ALBEF's code fills those cells with -100 and
 // sorts; ranks of queries with a positive in the list are the same there, ranks
 // of the others depend on its sort. R@k of both agree for k up to the length of
-// the lists.
+// the lists. A second score of NaN is a *NonFiniteError.
 func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer) (*Ranks, error) {
 	out := &Ranks{I2T: make([]int, c.NumImages()), T2I: make([]int, c.NumTexts())}
 	var scores []float32
@@ -77,7 +77,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			return nil, err
 		}
 		if k := firstNaN(scores); k >= 0 {
-			return nil, &NotFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", i, texts[k]), "look for the first NaN in the fused features"}
+			return nil, &NonFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", i, texts[k]), "look for the first NaN in the fused features"}
 		}
 		rank, ok := rankInList(scores, func(k int) bool { return c.right(i, texts[k]) })
 		if !ok {
@@ -95,7 +95,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			return nil, err
 		}
 		if k := firstNaN(scores); k >= 0 {
-			return nil, &NotFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", images[k], j), "look for the first NaN in the fused features"}
+			return nil, &NonFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", images[k], j), "look for the first NaN in the fused features"}
 		}
 		rank, ok := rankInList(scores, func(k int) bool { return c.right(images[k], j) })
 		if !ok {

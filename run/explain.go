@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"
 )
@@ -251,7 +252,7 @@ func (x *Explainer) scores(ctx context.Context, out *Explanation, tokens int) er
 	}
 	for _, r := range out.Scores {
 		if r.Score-r.Score != 0 {
-			return fmt.Errorf("the score %s is %v: the model has diverged, explain another checkpoint", r.Name, r.Score)
+			return &eval.NonFiniteError{What: fmt.Sprintf("the score %s is %v", r.Name, r.Score), Cure: "the model has diverged, explain another checkpoint"}
 		}
 		if r.Image.Most() == 0 {
 			what := "patch"

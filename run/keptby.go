@@ -33,7 +33,7 @@ func checkKeptBy(cfg config.Config, set *Split) error {
 		all := logged(Retrieval{Scores: tasks.Scores{Rerank: &eval.Metrics{}, Precision: &eval.Precision{}}})
 		if _, known := all[by]; !known {
 			first := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !strings.HasPrefix(name, logPrefix(TaskRetrieval)+eval.First+"/") })
-			return refused("it has " + strings.Join(first, ", ") + ", and with re-ranking the same of " + eval.Reranked)
+			return refused("it has " + strings.Join(first, ", ") + ", and with re-ranking the same below " + logPrefix(TaskRetrieval) + eval.Reranked)
 		}
 	}
 	return nil

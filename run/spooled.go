@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -110,7 +111,7 @@ func (r rowEncoder) spool(ctx context.Context, e tasks.Encoding, side string, g 
 				continue
 			}
 			if c := slices.IndexFunc(rows[i*width:(i+1)*width], notFinite); c >= 0 { // which no search takes
-				return fmt.Errorf("%s: the features of row %d are not finite (%v in column %d): the model has diverged, name another checkpoint", phase, at+i, rows[i*width+c], c)
+				return &eval.NonFiniteError{What: fmt.Sprintf("%s: the features of row %d are not finite (%v in column %d)", phase, at+i, rows[i*width+c], c), Cure: "the model has diverged, name another checkpoint"}
 			}
 			if err := s.rows.Append(rows[i*width : (i+1)*width]); err != nil {
 				return err

@@ -46,7 +46,7 @@ type GroundingScores struct {
 	Sliding int     // which were looked for in sliding boxes, as their pictures have no others
 }
 
-// Run looks for all expressions. It ends early with the error of ctx.
+// Run looks for all expressions. It ends early with the error of ctx. A map that is not finite is an *eval.NonFiniteError.
 func (g Grounding) Run(ctx context.Context) (GroundingScores, error) {
 	var s GroundingScores
 	next := 0
@@ -92,7 +92,7 @@ func (g Grounding) find(s *GroundingScores, i int, patches []float32) error {
 	}
 	for k, v := range patches {
 		if f.Map[k] = float64(v); v-v != 0 {
-			return &eval.NotFiniteError{What: fmt.Sprintf("tasks: expression %d: its heat map is not finite (%v of patch %d)", i, v, k), Cure: "the model has diverged, evaluate another checkpoint"}
+			return &eval.NonFiniteError{What: fmt.Sprintf("tasks: expression %d: its heat map is not finite (%v of patch %d)", i, v, k), Cure: "the model has diverged, evaluate another checkpoint"}
 		}
 	}
 	boxes := e.Proposals

@@ -48,7 +48,7 @@ func (g judgedPairs) Len() int                        { return len(g.set.Pairs) 
 func (g judgedPairs) Columns() []data.Column          { return g.cfg.Columns() }
 func (g judgedPairs) Fill(i int, row batch.Row) error { return g.set.Fill(i, g.cfg, row) }
 
-// Run asks the model about every pair. It ends early with the error of ctx.
+// Run asks the model about every pair. It ends early with the error of ctx. Scores of NaN are an *eval.NonFiniteError.
 func (t Judged) Run(ctx context.Context) (JudgedScores, error) {
 	s := JudgedScores{Task: t.Set.Task.Name, Pairs: len(t.Set.Pairs), Classes: t.Set.Task.Classes}
 	counts := make([]int, max(1, len(s.Classes)))

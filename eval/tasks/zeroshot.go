@@ -62,7 +62,8 @@ func (s ZeroShotScores) Table() string {
 	return text + "\n" + s.PerClass.Table()
 }
 
-// Run encodes images and prompts, and classifies. It ends early with the error of ctx.
+// Run encodes images and prompts, and classifies. It ends early with the error of ctx. Scores of NaN are an
+// *eval.NonFiniteError.
 func (z ZeroShot) Run(ctx context.Context) (ZeroShotScores, error) {
 	n, p, classes := z.Images.Len(), z.Prompts.Len(), len(z.Classes)
 	s := ZeroShotScores{Prompts: p, Classes: classes}

@@ -129,7 +129,7 @@ func (a *Ablation) make(ctx context.Context, j *job) error {
 // diverged says whether a run failed by numbers that are not finite, in a step or in an evaluation.
 func diverged(err error) bool {
 	var step *train.NonFiniteError
-	var scores *eval.NotFiniteError
+	var scores *eval.NonFiniteError
 	return errors.As(err, &step) || errors.As(err, &scores)
 }
 
