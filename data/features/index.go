@@ -69,9 +69,7 @@ func readIndex(path string) (*index, error) {
 // parseIndexTable reads a .tsv or .csv file.
 func parseIndexTable(r io.Reader, comma rune) ([]entry, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
-	if start, _ := in.Peek(len(files.ByteOrderMark)); string(start) == files.ByteOrderMark {
-		in.Discard(len(files.ByteOrderMark)) //nolint:errcheck // it was just peeked at
-	}
+	files.SkipMark(in)
 	t := csv.NewReader(in)
 	t.Comma, t.ReuseRecord = comma, true
 	header, err := t.Read()

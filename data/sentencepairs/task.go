@@ -51,10 +51,9 @@ var (
 
 // common are the names of files that exports of any task have.
 var common = map[string][]string{
-	Train: {"train.tsv", "train.json", "train.jsonl", "train.csv", "train.parquet", "train-*.parquet", "data/train-*.parquet"},
-	Val: {"dev.tsv", "dev.json", "dev.jsonl", "dev.csv", "val.tsv", "val.json", "val.jsonl", "val.csv", "validation.tsv", "validation.json", "validation.jsonl", "validation.csv",
-		"validation.parquet", "validation-*.parquet", "data/validation-*.parquet"},
-	Test: {"test.tsv", "test.json", "test.jsonl", "test.csv", "test.parquet", "test-*.parquet", "data/test-*.parquet"},
+	Train: exports("train"),
+	Val:   append([]string{"dev.tsv", "dev.json", "dev.jsonl", "dev.csv", "val.tsv", "val.json", "val.jsonl", "val.csv"}, exports("validation")...),
+	Test:  exports("test"),
 }
 
 // exports are the names of files that exports of a split have.

@@ -45,9 +45,7 @@ func open(path string) (*text, error) {
 		return nil, fmt.Errorf("data: %w", err)
 	}
 	t := &text{bufio.NewReaderSize(f, 1<<16), path, f}
-	if start, _ := t.Peek(len(files.ByteOrderMark)); string(start) == files.ByteOrderMark {
-		t.Discard(len(files.ByteOrderMark)) //nolint:errcheck // it was just peeked at
-	}
+	files.SkipMark(t.Reader)
 	if reason := noText(t.first()); reason != nil {
 		return nil, errors.Join(&data.LineError{File: path, Line: 1, Err: reason}, f.Close())
 	}

@@ -284,14 +284,7 @@ func TestRetention(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries, err := List(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []int
-		for _, e := range entries {
-			got = append(got, e.Step)
-		}
+		got := steps(t, dir)
 		if !reflect.DeepEqual(got, c.want) || len(removed) != 5-len(c.want) {
 			t.Errorf("%s: kept %v, removed %v, want %v", c.name, got, removed, c.want)
 		}
@@ -299,6 +292,19 @@ func TestRetention(t *testing.T) {
 			t.Errorf("%s: leftovers in %v", c.name, got)
 		}
 	}
+}
+
+// steps of the checkpoints of a folder.
+func steps(t *testing.T, dir string) (list []int) {
+	t.Helper()
+	entries, err := List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		list = append(list, e.Step)
+	}
+	return list
 }
 
 // TestBestOfOneRule: of a run that goes on with another train.keep_best_by the numbers of the rule before are not compared with the
@@ -322,14 +328,7 @@ func TestBestOfOneRule(t *testing.T) {
 		if _, err := s.Prune(); err != nil {
 			t.Fatal(err)
 		}
-		entries, err := List(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []int
-		for _, e := range entries {
-			got = append(got, e.Step)
-		}
+		got := steps(t, dir)
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("by %q at step %d: kept %v, want %v", c.rule, c.step, got, c.want)
 		}
