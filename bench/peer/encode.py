@@ -26,6 +26,7 @@ import numpy as np
 import torch
 import transformers
 
+TASKS, PRECISIONS, PEERS = ("pictures", "texts"), ("fp32", "bf16"), ("eager", "onnxruntime", "openvino")
 PICTURES, CAPTIONS, BATCH = 16, 256, 32
 
 
@@ -203,14 +204,21 @@ def main():
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--rounds", type=int, default=2, help="rounds of alternating runs")
     p.add_argument("--seconds", type=float, default=2, help="of a run")
-    p.add_argument("--tasks", default="pictures,texts")
-    p.add_argument("--precisions", default="fp32,bf16")
-    p.add_argument("--peers", default="eager,onnxruntime,openvino")
+    p.add_argument("--tasks", default=",".join(TASKS))
+    p.add_argument("--precisions", default=",".join(PRECISIONS))
+    p.add_argument("--peers", default=",".join(PEERS))
     p.add_argument("--models", help="folder that keeps the exported models; default: one that is removed")
     p.add_argument("--trainer", help="measure this program too")
     p.add_argument("--config", default="configs/bench/encode-base.toml", help="of trainer")
     o = p.parse_args()
-    o.peers = o.peers.split(",")
+    for option, have in (("tasks", TASKS), ("precisions", PRECISIONS), ("peers", PEERS)):
+        got = getattr(o, option).split(",")
+        for k in got:
+            if k not in have:
+                p.error(f"--{option}: {k} is none of {', '.join(have)}")
+        setattr(o, option, got)
+    if o.trainer and not os.access(o.trainer, os.X_OK):
+        p.error(f"{o.trainer} is no program: build it with make, or name it with --trainer")
     warnings.filterwarnings("ignore")
     torch.set_num_threads(o.threads)
     torch.manual_seed(1)
@@ -226,10 +234,10 @@ def main():
         folder = pathlib.Path(o.models or temporary)
         folder.mkdir(exist_ok=True)
         lists = modules()
-        for task in o.tasks.split(","):
+        for task in o.tasks:
             feeds_of[task] = feeds(task)
             rows = PICTURES if task == "pictures" else CAPTIONS
-            for precision in o.precisions.split(","):
+            for precision in o.precisions:
                 compare(o, task, precision, rows, peers(o, task, precision, lists, folder))
 
 
