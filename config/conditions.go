@@ -168,11 +168,11 @@ var conditions = map[string]condition{
 	"written answers": {`data.kind = "vqa" and eval.vqa.generate = true`,
 		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Eval.VQA.Generate }},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
-	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
+	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures, or a model.system with a text tower and eval.zeroshot.images`,
 		(*Config).ReadsImageFiles},
-	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot, eval.textprobe, eval.sentences or eval.sentiment`,
+	"root": {`a data.kind other than "scenes", data.vocab, or files of data.sentences, eval.zeroshot, eval.textprobe, eval.sentences, eval.sentiment or eval.vqa`,
 		func(c *Config) bool {
-			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
+			return !c.Data.Drawn() || c.Data.Vocab != "" || c.MixesSentences() || c.Data.Kind == VQAKind && c.Eval.VQA.Candidates != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
 		}},
 	"given vocabulary": {`data.vocab and a model.system with a text tower`,
 		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
@@ -182,9 +182,9 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
 	"own words": {`data.vocab = "", a model.system with towers, and data.vocab_kind = "words" or, with data.kind = "regions", "auto"`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() && c.Data.LearnsWords() }},
-	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps, or eval.sentences.tasks`,
+	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps, data.sentences.batches, or eval.sentences.tasks`,
 		func(c *Config) bool {
-			return !c.Data.Drawn() && !c.Model.Fitted() || len(c.Eval.Sentences.Tasks) > 0
+			return !c.Data.Drawn() && !c.Model.Fitted() || c.MixesSentences() || len(c.Eval.Sentences.Tasks) > 0
 		}},
 	"cache": {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
 	"cache limit": {`data.cache = "memory" or "disk", or data.cache_features = true`,

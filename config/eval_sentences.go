@@ -14,7 +14,7 @@ type Sentences struct {
 	Split    string   `toml:"split" read:"sentence tasks"`                      // val | test: which files of a folder are evaluated; of a task that has one of them alone it is that one
 	Feature  string   `toml:"feature" read:"sentence vectors"`                  // what stands for a sentence: class (the class token before any head) | mean (mean of the states of its tokens) | head (the feature of the shared space)
 	Rules    []string `toml:"rules" read:"sentence tasks"`                      // how a class is told: fixed (thresholds of the cosine of 1/2, of three classes 1/3 and 2/3) | tuned (those that are best on the training pairs) | kmeans (clusters of the cosines, matched with classes as it fits best) | probe (a linear classifier on |u-v| and u*v of the training pairs)
-	MaxTrain int      `toml:"max_train" read:"sentence tasks" max:"1000000000"` // training pairs that rules are fitted to, the first ones at even distances; 0: all
+	MaxTrain int      `toml:"max_train" read:"sentence tasks" max:"1000000000"` // training pairs that rules are fitted to, taken at even distances; 0: all
 	MaxPairs int      `toml:"max_pairs" read:"sentence tasks" max:"1000000000"` // pairs evaluated of a task with classes, likewise; 0: all
 	Isotropy int      `toml:"isotropy" read:"sentence tasks" max:"100000"`      // sentences of each task whose isotropy is measured: cosines, spectrum, uniformity and alignment; 0: none
 }

@@ -141,7 +141,7 @@ func (o Objective) readsMix() bool {
 		o.ITC.TargetScore == kind && o.ITC.Weight > 0 && o.Distill.Alpha > 0
 }
 
-// ReadsImageFiles says whether the data are or show images that are decoded.
+// ReadsImageFiles says whether images are decoded: those of the data, or those of zero-shot classification.
 func (c *Config) ReadsImageFiles() bool {
-	return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

@@ -43,6 +43,21 @@ func inBatch(c *Config) {
 	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Queue.Size = 0, 1, 0, 0, 0
 }
 
+// mixesSentences has batches of sentences from files between those of scenes.
+func mixesSentences(c *Config) {
+	inBatch(c)
+	c.Objective.ITC.InBatchWeight, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight = 0, 1, 0.01
+	c.Model.System, c.Model.Text.FusionLayers, c.Momentum.Enabled, c.Objective.Distill.Alpha = "clip", 0, false, 0
+	c.Data.Sentences.Batches, c.Data.Sentences.TrainFiles = 1, []string{"a.txt"}
+}
+
+// asksAboutScenes answers questions about the built-in scenes.
+func asksAboutScenes(c *Config) {
+	inBatch(c)
+	c.Objective.ITC.InBatchWeight, c.Objective.VQA.Weight = 0, 1
+	c.Data.Kind, c.Data.Examples.Source = VQAKind, ExamplesOfScenes
+}
+
 // TestUnread: a key that is set in a configuration where nothing reads it, and what makes
 // the configuration read it.
 func TestUnread(t *testing.T) {
@@ -59,7 +74,11 @@ func TestUnread(t *testing.T) {
 		{"data.cache_dir", func(c *Config) { c.Data = fileData("memory") }, "cache", func(c *Config) { c.Data = fileData("disk") }},
 		{"data.cache_size", none, "512", func(c *Config) { c.Data = fileData("memory") }},
 		{"data.max_pixels", none, "1000", func(c *Config) { c.Data = fileData("none") }},
+		{"data.max_pixels", none, "1000", func(c *Config) { c.Eval.ZeroShot.Images = "classes" }},
+		{"data.max_bad_share", none, "0.5", mixesSentences},
 		{"data.root", none, "elsewhere", func(c *Config) { c.Data.Vocab = "vocab.txt" }},
+		{"data.root", none, "elsewhere", mixesSentences},
+		{"data.root", none, "elsewhere", func(c *Config) { asksAboutScenes(c); c.Eval.VQA.Candidates = "answers.txt" }},
 		{"data.randaugment_level", func(c *Config) { c.Data.RandAugmentOps = 0 }, "3", none},
 		{"data.tokens", viewsOf("moco"), "20", none},
 		{"data.karpathy.image_root", none, "images", func(c *Config) { c.Data.Kind, c.Data.Karpathy.File = "karpathy", "x.json" }},

@@ -19,7 +19,7 @@ type Train struct {
 	SaveEverySteps   int     `toml:"save_every_steps" change:"harmless" max:"1000000000"`   // steps between two checkpoints; 0: by minutes and at the end only
 	SaveEveryMinutes float64 `toml:"save_every_minutes" change:"harmless" max:"1000000000"` // minutes between two checkpoints; 0: by steps and at the end only
 	KeepLast         int     `toml:"keep_last" change:"harmless" max:"1000000000"`          // newest checkpoints kept; 0: all
-	KeepBest         int     `toml:"keep_best" change:"harmless" max:"1000000000"`          // best checkpoints kept, by the mean of all recalls of the evaluations, by the accuracy of the probe or by the mAP of identities
+	KeepBest         int     `toml:"keep_best" change:"harmless" max:"1000000000"`          // best checkpoints kept, by the mean of all recalls of the evaluations, or by the measure of another task, such as an accuracy, the mAP of identities or the CIDEr of captions
 	KeepBestBy       string  `toml:"keep_best_by" change:"harmless"`                        // better | first | rerank: whose recalls those are with eval.rerank_top > 0: of the pair score, of re-ranking, or at each evaluation of the one with the larger mean; or the name of another number of the evaluations in metrics.jsonl, larger is better, such as eval/sts/stsb/spearman
 	KeepEverySteps   int     `toml:"keep_every_steps" change:"harmless" max:"1000000000"`   // checkpoints at multiples of this step are kept for ever; 0: none
 	OnNaN            string  `toml:"on_nan"`                                                // stop | skip | rollback: what to do when the loss or the gradient norm is not finite
