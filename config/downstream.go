@@ -41,6 +41,14 @@ func (o *Objective) task() *downstream {
 	return nil
 }
 
+// TaskLoss returns the section of the loss of a downstream task that has a weight; empty: none has.
+func (o *Objective) TaskLoss() string {
+	if t := o.task(); t != nil {
+		return "objective." + t.name
+	}
+	return ""
+}
+
 // Task returns the downstream task that a configuration trains and evaluates, by its loss or by its data; empty: none.
 func (c Config) Task() string {
 	if c.Model.Stored() || c.Model.TextsOnly() {

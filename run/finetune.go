@@ -52,23 +52,61 @@ func classificationSettings(base config.Config) (sets []string) {
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "momentum.enabled=false", "queue.size=0", "eval.rerank_top=0")
 }
 
-// settingsOf are the settings of a task over those of a configuration, under those of a user. One of scenes is fine-tuned on
-// scenes, which data of another kind is told.
+// withoutTask are the settings that take another downstream task than task out of a configuration: its loss, in whose place retrieval
+// and grounding get theirs, and its examples of scenes, in whose place are the scenes.
+func withoutTask(task string, base config.Config) (sets []string) {
+	if loss := base.Objective.TaskLoss(); loss != "" && loss != "objective."+task {
+		for _, d := range base.NotDefault() {
+			if strings.HasPrefix(d.Path, loss+".") {
+				sets = append(sets, config.Reset(d.Path))
+			}
+		}
+		if task == TaskRetrieval || task == TaskGrounding {
+			sets = append(sets, "objective.itc.in_batch_weight=1", "objective.itm.weight=1")
+		}
+	}
+	if base.Data.ReadsExamples() && base.Data.Drawn() && base.Task() != task {
+		sets = append(sets, "data.kind=scenes")
+	}
+	return sets
+}
+
+// sourceOf are the settings by which the task of a configuration of scenes, with sets over it, is about scenes: which data of
+// another kind is told.
+func sourceOf(base config.Config, sets []string) []string {
+	if base.Data.Kind != "scenes" && !(base.Data.ReadsExamples() && base.Data.Drawn()) {
+		return nil
+	}
+	kind := base.Data.Kind
+	for _, set := range sets {
+		if value, ok := strings.CutPrefix(set, "data.kind="); ok {
+			kind = strings.Trim(value, `"'`)
+		}
+	}
+	source := config.ExamplesOfScenes
+	if !(config.Data{Kind: kind}).ReadsExamples() {
+		source = config.ExamplesOfFiles // the default, as nothing reads it
+	}
+	if source == base.Data.Examples.Source {
+		return nil
+	}
+	return []string{"data.examples.source=" + source}
+}
+
+// settingsOf are the settings of a task over those of a configuration, under those of a user.
 func settingsOf(task string, base config.Config, own ...string) (sets []string) {
+	sets = withoutTask(task, base)
 	for _, t := range finetuneTasks {
 		if t.name == task {
 			sets = append(sets, t.sets...)
 		}
 	}
+	defer func() { sets = append(sets, sourceOf(base, slices.Concat(sets, own))...) }()
 	if task == TaskClassification {
 		return append(sets, classificationSettings(base)...)
 	}
 	if from := DefaultTask(base); task != from && base.Train.KeepsByMetric() && strings.HasPrefix(base.Train.KeepBestBy, logPrefix(from)) {
 		sets = append(sets, config.Reset("train.keep_best_by")) // a number that the evaluation of another task has not
-	}
-	other := func(set string) bool { return strings.HasPrefix(set, "data.kind=") }
-	if base.Data.Kind == "scenes" && slices.ContainsFunc(slices.Concat(sets, own), other) {
-		sets = append(sets, "data.examples.source="+config.ExamplesOfScenes)
 	}
 	return sets
 }

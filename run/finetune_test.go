@@ -74,6 +74,41 @@ func TestKeptByANumberOfAnotherTask(t *testing.T) {
 	}
 }
 
+// TestFinetuneOfATask: a run of a task is fine-tuned for every other one: by its loss alone, and of scenes on scenes.
+func TestFinetuneOfATask(t *testing.T) {
+	for _, from := range []string{"vqa", "entailment", "nlvr", "captioning", "grounding"} {
+		base, err := config.Load("../configs/"+from+".toml", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range FinetuneTasks() {
+			cfg, err := base.With(settingsOf(task, base)...)
+			if err == nil {
+				err = cfg.Validate()
+			}
+			if task == TaskClassification && base.Model.Image.Freeze { // which is then told so
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s after %s: %v", task, from, err)
+				continue
+			}
+			trains := cfg.Task()
+			if trains == "" && cfg.Objective.TaskLoss() == "objective.assignment" {
+				trains = "assignment"
+			} else if trains == "" {
+				trains = TaskRetrieval
+			}
+			of := func(u config.Unread) bool {
+				return u.Path == "data.examples.source" || strings.HasPrefix(u.Path, base.Objective.TaskLoss()+".")
+			}
+			if trains != task || !cfg.Data.Drawn() || slices.ContainsFunc(cfg.Unread(), of) {
+				t.Errorf("%s after %s trains %s on %s of %s: %v", task, from, trains, cfg.Data.Kind, cfg.Data.Examples.Source, cfg.Unread())
+			}
+		}
+	}
+}
+
 // TestFinetuneOfScenes: a task of examples takes scenes from a run of scenes, and no other task sets a key for it that nothing reads.
 func TestFinetuneOfScenes(t *testing.T) {
 	base := config.Default()
