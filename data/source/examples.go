@@ -24,6 +24,8 @@ type exampleKind struct {
 	pictures  int
 	classes   []string // names of the classes; nil: none
 	byPicture bool     // ids of training samples are those of their pictures
+	// inputs are the files and folders beside those of data.examples; nil: there are none.
+	inputs func(cfg config.Config) []Input
 	// answers says how answers become columns; nil: there are none.
 	answers func(cfg config.Config) data.Answers
 }
@@ -53,13 +55,14 @@ func examplesOf(x exampleKind) Kind {
 		},
 		MayLack: true,
 		Inputs: func(cfg config.Config, split string) (list []Input) {
+			if x.inputs != nil {
+				list = x.inputs(cfg)
+			}
 			if cfg.Data.Drawn() {
-				return nil
+				return list
 			}
-			for _, name := range cfg.Data.Examples.Split(split) {
-				list = append(list, below(cfg, exampleFiles(split), name, false)...)
-			}
-			return append(list, root(cfg)) // of the pictures
+			list = append(list, expanded(cfg, exampleFiles(split), cfg.Data.Examples.Split(split))...)
+			return append(list, below(cfg, "data.examples.image_root", cfg.Data.Examples.ImageRoot, true)...)
 		},
 		Examples: open,
 		Stream: func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {

@@ -1,6 +1,8 @@
 package source
 
 import (
+	"slices"
+
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
@@ -10,6 +12,13 @@ import (
 // grounding is data.kind = "grounding": pictures with expressions that name an object in them.
 var grounding = examplesOf(exampleKind{
 	pictures: 1, byPicture: true,
+	inputs: func(cfg config.Config) []Input {
+		g := cfg.Data.Grounding
+		if cfg.Data.Drawn() {
+			return nil
+		}
+		return slices.Concat(named(cfg, "data.grounding.refs", g.Refs, false), named(cfg, "data.grounding.instances", g.Instances, false), named(cfg, "data.grounding.detections", g.Detections, false))
+	},
 	files: func(cfg config.Config, split string, paths []string, o examples.Options) (*data.FileExamples, error) {
 		g := cfg.Data.Grounding
 		f := examples.GroundingFiles{Refs: g.Refs, Instances: g.Instances, Detections: g.Detections}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 )
 
 // Input is a file or a folder that a configuration names.
@@ -125,6 +126,22 @@ func below(cfg config.Config, key, value string, folder bool) []Input {
 		return []Input{in}
 	}
 	return []Input{root(cfg), in}
+}
+
+// expanded are the files that names of a key stand for, see data.Expand.
+func expanded(cfg config.Config, key string, names []string) (list []Input) {
+	for _, name := range names {
+		paths, err := data.Expand(cfg.Data.Root, []string{name})
+		if err != nil {
+			paths = []string{Below(cfg.Data.Root, name)} // which is not there
+		}
+		for _, path := range paths {
+			in := below(cfg, key, name, false)
+			in[len(in)-1].Path = path
+			list = append(list, in...)
+		}
+	}
+	return list
 }
 
 // Vocabulary is the input of data.vocab, nothing where it is empty.

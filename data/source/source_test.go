@@ -296,6 +296,44 @@ func TestInputsOfKinds(t *testing.T) {
 	}
 }
 
+// TestInputsOfExamples: ranges and patterns stand for files, and what a task reads beside its samples is told by its key.
+func TestInputsOfExamples(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"train-0.json", "train-1.json", "refs.p"} {
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		kind   string
+		change func(c *config.Config)
+		want   string // empty: all is there
+	}{
+		{"entailment", func(c *config.Config) {}, ""},
+		{"nlvr", func(c *config.Config) { c.Data.Examples.TrainFiles = []string{"train-{0..1}.json"} }, ""},
+		{"nlvr", func(c *config.Config) { c.Data.Examples.TrainFiles = []string{"train-{0..2}.json"} }, "data.examples.train_files: there is no such file: " + filepath.Join(root, "train-2.json")},
+		{"entailment", func(c *config.Config) { c.Data.Examples.ValFiles = []string{"val*.json"} }, "data.examples.val_files: there is no such file: " + filepath.Join(root, "val*.json")},
+		{"entailment", func(c *config.Config) { c.Data.Examples.ImageRoot = "images" }, "data.examples.image_root: there is no such folder"},
+		{"grounding", func(c *config.Config) { c.Data.Grounding.Refs = "refs.p" }, ""},
+		{"grounding", func(c *config.Config) { c.Data.Grounding.Refs = "none.p" }, "data.grounding.refs: there is no such file"},
+		{"grounding", func(c *config.Config) { c.Data.Grounding.Detections = "dets.json" }, "data.grounding.detections: there is no such file"},
+		{"vqa", func(c *config.Config) { c.Data.VQA.GenomeRoot = "vg" }, "data.vqa.genome_root: there is no such folder"},
+		{"vqa", func(c *config.Config) { c.Eval.VQA.Candidates = "answers.txt" }, "eval.vqa.candidates: there is no such file"},
+		{"vqa", func(c *config.Config) { c.Eval.VQA.Candidates, c.Eval.VQA.Generate = "answers.txt", true }, ""},
+		{"vqa", func(c *config.Config) {
+			c.Data.Examples.Source, c.Eval.VQA.Candidates = config.ExamplesOfScenes, "answers.txt"
+		}, "eval.vqa.candidates: there is no such file"},
+	} {
+		cfg := config.Default()
+		cfg.Data.Kind, cfg.Data.Root, cfg.Data.Examples.TrainFiles = c.kind, root, []string{"train-*.json"}
+		c.change(&cfg)
+		err := CheckInputs(Inputs(cfg, Splits...))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.kind, err, c.want)
+		}
+	}
+}
+
 func TestSourceRefuses(t *testing.T) {
 	root := folder(t)
 	cfg := configOf("captions", root)

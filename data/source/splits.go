@@ -32,18 +32,7 @@ func fileLists(section string, names func(d config.Data, split string) []string,
 			return list
 		},
 		inputs: func(cfg config.Config, split string) (list []Input) {
-			for _, name := range names(cfg.Data, split) {
-				paths, err := data.Expand(cfg.Data.Root, []string{name})
-				if err != nil {
-					paths = []string{Below(cfg.Data.Root, name)} // which is not there
-				}
-				for _, path := range paths {
-					in := below(cfg, key(split), name, false)
-					in[len(in)-1].Path = path
-					list = append(list, in...)
-				}
-			}
-			return append(list, root(cfg)) // of the images
+			return append(expanded(cfg, key(split), names(cfg.Data, split)), root(cfg)) // of the images
 		},
 		mayLack: true,
 	}

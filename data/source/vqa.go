@@ -13,6 +13,15 @@ import (
 // vqa is data.kind = "vqa": questions about pictures with their answers.
 var vqa = examplesOf(exampleKind{
 	pictures: 1,
+	inputs: func(cfg config.Config) (list []Input) {
+		if v := cfg.Eval.VQA; !v.Generate {
+			list = named(cfg, "eval.vqa.candidates", v.Candidates, false)
+		}
+		if !cfg.Data.Drawn() {
+			list = append(list, named(cfg, "data.vqa.genome_root", cfg.Data.VQA.GenomeRoot, true)...)
+		}
+		return list
+	},
 	files: func(cfg config.Config, split string, paths []string, o examples.Options) (*data.FileExamples, error) {
 		share, err := shareFiles(cfg, split)
 		if err != nil {
