@@ -196,7 +196,7 @@ type grid struct {
 
 func newGrid(e Encoder, cfg config.Config, cells int) (g grid, err error) {
 	im := cfg.Model.Image
-	g = grid{side: im.Size / im.Patch, cells: cells, width: e.Width()}
+	g = grid{side: im.Grid(), cells: cells, width: e.Width()}
 	if cells == 0 {
 		g.cells = g.side
 	}

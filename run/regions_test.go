@@ -106,6 +106,23 @@ func TestWriteRegions(t *testing.T) {
 	}
 }
 
+// TestRegionsOfResNet: the grid of a residual network is that of the places of its last layer, whatever model.image.patch says.
+func TestRegionsOfResNet(t *testing.T) {
+	dir := t.TempDir()
+	trained(t, settings(t, dir, "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "momentum.enabled=false", "queue.size=0", "objective.itc.weight=0",
+		"objective.itc.in_batch_weight=1", "objective.distill.alpha=0", "model.image.style=resnet", "model.image.size=24", "model.image.patch=12", "model.image.resnet.depth=18", "model.image.resnet.width=2",
+		"model.image.resnet.small_stem=true", "train.max_steps=1"), Options{})
+	o, err := Open(dir, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	done, err := o.WriteRegions(t.Context(), RegionOptions{Split: "val", Out: filepath.Join(dir, "regions")})
+	if err != nil || done.Regions != 9 { // 24 pixels, of which 8 are a place
+		t.Errorf("%d regions, error %v", done.Regions, err)
+	}
+}
+
 // TestRegionsOfScenesTrain: regions beside pictures, with a vocabulary of words, in a run that is stored and goes on.
 func TestRegionsOfScenesTrain(t *testing.T) {
 	dir := t.TempDir()
