@@ -31,6 +31,16 @@ func newDataCommand() *cobra.Command {
 
 var errEmpty = errors.New("it is empty")
 
+// loadData is load for a look at the data, which needs nothing that training alone asks for: pairs of sentences and samples of
+// downstream tasks no system that is trained on them.
+func (f *configFlags) loadData(c *cobra.Command) (config.Config, error) {
+	cfg, err := f.load(c)
+	if problems := (config.Errors)(nil); errors.As(err, &problems) {
+		err = problems.Using()
+	}
+	return cfg, err
+}
+
 // checkSplit refuses a split that does not exist.
 func checkSplit(split string) error {
 	if slices.Contains(source.Splits, split) {

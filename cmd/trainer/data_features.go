@@ -43,7 +43,7 @@ text, a query for search --text-features.`,
 			if c.Flags().Changed("text") {
 				return writeQuery(c, text, dir)
 			}
-			cfg, err := flags.load(c)
+			cfg, err := flags.loadData(c)
 			if err != nil {
 				return err
 			}
@@ -65,14 +65,14 @@ text, a query for search --text-features.`,
 func writeFeatures(c *cobra.Command, cfg config.Config, split, dir string, out *outputFlags) error {
 	bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
 	defer bar.done()
-	ds, err := source.Split(c.Context(), cfg, split, source.Options{Progress: bar.show})
+	splits, err := openSplits(c.Context(), cfg, split, source.Options{Progress: bar.show})
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	w, err := descriptor.Write(c.Context(), ds, dir, func(done, of int) { bar.show("describing "+split, done, of) })
+	w, err := descriptor.Write(c.Context(), splits[0].ds, dir, func(done, of int) { bar.show("describing "+split, done, of) })
 	bar.done()
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/data"
 )
 
 // The commands of make frozen, on fewer pictures: plain features are written and aligned, and words find pictures that
@@ -64,4 +66,14 @@ func TestFeaturesToSearch(t *testing.T) {
 	fails(t, exitUsage, []string{"data", "features", "--text", "..."}, "--text has no words")
 	fails(t, exitUsage, []string{"data", "features", "--text", "a", "--out", "x.txt"}, "--out must name a .npy file")
 	fails(t, exitUsage, []string{"data", "features", "--split", "train"}, "the train split of the scenes is endless")
+}
+
+// TestFeaturesDecoder: pictures are read by the decoder of the configuration, which must be there.
+func TestFeaturesDecoder(t *testing.T) {
+	dir, flags := photoData(t)
+	args := append([]string{"data", "features", "--split", "val", "--out", filepath.Join(dir, "features"), "--set", "data.decoder=turbojpeg"}, flags...)
+	defer data.UseDecoder(data.DecoderBuiltin)
+	if code, _, stderr := trainer(t, args...); code != exitDone && !strings.Contains(stderr, `decoder "turbojpeg" cannot be used`) || code == exitDone && data.JPEGDecoder().Name != data.DecoderTurbo {
+		t.Errorf("code %d by %v: %s", code, data.JPEGDecoder(), stderr)
+	}
 }

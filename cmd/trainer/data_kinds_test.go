@@ -67,6 +67,19 @@ func kindsFolder(t *testing.T) (dir string, kinds map[string][]string) {
 	}
 }
 
+// TestDataOfTasks: samples of a downstream task are looked at without the loss that trains on them, and a split without one to train on.
+func TestDataOfTasks(t *testing.T) {
+	dir, flags := photoData(t)
+	row := `{"image": "val/000.png", "sentence": "a picture", "label": "neutral"}`
+	if err := os.WriteFile(filepath.Join(dir, "ve.json"), []byte("["+row+"]"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"check"}, {"stats"}, {"preview", "--out", filepath.Join(dir, "sheet.png")}} {
+		must(t, exitDone, append(append([]string{"data"}, command...), "--set", "data.kind=entailment", "--set", "data.root="+dir, "--set", "data.examples.train_files=ve.json")...)
+	}
+	must(t, exitDone, append(append([]string{"data", "preview", "--split", "val", "--out", filepath.Join(dir, "sheet.png")}, flags...), "--set", "data.captions.train_files=[]")...)
+}
+
 // Every command of data, and a run with its evaluation and embeddings, on each kind.
 func TestKindsOfData(t *testing.T) {
 	dir, kinds := kindsFolder(t)

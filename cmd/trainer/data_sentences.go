@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -16,15 +15,6 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 )
-
-// loadData is load for a look at the data: pairs of sentences need no system that is trained on them.
-func (f *configFlags) loadData(c *cobra.Command) (config.Config, error) {
-	cfg, err := f.load(c)
-	if problems := (config.Errors)(nil); cfg.Data.Kind == config.SentencePairsKind && errors.As(err, &problems) {
-		err = problems.Using()
-	}
-	return cfg, err
-}
 
 // sentenceSplits opens the splits of sentence pairs that are asked for, and how their sentences are measured.
 func sentenceSplits(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (names []string, sets map[string]*sentencepairs.Set, m sentencepairs.Measure, err error) {
