@@ -30,7 +30,7 @@ the share of common nearest neighbours (mutual k-NN), centred kernel alignment (
 near the neighbours of one space are in the other. Each stands beside its level under shuffled
 pairs. A sentence says what that speaks for; docs/align.md says what it was measured on.
 
-IMAGE and TEXT are files of features, .npy or .safetensors, whose rows are in step. With
+IMAGE and TEXT are files of features whose rows are in step, such as .npy and .safetensors. With
 --config they are those of data.kind = "pairs", of which the training pairs are looked at. At
 most --rows pairs are read, evenly spaced over all, so that large files take no more memory.`,
 		Example: `  trainer align-forecast image.npy text.npy
@@ -55,6 +55,9 @@ most --rows pairs are read, evenly spaced over all, so that large files take no 
 			}
 			if cfg.Data.Kind != storedPairs {
 				return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" for a forecast`, Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
+			}
+			if err := run.CheckInputs(cfg); err != nil {
+				return err
 			}
 			if err := convert(c, cfg, out.quiet || out.json); err != nil {
 				return err

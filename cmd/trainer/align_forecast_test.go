@@ -49,6 +49,10 @@ func TestAlignForecast(t *testing.T) {
 	} {
 		fails(t, exitUsage, append([]string{"align-forecast"}, c.args...), c.texts...)
 	}
-	fails(t, exitFailed, []string{"align-forecast", filepath.Join(dir, "none.npy"), text}, "none.npy")
+	for _, none := range []string{filepath.Join(dir, "none.npy"), "none.npy"} {
+		if stderr := fails(t, exitUsage, []string{"align-forecast", none, text}, "data.pairs.image: there is no such file: "+none); strings.Contains(stderr, "data.root") {
+			t.Errorf("advice that has no effect on files that are named: %s", stderr)
+		}
+	}
 	fails(t, exitFailed, []string{"align-forecast", image, text, "--out", filepath.Join(dir, "none", "page.html")}, "choose another file with --out")
 }
