@@ -39,7 +39,7 @@ func (x *job) albef() error {
 	case t.Pool != encoders.PoolClass && t.Pool != "":
 		return x.refuse("model.text.pool", string(t.Pool), "it reads the first token", asHF, asONNX)
 	case x.Config.Pictures() > 1:
-		return x.refuse("model.text.fusion_layers", tx.FusionLayers, "its fusion layers read one picture of a text, and those of objective.nlvr and objective.assignment read two", asHF, asONNX)
+		return x.refuse("model.text.fusion_layers", tx.FusionLayers, "its fusion layers read one picture of a text, and those of objective.nlvr and objective.assignment read two", asHF+" "+oneSide, asONNX)
 	case x.Config.Model.Head.Identity != "":
 		return x.refuse("model.head.identity", x.Config.Model.Head.Identity, "it projects both sides", asHF, asONNX)
 	}

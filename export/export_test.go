@@ -163,6 +163,7 @@ func TestGeoalign(t *testing.T) {
 
 // What a form cannot hold is refused with the key, its value and forms that can, and leaves nothing.
 func TestRefused(t *testing.T) {
+	statements := []string{"objective.nlvr.weight=1", "data.kind=nlvr", "data.examples.source=scenes", "objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0"}
 	for _, c := range []struct {
 		name string
 		o    export.Options
@@ -177,6 +178,8 @@ func TestRefused(t *testing.T) {
 		{"vit_bert", export.Options{To: export.OpenCLIP}, nil, `model.image.style = "vit" cannot be told to open_clip`},
 		{"albef", export.Options{To: export.HF}, nil, `model.text.fusion_layers = 1 cannot be told to hf`},
 		{"albef", export.Options{To: export.OpenCLIP}, nil, `model.text.fusion_layers = 1 cannot be told to open_clip: it has no layers in which text attends to images: use --to albef`},
+		{"albef", export.Options{To: export.HF}, statements, `it has no layers in which text attends to images: use --side image or --side text or --to geoalign`},
+		{"albef", export.Options{To: export.ALBEF}, statements, `read two: use --to hf --side image or --side text or --to onnx or --to geoalign`},
 		{"albef_styles", export.Options{To: export.HF}, nil, `model.system = "albef" cannot be told to hf: its heads have a bias`},
 		{"mtob", export.Options{To: export.HF, Side: "text"}, nil, `model.text.style = "" cannot be told to hf: its classes have no norm behind the last layer`},
 		{"clip", export.Options{To: export.Timm, Side: "text"}, nil, `--side = "text" cannot be told to timm`},

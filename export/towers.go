@@ -115,7 +115,11 @@ func (x *job) fused() error {
 	if x.sides.Fusion == nil {
 		return nil
 	}
-	return x.refuse("model.text.fusion_layers", x.sides.Fusion.FusionLayers, "it has no layers in which text attends to images", asALBEF, oneSide)
+	forms := []string{asALBEF, oneSide}
+	if x.Config.Pictures() > 1 {
+		forms = forms[1:] // ALBEF's own layers read one
+	}
+	return x.refuse("model.text.fusion_layers", x.sides.Fusion.FusionLayers, "it has no layers in which text attends to images", forms...)
 }
 
 // activationHF is the name of an activation in transformers and timm.

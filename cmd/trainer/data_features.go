@@ -41,7 +41,7 @@ text, a query for search --text-features.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("text") {
-				return writeQuery(c, text, dir)
+				return writeQuery(c, text, dir, &out)
 			}
 			cfg, err := flags.loadData(c)
 			if err != nil {
@@ -95,7 +95,7 @@ func writeFeatures(c *cobra.Command, cfg config.Config, split, dir string, out *
 }
 
 // writeQuery writes the features of a text to the file path.
-func writeQuery(c *cobra.Command, text, path string) error {
+func writeQuery(c *cobra.Command, text, path string, out *outputFlags) error {
 	switch {
 	case strings.TrimSpace(data.CleanCaption(text, 0)) == "":
 		return usageError{errors.New("--text has no words")}
@@ -105,5 +105,12 @@ func writeQuery(c *cobra.Command, text, path string) error {
 	if err := apart(c, "text", "config", "set", "split", "seed"); err != nil {
 		return err
 	}
-	return features.Write(path, func(emit func([]float32) error) error { return emit(descriptor.Text(text)) })
+	if err := features.Write(path, func(emit func([]float32) error) error { return emit(descriptor.Text(text)) }); err != nil {
+		return err
+	}
+	if out.json {
+		return printJSON(c.OutOrStdout(), map[string]any{"path": path, "texts": 1})
+	}
+	_, err := fmt.Fprintf(c.OutOrStdout(), "features of 1 text of %d in %s\n", descriptor.TextWidth, path)
+	return err
 }

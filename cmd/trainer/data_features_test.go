@@ -31,7 +31,10 @@ func TestFeaturesToSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	captions := strings.Split(string(b), "\n")
-	must(t, exitDone, "data", "features", "--text", captions[333], "--out", query)
+	stdout, _ = must(t, exitDone, "data", "features", "--text", captions[333], "--out", query, "--json")
+	if m := parseJSON(t, stdout); m["path"] != query || m["texts"] != 1.0 {
+		t.Errorf("of a query it says %s", stdout)
+	}
 	found, names, _ := hits(t, out, "--text-features", query, "--k", "10")
 	at := -1
 	for i, row := range found {

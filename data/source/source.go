@@ -188,7 +188,7 @@ func CheckSplit(cfg config.Config, split string) error {
 	switch {
 	case err != nil:
 		return err
-	case slices.Contains(list, split), slices.Contains(Splits, split) && kinds[cfg.Data.Kind].MayLack:
+	case slices.Contains(list, split), slices.Contains(Splits, split) && kinds[cfg.Data.Kind].MayLack && !cfg.Data.Drawn():
 		return nil
 	}
 	why := ""

@@ -296,6 +296,20 @@ func TestInputsOfKinds(t *testing.T) {
 	}
 }
 
+// TestCheckSplitOfScenes: whatever is made of scenes, their training split has no end.
+func TestCheckSplitOfScenes(t *testing.T) {
+	for _, kind := range []string{"scenes", "regions", config.VQAKind} {
+		cfg := config.Default()
+		cfg.Data.Kind, cfg.Data.Regions.Source, cfg.Data.Examples.Source = kind, config.RegionsOfScenes, config.ExamplesOfScenes
+		if err := CheckSplit(cfg, "train"); err == nil || !strings.Contains(err.Error(), "has val, test, as its train split has no end") {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if err := CheckSplit(cfg, "test"); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 // TestInputsOfExamples: ranges and patterns stand for files, and what a task reads beside its samples is told by its key.
 func TestInputsOfExamples(t *testing.T) {
 	root := t.TempDir()
