@@ -71,21 +71,22 @@ func withoutTask(task string, base config.Config) (sets []string) {
 	return sets
 }
 
-// sourceOf are the settings by which the task of a configuration of scenes, with sets over it, is about scenes: which data of
-// another kind is told.
+// sourceOf are the settings by which the task of a configuration of scenes, with sets over it, is about scenes, which data of
+// another kind is told, unless files to train on are named.
 func sourceOf(base config.Config, sets []string) []string {
 	if base.Data.Kind != "scenes" && !(base.Data.ReadsExamples() && base.Data.Drawn()) {
 		return nil
 	}
-	kind := base.Data.Kind
+	kind, files := base.Data.Kind, false
 	for _, set := range sets {
 		if value, ok := strings.CutPrefix(set, "data.kind="); ok {
 			kind = strings.Trim(value, `"'`)
 		}
+		files = files || strings.HasPrefix(set, "data.examples.train_files=")
 	}
 	source := config.ExamplesOfScenes
-	if !(config.Data{Kind: kind}).ReadsExamples() {
-		source = config.ExamplesOfFiles // the default, as nothing reads it
+	if files || !(config.Data{Kind: kind}).ReadsExamples() {
+		source = config.ExamplesOfFiles // the default, where nothing reads it
 	}
 	if source == base.Data.Examples.Source {
 		return nil

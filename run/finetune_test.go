@@ -124,6 +124,9 @@ func TestFinetuneOfScenes(t *testing.T) {
 			t.Errorf("%s has the source %q", task, cfg.Data.Examples.Source)
 		}
 	}
+	if sets := settingsOf(TaskEntailment, base, "data.examples.train_files=a.json"); slices.Contains(sets, "data.examples.source=scenes") {
+		t.Errorf("scenes take the place of files that are named: %q", sets)
+	}
 	if sets := settingsOf(TaskRetrieval, base, "data.kind=entailment"); !slices.Contains(sets, "data.examples.source=scenes") {
 		t.Errorf("data of another kind are not told of scenes: %q", sets)
 	}
