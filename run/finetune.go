@@ -137,8 +137,12 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	if err != nil {
 		return base, err
 	}
-	sets := slices.Concat(settingsOf(cmp.Or(task, base.Task(), TaskRetrieval), base, o.Set...),
-		[]string{config.Override("init.checkpoint", path), "init.image.path=''", "init.text.path=''"})
+	task = cmp.Or(task, base.Task(), TaskRetrieval)
+	if m := base.Model; task != TaskClassification && (m.TextsOnly() || m.ImagesOnly()) {
+		return base, &ArgumentError{fmt.Errorf("the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, m.System, shellWord(config.Override("init.checkpoint", path)))}
+	}
+	sets := slices.Concat(settingsOf(task, base, o.Set...),
+		[]string{config.Override("init.checkpoint", path), "init.image.path=''", "init.text.path=''", "model.heads.start=''"})
 	if o.File == "" { // what belongs to the run that the configuration is from
 		sets = append(sets, "run.name=finetune", "run.out=''", "queue.start_steps=0")
 	}

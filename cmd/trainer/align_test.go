@@ -110,7 +110,8 @@ func TestHeadsStart(t *testing.T) {
 	data := append(rotatedFeatures(t, 300, 12), "--set", "model.heads.layers=0", "--set", "schedule.warmup_steps=0", "--set", "optimizer.lr=1e-7", "--set", "schedule.warmup_lr=0", "--set", "schedule.min_lr=0")
 	for start, more := range map[string][]string{"cca": {"12 of 16 channels"}, "procrustes": {"--set", "model.head.dim=12"},
 		"ridge": {"--set", "model.align.ridge.direction=text_to_image", "--set", "model.head.dim=12"}} {
-		args := append([]string{"train", "--out", t.TempDir(), "--max-steps", "1", "--json", "--set", "model.heads.start=" + start}, data...)
+		out := t.TempDir()
+		args := append([]string{"train", "--out", out, "--max-steps", "1", "--json", "--set", "model.heads.start=" + start}, data...)
 		told := "linear heads start from " + start + " of 220 pairs"
 		if len(more) == 1 {
 			told += ": " + more[0]
@@ -122,6 +123,7 @@ func TestHeadsStart(t *testing.T) {
 		if r1 := parseJSON(t, stdout)["first"].(map[string]any)["i2t_r1"].(float64); r1 < 95 {
 			t.Errorf("%s: R@1 %v after a step that moves nothing, chance is 2.5", start, r1)
 		}
+		must(t, exitDone, "finetune", "--checkpoint", out, "--max-steps", "1", "--quiet", "--out", filepath.Join(out, "tuned"))
 	}
 	args := append([]string{"train", "--out", t.TempDir()}, data...)
 	fails(t, exitUsage, append(args, "--set", "model.heads.start=procrustes", "--set", "model.head.dim=8"), "model.head.dim: must be at least 12", "(got 8)")
