@@ -78,6 +78,7 @@ func Candidates(ctx context.Context, cfg config.Config, o Options) ([]string, er
 		list, err := examples.LoadAnswers(Below(cfg.Data.Root, c.Candidates))
 		return list, rootHint(err, cfg.Data.Root)
 	}
+	cfg.Eval.MaxImages = 0 // which is of the samples that are evaluated
 	x, err := Examples(ctx, cfg, "train", o)
 	if err != nil {
 		return nil, err

@@ -101,6 +101,7 @@ func TestVQAOfFiles(t *testing.T) {
 
 func TestCandidates(t *testing.T) {
 	cfg := questionsConfig(t, 60)
+	cfg.Eval.MaxImages = 1 // of the samples that are evaluated
 	if got, err := Candidates(t.Context(), cfg, Options{}); err != nil || !slices.Equal(got, []string{"yes", "no"}) {
 		t.Errorf("%q, %v", got, err)
 	}
