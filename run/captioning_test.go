@@ -59,6 +59,9 @@ func TestCaptioningTask(t *testing.T) {
 	if s.Task() != TaskCaptioning || s.Images != 20 || len(s.Said) != 20 || len(s.Each) != 20 || s.References < 2*s.Images || s.From != 7 || s.Copied == nil || s.Metric().Name != "eval/captioning/cider" {
 		t.Errorf("%+v, %v", s.CaptionedScores, s.Metric())
 	}
+	if v := s.Values(); len(v) != 10 || v["bleu2"] != s.Written.Bleu[1] || v["nearest/bleu3"] != s.Copied.Bleu[2] { // all that the table has
+		t.Errorf("values %v", v)
+	}
 	if s.Copied.Cider <= s.Written.Cider {
 		t.Errorf("after three steps captions have CIDEr %v, those of other images %v", s.Written.Cider, s.Copied.Cider)
 	}

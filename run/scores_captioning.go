@@ -68,9 +68,16 @@ func (s Captioned) Metric() checkpoint.Metric {
 
 // Values implements Scores: in percent.
 func (s Captioned) Values() map[string]float64 {
-	v := map[string]float64{"bleu1": s.Written.Bleu[0], "bleu4": s.Written.Bleu[3], "cider": s.Written.Cider}
+	v := map[string]float64{}
+	add := func(prefix string, x tasks.CaptionScore) {
+		for k, bleu := range x.Bleu {
+			v[fmt.Sprintf("%sbleu%d", prefix, k+1)] = bleu
+		}
+		v[prefix+"cider"] = x.Cider
+	}
+	add("", s.Written)
 	if s.Copied != nil {
-		v["nearest/bleu4"], v["nearest/cider"] = s.Copied.Bleu[3], s.Copied.Cider
+		add("nearest/", *s.Copied)
 	}
 	return v
 }
