@@ -96,6 +96,15 @@ func TestCheckKeepsFewExamples(t *testing.T) {
 	}
 }
 
+// closed is letters with a b behind a text, which is unknown too, as CLIP's end of a text is.
+type closed struct{ letters }
+
+func (c closed) Encode(text string, most int) []int32 {
+	return append(c.letters.Encode(text, most), 'b')
+}
+func (closed) UnkID() int32           { return 'b' }
+func (closed) Ends() (begin, end int) { return 1, 1 }
+
 func TestStats(t *testing.T) {
 	ds := memory(4)
 	ds.Texts = [][]string{{"a b"}, {"A b c.", "a"}, nil, {"a b c d"}}
@@ -110,6 +119,9 @@ func TestStats(t *testing.T) {
 	// One token a byte and the first: lengths 4, 6, 2, 8.
 	if fmt.Sprint(s.Histogram) != "[0 0 1 0 1 0 1 0 1]" {
 		t.Errorf("histogram %v", s.Histogram)
+	}
+	if s = NewStats(ds, closed{}, ""); s.Unknown != 3 { // the letters b, and not what ends a text
+		t.Errorf("%d unknown tokens", s.Unknown)
 	}
 	if s = NewStats(&Memory{}, nil, ""); s.Captions != 0 || s.Histogram != nil {
 		t.Errorf("empty: %+v", s)

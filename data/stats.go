@@ -29,17 +29,29 @@ type Quantiles struct {
 	Mean float64 `json:"mean"`
 }
 
-// unknowner is a tokenizer that tells its id of [UNK].
-type unknowner interface{ UnkID() int32 }
+// CountUnknown counts the tokens of a whole text that stand for what tok does not know; 0 where tok does not tell. What stands around
+// a text does not count: its id may be the same, as CLIP's is.
+func CountUnknown(tok Tokenizer, ids []int32) (n int) {
+	u, ok := tok.(interface{ UnkID() int32 })
+	if !ok {
+		return 0
+	}
+	if e, ok := tok.(interface{ Ends() (begin, end int) }); ok {
+		begin, end := e.Ends()
+		ids = ids[begin : len(ids)-end]
+	}
+	for _, id := range ids {
+		if id == u.UnkID() {
+			n++
+		}
+	}
+	return n
+}
 
 // NewStats counts the captions of ds, cleaned by a rule (see Clean), with their tokens by tok (nil:
 // none). It opens no image.
 func NewStats(ds Dataset, tok Tokenizer, clean string) Stats {
 	s := Stats{Images: ds.Len()}
-	unk := int32(-1)
-	if u, ok := tok.(unknowner); ok {
-		unk = u.UnkID()
-	}
 	ids := map[int64]struct{}{}
 	seen := map[string]struct{}{}
 	var words, tokens, per []int
@@ -59,11 +71,7 @@ func NewStats(ds Dataset, tok Tokenizer, clean string) Stats {
 				continue
 			}
 			t := tok.Encode(c, 0)
-			for _, id := range t {
-				if id == unk {
-					s.Unknown++
-				}
-			}
+			s.Unknown += CountUnknown(tok, t)
 			tokens = append(tokens, len(t))
 		}
 	}

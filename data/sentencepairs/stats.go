@@ -89,10 +89,6 @@ func (s *Set) Stats(m Measure) Stats {
 			st.Scores.Mean += p.Score / float64(len(s.Pairs))
 		}
 	}
-	unknown := int32(-1)
-	if u, ok := m.Tokenizer.(interface{ UnkID() int32 }); ok {
-		unknown = u.UnkID()
-	}
 	seen := map[string]struct{}{}
 	var words, tokens []int
 	list := s.Distinct()
@@ -102,11 +98,7 @@ func (s *Set) Stats(m Measure) Stats {
 		if m.Tokenizer != nil {
 			tokens = append(tokens, len(ids))
 		}
-		for _, id := range ids {
-			if id == unknown {
-				st.Unknown++
-			}
-		}
+		st.Unknown += data.CountUnknown(m.Tokenizer, ids)
 		if cut {
 			st.Cut++
 		}

@@ -74,13 +74,17 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 	}
 	if template == TemplateALBEF {
 		f, err := plainFile(b)
-		if err != nil {
-			return nil, err
-		}
-		if f != nil {
+		if f != nil && err == nil {
 			return f.albef()
 		}
-		return parseVocab(b)
+		var t *Tokenizer
+		if err == nil {
+			t, err = parseVocab(b)
+		}
+		if err != nil {
+			err = fmt.Errorf("%w: data.template = %q is for BERT vocabularies, and %q for others", err, TemplateALBEF, TemplateFile)
+		}
+		return t, err
 	}
 	if template != TemplateFile {
 		return nil, fmt.Errorf("tokenizer: no template %q: the templates are %s and %s", template, TemplateALBEF, TemplateFile)
