@@ -280,6 +280,15 @@ func TestTemplates(t *testing.T) {
 	if err != nil || again.Template() != TemplateFile || again.Around() != 0 {
 		t.Errorf("%v, %v", again, err)
 	}
+	for name, text := range map[string]string{"merges.txt.gz": "\x1f\x8b\x08\xff", "vocab.json": `{"a": 0}`} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(path, TemplateALBEF); err == nil || !strings.Contains(err.Error(), `data.template = "albef" is for BERT vocabularies, and "file" for others`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if _, err := Load("testdata/kinds/roberta/tokenizer.json", TemplateALBEF); err == nil || !strings.Contains(err.Error(), `set it to "file"`) {
 		t.Errorf("BPE with ALBEF's template: %v", err)
 	}

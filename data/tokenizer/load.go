@@ -74,12 +74,15 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 	}
 	if template == TemplateALBEF {
 		f, err := plainFile(b)
-		if f != nil && err == nil {
-			return f.albef()
-		}
 		var t *Tokenizer
-		if err == nil {
+		switch {
+		case err != nil:
+		case f == nil:
 			t, err = parseVocab(b)
+		case isVocabJSON(b):
+			err = errors.New("tokenizer: a vocab.json beside merges.txt is of BPE")
+		default:
+			return f.albef()
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: data.template = %q is for BERT vocabularies, and %q for others", err, TemplateALBEF, TemplateFile)
