@@ -124,19 +124,17 @@ func (p *Pairs) softWeights(name string, hidden int, x Locals) ([]float64, error
 
 // underMetric are the rows of images that a site compares, nil where they are as they are.
 func (p *Pairs) underMetric(m encoders.Metric, site string, x explain.Tokens) ([]float32, error) {
-	shape := m.Shape()
-	if shape == nil {
+	if m.Params(site) == nil {
 		return nil, nil
 	}
-	q, ok, err := p.params.stored(encoders.MetricName(site), shape...)
+	w, err := storedMetric(m, site, p.values)
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, fmt.Errorf("model: %s, the metric that tokens are compared with, is not there", encoders.MetricName(site))
+	if w == nil {
+		return nil, fmt.Errorf("model: %s and the like, the metric that tokens are compared with, are not there", m.Params(site)[0].Name)
 	}
-	s := scoring.Score{Space: space.Space{Dim: x.C, Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.GSSF, Weight: 1,
-		Metric: &scoring.Metric{Form: m.Form, Blocks: m.Blocks, Weight: p.params.Value(q)}}}}
+	s := scoring.Score{Space: space.Space{Dim: x.C, Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.GSSF, Weight: 1, Metric: w}}}
 	out := make([]float32, len(x.Rows))
 	return out, s.FoldImages(out, x.Rows, x.N)
 }

@@ -88,33 +88,54 @@ func TestExplainTerms(t *testing.T) {
 		if form := []string{"", "diag", "block_diag", "dense"}[i%4]; form != "" {
 			cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: form, Blocks: 2}
 		}
-		t.Run(fmt.Sprintf("%+v", how), func(t *testing.T) {
-			m := buildInteraction(t, cfg)
-			stir(m)
-			for _, size := range [][2]int{{3, 5}, {1, 2}, {4, 6}} {
-				b := randomPair(m, size[0], size[1])
-				e, err := m.Explain(t.Context(), b, m.DefaultBlocks())
-				if err != nil {
-					t.Fatal(err)
-				}
-				sum, image, text := 0.0, 0.0, 0.0
-				for _, x := range e.Compared.Terms {
-					sum, image, text = sum+x.Score(), image+x.Rest, text+x.Rest
-					for _, v := range x.ByImage() {
-						image += v
-					}
-					for _, v := range x.ByText() {
-						text += v
-					}
-				}
-				want := interacted(t, m, b)
-				for what, got := range map[string]float64{"the score": e.Score, "all terms": sum, "what the image's tokens add": image, "what the text's add": text} {
-					if !(math.Abs(got-want) <= 1e-5*max(1, math.Abs(want))) {
-						t.Errorf("%d regions, %d tokens: %s is %.7f, evaluation has %.7f", size[0], size[1], what, got, want)
-					}
-				}
+		t.Run(fmt.Sprintf("%+v", how), func(t *testing.T) { termsAddUp(t, cfg) })
+	}
+}
+
+// TestExplainTermsOfForms: so they do under the forms of a metric that are stored otherwise than they are made up, at both sites.
+func TestExplainTermsOfForms(t *testing.T) {
+	for name, form := range map[string]config.GSSF{
+		"sparse": {Form: "sparse", L1: 0.1}, "low_rank": {Form: "low_rank", Rank: 3}, "symmetric": {Form: "low_rank", Rank: 3, Symmetric: true},
+	} {
+		for _, kind := range []string{"max_ave", "bfan"} {
+			cfg := tinyFILIP(kind)
+			cfg.Model.Interaction.Metric = "similarity"
+			if kind == "bfan" {
+				cfg.Model.Interaction.Metric = "both"
 			}
-		})
+			cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", form
+			t.Run(kind+" "+name, func(t *testing.T) { termsAddUp(t, cfg) })
+		}
+	}
+}
+
+// termsAddUp checks that of pairs of several sizes.
+func termsAddUp(t *testing.T, cfg config.Config) {
+	t.Helper()
+	m := buildInteraction(t, cfg)
+	stir(m)
+	for _, size := range [][2]int{{3, 5}, {1, 2}, {4, 6}} {
+		b := randomPair(m, size[0], size[1])
+		e, err := m.Explain(t.Context(), b, m.DefaultBlocks())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, image, text := 0.0, 0.0, 0.0
+		for _, x := range e.Compared.Terms {
+			sum, image, text = sum+x.Score(), image+x.Rest, text+x.Rest
+			for _, v := range x.ByImage() {
+				image += v
+			}
+			for _, v := range x.ByText() {
+				text += v
+			}
+		}
+		want := interacted(t, m, b)
+		for what, got := range map[string]float64{"the score": e.Score, "all terms": sum, "what the image's tokens add": image, "what the text's add": text} {
+			if !(math.Abs(got-want) <= 1e-5*max(1, math.Abs(want))) {
+				t.Errorf("%d regions, %d tokens: %s is %.7f, evaluation has %.7f", size[0], size[1], what, got, want)
+			}
+		}
 	}
 }
 

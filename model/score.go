@@ -53,7 +53,9 @@ func (p *Pairs) PairScore() (scoring.Score, error) {
 
 // Metric returns the learned metric of objective.gssf as stored features are compared by it, nil without one: sparse and
 // low_rank are dense.
-func (p *Pairs) Metric() (*scoring.Metric, error) { return storedMetric(p.cfg, p.values) }
+func (p *Pairs) Metric() (*scoring.Metric, error) {
+	return storedMetric(metricForm(p.cfg), encoders.SimilaritySite, p.values)
+}
 
 // values are those of a parameter, nil where there is none.
 func (p *Pairs) values(name string, shape ...int) ([]float32, error) {
@@ -73,7 +75,7 @@ func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]floa
 	for _, t := range cfg.EvalTerms() {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {
-			if term.Metric, err = storedMetric(cfg, read); err != nil {
+			if term.Metric, err = storedMetric(metricForm(cfg), encoders.SimilaritySite, read); err != nil {
 				return x, err
 			}
 			if term.Metric == nil {
@@ -85,11 +87,10 @@ func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]floa
 	return x, nil
 }
 
-// storedMetric is the learned metric of parameters.
-func storedMetric(cfg config.Config, read func(name string, shape ...int) ([]float32, error)) (*scoring.Metric, error) {
-	form := metricForm(cfg)
+// storedMetric is the metric of a site with its parameters, nil without some.
+func storedMetric(form encoders.Metric, site string, read func(name string, shape ...int) ([]float32, error)) (*scoring.Metric, error) {
 	var values [][]float32
-	for _, x := range form.Params(encoders.SimilaritySite) {
+	for _, x := range form.Params(site) {
 		v, err := read(x.Name, x.Shape...)
 		if v == nil || err != nil {
 			return nil, err
