@@ -96,7 +96,7 @@ func hasKind(terms []ScoreTerm, kind string) bool {
 // more than once.
 func (o Objective) usedTerms() []ScoreTerm {
 	var used []ScoreTerm
-	if o.ITC.Weight > 0 || o.comparesBatch() {
+	if o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 {
 		used = append(used, o.ScoreTerms()...)
 		if o.Distill.Alpha > 0 && o.ITC.Weight > 0 {
 			used = append(used, o.TargetTerms()...)

@@ -235,3 +235,16 @@ func TestScoresAreRead(t *testing.T) {
 		}
 	}
 }
+
+// TestPlansReadMetric: objective.klot compares by the metric, so that its settings are checked and evaluation may read it where no other loss does.
+func TestPlansReadMetric(t *testing.T) {
+	c := headsConfig()
+	c.Objective.ITC.InBatchWeight, c.Objective.KLOT.Weight, c.Objective.ITC.Score, c.Eval.Score = 0, 1, "gssf", "gssf"
+	if err := c.Validate(); err != nil || !c.UsesMetric() {
+		t.Errorf("%v, metric %t", err, c.UsesMetric())
+	}
+	c.Objective.GSSF.Form, c.Objective.GSSF.Dropout = "diag", 0.1
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), `objective.gssf.dropout: is not of objective.gssf.form "diag"`) {
+		t.Errorf("dropout of a diagonal: %v", err)
+	}
+}
