@@ -160,6 +160,9 @@ func (x *Explainer) add(ctx context.Context, set *Split, image int, c *Contribut
 	}
 	x.setText(text) // clean already
 	r, err := x.Pair(ctx)
+	if err == nil {
+		err = r.finite()
+	}
 	if err != nil {
 		return err
 	}

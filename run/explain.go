@@ -236,6 +236,14 @@ func (x *Explainer) All(ctx context.Context) ([]Relevance, error) {
 	return []Relevance{r, m}, err
 }
 
+// finite is an error of a score that is not.
+func (r Relevance) finite() error {
+	if r.Score-r.Score != 0 {
+		return &eval.NonFiniteError{What: fmt.Sprintf("the score %s is %v", r.Name, r.Score), Cure: "the model has diverged, explain another checkpoint"}
+	}
+	return nil
+}
+
 // scores explains what the model has.
 func (x *Explainer) scores(ctx context.Context, out *Explanation, tokens int) error {
 	whole, err := x.All(ctx)
@@ -251,8 +259,8 @@ func (x *Explainer) scores(ctx context.Context, out *Explanation, tokens int) er
 		out.Notes = append(out.Notes, "Of the last fusion layer the match head reads the first token alone, so words have no maps of their own there.")
 	}
 	for _, r := range out.Scores {
-		if r.Score-r.Score != 0 {
-			return &eval.NonFiniteError{What: fmt.Sprintf("the score %s is %v", r.Name, r.Score), Cure: "the model has diverged, explain another checkpoint"}
+		if err := r.finite(); err != nil {
+			return err
 		}
 		if r.Image.Most() == 0 {
 			what := "patch"

@@ -53,6 +53,7 @@ func TestDivergedModel(t *testing.T) {
 	args := tinyArgs(dir, "--set", "optimizer.lr=1e25", "--set", "optimizer.clip_norm=0", "--set", "schedule.warmup_steps=0", "--set", "schedule.kind=constant", "--set", "train.max_steps=1")
 	fails(t, exitFailed, args, "evaluation after step 1", "is NaN")
 	fails(t, exitFailed, []string{"explain", "--checkpoint", dir, "--row", "0"}, "the score pair is NaN: the model has diverged")
+	fails(t, exitFailed, []string{"explain", "--checkpoint", dir, "--split", "test", "--out", t.TempDir()}, "the score pair is NaN: the model has diverged")
 	fails(t, exitFailed, []string{"embed", "--checkpoint", dir, "--out", t.TempDir()}, "the features of row 0 are not finite")
 }
 
