@@ -11,10 +11,7 @@ import (
 )
 
 // finetuneTasks are the settings of each task that a checkpoint is fine-tuned for, over those of the checkpoint. Retrieval is first.
-var finetuneTasks = []struct {
-	name string
-	sets []string
-}{
+var finetuneTasks = []finetuneTask{
 	{TaskRetrieval, []string{"objective.mlm.weight=0", "objective.itc.positives=id"}},
 	{TaskClassification, nil}, // classificationSettings
 	{TaskEntailment, alone("objective.entailment.weight=1", "data.kind="+config.EntailmentKind)},
@@ -25,10 +22,18 @@ var finetuneTasks = []struct {
 	{TaskCaptioning, alone("objective.captioning.weight=1", "objective.captioning.decoder="+config.CaptionTransformer)},
 }
 
+type finetuneTask struct {
+	name string
+	sets []string
+}
+
+// alone says whether the loss of the task stands alone.
+func (t finetuneTask) alone() bool { return slices.Contains(t.sets, "objective."+t.name+".weight=1") }
+
 // alone are settings of a task whose loss stands alone: those of pre-training are off.
 func alone(sets ...string) []string {
 	return append([]string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0", "objective.mlm.weight=0",
-		"objective.geometric.weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0", "queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}, sets...)
+		"objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0", "queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}, sets...)
 }
 
 // pairKeys are keys and sections of what a model of images alone has not.
@@ -55,20 +60,47 @@ func classificationSettings(base config.Config) (sets []string) {
 // withoutTask are the settings that take another downstream task than task out of a configuration: its loss, in whose place retrieval
 // and grounding get theirs, and its examples of scenes, in whose place are the scenes.
 func withoutTask(task string, base config.Config) (sets []string) {
-	if loss := base.Objective.TaskLoss(); loss != "" && loss != "objective."+task {
+	paired := task == TaskRetrieval || task == TaskGrounding
+	if loss := base.Objective.TaskLoss(); paired && loss != "" && loss != "objective."+task {
 		for _, d := range base.NotDefault() {
 			if strings.HasPrefix(d.Path, loss+".") {
 				sets = append(sets, config.Reset(d.Path))
 			}
 		}
-		if task == TaskRetrieval || task == TaskGrounding {
-			sets = append(sets, "objective.itc.in_batch_weight=1", "objective.itm.weight=1")
-		}
+		sets = append(sets, "objective.itc.in_batch_weight=1", "objective.itm.weight=1")
 	}
 	if base.Data.ReadsExamples() && base.Data.Drawn() && base.Task() != task {
 		sets = append(sets, "data.kind=scenes")
 	}
 	return sets
+}
+
+// otherLosses puts the settings of losses that a configuration trains by back to what they are by default, where they are off: all but the
+// loss of the task itself and those that alone sets.
+func otherLosses(task string, base config.Config) (sets []string) {
+	changed, off := base.NotDefault(), map[string]bool{}
+	for _, d := range changed {
+		section, key := cutKey(d.Path)
+		stays := slices.Contains([]string{"objective." + task, "objective.itc", "objective.itm", "objective.mlm"}, section)
+		if strings.HasPrefix(section, "objective.") && key == "weight" && !stays || d.Path == "objective.distill_scores.teacher" {
+			off[section] = true
+		}
+	}
+	for _, d := range changed {
+		if section, _ := cutKey(d.Path); off[section] {
+			sets = append(sets, config.Reset(d.Path))
+		}
+	}
+	return sets
+}
+
+// cutKey cuts a key behind its section.
+func cutKey(path string) (section, key string) {
+	i := strings.LastIndexByte(path, '.')
+	if i < 0 {
+		return "", path
+	}
+	return path[:i], path[i+1:]
 }
 
 // sourceOf are the settings by which the task of a configuration of scenes, with sets over it, is about scenes, which data of
@@ -99,6 +131,9 @@ func settingsOf(task string, base config.Config, own ...string) (sets []string) 
 	sets = withoutTask(task, base)
 	for _, t := range finetuneTasks {
 		if t.name == task {
+			if t.alone() {
+				sets = append(sets, otherLosses(task, base)...)
+			}
 			sets = append(sets, t.sets...)
 		}
 	}

@@ -131,3 +131,45 @@ func TestFinetuneOfScenes(t *testing.T) {
 		t.Errorf("data of another kind are not told of scenes: %q", sets)
 	}
 }
+
+// TestFinetunedAlone: the loss of a task stands alone, whatever losses the checkpoint was trained by, that of another task included.
+func TestFinetunedAlone(t *testing.T) {
+	albef := config.Default()
+	statements, err := albef.With(settingsOf("assignment", albef)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		base config.Config
+		set  []string
+	}{
+		{albef, nil},
+		{statements, nil}, // NLVR as docs/tasks.md goes on
+		{albef, []string{"objective.structure.weight=1", "objective.structure.hops=2"}},
+		{albef, []string{"objective.geometric.weight=1", "objective.geometric.scale=relative"}},
+		{albef, []string{"objective.captioning.weight=1", "objective.captioning.tokens=9"}}, // by recurrent units, beside other losses
+		{albef, []string{"objective.hinge.weight=1", "objective.distill_scores.teacher=teacher"}},
+	} {
+		base, err := x.base.With(x.set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range []string{"entailment", "assignment", "nlvr", "vqa", "captioning"} {
+			cfg, err := base.With(settingsOf(task, base)...)
+			if err == nil {
+				err = cfg.Validate()
+			}
+			if err != nil {
+				t.Errorf("%s after %q: %v", task, x.set, err)
+				continue
+			}
+			for _, d := range cfg.NotDefault() {
+				loss := strings.TrimPrefix(d.Path, "objective.")
+				if loss == d.Path || strings.HasPrefix(loss, task+".") || slices.Contains([]string{"itc.weight", "itm.weight", "mlm.weight", "distill.alpha"}, loss) {
+					continue
+				}
+				t.Errorf("%s after %q has %s = %v", task, x.set, d.Path, d.Now)
+			}
+		}
+	}
+}

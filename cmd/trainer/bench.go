@@ -176,8 +176,11 @@ func (f *benchFlags) run(c *cobra.Command) error {
 		}
 		tables, err := bench.Tables(c.Context(), list, load, o)
 		bar.done()
-		if err != nil && (len(tables) == 0 || f.output.json) {
+		switch {
+		case err != nil && len(tables) == 0:
 			return err
+		case err != nil && f.output.json: // half a table is no result, but --save keeps it
+			return errors.Join(f.keep(c, tablesResult(tables)), err)
 		}
 		return errors.Join(f.tables(c, tables), err) // what was measured before an interruption
 	}
@@ -205,9 +208,12 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	return f.result(c, before, r)
 }
 
+// tablesResult is the JSON of cost tables.
+func tablesResult(tables []bench.Table) map[string]any { return map[string]any{"tables": tables} }
+
 // tables reports cost tables.
 func (f *benchFlags) tables(c *cobra.Command, tables []bench.Table) error {
-	result := map[string]any{"tables": tables}
+	result := tablesResult(tables)
 	if err := f.keep(c, result); err != nil {
 		return err
 	}

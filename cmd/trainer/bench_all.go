@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,6 +117,9 @@ func (f *benchFlags) machine(c *cobra.Command, before, now bench.Machine) error 
 		if s := now.Steps[0].First; s != nil {
 			fmt.Fprintf(w, "\nstart to first step of %s: %.2f s to its beginning, %.2f s to its end\n", now.Steps[0].Config, s.Begin, s.End)
 		}
+	}
+	if f.failBelow > 0 && len(beside.Below("training step", math.Inf(1))) == 0 {
+		return fmt.Errorf("bench: --fail-below compares nothing: %s has no training step that was measured now", f.compare)
 	}
 	if slow := beside.Below("training step", f.failBelow); len(slow) > 0 {
 		var names []string

@@ -39,9 +39,9 @@ func (f *inferenceFlags) check(c *cobra.Command) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"steps", "warmup", "compare", "fail-below", "ranks", "vary", "against"} {
+	for _, name := range []string{"steps", "warmup", "compare", "fail-below", "ranks", "vary", "against", "all", "table"} {
 		if c.Flags().Changed(name) {
-			return fmt.Errorf("--inference does not go with --%s, which is of training steps", name)
+			return fmt.Errorf("--inference does not go with --%s: it measures encoding by one model alone", name)
 		}
 	}
 	for _, n := range f.batches {
