@@ -3,7 +3,7 @@ package config
 // MAFA handles false negatives: a frozen model relabels the hardest negatives of matching.
 type MAFA struct {
 	Connector     string  `toml:"connector"`                       // checkpoint or run folder of the frozen model with a match head; empty: off
-	PositiveAbove float64 `toml:"positive_above" read:"connector"` // a negative that the connector matches with at least this probability becomes a positive
+	PositiveAbove float64 `toml:"positive_above" read:"connector"` // a negative that the connector matches with more than this probability becomes a positive
 	NegativeBelow float64 `toml:"negative_below" read:"connector"` // below this it stays a negative; in between the second hardest takes its place
 	Uniform       float64 `toml:"uniform" read:"targets"`          // share of a uniform distribution in the targets of the contrast from the second epoch on
 }

@@ -3,7 +3,7 @@ package config
 // Queue holds past momentum features as negatives.
 type Queue struct {
 	Size       int `toml:"size" fixed:"run" max:"16777216"`           // entries per modality, at least train.batch_size; 0: no queue
-	StartSteps int `toml:"start_steps" read:"queue" max:"1000000000"` // first step whose ITC loss reads the queue
+	StartSteps int `toml:"start_steps" read:"queue" max:"1000000000"` // first step whose contrast (objective.itc, objective.adcl) reads the queue
 }
 
 func (q *Queue) defaults() { *q = Queue{Size: 65536} }

@@ -44,5 +44,5 @@ func (l KLOT) Build(s *Step) []Part {
 	return []Part{s.Part("klot", l.Weight, loss), {Name: "klot_off", Node: off, Measure: true}}
 }
 
-// planTolerance is the share by which row sums of a plan may be off. The scores are float32.
+// planTolerance is the share by which row sums of a plan may be off: what float32 can tell.
 const planTolerance = 1e-4
