@@ -191,7 +191,7 @@ func TestExplainHosts(t *testing.T) {
 		b := randomPair(m, 3, 5)
 		copy(b.Ints(batch.Tokens), []int32{2, 3, 4, 5, 6}) // each once
 		at := m.DefaultBlocks()
-		if want := map[string]Blocks{"vsepp": {}, "vseinf": {Text: 1}, "vsrn": {Image: 2}}[host]; at.Image != want.Image || at.Text != want.Text {
+		if want := map[string]Blocks{"vsepp": {}, "vseinf": {Text: 1}, "esa": {Text: 1}, "vsrn": {Image: 2}}[host]; at.Image != want.Image || at.Text != want.Text {
 			t.Errorf("%s: default blocks %v", name, at)
 		}
 		explained := func(at Blocks) *Explained {

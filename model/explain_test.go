@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -300,6 +301,27 @@ func TestExplainStyles(t *testing.T) {
 		}
 		if mean := strings.Contains(name, "mean") || name == "siglip"; name != "clip mean" && (m.DefaultBlocks().Image == 2) != mean {
 			t.Errorf("%s: default blocks %v", name, m.DefaultBlocks())
+		}
+	}
+}
+
+// TestExplainPools: a text tower that pools tokens has these as its last place, whichever pool it is, with gradients that are not all 0.
+func TestExplainPools(t *testing.T) {
+	for _, pool := range []string{"mean", "max", "gpo", "esa"} {
+		cfg := tinyHost("vseinf")
+		cfg.Model.Image.Size, cfg.Model.Text.Pool = 16, pool // the size is of the pictures, which no tower reads
+		m := buildCLIP(t, cfg)
+		at := m.DefaultBlocks()
+		if at.Text != cfg.Model.Text.Layers {
+			t.Errorf("%s: default blocks %v", pool, at)
+			continue
+		}
+		e, err := m.Explain(t.Context(), randomPair(m, 3, 5), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := e.Text; s.D != cfg.Model.Text.Width || !slices.ContainsFunc(s.Grads, func(g float32) bool { return g != 0 }) {
+			t.Errorf("%s: %d tokens of %d channels", pool, s.N, s.D)
 		}
 	}
 }
