@@ -140,7 +140,12 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) (bad err
 		in := &m.prog[i]
 		start := time.Now()
 		if err := in.run(); err != nil {
-			return err
+			if !m.cfg.RunOn || !errors.As(err, new(*NonFiniteError)) {
+				return err
+			}
+			if bad == nil { // of a computation within the op
+				bad = err
+			}
 		}
 		if line != nil {
 			if err := line.Mark(); err != nil {

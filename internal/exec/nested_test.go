@@ -253,3 +253,17 @@ func TestNestedAlone(t *testing.T) {
 		t.Errorf("got %v and error %v, want 30", v, err)
 	}
 }
+
+// TestNestedRunOn: a number within an op that is not finite ends no run that others wait for.
+func TestNestedRunOn(t *testing.T) {
+	for _, d := range []exec.Device{nil, &ram{}} {
+		n := newNested(t)
+		told := 0
+		m := n.compile(t, exec.Config{Device: d, CheckNaN: true, RunOn: true, Bind: map[*gorgonia.Node][]float32{n.out: make([]float32, 1)}}, []float32{1, 3e38, 3, 4})
+		m.OnComplete(func(int) { told++ })
+		err := m.RunAll()
+		if bad, ok := errors.AsType[*exec.NonFiniteError](err); !ok || bad.Op != "times{}" || told != 1 {
+			t.Errorf("got %v, want times named, and the op behind it run (%d times)", err, told)
+		}
+	}
+}
