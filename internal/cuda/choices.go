@@ -42,6 +42,7 @@ func (d *Device) keepChoices() {
 	if file == "" {
 		return
 	}
+	defer usercache.Lock(file)()
 	var all map[string]choices
 	_ = usercache.Read(file, &all) // else there is nothing to keep
 	if all == nil {

@@ -43,8 +43,7 @@ type cachedVerdicts struct {
 func (t Trial) tried(files []string) ([]verdict, error) {
 	cache := cacheFile()
 	key := t.cacheKey(files)
-	all := readVerdicts(cache)
-	if c, ok := all[key]; ok && c.holds() {
+	if c, ok := readVerdicts(cache)[key]; ok && c.holds() {
 		return c.Verdicts, nil
 	}
 	verdicts, err := t.probe(files)
@@ -63,6 +62,8 @@ func (t Trial) tried(files []string) ([]verdict, error) {
 			c.Until = &until
 		}
 	}
+	defer usercache.Lock(cache)()
+	all := readVerdicts(cache) // others may have added to it
 	if all == nil || len(all) >= cacheLimit {
 		all = map[string]cachedVerdicts{}
 	}

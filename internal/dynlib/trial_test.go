@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -139,6 +140,29 @@ func TestVerdictsAreCached(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(file, "not a folder"))
 	if _, warnings := answer.Find(); len(warnings) != 1 {
 		t.Errorf("without a cache: %q", warnings)
+	}
+}
+
+// What several processes find out at the same time is all kept.
+func TestVerdictsOfSeveral(t *testing.T) {
+	cache := probeIn(t)
+	var all sync.WaitGroup
+	for i := range 4 {
+		file := filepath.Join(t.TempDir(), fmt.Sprint("libsound", i, ".so"))
+		if err := os.WriteFile(file, testlib.Build(sound, nil), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		x := answer
+		x.Files = []string{file}
+		all.Go(func() {
+			if use, warnings := x.Find(); use != file || len(warnings) != 0 {
+				t.Errorf("got %v with warnings %q, want %s", use, warnings, file)
+			}
+		})
+	}
+	all.Wait()
+	if got := readVerdicts(cache); len(got) != 4 {
+		t.Errorf("%d entries, want 4", len(got))
 	}
 }
 

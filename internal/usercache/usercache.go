@@ -38,7 +38,7 @@ func Read(file string, v any) error {
 }
 
 // Write replaces a file in one step, so that a program that reads it at the same time finds the
-// old or the new one, and of two that write at the same time one wins.
+// old or the new one, and of two that write at the same time one wins: see Lock.
 func Write(file string, v any) error {
 	if file == "" {
 		return errors.New("there is no cache folder for this user: set HOME or XDG_CACHE_HOME")

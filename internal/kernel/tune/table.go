@@ -181,6 +181,7 @@ func (t *Table) Save() error {
 	if !t.Unsaved() {
 		return nil
 	}
+	defer usercache.Lock(t.path)()
 	all, err := read(t.path)
 	if err != nil {
 		all = file{Format: format}
