@@ -129,10 +129,15 @@ func (t *tuner) sound(product string, p *gemm.Product, c choice) bool {
 		t.e.warn(fmt.Sprintf("products of libraries are not measured, since they cannot be tried in a process of their own: %v", err))
 		return false
 	}
-	if !end.Outside {
+	what := fmt.Sprintf("%s is left out for the product %s, which %s", kernel, product, end.How)
+	switch {
+	case end.Late:
+		t.table.Late(product, kernel)
+		what += ": nothing more is measured until the next start, which tries it again"
+	case !end.Outside:
 		t.table.Tried(product, kernel, false)
 	}
-	t.e.warn(fmt.Sprintf("%s is left out for the product %s, which %s", kernel, product, end.How))
+	t.e.warn(what)
 	if t.ends[lib]++; t.ends[lib] == mostEnds {
 		t.e.warn(fmt.Sprintf("%s is not measured for further products: it has ended %d processes", lib, mostEnds))
 	}

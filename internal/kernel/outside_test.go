@@ -242,3 +242,40 @@ func TestNoOtherProcess(t *testing.T) {
 		}
 	}
 }
+
+// A trial that takes too long says as much of the machine as of the library: it counts for this process, which measures nothing more,
+// and the next one measures anew.
+func TestLateTrialIsForgotten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kernels.json")
+	e := newTuned(t, 1, tune.Cache, file)
+	e.tuner.outside = &fakeTester{err: &dynlib.EndedError{How: "gave no answer within 10s", Late: true}}
+	multiplied(t, e.Engine, big(1, nil))
+	multiplied(t, e.Engine, big(2, func(g *gemmtest.Case) { g.P.M++ }))
+	for _, p := range e.Tuning().Products {
+		want := library.Builtin
+		if strings.HasPrefix(p.Product, "NN 137x") { // nothing is known of it
+			want = "rule"
+		}
+		if !strings.HasPrefix(p.Kernel, want) || e.other.calls.Load() > 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+	if len(e.warnings) != 2 || !strings.Contains(e.warnings[0], "nothing more is measured until the next start") {
+		t.Errorf("%q", e.warnings)
+	}
+	e.Close()
+	e = newTuned(t, 1, tune.Cache, file)
+	e.tuner.outside = &fakeTester{}
+	for i := range 2 {
+		multiplied(t, e.Engine, big(uint32(i), func(g *gemmtest.Case) { g.P.M += i }))
+	}
+	for _, p := range e.Tuning().Products {
+		if p.From != fromTiming || !strings.HasPrefix(p.Kernel, "other") {
+			t.Errorf("the next process: %+v", p)
+		}
+	}
+	if len(e.warnings) > 0 {
+		t.Errorf("the next process: %q", e.warnings)
+	}
+	e.Close()
+}

@@ -47,6 +47,7 @@ type Table struct {
 	fresh    map[string]Choice // not in the file yet
 	passed   kernels           // that a trial process multiplied with
 	ended    kernels           // with which a process ended
+	late     kernels           // for which a trial process took too long: nothing of that is kept
 	tried    bool              // some of them are not in the file yet
 	mark     *mark
 	old      []string // marks of processes that have ended, whose content is in ended
@@ -58,7 +59,7 @@ type Table struct {
 // NewTable reads what the cache file knows of an environment, nothing with On. An empty path is a
 // table without a file.
 func NewTable(env Environment, mode, path string) *Table {
-	t := &Table{env: env, path: path, anew: mode == On, measures: true, fresh: map[string]Choice{}, passed: kernels{}, ended: kernels{}}
+	t := &Table{env: env, path: path, anew: mode == On, measures: true, fresh: map[string]Choice{}, passed: kernels{}, ended: kernels{}, late: kernels{}}
 	all, err := read(path)
 	_, absent := os.Stat(path)
 	switch {
@@ -147,15 +148,17 @@ func (t *Table) Measures() bool { return t.measures }
 // Rest ends measuring: what is not known has the fixed rules.
 func (t *Table) Rest() { t.measures = false }
 
-// Add keeps what was measured.
+// Add keeps what was measured, unless measuring has ended meanwhile.
 func (t *Table) Add(product string, c Choice) {
-	if len(t.fresh) < most {
+	if t.measures && len(t.fresh) < most {
 		t.fresh[product] = c
 	}
 }
 
-// Ended reports whether a process ended while a kernel was tried for a product.
-func (t *Table) Ended(product, kernel string) bool { return t.ended.has(product, kernel) }
+// Ended reports whether a process ended while a kernel was tried for a product, or Late was told so.
+func (t *Table) Ended(product, kernel string) bool {
+	return t.ended.has(product, kernel) || t.late.has(product, kernel)
+}
 
 // Passed reports whether a trial process computed a product with a kernel, and went on.
 func (t *Table) Passed(product, kernel string) bool { return t.passed.has(product, kernel) }
@@ -168,6 +171,13 @@ func (t *Table) Tried(product, kernel string, passed bool) {
 	}
 	of.add(product, kernel)
 	t.tried = true
+}
+
+// Late says that a trial process took too long for a kernel, as it may on a busy machine: for the life of the table it counts as ended.
+// Measuring ends, and what is not kept so far the next process measures.
+func (t *Table) Late(product, kernel string) {
+	t.late.add(product, kernel)
+	t.Rest()
 }
 
 // Unsaved reports whether Save has something to write.
