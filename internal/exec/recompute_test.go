@@ -95,6 +95,14 @@ func run(t testing.TB, m *exec.Machine) {
 // sameOutputs fails unless both machines hold the same bits in outputs.
 func sameOutputs(t testing.TB, outputs gorgonia.Nodes, got, want *exec.Machine) {
 	t.Helper()
+	if diff := difference(t, outputs, got, want); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+// difference names an output in which two machines hold other bits, empty where there is none.
+func difference(t testing.TB, outputs gorgonia.Nodes, got, want *exec.Machine) string {
+	t.Helper()
 	for _, n := range outputs {
 		g, err := got.Value(n)
 		if err != nil {
@@ -106,10 +114,11 @@ func sameOutputs(t testing.TB, outputs gorgonia.Nodes, got, want *exec.Machine) 
 		}
 		for i := range w.F32 {
 			if math.Float32bits(g.F32[i]) != math.Float32bits(w.F32[i]) {
-				t.Fatalf("%v[%d] is %v, want %v", n, i, g.F32[i], w.F32[i])
+				return fmt.Sprintf("%v[%d] is %v, want %v", n, i, g.F32[i], w.F32[i])
 			}
 		}
 	}
+	return ""
 }
 
 // TestRecompute compares the gradients of a transformer that computes its blocks
