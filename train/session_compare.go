@@ -37,14 +37,18 @@ func (s *Session) compared(ctx context.Context, step, micro int, out *StepResult
 	for _, p := range res.Parts {
 		out.Parts = append(out.Parts, Value(p))
 	}
-	s.add(true)
+	if err := s.add(true); err != nil {
+		return nil, err
+	}
 	grads := s.model.Params().Grads()
 	clear(grads) // of parameters that Backward does not touch
 	for k, b := range s.held {
 		if bad := s.judge(step, nil, s.compare.Backward(ctx, s.at(b, step, k, micro))); bad != nil {
 			return split(bad)
 		}
-		s.add(false)
+		if err := s.add(false); err != nil {
+			return nil, err
+		}
 		out.Samples += b.Size
 	}
 	return nil, nil
