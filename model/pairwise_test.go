@@ -1,7 +1,10 @@
 package model
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -176,6 +179,43 @@ func TestEveryPairOfSettings(t *testing.T) {
 	}
 }
 
+// TestComputedAgainInBF16: of combinations of settings with dropout, what is computed again has the bits of what is kept where results
+// are stored in bfloat16 too.
+func TestComputedAgainInBF16(t *testing.T) {
+	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	base := combinedConfig()
+	for name, base := range map[string]config.Config{"albef": base, "clip": dualConfig(base)} {
+		factors := slices.Concat(pairFactors(true), teacherFactors(), towerFactors("", "roberta mean"))
+		if name == "albef" {
+			factors = append(factors, fusionFactors()...)
+		}
+		r := rand.New(rand.NewPCG(6, 6))
+		for n := 0; n < 25; {
+			cfg := base
+			for _, f := range factors {
+				f.settings[r.IntN(len(f.settings))].apply(&cfg)
+			}
+			cfg.Model.Text.Dropout, cfg.Compute.Recompute = 0.2, true
+			if cfg.Validate() != nil {
+				continue
+			}
+			n++
+			again, err := threeSteps(cfg, e)
+			if err != nil {
+				t.Fatalf("%s %d: %v", name, n, err)
+			}
+			cfg.Compute.Recompute = false
+			if kept, err := threeSteps(cfg, e); err != nil || kept != again {
+				t.Errorf("%s %d: other bits than what is kept (%v): %+v", name, n, err, cfg)
+			}
+		}
+	}
+}
+
 // trainPairs trains configurations until no more of them adds a pair of settings.
 func trainPairs(t *testing.T, base config.Config, factors []factor) (runs, pairs int) {
 	r := rand.New(rand.NewPCG(5, 5))
@@ -197,8 +237,15 @@ func trainPairs(t *testing.T, base config.Config, factors []factor) (runs, pairs
 		for i, k := range picked {
 			alone[[2]int{i, k}] = true
 		}
-		if err := threeSteps(cfg, e); err != nil {
+		bits, err := threeSteps(cfg, e)
+		if err != nil {
 			t.Fatalf("%v\n%s", err, strings.Join(names, "\n"))
+		}
+		if cfg.Compute.Recompute {
+			cfg.Compute.Recompute = false
+			if kept, err := threeSteps(cfg, e); err != nil || kept != bits {
+				t.Fatalf("what is computed again has other bits than what is kept (%v)\n%s", err, strings.Join(names, "\n"))
+			}
 		}
 	}
 	for i, f := range factors {
@@ -225,41 +272,44 @@ func cover(seen map[[4]int]bool, picked []int) bool {
 }
 
 // threeSteps trains a configuration for three steps, with the queue full from the first
-// on, so that graphs and neighbourhoods are there.
-func threeSteps(cfg config.Config, e *kernel.Engine) error {
+// on, so that graphs and neighbourhoods are there. bits is a checksum of losses and gradients.
+func threeSteps(cfg config.Config, e *kernel.Engine) (bits uint64, err error) {
 	m, err := newModel(cfg, e)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	sum := fnv.New64a()
 	defer m.Close()
 	fillQueue(m.queue)
 	for i := range 3 {
 		if err := m.Before(i); err != nil {
-			return err
+			return 0, err
 		}
 		b := randomBatch(m, uint64(i))
 		res, err := m.Forward(b, Control{Step: i, Alpha: cfg.Objective.Distill.Alpha, UseQueue: true})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if !finite(res.Loss) {
-			return fmt.Errorf("step %d: the loss is %v: %v", i, res.Loss, res.Parts)
+			return 0, fmt.Errorf("step %d: the loss is %v: %v", i, res.Loss, res.Parts)
 		}
+		sum.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(res.Loss)))
 		p := m.Params()
 		for _, q := range p.List() {
 			for k, g := range p.Grad(q) {
+				sum.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(g)))
 				if !finite(float64(g)) {
-					return fmt.Errorf("step %d: a gradient of %s is %v", i, q.Name, g)
+					return 0, fmt.Errorf("step %d: a gradient of %s is %v", i, q.Name, g)
 				}
 				p.Value(q)[k] -= 0.01 * g
 			}
 		}
 		m.UpdateMomentum(0.9)
 		if err := m.After(); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return sum.Sum64(), nil
 }
 
 // fillQueue fills what a queue keeps before the heads; its other rows are unit vectors
