@@ -1,6 +1,8 @@
 package model
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -273,5 +275,35 @@ func TestCUDAStage(t *testing.T) {
 	}
 	if err := staged.Unstage(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCUDAPlans: steps in bfloat16 whose activations are computed again, whose results are looked at one by one, or between which the
+// model encodes and a step is given up, have the bits of plain ones.
+func TestCUDAPlans(t *testing.T) {
+	d := cudatest.Open(t)
+	cfg := deviceSystems()["dropout"]
+	again, looked := cfg, cfg
+	again.Compute.Recompute, looked.Compute.CheckNaN = true, true
+	plain, disturbed := deviceModel(t, cfg, "bf16", d), deviceModel(t, cfg, "bf16", d)
+	others := map[string]*Pairs{"computed again": deviceModel(t, again, "bf16", d), "looked at": deviceModel(t, looked, "bf16", d), "disturbed": disturbed}
+	for i := range 3 {
+		b, c := randomBatch(plain, uint64(i)), Control{Step: i, Alpha: 0.4, UseQueue: i > 0}
+		if _, _, err := disturbed.EncodeImages(b.Images[:(1+i%2)*len(b.Images)/4], 1+i%2); err != nil {
+			t.Fatal(err)
+		}
+		other := disturbed.feed(randomBatch(plain, 77), c)
+		if _, err := disturbed.Step(&countdown{t.Context(), 0}, other); !errors.Is(err, context.Canceled) {
+			t.Fatalf("a step that is given up: %v", err)
+		}
+		want := step(t, plain, b, c).Loss
+		for name, m := range others {
+			if got := step(t, m, b, c).Loss; got != want {
+				t.Errorf("%s, step %d: loss %v, want %v", name, i, got, want)
+			}
+			if !sameBits(m.params.Grads(), plain.params.Grads()) || !sameBits(m.params.Values(), plain.params.Values()) {
+				t.Errorf("%s, step %d: gradients or values have other bits", name, i)
+			}
+		}
 	}
 }
