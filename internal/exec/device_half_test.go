@@ -175,26 +175,35 @@ func TestDeviceShadow(t *testing.T) {
 	}
 }
 
-// TestDeviceShadowGraphs wants the same bits with shadows as on the host, in graphs whose results are written over, added to and
-// named.
+// TestDeviceShadowGraphs wants the same bits with shadows as on the host, in graphs whose results are written over, added to,
+// named and computed again.
 func TestDeviceShadowGraphs(t *testing.T) {
-	shaded := 0
+	shaded, again := 0, 0
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		g := gorgonia.NewGraph()
 		x, xs := matrix(g, r, "x", 3, 8)
 		pool := gorgonia.Nodes{each{kind: "first", f: affine}.apply(x)}
+		rc := exec.Recompute{}
 		pick := func() *gorgonia.Node {
-			if r.IntN(3) > 0 {
+			if r.IntN(3) > 0 && (rc.Backward == 0 || r.IntN(2) == 0) {
 				return pool[max(0, len(pool)-1-r.IntN(3))]
 			}
 			return pool[r.IntN(len(pool))]
 		}
 		var saw []exec.Type
-		for i := range 3 + r.IntN(16) {
+		size := 4 + r.IntN(24)
+		for i := range size {
+			if i == size/2 {
+				rc.Backward = exec.NextID(g)
+			}
 			e := each{kind: string(rune('a' + i)), f: affine, onHost: r.IntN(4) == 0, inPlace: r.IntN(2) == 0}
 			var n *gorgonia.Node
-			switch r.IntN(7) {
+			what := r.IntN(7)
+			if what == 3 && i < size/2 { // sums of the forward pass are no place to add to, see exec.Summer
+				what = 2
+			}
+			switch what {
 			case 0, 1:
 				e.half, e.rounds, e.f, e.saw = rounds, true, third, &saw
 				n = e.apply(pick())
@@ -216,13 +225,17 @@ func TestDeviceShadowGraphs(t *testing.T) {
 			}
 			pool = append(pool, n)
 		}
-		outputs := gorgonia.Nodes{pool[len(pool)-1], pick()}
-		if outputs[0] == outputs[1] {
-			outputs = outputs[:1]
+		outputs := slices.Clone(pool[max(0, len(pool)-3):])
+		for at := int64(r.IntN(3)); at < rc.Backward; {
+			to := min(rc.Backward, at+1+int64(r.IntN(8)))
+			rc.Blocks = append(rc.Blocks, exec.Block{From: at, To: to})
+			at = to + int64(r.IntN(2))
 		}
-		var want, got []float32
-		for _, d := range []exec.Device{nil, &rounding{}} {
-			m, err := exec.Compile(g, exec.Config{Engine: halfEngine, Device: d, Outputs: outputs})
+		var want []float32
+		nodes := 0
+		for i, cfg := range []exec.Config{{}, {Device: &rounding{}}, {Recompute: rc}, {Device: &rounding{}, Recompute: rc}} {
+			cfg.Engine, cfg.Outputs = halfEngine, outputs
+			m, err := exec.Compile(g, cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,31 +245,31 @@ func TestDeviceShadowGraphs(t *testing.T) {
 			if err := m.SetInput(x, xs); err != nil {
 				t.Fatal(err)
 			}
-			values := &want
-			if d != nil {
-				values = &got
-			}
 			for range 2 {
 				if err := m.RunAll(); err != nil {
 					t.Fatal(err)
 				}
 			}
+			var got []float32
 			for _, n := range outputs {
 				v, err := m.Value(n)
 				if err != nil {
 					t.Fatal(err)
 				}
-				*values = append(*values, v.F32...)
+				got = append(got, v.F32...)
 			}
+			if want == nil {
+				want, nodes = got, m.Nodes()
+			} else if !slices.Equal(got, want) {
+				t.Errorf("seed %d: plan %d gives\n%v, the host\n%v", seed, i, got, want)
+			}
+			again += m.Nodes() - nodes
 		}
 		if slices.Contains(saw, exec.BFloat16) {
 			shaded++
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("seed %d: the device gives\n%v, the host\n%v", seed, got, want)
-		}
 	}
-	if shaded < 20 {
-		t.Errorf("%d graphs have shadows: too few to say anything", shaded)
+	if shaded < 20 || again < 40 {
+		t.Errorf("%d graphs have shadows, and %d nodes are computed again: too few to say anything", shaded, again)
 	}
 }
