@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -573,5 +574,36 @@ func TestOneProcessExchangesNothing(t *testing.T) {
 				t.Error("no exchange of two: the test shows nothing")
 			}
 		})
+	}
+}
+
+// TestOneRankIsNotFiniteWithinAnOp: with compute.check_nan a rank that meets a number that is not finite within the computation of an
+// op makes the exchanges of its step all the same, and no rank waits for it.
+func TestOneRankIsNotFiniteWithinAnOp(t *testing.T) {
+	x := rankCases()["heads, regularised"]
+	x.sets = append(x.sets, "compute.check_nan=true")
+	x.o = func(t *testing.T, o *Options) {
+		poolOptions(t, o)
+		last := o.ImagePool.(memoryPool)
+		for i := range last.width {
+			last.data[len(last.data)-1-i] = float32(math.Inf(1))
+		}
+	}
+	whole, ranks := withRanks(t, x)
+	b := randomRows(whole.Columns(), 8, 1)
+	near := b.Ints(batch.ImageNeighbours)
+	for i, row := range near {
+		near[i] = min(row, rankPool-2)
+	}
+	near[len(near)-1] = rankPool - 1 // of the last rank
+	onRanks(t, ranks, func(i int, m *Pairs) error {
+		_, err := m.Step(t.Context(), &feed.Step{Batch: shareOf(b, i, len(ranks)), Rank: i, Ranks: len(ranks)})
+		if bad := errors.As(err, new(*exec.NonFiniteError)); bad != (i == len(ranks)-1) || !bad && err != nil {
+			return fmt.Errorf("rank %d: %v", i, err)
+		}
+		return nil
+	})
+	if first, last := *logOf(ranks[0]), *logOf(ranks[len(ranks)-1]); len(first) == 0 || !slices.Equal(first, last) {
+		t.Errorf("rank 0 exchanged %v, the last one %v", first, last)
 	}
 }
