@@ -25,7 +25,7 @@ import (
 const servant = "products"
 
 // outsideTimeout is how long it may take to start, or to compute a product.
-const outsideTimeout = 10 * time.Second
+var outsideTimeout = 10 * time.Second
 
 // mostOperand is the number of values of an operand above which a product is not tried, and not measured, since the other process needs
 // operands of its own.
@@ -84,6 +84,10 @@ func (o *outside) try(a attempt) error {
 			return err
 		}
 		if err := c.Ask(nil, new(struct{}), outsideTimeout); err != nil {
+			var end *dynlib.EndedError
+			if errors.As(err, &end) && end.Late { // as for a product: the machine is busy
+				return err
+			}
 			return fmt.Errorf("to load the libraries %v", err) // no EndedError, since it has nothing to do with a product
 		}
 		o.child = c

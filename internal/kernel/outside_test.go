@@ -279,3 +279,22 @@ func TestLateTrialIsForgotten(t *testing.T) {
 	}
 	e.Close()
 }
+
+// A process that takes too long to begin is one of a busy machine too.
+func TestLateStartIsForgotten(t *testing.T) {
+	defer func(d time.Duration) { outsideTimeout = d }(outsideTimeout)
+	outsideTimeout = time.Nanosecond
+	o := Options{Threads: 2, Tune: tune.Cache}
+	e := newCrashing(t, o, testlib.Segfaults)
+	multiplied(t, e, good())
+	if n := warned(e, "gave no answer", "nothing more is measured until the next start"); n == 0 || len(e.tuner.table.All()) > 0 {
+		t.Errorf("%q, kept %v", e.Warnings(), e.tuner.table.All())
+	}
+	e.Close()
+	outsideTimeout = time.Minute
+	e = openCrashing(t, o)
+	multiplied(t, e, good())
+	if list := e.Tuning().Products; len(list) != 1 || list[0].From != fromTiming || warned(e, "gave no answer") > 0 {
+		t.Errorf("the next start: %+v, %q", list, e.Warnings())
+	}
+}
