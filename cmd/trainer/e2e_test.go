@@ -353,3 +353,13 @@ func lastRow(dir string) int {
 	}
 	return list[len(list)-1].Step
 }
+
+// What the text of train tells its JSON tells too.
+func TestTrainJSONTellsFurtherTasks(t *testing.T) {
+	stdout, _ := must(t, exitDone, tinyArgs(t.TempDir(), "--set", `eval.beside=["probe"]`, "--max-steps", "1", "--quiet", "--json")...)
+	m := parseJSON(t, stdout)
+	beside, _ := m["beside"].([]any)
+	if m["task"] != "retrieval" || len(beside) != 1 || beside[0].(map[string]any)["task"] != "probe" {
+		t.Errorf("got %s", stdout)
+	}
+}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +49,38 @@ run that has reached its end is only evaluated.`,
 	return c
 }
 
+// withBeside is the JSON form of scores, an object, with a list of those of further tasks in it.
+type withBeside struct {
+	scores any
+	beside []any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (x withBeside) MarshalJSON() ([]byte, error) {
+	own, err := json.Marshal(x.scores)
+	if err != nil {
+		return nil, err
+	}
+	list, err := json.Marshal(x.beside)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(bytes.TrimSuffix(own, []byte("}")), []byte(`,"beside":`), list, []byte("}")), nil
+}
+
+// scoresJSON is the JSON form of what a run found: as that of trainer eval, with the tasks of eval.beside as beside where there are any.
+func scoresJSON(r run.Result) any {
+	own := r.Scores.JSON(r.Split, r.Folder)
+	if r.Beside == nil {
+		return own
+	}
+	x := withBeside{scores: own}
+	for _, s := range r.Beside {
+		x.beside = append(x.beside, s.JSON(r.Split, r.Folder))
+	}
+	return x
+}
+
 // trainRun is one session of a training run.
 func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 	o := run.Options{Resume: f.resume, Log: f.output.note(c), Reporter: newReporter(c.ErrOrStderr(), f.output.quiet)}
@@ -76,7 +111,7 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 	case result.Scores == nil:
 		fmt.Fprintf(w, "run folder: %s\n", result.Folder)
 	case f.output.json:
-		return printJSON(w, result.Scores.JSON(result.Split, result.Folder))
+		return printJSON(w, scoresJSON(result))
 	default:
 		s := result.Scores
 		fmt.Fprintf(w, "\n%s on %s: %s\n\n%s\n", s.Task(), result.Split, s.Size(), s.Table())
