@@ -119,8 +119,8 @@ func (f *benchFlags) check(c *cobra.Command) ([]bench.Axis, error) {
 		return nil, errors.New("--against is measured by one process: start one, without --ranks")
 	case f.all && (f.config.file != "" || len(f.vary)+len(f.against) > 0 || c.Flags().Changed("ranks") || groupOf(c).Size() > 1):
 		return nil, errors.New("--all goes with none of --config, --vary, --against and --ranks: it has a list of configurations and one process")
-	case f.table != "" && (f.all || f.config.file != "" || f.save != "" || f.compare != "" || len(f.vary)+len(f.against) > 0):
-		return nil, errors.New("--table measures nothing: it goes with none of --all, --config, --save, --compare, --vary and --against")
+	case f.table != "" && (f.all || f.config.file != "" || len(f.config.sets) > 0 || f.save != "" || f.compare != "" || len(f.vary)+len(f.against) > 0 || c.Flags().Changed("ranks")):
+		return nil, errors.New("--table measures nothing: it goes with none of --all, --config, --set, --seed, --save, --compare, --vary, --against and --ranks")
 	case f.compare != "" && len(f.vary) > 0:
 		return nil, errors.New("--compare and --vary do not go together: compare one configuration at a time")
 	}
@@ -214,12 +214,10 @@ func tablesResult(tables []bench.Table) map[string]any { return map[string]any{"
 // tables reports cost tables.
 func (f *benchFlags) tables(c *cobra.Command, tables []bench.Table) error {
 	result := tablesResult(tables)
-	if err := f.keep(c, result); err != nil {
-		return err
-	}
+	kept := f.keep(c, result)
 	w := c.OutOrStdout()
 	if f.output.json {
-		return printJSON(w, result)
+		return errors.Join(printJSON(w, result), kept)
 	}
 	for i, t := range tables {
 		if i > 0 {
@@ -227,33 +225,29 @@ func (f *benchFlags) tables(c *cobra.Command, tables []bench.Table) error {
 		}
 		printTable(w, t)
 	}
-	return nil
+	return kept
 }
 
 // duel reports one configuration against another.
 func (f *benchFlags) duel(c *cobra.Command, d bench.Duel) error {
-	if err := f.keep(c, d); err != nil {
-		return err
-	}
+	kept := f.keep(c, d)
 	if f.output.json {
-		return printJSON(c.OutOrStdout(), d)
+		return errors.Join(printJSON(c.OutOrStdout(), d), kept)
 	}
 	printDuel(c.OutOrStdout(), d)
-	return nil
+	return kept
 }
 
 // result reports one result, beside an earlier one if there is one.
 func (f *benchFlags) result(c *cobra.Command, before, r bench.Result) error {
-	if err := f.keep(c, r); err != nil {
-		return err
-	}
+	kept := f.keep(c, r)
 	w := c.OutOrStdout()
 	if f.compare == "" {
 		if f.output.json {
-			return printJSON(w, r)
+			return errors.Join(printJSON(w, r), kept)
 		}
 		printResult(w, r)
-		return nil
+		return kept
 	}
 	beside := bench.Compare(f.compare, before, r)
 	for _, warning := range beside.Warnings {
@@ -265,7 +259,7 @@ func (f *benchFlags) result(c *cobra.Command, before, r bench.Result) error {
 			Comparison bench.Comparison `json:"comparison"`
 		}{r, beside})
 		if err != nil {
-			return err
+			return errors.Join(err, kept)
 		}
 	} else {
 		printResult(w, r)
@@ -273,12 +267,12 @@ func (f *benchFlags) result(c *cobra.Command, before, r bench.Result) error {
 		printComparison(w, beside)
 	}
 	if s := beside.Speed(); s < f.failBelow {
-		return fmt.Errorf("bench: %.2f of the samples per second of %s, less than --fail-below %g", s, f.compare, f.failBelow)
+		return errors.Join(fmt.Errorf("bench: %.2f of the samples per second of %s, less than --fail-below %g", s, f.compare, f.failBelow), kept)
 	}
-	return nil
+	return kept
 }
 
-// keep writes a result to --save, whole or not at all.
+// keep writes a result to --save, whole or not at all. One that cannot be written is printed all the same: it took its time to measure.
 func (f *benchFlags) keep(c *cobra.Command, result any) error {
 	if f.save == "" || groupOf(c).Rank() > 0 {
 		return nil
@@ -287,5 +281,8 @@ func (f *benchFlags) keep(c *cobra.Command, result any) error {
 	if err := printJSON(&text, result); err != nil {
 		return err
 	}
-	return files.Replace(f.save, text.Bytes())
+	if err := files.Replace(f.save, text.Bytes()); err != nil {
+		return fmt.Errorf("%w: choose another file with --save", err)
+	}
+	return nil
 }

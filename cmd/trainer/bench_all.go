@@ -81,15 +81,13 @@ func (f *benchFlags) allConfigs(c *cobra.Command) (list []config.Config, err err
 
 // machine reports what was measured of a machine, beside an earlier file if there is one.
 func (f *benchFlags) machine(c *cobra.Command, before, now bench.Machine) error {
-	if err := f.keep(c, now); err != nil {
-		return err
-	}
+	kept := f.keep(c, now)
 	w := c.OutOrStdout()
 	var beside bench.Comparison
 	if f.compare != "" {
 		var err error
 		if beside, err = bench.CompareMachine(f.compare, before, now); err != nil {
-			return err
+			return errors.Join(err, kept)
 		}
 		for _, warning := range beside.Warnings {
 			fmt.Fprintf(f.output.note(c), "note: %s\n", warning)
@@ -98,11 +96,11 @@ func (f *benchFlags) machine(c *cobra.Command, before, now bench.Machine) error 
 	switch {
 	case f.output.json && f.compare != "":
 		if err := printJSON(w, map[string]any{"machine": now, "comparison": beside}); err != nil {
-			return err
+			return errors.Join(err, kept)
 		}
 	case f.output.json:
 		if err := printJSON(w, now); err != nil {
-			return err
+			return errors.Join(err, kept)
 		}
 	default:
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -126,9 +124,9 @@ func (f *benchFlags) machine(c *cobra.Command, before, now bench.Machine) error 
 		for _, r := range slow {
 			names = append(names, fmt.Sprintf("%s (%.2f)", r.Name, r.Ratio))
 		}
-		return fmt.Errorf("bench: slower than --fail-below %g of %s: %s", f.failBelow, f.compare, strings.Join(names, ", "))
+		return errors.Join(fmt.Errorf("bench: slower than --fail-below %g of %s: %s", f.failBelow, f.compare, strings.Join(names, ", ")), kept)
 	}
-	return nil
+	return kept
 }
 
 // machines prints the table over the machines of a folder.

@@ -12,6 +12,9 @@ import (
 	"github.com/geoalign/geoalign/bench"
 )
 
+// mostSeconds bounds --seconds, a day: beyond some centuries a time.Duration is another one.
+const mostSeconds = 86400.0
+
 // inferenceFlags are the flags of bench --inference.
 type inferenceFlags struct {
 	on         bool
@@ -54,6 +57,8 @@ func (f *inferenceFlags) check(c *cobra.Command) error {
 		return errors.New("--batches must name at least one size")
 	case !(f.seconds >= 0):
 		return fmt.Errorf("--seconds must be >= 0 (got %g)", f.seconds)
+	case f.seconds > mostSeconds:
+		return fmt.Errorf("--seconds must be at most %g (got %g)", mostSeconds, f.seconds)
 	case groupOf(c).Size() > 1:
 		return errors.New("--inference is measured by one process")
 	}
@@ -88,11 +93,9 @@ func (f *benchFlags) inference(c *cobra.Command) error {
 	}
 	bar.done()
 	result := map[string]any{"inference": results}
-	if err := f.keep(c, result); err != nil {
-		return err
-	}
+	kept := f.keep(c, result)
 	if f.output.json {
-		return printJSON(c.OutOrStdout(), result)
+		return errors.Join(printJSON(c.OutOrStdout(), result), kept)
 	}
 	for i, r := range results {
 		if i > 0 {
@@ -100,7 +103,7 @@ func (f *benchFlags) inference(c *cobra.Command) error {
 		}
 		printInference(c.OutOrStdout(), r)
 	}
-	return nil
+	return kept
 }
 
 // printInference writes what encoding costs for a person.

@@ -38,6 +38,7 @@ func TestBenchInference(t *testing.T) {
 	}{
 		{[]string{"--inference", "--steps", "3"}, "--inference does not go with --steps"},
 		{[]string{"--inference", "--vary", "batch=1,2"}, "--inference does not go with --vary"},
+		{[]string{"--inference", "--seconds", "Inf"}, "--seconds must be at most 86400 (got +Inf)"},
 		{[]string{"--inference", "--batches", "0"}, "--batches must be > 0 (got 0)"},
 		{[]string{"--inference", "--seconds", "-1"}, "--seconds must be >= 0 (got -1)"},
 		{[]string{"--inference", "--sides", "sounds"}, `no such side (got "sounds"): choose images or texts`},
@@ -49,4 +50,8 @@ func TestBenchInference(t *testing.T) {
 			t.Errorf("%v: code %d, %s", x.args, code, stderr)
 		}
 	}
+	fails(t, exitUsage, []string{"bench", "--inference", "--all"}, "--inference does not go with --all")
+	fails(t, exitUsage, []string{"bench", "--inference", "--table", "docs"}, "--inference does not go with --table")
+	fails(t, exitUsage, []string{"bench", "--table", "docs", "--seed", "1"}, "--table measures nothing")
+	fails(t, exitUsage, []string{"bench", "--table", "docs", "--ranks", "1"}, "--table measures nothing")
 }

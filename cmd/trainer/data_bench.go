@@ -73,8 +73,8 @@ again and again and shows the speed of the passes after.`,
 
 // checkDataBench refuses flags that measure nothing.
 func checkDataBench(o bench.DataOptions) error {
-	if o.Seconds <= 0 || o.Samples < 0 || o.Steps < 0 {
-		return usageError{fmt.Errorf("--seconds must be > 0, --samples and --steps >= 0 (got %g, %d and %d)", o.Seconds, o.Samples, o.Steps)}
+	if !(o.Seconds > 0 && o.Seconds <= mostSeconds) || o.Samples < 0 || o.Steps < 0 {
+		return usageError{fmt.Errorf("--seconds must be > 0 and at most %g, --samples and --steps >= 0 (got %g, %d and %d)", mostSeconds, o.Seconds, o.Samples, o.Steps)}
 	}
 	for _, w := range o.Workers {
 		if w < 1 {

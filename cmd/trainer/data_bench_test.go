@@ -75,6 +75,7 @@ func TestDataBenchFailures(t *testing.T) {
 		want string
 	}{
 		{[]string{"--seconds", "0"}, exitUsage, "--seconds must be > 0"},
+		{[]string{"--seconds", "NaN"}, exitUsage, "--seconds must be > 0 and at most 86400"},
 		{[]string{"--steps", "-1"}, exitUsage, "--steps >= 0"},
 		{[]string{"--workers", "2,0"}, exitUsage, "--workers must be > 0 (got 0)"},
 		{[]string{"--set", "data.cache=memory"}, exitUsage, "must be none for scenes"},

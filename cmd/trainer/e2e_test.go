@@ -363,3 +363,23 @@ func TestTrainJSONTellsFurtherTasks(t *testing.T) {
 		t.Errorf("got %s", stdout)
 	}
 }
+
+// What took its time to find is printed where the file that it goes to cannot be written.
+func TestFoundIsPrinted(t *testing.T) {
+	quickPeak(t)
+	dir := t.TempDir()
+	out, none := filepath.Join(dir, "run"), filepath.Join(dir, "none", "file")
+	must(t, exitDone, tinyArgs(out, "--max-steps", "1", "--quiet")...)
+	for want, args := range map[string][]string{
+		"samples per second": {"bench", "--config", tiny, "--steps", "1", "--warmup", "0", "--save", none},
+		`"tables"`:           {"bench", "--config", tiny, "--steps", "1", "--warmup", "0", "--vary", "batch=2", "--save", none, "--json"},
+		"per second":         {"bench", "--config", tiny, "--inference", "--batches", "1", "--seconds", "0", "--save", none},
+		"ratio":              {"bench", "--config", tiny, "--steps", "1", "--warmup", "0", "--against", "train.batch_size=2", "--save", none},
+		"zero-shot accuracy": {"eval", "--checkpoint", out, "--task", "zeroshot", "--out", none},
+	} {
+		stdout, stderr := must(t, exitFailed, args...)
+		if !strings.Contains(stdout, want) || !strings.Contains(stderr, "choose another file with --") {
+			t.Errorf("%q: stdout %q, stderr %q", args, stdout, stderr)
+		}
+	}
+}

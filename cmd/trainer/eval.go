@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -176,25 +177,22 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		fmt.Fprintf(c.ErrOrStderr(), "scored %s pairs of an image and a text in %.1f s, %s a second\n",
 			words.Thousands(pairs), scoring.took.Seconds(), words.Thousands(int(float64(pairs)/scoring.took.Seconds())))
 	}
+	var kept error // a file that cannot be written is told at the end: what was found is printed all the same
 	if out.results != "" {
-		if err := run.WriteResults(out.results, scores); err != nil {
-			return err
-		}
+		kept = run.WriteResults(out.results, scores)
 	}
 	if out.page != "" {
-		if err := run.DrawScores(c.Context(), out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
-			return err
-		}
+		kept = errors.Join(kept, run.DrawScores(c.Context(), out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path))
 	}
 	if f.output.json {
-		return printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path))
+		return errors.Join(printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path)), kept)
 	}
 	on := ""
 	if run.ReadsSplit(t.Config, task) || scores.Task() == run.TaskSentencePairs || scores.Task() == t.Config.Task() {
 		on = " on " + split
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
-	return nil
+	return kept
 }
 
 // scoringTime is how long models took to score all images with all texts by their tokens.
