@@ -106,11 +106,11 @@ func writeQuery(c *cobra.Command, text, path string, out *outputFlags) error {
 		return err
 	}
 	if err := features.Write(path, func(emit func([]float32) error) error { return emit(descriptor.Text(text)) }); err != nil {
-		return err
+		return fmt.Errorf("%w: choose another file with --out", err)
 	}
 	if out.json {
-		return printJSON(c.OutOrStdout(), map[string]any{"path": path, "texts": 1})
+		return printJSON(c.OutOrStdout(), map[string]any{"path": path, "texts": 1, "channels": descriptor.TextWidth})
 	}
-	_, err := fmt.Fprintf(c.OutOrStdout(), "features of 1 text of %d in %s\n", descriptor.TextWidth, path)
+	_, err := fmt.Fprintf(c.OutOrStdout(), "features of 1 text of %d channels in %s\n", descriptor.TextWidth, path)
 	return err
 }

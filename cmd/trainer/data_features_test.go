@@ -31,9 +31,11 @@ func TestFeaturesToSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	captions := strings.Split(string(b), "\n")
+	stdout, _ = must(t, exitDone, "data", "features", "--text", captions[333], "--out", query)
+	contains(t, stdout, "features of 1 text of 1024 channels in "+query)
 	stdout, _ = must(t, exitDone, "data", "features", "--text", captions[333], "--out", query, "--json")
-	if m := parseJSON(t, stdout); m["path"] != query || m["texts"] != 1.0 {
-		t.Errorf("of a query it says %s", stdout)
+	if m := parseJSON(t, stdout); m["path"] != query || m["channels"] != 1024.0 {
+		t.Errorf("wrote %s", stdout)
 	}
 	found, names, _ := hits(t, out, "--text-features", query, "--k", "10")
 	at := -1
@@ -68,6 +70,7 @@ func TestFeaturesToSearch(t *testing.T) {
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--names", texts}, "--names is of --rows")
 	fails(t, exitUsage, []string{"data", "features", "--text", "..."}, "--text has no words")
 	fails(t, exitUsage, []string{"data", "features", "--text", "a", "--out", "x.txt"}, "--out must name a .npy file")
+	fails(t, exitFailed, []string{"data", "features", "--text", "a", "--out", filepath.Join(dir, "none", "x.npy")}, "choose another file with --out")
 	fails(t, exitUsage, []string{"data", "features", "--split", "train"}, "the train split of the scenes is endless")
 }
 
