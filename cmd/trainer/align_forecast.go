@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -102,7 +101,7 @@ func forecastSets(args []string) []string {
 		return nil
 	}
 	return []string{"model.system=align", "data.kind=pairs", "data.root=.", "data.pairs.val_samples=0", "data.pairs.test_samples=0",
-		"data.pairs.image=" + strconv.Quote(args[0]), "data.pairs.text=" + strconv.Quote(args[1])}
+		config.Override("data.pairs.image", args[0]), config.Override("data.pairs.text", args[1])}
 }
 
 // printForecast writes a forecast for a person.

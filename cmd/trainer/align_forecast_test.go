@@ -54,5 +54,10 @@ func TestAlignForecast(t *testing.T) {
 			t.Errorf("advice that has no effect on files that are named: %s", stderr)
 		}
 	}
+	odd := filepath.Join(t.TempDir(), "\a'\".safetensors") // whatever a file may be called
+	if err := os.Link(image, odd); err != nil {
+		t.Fatal(err)
+	}
+	must(t, exitDone, "align-forecast", odd, text, "--shuffles", "1")
 	fails(t, exitFailed, []string{"align-forecast", image, text, "--out", filepath.Join(dir, "none", "page.html")}, "choose another file with --out")
 }
