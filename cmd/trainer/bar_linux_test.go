@@ -30,6 +30,54 @@ func openTerminal(t *testing.T) (tty, screen *os.File) {
 	return tty, screen
 }
 
+// written returns what was written to a terminal since the last call.
+func written(t *testing.T, tty, screen *os.File) string {
+	t.Helper()
+	if _, err := tty.WriteString("\x00"); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for one := make([]byte, 1); ; {
+		if _, err := screen.Read(one); err != nil {
+			t.Fatal(err)
+		}
+		if one[0] == 0 {
+			return text.String()
+		}
+		text.Write(one)
+	}
+}
+
+// TestMessagesAboveBars: a message has a line of its own, whatever bar stands there.
+func TestMessagesAboveBars(t *testing.T) {
+	tty, screen := openTerminal(t)
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 60}); err != nil {
+		t.Fatal(err)
+	}
+	messages := &output{file: tty}
+	for name, say := range map[string]func(){
+		"of a command": func() {
+			b := newPhaseBar(messages, false)
+			defer b.done()
+			newPhaseBar(messages, false).done() // of a part of the command, as that of copies that are made first
+			b.show("encoding images", 1, 2)
+			fmt.Fprintln(messages, "left out: a.png")
+		},
+		"of a run": func() {
+			r := newReporter(messages, false)
+			defer r.PhasesDone()
+			r.Phase("encoding images", 1, 2)
+			r.Say("left out: a.png")
+		},
+	} {
+		say()
+		bar, after, ok := strings.Cut(written(t, tty, screen), "left out: a.png\r\n")
+		if !ok || !strings.Contains(bar, "encoding images") || !strings.HasSuffix(bar, "\033[2K\r") {
+			t.Errorf("%s: the message stands behind %q, and %q behind it", name, bar, after)
+		}
+	}
+}
+
 // TestBarFillsTheLine: the bar takes the width that the fields leave, never more than the
 // terminal has, and a terminal that was made narrower gets back the lines that it wrapped.
 func TestBarFillsTheLine(t *testing.T) {
@@ -39,21 +87,7 @@ func TestBarFillsTheLine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func() string { // what was written since
-		if _, err := tty.WriteString("\x00"); err != nil {
-			t.Fatal(err)
-		}
-		var text strings.Builder
-		for one := make([]byte, 1); ; {
-			if _, err := screen.Read(one); err != nil {
-				t.Fatal(err)
-			}
-			if one[0] == 0 {
-				return text.String()
-			}
-			text.Write(one)
-		}
-	}
+	read := func() string { return written(t, tty, screen) }
 	resize(120)
 	fields := []string{"ETA 3s", "loss 1.234", "lr 1.0e-03", "samples/s 12"}
 	b := newBar(tty, 12)

@@ -23,6 +23,7 @@ type output struct {
 	mu   sync.Mutex
 	rest []byte // beginning of a character that a write was cut in
 	err  error
+	bar  *phaseBar // of its terminal, in whose line text would go on; nil: none was asked for
 }
 
 // Write implements io.Writer.
@@ -32,6 +33,9 @@ func (o *output) Write(p []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
+	if o.bar != nil {
+		o.bar.done()
+	}
 	text := append(o.rest, p...)
 	whole := len(text) - cut(text)
 	o.rest = append([]byte(nil), text[whole:]...)
@@ -39,6 +43,16 @@ func (o *output) Write(p []byte) (int, error) {
 		return 0, o.err
 	}
 	return len(p), nil
+}
+
+// phases returns the bar of the terminal of o, f: there is one line for it, whoever draws it.
+func (o *output) phases(f *os.File) *phaseBar {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.bar == nil {
+		o.bar = &phaseBar{out: f}
+	}
+	return o.bar
 }
 
 // cut returns how many bytes at the end of text begin a character that goes on.

@@ -43,6 +43,9 @@ func (t *terminal) Say(format string, args ...any) {
 	if t.bar != nil {
 		t.bar.clear()
 	}
+	if t.phases != nil {
+		t.phases.done()
+	}
 	fmt.Fprintf(t.out, strings.TrimSuffix(format, "\n")+"\n", args...)
 }
 
@@ -100,11 +103,16 @@ type phaseBar struct {
 	bar   *bar
 }
 
+// newPhaseBar returns a bar on the terminal that out is. Messages to out stand above it.
 func newPhaseBar(out io.Writer, quiet bool) *phaseBar {
-	if f := terminalOf(out); f != nil && !quiet {
-		return &phaseBar{out: f}
+	f := terminalOf(out)
+	if f == nil || quiet {
+		return &phaseBar{}
 	}
-	return &phaseBar{}
+	if o, ok := out.(*output); ok {
+		return o.phases(f)
+	}
+	return &phaseBar{out: f}
 }
 
 func (b *phaseBar) show(phase string, done, total int) {
