@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -152,6 +153,23 @@ func TestEventsOfTheSameSecond(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(dir, "events.out.tfevents.*"))
 	if err != nil || len(names) != 3 {
 		t.Errorf("got %v, %v", names, err)
+	}
+}
+
+// A run that was killed before it saved begins anew in its folder: TensorBoard drops what the first try logged.
+func TestEventsBeginAnew(t *testing.T) {
+	dir := t.TempDir()
+	start := []byte{1 << 3, 1} // SessionLog{status: START}
+	for try, resumed := range []int{0, 0, 7} {
+		e, err := NewEvents(dir, resumed, func() time.Time { return clock().Add(time.Duration(try) * time.Second) })
+		must(t, err)
+		must(t, e.Log(resumed+1, map[string]float64{"loss": 1}))
+		must(t, e.Close())
+		got := read(t, filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%010d.geoalign", clock().Unix()+int64(try))))
+		want := string(appendBytes(e.event(resumed+1, math.NaN()), 7, start))
+		if strings.Contains(got, want) != (try > 0) {
+			t.Errorf("try %d: START of step %d: %v, want %v", try+1, resumed+1, try == 0, try > 0)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,15 +26,21 @@ var (
 	_ Rewinder = (*Events)(nil)
 )
 
+// eventsPrefix begins the names of event files.
+const eventsPrefix = "events.out.tfevents."
+
 // NewEvents creates the file events.out.tfevents.<seconds>.geoalign in the folder
-// dir. resumed > 0 marks a resumed run: TensorBoard then drops the points of
-// later steps in the folder's older files.
+// dir. Where the folder has older ones, of a run that goes on from step resumed or
+// of one that begins anew, TensorBoard drops their points of later steps.
 func NewEvents(dir string, resumed int, now func() time.Time) (*Events, error) {
+	older, err := hasEvents(dir)
+	if err != nil {
+		return nil, fmt.Errorf("runlog: %w", err)
+	}
 	// The names sort by time, which is the order that TensorBoard reads them in.
-	base := filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%010d.geoalign", now().Unix()))
+	base := filepath.Join(dir, fmt.Sprintf(eventsPrefix+"%010d.geoalign", now().Unix()))
 	name := base
 	var f *os.File
-	var err error
 	for n := 1; ; n++ {
 		f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if !errors.Is(err, os.ErrExist) {
@@ -46,7 +54,7 @@ func NewEvents(dir string, resumed int, now func() time.Time) (*Events, error) {
 	e := &Events{f: f, now: now}
 	// Event{wall_time, file_version = 3}
 	err = e.write(appendBytes(e.event(0, math.NaN()), 3, []byte("brain.Event:2")))
-	if err == nil && resumed > 0 {
+	if err == nil && older {
 		err = e.Rewind(resumed)
 	}
 	if err != nil {
@@ -54,6 +62,12 @@ func NewEvents(dir string, resumed int, now func() time.Time) (*Events, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// hasEvents says whether a folder has event files.
+func hasEvents(dir string) (bool, error) {
+	list, err := os.ReadDir(dir)
+	return slices.ContainsFunc(list, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), eventsPrefix) }), err
 }
 
 // Rewind makes TensorBoard drop the points of steps after step.
