@@ -17,7 +17,8 @@ type Data struct {
 	Notes       []string  // sentences on what was left out and why
 
 	Curves *Curves
-	Batch  int // pairs of a step, for the chance level of the contrast; 0: none
+	Batch  int  // pairs that are compared with each other, for the chance level of the contrast; 0: none
+	Queued bool // the contrast with the teacher compares them with a queue too, so that its chance level is another
 
 	Scores  *Table    // final evaluation
 	Classes []Classes // of the last evaluation, for each task that tells classes

@@ -122,10 +122,15 @@ func pairSection(d Data) (section, error) {
 			return s, err
 		}
 	}
-	if f == d.Pairs {
-		return s, nil
+	if f != d.Pairs {
+		if err := draw("cosine", cosines(f.C)); err != nil {
+			return s, err
+		}
 	}
-	return s, draw("cosine", cosines(f.C))
+	if len(s.Panels) == 0 {
+		s.Missing = "There are no scores of other pairs to set beside those of own pairs."
+	}
+	return s, nil
 }
 
 func median(x []float64) float64 {

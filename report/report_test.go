@@ -379,3 +379,18 @@ func TestTitlesOfPictures(t *testing.T) {
 		}
 	}
 }
+
+// What there is nothing of is said: the scores of one pair have no others to stand beside, and a contrast with a queue
+// no chance level that is known.
+func TestPageSaysWhatIsMissing(t *testing.T) {
+	text := render(t, Data{Title: "run", Features: &Features{N: 1, C: 2, Images: []float32{1, 0}, Texts: []float32{0, 1}, Captions: []string{"a"}, Split: "val"}})
+	if want := "There are no scores of other pairs"; !strings.Contains(text, want) {
+		t.Errorf("the page of one pair lacks %q", want)
+	}
+	curves := &Curves{Values: map[string][]Point{"loss/itc": {{1, 2}, {2, 1}}}, Last: 2}
+	for _, queued := range []bool{false, true} {
+		if text := render(t, Data{Title: "run", Curves: curves, Batch: 8, Queued: queued}); strings.Contains(text, "chance: ln 8") == queued {
+			t.Errorf("with a queue: %v, chance is drawn: %v", queued, !queued)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func lossSection(d Data) section {
 			title = "total"
 		}
 		ch := d.smoothed(title, "", name, i)
-		if title == "itc_in_batch" && d.Batch > 1 || title == "itc" && d.Batch > 1 && len(d.Curves.get("loss/itc_in_batch")) == 0 {
+		if title == "itc_in_batch" && d.Batch > 1 || title == "itc" && d.Batch > 1 && !d.Queued && len(d.Curves.get("loss/itc_in_batch")) == 0 {
 			ch.levels = append(ch.levels, level{math.Log(float64(d.Batch)), fmt.Sprintf("chance: ln %d", d.Batch)})
 		}
 		s.add(ch, "")

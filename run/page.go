@@ -73,7 +73,8 @@ func machine(e runlog.Environment) (list []pages.Fact) {
 func Describe(d *pages.Data, cfg config.Config) {
 	d.Title = cfg.Run.Name
 	if !cfg.Model.ImagesOnly() {
-		d.Batch = cfg.Train.BatchSize
+		d.Batch = cfg.Train.BatchSize * cfg.HeldBatches()
+		d.Queued = cfg.Queue.Size > 0
 	}
 	add := func(name, value string) {
 		if value != "" {
@@ -135,11 +136,18 @@ func bestEvaluation(c *pages.Curves, cfg config.Config) string {
 	if name == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s %.1f %% at step %s", name, best.Value, words.Thousands(int(best.Step)))
+	value := fmt.Sprintf("%.1f %%", best.Value)
+	if cfg.Train.KeepsByMetric() || name == ciderName { // no percentage, as far as is known
+		value = fmt.Sprintf("%.4g", best.Value)
+	}
+	return fmt.Sprintf("%s %s at step %s", name, value, words.Thousands(int(best.Step)))
 }
 
 // keptMetric is a curve by which checkpoints are kept, with its name for people.
 type keptMetric struct{ key, name string }
+
+// ciderName is the name of CIDEr-D, which is beyond 100 of good captions.
+const ciderName = "CIDEr"
 
 // keptMetrics lists the curves by which checkpoints of a run are kept. Logs of earlier
 // versions have one, of the last ranking.
@@ -147,7 +155,13 @@ func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
 	if cfg.Train.KeepsByMetric() {
 		return []keptMetric{{cfg.Train.KeepBestBy, strings.TrimPrefix(cfg.Train.KeepBestBy, "eval/")}}
 	}
-	switch DefaultTask(cfg) {
+	switch task := DefaultTask(cfg); task {
+	case TaskEntailment, TaskNLVR, TaskVQA, TaskGrounding:
+		return []keptMetric{{logPrefix(task) + "accuracy", "accuracy"}}
+	case TaskClassification:
+		return []keptMetric{{logPrefix(task) + "top1", "top-1"}}
+	case TaskCaptioning:
+		return []keptMetric{{logPrefix(task) + "cider", ciderName}}
 	case TaskProbe:
 		return []keptMetric{{probeMetric, "linear probe"}}
 	case TaskReID:
