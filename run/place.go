@@ -88,11 +88,20 @@ func HasRun(dir string) bool {
 	return err == nil
 }
 
-// within reports whether path lies below dir.
+// within reports whether path lies below dir, by whatever links to either.
 func within(dir, path string) bool {
-	a, err1 := filepath.Abs(dir)
-	b, err2 := filepath.Abs(path)
+	a, err1 := resolved(dir)
+	b, err2 := resolved(path)
 	return err1 == nil && err2 == nil && strings.HasPrefix(b, a+string(filepath.Separator))
+}
+
+// resolved returns the absolute path of what is there, without links.
+func resolved(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
 }
 
 // Writable makes the run folder and tries to write there, before the work that a

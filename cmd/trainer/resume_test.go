@@ -298,3 +298,17 @@ func TestLearnsByHeart(t *testing.T) {
 		t.Errorf("first %v\nlast %v", first, last)
 	}
 }
+
+// A run goes on from its own checkpoint by whatever link that is named.
+func TestResumeThroughALink(t *testing.T) {
+	dir := t.TempDir()
+	out, link, other := filepath.Join(dir, "run"), filepath.Join(dir, "link"), filepath.Join(dir, "other")
+	must(t, exitDone, tinyArgs(out, "--max-steps", "2", "--quiet")...)
+	must(t, exitDone, tinyArgs(other, "--max-steps", "1", "--quiet")...)
+	if err := os.Symlink("run", link); err != nil {
+		t.Skip(err)
+	}
+	must(t, exitDone, tinyArgs(out, "--max-steps", "3", "--quiet", "--resume", filepath.Join(link, "checkpoints", "step-00000002"))...)
+	must(t, exitDone, tinyArgs(link, "--max-steps", "4", "--quiet", "--resume", out)...)
+	fails(t, exitUsage, tinyArgs(link, "--resume", other), "holds another run than")
+}
