@@ -150,6 +150,14 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 	return parallel.Alone(t.group, func() error { return writeEmbeddings(set, tensors, *done) })
 }
 
+// absolute is the path by which a gallery names its model, from whatever folder it is searched.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
 // namedImages are galleries that say what their images are: files and scenes, or the rows
 // of stored features.
 type namedImages interface{ ImageName(i int) string }
@@ -190,7 +198,7 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 			return err
 		}
 	}
-	meta := map[string]string{"model": done.Model, "step": strconv.Itoa(done.Step), "split": done.Split,
+	meta := map[string]string{"model": absolute(done.Model), "step": strconv.Itoa(done.Step), "split": done.Split,
 		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space, "eval_score": done.evalScore}
 	if done.Twin {
 		meta["twin"] = "true"

@@ -98,10 +98,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	}
 	done.Path, done.Model, done.Step, done.Twin = out, t.Checkpoint.Path, t.Checkpoint.Step, t.twin
 	rows.describe(&done)
-	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: done.Model, Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.weights()}
-	if abs, err := filepath.Abs(m.Model); err == nil {
-		m.Model = abs
-	}
+	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: absolute(done.Model), Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.weights()}
 	s := &sharding{rows: rows, in: in, dir: out, m: m, say: Lines(t.log).Say, encoding: t.encoding(progress)}
 	if err := parallel.ByFirst(t.group, s.open); err != nil {
 		return done, err

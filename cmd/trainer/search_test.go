@@ -396,3 +396,22 @@ func TestEmbedGoesOn(t *testing.T) {
 		t.Errorf("the folder has %v: %v", left, err)
 	}
 }
+
+// The gallery of a split finds its model from whatever folder it is searched.
+func TestSearchFromElsewhere(t *testing.T) {
+	dir, config := t.TempDir(), absolutePath(t, tiny)
+	t.Chdir(dir)
+	must(t, exitDone, "train", "--config", config, "--out", "run", "--max-steps", "1", "--quiet")
+	must(t, exitDone, "embed", "--checkpoint", "run", "--out", "gallery", "--quiet")
+	t.Chdir(t.TempDir())
+	hits(t, filepath.Join(dir, "gallery"), "--text", "a red circle", "--k", "1")
+}
+
+func absolutePath(t *testing.T, path string) string {
+	t.Helper()
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return abs
+}
