@@ -34,7 +34,7 @@ func (s *Server) routes() http.Handler {
 	add("GET /v1/info", "info", s.limited(s.info))
 	add("GET /v1/items/{row}", "items", s.limited(s.item))
 	add("GET /v1/thumbnails/{row}", "thumbnails", s.limited(s.thumbnail))
-	add("POST /v1/reload", "reload", s.reload)
+	add("POST /v1/reload", "reload", s.askedReload)
 	add("GET /healthz", "health", func(w http.ResponseWriter, _ *http.Request) error { return plain(w, "ok\n") })
 	add("GET /readyz", "health", s.ready)
 	add("GET /metrics", "metrics", s.figures)
@@ -125,7 +125,7 @@ func localName(host string) bool {
 	if n := len(host); n > 2 && host[0] == '[' && host[n-1] == ']' {
 		host = host[1 : n-1]
 	}
-	if host == "localhost" {
+	if host = strings.TrimSuffix(host, "."); strings.EqualFold(host, "localhost") {
 		return true
 	}
 	ip := net.ParseIP(host)
@@ -218,19 +218,18 @@ func (s *Server) figures(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// reload answers POST /v1/reload, from this machine alone and not by way of a proxy.
-func (s *Server) reload(w http.ResponseWriter, r *http.Request) error {
+// askedReload answers POST /v1/reload, from this machine alone and not by way of a proxy.
+func (s *Server) askedReload(w http.ResponseWriter, r *http.Request) error {
 	ip := net.ParseIP(clientOf(r))
 	if ip == nil || !ip.IsLoopback() || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
 		return &failure{http.StatusForbidden, "a reload is asked for from the server's own machine, or by SIGHUP"}
 	}
 	control := http.NewResponseController(w)
 	ignore(control.SetWriteDeadline(time.Time{})) // an index may be built
-	if err := s.Reload(r.Context()); err != nil {
+	x, err := s.reload(r.Context())
+	if err != nil {
 		return &failure{http.StatusInternalServerError, "the reload failed and the gallery in use stays: " + err.Error()}
 	}
-	x := s.current.acquire()
-	defer s.current.release(x)
 	reply(w, http.StatusOK, struct {
 		Gallery string `json:"gallery"`
 		Rows    int    `json:"rows"`

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,6 +128,8 @@ func TestRefusals(t *testing.T) {
 		{"GET", "/v1/thumbnails/3", 404, nil}, // no image
 		{"GET", "/v1/thumbnails/4", 404, nil}, // not there
 		{"GET", "/v1/info", 403, []string{"Host", "evil.example"}},
+		{"GET", "/v1/info", 403, []string{"Host", "localhost.evil.example"}},
+		{"GET", "/v1/info", 200, []string{"Host", "LocalHost.:80"}},
 		{"GET", "/v1/info", 403, []string{"Host", "127.0.0.1.evil.example:80"}},
 		{"GET", "/v1/info", 200, []string{"Host", "[::1]:80"}},
 		{"POST", "/v1/search", 403, []string{"Origin", "http://evil.example"}},
@@ -406,4 +409,25 @@ func TestSlowClients(t *testing.T) {
 	if err := <-ended; err != nil && !errors.Is(err, http.ErrServerClosed) {
 		t.Error(err)
 	}
+}
+
+// A reload that ends after the server has ended changes nothing, and what it opened is closed.
+func TestReloadOfAServerThatEnds(t *testing.T) {
+	s := &server{f: &fake{}, t: t}
+	open := opener(t, makeGallery(t, 20), s.f, &s.open)
+	var err error
+	s.Server, err = New(t.Context(), Options{Open: func(ctx context.Context) (*Source, error) {
+		src, err := open(ctx)
+		if s.Server != nil {
+			err = errors.Join(err, s.Close()) // while the gallery is opened anew
+		}
+		return src, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(t.Context()); !errors.Is(err, errStopping) {
+		t.Errorf("a reload of a server that has ended: %v", err)
+	}
+	s.open.Range(func(any, any) bool { t.Error("a gallery stays open"); return false })
 }

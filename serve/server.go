@@ -44,7 +44,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.gate = &gate{of: map[string]int{}, most: l.Requests, each: l.PerClient}
 	s.current.say = s.say
 	s.batcher = &batcher{queue: make(chan *query, l.Requests), stop: make(chan struct{}), most: l.Batch, timeout: l.Answer, current: &s.current, metrics: s.metrics, say: s.say}
-	if err := s.open(ctx); err != nil {
+	if _, err := s.open(ctx); err != nil {
 		return nil, err
 	}
 	s.handler = s.routes()
@@ -69,35 +69,41 @@ func (s *Server) say(format string, args ...any) {
 }
 
 // open makes what Options.Open opens the source of new requests.
-func (s *Server) open(ctx context.Context) error {
+func (s *Server) open(ctx context.Context) (*snapshot, error) {
 	src, err := s.o.Open(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	x, err := newSnapshot(src)
-	if err != nil {
-		return errors.Join(err, src.Close())
+	if err == nil && !s.current.change(x) {
+		err = errStopping
 	}
-	s.current.change(x)
-	return nil
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	return x, nil
 }
 
-// Reload opens the gallery anew for the requests that come from then on. Where that fails, the one
-// in use stays.
+// Reload opens the gallery anew for the requests that come from then on. Where that fails, as that of a server that was
+// closed meanwhile, the one in use stays.
 func (s *Server) Reload(ctx context.Context) error {
+	_, err := s.reload(ctx)
+	return err
+}
+
+// reload is Reload and returns what is in use then.
+func (s *Server) reload(ctx context.Context) (*snapshot, error) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	err := s.open(ctx)
+	x, err := s.open(ctx)
 	if err != nil {
 		s.metrics.reload("failed")
 		s.say("reload failed, the gallery in use stays: %v", err)
-		return err
+		return nil, err
 	}
 	s.metrics.reload("done")
-	x := s.current.acquire()
-	defer s.current.release(x)
 	s.say("reloaded: gallery %s of %d rows", x.Gallery.ID, x.own.Rows())
-	return nil
+	return x, nil
 }
 
 // Handler answers requests, for a server of the caller's own.

@@ -56,6 +56,7 @@ func otherSide(side string) string {
 type current struct {
 	mu    sync.Mutex
 	now   *snapshot
+	over  bool // there are no new requests any more
 	say   func(format string, args ...any)
 	ended sync.WaitGroup // of closes
 }
@@ -85,12 +86,16 @@ func (c *current) release(x *snapshot) {
 	}
 }
 
-// change makes next the snapshot of new requests; nil: none. That of before is closed after its
-// last use.
-func (c *current) change(next *snapshot) {
+// change makes next the snapshot of new requests; nil: none, from then on. That of before is closed after its
+// last use. It is false, and nothing changes, where there are no new requests any more.
+func (c *current) change(next *snapshot) bool {
 	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		return false
+	}
 	old := c.now
-	c.now = next
+	c.now, c.over = next, next == nil
 	last := false
 	if old != nil {
 		c.ended.Add(1)
@@ -100,6 +105,7 @@ func (c *current) change(next *snapshot) {
 	if last {
 		c.close(old)
 	}
+	return true
 }
 
 func (c *current) close(x *snapshot) {
