@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
@@ -178,6 +179,9 @@ func (x *imageInputs) next(n int) (*part, error) {
 		return nil, nil
 	}
 	p.gallery = listedImages{len(names), x.size, x.input, func(i int) (*transform.Image, error) {
+		if !utf8.ValidString(names[i]) { // a gallery could not say which file it is
+			return nil, fmt.Errorf("%s: the name is no UTF-8: rename the file", x.path(names[i]))
+		}
 		return data.DecodeFile(x.path(names[i]), x.maxPixels)
 	}}
 	p.line = func(i, row int) any {

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"iter"
+	"unicode/utf8"
 )
 
 // rowNames are the lines of a file, each of which names a row of features.
@@ -23,6 +24,9 @@ func openRowNames(path string, rows int) (*rowNames, error) {
 		}
 		if n++; l.number != n {
 			return nil, fmt.Errorf("%s: line %d is blank: every row of features has a line", path, n)
+		}
+		if !utf8.ValidString(l.text) {
+			return nil, fmt.Errorf("%s: line %d is no UTF-8: save the file as UTF-8", path, n)
 		}
 	}
 	if n != rows {

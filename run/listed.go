@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
@@ -49,6 +50,9 @@ func cleaner(cfg config.Config) func(string) string {
 
 // Fill cleans text i as those of a split are.
 func (g listedTexts) Fill(i int, row batch.Row) error {
+	if !utf8.ValidString(g.texts[i]) {
+		return fmt.Errorf("the text %.60q is no UTF-8: save it as UTF-8", g.texts[i])
+	}
 	text := g.clean(g.texts[i])
 	if text == "" {
 		return fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", g.texts[i])

@@ -415,3 +415,21 @@ func absolutePath(t *testing.T, path string) string {
 	}
 	return abs
 }
+
+// What is no UTF-8 would stand in a gallery as something else: it is refused by name, or left out.
+func TestEmbedOfWhatIsNoUTF8(t *testing.T) {
+	dir := t.TempDir()
+	ck, photos, out := filepath.Join(dir, "run"), filepath.Join(dir, "photos"), filepath.Join(dir, "gallery")
+	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "1")...)
+	writePictures(t, photos, 3)
+	if err := os.Rename(filepath.Join(photos, "sub0", "00.png"), filepath.Join(photos, "sub0", "caf\xe9.png")); err != nil {
+		t.Skip(err)
+	}
+	embed := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out}
+	fails(t, exitFailed, embed, `caf\xe9.png: the name is no UTF-8: rename the file`, "--skip-bad")
+	stdout, _ := must(t, exitDone, append(embed, "--skip-bad")...)
+	contains(t, stdout, "2 images", "1 left out")
+	texts := write(t, "texts.txt", "a red circle\ncaf\xe9\n")
+	fails(t, exitFailed, []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", filepath.Join(dir, "texts")}, `the text "caf\xe9" is no UTF-8`)
+	fails(t, exitFailed, []string{"search", out, "--text", "caf\xe9"}, `the text "caf\xe9" is no UTF-8`)
+}
