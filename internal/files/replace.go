@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -36,11 +38,11 @@ func replace(path string, fill func(w io.Writer) error) (err error) {
 		return errors.New("there is something that is no regular file")
 	}
 	defer process.Hold()()
-	temp := filepath.Join(filepath.Dir(path), ".tmp-"+filepath.Base(path))
-	f, err := os.Create(temp)
+	f, err := create(path)
 	if err != nil {
 		return err
 	}
+	temp := f.Name()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, os.Remove(temp))
@@ -57,4 +59,15 @@ func replace(path string, fill func(w io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(temp, path)
+}
+
+// create makes a file in the folder of path of a name that no other has, as others may replace path at the same time.
+func create(path string) (*os.File, error) {
+	for {
+		name := fmt.Sprintf(".tmp-%08x-%s", rand.Uint32(), filepath.Base(path))
+		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -43,4 +44,26 @@ func TestReplace(t *testing.T) {
 		t.Errorf("into no folder: %v", err)
 	}
 	has("new")
+}
+
+// Two that replace a file at the same time do not write into each other's: the last one stays, as a whole.
+func TestReplaceByTwo(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	err := ReplaceFrom(path, func(w io.Writer) error {
+		_, first := w.Write(bytes.Repeat([]byte("1"), 3*replaceBytes))
+		second := Replace(path, bytes.Repeat([]byte("2"), 5*replaceBytes))
+		_, rest := w.Write([]byte("1"))
+		return errors.Join(first, second, rest)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if want := bytes.Repeat([]byte("1"), 3*replaceBytes+1); err != nil || !bytes.Equal(text, want) {
+		t.Errorf("%d bytes (%v), want the %d of the last one", len(text), err, len(want))
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("left %v (%v)", list, err)
+	}
 }
