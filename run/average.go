@@ -96,6 +96,9 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(all) == 0 && dir != path {
+		return nil, &ArgumentError{fmt.Errorf("%s has no checkpoint so far: train it first", path)}
+	}
 	if len(all) == 0 {
 		return nil, &ArgumentError{fmt.Errorf("%s holds no checkpoints: give a run folder, not that of a step", path)}
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -31,5 +32,16 @@ func TestBestByTheNewestRule(t *testing.T) {
 	}
 	if _, err := chosen(dir, AverageOptions{Best: 3}); err == nil {
 		t.Error("a checkpoint by another rule is one of the best")
+	}
+}
+
+// A run that was stopped before its first checkpoint is a run all the same.
+func TestAverageOfARunThatBegins(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chosen(dir, AverageOptions{Last: 2}); err == nil || !strings.Contains(err.Error(), "has no checkpoint so far") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -38,6 +38,9 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 	for i := range chosen {
 		chosen[i] = i * total / n
 	}
+	if e.colour != "" && e.cfg.Model.Interacts() {
+		return nil, &ArgumentError{fmt.Errorf("--color %q: the model compares images and texts by their tokens (model.interaction), and has no features to colour: leave --color out", e.colour)}
+	}
 	f := &pages.Features{N: n, Split: e.split, Seed: e.cfg.Run.Seed}
 	for _, i := range chosen {
 		f.Captions, f.IDs = append(f.Captions, e.caption(i)), append(f.IDs, e.set.ImageID(i))

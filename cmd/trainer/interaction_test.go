@@ -45,6 +45,8 @@ func TestInteractionRuns(t *testing.T) {
 	}
 	contains(t, string(page), "histogram of scores: max_soft", "there are scores of pairs, but no features to draw")
 
+	fails(t, exitUsage, []string{"report", filip, "--color", "shape"}, `--color "shape": the model compares images and texts by their tokens`)
+
 	const tokens = "compares images and texts by all their tokens (model.interaction)"
 	fails(t, exitFailed, []string{"embed", "--checkpoint", filip}, tokens)
 	fails(t, exitFailed, []string{"eval", "--checkpoint", filip, "--task", "zeroshot"}, tokens)
