@@ -105,6 +105,13 @@ command saves what it has and ends with 1 and no message.`,
 		newTrainCommand(),
 		newValidateCommand(),
 	)
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = func(_ *cobra.Command, args []string) error { // cobra's own explains the program instead
+			_, _, err := root.Find(args)
+			return err
+		}
+	}
 	return root
 }
 

@@ -52,6 +52,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"validate", "--seed", "x"}, exitUsage, "--seed"},
 		{[]string{"validate", "--confg", good}, exitUsage, "unknown flag: --confg"},
 		{[]string{"valdate"}, exitUsage, "validate"},
+		{[]string{"help", "valdate"}, exitUsage, `unknown command "valdate"`},
+		{[]string{"help", "data", "stats"}, exitDone, ""},
 		{[]string{"data"}, exitUsage, "needs one of"},
 		{[]string{"data", "preveiw"}, exitUsage, `has no command "preveiw"`},
 		{[]string{"inspect"}, exitUsage, "needs one PATH"},
