@@ -33,9 +33,9 @@ type Plan struct {
 	DeviceFreeMB float64 `json:"device_free_mb,omitempty"` // that this program has or could have
 	RankRows     int     `json:"rows_per_rank,omitempty"`  // of a batch, of each of several processes
 
-	Engine  string `json:"-"` // what it ran on
-	Samples int    `json:"-"` // of a step
-	Graphs  bool   `json:"-"` // QueueMB counts graphs
+	Engine  string `json:"engine"`           // what it ran on
+	Samples int    `json:"samples"`          // of a step
+	Graphs  bool   `json:"graphs,omitempty"` // QueueMB counts graphs
 }
 
 // MemoryMB is the memory of a process.

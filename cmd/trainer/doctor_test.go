@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/mpi"
 )
 
@@ -68,5 +71,16 @@ func TestDoctorMPI(t *testing.T) {
 		if !strings.Contains(b.String(), r.want) {
 			t.Errorf("%q is missing in %s", r.want, b.String())
 		}
+	}
+}
+
+// The JSON of a GPU has names as all other JSON has them.
+func TestDoctorGPUInJSON(t *testing.T) {
+	text, err := json.Marshal(gpu{Found: true, Info: cuda.Info{Name: "N", Major: 9, CuBLASLt: "12"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if upper := regexp.MustCompile(`"[^":]*[A-Z][^":]*":`).FindString(string(text)); upper != "" || !strings.Contains(string(text), `"name":"N"`) {
+		t.Errorf("%s stands in %s", upper, text)
 	}
 }

@@ -310,7 +310,7 @@ func TestDryRun(t *testing.T) {
 	stdout, _ := must(t, exitDone, tinyArgs(dir, "--dry-run")...)
 	contains(t, stdout, "image/pos_embed", "parameters,", "memory:", "s a step", "for 20 steps of 8 samples")
 	stdout, _ = must(t, exitDone, tinyArgs(dir, "--dry-run", "--json")...)
-	if m := parseJSON(t, stdout); m["steps"] != 20.0 || m["steps_per_epoch"] != 7.0 || m["parameters"].(float64) < 1000 || m["step_seconds"].(float64) <= 0 {
+	if m := parseJSON(t, stdout); m["steps"] != 20.0 || m["steps_per_epoch"] != 7.0 || m["parameters"].(float64) < 1000 || m["step_seconds"].(float64) <= 0 || m["samples"] != 8.0 || m["engine"] == nil {
 		t.Errorf("%s", stdout)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {

@@ -63,13 +63,15 @@ type Device struct {
 
 // Info describes a device.
 type Info struct {
-	Name            string
-	Major, Minor    int // compute capability
-	Multiprocessors int
-	Shared          int   // bytes of shared memory that a block may have
-	Bytes           int64 // memory
-	Driver          int   // version of CUDA that the driver is for, 1000 major + 10 minor
-	NVRTC, CuBLASLt string
+	Name            string `json:"name"`
+	Major           int    `json:"major"` // compute capability
+	Minor           int    `json:"minor"`
+	Multiprocessors int    `json:"multiprocessors"`
+	Shared          int    `json:"shared_bytes"` // of shared memory that a block may have
+	Bytes           int64  `json:"bytes"`        // memory
+	Driver          int    `json:"driver"`       // version of CUDA that the driver is for, 1000 major + 10 minor
+	NVRTC           string `json:"nvrtc"`
+	CuBLASLt        string `json:"cublaslt"`
 }
 
 // String is one line about the device.
