@@ -93,7 +93,7 @@ func TestAxes(t *testing.T) {
 func TestCompare(t *testing.T) {
 	before := Result{Config: "a", Engine: "plain", Threads: 1, StepMS: 200, Samples: 40, Peak: 100,
 		Phases: []Time{{Name: "forward", MS: 80}}, Ops: []Time{{Name: "linear", MS: 50}, {Name: "gelu", MS: 10}}}
-	now := Result{Config: "a", System: "albef", Precision: "bf16", Engine: "onednn", Threads: 2, StepMS: 100, Samples: 80, Peak: 150,
+	now := Result{Config: "a", System: "albef", Precision: "bf16", Engine: "onednn", Threads: 2, Batch: 8, StepMS: 100, Samples: 80, Peak: 150,
 		Phases: []Time{{Name: "forward", MS: 20}}, Ops: []Time{{Name: "linear", MS: 25}, {Name: "linear gelu", MS: 30}}}
 	c := Compare("old.json", before, now)
 	if want := []string{"engine differs: plain in old.json, onednn now", "threads differs: 1 in old.json, 2 now"}; !slices.Equal(c.Warnings, want) {

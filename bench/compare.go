@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 )
 
 // Comparison sets a result beside an earlier one.
@@ -56,7 +57,7 @@ func Compare(file string, before, now Result) Comparison {
 		{"parameters", before.Parameters, now.Parameters},
 	} {
 		// Results of older versions do not say everything.
-		if k.before != k.now && k.before != "" {
+		if k.before != k.now && !reflect.ValueOf(k.before).IsZero() {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s differs: %v in %s, %v now", k.what, k.before, file, k.now))
 		}
 	}
