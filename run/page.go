@@ -88,8 +88,10 @@ func Describe(d *pages.Data, cfg config.Config) {
 	}
 	add("data", what)
 	if c := d.Curves; c != nil && c.Rows > 0 {
-		add("steps", words.Thousands(c.Last))
-		add("samples", words.Thousands(c.Last*cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)))
+		if !cfg.Model.Fitted() { // at once, to all pairs
+			add("steps", words.Thousands(c.Last))
+			add("samples", words.Thousands(c.Last*cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)))
+		}
 		add("time", duration(c))
 		add("best evaluation", bestEvaluation(c, cfg))
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
@@ -70,6 +71,19 @@ func TestPageKnowsChance(t *testing.T) {
 		var d pages.Data
 		if Describe(&d, cfg); d.Batch != want || !d.Queued {
 			t.Errorf("%s: %d pairs, with a queue: %v, want %d", accumulate, d.Batch, d.Queued, want)
+		}
+	}
+}
+
+// A fit has no steps of a batch.
+func TestPageOfAFit(t *testing.T) {
+	for system, want := range map[string]bool{"albef": true, "align": false} {
+		cfg := config.Default()
+		cfg.Model.System = system
+		d := pages.Data{Curves: &pages.Curves{Rows: 1, Last: 1}}
+		Describe(&d, cfg)
+		if got := slices.ContainsFunc(d.Facts, func(f pages.Fact) bool { return f.Name == "samples" }); got != want {
+			t.Errorf("%s has a number of samples: %v", system, got)
 		}
 	}
 }
