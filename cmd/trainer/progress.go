@@ -101,6 +101,7 @@ type phaseBar struct {
 	mu    sync.Mutex
 	phase string
 	bar   *bar
+	drawn time.Time
 }
 
 // newPhaseBar returns a bar on the terminal that out is. Messages to out stand above it.
@@ -121,9 +122,14 @@ func (b *phaseBar) show(phase string, done, total int) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if phase != b.phase || b.bar == nil {
+	switch now := time.Now(); {
+	case phase != b.phase || b.bar == nil:
 		b.clear()
-		b.phase, b.bar = phase, newBar(b.out, total)
+		b.phase, b.bar, b.drawn = phase, newBar(b.out, total), now
+	case done != total && now.Sub(b.drawn) < redraw: // work of millions of parts has not as many states
+		return
+	default:
+		b.drawn = now
 	}
 	b.bar.show(done, phase)
 }

@@ -43,3 +43,17 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 }
+
+// A phase of many parts is not drawn for each of them, and its end is.
+func TestPhaseIsDrawnAtTimes(t *testing.T) {
+	var b bytes.Buffer
+	bar, begin := phaseBar{out: &b}, time.Now()
+	const parts = 5000
+	for i := range parts {
+		bar.show("reading", i+1, parts)
+	}
+	most := int(time.Since(begin)/redraw) + 2
+	if n := strings.Count(b.String(), "%"); n > 2*most || !strings.Contains(b.String(), "(5000/5000)") { // each is written twice
+		t.Errorf("%d parts are drawn %d times, want at most %d, with the last", parts, n, 2*most)
+	}
+}
