@@ -159,7 +159,7 @@ func (r *checkReport) print(w io.Writer) {
 			}
 			fmt.Fprintf(w, "%s %s: %s; %s\n", mark, f.Kind, words.Thousands(f.Count), f.Hint)
 			for _, e := range f.Examples {
-				fmt.Fprintf(w, "    %s\n", e)
+				fmt.Fprintf(w, "    %s\n", words.Inline(e))
 			}
 			if more := f.Count - len(f.Examples); more > 0 && len(f.Examples) > 0 {
 				fmt.Fprintf(w, "    and %s more\n", words.Thousands(more))

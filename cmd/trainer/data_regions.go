@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // openRegions opens a split of regions. The train split of the scenes has no end and is no such split.
@@ -96,7 +97,7 @@ func regionTable(c *cobra.Command, cfg config.Config, split string, n int, asJSO
 		if r.Error != "" {
 			what = "left out: " + r.Error
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", r.Image, r.ID, r.Regions, what)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", words.Inline(r.Image), r.ID, r.Regions, words.Inline(what))
 	}
 	return true, t.Flush()
 }

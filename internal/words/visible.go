@@ -30,6 +30,11 @@ func Visible(text string) string {
 	return b.String()
 }
 
+// Inline is Visible of text within a line, a cell of a table as a rule: line feeds and tabs are written as \n and \t too.
+func Inline(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Visible(text))
+}
+
 // obeyed reports whether a terminal does something at r other than drawing it. All such
 // characters have at most four hexadecimal digits.
 func obeyed(r rune) bool {

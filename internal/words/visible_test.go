@@ -19,3 +19,9 @@ func TestVisible(t *testing.T) {
 		}
 	}
 }
+
+func TestInline(t *testing.T) {
+	if got, want := Inline("a\tb\nc\x1b\rd é"), `a\tb\nc\u001b\u000dd é`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
