@@ -471,20 +471,35 @@ func (t *Table) EmptyCaptions() int { return t.empty }
 
 // Name is the path of image i.
 func (t *Table) Name(i int) string {
-	row, f, err := t.row(t.images[i])
+	path, err := t.file(i)
 	if err != nil {
 		return fmt.Sprintf("image %d", i)
 	}
-	return under(t.root, strings.TrimSpace(row[f.at.image]))
+	return path
+}
+
+// file is the path of image i.
+func (t *Table) file(i int) (string, error) {
+	row, f, err := t.row(t.images[i])
+	if err != nil {
+		return "", err
+	}
+	return under(t.root, strings.TrimSpace(row[f.at.image])), nil
 }
 
 func (t *Table) path(i int) string { return t.Name(i) }
+
+func (t *Table) place(i int) (path, part string) { return t.Name(i), "" }
 
 // Image reads and decodes image i, or takes it from the cache.
 func (t *Table) Image(i int) (*transform.Image, error) { return t.imageTimed(i, nil) }
 
 func (t *Table) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
-	return t.cache.image(t.Name(i), t.maxPixels, w)
+	path, err := t.file(i)
+	if err != nil {
+		return nil, err
+	}
+	return t.cache.image(path, t.maxPixels, w)
 }
 
 // Close closes the files.

@@ -245,12 +245,9 @@ func (t *Train) Describe(c uint64) (string, int64, error) {
 // caption is the image of sample c, which of its captions the sample has, and that caption.
 func (t *Train) caption(c uint64) (image, number int, caption string, err error) {
 	i, j := t.item(c)
-	captions := t.ds.Captions(i)
-	if len(captions) == 0 {
-		if f, ok := t.ds.(interface{ Fault(i int) error }); ok && f.Fault(i) != nil {
-			return i, 0, "", f.Fault(i)
-		}
-		return i, 0, "", fmt.Errorf("data: %s: no caption, or only empty ones", t.ds.Name(i))
+	captions, err := t.captions(i)
+	if err != nil {
+		return i, 0, "", err
 	}
 	if j < 0 {
 		j = 0
@@ -260,6 +257,20 @@ func (t *Train) caption(c uint64) (image, number int, caption string, err error)
 	}
 	caption, err = t.cleaned(i, j, captions)
 	return i, j, caption, err
+}
+
+// captions are those of image i. It is an error where there are none, or where not all of them can be read.
+func (t *Train) captions(i int) ([]string, error) {
+	list := t.ds.Captions(i)
+	if len(list) > 0 && len(list) == numCaptions(t.ds, i) {
+		return list, nil
+	}
+	if f, ok := t.ds.(interface{ Fault(i int) error }); ok {
+		if err := f.Fault(i); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("data: %s: no caption, or only empty ones", t.ds.Name(i))
 }
 
 // cleaned is caption j of image i, whose captions are given.

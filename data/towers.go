@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // TowerInputs are what a tower reads of a training set, each once: its images, or its captions. A row of a
@@ -83,7 +84,7 @@ func (t *Train) ImageInputs() (TowerInputs, bool) {
 	if !ok {
 		return TowerInputs{}, false
 	}
-	files := map[string]string{} // states of files with many images
+	states := map[string]string{} // of files with many images
 	return TowerInputs{
 		Rows: t.ds.Len(),
 		Item: func(i int) (string, string) {
@@ -91,13 +92,13 @@ func (t *Train) ImageInputs() (TowerInputs, bool) {
 			if abs, err := filepath.Abs(path); err == nil {
 				path = abs
 			}
-			state, known := files[path]
+			state, known := states[path]
 			if !known {
 				if info, err := os.Stat(path); err == nil {
 					state = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 				}
 				if part != "" {
-					files[path] = state
+					states[path] = state
 				}
 			}
 			return path + "\x00" + part, state
@@ -124,7 +125,11 @@ func (t *Train) TextInputs() TowerInputs {
 	}
 	caption := func(k int) (string, error) {
 		i := t.imageOfCaption(k)
-		return t.cleaned(i, k-int(t.firsts[i]), t.ds.Captions(i))
+		list, err := t.captions(i)
+		if err != nil {
+			return "", err
+		}
+		return t.cleaned(i, k-int(t.firsts[i]), list)
 	}
 	return TowerInputs{
 		Rows: int(t.firsts[t.ds.Len()]),
@@ -166,7 +171,11 @@ type inputStream struct {
 // Sample fills row c of the rows, which begin again after the last.
 func (s *inputStream) Sample(c uint64, row batch.Row) error {
 	k := int(s.rows[c%uint64(len(s.rows))])
-	if err := s.fill(k, row); err != nil {
+	err := s.fill(k, row)
+	if files.Exhausted(err) { // which says nothing of the row
+		return err
+	}
+	if err != nil {
 		s.bad(k, err)
 	}
 	return nil
