@@ -86,9 +86,13 @@ func (l *Lists) cached(ctx context.Context, o Options) error {
 	if err := os.MkdirAll(o.Cache, 0o777); err != nil {
 		return fmt.Errorf("neighbours: folder of the lists: %w: set data.cache_dir to one that can be made", err)
 	}
-	return files.ReplaceFrom(path, func(w io.Writer) error {
+	err = files.ReplaceFrom(path, func(w io.Writer) error {
 		return safetensors.WriteSummed(w, []safetensors.Tensor{{Name: "near", Shape: []int{len(l.anchors), l.most}, Data: l.near}}, map[string]string{descriptionKey: string(text)})
 	})
+	if err != nil { // the disk is full, or another run writes the same file
+		o.Note(fmt.Sprintf("the neighbours of %ss cannot be kept in data.cache_dir, and are found again at the next start: %v", l.side, err))
+	}
+	return nil
 }
 
 // load maps the file of the lists that d describes.

@@ -151,3 +151,30 @@ func FuzzCache(f *testing.F) {
 		}
 	})
 }
+
+// TestCacheThatCannotBeWritten: lists that were found are used where their file cannot be written, with a note.
+func TestCacheThatCannotBeWritten(t *testing.T) {
+	dir, config, e := t.TempDir(), some(t, nil), engine(t)
+	var notes []string
+	find := func() *Lists {
+		t.Helper()
+		l, err := Images(t.Context(), open(t, config), Config{K: 4, Near: 9, Sampling: geometric.Closest}, Options{Engine: e, Cache: dir, Note: func(s string) { notes = append(notes, s) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	want := find()
+	path := one(t, dir)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".tmp-"+filepath.Base(path)), 0o777); err != nil { // where it is written before it has its name
+		t.Fatal(err)
+	}
+	notes = nil
+	if got := find(); !slices.Equal(got.near, want.near) || len(notes) != 2 || !strings.Contains(notes[1], "cannot be kept in data.cache_dir") {
+		t.Errorf("notes %q", notes)
+	}
+}
