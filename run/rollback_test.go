@@ -2,6 +2,7 @@ package run
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -30,8 +31,12 @@ func TestGoneBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
+	r.evaluated, r.scoreStep = true, 4
 	if at, err := r.rollback(t.Context(), 4, 1); err != nil || at != 2 {
 		t.Errorf("before a save back to step %d, want 2: %v", at, err)
+	}
+	if r.evaluated {
+		t.Error("the scores of the model that it left would be those of the next step 4")
 	}
 	if _, err := r.Train(t.Context()); err != nil {
 		t.Fatal(err)
@@ -41,5 +46,26 @@ func TestGoneBack(t *testing.T) {
 	}
 	if at, err := r.rollback(t.Context(), 9, 1); err != nil || at != 8 {
 		t.Errorf("after a save back to step %d, want 8: %v", at, err)
+	}
+}
+
+// TestNothingToGoBackTo: a run that has no checkpoint when its numbers are not finite saves the steps that it has made.
+func TestNothingToGoBackTo(t *testing.T) {
+	dir := t.TempDir()
+	r, err := New(t.Context(), settings(t, dir, "train.on_nan=rollback", "train.max_steps=20", "train.eval_every_steps=0", "optimizer.lr=1e30", "optimizer.clip_norm=0", "schedule.kind=constant", "schedule.warmup_steps=2", "schedule.warmup_lr=0"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "rollback failed") || !strings.Contains(err.Error(), "no checkpoint") {
+		t.Fatalf("the run ended with %v", err)
+	}
+	ck, err := checkpoint.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ck.Close()
+	if ck.Step < 1 {
+		t.Errorf("saved at step %d", ck.Step)
 	}
 }

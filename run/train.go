@@ -373,8 +373,8 @@ func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
 		}
 		return checkpoint.Load(r.dir)
 	}, checkpoint.Load)
-	if err != nil {
-		return 0, err
+	if err != nil { // on all ranks
+		return 0, &train.NoRollbackError{Err: err}
 	}
 	defer ck.Close()
 	if ck.Notice != "" {
@@ -384,6 +384,7 @@ func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
 	if err := parallel.Agree(r.group, err); err != nil {
 		return 0, err
 	}
+	r.evaluated = false // the newest scores are of the model that it leaves
 	r.report.Say("step %d was not finite: back to step %d (attempt %d)", bad+1, state.Step, attempt)
 	return state.Step, nil
 }

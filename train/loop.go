@@ -20,6 +20,15 @@ var ErrInterrupted = errors.New("train: interrupted; continue with --resume auto
 // ErrNotBegun is the ErrInterrupted of a run without a step: there was nothing to save.
 var ErrNotBegun = fmt.Errorf("%w: no step was made", ErrInterrupted)
 
+// NoRollbackError says why Config.Rollback could not begin: the stepper is as it was, and what it made is saved.
+type NoRollbackError struct{ Err error }
+
+// Error gives the reason.
+func (e *NoRollbackError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *NoRollbackError) Unwrap() error { return e.Err }
+
 // Config says how long Run goes on and what it does about numbers that are not finite.
 type Config struct {
 	Start   int           // updates done before, by the checkpoint that was resumed
@@ -36,7 +45,7 @@ type Config struct {
 	// Rollback restores the last checkpoint after the step that follows bad updates
 	// was not finite, and returns its step. attempt counts from 1. The position in
 	// the data must stay where it is, behind the bad batch: the same data would
-	// give the same numbers again.
+	// give the same numbers again. Where there is nothing to restore it fails with a *NoRollbackError.
 	Rollback func(ctx context.Context, bad, attempt int) (step int, err error)
 
 	Now func() time.Time // nil: time.Now
@@ -274,7 +283,11 @@ func (l *loop) nonFinite(ctx context.Context, bad *NonFiniteError, err error) (s
 		l.out.Rollbacks++
 		step, rerr := l.Rollback(ctx, bad.Step, l.out.Rollbacks)
 		if rerr != nil {
-			return false, fmt.Errorf("train: rollback failed: %w (after: %w)", rerr, err)
+			failed := fmt.Errorf("train: rollback failed: %w (after: %w)", rerr, err)
+			if errors.As(rerr, new(*NoRollbackError)) {
+				return false, l.notMade(ctx, failed)
+			}
+			return false, failed
 		}
 		if step > l.out.Step {
 			return false, fmt.Errorf("train: rollback to step %d from the earlier step %d", step, l.out.Step)

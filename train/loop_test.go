@@ -266,8 +266,21 @@ func TestNonFiniteRollsBack(t *testing.T) {
 	none := errors.New("no checkpoint")
 	c.Rollback = func(context.Context, int, int) (int, error) { return 0, none }
 	if _, err := Run(context.Background(), c, f); !errors.Is(err, none) {
-		t.Errorf("nothing to go back to: %v", err)
+		t.Errorf("a rollback that failed: %v", err)
 	}
+	c.Start, c.Rollback = 0, func(context.Context, int, int) (int, error) { return 0, &NoRollbackError{none} }
+	f = &fake{whole: true, before: func(_, step int) error {
+		if step == 3 {
+			return notFinite(step)
+		}
+		return nil
+	}}
+	r = record{}
+	var bad *NonFiniteError
+	if out, err := Run(context.Background(), c, f, r.hooks(0, 0, 1)...); !errors.Is(err, none) || !errors.As(err, &bad) || out.Step != 3 || f.undone != 1 {
+		t.Errorf("nothing to go back to: %+v, %v", out, err)
+	}
+	r.expect(t, "log 1", "log 2", "log 3", "save 3") // what was made before
 }
 
 // A Stepper that lets a NaN through must not get it saved.
