@@ -102,6 +102,14 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 	if len(all) == 0 {
 		return nil, &ArgumentError{fmt.Errorf("%s holds no checkpoints: give a run folder, not that of a step", path)}
 	}
+	newest, err := checkpoint.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(e checkpoint.Entry) bool { return e.Step > newest.Step }) // left by a run that went back
+	if err := newest.Close(); err != nil {
+		return nil, err
+	}
 	n, what, key := o.Last, "checkpoints", "train.keep_last"
 	if o.Best > 0 {
 		n, what, key = o.Best, "checkpoints with an evaluation", "train.keep_best"

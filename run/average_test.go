@@ -45,3 +45,27 @@ func TestAverageOfARunThatBegins(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestAverageAfterGoingBack: checkpoints that a run left which went on from an older step are none of its newest, nor of its best.
+func TestAverageAfterGoingBack(t *testing.T) {
+	dir := t.TempDir()
+	snap, err := checkpoint.Take(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []int{2, 4, 6, 3} {
+		snap.Metric = &checkpoint.Metric{Value: float64(step)}
+		if err := s.Save(step, snap); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range []AverageOptions{{Last: 2}, {Best: 2}} {
+		if list, err := chosen(dir, o); err != nil || len(list) != 2 || list[0].Step != 2 || list[1].Step != 3 {
+			t.Errorf("%+v: %+v, %v", o, list, err)
+		}
+	}
+}
