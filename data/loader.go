@@ -98,14 +98,15 @@ type Loader struct {
 	stream Stream
 	cfg    LoaderConfig
 
-	pool   chan *Batch
-	run    *prefetch
-	pos    uint64
-	saved  loaderCounters
-	back   bool    // pos was set by Rewind: what was made ahead is of another place
-	ahead  *result // what Peek has taken for the next call of Next
-	closed bool
-	failed error
+	pool    chan *Batch
+	run     *prefetch
+	pos     uint64
+	saved   loaderCounters
+	resized int     // samples of an epoch when it was saved, where these were others
+	back    bool    // pos was set by Rewind: what was made ahead is of another place
+	ahead   *result // what Peek has taken for the next call of Next
+	closed  bool
+	failed  error
 
 	mu       sync.Mutex
 	read     uint64

@@ -37,6 +37,17 @@ func (r *Run) tellKernels(from *checkpoint.Checkpoint) {
 	}
 }
 
+// tellData says where a run goes on with data that has grown or shrunk, whose samples come in another order.
+func (r *Run) tellData() {
+	s := r.Session()
+	if s == nil { // a fit has no place in its data
+		return
+	}
+	if was, now := s.Loader().Resized(); was > 0 {
+		r.report.Say("changed since the checkpoint: samples of an epoch = %d (was %d), so the run goes on at another place of its data, and the numbers are not those of a run in one piece", now, was)
+	}
+}
+
 // tellDecoder says where a run that reads images goes on with another decoder of JPEG files, whoever has chosen it.
 func (r *Run) tellDecoder(from *checkpoint.Checkpoint) {
 	now := data.JPEGDecoder().String()

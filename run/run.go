@@ -214,6 +214,7 @@ func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error
 		r.saved = r.state.Step
 		r.report.Say("going on from step %d of %s", r.state.Step, from.Path)
 		r.tellRanks(r.state)
+		r.tellData()
 		if len(r.state.Unread) > 0 {
 			r.report.Say("this run has no use for these parts of the checkpoint, and its own checkpoints will not hold them: %s", strings.Join(r.state.Unread, ", "))
 		}
