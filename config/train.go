@@ -11,7 +11,7 @@ type Train struct {
 	AccumulateSteps  int     `toml:"accumulate_steps" max:"65536"`                          // micro-batches per update
 	Accumulate       string  `toml:"accumulate" read:"micro-batches"`                       // what the micro-batches of an update add up: gradients (a loss for each, which compares the pairs of a micro-batch) | features (one loss, which compares the pairs of all, as if they were one batch: another forward pass, the memory of one micro-batch)
 	MaxSteps         int     `toml:"max_steps" max:"1000000000"`                            // length of the run in updates
-	MaxEpochs        float64 `toml:"max_epochs" max:"1000000000"`                           // length of the run in passes over the training data
+	MaxEpochs        float64 `toml:"max_epochs" max:"1000000000"`                           // length of the run in passes over the training data, each of whole batches: with data.drop_last = false the samples that fill no batch at the end of one count as a batch
 	MaxSamples       int     `toml:"max_samples" max:"1000000000000000"`                    // length of the run in pairs
 	MaxMinutes       float64 `toml:"max_minutes" max:"1000000000"`                          // length of the run in minutes of training
 	LogEverySteps    int     `toml:"log_every_steps" max:"1000000000"`                      // steps between two lines of metrics.jsonl
