@@ -104,11 +104,15 @@ func kindsData(t *testing.T) string {
 	return dir
 }
 
-// TestKindsResumeExactly: a run on any kind of data ends with the same bits, and the same log, in one piece by one goroutine as one that goes
-// on from one of its steps in another folder by eight, with a cache and another number of batches made ahead: with bad samples, epochs
-// that end within a batch, several micro-batches, views, and batches of sentences between those of pairs.
-func TestKindsResumeExactly(t *testing.T) {
-	dir := kindsData(t)
+// kindRun is a tiny run on a kind of data.
+type kindRun struct {
+	base string
+	sets []string
+	part []string // of the run in parts alone
+}
+
+// kindRuns are runs on every kind of data, of those in the folder of kindsData.
+func kindRuns(t *testing.T) map[string]kindRun {
 	abs := func(path string) string {
 		path, err := filepath.Abs(path)
 		if err != nil {
@@ -123,11 +127,7 @@ func TestKindsResumeExactly(t *testing.T) {
 	task := func(kind string, sets ...string) []string {
 		return slices.Concat(aloneSets, []string{"data.vocab=vocab.txt", "data.kind=" + kind, "data.examples.source=scenes"}, sets)
 	}
-	for name, c := range map[string]struct {
-		base string
-		sets []string
-		part []string // of the run in parts alone
-	}{
+	return map[string]kindRun{
 		"table, two views":    {keys, append(slices.Clone(csv), "train.accumulate_steps=2", "train.batch_size=4", "data.drop_last=false"), []string{"data.cache=memory"}},
 		"table, pairs":        {keys, append(slices.Clone(csv), "objective.itc.positives=pair", "train.batch_size=5", "queue.size=20"), []string{"data.cache=disk"}},
 		"shards":              {scenes, append(slices.Clone(shards), "data.webdataset.shuffle=5", "data.flip=true", "data.crop_scale_min=0.5", "data.drop_last=false", "train.batch_size=5"), []string{"data.cache=disk"}},
@@ -157,51 +157,84 @@ func TestKindsResumeExactly(t *testing.T) {
 		"tuned":          {keys, []string{"model.lora.rank=2", "model.tuning.ssf=true", "model.tuning.bitfit=true", "objective.geodesic.lag_steps=1", "train.accumulate_steps=3", "train.batch_size=4"}, nil},
 		"half precision": {keys, []string{"compute.precision=bf16", "compute.recompute=true", "compute.threads=2"}, nil},
 		"negative-aware": {scenes, append(slices.Clone(host), "data.regions.source=scenes", "data.regions.width=8", "model.interaction.kind=naaf", "train.accumulate_steps=2"), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
-			run := func(out string, o Options, more ...string) error {
-				cfg, err := config.Load(c.base, slices.Concat([]string{"data.root=" + dir, "data.cache_dir=" + filepath.Join(root, "cache"), "run.out=" + out}, c.sets, []string{"train.max_steps=7", "train.max_epochs=0", "schedule.warmup_steps=3", "schedule.warmup_percent=0", "train.log_every_steps=1",
-					"train.save_every_steps=1", "train.keep_last=0", "eval.rerank_top=0", "compute.tune=off"}, more))
-				if err != nil {
-					return err
-				}
-				r, err := New(t.Context(), cfg, o)
-				if err != nil {
-					return err
-				}
-				defer r.Close()
-				_, err = r.Train(t.Context())
-				return err
+	}
+}
+
+// resumesExactly trains a run on some ranks in one piece by one goroutine, and from two of its steps in other folders by eight, with a cache
+// and another number of batches made ahead: the end of all has the same bits, and the log the same rows.
+func (c kindRun) resumesExactly(t *testing.T, dir string, ranks int) {
+	t.Helper()
+	root := t.TempDir()
+	run := func(out, resume string, more ...string) error {
+		cfg, err := config.Load(c.base, slices.Concat([]string{"data.root=" + dir, "data.cache_dir=" + filepath.Join(root, "cache"), "run.out=" + out}, c.sets, []string{"train.max_steps=7", "train.max_epochs=0", "schedule.warmup_steps=3", "schedule.warmup_percent=0", "train.log_every_steps=1",
+			"train.save_every_steps=1", "train.keep_last=0", "eval.rerank_top=0", "compute.tune=off"}, more))
+		if err != nil {
+			return err
+		}
+		return failureOf(onRanks(t, ranks, func(_ int, o *Options) config.Config {
+			o.Resume = resume
+			return cfg
+		}))
+	}
+	whole := filepath.Join(root, "whole")
+	if err := run(whole, "", "data.workers=1"); err != nil {
+		t.Fatal(err)
+	}
+	step := func(out string, n int) string {
+		return filepath.Join(out, runlog.CheckpointsDir, fmt.Sprintf("step-%08d", n))
+	}
+	for _, from := range []int{1, 4} {
+		parts := filepath.Join(root, fmt.Sprint(from))
+		if err := run(parts, step(whole, from), append(slices.Clone(c.part), "data.workers=8", "data.prefetch=1")...); err != nil {
+			t.Fatalf("from step %d: %v", from, err)
+		}
+		files, err := filepath.Glob(filepath.Join(step(whole, 7), "*.safetensors"))
+		if err != nil || len(files) < 2 {
+			t.Fatal(files, err)
+		}
+		for _, path := range files {
+			want, err1 := os.ReadFile(path)
+			got, err2 := os.ReadFile(filepath.Join(step(parts, 7), filepath.Base(path)))
+			if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
+				t.Errorf("from step %d: %s differs (%v, %v)", from, filepath.Base(path), err1, err2)
 			}
-			whole := filepath.Join(root, "whole")
-			if err := run(whole, Options{}, "data.workers=1"); err != nil {
-				t.Fatal(err)
-			}
-			step := func(out string, n int) string {
-				return filepath.Join(out, runlog.CheckpointsDir, fmt.Sprintf("step-%08d", n))
-			}
-			for _, from := range []int{1, 4} {
-				parts := filepath.Join(root, fmt.Sprint(from))
-				if err := run(parts, Options{Resume: step(whole, from)}, append(slices.Clone(c.part), "data.workers=8", "data.prefetch=1")...); err != nil {
-					t.Fatalf("from step %d: %v", from, err)
-				}
-				files, err := filepath.Glob(filepath.Join(step(whole, 7), "*.safetensors"))
-				if err != nil || len(files) < 2 {
-					t.Fatal(files, err)
-				}
-				for _, path := range files {
-					want, err1 := os.ReadFile(path)
-					got, err2 := os.ReadFile(filepath.Join(step(parts, 7), filepath.Base(path)))
-					if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
-						t.Errorf("from step %d: %s differs (%v, %v)", from, filepath.Base(path), err1, err2)
-					}
-				}
-				if got, want := rowsFrom(t, parts, from), rowsFrom(t, whole, from); !maps.EqualFunc(got, want, maps.Equal[map[string]float64, map[string]float64]) {
-					t.Errorf("from step %d: the log has %v, want %v", from, got, want)
-				}
-			}
-		})
+		}
+		if got, want := rowsFrom(t, parts, from), rowsFrom(t, whole, from); !maps.EqualFunc(got, want, maps.Equal[map[string]float64, map[string]float64]) {
+			t.Errorf("from step %d: the log has %v, want %v", from, got, want)
+		}
+	}
+}
+
+// failureOf is the first error of ranks.
+func failureOf(ranks []*told) error {
+	for _, r := range ranks {
+		if r.err != nil {
+			return r.err
+		}
+	}
+	return nil
+}
+
+// TestKindsResumeExactly: runs on any kind of data go on with the same bits: with bad samples, epochs that end within a batch, several
+// micro-batches, views, and batches of sentences between those of pairs.
+func TestKindsResumeExactly(t *testing.T) {
+	dir := kindsData(t)
+	for name, c := range kindRuns(t) {
+		t.Run(name, func(t *testing.T) { c.resumesExactly(t, dir, 1) })
+	}
+}
+
+// TestKindsResumeExactlyOnRanks: runs of two processes do as well.
+func TestKindsResumeExactlyOnRanks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three runs on two ranks of every kind")
+	}
+	dir := kindsData(t)
+	for name, c := range kindRuns(t) {
+		if name != "identities" {
+			c.sets = append(c.sets, "train.batch_size=8", "train.accumulate=gradients")
+		}
+		t.Run(name, func(t *testing.T) { c.resumesExactly(t, dir, 2) })
 	}
 }
 
