@@ -31,7 +31,7 @@ type CSVConfig struct {
 }
 
 // Table is a Dataset of the images and captions that tables of pairs name. It keeps where the rows lie,
-// not what they say: about 20 bytes for each, and 80 while it is opened. Its files stay open to the end of the process.
+// not what they say: about 20 bytes for each, and 80 while it is opened. Its files stay open until Close.
 type Table struct {
 	cfg       CSVConfig
 	root      string

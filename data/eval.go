@@ -87,6 +87,9 @@ func (e *Eval) HasSiblings() bool {
 	return false
 }
 
+// Close closes the files of the data set, if it holds some open. Nothing may be read any more.
+func (e *Eval) Close() error { return closeFiles(e.ds) }
+
 // Skipped is the number of images left out because they have no caption.
 func (e *Eval) Skipped() int { return e.skipped }
 

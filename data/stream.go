@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
@@ -141,6 +142,17 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 	}
 	t.order, t.n, t.identities = o, o.samples(), counts
 	return t, nil
+}
+
+// Close closes the files of the data set, if it holds some open. The stream must not be in use any more.
+func (t *Train) Close() error { return closeFiles(t.ds) }
+
+// closeFiles closes the files of a data set that holds some open.
+func closeFiles(ds Dataset) error {
+	if c, ok := ds.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // numCaptions is the number of captions of image i.

@@ -184,7 +184,9 @@ func (b *opening) openTexts(ctx context.Context) (err error) {
 // openSplit opens what is evaluated on, of which others may use the index that rank 0 makes.
 func (b *opening) openSplit(ctx context.Context) error {
 	return parallel.First(b.group, func() (err error) {
-		b.set, err = openFinalSplit(ctx, b.cfg, b.report)
+		if b.set, err = openFinalSplit(ctx, b.cfg, b.report); err == nil && b.set != nil {
+			b.closeAtEnd(b.set.Galleries)
+		}
 		return err
 	})
 }
@@ -192,7 +194,9 @@ func (b *opening) openSplit(ctx context.Context) error {
 // openStream opens the training data in the same way.
 func (b *opening) openStream(ctx context.Context) error {
 	return parallel.First(b.group, func() (err error) {
-		b.stream, b.build, err = b.openData(ctx, b.from)
+		if b.stream, b.build, err = b.openData(ctx, b.from); err == nil {
+			b.closeAtEnd(b.stream)
+		}
 		return err
 	})
 }

@@ -112,6 +112,13 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, er
 	return b.Run, nil
 }
 
+// closeAtEnd has Close close data that holds files open.
+func (r *Run) closeAtEnd(data any) {
+	if c, ok := data.(io.Closer); ok {
+		r.closers = append(r.closers, c.Close)
+	}
+}
+
 // openData opens the training data. build makes model and session over it; from is what the run goes on from, or nil.
 // stream is nil of a fit.
 func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream data.Stream, build func(ctx context.Context) error, err error) {

@@ -345,3 +345,66 @@ func TestFitInterrupted(t *testing.T) {
 		t.Errorf("the run that goes on: %+v", result)
 	}
 }
+
+// TestFilesAreGivenBack: a run that is closed has none of its data open or mapped into memory: runs of one process that follow it, as those
+// of an ablation, do not count it as theirs.
+func TestFilesAreGivenBack(t *testing.T) {
+	dir := kindsData(t)
+	open := func() (list []string) {
+		maps, err := os.ReadFile("/proc/self/maps")
+		if err != nil {
+			t.Skip("no /proc/self/maps")
+		}
+		for line := range strings.Lines(string(maps)) {
+			if i := strings.Index(line, dir); i >= 0 {
+				list = append(list, "map "+line[i:])
+			}
+		}
+		links, err := filepath.Glob("/proc/self/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range links {
+			if name, err := os.Readlink(l); err == nil && strings.HasPrefix(name, dir) {
+				list = append(list, "file "+name)
+			}
+		}
+		return list
+	}
+	regionFiles(t, dir, 5)
+	cache := "data.cache_dir=" + filepath.Join(dir, "cache")
+	for name, c := range map[string]struct {
+		base string
+		sets []string
+	}{
+		"stored features": {"../configs/heads.toml", []string{"data.pairs.image=image.npy", "data.pairs.text=text.npy", "data.pairs.val_samples=10", "data.pairs.test_samples=0", "model.heads.hidden=12", "model.head.dim=8", "data.max_bad_share=0.3",
+			"objective.geometric.weight=1", "objective.geometric.neighbours=4", "train.max_epochs=0", "schedule.warmup_percent=0", cache}},
+		"an alignment": {"../configs/heads.toml", []string{"data.pairs.image=text.npy", "data.pairs.text=text.npy", "data.pairs.val_samples=10", "data.pairs.test_samples=0", "model.heads.hidden=12", "model.head.dim=8",
+			"objective.klot.weight=1", "objective.klot.rows=4", "train.max_epochs=0", "schedule.warmup_percent=0"}},
+		"table":   {"testdata/scenes.toml", []string{"data.kind=csv", "data.csv.train_files=table.csv", "data.csv.val_files=good.csv", "data.max_bad_share=0.3"}},
+		"regions": {"testdata/scenes.toml", append(slices.Clone(host), "data.regions.test=", "data.vocab_min_count=1")},
+	} {
+		for range 2 { // neighbours are found, and then read
+			cfg, err := config.Load(c.base, append(slices.Clone(c.sets), "data.root="+dir, "run.out="+t.TempDir(), "train.max_steps=2", "train.batch_size=4"))
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			r, err := New(t.Context(), cfg, Options{})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if _, err := r.Train(t.Context()); err != nil {
+				t.Error(name, err)
+			}
+			if len(open()) == 0 {
+				t.Errorf("%s: a run has nothing open", name)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(name, err)
+			}
+			if left := open(); left != nil {
+				t.Errorf("%s: left open: %q", name, left)
+			}
+		}
+	}
+}

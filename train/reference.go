@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
@@ -13,16 +14,21 @@ import (
 
 // refer gives a model what objective.klot reads: the alignment, fitted to the training pairs,
 // and the pools of both sides to draw further rows from, where it has none. A run that goes on
-// fits it again, to the same rows. The files stay open to the end of the process, as those of
-// streams do.
-func refer(o *model.Options, cfg config.Config) error {
+// fits it again, to the same rows. They are those of the stream, which stays open meanwhile; of another one they are opened, and
+// stay open to the end of the process.
+func refer(o *model.Options, cfg config.Config, stream data.Stream) error {
 	c := cfg.Objective.KLOT
 	if c.Weight == 0 {
 		return nil
 	}
-	p, err := source.Pairs(cfg)
-	if err != nil {
-		return err
+	var p *features.Pairs
+	if s, ok := stream.(*features.Stream); ok {
+		p = s.Pairs()
+	} else {
+		var err error
+		if p, err = source.Pairs(cfg); err != nil {
+			return err
+		}
 	}
 	pairs, err := TrainingPairs(p)
 	if err != nil {

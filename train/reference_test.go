@@ -55,7 +55,7 @@ func TestRefer(t *testing.T) {
 	for name, method := range map[string]align.Method{"cca": align.CCA{}, "procrustes": align.Procrustes{}} {
 		cfg := referred(t, 40, "objective.klot.reference="+name, "data.pairs.paired=20")
 		o := model.Options{Engine: e}
-		if err := refer(&o, cfg); err != nil {
+		if err := refer(&o, cfg, nil); err != nil {
 			t.Fatal(err)
 		}
 		p, err := source.Pairs(cfg)
@@ -83,10 +83,10 @@ func TestRefer(t *testing.T) {
 		}
 	}
 	o := model.Options{Engine: e}
-	if err := refer(&o, referred(t, 14)); err == nil || !strings.Contains(err.Error(), "objective.klot.reference: ") || !strings.Contains(err.Error(), "at least 2 pairs (got 1)") {
+	if err := refer(&o, referred(t, 14), nil); err == nil || !strings.Contains(err.Error(), "objective.klot.reference: ") || !strings.Contains(err.Error(), "at least 2 pairs (got 1)") {
 		t.Errorf("one pair: %v", err)
 	}
-	if err := refer(&o, referred(t, 14, "objective.klot.weight=0")); err != nil || o.Reference != nil {
+	if err := refer(&o, referred(t, 14, "objective.klot.weight=0"), nil); err != nil || o.Reference != nil {
 		t.Errorf("without the loss: %v", err)
 	}
 }

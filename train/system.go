@@ -109,7 +109,7 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 		return nil, err
 	}
 	defer taught()
-	if err := refer(&o, cfg); err != nil {
+	if err := refer(&o, cfg, with.Stream); err != nil {
 		return nil, err
 	}
 	return model.New(cfg, o)

@@ -272,9 +272,9 @@ func (m *Matrix) Row(i int, dst []float32) error {
 func (m *Matrix) read(i int, dst []float32) (err error) {
 	n := m.width * m.dtype.Size()
 	at := m.start + int64(i)*int64(n)
-	if m.mapped != nil {
+	if b := m.mapped; b != nil {
 		defer files.RecoverFault(&err, m.gone, debug.SetPanicOnFault(true))
-		m.convert(dst, m.mapped[at:at+int64(n)])
+		m.convert(dst, b[at:at+int64(n)])
 		return nil
 	}
 	b := m.bytes.Get().(*[]byte)

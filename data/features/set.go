@@ -39,6 +39,9 @@ func (p *Pairs) Set(split string, maxImages int) (*Set, error) {
 	return s, nil
 }
 
+// Close closes the files of the pairs. No row may be read any more.
+func (s *Set) Close() error { return s.p.Close() }
+
 // Len returns the number of images.
 func (s *Set) Len() int { return len(s.images) }
 

@@ -1,6 +1,9 @@
 package features
 
 import (
+	"errors"
+	"io"
+
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -37,6 +40,20 @@ type Neighbours interface {
 	Draw(seed, counter uint64, i int32, dst []int32) error
 	// Pool returns the rows that are numbered.
 	Pool() *Pool
+}
+
+// Pairs returns what the samples are drawn from. It stays open until the stream is closed.
+func (s *Stream) Pairs() *Pairs { return s.p }
+
+// Close closes the files of the pairs and of the neighbours. No sample and no row of a pool may be read any more.
+func (s *Stream) Close() error {
+	err := s.p.Close()
+	for _, n := range []Neighbours{s.images, s.texts} {
+		if c, ok := n.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	return err
 }
 
 // Stream returns the training stream: the train split, in another order every epoch. The id of a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/geoalign/geoalign/config"
@@ -55,6 +56,9 @@ func imageFiles(l lists) Kind {
 			ds, err := load(ctx, cfg, "train", o)
 			if err != nil {
 				return nil, err
+			}
+			if c, ok := ds.(io.Closer); ok {
+				defer c.Close()
 			}
 			tell := o.opening(vocabularyPhase)
 			var out []string

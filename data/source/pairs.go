@@ -11,8 +11,8 @@ import (
 	"github.com/geoalign/geoalign/data/neighbours"
 )
 
-// storedPairs is data.kind = "pairs": files of stored features, rows in step. The files
-// stay open to the end of the process, as the streams and galleries of them do.
+// storedPairs is data.kind = "pairs": files of stored features, rows in step. Streams and galleries of them
+// have a method Close.
 var storedPairs = Kind{
 	Splits: func(cfg config.Config) []string {
 		if names, ok := indexSplits(cfg); ok {

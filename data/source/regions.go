@@ -11,8 +11,8 @@ import (
 	"github.com/geoalign/geoalign/data/scenes"
 )
 
-// regionSets is data.kind = "regions": features of the regions of images, of files or of the built-in scenes. Files
-// stay open to the end of the process, as the streams and galleries of them do.
+// regionSets is data.kind = "regions": features of the regions of images, of files or of the built-in scenes. Streams
+// and splits of files have a method Close.
 var regionSets = Kind{
 	Splits: func(cfg config.Config) (list []string) {
 		if cfg.Data.Drawn() {
