@@ -256,6 +256,9 @@ func (c *checker) images(ctx context.Context, ds Dataset) error {
 			return err
 		}
 		for j, sum := range theirs {
+			if files.Exhausted(errs[j]) {
+				return exhausted(errs[j])
+			}
 			if errs[j] != nil {
 				continue // a finding of the check of that split
 			}

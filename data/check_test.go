@@ -3,10 +3,12 @@ package data
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/geoalign/geoalign/data/batch"
@@ -195,5 +197,16 @@ func TestTrainingOverDamagedFiles(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "max_bad_share = 0.1") {
 		t.Errorf("got %v, want to stop above 0.1", err)
+	}
+}
+
+// TestCheckOfALimit: a machine that has run out of open files ends a check, whichever split it reads at the moment: what is in both would
+// not be found.
+func TestCheckOfALimit(t *testing.T) {
+	whole := memory(4, "a")
+	for _, x := range [][2]Dataset{{limited{whole, syscall.EMFILE}, whole}, {whole, limited{whole, syscall.EMFILE}}} {
+		if _, err := Check(t.Context(), x[0], CheckConfig{Images: true, Others: map[string]Dataset{"val": x[1]}}); !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
