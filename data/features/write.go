@@ -9,12 +9,30 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/process"
 )
 
 // npyHeaderText is the header of a file that is written; with spaces it has always one length.
 const npyHeaderText = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }"
+
+// tempPrefix begins the name of a file that is not whole yet.
+const tempPrefix = ".tmp-npy-"
+
+// abandoned is the time without a write after which such a file is one of a process that was killed.
+const abandoned = time.Hour
+
+// sweep removes what killed processes left in a folder, which may be as large as all features. What it cannot remove stays.
+func sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(files.Literal(dir), tempPrefix+"*")) // the pattern is one
+	for _, path := range left {
+		if st, err := os.Stat(path); err == nil && time.Since(st.ModTime()) > abandoned {
+			os.Remove(path)
+		}
+	}
+}
 
 // Write writes rows of one width as a .npy file of float32, which gets its name when it is whole. rows hands one after
 // another to emit. The process does not end meanwhile, so that a signal finds what was begun removed.
@@ -25,7 +43,8 @@ func Write(path string, rows func(emit func([]float32) error) error) error {
 // WriteArray is Write of an array whose rows have a shape; nil: one axis.
 func WriteArray(path string, shape []int, rows func(emit func([]float32) error) error) (err error) {
 	defer process.Hold()()
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	sweep(filepath.Dir(path))
+	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
 	if err != nil {
 		return err
 	}
