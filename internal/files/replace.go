@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/geoalign/geoalign/internal/process"
 )
 
 // Replace writes the file at path in one step: who reads it, also after a kill, sees the
-// old content or the new, never a part. A signal that asks the process to end waits for it.
-// The error names the path.
+// old content or the new, never a part. Of several who write it at once, in one process or more, the last one's stays. A
+// signal that asks the process to end waits for it. The error names the path.
 func Replace(path string, content []byte) error {
 	return ReplaceFrom(path, func(w io.Writer) error { _, err := w.Write(content); return err })
 }
@@ -38,7 +38,7 @@ func replace(path string, fill func(w io.Writer) error) (err error) {
 		return errors.New("there is something that is no regular file")
 	}
 	defer process.Hold()()
-	f, err := create(path)
+	f, err := create(filepath.Join(filepath.Dir(path), ".tmp-"+filepath.Base(path)))
 	if err != nil {
 		return err
 	}
@@ -61,13 +61,26 @@ func replace(path string, fill func(w io.Writer) error) (err error) {
 	return os.Rename(temp, path)
 }
 
-// create makes a file in the folder of path of a name that no other has, as others may replace path at the same time.
-func create(path string) (*os.File, error) {
-	for {
-		name := fmt.Sprintf(".tmp-%08x-%s", rand.Uint32(), filepath.Base(path))
-		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+// A file that is being written has one of so many names. One that was not written to for so long is of a process that was killed.
+const (
+	writers   = 16
+	abandoned = time.Hour
+)
+
+// create creates a file of a name, or where others write one of that name of the name with a number.
+func create(name string) (*os.File, error) {
+	for n := range writers {
+		own := name
+		if n > 0 {
+			own = fmt.Sprintf("%s.%d", name, n)
+		}
+		f, err := os.OpenFile(own, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}
+		if st, err := os.Lstat(own); err == nil && st.Mode().IsRegular() && time.Since(st.ModTime()) > abandoned && os.Remove(own) == nil {
+			return create(name)
+		}
 	}
+	return nil, fmt.Errorf("%d others write it: remove %s* if they do not", writers, name)
 }

@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // TestReplace: a file is as it was until all of the new one is there, and what fails leaves
@@ -46,24 +48,61 @@ func TestReplace(t *testing.T) {
 	has("new")
 }
 
-// Two that replace a file at the same time do not write into each other's: the last one stays, as a whole.
-func TestReplaceByTwo(t *testing.T) {
+// TestReplaceAtOnce: of several who write a file at once each writes one of its own, and what killed ones left is used again.
+func TestReplaceAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	err := ReplaceFrom(path, func(w io.Writer) error {
-		_, first := w.Write(bytes.Repeat([]byte("1"), 3*replaceBytes))
-		second := Replace(path, bytes.Repeat([]byte("2"), 5*replaceBytes))
-		_, rest := w.Write([]byte("1"))
-		return errors.Join(first, second, rest)
-	})
-	if err != nil {
-		t.Fatal(err)
+	slow := func(text string, meanwhile func()) error {
+		return ReplaceFrom(path, func(w io.Writer) error {
+			if _, err := w.Write(bytes.Repeat([]byte(text), 2*replaceBytes)); err != nil {
+				return err
+			}
+			meanwhile()
+			_, err := io.WriteString(w, text)
+			return err
+		})
 	}
-	text, err := os.ReadFile(path)
-	if want := bytes.Repeat([]byte("1"), 3*replaceBytes+1); err != nil || !bytes.Equal(text, want) {
-		t.Errorf("%d bytes (%v), want the %d of the last one", len(text), err, len(want))
+	has := func(text string, n int) {
+		t.Helper()
+		if b, err := os.ReadFile(path); err != nil || string(b) != strings.Repeat(text, n) {
+			t.Errorf("%d bytes, want %d of %s: %v", len(b), n, text, err)
+		}
 	}
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
-		t.Errorf("left %v (%v)", list, err)
+	if err := slow("x", func() {
+		if err := slow("y", func() {}); err != nil {
+			t.Error(err)
+		}
+		has("y", 2*replaceBytes+1)
+		if err := Replace(path, []byte("z")); err != nil {
+			t.Error(err)
+		}
+		has("z", 1)
+	}); err != nil {
+		t.Error(err)
+	}
+	has("x", 2*replaceBytes+1)
+
+	for n, name := range []string{".tmp-a", ".tmp-a.1"} {
+		old := filepath.Join(dir, name)
+		if err := os.WriteFile(old, []byte("left"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-2 * abandoned)
+		if err := os.Chtimes(old, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if err := Replace(path, []byte("new")); err != nil {
+			t.Error(n, err)
+		}
+		has("new", 1)
+		if n == 0 { // one that is not old is left to who writes it
+			if err := os.WriteFile(old, []byte("now"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil || len(list) != 2 || list[0].Name() != ".tmp-a" || list[1].Name() != "a" {
+		t.Errorf("%v, %v", list, err)
 	}
 }
