@@ -94,8 +94,8 @@ func regionSplit(ctx context.Context, cfg config.Config, split string, progress 
 }
 
 func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptions, log io.Writer) (done RegionsWritten, err error) {
-	if cfg.Model.Stored() {
-		return done, &ArgumentError{fmt.Errorf("model.system %q has no image tower: its features have no regions", cfg.Model.System)}
+	if cfg.Model.Stored() || cfg.Model.TextsOnly() {
+		return done, &ArgumentError{fmt.Errorf("model.system %q has no image tower, whose patches are regions", cfg.Model.System)}
 	}
 	if err := noPictures(cfg); err != nil {
 		return done, err
