@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"slices"
@@ -139,6 +140,57 @@ func TestCUDASteps(t *testing.T) {
 			}
 			if on := device.step.machine.OnHost(); len(on) > 0 {
 				t.Logf("on the host: %v", on)
+			}
+		})
+	}
+}
+
+// allSystems has TestCUDASystems compare all of rankCases, whose kernels take minutes to compile where they are not cached.
+var allSystems = flag.Bool("cuda-systems", false, "compare every system in TestCUDASystems")
+
+// TestCUDASystems makes a step of systems of which parts run on the host between steps of the device, or of all systems and losses:
+// loss and gradients are the host's to rounding.
+func TestCUDASystems(t *testing.T) {
+	d := cudatest.Open(t)
+	mixed := []string{"clip, network", "heads, plans", "matching, memory", "matching, vectors"}
+	for name, x := range rankCases() {
+		if !*allSystems && !slices.Contains(mixed, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			cfg := rankConfig(t, x)
+			build := func(d kernel.Device) *Pairs {
+				o := rankOptions(t, x)
+				if d != nil {
+					o.Engine.SetDevice(d)
+					t.Cleanup(func() { o.Engine.SetDevice(nil) })
+				}
+				m, err := New(cfg, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { m.Close() })
+				return m
+			}
+			host, device := build(nil), build(d)
+			s := &feed.Step{Batch: randomRows(host.Columns(), cfg.Train.BatchSize, 1), Update: 1, Counter: 1, PerEpoch: 10}
+			var losses []float64
+			for _, m := range []*Pairs{host, device} {
+				if err := m.Before(1); err != nil {
+					t.Fatal(err)
+				}
+				r, err := m.Step(t.Context(), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				losses = append(losses, r.Loss)
+			}
+			if on := device.step.machine.OnHost(); slices.Contains(mixed, name) && len(on) == 0 {
+				t.Error("nothing runs on the host")
+			}
+			far := distance(device.params.Grads(), host.params.Grads())
+			if e := math.Abs(losses[1] - losses[0]); !(e <= 1e-4*math.Abs(losses[0])) || !(far <= 1e-3) {
+				t.Errorf("loss %v, on the host %v; gradients differ by %.1e of their length", losses[1], losses[0], far)
 			}
 		})
 	}

@@ -207,6 +207,15 @@ func rankConfig(t *testing.T, x rankCase) config.Config {
 	return cfg
 }
 
+// rankOptions are a case's options, with an engine of their own.
+func rankOptions(t *testing.T, x rankCase) Options {
+	o := Options{Engine: newEngine(t), Vocab: rankVocab, MaskID: 4, Begin: 1, End: 1, BeginID: 2, EndID: 3}
+	if x.o != nil {
+		x.o(t, &o)
+	}
+	return o
+}
+
 // randomRows is a batch with something in every column.
 func randomRows(columns []batch.Column, rows int, seed uint64) *batch.Batch {
 	b, r := batch.New(rows, columns...), rand.New(rand.NewPCG(seed, 5))
@@ -274,19 +283,12 @@ func shareOf(b *batch.Batch, rank, n int) *batch.Batch {
 func withRanks(t *testing.T, x rankCase) (whole *Pairs, ranks []*Pairs) {
 	t.Helper()
 	cfg := rankConfig(t, x)
-	options := func() Options {
-		o := Options{Engine: newEngine(t), Vocab: rankVocab, MaskID: 4, Begin: 1, End: 1, BeginID: 2, EndID: 3}
-		if x.o != nil {
-			x.o(t, &o)
-		}
-		return o
-	}
-	whole, err := New(cfg, options())
+	whole, err := New(cfg, rankOptions(t, x))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range paralleltest.Ranks(max(2, x.ranks)) {
-		o := options()
+		o := rankOptions(t, x)
 		o.Group = &recorder{Group: g}
 		m, err := New(cfg, o)
 		if err != nil {
