@@ -184,6 +184,22 @@ func TestImportRefused(t *testing.T) {
 		"another width":       {"clip", nil, []string{"model.image.width=16", "model.head.dim=4"}, false, "--set model.image.width=8 --set model.head.dim=6"},
 		"another mean":        {"clip", nil, []string{"model.image.mean=[0.5, 0.5, 0.5]"}, false, "--set 'model.image.mean=[0.48145466,0.4578275,0.40821073]'"},
 		"one tower":           {"bert", nil, nil, false, "has the text tower alone, and a run has both: train from it with\n  trainer train --set init.text.path="},
+		"a tower that is not read": {"open_clip", func(folder string) {
+			if err := os.Rename(filepath.Join(folder, "open_clip_model.safetensors"), filepath.Join(folder, "model.safetensors")); err != nil {
+				t.Fatal(err)
+			}
+			without(t, folder, func(name string) bool { return strings.HasPrefix(name, "visual.ln_pre.") }, "")
+		}, nil, false, "\nnote: the image tower is not read: it has no norm before its blocks (no_ln_pre)"},
+		"another pool": {"open_clip", func(folder string) {
+			path := filepath.Join(folder, "open_clip_config.json")
+			text, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(path, []byte(strings.Replace(string(text), `"vision_cfg": {`, `"vision_cfg": {"pool_type": "none",`, 1)), 0o666)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, nil, false, `features would be others than those of the weights: the image tower has pool_type = "none", `},
 		"a shard that is not there": {"clip", func(folder string) {
 			os.Remove(filepath.Join(folder, "model.safetensors"))
 			text := `{"weight_map": {"logit_scale": "model-00001-of-00002.safetensors"}}`

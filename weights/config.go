@@ -64,7 +64,10 @@ type openCLIPConfig struct {
 // openCLIPVision is what is read of vision_cfg.
 type openCLIPVision struct {
 	HeadWidth int    `json:"head_width"`
-	Timm      string `json:"timm_model_name"` // empty: a tower of open_clip
+	Pool      string `json:"pool_type"`           // empty: tok
+	NormLast  bool   `json:"final_ln_after_pool"` // behind the pool
+	Attention any    `json:"attentional_pool"`    // true, or how; the pool is another then
+	Timm      string `json:"timm_model_name"`     // empty: a tower of open_clip
 	TimmPool  string `json:"timm_pool"`
 	openCLIPLayers
 }
@@ -74,6 +77,7 @@ type openCLIPWords struct {
 	Heads       int    `json:"heads"`
 	NoCausal    bool   `json:"no_causal_mask"` // a word sees those behind it too
 	PadMask     bool   `json:"use_pad_mask"`   // padding is not read
+	Class       bool   `json:"embed_cls"`      // a token behind the text that stands for it
 	Pool        string `json:"pool_type"`
 	HuggingFace string `json:"hf_model_name"` // empty: a tower of open_clip
 	openCLIPLayers

@@ -60,6 +60,11 @@ func openCLIPConfig1(t *testing.T, name, old, now string) string {
 	return strings.Replace(string(text), old, now, 1)
 }
 
+// openCLIPVision1 are the files beside open_clip with further arguments of its image tower.
+func openCLIPVision1(arguments string) map[string]string {
+	return map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 2}, "vision_cfg": {"head_width": 4, ` + arguments + `}}}`}
+}
+
 // What the files beside the weights say is heard, and what cannot be is refused with its place.
 func TestFilesBeside(t *testing.T) {
 	const prepare = "preprocessor_config.json"
@@ -108,6 +113,8 @@ func TestFilesBeside(t *testing.T) {
 		{"timm", nil, "model.image.crop=0.9"},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"crop_pct": 0.9`, `"crop_pct": 1.0`)}, `"bicubic" timm: `},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"crop_pct": 0.9`, `"crop_pct": 9`)}, "pretrained_cfg.crop_pct is 9, want a share"},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"in_chans": 3`, `"act_layer": "relu"`)}, `act_layer "relu" in model_args, and gelu, gelu_tanh`},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"in_chans": 3`, `"act_layer": "gelu_tanh"`)}, `model.image.activation="gelu_tanh"`},
 		{"timm_siglip", map[string]string{"config.json": config1(t, "timm_siglip", `vit_base_patch16_siglip_224`, `vit_so400m_patch16_siglip_256`)}, `model.image.activation="gelu_tanh"`},
 		{"resnet_hf", map[string]string{"config.json": config1(t, "resnet_hf", `"downsample_in_bottleneck": false`, `"downsample_in_bottleneck": true`)}, "downsample_in_bottleneck = true: blocks whose first"},
 		{"resnet_hf", map[string]string{"config.json": config1(t, "resnet_hf", `"downsample_in_first_stage": false`, `"downsample_in_first_stage": true`)}, "downsample_in_first_stage = true: a first stage"},
@@ -128,6 +135,12 @@ func TestFilesBeside(t *testing.T) {
 			`model.image.size=8 model.image.patch=4 model.image.depth=2 model.image.width=8 model.image.heads=1 model.image.mlp=16 model.image.activation="gelu"`},
 		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 4}}, "preprocess_cfg": {"resize_mode": "squash", "interpolation": "bilinear"}}`},
 			`model.image.resize="squash" model.image.interpolation="bilinear" model.text.style="clip" model.text.layers=2 model.text.fusion_layers=0 model.text.width=8 model.text.heads=4`},
+		{"open_clip", openCLIPVision1(`"pool_type": "tok", "final_ln_after_pool": true`), `model.image.pool="class"`},
+		{"open_clip", openCLIPVision1(`"pool_type": "avg", "attentional_pool": false`), `model.image.pool="mean"`},
+		{"open_clip", openCLIPVision1(`"pool_type": "avg", "final_ln_after_pool": true`), `pool_type = "avg", final_ln_after_pool = true and attentional_pool = false in vision_cfg: no style`},
+		{"open_clip", openCLIPVision1(`"pool_type": "none"`), `pool_type = "none"`},
+		{"open_clip", openCLIPVision1(`"attentional_pool": "parallel"`), `attentional_pool = true in vision_cfg`},
+		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 2, "embed_cls": true}, "vision_cfg": {"head_width": 4}}}`}, "embed_cls = true in text_cfg: no style"},
 		{"open_clip", map[string]string{"open_clip_config.json": `{"preprocess_cfg": {"resize_mode": "longest"}}`}, `resize_mode is "longest"`},
 		{"open_clip", map[string]string{"open_clip_config.json": ""}, "no file says whether the activation is gelu or quick_gelu"},
 	} {
@@ -240,6 +253,63 @@ func TestOtherTowersOfOpenCLIP(t *testing.T) {
 	folder := copied(t, "open_clip_vit", map[string]string{"open_clip_model.safetensors": only("", float("visual.head.proj.bias", 6))})
 	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "as open_clip_timm: its projections have a bias") {
 		t.Error(err)
+	}
+}
+
+// What stands for an image in timm depends on its pool and on the place of the last norm: what no style has is a note, and of a dual encoder
+// something that makes its features others. Layers that no style has are refused.
+func TestPoolsOfTimm(t *testing.T) {
+	for _, c := range []struct {
+		name, pool string
+		renamed    [2]string // a tensor with the names of others
+		more       []safetensors.Tensor
+		want       string // in the settings and notes, or in the error
+	}{
+		{"timm", "token", [2]string{"norm.", "fc_norm."}, nil, `model.image.pool="class"`},
+		{"timm", "", [2]string{"norm.", "fc_norm."}, nil, `model.image.pool="mean"`},
+		{"timm", "avg", [2]string{"norm.", "fc_norm."}, nil, `model.image.pool="mean"`},
+		{"timm", "avg", [2]string{}, nil, "note: an image is the mean of its normalised patches, and that of style vit the norm of their mean: class is taken"},
+		{"timm", "avgmax", [2]string{"norm.", "fc_norm."}, nil, `note: an image is pooled by "avgmax": class is taken`},
+		{"timm_registers", "avg", [2]string{}, nil, `model.image.pool="mean"`},
+		{"timm_registers", "avg", [2]string{"norm.", "fc_norm."}, nil, "note: an image is the norm of the mean of its patches, and that of style dinov2 the mean of normalised ones"},
+		{"timm", "", [2]string{"patch_embed.proj.bias", "other"}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8)}, `model.image.style="clip"`},
+		{"timm", "", [2]string{}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8)}, "it has image/patch_embed/bias, which towers of style clip have not"},
+		{"timm_registers", "", [2]string{}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8)}, "it has image/norm_pre/weight, which towers of style dinov2 have not"},
+		{"timm_siglip", "map", [2]string{}, []safetensors.Tensor{float("cls_token", 1, 1, 8)}, "it has image/cls_token, which towers of style siglip have not"},
+		{"open_clip_vit", "avg", [2]string{}, nil, "note: an image is the mean of its normalised patches, and that of style vit the norm of their mean"},
+		{"open_clip_vit", "avg", [2]string{"visual.trunk.norm.", "visual.trunk.fc_norm."}, nil, `model.image.pool="mean"`},
+		{"open_clip_vit", "token", [2]string{}, []safetensors.Tensor{float("visual.head.mlp.fc1.weight", 16, 8)}, "note: images are projected by an MLP (visual.head.mlp)"},
+	} {
+		files := map[string]string{filepath.Base(golden(c.name)): string(contents(t, golden(c.name), func(list []safetensors.Tensor) []safetensors.Tensor {
+			for i, x := range list {
+				if rest, ok := strings.CutPrefix(x.Name, c.renamed[0]); ok && c.renamed[0] != "" {
+					list[i].Name = c.renamed[1] + rest
+				}
+			}
+			return append(list, c.more...)
+		}))}
+		if strings.HasPrefix(c.name, "open_clip") {
+			files["open_clip_config.json"] = openCLIPConfig1(t, c.name, `"timm_pool": "token"`, `"timm_pool": "`+c.pool+`"`)
+		} else if c.pool != "map" {
+			files["config.json"] = config1(t, c.name, "3,\n    \"global_pool\": \"token\"", "3,\n    \"global_pool\": \""+c.pool+"\"")
+		}
+		m, err := Open(copied(t, c.name, files))
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			for _, s := range m.Settings() {
+				said += s.String() + " "
+			}
+			said += m.Report().String()
+			if dual, noted := strings.HasPrefix(c.name, "open_clip"), strings.HasPrefix(c.want, "note: "); (len(m.Unlike) > 0) != (dual && noted) {
+				t.Errorf("%s with pool %q: %q", c.name, c.pool, m.Unlike)
+			}
+			m.Close()
+		}
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s with pool %q, %v and %d tensors more: %s\nwant %s", c.name, c.pool, c.renamed, len(c.more), said, c.want)
+		}
 	}
 }
 

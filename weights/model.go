@@ -17,6 +17,7 @@ import (
 type Model struct {
 	Family    string
 	Notes     []string // what was assumed, or differs
+	Unlike    []string // of the notes, why features of both sides would be others than those of the weights; each tower alone is read rightly
 	Tokenizer Tokenizer
 
 	file     *File
@@ -71,7 +72,7 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 	if err := fit.describe(d); err != nil {
 		return nil, fmt.Errorf("%s as %s: %w", f.Path, fit.name, err)
 	}
-	return &Model{Family: fit.name, Notes: d.notes, Tokenizer: facts.tokenizer, file: f, fit: fit, settings: d.settings, read: map[string]how{}}, nil
+	return &Model{Family: fit.name, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit, settings: d.settings, read: map[string]how{}}, nil
 }
 
 // Path returns the file of the weights, or the index of its shards.

@@ -35,6 +35,14 @@ var openCLIP = family{
 		if d.openCLIP != nil && d.has("image/pos_embed") {
 			said := d.openCLIP.Model.Vision
 			o.heads, o.said = d.values["image/pos_embed"].shape[1]/max(1, cmp.Or(said.HeadWidth, 64)), said.Norm.Eps
+			switch attention := said.Attention != nil && said.Attention != false; {
+			case !attention && (said.Pool == "" || said.Pool == "tok"): // whose norm may be behind the pool as well
+			case !attention && said.Pool == "avg" && !said.NormLast:
+				o.pool = "mean"
+			default:
+				d.differs("the image tower has pool_type = %q, final_ln_after_pool = %v and attentional_pool = %v in vision_cfg: no style here pools so (\"tok\", or \"avg\" and false, and no attentional_pool)",
+					cmp.Or(said.Pool, "tok"), said.NormLast, attention)
+			}
 		}
 		return d.openCLIPTowers(o)
 	},
@@ -97,8 +105,13 @@ func (d *description) openCLIPTowers(image imageFacts) error {
 	if d.has("image_proj/bias") || d.has("text_proj/bias") && text.style == "clip" {
 		return errors.New("its projections have a bias, and those of a dual encoder here have none but SigLIP's of texts")
 	}
-	if _, modified := d.file.Lookup("visual.attnpool.c_proj.weight"); modified {
+	_, modified := d.file.Lookup("visual.attnpool.c_proj.weight")
+	_, patches := d.file.Lookup("visual.class_embedding")
+	switch {
+	case modified:
 		d.note("the image tower is the modified ResNet of CLIP, with three convolutions before the stages and a pool by attention, which is not read")
+	case patches && d.depth("image/blocks/") == 0:
+		d.note("the image tower is not read: it has no norm before its blocks (no_ln_pre), and that of style clip has one")
 	}
 	if d.openCLIP != nil {
 		m := d.openCLIP.Model
@@ -126,6 +139,9 @@ func (d *description) openCLIPTextFacts() (textFacts, error) {
 		said.Pool, said.Norm.Eps = "last", 1e-6
 		d.assume("model.text.style")
 		d.note("no file says how words see each other: as in SigLIP is assumed, whose bias of scores is there")
+	}
+	if said.Class {
+		d.differs("the text tower has embed_cls = true in text_cfg: no style here puts a token behind a text that stands for it")
 	}
 	switch o.heads = said.Heads; {
 	case !said.NoCausal && (said.Pool == "" || said.Pool == "argmax" || said.Pool == "eos"):

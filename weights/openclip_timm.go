@@ -21,7 +21,13 @@ var openCLIPTimm = family{
 		if d.openCLIP != nil {
 			said = d.openCLIP.Model.Vision
 		}
-		o := d.timmFacts("visual.trunk.", said.Timm, said.TimmPool)
+		o, unlike := d.timmFacts("visual.trunk.", said.Timm, said.TimmPool)
+		if unlike != "" {
+			d.differs("%s", unlike)
+		}
+		if _, mlp := d.file.Lookup("visual.head.mlp.fc1.weight"); mlp {
+			d.differs("images are projected by an MLP (visual.head.mlp), and by one linear layer in a dual encoder here")
+		}
 		if d.openCLIP != nil { // the size of images is that of the tower, and open_clip's statistics are CLIP's where it says none
 			o.preprocess = preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}
 		}

@@ -30,6 +30,7 @@ type description struct {
 	named    bool // the family was asked for by its name
 	settings []Setting
 	notes    []string
+	unlike   []string        // see Model.Unlike
 	assumed  map[string]bool // keys whose values no file says
 }
 
@@ -57,6 +58,12 @@ func (d *description) note(format string, args ...any) {
 	if s := fmt.Sprintf(format, args...); !slices.Contains(d.notes, s) {
 		d.notes = append(d.notes, s)
 	}
+}
+
+// differs notes what of both sides together no configuration here computes.
+func (d *description) differs(format string, args ...any) {
+	d.note(format, args...)
+	d.unlike = append(d.unlike, fmt.Sprintf(format, args...))
 }
 
 // assume marks keys, which are set later, as said by no file.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // image sets the keys of [model.image].
@@ -36,7 +37,7 @@ func (d *description) image(o imageFacts) error {
 		return err
 	}
 	switch {
-	case hidden == 2*back && hidden != back:
+	case d.gated():
 		hidden, o.activation = back, "swiglu"
 	case hidden != back:
 		return fmt.Errorf("an MLP of the image tower has %d hidden channels before and %d after its activation", hidden, back)
@@ -63,6 +64,9 @@ func (d *description) image(o imageFacts) error {
 		if err := d.agrees(c.key, c.said, c.is); err != nil {
 			return err
 		}
+	}
+	if err := d.within(o.style); err != nil {
+		return err
 	}
 	prepared, side, err := d.prepared(o.preprocess)
 	if err != nil {
@@ -91,6 +95,29 @@ func (d *description) image(o imageFacts) error {
 		d.set("model.image.registers", v.shape[0])
 	}
 	d.prepareImages(prepared)
+	return nil
+}
+
+// gated says whether the MLPs of the image tower make gates and values side by side.
+func (d *description) gated() bool {
+	hidden, err := d.size("image/blocks/00/mlp/fc1/weight", 0)
+	back, also := d.size("image/blocks/00/mlp/fc2/weight", 1)
+	return err == nil && also == nil && hidden == 2*back
+}
+
+// within refuses parameters that towers of a style have not: without them all states would be others.
+func (d *description) within(style string) error {
+	for _, x := range []struct {
+		name   string
+		styles []string // that have it
+	}{
+		{"image/cls_token", []string{"vit", "deit", "dinov2", "clip"}}, {"image/norm_pre/weight", []string{"clip"}},
+		{"image/blocks/00/scale1", []string{"dinov2"}}, {"image/patch_embed/bias", []string{"vit", "deit", "dinov2", "siglip"}},
+	} {
+		if d.has(x.name) && !slices.Contains(x.styles, style) {
+			return fmt.Errorf("it has %s, which towers of style %s have not, and no style has all of its layers", x.name, style)
+		}
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package weights
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -13,32 +14,39 @@ var timm = family{
 	parts: []part{timmVision("")},
 	describe: func(d *description) error {
 		args := d.config.Args
-		o := d.timmFacts("", d.config.Architecture, args.Pool)
+		o, unlike := d.timmFacts("", d.config.Architecture, args.Pool)
+		if unlike != "" { // a tower alone may be read in another way
+			d.note("%s: %s is taken, and model.image.pool may be another", unlike, o.pool)
+		}
 		o.heads = cmp.Or(args.Heads, o.heads)
-		if act, ok := args.Activation.(string); ok && slices.Contains([]string{"gelu", "gelu_tanh", "quick_gelu"}, act) {
+		act, ok := args.Activation.(string)
+		switch gated := d.gated(); {
+		case !ok, gated && act == "silu":
+		case !gated && slices.Contains([]string{"gelu", "gelu_tanh", "quick_gelu"}, act):
 			o.activation = act
+		default:
+			return fmt.Errorf("%s has act_layer %q in model_args, and gelu, gelu_tanh and quick_gelu are read, of gated MLPs silu", d.path, act)
 		}
 		return d.image(o)
 	},
 }
 
 // timmFacts is what a vision transformer of timm has by its tensors below a prefix and its architecture. pool is the
-// argument global_pool, empty where it is the architecture's.
-func (d *description) timmFacts(prefix, architecture, pool string) imageFacts {
-	o := imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
+// argument global_pool, empty where it is the architecture's. unlike says what no style here makes of the tokens of an image, empty
+// where one does.
+func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts, unlike string) {
+	o = imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
 		preprocess: preprocess{half, half, resizeCrop, "bicubic", 0}}
-	_, afterMean := d.file.Lookup(prefix + "fc_norm.weight")
+	_, normLast := d.file.Lookup(prefix + "fc_norm.weight") // behind the pool
 	switch {
 	case d.has("image/blocks/00/scale1"):
 		o.style, o.preprocess.mean, o.preprocess.std = "dinov2", imageNetMean, imageNetStd
 	case d.has("image/pool/probe"):
 		o.style, o.pool, o.preprocess.resize = "siglip", "attention", resizeSquash
-	case afterMean:
-		o.pool = "mean" // and then the norm
-	case !d.has("image/cls_token"):
-		o.style, o.pool, o.preprocess.resize = "siglip", "mean", resizeSquash
 	case d.has("image/norm_pre/weight"):
 		o.style, o.eps, o.preprocess = "clip", 1e-5, preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}
+	case !d.has("image/cls_token") && !normLast:
+		o.style, o.pool, o.preprocess.resize = "siglip", "mean", resizeSquash
 	case d.has("image/registers") || strings.HasPrefix(architecture, "deit"):
 		o.preprocess.mean, o.preprocess.std = imageNetMean, imageNetStd
 	}
@@ -51,10 +59,17 @@ func (d *description) timmFacts(prefix, architecture, pool string) imageFacts {
 	if strings.Contains(architecture, "giantopt") {
 		o.heads = 16
 	}
-	if pool == "avg" {
+	switch mean := pool == "avg" || pool == "" && normLast; {
+	case mean && normLast == (o.style == "vit"):
 		o.pool = "mean"
+	case mean && normLast:
+		unlike = "an image is the norm of the mean of its patches, and that of style " + o.style + " the mean of normalised ones"
+	case mean:
+		unlike = "an image is the mean of its normalised patches, and that of style vit the norm of their mean"
+	case !slices.Contains([]string{"", "token", "map"}, pool):
+		unlike = fmt.Sprintf("an image is pooled by %q", pool)
 	}
-	return o
+	return o, unlike
 }
 
 // timmTanh are parts of the names of timm's architectures whose activation is the approximation of GELU by tanh.
