@@ -235,7 +235,11 @@ var (
 		return out
 	}}
 	gridPositions = &shaping{joinGridPositions, func(p Param, names []string, o Naming) []Param {
-		return []Param{p.padded(names[0], 1, o.Registers, 1, p.Shape[0]+o.Registers, p.Shape[1])}
+		class := 1 // behind which the registers are
+		if side := root(p.Shape[0]); side*side == p.Shape[0] {
+			class = 0
+		}
+		return []Param{p.padded(names[0], class, o.Registers, 1, p.Shape[0]+o.Registers, p.Shape[1])}
 	}}
 	registerTokens = &shaping{joinRegisterTokens, func(p Param, names []string, _ Naming) []Param {
 		return p.as(names[0], append([]int{1}, p.Shape...)...)

@@ -3,6 +3,7 @@ package weights
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // A vision transformer has a class token or none, and perhaps registers behind it, such as DeiT's
@@ -15,7 +16,15 @@ type tokens struct {
 	width, grid int // G = grid*grid patches
 	class       bool
 	registers   int
-	before      int // rows of the table before the patches: 0, 1, or 1 and the registers
+	before      int // rows of the table before the patches: none, that of the class token, those of the registers too
+}
+
+// classes is the number of class tokens.
+func (k tokens) classes() int {
+	if k.class {
+		return 1
+	}
+	return 0
 }
 
 // tokensOf takes the tensors of a position table, a class token and registers.
@@ -35,10 +44,7 @@ func tokensOf(table, class, registers *Tensor) (k tokens, err error) {
 		}
 		k.registers = rows
 	}
-	choices := []int{0}
-	if class != nil {
-		choices = []int{1, 0, 1 + k.registers}
-	}
+	choices := []int{k.classes(), 0, k.classes() + k.registers}
 	for _, before := range choices {
 		if side := int(math.Round(math.Sqrt(float64(max(0, n-before))))); side > 0 && side*side == n-before {
 			k.grid, k.before = side, before
@@ -48,49 +54,52 @@ func tokensOf(table, class, registers *Tensor) (k tokens, err error) {
 	return k, odd(table, "positions of a square grid of patches")
 }
 
-// optional returns a tensor of a list, nil behind its end.
-func optional(in []*Tensor, i int) *Tensor {
-	if i < len(in) {
-		return in[i]
+// classToken tells the class token among tensors from the others, nil where it is not there.
+func classToken(in []*Tensor) (class, other *Tensor) {
+	for _, t := range in {
+		if strings.HasSuffix(t.Name, "cls_token") {
+			class = t
+		} else {
+			other = t
+		}
 	}
-	return nil
+	return class, other
 }
 
-// joinGridPositions makes a position table (1+G, D), or (G, D) without a class token, of those of a table, a class
-// token and registers. A class token without a position gets zeros.
+// joinGridPositions makes a position table (1+G, D), or (G, D) without a class token, of a table and of the class
+// token and the registers that there are. A class token without a position gets zeros.
 func joinGridPositions(in []*Tensor) (value, error) {
-	k, err := tokensOf(in[0], optional(in, 1), optional(in, 2))
+	class, registers := classToken(in[1:])
+	k, err := tokensOf(in[0], class, registers)
 	if err != nil {
 		return value{}, err
 	}
-	class, d := 0, k.width
-	if k.class {
-		class = 1
-	}
-	return value{shape: []int{class + k.grid*k.grid, d}, read: func(dst []float32) error {
-		clear(dst[:class*d])
-		if k.before > 0 {
+	first, d := k.classes(), k.width
+	return value{shape: []int{first + k.grid*k.grid, d}, read: func(dst []float32) error {
+		clear(dst[:first*d])
+		if first > 0 && k.before > 0 {
 			if err := in[0].Read(dst[:d], 0); err != nil {
 				return err
 			}
 		}
-		return in[0].Read(dst[class*d:], k.before*d)
+		return in[0].Read(dst[first*d:], k.before*d)
 	}}, nil
 }
 
-// joinRegisterTokens makes registers (R, D) of registers, a position table and a class token: with their positions,
+// joinRegisterTokens makes registers (R, D) of registers, a position table and, where there is one, a class token: with their positions,
 // where the table has any for them.
 func joinRegisterTokens(in []*Tensor) (value, error) {
-	k, err := tokensOf(in[1], in[2], in[0])
+	class, _ := classToken(in[2:])
+	k, err := tokensOf(in[1], class, in[0])
 	if err != nil {
 		return value{}, err
 	}
 	return value{shape: []int{k.registers, k.width}, read: func(dst []float32) error {
-		if err := in[0].Read(dst, 0); err != nil || k.before <= 1 {
+		if err := in[0].Read(dst, 0); err != nil || k.before <= k.classes() {
 			return err
 		}
 		at := make([]float32, len(dst))
-		if err := in[1].Read(at, k.width); err != nil {
+		if err := in[1].Read(at, k.classes()*k.width); err != nil {
 			return err
 		}
 		for i, x := range at {

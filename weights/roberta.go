@@ -16,7 +16,7 @@ var roberta = family{
 		unneeded: []string{"embeddings.position_ids", "embeddings.token_type_ids"},
 	}, lmHead},
 	describe: func(d *description) error {
-		if err := d.padding(); err != nil {
+		if err := d.positionsAfter(); err != nil {
 			return err
 		}
 		return d.text(textFacts{style: "roberta", activation: "gelu", pool: "class", eps: 1e-5})

@@ -3,6 +3,7 @@ package weights
 import (
 	"cmp"
 	"fmt"
+	"math"
 )
 
 // pooling is what is read of 1_Pooling/config.json of sentence-transformers.
@@ -90,6 +91,26 @@ func (d *description) text(o textFacts) error {
 		d.set("data.tokens", positions)
 	}
 	return nil
+}
+
+// positionsAfter reads positions from behind the id of padding that config.json has, where that is not the usual one.
+func (d *description) positionsAfter() error {
+	p := d.config.PadID
+	if p == nil || *p == padded-1 {
+		return nil
+	}
+	if *p < 0 || *p > math.MaxInt32 {
+		return d.padding()
+	}
+	v, ok := d.values[textPositions]
+	if !ok {
+		return nil // which size tells
+	}
+	in := v.from
+	v, err := joinAfter(*p+1, in)
+	v.from = in
+	d.values[textPositions] = v
+	return err
 }
 
 // padding tells another id of padding than that by which positions are read.

@@ -113,12 +113,15 @@ func joinTransposed(in []*Tensor) (value, error) {
 }
 
 // padded is the rows of a position table that come before the first word: RoBERTa and MPNet number
-// positions from that of padding, 1, on.
+// positions from that of padding, usually 1, on.
 const padded = 2
 
-// joinAfterPadding leaves out the rows before the first word. With a second tensor, of token types, its
+// joinAfterPadding is joinAfter with the usual padding.
+func joinAfterPadding(in []*Tensor) (value, error) { return joinAfter(padded, in) }
+
+// joinAfter leaves out the padded rows before the first word. With a second tensor, of token types, its
 // first row is added to every row, as it is to every word.
-func joinAfterPadding(in []*Tensor) (value, error) {
+func joinAfter(padded int, in []*Tensor) (value, error) {
 	n, d, err := matrixShape(in[0])
 	if err != nil {
 		return value{}, err

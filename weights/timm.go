@@ -41,8 +41,6 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	switch {
 	case d.has("image/blocks/00/scale1"):
 		o.style, o.preprocess.mean, o.preprocess.std = "dinov2", imageNetMean, imageNetStd
-	case d.has("image/pool/probe"):
-		o.style, o.pool, o.preprocess.resize = "siglip", "attention", resizeSquash
 	case d.has("image/norm_pre/weight"):
 		o.style, o.eps, o.preprocess = "clip", 1e-5, preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}
 	case !d.has("image/cls_token") && !normLast:
@@ -60,6 +58,8 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 		o.heads = 16
 	}
 	switch mean := pool == "avg" || pool == "" && normLast; {
+	case d.has("image/pool/probe"):
+		o.pool = "attention"
 	case mean && normLast == (o.style == "vit"):
 		o.pool = "mean"
 	case mean && normLast:
@@ -82,7 +82,7 @@ func timmVision(prefix string) part {
 		marks:    []string{"patch_embed.proj.weight", "pos_embed", "blocks.0.attn.qkv.weight"},
 		needs: []rule{
 			{"image/patch_embed/weight", "patch_embed.proj.weight", flat},
-			{"image/pos_embed", "{pos_embed,cls_token,reg_token} | {pos_embed,cls_token,register_tokens} | {pos_embed,cls_token,dist_token} | {pos_embed,cls_token} | pos_embed", gridPositions},
+			{"image/pos_embed", "{pos_embed,cls_token,reg_token} | {pos_embed,cls_token,register_tokens} | {pos_embed,cls_token,dist_token} | {pos_embed,cls_token} | {pos_embed,reg_token} | pos_embed", gridPositions},
 			{"image/blocks/#/norm1/*", "blocks.#.norm1.*", nil},
 			{"image/blocks/#/attn/qkv/*", "blocks.#.attn.qkv.*", nil},
 			{"image/blocks/#/attn/proj/*", "blocks.#.attn.proj.*", nil},
@@ -94,7 +94,7 @@ func timmVision(prefix string) part {
 		may: []rule{
 			{"image/patch_embed/bias", "patch_embed.proj.bias", nil},
 			{"image/cls_token", "cls_token", token},
-			{"image/registers", "{reg_token,pos_embed,cls_token} | {register_tokens,pos_embed,cls_token} | {dist_token,pos_embed,cls_token}", registerTokens},
+			{"image/registers", "{reg_token,pos_embed,cls_token} | {register_tokens,pos_embed,cls_token} | {dist_token,pos_embed,cls_token} | {reg_token,pos_embed}", registerTokens},
 			{"image/norm_pre/*", "norm_pre.*", nil},
 			{"image/blocks/#/scale1", "blocks.#.ls1.gamma", vector},
 			{"image/blocks/#/scale2", "blocks.#.ls2.gamma", vector},
