@@ -87,7 +87,12 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 		p.mean, p.std = [3]float64{}, [3]float64{1, 1, 1}
 	}
 	size := x.Size
+	if x.class() != "" && !x.convNeXt() { // other classes cut by crop_size alone
+		p.crop = 0
+	}
 	switch {
+	case x.warps():
+		p.resize, p.crop = resizeSquash, 0
 	case x.shortest():
 		p.resize = resizeCrop
 	case x.Size != (sides{}):
@@ -96,7 +101,7 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 	if x.CropPart < 0 || x.CropPart > 1 {
 		return 0, fmt.Errorf("%s: crop_pct is %g, want a share above 0 and at most 1", file, x.CropPart)
 	}
-	if x.CropPart > 0 {
+	if x.CropPart > 0 && !x.warps() {
 		p.crop = x.CropPart
 	}
 	if x.CenterCrop {
@@ -130,12 +135,20 @@ func (x *processor) shortest() bool {
 	switch {
 	case x.Size.shortest:
 		return true
-	case !x.Size.number || !x.CenterCrop:
+	case !x.Size.number || !x.CenterCrop && !x.convNeXt():
 		return false
 	}
-	class := x.Type + x.OldType
-	return !strings.HasPrefix(class, "ViT") && !strings.HasPrefix(class, "DeiT")
+	return !strings.HasPrefix(x.class(), "ViT") && !strings.HasPrefix(x.class(), "DeiT")
 }
+
+// class names the processor's class, empty where the file does not.
+func (x *processor) class() string { return x.Type + x.OldType }
+
+// convNeXt says whether the class is that of ConvNeXt, which residual networks have.
+func (x *processor) convNeXt() bool { return strings.HasPrefix(x.class(), "ConvNext") }
+
+// warps says whether images are squashed, whatever crop_pct says: that class does so from 384 pixels on.
+func (x *processor) warps() bool { return x.convNeXt() && x.Size.height >= 384 }
 
 func (x *openCLIPPrepare) over(d *description, p *preprocess) (side int, err error) {
 	const file = "open_clip_config.json: preprocess_cfg"
