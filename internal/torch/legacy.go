@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,16 +20,21 @@ const legacyVersion = 1001
 
 // readLegacy reads a file that is no zip archive.
 func readLegacy(r io.ReaderAt, size int64) (*File, error) {
-	head := make([]byte, 2+len(legacyMagic))
+	head := make([]byte, 2+1+8+len(legacyMagic))
 	n, _ := r.ReadAt(head, 0)
+	head = head[:n]
+	from := min(n, 2)
+	if n > 2 && head[2] == frame { // of version 4 and later of pickles
+		from = min(n, 2+1+8)
+	}
 	switch {
-	case n == len(head) && head[0] == proto && string(head[2:]) == legacyMagic:
+	case n > 0 && head[0] == proto && bytes.HasPrefix(head[from:], []byte(legacyMagic)):
 	case n >= 2 && head[0] == proto:
 		return nil, errors.New("it is a plain pickle, or of a format before PyTorch 0.4, which are not read: load it in Python and torch.save it again")
 	default:
 		return nil, errors.New("it is no file of torch.save, or it was cut short: its directory, at the end, is not there")
 	}
-	t := &tape{r: r, size: size, at: int64(len(head))}
+	t := &tape{r: r, size: size, at: int64(from + len(legacyMagic))}
 	version, _, err := t.pickle("its version")
 	if err != nil {
 		return nil, err

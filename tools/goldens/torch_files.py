@@ -31,6 +31,8 @@ files = {
 files["legacy"] = files["checkpoint"]
 files["legacy_types"] = files["types"]
 files["legacy_transposed"] = files["transposed"]
+files["legacy_4"] = files["arguments"]  # by version 4 of pickles
+files["pickle_4"] = files["arguments"]
 expected = {}
 
 
@@ -48,7 +50,7 @@ def tensors(name, value):
 
 
 for file, value in files.items():
-    torch.save(value, folder + file + ".pt", _use_new_zipfile_serialization=not file.startswith("legacy"))
+    torch.save(value, folder + file + ".pt", pickle_protocol=4 if file.endswith("_4") else 2, _use_new_zipfile_serialization=not file.startswith("legacy"))
     expected[file] = []
     tensors("", value)
 torch.save(model, folder + "module.pt")
