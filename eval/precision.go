@@ -75,15 +75,11 @@ func (p *PrecisionAt) add(best []candidate, n int) {
 
 // MeanPrecision returns the mean of several results, such as the folds of a gallery.
 func MeanPrecision(all []Precision) Precision {
-	var out Precision
-	w := 1 / float64(len(all))
-	for _, p := range all {
-		out.I2T.P5 += w * p.I2T.P5
-		out.I2T.P10 += w * p.I2T.P10
-		out.T2I.P5 += w * p.T2I.P5
-		out.T2I.P10 += w * p.T2I.P10
-		out.I2TChance += w * p.I2TChance
-		out.T2IChance += w * p.T2IChance
+	mean := func(value func(p *Precision) float64) float64 { return meanOf(all, value) }
+	return Precision{
+		I2T:       PrecisionAt{mean(func(p *Precision) float64 { return p.I2T.P5 }), mean(func(p *Precision) float64 { return p.I2T.P10 })},
+		T2I:       PrecisionAt{mean(func(p *Precision) float64 { return p.T2I.P5 }), mean(func(p *Precision) float64 { return p.T2I.P10 })},
+		I2TChance: mean(func(p *Precision) float64 { return p.I2TChance }),
+		T2IChance: mean(func(p *Precision) float64 { return p.T2IChance }),
 	}
-	return out
 }

@@ -56,20 +56,27 @@ func direction(ranks []int) Direction {
 // gallery.
 func Mean(all []Metrics) Metrics {
 	avg := func(of func(m *Metrics) *Direction) Direction {
-		var d Direction
-		w := 1 / float64(len(all))
-		for i := range all {
-			x := of(&all[i])
-			d.R1 += w * x.R1
-			d.R5 += w * x.R5
-			d.R10 += w * x.R10
-			d.MeanRank += w * x.MeanRank
-			d.MedianRank += w * x.MedianRank
+		mean := func(value func(d *Direction) float64) float64 {
+			return meanOf(all, func(m *Metrics) float64 { return value(of(m)) })
 		}
-		return d
+		return Direction{
+			R1:         mean(func(d *Direction) float64 { return d.R1 }),
+			R5:         mean(func(d *Direction) float64 { return d.R5 }),
+			R10:        mean(func(d *Direction) float64 { return d.R10 }),
+			MeanRank:   mean(func(d *Direction) float64 { return d.MeanRank }),
+			MedianRank: mean(func(d *Direction) float64 { return d.MedianRank }),
+		}
 	}
 	return Metrics{
 		I2T: avg(func(m *Metrics) *Direction { return &m.I2T }),
 		T2I: avg(func(m *Metrics) *Direction { return &m.T2I }),
 	}
+}
+
+// meanOf is the mean of a value over several results: of 1 everywhere it is 1, and not a little less.
+func meanOf[T any](all []T, value func(x *T) float64) (sum float64) {
+	for i := range all {
+		sum += value(&all[i])
+	}
+	return sum / float64(len(all))
 }

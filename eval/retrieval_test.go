@@ -240,3 +240,17 @@ func ExampleTable() {
 	// sum of recalls                     500.0     466.7
 	// mean of recalls %                   83.3      77.8
 }
+
+// The mean of equal results is that result, of any number of folds: 23 times a 23rd is less than 1.
+func TestMeanOfEqualFolds(t *testing.T) {
+	one := Direction{R1: 100, R5: 100, R10: 100, MeanRank: 1, MedianRank: 1}
+	for n := 1; n < 100; n++ {
+		if got := Mean(slices.Repeat([]Metrics{{I2T: one, T2I: one}}, n)); got.I2T != one || got.T2I != one {
+			t.Errorf("%d folds: %+v", n, got)
+		}
+		all := Precision{I2T: PrecisionAt{100, 10}, T2I: PrecisionAt{20, 10}, I2TChance: 1, T2IChance: 2}
+		if got := MeanPrecision(slices.Repeat([]Precision{all}, n)); got != all {
+			t.Errorf("%d folds: %+v", n, got)
+		}
+	}
+}
