@@ -170,9 +170,12 @@ func (s *shard) torch(size int64) (list []*Tensor, err error) {
 // unwrapped returns the tensors without the prefixes that all of them have from wrappers of a model,
 // under the names of today.
 func unwrapped(list []*Tensor) []*Tensor {
-	for _, wrapper := range []string{"module.", "_orig_mod."} {
-		if inner := below(list, wrapper); len(inner) == len(list) {
-			list = inner
+	for again := len(list) > 0; again; { // one may be within the other
+		again = false
+		for _, wrapper := range []string{"module.", "_orig_mod."} {
+			if inner := below(list, wrapper); len(inner) == len(list) {
+				list, again = inner, true
+			}
 		}
 	}
 	for _, t := range list {

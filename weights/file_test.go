@@ -102,13 +102,15 @@ func TestShardsAndOldNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, folder, "model.safetensors.index.json", text)
-	wrapped := write(t, t.TempDir(), "a.safetensors", contents(t, golden("bert"), func(list []safetensors.Tensor) []safetensors.Tensor {
-		for i := range list {
-			list[i].Name = "module._orig_mod." + list[i].Name
-		}
-		return list
-	}))
-	for _, path := range []string{folder, wrapped} {
+	wrapped := func(prefix string) string {
+		return write(t, t.TempDir(), "a.safetensors", contents(t, golden("bert"), func(list []safetensors.Tensor) []safetensors.Tensor {
+			for i := range list {
+				list[i].Name = prefix + list[i].Name
+			}
+			return list
+		}))
+	}
+	for _, path := range []string{folder, wrapped("module._orig_mod."), wrapped("_orig_mod.module."), wrapped("_orig_mod.")} {
 		m := open1(t, path)
 		if !slices.Equal(m.Names(), whole.Names()) {
 			t.Errorf("%s has %v", path, m.Names())
