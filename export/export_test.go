@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/export/exporttest"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -132,6 +134,25 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		m.Close()
+	}
+}
+
+// Whole words are refused with the forms that need no tokenizer.
+func TestWholeWords(t *testing.T) {
+	x := exporttest.New(t, exporttest.Find(t, "vit_bert"))
+	var err error
+	if x.Tokenizer, err = tokenizer.LearnWords(slices.Values([]string{"a dog", "a cat"}), 100, 1); err != nil {
+		t.Fatal(err)
+	}
+	const why = `data.vocab_kind = "words" cannot be told to %s: whole words are cut as NLTK does, which readers of tokenizer.json cannot: use %s--to geoalign`
+	for _, c := range []struct{ to, side, want string }{
+		{export.ONNX, "", fmt.Sprintf(why, export.ONNX, "--side image or ")}, {export.HF, "text", fmt.Sprintf(why, export.HF, "")}, {export.HF, "image", ""}, {export.Geoalign, "", ""},
+	} {
+		_, err := export.Write(x.Model, export.Options{To: c.to, Side: c.side, Out: filepath.Join(t.TempDir(), "out")})
+		refused := (*export.RefusedError)(nil)
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &refused) || refused.Error() != c.want) {
+			t.Errorf("%s of side %q: %v, want %s", c.to, c.side, err, c.want)
+		}
 	}
 }
 

@@ -15,6 +15,16 @@ func (x *job) tokenizerFiles() error {
 		return nil
 	}
 	b, err := t.Portable()
+	if err != nil && t.Kind() == tokenizer.WordLevel {
+		key, value, forms := "data.vocab", x.Config.Data.Vocab, []string(nil)
+		if value == "" {
+			key, value = "data.vocab_kind", "words"
+		}
+		if x.Side == "" && x.To != ALBEF {
+			forms = append(forms, "--side image")
+		}
+		return x.refuse(key, value, "whole words are cut as NLTK does, which readers of tokenizer.json cannot", forms...)
+	}
 	if err != nil {
 		return err
 	}
