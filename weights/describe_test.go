@@ -386,6 +386,26 @@ func TestOddTensors(t *testing.T) {
 	}
 }
 
+// A tensor that is not known within a layer says that the layer computes something else; one beside the layers does not.
+func TestUnknownWithinLayers(t *testing.T) {
+	for _, c := range []struct {
+		name, tensor string
+		within       bool
+	}{
+		{"open_clip", "visual.transformer.resblocks.1.ls_1.gamma", true}, {"open_clip", "transformer.resblocks.0.ls_1.gamma", true}, {"open_clip", "visual.transformer.resblocks.x", false}, {"open_clip", "more", false},
+		{"clip", "vision_model.encoder.layers.0.self_attn.q_norm.weight", true}, {"vit", "vit.encoder.layer.1.attention.q_norm.weight", true}, {"timm", "blocks.0.attn.q_norm.weight", true},
+	} {
+		file := filepath.Base(golden(c.name))
+		m := open1(t, copied(t, c.name, map[string]string{file: string(contents(t, golden(c.name), func(list []safetensors.Tensor) []safetensors.Tensor {
+			return append(list, float(c.tensor, 8))
+		}))}))
+		note := "layers have tensors that no style has (" + c.tensor + "), and compute something else there"
+		if slices.Contains(m.Unlike, note) != c.within || slices.Contains(m.Notes, note) != c.within || !slices.Contains(m.Report().Unexpected, c.tensor) {
+			t.Errorf("%s with %s: %q, notes %q", c.name, c.tensor, m.Unlike, m.Notes)
+		}
+	}
+}
+
 // FuzzModel gives a tensor of a golden model another shape, and the files beside it other contents: whatever they say, a
 // model has settings that can be, and its parameters are read or are errors.
 func FuzzModel(f *testing.F) {

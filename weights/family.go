@@ -47,6 +47,20 @@ type fit struct {
 	missing    []string // our names
 	unexpected []string // names of the file
 	unneeded   []string
+	stems      []string // what the names of the tensors of layers begin with, before the number of the layer
+}
+
+// odd lists the unexpected tensors that stand in layers: these compute something else than is read.
+func (r *fit) odd() (names []string) {
+	for _, name := range r.unexpected {
+		if slices.ContainsFunc(r.stems, func(stem string) bool {
+			rest, ok := strings.CutPrefix(name, stem)
+			return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
+		}) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // fits tries a family on a file; nil where the file has none of its parts.
@@ -74,6 +88,7 @@ func (fam *family) fits(f *File) (*fit, error) {
 		for _, pattern := range p.unneeded {
 			patterns = append(slices.Clip(patterns), prefix+pattern)
 		}
+		r.stems = append(r.stems, p.stems(prefix)...)
 	}
 	if r.layers == 0 {
 		return nil, nil
@@ -90,6 +105,18 @@ func (fam *family) fits(f *File) (*fit, error) {
 	}
 	slices.Sort(r.missing)
 	return r, nil
+}
+
+// stems are what the names of the tensors of layers begin with.
+func (p part) stems(prefix string) (list []string) {
+	for _, r := range p.needs {
+		for one := range strings.SplitSeq(r.theirs, " | ") {
+			if stem, _, ok := strings.Cut(one, "#"); ok && !slices.Contains(list, prefix+stem) {
+				list = append(list, prefix+stem)
+			}
+		}
+	}
+	return list
 }
 
 // take takes the parameters of a part.

@@ -72,6 +72,9 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 	if err := fit.describe(d); err != nil {
 		return nil, fmt.Errorf("%s as %s: %w", f.Path, fit.name, err)
 	}
+	if odd := fit.odd(); len(odd) > 0 {
+		d.differs("layers have tensors that no style has (%s), and compute something else there", some(odd))
+	}
 	return &Model{Family: fit.name, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit, settings: d.settings, read: map[string]how{}}, nil
 }
 
