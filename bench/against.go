@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/median"
 	"github.com/geoalign/geoalign/run"
 )
 
@@ -67,7 +68,7 @@ func Against(ctx context.Context, cfg, other config.Config, against []string, o 
 	}
 	ms := func(k int, t time.Duration) float64 { return 1e3*t.Seconds() + share[k] }
 	d = Duel{Config: cfg.Run.Name, Against: against, Engine: engine.Describe(), Steps: o.Steps,
-		StepMS: ms(0, median(times[0])), OtherMS: ms(1, median(times[1])),
+		StepMS: ms(0, median.Of(times[0])), OtherMS: ms(1, median.Of(times[1])),
 		BestRatio: ms(0, slices.Min(times[0])) / ms(1, slices.Min(times[1])),
 		Graphs:    sides[0].graphs, Other: sides[1].graphs}
 	for i := range o.Steps {
@@ -75,6 +76,6 @@ func Against(ctx context.Context, cfg, other config.Config, against []string, o 
 	}
 	sorted := slices.Sorted(slices.Values(d.Pairs))
 	n := len(sorted)
-	d.Low, d.Ratio, d.High = sorted[n/4], (sorted[(n-1)/2]+sorted[n/2])/2, sorted[n-1-n/4]
+	d.Low, d.Ratio, d.High = sorted[n/4], median.Of(d.Pairs), sorted[n-1-n/4]
 	return d, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/median"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train"
 )
@@ -124,7 +125,7 @@ func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Strea
 	}
 	b := &StepBeside{Steps: steps, StepMS: ms(real), FreeMS: ms(free), WaitMS: waited.Seconds() * 1e3 / float64(steps)}
 	b.WaitShare = b.WaitMS / b.StepMS
-	b.SlowDown = median(busy).Seconds()/median(free).Seconds() - 1
-	b.Needed = float64(cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)) / median(free).Seconds()
+	b.SlowDown = median.Of(busy).Seconds()/median.Of(free).Seconds() - 1
+	b.Needed = float64(cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)) / median.Of(free).Seconds()
 	return b, nil
 }

@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/median"
 )
 
 // rebuilds is how often the graphs over the queue are built for their time, after the
@@ -74,6 +76,6 @@ func (b *bencher) rebuildGraphs() error {
 		each, inStep = append(each, t3.Sub(t0)), append(inStep, t1.Sub(t0)+t3.Sub(t2))
 	}
 	b.tell("graph rebuild", rebuilds, rebuilds)
-	b.graphs.Each, b.graphs.InStep = median(each).Seconds(), median(inStep).Seconds()
+	b.graphs.Each, b.graphs.InStep = median.Of(each).Seconds(), median.Of(inStep).Seconds()
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/median"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
@@ -228,8 +229,8 @@ func (m *measured) encoding(ctx context.Context, rows int, states bool) (r Encod
 func (m *measured) report(r *Encoding, each, passes []time.Duration, profiled int) {
 	slices.Sort(each)
 	r.Passes = len(passes)
-	r.PerSecond, r.Best = float64(r.Rows)/median(passes).Seconds(), float64(r.Rows)/slices.Min(passes).Seconds()
-	r.MedianMS, r.P95MS = 1e3*each[len(each)/2].Seconds(), 1e3*each[len(each)*95/100].Seconds()
+	r.PerSecond, r.Best = float64(r.Rows)/median.Of(passes).Seconds(), float64(r.Rows)/slices.Min(passes).Seconds()
+	r.MedianMS, r.P95MS = 1e3*median.Of(each).Seconds(), 1e3*each[len(each)*95/100].Seconds()
 	list, bytes := m.encoder.Profile()
 	r.BufferMB = mega(bytes)
 	n := float64(len(each) / r.Passes * profiled) // batches

@@ -6,17 +6,15 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"time"
-
-	"github.com/geoalign/geoalign/internal/kernel/gemm"
-
-	"github.com/geoalign/geoalign/internal/kernel/vector"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/internal/median"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/run"
@@ -308,7 +306,7 @@ func measurePeak(e *compute.Engine, bf16 bool, d time.Duration) (gflops float64)
 // report turns the measurements into rates.
 func (b *bencher) report(times []time.Duration) Result {
 	m, p := b.work.Machine(), b.work.Machine().Profile()
-	step := median(times).Seconds()
+	step := median.Of(times).Seconds()
 	n, steps := float64(len(times)), b.spent.step.Seconds()
 	total := steps
 	var rebuild time.Duration // the share of all measured steps in it
@@ -361,12 +359,6 @@ func (b *bencher) report(times []time.Duration) Result {
 		add(&r.Ops, k.Kind, k.Nodes, time.Duration(float64(k.Time)*n/runs), int64(float64(k.FLOPs)*n/runs))
 	}
 	return r
-}
-
-// median returns the middle of times.
-func median(times []time.Duration) time.Duration {
-	s := slices.Sorted(slices.Values(times))
-	return s[len(s)/2]
 }
 
 func mega(bytes int64) float64 { return float64(bytes) / (1 << 20) }

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/median"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 )
@@ -114,7 +115,7 @@ func spread(all []share, cfg config.Config) *Ranks {
 			x[i] = value(s)
 		}
 		slices.Sort(x)
-		return Spread{x[0], middle(x), x[len(x)-1]}
+		return Spread{x[0], median.Of(x), x[len(x)-1]}
 	}
 	each := func(value func(s share, i int) float64) func(share) float64 {
 		return func(s share) float64 {
@@ -122,8 +123,7 @@ func spread(all []share, cfg config.Config) *Ranks {
 			for i := range x {
 				x[i] = value(s, i)
 			}
-			slices.Sort(x)
-			return middle(x)
+			return median.Of(x)
 		}
 	}
 	return &Ranks{
@@ -135,14 +135,6 @@ func spread(all []share, cfg config.Config) *Ranks {
 		HiddenMS:   of(each(func(s share, i int) float64 { return math.Max(0, s.Exchange[i]-s.Waited[i]) })),
 		MB:         of(func(s share) float64 { return s.MB }), MemoryMB: of(func(s share) float64 { return s.MemoryMB }),
 	}
-}
-
-// middle is the median of sorted numbers, 0 of none.
-func middle(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	return x[len(x)/2]
 }
 
 func millis(d time.Duration) float64 { return 1e3 * d.Seconds() }

@@ -87,6 +87,10 @@ func TestSpread(t *testing.T) {
 	if *s != want {
 		t.Errorf("%+v, want %+v", *s, want)
 	}
+	two := []share{{Step: []float64{9, 5}, Waited: []float64{1, 2}, Exchange: []float64{0, 0}}, {Step: []float64{3, 3}, Waited: []float64{0, 0}, Exchange: []float64{0, 0}}}
+	if s := spread(two, config.Config{Ranks: 2, Train: config.Train{BatchSize: 2}}); s.StepMS != (Spread{3, 5, 7}) || s.WaitedMS != (Spread{0, .75, 1.5}) {
+		t.Errorf("of two steps of two ranks: %+v", *s)
+	}
 }
 
 // TestRanksThatCannotShare: a batch that is not divisible ends all before a model is built.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/median"
 )
 
 // bins is the number of bars of a histogram.
@@ -110,7 +112,7 @@ func pairSection(d Data) (section, error) {
 			return err
 		}
 		s.Panels = append(s.Panels, panel{SVG: histogram(title, p), Wide: true,
-			Caption: fmt.Sprintf("An own pair scores higher than another one with a probability of %.4f. Median of own pairs %s, of the others %s.", p.above(), short(median(p.own)), short(median(p.other)))})
+			Caption: fmt.Sprintf("An own pair scores higher than another one with a probability of %.4f. Median of own pairs %s, of the others %s.", p.above(), short(median.Of(p.own)), short(median.Of(p.other)))})
 		return nil
 	}
 	if f.Score != nil {
@@ -131,12 +133,6 @@ func pairSection(d Data) (section, error) {
 		s.Missing = "There are no scores of other pairs to set beside those of own pairs."
 	}
 	return s, nil
-}
-
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	n := len(x)
-	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
 // histogram draws two histograms, each with a height of 1: narrow hills would dwarf wide

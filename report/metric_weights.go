@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/geoalign/geoalign/internal/median"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -28,7 +29,7 @@ func weightPanels(m Metric, x []float64) []panel {
 		}
 		return []panel{
 			{SVG: ranked(m.Name+", sorted", w), Caption: fmt.Sprintf("The weights from the largest, %s, to the smallest, %s. %d of %d are below 0.", short(w[0]), short(w[len(w)-1]), below, len(w))},
-			{SVG: hills(m.Name+", how often", "weight", []hill{{values: w, hue: "c0"}}, chartWidth), Caption: fmt.Sprintf("Median %s. Training begins with all weights at 1.", short(median(w)))},
+			{SVG: hills(m.Name+", how often", "weight", []hill{{values: w, hue: "c0"}}, chartWidth), Caption: fmt.Sprintf("Median %s. Training begins with all weights at 1.", short(median.Of(w)))},
 		}
 	case Dense:
 		if m.C > mostSingular {

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/median"
 )
 
 // sample is the data of a small run; pairs lie near each other.
@@ -323,7 +325,7 @@ func TestCosines(t *testing.T) {
 	if err != nil || len(s.Panels) != 1 {
 		t.Fatalf("%d panels, %v", len(s.Panels), err)
 	}
-	want := fmt.Sprintf("with a probability of %.4f. Median of own pairs %s, of the others %s.", p.above(), short(median(p.own)), short(median(p.other)))
+	want := fmt.Sprintf("with a probability of %.4f. Median of own pairs %s, of the others %s.", p.above(), short(median.Of(p.own)), short(median.Of(p.other)))
 	if got := s.Panels[0].Caption; !strings.HasSuffix(string(got), want) {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -2,12 +2,12 @@ package run
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/median"
 )
 
 // Plan is what a dry run finds out.
@@ -96,8 +96,7 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 		now, most := d.Allocated()
 		p.DeviceMB, p.DeviceFreeMB = mega(most), mega(free+now)
 	}
-	step := median(times)
-	p.StepSeconds = step.Seconds()
+	p.StepSeconds = median.Of(times).Seconds()
 	p.RunSeconds = p.StepSeconds * float64(p.Steps)
 	return p, nil
 }
@@ -127,10 +126,3 @@ func (r *Run) planFit(ctx context.Context) (Plan, error) {
 }
 
 func mega(bytes int64) float64 { return float64(bytes) / (1 << 20) }
-
-// median returns the middle of times.
-func median(times []time.Duration) time.Duration {
-	s := slices.Clone(times)
-	slices.Sort(s)
-	return s[len(s)/2]
-}
