@@ -65,6 +65,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	defer os.RemoveAll(t.dir)
 	count := map[verdict]int{}
 	for i, m := range mutants {
+		if err := t.pass(ctx, m.file); err != nil {
+			return err
+		}
 		v, err := t.try(ctx, m)
 		if err != nil {
 			return err
@@ -87,14 +90,31 @@ const (
 
 // tester runs the tests of one change after the other.
 type tester struct {
-	dir   string // of the changed file
-	then  []string
-	limit time.Duration
-	run   string
+	dir    string // of the changed file
+	then   []string
+	limit  time.Duration
+	run    string
+	passed []string // folders whose tests, and those of then, pass without a change
 }
 
-// try returns the verdict on a mutant. The error is that of the tests, which must pass
-// without it, or of files.
+// pass is an error where the tests that see a file fail without a change: they would kill all of them.
+func (t *tester) pass(ctx context.Context, file string) error {
+	folder := filepath.Dir(file)
+	if slices.Contains(t.passed, folder) {
+		return nil
+	}
+	t.passed = append(t.passed, folder)
+	for _, packages := range t.packages(file) {
+		if output, err := t.test(ctx, file, packages); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			return fmt.Errorf("the tests of %s do not pass without a change: %w\n%s", strings.Join(packages, ", "), err, output)
+		}
+	}
+	return nil
+}
+
+// try returns the verdict on a mutant. The error is that of files, or of go.
 func (t *tester) try(ctx context.Context, m mutant) (verdict, error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
@@ -115,28 +135,42 @@ func (t *tester) try(ctx context.Context, m mutant) (verdict, error) {
 	if err := os.WriteFile(overlay, table, 0o644); err != nil {
 		return "", err
 	}
-	own := "./" + filepath.ToSlash(filepath.Dir(m.file))
-	if filepath.IsAbs(m.file) {
-		own = filepath.Dir(m.file)
-	}
-	for _, packages := range slices.DeleteFunc([][]string{{own}, t.then}, func(p []string) bool { return len(p) == 0 }) {
-		args := append([]string{"test", "-overlay", overlay, "-short", "-count=1", "-failfast", "-vet=off", "-timeout", t.limit.String(), "-run", t.run}, packages...)
-		c := exec.CommandContext(ctx, "go", args...)
-		if filepath.IsAbs(m.file) {
-			c.Dir = own
-		}
-		output, err := c.CombinedOutput()
+	for _, packages := range t.packages(m.file) {
+		output, err := t.test(ctx, m.file, packages, "-overlay", overlay)
 		switch {
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case err == nil:
-		case strings.Contains(string(output), "[build failed]"):
+		case strings.Contains(output, "[build failed]"):
 			return invalid, nil
-		case strings.Contains(string(output), "FAIL"):
+		case strings.Contains(output, "FAIL"):
 			return killed, nil
 		default:
 			return "", fmt.Errorf("go test: %w: %s", err, output)
 		}
 	}
 	return survived, nil
+}
+
+// packages are those whose tests see a file, in the order in which they run: its own, then the others.
+func (t *tester) packages(file string) [][]string {
+	own := "./" + filepath.ToSlash(filepath.Dir(file))
+	if filepath.IsAbs(file) {
+		own = filepath.Dir(file)
+	}
+	if len(t.then) == 0 {
+		return [][]string{{own}}
+	}
+	return [][]string{{own}, t.then}
+}
+
+// test runs the tests of packages that see a file.
+func (t *tester) test(ctx context.Context, file string, packages []string, more ...string) (output string, err error) {
+	args := append([]string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-timeout", t.limit.String(), "-run", t.run}, more...)
+	c := exec.CommandContext(ctx, "go", append(args, packages...)...)
+	if filepath.IsAbs(file) {
+		c.Dir = filepath.Dir(file)
+	}
+	text, err := c.CombinedOutput()
+	return string(text), err
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"os"
@@ -41,7 +42,7 @@ func (m mutant) apply(text []byte) []byte {
 	return slices.Concat(text[:m.from], []byte(m.with), text[m.to:])
 }
 
-// find lists the mutants of the packages in folders, tests and generated files apart.
+// find lists the mutants of the packages in folders: tests, generated files and those of other systems apart.
 func find(folders []string) (list []mutant, err error) {
 	for _, folder := range folders {
 		names, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -51,6 +52,12 @@ func find(folders []string) (list []mutant, err error) {
 		for _, name := range names {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
+			}
+			if built, err := build.Default.MatchFile(folder, filepath.Base(name)); err != nil || !built {
+				if err != nil {
+					return nil, err
+				}
+				continue // no test could see a change
 			}
 			text, err := os.ReadFile(name)
 			if err != nil {

@@ -37,6 +37,12 @@ func TestMost(t *testing.T) {
 }
 `
 
+// elsewhere is of a system on which no test runs.
+const elsewhere = `package sample
+
+func Elsewhere() int { return 1 + 2 }
+`
+
 // TestMutants lists every change of a file.
 func TestMutants(t *testing.T) {
 	list, err := mutate("sample.go", []byte(code))
@@ -82,7 +88,7 @@ func TestMutants(t *testing.T) {
 // TestRun: what a test holds is killed, what none sees survives, and the files stay.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module sample\n\ngo 1.24\n", "sample.go": code, "sample_test.go": tests} {
+	for name, text := range map[string]string{"go.mod": "module sample\n\ngo 1.24\n", "sample.go": code, "sample_test.go": tests, "sample_plan9.go": elsewhere} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -108,5 +114,16 @@ func TestRun(t *testing.T) {
 	out.Reset()
 	if err := run(t.Context(), []string{"-sample", "1", "-seed", "3", dir}, &out); err != nil || !strings.Contains(out.String(), "1 of 6 changes") {
 		t.Errorf("a sample of one: %v, %s", err, &out)
+	}
+	// Tests that fail by themselves say nothing of a change.
+	out.Reset()
+	if err := run(t.Context(), []string{"-then", "./none", dir}, &out); err == nil || !strings.Contains(err.Error(), "./none do not pass without a change") || out.Len() > 0 {
+		t.Errorf("tests that cannot run: %v, %s", err, &out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sample_test.go"), []byte(strings.Replace(tests, "!= 5", "!= 6", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{dir}, &out); err == nil || !strings.Contains(err.Error(), "do not pass without a change") || out.Len() > 0 {
+		t.Errorf("tests that fail: %v, %s", err, &out)
 	}
 }
