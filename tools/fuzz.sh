@@ -10,7 +10,9 @@ export CGO_ENABLED=0
 time=${1:-30s}
 failed=0
 TIMEFORMAT='processor time %U s'
-for line in $(grep -rho --include='*_test.go' '^func Fuzz[A-Za-z0-9]*'"${2:-}"'[A-Za-z0-9]*(' . | sort -u | sed 's/func //; s/(//'); do
+targets=$(grep -rho --include='*_test.go' '^func Fuzz[A-Za-z0-9]*'"${2:-}"'[A-Za-z0-9]*(' . | sort -u | sed 's/func //; s/(//')
+[ -n "$targets" ] || { echo "fuzz.sh: no Fuzz function has \"${2:-}\" in its name" >&2; exit 2; }
+for line in $targets; do
 	for file in $(grep -rl --include='*_test.go' "^func $line(" .); do
 		package=./$(dirname "${file#./}")
 		echo "== $package $line"
