@@ -34,7 +34,7 @@ func (c *campaign) kill() error {
 	}
 	c.say("a run that is left alone takes %.1f s", time.Since(begin).Seconds())
 	k := killing{campaign: c, want: filepath.Join(whole, "run")}
-	for k.kills < c.n {
+	for k.kills < c.n && k.wrong.n < c.n { // what only fails ends too
 		if err := k.oneRun(); err != nil {
 			return err
 		}
@@ -99,7 +99,9 @@ func (k *killing) oneRun() error {
 
 // session starts the run and kills it. It reports whether the run came to its end before.
 func (k *killing) session(dir string) (ended bool, out string, err error) {
-	cmd, b := k.start(context.Background(), dir, k.killable()...)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd, b := k.start(ctx, dir, k.killable()...)
 	if err := cmd.Start(); err != nil {
 		return false, "", err
 	}
@@ -128,6 +130,8 @@ func (k *killing) session(dir string) (ended bool, out string, err error) {
 	}
 	out = b.String()
 	switch code := cmd.ProcessState.ExitCode(); {
+	case ctx.Err() != nil:
+		return false, out, fmt.Errorf("hung:\n%s", tail(out))
 	case code == 0 && killed && k.ranks > 1:
 		return false, out, fmt.Errorf("exit code 0 although a rank was killed:\n%s", tail(out))
 	case code == 0:

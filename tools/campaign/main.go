@@ -68,6 +68,10 @@ func main() {
 		flags.Usage()
 		os.Exit(2)
 	}
+	if c.ranks > 1 && os.Args[1] != "kill" {
+		fmt.Fprintln(os.Stderr, "campaign: -ranks is of kill: the others are of one process")
+		os.Exit(2)
+	}
 	if err := c.run(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "campaign:", err)
 		os.Exit(1)
@@ -92,12 +96,15 @@ func (c *campaign) run(name string) (err error) {
 	if c.bin, err = filepath.Abs(c.bin); err != nil {
 		return err
 	}
-	c.rand = rand.New(rand.NewPCG(c.seed, 0))
+	c.rand = newRand(c.seed)
 	begin := time.Now()
 	err = campaigns[name](c)
 	c.say("%s: %v", name, time.Since(begin).Round(time.Second))
 	return err
 }
+
+// newRand makes the choices of a seed.
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 // say prints a line.
 func (c *campaign) say(format string, args ...any) { fmt.Fprintf(c.log, format+"\n", args...) }

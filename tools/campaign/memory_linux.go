@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func (c *campaign) memory() error {
 		return err
 	}
 	s := starving{campaign: c}
-	for i := 0; s.limits < c.n; i++ {
+	for i := 0; s.limits < c.n && s.wrong.n < c.n; i++ { // what only fails ends too
 		dir := filepath.Join(c.dir, fmt.Sprintf("starved-%d", i))
 		if err := os.Mkdir(dir, 0o777); err != nil {
 			return err
@@ -90,15 +91,25 @@ func (s *starving) session(dir string) (done bool, out string, err error) {
 		return false, "", err
 	}
 	pid := cmd.Process.Pid
-	limited := time.AfterFunc(shortest+time.Duration(s.rand.Int64N(int64(spread))), func() {
-		if has, err := privateMemory(pid); err == nil {
-			limit := has + uint64(s.rand.Int64N(room))
-			unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}, nil)
-		}
+	after, more := shortest+time.Duration(s.rand.Int64N(int64(spread))), uint64(s.rand.Int64N(room))
+	type outcome struct {
+		limited bool
+		err     error
+	}
+	told := make(chan outcome, 1)
+	timer := time.AfterFunc(after, func() {
+		limited, err := takeMemory(pid, more)
+		told <- outcome{limited, err}
 	})
 	err = cmd.Wait()
-	if !limited.Stop() {
-		s.limits++
+	if !timer.Stop() {
+		o := <-told
+		if o.err != nil {
+			return false, b.String(), o.err
+		}
+		if o.limited {
+			s.limits++
+		}
 	}
 	out = b.String()
 	switch {
@@ -122,6 +133,24 @@ func lastWords(out string) string {
 }
 
 var dying = regexp.MustCompile(`(?m)^(SIG|fatal error|panic|runtime:|unexpected fault|trainer: )`)
+
+// takeMemory lets a process have so many bytes more than it has and no others. It reports whether there was still a process
+// to do that to.
+func takeMemory(pid int, more uint64) (limited bool, err error) {
+	has, err := privateMemory(pid)
+	if err != nil {
+		return false, nil
+	}
+	limit := has + more
+	err = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}, nil)
+	if errors.Is(err, unix.ESRCH) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("limits of memory cannot be set here: %w", err)
+	}
+	return true, nil
+}
 
 // privateMemory returns the bytes of a process that its limit counts.
 func privateMemory(pid int) (uint64, error) {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// within is how long the other ranks of a run may live when one was killed, mpirun included.
-const within = 30 * time.Second
+// within is how long the other ranks of a run may live when one was killed, mpirun included. Tests shorten it.
+var within = 30 * time.Second
 
 // startup is what ranks take longer to start than one process.
 const startup = 500 * time.Millisecond
@@ -26,6 +26,15 @@ func (c *campaign) ranked(ctx context.Context, dir string, args ...string) (*exe
 	cmd.Args = append([]string{"mpirun", "-n", strconv.Itoa(c.ranks), c.bin}, args...)
 	// What Open MPI needs to start ranks as root and more of them than processors. Others do not read it.
 	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_hwloc_base_binding_policy=none")
+	cmd.Cancel = func() error { // of one that hangs, all
+		ranks, err := descendants(cmd.Process.Pid, c.bin)
+		for _, pid := range ranks {
+			if p, err := os.FindProcess(pid); err == nil {
+				p.Kill()
+			}
+		}
+		return errors.Join(err, cmd.Process.Kill())
+	}
 	return cmd, out
 }
 

@@ -11,8 +11,11 @@ import (
 	"time"
 )
 
-// patience is the time after which a command counts as hanging.
-const patience = 5 * time.Minute
+// patience is the time after which a command counts as hanging. Tests shorten it.
+var patience = 5 * time.Minute
+
+// lingering is how long what a command has started may hold its output after its end.
+const lingering = 10 * time.Second
 
 // build makes the program.
 func (c *campaign) build() error {
@@ -34,7 +37,7 @@ func (c *campaign) train(more ...string) []string {
 func (c *campaign) command(ctx context.Context, dir string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	cmd := exec.CommandContext(ctx, c.bin, args...)
 	var out bytes.Buffer
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &out, &out, lingering
 	return cmd, &out
 }
 
