@@ -22,6 +22,7 @@ import (
 	"os"
 
 	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/run"
@@ -109,6 +110,36 @@ func print(name string, k key, f focus) {
 // share of maps whose largest patch has its middle within the box.
 type focus struct{ inside, area, others, most float64 }
 
+// tally sums the focus of objects up: of n of them, beside of which are not alone in their scene.
+type tally struct {
+	sum       focus
+	n, beside float64
+}
+
+// add counts the map of object k of a scene.
+func (t *tally) add(m explain.Map, objects []scenes.Object, k int) {
+	inside, area, most := within(m, objects[k].Box())
+	t.sum.inside, t.sum.area, t.n = t.sum.inside+inside, t.sum.area+area, t.n+1
+	if most {
+		t.sum.most++
+	}
+	if len(objects) == 1 {
+		return
+	}
+	t.beside++
+	for j, other := range objects {
+		if j != k {
+			v, _, _ := within(m, other.Box())
+			t.sum.others += v / float64(len(objects)-1)
+		}
+	}
+}
+
+// mean is the focus of an object, and what is in the boxes of others where there are any.
+func (t *tally) mean() focus {
+	return focus{t.sum.inside / t.n, t.sum.area / t.n, t.sum.others / max(1, t.beside), t.sum.most / t.n}
+}
+
 // look explains n scenes of the test split to a run.
 func look(dir string, n, block int, formula string) (found map[string]focus, worth float64, err error) {
 	t, err := run.Open(dir, run.OpenOptions{})
@@ -116,8 +147,7 @@ func look(dir string, n, block int, formula string) (found map[string]focus, wor
 		return nil, 0, err
 	}
 	defer t.Close()
-	c := t.Config.Data.Scenes
-	w, err := scenes.New(scenes.Config{Size: t.Config.Model.Image.Size, MinObjects: c.MinObjects, MaxObjects: c.MaxObjects, ValSamples: c.ValSamples, TestSamples: c.TestSamples}, t.Config.Run.Seed)
+	w, err := source.World(t.Config)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -130,7 +160,7 @@ func look(dir string, n, block int, formula string) (found map[string]focus, wor
 		return nil, 0, err
 	}
 	var all []float64
-	sums, count := map[string]*focus{}, map[string]float64{}
+	tallies := map[string]*tally{}
 	for i := range min(n, w.NumTest()) {
 		s := w.Test(i)
 		img := transform.NewImage(t.Config.Model.Image.Size, t.Config.Model.Image.Size)
@@ -149,30 +179,16 @@ func look(dir string, n, block int, formula string) (found map[string]focus, wor
 				return nil, 0, err
 			}
 			for _, r := range found {
-				if sums[r.Name] == nil {
-					sums[r.Name] = &focus{}
+				if tallies[r.Name] == nil {
+					tallies[r.Name] = &tally{}
 				}
-				f := sums[r.Name]
-				inside, area, most := within(*r.Image, named.Box())
-				f.inside, f.area, count[r.Name] = f.inside+inside, f.area+area, count[r.Name]+1
-				if most {
-					f.most++
-				}
-				others := 0.0
-				for j, other := range s.Objects {
-					if j != k {
-						v, _, _ := within(*r.Image, other.Box())
-						others += v / float64(len(s.Objects)-1)
-					}
-				}
-				f.others += others
+				tallies[r.Name].add(*r.Image, s.Objects, k)
 			}
 		}
 	}
 	out := map[string]focus{}
-	for name, f := range sums {
-		c := count[name]
-		out[name] = focus{f.inside / c, f.area / c, f.others / c, f.most / c}
+	for name, t := range tallies {
+		out[name] = t.mean()
 	}
 	return out, stat.Mean(all, nil), nil
 }

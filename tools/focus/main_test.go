@@ -1,11 +1,18 @@
 package main
 
 import (
+	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/run"
 )
@@ -42,6 +49,83 @@ func TestModelsLookAtWhatIsNamed(t *testing.T) {
 			t.Errorf("the shares of words go with what the score loses without them by a correlation of %.2f", worth)
 		}
 		t.Logf("%s: %+v, words %.2f", formula, f, worth)
+	}
+}
+
+// TestWordsOfThreeObjects: a caption of three objects that is not cleaned has a comma, which the model reads as a word and which has a
+// share of its own.
+func TestWordsOfThreeObjects(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	cfg, err := config.Load("focus.toml", []string{"run.out=" + dir, "run.seed=1", "compute.threads=1", "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
+		"eval.rerank_top=0", "data.scenes.min_objects=3", "data.scenes.max_objects=3", "data.scenes.test_samples=40", "data.tokens=40", "data.clean=none", "model.text.positions=40", "model.image.size=32", "model.image.patch=8",
+		"model.image.width=32", "model.text.width=32", "train.batch_size=16", "train.max_steps=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.New(t.Context(), cfg, run.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	model, err := run.Open(dir, run.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	x, err := model.Explainer(run.ExplainOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := source.World(model.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene, img := w.Test(0), transform.NewImage(32, 32)
+	scene.RenderRGB(img.Pix, img.W)
+	score := func(words []string) run.Relevance {
+		if err := x.Set(img, strings.Join(words, " ")); err != nil {
+			t.Fatal(err)
+		}
+		s, err := x.Pair(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	whole := score([]string{scene.Caption(nil)})
+	var read []string
+	var shares, losses []float64
+	for i, s := range explain.Shares(whole.Words) {
+		if !whole.Words[i].Special {
+			read, shares = append(read, whole.Words[i].Text), append(shares, s)
+		}
+	}
+	if !slices.Contains(read, ",") {
+		t.Fatalf("no comma among %q", read)
+	}
+	for i := range read {
+		without := slices.Clone(read)
+		without[i] = absent
+		losses = append(losses, whole.Score-score(without).Score)
+	}
+	if got, err := words(x, img, scene.Caption(nil)); err != nil || !(math.Abs(got-stat.Correlation(shares, losses, nil)) < 1e-9) {
+		t.Errorf("correlation %v, %v, want %v", got, err, stat.Correlation(shares, losses, nil))
+	}
+}
+
+// TestTally: an object that is alone in its scene says nothing of the boxes of others.
+func TestTally(t *testing.T) {
+	left, right := scenes.Object{Place: 0}, scenes.Object{Place: 2}
+	even := explain.Map{Values: []float64{1}, Rows: 1, Columns: 1}
+	var x tally
+	x.add(even, []scenes.Object{left}, 0)
+	x.add(even, []scenes.Object{left, right}, 0)
+	b := right.Box()
+	if got, want := x.mean().others, (b.X1-b.X0)*(b.Y1-b.Y0); x.n != 2 || !(math.Abs(got-want) < 1e-12) {
+		t.Errorf("of %v maps %v in the boxes of others, want %v", x.n, got, want)
 	}
 }
 

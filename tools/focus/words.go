@@ -27,13 +27,13 @@ func words(x *run.Explainer, img *transform.Image, caption string) (float64, err
 		return 0, err
 	}
 	var worth, loss []float64
+	var list []string // as the model reads them: a comma is a word where captions are not cleaned
 	for i, s := range explain.Shares(r.Words) {
-		if !r.Words[i].Special {
-			worth = append(worth, s)
+		if w := r.Words[i]; !w.Special {
+			worth, list = append(worth, s), append(list, w.Text)
 		}
 	}
-	list := strings.Fields(caption)
-	for i, w := range list[:min(len(list), len(worth))] {
+	for i, w := range list {
 		list[i] = absent
 		without, err := score(strings.Join(list, " "))
 		if err != nil {
@@ -42,5 +42,5 @@ func words(x *run.Explainer, img *transform.Image, caption string) (float64, err
 		list[i] = w
 		loss = append(loss, r.Score-without.Score)
 	}
-	return stat.Correlation(worth[:len(loss)], loss, nil), nil
+	return stat.Correlation(worth, loss, nil), nil
 }
