@@ -176,13 +176,10 @@ func (f *benchFlags) run(c *cobra.Command) error {
 		}
 		tables, err := bench.Tables(c.Context(), list, load, o)
 		bar.done()
-		switch {
-		case err != nil && len(tables) == 0:
+		if err != nil && len(tables) == 0 {
 			return err
-		case err != nil && f.output.json: // half a table is no result, but --save keeps it
-			return errors.Join(f.keep(c, tablesResult(tables)), err)
 		}
-		return errors.Join(f.tables(c, tables), err) // what was measured before an interruption
+		return errors.Join(f.tables(c, tables, err == nil), err) // what was measured before an interruption
 	}
 	cfg, err := load()
 	if err != nil {
@@ -208,16 +205,16 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	return f.result(c, before, r)
 }
 
-// tablesResult is the JSON of cost tables.
-func tablesResult(tables []bench.Table) map[string]any { return map[string]any{"tables": tables} }
-
-// tables reports cost tables.
-func (f *benchFlags) tables(c *cobra.Command, tables []bench.Table) error {
-	result := tablesResult(tables)
+// tables reports cost tables. Those that are not whole are kept and shown, but are no result in JSON.
+func (f *benchFlags) tables(c *cobra.Command, tables []bench.Table, whole bool) error {
+	result := map[string]any{"tables": tables}
 	kept := f.keep(c, result)
 	w := c.OutOrStdout()
-	if f.output.json {
+	switch {
+	case f.output.json && whole:
 		return errors.Join(printJSON(w, result), kept)
+	case f.output.json:
+		return kept
 	}
 	for i, t := range tables {
 		if i > 0 {

@@ -35,6 +35,13 @@ func TestBenchAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	renamed := strings.ReplaceAll(string(text), `"config": "tiny"`, `"config": "small"`)
+	if err := os.WriteFile(file, []byte(renamed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := trainer(t, append(args, "--compare", file, "--fail-below", "0.001")...); code != exitFailed || !strings.Contains(stderr, "--fail-below compares nothing") {
+		t.Errorf("no step in common: code %d, %s", code, stderr)
+	}
 	other := strings.Replace(string(text), `"processor": "`, `"processor": "another `, 1)
 	if err := os.WriteFile(file, []byte(other), 0o644); err != nil {
 		t.Fatal(err)

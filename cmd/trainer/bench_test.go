@@ -103,6 +103,24 @@ func TestBenchVary(t *testing.T) {
 	}
 }
 
+// TestBenchVaryFails: what was measured before a row fails is kept by --save, with --json too, which prints no half result.
+func TestBenchVaryFails(t *testing.T) {
+	quickPeak(t)
+	for _, more := range [][]string{nil, {"--json"}} {
+		file := filepath.Join(t.TempDir(), "table.json")
+		code, stdout, stderr := trainer(t, append(append([]string{"bench", "--steps", "1", "--warmup", "0", "--save", file,
+			"--vary", "train.accumulate=gradients,features", "--set", "train.accumulate_steps=2"}, tinyHeadsArgs...), more...)...)
+		var saved struct{ Tables []bench.Table }
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &saved)
+		}
+		if code != exitUsage || !strings.Contains(stderr, "train.accumulate") || (stdout == "") != (more != nil) || err != nil || len(saved.Tables) != 1 || len(saved.Tables[0].Rows) != 1 {
+			t.Errorf("%v: code %d, %s, saved %s, %v", more, code, stderr, text, err)
+		}
+	}
+}
+
 // TestBenchTooLarge refuses what no machine holds, alone and as a row of a table.
 func TestBenchTooLarge(t *testing.T) {
 	quickPeak(t)
