@@ -97,7 +97,8 @@ class Bench:
         plan = PLANS.get(self.name, (5, 2, None, None))
         self.steps, self.warmup = a.steps or plan[0], plan[1] if a.warmup is None else a.warmup
         self.step_s = dict(zip(("fp32", "bf16"), plan[2:]))
-        self.peers = [k for k in a.peers if k != "pruned" or settings.family(settings.load(path, a.set)) != "heads"]
+        heads = settings.family(settings.load(path, a.set)) == "heads"  # which have nothing to prune, and no layers to compile
+        self.peers = [k for k in a.peers if not (heads and k in ("pruned", "compiled"))]
         common = ["--config", str(path), "--steps", str(self.steps), "--warmup", str(self.warmup)]
         for text in a.set:
             common += ["--set", text]

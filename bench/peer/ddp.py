@@ -117,7 +117,10 @@ def main():
     p.add_argument("--layout", default="merged")
     p.add_argument("--go", action="store_true", help="bin/trainer bench in turns with it")
     a = p.parse_args()
-    whole = settings.load(a.config, a.set)["train"]["batch_size"]
+    c = settings.load(a.config, a.set)
+    if settings.family(c) != "albef":
+        sys.exit(f"{a.config}: the step of several processes is that of ALBEF alone, whose queues join them")
+    whole = c["train"]["batch_size"]
     if whole % a.ranks:
         sys.exit(f"train.batch_size = {whole} is no multiple of {a.ranks} processes")
     share = argparse.Namespace(**{**vars(a), "set": [*a.set, f"train.batch_size={whole // a.ranks}"]})

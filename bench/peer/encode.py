@@ -11,7 +11,7 @@ its documentation advises for speed on a processor:
 
 Captions are sorted by length and padded to the longest of their batch, with shapes that may change from batch to batch.
 A peer that is not installed is left out, with a note. The rate is that of the fastest pass of all rounds. ViTs of peers give all 197 states
-of the last block; ours computes those that features need, and with --states all of them.
+of the last block; ours computes those that features need, and in a line of its own (states) all of them.
 """
 import argparse
 import json
@@ -77,8 +77,8 @@ def modules():
 
 
 def exported(folder, task, module):
-    """The file of a module in ONNX, as torch.onnx writes it and, where that is installed, fused."""
-    plain, fused = folder / f"{task}.onnx", folder / f"{task}.fused.onnx"
+    """The file of a module in ONNX, as torch.onnx writes it."""
+    plain = folder / f"{task}.onnx"
     if not plain.exists():
         if task == "pictures":
             args, names = (torch.rand(2, 3, 224, 224),), ["pixel_values"]
@@ -87,13 +87,19 @@ def exported(folder, task, module):
             args, names = (torch.ones(2, 9, dtype=torch.int64), torch.ones(2, 9, dtype=torch.int64)), ["input_ids", "attention_mask"]
             axes = {n: {0: "rows", 1: "tokens"} for n in names}
         torch.onnx.export(module, args, str(plain), input_names=names, output_names=["states"], dynamic_axes=axes, dynamo=False)
+    return plain
+
+
+def optimized(plain, task):
+    """The file of an export that onnxruntime has fused."""
+    fused = plain.with_suffix(".fused.onnx")
     if not fused.exists():
         from onnxruntime.transformers import optimizer
         kind = "vit" if task == "pictures" else "bert"
         m = optimizer.optimize_model(str(plain), model_type=kind, num_heads=12, hidden_size=768, opt_level=1)
         m.save_model_to_file(str(fused))
         print(f"{task}: onnxruntime fused {({k: v for k, v in m.get_fused_operator_statistics().items() if v})}")
-    return plain, fused
+    return fused
 
 
 def feeds(task):
@@ -125,10 +131,10 @@ def eager(module, task, precision):
     return {" autocast": cast, " bf16 weights": lambda: run(half, halves)}
 
 
-def onnx(files, task, threads):
+def onnx(file, task, threads):
     import onnxruntime
     runs = {}
-    for name, path in zip(("", " fused"), files):
+    for name, path in ("", file), (" fused", optimized(file, task)):
         o = onnxruntime.SessionOptions()
         o.intra_op_num_threads = threads
         o.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -165,11 +171,11 @@ def peers(o, task, precision, lists, folder):
             runs |= {f"{name}{k}": v for k, v in eager(module, task, precision).items()}
     if {"onnxruntime", "openvino"} & set(o.peers):
         try:
-            files = exported(folder, task, lists[task]["transformers"])
+            file = exported(folder, task, lists[task]["transformers"])
         except ImportError as e:
             print(f"note: no export: {e}")
             return runs
-        for name, start in (("onnxruntime", lambda: onnx(files, task, o.threads)), ("openvino", lambda: vino(files[0], task, precision, o.threads))):
+        for name, start in (("onnxruntime", lambda: onnx(file, task, o.threads)), ("openvino", lambda: vino(file, task, precision, o.threads))):
             if name not in o.peers or name == "onnxruntime" and precision == "bf16":
                 continue
             try:

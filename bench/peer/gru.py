@@ -16,10 +16,11 @@ import torch
 from turns import clock_of, go_benchmark
 
 IN, H, L = 300, 1024, 30
+STEPS = 5  # of a run, on both sides
 LENGTHS = [30 if i == 0 else 6 + 26 * (37 * i % 128) * ((53 * i + 29) % 128) // 16129 for i in range(128)]
 
 
-def measure(precision, threads, rounds):
+def measure(precision, threads):
     """Returns best seconds of a step and best GFLOP/s of a large product."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
@@ -32,7 +33,7 @@ def measure(precision, threads, rounds):
         a, b = a.bfloat16(), b.bfloat16()
     dy = torch.rand(len(LENGTHS), L, H)
     step, product = float("inf"), 0.0
-    for _ in range(rounds):
+    for _ in range(STEPS):
         gru.zero_grad(set_to_none=True)
         x.grad = None
         start = clock()
@@ -49,9 +50,9 @@ def measure(precision, threads, rounds):
 
 
 def ours(precision, threads):
-    """Returns best seconds of a step of BenchmarkGRU."""
+    """Returns best seconds of as many steps of BenchmarkGRU."""
     name = f"BenchmarkGRU/{precision}/{'thread' if threads == 1 else 'threads'}"
-    return go_benchmark("./ops/recurrent", name, 6, "ms/best")[0] / 1e3
+    return go_benchmark("./ops/recurrent", name, STEPS, "ms/best")[0] / 1e3
 
 
 def main():
@@ -64,7 +65,7 @@ def main():
     for precision in ("fp32", "bf16"):
         ratios = []
         for _ in range(o.rounds):
-            step, product = measure(precision, o.threads, 4)
+            step, product = measure(precision, o.threads)
             line = f"{precision}: torch {1e3 * step:.0f} ms, {1e-9 * flops / step:.0f} GFLOP/s, a product {product:.0f}"
             if o.go:
                 own = ours(precision, o.threads)

@@ -115,8 +115,9 @@ def measure(build, precision, steps):
     return BATCH / statistics.median(times)
 
 
-def ours(name, precision, steps):
-    command = ["bin/trainer", "bench", "--config", f"configs/bench/gssf-{name}.toml", "--set", f"compute.precision={precision}", "--steps", str(steps), "--warmup", "1", "--json"]
+def ours(name, precision, steps, threads):
+    command = ["bin/trainer", "bench", "--config", f"configs/bench/gssf-{name}.toml", "--set", f"compute.precision={precision}", "--set", f"compute.threads={threads}",
+               "--steps", str(steps), "--warmup", "1", "--json"]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["samples_per_second"]
 
 
@@ -138,7 +139,7 @@ def main():
                 rates = {peer: measure(build, precision, o.steps) for peer, build in builds.items()}
                 line = f"{name} {precision}: " + ", ".join(f"{peer} {rate:.1f}" for peer, rate in rates.items())
                 if o.go:
-                    own = ours(name, precision, o.steps)
+                    own = ours(name, precision, o.steps, o.threads)
                     ratios.append(own / max(rates.values()))
                     line += f", geoalign {own:.1f}, {ratios[-1]:.2f} times as many"
                 print(line, flush=True)

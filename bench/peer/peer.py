@@ -61,8 +61,8 @@ def bench(c, a):
     with torch.device(a.device):
         m = build(c, a.layout)
         batch = m.random_batch()
-    if a.compile:
-        towers.compile_layers(m)
+    if a.compile and not towers.compile_layers(m):
+        sys.exit("--compile: this model has no layers that are compiled")
     optimizer, b = optimizer_of(m, c["optimizer"], a.graph), c["train"]["batch_size"]
 
     def step():
@@ -128,7 +128,7 @@ def gemm_speeds(a):
     return {"gemm_gflops": speeds[a.precision], **{f"gemm_{k}_gflops": v for k, v in speeds.items()}}
 
 
-def gemm_speed(dtype, m=2048, k=1536, n=768, on="cpu", calls=1, seconds=1.0):
+def gemm_speed(dtype, m=2048, n=1536, k=768, on="cpu", calls=1, seconds=1.0):
     """GFLOP/s of the matrix product that trainer bench calls the peak, or of another; calls: that a clock is read for."""
     with torch.device(on):
         a, w, out = torch.randn(m, k).to(dtype), torch.randn(n, k).to(dtype), torch.empty(m, n, dtype=dtype)

@@ -1,5 +1,6 @@
 """What a TOML file of trainer bench says, as far as the peer knows it."""
 import math
+import pathlib
 import sys
 import tomllib
 
@@ -27,9 +28,16 @@ DEFAULTS = {
 
 # Keys that must have these values, if they are set.
 ONLY = {
+    "model.image.style": "vit", "model.text.style": "bert", "objective.itc.score": "cosine",
     "momentum.dropout": True, "objective.itc.positives": "pair", "objective.itc.learn_temperature": True,
     "optimizer.clip_norm": 0, "train.accumulate_steps": 1,
 }
+
+# Keys whose values do not matter: the queue is full and ramps are over, on both sides.
+IGNORED = {"queue.start_steps", "objective.distill.ramp_steps"}
+
+# Tables of which every key must be known, or be 0: another one would be another step.
+KNOWN = ("model", "momentum", "queue", "objective", "optimizer")
 
 
 def overlay(base, top):
@@ -49,10 +57,34 @@ def assign(c, text):
         c[key] = value
 
 
-def load(path, overrides=()):
-    """The settings of a file; ends the program with a message if this peer does something else."""
+def merged(base, top):
+    """base with all of top."""
+    return {**base, **{k: merged(base[k], v) if isinstance(v, dict) and isinstance(base.get(k), dict) else v for k, v in top.items()}}
+
+
+def read(path):
+    """The content of a file and of the one that it begins with (base)."""
     with open(path, "rb") as f:
         c = tomllib.load(f)
+    base = c.pop("base", None)
+    return merged(read(pathlib.Path(path).parent / base), c) if base else c
+
+
+def unknown(c, defaults, at):
+    """The keys of a table that this program has no default for, and their values, but for those that are 0."""
+    for k, v in c.items():
+        key = f"{at}.{k}"
+        if key in ONLY or key in IGNORED:
+            continue
+        if isinstance(v, dict):
+            yield from unknown(v, defaults.get(k, {}), key)
+        elif k not in defaults and v:
+            yield key, v
+
+
+def load(path, overrides=()):
+    """The settings of a file; ends the program with a message if this peer does something else."""
+    c = read(path)
     for text in overrides:
         assign(c, text)
     for key, only in ONLY.items():
@@ -61,6 +93,9 @@ def load(path, overrides=()):
             value = value.get(part, {})
         if value not in ({}, only):
             sys.exit(f"{path}: {key} = {value!r} is not what this program does, which is {only!r}")
+    for table in KNOWN:
+        for key, value in unknown(c.get(table, {}), DEFAULTS.get(table, {}), table):
+            sys.exit(f"{path}: {key} = {value!r} is a step that this program does not make")
     c = overlay(DEFAULTS, c)
     if family(c) == "albef":
         for k in ("itc", "itm", "mlm"):

@@ -354,8 +354,9 @@ def unit(x):
 
 
 def compile_layers(module):
-    """Compiles every kind of layer once and for all its instances."""
+    """Compiles every kind of layer once and for all its instances; returns how many there are."""
     torch._dynamo.config.recompile_limit = 64
-    for m in module.modules():
-        if isinstance(m, (ViTBlock, BERTLayer, Embeddings, MLMHead)):
-            m.compile(dynamic=False)
+    layers = [m for m in module.modules() if isinstance(m, (ViTBlock, BERTLayer, Embeddings, MLMHead))]
+    for m in layers:
+        m.compile(dynamic=False)
+    return len(layers)
