@@ -1,6 +1,7 @@
 package export_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -152,6 +153,44 @@ func TestWholeWords(t *testing.T) {
 		refused := (*export.RefusedError)(nil)
 		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &refused) || refused.Error() != c.want) {
 			t.Errorf("%s of side %q: %v, want %s", c.to, c.side, err, c.want)
+		}
+	}
+}
+
+// Keys of the files that other programs read and this one does not: reading back says nothing of them.
+func TestKeysOfOtherPrograms(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		sets []string
+		o    export.Options
+		file string
+		want map[string]string // by their paths
+	}{
+		{"albef", nil, export.Options{To: export.ALBEF}, "config_bert.json", map[string]string{"type_vocab_size": "2", "hidden_act": "gelu", "model_type": "bert"}},
+		{"clip", nil, export.Options{To: export.Timm}, "config.json", map[string]string{"num_classes": "0", "pretrained_cfg.num_classes": "0", "pretrained_cfg.input_size": "[3 12 12]", "pretrained_cfg.crop_mode": "squash"}},
+		{"clip", nil, export.Options{To: export.HF}, "config.json", map[string]string{"text_config.bos_token_id": "3", "text_config.eos_token_id": "4"}},
+		{"vit_bert", []string{"model.image.crop=0.5"}, export.Options{To: export.HF, Side: "image"}, "preprocessor_config.json", map[string]string{"image_processor_type": "DeiTImageProcessor", "size.height": "24", "crop_size.height": "12", "resample": "3"}},
+		{"vit_bert", nil, export.Options{To: export.HF, Side: "image"}, "preprocessor_config.json", map[string]string{"image_processor_type": "ViTImageProcessor", "size.height": "12", "crop_size": "<nil>"}},
+		{"resnet", nil, export.Options{To: export.HF, Side: "image"}, "config.json", map[string]string{"layer_type": "basic", "depths": "[2 2 2 2]"}},
+	} {
+		w := written(t, exporttest.New(t, exporttest.Find(t, c.name, c.sets...)), c.o)
+		text, err := os.ReadFile(filepath.Join(w.Path, c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all map[string]any
+		if err := json.Unmarshal(text, &all); err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range c.want {
+			at := any(all)
+			for key := range strings.SplitSeq(path, ".") {
+				table, _ := at.(map[string]any)
+				at = table[key]
+			}
+			if got := fmt.Sprint(at); got != want {
+				t.Errorf("%s to %s: %s of %s is %s, want %s", c.name, c.o.To, path, c.file, got, want)
+			}
 		}
 	}
 }
