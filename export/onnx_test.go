@@ -3,6 +3,7 @@ package export_test
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/export/exporttest"
+	"github.com/geoalign/geoalign/weights"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -265,6 +267,44 @@ func TestFoldedAttention(t *testing.T) {
 			if part.in == 1 && !slices.Equal(m.tensors[name].values, want) {
 				t.Errorf("%s: got %v, want %v", name, m.tensors[name].values, want)
 			}
+		}
+	}
+}
+
+// The keys of cross attention lie before its values, and the metric that all heads share is folded into each of them.
+func TestFoldedCrossAttention(t *testing.T) {
+	x := exporttest.New(t, exporttest.Find(t, "albef_attended"))
+	w := written(t, x, export.Options{To: export.ALBEF})
+	m, err := weights.Open(w.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	params, shapes := map[string][]float32{}, map[string][]int{}
+	for _, p := range x.Params {
+		params[p.Name], shapes[p.Name] = numbers(t, p), p.Shape
+	}
+	const width, d = 16, 8 // two heads of 8 channels
+	at := "text/layers/02/crossattention"
+	metric := params[at+"/gssf/weight"]
+	if len(metric) != d*d {
+		t.Fatalf("a metric of shape %v among %v", shapes[at+"/gssf/weight"], slices.Sorted(maps.Keys(params)))
+	}
+	for _, part := range []string{"weight", "bias"} {
+		name := at + "/kv/" + part
+		old := params[name]
+		in, want, got := len(old)/(2*width), slices.Clone(old), make([]float32, len(old))
+		for i := range width {
+			for k := range in {
+				sum := float32(0)
+				for j := range d {
+					sum += metric[i%d*d+j] * old[(i/d*d+j)*in+k]
+				}
+				want[i*in+k] = sum
+			}
+		}
+		if err := m.Read(name, shapes[name], got); err != nil || !slices.Equal(got, want) || slices.Equal(got, old) {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
 		}
 	}
 }
