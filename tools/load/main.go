@@ -10,7 +10,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -50,6 +49,10 @@ func main() {
 	texts := flag.String("texts", "", "file with a text per line to ask by; rows at random without")
 	reload := flag.Duration("reload", 0, "time between reloads of the gallery; 0: none")
 	flag.Parse()
+	if *n < 1 || *c < 1 {
+		fmt.Fprintf(os.Stderr, "load: -n and -c must be > 0 (got %d and %d)\n", *n, *c)
+		os.Exit(2)
+	}
 	if err := l.prepare(*texts, *c); err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
@@ -65,13 +68,12 @@ func main() {
 func (l *load) prepare(texts string, c int) error {
 	l.client = http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: c}}
 	if texts != "" {
-		f, err := os.Open(texts)
+		all, err := os.ReadFile(texts)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		for s := bufio.NewScanner(f); s.Scan(); {
-			if t := strings.TrimSpace(s.Text()); t != "" {
+		for line := range strings.Lines(string(all)) { // of any length
+			if t := strings.TrimSpace(line); t != "" {
 				l.texts = append(l.texts, t)
 			}
 		}
