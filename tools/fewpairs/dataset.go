@@ -49,6 +49,9 @@ func (d *dataset) readTable(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	if len(lines) == 0 {
+		return fmt.Errorf("%s is empty: want the columns split, image_row and text_row", path)
+	}
 	seen := map[int32]int{} // image row -> its place in the gallery
 	for i, line := range lines[1:] {
 		var rows [2]int32
@@ -72,6 +75,9 @@ func (d *dataset) readTable(path string) error {
 			d.gallery[align.Text] = append(d.gallery[align.Text], rows[1])
 			d.owner = append(d.owner, i)
 		}
+	}
+	if len(d.train) == 0 || len(d.owner) == 0 {
+		return fmt.Errorf("%s has %d pairs of the split train and %d of test: want some of each", path, len(d.train), len(d.owner))
 	}
 	return nil
 }

@@ -49,6 +49,17 @@ func run(args []string, w, note io.Writer) (err error) {
 	} else if err != nil {
 		return err
 	}
+	names, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("-methods: %w", err)
+	}
+	list := slices.DeleteFunc(slices.Clone(methods), func(m method) bool { return !names.MatchString(m.name) })
+	switch {
+	case len(list) == 0:
+		return fmt.Errorf("-methods: no method has %q in its name", *only)
+	case *draws < 1:
+		return fmt.Errorf("-draws must be > 0 (got %d)", *draws)
+	}
 	images, err := features.OpenMatrix(*image, "")
 	if err != nil {
 		return err
@@ -73,11 +84,6 @@ func run(args []string, w, note io.Writer) (err error) {
 		return err
 	}
 	defer engine.Close()
-	names, err := regexp.Compile(*only)
-	if err != nil {
-		return fmt.Errorf("-methods: %w", err)
-	}
-	list := slices.DeleteFunc(slices.Clone(methods), func(m method) bool { return !names.MatchString(m.name) })
 	for field := range strings.SplitSeq(*budgets, ",") {
 		budget, err := strconv.Atoi(field)
 		if err != nil || budget < 0 || budget > len(set.train) {

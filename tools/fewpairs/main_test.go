@@ -61,4 +61,21 @@ func TestRun(t *testing.T) {
 			t.Errorf("a budget of 41: %v", err)
 		}
 	}
+	empty, header := filepath.Join(t.TempDir(), "empty.tsv"), filepath.Join(t.TempDir(), "header.tsv")
+	for path, text := range map[string]string{empty: "", header: "split\timage_row\ttext_row\nval\t0\t0\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, more := range map[string][]string{
+		"is empty":                            {"-pairs", empty},
+		"0 pairs of the split train and 0 of": {"-pairs", header},
+		"-draws must be > 0 (got 0)":          {"-draws", "0"},
+		`no method has "none"`:                {"-methods", "none"},
+	} {
+		var out bytes.Buffer
+		if err := run(append([]string{"-image", image, "-text", text, "-budgets", "30", "-last", "20"}, more...), &out, io.Discard); err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0 {
+			t.Errorf("%v: %v, %s", more, err, &out)
+		}
+	}
 }

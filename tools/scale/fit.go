@@ -36,6 +36,9 @@ type Line struct {
 
 // fit fits a step to each link: a and c to Compute, l and w to the link's sums, p to its steps.
 func (m Measured) fit() ([]Step, error) {
+	if len(m.Links) == 0 || !(m.Batch > 0 && m.Gradient > 0 && m.Bucket > 0) {
+		return nil, fmt.Errorf("%d links, Batch %d, Gradient %g and Bucket %g: want all of them above 0", len(m.Links), m.Batch, m.Gradient, m.Bucket)
+	}
 	a, c, err := line(m.Compute)
 	if err != nil {
 		return nil, fmt.Errorf("compute: %w", err)

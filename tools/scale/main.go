@@ -34,6 +34,9 @@ func scale(in, out string, most int) error {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
+	if most < 1 {
+		return fmt.Errorf("-hosts must be > 0 (got %d)", most)
+	}
 	fits, err := m.fit()
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)

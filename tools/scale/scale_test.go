@@ -67,4 +67,13 @@ func TestFit(t *testing.T) {
 	if _, err := m.fit(); err == nil || !strings.Contains(err.Error(), "two points") {
 		t.Errorf("one point: %v", err)
 	}
+	for _, spoil := range []func(m *Measured){
+		func(m *Measured) { m.Links = nil }, func(m *Measured) { m.Batch = 0 }, func(m *Measured) { m.Gradient = 0 }, func(m *Measured) { m.Bucket = 0 },
+	} {
+		x := m
+		spoil(&x)
+		if _, err := x.fit(); err == nil || !strings.Contains(err.Error(), "want all of them above 0") {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
 }
