@@ -102,11 +102,14 @@ func testBatch() (images []float32, ids, lengths []int32) {
 	return normals(1, 3*3*8*8), []int32{2, 7, 8, 9, 10, 2, 11, 0, 0, 0, 2, 12, 13, 0, 0}, []int32{5, 2, 3}
 }
 
-// distance is the largest difference.
+// distance is the largest difference, infinite where one is not a number.
 func distance(a, b []float32) float64 {
 	var d float64
 	for i := range a {
 		d = max(d, math.Abs(float64(a[i]-b[i])))
+	}
+	if math.IsNaN(d) {
+		return math.Inf(1)
 	}
 	return d
 }

@@ -167,7 +167,7 @@ func TestResNetGroups(t *testing.T) {
 func nearly(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	for i := range want {
-		if len(got) != len(want) || math.Abs(float64(got[i]-want[i])) > 1e-5 {
+		if len(got) != len(want) || !(math.Abs(float64(got[i]-want[i])) <= 1e-5) {
 			t.Fatalf("%s: %v, want %v", what, got, want)
 		}
 	}

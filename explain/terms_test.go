@@ -67,7 +67,7 @@ func near(t *testing.T, what string, got []float64, want ...float64) {
 		t.Fatalf("%s: %v, want %v", what, got, want)
 	}
 	for i, w := range want {
-		if math.Abs(got[i]-w) > 1e-6 {
+		if !(math.Abs(got[i]-w) <= 1e-6) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 			return
 		}

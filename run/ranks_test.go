@@ -104,7 +104,7 @@ func alikeRows(t *testing.T, got, want []runlog.Row, tolerance float64) {
 		}
 		for name, v := range w.Values {
 			x, ok := got[i].Values[name]
-			if !ok || !runlog.Timed(name) && math.Abs(x-v) > tolerance*math.Abs(v) {
+			if !ok || !runlog.Timed(name) && !(math.Abs(x-v) <= tolerance*math.Abs(v)) {
 				t.Errorf("step %d: %s is %v (%t), want %v", w.Step, name, x, ok, v)
 			}
 		}

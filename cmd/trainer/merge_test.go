@@ -66,10 +66,13 @@ func embedded(t *testing.T, run string, args ...string) []float32 {
 	return slices.Concat(f["image"], f["text"])
 }
 
-// farthest is the largest difference of two lists.
+// farthest is the largest difference of two lists, infinite where one is not a number.
 func farthest(a, b []float32) (d float64) {
 	for i, v := range a {
 		d = max(d, math.Abs(float64(v-b[i])))
+	}
+	if math.IsNaN(d) {
+		return math.Inf(1)
 	}
 	return d
 }

@@ -160,7 +160,7 @@ func sameNumbers(t *testing.T, where string, got, want map[string]any, tolerance
 			sub, _ := g.(map[string]any)
 			sameNumbers(t, where+" "+k, sub, w, tolerance)
 		case float64:
-			if x, ok := g.(float64); !ok || math.Abs(x-w) > tolerance {
+			if x, ok := g.(float64); !ok || !(math.Abs(x-w) <= tolerance) {
 				t.Errorf("%s: %s is %v, was %v", where, k, g, w)
 			}
 		default:
