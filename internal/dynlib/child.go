@@ -43,6 +43,7 @@ type EndedError struct {
 	Outside bool // a signal ended it that says nothing of what it did, such as the interrupt of the whole program
 }
 
+// Error implements error.
 func (e *EndedError) Error() string { return e.How }
 
 // Start begins a child with the servant of a name. It takes a program that begins with ProbeInChild.

@@ -176,7 +176,7 @@ func (e *Engine) Describe() string {
 	return s
 }
 
-// New returns attention of one head in the engine's precision.
+// NewAttention returns attention of one head in the engine's precision.
 func (e *Engine) NewAttention(s attend.Sizes) *attend.Head {
 	return attend.New(s, attend.Products{Plain: e.info.Name == library.Plain, BF16: e.bf16, Float: e.float, Tiles: e.tiles, AMX: e.amx})
 }

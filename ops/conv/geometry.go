@@ -22,6 +22,7 @@ func (g Geometry) sizes() convolve.Sizes {
 	return convolve.Sizes{Height: g.Height, Width: g.Width, Kernel: g.Kernel, Stride: g.Stride, Pad: g.Pad}
 }
 
+// String is the form in which arguments of ops name a geometry.
 func (g Geometry) String() string {
 	return fmt.Sprintf("h=%d w=%d k=%d s=%d p=%d", g.Height, g.Width, g.Kernel, g.Stride, g.Pad)
 }

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// random returns n integers in [0, below).
+// RandomInts returns n integers in [0, below).
 func RandomInts(r *rand.Rand, n, below int) []int32 {
 	x := make([]int32, n)
 	for i := range x {
