@@ -46,7 +46,7 @@ func Against(ctx context.Context, cfg, other config.Config, against []string, o 
 		if err := b.start(ctx); err != nil {
 			return d, err
 		}
-		defer func() { err = errors.Join(err, b.work.Close()) }()
+		defer func() { err = errors.Join(err, b.end()) }()
 		sides[i] = b
 	}
 	var times [2][]time.Duration

@@ -186,15 +186,15 @@ func (b *bencher) start(ctx context.Context) (err error) {
 		measured = parallel.Measure(group)
 		group = measured
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.end())
+		}
+	}()
 	b.work, err = newWorkload(b.cfg, b.engine, group)
 	if err := parallel.Agree(b.Group, err); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, b.work.Close())
-		}
-	}()
 	if measured != nil {
 		b.ranked, err = newRanked(b, measured)
 	} else {

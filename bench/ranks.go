@@ -61,7 +61,10 @@ func newRanked(b *bencher, g *parallel.Measured) (*ranked, error) {
 	cfg := b.cfg
 	cfg.Data.OverfitSamples = 0
 	s, err := train.NewSession(cfg, train.Options{Engine: b.engine, Model: midway{b.work}, Stream: newNoise(cfg, b.work.Columns())})
-	return &ranked{group: g, session: s}, err
+	if err != nil {
+		return nil, err
+	}
+	return &ranked{group: g, session: s}, nil
 }
 
 // step makes a step.
