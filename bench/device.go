@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/memory"
 )
 
 // DeviceResult is what bench reports of a device beside the host.
@@ -61,7 +62,7 @@ func (b *bencher) profileOps(ctx context.Context) error {
 // onDevice enters what is of the device.
 func (r *Result) onDevice(gpu *cuda.Device, m *compute.Machine) {
 	_, most := gpu.Allocated()
-	r.Device = &DeviceResult{Name: gpu.Info().String(), MemoryMB: mega(most), OnHost: m.OnHost()}
+	r.Device = &DeviceResult{Name: gpu.Info().String(), MemoryMB: memory.MB(most), OnHost: m.OnHost()}
 }
 
 // PeakSize returns the size of the product whose speed is the peak, on a device or on the host (nil).

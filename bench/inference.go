@@ -123,9 +123,9 @@ func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions
 	}
 	if gpu := deviceOf(engine); gpu != nil {
 		_, most := gpu.Allocated()
-		r.Device = &DeviceResult{Name: gpu.Info().String(), MemoryMB: mega(most)}
+		r.Device = &DeviceResult{Name: gpu.Info().String(), MemoryMB: memory.MB(most)}
 	}
-	r.Parameters, r.PeakMB = p.Params().Count(), mega(memory.Peak())
+	r.Parameters, r.PeakMB = p.Params().Count(), memory.MB(memory.Peak())
 	r.Peak = max(peak, measurePeak(engine, engine.BF16(), o.Peak))
 	for i := range r.Encodings {
 		r.Encodings[i].Share = r.Encodings[i].GFLOPS / r.Peak
@@ -232,7 +232,7 @@ func (m *measured) report(r *Encoding, each, passes []time.Duration, profiled in
 	r.PerSecond, r.Best = float64(r.Rows)/median.Of(passes).Seconds(), float64(r.Rows)/slices.Min(passes).Seconds()
 	r.MedianMS, r.P95MS = 1e3*median.Of(each).Seconds(), 1e3*each[len(each)*95/100].Seconds()
 	list, bytes := m.encoder.Profile()
-	r.BufferMB = mega(bytes)
+	r.BufferMB = memory.MB(bytes)
 	n := float64(len(each) / r.Passes * profiled) // batches
 	var total float64
 	of := map[string]*Time{}

@@ -140,7 +140,7 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 	}
 	r.Allocs = float64(after.Mallocs-before.Mallocs) / float64(o.Steps)
 	r.HeapGrowth = int64(settled.HeapAlloc) - int64(before.HeapAlloc)
-	r.HeapMB, r.PeakMB = mega(int64(settled.HeapAlloc)), mega(high)
+	r.HeapMB, r.PeakMB = memory.MB(int64(settled.HeapAlloc)), memory.MB(high)
 	if b.ranked != nil {
 		if r.Ranks, err = b.ranked.end(cfg, r.PeakMB); err != nil {
 			return r, err
@@ -323,7 +323,7 @@ func (b *bencher) report(times []time.Duration) Result {
 		Batch: b.cfg.Train.BatchSize, Nodes: m.Nodes(), Steps: len(times), First: b.first, Score: b.cfg.Objective.ITC.Score, Graphs: b.graphs,
 		StepMS: 1e3 * step, Samples: float64(b.cfg.Train.BatchSize) / step,
 		GFLOP: float64(m.FLOPs()) / 1e9, GFLOPS: float64(m.FLOPs()) / 1e9 / step,
-		BufferMB: mega(f.Buffers), StateMB: mega(f.Total() - f.Buffers),
+		BufferMB: memory.MB(f.Buffers), StateMB: memory.MB(f.Total() - f.Buffers),
 	}
 	tuning := b.engine.Tuning()
 	r.Tuning = &tuning
@@ -360,5 +360,3 @@ func (b *bencher) report(times []time.Duration) Result {
 	}
 	return r
 }
-
-func mega(bytes int64) float64 { return float64(bytes) / (1 << 20) }

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/median"
+	"github.com/geoalign/geoalign/internal/memory"
 )
 
 // Plan is what a dry run finds out.
@@ -74,9 +75,9 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 		p.Shapes = append(p.Shapes, []any{q.Name, []int(q.Shape)})
 	}
 	need := m.Footprint()
-	p.ParametersMB = mega(need.Parameters + need.Gradients + need.Moments + need.Twins)
-	p.QueueMB, p.ConnectorMB, p.RoundedMB = mega(need.Queue), mega(need.Connector), mega(need.Rounded)
-	p.PlansMB, p.FeaturesMB, p.BuffersMB = mega(need.Plans), mega(need.Features), mega(need.Buffers)
+	p.ParametersMB = memory.MB(need.Parameters + need.Gradients + need.Moments + need.Twins)
+	p.QueueMB, p.ConnectorMB, p.RoundedMB = memory.MB(need.Queue), memory.MB(need.Connector), memory.MB(need.Rounded)
+	p.PlansMB, p.FeaturesMB, p.BuffersMB = memory.MB(need.Plans), memory.MB(need.Features), memory.MB(need.Buffers)
 	times := make([]time.Duration, 0, dryRunSteps)
 	for i := range 1 + dryRunSteps {
 		begin := time.Now()
@@ -94,7 +95,7 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 			return p, err
 		}
 		now, most := d.Allocated()
-		p.DeviceMB, p.DeviceFreeMB = mega(most), mega(free+now)
+		p.DeviceMB, p.DeviceFreeMB = memory.MB(most), memory.MB(free+now)
 	}
 	p.StepSeconds = median.Of(times).Seconds()
 	p.RunSeconds = p.StepSeconds * float64(p.Steps)
@@ -121,8 +122,6 @@ func (r *Run) planFit(ctx context.Context) (Plan, error) {
 			p.Shapes = append(p.Shapes, []any{t.Name, t.Shape})
 		}
 	}
-	p.Trainable, p.ParametersMB = p.Parameters, mega(4*int64(p.Parameters))
+	p.Trainable, p.ParametersMB = p.Parameters, memory.MB(4*int64(p.Parameters))
 	return p, nil
 }
-
-func mega(bytes int64) float64 { return float64(bytes) / (1 << 20) }

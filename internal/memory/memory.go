@@ -34,6 +34,9 @@ func ResetPeak() bool {
 	return os.WriteFile("/proc/self/clear_refs", []byte("5\n"), 0o200) == nil
 }
 
+// MB is a number of bytes in MB of 1,048,576.
+func MB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
 // read returns the content of a file, nothing if it cannot be read.
 func read(path string) []byte {
 	text, err := os.ReadFile(path)
