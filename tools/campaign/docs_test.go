@@ -56,3 +56,21 @@ func TestParsersDocumented(t *testing.T) {
 		t.Errorf("docs/reliability.md has %s, which is not there", key)
 	}
 }
+
+// TestGoldensDocumented: the table of CONTRIBUTING.md has every script of tools/goldens.
+func TestGoldensDocumented(t *testing.T) {
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Glob(filepath.Join(root, "tools", "goldens", "*.py"))
+	if err != nil || len(scripts) < 50 {
+		t.Fatalf("%d scripts, %v", len(scripts), err)
+	}
+	for _, s := range scripts {
+		if name := filepath.Base(s); !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("CONTRIBUTING.md lacks %s", name)
+		}
+	}
+}
