@@ -55,7 +55,7 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 		return fmt.Errorf("model: differentiating the loss: %w", err)
 	}
 	c.Outputs = append(c.Outputs, o.loss)
-	if err := bindGradients(&c, list, grads); err != nil {
+	if err := bindGradients(&c, store, list, grads); err != nil {
 		return err
 	}
 	o.places = map[int64]Span{}
@@ -109,8 +109,9 @@ func (b *net) learned(reached map[int64]bool, names map[string]bool) (list []gra
 	return list
 }
 
-// bindGradients has a computation write the gradients of a list to their places.
-func bindGradients(c *exec.Config, list []gradientTo, grads gorgonia.Nodes) error {
+// bindGradients has a computation write the gradients of a list to their places. Until then its results may lie there.
+func bindGradients(c *exec.Config, store *Params, list []gradientTo, grads gorgonia.Nodes) error {
+	c.Lend = store.grads
 	c.Bind = map[*gorgonia.Node][]float32{}
 	for i, n := range grads {
 		// Two biases whose sums meet in one addition have one gradient node, which

@@ -51,6 +51,7 @@ func (p *Pairs) estimate() Footprint {
 	f.Parameters = 4 * weights
 	f.Gradients = f.Parameters - 4*p.lockedWeights()
 	f.Moments = 2 * f.Gradients
+	lent := f.Gradients // results may lie where they will be
 	if p.cfg.Train.AccumulateSteps > 1 {
 		f.Gradients *= 2
 	}
@@ -60,8 +61,13 @@ func (p *Pairs) estimate() Footprint {
 	if p.cfg.AccumulatesFeatures() {
 		f.Features = 4 * 4 * int64(p.cfg.ComparedRows()) * int64(p.Dim()) // of both sides, with their gradients
 	}
-	f.Buffers = 4 * (int64(p.cfg.RankRows())*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs()) // similarities of both spaces and the gradient
+	f.Buffers = max(p.resultBytes(kept)-lent, 0)
 	return f
+}
+
+// resultBytes returns the memory of what a step keeps for its backward pass, of towers that keep so many values of a row.
+func (p *Pairs) resultBytes(kept int64) int64 {
+	return 4 * (int64(p.cfg.RankRows())*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs()) // similarities of both spaces and the gradient
 }
 
 // tokenPlaces counts the places of the nearest tokens that an interaction keeps for its backward

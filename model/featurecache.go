@@ -210,7 +210,7 @@ func (x *towerPass) differentiate(c *exec.Config) error {
 	if err != nil {
 		return fmt.Errorf("model: differentiating the features: %w", err)
 	}
-	return bindGradients(c, list, grads)
+	return bindGradients(c, x.b.params, list, grads)
 }
 
 // forward computes the features of a micro-batch and keeps them.

@@ -7,7 +7,10 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-var _ exec.Mirrorer = (*Device)(nil)
+var (
+	_ exec.Mirrorer = (*Device)(nil)
+	_ exec.Lender   = (*Device)(nil)
+)
 
 // coherence knows which side of a mirror has the newest values.
 type coherence struct {

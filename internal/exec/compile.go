@@ -23,6 +23,9 @@ type Config struct {
 	// Bind gives memory of the caller's to some of the outputs, which are then
 	// written there, such as gradients into one flat buffer.
 	Bind map[*gorgonia.Node][]float32
+	// Lend is memory of the caller's that holds nothing of worth before a run where nodes are bound to parts of it, such as
+	// the flat buffer of all gradients: results lie there until the op that writes the bound node. What nobody is bound to keeps its values.
+	Lend []float32
 	// Recompute trades time for memory: parts of the forward pass that are computed
 	// again for the backward pass. The zero value keeps everything.
 	Recompute Recompute

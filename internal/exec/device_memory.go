@@ -25,10 +25,14 @@ func (m *Machine) buffer(r result) Buffer {
 	switch {
 	case m.memory == nil && u.external != nil:
 		return hostBuffer{m.spec(r).Array(u.external)}
+	case m.memory == nil && u.lent:
+		return hostBuffer{m.spec(r).Array(m.cfg.Lend[u.offset:])}
 	case m.memory == nil:
 		return hostBuffer{m.spec(r).Array(m.arena[u.offset:])}
 	case u.external != nil:
 		return m.bound[r.unit].Buffer(0, m.spec(r))
+	case u.lent:
+		return m.plan.lent.Memory.Buffer(u.offset, m.spec(r))
 	}
 	return m.memory.Buffer(u.offset, m.spec(r))
 }
@@ -73,6 +77,9 @@ func (m *Machine) free() error {
 	errs := m.forget()
 	if m.memory != nil {
 		errs = append(errs, m.memory.Free())
+	}
+	if m.plan != nil && m.plan.lent.Memory != nil { // not closed
+		errs = append(errs, m.plan.lent.Memory.Free())
 	}
 	for _, mem := range m.bound {
 		errs = append(errs, mem.Free())

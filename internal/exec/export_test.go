@@ -9,7 +9,7 @@ import (
 func (m *Machine) CheckLayout() error {
 	for i, a := range m.plan.units {
 		for j, b := range m.plan.units[:i] {
-			if a.size == 0 || b.size == 0 || a.external != nil || b.external != nil {
+			if a.size == 0 || b.size == 0 || outside(a) || outside(b) || a.lent != b.lent {
 				continue
 			}
 			alive := a.from <= b.to && b.from <= a.to
@@ -17,12 +17,15 @@ func (m *Machine) CheckLayout() error {
 				return fmt.Errorf("units %d %+v and %d %+v overlap", i, a, j, b)
 			}
 		}
-		if a.external == nil && a.offset+a.size > m.plan.arena {
+		if a.external == nil && !a.lent && a.offset+a.size > m.plan.arena {
 			return fmt.Errorf("unit %d %+v ends behind the arena of %d", i, a, m.plan.arena)
 		}
 	}
 	return nil
 }
+
+// outside says whether a unit lies in memory of the caller's that is not lent.
+func outside(u unit) bool { return u.external != nil && !u.lent }
 
 // Poison fills the memory of everything that a run computes with v.
 func (m *Machine) Poison(v float32) {
@@ -41,7 +44,11 @@ func (m *Machine) Poison(v float32) {
 			continue
 		}
 		for k := range u.size {
-			m.arena[u.offset+k] = v
+			if u.lent {
+				m.cfg.Lend[u.offset+k] = v
+			} else {
+				m.arena[u.offset+k] = v
+			}
 		}
 	}
 	for i := range m.scratch {

@@ -252,7 +252,7 @@ func (m *Machine) Close() error {
 	return err
 }
 
-// Memory returns the bytes of intermediate results and scratch that the machine holds, on
+// Memory returns the bytes of intermediate results and scratch that the machine holds, beside what is Borrowed, on
 // a device without its copies for the host's steps.
 func (m *Machine) Memory() int64 {
 	if m.plan == nil { // closed

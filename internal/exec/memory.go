@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 
@@ -74,8 +75,8 @@ func (p *plan) bind(bind map[*gorgonia.Node][]float32) (map[int][]float32, error
 
 // layout gives every unit an offset such that no two units that live at the same
 // time overlap: largest first, each at the lowest place that is free throughout
-// its life (the greedy-by-size strategy of Pisarchyk and Lee 2020).
-func (p *plan) layout() {
+// its life (the greedy-by-size strategy of Pisarchyk and Lee 2020), in memory that is lent if there is one, else in the arena.
+func (p *plan) layout(lent *space) {
 	var order []int
 	for i, u := range p.units {
 		if u.size > 0 && u.external == nil {
@@ -83,28 +84,42 @@ func (p *plan) layout() {
 		}
 	}
 	sort.SliceStable(order, func(a, b int) bool { return p.units[order[a]].size > p.units[order[b]].size })
-	var placed []int // by offset
+	arena := &space{limit: math.MaxInt}
 	for _, i := range order {
 		u := &p.units[i]
-		need := (u.size + align - 1) / align * align
-		best, at := -1, 0
-		for _, j := range placed {
-			v := p.units[j]
-			if v.to < u.from || u.to < v.from {
-				continue
-			}
-			if v.offset >= at+need {
-				best = at
-				break
-			}
-			at = max(at, v.offset+(v.size+align-1)/align*align)
+		if u.lent = lent.place(u); !u.lent {
+			arena.place(u)
+			p.arena = max(p.arena, u.offset+aligned(u.size))
 		}
-		if best < 0 {
-			best = at
-		}
-		u.offset = best
-		p.arena = max(p.arena, best+need)
-		k := sort.Search(len(placed), func(k int) bool { return p.units[placed[k]].offset >= best })
-		placed = slices.Insert(placed, k, i)
 	}
+}
+
+// space is memory that units are placed in.
+type space struct {
+	pieces []piece // by offset
+	limit  int     // elements
+}
+
+// piece is a part of a space that is taken for some time.
+type piece struct{ offset, end, from, to int }
+
+// place gives a unit the lowest place that is free throughout its life, false if there is none.
+func (s *space) place(u *unit) bool {
+	need, at := aligned(u.size), 0
+	for _, v := range s.pieces {
+		if v.to < u.from || u.to < v.from {
+			continue
+		}
+		if v.offset >= at+need {
+			break
+		}
+		at = max(at, aligned(v.end))
+	}
+	if at > s.limit-need {
+		return false
+	}
+	u.offset = at
+	k := sort.Search(len(s.pieces), func(k int) bool { return s.pieces[k].offset >= at })
+	s.pieces = slices.Insert(s.pieces, k, piece{at, at + u.size, u.from, u.to})
+	return true
 }

@@ -14,7 +14,8 @@ type unit struct {
 	half     bool // holds bfloat16, two to an element
 	from, to int  // first and last position that touches it
 	external []float32
-	offset   int // in the arena, if not external
+	lent     bool // lies in Config.Lend
+	offset   int  // there or in the arena, if not external
 }
 
 // result locates a node's output or one of its auxiliary results.
@@ -59,6 +60,8 @@ type plan struct {
 	// complete is when bound nodes are, the first ones first.
 	complete []completion
 	units    []unit
+	lent     Lent
+	borrowed int    // elements of it that results lie in at some time
 	arena    int    // elements
 	scratch  int    // elements that the op with the largest need works on
 	device   string // the name of that which the plan is for, empty: the host
@@ -121,7 +124,9 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 		p.units[r].external = mem
 	}
 	p.completions(cfg.Bind)
-	p.layout()
+	p.lent = cfg.lend()
+	p.layout(p.borrow(p.lent, cfg.Lend))
+	p.borrowed = p.inLent()
 	return p, nil
 }
 
