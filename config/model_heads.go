@@ -38,7 +38,7 @@ func (h *Heads) check(k *checker, c *Config) {
 	k.positive("model.heads.hidden")
 	k.belowOne("model.heads.dropout")
 	k.oneOf("model.heads.activation", "gelu", "relu", "silu")
-	k.oneOf("model.heads.start", append([]string{""}, startMethods...)...)
+	k.oneOfOrEmpty("model.heads.start", startMethods...)
 	if !c.hasHeads() {
 		return
 	}

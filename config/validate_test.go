@@ -405,6 +405,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Model.Heads.Hidden = 0 }, "model.heads.hidden: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Heads.Dropout = 1 }, "model.heads.dropout: must be at least 0 and below 1 (got 1)"},
 		{func(c *Config) { c.Model.Heads.Activation = "tanh" }, `model.heads.activation: must be one of gelu, relu, silu (got "tanh")`},
+		{func(c *Config) { *c = headsConfig(); c.Model.Heads.Start = "random" }, `model.heads.start: must be empty or one of cca, ridge, procrustes (got "random")`},
 		{func(c *Config) { *c = headsConfig(); c.Objective.MLM.Weight = 1 },
 			`objective.mlm.weight: must be 0 (got 1); model.system "heads" has no text tower, whose words would be masked`},
 		{func(c *Config) { *c = headsConfig(); c.Objective.ITM.Weight = 1 },
