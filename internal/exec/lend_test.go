@@ -10,13 +10,12 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// flat returns memory for the gradients of a graph, one behind the other in turn with values that nobody is bound to, which are 7.
-// bound is nil where two inputs have one gradient.
-func (f *feed) flat() (all []float32, bind map[*gorgonia.Node][]float32) {
+// bound returns memory for nodes, one behind the other in turn with values that nobody is bound to, which are 7.
+// bind is nil where a node comes twice, as the gradient of two inputs does.
+func (f *feed) bound(nodes gorgonia.Nodes) (all []float32, bind map[*gorgonia.Node][]float32) {
 	const between = 40
-	grads := f.outputs[2:]
 	n := between
-	for _, x := range grads {
+	for _, x := range nodes {
 		n += x.Shape().TotalSize() + between
 	}
 	all, bind = make([]float32, n), map[*gorgonia.Node][]float32{}
@@ -24,7 +23,7 @@ func (f *feed) flat() (all []float32, bind map[*gorgonia.Node][]float32) {
 		all[i] = 7
 	}
 	at := between
-	for _, x := range grads {
+	for _, x := range nodes {
 		if _, twice := bind[x]; twice {
 			return all, nil
 		}
@@ -40,7 +39,7 @@ func TestLent(t *testing.T) {
 	lent, saved := 0, 0
 	for seed := range uint64(150) {
 		f := randomGraph(t, rand.New(rand.NewPCG(seed, 9)), 3+int(seed)%20)
-		all, bind := f.flat()
+		all, bind := f.bound(f.outputs[2:])
 		if bind == nil {
 			continue
 		}
@@ -190,7 +189,7 @@ func TestLentOnDevice(t *testing.T) {
 	lent := 0
 	for seed := range uint64(60) {
 		f := randomGraph(t, rand.New(rand.NewPCG(seed, 9)), 3+int(seed)%20)
-		all, bind := f.flat()
+		all, bind := f.bound(f.outputs[2:])
 		if bind == nil {
 			continue
 		}

@@ -130,10 +130,10 @@ func differentiable(g *gorgonia.ExprGraph, of *gorgonia.Node, inputs gorgonia.No
 	return list
 }
 
-// TestPlans computes random networks by every plan that there is - kept or computed again, in memory of its own, of the caller's or
+// TestPlans computes random networks by every plan that there is - kept or computed again, in memory of its own, of the caller's, lent or
 // shared, on the host or a device, with a look at every number - in both precisions, and wants the same bits of all.
 func TestPlans(t *testing.T) {
-	var again, halved int
+	var again, halved, borrowed int
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 18))
 		f := randomTransformer(t, r)
@@ -147,16 +147,17 @@ func TestPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := compileWith(t, f, exec.Config{Engine: e})
-			room, bind := new(exec.Room), map[*gorgonia.Node][]float32{}
-			for _, n := range f.outputs[1:] {
-				bind[n] = make([]float32, n.Shape().TotalSize())
-			}
+			room := new(exec.Room)
+			_, bind := f.bound(f.outputs[1:])
+			lend, lent := f.bound(f.outputs[1:])
 			plans := []struct {
 				name string
 				cfg  exec.Config
 			}{
 				{"computed again", exec.Config{Recompute: f.recompute()}},
 				{"bound", exec.Config{Bind: bind, CheckNaN: true}},
+				{"lent", exec.Config{Bind: lent, Lend: lend}},
+				{"lent, computed again", exec.Config{Bind: lent, Lend: lend, Recompute: f.recompute()}},
 				{"shared, computed again", exec.Config{Room: room, Recompute: f.recompute()}},
 				{"shared", exec.Config{Room: room}},
 				{"on a device", exec.Config{Device: &ram{}}},
@@ -170,6 +171,9 @@ func TestPlans(t *testing.T) {
 					t.Fatalf("seed %d, %+v, %s: %v", seed, o, p.name, err)
 				}
 				machines = append(machines, m)
+				if m.Borrowed() > 0 {
+					borrowed++
+				}
 			}
 			again += machines[0].Nodes() - want.Nodes()
 			if o.Precision == "" {
@@ -199,8 +203,8 @@ func TestPlans(t *testing.T) {
 			e.Close()
 		}
 	}
-	if again < 200 || halved < 40 {
-		t.Errorf("%d nodes are computed again, and %d plans in bfloat16 take less memory: too few to say anything", again, halved)
+	if again < 200 || halved < 40 || borrowed < 200 {
+		t.Errorf("%d nodes are computed again, %d plans in bfloat16 take less memory and %d have results in memory that is lent: too few to say anything", again, halved, borrowed)
 	}
 }
 
