@@ -168,8 +168,8 @@ func (f Footprint) fits() error {
 // fitsOn is fits for what of an estimate lies on a device, of which it says the least: with bfloat16 results may take half.
 func (f Footprint) fitsOn(d *cuda.Device, half bool) error {
 	there := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Twins: f.Twins, Buffers: f.Buffers}
-	if half {
-		there.Buffers /= 2
+	if half { // results r beside as many bytes g of gradients: what r - g says of r/2 - g
+		there.Buffers = max((f.Buffers-f.Moments/2)/2, 0)
 	}
 	free, err := d.Free()
 	if err == nil && there.Total() > free {

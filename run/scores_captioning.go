@@ -98,11 +98,6 @@ func (s Captioned) Size() string {
 
 // JSON implements Scores.
 func (s Captioned) JSON(split, path string) any {
-	values := s.Values() // and those of the table that no log has
-	values["bleu2"], values["bleu3"] = s.Written.Bleu[1], s.Written.Bleu[2]
-	if s.Copied != nil {
-		values["nearest/bleu1"], values["nearest/bleu2"], values["nearest/bleu3"] = s.Copied.Bleu[0], s.Copied.Bleu[1], s.Copied.Bleu[2]
-	}
 	return struct {
 		Task     string             `json:"task"`
 		Split    string             `json:"split"`
@@ -112,7 +107,7 @@ func (s Captioned) JSON(split, path string) any {
 		Nearest  int                `json:"nearest,omitempty"`
 		Values   map[string]float64 `json:"values"`
 		Metric   string             `json:"metric"`
-	}{TaskCaptioning, split, path, s.Images, s.References, s.From, values, s.Metric().Name}
+	}{TaskCaptioning, split, path, s.Images, s.References, s.From, s.Values(), s.Metric().Name}
 }
 
 // Table implements Scores.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/cause"
 )
 
 // What ranks exchange in a step besides data and gradients: before it whether one was asked to stop or has failed, and after the
@@ -59,7 +60,7 @@ func (s *Session) agree(step int, bad error, out *StepResult) error {
 	s.told = x
 	var err error
 	if s.all, err = s.group.GatherInts(s.all[:0], x); err != nil {
-		return errors.Join(bad, err)
+		return cause.Join(bad, err)
 	}
 	return s.merge(step, bad, out)
 }
@@ -101,7 +102,7 @@ func (s *Session) notFinite(step int, bad error) error {
 	}
 	all, err := s.group.GatherBytes(own)
 	if err != nil {
-		return errors.Join(bad, err)
+		return cause.Join(bad, err)
 	}
 	var list []string
 	for rank, text := range all {

@@ -285,6 +285,7 @@ func (l *loop) nonFinite(ctx context.Context, bad *NonFiniteError, err error) (s
 		if rerr != nil {
 			failed := fmt.Errorf("train: rollback failed: %w (after: %w)", rerr, err)
 			if errors.As(rerr, new(*NoRollbackError)) {
+				l.out.Rollbacks-- // none was begun
 				return false, l.notMade(ctx, failed)
 			}
 			return false, failed

@@ -277,7 +277,7 @@ func TestNonFiniteRollsBack(t *testing.T) {
 	}}
 	r = record{}
 	var bad *NonFiniteError
-	if out, err := Run(context.Background(), c, f, r.hooks(0, 0, 1)...); !errors.Is(err, none) || !errors.As(err, &bad) || out.Step != 3 || f.undone != 1 {
+	if out, err := Run(context.Background(), c, f, r.hooks(0, 0, 1)...); !errors.Is(err, none) || !errors.As(err, &bad) || out.Step != 3 || out.Rollbacks != 0 || f.undone != 1 {
 		t.Errorf("nothing to go back to: %+v, %v", out, err)
 	}
 	r.expect(t, "log 1", "log 2", "log 3", "save 3") // what was made before

@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -166,9 +167,9 @@ func (s *Session) Loader() *data.Loader { return s.loader }
 
 // Close ends the loader. The model stays the caller's.
 func (s *Session) Close() error {
-	err := errors.Join(s.unstage(), s.optimizer.Close(), s.loader.Close())
+	err := cause.Join(s.unstage(), s.optimizer.Close(), s.loader.Close())
 	if s.sumThere != nil {
-		err = errors.Join(err, s.sumThere.Close())
+		err = cause.Join(err, s.sumThere.Close())
 		s.sumThere = nil
 	}
 	return err
@@ -206,7 +207,7 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	}
 	if s.sums != nil {
 		if err := s.sums.wait(); err != nil {
-			return out, errors.Join(bad, err)
+			return out, cause.Join(bad, err)
 		}
 	}
 	if err := s.agree(step, bad, &out); err != nil {

@@ -130,5 +130,5 @@ func TestHeadsStart(t *testing.T) {
 	fails(t, exitUsage, append(args, "--set", "model.heads.start=cca", "--set", "model.heads.layers=1"), "model.heads.start: must be empty with hidden layers", "set model.heads.layers = 0")
 	fails(t, exitUsage, append(args, "--set", "model.heads.start=cca", "--set", "model.head.topology=Ob(8,2)"), "model.heads.start: must be empty on another space than a sphere")
 	fails(t, exitUsage, append(args, "--set", "model.heads.start=ridge"), `model.heads.start: cannot be "ridge" both ways`)
-	fails(t, exitUsage, append(args, "--set", "model.heads.start=asif"), "model.heads.start: must be one of ")
+	fails(t, exitUsage, append(args, "--set", "model.heads.start=asif"), "model.heads.start: must be empty or one of ")
 }

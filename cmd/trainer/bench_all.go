@@ -117,7 +117,7 @@ func (f *benchFlags) machine(c *cobra.Command, before, now bench.Machine) error 
 		}
 	}
 	if f.failBelow > 0 && len(beside.Below("training step", math.Inf(1))) == 0 {
-		return fmt.Errorf("bench: --fail-below compares nothing: %s has no training step that was measured now", f.compare)
+		return errors.Join(fmt.Errorf("bench: --fail-below compares nothing: %s has no training step that was measured now", f.compare), kept)
 	}
 	if slow := beside.Below("training step", f.failBelow); len(slow) > 0 {
 		var names []string

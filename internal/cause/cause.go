@@ -1,13 +1,16 @@
 // Package cause joins errors that may have one cause: a device that is lost answers every call with the same error.
 package cause
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
-// Join is errors.Join without errors whose innermost one an earlier one has too.
+// Join is errors.Join without errors whose innermost ones earlier ones have too. Errors that were joined before are looked at one by one.
 func Join(errs ...error) error {
 	var told []error
-	for _, err := range errs {
-		if err != nil && !known(told, err) {
+	for _, err := range parts(errs) {
+		if !known(told, err) {
 			told = append(told, err)
 		}
 	}
@@ -17,16 +20,28 @@ func Join(errs ...error) error {
 	return errors.Join(told...)
 }
 
-// known says whether an error's innermost one is in others.
-func known(others []error, err error) bool {
-	root := err
-	for next := errors.Unwrap(root); next != nil; next = errors.Unwrap(root) {
-		root = next
-	}
-	for _, o := range others {
-		if errors.Is(o, root) {
-			return true
+// several is what errors.Join makes.
+type several interface{ Unwrap() []error }
+
+// parts returns errors with those that were joined in the place of what joins them, without nil.
+func parts(errs []error) (list []error) {
+	for _, err := range errs {
+		if x, ok := err.(several); ok {
+			list = append(list, parts(x.Unwrap())...)
+		} else if err != nil {
+			list = append(list, err)
 		}
 	}
-	return false
+	return list
+}
+
+// known says whether an error's innermost ones are in others.
+func known(others []error, err error) bool {
+	if x, ok := err.(several); ok {
+		return !slices.ContainsFunc(x.Unwrap(), func(e error) bool { return !known(others, e) })
+	}
+	if next := errors.Unwrap(err); next != nil {
+		return known(others, next)
+	}
+	return slices.ContainsFunc(others, func(o error) bool { return errors.Is(o, err) })
 }

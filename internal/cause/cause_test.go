@@ -19,6 +19,10 @@ func TestJoin(t *testing.T) {
 		{[]error{nil, step, nil, save, lost}, "step 3: lost"},
 		{[]error{step, other}, "step 3: lost\nother"},
 		{[]error{errors.Join(other, step), save}, "other\nstep 3: lost"},
+		{[]error{step, errors.Join(lost)}, "step 3: lost"},
+		{[]error{step, errors.Join(save, nil, other)}, "step 3: lost\nother"},
+		{[]error{step, fmt.Errorf("close: %w", errors.Join(lost, lost))}, "step 3: lost"},
+		{[]error{step, fmt.Errorf("close: %w", errors.Join(lost, other))}, "step 3: lost\nclose: lost\nother"},
 		{[]error{step, errors.New("lost")}, "step 3: lost\nlost"}, // of the same words alone
 	} {
 		if got := fmt.Sprint(Join(c.errs...)); got != c.want {

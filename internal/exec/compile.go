@@ -77,7 +77,11 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	if need := p.bytes(); cfg.MaxBytes > 0 && need > cfg.MaxBytes {
-		return nil, &MemoryError{Need: need, Max: cfg.MaxBytes}
+		err := error(&MemoryError{Need: need, Max: cfg.MaxBytes})
+		if p.lent.Memory != nil {
+			err = cause.Join(err, p.lent.Memory.Free())
+		}
+		return nil, err
 	}
 	m := newMachine(cfg, p)
 	switch {

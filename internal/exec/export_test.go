@@ -17,6 +17,9 @@ func (m *Machine) CheckLayout() error {
 				return fmt.Errorf("units %d %+v and %d %+v overlap", i, a, j, b)
 			}
 		}
+		if a.lent && a.offset+a.size > m.plan.lent.Words {
+			return fmt.Errorf("unit %d %+v ends behind the %d words that are lent", i, a, m.plan.lent.Words)
+		}
 		if a.external == nil && !a.lent && a.offset+a.size > m.plan.arena {
 			return fmt.Errorf("unit %d %+v ends behind the arena of %d", i, a, m.plan.arena)
 		}

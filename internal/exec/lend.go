@@ -39,6 +39,7 @@ func (p *plan) borrow(l Lent, host []float32) *space {
 		u := &p.units[i]
 		if at, ok := indexIn(host, u.external); ok && l.Words > 0 {
 			u.lent, u.offset = true, l.Place(at)
+			u.to = len(p.entries) // the caller reads it after the run
 			s.pieces = append(s.pieces, piece{u.offset, u.offset + u.size, u.from, u.to})
 		}
 	}

@@ -144,6 +144,18 @@ type lender struct {
 	memory *ramMemory
 }
 
+// newLender returns a device that stands for memory of the host's.
+func newLender(t *testing.T, host []float32) *lender {
+	t.Helper()
+	d := &lender{host: host}
+	memory, err := d.Alloc(d.place(len(host)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.memory = memory.(*ramMemory)
+	return d
+}
+
 func (d *lender) place(i int) int { return 16 + i }
 
 func (d *lender) Mirrored(host []float32) (exec.Mirrored, bool) {
@@ -193,12 +205,7 @@ func TestLentOnDevice(t *testing.T) {
 		if bind == nil {
 			continue
 		}
-		d := &lender{host: all}
-		memory, err := d.Alloc(d.place(len(all)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.memory = memory.(*ramMemory)
+		d := newLender(t, all)
 		config := exec.Config{Outputs: f.outputs, Bind: bind, Device: d}
 		plain := f.compileBound(config)
 		if plain == nil {

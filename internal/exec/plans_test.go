@@ -150,6 +150,7 @@ func TestPlans(t *testing.T) {
 			room := new(exec.Room)
 			_, bind := f.bound(f.outputs[1:])
 			lend, lent := f.bound(f.outputs[1:])
+			there, on := f.bound(f.outputs[1:])
 			plans := []struct {
 				name string
 				cfg  exec.Config
@@ -158,6 +159,7 @@ func TestPlans(t *testing.T) {
 				{"bound", exec.Config{Bind: bind, CheckNaN: true}},
 				{"lent", exec.Config{Bind: lent, Lend: lend}},
 				{"lent, computed again", exec.Config{Bind: lent, Lend: lend, Recompute: f.recompute()}},
+				{"lent by a device, computed again", exec.Config{Device: newLender(t, there), Bind: on, Lend: there, Recompute: f.recompute()}},
 				{"shared, computed again", exec.Config{Room: room, Recompute: f.recompute()}},
 				{"shared", exec.Config{Room: room}},
 				{"on a device", exec.Config{Device: &ram{}}},
