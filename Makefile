@@ -52,14 +52,14 @@ FUZZTIME ?= 30s
 fuzz: ## fuzz every parser for FUZZTIME=30s each
 	GO="$(GO)" tools/fuzz.sh $(FUZZTIME)
 
-campaign: deps build ## 1000 kills, damaged checkpoints, full disks and an hour of training, in some hours; docs/reliability.md
+campaign: deps build ## 1000 kills, damaged checkpoints, too little memory, full disks, an hour of training and kills of two processes, in some hours; docs/reliability.md
 	$(GO) run ./tools/campaign kill -n 1000 -bin bin/trainer
 	$(GO) run ./tools/campaign damage -n 1000 -bin bin/trainer
 	CGO_ENABLED=0 $(GO) test ./cmd/trainer -run RandomSettings -settings 10000 -v -timeout 2h
 	$(GO) run ./tools/campaign memory -n 200 -bin bin/trainer
 	$(GO) run ./tools/campaign soak -for 1h
-	$(GO) run ./tools/campaign kill -n 50 -ranks 2 -bin bin/trainer
 	$(GO) run ./tools/campaign disk -n 100 -bin bin/trainer
+	$(GO) run ./tools/campaign kill -n 50 -ranks 2 -bin bin/trainer
 
 lint: ## gofmt, go vet and staticcheck
 	@files=$$(gofmt -l .) && { [ -z "$$files" ] || { echo "gofmt -w these files:"; echo "$$files"; exit 1; }; }

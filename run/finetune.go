@@ -57,8 +57,8 @@ func classificationSettings(base config.Config) (sets []string) {
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "momentum.enabled=false", "queue.size=0", "eval.rerank_top=0")
 }
 
-// withoutTask are the settings that take another downstream task than task out of a configuration: its loss, in whose place retrieval
-// and grounding get theirs, and its examples of scenes, in whose place are the scenes.
+// withoutTask are the settings that take another downstream task than task out of a configuration: for retrieval and grounding its loss, in
+// whose place they get theirs (see otherLosses for tasks that stand alone), and its examples of scenes, in whose place are the scenes.
 func withoutTask(task string, base config.Config) (sets []string) {
 	paired := task == TaskRetrieval || task == TaskGrounding
 	if loss := base.Objective.TaskLoss(); paired && loss != "" && loss != "objective."+task {
@@ -137,14 +137,14 @@ func settingsOf(task string, base config.Config, own ...string) (sets []string) 
 			sets = append(sets, t.sets...)
 		}
 	}
-	defer func() { sets = append(sets, sourceOf(base, slices.Concat(sets, own))...) }()
-	if task == TaskClassification {
-		return append(sets, classificationSettings(base)...)
-	}
-	if from := DefaultTask(base); task != from && base.Train.KeepsByMetric() && strings.HasPrefix(base.Train.KeepBestBy, logPrefix(from)) {
+	from := DefaultTask(base)
+	switch {
+	case task == TaskClassification:
+		sets = append(sets, classificationSettings(base)...)
+	case task != from && base.Train.KeepsByMetric() && strings.HasPrefix(base.Train.KeepBestBy, logPrefix(from)):
 		sets = append(sets, config.Reset("train.keep_best_by")) // a number that the evaluation of another task has not
 	}
-	return sets
+	return append(sets, sourceOf(base, slices.Concat(sets, own))...)
 }
 
 // FinetuneTasks lists the tasks that a checkpoint is fine-tuned for.

@@ -74,7 +74,10 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 		return nil, &ArgumentError{fmt.Errorf("%s is %s, which has the %s tower alone, and a run has both: train from it with\n  trainer train %s%s", m.Path(), m.Family, r.Side, strings.Join(r.Flags, " "), notes)}
 	}
 	if len(m.Unlike) > 0 {
-		return nil, fmt.Errorf("%s: features would be others than those of the weights: %s: towers can start from it, with init.image.path and init.text.path", m.Path(), strings.Join(m.Unlike, "; "))
+		if o.DryRun {
+			return r, nil
+		}
+		return nil, &ArgumentError{fmt.Errorf("%s: features would be others than those of the weights: %s: towers can start from it, with init.image.path and init.text.path", m.Path(), strings.Join(m.Unlike, "; "))}
 	}
 	cfg, err := r.config(m, o)
 	if err != nil {

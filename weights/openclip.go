@@ -107,10 +107,11 @@ func (d *description) openCLIPTowers(image imageFacts) error {
 	}
 	_, modified := d.file.Lookup("visual.attnpool.c_proj.weight")
 	_, patches := d.file.Lookup("visual.class_embedding")
+	_, before := d.file.Lookup("visual.ln_pre.weight")
 	switch {
 	case modified:
 		d.note("the image tower is the modified ResNet of CLIP, with three convolutions before the stages and a pool by attention, which is not read")
-	case patches && d.depth("image/blocks/") == 0:
+	case patches && !before && d.depth("image/blocks/") == 0:
 		d.note("the image tower is not read: it has no norm before its blocks (no_ln_pre), and that of style clip has one")
 	}
 	if d.openCLIP != nil {

@@ -27,7 +27,7 @@ them (train.keep_last, train.keep_best). Of a run with adapters (model.lora) or 
 The mean is evaluated, embedded, searched and exported as any checkpoint. It has no optimiser,
 so training does not go on from it, and may start from it with init.checkpoint.`,
 		Example: `  trainer average --checkpoint runs/flickr8k --last 2 --out runs/flickr8k-mean
-  trainer average --checkpoint runs/flickr8k --best 3 --out runs/flickr8k-best    of a run with train.keep_best = 3
+  trainer average --checkpoint runs/flickr8k --best 3 --out runs/flickr8k-best    # of a run with train.keep_best = 3
   trainer eval --checkpoint runs/flickr8k-mean`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

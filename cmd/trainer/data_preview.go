@@ -78,7 +78,7 @@ is printed and no file written, and so for pairs of sentences (data.kind = "sent
 				return err
 			}
 			for _, b := range s.bad {
-				fmt.Fprintf(out.note(c), "left out: %v\n", b)
+				fmt.Fprintf(out.note(c), "left out: %s\n", words.Inline(fmt.Sprint(b)))
 			}
 			if out.json {
 				size := s.sheet.Bounds()

@@ -89,10 +89,7 @@ func (l *Lists) cached(ctx context.Context, o Options) error {
 	err = files.ReplaceFrom(path, func(w io.Writer) error {
 		return safetensors.WriteSummed(w, []safetensors.Tensor{{Name: "near", Shape: []int{len(l.anchors), l.most}, Data: l.near}}, map[string]string{descriptionKey: string(text)})
 	})
-	if err == nil {
-		return nil
-	}
-	if _, none := os.Stat(path); none != nil { // else another run has written it at the same time
+	if err != nil {
 		o.Note(fmt.Sprintf("the neighbours of %ss cannot be kept in data.cache_dir, and are found again at the next start: %v", l.side, err))
 	}
 	return nil

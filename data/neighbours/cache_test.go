@@ -2,7 +2,6 @@ package neighbours
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -171,17 +170,11 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	for n := range 16 { // where it is written before it has its name
-		end := ""
-		if n > 0 {
-			end = fmt.Sprint(".", n)
-		}
-		if err := os.Mkdir(filepath.Join(dir, ".tmp-"+filepath.Base(path)+end), 0o777); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Mkdir(path, 0o777); err != nil { // where the file would be
+		t.Fatal(err)
 	}
 	notes = nil
-	if got := find(); !slices.Equal(got.near, want.near) || len(notes) != 2 || !strings.Contains(notes[1], "cannot be kept in data.cache_dir") {
+	if got := find(); !slices.Equal(got.near, want.near) || len(notes) == 0 || !strings.Contains(notes[len(notes)-1], "cannot be kept in data.cache_dir") {
 		t.Errorf("notes %q", notes)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/geoalign/geoalign/internal/process"
 )
@@ -22,65 +22,68 @@ func Replace(path string, content []byte) error {
 
 // ReplaceFrom is Replace with what fill writes.
 func ReplaceFrom(path string, fill func(w io.Writer) error) error {
+	return Fill(path, func(f *os.File) error {
+		b := bufio.NewWriterSize(f, replaceBytes)
+		if err := fill(b); err != nil {
+			return err
+		}
+		return b.Flush()
+	})
+}
+
+// replaceBytes is how much is written at a time.
+const replaceBytes = 256 << 10
+
+// Fill is Replace with what fill writes to an empty file, for who knows its beginning last.
+func Fill(path string, fill func(f *os.File) error) error {
 	if err := replace(path, fill); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
-// replaceBytes is how much is written at a time.
-const replaceBytes = 256 << 10
-
 // replace fills a file of another name in the same folder, which gets its name when all of it
 // is on the disk.
-func replace(path string, fill func(w io.Writer) error) (err error) {
+func replace(path string, fill func(f *os.File) error) (err error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a device would be replaced
 		return errors.New("there is something that is no regular file")
 	}
 	defer process.Hold()()
-	f, err := create(filepath.Join(filepath.Dir(path), ".tmp-"+filepath.Base(path)))
+	f, err := temporary(path)
 	if err != nil {
 		return err
 	}
-	temp := f.Name()
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(temp))
+			f.Close() // what failed first says why
+			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	b := bufio.NewWriterSize(f, replaceBytes)
-	for _, do := range []func() error{func() error { return fill(b) }, b.Flush, f.Sync} {
+	for _, do := range []func() error{func() error { return fill(f) }, f.Sync, func() error { return rename(f, path) }} {
 		if err = do(); err != nil {
-			f.Close() // what failed first says why
 			return err
 		}
 	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
+	return nil
 }
 
-// A file that is being written has one of so many names. One that was not written to for so long is of a process that was killed.
-const (
-	writers   = 16
-	abandoned = time.Hour
-)
-
-// create creates a file of a name, or where others write one of that name of the name with a number.
-func create(name string) (*os.File, error) {
-	for n := range writers {
-		own := name
-		if n > 0 {
-			own = fmt.Sprintf("%s.%d", name, n)
+// temporary returns an empty file in the folder of path that nobody else writes: that of a name which what a killed process left there has
+// too, whose lock ended with it, or where another one has that in work a file of a name that is drawn.
+func temporary(path string) (*os.File, error) {
+	dir, base := filepath.Split(path)
+	name := dir + ".tmp-" + base
+	if f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666); err == nil {
+		if own(f) {
+			if err := f.Truncate(0); err == nil {
+				return f, nil
+			}
 		}
-		f, err := os.OpenFile(own, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f.Close()
+	}
+	for {
+		f, err := os.OpenFile(fmt.Sprintf("%s-%08x", name, rand.Uint32()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}
-		if st, err := os.Lstat(own); err == nil && st.Mode().IsRegular() && time.Since(st.ModTime()) > abandoned && os.Remove(own) == nil {
-			return create(name)
-		}
 	}
-	return nil, fmt.Errorf("%d others write it: remove %s* if they do not", writers, name)
 }
