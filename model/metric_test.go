@@ -200,14 +200,3 @@ func TestMetricPulls(t *testing.T) {
 		}
 	}
 }
-
-// TestMetricOfTargets: the metric behind soft targets is there where there are some.
-func TestMetricOfTargets(t *testing.T) {
-	for _, alpha := range []float64{0, 0.4} {
-		cfg := tinyConfig()
-		cfg.Objective.ITC.TargetScore, cfg.Objective.Distill.Alpha = "gssf", alpha
-		if _, ok := build(t, cfg, "builtin", 1).params.Get("gssf/weight"); ok != (alpha > 0) || ok != cfg.UsesMetric() {
-			t.Errorf("alpha %v: a metric %t, in the configuration %t", alpha, ok, cfg.UsesMetric())
-		}
-	}
-}

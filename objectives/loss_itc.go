@@ -49,10 +49,8 @@ func (l ITC) Build(s *Step) []Part {
 		ImageM: s.Teacher.Image.Features, TextM: s.Teacher.Text.Features,
 		ImageBank: banks.Image, TextBank: banks.Text, Alpha: s.Alpha(), Positives: s.targets(banks.Positives, banks.Own),
 		Score:      s.Scores.Score(l.Score, false),
+		Target:     s.Scores.Score(l.Target, true),
 		WeighPaths: s.Scores.Paths,
-	}
-	if c.Alpha != nil { // else nothing reads it, nor parameters of its own
-		c.Target = s.Scores.Score(l.Target, true)
 	}
 	if s.NegativeTerms != nil {
 		by := s.Scores.Score(s.NegativeTerms, false)
