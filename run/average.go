@@ -106,10 +106,13 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(e checkpoint.Entry) bool { return e.Step > newest.Step }) // left by a run that went back
 	if err := newest.Close(); err != nil {
 		return nil, err
 	}
+	if newest.Notice != "" {
+		return nil, fmt.Errorf("%s: a mean without it would be another one: remove its folder to take that", newest.Notice)
+	}
+	all = slices.DeleteFunc(all, func(e checkpoint.Entry) bool { return e.Step > newest.Step }) // left by a run that went back
 	n, what, key := o.Last, "checkpoints", "train.keep_last"
 	if o.Best > 0 {
 		n, what, key = o.Best, "checkpoints with an evaluation", "train.keep_best"

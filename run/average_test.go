@@ -1,6 +1,7 @@
 package run
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,5 +68,11 @@ func TestAverageAfterGoingBack(t *testing.T) {
 		if list, err := chosen(dir, o); err != nil || len(list) != 2 || list[0].Step != 2 || list[1].Step != 3 {
 			t.Errorf("%+v: %+v, %v", o, list, err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, runlog.CheckpointsDir, "step-00000003", "state.json"), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := chosen(dir, AverageOptions{Last: 2}); err == nil || !strings.Contains(err.Error(), "a mean without it would be another one") {
+		t.Errorf("of a run whose newest is damaged: %+v, %v", list, err)
 	}
 }

@@ -18,7 +18,7 @@ func newReporter(out io.Writer, quiet bool) run.Reporter {
 		return run.Lines(nil)
 	}
 	if f := terminalOf(out); f != nil {
-		return &terminal{out: out, draw: f}
+		return &terminal{out: out, draw: f, phases: newPhaseBar(out, false)}
 	}
 	return run.Lines(out)
 }
@@ -32,7 +32,7 @@ type terminal struct {
 	meter  run.Meter
 	steps  int       // of this session
 	drawn  time.Time // the bar
-	phases *phaseBar // nil before the first phase
+	phases *phaseBar
 }
 
 // redraw is the least time between two states of the bar.
@@ -43,9 +43,7 @@ func (t *terminal) Say(format string, args ...any) {
 	if t.bar != nil {
 		t.bar.clear()
 	}
-	if t.phases != nil {
-		t.phases.done()
-	}
+	t.phases.done()
 	fmt.Fprintf(t.out, strings.TrimSuffix(format, "\n")+"\n", args...)
 }
 
@@ -81,19 +79,11 @@ func (t *terminal) end() error {
 
 // Phase implements run.Reporter.
 func (t *terminal) Phase(name string, done, total int) {
-	if t.phases == nil {
-		t.phases = &phaseBar{out: t.draw}
-	}
 	t.phases.show(name, done, total)
 }
 
 // PhasesDone implements run.Reporter.
-func (t *terminal) PhasesDone() {
-	if t.phases != nil {
-		t.phases.done()
-		t.phases = nil
-	}
-}
+func (t *terminal) PhasesDone() { t.phases.done() }
 
 // phaseBar shows the phases of an evaluation on a terminal.
 type phaseBar struct {

@@ -24,7 +24,7 @@ func (s *stepper) Step(_ context.Context, step int) (train.StepResult, error) {
 
 func TestTerminal(t *testing.T) {
 	var b bytes.Buffer
-	shown, s := &terminal{out: &b, draw: &b}, &stepper{}
+	shown, s := &terminal{out: &b, draw: &b, phases: &phaseBar{out: &b}}, &stepper{}
 	shown.Say("%s", "a note\n")
 	if _, err := train.Run(t.Context(), train.Config{Total: 12, Now: s.clock}, s, train.Metrics(0), shown.Steps(0, 12, 0)); err != nil {
 		t.Fatal(err)
