@@ -139,3 +139,17 @@ func TestEstimateOfTheLargest(t *testing.T) {
 		}
 	}
 }
+
+// TestEstimateThere: where results may take half, those that find no room among the gradients, which do not, are fewer than half.
+func TestEstimateThere(t *testing.T) {
+	const gradients = 100
+	for _, results := range []int64{50, 150, 250, 400} {
+		f := Footprint{Gradients: 2 * gradients, Moments: 2 * gradients, Buffers: max(results-gradients, 0)} // of micro-batches
+		if got, want := f.there(true).Buffers, max(results/2-gradients, 0); got != want {
+			t.Errorf("of %d bytes of results %d beside the gradients, want %d", results, got, want)
+		}
+		if got := f.there(false).Buffers; got != f.Buffers {
+			t.Errorf("%d in float32, want %d", got, f.Buffers)
+		}
+	}
+}

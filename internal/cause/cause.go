@@ -20,14 +20,23 @@ func Join(errs ...error) error {
 	return errors.Join(told...)
 }
 
-// several is what errors.Join makes.
+// several is an error of more than one.
 type several interface{ Unwrap() []error }
+
+// joined returns the errors that errors.Join made err of, nil where it is another one: a sentence about several errors stays whole.
+func joined(err error) []error {
+	x, ok := err.(several)
+	if !ok || err.Error() != errors.Join(x.Unwrap()...).Error() {
+		return nil
+	}
+	return x.Unwrap()
+}
 
 // parts returns errors with those that were joined in the place of what joins them, without nil.
 func parts(errs []error) (list []error) {
 	for _, err := range errs {
-		if x, ok := err.(several); ok {
-			list = append(list, parts(x.Unwrap())...)
+		if of := joined(err); of != nil {
+			list = append(list, parts(of)...)
 		} else if err != nil {
 			list = append(list, err)
 		}

@@ -23,6 +23,7 @@ func TestJoin(t *testing.T) {
 		{[]error{step, errors.Join(save, nil, other)}, "step 3: lost\nother"},
 		{[]error{step, fmt.Errorf("close: %w", errors.Join(lost, lost))}, "step 3: lost"},
 		{[]error{step, fmt.Errorf("close: %w", errors.Join(lost, other))}, "step 3: lost\nclose: lost\nother"},
+		{[]error{fmt.Errorf("went back: %w (after: %w)", other, step), lost}, "went back: other (after: step 3: lost)"},
 		{[]error{step, errors.New("lost")}, "step 3: lost\nlost"}, // of the same words alone
 	} {
 		if got := fmt.Sprint(Join(c.errs...)); got != c.want {

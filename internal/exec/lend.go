@@ -15,7 +15,7 @@ type Lender interface {
 // Lent is memory of a device that stands for memory of the caller's.
 type Lent struct {
 	Memory Memory // a view, which the machine frees
-	Words  int
+	Words  int    // of it
 	// Place returns the word of value i.
 	Place func(i int) int
 }
