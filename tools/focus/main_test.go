@@ -2,14 +2,12 @@ package main
 
 import (
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -21,21 +19,9 @@ import (
 // several times more of their mass in the box of the object that a text names than the box has of the
 // picture, and more than in the box of another object.
 func TestModelsLookAtWhatIsNamed(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	cfg, err := config.Load("focus.toml", []string{"run.out=" + dir, "run.seed=1", "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
+	dir := trainedWith(t, "focus.toml", "run.seed=1", "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
 		"eval.rerank_top=0", "data.scenes.min_objects=1", "data.scenes.test_samples=40", "model.image.size=32", "model.image.patch=4", "model.image.width=32",
-		"model.text.width=32", "model.text.layers=1", "model.head.dim=32", "optimizer.lr=3e-3", "train.batch_size=32", "train.max_steps=200"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := run.New(t.Context(), cfg, run.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if _, err := r.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+		"model.text.width=32", "model.text.layers=1", "model.head.dim=32", "optimizer.lr=3e-3", "train.batch_size=32", "train.max_steps=200")
 	for formula, least := range map[string]float64{run.FormulaChannels: 4, run.FormulaElementwise: 4, run.FormulaGradCAM: 2} {
 		found, worth, err := look(dir, 40, -1, formula)
 		if err != nil {
@@ -55,21 +41,9 @@ func TestModelsLookAtWhatIsNamed(t *testing.T) {
 // TestWordsOfThreeObjects: a caption of three objects that is not cleaned has a comma, which the model reads as a word and which has a
 // share of its own.
 func TestWordsOfThreeObjects(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	cfg, err := config.Load("focus.toml", []string{"run.out=" + dir, "run.seed=1", "compute.threads=1", "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
+	dir := trainedWith(t, "focus.toml", "run.seed=1", "compute.threads=1", "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
 		"eval.rerank_top=0", "data.scenes.min_objects=3", "data.scenes.max_objects=3", "data.scenes.test_samples=40", "data.tokens=40", "data.clean=none", "model.text.positions=40", "model.image.size=32", "model.image.patch=8",
-		"model.image.width=32", "model.text.width=32", "train.batch_size=16", "train.max_steps=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := run.New(t.Context(), cfg, run.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if _, err := r.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+		"model.image.width=32", "model.text.width=32", "train.batch_size=16", "train.max_steps=1")
 	model, err := run.Open(dir, run.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,15 @@ import (
 // trained trains a smaller model than that of a configuration for some steps.
 func trained(t *testing.T, file string, steps string) string {
 	t.Helper()
+	return trainedWith(t, filepath.Join("..", "..", "configs", file), "run.seed=1", "compute.threads=1", "data.scenes.test_samples=60", "data.scenes.epoch_samples=320", "model.image.width=64",
+		"model.text.width=64", "model.head.dim=64", "model.text.gru.embedding=32", "optimizer.lr=3e-3", "train.batch_size=32", "train.max_steps="+steps, "eval.batch_size=60")
+}
+
+// trainedWith trains by a configuration with settings over it, and returns the run folder.
+func trainedWith(t *testing.T, file string, sets ...string) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	cfg, err := config.Load(filepath.Join("..", "..", "configs", file), []string{"run.out=" + dir, "run.seed=1", "compute.threads=1", "data.scenes.test_samples=60", "data.scenes.epoch_samples=320", "model.image.width=64",
-		"model.text.width=64", "model.head.dim=64", "model.text.gru.embedding=32", "optimizer.lr=3e-3", "train.batch_size=32", "train.max_steps=" + steps, "eval.batch_size=60"})
+	cfg, err := config.Load(file, append(sets, "run.out="+dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,121 @@
+package data
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// row reads row n again, of all files.
+func (t *Table) row(n uint32) ([]string, *tableFile, error) {
+	k, found := slices.BinarySearchFunc(t.files, int(n), func(f tableFile, n int) int { return f.first - n })
+	if !found {
+		k--
+	}
+	f := &t.files[k]
+	i := int(n) - f.first
+	b := make([]byte, f.offsets[i+1]-f.offsets[i])
+	if _, err := f.r.ReadAt(b, f.offsets[i]); err != nil {
+		return nil, f, fmt.Errorf("data: %s: row %d: %w", f.path, i+1, err)
+	}
+	row, err := t.reader(bytes.NewReader(b), f.comma).Read()
+	if err != nil || len(row) <= max(f.at.image, f.at.caption) {
+		return nil, f, fmt.Errorf("data: %s: row %d is not what it was: start again", f.path, i+1)
+	}
+	return row, f, nil
+}
+
+// Len is the number of images.
+func (t *Table) Len() int { return len(t.images) }
+
+// NumCaptions is the number of captions of image i. It reads nothing.
+func (t *Table) NumCaptions(i int) int {
+	if i == 0 {
+		return int(t.ends[0])
+	}
+	return int(t.ends[i] - t.ends[i-1])
+}
+
+// Captions of image i; fewer where the file cannot be read, as Fault says.
+func (t *Table) Captions(i int) []string {
+	list, _ := t.captions(i)
+	return list
+}
+
+// Fault is why the captions of image i cannot be read, nil if they can.
+func (t *Table) Fault(i int) error {
+	_, err := t.captions(i)
+	return err
+}
+
+func (t *Table) captions(i int) (list []string, err error) {
+	for _, n := range t.rows[int(t.ends[i])-t.NumCaptions(i) : t.ends[i]] {
+		row, f, err := t.row(n)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, strings.Clone(row[f.at.caption]))
+	}
+	return list, nil
+}
+
+// ImageID of image i.
+func (t *Table) ImageID(i int) int64 {
+	if t.ids == nil {
+		return int64(i)
+	}
+	return t.ids[i]
+}
+
+// EmptyCaptions is the number of rows whose captions were dropped because nothing of them is left
+// after cleaning.
+func (t *Table) EmptyCaptions() int { return t.empty }
+
+// Name is the path of image i.
+func (t *Table) Name(i int) string {
+	path, err := t.file(i)
+	if err != nil {
+		return fmt.Sprintf("image %d", i)
+	}
+	return path
+}
+
+// file is the path of image i.
+func (t *Table) file(i int) (string, error) {
+	row, f, err := t.row(t.images[i])
+	if err != nil {
+		return "", err
+	}
+	return under(t.root, strings.TrimSpace(row[f.at.image])), nil
+}
+
+func (t *Table) path(i int) string { return t.Name(i) }
+
+func (t *Table) place(i int) (path, part string) { return t.Name(i), "" }
+
+// Image reads and decodes image i, or takes it from the cache.
+func (t *Table) Image(i int) (*transform.Image, error) { return t.imageTimed(i, nil) }
+
+func (t *Table) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
+	path, err := t.file(i)
+	if err != nil {
+		return nil, err
+	}
+	return t.cache.image(path, t.maxPixels, w)
+}
+
+// Close closes the files.
+func (t *Table) Close() error {
+	var errs []error
+	for _, f := range t.files {
+		if c, ok := f.r.(*os.File); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
