@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/memory"
 )
 
 // Span is a piece of a slice of the host's: a parameter among all, say.
@@ -100,11 +101,7 @@ func (m *Mirror) Spans() []Span { return m.spans }
 
 // Index returns where in the host's slice part begins, false if it is no part of it.
 func (m *Mirror) Index(part []float32) (int, bool) {
-	p, base := uintptr(unsafe.Pointer(unsafe.SliceData(part))), uintptr(unsafe.Pointer(unsafe.SliceData(m.host)))
-	if len(part) == 0 || p < base || p+4*uintptr(len(part)) > base+4*uintptr(len(m.host)) {
-		return 0, false
-	}
-	return int(p-base) / 4, true
+	return memory.Index(m.host, part)
 }
 
 // SpanOf returns the span that a value of the host's slice lies in, false if it lies in none.

@@ -3,7 +3,8 @@ package exec
 import (
 	"math"
 	"slices"
-	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/memory"
 )
 
 // Lender is a Device that keeps memory of the caller's and can lend it, see Config.Lend.
@@ -37,7 +38,7 @@ func (p *plan) borrow(l Lent, host []float32) *space {
 	s := &space{limit: l.Words}
 	for i := range p.units {
 		u := &p.units[i]
-		if at, ok := indexIn(host, u.external); ok && l.Words > 0 {
+		if at, ok := memory.Index(host, u.external); ok && l.Words > 0 {
 			u.lent, u.offset = true, l.Place(at)
 			u.to = len(p.entries) // the caller reads it after the run
 			s.pieces = append(s.pieces, piece{u.offset, u.offset + u.size, u.from, u.to})
@@ -53,15 +54,6 @@ func (p *plan) borrow(l Lent, host []float32) *space {
 	}
 	slices.SortFunc(s.pieces, func(a, b piece) int { return a.offset - b.offset })
 	return s
-}
-
-// indexIn returns where part begins in whole, false if it is no part of it.
-func indexIn(whole, part []float32) (int, bool) {
-	if len(part) == 0 || len(whole) == 0 {
-		return 0, false
-	}
-	at := int(uintptr(unsafe.Pointer(&part[0]))) - int(uintptr(unsafe.Pointer(&whole[0])))
-	return at / 4, at >= 0 && at/4+len(part) <= len(whole)
 }
 
 // inLent returns the elements of what is lent that results lie in at some time.

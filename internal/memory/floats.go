@@ -31,3 +31,12 @@ func Floats(n int) []float32 {
 	}
 	return b
 }
+
+// Index returns at which value of whole part begins, false if part is empty or no part of it.
+func Index(whole, part []float32) (int, bool) {
+	p, base := uintptr(unsafe.Pointer(unsafe.SliceData(part))), uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
+	if len(part) == 0 || p < base || p+4*uintptr(len(part)) > base+4*uintptr(len(whole)) {
+		return 0, false
+	}
+	return int(p-base) / 4, true
+}

@@ -29,3 +29,19 @@ func TestFloats(t *testing.T) {
 		}
 	}
 }
+
+func TestIndex(t *testing.T) {
+	whole := make([]float32, 10)
+	for _, c := range []struct {
+		whole, part []float32
+		at          int
+		ok          bool
+	}{
+		{whole, whole, 0, true}, {whole, whole[3:7], 3, true}, {whole, whole[9:], 9, true}, {whole, whole[4:4], 0, false},
+		{whole[2:5], whole[4:6], 0, false}, {whole[2:5], whole[1:3], 0, false}, {whole, make([]float32, 2), 0, false}, {nil, whole, 0, false},
+	} {
+		if at, ok := Index(c.whole, c.part); at != c.at || ok != c.ok {
+			t.Errorf("%d of %d values: %d, %v, want %d, %v", len(c.part), len(c.whole), at, ok, c.at, c.ok)
+		}
+	}
+}
