@@ -2,6 +2,7 @@ package similarity
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -19,6 +20,39 @@ func TestCUDA(t *testing.T) {
 		cases = append(cases, similarityCase("large: a queue", 256, 256, 65536, 256, 256+40000))
 	}
 	optest.CheckCUDA(t, cases)
+}
+
+// TestPairNetOnCUDA has all images in one block, and blocks of a few and of one.
+func TestPairNetOnCUDA(t *testing.T) {
+	before := pairNetValues
+	t.Cleanup(func() { pairNetValues = before })
+	r := rand.New(rand.NewPCG(54, 2))
+	cases := pairNetCases()
+	sizes := [][4]int{{1, 1, 1, 1}, {2, 3, 4, 5}, {7, 5, 6, 33}, {3, 40, 9, 2}, {13, 300, 3, 40}, {70, 1, 37, 64}}
+	if !cudatest.Emulated(cudatest.Open(t)) {
+		sizes = append(sizes, [4]int{256, 384, 64, 256}, [4]int{3, 40000, 64, 256})
+	}
+	for _, s := range sizes {
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("pair net %v", s), Inputs: pairNetInputs(r, s[0], s[1], s[2], s[3]), WRT: []int{0, 1, 2, 3, 4, 5},
+			Build: buildPairNet, Jumps: s[1] > 300})
+	}
+	optest.CheckCUDA(t, cases)
+	pairNetValues = 4 * 65 * 96
+	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases[:len(sizes)+1]) })
+	pairNetValues = 1
+	t.Run("image by image", func(t *testing.T) { optest.CheckCUDA(t, cases[:4]) })
+}
+
+// TestPairNetNaNOnCUDA: what is not a number is not one in the scores.
+func TestPairNetNaNOnCUDA(t *testing.T) {
+	in := pairNetInputs(rand.New(rand.NewPCG(54, 3)), 3, 4, 5, 6)
+	for operand := range in {
+		broken := slices.Clone(in)
+		values := slices.Clone(in[operand].Floats())
+		values[len(values)-1] = float32(math.NaN())
+		broken[operand] = optest.In(in[operand].Name, in[operand].Shape, values)
+		optest.CheckCUDA(t, []optest.Case{{Name: in[operand].Name, Inputs: broken, WRT: []int{0, 1, 2, 3, 4, 5}, Build: buildPairNet}})
+	}
 }
 
 // similarityCase is products of b rows of width columns with n keys and a queue, none where q is 0, of which cols columns exist, all

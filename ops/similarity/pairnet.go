@@ -1,6 +1,7 @@
 package similarity
 
 import (
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -23,12 +24,12 @@ type PairNetArgs struct {
 //
 // An image at a time: the layer with its weights times x_i is a product with all texts, 2NMHC operations, and
 // memory is taken for the hidden units of one image with all texts. The backward pass makes
-// them again. Products are in float32 whatever the engine's precision.
+// them again. A CUDA device takes some images at a time. Products are in float32 whatever the engine's precision.
 func PairNet(a PairNetArgs) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "pair net", Diff: []bool{true, true, true, true, true, true}, Shape: pairNetShape, FLOPs: pairNetFLOPs,
 		Scratch: func(in []tensor.Shape, _ int) int { return in[2].TotalSize() + in[4].TotalSize() },
-		Host:    pairNetHost,
+		Host:    pairNetHost, On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: pairNetForwardOnCUDA},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(pairNetGrad(), append(append(gorgonia.Nodes{}, in...), dy)...)
 			grads := gorgonia.Nodes{dx}
@@ -125,7 +126,7 @@ func pairNetGrad() *op.Op {
 			return list
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return 2*in[2].TotalSize() + in[4].TotalSize() },
-		Host:    pairNetGradHost,
+		Host:    pairNetGradHost, On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: pairNetGradOnCUDA},
 	}
 }
 
