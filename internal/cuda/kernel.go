@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"unsafe"
 
@@ -24,6 +25,9 @@ type Grid struct {
 	ThreadsY int
 	Shared   int // bytes of dynamic shared memory
 }
+
+// Double is a parameter of type double. A float64 is none: most would be meant for a float.
+type Double float64
 
 // Blocks returns the number of pieces of size n that count is cut into.
 func Blocks(count, n int) int { return (count + n - 1) / n }
@@ -56,7 +60,7 @@ func (k *Kernel) ready() error {
 }
 
 // Launch enqueues the kernel. args are its parameters in order: exec.Operand, Pointer, int (as int), int32, uint32, uint64, int64,
-// float32; a nil stands for the null pointer, and an operand without a buffer too.
+// float32, Double; a nil stands for the null pointer, and an operand without a buffer too.
 func (k *Kernel) Launch(g Grid, args ...any) error {
 	if err := k.ready(); err != nil {
 		return err
@@ -120,6 +124,8 @@ func (d *Device) parameter(a any) (uint64, error) {
 		return 0, nil
 	case float32:
 		return uint64(floatBits(v)), nil
+	case Double:
+		return math.Float64bits(float64(v)), nil
 	}
 	return 0, fmt.Errorf("cuda: a parameter of a kernel cannot be a %T", a)
 }

@@ -38,7 +38,7 @@ func (p *Plan) divergence(_, lo, hi int) {
 		p.sums[i] = 0
 		for j, t := range p.target[i*m:][:m] {
 			at := i*m + j
-			if t > 0 {
+			if t != 0 { // NaN too
 				p.sums[i] += t * (math.Log(t) - (p.S[at]+p.F[i]+p.G[j])/p.Epsilon)
 			}
 			p.grad[at] = (p.p[at] - t) / p.Epsilon

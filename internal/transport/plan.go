@@ -14,8 +14,11 @@ type Engine interface {
 type Options struct {
 	Epsilon    float64 // weight of the entropy, > 0, in units of the similarities
 	Iterations int     // of rows and columns at most; 0: 1000
-	Tolerance  float64 // ends where row sums are off by less than this share; 0: 1e-6
+	Tolerance  float64 // ends where row sums are off by less than this share; 0: Tolerance
 }
+
+// Tolerance is that of options without one.
+const Tolerance = 1e-6
 
 // defaults returns the options with the defaults filled in.
 func (o Options) defaults() (Options, error) {
@@ -26,7 +29,7 @@ func (o Options) defaults() (Options, error) {
 		o.Iterations = 1000
 	}
 	if o.Tolerance == 0 {
-		o.Tolerance = 1e-6
+		o.Tolerance = Tolerance
 	}
 	return o, nil
 }

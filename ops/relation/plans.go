@@ -3,6 +3,7 @@ package relation
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/transport"
 	"github.com/geoalign/geoalign/ops/arith"
@@ -32,8 +33,8 @@ type PlanArgs struct {
 // rows of the divergence of their conditional distributions. The gradient goes to Scores and is
 // (P - P*)/Epsilon, which holds where P has converged: see transport.Plan.KL.
 //
-// The plans are float64 in memory of the op's own, 32 bytes for each pair. Similarities that
-// are not finite give a loss that is not.
+// The plans are float64 in memory of the op's own, 32 bytes for each pair, and on a CUDA device
+// their potentials alone. Similarities that are not finite give a loss that is not.
 func PlanDivergence(a PlanArgs) (loss, off *gorgonia.Node) {
 	x := plans{
 		transport.Options{Epsilon: a.Epsilon, Iterations: a.Iterations, Tolerance: a.Tolerance},
@@ -56,7 +57,7 @@ func (x plans) forward() *op.Op {
 		Aux: func(in []tensor.Shape) []exec.AuxSpec {
 			return []exec.AuxSpec{{Shape: in[0].Clone()}, {Shape: tensor.ScalarShape()}}
 		},
-		Host: x.prepare,
+		Host: x.prepare, On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: x.onCUDA},
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{arith.MulScalar(op.Take(out, 0, in[0].Shape()), dy), nil}
 		},

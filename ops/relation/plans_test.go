@@ -60,3 +60,15 @@ func TestPlanOff(t *testing.T) {
 		t.Errorf("off by %v after 2 iterations and %v after many", few, many)
 	}
 }
+
+// TestPlanDivergenceNaN: similarities of either space that are not finite give a loss that is not.
+func TestPlanDivergenceNaN(t *testing.T) {
+	r := rand.New(rand.NewPCG(43, 1))
+	for k := range 2 {
+		in := []optest.Input{optest.F32s(r, "scores", 3, 4), optest.F32s(r, "target", 3, 4)}
+		in[k].Floats()[5] = float32(math.NaN())
+		if loss := optest.Eval(t, planLoss(.5, .5), in...).F32[0]; loss == loss {
+			t.Errorf("NaN in the %s gives a loss of %v", in[k].Name, loss)
+		}
+	}
+}
