@@ -134,3 +134,26 @@ func TestWordPatchOnCUDA(t *testing.T) {
 	}
 	onCUDA(t, cases)
 }
+
+func TestRecurrentOnCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(62, 6))
+	var cases []optest.Case
+	add := func(name string, p recurrentProblem) {
+		for i := range p.weight {
+			p.weight[i] *= .3 // gates that are shut make much of rounding
+		}
+		cases = append(cases, optest.Case{Name: "recurrent attention " + name, Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build})
+	}
+	for _, kind := range []int{0, 1, 2, 4, 1 + 4 + 64, 8 + 64, 16 + 32, 8 + 16 + 64, 1 + 2 + 4 + 8 + 16 + 32 + 64, 4 + 32 + 64} {
+		add(fmt.Sprint(kind), randomRecurrent(r, kind, 5, 7, 6, 9, 16))
+	}
+	for _, s := range [][5]int{{1, 1, 1, 1, 9}, {3, 2, 1, 40, 9}, {2, 3, 37, 2, 5}, {2, 2, 36, 33, 24}} {
+		add(fmt.Sprintf("of %v", s), randomRecurrent(r, 4+32+64, s[0], s[1], s[2], s[3], s[4]))
+	}
+	add("in four steps", func() recurrentProblem {
+		p := randomRecurrent(r, 1+4, 4, 5, 6, 7, 8)
+		p.how.Steps = 4
+		return p
+	}())
+	onCUDA(t, cases)
+}
