@@ -36,7 +36,7 @@ type recurrentOnCUDA struct {
 	rounded         cuda.Matrix  // values, and in the end dvalues
 	dbias           cuda.Pointer // (R, 2C), whose sum over the rows is the gradient of the bias
 	dweights, sums  cuda.Pointer // (R, columns) of a step, and of the products that the scores read, summed
-	dstep, attended cuda.Matrix  // (R, columns) of the products of a step, and its weights, of which each context begins anew
+	dstep, attended cuda.Matrix  // (R, columns) of the products of a step, and its weights
 
 	kernels struct{ weigh, score, refine, slopes, gateSlopes, sumGates, sumQueries, columnSums *cuda.Kernel }
 }
@@ -79,17 +79,17 @@ func (x *recurrent) takeOnCUDA(c *exec.DeviceCall, backward bool) *recurrentOnCU
 	b := &recurrentOnCUDA{how: x, pairsOnCUDA: x.blocksOnCUDA(c, backward, min(crossLimits.queries, refinedQueries),
 		min(crossLimits.products, refinedValues/channels*k), weight)}
 	rows, contexts := b.most[x.query]*q, b.most[1-x.query]
-	pairs, columns := rows*contexts, contexts*((k+7)/8*8)
+	pairs, columns := rows*contexts, contexts*b.columns()
 	b.values, b.first = b.floats(contexts*k*2*channels), b.floats(rows*2*channels)
 	b.takeSteps(pairs)
 	if !backward {
 		return b
 	}
+	b.dweights, b.sums = b.weights, b.mixed // the weights of all steps lie elsewhere
 	b.weights, b.mixed = b.ofSteps(), b.ofSteps()
 	b.drefined, b.dgates, b.dfirst = b.floats(pairs*channels), b.factor(pairs, 2*channels), b.factor(rows, 2*channels)
 	b.dvalues, b.rounded = b.floats(contexts*k*2*channels), b.factor(contexts*k, 2*channels)
-	b.dbias, b.dweights, b.sums = b.floats(rows*2*channels), b.matrix(), b.matrix()
-	b.dstep, b.attended = b.factor(rows, columns), b.factor(rows, columns)
+	b.dbias, b.dstep, b.attended = b.floats(rows*2*channels), b.factor(rows, columns), b.factor(rows, columns)
 	return b
 }
 
@@ -150,6 +150,9 @@ func (b *recurrentOnCUDA) ofStep(p cuda.Pointer, t int) cuda.Pointer {
 // queryRows and contexts are the rows of the queries of the block, and its sequences of the context.
 func (b *recurrentOnCUDA) queryRows() int { return b.now[b.query].count * b.sides[b.query].len }
 func (b *recurrentOnCUDA) contexts() int  { return b.now[1-b.query].count }
+
+// columns are those that a context has of dstep and attended, so that each begins where products read fast.
+func (b *recurrentOnCUDA) columns() int { return (b.sides[1-b.query].len + 7) / 8 * 8 }
 
 // weight is the part of the weight that is for queries, or for the context.
 func (b *recurrentOnCUDA) weight(ofContext bool) cuda.Matrix {

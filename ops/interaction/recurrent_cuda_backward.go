@@ -107,9 +107,6 @@ func (b *recurrentOnCUDA) stepSlopes(t int) error {
 		[]any{b.queryRows(), ldd, columns, b.attended.LD, b.columns(), b.scale, b.pool, !b.last(t), t == 0})
 }
 
-// columns are those that a context has of dstep and attended.
-func (b *recurrentOnCUDA) columns() int { return (b.sides[1-b.query].len + 7) / 8 * 8 }
-
 // addToValues adds the gradients of W k, weights^T times those of gates.
 func (b *recurrentOnCUDA) addToValues(t int) error {
 	rows, k, n := b.queryRows(), b.sides[1-b.query].len, 2*b.channels
