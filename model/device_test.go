@@ -152,7 +152,7 @@ var allSystems = flag.Bool("cuda-systems", false, "compare every system in TestC
 // loss and gradients are the host's to rounding.
 func TestCUDASystems(t *testing.T) {
 	d := cudatest.Open(t)
-	mixed := []string{"matching, memory", "matching, vectors"}
+	mixed := []string{"matching, vectors"}
 	for name, x := range rankCases() {
 		if !*allSystems && !slices.Contains(mixed, name) {
 			continue

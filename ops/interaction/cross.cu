@@ -136,13 +136,13 @@ __device__ __forceinline__ void cosine_slopes(float &dnum, float &dlength, float
   dnum = d / fmaxf(EPS, den);
 }
 
-// scores = log(sum_q exp(pool cos_q)) / pool of the pairs, or mean_q cos_q where pool is 0.
+// scores = log(sum_q exp(pool cos_q)) / pool of the pairs, or mean_q cos_q where pool is 0, added to those before where add says so.
 extern "C" __global__ void score(float *scores, const float *weights, const float *mixed, const float *s, const float *norms,
-    PAIRS, float pool) {
+    PAIRS, float pool, int add) {
   DYNAMIC_SHARED(float, cos); // (ql)
   Pair p = PAIR;
   if (p.empty()) {
-    if (threadIdx.x == 0) scores[p.score] = 0;
+    if (threadIdx.x == 0 && !add) scores[p.score] = 0;
     return;
   }
   EACH_ROW(r, p) {
@@ -164,7 +164,7 @@ extern "C" __global__ void score(float *scores, const float *weights, const floa
     EACH_COLUMN(r, p.r0, p.r1) sum += expf(pool * cos[r] - top);
     sum = (top + logf(warp_sum(sum))) / pool;
   }
-  if (LANE == 0) scores[p.score] = sum;
+  if (LANE == 0) scores[p.score] = add ? scores[p.score] + sum : sum;
 }
 
 #ifdef D

@@ -50,16 +50,23 @@ type crossSpan struct{ from, count int }
 
 // onCUDA begins the step of cross attention or of what builds on it.
 func (x *cross) onCUDA(c *exec.DeviceCall, backward bool) *pairsOnCUDA {
+	return x.blocksOnCUDA(c, backward, crossLimits.queries, crossLimits.products)
+}
+
+// blocksOnCUDA is onCUDA with limits of a block, and with parts of operands that are multiplied besides: they follow the operands of
+// rows in b.rows.
+func (x *cross) blocksOnCUDA(c *exec.DeviceCall, backward bool, queries, products int, besides ...cuda.Part) *pairsOnCUDA {
 	b := &pairsOnCUDA{cross: x, c: c, backward: backward, channels: c.In[0].Shape[1], product: cuda.ProductType(c)}
 	q, k := x.query, 1-x.query
 	for side := range b.count {
 		b.count[side] = c.In[side].Shape[0] / x.sides[side].len
 	}
-	b.most[q] = min(b.count[q], max(1, crossLimits.queries/x.sides[q].len))
-	b.most[k] = min(b.count[k], max(1, crossLimits.products/(b.most[q]*x.sides[q].len*x.sides[k].len)))
+	b.most[q] = min(b.count[q], max(1, queries/x.sides[q].len))
+	b.most[k] = min(b.count[k], max(1, products/(b.most[q]*x.sides[q].len*x.sides[k].len)))
 	for operand := range b.cross.rows {
 		b.parts = append(b.parts, cuda.Part{In: operand, Rows: c.In[operand].Shape[0], Cols: b.channels, Type: b.product})
 	}
+	b.parts = append(b.parts, besides...)
 	b.room = cuda.NewRoom(c, b.parts...)
 	b.lay()
 	return b
@@ -112,11 +119,17 @@ func (b *pairsOnCUDA) kernel(name string) *cuda.Kernel {
 
 // launch runs a kernel of pairs: PAIRS stand between the parameters before and behind.
 func (b *pairsOnCUDA) launch(k *cuda.Kernel, shared int, before, behind []any) error {
+	return b.launchOn(k, cuda.Grid{Shared: 4 * shared}, before, behind)
+}
+
+// launchOn is launch with all of a grid but its blocks of pairs.
+func (b *pairsOnCUDA) launchOn(k *cuda.Kernel, g cuda.Grid, before, behind []any) error {
 	q, c := b.query, 1-b.query
 	steps := [2]int64{int64(b.count[1]), 1} // of images and of texts in the scores
 	args := append(before, b.lengths(q), b.lengths(c), b.sides[q].len, b.sides[c].len, b.sides[q].first, b.sides[c].first,
 		b.now[q].from, b.now[c].from, b.now[c].count, b.ld, steps[q], steps[c])
-	return k.Launch(cuda.Grid{X: b.now[q].count * b.now[c].count, Threads: 128, Shared: 4 * shared}, append(args, behind...)...)
+	g.X, g.Threads = b.now[q].count*b.now[c].count, 128
+	return k.Launch(g, append(args, behind...)...)
 }
 
 // lengths is the operand of the lengths of a side, nil where there is none.
@@ -240,16 +253,24 @@ func (b *pairsOnCUDA) grams(side int, to cuda.Pointer) error {
 }
 
 // mix makes weights times G.
-func (b *pairsOnCUDA) mix(weights cuda.Pointer) error {
+func (b *pairsOnCUDA) mix(weights cuda.Pointer) error { return b.mixTo(b.mixed, weights) }
+
+// mixTo is mix to another matrix.
+func (b *pairsOnCUDA) mixTo(mixed, weights cuda.Pointer) error {
 	q, k := b.now[b.query].count*b.sides[b.query].len, b.sides[1-b.query].len
 	p := cuda.Product{M: q, N: k, K: k, Batch: b.now[1-b.query].count, StrideA: k, StrideB: k * k, StrideC: k}
-	return cuda.Multiply(b.c, p, floatsAt(b.at(weights), b.ld), floatsAt(b.at(b.gram), k), floatsAt(b.at(b.mixed), b.ld), nil)
+	return cuda.Multiply(b.c, p, floatsAt(b.at(weights), b.ld), floatsAt(b.at(b.gram), k), floatsAt(b.at(mixed), b.ld), nil)
 }
 
 // unmix adds the gradient of G, weights^T times what the kernels have made of mixed.
 func (b *pairsOnCUDA) unmix(weights cuda.Pointer) error {
-	q, k := b.now[b.query].count*b.sides[b.query].len, b.sides[1-b.query].len
-	p := cuda.Product{TransA: true, M: k, N: k, K: q, Batch: b.now[1-b.query].count, StrideA: k, StrideB: k, StrideC: k * k}
+	return b.unmixRows(weights, b.now[b.query].count*b.sides[b.query].len)
+}
+
+// unmixRows is unmix for weights of more rows than those of the block.
+func (b *pairsOnCUDA) unmixRows(weights cuda.Pointer, rows int) error {
+	k := b.sides[1-b.query].len
+	p := cuda.Product{TransA: true, M: k, N: k, K: rows, Batch: b.now[1-b.query].count, StrideA: k, StrideB: k, StrideC: k * k}
 	if b.now[b.query].from > 0 {
 		p.Beta = 1
 	}
@@ -325,7 +346,7 @@ func (x *cross) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, error)
 			return err
 		}
 		if !backward {
-			return b.launch(score, q, []any{c.Out, weights, mixed, t, norms}, []any{x.pool})
+			return b.launch(score, q, []any{c.Out, weights, mixed, t, norms}, []any{x.pool, false})
 		}
 		if err := b.launch(slopes, x.sharedFloats(),
 			[]any{b.at(b.dproducts[attentionSite]), b.dscored(), mixed, b.at(b.dnorm), weights, s, t, norms, c.In[b.operands]},

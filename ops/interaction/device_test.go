@@ -2,11 +2,13 @@ package interaction
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
+	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
 )
@@ -133,4 +135,86 @@ func TestWordPatchOnCUDA(t *testing.T) {
 		cases = append(cases, optest.Case{Name: "large word patch", Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build})
 	}
 	onCUDA(t, cases)
+}
+
+func TestRecurrentOnCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(62, 6))
+	var cases []optest.Case
+	add := func(name string, p recurrentProblem) {
+		for i := range p.weight {
+			p.weight[i] *= .1 // what gates that are shut let through is mostly rounding
+		}
+		cases = append(cases, optest.Case{Name: "recurrent attention " + name, Inputs: p.inputs(), WRT: floats(p.inputs()),
+			Build: p.build})
+	}
+	for _, kind := range []int{0, 1, 2, 4, 1 + 4 + 64, 8 + 64, 16 + 32, 8 + 16 + 64, 1 + 2 + 4 + 8 + 16 + 32 + 64, 1 + 4 + 32, 4 + 64} {
+		add(fmt.Sprint(kind), randomRecurrent(r, kind, 5, 7, 6, 9, 16))
+	}
+	for _, s := range [][6]int{{1, 1, 1, 1, 9, 4}, {3, 2, 1, 40, 9, 4}, {2, 3, 37, 1, 5, 1 + 4}, {2, 2, 36, 33, 24, 4}} {
+		add(fmt.Sprintf("of %v", s), randomRecurrent(r, s[5]+32+64, s[0], s[1], s[2], s[3], s[4]))
+	}
+	four := randomRecurrent(r, 1+4, 4, 5, 6, 7, 8)
+	four.how.Steps = 4
+	add("in four steps", four)
+	if !cudatest.Emulated(cudatest.Open(t)) {
+		add("of a large batch", randomRecurrent(r, 4+64, 64, 64, 36, 14, 512))
+	}
+	onCUDA(t, cases)
+}
+
+// TestRecurrentStaleOnCUDA: NaN in a token gives NaN in the scores of its image, and what it leaves in the working memory does not
+// reach the next run.
+func TestRecurrentStaleOnCUDA(t *testing.T) {
+	d := cudatest.Open(t)
+	p := randomRecurrent(rand.New(rand.NewPCG(71, 8)), 4+64, 3, 3, 4, 4, 4)
+	for i := range p.images.lengths {
+		p.images.lengths[i], p.texts.lengths[i] = 4, 4
+	}
+	g, ns := optest.Nodes(p.inputs())
+	scores := p.build(ns)
+	var wrt gorgonia.Nodes
+	for _, k := range floats(p.inputs()) {
+		wrt = append(wrt, ns[k])
+	}
+	grads, err := gorgonia.Grad(optest.Dot(scores, scores), wrt...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := exec.Compile(g, exec.Config{Engine: optest.Engine, Device: d, Outputs: append(gorgonia.Nodes{scores}, grads...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	run := func() (values [][]float32) {
+		for k, in := range p.inputs() {
+			if err := m.SetInput(ns[k], in.Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range append(gorgonia.Nodes{scores}, grads...) {
+			v, err := m.Value(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, v.F32)
+		}
+		return values
+	}
+	last := &p.images.rows[len(p.images.rows)-1]
+	old := *last
+	*last = float32(math.NaN())
+	for i, v := range run()[0] {
+		if (v != v) != (i >= 6) {
+			t.Errorf("NaN in the last image: score %d is %v", i, v)
+		}
+	}
+	*last, p.images.lengths[2] = old, 0
+	for i, values := range run() {
+		if slices.ContainsFunc(values, func(v float32) bool { return v != v }) {
+			t.Errorf("result %d has NaN from the run before: %v", i, values)
+		}
+	}
 }

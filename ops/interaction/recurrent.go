@@ -99,7 +99,7 @@ func (x *recurrent) op() scored {
 	return scored{
 		kind: "recurrent attention scores", gradients: "recurrent attention scores drows", args: x.args(), operands: x.weight + 2,
 		floats: append(first(x.rows), x.weight, x.weight+1), passes: 4,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.stepOnCUDA,
 	}
 }
 

@@ -1,0 +1,185 @@
+package interaction
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+//go:embed recurrent.cu
+var recurrentText string
+
+var recurrentSource = cuda.Source{Name: "recurrent", Text: crossText + recurrentText}
+
+// Limits of a block on the CUDA device besides those of cross attention: tokens of the queries, as long as sequences fit, and values
+// of the refined queries of all pairs.
+const (
+	refinedQueries = 1024
+	refinedValues  = 8 << 20
+)
+
+// recurrentOnCUDA is a step on the CUDA device, in blocks as on the host. What a pair has of its own lies in matrices of pairs: those
+// with context i of the block begin at row i*R, where R are the rows of the queries of the block. Matrices that products read are in
+// their type, with rows of a multiple of 8 values.
+type recurrentOnCUDA struct {
+	*pairsOnCUDA
+	how *recurrent
+
+	values, first cuda.Pointer // (rows of the context, 2C) W k, and (R, 2C) W q + b
+	taken         []takenStep
+
+	// Of the backward pass.
+	drefined        cuda.Pointer // (pairs, C) the gradient of the queries of a step
+	dgates, dfirst  cuda.Matrix  // (pairs, 2C) that of the gates that made them, and (R, 2C) of the first step's, summed
+	dvalues         cuda.Pointer // (rows of the context, 2C)
+	rounded         cuda.Matrix  // values, and in the end dvalues
+	dbias           cuda.Pointer // (R, 2C), whose sum over the rows is the gradient of the bias
+	dweights, sums  cuda.Pointer // (R, columns) of a step, and of the products that the scores read, summed
+	dstep, attended cuda.Matrix  // (R, columns) of the products of a step, and its weights
+
+	kernels struct{ weigh, score, refine, slopes, gateSlopes, sumGates, sumQueries, columnSums *cuda.Kernel }
+}
+
+// takenStep has the products that the attention of a step reads and what it makes of the queries. The memory of the forward pass is
+// that of all steps.
+type takenStep struct {
+	products       cuda.Pointer
+	refined        cuda.Pointer // (pairs, C)
+	half           cuda.Matrix  // those rounded, if products read bfloat16
+	gates, lengths cuda.Pointer // (pairs, 2C) g and u, and (pairs) |x| before the norm
+}
+
+// stepOnCUDA is step for the CUDA device.
+func (x *recurrent) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+	if !x.fitsCUDA() {
+		return nil, nil
+	}
+	b := x.takeOnCUDA(c, backward)
+	if err := b.scratch(); err != nil {
+		return nil, err
+	}
+	kernel := func(name string) *cuda.Kernel {
+		return cuda.Load(c, &recurrentSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
+	}
+	k := &b.kernels
+	k.weigh, k.score, k.refine = b.kernel("weigh"), b.kernel("score"), kernel("refine")
+	if !backward {
+		return b.run(b.forward), nil
+	}
+	k.slopes, k.gateSlopes, k.sumGates = kernel("step_slopes"), kernel("gate_slopes"), kernel("sum_gates")
+	k.sumQueries, k.columnSums = kernel("sum_queries"), kernel("column_sums")
+	return b.back(b.run(b.blockBack)), nil
+}
+
+// takeOnCUDA begins a step and asks for the memory of a block.
+func (x *recurrent) takeOnCUDA(c *exec.DeviceCall, backward bool) *recurrentOnCUDA {
+	q, k, channels := x.sides[x.query].len, x.sides[1-x.query].len, c.In[0].Shape[1]
+	weight := cuda.Part{In: x.weight, Rows: 2 * channels, Cols: 2 * channels, Type: cuda.ProductType(c)}
+	b := &recurrentOnCUDA{how: x, pairsOnCUDA: x.blocksOnCUDA(c, backward, min(crossLimits.queries, refinedQueries),
+		min(crossLimits.products, refinedValues/channels*k), weight)}
+	rows, contexts := b.most[x.query]*q, b.most[1-x.query]
+	pairs, columns := rows*contexts, contexts*b.columns()
+	b.values, b.first = b.floats(contexts*k*2*channels), b.floats(rows*2*channels)
+	b.takeSteps(pairs)
+	if !backward {
+		return b
+	}
+	b.dweights, b.sums = b.weights, b.mixed // the weights of all steps lie elsewhere
+	b.weights, b.mixed = b.ofSteps(), b.ofSteps()
+	b.drefined, b.dgates, b.dfirst = b.floats(pairs*channels), b.factor(pairs, 2*channels), b.factor(rows, 2*channels)
+	b.dvalues, b.rounded = b.floats(contexts*k*2*channels), b.factor(contexts*k, 2*channels)
+	b.dbias, b.dstep, b.attended = b.floats(rows*2*channels), b.factor(rows, columns), b.factor(rows, columns)
+	return b
+}
+
+// takeSteps asks for the memory of the steps.
+func (b *recurrentOnCUDA) takeSteps(pairs int) {
+	again := b.matrix()
+	for t := range b.how.steps {
+		var s takenStep
+		switch {
+		case t > 0 && !b.backward:
+			s = b.taken[0]
+		case t+1 < b.how.steps:
+			s = takenStep{refined: b.floats(pairs * b.channels), gates: b.floats(2 * pairs * b.channels), lengths: b.floats(pairs)}
+			if b.product == exec.BFloat16 {
+				s.half = b.factor(pairs, b.channels)
+			}
+		}
+		switch {
+		case t == 0:
+			s.products = b.products[attentionSite]
+		case t == 1 || !b.backward:
+			s.products = again
+		default:
+			s.products = b.matrix()
+		}
+		b.taken = append(b.taken, s)
+	}
+}
+
+// factor asks for a matrix that products read.
+func (b *recurrentOnCUDA) factor(rows, cols int) cuda.Matrix {
+	bytes, ld := int64(4), (cols+7)/8*8
+	if b.product == exec.BFloat16 {
+		bytes = 2
+	}
+	return cuda.Matrix{At: b.room.Take(bytes * int64(rows) * int64(ld)), LD: ld, Type: b.product}
+}
+
+// placed is a factor that was asked for.
+func (b *recurrentOnCUDA) placed(m cuda.Matrix) cuda.Matrix {
+	m.At = b.at(m.At)
+	return m
+}
+
+// ofSteps asks for a matrix of all products of a block for each step, one behind the other.
+func (b *recurrentOnCUDA) ofSteps() cuda.Pointer {
+	return b.room.Take(4 * int64(b.how.steps) * int64(b.most[b.query]*b.sides[b.query].len) * int64(b.ld))
+}
+
+// ofStep is the matrix of step t of those; in the forward pass there is one.
+func (b *recurrentOnCUDA) ofStep(p cuda.Pointer, t int) cuda.Pointer {
+	if !b.backward {
+		return p
+	}
+	return p + cuda.Pointer(4*t*b.queryRows()*b.ld)
+}
+
+// queryRows and contexts are the rows of the queries of the block, and its sequences of the context.
+func (b *recurrentOnCUDA) queryRows() int { return b.now[b.query].count * b.sides[b.query].len }
+func (b *recurrentOnCUDA) contexts() int  { return b.now[1-b.query].count }
+
+// columns are those that a context has of dstep and attended, so that each begins where products read fast.
+func (b *recurrentOnCUDA) columns() int { return (b.sides[1-b.query].len + 7) / 8 * 8 }
+
+// weight is the part of the weight that is for queries, or for the context.
+func (b *recurrentOnCUDA) weight(ofContext bool) cuda.Matrix {
+	m := b.rows[b.cross.rows]
+	if ofContext {
+		m = m.From(b.channels)
+	}
+	return m
+}
+
+// queries are x of a step as products read them, and as floats: the rows of all queries in the first one.
+func (b *recurrentOnCUDA) queries(t int) (cuda.Matrix, any) {
+	if t == 0 {
+		m, _ := b.tokens(b.query)
+		return m, b.c.In[b.query]
+	}
+	s := b.taken[t-1]
+	if b.product == exec.BFloat16 {
+		return b.placed(s.half), b.at(s.refined)
+	}
+	return floatsAt(b.at(s.refined), b.channels), b.at(s.refined)
+}
+
+// launchRows runs a kernel of which a warp works on a row of a pair.
+func (b *recurrentOnCUDA) launchRows(k *cuda.Kernel, before, behind []any) error {
+	return b.launchOn(k, cuda.Grid{Y: cuda.Blocks(b.sides[b.query].len, 4)}, before, behind)
+}
+
+// last says whether a step is the last one, which makes nothing of its queries.
+func (b *recurrentOnCUDA) last(t int) bool { return t+1 == b.how.steps }
