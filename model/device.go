@@ -50,13 +50,14 @@ func (p *Params) place(e exec.Engine) (err error) {
 	}
 	x := &placed{device: d}
 	for i, s := range []struct {
-		host  []float32
-		spans []cuda.Span
-	}{{p.values, spans}, {p.grads, spans}, {p.momentum, twins}} {
+		host    []float32
+		spans   []cuda.Span
+		rounded bool // what products read once in a step they round themselves
+	}{{p.values, spans, e.BF16()}, {p.grads, spans, false}, {p.momentum, twins, false}} {
 		if len(s.host) == 0 {
 			continue
 		}
-		if x.slabs[i], err = d.Mirror(s.host, s.spans, e.BF16() && i != ofGrads); err != nil {
+		if x.slabs[i], err = d.Mirror(s.host, s.spans, s.rounded); err != nil {
 			return cause.Join(err, x.close())
 		}
 		if i != ofGrads {

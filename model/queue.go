@@ -88,14 +88,14 @@ func newQueue(a queueArgs) *Queue {
 	return q
 }
 
-// keepOn has a device keep the rings, in bfloat16 too where products are in it; nil: none. What enters them goes there row by row.
-func (q *Queue) keepOn(d *cuda.Device, rounded bool) error {
+// keepOn has a device keep the rings; nil: none. What enters them goes there row by row, and products in bfloat16 round them.
+func (q *Queue) keepOn(d *cuda.Device) error {
 	if d == nil {
 		return nil
 	}
 	q.device = d
 	for _, r := range q.rings(Keys{}) {
-		if err := q.held.keepOn(d, r.rows, rounded); err != nil {
+		if err := q.held.keepOn(d, r.rows, false); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func (p *Pairs) newQueue() error {
 	a := queueArgs{size: cfg.Queue.Size, dim: cfg.Model.Head.Dim, spheres: p.design.space.Spheres, imagesOnly: p.design.views, seed: cfg.Run.Seed}
 	a.image, a.text = p.backboneWidths()
 	p.queue = newQueue(a)
-	if err := p.queue.keepOn(onDevice(p.engine), cfg.Compute.Precision == "bf16"); err != nil {
+	if err := p.queue.keepOn(onDevice(p.engine)); err != nil {
 		return err
 	}
 	if !cfg.Objective.UsesGraph() {

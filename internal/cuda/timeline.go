@@ -14,14 +14,10 @@ var _ exec.Timeline = (*Device)(nil)
 // what is measured is the time of the device alone.
 const ballast = 60 * time.Millisecond
 
-// fillerBytes is the memory that is cleared meanwhile.
-const fillerBytes = 32 << 20
-
 // marks are events on the stream.
 type marks struct {
 	events []uintptr
 	used   int
-	filler *Memory // that the ballast clears again and again
 }
 
 // Begin implements exec.Timeline.
@@ -29,18 +25,12 @@ func (d *Device) Begin() error {
 	if err := d.Sync(); err != nil {
 		return err
 	}
-	m := &d.marks
-	m.used = 0
-	if m.filler == nil {
-		var err error
-		if m.filler, err = d.alloc(fillerBytes); err != nil {
-			return err
-		}
-	}
+	d.marks.used = 0
+	filler := d.workspace // what products leave there nobody reads
 	start := time.Now()
 	const few = 8
 	for range few { // how long one takes
-		if err := d.zero(m.filler.at, m.filler.bytes); err != nil {
+		if err := d.zero(filler.at, filler.bytes); err != nil {
 			return err
 		}
 	}
@@ -49,7 +39,7 @@ func (d *Device) Begin() error {
 	}
 	each := max(time.Since(start)/few, time.Microsecond)
 	for range min(int(ballast/each)+1, 20000) {
-		if err := d.zero(m.filler.at, m.filler.bytes); err != nil {
+		if err := d.zero(filler.at, filler.bytes); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,13 @@ func deviceCases(t *testing.T) []optest.Case {
 		clear(q[9*33 : 10*33])
 	})
 	if !cudatest.Emulated(cudatest.Open(t)) {
-		near("large search", nearCase{b: 300, q: 65536, width: 768, filled: 65000, near: 600, count: 15, law: Biased}, nil)
+		large := nearCase{b: 300, q: 65536, width: 768, filled: 65000, near: 600, count: 15, law: Biased}
+		near("large search", large, nil)
+		search := &cases[len(cases)-1]
+		search.Tied = func(place int, got, want int32) bool { // some of 600 rows are equally near but for rounding
+			cos := large.cosines(search.Inputs, place/large.count)
+			return got >= 0 && int(got) < large.filled && math.Abs(cos[got]-cos[want]) <= 1e-6
+		}
 		k := pooledCase{b: 300, q: 2000, k: 150, d: 768, hidden: 1000, out: 768, unit: true, drop: .3, o: Options{Kernel: Heat, Epsilon: .8, Scale: Unit}}
 		cases = append(cases, optest.Case{Name: "large pool", Inputs: k.inputs(r), WRT: []int{1, 2, 3, 4}, Build: k.build, GEMM: true})
 	}

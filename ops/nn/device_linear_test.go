@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -32,14 +33,21 @@ func TestCUDALinear(t *testing.T) {
 }
 
 // linearChain is two layers with an activation between them, after another layer and before one more: so products read and write
-// results in bfloat16, where they are in it.
+// results in bfloat16, where they are in it. Results of a layer are as large as its operand, so that the activation is where it bends.
 func linearChain(name string, rows, d, hidden int, activation string) optest.Case {
 	r := rand.New(rand.NewPCG(51, uint64(hidden)))
 	f := func(name string, shape ...int) optest.Input { return optest.F32s(r, name, shape...) }
+	w := func(name string, to, from int) optest.Input {
+		in := f(name, to, from)
+		for i, v := range in.Floats() {
+			in.Floats()[i] = v * float32(math.Sqrt(3/float64(from)))
+		}
+		return in
+	}
 	return optest.Case{
 		Name: name,
 		Inputs: []optest.Input{
-			f("x", rows, d), f("w0", d, d), f("b0", d), f("w1", hidden, d), f("b1", hidden), f("w2", d, hidden), f("b2", d), f("w3", 8, d),
+			f("x", rows, d), w("w0", d, d), f("b0", d), w("w1", hidden, d), f("b1", hidden), w("w2", d, hidden), f("b2", d), w("w3", 8, d),
 		},
 		WRT: []int{0, 1, 2, 3, 4, 5, 6, 7},
 		Build: func(ns gorgonia.Nodes) *gorgonia.Node {

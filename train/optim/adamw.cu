@@ -59,9 +59,9 @@ __device__ __forceinline__ float pulled(float w, uint32 place, uint32 side, cons
   return w > 0.f ? 0.f : w;
 }
 
-// Elements i to i + n of a piece whose memory begins at the pointers: half, twin and twin_half may be null.
+// Elements i to i + n of a piece whose memory begins at the pointers: half and twin may be null.
 template <int n>
-__device__ __forceinline__ void elements(int i, const Piece &c, const Step &s, float *values, float *m, float *v, const float *grads, bf16 *half, float *twin, bf16 *twin_half) {
+__device__ __forceinline__ void elements(int i, const Piece &c, const Step &s, float *values, float *m, float *v, const float *grads, bf16 *half, float *twin) {
   float p[n];
   load<n>(p, values, i);
   if (c.update) {
@@ -85,13 +85,12 @@ __device__ __forceinline__ void elements(int i, const Piece &c, const Step &s, f
 #pragma unroll
     for (int k = 0; k < n; k++) e[k] = __fmaf_rn(s.weight, __fsub_rn(p[k], e[k]), e[k]);
     store<n>(twin, i, e);
-    if (twin_half) store<n>(twin_half, i, e);
   }
 }
 
 // One block a piece: values, moments and, unless twins is null, moving averages (Li et al. 2021, section 3.2), with what is kept
-// of both in bfloat16.
-extern "C" __global__ void __launch_bounds__(256) adamw(const Piece *pieces, float *values, bf16 *half, float *m, float *v, const float *grads, float *twins, bf16 *twins_half,
+// of the values in bfloat16.
+extern "C" __global__ void __launch_bounds__(256) adamw(const Piece *pieces, float *values, bf16 *half, float *m, float *v, const float *grads, float *twins,
                                                         float lr, float beta1, float rest1, float beta2, float rest2, float correct1, float correct2, float eps, float scale, float weight) {
   const Piece c = pieces[blockIdx.x];
   const bool averaged = twins && c.twin >= 0;
@@ -102,12 +101,11 @@ extern "C" __global__ void __launch_bounds__(256) adamw(const Piece *pieces, flo
   values += c.at, m += c.at, v += c.at, grads += c.at;
   half = half ? half + c.at : nullptr;
   twins = averaged ? twins + c.twin : nullptr;
-  twins_half = averaged && twins_half ? twins_half + c.twin : nullptr;
   // Pieces of a whole parameter are aligned in all mirrors, so that four elements are one access.
   const bool aligned = ((c.at | (averaged ? c.twin : 0)) & 3) == 0;
   const int wide = aligned ? c.length / 4 * 4 : 0;
-  for (int i = 4 * threadIdx.x; i < wide; i += 4 * blockDim.x) elements<4>(i, c, s, values, m, v, grads, half, twins, twins_half);
-  for (int i = wide + threadIdx.x; i < c.length; i += blockDim.x) elements<1>(i, c, s, values, m, v, grads, half, twins, twins_half);
+  for (int i = 4 * threadIdx.x; i < wide; i += 4 * blockDim.x) elements<4>(i, c, s, values, m, v, grads, half, twins);
+  for (int i = wide + threadIdx.x; i < c.length; i += blockDim.x) elements<1>(i, c, s, values, m, v, grads, half, twins);
 }
 
 // sums[piece] = sum of squares of the gradients that an update reads: no square of a float leaves the range of double.

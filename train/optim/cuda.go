@@ -17,12 +17,12 @@ var adamwText string
 
 var adamwSource = cuda.Source{Name: "adamw", Text: adamwText}
 
-// Mirrors are what a device keeps of the slabs of an optimiser. They are the caller's. The update keeps their values in
-// bfloat16 up to date, where they have those.
+// Mirrors are what a device keeps of the slabs of an optimiser. They are the caller's. The update keeps the parameters'
+// values in bfloat16 up to date, where they have those.
 type Mirrors struct {
 	Params *cuda.Mirror
 	Grads  *cuda.Mirror // of the same spans
-	Twins  *cuda.Mirror // of memory that the moving averages of SetTwins lie in; nil: there are none
+	Twins  *cuda.Mirror // of memory that the moving averages of SetTwins lie in, in float32 alone; nil: there are none
 }
 
 const (
@@ -68,6 +68,11 @@ func (o *AdamW) UseCUDA(d *cuda.Device, m Mirrors) (err error) {
 		}
 		if i, ok := x.mirror.Index(x.host); len(x.host) > 0 && (!ok || i != 0) || len(x.host) != len(x.mirror.Host()) {
 			return fmt.Errorf("optim: the mirror of the %s is of other memory than those of the optimiser", x.name)
+		}
+	}
+	if m.Twins != nil {
+		if _, shadow := m.Twins.At(); shadow != 0 {
+			return errors.New("optim: the mirror of the momentum twins has values in bfloat16 too, which no update would change")
 		}
 	}
 	c := &onCUDA{
@@ -318,9 +323,9 @@ func (c *onCUDA) step(o *AdamW, averages bool) {
 	grads, _ := c.Grads.At()
 	m, _ := c.m.At()
 	v, _ := c.v.At()
-	var twins, twinsHalf cuda.Pointer
+	var twins cuda.Pointer
 	if averages && c.Twins != nil {
-		twins, twinsHalf = c.Twins.At()
+		twins, _ = c.Twins.At()
 	}
 	if c.err = c.device.Refresh(); c.err != nil {
 		return
@@ -333,6 +338,6 @@ func (c *onCUDA) step(o *AdamW, averages bool) {
 		m.Changed()
 	}
 	s := o.now
-	c.err = c.update.Launch(cuda.Grid{X: c.pieces, Threads: 256}, c.at, values, half, m, v, grads, twins, twinsHalf,
+	c.err = c.update.Launch(cuda.Grid{X: c.pieces, Threads: 256}, c.at, values, half, m, v, grads, twins,
 		s.LR, s.Beta1, 1-s.Beta1, s.Beta2, 1-s.Beta2, s.Correct1, 1/s.Correct2, s.Eps, s.GradScale, o.twinWeight)
 }

@@ -114,7 +114,7 @@ func (s *slabs) mirrors(t *testing.T, d *cuda.Device, shadow bool) Mirrors {
 		}
 		return m
 	}
-	return Mirrors{put(s.params, s.spans, shadow), put(s.grads, s.spans, false), put(s.momentum, s.twinSpans, shadow)}
+	return Mirrors{put(s.params, s.spans, shadow), put(s.grads, s.spans, false), put(s.momentum, s.twinSpans, false)}
 }
 
 // fetch brings everything to the host.
@@ -241,7 +241,6 @@ func TestCUDA(t *testing.T) {
 			same(t, "twins", b.momentum, a.momentum)
 			if c.shadow {
 				shadow(t, "parameters", d, m.Params)
-				shadow(t, "twins", d, m.Twins)
 			}
 		})
 	}
@@ -353,6 +352,11 @@ func TestCUDAErrors(t *testing.T) {
 	shifted := s.mirrors(t, d, false)
 	s.spans = s.spans[1:]
 	partial := s.mirrors(t, d, false)
+	rounded, err := d.Mirror(s.momentum, s.twinSpans, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rounded.Close()
 	before, _ := d.Allocated()
 	for _, c := range []struct {
 		m    Mirrors
@@ -364,6 +368,7 @@ func TestCUDAErrors(t *testing.T) {
 		{Mirrors{Params: foreign.Params, Grads: good.Grads, Twins: good.Twins}, "the mirror of the parameters is of other memory"},
 		{Mirrors{Params: good.Params, Grads: foreign.Grads, Twins: good.Twins}, "the mirror of the gradients is of other memory"},
 		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: foreign.Twins}, "the mirror of the momentum twins is of other memory"},
+		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: rounded}, "the mirror of the momentum twins has values in bfloat16"},
 		{Mirrors{Params: good.Params, Grads: shifted.Grads, Twins: good.Twins}, "other spans at element 0"},
 		{Mirrors{Params: partial.Params, Grads: partial.Grads, Twins: good.Twins}, "no span of the mirror of the parameters has element 0"},
 	} {

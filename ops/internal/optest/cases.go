@@ -23,9 +23,12 @@ type Case struct {
 	// GEMM marks results that pass through a matrix product, whose bits may depend
 	// on how the library cuts it into tiles.
 	GEMM bool
-	// Jumps marks gradients that jump where a number crosses zero, as behind a positive part: by rounding some of many elements
-	// are on the other side. On a device one of ten thousand elements may be so.
+	// Jumps marks gradients that jump where a number crosses zero, as behind a positive part: by rounding some of many are on the
+	// other side. A device's results may then be away by deviceJumps of the length of the host's, seen as vectors.
 	Jumps bool
+	// Tied says whether two whole numbers at a place of a result stand for values that are equal but for rounding, such as the
+	// places of rows that are equally near; nil: none do.
+	Tied func(place int, got, want int32) bool
 }
 
 // Compile makes a machine for the op and its gradients, under a fixed weighting.
