@@ -112,11 +112,17 @@ func (b *pairsOnCUDA) kernel(name string) *cuda.Kernel {
 
 // launch runs a kernel of pairs: PAIRS stand between the parameters before and behind.
 func (b *pairsOnCUDA) launch(k *cuda.Kernel, shared int, before, behind []any) error {
+	g := cuda.Grid{X: b.now[b.query].count * b.now[1-b.query].count, Threads: 128, Shared: 4 * shared}
+	return k.Launch(g, b.parameters(before, behind)...)
+}
+
+// parameters are those of a kernel of pairs.
+func (b *pairsOnCUDA) parameters(before, behind []any) []any {
 	q, c := b.query, 1-b.query
 	steps := [2]int64{int64(b.count[1]), 1} // of images and of texts in the scores
 	args := append(before, b.lengths(q), b.lengths(c), b.sides[q].len, b.sides[c].len, b.sides[q].first, b.sides[c].first,
 		b.now[q].from, b.now[c].from, b.now[c].count, b.ld, steps[q], steps[c])
-	return k.Launch(cuda.Grid{X: b.now[q].count * b.now[c].count, Threads: 128, Shared: 4 * shared}, append(args, behind...)...)
+	return append(args, behind...)
 }
 
 // lengths is the operand of the lengths of a side, nil where there is none.

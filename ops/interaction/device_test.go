@@ -2,6 +2,7 @@ package interaction
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -133,4 +134,67 @@ func TestWordPatchOnCUDA(t *testing.T) {
 		cases = append(cases, optest.Case{Name: "large word patch", Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build})
 	}
 	onCUDA(t, cases)
+}
+
+func TestVectorsOnCUDA(t *testing.T) {
+	r := rand.New(rand.NewPCG(62, 6))
+	var cases []optest.Case
+	add := func(name string, kind, n, m, tokens, words, channels, size int) {
+		p := steadyVectors(t, r, kind, n, m, tokens, words, channels, size)
+		cases = append(cases, optest.Case{Name: name, Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build})
+	}
+	for _, kind := range []int{0, 1, 2, 3, 4, 4 + 2, 8, 16, 8 + 16, 8 + 1, 16 + 2, 4 + 8 + 16, 4 + 8 + 16 + 3} {
+		add(fmt.Sprintf("vectors %d", kind), kind, 5, 7, 6, 9, 16, 12)
+	}
+	for _, s := range [][6]int{{1, 1, 1, 1, 3, 2}, {3, 2, 1, 40, 9, 7}, {2, 3, 37, 1, 5, 70}, {2, 2, 36, 70, 24, 33}} {
+		for _, steps := range []int{0, 2} {
+			add(fmt.Sprintf("vectors of %v, %d steps", s, steps), 4+steps, s[0], s[1], s[2], s[3], s[4], s[5])
+		}
+	}
+	if !cudatest.Emulated(cudatest.Open(t)) {
+		for _, steps := range []int{0, 3} {
+			add(fmt.Sprintf("large vectors, %d steps", steps), 4+8+steps, 32, 64, 36, 40, 256, 64)
+		}
+	}
+	before := vectorsLimits
+	t.Cleanup(func() { vectorsLimits = before })
+	optest.CheckCUDA(t, cases)
+	vectorsLimits.nodes, vectorsLimits.images = 60, 2
+	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases) })
+}
+
+// steadyVectors draws a problem whose gradients say more than rounding: nodes that steps have made alike have some that are
+// differences of nearly equal numbers. On the host no gradient moves by more than ten times what its operands do.
+func steadyVectors(t *testing.T, r *rand.Rand, kind, n, m, tokens, words, channels, size int) vectorsProblem {
+	t.Helper()
+	const moved = 1e-4
+	for try := range 200 {
+		p := randomVectors(r, kind, n, m, tokens, words, channels, size)
+		in := p.inputs()
+		at := floats(in)
+		before, _ := optest.Gradients(t, p.build, at, in...)
+		kept := make([][]float32, len(at))
+		for k, i := range at {
+			kept[k] = slices.Clone(in[i].Floats())
+			for c, v := range kept[k] {
+				in[i].Floats()[c] = v * (1 + moved*(2*r.Float32()-1))
+			}
+		}
+		after, _ := optest.Gradients(t, p.build, at, in...)
+		worst := 0.
+		for k, i := range at {
+			copy(in[i].Floats(), kept[k])
+			largest, far := 0., 0.
+			for c, v := range before[k] {
+				largest, far = max(largest, math.Abs(float64(v))), max(far, math.Abs(float64(v-after[k][c])))
+			}
+			worst = max(worst, far/largest)
+		}
+		if worst <= 10*moved {
+			t.Log(kind, try)
+			return p
+		}
+	}
+	t.Fatalf("no steady problem of kind %d", kind)
+	panic("unreachable")
 }
