@@ -153,6 +153,17 @@ func TestVectorsOnCUDA(t *testing.T) {
 			add(fmt.Sprintf("vectors of %v, %d steps", s, steps), 4+steps, s[0], s[1], s[2], s[3], s[4], s[5])
 		}
 	}
+	for _, steps := range []int{0, 2} {
+		p := randomVectors(r, 4+steps, 3, 4, 3, 2, 4, 3)
+		zeros := randomVectors(r, 4+steps, 3, 4, 3, 2, 4, 3)
+		for _, x := range zeros.inputs() {
+			clear(x.Floats())
+		}
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("vectors of zeros, %d steps", steps), Inputs: zeros.inputs(),
+			WRT: floats(zeros.inputs()), Build: zeros.build})
+		p.texts.rows[5] = float32(math.NaN())
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("NaN of a word, %d steps", steps), Inputs: p.inputs(), Build: p.build})
+	}
 	if !cudatest.Emulated(cudatest.Open(t)) {
 		for _, steps := range []int{0, 2} {
 			c := vectorsCase(r, 4+8+steps, 32, 64, 36, 40, 256, 64)

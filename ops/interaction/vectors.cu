@@ -1,10 +1,10 @@
 // Kernels of vectors of similarity, behind those of cross.cu: texts are the queries, images the context of a pair, whose words
 // and tokens are r and c.
 //
-// Pair i of a block has the nodes i (1 + ql) on, the whole first and then all words of the text. Before they are nodes, words of
-// pairs are rows (nk, rows), those of all texts of the block for each image, and wholes are rows of pairs. Words that take no part
-// are 0 in what products read and in gradients. D is the type of what products read; where it is float, half is null: products
-// read the values themselves.
+// Pair i of a block has the nodes i (1 + ql) on, the whole first and then all words of the text. Before they are nodes, words
+// of pairs are rows (nk, rows), those of all texts of the block for each image, and wholes are rows of pairs. Words that take
+// no part are 0 in what products read and in gradients. D is the type of what products read; where it is float, half is null:
+// products read the values themselves.
 
 // What to do for each node of a pair, by a warp.
 #define EACH_NODE(j, p) for (int j = threadIdx.x / WARP; j <= p.ql; j += blockDim.x / WARP)
@@ -47,9 +47,9 @@ extern "C" __global__ void compare(D *squares, D *wholes, float *lengths, const 
   }
 }
 
-// Back through compare: with g = 2 e dsquares, dfolded are the gradients of folded contexts, dcontexts those of contexts through
-// their lengths (null: both are one, and dfolded gets the sum), and dwords += -g over the images of the block. A block for each
-// word of the block's texts.
+// Back through compare: with g = 2 e dsquares, dfolded are the gradients of folded contexts, dcontexts those of contexts
+// through their lengths (null: both are one, and dfolded gets the sum), and dwords += -g over the images of the block. A block
+// for each word of the block's texts.
 extern "C" __global__ void compare_slopes(float *dwords, D *dfolded, D *dcontexts, const float *dsquares, const float *lengths,
     const float *folded, const float *contexts, const float *words, PAIRS, int rows, int cols, int ldh) {
   DYNAMIC_SHARED(float, sums); // (cols), each for the thread that has the channel
@@ -87,8 +87,8 @@ extern "C" __global__ void compare_slopes(float *dwords, D *dfolded, D *dcontext
   for (int c = threadIdx.x; c < cols; c += blockDim.x) dwords[c] += sums[c];
 }
 
-// dimages += 2 (x - y) dsquares over texts, dtexts -= that over images, for nk images and nq texts of the block. A block of threads
-// for each image, and behind them for each text.
+// dimages += 2 (x - y) dsquares over texts, dtexts -= that over images, for nk images and nq texts of the block. A block of
+// threads for each image, and behind them for each text.
 extern "C" __global__ void whole_slopes(float *dimages, float *dtexts, const float *dsquares, const float *images,
     const float *texts, int nk, int nq, int cols) {
   int i = blockIdx.x, own = i < nk ? i : i - nk, others = i < nk ? nq : nk;
@@ -122,10 +122,10 @@ extern "C" __global__ void attend_slopes(D *d, const float *s, const float *weig
   to_products(d, p, s, slopes, column, along, scale, ldd, [](int, int) { return 0.f; });
 }
 
-// nodes = what the layers have made of words and wholes, at unit length, with lengths before; 0 where none is. Rows of half have
-// ld values.
-extern "C" __global__ void unite(float *nodes, D *half, float *lengths, const float *words, const float *wholes, PAIRS, int rows,
-    int size, int ldh) {
+// nodes = what the layers have made of words and wholes, at unit length, with lengths before; 0 where none is. Rows of half
+// have ldh values.
+extern "C" __global__ void unite(float *nodes, D *half, float *lengths, const float *words, const float *wholes, PAIRS,
+    int rows, int size, int ldh) {
   Pair p = PAIR;
   EACH_NODE(j, p) {
     size_t node = (size_t)blockIdx.x * (ql + 1) + j;
@@ -159,8 +159,8 @@ extern "C" __global__ void unite_slopes(D *words, D *wholes, const float *nodes,
   }
 }
 
-// Rows of 256 threads' strips of 32 columns: parts (gridDim.y, cols) = or, with add, += the sums over a part each of the rows of x
-// (rows, cols), whose beginnings are ld apart, times weights (rows) where there are some.
+// parts (gridDim.y, cols) = or, with add, += the sums over a part each of the rows of x (rows, cols), whose beginnings are ld
+// apart, times weights (rows) where there are some. A block of 256 threads has 32 columns.
 template <class X>
 __device__ void column_parts(float *parts, const X *x, const float *weights, int rows, int cols, int64 ld, int add) {
   __shared__ float room[8][WARP];
@@ -181,7 +181,8 @@ extern "C" __global__ void add_columns(float *parts, const D *x, int rows, int c
   column_parts(parts, x, 0, rows, cols, ld, add);
 }
 
-extern "C" __global__ void add_weighted(float *parts, const float *x, const float *weights, int rows, int cols, int64 ld, int add) {
+extern "C" __global__ void add_weighted(float *parts, const float *x, const float *weights, int rows, int cols, int64 ld,
+    int add) {
   column_parts(parts, x, weights, rows, cols, ld, add);
 }
 #endif

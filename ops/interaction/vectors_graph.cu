@@ -1,6 +1,6 @@
-// Kernels of the reasoning over the graph of the nodes of each pair, behind those of vectors.cu. Node i of those that take part, n of
-// a pair, is node_of(i) of all of it; edges between them are rows of 1 + ql values. With first only the first node, the whole,
-// looks at the others: that of the last step, whose other results nothing reads.
+// Kernels of the reasoning over the graph of the nodes of each pair, behind those of vectors.cu. Node i of those that take part,
+// n of a pair, is node_of(i) of all of it; edges between them are rows of 1 + ql values. With first only the first node, the
+// whole, looks at the others: that of the last step, whose other results nothing reads.
 
 #define DEPTH 16
 #define ACROSS 128 // threads of small_product
@@ -9,12 +9,12 @@ __device__ __forceinline__ int count_nodes(const Pair &p) { return 1 + p.r1 - p.
 __device__ __forceinline__ int node_of(const Pair &p, int i) { return i == 0 ? 0 : p.r0 + i; }
 
 // Parts of the factors of small_product: 32 rows of one, 64 columns of the other.
-struct Tiles {
+struct __align__(16) Tiles {
   float a[DEPTH][32 + 4], b[DEPTH][64 + 4];
 };
 
-// put(i, j, sum_k a(i, k) b(k, j)) for factors (m, k) and (k, n), in float32. DEEP says of a factor whether neighbours along k are
-// neighbours in memory. A thread of ACROSS makes 4 x 4 values at a time.
+// put(i, j, sum_k a(i, k) b(k, j)) for factors (m, k) and (k, n), in float32. DEEP says of a factor whether neighbours along k
+// are neighbours in memory. A thread of ACROSS makes 4 x 4 values at a time.
 template <bool DEEP_A, bool DEEP_B, class A, class B, class Put>
 __device__ void small_product(Tiles &t, int m, int n, int depth, A a, B b, Put put) {
   int row = threadIdx.x / 16 * 4, col = threadIdx.x % 16 * 4;
@@ -68,7 +68,8 @@ extern "C" __global__ void mix_nodes(float *edges, D *mixed, const float *query,
   int n = count_nodes(p), m = first ? 1 : n, lde = ql + 1;
   auto node = [&](int i) { return (size_t)node_of(p, i); };
   small_product<true, true>(
-      t, m, n, size, [&](int i, int k) { return query[node(i) * size + k]; }, [&](int k, int j) { return key[node(j) * size + k]; },
+      t, m, n, size, [&](int i, int k) { return query[node(i) * size + k]; },
+      [&](int k, int j) { return key[node(j) * size + k]; },
       [&](int i, int j, float v) { edges[(size_t)i * lde + j] = v; });
   __syncthreads();
   for (int i = threadIdx.x / WARP; i < m; i += ACROSS / WARP) {
@@ -88,8 +89,8 @@ extern "C" __global__ void mix_nodes(float *edges, D *mixed, const float *query,
 }
 
 // Back through mix_nodes from dmixed: dnodes are the gradients of nodes through the mix. slopes is room like edges.
-extern "C" __global__ void mix_slopes(float *dnodes, D *dquery, D *dkey, float *slopes, const float *dmixed, const float *edges,
-    const float *query, const float *key, const float *nodes, PAIRS, int size, int ldh, int first) {
+extern "C" __global__ void mix_slopes(float *dnodes, D *dquery, D *dkey, float *slopes, const float *dmixed,
+    const float *edges, const float *query, const float *key, const float *nodes, PAIRS, int size, int ldh, int first) {
   __shared__ Tiles t;
   Pair p = PAIR;
   size_t at = (size_t)blockIdx.x * (ql + 1);
@@ -99,7 +100,8 @@ extern "C" __global__ void mix_slopes(float *dnodes, D *dquery, D *dkey, float *
   auto node = [&](int i) { return (size_t)node_of(p, i); };
   small_product<true, true>(
       t, m, n, size, [&](int i, int k) { return dmixed[node(i) * size + k]; },
-      [&](int k, int j) { return nodes[node(j) * size + k]; }, [&](int i, int j, float v) { slopes[(size_t)i * lde + j] = v; });
+      [&](int k, int j) { return nodes[node(j) * size + k]; },
+      [&](int i, int j, float v) { slopes[(size_t)i * lde + j] = v; });
   __syncthreads();
   for (int i = threadIdx.x / WARP; i < m; i += ACROSS / WARP) {
     const float *e = edges + (size_t)i * lde;
@@ -111,9 +113,11 @@ extern "C" __global__ void mix_slopes(float *dnodes, D *dquery, D *dkey, float *
   __syncthreads();
   small_product<false, false>(
       t, n, size, m, [&](int i, int k) { return edges[(size_t)k * lde + i]; },
-      [&](int k, int j) { return dmixed[node(k) * size + j]; }, [&](int i, int j, float v) { dnodes[node(i) * size + j] = v; });
+      [&](int k, int j) { return dmixed[node(k) * size + j]; },
+      [&](int i, int j, float v) { dnodes[node(i) * size + j] = v; });
   small_product<true, false>(
-      t, m, size, n, [&](int i, int k) { return slopes[(size_t)i * lde + k]; }, [&](int k, int j) { return key[node(k) * size + j]; },
+      t, m, size, n, [&](int i, int k) { return slopes[(size_t)i * lde + k]; },
+      [&](int k, int j) { return key[node(k) * size + j]; },
       [&](int i, int j, float v) { dquery[node(i) * ldh + j] = from_float<D>(v); });
   small_product<false, false>(
       t, n, size, m, [&](int i, int k) { return slopes[(size_t)k * lde + i]; },

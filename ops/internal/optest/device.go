@@ -91,7 +91,7 @@ func closeTo(t *testing.T, what string, got, want exec.Array, tol float64, jumps
 	var largest, worst float64
 	at := 0
 	for _, v := range want.F32 {
-		if f := math.Abs(float64(v)); !math.IsInf(f, 0) {
+		if f := math.Abs(float64(v)); !math.IsInf(f, 0) && !math.IsNaN(f) {
 			largest = max(largest, f)
 		}
 	}

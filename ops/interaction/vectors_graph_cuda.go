@@ -2,8 +2,8 @@ package interaction
 
 import "github.com/geoalign/geoalign/internal/cuda"
 
-// graphOnCUDA is the memory of the reasoning over the graph of the nodes of each pair. Of the last step only the first nodes of pairs
-// are made, which alone the score reads.
+// graphOnCUDA is the memory of the reasoning over the graph of the nodes of each pair. Of the last step only the first nodes of
+// pairs are made, which alone the score reads.
 type graphOnCUDA struct {
 	steps []graphStepOnCUDA
 	// Gradients, of the step that is worked on.
@@ -41,7 +41,8 @@ func (b *vectorsOnCUDA) layGraph(nodes int) {
 	}
 }
 
-// looking returns the nodes that look at others in a step: how many of the block, every how many-th, and how to take their rows.
+// looking returns the nodes that look at others in a step: how many of the block, every how many-th of all, and how to take
+// their rows.
 func (b *vectorsOnCUDA) looking(step int) (n, each int, rows func(cuda.Matrix) cuda.Matrix) {
 	pairs, _, nodes, _ := b.sizes()
 	if step == len(b.how.steps)-1 {

@@ -29,8 +29,8 @@ func (b *vectorsOnCUDA) applySlopes(l layer, n int, x, dy, dx cuda.Matrix, beta 
 // columnParts is how many parts rows have that are added up over columns.
 const columnParts = 64
 
-// columnsOnCUDA are sums (columnParts, cols) of each part of the rows of all blocks so far, which together are the gradient of an
-// operand.
+// columnsOnCUDA are sums (columnParts, cols) of each part of the rows of all blocks so far, which together are the gradient of
+// an operand.
 type columnsOnCUDA struct {
 	parts cuda.Pointer
 	cols  int
@@ -66,8 +66,8 @@ func (b *vectorsOnCUDA) addColumns(operand int, x cuda.Matrix, n int) error {
 	return b.sumRows.Launch(columnsGrid(to.cols), b.at(to.parts), x.At, n, to.cols, int64(x.LD), !b.firstBlock())
 }
 
-// addWeighted adds the gradients of the weight and bias of a layer with one result, from the gradients d (n) of results and n rows x
-// of floats.
+// addWeighted adds the gradients of the weight and bias of a layer with one result, from the gradients d (n) of results and n
+// rows x of floats.
 func (b *vectorsOnCUDA) addWeighted(l layer, d cuda.Pointer, x cuda.Matrix, n int) error {
 	to := b.columns[l.weight]
 	if err := b.sumWeighted.Launch(columnsGrid(to.cols), b.at(to.parts), x.At, d, n, to.cols, int64(x.LD),

@@ -75,8 +75,8 @@ func (b *vectorsOnCUDA) slopesFloats() int {
 	return (b.sides[textSide].len + 2) * b.sides[imageSide].len
 }
 
-// contextSlopes sets, or with beta 1 adds, the gradients of weights from those of contexts of the rows of an operand, and adds those
-// of the rows.
+// contextSlopes sets, or with beta 1 adds, the gradients of weights from those of contexts of the rows of an operand, and adds
+// those of the rows.
 func (b *vectorsOnCUDA) contextSlopes(operand int, d rowsOnCUDA, beta float32) error {
 	_, _, _, words := b.sizes()
 	weights, step := b.attention()

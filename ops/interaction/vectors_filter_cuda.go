@@ -13,7 +13,7 @@ func (b *vectorsOnCUDA) layFilter(pairs, nodes int) {
 }
 
 // filterFloats is the shared memory of the kernels.
-func (b *vectorsOnCUDA) filterFloats() int { return 2*(1+b.sides[textSide].len) + b.size }
+func (b *vectorsOnCUDA) filterFloats() int { return 1 + b.sides[textSide].len + b.size }
 
 // filterLayers are the parameters of the kernels of the gate and of the score.
 func (b *vectorsOnCUDA) filterLayers() []any {
