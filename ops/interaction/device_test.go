@@ -138,6 +138,7 @@ func TestWordPatchOnCUDA(t *testing.T) {
 }
 
 func TestVectorsOnCUDA(t *testing.T) {
+	d := cudatest.Open(t)
 	r := rand.New(rand.NewPCG(62, 6))
 	var cases []optest.Case
 	add := func(name string, kind, n, m, tokens, words, channels, size int) {
@@ -156,15 +157,16 @@ func TestVectorsOnCUDA(t *testing.T) {
 	for _, steps := range []int{0, 2} {
 		p := randomVectors(r, 4+steps, 3, 4, 3, 2, 4, 3)
 		zeros := randomVectors(r, 4+steps, 3, 4, 3, 2, 4, 3)
-		for _, x := range zeros.inputs() {
-			clear(x.Floats())
+		in := zeros.inputs()
+		for _, i := range floats(in) {
+			clear(in[i].Floats())
 		}
-		cases = append(cases, optest.Case{Name: fmt.Sprintf("vectors of zeros, %d steps", steps), Inputs: zeros.inputs(),
-			WRT: floats(zeros.inputs()), Build: zeros.build})
+		cases = append(cases, optest.Case{Name: fmt.Sprintf("vectors of zeros, %d steps", steps), Inputs: in, WRT: floats(in),
+			Build: zeros.build})
 		p.texts.rows[5] = float32(math.NaN())
 		cases = append(cases, optest.Case{Name: fmt.Sprintf("NaN of a word, %d steps", steps), Inputs: p.inputs(), Build: p.build})
 	}
-	if !cudatest.Emulated(cudatest.Open(t)) {
+	if !cudatest.Emulated(d) {
 		for _, steps := range []int{0, 2} {
 			c := vectorsCase(r, 4+8+steps, 32, 64, 36, 40, 256, 64)
 			c.Name, c.Jumps = fmt.Sprintf("large vectors, %d steps", steps), true
