@@ -21,9 +21,9 @@ struct Pair {
   size_t row;   // of its queries among all
   size_t score; // of the pair
   int local;    // its first row in the block
-  __device__ Pair(PAIRS) : ql(ql), kl(kl), ld(ld) {
-    int qi = blockIdx.x / nk;
-    ki = blockIdx.x - qi * nk;
+  __device__ Pair(PAIRS, int i = blockIdx.x) : ql(ql), kl(kl), ld(ld) {
+    int qi = i / nk;
+    ki = i - qi * nk;
     int q = q0 + qi, k = k0 + ki;
     r0 = qfirst, c0 = kfirst;
     r1 = max(r0, qlengths ? min(qlengths[q], ql) : ql), c1 = max(c0, klengths ? min(klengths[k], kl) : kl);

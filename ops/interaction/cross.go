@@ -52,7 +52,7 @@ func CrossAttention(images, texts Tokens, how Cross) *gorgonia.Node {
 // site, which may be nil, and the lengths. Blocks are those of cross attention.
 func (x *cross) take(images, texts Tokens, attention, similarity *gorgonia.Node, under int) gorgonia.Nodes {
 	in := gorgonia.Nodes{images.Rows, texts.Rows}
-	x.of = [4]int{0, 1, under, under}
+	x.of = [6]int{0, 1, under, under}
 	x.sites = [2][2]int{{0, 1}, {0, 1}}
 	for site, rows := range []*gorgonia.Node{attention, similarity} {
 		if rows != nil {
@@ -86,7 +86,7 @@ type cross struct {
 	sides       [2]side   // images, texts
 	query       int       // the side of the queries
 	sites       [2][2]int // the operand that each site takes of each side
-	of          [4]int    // the side of each operand of rows
+	of          [6]int    // the side of each operand of rows
 	rows        int       // operands that are rows
 	operands    int
 	scale, pool float32

@@ -124,12 +124,17 @@ func (b *pairsOnCUDA) launch(k *cuda.Kernel, shared int, before, behind []any) e
 
 // launchOn is launch with all of a grid but its blocks of pairs.
 func (b *pairsOnCUDA) launchOn(k *cuda.Kernel, g cuda.Grid, before, behind []any) error {
+	g.X, g.Threads = b.now[b.query].count*b.now[1-b.query].count, 128
+	return k.Launch(g, b.parameters(before, behind)...)
+}
+
+// parameters are those of a kernel of pairs.
+func (b *pairsOnCUDA) parameters(before, behind []any) []any {
 	q, c := b.query, 1-b.query
 	steps := [2]int64{int64(b.count[1]), 1} // of images and of texts in the scores
 	args := append(before, b.lengths(q), b.lengths(c), b.sides[q].len, b.sides[c].len, b.sides[q].first, b.sides[c].first,
 		b.now[q].from, b.now[c].from, b.now[c].count, b.ld, steps[q], steps[c])
-	g.X, g.Threads = b.now[q].count*b.now[c].count, 128
-	return k.Launch(g, append(args, behind...)...)
+	return append(args, behind...)
 }
 
 // lengths is the operand of the lengths of a side, nil where there is none.

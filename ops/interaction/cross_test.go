@@ -328,26 +328,29 @@ func checkBF16(t *testing.T, c optest.Case, tol float64) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	run := func(e *kernel.Engine) (list [][]float32) {
-		m, outputs := c.Compile(t, e)
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range outputs {
-			v, err := m.Value(n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, slices.Clone(v.F32))
-		}
-		return list
-	}
-	want, equal := run(optest.Engine), true
-	for i, got := range run(e) {
+	want, equal := results(t, optest.Engine, c), true
+	for i, got := range results(t, e, c) {
 		optest.Near(t, fmt.Sprint("result ", i), got, want[i], tol)
 		equal = equal && slices.Equal(got, want[i])
 	}
 	if equal {
 		t.Error("bf16 gives the bits of float32")
 	}
+}
+
+// results are those of a case, and its gradients.
+func results(t *testing.T, e *kernel.Engine, c optest.Case) (list [][]float32) {
+	t.Helper()
+	m, outputs := c.Compile(t, e)
+	if err := m.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range outputs {
+		v, err := m.Value(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, slices.Clone(v.F32))
+	}
+	return list
 }

@@ -215,6 +215,7 @@ func TestRecurrentStaleOnCUDA(t *testing.T) {
 	for i, values := range run() {
 		if slices.ContainsFunc(values, func(v float32) bool { return v != v }) {
 			t.Errorf("result %d has NaN from the run before: %v", i, values)
+
 		}
 	}
 }

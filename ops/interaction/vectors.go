@@ -164,7 +164,7 @@ func (l layer) check(in []tensor.Shape, name string, out, inputs int) error {
 func (x *vectors) op() scored {
 	return scored{
 		kind: "similarity vectors", gradients: "similarity vectors doperands", args: x.args(), operands: x.operands, floats: first(x.floats), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.stepOnCUDA,
 	}
 }
 

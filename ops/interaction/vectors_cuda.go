@@ -1,0 +1,201 @@
+package interaction
+
+import (
+	_ "embed"
+
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+var (
+	//go:embed vectors.cu
+	vectorsText string
+	//go:embed vectors_graph.cu
+	vectorsGraphText string
+	//go:embed vectors_filter.cu
+	vectorsFilterText string
+)
+
+var vectorsSource = cuda.Source{Name: "vectors", Text: crossText + vectorsText + vectorsGraphText + vectorsFilterText}
+
+// Limits of a block of pairs on the CUDA device: nodes, padding too, or those of one pair; and images, where there are texts
+// enough. A variable for tests.
+var vectorsLimits = struct{ nodes, images int }{32 << 10, 8}
+
+// vectorsOnCUDA is a step on the CUDA device, in blocks of pairs. Texts are the queries of cross attention, images the
+// context. Words that take no part have nodes too, of 0: how many there are is known on the device alone.
+//
+// P pairs, W words of them, R = P + W nodes, S channels of a node.
+type vectorsOnCUDA struct {
+	*pairsOnCUDA
+	how     *vectors
+	size    int // S
+	kernels func(name string) *cuda.Kernel
+
+	attended       rowsOnCUDA    // weights, a row for each word and image, where products do not read those of pairsOnCUDA
+	contexts       rowsOnCUDA    // (W, C)
+	folded         rowsOnCUDA    // (W, C) contexts of the rows under the metric
+	contextLengths rowsOnCUDA    // (W)
+	squares        [2]rowsOnCUDA // (W, C) and (P, C), of words and of wholes; in the backward pass gradients of folded
+	mapped         [2]rowsOnCUDA // (W, S) and (P, S) behind the layer, then gradients of that
+	nodes          rowsOnCUDA    // (R, S)
+	nodeLengths    rowsOnCUDA    // (R) before unit
+	graph          graphOnCUDA
+	filter         filterOnCUDA
+
+	// Of the backward pass.
+	dlogits   rowsOnCUDA    // (P) of the scores
+	dnodes    rowsOnCUDA    // (R, S)
+	dsquares  [2]rowsOnCUDA // (W, C) and (P, C)
+	dcontexts rowsOnCUDA    // (W, C) through their lengths, where there is a metric
+	dweights  cuda.Pointer  // of the attention
+
+	columns                        map[int]columnsOnCUDA // of operands
+	sumRows, sumWeighted, sumParts *cuda.Kernel
+}
+
+// stepOnCUDA is step for the CUDA device.
+func (x *vectors) stepOnCUDA(c *exec.DeviceCall, back bool) (exec.Step, error) {
+	b := x.onCUDA(c, back)
+	if 4*max(b.slopesFloats(), b.filterFloats(), b.channels) > mostShared {
+		return nil, nil
+	}
+	b.lay()
+	if err := b.scratch(); err != nil {
+		return nil, err
+	}
+	forward := b.forwardBlock()
+	if !back {
+		return b.blocks(forward), nil
+	}
+	backward := b.backwardBlock()
+	b.sumRows, b.sumWeighted, b.sumParts = b.kernels("add_columns"), b.kernels("add_weighted"), b.kernels("sum_columns")
+	blocks := b.blocks(func() error {
+		if err := forward(); err != nil {
+			return err
+		}
+		return backward()
+	})
+	return func() error {
+		for k := range x.floats {
+			if err := cuda.Zero(b.gradient(k)); err != nil {
+				return err
+			}
+		}
+		if err := blocks(); err != nil {
+			return err
+		}
+		return b.addParts()
+	}, nil
+}
+
+// onCUDA begins a step.
+func (x *vectors) onCUDA(c *exec.DeviceCall, back bool) *vectorsOnCUDA {
+	site := [2]int{x.attention, 1}
+	pairs := &pairsOnCUDA{
+		cross: &cross{sides: x.sides, query: textSide, sites: [2][2]int{site, site}, scale: x.scale, operands: x.operands},
+		c:     c, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
+		count: [2]int{c.In[vectorsImages].Shape[0], c.In[vectorsTexts].Shape[0]}, rows: make([]cuda.Matrix, x.floats),
+	}
+	pairs.of[1] = textSide
+	b := &vectorsOnCUDA{pairsOnCUDA: pairs, how: x, size: c.In[x.local.weight].Shape[0]}
+	of := 1 + x.sides[textSide].len // nodes of a pair
+	b.most[textSide] = min(b.count[textSide], max(1, vectorsLimits.nodes/(of*vectorsLimits.images)))
+	b.most[imageSide] = min(b.count[imageSide], max(1, vectorsLimits.nodes/(of*max(1, b.most[textSide]))))
+	read := map[int]bool{0: true, 1: true, x.attention: true, x.similarity: true}
+	for _, l := range x.products() {
+		read[l.weight] = true
+	}
+	for k := range x.floats {
+		if s := c.In[k].Shape; read[k] {
+			b.parts = append(b.parts, cuda.Part{In: k, Rows: s[0], Cols: s[1], Type: b.product})
+		}
+	}
+	b.room = cuda.NewRoom(c, b.parts...)
+	b.kernels = func(name string) *cuda.Kernel {
+		return cuda.Load(c, &vectorsSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
+	}
+	return b
+}
+
+// products are the layers that are matrix products on the CUDA device: those with one result are made by kernels.
+func (x *vectors) products() []layer {
+	list := []layer{x.local, x.global}
+	for _, s := range x.steps {
+		list = append(list, s.query, s.key, s.out)
+	}
+	return list
+}
+
+// lay asks for the memory of a block.
+func (b *vectorsOnCUDA) lay() {
+	texts, images := b.most[textSide], b.most[imageSide]
+	words, tokens := texts*b.sides[textSide].len, b.sides[imageSide].len
+	pairs, all := texts*images, images*words
+	b.ld, b.ldd = images*tokens, (images*tokens+7)/8*8
+	b.products[attentionSite], b.weights = b.floats(words*b.ld), b.floats(words*b.ld)
+	if b.product != exec.Float32 {
+		b.attended = b.read(words*images, tokens)
+	}
+	b.contexts = b.values(all, b.channels)
+	if b.folded = b.contexts; b.metric() {
+		b.folded = b.values(all, b.channels)
+	}
+	for k, n := range []int{all, pairs} {
+		b.squares[k], b.mapped[k] = b.read(n, b.channels), b.both(n, b.size)
+	}
+	b.contextLengths, b.nodeLengths, b.nodes = b.values(all, 1), b.values(pairs+all, 1), b.both(pairs+all, b.size)
+	if b.backward {
+		b.dproducts[attentionSite], b.dweights = b.floats(words*b.ldd), b.floats(words*b.ld)
+		if b.metric() {
+			b.dcontexts = b.read(all, b.channels)
+		}
+		b.dsquares[wordPart], b.dsquares[wholePart] = b.values(all, b.channels), b.values(pairs, b.channels)
+		b.dnodes, b.dlogits = b.both(pairs+all, b.size), b.values(pairs, 1)
+		b.layColumns()
+	}
+	if len(b.how.steps) > 0 {
+		b.layGraph(pairs + all)
+	} else {
+		b.layFilter(pairs, pairs+all)
+	}
+}
+
+// metric says whether contexts are compared under a metric.
+func (b *vectorsOnCUDA) metric() bool { return b.how.similarity != 0 }
+
+// blocks returns the step that works on all blocks.
+func (b *vectorsOnCUDA) blocks(work func() error) exec.Step {
+	return func() error {
+		placed, err := b.factors.Place()
+		if err != nil {
+			return err
+		}
+		for i, p := range b.parts {
+			b.rows[p.In] = placed[i]
+		}
+		for i := 0; i < b.count[imageSide]; i += b.most[imageSide] {
+			b.now[imageSide] = crossSpan{i, min(b.most[imageSide], b.count[imageSide]-i)}
+			for j := 0; j < b.count[textSide]; j += b.most[textSide] {
+				b.now[textSide] = crossSpan{j, min(b.most[textSide], b.count[textSide]-j)}
+				if err := work(); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// sizes returns P, W and R of the block, and the words of its texts.
+func (b *vectorsOnCUDA) sizes() (pairs, words, nodes, rows int) {
+	images, texts := b.now[imageSide].count, b.now[textSide].count
+	rows = texts * b.sides[textSide].len
+	return images * texts, images * rows, images*texts + images*rows, rows
+}
+
+// pairs runs a kernel with a block of so many threads for each pair.
+func (b *vectorsOnCUDA) pairs(k *cuda.Kernel, threads, shared int, before, behind []any) error {
+	pairs, _, _, _ := b.sizes()
+	return k.Launch(cuda.Grid{X: pairs, Threads: threads, Shared: 4 * shared}, b.parameters(before, behind)...)
+}

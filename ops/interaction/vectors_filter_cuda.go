@@ -1,0 +1,60 @@
+package interaction
+
+// filterOnCUDA is the memory of the filtration of the nodes of each pair, in the backward pass.
+type filterOnCUDA struct {
+	ends   rowsOnCUDA // (P, S) f
+	dgates rowsOnCUDA // (R) of the logits of gates
+}
+
+func (b *vectorsOnCUDA) layFilter(pairs, nodes int) {
+	if b.backward {
+		b.filter = filterOnCUDA{ends: b.values(pairs, b.size), dgates: b.values(nodes, 1)}
+	}
+}
+
+// filterFloats is the shared memory of the kernels.
+func (b *vectorsOnCUDA) filterFloats() int { return 1 + b.sides[textSide].len + b.size }
+
+// filterLayers are the parameters of the kernels of the gate and of the score.
+func (b *vectorsOnCUDA) filterLayers() []any {
+	return append(b.layer(b.how.gate), b.layer(b.how.score)...)
+}
+
+// layer are the weight and the bias of a layer, nil without one.
+func (b *vectorsOnCUDA) layer(l layer) []any {
+	if l.bias == 0 {
+		return []any{b.c.In[l.weight], nil}
+	}
+	return []any{b.c.In[l.weight], b.c.In[l.bias]}
+}
+
+// filterForward returns what scores pairs in the forward pass; the backward pass makes all by itself.
+func (b *vectorsOnCUDA) filterForward() func() error {
+	filter := b.kernels("filter")
+	return func() error {
+		if b.backward {
+			return nil
+		}
+		return b.pairs(filter, 256, b.filterFloats(), append([]any{b.c.Out, b.at(b.nodes.values)}, b.filterLayers()...),
+			[]any{b.size})
+	}
+}
+
+// filterBackward returns what makes the gradients of nodes from those of scores, and adds those of layers.
+func (b *vectorsOnCUDA) filterBackward() func() error {
+	x, f := b.how, &b.filter
+	slopes := b.kernels("filter_slopes")
+	return func() error {
+		pairs, _, nodes, _ := b.sizes()
+		before := []any{b.at(b.dnodes.values), b.at(f.dgates.values), b.at(b.dlogits.values), b.at(f.ends.values),
+			b.at(b.nodes.values)}
+		before = append(append(before, b.filterLayers()...), b.c.In[x.operands])
+		if err := b.pairs(slopes, 256, b.filterFloats(), before, []any{b.size}); err != nil {
+			return err
+		}
+		if err := b.addWeighted(x.score, b.at(b.dlogits.values), b.matrixOf(f.ends), pairs); err != nil {
+			return err
+		}
+		return b.addWeighted(x.gate, b.at(f.dgates.values), b.matrixOf(b.nodes), nodes)
+	}
+}

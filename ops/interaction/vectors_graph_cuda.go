@@ -1,0 +1,146 @@
+package interaction
+
+import "github.com/geoalign/geoalign/internal/cuda"
+
+// graphOnCUDA is the memory of the reasoning over the graph of the nodes of each pair. Of the last step only the first nodes of
+// pairs are made, which alone the score reads.
+type graphOnCUDA struct {
+	steps []graphStepOnCUDA
+	// Gradients, of the step that is worked on.
+	dmixed       rowsOnCUDA   // (R, S)
+	dquery, dkey rowsOnCUDA   // (R, S)
+	dedges       cuda.Pointer // (P, 1+L, 1+L)
+}
+
+// graphStepOnCUDA is what a step makes of its nodes.
+type graphStepOnCUDA struct {
+	nodes      rowsOnCUDA   // (R, S)
+	query, key rowsOnCUDA   // (R, S)
+	edges      cuda.Pointer // (P, 1+L, 1+L)
+	mixed      rowsOnCUDA   // (R, S) edges times nodes
+	out        rowsOnCUDA   // (R, S)
+}
+
+// layGraph asks for memory for so many nodes. The forward pass keeps nothing of a step but its results.
+func (b *vectorsOnCUDA) layGraph(nodes int) {
+	edges := nodes * (1 + b.sides[textSide].len)
+	before := b.nodes
+	for k := range b.how.steps {
+		var s graphStepOnCUDA
+		if k > 0 && !b.backward {
+			s = b.graph.steps[0]
+		} else {
+			s = graphStepOnCUDA{query: b.values(nodes, b.size), key: b.values(nodes, b.size), edges: b.floats(edges),
+				mixed: b.read(nodes, b.size)}
+		}
+		s.nodes, s.out = before, b.both(nodes, b.size)
+		b.graph.steps, before = append(b.graph.steps, s), s.out
+	}
+	if g := &b.graph; b.backward {
+		g.dmixed, g.dquery, g.dkey, g.dedges = b.values(nodes, b.size), b.read(nodes, b.size), b.read(nodes, b.size), b.floats(edges)
+	}
+}
+
+// looking returns the nodes that look at others in a step: how many of the block, every how many-th of all, and how to take
+// their rows.
+func (b *vectorsOnCUDA) looking(step int) (n, each int, rows func(cuda.Matrix) cuda.Matrix) {
+	pairs, _, nodes, _ := b.sizes()
+	if step == len(b.how.steps)-1 {
+		return pairs, 1 + b.sides[textSide].len, b.wholes
+	}
+	return nodes, 1, func(m cuda.Matrix) cuda.Matrix { return m }
+}
+
+// graphForward returns what takes all steps, and in the forward pass scores pairs.
+func (b *vectorsOnCUDA) graphForward() func() error {
+	x, c := b.how, b.c
+	mix, relu, score := b.kernels("mix_nodes"), b.kernels("relu"), b.kernels("score_nodes")
+	step := func(k int) error {
+		s, of := &b.graph.steps[k], x.steps[k]
+		_, _, nodes, _ := b.sizes()
+		n, each, rows := b.looking(k)
+		if err := b.apply(of.query, n, rows(b.factor(s.nodes)), rows(b.matrixOf(s.query))); err != nil {
+			return err
+		}
+		if err := b.apply(of.key, nodes, b.factor(s.nodes), b.matrixOf(s.key)); err != nil {
+			return err
+		}
+		if err := b.pairs(mix, graphThreads, 0, []any{b.at(s.edges), b.at(s.mixed.rounded), b.at(s.query.values),
+			b.at(s.key.values), b.at(s.nodes.values)}, []any{b.size, s.mixed.ld, each > 1}); err != nil {
+			return err
+		}
+		if err := b.apply(of.out, n, rows(b.factor(s.mixed)), rows(b.matrixOf(s.out))); err != nil {
+			return err
+		}
+		return relu.Launch(each256(n*b.size), b.at(s.out.values), b.half(s.out), n, b.size, s.out.ld, each)
+	}
+	return func() error {
+		for k := range x.steps {
+			if err := step(k); err != nil {
+				return err
+			}
+		}
+		if b.backward {
+			return nil
+		}
+		return b.pairs(score, 128, 0, append([]any{c.Out, b.at(b.ends().values)}, b.layer(x.score)...), []any{b.size})
+	}
+}
+
+// graphThreads are those of the kernels of products of a pair.
+const graphThreads = 128
+
+// ends are the nodes behind the last step.
+func (b *vectorsOnCUDA) ends() rowsOnCUDA { return b.graph.steps[len(b.graph.steps)-1].out }
+
+// graphBackward returns what makes the gradients of nodes from those of scores, and adds those of layers.
+func (b *vectorsOnCUDA) graphBackward() func() error {
+	x, c, g := b.how, b.c, &b.graph
+	score, relu, mix := b.kernels("score_nodes_slopes"), b.kernels("relu_slopes"), b.kernels("mix_slopes")
+	step := func(k int) error { // from the gradients before ReLU, as products read them
+		s, of := &g.steps[k], x.steps[k]
+		_, _, nodes, _ := b.sizes()
+		n, each, rows := b.looking(k)
+		if err := b.applySlopes(of.out, n, rows(b.factor(s.mixed)), rows(b.factor(b.dnodes)), rows(b.matrixOf(g.dmixed)),
+			0); err != nil {
+			return err
+		}
+		if err := b.pairs(mix, graphThreads, 0, []any{b.at(b.dnodes.values), b.at(g.dquery.rounded), b.at(g.dkey.rounded),
+			b.at(g.dedges), b.at(g.dmixed.values), b.at(s.edges), b.at(s.query.values), b.at(s.key.values),
+			b.at(s.nodes.values)}, []any{b.size, g.dkey.ld, each > 1}); err != nil {
+			return err
+		}
+		if err := b.applySlopes(of.query, n, rows(b.factor(s.nodes)), rows(b.factor(g.dquery)), rows(b.matrixOf(b.dnodes)),
+			1); err != nil {
+			return err
+		}
+		return b.applySlopes(of.key, nodes, b.factor(s.nodes), b.factor(g.dkey), b.matrixOf(b.dnodes), 1)
+	}
+	return func() error {
+		pairs, _, nodes, _ := b.sizes()
+		ends, d := b.ends(), b.dnodes
+		before := append([]any{b.at(b.dlogits.values), b.at(d.rounded), b.at(ends.values)}, b.layer(x.score)...)
+		if err := b.pairs(score, 128, 0, append(before, c.In[x.operands]), []any{b.size, d.ld}); err != nil {
+			return err
+		}
+		if err := b.addWeighted(x.score, b.at(b.dlogits.values), b.wholes(b.matrixOf(ends)), pairs); err != nil {
+			return err
+		}
+		for k := len(x.steps) - 1; k >= 0; k-- {
+			if err := step(k); err != nil {
+				return err
+			}
+			if k == 0 {
+				break
+			}
+			if err := relu.Launch(each256(nodes*b.size), b.at(d.rounded), b.at(d.values), b.at(g.steps[k].nodes.values), nodes,
+				b.size, d.ld); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// each256 has a thread for each of n values.
+func each256(n int) cuda.Grid { return cuda.Grid{X: cuda.Blocks(n, 256), Threads: 256} }
