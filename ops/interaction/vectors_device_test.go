@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
@@ -44,6 +45,9 @@ func TestVectorsOnCUDA(t *testing.T) {
 		for _, steps := range []int{0, 2} {
 			c := vectorsCase(r, 4+8+steps, 32, 64, 36, 40, 256, 64)
 			c.Name, c.Jumps = fmt.Sprintf("large vectors, %d steps", steps), true
+			// A bias of the gate is a factor of nearly all that it lets through, which the sum takes out again: its gradient is
+			// a small difference.
+			c.WRT = slices.DeleteFunc(c.WRT, func(i int) bool { return c.Inputs[i].Name == "gate/bias" })
 			cases = append(cases, c)
 		}
 	}
