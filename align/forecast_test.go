@@ -13,7 +13,7 @@ func TestForecast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(same.Mutual.Value > .999) || math.Abs(same.CKA.Value-1) > 1e-4 || !(same.Agreement.Value > .97) {
+	if !(same.Mutual.Value > .999) || !(math.Abs(same.CKA.Value-1) <= 1e-4) || !(same.Agreement.Value > .97) {
 		t.Errorf("a copy: %+v", same)
 	}
 	for name, l := range map[string]Level{"mutual": same.Mutual, "cka": same.CKA, "agreement": same.Agreement} {
@@ -28,7 +28,7 @@ func TestForecast(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, l := range map[string]Level{"mutual": unlike.Mutual, "cka": unlike.CKA, "agreement": unlike.Agreement} {
-		if math.Abs(l.Value-l.Null) > 5*l.Deviation {
+		if !(math.Abs(l.Value-l.Null) <= 5*l.Deviation) {
 			t.Errorf("unlike rows: %s %+v", name, l)
 		}
 	}

@@ -45,7 +45,7 @@ func TestGraphs(t *testing.T) {
 				rebuild = p
 			}
 		}
-		if want := 1e3 * g.InStep / 20; math.Abs(rebuild.MS-want) > 1e-3*want+1e-5 || r.StepMS <= want {
+		if want := 1e3 * g.InStep / 20; !(math.Abs(rebuild.MS-want) <= 1e-3*want+1e-5) || r.StepMS <= want {
 			t.Errorf("lag %s: %v ms of rebuilds in a step of %v ms, want %v", lag, rebuild.MS, r.StepMS, want)
 		}
 		if sum < 0.9 || sum > 1.001 {
@@ -105,7 +105,7 @@ func TestGraphCost(t *testing.T) {
 		{GraphCost{First: 2, Each: 1.5, InStep: 1.5, Period: 100}, 15, "1.500 s each (the first 2.000 s), every 100 steps"},
 		{GraphCost{First: 2, Each: 3, InStep: .25, Period: 50, Lag: 20}, 5, "3.000 s each (the first 2.000 s), every 50 steps; beside 20 steps, of which 0.250 s within"},
 	} {
-		if got := r.cost.StepMS(); math.Abs(got-r.ms) > 1e-9 {
+		if got := r.cost.StepMS(); !(math.Abs(got-r.ms) <= 1e-9) {
 			t.Errorf("%+v: %v ms a step, want %v", r.cost, got, r.ms)
 		}
 		if got := strings.TrimSpace(r.cost.String()); got != r.text {

@@ -40,14 +40,14 @@ func TestMeasureInference(t *testing.T) {
 				if !(e.PerSecond > 0) || e.Best < e.PerSecond || !(e.MedianMS > 0) || e.P95MS < e.MedianMS || !(e.GFLOPRow > 0) || !(e.BufferMB > 0) {
 					t.Errorf("%+v", e)
 				}
-				if got := e.GFLOPRow * e.PerSecond; math.Abs(got-e.GFLOPS) > 1e-9*got || math.Abs(e.GFLOPS/r.Peak-e.Share) > 1e-9 {
+				if got := e.GFLOPRow * e.PerSecond; !(math.Abs(got-e.GFLOPS) <= 1e-9*got) || !(math.Abs(e.GFLOPS/r.Peak-e.Share) <= 1e-9) {
 					t.Errorf("%v GFLOP a row, %v a second and %v GFLOP/s, %v of %v", e.GFLOPRow, e.PerSecond, e.GFLOPS, e.Share, r.Peak)
 				}
 				var share float64
 				for _, o := range e.Ops {
 					share += o.Share
 				}
-				if math.Abs(share-1) > 1e-6 || !slices.IsSortedFunc(e.Ops, func(a, b Time) int { return int(math.Copysign(1, b.MS-a.MS)) }) {
+				if !(math.Abs(share-1) <= 1e-6) || !slices.IsSortedFunc(e.Ops, func(a, b Time) int { return int(math.Copysign(1, b.MS-a.MS)) }) {
 					t.Errorf("shares of ops sum to %v: %+v", share, e.Ops)
 				}
 			}

@@ -61,7 +61,7 @@ func TestRanksOfMicroBatches(t *testing.T) {
 	for _, o := range r.Ops {
 		gflop += o.GFLOPS * o.MS / 1e3
 	}
-	if math.Abs(gflop-r.GFLOP) > 1e-6*r.GFLOP {
+	if !(math.Abs(gflop-r.GFLOP) <= 1e-6*r.GFLOP) {
 		t.Errorf("ops of %v GFLOP in a step of %v", gflop, r.GFLOP)
 	}
 }

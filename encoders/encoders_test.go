@@ -282,7 +282,7 @@ func TestProjectionIsUnit(t *testing.T) {
 			for _, v := range all[part][i*4:][:4] {
 				s += float64(v) * float64(v)
 			}
-			if math.Abs(s-1) > 1e-5 {
+			if !(math.Abs(s-1) <= 1e-5) {
 				t.Errorf("part %d: squared length %v", part, s)
 			}
 		}

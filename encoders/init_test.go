@@ -29,12 +29,12 @@ func TestInitStatistics(t *testing.T) {
 		var sum, sq float64
 		for _, x := range v {
 			sum, sq = sum+float64(x), sq+float64(x)*float64(x)
-			if math.Abs(float64(x)) > c.limit {
+			if !(math.Abs(float64(x)) <= c.limit) {
 				t.Fatalf("%s: %v is beyond %v", c.name, x, c.limit)
 			}
 		}
 		mean, std := sum/n, math.Sqrt(sq/n-sum/n*sum/n)
-		if math.Abs(mean) > 5*c.std/200 || math.Abs(std-c.std) > 5*c.std/280 {
+		if !(math.Abs(mean) <= 5*c.std/200) || !(math.Abs(std-c.std) <= 5*c.std/280) {
 			t.Errorf("%s: mean %v and deviation %v, want 0 and %v", c.name, mean, std, c.std)
 		}
 		again, other := make([]float32, n), make([]float32, n)

@@ -118,7 +118,7 @@ func TestMLP(t *testing.T) {
 		in := s.floats("x", n, d)
 		got := s.run(t, c.m.Forward(&Context{}, NewScope(s).In("head"), in), map[*gorgonia.Node]any{in: x})
 		for i, want := range mlpOracle(s, c.m, x, n) {
-			if math.Abs(float64(got[i])-want) > 4e-6*max(1, math.Abs(want)) {
+			if !(math.Abs(float64(got[i])-want) <= 4e-6*max(1, math.Abs(want))) {
 				t.Errorf("%+v: element %d is %v, want %v", c.m, i, got[i], want)
 				break
 			}

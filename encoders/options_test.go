@@ -76,7 +76,7 @@ func TestDualEncoderOptions(t *testing.T) {
 			sum += float64(v) * float64(v)
 		}
 		// Five deviations of the estimate, sigma/sqrt(2n).
-		if got := math.Sqrt(sum / float64(len(x))); len(x) == 0 || math.Abs(got-want) > 5*want/math.Sqrt(2*float64(len(x))) {
+		if got := math.Sqrt(sum / float64(len(x))); len(x) == 0 || !(math.Abs(got-want) <= 5*want/math.Sqrt(2*float64(len(x)))) {
 			t.Errorf("%s starts with deviation %v, want %v", name, got, want)
 		}
 	}

@@ -34,7 +34,7 @@ func TestInterpolatePositions(t *testing.T) {
 			t.Fatalf("to %d: %d values, want %d", c.To, len(got), len(c.Want))
 		}
 		for i := range got {
-			if math.Abs(float64(got[i]-c.Want[i])) > 2e-6 {
+			if !(math.Abs(float64(got[i]-c.Want[i])) <= 2e-6) {
 				t.Errorf("to %d: value %d is %v, want %v", c.To, i, got[i], c.Want[i])
 			}
 		}

@@ -109,7 +109,7 @@ func TestResNetStart(t *testing.T) {
 	for _, v := range w {
 		sum += float64(v) * float64(v)
 	}
-	if got, want := sum/float64(len(w)), 2.0/(9*128); math.Abs(got/want-1) > .05 {
+	if got, want := sum/float64(len(w)), 2.0/(9*128); !(math.Abs(got/want-1) <= .05) {
 		t.Errorf("convolutions start with variance %g, want %g", got, want)
 	}
 }

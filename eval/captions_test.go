@@ -15,12 +15,12 @@ func TestCaptionMetricsByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, got := range bleu {
-		if want := math.Exp(1 - 5./4); math.Abs(got-want) > 1e-6 {
+		if want := math.Exp(1 - 5./4); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("BLEU-%d is %v, want %v", n+1, got, want)
 		}
 	}
 	// "the the the" has "the" once in the reference: p_1 = 1/3.
-	if bleu, err = Bleu([]Captioned{{words("the the the"), [][]string{words("the cat")}}}); err != nil || math.Abs(bleu[0]-1./3) > 1e-6 {
+	if bleu, err = Bleu([]Captioned{{words("the the the"), [][]string{words("the cat")}}}); err != nil || !(math.Abs(bleu[0]-1./3) <= 1e-6) {
 		t.Errorf("BLEU-1 %v (%v), want a third", bleu[0], err)
 	}
 	// Two pictures whose texts share nothing: each caption is its reference, so all cosines of n-grams that exist are 1.
@@ -28,7 +28,7 @@ func TestCaptionMetricsByHand(t *testing.T) {
 		{words("a b c d"), [][]string{words("a b c d")}},
 		{words("e f"), [][]string{words("e f"), words("g h")}},
 	})
-	if err != nil || math.Abs(each[0]-10) > 1e-9 || math.Abs(each[1]-10*2./4/2) > 1e-9 || math.Abs(mean-(10+2.5)/2) > 1e-9 {
+	if err != nil || !(math.Abs(each[0]-10) <= 1e-9) || !(math.Abs(each[1]-10*2./4/2) <= 1e-9) || !(math.Abs(mean-(10+2.5)/2) <= 1e-9) {
 		t.Errorf("CIDEr %v of %v (%v), want 10 and 2.5", mean, each, err)
 	}
 }

@@ -18,7 +18,7 @@ func TestClassMeans(t *testing.T) {
 	}
 	a, b := float32(1/math.Sqrt(5)), float32(2/math.Sqrt(5))
 	for i, want := range []float32{0, 1, a, b} {
-		if math.Abs(float64(got[i]-want)) > 1e-6 {
+		if !(math.Abs(float64(got[i]-want)) <= 1e-6) {
 			t.Fatalf("%v, want %v", got, []float32{0, 1, a, b})
 		}
 	}
@@ -28,7 +28,7 @@ func TestClassMeans(t *testing.T) {
 	}{{space.Space{Euclid: true}, []float32{0, 3, 1. / 3, 2. / 3}}, {space.Space{Spheres: 2}, []float32{0, 1, 1, 1}}} {
 		got, err := ClassMeans([]float32{1, 0, 0, 1, 0, 3, 0, 1}, []int32{1, 1, 0, 1}, []string{"dog", "cat"}, c.in)
 		for i, want := range c.want {
-			if err != nil || math.Abs(float64(got[i]-want)) > 1e-6 {
+			if err != nil || !(math.Abs(float64(got[i]-want)) <= 1e-6) {
 				t.Fatalf("in %v: %v, want %v (%v)", c.in, got, c.want, err)
 			}
 		}

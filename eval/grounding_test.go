@@ -22,7 +22,7 @@ func TestIoU(t *testing.T) {
 		{data.Rect{}, data.Rect{}, 0},                                                      // nothing
 		{data.Rect{X: -5, Y: -5, W: 10, H: 10}, data.Rect{W: 10, H: 10}, 25. / (200 - 25)}, // outside
 	} {
-		if got := IoU(c.a, c.b); math.Abs(got-c.want) > 1e-6 {
+		if got := IoU(c.a, c.b); !(math.Abs(got-c.want) <= 1e-6) {
 			t.Errorf("IoU(%v, %v) = %v, want %v", c.a, c.b, got, c.want)
 		}
 		if a, b := IoU(c.a, c.b), IoU(c.b, c.a); a != b {
@@ -48,10 +48,10 @@ func TestHeatMap(t *testing.T) {
 				}
 			}
 		}
-		if got := m.Sum(b); math.Abs(got-want) > 1e-9 {
+		if got := m.Sum(b); !(math.Abs(got-want) <= 1e-9) {
 			t.Errorf("sum over %v: %v, want %v", b, got, want)
 		}
-		if got := m.Score(b); math.Abs(got-want/math.Sqrt(b.W*b.H)) > 1e-9 {
+		if got := m.Score(b); !(math.Abs(got-want/math.Sqrt(b.W*b.H)) <= 1e-9) {
 			t.Errorf("score of %v: %v", b, got)
 		}
 	}
@@ -94,7 +94,7 @@ func TestGrounding(t *testing.T) {
 		t.Errorf("%+v of a dark map", r)
 	}
 	close := func(name string, got, want float64) {
-		if math.Abs(got-want) > 1e-9 {
+		if !(math.Abs(got-want) <= 1e-9) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

@@ -74,7 +74,7 @@ func sameIdentities(t *testing.T, got, want Identities) {
 	}
 	a, b := append(got.Values(), Value{Name: "chance", Value: got.ChanceR1}), append(want.Values(), Value{Name: "chance", Value: want.ChanceR1})
 	for i := range a {
-		if math.Abs(a[i].Value-b[i].Value) > 1e-9 {
+		if !(math.Abs(a[i].Value-b[i].Value) <= 1e-9) {
 			t.Errorf("%s is %g, want %g", a[i].Name, a[i].Value, b[i].Value)
 		}
 	}
@@ -159,7 +159,7 @@ func TestChanceAP(t *testing.T) {
 			sum += ap / float64(right)
 			orders++
 		}
-		if got, want := chanceAP(right, 4), sum/float64(orders); math.Abs(got-want) > 1e-12 {
+		if got, want := chanceAP(right, 4), sum/float64(orders); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("%d of 4 right: %g, want %g", right, got, want)
 		}
 	}
@@ -197,7 +197,7 @@ func TestIdentitiesGolden(t *testing.T) {
 			t.Errorf("%d unmatched, want %d", got.Unmatched, c.Unmatched)
 		}
 		for _, v := range got.Values() {
-			if math.Abs(v.Value-c.Want[v.Name]) > 1e-9 {
+			if !(math.Abs(v.Value-c.Want[v.Name]) <= 1e-9) {
 				t.Errorf("%s is %g, numpy has %g", v.Name, v.Value, c.Want[v.Name])
 			}
 		}

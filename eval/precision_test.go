@@ -70,7 +70,7 @@ func TestPrecision(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, v := range p.Values() {
-			if math.Abs(v.Value-want[i]) > 1e-9 {
+			if !(math.Abs(v.Value-want[i]) <= 1e-9) {
 				t.Errorf("%s %v, want %v", v.Name, v.Value, want[i])
 			}
 		}

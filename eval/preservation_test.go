@@ -75,7 +75,7 @@ func TestNeighbourRank(t *testing.T) {
 	for _, k := range []int{1, 5} {
 		for euclid, near := range map[bool]func(x []float64, n, i, j int) float64{false: cosine, true: closeness} {
 			got, err := NeighbourRank(t.Context(), e, x, y, n, k, n, euclid)
-			if want := neighbourRank(wideX, wideY, n, k, near); err != nil || math.Abs(got-want) > 1e-9 {
+			if want := neighbourRank(wideX, wideY, n, k, near); err != nil || !(math.Abs(got-want) <= 1e-9) {
 				t.Errorf("%d neighbours, by distance %v: %v, want %v (%v)", k, euclid, got, want, err)
 			}
 		}

@@ -53,7 +53,7 @@ func TestChooseDecay(t *testing.T) {
 	// Five powers of ten from 1e-7 to 10, then the neighbours of the best at 1, 1/2, 1/4 and 1/8 of a power.
 	first := []float64{1e-7, 1e-5, 1e-3, 1e-1, 1e1}
 	for i, want := range first {
-		if math.Abs(c.Tried[i].Decay/want-1) > 1e-9 {
+		if !(math.Abs(c.Tried[i].Decay/want-1) <= 1e-9) {
 			t.Errorf("fit %d has decay %g, want %g", i, c.Tried[i].Decay, want)
 		}
 	}

@@ -47,11 +47,11 @@ func TestProbeGolden(t *testing.T) {
 		}
 		for i, w := range p.weight {
 			loss += c.Decay / 2 * float64(w) * float64(w)
-			if math.Abs(float64(w)-c.Weight[i]) > 5e-3 {
+			if !(math.Abs(float64(w)-c.Weight[i]) <= 5e-3) {
 				t.Errorf("%d classes: weight %d is %v, want %v", c.Classes, i, w, c.Weight[i])
 			}
 		}
-		if math.Abs(loss-c.Loss) > 2e-6 {
+		if !(math.Abs(loss-c.Loss) <= 2e-6) {
 			t.Errorf("%d classes: loss %v, want %v", c.Classes, loss, c.Loss)
 		}
 		got, err := p.Predict(c.Test, len(c.Predicted))

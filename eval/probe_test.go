@@ -124,7 +124,7 @@ func TestProbeIsTheMinimum(t *testing.T) {
 		grad[i] += decay * float64(p.weight[i])
 	}
 	for i, g := range grad {
-		if math.Abs(g) > 1e-3 {
+		if !(math.Abs(g) <= 1e-3) {
 			t.Errorf("gradient %d is %v", i, g)
 		}
 	}

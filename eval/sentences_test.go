@@ -18,7 +18,7 @@ func TestCorrelateConstant(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	s := MeasureSTS([]float64{1, 2, 3}, []float64{1, 2, 3}, []string{"a", "b", "c"}, []int{2, 2, 3})
-	if len(s.Parts) != 2 || s.Parts[0].Pairs != 2 || s.Parts[1].Name != "c" || s.Parts[1].Spearman != 0 || math.Abs(s.Weighted.Spearman-2./3) > 1e-15 || s.Mean.Spearman != .5 {
+	if len(s.Parts) != 2 || s.Parts[0].Pairs != 2 || s.Parts[1].Name != "c" || s.Parts[1].Spearman != 0 || !(math.Abs(s.Weighted.Spearman-2./3) <= 1e-15) || s.Mean.Spearman != .5 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -48,12 +48,12 @@ func TestThresholds(t *testing.T) {
 	} {
 		got := TuneThresholds(c.cosines, c.labels, c.near)
 		for i := range got {
-			if math.Abs(got[i]-c.want[i]) > 1e-12 {
+			if !(math.Abs(got[i]-c.want[i]) <= 1e-12) {
 				t.Errorf("%v of %v: %v, want %v", c.labels, c.cosines, got, c.want)
 			}
 		}
 	}
-	if got := ClusterThresholds([]float64{.1, .2, .9, 1}, 2); math.Abs(got[0]-.55) > 1e-12 {
+	if got := ClusterThresholds([]float64{.1, .2, .9, 1}, 2); !(math.Abs(got[0]-.55) <= 1e-12) {
 		t.Error(got)
 	}
 	for n := range 4 { // fewer pairs than clusters
@@ -108,18 +108,18 @@ func TestClusterThresholds(t *testing.T) {
 // TestIsotropyExtremes: equal rows are one direction, and axes in both directions are all of them.
 func TestIsotropyExtremes(t *testing.T) {
 	s, err := MeasureIsotropy([]float32{1, 2, 1, 2, 1, 2}, 3, 2, [][2]int{{0, 1}})
-	if err != nil || math.Abs(s.Cosine-1) > 1e-12 || s.EffectiveRank != 0 || math.Abs(s.Uniformity) > 1e-12 || math.Abs(s.Alignment) > 1e-12 {
+	if err != nil || !(math.Abs(s.Cosine-1) <= 1e-12) || s.EffectiveRank != 0 || !(math.Abs(s.Uniformity) <= 1e-12) || !(math.Abs(s.Alignment) <= 1e-12) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	s, err = MeasureIsotropy([]float32{1, 0, -1, 0, 0, 1, 0, -1}, 4, 2, nil)
-	if err != nil || math.Abs(s.Cosine+1./3) > 1e-12 || math.Abs(s.EffectiveRank-2) > 1e-12 || math.Abs(s.Participation-2) > 1e-12 || math.Abs(s.IsoScore-1) > 1e-12 || s.Alignment != 0 {
+	if err != nil || !(math.Abs(s.Cosine+1./3) <= 1e-12) || !(math.Abs(s.EffectiveRank-2) <= 1e-12) || !(math.Abs(s.Participation-2) <= 1e-12) || !(math.Abs(s.IsoScore-1) <= 1e-12) || s.Alignment != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if len(s.Values()) != 5 {
 		t.Error(s.Values())
 	}
 	s, err = MeasureIsotropy([]float32{1, 0, 2, 0, 5, 0}, 3, 2, nil)
-	if err != nil || math.Abs(s.IsoScore) > 1e-12 || math.Abs(s.Participation-1) > 1e-12 {
+	if err != nil || !(math.Abs(s.IsoScore) <= 1e-12) || !(math.Abs(s.Participation-1) <= 1e-12) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for k := range 50 { // equal rows are 0 apart, not less, however their length is rounded
@@ -152,7 +152,7 @@ func TestSentimentExtremes(t *testing.T) {
 		t.Error("one row is fitted")
 	}
 	l, err := FitLinear([]float32{1, 1, 1}, 1, []float64{1, 2, 6}, 1) // a feature that tells nothing
-	if err != nil || math.Abs(l.Predict([]float32{7})[0]-3) > 1e-12 {
+	if err != nil || !(math.Abs(l.Predict([]float32{7})[0]-3) <= 1e-12) {
 		t.Errorf("%+v, %v", l, err)
 	}
 }

@@ -30,7 +30,7 @@ func TestVQAGolden(t *testing.T) {
 		}
 	}
 	for _, q := range g.Questions {
-		if got := VQAAccuracy(q.Answer, q.Given); math.Abs(got-q.Accuracy) > 1e-12 {
+		if got := VQAAccuracy(q.Answer, q.Given); !(math.Abs(got-q.Accuracy) <= 1e-12) {
 			t.Errorf("%q of %q: %v, want %v", q.Answer, q.Given, got, q.Accuracy)
 		}
 	}

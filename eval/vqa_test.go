@@ -13,7 +13,7 @@ import (
 func TestVQAAccuracyOfTen(t *testing.T) {
 	for k, want := range []float64{0, .3, .6, .9, 1, 1, 1, 1, 1, 1, 1} {
 		given := append(slices.Repeat([]string{"red"}, k), slices.Repeat([]string{"blue"}, 10-k)...)
-		if got := VQAAccuracy("red", given); math.Abs(got-want) > 1e-12 {
+		if got := VQAAccuracy("red", given); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("given by %d: %v, want %v", k, got, want)
 		}
 	}

@@ -75,7 +75,7 @@ func TestAttentionGradient(t *testing.T) {
 			}
 		}
 		for k, w := range want {
-			if math.Abs(got[l*a.T+k]-w) > 1e-6 {
+			if !(math.Abs(got[l*a.T+k]-w) <= 1e-6) {
 				t.Errorf("place %d, token %d: %v, want %v", l, k, got[l*a.T+k], w)
 			}
 		}

@@ -185,7 +185,7 @@ func (s *store) checkGradients(t *testing.T, loss *gorgonia.Node, names ...strin
 				defer func() { v[i] = old }()
 				return float64(s.run(t, loss)[0][0])
 			}
-			if want := (at(h) - at(-h)) / (2 * h); math.Abs(float64(out[1+k][i])-want) > 2e-2*max(1, math.Abs(want)) {
+			if want := (at(h) - at(-h)) / (2 * h); !(math.Abs(float64(out[1+k][i])-want) <= 2e-2*max(1, math.Abs(want))) {
 				t.Errorf("gradient of %s[%d] is %v, finite differences %v", name, i, out[1+k][i], want)
 			}
 		}

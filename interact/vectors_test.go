@@ -80,7 +80,7 @@ func TestVectorsMetric(t *testing.T) {
 		for i := range s.floatsOf(names[0]) {
 			s.floatsOf(names[0])[i] *= 2
 		}
-		if after := s.run(t, score)[0]; math.Abs(float64(after[0]-before[0])) > 1e-6 == (name == "attention") {
+		if after := s.run(t, score)[0]; !(math.Abs(float64(after[0]-before[0])) <= 1e-6 == (name == "attention")) {
 			t.Errorf("%s: twice the metric makes %v of %v", name, after[0], before[0])
 		}
 	}

@@ -68,7 +68,7 @@ func naiveQueueContrast(x, own, queue [][]float64, tau float64) float64 {
 // TestNaiveQueueContrast by hand: of the scores 1, 0 and -1, the first is right with 1/(1 + 1/e + 1/e^2).
 func TestNaiveQueueContrast(t *testing.T) {
 	x := [][]float64{{1, 0}}
-	if got := naiveQueueContrast(x, x, [][]float64{{0, 1}, {-1, 0}}, 1); math.Abs(got-0.4076059644) > 1e-9 {
+	if got := naiveQueueContrast(x, x, [][]float64{{0, 1}, {-1, 0}}, 1); !(math.Abs(got-0.4076059644) <= 1e-9) {
 		t.Errorf("got %v", got)
 	}
 }

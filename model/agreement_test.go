@@ -9,7 +9,7 @@ import (
 func TestMeanCosine(t *testing.T) {
 	x, y := []float32{3, 4, 1, 0, 2, 2}, []float32{8, 6, 0, 5, -1, -1}
 	for rows, want := range map[int]float64{1: 0.96, 2: 0.48, 3: -0.04 / 3} {
-		if got := meanCosine(x[:2*rows], y[:2*rows], 2); math.Abs(got-want) > 1e-15 {
+		if got := meanCosine(x[:2*rows], y[:2*rows], 2); !(math.Abs(got-want) <= 1e-15) {
 			t.Errorf("%d rows: %v, want %v", rows, got, want)
 		}
 	}

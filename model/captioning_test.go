@@ -58,7 +58,7 @@ func TestCaptioningWords(t *testing.T) {
 				want += math.Log(sum) - bias[b.Row(i).Ints(batch.Tokens)[k]]
 			}
 		}
-		if got := captioned(t, m, b, 0); math.Abs(got-want/5) > 1e-5*want {
+		if got := captioned(t, m, b, 0); !(math.Abs(got-want/5) <= 1e-5*want) {
 			t.Errorf("%d tokens: the loss is %v, want %v", tokens, got, want/5)
 		}
 	}

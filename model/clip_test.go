@@ -168,7 +168,7 @@ func TestCLIPLearns(t *testing.T) {
 func TestCLIPTemperature(t *testing.T) {
 	for topology, least := range map[string]float64{"sphere": .01, "Multi(2,4)": .04} {
 		m := buildCLIP(t, tinyCLIP(topology))
-		if got := m.Temperature(); math.Abs(got-.3) > 1e-6 {
+		if got := m.Temperature(); !(math.Abs(got-.3) <= 1e-6) {
 			t.Errorf("%s: temperature %v, want 0.3", topology, got)
 		}
 		q, ok := m.params.Get(logScaleName)
@@ -176,7 +176,7 @@ func TestCLIPTemperature(t *testing.T) {
 			t.Fatalf("%s: no parameter %s", topology, logScaleName)
 		}
 		m.params.Value(q)[0] = 9
-		if m.ClampTemperature(); math.Abs(m.Temperature()-least) > 1e-6 {
+		if m.ClampTemperature(); !(math.Abs(m.Temperature()-least) <= 1e-6) {
 			t.Errorf("%s: temperature %v, want the least, %v", topology, m.Temperature(), least)
 		}
 	}

@@ -47,7 +47,7 @@ func TestAnswersOfRows(t *testing.T) {
 	cfg := tinyDecoder("vqa")
 	cfg.Objective.VQA.Rows = 2.25
 	fits := withValues(t, newDecoderModel(t, cfg), full)
-	if got := partOf(t, fits, b, "vqa"); math.Abs(got-want) > 1e-6*want {
+	if got := partOf(t, fits, b, "vqa"); !(math.Abs(got-want) <= 1e-6*want) {
 		t.Errorf("with room for all nine the loss is %v, want %v", got, want)
 	}
 	if n := partOf(t, fits, b, "vqa_left_out"); n != 0 {
@@ -63,7 +63,7 @@ func TestAnswersOfRows(t *testing.T) {
 	}
 	weights := b.Floats(batch.AnswerWeights) // 0.6 0.3 0.1, 1, 0.5 0.5, 0.9 0.6 0.3
 	weights[2], weights[11] = 0, 0
-	if want := partOf(t, full, b, "vqa"); math.Abs(got-want) > 1e-6*want {
+	if want := partOf(t, full, b, "vqa"); !(math.Abs(got-want) <= 1e-6*want) {
 		t.Errorf("the loss is %v, without the lightest %v", got, want)
 	}
 }

@@ -174,7 +174,7 @@ func TestExplainOtherInteractions(t *testing.T) {
 			if i < len(x) {
 				want = x[i]
 			}
-			if math.Abs(v-want) > 1e-5 {
+			if !(math.Abs(v-want) <= 1e-5) {
 				t.Errorf("token %d of %d is worth %v, its terms %v", i, side.N, v, want)
 			}
 		}
@@ -207,7 +207,7 @@ func TestExplainHosts(t *testing.T) {
 			want += float64(image[c]) * float64(text[c])
 		}
 		e := explained(at)
-		if math.Abs(e.Score-want) > 1e-5 || e.Image.N != 4 || e.Compared != nil {
+		if !(math.Abs(e.Score-want) <= 1e-5) || e.Image.N != 4 || e.Compared != nil {
 			t.Errorf("%s: score %v, want %v, %d regions", name, e.Score, want, e.Image.N)
 		}
 		for side, s := range map[string]*States{"image": e.Image, "text": e.Text} {
@@ -235,7 +235,7 @@ func TestExplainHosts(t *testing.T) {
 				if param != "image/fc/bias" {
 					at += int(b.Ints(batch.Tokens)[2]) * e.Text.D
 				}
-				if got := nudged(t, m, param, at, score); math.Abs(got-sum) > 2e-3*max(0.2, math.Abs(sum)) {
+				if got := nudged(t, m, param, at, score); !(math.Abs(got-sum) <= 2e-3*max(0.2, math.Abs(sum))) {
 					t.Errorf("%s: gradient %.5f, by differences %.5f to %s[%d]", name, sum, got, param, at)
 				}
 			}
@@ -273,7 +273,7 @@ func TestExplainAdapters(t *testing.T) {
 		for c := range image {
 			want += float64(image[c]) * float64(text[c])
 		}
-		if s := m.design.space; s.Groups() == 1 && math.Abs(after[0]-want) > 1e-5 {
+		if s := m.design.space; s.Groups() == 1 && !(math.Abs(after[0]-want) <= 1e-5) {
 			t.Errorf("%s: score %v, of the features %v", name, after[0], want)
 		}
 		for i := range before {

@@ -184,7 +184,7 @@ func TestExplainGradients(t *testing.T) {
 				}
 				got := nudged(t, m, side.bias, k, score)
 				score()
-				if math.Abs(got-sum) > 2e-3*max(0.05, math.Abs(sum)) {
+				if !(math.Abs(got-sum) <= 2e-3*max(0.05, math.Abs(sum))) {
 					t.Errorf("%s: sum of gradients %.5f, by differences %.5f to %s[%d]", topology, sum, got, side.bias, k)
 				}
 			}
@@ -212,7 +212,7 @@ func TestExplainMatchGradients(t *testing.T) {
 		}
 		got := nudged(t, m, "text/layers/03/crossattention/kv/bias", c.D+k, func() float64 { return run().Score })
 		c = run().Cross
-		if math.Abs(got-sum) > 2e-3*max(0.05, math.Abs(sum)) {
+		if !(math.Abs(got-sum) <= 2e-3*max(0.05, math.Abs(sum))) {
 			t.Errorf("channel %d: sum of gradients %.5f, by differences %.5f", k, sum, got)
 		}
 	}

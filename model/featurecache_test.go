@@ -132,7 +132,7 @@ func TestFeatureCache(t *testing.T) {
 					t.Fatal(err)
 				}
 				got, sum := compareInParts(t, m, microBatches(s, k))
-				if math.Abs(got.Loss-want.Loss) > 1e-5*math.Abs(want.Loss) || len(got.Parts) != len(want.Parts) {
+				if !(math.Abs(got.Loss-want.Loss) <= 1e-5*math.Abs(want.Loss)) || len(got.Parts) != len(want.Parts) {
 					t.Errorf("update %d: loss %v, of one batch %v (%v, %v)", update, got.Loss, want.Loss, got.Parts, want.Parts)
 				}
 				for _, q := range whole.Params().List() {

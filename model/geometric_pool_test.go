@@ -154,7 +154,7 @@ func TestGeometricPoolDifferences(t *testing.T) {
 			down := loss()
 			x[i] = old
 			got := (up - down) / (2 * eps)
-			if math.Abs(got-float64(want[i])) > 2e-2*max(largest, 0.05) {
+			if !(math.Abs(got-float64(want[i])) <= 2e-2*max(largest, 0.05)) {
 				t.Errorf("gradient of %s[%d]: got %v, finite differences %v", q.Name, i, want[i], got)
 			}
 		}

@@ -59,7 +59,7 @@ func checkOwners(t *testing.T, step int, g *Graphs) {
 	} {
 		for j, owner := range x.owner {
 			k, angle := x.graph.nearest(x.rows[j*g.queue.dim:][:g.queue.dim])
-			if int(owner) != k || math.Abs(angle-float64(x.reach[j])) > 2e-3 {
+			if int(owner) != k || !(math.Abs(angle-float64(x.reach[j])) <= 2e-3) {
 				t.Errorf("step %d: row %d of the %s queue hangs at %d (%v), its nearest centre is %d (%v)", step, j, name, owner, x.reach[j], k, angle)
 			}
 		}
@@ -130,7 +130,7 @@ func TestARebuildBesideTheStepsSeesItsCopy(t *testing.T) {
 		push(t, q, r, 5)
 	}
 	for i, v := range late.Image.Centres { // the two builds have engines of their own
-		if math.Abs(float64(v-want[i])) > 1e-5 {
+		if !(math.Abs(float64(v-want[i])) <= 1e-5) {
 			t.Fatalf("centre value %d is %v, of the queue at the beginning %v", i, v, want[i])
 		}
 	}

@@ -137,7 +137,7 @@ func TestHeadsDropout(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, v := range one {
-		if math.Abs(float64(v-first[i])) > 1e-6 {
+		if !(math.Abs(float64(v-first[i])) <= 1e-6) {
 			t.Errorf("a text alone has %v, in a batch %v", one, first[:3])
 			break
 		}

@@ -222,7 +222,7 @@ func nudges(t *testing.T, m *Pairs, name string, from int, key heatKey, run func
 			sum += float64(a.F32[r*d+k])
 		}
 		most = max(most, math.Abs(sum))
-		if want := nudged(t, m, name, from+k, score); math.Abs(sum-want) > 2e-2*math.Abs(want)+2e-3 {
+		if want := nudged(t, m, name, from+k, score); !(math.Abs(sum-want) <= 2e-2*math.Abs(want)+2e-3) {
 			t.Errorf("%s, channel %d: the gradients sum to %v, finite differences to %v", name, k, sum, want)
 		}
 	}
@@ -325,7 +325,7 @@ func TestWrittenMaps(t *testing.T) {
 		if x == nil {
 			t.Fatalf("%s: no computation of texts of 4 tokens", mode)
 		}
-		if got, err := x.machine.Scalar(x.score); err != nil || math.Abs(float64(got)-want) > 1e-5*math.Abs(want) {
+		if got, err := x.machine.Scalar(x.score); err != nil || !(math.Abs(float64(got)-want) <= 1e-5*math.Abs(want)) {
 			t.Errorf("%s: the log-probabilities sum to %v, ranked to %v (%v)", mode, got, want, err)
 		}
 		all := slices.Clone(maps)

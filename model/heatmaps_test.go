@@ -72,7 +72,7 @@ func TestHeatMapsOfPairs(t *testing.T) {
 			for i := range l {
 				sum += float64(words[i*tokens+1+k]) / l
 			}
-			if got := float64(maps[row*p+k]); math.Abs(got-sum) > 1e-4*math.Abs(sum)+1e-9 {
+			if got := float64(maps[row*p+k]); !(math.Abs(got-sum) <= 1e-4*math.Abs(sum)+1e-9) {
 				t.Errorf("pair %d, patch %d: %v, want %v", row, k, got, sum)
 			}
 		}

@@ -148,7 +148,7 @@ func TestIdentityLosses(t *testing.T) {
 		}
 		triplet, softmax, anchors := naiveIdentityLosses(f[:6*m.Dim()], b.IDs, c.ITC.Score == "l2", w, v, c)
 		for part, want := range map[string]float64{"triplet": triplet, "softmax": softmax, "triplet_anchors": anchors} {
-			if v, ok := got[part]; !ok || math.Abs(v-want) > 1e-4*max(1, want) {
+			if v, ok := got[part]; !ok || !(math.Abs(v-want) <= 1e-4*max(1, want)) {
 				t.Errorf("%s: %s is %v, want %v", name, part, v, want)
 			}
 		}

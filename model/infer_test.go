@@ -127,7 +127,7 @@ func TestMatchEqualsTraining(t *testing.T) {
 	}
 	// The wrong image of text 0 and the wrong text of image 1 are one pair.
 	want := matchLoss(pairs, append(clone(others), others...))
-	if math.Abs(itm-want) > 1e-5*want {
+	if !(math.Abs(itm-want) <= 1e-5*want) {
 		t.Errorf("training loss %v, from the scores %v", itm, want)
 	}
 	// One text against both images, and both texts against one image.
@@ -187,7 +187,7 @@ func TestQueueSwitch(t *testing.T) {
 		t.Fatalf("queue has %d of %d", q.Filled, q.Size())
 	}
 	a, b := run(with, false), run(without, true)
-	if math.Abs(a-b) > 1e-6*b {
+	if !(math.Abs(a-b) <= 1e-6*b) {
 		t.Errorf("with a queue that is not used the loss is %v, without one %v", a, b)
 	}
 	closeTo(t, "gradients", with.params.Grads(), without.params.Grads(), 1e-6)

@@ -65,7 +65,7 @@ func TestStepFollowsItsSchedules(t *testing.T) {
 		if _, err := m.Step(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		if want := 0.4 * min(float64(update)/8, 1); math.Abs(float64(m.floats("alpha")[0])-want) > 1e-7 {
+		if want := 0.4 * min(float64(update)/8, 1); !(math.Abs(float64(m.floats("alpha")[0])-want) <= 1e-7) {
 			t.Errorf("update %d: alpha is %v, want %v", update, m.floats("alpha")[0], want)
 		}
 		columns := int32(4)

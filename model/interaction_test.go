@@ -344,7 +344,7 @@ func TestInteract(t *testing.T) {
 				if j == 1 {
 					v = 0
 				}
-				if math.Abs(float64(got[i*columns+j])-v) > 1e-5 {
+				if !(math.Abs(float64(got[i*columns+j])-v) <= 1e-5) {
 					t.Errorf("%d x %d: score of image %d and text %d is %v, want %v", rows, columns, i, j, got[i*columns+j], v)
 				}
 			}

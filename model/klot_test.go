@@ -160,7 +160,7 @@ func TestKLOT(t *testing.T) {
 		for i, v := range naivePlan(encode(m.Image(), images), encode(m.Text(), texts), n, .4) {
 			want += target[i] * math.Log(target[i]/v)
 		}
-		if p := r.Parts[0]; p.Name != "klot" || !(math.Abs(p.Value-want) <= 1e-4*want) || math.Abs(r.Loss-2*p.Value) > 1e-5 {
+		if p := r.Parts[0]; p.Name != "klot" || !(math.Abs(p.Value-want) <= 1e-4*want) || !(math.Abs(r.Loss-2*p.Value) <= 1e-5) {
 			t.Errorf("%d further rows: %v of %v, want klot %v", further, r.Parts, r.Loss, want)
 		}
 		if p := r.Parts[1]; p.Name != "klot_off" || !p.Measure || p.Value > 1e-4 {

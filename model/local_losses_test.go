@@ -115,7 +115,7 @@ func TestLocalLossesWithoutWords(t *testing.T) {
 	for _, p := range res.Parts {
 		parts[p.Name] = p.Value
 	}
-	if want := 2 * math.Log(5); math.Abs(parts["word_patch"]-want) > 1e-5 || parts["token_image"] != 0 || !finite(parts["text_swap"]) {
+	if want := 2 * math.Log(5); !(math.Abs(parts["word_patch"]-want) <= 1e-5) || parts["token_image"] != 0 || !finite(parts["text_swap"]) {
 		t.Errorf("parts %v, want the chance of %v of word_patch and no token_image", parts, want)
 	}
 	for _, v := range m.params.Grads() {

@@ -74,7 +74,7 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := m.Forward(loraBatch(m), Control{Alpha: 0.4})
-			if err != nil || math.Abs(got.Loss-want.Loss) > 1e-6*math.Abs(want.Loss) {
+			if err != nil || !(math.Abs(got.Loss-want.Loss) <= 1e-6*math.Abs(want.Loss)) {
 				t.Errorf("loss %v, of the base %v (%v)", got.Loss, want.Loss, err)
 			}
 			locked, trained, adapters := 0, 0, 0
@@ -149,7 +149,7 @@ func TestLoRAMerged(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := adapted.Forward(loraBatch(adapted), Control{})
-			if err != nil || math.Abs(got.Loss-want.Loss) > 2e-6*math.Abs(want.Loss) || math.Abs(got.Loss-start) < 1e-3 {
+			if err != nil || !(math.Abs(got.Loss-want.Loss) <= 2e-6*math.Abs(want.Loss)) || math.Abs(got.Loss-start) < 1e-3 {
 				t.Errorf("loss %v, merged %v, of fresh adapters %v (%v)", got.Loss, want.Loss, start, err)
 			}
 			if cfg.Model.ImagesOnly() {
@@ -251,7 +251,7 @@ func TestLoRALearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, sum := compareInParts(t, parts, microBatches(s, 2))
-	if rel, err := relative(sum, m.Params().Grads()); err != nil || rel > 1e-5 || math.Abs(got.Loss-want.Loss) > 1e-5*want.Loss {
+	if rel, err := relative(sum, m.Params().Grads()); err != nil || rel > 1e-5 || !(math.Abs(got.Loss-want.Loss) <= 1e-5*want.Loss) {
 		t.Errorf("features of two micro-batches: gradients differ by %.1e, loss %v and %v (%v)", rel, got.Loss, want.Loss, err)
 	}
 }

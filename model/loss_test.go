@@ -132,7 +132,7 @@ func TestALossOfItsOwn(t *testing.T) {
 					accuracy = p.Value
 				}
 			}
-			if !slices.Equal(got, names) || math.Abs(total-res.Loss) > 1e-5*total {
+			if !slices.Equal(got, names) || !(math.Abs(total-res.Loss) <= 1e-5*total) {
 				t.Fatalf("parts %v of %v, want %v and a sum of %v", got, res.Loss, names, total)
 			}
 			if same := slices.Equal(m.Params().Value(q), start); same != (step <= 3) && step > 0 {

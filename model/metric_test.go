@@ -78,7 +78,7 @@ func TestMetricRandomStart(t *testing.T) {
 		sum := 0.0
 		for _, w := range m.params.Value(q) {
 			sum += float64(w) * float64(w)
-			if limit := math.Sqrt(3 * variance); math.Abs(float64(w)) > limit {
+			if limit := math.Sqrt(3 * variance); !(math.Abs(float64(w)) <= limit) {
 				t.Errorf("%s: a weight of %v, at most %v", form, w, limit)
 			}
 		}
@@ -122,7 +122,7 @@ func metricOfStoredFeatures(t *testing.T, name string, m *Pairs, b Batch) {
 		}
 		loss += (math.Log(row) + math.Log(column) - 2*float64(rows[i*n+i])/m.Temperature()) / float64(2*n)
 	}
-	if math.Abs(got.Loss-loss) > 1e-5*loss {
+	if !(math.Abs(got.Loss-loss) <= 1e-5*loss) {
 		t.Errorf("%s: loss %v, by stored features %v", name, got.Loss, loss)
 	}
 	if score.Folds() != (m.cfg.Objective.GSSF.Form != "mlp") {
@@ -141,7 +141,7 @@ func metricOfStoredFeatures(t *testing.T, name string, m *Pairs, b Batch) {
 			for k := range c {
 				dot += float64(folded[i*c+k]) * float64(y[j*c+k])
 			}
-			if math.Abs(dot-float64(rows[i*n+j])) > 1e-6 {
+			if !(math.Abs(dot-float64(rows[i*n+j])) <= 1e-6) {
 				t.Errorf("%s: pair %d, %d: folded %v, want %v", name, i, j, dot, rows[i*n+j])
 			}
 		}

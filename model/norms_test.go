@@ -91,7 +91,7 @@ func TestStatisticsOfProcesses(t *testing.T) {
 	n.move(m.params, 2)
 	for i, got := range m.params.Value(q) {
 		first := .1 * []float64{2, 2, 2, 2}[i]
-		if want := first + .1*(15-first); math.Abs(float64(got)-want) > 1e-6 {
+		if want := first + .1*(15-first); !(math.Abs(float64(got)-want) <= 1e-6) {
 			t.Errorf("element %d is %v, want %v", i, got, want)
 		}
 	}

@@ -124,7 +124,7 @@ func TestUpdateMomentum(t *testing.T) {
 	clear(p.momentum)
 	o.StepTwins(0, 1, 1, 0.995)
 	for i, v := range p.momentum {
-		if math.Abs(float64(v)-0.005) > 1e-9 {
+		if !(math.Abs(float64(v)-0.005) <= 1e-9) {
 			t.Fatalf("twin %d is %v, want .005", i, v)
 		}
 	}
@@ -140,7 +140,7 @@ func TestUpdateMomentum(t *testing.T) {
 		}
 		for i, got := range p.MomentumValue(q) {
 			want := 0.9*float64(before[q.mirror+i]) + 0.1*float64(p.Value(q)[i])
-			if math.Abs(float64(got)-want) > 1e-7 {
+			if !(math.Abs(float64(got)-want) <= 1e-7) {
 				t.Fatalf("twin of %s[%d] is %v, want %v", q.Name, i, got, want)
 			}
 		}
@@ -197,12 +197,12 @@ func TestInitialValues(t *testing.T) {
 	}
 	for _, name := range []string{"image/blocks/01/mlp/fc1/weight", "text/layers/03/crossattention/query/weight", "text/embeddings/word/weight"} {
 		// 576 values or more: the standard error of the deviation is at most 3%.
-		if mean, std, _ := stats(name); math.Abs(std-.02) > .003 || math.Abs(mean) > .004 {
+		if mean, std, _ := stats(name); !(math.Abs(std-.02) <= .003) || !(math.Abs(mean) <= .004) {
 			t.Errorf("%s starts with mean %v and deviation %v, want 0 and .02", name, mean, std)
 		}
 	}
 	// U(+-1/sqrt(24)): deviation .2041/sqrt 3 = .1179, 192 values.
-	if _, std, most := stats("text_proj/weight"); math.Abs(std-.1179) > .02 || most > 1/math.Sqrt(24) {
+	if _, std, most := stats("text_proj/weight"); !(math.Abs(std-.1179) <= .02) || most > 1/math.Sqrt(24) {
 		t.Errorf("text_proj/weight starts with deviation %v and largest value %v", std, most)
 	}
 	for _, q := range m.params.List() {

@@ -197,7 +197,7 @@ func TestRankSharesPrefixes(t *testing.T) {
 			} else {
 				kept++
 				worst = min(worst, p)
-				if x := all[i*len(want)+k]; math.Abs(float64(x-s)) > 1e-5*math.Abs(float64(x)) {
+				if x := all[i*len(want)+k]; !(math.Abs(float64(x-s)) <= 1e-5*math.Abs(float64(x))) {
 					t.Errorf("question %d: candidate %d has the score %v, among all %v", i, k, s, x)
 				}
 			}

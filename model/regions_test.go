@@ -184,7 +184,7 @@ func regionEncoding(t *testing.T, m *model.Pairs, b *batch.Batch, r *rand.Rand) 
 		t.Fatal(err)
 	}
 	for i, v := range features {
-		if math.Abs(float64(v-want[2*8+i])) > 1e-5 {
+		if !(math.Abs(float64(v-want[2*8+i])) <= 1e-5) {
 			t.Errorf("channel %d is %v alone and %v in a batch", i, v, want[2*8+i])
 		}
 	}

@@ -99,7 +99,7 @@ func TestResNetGroupStatistics(t *testing.T) {
 	}
 	q, _ := m.params.Get(name)
 	for j, got := range m.params.Value(q) {
-		if want := .1 * mean[j]; math.Abs(float64(got)-want) > 1e-6 {
+		if want := .1 * mean[j]; !(math.Abs(float64(got)-want) <= 1e-6) {
 			t.Errorf("channel %d moves to %v, want %v", j, got, want)
 		}
 	}
@@ -202,7 +202,7 @@ func TestResNetCrops(t *testing.T) {
 	up := step()
 	w[0] -= 2 * h
 	down := step()
-	if got, want := float64(grads[at]), (up-down)/(2*h); math.Abs(got-want) > .05*math.Abs(want)+2e-3 {
+	if got, want := float64(grads[at]), (up-down)/(2*h); !(math.Abs(got-want) <= .05*math.Abs(want)+2e-3) {
 		t.Errorf("gradient %v, finite differences say %v", got, want)
 	}
 	w[0] += h

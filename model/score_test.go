@@ -50,7 +50,7 @@ func TestLogTemperature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Temperature(); math.Abs(got-0.07) > 1e-6 {
+	if got := m.Temperature(); !(math.Abs(got-0.07) <= 1e-6) {
 		t.Errorf("the temperature starts at %v", got)
 	}
 	q, _ := m.params.Get(logScaleName)
@@ -60,7 +60,7 @@ func TestLogTemperature(t *testing.T) {
 	for set, want := range map[float32]float64{10: 0.04, 3: math.Exp(-3), -10: 0.5} {
 		m.params.Value(q)[0] = set
 		m.ClampTemperature()
-		if got := m.Temperature(); math.Abs(got-want) > 1e-6 {
+		if got := m.Temperature(); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("a scale of exp(%v) becomes a temperature of %v, want %v", set, got, want)
 		}
 	}

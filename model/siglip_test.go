@@ -43,10 +43,10 @@ func TestSigLIP(t *testing.T) {
 				for _, p := range r.Parts {
 					parts[p.Name] = p.Value
 				}
-				if loss := want(4, -3); math.Abs(parts["siglip"]-loss) > 1e-5*loss {
+				if loss := want(4, -3); !(math.Abs(parts["siglip"]-loss) <= 1e-5*loss) {
 					t.Errorf("loss %v, want %v", parts["siglip"], loss)
 				}
-				if math.Abs(parts["siglip_scale"]-4) > 1e-5 {
+				if !(math.Abs(parts["siglip_scale"]-4) <= 1e-5) {
 					t.Errorf("scale %v, want 4", parts["siglip_scale"])
 				}
 				const h = 1e-4
@@ -61,7 +61,7 @@ func TestSigLIP(t *testing.T) {
 					if !ok || len(q.Shape) != 0 || q.Group != g.group {
 						t.Fatalf("%s: %+v", g.name, q)
 					}
-					if got := float64(m.params.Grad(q)[0]); math.Abs(got-0.5*g.want) > 1e-4*math.Max(1, math.Abs(g.want)) {
+					if got := float64(m.params.Grad(q)[0]); !(math.Abs(got-0.5*g.want) <= 1e-4*math.Max(1, math.Abs(g.want))) {
 						t.Errorf("gradient of %s: %v, want %v", g.name, got, 0.5*g.want)
 					}
 				}
@@ -107,7 +107,7 @@ func TestSigLIPScaleIsClamped(t *testing.T) {
 	if err := m.Before(1); err != nil {
 		t.Fatal(err)
 	}
-	if got := math.Exp(float64(m.params.Value(q)[0])); math.Abs(got-5) > 1e-5 {
+	if got := math.Exp(float64(m.params.Value(q)[0])); !(math.Abs(got-5) <= 1e-5) {
 		t.Errorf("scale %v, want 5", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestSigLIPChance(t *testing.T) {
 		ids[i] = int32(i)
 	}
 	want := naiveSigLIP(make([]float32, n*c), make([]float32, n*c), ids, 4, -3)
-	if p := m.Chance(); len(p) != 1 || p[0].Name != "siglip" || math.Abs(p[0].Value-want) > 1e-9 {
+	if p := m.Chance(); len(p) != 1 || p[0].Name != "siglip" || !(math.Abs(p[0].Value-want) <= 1e-9) {
 		t.Errorf("chance %v, want %v", p, want)
 	}
 }

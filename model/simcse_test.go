@@ -166,7 +166,7 @@ func TestSimCSE(t *testing.T) {
 				z3 = nil
 			}
 			loss, hits := naiveSimCSE(z1, z2, z3, len(z1)/4, c.Temperature, c.HardNegativeWeight)
-			if math.Abs(got["simcse"]-loss) > 1e-5*loss || math.Abs(res.Loss-loss/2) > 1e-5*loss || math.Abs(got["simcse_accuracy"]-hits) > 1e-6 {
+			if !(math.Abs(got["simcse"]-loss) <= 1e-5*loss) || !(math.Abs(res.Loss-loss/2) <= 1e-5*loss) || !(math.Abs(got["simcse_accuracy"]-hits) <= 1e-6) {
 				t.Errorf("simcse %v, loss %v and accuracy %v, want %v, half of it and %v", got["simcse"], res.Loss, got["simcse_accuracy"], loss, hits)
 			}
 			names := []string{"text/embeddings/word/weight", "text/layers/00/attention/qkv/weight", "text/layers/01/ffn/output/bias"}

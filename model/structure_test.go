@@ -70,7 +70,7 @@ func TestStructure(t *testing.T) {
 				total += 2 * p.Value
 			}
 		}
-		if math.Abs(total-r.Loss) > 1e-5 {
+		if !(math.Abs(total-r.Loss) <= 1e-5) {
 			t.Errorf("%s: loss %v, want %v", modalities, r.Loss, total)
 		}
 		for side, x := range map[string]struct {
@@ -85,7 +85,7 @@ func TestStructure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := naiveStructure(x.rows, after, cfg.Train.BatchSize, cfg.Objective.Structure); ok && math.Abs(value-want) > 1e-5*want {
+			if want := naiveStructure(x.rows, after, cfg.Train.BatchSize, cfg.Objective.Structure); ok && !(math.Abs(value-want) <= 1e-5*want) {
 				t.Errorf("%s: structure_%s is %v, want %v", modalities, side, value, want)
 			}
 		}
@@ -124,7 +124,7 @@ func TestStructureWarmUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := r.Parts[0].Value + 3*share*r.Parts[1].Value; r.Parts[1].Value < 1e-3 || math.Abs(r.Loss-want) > 1e-5 {
+		if want := r.Parts[0].Value + 3*share*r.Parts[1].Value; r.Parts[1].Value < 1e-3 || !(math.Abs(r.Loss-want) <= 1e-5) {
 			t.Errorf("step %d: loss %v of %v, want %v", step, r.Loss, r.Parts, want)
 		}
 	}

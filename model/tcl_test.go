@@ -137,7 +137,7 @@ func TestTCLTerms(t *testing.T) {
 			{"local", local["itc"], (2*plain["itc"] + l) / 4},
 			{"all", both["itc"], (2*plain["itc"] + i + l) / 6},
 		} {
-			if math.Abs(c.got-c.want) > 1e-5*c.want {
+			if !(math.Abs(c.got-c.want) <= 1e-5*c.want) {
 				t.Errorf("%d views, %s: the contrast is %v, the mean of its terms %v", views, c.what, c.got, c.want)
 			}
 		}
@@ -285,7 +285,7 @@ func TestLocalTermsAreCosines(t *testing.T) {
 		t.Fatalf("local terms %v and %v, want 2", before, after)
 	}
 	for i := range before {
-		if math.Abs(after[i]-before[i]) > 1e-5*before[i] {
+		if !(math.Abs(after[i]-before[i]) <= 1e-5*before[i]) {
 			t.Errorf("local term %d is %v, with longer features %v", i, before[i], after[i])
 		}
 	}

@@ -405,7 +405,7 @@ func TestMergedTuning(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := base.Forward(loraBatch(base), Control{})
-			if err != nil || math.Abs(got.Loss-want.Loss) > 5e-6*math.Abs(want.Loss) {
+			if err != nil || !(math.Abs(got.Loss-want.Loss) <= 5e-6*math.Abs(want.Loss)) {
 				t.Errorf("%s, metric %q: merged %v, tuned %v (%v)", system, metric, got.Loss, want.Loss, err)
 			}
 		}
@@ -429,7 +429,7 @@ func TestTuningRecompute(t *testing.T) {
 		if want.Loss != got.Loss || !sameBits(kept.params.Grads(), again.params.Grads()) {
 			t.Errorf("%s: loss %v computed again, %v kept", name, got.Loss, want.Loss)
 		}
-		if math.Abs(rounded.Loss-want.Loss) > 0.05*want.Loss {
+		if !(math.Abs(rounded.Loss-want.Loss) <= 0.05*want.Loss) {
 			t.Errorf("%s: loss %v in bfloat16, %v in float32", name, rounded.Loss, want.Loss)
 		}
 	}

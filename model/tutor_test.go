@@ -87,7 +87,7 @@ func TestTutor(t *testing.T) {
 		}
 		want := divergence(scores(m), scores(teacher), 5, 0.5)
 		i := slices.IndexFunc(got.Parts, func(p Part) bool { return p.Name == "distill_scores" })
-		if i < 0 || math.Abs(got.Parts[i].Value-want) > 1e-5*math.Max(want, 0.01) {
+		if i < 0 || !(math.Abs(got.Parts[i].Value-want) <= 1e-5*math.Max(want, 0.01)) {
 			t.Errorf("%s: %v, want %v", name, got.Parts, want)
 		}
 		for _, q := range m.params.List() {
@@ -123,7 +123,7 @@ func TestTutorMetric(t *testing.T) {
 		}
 	}
 	for _, v := range losses[1:] {
-		if math.Abs(v-losses[0]) > 1e-6 {
+		if !(math.Abs(v-losses[0]) <= 1e-6) {
 			t.Errorf("metrics start at %v", losses)
 		}
 	}

@@ -57,10 +57,10 @@ func TestMaskedViews(t *testing.T) {
 		}
 		rows, columns = rows+row, columns+column
 	}
-	if got := loss(plain, 0); math.Abs(got-rows-columns) > .02*got {
+	if got := loss(plain, 0); !(math.Abs(got-rows-columns) <= .02*got) {
 		t.Fatalf("the loss of one view is %v, want %v", got, rows+columns)
 	}
-	if got, want := loss(host(1e-9, margin), 0)-loss(plain, 0), rows; math.Abs(got-want) > .02*want {
+	if got, want := loss(host(1e-9, margin), 0)-loss(plain, 0), rows; !(math.Abs(got-want) <= .02*want) {
 		t.Errorf("a second view adds %v, want the rows again, %v", got, want)
 	}
 	half := host(.5, margin)

@@ -248,7 +248,7 @@ func TestPrototypes(t *testing.T) {
 		}
 		x := m.Params().Value(q)
 		for i := 0; i < len(x); i += 6 {
-			if s := vector.SumSq(x[i:][:6]); math.Abs(s-1) > 1e-5 {
+			if s := vector.SumSq(x[i:][:6]); !(math.Abs(s-1) <= 1e-5) {
 				t.Errorf("step %d: prototype of length %v", step, math.Sqrt(s))
 			}
 		}
@@ -282,7 +282,7 @@ func TestViewsEncodeImages(t *testing.T) {
 		t.Fatalf("%d states, %d features, %v", len(states), len(features), err)
 	}
 	third := slices.Clone(features[2*6:][:6])
-	if s := vector.SumSq(third); math.Abs(s-1) > 1e-5 {
+	if s := vector.SumSq(third); !(math.Abs(s-1) <= 1e-5) {
 		t.Errorf("a feature of length %v", math.Sqrt(s))
 	}
 	_, one, err := m.EncodeImages(b.Images[2*192:][:192], 1)
@@ -290,7 +290,7 @@ func TestViewsEncodeImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range one {
-		if math.Abs(float64(one[i]-third[i])) > 1e-5 {
+		if !(math.Abs(float64(one[i]-third[i])) <= 1e-5) {
 			t.Errorf("channel %d is %v alone and %v in a batch", i, one[i], third[i])
 		}
 	}

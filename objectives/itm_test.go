@@ -59,7 +59,7 @@ func TestSamplingProbabilities(t *testing.T) {
 		count[a.I32[0]]++
 	}
 	for j, want := range []float64{0, .731059, .268941} {
-		if got := float64(count[j]) / draws; math.Abs(got-want) > .016 {
+		if got := float64(count[j]) / draws; !(math.Abs(got-want) <= .016) {
 			t.Errorf("text %d is drawn with probability %v, want %v", j, got, want)
 		}
 	}

@@ -79,7 +79,7 @@ func TestMaskRates(t *testing.T) {
 		{"chosen", chosen, candidates, 0.15}, {"masked", masked, chosen, 0.8001}, {"kept", kept, chosen, 0.1001},
 	} {
 		share := float64(c.k) / float64(c.n)
-		if math.Abs(share-c.p) > 5*math.Sqrt(c.p*(1-c.p)/float64(c.n)) {
+		if !(math.Abs(share-c.p) <= 5*math.Sqrt(c.p*(1-c.p)/float64(c.n))) {
 			t.Errorf("%s: %d of %d = %.4f, want %.4f", c.name, c.k, c.n, share, c.p)
 		}
 	}

@@ -23,7 +23,7 @@ func TestMixDraws(t *testing.T) {
 		}
 		mean := sum / n
 		variance := squares/n - mean*mean
-		if want := 1 / (4 * (2*a + 1)); math.Abs(mean-.5) > .015 || math.Abs(variance-want) > .03*want+.001 {
+		if want := 1 / (4 * (2*a + 1)); !(math.Abs(mean-.5) <= .015) || !(math.Abs(variance-want) <= .03*want+.001) {
 			t.Errorf("alpha %v: mean %.3f, variance %.4f, want 0.5 and %.4f", a, mean, variance, want)
 		}
 	}
@@ -37,13 +37,13 @@ func TestMixDraws(t *testing.T) {
 		if !b.box.In(image.Rect(0, 0, 400, 200)) {
 			t.Fatalf("the box %v is not in the image", b.box)
 		}
-		if share := float64(b.box.Dx()*b.box.Dy()) / 80000; math.Abs(1-share-b.lambda) > 1e-9 {
+		if share := float64(b.box.Dx()*b.box.Dy()) / 80000; !(math.Abs(1-share-b.lambda) <= 1e-9) {
 			t.Fatalf("the box %v leaves %v, lambda is %v", b.box, 1-share, b.lambda)
 		}
 		covered += 1 - b.lambda
 	}
 	// With u = 1-lambda uniform a box has sides sqrt(u), of which 1 - sqrt(u)/4 lie within the image on average: E u (1-sqrt(u)/4)^2 = 0.321.
-	if share := float64(cut) / n; share < .48 || share > .51 || math.Abs(covered/float64(cut)-.321) > .01 {
+	if share := float64(cut) / n; share < .48 || share > .51 || !(math.Abs(covered/float64(cut)-.321) <= .01) {
 		t.Errorf("%d of %d are cut, on average by %.3f", cut, n, covered/float64(cut))
 	}
 }
@@ -76,7 +76,7 @@ func TestMixedImages(t *testing.T) {
 						case name == "cutmix" && x >= 1 && x < 3 && y >= 1:
 							want = other
 						}
-						if math.Abs(float64(dst[at]-want)) > 1e-5 {
+						if !(math.Abs(float64(dst[at]-want)) <= 1e-5) {
 							t.Fatalf("%s: image %d, channel %d, pixel (%d, %d) is %v, want %v", name, i, c, x, y, dst[at], want)
 						}
 						at++

@@ -16,7 +16,7 @@ func TestRamp(t *testing.T) {
 		"rounded": {To: 0.4, Epochs: 2.0009},
 	} {
 		for update, want := range map[int]float64{0: 0, 250: 0.1, 999: 0.3996, 1000: 0.4, 5000: 0.4} {
-			if got := r.At(update, 500); math.Abs(got-want) > 1e-15 {
+			if got := r.At(update, 500); !(math.Abs(got-want) <= 1e-15) {
 				t.Errorf("%s: after %d updates %v, want %v", name, update, got, want)
 			}
 		}

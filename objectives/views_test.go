@@ -53,7 +53,7 @@ func TestViewContrastAgainstOracle(t *testing.T) {
 				right += 1. / b
 			}
 		}
-		if a := n.run(accuracy)[0].F32[0]; math.Abs(float64(a)-right) > 1e-6 {
+		if a := n.run(accuracy)[0].F32[0]; !(math.Abs(float64(a)-right) <= 1e-6) {
 			t.Errorf("accuracy %v, want %v", a, right)
 		}
 	}

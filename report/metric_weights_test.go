@@ -24,7 +24,7 @@ func TestWeightPanels(t *testing.T) {
 		t.Errorf("dense: %+v", dense)
 	}
 	s := singular([]float64{-1, -2, 3, -1}, 2, 2)
-	if len(s) != 2 || math.Abs(s[0]-3) > 1e-12 || math.Abs(s[1]-2) > 1e-12 {
+	if len(s) != 2 || !(math.Abs(s[0]-3) <= 1e-12) || !(math.Abs(s[1]-2) <= 1e-12) {
 		t.Errorf("singular values %v", s)
 	}
 	// A metric of rank 1 that is still what it began with.

@@ -162,7 +162,7 @@ func TestOwnScore(t *testing.T) {
 // Own 3 beats 1 and 2 and ties with 3: 2.5 of 3; own 0 beats none.
 func TestAbove(t *testing.T) {
 	p := pairScores{own: []float64{3, 0}, other: []float64{1, 2, 3}}
-	if got := p.above(); math.Abs(got-2.5/6) > 1e-15 {
+	if got := p.above(); !(math.Abs(got-2.5/6) <= 1e-15) {
 		t.Errorf("got %v, want 2.5/6", got)
 	}
 }

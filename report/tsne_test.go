@@ -96,7 +96,7 @@ func TestTSNEGradient(t *testing.T) {
 			s.y[i][k] -= 2 * h
 			down := loss()
 			s.y[i][k] += h
-			if want, got := (up-down)/(2*h), 4*s.force[i][k]; math.Abs(got-want) > 1e-7 {
+			if want, got := (up-down)/(2*h), 4*s.force[i][k]; !(math.Abs(got-want) <= 1e-7) {
 				t.Errorf("point %d: %v, want %v", i, got, want)
 			}
 		}
@@ -107,10 +107,10 @@ func TestTSNEGradient(t *testing.T) {
 // which they are 5 apart.
 func TestPCA(t *testing.T) {
 	xy, share, err := PCA([]float64{0, 0, 3, 4, 6, 8}, 3, 2)
-	if err != nil || math.Abs(share[0]-1) > 1e-12 {
+	if err != nil || !(math.Abs(share[0]-1) <= 1e-12) {
 		t.Fatalf("share %v, %v", share, err)
 	}
-	if d := math.Abs(xy[2][0] - xy[1][0]); math.Abs(d-5) > 1e-12 || math.Abs(xy[2][1]) > 1e-9 {
+	if d := math.Abs(xy[2][0] - xy[1][0]); !(math.Abs(d-5) <= 1e-12) || !(math.Abs(xy[2][1]) <= 1e-9) {
 		t.Errorf("places %v", xy)
 	}
 }

@@ -64,7 +64,7 @@ func TestImportComputes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range want {
-			if math.Abs(float64(got[i]-want[i])) > 2e-5 {
+			if !(math.Abs(float64(got[i]-want[i])) <= 2e-5) {
 				t.Fatalf("%s: feature %d is %v, want %v", name, i, got[i], want[i])
 			}
 		}

@@ -70,7 +70,7 @@ func TestWriteRegions(t *testing.T) {
 	}
 	patches := states[len(states)-done.Regions*done.Width:]
 	for k, v := range row.Floats(batch.Regions) {
-		if math.Abs(float64(v-patches[k])) > 1e-5 {
+		if !(math.Abs(float64(v-patches[k])) <= 1e-5) {
 			t.Fatalf("number %d of the last image is %v, the tower gives %v", k, v, patches[k])
 		}
 	}

@@ -48,7 +48,7 @@ func TestSentencesScores(t *testing.T) {
 		"eval/sts/sts12/spearman": 30, "eval/sts/sts12/mean_spearman": 25, "eval/sts/sts12/weighted_spearman": 12.5, "eval/sts/sts12/x/spearman": 50, "eval/sts/mean/spearman": 40,
 		"eval/isotropy/sts12/mean_cosine": .9, "eval/isotropy/sts12/effective_rank": 2, "eval/isotropy/sts12/alignment": 0,
 	} {
-		if v, ok := values[name]; !ok || math.Abs(v-want) > 1e-9 {
+		if v, ok := values[name]; !ok || !(math.Abs(v-want) <= 1e-9) {
 			t.Errorf("%s is %g (%v), want %g", name, v, ok, want)
 		}
 	}

@@ -39,7 +39,7 @@ func TestExactIsTheOracle(t *testing.T) {
 				wantRows, wantScores := naive(m, x, d, queries[i*d:(i+1)*d], k, own)
 				rows, scores := got.Of(i)
 				for j, s := range scores {
-					if math.Abs(float64(s)-wantScores[j]) > 1e-6*max(1, math.Abs(wantScores[j])) {
+					if !(math.Abs(float64(s)-wantScores[j]) <= 1e-6*max(1, math.Abs(wantScores[j]))) {
 						t.Fatalf("%s, %d x %d, query %d, place %d: score %v, want %v", m, n, d, i, j, s, wantScores[j])
 					}
 				}

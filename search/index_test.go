@@ -290,7 +290,7 @@ func TestScoresAreThoseOfScoring(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, row := range got.Rows {
-			if math.Abs(float64(got.Scores[i]-want[row])) > 1e-5 {
+			if !(math.Abs(float64(got.Scores[i]-want[row])) <= 1e-5) {
 				t.Errorf("%s: row %d has score %v, %v in scoring", m, row, got.Scores[i], want[row])
 			}
 		}

@@ -101,7 +101,7 @@ func TestCentredFeatures(t *testing.T) {
 		a, b, c := raw.must(t, step), before.must(t, step), plain.must(t, step)
 		for i, p := range a.Parts {
 			q := b.Parts[i]
-			if p.Name != q.Name || math.Abs(p.Value-q.Value) > 1e-4*max(1e-2, math.Abs(q.Value)) {
+			if p.Name != q.Name || !(math.Abs(p.Value-q.Value) <= 1e-4*max(1e-2, math.Abs(q.Value))) {
 				t.Errorf("step %d: %s is %v, of features centred before %s %v", step, p.Name, p.Value, q.Name, q.Value)
 			}
 		}

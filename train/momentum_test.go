@@ -75,7 +75,7 @@ func TestDynamicMomentumMovesTheTwins(t *testing.T) {
 				cosine = 1 - cosine
 			}
 			// Dropout makes the texts of a twin others, even where it is a copy.
-			if math.Abs(w-cosine) > 1e-7 || w <= 0 || w >= 1 {
+			if !(math.Abs(w-cosine) <= 1e-7) || w <= 0 || w >= 1 {
 				t.Errorf("%s, step %d: online weight %v, by the texts %v", rule, i, w, cosine)
 			}
 			heads := 0
@@ -83,7 +83,7 @@ func TestDynamicMomentumMovesTheTwins(t *testing.T) {
 				for k, got := range twin {
 					theta := float64(p.Values()[offset+k])
 					want := w*theta + (1-w)*float64(before[k])
-					if math.Abs(float64(got)-want) > 1e-6*(1+math.Abs(want)) {
+					if !(math.Abs(float64(got)-want) <= 1e-6*(1+math.Abs(want))) {
 						t.Fatalf("%s, step %d: twin %d is %v, want %v", rule, i, k, got, want)
 					}
 				}

@@ -55,7 +55,7 @@ func TestRanksTrainLikeOneProcess(t *testing.T) {
 						t.Fatal(err)
 					}
 					for i, r := range got {
-						if !alike(r.Loss, want.Loss) || math.Abs(r.GradNorm/want.GradNorm-1) > 1e-3 || r.Samples != want.Samples || len(r.Parts) != len(want.Parts) {
+						if !alike(r.Loss, want.Loss) || !(math.Abs(r.GradNorm/want.GradNorm-1) <= 1e-3) || r.Samples != want.Samples || len(r.Parts) != len(want.Parts) {
 							t.Errorf("step %d, rank %d of %d: loss %v and norm %v of %d samples, want %v and %v of %d", step, i, len(sessions), r.Loss, r.GradNorm, r.Samples, want.Loss, want.GradNorm, want.Samples)
 						}
 						if sessions[i].loader.Position() != one.loader.Position() {

@@ -30,7 +30,7 @@ func TestRatesOf(t *testing.T) {
 		c.Init.Image.LRFactor, c.Init.Image.LayerDecay = x[0], x[1]
 		c.Init.Text.LRFactor, c.Init.Text.LayerDecay = x[0], x[1]
 		for name, want := range ratesOf(x[0], x[1]) {
-			if got := NewRates(c).Of(name); math.Abs(got-want) > 1e-12 {
+			if got := NewRates(c).Of(name); !(math.Abs(got-want) <= 1e-12) {
 				t.Errorf("%v: %s has %v, want %v", x, name, got, want)
 			}
 		}
@@ -99,7 +99,7 @@ func TestRatesOfAnUpdate(t *testing.T) {
 			rate = math.Pow(.5, power)
 		}
 		seen[rate] = true
-		if want := 1 - .5*rate*s.cfg.Optimizer.Decay; math.Abs(float64(v)-want) > 1e-6 {
+		if want := 1 - .5*rate*s.cfg.Optimizer.Decay; !(math.Abs(float64(v)-want) <= 1e-6) {
 			t.Errorf("%s is %v, want %v", path.Clean(q.Name), v, want)
 		}
 	}

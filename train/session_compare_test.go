@@ -25,14 +25,14 @@ func TestComparedSession(t *testing.T) {
 	parts := small(t, 0, 0, comparedSets(append(plain, "train.batch_size=4", "train.accumulate_steps=4")...)...)
 	for i := range 5 {
 		want, got := whole.must(t, i), parts.must(t, i)
-		if math.Abs(got.Loss-want.Loss) > 1e-4*want.Loss || math.Abs(got.GradNorm-want.GradNorm) > 1e-3*want.GradNorm || got.Samples != 16 || got.LR != want.LR || len(got.Parts) != len(want.Parts) {
+		if !(math.Abs(got.Loss-want.Loss) <= 1e-4*want.Loss) || !(math.Abs(got.GradNorm-want.GradNorm) <= 1e-3*want.GradNorm) || got.Samples != 16 || got.LR != want.LR || len(got.Parts) != len(want.Parts) {
 			t.Errorf("step %d: %+v, of one batch %+v", i, got, want)
 		}
 	}
 	a, b := parts.state(), whole.state()
 	for name, x := range a {
 		for i, v := range x {
-			if math.Abs(float64(v-b[name][i])) > 1e-3 {
+			if !(math.Abs(float64(v-b[name][i])) <= 1e-3) {
 				t.Fatalf("%s differs: %v, of one batch %v", name, v, b[name][i])
 			}
 		}

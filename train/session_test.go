@@ -189,17 +189,17 @@ func TestAccumulatedGradients(t *testing.T) {
 		}
 	}
 	r := s.must(t, 0)
-	if math.Abs(r.Loss-loss) > 1e-6 || len(r.Parts) != 1 || math.Abs(r.Parts[0].Value-loss) > 1e-6 || r.Samples != 8 {
+	if !(math.Abs(r.Loss-loss) <= 1e-6) || len(r.Parts) != 1 || !(math.Abs(r.Parts[0].Value-loss) <= 1e-6) || r.Samples != 8 {
 		t.Errorf("loss %v, parts %v, %d samples; the mean is %v", r.Loss, r.Parts, r.Samples, loss)
 	}
 	norm := 0.0
 	for i, g := range s.model.Params().Grads() { // their sum; the update halves it
-		if d := float64(g/2 - want[i]); math.Abs(d) > 1e-6 {
+		if d := float64(g/2 - want[i]); !(math.Abs(d) <= 1e-6) {
 			t.Fatalf("gradient %d is %v, want %v", i, g/2, want[i])
 		}
 		norm += float64(want[i]) * float64(want[i])
 	}
-	if norm = math.Sqrt(norm); math.Abs(r.GradNorm/norm-1) > 1e-5 {
+	if norm = math.Sqrt(norm); !(math.Abs(r.GradNorm/norm-1) <= 1e-5) {
 		t.Errorf("norm %v, want %v", r.GradNorm, norm)
 	}
 }

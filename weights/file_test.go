@@ -232,7 +232,7 @@ func TestRead(t *testing.T) {
 			t.Error(err)
 		}
 		for i, v := range dst {
-			if math.Abs(float64(v-want[5+i])) > tolerance {
+			if !(math.Abs(float64(v-want[5+i])) <= tolerance) {
 				t.Errorf("%s[%d] is %v, want %v", name, 5+i, v, want[5+i])
 			}
 		}

@@ -98,14 +98,14 @@ func TestAblate(t *testing.T) {
 			v := values[name]
 			mean, sd := (v[0]+v[1])/2, math.Abs(v[0]-v[1])/math.Sqrt2
 			cell := r.Tables[0].Lines[i].Cells[j]
-			if math.Abs(*cell.Mean-mean) > 1e-12 || math.Abs(*cell.SD-sd) > 1e-9 || math.IsNaN(mean) {
+			if !(math.Abs(*cell.Mean-mean) <= 1e-12) || !(math.Abs(*cell.SD-sd) <= 1e-9) || math.IsNaN(mean) {
 				t.Errorf("%s of %s: %v, %v, want %v, %v", metric, name, *cell.Mean, *cell.SD, mean, sd)
 			}
 			digits := 3 - 2*min(1, 1-j)
 			contains(t, stdout, fmt.Sprintf("%.*f \u00b1 %.*f", digits, mean, digits, sd))
 		}
 		a, b := values["no distillation"], values["plain"]
-		if d := *r.Tables[0].Lines[1].Cells[j].Difference; math.Abs(d-(a[0]+a[1]-b[0]-b[1])/2) > 1e-12 {
+		if d := *r.Tables[0].Lines[1].Cells[j].Difference; !(math.Abs(d-(a[0]+a[1]-b[0]-b[1])/2) <= 1e-12) {
 			t.Errorf("difference of %s: %v", metric, d)
 		}
 	}

@@ -120,7 +120,7 @@ func TestEmbed(t *testing.T) {
 		if err := json.Unmarshal([]byte(stdout), &scores); err != nil {
 			t.Fatal(err)
 		}
-		if r := e.recall(); math.Abs(r-scores.First["t2i_r1"]) > 1e-9 {
+		if r := e.recall(); !(math.Abs(r-scores.First["t2i_r1"]) <= 1e-9) {
 			t.Errorf("%s: R@1 of the rows is %v, eval finds %v", score, r, scores.First["t2i_r1"])
 		}
 	}

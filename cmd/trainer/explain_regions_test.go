@@ -107,7 +107,7 @@ func TestExplainRegions(t *testing.T) {
 						seen += d.Attention[q][k]
 					}
 				}
-				if math.Abs(adds-d.Weights[q]*d.Values[q]) > 1e-6 || d.Attention != nil && math.Abs(seen-1) > 1e-6 || d.Products != nil && d.Products[q][d.Chosen[q]] != d.Values[q] {
+				if !(math.Abs(adds-d.Weights[q]*d.Values[q]) <= 1e-6) || d.Attention != nil && !(math.Abs(seen-1) <= 1e-6) || d.Products != nil && d.Products[q][d.Chosen[q]] != d.Values[q] {
 					t.Errorf("%s %s: query %d adds %v, its term is %v with the weight %v, its attention sums to %v", kind, d.Direction, q, adds, d.Values[q], d.Weights[q], seen)
 				}
 				sum += adds
@@ -124,13 +124,13 @@ func TestExplainRegions(t *testing.T) {
 			if w.Special {
 				continue
 			}
-			if w.Text != s.Compared.Text[token] || math.Abs(w.Value-words[token]) > 1e-6 {
+			if w.Text != s.Compared.Text[token] || !(math.Abs(w.Value-words[token]) <= 1e-6) {
 				t.Errorf("%s: the word %q adds %v, its token %q %v", kind, w.Text, w.Value, s.Compared.Text[token], words[token])
 			}
 			token++
 		}
 		for what, got := range map[string]float64{"terms": sum + rest, "regions": image, "words": text} {
-			if math.Abs(got-s.Score) > 1e-5 {
+			if !(math.Abs(got-s.Score) <= 1e-5) {
 				t.Errorf("%s: %s sum to %.7f, the score is %.7f", kind, what, got, s.Score)
 			}
 		}
@@ -197,7 +197,7 @@ func TestExplainPatches(t *testing.T) {
 	}
 	g := explainRow(t, "--checkpoint", dir, "--image", image, "--text", "a big red circle", "--formula", "elementwise")
 	for i, v := range g.Scores[0].Image.Values { // a sum of maxima is linear in the tokens of an image
-		if math.Abs(v-s.Image.Values[i]) > 1e-5 {
+		if !(math.Abs(v-s.Image.Values[i]) <= 1e-5) {
 			t.Errorf("patch %d: %v by its gradient, %v by its terms", i, v, s.Image.Values[i])
 		}
 	}

@@ -105,7 +105,7 @@ func TestExplain(t *testing.T) {
 				sum += w.Share
 			}
 		}
-		if math.Abs(sum-2) > 1e-6 {
+		if !(math.Abs(sum-2) <= 1e-6) {
 			t.Errorf("shares of two scores sum to %v", sum)
 		}
 	}
@@ -138,7 +138,7 @@ func TestExplain(t *testing.T) {
 	for _, v := range c.Patches {
 		sum += v
 	}
-	if math.Abs(sum-1) > 1e-6 || c.Words[0].Mean < c.Words[1].Mean {
+	if !(math.Abs(sum-1) <= 1e-6) || c.Words[0].Mean < c.Words[1].Mean {
 		t.Errorf("patches %v, words %v", c.Patches, c.Words)
 	}
 	stdout, _ = must(t, exitDone, "explain", "--checkpoint", dir, "--split", "test")
@@ -181,7 +181,7 @@ func TestExplainTokens(t *testing.T) {
 		for _, v := range e.Tokens {
 			sum += v
 		}
-		if len(e.Scores) != 3 || !strings.HasPrefix(e.Scores[1].Name, "token-") || math.Abs(sum-e.Scores[0].Score) > 1e-4 {
+		if len(e.Scores) != 3 || !strings.HasPrefix(e.Scores[1].Name, "token-") || !(math.Abs(sum-e.Scores[0].Score) <= 1e-4) {
 			t.Errorf("%s: tokens %v of the score %v, %d scores", topology, e.Tokens, e.Scores[0].Score, len(e.Scores))
 		}
 		stdout, _ := must(t, exitDone, "explain", "--checkpoint", dir, "--split", "val", "--pairs", "3", "--json")

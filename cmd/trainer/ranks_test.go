@@ -234,7 +234,7 @@ func TestProcesses(t *testing.T) {
 		t.Fatalf("%d rows, want %d", len(got), len(want))
 	}
 	for i, w := range want {
-		if x, y := got[i].Values["loss"], w.Values["loss"]; got[i].Step != w.Step || math.Abs(x-y) > 1e-4*math.Abs(y) {
+		if x, y := got[i].Values["loss"], w.Values["loss"]; got[i].Step != w.Step || !(math.Abs(x-y) <= 1e-4*math.Abs(y)) {
 			t.Errorf("step %d: loss %v, want %v of step %d", got[i].Step, x, y, w.Step)
 		}
 	}

@@ -23,7 +23,7 @@ func TestResumeFromVersion1(t *testing.T) {
 	}
 	last := rows(t, dir)[1]
 	for name, want := range map[string]float64{"loss": 4.898658275604248, "grad_norm": 8.100747180556446, "epoch": 1.4285714285714286, "graph/text/mean_path": 0.3958856030367315} {
-		if got := last.Values[name]; last.Step != 10 || math.Abs(got-want) > 1e-3*want {
+		if got := last.Values[name]; last.Step != 10 || !(math.Abs(got-want) <= 1e-3*want) {
 			t.Errorf("step %d: %s is %v, want %v", last.Step, name, got, want)
 		}
 	}

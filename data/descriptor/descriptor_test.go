@@ -39,7 +39,7 @@ func TestImage(t *testing.T) {
 			want = [3]float32{-c, 0, c}
 		}
 		for k, w := range want {
-			if got := x[3*i+k]; math.Abs(float64(got-w)) > 1e-6 {
+			if got := x[3*i+k]; !(math.Abs(float64(got-w)) <= 1e-6) {
 				t.Fatalf("cell %d colour %d: got %v, want %v", i, k, got, w)
 			}
 		}
@@ -67,7 +67,7 @@ func TestText(t *testing.T) {
 			t.Fatal("capitals, spaces and marks count")
 		}
 	}
-	if math.Abs(sum-1) > 1e-6 {
+	if !(math.Abs(sum-1) <= 1e-6) {
 		t.Errorf("length %v", sum)
 	}
 	dot := func(a, b string) (sum float64) {
@@ -77,7 +77,7 @@ func TestText(t *testing.T) {
 		}
 		return sum
 	}
-	if same, swapped, other := dot("a red circle left", "a red circle left"), dot("a red circle", "a circle red"), dot("a red circle", "two blue stars"); same < .999 || swapped > .95 || swapped < .5 || math.Abs(other) > .3 {
+	if same, swapped, other := dot("a red circle left", "a red circle left"), dot("a red circle", "a circle red"), dot("a red circle", "two blue stars"); same < .999 || swapped > .95 || swapped < .5 || !(math.Abs(other) <= .3) {
 		t.Errorf("cosines %v, %v, %v", same, swapped, other)
 	}
 }

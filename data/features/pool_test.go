@@ -193,7 +193,7 @@ func TestCentredPool(t *testing.T) {
 				t.Fatal(err)
 			}
 			for j := range want {
-				if w := want[j] / math.Sqrt(sq); math.Abs(float64(one[j])-w) > 1e-5 || one[j] != block[i*d+j] {
+				if w := want[j] / math.Sqrt(sq); !(math.Abs(float64(one[j])-w) <= 1e-5) || one[j] != block[i*d+j] {
 					t.Fatalf("%s %d: %v and %v, want %v in column %d", side, i, one, block[i*d:(i+1)*d], w, j)
 				}
 			}

@@ -211,7 +211,7 @@ func TestDraw(t *testing.T) {
 		}
 		for rank, count := range first {
 			share := weight(rank) / sum
-			if got := float64(count) / n; math.Abs(got-share) > 5*math.Sqrt(share*(1-share)/n) {
+			if got := float64(count) / n; !(math.Abs(got-share) <= 5*math.Sqrt(share*(1-share)/n)) {
 				t.Errorf("%s: rank %d is drawn first in %.4f, want %.4f", law, rank, got, share)
 			}
 		}

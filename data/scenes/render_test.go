@@ -42,7 +42,7 @@ func TestAreas(t *testing.T) {
 			for _, x := range []float64{0.5, 0.503, 0.5071} { // positions within a pixel
 				want := c.unit * radius * radius * 64 * 64
 				got := inked(one(c.shape, radius, x, 0.4987), 64)
-				if math.Abs(got-want) > 0.02*want {
+				if !(math.Abs(got-want) <= 0.02*want) {
 					t.Errorf("%s of radius %g at %g: area %.2f pixels, want %.2f within 2%%", c.shape, radius, x, got, want)
 				}
 			}

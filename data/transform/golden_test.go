@@ -145,7 +145,7 @@ func TestNormalizeByStatistics(t *testing.T) {
 	in.Normalize(p, dst)
 	for i, v := range dst {
 		c, at := i/(p.W*p.H), i%(p.W*p.H)
-		if want := (float32(p.Pix[3*at+c])/255 - in.Mean[c]) / in.Std[c]; math.Abs(float64(v-want)) > 1e-6 {
+		if want := (float32(p.Pix[3*at+c])/255 - in.Mean[c]) / in.Std[c]; !(math.Abs(float64(v-want)) <= 1e-6) {
 			t.Fatalf("value %d is %v, want %v", i, v, want)
 		}
 	}

@@ -105,7 +105,7 @@ func TestBlurDeviation(t *testing.T) {
 			sum += v
 			squares += v * float64((x-30)*(x-30))
 		}
-		if got := math.Sqrt(squares / sum); math.Abs(got-sigma) > 0.03*sigma+0.02 {
+		if got := math.Sqrt(squares / sum); !(math.Abs(got-sigma) <= 0.03*sigma+0.02) {
 			t.Errorf("sigma %g: deviation %.3f", sigma, got)
 		}
 	}
@@ -164,7 +164,7 @@ func TestColourProbabilities(t *testing.T) {
 			}
 		}
 		// Four deviations of a binomial; a blur of sigma 0.1 can leave all as it was.
-		if got := float64(changed) / n; math.Abs(got-c.p) > 4*math.Sqrt(c.p*(1-c.p)/n)+0.03*c.t.Blur {
+		if got := float64(changed) / n; !(math.Abs(got-c.p) <= 4*math.Sqrt(c.p*(1-c.p)/n)+0.03*c.t.Blur) {
 			t.Errorf("%s: changed %.3f of the images, want %.2f", c.name, got, c.p)
 		}
 	}

@@ -31,7 +31,7 @@ func TestRandAugmentStrengths(t *testing.T) {
 		{"translate", translate(0.7), 7},
 		{"rotate", rotate(0.7), 21},
 	} {
-		if math.Abs(c.got-c.want) > 1e-12 {
+		if !(math.Abs(c.got-c.want) <= 1e-12) {
 			t.Errorf("%s: %g, want %g", c.name, c.got, c.want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestRandAugmentRate(t *testing.T) {
 		}
 	}
 	// Five standard deviations of a binomial.
-	if p := float64(same) / n; math.Abs(p-0.6) > 5*math.Sqrt(0.6*0.4/n) {
+	if p := float64(same) / n; !(math.Abs(p-0.6) <= 5*math.Sqrt(0.6*0.4/n)) {
 		t.Errorf("unchanged with probability %.3f, want 0.6", p)
 	}
 	if !slices.Equal(m.Pix, before.Pix) {
@@ -154,7 +154,7 @@ func TestRandomCrop(t *testing.T) {
 	}
 	// The same draws in Python, 100,000 times, keep 0.4951 of the area in the
 	// mean (crops that do not fit are drawn again).
-	if math.Abs(area-0.4951) > 0.015 || math.Abs(x-0.5) > 0.02 {
+	if !(math.Abs(area-0.4951) <= 0.015) || !(math.Abs(x-0.5) <= 0.02) {
 		t.Errorf("mean area %.3f, mean centre %.3f", area, x)
 	}
 	// Nothing fits: the largest centred crop of ratio 3/4 or 4/3.
@@ -203,7 +203,7 @@ func TestApply(t *testing.T) {
 	m = &Image{W: 1, H: 1, Pix: []uint8{200, 200, 200}}
 	Normalize(m, a[:3])
 	for i, want := range []float64{1.127423, 1.249458, 1.363794} {
-		if math.Abs(float64(a[i])-want) > 1e-5 {
+		if !(math.Abs(float64(a[i])-want) <= 1e-5) {
 			t.Errorf("channel %d of 200: %g, want %g", i, a[i], want)
 		}
 	}

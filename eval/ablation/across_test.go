@@ -100,7 +100,7 @@ func TestAcrossTables(t *testing.T) {
 func TestHolmAdjust(t *testing.T) {
 	got := HolmAdjust([]float64{0.01, 0.04, 0.03, 0.005})
 	for i, want := range []float64{0.03, 0.06, 0.06, 0.02} { // as R's p.adjust has them
-		if math.Abs(got[i]-want) > 1e-15 {
+		if !(math.Abs(got[i]-want) <= 1e-15) {
 			t.Errorf("p %d: %v, want %v", i, got[i], want)
 		}
 	}

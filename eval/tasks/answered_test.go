@@ -52,7 +52,7 @@ func TestAnswered(t *testing.T) {
 	}
 	// 3 was given by one of ten, blue by two of ten; "Red" is not "red" where all agree.
 	for i, want := range []float64{1, .6, 0, -1, 1} {
-		if math.Abs(s.Right[i]-want) > 1e-12 {
+		if !(math.Abs(s.Right[i]-want) <= 1e-12) {
 			t.Errorf("question %d: accuracy %v, want %v", i, s.Right[i], want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestAnswered(t *testing.T) {
 		"majority": {s.Majority, 100 * 1. / 4}, "by kind": {s.ByKind, 100 * (1. + 1) / 4},
 		"chance": {s.Chance, 100 * (1 + .3 + .6 + 1) / 4 / 4},
 	} {
-		if math.Abs(c[0]-c[1]) > 1e-9 {
+		if !(math.Abs(c[0]-c[1]) <= 1e-9) {
 			t.Errorf("%s: %v, want %v", name, c[0], c[1])
 		}
 	}

@@ -145,15 +145,15 @@ func TestFolder(t *testing.T) {
 		}
 		precise := []float64{100, 96, 100, 96} // red has 8 images
 		for i, v := range s.Precision.Values() {
-			if math.Abs(v.Value-precise[i]*float64(1-off)) > 1e-9 {
+			if !(math.Abs(v.Value-precise[i]*float64(1-off)) <= 1e-9) {
 				t.Errorf("off by %d: %s is %v, want %v", off, v.Name, v.Value, precise[i]*float64(1-off))
 			}
 		}
 		chance := 100 * float64(12*12+10*10+8*8+10*10) / (40 * 40)
-		if math.Abs(s.Chance.I2T.R1-chance) > 1e-9 || math.Abs(s.Chance.T2I.R1-chance) > 1e-9 {
+		if !(math.Abs(s.Chance.I2T.R1-chance) <= 1e-9) || !(math.Abs(s.Chance.T2I.R1-chance) <= 1e-9) {
 			t.Errorf("chance %+v, want R@1 %g", s.Chance, chance)
 		}
-		if math.Abs(s.Precision.I2TChance-chance) > 1e-9 || math.Abs(s.Precision.T2IChance-chance) > 1e-9 {
+		if !(math.Abs(s.Precision.I2TChance-chance) <= 1e-9) || !(math.Abs(s.Precision.T2IChance-chance) <= 1e-9) {
 			t.Errorf("chance of the precision %+v, want %g", s.Precision, chance)
 		}
 	}

@@ -114,7 +114,7 @@ func againstLoops(t *testing.T, ids []int64) {
 				if want := eval.Mean(cosine); got.First != want {
 					t.Errorf("folds %d, top %d, batch %d: cosine %+v, want %+v", folds, top, size, got.First, want)
 				}
-				if want := eval.Mean(chance).T2I.R1; math.Abs(got.Chance.T2I.R1-want) > 1e-9 {
+				if want := eval.Mean(chance).T2I.R1; !(math.Abs(got.Chance.T2I.R1-want) <= 1e-9) {
 					t.Errorf("folds %d: chance %v, want %v", folds, got.Chance.T2I.R1, want)
 				}
 				if got.Images != n || got.Texts != n*texts {

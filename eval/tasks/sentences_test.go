@@ -92,12 +92,12 @@ func TestSentenceEncoder(t *testing.T) {
 			t.Errorf("%s: %d sentences were read, %d numbers", feature, *read, len(v.X))
 		}
 		for k, x := range v.Row("31") {
-			if math.Abs(float64(x-want[k])) > 1e-5 {
+			if !(math.Abs(float64(x-want[k])) <= 1e-5) {
 				t.Errorf("%s: %v, want %v", feature, v.Row("31"), want)
 			}
 		}
 		if feature == MeanFeature {
-			if got, want := v.Row("30")[0], (direction(30)[0]+direction(31)[0])/2; math.Abs(float64(got-want)) > 1e-5 {
+			if got, want := v.Row("30")[0], (direction(30)[0]+direction(31)[0])/2; !(math.Abs(float64(got-want)) <= 1e-5) {
 				t.Errorf("%v, want %v", got, want)
 			}
 		}
@@ -145,13 +145,13 @@ func TestSentencesRules(t *testing.T) {
 	if class, share := r.Majority(); class != "not_equivalent" || share != 50 || !slices.Equal(r.Constant, []float64{50, 50}) || r.Nearest != 1 {
 		t.Errorf("%s %g %+v", class, share, r)
 	}
-	if len(r.Thresholds) != 1 || math.Abs(r.Thresholds[0]-(math.Cos(28*math.Pi/180)+math.Cos(35*math.Pi/180))/2) > 1e-6 {
+	if len(r.Thresholds) != 1 || !(math.Abs(r.Thresholds[0]-(math.Cos(28*math.Pi/180)+math.Cos(35*math.Pi/180))/2) <= 1e-6) {
 		t.Errorf("%v", r.Thresholds)
 	}
 	if r.Pairs != 6 || r.Train != 8 || r.Split != "val" || r.STS != nil || r.Skipped != "" {
 		t.Errorf("%+v", r)
 	}
-	if i := r.Isotropy; i == nil || i.Positives != 3 || i.Width != 2 || math.Abs(i.Alignment-(2-2*(math.Cos(10*math.Pi/180)+math.Cos(20*math.Pi/180)+math.Cos(25*math.Pi/180))/3)) > 1e-6 {
+	if i := r.Isotropy; i == nil || i.Positives != 3 || i.Width != 2 || !(math.Abs(i.Alignment-(2-2*(math.Cos(10*math.Pi/180)+math.Cos(20*math.Pi/180)+math.Cos(25*math.Pi/180))/3)) <= 1e-6) {
 		t.Errorf("%+v", i)
 	}
 	if p := out.Picture; len(p.Pairs) != 2 || len(p.First) != 4 || len(p.Second) != 4 || len(p.Cosines) != 6 || p.Labels[2] != 0 {
@@ -187,7 +187,7 @@ func TestSentencesScored(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := out.Tasks[0]
-	if r.STS == nil || len(r.STS.Parts) != 2 || math.Abs(r.STS.Parts[0].Spearman-1) > 1e-12 || math.Abs(r.STS.Parts[1].Spearman-1) > 1e-12 || r.STS.All.Spearman > .99 || r.STS.All.Pearson < .8 || r.Pairs != 6 || r.Rules != nil || r.Skipped != "" {
+	if r.STS == nil || len(r.STS.Parts) != 2 || !(math.Abs(r.STS.Parts[0].Spearman-1) <= 1e-12) || !(math.Abs(r.STS.Parts[1].Spearman-1) <= 1e-12) || r.STS.All.Spearman > .99 || r.STS.All.Pearson < .8 || r.Pairs != 6 || r.Rules != nil || r.Skipped != "" {
 		t.Errorf("%+v %+v", r, r.STS)
 	}
 	if r.Isotropy.Positives != 2 { // scores above 4

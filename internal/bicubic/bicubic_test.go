@@ -15,7 +15,7 @@ func TestResize(t *testing.T) {
 		t.Fatalf("%d values, want %d", len(got), len(want))
 	}
 	for i, w := range want {
-		if math.Abs(got[i]-w) > 1e-8 {
+		if !(math.Abs(got[i]-w) <= 1e-8) {
 			t.Errorf("value %d: %v, want %v", i, got[i], w)
 		}
 	}

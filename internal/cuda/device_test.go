@@ -52,7 +52,7 @@ func TestDevice(t *testing.T) {
 		}
 		bits := math.Float32bits(words[i/2]) >> (16 * (i % 2)) << 16
 		got, want := float64(math.Float32frombits(bits)), float64(3*i)
-		if math.Abs(got-want) > want/256 {
+		if !(math.Abs(got-want) <= want/256) {
 			t.Fatalf("element %d is rounded to %v, want %v", i, got, want)
 		}
 	}

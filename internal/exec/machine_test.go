@@ -144,15 +144,15 @@ func TestGenericOps(t *testing.T) {
 		cdf := 0.5 * math.Erfc(-v/math.Sqrt2)
 		th := math.Tanh(v * cdf)
 		want += 7 * th * th
-		if math.Abs(float64(a.F32[i])-th) > 1e-5 {
+		if !(math.Abs(float64(a.F32[i])-th) <= 1e-5) {
 			t.Errorf("tanh[%d] is %v, want %v", i, a.F32[i], th)
 		}
 		slope := cdf + v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi)
-		if w := 14 * th * (1 - th*th) * slope; math.Abs(float64(gradient.F32[i])-w) > 1e-4 {
+		if w := 14 * th * (1 - th*th) * slope; !(math.Abs(float64(gradient.F32[i])-w) <= 1e-4) {
 			t.Errorf("gradient[%d] is %v, want %v", i, gradient.F32[i], w)
 		}
 	}
-	if got, err := m.Scalar(loss); err != nil || math.Abs(float64(got)-want) > 1e-4 {
+	if got, err := m.Scalar(loss); err != nil || !(math.Abs(float64(got)-want) <= 1e-4) {
 		t.Errorf("loss is %v (%v), want %v", got, err, want)
 	}
 	if _, err := m.Scalar(flat); err == nil {

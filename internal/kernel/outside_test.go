@@ -79,7 +79,7 @@ func multiplied(t *testing.T, e *Engine, g gemmtest.Case) {
 	want, size := gemmtest.Exact(&g.P)
 	e.Multiply(&g.P)
 	for i := range want {
-		if i%g.P.LDC < g.P.N && math.Abs(float64(g.P.C[i])-want[i]) > 1e-4*(size[i]+1) {
+		if i%g.P.LDC < g.P.N && !(math.Abs(float64(g.P.C[i])-want[i]) <= 1e-4*(size[i]+1)) {
 			t.Fatalf("%v: value %d is %g, want %g", g, i, g.P.C[i], want[i])
 		}
 	}

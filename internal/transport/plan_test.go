@@ -78,7 +78,7 @@ func TestSolve(t *testing.T) {
 		want := definition(p.S, c.n, c.m, c.eps, c.rounds)
 		for i, w := range want {
 			log := (p.S[i] + p.F[i/c.m] + p.G[i%c.m]) / c.eps
-			if math.Abs(p.p[i]-w) > 1e-9 || math.Abs(math.Exp(log)-w) > 1e-9 {
+			if !(math.Abs(p.p[i]-w) <= 1e-9) || !(math.Abs(math.Exp(log)-w) <= 1e-9) {
 				t.Fatalf("%+v: mass %d is %v, by the potentials %v, want %v", c, i, p.p[i], math.Exp(log), w)
 			}
 		}
@@ -118,7 +118,7 @@ func TestSolveEnds(t *testing.T) {
 		}
 		off = max(off, math.Abs(8*sum-1))
 	}
-	if math.Abs(p.Off-off) > 1e-9 || off < 1e-3 {
+	if !(math.Abs(p.Off-off) <= 1e-9) || off < 1e-3 {
 		t.Errorf("off by %v, want %v", p.Off, off)
 	}
 }

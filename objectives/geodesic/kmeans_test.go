@@ -68,7 +68,7 @@ func TestLloyd(t *testing.T) {
 			t.Fatalf("%d centres, objectives %v", used, objective)
 		}
 		for i := range want {
-			if d := dot(want[i], wide(centres[i*c:(i+1)*c])); math.Abs(d-1) > 1e-6 {
+			if d := dot(want[i], wide(centres[i*c:(i+1)*c])); !(math.Abs(d-1) <= 1e-6) {
 				t.Fatalf("subset=%t: centre %d has cosine %v with the plain one", subset, i, d)
 			}
 		}
@@ -143,7 +143,7 @@ func TestRepair(t *testing.T) {
 	}
 	m.update()
 	for i, v := range at(0, 86, 12) {
-		if math.Abs(float64(m.centres[i]-v)) > 1e-6 {
+		if !(math.Abs(float64(m.centres[i]-v)) <= 1e-6) {
 			t.Fatalf("centres after the update %v", m.centres)
 		}
 	}

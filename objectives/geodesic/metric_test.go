@@ -118,7 +118,7 @@ func TestObjectiveOfTopologies(t *testing.T) {
 					}
 				}
 				last := s.Objective[o.Iterations]
-				if want := objectiveOf(g, x); math.Abs(last-want) > 1e-5*(1+want) {
+				if want := objectiveOf(g, x); !(math.Abs(last-want) <= 1e-5*(1+want)) {
 					t.Fatalf("%s, seed %d: objective %v, want %v", m.topology(), seed, last, want)
 				}
 				checkUnits(t, g)
@@ -155,7 +155,7 @@ func checkUnits(t *testing.T, g *Graph) {
 	u := g.channels / g.options.Space.Groups()
 	for i, l := range g.Layers {
 		for k := 0; k < l.Used*g.channels; k += u {
-			if s := vector.SumSq(l.Centres[k : k+u]); math.Abs(s-1) > 1e-5 {
+			if s := vector.SumSq(l.Centres[k : k+u]); !(math.Abs(s-1) <= 1e-5) {
 				t.Fatalf("layer %d, centre %d, sphere %d: squared length %v", i, k/g.channels, k%g.channels/u, s)
 			}
 		}
@@ -192,7 +192,7 @@ func TestEuclideanLloyd(t *testing.T) {
 			costs = append(costs, euclideanLloyd(points, want))
 		}
 		for i, v := range objective {
-			if math.Abs(v-costs[i]) > 1e-4*costs[i] {
+			if !(math.Abs(v-costs[i]) <= 1e-4*costs[i]) {
 				t.Errorf("offset %v: objectives %v, want %v", offset, objective, costs)
 				break
 			}

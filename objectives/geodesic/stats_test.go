@@ -44,7 +44,7 @@ func TestUsage(t *testing.T) {
 		{"entropy", s.Entropy, entropy}, {"busiest", s.Busiest, busiest}, {"empty", float64(s.Empty), float64(g.Used - len(count))},
 		{"path", s.Path, path / reached}, {"unreached", s.Unreached, unreached / n / n}, {"truncated", s.Truncated, truncated / n / n},
 	} {
-		if math.Abs(v.got-v.want) > 1e-4 {
+		if !(math.Abs(v.got-v.want) <= 1e-4) {
 			t.Errorf("%s: %v, want %v", v.name, v.got, v.want)
 		}
 	}

@@ -19,7 +19,7 @@ func TestTheorems(t *testing.T) {
 		{"eq. 6, n=10 a=3", EdgesTuran(10, 3), 25},
 		{"eq. 6, a=2: no edges", EdgesTuran(10, 2), 0},
 	} {
-		if math.Abs(c.got-c.want) > 1e-9 {
+		if !(math.Abs(c.got-c.want) <= 1e-9) {
 			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
 		}
 	}

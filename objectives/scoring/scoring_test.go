@@ -157,7 +157,7 @@ func TestObliqueVectors(t *testing.T) {
 		if err := (scoring.Score{Space: space, Terms: []scoring.Term{{Kind: kind, Weight: 1}}}).Rows(e, x, 1, y, 1, got[:]); err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(float64(got[0])-want) > 1e-6 {
+		if !(math.Abs(float64(got[0])-want) <= 1e-6) {
 			t.Errorf("%s: got %v, want %v", kind, got[0], want)
 		}
 	}

@@ -41,7 +41,7 @@ func TestSamplePairsDistribution(t *testing.T) {
 			if i == j {
 				want = 0
 			}
-			if got := count[[2]int32{i, j}] / draws; math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/draws) {
+			if got := count[[2]int32{i, j}] / draws; !(math.Abs(got-want) <= 5*math.Sqrt(want*(1-want)/draws)) {
 				t.Errorf("P(%d,%d) = %.4f, want %.4f", i, j, got, want)
 			}
 		}

@@ -64,7 +64,7 @@ func TestSampleNegativesDistribution(t *testing.T) {
 		want := append(slices.Clone(c.first), .5, 0, .5, .5, .5, 0)
 		for i, n := range count {
 			// Five standard deviations; the figures are rounded.
-			if got, tol := n/draws, 5*math.Sqrt(want[i]*(1-want[i])/draws)+2e-4; math.Abs(got-want[i]) > tol {
+			if got, tol := n/draws, 5*math.Sqrt(want[i]*(1-want[i])/draws)+2e-4; !(math.Abs(got-want[i]) <= tol) {
 				t.Errorf("%s: P(%d,%d) = %.4f, want %.4f", c.name, i/3, i%3, got, want[i])
 			}
 		}

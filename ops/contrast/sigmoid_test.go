@@ -185,7 +185,7 @@ func TestSigmoidContrastSteep(t *testing.T) {
 		want, _, _ := s.naive()
 		got := optest.Eval(t, s.build, s.inputs()...).F32[0]
 		grads, _ := optest.Gradients(t, s.build, []int{0, 1, 2}, s.inputs()...)
-		if math.Abs(float64(got)-want) > 1e-6*want || grads[2][0] != grads[2][0] {
+		if !(math.Abs(float64(got)-want) <= 1e-6*want) || grads[2][0] != grads[2][0] {
 			t.Errorf("loss %v, want %v; gradient of the bias %v", got, want, grads[2][0])
 		}
 	}

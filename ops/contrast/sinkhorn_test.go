@@ -104,7 +104,7 @@ func TestSinkhornAgainstOracle(t *testing.T) {
 			for _, v := range got[i*k:][:k] {
 				sum += float64(v)
 			}
-			if math.Abs(sum-1) > 1e-4 {
+			if !(math.Abs(sum-1) <= 1e-4) {
 				t.Fatalf("trial %d: row %d sums to %v", trial, i, sum)
 			}
 		}

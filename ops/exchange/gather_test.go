@@ -121,7 +121,7 @@ func TestGather(t *testing.T) {
 	})
 	for i, d := range grads {
 		for j, v := range d {
-			if want := 12 * x[i][j]; math.Abs(float64(v-want)) > 1e-5 {
+			if want := 12 * x[i][j]; !(math.Abs(float64(v-want)) <= 1e-5) {
 				t.Errorf("rank %d: gradient %d is %v, want %v", i, j, v, want)
 			}
 		}

@@ -105,7 +105,7 @@ func TestNearestCentreOfLocalMetrics(t *testing.T) {
 			index, distance := nearestCentres(t, k.queue, k.centres, k.width, k.count, c.local)
 			for j := range k.n {
 				at, want := k.oracle().nearest(widen(k.queue[j*k.width : (j+1)*k.width]))
-				if int(index[j]) != at || math.Abs(float64(distance[j])-want) > 1e-5 {
+				if int(index[j]) != at || !(math.Abs(float64(distance[j])-want) <= 1e-5) {
 					t.Fatalf("%s: row %d of %+v: got centre %d at %v, want %d at %v", c.name, j, k, index[j], distance[j], at, want)
 				}
 			}
@@ -135,7 +135,7 @@ func TestNearestCentreFarFromTheOrigin(t *testing.T) {
 				best = min(best, local.oracleDistance(p, widen(centres[m*width:(m+1)*width])))
 			}
 			own := int(index[j])
-			if d := local.oracleDistance(p, widen(centres[own*width:(own+1)*width])); d > best*(1+1e-5) || math.Abs(d-float64(distance[j])) > 1e-5*d {
+			if d := local.oracleDistance(p, widen(centres[own*width:(own+1)*width])); d > best*(1+1e-5) || !(math.Abs(d-float64(distance[j])) <= 1e-5*d) {
 				t.Fatalf("offset %v, row %d: centre %d at %v (got %v), the nearest is at %v", offset, j, own, d, distance[j], best)
 			}
 		}
@@ -241,7 +241,7 @@ func TestLocalDistanceVectors(t *testing.T) {
 		{[]float32{7, 8}, []float32{7, 8}, local{space.Space{Euclid: true}}, 0},
 	} {
 		_, d := nearestCentres(t, c.x, c.y, len(c.x), 1, c.local)
-		if math.Abs(float64(d[0])-c.want) > 1e-5 {
+		if !(math.Abs(float64(d[0])-c.want) <= 1e-5) {
 			t.Errorf("%v to %v on %+v: got %v, want %v", c.x, c.y, c.local, d[0], c.want)
 		}
 	}

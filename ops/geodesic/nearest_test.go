@@ -68,7 +68,7 @@ func TestNearestCentreFuzz(t *testing.T) {
 		index, angle := nearestCentres(t, k.queue, k.centres, k.width, k.count, local{})
 		for j := range k.n {
 			at, want := k.oracle().nearest(widen(k.queue[j*k.width : (j+1)*k.width]))
-			if int(index[j]) != at || math.Abs(float64(angle[j])-want) > 1e-5 {
+			if int(index[j]) != at || !(math.Abs(float64(angle[j])-want) <= 1e-5) {
 				t.Fatalf("row %d of %+v: got centre %d at %v, want %d at %v", j, k, index[j], angle[j], at, want)
 			}
 		}

@@ -65,7 +65,7 @@ func TestCoincidentPoints(t *testing.T) {
 				want = 0
 			}
 			for _, v := range w {
-				if math.Abs(v-want) > 1e-12 {
+				if !(math.Abs(v-want) <= 1e-12) {
 					t.Errorf("%s %s: got %v, want %v", kernel, scale, w, want)
 					break
 				}
@@ -125,7 +125,7 @@ func TestBiasedLaw(t *testing.T) {
 		seen[sample(Biased, noise, 1)[0]]++
 	}
 	for rank, n := range seen {
-		if want := 12. / 25 / float64(1+rank); math.Abs(n/draws-want) > .01 {
+		if want := 12. / 25 / float64(1+rank); !(math.Abs(n/draws-want) <= .01) {
 			t.Errorf("rank %d: got share %v, want %v", rank, n/draws, want)
 		}
 	}

@@ -97,7 +97,7 @@ func TestBatchNormFarRow(t *testing.T) {
 	for output := range 2 {
 		got := optest.Eval(t, batchNormOf(false, 0, output+1, 1e-5), in...).F32
 		for j := range got {
-			if math.Abs(float64(got[j]/want[output][j])-1) > 2e-7 {
+			if !(math.Abs(float64(got[j]/want[output][j])-1) <= 2e-7) {
 				t.Errorf("statistic %d of column %d is %g, want %g", output, j, got[j], want[output][j])
 			}
 		}

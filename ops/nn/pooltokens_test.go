@@ -118,7 +118,7 @@ func TestSortPoolTies(t *testing.T) {
 	x, scores := optest.In("x", []int{3, 1}, []float32{2, 5, 2}), optest.In("scores", []int{3, 1}, []float32{0, 0, 1})
 	grads, _ := optest.Gradients(t, func(ns gorgonia.Nodes) *gorgonia.Node { return SortPool(ns[0], ns[1], ns[2], 3, 1) }, []int{0},
 		x, scores, optest.I32s("lengths", []int32{3}, 1))
-	if g := grads[0]; g[1] != g[0] || math.Abs(float64(g[2]/g[0])-math.E) > 1e-5 {
+	if g := grads[0]; g[1] != g[0] || !(math.Abs(float64(g[2]/g[0])-math.E) <= 1e-5) {
 		t.Errorf("gradients %v, want those of ranks 1, 0 and 2", g)
 	}
 }

@@ -183,7 +183,7 @@ func TestDistanceAtTheEnds(t *testing.T) {
 		if d.Kind == "angle" {
 			far = -math.Pi
 		}
-		if math.Abs(float64(got[0])) > 2e-3 || math.Abs(float64(got[1]-far)) > 2e-3 {
+		if !(math.Abs(float64(got[0])) <= 2e-3) || !(math.Abs(float64(got[1]-far)) <= 2e-3) {
 			t.Errorf("%s of equal and opposite vectors: %v", d.Kind, got)
 		}
 		grads, _ := optest.Gradients(t, build, []int{0, 1}, in...)
@@ -201,7 +201,7 @@ func TestDistanceAtTheEnds(t *testing.T) {
 			return NegativeDistance(Distance{Kind: "l2"}, ns[0], ns[1], nil, nil)
 		},
 			optest.In("f", []int{1, 3}, x), optest.In("keys", []int{1, 3}, y))
-		if want := -(float64(y[0]) - float64(x[0])); math.Abs(float64(got.F32[0])-want) > 1e-5*math.Abs(want) {
+		if want := -(float64(y[0]) - float64(x[0])); !(math.Abs(float64(got.F32[0])-want) <= 1e-5*math.Abs(want)) {
 			t.Errorf("near vectors of size %g: got %v, want %v", size, got.F32[0], want)
 		}
 	}
@@ -221,7 +221,7 @@ func TestL2Range(t *testing.T) {
 		}
 		build := func(ns gorgonia.Nodes) *gorgonia.Node { return NegativeDistance(d, ns[0], ns[1], nil, nil) }
 		want := oracleDistance(d, a, b)
-		if got := float64(optest.Eval(t, build, f, x).F32[0]); math.Abs(got/want-1) > 1e-6 {
+		if got := float64(optest.Eval(t, build, f, x).F32[0]); !(math.Abs(got/want-1) <= 1e-6) {
 			t.Errorf("size %g, apart %g: got %v, want %v", c.size, c.apart, got, want)
 		}
 		grads, _ := optest.Gradients(t, build, []int{0, 1}, f, x)

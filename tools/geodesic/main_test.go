@@ -145,7 +145,7 @@ func TestEffectiveRank(t *testing.T) {
 		// Singular values 3 and 1: exp(-(3/4 ln 3/4 + 1/4 ln 1/4)) = 4/3^(3/4).
 		{[]float32{3, 0, 0, 0, 1, 0}, 4 / math.Pow(3, .75)},
 	} {
-		if got := effectiveRank(r.rows, 3); math.Abs(got-r.want) > 1e-9 {
+		if got := effectiveRank(r.rows, 3); !(math.Abs(got-r.want) <= 1e-9) {
 			t.Errorf("%v: %v, want %v", r.rows, got, r.want)
 		}
 	}
@@ -160,7 +160,7 @@ func TestVectors(t *testing.T) {
 		x, y []float32
 		want float64
 	}{{[]float32{3, 4}, []float32{4, 3}, .96}, {[]float32{2, 0}, []float32{-5, 0}, -1}, {[]float32{0, 0}, f, 0}} {
-		if got := cosineOf(r.x, r.y); math.Abs(got-r.want) > 1e-9 {
+		if got := cosineOf(r.x, r.y); !(math.Abs(got-r.want) <= 1e-9) {
 			t.Errorf("cosine of %v and %v is %v, want %v", r.x, r.y, got, r.want)
 		}
 	}
@@ -176,12 +176,12 @@ func TestPool(t *testing.T) {
 		t.Error("rows do not follow from the seed")
 	}
 	for i := range 5000 {
-		if n := dot(x[i*c:][:c], x[i*c:][:c]); math.Abs(n-1) > 1e-5 {
+		if n := dot(x[i*c:][:c], x[i*c:][:c]); !(math.Abs(n-1) <= 1e-5) {
 			t.Fatalf("row %d has square length %v", i, n)
 		}
 	}
 	for _, aligned := range []float64{.3, .7, .95} {
-		if got := meanCosine(x, beside(x, c, aligned, 4), c); math.Abs(got-aligned) > .01 {
+		if got := meanCosine(x, beside(x, c, aligned, 4), c); !(math.Abs(got-aligned) <= .01) {
 			t.Errorf("cosine %v, want %v", got, aligned)
 		}
 	}

@@ -16,7 +16,7 @@ var step = Step{Fixed: 1, PerRow: .01, Back: .5, Gradients: 100e6, Bucket: 50e6,
 // behind it. Features take 2 (1 ms + 1 ms).
 func TestSecondsByHand(t *testing.T) {
 	got, exposed := step.Seconds(2, 100)
-	if want := 1 + 1 + .004 + .754; math.Abs(got-want) > 1e-9 || math.Abs(exposed-.754) > 1e-9 {
+	if want := 1 + 1 + .004 + .754; !(math.Abs(got-want) <= 1e-9) || !(math.Abs(exposed-.754) <= 1e-9) {
 		t.Errorf("got %v and %v, want %v and 0.754", got, exposed, want)
 	}
 	if got, exposed := step.Seconds(1, 100); got != 2 || exposed != 0 {
@@ -24,7 +24,7 @@ func TestSecondsByHand(t *testing.T) {
 	}
 	fast := step
 	fast.Bandwidth, fast.Latency = 1e12, 0
-	if e := fast.Efficiency(4, 100, true); math.Abs(e-1) > 1e-3 {
+	if e := fast.Efficiency(4, 100, true); !(math.Abs(e-1) <= 1e-3) {
 		t.Errorf("weak efficiency %v of a link that takes no time, want 1", e)
 	}
 	if e := fast.Efficiency(4, 100, false); math.Abs(e-2./4/1.25) > 1e-3 { // 1 s do not get less
@@ -50,7 +50,7 @@ func TestFit(t *testing.T) {
 	}
 	got := fits[0]
 	for _, x := range [][2]float64{{got.Fixed, step.Fixed}, {got.PerRow, step.PerRow}, {got.Latency, step.Latency}, {got.Bandwidth, step.Bandwidth}, {got.Work, .25}} {
-		if math.Abs(x[0]-x[1]) > 1e-6*x[1] {
+		if !(math.Abs(x[0]-x[1]) <= 1e-6*x[1]) {
 			t.Errorf("fitted %+v, want %+v", got, step)
 			break
 		}

@@ -74,7 +74,7 @@ func TestAgainstPyTorch(t *testing.T) {
 			grads[i] = 2 * v
 		}
 		norm := o.GradNorm(0.5)
-		if math.Abs(norm-g.Norm[step]) > 1e-6*g.Norm[step] {
+		if !(math.Abs(norm-g.Norm[step]) <= 1e-6*g.Norm[step]) {
 			t.Errorf("step %d: norm %v, want %v", step, norm, g.Norm[step])
 		}
 		o.Step(g.LR[step], 0.5, norm)
@@ -122,7 +122,7 @@ func TestThreadsAndGaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		norm := o.GradNorm(1)
-		if want := math.Sqrt(sum); math.Abs(norm-want) > 1e-6*want {
+		if want := math.Sqrt(sum); !(math.Abs(norm-want) <= 1e-6*want) {
 			t.Errorf("norm %v, want %v", norm, want)
 		}
 		o.Step(1e-2, 1, norm)
@@ -138,7 +138,7 @@ func TestThreadsAndGaps(t *testing.T) {
 				want -= 1e-2 * 0.02 * before[i]
 			}
 			want -= 1e-2 * float32(math.Copysign(1, float64(grads[i])))
-			if math.Abs(float64(params[i]-want)) > 1e-4 {
+			if !(math.Abs(float64(params[i]-want)) <= 1e-4) {
 				t.Errorf("element %d: got %v, want %v", i, params[i], want)
 			}
 		}

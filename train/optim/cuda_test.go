@@ -202,7 +202,7 @@ func TestCUDA(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := host.GradNorm(0.5)
-				if norm := dev.GradNorm(0.5); math.Abs(norm-want) > 1e-12*want {
+				if norm := dev.GradNorm(0.5); !(math.Abs(norm-want) <= 1e-12*want) {
 					t.Fatalf("step %d: norm %v, want %v (%v)", step, norm, want, dev.Err())
 				}
 				rate := 1e-2 / float64(1+step)
@@ -267,7 +267,7 @@ func TestCUDANonFinite(t *testing.T) {
 		}
 		set(b.spans[3].Lo + 100) // frozen
 		want := host.GradNorm(1)
-		if norm := dev.GradNorm(1); math.Abs(norm-want) > 1e-12*want {
+		if norm := dev.GradNorm(1); !(math.Abs(norm-want) <= 1e-12*want) {
 			t.Errorf("%v in a frozen parameter: norm %v, want %v", bad, norm, want)
 		}
 		for _, i := range []int{0, b.spans[1].Hi - 1, b.spans[6].Lo + 1} {

@@ -73,7 +73,7 @@ func TestPull(t *testing.T) {
 						t.Fatalf("%s, twins %t, step %d, element %d: got %v, want %v", name, twins, step, i, params[i], want[i])
 					}
 					if k := i - 5; twins && k >= 0 && k < len(twin) {
-						if w := 0.9*float64(old[k]) + 0.1*float64(params[i]); math.Abs(float64(twin[k])-w) > 1e-6 {
+						if w := 0.9*float64(old[k]) + 0.1*float64(params[i]); !(math.Abs(float64(twin[k])-w) <= 1e-6) {
 							t.Fatalf("%s, step %d, twin %d: got %v, want %v", name, step, k, twin[k], w)
 						}
 					}

@@ -61,7 +61,7 @@ func TestRates(t *testing.T) {
 			}
 		}
 		for i, p := range params {
-			if math.Abs(float64(p)-want[i]) > 2e-6*math.Max(1, math.Abs(want[i])) {
+			if !(math.Abs(float64(p)-want[i]) <= 2e-6*math.Max(1, math.Abs(want[i]))) {
 				t.Fatalf("twins %t: element %d is %v, want %v", twins, i, p, want[i])
 			}
 		}

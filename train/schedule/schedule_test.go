@@ -61,7 +61,7 @@ func TestStaircaseIsTheLoop(t *testing.T) {
 				set(epoch + c.ticks)
 			}
 			for i := range c.perEpoch {
-				if got := lr.At(update); math.Abs(got-rate) > 1e-12*peak {
+				if got := lr.At(update); !(math.Abs(got-rate) <= 1e-12*peak) {
 					t.Errorf("%+v: update %d has the rate %g, want %g", c, update, got, rate)
 				}
 				if update++; epoch == 0 && i%100 == 0 && i <= 100*c.ticks {
@@ -91,7 +91,7 @@ func TestCosine(t *testing.T) {
 		step int
 		want float64
 	}{{0, 0.1}, {5, 0.55}, {9, 0.91}, {10, 1}, {60, 0.6}, {35, 0.2 + 0.4*(1+math.Sqrt2/2)}, {110, 0.2}, {500, 0.2}} {
-		if got := lr.At(c.step); math.Abs(got-c.want) > 1e-12 {
+		if got := lr.At(c.step); !(math.Abs(got-c.want) <= 1e-12) {
 			t.Errorf("step %d: got %v, want %v", c.step, got, c.want)
 		}
 	}
@@ -143,7 +143,7 @@ func TestNewLRErrors(t *testing.T) {
 // By hand: (1+t)/(10+t); 0.995 is reached at t = (9.95-1)/0.005 = 1790.
 func TestMomentum(t *testing.T) {
 	for step, want := range map[int]float64{0: 0.1, 8: 0.5, 90: 0.91, 1789: 1790. / 1799, 1791: 0.995, 1e6: 0.995} {
-		if got := Momentum(step, 0.995, 10); math.Abs(got-want) > 1e-15 {
+		if got := Momentum(step, 0.995, 10); !(math.Abs(got-want) <= 1e-15) {
 			t.Errorf("step %d: got %v, want %v", step, got, want)
 		}
 	}
@@ -158,7 +158,7 @@ func TestDynamicMomentum(t *testing.T) {
 	for _, c := range []struct{ cosine, online, ofTeacher float64 }{
 		{0.995, 0.005, 0.995}, {1, 0, 1}, {1.0000001, 0, 1}, {0.25, 0.75, 0.25}, {0, 1, 0}, {-0.5, 1, 0},
 	} {
-		if got := DynamicMomentum(c.cosine, false); math.Abs(got-c.online) > 1e-15 {
+		if got := DynamicMomentum(c.cosine, false); !(math.Abs(got-c.online) <= 1e-15) {
 			t.Errorf("cosine %v: the twins keep %v, want %v", c.cosine, got, c.online)
 		}
 		if got := DynamicMomentum(c.cosine, true); got != c.ofTeacher {

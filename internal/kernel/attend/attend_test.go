@@ -145,7 +145,7 @@ func TestAttention(t *testing.T) {
 			got := c.results()
 			for name, w := range want.results() {
 				for j := range w {
-					if math.Abs(float64(got[name][j]-w[j])) > tolerance*(1+math.Abs(float64(w[j]))) || got[name][j] != got[name][j] {
+					if !(math.Abs(float64(got[name][j]-w[j])) <= tolerance*(1+math.Abs(float64(w[j])))) || got[name][j] != got[name][j] {
 						t.Fatalf("case %d (%d rows of %d queries, %d keys, %d wide): %s[%d] is %v, want %v", i, c.rows, c.lq, c.lk, c.e, name, j, got[name][j], w[j])
 					}
 				}

@@ -96,10 +96,10 @@ func TestSoftmaxPass(t *testing.T) {
 					t.Fatalf("%d keys: the half after the last is %v", c.n, got)
 				}
 			}
-			if got, want := float64(c.stats[i]), top+math.Log(sum); math.Abs(got-want) > 4e-6*(1+math.Abs(want)) {
+			if got, want := float64(c.stats[i]), top+math.Log(sum); !(math.Abs(got-want) <= 4e-6*(1+math.Abs(want))) {
 				t.Fatalf("%d keys: log sum exp %v, want %v", c.n, got, want)
 			}
-			if got, want := float64(c.stats[panelWidth+i]), float64(b.Scale)/sum; math.Abs(got-want) > 1e-5*want {
+			if got, want := float64(c.stats[panelWidth+i]), float64(b.Scale)/sum; !(math.Abs(got-want) <= 1e-5*want) {
 				t.Fatalf("%d keys: factor %v, want %v", c.n, got, want)
 			}
 		}
@@ -131,7 +131,7 @@ func TestGradientPass(t *testing.T) {
 				}
 				want := dropped*float64(dp[j*panelWidth+i]) - p[j]*dot
 				exact := float64(c.grads[j*panelWidth+i])
-				if math.Abs(exact-want) > 2e-5*(math.Abs(dropped*float64(dp[j*panelWidth+i]))+p[j]*size) {
+				if !(math.Abs(exact-want) <= 2e-5*(math.Abs(dropped*float64(dp[j*panelWidth+i]))+p[j]*size)) {
 					t.Fatalf("%d keys, %d queries: dS of key %d and query %d is %v, want %v", c.n, b.N, j, i, exact, want)
 				}
 				if got := half(c.ds, j*c.stride+i); !isHalf(got, exact) {

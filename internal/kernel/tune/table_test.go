@@ -393,7 +393,7 @@ func TestKey(t *testing.T) {
 	if k.Finished = true; k.String() != "NN 2x3x4 fp32 finished" {
 		t.Errorf("got %q", k)
 	}
-	if g := KeyOf(&base).GFLOP(); math.Abs(g-48e-9) > 1e-15 {
+	if g := KeyOf(&base).GFLOP(); !(math.Abs(g-48e-9) <= 1e-15) {
 		t.Errorf("%g GFLOP", g)
 	}
 }

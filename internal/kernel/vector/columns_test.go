@@ -31,7 +31,7 @@ func TestColumns(t *testing.T) {
 					c.plainSums(want[0], want[1], x, dy)
 					for k := range 2 {
 						for j := range n {
-							if math.Abs(got[k][j]-want[k][j]) > 1e-12 {
+							if !(math.Abs(got[k][j]-want[k][j]) <= 1e-12) {
 								t.Fatalf("%d x %d, ReLU %t: sum %d of column %d is %g, want %g", rows, n, relu, k, j, got[k][j], want[k][j])
 							}
 						}
@@ -42,7 +42,7 @@ func TestColumns(t *testing.T) {
 					c.Grad(dx, x, dy, a, b)
 					c.plainGrad(dz, x, dy, a, b)
 					for i := range y {
-						if math.Abs(float64(y[i]-z[i])) > 4e-6 || math.Abs(float64(dx[i]-dz[i])) > 8e-6 {
+						if !(math.Abs(float64(y[i]-z[i])) <= 4e-6) || !(math.Abs(float64(dx[i]-dz[i])) <= 8e-6) {
 							t.Fatalf("%d x %d, ReLU %t: element %d is %g and its gradient %g, want %g and %g", rows, n, relu, i, y[i], dx[i], z[i], dz[i])
 						}
 					}

@@ -37,11 +37,11 @@ func TestLocalDistances(t *testing.T) {
 				slopes[k] = -math.Acos(dot) / math.Sqrt(1-dot*dot)
 			}
 		}
-		if got := SquaredDistance(x, y); math.Abs(got-sq) > 1e-6*sq {
+		if got := SquaredDistance(x, y); !(math.Abs(got-sq) <= 1e-6*sq) {
 			t.Errorf("%+v: squared distance %v, want %v", c, got, sq)
 		}
 		d := ProductAngle(x, y, c.spheres)
-		if want := math.Sqrt(angles); math.Abs(float64(d)-want) > 1e-5*want {
+		if want := math.Sqrt(angles); !(math.Abs(float64(d)-want) <= 1e-5*want) {
 			t.Errorf("%+v: angle %v, want %v", c, d, want)
 		}
 		dx := make([]float32, n)
@@ -49,7 +49,7 @@ func TestLocalDistances(t *testing.T) {
 		ProductAngleGrad(dx, 3, x, y, c.spheres, d)
 		for i, v := range dx {
 			k := i / c.width
-			if want := 10 + 3*slopes[k]/math.Sqrt(angles)*float64(y[i]); math.Abs(float64(v)-want) > 1e-4*(1+math.Abs(slopes[k])) {
+			if want := 10 + 3*slopes[k]/math.Sqrt(angles)*float64(y[i]); !(math.Abs(float64(v)-want) <= 1e-4*(1+math.Abs(slopes[k]))) {
 				t.Fatalf("%+v: gradient %d is %v, want %v", c, i, v, want)
 			}
 		}

@@ -125,7 +125,7 @@ func TestDropoutBitsKeysDiffer(t *testing.T) {
 	for i := range a {
 		same += 32 - bits.OnesCount32(uint32(a[i]^b[i]))
 	}
-	if math.Abs(float64(same)-16000) > 5*math.Sqrt(8000) {
+	if !(math.Abs(float64(same)-16000) <= 5*math.Sqrt(8000)) {
 		t.Errorf("masks of two keys agree in %d of 32000 bits", same)
 	}
 }

@@ -352,10 +352,10 @@ func TestLayerNormHardRows(t *testing.T) {
 			const eps = 1e-37
 			kerneltest.EachLevel(t, func(t *testing.T) {
 				mean, rstd := LayerNorm(dst, x, one, zero, eps)
-				if math.Abs(float64(mean)-mu) > 1e-6*math.Sqrt(q)+0x1p-24*math.Abs(mu) {
+				if !(math.Abs(float64(mean)-mu) <= 1e-6*math.Sqrt(q)+0x1p-24*math.Abs(mu)) {
 					t.Errorf("%s of %d: mean %v, want %v", name, n, mean, mu)
 				}
-				if want := 1 / math.Sqrt(q+eps); n > 1 && math.Abs(float64(rstd)-want) > 1e-6*want {
+				if want := 1 / math.Sqrt(q+eps); n > 1 && !(math.Abs(float64(rstd)-want) <= 1e-6*want) {
 					t.Errorf("%s of %d: rstd %v, want %v", name, n, rstd, want)
 				}
 			})
