@@ -24,7 +24,7 @@ type Case struct {
 	// on how the library cuts it into tiles.
 	GEMM bool
 	// Jumps marks gradients that jump where a number crosses zero, as behind a positive part: by rounding some of many are on the
-	// other side. A device's results may then be away by deviceJumps of the length of the host's, seen as vectors.
+	// other side. On a device few elements may then be away further than others, as deviceJumps says.
 	Jumps bool
 	// Tied says whether two whole numbers at a place of a result stand for values that are equal but for rounding, such as the
 	// places of rows that are equally near; nil: none do.
