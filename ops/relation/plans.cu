@@ -114,12 +114,12 @@ extern "C" __global__ void plan_columns(PLANS, int round) {
   if (blockIdx.x == 0 && threadIdx.x == 0) *p.last = __longlong_as_double(p.off[round]);
 }
 
-// All rounds of a small plan. A block for each plan.
-extern "C" __global__ void __launch_bounds__(1024) plan_rounds(PLANS) {
+// The rounds from one on, of which those before are made, by a block for each plan. It ends where the plan is as wanted.
+extern "C" __global__ void __launch_bounds__(1024) plan_rounds(PLANS, int from) {
   __shared__ uint64 room;
   Plan p = PLAN(blockIdx.y);
-  double off = 0;
-  for (int k = 0; k < rounds && (k == 0 || !(off < tolerance)); k++) {
+  double off = from > 0 ? *p.last : 0;
+  for (int k = from; k < rounds && (k == 0 || !(off < tolerance)); k++) {
     if (threadIdx.x == 0) room = 0;
     __syncthreads();
     uint64 worst = rows(p, k == 0, WARP_OF, WARPS);
@@ -127,8 +127,8 @@ extern "C" __global__ void __launch_bounds__(1024) plan_rounds(PLANS) {
     __syncthreads();
     off = __longlong_as_double(room);
     for (int j = 0; j < m; j += WARP) columns(p, k == 0, j);
+    if (threadIdx.x == 0) *p.last = off;
   }
-  if (threadIdx.x == 0) *p.last = off;
 }
 
 // sums (n) = sum_j P*_ij log(P*_ij / P_ij), and its gradient (P - P*)/eps in the scores. A block for each row.
