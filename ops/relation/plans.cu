@@ -12,7 +12,6 @@
               double tolerance
 #define PLAN(which) Plan(scores, target, work, n, m, rounds, scale, target_scale, tolerance, which)
 
-#define LANE (threadIdx.x % WARP)
 #define WARP_OF (threadIdx.x / WARP)
 #define WARPS (blockDim.x / WARP)
 
@@ -31,12 +30,6 @@ struct Plan {
   // Whether round k, not the first, is not needed: nor are those after it.
   __device__ bool ended(int k) const { return __longlong_as_double(off[k - 1]) < tolerance; }
 };
-
-__device__ __forceinline__ double warp_max_double(double x) {
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) x = fmax(x, __shfl_xor_sync(FULL, x, d));
-  return x;
-}
 
 // f of rows i, i + step, .., a warp each. begin: the first round, in which potentials are 0, and sums are relative to the largest of
 // a row; in others a plan has no numbers that are too large, since its columns sum to 1/m. Returns the largest relative error of
