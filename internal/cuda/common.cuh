@@ -1,4 +1,4 @@
-// What every kernel source begins with: types, sums over warps and blocks, and the matrix instructions.
+// What every kernel source begins with: types, sums and maxima over warps and blocks, and the matrix instructions.
 // NVRTC has no headers of CUDA at hand; what is needed of them is here.
 
 typedef unsigned char uint8;
@@ -8,6 +8,7 @@ typedef unsigned long long uint64;
 typedef long long int64;
 
 #define WARP 32
+#define LANE (threadIdx.x % WARP)
 #define FULL 0xffffffffu
 #define INFINITY_F __int_as_float(0x7f800000)
 #define NOT_A_NUMBER __int_as_float(0x7fc00000)
@@ -95,6 +96,8 @@ __device__ __forceinline__ void store4(bf16 *p, size_t i, const float (&v)[4]) {
   *reinterpret_cast<uint2 *>(p + i) = make_uint2(pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]));
 }
 
+__device__ __forceinline__ float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
+
 // The sum over the lanes of a warp, in all of them, always in the same order.
 __device__ __forceinline__ float warp_sum(float x) {
 #pragma unroll
@@ -140,6 +143,12 @@ __device__ __forceinline__ float block_max(float x, float *room) {
 __device__ __forceinline__ double warp_sum_double(double x) {
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) x += __shfl_xor_sync(FULL, x, d);
+  return x;
+}
+
+__device__ __forceinline__ double warp_max_double(double x) {
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) x = fmax(x, __shfl_xor_sync(FULL, x, d));
   return x;
 }
 

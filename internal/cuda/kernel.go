@@ -60,7 +60,7 @@ func (k *Kernel) ready() error {
 }
 
 // Launch enqueues the kernel. args are its parameters in order: exec.Operand, Pointer, int (as int), int32, uint32, uint64, int64,
-// float32, Double; a nil stands for the null pointer, and an operand without a buffer too.
+// bool (as bool or int), float32, Double; a nil stands for the null pointer, and an operand without a buffer too.
 func (k *Kernel) Launch(g Grid, args ...any) error {
 	if err := k.ready(); err != nil {
 		return err

@@ -98,7 +98,8 @@ func New(e Engine, n, m int) (*Plan, error) {
 // grain is the number of rows of so many values that are worth a thread.
 func grain(values int) int { return max(1, 8192/values) }
 
-// Solve computes the plan of the similarities S. Where they are not finite, the plan is not.
+// Solve computes the plan of the similarities S. With NaN or +Inf among them it is not finite; a
+// pair of -Inf has no mass.
 func (p *Plan) Solve(o Options) error {
 	o, err := o.defaults()
 	if err != nil {

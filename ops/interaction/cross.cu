@@ -36,7 +36,6 @@ struct Pair {
   __device__ bool has(int r, int c) const { return r >= r0 && r < r1 && c >= c0 && c < c1; }
 };
 
-#define LANE (threadIdx.x % WARP)
 #define EACH_ROW(r, p) for (int r = threadIdx.x / WARP; r < p.ql; r += blockDim.x / WARP)
 #define EACH_COLUMN(c, lo, hi) for (int c = lo + LANE; c < hi; c += WARP)
 

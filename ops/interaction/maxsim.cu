@@ -1,8 +1,6 @@
 // Kernels of late interaction. Products are those of ni images from image i0 on with nj texts from text j0 on, rows of all
 // tokens of the images, T each, and columns of all tokens of the texts, L each, with ld values in a row.
 
-#define LANE (threadIdx.x % WARP)
-
 // Which tokens of a sequence take part: from first to its length.
 struct Side {
   const int *lengths;

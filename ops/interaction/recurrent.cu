@@ -6,8 +6,6 @@
 // The row of a pair that a warp works on: blocks (x, y) have the y-th rows of pair x.
 #define WARP_ROW (int)(blockIdx.y * (blockDim.x / WARP) + threadIdx.x / WARP)
 
-__device__ __forceinline__ float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
-
 // tanh(x) = 1 - 2 / (exp(2 x) + 1), as the host makes it.
 __device__ __forceinline__ float tanh_of(float x) { return 1.f - 2.f / (expf(2.f * x) + 1.f); }
 

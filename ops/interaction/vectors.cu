@@ -15,8 +15,6 @@ __device__ __forceinline__ bool is_node(const Pair &p, int j) { return j == 0 ||
 // The row of word r of a pair.
 __device__ __forceinline__ size_t word_row(const Pair &p, int rows, int r) { return (size_t)p.ki * rows + p.local + r; }
 
-__device__ __forceinline__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
-
 #ifdef D
 // Of each pair the squares (e_l)^2 of its words, e_l = folded_l / (|context_l| + eps) - w_l, with lengths = |context_l|, and
 // wholes = (x - y)^2 of its image and text. Rows of both have ldh values.

@@ -48,14 +48,6 @@ __device__ __forceinline__ float sigmoid_of_power(float x) {
 #endif
 }
 
-__device__ __forceinline__ float sigmoid(float x) {
-#if FAST
-  return sigmoid_of_power(-1.4426950408889634f * x);
-#else
-  return 1.f / (1.f + expf(-x));
-#endif
-}
-
 // Phi, the distribution function of the standard normal distribution. FAST: the sigmoid of x times a polynomial in x^2, in
 // place of the 30 instructions of erff. Its coefficients, which have the factor -1/ln 2, make the larger one of the error of x
 // Phi(x) and of 0.05 times its relative error least for |x| < 5. Errors: of Phi 5e-5, of x Phi(x) 2.7e-5, relative 5.3e-4 for x
@@ -96,6 +88,16 @@ __device__ __forceinline__ float normal_density(float x) {
 #define CUBIC 0.f
 #endif
 
+// sigmoid(SLOPE x + CUBIC x^3), by which the activations that have it multiply x.
+__device__ __forceinline__ float gate(float x) {
+  x *= SLOPE + CUBIC * x * x;
+#if FAST
+  return sigmoid_of_power(-1.4426950408889634f * x);
+#else
+  return sigmoid(x);
+#endif
+}
+
 // gelu: x Phi(x); gelu_tanh, quick_gelu, silu: x sigmoid(SLOPE x + CUBIC x^3); relu: max(x, 0), NaN of NaN.
 __device__ __forceinline__ float activation(float x) {
 #if F == GELU
@@ -106,7 +108,7 @@ __device__ __forceinline__ float activation(float x) {
 #elif F == TANH
   return tanhf(x);
 #else
-  return x * sigmoid(x * (SLOPE + CUBIC * x * x));
+  return x * gate(x);
 #endif
 }
 
@@ -120,7 +122,7 @@ __device__ __forceinline__ float derivative(float x) {
 #elif F == TANH
   return 1.f - x * x;
 #else // s + x s (1 - s) (SLOPE + 3 CUBIC x^2)
-  float s = sigmoid(x * (SLOPE + CUBIC * x * x));
+  float s = gate(x);
   return s + x * s * (1.f - s) * (SLOPE + 3.f * CUBIC * x * x);
 #endif
 }

@@ -22,8 +22,6 @@ struct Packing {
   }
 };
 
-__device__ __forceinline__ float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
-
 // tanh(x + y) = 1 - 2 / (exp(2 (x + y)) + 1), as the host makes it.
 __device__ __forceinline__ float tanh_sum(float x, float y) { return 1.f - 2.f / (expf(2.f * (x + y)) + 1.f); }
 

@@ -50,7 +50,7 @@ func planCase(name string, a PlanArgs, gradient bool, in ...optest.Input) optest
 	return c
 }
 
-// TestPlansOnCUDA makes plans in one launch and in two a round: few rounds and as many as a plan needs, which then ends before the
+// TestPlansOnCUDA makes plans in one launch, in two a round, and in two for each of some rounds and one for the others: few rounds and as many as a plan needs, which then ends before the
 // most that there may be, eps so small that scales leave the range of numbers, and plans of one item, which are all equal.
 func TestPlansOnCUDA(t *testing.T) {
 	r := rand.New(rand.NewPCG(47, 2))
@@ -82,7 +82,7 @@ func TestPlansOnCUDA(t *testing.T) {
 	}
 	in := []optest.Input{optest.In("scores", []int{20, 20}, far), optest.F32s(r, "target", 20, 20)}
 	cases = append(cases, planCase("far", args(2e-4, .2, 120, 0), true, in...), planCase("far, off", args(2e-4, .2, 120, 0), false, in...))
-	for name, v := range map[string]float64{"NaN": math.NaN(), "Inf": math.Inf(1)} {
+	for name, v := range map[string]float64{"NaN": math.NaN(), "Inf": math.Inf(1), "-Inf": math.Inf(-1)} {
 		for k := range 2 {
 			in := []optest.Input{optest.F32s(r, "scores", 3, 4), optest.F32s(r, "target", 3, 4)}
 			in[k].Floats()[5] = float32(v)
@@ -91,8 +91,10 @@ func TestPlansOnCUDA(t *testing.T) {
 	}
 	onHost := []string{"mul scalar", "combine"}
 	optest.CheckCUDA(t, cases, onHost...)
-	before := smallPlan
-	t.Cleanup(func() { smallPlan = before })
+	small, launched := smallPlan, launchedRounds
+	t.Cleanup(func() { smallPlan, launchedRounds = small, launched })
 	smallPlan = 0
 	t.Run("launches", func(t *testing.T) { optest.CheckCUDA(t, cases, onHost...) })
+	launchedRounds = 4
+	t.Run("launches, then a block", func(t *testing.T) { optest.CheckCUDA(t, cases, onHost...) })
 }

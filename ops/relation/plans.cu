@@ -12,7 +12,6 @@
               double tolerance
 #define PLAN(which) Plan(scores, target, work, n, m, rounds, scale, target_scale, tolerance, which)
 
-#define LANE (threadIdx.x % WARP)
 #define WARP_OF (threadIdx.x / WARP)
 #define WARPS (blockDim.x / WARP)
 
@@ -31,12 +30,6 @@ struct Plan {
   // Whether round k, not the first, is not needed: nor are those after it.
   __device__ bool ended(int k) const { return __longlong_as_double(off[k - 1]) < tolerance; }
 };
-
-__device__ __forceinline__ double warp_max_double(double x) {
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) x = fmax(x, __shfl_xor_sync(FULL, x, d));
-  return x;
-}
 
 // f of rows i, i + step, .., a warp each. begin: the first round, in which potentials are 0, and sums are relative to the largest of
 // a row; in others a plan has no numbers that are too large, since its columns sum to 1/m. Returns the largest relative error of
@@ -114,12 +107,12 @@ extern "C" __global__ void plan_columns(PLANS, int round) {
   if (blockIdx.x == 0 && threadIdx.x == 0) *p.last = __longlong_as_double(p.off[round]);
 }
 
-// All rounds of a small plan. A block for each plan.
-extern "C" __global__ void __launch_bounds__(1024) plan_rounds(PLANS) {
+// The rounds from one on, of which those before are made, by a block for each plan. It ends where the plan is as wanted.
+extern "C" __global__ void __launch_bounds__(1024) plan_rounds(PLANS, int from) {
   __shared__ uint64 room;
   Plan p = PLAN(blockIdx.y);
-  double off = 0;
-  for (int k = 0; k < rounds && (k == 0 || !(off < tolerance)); k++) {
+  double off = from > 0 ? *p.last : 0;
+  for (int k = from; k < rounds && (k == 0 || !(off < tolerance)); k++) {
     if (threadIdx.x == 0) room = 0;
     __syncthreads();
     uint64 worst = rows(p, k == 0, WARP_OF, WARPS);
@@ -127,8 +120,8 @@ extern "C" __global__ void __launch_bounds__(1024) plan_rounds(PLANS) {
     __syncthreads();
     off = __longlong_as_double(room);
     for (int j = 0; j < m; j += WARP) columns(p, k == 0, j);
+    if (threadIdx.x == 0) *p.last = off;
   }
-  if (threadIdx.x == 0) *p.last = off;
 }
 
 // sums (n) = sum_j P*_ij log(P*_ij / P_ij), and its gradient (P - P*)/eps in the scores. A block for each row.

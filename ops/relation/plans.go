@@ -34,7 +34,9 @@ type PlanArgs struct {
 // (P - P*)/Epsilon, which holds where P has converged: see transport.Plan.KL.
 //
 // The plans are float64 in memory of the op's own, 32 bytes for each pair, and on a CUDA device
-// their potentials alone. Similarities that are not finite give a loss that is not.
+// their potentials alone. NaN or +Inf among the similarities gives a loss that is not finite,
+// and so does -Inf among the scores; -Inf in the target is a pair without mass, which the loss
+// leaves out.
 func PlanDivergence(a PlanArgs) (loss, off *gorgonia.Node) {
 	x := plans{
 		transport.Options{Epsilon: a.Epsilon, Iterations: a.Iterations, Tolerance: a.Tolerance},

@@ -17,9 +17,14 @@ var plansSource = cuda.Source{Name: "plans", Text: plansText}
 // about as long as the two launches of a round, and rounds that are not needed cost nothing. A variable for tests.
 var smallPlan = 1 << 14
 
+// launchedRounds is how many rounds of a larger plan have launches of their own at most. A recording holds each launch, and a replay
+// starts each, whether its round is needed or not. A variable for tests.
+var launchedRounds = 2000
+
 // onCUDA is prepare for the CUDA device. Both plans are made side by side. A round needs all rows before its columns and all
-// columns before the next rows, and so two launches, of all rounds that there may be: no launch but the first knows on the host
-// whether the plans are as wanted, so that the later ones look and return. A small plan is one launch.
+// columns before the next rows, and so two launches. The host does not know how many rounds there will be: it launches all that
+// there may be, and those behind the last one that is needed look on the device and return. Rounds from launchedRounds on, which few
+// plans need, and all of a small plan are one launch, in which a block makes them one after another.
 func (x plans) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	n, m, rounds := c.In[0].Shape[0], c.In[0].Shape[1], x.own.Iterations
 	tolerance := x.own.Tolerance
@@ -33,20 +38,23 @@ func (x plans) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
 	}
 	sums := work + cuda.Pointer(16*plan)
 	kernel := func(name string) *cuda.Kernel { return cuda.Load(c, &plansSource, name) }
-	begin, rows, columns, all, compare, loss := kernel("plan_begin"), kernel("plan_rows"), kernel("plan_columns"), kernel("plan_rounds"),
+	begin, rows, columns, others, compare, loss := kernel("plan_begin"), kernel("plan_rows"), kernel("plan_columns"), kernel("plan_rounds"),
 		kernel("plan_compare"), kernel("plan_loss")
 	arguments := func() []any {
 		return []any{c.In[0], c.In[1], work, n, m, rounds, cuda.Double(1 / x.own.Epsilon),
 			cuda.Double(1 / x.target.Epsilon), cuda.Double(tolerance)}
 	}
+	launched := min(rounds, launchedRounds)
+	if n*m <= smallPlan {
+		launched = 0
+	}
 	solve := func() error {
-		if n*m <= smallPlan {
-			return all.Launch(cuda.Grid{Y: 2, Threads: 1024}, arguments()...)
+		if launched > 0 {
+			if err := begin.Launch(cuda.Grid{X: cuda.Blocks(rounds, 256), Y: 2, Threads: 256}, arguments()...); err != nil {
+				return err
+			}
 		}
-		if err := begin.Launch(cuda.Grid{X: cuda.Blocks(rounds, 256), Y: 2, Threads: 256}, arguments()...); err != nil {
-			return err
-		}
-		for k := range rounds {
+		for k := range launched {
 			if err := rows.Launch(cuda.Grid{X: cuda.Blocks(n, 4), Y: 2, Threads: 128}, append(arguments(), k)...); err != nil {
 				return err
 			}
@@ -54,7 +62,10 @@ func (x plans) onCUDA(c *exec.DeviceCall) (exec.Step, error) {
 				return err
 			}
 		}
-		return nil
+		if launched == rounds {
+			return nil
+		}
+		return others.Launch(cuda.Grid{Y: 2, Threads: 1024}, append(arguments(), launched)...)
 	}
 	return func() error {
 		if err := solve(); err != nil {

@@ -61,14 +61,18 @@ func TestPlanOff(t *testing.T) {
 	}
 }
 
-// TestPlanDivergenceNaN: similarities of either space that are not finite give a loss that is not.
-func TestPlanDivergenceNaN(t *testing.T) {
+// TestPlanDivergenceNotFinite: similarities of either space that are not finite give a loss that is not, but for a pair of the
+// target that has no mass.
+func TestPlanDivergenceNotFinite(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 1))
-	for k := range 2 {
-		in := []optest.Input{optest.F32s(r, "scores", 3, 4), optest.F32s(r, "target", 3, 4)}
-		in[k].Floats()[5] = float32(math.NaN())
-		if loss := optest.Eval(t, planLoss(.5, .5), in...).F32[0]; loss == loss {
-			t.Errorf("NaN in the %s gives a loss of %v", in[k].Name, loss)
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for k := range 2 {
+			in := []optest.Input{optest.F32s(r, "scores", 3, 4), optest.F32s(r, "target", 3, 4)}
+			in[k].Floats()[5] = float32(v)
+			loss := float64(optest.Eval(t, planLoss(.5, .5), in...).F32[0])
+			if finite := !math.IsNaN(loss) && !math.IsInf(loss, 0); finite != (k == 1 && math.IsInf(v, -1)) {
+				t.Errorf("%v in the %s gives a loss of %v", v, in[k].Name, loss)
+			}
 		}
 	}
 }

@@ -2,17 +2,6 @@
 // What hidden units have of pairs is (n, h, m), so that threads side by side read texts side by side; t is transposed to (h, m).
 #define SLICES 8 // threads that share a sum
 
-// to (cols, rows) = x (rows, cols) transposed. A block of (32, SLICES) threads takes a square of 32 x 32.
-extern "C" __global__ void turn(float *to, const float *x, int rows, int cols) {
-  __shared__ float tile[WARP][WARP + 1];
-  int r = blockIdx.x * WARP, c = blockIdx.y * WARP;
-  for (int k = threadIdx.y; k < WARP; k += SLICES)
-    if (r + k < rows && c + threadIdx.x < cols) tile[k][threadIdx.x] = x[(size_t)(r + k) * cols + c + threadIdx.x];
-  __syncthreads();
-  for (int k = threadIdx.y; k < WARP; k += SLICES)
-    if (c + k < cols && r + threadIdx.x < rows) to[(size_t)(c + k) * rows + r + threadIdx.x] = tile[threadIdx.x][k];
-}
-
 // scaled (n, h, c) = a_hc x_ic.
 extern "C" __global__ void scale_weights(float *scaled, const float *a, const float *x, int h, int c, int64 all) {
   int64 at = (int64)blockIdx.x * blockDim.x + threadIdx.x;

@@ -36,14 +36,15 @@ type pairNetOnCUDA struct {
 	hidden cuda.Pointer // (most, H, M)
 	t      cuda.Pointer // (H, M), transposed
 
-	turn, scale *cuda.Kernel
+	transpose func(to, from any, rows, cols int) error
+	scale     *cuda.Kernel
 }
 
 func newPairNetOnCUDA(c *exec.DeviceCall) *pairNetOnCUDA {
 	r := &pairNetOnCUDA{c: c, n: c.In[0].Shape[0], m: c.In[1].Shape[0], h: c.In[2].Shape[0], dim: c.In[0].Shape[1], room: cuda.NewRoom(c)}
 	r.most = min(r.n, max(1, pairNetValues/(r.h*max(r.m, r.dim))))
 	r.scaled, r.hidden, r.t = r.floats(r.most*r.h*r.dim), r.floats(r.most*r.h*r.m), r.floats(r.h*r.m)
-	r.turn, r.scale = r.kernel("turn"), r.kernel("scale_weights")
+	r.transpose, r.scale = cuda.Transpose(c, c.Out), r.kernel("scale_weights")
 	return r
 }
 
@@ -64,7 +65,7 @@ func (r *pairNetOnCUDA) scratch(list ...*cuda.Pointer) error {
 func (r *pairNetOnCUDA) run(block func(from, n int) error) exec.Step {
 	c := r.c
 	return func() error {
-		if err := r.turned(r.t, c.In[4], r.m, r.h); err != nil {
+		if err := r.transpose(r.t, c.In[4], r.m, r.h); err != nil {
 			return err
 		}
 		for from := 0; from < r.n; from += r.most {
@@ -84,11 +85,6 @@ func (r *pairNetOnCUDA) run(block func(from, n int) error) exec.Step {
 		}
 		return nil
 	}
-}
-
-// turned transposes an array (rows, cols).
-func (r *pairNetOnCUDA) turned(to, from any, rows, cols int) error {
-	return r.turn.Launch(cuda.Grid{X: cuda.Blocks(rows, 32), Y: cuda.Blocks(cols, 32), Threads: 32, ThreadsY: pairNetSlices}, to, from, rows, cols)
 }
 
 // texts are y.
@@ -165,7 +161,7 @@ func pairNetGradOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
 		if err := blocks(); err != nil {
 			return err
 		}
-		if err := r.turned(c.Aux[3], dt, r.h, r.m); err != nil {
+		if err := r.transpose(c.Aux[3], dt, r.h, r.m); err != nil {
 			return err
 		}
 		return add(dv, 1, r.h, dvs, nil, r.n, 1, 1, r.h, false)
