@@ -12,9 +12,12 @@ var crossText string
 
 var crossSource = cuda.Source{Name: "cross", Text: crossText}
 
-// Limits of a block of pairs on the CUDA device: tokens of the queries, as long as sequences fit, and products of tokens, or
-// one pair. A variable for tests.
-var crossLimits = struct{ queries, products int }{4096, 4 << 20}
+// blockLimits are those of a block of pairs on the CUDA device: tokens of the queries and of the context, as long as sequences
+// fit, and products of tokens, or one pair. The context has no more tokens than their products with each other allow either.
+type blockLimits struct{ queries, context, products int }
+
+// crossLimits are those of cross attention. A variable for tests.
+var crossLimits = blockLimits{queries: 4096, context: 64 << 10, products: 4 << 20}
 
 // mostShared is the shared memory that every device has for a block of threads that asks for it.
 const mostShared = 160 << 10
@@ -50,19 +53,21 @@ type crossSpan struct{ from, count int }
 
 // onCUDA begins the step of cross attention or of what builds on it.
 func (x *cross) onCUDA(c *exec.DeviceCall, backward bool) *pairsOnCUDA {
-	return x.blocksOnCUDA(c, backward, crossLimits.queries, crossLimits.products)
+	return x.blocksOnCUDA(c, backward, crossLimits)
 }
 
-// blocksOnCUDA is onCUDA with limits of a block, and with parts of operands that are multiplied besides: they follow the operands of
+// blocksOnCUDA is onCUDA with other limits, and with parts of operands that are multiplied besides: they follow the operands of
 // rows in b.rows.
-func (x *cross) blocksOnCUDA(c *exec.DeviceCall, backward bool, queries, products int, besides ...cuda.Part) *pairsOnCUDA {
+func (x *cross) blocksOnCUDA(c *exec.DeviceCall, backward bool, limits blockLimits, besides ...cuda.Part) *pairsOnCUDA {
 	b := &pairsOnCUDA{cross: x, c: c, backward: backward, channels: c.In[0].Shape[1], product: cuda.ProductType(c)}
 	q, k := x.query, 1-x.query
 	for side := range b.count {
 		b.count[side] = c.In[side].Shape[0] / x.sides[side].len
 	}
-	b.most[q] = min(b.count[q], max(1, queries/x.sides[q].len))
-	b.most[k] = min(b.count[k], max(1, products/(b.most[q]*x.sides[q].len*x.sides[k].len)))
+	b.most[q] = min(b.count[q], max(1, limits.queries/x.sides[q].len))
+	length := x.sides[k].len
+	tokens := min(limits.context, limits.products/max(length, b.most[q]*x.sides[q].len))
+	b.most[k] = min(b.count[k], max(1, tokens/length))
 	for operand := range b.cross.rows {
 		b.parts = append(b.parts, cuda.Part{In: operand, Rows: c.In[operand].Shape[0], Cols: b.channels, Type: b.product})
 	}

@@ -13,11 +13,8 @@ var recurrentText string
 var recurrentSource = cuda.Source{Name: "recurrent", Text: crossText + recurrentText}
 
 // Limits of a block on the CUDA device besides those of cross attention: tokens of the queries, as long as sequences fit, and values
-// of the refined queries of all pairs.
-const (
-	refinedQueries = 1024
-	refinedValues  = 8 << 20
-)
+// of the refined queries of all pairs, and of W k of the context. A variable for tests.
+var refinedLimits = struct{ queries, values int }{1024, 8 << 20}
 
 // recurrentOnCUDA is a step on the CUDA device, in blocks as on the host. What a pair has of its own lies in matrices of pairs: those
 // with context i of the block begin at row i*R, where R are the rows of the queries of the block. Matrices that products read are in
@@ -76,8 +73,11 @@ func (x *recurrent) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 func (x *recurrent) takeOnCUDA(c *exec.DeviceCall, backward bool) *recurrentOnCUDA {
 	q, k, channels := x.sides[x.query].len, x.sides[1-x.query].len, c.In[0].Shape[1]
 	weight := cuda.Part{In: x.weight, Rows: 2 * channels, Cols: 2 * channels, Type: cuda.ProductType(c)}
-	b := &recurrentOnCUDA{how: x, pairsOnCUDA: x.blocksOnCUDA(c, backward, min(crossLimits.queries, refinedQueries),
-		min(crossLimits.products, refinedValues/channels*k), weight)}
+	b := &recurrentOnCUDA{how: x, pairsOnCUDA: x.blocksOnCUDA(c, backward, blockLimits{
+		queries:  min(crossLimits.queries, refinedLimits.queries),
+		context:  min(crossLimits.context, refinedLimits.values/(2*channels)),
+		products: min(crossLimits.products, refinedLimits.values/channels*k),
+	}, weight)}
 	rows, contexts := b.most[x.query]*q, b.most[1-x.query]
 	pairs, columns := rows*contexts, contexts*b.columns()
 	b.values, b.first = b.floats(contexts*k*2*channels), b.floats(rows*2*channels)
