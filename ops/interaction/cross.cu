@@ -21,18 +21,22 @@ struct Pair {
   size_t row;   // of its queries among all
   size_t score; // of the pair
   int local;    // its first row in the block
+  bool bad;     // a length is more than there are tokens: an error on the host
   __device__ Pair(PAIRS, int i = blockIdx.x) : ql(ql), kl(kl), ld(ld) {
     int qi = i / nk;
     ki = i - qi * nk;
     int q = q0 + qi, k = k0 + ki;
     r0 = qfirst, c0 = kfirst;
-    r1 = max(r0, qlengths ? min(qlengths[q], ql) : ql), c1 = max(c0, klengths ? min(klengths[k], kl) : kl);
+    int rows = qlengths ? qlengths[q] : ql, columns = klengths ? klengths[k] : kl;
+    bad = rows > ql || columns > kl;
+    r1 = max(r0, min(rows, ql)), c1 = max(c0, min(columns, kl));
     if (r0 == r1 || c0 == c1) r1 = r0, c1 = c0; // nothing of the pair takes part
     local = qi * ql;
     at = (size_t)local * ld + (size_t)ki * kl, row = (size_t)q * ql;
     score = q * qstep + k * kstep;
   }
   __device__ bool empty() const { return r0 == r1; }
+  __device__ float checked(float score) const { return bad ? NOT_A_NUMBER : score; }
   __device__ bool has(int r, int c) const { return r >= r0 && r < r1 && c >= c0 && c < c1; }
 };
 
@@ -142,7 +146,7 @@ extern "C" __global__ void score(float *scores, const float *weights, const floa
   DYNAMIC_SHARED(float, cos); // (ql)
   Pair p = PAIR;
   if (p.empty()) {
-    if (threadIdx.x == 0 && !add) scores[p.score] = 0;
+    if (threadIdx.x == 0 && !add) scores[p.score] = p.checked(0);
     return;
   }
   EACH_ROW(r, p) {
@@ -164,7 +168,7 @@ extern "C" __global__ void score(float *scores, const float *weights, const floa
     EACH_COLUMN(r, p.r0, p.r1) sum += expf(pool * cos[r] - top);
     sum = (top + logf(warp_sum(sum))) / pool;
   }
-  if (LANE == 0) scores[p.score] = add ? scores[p.score] + sum : sum;
+  if (LANE == 0) scores[p.score] = p.checked(add ? scores[p.score] + sum : sum);
 }
 
 #ifdef D
@@ -339,7 +343,7 @@ extern "C" __global__ void negative_score(float *scores, float *moments, const f
   float *sums = maxima + ql;
   Pair p = PAIR;
   if (p.empty()) {
-    if (threadIdx.x < 4) (threadIdx.x == 3 ? scores[p.score] : moments[3 * p.score + threadIdx.x]) = 0;
+    if (threadIdx.x < 4) (threadIdx.x == 3 ? scores[p.score] : moments[3 * p.score + threadIdx.x]) = p.checked(0);
     return;
   }
   float bound = *boundary;
@@ -364,9 +368,9 @@ extern "C" __global__ void negative_score(float *scores, float *moments, const f
   }
   sum = warp_sum(sum), first = warp_sum_double(first), squares = warp_sum_double(squares);
   if (LANE > 0) return;
-  scores[p.score] = sum / (p.r1 - p.r0);
+  scores[p.score] = p.checked(sum / (p.r1 - p.r0));
   float *m = moments + 3 * p.score;
-  m[0] = p.r1 - p.r0, m[1] = first, m[2] = squares;
+  m[0] = p.checked(p.r1 - p.r0), m[1] = p.checked(first), m[2] = p.checked(squares);
 }
 
 #ifdef D

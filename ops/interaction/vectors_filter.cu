@@ -40,7 +40,7 @@ extern "C" __global__ void filter(float *scores, const float *nodes, const float
   Pair p = PAIR;
   Filtered f{shared, shared + ql + 1};
   filter_nodes(f, p, nodes + (size_t)blockIdx.x * (ql + 1) * size, gate, gate_bias, score, score_bias, size, room);
-  if (threadIdx.x == 0) scores[p.score] = p.empty() ? 0.f : f.score;
+  if (threadIdx.x == 0) scores[p.score] = p.checked(p.empty() ? 0.f : f.score);
 }
 
 // Back from the gradient dy of scores: those of nodes, dgates (nodes) of the logits of gates, and dlogits (pairs) of the score,

@@ -160,7 +160,7 @@ extern "C" __global__ void score_nodes(float *scores, const float *nodes, const 
   __shared__ float room[33];
   Pair p = PAIR;
   float y = score_of(nodes + (size_t)blockIdx.x * (ql + 1) * size, weight, bias, size, room);
-  if (threadIdx.x == 0) scores[p.score] = p.empty() ? 0.f : y;
+  if (threadIdx.x == 0) scores[p.score] = p.checked(p.empty() ? 0.f : y);
 }
 
 // Back from the gradient dy of scores: dlogits (pairs), and the gradients of the first node of each pair before its ReLU.

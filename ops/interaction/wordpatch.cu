@@ -113,7 +113,7 @@ extern "C" __global__ void align(float *scores, const float *sim, const float *t
       image_grams + (size_t)p.ki * kl * kl);
   if (threadIdx.x >= WARP) return;
   float score = p.empty() ? 0.f : join(patches, words, p, temperature, sum_all);
-  if (LANE == 0) scores[p.score] = score;
+  if (LANE == 0) scores[p.score] = p.checked(score);
 }
 
 #ifdef D
