@@ -1,7 +1,7 @@
 // Kernels of cross attention between the tokens of all pairs. A block of threads works on a pair: query q0 + qi with context k0
 // + ki, whose products are rows qi ql to (qi + 1) ql and columns ki kl to (ki + 1) kl of matrices with rows of ld values. Only
 // tokens from first to a sequence's length take part; the matrices that products read are 0 elsewhere. D is the type of
-// gradients of products.
+// what products over channels read.
 
 #define SLOPE 0.1f // of LeakyReLU
 #define EPS 1e-8f
@@ -171,7 +171,6 @@ extern "C" __global__ void score(float *scores, const float *weights, const floa
   if (LANE == 0) scores[p.score] = p.checked(add ? scores[p.score] + sum : sum);
 }
 
-#ifdef D
 // d = the gradient of the products s through the attention, from slopes (ql, kl), those of the logits, and what add gives:
 // along_c = sum_q b_qc slopes_qc, and so on. All threads.
 template <class Add>
@@ -265,7 +264,6 @@ extern "C" __global__ void round_rows(D *to, const float *x, int64 n, int cols, 
   int c = at - row * ld;
   if (row < n) to[at] = from_float<D>(c < cols ? x[row * cols + c] : 0.f);
 }
-#endif
 
 // dx (rows, cols) += 2 x times the sum over n contexts of the gradients dnorms (n, rows) of |x|^2. A block for each row.
 extern "C" __global__ void add_norms(float *dx, const float *x, const float *dnorms, int n, int rows, int cols) {
@@ -276,6 +274,30 @@ extern "C" __global__ void add_norms(float *dx, const float *x, const float *dno
   if (sum == 0) return;
   size_t at = (size_t)blockIdx.x * cols;
   for (int c = threadIdx.x; c < cols; c += blockDim.x) dx[at + c] += sum * x[at + c];
+}
+
+// parts (gridDim.y, cols) = or, with add, += the sums over a part each of the rows of x (rows, cols), whose beginnings are ld
+// apart, times weights (rows) where there are some. A block of 256 threads has 32 columns.
+template <class X>
+__device__ void column_parts(float *parts, const X *x, const float *weights, int rows, int cols, int64 ld, int add) {
+  __shared__ float room[8][WARP];
+  int c = blockIdx.x * WARP + LANE, warp = threadIdx.x / WARP, each = (rows + gridDim.y - 1) / gridDim.y;
+  int end = min(rows, (int)(blockIdx.y + 1) * each);
+  float sum = 0;
+  if (c < cols)
+#pragma unroll 8
+    for (int r = blockIdx.y * each + warp; r < end; r += 8) sum += (weights ? weights[r] : 1.f) * to_float(x[r * ld + c]);
+  room[warp][LANE] = sum;
+  __syncthreads();
+  if (warp > 0 || c >= cols) return;
+  for (int w = 1; w < 8; w++) sum += room[w][LANE];
+  parts += (size_t)blockIdx.y * cols + c;
+  *parts = add ? *parts + sum : sum;
+}
+
+extern "C" __global__ void add_weighted(float *parts, const float *x, const float *weights, int rows, int cols, int64 ld,
+    int add) {
+  column_parts(parts, x, weights, rows, cols, ld, add);
 }
 
 // u = softmax of scale times products (ql, ql) of the tokens of a sequence with each other, in their place, 0 for those that
@@ -373,7 +395,6 @@ extern "C" __global__ void negative_score(float *scores, float *moments, const f
   m[0] = p.checked(p.r1 - p.r0), m[1] = p.checked(first), m[2] = p.checked(squares);
 }
 
-#ifdef D
 // score_slopes for negative_score. weights are used up.
 extern "C" __global__ void negative_slopes(D *d, D *dscored, float *mixed, float *dnorms, const float *above, float *weights,
     const float *s, const float *t, const float *norms, const float *u, const float *boundary, const float *dy, PAIRS, int rows,
@@ -414,4 +435,3 @@ extern "C" __global__ void negative_slopes(D *d, D *dscored, float *mixed, float
   __syncthreads();
   to_products(d, p, s, slopes, column, along, scale, ldd, [&](int r, int c) { return weights[p.at + (size_t)r * ld + c]; });
 }
-#endif

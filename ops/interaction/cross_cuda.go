@@ -23,10 +23,12 @@ var crossLimits = blockLimits{queries: 4096, context: 64 << 10, products: 4 << 2
 const mostShared = 160 << 10
 
 // pairsOnCUDA is a step on the CUDA device for scores of all pairs by the products of their tokens, padding too: what takes no
-// part is 0 in the matrices that products read. A block is the pairs of some sequences of the queries with some of the context.
+// part is 0 in the matrices that products read. Rows of padding must be finite, as those of towers are: they are multiplied by
+// these zeros, while the host does not read them. A block is the pairs of some sequences of the queries with some of the context.
 type pairsOnCUDA struct {
 	*cross
 	c        *exec.DeviceCall
+	source   *cuda.Source // of the kernels
 	backward bool
 	channels int
 	product  exec.Type // of what products over channels read
@@ -59,7 +61,8 @@ func (x *cross) onCUDA(c *exec.DeviceCall, backward bool) *pairsOnCUDA {
 // blocksOnCUDA is onCUDA with other limits, and with parts of operands that are multiplied besides: they follow the operands of
 // rows in b.rows.
 func (x *cross) blocksOnCUDA(c *exec.DeviceCall, backward bool, limits blockLimits, besides ...cuda.Part) *pairsOnCUDA {
-	b := &pairsOnCUDA{cross: x, c: c, backward: backward, channels: c.In[0].Shape[1], product: cuda.ProductType(c)}
+	b := &pairsOnCUDA{cross: x, c: c, source: &crossSource, backward: backward, channels: c.In[0].Shape[1],
+		product: cuda.ProductType(c)}
 	q, k := x.query, 1-x.query
 	for side := range b.count {
 		b.count[side] = c.In[side].Shape[0] / x.sides[side].len
@@ -117,9 +120,9 @@ func (b *pairsOnCUDA) scratch() (err error) {
 // at is memory that was asked for.
 func (b *pairsOnCUDA) at(p cuda.Pointer) cuda.Pointer { return b.base + p }
 
-// kernel is one of cross.cu.
+// kernel is one of the source of the step, which begins with cross.cu. D is the type of what products read.
 func (b *pairsOnCUDA) kernel(name string) *cuda.Kernel {
-	return cuda.Load(b.c, &crossSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
+	return cuda.Load(b.c, b.source, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
 }
 
 // launch runs a kernel of pairs: PAIRS stand between the parameters before and behind.

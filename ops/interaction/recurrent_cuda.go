@@ -35,7 +35,7 @@ type recurrentOnCUDA struct {
 	dweights, sums  cuda.Pointer // (R, columns) of a step, and of the products that the scores read, summed
 	dstep, attended cuda.Matrix  // (R, columns) of the products of a step, and its weights
 
-	kernels struct{ weigh, score, refine, slopes, gateSlopes, sumGates, sumQueries, columnSums *cuda.Kernel }
+	kernels struct{ weigh, score, refine, slopes, gateSlopes, sumGates, sumQueries, sumRows *cuda.Kernel }
 }
 
 // takenStep has the products that the attention of a step reads and what it makes of the queries. The memory of the forward pass is
@@ -56,16 +56,14 @@ func (x *recurrent) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 	if err := b.scratch(); err != nil {
 		return nil, err
 	}
-	kernel := func(name string) *cuda.Kernel {
-		return cuda.Load(c, &recurrentSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
-	}
+	b.source = &recurrentSource
 	k := &b.kernels
-	k.weigh, k.score, k.refine = b.kernel("weigh"), b.kernel("score"), kernel("refine")
+	k.weigh, k.score, k.refine = b.kernel("weigh"), b.kernel("score"), b.kernel("refine")
 	if !backward {
 		return b.run(b.forward), nil
 	}
-	k.slopes, k.gateSlopes, k.sumGates = kernel("step_slopes"), kernel("gate_slopes"), kernel("sum_gates")
-	k.sumQueries, k.columnSums = kernel("sum_queries"), kernel("column_sums")
+	k.slopes, k.gateSlopes, k.sumGates = b.kernel("step_slopes"), b.kernel("gate_slopes"), b.kernel("sum_gates")
+	k.sumQueries, k.sumRows = b.kernel("sum_queries"), b.kernel("add_weighted")
 	return b.back(b.run(b.blockBack)), nil
 }
 

@@ -17,7 +17,6 @@ __device__ __forceinline__ size_t word_row(const Pair &p, int rows, int r) { ret
 
 __device__ __forceinline__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
-#ifdef D
 // Of each pair the squares (e_l)^2 of its words, e_l = folded_l / (|context_l| + eps) - w_l, with lengths = |context_l|, and
 // wholes = (x - y)^2 of its image and text. Rows of both have ldh values.
 extern "C" __global__ void compare(D *squares, D *wholes, float *lengths, const float *folded, const float *contexts,
@@ -159,33 +158,9 @@ extern "C" __global__ void unite_slopes(D *words, D *wholes, const float *nodes,
   }
 }
 
-// parts (gridDim.y, cols) = or, with add, += the sums over a part each of the rows of x (rows, cols), whose beginnings are ld
-// apart, times weights (rows) where there are some. A block of 256 threads has 32 columns.
-template <class X>
-__device__ void column_parts(float *parts, const X *x, const float *weights, int rows, int cols, int64 ld, int add) {
-  __shared__ float room[8][WARP];
-  int c = blockIdx.x * WARP + LANE, warp = threadIdx.x / WARP, each = (rows + gridDim.y - 1) / gridDim.y;
-  int end = min(rows, (int)(blockIdx.y + 1) * each);
-  float sum = 0;
-  if (c < cols)
-    for (int r = blockIdx.y * each + warp; r < end; r += 8) sum += (weights ? weights[r] : 1.f) * to_float(x[r * ld + c]);
-  room[warp][LANE] = sum;
-  __syncthreads();
-  if (warp > 0 || c >= cols) return;
-  for (int w = 1; w < 8; w++) sum += room[w][LANE];
-  parts += (size_t)blockIdx.y * cols + c;
-  *parts = add ? *parts + sum : sum;
-}
-
 extern "C" __global__ void add_columns(float *parts, const D *x, int rows, int cols, int64 ld, int add) {
   column_parts(parts, x, 0, rows, cols, ld, add);
 }
-
-extern "C" __global__ void add_weighted(float *parts, const float *x, const float *weights, int rows, int cols, int64 ld,
-    int add) {
-  column_parts(parts, x, weights, rows, cols, ld, add);
-}
-#endif
 
 // sums (cols) of n parts.
 extern "C" __global__ void sum_columns(float *sums, const float *parts, int n, int cols) {

@@ -5,7 +5,7 @@ import "github.com/geoalign/geoalign/internal/cuda"
 // backwardBlock returns what adds the gradients of a block behind its forward pass.
 func (b *vectorsOnCUDA) backwardBlock() func() error {
 	x, c := b.how, b.c
-	unite, compare, wholes := b.kernels("unite_slopes"), b.kernels("compare_slopes"), b.kernels("whole_slopes")
+	unite, compare, wholes := b.kernel("unite_slopes"), b.kernel("compare_slopes"), b.kernel("whole_slopes")
 	begin := b.filterBackward
 	if len(x.steps) > 0 {
 		begin = b.graphBackward
@@ -52,7 +52,7 @@ func (b *vectorsOnCUDA) backwardBlock() func() error {
 
 // attentionBackward returns what adds the gradients of rows through contexts and through the attention.
 func (b *vectorsOnCUDA) attentionBackward() func() error {
-	attend := b.kernels("attend_slopes")
+	attend := b.kernel("attend_slopes")
 	return func() error {
 		if err := b.contextSlopes(b.how.similarity, b.squares[wordPart], 0); err != nil {
 			return err

@@ -28,9 +28,8 @@ var vectorsLimits = struct{ nodes, images int }{32 << 10, 8}
 // P pairs, W words of them, R = P + W nodes, S channels of a node.
 type vectorsOnCUDA struct {
 	*pairsOnCUDA
-	how     *vectors
-	size    int // S
-	kernels func(name string) *cuda.Kernel
+	how  *vectors
+	size int // S
 
 	attended       rowsOnCUDA    // weights, a row for each word and image, where products do not read those of pairsOnCUDA
 	contexts       rowsOnCUDA    // (W, C)
@@ -69,7 +68,7 @@ func (x *vectors) stepOnCUDA(c *exec.DeviceCall, back bool) (exec.Step, error) {
 		return b.blocks(forward), nil
 	}
 	backward := b.backwardBlock()
-	b.sumRows, b.sumWeighted, b.sumParts = b.kernels("add_columns"), b.kernels("add_weighted"), b.kernels("sum_columns")
+	b.sumRows, b.sumWeighted, b.sumParts = b.kernel("add_columns"), b.kernel("add_weighted"), b.kernel("sum_columns")
 	blocks := b.blocks(func() error {
 		if err := forward(); err != nil {
 			return err
@@ -94,7 +93,7 @@ func (x *vectors) onCUDA(c *exec.DeviceCall, back bool) *vectorsOnCUDA {
 	site := [2]int{x.attention, 1}
 	pairs := &pairsOnCUDA{
 		cross: &cross{sides: x.sides, query: textSide, sites: [2][2]int{site, site}, scale: x.scale, operands: x.operands},
-		c:     c, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
+		c:     c, source: &vectorsSource, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
 		count: [2]int{c.In[vectorsImages].Shape[0], c.In[vectorsTexts].Shape[0]}, rows: make([]cuda.Matrix, x.floats),
 	}
 	pairs.of[1] = textSide
@@ -112,9 +111,6 @@ func (x *vectors) onCUDA(c *exec.DeviceCall, back bool) *vectorsOnCUDA {
 		}
 	}
 	b.room = cuda.NewRoom(c, b.parts...)
-	b.kernels = func(name string) *cuda.Kernel {
-		return cuda.Load(c, &vectorsSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
-	}
 	return b
 }
 

@@ -30,7 +30,7 @@ func (b *vectorsOnCUDA) layer(l layer) []any {
 
 // filterForward returns what scores pairs in the forward pass; the backward pass makes all by itself.
 func (b *vectorsOnCUDA) filterForward() func() error {
-	filter := b.kernels("filter")
+	filter := b.kernel("filter")
 	return func() error {
 		if b.backward {
 			return nil
@@ -43,7 +43,7 @@ func (b *vectorsOnCUDA) filterForward() func() error {
 // filterBackward returns what makes the gradients of nodes from those of scores, and adds those of layers.
 func (b *vectorsOnCUDA) filterBackward() func() error {
 	x, f := b.how, &b.filter
-	slopes := b.kernels("filter_slopes")
+	slopes := b.kernel("filter_slopes")
 	return func() error {
 		pairs, _, nodes, _ := b.sizes()
 		before := []any{b.at(b.dnodes.values), b.at(f.dgates.values), b.at(b.dlogits.values), b.at(f.ends.values),

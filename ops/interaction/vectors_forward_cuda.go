@@ -8,7 +8,7 @@ import (
 // forwardBlock returns what makes the scores of a block, in the backward pass all that they are made of.
 func (b *vectorsOnCUDA) forwardBlock() func() error {
 	x, c := b.how, b.c
-	weigh, round, compare, unite := b.kernels("weigh"), b.kernels("round_rows"), b.kernels("compare"), b.kernels("unite")
+	weigh, round, compare, unite := b.kernel("weigh"), b.kernel("round_rows"), b.kernel("compare"), b.kernel("unite")
 	end := b.filterForward
 	if len(x.steps) > 0 {
 		end = b.graphForward

@@ -49,7 +49,6 @@ __device__ void small_product(Tiles &t, int m, int n, int depth, A a, B b, Put p
     }
 }
 
-#ifdef D
 // What values of nodes have for those that take no part: 0. A row has ld values, of which size count.
 template <class T> __device__ void clear_nodes(T *x, const Pair &p, int size, int ld) {
   EACH_NODE(j, p) {
@@ -173,4 +172,3 @@ extern "C" __global__ void score_nodes_slopes(float *dlogits, D *dnodes, const f
   if (threadIdx.x == 0) dlogits[blockIdx.x] = g;
   for (int c = threadIdx.x; c < size; c += blockDim.x) dnodes[c] = from_float<D>(nodes[c] <= 0 ? 0.f : g * weight[c]);
 }
-#endif

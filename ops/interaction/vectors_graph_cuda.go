@@ -54,7 +54,7 @@ func (b *vectorsOnCUDA) looking(step int) (n, each int, rows func(cuda.Matrix) c
 // graphForward returns what takes all steps, and in the forward pass scores pairs.
 func (b *vectorsOnCUDA) graphForward() func() error {
 	x, c := b.how, b.c
-	mix, relu, score := b.kernels("mix_nodes"), b.kernels("relu"), b.kernels("score_nodes")
+	mix, relu, score := b.kernel("mix_nodes"), b.kernel("relu"), b.kernel("score_nodes")
 	step := func(k int) error {
 		s, of := &b.graph.steps[k], x.steps[k]
 		_, _, nodes, _ := b.sizes()
@@ -96,7 +96,7 @@ func (b *vectorsOnCUDA) ends() rowsOnCUDA { return b.graph.steps[len(b.graph.ste
 // graphBackward returns what makes the gradients of nodes from those of scores, and adds those of layers.
 func (b *vectorsOnCUDA) graphBackward() func() error {
 	x, c, g := b.how, b.c, &b.graph
-	score, relu, mix := b.kernels("score_nodes_slopes"), b.kernels("relu_slopes"), b.kernels("mix_slopes")
+	score, relu, mix := b.kernel("score_nodes_slopes"), b.kernel("relu_slopes"), b.kernel("mix_slopes")
 	step := func(k int) error { // from the gradients before ReLU, as products read them
 		s, of := &g.steps[k], x.steps[k]
 		_, _, nodes, _ := b.sizes()

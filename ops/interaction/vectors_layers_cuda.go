@@ -63,23 +63,24 @@ func (b *vectorsOnCUDA) addColumns(operand int, x cuda.Matrix, n int) error {
 		return nil
 	}
 	to := b.columns[operand]
-	return b.sumRows.Launch(columnsGrid(to.cols), b.at(to.parts), x.At, n, to.cols, int64(x.LD), !b.firstBlock())
+	return b.sumRows.Launch(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, n, to.cols, int64(x.LD), !b.firstBlock())
 }
 
 // addWeighted adds the gradients of the weight and bias of a layer with one result, from the gradients d (n) of results and n
 // rows x of floats.
 func (b *vectorsOnCUDA) addWeighted(l layer, d cuda.Pointer, x cuda.Matrix, n int) error {
 	to := b.columns[l.weight]
-	if err := b.sumWeighted.Launch(columnsGrid(to.cols), b.at(to.parts), x.At, d, n, to.cols, int64(x.LD),
+	if err := b.sumWeighted.Launch(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, d, n, to.cols, int64(x.LD),
 		!b.firstBlock()); err != nil || l.bias == 0 {
 		return err
 	}
 	to = b.columns[l.bias]
-	return b.sumWeighted.Launch(columnsGrid(1), b.at(to.parts), d, nil, n, 1, int64(1), !b.firstBlock())
+	return b.sumWeighted.Launch(columnsGrid(1, columnParts), b.at(to.parts), d, nil, n, 1, int64(1), !b.firstBlock())
 }
 
-func columnsGrid(cols int) cuda.Grid {
-	return cuda.Grid{X: cuda.Blocks(cols, 32), Y: columnParts, Threads: 256}
+// columnsGrid is that of sums over columns, for so many parts of the rows.
+func columnsGrid(cols, parts int) cuda.Grid {
+	return cuda.Grid{X: cuda.Blocks(cols, 32), Y: parts, Threads: 256}
 }
 
 // addParts sets the gradients that are sums over columns.

@@ -40,10 +40,8 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 	if err := b.scratch(); err != nil {
 		return nil, err
 	}
-	kernel := func(name string) *cuda.Kernel {
-		return cuda.Load(c, &wordPatchSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
-	}
-	attend, align, slopes, addNorms := kernel("attend_both"), kernel("align"), kernel("align_slopes"), kernel("add_norms")
+	b.source = &wordPatchSource
+	attend, align, slopes, addNorms := b.kernel("attend_both"), b.kernel("align"), b.kernel("align_slopes"), b.kernel("add_norms")
 	return b.run(func() error {
 		sim, text, image, textMixed, imageMixed := b.at(b.products[attentionSite]), b.at(b.text), b.at(b.weights),
 			b.at(b.textMixed), b.at(b.mixed)

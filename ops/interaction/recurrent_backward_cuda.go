@@ -16,7 +16,7 @@ func (b *recurrentOnCUDA) back(blocks exec.Step) exec.Step {
 			return err
 		}
 		rows, n := b.most[b.query]*b.sides[b.query].len, 2*b.channels
-		return b.kernels.columnSums.Launch(cuda.Grid{X: cuda.Blocks(n, 32), Threads: 256}, dbias, b.at(b.dbias), rows, n)
+		return b.kernels.sumRows.Launch(columnsGrid(n, 1), dbias, b.at(b.dbias), nil, rows, n, int64(n), false)
 	}
 }
 
