@@ -3,8 +3,9 @@
 //
 // Pair i of a block has the nodes i (1 + ql) on, the whole first and then all words of the text. Before they are nodes, words
 // of pairs are rows (nk, rows), those of all texts of the block for each image, and wholes are rows of pairs. Words that take
-// no part are 0 in what products read and in gradients. D is the type of what products read; where it is float, half is null:
-// products read the values themselves.
+// no part are 0 in what products read and in gradients. Nodes that take no part have values (0 before the first step of reasoning,
+// what the bias makes of 0 behind one), but kernels of pairs read those that do alone, and gradients of the others are 0. D is the
+// type of what products read; where it is float, half is null: products read the values themselves.
 
 // What to do for each node of a pair, by a warp.
 #define EACH_NODE(j, p) for (int j = threadIdx.x / WARP; j <= p.ql; j += blockDim.x / WARP)

@@ -23,7 +23,8 @@ var vectorsSource = cuda.Source{Name: "vectors", Text: crossText + vectorsText +
 var vectorsLimits = struct{ nodes, images int }{32 << 10, 8}
 
 // vectorsOnCUDA is a step on the CUDA device, in blocks of pairs. Texts are the queries of cross attention, images the
-// context. Words that take no part have nodes too, of 0: how many there are is known on the device alone.
+// context. Words that take no part have nodes too, as how many there are is known on the device alone; kernels of pairs do not read
+// them, and their gradients are 0.
 //
 // P pairs, W words of them, R = P + W nodes, S channels of a node.
 type vectorsOnCUDA struct {

@@ -43,8 +43,8 @@ extern "C" __global__ void filter(float *scores, const float *nodes, const float
 }
 
 // Back from the gradient dy of scores: those of nodes, dgates (nodes) of the logits of gates, and dlogits (pairs) of the score,
-// with ends (pairs, size) = f. Nothing flows through the sum of the gates, as on the host: but
-// for the epsilons f does not see a factor of z.
+// with ends (pairs, size) = f. What flows through the sum of the gates is left out: but for the
+// epsilon of unit f does not see a factor of z.
 extern "C" __global__ void filter_slopes(float *dnodes, float *dgates, float *dlogits, float *ends, const float *nodes,
     const float *gate, const float *gate_bias, const float *score, const float *score_bias, const float *dy, PAIRS, int size) {
   DYNAMIC_SHARED(float, shared); // gates (1 + ql), end (size)
