@@ -40,11 +40,12 @@ type pairsOnCUDA struct {
 	factors  *cuda.Factors
 	rows     []cuda.Matrix // of each operand of rows
 
-	// In scratch. Rows of products have ld values, those of their gradients ldd.
-	ld, ldd                            int
-	products, dproducts                [2]cuda.Pointer // of each site
-	weights, mixed, gram, norms, dnorm cuda.Pointer
-	dgram, rounded                     cuda.Pointer
+	// In scratch. Rows of products have ld values.
+	ld                                        int
+	products                                  [2]cuda.Pointer // of each site
+	dproducts                                 [2]cuda.Matrix  // that products read
+	weights, mixed, gram, norms, dnorm, dgram cuda.Pointer
+	dgramRead                                 cuda.Matrix // dgram as products read it, where that is rounded
 
 	round *cuda.Kernel
 	now   [2]crossSpan // the block
@@ -84,19 +85,20 @@ func (x *cross) blocksOnCUDA(c *exec.DeviceCall, backward bool, limits blockLimi
 func (b *pairsOnCUDA) lay() {
 	q, k := b.query, 1-b.query
 	rows, cols, length := b.most[q]*b.sides[q].len, b.most[k]*b.sides[k].len, b.sides[k].len
-	b.ld, b.ldd = (cols+7)/8*8, (cols+7)/8*8
-	sites := func() (t [2]cuda.Pointer) {
-		t[attentionSite] = b.matrix()
-		if t[similaritySite] = t[attentionSite]; !b.shared() {
-			t[similaritySite] = b.matrix()
+	b.ld = (cols + 7) / 8 * 8
+	for site := range b.products {
+		if site == similaritySite && b.shared() {
+			b.products[site], b.dproducts[site] = b.products[attentionSite], b.dproducts[attentionSite]
+			break
 		}
-		return t
+		if b.products[site] = b.matrix(); b.backward {
+			b.dproducts[site] = b.read(rows, cols)
+		}
 	}
-	b.products, b.weights, b.mixed = sites(), b.matrix(), b.matrix()
+	b.weights, b.mixed = b.matrix(), b.matrix()
 	b.gram, b.norms = b.floats(cols*length), b.floats(b.count[q]*b.sides[q].len)
 	if b.backward {
-		b.dproducts, b.dnorm = sites(), b.floats(b.most[k]*rows)
-		b.dgram, b.rounded = b.floats(cols*length), b.floats(cols*(length+7))
+		b.dnorm, b.dgram, b.dgramRead = b.floats(b.most[k]*rows), b.floats(cols*length), b.rounded(cols, length)
 	}
 }
 
@@ -106,6 +108,28 @@ func (b *pairsOnCUDA) floats(n int) cuda.Pointer { return b.room.Take(4 * int64(
 // matrix asks for a matrix of all products of a block.
 func (b *pairsOnCUDA) matrix() cuda.Pointer {
 	return b.room.Take(4 * int64(b.most[b.query]*b.sides[b.query].len) * int64(b.ld))
+}
+
+// floatRows asks for rows of floats, one behind the other.
+func (b *pairsOnCUDA) floatRows(n, cols int) cuda.Matrix { return floatsAt(b.floats(n*cols), cols) }
+
+// read asks for rows in the type that products read, which begin at multiples of 8 values: products are faster then.
+func (b *pairsOnCUDA) read(n, cols int) cuda.Matrix {
+	m := cuda.Matrix{LD: (cols + 7) / 8 * 8, Type: b.product}
+	bytes := int64(4)
+	if b.product == exec.BFloat16 {
+		bytes = 2
+	}
+	m.At = b.room.Take(bytes * int64(n) * int64(m.LD))
+	return m
+}
+
+// rounded is read for rows that are there as floats too; where products read these it asks for none.
+func (b *pairsOnCUDA) rounded(n, cols int) cuda.Matrix {
+	if b.product == exec.Float32 {
+		return cuda.Matrix{}
+	}
+	return b.read(n, cols)
 }
 
 // scratch takes what was asked for.
@@ -119,6 +143,12 @@ func (b *pairsOnCUDA) scratch() (err error) {
 
 // at is memory that was asked for.
 func (b *pairsOnCUDA) at(p cuda.Pointer) cuda.Pointer { return b.base + p }
+
+// placed are rows that were asked for.
+func (b *pairsOnCUDA) placed(m cuda.Matrix) cuda.Matrix {
+	m.At = b.at(m.At)
+	return m
+}
 
 // kernel is one of the source of the step, which begins with cross.cu. D is the type of what products read.
 func (b *pairsOnCUDA) kernel(name string) *cuda.Kernel {
@@ -215,7 +245,7 @@ func (b *pairsOnCUDA) run(attend func() error) exec.Step {
 				}
 			}
 			if b.backward {
-				if err := b.addGrams(k, b.dgram, b.rounded); err != nil {
+				if err := b.addGrams(k, b.dgram, b.dgramRead); err != nil {
 					return err
 				}
 			}
@@ -299,7 +329,7 @@ func (b *pairsOnCUDA) addSlopes() error {
 		q, k := operands[b.query], operands[1-b.query]
 		queries, m := b.tokens(q)
 		contexts, n := b.tokens(k)
-		d := cuda.Matrix{At: b.at(b.dproducts[site]), LD: b.ldd, Type: b.product}
+		d := b.placed(b.dproducts[site])
 		if err := cuda.Multiply(b.c, cuda.Product{M: m, N: b.channels, K: n, Beta: 1}, d, contexts, b.slopes(q),
 			nil); err != nil {
 			return err
@@ -312,12 +342,12 @@ func (b *pairsOnCUDA) addSlopes() error {
 	return nil
 }
 
-// addGrams adds the gradients of the rows of a side of the block through G, 2 dG k. There is room for dG rounded.
-func (b *pairsOnCUDA) addGrams(side int, dgram, rounded cuda.Pointer) error {
+// addGrams adds the gradients of the rows of a side of the block through G, 2 dG k. rounded is for dG as products read it.
+func (b *pairsOnCUDA) addGrams(side int, dgram cuda.Pointer, rounded cuda.Matrix) error {
 	n, count := b.sides[side].len, b.now[side].count
 	d := floatsAt(b.at(dgram), n)
 	if b.product == exec.BFloat16 {
-		d = cuda.Matrix{At: b.at(rounded), LD: (n + 7) / 8 * 8, Type: b.product}
+		d = b.placed(rounded)
 		if err := b.round.Launch(cuda.Grid{X: cuda.Blocks(count*n*d.LD, 256), Threads: 256}, d.At, b.at(dgram), int64(count*n),
 			n, d.LD); err != nil {
 			return err
@@ -362,18 +392,23 @@ func (x *cross) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, error)
 			return b.launch(score, q, []any{c.Out, weights, mixed, t, norms}, []any{x.pool, false})
 		}
 		if err := b.launch(slopes, x.sharedFloats(),
-			[]any{b.at(b.dproducts[attentionSite]), b.dscored(), mixed, b.at(b.dnorm), weights, s, t, norms, c.In[b.operands]},
-			[]any{b.now[b.query].count * q, b.ldd, x.scale, x.pool}); err != nil {
+			[]any{b.dattended(), b.dscored(), mixed, b.at(b.dnorm), weights, s, t, norms, c.In[b.operands]},
+			[]any{b.now[b.query].count * q, b.ldd(), x.scale, x.pool}); err != nil {
 			return err
 		}
 		return b.unmix(b.weights)
 	}), nil
 }
 
-// dscored is where the gradients of the products go that the score reads, nil where the attention reads them too.
+// dattended is where the gradients of the products go that the attention reads, in rows of ldd values.
+func (b *pairsOnCUDA) dattended() cuda.Pointer { return b.at(b.dproducts[attentionSite].At) }
+
+func (b *pairsOnCUDA) ldd() int { return b.dproducts[attentionSite].LD }
+
+// dscored is where those of the products go that the score reads, nil where the attention reads them too.
 func (b *pairsOnCUDA) dscored() any {
 	if b.shared() {
 		return nil
 	}
-	return b.at(b.dproducts[similaritySite])
+	return b.at(b.dproducts[similaritySite].At)
 }

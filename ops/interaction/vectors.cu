@@ -143,19 +143,25 @@ extern "C" __global__ void unite(float *nodes, D *half, float *lengths, const fl
   }
 }
 
-// Back through unite, from the gradients dnodes. Rows of words and wholes have ldh values.
-extern "C" __global__ void unite_slopes(D *words, D *wholes, const float *nodes, const float *dnodes, const float *lengths,
-    PAIRS, int rows, int size, int ldh) {
+// Back through unite, from the gradients dnodes. Rows of the halves have ldh values.
+extern "C" __global__ void unite_slopes(float *words, float *wholes, D *half_words, D *half_wholes, const float *nodes,
+    const float *dnodes, const float *lengths, PAIRS, int rows, int size, int ldh) {
   Pair p = PAIR;
   EACH_NODE(j, p) {
     size_t node = (size_t)blockIdx.x * (ql + 1) + j, at = node * size;
-    D *to = j == 0 ? wholes + (size_t)blockIdx.x * ldh : words + word_row(p, rows, j - 1) * ldh;
+    size_t row = j == 0 ? blockIdx.x : word_row(p, rows, j - 1);
+    float *to = (j == 0 ? wholes : words) + row * size;
+    D *half = j == 0 ? half_wholes : half_words;
     bool takes = is_node(p, j);
     float dot = 0, length = lengths[node];
     EACH_COLUMN(c, 0, size) dot += nodes[at + c] * dnodes[at + c];
     dot = warp_sum(dot);
     float inverse = 1 / (length + EPS), along = length > 0 ? -dot / length : 0.f;
-    EACH_COLUMN(c, 0, size) to[c] = from_float<D>(takes ? inverse * dnodes[at + c] + along * nodes[at + c] : 0.f);
+    EACH_COLUMN(c, 0, size) {
+      float v = takes ? inverse * dnodes[at + c] + along * nodes[at + c] : 0.f;
+      to[c] = v;
+      if (half) half[row * ldh + c] = from_float<D>(v);
+    }
   }
 }
 

@@ -32,23 +32,23 @@ type vectorsOnCUDA struct {
 	how  *vectors
 	size int // S
 
-	attended       rowsOnCUDA    // weights, a row for each word and image, where products do not read those of pairsOnCUDA
-	contexts       rowsOnCUDA    // (W, C)
-	folded         rowsOnCUDA    // (W, C) contexts of the rows under the metric
-	contextLengths rowsOnCUDA    // (W)
-	squares        [2]rowsOnCUDA // (W, C) and (P, C), of words and of wholes; in the backward pass gradients of folded
-	mapped         [2]rowsOnCUDA // (W, S) and (P, S) behind the layer, then gradients of that
-	nodes          rowsOnCUDA    // (R, S)
-	nodeLengths    rowsOnCUDA    // (R) before unit
+	attended       cuda.Matrix    // weights, a row for each word and image, where products do not read those of pairsOnCUDA
+	contexts       cuda.Matrix    // (W, C)
+	folded         cuda.Matrix    // (W, C) contexts of the rows under the metric
+	contextLengths cuda.Pointer   // (W)
+	squares        [2]cuda.Matrix // (W, C) and (P, C) that products read, of words and of wholes; then gradients of folded
+	mapped         [2]rowsOnCUDA  // (W, S) and (P, S) behind the layer, then gradients of that
+	nodes          rowsOnCUDA     // (R, S)
+	nodeLengths    cuda.Pointer   // (R) before unit
 	graph          graphOnCUDA
 	filter         filterOnCUDA
 
 	// Of the backward pass.
-	dlogits   rowsOnCUDA    // (P) of the scores
-	dnodes    rowsOnCUDA    // (R, S)
-	dsquares  [2]rowsOnCUDA // (W, C) and (P, C)
-	dcontexts rowsOnCUDA    // (W, C) through their lengths, where there is a metric
-	dweights  cuda.Pointer  // of the attention
+	dlogits   cuda.Pointer   // (P) of the scores
+	dnodes    rowsOnCUDA     // (R, S)
+	dsquares  [2]cuda.Matrix // (W, C) and (P, C)
+	dcontexts cuda.Matrix    // (W, C) through their lengths, where there is a metric; products read them
+	dweights  cuda.Pointer   // of the attention
 
 	columns                        map[int]columnsOnCUDA // of operands
 	sumRows, sumWeighted, sumParts *cuda.Kernel
@@ -128,30 +128,28 @@ func (x *vectors) products() []layer {
 func (b *vectorsOnCUDA) lay() {
 	texts, images := b.most[textSide], b.most[imageSide]
 	words, tokens := texts*b.sides[textSide].len, b.sides[imageSide].len
-	pairs, all := texts*images, images*words
-	b.ld, b.ldd = images*tokens, (images*tokens+7)/8*8
+	pairs, all, graph := texts*images, images*words, len(b.how.steps) > 0
+	b.ld = images * tokens
 	b.products[attentionSite], b.weights = b.floats(words*b.ld), b.floats(words*b.ld)
-	if b.product != exec.Float32 {
-		b.attended = b.read(words*images, tokens)
-	}
-	b.contexts = b.values(all, b.channels)
+	b.attended = b.rounded(words*images, tokens)
+	b.contexts = b.floatRows(all, b.channels)
 	if b.folded = b.contexts; b.metric() {
-		b.folded = b.values(all, b.channels)
+		b.folded = b.floatRows(all, b.channels)
 	}
 	for k, n := range []int{all, pairs} {
-		b.squares[k], b.mapped[k] = b.read(n, b.channels), b.both(n, b.size)
+		b.squares[k], b.mapped[k] = b.read(n, b.channels), b.both(n, b.size, b.backward)
 	}
-	b.contextLengths, b.nodeLengths, b.nodes = b.values(all, 1), b.values(pairs+all, 1), b.both(pairs+all, b.size)
+	b.contextLengths, b.nodeLengths, b.nodes = b.floats(all), b.floats(pairs+all), b.both(pairs+all, b.size, graph)
 	if b.backward {
-		b.dproducts[attentionSite], b.dweights = b.floats(words*b.ldd), b.floats(words*b.ld)
+		b.dproducts[attentionSite], b.dweights = b.read(words, b.ld), b.floats(words*b.ld)
 		if b.metric() {
 			b.dcontexts = b.read(all, b.channels)
 		}
-		b.dsquares[wordPart], b.dsquares[wholePart] = b.values(all, b.channels), b.values(pairs, b.channels)
-		b.dnodes, b.dlogits = b.both(pairs+all, b.size), b.values(pairs, 1)
+		b.dsquares[wordPart], b.dsquares[wholePart] = b.floatRows(all, b.channels), b.floatRows(pairs, b.channels)
+		b.dnodes, b.dlogits = b.both(pairs+all, b.size, graph), b.floats(pairs)
 		b.layColumns()
 	}
-	if len(b.how.steps) > 0 {
+	if graph {
 		b.layGraph(pairs + all)
 	} else {
 		b.layFilter(pairs, pairs+all)

@@ -16,10 +16,11 @@ var wordPatchSource = cuda.Source{Name: "wordpatch", Text: crossText + wordPatch
 // those of the summaries of texts besides.
 type wordPatchOnCUDA struct {
 	*pairsOnCUDA
-	overPatches, overWords  cuda.Pointer
-	text, textMixed         cuda.Pointer
-	textGram, dtextGram     cuda.Pointer // of each text of a block
-	textRounded, dpatchNorm cuda.Pointer
+	overPatches, overWords cuda.Pointer
+	text, textMixed        cuda.Pointer
+	textGram, dtextGram    cuda.Pointer // of each text of a block
+	dtextGramRead          cuda.Matrix  // as products read it, where that is rounded
+	dpatchNorm             cuda.Pointer
 }
 
 // stepOnCUDA is step for the CUDA device.
@@ -34,7 +35,7 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 	b.overPatches, b.overWords, b.text, b.textMixed = b.matrix(), b.matrix(), b.matrix(), b.matrix()
 	b.textGram = b.floats(rows * words)
 	if backward {
-		b.dtextGram, b.textRounded, b.dpatchNorm = b.floats(rows*words), b.floats(rows*(words+7)),
+		b.dtextGram, b.dtextGramRead, b.dpatchNorm = b.floats(rows*words), b.rounded(rows, words),
 			b.floats(b.most[textSide]*b.most[imageSide]*patches)
 	}
 	if err := b.scratch(); err != nil {
@@ -65,10 +66,10 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 		}
 		rows, cols := b.now[textSide].count*words, b.now[imageSide].count*patches
 		if err := b.launch(slopes, words*patches+cosines,
-			[]any{b.at(b.dproducts[attentionSite]), textMixed, imageMixed, b.at(b.dnorm), b.at(b.dpatchNorm), sim,
+			[]any{b.dattended(), textMixed, imageMixed, b.at(b.dnorm), b.at(b.dpatchNorm), sim,
 				b.at(b.overPatches), b.at(b.overWords),
 				text, image, grams, imageGrams, c.In[x.operands]},
-			[]any{rows, cols, b.ldd, x.Scale / x.Context, x.Temperature, x.Sum}); err != nil {
+			[]any{rows, cols, b.ldd(), x.Scale / x.Context, x.Temperature, x.Sum}); err != nil {
 			return err
 		}
 		if err := b.unmix(b.weights); err != nil {
@@ -101,5 +102,5 @@ func (b *wordPatchOnCUDA) unmixTexts() error {
 		n), nil); err != nil {
 		return err
 	}
-	return b.addGrams(textSide, b.dtextGram, b.textRounded)
+	return b.addGrams(textSide, b.dtextGram, b.dtextGramRead)
 }
