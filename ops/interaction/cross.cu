@@ -1,7 +1,7 @@
 // Kernels of cross attention between the tokens of all pairs. A block of threads works on a pair: query q0 + qi with context k0
 // + ki, whose products are rows qi ql to (qi + 1) ql and columns ki kl to (ki + 1) kl of matrices with rows of ld values. Only
 // tokens from first to a sequence's length take part; the matrices that products read are 0 elsewhere. D is the type of
-// gradients of products.
+// what products over channels read.
 
 #define SLOPE 0.1f // of LeakyReLU
 #define EPS 1e-8f
@@ -21,18 +21,22 @@ struct Pair {
   size_t row;   // of its queries among all
   size_t score; // of the pair
   int local;    // its first row in the block
+  bool bad;     // a length is more than there are tokens: an error on the host
   __device__ Pair(PAIRS, int i = blockIdx.x) : ql(ql), kl(kl), ld(ld) {
     int qi = i / nk;
     ki = i - qi * nk;
     int q = q0 + qi, k = k0 + ki;
     r0 = qfirst, c0 = kfirst;
-    r1 = max(r0, qlengths ? min(qlengths[q], ql) : ql), c1 = max(c0, klengths ? min(klengths[k], kl) : kl);
+    int rows = qlengths ? qlengths[q] : ql, columns = klengths ? klengths[k] : kl;
+    bad = rows > ql || columns > kl;
+    r1 = max(r0, min(rows, ql)), c1 = max(c0, min(columns, kl));
     if (r0 == r1 || c0 == c1) r1 = r0, c1 = c0; // nothing of the pair takes part
     local = qi * ql;
     at = (size_t)local * ld + (size_t)ki * kl, row = (size_t)q * ql;
     score = q * qstep + k * kstep;
   }
   __device__ bool empty() const { return r0 == r1; }
+  __device__ float checked(float score) const { return bad ? NOT_A_NUMBER : score; }
   __device__ bool has(int r, int c) const { return r >= r0 && r < r1 && c >= c0 && c < c1; }
 };
 
@@ -141,7 +145,7 @@ extern "C" __global__ void score(float *scores, const float *weights, const floa
   DYNAMIC_SHARED(float, cos); // (ql)
   Pair p = PAIR;
   if (p.empty()) {
-    if (threadIdx.x == 0 && !add) scores[p.score] = 0;
+    if (threadIdx.x == 0 && !add) scores[p.score] = p.checked(0);
     return;
   }
   EACH_ROW(r, p) {
@@ -163,10 +167,9 @@ extern "C" __global__ void score(float *scores, const float *weights, const floa
     EACH_COLUMN(r, p.r0, p.r1) sum += expf(pool * cos[r] - top);
     sum = (top + logf(warp_sum(sum))) / pool;
   }
-  if (LANE == 0) scores[p.score] = add ? scores[p.score] + sum : sum;
+  if (LANE == 0) scores[p.score] = p.checked(add ? scores[p.score] + sum : sum);
 }
 
-#ifdef D
 // d = the gradient of the products s through the attention, from slopes (ql, kl), those of the logits, and what add gives:
 // along_c = sum_q b_qc slopes_qc, and so on. All threads.
 template <class Add>
@@ -260,7 +263,6 @@ extern "C" __global__ void round_rows(D *to, const float *x, int64 n, int cols, 
   int c = at - row * ld;
   if (row < n) to[at] = from_float<D>(c < cols ? x[row * cols + c] : 0.f);
 }
-#endif
 
 // dx (rows, cols) += 2 x times the sum over n contexts of the gradients dnorms (n, rows) of |x|^2. A block for each row.
 extern "C" __global__ void add_norms(float *dx, const float *x, const float *dnorms, int n, int rows, int cols) {
@@ -271,6 +273,30 @@ extern "C" __global__ void add_norms(float *dx, const float *x, const float *dno
   if (sum == 0) return;
   size_t at = (size_t)blockIdx.x * cols;
   for (int c = threadIdx.x; c < cols; c += blockDim.x) dx[at + c] += sum * x[at + c];
+}
+
+// parts (gridDim.y, cols) = or, with add, += the sums over a part each of the rows of x (rows, cols), whose beginnings are ld
+// apart, times weights (rows) where there are some. A block of 256 threads has 32 columns.
+template <class X>
+__device__ void column_parts(float *parts, const X *x, const float *weights, int rows, int cols, int64 ld, int add) {
+  __shared__ float room[8][WARP];
+  int c = blockIdx.x * WARP + LANE, warp = threadIdx.x / WARP, each = (rows + gridDim.y - 1) / gridDim.y;
+  int end = min(rows, (int)(blockIdx.y + 1) * each);
+  float sum = 0;
+  if (c < cols)
+#pragma unroll 8
+    for (int r = blockIdx.y * each + warp; r < end; r += 8) sum += (weights ? weights[r] : 1.f) * to_float(x[r * ld + c]);
+  room[warp][LANE] = sum;
+  __syncthreads();
+  if (warp > 0 || c >= cols) return;
+  for (int w = 1; w < 8; w++) sum += room[w][LANE];
+  parts += (size_t)blockIdx.y * cols + c;
+  *parts = add ? *parts + sum : sum;
+}
+
+extern "C" __global__ void add_weighted(float *parts, const float *x, const float *weights, int rows, int cols, int64 ld,
+    int add) {
+  column_parts(parts, x, weights, rows, cols, ld, add);
 }
 
 // u = softmax of scale times products (ql, ql) of the tokens of a sequence with each other, in their place, 0 for those that
@@ -338,7 +364,7 @@ extern "C" __global__ void negative_score(float *scores, float *moments, const f
   float *sums = maxima + ql;
   Pair p = PAIR;
   if (p.empty()) {
-    if (threadIdx.x < 4) (threadIdx.x == 3 ? scores[p.score] : moments[3 * p.score + threadIdx.x]) = 0;
+    if (threadIdx.x < 4) (threadIdx.x == 3 ? scores[p.score] : moments[3 * p.score + threadIdx.x]) = p.checked(0);
     return;
   }
   float bound = *boundary;
@@ -363,12 +389,11 @@ extern "C" __global__ void negative_score(float *scores, float *moments, const f
   }
   sum = warp_sum(sum), first = warp_sum_double(first), squares = warp_sum_double(squares);
   if (LANE > 0) return;
-  scores[p.score] = sum / (p.r1 - p.r0);
+  scores[p.score] = p.checked(sum / (p.r1 - p.r0));
   float *m = moments + 3 * p.score;
-  m[0] = p.r1 - p.r0, m[1] = first, m[2] = squares;
+  m[0] = p.checked(p.r1 - p.r0), m[1] = p.checked(first), m[2] = p.checked(squares);
 }
 
-#ifdef D
 // score_slopes for negative_score. weights are used up.
 extern "C" __global__ void negative_slopes(D *d, D *dscored, float *mixed, float *dnorms, const float *above, float *weights,
     const float *s, const float *t, const float *norms, const float *u, const float *boundary, const float *dy, PAIRS, int rows,
@@ -409,4 +434,3 @@ extern "C" __global__ void negative_slopes(D *d, D *dscored, float *mixed, float
   __syncthreads();
   to_products(d, p, s, slopes, column, along, scale, ldd, [&](int r, int c) { return weights[p.at + (size_t)r * ld + c]; });
 }
-#endif

@@ -86,7 +86,7 @@ type cross struct {
 	sides       [2]side   // images, texts
 	query       int       // the side of the queries
 	sites       [2][2]int // the operand that each site takes of each side
-	of          [6]int    // the side of each operand of rows
+	of          [6]int    // the side of each operand of rows; those of vectors under metrics are 4 and 5
 	rows        int       // operands that are rows
 	operands    int
 	scale, pool float32

@@ -12,18 +12,23 @@ var crossText string
 
 var crossSource = cuda.Source{Name: "cross", Text: crossText}
 
-// Limits of a block of pairs on the CUDA device: tokens of the queries, as long as sequences fit, and products of tokens, or
-// one pair. A variable for tests.
-var crossLimits = struct{ queries, products int }{4096, 4 << 20}
+// blockLimits are those of a block of pairs on the CUDA device: tokens of the queries and of the context, as long as sequences
+// fit, and products of tokens, or one pair. The context has no more tokens than their products with each other allow either.
+type blockLimits struct{ queries, context, products int }
+
+// crossLimits are those of cross attention. A variable for tests.
+var crossLimits = blockLimits{queries: 4096, context: 64 << 10, products: 4 << 20}
 
 // mostShared is the shared memory that every device has for a block of threads that asks for it.
 const mostShared = 160 << 10
 
 // pairsOnCUDA is a step on the CUDA device for scores of all pairs by the products of their tokens, padding too: what takes no
-// part is 0 in the matrices that products read. A block is the pairs of some sequences of the queries with some of the context.
+// part is 0 in the matrices that products read. Rows of padding must be finite, as those of towers are: they are multiplied by
+// these zeros, while the host does not read them. A block is the pairs of some sequences of the queries with some of the context.
 type pairsOnCUDA struct {
 	*cross
 	c        *exec.DeviceCall
+	source   *cuda.Source // of the kernels
 	backward bool
 	channels int
 	product  exec.Type // of what products over channels read
@@ -35,11 +40,12 @@ type pairsOnCUDA struct {
 	factors  *cuda.Factors
 	rows     []cuda.Matrix // of each operand of rows
 
-	// In scratch. Rows of products have ld values, those of their gradients ldd.
-	ld, ldd                            int
-	products, dproducts                [2]cuda.Pointer // of each site
-	weights, mixed, gram, norms, dnorm cuda.Pointer
-	dgram, rounded                     cuda.Pointer
+	// In scratch. Rows of products have ld values.
+	ld                                        int
+	products                                  [2]cuda.Pointer // of each site
+	dproducts                                 [2]cuda.Matrix  // that products read
+	weights, mixed, gram, norms, dnorm, dgram cuda.Pointer
+	dgramRead                                 cuda.Matrix // dgram as products read it, where that is rounded
 
 	round *cuda.Kernel
 	now   [2]crossSpan // the block
@@ -50,19 +56,22 @@ type crossSpan struct{ from, count int }
 
 // onCUDA begins the step of cross attention or of what builds on it.
 func (x *cross) onCUDA(c *exec.DeviceCall, backward bool) *pairsOnCUDA {
-	return x.blocksOnCUDA(c, backward, crossLimits.queries, crossLimits.products)
+	return x.blocksOnCUDA(c, backward, crossLimits)
 }
 
-// blocksOnCUDA is onCUDA with limits of a block, and with parts of operands that are multiplied besides: they follow the operands of
+// blocksOnCUDA is onCUDA with other limits, and with parts of operands that are multiplied besides: they follow the operands of
 // rows in b.rows.
-func (x *cross) blocksOnCUDA(c *exec.DeviceCall, backward bool, queries, products int, besides ...cuda.Part) *pairsOnCUDA {
-	b := &pairsOnCUDA{cross: x, c: c, backward: backward, channels: c.In[0].Shape[1], product: cuda.ProductType(c)}
+func (x *cross) blocksOnCUDA(c *exec.DeviceCall, backward bool, limits blockLimits, besides ...cuda.Part) *pairsOnCUDA {
+	b := &pairsOnCUDA{cross: x, c: c, source: &crossSource, backward: backward, channels: c.In[0].Shape[1],
+		product: cuda.ProductType(c)}
 	q, k := x.query, 1-x.query
 	for side := range b.count {
 		b.count[side] = c.In[side].Shape[0] / x.sides[side].len
 	}
-	b.most[q] = min(b.count[q], max(1, queries/x.sides[q].len))
-	b.most[k] = min(b.count[k], max(1, products/(b.most[q]*x.sides[q].len*x.sides[k].len)))
+	b.most[q] = min(b.count[q], max(1, limits.queries/x.sides[q].len))
+	length := x.sides[k].len
+	tokens := min(limits.context, limits.products/max(length, b.most[q]*x.sides[q].len))
+	b.most[k] = min(b.count[k], max(1, tokens/length))
 	for operand := range b.cross.rows {
 		b.parts = append(b.parts, cuda.Part{In: operand, Rows: c.In[operand].Shape[0], Cols: b.channels, Type: b.product})
 	}
@@ -76,19 +85,20 @@ func (x *cross) blocksOnCUDA(c *exec.DeviceCall, backward bool, queries, product
 func (b *pairsOnCUDA) lay() {
 	q, k := b.query, 1-b.query
 	rows, cols, length := b.most[q]*b.sides[q].len, b.most[k]*b.sides[k].len, b.sides[k].len
-	b.ld, b.ldd = (cols+7)/8*8, (cols+7)/8*8
-	sites := func() (t [2]cuda.Pointer) {
-		t[attentionSite] = b.matrix()
-		if t[similaritySite] = t[attentionSite]; !b.shared() {
-			t[similaritySite] = b.matrix()
+	b.ld = (cols + 7) / 8 * 8
+	for site := range b.products {
+		if site == similaritySite && b.shared() {
+			b.products[site], b.dproducts[site] = b.products[attentionSite], b.dproducts[attentionSite]
+			break
 		}
-		return t
+		if b.products[site] = b.matrix(); b.backward {
+			b.dproducts[site] = b.read(rows, cols)
+		}
 	}
-	b.products, b.weights, b.mixed = sites(), b.matrix(), b.matrix()
+	b.weights, b.mixed = b.matrix(), b.matrix()
 	b.gram, b.norms = b.floats(cols*length), b.floats(b.count[q]*b.sides[q].len)
 	if b.backward {
-		b.dproducts, b.dnorm = sites(), b.floats(b.most[k]*rows)
-		b.dgram, b.rounded = b.floats(cols*length), b.floats(cols*(length+7))
+		b.dnorm, b.dgram, b.dgramRead = b.floats(b.most[k]*rows), b.floats(cols*length), b.rounded(cols, length)
 	}
 }
 
@@ -98,6 +108,28 @@ func (b *pairsOnCUDA) floats(n int) cuda.Pointer { return b.room.Take(4 * int64(
 // matrix asks for a matrix of all products of a block.
 func (b *pairsOnCUDA) matrix() cuda.Pointer {
 	return b.room.Take(4 * int64(b.most[b.query]*b.sides[b.query].len) * int64(b.ld))
+}
+
+// floatRows asks for rows of floats, one behind the other.
+func (b *pairsOnCUDA) floatRows(n, cols int) cuda.Matrix { return floatsAt(b.floats(n*cols), cols) }
+
+// read asks for rows in the type that products read, which begin at multiples of 8 values: products are faster then.
+func (b *pairsOnCUDA) read(n, cols int) cuda.Matrix {
+	m := cuda.Matrix{LD: (cols + 7) / 8 * 8, Type: b.product}
+	bytes := int64(4)
+	if b.product == exec.BFloat16 {
+		bytes = 2
+	}
+	m.At = b.room.Take(bytes * int64(n) * int64(m.LD))
+	return m
+}
+
+// rounded is read for rows that are there as floats too; where products read these it asks for none.
+func (b *pairsOnCUDA) rounded(n, cols int) cuda.Matrix {
+	if b.product == exec.Float32 {
+		return cuda.Matrix{}
+	}
+	return b.read(n, cols)
 }
 
 // scratch takes what was asked for.
@@ -112,9 +144,15 @@ func (b *pairsOnCUDA) scratch() (err error) {
 // at is memory that was asked for.
 func (b *pairsOnCUDA) at(p cuda.Pointer) cuda.Pointer { return b.base + p }
 
-// kernel is one of cross.cu.
+// placed are rows that were asked for.
+func (b *pairsOnCUDA) placed(m cuda.Matrix) cuda.Matrix {
+	m.At = b.at(m.At)
+	return m
+}
+
+// kernel is one of the source of the step, which begins with cross.cu. D is the type of what products read.
 func (b *pairsOnCUDA) kernel(name string) *cuda.Kernel {
-	return cuda.Load(b.c, &crossSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
+	return cuda.Load(b.c, b.source, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
 }
 
 // launch runs a kernel of pairs: PAIRS stand between the parameters before and behind.
@@ -207,7 +245,7 @@ func (b *pairsOnCUDA) run(attend func() error) exec.Step {
 				}
 			}
 			if b.backward {
-				if err := b.addGrams(k, b.dgram, b.rounded); err != nil {
+				if err := b.addGrams(k, b.dgram, b.dgramRead); err != nil {
 					return err
 				}
 			}
@@ -291,7 +329,7 @@ func (b *pairsOnCUDA) addSlopes() error {
 		q, k := operands[b.query], operands[1-b.query]
 		queries, m := b.tokens(q)
 		contexts, n := b.tokens(k)
-		d := cuda.Matrix{At: b.at(b.dproducts[site]), LD: b.ldd, Type: b.product}
+		d := b.placed(b.dproducts[site])
 		if err := cuda.Multiply(b.c, cuda.Product{M: m, N: b.channels, K: n, Beta: 1}, d, contexts, b.slopes(q),
 			nil); err != nil {
 			return err
@@ -304,12 +342,12 @@ func (b *pairsOnCUDA) addSlopes() error {
 	return nil
 }
 
-// addGrams adds the gradients of the rows of a side of the block through G, 2 dG k. There is room for dG rounded.
-func (b *pairsOnCUDA) addGrams(side int, dgram, rounded cuda.Pointer) error {
+// addGrams adds the gradients of the rows of a side of the block through G, 2 dG k. rounded is for dG as products read it.
+func (b *pairsOnCUDA) addGrams(side int, dgram cuda.Pointer, rounded cuda.Matrix) error {
 	n, count := b.sides[side].len, b.now[side].count
 	d := floatsAt(b.at(dgram), n)
 	if b.product == exec.BFloat16 {
-		d = cuda.Matrix{At: b.at(rounded), LD: (n + 7) / 8 * 8, Type: b.product}
+		d = b.placed(rounded)
 		if err := b.round.Launch(cuda.Grid{X: cuda.Blocks(count*n*d.LD, 256), Threads: 256}, d.At, b.at(dgram), int64(count*n),
 			n, d.LD); err != nil {
 			return err
@@ -354,18 +392,23 @@ func (x *cross) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, error)
 			return b.launch(score, q, []any{c.Out, weights, mixed, t, norms}, []any{x.pool, false})
 		}
 		if err := b.launch(slopes, x.sharedFloats(),
-			[]any{b.at(b.dproducts[attentionSite]), b.dscored(), mixed, b.at(b.dnorm), weights, s, t, norms, c.In[b.operands]},
-			[]any{b.now[b.query].count * q, b.ldd, x.scale, x.pool}); err != nil {
+			[]any{b.dattended(), b.dscored(), mixed, b.at(b.dnorm), weights, s, t, norms, c.In[b.operands]},
+			[]any{b.now[b.query].count * q, b.ldd(), x.scale, x.pool}); err != nil {
 			return err
 		}
 		return b.unmix(b.weights)
 	}), nil
 }
 
-// dscored is where the gradients of the products go that the score reads, nil where the attention reads them too.
+// dattended is where the gradients of the products go that the attention reads, in rows of ldd values.
+func (b *pairsOnCUDA) dattended() cuda.Pointer { return b.at(b.dproducts[attentionSite].At) }
+
+func (b *pairsOnCUDA) ldd() int { return b.dproducts[attentionSite].LD }
+
+// dscored is where those of the products go that the score reads, nil where the attention reads them too.
 func (b *pairsOnCUDA) dscored() any {
 	if b.shared() {
 		return nil
 	}
-	return b.at(b.dproducts[similaritySite])
+	return b.at(b.dproducts[similaritySite].At)
 }

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // onCUDA runs cases in blocks of pairs as they are, and in small ones.
@@ -175,6 +177,31 @@ func TestRecurrentOnCUDA(t *testing.T) {
 		cases = append(cases, large)
 	}
 	onCUDA(t, cases)
+	before := refinedLimits
+	t.Cleanup(func() { refinedLimits = before })
+	refinedLimits.values = 400
+	t.Run("few values", func(t *testing.T) { optest.CheckCUDA(t, cases[:11]) })
+}
+
+// TestRecurrentRoom: the memory of a step does not grow with the contexts, also where there is one short query.
+func TestRecurrentRoom(t *testing.T) {
+	room := func(images int, bf16 bool) int64 {
+		sides := [2]side{{lengths: -1, len: 576}, {lengths: -1, len: 14}}
+		x := &recurrent{cross: cross{sides: sides, query: textSide, rows: 2, of: [6]int{0, 1}, sites: [2][2]int{{0, 1}, {0, 1}}},
+			weight: 2, steps: 3}
+		c := &exec.DeviceCall{BF16: bf16}
+		for _, shape := range []tensor.Shape{{images * 576, 1024}, {14, 1024}, {2048, 2048}, {2048}} {
+			c.In = append(c.In, exec.Operand{Spec: exec.Spec{Shape: shape, Type: cuda.ProductType(c)}})
+		}
+		b := x.takeOnCUDA(c, true)
+		before := cuda.NewRoom(c, b.parts...).Bytes // the operands as products read them
+		return b.room.Bytes - before
+	}
+	for _, bf16 := range []bool{false, true} {
+		if few, many := room(50, bf16), room(600, bf16); many != few || many > 512<<20 {
+			t.Errorf("bf16 %v: %d MB for 50 images, %d MB for 600, want as many and at most 512", bf16, few>>20, many>>20)
+		}
+	}
 }
 
 // moved returns how far results of the host move, relative to the largest element of each, if every operand changes by a bit or none.
@@ -260,4 +287,89 @@ func TestRecurrentStaleOnCUDA(t *testing.T) {
 
 		}
 	}
+}
+
+// TestTooLongOnCUDA: a length of more tokens than there are, an error on the host, gives NaN in all scores of the sequence and in no
+// others.
+func TestTooLongOnCUDA(t *testing.T) {
+	d := cudatest.Open(t)
+	r := rand.New(rand.NewPCG(71, 9))
+	const n, m, tokens, words, channels = 3, 4, 5, 6, 8
+	cross, negative := randomCross(r, 4, n, m, tokens, words, channels), randomNegative(r, 4, n, m, tokens, words, channels)
+	recurrent, patches := randomRecurrent(r, 4+64, n, m, tokens, words, channels), randomWordPatch(r, 4+8, n, m, tokens, words, channels)
+	graph, filter := randomVectors(r, 4+2, n, m, tokens, words, channels, 7), randomVectors(r, 4, n, m, tokens, words, channels, 7)
+	maxsim := problem{n: n, m: m, channels: channels}
+	maxsim.images, maxsim.texts = randomSide(r, n, tokens, channels, true, true), randomSide(r, m, words, channels, true, true)
+	for _, c := range []optest.Case{
+		{Name: "cross", Inputs: cross.inputs(), Build: cross.build},
+		{Name: "negative", Inputs: negative.inputs(), Build: negative.build},
+		{Name: "negative, moments", Inputs: negative.inputs(), Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			_, moments := negative.nodes(ns)
+			return moments
+		}},
+		{Name: "recurrent", Inputs: recurrent.inputs(), Build: recurrent.build},
+		{Name: "word patch", Inputs: patches.inputs(), Build: patches.build},
+		{Name: "graph", Inputs: graph.inputs(), Build: graph.build},
+		{Name: "filter", Inputs: filter.inputs(), Build: filter.build},
+		{Name: "maxsim", Inputs: maxsim.inputs(), Build: maxsim.build},
+	} {
+		lengths := map[string][]int32{}
+		for _, in := range c.Inputs {
+			if x, ok := in.Data.([]int32); ok {
+				lengths[in.Name] = x
+			}
+		}
+		for last, long := range []string{"images lengths", "texts lengths"} {
+			for name, x := range lengths {
+				for i := range x {
+					x[i] = map[string]int32{"images lengths": tokens, "texts lengths": words}[name]
+				}
+				if name == long {
+					x[len(x)-1]++
+				}
+			}
+			values := onDevice(t, d, c)
+			of := len(values) / (n * m) // of a pair
+			for i, v := range values {
+				if at := [2]int{i / of / m, i / of % m}; (v != v) != (at[last] == [2]int{n, m}[last]-1) {
+					t.Errorf("%s, too long: %s: score %v is %v", c.Name, long, at, v)
+				}
+			}
+		}
+	}
+	mean := optest.Case{Inputs: maxsim.inputs(), Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+		images, _ := maxsim.sides(ns)
+		return images.Mean()
+	}}
+	maxsim.images.lengths[n-1] = tokens + 1
+	for i, v := range onDevice(t, d, mean) {
+		if (v != v) != (i >= (n-1)*tokens) {
+			t.Errorf("token mean, too long: token %d has %v", i, v)
+		}
+	}
+}
+
+// onDevice returns what a case builds, by the device.
+func onDevice(t *testing.T, d *cuda.Device, c optest.Case) []float32 {
+	t.Helper()
+	g, ns := optest.Nodes(c.Inputs)
+	y := c.Build(ns)
+	m, err := exec.Compile(g, exec.Config{Engine: optest.Engine, Device: d, Outputs: gorgonia.Nodes{y}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for k, in := range c.Inputs {
+		if err := m.SetInput(ns[k], in.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	v, err := m.Value(y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Clone(v.F32)
 }

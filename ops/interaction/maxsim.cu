@@ -6,6 +6,7 @@ struct Side {
   const int *lengths;
   int len, first;
   __device__ int end(int i) const { return max(first, lengths ? min(lengths[i], len) : len); }
+  __device__ bool bad(int i) const { return lengths && lengths[i] > len; } // an error on the host
 };
 
 #define SIDES const int *xlengths, const int *ylengths, int T, int L, int xfirst, int yfirst, int i0, int j0, \
@@ -69,7 +70,7 @@ extern "C" __global__ void maxsim(float *scores, int *xplaces, int *yplaces, con
   __syncthreads();
   if (threadIdx.x == 0) {
     for (int k = 1; k < warps; k++) sum += sums[k];
-    scores[pair] = sum;
+    scores[pair] = x.bad(i) || y.bad(j) ? NOT_A_NUMBER : (float)sum;
   }
 }
 
@@ -112,7 +113,7 @@ extern "C" __global__ void maxsim_dweights(float *dv, const int *places, const f
 }
 
 // Results of tokens, a warp for each of n sequences of len, 0 for tokens that take no part: MODE 0: 1/n of n tokens that do, 1:
-// 1, 2: the sequence's value, 3: the softmax of logits a, 4: its gradient, where a is the softmax and b that at it.
+// 1, 2: the sequence's value, 3: the softmax of logits a, 4: its gradient, where a is the softmax and b that at it. NaN where a length is more than there are tokens.
 #ifdef MODE
 extern "C" __global__ void per_token(float *y, const float *a, const float *b, const int *lengths, int n, int len, int first) {
   int i = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
@@ -140,7 +141,7 @@ extern "C" __global__ void per_token(float *y, const float *a, const float *b, c
       if (MODE == 3) v = expf(a[at + k] - top) / sum;
       if (MODE == 4) v = a[at + k] * (b[at + k] - sum);
     }
-    y[at + k] = v;
+    y[at + k] = s.bad(i) ? NOT_A_NUMBER : v;
   }
 }
 #endif

@@ -54,9 +54,9 @@ func (x *negative) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, err
 			return b.launch(score, 3*q, []any{c.Out, c.Aux[0], b.at(above), mixed, weights, t, norms, u, boundary}, nil)
 		}
 		if err := b.launch(slopes, x.sharedFloats(),
-			[]any{b.at(b.dproducts[attentionSite]), b.dscored(), mixed, b.at(b.dnorm), b.at(above), weights, s, t, norms, u,
+			[]any{b.dattended(), b.dscored(), mixed, b.at(b.dnorm), b.at(above), weights, s, t, norms, u,
 				boundary, c.In[x.boundary+1]},
-			[]any{b.now[x.query].count * q, b.ldd, x.scale}); err != nil {
+			[]any{b.now[x.query].count * q, b.ldd(), x.scale}); err != nil {
 			return err
 		}
 		return b.unmix(above)

@@ -9,7 +9,6 @@
 // tanh(x) = 1 - 2 / (exp(2 x) + 1), as the host makes it.
 __device__ __forceinline__ float tanh_of(float x) { return 1.f - 2.f / (expf(2.f * x) + 1.f); }
 
-#ifdef D
 // x_q of the next step, g x + (1 - g) u with g = sigmoid and u = tanh of gates (2 cols), which keep says to keep in their place;
 // with unit x / (|x| + eps), of which lengths get |x|. half (null: not wanted) is next rounded. In the first step x are the rows of
 // all queries, and first (rows, 2 cols) are to be added to gates; else first is null, and next may be x. Rows that take no part are 0.
@@ -151,7 +150,6 @@ extern "C" __global__ void sum_gates(float *sums, D *first, const D *dgates, int
   float *to = sums + row * cols + c;
   *to = add ? *to + sum : sum;
 }
-#endif
 
 // dx (rows, cols) += the sum over n contexts of those in parts (n, rows, cols).
 extern "C" __global__ void sum_queries(float *dx, const float *parts, int n, int rows, int cols) {
@@ -162,19 +160,4 @@ extern "C" __global__ void sum_queries(float *dx, const float *parts, int n, int
 #pragma unroll 4
   for (int k = 0; k < n; k++) sum += parts[((size_t)k * rows + row) * cols + c];
   dx[row * cols + c] += sum;
-}
-
-// sums (cols) = those of x (rows, cols) over the rows. A block of 8 warps has 32 columns.
-extern "C" __global__ void column_sums(float *sums, const float *x, int rows, int cols) {
-  __shared__ float parts[8][WARP];
-  int c = blockIdx.x * WARP + LANE, part = threadIdx.x / WARP;
-  float sum = 0;
-  if (c < cols)
-#pragma unroll 8
-    for (int r = part; r < rows; r += 8) sum += x[(size_t)r * cols + c];
-  parts[part][LANE] = sum;
-  __syncthreads();
-  if (part > 0 || c >= cols) return;
-  for (int k = 1; k < 8; k++) sum += parts[k][LANE];
-  sums[c] = sum;
 }

@@ -13,15 +13,12 @@ var recurrentText string
 var recurrentSource = cuda.Source{Name: "recurrent", Text: crossText + recurrentText}
 
 // Limits of a block on the CUDA device besides those of cross attention: tokens of the queries, as long as sequences fit, and values
-// of the refined queries of all pairs.
-const (
-	refinedQueries = 1024
-	refinedValues  = 8 << 20
-)
+// of the refined queries of all pairs, and of W k of the context. A variable for tests.
+var refinedLimits = struct{ queries, values int }{1024, 8 << 20}
 
 // recurrentOnCUDA is a step on the CUDA device, in blocks as on the host. What a pair has of its own lies in matrices of pairs: those
-// with context i of the block begin at row i*R, where R are the rows of the queries of the block. Matrices that products read are in
-// their type, with rows of a multiple of 8 values.
+// with context i of the block begin at row i*R, where R are the rows of the queries of the block. In bfloat16 the gradients of gates
+// are rounded for all that reads them, the sum that is the gradient of the bias too.
 type recurrentOnCUDA struct {
 	*pairsOnCUDA
 	how *recurrent
@@ -33,12 +30,12 @@ type recurrentOnCUDA struct {
 	drefined        cuda.Pointer // (pairs, C) the gradient of the queries of a step
 	dgates, dfirst  cuda.Matrix  // (pairs, 2C) that of the gates that made them, and (R, 2C) of the first step's, summed
 	dvalues         cuda.Pointer // (rows of the context, 2C)
-	rounded         cuda.Matrix  // values, and in the end dvalues
+	valuesRead      cuda.Matrix  // values as products read them, and in the end dvalues
 	dbias           cuda.Pointer // (R, 2C), whose sum over the rows is the gradient of the bias
 	dweights, sums  cuda.Pointer // (R, columns) of a step, and of the products that the scores read, summed
 	dstep, attended cuda.Matrix  // (R, columns) of the products of a step, and its weights
 
-	kernels struct{ weigh, score, refine, slopes, gateSlopes, sumGates, sumQueries, columnSums *cuda.Kernel }
+	kernels struct{ weigh, score, refine, slopes, gateSlopes, sumGates, sumQueries, sumRows *cuda.Kernel }
 }
 
 // takenStep has the products that the attention of a step reads and what it makes of the queries. The memory of the forward pass is
@@ -46,7 +43,7 @@ type recurrentOnCUDA struct {
 type takenStep struct {
 	products       cuda.Pointer
 	refined        cuda.Pointer // (pairs, C)
-	half           cuda.Matrix  // those rounded, if products read bfloat16
+	half           cuda.Matrix  // those rounded, where products read bfloat16
 	gates, lengths cuda.Pointer // (pairs, 2C) g and u, and (pairs) |x| before the norm
 }
 
@@ -59,16 +56,14 @@ func (x *recurrent) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 	if err := b.scratch(); err != nil {
 		return nil, err
 	}
-	kernel := func(name string) *cuda.Kernel {
-		return cuda.Load(c, &recurrentSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
-	}
+	b.source = &recurrentSource
 	k := &b.kernels
-	k.weigh, k.score, k.refine = b.kernel("weigh"), b.kernel("score"), kernel("refine")
+	k.weigh, k.score, k.refine = b.kernel("weigh"), b.kernel("score"), b.kernel("refine")
 	if !backward {
 		return b.run(b.forward), nil
 	}
-	k.slopes, k.gateSlopes, k.sumGates = kernel("step_slopes"), kernel("gate_slopes"), kernel("sum_gates")
-	k.sumQueries, k.columnSums = kernel("sum_queries"), kernel("column_sums")
+	k.slopes, k.gateSlopes, k.sumGates = b.kernel("step_slopes"), b.kernel("gate_slopes"), b.kernel("sum_gates")
+	k.sumQueries, k.sumRows = b.kernel("sum_queries"), b.kernel("add_weighted")
 	return b.back(b.run(b.blockBack)), nil
 }
 
@@ -76,8 +71,11 @@ func (x *recurrent) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 func (x *recurrent) takeOnCUDA(c *exec.DeviceCall, backward bool) *recurrentOnCUDA {
 	q, k, channels := x.sides[x.query].len, x.sides[1-x.query].len, c.In[0].Shape[1]
 	weight := cuda.Part{In: x.weight, Rows: 2 * channels, Cols: 2 * channels, Type: cuda.ProductType(c)}
-	b := &recurrentOnCUDA{how: x, pairsOnCUDA: x.blocksOnCUDA(c, backward, min(crossLimits.queries, refinedQueries),
-		min(crossLimits.products, refinedValues/channels*k), weight)}
+	b := &recurrentOnCUDA{how: x, pairsOnCUDA: x.blocksOnCUDA(c, backward, blockLimits{
+		queries:  min(crossLimits.queries, refinedLimits.queries),
+		context:  min(crossLimits.context, refinedLimits.values/(2*channels)),
+		products: min(crossLimits.products, refinedLimits.values/channels*k),
+	}, weight)}
 	rows, contexts := b.most[x.query]*q, b.most[1-x.query]
 	pairs, columns := rows*contexts, contexts*b.columns()
 	b.values, b.first = b.floats(contexts*k*2*channels), b.floats(rows*2*channels)
@@ -87,9 +85,9 @@ func (x *recurrent) takeOnCUDA(c *exec.DeviceCall, backward bool) *recurrentOnCU
 	}
 	b.dweights, b.sums = b.weights, b.mixed // the weights of all steps lie elsewhere
 	b.weights, b.mixed = b.ofSteps(), b.ofSteps()
-	b.drefined, b.dgates, b.dfirst = b.floats(pairs*channels), b.factor(pairs, 2*channels), b.factor(rows, 2*channels)
-	b.dvalues, b.rounded = b.floats(contexts*k*2*channels), b.factor(contexts*k, 2*channels)
-	b.dbias, b.dstep, b.attended = b.floats(rows*2*channels), b.factor(rows, columns), b.factor(rows, columns)
+	b.drefined, b.dgates, b.dfirst = b.floats(pairs*channels), b.read(pairs, 2*channels), b.read(rows, 2*channels)
+	b.dvalues, b.valuesRead = b.floats(contexts*k*2*channels), b.read(contexts*k, 2*channels)
+	b.dbias, b.dstep, b.attended = b.floats(rows*2*channels), b.read(rows, columns), b.read(rows, columns)
 	return b
 }
 
@@ -102,10 +100,8 @@ func (b *recurrentOnCUDA) takeSteps(pairs int) {
 		case t > 0 && !b.backward:
 			s = b.taken[0]
 		case t+1 < b.how.steps:
-			s = takenStep{refined: b.floats(pairs * b.channels), gates: b.floats(2 * pairs * b.channels), lengths: b.floats(pairs)}
-			if b.product == exec.BFloat16 {
-				s.half = b.factor(pairs, b.channels)
-			}
+			s = takenStep{refined: b.floats(pairs * b.channels), half: b.rounded(pairs, b.channels),
+				gates: b.floats(2 * pairs * b.channels), lengths: b.floats(pairs)}
 		}
 		switch {
 		case t == 0:
@@ -117,21 +113,6 @@ func (b *recurrentOnCUDA) takeSteps(pairs int) {
 		}
 		b.taken = append(b.taken, s)
 	}
-}
-
-// factor asks for a matrix that products read.
-func (b *recurrentOnCUDA) factor(rows, cols int) cuda.Matrix {
-	bytes, ld := int64(4), (cols+7)/8*8
-	if b.product == exec.BFloat16 {
-		bytes = 2
-	}
-	return cuda.Matrix{At: b.room.Take(bytes * int64(rows) * int64(ld)), LD: ld, Type: b.product}
-}
-
-// placed is a factor that was asked for.
-func (b *recurrentOnCUDA) placed(m cuda.Matrix) cuda.Matrix {
-	m.At = b.at(m.At)
-	return m
 }
 
 // ofSteps asks for a matrix of all products of a block for each step, one behind the other.

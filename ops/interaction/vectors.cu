@@ -3,8 +3,9 @@
 //
 // Pair i of a block has the nodes i (1 + ql) on, the whole first and then all words of the text. Before they are nodes, words
 // of pairs are rows (nk, rows), those of all texts of the block for each image, and wholes are rows of pairs. Words that take
-// no part are 0 in what products read and in gradients. D is the type of what products read; where it is float, half is null:
-// products read the values themselves.
+// no part are 0 in what products read and in gradients. Nodes that take no part have values (0 before the first step of reasoning,
+// what the bias makes of 0 behind one), but kernels of pairs read those that do alone, and gradients of the others are 0. D is the
+// type of what products read; where it is float, half is null: products read the values themselves.
 
 // What to do for each node of a pair, by a warp.
 #define EACH_NODE(j, p) for (int j = threadIdx.x / WARP; j <= p.ql; j += blockDim.x / WARP)
@@ -15,7 +16,6 @@ __device__ __forceinline__ bool is_node(const Pair &p, int j) { return j == 0 ||
 // The row of word r of a pair.
 __device__ __forceinline__ size_t word_row(const Pair &p, int rows, int r) { return (size_t)p.ki * rows + p.local + r; }
 
-#ifdef D
 // Of each pair the squares (e_l)^2 of its words, e_l = folded_l / (|context_l| + eps) - w_l, with lengths = |context_l|, and
 // wholes = (x - y)^2 of its image and text. Rows of both have ldh values.
 extern "C" __global__ void compare(D *squares, D *wholes, float *lengths, const float *folded, const float *contexts,
@@ -141,49 +141,31 @@ extern "C" __global__ void unite(float *nodes, D *half, float *lengths, const fl
   }
 }
 
-// Back through unite, from the gradients dnodes. Rows of words and wholes have ldh values.
-extern "C" __global__ void unite_slopes(D *words, D *wholes, const float *nodes, const float *dnodes, const float *lengths,
-    PAIRS, int rows, int size, int ldh) {
+// Back through unite, from the gradients dnodes. Rows of the halves have ldh values.
+extern "C" __global__ void unite_slopes(float *words, float *wholes, D *half_words, D *half_wholes, const float *nodes,
+    const float *dnodes, const float *lengths, PAIRS, int rows, int size, int ldh) {
   Pair p = PAIR;
   EACH_NODE(j, p) {
     size_t node = (size_t)blockIdx.x * (ql + 1) + j, at = node * size;
-    D *to = j == 0 ? wholes + (size_t)blockIdx.x * ldh : words + word_row(p, rows, j - 1) * ldh;
+    size_t row = j == 0 ? blockIdx.x : word_row(p, rows, j - 1);
+    float *to = (j == 0 ? wholes : words) + row * size;
+    D *half = j == 0 ? half_wholes : half_words;
     bool takes = is_node(p, j);
     float dot = 0, length = lengths[node];
     EACH_COLUMN(c, 0, size) dot += nodes[at + c] * dnodes[at + c];
     dot = warp_sum(dot);
     float inverse = 1 / (length + EPS), along = length > 0 ? -dot / length : 0.f;
-    EACH_COLUMN(c, 0, size) to[c] = from_float<D>(takes ? inverse * dnodes[at + c] + along * nodes[at + c] : 0.f);
+    EACH_COLUMN(c, 0, size) {
+      float v = takes ? inverse * dnodes[at + c] + along * nodes[at + c] : 0.f;
+      to[c] = v;
+      if (half) half[row * ldh + c] = from_float<D>(v);
+    }
   }
-}
-
-// parts (gridDim.y, cols) = or, with add, += the sums over a part each of the rows of x (rows, cols), whose beginnings are ld
-// apart, times weights (rows) where there are some. A block of 256 threads has 32 columns.
-template <class X>
-__device__ void column_parts(float *parts, const X *x, const float *weights, int rows, int cols, int64 ld, int add) {
-  __shared__ float room[8][WARP];
-  int c = blockIdx.x * WARP + LANE, warp = threadIdx.x / WARP, each = (rows + gridDim.y - 1) / gridDim.y;
-  int end = min(rows, (int)(blockIdx.y + 1) * each);
-  float sum = 0;
-  if (c < cols)
-    for (int r = blockIdx.y * each + warp; r < end; r += 8) sum += (weights ? weights[r] : 1.f) * to_float(x[r * ld + c]);
-  room[warp][LANE] = sum;
-  __syncthreads();
-  if (warp > 0 || c >= cols) return;
-  for (int w = 1; w < 8; w++) sum += room[w][LANE];
-  parts += (size_t)blockIdx.y * cols + c;
-  *parts = add ? *parts + sum : sum;
 }
 
 extern "C" __global__ void add_columns(float *parts, const D *x, int rows, int cols, int64 ld, int add) {
   column_parts(parts, x, 0, rows, cols, ld, add);
 }
-
-extern "C" __global__ void add_weighted(float *parts, const float *x, const float *weights, int rows, int cols, int64 ld,
-    int add) {
-  column_parts(parts, x, weights, rows, cols, ld, add);
-}
-#endif
 
 // sums (cols) of n parts.
 extern "C" __global__ void sum_columns(float *sums, const float *parts, int n, int cols) {

@@ -53,7 +53,8 @@ type Vectors struct {
 //
 // Pairs are worked on in blocks of about 1,024 nodes, padding left out, and the backward pass makes
 // them again, so that memory does not grow with the number of pairs. Products are in the precision
-// of the engine, those of a pair's nodes with each other in float32.
+// of the engine, those of a pair's nodes with each other in float32. On the CUDA device blocks have
+// 32,768 nodes, those of padding too, and Gate and Score are in float32.
 func SimilarityVectors(images, texts Tokens, how Vectors) *gorgonia.Node {
 	in := []*gorgonia.Node{images.Rows, texts.Rows, how.Images, how.Texts}
 	add := func(n *gorgonia.Node, or int) int {

@@ -5,7 +5,7 @@ import "github.com/geoalign/geoalign/internal/cuda"
 // backwardBlock returns what adds the gradients of a block behind its forward pass.
 func (b *vectorsOnCUDA) backwardBlock() func() error {
 	x, c := b.how, b.c
-	unite, compare, wholes := b.kernels("unite_slopes"), b.kernels("compare_slopes"), b.kernels("whole_slopes")
+	unite, compare, wholes := b.kernel("unite_slopes"), b.kernel("compare_slopes"), b.kernel("whole_slopes")
 	begin := b.filterBackward
 	if len(x.steps) > 0 {
 		begin = b.graphBackward
@@ -16,33 +16,34 @@ func (b *vectorsOnCUDA) backwardBlock() func() error {
 			return err
 		}
 		pairs, words, _, rows := b.sizes()
-		if err := b.pairs(unite, 256, 0, []any{b.at(b.mapped[wordPart].rounded), b.at(b.mapped[wholePart].rounded),
-			b.at(b.nodes.values), b.at(b.dnodes.values), b.at(b.nodeLengths.values)},
-			[]any{rows, b.size, b.mapped[wordPart].ld}); err != nil {
+		if err := b.pairs(unite, 256, 0, []any{b.at(b.mapped[wordPart].values.At), b.at(b.mapped[wholePart].values.At),
+			b.half(b.mapped[wordPart]), b.half(b.mapped[wholePart]), b.at(b.nodes.values.At), b.at(b.dnodes.values.At),
+			b.at(b.nodeLengths)}, []any{rows, b.size, b.mapped[wordPart].read.LD}); err != nil {
 			return err
 		}
 		for k, l := range []layer{wordPart: x.local, wholePart: x.global} {
 			n := []int{words, pairs}[k]
-			if err := b.applySlopes(l, n, b.factor(b.squares[k]), b.factor(b.mapped[k]), b.matrixOf(b.dsquares[k]),
+			d := b.mapped[k]
+			if err := b.applySlopes(l, n, b.placed(b.squares[k]), b.placed(d.read), b.placed(d.values), b.placed(b.dsquares[k]),
 				0); err != nil {
 				return err
 			}
 		}
 		dcontexts := any(nil)
 		if b.metric() {
-			dcontexts = b.at(b.dcontexts.rounded)
+			dcontexts = b.at(b.dcontexts.At)
 		}
 		dfolded := b.squares[wordPart]
 		if err := compare.Launch(cuda.Grid{X: rows, Threads: 128, Shared: 4 * b.channels}, b.parameters([]any{
-			c.Aux[0], b.at(dfolded.rounded), dcontexts, b.at(b.dsquares[wordPart].values), b.at(b.contextLengths.values),
-			b.at(b.folded.values), b.at(b.contexts.values), c.In[1]}, []any{rows, b.channels, dfolded.ld})...); err != nil {
+			c.Aux[0], b.at(dfolded.At), dcontexts, b.at(b.dsquares[wordPart].At), b.at(b.contextLengths),
+			b.at(b.folded.At), b.at(b.contexts.At), c.In[1]}, []any{rows, b.channels, dfolded.LD})...); err != nil {
 			return err
 		}
 		images, texts := b.now[imageSide], b.now[textSide]
 		x0, y0 := images.from*b.channels, texts.from*b.channels
 		if err := wholes.Launch(cuda.Grid{X: images.count + texts.count, Threads: 256},
 			cuda.MatrixOf(b.gradient(vectorsImages), x0, 0).At, cuda.MatrixOf(b.gradient(vectorsTexts), y0, 0).At,
-			b.at(b.dsquares[wholePart].values), cuda.MatrixOf(c.In[vectorsImages], x0, 0).At,
+			b.at(b.dsquares[wholePart].At), cuda.MatrixOf(c.In[vectorsImages], x0, 0).At,
 			cuda.MatrixOf(c.In[vectorsTexts], y0, 0).At, images.count, texts.count, b.channels); err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ func (b *vectorsOnCUDA) backwardBlock() func() error {
 
 // attentionBackward returns what adds the gradients of rows through contexts and through the attention.
 func (b *vectorsOnCUDA) attentionBackward() func() error {
-	attend := b.kernels("attend_slopes")
+	attend := b.kernel("attend_slopes")
 	return func() error {
 		if err := b.contextSlopes(b.how.similarity, b.squares[wordPart], 0); err != nil {
 			return err
@@ -62,8 +63,8 @@ func (b *vectorsOnCUDA) attentionBackward() func() error {
 				return err
 			}
 		}
-		if err := b.launch(attend, b.slopesFloats(), []any{b.at(b.dproducts[attentionSite]), b.at(b.products[attentionSite]),
-			b.at(b.weights), b.at(b.dweights)}, []any{b.ldd, b.how.scale}); err != nil {
+		if err := b.launch(attend, b.slopesFloats(), []any{b.dattended(), b.at(b.products[attentionSite]), b.at(b.weights),
+			b.at(b.dweights)}, []any{b.ldd(), b.how.scale}); err != nil {
 			return err
 		}
 		return b.addSlopes()
@@ -77,17 +78,17 @@ func (b *vectorsOnCUDA) slopesFloats() int {
 
 // contextSlopes sets, or with beta 1 adds, the gradients of weights from those of contexts of the rows of an operand, and adds
 // those of the rows.
-func (b *vectorsOnCUDA) contextSlopes(operand int, d rowsOnCUDA, beta float32) error {
+func (b *vectorsOnCUDA) contextSlopes(operand int, d cuda.Matrix, beta float32) error {
 	_, _, _, words := b.sizes()
 	weights, step := b.attention()
 	rows, _ := b.tokens(operand)
 	tokens, images := b.sides[imageSide].len, b.now[imageSide].count
 	p := cuda.Product{TransB: true, M: words, N: tokens, K: b.channels, Beta: beta, Batch: images,
-		StrideA: words * d.ld, StrideB: tokens * rows.LD, StrideC: tokens}
-	if err := cuda.Multiply(b.c, p, b.factor(d), rows, floatsAt(b.at(b.dweights), b.ld), nil); err != nil {
+		StrideA: words * d.LD, StrideB: tokens * rows.LD, StrideC: tokens}
+	if err := cuda.Multiply(b.c, p, b.placed(d), rows, floatsAt(b.at(b.dweights), b.ld), nil); err != nil {
 		return err
 	}
 	p = cuda.Product{TransA: true, M: tokens, N: b.channels, K: words, Beta: 1, Batch: images,
-		StrideA: step, StrideB: words * d.ld, StrideC: tokens * b.channels}
-	return cuda.Multiply(b.c, p, weights, b.factor(d), b.pairsOnCUDA.slopes(operand), nil)
+		StrideA: step, StrideB: words * d.LD, StrideC: tokens * b.channels}
+	return cuda.Multiply(b.c, p, weights, b.placed(d), b.pairsOnCUDA.slopes(operand), nil)
 }

@@ -23,32 +23,32 @@ var vectorsSource = cuda.Source{Name: "vectors", Text: crossText + vectorsText +
 var vectorsLimits = struct{ nodes, images int }{32 << 10, 8}
 
 // vectorsOnCUDA is a step on the CUDA device, in blocks of pairs. Texts are the queries of cross attention, images the
-// context. Words that take no part have nodes too, of 0: how many there are is known on the device alone.
+// context. Words that take no part have nodes too, as how many there are is known on the device alone; kernels of pairs do not read
+// them, and their gradients are 0.
 //
 // P pairs, W words of them, R = P + W nodes, S channels of a node.
 type vectorsOnCUDA struct {
 	*pairsOnCUDA
-	how     *vectors
-	size    int // S
-	kernels func(name string) *cuda.Kernel
+	how  *vectors
+	size int // S
 
-	attended       rowsOnCUDA    // weights, a row for each word and image, where products do not read those of pairsOnCUDA
-	contexts       rowsOnCUDA    // (W, C)
-	folded         rowsOnCUDA    // (W, C) contexts of the rows under the metric
-	contextLengths rowsOnCUDA    // (W)
-	squares        [2]rowsOnCUDA // (W, C) and (P, C), of words and of wholes; in the backward pass gradients of folded
-	mapped         [2]rowsOnCUDA // (W, S) and (P, S) behind the layer, then gradients of that
-	nodes          rowsOnCUDA    // (R, S)
-	nodeLengths    rowsOnCUDA    // (R) before unit
+	attended       cuda.Matrix    // weights, a row for each word and image, where products do not read those of pairsOnCUDA
+	contexts       cuda.Matrix    // (W, C)
+	folded         cuda.Matrix    // (W, C) contexts of the rows under the metric
+	contextLengths cuda.Pointer   // (W)
+	squares        [2]cuda.Matrix // (W, C) and (P, C) that products read, of words and of wholes; then gradients of folded
+	mapped         [2]rowsOnCUDA  // (W, S) and (P, S) behind the layer, then gradients of that
+	nodes          rowsOnCUDA     // (R, S)
+	nodeLengths    cuda.Pointer   // (R) before unit
 	graph          graphOnCUDA
 	filter         filterOnCUDA
 
 	// Of the backward pass.
-	dlogits   rowsOnCUDA    // (P) of the scores
-	dnodes    rowsOnCUDA    // (R, S)
-	dsquares  [2]rowsOnCUDA // (W, C) and (P, C)
-	dcontexts rowsOnCUDA    // (W, C) through their lengths, where there is a metric
-	dweights  cuda.Pointer  // of the attention
+	dlogits   cuda.Pointer   // (P) of the scores
+	dnodes    rowsOnCUDA     // (R, S)
+	dsquares  [2]cuda.Matrix // (W, C) and (P, C)
+	dcontexts cuda.Matrix    // (W, C) through their lengths, where there is a metric; products read them
+	dweights  cuda.Pointer   // of the attention
 
 	columns                        map[int]columnsOnCUDA // of operands
 	sumRows, sumWeighted, sumParts *cuda.Kernel
@@ -69,7 +69,7 @@ func (x *vectors) stepOnCUDA(c *exec.DeviceCall, back bool) (exec.Step, error) {
 		return b.blocks(forward), nil
 	}
 	backward := b.backwardBlock()
-	b.sumRows, b.sumWeighted, b.sumParts = b.kernels("add_columns"), b.kernels("add_weighted"), b.kernels("sum_columns")
+	b.sumRows, b.sumWeighted, b.sumParts = b.kernel("add_columns"), b.kernel("add_weighted"), b.kernel("sum_columns")
 	blocks := b.blocks(func() error {
 		if err := forward(); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (x *vectors) onCUDA(c *exec.DeviceCall, back bool) *vectorsOnCUDA {
 	site := [2]int{x.attention, 1}
 	pairs := &pairsOnCUDA{
 		cross: &cross{sides: x.sides, query: textSide, sites: [2][2]int{site, site}, scale: x.scale, operands: x.operands},
-		c:     c, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
+		c:     c, source: &vectorsSource, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
 		count: [2]int{c.In[vectorsImages].Shape[0], c.In[vectorsTexts].Shape[0]}, rows: make([]cuda.Matrix, x.floats),
 	}
 	pairs.of[1] = textSide
@@ -112,9 +112,6 @@ func (x *vectors) onCUDA(c *exec.DeviceCall, back bool) *vectorsOnCUDA {
 		}
 	}
 	b.room = cuda.NewRoom(c, b.parts...)
-	b.kernels = func(name string) *cuda.Kernel {
-		return cuda.Load(c, &vectorsSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
-	}
 	return b
 }
 
@@ -131,30 +128,28 @@ func (x *vectors) products() []layer {
 func (b *vectorsOnCUDA) lay() {
 	texts, images := b.most[textSide], b.most[imageSide]
 	words, tokens := texts*b.sides[textSide].len, b.sides[imageSide].len
-	pairs, all := texts*images, images*words
-	b.ld, b.ldd = images*tokens, (images*tokens+7)/8*8
+	pairs, all, graph := texts*images, images*words, len(b.how.steps) > 0
+	b.ld = images * tokens
 	b.products[attentionSite], b.weights = b.floats(words*b.ld), b.floats(words*b.ld)
-	if b.product != exec.Float32 {
-		b.attended = b.read(words*images, tokens)
-	}
-	b.contexts = b.values(all, b.channels)
+	b.attended = b.rounded(words*images, tokens)
+	b.contexts = b.floatRows(all, b.channels)
 	if b.folded = b.contexts; b.metric() {
-		b.folded = b.values(all, b.channels)
+		b.folded = b.floatRows(all, b.channels)
 	}
 	for k, n := range []int{all, pairs} {
-		b.squares[k], b.mapped[k] = b.read(n, b.channels), b.both(n, b.size)
+		b.squares[k], b.mapped[k] = b.read(n, b.channels), b.both(n, b.size, b.backward)
 	}
-	b.contextLengths, b.nodeLengths, b.nodes = b.values(all, 1), b.values(pairs+all, 1), b.both(pairs+all, b.size)
+	b.contextLengths, b.nodeLengths, b.nodes = b.floats(all), b.floats(pairs+all), b.both(pairs+all, b.size, graph)
 	if b.backward {
-		b.dproducts[attentionSite], b.dweights = b.floats(words*b.ldd), b.floats(words*b.ld)
+		b.dproducts[attentionSite], b.dweights = b.read(words, b.ld), b.floats(words*b.ld)
 		if b.metric() {
 			b.dcontexts = b.read(all, b.channels)
 		}
-		b.dsquares[wordPart], b.dsquares[wholePart] = b.values(all, b.channels), b.values(pairs, b.channels)
-		b.dnodes, b.dlogits = b.both(pairs+all, b.size), b.values(pairs, 1)
+		b.dsquares[wordPart], b.dsquares[wholePart] = b.floatRows(all, b.channels), b.floatRows(pairs, b.channels)
+		b.dnodes, b.dlogits = b.both(pairs+all, b.size, graph), b.floats(pairs)
 		b.layColumns()
 	}
-	if len(b.how.steps) > 0 {
+	if graph {
 		b.layGraph(pairs + all)
 	} else {
 		b.layFilter(pairs, pairs+all)

@@ -32,7 +32,6 @@ __device__ void filter_nodes(Filtered &f, const Pair &p, const float *nodes, con
   f.score = score_of(f.end, score, score_bias, size, room);
 }
 
-#ifdef D
 extern "C" __global__ void filter(float *scores, const float *nodes, const float *gate, const float *gate_bias,
     const float *score, const float *score_bias, PAIRS, int size) {
   DYNAMIC_SHARED(float, shared); // gates (1 + ql), end (size)
@@ -40,11 +39,12 @@ extern "C" __global__ void filter(float *scores, const float *nodes, const float
   Pair p = PAIR;
   Filtered f{shared, shared + ql + 1};
   filter_nodes(f, p, nodes + (size_t)blockIdx.x * (ql + 1) * size, gate, gate_bias, score, score_bias, size, room);
-  if (threadIdx.x == 0) scores[p.score] = p.empty() ? 0.f : f.score;
+  if (threadIdx.x == 0) scores[p.score] = p.checked(p.empty() ? 0.f : f.score);
 }
 
 // Back from the gradient dy of scores: those of nodes, dgates (nodes) of the logits of gates, and dlogits (pairs) of the score,
-// with ends (pairs, size) = f. Nothing flows through the sum of the gates: f does not see a factor of z.
+// with ends (pairs, size) = f. What flows through the sum of the gates is left out: but for the
+// epsilon of unit f does not see a factor of z.
 extern "C" __global__ void filter_slopes(float *dnodes, float *dgates, float *dlogits, float *ends, const float *nodes,
     const float *gate, const float *gate_bias, const float *score, const float *score_bias, const float *dy, PAIRS, int size) {
   DYNAMIC_SHARED(float, shared); // gates (1 + ql), end (size)
@@ -70,4 +70,3 @@ extern "C" __global__ void filter_slopes(float *dnodes, float *dgates, float *dl
     EACH_COLUMN(c, 0, size) dnodes[(size_t)j * size + c] = takes ? a / f.sum * f.end[c] + d * gate[c] : 0.f;
   }
 }
-#endif

@@ -1,14 +1,16 @@
 package interaction
 
+import "github.com/geoalign/geoalign/internal/cuda"
+
 // filterOnCUDA is the memory of the filtration of the nodes of each pair, in the backward pass.
 type filterOnCUDA struct {
-	ends   rowsOnCUDA // (P, S) f
-	dgates rowsOnCUDA // (R) of the logits of gates
+	ends   cuda.Matrix  // (P, S) f
+	dgates cuda.Pointer // (R) of the logits of gates
 }
 
 func (b *vectorsOnCUDA) layFilter(pairs, nodes int) {
 	if b.backward {
-		b.filter = filterOnCUDA{ends: b.values(pairs, b.size), dgates: b.values(nodes, 1)}
+		b.filter = filterOnCUDA{ends: b.floatRows(pairs, b.size), dgates: b.floats(nodes)}
 	}
 }
 
@@ -30,12 +32,12 @@ func (b *vectorsOnCUDA) layer(l layer) []any {
 
 // filterForward returns what scores pairs in the forward pass; the backward pass makes all by itself.
 func (b *vectorsOnCUDA) filterForward() func() error {
-	filter := b.kernels("filter")
+	if b.backward {
+		return func() error { return nil }
+	}
+	filter := b.kernel("filter")
 	return func() error {
-		if b.backward {
-			return nil
-		}
-		return b.pairs(filter, 256, b.filterFloats(), append([]any{b.c.Out, b.at(b.nodes.values)}, b.filterLayers()...),
+		return b.pairs(filter, 256, b.filterFloats(), append([]any{b.c.Out, b.at(b.nodes.values.At)}, b.filterLayers()...),
 			[]any{b.size})
 	}
 }
@@ -43,18 +45,17 @@ func (b *vectorsOnCUDA) filterForward() func() error {
 // filterBackward returns what makes the gradients of nodes from those of scores, and adds those of layers.
 func (b *vectorsOnCUDA) filterBackward() func() error {
 	x, f := b.how, &b.filter
-	slopes := b.kernels("filter_slopes")
+	slopes := b.kernel("filter_slopes")
 	return func() error {
 		pairs, _, nodes, _ := b.sizes()
-		before := []any{b.at(b.dnodes.values), b.at(f.dgates.values), b.at(b.dlogits.values), b.at(f.ends.values),
-			b.at(b.nodes.values)}
+		before := []any{b.at(b.dnodes.values.At), b.at(f.dgates), b.at(b.dlogits), b.at(f.ends.At), b.at(b.nodes.values.At)}
 		before = append(append(before, b.filterLayers()...), b.c.In[x.operands])
 		if err := b.pairs(slopes, 256, b.filterFloats(), before, []any{b.size}); err != nil {
 			return err
 		}
-		if err := b.addWeighted(x.score, b.at(b.dlogits.values), b.matrixOf(f.ends), pairs); err != nil {
+		if err := b.addWeighted(x.score, b.at(b.dlogits), b.placed(f.ends), pairs); err != nil {
 			return err
 		}
-		return b.addWeighted(x.gate, b.at(f.dgates.values), b.matrixOf(b.nodes), nodes)
+		return b.addWeighted(x.gate, b.at(f.dgates), b.placed(b.nodes.values), nodes)
 	}
 }

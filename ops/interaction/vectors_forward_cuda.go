@@ -8,7 +8,7 @@ import (
 // forwardBlock returns what makes the scores of a block, in the backward pass all that they are made of.
 func (b *vectorsOnCUDA) forwardBlock() func() error {
 	x, c := b.how, b.c
-	weigh, round, compare, unite := b.kernels("weigh"), b.kernels("round_rows"), b.kernels("compare"), b.kernels("unite")
+	weigh, round, compare, unite := b.kernel("weigh"), b.kernel("round_rows"), b.kernel("compare"), b.kernel("unite")
 	end := b.filterForward
 	if len(x.steps) > 0 {
 		end = b.graphForward
@@ -25,8 +25,7 @@ func (b *vectorsOnCUDA) forwardBlock() func() error {
 		}
 		if a := b.attended; b.product != exec.Float32 {
 			n := rows * b.most[imageSide]
-			g := cuda.Grid{X: cuda.Blocks(n*a.ld, 256), Threads: 256}
-			if err := round.Launch(g, b.at(a.rounded), weights, int64(n), a.cols, a.ld); err != nil {
+			if err := round.Launch(each256(n*a.LD), b.at(a.At), weights, int64(n), b.sides[imageSide].len, a.LD); err != nil {
 				return err
 			}
 		}
@@ -40,19 +39,20 @@ func (b *vectorsOnCUDA) forwardBlock() func() error {
 		if err := attend(rows); err != nil {
 			return err
 		}
-		if err := b.pairs(compare, 256, 0, []any{b.at(b.squares[wordPart].rounded), b.at(b.squares[wholePart].rounded),
-			b.at(b.contextLengths.values), b.at(b.folded.values), b.at(b.contexts.values), c.In[1], c.In[vectorsImages],
-			c.In[vectorsTexts]}, []any{rows, b.channels, b.squares[wordPart].ld}); err != nil {
+		if err := b.pairs(compare, 256, 0, []any{b.at(b.squares[wordPart].At), b.at(b.squares[wholePart].At),
+			b.at(b.contextLengths), b.at(b.folded.At), b.at(b.contexts.At), c.In[1], c.In[vectorsImages],
+			c.In[vectorsTexts]}, []any{rows, b.channels, b.squares[wordPart].LD}); err != nil {
 			return err
 		}
 		for k, l := range []layer{wordPart: x.local, wholePart: x.global} {
 			n := []int{words, pairs}[k]
-			if err := b.apply(l, n, b.factor(b.squares[k]), b.matrixOf(b.mapped[k])); err != nil {
+			if err := b.apply(l, n, b.placed(b.squares[k]), b.placed(b.mapped[k].values)); err != nil {
 				return err
 			}
 		}
-		if err := b.pairs(unite, 256, 0, []any{b.at(b.nodes.values), b.half(b.nodes), b.at(b.nodeLengths.values),
-			b.at(b.mapped[wordPart].values), b.at(b.mapped[wholePart].values)}, []any{rows, b.size, b.nodes.ld}); err != nil {
+		if err := b.pairs(unite, 256, 0, []any{b.at(b.nodes.values.At), b.half(b.nodes), b.at(b.nodeLengths),
+			b.at(b.mapped[wordPart].values.At), b.at(b.mapped[wholePart].values.At)},
+			[]any{rows, b.size, b.nodes.read.LD}); err != nil {
 			return err
 		}
 		return score()
@@ -65,16 +65,18 @@ func (b *vectorsOnCUDA) attention() (m cuda.Matrix, step int) {
 	if b.product == exec.Float32 {
 		return floatsAt(b.at(b.weights), b.ld), b.sides[imageSide].len
 	}
-	return cuda.Matrix{At: b.at(b.attended.rounded), LD: b.most[imageSide] * b.attended.ld, Type: b.product}, b.attended.ld
+	m, step = b.placed(b.attended), b.attended.LD
+	m.LD *= b.most[imageSide]
+	return m, step
 }
 
 // context makes the contexts of the words of the block for each image, of rows of an operand.
-func (b *vectorsOnCUDA) context(operand int, to rowsOnCUDA) error {
+func (b *vectorsOnCUDA) context(operand int, to cuda.Matrix) error {
 	_, _, _, words := b.sizes()
 	weights, step := b.attention()
 	rows, _ := b.tokens(operand)
 	tokens := b.sides[imageSide].len
 	p := cuda.Product{M: words, N: b.channels, K: tokens, Batch: b.now[imageSide].count,
 		StrideA: step, StrideB: tokens * rows.LD, StrideC: words * b.channels}
-	return cuda.Multiply(b.c, p, weights, rows, b.matrixOf(to), nil)
+	return cuda.Multiply(b.c, p, weights, rows, b.placed(to), nil)
 }

@@ -49,7 +49,6 @@ __device__ void small_product(Tiles &t, int m, int n, int depth, A a, B b, Put p
     }
 }
 
-#ifdef D
 // What values of nodes have for those that take no part: 0. A row has ld values, of which size count.
 template <class T> __device__ void clear_nodes(T *x, const Pair &p, int size, int ld) {
   EACH_NODE(j, p) {
@@ -140,11 +139,14 @@ extern "C" __global__ void relu(float *x, D *half, int n, int size, int ldh, int
   if (half) half[row * ldh + c] = from_float<D>(v);
 }
 
-// Back through relu, where out are its results: to = d, 0 where out is. to may be d.
-extern "C" __global__ void relu_slopes(D *to, const float *d, const float *out, int n, int size, int ldh) {
+// Back through relu, where out are its results: d becomes 0 where out is.
+extern "C" __global__ void relu_slopes(float *d, D *half, const float *out, int n, int size, int ldh) {
   size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x, row = at / size;
   int c = at - row * size;
-  if (row < n) to[row * ldh + c] = from_float<D>(out[at] <= 0 ? 0.f : d[at]);
+  if (row >= n) return;
+  float v = out[at] <= 0 ? 0.f : d[at];
+  d[at] = v;
+  if (half) half[row * ldh + c] = from_float<D>(v);
 }
 
 // The score of a pair, sigmoid(weight . f + bias). All threads.
@@ -160,17 +162,21 @@ extern "C" __global__ void score_nodes(float *scores, const float *nodes, const 
   __shared__ float room[33];
   Pair p = PAIR;
   float y = score_of(nodes + (size_t)blockIdx.x * (ql + 1) * size, weight, bias, size, room);
-  if (threadIdx.x == 0) scores[p.score] = p.empty() ? 0.f : y;
+  if (threadIdx.x == 0) scores[p.score] = p.checked(p.empty() ? 0.f : y);
 }
 
 // Back from the gradient dy of scores: dlogits (pairs), and the gradients of the first node of each pair before its ReLU.
-extern "C" __global__ void score_nodes_slopes(float *dlogits, D *dnodes, const float *nodes, const float *weight,
+extern "C" __global__ void score_nodes_slopes(float *dlogits, float *dnodes, D *half, const float *nodes, const float *weight,
     const float *bias, const float *dy, PAIRS, int size, int ldh) {
   __shared__ float room[33];
   Pair p = PAIR;
-  nodes += (size_t)blockIdx.x * (ql + 1) * size, dnodes += (size_t)blockIdx.x * (ql + 1) * ldh;
+  size_t node = (size_t)blockIdx.x * (ql + 1);
+  nodes += node * size, dnodes += node * size;
   float y = score_of(nodes, weight, bias, size, room), g = p.empty() ? 0.f : dy[p.score] * y * (1 - y);
   if (threadIdx.x == 0) dlogits[blockIdx.x] = g;
-  for (int c = threadIdx.x; c < size; c += blockDim.x) dnodes[c] = from_float<D>(nodes[c] <= 0 ? 0.f : g * weight[c]);
+  for (int c = threadIdx.x; c < size; c += blockDim.x) {
+    float v = nodes[c] <= 0 ? 0.f : g * weight[c];
+    dnodes[c] = v;
+    if (half) half[node * ldh + c] = from_float<D>(v);
+  }
 }
-#endif

@@ -7,17 +7,17 @@ import "github.com/geoalign/geoalign/internal/cuda"
 type graphOnCUDA struct {
 	steps []graphStepOnCUDA
 	// Gradients, of the step that is worked on.
-	dmixed       rowsOnCUDA   // (R, S)
-	dquery, dkey rowsOnCUDA   // (R, S)
+	dmixed       cuda.Matrix  // (R, S)
+	dquery, dkey cuda.Matrix  // (R, S) that products read; that is what the gradients of their biases are sums of
 	dedges       cuda.Pointer // (P, 1+L, 1+L)
 }
 
 // graphStepOnCUDA is what a step makes of its nodes.
 type graphStepOnCUDA struct {
 	nodes      rowsOnCUDA   // (R, S)
-	query, key rowsOnCUDA   // (R, S)
+	query, key cuda.Matrix  // (R, S)
 	edges      cuda.Pointer // (P, 1+L, 1+L)
-	mixed      rowsOnCUDA   // (R, S) edges times nodes
+	mixed      cuda.Matrix  // (R, S) edges times nodes, that products read
 	out        rowsOnCUDA   // (R, S)
 }
 
@@ -30,14 +30,14 @@ func (b *vectorsOnCUDA) layGraph(nodes int) {
 		if k > 0 && !b.backward {
 			s = b.graph.steps[0]
 		} else {
-			s = graphStepOnCUDA{query: b.values(nodes, b.size), key: b.values(nodes, b.size), edges: b.floats(edges),
+			s = graphStepOnCUDA{query: b.floatRows(nodes, b.size), key: b.floatRows(nodes, b.size), edges: b.floats(edges),
 				mixed: b.read(nodes, b.size)}
 		}
-		s.nodes, s.out = before, b.both(nodes, b.size)
+		s.nodes, s.out = before, b.both(nodes, b.size, k+1 < len(b.how.steps))
 		b.graph.steps, before = append(b.graph.steps, s), s.out
 	}
 	if g := &b.graph; b.backward {
-		g.dmixed, g.dquery, g.dkey, g.dedges = b.values(nodes, b.size), b.read(nodes, b.size), b.read(nodes, b.size), b.floats(edges)
+		g.dmixed, g.dquery, g.dkey, g.dedges = b.floatRows(nodes, b.size), b.read(nodes, b.size), b.read(nodes, b.size), b.floats(edges)
 	}
 }
 
@@ -54,36 +54,43 @@ func (b *vectorsOnCUDA) looking(step int) (n, each int, rows func(cuda.Matrix) c
 // graphForward returns what takes all steps, and in the forward pass scores pairs.
 func (b *vectorsOnCUDA) graphForward() func() error {
 	x, c := b.how, b.c
-	mix, relu, score := b.kernels("mix_nodes"), b.kernels("relu"), b.kernels("score_nodes")
+	mix, relu := b.kernel("mix_nodes"), b.kernel("relu")
 	step := func(k int) error {
 		s, of := &b.graph.steps[k], x.steps[k]
 		_, _, nodes, _ := b.sizes()
 		n, each, rows := b.looking(k)
-		if err := b.apply(of.query, n, rows(b.factor(s.nodes)), rows(b.matrixOf(s.query))); err != nil {
+		if err := b.apply(of.query, n, rows(b.placed(s.nodes.read)), rows(b.placed(s.query))); err != nil {
 			return err
 		}
-		if err := b.apply(of.key, nodes, b.factor(s.nodes), b.matrixOf(s.key)); err != nil {
+		if err := b.apply(of.key, nodes, b.placed(s.nodes.read), b.placed(s.key)); err != nil {
 			return err
 		}
-		if err := b.pairs(mix, graphThreads, 0, []any{b.at(s.edges), b.at(s.mixed.rounded), b.at(s.query.values),
-			b.at(s.key.values), b.at(s.nodes.values)}, []any{b.size, s.mixed.ld, each > 1}); err != nil {
+		if err := b.pairs(mix, graphThreads, 0, []any{b.at(s.edges), b.at(s.mixed.At), b.at(s.query.At),
+			b.at(s.key.At), b.at(s.nodes.values.At)}, []any{b.size, s.mixed.LD, each > 1}); err != nil {
 			return err
 		}
-		if err := b.apply(of.out, n, rows(b.factor(s.mixed)), rows(b.matrixOf(s.out))); err != nil {
+		if err := b.apply(of.out, n, rows(b.placed(s.mixed)), rows(b.placed(s.out.values))); err != nil {
 			return err
 		}
-		return relu.Launch(each256(n*b.size), b.at(s.out.values), b.half(s.out), n, b.size, s.out.ld, each)
+		return relu.Launch(each256(n*b.size), b.at(s.out.values.At), b.half(s.out), n, b.size, s.out.read.LD, each)
 	}
-	return func() error {
+	steps := func() error {
 		for k := range x.steps {
 			if err := step(k); err != nil {
 				return err
 			}
 		}
-		if b.backward {
-			return nil
+		return nil
+	}
+	if b.backward {
+		return steps
+	}
+	score := b.kernel("score_nodes")
+	return func() error {
+		if err := steps(); err != nil {
+			return err
 		}
-		return b.pairs(score, 128, 0, append([]any{c.Out, b.at(b.ends().values)}, b.layer(x.score)...), []any{b.size})
+		return b.pairs(score, 128, 0, append([]any{c.Out, b.at(b.ends().At)}, b.layer(x.score)...), []any{b.size})
 	}
 }
 
@@ -91,39 +98,40 @@ func (b *vectorsOnCUDA) graphForward() func() error {
 const graphThreads = 128
 
 // ends are the nodes behind the last step.
-func (b *vectorsOnCUDA) ends() rowsOnCUDA { return b.graph.steps[len(b.graph.steps)-1].out }
+func (b *vectorsOnCUDA) ends() cuda.Matrix { return b.graph.steps[len(b.graph.steps)-1].out.values }
 
 // graphBackward returns what makes the gradients of nodes from those of scores, and adds those of layers.
 func (b *vectorsOnCUDA) graphBackward() func() error {
 	x, c, g := b.how, b.c, &b.graph
-	score, relu, mix := b.kernels("score_nodes_slopes"), b.kernels("relu_slopes"), b.kernels("mix_slopes")
-	step := func(k int) error { // from the gradients before ReLU, as products read them
+	score, relu, mix := b.kernel("score_nodes_slopes"), b.kernel("relu_slopes"), b.kernel("mix_slopes")
+	step := func(k int) error { // from the gradients before ReLU
 		s, of := &g.steps[k], x.steps[k]
 		_, _, nodes, _ := b.sizes()
 		n, each, rows := b.looking(k)
-		if err := b.applySlopes(of.out, n, rows(b.factor(s.mixed)), rows(b.factor(b.dnodes)), rows(b.matrixOf(g.dmixed)),
-			0); err != nil {
+		if err := b.applySlopes(of.out, n, rows(b.placed(s.mixed)), rows(b.placed(b.dnodes.read)), rows(b.placed(b.dnodes.values)),
+			rows(b.placed(g.dmixed)), 0); err != nil {
 			return err
 		}
-		if err := b.pairs(mix, graphThreads, 0, []any{b.at(b.dnodes.values), b.at(g.dquery.rounded), b.at(g.dkey.rounded),
-			b.at(g.dedges), b.at(g.dmixed.values), b.at(s.edges), b.at(s.query.values), b.at(s.key.values),
-			b.at(s.nodes.values)}, []any{b.size, g.dkey.ld, each > 1}); err != nil {
+		if err := b.pairs(mix, graphThreads, 0, []any{b.at(b.dnodes.values.At), b.at(g.dquery.At), b.at(g.dkey.At),
+			b.at(g.dedges), b.at(g.dmixed.At), b.at(s.edges), b.at(s.query.At), b.at(s.key.At),
+			b.at(s.nodes.values.At)}, []any{b.size, g.dkey.LD, each > 1}); err != nil {
 			return err
 		}
-		if err := b.applySlopes(of.query, n, rows(b.factor(s.nodes)), rows(b.factor(g.dquery)), rows(b.matrixOf(b.dnodes)),
+		dquery, dkey := rows(b.placed(g.dquery)), b.placed(g.dkey)
+		if err := b.applySlopes(of.query, n, rows(b.placed(s.nodes.read)), dquery, dquery, rows(b.placed(b.dnodes.values)),
 			1); err != nil {
 			return err
 		}
-		return b.applySlopes(of.key, nodes, b.factor(s.nodes), b.factor(g.dkey), b.matrixOf(b.dnodes), 1)
+		return b.applySlopes(of.key, nodes, b.placed(s.nodes.read), dkey, dkey, b.placed(b.dnodes.values), 1)
 	}
 	return func() error {
 		pairs, _, nodes, _ := b.sizes()
 		ends, d := b.ends(), b.dnodes
-		before := append([]any{b.at(b.dlogits.values), b.at(d.rounded), b.at(ends.values)}, b.layer(x.score)...)
-		if err := b.pairs(score, 128, 0, append(before, c.In[x.operands]), []any{b.size, d.ld}); err != nil {
+		before := append([]any{b.at(b.dlogits), b.at(d.values.At), b.half(d), b.at(ends.At)}, b.layer(x.score)...)
+		if err := b.pairs(score, 128, 0, append(before, c.In[x.operands]), []any{b.size, d.read.LD}); err != nil {
 			return err
 		}
-		if err := b.addWeighted(x.score, b.at(b.dlogits.values), b.wholes(b.matrixOf(ends)), pairs); err != nil {
+		if err := b.addWeighted(x.score, b.at(b.dlogits), b.wholes(b.placed(ends)), pairs); err != nil {
 			return err
 		}
 		for k := len(x.steps) - 1; k >= 0; k-- {
@@ -133,8 +141,8 @@ func (b *vectorsOnCUDA) graphBackward() func() error {
 			if k == 0 {
 				break
 			}
-			if err := relu.Launch(each256(nodes*b.size), b.at(d.rounded), b.at(d.values), b.at(g.steps[k].nodes.values), nodes,
-				b.size, d.ld); err != nil {
+			if err := relu.Launch(each256(nodes*b.size), b.at(d.values.At), b.half(d), b.at(g.steps[k].nodes.values.At), nodes,
+				b.size, d.read.LD); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,9 @@
 package interaction
 
-import "github.com/geoalign/geoalign/internal/cuda"
+import (
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
 
 // apply sets y (n, out) to the results of a layer for rows x (n, in).
 func (b *vectorsOnCUDA) apply(l layer, n int, x, y cuda.Matrix) error {
@@ -13,14 +16,15 @@ func (b *vectorsOnCUDA) apply(l layer, n int, x, y cuda.Matrix) error {
 	return cuda.Multiply(b.c, cuda.Product{TransB: true, M: n, N: w[0], K: w[1]}, x, b.rows[l.weight], y, bias)
 }
 
-// applySlopes adds the gradients of a layer from rows x and dy, and sets dx to dy W + beta dx.
-func (b *vectorsOnCUDA) applySlopes(l layer, n int, x, dy, dx cuda.Matrix, beta float32) error {
+// applySlopes adds the gradients of a layer from rows x and dy, and sets dx to dy W + beta dx. summed are dy whose sum is the
+// gradient of the bias: floats where there are some.
+func (b *vectorsOnCUDA) applySlopes(l layer, n int, x, dy, summed, dx cuda.Matrix, beta float32) error {
 	w := b.c.In[l.weight].Shape
 	p := cuda.Product{TransA: true, M: w[0], N: w[1], K: n, Beta: 1}
 	if err := cuda.Multiply(b.c, p, dy, x, cuda.MatrixOf(b.gradient(l.weight), 0, w[1]), nil); err != nil {
 		return err
 	}
-	if err := b.addColumns(l.bias, dy, n); err != nil {
+	if err := b.addColumns(l.bias, summed, n); err != nil {
 		return err
 	}
 	return cuda.Multiply(b.c, cuda.Product{M: n, N: w[1], K: w[0], Beta: beta}, dy, b.rows[l.weight], dx, nil)
@@ -62,24 +66,28 @@ func (b *vectorsOnCUDA) addColumns(operand int, x cuda.Matrix, n int) error {
 	if operand == 0 {
 		return nil
 	}
-	to := b.columns[operand]
-	return b.sumRows.Launch(columnsGrid(to.cols), b.at(to.parts), x.At, n, to.cols, int64(x.LD), !b.firstBlock())
+	to, add := b.columns[operand], !b.firstBlock()
+	if x.Type == exec.Float32 {
+		return b.sumWeighted.Launch(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, nil, n, to.cols, int64(x.LD), add)
+	}
+	return b.sumRows.Launch(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, n, to.cols, int64(x.LD), add)
 }
 
 // addWeighted adds the gradients of the weight and bias of a layer with one result, from the gradients d (n) of results and n
 // rows x of floats.
 func (b *vectorsOnCUDA) addWeighted(l layer, d cuda.Pointer, x cuda.Matrix, n int) error {
 	to := b.columns[l.weight]
-	if err := b.sumWeighted.Launch(columnsGrid(to.cols), b.at(to.parts), x.At, d, n, to.cols, int64(x.LD),
+	if err := b.sumWeighted.Launch(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, d, n, to.cols, int64(x.LD),
 		!b.firstBlock()); err != nil || l.bias == 0 {
 		return err
 	}
 	to = b.columns[l.bias]
-	return b.sumWeighted.Launch(columnsGrid(1), b.at(to.parts), d, nil, n, 1, int64(1), !b.firstBlock())
+	return b.sumWeighted.Launch(columnsGrid(1, columnParts), b.at(to.parts), d, nil, n, 1, int64(1), !b.firstBlock())
 }
 
-func columnsGrid(cols int) cuda.Grid {
-	return cuda.Grid{X: cuda.Blocks(cols, 32), Y: columnParts, Threads: 256}
+// columnsGrid is that of sums over columns, for so many parts of the rows.
+func columnsGrid(cols, parts int) cuda.Grid {
+	return cuda.Grid{X: cuda.Blocks(cols, 32), Y: parts, Threads: 256}
 }
 
 // addParts sets the gradients that are sums over columns.

@@ -113,10 +113,9 @@ extern "C" __global__ void align(float *scores, const float *sim, const float *t
       image_grams + (size_t)p.ki * kl * kl);
   if (threadIdx.x >= WARP) return;
   float score = p.empty() ? 0.f : join(patches, words, p, temperature, sum_all);
-  if (LANE == 0) scores[p.score] = score;
+  if (LANE == 0) scores[p.score] = p.checked(score);
 }
 
-#ifdef D
 // Of the cosine with the gradient d: those of x.s and of |s|^2, in their places, and of |x|^2.
 __device__ __forceinline__ float summary_slopes(Cosines c, int k, float d, float norm) {
   float den = norm * sqrtf(fmaxf(0.f, c.lengths[k]));
@@ -205,4 +204,3 @@ extern "C" __global__ void align_slopes(D *d, float *text_mixed, float *image_mi
     d[(size_t)r * ldd + c] = from_float<D>(x);
   }
 }
-#endif

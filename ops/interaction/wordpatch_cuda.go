@@ -16,10 +16,11 @@ var wordPatchSource = cuda.Source{Name: "wordpatch", Text: crossText + wordPatch
 // those of the summaries of texts besides.
 type wordPatchOnCUDA struct {
 	*pairsOnCUDA
-	overPatches, overWords  cuda.Pointer
-	text, textMixed         cuda.Pointer
-	textGram, dtextGram     cuda.Pointer // of each text of a block
-	textRounded, dpatchNorm cuda.Pointer
+	overPatches, overWords cuda.Pointer
+	text, textMixed        cuda.Pointer
+	textGram, dtextGram    cuda.Pointer // of each text of a block
+	dtextGramRead          cuda.Matrix  // as products read it, where that is rounded
+	dpatchNorm             cuda.Pointer
 }
 
 // stepOnCUDA is step for the CUDA device.
@@ -34,16 +35,14 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 	b.overPatches, b.overWords, b.text, b.textMixed = b.matrix(), b.matrix(), b.matrix(), b.matrix()
 	b.textGram = b.floats(rows * words)
 	if backward {
-		b.dtextGram, b.textRounded, b.dpatchNorm = b.floats(rows*words), b.floats(rows*(words+7)),
+		b.dtextGram, b.dtextGramRead, b.dpatchNorm = b.floats(rows*words), b.rounded(rows, words),
 			b.floats(b.most[textSide]*b.most[imageSide]*patches)
 	}
 	if err := b.scratch(); err != nil {
 		return nil, err
 	}
-	kernel := func(name string) *cuda.Kernel {
-		return cuda.Load(c, &wordPatchSource, name, cuda.Type("D", exec.Operand{Spec: exec.Spec{Type: b.product}}))
-	}
-	attend, align, slopes, addNorms := kernel("attend_both"), kernel("align"), kernel("align_slopes"), kernel("add_norms")
+	b.source = &wordPatchSource
+	attend, align, slopes, addNorms := b.kernel("attend_both"), b.kernel("align"), b.kernel("align_slopes"), b.kernel("add_norms")
 	return b.run(func() error {
 		sim, text, image, textMixed, imageMixed := b.at(b.products[attentionSite]), b.at(b.text), b.at(b.weights),
 			b.at(b.textMixed), b.at(b.mixed)
@@ -67,10 +66,10 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 		}
 		rows, cols := b.now[textSide].count*words, b.now[imageSide].count*patches
 		if err := b.launch(slopes, words*patches+cosines,
-			[]any{b.at(b.dproducts[attentionSite]), textMixed, imageMixed, b.at(b.dnorm), b.at(b.dpatchNorm), sim,
+			[]any{b.dattended(), textMixed, imageMixed, b.at(b.dnorm), b.at(b.dpatchNorm), sim,
 				b.at(b.overPatches), b.at(b.overWords),
 				text, image, grams, imageGrams, c.In[x.operands]},
-			[]any{rows, cols, b.ldd, x.Scale / x.Context, x.Temperature, x.Sum}); err != nil {
+			[]any{rows, cols, b.ldd(), x.Scale / x.Context, x.Temperature, x.Sum}); err != nil {
 			return err
 		}
 		if err := b.unmix(b.weights); err != nil {
@@ -103,5 +102,5 @@ func (b *wordPatchOnCUDA) unmixTexts() error {
 		n), nil); err != nil {
 		return err
 	}
-	return b.addGrams(textSide, b.dtextGram, b.textRounded)
+	return b.addGrams(textSide, b.dtextGram, b.dtextGramRead)
 }

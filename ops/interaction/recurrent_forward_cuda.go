@@ -44,7 +44,7 @@ func (b *recurrentOnCUDA) multiplyValues() error {
 	if err := cuda.Multiply(b.c, p, context, b.weight(true), floatsAt(b.at(b.values), n), nil); err != nil || !b.backward {
 		return err
 	}
-	return b.roundRows(b.rounded, b.values, rows)
+	return b.roundRows(b.valuesRead, b.values, rows)
 }
 
 // roundRows makes rows of 2C floats those that products read.

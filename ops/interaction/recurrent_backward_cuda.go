@@ -16,7 +16,7 @@ func (b *recurrentOnCUDA) back(blocks exec.Step) exec.Step {
 			return err
 		}
 		rows, n := b.most[b.query]*b.sides[b.query].len, 2*b.channels
-		return b.kernels.columnSums.Launch(cuda.Grid{X: cuda.Blocks(n, 32), Threads: 256}, dbias, b.at(b.dbias), rows, n)
+		return b.kernels.sumRows.Launch(columnsGrid(n, 1), dbias, b.at(b.dbias), nil, rows, n, int64(n), false)
 	}
 }
 
@@ -84,7 +84,7 @@ func (b *recurrentOnCUDA) stepBack(t int) error {
 // weightSlopes makes the gradients of the weights of a step through the gates, d W k.
 func (b *recurrentOnCUDA) weightSlopes() error {
 	rows, k := b.queryRows(), b.sides[1-b.query].len
-	d, values := b.placed(b.dgates), b.placed(b.rounded)
+	d, values := b.placed(b.dgates), b.placed(b.valuesRead)
 	p := cuda.Product{TransB: true, M: rows, N: k, K: 2 * b.channels, Batch: b.contexts(),
 		StrideA: rows * d.LD, StrideB: k * values.LD, StrideC: k}
 	return cuda.Multiply(b.c, p, d, values, floatsAt(b.at(b.dweights), b.ld), nil)
@@ -98,7 +98,7 @@ func (b *recurrentOnCUDA) stepSlopes(t int) error {
 	}
 	d, ldd, columns, dscored := b.at(b.dstep.At), b.dstep.LD, b.columns(), any(nil)
 	if t == 0 {
-		d, ldd, columns, dscored = b.at(b.dproducts[attentionSite]), b.ldd, b.sides[1-b.query].len, b.dscored()
+		d, ldd, columns, dscored = b.dattended(), b.ldd(), b.sides[1-b.query].len, b.dscored()
 	}
 	return b.launch(b.kernels.slopes, b.sharedFloats(),
 		[]any{d, dscored, attended, b.at(b.sums), b.at(b.ofStep(b.mixed, t)), b.at(b.dnorm), dweights,
@@ -180,10 +180,10 @@ func (b *recurrentOnCUDA) addToBias(t int, first any) error {
 // addValues adds the gradients of the rows of the context and of the memory unit through W k.
 func (b *recurrentOnCUDA) addValues() error {
 	context, rows := b.tokens(1 - b.query)
-	if err := b.roundRows(b.rounded, b.dvalues, rows); err != nil {
+	if err := b.roundRows(b.valuesRead, b.dvalues, rows); err != nil {
 		return err
 	}
-	return b.addThrough(true, rows, b.placed(b.rounded), context, b.slopes(1-b.query))
+	return b.addThrough(true, rows, b.placed(b.valuesRead), context, b.slopes(1-b.query))
 }
 
 // addThrough adds the gradients of n rows x and of columns of the weight through their products, whose gradient is d (n, 2C).
