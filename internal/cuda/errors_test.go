@@ -128,7 +128,10 @@ func TestCacheOfKernels(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	d := cudatest.Open(t)
 	before, _ := d.Allocated()
-	_, err := d.Alloc(int(d.Info().Bytes/4) + 1)
+	none, err := d.Alloc(int(d.Info().Bytes/4) + 1)
+	if none != nil {
+		t.Errorf("there is memory beside the error: %v", none)
+	}
 	says(t, "more than all", err, "GiB more are needed on "+d.Info().Name, "are free", "train.batch_size")
 	if after, _ := d.Allocated(); after != before {
 		t.Errorf("%d bytes more are counted", after-before)

@@ -28,7 +28,13 @@ var (
 )
 
 // Alloc implements exec.Device. The memory holds anything.
-func (d *Device) Alloc(words int) (exec.Memory, error) { return d.alloc(4 * int64(words)) }
+func (d *Device) Alloc(words int) (exec.Memory, error) {
+	m, err := d.alloc(4 * int64(words))
+	if err != nil {
+		return nil, err // not an interface that holds no memory
+	}
+	return m, nil
+}
 
 func (d *Device) alloc(bytes int64) (*Memory, error) {
 	m := &Memory{device: d, bytes: max(bytes, 256)}

@@ -64,10 +64,11 @@ func (m *Machine) alloc() (err error) {
 				continue
 			}
 		}
-		if m.bound[i], err = d.Alloc(u.size); err != nil {
+		mem, err := d.Alloc(u.size)
+		if err != nil {
 			return fmt.Errorf("exec: memory of %s: %w", d.Name(), err)
 		}
-		m.handed[i] = m.bound[i].Buffer(0, Spec{Shape: tensor.Shape{u.size}})
+		m.bound[i], m.handed[i] = mem, mem.Buffer(0, Spec{Shape: tensor.Shape{u.size}})
 	}
 	return nil
 }

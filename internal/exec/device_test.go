@@ -335,6 +335,13 @@ func TestDeviceErrors(t *testing.T) {
 			t.Errorf("a device of %d words: %d are not given back", most, d.held)
 		}
 	}
+	bound := cfg // a result that lies with the caller has memory of its own
+	bound.Bind = map[*gorgonia.Node][]float32{out: make([]float32, 120)}
+	full := &ram{most: 110}
+	bound.Device = full
+	if _, err := exec.Compile(g, bound); err == nil || !strings.Contains(err.Error(), "memory of ram: there is no more") || full.held != 0 {
+		t.Errorf("no room for a bound result: got error %v, and %d words are held", err, full.held)
+	}
 	d := &ram{}
 	cfg.Device = d
 	m, err := exec.Compile(g, cfg)
