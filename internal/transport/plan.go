@@ -17,7 +17,7 @@ type Options struct {
 	Tolerance  float64 // ends where row sums are off by less than this share; 0: Tolerance
 }
 
-// Tolerance is that of options without one.
+// Tolerance is the share by which row sums may be off where Options name none.
 const Tolerance = 1e-6
 
 // defaults returns the options with the defaults filled in.

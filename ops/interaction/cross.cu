@@ -207,6 +207,23 @@ __device__ void clear_slopes(D *dscored, float *mixed, float *dnorms, const Pair
     if (r < p.r0 || r >= p.r1) dnorms[r] = 0;
 }
 
+// The shares that cosines of the queries of a pair have in the gradient of its score: softmax(pool cos), or those of a mean with
+// pool 0. Each warp makes the sum.
+struct Shares {
+  float pool, top = -INFINITY_F, sum = 0;
+  int count;
+
+  __device__ Shares(const Pair &p, const float *cos, float pool) : pool(pool), count(p.r1 - p.r0) {
+    if (pool <= 0) return;
+    EACH_COLUMN(r, p.r0, p.r1) top = fmaxf(top, pool * cos[r]);
+    top = warp_max(top);
+    EACH_COLUMN(r, p.r0, p.r1) sum += expf(pool * cos[r] - top);
+    sum = warp_sum(sum);
+  }
+
+  __device__ float of(float cos) const { return pool > 0 ? expf(pool * cos - top) / sum : 1.f / count; }
+};
+
 // Back from the gradient dy of scores: d gets those of the products s that the attention reads, dscored those of the products t
 // that the score does (null: both are s), mixed becomes that of G in a form of which weights^T mixed is the sum, and dnorms
 // (contexts, rows) get those of |q|^2.
@@ -226,17 +243,12 @@ extern "C" __global__ void score_slopes(D *d, D *dscored, float *mixed, float *d
     if (LANE == 0) cos[r] = x, lengths[r] = length;
   }
   __syncthreads();
-  float g = p.empty() ? 0 : dy[p.score], top = -INFINITY_F, sum = 0; // each warp makes the sum of the queries
-  if (pool > 0) {
-    EACH_COLUMN(r, p.r0, p.r1) top = fmaxf(top, pool * cos[r]);
-    top = warp_max(top);
-    EACH_COLUMN(r, p.r0, p.r1) sum += expf(pool * cos[r] - top);
-    sum = warp_sum(sum);
-  }
+  float g = p.empty() ? 0 : dy[p.score];
+  Shares shares(p, cos, pool);
   EACH_ROW(r, p) {
     if (r < p.r0 || r >= p.r1) continue;
-    float dnum, dlength, dnorm, dot = 0, share = pool > 0 ? expf(pool * cos[r] - top) / sum : 1.f / (p.r1 - p.r0);
-    cosine_slopes(dnum, dlength, dnorm, g * share, cos[r], lengths[r], norms[p.row + r]);
+    float dnum, dlength, dnorm, dot = 0;
+    cosine_slopes(dnum, dlength, dnorm, g * shares.of(cos[r]), cos[r], lengths[r], norms[p.row + r]);
     if (LANE == 0) dnorms[r] = dnorm, dnums[r] = dnum;
     size_t at = p.at + (size_t)r * ld;
     EACH_COLUMN(c, p.c0, p.c1) {

@@ -104,17 +104,12 @@ extern "C" __global__ void step_slopes(D *d, D *dscored, D *attended, float *sum
     if (LANE == 0) cos[r] = x, lengths[r] = length;
   }
   __syncthreads();
-  float g = p.empty() ? 0 : dy[p.score], top = -INFINITY_F, sum = 0; // each warp makes the sum of the queries
-  if (pool > 0) {
-    EACH_COLUMN(r, p.r0, p.r1) top = fmaxf(top, pool * cos[r]);
-    top = warp_max(top);
-    EACH_COLUMN(r, p.r0, p.r1) sum += expf(pool * cos[r] - top);
-    sum = warp_sum(sum);
-  }
+  float g = p.empty() ? 0 : dy[p.score];
+  Shares shares(p, cos, pool);
   EACH_ROW(r, p) {
     if (r < p.r0 || r >= p.r1) continue;
-    float dnum, dlength, dnorm, dot = 0, share = pool > 0 ? expf(pool * cos[r] - top) / sum : 1.f / (p.r1 - p.r0);
-    cosine_slopes(dnum, dlength, dnorm, g * share, cos[r], lengths[r], norms[p.row + r]);
+    float dnum, dlength, dnorm, dot = 0;
+    cosine_slopes(dnum, dlength, dnorm, g * shares.of(cos[r]), cos[r], lengths[r], norms[p.row + r]);
     if (LANE == 0) dnorms[r] = more ? dnorms[r] + dnorm : dnorm;
     size_t at = p.at + (size_t)r * ld;
     EACH_COLUMN(c, p.c0, p.c1) {
