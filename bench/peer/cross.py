@@ -16,6 +16,8 @@ import time
 import torch
 from torch.nn import functional as F
 
+from memory import keep_memory
+
 REGIONS, WORDS, C = 36, 30, 1024
 
 
@@ -86,6 +88,7 @@ def main():
     p.add_argument("--eval", action="store_true")
     p.add_argument("--rounds", type=int, default=3)
     a = p.parse_args()
+    keep_memory()
     torch.set_num_threads(1)
     for size, run in [("128x128", step)] + ([("1000x5000", evaluate)] if a.eval else []):
         for way in "t2i", "i2t":

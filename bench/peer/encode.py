@@ -26,6 +26,8 @@ import numpy as np
 import torch
 import transformers
 
+from memory import keep_memory
+
 TASKS, PRECISIONS, PEERS = ("pictures", "texts"), ("fp32", "bf16"), ("eager", "onnxruntime", "openvino")
 PICTURES, CAPTIONS, BATCH = 16, 256, 32
 
@@ -226,6 +228,7 @@ def main():
     if o.trainer and not os.access(o.trainer, os.X_OK):
         p.error(f"{o.trainer} is no program: build it with make, or name it with --trainer")
     warnings.filterwarnings("ignore")
+    keep_memory()
     torch.set_num_threads(o.threads)
     torch.manual_seed(1)
     os.environ.setdefault("OMP_NUM_THREADS", str(o.threads))

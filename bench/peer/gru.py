@@ -13,6 +13,7 @@ import statistics
 
 import torch
 
+from memory import keep_memory
 from turns import clock_of, go_benchmark
 
 IN, H, L = 300, 1024, 30
@@ -61,6 +62,7 @@ def main():
     p.add_argument("--rounds", type=int, default=3, help="rounds of alternating runs")
     p.add_argument("--go", action="store_true", help="run BenchmarkGRU too, from the root of the repository")
     o = p.parse_args()
+    keep_memory()
     flops = 2 * 3 * 6 * sum(LENGTHS) * H * (IN + H)
     for precision in ("fp32", "bf16"):
         ratios = []

@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import cross
+from memory import keep_memory
 
 BATCH, REGIONS, IN, WORDS, EMBEDDING, WIDTH, VOCABULARY = 128, 36, 2048, 14, 300, 1024, 8481
 
@@ -129,6 +130,7 @@ def main():
     p.add_argument("--precisions", default="fp32,bf16")
     p.add_argument("--go", action="store_true", help="run trainer bench too")
     o = p.parse_args()
+    keep_memory()
     torch.set_num_threads(o.threads)
     print(f"torch {torch.__version__}, {o.threads} threads, samples a second")
     peers = {"vseinf": {"PyTorch": VSEInfinity}, "scan": {"published loop": lambda: SCAN(True), "all pairs": lambda: SCAN(False)}}
