@@ -53,6 +53,9 @@ func (f *benchFlags) measureAll(c *cobra.Command, o bench.Options, done func()) 
 		return err
 	}
 	m.Source = "trainer " + strings.Join(argsOf(c), " ")
+	if old, err := bench.ReadMachine(f.save); err == nil && old.Hardware.Same(m.Hardware) {
+		m.Name = old.Name // which somebody has written into the file that is replaced
+	}
 	return errors.Join(f.machine(c, before, m), err) // what was measured before an interruption
 }
 

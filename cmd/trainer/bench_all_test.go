@@ -35,6 +35,14 @@ func TestBenchAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	named := strings.Replace(string(text), "{", `{"name": "mine",`, 1)
+	if err := os.WriteFile(file, []byte(named), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(t, exitDone, append(args, "--save", file)...)
+	if m, err := bench.ReadMachine(file); err != nil || m.Name != "mine" {
+		t.Errorf("measured anew the machine is called %q (%v)", m.Name, err)
+	}
 	renamed := strings.ReplaceAll(string(text), `"config": "tiny"`, `"config": "small"`)
 	if err := os.WriteFile(file, []byte(renamed), 0o644); err != nil {
 		t.Fatal(err)
