@@ -16,10 +16,10 @@ const (
 )
 
 // Search returns the K rows that are nearest to each of queries (Q, D), as far as they are in
-// the cells that are looked at; more cells are where these hold fewer than K. Scores are those of
-// Exact. Engine e splits the queries over its threads; without one they are searched on the
-// calling goroutine, and any number of these may search at once. The result depends neither on
-// that nor on what else is searched for.
+// the cells that are looked at; more cells are where these hold fewer than K, or fewer than recall
+// was measured with. Scores are those of Exact. Engine e splits the queries over its threads;
+// without one they are searched on the calling goroutine, and any number of these may search at
+// once. The result depends neither on that nor on what else is searched for.
 //
 // It fails as Exact does, and where o.Metric is another than the index's.
 func (x *Index) Search(ctx context.Context, e *compute.Engine, queries []float32, o Options) (*Hits, error) {
@@ -133,6 +133,7 @@ func (b *batch) choose(f *finder, i int) {
 	b.scales[i] = codeQuery(words, b.at[i*d:(i+1)*d])
 	dots := f.dots[:x.header.Cells]
 	vector.DotCodes(dots, x.coarse.codes, words)
+	fewest := max(b.o.K, x.header.K) // in fewer rows the recall that was measured does not hold
 	for probes := b.probes; ; probes = min(2*probes, x.header.Cells) {
 		t := newTops(1, probes)[0]
 		least := t.least()
@@ -148,7 +149,7 @@ func (b *batch) choose(f *finder, i int) {
 			lo, hi := x.cell(h.row)
 			b.cells[i], rows = append(b.cells[i], h.row), rows+hi-lo
 		}
-		if rows > b.o.K || probes == x.header.Cells { // one row may be skipped
+		if rows > fewest || probes == x.header.Cells { // one row may be skipped
 			return
 		}
 	}

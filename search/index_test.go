@@ -194,6 +194,36 @@ func TestRecallOfASearch(t *testing.T) {
 	}
 }
 
+// TestRecallOfFewerRows: a search for fewer rows than recall was measured with finds the nearest as often as the index tells,
+// where cells hold fewer rows than that too.
+func TestRecallOfFewerRows(t *testing.T) {
+	const n, d, q = 12, 8, 200
+	x := mixture(rand.New(rand.NewPCG(2, 1)), n+q, d, 20, 4, .2)
+	p, queries := pool(t, x[:n*d], d), x[n*d:]
+	e := engine(t, 2)
+	index, err := Build(context.Background(), e, p, BuildOptions{Metric: Cosine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, err := Exact(context.Background(), e, p, queries, Options{Metric: Cosine, K: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := index.Search(context.Background(), e, queries, Options{K: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for i, v := range got.Scores {
+		if v >= exact.Scores[i] {
+			found++
+		}
+	}
+	if r, s := float64(found)/q, index.Stats(); r < s.Recall-.05 {
+		t.Errorf("recall %v of the nearest row, %v of %d rows by the build", r, s.Recall, s.K)
+	}
+}
+
 func TestIndexErrors(t *testing.T) {
 	index, x := built(t, Cosine, 300, 8, BuildOptions{})
 	nan := slices.Clone(x)
