@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -106,8 +107,12 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := newest.Close(); err != nil {
+	cfg, err := ownConfig(newest)
+	if err := errors.Join(err, newest.Close()); err != nil {
 		return nil, err
+	}
+	if cfg.Model.Fitted() {
+		return nil, &ArgumentError{fmt.Errorf("model.system = %q is fitted at once, and has one checkpoint: a mean is of others", cfg.Model.System)}
 	}
 	if newest.Notice != "" {
 		return nil, fmt.Errorf("%s: a mean without it would be another one: remove its folder to take that", newest.Notice)
@@ -157,9 +162,6 @@ func (a *averaging) add(e checkpoint.Entry) error {
 	cfg, err := ownConfig(ck)
 	if err != nil {
 		return err
-	}
-	if cfg.Model.Fitted() {
-		return &ArgumentError{fmt.Errorf("model.system = %q is fitted at once, and has one checkpoint: a mean is of others", cfg.Model.System)}
 	}
 	if a.from != "" {
 		if err := conflicts(a.cfg, cfg, config.FixedModel, fmt.Sprintf("%s was made", a.from), "take fewer checkpoints"); err != nil {

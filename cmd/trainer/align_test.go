@@ -89,6 +89,7 @@ func TestAlignRefusals(t *testing.T) {
 	fails(t, exitUsage, append(train, "--set", "data.kind=scenes"), `data.kind: must be "pairs" to train or evaluate model.system "align"`)
 	fails(t, exitUsage, append(train, "--set", "eval.rerank_top=3"), `eval.rerank_top: must be 0`)
 	fails(t, exitUsage, append([]string{"bench"}, data...), "model.system: has no steps")
+	fails(t, exitUsage, []string{"average", "--checkpoint", dir, "--last", "2", "--out", t.TempDir() + "/mean"}, `model.system = "align" is fitted at once, and has one checkpoint`)
 	fails(t, exitUsage, []string{"finetune", "--checkpoint", dir}, `init.checkpoint: must be empty`, `model.system "align" is fitted`)
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--set", wide[3]}, "data.pairs.image: has rows of 9 numbers, and the checkpoint is a map of rows of 12")
 	fails(t, exitUsage, append([]string{"train", "--out", t.TempDir(), "--set", "init.checkpoint=" + dir}, rotatedFeatures(t, 200, 12)...), `model.system: the checkpoint `, `was made with "align" (got "heads")`)
