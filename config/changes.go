@@ -86,11 +86,13 @@ func (c Config) explicit() Config {
 }
 
 // Conflict is a key of a configuration that a checkpoint does not allow. With is what the
-// checkpoint was made with, in words that follow "was made with".
+// checkpoint was made with, in words that follow "was made with". NoValue says that no value of
+// the key is that of the checkpoint.
 type Conflict struct {
-	Path string
-	Now  any
-	With string
+	Path    string
+	Now     any
+	With    string
+	NoValue bool
 }
 
 // Conflicts lists what keeps a checkpoint, made with old, from being used with now: to take
@@ -105,7 +107,7 @@ func Conflicts(old, now Config, use Fixed) (list []Conflict) {
 	}
 	for _, d := range Differences(old, now) {
 		if d.Fixed >= use {
-			list = append(list, Conflict{d.Path, d.Now, Show(d.Was)})
+			list = append(list, Conflict{Path: d.Path, Now: d.Now, With: Show(d.Was)})
 		}
 	}
 	return list
@@ -124,13 +126,13 @@ func scoreConflicts(old, now Config) (list []Conflict) {
 		}
 		value, _ := now.Get(path)
 		was, _ := old.Get(path)
-		list = append(list, Conflict{path, value,
-			fmt.Sprintf("%v and %s, which %s now", Show(was), either(before, "a learned metric", "no learned metric"), either(after, "a score reads", "no score reads"))})
+		list = append(list, Conflict{Path: path, Now: value,
+			With: fmt.Sprintf("%v and %s, which %s now", Show(was), either(before, "a learned metric", "no learned metric"), either(after, "a score reads", "no score reads"))})
 	}
 	own := func(c Config) bool { return c.Objective.Geodesic.Temperature > 0 && c.Objective.UsesGeodesic() }
 	if before, after := own(old), own(now); before != after {
-		list = append(list, Conflict{"objective.geodesic.temperature", now.Objective.Geodesic.Temperature,
-			fmt.Sprintf("%v, %s", old.Objective.Geodesic.Temperature, either(before, "a temperature of the geodesic's own", "without a temperature of the geodesic's own"))})
+		list = append(list, Conflict{Path: "objective.geodesic.temperature", Now: now.Objective.Geodesic.Temperature,
+			With: fmt.Sprintf("%v, %s", old.Objective.Geodesic.Temperature, either(before, "a temperature of the geodesic's own", "without a temperature of the geodesic's own"))})
 	}
 	return list
 }
@@ -161,7 +163,7 @@ func queueConflicts(old, now Config) []Conflict {
 	}
 	value, _ := now.Get(path)
 	was, _ := old.Get(path)
-	return []Conflict{{path, value, Show(was) + ": its queue lacks the features before the head"}}
+	return []Conflict{{Path: path, Now: value, With: Show(was) + ": its queue lacks the features before the head"}}
 }
 
 func either(yes bool, a, b string) string {
@@ -187,7 +189,13 @@ func towerConflicts(side, was, is string, old, now Config) (list []Conflict) {
 	section := "model." + side + "."
 	if was != is {
 		value, _ := now.Get(section + "style")
-		list = append(list, Conflict{section + "style", value, fmt.Sprintf("%s tower of the structure %q, which is %q now", map[string]string{"text": "a text", "image": "an image"}[side], was, is)})
+		c := Conflict{Path: section + "style", Now: value, With: either(side == "text", "a text", "an image") + " tower of "}
+		if c.NoValue = was == structureMTOB; c.NoValue {
+			c.With += fmt.Sprintf("model.system \"clip\" without %s, a structure that no style has", c.Path)
+		} else {
+			c.With += fmt.Sprintf("the structure %q, which is %q now", was, is)
+		}
+		list = append(list, c)
 	}
 	idle := map[string]bool{} // keys that a tower of this structure does not read
 	for _, u := range append(old.Unread(), now.Unread()...) {
@@ -195,11 +203,14 @@ func towerConflicts(side, was, is string, old, now Config) (list []Conflict) {
 	}
 	for _, d := range Differences(old, now) {
 		if name, ok := strings.CutPrefix(d.Path, section); ok && !idle[d.Path] && d.Fixed >= FixedMeaning && name != "style" && name != "pool" {
-			list = append(list, Conflict{d.Path, d.Now, Show(d.Was)})
+			list = append(list, Conflict{Path: d.Path, Now: d.Now, With: Show(d.Was)})
 		}
 	}
 	return list
 }
+
+// structureMTOB is the structure of both towers of model.system "clip" without a style, those of clip-mtob.
+const structureMTOB = "clip-mtob"
 
 // imageStructure names the structure of the image tower: a style, or that of model.system "clip" without one.
 func (c Config) imageStructure() string {
@@ -207,7 +218,7 @@ func (c Config) imageStructure() string {
 	case s != "":
 		return s
 	case c.Model.System == "clip":
-		return "clip-mtob"
+		return structureMTOB
 	}
 	return StyleViT
 }
@@ -218,7 +229,7 @@ func (c Config) textStructure() string {
 	case s != "":
 		return s
 	case c.Model.System == "clip":
-		return "clip-mtob"
+		return structureMTOB
 	}
 	return StyleBERT
 }

@@ -280,7 +280,11 @@ func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
 	}
 	var errs config.Errors
 	for _, c := range list {
-		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: fmt.Sprintf("the checkpoint %s was made with %s", ck.Path, c.With), Hint: "use its value, or another checkpoint"})
+		hint := "use its value, or another checkpoint"
+		if c.NoValue {
+			hint = "use another checkpoint"
+		}
+		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: fmt.Sprintf("the checkpoint %s was made with %s", ck.Path, c.With), Hint: hint})
 	}
 	if errs != nil {
 		return errs

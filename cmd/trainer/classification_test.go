@@ -30,6 +30,16 @@ func TestClassificationOfExploded(t *testing.T) {
 	fails(t, exitFailed, []string{"embed", "--checkpoint", dir, "--out", t.TempDir()}, "the features of row 0 are not finite (NaN in column 0)")
 }
 
+// TestClassificationOfClip: a classifier does not start from the tower of a system whose structure no style has, and is told of no value
+// that would do.
+func TestClassificationOfClip(t *testing.T) {
+	stderr := fails(t, exitUsage, []string{"finetune", "--checkpoint", "testdata/oldruns/clip-v0", "--task", "classification", "--out", t.TempDir()},
+		`model.image.style: the checkpoint`, `an image tower of model.system "clip" without model.image.style, a structure that no style has (got ""); use another checkpoint`)
+	if strings.Contains(stderr, "use its value") {
+		t.Errorf("got %s", stderr)
+	}
+}
+
 // TestClassificationRun: a classifier is trained, stopped and resumed at the same place, evaluated with a page and a file of results,
 // probed, fine-tuned for other classes, and says what it does not know.
 func TestClassificationRun(t *testing.T) {
