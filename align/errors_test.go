@@ -40,6 +40,22 @@ func TestFitErrors(t *testing.T) {
 		_, err = method.Fit(e, Pairs{good, same})
 		wantError(t, err, "30 rows of the texts are all the same")
 	}
+	// A mark for a missing number, and rows whose products are beyond float32.
+	marked, long := gauss(2, 30, 4), gauss(2, 30, 4)
+	marked.Data[7], marked.Data[11] = -math.MaxFloat32, -math.MaxFloat32
+	for i := range long.Data {
+		long.Data[i] *= 1e25
+	}
+	for name, method := range map[string]Method{"ridge": Ridge{}, "procrustes": Procrustes{}, "cca": CCA{}, "csa": CSA{}, "wasserstein": Wasserstein{}} {
+		t.Run(name, func(t *testing.T) {
+			_, err := method.Fit(e, Pairs{good, marked})
+			wantError(t, err, "rows of the texts", "extreme size")
+		})
+	}
+	for _, method := range []Method{Ridge{Prepare: Prepare{KeepLength: true}}, CCA{Prepare: Prepare{KeepLength: true}}} {
+		_, err := method.Fit(e, Pairs{long, good})
+		wantError(t, err, "rows of the images", "extreme size")
+	}
 	p := Pairs{good, gauss(2, 30, 4)}
 	for _, c := range []struct {
 		method Method

@@ -112,8 +112,12 @@ func (m *Moments) products(e *compute.Engine, p Pairs) error {
 		if c == nil {
 			continue
 		}
-		if m.Cov[s] = mat.NewSymDense(c.r, c.mean(m.Count)); mat.Trace(m.Cov[s]) == 0 {
+		m.Cov[s] = mat.NewSymDense(c.r, c.mean(m.Count))
+		switch trace := mat.Trace(m.Cov[s]); {
+		case trace == 0:
 			return fmt.Errorf("align: the %d rows of the %ss are all the same: a fit needs rows that differ", m.Count, Side(s))
+		case math.IsNaN(trace) || math.IsInf(trace, 0):
+			return fmt.Errorf("align: sums over the %d rows of the %ss are beyond float32: look for rows of extreme size", m.Count, Side(s))
 		}
 	}
 	if cross != nil {

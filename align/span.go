@@ -1,13 +1,19 @@
 package align
 
 import (
+	"fmt"
+
 	"github.com/geoalign/geoalign/compute"
 	"gonum.org/v1/gonum/mat"
 )
 
 // Span returns the number of directions in which rows differ, and the largest number that so many
-// rows of that width can have. It looks at 256 rows at most, evenly spaced.
+// rows of that width can have. It looks at 256 rows at most, evenly spaced. It fails
+// where there are no rows.
 func Span(e *compute.Engine, s Side, r Rows) (directions, possible int, err error) {
+	if r.Rows() < 1 || r.Width() < 1 {
+		return 0, 0, fmt.Errorf("align: %d rows of %d columns of the %ss have no directions: want at least one of each", r.Rows(), r.Width(), s)
+	}
 	some := Select(r, spread(r.Rows(), 256))
 	x, err := readAll(e, s, some)
 	if err != nil {

@@ -33,3 +33,12 @@ func TestSpan(t *testing.T) {
 		}
 	}
 }
+
+// TestSpanOfNothing: no rows, and rows without columns, are an error.
+func TestSpanOfNothing(t *testing.T) {
+	e := engine(t)
+	_, _, err := Span(e, Text, Table{D: 3})
+	wantError(t, err, "0 rows of 3 columns of the texts")
+	_, _, err = Span(e, Image, Table{Data: make([]float32, 2)})
+	wantError(t, err, "2 rows of 0 columns of the images")
+}

@@ -1,6 +1,9 @@
 package eval
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Correspondence says which texts and images are right answers for each other, in a
 // gallery of N images and T texts. Every text describes one image, every image has at
@@ -22,7 +25,7 @@ func NewCorrespondence[ID comparable](imageIDs []ID, textImage []int) (*Correspo
 	if n == 0 {
 		return nil, fmt.Errorf("eval: no images to retrieve: give a split with at least one sample")
 	}
-	c := &Correspondence{imageOf: textImage, imageID: make([]int, n), textID: make([]int, len(textImage))}
+	c := &Correspondence{imageOf: slices.Clone(textImage), imageID: make([]int, n), textID: make([]int, len(textImage))}
 	number := make(map[ID]int, n)
 	for i, id := range imageIDs {
 		k, known := number[id]

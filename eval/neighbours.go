@@ -16,7 +16,7 @@ const neighbourTemperature = 0.07
 // NearestNeighbours classifies each of m features y (m, D) by its k nearest among n
 // features x (n, D) with their classes: by cosine, each vote with the weight
 // exp(cosine/0.07) (Wu et al. 2018, section 3.4). k is at most n; equal votes go to the
-// lower class. It ends early with the error of ctx.
+// lower class. It ends early with the error of ctx. Features that are not finite are a *NonFiniteError.
 func NearestNeighbours(ctx context.Context, e *compute.Engine, x []float32, labels []int32, classes int, y []float32, m, k int) ([]int32, error) {
 	if err := checkRows("nearest neighbours", x, labels, classes); err != nil {
 		return nil, err
@@ -25,6 +25,9 @@ func NearestNeighbours(ctx context.Context, e *compute.Engine, x []float32, labe
 	d := len(x) / n
 	if m < 1 || len(y) != m*d || k < 1 {
 		return nil, fmt.Errorf("eval: nearest neighbours: want k >= 1 and features of width %d (got k = %d and %d values for %d rows)", d, k, len(y), m)
+	}
+	if err := checkFinite("the rows to classify", y, d); err != nil {
+		return nil, err
 	}
 	k = min(k, n)
 	x, y = unitRows(x, d), unitRows(y, d)

@@ -8,12 +8,19 @@ import (
 )
 
 // NeighbourLists returns for each of n queries (n, D) its k nearest among n rows (n, D) by the cosine, the
-// nearest first, as (n, k). The row of a query's own number does not count. It ends early with the error of ctx.
+// nearest first, as (n, k). The row of a query's own number does not count. It ends early with the error of ctx. Rows
+// that are not finite are a *NonFiniteError.
 func NeighbourLists(ctx context.Context, e *compute.Engine, queries, rows []float32, n, k int) ([]int32, error) {
 	if k < 1 || n < k+1 || len(queries)%n != 0 || len(rows) != len(queries) {
 		return nil, fmt.Errorf("eval: lists of %d neighbours need more rows than that, and as many queries of the same width (got %d rows, %d and %d numbers)", k, n, len(queries), len(rows))
 	}
 	d := len(rows) / n
+	if err := checkFinite("the queries", queries, d); err != nil {
+		return nil, err
+	}
+	if err := checkFinite("the rows that are searched", rows, d); err != nil {
+		return nil, err
+	}
 	queries, rows = unitRows(queries, d), unitRows(rows, d)
 	const chunk = 128
 	scores, lists := make([]float32, chunk*n), make([]int32, 0, n*k)

@@ -31,7 +31,8 @@ func (c *Correspondence) Several() bool {
 }
 
 // MeasurePrecision asks source for chunk images at a time, once each. Ties count against the right
-// answers, as in Rank. It holds chunk x T scores and ten candidates a text.
+// answers, as in Rank. It holds chunk x T scores and ten candidates a text. A score of NaN is a
+// *NonFiniteError.
 func MeasurePrecision(c *Correspondence, chunk int, source Source) (Precision, error) {
 	n, t := c.NumImages(), c.NumTexts()
 	var p Precision
@@ -46,6 +47,9 @@ func MeasurePrecision(c *Correspondence, chunk int, source Source) (Precision, e
 		for i := row; i < row+len(b)/t; i++ {
 			best := topk.New[candidate](min(10, t))
 			for j, s := range b[(i-row)*t:][:t] {
+				if s != s {
+					return p, nanScore(i, j)
+				}
 				right := c.right(i, j)
 				best.Add(candidate{int32(j), s, right})
 				texts[j].Add(candidate{int32(i), s, right})

@@ -18,17 +18,24 @@ const PreservedNeighbours = 5
 // distance where euclid is set, a row never with itself; rows that are equally near share the
 // mean of their ranks. The neighbours of at most queries
 // rows, evenly spaced, are followed among all n. It is (k+1)/2 where nothing changes, and n/2 by
-// chance. It ends early with the error of ctx.
+// chance. It ends early with the error of ctx. Rows that are not finite are a *NonFiniteError.
 func NeighbourRank(ctx context.Context, e *compute.Engine, before, after []float32, n, k, queries int, euclid bool) (float64, error) {
 	if k < 1 || n < k+1 || queries < 1 || len(before)%n != 0 || len(after)%n != 0 {
 		return 0, fmt.Errorf("eval: ranks of %d neighbours need more rows than that, and as many before as after (got %d rows, %d and %d numbers)", k, n, len(before), len(after))
 	}
 	d, c := len(before)/n, len(after)/n
+	if err := checkFinite("the rows before the map", before, d); err != nil {
+		return 0, err
+	}
+	if err := checkFinite("the rows after the map", after, c); err != nil {
+		return 0, err
+	}
 	before = unitRows(before, d)
 	squares := make([]float32, n) // of the lengths after the map, where they count
 	if !euclid {
 		after = unitRows(after, c)
 	} else {
+		after = centred(after, c)
 		for j := range squares {
 			squares[j] = float32(vector.SumSq(after[j*c:][:c]))
 		}
@@ -62,6 +69,19 @@ func NeighbourRank(ctx context.Context, e *compute.Engine, before, after []float
 		}
 	}
 	return sum / float64(queries*k), nil
+}
+
+// centred returns rows of width d less their mean. Beside the lengths of rows that all lie far from the
+// origin, the differences of their distances would be lost.
+func centred(x []float32, d int) []float32 {
+	mean, out := make([]float64, d), make([]float32, len(x))
+	for i, v := range x {
+		mean[i%d] += float64(v) * float64(d) / float64(len(x))
+	}
+	for i, v := range x {
+		out[i] = float32(float64(v) - mean[i%d])
+	}
+	return out
 }
 
 // midRank is the rank of scores[j] from the largest, without that of self; equal ones share the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"testing"
 
@@ -86,6 +87,15 @@ func TestNeighbourRank(t *testing.T) {
 		if got, err := NeighbourRank(t.Context(), e, x, scaled, n, k, 40, false); err != nil || got != float64(k+1)/2 {
 			t.Errorf("%d neighbours that stay: %v, want %v (%v)", k, got, float64(k+1)/2, err)
 		}
+	}
+	moved, wideMoved := slices.Clone(y), slices.Clone(wideY) // distances do not see where rows lie
+	for i := range moved {
+		moved[i] = float32(math.Round(float64(y[i])*1024)/1024) + 2000
+		wideMoved[i] = float64(moved[i])
+	}
+	got, err := NeighbourRank(t.Context(), e, x, moved, n, 5, n, true)
+	if want := neighbourRank(wideX, wideMoved, n, 5, closeness); err != nil || !(math.Abs(got-want) <= 1e-9) {
+		t.Errorf("rows far from the origin: %v, want %v (%v)", got, want, err)
 	}
 	same := make([]float32, n) // all equally near: the mean of the ranks
 	for i := range same {

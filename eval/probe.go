@@ -91,9 +91,14 @@ func checkRows(what string, x []float32, labels []int32, classes int) error {
 			return fmt.Errorf("eval: label %d of %s must be in [0, %d) (got %d)", i, what, classes, l)
 		}
 	}
+	return checkFinite(what, x, len(x)/n)
+}
+
+// checkFinite tests that the features x (n, D) are finite.
+func checkFinite(what string, x []float32, d int) error {
 	for i, v := range x {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return &NonFiniteError{fmt.Sprintf("eval: feature %d of row %d of %s is %v", i%(len(x)/n), i/(len(x)/n), what, v), "the model has diverged, evaluate another checkpoint"}
+			return &NonFiniteError{fmt.Sprintf("eval: feature %d of row %d of %s is %v", i%d, i/d, what, v), "the model has diverged, evaluate another checkpoint"}
 		}
 	}
 	return nil

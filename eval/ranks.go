@@ -148,7 +148,7 @@ func (r *Ranker) countRow(i int, scores []float32) error {
 	before := 0
 	for j, s := range scores {
 		if s != s {
-			return &NonFiniteError{fmt.Sprintf("eval: score of image %d and text %d is NaN", i, j), "look for the first NaN in the embeddings"}
+			return nanScore(i, j)
 		}
 		if s >= best {
 			before++ // right texts are taken out below
@@ -174,6 +174,11 @@ func (r *Ranker) countRow(i int, scores []float32) error {
 		}
 	}
 	return nil
+}
+
+// nanScore is the error of a score that is NaN.
+func nanScore(image, text int) error {
+	return &NonFiniteError{fmt.Sprintf("eval: score of image %d and text %d is NaN", image, text), "look for the first NaN in the embeddings"}
 }
 
 // repeated compares s, the score of image i and its right text j, with what the first pass

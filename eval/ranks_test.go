@@ -290,6 +290,20 @@ func TestCorrespondenceErrors(t *testing.T) {
 	}
 }
 
+// TestCorrespondenceKeepsItsTexts: what the caller does with the list afterwards changes no folds.
+func TestCorrespondenceKeepsItsTexts(t *testing.T) {
+	texts := []int{0, 1, 2, 3}
+	c, err := NewCorrespondence([]string{"a", "b", "c", "d"}, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(texts)
+	folds, err := c.Folds(2)
+	if err != nil || !slices.Equal(folds[1].Texts, []int{2, 3}) {
+		t.Errorf("%v %v, want the texts 2 and 3 in the second fold", folds, err)
+	}
+}
+
 // A COCO-sized gallery, cut to a tenth of its images.
 func BenchmarkRank(b *testing.B) {
 	const n = 500

@@ -68,6 +68,9 @@ func Overlay(img image.Image, m Map, x, y, width, height float64) *image.RGBA {
 			if most > 0 {
 				heat = m.at(u, v) / most
 			}
+			if math.IsNaN(heat) { // of a largest value that is infinite
+				heat = 0
+			}
 			colour, share := Heat(heat), 0.85*math.Pow(heat, 0.75)
 			for c, h := range [3]uint8{colour.R, colour.G, colour.B} {
 				p[c] = uint8(grey*(1-share) + float64(h)*share + 0.5)
@@ -106,8 +109,11 @@ func Reduced(img image.Image, most int) image.Image {
 // few colours can tell apart too.
 var ramp = [...][3]float64{{20, 11, 52}, {87, 16, 110}, {148, 38, 103}, {205, 65, 71}, {243, 120, 25}, {251, 182, 26}, {249, 251, 146}}
 
-// Heat returns the colour of a value from 0 to 1.
+// Heat returns the colour of a value from 0 to 1. One that is no number has that of 0.
 func Heat(v float64) color.RGBA {
+	if math.IsNaN(v) {
+		v = 0
+	}
 	v = min(max(v, 0), 1) * float64(len(ramp)-1)
 	i := min(int(v), len(ramp)-2)
 	f := v - float64(i)

@@ -92,3 +92,22 @@ func TestStrip(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestHeatOfNoNumber: values that are not finite, as of a model that has diverged, have a colour too.
+func TestHeatOfNoNumber(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		h := Heatmap{Rows: []string{"a"}, Columns: []string{"b", "c"}, Values: []float64{bad, 1}}
+		for i := range h.Values {
+			if c := h.Colour(i); c.A != 255 {
+				t.Errorf("%v: value %d has the colour %v", bad, i, c)
+			}
+		}
+		img := image.NewGray(image.Rect(0, 0, 4, 4))
+		if b := Overlay(img, Map{Values: []float64{bad, 1, 0, 2}, Rows: 2, Columns: 2}, 0, 0, 4, 4).Bounds(); b.Empty() {
+			t.Errorf("%v: no picture", bad)
+		}
+	}
+	if got, want := Heat(math.NaN()), Heat(0); got != want {
+		t.Errorf("NaN has the colour %v, want %v", got, want)
+	}
+}

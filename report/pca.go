@@ -2,7 +2,9 @@ package report
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -11,11 +13,16 @@ import (
 // PCA returns the coordinates of n rows of c channels on their two principal components,
 // and the share of the variance that each of both explains. The sign of a component is
 // such that its largest coordinate by size is positive. With one row or without any
-// spread all coordinates are 0.
+// spread all coordinates are 0. It fails for numbers that are not finite.
 func PCA(x []float64, n, c int) (xy [][2]float64, share [2]float64, err error) {
-	xy = make([][2]float64, n)
-	total := centre(x, n, c)
-	if n < 2 || total == 0 {
+	if n < 0 || c < 0 || len(x) != n*c {
+		return nil, share, fmt.Errorf("report: %d numbers are no %d rows of %d channels", len(x), n, c)
+	}
+	xy, x = make([][2]float64, n), slices.Clone(x)
+	switch total := centre(x, n, c); {
+	case math.IsNaN(total) || math.IsInf(total, 0):
+		return nil, share, errors.New("report: features that are not finite have no principal components")
+	case n < 2 || total == 0:
 		return xy, share, nil
 	}
 	var pc stat.PC

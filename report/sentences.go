@@ -65,8 +65,7 @@ func (p *Places) Place(first, second []float32, c int, seed uint64) error {
 	}
 	n := len(x) / c
 	var err error
-	flat := append([]float64(nil), x...) // which PCA centres
-	if p.PCA, p.Share, err = PCA(flat, n, c); err != nil {
+	if p.PCA, p.Share, err = PCA(x, n, c); err != nil {
 		return err
 	}
 	p.TSNE = TSNE(x, n, c, p.PCA, TSNEOptions{Seed: seed})

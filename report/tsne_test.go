@@ -114,3 +114,25 @@ func TestPCA(t *testing.T) {
 		t.Errorf("places %v", xy)
 	}
 }
+
+// TestPCAOfBadRows: what are no rows of finite numbers is an error, and rows stay as they are.
+func TestPCAOfBadRows(t *testing.T) {
+	x := []float64{0, 0, 3, 4, 6, 8}
+	if _, _, err := PCA(x, 3, 2); err != nil || !slices.Equal(x, []float64{0, 0, 3, 4, 6, 8}) {
+		t.Errorf("rows became %v (%v)", x, err)
+	}
+	for name, err := range map[string]error{
+		"too few": pcaError([]float64{1, 2, 3}, 2, 2), "too many": pcaError(x, 2, 2), "negative": pcaError(nil, -1, 0),
+		"NaN": pcaError([]float64{1, math.NaN(), 3, 4}, 2, 2), "infinite": pcaError([]float64{1, 2, math.Inf(1), 4}, 2, 2),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// pcaError is the error of PCA.
+func pcaError(x []float64, n, c int) error {
+	_, _, err := PCA(x, n, c)
+	return err
+}

@@ -318,23 +318,29 @@ func TestFileThatShrinks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what happens to a mapped file that is cut is known of Linux alone")
 	}
-	_, path, x := saved(t, Cosine, 4000, 64)
-	index, err := Open(path, pool(t, x, 64))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer index.Close()
-	if err := os.Truncate(path, 1<<14); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range []int{0, 2} {
-		if e == 0 {
-			_, err = index.Search(context.Background(), nil, x[:64*10], Options{K: 5})
-		} else {
-			_, err = index.Search(context.Background(), engine(t, e), x, Options{K: 5})
-		}
-		if err == nil || !strings.Contains(err.Error(), "can no longer be read") {
-			t.Errorf("%d threads: %v", e, err)
+	for _, m := range []Metric{Cosine, Inner, L2} {
+		for _, size := range []int64{0, 1 << 14} {
+			_, path, x := saved(t, m, 4000, 64)
+			index, err := Open(path, pool(t, x, 64))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, size); err != nil {
+				t.Fatal(err)
+			}
+			for _, threads := range []int{0, 2} {
+				if threads == 0 {
+					_, err = index.Search(context.Background(), nil, x[:64*10], Options{K: 5})
+				} else {
+					_, err = index.Search(context.Background(), engine(t, threads), x, Options{K: 5})
+				}
+				if err == nil || !strings.Contains(err.Error(), "can no longer be read") {
+					t.Errorf("%s, %d bytes left, %d threads: %v", m, size, threads, err)
+				}
+			}
+			if err := index.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (x *Index) open(path string, b []byte, pool Pool) (err error) {
 	return nil
 }
 
-// parse reads and checks the bytes of a file. The slices of x point into them.
+// parse reads and checks the bytes of a file. The slices of x point into them, but for the shift.
 func (x *Index) parse(b []byte) error {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return errors.New("this processor stores the highest byte first, which indexes are not written for")
@@ -119,7 +119,8 @@ func (x *Index) view(b []byte, f *safetensors.File) error {
 	}
 	x.centres, x.scales = cast[float32](data["centres"]), cast[float32](data["scales"])
 	x.starts, x.rows = cast[int32](data["starts"]), cast[int32](data["rows"])
-	x.half, x.shift = cast[float32](data["half"]), cast[float32](data["shift"])
+	x.half = cast[float32](data["half"])
+	x.shift = slices.Clone(cast[float32](data["shift"])) // read for each query, before the parts that a cut file ends
 	x.codes = cast[int8](data["codes"])
 	return nil
 }
