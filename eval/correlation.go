@@ -14,7 +14,7 @@ type Correlation struct {
 	Pearson  float64 `json:"pearson"`
 }
 
-// Correlate returns the correlation of x with y, two lists of one length.
+// Correlate returns the correlation of x with y, two lists of one length and of finite numbers.
 func Correlate(x, y []float64) Correlation {
 	return Correlation{Spearman: pearson(ranksOf(x), ranksOf(y)), Pearson: pearson(x, y)}
 }

@@ -8,7 +8,7 @@ import "github.com/geoalign/geoalign/internal/topk"
 // are the same.
 type Precision struct {
 	I2T, T2I PrecisionAt
-	// Chance is the precision of a random order, at any k.
+	// Chance is the precision of a random order, at any k of no more candidates than there are.
 	I2TChance, T2IChance float64
 }
 

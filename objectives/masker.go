@@ -48,7 +48,7 @@ func (k Masker) Check() error {
 // Capacity, the surplus, which is the last ones, is neither masked nor
 // predicted. Where none is chosen one is drawn, so that the mean over the
 // predicted tokens exists; Count is 0 only for a batch without
-// any token to predict.
+// any token to predict, and where Prob is 0.
 func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
 	if err := k.Check(); err != nil {
 		return err
