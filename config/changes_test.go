@@ -50,6 +50,7 @@ func TestConflicts(t *testing.T) {
 	old, now := small(), small()
 	now.Run.Name, now.Run.Seed, now.Train.KeepLast = "x", 1, 5
 	now.Model.Image.Depth, now.Model.Image.Heads, now.Model.Image.MLP = 3, 6, 4*768 // what 0 stands for
+	old.Model.Text.MLP, now.Model.Text.MLP = 0, 4*now.Model.Text.Width
 	now.Objective.Geometric.Weight = 1
 	paths := func(use Fixed) (list []string) {
 		for _, c := range Conflicts(old, now, use) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,18 @@ func TestUpgrades(t *testing.T) {
 	c, _, err = ParseStored("x", []byte(old+"[model]\nsystem = \"heads\"\n"))
 	if c.Model.Heads.InImage != 768 {
 		t.Errorf("%+v, %v", c.Model.Heads, err)
+	}
+	c, _, err = ParseStored("x", []byte("[model.heads]\nin_image = 768\nin_text = 512\n"))
+	if c.Model.Heads.InImage != 768 || c.Model.Heads.InText != 512 {
+		t.Errorf("one that is not the default: %+v, %v", c.Model.Heads, err)
+	}
+	// A chain of files is of the earliest version of them.
+	dir := folder(t, map[string]string{
+		"old.toml": "[model.heads]\nin_image = 768\nin_text = 768\n",
+		"new.toml": "base = \"old.toml\"\nversion = 2\n[run]\nname = \"new\"\n",
+	})
+	if c, err = Load(filepath.Join(dir, "new.toml"), nil); err != nil || c.Model.Heads.InImage != 0 {
+		t.Errorf("over an old base: %+v, %v", c.Model.Heads, err)
 	}
 }
 

@@ -32,6 +32,11 @@ func TestEval(t *testing.T) {
 	if e, err = NewEval(memory(5, "x"), EvalConfig{ImageSize: 4, MaxImages: 2}); err != nil || e.NumImages() != 2 || e.NumTexts() != 2 {
 		t.Errorf("at most 2 images: %v", err)
 	}
+	ds = memory(5, "x")
+	ds.Texts[0] = nil
+	if e, err = NewEval(ds, EvalConfig{ImageSize: 4, MaxImages: 2}); err != nil || e.NumImages() != 2 || e.ImageID(1) != 2 || e.Skipped() != 1 {
+		t.Errorf("at most 2 images, where the first has no caption: %v", err)
+	}
 	if _, err = NewEval(memory(2), EvalConfig{ImageSize: 4}); err == nil {
 		t.Error("a split without captions must fail")
 	}

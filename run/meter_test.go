@@ -22,12 +22,12 @@ func (s *stepper) Step(_ context.Context, step int) (train.StepResult, error) {
 		GradNorm: 2, LR: 1e-3, Temperature: 0.07, Samples: 8}, nil
 }
 
-// Lines are 10 steps apart.
+// Lines are 10 steps apart, and the time that is left is by the steps of this session.
 func TestLines(t *testing.T) {
 	var b bytes.Buffer
 	l, s := Lines(&b), &stepper{}
 	l.Say("%d notes", 2)
-	if _, err := train.Run(t.Context(), train.Config{Start: 100, Total: 125, Now: s.clock}, s, train.Metrics(0), l.Steps(100, 125, 0)); err != nil {
+	if _, err := train.Run(t.Context(), train.Config{Start: 100, Total: 125, Elapsed: time.Hour, Now: s.clock}, s, train.Metrics(0), l.Steps(100, 125, 0)); err != nil {
 		t.Fatal(err)
 	}
 	want := `2 notes

@@ -431,3 +431,64 @@ func TestReloadOfAServerThatEnds(t *testing.T) {
 	}
 	s.open.Range(func(any, any) bool { t.Error("a gallery stays open"); return false })
 }
+
+// TestFigures are the numbers of /metrics: sums since the start, and searches by time, each bucket with those below it.
+func TestFigures(t *testing.T) {
+	m := newMetrics()
+	for _, took := range []time.Duration{time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond, 20 * time.Second} {
+		m.begin()
+		m.end(routeSearch, 200, took)
+	}
+	m.begin()
+	m.end(routeSearch, 400, time.Second) // no search that was answered
+	m.begin()
+	m.begin()
+	m.end("info", 200, time.Second)
+	m.batch(2)
+	m.batch(3)
+	m.encode(time.Second)
+	m.encode(500 * time.Millisecond)
+	m.search(2 * time.Second)
+	m.refuse("queue")
+	m.reload("done")
+	m.reload("done")
+	var b strings.Builder
+	m.write(&b, 7, 5)
+	for _, want := range []string{
+		`geoalign_requests_total{route="info",code="200"} 1`, `geoalign_requests_total{route="search",code="200"} 4`, `geoalign_requests_total{route="search",code="400"} 1`,
+		`geoalign_refused_total{reason="queue"} 1`, `geoalign_reloads_total{result="done"} 2`,
+		`geoalign_search_duration_seconds_bucket{le="0.001"} 1`, `geoalign_search_duration_seconds_bucket{le="0.0025"} 1`, `geoalign_search_duration_seconds_bucket{le="0.005"} 3`,
+		`geoalign_search_duration_seconds_bucket{le="10"} 3`, `geoalign_search_duration_seconds_bucket{le="+Inf"} 4`,
+		"geoalign_search_duration_seconds_sum 20.008", "geoalign_search_duration_seconds_count 4", "geoalign_batches_total 2", "geoalign_batched_queries_total 5",
+		"geoalign_encode_seconds_total 1.5", "geoalign_find_seconds_total 2", "geoalign_requests_in_flight 1", "geoalign_queries_waiting 5", "geoalign_gallery_rows 7",
+	} {
+		if !strings.Contains(b.String(), "\n"+want+"\n") {
+			t.Errorf("no %s in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestQueriesGiveBackTheirGallery: one that nobody waits for any more, and one that finds no room in the queue, do not keep the gallery
+// of before a reload open.
+func TestQueriesGiveBackTheirGallery(t *testing.T) {
+	left, cancel := context.WithCancel(t.Context())
+	cancel()
+	x := &snapshot{users: 1}
+	b := &batcher{queue: make(chan *query), current: &current{}, metrics: newMetrics()}
+	if a := b.ask(&query{ctx: t.Context(), on: x}); !errors.Is(a.err, errBusy) || x.users != 1 {
+		t.Errorf("no room: %v, %d users", a.err, x.users)
+	}
+	q := &query{ctx: left, on: x, answer: make(chan answer, 1)}
+	b.compute([]*query{q})
+	if a := <-q.answer; !errors.Is(a.err, context.Canceled) || x.users != 0 || b.metrics.batches != 0 {
+		t.Errorf("left: %v, %d users, %d batches", a.err, x.users, b.metrics.batches)
+	}
+}
+
+// TestFewerHitsThanUsual: a server that gives few hits gives as many to who asks for no number.
+func TestFewerHitsThanUsual(t *testing.T) {
+	s := newServer(t, makeGallery(t, 20), Options{Limits: Limits{K: 3}})
+	if rows := s.find(`{"text": "a"}`); len(rows) != 3 {
+		t.Errorf("found %v", rows)
+	}
+}

@@ -27,3 +27,21 @@ func TestTimesAreOfTheMonotonicClock(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
+
+// TestRanksAgreeOnTheTimeOfARollback: the clock of all processes says whether the run is over after a step that is made anew too.
+// The others would wait for one that goes by its own.
+func TestRanksAgreeOnTheTimeOfARollback(t *testing.T) {
+	f := &fake{before: func(call, step int) error {
+		if call == 2 {
+			return notFinite(step)
+		}
+		return nil
+	}}
+	c := Config{Limit: 2 * time.Second, Now: f.clock, OnNaN: "rollback",
+		Rollback: func(context.Context, int, int) (int, error) { return 1, nil },
+		Clock:    func(own time.Duration) (time.Duration, error) { return own - time.Second, nil }} // that of another process, which is behind
+	out, err := Run(t.Context(), c, f)
+	if err != nil || out.Step != 2 || out.Rollbacks != 1 || out.Elapsed != 2*time.Second {
+		t.Errorf("%+v, %v", out, err)
+	}
+}

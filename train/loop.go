@@ -36,7 +36,7 @@ type Config struct {
 	Limit   time.Duration // of Elapsed; 0: none. The step in progress is finished
 	Elapsed time.Duration // time the run took before this session
 	// Clock returns the time that the run took, of this process that which it is given, on all processes that train together; nil: each
-	// has its own. It is called once for each step that was made or left out.
+	// has its own. It is called once for each step that was made, left out or followed by a rollback.
 	Clock func(own time.Duration) (time.Duration, error)
 
 	OnNaN        string // stop (also if empty), skip or rollback
@@ -154,13 +154,14 @@ func (l *loop) step(ctx context.Context) error {
 	now := l.Now()
 	l.out.Elapsed = l.Elapsed + now.Sub(l.begin)
 
-	skipped := false
+	skipped, wentBack := false, false
 	var bad *NonFiniteError
 	switch {
 	case errors.As(err, &bad):
-		if skipped, err = l.nonFinite(ctx, bad, err); err != nil || !skipped {
+		if skipped, err = l.nonFinite(ctx, bad, err); err != nil {
 			return err
 		}
+		wentBack = !skipped
 	case err != nil:
 		return l.notMade(ctx, fmt.Errorf("train: step %d: %w", l.out.Step, err))
 	case math.IsNaN(res.Loss) || math.IsInf(res.Loss, 0):
@@ -172,6 +173,9 @@ func (l *loop) step(ctx context.Context) error {
 		if l.out.Elapsed, err = l.Clock(l.out.Elapsed); err != nil {
 			return fmt.Errorf("train: step %d: %w", l.out.Step, err)
 		}
+	}
+	if wentBack {
+		return nil
 	}
 	l.out.Step++
 	clear(l.values)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -320,4 +322,97 @@ func TestErrors(t *testing.T) {
 			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
+}
+
+// TestSamplesPerSecond are those of the newest steps alone, by the time of the steps together.
+func TestSamplesPerSecond(t *testing.T) {
+	h := Metrics(0)
+	want := map[int]float64{1: 0.1, 5: 0.1, 6: 60. / 501, rateWindow + 4: 200. / (100 + rateWindow - 1), rateWindow + 5: 10}
+	for n := 1; n <= rateWindow+5; n++ {
+		e := &Event{Step: n, Values: map[string]float64{}, Result: StepResult{Samples: 10}, StepTime: time.Second}
+		if n <= 5 {
+			e.StepTime = 100 * time.Second
+		}
+		if err := h.After(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Values["samples_per_second"]; want[n] != 0 && math.Abs(got-want[n]) > 1e-12 {
+			t.Errorf("step %d: %v samples/s, want %v", n, got, want[n])
+		}
+	}
+}
+
+// TestValuesOfASkippedStep: an update that was left out has no numbers of its own, and none of the step before.
+func TestValuesOfASkippedStep(t *testing.T) {
+	f := &fake{before: func(_, step int) error {
+		if step == 1 {
+			return notFinite(step)
+		}
+		return nil
+	}}
+	rows := logged{}
+	var r record
+	hooks := []Hook{Metrics(4), Logs(1, rows), Evaluations(1, func(ctx context.Context, step int) (map[string]float64, error) {
+		if step > 1 {
+			return nil, nil
+		}
+		return r.eval(ctx, step)
+	})}
+	if _, err := Run(t.Context(), Config{Total: 3, OnNaN: "skip", Now: f.clock}, f, hooks...); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := slices.Sorted(maps.Keys(rows[2])), []string{"epoch", "skipped", "time"}; !slices.Equal(got, want) || rows[2]["skipped"] != 1 {
+		t.Errorf("step 2 has %v, want %v", rows[2], want)
+	}
+	if _, evaluated := rows[3]["eval/retrieval/rsum"]; evaluated || rows[3]["loss"] != 8 || rows[3]["skipped"] != 0 {
+		t.Errorf("step 3 has %v", rows[3])
+	}
+}
+
+// logged keeps the rows of a log by their step.
+type logged map[int]map[string]float64
+
+func (l logged) Log(step int, values map[string]float64) error {
+	l[step] = maps.Clone(values)
+	return nil
+}
+func (logged) Close() error { return nil }
+
+// TestSkipsInARow: a step that is made between them, and a run with few of them, goes on.
+func TestSkipsInARow(t *testing.T) {
+	f := &fake{before: func(_, step int) error {
+		if step%4 != 3 {
+			return notFinite(step)
+		}
+		return nil
+	}}
+	if out, err := Run(t.Context(), Config{Total: 20, OnNaN: "skip", MaxSkips: 3, Now: f.clock}, f); err != nil || out.Step != 20 || out.Skipped != 15 {
+		t.Errorf("three in a row: %+v, %v", out, err)
+	}
+	f.before = func(_, step int) error { return notFinite(step) }
+	if out, err := Run(t.Context(), Config{Total: 50, OnNaN: "skip", Now: f.clock}, f); err == nil || out.Skipped != 10 || !strings.Contains(err.Error(), "11 steps in a row") {
+		t.Errorf("without a number of its own: %+v, %v", out, err)
+	}
+	c := Config{Total: 50, OnNaN: "rollback", Now: f.clock, Rollback: func(context.Context, int, int) (int, error) { return 0, nil }}
+	if out, err := Run(t.Context(), c, f); err == nil || out.Rollbacks != 3 {
+		t.Errorf("rollbacks without a number of its own: %+v, %v", out, err)
+	}
+}
+
+// TestSavedAgain: a run that went back further than to its newest checkpoint, as where that is damaged, saves a step that it comes to again.
+func TestSavedAgain(t *testing.T) {
+	var r record
+	h := Checkpoints(SaveConfig{EverySteps: 2, Save: r.save})
+	for _, step := range []int{2, 3, 4} {
+		if err := h.After(t.Context(), &Event{Step: step}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.Rewind(2); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.After(t.Context(), &Event{Step: 4}); err != nil {
+		t.Fatal(err)
+	}
+	r.expect(t, "save 2", "save 4", "save 4")
 }

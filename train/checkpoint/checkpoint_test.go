@@ -348,3 +348,35 @@ func TestRetentionAfterGoingBack(t *testing.T) {
 		t.Errorf("got step %d, want 25", c.Step)
 	}
 }
+
+// TestSavedAgain: a step that is saved anew replaces the one before and leaves nothing of it, or where it cannot be made the newest
+// leaves that as it was.
+func TestSavedAgain(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir, Retention{})
+	put := func(content int) error { return s.Save(10, snapshot(content)) }
+	has := func(content int) {
+		t.Helper()
+		got := make([]float32, 30000)
+		if err := load(t, filepath.Join(dir, folderName(10))).ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil || got[1] != weights(content)[1] {
+			t.Errorf("%v: not the content %d", err, content)
+		}
+		if left, want := names(t, dir), []string{"latest", folderName(10)}; !reflect.DeepEqual(left, want) {
+			t.Errorf("the folder has %v, want %v", left, want)
+		}
+	}
+	for content := range 3 {
+		if err := put(content); err != nil {
+			t.Fatal(err)
+		}
+		has(content)
+	}
+	latest := filepath.Join(dir, latestName)
+	if err := errors.Join(os.Remove(latest), os.MkdirAll(filepath.Join(latest, "in the way"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(7); err == nil {
+		t.Error("a save that cannot move latest must fail")
+	}
+	has(2)
+}

@@ -80,6 +80,14 @@ func TestMetricsResume(t *testing.T) {
 	if got := read(t, path); got != want {
 		t.Errorf("rewound:\n%s\nwant:\n%s", got, want)
 	}
+	must(t, os.WriteFile(path, []byte(strings.TrimSuffix(want, "\n")), 0o666)) // cut short behind a whole row
+	m, err = OpenMetrics(path, 11)
+	must(t, err)
+	must(t, m.Log(12, nil))
+	must(t, m.Close())
+	if got := read(t, path); got != want+`{"step":12}`+"\n" {
+		t.Errorf("without its last line feed:\n%s", got)
+	}
 	m, err = OpenMetrics(path, -1)
 	must(t, err)
 	must(t, m.Close())
@@ -97,6 +105,12 @@ func TestReadMetricsErrors(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("{\"step\":1}\n{\"ste"), 0o666))
 	if rows, err := ReadMetrics(path); err != nil || len(rows) != 1 {
 		t.Errorf("cut line: got %v, %v", rows, err)
+	}
+	for _, step := range []string{"1.5", "null", "1e300"} {
+		must(t, os.WriteFile(path, []byte(`{"step":`+step+"}\n"), 0o666))
+		if rows, err := ReadMetrics(path); err == nil {
+			t.Errorf("step %s: got %v, want an error", step, rows)
+		}
 	}
 }
 
