@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -107,13 +106,7 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := ownConfig(newest)
-	if err := errors.Join(err, newest.Close()); err != nil {
-		return nil, err
-	}
-	if cfg.Model.Fitted() {
-		return nil, &ArgumentError{fmt.Errorf("model.system = %q is fitted at once, and has one checkpoint: a mean is of others", cfg.Model.System)}
-	}
+	defer newest.Close()
 	if newest.Notice != "" {
 		return nil, fmt.Errorf("%s: a mean without it would be another one: remove its folder to take that", newest.Notice)
 	}
@@ -139,9 +132,17 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 		slices.SortFunc(all, func(a, b checkpoint.Entry) int { return a.Step - b.Step })
 	}
 	if len(all) < n {
+		if cfg, err := ownConfig(newest); err == nil && cfg.Model.Fitted() {
+			return nil, noMean(cfg)
+		}
 		return nil, &ArgumentError{fmt.Errorf("%s has %d %s, and the mean of %d is wanted: take fewer, or keep more in training (%s)", path, len(all), what, n, key)}
 	}
 	return all[len(all)-n:], nil
+}
+
+// noMean refuses a mean of a closed form.
+func noMean(c config.Config) error {
+	return &ArgumentError{fmt.Errorf("model.system = %q is fitted at once, and has one checkpoint: a mean is of others", c.Model.System)}
 }
 
 // averaging is the sum of what was added, and the files of the last checkpoint.
@@ -162,6 +163,9 @@ func (a *averaging) add(e checkpoint.Entry) error {
 	cfg, err := ownConfig(ck)
 	if err != nil {
 		return err
+	}
+	if cfg.Model.Fitted() {
+		return noMean(cfg)
 	}
 	if a.from != "" {
 		if err := conflicts(a.cfg, cfg, config.FixedModel, fmt.Sprintf("%s was made", a.from), "take fewer checkpoints"); err != nil {
