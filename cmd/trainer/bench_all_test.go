@@ -50,7 +50,7 @@ func TestBenchAll(t *testing.T) {
 	if code, _, stderr := trainer(t, append(args, "--compare", file, "--fail-below", "0.001")...); code != exitFailed || !strings.Contains(stderr, "--fail-below compares nothing") {
 		t.Errorf("no step in common: code %d, %s", code, stderr)
 	}
-	other := strings.Replace(string(text), `"processor": "`, `"processor": "another `, 1)
+	other := strings.Replace(named, `"processor": "`, `"processor": "another `, 1)
 	if err := os.WriteFile(file, []byte(other), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,11 @@ func TestBenchAll(t *testing.T) {
 		t.Errorf("code %d, %s", code, stderr)
 	}
 	stdout, _ = must(t, exitDone, "bench", "--table", filepath.Dir(file))
-	contains(t, stdout, "| tiny fp32 |", "another ")
+	contains(t, stdout, "| tiny fp32 |", "another ", "| mine |")
+	must(t, exitDone, append(args, "--save", file)...)
+	if m, err := bench.ReadMachine(file); err != nil || m.Name != "" {
+		t.Errorf("in place of another machine's file this one is called %q (%v)", m.Name, err)
+	}
 }
 
 func TestBenchAllFlags(t *testing.T) {
