@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/geoalign/geoalign/data/internal/parquetfile"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 )
@@ -86,16 +87,9 @@ type fileReader struct {
 // ReadAt implements io.ReaderAt.
 func (r fileReader) ReadAt(b []byte, off int64) (int, error) { return r.h.readAt(r.i, b, off) }
 
-// recovered makes an error of a panic of the library at a damaged file.
-func recovered(err *error) {
-	if v := recover(); v != nil {
-		*err = fmt.Errorf("it cannot be read (%v): copy it again", v)
-	}
-}
-
 // open reads the captions and paths of file i.
 func (p *Parquet) open(i int) (err error) {
-	defer recovered(&err)
+	defer parquetfile.Recovered(&err)
 	f, size, err := files.Open(p.files.paths[i], 0)
 	if err != nil {
 		return err
@@ -129,11 +123,11 @@ type tableReader struct {
 }
 
 func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (x tableReader, err error) {
-	defer recovered(&err)
+	defer parquetfile.Recovered(&err)
 	x = tableReader{parquetTable: &parquetTable{}}
-	file, err := parquet.OpenFile(r, size, parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<18))
+	file, err := parquetfile.Open(r, size, parquet.ReadBufferSize(1<<18))
 	if err != nil {
-		return x, fmt.Errorf("it is no .parquet file that can be read: %w: copy it again", err)
+		return x, err
 	}
 	image, path, err := imageColumns(file.Root(), cfg.Image)
 	if err != nil {
@@ -144,7 +138,7 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (x tab
 		return x, err
 	}
 	row := 0
-	for _, group := range file.RowGroups() {
+	for g, group := range file.RowGroups() {
 		n := int(group.NumRows())
 		if n <= 0 || n > math.MaxInt32-row {
 			if n == 0 {
@@ -153,9 +147,12 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (x tab
 			return x, fmt.Errorf("a row group has %d rows: at most %d are read of a file: write several", n, math.MaxInt32)
 		}
 		if x.groups = append(x.groups, row); image != nil {
+			if err := parquetfile.CheckPages(file, g, image.Index()); err != nil {
+				return x, err
+			}
 			x.images = append(x.images, group.ColumnChunks()[image.Index()])
 		}
-		paths := make([][]string, n)
+		var paths [][]string
 		if path != nil {
 			if paths, err = readStrings(group, path, n); err != nil {
 				return x, err
@@ -167,7 +164,7 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (x tab
 		}
 		for i := range n {
 			list := []string{""}
-			if len(paths[i]) > 0 {
+			if path != nil && len(paths[i]) > 0 {
 				list[0] = paths[i][0]
 			}
 			for _, c := range captions[i] {

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/geoalign/geoalign/data/internal/parquetfile"
 )
 
 // mostCursors is the number of row groups that are read at a time.
@@ -40,7 +42,7 @@ type pageCursor struct {
 
 // get returns the bytes of a row of a row group, nil where it has none. They must not be changed.
 func (c *pageCache) get(group, row int, chunk parquet.ColumnChunk) (b []byte, err error) {
-	defer recovered(&err)
+	defer parquetfile.Recovered(&err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := len(c.pages) - 1; i >= 0; i-- {

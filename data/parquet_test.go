@@ -170,3 +170,35 @@ func TestDamagedParquetImages(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParquet(f *testing.F) {
+	names, err := filepath.Glob(parquetFile("*"))
+	if err != nil || len(names) == 0 {
+		f.Fatal(names, err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x, err := readTable(bytes.NewReader(b), int64(len(b)), ParquetConfig{Image: "image", Caption: "caption"}, Options{})
+		if err != nil {
+			return
+		}
+		c := pageCache{most: 2}
+		defer c.close()
+		for i := range min(x.texts.len(), 100) {
+			_ = x.texts.list(i, 0)
+		}
+		for g, chunk := range x.images {
+			for _, row := range []int{1, 0} {
+				if _, err := c.get(g, row, chunk); err != nil && err.Error() == "" {
+					t.Error("an error without words")
+				}
+			}
+		}
+	})
+}

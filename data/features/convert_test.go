@@ -208,6 +208,20 @@ func TestDamagedParquet(t *testing.T) {
 	}
 }
 
+func FuzzParquet(f *testing.F) {
+	for _, name := range []string{"float", "double", "fixed", "gzip"} {
+		f.Add(read(f, "testdata/"+name+".parquet"), "emb")
+		f.Add(read(f, "testdata/"+name+".parquet"), "")
+	}
+	f.Fuzz(func(t *testing.T, b []byte, column string) {
+		rows := 0
+		err := readParquet(bytes.NewReader(b), int64(len(b)), column, func([]float32) error { rows++; return nil }, func(int, int) {})
+		if err == nil && rows == 0 {
+			t.Error("no rows and no error")
+		}
+	})
+}
+
 func FuzzNPZ(f *testing.F) {
 	for _, name := range []string{"all.npz", "packed.npz"} {
 		f.Add(read(f, "testdata/"+name), "f4")

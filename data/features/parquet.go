@@ -7,8 +7,10 @@ import (
 	"math"
 	"strings"
 
-	"github.com/geoalign/geoalign/internal/files"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/geoalign/geoalign/data/internal/parquetfile"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // parquetRows gives the rows of a column of lists of FLOAT or DOUBLE of a file, the only one of paths. An
@@ -23,14 +25,10 @@ func parquetRows(paths []string, column string, emit func([]float32) error, told
 }
 
 func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) error, told func(done, of int)) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // of the library, at a file that is damaged
-			err = fmt.Errorf("it cannot be read (%v): copy it again", p)
-		}
-	}()
-	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	defer parquetfile.Recovered(&err)
+	f, err := parquetfile.Open(r, size)
 	if err != nil {
-		return fmt.Errorf("it is no .parquet file that can be read: %w: copy it again", err)
+		return err
 	}
 	leaf, err := parquetColumn(f.Root(), column)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/internal/parquetfile"
 	"github.com/geoalign/geoalign/internal/files"
 )
 
@@ -19,14 +20,16 @@ func readParquet(path string, pick Picker, row func(r Row) error) (err error) {
 	}
 	defer in.Close()
 	fail := func(err error) error { return &data.RecordError{File: path, Index: -1, Err: err} }
-	defer func() { // the library panics at damaged files
-		if v := recover(); v != nil {
-			err = fail(fmt.Errorf("it cannot be read (%v): copy it again", v))
+	var damaged error
+	defer func() {
+		if damaged != nil {
+			err = fail(damaged)
 		}
 	}()
-	file, err := parquet.OpenFile(in, size, parquet.SkipBloomFilters(true))
+	defer parquetfile.Recovered(&damaged)
+	file, err := parquetfile.Open(in, size)
 	if err != nil {
-		return fail(fmt.Errorf("it is no .parquet file that can be read: %w: copy it again", err))
+		return fail(err)
 	}
 	var names []string
 	all := file.Root().Columns()

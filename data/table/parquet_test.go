@@ -64,3 +64,28 @@ func TestReadParquet(t *testing.T) {
 }
 
 func ptr(p Picker) *Picker { return &p }
+
+func FuzzParquet(f *testing.F) {
+	names, err := filepath.Glob("../testdata/parquet/*.parquet")
+	if err != nil || len(names) == 0 {
+		f.Fatal(names, err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, "label")
+		f.Add(b, "caption")
+	}
+	f.Fuzz(func(t *testing.T, b []byte, column string) {
+		path := filepath.Join(t.TempDir(), "x.parquet")
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		if err := Read(path, columns(column), func(r Row) error { rows++; return nil }); err == nil && rows == 0 {
+			t.Error("no rows and no error")
+		}
+	})
+}
