@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -227,6 +228,9 @@ func FuzzOpen(f *testing.F) {
 	f.Add(file(`{"a":{"dtype":"F16","shape":[],"data_offsets":[0,2]}}  `, 2))
 	f.Add(file(`{"a":{"dtype":"BOOL","shape":[0,7],"data_offsets":[0,0]}}`, 0))
 	f.Add(file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0))
+	for _, d := range []DType{F64, BF16, I64, I32, I16, I8, U64, U32, U16, U8, "F8_E4M3", "C64"} {
+		f.Add(file(fmt.Sprintf(`{"a":{"dtype":%q,"shape":[2,1],"data_offsets":[0,%d]}}`, d, 2*d.size()), 2*int(d.size())))
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s, err := open(raw)
 		if err != nil {
@@ -237,6 +241,9 @@ func FuzzOpen(f *testing.F) {
 			total += info.Bytes()
 			if v, err := s.Float32(info.Name); err == nil && len(v) != info.Len() {
 				t.Errorf("%s: %d numbers, want %d", info.Name, len(v), info.Len())
+			}
+			if v, err := s.Int64(info.Name); err == nil && len(v) != info.Len() {
+				t.Errorf("%s: %d integers, want %d", info.Name, len(v), info.Len())
 			}
 		}
 		if total > int64(len(raw)) {
