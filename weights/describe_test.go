@@ -350,6 +350,8 @@ func TestOddTensors(t *testing.T) {
 		{"vit", "vit.embeddings.position_embeddings", []int{2, 5, 8}, "has shape [2 5 8], want (1, T, D)"},
 		{"vit", "vit.embeddings.patch_embeddings.projection.weight", []int{8, 1, 4, 4}, "has shape [8 1 4 4], want (D, 3, patch, patch)"},
 		{"vit", "vit.embeddings.cls_token", []int{1, 2, 8}, "want (1, 1, D)"},
+		{"open_clip", "visual.positional_embedding", []int{1, 8}, "and 0 positions are no square patches of a square image"},
+		{"open_clip", "visual.positional_embedding", []int{6, 8}, "and 5 positions are no square patches of a square image"},
 		{"vit", "vit.encoder.layer.0.output.dense.weight", []int{8, 5}, "16 hidden channels before and 5 after"},
 		{"clip", "logit_scale", []int{2}, "has shape [2], want one number"},
 		{"clip", "visual_projection.weight", []int{}, "image_proj/weight has shape [], which it cannot have"},

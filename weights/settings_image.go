@@ -46,7 +46,7 @@ func (d *description) image(o imageFacts) error {
 		positions--
 	}
 	patch, grid := root(inputs/3), root(positions)
-	if patch*patch*3 != inputs || grid*grid != positions {
+	if positions < 1 || patch*patch*3 != inputs || grid*grid != positions {
 		return fmt.Errorf("patches of %d numbers and %d positions are no square patches of a square image", inputs, positions)
 	}
 	depth := d.depth("image/blocks/")
