@@ -3,8 +3,9 @@ package bench
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Comparison sets a result beside an earlier one.
@@ -26,7 +27,7 @@ type Compared struct {
 // Read reads an earlier result.
 func Read(path string) (Result, error) {
 	var r Result
-	text, err := os.ReadFile(path)
+	text, err := files.Read(path, files.MaxRecord)
 	if err != nil {
 		return r, fmt.Errorf("--compare: %w", err)
 	}

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
@@ -132,7 +132,7 @@ func measureProducts(ctx context.Context, o Options) (list []Product, err error)
 
 // ReadMachine reads a file that trainer bench --all has written.
 func ReadMachine(path string) (m Machine, err error) {
-	text, err := os.ReadFile(path)
+	text, err := files.Read(path, files.MaxRecord)
 	if err != nil {
 		return m, err
 	}

@@ -145,6 +145,14 @@ func TestReadMachineRefuses(t *testing.T) {
 	if _, err := ReadMachines(t.TempDir()); err == nil {
 		t.Error("machines of an empty folder")
 	}
+	// What does not end is not read; of a device without an end this would take all memory.
+	_, err := ReadMachine(os.DevNull)
+	_, err2 := Read(os.DevNull)
+	for _, err := range []error{err, err2} {
+		if err == nil || !strings.Contains(err.Error(), "is a device: give a file") {
+			t.Error(err)
+		}
+	}
 }
 
 // A folder may be called as a pattern of others.

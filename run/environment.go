@@ -2,10 +2,10 @@ package run
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -13,7 +13,7 @@ import (
 // readEnvironment returns what the newest session of a run folder ran on, and whether that is
 // known.
 func readEnvironment(dir string) (e runlog.Environment, ok bool) {
-	text, err := os.ReadFile(filepath.Join(dir, runlog.EnvironmentFile))
+	text, err := files.Read(filepath.Join(dir, runlog.EnvironmentFile), files.MaxRecord)
 	if err != nil || json.Unmarshal(text, &e) != nil {
 		return runlog.Environment{}, false
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -160,7 +161,7 @@ func (r *Inspection) readConfig(ck *checkpoint.Checkpoint) (err error) {
 		text, err = ck.File(runlog.ConfigFile)
 	} else {
 		file = filepath.Join(ck.Path, "..", "..", runlog.ConfigFile)
-		if text, err = os.ReadFile(file); errors.Is(err, os.ErrNotExist) {
+		if text, err = files.Read(file, files.MaxConfig); errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -18,7 +18,7 @@ import (
 
 // ReadCurves reads the log of a run folder; nil without one.
 func ReadCurves(dir string) (*pages.Curves, error) {
-	in, err := os.Open(filepath.Join(dir, runlog.MetricsFile))
+	in, _, err := files.Open(filepath.Join(dir, runlog.MetricsFile), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

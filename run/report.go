@@ -156,7 +156,7 @@ func (o ReportOptions) config(path string) (config.Config, []string, error) {
 	if o.File != "" {
 		return config.LoadNoted(o.File, o.Set)
 	}
-	text, err := os.ReadFile(path)
+	text, err := files.Read(path, files.MaxConfig)
 	if err != nil {
 		return config.Config{}, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 // Largest sizes of files in bytes.
 const (
 	MaxConfig     = 1 << 20  // configurations and matrices of runs
+	MaxRecord     = 64 << 20 // what the program itself writes as JSON: states, records, results of a benchmark
 	MaxVocabulary = 64 << 20 // vocab.txt and tokenizer.json
 	MaxList       = 4 << 30  // lists of images with captions, which are read whole
 )

@@ -38,7 +38,7 @@ type record struct {
 
 // readRecord reads the record of a run folder; without one it is empty.
 func readRecord(dir string) (r record, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, recordFile))
+	text, err := files.Read(filepath.Join(dir, recordFile), files.MaxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
@@ -101,7 +101,7 @@ func (a *Ablation) checkFolders() error {
 
 // conflict says why the folder of a job cannot be gone on with; empty: it can.
 func (j *job) conflict() (string, error) {
-	text, err := os.ReadFile(filepath.Join(j.dir, runlog.ConfigFile))
+	text, err := files.Read(filepath.Join(j.dir, runlog.ConfigFile), files.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // never begun
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -186,7 +187,7 @@ func readNext(dir string) (step int, published bool) {
 // readName reads a file with the name of a step folder and its checksum, which earlier
 // versions did not write.
 func readName(path string) (step int, err error) {
-	raw, err := os.ReadFile(path)
+	raw, err := files.Read(path, files.MaxRecord)
 	if err != nil {
 		return 0, fmt.Errorf("checkpoint: %w", err)
 	}

@@ -3,8 +3,9 @@ package checkpoint
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // The first version of state.json has a field format of 1, no parts, and one flat list of
@@ -100,7 +101,7 @@ func sizes(files map[string]int64) map[string]fileInfo {
 
 // withMetric returns the state.json at path, of version 1 or 2, with another metric.
 func withMetric(path string, metric *float64) (map[string]any, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := files.Read(path, files.MaxRecord)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}

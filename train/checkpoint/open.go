@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -23,7 +24,7 @@ func openStep(dir string, use func(name string) bool) (c *Checkpoint, err error)
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	defer root.Close()
-	raw, err := root.ReadFile(manifestName)
+	raw, err := readIn(root, manifestName)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %s is not complete: %w", dir, err)
 	}
@@ -40,9 +41,9 @@ func openStep(dir string, use func(name string) bool) (c *Checkpoint, err error)
 	}()
 	names := slices.Sorted(maps.Keys(m.Files))
 	for _, name := range names {
-		f, err := root.Open(name)
+		f, err := openIn(root, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a link to elsewhere
-			f, err = os.Open(filepath.Join(dir, name))
+			f, _, err = files.Open(filepath.Join(dir, name), 0)
 		}
 		if err != nil {
 			return c, fmt.Errorf("checkpoint: %s is not complete: %w", dir, err)
@@ -70,6 +71,24 @@ func openStep(dir string, use func(name string) bool) (c *Checkpoint, err error)
 		}
 	}
 	return c, nil
+}
+
+// openIn opens a file of a folder; what is no file is not opened, since to open a pipe waits for its writer.
+func openIn(root *os.Root, name string) (*os.File, error) {
+	if st, err := root.Stat(name); err == nil && !st.Mode().IsRegular() {
+		return nil, &files.KindError{Path: filepath.Join(root.Name(), name), Mode: st.Mode()}
+	}
+	return root.Open(name)
+}
+
+// readIn reads a record of a folder.
+func readIn(root *os.Root, name string) ([]byte, error) {
+	f, err := openIn(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return files.Rest(f, 0, files.MaxRecord)
 }
 
 // sum compares a file with its checksum. Folders that were written before there were any
@@ -155,7 +174,7 @@ func verifyStep(dir string) (v Verified, err error) {
 		v.Files = c.list()
 		return v, nil
 	}
-	raw, rerr := os.ReadFile(filepath.Join(dir, manifestName))
+	raw, rerr := files.Read(filepath.Join(dir, manifestName), files.MaxRecord)
 	if rerr != nil {
 		return fail(err)
 	}
@@ -175,7 +194,7 @@ func verifyStep(dir string) (v Verified, err error) {
 
 // verifyFile says what is wrong with one file.
 func verifyFile(path string, want FileCheck) error {
-	f, err := os.Open(path)
+	f, _, err := files.Open(path, 0)
 	if err != nil {
 		return err
 	}

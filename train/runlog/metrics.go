@@ -52,7 +52,7 @@ func (m *Metrics) Rewind(step int) error {
 
 // keepLines rewrites the file at path with the lines that are rows of steps up to last.
 func keepLines(path string, last int) error {
-	in, err := os.Open(path)
+	in, _, err := files.Open(path, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -142,7 +142,7 @@ type Row struct {
 // ReadMetrics reads a metrics.jsonl. A last line that was cut short is left out;
 // any other defect is an error with its line.
 func ReadMetrics(path string) ([]Row, error) {
-	f, err := os.Open(path)
+	f, _, err := files.Open(path, 0)
 	if err != nil {
 		return nil, fmt.Errorf("runlog: %w", err)
 	}
