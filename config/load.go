@@ -13,6 +13,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/stricttoml"
 )
 
 // Load returns the defaults, overridden by the TOML file at path (none if path
@@ -34,6 +35,23 @@ func LoadNoted(path string, sets []string) (Config, []string, error) {
 		return Default(), nil, Errors{{Msg: err.Error(), Hint: "give an existing TOML file with --config"}}
 	}
 	return parse(path, text, sets)
+}
+
+// Given returns the keys that the TOML file at path and its bases set, under the names that they have now; none of a
+// file that cannot be read, which Load tells.
+func Given(path string) map[string]bool {
+	given := map[string]bool{}
+	text, err := files.Read(path, files.MaxConfig)
+	if err != nil {
+		return given
+	}
+	c := Default()
+	l := newLoader(&c)
+	l.file(path, text)
+	for key := range l.where {
+		given[key] = true
+	}
+	return given
 }
 
 // Parse is Load on the text of a file; name stands for it in messages, and the path of
@@ -107,6 +125,10 @@ func (l *loader) at(line int) string {
 // file applies the text of a TOML file, after its base if it has one.
 func (l *loader) file(name string, text []byte) {
 	l.name = name
+	if err := stricttoml.Check(string(text)); err != nil {
+		l.fail(&Error{Msg: err.Error(), Where: l.at(err.Line)})
+		return
+	}
 	var root map[string]toml.Primitive
 	md, err := toml.Decode(string(text), &root)
 	if err != nil {

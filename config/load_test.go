@@ -104,6 +104,14 @@ func TestLoadMissingFile(t *testing.T) {
 	}
 }
 
+// A file whose keys lie thousands of tables deep is refused before it takes memory for them.
+func TestLoadDeep(t *testing.T) {
+	_, err := Parse("a.toml", []byte("version = 2\n"+strings.Repeat("a.", 100000)+"a = 1\n"), nil)
+	if err == nil || !strings.Contains(err.Error(), "a.toml:2: tables and lists lie in each other here, more than 32 deep") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestOverrides(t *testing.T) {
 	rows := []struct {
 		set  string

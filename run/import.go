@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -205,17 +203,15 @@ func trainedAs(m *weights.Model) []weights.Setting {
 // config returns the configuration of a run of weights: their settings, which the file of o comes before, and what
 // that file leaves out of how such models are trained. In a dry run a vocabulary that does not fit is a note.
 func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, error) {
-	defined := func(string) bool { return false }
-	if o.File != "" {
-		var table map[string]any
-		md, err := toml.DecodeFile(o.File, &table)
-		if err == nil { // else config.LoadNoted tells it
-			defined = func(key string) bool { return md.IsDefined(strings.Split(key, ".")...) }
+	given := config.Given(o.File)
+	var sets []string
+	for _, s := range trainedAs(m) {
+		if !given[s.Key] {
+			sets = append(sets, s.String())
 		}
 	}
-	var sets []string
-	for _, s := range append(trainedAs(m), m.Settings()...) {
-		if strings.HasPrefix(s.Key, "model.") || !defined(s.Key) {
+	for _, s := range m.Settings() {
+		if strings.HasPrefix(s.Key, "model.") || !given[s.Key] {
 			sets = append(sets, s.String())
 		}
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
 	"github.com/geoalign/geoalign/weights"
 )
 
@@ -35,6 +38,32 @@ func imported(t *testing.T, name string, sets ...string) (*Imported, string) {
 		t.Fatal(err)
 	}
 	return r, dir
+}
+
+// What the configuration or its base says comes before how such models are trained.
+func TestImportConfigured(t *testing.T) {
+	dir, from := t.TempDir(), stored(t, "clip")
+	for name, text := range map[string]string{"base.toml": "version = 2\n[data]\nclean = \"albef\"\n", "own.toml": "base = \"base.toml\"\nversion = 2\n[model.text]\ndropout = 0.25\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{"": "none 0", "base.toml": "albef 0", "own.toml": "albef 0.25"} {
+		o := ImportOptions{From: from, Out: filepath.Join(dir, "run "+file), Set: []string{"train.batch_size=2", "data.tokens=6", "data.vocab=" + filepath.Join(from, "vocab.txt"), "data.template=file"}}
+		if file != "" {
+			o.File = filepath.Join(dir, file)
+		}
+		if _, err := Import(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(filepath.Join(o.Out, runlog.ConfigFile), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(cfg.Data.Clean, " ", cfg.Model.Text.Dropout); got != want {
+			t.Errorf("with %q: %s, want %s", file, got, want)
+		}
+	}
 }
 
 // A run of stored weights computes what the package that made them computes.

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/stricttoml"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -169,6 +170,9 @@ func (r *Inspection) readConfig(ck *checkpoint.Checkpoint) (err error) {
 		return err
 	}
 	r.ConfigText = string(text)
+	if err := stricttoml.Check(r.ConfigText); err != nil {
+		return fmt.Errorf("%s:%d is damaged: %w", file, err.Line, err)
+	}
 	if err := toml.Unmarshal(text, &r.Config); err != nil {
 		return fmt.Errorf("%s is damaged: %w", file, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/stricttoml"
 )
 
 // Matrix is the content of a matrix file. Parse checks it and makes the sweeps runs.
@@ -43,6 +44,9 @@ type Run struct {
 // are collected: on failure the error is a config.Errors.
 func Parse(name string, text []byte) (*Matrix, error) {
 	m := &Matrix{}
+	if err := stricttoml.Check(string(text)); err != nil {
+		return nil, config.Errors{{Msg: err.Error(), Where: fmt.Sprintf("%s:%d", name, err.Line)}}
+	}
 	md, err := toml.Decode(string(text), m)
 	if err != nil {
 		if oneRun(string(text)) {
