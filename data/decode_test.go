@@ -141,6 +141,10 @@ func FuzzDecode(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(b)
+		if filepath.Ext(name) == ".jpg" {
+			f.Add(withExif(b, tiff(binary.LittleEndian, 6)))
+			f.Add(withExif(b, tiff(binary.BigEndian, 2)))
+		}
 	}
 	f.Add(bomb(1<<31-1, 1<<31-1))
 	f.Fuzz(func(t *testing.T, b []byte) {
