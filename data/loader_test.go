@@ -176,6 +176,28 @@ func TestLoaderResumesExactly(t *testing.T) {
 	}
 }
 
+// TestLoaderResized: a loader that goes on with data of another length says so, one that goes on with the same or does not know says nothing.
+func TestLoaderResized(t *testing.T) {
+	saved := func(epoch int) loaderCounters {
+		l := newLoader(t, numbered{epoch: epoch}, LoaderConfig{BatchSize: 2})
+		l.Start(4)
+		return *l.Counters().(*loaderCounters)
+	}
+	l := newLoader(t, numbered{epoch: 7}, LoaderConfig{BatchSize: 2})
+	for _, c := range []struct {
+		saved loaderCounters
+		was   int
+	}{{saved(5), 5}, {saved(7), 0}, {saved(9), 9}, {loaderCounters{Position: 4}, 0}} {
+		*l.Counters().(*loaderCounters) = c.saved
+		if err := l.Restored(); err != nil {
+			t.Fatal(err)
+		}
+		if was, now := l.Resized(); was != c.was || now != 7 || l.Position() != 4 {
+			t.Errorf("%+v: %d samples, now %d, position %d", c.saved, was, now, l.Position())
+		}
+	}
+}
+
 // TestLoaderPeek: what Peek shows is what Next returns, position and order are as without it, and after Rewind nothing of it is left.
 func TestLoaderPeek(t *testing.T) {
 	s := numbered{epoch: 100, size: 64, text: words(8), bad: func(c uint64) bool { return c%7 == 1 }}
