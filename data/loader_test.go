@@ -96,6 +96,24 @@ func TestLoaderDropLast(t *testing.T) {
 	}
 }
 
+// TestBatchOfManyEpochs: a batch may take several epochs of data with bad samples, of one process and of two; a stream without good ones ends.
+func TestBatchOfManyEpochs(t *testing.T) {
+	cfg := LoaderConfig{BatchSize: 12, MaxBadShare: 1}
+	for _, n := range []int{1, 2} {
+		batches, errs := nexts(func(int) context.Context { return t.Context() }, sharing(t, n, numbered{epoch: 4, bad: func(c uint64) bool { return c%4 == 0 }}, cfg))
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if b := batches[n-1]; b.End != 16 || b.Counters[len(b.Counters)-1] != 15 {
+			t.Errorf("%d processes: samples %v up to %d", n, b.Counters, b.End)
+		}
+		_, errs = nexts(func(int) context.Context { return t.Context() }, sharing(t, n, numbered{epoch: 4, bad: func(uint64) bool { return true }}, cfg))
+		if err := errs[n-1]; err == nil || !strings.Contains(err.Error(), "no batch of 12 good samples") {
+			t.Errorf("%d processes, all bad: %v", n, err)
+		}
+	}
+}
+
 func TestLoaderOverfit(t *testing.T) {
 	l := newLoader(t, numbered{epoch: 100}, LoaderConfig{BatchSize: 2, Overfit: 3})
 	if got, want := fmt.Sprint(counters(t, l, 3)), "[[0 1] [2 0] [1 2]]"; got != want {
