@@ -95,3 +95,26 @@ func TestSceneSources(t *testing.T) {
 		t.Errorf("%d captions of 3 scenes", len(got))
 	}
 }
+
+// TestHasSiblings: an image with two captions has siblings, and so have two images of one id, wherever they stand.
+func TestHasSiblings(t *testing.T) {
+	for _, c := range []struct {
+		texts [][]string
+		ids   []int64
+		want  bool
+	}{
+		{[][]string{{"a"}, {"b"}, {"c"}}, nil, false},
+		{[][]string{{"a"}, {"b"}, {"c", "d"}}, nil, true},
+		{[][]string{{"a"}, {"b"}, {"c"}}, []int64{4, 7, 4}, true},
+		{[][]string{{"a"}, {}, {"c"}}, []int64{4, 4, 5}, false}, // an image without a caption is left out
+	} {
+		ds := &Memory{Images: make([]*transform.Image, len(c.texts)), Texts: c.texts, IDs: c.ids}
+		e, err := NewEval(ds, EvalConfig{ImageSize: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.HasSiblings() != c.want {
+			t.Errorf("captions %q of images with ids %v: %v", c.texts, c.ids, e.HasSiblings())
+		}
+	}
+}

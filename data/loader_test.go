@@ -96,6 +96,24 @@ func TestLoaderDropLast(t *testing.T) {
 	}
 }
 
+// TestBatchOfManyEpochs: a batch may take several epochs of data with bad samples, of one process and of two; a stream without good ones ends.
+func TestBatchOfManyEpochs(t *testing.T) {
+	cfg := LoaderConfig{BatchSize: 12, MaxBadShare: 1}
+	for _, n := range []int{1, 2} {
+		batches, errs := nexts(func(int) context.Context { return t.Context() }, sharing(t, n, numbered{epoch: 4, bad: func(c uint64) bool { return c%4 == 0 }}, cfg))
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if b := batches[n-1]; b.End != 16 || b.Counters[len(b.Counters)-1] != 15 {
+			t.Errorf("%d processes: samples %v up to %d", n, b.Counters, b.End)
+		}
+		_, errs = nexts(func(int) context.Context { return t.Context() }, sharing(t, n, numbered{epoch: 4, bad: func(uint64) bool { return true }}, cfg))
+		if err := errs[n-1]; err == nil || !strings.Contains(err.Error(), "no batch of 12 good samples") {
+			t.Errorf("%d processes, all bad: %v", n, err)
+		}
+	}
+}
+
 func TestLoaderOverfit(t *testing.T) {
 	l := newLoader(t, numbered{epoch: 100}, LoaderConfig{BatchSize: 2, Overfit: 3})
 	if got, want := fmt.Sprint(counters(t, l, 3)), "[[0 1] [2 0] [1 2]]"; got != want {
@@ -173,6 +191,28 @@ func TestLoaderResumesExactly(t *testing.T) {
 			t.Errorf("batch %d differs when started at %d", i, pos)
 		}
 		r.Close()
+	}
+}
+
+// TestLoaderResized: a loader that goes on with data of another length says so, one that goes on with the same or does not know says nothing.
+func TestLoaderResized(t *testing.T) {
+	saved := func(epoch int) loaderCounters {
+		l := newLoader(t, numbered{epoch: epoch}, LoaderConfig{BatchSize: 2})
+		l.Start(4)
+		return *l.Counters().(*loaderCounters)
+	}
+	l := newLoader(t, numbered{epoch: 7}, LoaderConfig{BatchSize: 2})
+	for _, c := range []struct {
+		saved loaderCounters
+		was   int
+	}{{saved(5), 5}, {saved(7), 0}, {saved(9), 9}, {loaderCounters{Position: 4}, 0}} {
+		*l.Counters().(*loaderCounters) = c.saved
+		if err := l.Restored(); err != nil {
+			t.Fatal(err)
+		}
+		if was, now := l.Resized(); was != c.was || now != 7 || l.Position() != 4 {
+			t.Errorf("%+v: %d samples, now %d, position %d", c.saved, was, now, l.Position())
+		}
 	}
 }
 

@@ -156,6 +156,11 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 	b.Counter = position
 	var examples []BadSample // not yet sent
 	sent := position         // end of the last batch
+	// The rest of an epoch that fills no batch is dropped as soon as that is known, as layout does it: several processes do not read
+	// it, so it does not count as read here.
+	need := position                       // up to where samples are needed for the batch, as far as is known
+	border := (position/epoch + 1) * epoch // end of the epoch
+	rest := uint64(0)                      // end of what is dropped
 	send := func(r result) bool {
 		r.read, r.bad, r.examples = read, bad, examples
 		examples = nil
@@ -172,10 +177,17 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 		if s == nil {
 			return
 		}
-		read++
-		if l.cfg.DropLast && row > 0 && s.counter%epoch == 0 {
-			row = 0 // the rest of the epoch does not fill a batch
+		for l.cfg.DropLast && s.counter == need {
+			if need += uint64(l.cfg.BatchSize - row); need > border {
+				read, row = read-uint64(row), 0
+				need, rest, border = border, border, border+epoch
+			}
 		}
+		if s.counter < rest {
+			p.free <- s
+			continue
+		}
+		read++
 		if files.Exhausted(s.err) {
 			send(result{err: exhausted(s.err)})
 			return

@@ -73,7 +73,7 @@ func indexShard(r io.ReadSeeker, size int64, jsonKey, clean string) (*shard, err
 		if err != nil {
 			return nil, err
 		}
-		if end = offset; h.Typeflag == tar.TypeReg {
+		if end = offset; h.Typeflag == tar.TypeReg && !isSparse(h) { // whose size is not that of its bytes here
 			if h.Size > size-offset {
 				x.cut(fmt.Errorf("%s ends in the middle", h.Name))
 				break

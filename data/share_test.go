@@ -157,7 +157,7 @@ func TestRanksShareTheBatchesOfOneProcess(t *testing.T) {
 							for _, l := range loaders {
 								n, read, why := l.Bad()
 								same := slices.EqualFunc(why, wantWhy, func(a, b BadSample) bool { return a.Counter == b.Counter && a.Err.Error() == b.Err.Error() })
-								if !drop && (n != wantBad || read != wantRead || !same) {
+								if n != wantBad || read != wantRead || !same {
 									t.Fatalf("%s: %d of %d bad, %v; want %d of %d, %v", at, n, read, why, wantBad, wantRead, wantWhy)
 								}
 							}

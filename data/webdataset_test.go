@@ -311,6 +311,30 @@ func TestHostileShards(t *testing.T) {
 	}
 }
 
+// What follows a sparse member is read, whatever size the file has that it stands for: GNU tar writes files with holes so with --sparse.
+func TestSparseMembers(t *testing.T) {
+	for size, what := range map[int64]string{1 << 30: "beyond the end of the shard", 2048: "within the shard"} {
+		var sparse bytes.Buffer
+		h := tar.Header{Name: "1.npy", Size: 1024, Format: tar.FormatPAX, PAXRecords: map[string]string{
+			"GEO.aligns.major": "1", "GEO.aligns.minor": "0", "GEO.aligns.name": "1.mask.npy", "GEO.aligns.realsize": fmt.Sprint(size)}}
+		if err := tar.NewWriter(&sparse).WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		list := fmt.Appendf(nil, "1\n%d\n512\n", size-512) // of the pieces that are no hole: one, at the end
+		sparse.Write(append(list, make([]byte, 1024-len(list))...))
+		img := string(pngOf(t, 1))
+		head := tarOf(t, member{"1.png", img}, member{"1.txt", "x"})
+		b := slices.Concat(head[:len(head)-1024], bytes.ReplaceAll(sparse.Bytes(), []byte("GEO.aligns."), []byte("GNU.sparse.")), tarOf(t, member{"2.png", img}, member{"2.txt", "y"}))
+		s, err := indexShard(bytes.NewReader(b), int64(len(b)), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := samplesOf(s); !slices.Equal(got, []string{`1.png: ["x"]`, `2.png: ["y"]`}) {
+			t.Errorf("a file that ends %s: %q", what, got)
+		}
+	}
+}
+
 func TestShardsRefuse(t *testing.T) {
 	img := string(pngOf(t, 1))
 	dir := t.TempDir()

@@ -12,6 +12,7 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -63,6 +64,10 @@ func (f *fake) Texts(ctx context.Context, texts []string) ([]float32, error) {
 	}
 	var x []float32
 	for _, text := range texts {
+		if text == "not finite" {
+			x = append(x, float32(math.NaN()), 0, 0, 0)
+			continue
+		}
 		x = append(x, featuresOf(int(crc32.ChecksumIEEE([]byte(text))%20))...)
 	}
 	return x, nil
@@ -71,8 +76,9 @@ func (f *fake) Texts(ctx context.Context, texts []string) ([]float32, error) {
 func (f *fake) Images(_ context.Context, images []*transform.Image) (own, folded []float32, err error) {
 	for _, m := range images {
 		own = append(own, featuresOf(int(m.Pix[0]))...)
+		folded = append(folded, featuresOf(int(m.Pix[0])+1)...)
 	}
-	return own, own, nil
+	return own, folded, nil
 }
 
 // Width is of a model that reads stored features of three numbers, the first of which names a row.

@@ -27,13 +27,13 @@ const defaultK = 10
 
 // searchRequest is the body of POST /v1/search. Exactly one of the first six is there.
 type searchRequest struct {
-	Text   *string   `json:"text"`
-	Image  *string   `json:"image"` // base64 of a JPEG, PNG or WebP file
-	Vector []float64 `json:"vector"`
-	Row    *int      `json:"row"`
+	Text   *string            `json:"text"`
+	Image  *string            `json:"image"` // base64 of a JPEG, PNG or WebP file
+	Vector strictjson.Numbers `json:"vector"`
+	Row    *int               `json:"row"`
 	// Of the encoders whose stored features the model reads.
-	TextFeatures  []float64 `json:"text_features"`
-	ImageFeatures []float64 `json:"image_features"`
+	TextFeatures  strictjson.Numbers `json:"text_features"`
+	ImageFeatures strictjson.Numbers `json:"image_features"`
 
 	K     *int `json:"k"`
 	Exact bool `json:"exact"`

@@ -92,12 +92,12 @@ func LoadGrounding(paths []string, split string, f GroundingFiles, o Options) (*
 
 // groundingRow is a row of a list.
 type groundingRow struct {
-	Image     *string      `json:"image"`
-	Text      *string      `json:"text"`
-	Ref       *int64       `json:"ref_id"`
-	Box       []float64    `json:"bbox"`
-	Proposals *[][]float64 `json:"proposals"`
-	Kind      string       `json:"kind"`
+	Image     *string               `json:"image"`
+	Text      *string               `json:"text"`
+	Ref       *int64                `json:"ref_id"`
+	Box       strictjson.Numbers    `json:"bbox"`
+	Proposals *[]strictjson.Numbers `json:"proposals"`
+	Kind      string                `json:"kind"`
 }
 
 // readList reads a list in JSON.

@@ -173,6 +173,8 @@ func TestLoadGroundingOwn(t *testing.T) {
 		`{"image": "a.jpg", "text": "cup", "bbox": [1, 2, 0, 4]}`:              "above 0",
 		`{"image": "a.jpg", "text": "cup", "bbox": [1e300, 2, 1, 4]}`:          "in pixels",
 		`{"image": "a.jpg", "text": "cup", "bbox": "1,2,3,4"}`:                 "bbox",
+		`{"image": "a.jpg", "text": "cup", "bbox": [null, 2, 3, 4]}`:           "list with null",
+		`{"image": "a.jpg", "text": "cup", "proposals": [[1, null, 3, 4]]}`:    "list with null",
 		`{"image": "a.jpg", "text": "cup", "text": "x", "bbox": [1, 2, 3, 4]}`: "twice",
 		`{"image": "a.jpg", "text": "cup"}`:                                    "1 without a label",
 	} {

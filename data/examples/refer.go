@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/strictjson"
 	"github.com/geoalign/geoalign/internal/torch"
 )
 
@@ -158,7 +159,7 @@ func parseInstances(path string, b []byte) (instances, error) {
 		}
 		Annotations []struct {
 			ID   *int64
-			BBox []float64
+			BBox strictjson.Numbers
 		}
 	}
 	if err := json.Unmarshal(b, &doc); err != nil {

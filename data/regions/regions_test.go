@@ -382,6 +382,11 @@ func TestStreamOfFiles(t *testing.T) {
 	if s.EmptyCaptions() != 1 || len(s.Captions(2)) != 1 || s.Row(4) != -1 {
 		t.Errorf("%d captions are empty, image 2 has %q, image 4 row %d", s.EmptyCaptions(), s.Captions(2), s.Row(4))
 	}
+	captions[4] = " \t " // of which the rule none leaves white space
+	c.Captions, c.Clean = f.text("blank.txt", captions...), data.CleanNone
+	if blank := load(t, c); blank.EmptyCaptions() != 1 || len(blank.Captions(2)) != 1 {
+		t.Errorf("%d captions are empty, image 2 has %q", blank.EmptyCaptions(), blank.Captions(2))
+	}
 	for i, want := range map[int]string{1: "image 101, has no region", 3: "line 4, image 103", 4: `has no image "109", which ` + c.IDs + " names"} {
 		if err := s.FillImage(i, batch.New(1, s.ImageColumns()...).Row(0)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("image %d: %v, want %q", i, err, want)

@@ -127,7 +127,7 @@ func (s *Set) join(captions, ids []string) error {
 			s.keys[i] = mine[0]
 		}
 		for _, c := range captions[i*l.captions : (i+1)*l.captions] {
-			if data.Clean(s.cfg.Clean, c, 0) == "" {
+			if strings.TrimSpace(data.Clean(s.cfg.Clean, c, 0)) == "" {
 				s.empty++
 				continue
 			}

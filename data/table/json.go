@@ -127,6 +127,9 @@ func readJSONLines(path string, pick Picker, row func(r Row) error) error {
 		if !json.Valid(b) {
 			return &data.LineError{File: path, Line: n, Err: fmt.Errorf("it is no JSON object (got %.60s): write one object on each line", b)}
 		}
+		if err := strictjson.Check(b); err != nil {
+			return &data.LineError{File: path, Line: n, Err: err}
+		}
 		return o.take(b)
 	})
 	if err != nil {

@@ -92,6 +92,7 @@ func TestReadErrors(t *testing.T) {
 		{"a.tsv", "", "it is empty"}, {"a.tsv", "\n\n", "it is empty"}, {"a.csv", "", "it is empty"}, {"a.tsv", "a\tb\n", `line 1: no "c" in ["a" "b"]`},
 		{"a.tsv", "a\tc\n" + strings.Repeat("x", maxLine+1), "line 2: it has more than 16 MiB"}, {"a.csv", "a,c\n\"1,2\n", "line 2: it is no row"},
 		{"a.json", "{", "neither an object"}, {"a.json", `{"0": {"a": 1, "a": 2, "c": 1}}`, "neither an object"}, {"a.json", "[]", "it has no row"}, {"a.json", "[3]", "entry 0: want an object"}, {"a.json", "[null]", "entry 0: want an object"},
+		{"a.json", `[{"a": 1, "c": 2, "a": 3}]`, `key "a" is there twice`}, {"a.jsonl", "{\"a\": 1, \"c\": 2}\n{\"a\": 1, \"c\": 2, \"a\": 3}\n", `line 2: key "a" is there twice`},
 		{"a.jsonl", "{\"a\": 1, \"c\": 2}\nx\n", "line 2: it is no JSON object"}, {"a.jsonl", "", "it has no row"}, {"a.jsonl", "[1]", "want an object"},
 		{"a.jsonl", "{\"a\": 1, \"c\": 2}\n" + strings.Repeat("x", maxLine+1), "line 2: it has more than 16 MiB"},
 		{"a.tsv", "\xff\xfea\x00\t\x00c\x00\n\x00", "line 1: it is UTF-16 or no text"}, {"a.csv", "\x1f\x8b\x08a,c", "line 1: it is compressed"}, {"a.jsonl", "\x1f\x8b\x08a", "line 1: it is compressed"},
