@@ -114,9 +114,16 @@ func TestExplain(t *testing.T) {
 	if notes := strings.Join(e.Notes, "|"); !strings.Contains(notes, "first 30 words") || !strings.Contains(notes, "the model reads 16") || !strings.Contains(notes, "The vocabulary lacks") {
 		t.Errorf("notes %q", e.Notes)
 	}
+	if err := os.WriteFile(filepath.Join(out, "own.png"), []byte("of somebody"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	e = explainJSON(t, "--checkpoint", dir, "--image", image, "--text", "red", "--out", out, "--block", "0", "--layer", "0", "--fusion", "1", "--formula", "elementwise")
 	if e.Block != 0 || e.Layer != 0 || e.Fusion != 1 || e.Formula != "elementwise" || e.Scores[1].Words != nil {
 		t.Errorf("%+v", e)
+	}
+	there, err := os.ReadDir(out)
+	if err != nil || len(there) != len(e.Files)+1 { // none of the longer texts before
+		t.Errorf("%d files of %v and one of somebody (%v): %v", len(there), e.Files, err, there)
 	}
 	stdout, _ := must(t, exitDone, "explain", "--checkpoint", dir, "--image", image, "--text", "a red circle")
 	contains(t, stdout, "pair ", "match ", "red ", "page: "+filepath.Join(dir, "explain", "explain.html"))
