@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // picture writes an image of noise without chance.
@@ -172,6 +174,28 @@ func TestExplain(t *testing.T) {
 	}
 	fails(t, exitUsage, []string{"explain", "--image", image}, "explain needs --checkpoint")
 	fails(t, exitFailed, []string{"explain", "--checkpoint", dir, "--image", filepath.Join(dir, "none.png"), "--text", "a"}, "--image:", "none.png")
+}
+
+// TestPlacesInOrder: words of several tokens begin at other places in each text, and the places are told from the first to the last all the same.
+func TestPlacesInOrder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	must(t, exitDone, tinyArgs(dir, "--max-steps", "1", "--set", "data.vocab_size=64")...)
+	stdout, _ := must(t, exitDone, "explain", "--checkpoint", dir, "--split", "val", "--json")
+	var c struct{ Places []struct{ Name string } }
+	if err := json.Unmarshal([]byte(stdout), &c); err != nil || len(c.Places) < 3 {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	for i, p := range c.Places[1:] {
+		if words.Natural(c.Places[i].Name, p.Name) >= 0 {
+			t.Errorf("place %s stands behind %s: %v", p.Name, c.Places[i].Name, c.Places)
+		}
+	}
+	must(t, exitDone, "explain", "--checkpoint", dir, "--split", "val", "--pairs", "1")
+	page, err := os.ReadFile(filepath.Join(dir, "explain", "contributions.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(page), "<h1>1 right pair of the val split</h1>")
 }
 
 // TestExplainTokens: class tokens and spheres have scores of their own, which sum to that of the pair.

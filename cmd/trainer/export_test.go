@@ -103,6 +103,9 @@ func TestExportTwinAverage(t *testing.T) {
 	ok("eval", "--checkpoint", at("mean"))
 	fails(t, exitFailed, tinyArgs(at("mean")), weightsAlone(at("mean"))...)
 	ok("average", "--checkpoint", at("run"), "--best", "1", "--out", at("best"), "--json")
+	if out := ok("average", "--checkpoint", at("run"), "--last", "1", "--out", at("last")); !strings.HasPrefix(out, "mean of step 8 alone: ") {
+		t.Error(out)
+	}
 	list, err := os.ReadDir(at("best", "checkpoints"))
 	if err != nil || len(list) != 2 { // and latest
 		t.Errorf("%v, %v", list, err)
