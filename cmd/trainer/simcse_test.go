@@ -81,7 +81,13 @@ func TestSimCSERun(t *testing.T) {
 		t.Errorf("embed says %s", stdout)
 	}
 	must(t, exitDone, "embed", "--checkpoint", out, "--texts", filepath.Join(sentenceFolder(t), "lines.txt"), "--out", filepath.Join(t.TempDir(), "vectors"))
-	must(t, exitDone, "report", out)
+	stdout, _ = must(t, exitDone, "report", out, "--json")
+	contains(t, stdout, `"texts": 20`)
+	page, err := os.ReadFile(filepath.Join(out, "report.html"))
+	if err != nil || strings.Contains(stdout, `"images"`) {
+		t.Errorf("%v: %s", err, stdout)
+	}
+	contains(t, string(page), "The model has no image tower, so there are no pairs.", "20 texts of the val split", "Filled dots are texts.")
 	for _, form := range []string{"hf", "onnx", "geoalign"} {
 		must(t, exitDone, "export", "--checkpoint", out, "--to", form, "--out", filepath.Join(t.TempDir(), form))
 	}
