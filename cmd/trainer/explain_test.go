@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,6 +190,9 @@ func TestPlacesInOrder(t *testing.T) {
 		if words.Natural(c.Places[i].Name, p.Name) >= 0 {
 			t.Errorf("place %s stands behind %s: %v", p.Name, c.Places[i].Name, c.Places)
 		}
+	}
+	if e := explainJSON(t, "--checkpoint", dir, "--split", "val", "--row", "0"); !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, " tokens and the model reads 16 (data.tokens)") }) {
+		t.Errorf("a text of a row is cut, which no note says: %q", e.Notes)
 	}
 	must(t, exitDone, "explain", "--checkpoint", dir, "--split", "val", "--pairs", "1")
 	page, err := os.ReadFile(filepath.Join(dir, "explain", "contributions.html"))
