@@ -179,9 +179,14 @@ func TextConflicts(old, now Config) []Conflict {
 	return towerConflicts("text", old.textStructure(), now.textStructure(), old, now)
 }
 
-// ImageConflicts is TextConflicts of a run of images alone and the image tower.
+// ImageConflicts is TextConflicts of a run of images alone and the image tower. One with several class tokens has no use there.
 func ImageConflicts(old, now Config) []Conflict {
-	return towerConflicts("image", old.imageStructure(), now.imageStructure(), old, now)
+	list := towerConflicts("image", old.imageStructure(), now.imageStructure(), old, now)
+	if s, err := old.Model.Head.Space(); err == nil && s.Tokens && s.Groups() > 1 {
+		list = append(list, Conflict{Path: "model.head.topology", Now: now.Model.Head.Topology, NoValue: true,
+			With: fmt.Sprintf("%s, which gives the image tower %d class tokens, and model.system %q reads one", Show(old.Model.Head.Topology), s.Groups(), now.Model.System)})
+	}
+	return list
 }
 
 // towerConflicts are those of one side, whose structure was one and is another.

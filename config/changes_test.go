@@ -132,4 +132,19 @@ func TestImageConflicts(t *testing.T) {
 	if got := paths(); got != nil {
 		t.Errorf("conflicts of residual networks %v", got)
 	}
+
+	old.Model.Image.Style = StyleViT
+	now.Model.Image = old.Model.Image
+	for _, one := range []string{"Ob(16,4)", "Multi(64,1)"} { // of one class token
+		old.Model.Head.Dim, old.Model.Head.Topology = 64, one
+		if got := paths(); got != nil {
+			t.Errorf("conflicts with a tower of one class token, %s: %v", one, got)
+		}
+	}
+	old.Model.Head.Topology = "Multi(16,4)"
+	list := ImageConflicts(old, now)
+	if len(list) != 1 || list[0].Path != "model.head.topology" || !list[0].NoValue || list[0].Now != "sphere" ||
+		list[0].With != `"Multi(16,4)", which gives the image tower 4 class tokens, and model.system "classes" reads one` {
+		t.Errorf("conflicts with a tower of several class tokens %+v", list)
+	}
 }

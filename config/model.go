@@ -99,6 +99,9 @@ func (m Model) seesImages() bool { return !m.traits().stored && !m.traits().sent
 // ByIdentity says whether a system learns from the identities of images.
 func (m Model) ByIdentity() bool { return m.traits().identities }
 
+// HasTeacher says whether training can have a momentum twin beside the model: it has one with momentum.enabled.
+func (m Model) HasTeacher() bool { return m.traits().teacher && !m.Interacts() }
+
 // Stored says whether a system reads stored features in the place of images and captions.
 func (m Model) Stored() bool { return m.traits().stored }
 

@@ -26,7 +26,7 @@ type tokenInputs struct{ rows, lengths *gorgonia.Node }
 var errNoInteraction = errors.New("model: this model compares features: set model.interaction.kind in training to compare tokens")
 
 // ErrNoFeatures says that a model compares tokens.
-var ErrNoFeatures = errors.New("model: this model compares images and texts by all their tokens (model.interaction), so there is no one vector of an image or a text to store, search or draw: use trainer eval, or a model that was trained with model.interaction.kind = \"\"")
+var ErrNoFeatures = errors.New("model: this model compares images and texts by all their tokens (model.interaction), so there is no one vector of an image or a text to store, search or draw: use trainer eval --task retrieval, or a model that was trained with model.interaction.kind = \"\"")
 
 // InteractionName is the kind of the interaction, empty of a model that compares features.
 func (p *Pairs) InteractionName() string { return p.cfg.Model.Interaction.Kind }

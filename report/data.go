@@ -64,8 +64,9 @@ type Scorer func(images []float32, n int, texts []float32, t int, dst []float32)
 // Features are images and their captions in the space where the model compares them.
 type Features struct {
 	N, C     int
-	Images   []float32 // (N, C)
-	Texts    []float32 // (N, C), row i of the caption of image i; nil: a model of images alone
+	Images   []float32 // (N, C); of a model of texts alone these are its texts
+	OfTexts  bool      // they are
+	Texts    []float32 // (N, C), row i of the caption of image i; nil: a model of one side alone
 	Captions []string  // N, shown at the points; may be nil
 	IDs      []int64   // N, equal where an image is a right answer for the caption of another; may be nil
 	Split    string    // that they are from

@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"github.com/geoalign/geoalign/explain"
@@ -14,11 +15,12 @@ import (
 
 // Explanation is what a page shows of the scores of one pair.
 type Explanation struct {
-	Title string
-	Facts []Fact
-	Notes []string
-	Seen  []Picture // what the model sees of the images
-	Parts []ExplainedScore
+	Title  string
+	Facts  []Fact
+	Notes  []string
+	Seen   []Picture // what the model sees of the images
+	Parts  []ExplainedScore
+	Beside []string // names of the files of pictures in the folder of the page, without spaces: Beside reads them
 }
 
 // Picture is a picture within a page.
@@ -46,7 +48,7 @@ type HeatTable struct {
 
 // WriteExplanation writes the page of an explained pair.
 func WriteExplanation(w io.Writer, e Explanation) error {
-	p := page{Title: e.Title, Kind: "what a score rests on", Facts: e.Facts, Notes: e.Notes}
+	p := page{Title: e.Title, Kind: "what a score rests on", Beside: strings.Join(e.Beside, " "), Facts: e.Facts, Notes: e.Notes}
 	seen := section{ID: "seen", Title: "Pair"}
 	seen.show(e.Seen)
 	p.show(seen)
@@ -63,6 +65,18 @@ func WriteExplanation(w io.Writer, e Explanation) error {
 		p.show(s)
 	}
 	return p.write(w)
+}
+
+// Beside returns the names of the files of pictures beside a page that WriteExplanation wrote; none of another page.
+func Beside(page []byte) (names []string) {
+	_, rest, _ := strings.Cut(string(page), `<meta name="pictures" content="`)
+	list, _, _ := strings.Cut(rest, `"`)
+	for _, name := range strings.Fields(list) {
+		if filepath.Base(name) == name && filepath.Ext(name) == ".png" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // denseColumns are so many that a table has smaller letters.

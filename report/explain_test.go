@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,5 +41,25 @@ func TestContributionsOfRegions(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), "by number of the region") || strings.Contains(b.String(), "by patch") {
 		t.Error("no bars of regions, or a map of patches")
+	}
+}
+
+// TestBeside: a page tells the pictures beside it, and no other page makes one remove a file elsewhere.
+func TestBeside(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteExplanation(&b, Explanation{Title: `content="x.png"`, Beside: []string{"image.png", "match-word-03-red.png"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := Beside(b.Bytes()); !slices.Equal(got, []string{"image.png", "match-word-03-red.png"}) {
+		t.Errorf("pictures %q", got)
+	}
+	b.Reset()
+	if err := WriteExplanation(&b, Explanation{Title: "a pair"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"", b.String(), `<meta name="pictures" content="../a.png /b.png c.html sub/d.png ..`} {
+		if got := Beside([]byte(page)); got != nil {
+			t.Errorf("pictures %q of %.60q", got, page)
+		}
 	}
 }

@@ -101,6 +101,9 @@ func pairSection(d Data) (section, error) {
 	case f == nil:
 		s.Missing = "No model was loaded, so there are no scores of pairs."
 		return s, nil
+	case f.OfTexts:
+		s.Missing = "The model has no image tower, so there are no pairs."
+		return s, nil
 	case f.Texts == nil && f != d.Pairs:
 		s.Missing = "The model has no text tower, so there are no pairs."
 		return s, nil

@@ -20,6 +20,7 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 type page struct {
 	Title       string
 	Kind        string
+	Beside      string // names of pictures, see Explanation.Beside
 	Style       template.CSS
 	Facts       []Fact
 	Settings    []Setting

@@ -119,6 +119,23 @@ func TestPageWithoutData(t *testing.T) {
 			t.Errorf("a model of images: the page lacks %q", want)
 		}
 	}
+	d.Features.OfTexts = true
+	text = render(t, d)
+	for _, want := range []string{"no image tower", "9 texts of the test split", "Filled dots are texts.", ">t-SNE<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("a model of texts: the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "no text tower") || strings.Contains(text, "are images") {
+		t.Error("a model of texts: the page takes them for images")
+	}
+	d.Features, d.Pairs = nil, &Features{N: 2, Split: "test", ScoreName: "scan", Score: func(_ []float32, _ int, _ []float32, _ int, dst []float32) error {
+		copy(dst, []float32{2, 1, 0, 3})
+		return nil
+	}}
+	if text = render(t, d); strings.Contains(text, "No model was loaded") || !strings.Contains(text, "own pairs") {
+		t.Error("a model that compares tokens: the page says that none was loaded, or shows no pairs")
+	}
 }
 
 func TestSizeOfPage(t *testing.T) {

@@ -21,7 +21,9 @@ func scatterSection(d Data) (section, error) {
 	s := section{ID: "embedding", Title: "Embedding"}
 	f := d.Features
 	if f == nil {
-		s.Missing = "No model was loaded, so there are no features."
+		if d.Pairs == nil { // else a note says what there is
+			s.Missing = "No model was loaded, so there are no features."
+		}
 		return s, nil
 	}
 	f = f.thin()
@@ -41,11 +43,14 @@ func scatterSection(d Data) (section, error) {
 	if err != nil {
 		return s, err
 	}
-	what := "Filled dots are images."
-	if f.Texts != nil {
+	noun, what := "image", "Filled dots are images."
+	switch {
+	case f.OfTexts:
+		noun, what = "text", "Filled dots are texts."
+	case f.Texts != nil:
 		what = "Filled dots are images, crosses their captions; a line joins each image with its caption."
 	}
-	s.Intro = fmt.Sprintf("%d images of the %s split in the space where the model compares them. %s", f.N, f.Split, what)
+	s.Intro = fmt.Sprintf("%s of the %s split in the space where the model compares them. %s", words.Count(f.N, noun), f.Split, what)
 	if f.Attribute != "" {
 		s.Intro += " The colour is the attribute " + f.Attribute + "."
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
 )
 
@@ -42,7 +43,7 @@ type Contributions struct {
 	Patches    []float64      `json:"patches,omitempty"` // mean share of each, row by row from the top left
 	Regions    []Contribution `json:"regions,omitempty"` // in the place of patches: mean share by number, from 0 on
 	Words      []Contribution `json:"words"`             // mean share, the largest first
-	Places     []Contribution `json:"places"`            // mean share of each token place of a text
+	Places     []Contribution `json:"places"`            // mean share of each token place of a text, in their order
 	Files      []string       `json:"files"`
 
 	tokens bool
@@ -125,12 +126,12 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 		n = DefaultPairs
 	}
 	n = min(n, total)
-	var tokens, words, places, regions, scores tally
+	var tokens, common, places, regions, scores tally
 	for i := range n {
 		if progress != nil {
 			progress("explaining pairs", i, n)
 		}
-		if err := x.add(ctx, set, i*total/n, c, &tokens, &words, &places, &regions, &scores); err != nil {
+		if err := x.add(ctx, set, i*total/n, c, &tokens, &common, &places, &regions, &scores); err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +145,8 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 		c.Patches[i] /= float64(c.Pairs)
 	}
 	c.Mean = scores.list()[0].Mean
-	c.Tokens, c.Words, c.Places, c.Regions = tokens.list(), words.list(), places.list(), regions.list()
+	c.Tokens, c.Words, c.Places, c.Regions = tokens.list(), common.list(), places.list(), regions.list()
+	slices.SortFunc(c.Places, func(a, b Contribution) int { return words.Natural(a.Name, b.Name) })
 	slices.SortStableFunc(c.Words, func(a, b Contribution) int { return cmp.Compare(b.Mean, a.Mean) })
 	return c, c.write()
 }
@@ -235,7 +237,7 @@ const (
 // write writes the page.
 func (c *Contributions) write() error {
 	p := pages.Contributions{Title: filepath.Base(c.Folder), Tokened: c.tokens, Patches: explain.Map{Values: c.Patches, Rows: c.Rows, Columns: c.Columns}}
-	p.Title = fmt.Sprintf("%d right pairs of the %s split", c.Pairs, c.Split)
+	p.Title = fmt.Sprintf("%s of the %s split", words.Count(c.Pairs, "right pair"), c.Split)
 	p.Facts = []pages.Fact{{Name: "system", Value: c.system}, {Name: "step", Value: fmt.Sprint(c.Step)}, {Name: "mean score (" + c.Score + ")", Value: fmt.Sprintf("%.3f", c.Mean)}}
 	if c.Formula != FormulaTerms {
 		p.Facts = append(p.Facts, pages.Fact{Name: "image block", Value: fmt.Sprint(c.Block)}, pages.Fact{Name: "text layer", Value: fmt.Sprint(c.Layer)})

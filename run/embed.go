@@ -3,8 +3,10 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -186,17 +188,29 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 		Image   int    `json:"image"` // its row
 		Caption string `json:"caption"`
 	}
-	if e, ok := set.Galleries.(namedImages); ok && done.Images > 0 {
-		err := files.ReplaceFrom(filepath.Join(done.Path, ImagesFile), lines(done.Images, func(i int) any { return image{i, e.ImageName(i), set.ImageID(i)} }))
-		if err != nil {
+	// names writes the names of n rows. A file of what was embedded there before would name rows that have none.
+	names := func(file string, n int, row func(i int) any) error {
+		path := filepath.Join(done.Path, file)
+		if row != nil && n > 0 {
+			return files.ReplaceFrom(path, lines(n, row))
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		return nil
 	}
-	if e := set.Eval; e != nil && done.Texts > 0 { // stored features have no captions
-		err := files.ReplaceFrom(filepath.Join(done.Path, TextsFile), lines(done.Texts, func(j int) any { return text{j, e.TextImage(j), e.Text(j)} }))
-		if err != nil {
-			return err
-		}
+	var images, texts func(i int) any
+	if e, ok := set.Galleries.(namedImages); ok {
+		images = func(i int) any { return image{i, e.ImageName(i), set.ImageID(i)} }
+	}
+	if e := set.Eval; e != nil { // stored features have no captions
+		texts = func(j int) any { return text{j, e.TextImage(j), e.Text(j)} }
+	}
+	if err := names(ImagesFile, done.Images, images); err != nil {
+		return err
+	}
+	if err := names(TextsFile, done.Texts, texts); err != nil {
+		return err
 	}
 	meta := map[string]string{"model": absolute(done.Model), "step": strconv.Itoa(done.Step), "split": done.Split,
 		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space, "eval_score": done.evalScore}

@@ -19,4 +19,8 @@ func TestTasksNeedWords(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	_, err := Evaluate(t.Context(), Evaluation{Task: TaskSentencePairs, Config: cfg})
+	if usage := (*ArgumentError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), `which model.system "moco" is not: use --task probe`) {
+		t.Errorf("%v", err)
+	}
 }

@@ -191,6 +191,7 @@ func (e *Explanation) decode(o ExplainOptions) (err error) {
 func (x *Explainer) read(o ExplainOptions, set *Split, out *Explanation) (err error) {
 	if o.Text == "" {
 		out.Text = set.Eval.Text(set.Eval.ImageTexts(out.Row)[0]) // clean already
+		out.Notes = append(out.Notes, x.cut(out.Text)...)
 	} else {
 		var notes []string
 		if out.Text, notes, err = x.seenText(o.Text); err != nil {

@@ -236,7 +236,7 @@ func (x *Explainer) patches(values []float64) *explain.Map {
 
 // seenText is a text as the model reads it, with notes on what of it is lost.
 func (x *Explainer) seenText(text string) (clean string, notes []string, err error) {
-	cfg, tok := x.t.Config, x.t.Tokenizer
+	cfg := x.t.Config
 	clean = cleaner(cfg)(text)
 	if strings.TrimSpace(clean) == "" {
 		return "", nil, &ArgumentError{fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)}
@@ -245,8 +245,14 @@ func (x *Explainer) seenText(text string) (clean string, notes []string, err err
 	if whole != clean {
 		notes = append(notes, fmt.Sprintf("The text is cut to its first %d words (data.max_words).", cfg.Data.MaxWords))
 	}
-	if n := len(tok.Encode(clean, 0)); n > cfg.Data.Tokens {
-		notes = append(notes, fmt.Sprintf("The text has %d tokens and the model reads %d (data.tokens): its end is left out.", n, cfg.Data.Tokens))
+	return clean, append(notes, x.cut(clean)...), nil
+}
+
+// cut is a note on the end of a clean text that the model does not read, nil where it reads all of it.
+func (x *Explainer) cut(clean string) []string {
+	n, most := len(x.t.Tokenizer.Encode(clean, 0)), x.t.Config.Data.Tokens
+	if n <= most {
+		return nil
 	}
-	return clean, notes, nil
+	return []string{fmt.Sprintf("The text has %d tokens and the model reads %d (data.tokens): its end is left out.", n, most)}
 }

@@ -2,11 +2,14 @@ package run
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/data/source"
@@ -33,7 +36,7 @@ type explainFolder struct {
 }
 
 // Write writes the pictures of an explanation and a page with all of them to the folder dir, which it
-// makes, and returns the names of the files, the page first.
+// makes, and returns the names of the files, the page first. The pictures of an explanation that was there before are removed.
 func (e *Explanation) Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)
@@ -70,10 +73,23 @@ func (e *Explanation) Write(dir string) ([]string, error) {
 		}
 	}
 	var b bytes.Buffer
+	f.page.Beside = f.files[1:]
 	if err := pages.WriteExplanation(&b, f.page); err != nil {
 		return nil, err
 	}
-	return f.files, f.write(ExplainPage, b.Bytes())
+	before, _ := files.Read(filepath.Join(dir, ExplainPage), mostPart) // none, or a page of something else
+	if err := f.write(ExplainPage, b.Bytes()); err != nil {
+		return nil, err
+	}
+	for _, name := range pages.Beside(before) {
+		if slices.Contains(f.files, name) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("a picture of the explanation before: %w: choose another folder with --out", err)
+		}
+	}
+	return f.files, nil
 }
 
 // facts are the head of the page.

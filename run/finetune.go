@@ -37,7 +37,7 @@ func alone(sets ...string) []string {
 }
 
 // pairKeys are keys and sections of what a model of images alone has not.
-var pairKeys = []string{"objective", "momentum", "queue", "model.text", "model.head", "model.interaction", "model.views", "model.image.resnet.shuffle_groups", "data.views", "data.crops", "data.cache_features",
+var pairKeys = []string{"objective", "momentum", "queue", "model.text", "model.head", "model.interaction", "model.views", "model.image.resnet.shuffle_groups", "data.views", "data.crops", "data.cache_features", "data.tokens",
 	"init.text", "eval.rerank_top", "eval.score", "eval.beside", "train.accumulate", "train.keep_best_by"}
 
 // classificationSettings are those of a model of images alone over a configuration of another system: its image tower, its data and how it
@@ -175,6 +175,15 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	task = cmp.Or(task, base.Task(), TaskRetrieval)
 	if m := base.Model; task != TaskClassification && (m.TextsOnly() || m.ImagesOnly()) {
 		return base, &ArgumentError{fmt.Errorf("the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, m.System, shellWord(config.Override("init.checkpoint", path)))}
+	}
+	if task == TaskClassification {
+		own, err := ownConfig(ck)
+		if err != nil {
+			return base, err
+		}
+		if own.Model.TextsOnly() || own.Model.Stored() || own.ReadsRegions() {
+			return base, &ArgumentError{fmt.Errorf("the task %s needs a tower that reads pixels, and the model in %s (model.system %q) has none: fine-tune another checkpoint", task, ck.Path, own.Model.System)}
+		}
 	}
 	sets := slices.Concat(settingsOf(task, base, o.Set...),
 		[]string{config.Override("init.checkpoint", path), "init.image.path=''", "init.text.path=''", "model.heads.start=''"})

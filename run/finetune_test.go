@@ -46,6 +46,9 @@ func TestClassificationSettings(t *testing.T) {
 			t.Errorf("%s: %v", filepath.Base(file), err)
 			continue
 		}
+		if list := cfg.Unread(); base.Data.Kind == "scenes" && len(list) > 0 { // of which the user would be told
+			t.Errorf("%s: the settings of the task leave keys that nothing reads: %v", filepath.Base(file), list)
+		}
 		if !cfg.Model.Classifies() || cfg.Task() != TaskClassification || DefaultTask(cfg) != TaskClassification || cfg.Model.Image.Width != base.Model.Image.Width {
 			t.Errorf("%s: system %q, task %q", filepath.Base(file), cfg.Model.System, cfg.Task())
 		}

@@ -277,7 +277,7 @@ func (r *Imported) compare(p *model.Params, m *weights.Model, allow bool) error 
 // writeImported writes a run folder. One that cannot be finished is removed, unless it was there before.
 func writeImported(dir string, cfg config.Config, env runlog.Environment, snap checkpoint.Snapshot) (err error) {
 	if HasRun(dir) {
-		return fmt.Errorf("run.out: %s holds a run already: choose another folder with --out", dir)
+		return &ArgumentError{fmt.Errorf("run.out: %s holds a run already: choose another folder with --out", dir)}
 	}
 	_, statErr := os.Stat(dir)
 	if err := Writable(dir); err != nil {

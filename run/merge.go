@@ -13,7 +13,7 @@ import (
 
 // Merge writes a run folder at out whose one checkpoint is that at path with its adapters of low rank, scales and shifts taken in
 // by their layers (model.lora, model.tuning.ssf), see train.Merge. It returns the folder of the checkpoint. A folder
-// that holds a run already is an error.
+// that holds a run already is an *ArgumentError, as is a checkpoint without anything to take in.
 func Merge(path, out string) (string, error) {
 	ck, err := checkpoint.Open(path, modelGroups...)
 	if err != nil {
@@ -22,14 +22,14 @@ func Merge(path, out string) (string, error) {
 	defer ck.Close()
 	snap, _, err := train.Merge(ck)
 	if errors.Is(err, train.ErrNoAdapters) {
-		return "", fmt.Errorf("%s: %w: what weights can take in they have already", ck.Path, err)
+		return "", &ArgumentError{fmt.Errorf("%s: %w: what weights can take in they have already", ck.Path, err)}
 	}
 	if err != nil {
 		return "", err
 	}
 	dir := filepath.Join(out, runlog.CheckpointsDir)
 	if _, err := os.Stat(dir); err == nil {
-		return "", fmt.Errorf("run: %s holds a run already: choose another folder for what is merged", out)
+		return "", &ArgumentError{fmt.Errorf("%s holds a run already: choose another folder for what is merged with --out", out)}
 	}
 	store, err := checkpoint.NewStore(dir, checkpoint.Retention{Last: 1})
 	if err != nil {

@@ -56,6 +56,15 @@ type towers struct{ *model.Pairs }
 func (t towers) Image() Encoder { return t.Pairs.Image() }
 func (t towers) Text() Encoder  { return t.Pairs.Text() }
 
+// PairScore implements Model. That tokens are compared, and no features, is an *ArgumentError: a choice of what to do with the model.
+func (t towers) PairScore() (scoring.Score, error) {
+	s, err := t.Pairs.PairScore()
+	if errors.Is(err, model.ErrNoFeatures) {
+		err = &ArgumentError{err}
+	}
+	return s, err
+}
+
 // fitted is a map in closed form as a Model.
 type fitted struct{ *model.Aligned }
 

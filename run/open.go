@@ -77,7 +77,7 @@ func groupOf(o OpenOptions) parallel.Group {
 func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) {
 	t := &Trained{Checkpoint: ck, log: o.Log, twin: o.Twin, group: groupOf(o)}
 	if o.Twin && !ck.Has(train.TwinsGroup) {
-		return nil, &ArgumentError{fmt.Errorf("%s has no momentum twins: leave out --twin, or train with momentum.enabled = true", ck.Path)}
+		return nil, noTwins(ck)
 	}
 	if ck.Notice != "" {
 		Lines(o.Log).Say("%s", ck.Notice)
@@ -96,6 +96,15 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 		return nil, err
 	}
 	return t, sameProgram(t.group, t.Config, "")
+}
+
+// noTwins says what to do about a checkpoint without momentum twins.
+func noTwins(ck *checkpoint.Checkpoint) error {
+	cure := "or train with momentum.enabled = true"
+	if own, err := ownConfig(ck); err == nil && !own.Model.HasTeacher() {
+		cure = "a model of this kind is trained without"
+	}
+	return &ArgumentError{fmt.Errorf("%s has no momentum twins: leave out --twin, %s", ck.Path, cure)}
 }
 
 // ConfigOver reads the TOML file of o, or where it is empty the configuration of a

@@ -83,8 +83,8 @@ func Describe(d *pages.Data, cfg config.Config) {
 	}
 	add("system", cfg.Model.System)
 	what := cfg.Data.Kind
-	if cfg.Data.Root != "" && !cfg.Data.Drawn() {
-		what += ", " + filepath.Base(cfg.Data.Root)
+	if folder := filepath.Base(cfg.Data.Root); folder != "." && !cfg.Data.Drawn() { // of no name, or the one where the run was started
+		what += ", " + folder
 	}
 	add("data", what)
 	if c := d.Curves; c != nil && c.Rows > 0 {

@@ -69,6 +69,7 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		if err != nil {
 			return nil, err
 		}
+		f.OfTexts = true
 		f.Images, err = encoding.Features(ctx, m.Text(), texts, "encoding texts")
 		return f, err
 	}

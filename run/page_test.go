@@ -75,6 +75,18 @@ func TestPageKnowsChance(t *testing.T) {
 	}
 }
 
+// TestPageNamesTheFolder of the data, where it has a name.
+func TestPageNamesTheFolder(t *testing.T) {
+	for root, want := range map[string]string{"": "pairs", ".": "pairs", "./": "pairs", "photos": "pairs, photos", "/data/coco/": "pairs, coco"} {
+		cfg := config.Default()
+		cfg.Data.Kind, cfg.Data.Root = "pairs", root
+		var d pages.Data
+		if Describe(&d, cfg); !slices.Contains(d.Facts, pages.Fact{Name: "data", Value: want}) {
+			t.Errorf("data.root %q: %v, want %q", root, d.Facts, want)
+		}
+	}
+}
+
 // A fit has no steps of a batch.
 func TestPageOfAFit(t *testing.T) {
 	for system, want := range map[string]bool{"albef": true, "align": false} {

@@ -40,6 +40,7 @@ type Reported struct {
 	Step  int    `json:"step"`             // last step of the log
 	Model string `json:"model,omitempty"`  // checkpoint that was embedded
 	N     int    `json:"images,omitempty"` // embedded
+	Texts int    `json:"texts,omitempty"`  // in the place of images, of a model of texts alone
 	Color string `json:"color,omitempty"`
 }
 
@@ -81,6 +82,9 @@ func Report(ctx context.Context, dir string, o ReportOptions) (Reported, error) 
 	}
 	if d.Features != nil {
 		done.Model, done.N, done.Color = ck.Path, d.Features.N, d.Features.Attribute
+		if d.Features.OfTexts {
+			done.N, done.Texts = 0, d.Features.N
+		}
 	}
 	if d.Curves != nil {
 		done.Step = d.Curves.Last

@@ -14,7 +14,11 @@ func (e Evaluation) sentencePairs(ctx context.Context) (Scores, error) {
 	c := e.Config
 	judge, ok := e.Model.(tasks.Judge)
 	if !ok || !c.Model.JudgesPairs() {
-		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that was fine-tuned on pairs of sentences, which model.system %q is not: use --task %s", TaskSentencePairs, c.Model.System, TaskSentences)}
+		use := TaskSentences
+		if e.noWords() != nil {
+			use = DefaultTask(c)
+		}
+		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that was fine-tuned on pairs of sentences, which model.system %q is not: use --task %s", TaskSentencePairs, c.Model.System, use)}
 	}
 	set, err := e.Set.files().openPairs(c)
 	if err != nil {

@@ -114,7 +114,7 @@ func (r *Run) steps(ctx context.Context, shown train.Hook, finished bool, c trai
 	_, err = train.Run(ctx, c, r.session,
 		train.Hook{Name: "hold", Stage: train.StageMetrics, After: r.hold},
 		train.Hook{Name: "kernels", Stage: train.StageMetrics, After: func(context.Context, *train.Event) error { r.keepKernels(); return nil }},
-		train.Metrics(span.PerEpoch),
+		train.Metrics(span.Epoch),
 		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes, Save: r.save}),
 		train.Evaluations(r.evalEvery(), r.validate),
 		train.Logs(t.LogEverySteps, logger),

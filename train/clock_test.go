@@ -28,20 +28,26 @@ func TestTimesAreOfTheMonotonicClock(t *testing.T) {
 	}
 }
 
-// TestRanksAgreeOnTheTimeOfARollback: the clock of all processes says whether the run is over after a step that is made anew too.
-// The others would wait for one that goes by its own.
-func TestRanksAgreeOnTheTimeOfARollback(t *testing.T) {
+// TestLimitOnARollback: a run whose time is over when it goes back makes one more step, on all processes whatever their clocks say, so that
+// it ends with a step that is saved, evaluated and logged as the last one. Without, it would end at the step that it went back to with none of that.
+func TestLimitOnARollback(t *testing.T) {
+	var r record
 	f := &fake{before: func(call, step int) error {
-		if call == 2 {
+		if call == 3 {
 			return notFinite(step)
 		}
 		return nil
 	}}
-	c := Config{Limit: 2 * time.Second, Now: f.clock, OnNaN: "rollback",
+	asked := 0
+	c := Config{Limit: 3 * time.Second, Now: f.clock, OnNaN: "rollback",
 		Rollback: func(context.Context, int, int) (int, error) { return 1, nil },
-		Clock:    func(own time.Duration) (time.Duration, error) { return own - time.Second, nil }} // that of another process, which is behind
-	out, err := Run(t.Context(), c, f)
-	if err != nil || out.Step != 2 || out.Rollbacks != 1 || out.Elapsed != 2*time.Second {
+		Clock:    func(own time.Duration) (time.Duration, error) { asked++; return own, nil }}
+	out, err := Run(t.Context(), c, f, r.hooks(1, 100, 100)...)
+	if err != nil || out.Step != 2 || out.Rollbacks != 1 || out.Elapsed != 4*time.Second {
 		t.Errorf("%+v, %v", out, err)
+	}
+	r.expect(t, "save 1", "log 1", "save 2", "rewind 1", "save 2", "eval 2", "log 2")
+	if asked != 3 {
+		t.Errorf("the clock of all was read %d times, want once for each of 3 steps that were made", asked)
 	}
 }

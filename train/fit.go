@@ -40,7 +40,7 @@ func NewFitting(cfg config.Config, m Fitter, p align.Pairs) *Fitting {
 }
 
 // Span returns the length of the run, one step that reads all pairs.
-func (f *Fitting) Span() schedule.Span { return schedule.Span{Total: 1, PerEpoch: 1} }
+func (f *Fitting) Span() schedule.Span { return schedule.Span{Total: 1, PerEpoch: 1, Epoch: 1} }
 
 // Step implements Stepper by the fit.
 func (f *Fitting) Step(ctx context.Context, _ int) (StepResult, error) {

@@ -14,15 +14,15 @@ const rateWindow = 20
 // Metrics returns the hook that names a step's numbers for the log: epoch, time,
 // loss, loss/<part>, measures by their own name, lr, temperature, grad_norm, samples_per_second, data_wait
 // (seconds), lr/image and lr/text of towers with a rate of their own, and skipped = 1 for a step whose update was left out, which has no
-// loss. A fit in closed form has no loss, lr, grad_norm and data_wait. perEpoch is the number of steps of an epoch, 0 if there are none.
-func Metrics(perEpoch int) Hook {
+// loss. A fit in closed form has no loss, lr, grad_norm and data_wait. perEpoch is the number of steps of an epoch (schedule.Span.Epoch), 0 if there are none.
+func Metrics(perEpoch float64) Hook {
 	var samples [rateWindow]int
 	var times [rateWindow]time.Duration
 	n := 0
 	return Hook{Name: "metrics", Stage: StageMetrics, After: func(_ context.Context, e *Event) error {
 		v, r := e.Values, e.Result
 		if perEpoch > 0 {
-			v["epoch"] = float64(e.Step) / float64(perEpoch)
+			v["epoch"] = float64(e.Step) / perEpoch
 		}
 		v["time"] = float64(e.Now.UnixMilli()) / 1000
 		if e.Skipped {

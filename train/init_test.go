@@ -95,6 +95,10 @@ func TestInitRefuses(t *testing.T) {
 	if _, err := InitModel(small(t, 0, 0, "model.text.width=64").model, c, config.Model{}); err == nil || !strings.Contains(err.Error(), "in this model: set [model] to the sizes of the checkpoint") {
 		t.Errorf("another width: %v", err)
 	}
+	several := small(t, 0, 0, "model.head.topology=Multi(4,4)", "model.head.dim=16", "model.text.positions=64", "objective.tcl.local=false")
+	if _, err := InitModel(several.model, c, config.Model{}); err == nil || !strings.Contains(err.Error(), "cls_token has shape [32]") || !strings.Contains(err.Error(), "set model.head.topology to one with the class tokens of the checkpoint") {
+		t.Errorf("several class tokens: %v", err)
+	}
 	store, err := checkpoint.NewStore(filepath.Join(t.TempDir(), "checkpoints"), checkpoint.Retention{})
 	if err != nil {
 		t.Fatal(err)

@@ -33,10 +33,10 @@ func (e *NoRollbackError) Unwrap() error { return e.Err }
 type Config struct {
 	Start   int           // updates done before, by the checkpoint that was resumed
 	Total   int           // updates of the run; 0: until Limit
-	Limit   time.Duration // of Elapsed; 0: none. The step in progress is finished
+	Limit   time.Duration // of Elapsed; 0: none. The step in progress is finished, and one that led to a rollback made anew
 	Elapsed time.Duration // time the run took before this session
 	// Clock returns the time that the run took, of this process that which it is given, on all processes that train together; nil: each
-	// has its own. It is called once for each step that was made, left out or followed by a rollback.
+	// has its own. It is called once for each step that was made or left out.
 	Clock func(own time.Duration) (time.Duration, error)
 
 	OnNaN        string // stop (also if empty), skip or rollback
@@ -108,6 +108,7 @@ type loop struct {
 	skipsInARow int
 	values      map[string]float64
 	last        *Event // of the newest step of the session; nil where there is nothing to save
+	back        bool   // the newest step led back to a checkpoint: one more is made however late it is, for the run ends with a step
 	several     bool   // processes make the steps together
 }
 
@@ -141,7 +142,7 @@ func newLoop(c Config, s Stepper, hooks []Hook) (*loop, error) {
 }
 
 func (l *loop) done() bool {
-	return l.Total > 0 && l.out.Step >= l.Total || l.Limit > 0 && l.out.Elapsed >= l.Limit
+	return l.Total > 0 && l.out.Step >= l.Total || l.Limit > 0 && l.out.Elapsed >= l.Limit && !l.back
 }
 
 // stopped says whether ctx ends the run here. Several processes agree on that in Step.
@@ -154,28 +155,27 @@ func (l *loop) step(ctx context.Context) error {
 	now := l.Now()
 	l.out.Elapsed = l.Elapsed + now.Sub(l.begin)
 
-	skipped, wentBack := false, false
+	skipped := false
 	var bad *NonFiniteError
 	switch {
 	case errors.As(err, &bad):
 		if skipped, err = l.nonFinite(ctx, bad, err); err != nil {
 			return err
 		}
-		wentBack = !skipped
+		if l.back = !skipped; l.back {
+			return nil
+		}
 	case err != nil:
 		return l.notMade(ctx, fmt.Errorf("train: step %d: %w", l.out.Step, err))
 	case math.IsNaN(res.Loss) || math.IsInf(res.Loss, 0):
 		return fmt.Errorf("train: step %d: the loss is %v after an update that should not have been made: nothing is saved", l.out.Step, res.Loss)
 	default:
-		l.skipsInARow = 0
+		l.skipsInARow, l.back = 0, false
 	}
 	if l.Clock != nil {
 		if l.out.Elapsed, err = l.Clock(l.out.Elapsed); err != nil {
 			return fmt.Errorf("train: step %d: %w", l.out.Step, err)
 		}
-	}
-	if wentBack {
-		return nil
 	}
 	l.out.Step++
 	clear(l.values)

@@ -104,7 +104,7 @@ func TestResume(t *testing.T) {
 func TestValues(t *testing.T) {
 	f := &fake{now: time.Unix(1700000000, 0)}
 	var got map[string]float64
-	hooks := []Hook{Metrics(4), {Name: "look", Stage: StageLog, After: func(_ context.Context, e *Event) error {
+	hooks := []Hook{Metrics(0.75), {Name: "look", Stage: StageLog, After: func(_ context.Context, e *Event) error {
 		got = map[string]float64{}
 		for k, v := range e.Values {
 			got[k] = v
@@ -114,7 +114,7 @@ func TestValues(t *testing.T) {
 	if _, err := Run(context.Background(), Config{Total: 2, Now: f.clock}, f, hooks...); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]float64{"epoch": 0.5, "time": 1700000002, "loss": 9, "loss/itc": 3, "loss/itm": 4, "lr": 1e-3,
+	want := map[string]float64{"epoch": 2 / 0.75, "time": 1700000002, "loss": 9, "loss/itc": 3, "loss/itm": 4, "lr": 1e-3,
 		"temperature": 0.07, "grad_norm": 2, "samples_per_second": 8, "data_wait": 0.001}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

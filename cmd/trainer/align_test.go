@@ -95,7 +95,9 @@ func TestAlignRefusals(t *testing.T) {
 	fails(t, exitUsage, append([]string{"train", "--out", t.TempDir(), "--set", "init.checkpoint=" + dir}, rotatedFeatures(t, 200, 12)...), `model.system: the checkpoint `, `was made with "align" (got "heads")`)
 	_, stderr := must(t, exitDone, append([]string{"validate", "--set", "optimizer.lr=-1"}, data...)...)
 	contains(t, stderr, "optimizer.lr is set but nothing reads it")
-	stdout, _ := must(t, exitDone, append([]string{"train", "--dry-run", "--json"}, data...)...)
+	stdout, _ := must(t, exitDone, append([]string{"train", "--dry-run"}, data...)...)
+	contains(t, stdout, " for 1 step of ", " samples\n")
+	stdout, _ = must(t, exitDone, append([]string{"train", "--dry-run", "--json"}, data...)...)
 	if p := parseJSON(t, stdout); p["parameters"] != float64(2*(12*12+12)) || p["steps"] != 1.0 {
 		t.Errorf("dry run: %s", stdout)
 	}

@@ -44,8 +44,11 @@ so training does not go on from it, and may start from it with init.checkpoint.`
 			if out.json {
 				return printJSON(c.OutOrStdout(), a)
 			}
-			steps := strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Steps), " ", ", "), "[]")
-			fmt.Fprintf(c.OutOrStdout(), "mean of the steps %s: %s of %s numbers in %s\n", steps, words.Count(a.Tensors, "tensor"), words.Thousands(a.Numbers), a.Path)
+			steps := "the steps " + strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Steps), " ", ", "), "[]")
+			if len(a.Steps) == 1 {
+				steps = fmt.Sprintf("step %d alone", a.Steps[0])
+			}
+			fmt.Fprintf(c.OutOrStdout(), "mean of %s: %s of %s numbers in %s\n", steps, words.Count(a.Tensors, "tensor"), words.Thousands(a.Numbers), a.Path)
 			return nil
 		},
 	}

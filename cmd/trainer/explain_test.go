@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // picture writes an image of noise without chance.
@@ -114,9 +117,16 @@ func TestExplain(t *testing.T) {
 	if notes := strings.Join(e.Notes, "|"); !strings.Contains(notes, "first 30 words") || !strings.Contains(notes, "the model reads 16") || !strings.Contains(notes, "The vocabulary lacks") {
 		t.Errorf("notes %q", e.Notes)
 	}
+	if err := os.WriteFile(filepath.Join(out, "own.png"), []byte("of somebody"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	e = explainJSON(t, "--checkpoint", dir, "--image", image, "--text", "red", "--out", out, "--block", "0", "--layer", "0", "--fusion", "1", "--formula", "elementwise")
 	if e.Block != 0 || e.Layer != 0 || e.Fusion != 1 || e.Formula != "elementwise" || e.Scores[1].Words != nil {
 		t.Errorf("%+v", e)
+	}
+	there, err := os.ReadDir(out)
+	if err != nil || len(there) != len(e.Files)+1 { // none of the longer texts before
+		t.Errorf("%d files of %v and one of somebody (%v): %v", len(there), e.Files, err, there)
 	}
 	stdout, _ := must(t, exitDone, "explain", "--checkpoint", dir, "--image", image, "--text", "a red circle")
 	contains(t, stdout, "pair ", "match ", "red ", "page: "+filepath.Join(dir, "explain", "explain.html"))
@@ -165,6 +175,31 @@ func TestExplain(t *testing.T) {
 	}
 	fails(t, exitUsage, []string{"explain", "--image", image}, "explain needs --checkpoint")
 	fails(t, exitFailed, []string{"explain", "--checkpoint", dir, "--image", filepath.Join(dir, "none.png"), "--text", "a"}, "--image:", "none.png")
+}
+
+// TestPlacesInOrder: words of several tokens begin at other places in each text, and the places are told from the first to the last all the same.
+func TestPlacesInOrder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	must(t, exitDone, tinyArgs(dir, "--max-steps", "1", "--set", "data.vocab_size=64")...)
+	stdout, _ := must(t, exitDone, "explain", "--checkpoint", dir, "--split", "val", "--json")
+	var c struct{ Places []struct{ Name string } }
+	if err := json.Unmarshal([]byte(stdout), &c); err != nil || len(c.Places) < 3 {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	for i, p := range c.Places[1:] {
+		if words.Natural(c.Places[i].Name, p.Name) >= 0 {
+			t.Errorf("place %s stands behind %s: %v", p.Name, c.Places[i].Name, c.Places)
+		}
+	}
+	if e := explainJSON(t, "--checkpoint", dir, "--split", "val", "--row", "0"); !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, " tokens and the model reads 16 (data.tokens)") }) {
+		t.Errorf("a text of a row is cut, which no note says: %q", e.Notes)
+	}
+	must(t, exitDone, "explain", "--checkpoint", dir, "--split", "val", "--pairs", "1")
+	page, err := os.ReadFile(filepath.Join(dir, "explain", "contributions.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(page), "<h1>1 right pair of the val split</h1>")
 }
 
 // TestExplainTokens: class tokens and spheres have scores of their own, which sum to that of the pair.

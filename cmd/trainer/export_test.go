@@ -103,6 +103,9 @@ func TestExportTwinAverage(t *testing.T) {
 	ok("eval", "--checkpoint", at("mean"))
 	fails(t, exitFailed, tinyArgs(at("mean")), weightsAlone(at("mean"))...)
 	ok("average", "--checkpoint", at("run"), "--best", "1", "--out", at("best"), "--json")
+	if out := ok("average", "--checkpoint", at("run"), "--last", "1", "--out", at("last")); !strings.HasPrefix(out, "mean of step 8 alone: ") {
+		t.Error(out)
+	}
 	list, err := os.ReadDir(at("best", "checkpoints"))
 	if err != nil || len(list) != 2 { // and latest
 		t.Errorf("%v, %v", list, err)
@@ -122,7 +125,8 @@ func TestExportTwinAverage(t *testing.T) {
 		{"has 2 checkpoints, and the mean of 9 is wanted: take fewer, or keep more in training (train.keep_last)", []string{"average", "--checkpoint", at("run"), "--last", "9", "--out", at("x")}},
 		{"Give one of --last and --best", []string{"average", "--checkpoint", at("run"), "--out", at("x")}},
 		{"is no folder for a new run", []string{"average", "--checkpoint", at("run"), "--last", "1", "--out", at("run")}},
-		{"has no momentum twins: leave out --twin", []string{"eval", "--checkpoint", "testdata/oldruns/clip-v0", "--twin"}},
+		{"has no momentum twins: leave out --twin, or train with momentum.enabled = true", []string{"eval", "--checkpoint", "testdata/oldruns/clip-v0", "--twin"}},
+		{"has no momentum twins: leave out --twin, a model of this kind is trained without", []string{"eval", "--checkpoint", "testdata/oldruns/geomm-swav-v0", "--twin"}},
 		{"clip-v0/checkpoints/step-00000600 has no momentum twins", []string{"eval", "--checkpoint", at("run"), "--with", "testdata/oldruns/clip-v0", "--twin"}},
 	} {
 		code, _, stderr := trainer(t, c.args...)

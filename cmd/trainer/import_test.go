@@ -82,7 +82,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("rates %v", last.Values)
 	}
 	fails(t, exitFailed, []string{"train", "--config", filepath.Join(imported, "config.toml")}, weightsAlone(imported)...)
-	fails(t, exitFailed, slices.Concat([]string{"import", "--from", from, "--out", imported}, small), "holds a run already: choose another folder with --out")
+	fails(t, exitUsage, slices.Concat([]string{"import", "--from", from, "--out", imported}, small), "holds a run already: choose another folder with --out")
 }
 
 // The flags that --settings prints make a configuration that the weights fit.

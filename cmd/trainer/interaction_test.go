@@ -48,8 +48,8 @@ func TestInteractionRuns(t *testing.T) {
 	fails(t, exitUsage, []string{"report", filip, "--color", "shape"}, `--color "shape": the model compares images and texts by their tokens`)
 
 	const tokens = "compares images and texts by all their tokens (model.interaction)"
-	fails(t, exitFailed, []string{"embed", "--checkpoint", filip}, tokens)
-	fails(t, exitFailed, []string{"eval", "--checkpoint", filip, "--task", "zeroshot"}, tokens)
+	fails(t, exitUsage, []string{"embed", "--checkpoint", filip}, tokens)
+	fails(t, exitUsage, []string{"eval", "--checkpoint", filip, "--task", "zeroshot"}, tokens, "use trainer eval --task retrieval")
 	fails(t, exitUsage, []string{"eval", "--checkpoint", clip, "--with", filip, "--task", "probe"}, "--with averages scores of retrieval")
 	other := t.TempDir()
 	must(t, exitDone, interactionArgs(other, "model.system=clip", "objective.itc.in_batch_weight=1", "data.scenes.val_samples=10")...)

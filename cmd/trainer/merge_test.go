@@ -15,7 +15,7 @@ func TestAdapters(t *testing.T) {
 	dir := t.TempDir()
 	base, adapted, merged, again := filepath.Join(dir, "base"), filepath.Join(dir, "adapted"), filepath.Join(dir, "merged"), filepath.Join(dir, "again")
 	must(t, exitDone, tinyArgs(base, "--max-steps", "4", "--quiet")...)
-	stderr := fails(t, exitFailed, []string{"merge", "--checkpoint", base, "--out", merged}, "has nothing to merge: model.lora.rank is 0 and model.tuning.ssf is false", "what weights can take in they have already")
+	stderr := fails(t, exitUsage, []string{"merge", "--checkpoint", base, "--out", merged}, "has nothing to merge: model.lora.rank is 0 and model.tuning.ssf is false", "what weights can take in they have already")
 	if _, err := os.Stat(merged); err == nil {
 		t.Errorf("a merge that failed wrote %s: %s", merged, stderr)
 	}
@@ -30,7 +30,7 @@ func TestAdapters(t *testing.T) {
 
 	stdout, _ = must(t, exitDone, "merge", "--checkpoint", adapted, "--out", merged)
 	contains(t, stdout, filepath.Join(merged, "checkpoints", "step-00000006"))
-	fails(t, exitFailed, []string{"merge", "--checkpoint", adapted, "--out", merged}, "holds a run already")
+	fails(t, exitUsage, []string{"merge", "--checkpoint", adapted, "--out", merged}, "holds a run already: choose another folder")
 	fails(t, exitUsage, []string{"merge", "--checkpoint", adapted}, "--out")
 	stdout, _ = must(t, exitDone, "inspect", merged)
 	if strings.Contains(stdout, "lora_") || strings.Contains(stdout, "\ntrained ") {

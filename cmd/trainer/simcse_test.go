@@ -67,6 +67,7 @@ func TestSimCSERun(t *testing.T) {
 	}
 	fails(t, exitUsage, []string{"regions", "--checkpoint", out, "--out", t.TempDir()}, `model.system "simcse" has no image tower`)
 	fails(t, exitUsage, []string{"finetune", "--checkpoint", out}, `the task retrieval needs images with texts, which model.system "simcse" has not: train on from it with trainer train --config FILE --set 'init.checkpoint=`)
+	fails(t, exitUsage, []string{"finetune", "--checkpoint", out, "--task", "classification", "--out", t.TempDir()}, "the task classification needs a tower that reads pixels, and the model in "+out, `(model.system "simcse") has none: fine-tune another checkpoint`)
 	stdout, _ := must(t, exitDone, "eval", "--checkpoint", out, "--json")
 	var r struct {
 		Task, Metric string
@@ -80,7 +81,13 @@ func TestSimCSERun(t *testing.T) {
 		t.Errorf("embed says %s", stdout)
 	}
 	must(t, exitDone, "embed", "--checkpoint", out, "--texts", filepath.Join(sentenceFolder(t), "lines.txt"), "--out", filepath.Join(t.TempDir(), "vectors"))
-	must(t, exitDone, "report", out)
+	stdout, _ = must(t, exitDone, "report", out, "--json")
+	contains(t, stdout, `"texts": 20`)
+	page, err := os.ReadFile(filepath.Join(out, "report.html"))
+	if err != nil || strings.Contains(stdout, `"images"`) {
+		t.Errorf("%v: %s", err, stdout)
+	}
+	contains(t, string(page), "The model has no image tower, so there are no pairs.", "20 texts of the val split", "Filled dots are texts.")
 	for _, form := range []string{"hf", "onnx", "geoalign"} {
 		must(t, exitDone, "export", "--checkpoint", out, "--to", form, "--out", filepath.Join(t.TempDir(), form))
 	}

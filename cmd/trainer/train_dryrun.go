@@ -41,7 +41,7 @@ func printPlan(w io.Writer, p run.Plan) {
 	}
 	fmt.Fprintf(w, "%d nodes a step, %.3f s a step with %s", p.Nodes, p.StepSeconds, p.Engine)
 	if p.Steps > 0 {
-		fmt.Fprintf(w, ", about %s for %d steps of %d samples", time.Duration(p.RunSeconds*float64(time.Second)).Round(time.Second), p.Steps, p.Samples)
+		fmt.Fprintf(w, ", about %s for %s of %s", time.Duration(p.RunSeconds*float64(time.Second)).Round(time.Second), words.Count(p.Steps, "step"), words.Count(p.Samples, "sample"))
 	}
 	fmt.Fprintln(w)
 }

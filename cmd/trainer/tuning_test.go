@@ -58,7 +58,7 @@ func TestTuning(t *testing.T) {
 	if d := farthest(embedded(t, at("half")), embedded(t, at("beside"))); d > 2e-6 {
 		t.Errorf("features of merged scales beside bottlenecks and prompts differ by %.1e", d)
 	}
-	fails(t, exitFailed, []string{"merge", "--checkpoint", at("half"), "--out", at("whole")}, "nothing to merge")
+	fails(t, exitUsage, []string{"merge", "--checkpoint", at("half"), "--out", at("whole")}, "nothing to merge")
 
 	tune("prompts", "model.tuning.prompt_tokens=2", "model.tuning.partial_blocks=1")
 	fails(t, exitUsage, []string{"export", "--checkpoint", at("prompts"), "--to", "timm", "--side", "image", "--out", at("timm of prompts")}, "model.tuning.prompt_tokens = 2 cannot be told to timm", "--to geoalign")

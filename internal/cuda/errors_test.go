@@ -173,7 +173,7 @@ func TestSmallDevice(t *testing.T) {
 	host := make([]float32, free/4-1<<18)
 	whole := []cuda.Span{{Lo: 0, Hi: len(host)}}
 	_, err = d.Mirror(host, whole, true)
-	says(t, "mirror with its shadow", err, "GiB more are needed")
+	says(t, "mirror with its shadow", err, "MiB more are needed", "of whose 128.00 MiB")
 	if after, _ := d.Allocated(); after != before {
 		t.Errorf("it leaves %d bytes", after-before)
 	}

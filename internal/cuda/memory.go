@@ -41,8 +41,8 @@ func (d *Device) alloc(bytes int64) (*Memory, error) {
 	if err := d.driver.do("cuMemAlloc_v2", uintptr(unsafe.Pointer(&m.at)), uintptr(m.bytes)); err != nil {
 		if e, ok := err.(*Error); ok && e.Status == statusOutOfMemory {
 			free, _ := d.Free()
-			return nil, fmt.Errorf("%.2f GiB more are needed on %s, of whose %.1f GiB %.2f are free (this program holds %.2f): %w",
-				gib(bytes), d.info.Name, gib(d.info.Bytes), gib(free), gib(d.allocated), err)
+			return nil, fmt.Errorf("%s more are needed on %s, of whose %s %s are free (this program holds %s): %w",
+				inWords(bytes), d.info.Name, inWords(d.info.Bytes), inWords(free), inWords(d.allocated), err)
 		}
 		return nil, err
 	}
@@ -52,7 +52,16 @@ func (d *Device) alloc(bytes int64) (*Memory, error) {
 	return m, nil
 }
 
-func gib(bytes int64) float64 { return float64(bytes) / (1 << 30) }
+// inWords is a number of bytes for a person, who would learn nothing from 0.00 GiB.
+func inWords(bytes int64) string {
+	switch n := float64(bytes); {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", n/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.2f MiB", n/(1<<20))
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}
 
 // Buffer implements exec.Memory.
 func (m *Memory) Buffer(word int, s exec.Spec) exec.Buffer {

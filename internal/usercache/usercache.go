@@ -50,18 +50,7 @@ func Write(file string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), strings.TrimSuffix(filepath.Base(file), ".json")+"-*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return files.Replace(file, text)
 }
 
 // Program tells builds of this program apart as far as it knows itself.

@@ -56,3 +56,22 @@ func TestNoCacheFolder(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestWriteAfterAKill: what a process that was killed while it wrote left behind is used again, so that such files do not add up.
+func TestWriteAfterAKill(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "things.json")
+	if err := os.WriteFile(filepath.Join(dir, ".tmp-things.json"), []byte("half of it"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(file, 7); err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	if err := Read(file, &got); err != nil || got != 7 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("the folder has %v (%v)", list, err)
+	}
+}

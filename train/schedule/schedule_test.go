@@ -206,14 +206,16 @@ func TestNewSpan(t *testing.T) {
 		drop    bool
 		want    Span
 	}{
-		{"steps", config.Train{BatchSize: 8, MaxSteps: 7}, 100, true, Span{Total: 7, PerEpoch: 12}},
-		{"epochs, last kept", config.Train{BatchSize: 8, MaxEpochs: 2}, 100, false, Span{Total: 26, PerEpoch: 13}},
-		{"epochs, last dropped", config.Train{BatchSize: 8, MaxEpochs: 2}, 100, true, Span{Total: 24, PerEpoch: 12}},
-		{"part of an epoch", config.Train{BatchSize: 8, MaxEpochs: 0.1}, 100, true, Span{Total: 2, PerEpoch: 12}},
-		{"accumulated", config.Train{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 1}, 96, true, Span{Total: 3, PerEpoch: 3}},
-		{"samples", config.Train{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 33}, 100, true, Span{Total: 3, PerEpoch: 6}},
-		{"samples of whole steps", config.Train{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 32}, 100, true, Span{Total: 2, PerEpoch: 6}},
-		{"minutes", config.Train{BatchSize: 8, MaxMinutes: 1.5}, 100, true, Span{PerEpoch: 12, Limit: 90 * time.Second}},
+		{"steps", config.Train{BatchSize: 8, MaxSteps: 7}, 100, true, Span{Total: 7, PerEpoch: 12, Epoch: 12}},
+		{"epochs, last kept", config.Train{BatchSize: 8, MaxEpochs: 2}, 100, false, Span{Total: 26, PerEpoch: 13, Epoch: 13}},
+		{"epochs, last dropped", config.Train{BatchSize: 8, MaxEpochs: 2}, 100, true, Span{Total: 24, PerEpoch: 12, Epoch: 12}},
+		{"part of an epoch", config.Train{BatchSize: 8, MaxEpochs: 0.1}, 100, true, Span{Total: 2, PerEpoch: 12, Epoch: 12}},
+		{"accumulated", config.Train{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 1}, 96, true, Span{Total: 3, PerEpoch: 3, Epoch: 3}},
+		{"samples", config.Train{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 33}, 100, true, Span{Total: 3, PerEpoch: 6, Epoch: 6}},
+		{"samples of whole steps", config.Train{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 32}, 100, true, Span{Total: 2, PerEpoch: 6, Epoch: 6}},
+		{"an epoch that ends within a step", config.Train{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 2}, 100, false, Span{Total: 7, PerEpoch: 3, Epoch: 3.25}},
+		{"several epochs a step", config.Train{BatchSize: 64, AccumulateSteps: 4, MaxEpochs: 10}, 100, true, Span{Total: 3, PerEpoch: 1, Epoch: 0.25}},
+		{"minutes", config.Train{BatchSize: 8, MaxMinutes: 1.5}, 100, true, Span{PerEpoch: 12, Epoch: 12, Limit: 90 * time.Second}},
 	} {
 		if got, err := NewSpan(c.c, c.samples, c.drop); err != nil || got != c.want {
 			t.Errorf("%s: got %+v, %v, want %+v", c.name, got, err, c.want)

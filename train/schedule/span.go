@@ -11,7 +11,8 @@ import (
 // Span is the length of a run.
 type Span struct {
 	Total    int           // optimiser steps of the run; 0: not known (a run limited by minutes)
-	PerEpoch int           // optimiser steps that count as one epoch, at least 1
+	PerEpoch int           // optimiser steps that count as one epoch, at least 1: the whole ones of Epoch
+	Epoch    float64       // optimiser steps of a pass over the data; with accumulated batches it may end within a step
 	Limit    time.Duration // wall-clock limit; 0: none
 }
 
@@ -33,7 +34,7 @@ func NewSpan(c config.Train, samplesPerEpoch int, dropLast bool) (Span, error) {
 		return Span{}, fmt.Errorf("train.batch_size: an epoch of %d samples has no full batch of %d: lower it or set data.drop_last = false", samplesPerEpoch, c.BatchSize)
 	}
 	acc := max(c.AccumulateSteps, 1)
-	span := Span{PerEpoch: max(batches/acc, 1)}
+	span := Span{PerEpoch: max(batches/acc, 1), Epoch: float64(batches) / float64(acc)}
 
 	set := 0
 	for _, v := range []float64{float64(c.MaxSteps), c.MaxEpochs, float64(c.MaxSamples), c.MaxMinutes} {
