@@ -16,14 +16,54 @@ func (f failing) Row(i int, dst []float32) error {
 	return f.Table.Row(i, dst)
 }
 
+// constant is n rows of d numbers that are all the same, with a mean that rounds.
+func constant(n, d int) Table {
+	out := make([]float32, n*d)
+	for i := range out {
+		out[i] = 0.1 + 0.37*float32(i%d)
+	}
+	return Table{out, d}
+}
+
+// TestSameRows: rows that are all the same are told so, whatever their mean is rounded to.
+func TestSameRows(t *testing.T) {
+	e := engine(t)
+	for _, n := range []int{5, 7, 30, blockRows + 1} {
+		p := Pairs{constant(n, 6), gauss(2, n, 4)}
+		for _, method := range []Method{Ridge{}, Procrustes{}, CCA{}, CSA{}, Wasserstein{}} {
+			if _, err := method.Fit(e, p); err == nil {
+				t.Errorf("%d rows: %T is fitted to them", n, method)
+			} else {
+				wantError(t, err, "rows of the images are all the same", "rows that differ")
+			}
+		}
+		for _, prepare := range []Prepare{{}, {KeepMean: true}, {KeepLength: true}, {KeepMean: true, KeepLength: true}} {
+			if f, err := Forecast(e, p, ForecastOptions{Prepare: prepare, Permutations: 1}); err == nil {
+				t.Errorf("%d rows: the forecast is %+v", n, f)
+			} else {
+				wantError(t, err, "rows of the images have no shape", "rows that differ")
+			}
+		}
+		if got, _, err := Span(e, Image, p.Image); err != nil || got != 0 {
+			t.Errorf("%d rows: they differ in %d directions (%v)", n, got, err)
+		}
+		// One row in the last block that differs is enough, by little.
+		one := constant(n, 6)
+		one.Data[len(one.Data)-1] *= 1.0001
+		if _, err := (CCA{}).Fit(e, Pairs{one, p.Text}); err != nil {
+			t.Error(err)
+		}
+		if got, _, err := Span(e, Image, one); n <= 256 && (err != nil || got != 1) {
+			t.Errorf("%d rows, one of which differs: %d directions (%v)", n, got, err)
+		}
+	}
+}
+
 // TestFitErrors names what is wrong and the cure.
 func TestFitErrors(t *testing.T) {
 	e := engine(t)
-	good, nan, same := gauss(1, 30, 5), gauss(2, 30, 4), gauss(2, 30, 4)
+	good, nan, same := gauss(1, 30, 5), gauss(2, 30, 4), constant(30, 4)
 	nan.Data[4*17+2] = float32(math.NaN())
-	for i := range same.Data {
-		same.Data[i] = 1
-	}
 	for _, method := range []Method{Ridge{}, Procrustes{}, CCA{}, CSA{}, ASIF{}} {
 		_, err := method.Fit(e, Pairs{good, nan})
 		wantError(t, err, "row 17 of the texts", "column 2", "leave the pair out")
