@@ -2,6 +2,7 @@ package align
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 )
@@ -132,4 +133,74 @@ func TestApplyErrors(t *testing.T) {
 	}
 	_, err := new(Linear).Apply(e, Image, nil)
 	wantError(t, err, "not fitted")
+}
+
+// TestWidths: ranks and cosines of pairs of other widths than the map's, of which flat rows tell nothing, are refused.
+func TestWidths(t *testing.T) {
+	e := engine(t)
+	m, err := CCA{}.Fit(e, Pairs{gauss(1, 30, 6), gauss(2, 30, 4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		d, e  int
+		words string
+	}{
+		{12, 8, "rows of the images have 12 numbers, the map takes 6"},
+		{3, 2, "rows of the images have 3 numbers, the map takes 6"},
+		{6, 8, "rows of the texts have 8 numbers, the map takes 4"},
+	} {
+		p := Pairs{gauss(3, 20, c.d), gauss(4, 20, c.e)}
+		_, err := Rank(e, m, p)
+		wantError(t, err, c.words, "encoder that the map was fitted to")
+		_, _, err = MeanCosines(e, m, p, 100)
+		wantError(t, err, c.words)
+	}
+	_, err = Rank(e, new(Linear), Pairs{gauss(3, 20, 6), gauss(4, 20, 4)})
+	wantError(t, err, "not fitted")
+	_, _, err = MeanCosines(e, m, Pairs{}, 100)
+	wantError(t, err, "both sides")
+	_, _, err = MeanCosines(e, m, Pairs{gauss(3, 20, 6), gauss(4, 19, 4)}, 100)
+	wantError(t, err, "20 image rows and 19 text rows")
+	_, _, err = MeanCosines(e, m, Pairs{gauss(3, 20, 6), gauss(4, 20, 4)}, 0)
+	wantError(t, err, "at most 0 pairs")
+}
+
+// TestShortRows: rows whose length float32 cannot divide by have unit length all the same.
+func TestShortRows(t *testing.T) {
+	e := engine(t)
+	p := Pairs{gauss(1, 30, 5), gauss(2, 30, 4)}
+	row := []float32{1e-39, -2e-39, 3e-40, 5e-41, 4e-40}
+	long := make([]float32, len(row))
+	for i, v := range row {
+		long[i] = v * 1e30 * 1e9
+	}
+	for _, method := range []Method{Procrustes{Prepare: Prepare{KeepMean: true}}, ASIF{K: 9}} {
+		m, err := method.Fit(e, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.Apply(e, Image, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := m.Apply(e, Image, long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, fmt.Sprintf("%T", m), widen(got), widen(want), 1e-3) // short rows have few digits
+	}
+}
+
+// TestRaggedTable: numbers that are no whole rows are an error, not rows without the rest.
+func TestRaggedTable(t *testing.T) {
+	e := engine(t)
+	good, ragged := gauss(1, 30, 5), Table{make([]float32, 30*4+2), 4}
+	copy(ragged.Data, gauss(2, 30, 4).Data)
+	for _, method := range []Method{Ridge{}, CCA{}, ASIF{}, Wasserstein{}} {
+		_, err := method.Fit(e, Pairs{good, ragged})
+		wantError(t, err, "texts", "122 numbers are no rows of width 4", "whole rows")
+	}
+	_, _, err := Span(e, Text, ragged)
+	wantError(t, err, "no rows of width 4")
 }

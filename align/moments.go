@@ -159,8 +159,17 @@ func (m *Moments) prepareRows(e *compute.Engine, s Side, rows []float32) {
 
 // unit scales a row to unit length; zeros stay.
 func unit(row []float32) {
-	if sq := vector.SumSq(row); sq > 0 {
-		vector.Scale(row, float32(1/math.Sqrt(sq)), row)
+	sq := vector.SumSq(row)
+	if sq == 0 {
+		return
+	}
+	length := math.Sqrt(sq)
+	if scale := float32(1 / length); !math.IsInf(float64(scale), 0) {
+		vector.Scale(row, scale, row)
+		return
+	}
+	for k, v := range row { // so short that float32 has not the scale
+		row[k] = float32(float64(v) / length)
 	}
 }
 
