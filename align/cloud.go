@@ -18,8 +18,11 @@ type cloud struct {
 
 // cloud measures a side and puts its rows on principal components. It sets the side's mean.
 func (o Wasserstein) cloud(e *compute.Engine, s Side, r Rows, m *Moments) (*cloud, error) {
-	if r == nil || r.Rows() < 3 {
+	switch {
+	case r == nil || r.Rows() < 3:
 		return nil, fmt.Errorf("align: Wasserstein needs at least 3 rows of the %ss: add rows", s)
+	case r.Width() < 1:
+		return nil, fmt.Errorf("align: rows of the %ss have width %d: want at least one column", s, r.Width())
 	}
 	index := spread(r.Rows(), o.Rows)
 	p := Pairs{}

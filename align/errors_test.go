@@ -2,6 +2,7 @@ package align
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 )
@@ -16,14 +17,54 @@ func (f failing) Row(i int, dst []float32) error {
 	return f.Table.Row(i, dst)
 }
 
+// constant is n rows of d numbers that are all the same, with a mean that rounds.
+func constant(n, d int) Table {
+	out := make([]float32, n*d)
+	for i := range out {
+		out[i] = 0.1 + 0.37*float32(i%d)
+	}
+	return Table{out, d}
+}
+
+// TestSameRows: rows that are all the same are told so, whatever their mean is rounded to.
+func TestSameRows(t *testing.T) {
+	e := engine(t)
+	for _, n := range []int{5, 7, 30, blockRows + 1} {
+		p := Pairs{constant(n, 6), gauss(2, n, 4)}
+		for _, method := range []Method{Ridge{}, Procrustes{}, CCA{}, CSA{}, Wasserstein{}} {
+			if _, err := method.Fit(e, p); err == nil {
+				t.Errorf("%d rows: %T is fitted to them", n, method)
+			} else {
+				wantError(t, err, "rows of the images are all the same", "rows that differ")
+			}
+		}
+		for _, prepare := range []Prepare{{}, {KeepMean: true}, {KeepLength: true}, {KeepMean: true, KeepLength: true}} {
+			if f, err := Forecast(e, p, ForecastOptions{Prepare: prepare, Permutations: 1}); err == nil {
+				t.Errorf("%d rows: the forecast is %+v", n, f)
+			} else {
+				wantError(t, err, "rows of the images have no shape", "rows that differ")
+			}
+		}
+		if got, _, err := Span(e, Image, p.Image); err != nil || got != 0 {
+			t.Errorf("%d rows: they differ in %d directions (%v)", n, got, err)
+		}
+		// One row in the last block that differs is enough, by little.
+		one := constant(n, 6)
+		one.Data[len(one.Data)-1] *= 1.0001
+		if _, err := (CCA{}).Fit(e, Pairs{one, p.Text}); err != nil {
+			t.Error(err)
+		}
+		if got, _, err := Span(e, Image, one); n <= 256 && (err != nil || got != 1) {
+			t.Errorf("%d rows, one of which differs: %d directions (%v)", n, got, err)
+		}
+	}
+}
+
 // TestFitErrors names what is wrong and the cure.
 func TestFitErrors(t *testing.T) {
 	e := engine(t)
-	good, nan, same := gauss(1, 30, 5), gauss(2, 30, 4), gauss(2, 30, 4)
+	good, nan, same := gauss(1, 30, 5), gauss(2, 30, 4), constant(30, 4)
 	nan.Data[4*17+2] = float32(math.NaN())
-	for i := range same.Data {
-		same.Data[i] = 1
-	}
 	for _, method := range []Method{Ridge{}, Procrustes{}, CCA{}, CSA{}, ASIF{}} {
 		_, err := method.Fit(e, Pairs{good, nan})
 		wantError(t, err, "row 17 of the texts", "column 2", "leave the pair out")
@@ -92,4 +133,74 @@ func TestApplyErrors(t *testing.T) {
 	}
 	_, err := new(Linear).Apply(e, Image, nil)
 	wantError(t, err, "not fitted")
+}
+
+// TestWidths: ranks and cosines of pairs of other widths than the map's, of which flat rows tell nothing, are refused.
+func TestWidths(t *testing.T) {
+	e := engine(t)
+	m, err := CCA{}.Fit(e, Pairs{gauss(1, 30, 6), gauss(2, 30, 4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		d, e  int
+		words string
+	}{
+		{12, 8, "rows of the images have 12 numbers, the map takes 6"},
+		{3, 2, "rows of the images have 3 numbers, the map takes 6"},
+		{6, 8, "rows of the texts have 8 numbers, the map takes 4"},
+	} {
+		p := Pairs{gauss(3, 20, c.d), gauss(4, 20, c.e)}
+		_, err := Rank(e, m, p)
+		wantError(t, err, c.words, "encoder that the map was fitted to")
+		_, _, err = MeanCosines(e, m, p, 100)
+		wantError(t, err, c.words)
+	}
+	_, err = Rank(e, new(Linear), Pairs{gauss(3, 20, 6), gauss(4, 20, 4)})
+	wantError(t, err, "not fitted")
+	_, _, err = MeanCosines(e, m, Pairs{}, 100)
+	wantError(t, err, "both sides")
+	_, _, err = MeanCosines(e, m, Pairs{gauss(3, 20, 6), gauss(4, 19, 4)}, 100)
+	wantError(t, err, "20 image rows and 19 text rows")
+	_, _, err = MeanCosines(e, m, Pairs{gauss(3, 20, 6), gauss(4, 20, 4)}, 0)
+	wantError(t, err, "at most 0 pairs")
+}
+
+// TestShortRows: rows whose length float32 cannot divide by have unit length all the same.
+func TestShortRows(t *testing.T) {
+	e := engine(t)
+	p := Pairs{gauss(1, 30, 5), gauss(2, 30, 4)}
+	row := []float32{1e-39, -2e-39, 3e-40, 5e-41, 4e-40}
+	long := make([]float32, len(row))
+	for i, v := range row {
+		long[i] = v * 1e30 * 1e9
+	}
+	for _, method := range []Method{Procrustes{Prepare: Prepare{KeepMean: true}}, ASIF{K: 9}} {
+		m, err := method.Fit(e, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.Apply(e, Image, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := m.Apply(e, Image, long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, fmt.Sprintf("%T", m), widen(got), widen(want), 1e-3) // short rows have few digits
+	}
+}
+
+// TestRaggedTable: numbers that are no whole rows are an error, not rows without the rest.
+func TestRaggedTable(t *testing.T) {
+	e := engine(t)
+	good, ragged := gauss(1, 30, 5), Table{make([]float32, 30*4+2), 4}
+	copy(ragged.Data, gauss(2, 30, 4).Data)
+	for _, method := range []Method{Ridge{}, CCA{}, ASIF{}, Wasserstein{}} {
+		_, err := method.Fit(e, Pairs{good, ragged})
+		wantError(t, err, "texts", "122 numbers are no rows of width 4", "whole rows")
+	}
+	_, _, err := Span(e, Text, ragged)
+	wantError(t, err, "no rows of width 4")
 }

@@ -53,26 +53,38 @@ func (m *Moments) measure(e *compute.Engine, p Pairs) error {
 	return m.products(e, p)
 }
 
-// means sets the mean of a side.
+// means sets the mean of a side. It sums in float64, so that rows that are all the same become zeros: what float32 rounds
+// would be scaled to unit length.
 func (m *Moments) means(e *compute.Engine, s Side, r Rows) error {
 	d := r.Width()
 	m.Mean[s] = make([]float64, d)
 	if m.KeepMean {
 		return nil
 	}
-	block, sums := make([]float32, blockRows*d), make([]float32, d)
+	block := make([]float32, blockRows*d)
 	for first := 0; first < m.Count; first += blockRows {
 		n := min(blockRows, m.Count-first)
 		if err := readBlock(e, s, r, first, n, block); err != nil {
 			return err
 		}
-		clear(sums)
-		vector.SumRows(sums, block[:n*d])
-		for k, v := range sums {
-			m.Mean[s][k] += float64(v) / float64(m.Count)
+		for i := range n {
+			for k, v := range block[i*d:][:d] {
+				m.Mean[s][k] += float64(v)
+			}
 		}
 	}
+	for k, sum := range m.Mean[s] {
+		if math.Abs(sum) > math.MaxFloat32 {
+			return m.extreme(s)
+		}
+		m.Mean[s][k] = sum / float64(m.Count)
+	}
 	return nil
+}
+
+// extreme is the error of sums that are too large for float32.
+func (m *Moments) extreme(s Side) error {
+	return fmt.Errorf("align: sums over the %d rows of the %ss are beyond float32: look for rows of extreme size", m.Count, s)
 }
 
 // products sets the covariances.
@@ -117,7 +129,7 @@ func (m *Moments) products(e *compute.Engine, p Pairs) error {
 		case trace == 0:
 			return fmt.Errorf("align: the %d rows of the %ss are all the same: a fit needs rows that differ", m.Count, Side(s))
 		case math.IsNaN(trace) || math.IsInf(trace, 0):
-			return fmt.Errorf("align: sums over the %d rows of the %ss are beyond float32: look for rows of extreme size", m.Count, Side(s))
+			return m.extreme(Side(s))
 		}
 	}
 	if cross != nil {
@@ -147,8 +159,17 @@ func (m *Moments) prepareRows(e *compute.Engine, s Side, rows []float32) {
 
 // unit scales a row to unit length; zeros stay.
 func unit(row []float32) {
-	if sq := vector.SumSq(row); sq > 0 {
-		vector.Scale(row, float32(1/math.Sqrt(sq)), row)
+	sq := vector.SumSq(row)
+	if sq == 0 {
+		return
+	}
+	length := math.Sqrt(sq)
+	if scale := float32(1 / length); !math.IsInf(float64(scale), 0) {
+		vector.Scale(row, scale, row)
+		return
+	}
+	for k, v := range row { // so short that float32 has not the scale
+		row[k] = float32(float64(v) / length)
 	}
 }
 

@@ -60,7 +60,11 @@ func newNeighbourhoods(e *compute.Engine, s Side, rows []float32, n, k int) (*ne
 		same[i] = i
 	}
 	h.self = hsic(e, h, h, same)
-	if !(h.self > 0) {
+	squares := 0.0
+	for _, v := range h.kernel {
+		squares += v * v
+	}
+	if !(h.self > noise*noise*squares/float64(n*n)) { // what rounding leaves of kernels that are constant
 		return nil, fmt.Errorf("align: the %d rows of the %ss have no shape to compare: a forecast needs rows that differ", n, s)
 	}
 	return h, nil

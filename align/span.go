@@ -24,8 +24,9 @@ func Span(e *compute.Engine, s Side, r Rows) (directions, possible int, err erro
 	for k := range d {
 		mean := 0.0
 		for i := range n {
-			mean += float64(x[i*d+k]) / float64(n)
+			mean += float64(x[i*d+k])
 		}
+		mean /= float64(n) // of rows that are all the same exactly these
 		for i := range n {
 			rows.Set(i, k, float64(x[i*d+k])-mean)
 		}

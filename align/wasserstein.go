@@ -27,7 +27,7 @@ import (
 type Wasserstein struct {
 	Prepare
 	Components int // principal components of each side; 0: 64, or fewer where there are fewer
-	Rows       int // rows of each side that are matched, evenly spaced over all; 0: 500
+	Rows       int // rows of each side that are matched, evenly spaced over all, at least 2; 0: 500
 	Restarts   int // starts beside the one without noise; 0: 4; below 0: none
 	Seed       uint64
 }
@@ -70,6 +70,9 @@ func (o Wasserstein) FitUnpaired(e *compute.Engine, images, texts Rows) (*Linear
 	}
 	if o.Rows == 0 {
 		o.Rows = 500
+	}
+	if o.Rows < 2 {
+		return nil, nil, fmt.Errorf("align: Wasserstein.Rows must be at least 2, or 0 for 500 (got %d)", o.Rows)
 	}
 	if o.Restarts == 0 {
 		o.Restarts = 4

@@ -78,4 +78,11 @@ func TestWassersteinErrors(t *testing.T) {
 	wantError(t, err, "at least 3 rows of the texts")
 	_, _, err = Wasserstein{Rows: -1}.FitUnpaired(e, good, good)
 	wantError(t, err, "Rows", "-1")
+	_, _, err = Wasserstein{Prepare: Prepare{KeepMean: true}, Rows: 1}.FitUnpaired(e, good, good)
+	wantError(t, err, "Wasserstein.Rows must be at least 2", "got 1")
+	if _, _, err = (Wasserstein{Rows: 2}).FitUnpaired(e, good, good); err != nil {
+		t.Error(err)
+	}
+	_, _, err = Wasserstein{}.FitUnpaired(e, good, Table{Data: make([]float32, 5)})
+	wantError(t, err, "rows of the texts have width 0")
 }

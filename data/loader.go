@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data/batch"
@@ -22,6 +23,7 @@ type Batch struct {
 	Epoch    float64  // End in epochs
 
 	owner *Loader
+	out   atomic.Bool // the caller has it: from Next to Recycle
 }
 
 // LoaderConfig sizes a loader.
@@ -220,6 +222,7 @@ func (l *Loader) hand(r result) (*Batch, error) {
 		return nil, r.err
 	}
 	l.pos = r.batch.End
+	r.batch.out.Store(true)
 	return r.batch, nil
 }
 
@@ -240,9 +243,17 @@ func (l *Loader) Peek() *Batch {
 	return l.ahead.batch // nil with an error
 }
 
-// Recycle gives a batch of this loader back for reuse; another one is ignored. The caller must not touch it again.
+// Recycle gives a batch that Next has returned back for reuse; one of another loader, or one that was given back before, is ignored.
+// The caller must not touch it again.
 func (l *Loader) Recycle(b *Batch) {
-	if b == nil || b.owner != l {
+	if b != nil && b.owner == l && b.out.CompareAndSwap(true, false) {
+		l.reuse(b)
+	}
+}
+
+// reuse keeps the memory of a batch that nobody has, nil for none.
+func (l *Loader) reuse(b *Batch) {
+	if b == nil {
 		return
 	}
 	select {
@@ -277,7 +288,7 @@ func (l *Loader) count(r result) {
 
 func (l *Loader) stop() {
 	if r := l.ahead; r != nil {
-		l.Recycle(r.batch)
+		l.reuse(r.batch)
 		l.ahead = nil
 	}
 	if l.run != nil {

@@ -290,6 +290,34 @@ func TestLoaderReusesMemory(t *testing.T) {
 	}
 }
 
+// A batch that is given back twice, or that Peek has shown, is not made into two batches that are in use at a time.
+func TestLoaderRecyclesOnce(t *testing.T) {
+	l := newLoader(t, numbered{epoch: 100, size: 64, text: words(8)}, LoaderConfig{BatchSize: 8, Workers: 1, Held: 2})
+	next := func() *Batch {
+		t.Helper()
+		b, err := l.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	first := next()
+	l.Recycle(first)
+	l.Recycle(first)
+	for l.Peek() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	l.Recycle(l.Peek())
+	seen := map[*Batch]bool{}
+	for range 8 { // none of which is given back
+		b := next()
+		if seen[b] {
+			t.Fatal("a batch that is in use is given out again")
+		}
+		seen[b] = true
+	}
+}
+
 func TestLoaderPaddingAndEnd(t *testing.T) {
 	l := newLoader(t, numbered{epoch: 4, text: words(5)}, LoaderConfig{BatchSize: 2})
 	l.Start(9)

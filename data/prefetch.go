@@ -77,7 +77,7 @@ func (p *prefetch) stop() {
 	for {
 		select {
 		case r := <-p.out:
-			p.l.Recycle(r.batch)
+			p.l.reuse(r.batch)
 		default:
 			return
 		}
@@ -166,7 +166,7 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 		examples = nil
 		select {
 		case <-p.quit:
-			l.Recycle(r.batch)
+			l.reuse(r.batch)
 			return false
 		case p.out <- r:
 			return true

@@ -75,7 +75,7 @@ func (p *prefetch) assembleShare(position uint64) {
 		for i := range b.Size {
 			s := p.done()
 			if s == nil {
-				l.Recycle(b)
+				l.reuse(b)
 				return
 			}
 			b.Counters[i] = s.counter
@@ -91,7 +91,7 @@ func (p *prefetch) assembleShare(position uint64) {
 		}
 		select {
 		case <-p.quit:
-			l.Recycle(b)
+			l.reuse(b)
 			return
 		case p.out <- r:
 		}
@@ -137,6 +137,7 @@ func (l *Loader) nextShared(ctx context.Context) (*Batch, error) {
 		r.batch.Counter, r.batch.End = l.pos, end
 	}
 	b := r.batch
+	b.out.Store(true)
 	l.pos, b.Epoch = b.End, float64(b.End)/float64(l.stream.EpochSamples())
 	if bad != nil {
 		l.Start(l.pos) // what was made ahead is of other rows
@@ -147,7 +148,7 @@ func (l *Loader) nextShared(ctx context.Context) (*Batch, error) {
 // fail ends what was made ahead. An error of all processes stays; that of one may be that it was asked to stop.
 func (l *Loader) fail(r result, err error) error {
 	l.stop()
-	l.Recycle(r.batch)
+	l.reuse(r.batch)
 	if !errors.As(err, new(*parallel.Failure)) {
 		l.failed = err
 	}
@@ -157,7 +158,7 @@ func (l *Loader) fail(r result, err error) error {
 // remake lays out a batch anew: it takes what b has, and makes the rest.
 func (l *Loader) remake(b *Batch, rows []uint64, bad map[uint64]bool) result {
 	r := result{batch: l.batch()}
-	defer l.Recycle(b)
+	defer l.reuse(b)
 	copy(r.batch.Counters, rows)
 	errs := make([]error, len(rows))
 	var wg sync.WaitGroup

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -301,6 +302,9 @@ func TestMisuse(t *testing.T) {
 			ViT{Size: 8, Patch: 3, Depth: 1, Width: 4, Heads: 1}.Forward(on, s.floats("x", 2, 3, 8, 8))
 		}},
 		{"no patch", "multiple of the patch", func(s *store, on Scope) { ViT{Size: 8}.Forward(on, s.floats("x", 2, 3, 8, 8)) }},
+		{"no patch of a tower", "multiple of the patch", func(s *store, on Scope) {
+			ImageTower{ViT{Size: 8}}.Encode(&Context{}, on, Inputs{batch.Images: s.floats("x", 2, 3, 8, 8)}, Want{Classes: true})
+		}},
 		{"heads", "multiple of 5 heads", func(s *store, on Scope) {
 			v := tinyViT
 			v.Heads = 5

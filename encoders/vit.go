@@ -85,8 +85,13 @@ func (v ViT) keeping(c *Context, n int) ViT {
 	return v
 }
 
-// Patches returns P, the number of patches.
-func (v ViT) Patches() int { return (v.Size / v.Patch) * (v.Size / v.Patch) }
+// Patches returns P, the number of patches, 0 where Patch is not set.
+func (v ViT) Patches() int {
+	if v.Patch < 1 {
+		return 0
+	}
+	return (v.Size / v.Patch) * (v.Size / v.Patch)
+}
 
 // Tokens returns T, the number of output tokens per image: P+1, class token first, or P where
 // there is none. The class tokens after the first one and registers are not among them.

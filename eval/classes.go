@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -85,8 +86,12 @@ func ClassRank(scores []float32, class int32) int {
 	return rank
 }
 
-// Likeliest is the place of the largest of scores, of equal ones the first. A score that is not a number is a *NonFiniteError.
+// Likeliest is the place of the largest of scores, of equal ones the first. A score that is not a number is a *NonFiniteError, and it is
+// an error where there are none.
 func Likeliest(scores []float32) (int, error) {
+	if len(scores) == 0 {
+		return 0, errors.New("eval: the likeliest of no scores: give those of at least one class")
+	}
 	k := slices.Index(scores, slices.Max(scores)) // which is NaN where one is, and NaN is nowhere
 	if k < 0 {
 		return 0, &NonFiniteError{"a score is NaN", "look for the first NaN in the features, or evaluate another checkpoint"}

@@ -60,7 +60,7 @@ func TestLikeliest(t *testing.T) {
 	for _, c := range []struct {
 		scores []float32
 		want   int
-	}{{[]float32{1, 3, 3}, 1}, {[]float32{-inf, -inf}, 0}, {[]float32{1, inf}, 1}, {[]float32{nan}, -1}, {[]float32{nan, 2}, -1}, {[]float32{2, nan}, -1}} {
+	}{{[]float32{1, 3, 3}, 1}, {[]float32{-inf, -inf}, 0}, {[]float32{1, inf}, 1}, {[]float32{nan}, -1}, {[]float32{nan, 2}, -1}, {[]float32{2, nan}, -1}, {nil, -1}} {
 		if got, err := Likeliest(c.scores); (err != nil) != (c.want < 0) || err == nil && got != c.want {
 			t.Errorf("%v: %d, %v, want %d", c.scores, got, err, c.want)
 		}

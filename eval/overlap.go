@@ -41,8 +41,11 @@ func NeighbourLists(ctx context.Context, e *compute.Engine, queries, rows []floa
 }
 
 // ListOverlap returns the share of the entries of lists of length k that another set of lists has too, list by
-// list: the recall of the second where the first are right.
+// list: the recall of the second where the first are right. Of no lists it is 0.
 func ListOverlap(right, found []int32, k int) float64 {
+	if k < 1 || len(right) == 0 {
+		return 0
+	}
 	common := 0
 	for at := 0; at+k <= len(right); at += k {
 		for _, x := range right[at : at+k] {

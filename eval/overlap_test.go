@@ -24,6 +24,11 @@ func TestNeighbourLists(t *testing.T) {
 	if o := ListOverlap([]int32{1, 2, 0, 2}, []int32{2, 3, 1, 3}, 2); o != .25 {
 		t.Errorf("overlap %v, want 1/4", o)
 	}
+	for k, right := range map[int][]int32{2: nil, 0: {1, 2}, -1: {1, 2}} {
+		if o := ListOverlap(right, right, k); o != 0 {
+			t.Errorf("overlap of lists of %d entries, %v in all: %v, want 0", k, right, o)
+		}
+	}
 	if _, err := NeighbourLists(t.Context(), e, x, x[:4], 4, 2); err == nil {
 		t.Error("rows of another width are taken")
 	}

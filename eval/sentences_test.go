@@ -4,12 +4,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
 // TestCorrelateConstant: a constant list has no correlation, and no NaN reaches a log.
 func TestCorrelateConstant(t *testing.T) {
-	for _, x := range [][2][]float64{{{1, 1, 1}, {1, 2, 3}}, {{1, 2, 3}, {.1, .1, .1}}, {{1}, {2}}} {
+	for _, x := range [][2][]float64{{{1, 1, 1}, {1, 2, 3}}, {{1, 2, 3}, {.1, .1, .1}}, {{1}, {2}}, {}} {
 		if c := Correlate(x[0], x[1]); c != (Correlation{}) {
 			t.Errorf("%v: %+v", x, c)
 		}
@@ -150,6 +151,20 @@ func TestSentimentExtremes(t *testing.T) {
 	}
 	if _, err := FitLinear([]float32{1}, 1, []float64{1}, 0); err == nil {
 		t.Error("one row is fitted")
+	}
+	nan, inf := math.NaN(), math.Inf(1)
+	for want, f := range map[string]func() (*LinearLayer, error){
+		"row 1": func() (*LinearLayer, error) {
+			return FitLinear([]float32{1, 2, 3, float32(nan), 5, 6}, 2, []float64{1, 2, 3}, 1)
+		},
+		"target 2": func() (*LinearLayer, error) {
+			return FitLinear([]float32{1, 2, 3}, 1, []float64{1, 2, inf}, 1)
+		},
+		"penalty": func() (*LinearLayer, error) { return FitLinear([]float32{1, 2}, 1, []float64{1, 2}, nan) },
+	} {
+		if l, err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s is not finite: %+v, %v", want, l, err)
+		}
 	}
 	l, err := FitLinear([]float32{1, 1, 1}, 1, []float64{1, 2, 6}, 1) // a feature that tells nothing
 	if err != nil || !(math.Abs(l.Predict([]float32{7})[0]-3) <= 1e-12) {

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -70,11 +71,24 @@ type LinearLayer struct {
 }
 
 // FitLinear fits a linear layer to n rows x (n, d) with targets y by least squares, with penalty times the squares of the weights
-// of standardised features, per row. Features that are constant take no part.
+// of standardised features, per row. Features that are constant take no part. Rows that are not finite are a *NonFiniteError;
+// targets and a penalty that are not are errors too.
 func FitLinear(x []float32, d int, y []float64, penalty float64) (*LinearLayer, error) {
 	n := len(y)
 	if n < 2 || d < 1 || len(x) != n*d {
 		return nil, errors.New("eval: a linear layer needs two rows")
+	}
+	if err := checkFinite("the rows of a linear layer", x, d); err != nil {
+		return nil, err
+	}
+	for i, v := range append([]float64{penalty}, y...) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			what := "the penalty"
+			if i > 0 {
+				what = fmt.Sprintf("target %d", i-1)
+			}
+			return nil, fmt.Errorf("eval: %s of a linear layer is %v: give finite numbers", what, v)
+		}
 	}
 	mean, deviation := make([]float64, d), make([]float64, d)
 	for i, v := range x {

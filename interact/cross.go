@@ -1,9 +1,12 @@
 package interact
 
 import (
+	"errors"
+
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/interaction"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -46,6 +49,8 @@ func (m Cross) Scores(c *encoders.Context, s encoders.Scope, images, texts encod
 // directions returns the scores of the direction that is there, or share times the sum of both.
 func directions(imageToText, textToImage *Attention, share float32, way func(imageQueries bool, a *Attention) *gorgonia.Node) *gorgonia.Node {
 	switch {
+	case imageToText == nil && textToImage == nil:
+		panic(&op.BuildError{Op: "interaction", Err: errors.New("there is no direction: set ImageToText, TextToImage or both")})
 	case textToImage == nil:
 		return way(true, imageToText)
 	case imageToText == nil:

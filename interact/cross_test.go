@@ -2,11 +2,13 @@ package interact
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -149,6 +151,22 @@ func TestCrossStartsAsTheCosine(t *testing.T) {
 			m.Attention, m.Similarity = attention, similarity
 			return m
 		})
+	}
+}
+
+// TestNoDirection: scores of no direction are told as a mistake in the construction.
+func TestNoDirection(t *testing.T) {
+	for name, m := range map[string]encoders.Interaction{"cross": Cross{Share: 1}, "one step": Recurrent{Share: 1, Steps: 1}, "steps": Recurrent{Share: 1, Steps: 2}} {
+		s := newStore(.4)
+		x, y := s.pair(false)
+		err := func() (err error) {
+			defer op.Catch(&err)
+			m.Scores(&encoders.Context{}, encoders.NewScope(s), x, y)
+			return nil
+		}()
+		if err == nil || !strings.Contains(err.Error(), "set ImageToText, TextToImage or both") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
@@ -45,6 +46,12 @@ func (p *Pairs) HasMatching() bool {
 // (k*T, D). The score is the raw logit of class match. The result is
 // overwritten by the next call. It ends early with the error of ctx.
 func (p *Pairs) Match(ctx context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
+	if n < 1 || k < 1 {
+		return nil, fmt.Errorf("model: %d pairs with %d images to match: want at least one of each", n, k)
+	}
+	if want := n * p.text.Len() * p.text.Width(); p.design.fusion != nil && len(states) != want {
+		return nil, fmt.Errorf("model: %d values of states of %d texts, want %d: give those of Encode", len(states), n, want)
+	}
 	longest := int32(0)
 	for _, l := range lengths {
 		longest = max(longest, l)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -103,10 +104,16 @@ func New(cfg config.Config, o Options) (*Pairs, error) {
 	if err := checkRanks(cfg, o.Group); err != nil {
 		return nil, err
 	}
+	if o.Engine == nil {
+		return nil, errNoEngine
+	}
 	params := NewParams(cfg.Run.Seed, cfg.Momentum.Enabled)
 	params.start = o.Start
 	p, err := newPairs(cfg, o, params)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.checkVocab(); err != nil {
 		return nil, err
 	}
 	if o.Image == nil && o.Text == nil { // whose sizes the configuration says
@@ -150,7 +157,29 @@ func checkRanks(cfg config.Config, g parallel.Group) error {
 // Open returns a model for inference with stored parameters. It reads those that an
 // evaluation asks for, when it does, and compiles no training step.
 func Open(cfg config.Config, o Options, from Source) (*Pairs, error) {
+	if o.Engine == nil {
+		return nil, errNoEngine
+	}
 	return newPairs(cfg, o, readParams(from))
+}
+
+// errNoEngine says that there is nothing to compute with.
+var errNoEngine = errors.New("model: Options.Engine is nil: give one of compute.New")
+
+// checkVocab refuses towers of the configuration that read tokens of no vocabulary.
+func (p *Pairs) checkVocab() error {
+	for _, x := range []struct {
+		side *side
+		own  encoders.Tower
+	}{{&p.design.image, p.o.Image}, {&p.design.text, p.o.Text}} {
+		if x.side.tower == nil || x.own != nil || p.o.Vocab > 0 {
+			continue
+		}
+		if _, ok := batch.Find(x.side.tower.Columns(), batch.Tokens); ok {
+			return fmt.Errorf("model: Options.Vocab is %d, but the %s tower reads tokens: give the number of tokens of the vocabulary", p.o.Vocab, x.side.name)
+		}
+	}
+	return nil
 }
 
 func newPairs(cfg config.Config, o Options, params *Params) (*Pairs, error) {

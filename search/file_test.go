@@ -70,6 +70,32 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestClosedTwice: a second Close is none of another index, whose file may by then be mapped where the first one's was.
+func TestClosedTwice(t *testing.T) {
+	const n, d = 300, 8
+	_, path, x := saved(t, Cosine, n, d)
+	first, err := Open(path, pool(t, x, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Open(path, pool(t, x, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
+	if _, err := second.Search(context.Background(), nil, x[:d], Options{K: 3}); err != nil {
+		t.Fatalf("an index that is open: %v", err)
+	}
+	if err := errors.Join(second.Close(), second.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestStale: an index is refused with rows that it is not of.
 func TestStale(t *testing.T) {
 	const n, d = 300, 8

@@ -96,7 +96,7 @@ func (x *Index) probes(recall float64) (int, error) {
 	return x.header.Cells, nil
 }
 
-// Close gives the index's file back. The index must not be used afterwards.
+// Close gives the index's file back. The index must not be used afterwards, but may be closed again.
 func (x *Index) Close() error {
 	if x.close == nil {
 		return nil

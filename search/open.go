@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/files"
@@ -33,7 +34,7 @@ func Open(path string, pool Pool) (*Index, error) {
 	b := files.Map(f, size)
 	x := &Index{close: func() error { return nil }}
 	if b != nil {
-		x.close = func() error { return files.Unmap(b) }
+		x.close = sync.OnceValue(func() error { return files.Unmap(b) }) // a second time it may be the memory of another index
 	} else if b, err = files.Rest(f, size, 0); err != nil {
 		return nil, fmt.Errorf("search: open the index: %w", err)
 	}

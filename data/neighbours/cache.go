@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/files"
@@ -105,7 +106,7 @@ func (l *Lists) load(path string, d description) error {
 	closer := func() error { return nil }
 	b := files.Map(f, size)
 	if b != nil {
-		closer = func() error { return files.Unmap(b) }
+		closer = sync.OnceValue(func() error { return files.Unmap(b) }) // a second time it may be the memory of other lists
 	} else if b, err = files.Rest(f, size, 0); err != nil {
 		return err
 	}

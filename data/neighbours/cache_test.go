@@ -2,6 +2,7 @@ package neighbours
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,39 @@ func one(t *testing.T, dir string) string {
 		t.Fatalf("%v, %v", list, err)
 	}
 	return filepath.Join(dir, list[0].Name())
+}
+
+// A second Close is none of other lists, whose file may by then be mapped where that of the first was.
+func TestClosedTwice(t *testing.T) {
+	dir, config, e := t.TempDir(), some(t, nil), engine(t)
+	find := func() *Lists {
+		t.Helper()
+		l, err := Images(t.Context(), open(t, config), Config{K: 4, Near: 9, Sampling: geometric.Closest, Anchor: true}, Options{Engine: e, Cache: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	if err := find().Close(); err != nil { // of no file yet
+		t.Fatal(err)
+	}
+	first, row, dst := find(), int32(0), make([]int32, 4)
+	for first.Draw(1, 0, row, dst) != nil { // a row that is in a pair of training
+		row++
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := find()
+	if err := first.Close(); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
+	if err := second.Draw(1, 0, row, dst); err != nil {
+		t.Fatalf("lists that are open: %v", err)
+	}
+	if err := errors.Join(second.Close(), second.Close()); err != nil {
+		t.Error(err)
+	}
 }
 
 // Lists are found once. A file that is damaged, or of other rows under the name of these, is

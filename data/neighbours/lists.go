@@ -107,7 +107,7 @@ func (l *Lists) Pool() *features.Pool { return l.pool }
 // which it was measured.
 func (l *Lists) Recall() float64 { return l.recall }
 
-// Close gives the file of the lists back.
+// Close gives the file of the lists back. Nothing may be drawn afterwards, but they may be closed again.
 func (l *Lists) Close() error { return l.close() }
 
 // Sizes of the search.

@@ -12,7 +12,7 @@ const boxPasses = 3
 // Blur blurs m by a Gaussian of standard deviation sigma pixels, in place, as
 // PIL.ImageFilter.GaussianBlur does: three box filters with fractional edges in each
 // direction (Gwosdek et al. 2011), rounded to bytes after each; the edge pixels
-// continue outside. A sigma of 0 or less leaves m as it is.
+// continue outside. A sigma of 0 or less, or one that is not finite, leaves m as it is.
 func Blur(m *Image, sigma float64) { new(blurrer).gaussian(m, sigma) }
 
 // blurrer keeps the memory of one blur for the next.
@@ -46,7 +46,7 @@ func boxOf(sigma float64) box {
 }
 
 func (z *blurrer) gaussian(m *Image, sigma float64) {
-	if sigma <= 0 {
+	if !(sigma > 0) || math.IsInf(sigma, 1) {
 		return
 	}
 	b := boxOf(sigma)

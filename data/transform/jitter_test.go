@@ -110,9 +110,11 @@ func TestBlurDeviation(t *testing.T) {
 		}
 	}
 	m := photo(t)
-	Blur(m, 0)
-	if most, _ := distance(t, m, photo(t)); most != 0 {
-		t.Error("sigma 0 must change nothing")
+	for _, sigma := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		Blur(m, sigma)
+		if most, _ := distance(t, m, photo(t)); most != 0 {
+			t.Errorf("sigma %v must change nothing", sigma)
+		}
 	}
 }
 

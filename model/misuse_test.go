@@ -1,0 +1,53 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMatchRefuses: what is no n texts and k images is an error, also where texts are so short that their states are copied.
+func TestMatchRefuses(t *testing.T) {
+	m := build(t, tinyConfig(), "auto", 1)
+	x := randomBatch(m, 5)
+	ts, _, err := m.EncodeTexts(x.Tokens[:2*tinyConfig().Data.Tokens], x.Lengths[:2], 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, _, err := m.EncodeImages(x.Images[:len(x.Images)/2], 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states, images, short, index := slices.Clone(ts), slices.Clone(is), []int32{2, 2}, []int32{0, 1}
+	if _, err := m.Match(t.Context(), states, short, index, images, 2, 2); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		states []float32
+		n, k   int
+		want   string
+	}{
+		"half of the states": {states[:len(states)/2], 2, 2, "144 values of states of 2 texts, want 288"},
+		"more states":        {append(slices.Clone(states), states...), 2, 2, "576 values of states of 2 texts"},
+		"no texts":           {nil, 0, 2, "0 pairs with 2 images"},
+		"no images":          {states, 2, 0, "2 pairs with 0 images"},
+	} {
+		if r, err := m.Match(t.Context(), c.states, short, index, images, c.n, c.k); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v, want an error with %q", name, r, err, c.want)
+		}
+	}
+}
+
+// TestOptionsRefused: no engine, and texts without a vocabulary, are errors that name the option.
+func TestOptionsRefused(t *testing.T) {
+	e := build(t, tinyConfig(), "auto", 1).engine
+	for want, f := range map[string]func() (*Pairs, error){
+		"Options.Engine":        func() (*Pairs, error) { return New(tinyConfig(), Options{Vocab: tinyVocab}) },
+		"Options.Engine is nil": func() (*Pairs, error) { return Open(tinyConfig(), Options{Vocab: tinyVocab}, nil) },
+		"Options.Vocab":         func() (*Pairs, error) { return New(tinyConfig(), Options{Engine: e}) },
+	} {
+		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+	}
+}
