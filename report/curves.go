@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Point is a logged number.
@@ -163,12 +165,12 @@ func thin(p []Point, most int) []Point {
 	return append(out, p[len(p)-1])
 }
 
-// Names lists the curves that begin with a prefix, sorted.
+// Names lists the curves that begin with a prefix, sorted, numbers at their ends by their size.
 func (c *Curves) Names(prefix string) (list []string) {
 	if c == nil {
 		return nil
 	}
-	for _, k := range slices.Sorted(maps.Keys(c.Values)) {
+	for _, k := range slices.SortedFunc(maps.Keys(c.Values), words.Natural) {
 		if strings.HasPrefix(k, prefix) {
 			list = append(list, k)
 		}

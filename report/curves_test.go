@@ -33,6 +33,10 @@ noise
 	if names := c.Names(""); !slices.Equal(names, []string{"eval/a/b", "loss", "new"}) {
 		t.Errorf("names: %v", names)
 	}
+	many := mustRead(t, `{"step":1,"eval/r1":1,"eval/r10":1,"eval/r100":1,"eval/r5":1,"loss":1}`)
+	if names := many.Names("eval/"); !slices.Equal(names, []string{"eval/r1", "eval/r5", "eval/r10", "eval/r100"}) {
+		t.Errorf("names: %v", names)
+	}
 	if c.Last != 3 || c.Rows != 6 || c.Bad != 2 {
 		t.Errorf("last %d, rows %d, bad %d, want 3, 6, 2", c.Last, c.Rows, c.Bad)
 	}

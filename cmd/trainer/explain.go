@@ -115,6 +115,8 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 		return usageError{errors.New("explain needs --image and --text, --row, or --split: what to explain")}
 	case f.split == "" && c.Flags().Changed("pairs"):
 		return usageError{errors.New("--pairs is of --split: leave it out")}
+	case f.split != "" && !row && c.Flags().Changed("fusion"):
+		return usageError{errors.New("--fusion is of one pair, and --split explains many without the match head: leave it out")}
 	case f.pairs < 1:
 		return usageError{fmt.Errorf("--pairs must be at least 1 (got %d)", f.pairs)}
 	}

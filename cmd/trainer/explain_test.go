@@ -169,6 +169,7 @@ func TestExplain(t *testing.T) {
 		{[]string{"--image", image, "--text", "a", "--tokens", "-1"}, "--tokens must be at least 1"},
 		{[]string{"--image", image, "--text", "a", "--split", "val"}, "--split and --image do not go together"},
 		{[]string{"--image", image, "--text", "a", "--pairs", "3"}, "--pairs is of --split"},
+		{[]string{"--split", "val", "--fusion", "0"}, "--fusion is of one pair, and --split explains many"},
 		{[]string{"--split", "val", "--pairs", "0"}, "--pairs must be at least 1"},
 	} {
 		fails(t, exitUsage, append([]string{"explain", "--checkpoint", dir}, x.args...), x.want)
