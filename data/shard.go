@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
@@ -60,6 +61,10 @@ func indexShard(r io.ReadSeeker, size int64, jsonKey, clean string) (*shard, err
 			err = errors.New("it has no end")
 		}
 		if err == io.EOF {
+			err = x.ended(r)
+			if err != nil {
+				return nil, err
+			}
 			break
 		}
 		if err != nil && first && size > 0 {
@@ -212,6 +217,27 @@ func (x *shardIndexer) cut(err error) {
 	x.flush()
 	x.key, x.open = "end of the shard", true
 	x.fault = fmt.Sprintf("the shard is cut or damaged here, and what follows is lost (%v): copy it again", err)
+}
+
+// ended looks behind the mark that ends the archive, up to which tar files are read: of two that were put together as bytes
+// (cat a.tar b.tar) the second is lost, which is a sample with a fault. Zeros fill the last block.
+func (x *shardIndexer) ended(r io.Reader) error {
+	block := make([]byte, 1<<16)
+	for {
+		n, err := r.Read(block)
+		if slices.ContainsFunc(block[:n], func(b byte) bool { return b != 0 }) {
+			x.flush()
+			x.key, x.open = "behind the end of the shard", true
+			x.fault = "something follows the mark that ends the archive and is not read: join archives with tar --concatenate, or give them as several files"
+			return nil
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // flush adds the sample that was put together. A group of members without image and caption is none.

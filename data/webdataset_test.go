@@ -311,6 +311,27 @@ func TestHostileShards(t *testing.T) {
 	}
 }
 
+// What follows the mark that ends an archive is told to be lost; the zeros that fill its last block are nothing.
+func TestBehindTheEnd(t *testing.T) {
+	img := string(pngOf(t, 0))
+	first, second := tarOf(t, member{"1.png", img}, member{"1.txt", "x"}), tarOf(t, member{"2.png", img}, member{"2.txt", "y"})
+	for _, c := range []struct {
+		tar  []byte
+		want int
+	}{
+		{first, 1}, {slices.Concat(first, make([]byte, 1<<17)), 1}, {slices.Concat(first, second), 2}, {slices.Concat(first, make([]byte, 1<<17), []byte{1}), 2},
+	} {
+		s, err := indexShard(bytes.NewReader(c.tar), int64(len(c.tar)), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := samplesOf(s)
+		if len(got) != c.want || got[0] != `1.png: ["x"]` || c.want == 2 && !strings.Contains(got[1], "behind the end of the shard: ") {
+			t.Errorf("%d bytes: %q, want %d samples", len(c.tar), got, c.want)
+		}
+	}
+}
+
 // What follows a sparse member is read, whatever size the file has that it stands for: GNU tar writes files with holes so with --sparse.
 func TestSparseMembers(t *testing.T) {
 	for size, what := range map[int64]string{1 << 30: "beyond the end of the shard", 2048: "within the shard"} {
