@@ -137,6 +137,14 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (x tab
 	if err != nil {
 		return x, err
 	}
+	for _, leaf := range []*parquet.Column{image, path, caption} {
+		if leaf == nil {
+			continue
+		}
+		if err := parquetfile.CheckCodec(file, leaf); err != nil {
+			return x, err
+		}
+	}
 	row := 0
 	for g, group := range file.RowGroups() {
 		n := int(group.NumRows())

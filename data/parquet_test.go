@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 const parquetFolder = "testdata/parquet"
@@ -201,4 +203,29 @@ func FuzzParquet(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A column that the library does not read rightly is refused, if it is one that is read.
+func TestParquetOfLZ4(t *testing.T) {
+	type row struct {
+		Image   []byte `parquet:"image"`
+		Packed  []byte `parquet:"packed,lz4"`
+		Caption string `parquet:"caption"`
+		Said    string `parquet:"said,lz4"`
+	}
+	path := filepath.Join(t.TempDir(), "x.parquet")
+	if err := parquet.WriteFile(path, []row{{pngOf(t, 0), pngOf(t, 0), "a", "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	for cfg, want := range map[ParquetConfig]string{
+		{Image: "image", Caption: "caption"}: "", {Image: "packed", Caption: "caption"}: `column "packed" is compressed by LZ4`, {Image: "image", Caption: "said"}: `column "said" is compressed by LZ4`,
+	} {
+		p, err := OpenParquet("", []string{path}, cfg, Options{})
+		if err == nil {
+			p.Close()
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", cfg, err, want)
+		}
+	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/geoalign/geoalign/internal/process"
 )
 
@@ -247,4 +249,19 @@ func FuzzNPZ(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A column that the library does not read rightly is refused.
+func TestParquetOfLZ4(t *testing.T) {
+	type row struct {
+		Emb []float32 `parquet:"emb,lz4"`
+	}
+	var b bytes.Buffer
+	if err := parquet.Write(&b, []row{{[]float32{1, 2}}}); err != nil {
+		t.Fatal(err)
+	}
+	err := readParquet(bytes.NewReader(b.Bytes()), int64(b.Len()), "emb", func([]float32) error { return nil }, func(int, int) {})
+	if err == nil || !strings.Contains(err.Error(), `column "emb" is compressed by LZ4`) {
+		t.Error(err)
+	}
 }

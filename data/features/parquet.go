@@ -34,6 +34,9 @@ func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) 
 	if err != nil {
 		return err
 	}
+	if err := parquetfile.CheckCodec(f, leaf); err != nil {
+		return err
+	}
 	p := parquetReader{emit: emit, told: told, filled: leaf.MaxDefinitionLevel(), rows: f.NumRows()}
 	for _, group := range f.RowGroups() {
 		if err := p.read(group.ColumnChunks()[leaf.Index()]); err != nil {

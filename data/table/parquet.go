@@ -47,6 +47,9 @@ func readParquet(path string, pick Picker, row func(r Row) error) (err error) {
 		if x := all[i]; !x.Leaf() || x.MaxRepetitionLevel() > 0 {
 			return fail(fmt.Errorf("column %q holds lists or groups (got %s): texts and numbers are read", names[i], x))
 		}
+		if err := parquetfile.CheckCodec(file, all[i]); err != nil {
+			return fail(err)
+		}
 	}
 	line := 0
 	columns := make([][]string, len(c.At))

@@ -89,3 +89,22 @@ func FuzzParquet(f *testing.F) {
 		}
 	})
 }
+
+// A column that the library does not read rightly is refused.
+func TestReadParquetOfLZ4(t *testing.T) {
+	type row struct {
+		A string `parquet:"a,lz4"`
+		B string `parquet:"b"`
+	}
+	path := filepath.Join(t.TempDir(), "x.parquet")
+	if err := parquet.WriteFile(path, []row{{"x", "y"}}); err != nil {
+		t.Fatal(err)
+	}
+	take := func(Row) error { return nil }
+	if err := Read(path, columns("a"), take); err == nil || !strings.Contains(err.Error(), `column "a" is compressed by LZ4`) {
+		t.Error(err)
+	}
+	if err := Read(path, columns("b"), take); err != nil {
+		t.Error(err)
+	}
+}

@@ -16,8 +16,8 @@ const (
 	trailerBytes = 4 + len(magic) // length of the footer, and the magic
 )
 
-// Open opens a file of size bytes, without its indices of pages and bloom filters. Call CheckPages before the index
-// of pages of a column is used. The error says what to do.
+// Open opens a file of size bytes, without its indices of pages and bloom filters. Call CheckCodec
+// before a column is read, and CheckPages before its index of pages is used. The error says what to do.
 func Open(r io.ReaderAt, size int64, options ...parquet.FileOption) (*parquet.File, error) {
 	err := checkFooter(r, size)
 	var f *parquet.File
