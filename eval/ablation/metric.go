@@ -108,6 +108,12 @@ func (m *Matrix) Columns() ([]Column, config.Errors) {
 	return list, errs
 }
 
+// Better says which way a metric is better: higher, lower or none; empty where no run can have it.
+func Better(name string) string {
+	better, _ := direction(name)
+	return better
+}
+
 // direction says which way a metric is better, and whether a run can have it. What
 // stands behind a slash depends on the run, except for retrieval.
 func direction(name string) (better string, known bool) {
