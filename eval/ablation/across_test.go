@@ -98,10 +98,14 @@ func TestAcrossTables(t *testing.T) {
 }
 
 func TestHolmAdjust(t *testing.T) {
-	got := HolmAdjust([]float64{0.01, 0.04, 0.03, 0.005})
-	for i, want := range []float64{0.03, 0.06, 0.06, 0.02} { // as R's p.adjust has them
-		if !(math.Abs(got[i]-want) <= 1e-15) {
-			t.Errorf("p %d: %v, want %v", i, got[i], want)
+	for _, c := range []struct{ p, want []float64 }{ // as R's p.adjust has them
+		{[]float64{0.01, 0.04, 0.03, 0.005}, []float64{0.03, 0.06, 0.06, 0.02}},
+		{[]float64{0.6, 0.001, 0.7}, []float64{1, 0.003, 1}},
+	} {
+		for i, got := range HolmAdjust(c.p) {
+			if !(math.Abs(got-c.want[i]) <= 1e-15) {
+				t.Errorf("p %v: %v, want %v", c.p[i], got, c.want[i])
+			}
 		}
 	}
 }
