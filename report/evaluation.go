@@ -203,7 +203,13 @@ func lastEvaluation(c *Curves, names []string) (tables []Table) {
 			ranked.Head = append(ranked.Head, rankingNames[r])
 		}
 	}
-	for _, m := range (eval.Metrics{}).Values() {
+	metrics := (eval.Metrics{}).Values()
+	for _, p := range (eval.Precision{}).Values() { // where queries have several right answers
+		if _, ok := now(retrieval + eval.First + "/" + p.Name); ok {
+			metrics = append(metrics, p)
+		}
+	}
+	for _, m := range metrics {
 		row := []string{metricName(m.Name)}
 		for _, r := range columns {
 			cell := ""

@@ -277,6 +277,16 @@ func TestEvaluations(t *testing.T) {
 			t.Errorf("the page of an old log lacks %q", want)
 		}
 	}
+	if strings.Contains(text, "P@5") {
+		t.Error("the page has a precision that was not measured")
+	}
+	// Where queries have several right answers there is a precision too, of the pair score alone.
+	text = page(line(9, ranked+`,"eval/retrieval/first/i2t_p5":40,"eval/retrieval/first/t2i_p10":8`, 11, 21, 31))
+	for _, want := range []string{"<tr><td>image to text, P@5</td><td>40</td><td></td><td></td></tr>", "<tr><td>text to image, P@10</td><td>8</td><td></td><td></td></tr>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
 	// One that went on without re-ranking has no re-ranked numbers of its last evaluation.
 	text = page(line(5, ranked, 10, 20, 30), line(9, `"eval/retrieval/first/i2t_r1":11,"eval/retrieval/chance/i2t_r1":2`))
 	for _, want := range []string{"Last evaluation of retrieval, step 9", "<th>pair score</th><th>chance</th>", "<tr><td>image to text, R@1</td><td>11</td><td>2</td></tr>", "<tr><td>image to text, R@10</td><td></td><td></td></tr>"} {
