@@ -41,8 +41,11 @@ type Alignability struct {
 	Agreement Level
 }
 
-// forecastStream names the random numbers of the permutations.
-const forecastStream = "align/forecast"
+// Names of the random numbers of the permutations, and of the orders of equally near rows, one of each side.
+const (
+	forecastStream = "align/forecast"
+	tiesStream     = "align/forecast/ties"
+)
 
 // Forecast compares the neighbourhoods of pairs in their two spaces.
 func Forecast(e *compute.Engine, p Pairs, o ForecastOptions) (*Alignability, error) {
@@ -78,7 +81,7 @@ func Forecast(e *compute.Engine, p Pairs, o ForecastOptions) (*Alignability, err
 			return nil, err
 		}
 		m.prepareRows(e, s, rows)
-		if spaces[s], err = newNeighbourhoods(e, s, rows, n, o.K); err != nil {
+		if spaces[s], err = newNeighbourhoods(e, s, rows, n, o.K, rng.New(o.Seed, tiesStream, uint64(s)).Perm(n)); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package align
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -30,6 +31,37 @@ func TestForecast(t *testing.T) {
 	for name, l := range map[string]Level{"mutual": unlike.Mutual, "cka": unlike.CKA, "agreement": unlike.Agreement} {
 		if !(math.Abs(l.Value-l.Null) <= 5*l.Deviation) {
 			t.Errorf("unlike rows: %s %+v", name, l)
+		}
+	}
+}
+
+// TestForecastTies: rows that are equal in either space, of six each that know nothing of each other, are no more alike than
+// shuffled ones.
+func TestForecastTies(t *testing.T) {
+	e := engine(t)
+	const n, kinds, d = 300, 6, 8
+	random := rand.New(rand.NewPCG(1, 2))
+	of := func(seed uint64) Table {
+		from, x := gauss(seed, kinds, d), Table{D: d}
+		for range n {
+			k := random.IntN(kinds)
+			x.Data = append(x.Data, from.Data[k*d:][:d]...)
+		}
+		return x
+	}
+	p := Pairs{of(1), of(2)}
+	for seed := range uint64(3) {
+		a, err := Forecast(e, p, ForecastOptions{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, l := range map[string]Level{"mutual": a.Mutual, "cka": a.CKA, "agreement": a.Agreement} {
+			if !(math.Abs(l.Value-l.Null) <= 4*l.Deviation) {
+				t.Errorf("seed %d: %s %+v", seed, name, l)
+			}
+		}
+		if a.Likeness() != Unlike {
+			t.Errorf("seed %d: %s", seed, a.Likeness())
 		}
 	}
 }

@@ -19,8 +19,9 @@ type neighbourhoods struct {
 	share   []float32 // (n, n): the share of other rows that are farther from row i than j is
 }
 
-// newNeighbourhoods ranks the neighbours of prepared rows.
-func newNeighbourhoods(e *compute.Engine, s Side, rows []float32, n, k int) (*neighbourhoods, error) {
+// newNeighbourhoods ranks the neighbours of prepared rows, those that are equally near in the order that ties (n) says:
+// by their numbers, equal rows of one space would be ranked like equal rows of the other, as if both knew of each other.
+func newNeighbourhoods(e *compute.Engine, s Side, rows []float32, n, k int, ties []int) (*neighbourhoods, error) {
 	d := len(rows) / n
 	products := make([]float32, n*n)
 	e.Gemm(false, true, n, n, d, 1, rows, d, rows, d, 0, products, n)
@@ -32,9 +33,11 @@ func newNeighbourhoods(e *compute.Engine, s Side, rows []float32, n, k int) (*ne
 			order = order[:0]
 			for j := range row {
 				if j != i {
-					order = append(order, int32(j))
 					h.kernel[i*n+j] = float64(row[j])
 					h.sums[i] += float64(row[j])
+				}
+				if ties[j] != i {
+					order = append(order, int32(ties[j]))
 				}
 			}
 			slices.SortStableFunc(order, func(a, b int32) int {

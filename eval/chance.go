@@ -12,7 +12,10 @@ func (c *Correspondence) Chance() Metrics {
 	n, t := c.NumImages(), c.NumTexts()
 	images, texts := map[int]float64{}, map[int]float64{} // number of positives -> share of the queries
 	for i := range n {
-		images[len(c.texts(i))] += 1 / float64(n)
+		images[len(c.texts(i))]++
+	}
+	for m := range images {
+		images[m] /= float64(n)
 	}
 	for j := range t {
 		texts[c.images(j)]++

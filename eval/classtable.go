@@ -76,12 +76,12 @@ func (t *ClassTable) Empty() (n int) {
 }
 
 // Top1 is the percentage of images that got their class, 0 without images.
-func (t *ClassTable) Top1() (top1 float64) {
-	n := float64(max(1, t.All()))
+func (t *ClassTable) Top1() float64 {
+	right := 0
 	for _, r := range t.Right {
-		top1 += 100 * float64(r) / n
+		right += r
 	}
-	return top1
+	return 100 * float64(right) / float64(max(1, t.All()))
 }
 
 // MeanOfClasses is the mean of the accuracies of the classes that have images, in percent.

@@ -25,7 +25,7 @@ func pearson(x, y []float64) float64 {
 	if math.IsNaN(r) || slices.Max(x) == slices.Min(x) || slices.Max(y) == slices.Min(y) {
 		return 0
 	}
-	return r
+	return max(-1, min(1, r)) // beyond which rounding may lie
 }
 
 // ranksOf returns the rank of each number, from 1; equal numbers share the mean of their ranks.

@@ -85,6 +85,16 @@ func TestGrounding(t *testing.T) {
 	if r := g.Add("a", m, data.Rect{W: 1, H: 1}, []data.Rect{{W: 1, H: 1}}); r.Right || r.Box != -1 || r.Points {
 		t.Errorf("%+v", r)
 	}
+	// A box with the IoU .5 is right, and the middle of the pixel with the peak, (1.5, 1.5), lies in a target that begins there and not in one that ends there.
+	var edges Grounding
+	if r := edges.Add("", m, left, []data.Rect{all}); !r.Right || r.IoU != .5 {
+		t.Errorf("%+v", r)
+	}
+	for target, want := range map[data.Rect]bool{{X: 1.5, Y: 1.5, W: 2, H: 2}: true, {X: 1.6, Y: 1, W: 2, H: 2}: false, {Y: 1, W: 1.5, H: 2}: false, {X: 1, W: 2, H: 1.5}: false, {X: 1, Y: 1.6, W: 2, H: 2}: false} {
+		if r := edges.Add("", m, target, nil); r.Points != want {
+			t.Errorf("%v: %+v", target, r)
+		}
+	}
 	if len(g.Kinds) != 2 || g.Kinds[0].Kind != "a" || g.Kinds[0].N != 2 || g.Kinds[1].N != 1 {
 		t.Fatalf("%+v", g.Kinds)
 	}

@@ -66,7 +66,7 @@ func MeasureIsotropy(x []float32, n, d int, positives [][2]int) (Isotropy, error
 	total, kernel := 0.0, 0.0
 	for i := range n {
 		for _, c := range cosines.RawRowView(i)[:i] {
-			total += c
+			total += max(-1, min(1, c))
 			kernel += math.Exp(-uniformityT * apart(c))
 		}
 	}
@@ -86,12 +86,12 @@ func (s *Isotropy) spectrum(rows *mat.Dense) error {
 	n, d := rows.Dims()
 	centred := mat.DenseCopyOf(rows)
 	for j := range d {
-		mean := 0.0
+		first, mean := rows.At(0, j), 0.0 // less the first row equal rows are 0, which rounding of their mean would not leave
 		for i := range n {
-			mean += rows.At(i, j) / float64(n)
+			mean += (rows.At(i, j) - first) / float64(n)
 		}
 		for i := range n {
-			centred.Set(i, j, rows.At(i, j)-mean)
+			centred.Set(i, j, rows.At(i, j)-first-mean)
 		}
 	}
 	var gram mat.SymDense
@@ -133,7 +133,7 @@ func (s *Isotropy) spectrum(rows *mat.Dense) error {
 		full := float64(d)
 		delta2 := (2*full - 2*math.Sqrt(full)*sum/math.Sqrt(squares)) / (2 * (full - math.Sqrt(full)))
 		share := full - delta2*(full-math.Sqrt(full))
-		s.IsoScore = (share*share/full - 1) / (full - 1)
+		s.IsoScore = max(0, min(1, (share*share/full-1)/(full-1)))
 	}
 	return nil
 }

@@ -70,7 +70,9 @@ func unitRows(x []float32, d int) []float32 {
 		for _, v := range x[i:][:d] {
 			s += float64(v) * float64(v)
 		}
-		s = 1 / max(math.Sqrt(s), 1e-12)
+		if s > 0 {
+			s = 1 / math.Sqrt(s)
+		}
 		for j, v := range x[i:][:d] {
 			out[i+j] = float32(float64(v) * s)
 		}

@@ -54,27 +54,36 @@ func MeasurePrecision(c *Correspondence, chunk int, source Source) (Precision, e
 				best.Add(candidate{int32(j), s, right})
 				texts[j].Add(candidate{int32(i), s, right})
 			}
-			p.I2T.add(best.Sorted(), n)
-			p.I2TChance += 100 * float64(len(c.texts(i))) / float64(t) / float64(n)
+			p.I2T.add(best.Sorted())
+			p.I2TChance += float64(len(c.texts(i)))
 		}
 	}
 	for j := range texts {
-		p.T2I.add(texts[j].Sorted(), t)
-		p.T2IChance += 100 * float64(c.images(j)) / float64(n) / float64(t)
+		p.T2I.add(texts[j].Sorted())
+		p.T2IChance += float64(c.images(j))
 	}
+	pairs := float64(n) * float64(t)
+	p.I2TChance, p.T2IChance = 100*p.I2TChance/pairs, 100*p.T2IChance/pairs
+	p.I2T.share(n)
+	p.T2I.share(t)
 	return p, nil
 }
 
-// add adds the query with the candidates best, one of n.
-func (p *PrecisionAt) add(best []candidate, n int) {
+// add counts the right ones of the candidates best of a query.
+func (p *PrecisionAt) add(best []candidate) {
 	for k, x := range best {
 		if x.right {
-			p.P10 += 10 / float64(n)
+			p.P10++
 			if k < 5 {
-				p.P5 += 20 / float64(n)
+				p.P5++
 			}
 		}
 	}
+}
+
+// share makes percentages of the counts of n queries.
+func (p *PrecisionAt) share(n int) {
+	p.P5, p.P10 = 100*p.P5/float64(5*n), 100*p.P10/float64(10*n)
 }
 
 // MeanPrecision returns the mean of several results, such as the folds of a gallery.

@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -71,15 +72,21 @@ func NeighbourRank(ctx context.Context, e *compute.Engine, before, after []float
 	return sum / float64(queries*k), nil
 }
 
-// centred returns rows of width d less their mean. Beside the lengths of rows that all lie far from the
-// origin, the differences of their distances would be lost.
+// centred returns rows of width d less their mean, times the power of two that brings the largest number near 1. Beside the
+// lengths of rows that all lie far from the origin, the differences of their distances would be lost, and squares of
+// large or small numbers beyond what float32 holds; which row is nearer is the same.
 func centred(x []float32, d int) []float32 {
 	mean, out := make([]float64, d), make([]float32, len(x))
 	for i, v := range x {
 		mean[i%d] += float64(v) * float64(d) / float64(len(x))
 	}
+	largest := 0.
 	for i, v := range x {
-		out[i] = float32(float64(v) - mean[i%d])
+		largest = max(largest, math.Abs(float64(v)-mean[i%d]))
+	}
+	_, exponent := math.Frexp(largest)
+	for i, v := range x {
+		out[i] = float32(math.Ldexp(float64(v)-mean[i%d], -exponent))
 	}
 	return out
 }

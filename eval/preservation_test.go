@@ -97,6 +97,19 @@ func TestNeighbourRank(t *testing.T) {
 	if want := neighbourRank(wideX, wideMoved, n, 5, closeness); err != nil || !(math.Abs(got-want) <= 1e-9) {
 		t.Errorf("rows far from the origin: %v, want %v (%v)", got, want, err)
 	}
+	want, err := NeighbourRank(t.Context(), e, x, y, n, 5, n, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unit := range []float32{0x1p-90, 0x1p-30, 0x1p30, 0x1p90} { // nor do ranks see their unit
+		scaled := make([]float32, len(y))
+		for i, v := range y {
+			scaled[i] = v * unit
+		}
+		if got, err := NeighbourRank(t.Context(), e, x, scaled, n, 5, n, true); err != nil || got != want {
+			t.Errorf("distances in units of %g: %v, want %v (%v)", unit, got, want, err)
+		}
+	}
 	same := make([]float32, n) // all equally near: the mean of the ranks
 	for i := range same {
 		same[i] = 1

@@ -124,7 +124,8 @@ func (p *Probe) standardize(x []float32, n int) {
 		}
 	}
 	for j, s := range squares {
-		if deviation := math.Sqrt(s / float64(n)); deviation > 1e-6*(1+math.Abs(float64(p.mean[j]))) {
+		// A feature varies beyond the rounding of its mean, whatever its size; below 1e-30 its inverse is beyond float32.
+		if deviation := math.Sqrt(s / float64(n)); deviation > max(1e-30, 1e-6*math.Abs(float64(p.mean[j]))) {
 			p.scale[j] = float32(1 / deviation)
 		}
 	}

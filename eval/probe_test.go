@@ -196,6 +196,31 @@ func TestProbeMisuse(t *testing.T) {
 	}
 }
 
+// TestProbeOfAnySize: features tell the same in any unit, also where they are small beside 1.
+func TestProbeOfAnySize(t *testing.T) {
+	e, r := probeEngine(t), rand.New(rand.NewPCG(6, 2))
+	x, labels := blobs(r, 90, 8, 3, .3)
+	for _, unit := range []float32{1, 0x1p-27, 0x1p-80, 0x1p80} {
+		scaled := make([]float32, len(x))
+		for i, v := range x {
+			scaled[i] = (v - 40) * unit
+		}
+		p, err := FitProbe(t.Context(), e, scaled, labels, ProbeOptions{Classes: 3, Decay: 1e-3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Predict(scaled, len(labels))
+		if err != nil || Accuracy(got, labels) != 100 {
+			t.Errorf("features of size %g: %.1f %% right, %v", unit, Accuracy(got, labels), err)
+		}
+		// The cosines of the row to classify are 0.995 and 0.778, its products 1 and 3.3.
+		near := []float32{unit, 0, 3 * unit, 3 * unit}
+		if got, err := NearestNeighbours(t.Context(), e, near, []int32{0, 1}, 2, []float32{unit, unit / 10}, 1, 1); err != nil || got[0] != 0 {
+			t.Errorf("neighbours of size %g: class %v, %v", unit, got, err)
+		}
+	}
+}
+
 // TestProbeOfConstantFeatures has nothing to go by but the frequencies.
 func TestProbeOfConstantFeatures(t *testing.T) {
 	p, err := FitProbe(t.Context(), probeEngine(t), []float32{5, 5, 5, 5, 5, 5}, []int32{1, 1, 0}, ProbeOptions{Classes: 2})

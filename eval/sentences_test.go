@@ -129,6 +129,12 @@ func TestIsotropyExtremes(t *testing.T) {
 			t.Errorf("%g and %g: %+v, %v", x, y, s, err)
 		}
 	}
+	for n := 2; n <= 60; n++ { // nor do they fill a direction, however their mean is rounded
+		s, err := MeasureIsotropy(slices.Repeat([]float32{.1, -2.7, 3.3e-3}, n), n, 3, nil)
+		if err != nil || s.EffectiveRank != 0 || s.Participation != 0 || s.IsoScore != 0 || s.Cosine > 1 {
+			t.Errorf("%d equal rows: %+v, %v", n, s, err)
+		}
+	}
 	if _, err := MeasureIsotropy([]float32{0, 0, 0, 0}, 2, 2, nil); err != nil { // rows without direction
 		t.Error(err)
 	}

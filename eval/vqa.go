@@ -43,8 +43,8 @@ func VQAAccuracy(answer string, given []string) float64 {
 	return sum / float64(max(1, len(given)))
 }
 
-// Annotators are the answers of ten people of whom each answer has its weight as a share, as VQAAccuracy reads them. A single
-// answer is that of all.
+// Annotators are the answers of ten people of whom each answer has its weight as a share, as VQAAccuracy reads them. What the shares of
+// several answers lack are people who gave a blank one, who count among the ten. A single answer is that of all.
 func Annotators(answers []data.Answer) (given []string) {
 	const people = 10
 	for _, a := range answers {
@@ -52,8 +52,12 @@ func Annotators(answers []data.Answer) (given []string) {
 			given = append(given, a.Text)
 		}
 	}
-	if len(answers) == 1 && len(given) < people {
-		given = slices.Repeat(given[:1], people)
+	if len(given) == 0 || len(given) >= people {
+		return given
 	}
-	return given
+	rest := ""
+	if len(answers) == 1 {
+		rest = given[0]
+	}
+	return append(given, slices.Repeat([]string{rest}, people-len(given))...)
 }

@@ -54,6 +54,14 @@ func TestAnnotators(t *testing.T) {
 	if want := strings.Fields("red red red red red red red pink pink rose"); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+	// One of ten gave a blank answer: official accuracies are means over all ten.
+	got = Annotators([]data.Answer{{Text: "cat", Weight: .7}, {Text: "dog", Weight: .2}})
+	if want := strings.Fields("cat cat cat cat cat cat cat dog dog"); !slices.Equal(got, append(want, "")) {
+		t.Errorf("%q", got)
+	}
+	if cat, dog := VQAAccuracy("cat", got), VQAAccuracy("dog", got); cat != 1 || !(math.Abs(dog-.6) <= 1e-12) {
+		t.Errorf("beside a blank answer: %v and %v, want 1 and 0.6", cat, dog)
+	}
 	for _, w := range []float32{1, .5, 0} { // Visual Genome has one answer, of weight .5
 		if got := Annotators([]data.Answer{{Text: "red", Weight: w}}); VQAAccuracy("red", got) != 1 || VQAAccuracy("blue", got) != 0 {
 			t.Errorf("a single answer of weight %v: %q", w, got)

@@ -170,6 +170,15 @@ func (v *View) Indexed() (recall float64, ok bool) {
 	return v.measured(v.recall), true
 }
 
+// RecallK is of how many neighbours of a query the recall of Indexed was measured, 0 without an index. Of more neighbours a search finds a
+// smaller share.
+func (v *View) RecallK() int {
+	if v.index == nil {
+		return 0
+	}
+	return v.index.Stats().K
+}
+
 // measured returns the recall of the least effort that reaches want; 0: that of the build.
 func (v *View) measured(want float64) float64 {
 	s := v.index.Stats()

@@ -94,8 +94,12 @@ func evalGroup(name string) string {
 		return "sum of recalls"
 	case strings.HasSuffix(last, "r_mean"):
 		return "means of recalls"
+	case parts[0] == "probe" && last == "decay": // that eval.probe_hold chose
+		return "linear probe: decay"
 	case parts[0] == "probe":
 		return "linear probe: accuracy"
+	case name == "eval/vqa/outside": // a number of questions
+		return "vqa: questions whose answer is no candidate"
 	case parts[0] == "zeroshot":
 		return "zero-shot classes: accuracy"
 	case parts[0] == "neighbours":
@@ -173,7 +177,7 @@ func evalNames(c *Curves) []string {
 }
 
 // lastEvaluation are tables of the last value of every number: of retrieval a column per
-// ranking, of others one with the values.
+// ranking of its last evaluation, of others one with the values and their steps.
 func lastEvaluation(c *Curves, names []string) (tables []Table) {
 	ranked := Table{Title: "Last evaluation of retrieval"}
 	other := Table{Title: "Last evaluation", Head: []string{"", "value", "step"}}
@@ -181,40 +185,69 @@ func lastEvaluation(c *Curves, names []string) (tables []Table) {
 		if ranking, _ := splitRanking(n); ranking != "" {
 			continue
 		}
-		p := c.get(n)
-		last := p[len(p)-1]
+		last := lastOf(c.get(n))
 		other.Rows = append(other.Rows, Texts(strings.TrimPrefix(n, "eval/"), short(last.Value), fmt.Sprintf("%.0f", last.Step)))
 	}
 	var columns []string
+	step := lastRanked(c, names)
+	now := func(name string) (Point, bool) { // a number of that step
+		p := c.get(name)
+		return lastOf(p), len(p) > 0 && lastOf(p).Step == step
+	}
 	for _, r := range []string{eval.First, eval.Reranked, eval.Random} {
-		if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, retrieval+r+"/") }) {
+		if slices.ContainsFunc(names, func(n string) bool {
+			_, ok := now(n)
+			return ok && strings.HasPrefix(n, retrieval+r+"/")
+		}) {
 			columns = append(columns, r)
 			ranked.Head = append(ranked.Head, rankingNames[r])
 		}
 	}
-	for _, m := range (eval.Metrics{}).Values() {
+	metrics := (eval.Metrics{}).Values()
+	for _, p := range (eval.Precision{}).Values() { // where queries have several right answers
+		if _, ok := now(retrieval + eval.First + "/" + p.Name); ok {
+			metrics = append(metrics, p)
+		}
+	}
+	for _, m := range metrics {
 		row := []string{metricName(m.Name)}
 		for _, r := range columns {
 			cell := ""
-			if p := c.get(retrieval + r + "/" + m.Name); len(p) > 0 {
-				cell = short(p[len(p)-1].Value)
+			if p, ok := now(retrieval + r + "/" + m.Name); ok {
+				cell = short(p.Value)
 			}
 			row = append(row, cell)
 		}
 		ranked.Rows = append(ranked.Rows, Texts(row...))
 	}
 	if columns != nil {
-		p := c.get(retrieval + columns[0] + "/" + eval.RMeanName)
 		ranked.Head = append([]string{""}, ranked.Head...)
-		if len(p) > 0 {
-			ranked.Title += fmt.Sprintf(", step %.0f", p[len(p)-1].Step)
-		}
+		ranked.Title += fmt.Sprintf(", step %.0f", step)
 		tables = append(tables, ranked)
 	}
 	if other.Rows != nil {
 		tables = append(tables, other)
 	}
 	return tables
+}
+
+// lastRanked is the step of the last evaluation of retrieval by ranking. A ranking that it lacks was
+// left out when the run went on, as re-ranking may be.
+func lastRanked(c *Curves, names []string) (step float64) {
+	for _, n := range names {
+		if ranking, _ := splitRanking(n); ranking != "" {
+			step = max(step, lastOf(c.get(n)).Step)
+		}
+	}
+	return step
+}
+
+// lastOf is the last point of a curve, the zero point where it has none.
+func lastOf(p []Point) (last Point) {
+	if len(p) > 0 {
+		last = p[len(p)-1]
+	}
+	return last
 }
 
 // metricName writes a metric of retrieval for people, such as image to text R@1.

@@ -277,10 +277,39 @@ func TestEvaluations(t *testing.T) {
 			t.Errorf("the page of an old log lacks %q", want)
 		}
 	}
+	if strings.Contains(text, "P@5") {
+		t.Error("the page has a precision that was not measured")
+	}
+	// Where queries have several right answers there is a precision too, of the pair score alone.
+	text = page(line(9, ranked+`,"eval/retrieval/first/i2t_p5":40,"eval/retrieval/first/t2i_p10":8`, 11, 21, 31))
+	for _, want := range []string{"<tr><td>image to text, P@5</td><td>40</td><td></td><td></td></tr>", "<tr><td>text to image, P@10</td><td>8</td><td></td><td></td></tr>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	// One that went on without re-ranking has no re-ranked numbers of its last evaluation.
+	text = page(line(5, ranked, 10, 20, 30), line(9, `"eval/retrieval/first/i2t_r1":11,"eval/retrieval/chance/i2t_r1":2`))
+	for _, want := range []string{"Last evaluation of retrieval, step 9", "<th>pair score</th><th>chance</th>", "<tr><td>image to text, R@1</td><td>11</td><td>2</td></tr>", "<tr><td>image to text, R@10</td><td></td><td></td></tr>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page of a run that went on without re-ranking lacks %q", want)
+		}
+	}
 	// A run that an earlier version began and this one went on with keeps its first evaluations.
 	text = page(line(5, ranked, 10, 20, 30), line(7, `"eval/retrieval/i2t_r10":12`), line(9, ranked, 11, 21, 31))
 	if !strings.Contains(text, ">image to text: recall<") || !strings.Contains(text, "recall, pair score") {
 		t.Error("evaluations of an earlier version are not drawn")
+	}
+}
+
+// Numbers of a task that are no shares stand apart from those that are.
+func TestEvalGroups(t *testing.T) {
+	for name, want := range map[string]string{
+		"eval/probe/top1": "linear probe: accuracy", "eval/probe/chance": "linear probe: accuracy", "eval/probe/decay": "linear probe: decay",
+		"eval/vqa/accuracy": "vqa", "eval/vqa/reachable": "vqa", "eval/vqa/outside": "vqa: questions whose answer is no candidate", "eval/vqa/accuracy/outside": "vqa accuracy",
+	} {
+		if got := evalGroup(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -7,20 +7,22 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/eval/ablation"
 	"github.com/geoalign/geoalign/eval/tasks"
 )
 
 // checkKeptBy refuses a train.keep_best_by that names no number of the evaluations of a run, so far as their names are known before the
-// first of them: those of retrieval, and the tasks of others.
+// first of them: those of retrieval, and the tasks of others. It refuses one of which more is not better, as of ranks.
 func checkKeptBy(cfg config.Config, set *Split) error {
 	by := cfg.Train.KeepBestBy
 	if !cfg.Train.KeepsByMetric() {
 		return nil
 	}
-	of := append([]string{DefaultTask(cfg)}, tasksBeside(cfg, set)...)
-	refused := func(hint string) error {
-		return config.Errors{{Path: "train.keep_best_by", Value: by, Msg: "names a number that the evaluation has not", Hint: hint}}
+	refused := func(msg, hint string) error {
+		return config.Errors{{Path: "train.keep_best_by", Value: by, Msg: msg, Hint: hint}}
 	}
+	const unknown = "names a number that the evaluation has not"
+	of := append([]string{DefaultTask(cfg)}, tasksBeside(cfg, set)...)
 	i := slices.IndexFunc(of, func(task string) bool { return strings.HasPrefix(by, logPrefix(task)) })
 	switch {
 	case i < 0:
@@ -28,13 +30,19 @@ func checkKeptBy(cfg config.Config, set *Split) error {
 		for _, task := range of {
 			names = append(names, logPrefix(task)+"...")
 		}
-		return refused("it has " + strings.Join(names, ", "))
+		return refused(unknown, "it has "+strings.Join(names, ", "))
 	case of[i] == TaskRetrieval:
 		all := logged(Retrieval{Scores: tasks.Scores{Rerank: &eval.Metrics{}, Precision: &eval.Precision{}}})
 		if _, known := all[by]; !known {
 			first := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !strings.HasPrefix(name, logPrefix(TaskRetrieval)+eval.First+"/") })
-			return refused("it has " + strings.Join(first, ", ") + ", and with re-ranking the same below " + logPrefix(TaskRetrieval) + eval.Reranked)
+			return refused(unknown, "it has "+strings.Join(first, ", ")+", and with re-ranking the same below "+logPrefix(TaskRetrieval)+eval.Reranked)
 		}
+	}
+	switch ablation.Better(by) {
+	case "lower":
+		return refused("names a number of which less is better, and the checkpoints with the largest are kept", "name one of which more is")
+	case "none":
+		return refused("names a number that says of no checkpoint that it is better", "name a score")
 	}
 	return nil
 }

@@ -22,12 +22,19 @@ func TestCheckKeptBy(t *testing.T) {
 		{by: "eval/retreival/first/t2i_r1", want: "it has eval/retrieval/..."},
 		{by: "eval/zeroshot/top1", want: "it has eval/retrieval/..."},
 		{by: "eval/zeroshot/top1", beside: []string{TaskZeroShot}},
+		{by: "eval/retrieval/first/i2t_mean_rank", want: "of which less is better"},
+		{by: "eval/retrieval/rerank/t2i_median_rank", want: "of which less is better"},
+		{by: "eval/isotropy/stsb/mean_cosine", beside: []string{TaskSentences}, want: "of which less is better"},
+		{by: "eval/isotropy/stsb/isoscore", beside: []string{TaskSentences}},
+		{by: "eval/sentiment/mae", beside: []string{TaskSentiment}, want: "of which less is better"},
+		{by: "eval/probe/decay", beside: []string{TaskProbe}, want: "of no checkpoint that it is better"},
+		{by: "eval/probe/top1", beside: []string{TaskProbe}},
 		{by: "eval/sts/stsb/spearman", beside: []string{TaskSentences}}, // whose names are those of files
 	} {
 		cfg := config.Default()
 		cfg.Train.KeepBestBy, cfg.Eval.Beside = c.by, c.beside
 		err := checkKeptBy(cfg, &Split{})
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), "train.keep_best_by: names a number that the evaluation has not") || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), "train.keep_best_by: names a number ") || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s with %q: %v, want %q", c.by, c.beside, err, c.want)
 		}
 	}

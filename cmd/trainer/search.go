@@ -133,6 +133,7 @@ type found struct {
 	Metric  string     `json:"metric"`
 	Index   bool       `json:"index"`
 	Recall  float64    `json:"recall"` // that was measured of the index, 1 without
+	RecallK int        `json:"-"`      // neighbours of a query that it was measured with
 	Seconds float64    `json:"seconds"`
 	Queries [][]hitRow `json:"queries"` // the hits of each query
 }
@@ -183,6 +184,7 @@ func (f *searchFlags) execute(c *cobra.Command, path string) error {
 	}
 	result := found{Gallery: path, Side: side, Rows: view.Rows(), Metric: string(view.Metric())}
 	result.Recall, result.Index = view.Indexed()
+	result.RecallK = view.RecallK()
 	if err := s.search(c.Context(), view, &result); err != nil {
 		return err
 	}
@@ -367,7 +369,7 @@ func (r *found) print(out io.Writer) error {
 	}
 	how := "all rows compared"
 	if r.Index {
-		how = fmt.Sprintf("by an index with a measured recall of %.3f", r.Recall)
+		how = fmt.Sprintf("by an index with a measured recall@%d of %.3f", r.RecallK, r.Recall)
 	}
 	_, err := fmt.Fprintf(out, "%s of %s by %s, %s, %.1f ms\n", words.Count(r.Rows, "row"), r.Side, r.Metric, how, 1e3*r.Seconds)
 	return err

@@ -144,6 +144,8 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	if _, _, all = hits(t, out, "--row", "5", "--k", "2", "--index-from", "5"); !all.Index || all.Recall < 0.5 {
 		t.Errorf("no index: %+v", all)
 	}
+	text, _ := must(t, exitDone, "search", out, "--row", "5", "--k", "2", "--index-from", "5")
+	contains(t, text, "by an index with a measured recall@6 of ") // seven rows have six others
 
 	for want, more := range map[string][]string{
 		"another --shard":                       {"--shard", "4"},

@@ -65,7 +65,7 @@ func TestAcrossTables(t *testing.T) {
 	values := map[string][][]float64{"ridge": {{10, 11, 12}, {20, 22, 21}}, "cca": {{13, 14, 14.5}, {20, 22, 21}}}
 	for _, method := range []string{"ridge", "cca"} {
 		for k := range at {
-			row := Row{Name: method + "@", Method: method, At: &at[k]}
+			row := Row{Name: fmt.Sprintf("%s, paired=%g", method, at[k]), Method: method, At: &at[k]}
 			for s, v := range values[method][k] {
 				row.Trials = append(row.Trials, Trial{Seed: int64(s + 1), State: Done, Values: Values{"eval/retrieval/first/i2t_r1": v, "seconds": 1}})
 			}
@@ -98,10 +98,43 @@ func TestAcrossTables(t *testing.T) {
 }
 
 func TestHolmAdjust(t *testing.T) {
-	got := HolmAdjust([]float64{0.01, 0.04, 0.03, 0.005})
-	for i, want := range []float64{0.03, 0.06, 0.06, 0.02} { // as R's p.adjust has them
-		if !(math.Abs(got[i]-want) <= 1e-15) {
-			t.Errorf("p %d: %v, want %v", i, got[i], want)
+	for _, c := range []struct{ p, want []float64 }{ // as R's p.adjust has them
+		{[]float64{0.01, 0.04, 0.03, 0.005}, []float64{0.03, 0.06, 0.06, 0.02}},
+		{[]float64{0.6, 0.001, 0.7}, []float64{1, 0.003, 1}},
+	} {
+		for i, got := range HolmAdjust(c.p) {
+			if !(math.Abs(got-c.want[i]) <= 1e-15) {
+				t.Errorf("p %v: %v, want %v", c.p[i], got, c.want[i])
+			}
 		}
 	}
+}
+
+// TestHolmOfTwins: a run that stands in two places is compared once, and both places have its p.
+func TestHolmOfTwins(t *testing.T) {
+	r := example()
+	twin := row("better again", "k", [2]float64{111, 1}, [2]float64{120, 1.5}, [2]float64{130, 2})
+	twin.Same = "better"
+	r.Rows, r.Correct = append(r.Rows, twin), Holm
+	for _, row := range r.Rows {
+		if row.Name == "alike" { // compared with the same baseline, and a comparison of its own
+			row.Name, row.Group, row.Same = "other", "k", ""
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	r.Tabulate()
+	of := map[string]*Test{}
+	for _, table := range r.Tables {
+		for _, l := range table.Lines {
+			if x := l.Cells[0].ToBaseline; x != nil {
+				of[l.Name] = x
+			}
+		}
+	}
+	want := HolmAdjust([]float64{of["better"].P, of["alike"].P, of["explodes"].P, of["other"].P})
+	for i, name := range []string{"better", "alike", "explodes", "other"} {
+		near(t, name, *of[name].Holm, want[i], 1e-12)
+	}
+	near(t, "better again", *of["better again"].Holm, *of["better"].Holm, 0)
+	near(t, "of four", *of["better"].Holm, 4*of["better"].P, 1e-12)
 }

@@ -26,7 +26,7 @@ func parse(t *testing.T, text string) *Matrix {
 func TestParseErrors(t *testing.T) {
 	run := "[[run]]\nname = \"a\"\n"
 	for text, want := range map[string][]string{
-		"base = [":                                             {"m.toml:1: "},
+		"base = [": {"m.toml:1: "},
 		head + strings.Repeat("a.", 100000) + "a = 1":          {"m.toml:3: tables and lists lie in each other here, more than 32 deep"},
 		"[run]\nname = \"a\"\n":                                {"m.toml: run: is a table, as in the configuration of one run: this must be a matrix of runs; write a matrix with base"},
 		head + "seeds = [1.5]\n" + run:                         {"m.toml", "seeds"},

@@ -23,11 +23,17 @@ type Column struct {
 	Better string `json:"better"` // higher, lower or none
 }
 
-// plain are the metrics without a slash in their name, and which way is better.
+// plain are the metrics without a slash in their name, and a few of others that are unlike those beside them, and which way is better.
 var plain = map[string]string{
 	Seconds: "lower", StepMS: "lower", PeakMB: "lower",
 	"loss": "lower", "data_wait": "lower", "samples_per_second": "higher",
 	"lr": "none", "temperature": "none", "grad_norm": "none", "epoch": "none", "online_weight": "none",
+
+	// Measures of losses, but for accuracies.
+	"itc_i2i": "lower", "itc_t2t": "lower", "itc_local_image": "lower", "itc_local_text": "lower",
+	"klot_off": "lower", "siglip_scale": "none", "triplet_anchors": "none", "mafa_positives": "none", "mafa_replaced": "none", "vqa_left_out": "lower",
+
+	"eval/probe/decay": "none", "eval/vqa/outside": "none", // no scores
 }
 
 // retrieval is where a run logs image-text retrieval.
@@ -100,6 +106,12 @@ func (m *Matrix) Columns() ([]Column, config.Errors) {
 		}
 	}
 	return list, errs
+}
+
+// Better says which way a metric is better: higher, lower or none; empty where no run can have it.
+func Better(name string) string {
+	better, _ := direction(name)
+	return better
 }
 
 // direction says which way a metric is better, and whether a run can have it. What

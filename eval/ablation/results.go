@@ -1,6 +1,7 @@
 package ablation
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -98,6 +99,8 @@ type Cell struct {
 
 	Difference *float64 `json:"difference,omitempty"`  // to the baseline
 	ToBaseline *Test    `json:"to_baseline,omitempty"` // of that difference
+
+	compared [2]string // runs whose trials ToBaseline compares
 }
 
 // values returns the metric of the trials that are done, by seed.
@@ -272,6 +275,7 @@ func compare(rows []*Row, baseline *Row, c Column) []Cell {
 			if s := describe(b); s.N > 0 {
 				d := *cell.Mean - *s.Mean
 				cell.Difference, cell.ToBaseline = &d, Compare(row.values(c.Metric), b)
+				cell.compared = [2]string{cmp.Or(row.Same, row.Name), cmp.Or(baseline.Same, baseline.Name)}
 			}
 		}
 		if row.whole() && (best < 0 || c.beats(*cell.Mean, *cells[best].Mean)) {

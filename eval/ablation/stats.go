@@ -150,10 +150,13 @@ func HolmAdjust(p []float64) []float64 {
 // Holm is the correction of HolmAdjust.
 const Holm = "holm"
 
-// holm corrects the p of the differences to the baseline, those of a metric in all tables together.
+// holm corrects the p of the differences to the baseline, those of a metric in all tables together. A run that
+// stands in several places is one comparison.
 func (r *Results) holm() {
 	for j, c := range r.Columns {
+		places := map[[2]string]int{} // of the p of two runs
 		var tests []*Test
+		var at []int // place of the p of a test
 		var p []float64
 		for _, t := range r.Tables {
 			for _, l := range t.Lines {
@@ -164,14 +167,21 @@ func (r *Results) holm() {
 					continue
 				}
 				for _, cell := range cells {
-					if cell.ToBaseline != nil {
-						tests, p = append(tests, cell.ToBaseline), append(p, cell.ToBaseline.P)
+					if cell.ToBaseline == nil {
+						continue
 					}
+					k, again := places[cell.compared]
+					if !again {
+						k = len(p)
+						places[cell.compared], p = k, append(p, cell.ToBaseline.P)
+					}
+					tests, at = append(tests, cell.ToBaseline), append(at, k)
 				}
 			}
 		}
-		for i, adjusted := range HolmAdjust(p) {
-			tests[i].Holm = &adjusted
+		adjusted := HolmAdjust(p)
+		for i, t := range tests {
+			t.Holm = &adjusted[at[i]]
 		}
 	}
 }
