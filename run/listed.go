@@ -48,6 +48,19 @@ func cleaner(cfg config.Config) func(string) string {
 	return func(s string) string { return data.Clean(cfg.Data.Clean, s, cfg.Data.MaxWords) }
 }
 
+// reading says how texts become tokens, as settings with commas between, "" for a model that reads none. A gallery of
+// texts keeps it: by other settings the same words have other features.
+func reading(cfg config.Config) string {
+	d := cfg.Data
+	switch {
+	case cfg.Model.ImagesOnly() || cfg.Model.Stored():
+		return ""
+	case d.Clean == data.CleanALBEF: // which alone counts words
+		return fmt.Sprintf("data.clean=%s,data.max_words=%d,data.tokens=%d", d.Clean, d.MaxWords, d.Tokens)
+	}
+	return fmt.Sprintf("data.clean=%s,data.tokens=%d", d.Clean, d.Tokens)
+}
+
 // Fill cleans text i as those of a split are.
 func (g listedTexts) Fill(i int, row batch.Row) error {
 	if !utf8.ValidString(g.texts[i]) {

@@ -34,6 +34,9 @@ func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, erro
 	if s := g.Meta.EvalScore; s != "" {
 		o.Set = append([]string{"eval.score=" + s}, o.Set...)
 	}
+	if s := g.Meta.Reading; s != "" {
+		o.Set = append(strings.Split(s, ","), o.Set...)
+	}
 	o.Twin = g.Meta.Twin
 	t, err := Open(path, o)
 	if err != nil && g.Meta.Twin {
