@@ -110,10 +110,8 @@ func (q *Queries) Texts(ctx context.Context, texts []string) ([]float32, error) 
 
 // CheckText says whether something is left of a text as a caption.
 func (q *Queries) CheckText(text string) error {
-	if strings.TrimSpace(cleaner(q.Config)(text)) == "" {
-		return fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)
-	}
-	return nil
+	_, err := caption(text, cleaner(q.Config), q.Tokenizer)
+	return err
 }
 
 // Images encodes images to features (n, C), as they are compared with images, and to rows (n, C),

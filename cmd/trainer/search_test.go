@@ -174,6 +174,9 @@ func TestEmbedTextsAndLists(t *testing.T) {
 	args := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--shard", "2"}
 	fails(t, exitFailed, args, `nothing of the text "..." is left as a caption`)
 	must(t, exitDone, append(args, "--skip-bad")...)
+	for _, text := range []string{"...", "\u0301"} { // of the second the tokenizer leaves no token
+		fails(t, exitFailed, []string{"search", out, "--text", text}, "trainer: nothing of the text ")
+	}
 	rows, names, all := hits(t, out, "--text", "A red circle!", "--k", "3")
 	if rows[0] != 0 || names[0] != "A red circle." || all.Side != "text" || all.Queries[0][0].Line != 1 {
 		t.Errorf("found %v %q", rows, names)
