@@ -43,6 +43,37 @@ func numbers(t *testing.T, p weights.Param) []float32 {
 	return x
 }
 
+// How many tokens a text has is read back where the form has a place for it, and told where it has none: with more of them long texts, and of
+// SigLIP all texts, have other features.
+func TestLengthOfTexts(t *testing.T) {
+	for _, c := range []struct {
+		name, to, want string
+		told           bool
+	}{
+		{"siglip", export.HF, "data.tokens=4", false}, {"clip", export.HF, "data.tokens=4", false}, {"albef", export.ALBEF, "data.tokens=4", false},
+		{"clip", export.OpenCLIP, "data.tokens=6", true},
+	} {
+		w := written(t, exporttest.New(t, exporttest.Find(t, c.name, "data.tokens=4")), export.Options{To: c.to})
+		m, err := weights.Open(w.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range m.Settings() {
+			if s.Key == "data.tokens" {
+				got = append(got, s.String())
+			}
+		}
+		if !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%s to %s: settings %v, want %s", c.name, c.to, got, c.want)
+		}
+		if told := strings.Contains(strings.Join(w.Notes, " "), "texts are cut to 4 tokens"); told != c.told {
+			t.Errorf("%s to %s: notes %q", c.name, c.to, w.Notes)
+		}
+		m.Close()
+	}
+}
+
 // What is written is read back as the same parameters, bit for bit, and as settings of the same model.
 func TestRoundTrip(t *testing.T) {
 	for _, c := range []struct {

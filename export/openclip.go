@@ -84,6 +84,9 @@ func (x *job) openCLIP() error {
 		"model_cfg":      object{"embed_dim": x.sides.Image.Head.Dimension(), "quick_gelu": v.Activation == "quick_gelu", "vision_cfg": vision, "text_cfg": words},
 		"preprocess_cfg": object{"mean": mean, "std": std, "interpolation": filter, "resize_mode": mode, "size": []int{v.Size, v.Size}},
 	})
+	if n := x.Config.Data.Tokens; n < p.Positions {
+		x.note("texts are cut to %d tokens (data.tokens), which its configuration has no place for: it reads %d (context_length)", n, p.Positions)
+	}
 	x.tensors("open_clip_model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("open_clip.create_model_from_pretrained(%q)", "local-dir:"+x.Out)
 	x.leftOut(params)

@@ -112,7 +112,7 @@ func (g *Gallery) openSplit() error {
 		return fmt.Errorf("gallery: %w", err)
 	}
 	meta := f.Metadata()
-	g.Meta = Meta{Model: meta["model"], Score: meta["score"], EvalScore: meta["eval_score"], Space: meta["space"], Split: meta["split"], Product: meta["product"] == "true", Twin: meta["twin"] == "true", Weights: meta["weights"]}
+	g.Meta = Meta{Model: meta["model"], Score: meta["score"], EvalScore: meta["eval_score"], Space: meta["space"], Split: meta["split"], Product: meta["product"] == "true", Twin: meta["twin"] == "true", Weights: meta["weights"], Reading: meta["reading"]}
 	g.Meta.Step, _ = strconv.Atoi(meta["step"])
 	_, images := f.Lookup(Image)
 	_, texts := f.Lookup(Text)

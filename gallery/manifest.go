@@ -36,6 +36,7 @@ type Meta struct {
 	Split     string `json:"split,omitempty"`      // of a split: which
 	Twin      bool   `json:"twin,omitempty"`       // the momentum twins of the model made them
 	Weights   string `json:"weights,omitempty"`    // checksums of the parameters; empty: not known
+	Reading   string `json:"reading,omitempty"`    // how texts became tokens, as settings with commas between; empty: no texts, or not known
 }
 
 // Manifest is what the file index.json says of a gallery in shards.

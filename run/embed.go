@@ -48,6 +48,7 @@ type Embedded struct {
 
 	weights   string // see Trained.weights
 	evalScore string // eval.score of the configuration
+	reading   string // see reading
 }
 
 // Embed encodes a split (empty: eval.split) and writes its features with the names of their
@@ -76,7 +77,7 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint
-	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin, weights: t.weights(), evalScore: cfg.Eval.Score}
+	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin, weights: t.weights(), evalScore: cfg.Eval.Score, reading: reading(cfg)}
 	return done, t.embed(ctx, set, t.encoding(progress), &done)
 }
 
@@ -219,6 +220,9 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 	}
 	if done.weights != "" {
 		meta["weights"] = done.weights
+	}
+	if done.reading != "" && done.Texts > 0 {
+		meta["reading"] = done.reading
 	}
 	if err := files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.Write(w, tensors, meta) }); err != nil {
 		return err

@@ -99,6 +99,9 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	done.Path, done.Model, done.Step, done.Twin = out, t.Checkpoint.Path, t.Checkpoint.Step, t.twin
 	rows.describe(&done)
 	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: absolute(done.Model), Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.weights()}
+	if in.Texts != "" {
+		m.Reading = reading(t.Config)
+	}
 	s := &sharding{rows: rows, in: in, dir: out, m: m, say: Lines(t.log).Say, encoding: t.encoding(progress)}
 	if err := parallel.ByFirst(t.group, s.open); err != nil {
 		return done, err
@@ -150,6 +153,12 @@ func (s *sharding) open() error {
 		if x.old != x.now {
 			return &ArgumentError{fmt.Errorf("%s holds a gallery with another %s (%s, now %s): choose another folder with --out, or remove that one", s.dir, x.what, x.old, x.now)}
 		}
+	}
+	switch {
+	case old.Reading == "":
+		s.m.Reading = "" // that of shards that stay is not known
+	case old.Reading != s.m.Reading:
+		return &ArgumentError{fmt.Errorf("%s holds a gallery whose texts were read by other settings (%s, now %s): choose another folder with --out, or remove that one", s.dir, old.Reading, s.m.Reading)}
 	}
 	switch {
 	case old.Weights == "":

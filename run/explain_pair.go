@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sort"
-	"strings"
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/source"
@@ -237,9 +236,8 @@ func (x *Explainer) patches(values []float64) *explain.Map {
 // seenText is a text as the model reads it, with notes on what of it is lost.
 func (x *Explainer) seenText(text string) (clean string, notes []string, err error) {
 	cfg := x.t.Config
-	clean = cleaner(cfg)(text)
-	if strings.TrimSpace(clean) == "" {
-		return "", nil, &ArgumentError{fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)}
+	if clean, err = caption(text, cleaner(cfg), x.t.Tokenizer); err != nil {
+		return "", nil, &ArgumentError{err}
 	}
 	whole := uncut(cfg)(text)
 	if whole != clean {

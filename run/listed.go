@@ -2,12 +2,14 @@ package run
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -48,17 +50,40 @@ func cleaner(cfg config.Config) func(string) string {
 	return func(s string) string { return data.Clean(cfg.Data.Clean, s, cfg.Data.MaxWords) }
 }
 
+// reading says how texts become tokens, as settings with commas between, "" for a model that reads none. A gallery of
+// texts keeps it: by other settings the same words have other features.
+func reading(cfg config.Config) string {
+	d := cfg.Data
+	switch {
+	case cfg.Model.ImagesOnly() || cfg.Model.Stored():
+		return ""
+	case d.Clean == data.CleanALBEF: // which alone counts words
+		return fmt.Sprintf("data.clean=%s,data.max_words=%d,data.tokens=%d", d.Clean, d.MaxWords, d.Tokens)
+	}
+	return fmt.Sprintf("data.clean=%s,data.tokens=%d", d.Clean, d.Tokens)
+}
+
 // Fill cleans text i as those of a split are.
 func (g listedTexts) Fill(i int, row batch.Row) error {
-	if !utf8.ValidString(g.texts[i]) {
-		return fmt.Errorf("the text %.60q is no UTF-8: save it as UTF-8", g.texts[i])
-	}
-	text := g.clean(g.texts[i])
-	if text == "" {
-		return fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", g.texts[i])
+	text, err := caption(g.texts[i], g.clean, g.columns.Tokenizer)
+	if err != nil {
+		return err
 	}
 	g.columns.Fill(text, row)
 	return nil
+}
+
+// caption cleans a text. It fails where nothing is left of it, or no token: what stands around a text stands around any, and
+// where nothing does, a text without a token has the features 0.
+func caption(text string, clean func(string) string, tok data.Tokenizer) (string, error) {
+	if !utf8.ValidString(text) {
+		return "", fmt.Errorf("the text %.60q is no UTF-8: save it as UTF-8", text)
+	}
+	cleaned := clean(text)
+	if t, ok := tok.(*tokenizer.Tokenizer); strings.TrimSpace(cleaned) == "" || ok && len(t.Encode(cleaned, t.Around()+1)) <= t.Around() {
+		return "", fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)
+	}
+	return cleaned, nil
 }
 
 // storedRows is a gallery of n rows of stored features from first on.

@@ -34,6 +34,9 @@ func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, erro
 	if s := g.Meta.EvalScore; s != "" {
 		o.Set = append([]string{"eval.score=" + s}, o.Set...)
 	}
+	if s := g.Meta.Reading; s != "" {
+		o.Set = append(strings.Split(s, ","), o.Set...)
+	}
 	o.Twin = g.Meta.Twin
 	t, err := Open(path, o)
 	if err != nil && g.Meta.Twin {
@@ -107,10 +110,8 @@ func (q *Queries) Texts(ctx context.Context, texts []string) ([]float32, error) 
 
 // CheckText says whether something is left of a text as a caption.
 func (q *Queries) CheckText(text string) error {
-	if strings.TrimSpace(cleaner(q.Config)(text)) == "" {
-		return fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)
-	}
-	return nil
+	_, err := caption(text, cleaner(q.Config), q.Tokenizer)
+	return err
 }
 
 // Images encodes images to features (n, C), as they are compared with images, and to rows (n, C),

@@ -67,7 +67,7 @@ func openCLIPVision1(arguments string) map[string]string {
 
 // What the files beside the weights say is heard, and what cannot be is refused with its place.
 func TestFilesBeside(t *testing.T) {
-	const prepare = "preprocessor_config.json"
+	const prepare, words = "preprocessor_config.json", "tokenizer_config.json"
 	for _, c := range []struct {
 		name  string
 		files map[string]string
@@ -132,6 +132,14 @@ func TestFilesBeside(t *testing.T) {
 		{"vit", map[string]string{prepare: `{"image_mean": [0.1, 0.2, 0.3]}`, "processor_config.json": `{"processor_class": "CLIPProcessor"}`}, "model.image.mean=[0.1, 0.2, 0.3]"},
 		{"vit", map[string]string{prepare: `{"image_mean": [0.1, 0.2, 0.3]}`, "processor_config.json": `{"image_processor": {"image_mean": [0.25, 0.5, 0.75]}}`}, "model.image.mean=[0.25, 0.5, 0.75]"},
 		{"vit", map[string]string{prepare: "", "processor_config.json": `{"image_processor": {"crop_pct": 1.5}}`}, "processor_config.json: crop_pct is 1.5, want a share"},
+		{"siglip", map[string]string{words: `{"model_max_length": 4}`}, "data.tokens=4 "},
+		{"siglip", map[string]string{words: `{"model_max_length": 1000000000000000019884624838656}`}, "data.tokens=6 "},
+		{"siglip", map[string]string{words: `{"model_max_length": 0}`}, "data.tokens=6 "},
+		{"siglip", map[string]string{words: `{"model_max_length": 7}`}, "data.tokens=6 "},
+		{"siglip", map[string]string{words: `{"model_max_length": null}`}, "data.tokens=6 "},
+		{"siglip", map[string]string{words: `[]`}, "tokenizer_config.json: json"},
+		{"bert", map[string]string{words: "\ufeff" + `{"model_max_length": 4}`}, "data.tokens=4 "},
+		{"open_clip", map[string]string{words: `{"model_max_length": 4}`}, "data.tokens=6 "}, // it has its own
 		{"open_clip_siglip", map[string]string{"open_clip_config.json": ""}, "as in SigLIP is assumed, whose bias of scores is there"},
 		{"open_clip_siglip", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `"pool_type": "last"`, `"pool_type": "first"`)},
 			`no_causal_mask = true, use_pad_mask = false and pool_type = "first" in text_cfg: no style here reads texts so`},

@@ -48,7 +48,7 @@ type (
 		eps                     float64
 		said                    float64 // epsilon by a file; 0: none says it
 		heads                   int
-		tokens                  bool // texts have as many tokens as there are positions
+		tokens                  bool // texts have as many tokens as there are positions, where no file says less
 	}
 )
 

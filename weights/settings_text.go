@@ -2,8 +2,11 @@ package weights
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // pooling is what is read of 1_Pooling/config.json of sentence-transformers.
@@ -87,10 +90,39 @@ func (d *description) text(o textFacts) error {
 	d.set("model.text.activation", o.activation)
 	d.set("model.text.pool", o.pool)
 	d.epsilon("text", cmp.Or(config.Eps, o.said), o.eps)
-	if o.tokens {
+	longest, err := d.longest()
+	switch {
+	case err != nil:
+		return err
+	case longest > 0 && longest < positions:
+		d.set("data.tokens", longest)
+	case o.tokens:
 		d.set("data.tokens", positions)
 	}
 	return nil
+}
+
+// longest is the length that tokenizer_config.json cuts texts to, and pads those of SigLIP to, 0 where it says none: other tokenizers than
+// those of Hugging Face do not read it.
+func (d *description) longest() (int, error) {
+	if d.tokenizer.Config == "" || d.openCLIP != nil {
+		return 0, nil
+	}
+	text, err := files.Read(d.tokenizer.Config, files.MaxVocabulary)
+	if err != nil {
+		return 0, err
+	}
+	var x struct {
+		Longest any `json:"model_max_length"` // 1e30 where there is no limit
+	}
+	if err := json.Unmarshal(files.WithoutMark(text), &x); err != nil {
+		return 0, fmt.Errorf("%s: %w", d.tokenizer.Config, err)
+	}
+	n, ok := x.Longest.(float64)
+	if !ok || !(n >= 1 && n <= math.MaxInt32) {
+		return 0, nil
+	}
+	return int(n), nil
 }
 
 // positionsAfter reads positions from behind the id of padding that config.json has, where that is not the usual one.

@@ -238,7 +238,7 @@ func (s *lookup) query(ctx context.Context, mode string) (err error) {
 		s.engine, s.from = s.model.Engine, strings.TrimSuffix(mode, "-features")
 		switch mode {
 		case "text":
-			s.queries, err = s.model.Texts(ctx, []string{s.flags.text})
+			s.queries, err = s.encodeText(ctx)
 		case "image":
 			s.queries, err = s.encodeImage(ctx)
 		case "text-features":
@@ -272,6 +272,16 @@ func (s *lookup) encodeRows(ctx context.Context, path string) ([]float32, error)
 		return folded, err
 	}
 	return own, err
+}
+
+func (s *lookup) encodeText(ctx context.Context) ([]float32, error) {
+	if err := s.model.Reads(gallery.Text); err != nil {
+		return nil, err
+	}
+	if err := s.model.CheckText(s.flags.text); err != nil {
+		return nil, err
+	}
+	return s.model.Texts(ctx, []string{s.flags.text})
 }
 
 func (s *lookup) encodeImage(ctx context.Context) ([]float32, error) {

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,6 +176,9 @@ func TestEmbedTextsAndLists(t *testing.T) {
 	args := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--shard", "2"}
 	fails(t, exitFailed, args, `nothing of the text "..." is left as a caption`)
 	must(t, exitDone, append(args, "--skip-bad")...)
+	for _, text := range []string{"...", "\u0301"} { // of the second the tokenizer leaves no token
+		fails(t, exitFailed, []string{"search", out, "--text", text}, "trainer: nothing of the text ")
+	}
 	rows, names, all := hits(t, out, "--text", "A red circle!", "--k", "3")
 	if rows[0] != 0 || names[0] != "A red circle." || all.Side != "text" || all.Queries[0][0].Line != 1 {
 		t.Errorf("found %v %q", rows, names)
@@ -257,6 +261,58 @@ func TestGalleryOfTrainedAnew(t *testing.T) {
 		fails(t, exitFailed, []string{"search", g, "--text", "a red circle"}, "before it was trained anew: embed again")
 		_, stderr := must(t, exitDone, "search", g, "--text", "a red circle", "--checkpoint", ck)
 		contains(t, stderr, "made by other parameters than those of this checkpoint")
+	}
+}
+
+// A gallery of texts that were read by other settings than the run's is searched by these, and keeps no shard of theirs beside
+// one of others: the same words would have other features.
+func TestGalleryIsOfItsSettings(t *testing.T) {
+	dir := t.TempDir()
+	ck, out, split := filepath.Join(dir, "run"), filepath.Join(dir, "texts"), filepath.Join(dir, "split")
+	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2")...)
+	texts := filepath.Join(dir, "texts.txt")
+	long := "A large red circle, a small blue square - and one's green star."
+	if err := os.WriteFile(texts, []byte(long+"\na blue square\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	embed := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out}
+	set := []string{"--set", "data.clean=none", "--set", "data.tokens=7"}
+	must(t, exitDone, append(embed, set...)...)
+	must(t, exitDone, append(embed, set...)...)
+	fails(t, exitUsage, embed, "texts were read by other settings (data.clean=none,data.tokens=7, now data.clean=albef,data.max_words=")
+	must(t, exitDone, append([]string{"embed", "--checkpoint", ck, "--split", "test", "--quiet", "--out", split}, set...)...)
+
+	g, err := gallery.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	want, err := g.Row(gallery.Text, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := gallery.Open(split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	for _, g := range []*gallery.Gallery{g, whole} {
+		q, err := run.OpenQueries(g, "", run.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := q.Texts(t.Context(), []string{long})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if !(math.Abs(float64(got[i]-want[i])) < 1e-6) {
+				t.Fatalf("%s: channel %d of the text is %g as a query, %g as a row", g.Path, i, got[i], want[i])
+			}
+		}
+		if err := q.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
