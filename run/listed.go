@@ -63,6 +63,20 @@ func reading(cfg config.Config) string {
 	return fmt.Sprintf("data.clean=%s,data.tokens=%d", d.Clean, d.Tokens)
 }
 
+// readAs returns the settings that reading gave for a gallery. A file from elsewhere is not asked to set anything else.
+func readAs(reading string) ([]string, error) {
+	if reading == "" {
+		return nil, nil
+	}
+	sets := strings.Split(reading, ",")
+	for _, s := range sets {
+		if key, _, _ := strings.Cut(s, "="); key != "data.clean" && key != "data.max_words" && key != "data.tokens" {
+			return nil, fmt.Errorf("its texts were read by the setting %.60q, which this version of the program does not know", s)
+		}
+	}
+	return sets, nil
+}
+
 // Fill cleans text i as those of a split are.
 func (g listedTexts) Fill(i int, row batch.Row) error {
 	text, err := caption(g.texts[i], g.clean, g.columns.Tokenizer)

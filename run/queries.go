@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
@@ -34,9 +33,11 @@ func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, erro
 	if s := g.Meta.EvalScore; s != "" {
 		o.Set = append([]string{"eval.score=" + s}, o.Set...)
 	}
-	if s := g.Meta.Reading; s != "" {
-		o.Set = append(strings.Split(s, ","), o.Set...)
+	sets, err := readAs(g.Meta.Reading)
+	if err != nil {
+		return nil, fmt.Errorf("the gallery %s: %w", g.Path, err)
 	}
+	o.Set = append(sets, o.Set...)
 	o.Twin = g.Meta.Twin
 	t, err := Open(path, o)
 	if err != nil && g.Meta.Twin {
