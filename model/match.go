@@ -49,9 +49,6 @@ func (p *Pairs) Match(ctx context.Context, states []float32, lengths, index []in
 	if n < 1 || k < 1 {
 		return nil, fmt.Errorf("model: %d pairs with %d images to match: want at least one of each", n, k)
 	}
-	if want := n * p.text.Len() * p.text.Width(); p.design.fusion != nil && len(states) != want {
-		return nil, fmt.Errorf("model: %d values of states of %d texts, want %d: give those of Encode", len(states), n, want)
-	}
 	longest := int32(0)
 	for _, l := range lengths {
 		longest = max(longest, l)
@@ -59,6 +56,9 @@ func (p *Pairs) Match(ctx context.Context, states []float32, lengths, index []in
 	x, err := p.matching(pairing{n, k, evenPlaces(longest, p.text.Len())})
 	if err != nil {
 		return nil, err
+	}
+	if want := n * p.text.Len() * p.text.Width(); len(states) != want {
+		return nil, fmt.Errorf("model: %d values of states of %d texts, want %d: give those of Encode", len(states), n, want)
 	}
 	if x.short != nil {
 		row, all := len(x.short)/n, len(states)/n
