@@ -61,19 +61,16 @@ func (m *Moments) means(e *compute.Engine, s Side, r Rows) error {
 	if m.KeepMean {
 		return nil
 	}
-	block := make([]float32, blockRows*d)
+	block, zeros := make([]float32, blockRows*d), make([]float32, d)
+	sums, squares := make([]float64, vector.SumsRoom(d)), make([]float64, vector.SumsRoom(d))
 	for first := 0; first < m.Count; first += blockRows {
 		n := min(blockRows, m.Count-first)
 		if err := readBlock(e, s, r, first, n, block); err != nil {
 			return err
 		}
-		for i := range n {
-			for k, v := range block[i*d:][:d] {
-				m.Mean[s][k] += float64(v)
-			}
-		}
+		vector.ColumnMoments(sums, squares, block[:n*d], zeros)
 	}
-	for k, sum := range m.Mean[s] {
+	for k, sum := range sums[:d] {
 		if math.Abs(sum) > math.MaxFloat32 {
 			return m.extreme(s)
 		}
