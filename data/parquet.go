@@ -43,10 +43,10 @@ type Parquet struct {
 
 // parquetTable is one file.
 type parquetTable struct {
-	texts   packed                // of each row the path of its image ("": none) and its captions
-	groups  []int                 // first row of each row group
-	images  []parquet.ColumnChunk // bytes of the images of each row group; nil: images are files
-	ordinal int                   // of the first row group among those of all tables
+	texts   packed               // of each row the path of its image ("": none) and its captions
+	groups  []int                // first row of each row group
+	images  []*parquetfile.Chunk // bytes of the images of each row group; nil: images are files
+	ordinal int                  // of the first row group among those of all tables
 }
 
 var (
@@ -137,11 +137,12 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (x tab
 	if err != nil {
 		return x, err
 	}
-	for _, leaf := range []*parquet.Column{image, path, caption} {
+	chunks := make([][]*parquetfile.Chunk, 3)
+	for i, leaf := range []*parquet.Column{image, path, caption} {
 		if leaf == nil {
 			continue
 		}
-		if err := parquetfile.CheckCodec(file, leaf); err != nil {
+		if chunks[i], err = parquetfile.Chunks(file, leaf); err != nil {
 			return x, err
 		}
 	}
@@ -155,18 +156,15 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (x tab
 			return x, fmt.Errorf("a row group has %d rows: at most %d are read of a file: write several", n, math.MaxInt32)
 		}
 		if x.groups = append(x.groups, row); image != nil {
-			if err := parquetfile.CheckPages(file, g, image.Index()); err != nil {
-				return x, err
-			}
-			x.images = append(x.images, group.ColumnChunks()[image.Index()])
+			x.images = append(x.images, chunks[0][g])
 		}
 		var paths [][]string
 		if path != nil {
-			if paths, err = readStrings(group, path, n); err != nil {
+			if paths, err = readStrings(chunks[1][g], path, n); err != nil {
 				return x, err
 			}
 		}
-		captions, err := readStrings(group, caption, n)
+		captions, err := readStrings(chunks[2][g], caption, n)
 		if err != nil {
 			return x, err
 		}
@@ -249,9 +247,13 @@ func captionColumn(root *parquet.Column, name string) (*parquet.Column, error) {
 }
 
 // readStrings returns the strings of each of the n rows of a row group; what is null is left out.
-func readStrings(group parquet.RowGroup, leaf *parquet.Column, n int) (rows [][]string, err error) {
+func readStrings(chunk *parquetfile.Chunk, leaf *parquet.Column, n int) (rows [][]string, err error) {
+	pages, err := chunk.Pages()
+	if err != nil {
+		return nil, err
+	}
 	rows = make([][]string, 0, min(n, 1<<16))
-	err = eachPage(group.ColumnChunks()[leaf.Index()].Pages(), func(values []parquet.Value) error {
+	err = eachPage(pages, func(values []parquet.Value) error {
 		for _, v := range values {
 			if v.RepetitionLevel() == 0 {
 				rows = append(rows, nil)

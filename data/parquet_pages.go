@@ -41,7 +41,7 @@ type pageCursor struct {
 }
 
 // get returns the bytes of a row of a row group, nil where it has none. They must not be changed.
-func (c *pageCache) get(group, row int, chunk parquet.ColumnChunk) (b []byte, err error) {
+func (c *pageCache) get(group, row int, chunk *parquetfile.Chunk) (b []byte, err error) {
 	defer parquetfile.Recovered(&err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,10 @@ func (c *pageCache) get(group, row int, chunk parquet.ColumnChunk) (b []byte, er
 			return p.images[row-p.first], nil
 		}
 	}
-	x := c.cursor(group, row, chunk)
+	x, err := c.cursor(group, row, chunk)
+	if err != nil {
+		return nil, err
+	}
 	if err := x.seek(row, chunk); err != nil {
 		c.drop(x)
 		return nil, err
@@ -70,11 +73,11 @@ func (c *pageCache) get(group, row int, chunk parquet.ColumnChunk) (b []byte, er
 }
 
 // cursor returns what reads a row group, at or before a row.
-func (c *pageCache) cursor(group, row int, chunk parquet.ColumnChunk) *pageCursor {
+func (c *pageCache) cursor(group, row int, chunk *parquetfile.Chunk) (*pageCursor, error) {
 	for _, x := range c.cursors {
 		if x.group == group && x.next <= row {
 			c.cursors = append(slices.DeleteFunc(c.cursors, func(y *pageCursor) bool { return x == y }), x)
-			return x
+			return x, nil
 		}
 		if x.group == group {
 			c.drop(x)
@@ -84,15 +87,19 @@ func (c *pageCache) cursor(group, row int, chunk parquet.ColumnChunk) *pageCurso
 	if len(c.cursors) == mostCursors {
 		c.drop(c.cursors[0])
 	}
-	x := &pageCursor{group: group, pages: chunk.Pages()}
+	pages, err := chunk.Pages()
+	if err != nil {
+		return nil, err
+	}
+	x := &pageCursor{group: group, pages: pages}
 	c.cursors = append(c.cursors, x)
-	return x
+	return x, nil
 }
 
 // seek goes on to the page of a row, where the file says which that is.
-func (x *pageCursor) seek(row int, chunk parquet.ColumnChunk) error {
-	index, err := chunk.OffsetIndex()
-	if err != nil { // there is none
+func (x *pageCursor) seek(row int, chunk *parquetfile.Chunk) error {
+	index := chunk.Index()
+	if index == nil {
 		return nil
 	}
 	k := sort.Search(index.NumPages(), func(k int) bool { return index.FirstRowIndex(k) > int64(row) }) - 1

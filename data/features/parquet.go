@@ -34,12 +34,13 @@ func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) 
 	if err != nil {
 		return err
 	}
-	if err := parquetfile.CheckCodec(f, leaf); err != nil {
+	chunks, err := parquetfile.Chunks(f, leaf)
+	if err != nil {
 		return err
 	}
 	p := parquetReader{emit: emit, told: told, filled: leaf.MaxDefinitionLevel(), rows: f.NumRows()}
-	for _, group := range f.RowGroups() {
-		if err := p.read(group.ColumnChunks()[leaf.Index()]); err != nil {
+	for _, chunk := range chunks {
+		if err := p.read(chunk); err != nil {
 			return err
 		}
 	}
@@ -89,8 +90,11 @@ type parquetReader struct {
 }
 
 // read reads the values of a row group.
-func (p *parquetReader) read(chunk parquet.ColumnChunk) (err error) {
-	pages := chunk.Pages()
+func (p *parquetReader) read(chunk *parquetfile.Chunk) (err error) {
+	pages, err := chunk.Pages()
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, pages.Close()) }()
 	buffer := make([]parquet.Value, 4096)
 	for {

@@ -43,20 +43,25 @@ func readParquet(path string, pick Picker, row func(r Row) error) (err error) {
 	if err != nil {
 		return fail(err)
 	}
-	for _, i := range c.At {
+	chunks := make([][]*parquetfile.Chunk, len(c.At))
+	for k, i := range c.At {
 		if x := all[i]; !x.Leaf() || x.MaxRepetitionLevel() > 0 {
 			return fail(fmt.Errorf("column %q holds lists or groups (got %s): texts and numbers are read", names[i], x))
 		}
-		if err := parquetfile.CheckCodec(file, all[i]); err != nil {
+		if chunks[k], err = parquetfile.Chunks(file, all[i]); err != nil {
 			return fail(err)
 		}
 	}
 	line := 0
 	columns := make([][]string, len(c.At))
 	cells := make([]string, len(c.At))
-	for _, group := range file.RowGroups() {
+	for g := range file.RowGroups() {
 		for k, i := range c.At {
-			if columns[k], err = columnTexts(group.ColumnChunks()[all[i].Index()], columns[k][:0]); err != nil {
+			pages, err := chunks[k][g].Pages()
+			if err != nil {
+				return fail(err)
+			}
+			if columns[k], err = pageTexts(pages, columns[k][:0]); err != nil {
 				return fail(fmt.Errorf("column %q: %w: copy the file again", names[i], err))
 			}
 			if len(columns[k]) != len(columns[0]) {
@@ -79,9 +84,8 @@ func readParquet(path string, pick Picker, row func(r Row) error) (err error) {
 	return nil
 }
 
-// columnTexts appends the values of a column of a row group as texts; null is the empty text.
-func columnTexts(chunk parquet.ColumnChunk, list []string) (_ []string, err error) {
-	pages := chunk.Pages()
+// pageTexts appends the values of pages as texts, and closes them; null is the empty text.
+func pageTexts(pages parquet.Pages, list []string) (_ []string, err error) {
 	defer func() { err = errors.Join(err, pages.Close()) }()
 	buffer := make([]parquet.Value, 256)
 	for {

@@ -8,10 +8,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// CheckCodec refuses a column whose pages the library does not read rightly. It takes the codec of the first row group
+// checkCodec refuses a column whose pages the library does not read rightly. It takes the codec of the first row group
 // for all. Of LZ4 it gives other bytes where a page is not smaller than a third of what it holds
 // (parquet-go issue 608, in v0.32.0), and takes ever more memory for a page that is damaged.
-func CheckCodec(f *parquet.File, leaf *parquet.Column) error {
+func checkCodec(f *parquet.File, leaf *parquet.Column) error {
 	groups := f.Metadata().RowGroups
 	for i := range groups {
 		switch codec, first := groups[i].Columns[leaf.Index()].MetaData.Codec, groups[0].Columns[leaf.Index()].MetaData.Codec; {

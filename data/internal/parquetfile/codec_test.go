@@ -41,42 +41,56 @@ func written(t *testing.T, codec compress.Codec) ([]byte, []string) {
 	return b.Bytes(), texts
 }
 
-// texts reads the column of texts.
+// texts reads the column of texts, whatever its codec.
 func texts(f *parquet.File) (list []string, err error) {
 	defer Recovered(&err)
-	for _, g := range f.RowGroups() {
-		pages := g.ColumnChunks()[0].Pages()
-		for {
-			page, err := pages.ReadPage()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				return list, errors.Join(err, pages.Close())
-			}
-			values := make([]parquet.Value, page.NumValues())
-			if _, err := page.Values().ReadValues(values); err != nil && err != io.EOF {
-				return list, errors.Join(err, pages.Close())
-			}
-			for _, v := range values {
-				list = append(list, string(v.ByteArray()))
-			}
+	for g := range f.RowGroups() {
+		if list, err = chunkTexts(&Chunk{file: f, leaf: f.Root().Column("text"), group: g}, list); err != nil {
+			return list, err
 		}
-		pages.Close()
 	}
 	return list, nil
 }
 
-// TestCheckCodec: what is taken is read rightly, and what is refused is not.
-func TestCheckCodec(t *testing.T) {
+func chunkTexts(c *Chunk, list []string) (_ []string, err error) {
+	pages, err := c.Pages()
+	if err != nil {
+		return list, err
+	}
+	return pageTexts(pages, list)
+}
+
+// pageTexts reads the rest of the pages, and closes them.
+func pageTexts(pages parquet.Pages, list []string) (_ []string, err error) {
+	defer func() { err = errors.Join(err, pages.Close()) }()
+	for {
+		page, err := pages.ReadPage()
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return list, err
+		}
+		values := make([]parquet.Value, page.NumValues())
+		if _, err := page.Values().ReadValues(values); err != nil && err != io.EOF {
+			return list, err
+		}
+		for _, v := range values {
+			list = append(list, v.String())
+		}
+		parquet.Release(page)
+	}
+}
+
+// TestCodecs: what is taken is read rightly, and what is refused is not.
+func TestCodecs(t *testing.T) {
 	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd, &parquet.Lz4Raw} {
 		b, want := written(t, codec)
 		f, err := open(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		leaf := f.Root().Column("text")
-		refused := CheckCodec(f, leaf)
+		_, refused := Chunks(f, f.Root().Column("text"))
 		got, err := texts(f)
 		right := err == nil && strings.Join(got, "") == strings.Join(want, "")
 		if right != (refused == nil) {
@@ -92,7 +106,7 @@ func TestCheckCodec(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Metadata().RowGroups[1].Columns[0].MetaData.Codec = format.Zstd
-	if err := CheckCodec(f, f.Root().Column("text")); err == nil || !strings.Contains(err.Error(), `is compressed by SNAPPY in row group 0 and by ZSTD in row group 1`) {
+	if _, err := Chunks(f, f.Root().Column("text")); err == nil || !strings.Contains(err.Error(), `is compressed by SNAPPY in row group 0 and by ZSTD in row group 1`) {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,6 @@
-// Package parquetfile opens .parquet files whose footers are sound. The library takes memory for what a footer says
-// is there before it finds out whether it is, so that a few wrong bytes in a small file would take all memory and end
-// the program.
+// Package parquetfile opens .parquet files whose footers are sound, and reads columns whose pages are. The library
+// takes memory for what a footer or the header of a page says is there before it finds out whether it is, so that a few
+// wrong bytes in a small file would take all memory and end the program.
 package parquetfile
 
 import (
@@ -16,8 +16,8 @@ const (
 	trailerBytes = 4 + len(magic) // length of the footer, and the magic
 )
 
-// Open opens a file of size bytes, without its indices of pages and bloom filters. Call CheckCodec
-// before a column is read, and CheckPages before its index of pages is used. The error says what to do.
+// Open opens a file of size bytes, without its indices of pages and bloom filters. Its columns are to be read by
+// Chunks. The error says what to do.
 func Open(r io.ReaderAt, size int64, options ...parquet.FileOption) (*parquet.File, error) {
 	err := checkFooter(r, size)
 	var f *parquet.File
@@ -55,23 +55,6 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	}
 	if err := check(r, size-int64(trailerBytes)-n, n); err != nil {
 		return fmt.Errorf("its footer is damaged: %w", err)
-	}
-	return nil
-}
-
-// CheckPages walks over the index of pages of a column in a row group, if it has one. A file whose index is damaged
-// must not be asked for it.
-func CheckPages(f *parquet.File, group, column int) error {
-	c := &f.Metadata().RowGroups[group].Columns[column]
-	at, n := c.OffsetIndexOffset, int64(c.OffsetIndexLength)
-	if at == 0 {
-		return nil
-	}
-	if at < 0 || n < 0 || at > f.Size()-n {
-		return fmt.Errorf("the index of pages of column %d in row group %d has %d bytes from byte %d on, of %d of the file: copy the file again", column, group, n, at, f.Size())
-	}
-	if err := check(f, at, n); err != nil {
-		return fmt.Errorf("the index of pages of column %d in row group %d is damaged: %w: copy the file again", column, group, err)
 	}
 	return nil
 }

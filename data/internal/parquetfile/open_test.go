@@ -40,13 +40,25 @@ func open(b []byte) (f *parquet.File, err error) {
 	return Open(bytes.NewReader(b), int64(len(b)))
 }
 
+// leaves are the columns that have values.
+func leaves(c *parquet.Column) (list []*parquet.Column) {
+	if c.Leaf() {
+		return []*parquet.Column{c}
+	}
+	for _, x := range c.Columns() {
+		list = append(list, leaves(x)...)
+	}
+	return list
+}
+
 // footer returns where the footer of a file begins and ends.
 func footer(b []byte) (begin, end int) {
 	end = len(b) - trailerBytes
 	return end - int(binary.LittleEndian.Uint32(b[end:])), end
 }
 
-// TestOpen: whole files are opened, their pages are sound, and the walk passes the whole footer.
+// TestOpen: whole files are opened, their pages are sound, and the walk passes the whole footer. The pages of a column
+// lie one behind the other and hold its values, as its metadata say.
 func TestOpen(t *testing.T) {
 	indices := 0
 	for name, b := range files(t) {
@@ -55,8 +67,9 @@ func TestOpen(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for g := range f.RowGroups() {
-			for c, chunk := range f.Metadata().RowGroups[g].Columns {
-				if err := CheckPages(f, g, c); err != nil {
+			for c, leaf := range leaves(f.Root()) {
+				x, chunk := Chunk{file: f, leaf: leaf, group: g}, &f.Metadata().RowGroups[g].Columns[c]
+				if err := x.check(); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 				if chunk.OffsetIndexOffset > 0 {
@@ -93,14 +106,13 @@ func TestLongLists(t *testing.T) {
 			before := allocated()
 			f, err := open(b)
 			for g := range groups(f) {
-				for c := range f.Metadata().RowGroups[g].Columns {
+				for _, leaf := range leaves(f.Root()) {
 					func() {
 						defer Recovered(&err)
-						if err2 := CheckPages(f, g, c); err2 != nil {
+						x := Chunk{file: f, leaf: leaf, group: g}
+						if err2 := x.checkIndex(); err2 != nil {
 							err = err2
-							return
 						}
-						_, _ = f.RowGroups()[g].ColumnChunks()[c].OffsetIndex()
 					}()
 				}
 			}
@@ -168,12 +180,12 @@ func TestRefused(t *testing.T) {
 		n    int32
 		want string
 	}{
-		{int64(len(b)), 1, fmt.Sprintf("has 1 bytes from byte %d on, of %d of the file: copy the file again", len(b), len(b))},
+		{int64(len(b)), 1, fmt.Sprintf("its index of pages has 1 bytes from byte %d on, of %d of the file", len(b), len(b))},
 		{4, math.MaxInt32, "has 2147483647 bytes from byte 4 on"},
 		{4, -1, "has -1 bytes"},
 		{-4, 1, "from byte -4 on"},
 		{math.MaxInt64, 1, "has 1 bytes from byte 9223372036854775807 on"},
-		{4, 0, "the index of pages of column 1 in row group 0 is damaged: it ends early: copy the file again"},
+		{4, 0, "its index of pages is damaged: it ends early"},
 	} {
 		f, err := open(b)
 		if err != nil {
@@ -181,7 +193,8 @@ func TestRefused(t *testing.T) {
 		}
 		x := &f.Metadata().RowGroups[0].Columns[1]
 		x.OffsetIndexOffset, x.OffsetIndexLength = c.at, c.n
-		if err := CheckPages(f, 0, 1); err == nil || !strings.Contains(err.Error(), c.want) {
+		chunk := Chunk{file: f, leaf: leaves(f.Root())[1]}
+		if _, err := chunk.Pages(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d bytes from %d on: %v, want %q", c.n, c.at, err, c.want)
 		}
 	}

@@ -1,0 +1,134 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"io"
+	"math/bits"
+	"sort"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// guard gives the bytes of the pages of a column, each page once its values were looked at.
+type guard struct {
+	c *Chunk
+}
+
+// ReadAt implements io.ReaderAt. It gives the bytes before a page that is damaged, and its error.
+func (g guard) ReadAt(b []byte, off int64) (int, error) {
+	pages := g.c.pages
+	end := off + int64(len(b))
+	for i := sort.Search(len(pages), func(i int) bool { return pages[i].end > off }); i < len(pages) && pages[i].at < end; i++ {
+		p := &pages[i]
+		if p.sound {
+			continue
+		}
+		if err := g.c.checkValues(p); err != nil {
+			n := 0
+			if p.at > off {
+				n, _ = g.c.file.ReadAt(b[:p.at-off], off)
+			}
+			return n, pageError(p.at, err)
+		}
+		p.sound = true
+	}
+	return g.c.file.ReadAt(b, off)
+}
+
+// checkValues looks at how many levels and values a page says that it holds, behind its header.
+func (c *Chunk) checkValues(p *page) error {
+	b := make([]byte, p.end-p.at)
+	if _, err := io.ReadFull(io.NewSectionReader(c.file, p.at, int64(len(b))), b); err != nil {
+		return err
+	}
+	h, n, err := pageHeader(c.file, p.at, p.end)
+	if err != nil {
+		return err
+	}
+	switch b = b[n:]; h.Type {
+	case format.DataPage:
+		return c.checkV1(b, h)
+	case format.DataPageV2:
+		return c.checkV2(b, h)
+	}
+	_, err = c.decompress(b, h)
+	return err
+}
+
+// checkV1 checks a page whose levels are compressed with its values, each behind the number of its bytes.
+func (c *Chunk) checkV1(b []byte, h *format.PageHeader) error {
+	v := &h.DataPageHeader.V
+	b, err := c.decompress(b, h)
+	if err != nil {
+		return err
+	}
+	for _, levels := range []struct {
+		most     int
+		encoding format.Encoding
+	}{{c.leaf.MaxRepetitionLevel(), v.RepetitionLevelEncoding}, {c.leaf.MaxDefinitionLevel(), v.DefinitionLevelEncoding}} {
+		if levels.most == 0 {
+			continue
+		}
+		var in []byte
+		if in, b, err = prefixed(b); err != nil {
+			return err
+		}
+		if levels.encoding != format.RLE { // the other one takes no more memory than there are bytes
+			continue
+		}
+		if err := checkRuns(in, bits.Len(uint(levels.most)), int64(v.NumValues)); err != nil {
+			return err
+		}
+	}
+	return checkEncoded(b, v.Encoding, int64(v.NumValues))
+}
+
+// checkV2 checks a page whose levels lie before the bytes that are compressed.
+func (c *Chunk) checkV2(b []byte, h *format.PageHeader) error {
+	v := &h.DataPageHeaderV2.V
+	for _, levels := range []struct {
+		most  int
+		bytes int32
+	}{{c.leaf.MaxRepetitionLevel(), v.RepetitionLevelsByteLength}, {c.leaf.MaxDefinitionLevel(), v.DefinitionLevelsByteLength}} {
+		if levels.bytes < 0 || int(levels.bytes) > len(b) {
+			return errShort
+		}
+		if levels.most > 0 {
+			if err := checkRuns(b[:levels.bytes], bits.Len(uint(levels.most)), int64(v.NumValues)); err != nil {
+				return err
+			}
+		}
+		b = b[levels.bytes:]
+	}
+	if !v.IsCompressed.Valid || v.IsCompressed.V {
+		var err error
+		if b, err = c.decompress(b, h); err != nil {
+			return err
+		}
+	}
+	return checkEncoded(b, v.Encoding, int64(v.NumValues))
+}
+
+// decompress returns the bytes that a page holds.
+func (c *Chunk) decompress(b []byte, h *format.PageHeader) ([]byte, error) {
+	codec := c.meta().Codec
+	if codec == format.Snappy {
+		if err := checkSnappy(b); err != nil {
+			return nil, err
+		}
+	}
+	if codec == format.Uncompressed {
+		return b, nil
+	}
+	return parquet.LookupCompressionCodec(codec).Decode(make([]byte, 0, h.UncompressedPageSize), b)
+}
+
+// prefixed splits bytes behind those of which the first four tell the number.
+func prefixed(b []byte) (in, rest []byte, err error) {
+	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+		return nil, nil, errShort
+	}
+	n := 4 + int(binary.LittleEndian.Uint32(b))
+	return b[4:n], b[n:], nil
+}

@@ -1,0 +1,153 @@
+package parquetfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// valuesPerByte is how many values a column may have for each byte of its file. Values that are all the same take next to no
+// bytes, but they are not the only ones of a file of data.
+const valuesPerByte = 4096
+
+// headerBytes is how much is read of a page at first; its header is longer where it has statistics.
+const headerBytes = 256
+
+// page is where a page of a column lies in its file.
+type page struct {
+	at, end int64
+	sound   bool // its values were looked at
+}
+
+// check walks over the headers of the pages of a column in a row group, and over the index of its pages if it has one.
+// The library takes what a header says: memory for bytes that are not there, or for values of which no page can hold
+// so many.
+func (c *Chunk) check() error {
+	group := &c.file.Metadata().RowGroups[c.group]
+	meta := c.meta()
+	if most := c.file.Size() * valuesPerByte; meta.NumValues < 0 || meta.NumValues > most {
+		return fmt.Errorf("it says that it has %d values: a file of %d bytes has %d at most", meta.NumValues, c.file.Size(), most)
+	}
+	if group.NumRows > meta.NumValues {
+		return fmt.Errorf("it has %d values, and the row group %d rows", meta.NumValues, group.NumRows)
+	}
+	begin := meta.DataPageOffset
+	if meta.DictionaryPageOffset != 0 {
+		begin = meta.DictionaryPageOffset
+	}
+	end := begin + meta.TotalCompressedSize
+	if begin < 0 || end < begin || end > c.file.Size() {
+		return fmt.Errorf("it has %d bytes from byte %d on, of %d of the file", meta.TotalCompressedSize, begin, c.file.Size())
+	}
+	left := meta.NumValues
+	for at := begin; at < end; {
+		header, n, err := pageHeader(c.file, at, end)
+		if err == nil {
+			err = checkPage(header, end-at-n, meta.Codec, &left)
+		}
+		if err != nil {
+			return pageError(at, err)
+		}
+		c.pages = append(c.pages, page{at: at, end: at + n + int64(header.CompressedPageSize)})
+		at = c.pages[len(c.pages)-1].end
+	}
+	return c.checkIndex()
+}
+
+func pageError(at int64, err error) error { return fmt.Errorf("its page at byte %d: %w", at, err) }
+
+// pageHeader reads the header of a page, and tells how many bytes it has.
+func pageHeader(r io.ReaderAt, at, end int64) (*format.PageHeader, int64, error) {
+	for n := min(headerBytes, end-at); ; n = min(4*n, end-at) {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(io.NewSectionReader(r, at, n), b); err != nil {
+			return nil, 0, err
+		}
+		w := walker{rest: b}
+		if err := w.structure(0); errors.Is(err, errShort) && n < end-at {
+			continue
+		} else if err != nil {
+			return nil, 0, fmt.Errorf("its header is damaged: %w", err)
+		}
+		header := new(format.PageHeader)
+		in := new(thrift.CompactProtocol).NewReaderFromBytes(b)
+		if err := thrift.NewDecoder(in).Decode(header); err != nil {
+			return nil, 0, fmt.Errorf("its header is damaged: %w", err)
+		}
+		return header, int64(in.BytesRead()), nil
+	}
+}
+
+// checkPage checks a page of which bytes are left in its column, which has left more values.
+func checkPage(h *format.PageHeader, bytes int64, codec format.CompressionCodec, left *int64) error {
+	if n := int64(h.CompressedPageSize); n < 0 || n > bytes {
+		return fmt.Errorf("it has %d bytes, and %d are left", n, bytes)
+	}
+	holds := int64(h.CompressedPageSize)
+	if codec != format.Uncompressed { // otherwise the library looks at one of them
+		most := ratio(codec) * holds
+		if holds = int64(h.UncompressedPageSize); holds < 0 || holds > most {
+			return fmt.Errorf("it says that its %d bytes hold %d, and by %s they hold %d at most", h.CompressedPageSize, holds, codec, most)
+		}
+	}
+	switch h.Type {
+	case format.DataPage:
+		*left -= int64(h.DataPageHeader.V.NumValues)
+	case format.DataPageV2:
+		*left -= int64(h.DataPageHeaderV2.V.NumValues)
+	case format.DictionaryPage:
+		if e := h.DictionaryPageHeader.V.Encoding; e != format.Plain && e != format.PlainDictionary {
+			return fmt.Errorf("it is a dictionary encoded by %s: these are plain", e)
+		}
+		if n := int64(h.DictionaryPageHeader.V.NumValues); n > holds { // each takes a byte at least
+			return fmt.Errorf("it says that it has %d values in %d bytes", n, holds)
+		}
+	}
+	if *left < 0 {
+		return errors.New("it and those before it hold more values than the column has")
+	}
+	return nil
+}
+
+// ratio is how many bytes a codec can make of one. Of Snappy the best is a copy of 64 bytes, which takes three;
+// of Deflate one of 258, of which four take a byte; of Zstandard a block of 128 KiB of one byte, which takes four. Of
+// Brotli there is none that matters.
+func ratio(codec format.CompressionCodec) int64 {
+	switch codec {
+	case format.Snappy:
+		return 22
+	case format.Gzip:
+		return 1032
+	}
+	return 1 << 15
+}
+
+// checkIndex walks over the index of pages, of which each has to begin where one does.
+func (c *Chunk) checkIndex() error {
+	x := &c.file.Metadata().RowGroups[c.group].Columns[c.leaf.Index()]
+	at, n := x.OffsetIndexOffset, int64(x.OffsetIndexLength)
+	if at == 0 {
+		return nil
+	}
+	if at < 0 || n < 0 || at > c.file.Size()-n {
+		return fmt.Errorf("its index of pages has %d bytes from byte %d on, of %d of the file", n, at, c.file.Size())
+	}
+	if err := check(c.file, at, n); err != nil {
+		return fmt.Errorf("its index of pages is damaged: %w", err)
+	}
+	index, err := c.chunk().OffsetIndex()
+	if err != nil {
+		return fmt.Errorf("its index of pages is damaged: %w", err)
+	}
+	for k := range index.NumPages() {
+		if _, found := slices.BinarySearchFunc(c.pages, index.Offset(k), func(p page, at int64) int { return cmp.Compare(p.at, at) }); !found {
+			return fmt.Errorf("its index says that a page begins at byte %d, where none does", index.Offset(k))
+		}
+	}
+	return nil
+}
