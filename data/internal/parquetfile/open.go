@@ -13,6 +13,7 @@ import (
 
 const (
 	magic        = "PAR1"
+	encrypted    = "PARE"         // magic of a file whose footer is encrypted
 	trailerBytes = 4 + len(magic) // length of the footer, and the magic
 )
 
@@ -46,12 +47,16 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	if _, err := io.ReadFull(io.NewSectionReader(r, size-int64(trailerBytes), int64(trailerBytes)), trailer[:]); err != nil {
 		return err
 	}
-	if string(trailer[4:]) != magic {
+	is := string(trailer[4:])
+	if is != magic && is != encrypted {
 		return nil
 	}
 	n := int64(binary.LittleEndian.Uint32(trailer[:]))
 	if most := size - int64(len(magic)+trailerBytes); n > most {
 		return fmt.Errorf("its footer has %d bytes and the file room for %d", n, most)
+	}
+	if is == encrypted {
+		return nil
 	}
 	if err := check(r, size-int64(trailerBytes)-n, n); err != nil {
 		return fmt.Errorf("its footer is damaged: %w", err)

@@ -163,8 +163,9 @@ func TestRefused(t *testing.T) {
 	}{
 		{"nothing", "it has 0 bytes", nil},
 		{"no file of this kind", `invalid magic header`, []byte("this is no table, and long enough to be one")},
-		{"an encrypted footer", `no DecryptionConfig`, changed(func(b []byte) { copy(b, "PARE"); copy(b[end+4:], "PARE") })},
+		{"an encrypted footer", `no DecryptionConfig`, changed(func(b []byte) { copy(b, encrypted); copy(b[end+4:], encrypted) })},
 		{"a long footer", fmt.Sprintf("its footer has 4294967295 bytes and the file room for %d", len(b)-12), changed(func(b []byte) { copy(b[end:], "\xff\xff\xff\xff") })},
+		{"a long encrypted footer", fmt.Sprintf("its footer has 4294967295 bytes and the file room for %d", len(b)-12), changed(func(b []byte) { copy(b, encrypted); copy(b[end:], "\xff\xff\xff\xff"+encrypted) })},
 		{"no footer", "its footer is damaged: it ends early", changed(func(b []byte) { copy(b[end:], "\x00\x00\x00\x00") })},
 		{"an unknown type", "its footer is damaged: it has a value of the type 14, which is none", changed(func(b []byte) { b[begin] = 0x1e })},
 		{"lists in lists", "its footer is damaged: it is deeper than 64", deep(1000)},
