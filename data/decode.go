@@ -83,6 +83,12 @@ func header(r io.Reader, size int64, maxPixels int) (cfg image.Config, format st
 	return cfg, format, err
 }
 
+// Size returns width and height of a file for Decode, as its header says. A header that Decode refuses is an error.
+func Size(b []byte, maxPixels int) (w, h int, err error) {
+	cfg, _, err := header(bytes.NewReader(b), int64(len(b)), maxPixels)
+	return cfg.Width, cfg.Height, err
+}
+
 // pixelLimit is a limit of pixels, or the default for 0.
 func pixelLimit(maxPixels int) int {
 	if maxPixels <= 0 {

@@ -141,7 +141,7 @@ func (r Run) over(name string, smooth bool) curve {
 			continue
 		}
 		if smooth {
-			p = Smooth(p, smoothing)
+			p = c.local(name)
 		}
 		seeds = append(seeds, p)
 		for _, x := range p {

@@ -31,6 +31,8 @@ type Curves struct {
 	Last   int // last step of which there is a row
 	Rows   int // that were read, those that a resumed run replaced included
 	Bad    int // lines that are no row: half a last line, text of something else
+
+	series map[string]*series // of each of Values, what was read of it
 }
 
 // longestLine bounds a row in bytes; a longer line is counted as bad and passed over.
@@ -41,10 +43,10 @@ const longestLine = 1 << 20
 // after them. Values that are null, no finite number or of another type are left out,
 // and lines that are no row are passed over. Only an error of r is one.
 //
-// A curve that grows beyond twice MaxPoints is thinned as it is read, four points to the
-// smallest and the largest of them, so that peaks stay; its first and last point stay too.
+// Of a curve of more than MaxPoints rows there are the smallest and the largest value of equal
+// shares of them, so that peaks stay, and its first and its last point.
 func ReadCurves(r io.Reader) (*Curves, error) {
-	c := &Curves{Values: map[string][]Point{}}
+	c := &Curves{Values: map[string][]Point{}, series: map[string]*series{}}
 	in := bufio.NewReader(r)
 	for {
 		line, err := readLine(in)
@@ -58,12 +60,11 @@ func ReadCurves(r io.Reader) (*Curves, error) {
 			break
 		}
 	}
-	for k, p := range c.Values {
-		if len(p) == 0 {
-			delete(c.Values, k)
-			continue
+	for k, s := range c.series {
+		s.settle()
+		if p := s.points(); len(p) > 0 {
+			c.Values[k] = thin(p, MaxPoints)
 		}
-		c.Values[k] = thin(p, MaxPoints)
 	}
 	return c, nil
 }
@@ -94,7 +95,9 @@ func (c *Curves) add(line []byte) {
 		return
 	}
 	if c.Rows > 0 && step < float64(c.Last) {
-		c.cut(step)
+		for _, s := range c.series {
+			s.cut(step)
+		}
 	}
 	c.Rows++
 	c.Last = int(step)
@@ -106,31 +109,10 @@ func (c *Curves) add(line []byte) {
 		if json.Unmarshal(text, &v) != nil || v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
 			continue
 		}
-		p := c.Values[k]
-		if n := len(p); n > 0 && p[n-1].Step == step {
-			p[n-1].Value = *v
-			continue
+		if c.series[k] == nil {
+			c.series[k] = &series{}
 		}
-		if p = append(p, Point{step, *v}); len(p) > 2*MaxPoints {
-			p = thin(p, MaxPoints)
-		}
-		c.Values[k] = p
-	}
-}
-
-// cut forgets the points from a step on.
-func (c *Curves) cut(step float64) {
-	for k, p := range c.Values {
-		at, _ := slices.BinarySearchFunc(p, step, func(p Point, s float64) int {
-			switch {
-			case p.Step < s:
-				return -1
-			case p.Step > s:
-				return 1
-			}
-			return 0
-		})
-		c.Values[k] = p[:at]
+		c.series[k].add(Point{step, *v})
 	}
 }
 
@@ -186,10 +168,21 @@ func (c *Curves) get(name string) []Point {
 	return c.Values[name]
 }
 
+// local returns the local mean of a curve, by all rows that were read of it.
+func (c *Curves) local(name string) []Point {
+	if p := c.get(name); len(p) == 0 || c.series[name] == nil || c.series[name].rows == 1 {
+		return Smooth(p, smoothing)
+	}
+	return c.series[name].local(smoothing)
+}
+
 // Smooth returns p with every value replaced by the mean of its neighbourhood, weighted
 // by a Gaussian over steps whose standard deviation is the share width of the whole
 // range. With fewer than 8 points p itself is returned.
-func Smooth(p []Point, width float64) []Point {
+func Smooth(p []Point, width float64) []Point { return smooth(p, nil, width) }
+
+// smooth is Smooth of points that count n times each; nil: once.
+func smooth(p []Point, n []float64, width float64) []Point {
 	if len(p) < 8 || width <= 0 {
 		return p
 	}
@@ -201,12 +194,15 @@ func Smooth(p []Point, width float64) []Point {
 			lo++
 		}
 		sum, weight := 0.0, 0.0
-		for _, q := range p[lo:] {
+		for j, q := range p[lo:] {
 			d := (q.Step - at.Step) / sd
 			if d > 3 {
 				break
 			}
 			w := math.Exp(-d * d / 2)
+			if n != nil {
+				w *= n[lo+j]
+			}
 			sum, weight = sum+w*q.Value, weight+w
 		}
 		out[i] = Point{at.Step, sum / weight}

@@ -17,7 +17,7 @@ func (d Data) smoothed(title, unit, name string, colour int) chart {
 	if d.Curves != nil {
 		ch.last = d.Curves.Last
 	}
-	line := Smooth(points, smoothing)
+	line := d.Curves.local(name)
 	if len(points) >= 8 {
 		ch.curves = append(ch.curves, curve{points: points, faint: true, colour: colour})
 	}

@@ -17,6 +17,7 @@ type query struct {
 	view   *gallery.View // the rows as they are compared with it
 	text   string
 	image  *transform.Image
+	large  bool      // the image has a place among the large ones until the query is answered
 	stored []float32 // features of a side before the model, which reads them
 	side   string    // of these
 	vector []float32
@@ -44,6 +45,7 @@ type batcher struct {
 	stop    chan struct{} // closed at the end
 	most    int           // of a batch
 	timeout time.Duration
+	images  slots // large images that are decoded and wait or are encoded, which bounds memory
 	current *current
 	metrics *metrics
 	say     func(format string, args ...any)
@@ -56,7 +58,7 @@ func (b *batcher) ask(q *query) answer {
 	select {
 	case b.queue <- q:
 	default:
-		b.current.release(q.on)
+		b.free(q)
 		return answer{err: errBusy}
 	}
 	select {
@@ -67,6 +69,14 @@ func (b *batcher) ask(q *query) answer {
 	case <-b.stop:
 		return answer{err: errStopping}
 	}
+}
+
+// free gives back what a query holds that has left the queue.
+func (b *batcher) free(q *query) {
+	if q.image = nil; q.large {
+		b.images.give()
+	}
+	b.current.release(q.on)
 }
 
 // errStopping says that the server ends.
@@ -104,7 +114,7 @@ func (b *batcher) compute(batch []*query) {
 	for _, q := range batch {
 		if err := q.ctx.Err(); err != nil { // nobody waits any more
 			q.answer <- answer{err: err}
-			b.current.release(q.on)
+			b.free(q)
 			continue
 		}
 		if of[q.on] == nil {
@@ -130,7 +140,7 @@ func (b *batcher) guard(queries []*query) {
 			case q.answer <- answer{err: errors.New("the search failed")}: // has none yet
 			default:
 			}
-			b.current.release(q.on)
+			b.free(q)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)

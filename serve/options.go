@@ -59,7 +59,7 @@ type Limits struct {
 	K         int           // hits of a query; 100
 	Requests  int           // answered at once; 256. More are refused with 503
 	PerClient int           // of them of one address; 128. More are refused with 429
-	Bodies    int           // large requests read at once, which bounds memory; 8. More wait, then 503
+	Bodies    int           // large requests read at once, and large images held at once, which bounds memory; 8. More wait, then 503
 	Conns     int           // connections; 1024. More wait to be accepted
 	Batch     int           // queries that are computed together; 64
 	Read      time.Duration // that a request may take to arrive; 15 s
@@ -91,6 +91,9 @@ func set[T int | int64 | time.Duration](v *T, standard T) {
 
 // largeBody is the size in bytes from which a request counts as large.
 const largeBody = 64 << 10
+
+// largeImage is the size in pixels from which an image counts as large.
+const largeImage = 1_000_000
 
 // decoders is how many images are decoded at once.
 var decoders = max(1, runtime.GOMAXPROCS(0))

@@ -264,6 +264,22 @@ func (s *Server) image(q *query, text string) error {
 	if err != nil {
 		return bad("image must be the base64 of a JPEG, PNG or WebP file")
 	}
+	w, h, err := data.Size(b, s.o.Limits.Pixels)
+	if err != nil {
+		return bad("%v", err)
+	}
+	if w > largeImage/h {
+		if !s.batcher.images.take(q.ctx, slotWait) {
+			s.metrics.refuse("image")
+			return &failure{http.StatusServiceUnavailable, "too many large images wait: ask again in a second, or shrink this one"}
+		}
+		q.large = true
+	}
+	defer func() {
+		if q.large && q.image == nil {
+			s.batcher.images.give()
+		}
+	}()
 	if !s.decoders.take(q.ctx, slotWait) {
 		s.metrics.refuse("decode")
 		return &failure{http.StatusServiceUnavailable, "too many images are being decoded: ask again in a second"}

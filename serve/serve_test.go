@@ -262,6 +262,58 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
+// However many large images come while a batch is encoded, few are held decoded; small ones are all taken. All places are given
+// back: of those answered, refused, damaged and of a client who left.
+func TestLargeImagesAreFew(t *testing.T) {
+	s := newServer(t, makeGallery(t, 50), Options{Limits: Limits{Bodies: 2, Answer: 2 * time.Minute}})
+	body := func(b []byte) string { return `{"image": "` + base64Of(b) + `", "k": 1}` }
+	large, small := body(picture(t, 7, 1100)), body(picture(t, 7, 10))
+	damaged := picture(t, 7, 1100)
+	for range 3 { // more than there are places
+		if code, text := s.do("POST", "/v1/search", body(damaged[:len(damaged)/2])); code != 400 {
+			t.Fatalf("damaged: %d %s", code, text)
+		}
+	}
+	s.f.block = make(chan struct{})
+	unblock := sync.OnceFunc(func() { close(s.f.block) })
+	t.Cleanup(unblock)
+	var all sync.WaitGroup
+	started := func() int { s.f.mu.Lock(); defer s.f.mu.Unlock(); return len(s.f.batches) }
+	all.Go(func() { s.find(`{"text": "a"}`) })
+	until(t, "a text is encoded", func() bool { return started() == 1 })
+	ctx, leave := context.WithCancel(t.Context())
+	all.Go(func() { // who leaves, and whose image waits on
+		r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/search", strings.NewReader(large))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Header.Set("Content-Type", "application/json")
+		if a, err := http.DefaultClient.Do(r); err == nil {
+			t.Errorf("answered: %d", a.StatusCode)
+			a.Body.Close()
+		}
+	})
+	until(t, "an image waits", func() bool { return len(s.batcher.queue) == 1 })
+	leave()
+	var codes [600]atomic.Int32
+	for range 4 {
+		all.Go(func() {
+			code, _ := s.do("POST", "/v1/search", large)
+			codes[code].Add(1)
+		})
+		all.Go(func() { s.find(small) })
+	}
+	until(t, "three large images are refused", func() bool { return codes[503].Load() == 3 })
+	until(t, "two large and four small images wait", func() bool { return len(s.batcher.queue) == 6 })
+	unblock()
+	all.Wait()
+	if codes[200].Load() != 1 || codes[503].Load() != 3 {
+		t.Errorf("%d answered, %d refused", codes[200].Load(), codes[503].Load())
+	}
+	until(t, "all places are given back", func() bool { return len(s.batcher.images) == 0 })
+}
+
 // An answer that takes too long is given up, and a panic is one failed batch.
 func TestFailuresOfTheEncoder(t *testing.T) {
 	s := newServer(t, makeGallery(t, 50), Options{Limits: Limits{Answer: 50 * time.Millisecond}})

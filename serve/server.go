@@ -43,7 +43,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{o: o, metrics: newMetrics(), bodies: make(slots, l.Bodies), decoders: make(slots, decoders)}
 	s.gate = &gate{of: map[string]int{}, most: l.Requests, each: l.PerClient}
 	s.current.say = s.say
-	s.batcher = &batcher{queue: make(chan *query, l.Requests), stop: make(chan struct{}), most: l.Batch, timeout: l.Answer, current: &s.current, metrics: s.metrics, say: s.say}
+	s.batcher = &batcher{queue: make(chan *query, l.Requests), stop: make(chan struct{}), most: l.Batch, timeout: l.Answer, images: make(slots, l.Bodies), current: &s.current, metrics: s.metrics, say: s.say}
 	if _, err := s.open(ctx); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		<-done
 		for _, q := range s.batcher.waiting(l.Requests) {
 			q.answer <- answer{err: errStopping}
-			s.current.release(q.on)
+			s.batcher.free(q)
 		}
 	})
 	return s, nil
