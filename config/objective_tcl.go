@@ -23,6 +23,7 @@ func (t *TCL) check(k *checker, c *Config) {
 		return
 	}
 	k.require("objective.tcl.local", has.tokens, "must be false", c.Model.named()+" has no parts of an image or text")
+	k.require("objective.tcl.local", !c.ReadsRegions(), `must be false with model.image.style = "regions"`, "parts of an image are squares of its patches")
 	if i := c.Model.Image; (i.Patch > 0 || c.readsResNet()) && t.Grid > 0 {
 		k.require("objective.tcl.grid", i.Grid()%t.Grid == 0, "must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer)")
 	}

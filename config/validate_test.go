@@ -494,6 +494,10 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Objective.Geodesic.LagSteps = 100 }, "objective.geodesic.lag_steps: must be below objective.geodesic.period_steps (got 100); one graph would not be ready when the next is begun"},
 		{func(c *Config) { c.Objective.ITC.Score = "geodesic"; c.Objective.Geodesic.Weigh = 1 }, `objective.geodesic.weigh: must be 0 with a geodesic score (got 1); it weighs the negatives of another score`},
 		{func(c *Config) { c.Objective.TCL.Local = true; c.Objective.TCL.Grid = 5 }, "objective.tcl.grid: must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer) (got 5)"},
+		{func(c *Config) {
+			*c = clip()
+			c.Data.Kind, c.Model.Image.Style, c.Objective.TCL.Local, c.Momentum.Enabled, c.Objective.ITC.Weight = "regions", "regions", true, true, 1
+		}, `objective.tcl.local: must be false with model.image.style = "regions" (got true); parts of an image are squares of its patches`},
 		{func(c *Config) { c.Objective.MAFA.Uniform = 1 }, "objective.mafa.uniform: must be at least 0 and below 1 (got 1)"},
 		{func(c *Config) { c.Objective.MAFA.Uniform = 0.5; c.Objective.ITC.Weight = 0 }, "objective.mafa.uniform: needs objective.itc.weight or objective.itc.in_batch_weight > 0 (got 0.5); it is a part of the contrast's targets"},
 		{func(c *Config) { c.Objective.MAFA.Connector = "run"; c.Objective.ITM.Weight = 0 }, `objective.mafa.connector: needs objective.itm.weight > 0 (got "run"); it relabels the negatives of matching`},

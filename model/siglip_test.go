@@ -96,19 +96,21 @@ func naiveSigLIP(x, y []float32, ids []int32, scale, bias float64) float64 {
 	return sum / float64(n)
 }
 
-// TestSigLIPScaleIsClamped: before an update the scale is at most objective.siglip.scale_max.
+// TestSigLIPScaleIsClamped: before an update, and in what is saved after one, the scale is at most objective.siglip.scale_max.
 func TestSigLIPScaleIsClamped(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Objective.ITC.InBatchWeight = 0
 	cfg.Objective.SigLIP = config.SigLIP{Weight: 1, Scale: 4, ScaleMax: 5, Bias: -3}
 	m := build(t, cfg, "plain", 1)
 	q, _ := m.params.Get("siglip/log_scale")
-	m.params.Value(q)[0] = 10
-	if err := m.Before(1); err != nil {
-		t.Fatal(err)
-	}
-	if got := math.Exp(float64(m.params.Value(q)[0])); !(math.Abs(got-5) <= 1e-5) {
-		t.Errorf("scale %v, want 5", got)
+	for name, pass := range map[string]func() error{"Before": func() error { return m.Before(1) }, "After": m.After} {
+		m.params.Value(q)[0] = 10
+		if err := pass(); err != nil {
+			t.Fatal(err)
+		}
+		if got := math.Exp(float64(m.params.Value(q)[0])); !(math.Abs(got-5) <= 1e-5) {
+			t.Errorf("%s: scale %v, want 5", name, got)
+		}
 	}
 }
 

@@ -175,8 +175,8 @@ func (k *keys) add(g parallel.Group, x Keys, ids []int32) (err error) {
 // overwrites it.
 func (p *Pairs) Features() (k Keys, err error) { return p.step.keys.read(p.step.machine) }
 
-// After is called when an update was made: it clamps the temperature, moves running statistics and the boundary of
-// mismatched words, and lets the features
+// After is called when an update was made: it clamps the temperature, has the losses finish, moves running statistics and the
+// boundary of mismatched words, and lets the features
 // of all micro-batches into the queue at once, so that each micro-batch saw the same queue.
 //
 // ALBEF's code clamps the temperature at the start of the next forward pass; doing it at
@@ -184,6 +184,11 @@ func (p *Pairs) Features() (k Keys, err error) { return p.step.keys.read(p.step.
 // fails.
 func (p *Pairs) After() error {
 	p.ClampTemperature()
+	for _, l := range p.step.losses {
+		if x, ok := l.(objectives.Finisher); ok {
+			x.Finish()
+		}
+	}
 	p.step.norms.move(p.params, p.o.Group.Size())
 	p.moveBoundary()
 	if p.queue == nil || p.keys.micro == 0 {

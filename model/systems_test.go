@@ -62,7 +62,7 @@ func newModel(cfg config.Config, e *kernel.Engine) (*Pairs, error) { return newC
 
 // newConnected is newModel with a connector, or nil.
 func newConnected(cfg config.Config, e *kernel.Engine, c *Connector) (*Pairs, error) {
-	return New(cfg, Options{Engine: e, Vocab: tinyVocab, MaskID: 4, Connector: c})
+	return New(cfg, Options{Engine: e, Vocab: tinyVocab, MaskID: 4, Begin: 1, Connector: c})
 }
 
 // feed is what Step reads of a batch.

@@ -29,18 +29,20 @@ func (l Captioning) Prepare(s *Step) {
 	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{l.Len}, Type: batch.Int32}, batch.Column{Name: batch.Lengths, Type: batch.Int32})
 }
 
-// places returns how many tokens of a caption are read at most: none follows the last.
-func (l Captioning) places() int {
-	n := l.Len
+// most returns how many tokens of a caption take part at most.
+func (l Captioning) most() int {
 	if l.Tokens > 0 {
-		n = min(n, l.Tokens)
+		return min(l.Len, l.Tokens)
 	}
-	return max(1, n-1)
+	return l.Len
 }
+
+// places returns how many of them are read: none follows the last.
+func (l Captioning) places() int { return max(1, l.most()-1) }
 
 // each calls f with the tokens of each caption that take part.
 func (l Captioning) each(s *feed.Step, f func(i int, tokens []int32)) {
-	tokens, most := s.Batch.Ints(batch.Tokens), l.places()+1
+	tokens, most := s.Batch.Ints(batch.Tokens), l.most()
 	for i, n := range s.Batch.Ints(batch.Lengths) {
 		f(i, tokens[i*l.Len:][:min(int(n), most)])
 	}

@@ -130,16 +130,19 @@ func directions(s *Step, rows *gorgonia.Node) *gorgonia.Node {
 // teacher's projected patches.
 func (t TCL) localImage(s *Step) *gorgonia.Node {
 	side := s.Teacher.Image
+	n := side.Len - side.Begin // patches, behind class tokens and registers
+	edge := int(math.Sqrt(float64(n)))
+	Need(edge*edge == n && side.Lengths == nil, "itc_local", "reads a square of patches, and the image tower gives %d tokens of another kind: set objective.tcl.local = false", n)
 	patches := directions(s, rowsOf(side, side.Tokens)) // (B*T, C)
 	all := s.Whole()
 	return Local{
 		Whole: directions(s, all.Online.Image.Features),
-		Parts: s.Gather(contrast.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len))), t.Grid)), // (N*grid*grid, C)
+		Parts: s.Gather(contrast.PoolPatches(patches, side.Len, edge, t.Grid)), // (N*grid*grid, C)
 		IDs:   all.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
 }
 
-// localText is the contrast of a caption with its tokens, [CLS] left out.
+// localText is the contrast of a caption with its tokens, what begins a text, such as [CLS], left out.
 func (t TCL) localText(s *Step) *gorgonia.Node {
 	side := s.Teacher.Text
 	states := side.Tokens
@@ -149,6 +152,6 @@ func (t TCL) localText(s *Step) *gorgonia.Node {
 	all := s.Whole()
 	return Local{
 		Whole: directions(s, all.Online.Text.Features), Parts: s.Gather(directions(s, rowsOf(side, states))), // (N*L, C)
-		Lengths: s.Gather(side.Lengths), First: 1, IDs: all.IDs, Temperature: s.Scores.Divisor(),
+		Lengths: s.Gather(side.Lengths), First: side.Begin, IDs: all.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
 }

@@ -32,7 +32,8 @@ func (l KLOT) Build(s *Step) []Part {
 	Need(l.Reference != nil, "klot", "needs the alignment that it keeps to: give it in model.Options.Reference, or set objective.klot.weight = 0")
 	var image, text *gorgonia.Node
 	if l.Rows > 0 {
-		Need(l.ImagePool != nil && l.TextPool != nil, "klot", "needs rows to draw from: give them in model.Options.ImagePool and TextPool, or set objective.klot.rows = 0")
+		has := func(p batch.Pool) bool { return p != nil && p.Rows() > 0 }
+		Need(has(l.ImagePool) && has(l.TextPool), "klot", "needs rows to draw from: give them in model.Options.ImagePool and TextPool, or set objective.klot.rows = 0")
 		image, text = s.Draw("unpaired images", l.ImagePool, l.Rows), s.Draw("unpaired texts", l.TextPool, l.Rows)
 	}
 	x, y := s.withFurther(s.Online.Image, s.Student, image), s.withFurther(s.Online.Text, s.Student, text)

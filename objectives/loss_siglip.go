@@ -34,6 +34,7 @@ type SigLIP struct {
 var (
 	_ Preparer = (*SigLIP)(nil)
 	_ Starter  = (*SigLIP)(nil)
+	_ Finisher = (*SigLIP)(nil)
 )
 
 // Prepare implements Preparer.
@@ -61,8 +62,11 @@ func (l *SigLIP) Build(s *Step) []Part {
 	return []Part{part, {Name: "siglip_scale", Node: arith.MulExp(s.SharedFloats("one", []float32{1}), a.LogScale), Measure: true}}
 }
 
-// Start implements Starter: it keeps the scale in its range.
-func (l *SigLIP) Start(int) {
+// Start implements Starter: a scale that training starts from may be out of range.
+func (l *SigLIP) Start(int) { l.Finish() }
+
+// Finish implements Finisher: it keeps the scale in its range.
+func (l *SigLIP) Finish() {
 	v := l.scale.Value()
 	v[0] = min(v[0], float32(math.Log(l.ScaleMax)))
 }

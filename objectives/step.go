@@ -34,6 +34,10 @@ type Starter interface{ Start(update int) }
 // not made. One whose Start changes nothing when it is called again needs no Undo.
 type Undoer interface{ Undo() }
 
+// Finisher is a loss with something to do after each update, such as keeping a parameter in its range: what is saved then is what the
+// next step begins with.
+type Finisher interface{ Finish() }
+
 // GradientFilter is a loss that changes gradients before they are used.
 type GradientFilter interface{ FilterGradients(update int) }
 

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -103,4 +106,55 @@ func TestIntraAgainstOracle(t *testing.T) {
 	got := n.run(i2i, t2t)
 	near(t, "image against image", float64(got[0].F32[0]), want[0], 1e-5)
 	near(t, "text against text", float64(got[1].F32[0]), want[1], 1e-5)
+}
+
+// temperatureOf is the one parameter of a step with a temperature.
+type temperatureOf struct {
+	*bench
+	value float32
+}
+
+func (w temperatureOf) Param(name string, _ encoders.Traits, _ encoders.Init, _ ...int) *gorgonia.Node {
+	return w.floats(name, []float32{w.value})
+}
+
+// TestLocalPartsOfTowers: the parts of an image are its patches, however many class tokens and registers stand before them, and
+// those of a text its tokens behind what begins it, of which a text of SigLIP has none.
+func TestLocalPartsOfTowers(t *testing.T) {
+	const rows, c, tau, side, words = 3, 5, .2, 2, 3
+	r := rand.New(rand.NewPCG(8, 11))
+	whole, patches, tokens := unitRows(r, rows, c), unitRows(r, rows*side*side, c), unitRows(r, rows*words, c)
+	behind := func(x []float32, begin int) (list []float32) { // with rows of their own before those of each sample
+		for own := range slices.Chunk(x, len(x)/rows) {
+			list = append(append(list, unitRows(r, begin, c)...), own...)
+		}
+		return list
+	}
+	sp := space.Space{Dim: c, Spheres: 1}
+	for _, begin := range []int{0, 1, 5, 12} {
+		for _, grid := range []int{1, 2} {
+			n := newBench(t)
+			of := func(name string, x []float32, len int) Side {
+				return Side{Features: n.floats(name+" whole", whole, rows, c), Head: encoders.Projection{Space: sp, Identity: true}, Sequence: encoders.Sequence{
+					Tokens: n.floats(name, behind(x, begin), rows*(begin+len), c), Len: begin + len, Width: c, Begin: begin,
+				}}
+			}
+			lengths := []int32{3, 1, 2}
+			both := Sides{Image: of("image", patches, side*side), Text: of("text", tokens, words)}
+			both.Text.Lengths = n.ints("lengths", lengths[0]+int32(begin), lengths[1]+int32(begin), lengths[2]+int32(begin))
+			s := &Step{Inputs: feed.New(n.g), Rows: rows, Online: both, Teacher: both,
+				Scores: Scores{Params: encoders.NewScope(temperatureOf{n, tau}), Temperature: tau, Space: sp}}
+			l := TCL{Local: true, Grid: grid}
+			got := n.run(l.localImage(s), l.localText(s))
+			parts := patches
+			if grid == 1 {
+				parts = make([]float32, rows*c)
+				for i, v := range patches {
+					parts[i/(side*side*c)*c+i%c] += v / (side * side)
+				}
+			}
+			near(t, fmt.Sprintf("image, %d tokens before its patches, grid %d", begin, grid), float64(got[0].F32[0]), localOracle(whole, parts, rows, grid*grid, c, 0, nil, tau), 1e-6)
+			near(t, fmt.Sprintf("text, %d tokens before its words", begin), float64(got[1].F32[0]), localOracle(whole, tokens, rows, words, c, 0, lengths, tau), 1e-6)
+		}
+	}
 }

@@ -62,11 +62,7 @@ func Average(path string, o AverageOptions) (Averaged, error) {
 			continue
 		}
 		for _, t := range list {
-			x := t.Data.([]float32)
-			for i := range x {
-				x[i] /= float32(len(entries))
-			}
-			done.Tensors, done.Numbers = done.Tensors+1, done.Numbers+len(x)
+			done.Tensors, done.Numbers = done.Tensors+1, done.Numbers+len(t.Data.([]float32))
 		}
 		done.Groups = append(done.Groups, group)
 		parts = append(parts, state.Values{Name: group, Memory: list})
@@ -145,8 +141,9 @@ func noMean(c config.Config) error {
 	return &ArgumentError{fmt.Errorf("model.system = %q is fitted at once, and has one checkpoint: a mean is of others", c.Model.System)}
 }
 
-// averaging is the sum of what was added, and the files of the last checkpoint.
+// averaging is the mean of what was added, and the files of the last checkpoint.
 type averaging struct {
+	count  int // checkpoints added
 	cfg    config.Config
 	from   string
 	groups map[string][]state.Tensor
@@ -173,7 +170,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 		}
 	}
 	first := a.from == ""
-	a.cfg, a.from, a.files = cfg, e.Path, map[string][]byte{}
+	a.count, a.cfg, a.from, a.files = a.count+1, cfg, e.Path, map[string][]byte{}
 	for _, name := range []string{runlog.ConfigFile, train.TokenizerFile, train.ClassesFile} {
 		if ck.HasFile(name) {
 			if a.files[name], err = ck.File(name); err != nil {
@@ -201,15 +198,19 @@ func (a *averaging) add(e checkpoint.Entry) error {
 				a.groups[group] = append(a.groups[group], state.Tensor{Name: p.Name, Shape: p.Shape, Data: make([]float32, tensor.Shape(p.Shape).TotalSize())})
 			}
 		}
-		if err := sum(a.groups[group], params, e.Path); err != nil {
+		if err := mean(a.groups[group], params, a.count, e.Path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sum adds parameters to those of a list, which must be the same.
-func sum(list []state.Tensor, params []weights.Param, path string) error {
+// mean adds the nth parameters to the mean of those before them, a list of the same ones,
+//
+//	m <- m + (x - m)/n
+//
+// so that what all have, such as a frozen tower, keeps its bits. Of a sum a third of it may be another number.
+func mean(list []state.Tensor, params []weights.Param, n int, path string) error {
 	if len(list) > 0 && len(list) != len(params) {
 		return fmt.Errorf("%s has %d parameters, and the checkpoints before it %d: they are of other models", path, len(params), len(list))
 	}
@@ -222,8 +223,9 @@ func sum(list []state.Tensor, params []weights.Param, path string) error {
 		if err := p.Read(x); err != nil {
 			return err
 		}
+		to := t.Data.([]float32)
 		for k, v := range x {
-			t.Data.([]float32)[k] += v
+			to[k] += (v - to[k]) / float32(n)
 		}
 	}
 	return nil

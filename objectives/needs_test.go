@@ -1,0 +1,68 @@
+package objectives
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/space"
+)
+
+// noRows is a pool without rows.
+type noRows struct{}
+
+func (noRows) Rows() int                { return 0 }
+func (noRows) Width() int               { return 3 }
+func (noRows) Row(int, []float32) error { panic("there is none") }
+
+// TestLossesNeed: a step that has not what a loss reads is an error that names the loss, before anything is drawn or pooled.
+func TestLossesNeed(t *testing.T) {
+	n := newBench(t)
+	side := func(tokens int) Side { // of two images, with a class token
+		return Side{Head: encoders.Projection{Space: space.Space{Dim: 3, Spheres: 1}, Identity: true}, Sequence: encoders.Sequence{
+			Tokens: n.floats("tokens", make([]float32, 2*(1+tokens)*3), 2*(1+tokens), 3), Len: 1 + tokens, Width: 3, Begin: 1,
+		}}
+	}
+	regions := side(4)
+	regions.Lengths = n.ints("regions", 2, 5)
+	local := func(x Side) func() {
+		return func() { TCL{Local: true, Grid: 1}.localImage(&Step{Rows: 2, Teacher: Sides{Image: x}}) }
+	}
+	for name, c := range map[string]struct {
+		build func()
+		want  string
+	}{
+		"five patches": {local(side(5)), "itc_local: reads a square of patches, and the image tower gives 5 tokens of another kind"},
+		"regions":      {local(regions), "itc_local: reads a square of patches, and the image tower gives 4 tokens of another kind"},
+		"empty pool": {func() {
+			KLOT{Weight: 1, Reference: &Reference{}, Rows: 2, ImagePool: noRows{}, TextPool: noRows{}}.Build(&Step{Rows: 2, Inputs: feed.New(n.g)})
+		}, "klot: needs rows to draw from"},
+	} {
+		err := func() (err error) {
+			defer op.Catch(&err)
+			c.build()
+			return nil
+		}()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got error %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// TestCaptionedTokens: the first tokens of a caption take part, as many as are asked for, one too.
+func TestCaptionedTokens(t *testing.T) {
+	b := batch.New(2)
+	b.SetInts(batch.Tokens, []int32{1, 2, 3, 4, 5, 6, 0, 0})
+	b.SetInts(batch.Lengths, []int32{4, 2})
+	for most, want := range map[int][2][]int32{0: {{1, 2, 3, 4}, {5, 6}}, 1: {{1}, {5}}, 2: {{1, 2}, {5, 6}}, 3: {{1, 2, 3}, {5, 6}}, 9: {{1, 2, 3, 4}, {5, 6}}} {
+		Captioning{Len: 4, Tokens: most}.each(&feed.Step{Batch: b}, func(i int, tokens []int32) {
+			if !slices.Equal(tokens, want[i]) {
+				t.Errorf("of %d tokens of caption %d take part %v, want %v", most, i, tokens, want[i])
+			}
+		})
+	}
+}
