@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -317,6 +319,48 @@ func TestShippedConfigs(t *testing.T) {
 				t.Errorf("%s: nothing reads %s, which is read with %s", f, u.Path, u.With)
 			}
 		}
+	}
+}
+
+// The settings of the commands in the comments of shipped configurations are valid over these, and each is read.
+func TestShippedCommands(t *testing.T) {
+	files, err := filepath.Glob("../configs/*.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, setting := regexp.MustCompile(`--config configs/(\S+)`), regexp.MustCompile(`--set (\S+)`)
+	commands := 0
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n#", " ")) {
+			var sets []string
+			for _, m := range setting.FindAllStringSubmatch(line, -1) {
+				sets = append(sets, m[1])
+			}
+			if !strings.HasPrefix(line, "#") || sets == nil {
+				continue
+			}
+			commands++
+			of := f
+			if m := named.FindStringSubmatch(line); m != nil {
+				of = "../configs/" + m[1]
+			}
+			c, err := Load(of, sets)
+			if err != nil {
+				t.Errorf("%s: %s%v", f, line, err)
+			}
+			for _, u := range c.Unread() {
+				if slices.ContainsFunc(sets, func(set string) bool { return strings.HasPrefix(set, u.Path+"=") }) {
+					t.Errorf("%s: %snothing reads %s, which is read with %s", f, line, u.Path, u.With)
+				}
+			}
+		}
+	}
+	if commands < 20 {
+		t.Errorf("%d commands with settings in %d files: the test does not find them", commands, len(files))
 	}
 }
 

@@ -7,18 +7,19 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/model"
 )
 
 // CheckInputs looks for every file and folder that a configuration names: its lists, images,
-// features and vocabulary, those of tasks, and the checkpoint it starts from. Those that are missing or of
+// features and vocabulary, those of tasks, and the checkpoints that it starts from or learns from. Those that are missing or of
 // the wrong kind are config.Errors with their key.
 func CheckInputs(cfg config.Config) error {
-	return source.CheckInputs(slices.Concat(source.Inputs(cfg, source.Splits...), source.ZeroShotInputs(cfg), source.TextProbeInputs(cfg), source.SentencesInputs(cfg), source.SentimentInputs(cfg), startInputs(cfg)))
+	return source.CheckInputs(slices.Concat(source.Inputs(cfg, source.Splits...), source.ZeroShotInputs(cfg), source.TextProbeInputs(cfg), source.SentencesInputs(cfg), source.SentimentInputs(cfg), startInputs(cfg), frozenInputs(cfg)))
 }
 
-// checkTraining is CheckInputs of the data that a training run reads, with that of the tasks beside its own.
+// checkTraining is CheckInputs of what every training run reads: its data, that of the tasks beside its own, and frozen models.
 func checkTraining(cfg config.Config) error {
-	list := source.Inputs(cfg, "train", cfg.Eval.Split)
+	list := append(source.Inputs(cfg, "train", cfg.Eval.Split), frozenInputs(cfg)...)
 	if cfg.Model.Stored() || slices.Contains(cfg.Eval.Beside, TaskZeroShot) {
 		list = append(list, source.ZeroShotInputs(cfg)...)
 	}
@@ -41,6 +42,21 @@ func towerInputs(cfg config.Config) (list []source.Input) {
 		}
 	}
 	slices.SortFunc(list, func(a, b source.Input) int { return strings.Compare(a.Key, b.Key) })
+	return list
+}
+
+// frozenInputs are the folders of the frozen models that losses ask, which a run that goes on reads too.
+func frozenInputs(cfg config.Config) (list []source.Input) {
+	if cfg.Model.Fitted() {
+		return nil // no loss is there to ask
+	}
+	o := cfg.Objective
+	for _, x := range []source.Input{{Key: model.TutorKey, Path: o.DistillScores.Teacher}, {Key: model.ConnectorKey, Path: o.MAFA.Connector}} {
+		if x.Path != "" {
+			x.Value, x.Folder = x.Path, true
+			list = append(list, x)
+		}
+	}
 	return list
 }
 

@@ -21,7 +21,7 @@ type InitReport struct {
 	Grown     []string // tables of words with rows behind those of the checkpoint, which are left as initialised
 	Renamed   []string // parameters that start from those of another name, such as a decoder from fusion layers
 	Fresh     []string // parameters that the checkpoint lacks: left as initialised
-	Unused    []string // parameters that the model lacks
+	Unused    []string // parameters that the model lacks and none of its own starts from
 	Merged    []string // weights that have taken in an adapter, or a scale, that the model lacks, or has in another form
 }
 
@@ -70,14 +70,16 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 		return r, err
 	}
 	dropTaskHeads(m, from)
+	read := map[string]bool{} // by their names in the checkpoint
 	for _, q := range p.List() {
 		if q.Given {
 			continue
 		}
-		took, err := take(from, c.Path, q, p.Value(q), now)
+		took, name, err := take(from, c.Path, q, p.Value(q), now)
 		if err != nil {
 			return r, err
 		}
+		read[name] = true
 		switch took {
 		case grown:
 			r.Grown = append(r.Grown, q.Name)
@@ -95,7 +97,7 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 		return r, fmt.Errorf("train: %s has no parameter of this model: is it a checkpoint of another system?", c.Path)
 	}
 	for _, x := range list {
-		if _, ok := p.Get(x.Name); !ok {
+		if _, ok := p.Get(x.Name); !ok && !read[x.Name] {
 			r.Unused = append(r.Unused, x.Name)
 		}
 	}
@@ -116,7 +118,7 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 	dropTaskHeads(m, from)
 	for _, q := range p.List() {
 		if q.Twin && !q.Given {
-			if _, err := take(from, c.Path, q, p.MomentumValue(q), now); err != nil {
+			if _, _, err := take(from, c.Path, q, p.MomentumValue(q), now); err != nil {
 				return r, err
 			}
 		}
@@ -174,35 +176,35 @@ const (
 )
 
 // take fills dst, the values of q or of its twin, from the parameters of the checkpoint
-// at path.
-func take(from map[string]weights.Param, path string, q *model.Param, dst []float32, now config.Model) (int, error) {
+// at path. It returns how, and the name of the one that it read.
+func take(from map[string]weights.Param, path string, q *model.Param, dst []float32, now config.Model) (how int, name string, err error) {
 	info, ok := from[q.Name]
 	switch {
 	case !ok:
 		if info, ok = renamed(from, q, now); !ok {
-			return absent, nil
+			return absent, "", nil
 		}
-		return other, info.Read(dst[:tensor.Shape(info.Shape).TotalSize()])
+		return other, info.Name, info.Read(dst[:tensor.Shape(info.Shape).TotalSize()])
 	case tensor.Shape(info.Shape).Eq(q.Shape):
-		return copied, info.Read(dst)
+		return copied, info.Name, info.Read(dst)
 	case fits(info.Shape, q):
-		return grown, info.Read(dst[:tensor.Shape(info.Shape).TotalSize()])
+		return grown, info.Name, info.Read(dst[:tensor.Shape(info.Shape).TotalSize()])
 	case !q.Grid || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:
 		settings := q.Settings
 		if settings == "" || info.Shape[len(info.Shape)-1] != q.Shape[len(q.Shape)-1] && q.Group == "" {
 			settings = "[model] to the sizes"
 		}
-		return 0, &ShapeError{q.Name, path, info.Shape, q.Shape, settings}
+		return 0, "", &ShapeError{q.Name, path, info.Shape, q.Shape, settings}
 	}
 	table := make([]float32, info.Shape[0]*info.Shape[1])
 	if err := info.Read(table); err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	side := int(math.Round(math.Sqrt(float64(q.Shape[0] - q.Classes)))) // of the grid
-	table, err := encoders.InterpolatePositions(table, q.Shape[1], q.Classes, side)
+	table, err = encoders.InterpolatePositions(table, q.Shape[1], q.Classes, side)
 	if err != nil {
-		return 0, fmt.Errorf("train: %s of %s: %w", q.Name, path, err)
+		return 0, "", fmt.Errorf("train: %s of %s: %w", q.Name, path, err)
 	}
 	copy(dst, table)
-	return resampled, nil
+	return resampled, info.Name, nil
 }

@@ -50,6 +50,15 @@ func TestInitDecoder(t *testing.T) {
 	if s := r.String(); !strings.Contains(s, "from others of the checkpoint (decoder/") {
 		t.Error(s)
 	}
+	// What the decoder starts from is used, although the model has no parameters of these names.
+	for _, name := range r.Unused {
+		if strings.HasPrefix(name, "text/") {
+			t.Errorf("%s is called not used", name)
+		}
+	}
+	if !slices.Contains(r.Unused, "itm_head/weight") {
+		t.Errorf("the head of matching is used: %v", r.Unused)
+	}
 
 	fresh.must(t, 0)
 	own := fresh.save(t, t.TempDir(), 1)

@@ -22,6 +22,8 @@ func TestMissingInputs(t *testing.T) {
 		{[]string{"data.captions.val_files=val"}, "data.captions.val_files: must be a regular file: " + filepath.Join(dir, "val")},
 		{[]string{"data.vocab=vocab.txt"}, "data.vocab: there is no such file: " + filepath.Join(dir, "vocab.txt")},
 		{[]string{"init.checkpoint=/nowhere"}, `init.checkpoint: there is no such folder (got "/nowhere")`},
+		{[]string{"objective.mafa.connector=/nowhere"}, `objective.mafa.connector: there is no such folder (got "/nowhere")`},
+		{[]string{"objective.distill_scores.teacher=" + file}, "objective.distill_scores.teacher: must be a folder and is a file"},
 		{[]string{"data.kind=karpathy", "data.karpathy.file=all.json", "data.karpathy.image_root=images"}, "data.karpathy.file: there is no such file: " + filepath.Join(dir, "all.json")},
 		{[]string{"data.kind=karpathy", "data.karpathy.file=train.json", "data.karpathy.image_root=images"}, `data.karpathy.image_root: there is no such folder (got "images")`},
 		{[]string{`eval.beside=["zeroshot"]`, "eval.zeroshot.images=photos"}, `eval.zeroshot.images: there is no such folder (got "photos"); relative paths start from data.root`},
