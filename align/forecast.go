@@ -47,7 +47,9 @@ const (
 	tiesStream     = "align/forecast/ties"
 )
 
-// Forecast compares the neighbourhoods of pairs in their two spaces.
+// Forecast compares the neighbourhoods of pairs in their two spaces. What is shuffled are pairs, so they must
+// not know of each other: give each image once, with one of its texts. Several captions of one image are near each other
+// and their images the same row, which makes spaces alike that have nothing in common.
 func Forecast(e *compute.Engine, p Pairs, o ForecastOptions) (*Alignability, error) {
 	if err := p.check("a forecast", 4); err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/eval/tasks"
 )
 
@@ -60,7 +62,7 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 }
 
 // sameGalleries says in what two splits differ: images, which text is of which image, or
-// words.
+// words. Stored features have rows of a file in the place of words.
 func sameGalleries(a, b *Split) error {
 	if a.Len() != b.Len() {
 		return fmt.Errorf("%d and %d images", a.Len(), b.Len())
@@ -70,18 +72,34 @@ func sameGalleries(a, b *Split) error {
 			return fmt.Errorf("image %d has the ids %d and %d", i, a.ImageID(i), b.ImageID(i))
 		}
 	}
-	if a.Eval == nil || b.Eval == nil {
-		if a.Eval != b.Eval {
-			return errors.New("one is of stored features and the other of images")
+	switch {
+	case a.Eval != nil && b.Eval != nil:
+		text := func(x *data.Eval) func(j int) string {
+			return func(j int) string { return fmt.Sprintf("%q of image %d", x.Text(j), x.TextImage(j)) }
 		}
-		return nil
+		return sameTexts(a.Eval.NumTexts(), b.Eval.NumTexts(), text(a.Eval), text(b.Eval))
+	case a.Eval != nil || b.Eval != nil:
+		return errors.New("one is of stored features and the other of images")
 	}
-	if n, m := a.Eval.NumTexts(), b.Eval.NumTexts(); n != m {
+	x, ok := a.Galleries.(*features.Set)
+	y, also := b.Galleries.(*features.Set)
+	if !ok || !also {
+		return errors.New("their texts cannot be compared")
+	}
+	row := func(x *features.Set) func(j int) string {
+		return func(j int) string { return fmt.Sprintf("row %d of image %d", x.TextRow(j), x.TextImage(j)) }
+	}
+	return sameTexts(x.NumTexts(), y.NumTexts(), row(x), row(y))
+}
+
+// sameTexts says in which of n and m texts, each named with its image, two splits differ.
+func sameTexts(n, m int, a, b func(j int) string) error {
+	if n != m {
 		return fmt.Errorf("%d and %d texts", n, m)
 	}
-	for j := range a.Eval.NumTexts() {
-		if a.Eval.TextImage(j) != b.Eval.TextImage(j) || a.Eval.Text(j) != b.Eval.Text(j) {
-			return fmt.Errorf("text %d is %q of image %d and %q of image %d", j, a.Eval.Text(j), a.Eval.TextImage(j), b.Eval.Text(j), b.Eval.TextImage(j))
+	for j := range n {
+		if x, y := a(j), b(j); x != y {
+			return fmt.Errorf("text %d is %s and %s", j, x, y)
 		}
 	}
 	return nil

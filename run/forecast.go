@@ -18,7 +18,7 @@ import (
 // ForecastOptions say how the features of a configuration are compared.
 type ForecastOptions struct {
 	K            int    // neighbours; 0: 10
-	Rows         int    // pairs that are looked at, evenly spaced over the training pairs; 0: 1000
+	Rows         int    // pairs that are looked at, evenly spaced over the training images with the first text of each; 0: 1000
 	Permutations int    // shuffles of the pairs; 0: 100
 	Out          string // HTML page to draw; empty: none
 }
@@ -27,7 +27,7 @@ type ForecastOptions struct {
 type Forecasted struct {
 	Image  string `json:"image"` // file
 	Text   string `json:"text"`
-	Pairs  int    `json:"pairs"`  // training pairs of the files
+	Pairs  int    `json:"pairs"`  // training pairs of the files, each image with one text
 	Looked int    `json:"looked"` // of these, whose rows were compared
 	K      int    `json:"k"`
 
@@ -49,7 +49,8 @@ type ForecastLevel struct {
 
 // Forecast compares the neighbourhoods of the training pairs of stored features before anything
 // is fitted. It reads the rows that it looks at and holds three matrices of their pairs a side.
-// It ends early with the error of ctx.
+// An image counts once: the captions of one image are near each other, and shuffles that tear them apart are
+// not what unlike spaces give. It ends early with the error of ctx.
 func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Forecasted, error) {
 	var f Forecasted
 	p, err := source.Pairs(cfg)
@@ -57,7 +58,7 @@ func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Foreca
 		return f, err
 	}
 	defer p.Close()
-	pairs, err := train.TrainingPairs(p)
+	pairs, err := train.TrainingImages(p)
 	if err != nil {
 		return f, err
 	}

@@ -229,3 +229,32 @@ func TestExactErrors(t *testing.T) {
 		t.Errorf("zero rows in a Euclidean space: %v %v", zero, err)
 	}
 }
+
+// TestFarRow: a row far from all others does not blur their distances, wherever it stands.
+func TestFarRow(t *testing.T) {
+	const n, d, k, q = 2000, 16, 10, 50
+	e := engine(t, 1)
+	for _, at := range []int{0, 1, n - 1} {
+		r := rand.New(rand.NewPCG(1, 5))
+		x, queries := normal(r, n, d), normal(r, q, d)
+		x[at*d+3] = 1e6
+		p := pool(t, x, d)
+		got, err := Exact(context.Background(), e, p, queries, Options{Metric: L2, K: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range q {
+			want, _ := naive(L2, x, d, queries[i*d:(i+1)*d], k, -1)
+			if rows, _ := got.Of(i); !slices.Equal(rows, want) {
+				t.Errorf("row %d is far, query %d: rows %v, want %v", at, i, rows, want)
+			}
+		}
+		index, err := Build(context.Background(), e, p, BuildOptions{Metric: L2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(index.Recall() >= defaultRecall) {
+			t.Errorf("row %d is far: the index has a recall of %.3f", at, index.Recall())
+		}
+	}
+}

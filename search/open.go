@@ -160,7 +160,7 @@ func (x *Index) checkValues() error {
 	}
 	for name, rows := range map[string][]float32{"centres": x.centres, "shift": x.shift} {
 		for i := range len(rows) / x.header.Width {
-			// Means of rows, each of which was as short. The comparison refuses NaN.
+			// Means and medians of rows, each of which was as short. The comparison refuses NaN.
 			if sq := vector.SumSq(rows[i*x.header.Width:][:x.header.Width]); !(sq <= maxLength) {
 				return fmt.Errorf("row %d of its tensor %q has length %.3g", i, name, math.Sqrt(sq))
 			}

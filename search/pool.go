@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
@@ -73,15 +74,16 @@ const maxWidth = 1 << 16
 //	inner   x           by  x . y
 //	l2      x - shift   by  x . y - |x|^2 / 2
 //
-// The shift is the mean of some rows. Beside the lengths of rows that all lie far from the
-// origin, the differences of their distances would be lost.
+// The shift is the median of some rows, column by column. Beside the lengths of rows that all lie far from the
+// origin, the differences of their distances would be lost, and so they would be beside a mean that a single row far
+// from the others has moved away from these.
 type points struct {
 	pool   Pool
 	metric Metric
 	shift  []float32 // (D) of l2, else nil
 }
 
-// shiftRows is how many rows the shift is the mean of.
+// shiftRows is how many rows the shift is the median of.
 const shiftRows = 256
 
 // newPoints checks pool and metric and finds the shift.
@@ -94,8 +96,8 @@ func newPoints(pool Pool, metric Metric) (points, error) {
 		return p, err
 	}
 	n, d := pool.Rows(), pool.Width()
-	row, sum := make([]float32, d), make([]float64, d)
 	count := min(n, shiftRows)
+	row, columns := make([]float32, d), make([]float32, d*count) // (D, count)
 	for i := range count {
 		j := spread(i, count, n)
 		if err := pool.Row(j, row); err != nil {
@@ -105,12 +107,14 @@ func newPoints(pool Pool, metric Metric) (points, error) {
 			return p, err
 		}
 		for c, v := range row {
-			sum[c] += float64(v)
+			columns[c*count+i] = v
 		}
 	}
 	p.shift = make([]float32, d)
-	for c, v := range sum {
-		p.shift[c] = float32(v / float64(count))
+	for c := range d {
+		column := columns[c*count : (c+1)*count]
+		slices.Sort(column)
+		p.shift[c] = column[count/2]
 	}
 	return p, nil
 }

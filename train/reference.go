@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/config"
@@ -54,10 +55,22 @@ func refer(o *model.Options, cfg config.Config, stream data.Stream) error {
 // heads see them so.
 func TrainingPairs(p *features.Pairs) (align.Pairs, error) {
 	list, err := p.Split("train")
+	return alignPairs(p, list), err
+}
+
+// TrainingImages are the pairs of TrainingPairs of an image and its first text, each image once.
+func TrainingImages(p *features.Pairs) (align.Pairs, error) {
+	list, err := p.Split("train")
+	once := slices.CompactFunc(slices.Clone(list), func(a, b features.Pair) bool { return a.Image == b.Image })
+	return alignPairs(p, once), err
+}
+
+// alignPairs are pairs as package align reads them.
+func alignPairs(p *features.Pairs, list []features.Pair) align.Pairs {
 	images, texts := make([]int32, len(list)), make([]int32, len(list))
 	for i, q := range list {
 		images[i], texts[i] = q.Image, q.Text
 	}
 	x, y := p.Centred()
-	return align.Pairs{Image: align.Select(x, images), Text: align.Select(y, texts)}, err
+	return align.Pairs{Image: align.Select(x, images), Text: align.Select(y, texts)}
 }

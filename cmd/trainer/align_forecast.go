@@ -30,8 +30,9 @@ near the neighbours of one space are in the other. Each stands beside its level 
 pairs. A sentence says what that speaks for; docs/align.md says what it was measured on.
 
 IMAGE and TEXT are files of features whose rows are in step, such as .npy and .safetensors. With
---config they are those of data.kind = "pairs", of which the training pairs are looked at. At
-most --rows pairs are read, evenly spaced over all, so that large files take no more memory.`,
+--config they are those of data.kind = "pairs", of which the training pairs are looked at, each
+image with its first text. At most --rows pairs are read, evenly spaced over all, so that large
+files take no more memory.`,
 		Example: `  trainer align-forecast image.npy text.npy
   trainer align-forecast image.npy text.npy --out forecast.html
   trainer align-forecast --config configs/align.toml --set data.root=FEATURES --rows 3000 --json`,

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,4 +62,34 @@ func TestAlignForecast(t *testing.T) {
 	}
 	must(t, exitDone, "align-forecast", odd, text, "--shuffles", "1")
 	fails(t, exitFailed, []string{"align-forecast", image, text, "--out", filepath.Join(dir, "none", "page.html")}, "choose another file with --out")
+}
+
+// TestAlignForecastCaptions: captions of one image are near each other whatever the image is, which is nothing that both spaces
+// have in common.
+func TestAlignForecastCaptions(t *testing.T) {
+	const images, each, w = 80, 5, 12
+	r := rand.New(rand.NewPCG(3, 4))
+	var image, text []float32
+	table := "image_row\ttext_row\n"
+	for i := range images {
+		about := make([]float64, w)
+		for k := range w {
+			image, about[k] = append(image, float32(r.NormFloat64())), r.NormFloat64()
+		}
+		for range each {
+			table += fmt.Sprintf("%d\t%d\n", i, len(text)/w)
+			for _, v := range about {
+				text = append(text, float32(v+r.NormFloat64()/2))
+			}
+		}
+	}
+	dir := featuresIn(t, w, image, text)
+	if err := os.WriteFile(filepath.Join(dir, "pairs.tsv"), []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"align-forecast", "--json"}, alignArgs(t, 10)...)
+	stdout, _ := must(t, exitDone, append(args, "--set", "data.root="+dir, "--set", "data.pairs.index=pairs.tsv", "--set", "data.pairs.val_samples=0", "--set", "data.pairs.test_samples=0")...)
+	if m := parseJSON(t, stdout); m["likeness"] != "unlike" || m["pairs"] != 80.0 || m["looked"] != 80.0 {
+		t.Errorf("captions that know nothing of their images: %s", stdout)
+	}
 }

@@ -18,18 +18,25 @@ import (
 // third of the channels, into a folder.
 func featuresFolder(t *testing.T, n, w int) string {
 	t.Helper()
-	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 2))
+	r := rand.New(rand.NewPCG(1, 2))
 	image, text := make([]float32, n*w), make([]float32, n*w)
 	for i := range image {
 		image[i] = float32(r.NormFloat64())
 		text[i/w*w+(i+w/3)%w] = image[i]
 	}
+	return featuresIn(t, w, image, text)
+}
+
+// featuresIn writes rows of w numbers of both sides into a folder.
+func featuresIn(t *testing.T, w int, image, text []float32) string {
+	t.Helper()
+	dir := t.TempDir()
 	for name, x := range map[string][]float32{"image": image, "text": text} {
 		f, err := os.Create(filepath.Join(dir, name+".safetensors"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := safetensors.Write(f, []safetensors.Tensor{{Name: "rows", Shape: []int{n, w}, Data: x}}, nil); err != nil {
+		if err := safetensors.Write(f, []safetensors.Tensor{{Name: "rows", Shape: []int{len(x) / w, w}, Data: x}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {

@@ -465,11 +465,11 @@ func TestSet(t *testing.T) {
 	}
 	for i, r := range rows {
 		if x.Row(i).Floats(batch.ImageFeatures)[0] != float32(r) || y.Row(i).Floats(batch.TextFeatures)[0] != float32(r) ||
-			x.Ints(batch.IDs)[i] != r || set.TextImage(i) != i || set.ImageID(i) != int64(r) || !strings.Contains(set.ImageName(i), fmt.Sprint("image.npy row ", r)) {
+			x.Ints(batch.IDs)[i] != r || set.TextImage(i) != i || set.TextRow(i) != int(r) || set.ImageID(i) != int64(r) || !strings.Contains(set.ImageName(i), fmt.Sprint("image.npy row ", r)) {
 			t.Errorf("pair %d is not row %d", i, r)
 		}
 	}
-	if some, err := p.Set("train", 5); err != nil || some.Len() != 5 || some.Images().Len() != 5 {
+	if some, err := p.Set("train", 5); err != nil || some.Len() != 5 || some.NumTexts() != 5 || some.Images().Len() != 5 {
 		t.Errorf("at most 5: %v", err)
 	}
 }

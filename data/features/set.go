@@ -59,6 +59,12 @@ func (s *Set) Texts(*data.Texts) (data.Gallery, error) {
 // TextImage returns the place of the image of text j.
 func (s *Set) TextImage(j int) int { return int(s.owner[j]) }
 
+// NumTexts returns the number of texts.
+func (s *Set) NumTexts() int { return len(s.texts) }
+
+// TextRow is the row of text j in its file.
+func (s *Set) TextRow(j int) int { return int(s.texts[j]) }
+
 // ImageID is the row of image i in its file.
 func (s *Set) ImageID(i int) int64 { return int64(s.images[i]) }
 
