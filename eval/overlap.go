@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/geoalign/geoalign/compute"
 )
@@ -22,17 +23,32 @@ func NeighbourLists(ctx context.Context, e *compute.Engine, queries, rows []floa
 		return nil, err
 	}
 	queries, rows = unitRows(queries, d), unitRows(rows, d)
-	const chunk = 128
-	scores, lists := make([]float32, chunk*n), make([]int32, 0, n*k)
+	return ScoredLists(n, k, func(first, m int, dst []float32) error {
+		e.Gemm(false, true, m, n, d, 1, queries[first*d:], d, rows, d, 0, dst, n)
+		return ctx.Err()
+	})
+}
+
+// ScoredLists is NeighbourLists by other scores: source writes those of queries first to first+m-1 with all n rows, (m, n), and may
+// be asked for up to 256 queries at a time. A score of NaN is a *NonFiniteError.
+func ScoredLists(n, k int, source Source) ([]int32, error) {
+	if k < 1 || n < k+1 {
+		return nil, fmt.Errorf("eval: lists of %d neighbours need more rows than that (got %d)", k, n)
+	}
+	const chunk = 256
+	scores, lists := make([]float32, min(chunk, n)*n), make([]int32, 0, n*k)
 	for first := 0; first < n; first += chunk {
-		if err := ctx.Err(); err != nil {
+		m := min(chunk, n-first)
+		if err := source(first, m, scores[:m*n]); err != nil {
 			return nil, err
 		}
-		m := min(chunk, n-first)
-		e.Gemm(false, true, m, n, d, 1, queries[first*d:], d, rows, d, 0, scores, n)
 		for i := range m {
-			scores[i*n+first+i] = -2 // below every cosine
-			for _, c := range nearest(scores[i*n:][:n], k) {
+			row := scores[i*n:][:n]
+			if j := firstNaN(row); j >= 0 {
+				return nil, nanScore(j, first+i)
+			}
+			row[first+i] = float32(math.Inf(-1))
+			for _, c := range nearest(row, k) {
 				lists = append(lists, c.index)
 			}
 		}

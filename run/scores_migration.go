@@ -19,8 +19,12 @@ func (e Evaluation) migration(ctx context.Context) (Scores, error) {
 	if err != nil {
 		return nil, err
 	}
+	score, err := e.Model.PairScore()
+	if err != nil {
+		return nil, err
+	}
 	s, err := tasks.Migration{
-		Image: e.Model.Image(), Text: e.Model.Text(), Images: e.Set.Images(), Texts: texts, TextImage: e.Set.TextImage, Engine: e.Engine,
+		Image: e.Model.Image(), Text: e.Model.Text(), Images: e.Set.Images(), Texts: texts, TextImage: e.Set.TextImage, Score: score, Engine: e.Engine,
 		BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return Migration{s}, err

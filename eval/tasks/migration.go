@@ -10,16 +10,18 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // Migration measures what an index of an old embedding model gives to queries of a new one. Images are items as the
 // old model has them, texts the same items by the new one, row i of one being row i of the other. The states of the encoders
-// must be the stored rows. What is right are the neighbours that an item has by the new model. It holds all rows of both sides, stored
-// and mapped.
+// must be the stored rows. What is right are the neighbours that an item has by the new model, by cosine. It holds all rows of both sides,
+// stored and mapped.
 type Migration struct {
 	Image, Text   Encoder
 	Images, Texts data.Gallery
 	TextImage     func(j int) int // item of a text
+	Score         scoring.Score   // of mapped rows, as a search of the mapped index has it; stored ones are compared by cosine
 	Engine        *kernel.Engine
 	BatchSize     int            // rows encoded at a time, at least 1
 	Workers       int            // goroutines that read rows; 0: 1
@@ -100,12 +102,31 @@ func (t Migration) Run(ctx context.Context) (MigrationScores, error) {
 			*to = 100 * eval.ListOverlap(right, found, k)
 		}
 	}
-	measure(&s.Mapped, nowMapped, oldMapped)
+	found, err := t.mapped(ctx, nowMapped, oldMapped, n, k)
+	if err != nil {
+		return s, err
+	}
+	s.Mapped = 100 * eval.ListOverlap(right, found, k)
 	measure(&s.Old, old, old)
 	if len(now) == len(old) {
 		measure(&s.Unmapped, now, old)
 	}
 	return s, err
+}
+
+// mapped returns the k old items that are nearest to each of n queries of the new model, by the score of the mapped rows.
+func (t Migration) mapped(ctx context.Context, queries, rows []float32, n, k int) ([]int32, error) {
+	score, err := queryScorer(t.Engine, t.Score, rows, n)
+	if err != nil {
+		return nil, err
+	}
+	c := t.Score.Space.Dim
+	return eval.ScoredLists(n, k, func(first, m int, dst []float32) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return score(queries[first*c:(first+m)*c], m, dst)
+	})
 }
 
 // rows returns the rows of a side, stored and mapped.

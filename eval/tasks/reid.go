@@ -86,7 +86,7 @@ func (t ReID) Run(ctx context.Context) (ReIDScores, error) {
 			gallery, galleryRows = append(gallery, item), append(galleryRows, row...)
 		}
 	}
-	score, err := t.scorer(galleryRows, len(gallery))
+	score, err := queryScorer(t.Engine, t.Score, galleryRows, len(gallery))
 	if err != nil {
 		return s, err
 	}
@@ -99,23 +99,23 @@ func (t ReID) Run(ctx context.Context) (ReIDScores, error) {
 	return s, err
 }
 
-// scorer returns what writes the scores (n, g) of n queries with a gallery of g images, which is folded once
-// where the score is a product.
-func (t ReID) scorer(gallery []float32, g int) (func(queries []float32, n int, dst []float32) error, error) {
-	c := t.Score.Space.Dim
-	if t.Score.Folds() {
+// queryScorer returns what writes the scores (n, g) of at most reidChunk queries (n, C), in the place of texts, with a gallery of g images,
+// which is folded once where the score is a product.
+func queryScorer(e *kernel.Engine, s scoring.Score, gallery []float32, g int) (func(queries []float32, n int, dst []float32) error, error) {
+	c := s.Space.Dim
+	if s.Folds() {
 		folded := make([]float32, len(gallery))
-		if err := t.Score.FoldImages(folded, gallery, g); err != nil {
+		if err := s.FoldImages(folded, gallery, g); err != nil {
 			return nil, err
 		}
 		return func(queries []float32, n int, dst []float32) error {
-			t.Engine.Gemm(false, true, n, g, c, 1, queries, c, folded, c, 0, dst, g)
+			e.Gemm(false, true, n, g, c, 1, queries, c, folded, c, 0, dst, g)
 			return nil
 		}, nil
 	}
 	columns := make([]float32, g*reidChunk)
 	return func(queries []float32, n int, dst []float32) error {
-		if err := t.Score.Rows(t.Engine, gallery, g, queries, n, columns); err != nil {
+		if err := s.Rows(e, gallery, g, queries, n, columns); err != nil {
 			return err
 		}
 		for j := range g {

@@ -96,7 +96,7 @@ func TestReID(t *testing.T) {
 		for _, g := range gallery {
 			rows = append(rows, m.images[g.Image]...)
 		}
-		score, err := task.scorer(rows, len(gallery))
+		score, err := queryScorer(task.Engine, task.Score, rows, len(gallery))
 		if err != nil {
 			t.Fatal(err)
 		}
