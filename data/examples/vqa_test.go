@@ -76,9 +76,9 @@ func TestLoadVQAOfLists(t *testing.T) {
 		"7 what is it  coco/a/1.jpg [{cat 0.4} {dog 0.4} {fox 0.2}]",
 		"8 where is it  vg/2.jpg [{on the left 0.5}]",
 		"2 who  /abs/3.jpg []",
-		"0 what color is it? colour " + easy + "/5.png [{red 1}]",
-		"1 is it red? yes/no " + easy + "/6.png [{yes 1}]",
-		"2 what is it? shape " + easy + "/7.png [{circle 1}]",
+		"3 what color is it? colour " + easy + "/5.png [{red 1}]",
+		"4 is it red? yes/no " + easy + "/6.png [{yes 1}]",
+		"5 what is it? shape " + easy + "/7.png [{circle 1}]",
 	}
 	var got []string
 	for i, e := range f.List {
