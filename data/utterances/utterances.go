@@ -35,7 +35,7 @@ type Set struct {
 }
 
 // Load reads a .npz or .safetensors file with the array labels (N, 1) or (N, 1, 1) and an array (N, L, D) of each of some
-// modalities. Steps of zeros are padding, before or behind a sequence. Modalities need not have one L: they are pooled each by
+// modalities. Steps of zeros before or behind a sequence are padding, those within it are not. Modalities need not have one L: they are pooled each by
 // itself. They must have one N. A modality may also be (N, D), which is pooled already. An error names the file and the array.
 func Load(path string, modalities []string) (*Set, error) {
 	s := &Set{Pooled: map[string][]float32{}, Width: map[string]int{}, Empty: map[string]int{}}
