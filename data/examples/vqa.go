@@ -54,7 +54,8 @@ type questions struct {
 // The answers of a question weigh the share of those who gave them, the one of vg VisualGenomeWeight. The pictures of easy-VQA
 // are images/<number>.png beside the file, and its kinds are yes/no, colour and shape. The ID of a row without question_id is its number, from 0 and
 // on from file to file. Without "answer" or annotations nobody knows the answer. Rows that
-// cannot be used are counted, a question that the annotations lack among them, and so is an annotation without a question.
+// cannot be used are counted, a question that the annotations lack among them, and so is an annotation without a question. Of a file that
+// several splits name all rows count, since nobody knows of which split a row is that cannot be read.
 func LoadVQA(paths []string, v VQA, o Options) (*data.FileExamples, error) {
 	if v.ImageName != "" && !imageNumber.MatchString(v.ImageName) {
 		return nil, fmt.Errorf("data: names of pictures must have %%d or %%012d once, for the image_id (got %q)", v.ImageName)
@@ -138,8 +139,6 @@ func (q *questions) rows(file string, rows []json.RawMessage, read func(file str
 		x.Label, x.at = data.UnknownLabel, at
 		if q.Share == nil || q.Share(file, x.picture) {
 			q.list = append(q.list, x)
-		} else {
-			q.counts.Rows--
 		}
 	}
 	q.before += len(rows)

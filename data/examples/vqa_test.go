@@ -170,6 +170,34 @@ func TestVQAShare(t *testing.T) {
 	}
 }
 
+// TestVQAShareOfBadRows: rows that cannot be read are of no split that is known, and are compared with all rows of the file.
+func TestVQAShareOfBadRows(t *testing.T) {
+	var rows []string
+	for i := range 400 {
+		text := "what is it?"
+		if i%100 == 50 {
+			text = ""
+		}
+		rows = append(rows, fmt.Sprintf(`["%s", "circle", %d]`, text, i))
+	}
+	paths := written(t, "["+strings.Join(rows, ",")+"]")
+	all := 0
+	for _, split := range []string{"train", "val", "test"} {
+		v := VQA{Share: func(_, picture string) bool { return Split(picture, []string{"train", "val", "test"}) == split }}
+		f, err := LoadVQA(paths, v, Options{MaxBadShare: .01})
+		if err != nil || len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "left out of 400 rows: 4 that cannot be used") {
+			t.Fatalf("%s with a share of 0.01 bad rows: %v, %+v", split, err, f)
+		}
+		all += f.Len()
+		if _, err := LoadVQA(paths, v, Options{MaxBadShare: .009}); err == nil || !strings.Contains(err.Error(), "4 of 400 rows cannot be used") {
+			t.Errorf("%s with more bad rows than may be: %v", split, err)
+		}
+	}
+	if all != 396 {
+		t.Errorf("%d of 396 questions are in a split", all)
+	}
+}
+
 func TestLoadAnswers(t *testing.T) {
 	want := []string{"yes", "top left", "2"}
 	for _, text := range []string{"yes\r\n\ntop left\n2", "\ufeff[\"yes\", \"top left\", \"2\"]\n"} {
