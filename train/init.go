@@ -18,7 +18,7 @@ import (
 type InitReport struct {
 	Loaded    int
 	Resampled []string // position tables brought to another image size
-	Grown     []string // tables of words with rows behind those of the checkpoint, which are left as initialised
+	Grown     []string // tables of words with rows behind those of the checkpoint, which are left as initialised: those of Renamed, too
 	Renamed   []string // parameters that start from those of another name, such as a decoder from fusion layers
 	Fresh     []string // parameters that the checkpoint lacks: left as initialised
 	Unused    []string // parameters that the model lacks and none of its own starts from
@@ -85,6 +85,9 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 			r.Grown = append(r.Grown, q.Name)
 		case other:
 			r.Renamed = append(r.Renamed, q.Name)
+			if !tensor.Shape(from[name].Shape).Eq(q.Shape) {
+				r.Grown = append(r.Grown, q.Name)
+			}
 		case absent:
 			r.Fresh = append(r.Fresh, q.Name)
 			continue

@@ -102,3 +102,39 @@ func TestInitNewWords(t *testing.T) {
 		t.Errorf("a model with fewer words: %v", err)
 	}
 }
+
+// TestInitDecoderNewWords: a decoder whose tokenizer has taken in words starts from the words of the texts of the checkpoint, and the report
+// names its tables both among those from others and among those with room for new words.
+func TestInitDecoderNewWords(t *testing.T) {
+	s, c := trained(t)
+	tok, err := s.tokenizer.Extended(slices.Values([]string{"what colour?", "how many?"}), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", append(slices.Clone(captionSets), "run.seed=8"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := sessionOf(t, cfg, 0, 0, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := InitModel(fresh.model, c, fresh.cfg.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, now := s.model.Params(), fresh.model.Params()
+	for name, from := range map[string]string{"decoder/embeddings/word/weight": "text/embeddings/word/weight", "decoder/mlm/bias": "text/mlm/bias"} {
+		x, _ := was.Get(from)
+		q, ok := now.Get(name)
+		if !ok || !slices.Equal(now.Value(q)[:len(was.Value(x))], was.Value(x)) {
+			t.Errorf("%s does not start from %s", name, from)
+		}
+		if !slices.Contains(r.Renamed, name) || !slices.Contains(r.Grown, name) {
+			t.Errorf("%s: from others %v, with room for new words %v", name, r.Renamed, r.Grown)
+		}
+	}
+	if slices.Contains(r.Grown, "decoder/mlm/dense/bias") {
+		t.Errorf("a parameter of the same shape has room for new words: %v", r.Grown)
+	}
+}

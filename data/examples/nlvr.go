@@ -40,7 +40,7 @@ const nlvrOrders = 6
 //
 //   - NLVR2 (Suhr et al. 2019): {"sentence", "label", "identifier"} with the identifier SPLIT-SET-PAIR-SENTENCE. The pictures are
 //     SPLIT-SET-PAIR-img0.png, the left one, and SPLIT-SET-PAIR-img1.png, in the folder SPLIT, and of training in that of
-//     "directory" within it; or all below one folder, as the first statement shows.
+//     "directory" within it; or all below one folder, as the first picture that is there shows.
 //   - ALBEF's lists: {"images": [left, right], "sentence", "label"}.
 //   - NLVR (Suhr et al. 2017): {"sentence", "label", "identifier", "directory", "structured_rep"}. Its six pictures DIRECTORY/SPLIT-IDENTIFIER-K.png,
 //     where SPLIT is the name of the file, show three boxes beside each other in every order: six samples, whose first picture is
@@ -67,12 +67,13 @@ func LoadNLVR(paths []string, o Options) (*data.FileExamples, error) {
 
 // nlvrReader reads a file.
 type nlvrReader struct {
-	f    *data.FileExamples
-	o    Options
-	file string
-	form *string // of all files: NLVR2, ALBEF or NLVR; empty before the first statement
-	// folder is the layout of pictures, as the first statement shows; nil before it.
-	folder *int
+	f      *data.FileExamples
+	o      Options
+	file   string
+	form   *string // of all files: NLVR2, ALBEF or NLVR; empty before the first statement
+	folder int     // the layout of pictures, as the first statement shows whose picture is there
+	found  bool    // there was one
+	looked int     // statements without one
 }
 
 // take reads a statement.
@@ -174,19 +175,23 @@ func (s statement) directory() string {
 	return name
 }
 
-// find returns the folder, of those below the root of pictures, that has a picture. It looks once: the others of a file lie alike.
+// mostLooked is the number of statements of a file by which the layout of its pictures is looked for, so that a few missing ones do not hide it.
+const mostLooked = 100
+
+// find returns the folder, of those below the root of pictures, that has a picture. It looks until it finds one: the others of a file lie alike.
 func (r *nlvrReader) find(name string, folders []string) string {
-	if r.folder == nil {
-		at := 0
-		for i, folder := range folders {
-			if _, err := os.Stat(filepath.Join(r.o.ImageRoot, folder, name)); err == nil {
-				at = i
-				break
-			}
+	for i, folder := range folders {
+		if r.found || r.looked == mostLooked {
+			break
 		}
-		r.folder = &at
+		if _, err := os.Stat(filepath.Join(r.o.ImageRoot, folder, name)); err == nil {
+			r.folder, r.found = i, true
+		}
 	}
-	return filepath.Join(r.o.ImageRoot, folders[*r.folder])
+	if !r.found {
+		r.looked = min(r.looked+1, mostLooked)
+	}
+	return filepath.Join(r.o.ImageRoot, folders[r.folder])
 }
 
 // Boxes of a picture of NLVR, 400 x 100 pixels: three of 100 x 100 with bars between them.

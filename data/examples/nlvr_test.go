@@ -50,6 +50,8 @@ func TestLoadNLVR(t *testing.T) {
 			"dev-850-0-0 0 dev/dev-850-0-img0.png dev/dev-850-0-img1.png", "dev-850-2-0 1 dev/dev-850-2-img0.png dev/dev-850-2-img1.png"}},
 		{"NLVR2 in one folder", "dev.json", nlvr2Lines, []string{"dev-850-0-img0.png"}, []string{
 			"dev-850-0-0 0 dev-850-0-img0.png dev-850-0-img1.png", "dev-850-2-0 1 dev-850-2-img0.png dev-850-2-img1.png"}},
+		{"NLVR2 in one folder, the first picture missing", "dev.json", nlvr2Lines, []string{"dev-850-2-img0.png"}, []string{
+			"dev-850-0-0 0 dev/dev-850-0-img0.png dev/dev-850-0-img1.png", "dev-850-2-0 1 dev-850-2-img0.png dev-850-2-img1.png"}},
 		{"NLVR2 in folders of training", "train.jsonl", nlvr2Train, nil, []string{"train-10171-0-1 1 train/55/train-10171-0-img0.png train/55/train-10171-0-img1.png"}},
 		{"NLVR2 in folders of training below images", "train.json", "\xef\xbb\xbf" + nlvr2Train, []string{"images/train/55/train-10171-0-img0.png"}, []string{
 			"train-10171-0-1 1 images/train/55/train-10171-0-img0.png images/train/55/train-10171-0-img1.png"}},

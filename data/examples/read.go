@@ -16,7 +16,7 @@ type Options struct {
 
 // Counts say what was read and what was left out.
 type Counts struct {
-	Rows       int
+	Rows       int      // of the files
 	Unlabelled int      // left out: without a label
 	Bad        int      // left out: other than its file says
 	Examples   []string // reasons of the first bad ones

@@ -41,6 +41,7 @@ type questions struct {
 	list      []question
 	answers   map[int64]annotation
 	annotated bool // a file of annotations was read
+	before    int  // rows of questions in the files that were read before
 }
 
 // LoadVQA reads questions about pictures in the order of the files. A file is one of
@@ -51,8 +52,10 @@ type questions struct {
 //	[[question, answer, number of the picture], ...]                                                               easy-VQA
 //
 // The answers of a question weigh the share of those who gave them, the one of vg VisualGenomeWeight. The pictures of easy-VQA
-// are images/<number>.png beside the file, and its kinds are yes/no, colour and shape. Without "answer" or annotations nobody knows the answer. Rows that
-// cannot be used are counted, a question that the annotations lack among them, and so is an annotation without a question.
+// are images/<number>.png beside the file, and its kinds are yes/no, colour and shape. The ID of a row without question_id is its number, from 0 and
+// on from file to file. Without "answer" or annotations nobody knows the answer. Rows that
+// cannot be used are counted, a question that the annotations lack among them, and so is an annotation without a question. Of a file that
+// several splits name all rows count, since nobody knows of which split a row is that cannot be read.
 func LoadVQA(paths []string, v VQA, o Options) (*data.FileExamples, error) {
 	if v.ImageName != "" && !imageNumber.MatchString(v.ImageName) {
 		return nil, fmt.Errorf("data: names of pictures must have %%d or %%012d once, for the image_id (got %q)", v.ImageName)
@@ -131,15 +134,14 @@ func (q *questions) rows(file string, rows []json.RawMessage, read func(file str
 			continue
 		}
 		if x.ID == "" {
-			x.ID = fmt.Sprint(i)
+			x.ID = fmt.Sprint(q.before + i)
 		}
 		x.Label, x.at = data.UnknownLabel, at
 		if q.Share == nil || q.Share(file, x.picture) {
 			q.list = append(q.list, x)
-		} else {
-			q.counts.Rows--
 		}
 	}
+	q.before += len(rows)
 	return nil
 }
 

@@ -76,9 +76,9 @@ func TestLoadVQAOfLists(t *testing.T) {
 		"7 what is it  coco/a/1.jpg [{cat 0.4} {dog 0.4} {fox 0.2}]",
 		"8 where is it  vg/2.jpg [{on the left 0.5}]",
 		"2 who  /abs/3.jpg []",
-		"0 what color is it? colour " + easy + "/5.png [{red 1}]",
-		"1 is it red? yes/no " + easy + "/6.png [{yes 1}]",
-		"2 what is it? shape " + easy + "/7.png [{circle 1}]",
+		"3 what color is it? colour " + easy + "/5.png [{red 1}]",
+		"4 is it red? yes/no " + easy + "/6.png [{yes 1}]",
+		"5 what is it? shape " + easy + "/7.png [{circle 1}]",
 	}
 	var got []string
 	for i, e := range f.List {
@@ -167,6 +167,34 @@ func TestVQAShare(t *testing.T) {
 	}
 	if len(seen) != 200 {
 		t.Errorf("%d of 200 pictures are in a split", len(seen))
+	}
+}
+
+// TestVQAShareOfBadRows: rows that cannot be read are of no split that is known, and are compared with all rows of the file.
+func TestVQAShareOfBadRows(t *testing.T) {
+	var rows []string
+	for i := range 400 {
+		text := "what is it?"
+		if i%100 == 50 {
+			text = ""
+		}
+		rows = append(rows, fmt.Sprintf(`["%s", "circle", %d]`, text, i))
+	}
+	paths := written(t, "["+strings.Join(rows, ",")+"]")
+	all := 0
+	for _, split := range []string{"train", "val", "test"} {
+		v := VQA{Share: func(_, picture string) bool { return Split(picture, []string{"train", "val", "test"}) == split }}
+		f, err := LoadVQA(paths, v, Options{MaxBadShare: .01})
+		if err != nil || len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "left out of 400 rows: 4 that cannot be used") {
+			t.Fatalf("%s with a share of 0.01 bad rows: %v, %+v", split, err, f)
+		}
+		all += f.Len()
+		if _, err := LoadVQA(paths, v, Options{MaxBadShare: .009}); err == nil || !strings.Contains(err.Error(), "4 of 400 rows cannot be used") {
+			t.Errorf("%s with more bad rows than may be: %v", split, err)
+		}
+	}
+	if all != 396 {
+		t.Errorf("%d of 396 questions are in a split", all)
 	}
 }
 

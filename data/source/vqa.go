@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
@@ -46,6 +47,7 @@ var vqa = examplesOf(exampleKind{
 // shareFiles says which questions of files that other splits name too are of split; nil where none does.
 func shareFiles(cfg config.Config, split string) (func(file, picture string) bool, error) {
 	named := map[string][]string{} // splits that name a file
+	files := map[string]string{}   // the file that a path leads to
 	shared := false
 	for _, s := range Splits {
 		if len(cfg.Data.Examples.Split(s)) == 0 {
@@ -56,18 +58,29 @@ func shareFiles(cfg config.Config, split string) (func(file, picture string) boo
 			return nil, err
 		}
 		for _, p := range paths {
-			if !slices.Contains(named[p], s) {
-				named[p] = append(named[p], s)
+			f := fileAt(p)
+			if files[p] = f; !slices.Contains(named[f], s) {
+				named[f] = append(named[f], s)
 			}
-			shared = shared || len(named[p]) > 1
+			shared = shared || len(named[f]) > 1
 		}
 	}
 	if !shared {
 		return nil, nil
 	}
 	return func(file, picture string) bool {
-		return examples.Split(picture, named[file]) == split
+		return examples.Split(picture, named[files[file]]) == split
 	}, nil
+}
+
+// fileAt is the absolute path, without links, of the file that a path leads to; of one that is not there the path itself.
+func fileAt(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		if real, err := filepath.EvalSymlinks(abs); err == nil {
+			return real
+		}
+	}
+	return path
 }
 
 // Candidates are the answers that a model ranks for questions: those of eval.vqa.candidates, or the commonest of the training data. They

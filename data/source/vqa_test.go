@@ -99,6 +99,36 @@ func TestVQAOfFiles(t *testing.T) {
 	}
 }
 
+// TestVQAOfOneFile: a file is divided among the splits that name it whatever they call it.
+func TestVQAOfOneFile(t *testing.T) {
+	cfg := questionsConfig(t, 60)
+	name := cfg.Data.Examples.TrainFiles[0]
+	path := filepath.Join(cfg.Data.Root, name)
+	if err := os.Symlink(path, filepath.Join(cfg.Data.Root, "link.json")); err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(cfg.Data.Root)
+	cfg.Data.Root = "."
+	cfg.Data.Examples.ValFiles, cfg.Data.Examples.TestFiles = []string{path}, []string{"link.json"}
+	seen := map[string]string{}
+	for _, split := range Splits {
+		x, err := Examples(t.Context(), cfg, split, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range x.Len() {
+			picture := filepath.Base(x.PictureName(i, 0))
+			if other := seen[picture]; other != "" && other != split {
+				t.Fatalf("picture %s is in %s and in %s", picture, other, split)
+			}
+			seen[picture] = split
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("no picture is in a split")
+	}
+}
+
 func TestCandidates(t *testing.T) {
 	cfg := questionsConfig(t, 60)
 	cfg.Eval.MaxImages = 1 // of the samples that are evaluated

@@ -35,7 +35,7 @@ type Set struct {
 }
 
 // Load reads a .npz or .safetensors file with the array labels (N, 1) or (N, 1, 1) and an array (N, L, D) of each of some
-// modalities. Steps of zeros are padding, before or behind a sequence. Modalities need not have one L: they are pooled each by
+// modalities. Steps of zeros before or behind a sequence are padding, those within it are not. Modalities need not have one L: they are pooled each by
 // itself. They must have one N. A modality may also be (N, D), which is pooled already. An error names the file and the array.
 func Load(path string, modalities []string) (*Set, error) {
 	s := &Set{Pooled: map[string][]float32{}, Width: map[string]int{}, Empty: map[string]int{}}
@@ -98,9 +98,10 @@ func Load(path string, modalities []string) (*Set, error) {
 	return s, nil
 }
 
-// mean pools the steps of a sequence, each of d numbers, that are not all 0.
+// mean pools the steps of a sequence, each of d numbers, from the first to the last that is not all 0.
 func (s *Set) mean(row []float32, d int) (mean []float32, steps int) {
 	sum := make([]float64, d)
+	n := 0 // steps since the first that is not all 0
 	for step := range slices.Chunk(row, d) {
 		some := false
 		for j, v := range step {
@@ -110,10 +111,13 @@ func (s *Set) mean(row []float32, d int) (mean []float32, steps int) {
 			}
 			some = some || step[j] != 0
 		}
-		if !some {
+		if !some && steps == 0 {
 			continue
 		}
-		steps++
+		if n++; !some {
+			continue
+		}
+		steps = n
 		for j, v := range step {
 			sum[j] += float64(v)
 		}

@@ -42,7 +42,7 @@ func keys(m map[string][]int) func(yield func(string) bool) {
 	}
 }
 
-// TestLoad: sequences are pooled over their steps, those of zeros left out, whatever their length.
+// TestLoad: sequences are pooled over their steps, those of zeros before and behind left out, whatever their length.
 func TestLoad(t *testing.T) {
 	inf := float32(math.Inf(-1))
 	path := save(t, map[string][]int{"labels": {2, 1, 1}, "text": {2, 2, 2}, "audio": {2, 3, 1}, "vision": {2, 2}}, map[string][]float32{
@@ -63,6 +63,26 @@ func TestLoad(t *testing.T) {
 	}
 	if s, err = Load(path, []string{"vision"}); err != nil || len(s.Pooled) != 1 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestStepsOfZeros: a step of zeros between others is one of the sequence, such as silence, and so is one of nothing finite.
+func TestStepsOfZeros(t *testing.T) {
+	nan := float32(math.NaN())
+	path := save(t, map[string][]int{"labels": {3, 1}, "audio": {3, 6, 2}}, map[string][]float32{
+		"labels": {1, 2, 3},
+		"audio": {
+			0, 0, 3, 6, 0, 0, 0, 0, 5, 0, 0, 0, // four steps
+			8, 2, 0, 0, nan, nan, 0, 4, 0, 0, 0, 0, // four steps
+			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 9, // one step
+		},
+	})
+	s, err := Load(path, []string{"audio"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []float32{2, 1.5, 2, 1.5, 7, 9}; !slices.Equal(s.Pooled["audio"], want) || s.NotFinite != 2 || s.Empty["audio"] != 0 {
+		t.Errorf("%+v, want the means %v", s, want)
 	}
 }
 
