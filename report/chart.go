@@ -180,7 +180,7 @@ func (f frame) bottom(label string) {
 	f.c.line("axis", f.left, base, f.left+f.width, base)
 	n := int(f.width / 70)
 	ticks := f.x.ticks(n)
-	texts := tickTexts(ticks, false)
+	texts := tickTexts(ticks, f.x.log)
 	for i, v := range ticks {
 		x, text := f.atX(v), texts[i]
 		f.c.line("axis", x, base, x, base+4)

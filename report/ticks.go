@@ -128,7 +128,7 @@ func tickTexts(ticks []float64, log bool) []string {
 		case v == 0:
 			out[i] = "0"
 		case log:
-			out[i] = short(roundTo(v, 3))
+			out[i] = trimZeros(short(roundTo(v, 3)))
 		case largest >= 1e6 || largest < 1e-3:
 			out[i] = exponent(roundTo(v, digitsTo(v, step)))
 		case largest >= 1e4 && step >= 500:

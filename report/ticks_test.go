@@ -87,3 +87,22 @@ func TestRoomOfLabels(t *testing.T) {
 		}
 	}
 }
+
+// Labels of a logarithmic axis have digits of their own, at the bottom too: learning rates need no more than 1e-6.
+func TestLogarithmicLabels(t *testing.T) {
+	for _, x := range []struct {
+		lo, hi float64
+		want   string
+	}{{1e-6, 1e-2, "1e-6 1e-5 1e-4 0.001 0.01"}, {50, 800, "50 100 200 500"}, {1, 1e6, "1 10 100 1000 10000 100000 1e6"}} {
+		c := newCanvas(wideWidth, chartHeight, "")
+		f := frame{c: c, left: marginLeft, width: 500, x: axis{lo: x.lo, hi: x.hi, log: true, pixels: 500}}
+		f.bottom("lr")
+		var got []string
+		for _, m := range regexp.MustCompile(`<text class="tick"[^>]*>([^<]*)<`).FindAllStringSubmatch(string(c.done()), -1) {
+			got = append(got, m[1])
+		}
+		if strings.Join(got, " ") != x.want {
+			t.Errorf("%g to %g: %q, want %s", x.lo, x.hi, got, x.want)
+		}
+	}
+}
