@@ -216,6 +216,7 @@ func TestNewSpan(t *testing.T) {
 		{"an epoch that ends within a step", config.Train{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 2}, 100, false, Span{Total: 7, PerEpoch: 3, Epoch: 3.25}},
 		{"several epochs a step", config.Train{BatchSize: 64, AccumulateSteps: 4, MaxEpochs: 10}, 100, true, Span{Total: 3, PerEpoch: 1, Epoch: 0.25}},
 		{"minutes", config.Train{BatchSize: 8, MaxMinutes: 1.5}, 100, true, Span{PerEpoch: 12, Epoch: 12, Limit: 90 * time.Second}},
+		{"minutes beyond any time.Duration", config.Train{BatchSize: 8, MaxMinutes: 1e9}, 100, true, Span{PerEpoch: 12, Epoch: 12, Limit: longest}},
 	} {
 		if got, err := NewSpan(c.c, c.samples, c.drop); err != nil || got != c.want {
 			t.Errorf("%s: got %+v, %v, want %+v", c.name, got, err, c.want)
