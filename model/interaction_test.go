@@ -236,7 +236,7 @@ func TestPairLosses(t *testing.T) {
 func TestHingeWarmup(t *testing.T) {
 	for name, c := range map[string]struct {
 		hinge    config.Hinge
-		perEpoch int
+		perEpoch float64
 	}{
 		"steps":  {config.Hinge{Weight: 1, Margin: 2, Negatives: "hardest", WarmupSteps: 3}, 100},
 		"epochs": {config.Hinge{Weight: 1, Margin: 2, Negatives: "hardest", WarmupEpochs: 1.5}, 2},

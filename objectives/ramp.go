@@ -11,8 +11,8 @@ type Ramp struct {
 }
 
 // At returns the value after so many updates, where an epoch has perEpoch of them.
-func (r Ramp) At(update, perEpoch int) float64 {
-	n := max(r.Steps, int(math.Round(r.Epochs*float64(perEpoch))))
+func (r Ramp) At(update int, perEpoch float64) float64 {
+	n := max(r.Steps, int(math.Round(r.Epochs*perEpoch)))
 	if n <= 0 || update >= n {
 		return r.To
 	}

@@ -21,6 +21,9 @@ func TestRamp(t *testing.T) {
 			}
 		}
 	}
+	if r := (Ramp{To: 0.7, Epochs: 4}); !(math.Abs(r.At(6, 1.75)-0.6) <= 1e-15) || r.At(7, 1.75) != 0.7 {
+		t.Errorf("4 epochs of 1.75 updates: %v after 6, %v after 7", r.At(6, 1.75), r.At(7, 1.75))
+	}
 	for name, r := range map[string]Ramp{"none": {To: 0.4}, "an epoch of unknown length": {To: 0.4, Epochs: 1}} {
 		if got := r.At(0, 0); got != 0.4 {
 			t.Errorf("%s: %v from the start, want 0.4", name, got)
@@ -41,7 +44,7 @@ func TestRampIsWhatItWas(t *testing.T) {
 	for _, r := range []Ramp{{To: 0.4, Epochs: 1}, {To: 0.3, Steps: 7}, {To: 1, Steps: 9, Epochs: 0.7}, {To: 0.4}} {
 		for _, perEpoch := range []int{0, 1, 7, 13} {
 			for update := range 20 {
-				got, want := r.At(update, perEpoch), was(update, r.To, r.Steps, r.Epochs, perEpoch)
+				got, want := r.At(update, float64(perEpoch)), was(update, r.To, r.Steps, r.Epochs, perEpoch)
 				if math.Float64bits(got) != math.Float64bits(want) {
 					t.Errorf("%+v with %d per epoch after %d: %v, was %v", r, perEpoch, update, got, want)
 				}

@@ -67,7 +67,7 @@ func (s *Step) textsOf(score Score, i2t *gorgonia.Node) *gorgonia.Node {
 func (s *Step) targets(p Positives, columns *gorgonia.Node) Positives {
 	if share := s.Uniform; share > 0 {
 		p.Uniform = s.Floats("uniform share", func(f *feed.Step, dst []float32) error {
-			if dst[0] = float32(share); f.Update < f.PerEpoch { // from the second epoch on
+			if dst[0] = float32(share); float64(f.Update) < f.PerEpoch { // from the second epoch on
 				dst[0] = 0
 			}
 			return nil

@@ -16,6 +16,7 @@ const (
 	marginTop   = 28.0
 	marginFoot  = 36.0
 	letter      = 11.0 // size of tick labels
+	tickGap     = 6.0  // between those of the vertical axis and the plotting area
 )
 
 // colours is the number of hues, classes c0 to c7 of the page's style; dashes tell apart
@@ -92,18 +93,20 @@ func (ch chart) draw() template.HTML {
 		w, h = wideWidth, 1.3*chartHeight
 	}
 	c := newCanvas(w, h, ch.title)
-	f := frame{c: c, left: marginLeft, top: marginTop, width: w - marginLeft - marginRight, height: h - marginTop - marginFoot}
+	f := frame{c: c, top: marginTop, height: h - marginTop - marginFoot}
 	if ch.last > 0 {
 		x0, x1 = 0, max(x1, float64(ch.last))
 	}
 	if x0 == x1 {
 		x0, x1 = x0-1, x1+1
 	}
-	f.x = axis{lo: x0, hi: x1, log: ch.logX && x0 > 0, pixels: f.width}
 	f.y = linear(y0, y1, f.height)
 	if ch.log && y0 > 0 && y1 > y0 {
 		f.y = axis{lo: y0 / 1.1, hi: y1 * 1.1, log: true, pixels: f.height}
 	}
+	f.left = max(marginLeft, f.labels()+tickGap+2)
+	f.width = w - f.left - marginRight
+	f.x = axis{lo: x0, hi: x1, log: ch.logX && x0 > 0, pixels: f.width}
 	x := ch.x
 	if x == "" {
 		x = "step"
@@ -145,14 +148,28 @@ func (f frame) above(y float64) float64 {
 	return y - 4
 }
 
+// vertical returns the ticks of the vertical axis with their labels.
+func (f frame) vertical() ([]float64, []string) {
+	ticks := f.y.ticks(4)
+	return ticks, tickTexts(ticks, f.y.log)
+}
+
+// labels is the width of the widest label of the vertical axis, which is wide where values are near each other and far from 0.
+func (f frame) labels() (w float64) {
+	_, texts := f.vertical()
+	for _, t := range texts {
+		w = max(w, textWidth(t, letter))
+	}
+	return w
+}
+
 // grid draws both axes with their labels; label names the horizontal one.
 func (f frame) grid(label string) {
-	ticks := f.y.ticks(4)
-	texts := tickTexts(ticks, f.y.log)
+	ticks, texts := f.vertical()
 	for i, v := range ticks {
 		y := f.atY(v)
 		f.c.line("grid", f.left, y, f.left+f.width, y)
-		f.c.text("tick", "end", f.left-6, y+3.8, texts[i])
+		f.c.text("tick", "end", f.left-tickGap, y+3.8, texts[i])
 	}
 	f.bottom(label)
 }
@@ -163,7 +180,7 @@ func (f frame) bottom(label string) {
 	f.c.line("axis", f.left, base, f.left+f.width, base)
 	n := int(f.width / 70)
 	ticks := f.x.ticks(n)
-	texts := tickTexts(ticks, false)
+	texts := tickTexts(ticks, f.x.log)
 	for i, v := range ticks {
 		x, text := f.atX(v), texts[i]
 		f.c.line("axis", x, base, x, base+4)

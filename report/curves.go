@@ -89,11 +89,12 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 
 func (c *Curves) add(line []byte) {
 	var row map[string]json.RawMessage
-	var step float64
-	if json.Unmarshal(line, &row) != nil || json.Unmarshal(row["step"], &step) != nil || !(step >= 0 && step < 1<<53) {
+	var at *float64
+	if json.Unmarshal(line, &row) != nil || json.Unmarshal(row["step"], &at) != nil || at == nil || !(*at >= 0 && *at < 1<<53 && *at == math.Trunc(*at)) {
 		c.Bad++
 		return
 	}
+	step := *at
 	if c.Rows > 0 && step < float64(c.Last) {
 		for _, s := range c.series {
 			s.cut(step)

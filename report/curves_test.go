@@ -42,6 +42,19 @@ noise
 	}
 }
 
+// A row whose step is null or no whole number is none: it is no row of step 0, which would replace all that were before.
+func TestRowsOfNoStep(t *testing.T) {
+	c := mustRead(t, `{"step":1,"loss":5}
+{"step":2,"loss":4}
+{"step":null,"loss":9}
+{"step":1.5,"loss":9}
+{"loss":9}
+{"step":3,"loss":3}`)
+	if want := []Point{{1, 5}, {2, 4}, {3, 3}}; !slices.Equal(c.Values["loss"], want) || c.Rows != 3 || c.Bad != 3 {
+		t.Errorf("%v of %d rows, %d others, want %v of 3 and 3", c.Values["loss"], c.Rows, c.Bad, want)
+	}
+}
+
 func TestThinKeepsPeaks(t *testing.T) {
 	var b strings.Builder
 	for s := range 12000 {

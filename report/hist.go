@@ -157,8 +157,9 @@ func hills(title, label string, list []hill, w float64) template.HTML {
 	for _, x := range list {
 		lo, hi = min(lo, slices.Min(x.values)), max(hi, slices.Max(x.values))
 	}
-	if lo == hi {
-		lo, hi = lo-0.5, hi+0.5
+	if alike(lo, hi) {
+		room := 0.5 * max(1, math.Abs(lo))
+		lo, hi = lo-room, hi+room
 	}
 	width := (hi - lo) / bins
 	count := func(x []float64) []float64 {

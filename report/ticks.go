@@ -22,15 +22,22 @@ func (a axis) at(v float64) float64 {
 	return (v - lo) / (hi - lo) * a.pixels
 }
 
-// ticks returns round values within the axis, about n of them.
+// ticks returns round values within the axis, about n of them and two at least.
 func (a axis) ticks(n int) []float64 {
 	if a.log {
 		if t := logTicks(a.lo, a.hi); len(t) >= 2 {
-			return t
+			return everyNth(t, (len(t)+mostLogTicks-1)/mostLogTicks)
 		}
 	}
-	step := roundStep((a.hi - a.lo) / float64(n))
-	var t []float64
+	t := a.every(roundStep((a.hi - a.lo) / float64(n)))
+	if len(t) < 2 { // one says nothing of the scale; steps of at most 5/12 of it have two within
+		t = a.every(roundStep((a.hi - a.lo) / 6))
+	}
+	return t
+}
+
+// every returns the multiples of step within the axis.
+func (a axis) every(step float64) (t []float64) {
 	for i := math.Ceil(a.lo/step - 1e-9); i*step <= a.hi+1e-9*step && len(t) < 50; i++ {
 		v := i * step
 		if v == 0 {
@@ -39,6 +46,17 @@ func (a axis) ticks(n int) []float64 {
 		t = append(t, v)
 	}
 	return t
+}
+
+// mostLogTicks is how many labels have room beside a logarithmic axis.
+const mostLogTicks = 12
+
+// everyNth returns each n-th of a list, from its first on.
+func everyNth(list []float64, n int) (some []float64) {
+	for i := 0; i < len(list); i += n {
+		some = append(some, list[i])
+	}
+	return some
 }
 
 // logTicks are powers of ten, and with few of them also their doubles and fives.
@@ -71,10 +89,15 @@ func roundStep(x float64) float64 {
 	return 10 * p
 }
 
+// alike says whether lo and hi differ by nothing but rounding, as the local means of a constant do.
+func alike(lo, hi float64) bool {
+	return !(hi-lo > 1e-12*max(math.Abs(lo), math.Abs(hi)))
+}
+
 // linear returns an axis for values from lo to hi with some room at both ends. Where all
 // values are above 0 and small beside their spread, it begins at 0.
 func linear(lo, hi, pixels float64) axis {
-	if !(hi > lo) {
+	if alike(lo, hi) {
 		d := math.Abs(lo) * 0.1
 		lo, hi = lo-d, hi+d
 		if d == 0 {
@@ -89,7 +112,7 @@ func linear(lo, hi, pixels float64) axis {
 	return axis{lo: low, hi: hi + room, pixels: pixels}
 }
 
-// tickTexts writes the values of ticks, all in one way. Those of a logarithmic axis need
+// tickTexts writes the values of two or more ticks, all in one way. Those of a logarithmic axis need
 // digits of their own.
 func tickTexts(ticks []float64, log bool) []string {
 	out := make([]string, len(ticks))
@@ -105,9 +128,9 @@ func tickTexts(ticks []float64, log bool) []string {
 		case v == 0:
 			out[i] = "0"
 		case log:
-			out[i] = short(roundTo(v, 3))
-		case largest >= 1e6 || largest < 1e-3 || step < 1e-5:
-			out[i] = exponent(roundTo(v, 6))
+			out[i] = trimZeros(short(roundTo(v, 3)))
+		case largest >= 1e6 || largest < 1e-3:
+			out[i] = exponent(roundTo(v, digitsTo(v, step)))
 		case largest >= 1e4 && step >= 500:
 			out[i] = strconv.FormatFloat(roundTo(v/1000, 6), 'f', -1, 64) + "k"
 		default:
@@ -121,13 +144,15 @@ func tickTexts(ticks []float64, log bool) []string {
 	return out
 }
 
+// digitsTo is the number of digits of v down to that of step, a round one: 3 of 1.05 with 0.05.
+func digitsTo(v, step float64) int {
+	const above = 1e-9 // 1000 has a logarithm of 2.9999999999999996
+	return max(1, 1+int(math.Floor(math.Log10(math.Abs(v))+above)-math.Floor(math.Log10(math.Abs(step))+above)))
+}
+
 // exponent writes 2e-05 as 2e-5.
 func exponent(v float64) string {
-	s := strconv.FormatFloat(v, 'e', -1, 64)
-	if len(s) > 8 {
-		s = strconv.FormatFloat(v, 'e', 1, 64)
-	}
-	return strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e").Replace(s)
+	return strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e").Replace(strconv.FormatFloat(v, 'e', -1, 64))
 }
 
 // short writes a number for people with about four digits.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/schedule"
 )
 
 // Meter makes the numbers by which a person follows a run: ETA, loss and each of its
@@ -72,7 +73,7 @@ func (m *Meter) left(e *train.Event) (time.Duration, bool) {
 	case final(e):
 		return 0, false
 	case e.Total > 0:
-		return time.Duration(float64(m.spent) / float64(m.steps) * float64(e.Total-e.Step)), true
+		return schedule.Seconds(m.spent.Seconds() / float64(m.steps) * float64(e.Total-e.Step)), true
 	case m.Limit > 0:
 		return max(m.Limit-e.Elapsed, 0), true
 	}

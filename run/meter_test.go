@@ -41,6 +41,16 @@ step 125/125  loss -114.000  itc 3.000  itm 4.000  lr 1.0e-03  temp 0.0700  8 sa
 	}
 }
 
+// The time that is left of a run of 10^15 steps is longer than a time.Duration can be, and never below 0.
+func TestTimeLeftOfALongRun(t *testing.T) {
+	m := Meter{}
+	e := &train.Event{Step: 1, Total: 1e15, Elapsed: time.Second, StepTime: time.Second}
+	m.See(e)
+	if got := m.Fields(e)[0]; got != "ETA 2562047h47m16s" {
+		t.Errorf("got %s, want 292 years", got)
+	}
+}
+
 // A run by time has no number of steps.
 func TestLinesByTime(t *testing.T) {
 	var b bytes.Buffer

@@ -91,7 +91,7 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	if s.lr, err = schedule.NewLR(cfg.Optimizer.LR, cfg.Schedule, s.span); err != nil {
 		return nil, err
 	}
-	s.feed = feed.Step{PerEpoch: s.span.PerEpoch, Rank: s.group.Rank(), Ranks: s.group.Size()}
+	s.feed = feed.Step{PerEpoch: s.span.Epoch, Rank: s.group.Rank(), Ranks: s.group.Size()}
 	s.rates = NewRates(cfg)
 	if s.optimizer, err = NewOptimizerAt(cfg.Optimizer, s.rates, o.Engine, s.model); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/train/schedule"
 )
 
 // printPlan writes the outcome of a dry run for a person.
@@ -41,7 +42,7 @@ func printPlan(w io.Writer, p run.Plan) {
 	}
 	fmt.Fprintf(w, "%d nodes a step, %.3f s a step with %s", p.Nodes, p.StepSeconds, p.Engine)
 	if p.Steps > 0 {
-		fmt.Fprintf(w, ", about %s for %s of %s", time.Duration(p.RunSeconds*float64(time.Second)).Round(time.Second), words.Count(p.Steps, "step"), words.Count(p.Samples, "sample"))
+		fmt.Fprintf(w, ", about %s for %s of %s", schedule.Seconds(p.RunSeconds).Round(time.Second), words.Count(p.Steps, "step"), words.Count(p.Samples, "sample"))
 	}
 	fmt.Fprintln(w)
 }

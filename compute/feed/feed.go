@@ -25,8 +25,8 @@ type Step struct {
 	Update  int // updates made before this one
 	Micro   int // of the update's micro-batches, from 0 on
 	Counter int // micro-batches of the run before this one: the index of random streams
-	// PerEpoch is the number of updates of an epoch, 0 where that is not known.
-	PerEpoch int
+	// PerEpoch is the number of updates of an epoch, which may end within one, 0 where that is not known.
+	PerEpoch float64
 	// Rank of Ranks processes holds this batch, whose rows are an equal share of the
 	// global batch in the order of the ranks. 0 of 0 is a single process.
 	Rank, Ranks int

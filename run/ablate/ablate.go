@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/runlog"
+	"github.com/geoalign/geoalign/train/schedule"
 )
 
 // Files of an ablation in its folder.
@@ -175,7 +176,7 @@ func (a *Ablation) remaining(jobs []*job) string {
 			seconds += all.wall / all.n
 		}
 	}
-	return fmt.Sprintf(" (about %s left in all)", time.Duration(seconds*float64(time.Second)).Round(time.Second))
+	return fmt.Sprintf(" (about %s left in all)", schedule.Seconds(seconds).Round(time.Second))
 }
 
 // tabulate reads what the runs found into a.Results.

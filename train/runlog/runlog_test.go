@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,26 @@ func TestEventsOfTheSameSecond(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(dir, "events.out.tfevents.*"))
 	if err != nil || len(names) != 3 {
 		t.Errorf("got %v, %v", names, err)
+	}
+}
+
+// TensorBoard reads event files in the order of their names: those of later sessions come later, of any number in a second, and where
+// the clock was set back between them.
+func TestEventsSortBySession(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "events.out.tfevents.99999999999999.other"), nil, 0o666))
+	var written []string
+	for session, seconds := range []int64{0, 0, -3600, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7200, -86400} {
+		e, err := NewEvents(dir, session, func() time.Time { return clock().Add(time.Duration(seconds) * time.Second) })
+		must(t, err)
+		written = append(written, filepath.Base(e.f.Name()))
+		must(t, e.Close())
+	}
+	if !slices.IsSorted(written) || len(slices.Compact(slices.Clone(written))) != len(written) {
+		t.Errorf("the files of sessions one after the other are %q", written)
+	}
+	if want := fmt.Sprintf("events.out.tfevents.%010d.geoalign", clock().Unix()+7200); !slices.Contains(written, want) {
+		t.Errorf("no %s among %q: the clock's time where that is later", want, written)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,20 +33,22 @@ const eventsPrefix = "events.out.tfevents."
 // dir. Where the folder has older ones, of a run that goes on from step resumed or
 // of one that begins anew, TensorBoard drops their points of later steps.
 func NewEvents(dir string, resumed int, now func() time.Time) (*Events, error) {
-	older, err := hasEvents(dir)
+	last, older, err := lastEvents(dir)
 	if err != nil {
 		return nil, fmt.Errorf("runlog: %w", err)
 	}
-	// The names sort by time, which is the order that TensorBoard reads them in.
-	base := filepath.Join(dir, fmt.Sprintf(eventsPrefix+"%010d.geoalign", now().Unix()))
-	name := base
+	// TensorBoard reads in the order of the names and never goes back: behind those that are there, whatever the clock says.
+	seconds := now().Unix()
+	if older {
+		seconds = max(seconds, last+1)
+	}
 	var f *os.File
-	for n := 1; ; n++ {
-		f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	for {
+		f, err = os.OpenFile(filepath.Join(dir, fmt.Sprintf(eventsPrefix+"%010d.geoalign", seconds)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if !errors.Is(err, os.ErrExist) {
 			break
 		}
-		name = fmt.Sprintf("%s.%d", base, n)
+		seconds++
 	}
 	if err != nil {
 		return nil, fmt.Errorf("runlog: %w", err)
@@ -64,10 +66,21 @@ func NewEvents(dir string, resumed int, now func() time.Time) (*Events, error) {
 	return e, nil
 }
 
-// hasEvents says whether a folder has event files.
-func hasEvents(dir string) (bool, error) {
+// lastEvents returns the largest number of seconds in the names of the event files of a folder; some whether there are any.
+func lastEvents(dir string) (last int64, some bool, err error) {
 	list, err := os.ReadDir(dir)
-	return slices.ContainsFunc(list, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), eventsPrefix) }), err
+	for _, e := range list {
+		name, ok := strings.CutPrefix(e.Name(), eventsPrefix)
+		if !ok {
+			continue
+		}
+		some = true
+		digits, _, _ := strings.Cut(name, ".")
+		if s, err := strconv.ParseInt(digits, 10, 64); err == nil && len(digits) == 10 { // a longer one sorts otherwise
+			last = max(last, s)
+		}
+	}
+	return last, some, err
 }
 
 // Rewind makes TensorBoard drop the points of steps after step.

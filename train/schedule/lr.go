@@ -15,14 +15,15 @@ type LR struct {
 	kind              string
 	peak, warmup, min float64
 	warmupSteps       int
-	total, perEpoch   int
+	total             int
+	perEpoch          float64 // updates
 }
 
 // NewLR returns the schedule that c describes, with peak rate peak, over span.
 // Exactly one of the warm-up durations of c may be set, none means no warm-up.
 // Kinds cosine and staircase need span.Total > 0.
 func NewLR(peak float64, c config.Schedule, span Span) (LR, error) {
-	s := LR{kind: c.Kind, peak: peak, warmup: c.WarmupLR, min: c.MinLR, total: span.Total, perEpoch: span.PerEpoch}
+	s := LR{kind: c.Kind, peak: peak, warmup: c.WarmupLR, min: c.MinLR, total: span.Total, perEpoch: span.Epoch}
 	switch c.Kind {
 	case "constant":
 	case "cosine", "staircase":
@@ -32,8 +33,8 @@ func NewLR(peak float64, c config.Schedule, span Span) (LR, error) {
 	default:
 		return LR{}, fmt.Errorf("schedule.kind: unknown kind (got %q): use cosine, staircase or constant", c.Kind)
 	}
-	if c.Kind == "staircase" && span.PerEpoch <= 0 {
-		return LR{}, fmt.Errorf("schedule.kind: staircase needs the steps of an epoch (got %d)", span.PerEpoch)
+	if c.Kind == "staircase" && !(span.Epoch > 0) {
+		return LR{}, fmt.Errorf("schedule.kind: staircase needs the steps of an epoch (got %v)", span.Epoch)
 	}
 	for _, r := range []struct {
 		name string
@@ -66,10 +67,10 @@ func warmupSteps(c config.Schedule, span Span) (int, error) {
 	case set > 1:
 		return 0, fmt.Errorf("schedule.warmup: set one of warmup_steps, warmup_epochs and warmup_percent (got %d of them)", set)
 	case c.WarmupEpochs > 0:
-		if span.PerEpoch <= 0 {
+		if !(span.Epoch > 0) {
 			return 0, fmt.Errorf("schedule.warmup_epochs: the steps of an epoch are not known: use warmup_steps")
 		}
-		return int(math.Round(c.WarmupEpochs * float64(span.PerEpoch))), nil
+		return int(math.Round(c.WarmupEpochs * span.Epoch)), nil
 	case c.WarmupPercent > 0:
 		if span.Total <= 0 {
 			return 0, fmt.Errorf("schedule.warmup_percent: the steps of the run are not known: use warmup_steps")
@@ -109,7 +110,7 @@ func (s LR) At(step int) float64 {
 // rate of step t, and sets the rate of an epoch before its first update.
 // As there, a warm-up longer than epoch 0 is cut off by epoch 1. Its length is rounded up to ticks.
 func (s LR) staircase(step int) float64 {
-	epoch := step / s.perEpoch
+	epoch := s.epoch(step)
 	if epoch == 0 {
 		ticks, done := (s.warmupSteps+tick-1)/tick, max(step-1, 0)/tick
 		if done >= ticks {
@@ -117,9 +118,12 @@ func (s LR) staircase(step int) float64 {
 		}
 		return s.warmup + float64(done)*(s.peak-s.warmup)/float64(ticks)
 	}
-	epochs := (s.total + s.perEpoch - 1) / s.perEpoch
+	epochs := s.epoch(s.total-1) + 1
 	return cosine(s.peak, s.min, float64(min(epoch, epochs))/float64(epochs))
 }
+
+// epoch is the one in which the update begins that follows step earlier ones, from 0 on.
+func (s LR) epoch(step int) int { return int(float64(step)/s.perEpoch + 1e-9) }
 
 // WarmupSteps returns the length of the warm-up.
 func (s LR) WarmupSteps() int { return s.warmupSteps }

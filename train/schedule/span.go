@@ -57,7 +57,7 @@ func NewSpan(c config.Train, samplesPerEpoch int, dropLast bool) (Span, error) {
 		per := c.BatchSize * acc
 		span.Total = (c.MaxSamples + per - 1) / per
 	default:
-		span.Limit = time.Duration(c.MaxMinutes * float64(time.Minute))
+		span.Limit = Seconds(60 * c.MaxMinutes)
 	}
 	return span, nil
 }
