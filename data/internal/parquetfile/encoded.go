@@ -7,10 +7,13 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
+// plainDictionary is what older writers call the encoding of a dictionary, and of the places in it.
+const plainDictionary format.Encoding = 2
+
 // checkEncoded checks values behind the levels of a page that has n with those that are null.
 func checkEncoded(b []byte, encoding format.Encoding, n int64) error {
 	switch encoding {
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		if len(b) == 0 {
 			return nil
 		}

@@ -101,7 +101,7 @@ func checkPage(h *format.PageHeader, bytes int64, codec format.CompressionCodec,
 	case format.DataPageV2:
 		*left -= int64(h.DataPageHeaderV2.V.NumValues)
 	case format.DictionaryPage:
-		if e := h.DictionaryPageHeader.V.Encoding; e != format.Plain && e != format.PlainDictionary {
+		if e := h.DictionaryPageHeader.V.Encoding; e != format.Plain && e != plainDictionary {
 			return fmt.Errorf("it is a dictionary encoded by %s: these are plain", e)
 		}
 		if n := int64(h.DictionaryPageHeader.V.NumValues); n > holds { // each takes a byte at least
