@@ -62,7 +62,11 @@ func newModel(cfg config.Config, e *kernel.Engine) (*Pairs, error) { return newC
 
 // newConnected is newModel with a connector, or nil.
 func newConnected(cfg config.Config, e *kernel.Engine, c *Connector) (*Pairs, error) {
-	return New(cfg, Options{Engine: e, Vocab: tinyVocab, MaskID: 4, Begin: 1, Connector: c})
+	o := Options{Engine: e, Vocab: tinyVocab, MaskID: 4, Connector: c}
+	if cfg.Objective.TCL.Local {
+		o.Begin = 1 // [CLS], which is no part of a text
+	}
+	return New(cfg, o)
 }
 
 // feed is what Step reads of a batch.

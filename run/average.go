@@ -225,7 +225,8 @@ func mean(list []state.Tensor, params []weights.Param, n int, path string) error
 		}
 		to := t.Data.([]float32)
 		for k, v := range x {
-			to[k] += (v - to[k]) / float32(n)
+			m := float64(to[k])
+			to[k] = float32(m + (float64(v)-m)/float64(n))
 		}
 	}
 	return nil
