@@ -112,7 +112,7 @@ func moreValues(n uint64, most int64) error {
 // checkSnappy checks how many bytes some compressed ones say that they hold, before the library takes memory for these.
 func checkSnappy(b []byte) error {
 	n, length := binary.Uvarint(b)
-	if len(b) > 0 && (length <= 0 || n > uint64(ratio(format.Snappy))*uint64(len(b))) {
+	if len(b) > 0 && (length <= 0 || n > snappyRatio*uint64(len(b))) {
 		return fmt.Errorf("its %d compressed bytes say that they hold %d", len(b), n)
 	}
 	return nil

@@ -201,6 +201,41 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
+// TestPagesHold: a page that says more bytes or values than it has once it is decompressed is refused, and one that says as many is not.
+func TestPagesHold(t *testing.T) {
+	for version := 1; version <= 2; version++ {
+		b, _ := encoded(t, version, "snappy")
+		f, err := open(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Chunk{file: f, leaf: f.Root().Column("maybe")}
+		if err := c.check(); err != nil {
+			t.Fatal(err)
+		}
+		for i, check := range []func([]byte, *format.PageHeader) error{c.checkDictionary, []func([]byte, *format.PageHeader) error{c.checkV1, c.checkV2}[version-1]} {
+			p := c.pages[i]
+			h, n, err := pageHeader(f, p.at, p.end)
+			if err != nil {
+				t.Fatal(err)
+			}
+			try := func(what, want string) {
+				if err := check(b[p.at+n:p.end], h); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("version %d, page %d, %s: %v, want %q", version, i, what, err, want)
+				}
+			}
+			try("as it is", "")
+			h.UncompressedPageSize++
+			try("a byte more", fmt.Sprintf("it says that it holds %d bytes, and has %d", h.UncompressedPageSize, h.UncompressedPageSize-1))
+			h.UncompressedPageSize--
+			if i == 0 {
+				h.DictionaryPageHeader.V.NumValues = h.UncompressedPageSize + 1
+				try("more values than bytes", fmt.Sprintf("it says that it has %d values in %d bytes", h.UncompressedPageSize+1, h.UncompressedPageSize))
+			}
+		}
+	}
+}
+
 // TestDamagedPage: what is before a damaged page is read, and where that page begins is told.
 func TestDamagedPage(t *testing.T) {
 	b, rows := encoded(t, 2, "snappy")

@@ -1,7 +1,9 @@
 package parquetfile
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math/bits"
 	"sort"
@@ -42,7 +44,7 @@ func (c *Chunk) checkValues(p *page) error {
 	if _, err := io.ReadFull(io.NewSectionReader(c.file, p.at, int64(len(b))), b); err != nil {
 		return err
 	}
-	h, n, err := pageHeader(c.file, p.at, p.end)
+	h, n, err := pageHeader(bytes.NewReader(b), 0, int64(len(b)))
 	if err != nil {
 		return err
 	}
@@ -52,14 +54,22 @@ func (c *Chunk) checkValues(p *page) error {
 	case format.DataPageV2:
 		return c.checkV2(b, h)
 	}
-	_, err = c.decompress(b, h)
+	return c.checkDictionary(b, h)
+}
+
+// checkDictionary checks a page of values, each of which takes a byte at least.
+func (c *Chunk) checkDictionary(b []byte, h *format.PageHeader) error {
+	b, err := c.decompress(b, h, 0)
+	if n := int(h.DictionaryPageHeader.V.NumValues); err == nil && n > len(b) {
+		err = fmt.Errorf("it says that it has %d values in %d bytes", n, len(b))
+	}
 	return err
 }
 
 // checkV1 checks a page whose levels are compressed with its values, each behind the number of its bytes.
 func (c *Chunk) checkV1(b []byte, h *format.PageHeader) error {
 	v := &h.DataPageHeader.V
-	b, err := c.decompress(b, h)
+	b, err := c.decompress(b, h, 0)
 	if err != nil {
 		return err
 	}
@@ -86,7 +96,7 @@ func (c *Chunk) checkV1(b []byte, h *format.PageHeader) error {
 
 // checkV2 checks a page whose levels lie before the bytes that are compressed.
 func (c *Chunk) checkV2(b []byte, h *format.PageHeader) error {
-	v := &h.DataPageHeaderV2.V
+	v, levelBytes := &h.DataPageHeaderV2.V, 0
 	for _, levels := range []struct {
 		most  int
 		bytes int32
@@ -99,29 +109,34 @@ func (c *Chunk) checkV2(b []byte, h *format.PageHeader) error {
 				return err
 			}
 		}
-		b = b[levels.bytes:]
+		b, levelBytes = b[levels.bytes:], levelBytes+int(levels.bytes)
 	}
 	if !v.IsCompressed.Valid || v.IsCompressed.V {
 		var err error
-		if b, err = c.decompress(b, h); err != nil {
+		if b, err = c.decompress(b, h, levelBytes); err != nil {
 			return err
 		}
 	}
 	return checkEncoded(b, v.Encoding, int64(v.NumValues))
 }
 
-// decompress returns the bytes that a page holds.
-func (c *Chunk) decompress(b []byte, h *format.PageHeader) ([]byte, error) {
+// decompress returns the bytes that a page holds behind those of its levels. They have to be as many as it says: so many the library takes memory for.
+func (c *Chunk) decompress(b []byte, h *format.PageHeader, levels int) ([]byte, error) {
 	codec := c.meta().Codec
+	if codec == format.Uncompressed {
+		return b, nil // which is not asked how many it holds
+	}
 	if codec == format.Snappy {
 		if err := checkSnappy(b); err != nil {
 			return nil, err
 		}
 	}
-	if codec == format.Uncompressed {
-		return b, nil
+	const first = 1 << 20 // bytes that are taken at once
+	out, err := parquet.LookupCompressionCodec(codec).Decode(make([]byte, 0, max(1, min(int(h.UncompressedPageSize), first))), b)
+	if err == nil && int(h.UncompressedPageSize) > len(out)+levels {
+		err = fmt.Errorf("it says that it holds %d bytes, and has %d", h.UncompressedPageSize, len(out)+levels)
 	}
-	return parquet.LookupCompressionCodec(codec).Decode(make([]byte, 0, h.UncompressedPageSize), b)
+	return out, err
 }
 
 // prefixed splits bytes behind those of which the first four tell the number.

@@ -48,7 +48,7 @@ func (c *Chunk) check() error {
 	for at := begin; at < end; {
 		header, n, err := pageHeader(c.file, at, end)
 		if err == nil {
-			err = checkPage(header, end-at-n, meta.Codec, &left)
+			err = checkPage(header, end-at-n, &left)
 		}
 		if err != nil {
 			return pageError(at, err)
@@ -84,16 +84,9 @@ func pageHeader(r io.ReaderAt, at, end int64) (*format.PageHeader, int64, error)
 }
 
 // checkPage checks a page of which bytes are left in its column, which has left more values.
-func checkPage(h *format.PageHeader, bytes int64, codec format.CompressionCodec, left *int64) error {
+func checkPage(h *format.PageHeader, bytes int64, left *int64) error {
 	if n := int64(h.CompressedPageSize); n < 0 || n > bytes {
 		return fmt.Errorf("it has %d bytes, and %d are left", n, bytes)
-	}
-	holds := int64(h.CompressedPageSize)
-	if codec != format.Uncompressed { // otherwise the library looks at one of them
-		most := ratio(codec) * holds
-		if holds = int64(h.UncompressedPageSize); holds < 0 || holds > most {
-			return fmt.Errorf("it says that its %d bytes hold %d, and by %s they hold %d at most", h.CompressedPageSize, holds, codec, most)
-		}
 	}
 	switch h.Type {
 	case format.DataPage:
@@ -104,9 +97,6 @@ func checkPage(h *format.PageHeader, bytes int64, codec format.CompressionCodec,
 		if e := h.DictionaryPageHeader.V.Encoding; e != format.Plain && e != plainDictionary {
 			return fmt.Errorf("it is a dictionary encoded by %s: these are plain", e)
 		}
-		if n := int64(h.DictionaryPageHeader.V.NumValues); n > holds { // each takes a byte at least
-			return fmt.Errorf("it says that it has %d values in %d bytes", n, holds)
-		}
 	}
 	if *left < 0 {
 		return errors.New("it and those before it hold more values than the column has")
@@ -114,18 +104,8 @@ func checkPage(h *format.PageHeader, bytes int64, codec format.CompressionCodec,
 	return nil
 }
 
-// ratio is how many bytes a codec can make of one. Of Snappy the best is a copy of 64 bytes, which takes three;
-// of Deflate one of 258, of which four take a byte; of Zstandard a block of 128 KiB of one byte, which takes four. Of
-// Brotli there is none that matters.
-func ratio(codec format.CompressionCodec) int64 {
-	switch codec {
-	case format.Snappy:
-		return 22
-	case format.Gzip:
-		return 1032
-	}
-	return 1 << 15
-}
+// snappyRatio is how many bytes Snappy can make of one: the best is a copy of 64, which takes three.
+const snappyRatio = 22
 
 // checkIndex walks over the index of pages, of which each has to begin where one does.
 func (c *Chunk) checkIndex() error {
