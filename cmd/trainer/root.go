@@ -42,12 +42,12 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(result)
 	root.SetErr(messages)
-	err := root.ExecuteContext(context.WithValue(ctx, argsKey{}, args))
+	command, err := root.ExecuteContextC(context.WithValue(ctx, argsKey{}, args))
 	if err != nil && !started {
 		err = usageError{err} // cobra refused the flags, the arguments or the command
 	}
 	err = parallel.Agree(own.group, result.finish(err))
-	return own.agreed(err, report(ctx, err, messages))
+	return own.agreed(err, report(ctx, command.CommandPath(), err, messages))
 }
 
 // newRoot builds the command tree. started is set when a command line was
@@ -139,8 +139,8 @@ type usageError struct{ err error }
 func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
 
-// report prints the error of a command and returns its exit code.
-func report(ctx context.Context, err error, stderr io.Writer) int {
+// report prints the error of a command, such as "trainer eval", and returns its exit code.
+func report(ctx context.Context, command string, err error, stderr io.Writer) int {
 	var problems config.Errors
 	var usage usageError
 	var argument *run.ArgumentError
@@ -153,7 +153,7 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 		return child.code
 	case errors.As(err, &several) && !several.Common():
 		fmt.Fprintf(stderr, "trainer: %v\n", err)
-		return report(ctx, several.Unwrap(), io.Discard)
+		return report(ctx, command, several.Unwrap(), io.Discard)
 	case err == nil:
 		return exitDone
 	case errors.Is(err, train.ErrNotBegun):
@@ -170,7 +170,7 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "trainer: the configuration has %s\n", words.Count(len(problems), "problem"))
 		return exitUsage
 	case errors.As(err, &usage), errors.As(err, &argument):
-		fmt.Fprintf(stderr, "trainer: %v\nTry: trainer --help\n", err)
+		fmt.Fprintf(stderr, "trainer: %v\nTry: %s --help\n", err, command)
 		return exitUsage
 	default:
 		fmt.Fprintf(stderr, "trainer: %v\n", err)

@@ -48,10 +48,11 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"validate", "--config", bad}, exitUsage, "bad.toml:2: train.batch_sise: unknown key; did you mean train.batch_size?\ntrainer: the configuration has 1 problem\n"},
 		{[]string{"validate", "--config", good, "--set", "train.batch_size=-4"}, exitUsage, "train.batch_size: must be > 0 (got -4)"},
 		{[]string{"validate", "--config", "none.toml"}, exitUsage, "none.toml"},
-		{[]string{"validate", "extra"}, exitUsage, "Try: trainer --help"},
+		{[]string{"validate", "extra"}, exitUsage, "Try: trainer validate --help\n"},
 		{[]string{"validate", "--seed", "x"}, exitUsage, "--seed"},
 		{[]string{"validate", "--confg", good}, exitUsage, "unknown flag: --confg"},
 		{[]string{"valdate"}, exitUsage, "validate"},
+		{[]string{"data", "preview", "--splt", "val"}, exitUsage, "Try: trainer data preview --help\n"},
 		{[]string{"help", "valdate"}, exitUsage, `unknown command "valdate"`},
 		{[]string{"help", "data", "stats"}, exitDone, ""},
 		{[]string{"data"}, exitUsage, "needs one of"},
@@ -165,14 +166,14 @@ func TestReportInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr bytes.Buffer
 	err := fmt.Errorf("train: %w", context.Canceled)
-	if code := report(ctx, err, &stderr); code != exitFailed {
+	if code := report(ctx, "trainer train", err, &stderr); code != exitFailed {
 		t.Errorf("not interrupted: code %d", code)
 	}
 	cancel()
-	if code := report(ctx, err, &stderr); code != exitInterrupted {
+	if code := report(ctx, "trainer train", err, &stderr); code != exitInterrupted {
 		t.Errorf("interrupted: code %d", code)
 	}
-	if code := report(ctx, errors.New("disk full"), &stderr); code != exitFailed {
+	if code := report(ctx, "trainer train", errors.New("disk full"), &stderr); code != exitFailed {
 		t.Errorf("another error: code %d", code)
 	}
 }
