@@ -66,14 +66,14 @@ func WriteAblation(w io.Writer, a Ablation) error {
 		sections = append(sections, a.across())
 	}
 	if len(a.Bars) > 0 || len(a.Across) == 0 { // methods times values times seeds are too many curves
-		sections = append(sections, bars, a.curves("loss", "Loss", "loss"), a.curves("evaluation", "Evaluation", "eval/"))
+		sections = append(sections, bars, a.curves("loss", "Loss", "loss", "a loss"), a.curves("evaluation", "Evaluation", "eval/", "an evaluation"))
 	}
 	p.show(sections...)
 	return p.write(w)
 }
 
-// curves draws every curve whose name begins with prefix, all runs in one chart.
-func (a Ablation) curves(id, title, prefix string) section {
+// curves draws every curve whose name begins with prefix, all runs in one chart. of names one of them.
+func (a Ablation) curves(id, title, prefix, of string) section {
 	s := section{ID: id, Title: title, Intro: "Lines are means over the seeds of a run, bands reach from the smallest to the largest seed."}
 	if prefix == "loss" {
 		s.Intro += " Single losses are local means over steps."
@@ -124,7 +124,7 @@ func (a Ablation) curves(id, title, prefix string) section {
 	if len(s.Panels) > 0 {
 		s.Legend = legend(runs)
 	} else {
-		s.Missing = "No run has logged more than one value of it: the table and the bars have those."
+		s.Missing = fmt.Sprintf("No run has logged %s more than once, so there are no curves of it over the steps.", of)
 	}
 	return s
 }

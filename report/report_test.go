@@ -211,7 +211,7 @@ func TestAblationPage(t *testing.T) {
 	}
 }
 
-// A section without curves has no legend of lines.
+// A section without curves has no legend of lines, and the page says what was logged too seldom to have some.
 func TestAblationPageWithoutCurves(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{Name: "x"}}}); err != nil {
@@ -219,6 +219,11 @@ func TestAblationPageWithoutCurves(t *testing.T) {
 	}
 	if strings.Contains(b.String(), `class="legend"`) {
 		t.Error("a legend of nothing")
+	}
+	for _, want := range []string{"No run has logged a loss more than once", "No run has logged an evaluation more than once"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
 	}
 }
 
