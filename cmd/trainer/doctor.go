@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -43,6 +44,11 @@ folders or files of the driver, NVRTC and cuBLASLt.`,
   trainer doctor --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			settings := config.Default()
+			settings.Compute.Backend, settings.Compute.Threads, settings.Compute.Tune = options.Backend, options.Threads, options.Tune
+			if err := settings.Validate(); err != nil {
+				return usageError{err}
+			}
 			d, err := examine(options)
 			if err != nil {
 				return err

@@ -120,6 +120,9 @@ func (f *embedFlags) check(c *cobra.Command) (files bool, err error) {
 			return false, usageError{fmt.Errorf("--%s is of --rows: name a file of features", name)}
 		}
 	}
+	if f.in.Shard < 1 { // 0 is the default of the library alone
+		return false, usageError{fmt.Errorf("--shard must be at least 1 (got %d)", f.in.Shard)}
+	}
 	return files, nil
 }
 

@@ -119,6 +119,8 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 		return usageError{errors.New("--fusion is of one pair, and --split explains many without the match head: leave it out")}
 	case f.pairs < 1:
 		return usageError{fmt.Errorf("--pairs must be at least 1 (got %d)", f.pairs)}
+	case f.options.Tokens < 1: // 0 is the default of the library alone
+		return usageError{fmt.Errorf("--tokens must be at least 1 (got %d)", f.options.Tokens)}
 	}
 	for _, x := range []struct {
 		name string

@@ -167,6 +167,7 @@ func TestExplain(t *testing.T) {
 		{[]string{"--image", image, "--text", "a", "--formula", "magic"}, "--formula must be channels, elementwise, gradcam or terms"},
 		{[]string{"--image", image, "--with", image}, "--with is for systems of images alone"},
 		{[]string{"--image", image, "--text", "a", "--tokens", "-1"}, "--tokens must be at least 1"},
+		{[]string{"--image", image, "--text", "a", "--tokens", "0"}, "--tokens must be at least 1"},
 		{[]string{"--image", image, "--text", "a", "--split", "val"}, "--split and --image do not go together"},
 		{[]string{"--image", image, "--text", "a", "--pairs", "3"}, "--pairs is of --split"},
 		{[]string{"--split", "val", "--fusion", "0"}, "--fusion is of one pair, and --split explains many"},

@@ -162,6 +162,7 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--rows", "x.npy"}, "needs a model of stored features")
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--out", out}, "holds another gallery (index.json)")
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--shard", "3"}, "--shard is of --images")
+	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--images", photos, "--shard", "0"}, "--shard must be at least 1 (got 0)")
 }
 
 // Texts are embedded line by line, and a list names images in its own order.

@@ -59,7 +59,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"data", "preveiw"}, exitUsage, `has no command "preveiw"`},
 		{[]string{"inspect"}, exitUsage, "needs one PATH"},
 		{[]string{"inspect", t.TempDir()}, exitFailed, "no checkpoint"},
-		{[]string{"doctor", "--backend", "cuda"}, exitFailed, "cuda"},
+		{[]string{"doctor", "--backend", "cuda"}, exitUsage, `compute.backend: must be one of auto, onednn, openblas, mkl, builtin, plain (got "cuda")`},
+		{[]string{"doctor", "--threads", "-1"}, exitUsage, "compute.threads: must be >= 0 (got -1)"},
 	}
 	for _, r := range rows {
 		code, _, stderr := trainer(t, r.args...)
