@@ -35,6 +35,7 @@ var timm = family{
 // argument global_pool, empty where it is the architecture's. unlike says what no style here makes of the tokens of an image, empty
 // where one does.
 func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts, unlike string) {
+	d.smooth = true
 	o = imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
 		preprocess: preprocess{half, half, resizeCrop, "bicubic", 0}}
 	_, normLast := d.file.Lookup(prefix + "fc_norm.weight") // behind the pool
