@@ -118,6 +118,8 @@ func TestFilesBeside(t *testing.T) {
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"crop_pct": 0.9`, `"crop_pct": 9`)}, "pretrained_cfg.crop_pct is 9, want a share"},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"in_chans": 3`, `"act_layer": "relu"`)}, `act_layer "relu" in model_args, and gelu, gelu_tanh`},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"in_chans": 3`, `"act_layer": "gelu_tanh"`)}, `model.image.activation="gelu_tanh"`},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"vit_base_patch16_224"`, `"vit_pe_core_base_patch16_224"`)}, "as timm: its attention turns queries and keys by the places of patches"},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"vit_base_patch16_224"`, `"vit_small_patch16_rope_ape_224"`)}, "as timm: its attention turns queries and keys by the places of patches"},
 		{"timm_siglip", map[string]string{"config.json": config1(t, "timm_siglip", `vit_base_patch16_siglip_224`, `vit_so400m_patch16_siglip_256`)}, `model.image.activation="gelu_tanh"`},
 		{"resnet_hf", map[string]string{"config.json": config1(t, "resnet_hf", `"downsample_in_bottleneck": false`, `"downsample_in_bottleneck": true`)}, "downsample_in_bottleneck = true: blocks whose first"},
 		{"resnet_hf", map[string]string{"config.json": config1(t, "resnet_hf", `"downsample_in_first_stage": false`, `"downsample_in_first_stage": true`)}, "downsample_in_first_stage = true: a first stage"},
@@ -266,6 +268,10 @@ func TestOtherTowersOfOpenCLIP(t *testing.T) {
 	if r := m.Report().String(); !strings.Contains(r, "the text tower is xlm-roberta-base of Hugging Face inside open_clip") {
 		t.Error(r)
 	}
+	m = open1(t, copied(t, "open_clip_vit", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_vit", "vit_base_patch16_224", "vit_pe_core_base_patch16_224")}))
+	if len(m.Unlike) != 1 || !strings.Contains(m.Unlike[0], "of the image tower: its attention turns queries and keys by the places of patches") {
+		t.Errorf("a Perception Encoder: %q", m.Unlike)
+	}
 	folder := copied(t, "open_clip_vit", map[string]string{"open_clip_model.safetensors": only("", float("visual.head.proj.bias", 6))})
 	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "as open_clip_timm: its projections have a bias") {
 		t.Error(err)
@@ -292,6 +298,7 @@ func TestPoolsOfTimm(t *testing.T) {
 		{"timm", "", [2]string{}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8)}, "it has image/patch_embed/bias, which towers of style clip have not"},
 		{"timm_registers", "", [2]string{}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8)}, "it has image/norm_pre/weight, which towers of style dinov2 have not"},
 		{"timm_siglip", "map", [2]string{}, []safetensors.Tensor{float("cls_token", 1, 1, 8)}, `model.image.style="vit" model.image.size=12 model.image.patch=4 model.image.depth=2 model.image.width=8 model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="attention"`},
+		{"timm_siglip", "map", [2]string{"patch_embed.proj.bias", "other"}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8), float("cls_token", 1, 1, 8)}, "its attention turns queries and keys by the places of patches"},
 		{"open_clip_vit", "avg", [2]string{}, nil, "note: an image is the mean of its normalised patches, and that of style vit the norm of their mean"},
 		{"open_clip_vit", "avg", [2]string{"visual.trunk.norm.", "visual.trunk.fc_norm."}, nil, `model.image.pool="mean"`},
 		{"open_clip_vit", "token", [2]string{}, []safetensors.Tensor{float("visual.head.mlp.fc1.weight", 16, 8)}, "note: images are projected by an MLP (visual.head.mlp)"},

@@ -2,6 +2,7 @@ package weights
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,9 @@ var timm = family{
 	parts: []part{timmVision("")},
 	describe: func(d *description) error {
 		args := d.config.Args
+		if d.rotary(d.config.Architecture) {
+			return errors.New(rotaryAttention)
+		}
 		o, unlike := d.timmFacts("", d.config.Architecture, args.Pool)
 		if unlike != "" { // a tower alone may be read in another way
 			d.note("%s: %s is taken, and model.image.pool may be another", unlike, o.pool)
@@ -72,6 +76,15 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	}
 	return o, unlike
 }
+
+// rotary says whether the attention of an architecture of timm turns queries and keys by the places of patches, which no tensor shows.
+// A Perception Encoder is known by its tensors too: others with a norm before their blocks have no pool by attention.
+func (d *description) rotary(architecture string) bool {
+	return d.has("image/pool/probe") && d.has("image/norm_pre/weight") ||
+		slices.ContainsFunc([]string{"_pe_core_", "_pe_spatial_", "_pe_lang_", "_rope_"}, func(part string) bool { return strings.Contains(architecture, part) })
+}
+
+const rotaryAttention = "its attention turns queries and keys by the places of patches (rotary position embeddings, as in Perception Encoders), and no style here does so"
 
 // timmTanh are parts of the names of timm's architectures whose activation is the approximation of GELU by tanh.
 var timmTanh = []string{"so400m_patch16_siglip", "giantopt_patch16_siglip", "base_patch32_siglip", "large_patch16_siglip_512", "large_patch16_siglip_gap_512"}
