@@ -63,6 +63,7 @@ type timmPrepare struct {
 	Interpolation string    `json:"interpolation"`
 	CropPart      float64   `json:"crop_pct"`
 	CropMode      string    `json:"crop_mode"`
+	Shape         []int     `json:"input_size"` // channels, height and width, of the architecture, whatever the positions are stored for
 }
 
 // prepared returns how images are prepared by what the files say, and else by p, and the side of the images,

@@ -59,7 +59,7 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	case slices.ContainsFunc(timmTanh, func(name string) bool { return strings.Contains(architecture, name) }):
 		o.activation = "gelu_tanh"
 	}
-	if strings.Contains(architecture, "giantopt") {
+	if strings.Contains(architecture, "giantopt") || strings.Contains(architecture, "vit_base_patch16_gap_224") {
 		o.heads = 16
 	}
 	switch mean := pool == "avg" || pool == "" && normLast; {
