@@ -11,6 +11,28 @@ import (
 // resampled bicubically with half-pixel centres (PyTorch's interpolate with
 // align_corners=False, coefficient -0.75, borders repeated).
 func InterpolatePositions(table []float32, width, classes, to int) ([]float32, error) {
+	return resamplePositions(table, width, classes, to, func(i int, scale float64, n int) ([]int, []float64) {
+		at, w := bicubic.Taps(i, scale, n)
+		return at[:], w[:]
+	})
+}
+
+// SmoothPositions is InterpolatePositions by another law: that of PyTorch's interpolate with antialias=True (coefficient -0.5, smoothed
+// where the grid is made smaller, nothing beyond the borders), by which timm, open_clip and DINOv2 with registers resample.
+func SmoothPositions(table []float32, width, classes, to int) ([]float32, error) {
+	return resamplePositions(table, width, classes, to, func(i int, scale float64, n int) ([]int, []float64) {
+		first, w := bicubic.Smooth(i, scale, n)
+		at := make([]int, len(w))
+		for k := range at {
+			at[k] = first + k
+		}
+		return at, w
+	})
+}
+
+// resamplePositions resamples the grid of a table along both axes: taps returns the places of an axis of n that place i of the new one is
+// made of, and their weights, with scale = n / to.
+func resamplePositions(table []float32, width, classes, to int, taps func(i int, scale float64, n int) ([]int, []float64)) ([]float32, error) {
 	if width < 1 || classes < 0 || to < 1 {
 		return nil, fmt.Errorf("encoders: a position table of width %d with %d class tokens cannot be brought to a grid of %d x %d: all must be at least 1, class tokens at least 0", width, classes, to, to)
 	}
@@ -23,12 +45,12 @@ func InterpolatePositions(table []float32, width, classes, to int) ([]float32, e
 	src, dst := table[first:], out[first:]
 	scale := float64(from) / float64(to)
 	for y := range to {
-		ys, yw := bicubic.Taps(y, scale, from)
+		ys, yw := taps(y, scale, from)
 		for x := range to {
-			xs, xw := bicubic.Taps(x, scale, from)
+			xs, xw := taps(x, scale, from)
 			row := dst[(y*to+x)*width:][:width]
-			for i := range 4 {
-				for j := range 4 {
+			for i := range ys {
+				for j := range xs {
 					w := float32(yw[i] * xw[j])
 					in := src[(ys[i]*from+xs[j])*width:][:width]
 					for d, v := range in {

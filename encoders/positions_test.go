@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestInterpolatePositions compares with F.interpolate (tools/goldens/positions.py):
+// TestInterpolatePositions compares with F.interpolate (tools/goldens/positions.py), also with antialias=True:
 // larger, smaller, equal and one-patch grids.
 func TestInterpolatePositions(t *testing.T) {
 	b, err := os.ReadFile("testdata/positions.json")
@@ -16,8 +16,8 @@ func TestInterpolatePositions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cases []struct {
-		Width, To   int
-		Table, Want []float32
+		Width, To           int
+		Table, Want, Smooth []float32
 	}
 	if err := json.Unmarshal(b, &cases); err != nil {
 		t.Fatal(err)
@@ -26,16 +26,22 @@ func TestInterpolatePositions(t *testing.T) {
 		t.Fatalf("%d cases", len(cases))
 	}
 	for _, c := range cases {
-		got, err := InterpolatePositions(c.Table, c.Width, 1, c.To)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(got) != len(c.Want) {
-			t.Fatalf("to %d: %d values, want %d", c.To, len(got), len(c.Want))
-		}
-		for i := range got {
-			if !(math.Abs(float64(got[i]-c.Want[i])) <= 2e-6) {
-				t.Errorf("to %d: value %d is %v, want %v", c.To, i, got[i], c.Want[i])
+		for _, law := range []struct {
+			name     string
+			resample func(table []float32, width, classes, to int) ([]float32, error)
+			want     []float32
+		}{{"plain", InterpolatePositions, c.Want}, {"smooth", SmoothPositions, c.Smooth}} {
+			got, err := law.resample(c.Table, c.Width, 1, c.To)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != len(law.want) {
+				t.Fatalf("%s to %d: %d values, want %d", law.name, c.To, len(got), len(law.want))
+			}
+			for i := range got {
+				if !(math.Abs(float64(got[i]-law.want[i])) <= 2e-6) {
+					t.Errorf("%s to %d: value %d is %v, want %v", law.name, c.To, i, got[i], law.want[i])
+				}
 			}
 		}
 	}

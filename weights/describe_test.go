@@ -95,6 +95,11 @@ func TestFilesBeside(t *testing.T) {
 		{"roberta", map[string]string{"config.json": config1(t, "roberta", `"pad_token_id": 1`, `"pad_token_id": 7`)}, "want more than the 8 rows of padding"},
 		{"mpnet", map[string]string{"config.json": config1(t, "mpnet", `"pad_token_id": 1`, `"pad_token_id": 0`)}, "pad_token_id 0, by which positions are numbered, and 1 is read"},
 		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": [12, 16]`)}, "image_size = 16, and the tensors have 12"},
+		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": 14`), prepare: ""}, "images of 14 pixels, which patches of 4 do not divide: 12 are taken, and features differ a little"},
+		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": 16`), prepare: ""}, "image_size = 16, and the tensors have 12"},
+		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": 11`), prepare: ""}, "image_size = 11, and the tensors have 12"},
+		{"timm", map[string]string{"config.json": config1(t, "timm", "3,\n      12,\n      12", "3,\n      14,\n      14")}, "images of 14 pixels, which patches of 4 do not divide: 12 are taken"},
+		{"timm", map[string]string{"config.json": config1(t, "timm", "3,\n      12,\n      12", "3,\n      224,\n      224")}, "model.image.size=12 "}, // made for other images than its architecture
 		{"vit", map[string]string{"config.json": config1(t, "vit", `1e-12`, `1e-06`)}, `model.image.style="vit"`},
 		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": "a"`)}, `config.json: "\"a\"" is no size`},
 		{"vit", map[string]string{prepare: `{"size": {"height": 8, "width": 8}, "resample": 3, "do_normalize": false}`},
@@ -109,6 +114,9 @@ func TestFilesBeside(t *testing.T) {
 		{"vit", map[string]string{prepare: `{"size": {"shortest_edge": 12}, "crop_size": 16, "do_center_crop": true}`}, "images are scaled to 12 and bordered to 16 (size, crop_size)"},
 		{"vit", map[string]string{prepare: `{"size": [12, 16]}`}, "images of 12 x 16 are not square"},
 		{"vit", map[string]string{prepare: `{"resample": 1}`}, "has resample 1, and 2 (bilinear)"},
+		{"vit", map[string]string{prepare: `{"do_resize": false}`}, "preprocessor_config.json has do_resize = false, and images of other sizes"},
+		{"vit", map[string]string{prepare: `{"do_rescale": false, "rescale_factor": 1}`}, "preprocessor_config.json has do_rescale = false, and values from 0 to 255 are"},
+		{"vit", map[string]string{prepare: `{"do_rescale": true, "rescale_factor": 0.00784313725490196}`}, "preprocessor_config.json has rescale_factor = 0.00784313725490196, and values"},
 		{"vit", map[string]string{prepare: `{"image_mean": [0.5]}`}, "image_mean has 1 numbers, want 3"},
 		{"vit", map[string]string{prepare: `{"image_std": [0.5, 0, 0.5]}`}, "image_std has the number 0"},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"interpolation": "bicubic"`, `"interpolation": "bilinear"`)}, `model.image.interpolation="bilinear"`},
@@ -118,6 +126,8 @@ func TestFilesBeside(t *testing.T) {
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"crop_pct": 0.9`, `"crop_pct": 9`)}, "pretrained_cfg.crop_pct is 9, want a share"},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"in_chans": 3`, `"act_layer": "relu"`)}, `act_layer "relu" in model_args, and gelu, gelu_tanh`},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"in_chans": 3`, `"act_layer": "gelu_tanh"`)}, `model.image.activation="gelu_tanh"`},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"vit_base_patch16_224"`, `"vit_pe_core_base_patch16_224"`)}, "as timm: its attention turns queries and keys by the places of patches"},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"vit_base_patch16_224"`, `"vit_small_patch16_rope_ape_224"`)}, "as timm: its attention turns queries and keys by the places of patches"},
 		{"timm_siglip", map[string]string{"config.json": config1(t, "timm_siglip", `vit_base_patch16_siglip_224`, `vit_so400m_patch16_siglip_256`)}, `model.image.activation="gelu_tanh"`},
 		{"resnet_hf", map[string]string{"config.json": config1(t, "resnet_hf", `"downsample_in_bottleneck": false`, `"downsample_in_bottleneck": true`)}, "downsample_in_bottleneck = true: blocks whose first"},
 		{"resnet_hf", map[string]string{"config.json": config1(t, "resnet_hf", `"downsample_in_first_stage": false`, `"downsample_in_first_stage": true`)}, "downsample_in_first_stage = true: a first stage"},
@@ -147,6 +157,7 @@ func TestFilesBeside(t *testing.T) {
 			`model.text.activation="gelu_tanh" model.text.pool="end" data.tokens`},
 		{"open_clip_siglip", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `"eps": 1e-06`, `"eps": 1e-05`)}, `model.text.eps=1e-05`},
 		{"open_clip_siglip", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `vit_base_patch16_siglip_224`, `vit_giantopt_patch16_siglip_256`)}, "16 heads do not divide the width 8 of the image tower"},
+		{"open_clip_vit", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_vit", `vit_base_patch16_224`, `vit_base_patch16_gap_224`)}, "16 heads do not divide the width 8 of the image tower"},
 		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 4}, "vision_cfg": {"head_width": 8}}, "preprocess_cfg": {"resize_mode": "squash", "interpolation": "bilinear", "size": 8}}`},
 			`model.image.size=8 model.image.patch=4 model.image.depth=2 model.image.width=8 model.image.heads=1 model.image.mlp=16 model.image.activation="gelu"`},
 		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 4}}, "preprocess_cfg": {"resize_mode": "squash", "interpolation": "bilinear"}}`},
@@ -266,6 +277,10 @@ func TestOtherTowersOfOpenCLIP(t *testing.T) {
 	if r := m.Report().String(); !strings.Contains(r, "the text tower is xlm-roberta-base of Hugging Face inside open_clip") {
 		t.Error(r)
 	}
+	m = open1(t, copied(t, "open_clip_vit", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_vit", "vit_base_patch16_224", "vit_pe_core_base_patch16_224")}))
+	if len(m.Unlike) != 1 || !strings.Contains(m.Unlike[0], "of the image tower: its attention turns queries and keys by the places of patches") {
+		t.Errorf("a Perception Encoder: %q", m.Unlike)
+	}
 	folder := copied(t, "open_clip_vit", map[string]string{"open_clip_model.safetensors": only("", float("visual.head.proj.bias", 6))})
 	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "as open_clip_timm: its projections have a bias") {
 		t.Error(err)
@@ -292,6 +307,7 @@ func TestPoolsOfTimm(t *testing.T) {
 		{"timm", "", [2]string{}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8)}, "it has image/patch_embed/bias, which towers of style clip have not"},
 		{"timm_registers", "", [2]string{}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8)}, "it has image/norm_pre/weight, which towers of style dinov2 have not"},
 		{"timm_siglip", "map", [2]string{}, []safetensors.Tensor{float("cls_token", 1, 1, 8)}, `model.image.style="vit" model.image.size=12 model.image.patch=4 model.image.depth=2 model.image.width=8 model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="attention"`},
+		{"timm_siglip", "map", [2]string{"patch_embed.proj.bias", "other"}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8), float("cls_token", 1, 1, 8)}, "its attention turns queries and keys by the places of patches"},
 		{"open_clip_vit", "avg", [2]string{}, nil, "note: an image is the mean of its normalised patches, and that of style vit the norm of their mean"},
 		{"open_clip_vit", "avg", [2]string{"visual.trunk.norm.", "visual.trunk.fc_norm."}, nil, `model.image.pool="mean"`},
 		{"open_clip_vit", "token", [2]string{}, []safetensors.Tensor{float("visual.head.mlp.fc1.weight", 16, 8)}, "note: images are projected by an MLP (visual.head.mlp)"},

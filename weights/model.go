@@ -23,6 +23,7 @@ type Model struct {
 	file     *File
 	fit      *fit
 	settings []Setting
+	smooth   bool // see description.smooth
 
 	lock sync.Mutex
 	read map[string]how // what was read so far
@@ -75,7 +76,7 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 	if odd := fit.odd(); len(odd) > 0 {
 		d.differs("layers have tensors that no style has (%s), and compute something else there", some(odd))
 	}
-	return &Model{Family: fit.name, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit, settings: d.settings, read: map[string]how{}}, nil
+	return &Model{Family: fit.name, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit, settings: d.settings, smooth: d.smooth, read: map[string]how{}}, nil
 }
 
 // Path returns the file of the weights, or the index of its shards.
@@ -106,7 +107,7 @@ const (
 )
 
 // Read converts a parameter to float32 in dst, of the given shape. A position table of images is resampled to
-// another grid (encoders.InterpolatePositions), one of texts is cut. Another shape of any other parameter is an
+// another grid, by the law of the family (encoders.InterpolatePositions or SmoothPositions), one of texts is cut. Another shape of any other parameter is an
 // error.
 func (m *Model) Read(name string, shape []int, dst []float32) error {
 	v, ok := m.fit.values[name]
@@ -161,7 +162,11 @@ func (m *Model) resample(name string, v value, shape []int, dst []float32) error
 	if err := v.read(table); err != nil {
 		return err
 	}
-	table, err := encoders.InterpolatePositions(table, shape[1], classes, side)
+	law := encoders.InterpolatePositions
+	if m.smooth {
+		law = encoders.SmoothPositions
+	}
+	table, err := law(table, shape[1], classes, side)
 	if err != nil {
 		return fmt.Errorf("weights: %s of %s: %w", name, m.file.Path, err)
 	}

@@ -30,6 +30,7 @@ var openCLIP = family{
 	}, openCLIPText, logitScale, logitBias(scalar)},
 	unneeded: openCLIPUnneeded,
 	describe: func(d *description) error {
+		d.smooth = true
 		o := imageFacts{style: "clip", pool: "class", eps: 1e-5, activation: d.openCLIPActivation("image"),
 			preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}}
 		if d.openCLIP != nil && d.has("image/pos_embed") {

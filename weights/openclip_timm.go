@@ -22,6 +22,9 @@ var openCLIPTimm = family{
 			said = d.openCLIP.Model.Vision
 		}
 		o, unlike := d.timmFacts("visual.trunk.", said.Timm, said.TimmPool)
+		if d.rotary(said.Timm) {
+			d.differs("of the image tower: %s", rotaryAttention)
+		}
 		if unlike != "" {
 			d.differs("%s", unlike)
 		}

@@ -2,6 +2,7 @@ package weights
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -41,6 +42,9 @@ type processor struct {
 	Normalize  *bool     `json:"do_normalize"`
 	Resample   *int      `json:"resample"`
 	CropPart   float64   `json:"crop_pct"` // of processors that cut the centre of what they scale
+	Resize     *bool     `json:"do_resize"`
+	Rescale    *bool     `json:"do_rescale"`
+	Factor     *float64  `json:"rescale_factor"` // of values from 0 to 255
 }
 
 // openCLIPPrepare is what is read of preprocess_cfg in an open_clip_config.json.
@@ -59,6 +63,7 @@ type timmPrepare struct {
 	Interpolation string    `json:"interpolation"`
 	CropPart      float64   `json:"crop_pct"`
 	CropMode      string    `json:"crop_mode"`
+	Shape         []int     `json:"input_size"` // channels, height and width, of the architecture, whatever the positions are stored for
 }
 
 // prepared returns how images are prepared by what the files say, and else by p, and the side of the images,
@@ -85,6 +90,15 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 	}
 	if x.Normalize != nil && !*x.Normalize {
 		p.mean, p.std = [3]float64{}, [3]float64{1, 1, 1}
+	}
+	if x.Resize != nil && !*x.Resize {
+		d.note("%s has do_resize = false, and images of other sizes are scaled here all the same", file)
+	}
+	switch {
+	case x.Rescale != nil && !*x.Rescale:
+		d.note("%s has do_rescale = false, and values from 0 to 255 are divided by 255 here before mean and deviation", file)
+	case x.Factor != nil && !(math.Abs(*x.Factor*255-1) <= 1e-3):
+		d.note("%s has rescale_factor = %g, and values from 0 to 255 are divided by 255 here", file, *x.Factor)
 	}
 	size := x.Size
 	if x.class() != "" && !x.convNeXt() { // other classes cut by crop_size alone

@@ -49,6 +49,14 @@ func (d *description) image(o imageFacts) error {
 	if positions < 1 || patch*patch*3 != inputs || grid*grid != positions {
 		return fmt.Errorf("patches of %d numbers and %d positions are no square patches of a square image", inputs, positions)
 	}
+	size := grid * patch
+	// A convolution over patches leaves out what is beyond the last whole one of a larger image.
+	whole := func(side int) int {
+		if side/patch == grid {
+			return size
+		}
+		return side
+	}
 	depth := d.depth("image/blocks/")
 	heads, err := d.heads("image", cmp.Or(config.Heads, o.heads), width)
 	if err != nil {
@@ -58,8 +66,8 @@ func (d *description) image(o imageFacts) error {
 		key      string
 		said, is int
 	}{
-		{"hidden_size", config.HiddenSize, width}, {"num_hidden_layers", config.Layers, depth}, {"image_size", config.ImageSize.width, grid * patch},
-		{"image_size", config.ImageSize.height, grid * patch}, {"patch_size", config.PatchSize.width, patch}, {"num_channels", config.Channels, 3},
+		{"hidden_size", config.HiddenSize, width}, {"num_hidden_layers", config.Layers, depth}, {"image_size", whole(config.ImageSize.width), size},
+		{"image_size", whole(config.ImageSize.height), size}, {"patch_size", config.PatchSize.width, patch}, {"num_channels", config.Channels, 3},
 	} {
 		if err := d.agrees(c.key, c.said, c.is); err != nil {
 			return err
@@ -72,13 +80,15 @@ func (d *description) image(o imageFacts) error {
 	if err != nil {
 		return err
 	}
-	size := grid * patch
-	if side > 0 && side != size {
+	if pretrained := d.config.Pretrained; side == 0 && pretrained != nil && len(pretrained.Shape) == 3 && whole(pretrained.Shape[2]) == size {
+		side = pretrained.Shape[2]
+	}
+	if side = cmp.Or(side, config.ImageSize.width); side > 0 && side != size {
 		if side%patch == 0 {
 			d.note("the files ask for images of %d pixels, and positions are stored for %d: they will be resampled", side, size)
 			size = side
 		} else {
-			d.note("the files ask for images of %d pixels, which patches of %d do not divide: %d are taken", side, patch, size)
+			d.note("the files ask for images of %d pixels, which patches of %d do not divide: %d are taken, and features differ a little", side, patch, size)
 		}
 	}
 	d.set("model.image.style", o.style)

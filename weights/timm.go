@@ -2,6 +2,7 @@ package weights
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,9 @@ var timm = family{
 	parts: []part{timmVision("")},
 	describe: func(d *description) error {
 		args := d.config.Args
+		if d.rotary(d.config.Architecture) {
+			return errors.New(rotaryAttention)
+		}
 		o, unlike := d.timmFacts("", d.config.Architecture, args.Pool)
 		if unlike != "" { // a tower alone may be read in another way
 			d.note("%s: %s is taken, and model.image.pool may be another", unlike, o.pool)
@@ -35,6 +39,7 @@ var timm = family{
 // argument global_pool, empty where it is the architecture's. unlike says what no style here makes of the tokens of an image, empty
 // where one does.
 func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts, unlike string) {
+	d.smooth = true
 	o = imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
 		preprocess: preprocess{half, half, resizeCrop, "bicubic", 0}}
 	_, normLast := d.file.Lookup(prefix + "fc_norm.weight") // behind the pool
@@ -54,7 +59,7 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	case slices.ContainsFunc(timmTanh, func(name string) bool { return strings.Contains(architecture, name) }):
 		o.activation = "gelu_tanh"
 	}
-	if strings.Contains(architecture, "giantopt") {
+	if strings.Contains(architecture, "giantopt") || strings.Contains(architecture, "vit_base_patch16_gap_224") {
 		o.heads = 16
 	}
 	switch mean := pool == "avg" || pool == "" && normLast; {
@@ -71,6 +76,15 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	}
 	return o, unlike
 }
+
+// rotary says whether the attention of an architecture of timm turns queries and keys by the places of patches, which no tensor shows.
+// A Perception Encoder is known by its tensors too: others with a norm before their blocks have no pool by attention.
+func (d *description) rotary(architecture string) bool {
+	return d.has("image/pool/probe") && d.has("image/norm_pre/weight") ||
+		slices.ContainsFunc([]string{"_pe_core_", "_pe_spatial_", "_pe_lang_", "_rope_"}, func(part string) bool { return strings.Contains(architecture, part) })
+}
+
+const rotaryAttention = "its attention turns queries and keys by the places of patches (rotary position embeddings, as in Perception Encoders), and no style here does so"
 
 // timmTanh are parts of the names of timm's architectures whose activation is the approximation of GELU by tanh.
 var timmTanh = []string{"so400m_patch16_siglip", "giantopt_patch16_siglip", "base_patch32_siglip", "large_patch16_siglip_512", "large_patch16_siglip_gap_512"}

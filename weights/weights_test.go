@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
 )
@@ -314,5 +315,34 @@ func TestOtherShapes(t *testing.T) {
 	table := make([]float32, 17*8)
 	if err := vit.Read("image/pos_embed", []int{17, 8}, table); err != nil || !slices.Equal(table[:8], values(t, vit, "image/pos_embed")[:8]) {
 		t.Error(err)
+	}
+}
+
+// A program resamples positions of images with or without antialias, and so are they read.
+func TestPositionsAsTheProgramResamples(t *testing.T) {
+	for name, smooth := range map[string]bool{
+		"vit": false, "deit": false, "deit_distilled": true, "dinov2": false, "dinov2_registers": true, "timm": true, "timm_registers": true, "timm_siglip": true,
+		"clip": false, "siglip": false, "open_clip": true, "open_clip_checkpoint": true, "open_clip_siglip": true, "open_clip_vit": true, "albef": false,
+	} {
+		m := open1(t, golden(name))
+		classes := 0
+		if m.Has("image/cls_token") {
+			classes = 1
+		}
+		stored := values(t, m, "image/pos_embed")
+		for _, side := range []int{2, 5} {
+			law := encoders.InterpolatePositions
+			if smooth {
+				law = encoders.SmoothPositions
+			}
+			want, err := law(stored, 8, classes, side)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]float32, len(want))
+			if err := m.Read("image/pos_embed", []int{classes + side*side, 8}, got); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s to a grid of %d: antialias must be %v (%v)", name, side, smooth, err)
+			}
+		}
 	}
 }
