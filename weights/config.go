@@ -49,6 +49,7 @@ type timmArgs struct {
 	Heads      int    `json:"num_heads"`
 	Activation any    `json:"act_layer"` // a name, or a module of PyTorch by its name
 	Pool       string `json:"global_pool"`
+	PoolAll    bool   `json:"pool_include_prefix"` // the mean is of class token and registers too
 }
 
 // openCLIPConfig is what is read of an open_clip_config.json.

@@ -125,6 +125,7 @@ func TestFilesBeside(t *testing.T) {
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"crop_pct": 0.9`, `"crop_pct": 1.0`)}, `"bicubic" timm: `},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"crop_pct": 0.9`, `"crop_pct": 9`)}, "pretrained_cfg.crop_pct is 9, want a share"},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"in_chans": 3`, `"act_layer": "relu"`)}, `act_layer "relu" in model_args, and gelu, gelu_tanh`},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"in_chans": 3`, `"pool_include_prefix": true`)}, "has pool_include_prefix = true, and a mean here leaves out"},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"in_chans": 3`, `"act_layer": "gelu_tanh"`)}, `model.image.activation="gelu_tanh"`},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"vit_base_patch16_224"`, `"vit_pe_core_base_patch16_224"`)}, "as timm: its attention turns queries and keys by the places of patches"},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"vit_base_patch16_224"`, `"vit_small_patch16_rope_ape_224"`)}, "as timm: its attention turns queries and keys by the places of patches"},

@@ -22,6 +22,9 @@ var timm = family{
 		if unlike != "" { // a tower alone may be read in another way
 			d.note("%s: %s is taken, and model.image.pool may be another", unlike, o.pool)
 		}
+		if args.PoolAll {
+			d.note("%s has pool_include_prefix = true, and a mean here leaves out class token and registers", d.path)
+		}
 		o.heads = cmp.Or(args.Heads, o.heads)
 		act, ok := args.Activation.(string)
 		switch gated := d.gated(); {
