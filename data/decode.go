@@ -24,7 +24,7 @@ var ErrTooLarge = errors.New("more pixels than allowed")
 // Decode decodes a JPEG, PNG or WebP file. The size in the header is tested
 // against maxPixels (0: DefaultMaxPixels) before any pixel is decoded. Grey,
 // CMYK, palette and 16-bit images become 8-bit RGB; transparent ones are put
-// over white. A JPEG is turned upright as its EXIF tag Orientation says.
+// over white. An image is turned upright as its EXIF tag Orientation says.
 // Damaged files are errors, never panics.
 func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
 	return decode(b, maxPixels, nil)
@@ -46,7 +46,6 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 		if m, err = decodeJPEG(b, cfg, w); err != nil {
 			return nil, err
 		}
-		m = upright(m, orientation(b))
 	} else {
 		img, _, err := image.Decode(bytes.NewReader(b))
 		if err != nil {
@@ -58,6 +57,7 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 		w.lap(StageDecode)
 		m = fromImage(img, format == "webp")
 	}
+	m = upright(m, orientation(b))
 	w.lap(StageColour)
 	return m, nil
 }

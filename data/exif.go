@@ -7,19 +7,33 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 )
 
-// orientation returns the value of the EXIF tag Orientation of a JPEG file, 1 to 8 (EXIF 2.32,
-// 4.6.4.A), which says how a camera was held. It is 1, upright, where the file has no such tag
-// or is no JPEG, and where the tag is damaged.
+// orientation returns the value of the EXIF tag Orientation of an image file, 1 to 8 (EXIF 2.32,
+// 4.6.4.A), which says how a camera was held. It is 1, upright, where the file has no such tag, and where
+// the tag is damaged.
 func orientation(b []byte) int {
-	const (
-		startOfImage = 0xd8
-		startOfScan  = 0xda
-		app1         = 0xe1
-	)
-	if len(b) < 2 || b[0] != 0xff || b[1] != startOfImage {
-		return 1
+	if jpeg, ok := bytes.CutPrefix(b, []byte{0xff, 0xd8}); ok {
+		return tiffOrientation(exifOfJPEG(jpeg))
 	}
-	for b = b[2:]; len(b) >= 4 && b[0] == 0xff; {
+	if png, ok := bytes.CutPrefix(b, []byte("\x89PNG\r\n\x1a\n")); ok {
+		return tiffOrientation(exifOfPNG(png))
+	}
+	if riff, ok := bytes.CutPrefix(b, []byte("RIFF")); ok && len(riff) >= 8 && string(riff[4:8]) == "WEBP" {
+		return tiffOrientation(exifOfWebP(riff[8:]))
+	}
+	return 1
+}
+
+// exifMark stands before the TIFF structure in JPEG, and of some programs in WebP.
+var exifMark = []byte("Exif\x00\x00")
+
+// exifOfJPEG returns the TIFF structure of EXIF among the segments behind the start of the image (EXIF 2.32, 4.7.2), nil where
+// there is none.
+func exifOfJPEG(b []byte) []byte {
+	const (
+		startOfScan = 0xda
+		app1        = 0xe1
+	)
+	for len(b) >= 4 && b[0] == 0xff {
 		marker := b[1]
 		if marker == 0xff { // filling
 			b = b[1:]
@@ -27,14 +41,46 @@ func orientation(b []byte) int {
 		}
 		n := 2 + int(binary.BigEndian.Uint16(b[2:]))
 		if marker == startOfScan || n < 4 || n > len(b) {
-			return 1
+			return nil
 		}
-		if tiff, ok := bytes.CutPrefix(b[4:n], []byte("Exif\x00\x00")); ok && marker == app1 {
-			return tiffOrientation(tiff)
+		if tiff, ok := bytes.CutPrefix(b[4:n], exifMark); ok && marker == app1 {
+			return tiff
 		}
 		b = b[n:]
 	}
-	return 1
+	return nil
+}
+
+// exifOfPNG returns the chunk eXIf among the chunks behind the signature (PNG, third edition, 11.3.4.5), nil where there is none.
+func exifOfPNG(b []byte) []byte {
+	const frame = 12 // bytes of a chunk that are not its data: size and name before, checksum behind
+	for len(b) >= frame {
+		n := uint64(binary.BigEndian.Uint32(b))
+		if n > uint64(len(b)-frame) {
+			return nil
+		}
+		if string(b[4:8]) == "eXIf" {
+			return b[8 : 8+n]
+		}
+		b = b[frame+n:]
+	}
+	return nil
+}
+
+// exifOfWebP returns the chunk EXIF among the chunks of a file (RFC 9649, 2.7.1.5), nil where there is none.
+func exifOfWebP(b []byte) []byte {
+	const head = 8 // name and size
+	for len(b) >= head {
+		n := uint64(binary.LittleEndian.Uint32(b[4:]))
+		if n > uint64(len(b)-head) {
+			return nil
+		}
+		if string(b[:4]) == "EXIF" {
+			return bytes.TrimPrefix(b[head:head+n], exifMark)
+		}
+		b = b[min(head+n+n%2, uint64(len(b))):]
+	}
+	return nil
 }
 
 // tiffOrientation looks for the tag in the first directory of a TIFF structure.

@@ -3,11 +3,16 @@ package data
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/data/transform"
 )
 
 // tiff is the TIFF structure of a file with the tag Orientation, after one other tag.
@@ -87,6 +92,73 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
+// pngExif puts a chunk eXIf into a PNG file, behind the header or at the end.
+func pngExif(file, tiff []byte, late bool) []byte {
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(tiff)))
+	chunk = append(append(chunk, "eXIf"...), tiff...)
+	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk[4:]))
+	at := 8 + 25 // signature and header
+	if late {
+		at = len(file) - 12
+	}
+	return slices.Concat(file[:at], chunk, file[at:])
+}
+
+// webpExif puts a chunk EXIF at the end of a WebP file, behind one of odd size.
+func webpExif(file, tiff []byte) []byte {
+	body := append(slices.Clone(file[8:]), "XMP \x03\x00\x00\x00abc\x00"...)
+	body = append(body, "EXIF"...)
+	body = append(binary.LittleEndian.AppendUint32(body, uint32(len(tiff))), tiff...)
+	if len(tiff)%2 != 0 {
+		body = append(body, 0)
+	}
+	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body))), body...)
+}
+
+// TestOrientationOfOtherFormats: PNG and WebP files are turned as JPEG files are, wherever the tag stands, and a tag that is cut
+// leaves them as they are stored.
+func TestOrientationOfOtherFormats(t *testing.T) {
+	read := func(name string) []byte {
+		b, err := os.ReadFile(filepath.Join("testdata/images", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	pixels := func(b []byte) *transform.Image {
+		m, err := Decode(b, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	png, webp := read("color.png"), read("lossless.webp")
+	for value := range uint16(10) {
+		tag := tiff(binary.LittleEndian, value)
+		for name, f := range map[string]struct{ plain, tagged []byte }{
+			"png": {png, pngExif(png, tag, false)}, "png at its end": {png, pngExif(png, tag, true)},
+			"webp": {webp, webpExif(webp, tag)}, "webp with a mark": {webp, webpExif(webp, append([]byte("Exif\x00\x00"), tag...))},
+		} {
+			want, got := upright(pixels(f.plain), int(value)), pixels(f.tagged)
+			if got.W != want.W || got.H != want.H || !slices.Equal(got.Pix, want.Pix) {
+				t.Errorf("%s, %d: %dx%d, want %dx%d turned so", name, value, got.W, got.H, want.W, want.H)
+			}
+		}
+	}
+	tag := tiff(binary.BigEndian, 6)
+	for name, whole := range map[string][]byte{"png": pngExif(png, tag, true), "webp": webpExif(webp, tag)} {
+		if got := orientation(whole); got != 6 {
+			t.Errorf("%s: got %d, want 6", name, got)
+		}
+		end := bytes.LastIndex(whole, tag) + len(tag)
+		for n := range end - 2 { // the last two bytes are no part of the tag
+			if got := orientation(whole[:n]); got != 1 {
+				t.Errorf("%s cut to %d bytes: got %d", name, n, got)
+			}
+		}
+	}
+}
+
 // Tags that are damaged or not there leave the image as it is stored.
 func TestOrientationOfDamagedTags(t *testing.T) {
 	whole := tiff(binary.LittleEndian, 6)
@@ -120,6 +192,8 @@ func TestOrientationOfDamagedTags(t *testing.T) {
 func FuzzOrientation(f *testing.F) {
 	f.Add(withExif(quadrants(f), tiff(binary.BigEndian, 3)))
 	f.Add([]byte("\xff\xd8\xff\xe1\x00\x02\xff\xd9"))
+	f.Add(pngExif([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR4444" + "4444" + "12345" + "crc4"), tiff(binary.BigEndian, 3), false))
+	f.Add(webpExif([]byte("RIFF\x04\x00\x00\x00WEBP"), tiff(binary.LittleEndian, 8)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if o := orientation(b); o < 1 || o > 8 {
 			t.Errorf("orientation %d", o)
