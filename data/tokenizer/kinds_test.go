@@ -325,6 +325,20 @@ func TestLowerCaseOfBERT(t *testing.T) {
 	}
 }
 
+// TestLongRunsOfMarks: marks are sorted and composed also where more than 30 follow each other.
+func TestLongRunsOfMarks(t *testing.T) {
+	acute := strings.Repeat("\u0301", 40)
+	for form, want := range map[string]string{"NFC": "\u0229" + acute, "NFKD": "e\u0327" + acute} {
+		n, err := newNormalizer([]byte(`{"type": "`+form+`"}`), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n("e" + acute + "\u0327"); got != want {
+			t.Errorf("%s: %+q, want %+q", form, got, want)
+		}
+	}
+}
+
 // TestLongTexts encodes texts that take a tenth of a second or so. What is quadratic takes minutes.
 func TestLongTexts(t *testing.T) {
 	const n = 1 << 17

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/geoalign/geoalign/internal/normalform"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -144,18 +145,9 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 	return nil, fmt.Errorf("tokenizer: normalizer %q is not known", f.Type)
 }
 
-// joiner is what package norm puts into runs of more than 30 marks, which Unicode's forms do not.
-const joiner = "\u034f"
-
 // form returns a normal form of Unicode.
 func form(f norm.Form) normalizer {
-	return func(s string) string {
-		n := f.String(s)
-		if strings.Contains(n, joiner) && !strings.Contains(s, joiner) {
-			n = strings.ReplaceAll(n, joiner, "")
-		}
-		return n
-	}
+	return func(s string) string { return normalform.String(f, s) }
 }
 
 // none reports whether a part of a file is missing or null.
