@@ -171,21 +171,10 @@ func without(s string, t *unicode.RangeTable) string {
 	}, s)
 }
 
-// replaceAll replaces the matches of re that are not empty by with.
+// replaceAll replaces the matches of re by with, empty ones too, which an empty text has none of.
 func replaceAll(re *regexp.Regexp, s, with string) string {
-	var b strings.Builder
-	end := 0
-	for _, m := range re.FindAllStringIndex(s, -1) {
-		if m[0] == m[1] {
-			continue
-		}
-		b.WriteString(s[end:m[0]])
-		b.WriteString(with)
-		end = m[1]
-	}
-	if end == 0 {
+	if s == "" {
 		return s
 	}
-	b.WriteString(s[end:])
-	return b.String()
+	return re.ReplaceAllLiteralString(s, with)
 }
