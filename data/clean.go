@@ -1,10 +1,10 @@
 package data
 
 import (
-	"html"
 	"strings"
 	"unicode"
 
+	"github.com/geoalign/geoalign/internal/normalform"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
@@ -47,7 +47,7 @@ func Clean(rule, s string, maxWords int) string {
 func blank(rule, s string) bool { return strings.TrimSpace(Clean(rule, s, 0)) == "" }
 
 // unescape reads HTML entities twice, as captions of the web are often escaped twice.
-func unescape(s string) string { return html.UnescapeString(html.UnescapeString(norm.NFC.String(s))) }
+func unescape(s string) string { return htmlText(htmlText(normalform.String(norm.NFC, s))) }
 
 // joinFields puts one space between the words of s. Separators of information are white space too.
 func joinFields(s string) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
 	_ "image/png" // decoder
 	"io"
 
@@ -201,6 +202,25 @@ func fromImage(img image.Image, video bool) *transform.Image {
 			for j := 0; j < len(row); j += 4 {
 				p := row[j : j+4 : j+4]
 				put(overWhite(p[0], p[3]), overWhite(p[1], p[3]), overWhite(p[2], p[3]))
+			}
+		}
+	case *image.NRGBA64:
+		for y := d.Min.Y; y < d.Max.Y; y++ {
+			row := src.Pix[src.PixOffset(d.Min.X, y):][:8*d.Dx()]
+			for j := 0; j < len(row); j += 8 {
+				p := row[j : j+8 : j+8] // the higher byte of each first
+				put(overWhite(p[0], p[6]), overWhite(p[2], p[6]), overWhite(p[4], p[6]))
+			}
+		}
+	case *image.Paletted:
+		var colours [256][3]uint8 // black where a palette is too short
+		for i, c := range src.Palette[:min(len(src.Palette), len(colours))] {
+			p := color.NRGBAModel.Convert(c).(color.NRGBA)
+			colours[i] = [3]uint8{overWhite(p.R, p.A), overWhite(p.G, p.A), overWhite(p.B, p.A)}
+		}
+		for y := d.Min.Y; y < d.Max.Y; y++ {
+			for _, i := range src.Pix[src.PixOffset(d.Min.X, y):][:d.Dx()] {
+				put(colours[i][0], colours[i][1], colours[i][2])
 			}
 		}
 	default:

@@ -157,3 +157,47 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestTransparentOfAnyKind: one picture has the same pixels with a palette, with 8 and with 16 bits.
+func TestTransparentOfAnyKind(t *testing.T) {
+	var palette color.Palette
+	for i := range 256 {
+		palette = append(palette, color.NRGBA{uint8(i), uint8(7 * i), uint8(255 - i), uint8(31 * i)})
+	}
+	r := image.Rect(0, 0, 16, 16)
+	p, n, n64 := image.NewPaletted(r, palette), image.NewNRGBA(r), image.NewNRGBA64(r)
+	for i := range 256 {
+		x, y, c := i%16, i/16, palette[i].(color.NRGBA)
+		p.SetColorIndex(x, y, uint8(i))
+		n.SetNRGBA(x, y, c)
+		low := uint16(97 * i % 256)
+		n64.SetNRGBA64(x, y, color.NRGBA64{uint16(c.R)<<8 | low, uint16(c.G)<<8 | low, uint16(c.B)<<8 | low, uint16(c.A)<<8 | low})
+	}
+	want, err := FromImage(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, img := range map[string]image.Image{
+		"palette": p, "16 bits": n64, "part of a palette": p.SubImage(image.Rect(3, 2, 9, 16)), "part of 16 bits": n64.SubImage(image.Rect(3, 2, 9, 16)),
+	} {
+		got, err := FromImage(img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := img.Bounds().Min
+		for y := range got.H {
+			for x := range got.W {
+				g, w := got.Pix[3*(got.W*y+x):][:3], want.Pix[3*(want.W*(y+at.Y)+x+at.X):][:3]
+				if !bytes.Equal(g, w) {
+					t.Fatalf("%s: pixel %d,%d is %v, want %v", name, x, y, g, w)
+				}
+			}
+		}
+	}
+	short := image.NewPaletted(image.Rect(0, 0, 2, 1), color.Palette{color.White})
+	short.Pix[1] = 9 // no colour
+	m, err := FromImage(short)
+	if err != nil || !bytes.Equal(m.Pix, []byte{255, 255, 255, 0, 0, 0}) {
+		t.Errorf("a palette that is too short: %v %v", m, err)
+	}
+}

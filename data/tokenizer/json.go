@@ -11,7 +11,7 @@ import (
 // jsonFile is a tokenizer.json. Parts that are null are none.
 type jsonFile struct {
 	Version       string          `json:"version"`
-	Truncation    *struct{}       `json:"truncation"` // data.tokens says
+	Truncation    *truncation     `json:"truncation"`
 	Padding       *padding        `json:"padding"`
 	Added         []added         `json:"added_tokens"`
 	Normalizer    json.RawMessage `json:"normalizer"`
@@ -19,6 +19,11 @@ type jsonFile struct {
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
 	Model         json.RawMessage `json:"model"`
+}
+
+// truncation is how texts are cut; data.tokens says where.
+type truncation struct {
+	Direction string `json:"direction"`
 }
 
 // padding is how texts of a batch get one length.
@@ -166,6 +171,11 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 	if err := f.buildModel(t); err != nil {
 		return nil, err
 	}
+	for _, a := range roles.added {
+		if !slices.ContainsFunc(f.Added, func(b added) bool { return b.Content == a.Content }) {
+			f.Added = append(f.Added, a)
+		}
+	}
 	for _, a := range f.Added {
 		if id, ok := t.ids[a.Content]; ok && id != a.ID {
 			return nil, fmt.Errorf("tokenizer: added token %q has id %d, in model.vocab %d", a.Content, a.ID, id)
@@ -204,6 +214,9 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 		if id, ok := t.ids[name]; ok && t.mask < 0 {
 			t.mask = id
 		}
+	}
+	if f.Truncation != nil && f.Truncation.Direction == "Left" {
+		return nil, fmt.Errorf("tokenizer: truncation.direction must be Right (got Left): what is cut is the end of a text")
 	}
 	f.Truncation = nil
 	if none(f.PostProcessor) { // else a WordPiece file would be read with TemplateALBEF

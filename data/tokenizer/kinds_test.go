@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -301,10 +302,14 @@ func TestTemplates(t *testing.T) {
 func TestClassesOfPatterns(t *testing.T) {
 	const text = "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_\u0663\u203f-!\u00bd\u2460 \u3000\t\u0085"
 	for pattern, want := range map[string]string{
-		`\\w`:          "||||||||||-!|\u2460 \u3000\t\u0085",
-		`[^\\w\\s]`:    "a\u2167||\u24d0\U0001F130\u00e9_\u0663\u203f|||| \u3000\t\u0085",
-		`\\W+`:         "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_\u0663\u203f|\u00bd|",
-		`[\\d\\s]|\\s`: "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_|\u203f-!\u00bd\u2460||||",
+		`\\w`:                   "||||||||||-!|\u2460 \u3000\t\u0085",
+		`[^\\w\\s]`:             "a\u2167||\u24d0\U0001F130\u00e9_\u0663\u203f|||| \u3000\t\u0085",
+		`\\W+`:                  "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_\u0663\u203f|\u00bd|",
+		`[[:space:]]`:           "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_\u0663\u203f-!\u00bd\u2460||||",
+		`[^[:punct:]a]`:         "a|||\u24d0\U0001F130|_|\u203f-!||||||",
+		`[[:digit:][:cntrl:]-]`: "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_|\u203f|!\u00bd\u2460 \u3000||",
+		`[[:word:]]`:            "||\u00b2\u00bc||||||-!\u00bd\u2460 \u3000\t\u0085",
+		`[\\d\\s]|\\s`:          "a\u2167\u00b2\u00bc\u24d0\U0001F130\u00e9_|\u203f-!\u00bd\u2460||||",
 	} {
 		n, err := newNormalizer([]byte(`{"type": "Replace", "pattern": {"Regex": "`+pattern+`"}, "content": "|"}`), 0)
 		if err != nil {
@@ -316,11 +321,73 @@ func TestClassesOfPatterns(t *testing.T) {
 	}
 }
 
+// TestPatternsOfOniguruma: what the package regexp would read as something else is refused.
+func TestPatternsOfOniguruma(t *testing.T) {
+	for regex, want := range map[string]string{
+		`[a-z&&[^aeiou]]`: "&& between brackets", `[[a-c]x]`: "brackets between brackets", `[[:alpha:]]`: "brackets between brackets", `[[:^space:]]`: "brackets between brackets",
+		`\bdog\b`: `\b`, `\Bx`: `\B`, `\Qa.b\E`: `\Q`, `a{,2}`: "{, without a least number", `(?m)a.b`: "the flag m", `x(?im:a.)`: "the flag m",
+	} {
+		if _, err := (pattern{Regex: regex}).compile(); err == nil || !strings.Contains(err.Error(), " has "+want+", which is not supported") {
+			t.Errorf("%s: %v", regex, err)
+		}
+	}
+	for _, regex := range []string{`[[:xdigit:]]`, `[&]&&`, `\[a]{1,2}`, `(?i:m)(?i)`, `[{,]`, `(?P<m>a)`} {
+		if _, err := (pattern{Regex: regex}).compile(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestEmptyMatches: what Hugging Face tokenizers 0.23.3 make of patterns that match nothing at a place.
+func TestEmptyMatches(t *testing.T) {
+	for regex, want := range map[string][3]string{`^`: {"", "_ab b", "_a\n_b"}, `$`: {"", "ab b_", "a_\nb_"}, `a*`: {"", "_b_ _b_", "_\n_b_"}} {
+		n, err := newNormalizer([]byte(`{"type": "Replace", "pattern": {"Regex": "`+regex+`"}, "content": "_"}`), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [3]string{n(""), n("ab b"), n("a\nb")}; got != want {
+			t.Errorf("Replace %s: %q, want %q", regex, got, want)
+		}
+	}
+	for _, c := range []struct {
+		regex, behavior string
+		invert          bool
+		want            string
+	}{
+		{"b*", "Removed", false, "a|a|c|\n|d"}, {"b*", "Removed", true, "b"}, {"b*", "Isolated", false, "a|a|b|c|\n|d"},
+		{"b*", "MergedWithPrevious", false, "a|ab|c|\n|d"}, {"b*", "MergedWithPrevious", true, "a|a|bc|\n|d"},
+		{"b*", "MergedWithNext", false, "a|a|bc|\n|d"}, {"b*", "MergedWithNext", true, "a|ab|c|\n|d"}, {"b*", "Contiguous", true, "a|a|b|c|\n|d"},
+		{"^", "Removed", false, "aabc\n|d"}, {"^", "Removed", true, ""}, {"^", "MergedWithNext", false, "aabc\n|d"},
+	} {
+		p, err := newSplitter(fmt.Appendf(nil, `{"type": "Split", "pattern": {"Regex": %q}, "behavior": %q, "invert": %v}`, c.regex, c.behavior, c.invert), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(p(nil, "aabc\nd", true), "|"); got != c.want {
+			t.Errorf("Split %s %s %v: %q, want %q", c.regex, c.behavior, c.invert, got, c.want)
+		}
+	}
+}
+
 // TestLowerCaseOfBERT: the capital I with a dot is two characters where accents are kept, as in Turkish vocabularies.
 func TestLowerCaseOfBERT(t *testing.T) {
 	for accents, want := range map[bool]string{false: "i\u0307stanbul \u00e9 \u03b1\u03c3", true: "istanbul e \u03b1\u03c3"} {
 		if got := normalize("\u0130stanbul \u00c9 \u0391\u03a3", Options{Lowercase: true, StripAccents: accents}); got != want {
 			t.Errorf("without accents %v: %+q, want %+q", accents, got, want)
+		}
+	}
+}
+
+// TestLongRunsOfMarks: marks are sorted and composed also where more than 30 follow each other.
+func TestLongRunsOfMarks(t *testing.T) {
+	acute := strings.Repeat("\u0301", 40)
+	for form, want := range map[string]string{"NFC": "\u0229" + acute, "NFKD": "e\u0327" + acute} {
+		n, err := newNormalizer([]byte(`{"type": "`+form+`"}`), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n("e" + acute + "\u0327"); got != want {
+			t.Errorf("%s: %+q, want %+q", form, got, want)
 		}
 	}
 }

@@ -2,14 +2,17 @@ package tokenizer
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
@@ -28,7 +31,7 @@ var folderFiles = []string{"tokenizer.json", "spiece.model", "sentencepiece.bpe.
 //   - a vocabulary of whole words {"word2idx": ...} of VSE++, SCAN and their successors
 //
 // With TemplateALBEF it is read as a BERT vocabulary: only WordPiece fits. With TemplateFile a
-// tokenizer_config.json beside the file is read too, which names the padding and the class.
+// tokenizer_config.json beside the file is read too, which names the padding and the class and may add tokens.
 func Load(path, template string) (*Tokenizer, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		var err error
@@ -105,6 +108,8 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 	}
 	var f *jsonFile
 	switch {
+	case name == "sentencepiece.bpe.model" && c.Class == "": // a name of XLM-RoBERTa and its relatives
+		return nil, errors.New("tokenizer: the pieces of a file of this name have other numbers in XLM-RoBERTa and its relatives: save it as a tokenizer.json, or name it otherwise")
 	case filepath.Ext(name) == ".model":
 		f, err = parseSentencePiece(b, c)
 	case bytes.HasPrefix(b, []byte("#version")), bytes.HasPrefix(b, []byte(clipHeader)):
@@ -179,8 +184,11 @@ func Parse(b []byte) (*Tokenizer, error) {
 	return f.build(roles{})
 }
 
-// roles are names of special tokens, "" where nothing says them.
-type roles struct{ pad, unk string }
+// roles are names of special tokens, "" where nothing says them, and the tokens that the folder of a file adds to it.
+type roles struct {
+	pad, unk string
+	added    []added
+}
 
 // folderConfig is a tokenizer_config.json.
 type folderConfig struct {
@@ -192,6 +200,9 @@ type folderConfig struct {
 	Pad         name   `json:"pad_token"`
 	Unk         name   `json:"unk_token"`
 	Side        string `json:"padding_side"`
+	Cut         string `json:"truncation_side"`
+
+	Added map[int32]added `json:"added_tokens_decoder"` // by id
 
 	roles roles
 }
@@ -222,8 +233,8 @@ func (n *name) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// readConfigBeside reads the tokenizer_config.json in the folder of path, and special_tokens_map.json for what that
-// does not say.
+// readConfigBeside reads the tokenizer_config.json in the folder of path, and special_tokens_map.json for the names of tokens
+// that it does not say.
 func readConfigBeside(path string) (c folderConfig, err error) {
 	for _, file := range []string{"tokenizer_config.json", "special_tokens_map.json"} {
 		beside := filepath.Join(filepath.Dir(path), file)
@@ -238,15 +249,51 @@ func readConfigBeside(path string) (c folderConfig, err error) {
 		if err := json.Unmarshal(b, &next); err != nil {
 			return c, fmt.Errorf("tokenizer: %s: %w", beside, err)
 		}
-		if c.Class == "" && c.Pad == "" && c.Unk == "" {
+		if file == "tokenizer_config.json" {
 			c = next
-		} else if c.Pad == "" {
-			c.Pad = next.Pad
+			continue
 		}
+		c.Pad, c.Unk = cmp.Or(c.Pad, next.Pad), cmp.Or(c.Unk, next.Unk)
 	}
 	if c.Side == "left" {
 		return c, fmt.Errorf("tokenizer: tokenizer_config.json: padding_side must be right (got left): texts are padded at their end")
 	}
+	if c.Cut == "left" {
+		return c, fmt.Errorf("tokenizer: tokenizer_config.json: truncation_side must be right (got left): what is cut is the end of a text")
+	}
+	if c.Added == nil {
+		if err := c.oldAdded(filepath.Join(filepath.Dir(path), "added_tokens.json")); err != nil {
+			return c, err
+		}
+	}
 	c.roles = roles{pad: string(c.Pad), unk: string(c.Unk)}
+	for _, id := range slices.Sorted(maps.Keys(c.Added)) {
+		a := c.Added[id]
+		a.ID = id
+		c.roles.added = append(c.roles.added, a)
+	}
 	return c, nil
+}
+
+// oldAdded reads an added_tokens.json, which older folders have in the place of added_tokens_decoder: {"<token>": id}.
+func (c *folderConfig) oldAdded(path string) error {
+	b, err := files.Read(path, files.MaxVocabulary)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var ids map[string]int32
+	if err == nil {
+		err = json.Unmarshal(b, &ids)
+	}
+	if err != nil {
+		return fmt.Errorf("tokenizer: %s: %w", path, err)
+	}
+	c.Added = map[int32]added{}
+	for s, id := range ids {
+		if a, ok := c.Added[id]; ok {
+			return fmt.Errorf("tokenizer: %s: id %d belongs to %q and %q", path, id, min(s, a.Content), max(s, a.Content))
+		}
+		c.Added[id] = added{Content: s, Normalized: true}
+	}
+	return nil
 }

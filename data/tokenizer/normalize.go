@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/geoalign/geoalign/internal/normalform"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -83,7 +84,7 @@ func normalize(s string, opt Options) string {
 				return -1
 			}
 			return r
-		}, norm.NFD.String(s))
+		}, normalform.String(norm.NFD, s))
 	}
 	if opt.Lowercase {
 		s = lower(s)

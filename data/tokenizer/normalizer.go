@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/geoalign/geoalign/internal/normalform"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -144,18 +145,9 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 	return nil, fmt.Errorf("tokenizer: normalizer %q is not known", f.Type)
 }
 
-// joiner is what package norm puts into runs of more than 30 marks, which Unicode's forms do not.
-const joiner = "\u034f"
-
 // form returns a normal form of Unicode.
 func form(f norm.Form) normalizer {
-	return func(s string) string {
-		n := f.String(s)
-		if strings.Contains(n, joiner) && !strings.Contains(s, joiner) {
-			n = strings.ReplaceAll(n, joiner, "")
-		}
-		return n
-	}
+	return func(s string) string { return normalform.String(f, s) }
 }
 
 // none reports whether a part of a file is missing or null.
@@ -179,21 +171,10 @@ func without(s string, t *unicode.RangeTable) string {
 	}, s)
 }
 
-// replaceAll replaces the matches of re that are not empty by with.
+// replaceAll replaces the matches of re by with, empty ones too, which an empty text has none of.
 func replaceAll(re *regexp.Regexp, s, with string) string {
-	var b strings.Builder
-	end := 0
-	for _, m := range re.FindAllStringIndex(s, -1) {
-		if m[0] == m[1] {
-			continue
-		}
-		b.WriteString(s[end:m[0]])
-		b.WriteString(with)
-		end = m[1]
-	}
-	if end == 0 {
+	if s == "" {
 		return s
 	}
-	b.WriteString(s[end:])
-	return b.String()
+	return re.ReplaceAllLiteralString(s, with)
 }

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -184,6 +185,9 @@ type (
 // parseSentencePiece reads a .model file. A text ends with </s>. For the class of SigLIP a text is in lower case
 // without punctuation, and padded with </s>.
 func parseSentencePiece(b []byte, c folderConfig) (*jsonFile, error) {
+	if !slices.ContainsFunc([]string{"Siglip", "T5", "PreTrained"}, c.is) && c.Class != "" {
+		return nil, fmt.Errorf("tokenizer: tokenizer_config.json: a %s may number the pieces of a SentencePiece model anew and put other tokens around a text: save it as a tokenizer.json", c.Class)
+	}
 	m, err := readSentencePiece(b)
 	if err != nil {
 		return nil, err

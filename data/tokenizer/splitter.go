@@ -208,7 +208,7 @@ func each(is func(rune) bool) func(s string) [][]int {
 	}
 }
 
-// newCut returns what cuts at the matches of find, whose places rise; with invert at what lies between
+// newCut returns what cuts at the matches of find, whose places rise and which may be empty; with invert at what lies between
 // them. The behaviours are those of Hugging Face tokenizers.
 func newCut(behavior string, invert bool, find func(s string) [][]int) (splitter, error) {
 	type part struct {
@@ -218,16 +218,14 @@ func newCut(behavior string, invert bool, find func(s string) [][]int) (splitter
 	parts := func(s string) (all []part) {
 		end := 0
 		add := func(from, to int, match bool) {
-			if from < to {
+			if from < to || match {
 				all = append(all, part{from, to, match != invert})
 			}
 		}
 		for _, m := range find(s) {
-			if m[0] < m[1] {
-				add(end, m[0], false)
-				add(m[0], m[1], true)
-				end = m[1]
-			}
+			add(end, m[0], false)
+			add(m[0], m[1], true)
+			end = m[1]
 		}
 		add(end, len(s), false)
 		return all
@@ -291,7 +289,9 @@ func newCut(behavior string, invert bool, find func(s string) [][]int) (splitter
 	}
 	return func(out []string, s string, _ bool) []string {
 		for _, p := range join(parts(s)) {
-			out = append(out, s[p.from:p.to])
+			if p.from < p.to {
+				out = append(out, s[p.from:p.to])
+			}
 		}
 		return out
 	}, nil

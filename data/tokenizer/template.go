@@ -107,7 +107,10 @@ func template(raw json.RawMessage, depth int) (begin, end []int32, err error) {
 			if err != nil {
 				return nil, nil, err
 			}
-			begin, end = append(b, begin...), append(end, e...) // outer tokens come later
+			if len(b)+len(e) > 0 && len(begin)+len(end) > 0 { // to tokenizers a text with its tokens is several texts
+				return nil, nil, fmt.Errorf("tokenizer: post_processor: a Sequence may put tokens around a text once: join its templates to one")
+			}
+			begin, end = append(begin, b...), append(end, e...)
 		}
 		return begin, end, nil
 	}
