@@ -192,7 +192,7 @@ func TestOrientationOfDamagedTags(t *testing.T) {
 func FuzzOrientation(f *testing.F) {
 	f.Add(withExif(quadrants(f), tiff(binary.BigEndian, 3)))
 	f.Add([]byte("\xff\xd8\xff\xe1\x00\x02\xff\xd9"))
-	f.Add(pngExif([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR4444" + "4444" + "12345" + "crc4"), tiff(binary.BigEndian, 3), false))
+	f.Add(pngExif([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR4444"+"4444"+"12345"+"crc4"), tiff(binary.BigEndian, 3), false))
 	f.Add(webpExif([]byte("RIFF\x04\x00\x00\x00WEBP"), tiff(binary.LittleEndian, 8)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if o := orientation(b); o < 1 || o > 8 {
