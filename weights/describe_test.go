@@ -308,7 +308,7 @@ func TestPoolsOfTimm(t *testing.T) {
 		{"timm", "", [2]string{}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8)}, "it has image/patch_embed/bias, which towers of style clip have not"},
 		{"timm_registers", "", [2]string{}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8)}, "it has image/norm_pre/weight, which towers of style dinov2 have not"},
 		{"timm_siglip", "map", [2]string{}, []safetensors.Tensor{float("cls_token", 1, 1, 8)}, `model.image.style="vit" model.image.size=12 model.image.patch=4 model.image.depth=2 model.image.width=8 model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="attention"`},
-		{"timm_siglip", "map", [2]string{"patch_embed.proj.bias", "other"}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8), float("cls_token", 1, 1, 8)}, "its attention turns queries and keys by the places of patches"},
+		{"timm_siglip", "map", [2]string{"patch_embed.proj.bias", "other"}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8), float("cls_token", 1, 1, 8)}, `model.image.style="clip"`},
 		{"open_clip_vit", "avg", [2]string{}, nil, "note: an image is the mean of its normalised patches, and that of style vit the norm of their mean"},
 		{"open_clip_vit", "avg", [2]string{"visual.trunk.norm.", "visual.trunk.fc_norm."}, nil, `model.image.pool="mean"`},
 		{"open_clip_vit", "token", [2]string{}, []safetensors.Tensor{float("visual.head.mlp.fc1.weight", 16, 8)}, "note: images are projected by an MLP (visual.head.mlp)"},
@@ -342,6 +342,28 @@ func TestPoolsOfTimm(t *testing.T) {
 		}
 		if !strings.Contains(said, c.want) {
 			t.Errorf("%s with pool %q, %v and %d tensors more: %s\nwant %s", c.name, c.pool, c.renamed, len(c.more), said, c.want)
+		}
+	}
+}
+
+// A tower with a norm before its blocks and a pool by attention is a Perception Encoder where no file names another architecture.
+func TestRotaryByTensors(t *testing.T) {
+	tower := string(contents(t, golden("timm_siglip"), func(list []safetensors.Tensor) []safetensors.Tensor {
+		for i, x := range list {
+			if x.Name == "patch_embed.proj.bias" {
+				list[i].Name = "other"
+			}
+		}
+		return append(list, float("norm_pre.weight", 8), float("norm_pre.bias", 8), float("cls_token", 1, 1, 8))
+	}))
+	for name, want := range map[string]string{`"architecture": "vit_base_patch16_siglip_224",`: "", "": "its attention turns queries and keys by the places of patches"} {
+		config := config1(t, "timm_siglip", `"architecture": "vit_base_patch16_siglip_224",`, name)
+		m, err := Open(copied(t, "timm_siglip", map[string]string{filepath.Base(golden("timm_siglip")): tower, "config.json": config}))
+		if err == nil {
+			m.Close()
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("with %q: %v, want %q", name, err, want)
 		}
 	}
 }

@@ -81,10 +81,13 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 }
 
 // rotary says whether the attention of an architecture of timm turns queries and keys by the places of patches, which no tensor shows.
-// A Perception Encoder is known by its tensors too: others with a norm before their blocks have no pool by attention.
+// Where no file names the architecture, a Perception Encoder is known by its tensors: others of timm with a norm before their blocks have
+// no pool by attention.
 func (d *description) rotary(architecture string) bool {
-	return d.has("image/pool/probe") && d.has("image/norm_pre/weight") ||
-		slices.ContainsFunc([]string{"_pe_core_", "_pe_spatial_", "_pe_lang_", "_rope_"}, func(part string) bool { return strings.Contains(architecture, part) })
+	if architecture == "" {
+		return d.has("image/pool/probe") && d.has("image/norm_pre/weight")
+	}
+	return slices.ContainsFunc([]string{"_pe_core_", "_pe_spatial_", "_pe_lang_", "_rope_"}, func(part string) bool { return strings.Contains(architecture, part) })
 }
 
 const rotaryAttention = "its attention turns queries and keys by the places of patches (rotary position embeddings, as in Perception Encoders), and no style here does so"
