@@ -9,7 +9,8 @@ import (
 // InterpolatePositions resamples a position table (m+s*s, D) of m class tokens, which come
 // first, to a grid of another size, (m+to*to, D): class rows are kept, the grid is
 // resampled bicubically with half-pixel centres (PyTorch's interpolate with
-// align_corners=False, coefficient -0.75, borders repeated).
+// align_corners=False, coefficient -0.75, borders repeated). A table that is no square grid behind
+// its class tokens is an error, as is a size below 1.
 func InterpolatePositions(table []float32, width, classes, to int) ([]float32, error) {
 	return resamplePositions(table, width, classes, to, func(i int, scale float64, n int) ([]int, []float64) {
 		at, w := bicubic.Taps(i, scale, n)
@@ -18,10 +19,11 @@ func InterpolatePositions(table []float32, width, classes, to int) ([]float32, e
 }
 
 // SmoothPositions is InterpolatePositions by another law: that of PyTorch's interpolate with antialias=True (coefficient -0.5, smoothed
-// where the grid is made smaller, nothing beyond the borders), by which timm, open_clip and DINOv2 with registers resample.
+// where the grid is made smaller, nothing beyond the borders), by which timm, open_clip and DINOv2 with registers resample. Shapes and
+// errors are those of InterpolatePositions.
 func SmoothPositions(table []float32, width, classes, to int) ([]float32, error) {
 	return resamplePositions(table, width, classes, to, func(i int, scale float64, n int) ([]int, []float64) {
-		first, w := bicubic.Smooth(i, scale, n)
+		first, w := bicubic.Smooth(nil, i, scale, n, bicubic.Kernel, bicubic.Radius)
 		at := make([]int, len(w))
 		for k := range at {
 			at[k] = first + k

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/data/internal/pixel"
+	"github.com/geoalign/geoalign/internal/bicubic"
 )
 
 // Rect is a rectangle of pixels: X <= x < X+W, Y <= y < Y+H.
@@ -113,48 +114,26 @@ func (t *taps) compute(of axis) {
 	}
 	t.of, t.In, t.Out = of, of.in, of.n
 	scale := float64(of.in) / float64(of.out)
-	wide := max(scale, 1)
-	kernel, support := cubic, 2*wide
+	kernel, radius := bicubic.Kernel, float64(bicubic.Radius)
 	if of.bilinear {
-		kernel, support = triangle, wide
+		kernel, radius = triangle, 1
 	}
-	t.Size = 2*int(math.Ceil(support)) + 1
+	t.Size = 2*int(math.Ceil(radius*max(scale, 1))) + 1
 	t.First = resized(t.First, of.n)
 	t.Num = resized(t.Num, of.n)
 	t.Coef = resized(t.Coef, of.n*t.Size)
-	t.weights = resized(t.weights, t.Size)
-	for i := 0; i < of.n; i++ {
-		centre := (float64(of.from+i) + 0.5) * scale
-		lo := max(int(centre-support+0.5), 0)
-		hi := min(int(centre+support+0.5), of.in)
-		sum := 0.0
-		for x := lo; x < hi; x++ {
-			w := kernel((float64(x) - centre + 0.5) / wide)
-			t.weights[x-lo] = w
-			sum += w
-		}
-		t.First[i], t.Num[i] = int32(lo), int32(hi-lo)
-		for x := 0; x < hi-lo; x++ {
-			t.Coef[i*t.Size+x] = int32(math.Round(t.weights[x] / sum * (1 << pixel.CoefBits)))
+	for i := range of.n {
+		first := 0
+		first, t.weights = bicubic.Smooth(t.weights, of.from+i, scale, of.in, kernel, radius)
+		t.First[i], t.Num[i] = int32(first), int32(len(t.weights))
+		for x, w := range t.weights {
+			t.Coef[i*t.Size+x] = int32(math.Round(w * (1 << pixel.CoefBits)))
 		}
 	}
 }
 
 // triangle is the kernel of bilinear resampling.
 func triangle(x float64) float64 { return max(0, 1-math.Abs(x)) }
-
-// cubic is the Keys kernel with a = -0.5, zero outside (-2, 2).
-func cubic(x float64) float64 {
-	const a = -0.5
-	x = math.Abs(x)
-	switch {
-	case x < 1:
-		return ((a+2)*x-(a+3))*x*x + 1
-	case x < 2:
-		return (((x-5)*x+8)*x - 4) * a
-	}
-	return 0
-}
 
 func resized[T any](s []T, n int) []T {
 	if cap(s) < n {
