@@ -54,6 +54,9 @@ func Open(path string) (*Gallery, error) {
 
 func (g *Gallery) open() error {
 	st, err := os.Stat(g.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("gallery: %w: give a folder that embed wrote, or a file of features", err)
+	}
 	if err != nil {
 		return fmt.Errorf("gallery: %w", err)
 	}

@@ -182,7 +182,7 @@ func TestOpenRefuses(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "give a folder that embed wrote") {
 		t.Errorf("no folder: %v", err)
 	}
 }

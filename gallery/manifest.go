@@ -47,11 +47,13 @@ type Manifest struct {
 	From      string  `json:"from"`           // the file or folder
 	Root      string  `json:"root,omitempty"` // folder that the names of images start from
 	Meta              // of the model
-	Dim       int     `json:"dim"`        // C
-	ShardRows int     `json:"shard_rows"` // most rows of a shard
-	Complete  bool    `json:"complete"`   // nothing of the source is missing
-	Rows      int     `json:"rows"`       // N, of all shards
-	LeftOut   int     `json:"left_out"`   // inputs that could not be read
+	Dim       int     `json:"dim"`                  // C
+	ShardRows int     `json:"shard_rows"`           // most rows of a shard
+	Decoder   string  `json:"decoder,omitempty"`    // of images: what decoded JPEG files, with commas between where it was not one alone; empty: not known
+	MaxPixels int     `json:"max_pixels,omitempty"` // of images: data.max_pixels; 0: not known
+	Complete  bool    `json:"complete"`             // nothing of the source is missing
+	Rows      int     `json:"rows"`                 // N, of all shards
+	LeftOut   int     `json:"left_out"`             // inputs that could not be read
 	Shards    []Shard `json:"shards"`
 }
 

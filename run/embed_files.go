@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,8 +100,11 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	done.Path, done.Model, done.Step, done.Twin = out, t.Checkpoint.Path, t.Checkpoint.Step, t.twin
 	rows.describe(&done)
 	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: absolute(done.Model), Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.weights()}
-	if in.Texts != "" {
+	switch {
+	case in.Texts != "":
 		m.Reading = reading(t.Config)
+	case in.Images != "":
+		m.Decoder = data.JPEGDecoder().String() // that Load chose
 	}
 	s := &sharding{rows: rows, in: in, dir: out, m: m, say: Lines(t.log).Say, encoding: t.encoding(progress)}
 	if err := parallel.ByFirst(t.group, s.open); err != nil {
@@ -135,6 +139,8 @@ type sharding struct {
 	old  []gallery.Shard  // that were there, of which some are taken
 	had  bool             // they were all of them
 	kept int
+
+	oldPixels int // data.max_pixels of then; 0: not known
 }
 
 // open looks at what the folder has. What another model or other files made is refused.
@@ -166,8 +172,25 @@ func (s *sharding) open() error {
 	case s.m.Weights != "" && s.m.Weights != old.Weights:
 		return &ArgumentError{fmt.Errorf("%s holds a gallery that %s made before it was trained anew: choose another folder with --out, or remove that one", s.dir, old.Model)}
 	}
-	s.old, s.had = old.Shards, old.Complete
+	s.decodedBy(old)
+	s.old, s.had, s.oldPixels = old.Shards, old.Complete, old.MaxPixels
 	return nil
+}
+
+// decodedBy says what decoded the JPEG files of shards that stay, beside what decodes those to come.
+func (s *sharding) decodedBy(old *gallery.Manifest) {
+	now := s.m.Decoder
+	switch {
+	case now == "" || len(old.Shards) == 0:
+		return
+	case old.Decoder == "":
+		s.m.Decoder = "" // that of shards that stay is not known
+	case !slices.Contains(strings.Split(old.Decoder, ", "), now):
+		s.say("note: %s has features of images that another decoder of JPEG files read (%s, now %s): pixels differ by a few grey levels; data.decoder = \"builtin\" is the same on every machine", s.dir, old.Decoder, now)
+		s.m.Decoder = old.Decoder + ", " + now
+	default:
+		s.m.Decoder = old.Decoder
+	}
 }
 
 // run makes the shards that are missing.
@@ -272,6 +295,8 @@ func (s *sharding) stale(x gallery.Shard, p *part, sum string) string {
 		return fmt.Sprintf("its %s have changed since", s.m.Source)
 	case x.Rows < x.Inputs && !s.in.LeaveOut:
 		return fmt.Sprintf("it leaves out %d of its %s", x.Inputs-x.Rows, s.m.Source)
+	case x.Rows < x.Inputs && s.oldPixels > 0 && s.m.MaxPixels > s.oldPixels:
+		return fmt.Sprintf("it leaves out %d of its %s, and data.max_pixels has grown from %d to %d", x.Inputs-x.Rows, s.m.Source, s.oldPixels, s.m.MaxPixels)
 	}
 	for _, f := range []struct {
 		name, sum string

@@ -154,6 +154,7 @@ func openImages(cfg config.Config, from string) (*imageInputs, error) {
 
 func (x *imageInputs) describe(m *gallery.Manifest) {
 	m.Side, m.Source, m.From, m.Root = gallery.Image, "images", x.from, x.root
+	m.MaxPixels = x.maxPixels
 }
 
 // next notes names, sizes and times of change: an image that was replaced has another one.

@@ -2,9 +2,12 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -149,6 +152,32 @@ func TestExactQueriesBesideOthers(t *testing.T) {
 	}
 	if got := ask(false, true); !slices.Equal(got[0], near) || !slices.Equal(got[1], all) {
 		t.Errorf("together %v, alone %v and %v", got, near, all)
+	}
+}
+
+// TestRecallSaysOfHowMany: an answer by an index names the recall that was measured and the number of neighbours that it was measured with.
+func TestRecallSaysOfHowMany(t *testing.T) {
+	path := makeGallery(t, 100)
+	open := func(ctx context.Context) (*Source, error) {
+		return Open(ctx, path, OpenOptions{NoModel: true, Index: gallery.IndexOptions{From: 2}})
+	}
+	s, err := New(t.Context(), Options{Open: open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for path, body := range map[string]string{"/v1/info": "", "/v1/search": `{"vector": [1, 2, 3, 4]}`} {
+		method := http.MethodPost
+		if body == "" {
+			method = http.MethodGet
+		}
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		s.Handler().ServeHTTP(w, r)
+		if got := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(got, `"index":true`) || !strings.Contains(got, `"recall_k":10`) {
+			t.Errorf("%s: %d %s", path, w.Code, got)
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 		Metric     string  `json:"metric"` // of texts and images, and of vectors
 		Index      bool    `json:"index"`
 		Recall     float64 `json:"recall"`
+		RecallK    int     `json:"recall_k"` // neighbours of a query that it was measured with; 0 without an index
 		Step       int     `json:"step,omitempty"`
 		Texts      bool    `json:"text_queries"`
 		Images     bool    `json:"image_queries"`
@@ -47,7 +48,7 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 		TextWidth  int     `json:"text_features,omitempty"`  // numbers of such a query; 0: there is none
 		ImageWidth int     `json:"image_features,omitempty"` // likewise
 		Limits     limits  `json:"limits"`
-	}{x.Gallery.ID, x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index, recall, x.Gallery.Meta.Step,
+	}{x.Gallery.ID, x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index, recall, x.cross.RecallK(), x.Gallery.Meta.Step,
 		can(gallery.Text), can(gallery.Image), x.Picture != nil, width(gallery.Text), width(gallery.Image), limits{l.Body, l.Pixels, l.Text, l.K}})
 	return nil
 }

@@ -44,8 +44,9 @@ type searchReply struct {
 	Gallery string  `json:"gallery"` // another one where the contents are others
 	Side    string  `json:"side"`    // of the hits
 	Metric  string  `json:"metric"`
-	Index   bool    `json:"index"`  // not all rows were compared
-	Recall  float64 `json:"recall"` // that was measured of the index; 1 without
+	Index   bool    `json:"index"`    // not all rows were compared
+	Recall  float64 `json:"recall"`   // that was measured of the index; 1 without
+	RecallK int     `json:"recall_k"` // neighbours of a query that it was measured with; 0 without
 	Millis  float64 `json:"milliseconds"`
 	Batch   int     `json:"batch"` // queries that were computed together
 	Hits    []hit   `json:"hits"`
@@ -88,7 +89,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	v := q.view
 	out := searchReply{Gallery: x.Gallery.ID, Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1, Hits: make([]hit, len(a.rows))}
 	if recall, ok := v.Indexed(); ok && !q.exact {
-		out.Index, out.Recall = true, recall
+		out.Index, out.Recall, out.RecallK = true, recall, v.RecallK()
 	}
 	for i, row := range a.rows {
 		if out.Hits[i], err = x.hit(int(row)); err != nil {

@@ -51,7 +51,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("features of an image find %v, the image %v", rows, image)
 	}
 	for path, want := range map[string]string{
-		"/v1/info":    `"rows":100,"dim":4,"score":"cosine","metric":"inner","index":false,"recall":1,"text_queries":true,"image_queries":true,"thumbnails":true,"text_features":3,"image_features":3,"limits"`,
+		"/v1/info":    `"rows":100,"dim":4,"score":"cosine","metric":"inner","index":false,"recall":1,"recall_k":0,"text_queries":true,"image_queries":true,"thumbnails":true,"text_features":3,"image_features":3,"limits"`,
 		"/v1/items/7": `"row":7,"name":"\u003cb\u003e7.png","thumbnail":"/v1/thumbnails/7"`,
 		"/healthz":    "ok", "/readyz": "ready", "/metrics": `geoalign_requests_total{route="search",code="200"} 9`,
 		"/": "<!doctype html>", "/app.js": "use strict", "/style.css": "color-scheme",

@@ -132,8 +132,8 @@ type found struct {
 	Rows    int        `json:"rows"`
 	Metric  string     `json:"metric"`
 	Index   bool       `json:"index"`
-	Recall  float64    `json:"recall"` // that was measured of the index, 1 without
-	RecallK int        `json:"-"`      // neighbours of a query that it was measured with
+	Recall  float64    `json:"recall"`   // that was measured of the index, 1 without
+	RecallK int        `json:"recall_k"` // neighbours of a query that it was measured with, 0 without
 	Seconds float64    `json:"seconds"`
 	Queries [][]hitRow `json:"queries"` // the hits of each query
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -142,7 +143,7 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	}
 
 	// An index is used from the size that is asked for.
-	if _, _, all = hits(t, out, "--row", "5", "--k", "2", "--index-from", "5"); !all.Index || all.Recall < 0.5 {
+	if _, _, all = hits(t, out, "--row", "5", "--k", "2", "--index-from", "5"); !all.Index || all.Recall < 0.5 || all.RecallK != 6 {
 		t.Errorf("no index: %+v", all)
 	}
 	text, _ := must(t, exitDone, "search", out, "--row", "5", "--k", "2", "--index-from", "5")
@@ -163,6 +164,48 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--out", out}, "holds another gallery (index.json)")
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--shard", "3"}, "--shard is of --images")
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--images", photos, "--shard", "0"}, "--shard must be at least 1 (got 0)")
+}
+
+// TestEmbedFilesByOtherSettings: a shard that left out images for their size is made again when the limit grows, and a gallery says what decoded
+// its JPEG files: what goes on with another decoder is told.
+func TestEmbedFilesByOtherSettings(t *testing.T) {
+	dir := t.TempDir()
+	ck, photos, out := filepath.Join(dir, "run"), filepath.Join(dir, "photos"), filepath.Join(dir, "gallery")
+	must(t, exitDone, combinedArgs(ck, "--quiet", "--max-steps", "2")...)
+	writePictures(t, photos, 4)
+	var large bytes.Buffer
+	if err := png.Encode(&large, image.NewGray(image.Rect(0, 0, 100, 100))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(photos, "large.png"), large.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out, "--shard", "3", "--skip-bad", "--set", "data.decoder=builtin"}
+	_, stderr := must(t, exitDone, append(args, "--set", "data.max_pixels=9999")...)
+	contains(t, stderr, "left out: ", "large.png")
+	_, stderr = must(t, exitDone, append(args, "--set", "data.max_pixels=10000")...)
+	contains(t, stderr, "is made again: it leaves out 1 of its images, and data.max_pixels has grown from 9999 to 10000")
+	if strings.Contains(stderr, "left out: ") || strings.Contains(stderr, "decoder") {
+		t.Errorf("stderr: %s", stderr)
+	}
+	m, err := gallery.ReadManifest(out)
+	if err != nil || m.Rows != 5 || m.Decoder != "builtin" || m.MaxPixels != 10000 {
+		t.Fatalf("%+v: %v", m, err)
+	}
+	for _, x := range []struct{ was, want, says string }{
+		{"turbojpeg 3.0.1", "turbojpeg 3.0.1, builtin", "another decoder of JPEG files read (turbojpeg 3.0.1, now builtin)"},
+		{"turbojpeg 3.0.1, builtin", "turbojpeg 3.0.1, builtin", ""},
+		{"", "", ""}, // of an earlier version
+	} {
+		m.Decoder = x.was
+		if err := m.Write(out); err != nil {
+			t.Fatal(err)
+		}
+		_, stderr = must(t, exitDone, args...)
+		if now, err := gallery.ReadManifest(out); err != nil || now.Decoder != x.want || !strings.Contains(stderr, x.says) || x.says == "" && strings.Contains(stderr, "decoder") {
+			t.Errorf("of %q: %q, %v: %s", x.was, now.Decoder, err, stderr)
+		}
+	}
 }
 
 // Texts are embedded line by line, and a list names images in its own order.

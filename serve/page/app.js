@@ -22,7 +22,7 @@ async function search(query, what) {
     const answer = await ask("/v1/search", { ...query, k });
     if (mine !== newest) return;
     show(answer.hits);
-    const how = answer.index ? "by an index with a measured recall of " + answer.recall.toFixed(3) : "all rows compared";
+    const how = answer.index ? "by an index with a measured recall@" + answer.recall_k + " of " + answer.recall.toFixed(3) : "all rows compared";
     status(answer.hits.length + " hits for " + what + ", " + answer.milliseconds + " ms, " + how);
   } catch (error) {
     if (mine === newest) status(error.message, true);
@@ -137,7 +137,7 @@ addEventListener("keydown", event => {
     return status(error.message, true);
   }
   $("about").textContent = info.rows.toLocaleString("en") + " " + (info.side === "image" ? "images" : "texts") + ", " + info.dim + " channels" +
-    (info.step ? ", model of step " + info.step.toLocaleString("en") : "") + (info.index ? ", index with a measured recall of " + info.recall.toFixed(3) : "");
+    (info.step ? ", model of step " + info.step.toLocaleString("en") : "") + (info.index ? ", index with a measured recall@" + info.recall_k + " of " + info.recall.toFixed(3) : "");
   $("text").disabled = $("go").disabled = !info.text_queries;
   if (!info.text_queries) $("text").placeholder = "this model encodes no texts: choose a row";
   $("filelabel").hidden = !info.image_queries;
