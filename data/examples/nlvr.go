@@ -57,6 +57,9 @@ func LoadNLVR(paths []string, o Options) (*data.FileExamples, error) {
 		err := objects(path, func(b json.RawMessage, wrong func(error) error) error {
 			c.Rows++
 			return r.take(b, &c, wrong)
+		}, func(err error) {
+			c.Rows++
+			c.bad(err)
 		})
 		if err != nil {
 			return nil, err

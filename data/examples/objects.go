@@ -14,8 +14,8 @@ import (
 )
 
 // objects calls take for each JSON object of a file that is a list of them or has one on each line, whatever its name, and ends
-// early with its error. wrong puts file and place before an error of the object.
-func objects(path string, take func(b json.RawMessage, wrong func(error) error) error) error {
+// early with its error. wrong puts file and place before an error of the object. bad is told of each row that is none.
+func objects(path string, take func(b json.RawMessage, wrong func(error) error) error, bad func(error)) error {
 	f, _, err := files.Open(path, 0)
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -32,7 +32,7 @@ func objects(path string, take func(b json.RawMessage, wrong func(error) error) 
 		return fmt.Errorf("data: %s: %w", path, err)
 	}
 	if start = bytes.TrimSpace(files.WithoutMark(start[:n])); len(start) > 0 && start[0] == '[' {
-		return listed(path, take)
+		return listed(path, take, bad)
 	}
 	return table.Lines(path, func(n int, line string) error {
 		if line = strings.TrimSpace(line); line == "" {
@@ -41,17 +41,19 @@ func objects(path string, take func(b json.RawMessage, wrong func(error) error) 
 		wrong := func(err error) error { return &data.LineError{File: path, Line: n, Err: err} }
 		b := json.RawMessage(line)
 		if !json.Valid(b) || b[0] != '{' {
-			return wrong(fmt.Errorf("it is no JSON object (got %.60s): want a list of objects, or one on each line", b))
+			bad(wrong(fmt.Errorf("it is no JSON object (got %.60s): want a list of objects, or one on each line", b)))
+			return nil
 		}
 		if err := strictjson.Check(b); err != nil {
-			return wrong(err)
+			bad(wrong(err))
+			return nil
 		}
 		return take(b, wrong)
 	})
 }
 
 // listed is objects of a list.
-func listed(path string, take func(b json.RawMessage, wrong func(error) error) error) error {
+func listed(path string, take func(b json.RawMessage, wrong func(error) error) error, bad func(error)) error {
 	b, err := files.Read(path, files.MaxList)
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -68,7 +70,8 @@ func listed(path string, take func(b json.RawMessage, wrong func(error) error) e
 	for i, x := range list {
 		wrong := func(err error) error { return &data.RecordError{File: path, Index: i, Err: err} }
 		if len(x) == 0 || x[0] != '{' {
-			return wrong(fmt.Errorf("want an object (got %.60s)", x))
+			bad(wrong(fmt.Errorf("want an object (got %.60s)", x)))
+			continue
 		}
 		if err := take(x, wrong); err != nil {
 			return err
