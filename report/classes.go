@@ -55,8 +55,11 @@ func classSection(d Data) (section, error) {
 			title = fmt.Sprintf("%s on %s, step %d", c.Title, c.Split, c.Step)
 		}
 		if t.Confused != nil && t.All() > 0 {
-			s.Panels = append(s.Panels, panel{SVG: confusion(title, t), Wide: true,
-				Caption: fmt.Sprintf("%d of %d right, mean of classes %.1f %%.", right(t), t.All(), t.MeanOfClasses())})
+			caption := fmt.Sprintf("%d of %d right, mean of classes %.1f %%.", right(t), t.All(), t.MeanOfClasses())
+			if k := len(t.Names); k > mostCells {
+				caption += fmt.Sprintf(" %d classes in %d rows and columns: a cell shows the largest share of those that fall in it.", k, mostCells)
+			}
+			s.Panels = append(s.Panels, panel{SVG: confusion(title, t), Wide: true, Caption: caption})
 		}
 		table := Table{Title: title, Head: []string{"class", "number", "top-1", "most often taken for"}}
 		for _, line := range t.Hardest(mostHardest) {

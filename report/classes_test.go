@@ -20,6 +20,9 @@ func TestClasses(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
+	if strings.Contains(text, "rows and columns") {
+		t.Error("three classes are said to be thinned")
+	}
 	var names []string
 	var labels []int32
 	for i := range 300 {
@@ -30,7 +33,7 @@ func TestClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPage(t, b.String())
-	if text := b.String(); !strings.Contains(text, "The 50 classes of 300 with the lowest accuracy.") || !strings.Contains(text, "taken for") || len(text) > 200_000 {
+	if text := b.String(); !strings.Contains(text, "The 50 classes of 300 with the lowest accuracy.") || !strings.Contains(text, "taken for") || !strings.Contains(text, "300 classes in 96 rows and columns") || len(text) > 200_000 {
 		t.Errorf("a page of %d bytes", len(text))
 	}
 	table.Right = nil
