@@ -240,6 +240,9 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	}
 	cfg := t.Config
 	cfg.Eval.Split = t.split(split) // of pairs of sentences
+	if task == TaskProbe && cfg.Eval.Split == "train" {
+		Lines(t.log).Say("note: the probe is fitted to images of the split train and tested on them, so its figures say nothing of images that it has not seen: name another --split")
+	}
 	return Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Group: t.group, Progress: progress})
 }
 
