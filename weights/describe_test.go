@@ -2,6 +2,7 @@ package weights
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,6 +66,15 @@ func openCLIPVision1(arguments string) map[string]string {
 	return map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 2}, "vision_cfg": {"head_width": 4, ` + arguments + `}}}`}
 }
 
+// modules is a modules.json of sentence-transformers: a transformer and what stands behind it.
+func modules(behind ...string) string {
+	list := []string{`{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}`}
+	for i, kind := range behind {
+		list = append(list, fmt.Sprintf(`{"idx": %d, "name": "%[1]d", "path": "%[1]d_%[2]s", "type": "sentence_transformers.models.%[2]s"}`, i+1, kind))
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
 // What the files beside the weights say is heard, and what cannot be is refused with its place.
 func TestFilesBeside(t *testing.T) {
 	const prepare, words = "preprocessor_config.json", "tokenizer_config.json"
@@ -76,6 +86,12 @@ func TestFilesBeside(t *testing.T) {
 		{"bert", map[string]string{"1_Pooling/config.json": `{"word_embedding_dimension": 8, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
 		{"bert", map[string]string{"1_Pooling/config.json": "\ufeff" + `{"word_embedding_dimension": 8, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
 		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_max_tokens": true}`}, "1_Pooling/config.json has another pooling"},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}`}, "than cls or mean alone (cls, mean): class is taken"},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true}`}, "than cls or mean alone (max, mean): class is taken"},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode": "mean"}`}, `model.text.pool="mean" bert: `},
+		{"bert", map[string]string{"modules.json": modules("WordWeights", "Pooling"), "2_Pooling/config.json": `{"pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
+		{"bert", map[string]string{"modules.json": modules("Pooling", "Dense", "Normalize"), "1_Pooling/config.json": `{"pooling_mode_cls_token": true}`}, "modules.json has a module Dense (2_Dense), which is not read"},
+		{"bert", map[string]string{"modules.json": `{}`}, "modules.json: json: cannot unmarshal"},
 		{"bert", map[string]string{"config.json": ""}, "text tower has: 1 are assumed"},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"gelu"`, `"relu"`)}, `hidden_act is "relu", and gelu,`},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"gelu"`, `"gelu_new"`)}, `model.text.activation="gelu_tanh"`},
@@ -187,6 +203,14 @@ func TestFilesBeside(t *testing.T) {
 		if !strings.Contains(said, c.want) {
 			t.Errorf("%s with %v: %s\nwant %s", c.name, c.files, said, c.want)
 		}
+	}
+}
+
+// Of a model of sentence-transformers whose pool and norm are read there is nothing to note.
+func TestModulesThatAreRead(t *testing.T) {
+	m := open1(t, copied(t, "bert", map[string]string{"modules.json": modules("Pooling", "Dropout", "Normalize"), "1_Pooling/config.json": `{"pooling_mode_mean_tokens": true}`}))
+	if len(m.Notes) != 0 {
+		t.Error(m.Notes)
 	}
 }
 

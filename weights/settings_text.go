@@ -9,13 +9,6 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 )
 
-// pooling is what is read of 1_Pooling/config.json of sentence-transformers.
-type pooling struct {
-	Class bool   `json:"pooling_mode_cls_token"`
-	Mean  bool   `json:"pooling_mode_mean_tokens"`
-	Mode  string `json:"pooling_mode"`
-}
-
 // text sets the keys of [model.text].
 func (d *description) text(o textFacts) error {
 	config := &d.config
@@ -70,16 +63,6 @@ func (d *description) text(o textFacts) error {
 			return err
 		}
 	}
-	if d.pooling != nil {
-		switch {
-		case d.pooling.Mean || d.pooling.Mode == "mean":
-			o.pool = "mean"
-		case d.pooling.Class || d.pooling.Mode == "cls":
-			o.pool = "class"
-		default:
-			d.note("1_Pooling/config.json has another pooling than cls and mean: %s is taken", o.pool)
-		}
-	}
 	d.set("model.text.style", o.style)
 	d.set("model.text.layers", depth-fusion)
 	d.set("model.text.fusion_layers", fusion)
@@ -88,7 +71,7 @@ func (d *description) text(o textFacts) error {
 	d.set("model.text.mlp", hidden)
 	d.set("model.text.positions", positions)
 	d.set("model.text.activation", o.activation)
-	d.set("model.text.pool", o.pool)
+	d.set("model.text.pool", d.pool(o.pool))
 	d.epsilon("text", cmp.Or(config.Eps, o.said), o.eps)
 	longest, err := d.longest()
 	switch {
