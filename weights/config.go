@@ -26,6 +26,7 @@ type hfConfig struct {
 	PadID        *int    `json:"pad_token_id"`
 	Position     string  `json:"position_embedding_type"`
 	Decoder      bool    `json:"is_decoder"`
+	Tied         *bool   `json:"tie_word_embeddings"` // the head of masked language modelling reads the embeddings of words; true where it is not there
 	ImageSize    sides   `json:"image_size"`
 	PatchSize    sides   `json:"patch_size"`
 	Channels     int     `json:"num_channels"`

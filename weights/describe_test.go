@@ -214,6 +214,22 @@ func TestModulesThatAreRead(t *testing.T) {
 	}
 }
 
+// A head of masked language modelling whose matrix is not the embeddings of words computes something else than one here: it is left out.
+func TestUntiedHead(t *testing.T) {
+	for _, c := range []struct{ name, matrix string }{{"bert", "cls.predictions.decoder.weight"}, {"roberta", "lm_head.decoder.weight"}} {
+		for _, tied := range []string{"true", "false"} {
+			folder := copied(t, c.name, map[string]string{"config.json": config1(t, c.name, `"tie_word_embeddings": true`, `"tie_word_embeddings": `+tied)})
+			write(t, folder, "model.safetensors", contents(t, golden(c.name), func(list []safetensors.Tensor) []safetensors.Tensor {
+				return append(list, safetensors.Tensor{Name: c.matrix, Shape: []int{24, 8}, Data: make([]float32, 24*8)})
+			}))
+			m := open1(t, folder)
+			if said := strings.Contains(m.Report().String(), "has a matrix of its own (tie_word_embeddings = false, "+c.matrix+")"); m.Has("text/mlm/bias") != (tied == "true") || said == m.Has("text/mlm/dense/weight") {
+				t.Errorf("%s with tie_word_embeddings = %s: %v, %s", c.name, tied, m.Names(), m.Report())
+			}
+		}
+	}
+}
+
 // One tower of two is a model, by its tensors alone or by config.json, with and without what stands before their names.
 func TestOneTower(t *testing.T) {
 	for _, c := range []struct{ name, tower, side, prefix string }{

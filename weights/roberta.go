@@ -19,6 +19,7 @@ var roberta = family{
 		if err := d.positionsAfter(); err != nil {
 			return err
 		}
+		d.untied("lm_head.decoder.weight")
 		return d.text(textFacts{style: "roberta", activation: "gelu", pool: "class", eps: 1e-5})
 	},
 }

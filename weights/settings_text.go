@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
 )
@@ -83,6 +85,15 @@ func (d *description) text(o textFacts) error {
 		d.set("data.tokens", positions)
 	}
 	return nil
+}
+
+// untied leaves out a head of masked language modelling with a matrix of its own, by the name of the tensor.
+func (d *description) untied(matrix string) {
+	if _, own := d.file.Lookup(matrix); !own || d.config.Tied == nil || *d.config.Tied {
+		return
+	}
+	maps.DeleteFunc(d.values, func(name string, _ value) bool { return strings.HasPrefix(name, "text/mlm/") })
+	d.note("the head of masked language modelling has a matrix of its own (tie_word_embeddings = false, %s), and here that is the embeddings of words: the head is not read", matrix)
 }
 
 // longest is the length that tokenizer_config.json cuts texts to, and pads those of SigLIP to, 0 where it says none: other tokenizers than
