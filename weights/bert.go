@@ -11,7 +11,7 @@ var bert = family{
 			d.note(`no file says whether it is of family bert or roberta, whose tensors have the same names: it is read as bert, and has one token type, as RoBERTa has, whose positions begin elsewhere: name the family (init.text.family = "roberta", or --family with import)`)
 		}
 		d.untied("cls.predictions.decoder.weight")
-		return d.text(textFacts{style: "bert", activation: "gelu", pool: "class", eps: 1e-12})
+		return d.text(textFacts{style: "bert", activation: "gelu", pool: "class", eps: 1e-12, heads: ofClass(d, 12), said: ofClass(d, 1e-12)})
 	},
 }
 
