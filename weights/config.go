@@ -39,6 +39,10 @@ type hfConfig struct {
 	Text   *hfConfig `json:"text_config"`
 	Vision *hfConfig `json:"vision_config"`
 
+	// Old files of CLIP have these, which go before the two above, key for key and default for default.
+	TextDict   *hfConfig `json:"text_config_dict"`
+	VisionDict *hfConfig `json:"vision_config_dict"`
+
 	// Keys of timm.
 	Architecture string       `json:"architecture"`
 	Args         timmArgs     `json:"model_args"`

@@ -13,10 +13,7 @@ import (
 
 // text sets the keys of [model.text].
 func (d *description) text(o textFacts) error {
-	config := &d.config
-	if config.Text != nil {
-		config = config.Text
-	}
+	config := cmp.Or(d.config.TextDict, d.config.Text, &d.config)
 	if config.Position != "" && config.Position != "absolute" {
 		return fmt.Errorf("%s has position_embedding_type %q, and absolute is read", d.path, config.Position)
 	}
