@@ -59,8 +59,8 @@ func (t towerRate) below(name string) int {
 	if i, ok := encoders.LayerOf(name); ok {
 		return t.layers - i
 	}
-	part, _, _ := strings.Cut(name, "/")
-	if part == "norm" || part == "pool" {
+	switch part, _, _ := strings.Cut(name, "/"); part {
+	case "norm", "pool", "pooler":
 		return 0
 	}
 	return t.layers + 1

@@ -18,6 +18,7 @@ func ratesOf(f, d float64) map[string]float64 {
 		"image/patch_embed/weight": f * d * d * d, "image/cls_token": f * d * d * d, "image/pos_embed": f * d * d * d,
 		"image/blocks/00/attn/qkv/weight": f * d * d, "image/blocks/01/mlp/fc1/bias": f * d, "image/norm/weight": f, "image/pool/mlp/fc1/weight": f,
 		"text/embeddings/word/weight": f * d * d * d, "text/layers/00/ffn/norm/bias": f * d * d, "text/layers/01/attention/qkv/weight": f * d,
+		"text/relative/weight": f * d * d * d, "text/norm/bias": f, "text/pool/weight": f, "text/pooler/weight": f,
 		"text/layers/01/crossattention/kv/weight": 1, "text/mlm/dense/weight": 1, "text/mlm/bias": 1,
 		"image_proj/weight": 1, "text_proj/bias": 1, "itm_head/weight": 1, "temperature": 1,
 	}

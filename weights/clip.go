@@ -31,9 +31,9 @@ var clip = family{
 	}, logitScale},
 	describe: func(d *description) error {
 		return d.towers(
-			imageFacts{style: "clip", activation: "quick_gelu", pool: "class", eps: 1e-5,
+			imageFacts{style: "clip", activation: "quick_gelu", pool: "class", eps: 1e-5, heads: ofClass(d, 12),
 				preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}},
-			textFacts{style: "clip", activation: "quick_gelu", pool: "end", eps: 1e-5, tokens: true})
+			textFacts{style: "clip", activation: "quick_gelu", pool: "end", eps: 1e-5, heads: ofClass(d, 8), tokens: true})
 	},
 }
 

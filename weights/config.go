@@ -26,6 +26,7 @@ type hfConfig struct {
 	PadID        *int    `json:"pad_token_id"`
 	Position     string  `json:"position_embedding_type"`
 	Decoder      bool    `json:"is_decoder"`
+	Tied         *bool   `json:"tie_word_embeddings"` // the head of masked language modelling reads the embeddings of words; true where it is not there
 	ImageSize    sides   `json:"image_size"`
 	PatchSize    sides   `json:"patch_size"`
 	Channels     int     `json:"num_channels"`
@@ -37,6 +38,10 @@ type hfConfig struct {
 
 	Text   *hfConfig `json:"text_config"`
 	Vision *hfConfig `json:"vision_config"`
+
+	// Old files of CLIP have these, which go before the two above, key for key and default for default.
+	TextDict   *hfConfig `json:"text_config_dict"`
+	VisionDict *hfConfig `json:"vision_config_dict"`
 
 	// Keys of timm.
 	Architecture string       `json:"architecture"`
@@ -135,8 +140,11 @@ type facts struct {
 	config    hfConfig
 	openCLIP  *openCLIPConfig
 	processor *processor
-	pooling   *pooling
 	tokenizer Tokenizer
+
+	modules     []module
+	pooling     *pooling
+	poolingFile string
 }
 
 // kinds are what the files call the model, none without any. A folder may have a model in the forms of two programs.
@@ -159,7 +167,7 @@ func readFacts(folder string) (*facts, error) {
 	if _, err := readJSON(x.path, &x.config); err != nil {
 		return nil, err
 	}
-	openCLIP, prepare, pool := &openCLIPConfig{}, &processor{file: "preprocessor_config.json"}, &pooling{}
+	openCLIP, prepare := &openCLIPConfig{}, &processor{file: "preprocessor_config.json"}
 	var whole struct { // of texts and images in one file, as transformers saves them since version 5, and then the one that it reads
 		Images *processor `json:"image_processor"`
 	}
@@ -175,7 +183,6 @@ func readFacts(folder string) (*facts, error) {
 				x.processor, whole.Images.file = whole.Images, "processor_config.json"
 			}
 		}},
-		{filepath.Join("1_Pooling", "config.json"), pool, func() { x.pooling = pool }},
 	} {
 		ok, err := readJSON(filepath.Join(folder, file.name), file.into)
 		if err != nil {
@@ -185,7 +192,7 @@ func readFacts(folder string) (*facts, error) {
 			file.found()
 		}
 	}
-	return x, nil
+	return x, x.readModules(folder)
 }
 
 // readJSON reads a file of JSON, false where there is none.

@@ -2,6 +2,7 @@ package weights
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,6 +66,15 @@ func openCLIPVision1(arguments string) map[string]string {
 	return map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 2}, "vision_cfg": {"head_width": 4, ` + arguments + `}}}`}
 }
 
+// modules is a modules.json of sentence-transformers: a transformer and what stands behind it.
+func modules(behind ...string) string {
+	list := []string{`{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}`}
+	for i, kind := range behind {
+		list = append(list, fmt.Sprintf(`{"idx": %d, "name": "%[1]d", "path": "%[1]d_%[2]s", "type": "sentence_transformers.models.%[2]s"}`, i+1, kind))
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
 // What the files beside the weights say is heard, and what cannot be is refused with its place.
 func TestFilesBeside(t *testing.T) {
 	const prepare, words = "preprocessor_config.json", "tokenizer_config.json"
@@ -76,7 +86,25 @@ func TestFilesBeside(t *testing.T) {
 		{"bert", map[string]string{"1_Pooling/config.json": `{"word_embedding_dimension": 8, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
 		{"bert", map[string]string{"1_Pooling/config.json": "\ufeff" + `{"word_embedding_dimension": 8, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
 		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_max_tokens": true}`}, "1_Pooling/config.json has another pooling"},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}`}, "than cls or mean alone (cls, mean): class is taken"},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true}`}, "than cls or mean alone (max, mean): class is taken"},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode": "mean"}`}, `model.text.pool="mean" bert: `},
+		{"bert", map[string]string{"modules.json": modules("WordWeights", "Pooling"), "2_Pooling/config.json": `{"pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
+		{"bert", map[string]string{"modules.json": modules("Pooling", "Dense", "Normalize"), "1_Pooling/config.json": `{"pooling_mode_cls_token": true}`}, "modules.json has a module Dense (2_Dense), which is not read"},
+		{"bert", map[string]string{"modules.json": `{}`}, "modules.json: json: cannot unmarshal"},
 		{"bert", map[string]string{"config.json": ""}, "text tower has: 1 are assumed"},
+		{"bert", map[string]string{"config.json": `{"model_type": "bert"}`}, "12 heads do not divide the width 8 of the text tower"}, // those of BertConfig
+		{"roberta", map[string]string{"config.json": `{"model_type": "roberta", "num_attention_heads": 2}`}, "model.text.eps=1e-12"},
+		{"mpnet", map[string]string{"config.json": `{"model_type": "mpnet"}`}, "model.text.eps=1e-12"},
+		{"clip", map[string]string{"config.json": `{"model_type": "clip", "vision_config": {"num_attention_heads": 2}, "text_config": {}}`}, "model.text.heads=8"},
+		{"clip", map[string]string{"config.json": `{"model_type": "clip", "text_config": {}}`}, "12 heads do not divide the width 8 of the image tower"},
+		{"clip", map[string]string{"config.json": config1(t, "clip", `"text_config": {`, `"text_config_dict": {"num_attention_heads": 4, "hidden_act": "gelu"}, "vision_config_dict": null, "text_config": {`)},
+			`model.text.heads=4 model.text.mlp=16 model.text.positions=6 model.text.activation="gelu"`},
+		{"clip", map[string]string{"config.json": config1(t, "clip", `"vision_config": {`, `"vision_config_dict": {"num_attention_heads": 4}, "vision_config": {`)}, "model.image.heads=4"},
+		{"siglip", map[string]string{"config.json": `{"model_type": "siglip", "vision_config": {"num_attention_heads": 2}}`}, "12 heads do not divide the width 8 of the text tower"},
+		{"siglip", map[string]string{"config.json": `{"model_type": "siglip", "text_config": {"num_attention_heads": 2}}`}, "12 heads do not divide the width 8 of the image tower"},
+		{"vit", map[string]string{"config.json": `{"model_type": "vit"}`}, "12 heads do not divide the width 8 of the image tower"},
+		{"dinov2", map[string]string{"config.json": `{"model_type": "dinov2"}`}, "12 heads do not divide the width 8 of the image tower"},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"gelu"`, `"relu"`)}, `hidden_act is "relu", and gelu,`},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"gelu"`, `"gelu_new"`)}, `model.text.activation="gelu_tanh"`},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "bert", "position_embedding_type": "relative_key"`)}, `position_embedding_type "relative_key"`},
@@ -186,6 +214,30 @@ func TestFilesBeside(t *testing.T) {
 		}
 		if !strings.Contains(said, c.want) {
 			t.Errorf("%s with %v: %s\nwant %s", c.name, c.files, said, c.want)
+		}
+	}
+}
+
+// Of a model of sentence-transformers whose pool and norm are read there is nothing to note.
+func TestModulesThatAreRead(t *testing.T) {
+	m := open1(t, copied(t, "bert", map[string]string{"modules.json": modules("Pooling", "Dropout", "Normalize"), "1_Pooling/config.json": `{"pooling_mode_mean_tokens": true}`}))
+	if len(m.Notes) != 0 {
+		t.Error(m.Notes)
+	}
+}
+
+// A head of masked language modelling whose matrix is not the embeddings of words computes something else than one here: it is left out.
+func TestUntiedHead(t *testing.T) {
+	for _, c := range []struct{ name, matrix string }{{"bert", "cls.predictions.decoder.weight"}, {"roberta", "lm_head.decoder.weight"}} {
+		for _, tied := range []string{"true", "false"} {
+			folder := copied(t, c.name, map[string]string{"config.json": config1(t, c.name, `"tie_word_embeddings": true`, `"tie_word_embeddings": `+tied)})
+			write(t, folder, "model.safetensors", contents(t, golden(c.name), func(list []safetensors.Tensor) []safetensors.Tensor {
+				return append(list, safetensors.Tensor{Name: c.matrix, Shape: []int{24, 8}, Data: make([]float32, 24*8)})
+			}))
+			m := open1(t, folder)
+			if said := strings.Contains(m.Report().String(), "has a matrix of its own (tie_word_embeddings = false, "+c.matrix+")"); m.Has("text/mlm/bias") != (tied == "true") || said == m.Has("text/mlm/dense/weight") {
+				t.Errorf("%s with tie_word_embeddings = %s: %v, %s", c.name, tied, m.Names(), m.Report())
+			}
 		}
 	}
 }

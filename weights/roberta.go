@@ -19,7 +19,8 @@ var roberta = family{
 		if err := d.positionsAfter(); err != nil {
 			return err
 		}
-		return d.text(textFacts{style: "roberta", activation: "gelu", pool: "class", eps: 1e-5})
+		d.untied("lm_head.decoder.weight")
+		return d.text(textFacts{style: "roberta", activation: "gelu", pool: "class", eps: 1e-5, heads: ofClass(d, 12), said: ofClass(d, 1e-12)})
 	},
 }
 

@@ -53,6 +53,14 @@ type (
 	}
 )
 
+// ofClass is what a class of Hugging Face has where its config.json leaves the key out; 0 without such a file.
+func ofClass[T int | float64](d *description, v T) T {
+	if d.config.ModelType == "" {
+		return 0
+	}
+	return v
+}
+
 func (d *description) has(name string) bool { _, ok := d.values[name]; return ok }
 
 func (d *description) note(format string, args ...any) {

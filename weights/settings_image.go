@@ -9,10 +9,7 @@ import (
 
 // image sets the keys of [model.image].
 func (d *description) image(o imageFacts) error {
-	config := &d.config
-	if config.Vision != nil {
-		config = config.Vision
-	}
+	config := cmp.Or(d.config.VisionDict, d.config.Vision, &d.config)
 	width, err := d.size("image/pos_embed", 1)
 	if err != nil {
 		return err

@@ -4,24 +4,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
 )
 
-// pooling is what is read of 1_Pooling/config.json of sentence-transformers.
-type pooling struct {
-	Class bool   `json:"pooling_mode_cls_token"`
-	Mean  bool   `json:"pooling_mode_mean_tokens"`
-	Mode  string `json:"pooling_mode"`
-}
-
 // text sets the keys of [model.text].
 func (d *description) text(o textFacts) error {
-	config := &d.config
-	if config.Text != nil {
-		config = config.Text
-	}
+	config := cmp.Or(d.config.TextDict, d.config.Text, &d.config)
 	if config.Position != "" && config.Position != "absolute" {
 		return fmt.Errorf("%s has position_embedding_type %q, and absolute is read", d.path, config.Position)
 	}
@@ -70,16 +62,6 @@ func (d *description) text(o textFacts) error {
 			return err
 		}
 	}
-	if d.pooling != nil {
-		switch {
-		case d.pooling.Mean || d.pooling.Mode == "mean":
-			o.pool = "mean"
-		case d.pooling.Class || d.pooling.Mode == "cls":
-			o.pool = "class"
-		default:
-			d.note("1_Pooling/config.json has another pooling than cls and mean: %s is taken", o.pool)
-		}
-	}
 	d.set("model.text.style", o.style)
 	d.set("model.text.layers", depth-fusion)
 	d.set("model.text.fusion_layers", fusion)
@@ -88,7 +70,7 @@ func (d *description) text(o textFacts) error {
 	d.set("model.text.mlp", hidden)
 	d.set("model.text.positions", positions)
 	d.set("model.text.activation", o.activation)
-	d.set("model.text.pool", o.pool)
+	d.set("model.text.pool", d.pool(o.pool))
 	d.epsilon("text", cmp.Or(config.Eps, o.said), o.eps)
 	longest, err := d.longest()
 	switch {
@@ -100,6 +82,15 @@ func (d *description) text(o textFacts) error {
 		d.set("data.tokens", positions)
 	}
 	return nil
+}
+
+// untied leaves out a head of masked language modelling with a matrix of its own, by the name of the tensor.
+func (d *description) untied(matrix string) {
+	if _, own := d.file.Lookup(matrix); !own || d.config.Tied == nil || *d.config.Tied {
+		return
+	}
+	maps.DeleteFunc(d.values, func(name string, _ value) bool { return strings.HasPrefix(name, "text/mlm/") })
+	d.note("the head of masked language modelling has a matrix of its own (tie_word_embeddings = false, %s), and here that is the embeddings of words: the head is not read", matrix)
 }
 
 // longest is the length that tokenizer_config.json cuts texts to, and pads those of SigLIP to, 0 where it says none: other tokenizers than

@@ -19,7 +19,7 @@ var vit = family{
 	}},
 	unneeded: []string{"classifier.*", "cls_classifier.*", "distillation_classifier.*"},
 	describe: func(d *description) error {
-		o := imageFacts{style: "deit", activation: "gelu", pool: "class", eps: 1e-12,
+		o := imageFacts{style: "deit", activation: "gelu", pool: "class", eps: 1e-12, heads: ofClass(d, 12),
 			preprocess: preprocess{half, half, resizeSquash, "bilinear", 0}}
 		if d.config.ModelType == "deit" || d.has("image/registers") {
 			o.preprocess = preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0}

@@ -1,0 +1,83 @@
+package weights
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// pooling is what is read of 1_Pooling/config.json of sentence-transformers: what stands for a text. Several modes stand side by side.
+type pooling struct {
+	Class    bool   `json:"pooling_mode_cls_token"`
+	Mean     bool   `json:"pooling_mode_mean_tokens"`
+	Max      bool   `json:"pooling_mode_max_tokens"`
+	Root     bool   `json:"pooling_mode_mean_sqrt_len_tokens"`
+	Weighted bool   `json:"pooling_mode_weightedmean_tokens"`
+	Last     bool   `json:"pooling_mode_lasttoken"`
+	Mode     string `json:"pooling_mode"` // in the place of all of these
+}
+
+// modes lists the names of its modes.
+func (p *pooling) modes() []string {
+	if p.Mode != "" {
+		return []string{p.Mode}
+	}
+	list := map[string]bool{"cls": p.Class, "mean": p.Mean, "max": p.Max, "mean_sqrt_len": p.Root, "weightedmean": p.Weighted, "lasttoken": p.Last}
+	maps.DeleteFunc(list, func(_ string, on bool) bool { return !on })
+	return slices.Sorted(maps.Keys(list))
+}
+
+// module is a step from a text to its vector in a modules.json of sentence-transformers.
+type module struct {
+	Type string `json:"type"` // a class of Python
+	Path string `json:"path"` // the folder of its files
+}
+
+// kind is the name of the class.
+func (m module) kind() string { return m.Type[strings.LastIndexByte(m.Type, '.')+1:] }
+
+// readModules reads modules.json and the files of the pool, where they are there.
+func (x *facts) readModules(folder string) error {
+	if _, err := readJSON(filepath.Join(folder, "modules.json"), &x.modules); err != nil {
+		return err
+	}
+	at := "1_Pooling"
+	for _, m := range x.modules {
+		if m.kind() == "Pooling" && filepath.IsLocal(m.Path) {
+			at = m.Path
+		}
+	}
+	p := &pooling{}
+	x.poolingFile = filepath.Join(at, "config.json")
+	ok, err := readJSON(filepath.Join(folder, x.poolingFile), p)
+	if ok {
+		x.pooling = p
+	}
+	return err
+}
+
+// harmless are the modules that are the tower and its pool, or change nothing that a head here does not do.
+var harmless = []string{"Transformer", "CLIPModel", "Pooling", "Normalize", "Dropout"}
+
+// pool is what stands for a text by the files of sentence-transformers, else otherwise.
+func (d *description) pool(otherwise string) string {
+	for _, m := range d.modules {
+		if !slices.Contains(harmless, m.kind()) {
+			d.note("modules.json has a module %s (%s), which is not read: features of the tower are those without it", m.kind(), cmp.Or(m.Path, "no folder"))
+		}
+	}
+	if d.pooling == nil {
+		return otherwise
+	}
+	modes := d.pooling.modes()
+	switch {
+	case slices.Equal(modes, []string{"mean"}):
+		return "mean"
+	case slices.Equal(modes, []string{"cls"}):
+		return "class"
+	}
+	d.note("%s has another pooling than cls or mean alone (%s): %s is taken", d.poolingFile, cmp.Or(strings.Join(modes, ", "), "none"), otherwise)
+	return otherwise
+}
