@@ -202,6 +202,11 @@ func TestKeysOfOtherPrograms(t *testing.T) {
 		{"clip", nil, export.Options{To: export.HF}, "config.json", map[string]string{"text_config.bos_token_id": "3", "text_config.eos_token_id": "4"}},
 		{"vit_bert", []string{"model.image.crop=0.5"}, export.Options{To: export.HF, Side: "image"}, "preprocessor_config.json", map[string]string{"image_processor_type": "DeiTImageProcessor", "size.height": "24", "crop_size.height": "12", "resample": "3"}},
 		{"vit_bert", nil, export.Options{To: export.HF, Side: "image"}, "preprocessor_config.json", map[string]string{"image_processor_type": "ViTImageProcessor", "size.height": "12", "crop_size": "<nil>"}},
+		// Tokenizers give a mask too where nothing says other, and SiglipTextModel would hide the padding that it read here.
+		{"siglip", nil, export.Options{To: export.HF}, "tokenizer_config.json", map[string]string{"model_input_names": "[input_ids]"}},
+		{"siglip", nil, export.Options{To: export.HF, Side: "text"}, "tokenizer_config.json", map[string]string{"model_input_names": "[input_ids]"}},
+		{"siglip", []string{"model.text.pool=mean"}, export.Options{To: export.ONNX}, "tokenizer_config.json", map[string]string{"model_input_names": "<nil>"}}, // whose text.onnx has a mask
+		{"clip", nil, export.Options{To: export.HF}, "tokenizer_config.json", map[string]string{"model_input_names": "<nil>"}},
 		{"resnet", nil, export.Options{To: export.HF, Side: "image"}, "config.json", map[string]string{"layer_type": "basic", "depths": "[2 2 2 2]"}},
 	} {
 		w := written(t, exporttest.New(t, exporttest.Find(t, c.name, c.sets...)), c.o)
