@@ -188,6 +188,34 @@ func TestWholeWords(t *testing.T) {
 	}
 }
 
+// RoBERTa and MPNet of transformers number positions by the id of padding: a token of it around a text would have the position of none.
+func TestPaddingAroundTexts(t *testing.T) {
+	const want = `data.vocab = "" cannot be told to hf: its RoBERTa and MPNet number no position where the token of padding stands, and this tokenizer puts it around every text: use --to onnx or --to geoalign`
+	for name, want := range map[string]string{"deit_roberta": want, "dinov2_mpnet": want, "vit_bert": ""} {
+		x := exporttest.New(t, exporttest.Find(t, name))
+		b, err := x.Tokenizer.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f map[string]any
+		if err := json.Unmarshal(b, &f); err != nil {
+			t.Fatal(err)
+		}
+		f["padding"] = map[string]any{"strategy": "BatchLongest", "direction": "Right", "pad_id": x.Tokenizer.SepID(), "pad_token": tokenizer.SepToken}
+		if b, err = json.Marshal(f); err != nil {
+			t.Fatal(err)
+		}
+		if x.Tokenizer, err = tokenizer.Parse(b); err != nil || x.Tokenizer.PadID() != x.Tokenizer.SepID() {
+			t.Fatalf("no tokenizer that pads with the end: %v", err)
+		}
+		_, err = export.Write(x.Model, export.Options{To: export.HF, Side: "text", Out: filepath.Join(t.TempDir(), "out")})
+		refused := (*export.RefusedError)(nil)
+		if want == "" && err != nil || want != "" && (!errors.As(err, &refused) || refused.Error() != want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
 // Keys of the files that other programs read and this one does not: reading back says nothing of them.
 func TestKeysOfOtherPrograms(t *testing.T) {
 	for _, c := range []struct {
