@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/export/exporttest"
@@ -212,6 +213,31 @@ func TestPaddingAroundTexts(t *testing.T) {
 		refused := (*export.RefusedError)(nil)
 		if want == "" && err != nil || want != "" && (!errors.As(err, &refused) || refused.Error() != want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// timm resizes to floor(size / crop_pct), which is the side that images are resized to here, also where the quotient of the
+// numbers is a little less.
+func TestTimmResizes(t *testing.T) {
+	for _, c := range [][2]int{{12, 12}, {12, 16}, {48, 59}, {96, 118}, {192, 225}, {224, 256}, {384, 501}} {
+		x := exporttest.New(t, exporttest.Find(t, "vit_bert", fmt.Sprintf("model.image.size=%d", c[0]), fmt.Sprintf("model.image.crop=%v", float64(c[0])/float64(c[1]))))
+		w := written(t, x, export.Options{To: export.Timm})
+		text, err := os.ReadFile(filepath.Join(w.Path, "config.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f struct {
+			Pretrained struct {
+				Crop float64 `json:"crop_pct"`
+			} `json:"pretrained_cfg"`
+		}
+		if err := json.Unmarshal(text, &f); err != nil {
+			t.Fatal(err)
+		}
+		there, here := math.Floor(float64(c[0])/f.Pretrained.Crop), config.Image{Size: c[0], Crop: f.Pretrained.Crop}.Resized()
+		if there != float64(c[1]) || here != c[1] || x.Config.Model.Image.Resized() != c[1] {
+			t.Errorf("crop_pct %v of images of %d pixels: resized to %v by timm and to %d by what is read back, want %d", f.Pretrained.Crop, c[0], there, here, c[1])
 		}
 	}
 }
