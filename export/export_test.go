@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/export/exporttest"
@@ -188,6 +189,59 @@ func TestWholeWords(t *testing.T) {
 	}
 }
 
+// RoBERTa and MPNet of transformers number positions by the id of padding: a token of it around a text would have the position of none.
+func TestPaddingAroundTexts(t *testing.T) {
+	const want = `data.vocab = "" cannot be told to hf: its RoBERTa and MPNet number no position where the token of padding stands, and this tokenizer puts it around every text: use --to onnx or --to geoalign`
+	for name, want := range map[string]string{"deit_roberta": want, "dinov2_mpnet": want, "vit_bert": ""} {
+		x := exporttest.New(t, exporttest.Find(t, name))
+		b, err := x.Tokenizer.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f map[string]any
+		if err := json.Unmarshal(b, &f); err != nil {
+			t.Fatal(err)
+		}
+		f["padding"] = map[string]any{"strategy": "BatchLongest", "direction": "Right", "pad_id": x.Tokenizer.SepID(), "pad_token": tokenizer.SepToken}
+		if b, err = json.Marshal(f); err != nil {
+			t.Fatal(err)
+		}
+		if x.Tokenizer, err = tokenizer.Parse(b); err != nil || x.Tokenizer.PadID() != x.Tokenizer.SepID() {
+			t.Fatalf("no tokenizer that pads with the end: %v", err)
+		}
+		_, err = export.Write(x.Model, export.Options{To: export.HF, Side: "text", Out: filepath.Join(t.TempDir(), "out")})
+		refused := (*export.RefusedError)(nil)
+		if want == "" && err != nil || want != "" && (!errors.As(err, &refused) || refused.Error() != want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// timm resizes to floor(size / crop_pct), which is the side that images are resized to here, also where the quotient of the
+// numbers is a little less.
+func TestTimmResizes(t *testing.T) {
+	for _, c := range [][2]int{{12, 12}, {12, 16}, {48, 59}, {96, 118}, {192, 225}, {224, 256}, {384, 501}} {
+		x := exporttest.New(t, exporttest.Find(t, "vit_bert", fmt.Sprintf("model.image.size=%d", c[0]), fmt.Sprintf("model.image.crop=%v", float64(c[0])/float64(c[1]))))
+		w := written(t, x, export.Options{To: export.Timm})
+		text, err := os.ReadFile(filepath.Join(w.Path, "config.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f struct {
+			Pretrained struct {
+				Crop float64 `json:"crop_pct"`
+			} `json:"pretrained_cfg"`
+		}
+		if err := json.Unmarshal(text, &f); err != nil {
+			t.Fatal(err)
+		}
+		there, here := math.Floor(float64(c[0])/f.Pretrained.Crop), config.Image{Size: c[0], Crop: f.Pretrained.Crop}.Resized()
+		if there != float64(c[1]) || here != c[1] || x.Config.Model.Image.Resized() != c[1] {
+			t.Errorf("crop_pct %v of images of %d pixels: resized to %v by timm and to %d by what is read back, want %d", f.Pretrained.Crop, c[0], there, here, c[1])
+		}
+	}
+}
+
 // Keys of the files that other programs read and this one does not: reading back says nothing of them.
 func TestKeysOfOtherPrograms(t *testing.T) {
 	for _, c := range []struct {
@@ -202,6 +256,11 @@ func TestKeysOfOtherPrograms(t *testing.T) {
 		{"clip", nil, export.Options{To: export.HF}, "config.json", map[string]string{"text_config.bos_token_id": "3", "text_config.eos_token_id": "4"}},
 		{"vit_bert", []string{"model.image.crop=0.5"}, export.Options{To: export.HF, Side: "image"}, "preprocessor_config.json", map[string]string{"image_processor_type": "DeiTImageProcessor", "size.height": "24", "crop_size.height": "12", "resample": "3"}},
 		{"vit_bert", nil, export.Options{To: export.HF, Side: "image"}, "preprocessor_config.json", map[string]string{"image_processor_type": "ViTImageProcessor", "size.height": "12", "crop_size": "<nil>"}},
+		// Tokenizers give a mask too where nothing says other, and SiglipTextModel would hide the padding that it read here.
+		{"siglip", nil, export.Options{To: export.HF}, "tokenizer_config.json", map[string]string{"model_input_names": "[input_ids]"}},
+		{"siglip", nil, export.Options{To: export.HF, Side: "text"}, "tokenizer_config.json", map[string]string{"model_input_names": "[input_ids]"}},
+		{"siglip", []string{"model.text.pool=mean"}, export.Options{To: export.ONNX}, "tokenizer_config.json", map[string]string{"model_input_names": "<nil>"}}, // whose text.onnx has a mask
+		{"clip", nil, export.Options{To: export.HF}, "tokenizer_config.json", map[string]string{"model_input_names": "<nil>"}},
 		{"resnet", nil, export.Options{To: export.HF, Side: "image"}, "config.json", map[string]string{"layer_type": "basic", "depths": "[2 2 2 2]"}},
 	} {
 		w := written(t, exporttest.New(t, exporttest.Find(t, c.name, c.sets...)), c.o)

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/encoders"
@@ -35,6 +36,9 @@ func (x *job) hfBERT(t encoders.TextTower, b encoders.BERT) error {
 		"model_type": "bert", "vocab_size": b.Vocab, "hidden_size": b.Width, "num_hidden_layers": b.Layers, "num_attention_heads": b.Heads,
 		"intermediate_size": b.MLP, "hidden_act": activationHF[b.Activation], "layer_norm_eps": number(b.Eps), "max_position_embeddings": b.Positions,
 		"type_vocab_size": 2, "pad_token_id": pad,
+	}
+	if around := []int32{x.Tokenizer.ClsID(), x.Tokenizer.SepID()}; b.NoTokenType && slices.Contains(around, int32(pad)) {
+		return x.refuse("data.vocab", x.Config.Data.Vocab, "its RoBERTa and MPNet number no position where the token of padding stands, and this tokenizer puts it around every text", asONNX)
 	}
 	class, naming, mlm := "BertModel", weights.Naming{Family: "bert"}, "BertForMaskedLM"
 	if b.NoTokenType {

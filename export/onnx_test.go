@@ -316,6 +316,7 @@ func TestCleanIsTold(t *testing.T) {
 		want            bool
 	}{
 		{"albef", export.ALBEF, "albef", false}, {"albef", export.ALBEF, "lower", true}, {"albef", export.ONNX, "albef", true}, {"albef", export.ONNX, "none", false},
+		{"clip", export.HF, "none", false}, {"clip", export.OpenCLIP, "none", true}, {"clip", export.OpenCLIP, "lower", true}, // open_clip cleans texts itself
 	} {
 		w := written(t, exporttest.New(t, exporttest.Find(t, c.tiny, "data.clean="+c.clean)), export.Options{To: c.to})
 		if told := strings.Contains(strings.Join(w.Notes, "\n"), fmt.Sprintf("data.clean = %q", c.clean)); told != c.want {

@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -86,6 +87,9 @@ func (x *job) openCLIP() error {
 	})
 	if n := x.Config.Data.Tokens; n < p.Positions {
 		x.note("texts are cut to %d tokens (data.tokens), which its configuration has no place for: it reads %d (context_length)", n, p.Positions)
+	}
+	if x.Config.Data.Clean == data.CleanNone {
+		x.note("it cleans texts before its tokenizer reads them (ftfy, HTML entities, white space), and here they were read as they are (data.clean = %q)", data.CleanNone)
 	}
 	x.tensors("open_clip_model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("open_clip.create_model_from_pretrained(%q)", "local-dir:"+x.Out)

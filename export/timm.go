@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -94,10 +95,20 @@ func (x *job) timmConfig(model, pretrained object) {
 		mode = "center"
 	}
 	maps.Copy(pretrained, object{
-		"interpolation": filter, "crop_pct": cmp.Or(x.Config.Model.Image.Crop, 1), "crop_mode": mode, "mean": mean, "std": std, "num_classes": 0, "pool_size": nil,
+		"interpolation": filter, "crop_pct": cropped(x.Config.Model.Image), "crop_mode": mode, "mean": mean, "std": std, "num_classes": 0, "pool_size": nil,
 	})
 	model["num_classes"], model["pretrained_cfg"] = 0, pretrained
 	x.json("config.json", model)
+}
+
+// cropped is the part of a resized image that is cut out. timm resizes to floor(size / part), where the quotient of two numbers of
+// floating point may be a little less than the side that images are resized to here: 192 / (192 / 225) is 224.99999999999997.
+func cropped(im config.Image) float64 {
+	part := cmp.Or(im.Crop, 1)
+	for int(float64(im.Size)/part) < im.Resized() {
+		part = math.Nextafter(part, 0)
+	}
+	return part
 }
 
 // epsTolerance is the most that the epsilon of layer norms may differ: it changes outputs by about 1e-4 where the smallest

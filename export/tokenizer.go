@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // tokenizerFiles adds tokenizer.json with tokenizer_config.json, and of a WordPiece vocabulary vocab.txt.
@@ -37,6 +38,9 @@ func (x *job) tokenizerFiles() error {
 		if id >= 0 {
 			c[key] = t.Token(id)
 		}
+	}
+	if w, ok := x.sides.Text.Tower.(encoders.TextTower); ok && w.Padding && w.Pool == encoders.PoolEnd {
+		c["model_input_names"] = []string{"input_ids"} // without a mask: padding is read like words
 	}
 	x.json("tokenizer_config.json", c)
 	if t.Kind() == tokenizer.WordPiece && !slices.Contains(t.Tokens(), "") {

@@ -224,6 +224,9 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 			return nil, err
 		}
 	}
+	if f.Added == nil {
+		f.Added = []added{} // other readers take no null
+	}
 	b, err := json.MarshalIndent(f, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
