@@ -69,12 +69,12 @@ type openCLIPConfig struct {
 
 // openCLIPVision is what is read of vision_cfg.
 type openCLIPVision struct {
-	HeadWidth int    `json:"head_width"`
-	Pool      string `json:"pool_type"`           // empty: tok
-	NormLast  bool   `json:"final_ln_after_pool"` // behind the pool
-	Attention any    `json:"attentional_pool"`    // true, or how; the pool is another then
-	Timm      string `json:"timm_model_name"`     // empty: a tower of open_clip
-	TimmPool  string `json:"timm_pool"`
+	HeadWidth int     `json:"head_width"`
+	Pool      string  `json:"pool_type"`           // empty: tok
+	NormLast  bool    `json:"final_ln_after_pool"` // behind the pool
+	Attention any     `json:"attentional_pool"`    // true, or how; the pool is another then
+	Timm      string  `json:"timm_model_name"`     // empty: a tower of open_clip
+	TimmPool  *string `json:"timm_pool"`           // nil: avg, whatever the pool of the architecture; empty: that
 	openCLIPLayers
 }
 

@@ -187,6 +187,8 @@ func TestFilesBeside(t *testing.T) {
 		{"open_clip_siglip", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `"eps": 1e-06`, `"eps": 1e-05`)}, `model.text.eps=1e-05`},
 		{"open_clip_siglip", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `vit_base_patch16_siglip_224`, `vit_giantopt_patch16_siglip_256`)}, "16 heads do not divide the width 8 of the image tower"},
 		{"open_clip_vit", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_vit", `vit_base_patch16_224`, `vit_base_patch16_gap_224`)}, "16 heads do not divide the width 8 of the image tower"},
+		{"open_clip_vit", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_vit", `"timm_pool": "token",`, ``)}, "an image is the mean of its normalised patches, and that of style vit the norm"},
+		{"open_clip_vit", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_vit", `"timm_pool": "token"`, `"timm_pool": ""`)}, `model.image.pool="class"`},
 		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 4}, "vision_cfg": {"head_width": 8}}, "preprocess_cfg": {"resize_mode": "squash", "interpolation": "bilinear", "size": 8}}`},
 			`model.image.size=8 model.image.patch=4 model.image.depth=2 model.image.width=8 model.image.heads=1 model.image.mlp=16 model.image.activation="gelu"`},
 		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 4}}, "preprocess_cfg": {"resize_mode": "squash", "interpolation": "bilinear"}}`},
