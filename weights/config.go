@@ -52,6 +52,7 @@ type hfConfig struct {
 // timmArgs are the arguments that a model of timm is made with, of those that no tensor shows.
 type timmArgs struct {
 	Heads      int    `json:"num_heads"`
+	ImageSize  sides  `json:"img_size"`
 	Activation any    `json:"act_layer"` // a name, or a module of PyTorch by its name
 	Pool       string `json:"global_pool"`
 	PoolAll    bool   `json:"pool_include_prefix"` // the mean is of class token and registers too
@@ -73,6 +74,7 @@ type openCLIPVision struct {
 	Pool      string  `json:"pool_type"`           // empty: tok
 	NormLast  bool    `json:"final_ln_after_pool"` // behind the pool
 	Attention any     `json:"attentional_pool"`    // true, or how; the pool is another then
+	ImageSize sides   `json:"image_size"`          // of what is prepared too, whatever preprocess_cfg says
 	Timm      string  `json:"timm_model_name"`     // empty: a tower of open_clip
 	TimmPool  *string `json:"timm_pool"`           // nil: avg, whatever the pool of the architecture; empty: that
 	openCLIPLayers
@@ -132,6 +134,14 @@ func (s *sides) UnmarshalJSON(text []byte) error {
 		*s = sides{height: object.Shortest, width: object.Shortest, shortest: true}
 	}
 	return nil
+}
+
+// square is the side of a square, 0 where nothing is said; other sizes are an error that begins with their place.
+func (s sides) square(place string) (int, error) {
+	if s.height != s.width {
+		return 0, fmt.Errorf("%s: images of %d x %d are not square, and only these are read", place, s.height, s.width)
+	}
+	return max(0, s.height), nil
 }
 
 // facts is what the files beside the weights say.
