@@ -56,6 +56,11 @@ type timmArgs struct {
 	Activation any    `json:"act_layer"` // a name, or a module of PyTorch by its name
 	Pool       string `json:"global_pool"`
 	PoolAll    bool   `json:"pool_include_prefix"` // the mean is of class token and registers too
+
+	// Of residual networks.
+	Blur   any  `json:"aa_layer"`          // behind strides
+	Stride int  `json:"output_stride"`     // 0: 32, of all strides together
+	NoStem bool `json:"replace_stem_pool"` // a convolution in the place of the pool
 }
 
 // openCLIPConfig is what is read of an open_clip_config.json.
