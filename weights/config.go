@@ -182,6 +182,12 @@ func readFacts(folder string) (*facts, error) {
 	if _, err := readJSON(x.path, &x.config); err != nil {
 		return nil, err
 	}
+	if x.config.Architecture != "" && x.config.Pretrained == nil {
+		x.config.Pretrained = new(timmPrepare) // old files have its keys at the top
+		if _, err := readJSON(x.path, x.config.Pretrained); err != nil {
+			return nil, err
+		}
+	}
 	openCLIP, prepare := &openCLIPConfig{}, &processor{file: "preprocessor_config.json"}
 	var whole struct { // of texts and images in one file, as transformers saves them since version 5, and then the one that it reads
 		Images *processor `json:"image_processor"`

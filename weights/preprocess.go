@@ -1,8 +1,10 @@
 package weights
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -67,10 +69,13 @@ type timmPrepare struct {
 }
 
 // prepared returns how images are prepared by what the files say, and else by p, and the side of the images,
-// 0 where nothing says it.
+// 0 where nothing says it. Of files of several programs that of the weights' own goes first.
 func (d *description) prepared(p preprocess) (_ preprocess, side int, err error) {
+	own := func(kind string) bool { return slices.Contains(d.types, kind) }
 	switch {
-	case d.processor != nil:
+	case own("timm") && d.config.Pretrained != nil:
+		err = d.config.Pretrained.over(d, &p)
+	case d.processor != nil && !(own("open_clip") && d.openCLIP != nil):
 		side, err = d.processor.over(d, &p)
 	case d.openCLIP != nil:
 		side, err = d.openCLIP.Prepare.over(d, &p, d.openCLIP.Model.Vision.ImageSize)
@@ -184,8 +189,10 @@ func (x *openCLIPPrepare) over(d *description, p *preprocess, tower sides) (side
 	return x.Size.square(file)
 }
 
+// over takes what timm's PretrainedCfg has where the file leaves a key out.
 func (x *timmPrepare) over(d *description, p *preprocess) error {
 	const file = "config.json: pretrained_cfg"
+	*p = preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}
 	if err := channels(file+".mean", x.Mean, &p.mean, false); err != nil {
 		return err
 	}
@@ -194,9 +201,7 @@ func (x *timmPrepare) over(d *description, p *preprocess) error {
 	}
 	d.interpolation(file, x.Interpolation, p)
 	switch x.CropMode {
-	case "center":
-		p.resize = resizeCrop
-	case "":
+	case "", "center":
 	case "squash":
 		p.resize = resizeSquash
 	default:
@@ -213,7 +218,7 @@ func (x *timmPrepare) over(d *description, p *preprocess) error {
 	if x.CropPart < 0 || x.CropPart > 1 {
 		return fmt.Errorf("%s.crop_pct is %g, want a share above 0 and at most 1", file, x.CropPart)
 	}
-	p.crop = x.CropPart
+	p.crop = cmp.Or(x.CropPart, p.crop)
 	return nil
 }
 
