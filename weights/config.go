@@ -53,6 +53,7 @@ type hfConfig struct {
 type timmArgs struct {
 	Heads      int    `json:"num_heads"`
 	ImageSize  sides  `json:"img_size"`
+	Norm       any    `json:"norm_layer"`
 	Activation any    `json:"act_layer"` // a name, or a module of PyTorch by its name
 	Pool       string `json:"global_pool"`
 	PoolAll    bool   `json:"pool_include_prefix"` // the mean is of class token and registers too
