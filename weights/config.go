@@ -52,9 +52,16 @@ type hfConfig struct {
 // timmArgs are the arguments that a model of timm is made with, of those that no tensor shows.
 type timmArgs struct {
 	Heads      int    `json:"num_heads"`
+	ImageSize  sides  `json:"img_size"`
+	Norm       any    `json:"norm_layer"`
 	Activation any    `json:"act_layer"` // a name, or a module of PyTorch by its name
 	Pool       string `json:"global_pool"`
 	PoolAll    bool   `json:"pool_include_prefix"` // the mean is of class token and registers too
+
+	// Of residual networks.
+	Blur   any  `json:"aa_layer"`          // behind strides
+	Stride int  `json:"output_stride"`     // 0: 32, of all strides together
+	NoStem bool `json:"replace_stem_pool"` // a convolution in the place of the pool
 }
 
 // openCLIPConfig is what is read of an open_clip_config.json.
@@ -69,12 +76,13 @@ type openCLIPConfig struct {
 
 // openCLIPVision is what is read of vision_cfg.
 type openCLIPVision struct {
-	HeadWidth int    `json:"head_width"`
-	Pool      string `json:"pool_type"`           // empty: tok
-	NormLast  bool   `json:"final_ln_after_pool"` // behind the pool
-	Attention any    `json:"attentional_pool"`    // true, or how; the pool is another then
-	Timm      string `json:"timm_model_name"`     // empty: a tower of open_clip
-	TimmPool  string `json:"timm_pool"`
+	HeadWidth int     `json:"head_width"`
+	Pool      string  `json:"pool_type"`           // empty: tok
+	NormLast  bool    `json:"final_ln_after_pool"` // behind the pool
+	Attention any     `json:"attentional_pool"`    // true, or how; the pool is another then
+	ImageSize sides   `json:"image_size"`          // of what is prepared too, whatever preprocess_cfg says
+	Timm      string  `json:"timm_model_name"`     // empty: a tower of open_clip
+	TimmPool  *string `json:"timm_pool"`           // nil: avg, whatever the pool of the architecture; empty: that
 	openCLIPLayers
 }
 
@@ -134,6 +142,14 @@ func (s *sides) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// square is the side of a square, 0 where nothing is said; other sizes are an error that begins with their place.
+func (s sides) square(place string) (int, error) {
+	if s.height != s.width {
+		return 0, fmt.Errorf("%s: images of %d x %d are not square, and only these are read", place, s.height, s.width)
+	}
+	return max(0, s.height), nil
+}
+
 // facts is what the files beside the weights say.
 type facts struct {
 	path      string // of config.json
@@ -166,6 +182,12 @@ func readFacts(folder string) (*facts, error) {
 	x := &facts{path: filepath.Join(folder, "config.json"), tokenizer: findTokenizer(folder)}
 	if _, err := readJSON(x.path, &x.config); err != nil {
 		return nil, err
+	}
+	if x.config.Architecture != "" && x.config.Pretrained == nil {
+		x.config.Pretrained = new(timmPrepare) // old files have its keys at the top
+		if _, err := readJSON(x.path, x.config.Pretrained); err != nil {
+			return nil, err
+		}
 	}
 	openCLIP, prepare := &openCLIPConfig{}, &processor{file: "preprocessor_config.json"}
 	var whole struct { // of texts and images in one file, as transformers saves them since version 5, and then the one that it reads

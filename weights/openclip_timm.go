@@ -18,10 +18,13 @@ var openCLIPTimm = family{
 	unneeded: openCLIPUnneeded,
 	describe: func(d *description) error {
 		var said openCLIPVision
+		pool := ""
 		if d.openCLIP != nil {
-			said = d.openCLIP.Model.Vision
+			if said, pool = d.openCLIP.Model.Vision, "avg"; said.TimmPool != nil {
+				pool = *said.TimmPool
+			}
 		}
-		o, unlike := d.timmFacts("visual.trunk.", said.Timm, said.TimmPool)
+		o, unlike := d.timmFacts("visual.trunk.", said.Timm, pool)
 		if d.rotary(said.Timm) {
 			d.differs("of the image tower: %s", rotaryAttention)
 		}

@@ -1,8 +1,10 @@
 package weights
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -67,13 +69,16 @@ type timmPrepare struct {
 }
 
 // prepared returns how images are prepared by what the files say, and else by p, and the side of the images,
-// 0 where nothing says it.
+// 0 where nothing says it. Of files of several programs that of the weights' own goes first.
 func (d *description) prepared(p preprocess) (_ preprocess, side int, err error) {
+	own := func(kind string) bool { return slices.Contains(d.types, kind) }
 	switch {
-	case d.processor != nil:
+	case own("timm") && d.config.Pretrained != nil:
+		err = d.config.Pretrained.over(d, &p)
+	case d.processor != nil && !(own("open_clip") && d.openCLIP != nil):
 		side, err = d.processor.over(d, &p)
 	case d.openCLIP != nil:
-		side, err = d.openCLIP.Prepare.over(d, &p)
+		side, err = d.openCLIP.Prepare.over(d, &p, d.openCLIP.Model.Vision.ImageSize)
 	case d.config.Pretrained != nil:
 		err = d.config.Pretrained.over(d, &p)
 	}
@@ -129,9 +134,6 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 			p.crop = float64(x.Crop.height) / float64(x.Size.height)
 		}
 	}
-	if size.height != size.width {
-		return 0, fmt.Errorf("%s: images of %d x %d are not square, and only these are read", file, size.height, size.width)
-	}
 	if x.Resample != nil {
 		names := map[int]string{2: "bilinear", 3: "bicubic"}
 		if name := names[*x.Resample]; name != "" {
@@ -140,7 +142,7 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 			d.note("%s has resample %d, and 2 (bilinear) and 3 (bicubic) are known: %s is taken", file, *x.Resample, p.interpolation)
 		}
 	}
-	return max(0, size.height), nil
+	return size.square(file)
 }
 
 // shortest says whether size is that of the shortest side of an image, whose ratio stays. A number alone is what the
@@ -164,7 +166,8 @@ func (x *processor) convNeXt() bool { return strings.HasPrefix(x.class(), "ConvN
 // warps says whether images are squashed, whatever crop_pct says: that class does so from 384 pixels on.
 func (x *processor) warps() bool { return x.convNeXt() && x.Size.height >= 384 }
 
-func (x *openCLIPPrepare) over(d *description, p *preprocess) (side int, err error) {
+// over takes the size of the image tower, where the file says it, before that of the preparation, as open_clip does.
+func (x *openCLIPPrepare) over(d *description, p *preprocess, tower sides) (side int, err error) {
 	const file = "open_clip_config.json: preprocess_cfg"
 	if err := channels(file+".mean", x.Mean, &p.mean, false); err != nil {
 		return 0, err
@@ -180,14 +183,16 @@ func (x *openCLIPPrepare) over(d *description, p *preprocess) (side int, err err
 	default:
 		d.note("%s.resize_mode is %q, and shortest and squash are known: %s is taken", file, x.ResizeMode, p.resize)
 	}
-	if x.Size.height != x.Size.width {
-		return 0, fmt.Errorf("%s: images of %d x %d are not square, and only these are read", file, x.Size.height, x.Size.width)
+	if tower != (sides{}) {
+		return tower.square("open_clip_config.json: vision_cfg.image_size")
 	}
-	return max(0, x.Size.height), nil
+	return x.Size.square(file)
 }
 
+// over takes what timm's PretrainedCfg has where the file leaves a key out.
 func (x *timmPrepare) over(d *description, p *preprocess) error {
 	const file = "config.json: pretrained_cfg"
+	*p = preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}
 	if err := channels(file+".mean", x.Mean, &p.mean, false); err != nil {
 		return err
 	}
@@ -196,18 +201,24 @@ func (x *timmPrepare) over(d *description, p *preprocess) error {
 	}
 	d.interpolation(file, x.Interpolation, p)
 	switch x.CropMode {
-	case "center":
-		p.resize = resizeCrop
-	case "":
+	case "", "center":
 	case "squash":
 		p.resize = resizeSquash
 	default:
 		d.note("%s.crop_mode is %q, and center and squash are known: %s is taken", file, x.CropMode, p.resize)
 	}
+	if len(x.Shape) == 3 {
+		if _, err := (sides{height: x.Shape[1], width: x.Shape[2]}).square(file + ".input_size"); err != nil {
+			return err
+		}
+	}
+	if _, err := d.config.Args.ImageSize.square("config.json: model_args.img_size"); err != nil {
+		return err
+	}
 	if x.CropPart < 0 || x.CropPart > 1 {
 		return fmt.Errorf("%s.crop_pct is %g, want a share above 0 and at most 1", file, x.CropPart)
 	}
-	p.crop = x.CropPart
+	p.crop = cmp.Or(x.CropPart, p.crop)
 	return nil
 }
 

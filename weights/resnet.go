@@ -2,6 +2,7 @@ package weights
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/geoalign/geoalign/encoders"
 )
@@ -18,9 +19,37 @@ var resNet = family{
 				return fmt.Errorf("it has %s: the modified ResNet of CLIP, with three convolutions before the stages and a pool by attention, is not read", name)
 			}
 		}
+		if err := d.timmResNet(); err != nil {
+			return err
+		}
 		// Resized to 256 and cut to 224, as torchvision's reference training evaluates.
 		return d.resNet(preprocess{imageNetMean, imageNetStd, resizeCrop, "bilinear", 0.875})
 	},
+}
+
+// timmResNet refuses networks of timm that have the tensors of others and compute something else.
+func (d *description) timmResNet() error {
+	args := d.config.Args
+	for _, part := range []string{"resnetblur", "resnetaa"} {
+		if strings.HasPrefix(d.config.Architecture, part) {
+			args.Blur = part
+		}
+	}
+	_, stem := d.file.Lookup("maxpool.0.weight")
+	switch act, said := args.Activation.(string); {
+	case args.Blur != nil:
+		return fmt.Errorf("%s has architecture = %q and aa_layer = %v: networks that blur before they leave out places are not read", d.path, d.config.Architecture, args.Blur)
+	case args.Stride != 0 && args.Stride != 32:
+		return fmt.Errorf("%s has output_stride = %d in model_args: networks with dilation in the place of strides are not read", d.path, args.Stride)
+	case args.NoStem || stem:
+		return fmt.Errorf("it has a convolution in the place of the pool before the stages (replace_stem_pool), which is not read")
+	case said && act != "relu":
+		return fmt.Errorf("%s has act_layer %q in model_args: the networks here have relu", d.path, act)
+	}
+	if args.Pool != "" && args.Pool != "avg" {
+		d.note("an image is pooled by %q (global_pool in model_args), and here it is the mean of the places", args.Pool)
+	}
+	return nil
 }
 
 // resNetHF is residual networks of Hugging Face.
@@ -164,6 +193,9 @@ func (d *description) resNet(prepare preprocess) error {
 	prepared, side, err := d.prepared(prepare)
 	if err != nil {
 		return err
+	}
+	if pretrained := d.config.Pretrained; side == 0 && pretrained != nil && len(pretrained.Shape) == 3 {
+		side = pretrained.Shape[2]
 	}
 	if side > 0 {
 		size = side

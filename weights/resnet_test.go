@@ -2,6 +2,7 @@ package weights
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -141,6 +142,41 @@ func TestResNetFiles(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// What timm says of a network beside its tensors is heard: others compute something else with the same ones.
+func TestResNetsOfTimm(t *testing.T) {
+	tensors, err := os.ReadFile(golden("resnet18"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ architecture, more, want string }{
+		{"resnet18", ``, "model.image.size=224 "},
+		{"resnet18", `, "pretrained_cfg": {"input_size": [3, 160, 160]}`, "model.image.size=160 "},
+		{"resnet18", `, "pretrained_cfg": {"input_size": [3, 128, 64]}`, "pretrained_cfg.input_size: images of 128 x 64 are not square"},
+		{"resnetblur18", ``, `architecture = "resnetblur18" and aa_layer = resnetblur: networks that blur`},
+		{"resnet18", `, "model_args": {"aa_layer": "blurpc"}`, "aa_layer = blurpc: networks that blur"},
+		{"resnet18", `, "model_args": {"output_stride": 8}`, "output_stride = 8 in model_args: networks with dilation"},
+		{"resnet18", `, "model_args": {"output_stride": 32, "act_layer": "relu", "global_pool": "avg"}`, "model.image.size=224 "},
+		{"resnet18", `, "model_args": {"replace_stem_pool": true}`, "a convolution in the place of the pool"},
+		{"resnet18", `, "model_args": {"act_layer": "silu"}`, `act_layer "silu" in model_args: the networks here have relu`},
+		{"resnet18", `, "model_args": {"global_pool": "max"}`, `note: an image is pooled by "max"`},
+	} {
+		folder := t.TempDir()
+		write(t, folder, "resnet18.pth", tensors)
+		write(t, folder, "config.json", []byte(`{"architecture": "`+c.architecture+`"`+c.more+"}"))
+		m, err := Open(folder)
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			said = fmt.Sprint(m.Settings(), m.Report())
+			m.Close()
+		}
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s%s: %s\nwant %s", c.architecture, c.more, said, c.want)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (d *description) image(o imageFacts) error {
 	if pretrained := d.config.Pretrained; side == 0 && pretrained != nil && len(pretrained.Shape) == 3 && whole(pretrained.Shape[2]) == size {
 		side = pretrained.Shape[2]
 	}
-	if side = cmp.Or(side, config.ImageSize.width); side > 0 && side != size {
+	if side = cmp.Or(side, config.ImageSize.width, d.config.Args.ImageSize.width); side > 0 && side != size {
 		if side%patch == 0 {
 			d.note("the files ask for images of %d pixels, and positions are stored for %d: they will be resampled", side, size)
 			size = side

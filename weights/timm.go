@@ -26,6 +26,9 @@ var timm = family{
 			d.note("%s has pool_include_prefix = true, and a mean here leaves out class token and registers", d.path)
 		}
 		o.heads = cmp.Or(args.Heads, o.heads)
+		if args.Norm != nil { // with the epsilon of its class, whatever the architecture's
+			o.said = 1e-6
+		}
 		act, ok := args.Activation.(string)
 		switch gated := d.gated(); {
 		case !ok, gated && act == "silu":
@@ -56,6 +59,12 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	case d.has("image/registers") || strings.HasPrefix(architecture, "deit"):
 		o.preprocess.mean, o.preprocess.std = imageNetMean, imageNetStd
 	}
+	if architecture != "" {
+		o.said = 1e-6
+		if strings.Contains(architecture, "_clip_") {
+			o.said = 1e-5
+		}
+	}
 	switch {
 	case strings.Contains(architecture, "quickgelu"):
 		o.activation = "quick_gelu"
@@ -67,7 +76,9 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	}
 	switch mean := pool == "avg" || pool == "" && normLast; {
 	case d.has("image/pool/probe"):
-		o.pool = "attention"
+		if o.pool = "attention"; normLast {
+			unlike = "an image is the norm of what the pool by attention gives, and here the norm is before the pool"
+		}
 	case mean && normLast == (o.style == "vit"):
 		o.pool = "mean"
 	case mean && normLast:
