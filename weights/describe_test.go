@@ -505,7 +505,7 @@ func TestOddTensors(t *testing.T) {
 	}
 }
 
-// A tensor that is not known within a layer says that the layer computes something else; one beside the layers does not.
+// A tensor that is not known within a layer, or where patches become tokens, says that something else is computed there; one beside the layers does not.
 func TestUnknownWithinLayers(t *testing.T) {
 	for _, c := range []struct {
 		name, tensor string
@@ -513,6 +513,7 @@ func TestUnknownWithinLayers(t *testing.T) {
 	}{
 		{"open_clip", "visual.transformer.resblocks.1.ls_1.gamma", true}, {"open_clip", "transformer.resblocks.0.ls_1.gamma", true}, {"open_clip", "visual.transformer.resblocks.x", false}, {"open_clip", "more", false},
 		{"clip", "vision_model.encoder.layers.0.self_attn.q_norm.weight", true}, {"vit", "vit.encoder.layer.1.attention.q_norm.weight", true}, {"timm", "blocks.0.attn.q_norm.weight", true},
+		{"timm", "patch_embed.norm.weight", true}, {"open_clip_vit", "visual.trunk.patch_embed.norm.weight", true}, {"timm", "some_patch_embed.x", false},
 	} {
 		file := filepath.Base(golden(c.name))
 		m := open1(t, copied(t, c.name, map[string]string{file: string(contents(t, golden(c.name), func(list []safetensors.Tensor) []safetensors.Tensor {

@@ -50,10 +50,13 @@ type fit struct {
 	stems      []string // what the names of the tensors of layers begin with, before the number of the layer
 }
 
-// odd lists the unexpected tensors that stand in layers: these compute something else than is read.
+// patchStem is what the names of the tensors that make tokens of patches begin with, in timm.
+const patchStem = "patch_embed."
+
+// odd lists the unexpected tensors that stand in layers, or before them among those of patches: these compute something else than is read.
 func (r *fit) odd() (names []string) {
 	for _, name := range r.unexpected {
-		if slices.ContainsFunc(r.stems, func(stem string) bool {
+		if strings.HasPrefix(name, patchStem) || strings.Contains(name, "."+patchStem) || slices.ContainsFunc(r.stems, func(stem string) bool {
 			rest, ok := strings.CutPrefix(name, stem)
 			return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
 		}) {
