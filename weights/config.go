@@ -117,6 +117,9 @@ type sides struct {
 
 // UnmarshalJSON reads one of the forms.
 func (s *sides) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" { // as if it were not there
+		return nil
+	}
 	var one int
 	if json.Unmarshal(text, &one) == nil {
 		*s = sides{height: one, width: one, number: true}
@@ -131,9 +134,13 @@ func (s *sides) UnmarshalJSON(text []byte) error {
 		Height   int `json:"height"`
 		Width    int `json:"width"`
 		Shortest int `json:"shortest_edge"`
+		Longest  int `json:"longest_edge"`
 	}
 	if err := json.Unmarshal(text, &object); err != nil {
 		return fmt.Errorf("%.60q is no size: want a number, [height, width] or an object with height and width or shortest_edge", text)
+	}
+	if object.Longest != 0 && object.Shortest == 0 && object.Height == 0 && object.Width == 0 {
+		return fmt.Errorf("images are scaled by their longest side (longest_edge = %d) and so are not square, and only squares are read", object.Longest)
 	}
 	*s = sides{height: object.Height, width: object.Width}
 	if object.Shortest != 0 {

@@ -46,6 +46,7 @@ type processor struct {
 	CropPart   float64   `json:"crop_pct"` // of processors that cut the centre of what they scale
 	Resize     *bool     `json:"do_resize"`
 	Rescale    *bool     `json:"do_rescale"`
+	Pad        bool      `json:"do_pad"`
 	Factor     *float64  `json:"rescale_factor"` // of values from 0 to 255
 }
 
@@ -98,6 +99,9 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 	}
 	if x.Resize != nil && !*x.Resize {
 		d.note("%s has do_resize = false, and images of other sizes are scaled here all the same", file)
+	}
+	if x.Pad {
+		d.note("%s has do_pad = true, and no image gets a border here", file)
 	}
 	switch {
 	case x.Rescale != nil && !*x.Rescale:
