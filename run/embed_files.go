@@ -106,7 +106,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	case in.Images != "":
 		m.Decoder = data.JPEGDecoder().String() // that Load chose
 	}
-	s := &sharding{rows: rows, in: in, dir: out, m: m, say: Lines(t.log).Say, encoding: t.encoding(progress)}
+	s := &sharding{rows: rows, in: in, dir: out, m: m, decoder: m.Decoder, say: Lines(t.log).Say, encoding: t.encoding(progress)}
 	if err := parallel.ByFirst(t.group, s.open); err != nil {
 		return done, err
 	}
@@ -135,12 +135,10 @@ type sharding struct {
 	say      func(format string, args ...any)
 	encoding tasks.Encoding
 
-	m    gallery.Manifest // of what is done
-	old  []gallery.Shard  // that were there, of which some are taken
-	had  bool             // they were all of them
-	kept int
-
-	oldPixels int // data.max_pixels of then; 0: not known
+	m       gallery.Manifest // of what is done
+	was     gallery.Manifest // of what was there, of whose shards some are taken
+	kept    int
+	decoder string // of JPEG files, from now on; empty: there are none
 }
 
 // open looks at what the folder has. What another model or other files made is refused.
@@ -172,25 +170,21 @@ func (s *sharding) open() error {
 	case s.m.Weights != "" && s.m.Weights != old.Weights:
 		return &ArgumentError{fmt.Errorf("%s holds a gallery that %s made before it was trained anew: choose another folder with --out, or remove that one", s.dir, old.Model)}
 	}
-	s.decodedBy(old)
-	s.old, s.had, s.oldPixels = old.Shards, old.Complete, old.MaxPixels
+	s.was = *old
+	if len(old.Shards) > 0 { // which may all stay
+		s.m.Decoder = old.Decoder
+	}
 	return nil
 }
 
-// decodedBy says what decoded the JPEG files of shards that stay, beside what decodes those to come.
-func (s *sharding) decodedBy(old *gallery.Manifest) {
-	now := s.m.Decoder
-	switch {
-	case now == "" || len(old.Shards) == 0:
+// decodes says that images are read beside those of shards that were there. What decoded these stays unknown where it is.
+func (s *sharding) decodes() {
+	was := s.m.Decoder
+	if s.decoder == "" || was == "" || slices.Contains(strings.Split(was, ", "), s.decoder) {
 		return
-	case old.Decoder == "":
-		s.m.Decoder = "" // that of shards that stay is not known
-	case !slices.Contains(strings.Split(old.Decoder, ", "), now):
-		s.say("note: %s has features of images that another decoder of JPEG files read (%s, now %s): pixels differ by a few grey levels; data.decoder = \"builtin\" is the same on every machine", s.dir, old.Decoder, now)
-		s.m.Decoder = old.Decoder + ", " + now
-	default:
-		s.m.Decoder = old.Decoder
 	}
+	s.say("note: %s was begun with another decoder of JPEG files (%s, now %s): pixels of such images differ by a few grey levels; data.decoder = \"builtin\" is the same on every machine", s.dir, was, s.decoder)
+	s.m.Decoder = was + ", " + s.decoder
 }
 
 // run makes the shards that are missing.
@@ -213,6 +207,7 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 			s.kept++
 			continue
 		}
+		s.decodes()
 		shard, err := s.make(ctx, k, p)
 		if err != nil {
 			return err
@@ -233,8 +228,8 @@ func (s *sharding) keep(k int, p *part, sum string) (bool, error) {
 		return false, err
 	}
 	kept := false
-	if g.Rank() == 0 && k < len(s.old) {
-		why := s.stale(s.old[k], p, sum)
+	if g.Rank() == 0 && k < len(s.was.Shards) {
+		why := s.stale(s.was.Shards[k], p, sum)
 		if kept = why == ""; !kept {
 			s.say("note: shard %d is made again: %s", k+1, why)
 		}
@@ -243,7 +238,7 @@ func (s *sharding) keep(k int, p *part, sum string) (bool, error) {
 	if kept && err == nil {
 		x := gallery.Shard{} // of which other ranks know nothing
 		if g.Rank() == 0 {
-			x = s.old[k]
+			x = s.was.Shards[k]
 		}
 		s.m.Shards = append(s.m.Shards, x)
 	}
@@ -253,7 +248,10 @@ func (s *sharding) keep(k int, p *part, sum string) (bool, error) {
 // finish says that all is done, and removes what is left over.
 func (s *sharding) finish() error {
 	last := len(s.m.Shards)
-	if !s.had || s.kept < last {
+	if s.kept == 0 { // nothing is left of what was there
+		s.m.Decoder = s.decoder
+	}
+	if !s.was.Complete || s.kept < last {
 		if err := gallery.RemoveIndexes(s.dir); err != nil { // while the folder cannot be searched
 			return err
 		}
@@ -261,7 +259,7 @@ func (s *sharding) finish() error {
 	if err := s.write(true); err != nil {
 		return err
 	}
-	for _, x := range s.old[min(last, len(s.old)):] { // of a list that got shorter
+	for _, x := range s.was.Shards[min(last, len(s.was.Shards)):] { // of a list that got shorter
 		for _, name := range []string{x.Features, x.Names} {
 			if err := os.Remove(filepath.Join(s.dir, name)); err != nil && !isMissing(err) {
 				return err
@@ -275,8 +273,8 @@ func (s *sharding) finish() error {
 // follow.
 func (s *sharding) write(complete bool) error {
 	m := s.m
-	if m.Complete = complete; !complete && len(s.old) > len(m.Shards) {
-		m.Shards = append(m.Shards[:len(m.Shards):len(m.Shards)], s.old[len(m.Shards):]...)
+	if m.Complete = complete; !complete && len(s.was.Shards) > len(m.Shards) {
+		m.Shards = append(m.Shards[:len(m.Shards):len(m.Shards)], s.was.Shards[len(m.Shards):]...)
 	}
 	m.Rows, m.LeftOut = 0, 0
 	for _, x := range m.Shards {
@@ -295,8 +293,8 @@ func (s *sharding) stale(x gallery.Shard, p *part, sum string) string {
 		return fmt.Sprintf("its %s have changed since", s.m.Source)
 	case x.Rows < x.Inputs && !s.in.LeaveOut:
 		return fmt.Sprintf("it leaves out %d of its %s", x.Inputs-x.Rows, s.m.Source)
-	case x.Rows < x.Inputs && s.oldPixels > 0 && s.m.MaxPixels > s.oldPixels:
-		return fmt.Sprintf("it leaves out %d of its %s, and data.max_pixels has grown from %d to %d", x.Inputs-x.Rows, s.m.Source, s.oldPixels, s.m.MaxPixels)
+	case x.Rows < x.Inputs && s.was.MaxPixels > 0 && s.m.MaxPixels > s.was.MaxPixels:
+		return fmt.Sprintf("it leaves out %d of its %s, and data.max_pixels has grown from %d to %d", x.Inputs-x.Rows, s.m.Source, s.was.MaxPixels, s.m.MaxPixels)
 	}
 	for _, f := range []struct {
 		name, sum string

@@ -192,19 +192,32 @@ func TestEmbedFilesByOtherSettings(t *testing.T) {
 	if err != nil || m.Rows != 5 || m.Decoder != "builtin" || m.MaxPixels != 10000 {
 		t.Fatalf("%+v: %v", m, err)
 	}
-	for _, x := range []struct{ was, want, says string }{
-		{"turbojpeg 3.0.1", "turbojpeg 3.0.1, builtin", "another decoder of JPEG files read (turbojpeg 3.0.1, now builtin)"},
-		{"turbojpeg 3.0.1, builtin", "turbojpeg 3.0.1, builtin", ""},
-		{"", "", ""}, // of an earlier version
+	const shard = "images-00000.safetensors"
+	for _, x := range []struct {
+		was    string
+		spoilt []string // of the two shards
+		want   string
+		note   bool
+	}{
+		{"turbojpeg 3.0.1", nil, "turbojpeg 3.0.1", false}, // nothing is read anew
+		{"turbojpeg 3.0.1", []string{shard}, "turbojpeg 3.0.1, builtin", true},
+		{"turbojpeg 3.0.1, builtin", []string{shard}, "turbojpeg 3.0.1, builtin", false},
+		{"turbojpeg 3.0.1", []string{shard, "images-00001.safetensors"}, "builtin", true}, // all is
+		{"", []string{shard}, "", false},                                                  // of an earlier version
 	} {
 		m.Decoder = x.was
 		if err := m.Write(out); err != nil {
 			t.Fatal(err)
 		}
-		_, stderr = must(t, exitDone, args...)
-		if now, err := gallery.ReadManifest(out); err != nil || now.Decoder != x.want || !strings.Contains(stderr, x.says) || x.says == "" && strings.Contains(stderr, "decoder") {
-			t.Errorf("of %q: %q, %v: %s", x.was, now.Decoder, err, stderr)
+		for _, name := range x.spoilt {
+			zeroed(t, filepath.Join(out, name))
 		}
+		_, stderr = must(t, exitDone, args...)
+		now, err := gallery.ReadManifest(out)
+		if err != nil || now.Decoder != x.want || strings.Contains(stderr, "another decoder of JPEG files (turbojpeg 3.0.1, now builtin)") != x.note {
+			t.Fatalf("of %q with %q spoilt: %+v, %v: %s", x.was, x.spoilt, now, err, stderr)
+		}
+		m = now
 	}
 }
 
