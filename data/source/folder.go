@@ -2,6 +2,9 @@ package source
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
@@ -10,6 +13,9 @@ import (
 // classFolders is data.kind = "folder": a folder of images for every class.
 var classFolders = lists{
 	load: func(_ context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
+		if have, err := data.FolderSplits(cfg.Data.Root); err == nil && !slices.Contains(have, split) {
+			return nil, fmt.Errorf("data: %s has no folder %q, only %s: make it, or choose another split (eval.split)", cfg.Data.Root, split, strings.Join(have, " and "))
+		}
 		return opened(data.LoadFolder(cfg.Data.Root, split, options(cfg, o, "reading folders of classes")))
 	},
 	inputs: func(cfg config.Config, _ string) []Input { return []Input{root(cfg)} },

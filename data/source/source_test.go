@@ -362,11 +362,12 @@ func TestSourceRefuses(t *testing.T) {
 	if _, err := Stream(t.Context(), cfg, Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
 		t.Errorf("got %v", err)
 	}
-	pairs := configOf("pairs", root)
+	classes, pairs := configOf("folder", root), configOf("pairs", root)
 	for want, f := range map[string]func() error{
-		"has no images and captions":             func() error { _, err := Eval(t.Context(), pairs, "val", Options{}); return err },
-		"no captions to learn a vocabulary from": func() error { _, err := Captions(t.Context(), pairs, Options{}); return err },
-		"data.pairs.test_samples":                func() error { _, err := Galleries(t.Context(), pairs, "test", Options{}); return err },
+		`has no folder "test", only train and val: make it, or`: func() error { _, err := Eval(t.Context(), classes, "test", Options{}); return err },
+		"has no images and captions":                            func() error { _, err := Eval(t.Context(), pairs, "val", Options{}); return err },
+		"no captions to learn a vocabulary from":                func() error { _, err := Captions(t.Context(), pairs, Options{}); return err },
+		"data.pairs.test_samples":                               func() error { _, err := Galleries(t.Context(), pairs, "test", Options{}); return err },
 		"must divide the 4 images of the split": func() error {
 			c := pairs
 			c.Eval.Folds = 3
