@@ -102,6 +102,16 @@ func (e *Eval) NumTexts() int { return len(e.texts) }
 // Text returns text j, cleaned.
 func (e *Eval) Text(j int) string { return e.texts[j] }
 
+// Written returns the captions of image i as its data has them, without those of which cleaning leaves nothing.
+func (e *Eval) Written(i int) (list []string) {
+	for _, c := range e.ds.Captions(e.images[i]) {
+		if Clean(e.cfg.Clean, c, e.cfg.MaxWords) != "" {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // TextImage returns the index of the image of text j.
 func (e *Eval) TextImage(j int) int { return e.owner[j] }
 

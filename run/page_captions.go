@@ -53,13 +53,9 @@ func (s Captioned) card(i int, right bool, maps []explain.Map) (pages.Example, e
 	if err != nil {
 		return pages.Example{}, err
 	}
-	var truth []string
-	for _, j := range s.Set.ImageTexts(i) {
-		truth = append(truth, s.Set.Text(j))
-	}
 	card := pages.Example{
 		Name: s.Set.ImageName(i), Pictures: []pages.Picture{picture}, Text: fmt.Sprintf("CIDEr %.0f", s.Each[i]),
-		Answer: s.Said[i], Truth: strings.Join(truth, " / "), Right: right,
+		Answer: s.Said[i], Truth: strings.Join(s.Set.Written(i), " / "), Right: right,
 	}
 	card.Pictures, err = s.Heat.beside(card.Pictures, maps, img)
 	return card, err

@@ -30,7 +30,9 @@ func (e Evaluation) captioned(ctx context.Context) (Scores, error) {
 	w := c.Eval.Captioning
 	t := tasks.Captioned{Columns: m.DecoderColumns(), Set: set, Encoding: e.encoding(), Nearest: tasks.Nearest{Model: e.Model.Image(), Engine: e.Engine, Samples: w.Nearest}}
 	if w.Nearest > 0 {
-		if t.Nearest.Train, err = source.Stream(ctx, unaugmented(c), source.Options{Progress: e.Progress}); err != nil {
+		asWritten := unaugmented(c)
+		asWritten.Data.Clean = data.CleanNone
+		if t.Nearest.Train, err = source.Stream(ctx, asWritten, source.Options{Progress: e.Progress}); err != nil {
 			return nil, err
 		}
 	}

@@ -15,7 +15,7 @@ type Captioned struct {
 	// Write returns a caption of each of the n rows of b. It ends early with the error of ctx.
 	Write   func(ctx context.Context, b *batch.Batch) ([]string, error)
 	Columns []batch.Column // that Write reads
-	Set     *data.Eval     // its captions are the references
+	Set     *data.Eval     // its captions are the references, as they are written
 	Nearest Nearest
 	Encoding
 }
@@ -60,8 +60,8 @@ func (t Captioned) Run(ctx context.Context) (CaptionedScores, error) {
 	}
 	references := make([][][]string, s.Images)
 	for i := range references {
-		for _, j := range t.Set.ImageTexts(i) {
-			references[i] = append(references[i], eval.CaptionWords(t.Set.Text(j)))
+		for _, caption := range t.Set.Written(i) {
+			references[i] = append(references[i], eval.CaptionWords(caption))
 		}
 	}
 	if s.Written, s.Each, err = scoreCaptions(s.Said, references); err != nil || t.Nearest.Samples == 0 {
