@@ -80,9 +80,9 @@ func (t Answered) score(s *AnsweredScores) {
 			}
 			seen[as] = true
 			accuracy := eval.VQAAccuracy(a.Text, given)
-			all[e.Kind].always[as] += accuracy
+			all[e.Kind].always(e)[as] += accuracy
 			if e.Kind != "" {
-				all[""].always[as] += accuracy
+				all[""].always(e)[as] += accuracy
 			}
 			if n := candidates.has(as, e); n > 0 {
 				best, chance = max(best, accuracy), chance+accuracy*float64(n)
@@ -116,19 +116,33 @@ func (t Answered) score(s *AnsweredScores) {
 
 // answersOfKind sums the accuracies of the questions of a kind, or of all.
 type answersOfKind struct {
-	count  int
-	right  float64
-	always map[string]float64 // of each answer, were it given to all
+	count int
+	right float64
+	// Of each answer, were it given to all: to questions where people agree, as it is written, and to others, as it is compared there.
+	plain, normalized map[string]float64
 }
 
-func newAnswersOfKind() *answersOfKind { return &answersOfKind{always: map[string]float64{}} }
+func newAnswersOfKind() *answersOfKind {
+	return &answersOfKind{plain: map[string]float64{}, normalized: map[string]float64{}}
+}
+
+// always are the sums of answers to questions such as e.
+func (k *answersOfKind) always(e data.Example) map[string]float64 {
+	if len(e.Answers) > 1 {
+		return k.normalized
+	}
+	return k.plain
+}
 
 func (k *answersOfKind) add(right float64) { k.count, k.right = k.count+1, k.right+right }
 
 // best is the sum for the answer that is the best one for all.
 func (k *answersOfKind) best() (best float64) {
-	for _, sum := range k.always {
+	for _, sum := range k.normalized {
 		best = max(best, sum)
+	}
+	for answer, sum := range k.plain {
+		best = max(best, sum+k.normalized[eval.NormalizeVQA(answer)])
 	}
 	return best
 }

@@ -77,6 +77,14 @@ func TestAnswered(t *testing.T) {
 	if s, err = asked.Run(t.Context()); err != nil || s.Reachable != 100 || s.Chance != 0 || s.Outside != 0 {
 		t.Errorf("written freely: %+v, %v", s, err)
 	}
+	// One answer to a question where all agree and to one where they do not is the same answer.
+	f = &data.FileExamples{}
+	add("number", data.Answer{Text: "two", Weight: 1})
+	add("number", data.Answer{Text: "two", Weight: .7}, data.Answer{Text: "3", Weight: .3})
+	asked.Examples, asked.Gallery = f, questionRows(2)
+	if s, err = asked.Run(t.Context()); err != nil || s.Majority != 100 || s.ByKind != 100 {
+		t.Errorf("two, always: %v and %v by kind (%v)", s.Majority, s.ByKind, err)
+	}
 	wrong := errors.New("wrong")
 	asked.Answer = func(context.Context, *batch.Batch) ([]string, error) { return nil, wrong }
 	if _, err := asked.Run(t.Context()); !errors.Is(err, wrong) {
