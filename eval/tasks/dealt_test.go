@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
+	"github.com/geoalign/geoalign/data/batch"
 )
 
 // onRanks runs f on n ranks at once and returns the errors.
@@ -123,6 +124,11 @@ func TestRowsAtATime(t *testing.T) {
 	for _, x := range []struct{ n, texts, images int }{{1, 1, 1}, {9, 9, 9}, {40, 10, 10}, {41, 20, 10}, {400, 100, 10}, {5000, 160, 10}} {
 		if a, b := e.rows(texts, x.n), e.rows(images, x.n); a != x.texts || b != x.images {
 			t.Errorf("of %d rows %d texts and %d images at a time, want %d and %d", x.n, a, b, x.texts, x.images)
+		}
+	}
+	for _, pictures := range [][]batch.Column{images, {{Name: batch.Regions, Shape: []int{3, 4}}}} {
+		if n := e.rows(append(pictures, texts...), 5000); n != 10 {
+			t.Errorf("%d rows of %s with a text at a time, want eval.batch_size", n, pictures[0].Name)
 		}
 	}
 }

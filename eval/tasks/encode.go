@@ -58,11 +58,19 @@ const (
 // the processes.
 func (e Encoding) rows(columns []batch.Column, n int) int {
 	size := e.BatchSize
-	if _, texts := batch.Find(columns, batch.Tokens); texts {
+	if textsAlone(columns) {
 		batches := (n + e.BatchSize*leastWindows - 1) / (e.BatchSize * leastWindows)
 		size *= min(max(1, batches), windowBatches)
 	}
 	return min(size, n)
+}
+
+// textsAlone says whether rows are texts without pictures.
+func textsAlone(columns []batch.Column) bool {
+	_, tokens := batch.Find(columns, batch.Tokens)
+	_, images := batch.Find(columns, batch.Images)
+	_, regions := batch.Find(columns, batch.Regions)
+	return tokens && !images && !regions
 }
 
 // ranks is the number of processes that encode together.
