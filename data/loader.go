@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -103,6 +104,7 @@ type Loader struct {
 	pool    chan *Batch
 	run     *prefetch
 	pos     uint64
+	passed  counts // of the samples before pos
 	saved   loaderCounters
 	resized int     // samples of an epoch when it was saved, where these were others
 	back    bool    // pos was set by Rewind: what was made ahead is of another place
@@ -111,9 +113,17 @@ type Loader struct {
 	failed  error
 
 	mu       sync.Mutex
-	read     uint64
-	bad      uint64
+	counts   // with the samples behind pos that ended the loader
 	examples []BadSample
+}
+
+// counts are samples that were read, and those of them that were bad.
+type counts struct{ read, bad uint64 }
+
+// Place is where a loader was between two batches, for Rewind.
+type Place struct {
+	position uint64
+	counts
 }
 
 // NewLoader returns a loader of the samples of stream. It reads nothing before
@@ -169,9 +179,18 @@ func (l *Loader) Start(position uint64) {
 	}
 }
 
-// Rewind goes back to an earlier Position. Unlike Start it reads nothing, and so does not
+// Rewind goes back to an earlier Place, and counts what comes behind it anew. Unlike Start it reads nothing, and so does not
 // wait for a sample in progress, before the next call of Next.
-func (l *Loader) Rewind(position uint64) { l.pos, l.back, l.failed = position, true, nil }
+func (l *Loader) Rewind(p Place) {
+	l.pos, l.passed, l.back, l.failed = p.position, p.counts, true, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts = p.counts
+	l.examples = slices.DeleteFunc(l.examples, func(x BadSample) bool { return x.Counter >= p.position })
+}
+
+// Place is the present one.
+func (l *Loader) Place() Place { return Place{l.pos, l.passed} }
 
 // Position is the counter of the next sample to be consumed: what a checkpoint
 // keeps. It does not count what is only prefetched.
@@ -221,7 +240,7 @@ func (l *Loader) hand(r result) (*Batch, error) {
 		l.stop()
 		return nil, r.err
 	}
-	l.pos = r.batch.End
+	l.pos, l.passed = r.batch.End, r.counts
 	r.batch.out.Store(true)
 	return r.batch, nil
 }
@@ -269,9 +288,8 @@ func (l *Loader) Close() error {
 	return nil
 }
 
-// Bad returns how many samples were read and how many of them were bad since
-// the loader was made, by all processes and up to the last batch that Next returned, and the first
-// reasons.
+// Bad returns how many samples were read and how many of them were bad, by all processes and up to the last batch that Next
+// returned, since the loader was made or, of one that was restored, since the run began; and the first reasons since it was made.
 func (l *Loader) Bad() (bad, read uint64, examples []BadSample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -281,7 +299,7 @@ func (l *Loader) Bad() (bad, read uint64, examples []BadSample) {
 func (l *Loader) count(r result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.read, l.bad = r.read, r.bad
+	l.counts = r.counts
 	l.examples = append(l.examples, r.examples...)
 	l.examples = l.examples[:min(len(l.examples), maxExamples)]
 }

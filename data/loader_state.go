@@ -6,6 +6,8 @@ import "github.com/geoalign/geoalign/state"
 type loaderCounters struct {
 	Position uint64 `json:"position"`                // next sample of the stream
 	Epoch    int    `json:"epoch_samples,omitempty"` // samples of an epoch; 0: saved by an earlier version
+	Read     uint64 `json:"read,omitempty"`          // samples before the position that were read, for data.max_bad_share
+	Bad      uint64 `json:"bad,omitempty"`           // and that were bad
 }
 
 var (
@@ -19,22 +21,27 @@ func (l *Loader) StateName() string { return "data" }
 // StateVersion implements state.Part.
 func (l *Loader) StateVersion() int { return 1 }
 
-// Counters implements state.Part: the position, and the length of an epoch.
+// Counters implements state.Part: the position, the length of an epoch, and what was read and bad up to the position.
 func (l *Loader) Counters() any {
-	l.saved = loaderCounters{Position: l.pos, Epoch: l.stream.EpochSamples()}
+	l.saved = loaderCounters{Position: l.pos, Epoch: l.stream.EpochSamples(), Read: l.passed.read, Bad: l.passed.bad}
 	return &l.saved
 }
 
 // Tensors implements state.Part: none.
 func (l *Loader) Tensors() []state.Tensor { return nil }
 
-// Restored implements state.Restorer: the loader starts at the position.
+// Restored implements state.Restorer: the loader starts at the position, and goes on counting bad samples where the epoch is as long
+// as it was. Of other data it counts anew.
 func (l *Loader) Restored() error {
-	l.Start(l.saved.Position)
 	l.resized = 0
+	p := Place{position: l.saved.Position}
 	if n := l.saved.Epoch; n != l.stream.EpochSamples() {
 		l.resized = n
+	} else if l.saved.Bad <= l.saved.Read {
+		p.read, p.bad = l.saved.Read, l.saved.Bad
 	}
+	l.Rewind(p)
+	l.Start(p.position)
 	return nil
 }
 

@@ -265,7 +265,7 @@ func TestLoaderPeek(t *testing.T) {
 	for l.Peek() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	l.Rewind(0)
+	l.Rewind(Place{})
 	if l.Peek() != nil {
 		t.Error("after Rewind a batch of before is shown")
 	}
@@ -511,5 +511,52 @@ func TestLoaderResumesExactlyOverBadSamples(t *testing.T) {
 			r.Close()
 			l.Recycle(want)
 		}
+	}
+}
+
+// TestLoaderGoesOnCounting: a loader that goes on judges the share of bad samples as one that was not stopped, and what was read twice
+// after Rewind counts once. Of data of another length it counts anew.
+func TestLoaderGoesOnCounting(t *testing.T) {
+	s := numbered{epoch: 10000, size: 4, bad: func(c uint64) bool { return c == 70 || c == 6460 }}
+	cfg := LoaderConfig{BatchSize: 64, Workers: 2, MaxBadShare: 0.02}
+	l := newLoader(t, s, cfg)
+	counters(t, l, 99)
+	before := l.Place()
+	counters(t, l, 1)
+	l.Rewind(before)
+	counters(t, l, 1)
+	if bad, read, _ := l.Bad(); bad != 1 || read != 6401 || l.Position() != 6401 {
+		t.Errorf("%d of %d bad at %d, want 1 of 6401", bad, read, l.Position())
+	}
+	saved := *l.Counters().(*loaderCounters)
+	cfg.MaxBadShare = 0.01
+	again := newLoader(t, s, cfg)
+	*again.Counters().(*loaderCounters) = saved
+	if err := again.Restored(); err != nil {
+		t.Fatal(err)
+	}
+	counters(t, again, 1) // sample 6460 is the 60th of them
+	if bad, read, why := again.Bad(); bad != 2 || read != 6466 || len(why) != 1 || why[0].Counter != 6460 {
+		t.Errorf("%d of %d bad, %v; want 2 of 6466 and the last reason", bad, read, why)
+	}
+	longer := s
+	longer.epoch = 20000
+	other := newLoader(t, longer, cfg)
+	*other.Counters().(*loaderCounters) = saved
+	if err := other.Restored(); err != nil {
+		t.Fatal(err)
+	}
+	if _, read, _ := other.Bad(); read != 0 {
+		t.Errorf("%d samples of other data count as read", read)
+	}
+	if _, err := other.Next(t.Context()); !errors.As(err, new(*BadShareError)) {
+		t.Errorf("1 of 60 bad samples, of other data: %v", err)
+	}
+	if bad, read, _ := other.Bad(); bad != 1 || read != 60 {
+		t.Errorf("%d of %d bad at the end", bad, read)
+	}
+	// What ended it does not count in a checkpoint, which is of the place before.
+	if c := other.Counters().(*loaderCounters); c.Bad != 0 || c.Read != 0 || c.Position != 6401 {
+		t.Errorf("saved %+v", c)
 	}
 }

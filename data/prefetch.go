@@ -32,10 +32,10 @@ type slot struct {
 
 // result is a batch or the error that ends the run, with the counts up to it.
 type result struct {
-	batch     *Batch
-	err       error
-	read, bad uint64
-	examples  []BadSample // new ones
+	batch *Batch
+	err   error
+	counts
+	examples []BadSample // new ones
 
 	// Of a share: the samples of the batch that are bad, whose rows are not filled.
 	lost []BadSample
@@ -55,7 +55,7 @@ func (l *Loader) startPrefetch(position uint64) *prefetch {
 	for range n {
 		p.free <- &slot{row: batch.New(1, l.cfg.Columns...).Row(0), done: make(chan struct{}, 1)}
 	}
-	bad, read, examples := l.Bad()
+	_, _, examples := l.Bad()
 	p.wg.Add(2 + l.cfg.Workers)
 	for range l.cfg.Workers {
 		go p.worker()
@@ -66,7 +66,7 @@ func (l *Loader) startPrefetch(position uint64) *prefetch {
 		return p
 	}
 	go p.dispatch(position)
-	go p.assemble(position, read, bad, examples)
+	go p.assemble(position, l.passed, examples)
 	return p
 }
 
@@ -148,7 +148,7 @@ func exhausted(err error) error {
 	return fmt.Errorf("data: %w: this is no bad sample but a limit of the machine: raise it (ulimit -n for open files) or lower data.workers", err)
 }
 
-func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
+func (p *prefetch) assemble(position uint64, n counts, all []BadSample) {
 	defer p.wg.Done()
 	l := p.l
 	epoch := uint64(l.stream.EpochSamples())
@@ -162,7 +162,7 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 	border := (position/epoch + 1) * epoch // end of the epoch
 	rest := uint64(0)                      // end of what is dropped
 	send := func(r result) bool {
-		r.read, r.bad, r.examples = read, bad, examples
+		r.counts, r.examples = n, examples
 		examples = nil
 		select {
 		case <-p.quit:
@@ -179,7 +179,7 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 		}
 		for l.cfg.DropLast && s.counter == need {
 			if need += uint64(l.cfg.BatchSize - row); need > border {
-				read, row = read-uint64(row), 0
+				n.read, row = n.read-uint64(row), 0
 				need, rest, border = border, border, border+epoch
 			}
 		}
@@ -187,19 +187,19 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 			p.free <- s
 			continue
 		}
-		read++
+		n.read++
 		if files.Exhausted(s.err) {
 			send(result{err: exhausted(s.err)})
 			return
 		}
 		if s.err != nil {
-			bad++
+			n.bad++
 			if len(all) < maxExamples {
 				all = append(all, BadSample{s.counter, s.err})
 				examples = append(examples, BadSample{s.counter, s.err})
 			}
-			if l.tooBad(bad, read) {
-				send(result{err: &BadShareError{Bad: bad, Read: read, Allowed: l.cfg.MaxBadShare, Examples: all}})
+			if l.tooBad(n) {
+				send(result{err: &BadShareError{Bad: n.bad, Read: n.read, Allowed: l.cfg.MaxBadShare, Examples: all}})
 				return
 			}
 			// Without this a stream whose samples are all bad, within a share of
@@ -227,8 +227,8 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 }
 
 // tooBad says whether more samples are bad than is allowed.
-func (l *Loader) tooBad(bad, read uint64) bool {
-	return float64(bad) > l.cfg.MaxBadShare*float64(read) && (read >= minReads || l.cfg.MaxBadShare == 0)
+func (l *Loader) tooBad(n counts) bool {
+	return float64(n.bad) > l.cfg.MaxBadShare*float64(n.read) && (n.read >= minReads || l.cfg.MaxBadShare == 0)
 }
 
 // tooFar says whether so many samples should have filled a batch.

@@ -23,13 +23,13 @@ import (
 
 // layout appends which samples the batch from a position on is of, to dst, which is empty, and returns where the next
 // batch begins. Samples that bad has are left out, and the next ones take their rows.
-func (l *Loader) layout(dst []uint64, position uint64, bad map[uint64]bool) (rows []uint64, end uint64) {
+func (l *Loader) layout(dst []uint64, position uint64, bad map[uint64]error) (rows []uint64, end uint64) {
 	epoch := uint64(l.stream.EpochSamples())
 	for c := position; ; c++ {
 		if l.cfg.DropLast && len(dst) > 0 && c%epoch == 0 {
 			dst = dst[:0] // the rest of the epoch does not fill a batch
 		}
-		if bad[c] {
+		if bad[c] != nil {
 			continue
 		}
 		if dst = append(dst, c); len(dst) == l.cfg.BatchSize {
@@ -111,29 +111,38 @@ func (l *Loader) nextShared(ctx context.Context) (*Batch, error) {
 		case r = <-l.run.out:
 		}
 	}
-	bad := map[uint64]bool(nil)
+	bad := map[uint64]error(nil)
+	var end uint64
+	if r.batch != nil {
+		end = r.batch.End
+	}
 	for {
 		lost, err := l.tell(r)
 		if err != nil {
 			return nil, l.fail(r, err)
 		}
-		if err := l.tally(lost, len(bad)); err != nil {
+		if bad == nil && lost != nil {
+			bad = map[uint64]error{}
+		}
+		for _, x := range lost {
+			bad[x.Counter] = x.Err
+		}
+		n, all, err := l.judge(bad, end)
+		if err != nil {
+			l.tally(n, all)
 			return nil, l.fail(r, err)
 		}
 		if lost == nil {
+			l.passed = n
+			l.tally(n, all)
 			break
 		}
-		if bad == nil {
-			bad = map[uint64]bool{}
-		}
-		for _, x := range lost {
-			bad[x.Counter] = true
-		}
-		rows, end := l.layout(nil, l.pos, bad)
+		var rows []uint64
+		rows, end = l.layout(nil, l.pos, bad)
 		if l.tooFar(end - l.pos - 1) {
 			return nil, l.fail(r, fmt.Errorf("data: no batch of %d good samples in %d samples: %w", l.cfg.BatchSize, end-l.pos-1, lost[len(lost)-1].Err))
 		}
-		r = l.remake(r.batch, l.own(rows), bad)
+		r = l.remake(r.batch, l.own(rows))
 		r.batch.Counter, r.batch.End = l.pos, end
 	}
 	b := r.batch
@@ -156,7 +165,7 @@ func (l *Loader) fail(r result, err error) error {
 }
 
 // remake lays out a batch anew: it takes what b has, and makes the rest.
-func (l *Loader) remake(b *Batch, rows []uint64, bad map[uint64]bool) result {
+func (l *Loader) remake(b *Batch, rows []uint64) result {
 	r := result{batch: l.batch()}
 	defer l.reuse(b)
 	copy(r.batch.Counters, rows)
@@ -238,18 +247,43 @@ func (l *Loader) tell(r result) ([]BadSample, error) {
 	return lost, nil
 }
 
-// tally counts a batch with lost samples, or the rows in the place of before lost ones with further lost samples.
-func (l *Loader) tally(lost []BadSample, before int) error {
+// judge counts the samples of a batch that ends before end, of which bad is known, one after the other as assemble does, and judges
+// at every bad one as it does. So the verdict is that of one process.
+func (l *Loader) judge(bad map[uint64]error, end uint64) (n counts, all []BadSample, err error) {
+	epoch := uint64(l.stream.EpochSamples())
+	n, row := l.passed, 0
+	all = slices.Clone(l.examples)
+	need, border, rest := l.pos, (l.pos/epoch+1)*epoch, uint64(0)
+	for c := l.pos; c < end; c++ {
+		for l.cfg.DropLast && c == need {
+			if need += uint64(l.cfg.BatchSize - row); need > border {
+				n.read, row = n.read-uint64(row), 0
+				need, rest, border = border, border, border+epoch
+			}
+		}
+		if c < rest {
+			continue
+		}
+		n.read++
+		why := bad[c]
+		if why == nil {
+			row++
+			continue
+		}
+		n.bad++
+		if len(all) < maxExamples {
+			all = append(all, BadSample{c, why})
+		}
+		if l.tooBad(n) {
+			return n, all, &BadShareError{Bad: n.bad, Read: n.read, Allowed: l.cfg.MaxBadShare, Examples: all}
+		}
+	}
+	return n, all, nil
+}
+
+// tally keeps what judge has counted.
+func (l *Loader) tally(n counts, all []BadSample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if before == 0 {
-		l.read += uint64(l.cfg.BatchSize)
-	}
-	l.read += uint64(len(lost))
-	l.bad += uint64(len(lost))
-	l.examples = append(l.examples, lost[:min(len(lost), maxExamples-len(l.examples))]...)
-	if len(lost) > 0 && l.tooBad(l.bad, l.read) {
-		return &BadShareError{Bad: l.bad, Read: l.read, Allowed: l.cfg.MaxBadShare, Examples: l.examples}
-	}
-	return nil
+	l.counts, l.examples = n, all
 }

@@ -175,6 +175,54 @@ func TestRanksShareTheBatchesOfOneProcess(t *testing.T) {
 	}
 }
 
+// TestRanksJudgeAsOneProcess: the share of bad samples is judged at each of them with what was read up to it, on any number of
+// processes, and what ends one ends all with the same counts and reasons.
+func TestRanksJudgeAsOneProcess(t *testing.T) {
+	many := func(c uint64) bool { return c%41 == 40 }
+	for _, c := range []struct {
+		batch int
+		share float64
+		bad   func(c uint64) bool
+		ends  bool
+	}{
+		{64, .01, func(c uint64) bool { return c == 3 }, false},    // not judged before 50 samples
+		{128, .01, func(c uint64) bool { return c == 60 }, true},   // 1 of 61, although 1 of 129 is allowed
+		{128, .01, func(c uint64) bool { return c == 100 }, false}, // 1 of 101
+		{24, .025, many, false}, {24, .02, many, true},
+		{24, .5, func(c uint64) bool { return c >= 120 && c < 400 }, true},
+		{24, 0, func(c uint64) bool { return c == 77 }, true},
+	} {
+		for _, drop := range []bool{false, true} {
+			cfg := LoaderConfig{BatchSize: c.batch, Workers: 2, MaxBadShare: c.share, DropLast: drop}
+			s := numbered{epoch: 300, bad: c.bad}
+			one := newLoader(t, s, cfg)
+			var ranks [][]*Loader
+			for _, n := range []int{2, 4} {
+				ranks = append(ranks, sharing(t, n, s, cfg))
+			}
+			var err error
+			for k := 0; k < 20 && err == nil; k++ {
+				_, err = one.Next(t.Context())
+				bad, read, _ := one.Bad()
+				for _, loaders := range ranks {
+					_, errs := nexts(func(int) context.Context { return t.Context() }, loaders)
+					for i, l := range loaders {
+						if fmt.Sprint(errs[i]) != fmt.Sprint(err) {
+							t.Fatalf("batch %d of %d, drop %v, %d ranks: %v, of one process %v", k, c.batch, drop, len(loaders), errs[i], err)
+						}
+						if b, r, _ := l.Bad(); b != bad || r != read || l.Place() != one.Place() {
+							t.Fatalf("batch %d of %d, drop %v, %d ranks: %d of %d bad, %+v; of one process %d of %d, %+v", k, c.batch, drop, len(loaders), b, r, l.Place(), bad, read, one.Place())
+						}
+					}
+				}
+			}
+			if (err != nil) != c.ends || err != nil && !errors.As(err, new(*BadShareError)) {
+				t.Errorf("batch of %d, share %v: %v", c.batch, c.share, err)
+			}
+		}
+	}
+}
+
 // reading is a stream that remembers which samples were read.
 type reading struct {
 	Stream

@@ -62,7 +62,7 @@ type Run struct {
 	beside    []Scores // of the same step, on other tasks
 	scoreStep int
 	evaluated bool   // at scoreStep; scores are those of rank 0
-	bad       uint64 // bad samples told
+	told      int    // bad samples whose reason was told
 	release   func() // ends the hold on the process for steps that are not saved
 	closers   []func() error
 }

@@ -396,10 +396,9 @@ func (r *Run) tellBad(_ context.Context, e *train.Event) error {
 		return nil
 	}
 	bad, read, examples := s.Loader().Bad()
-	for n := r.bad; n < min(bad, uint64(len(examples)), 5); n++ {
-		r.warn("bad sample, skipped: %v", examples[n].Err)
+	for ; r.told < min(len(examples), 5); r.told++ {
+		r.warn("bad sample, skipped: %v", examples[r.told].Err)
 	}
-	r.bad = bad
 	if bad > 0 && (e.Last || e.Interrupted) {
 		r.warn("%d of %d samples read were bad and skipped (data.max_bad_share = %g; trainer data check lists what is wrong)", bad, read, r.cfg.Data.MaxBadShare)
 	}

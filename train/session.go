@@ -46,10 +46,10 @@ type Session struct {
 	parts   []Value
 	tower   []Value // memory of StepResult.TowerLR
 	feed    feed.Step
-	run     runPart // of the newest checkpoint
-	begun   uint64  // place in the data before the newest step
-	started bool    // the model was told of it
-	whole   bool    // it was not made, and has changed nothing that Undo does not take back
+	run     runPart    // of the newest checkpoint
+	begun   data.Place // before the newest step
+	started bool       // the model was told of it
+	whole   bool       // it was not made, and has changed nothing that Undo does not take back
 
 	// Of several processes: sums of gradients, and memory of what is told to the others and by all.
 	sums      *sums
@@ -187,7 +187,7 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	s.tower = s.rates.at(s.tower[:0], s.lr.At(step))
 	micro := max(1, s.cfg.Train.AccumulateSteps)
 	out := StepResult{LR: s.lr.At(step), TowerLR: s.tower, Parts: s.parts[:0]}
-	s.begun, s.started, s.whole = s.loader.Position(), false, true
+	s.begun, s.started, s.whole = s.loader.Place(), false, true
 	if err := s.meet(ctx); err != nil {
 		return out, err
 	}
@@ -268,6 +268,11 @@ func (s *Session) gradients(ctx context.Context, step, micro int, out *StepResul
 		}
 		if bad == nil {
 			bad = s.micro(ctx, b, step, k, micro, out)
+			if bad != nil && s.sums == nil { // the batch that was staged is read and not computed
+				if err := s.unstage(); err != nil {
+					return nil, cause.Join(bad, err)
+				}
+			}
 		} else if s.sums != nil {
 			s.micro(ctx, b, step, k, micro, out)
 		}
