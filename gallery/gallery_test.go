@@ -91,6 +91,39 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// TestRecallIsThatOfTheSearch: an index that was built for a low recall has the usual one for searches that ask for none.
+func TestRecallIsThatOfTheSearch(t *testing.T) {
+	dir := t.TempDir()
+	writeShards(t, dir, 8, 600, 600)
+	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	recall := func(asked float64) float32 {
+		g, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		v, err := g.View(Image, Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.UseIndex(t.Context(), e, IndexOptions{From: 600, Recall: asked}); err != nil {
+			t.Fatal(err)
+		}
+		r, ok := v.Indexed()
+		if !ok {
+			t.Fatal("there is no index")
+		}
+		return float32(r)
+	}
+	if low, usual := recall(0.2), recall(0); low > 0.8 || usual < 0.95 {
+		t.Errorf("recall %v of an index for 0.2, then %v without a wish", low, usual)
+	}
+}
+
 // An index is built once, kept beside the gallery, and made anew for other rows.
 func TestIndexIsKept(t *testing.T) {
 	dir := t.TempDir()

@@ -1,6 +1,7 @@
 package gallery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) 
 	if o.Say == nil {
 		o.Say = func(string, ...any) {}
 	}
-	if v.recall = o.Recall; v.Rows() < max(o.From, 2) || v.index != nil {
+	if v.recall = cmp.Or(o.Recall, search.DefaultRecall); v.Rows() < max(o.From, 2) || v.index != nil {
 		return nil
 	}
 	path := v.indexFile()

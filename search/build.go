@@ -34,7 +34,7 @@ type BuildOptions struct {
 
 // Defaults and sizes of a build.
 const (
-	defaultRecall = 0.95
+	DefaultRecall = 0.95 // of BuildOptions
 	defaultK      = 10
 	sampleQueries = 500
 	cellSample    = 64 // rows of a cell that its centre is made of
@@ -72,7 +72,7 @@ func (o *BuildOptions) setDefaults(rows int) error {
 	}
 	o.Cells = min(o.Cells, rows)
 	if o.Recall == 0 {
-		o.Recall = defaultRecall
+		o.Recall = DefaultRecall
 	}
 	most := rows
 	if o.Queries == nil {

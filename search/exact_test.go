@@ -253,7 +253,7 @@ func TestFarRow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !(index.Recall() >= defaultRecall) {
+		if !(index.Recall() >= DefaultRecall) {
 			t.Errorf("row %d is far: the index has a recall of %.3f", at, index.Recall())
 		}
 	}
