@@ -66,6 +66,10 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 		return r, err
 	}
 	from := byName(list)
+	plain, err := decoderStarts(c, "model", was, keep, p.Names())
+	if err != nil {
+		return r, err
+	}
 	if err := dropClassHead(c, m, from); err != nil {
 		return r, err
 	}
@@ -75,7 +79,7 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 		if q.Given {
 			continue
 		}
-		took, name, err := take(from, c.Path, q, p.Value(q), now)
+		took, name, err := take(startOf(q.Name, from, plain, now), c.Path, q, p.Value(q), now)
 		if err != nil {
 			return r, err
 		}
@@ -118,10 +122,13 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 		return r, err
 	}
 	from = byName(list)
+	if plain, err = decoderStarts(c, TwinsGroup, was, keep, p.Names()); err != nil {
+		return r, err
+	}
 	dropTaskHeads(m, from)
 	for _, q := range p.List() {
 		if q.Twin && !q.Given {
-			if _, _, err := take(from, c.Path, q, p.MomentumValue(q), now); err != nil {
+			if _, _, err := take(startOf(q.Name, from, plain, now), c.Path, q, p.MomentumValue(q), now); err != nil {
 				return r, err
 			}
 		}

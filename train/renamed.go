@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/weights"
 	"gorgonia.org/tensor"
 )
@@ -21,6 +22,28 @@ func elsewhere(name string, now config.Model) string {
 		return decoderFrom(part, now.Text.Layers)
 	}
 	return ""
+}
+
+// decoderStarts are the parameters of a group of a checkpoint whose layers have taken in all that tunes them, for the decoder of
+// a model, which is not tuned. It is nil where the model keeps nothing beside its layers.
+func decoderStarts(c *checkpoint.Checkpoint, group string, was config.Model, keep Kept, names []string) (map[string]weights.Param, error) {
+	if keep == nil {
+		return nil, nil
+	}
+	list, err := Params(c, group, was, nil)
+	if err == nil {
+		list, err = forPictures(list, names, c.Path)
+	}
+	return byName(list), err
+}
+
+// startOf chooses where a parameter starts from: of the parameters of a checkpoint, or, what a decoder takes from other layers, of
+// those without tuning.
+func startOf(name string, from, plain map[string]weights.Param, now config.Model) map[string]weights.Param {
+	if _, own := from[name]; !own && plain != nil && elsewhere(name, now) != "" {
+		return plain
+	}
+	return from
 }
 
 // decoderFrom is elsewhere for a parameter of the decoder, whose first layer is the first behind so many text layers.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/weights"
 	"gorgonia.org/tensor"
@@ -65,6 +66,56 @@ func TestInitDecoder(t *testing.T) {
 	again := small(t, 0, 0, append(captionSets, "run.seed=9")...)
 	if r, err = InitModel(again.model, own, again.cfg.Model); err != nil || len(r.Renamed) > 0 || !slices.Equal(again.model.Params().Values(), p.Values()) {
 		t.Errorf("a decoder does not go on from itself: %v, %v", r, err)
+	}
+}
+
+// TestInitTunedDecoder: a decoder, which is not tuned, starts from what tuned fusion layers compute, although the layers themselves
+// go on with what tunes them.
+func TestInitTunedDecoder(t *testing.T) {
+	s, c := trained(t, append(loraSets, "optimizer.lr=0.01")...)
+	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", slices.Concat(loraSets, captionSets, []string{"objective.captioning.weight=0", "objective.vqa.weight=1", "data.kind=vqa", "data.examples.source=scenes"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	asked, err := NewModel(cfg, ModelOptions{Engine: engine, Tokenizer: s.tokenizer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
+	r, err := InitModel(asked, c, cfg.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, was := asked.Params(), s.model.Params()
+	const layer, decoder = "text/layers/02/attention/qkv/", "decoder/layers/00/attention/qkv/weight"
+	own, ok := was.Get(layer + "weight")
+	down, tuned := was.Get(layer + "lora_a")
+	up, _ := was.Get(layer + "lora_b")
+	started, decodes := p.Get(decoder)
+	kept, goesOn := p.Get(layer + "lora_b")
+	if !ok || !tuned || !decodes || !goesOn {
+		t.Fatal("parameters are missing: the test shows nothing")
+	}
+	for what, of := range map[string]func(p *model.Params, q *model.Param) []float32{"value": (*model.Params).Value, "twin": (*model.Params).MomentumValue} {
+		if !slices.Equal(of(p, kept), of(was, up)) {
+			t.Errorf("%s: the adapter of the fusion layer does not go on", what)
+		}
+		weight := slices.Clone(was.Value(own)) // which is locked and has no twin
+		before := slices.Clone(weight)
+		if model.MergeLoRA(weight, of(was, down), of(was, up), 2, 4); slices.Equal(weight, before) {
+			t.Fatal("the adapter adds nothing: the test shows nothing")
+		}
+		if !slices.Equal(of(p, started), weight) {
+			t.Errorf("%s: the decoder does not start from its fusion layer with the adapter", what)
+		}
+	}
+	if !slices.Contains(r.Renamed, decoder) {
+		t.Errorf("%s is not reported: %v", decoder, r.Renamed)
 	}
 }
 
