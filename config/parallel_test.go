@@ -15,7 +15,10 @@ func TestRanks(t *testing.T) {
 		"fit":      {func(c *Config) { c.Model.System = "align" }, `model.system: cannot be trained by several processes (got "align"); it is fitted at once`},
 		"features": {func(c *Config) { c.Train.Accumulate, c.Train.AccumulateSteps = AccumulateFeatures, 2 }, `train.accumulate: must be "gradients" with several processes (got "features"); they compare the pairs of all as it is`},
 		"one row":  {func(c *Config) { c.Train.BatchSize, c.Parallel.Negatives = 4, OfOwnRank }, "train.batch_size: must be at least 8 with 4 processes (got 4); hard negatives are of a process's own rows"},
-		"judge":    {func(c *Config) { c.Objective.MAFA.Connector = "runs/x" }, `parallel.negatives: must be "local" with objective.mafa.connector and several processes (got "global"); the connector sees the pairs of its own process`},
+		"alone": {func(c *Config) {
+			c.Train.BatchSize, c.Parallel.Contrast, c.Objective.ITC.InBatchWeight, c.Objective.ITM.Weight = 4, OfOwnRank, 1, 0
+		}, "train.batch_size: must be at least 8 with 4 processes (got 4); a pair is compared with those of its own process"},
+		"judge": {func(c *Config) { c.Objective.MAFA.Connector = "runs/x" }, `parallel.negatives: must be "local" with objective.mafa.connector and several processes (got "global"); the connector sees the pairs of its own process`},
 		"groups": {func(c *Config) {
 			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 8, ShuffleGroups: 2, TeacherNorm: "batch"}
 		},

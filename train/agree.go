@@ -21,10 +21,15 @@ import (
 func (s *Session) Ranks() int { return s.group.Size() }
 
 // wholeIdentities refuses shares of a batch by identities that hold a part of one, where its images are compared with those of
-// the share alone: they would miss their positives.
+// the share alone: they would miss their positives, or, where they hold one alone, their negatives.
 func wholeIdentities(c config.Config, ranks int) error {
 	rows, images := c.Train.BatchSize/ranks, c.Data.Identities.Images
-	if ranks == 1 || images <= 1 || !c.Model.ByIdentity() || c.Parallel.Contrast != config.OfOwnRank || rows%images == 0 {
+	switch {
+	case ranks == 1 || images <= 1 || !c.Model.ByIdentity() || c.Parallel.Contrast != config.OfOwnRank:
+		return nil
+	case rows == images && c.Objective.Triplet.Weight > 0:
+		return fmt.Errorf("train.batch_size: with parallel.contrast = %q the %d rows of a process are of one identity (data.identities.images), and its images have no negatives for objective.triplet: use a multiple of %d, or parallel.contrast = %q", config.OfOwnRank, rows, 2*images*ranks, config.OfAllRanks)
+	case rows%images == 0:
 		return nil
 	}
 	return fmt.Errorf("train.batch_size: with parallel.contrast = %q the %d rows of a process must hold whole identities of %d images (data.identities.images): use a multiple of %d, or parallel.contrast = %q", config.OfOwnRank, rows, images, images*ranks, config.OfAllRanks)

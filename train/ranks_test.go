@@ -137,4 +137,11 @@ func TestSharesHoldWholeIdentities(t *testing.T) {
 			}
 		}
 	}
+	c.Parallel.Contrast = config.OfOwnRank
+	for _, weight := range []float64{0, 1} {
+		c.Objective.Triplet.Weight = weight
+		if err := wholeIdentities(c, 6); (err == nil) != (weight == 0) || err != nil && !strings.Contains(err.Error(), "the 4 rows of a process are of one identity") {
+			t.Errorf("one identity for each process, weight %v: %v", weight, err)
+		}
+	}
 }
