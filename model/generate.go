@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
@@ -75,7 +76,7 @@ type likely struct {
 
 // Generate writes a text about each row of b by beam search: the tokens of its words, without those around them. The search about
 // a row is over when so many texts have ended as there are beams and no beam can become better than the worst of them at its present
-// length. It ends early with the error of ctx.
+// length. It ends early with the error of ctx, and with an *eval.NonFiniteError where a logit is NaN.
 func (p *Pairs) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions) ([][]int32, error) {
 	if err := o.check(p); err != nil {
 		return nil, err
@@ -129,9 +130,14 @@ func (p *Pairs) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions)
 			return nil, err
 		}
 		for i := range rows {
-			if s := &rows[i]; !s.over {
-				s.step(o, p.o.EndID)
+			s := &rows[i]
+			if s.over {
+				continue
 			}
+			if slices.ContainsFunc(s.next, func(list []likely) bool { return list == nil }) {
+				return nil, &eval.NonFiniteError{What: fmt.Sprintf("model: scores of token %d of text %d are NaN", step, i), Cure: "evaluate another checkpoint"}
+			}
+			s.step(o, p.o.EndID)
 		}
 	}
 	texts := make([][]int32, n)
@@ -141,10 +147,13 @@ func (p *Pairs) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions)
 	return texts, nil
 }
 
-// likeliest returns the k likeliest tokens but one, the likeliest first, of equal ones the first.
+// likeliest returns the k likeliest tokens but one, the likeliest first, of equal ones the first; nil where a logit is NaN.
 func likeliest(logits []float32, k int, without int32) []likely {
 	top := make([]likely, 0, k+1)
 	for id, v := range logits {
+		if v != v {
+			return nil
+		}
 		if int32(id) == without || len(top) == k && float64(v) <= top[k-1].logp {
 			continue
 		}

@@ -3,6 +3,8 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/model"
 )
 
 // aloneSets switch the losses of testdata/keys.toml off, for a task whose loss stands alone.
@@ -87,8 +91,21 @@ func TestCaptioningTask(t *testing.T) {
 	if table := s.Table(); !strings.Contains(table, "of the nearest training image") || !strings.Contains(table, s.Said[0]) {
 		t.Error(table)
 	}
+	if again := write("data.max_words=1"); *again.Copied != *s.Copied {
+		t.Errorf("captions are not copied as they are written: %v, %v with data.max_words = 1", s.Copied, again.Copied)
+	}
 	if s := write("eval.captioning.min_tokens=4", "eval.captioning.nearest=0"); s.Copied != nil || s.Values()["nearest/cider"] != 0 || len(strings.Fields(s.Said[0])) < 4 {
 		t.Errorf("%q, %v", s.Said[0], s.Values())
+	}
+
+	spoilBias(t, r.pairs.Params())
+	var diverged *eval.NonFiniteError
+	none, err := r.cfg.With("eval.captioning.nearest=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Evaluate(t.Context(), Evaluation{Config: none, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set}); !errors.As(err, &diverged) {
+		t.Errorf("a model of NaN writes: %v", err)
 	}
 
 	other := cfg
@@ -96,4 +113,14 @@ func TestCaptioningTask(t *testing.T) {
 	if _, err := Evaluate(t.Context(), Evaluation{Task: TaskCaptioning, Config: other, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set}); err == nil || !strings.Contains(err.Error(), "(trainer finetune --task captioning)") {
 		t.Errorf("a model of another task: %v", err)
 	}
+}
+
+// spoilBias makes the scores of words that a decoder writes NaN.
+func spoilBias(t *testing.T, p *model.Params) {
+	t.Helper()
+	q, ok := p.Get("decoder/mlm/bias")
+	if !ok {
+		t.Fatal("no bias of words")
+	}
+	p.Value(q)[7] = float32(math.NaN())
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 )
 
@@ -96,6 +98,13 @@ func TestVQA(t *testing.T) {
 	}
 	if _, err := ask("eval.vqa.candidates=marks.txt"); err == nil || !strings.Contains(err.Error(), "has no answer of at least one word") {
 		t.Errorf("candidates without a word: %v", err)
+	}
+	spoilBias(t, r.pairs.Params())
+	for _, way := range []string{"eval.vqa.generate=true", "eval.vqa.candidates=answers.txt"} {
+		var diverged *eval.NonFiniteError
+		if _, err := ask(way); !errors.As(err, &diverged) {
+			t.Errorf("%s: a model of NaN answers: %v", way, err)
+		}
 	}
 	other := cfg
 	other.Data.Kind, other.Objective.VQA.Weight = "scenes", 0
