@@ -320,6 +320,33 @@ func TestRunSurvivesABadBatch(t *testing.T) {
 	}
 }
 
+// unstaging counts how often a model is to forget the batch that comes next.
+type unstaging struct {
+	*model.Pairs
+	times *int
+}
+
+func (u unstaging) Unstage() error {
+	*u.times++
+	return u.Pairs.Unstage()
+}
+
+// TestBadMicroBatchForgetsTheNext: micro-batches behind one whose loss is not finite are read and not computed, so that the one that
+// was on its way to a device is not that of the next run.
+func TestBadMicroBatchForgetsTheNext(t *testing.T) {
+	s := small(t, 34, 35, "train.accumulate_steps=2") // in the fifth batch
+	times := 0
+	s.model = unstaging{s.pairs(), &times}
+	s.must(t, 0)
+	s.must(t, 1)
+	if times != 0 {
+		t.Fatalf("good steps forget %d batches", times)
+	}
+	if _, err := s.Step(t.Context(), 2); !errors.As(err, new(*NonFiniteError)) || times == 0 {
+		t.Errorf("%v, forgot %d batches", err, times)
+	}
+}
+
 func TestSnapshotRefusesWhatIsNotFinite(t *testing.T) {
 	s := small(t, 0, 0)
 	s.model.Params().Values()[5] = float32(math.NaN())
