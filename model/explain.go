@@ -241,16 +241,17 @@ func (p *Pairs) CheckBlocks(at Blocks) error {
 	if err := p.Explains(); err != nil {
 		return err
 	}
+	usual := p.DefaultBlocks()
 	for _, x := range []struct {
-		of     string
-		at, n  int
-		exists bool
+		of           string
+		at, n, usual int
+		exists       bool
 	}{
-		{"block of the image tower", at.Image, p.blocks().Image, true},
-		{"layer of the text tower", at.Text, p.blocks().Text, !p.design.views},
-		{"fusion layer", at.Fusion, p.blocks().Fusion, p.design.fusion != nil},
+		{"block of the image tower", at.Image, p.blocks().Image, usual.Image, true},
+		{"layer of the text tower", at.Text, p.blocks().Text, usual.Text, !p.design.views},
+		{"fusion layer", at.Fusion, p.blocks().Fusion, usual.Fusion, p.design.fusion != nil},
 	} {
-		if x.exists && (x.at < 0 || x.at >= x.n) {
+		if x.exists && (x.at < 0 || x.at >= x.n) || !x.exists && x.at != x.usual {
 			return fmt.Errorf("model: there is no %s %d: the model has %d, from 0 on", x.of, x.at, x.n)
 		}
 	}

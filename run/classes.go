@@ -27,7 +27,7 @@ func classesOf(s Scores, step int, split string) (pages.Classes, bool) {
 	if !ok {
 		return pages.Classes{}, false
 	}
-	if s.Task() == TaskTextProbe {
+	if z, ok := s.(ZeroShot); ok && z.OfFiles || s.Task() == TaskTextProbe {
 		split = ""
 	}
 	return pages.Classes{Title: taskTitles[s.Task()], Step: step, Split: split, Table: c.ClassTable()}, true

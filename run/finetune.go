@@ -111,10 +111,13 @@ func sourceOf(base config.Config, sets []string) []string {
 	}
 	kind, files := base.Data.Kind, false
 	for _, set := range sets {
-		if value, ok := strings.CutPrefix(set, "data.kind="); ok {
-			kind = strings.Trim(value, `"'`)
+		key, value, _ := strings.Cut(set, "=")
+		switch strings.TrimSpace(key) {
+		case "data.kind":
+			kind = strings.Trim(strings.TrimSpace(value), `"'`)
+		case "data.examples.train_files":
+			files = true
 		}
-		files = files || strings.HasPrefix(set, "data.examples.train_files=")
 	}
 	source := config.ExamplesOfScenes
 	if files || !(config.Data{Kind: kind}).ReadsExamples() {

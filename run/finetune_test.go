@@ -176,3 +176,17 @@ func TestFinetunedAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesOfATask: a task that is fine-tuned from a run of scenes reads the files that a setting names, however that is written.
+func TestFilesOfATask(t *testing.T) {
+	base := config.Default()
+	base.Data.Kind = "scenes"
+	for set, want := range map[string]string{
+		"data.batch=1": config.ExamplesOfScenes, `data.examples.train_files=["x.jsonl"]`: "", ` data.examples.train_files = ["x.jsonl"]`: "",
+	} {
+		got := sourceOf(base, []string{"data.kind = 'entailment' ", set})
+		if want == "" && got != nil || want != "" && !slices.Equal(got, []string{"data.examples.source=" + want}) {
+			t.Errorf("%s: %q", set, got)
+		}
+	}
+}

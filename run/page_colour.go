@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
@@ -34,7 +35,7 @@ func sceneColours() map[string]string {
 
 // attributes lists the attributes that the points can be coloured by, the default first.
 func (e *embedder) attributes() (list []string) {
-	if e.cfg.Data.Drawn() {
+	if e.cfg.Data.Drawn() && e.cfg.Data.Kind != config.NLVRKind { // row i of which is not scene i
 		list = append(list, "colour", "shape", "objects", "size", "place")
 	}
 	if e.set.Eval == nil {

@@ -92,7 +92,8 @@ func checkResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format
 	if !old.Model.Fitted() && !from.Has("optimizer") {
 		dir := folderOf(from)
 		return fmt.Errorf("%s holds weights alone, as import, average and merge write them, and no run to go on with: train from them into another folder with\n"+
-			"  trainer finetune --checkpoint %s --out FOLDER\nfor retrieval, or else with\n  trainer train --set %s --out FOLDER", from.Path, shellWord(dir), shellWord(config.Override("init.checkpoint", dir)))
+			"  trainer finetune --checkpoint %s --out FOLDER\nfor retrieval, or else with\n  trainer train --config FILE --set %s --out FOLDER\n"+
+			"with a configuration of the same model (trainer inspect %s --print-config prints it)", from.Path, shellWord(dir), shellWord(config.Override("init.checkpoint", dir)), shellWord(dir))
 	}
 	err = conflicts(old, cfg, config.FixedRun, fmt.Sprintf("the run in %s was started", from.Path),
 		"go on with that value, choose another folder with --out, or start anew with --resume never")

@@ -102,7 +102,12 @@ func TestZeroShotImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, string(page), "evaluation of classes", "tiny thing", "confusion of classes", "<svg")
+	contains(t, string(page), "evaluation of classes", "tiny thing", "confusion of classes", "<svg", "Zero-shot classification, step 2")
+	stdout, _ = must(t, exitDone, append(folder, "--json")...) // no split was read
+	if split, named := parseJSON(t, stdout)["split"]; named {
+		t.Errorf("the images of a folder are said to be those of the split %v", split)
+	}
+	fails(t, exitUsage, append(folder, "--split", "test"), "the task zeroshot reads files of its own and no split of the data: leave out --split")
 	if err := os.WriteFile(filepath.Join(root, "small", "c.png"), []byte("no picture"), 0o644); err != nil {
 		t.Fatal(err)
 	}

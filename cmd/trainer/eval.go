@@ -147,6 +147,9 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 			return err
 		}
 	}
+	if name := cmp.Or(task, run.DefaultTask(t.Config)); split != "" && !run.ReadsSplit(t.Config, task) && name != run.TaskSentencePairs && name != t.Config.Task() {
+		return usageError{fmt.Errorf("the task %s reads files of its own and no split of the data: leave out --split", name)}
+	}
 	split = cmp.Or(split, t.Config.Eval.Split)
 	var others []*run.Trained
 	for _, folder := range with {

@@ -208,6 +208,7 @@ func TestExplainPatches(t *testing.T) {
 	stdout, _ := must(t, exitDone, "explain", "--checkpoint", dir, "--split", "val", "--pairs", "3")
 	contains(t, stdout, "3 right pairs of val: mean score", "(max_sum)")
 	fails(t, exitUsage, []string{"explain", "--checkpoint", dir, "--image", image, "--text", "a", "--formula", "terms", "--block", "0"}, "leave out --block and --layer")
+	fails(t, exitUsage, []string{"explain", "--checkpoint", dir, "--image", image, "--text", "a", "--fusion", "9"}, "there is no fusion layer 9: the model has 0")
 	fails(t, exitUsage, []string{"explain", "--checkpoint", dir, "--row", "12", "--split", "val"}, "--row must be below 12")
 	fails(t, exitUsage, []string{"explain", "--checkpoint", dir, "--row", "1", "--split", "nothing"}, `there is no split "nothing" to read`)
 }

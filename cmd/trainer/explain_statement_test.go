@@ -49,5 +49,7 @@ func TestExplainStatement(t *testing.T) {
 	} {
 		fails(t, exitUsage, append([]string{"explain", "--checkpoint", tuned, "--out", out}, c.args...), c.want)
 	}
+	// A statement is about pictures of several scenes, whose facts are no colours of its point.
+	fails(t, exitUsage, []string{"report", tuned, "--color", "shape"}, `--color "shape": `)
 	fails(t, exitUsage, []string{"explain", "--checkpoint", base, "--image", left, "--with", right, "--text", "x", "--out", out}, "--with is for systems of images alone, and for statements about two pictures")
 }

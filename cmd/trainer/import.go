@@ -41,6 +41,9 @@ the command line. docs/weights.md lists the files that are read.`,
 			}
 			o.File, o.Set, o.Log = f.file, f.sets, out.note(c)
 			if settings {
+				if err := apart(c, "settings", "config", "set", "seed", "out", "allow-missing", "dry-run"); err != nil {
+					return err
+				}
 				return printSettings(c, o, out.json)
 			}
 			r, err := run.Import(c.Context(), o)

@@ -40,7 +40,7 @@ func storedFolder(t *testing.T, name string) string {
 // weightsAlone is what train says of a run folder that a run cannot go on with.
 func weightsAlone(dir string) []string {
 	return []string{"holds weights alone, as import, average and merge write them, and no run to go on with", "  trainer finetune --checkpoint " + dir + " --out FOLDER\n",
-		`  trainer train --set 'init.checkpoint="` + dir + `"' --out FOLDER` + "\n"}
+		`  trainer train --config FILE --set 'init.checkpoint="` + dir + `"' --out FOLDER` + "\n", "(trainer inspect " + dir + " --print-config prints it)"}
 }
 
 // sets makes flags of settings.

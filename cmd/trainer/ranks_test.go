@@ -74,6 +74,7 @@ func TestOneVoice(t *testing.T) {
 		{"rows", all(tinyArgs(filepath.Join(dir, "none"), "--set", "train.batch_size=7")...), exitUsage, "", "train.batch_size: must be a multiple of the number of processes, 2 (got 7)"},
 		{"usage", all("train", "--nonsense"), exitUsage, "", "unknown flag: --nonsense"},
 		{"one process", all("inspect", out), exitUsage, "", "trainer inspect is done by one process, and 2 were started"},
+		{"one process of data", all("data", "bench", "--config", tiny), exitUsage, "", "trainer data bench is done by one process, and 2 were started"},
 		{"no checkpoint", all("eval", "--checkpoint", filepath.Join(dir, "none")), exitFailed, "", "no checkpoint at"},
 		{"one rank", func(rank int) []string {
 			return tinyArgs(filepath.Join(dir, "none"), "--set", fmt.Sprint("train.max_steps=", 5-6*rank))

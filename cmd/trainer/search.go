@@ -122,6 +122,11 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 	case f.indexFrom < 1:
 		return "", usageError{fmt.Errorf("--index-from must be at least 1 (got %d)", f.indexFrom)}
 	}
+	if mode == "row" || mode == "vector" { // no model is opened
+		if err := apart(c, mode, "checkpoint", "config", "set", "seed"); err != nil {
+			return "", err
+		}
+	}
 	return mode, apart(c, "exact", "recall")
 }
 

@@ -96,6 +96,9 @@ func (f *serveFlags) check(c *cobra.Command) error {
 	case c.Flags().Changed("recall") && !(f.recall > 0 && f.recall <= 1):
 		return usageError{fmt.Errorf("--recall must be above 0 and at most 1 (got %v)", f.recall)}
 	}
+	if err := apart(c, "no-model", "checkpoint", "config", "set", "seed"); err != nil {
+		return err
+	}
 	f.limits.Body = int64(f.bodyMiB) << 20
 	host, _, err := net.SplitHostPort(f.address)
 	if err != nil {
