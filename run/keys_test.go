@@ -183,7 +183,7 @@ var unseenIn = map[string][]string{
 	"simcse, triplets": {"eval.split", "eval.max_images", "eval.sentences.folder", "eval.sentences.split", "eval.sentences.rules", "eval.sentences.max_train", "eval.sentences.max_pairs", "eval.sentences.isotropy"},
 	"clip, grounded":   {"data.scenes.epoch_samples", "data.sentences.val_files", "data.sentences.sentence", "data.drop_last"}, // epochs of whole batches, and lines
 	// What other evaluations of such a model read, by its features; and scenes whose sentences need no cleaning.
-	"captions": {"model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.captioning.beams", "eval.captioning.min_tokens"},
+	"captions": {"data.clean", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.captioning.beams", "eval.captioning.min_tokens"},
 	"entailment": {"data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",
 		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
 	"vqa": {"eval.vqa.top", "data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",

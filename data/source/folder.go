@@ -14,7 +14,7 @@ import (
 var classFolders = lists{
 	load: func(_ context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
 		if have, err := data.FolderSplits(cfg.Data.Root); err == nil && !slices.Contains(have, split) {
-			return nil, fmt.Errorf("data: %s has no folder %q, only %s: make it, or choose another split (eval.split)", cfg.Data.Root, split, strings.Join(have, " and "))
+			return nil, fmt.Errorf("data: %s (data.root) has no folder %q, only %s: make it, or choose another split (eval.split)", cfg.Data.Root, split, strings.Join(have, " and "))
 		}
 		return opened(data.LoadFolder(cfg.Data.Root, split, options(cfg, o, "reading folders of classes")))
 	},
