@@ -520,13 +520,16 @@ func TestLoaderGoesOnCounting(t *testing.T) {
 	s := numbered{epoch: 10000, size: 4, bad: func(c uint64) bool { return c == 70 || c == 6460 }}
 	cfg := LoaderConfig{BatchSize: 64, Workers: 2, MaxBadShare: 0.02}
 	l := newLoader(t, s, cfg)
-	counters(t, l, 99)
+	counters(t, l, 1)
 	before := l.Place()
-	counters(t, l, 1)
+	counters(t, l, 1) // with sample 70
 	l.Rewind(before)
-	counters(t, l, 1)
-	if bad, read, _ := l.Bad(); bad != 1 || read != 6401 || l.Position() != 6401 {
-		t.Errorf("%d of %d bad at %d, want 1 of 6401", bad, read, l.Position())
+	if bad, read, why := l.Bad(); bad != 0 || read != 64 || len(why) != 0 {
+		t.Errorf("%d of %d bad after Rewind, %v; want 0 of 64", bad, read, why)
+	}
+	counters(t, l, 99)
+	if bad, read, why := l.Bad(); bad != 1 || read != 6401 || len(why) != 1 || l.Position() != 6401 {
+		t.Errorf("%d of %d bad at %d, %v; want 1 of 6401", bad, read, l.Position(), why)
 	}
 	saved := *l.Counters().(*loaderCounters)
 	cfg.MaxBadShare = 0.01
