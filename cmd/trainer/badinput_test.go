@@ -190,6 +190,9 @@ func TestBadSamples(t *testing.T) {
 	args := append([]string{"train", "--config", tiny, "--max-steps", "8"}, flags...)
 
 	_, stderr := must(t, exitDone, append(args, "--out", t.TempDir(), "--set", "data.max_bad_share=0.5")...)
+	if n := strings.Count(stderr, "bad sample, skipped: "); n != 5 {
+		t.Errorf("%d bad samples are told, want the first 5:\n%s", n, stderr)
+	}
 	contains(t, stderr, "bad sample, skipped: ", "missing.png", "cut.jpg", "train/011.png", "samples read were bad and skipped", "trainer data check")
 
 	fails(t, exitFailed, append(args, "--out", t.TempDir(), "--set", "data.max_bad_share=0"), "1 of ", "samples are bad, more than data.max_bad_share = 0 allows", "trainer data check")
