@@ -91,6 +91,20 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// viewed opens a gallery, which the caller closes, and its images as texts find them.
+func viewed(t *testing.T, dir string) (*Gallery, *View) {
+	t.Helper()
+	g, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := g.View(Image, Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, v
+}
+
 // TestRecallIsThatOfTheSearch: an index that was built for a low recall has the usual one for searches that ask for none.
 func TestRecallIsThatOfTheSearch(t *testing.T) {
 	dir := t.TempDir()
@@ -100,16 +114,9 @@ func TestRecallIsThatOfTheSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	recall := func(asked float64) float32 {
-		g, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+	recall := func(asked float64) float64 {
+		g, v := viewed(t, dir)
 		defer g.Close()
-		v, err := g.View(Image, Text)
-		if err != nil {
-			t.Fatal(err)
-		}
 		if err := v.UseIndex(t.Context(), e, IndexOptions{From: 600, Recall: asked}); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +124,7 @@ func TestRecallIsThatOfTheSearch(t *testing.T) {
 		if !ok {
 			t.Fatal("there is no index")
 		}
-		return float32(r)
+		return r
 	}
 	if low, usual := recall(0.2), recall(0); low > 0.8 || usual < 0.95 {
 		t.Errorf("recall %v of an index for 0.2, then %v without a wish", low, usual)
@@ -134,15 +141,8 @@ func TestIndexIsKept(t *testing.T) {
 	}
 	defer e.Close()
 	search := func() (built bool, first int32) {
-		g, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g, v := viewed(t, dir)
 		defer g.Close()
-		v, err := g.View(Image, Text)
-		if err != nil {
-			t.Fatal(err)
-		}
 		if err := v.UseIndex(t.Context(), e, IndexOptions{From: 600, Progress: func(string, int, int) { built = true }}); err != nil {
 			t.Fatal(err)
 		}
