@@ -66,7 +66,7 @@ func (l *Loader) startPrefetch(position uint64) *prefetch {
 		return p
 	}
 	go p.dispatch(position)
-	go p.assemble(position, l.passed, examples)
+	go p.assemble(position, l.counting(position), examples)
 	return p
 }
 
@@ -148,21 +148,48 @@ func exhausted(err error) error {
 	return fmt.Errorf("data: %w: this is no bad sample but a limit of the machine: raise it (ulimit -n for open files) or lower data.workers", err)
 }
 
-func (p *prefetch) assemble(position uint64, n counts, all []BadSample) {
+// counting counts samples in their order. Where the rest of an epoch fills no batch it is dropped as soon as that is known, as layout
+// does it: several processes do not read it, so it does not count as read.
+type counting struct {
+	l *Loader
+	counts
+	row    int    // of the batch, that the next good sample is
+	need   uint64 // up to where samples are needed for the batch, as far as is known
+	border uint64 // end of the epoch
+	rest   uint64 // end of what is dropped
+	epoch  uint64 // samples
+}
+
+// counting begins at a position.
+func (l *Loader) counting(position uint64) counting {
+	epoch := uint64(l.stream.EpochSamples())
+	return counting{l: l, counts: l.passed, need: position, border: (position/epoch + 1) * epoch, epoch: epoch}
+}
+
+// reads counts sample c as read, unless it is dropped.
+func (x *counting) reads(c uint64) bool {
+	for x.l.cfg.DropLast && c == x.need {
+		if x.need += uint64(x.l.cfg.BatchSize - x.row); x.need > x.border {
+			x.read, x.row = x.read-uint64(x.row), 0
+			x.need, x.rest, x.border = x.border, x.border, x.border+x.epoch
+		}
+	}
+	if c < x.rest {
+		return false
+	}
+	x.read++
+	return true
+}
+
+func (p *prefetch) assemble(position uint64, x counting, all []BadSample) {
 	defer p.wg.Done()
 	l := p.l
-	epoch := uint64(l.stream.EpochSamples())
-	b, row := l.batch(), 0
+	b := l.batch()
 	b.Counter = position
 	var examples []BadSample // not yet sent
 	sent := position         // end of the last batch
-	// The rest of an epoch that fills no batch is dropped as soon as that is known, as layout does it: several processes do not read
-	// it, so it does not count as read here.
-	need := position                       // up to where samples are needed for the batch, as far as is known
-	border := (position/epoch + 1) * epoch // end of the epoch
-	rest := uint64(0)                      // end of what is dropped
 	send := func(r result) bool {
-		r.counts, r.examples = n, examples
+		r.counts, r.examples = x.counts, examples
 		examples = nil
 		select {
 		case <-p.quit:
@@ -177,29 +204,22 @@ func (p *prefetch) assemble(position uint64, n counts, all []BadSample) {
 		if s == nil {
 			return
 		}
-		for l.cfg.DropLast && s.counter == need {
-			if need += uint64(l.cfg.BatchSize - row); need > border {
-				n.read, row = n.read-uint64(row), 0
-				need, rest, border = border, border, border+epoch
-			}
-		}
-		if s.counter < rest {
+		if !x.reads(s.counter) {
 			p.free <- s
 			continue
 		}
-		n.read++
 		if files.Exhausted(s.err) {
 			send(result{err: exhausted(s.err)})
 			return
 		}
 		if s.err != nil {
-			n.bad++
+			x.bad++
 			if len(all) < maxExamples {
 				all = append(all, BadSample{s.counter, s.err})
 				examples = append(examples, BadSample{s.counter, s.err})
 			}
-			if l.tooBad(n) {
-				send(result{err: &BadShareError{Bad: n.bad, Read: n.read, Allowed: l.cfg.MaxBadShare, Examples: all}})
+			if l.tooBad(x.counts) {
+				send(result{err: &BadShareError{Bad: x.bad, Read: x.read, Allowed: l.cfg.MaxBadShare, Examples: all}})
 				return
 			}
 			// Without this a stream whose samples are all bad, within a share of
@@ -209,18 +229,18 @@ func (p *prefetch) assemble(position uint64, n counts, all []BadSample) {
 				return
 			}
 		} else {
-			b.Row(row).Copy(s.row)
-			b.Counters[row] = s.counter
-			row++
+			b.Row(x.row).Copy(s.row)
+			b.Counters[x.row] = s.counter
+			x.row++
 		}
 		end := s.counter + 1
 		p.free <- s
-		if row == l.cfg.BatchSize {
-			b.End, b.Epoch = end, float64(end)/float64(epoch)
+		if x.row == l.cfg.BatchSize {
+			b.End, b.Epoch = end, float64(end)/float64(x.epoch)
 			if !send(result{batch: b}) {
 				return
 			}
-			b, row, sent = l.batch(), 0, end
+			b, x.row, sent = l.batch(), 0, end
 			b.Counter = end
 		}
 	}

@@ -250,35 +250,26 @@ func (l *Loader) tell(r result) ([]BadSample, error) {
 // judge counts the samples of a batch that ends before end, of which bad is known, one after the other as assemble does, and judges
 // at every bad one as it does. So the verdict is that of one process.
 func (l *Loader) judge(bad map[uint64]error, end uint64) (n counts, all []BadSample, err error) {
-	epoch := uint64(l.stream.EpochSamples())
-	n, row := l.passed, 0
+	x := l.counting(l.pos)
 	all = slices.Clone(l.examples)
-	need, border, rest := l.pos, (l.pos/epoch+1)*epoch, uint64(0)
 	for c := l.pos; c < end; c++ {
-		for l.cfg.DropLast && c == need {
-			if need += uint64(l.cfg.BatchSize - row); need > border {
-				n.read, row = n.read-uint64(row), 0
-				need, rest, border = border, border, border+epoch
-			}
-		}
-		if c < rest {
+		if !x.reads(c) {
 			continue
 		}
-		n.read++
 		why := bad[c]
 		if why == nil {
-			row++
+			x.row++
 			continue
 		}
-		n.bad++
+		x.bad++
 		if len(all) < maxExamples {
 			all = append(all, BadSample{c, why})
 		}
-		if l.tooBad(n) {
-			return n, all, &BadShareError{Bad: n.bad, Read: n.read, Allowed: l.cfg.MaxBadShare, Examples: all}
+		if l.tooBad(x.counts) {
+			return x.counts, all, &BadShareError{Bad: x.bad, Read: x.read, Allowed: l.cfg.MaxBadShare, Examples: all}
 		}
 	}
-	return n, all, nil
+	return x.counts, all, nil
 }
 
 // tally keeps what judge has counted.
