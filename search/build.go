@@ -34,7 +34,8 @@ type BuildOptions struct {
 
 // Defaults and sizes of a build.
 const (
-	DefaultRecall = 0.95 // of BuildOptions
+	// DefaultRecall is the share of the nearest rows that an index finds where BuildOptions or a search asks for none.
+	DefaultRecall = 0.95
 	defaultK      = 10
 	sampleQueries = 500
 	cellSample    = 64 // rows of a cell that its centre is made of
