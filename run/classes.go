@@ -21,14 +21,11 @@ import (
 var taskTitles = map[string]string{TaskProbe: "Linear probe", TaskZeroShot: "Zero-shot classification", TaskTextProbe: "Linear probe of text pairs",
 	TaskClassification: "Classification", TaskEntailment: "Visual entailment", TaskNLVR: "Statements about two pictures"}
 
-// classesOf is what a page shows of a task that tells classes, false of another task.
+// classesOf is what a page shows of a task that tells classes, false of another task. split is empty where there is none.
 func classesOf(s Scores, step int, split string) (pages.Classes, bool) {
 	c, ok := s.(Classified)
 	if !ok {
 		return pages.Classes{}, false
-	}
-	if z, ok := s.(ZeroShot); ok && z.OfFiles || s.Task() == TaskTextProbe {
-		split = ""
 	}
 	return pages.Classes{Title: taskTitles[s.Task()], Step: step, Split: split, Table: c.ClassTable()}, true
 }
@@ -37,7 +34,14 @@ func classesOf(s Scores, step int, split string) (pages.Classes, bool) {
 func (r *Run) writeClasses() error {
 	var list []pages.Classes
 	for _, s := range append([]Scores{r.scores}, r.beside...) {
-		if c, ok := classesOf(s, r.scoreStep, r.cfg.Eval.Split); ok {
+		if s == nil {
+			continue
+		}
+		split := ""
+		if OfSplit(r.cfg, s.Task()) {
+			split = r.cfg.Eval.Split
+		}
+		if c, ok := classesOf(s, r.scoreStep, split); ok {
 			list = append(list, c)
 		}
 	}
@@ -74,7 +78,7 @@ func CheckDrawn(cfg config.Config, task string) error {
 	return &ArgumentError{fmt.Errorf("the task %s has no classes and no examples to draw: --out is for the tasks %s", task, strings.Join(drawn, ", "))}
 }
 
-// DrawScores writes the outcome of a task that tells classes, of sentence pairs, or of examples with pictures, as a page. It fails for another
+// DrawScores writes the outcome of a task that tells classes, of sentence pairs, or of examples with pictures, as a page; split is empty for a task that is not OfSplit. It fails for another
 // task, and ends early with the error of ctx.
 func DrawScores(ctx context.Context, path string, s Scores, step int, split, of string) error {
 	facts := []pages.Fact{{Name: "model", Value: of}, {Name: "size", Value: s.Size()}, {Name: "outcome", Value: s.Line()}}

@@ -84,10 +84,14 @@ func DefaultTask(cfg config.Config) string {
 // ReadsSplit says whether a task, empty for that of the system, reads a split of images and texts, or other files alone.
 func ReadsSplit(cfg config.Config, task string) bool {
 	task = cmp.Or(task, DefaultTask(cfg))
-	if cfg.Data.ReadsExamples() && task == cfg.Task() {
-		return false
-	}
-	return task != TaskTextProbe && task != TaskSentences && task != TaskSentencePairs && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
+	return OfSplit(cfg, task) && task != TaskSentencePairs && !(cfg.Data.ReadsExamples() && task == cfg.Task())
+}
+
+// OfSplit says whether a task, empty for that of the system, is about a split of the data, of examples and pairs of sentences too, and
+// not about files of its own.
+func OfSplit(cfg config.Config, task string) bool {
+	task = cmp.Or(task, DefaultTask(cfg))
+	return task != TaskTextProbe && task != TaskSentences && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 
 // Evaluation is a model with what it is evaluated on.

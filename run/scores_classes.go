@@ -40,7 +40,7 @@ func (e Evaluation) zeroShot(ctx context.Context) (Scores, error) {
 		Images: z.Images, Prompts: z.Prompts, ImageClass: z.ImageClass, PromptClass: z.PromptClass,
 		Classes: z.Classes, Engine: e.Engine, BatchSize: c.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
-	return ZeroShot{s, !ReadsSplit(e.Config, TaskZeroShot)}, err
+	return ZeroShot{s}, err
 }
 
 // openZeroShot opens images and prompts.
@@ -65,10 +65,7 @@ func (e Evaluation) openZeroShot() (*source.ZeroShot, error) {
 }
 
 // ZeroShot is the outcome of zero-shot classification.
-type ZeroShot struct {
-	tasks.ZeroShotScores
-	OfFiles bool // of files of their own, which are no split
-}
+type ZeroShot struct{ tasks.ZeroShotScores }
 
 // Task implements Scores.
 func (z ZeroShot) Task() string { return TaskZeroShot }
@@ -96,12 +93,9 @@ func (z ZeroShot) ClassTable() *eval.ClassTable { return z.PerClass }
 
 // JSON implements Scores.
 func (z ZeroShot) JSON(split, path string) any {
-	if z.OfFiles {
-		split = ""
-	}
 	return struct {
 		Task       string               `json:"task"`
-		Split      string               `json:"split,omitempty"` // that was read; empty: files of their own were
+		Split      string               `json:"split,omitempty"` // empty: of files of its own
 		Path       string               `json:"path"`
 		Images     int                  `json:"images"`
 		Unlabelled int                  `json:"unlabelled,omitempty"` // images of no class, left out

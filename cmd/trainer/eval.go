@@ -147,10 +147,13 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 			return err
 		}
 	}
-	if name := cmp.Or(task, run.DefaultTask(t.Config)); split != "" && !run.ReadsSplit(t.Config, task) && name != run.TaskSentencePairs && name != t.Config.Task() {
-		return usageError{fmt.Errorf("the task %s reads files of its own and no split of the data: leave out --split", name)}
+	of := run.OfSplit(t.Config, task)
+	if split != "" && !of {
+		return usageError{fmt.Errorf("the task %s reads files of its own and no split of the data: leave out --split", cmp.Or(task, run.DefaultTask(t.Config)))}
 	}
-	split = cmp.Or(split, t.Config.Eval.Split)
+	if of {
+		split = cmp.Or(split, t.Config.Eval.Split)
+	}
 	var others []*run.Trained
 	for _, folder := range with {
 		x, err := run.Open(folder, opening)
@@ -191,7 +194,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		return errors.Join(printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path)), kept)
 	}
 	on := ""
-	if run.ReadsSplit(t.Config, task) || scores.Task() == run.TaskSentencePairs || scores.Task() == t.Config.Task() {
+	if split != "" {
 		on = " on " + split
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
