@@ -324,7 +324,7 @@ func interrupted(t *testing.T, dir string, step int, args ...string) int {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	done := make(chan int)
+	done, before := make(chan int), lastRow(dir)
 	var out, errOut bytes.Buffer
 	go func() { done <- execute(ctx, args, &out, &errOut) }()
 	for {
@@ -338,7 +338,7 @@ func interrupted(t *testing.T, dir string, step int, args ...string) int {
 			}
 			return code
 		case <-time.After(time.Millisecond):
-			if lastRow(dir) >= step {
+			if last := lastRow(dir); last >= step && last > before { // not before it has begun
 				cancel()
 			}
 		}
