@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build static quickstart frozen bench tables test interop race fuzz campaign lint generated ci
+.PHONY: help deps build static quickstart frozen bench tables test interop race fuzz campaign differential lint generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -76,3 +76,7 @@ generated: ## check that generated files are what their generators make
 
 ci: ## what the continuous integration runs
 	.ci/run
+
+differential: ## thousands of made inputs through us and the programs whose rules we follow; PYTHON=venv/bin/python has tools/differential/requirements.txt
+	@[ -n "$(PYTHON)" ] || { echo "differential: name an interpreter that has tools/differential/requirements.txt: make differential PYTHON=venv/bin/python"; exit 1; }
+	$(GO) run ./tools/differential all -python "$(PYTHON)"
