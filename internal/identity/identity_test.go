@@ -1,0 +1,167 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// aged writes a file that last changed long enough ago for its stamp to prove what it holds.
+func aged(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sumOf(t *testing.T, b *Book, path string) Sum {
+	t.Helper()
+	sum, err := b.Sum(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// A sum is that of all bytes, whatever their number.
+func TestSum(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	for _, n := range []int{0, 1, sumBytes - 1, sumBytes, sumBytes + 1, 3 * sumBytes} {
+		text := bytes.Repeat([]byte("x"), n)
+		aged(t, path, string(text))
+		want := sha256.Sum256(text)
+		got, err := Of(t.Context(), path)
+		if err != nil || got.String() != fmt.Sprintf("%x", want[:16]) || OfBytes(text) != got {
+			t.Errorf("%d bytes: %v, %v", n, got, err)
+		}
+		var back Sum
+		if err := back.UnmarshalText([]byte(got.String())); err != nil || back != got {
+			t.Errorf("read back: %v, %v", back, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Of(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+	for _, bad := range []string{"00", "zz", fmt.Sprintf("%034d", 0), "g0000000000000000000000000000000"} {
+		if err := new(Sum).UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%s is read", bad)
+		}
+	}
+}
+
+// Lists differ by their entries, by the order of these and by where a field ends.
+func TestList(t *testing.T) {
+	seen := map[Sum][][]string{}
+	for _, entries := range [][][]string{{}, {{}}, {{""}}, {{"a"}}, {{"a", "b"}}, {{"ab"}}, {{"a"}, {"b"}}, {{"b"}, {"a"}}, {{"a", ""}}, {{"", "a"}}, {{"a"}, {}}} {
+		l := NewList()
+		for _, e := range entries {
+			l.Add(e...)
+		}
+		if other, ok := seen[l.Sum()]; ok {
+			t.Errorf("%q and %q have one sum", entries, other)
+		}
+		if seen[l.Sum()] = entries; l.Len() != len(entries) {
+			t.Errorf("%d entries of %d", l.Len(), len(entries))
+		}
+	}
+}
+
+// A file that stays is read once; one that changes, with its size and time as they were, is read again.
+func TestBook(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("this system has no time that a program cannot set")
+	}
+	dir := t.TempDir()
+	path, store := filepath.Join(dir, "a"), filepath.Join(dir, "below", "sums")
+	aged(t, path, "one")
+	s, err := StampOf(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := OpenBook(store)
+	// The time of the change of state is now: nothing is proven yet.
+	if sumOf(t, b, path) != OfBytes([]byte("one")) || len(b.known) != 0 {
+		t.Fatalf("noted at once: %v", b.known)
+	}
+	s.Changed -= int64(time.Hour)
+	b.Note(path, s, OfBytes([]byte("one")))
+	if err := b.Save(); err != nil {
+		t.Fatal(err)
+	}
+	again := OpenBook(store)
+	if sum, ok := again.Known(path, s); !ok || sum != OfBytes([]byte("one")) {
+		t.Errorf("%v, %v is known", sum, ok)
+	}
+	aged(t, path, "two") // the same size, and the time set back
+	if sumOf(t, again, path) != OfBytes([]byte("two")) {
+		t.Error("a file that changed has its old sum")
+	}
+	if _, err := again.Sum(t.Context(), filepath.Join(dir, "none")); err == nil {
+		t.Error("no file has a sum")
+	}
+}
+
+// A known stamp is believed: the file is not read.
+func TestKnownIsNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	aged(t, path, "one")
+	s, err := StampOf(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := OpenBook("")
+	b.known[key(path)] = entry{s, OfBytes([]byte("noted"))}
+	if sumOf(t, b, path) != OfBytes([]byte("noted")) {
+		t.Error("it was read")
+	}
+	if err := b.Save(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Any damage to a book makes it an empty one.
+func TestDamagedBook(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sums")
+	b := OpenBook(path)
+	b.Note("x", Stamp{Size: 1, Modified: 1}, Sum{1})
+	b.Note("y", Stamp{Size: 2, Modified: 1}, Sum{2})
+	if err := b.Save(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(OpenBook(path).known); n != 2 {
+		t.Fatalf("%d entries", n)
+	}
+	for i := range text {
+		bad := bytes.Clone(text)
+		bad[i] ^= 4
+		if _, ok := parseBook(bad); ok {
+			t.Errorf("byte %d is damaged", i)
+		}
+		if _, ok := parseBook(text[:i]); ok {
+			t.Errorf("cut at %d", i)
+		}
+	}
+}
+
+// FuzzBook: whatever a book holds, it is read or refused.
+func FuzzBook(f *testing.F) {
+	f.Add([]byte(bookMagic))
+	f.Fuzz(func(t *testing.T, text []byte) { parseBook(text) })
+}
