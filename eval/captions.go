@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Captioned is a picture's caption by a model with the right ones, each as its words. CaptionWords makes words as the
-// official evaluation of COCO's captions does.
+// Captioned is a picture's caption by a model with the right ones, each as its words. CaptionWords and
+// ReferenceWords make words as the official evaluation of COCO's captions does.
 type Captioned struct {
 	Words      []string
 	References [][]string

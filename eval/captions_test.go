@@ -1,7 +1,10 @@
 package eval
 
 import (
+	"fmt"
 	"math"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,16 +54,70 @@ func TestCaptionMetricsErrors(t *testing.T) {
 	}
 }
 
-// FuzzCaptionWords wants an end, and words without spaces.
+// TestCaptionWordsByHand: what is in the other captions matters as in the official program, and ends of lines inside a caption do not shift the others.
+func TestCaptionWordsByHand(t *testing.T) {
+	for _, c := range []struct{ captions, want []string }{
+		{nil, nil},
+		{[]string{""}, []string{""}},
+		{[]string{"", "A dog.", ""}, []string{"", "a dog", ""}},
+		{[]string{"plan B.", "The dog"}, []string{"plan b", "the dog"}},
+		{[]string{"plan B.", "the dog"}, []string{"plan b.", "the dog"}},
+		{[]string{"a\ndog\n", "(cat)"}, []string{"a dog", "-lrb- cat -rrb-"}},
+		{[]string{"a\rdog\u2028runs\r", "a\v\fcat"}, []string{"a dog runs", "a cat"}},
+		{[]string{"1 1/2\u3000cups\x1c", "x.y\x1fz@b"}, []string{"1 1/2 cups", "x.y z@b"}}, // a space inside a token, and what only Python calls a space
+		{[]string{"a\xffdog\xf0\x9f"}, []string{"a dog"}},
+	} {
+		got := CaptionWords(c.captions)
+		if len(got) != len(c.want) {
+			t.Errorf("%q: %q", c.captions, got)
+			continue
+		}
+		for i, words := range got {
+			if s := strings.Join(words, " "); s != c.want[i] {
+				t.Errorf("%q: caption %d is %q, want %q", c.captions, i, s, c.want[i])
+			}
+		}
+	}
+	references := ReferenceWords([][]string{{"a dog :)", "the"}, {}, {"B.", "He", "it :)"}})
+	if got := fmt.Sprint(references); got != "[[[a dog :-rrb-] [the]] [] [[b] [he] [it -rrb-]]]" && got != "[[[a dog :-rrb-] [the]] [] [[b.] [he] [it -rrb-]]]" {
+		t.Error(got)
+	}
+}
+
+// TestCaptionWordsLinear: long texts of which every position could begin a long token are read once, which takes seconds for all (and hours
+// otherwise), with memory that grows as they do.
+func TestCaptionWordsLinear(t *testing.T) {
+	for _, piece := range []string{"<a ", "<a b='", "a@", "http:", "x.[^x=", "\u00ad", "&a", "1-", "A.", "(555) ", ". ", "d'", "a.b-", "😀", "a/", "U.S. ", "\n"} {
+		caption := strings.Repeat(piece, 1<<19/len(piece))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		CaptionWords([]string{caption})
+		runtime.ReadMemStats(&after)
+		if all := after.TotalAlloc - before.TotalAlloc; all > 500*1<<19 {
+			t.Errorf("%q: %d bytes for each", piece, all>>19)
+		}
+	}
+}
+
+// FuzzCaptionWords wants the words of each caption, without spaces, in at most five times the bytes: a bracket becomes -lrb-.
 func FuzzCaptionWords(f *testing.F) {
-	for _, c := range []string{"A man's dog isn't (here)...", "n't's'", "a\xff\x00'", "[-lrb-] it`s ‘a’ 1.2:3", "'tis cannot U.S.-a AT&T"} {
+	for _, c := range []string{"A man's dog isn't (here)...", "n't's'", "a\xff\x00'", "[-lrb-] it`s ‘a’ 1.2:3", "'tis cannot U.S.-a AT&T", "<a b='\n'> C. \n The", "x.[^x=\n<>] ½ ₠\r\u2028"} {
 		f.Add(c)
 	}
-	f.Fuzz(func(t *testing.T, caption string) {
-		for _, w := range CaptionWords(caption) {
-			if w == "" || strings.ContainsAny(w, " \t\n") {
-				t.Fatalf("%q has the word %q", caption, w)
+	f.Fuzz(func(t *testing.T, captions string) {
+		list := strings.Split(captions, "|")
+		words := CaptionWords(list)
+		if len(words) != len(list) {
+			t.Fatalf("%d captions have %d lists of words", len(list), len(words))
+		}
+		size := 0
+		for _, w := range slices.Concat(words...) {
+			if size += len(w); w == "" || strings.ContainsAny(w, " \t\n") {
+				t.Fatalf("%q has the word %q", captions, w)
 			}
+		}
+		if size > 5*len(captions) {
+			t.Fatalf("%q has %d bytes of words", captions, size)
 		}
 	})
 }

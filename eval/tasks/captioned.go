@@ -58,12 +58,11 @@ func (t Captioned) Run(ctx context.Context) (CaptionedScores, error) {
 	if err != nil {
 		return s, err
 	}
-	references := make([][][]string, s.Images)
-	for i := range references {
-		for _, caption := range t.Set.Written(i) {
-			references[i] = append(references[i], eval.CaptionWords(caption))
-		}
+	written := make([][]string, s.Images)
+	for i := range written {
+		written[i] = t.Set.Written(i)
 	}
+	references := eval.ReferenceWords(written)
 	if s.Written, s.Each, err = scoreCaptions(s.Said, references); err != nil || t.Nearest.Samples == 0 {
 		return s, err
 	}
@@ -79,8 +78,8 @@ func (t Captioned) Run(ctx context.Context) (CaptionedScores, error) {
 // scoreCaptions compares captions with references, and returns the CIDEr-D of each too.
 func scoreCaptions(said []string, references [][][]string) (s CaptionScore, each []float64, err error) {
 	all := make([]eval.Captioned, len(said))
-	for i, caption := range said {
-		all[i] = eval.Captioned{Words: eval.CaptionWords(caption), References: references[i]}
+	for i, words := range eval.CaptionWords(said) {
+		all[i] = eval.Captioned{Words: words, References: references[i]}
 	}
 	if s.Bleu, err = eval.Bleu(all); err != nil {
 		return s, nil, err

@@ -29,7 +29,9 @@ type kind struct {
 }
 
 // kinds are all comparisons, one file each.
-var kinds = []kind{}
+var kinds = []kind{
+	{"captions", "words, BLEU and CIDEr of captions, with pycocoevalcap and Java", 10000, compareCaptions},
+}
 
 // options are what a comparison is given.
 type options struct {
