@@ -109,9 +109,6 @@ func isSet(op syntax.InstOp) bool {
 	return op == syntax.InstRune || op == syntax.InstRune1 || op == syntax.InstRuneAny || op == syntax.InstRuneAnyNotNL
 }
 
-// start returns the state before anything is read, of the expressions that begin at these places.
-func (a *automaton) start(begins ...uint32) int32 { return a.state(begins) }
-
 // state returns the state of the positions that are reached from some without reading.
 func (a *automaton) state(from []uint32) int32 {
 	reached := map[uint32]bool{}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var jar = flag.String("jar", "", "Stanford's tokenizer, stanford-corenlp-3.4.1.jar of the Python package pycocoevalcap")
+var jar = flag.String("jar", "", "Stanford's tokenizer, the absolute path of stanford-corenlp-3.4.1.jar, which the Python package pycocoevalcap has")
 
 // TestAutomaton walks through the automaton in Stanford's program and ours in step, from the start along every kind of character: a pair
 // of states that is reached must accept both or neither, by a rule that does the same. So both cut every text alike.
@@ -31,17 +31,9 @@ func TestAutomaton(t *testing.T) {
 			t.Errorf("rule %q never matches", r.name)
 		}
 	}
-	byAction := map[int][]string{}
-	for number, r := range rules {
-		byAction[actions[number]] = append(byAction[actions[number]], r.name)
-	}
-	for a := range 60 {
-		if byAction[a] != nil {
-			t.Log(a, byAction[a])
-		}
-	}
 }
 
+// checkEqual compares two automata from a state of each on. actions gets the action of theirs for each rule.
 func checkEqual(t *testing.T, l *lexer, theirs *tables, ours0, theirs0 int32, actions map[int]int) {
 	type pair struct{ ours, theirs int32 }
 	// A unit of every class of both.

@@ -6,30 +6,26 @@ import "sync"
 type lexer struct {
 	sync.Mutex // of the automaton, which grows
 	automaton
-	start   int32
-	context []context // of a rule
+	start int32
+	text  []int32 // of a rule with something that follows: where its text alone begins
 }
-
-// context are the states in which the parts of a rule with something that follows begin.
-type context struct{ text, follows int32 }
 
 func newLexer() *lexer {
 	l := &lexer{automaton: automaton{ends: map[uint32]int{}, byCode: map[string]int32{}}}
 	var whole []uint32
-	parts := make([][2]uint32, len(rules))
+	alone := make([]uint32, len(rules))
 	for i, r := range rules {
-		text, follows := "(?:"+anyCase(r.text)+")", "(?:"+anyCase(r.follows)+")"
-		whole = append(whole, l.add(text+follows, i))
+		whole = append(whole, l.add(r.expression(), i))
 		if r.follows != "" {
-			parts[i] = [2]uint32{l.add(text, i), l.add(follows, i)}
+			alone[i] = l.add(anyCase(r.text), i)
 		}
 	}
 	l.finish()
 	l.start = l.state(whole)
-	l.context = make([]context, len(rules))
+	l.text = make([]int32, len(rules))
 	for i, r := range rules {
 		if r.follows != "" {
-			l.context[i] = context{l.state(parts[i][:1]), l.state(parts[i][1:])}
+			l.text[i] = l.state(alone[i : i+1])
 		}
 	}
 	return l
@@ -42,7 +38,7 @@ func (l *lexer) split(units []uint16, word func(string)) {
 		number, n := l.longest(units, at, futile)
 		match := units[at : at+n]
 		if rules[number].follows != "" {
-			match = match[:l.cut(l.context[number], match)]
+			match = l.withoutFollowing(number, match)
 		}
 		w, again := rules[number].form(match)
 		if w != "" {
@@ -90,31 +86,16 @@ func (l *lexer) longest(units []uint16, at int, futile map[place]bool) (number, 
 	return number, length
 }
 
-// cut returns the length of the longest beginning of a match after which the rest is what must follow.
-func (l *lexer) cut(c context, match []uint16) int {
-	var ends []int
-	for i, state := 0, c.text; i < len(match); i++ {
+// withoutFollowing returns the part of a match that is the token: the longest beginning that is text of the rule (TestWithoutFollowing).
+func (l *lexer) withoutFollowing(number int, match []uint16) []uint16 {
+	length := 0
+	for i, state := 0, l.text[number]; i < len(match); i++ {
 		if state = l.step(state, match[i]); state == dead {
 			break
 		}
 		if l.states[state].end != none {
-			ends = append(ends, i+1)
+			length = i + 1
 		}
 	}
-	for i := len(ends) - 1; i > 0; i-- {
-		if l.isFollowed(c.follows, match[ends[i]:]) {
-			return ends[i]
-		}
-	}
-	return ends[0]
-}
-
-// isFollowed says whether the rest of a match is what must follow.
-func (l *lexer) isFollowed(state int32, rest []uint16) bool {
-	for _, u := range rest {
-		if state = l.step(state, u); state == dead {
-			return false
-		}
-	}
-	return l.states[state].end != none
+	return match[:length]
 }

@@ -64,7 +64,7 @@ func TestFutile(t *testing.T) {
 			number, n := l.longest(units, at, map[place]bool{})
 			match := units[at : at+n]
 			if rules[number].follows != "" {
-				match = match[:l.cut(l.context[number], match)]
+				match = l.withoutFollowing(number, match)
 			}
 			w, again := rules[number].form(match)
 			if w != "" {
@@ -76,4 +76,64 @@ func TestFutile(t *testing.T) {
 			t.Fatalf("%q: %q, want %q", b.String(), got, want)
 		}
 	}
+}
+
+// TestWithoutFollowing: of every text that a rule matches with what follows, the longest beginning that is text of the rule is followed as
+// it must be: this and no shorter one is the token. All states are tried in which the text, what follows the longest beginning
+// and what follows shorter ones can be.
+func TestWithoutFollowing(t *testing.T) {
+	type place struct {
+		text, follows int32
+		shorter       string // of states
+	}
+	tried := 0
+	for i, r := range rules {
+		if r.follows == "" {
+			continue
+		}
+		a := &automaton{ends: map[uint32]int{}, byCode: map[string]int32{}}
+		text, follows := a.add(anyCase(r.text), i), a.add(anyCase(r.follows), i)
+		a.finish()
+		ended := func(state int32) bool { return state != dead && a.states[state].end != none }
+		step := func(state int32, unit rune) int32 {
+			if state == dead {
+				return dead
+			}
+			return a.step(state, uint16(unit))
+		}
+		begin := a.state([]uint32{follows})
+		first := place{text: a.state([]uint32{text}), follows: dead}
+		seen := map[place]bool{first: true}
+		for queue := []place{first}; len(queue) > 0; queue = queue[1:] {
+			p := queue[0]
+			tried++
+			for _, s := range p.shorter {
+				if ended(int32(s)) && !ended(p.follows) {
+					t.Fatalf("rule %q has a shorter token", r.name)
+				}
+			}
+			for _, unit := range a.sample {
+				q := place{text: step(p.text, unit), follows: step(p.follows, unit)}
+				var shorter []rune
+				for _, s := range p.shorter {
+					if to := step(int32(s), unit); to != dead {
+						shorter = append(shorter, to)
+					}
+				}
+				if ended(q.text) {
+					if q.follows != dead {
+						shorter = append(shorter, q.follows)
+					}
+					q.follows = begin
+				}
+				slices.Sort(shorter)
+				q.shorter = string(slices.Compact(shorter))
+				if !seen[q] && (q.follows != dead || q.text != dead || q.shorter != "") {
+					seen[q] = true
+					queue = append(queue, q)
+				}
+			}
+		}
+	}
+	t.Log(tried, "states")
 }

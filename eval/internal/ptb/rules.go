@@ -9,6 +9,11 @@ type rule struct {
 	form    form
 }
 
+// expression is that of the text and what follows.
+func (r rule) expression() string {
+	return "(?:" + anyCase(r.text) + ")(?:" + anyCase(r.follows) + ")"
+}
+
 // Parts of rules.
 var (
 	blank   = `[` + blanks + `]`
