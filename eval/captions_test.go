@@ -106,7 +106,13 @@ func FuzzCaptionWords(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, captions string) {
 		list := strings.Split(captions, "|")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		words := CaptionWords(list)
+		runtime.ReadMemStats(&after)
+		if all := after.TotalAlloc - before.TotalAlloc; all > uint64(64<<20+500*len(captions)) { // the rules themselves take some
+			t.Fatalf("%q takes %d bytes of memory", captions, all)
+		}
 		if len(words) != len(list) {
 			t.Fatalf("%d captions have %d lists of words", len(list), len(words))
 		}

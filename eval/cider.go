@@ -11,6 +11,7 @@ import "math"
 //
 // where l counts the pairs of words that follow each other, which is the length less one, as the official script does.
 // The weights come from the references of the corpus itself: the score of a caption depends on the others, and of one picture it is 0.
+// Where no reference has a word the scores are 0; the official script ends with an error.
 func Cider(all []Captioned) (mean float64, each []float64, err error) {
 	if err := checkCaptioned(all); err != nil {
 		return 0, nil, err

@@ -40,7 +40,7 @@ var pieces = map[string][]string{
 	"slashes":       fields(`\ \\ \n \* \*\* * ** *** *dog* / // /// \/ dog\cat dog/cat | || ^ = == + ++ +1 a+b a=b a|b ~ ~dog % & && @@ ### §5 ¶ • · ‣ ● ◦ † ‡`),
 	"punctuation":   fields(`. , ; : ? ! ?! !!! ??? !? ¡ ¿ 、 。 ， ． ！ ？ dog. dog, dog; dog: dog! dog? dog?! dog.. Dog!Cat what?The Yahoo! Jeopardy! ؟ ، ۔ ։ ؛`),
 	"scripts":       fields("café café naïve Ünïcode ΑΣ ΣΑΣ ΟΔΟΣ Σ ΑΣ-ΒΣ ΑΣ.ΒΣ İstanbul ıslak ſtreet Kelvin ẞ ǅ 犬 犬が走る 狗，猫。 고양이 собака СОБАКА كلب كَلْب כלב कुत्ता หมา สุนัขวิ่ง ១២ ⅷ Ⅷ Ⓐⓑ Ａｂｃ １２ ｶﾅ 🅰 𝒟ℴℊ 𐐔𐐯𐑅 ß ŉ ﬁsh ªº µm Å Ω ǰ ʼn ꟃ Ꞵ ა Ა"),
-	"invisible":     {"\u00a0", "a\u00a0b", "\u200b", "a\u200bb", "\u200d", "\u200c", "a\u200cb", "\ufeff", "\u00ad", "soft\u00adhyphen", "\u00ad\u00ad", "n\u00ado", "\u200e", "\u200f", "\u202a", "\u2060", "\t", "\u2003", "\u3000", "\u202f", "\u205f", "\u1680", "\x00", "\x01", "a\x1cb", "\x1f", "\x7f", "\x85", "a\u0085b", "\u0301", "\ufe0f", "\ufffd", "\ue000", "\u180e", "\ufffe", "\n", " \n "},
+	"invisible":     {"\u00a0", "a\u00a0b", "\u200b", "a\u200bb", "\u200d", "\u200c", "a\u200cb", "\ufeff", "\u00ad", "soft\u00adhyphen", "1\u00ad000", "\u00ad\u00ad", "n\u00ado", "\u200e", "\u200f", "\u202a", "\u2060", "\t", "\u2003", "\u3000", "\u202f", "\u205f", "\u1680", "\x00", "\x01", "a\x1cb", "\x1f", "\x7f", "\x85", "a\u0085b", "\u0301", "\ufe0f", "\ufffd", "\ue000", "\u180e", "\ufffe", "\n", " \n "},
 }
 
 // endsOfLines split lines in the official program, besides the line feed.

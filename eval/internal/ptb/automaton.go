@@ -14,8 +14,6 @@ import (
 type automaton struct {
 	code   []syntax.Inst  // of all expressions, one after the other
 	ends   map[uint32]int // the position in code of a match: the number that add was given
-	sets   []syntax.Inst  // the distinct sets of units in code
-	set    []int          // of code: an index of sets
 	class  []uint16       // of a unit: units of one class are alike to all sets
 	sample []rune         // of a class: a unit of it
 	states []state
@@ -61,36 +59,31 @@ func (a *automaton) add(expression string, number int) (begin uint32) {
 
 // finish sorts the units into classes, after the last expression.
 func (a *automaton) finish() {
-	bySet := map[string]int{}
-	edges := map[rune]bool{0: true}
-	a.set = make([]int, len(a.code))
-	for i, inst := range a.code {
-		if !isSet(inst.Op) {
+	var sets []syntax.Inst // the distinct ones
+	known := map[string]bool{}
+	edges := map[rune]bool{0: true} // where membership of some set may change
+	for _, inst := range a.code {
+		key := fmt.Sprint(inst.Op, inst.Rune, inst.Arg)
+		if !isSet(inst.Op) || known[key] {
 			continue
 		}
-		key := fmt.Sprint(inst.Op, inst.Rune, inst.Arg)
-		k, ok := bySet[key]
-		if !ok {
-			k = len(a.sets)
-			bySet[key], a.sets = k, append(a.sets, inst)
-			for _, r := range inst.Rune { // a unit, or the first and the last of each range
-				edges[r], edges[r+1] = true, true
-				for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) { // both cases may be written as one
-					edges[f], edges[f+1] = true, true
-				}
+		known[key], sets = true, append(sets, inst)
+		for _, r := range inst.Rune { // a unit, or the first and the last of each range
+			edges[r], edges[r+1] = true, true
+			for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) { // both cases may be written as one
+				edges[f], edges[f+1] = true, true
 			}
 		}
-		a.set[i] = k
 	}
 	a.class = make([]uint16, 1<<16)
 	byMembership := map[string]uint16{}
 	class := uint16(0)
-	membership := make([]byte, len(a.sets))
+	membership := make([]byte, len(sets))
 	for u := range a.class {
 		if edges[rune(u)] {
-			for k := range a.sets {
+			for k := range sets {
 				membership[k] = 0
-				if a.sets[k].MatchRune(rune(u)) {
+				if sets[k].MatchRune(rune(u)) {
 					membership[k] = 1
 				}
 			}
