@@ -38,7 +38,7 @@ type resizer struct {
 	bilinear             bool // Pillow's BILINEAR filter in the place of BICUBIC
 	horizontal, vertical taps
 	rows                 pixel.RowFilter
-	middle               []uint8 // between the passes
+	middle               []uint8 // a band of the rows between the passes
 	sums                 []int32 // of one row
 }
 
@@ -53,11 +53,7 @@ func (z *resizer) resize(dst, src *Image, box Rect, to Window, flip bool) {
 	}
 	w, h := to.Width, to.Height
 	dst.reshape(w, h)
-	z.vertical.compute(axis{box.H, to.H, to.Y, h, z.bilinear})
-
-	// Only rows that the vertical pass reads are made: all of the box.
 	from := src.Pix[3*(box.Y*src.W+box.X):]
-	stride := 3 * src.W
 	if box.W != to.W {
 		z.horizontal.compute(axis{box.W, to.W, to.X, w, z.bilinear})
 		if flip {
@@ -65,28 +61,57 @@ func (z *resizer) resize(dst, src *Image, box Rect, to Window, flip bool) {
 			defer z.horizontal.Mirror()
 		}
 		z.rows.Set(&z.horizontal.Taps)
-		out := dst.Pix
-		if box.H != to.H {
-			z.middle = resized(z.middle, 3*w*box.H)
-			out = z.middle
-		}
-		z.rows.Apply(out, from, box.H, stride)
-		from, stride = out, 3*w
 	}
 	switch {
 	case box.H != to.H:
-		for y := range h {
-			first, k := z.vertical.at(y)
-			z.sums = pixel.MixRows(dst.Pix[3*w*y:3*w*(y+1)], from[stride*first:], stride, k, z.sums)
+		z.vertical.compute(axis{box.H, to.H, to.Y, h, z.bilinear})
+		if box.W != to.W {
+			z.bands(dst, from, 3*src.W)
+			break
 		}
-	case box.W == to.W:
 		for y := range h {
-			copy(dst.Pix[3*w*y:3*w*(y+1)], from[stride*y:])
+			z.mix(dst, y, from, 3*src.W, 0)
+		}
+	case box.W != to.W:
+		z.rows.Apply(dst.Pix, from, h, 3*src.W)
+	default:
+		for y := range h {
+			copy(dst.Pix[3*w*y:3*w*(y+1)], from[3*src.W*y:])
 		}
 	}
 	if flip && box.W == to.W {
 		dst.FlipH()
 	}
+}
+
+// bandBytes is how much of the rows between the passes is made at a time: what a processor's cache holds.
+const bandBytes = 256 << 10
+
+// bands makes both passes, with no more rows between them than bandBytes hold, or a row of dst needs if that is more: a
+// picture of one column and many rows would otherwise become one of as many rows and all columns of dst.
+func (z *resizer) bands(dst *Image, from []uint8, stride int) {
+	row := 3 * dst.W
+	rows := max(bandBytes/row, 2*z.vertical.Size) // of them, less than Size are kept from the band before
+	rows = min(rows+rows%2, z.vertical.In)        // rows are made in pairs
+	z.middle = resized(z.middle, row*rows+1) // one that Apply may write
+	begin, end := 0, 0 // rows of the source that are in middle
+	for y := range dst.H {
+		first, k := z.vertical.at(y)
+		if need := first + len(k); need > end {
+			kept := max(end-first, 0)
+			copy(z.middle, z.middle[row*(end-kept-begin):row*(end-begin)])
+			begin, end = first, min(first+rows, z.vertical.In)
+			z.rows.Apply(z.middle[row*kept:], from[stride*(begin+kept):], end-begin-kept, stride)
+		}
+		z.mix(dst, y, z.middle, row, begin)
+	}
+}
+
+// mix writes row y of dst, the sum of its rows of the source, which begins in from with the given one.
+func (z *resizer) mix(dst *Image, y int, from []uint8, stride, begin int) {
+	first, k := z.vertical.at(y)
+	row := 3 * dst.W
+	z.sums = pixel.MixRows(dst.Pix[row*y:row*(y+1)], from[stride*(first-begin):], stride, k, z.sums)
 }
 
 // axis is an axis of in pixels resized to out pixels, of which n from the given one on are

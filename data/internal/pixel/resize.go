@@ -138,7 +138,7 @@ func (f *RowFilter) compileShrink() {
 }
 
 // Apply filters rows of a picture: row y of In pixels begins at src[y*stride], its
-// result of Out pixels at dst[3*Out*y].
+// result of Out pixels at dst[3*Out*y]. It may write a byte of dst behind the last one.
 func (f *RowFilter) Apply(dst, src []uint8, rows, stride int) {
 	t := f.taps
 	out := 3 * t.Out
@@ -151,7 +151,7 @@ func (f *RowFilter) Apply(dst, src []uint8, rows, stride int) {
 	first := 0
 	if f.shrinks {
 		// The kernel reads up to 13 bytes behind a row and writes one.
-		for ; first < rows-1 && first*stride+3*t.In+13 <= len(src); first++ {
+		for ; first < rows && first*stride+3*t.In+13 <= len(src) && (first+1)*out < len(dst); first++ {
 			shrinkRow(&dst[first*out], &src[first*stride], &f.program[0], t.Out)
 		}
 	}
