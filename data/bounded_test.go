@@ -45,7 +45,7 @@ func TestLargeFilesAreNotRead(t *testing.T) {
 		name, path, want string
 		size             bool
 	}{
-		{"3 GB", sparse(t, 3<<30, ""), "has 3221225472 bytes, more than the 416777216 that are read of such a file", true},
+		{"3 GB", sparse(t, 3<<30, ""), "has 3221225472 bytes, more than the 366777216 that are read of such a file", true},
 		{"300 MB of nothing", sparse(t, 300<<20, ""), "not a JPEG, PNG or WebP image (314572800 bytes)", false},
 		{"300 MB after the mark of a JPEG", sparse(t, 300<<20, jpeg), "header of the image is damaged", false},
 	} {

@@ -23,7 +23,8 @@ const DefaultMaxPixels = 50_000_000
 var ErrTooLarge = errors.New("more pixels than allowed")
 
 // Decode decodes a JPEG, PNG or WebP file. The size in the header is tested
-// against maxPixels (0: DefaultMaxPixels) before any pixel is decoded. Grey,
+// against maxPixels (0: DefaultMaxPixels) and MaxSide, and the memory that decoding takes against 7
+// bytes for each pixel of maxPixels and 16 MiB, before any pixel is decoded. Grey,
 // CMYK, palette and 16-bit images become 8-bit RGB; transparent ones are put
 // over white. An image is turned upright as its EXIF tag Orientation says.
 // Damaged files are errors, never panics.
@@ -43,8 +44,16 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 	if err != nil {
 		return nil, err
 	}
+	turn := orientation(b)
+	need := decodeBytes(b, format, cfg, turn > 1)
+	if err := checkBytes(cfg, format, need, maxPixels); err != nil {
+		return nil, err
+	}
+	decoding := shared()
+	decoding.Take(need)
+	defer decoding.Give(need)
 	if format == "jpeg" {
-		if m, err = decodeJPEG(b, cfg, w); err != nil {
+		if m, err = decodeJPEG(b, cfg, need, w); err != nil {
 			return nil, err
 		}
 	} else {
@@ -58,7 +67,10 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 		w.lap(StageDecode)
 		m = fromImage(img, format == "webp")
 	}
-	m = upright(m, orientation(b))
+	if turn > 1 {
+		decoding.Collect(need)
+		m = upright(m, turn)
+	}
 	w.lap(StageColour)
 	return m, nil
 }
@@ -78,6 +90,8 @@ func header(r io.Reader, size int64, maxPixels int) (cfg image.Config, format st
 		err = fmt.Errorf("data: header of the image is damaged: %w", err)
 	case cfg.Width <= 0 || cfg.Height <= 0:
 		err = fmt.Errorf("data: %s image without pixels (%dx%d)", format, cfg.Width, cfg.Height)
+	case cfg.Width > MaxSide || cfg.Height > MaxSide:
+		err = fmt.Errorf("data: %s image of %dx%d: %w: a side may have %d: cut it into pieces or shrink it", format, cfg.Width, cfg.Height, ErrTooLarge, MaxSide)
 	case int64(cfg.Width)*int64(cfg.Height) > int64(maxPixels):
 		err = fmt.Errorf("data: %s image of %dx%d: %w (%d): shrink it or raise data.max_pixels", format, cfg.Width, cfg.Height, ErrTooLarge, maxPixels)
 	}
@@ -97,10 +111,6 @@ func pixelLimit(maxPixels int) int {
 	}
 	return maxPixels
 }
-
-// maxBytes is the largest size of an image file: 8 bytes for each pixel, as many as
-// any of the formats has without compression, and some for what is not pixels.
-func maxBytes(maxPixels int) int64 { return 8*int64(pixelLimit(maxPixels)) + 16<<20 }
 
 // headerFirst is the size in bytes above which the header of a file is read before the
 // rest of it.
@@ -128,7 +138,7 @@ func readImage(path string, maxPixels int) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeFile is Decode of a regular file, of at most 8 bytes for each pixel of maxPixels
+// DecodeFile is Decode of a regular file, of at most 7 bytes for each pixel of maxPixels
 // and 16 MiB; its errors name the file. Of a large file the header is read first.
 func DecodeFile(path string, maxPixels int) (*transform.Image, error) {
 	return decodeFile(path, maxPixels, nil)
@@ -224,9 +234,13 @@ func fromImage(img image.Image, video bool) *transform.Image {
 			}
 		}
 	default:
+		at := func(x, y int) (r, g, b, a uint32) { return img.At(x, y).RGBA() }
+		if src, ok := img.(image.RGBA64Image); ok { // which makes no value on the heap for each pixel
+			at = func(x, y int) (r, g, b, a uint32) { return src.RGBA64At(x, y).RGBA() }
+		}
 		for y := d.Min.Y; y < d.Max.Y; y++ {
 			for x := d.Min.X; x < d.Max.X; x++ {
-				r, g, b, a := img.At(x, y).RGBA()
+				r, g, b, a := at(x, y)
 				w := 0xffff - a
 				put(cut8(int(r+w)>>8), cut8(int(g+w)>>8), cut8(int(b+w)>>8))
 			}

@@ -81,8 +81,9 @@ func FindDecoder() (d Decoder, warnings []string, err error) {
 var builtins = sync.Pool{New: func() any { return new(fast.Decoder) }}
 
 // decodeJPEG decodes a JPEG file with the given header. The library decodes what it does without a warning; the built-in
-// decoder what it has no doubt about; what is left, or damaged, is image/jpeg's to decode or to refuse.
-func decodeJPEG(b []byte, cfg image.Config, w *Stopwatch) (*transform.Image, error) {
+// decoder what it has no doubt about; what is left, or damaged, is image/jpeg's to decode or to refuse. Each takes need
+// bytes at most.
+func decodeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*transform.Image, error) {
 	if fast.TooManyScans(b) {
 		return nil, fmt.Errorf("data: jpeg image of more than %d scans: write it anew", fast.MostScans)
 	}
@@ -93,16 +94,21 @@ func decodeJPEG(b []byte, cfg image.Config, w *Stopwatch) (*transform.Image, err
 			w.lap(StageDecode)
 			return m, nil
 		}
+		shared().Collect(need)
 	}
 	d := builtins.Get().(*fast.Decoder)
 	defer builtins.Put(d)
 	img := d.Decode(b, cfg.Width, cfg.Height)
 	if img == nil {
+		d.Forget()
+		shared().Collect(need)
 		var err error
 		if img, err = jpeg.Decode(bytes.NewReader(b)); err != nil {
 			return nil, fmt.Errorf("data: jpeg image is damaged or cut short: %w", err)
 		}
 	}
 	w.lap(StageDecode)
-	return fromImage(img, false), nil
+	m := fromImage(img, false)
+	d.Forget()
+	return m, nil
 }

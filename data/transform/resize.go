@@ -93,8 +93,8 @@ func (z *resizer) bands(dst *Image, from []uint8, stride int) {
 	row := 3 * dst.W
 	rows := max(bandBytes/row, 2*z.vertical.Size) // of them, less than Size are kept from the band before
 	rows = min(rows+rows%2, z.vertical.In)        // rows are made in pairs
-	z.middle = resized(z.middle, row*rows+1) // one that Apply may write
-	begin, end := 0, 0 // rows of the source that are in middle
+	z.middle = resized(z.middle, row*rows+1)      // one that Apply may write
+	begin, end := 0, 0                            // rows of the source that are in middle
 	for y := range dst.H {
 		first, k := z.vertical.at(y)
 		if need := first + len(k); need > end {

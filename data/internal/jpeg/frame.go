@@ -45,20 +45,21 @@ type component struct {
 	dcTable, acTable *huffman
 }
 
-// kept is the number of bytes of planes or of coefficients above which they are not kept for the next file.
+// kept is the number of bytes of planes or of coefficients above which Forget drops them.
 const kept = 16 << 20
+
+// Forget drops the memory of a large file, and with it the image that Decode returned.
+func (d *Decoder) Forget() {
+	if len(d.planes) > kept || len(d.coefs)*256 > kept {
+		d.planes, d.coefs, d.comp, d.image, d.grey = nil, nil, [3]component{}, image.YCbCr{}, image.Gray{}
+	}
+}
 
 // Decode decodes a file of w x h pixels to brightness and colour differences (*image.YCbCr) or grey (*image.Gray),
 // which are good until the next call. It returns nil for files that are left to image/jpeg.
 func (d *Decoder) Decode(b []byte, w, h int) image.Image {
 	if len(b) < 4 || b[0] != 0xff || b[1] != 0xd8 {
 		return nil
-	}
-	if len(d.planes) > kept {
-		d.planes = nil
-	}
-	if len(d.coefs)*256 > kept {
-		d.coefs = nil
 	}
 	for i := range d.quant {
 		d.quant[i].ok = false
