@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Error is one problem of a configuration.
@@ -18,15 +20,18 @@ type Error struct {
 	Training bool // the problem is one of training alone: what uses a checkpoint does not read the key
 }
 
+// longestPlace is how many bytes are shown of a place, an override as a rule.
+const longestPlace = 1000
+
 // Error prints the problem as "path: msg (got value)", with the place before it
 // and the hint after it where there are any.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Where != "" {
-		b.WriteString(e.Where + ": ")
+		b.WriteString(words.Cut(e.Where, longestPlace) + ": ")
 	}
 	if e.Path != "" {
-		b.WriteString(e.Path + ": ")
+		b.WriteString(words.Shown(e.Path) + ": ")
 	}
 	b.WriteString(e.Msg)
 	if e.Value != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/stricttoml"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Load returns the defaults, overridden by the TOML file at path (none if path
@@ -91,6 +92,7 @@ type loader struct {
 	stored  bool // the file is that of a run: unknown keys are passed over
 	version int  // the earliest of the files
 	newer   bool // a file is of a later version
+	unknown int  // keys of the file, or of the overrides
 
 	name  string            // of the file that is read
 	chain []string          // files that are read, each the base of the one before
@@ -122,6 +124,9 @@ func (l *loader) at(line int) string {
 	return l.name
 }
 
+// mostRepeats is how many keys a file may have for each that there is: those of tables in lists are there several times.
+const mostRepeats = 2
+
 // file applies the text of a TOML file, after its base if it has one.
 func (l *loader) file(name string, text []byte) {
 	l.name = name
@@ -139,6 +144,11 @@ func (l *loader) file(name string, text []byte) {
 			e.Where = l.at(pe.Position.Line)
 		}
 		l.fail(e)
+		return
+	}
+	// The library looks for the place of each key in the whole text.
+	if n, most := len(md.Keys()), mostRepeats*len(l.fields); n > most {
+		l.fail(&Error{Msg: fmt.Sprintf("has %s, more than any configuration", words.Count(n, "key")), Hint: "is this the configuration of a run?", Where: l.name})
 		return
 	}
 	if prim, ok := root["base"]; ok && !l.stored {
@@ -166,6 +176,7 @@ func (l *loader) file(name string, text []byte) {
 	set := map[string]bool{}
 	l.old = map[string]string{}
 	l.table(&md, "", root, set)
+	l.countUnknown(l.name)
 	clearReplaced(l.fields, set)
 }
 

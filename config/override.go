@@ -83,6 +83,7 @@ func (l *loader) overrides(sets []string) {
 		l.where[path] = where
 		set[path] = true
 	}
+	l.countUnknown(strings.TrimSpace(setPlace))
 	clearReplaced(l.fields, set)
 }
 

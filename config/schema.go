@@ -100,10 +100,16 @@ func (c Config) Get(path string) (any, bool) {
 	return v.Interface(), true
 }
 
+// longestKey is the length in bytes above which a text is like no key.
+const longestKey = 200
+
 // nearest returns a hint that names the known key closest to an unknown one. A
 // key that exists in another section counts as close: the commonest mistake is
 // the right name in the wrong place.
 func nearest(path string) string {
+	if len(path) > longestKey {
+		return "docs/config.md lists the keys"
+	}
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	best, bestDist := "", len(path)/2+1
 	var c Config

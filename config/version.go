@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Version is the version of the configurations that this program writes. It grows when a
@@ -58,10 +60,31 @@ func (l *loader) upgrade(c *Config) {
 	}
 }
 
+// mostUnknown is how many unknown keys are reported one by one.
+const mostUnknown = 20
+
+// countUnknown reports how many unknown keys there are beyond those.
+func (l *loader) countUnknown(where string) {
+	text := fmt.Sprintf("and %s that are unknown too", words.Count(l.unknown-mostUnknown, "more key"))
+	switch {
+	case l.unknown <= mostUnknown:
+	case l.stored:
+		l.note(where, "%s", text)
+	default:
+		l.errs = append(l.errs, &Error{Msg: text, Hint: "is this the configuration of a run?", Where: where})
+	}
+	l.unknown = 0
+}
+
 // renamed returns the key that an unknown one is now. Without one it reports the key, in
 // the file of a run by a notice.
 func (l *loader) renamed(path, where string, set map[string]bool) (now string, ok bool) {
 	i := slices.IndexFunc(renames, func(r rename) bool { return r.old == path })
+	if i < 0 {
+		if l.unknown++; l.unknown > mostUnknown {
+			return "", false
+		}
+	}
 	switch {
 	case i < 0 && l.stored:
 		l.note(where, "%s: is unknown to this version and is not read", path)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // CacheConfig says where decoded images are kept.
@@ -109,7 +110,11 @@ func (c *Cache) part(path, name string, maxPixels int, w *Stopwatch, decode func
 		return decode()
 	}
 	defer func() { w.lap(StageCache) }()
-	info, err := os.Stat(path)
+	err := files.CheckPath(path)
+	var info os.FileInfo
+	if err == nil {
+		info, err = os.Stat(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("data: image: %w", err)
 	}

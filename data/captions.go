@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/strictjson"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // RecordError is an entry of a data file that cannot be used.
@@ -24,9 +25,9 @@ type RecordError struct {
 // Error names the file and the entry.
 func (e *RecordError) Error() string {
 	if e.Index < 0 {
-		return fmt.Sprintf("data: %s: %v", e.File, e.Err)
+		return fmt.Sprintf("data: %s: %v", e.File, words.Short(e.Err))
 	}
-	return fmt.Sprintf("data: %s: entry %d: %v", e.File, e.Index, e.Err)
+	return fmt.Sprintf("data: %s: entry %d: %v", e.File, e.Index, words.Short(e.Err))
 }
 
 // Unwrap returns the reason.

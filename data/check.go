@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Kinds of findings, from grave to harmless.
@@ -125,6 +126,9 @@ type checker struct {
 	found map[string]*Finding
 }
 
+// longestExample is how many bytes of an example are kept, whose captions and names may have any number.
+const longestExample = 500
+
 func (c *checker) add(kind string, n int, example string) {
 	f := c.found[kind]
 	if f == nil {
@@ -134,7 +138,7 @@ func (c *checker) add(kind string, n int, example string) {
 	}
 	f.Count += n
 	if example != "" && len(f.Examples) < c.cfg.Examples {
-		f.Examples = append(f.Examples, example)
+		f.Examples = append(f.Examples, words.Cut(example, longestExample))
 	}
 }
 

@@ -154,7 +154,7 @@ func TestTrainingOverDamagedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: trainSmall, Text: words(12)})
+	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: trainSmall, Text: someText(12)})
 	if err != nil {
 		t.Fatal(err)
 	}

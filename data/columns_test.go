@@ -22,8 +22,8 @@ func picture(s Stream, c uint64) ([]float32, error) {
 	return b.Floats(batch.Images), s.Sample(c, b.Row(0))
 }
 
-// words is the columns of text of the tests: l tokens, one per byte.
-func words(l int) *Texts { return &Texts{Tokenizer: letters{}, Tokens: l} }
+// someText is the columns of text of the tests: l tokens, one per byte.
+func someText(l int) *Texts { return &Texts{Tokenizer: letters{}, Tokens: l} }
 
 // numbered is a stream whose sample c shows the number c; bad counters fail.
 type numbered struct {
@@ -42,7 +42,7 @@ func (n numbered) Columns() []Column {
 
 func (n numbered) texts() *Texts {
 	if n.text == nil {
-		return words(4)
+		return someText(4)
 	}
 	return n.text
 }
@@ -84,7 +84,7 @@ func TestLoaderMissingColumn(t *testing.T) {
 // a column that is not: an image that cannot be read is no bad sample of texts.
 func TestColumnsAlone(t *testing.T) {
 	decoded := 0
-	files, err := NewTrain(counted{pictures(9), &decoded}, TrainConfig{Seed: 4, Transform: tcl, Text: words(7)})
+	files, err := NewTrain(counted{pictures(9), &decoded}, TrainConfig{Seed: 4, Transform: tcl, Text: someText(7)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestColumnsAlone(t *testing.T) {
 	}
 	ds := pictures(3)
 	ds.Images[1] = nil
-	if files, err = NewTrain(ds, TrainConfig{Transform: tcl, Text: words(7)}); err != nil {
+	if files, err = NewTrain(ds, TrainConfig{Transform: tcl, Text: someText(7)}); err != nil {
 		t.Fatal(err)
 	}
 	l := newLoader(t, files, LoaderConfig{BatchSize: 3, Columns: files.cfg.Text.Columns()})

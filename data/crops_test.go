@@ -22,10 +22,10 @@ func TestSmallCrops(t *testing.T) {
 	plain := transform.Train{Size: 24, ScaleMin: 1}
 	for name, make := range map[string]func(n int) (Stream, error){
 		"files": func(n int) (Stream, error) {
-			return NewTrain(pictures(9), TrainConfig{Seed: 4, Transform: tcl, Text: words(6), Crops: Crops{n, 10, .05, .2}})
+			return NewTrain(pictures(9), TrainConfig{Seed: 4, Transform: tcl, Text: someText(6), Crops: Crops{n, 10, .05, .2}})
 		},
 		"scenes": func(n int) (Stream, error) {
-			return NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: plain, Text: words(6), Crops: Crops{n, 10, .05, .2}})
+			return NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: plain, Text: someText(6), Crops: Crops{n, 10, .05, .2}})
 		},
 	} {
 		sample := func(n int, c uint64) batch.Row {

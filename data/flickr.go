@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // LoadFlickr reads the captions of Flickr30k or Flickr8k: lines of image#number, a tab and a caption,
@@ -51,7 +52,7 @@ type LineError struct {
 
 // Error names the file and the line.
 func (e *LineError) Error() string {
-	return fmt.Sprintf("data: %s: line %d: %v", e.File, e.Line, e.Err)
+	return fmt.Sprintf("data: %s: line %d: %v", e.File, e.Line, words.Short(e.Err))
 }
 
 // Unwrap returns the reason.

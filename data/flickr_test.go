@@ -59,7 +59,7 @@ func TestFlickr(t *testing.T) {
 	if s.Captions != 30000-ds.EmptyCaptions() || s.Unknown != 0 {
 		t.Errorf("%+v", s)
 	}
-	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 0.5, Flip: true, Ops: 2, Level: 7}, Text: words(25)})
+	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 0.5, Flip: true, Ops: 2, Level: 7}, Text: someText(25)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestGalleries(t *testing.T) {
 	if x := b.Row(3).Floats(batch.Images); slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
 		t.Error("a row that was not asked for is written")
 	}
-	texts, err := e.Texts(words(3))
+	texts, err := e.Texts(someText(3))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func TestLoaderResumesExactly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: transform.Train{Size: 32, ScaleMin: 0.5, Ops: 2, Level: 7}, Text: words(12)})
+	stream, err := NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: transform.Train{Size: 32, ScaleMin: 0.5, Ops: 2, Level: 7}, Text: someText(12)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestLoaderResized(t *testing.T) {
 
 // TestLoaderPeek: what Peek shows is what Next returns, position and order are as without it, and after Rewind nothing of it is left.
 func TestLoaderPeek(t *testing.T) {
-	s := numbered{epoch: 100, size: 64, text: words(8), bad: func(c uint64) bool { return c%7 == 1 }}
+	s := numbered{epoch: 100, size: 64, text: someText(8), bad: func(c uint64) bool { return c%7 == 1 }}
 	cfg := LoaderConfig{BatchSize: 8, Workers: 2, MaxBadShare: 0.6}
 	plain := newLoader(t, s, cfg)
 	want := counters(t, plain, 12)
@@ -275,7 +275,7 @@ func TestLoaderPeek(t *testing.T) {
 }
 
 func TestLoaderReusesMemory(t *testing.T) {
-	l := newLoader(t, numbered{epoch: 100, size: 64, text: words(8)}, LoaderConfig{BatchSize: 8, Workers: 1})
+	l := newLoader(t, numbered{epoch: 100, size: 64, text: someText(8)}, LoaderConfig{BatchSize: 8, Workers: 1})
 	seen := map[*Batch]bool{}
 	for range 50 {
 		b, err := l.Next(context.Background())
@@ -292,7 +292,7 @@ func TestLoaderReusesMemory(t *testing.T) {
 
 // A batch that is given back twice, or that Peek has shown, is not made into two batches that are in use at a time.
 func TestLoaderRecyclesOnce(t *testing.T) {
-	l := newLoader(t, numbered{epoch: 100, size: 64, text: words(8)}, LoaderConfig{BatchSize: 8, Workers: 1, Held: 2})
+	l := newLoader(t, numbered{epoch: 100, size: 64, text: someText(8)}, LoaderConfig{BatchSize: 8, Workers: 1, Held: 2})
 	next := func() *Batch {
 		t.Helper()
 		b, err := l.Next(t.Context())
@@ -319,7 +319,7 @@ func TestLoaderRecyclesOnce(t *testing.T) {
 }
 
 func TestLoaderPaddingAndEnd(t *testing.T) {
-	l := newLoader(t, numbered{epoch: 4, text: words(5)}, LoaderConfig{BatchSize: 2})
+	l := newLoader(t, numbered{epoch: 4, text: someText(5)}, LoaderConfig{BatchSize: 2})
 	l.Start(9)
 	b, err := l.Next(context.Background())
 	if err != nil {
@@ -461,7 +461,7 @@ func BenchmarkScenesLoader64(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := NewSceneStream(w, 10000, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 1}, Text: words(30)})
+	s, err := NewSceneStream(w, 10000, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 1}, Text: someText(30)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -485,7 +485,7 @@ func TestLoaderResumesExactlyOverBadSamples(t *testing.T) {
 	for _, i := range []int{2, 3, 11} {
 		ds.Images[i] = nil
 	}
-	tr, err := NewTrain(ds, TrainConfig{Seed: 9, Transform: transform.Train{Size: 4, ScaleMin: 0.5, Flip: true}, Text: words(6)})
+	tr, err := NewTrain(ds, TrainConfig{Seed: 9, Transform: transform.Train{Size: 4, ScaleMin: 0.5, Flip: true}, Text: someText(6)})
 	if err != nil {
 		t.Fatal(err)
 	}

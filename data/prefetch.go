@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // prefetch is one run of the loader's goroutines from a position on.
@@ -215,8 +216,8 @@ func (p *prefetch) assemble(position uint64, x counting, all []BadSample) {
 		if s.err != nil {
 			x.bad++
 			if len(all) < maxExamples {
-				all = append(all, BadSample{s.counter, s.err})
-				examples = append(examples, BadSample{s.counter, s.err})
+				all = append(all, BadSample{s.counter, words.Short(s.err)})
+				examples = append(examples, BadSample{s.counter, words.Short(s.err)})
 			}
 			if l.tooBad(x.counts) {
 				send(result{err: &BadShareError{Bad: x.bad, Read: x.read, Allowed: l.cfg.MaxBadShare, Examples: all}})

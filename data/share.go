@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Several processes share each batch: rank r of R has the rows from r*B/R to (r+1)*B/R of the batch
@@ -85,7 +86,7 @@ func (p *prefetch) assembleShare(position uint64) {
 			case files.Exhausted(s.err):
 				r.err = exhausted(s.err)
 			default:
-				r.lost = append(r.lost, BadSample{s.counter, s.err})
+				r.lost = append(r.lost, BadSample{s.counter, words.Short(s.err)})
 			}
 			p.free <- s
 		}
@@ -188,7 +189,7 @@ func (l *Loader) remake(b *Batch, rows []uint64) result {
 		case files.Exhausted(err):
 			r.err = exhausted(err)
 		case err != nil:
-			r.lost = append(r.lost, BadSample{rows[i], err})
+			r.lost = append(r.lost, BadSample{rows[i], words.Short(err)})
 		}
 	}
 	return r

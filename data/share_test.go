@@ -77,13 +77,13 @@ func TestRanksShareTheBatchesOfOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	scenesOf := func(n int, id IdentityConfig) Stream {
-		s, err := NewSceneStream(world, n, TrainConfig{Seed: 5, Transform: transform.Train{Size: 16, ScaleMin: .5, Ops: 2, Level: 7}, Text: words(12), Identities: id})
+		s, err := NewSceneStream(world, n, TrainConfig{Seed: 5, Transform: transform.Train{Size: 16, ScaleMin: .5, Ops: 2, Level: 7}, Text: someText(12), Identities: id})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	photos, err := NewTrain(memory(23, "a", "b", "c"), TrainConfig{Seed: 9, Transform: transform.Train{Size: 4, ScaleMin: .5, Flip: true}, Text: words(6)})
+	photos, err := NewTrain(memory(23, "a", "b", "c"), TrainConfig{Seed: 9, Transform: transform.Train{Size: 4, ScaleMin: .5, Flip: true}, Text: someText(6)})
 	if err != nil {
 		t.Fatal(err)
 	}

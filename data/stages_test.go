@@ -17,7 +17,7 @@ func TestMeasureStages(t *testing.T) {
 		items = append(items, File{Path: p, ID: int64(i), Captions: []string{"a photo"}})
 	}
 	items = append(items, File{Path: "/nowhere.jpg", ID: 99, Captions: []string{"nothing"}})
-	tr := TrainConfig{Seed: 3, Transform: transform.Train{Size: 64, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: words(8)}
+	tr := TrainConfig{Seed: 3, Transform: transform.Train{Size: 64, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: someText(8)}
 	ds := NewFiles(items, Options{})
 	files, err := NewTrain(ds, tr)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestTimedSamplesAreTheSame(t *testing.T) {
 	for i, p := range cachePhotos(t) {
 		items = append(items, File{Path: p, ID: int64(i), Captions: []string{"a photo", "a picture"}})
 	}
-	s, err := NewTrain(NewFiles(items, Options{}), TrainConfig{Seed: 3, Transform: transform.Train{Size: 32, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: words(8)})
+	s, err := NewTrain(NewFiles(items, Options{}), TrainConfig{Seed: 3, Transform: transform.Train{Size: 32, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: someText(8)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestTowerInputsOfTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewTrain(table, TrainConfig{Transform: transform.Train{Size: 4}, Text: words(8)})
+	s, err := NewTrain(table, TrainConfig{Transform: transform.Train{Size: 4}, Text: someText(8)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (d limited) place(i int) (path, part string) { return fmt.Sprint(i), "" }
 // row that cannot be made.
 func TestTowerInputsOfALimit(t *testing.T) {
 	for _, limit := range []error{syscall.EMFILE, syscall.EIO} {
-		s, err := NewTrain(limited{memory(4, "a"), limit}, TrainConfig{Transform: transform.Train{Size: 4}, Text: words(8)})
+		s, err := NewTrain(limited{memory(4, "a"), limit}, TrainConfig{Transform: transform.Train{Size: 4}, Text: someText(8)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestTableCutInUse(t *testing.T) {
 	defer table.Close()
 	streams := map[bool]*Train{}
 	for _, pairs := range []bool{false, true} {
-		if streams[pairs], err = NewTrain(table, TrainConfig{Transform: transform.Train{Size: 4}, Text: words(8), Pairs: pairs}); err != nil {
+		if streams[pairs], err = NewTrain(table, TrainConfig{Transform: transform.Train{Size: 4}, Text: someText(8), Pairs: pairs}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -43,7 +43,7 @@ func sceneStream(t testing.TB, tr transform.Train) *SceneStream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: tr, Text: words(6)})
+	s, err := NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: tr, Text: someText(6)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func sceneStream(t testing.TB, tr transform.Train) *SceneStream {
 // augmentation of the same decoded image.
 func TestTwoViews(t *testing.T) {
 	decoded := 0
-	files, err := NewTrain(counted{pictures(9), &decoded}, TrainConfig{Seed: 4, Transform: tcl, Text: words(6)})
+	files, err := NewTrain(counted{pictures(9), &decoded}, TrainConfig{Seed: 4, Transform: tcl, Text: someText(6)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestLoaderTwoViews(t *testing.T) {
 	for i := range ds.ClassOf {
 		ds.ClassOf[i] = int32(i % 2)
 	}
-	files, err := NewTrain(ds, TrainConfig{Seed: 4, Transform: tcl, Text: words(6)})
+	files, err := NewTrain(ds, TrainConfig{Seed: 4, Transform: tcl, Text: someText(6)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Names of routes in the metrics.
@@ -72,7 +74,7 @@ func fail(w http.ResponseWriter, f *failure) {
 	}
 	reply(w, f.code, struct {
 		Error string `json:"error"`
-	}{f.text})
+	}{words.Cut(f.text, 1000)})
 }
 
 // reply answers with JSON. That a client has left is no error.

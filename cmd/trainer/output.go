@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"unicode/utf8"
@@ -19,6 +20,7 @@ import (
 // error of a write is kept for the end of the command, so that nobody has to look at each.
 type output struct {
 	file io.Writer
+	most int // bytes of a line of a write that are shown; 0: all
 
 	mu   sync.Mutex
 	rest []byte // beginning of a character that a write was cut in
@@ -39,10 +41,23 @@ func (o *output) Write(p []byte) (int, error) {
 	text := append(o.rest, p...)
 	whole := len(text) - cut(text)
 	o.rest = append([]byte(nil), text[whole:]...)
-	if _, o.err = io.WriteString(o.file, words.Visible(string(text[:whole]))); o.err != nil {
+	if _, o.err = io.WriteString(o.file, words.Visible(o.lines(string(text[:whole])))); o.err != nil {
 		return 0, o.err
 	}
 	return len(p), nil
+}
+
+// lines cuts the lines of a text that are longer than any that somebody wrote: they quote a file.
+func (o *output) lines(text string) string {
+	if o.most == 0 || len(text) <= o.most {
+		return text
+	}
+	list := strings.SplitAfter(text, "\n")
+	for i, line := range list {
+		end := len(strings.TrimSuffix(line, "\n"))
+		list[i] = words.Cut(line[:end], o.most) + line[end:]
+	}
+	return strings.Join(list, "")
 }
 
 // phases returns the bar of the terminal of o, f: there is one line for it, whoever draws it.

@@ -27,6 +27,9 @@ const (
 	exitInterrupted = 130 // by a signal; what was made is saved
 )
 
+// longestMessage is how many bytes of a line of messages are shown.
+const longestMessage = 8192
+
 // execute runs one command line and returns its exit code. Results go to stdout,
 // messages and progress to stderr. A result that cannot be written is a failure, messages
 // that cannot are none. A cancelled ctx asks the command to save what it has and to stop;
@@ -37,7 +40,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if own.group.Rank() > 0 {
 		stdout, stderr = io.Discard, io.Discard
 	}
-	result, messages := &output{file: stdout}, &output{file: stderr}
+	result, messages := &output{file: stdout}, &output{file: stderr, most: longestMessage}
 	root := newRoot(&started)
 	root.SetArgs(args)
 	root.SetOut(result)
