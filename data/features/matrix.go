@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Matrix is a table of N rows of D numbers in a file, read row by row. It may be used by
@@ -95,9 +96,9 @@ func (m *Matrix) open(tensor string, mapping func(*os.File, int64) []byte) (err 
 			m.file.Close()
 		}
 		if _, isPath := errors.AsType[*os.PathError](err); isPath {
-			return fmt.Errorf("features: %w", err)
+			return fmt.Errorf("features: %w", words.Short(err))
 		}
-		return fmt.Errorf("features: %s: %w", path, err)
+		return fmt.Errorf("features: %s: %w", path, words.Short(err))
 	}
 	if !m.inflated {
 		m.mapped = mapping(m.file, size)
@@ -179,13 +180,19 @@ func choose(name string, names []string) (string, error) {
 
 // list names some tensors of a file.
 func list(names []string) string {
-	if len(names) > 8 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:8], ", "), len(names)-8)
-	}
+	const most = 8
 	if len(names) == 0 {
 		return "none"
 	}
-	return strings.Join(names, ", ")
+	var shown []string
+	for _, name := range names[:min(len(names), most)] {
+		shown = append(shown, words.Shown(name))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // maxRows is the most rows that int32 numbers.

@@ -6,17 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/internal/budget"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // A .npz file is a zip archive of .npy files. Members of numpy.savez lie in it as they are and are
 // mapped with it. Those of numpy.savez_compressed are inflated into memory.
 
-// maxInflated is the largest member that is inflated, in bytes.
-const maxInflated = 2 << 30
+// A member that is inflated may have so many bytes, and so many for each of the compressed ones. Zeros become a thousandth, features a
+// tenth at best.
+const (
+	maxInflated   = 2 << 30
+	inflatedFree  = 64 << 20
+	inflatedRatio = 100
+)
 
 // openNPZ finds the member of a name, without .npy.
 func (m *Matrix) openNPZ(name string) (err error) {
@@ -31,18 +39,7 @@ func (m *Matrix) openNPZ(name string) (err error) {
 	if f.Method == zip.Store {
 		return m.mapMember(f)
 	}
-	if m.mapped, err = inflate(f, maxInflated); err != nil {
-		return err
-	}
-	m.inflated = true
-	h, err := readNPYHeader(bytes.NewReader(m.mapped))
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.Name, err)
-	}
-	if err := m.takeNPY(h, 0); err != nil {
-		return fmt.Errorf("%s: %w", f.Name, err)
-	}
-	return nil
+	return m.inflate(f, size)
 }
 
 // mapMember takes a member that is stored as it is.
@@ -78,11 +75,13 @@ func npzMember(r io.ReaderAt, size int64, name string) (*zip.File, error) {
 		return nil, err
 	}
 	var names []string
+	seen := make(map[string]bool, len(z.File))
 	for _, f := range z.File {
 		member := strings.TrimSuffix(f.Name, ".npy")
-		if slices.Contains(names, member) {
-			return nil, fmt.Errorf("it has %q twice", f.Name)
+		if seen[member] {
+			return nil, fmt.Errorf("it has %s twice", words.Shown(f.Name))
 		}
+		seen[member] = true
 		names = append(names, member)
 	}
 	if name, err = choose(name, names); err != nil {
@@ -98,30 +97,44 @@ func npzMember(r io.ReaderAt, size int64, name string) (*zip.File, error) {
 	return f, nil
 }
 
-// inflate returns the bytes of a compressed member of at most most bytes.
-func inflate(f *zip.File, most uint64) ([]byte, error) {
-	if f.UncompressedSize64 > most {
-		return nil, fmt.Errorf("%s is compressed and has %d bytes: at most %d are inflated into memory, so save it with numpy.savez or numpy.save, which are mapped", f.Name, f.UncompressedSize64, most)
-	}
+// inflate reads a compressed member of a file of size bytes into memory. What its header says is compared with the directory, and
+// both with what a file of this size may become, before memory is taken for it.
+func (m *Matrix) inflate(f *zip.File, size int64) error {
 	r, err := f.Open()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name, err)
+		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	defer r.Close()
-	b := make([]byte, 0, min(f.UncompressedSize64, 64<<20)) // what a damaged directory says is not believed at once
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch {
-		case err == io.EOF:
-			return b, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w: copy the file again", f.Name, err)
-		case uint64(len(b)) > f.UncompressedSize64:
-			return nil, fmt.Errorf("%s has more bytes than its directory says: copy the file again", f.Name)
-		}
+	fail := func(err error) error { return fmt.Errorf("%s: %w: copy the file again", f.Name, err) }
+	head := make([]byte, min(f.UncompressedSize64, 12+maxNPYHeader))
+	if _, err := io.ReadFull(r, head); err != nil {
+		return fail(err)
 	}
+	h, err := readNPYHeader(bytes.NewReader(head))
+	if err == nil {
+		err = m.takeNPY(h, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	row := uint64(m.width) * uint64(m.dtype.Size())
+	if n := f.UncompressedSize64; n < uint64(h.start) || (n-uint64(h.start))/row != uint64(m.rows) || (n-uint64(h.start))%row != 0 {
+		return fmt.Errorf("%s has %d bytes, and its %d rows of %d numbers need others: save it again", f.Name, n, m.rows, m.width)
+	}
+	limit := min(inflatedFree+inflatedRatio*min(int64(min(f.CompressedSize64, math.MaxInt64)), size), maxInflated)
+	need := int64(f.UncompressedSize64)
+	if err := budget.Check(f.Name+", which is compressed,", need, limit, "save it with numpy.savez or numpy.save, which are mapped"); err != nil {
+		return err
+	}
+	m.mapped = make([]byte, need)
+	if _, err := io.ReadFull(r, m.mapped[copy(m.mapped, head):]); err != nil {
+		return fail(err)
+	}
+	if n, err := r.Read(make([]byte, 1)); n > 0 { // at the end the checksum is compared
+		return fail(errors.New("it has more bytes than its directory says"))
+	} else if err != nil && err != io.EOF {
+		return fail(err)
+	}
+	m.inflated = true
+	return nil
 }
