@@ -33,7 +33,7 @@ func newAddedTokens(all []added, normalized bool, n normalizer) *addedTokens {
 			continue
 		}
 		if normalized && n != nil {
-			t.Content = n(t.Content)
+			t.Content = n.text(t.Content)
 		}
 		if t.Content == "" {
 			continue

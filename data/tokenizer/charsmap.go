@@ -80,10 +80,10 @@ func (m *charsmap) find(s string, all bool) (text string, length int, ok bool) {
 	return text, length, ok && utf8.ValidString(text)
 }
 
-// longest replaces at every place the longest key that begins there, as SentencePiece does.
-func (m *charsmap) longest(s string) string {
+// longest replaces at every place the longest key that begins there, as SentencePiece does, until the result is longer than most.
+func (m *charsmap) longest(s string, most int) string {
 	var b strings.Builder
-	for s != "" {
+	for s != "" && b.Len() <= most {
 		text, n, ok := m.find(s, true)
 		if !ok {
 			_, n = utf8.DecodeRuneInString(s)
@@ -99,8 +99,8 @@ func (m *charsmap) longest(s string) string {
 const wholeCluster = 6
 
 // clusters replaces grapheme clusters where a key begins them, else their characters, as
-// Hugging Face tokenizers do: the rest of a cluster behind a key is dropped.
-func (m *charsmap) clusters(s string) string {
+// Hugging Face tokenizers do: the rest of a cluster behind a key is dropped. It ends where the result is longer than most.
+func (m *charsmap) clusters(s string, most int) string {
 	var b strings.Builder
 	put := func(part string) bool {
 		text, _, ok := m.find(part, false)
@@ -109,7 +109,7 @@ func (m *charsmap) clusters(s string) string {
 		}
 		return ok
 	}
-	for state := -1; s != ""; {
+	for state := -1; s != "" && b.Len() <= most; {
 		var cluster string
 		cluster, s, _, state = uniseg.FirstGraphemeClusterInString(s, state)
 		if len(cluster) < wholeCluster && put(cluster) {

@@ -21,7 +21,7 @@ func (t *Tokenizer) Extended(texts iter.Seq[string], most int) (*Tokenizer, erro
 	}
 	counts := map[string]int{}
 	for text := range texts {
-		for w := range words(text, t.opt) {
+		for w := range wordsOf(text, t.opt) {
 			counts[w]++
 		}
 	}

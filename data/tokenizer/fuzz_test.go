@@ -141,8 +141,8 @@ func FuzzCharsmap(f *testing.F) {
 		if err != nil {
 			return
 		}
-		m.longest(s)
-		m.clusters(s)
+		m.longest(s, room(s))
+		m.clusters(s, room(s))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/internal/strictjson"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // jsonFile is a tokenizer.json. Parts that are null are none.
@@ -148,6 +149,9 @@ func (f *jsonFile) albef() (*Tokenizer, error) {
 func byID(ids map[string]int32, size int) ([]string, error) {
 	tokens, taken := make([]string, 0, len(ids)), make([]bool, 0, len(ids)) // a token may be empty
 	for s, id := range ids {
+		if len(s) > longestToken {
+			return nil, tooLong(s)
+		}
 		if id < 0 || int(id) >= size {
 			return nil, fmt.Errorf("tokenizer: token %q has id %d: ids must be 0 to %d without gaps", s, id, size-1)
 		}
@@ -162,6 +166,11 @@ func byID(ids map[string]int32, size int) ([]string, error) {
 	return tokens, nil
 }
 
+// tooLong is the error of a token that a text would be searched for at each of its places.
+func tooLong(token string) error {
+	return fmt.Errorf("tokenizer: token %q has %d bytes, at most %d are read", words.Cut(token, 60), len(token), longestToken)
+}
+
 // build is the tokenizer of f with TemplateFile. roles are the names of special tokens that its folder gives.
 func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 	t = &Tokenizer{unk: -1, cls: -1, sep: -1, mask: -1}
@@ -171,8 +180,13 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 	if err := f.buildModel(t); err != nil {
 		return nil, err
 	}
+	known := make(map[string]bool, len(f.Added))
+	for _, a := range f.Added {
+		known[a.Content] = true
+	}
 	for _, a := range roles.added {
-		if !slices.ContainsFunc(f.Added, func(b added) bool { return b.Content == a.Content }) {
+		if !known[a.Content] {
+			known[a.Content] = true
 			f.Added = append(f.Added, a)
 		}
 	}
@@ -184,6 +198,9 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 	}
 	// Real vocabularies have a few gaps; a wild id would take memory.
 	if t.tokens, err = byID(t.ids, 2*len(t.ids)+1024); err != nil {
+		return nil, err
+	}
+	if err := checkGrowth(f.Normalizer, f.PreTokenizer); err != nil {
 		return nil, err
 	}
 	if t.normalize, err = newNormalizer(f.Normalizer, 0); err != nil {

@@ -315,7 +315,7 @@ func TestClassesOfPatterns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := n(text); got != want {
+		if got := n.text(text); got != want {
 			t.Errorf("%s: %+q, want %+q", pattern, got, want)
 		}
 	}
@@ -345,7 +345,7 @@ func TestEmptyMatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := [3]string{n(""), n("ab b"), n("a\nb")}; got != want {
+		if got := [3]string{n.text(""), n.text("ab b"), n.text("a\nb")}; got != want {
 			t.Errorf("Replace %s: %q, want %q", regex, got, want)
 		}
 	}
@@ -386,7 +386,7 @@ func TestLongRunsOfMarks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := n("e" + acute + "\u0327"); got != want {
+		if got := n.text("e" + acute + "\u0327"); got != want {
 			t.Errorf("%s: %+q, want %+q", form, got, want)
 		}
 	}

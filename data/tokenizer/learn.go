@@ -32,7 +32,7 @@ func Learn(texts iter.Seq[string], size int) (*Tokenizer, error) {
 	opt := Default()
 	counts := map[string]int{}
 	for text := range texts {
-		for w := range words(text, opt) {
+		for w := range wordsOf(text, opt) {
 			counts[w]++
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Files of a folder, best first. Those that stand beside others have their own place.
@@ -45,7 +46,7 @@ func Load(path, template string) (*Tokenizer, error) {
 	}
 	t, err := read(path, template, b)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, words.Short(err))
 	}
 	return t, nil
 }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words yields the words of text: normalised and split as BERT does.
-func words(text string, opt Options) iter.Seq[string] { return bertWords(normalize(text, opt)) }
+// wordsOf yields the words of text: normalised and split as BERT does.
+func wordsOf(text string, opt Options) iter.Seq[string] { return bertWords(normalize(text, opt)) }
 
 // bertWords yields the words of text: split at white space, with every punctuation
 // character a word of its own.

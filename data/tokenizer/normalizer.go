@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalizer is one step of a text, or several in turn.
-type normalizer func(string) string
+// normalizer is one step of a text, or several in turn. It may end where the result is longer than most bytes.
+type normalizer func(s string, most int) string
 
 // normalizerFile is a normalizer of a tokenizer.json, with the fields of all types.
 type normalizerFile struct {
@@ -64,7 +64,7 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 			return nil, fmt.Errorf("tokenizer: normalizer: %w", err)
 		}
 		opt := b.options()
-		return func(s string) string { return normalize(s, opt) }, nil
+		return func(s string, _ int) string { return normalize(s, opt) }, nil
 	case "NFC":
 		return form(norm.NFC), nil
 	case "NFD":
@@ -74,11 +74,11 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 	case "NFKD":
 		return form(norm.NFKD), nil
 	case "Lowercase":
-		return lower, nil
+		return func(s string, _ int) string { return lower(s) }, nil
 	case "StripAccents":
-		return func(s string) string { return without(s, unicode.M) }, nil
+		return func(s string, _ int) string { return without(s, unicode.M) }, nil
 	case "Strip":
-		return func(s string) string {
+		return func(s string, _ int) string {
 			if f.Left {
 				s = strings.TrimLeftFunc(s, unicode.IsSpace)
 			}
@@ -88,7 +88,7 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 			return s
 		}, nil
 	case "Prepend":
-		return func(s string) string {
+		return func(s string, _ int) string {
 			if s == "" {
 				return s
 			}
@@ -102,13 +102,13 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 			if f.Pattern.String == "" {
 				return nil, fmt.Errorf("tokenizer: normalizer Replace has an empty pattern")
 			}
-			return strings.NewReplacer(f.Pattern.String, f.Content).Replace, nil
+			return func(s string, most int) string { return replaceString(s, f.Pattern.String, f.Content, most) }, nil
 		}
 		re, err := f.Pattern.compile()
 		if err != nil {
 			return nil, err
 		}
-		return func(s string) string { return replaceAll(re, s, f.Content) }, nil
+		return func(s string, most int) string { return replaceAll(re, s, f.Content, most) }, nil
 	case "Precompiled":
 		m, err := parseCharsmap(f.Charsmap)
 		if err != nil {
@@ -135,9 +135,11 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 				steps = append(steps, n)
 			}
 		}
-		return func(s string) string {
+		return func(s string, most int) string {
 			for _, n := range steps {
-				s = n(s)
+				if s = n(s, most); len(s) > most {
+					s = cutText(s, most+1) // to be seen to be too long
+				}
 			}
 			return s
 		}, nil
@@ -147,7 +149,7 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 
 // form returns a normal form of Unicode.
 func form(f norm.Form) normalizer {
-	return func(s string) string { return normalform.String(f, s) }
+	return func(s string, _ int) string { return normalform.String(f, s) }
 }
 
 // none reports whether a part of a file is missing or null.
@@ -171,10 +173,18 @@ func without(s string, t *unicode.RangeTable) string {
 	}, s)
 }
 
-// replaceAll replaces the matches of re by with, empty ones too, which an empty text has none of.
-func replaceAll(re *regexp.Regexp, s, with string) string {
+// replaceAll replaces the matches of re by with, empty ones too, which an empty text has none of; from where more than
+// most bytes were written on by nothing.
+func replaceAll(re *regexp.Regexp, s, with string, most int) string {
 	if s == "" {
 		return s
 	}
-	return re.ReplaceAllLiteralString(s, with)
+	wrote := 0
+	return re.ReplaceAllStringFunc(s, func(string) string {
+		if wrote > most {
+			return ""
+		}
+		wrote += len(with)
+		return with
+	})
 }

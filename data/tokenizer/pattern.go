@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // pattern is a string, or a regular expression of Oniguruma.
@@ -53,6 +55,9 @@ const latinWords = `\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}`
 // Unicode, anchors those of lines. What Go has not, such as looking ahead, or reads as something else, such as
 // sets of sets and borders of words, is refused.
 func (p pattern) compile() (*regexp.Regexp, error) {
+	if len(p.Regex) > longestPattern {
+		return nil, fmt.Errorf("tokenizer: pattern %q has %d bytes, at most %d are read", words.Cut(p.Regex, 60), len(p.Regex), longestPattern)
+	}
 	if p.Regex == "" {
 		return regexp.MustCompile(regexp.QuoteMeta(p.String)), nil
 	}

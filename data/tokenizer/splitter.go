@@ -106,7 +106,11 @@ func (f splitterFile) sequence(depth int) (splitter, error) {
 		parts := []string{s}
 		for _, p := range steps {
 			var next []string
+			most := room(s)
 			for i, x := range parts {
+				if most -= len(x); most < 0 { // what the steps before wrote, as ByteLevel does
+					break
+				}
 				next = p(next, x, first && i == 0)
 			}
 			parts = next

@@ -81,6 +81,9 @@ func New(tokens []string, opt Options) (*Tokenizer, error) {
 		if s == "" {
 			return nil, fmt.Errorf("tokenizer: token %d is empty: remove the blank line", i)
 		}
+		if len(s) > longestToken {
+			return nil, tooLong(s)
+		}
 		if first, ok := t.ids[s]; ok {
 			return nil, fmt.Errorf("tokenizer: token %q has two ids (%d and %d): remove one", s, first, i)
 		}
@@ -210,7 +213,7 @@ func (t *Tokenizer) Encode(text string, maxTokens int) []int32 {
 func (t *Tokenizer) appendText(ids []int32, text string, limit int) []int32 {
 	room := func() bool { return limit <= 0 || len(ids) < limit }
 	if t.albef {
-		for word := range words(text, t.opt) {
+		for word := range wordsOf(text, t.opt) {
 			if !room() {
 				break
 			}
@@ -222,7 +225,7 @@ func (t *Tokenizer) appendText(ids []int32, text string, limit int) []int32 {
 	token := func(id int32) { ids = append(ids, id) }
 	t.raw.split(strings.ToValidUTF8(text, ""), func(s string, from int) bool {
 		if t.normalize != nil {
-			s = t.normalize(s)
+			s = t.normalize.text(s)
 		}
 		return t.normal.split(s, func(s string, at int) bool {
 			parts = append(parts[:0], s)

@@ -175,8 +175,8 @@ func newPrefixTree(ids map[string]int32) prefixTree {
 	}
 	slices.Sort(texts)
 	t := prefixTree{label: []byte{0}, token: []int32{-1}}
-	type span struct{ from, to, depth int } // texts below a node
-	spans := []span{{0, len(texts), 0}}
+	type span struct{ from, to, depth int32 } // texts below a node
+	spans := []span{{0, int32(len(texts)), 0}}
 	for i := 0; i < len(spans); i++ {
 		s := spans[i]
 		t.first = append(t.first, int32(len(t.label)))
@@ -188,7 +188,7 @@ func newPrefixTree(ids map[string]int32) prefixTree {
 			}
 			t.label = append(t.label, c)
 			token := int32(-1)
-			if len(texts[from]) == s.depth+1 {
+			if len(texts[from]) == int(s.depth)+1 {
 				token = ids[texts[from]]
 				from++
 			}

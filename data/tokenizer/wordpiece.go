@@ -32,6 +32,9 @@ type wordPieceFile struct {
 	Vocab   map[string]int32 `json:"vocab"`
 }
 
+// longestWord is the largest number of characters of a word that pieces are looked for in.
+const longestWord = 1000
+
 func newWordPiece(f *wordPieceFile) (*wordPiece, error) {
 	if len(f.Vocab) == 0 {
 		return nil, fmt.Errorf("tokenizer: tokenizer.json has no model.vocab")
@@ -39,6 +42,9 @@ func newWordPiece(f *wordPieceFile) (*wordPiece, error) {
 	m := &wordPiece{ids: f.Vocab, inside: map[string]int32{}, maxWord: f.MaxWord}
 	if m.maxWord <= 0 {
 		m.maxWord = defaultMaxWord
+	}
+	if m.maxWord > longestWord {
+		return nil, fmt.Errorf("tokenizer: model.max_input_chars_per_word must be at most %d (got %d): the time for a word grows with its square", longestWord, m.maxWord)
 	}
 	prefix, unk := continuation, f.Unk
 	if f.Prefix != nil {
