@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // FuzzRead reads any file as an earlier result and compares with it.
@@ -13,6 +15,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`[{"step_ms": 1}]`))
 	path := filepath.Join(f.TempDir(), "result.json")
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}

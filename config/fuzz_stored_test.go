@@ -1,6 +1,10 @@
 package config
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
+)
 
 // FuzzParseStored reads any text as the configuration of a run folder of any version.
 func FuzzParseStored(f *testing.F) {
@@ -9,6 +13,7 @@ func FuzzParseStored(f *testing.F) {
 	f.Add("version = \"2\"\n[nothing]\nx = 1\n[train]\nbatch_size = -4\n", "train.batch_size=8")
 	f.Add("[model.image]\nwidth = 7\nheads = 2\n", "=")
 	f.Fuzz(func(t *testing.T, text, set string) {
+		defer budgettest.WithinBytes(t, len(text)+len(set), 64<<20)() // the schema is made anew for each of several readings
 		c, notices, err := ParseStored("config.toml", []byte(text), set)
 		if err != nil && err.Error() == "" {
 			t.Error("an error without words")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 func TestLoadReportsEveryProblem(t *testing.T) {
@@ -395,6 +397,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("a.b.c.d = '''x'''\n\"\" = 1", "=")
 	f.Add("[data.captions]\ntrain_files = [[1], \"a\"]\n[model.image]\nsize = 0x10", "run.seed=0b1\n[x]")
 	f.Fuzz(func(t *testing.T, text, set string) {
+		defer budgettest.WithinBytes(t, len(text)+len(set), 64<<20)() // the schema is made anew for each of several readings
 		c, err := Parse("x.toml", []byte(text), []string{set})
 		if err != nil {
 			if strings.TrimSpace(err.Error()) == "" {

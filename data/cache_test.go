@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
@@ -487,6 +488,7 @@ func FuzzCacheEntry(f *testing.F) {
 	f.Add(b[:20])
 	f.Add(bytes.Repeat([]byte{255}, len(b)))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if err := os.WriteFile(s.file(src), b, 0o644); err != nil {
 			t.Fatal(err)
 		}

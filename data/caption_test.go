@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 func TestCleanCaption(t *testing.T) {
@@ -36,6 +38,7 @@ func FuzzCleanCaption(f *testing.F) {
 	f.Add(`A man's <person>-like  dog/cat, (running)!`, 4)
 	f.Add("\xff\u2028<per.son>", 0)
 	f.Fuzz(func(t *testing.T, s string, n int) {
+		defer budgettest.Within(t, len(s))()
 		got := CleanCaption(s, n)
 		if strings.ContainsAny(got, ",.'!?\"()*#:;~-/\n\t") || strings.Contains(got, "  ") || strings.TrimSpace(got) != got {
 			t.Errorf("%q became %q", s, got)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 const cocoFile = `{"info": {"year": 2017}, "images": [{"id": 9, "file_name": "b.jpg", "height": 4}, {"id": 4, "file_name": "a.jpg"}, {"id": 5, "file_name": "c.jpg"}],
@@ -52,6 +54,7 @@ func FuzzParseCOCO(f *testing.F) {
 		f.Add([]byte(c.in))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if ds, err := parseCOCO("f", b, "root", Options{}); err == nil && ds.Len() == 0 {
 			t.Error("no image and no error")
 		}

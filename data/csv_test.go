@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/files"
 )
 
@@ -264,6 +265,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add("title,filepath\na\"b,c", true)
 	f.Add("\ufeff\"filepath\",\"title\"\na,b\n", false)
 	f.Fuzz(func(t *testing.T, text string, lazy bool) {
+		defer budgettest.Within(t, len(text))()
 		cfg := plainCSV
 		cfg.LazyQuotes, cfg.Comma = lazy, ','
 		table := &Table{cfg: cfg}
@@ -355,6 +357,7 @@ func FuzzCSVSeen(f *testing.F) {
 	f.Add("a.jpg", "2", "c1", "query")
 	f.Add("a.jpg", "x\"", "", "gallery")
 	f.Fuzz(func(t *testing.T, image, id, camera, role string) {
+		defer budgettest.Within(t, len(image)+len(id)+len(camera)+len(role))()
 		var b bytes.Buffer
 		w := csv.NewWriter(&b)
 		_ = w.WriteAll([][]string{{"image", "person", "camera", "role"}, {image, id, camera, role}, {image, id, camera, role}})

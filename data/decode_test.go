@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 func TestDecodeLikePillow(t *testing.T) {
@@ -148,6 +150,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(bomb(1<<31-1, 1<<31-1))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		m, err := Decode(b, 1<<16)
 		if (m == nil) == (err == nil) {
 			t.Fatalf("image %v and error %v", m, err)

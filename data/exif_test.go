@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // tiff is the TIFF structure of a file with the tag Orientation, after one other tag.
@@ -195,6 +196,7 @@ func FuzzOrientation(f *testing.F) {
 	f.Add(pngExif([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR4444"+"4444"+"12345"+"crc4"), tiff(binary.BigEndian, 3), false))
 	f.Add(webpExif([]byte("RIFF\x04\x00\x00\x00WEBP"), tiff(binary.LittleEndian, 8)))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if o := orientation(b); o < 1 || o > 8 {
 			t.Errorf("orientation %d", o)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 const tokenFile = "\ufeffa.jpg#0\tTwo dogs .\r\nb.jpg#0\tA # cat\nA red#bus.jpg#0\tA bus\n\na.jpg#1\tDogs\nb.jpg#1\t\n"
@@ -61,6 +63,7 @@ func FuzzParseFlickr(f *testing.F) {
 	f.Add([]byte(tokenFile), []byte("a\nb.jpg\n"))
 	f.Add([]byte("#\t"), []byte(".jpg"))
 	f.Fuzz(func(t *testing.T, b, list []byte) {
+		defer budgettest.Within(t, len(b)+len(list))()
 		names, captions, err := parseFlickr("f", b)
 		if err != nil {
 			return

@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // tree makes the named files below a new folder: images by their extension, folders
@@ -237,6 +238,7 @@ func FuzzFolderSplit(f *testing.F) {
 	f.Add("cat", "1.jpg")
 	f.Add("", "")
 	f.Fuzz(func(t *testing.T, class, name string) {
+		defer budgettest.Within(t, len(class)+len(name))()
 		s := FolderSplit(class, name)
 		if !slices.Contains(splits, s) || s != FolderSplit(class, name) {
 			t.Errorf("%q/%q is in %q", class, name, s)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 const parquetFolder = "testdata/parquet"
@@ -186,6 +188,7 @@ func FuzzParquet(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		x, err := readTable(bytes.NewReader(b), int64(len(b)), ParquetConfig{Image: "image", Caption: "caption"}, Options{})
 		if err != nil {
 			return

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // writeImage writes a PNG of one shade and returns its path.
@@ -154,6 +155,7 @@ func FuzzParseCaptions(f *testing.F) {
 	}
 	f.Add([]byte(`[{"image": "a", "caption": ["x", "y"], "image_id": "1"}]`))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		recs, err := parseCaptions("f", b, Options{})
 		if err != nil {
 			return
@@ -218,6 +220,7 @@ func FuzzParseKarpathy(f *testing.F) {
 		f.Add([]byte(c.in))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		ds, err := parseKarpathy("f", b, "root", "train", Options{})
 		if err == nil && ds.Len() == 0 {
 			t.Error("no image and no error")

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // member of a tar file of tests.
@@ -555,6 +557,7 @@ func FuzzIndexShard(f *testing.F) {
 	f.Add(whole[:1700], "text")
 	f.Add([]byte("\x1f\x8b"), "")
 	f.Fuzz(func(t *testing.T, b []byte, key string) {
+		defer budgettest.Within(t, len(b)+len(key))()
 		s, err := indexShard(bytes.NewReader(b), int64(len(b)), key, "")
 		if err != nil {
 			return
@@ -577,6 +580,7 @@ func FuzzShardIndex(f *testing.F) {
 	}
 	f.Add(b.Bytes()[:b.Len()-4])
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		s, err := decodeShard(b, 1000)
 		if err != nil {
 			return

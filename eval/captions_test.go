@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // TestCaptionMetricsByHand has values worked out by hand. "a b c d" against "a b c d e": all n-grams are right, and the
@@ -105,6 +107,7 @@ func FuzzCaptionWords(f *testing.F) {
 		f.Add(c)
 	}
 	f.Fuzz(func(t *testing.T, captions string) {
+		defer budgettest.Within(t, len(captions))()
 		list := strings.Split(captions, "|")
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -226,6 +227,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"version":1,"side":"text","dim":2,"rows":-1,"shards":[{"features":"/etc/passwd","rows":-1}]}`))
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		m, err := parseManifest(b)
 		if err != nil {
 			return

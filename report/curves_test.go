@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 func mustRead(t *testing.T, text string) *Curves {
@@ -95,6 +97,7 @@ func FuzzReadCurves(f *testing.F) {
 	f.Add("{\"step\":1,\"loss\":2}\n{\"step\":1")
 	f.Add("{\"step\":-1}\n{\"step\":1e300,\"a\":1e999}\n[]\n{\"step\":\"x\"}")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer budgettest.Within(t, len(text))()
 		c, err := ReadCurves(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)

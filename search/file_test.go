@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -378,6 +379,7 @@ func FuzzParseHeader(f *testing.F) {
 	f.Add(`{"version":1,"rows":1e99}`)
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, text string) {
+		defer budgettest.Within(t, len(text))()
 		h, err := parseHeader(text)
 		if err != nil {
 			return
@@ -399,6 +401,7 @@ func FuzzFile(f *testing.F) {
 	p := pool(f, x, 3)
 	f.Add(rewrite(f, index, func(_ map[string]any, t []safetensors.Tensor) []safetensors.Tensor { return t }))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if at := bytes.Index(b, []byte(`"`+sumKey+`":"`)); at >= 0 && at+len(sumKey)+4+8 <= len(b) {
 			b = slices.Clone(b)
 			digits := b[at+len(sumKey)+4:][:8]

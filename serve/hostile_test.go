@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // hostile is how many requests TestHostileRequests sends.
@@ -204,6 +206,7 @@ func FuzzSearch(f *testing.F) {
 	}
 	s := newServer(f, makeGallery(f, 20), Options{})
 	f.Fuzz(func(t *testing.T, body []byte) {
+		defer budgettest.Within(t, len(body))()
 		s.t = t
 		code, text := s.do("POST", "/v1/search", string(body))
 		if code != 200 && code/100 != 4 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -547,6 +548,7 @@ func FuzzModel(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, which, tensor, a, b, c int, config, prepare, openCLIP []byte) {
+		defer budgettest.Within(t, len(config)+len(prepare)+len(openCLIP))()
 		list := slices.Clone(models[uint(which)%uint(len(models))])
 		var shape []int
 		for _, n := range []int{a, b, c} {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -299,6 +300,7 @@ func FuzzIndex(f *testing.F) {
 	f.Add([]byte(`{"metadata": {"total_size": 8}, "weight_map": {"a": "model-1-of-1.safetensors"}}`))
 	f.Add([]byte(`{"weight_map": {"a": "../b"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer budgettest.Within(t, len(text))()
 		index, err := parseIndex(text)
 		if err != nil {
 			return

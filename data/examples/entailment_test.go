@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -55,6 +57,7 @@ func FuzzEntailment(f *testing.F) {
 	f.Add(".jsonl", `{"gold_label": "neutral", "sentence2": "A man.", "Flickr30K_ID": "1", "pairID": "x"}`)
 	f.Add(".json", `[{"image": "a.jpg", "sentence": "A cat.", "label": "entailment"}]`)
 	f.Fuzz(func(t *testing.T, ext, text string) {
+		defer budgettest.Within(t, len(ext)+len(text))()
 		if strings.ContainsAny(ext, "/\\\x00") || len(ext) > 20 {
 			t.Skip()
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // referFiles writes the files of RefCOCO+ in both forms: three pictures, four objects.
@@ -195,6 +196,7 @@ func FuzzLoadGrounding(f *testing.F) {
 	f.Add([]byte(`[{"image": "a_1.jpg", "text": "cup", "bbox": [1, 2, 3, 4], "proposals": [[0, 0, 5, 5]], "ref_id": 7}]`), []byte("(lp0\n(dS'ref_id'\nI7\nsS'ann_id'\nI70\nsS'image_id'\nI1\nsS'split'\nS'val'\nsS'sentences'\n(l(dS'sent'\nS'x'\nsasa."),
 		[]byte(`{"images": [{"id": 1, "file_name": "a_1.jpg", "width": 9, "height": 9}], "annotations": [{"id": 70, "bbox": [1, 1, 2, 2]}]}`), []byte(`{"1": [[1, 2, 3, 4]]}`))
 	f.Fuzz(func(t *testing.T, list, pickle, inst, dets []byte) {
+		defer budgettest.Within(t, len(list)+len(pickle)+len(inst)+len(dets))()
 		refs, _ := parseRefs("refs.p", pickle)
 		objects, _ := parseInstances("instances.json", inst)
 		boxes, _, _ := parseDetections("dets.json", dets)

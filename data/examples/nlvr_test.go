@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // put writes a file below a folder and returns its path.
@@ -195,6 +196,7 @@ func FuzzLoadNLVR(f *testing.F) {
 		f.Add([]byte(c.text))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		path := filepath.Join(t.TempDir(), "train.json")
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Skip()

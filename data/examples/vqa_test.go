@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // written writes files into a folder and returns their paths.
@@ -238,6 +239,7 @@ func FuzzVQA(f *testing.F) {
 	f.Add(`[["what", "red", 1], {"question": "q", "answer": ["a", "a"], "image": "1", "dataset": "vg"}]`, `[{"question_id": 1}]`)
 	f.Add(`{"questions": [{"image_id": 1, "question": "x", "question_id": -1}], "data_subtype": "a-b1"}`, `{"annotations": [{"question_id": -1, "answers": []}]}`)
 	f.Fuzz(func(t *testing.T, a, b string) {
+		defer budgettest.Within(t, len(a)+len(b))()
 		q := questions{o: Options{MaxBadShare: 1}, answers: map[int64]annotation{}}
 		if q.read("a", []byte(a)) != nil || q.read("b", []byte(b)) != nil {
 			return
@@ -267,6 +269,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("yes\nno"))
 	f.Add([]byte(`["a", "b"]`))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		list, err := parseAnswers("x", b)
 		if (err == nil) != (len(list) > 0) || slices.Contains(list, "") {
 			t.Fatalf("%q, %v", list, err)

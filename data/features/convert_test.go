@@ -14,6 +14,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/process"
 )
 
@@ -216,6 +217,7 @@ func FuzzParquet(f *testing.F) {
 		f.Add(read(f, "testdata/"+name+".parquet"), "")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, column string) {
+		defer budgettest.Within(t, len(b)+len(column))()
 		rows := 0
 		err := readParquet(bytes.NewReader(b), int64(len(b)), column, func([]float32) error { rows++; return nil }, func(int, int) {})
 		if err == nil && rows == 0 {
@@ -230,6 +232,7 @@ func FuzzNPZ(f *testing.F) {
 		f.Add(read(f, "testdata/"+name), "f2")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, name string) {
+		defer budgettest.Within(t, len(b)+len(name))()
 		if len(b) > 1<<16 {
 			return
 		}

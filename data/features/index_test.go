@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // indexed are 6 images and 12 texts with a table of their pairs.
@@ -241,6 +242,7 @@ func FuzzIndex(f *testing.F) {
 	f.Add(intNPY("<i4", [2]int64{5, 11}, [2]int64{0, 4}))
 	f.Add(intNPY("<i8", [2]int64{5, 11}, [2]int64{0, 4}))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		for _, parse := range []func() ([]entry, error){
 			func() ([]entry, error) { return parseIndexTable(bytes.NewReader(b), '\t') },
 			func() ([]entry, error) { return parseIndexTable(bytes.NewReader(b), ',') },

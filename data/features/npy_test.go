@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // headers are headers of .npy files with what is read of them, or why they are refused.
@@ -80,6 +82,7 @@ func FuzzNPYHeader(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		h, err := readNPYHeader(bytes.NewReader(b))
 		if err != nil {
 			return

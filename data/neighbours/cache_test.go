@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/ops/geometric"
 )
@@ -173,6 +174,7 @@ func FuzzCache(f *testing.F) {
 	f.Add(b)
 	f.Add(b[:100])
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		x := &Lists{Config: l.Config, side: l.side, pool: l.pool, anchors: l.anchors, most: min(c.Near, l.pool.Rows()-1)}
 		if x.parse(b, d) != nil {
 			return

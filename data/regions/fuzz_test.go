@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -45,6 +46,7 @@ func readAll(t *testing.T, path string) {
 
 func fuzzFile(f *testing.F, name string) func(t *testing.T, b []byte) {
 	return func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
@@ -86,6 +88,7 @@ func FuzzLayout(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, captions, ids, mapping string, words bool, repeated string, most int) {
+		defer budgettest.Within(t, len(captions)+len(ids)+len(mapping)+len(repeated))()
 		dir := t.TempDir()
 		c := Config{Features: table, Captions: filepath.Join(dir, "c.txt"), IDs: filepath.Join(dir, "i.txt"), Mapping: filepath.Join(dir, "m.json"), Words: words, Repeated: repeated, MaxCaptions: most}
 		for path, text := range map[string]string{c.Captions: captions, c.IDs: ids, c.Mapping: mapping} {

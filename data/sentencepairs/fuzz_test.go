@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // FuzzLoad: a file of any bytes is pairs that are whole, or an error that names the file.
@@ -17,6 +19,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("snli", ".jsonl", `{"sentence1": "A", "sentence2": "B", "gold_label": "-"}`)
 	f.Add("qqp", ".parquet", "PAR1")
 	f.Fuzz(func(t *testing.T, name, ext, text string) {
+		defer budgettest.Within(t, len(name)+len(ext)+len(text))()
 		task, err := TaskOf(name)
 		if err != nil || strings.ContainsAny(ext, "/\\\x00") || len(ext) > 20 {
 			t.Skip()
@@ -42,6 +45,7 @@ func FuzzLayout(f *testing.F) {
 	f.Add("\xef\xbb\xbfA\tB\r\n", "5\r\n")
 	f.Add("", "")
 	f.Fuzz(func(t *testing.T, sentences, scores string) {
+		defer budgettest.Within(t, len(sentences)+len(scores))()
 		dir := t.TempDir()
 		write(t, dir, "STS.input.x.txt", sentences)
 		write(t, dir, "STS.gs.x.txt", scores)

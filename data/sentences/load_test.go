@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // write writes a file into a folder of the test.
@@ -185,6 +186,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("x.jsonl", `{"a": "x", "b": 1}`)
 	f.Add("x.parquet", "PAR1")
 	f.Fuzz(func(t *testing.T, name, text string) {
+		defer budgettest.Within(t, len(name)+len(text))()
 		if strings.ContainsAny(name, "/\\\x00") || name == "" || len(name) > 20 || strings.Trim(name, ".") == "" {
 			t.Skip()
 		}

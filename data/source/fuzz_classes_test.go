@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 func TestParseClasses(t *testing.T) {
@@ -24,6 +26,7 @@ func FuzzParseClasses(f *testing.F) {
 	f.Add("dog\ncat\n")
 	f.Add("\n\xff \r\n")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer budgettest.Within(t, len(text))()
 		names, err := parseClasses(strings.NewReader(text))
 		if err != nil && names != nil || slices.Contains(names, "") || len(names) > strings.Count(text, "\n")+1 {
 			t.Errorf("%q: %q, %v", text, names, err)

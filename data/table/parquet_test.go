@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // TestReadParquet: texts and numbers of several row groups, in the order that was asked for.
@@ -79,6 +81,7 @@ func FuzzParquet(f *testing.F) {
 		f.Add(b, "caption")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, column string) {
+		defer budgettest.Within(t, len(b)+len(column))()
 		path := filepath.Join(t.TempDir(), "x.parquet")
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)

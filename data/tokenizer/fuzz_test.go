@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // same fails where a tokenizer is not read back as it is stored, or does not encode.
@@ -46,6 +48,7 @@ func FuzzEncode(f *testing.F) {
 	f.Add("\xff\xfe\u0301\u4e00##", 0)
 	f.Add(" <mask> </s>\u2581<|endoftext|>'s", 3)
 	f.Fuzz(func(t *testing.T, s string, n int) {
+		defer budgettest.Within(t, len(s))()
 		for _, tok := range toks {
 			checkEncoding(t, tok, s, n)
 			if tok.Template() == TemplateALBEF && tok.Encode(s, n)[0] != tok.ClsID() {
@@ -87,6 +90,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<pad>", -1], ["a", -2e308]]}}`))
 	f.Add([]byte(`{"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a*)*"}, "behavior": "Isolated"}, "model": {"vocab": {"[PAD]": 0}, "merges": []}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if tok, err := Parse(b); err == nil {
 			same(t, tok)
 		}
@@ -104,6 +108,7 @@ func FuzzSentencePiece(f *testing.F) {
 	f.Add(model, "SiglipTokenizer")
 	f.Add([]byte("\n\x03\n\x01a"), "")
 	f.Fuzz(func(t *testing.T, b []byte, class string) {
+		defer budgettest.Within(t, len(b)+len(class))()
 		file, err := parseSentencePiece(b, folderConfig{Class: class})
 		if err != nil {
 			return
@@ -118,6 +123,7 @@ func FuzzMerges(f *testing.F) {
 	f.Add([]byte(`{"a": 0, "b": 1, "ab": 2, "</s>": 3, "b</w>": 4}`), []byte("#version: 0.2\na b\n"))
 	f.Add([]byte(`{}`), []byte(clipHeader+`: 0.2`+"\na b\nab c</w>\n"))
 	f.Fuzz(func(t *testing.T, vocab, merges []byte) {
+		defer budgettest.Within(t, len(vocab)+len(merges))()
 		for _, read := range []func() (*jsonFile, error){
 			func() (*jsonFile, error) { return parseVocabAndMerges(vocab, merges, folderConfig{}) },
 			func() (*jsonFile, error) { return parseCLIPMerges(merges) },
@@ -137,6 +143,7 @@ func FuzzCharsmap(f *testing.F) {
 	f.Add([]byte{4, 0, 0, 0, 0, 1, 0, 0, 'a', 0}, "a")
 	f.Add(append([]byte{0, 4, 0, 0}, make([]byte, 1100)...), "\u00c9\uff21")
 	f.Fuzz(func(t *testing.T, b []byte, s string) {
+		defer budgettest.Within(t, len(b)+len(s))()
 		m, err := parseCharsmap(b)
 		if err != nil {
 			return
@@ -161,6 +168,7 @@ func FuzzWords(f *testing.F) {
 	f.Add("Mr. Smith's dogs' can't, gonna -- \"stop\" (here). no!")
 	f.Add("'\u00e9' \u2018x\u2019 \x1c.\u00a0\xff")
 	f.Fuzz(func(t *testing.T, s string) {
+		defer budgettest.Within(t, len(s))()
 		for _, w := range nltkWords(nil, s, true) {
 			if w == "" || strings.ContainsFunc(w, isPythonSpace) {
 				t.Fatalf("%q has the word %q", s, w)
@@ -173,6 +181,7 @@ func FuzzWordVocab(f *testing.F) {
 	f.Add([]byte(oldVocab))
 	f.Add([]byte(`{"word2idx": {"<pad>": 3, "<start>": 2, "<end>": 1, "<unk>": 0}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		file, err := parseWordVocab(b)
 		if err != nil || file == nil {
 			return

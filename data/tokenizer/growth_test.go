@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // growing is a tokenizer.json with a normalizer and a pre_tokenizer, each a list of steps.
@@ -53,6 +55,26 @@ func TestGrownTexts(t *testing.T) {
 				t.Errorf("%s: a text of %d bytes", name, len(tok.normalize.text(text)))
 			}
 		}
+	}
+}
+
+// TestGrownMemory: a rule ends where its text is long enough; what it would write further takes no memory.
+func TestGrownMemory(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	for name, rule := range map[string]string{
+		"text":  `{"type": "Replace", "pattern": {"String": "a"}, "content": "` + long + `"}`,
+		"regex": `{"type": "Replace", "pattern": {"Regex": "a"}, "content": "` + long + `"}`,
+	} {
+		tok, err := Parse(growing(rule, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Repeat("a", 100_000) // would become 100 MB
+		done := budgettest.Within(t, len(text)/10)
+		if n := len(tok.normalize.text(text)); n != room(text) {
+			t.Errorf("%s: %d bytes", name, n)
+		}
+		done()
 	}
 }
 

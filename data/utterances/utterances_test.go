@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -121,6 +122,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(b, true)
 	f.Add([]byte("PK\x03\x04"), false)
 	f.Fuzz(func(t *testing.T, b []byte, tensors bool) {
+		defer budgettest.Within(t, len(b))()
 		path := filepath.Join(t.TempDir(), map[bool]string{true: "x.safetensors", false: "x.npz"}[tensors])
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Skip()

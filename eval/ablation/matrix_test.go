@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // head is a valid beginning of a matrix file.
@@ -208,6 +209,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(head + "[[run]]\nname = \"a\"\nstart = \"b\"\n[[run]]\nname = \"b\"\nstart = \"a\"\n")
 	f.Add("base = 3")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer budgettest.Within(t, len(text))()
 		m, err := Parse("m.toml", []byte(text))
 		if err != nil {
 			if err.Error() == "" {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // FuzzVerdicts reads any file as the cache of verdicts on libraries.
@@ -13,6 +15,7 @@ func FuzzVerdicts(f *testing.F) {
 	f.Add([]byte(`[]`))
 	path := filepath.Join(f.TempDir(), "libraries.json")
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}

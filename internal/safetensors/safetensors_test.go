@@ -12,6 +12,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // file builds the bytes of a file from its JSON header and data.
@@ -232,6 +234,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add(file(fmt.Sprintf(`{"a":{"dtype":%q,"shape":[2,1],"data_offsets":[0,%d]}}`, d, 2*d.size()), 2*int(d.size())))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
+		defer budgettest.Within(t, len(raw))()
 		s, err := open(raw)
 		if err != nil {
 			return

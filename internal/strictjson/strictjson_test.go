@@ -3,6 +3,8 @@ package strictjson
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 func TestCheck(t *testing.T) {
@@ -31,6 +33,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if json.Valid(b) {
 			Check(b) // must not panic
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 func TestCheck(t *testing.T) {
@@ -54,6 +56,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add(strings.Repeat("a.", Deepest+1) + "a = 1")
 	f.Add("x = " + strings.Repeat("{a=", Deepest+1) + "1" + strings.Repeat("}", Deepest+1))
 	f.Fuzz(func(t *testing.T, text string) {
+		defer budgettest.Within(t, len(text))()
 		if len(text) > 1<<12 || Check(text) != nil {
 			return
 		}

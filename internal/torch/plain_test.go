@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // TestPlain reads one value as pickle.dumps of Python 3.13 wrote it in each version.
@@ -87,5 +89,8 @@ func FuzzPlain(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte("(lp0\nS'it\\'s \\x41'\np1\naL5L\na."))
-	f.Fuzz(func(t *testing.T, b []byte) { _, _ = Plain(b) })
+	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
+		_, _ = Plain(b)
+	})
 }

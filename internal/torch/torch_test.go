@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -274,6 +275,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		file, err := NewReader(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			return
@@ -308,6 +310,7 @@ func FuzzPickle(f *testing.F) {
 		z.Close()
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer budgettest.Within(t, len(text))()
 		b := archived(t, string(text), nil)
 		file, err := NewReader(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
@@ -326,6 +329,7 @@ func FuzzLegacy(f *testing.F) {
 	f.Add(vector(0, 2, 1, 2), "\x80\x02]"+unicode("0")+"a.", numbers)
 	f.Add(vector(1, 1, 1, 2), "\x80\x02]("+unicode("0")+unicode("0")+"e.", numbers+numbers)
 	f.Fuzz(func(t *testing.T, pickle, keys, rest string) {
+		defer budgettest.Within(t, len(pickle)+len(keys)+len(rest))()
 		b := legacyFile(pickle, keys, rest)
 		file, err := NewReader(bytes.NewReader(b), int64(len(b)))
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // FuzzRecord reads any file as what a run folder keeps of an ablation.
@@ -13,6 +15,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte("null"))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if err := os.WriteFile(filepath.Join(dir, recordFile), b, 0o666); err != nil {
 			t.Fatal(err)
 		}

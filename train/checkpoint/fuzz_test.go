@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // FuzzState reads any text as a state.json, with a checksum that fits so that it does not end
@@ -31,6 +33,7 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version": 3, "checksum": "00000000", "step": 20, "files": {"../x": {"bytes": -1, "crc32c": ""}}, "parts": {"run": {"counters": []}}}`))
 	f.Add([]byte(`{"version": 9223372036854775808}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if at := bytes.Index(b, []byte(sealKey)); at >= 0 && len(b) >= at+len(sealKey)+len(sealZero)+1 {
 			b = bytes.Clone(b)
 			copy(b[at+len(sealKey):], sealZero)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // FuzzMetrics reads any file as a metrics.jsonl and goes on with it: what is there is read or
@@ -15,6 +17,7 @@ func FuzzMetrics(f *testing.F) {
 	f.Add([]byte("\x00\xff\n"), 1<<62)
 	path := filepath.Join(f.TempDir(), MetricsFile)
 	f.Fuzz(func(t *testing.T, b []byte, last int) {
+		defer budgettest.Within(t, len(b))()
 		must(t, os.WriteFile(path, b, 0o666))
 		if _, err := ReadMetrics(path); err != nil && err.Error() == "" {
 			t.Error("an error without words")

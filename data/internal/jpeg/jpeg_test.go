@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // same reports how an image differs from that of image/jpeg, "" if it does not.
@@ -208,6 +210,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encoded(photo(rand.New(rand.NewPCG(5, 6)), 20, 20, false), 50))
 	var d Decoder
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		TooManyScans(b)
 		compare(t, &d, b)
 	})

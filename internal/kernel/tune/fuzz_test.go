@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // FuzzTable reads any file as the cache of choices, adds to it, and finds what it added.
@@ -14,6 +16,7 @@ func FuzzTable(f *testing.F) {
 	f.Add([]byte(`[]`))
 	path := filepath.Join(f.TempDir(), "kernels.json")
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer budgettest.Within(t, len(b))()
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
