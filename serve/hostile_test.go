@@ -199,6 +199,23 @@ func (a attack) send(addr string) (int, error) {
 	return answer.StatusCode, nil
 }
 
+// TestManyKeys: a request of many keys is refused at the first that is unknown, before anything is made of the others.
+func TestManyKeys(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("{")
+	for i := range 300_000 {
+		fmt.Fprintf(&b, `"k%d":1,`, i)
+	}
+	b.WriteString(`"text":"a"}`)
+	body := []byte(b.String())
+	done := budgettest.WithinBytes(t, 0, 100<<10)
+	err := decode(body, new(searchRequest))
+	done()
+	if err == nil || !strings.HasPrefix(err.Error(), `there is no key "k0": use text, `) {
+		t.Error(err)
+	}
+}
+
 // FuzzSearch: whatever a body is, it is refused as the client's fault or answered.
 func FuzzSearch(f *testing.F) {
 	for _, s := range []string{`{"text":"a"}`, `{"row":1,"k":3}`, `{"vector":[1,2,3,4],"exact":true}`, `{"image":"aGk="}`, `{"text_features":[1,2,3]}`, `{"image_features":[1,-2e30,3],"k":2}`, `{"text_features":[]}`, `{"text":"a","text":"b"}`, `{"row":1e400}`, `{`, `{"k":null}`} {

@@ -201,22 +201,24 @@ func decode(body []byte, in *searchRequest) error {
 	if !json.Valid(body) {
 		return bad("the request is no JSON")
 	}
-	if err := strictjson.Check(body); err != nil {
-		return bad("the request: %v", err)
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return bad("the request must be an object with one of %s", queryKeys)
 	}
-	for key, value := range fields {
-		if !slices.Contains(keys, key) {
-			return bad("there is no key %q: use %s", cut(key, 40), strings.Join(keys, ", "))
+	for d.More() { // ends at the first key that is wrong, before anything is made of all of them
+		key, _ := d.Token()
+		if name, _ := key.(string); !slices.Contains(keys, name) {
+			return bad("there is no key %q: use %s", cut(name, 40), strings.Join(keys, ", "))
 		}
-		if string(value) == "null" {
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil || string(value) == "null" {
 			return bad("key %q is null: leave it out", key)
 		}
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
+	if err := strictjson.Check(body); err != nil {
+		return bad("the request: %v", err)
+	}
+	d = json.NewDecoder(bytes.NewReader(body))
 	if err := d.Decode(in); err != nil {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return bad("key %q cannot be a %s", t.Field, cut(t.Value, 40))

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // maxHeader is the largest header accepted, as in the reference implementation.
@@ -36,9 +38,12 @@ func (i Info) Len() int {
 // Bytes returns the size of the data.
 func (i Info) Bytes() int64 { return i.end - i.begin }
 
+// longestReason is how many bytes are shown of what quotes a name or a shape.
+const longestReason = 1000
+
 // formatError reports a defect of a file.
 func formatError(format string, args ...any) error {
-	return fmt.Errorf("safetensors: %w: %s", ErrFormat, fmt.Sprintf(format, args...))
+	return fmt.Errorf("safetensors: %w: %s", ErrFormat, words.Cut(fmt.Sprintf(format, args...), longestReason))
 }
 
 // parseHeader reads the JSON header of a file with dataSize bytes of data and

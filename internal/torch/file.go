@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Tensor is where a tensor lies in a file.
@@ -53,7 +54,7 @@ func Open(path string) (*File, error) {
 	t, err := NewReader(f, size)
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("torch: %s: %w", path, err)
+		return nil, fmt.Errorf("torch: %s: %w", path, words.Short(err))
 	}
 	t.closer = f
 	return t, nil

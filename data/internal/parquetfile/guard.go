@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"sort"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -131,8 +130,7 @@ func (c *Chunk) decompress(b []byte, h *format.PageHeader, levels int) ([]byte, 
 			return nil, err
 		}
 	}
-	const first = 1 << 20 // bytes that are taken at once
-	out, err := parquet.LookupCompressionCodec(codec).Decode(make([]byte, 0, max(1, min(int(h.UncompressedPageSize), first))), b)
+	out, err := inflate(codec, b, int64(h.UncompressedPageSize))
 	if err == nil && int(h.UncompressedPageSize) > len(out)+levels {
 		err = fmt.Errorf("it says that it holds %d bytes, and has %d", h.UncompressedPageSize, len(out)+levels)
 	}
