@@ -77,7 +77,7 @@ func (c CheckConfig) counts() bool { return c.MaxWords > 0 && (c.Clean == "" || 
 var hints = map[string]string{
 	MissingImage:     "correct the path or data.root, or remove the entry",
 	BadImage:         "fetch the file again or remove the entry",
-	LargeImage:       "shrink the file or raise data.max_pixels",
+	LargeImage:       "shrink the file or raise data.max_pixels; no side is read that is longer than 65535",
 	NoCaption:        "write a caption or remove the entry",
 	BadRow:           "compute the features again, or remove the pair from both files",
 	ZeroRow:          "see whether the encoder gave nothing for it: scores with it mean nothing",

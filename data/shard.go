@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // shard is what an index holds of a tar file of samples: where images lie, and what is said of
@@ -208,7 +209,7 @@ func captionsOfJSON(b []byte, key string) ([]string, error) {
 // bad notes the first fault of a sample.
 func (x *shardIndexer) bad(format string, args ...any) {
 	if x.fault == "" {
-		x.fault = fmt.Sprintf(format, args...)
+		x.fault = words.Cut(fmt.Sprintf(format, args...), longestExample)
 	}
 }
 
@@ -216,7 +217,7 @@ func (x *shardIndexer) bad(format string, args ...any) {
 func (x *shardIndexer) cut(err error) {
 	x.flush()
 	x.key, x.open = "end of the shard", true
-	x.fault = fmt.Sprintf("the shard is cut or damaged here, and what follows is lost (%v): copy it again", err)
+	x.fault = fmt.Sprintf("the shard is cut or damaged here, and what follows is lost (%s): copy it again", words.Cut(err.Error(), longestExample))
 }
 
 // ended looks behind the mark that ends the archive, up to which tar files are read: of two that were put together as bytes
@@ -272,7 +273,7 @@ func endsOf(m map[string]bool) string {
 			list = append(list, "...")
 			break
 		}
-		list = append(list, "."+e)
+		list = append(list, "."+words.Shown(e))
 	}
 	return strings.Join(list, ", ")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/stricttoml"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Matrix is the content of a matrix file. Parse checks it and makes the sweeps runs.
@@ -40,6 +41,9 @@ type Run struct {
 	At     *float64 `toml:"-"` // that value; nil: no such run
 }
 
+// mostUnknown is how many unknown names are reported with what they are like.
+const mostUnknown = 20
+
 // Parse reads the text of a matrix file; name stands for it in messages. All problems
 // are collected: on failure the error is a config.Errors.
 func Parse(name string, text []byte) (*Matrix, error) {
@@ -61,7 +65,11 @@ func Parse(name string, text []byte) (*Matrix, error) {
 		return nil, config.Errors{e}
 	}
 	var errs config.Errors
-	for _, k := range md.Undecoded() {
+	for i, k := range md.Undecoded() { // each of which is looked for in the text
+		if i == mostUnknown {
+			errs = append(errs, &config.Error{Msg: "and more keys that are unknown too", Hint: "is this a matrix of runs?", Where: name})
+			break
+		}
 		errs = append(errs, unknown(name, string(text), k))
 	}
 	if errs != nil {
@@ -73,7 +81,9 @@ func Parse(name string, text []byte) (*Matrix, error) {
 			err.Path, err.Where = fmt.Sprintf("sweep[%d].%s", i+1, err.Path), name
 			errs = append(errs, err)
 		}
-		m.Runs = append(m.Runs, runs...)
+		if m.Runs = append(m.Runs, runs...); len(m.Runs) > mostRuns {
+			break // problems says it
+		}
 	}
 	if err := m.spread(); err != nil {
 		err.Where = name
@@ -144,6 +154,10 @@ func (m *Matrix) problems() (errs config.Errors) {
 	if len(m.Runs) == 0 && len(m.Sweeps) == 0 {
 		fail("run", nil, "there is nothing to run", "add [[run]] with a name, or [[sweep]] with a key and values")
 	}
+	if len(m.Runs) > mostRuns {
+		fail("run", len(m.Runs), fmt.Sprintf("must be at most %d, those of sweeps included", mostRuns), "write several files")
+		return errs
+	}
 	m.checkNames(fail)
 	m.checkStarts(fail)
 	if _, err := m.Columns(); err != nil {
@@ -185,21 +199,33 @@ func (m *Matrix) checkNames(fail func(path string, value any, msg, hint string))
 
 // checkStarts requires that every start is a run and that none starts from itself.
 func (m *Matrix) checkStarts(fail func(path string, value any, msg, hint string)) {
+	runs := make(map[string]*Run, len(m.Runs))
+	for i := range m.Runs {
+		if r := &m.Runs[i]; r.Name != "" && runs[r.Name] == nil {
+			runs[r.Name] = r
+		}
+	}
+	missing := 0
 	for i, r := range m.Runs {
 		path := fmt.Sprintf("run[%d].start", i+1)
-		if r.Start != "" && m.find(r.Start) == nil {
-			fail(path, r.Start, fmt.Sprintf("run %q starts from a run that is not there", r.Name), m.nearestRun(r.Start))
+		if r.Start != "" && runs[r.Start] == nil {
+			hint := ""
+			if missing++; missing <= mostUnknown {
+				hint = m.nearestRun(r.Start)
+			}
+			fail(path, r.Start, fmt.Sprintf("run %q starts from a run that is not there", r.Name), hint)
 			continue
 		}
-		chain := []string{r.Name}
-		for at := m.find(r.Start); at != nil; at = m.find(at.Start) {
+		chain, seen := []string{r.Name}, map[string]bool{r.Name: true}
+		for at := runs[r.Start]; at != nil; at = runs[at.Start] {
 			chain = append(chain, at.Name)
 			if at.Name == r.Name {
-				fail(path, r.Start, "the starts go in a circle: "+strings.Join(chain, " <- "), "let one of them start from nothing")
+				fail(path, r.Start, "the starts go in a circle: "+words.Cut(strings.Join(chain, " <- "), 500), "let one of them start from nothing")
 			}
-			if slices.Contains(chain[:len(chain)-1], at.Name) {
+			if seen[at.Name] {
 				break
 			}
+			seen[at.Name] = true
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ablation
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -222,4 +223,28 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%d jobs of %d runs and %d seeds: %v", len(jobs), len(m.Runs), len(m.Seeds), err)
 		}
 	})
+}
+
+// TestManyUnknownNames: of a file that is no matrix few names are told, and what they are like is not looked for of all.
+func TestManyUnknownNames(t *testing.T) {
+	var keys, starts strings.Builder
+	starts.WriteString("base = \"a.toml\"\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&keys, "key%d = 1\n", i)
+		if i < mostRuns {
+			fmt.Fprintf(&starts, "[[run]]\nname = \"run%d\"\nstart = \"no%d\"\n", i, i)
+		}
+	}
+	for name, text := range map[string]string{"keys": keys.String(), "starts": starts.String()} {
+		done := budgettest.Within(t, len(text))
+		_, err := Parse("x.toml", []byte(text))
+		done()
+		if err == nil || name == "keys" && strings.Count(err.Error(), "\n") != mostUnknown || strings.Count(err.Error(), "did you mean") > mostUnknown {
+			t.Errorf("%s: %.2000v", name, err)
+		}
+	}
+	over := starts.String() + "[[run]]\nname = \"one more\"\n"
+	if _, err := Parse("x.toml", []byte(over)); err == nil || !strings.Contains(err.Error(), "run: must be at most 1000, those of sweeps included (got 1001)") {
+		t.Errorf("%.500v", err)
+	}
 }
