@@ -24,7 +24,7 @@ type Data struct {
 	Grounding     Grounding     `toml:"grounding" read:"grounding files"`
 	VQA           VQAFiles      `toml:"vqa" read:"question files"`
 
-	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
+	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples, and those that take more than 7 bytes for each of them to decode
 	Decoder        string  `toml:"decoder" read:"image files"`                     // of JPEG files: auto (libjpeg-turbo if it is found, else builtin) | builtin (pixels of Go's image/jpeg) | turbojpeg (libjpeg-turbo, pixels of Pillow)
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
 	MaxWords       int     `toml:"max_words" read:"counted words" max:"65536"`     // words kept of a caption

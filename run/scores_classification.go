@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
@@ -51,9 +50,13 @@ func newClassExamples(cfg config.Config, set *data.Eval, classes []string) (*cla
 	if !ok {
 		return nil, config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: "has no classes, which --task " + TaskClassification + " tells", Hint: `use "folder", or "scenes"`}}
 	}
+	of := make(map[string]int32, len(classes))
+	for k, name := range classes {
+		of[name] = int32(k)
+	}
 	number := make([]int32, len(names))
 	for k, name := range names {
-		if number[k] = int32(slices.Index(classes, name)); number[k] < 0 {
+		if number[k], ok = of[name]; !ok {
 			return nil, config.Errors{{Path: "data.root", Value: cfg.Data.Root, Msg: fmt.Sprintf("has %d classes, of which the model does not know %q: it was trained on %d others", len(names), name, len(classes)),
 				Hint: "evaluate on the classes that it was trained on, or fine-tune it for these with trainer finetune --task " + TaskClassification}}
 		}

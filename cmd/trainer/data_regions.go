@@ -97,7 +97,7 @@ func regionTable(c *cobra.Command, cfg config.Config, split string, n int, asJSO
 		if r.Error != "" {
 			what = "left out: " + r.Error
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", words.Inline(r.Image), r.ID, r.Regions, words.Inline(what))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", words.Shown(r.Image), r.ID, r.Regions, words.Shown(what))
 	}
 	return true, t.Flush()
 }

@@ -148,7 +148,7 @@ func sentenceTable(c *cobra.Command, cfg config.Config, split string, n int, asJ
 	t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "label\tfirst sentence\tsecond sentence")
 	for _, x := range list {
-		fmt.Fprintf(t, "%v\t%s\t%s\n", x.Label, words.Inline(x.A), words.Inline(x.B))
+		fmt.Fprintf(t, "%v\t%s\t%s\n", x.Label, words.Shown(x.A), words.Shown(x.B))
 	}
 	return t.Flush()
 }

@@ -372,7 +372,7 @@ func (r *found) print(out io.Writer) error {
 		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintf(t, "score\trow\t\n")
 		for _, h := range hits {
-			name := words.Inline(h.Name + h.Caption)
+			name := words.Shown(h.Name + h.Caption)
 			if name != "" {
 				name = "  " + name
 			}

@@ -106,10 +106,14 @@ func classNames(cfg config.Config, labels []string) ([][]string, error) {
 		i := slices.IndexFunc(lines, func(line string) bool { return !strings.Contains(line, "\t") })
 		return nil, wrong("write the folder and the name of its class on each line, with a tab between", "has no tab on line %d, and others have one", i+1)
 	default:
+		number := make(map[string]int, len(labels))
+		for k, label := range labels {
+			number[label] = k
+		}
 		for i, line := range lines {
 			folder, name, _ := strings.Cut(line, "\t")
-			k := slices.Index(labels, strings.TrimSpace(folder))
-			if k < 0 {
+			k, ok := number[strings.TrimSpace(folder)]
+			if !ok {
 				return nil, wrong("the classes are "+listed(labels), "names the class %q on line %d, which no image has", strings.TrimSpace(folder), i+1)
 			}
 			names[k] = append(names[k], strings.TrimSpace(name))
