@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -171,5 +172,20 @@ func TestForeignTextIsShown(t *testing.T) {
 		if strings.Contains(stdout+stderr, "\x1b") || !strings.Contains(stdout+stderr, "[31m") {
 			t.Errorf("%q: stdout %q, stderr %q", args, stdout, stderr)
 		}
+	}
+}
+
+// TestLongLines: a line of messages is shown in part where no person wrote one of its length, and results as they are.
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("x", 3*longestMessage)
+	var messages, results strings.Builder
+	for w, most := range map[*strings.Builder]int{&messages: longestMessage, &results: 0} {
+		fmt.Fprintf(&output{file: w, most: most}, "one\n%s\nthree\n", long)
+	}
+	if got := messages.String(); !strings.HasPrefix(got, "one\nxxx") || !strings.HasSuffix(got, "xxx\nthree\n") || !strings.Contains(got, "x ... [16,385 bytes] ... x") || len(got) > longestMessage+100 {
+		t.Errorf("%d bytes: %.200q", len(got), got)
+	}
+	if got := results.String(); got != "one\n"+long+"\nthree\n" {
+		t.Errorf("%d bytes", len(got))
 	}
 }
