@@ -92,3 +92,20 @@ func TestManyMembers(t *testing.T) {
 		t.Errorf("%.2000v", err)
 	}
 }
+
+// TestSameMembers: a directory with a name twice is refused.
+func TestSameMembers(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range []string{"a.npy", "b.npy", "a.npy"} {
+		if _, err := z.Create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := npzMember(bytes.NewReader(b.Bytes()), int64(b.Len()), "b"); err == nil || err.Error() != "it has a.npy twice" {
+		t.Error(err)
+	}
+}
