@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -197,13 +198,13 @@ func merge(root string, recs []record, opt Options) (*Files, error) {
 		v := id(r)
 		if !seen {
 			at[r.image] = len(items)
-			items = append(items, File{Path: under(root, r.image), ID: v, Captions: r.captions})
+			items = append(items, File{Path: under(root, r.image), ID: v, Captions: slices.Clip(r.captions)})
 			continue
 		}
 		if items[n].ID != v {
 			return nil, &RecordError{r.file, r.index, fmt.Errorf("image %q has another image_id here than in an earlier entry: one image, one id", r.image)}
 		}
-		items[n].Captions = append(items[n].Captions[:len(items[n].Captions):len(items[n].Captions)], r.captions...)
+		items[n].Captions = append(items[n].Captions, r.captions...)
 	}
 	return NewFiles(items, opt), nil
 }

@@ -70,3 +70,19 @@ func TestLongNames(t *testing.T) {
 		short("the error of an entry", err.Error())
 	}
 }
+
+// TestManyCaptionsOfOneImage: captions of one image are collected in memory that grows with them.
+func TestManyCaptionsOfOneImage(t *testing.T) {
+	const n = 20_000
+	b := []byte("[" + strings.TrimSuffix(strings.Repeat(`{"image":"a.png","caption":"a dog"},`, n), ",") + "]")
+	done := budgettest.Within(t, len(b))
+	recs, err := parseCaptions("a.json", b, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds, err := merge("", recs, Options{})
+	done()
+	if err != nil || ds.Len() != 1 || len(ds.Captions(0)) != n {
+		t.Error(err)
+	}
+}
