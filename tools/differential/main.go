@@ -31,6 +31,7 @@ type kind struct {
 // kinds are all comparisons, one file each.
 var kinds = []kind{
 	{"captions", "words, BLEU and CIDEr of captions, with pycocoevalcap and Java", 10000, compareCaptions},
+	parquet,
 }
 
 // options are what a comparison is given.

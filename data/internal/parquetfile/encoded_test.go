@@ -154,7 +154,11 @@ func TestRuns(t *testing.T) {
 		{[]byte{20, 1, 16, 0}, 1, 10, "it says that it holds 18 values, and has 10"},
 		{[]byte{3, 0xaa}, 1, 1, ""},
 		{[]byte{5, 0xaa, 0xaa}, 1, 9, ""},
-		{[]byte{5, 0xaa, 0xaa}, 1, 8, "holds 16 values, and has 8"},
+		{[]byte{5, 0xaa, 0xaa}, 1, 8, ""}, // filled up
+		{append([]byte{65}, make([]byte, 32)...), 1, 8, ""},
+		{append([]byte{65}, make([]byte, 31)...), 1, 8, "it ends early"},
+		{[]byte{65}, 0, 8, "it says that it holds 32 values, and has 8"},
+		{binary.AppendUvarint(nil, math.MaxUint64), 1, 10, "it ends early"},
 		{[]byte{5, 0xaa}, 1, 9, "it ends early"},
 		{[]byte{20}, 1, 10, "it ends early"},
 		{[]byte{20}, 0, 10, ""},
