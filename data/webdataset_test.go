@@ -183,7 +183,7 @@ func TestShardFaults(t *testing.T) {
 		"whole":      {[]member{{"a/b.x/1.PNG", img}, {"a/b.x/1.txt", " Two dogs. \n"}}, "", []string{`a/b.x/1.PNG: ["Two dogs."]`}},
 		"dots":       {[]member{{"1.seg.png", img}, {"1.png", img}, {"1.txt", "x"}, {"1.cls", "3"}}, "", []string{`1.png: ["x"]`}},
 		"no caption": {[]member{{"1.png", img}, {"2.png", img}, {"2.txt", "x"}}, "", []string{"1.png: the sample has no .txt member", `2.png: ["x"]`}},
-		"no image":   {[]member{{"1.txt", "x"}, {"2.png", img}, {"2.txt", "x"}}, "", []string{"1: the sample has no .jpg, .jpeg, .png or .webp member", `2.png: ["x"]`}},
+		"no image":   {[]member{{"1.txt", "x"}, {"2.png", img}, {"2.txt", "x"}}, "", []string{"1: the sample has no image (.jpg, .png, .webp or another format that is read)", `2.png: ["x"]`}},
 		"apart":      {[]member{{"1.png", img}, {"2.png", img}, {"1.txt", "x"}, {"2.txt", "y"}}, "", []string{"1.png: the sample has no .txt", "2.png: the sample has no .txt", "1: the sample has no .jpg", "2: the sample has no .jpg"}},
 		"twice":      {[]member{{"1.png", img}, {"1.jpg", img}, {"1.txt", "x"}}, "", []string{"1.png: 1.png and 1.jpg are two images of one sample"}},
 		"two texts":  {[]member{{"1.png", img}, {"1.txt", "x"}, {"1.txt", "x"}}, "", []string{"1.png: 1.txt is there twice"}},

@@ -31,6 +31,7 @@ type kind struct {
 // kinds are all comparisons, one file each.
 var kinds = []kind{
 	{"captions", "words, BLEU and CIDEr of captions, with pycocoevalcap and Java", 10000, compareCaptions},
+	images,
 	parquet,
 }
 
@@ -82,7 +83,7 @@ func (o *options) python(script string, args ...string) error {
 }
 
 // shown is the number of differences that are printed of a kind.
-const shown = 20
+const shown = 60
 
 // compare runs one kind and prints what it found.
 func compare(k kind, o options) (differences int, err error) {
