@@ -149,7 +149,7 @@ func (x *shardIndexer) member(h *tar.Header, offset int64, r io.Reader) error {
 		x.key, x.open = key, true
 	}
 	isCaption := ext == "txt" && x.jsonKey == "" || ext == "json" && x.jsonKey != ""
-	isImage := isImageName("." + ext)
+	isImage := !strings.Contains(ext, ".") && isImageName("."+ext)
 	switch {
 	case !isCaption && !isImage:
 		x.other[ext] = true

@@ -184,7 +184,7 @@ func TestShardFaults(t *testing.T) {
 		"dots":       {[]member{{"1.seg.png", img}, {"1.png", img}, {"1.txt", "x"}, {"1.cls", "3"}}, "", []string{`1.png: ["x"]`}},
 		"no caption": {[]member{{"1.png", img}, {"2.png", img}, {"2.txt", "x"}}, "", []string{"1.png: the sample has no .txt member", `2.png: ["x"]`}},
 		"no image":   {[]member{{"1.txt", "x"}, {"2.png", img}, {"2.txt", "x"}}, "", []string{"1: the sample has no image (.jpg, .png, .webp or another format that is read)", `2.png: ["x"]`}},
-		"apart":      {[]member{{"1.png", img}, {"2.png", img}, {"1.txt", "x"}, {"2.txt", "y"}}, "", []string{"1.png: the sample has no .txt", "2.png: the sample has no .txt", "1: the sample has no .jpg", "2: the sample has no .jpg"}},
+		"apart":      {[]member{{"1.png", img}, {"2.png", img}, {"1.txt", "x"}, {"2.txt", "y"}}, "", []string{"1.png: the sample has no .txt", "2.png: the sample has no .txt", "1: the sample has no image (.jpg", "2: the sample has no image (.jpg"}},
 		"twice":      {[]member{{"1.png", img}, {"1.jpg", img}, {"1.txt", "x"}}, "", []string{"1.png: 1.png and 1.jpg are two images of one sample"}},
 		"two texts":  {[]member{{"1.png", img}, {"1.txt", "x"}, {"1.txt", "x"}}, "", []string{"1.png: 1.txt is there twice"}},
 		"blank":      {[]member{{"1.png", img}, {"1.txt", " . "}}, "", []string{"1.png: []"}},
