@@ -62,7 +62,7 @@ func compareImages(o *options) (*result, error) {
 // imageCounts is what is worth a note.
 type imageCounts struct {
 	bothRefuse, stricter, unseen, lenient int
-	notSupported, largest         map[string]int
+	notSupported, largest                 map[string]int
 }
 
 func (n *imageCounts) compare(dir string, c imageCase, decoder string) error {

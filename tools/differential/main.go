@@ -33,6 +33,9 @@ var kinds = []kind{
 	{"captions", "words, BLEU and CIDEr of captions, with pycocoevalcap and Java", 10000, compareCaptions},
 	images,
 	parquet,
+	arrays,
+	shards,
+	tokenizers,
 }
 
 // options are what a comparison is given.
