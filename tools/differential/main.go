@@ -32,6 +32,7 @@ type kind struct {
 var kinds = []kind{
 	{"captions", "words, BLEU and CIDEr of captions, with pycocoevalcap and Java", 10000, compareCaptions},
 	images,
+	resize,
 	parquet,
 	arrays,
 	shards,
