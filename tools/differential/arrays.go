@@ -19,7 +19,7 @@ type arrayCase struct {
 
 func compareArrays(o *options) (*result, error) {
 	var cases []arrayCase
-	if err := o.cases("arrays.py", &cases); err != nil {
+	if err := o.cases("arrays.py", &cases, "numpy", "safetensors", "torch"); err != nil {
 		return nil, err
 	}
 	r, both, read, refused := new(result), 0, 0, map[string]int{}

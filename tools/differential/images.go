@@ -31,7 +31,7 @@ const (
 
 func compareImages(o *options) (*result, error) {
 	var cases []imageCase
-	if err := o.cases("images.py", &cases); err != nil {
+	if err := o.cases("images.py", &cases, "pillow"); err != nil {
 		return nil, err
 	}
 	r := new(result)

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -32,7 +30,7 @@ type parquetCase struct {
 
 func compareParquet(o *options) (*result, error) {
 	var cases []parquetCase
-	if err := o.cases("parquet.py", &cases); err != nil {
+	if err := o.cases("parquet.py", &cases, "pyarrow", "duckdb", "polars", "fastparquet"); err != nil {
 		return nil, err
 	}
 	r, unwritten, bad, refused := new(result), 0, 0, map[string]int{}
@@ -173,23 +171,4 @@ func sameCaptions(path string, c parquetCase) error {
 		}
 	}
 	return nil
-}
-
-// cases runs a script that writes o.n cases below o.dir, and reads their list.
-func (o *options) cases(script string, list any) error {
-	if err := o.python(script, o.dir, strconv.Itoa(o.n), strconv.FormatUint(o.seed, 10)); err != nil {
-		return err
-	}
-	b, err := os.ReadFile(filepath.Join(o.dir, "cases.json"))
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(b, list)
-}
-
-// counts adds a note for each of some counts.
-func (r *result) counts(what string, n map[string]int) {
-	for _, k := range slices.Sorted(maps.Keys(n)) {
-		r.note("%s: %d: %.200q", what, n[k], k)
-	}
 }

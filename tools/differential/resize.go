@@ -17,7 +17,7 @@ func compareResize(o *options) (*result, error) {
 		To       [2]int
 		Bilinear bool
 	}
-	if err := o.cases("resize.py", &cases); err != nil {
+	if err := o.cases("resize.py", &cases, "pillow"); err != nil {
 		return nil, err
 	}
 	r := new(result)

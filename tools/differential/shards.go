@@ -25,7 +25,7 @@ type shardCase struct {
 
 func compareShards(o *options) (*result, error) {
 	var cases []shardCase
-	if err := o.cases("shards.py", &cases); err != nil {
+	if err := o.cases("shards.py", &cases, "webdataset"); err != nil {
 		return nil, err
 	}
 	r, unwritten, bad := new(result), 0, 0

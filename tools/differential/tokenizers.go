@@ -19,7 +19,7 @@ type tokenizerCase struct {
 
 func compareTokenizers(o *options) (*result, error) {
 	var cases []tokenizerCase
-	if err := o.cases("tokens.py", &cases); err != nil {
+	if err := o.cases("tokens.py", &cases, "tokenizers"); err != nil {
 		return nil, err
 	}
 	r := new(result)
