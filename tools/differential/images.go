@@ -10,10 +10,6 @@ import (
 	"github.com/geoalign/geoalign/data"
 )
 
-// images compares pictures of every mode, size and encoder with Pillow's pixels of them, with both decoders of JPEG where the library is
-// there. What is stored without loss must be equal; of a JPEG what libjpeg-turbo gives too, and the rest within the bounds of docs/data.md.
-var images = kind{"images", "image files of all modes, metadata and endings, against Pillow", 2000, compareImages}
-
 type imageCase struct {
 	Name, Kind, Settings, Promised, Damage, Error, Lenient string
 
@@ -29,6 +25,8 @@ const (
 	mostWebP    = 3
 )
 
+// compareImages compares pictures of every mode, size and encoder with Pillow's pixels of them, with both decoders of JPEG where the library is
+// there. What is stored without loss must be equal; of a JPEG what libjpeg-turbo gives too, and the rest within the bounds of docs/data.md.
 func compareImages(o *options) (*result, error) {
 	var cases []imageCase
 	if err := o.cases("images.py", &cases, "pillow"); err != nil {

@@ -14,10 +14,6 @@ import (
 	"github.com/geoalign/geoalign/data/table"
 )
 
-// parquet compares the rows of .parquet files of four writers with those that pyarrow reads of them. A plain file must be read;
-// what a file has that is not read must be named so, and no sound file may be called damaged.
-var parquet = kind{"parquet", ".parquet files of pyarrow, DuckDB, polars and fastparquet, against pyarrow", 500, compareParquet}
-
 type parquetCase struct {
 	Name, Kind, Writer, Settings, Error string
 
@@ -28,6 +24,8 @@ type parquetCase struct {
 	Floats  []bool     // of a column: numbers are compared as such
 }
 
+// compareParquet compares the rows of .parquet files of four writers with those that pyarrow reads of them. A plain file must be read;
+// what a file has that is not read must be named so, and no sound file may be called damaged.
 func compareParquet(o *options) (*result, error) {
 	var cases []parquetCase
 	if err := o.cases("parquet.py", &cases, "pyarrow", "duckdb", "polars", "fastparquet"); err != nil {

@@ -7,9 +7,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 )
 
-// resize compares the bytes of resized pictures, larger and smaller, with those of Pillow's antialiased BICUBIC, and of BILINEAR to squares.
-var resize = kind{"resize", "pictures in other sizes, against Pillow", 1000, compareResize}
-
+// compareResize compares the bytes of resized pictures, larger and smaller, with those of Pillow's antialiased BICUBIC, and of BILINEAR to squares.
 func compareResize(o *options) (*result, error) {
 	var cases []struct {
 		Name     string

@@ -9,10 +9,6 @@ import (
 	"github.com/geoalign/geoalign/data"
 )
 
-// shards compares the samples of tar shards with those of webdataset: the same ones in the same order, with captions and images. A sample
-// that lacks one of the two is a bad sample here and passed over there.
-var shards = kind{"shards", "tar shards of webdataset and of tar's formats, against webdataset", 500, compareShards}
-
 type shardCase struct {
 	Name, Settings, Error string
 
@@ -23,6 +19,8 @@ type shardCase struct {
 	}
 }
 
+// compareShards compares the samples of tar shards with those of webdataset: the same ones in the same order, with captions and images. A sample
+// that lacks one of the two is a bad sample here and passed over there.
 func compareShards(o *options) (*result, error) {
 	var cases []shardCase
 	if err := o.cases("shards.py", &cases, "webdataset"); err != nil {

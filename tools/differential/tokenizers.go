@@ -8,15 +8,13 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 )
 
-// tokenizers compares ids of made texts with those of Hugging Face's tokenizers, for tokenizers of every kind, trained for that.
-var tokenizers = kind{"tokenizers", "texts through tokenizers of every kind, against Hugging Face's", 10000, compareTokenizers}
-
 type tokenizerCase struct {
 	Name  string
 	Texts []string
 	IDs   [][]int32
 }
 
+// compareTokenizers compares ids of made texts with those of Hugging Face's tokenizers, for tokenizers of every kind, trained for that.
 func compareTokenizers(o *options) (*result, error) {
 	var cases []tokenizerCase
 	if err := o.cases("tokens.py", &cases, "tokenizers"); err != nil {
