@@ -172,7 +172,7 @@ def table(name, path):
                         encodings[k] = pick("PLAIN", "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT")
             pq.write_table(t, path, column_encoding=encodings or None, **{k: v for k, v in o.items() if k != "kinds"})
             o["encodings"] = encodings
-            plain = plain and o["compression"] != "lz4"
+            plain = plain and o["compression"] != "lz4" and not ("bool" in kinds and o["data_page_version"] == "2.0")
         case "duckdb":
             c = dict(compression=pick("uncompressed", "snappy", "gzip", "zstd", "brotli"), parquet_version=pick("V1", "V2"))
             con = duckdb.connect()
@@ -255,7 +255,7 @@ for i in range(count):
         continue
     if kind == "features":
         rows = t["x"].to_pylist()
-        if all(r and None not in r and len(r) == len(rows[0]) for r in rows):
+        if rows and all(r and None not in r and len(r) == len(rows[0]) for r in rows):
             np.save(folder / (name + ".npy"), np.array(rows, np.float32))
             case["rows"] = len(rows)
     elif kind == "captions":

@@ -2,6 +2,7 @@ package parquetfile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -23,7 +24,10 @@ func checkEncoded(b []byte, encoding format.Encoding, n int64) error {
 		if err != nil {
 			return err
 		}
-		return checkRuns(in, 1, n)
+		if err := checkRuns(in, 1, n); err != nil {
+			return err
+		}
+		return checkTruth(in)
 	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
 		_, err := checkDeltas(b, n)
 		return err
@@ -64,6 +68,33 @@ func checkRuns(b []byte, width int, n int64) error {
 			if repeated += count; repeated > uint64(n)+paddedValues {
 				return moreValues(repeated, n)
 			}
+		}
+		if err := w.skip(bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTruth refuses runs of truth values that the library misreads: it repeats the byte of a repeated value in the place of its bit, so that
+// eight times true, which pyarrow writes as 1, become one, and takes such a run to end with a byte where others follow.
+func checkTruth(b []byte) error {
+	w := walker{rest: b}
+	for ragged := false; len(w.rest) > 0; {
+		run, err := w.varint()
+		if err != nil {
+			return err
+		}
+		count, bytes := run>>1, uint64(1)
+		wrong := ragged && count > 0
+		if run&1 != 0 {
+			bytes = count
+		} else {
+			ragged = count%8 != 0
+			wrong = wrong || len(w.rest) > 0 && count > 1 && w.rest[0] != 0 && w.rest[0] != 0xff
+		}
+		if wrong {
+			return unsupported{errors.New("not supported: it holds runs of truth values: write the file anew with data_page_version 1.0, or truth values as numbers")}
 		}
 		if err := w.skip(bytes); err != nil {
 			return err
