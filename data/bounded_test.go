@@ -46,7 +46,7 @@ func TestLargeFilesAreNotRead(t *testing.T) {
 		size             bool
 	}{
 		{"3 GB", sparse(t, 3<<30, ""), "has 3221225472 bytes, more than the 366777216 that are read of such a file", true},
-		{"300 MB of nothing", sparse(t, 300<<20, ""), "not a JPEG, PNG or WebP image (314572800 bytes)", false},
+		{"300 MB of nothing", sparse(t, 300<<20, ""), "not a JPEG, PNG, WebP, GIF, BMP or TIFF image (314572800 bytes)", false},
 		{"300 MB after the mark of a JPEG", sparse(t, 300<<20, jpeg), "header of the image is damaged", false},
 	} {
 		var err error

@@ -30,7 +30,7 @@ import (
 
 // cacheVersion changes when the pixels that decoding gives or the layout change.
 // The decoders are those of the Go release, so it counts too, and JPEGDecoder.
-var cacheVersion = "geoalign image cache 3 " + runtime.Version()
+var cacheVersion = "geoalign image cache 4 " + runtime.Version()
 
 const (
 	cacheMagic  = "GEOAIMG1"

@@ -19,6 +19,9 @@ func fromYCbCr(src *image.YCbCr, video bool) *transform.Image {
 	w := d.Dx()
 	m := transform.NewImage(w, d.Dy())
 	up := newUpsampler(src)
+	if !video && up.dx == 2 && up.cw <= 2 {
+		up.smooth = false // as libjpeg repeats the colours of images so narrow
+	}
 	for y := range d.Dy() {
 		cb, cr := up.row(0, src.Cb, y), up.row(1, src.Cr, y)
 		luma := src.Y[src.YOffset(d.Min.X, d.Min.Y+y):][:w]

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	_ "image/png" // decoder
 	"io"
-
-	_ "golang.org/x/image/webp" // decoder
 
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
@@ -22,12 +19,11 @@ const DefaultMaxPixels = 50_000_000
 // ErrTooLarge is the reason for an image above the pixel limit.
 var ErrTooLarge = errors.New("more pixels than allowed")
 
-// Decode decodes a JPEG, PNG or WebP file. The size in the header is tested
-// against maxPixels (0: DefaultMaxPixels) and MaxSide, and the memory that decoding takes against 7
-// bytes for each pixel of maxPixels and 16 MiB, before any pixel is decoded. Grey,
-// CMYK, palette and 16-bit images become 8-bit RGB; transparent ones are put
-// over white. An image is turned upright as its EXIF tag Orientation says.
-// Damaged files are errors, never panics.
+// Decode decodes a JPEG, PNG, WebP, GIF, BMP or TIFF file, of an animation and of several pages the first picture. The size in the
+// header is tested against maxPixels (0: DefaultMaxPixels) and MaxSide, and the memory that decoding takes against 7 bytes for each
+// pixel of maxPixels and 16 MiB, before any pixel is decoded. Grey, CMYK, palette and 16-bit images become 8-bit RGB; transparent
+// ones are put over white. An image is turned upright as its EXIF tag Orientation says, or XMP where there is none. Damaged files are
+// errors, never panics; one that may be sound and is not read is an ErrNotSupported.
 func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
 	return decode(b, maxPixels, nil)
 }
@@ -40,32 +36,28 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 			m, err = nil, fmt.Errorf("data: image decoder failed on damaged input (%v)", p)
 		}
 	}()
-	cfg, format, err := header(bytes.NewReader(b), int64(len(b)), maxPixels)
+	cfg, f, err := header(bytes.NewReader(b), int64(len(b)), maxPixels)
 	if err != nil {
 		return nil, err
 	}
 	turn := orientation(b)
-	need := decodeBytes(b, format, cfg, turn > 1)
-	if err := checkBytes(cfg, format, need, maxPixels); err != nil {
+	need := decodeBytes(b, f.Name, cfg, turn > 1)
+	if err := checkBytes(cfg, f.Name, need, maxPixels); err != nil {
 		return nil, err
 	}
 	decoding := shared()
 	decoding.Take(need)
 	defer decoding.Give(need)
-	if format == "jpeg" {
-		if m, err = decodeJPEG(b, cfg, need, w); err != nil {
-			return nil, err
-		}
-	} else {
-		img, _, err := image.Decode(bytes.NewReader(b))
-		if err != nil {
-			return nil, fmt.Errorf("data: %s image is damaged or cut short: %w", format, err)
-		}
-		if d := img.Bounds(); d.Dx() != cfg.Width || d.Dy() != cfg.Height {
-			return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", format, d.Dx(), d.Dy(), cfg.Width, cfg.Height)
-		}
-		w.lap(StageDecode)
-		m = fromImage(img, format == "webp")
+	switch f.Name {
+	case "JPEG":
+		m, err = decodeJPEG(b, cfg, need, w)
+	case "WebP":
+		m, err = decodeWebP(b, cfg, w)
+	default:
+		m, err = decodePlain(b, cfg, f, w)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if turn > 1 {
 		decoding.Collect(need)
@@ -75,27 +67,60 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 	return m, nil
 }
 
+// decodePlain decodes an image of a format that Go has a decoder for.
+func decodePlain(b []byte, cfg image.Config, f ImageFormat, w *Stopwatch) (*transform.Image, error) {
+	switch f.Name {
+	case "PNG":
+		b = endedPNG(b)
+	case "GIF":
+		b = endedGIF(b)
+	case "TIFF":
+		if tiffFax(b) {
+			return nil, notSupported("TIFF, compressed as a fax is")
+		}
+	}
+	img, err := f.decodeFirst(b)
+	if err != nil {
+		return nil, err
+	}
+	if f.Name == "GIF" {
+		img = onCanvas(img, cfg)
+	}
+	if d := img.Bounds(); d.Dx() != cfg.Width || d.Dy() != cfg.Height {
+		return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", f.Name, d.Dx(), d.Dy(), cfg.Width, cfg.Height)
+	}
+	w.lap(StageDecode)
+	return fromImage(img, false), nil
+}
+
 // header reads the header of an image of size bytes and tests its pixels against the limit.
-func header(r io.Reader, size int64, maxPixels int) (cfg image.Config, format string, err error) {
+func header(r io.Reader, size int64, maxPixels int) (cfg image.Config, f ImageFormat, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("data: image decoder failed on a damaged header (%v)", p)
 		}
 	}()
-	cfg, format, err = image.DecodeConfig(r)
-	switch maxPixels = pixelLimit(maxPixels); {
-	case errors.Is(err, image.ErrFormat):
-		err = fmt.Errorf("data: not a JPEG, PNG or WebP image (%d bytes)", size)
-	case err != nil:
-		err = fmt.Errorf("data: header of the image is damaged: %w", err)
-	case cfg.Width <= 0 || cfg.Height <= 0:
-		err = fmt.Errorf("data: %s image without pixels (%dx%d)", format, cfg.Width, cfg.Height)
-	case cfg.Width > MaxSide || cfg.Height > MaxSide:
-		err = fmt.Errorf("data: %s image of %dx%d: %w: a side may have %d: cut it into pieces or shrink it", format, cfg.Width, cfg.Height, ErrTooLarge, MaxSide)
-	case int64(cfg.Width)*int64(cfg.Height) > int64(maxPixels):
-		err = fmt.Errorf("data: %s image of %dx%d: %w (%d): shrink it or raise data.max_pixels", format, cfg.Width, cfg.Height, ErrTooLarge, maxPixels)
+	in := bufio.NewReader(r)
+	head, _ := in.Peek(headBytes) // a shorter file is one that is not known, or cut
+	f, known := ImageFormatOf(head)
+	switch {
+	case !known:
+		return cfg, f, fmt.Errorf("data: not a %s image (%d bytes)", FormatsRead, size)
+	case !f.Read:
+		return cfg, f, notSupported(f.Name)
 	}
-	return cfg, format, err
+	cfg, err = f.config(in)
+	switch maxPixels = pixelLimit(maxPixels); {
+	case err != nil:
+		err = f.broken("header of the image is damaged", err)
+	case cfg.Width <= 0 || cfg.Height <= 0:
+		err = fmt.Errorf("data: %s image without pixels (%dx%d)", f.Name, cfg.Width, cfg.Height)
+	case cfg.Width > MaxSide || cfg.Height > MaxSide:
+		err = fmt.Errorf("data: %s image of %dx%d: %w: a side may have %d: cut it into pieces or shrink it", f.Name, cfg.Width, cfg.Height, ErrTooLarge, MaxSide)
+	case int64(cfg.Width)*int64(cfg.Height) > int64(maxPixels):
+		err = fmt.Errorf("data: %s image of %dx%d: %w (%d): shrink it or raise data.max_pixels", f.Name, cfg.Width, cfg.Height, ErrTooLarge, maxPixels)
+	}
+	return cfg, f, err
 }
 
 // Size returns width and height of a file for Decode, as its header says. A header that Decode refuses is an error.

@@ -48,13 +48,17 @@ func decodeBytes(b []byte, format string, cfg image.Config, turned bool) int64 {
 	pixels := int64(cfg.Width) * int64(cfg.Height)
 	first := 3 * pixels
 	switch format {
-	case "png":
+	case "PNG":
 		first += pngBytes(b, cfg)
-	case "jpeg":
+	case "JPEG":
 		first += jpegBytes(b, cfg)
-	case "webp":
+	case "WebP":
 		first += webpBytes(b, cfg)
-	default:
+	case "GIF": // the picture, and the canvas that it is put on
+		first += 5 * pixels
+	case "TIFF": // the picture, and a strip that may be all of it, in memory that grows as it is inflated
+		first += 4 * tiffBytes(cfg) * pixels
+	default: // BMP
 		first += 4 * pixels
 	}
 	if turned {
@@ -106,6 +110,22 @@ func pngHas(b []byte, name string) bool {
 		b = b[frame+n:]
 	}
 	return false
+}
+
+// tiffBytes is the memory of a pixel of the picture that x/image/tiff makes of a file.
+func tiffBytes(cfg image.Config) int64 {
+	switch cfg.ColorModel {
+	case color.GrayModel:
+		return 1
+	case color.Gray16Model:
+		return 2
+	case color.RGBA64Model, color.NRGBA64Model:
+		return 8
+	}
+	if _, ok := cfg.ColorModel.(color.Palette); ok {
+		return 1
+	}
+	return 4
 }
 
 // jpegBytes is the memory of the planes of a file, and of the coefficients of a progressive one, by the

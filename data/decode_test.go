@@ -81,10 +81,10 @@ func TestDecodeRefuses(t *testing.T) {
 		in   []byte
 		want string
 	}{
-		{"empty", nil, "not a JPEG, PNG or WebP"},
-		{"text", []byte("<html>404 not found</html>"), "not a JPEG, PNG or WebP"},
-		{"truncated JPEG", j.Bytes()[:j.Len()/2], "jpeg image is damaged or cut short"},
-		{"truncated PNG", p.Bytes()[:p.Len()/2], "png image is damaged or cut short"},
+		{"empty", nil, "not a JPEG, PNG, WebP, GIF, BMP or TIFF"},
+		{"text", []byte("<html>404 not found</html>"), "not a JPEG, PNG, WebP, GIF, BMP or TIFF"},
+		{"truncated JPEG", j.Bytes()[:j.Len()/2], "JPEG image is damaged or cut short"},
+		{"truncated PNG", p.Bytes()[:p.Len()/2], "PNG image is damaged or cut short"},
 		{"header of a JPEG only", j.Bytes()[:20], "header of the image is damaged"},
 		{"bomb", bomb(60000, 60000), "60000x60000: more pixels than allowed"},
 		{"no pixels", bomb(0, 5), "header of the image is damaged"},
@@ -144,8 +144,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(b)
 		if filepath.Ext(name) == ".jpg" {
-			f.Add(withExif(b, tiff(binary.LittleEndian, 6)))
-			f.Add(withExif(b, tiff(binary.BigEndian, 2)))
+			f.Add(withExif(b, exifWith(binary.LittleEndian, 6)))
+			f.Add(withExif(b, exifWith(binary.BigEndian, 2)))
 		}
 	}
 	f.Add(bomb(1<<31-1, 1<<31-1))

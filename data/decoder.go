@@ -1,11 +1,9 @@
 package data
 
 import (
-	"bytes"
 	"fmt"
 	"image"
 	"image/color"
-	"image/jpeg"
 	"sync"
 	"sync/atomic"
 
@@ -80,13 +78,43 @@ func FindDecoder() (d Decoder, warnings []string, err error) {
 // builtins are decoders with their memory, for a goroutine at a time.
 var builtins = sync.Pool{New: func() any { return new(fast.Decoder) }}
 
-// decodeJPEG decodes a JPEG file with the given header. The library decodes what it does without a warning; the built-in
-// decoder what it has no doubt about; what is left, or damaged, is image/jpeg's to decode or to refuse. Each takes need
-// bytes at most.
+// decodeJPEG decodes a JPEG file with the given header. A picture that is whole is read without the mark of its end, which is missing, or
+// has something else in its place, where a transfer or a tool lost it: Pillow reads it too. Each decoder takes need bytes at most.
 func decodeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*transform.Image, error) {
 	if fast.TooManyScans(b) {
-		return nil, fmt.Errorf("data: jpeg image of more than %d scans: write it anew", fast.MostScans)
+		return nil, fmt.Errorf("data: JPEG image of more than %d scans: write it anew", fast.MostScans)
 	}
+	m, err := decodeWholeJPEG(b, cfg, need, w)
+	if err != nil {
+		if ended := endedJPEG(b, cfg); ended != nil {
+			if m, err := decodeWholeJPEG(ended, cfg, need, w); err == nil {
+				return m, nil
+			}
+		}
+	}
+	return m, err
+}
+
+// endOfImage is the mark at the end of a JPEG file.
+var endOfImage = []byte{0xff, 0xd9}
+
+// endedJPEG returns a JPEG file of one sequential scan with the mark of the end behind it, nil for others: of several scans some may be
+// missing. Whether the scan is whole is for the decoder to find out.
+func endedJPEG(b []byte, cfg image.Config) []byte {
+	d := builtins.Get().(*fast.Decoder)
+	defer builtins.Put(d)
+	if at := d.End(b, cfg.Width, cfg.Height); at > 0 {
+		return append(b[:at:at], endOfImage...)
+	}
+	if fast.OneScan(b) { // of a kind that the built-in decoder has not
+		return append(b[:len(b):len(b)], endOfImage...)
+	}
+	return nil
+}
+
+// decodeWholeJPEG decodes a file that has all of its marks. The library decodes what it does without a warning; the built-in
+// decoder what it has no doubt about; what is left, or damaged, is image/jpeg's to decode or to refuse.
+func decodeWholeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*transform.Image, error) {
 	l := turbo.Load()
 	if l != nil && (cfg.ColorModel == color.YCbCrModel || cfg.ColorModel == color.GrayModel) {
 		m := transform.NewImage(cfg.Width, cfg.Height)
@@ -103,8 +131,10 @@ func decodeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*transfor
 		d.Forget()
 		shared().Collect(need)
 		var err error
-		if img, err = jpeg.Decode(bytes.NewReader(b)); err != nil {
-			return nil, fmt.Errorf("data: jpeg image is damaged or cut short: %w", err)
+		if img, err = jpegFormat.decodeFirst(b); err != nil {
+			if img = d.DecodeBlocks(b, cfg.Width, cfg.Height); img == nil {
+				return nil, err
+			}
 		}
 	}
 	w.lap(StageDecode)
@@ -112,3 +142,6 @@ func decodeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*transfor
 	d.Forget()
 	return m, nil
 }
+
+// jpegFormat is the format of JPEG files.
+var jpegFormat = ImageFormats[0]

@@ -46,7 +46,7 @@ func jpegFiles(t testing.TB) map[string][]byte {
 		t.Fatal(err)
 	}
 	files["1x1"] = dot.Bytes()
-	files["turned"] = withExif(files["sequential420.jpg"], tiff(binary.LittleEndian, 6))
+	files["turned"] = withExif(files["sequential420.jpg"], exifWith(binary.LittleEndian, 6))
 	return files
 }
 
@@ -69,6 +69,12 @@ func TestBuiltinIsImageJPEG(t *testing.T) {
 	for name, b := range jpegFiles(t) {
 		got, err := Decode(b, 0)
 		img, plain := jpeg.Decode(bytes.NewReader(b))
+		if name == "progressive_restart.jpg" { // image/jpeg counts its restart markers otherwise than the standard
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
 		if (err == nil) != (plain == nil) {
 			t.Errorf("%s: got %v, image/jpeg says %v", name, err, plain)
 		}
@@ -99,10 +105,8 @@ func TestTurboIsNearBuiltin(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if want[name] == nil { // image/jpeg knows no restart markers in progressive scans of one component
-			if name != "progressive_restart.jpg" {
-				t.Errorf("%s passes with the library alone", name)
-			}
+		if want[name] == nil {
+			t.Errorf("%s passes with the library alone", name)
 			continue
 		}
 		most, mean := difference(t, got, want[name])
@@ -139,7 +143,7 @@ func TestDamagedWithBothDecoders(t *testing.T) {
 		if name == "progressive_restart.jpg" {
 			continue
 		}
-		for _, n := range []int{3, len(b) / 4, len(b) / 2, len(b) - 40, len(b) - 2} {
+		for _, n := range []int{3, len(b) / 4, len(b) / 2, len(b) - 40, len(b) - 3} {
 			cut[name+" cut at "+string(rune('a'+len(cut)%26))] = b[:n]
 		}
 		c := bytes.Clone(b)

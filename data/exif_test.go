@@ -16,8 +16,8 @@ import (
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
-// tiff is the TIFF structure of a file with the tag Orientation, after one other tag.
-func tiff(order binary.AppendByteOrder, value uint16) []byte {
+// exifWith is the TIFF structure of a file with the tag Orientation, after one other tag.
+func exifWith(order binary.AppendByteOrder, value uint16) []byte {
 	b := []byte("II*\x00")
 	if order.String() == "BigEndian" {
 		b = []byte("MM\x00*")
@@ -69,7 +69,7 @@ func TestOrientation(t *testing.T) {
 		0: "ABCD", 9: "ABCD", // no such orientation
 	} {
 		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
-			m, err := Decode(withExif(file, tiff(order, value)), 0)
+			m, err := Decode(withExif(file, exifWith(order, value)), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestOrientationOfOtherFormats(t *testing.T) {
 	}
 	png, webp := read("color.png"), read("lossless.webp")
 	for value := range uint16(10) {
-		tag := tiff(binary.LittleEndian, value)
+		tag := exifWith(binary.LittleEndian, value)
 		for name, f := range map[string]struct{ plain, tagged []byte }{
 			"png": {png, pngExif(png, tag, false)}, "png at its end": {png, pngExif(png, tag, true)},
 			"webp": {webp, webpExif(webp, tag)}, "webp with a mark": {webp, webpExif(webp, append([]byte("Exif\x00\x00"), tag...))},
@@ -146,7 +146,7 @@ func TestOrientationOfOtherFormats(t *testing.T) {
 			}
 		}
 	}
-	tag := tiff(binary.BigEndian, 6)
+	tag := exifWith(binary.BigEndian, 6)
 	for name, whole := range map[string][]byte{"png": pngExif(png, tag, true), "webp": webpExif(webp, tag)} {
 		if got := orientation(whole); got != 6 {
 			t.Errorf("%s: got %d, want 6", name, got)
@@ -162,7 +162,7 @@ func TestOrientationOfOtherFormats(t *testing.T) {
 
 // Tags that are damaged or not there leave the image as it is stored.
 func TestOrientationOfDamagedTags(t *testing.T) {
-	whole := tiff(binary.LittleEndian, 6)
+	whole := exifWith(binary.LittleEndian, 6)
 	file := quadrants(t)
 	if got := orientation(withExif(file, whole)); got != 6 {
 		t.Fatalf("got %d, want 6", got)
@@ -191,10 +191,10 @@ func TestOrientationOfDamagedTags(t *testing.T) {
 }
 
 func FuzzOrientation(f *testing.F) {
-	f.Add(withExif(quadrants(f), tiff(binary.BigEndian, 3)))
+	f.Add(withExif(quadrants(f), exifWith(binary.BigEndian, 3)))
 	f.Add([]byte("\xff\xd8\xff\xe1\x00\x02\xff\xd9"))
-	f.Add(pngExif([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR4444"+"4444"+"12345"+"crc4"), tiff(binary.BigEndian, 3), false))
-	f.Add(webpExif([]byte("RIFF\x04\x00\x00\x00WEBP"), tiff(binary.LittleEndian, 8)))
+	f.Add(pngExif([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR4444"+"4444"+"12345"+"crc4"), exifWith(binary.BigEndian, 3), false))
+	f.Add(webpExif([]byte("RIFF\x04\x00\x00\x00WEBP"), exifWith(binary.LittleEndian, 8)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
 		if o := orientation(b); o < 1 || o > 8 {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ var splits = []string{"train", "val", "test"}
 //
 // Classes are numbered in the order of their sorted names. In folders by split the
 // classes are those of train (of the split itself where there is no train), and
-// a class of another split must be one of them. JPEG, PNG and WebP files count, by
+// a class of another split must be one of them. Files of the formats that are read count, by
 // their extension and also in folders further down; names that begin with a dot do not.
 //
 // The caption of an image is the name of its class with '_' as a space, and its id is
@@ -172,7 +171,7 @@ func folders(dir string) ([]string, error) {
 }
 
 // ImagesBelow gives the images of a folder and those below it as paths from it, with slashes:
-// JPEG, PNG and WebP files by their extension. Names that begin with a dot do not count. The order
+// files of the formats that are read, by their extension. Names that begin with a dot do not count. The order
 // is that of the names, folder by folder. An error is the last that it gives.
 func ImagesBelow(dir string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
@@ -205,16 +204,8 @@ func imagesBelow(dir string) ([]string, error) {
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("data: class folder %s has no image (JPEG, PNG or WebP): add some or remove the folder", dir)
+		return nil, fmt.Errorf("data: class folder %s has no image (%s): add some or remove the folder", dir, FormatsRead)
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-func isImageName(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".jpg", ".jpeg", ".png", ".webp":
-		return true
-	}
-	return false
 }

@@ -128,7 +128,7 @@ func TestLoadFolderFailures(t *testing.T) {
 		split string
 		want  string
 	}{
-		{[]string{"a/1.png", "b/"}, "train", "b has no image (JPEG, PNG or WebP)"},
+		{[]string{"a/1.png", "b/"}, "train", "b has no image (JPEG, PNG, WebP, GIF, BMP or TIFF)"},
 		{[]string{"a/1.png", "b/notes.txt"}, "train", "b has no image"},
 		{[]string{"a/1.png"}, "train", "need at least 2 classes (got 1 folders)"},
 		{[]string{"1.png"}, "train", "need at least 2 classes (got 0 folders)"},

@@ -274,7 +274,7 @@ func readStrings(chunk *parquetfile.Chunk, leaf *parquet.Column, n int) (rows []
 		err = fmt.Errorf("it has %d rows and its row group %d", len(rows), n)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("column %q: %w: copy the file again", leaf.Path()[0], err)
+		return nil, parquetfile.Fault(fmt.Errorf("column %q: %w", leaf.Path()[0], err))
 	}
 	return rows, nil
 }

@@ -117,7 +117,7 @@ func (x *pageCursor) read() (*imagePage, error) {
 		return nil, errors.New("its row group has fewer images than rows: copy the file again")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("behind row %d of its row group: %w: copy the file again", x.next, err)
+		return nil, parquetfile.Fault(fmt.Errorf("behind row %d of its row group: %w", x.next, err))
 	}
 	defer parquet.Release(page)
 	p := &imagePage{group: x.group, first: x.next}

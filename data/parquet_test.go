@@ -19,6 +19,27 @@ const parquetFolder = "testdata/parquet"
 // parquetFile is one of the files that tools/goldens/parquet_images.py wrote.
 func parquetFile(name string) string { return filepath.Join(parquetFolder, name+".parquet") }
 
+// Lists of strings of which pages hold none (tools/goldens/parquet_writers.py).
+func TestParquetOfEmptyLists(t *testing.T) {
+	p, err := OpenParquet("", []string{parquetFile("empties")}, ParquetConfig{Image: "image", Caption: "caption"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if p.Len() != 40 {
+		t.Fatalf("%d rows", p.Len())
+	}
+	for i := range 40 {
+		var want []string
+		if i%3 == 0 {
+			want = []string{fmt.Sprintf("Caption %d.", i)}
+		}
+		if got := p.Captions(i); !slices.Equal(got, want) {
+			t.Errorf("row %d has %q, want %q", i, got, want)
+		}
+	}
+}
+
 // The images and captions of every form in which Arrow writes them.
 func TestParquet(t *testing.T) {
 	root := pngFolder(t, 6)
@@ -221,7 +242,7 @@ func TestParquetOfLZ4(t *testing.T) {
 		t.Fatal(err)
 	}
 	for cfg, want := range map[ParquetConfig]string{
-		{Image: "image", Caption: "caption"}: "", {Image: "packed", Caption: "caption"}: `column "packed" is compressed by LZ4`, {Image: "image", Caption: "said"}: `column "said" is compressed by LZ4`,
+		{Image: "image", Caption: "caption"}: "", {Image: "packed", Caption: "caption"}: `column "packed" is not supported: it is compressed by LZ4`, {Image: "image", Caption: "said"}: `column "said" is not supported: it is compressed by LZ4`,
 	} {
 		p, err := OpenParquet("", []string{path}, cfg, Options{})
 		if err == nil {

@@ -8,6 +8,8 @@ import (
 	"flag"
 	"fmt"
 	"hash/crc32"
+	"image"
+	"image/gif"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -16,6 +18,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
 
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
@@ -253,6 +258,19 @@ func TestThin(t *testing.T) {
 func TestDecodeBytes(t *testing.T) {
 	const w, h = 1500, 1100
 	cases := map[string][]byte{"webp": blankWebP(w, h)}
+	grey, deep := image.NewGray(image.Rect(0, 0, w, h)), image.NewRGBA64(image.Rect(0, 0, w, h))
+	for name, write := range map[string]func(io.Writer) error{
+		"gif":     func(to io.Writer) error { return gif.Encode(to, grey, nil) },
+		"bmp":     func(to io.Writer) error { return bmp.Encode(to, deep) },
+		"tiff":    func(to io.Writer) error { return tiff.Encode(to, grey, nil) },
+		"tiff 16": func(to io.Writer) error { return tiff.Encode(to, deep, &tiff.Options{Compression: tiff.Deflate}) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		cases[name] = b.Bytes()
+	}
 	for colours := range 3 {
 		cases[fmt.Sprint("baseline ", colours)] = blankJPEG(w, h, 0xc0, colours)
 		cases[fmt.Sprint("progressive ", colours)] = blankJPEG(w, h, 0xc2, colours)
@@ -263,28 +281,28 @@ func TestDecodeBytes(t *testing.T) {
 		}
 	}
 	for name, b := range cases {
-		cfg, format, err := header(bytes.NewReader(b), int64(len(b)), 0)
+		cfg, f, err := header(bytes.NewReader(b), int64(len(b)), 0)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		need := decodeBytes(b, format, cfg, false)
+		need := decodeBytes(b, f.Name, cfg, false)
 		took := allocated(func() {
 			if _, err := Decode(b, 0); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
-		if format == "jpeg" {
+		if f.Name == "JPEG" {
 			took += uint64(len(b)) // the decoder may have had memory before
 		}
 		if have := need + 1<<20; int64(took) > have {
 			t.Errorf("%s: %d bytes were said, and %d taken", name, need, took)
 		}
-		if format != "jpeg" && int64(took) < need/3 {
+		if f.Name != "JPEG" && int64(took) < need/3 {
 			t.Errorf("%s: %d bytes were said, and %d taken", name, need, took)
 		}
 		// At a limit of half of it the picture is too large.
-		if err := checkBytes(cfg, format, maxBytes(1000)+1, 1000); !errors.Is(err, ErrTooLarge) {
+		if err := checkBytes(cfg, f.Name, maxBytes(1000)+1, 1000); !errors.Is(err, ErrTooLarge) {
 			t.Error(err)
 		}
 	}

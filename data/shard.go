@@ -150,7 +150,7 @@ func (x *shardIndexer) member(h *tar.Header, offset int64, r io.Reader) error {
 		x.key, x.open = key, true
 	}
 	isCaption := ext == "txt" && x.jsonKey == "" || ext == "json" && x.jsonKey != ""
-	isImage := ext == "jpg" || ext == "jpeg" || ext == "png" || ext == "webp"
+	isImage := !strings.Contains(ext, ".") && isImageName("."+ext)
 	switch {
 	case !isCaption && !isImage:
 		x.other[ext] = true
@@ -251,7 +251,7 @@ func (x *shardIndexer) flush() {
 	switch {
 	case x.image == "":
 		name = x.key
-		x.bad("the sample has no .jpg, .jpeg, .png or .webp member")
+		x.bad("the sample has no image (.jpg, .png, .webp or another format that is read)")
 	case !x.hasCaption && x.jsonKey != "":
 		x.bad("the sample has no .json member")
 	case !x.hasCaption:

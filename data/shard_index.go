@@ -20,7 +20,7 @@ import (
 // fingerprint of path, size and time of the shard and of what its captions are, so that of a shard that has changed is another one.
 
 // shardIndexVersion grows when an index of the same file becomes another one.
-const shardIndexVersion = 4
+const shardIndexVersion = 5
 
 // openShard returns the index of the shard at path, and its state, from the folder dir or by reading it. With dir
 // it is kept there (empty: nowhere). What is wrong with the folder is told to warn.

@@ -14,7 +14,7 @@ type Stage int
 const (
 	StageCache     Stage = iota // looking up, reading and writing the image cache
 	StageRead                   // reading the image file
-	StageDecode                 // JPEG, PNG or WebP to colour planes
+	StageDecode                 // an image file to colour planes
 	StageColour                 // stretching the colour planes, conversion to RGB
 	StageDraw                   // drawing a procedural scene
 	StageResize                 // crop, resize and flip

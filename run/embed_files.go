@@ -122,7 +122,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 		done.Images, done.Texts = 0, s.m.Rows
 	}
 	if s.m.Rows == 0 {
-		return done, fmt.Errorf("%s has nothing to embed: give images (JPEG, PNG or WebP), lines of text or rows", m.From)
+		return done, fmt.Errorf("%s has nothing to embed: give images (JPEG, PNG, WebP, GIF, BMP or TIFF), lines of text or rows", m.From)
 	}
 	return done, nil
 }

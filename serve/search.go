@@ -28,7 +28,7 @@ const defaultK = 10
 // searchRequest is the body of POST /v1/search. Exactly one of the first six is there.
 type searchRequest struct {
 	Text   *string            `json:"text"`
-	Image  *string            `json:"image"` // base64 of a JPEG, PNG or WebP file
+	Image  *string            `json:"image"` // base64 of a JPEG, PNG, WebP, GIF, BMP or TIFF file
 	Vector strictjson.Numbers `json:"vector"`
 	Row    *int               `json:"row"`
 	// Of the encoders whose stored features the model reads.
@@ -265,7 +265,7 @@ func (s *Server) image(q *query, text string) error {
 	}
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return bad("image must be the base64 of a JPEG, PNG or WebP file")
+		return bad("image must be the base64 of a JPEG, PNG, WebP, GIF, BMP or TIFF file")
 	}
 	w, h, err := data.Size(b, s.o.Limits.Pixels)
 	if err != nil {

@@ -39,7 +39,7 @@ Of a split it writes
 
 With --images, --texts or --rows it encodes files of any length, in shards:
 
-  --images DIR|LIST      JPEG, PNG and WebP files below a folder, or a path per line
+  --images DIR|LIST      image files below a folder, or a path per line
   --texts FILE           a text per line; blank lines are passed over
   --rows FILE            rows of features (.npy, .npz, .safetensors, .pt, .parquet or a
                          folder of .pt files), for alignment heads or a closed form;

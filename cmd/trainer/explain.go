@@ -82,7 +82,7 @@ docs/explain.md has the formulas and how well maps find what a text names.`,
 	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder`")
-	c.Flags().StringVar(&f.options.Image, "image", "", "image `file` (JPEG, PNG or WebP)")
+	c.Flags().StringVar(&f.options.Image, "image", "", "image `file` (JPEG, PNG, WebP, GIF, BMP or TIFF)")
 	c.Flags().StringVar(&f.options.Text, "text", "", "text to compare with the image")
 	c.Flags().StringVar(&f.options.With, "with", "", "second image `file`, for systems of images alone, or the right picture of a statement about two")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` to write to (default RUN/explain)")

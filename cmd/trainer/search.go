@@ -47,7 +47,7 @@ func newSearchCommand() *cobra.Command {
 with one tensor). The query is one of
 
   --text WORDS     encoded by the checkpoint that the gallery names, or by --checkpoint
-  --image FILE     the same for an image (JPEG, PNG or WebP)
+  --image FILE     the same for an image (JPEG, PNG, WebP, GIF, BMP or TIFF)
   --vector FILE    features of the gallery's width: the rows of a .npy or .safetensors file
   --text-features FILE, --image-features FILE
                    rows of the encoder whose features the model reads (data.kind = "pairs"):

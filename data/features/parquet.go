@@ -13,7 +13,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 )
 
-// parquetRows gives the rows of a column of lists of FLOAT or DOUBLE of a file, the only one of paths. An
+// parquetRows gives the rows of a column of lists of FLOAT, DOUBLE or FLOAT16 of a file, the only one of paths. An
 // empty column is the only one of that kind. told hears of rows.
 func parquetRows(paths []string, column string, emit func([]float32) error, told func(done, of int)) (err error) {
 	f, size, err := files.Open(paths[0], 0)
@@ -30,7 +30,7 @@ func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) 
 	if err != nil {
 		return err
 	}
-	leaf, err := parquetColumn(f.Root(), column)
+	leaf, number, err := parquetColumn(f, column)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) 
 	if err != nil {
 		return err
 	}
-	p := parquetReader{emit: emit, told: told, filled: leaf.MaxDefinitionLevel(), rows: f.NumRows()}
+	p := parquetReader{emit: emit, told: told, number: number, filled: leaf.MaxDefinitionLevel(), rows: f.NumRows()}
 	for _, chunk := range chunks {
 		if err := p.read(chunk); err != nil {
 			return err
@@ -53,11 +53,11 @@ func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) 
 	return nil
 }
 
-// parquetColumn finds the values of a column of lists of floats.
-func parquetColumn(root *parquet.Column, name string) (*parquet.Column, error) {
+// parquetColumn finds the values of a column of lists of floats, and what makes a number of each.
+func parquetColumn(f *parquet.File, name string) (*parquet.Column, func(parquet.Value) float32, error) {
 	var names []string
 	leaves := map[string]*parquet.Column{}
-	for _, top := range root.Columns() {
+	for _, top := range f.Root().Columns() {
 		leaf := top
 		for len(leaf.Columns()) == 1 {
 			leaf = leaf.Columns()[0]
@@ -65,24 +65,25 @@ func parquetColumn(root *parquet.Column, name string) (*parquet.Column, error) {
 		if !leaf.Leaf() || leaf.MaxRepetitionLevel() != 1 {
 			continue
 		}
-		if kind := leaf.Type().Kind(); kind == parquet.Float || kind == parquet.Double {
+		if parquetfile.Float(f, leaf) != nil {
 			names, leaves[top.Name()] = append(names, top.Name()), leaf
 		}
 	}
 	if name == "" && len(names) == 0 {
-		return nil, errors.New("it has no column of lists of FLOAT or DOUBLE: write the features as one list a row")
+		return nil, nil, errors.New("it has no column of lists of FLOAT, DOUBLE or FLOAT16: write the features as one list a row")
 	}
 	name, err := choose(name, names)
 	if err != nil {
-		return nil, errors.New(strings.NewReplacer("it has no tensor", "it has no column of lists of FLOAT or DOUBLE", "it holds the tensors", "it has the columns").Replace(err.Error()))
+		return nil, nil, errors.New(strings.NewReplacer("it has no tensor", "it has no column of lists of FLOAT, DOUBLE or FLOAT16", "it holds the tensors", "it has the columns").Replace(err.Error()))
 	}
-	return leaves[name], nil
+	return leaves[name], parquetfile.Float(f, leaves[name]), nil
 }
 
 // parquetReader puts values together to rows.
 type parquetReader struct {
 	emit   func([]float32) error
 	told   func(done, of int)
+	number func(parquet.Value) float32
 	filled int // definition level of a value that is there
 	rows   int64
 	count  int64 // rows begun
@@ -103,7 +104,7 @@ func (p *parquetReader) read(chunk *parquetfile.Chunk) (err error) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("after %d rows: %w: copy the file again", p.count, err)
+			return parquetfile.Fault(fmt.Errorf("after %d rows: %w", p.count, err))
 		}
 		err = p.page(page.Values(), buffer)
 		parquet.Release(page)
@@ -126,7 +127,7 @@ func (p *parquetReader) page(values parquet.ValueReader, buffer []parquet.Value)
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("after %d rows: %w: copy the file again", p.count, err)
+			return parquetfile.Fault(fmt.Errorf("after %d rows: %w", p.count, err))
 		}
 	}
 }
@@ -144,14 +145,7 @@ func (p *parquetReader) add(v parquet.Value) error {
 	if v.DefinitionLevel() != p.filled {
 		return fmt.Errorf("row %d is null or empty, or has a value that is null: write a list of numbers for every row", p.count-1)
 	}
-	switch v.Kind() {
-	case parquet.Float:
-		p.row = append(p.row, v.Float())
-	case parquet.Double:
-		p.row = append(p.row, float32(v.Double()))
-	default:
-		return fmt.Errorf("row %d has a value of type %v", p.count-1, v.Kind())
-	}
+	p.row = append(p.row, p.number(v))
 	if len(p.row) > math.MaxInt32 {
 		return fmt.Errorf("row %d has more than %d numbers", p.count-1, math.MaxInt32)
 	}

@@ -123,7 +123,7 @@ func TestParquet(t *testing.T) {
 	if err := parquet.WriteFile(path, []listed{{[]string{"A"}, "B", 1}}); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, "stsb", path, `column "sentence1" holds lists or groups`)
+	fails(t, "stsb", path, `column "sentence1" is not supported: it holds lists or groups`)
 	fails(t, "stsb", write(t, dir, "bad.parquet", "PAR1"), "no .parquet file that can be read")
 }
 

@@ -44,9 +44,13 @@ func readParquet(path string, pick Picker, row func(r Row) error) (err error) {
 		return fail(err)
 	}
 	chunks := make([][]*parquetfile.Chunk, len(c.At))
+	texts := make([]func(parquet.Value) string, len(c.At))
 	for k, i := range c.At {
 		if x := all[i]; !x.Leaf() || x.MaxRepetitionLevel() > 0 {
-			return fail(fmt.Errorf("column %q holds lists or groups (got %s): texts and numbers are read", names[i], x))
+			return fail(fmt.Errorf("column %q is not supported: it holds lists or groups (got %s): texts and numbers are read", names[i], x))
+		}
+		if texts[k], err = parquetfile.Text(file, all[i]); err != nil {
+			return fail(err)
 		}
 		if chunks[k], err = parquetfile.Chunks(file, all[i]); err != nil {
 			return fail(err)
@@ -61,8 +65,8 @@ func readParquet(path string, pick Picker, row func(r Row) error) (err error) {
 			if err != nil {
 				return fail(err)
 			}
-			if columns[k], err = pageTexts(pages, columns[k][:0]); err != nil {
-				return fail(fmt.Errorf("column %q: %w: copy the file again", names[i], err))
+			if columns[k], err = pageTexts(pages, texts[k], columns[k][:0]); err != nil {
+				return fail(parquetfile.Fault(fmt.Errorf("column %q: %w", names[i], err)))
 			}
 			if len(columns[k]) != len(columns[0]) {
 				return fail(fmt.Errorf("column %q has %d rows and %q has %d: copy the file again", names[i], len(columns[k]), names[c.At[0]], len(columns[0])))
@@ -85,7 +89,7 @@ func readParquet(path string, pick Picker, row func(r Row) error) (err error) {
 }
 
 // pageTexts appends the values of pages as texts, and closes them; null is the empty text.
-func pageTexts(pages parquet.Pages, list []string) (_ []string, err error) {
+func pageTexts(pages parquet.Pages, text func(parquet.Value) string, list []string) (_ []string, err error) {
 	defer func() { err = errors.Join(err, pages.Close()) }()
 	buffer := make([]parquet.Value, 256)
 	for {
@@ -99,13 +103,10 @@ func pageTexts(pages parquet.Pages, list []string) (_ []string, err error) {
 		for values := page.Values(); ; {
 			n, err := values.ReadValues(buffer)
 			for _, v := range buffer[:n] {
-				switch {
-				case v.IsNull():
+				if v.IsNull() {
 					list = append(list, "")
-				case v.Kind() == parquet.ByteArray:
-					list = append(list, valid(string(v.ByteArray())))
-				default:
-					list = append(list, v.String())
+				} else {
+					list = append(list, valid(text(v)))
 				}
 			}
 			if err == io.EOF {

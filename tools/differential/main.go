@@ -31,6 +31,12 @@ type kind struct {
 // kinds are all comparisons, one file each.
 var kinds = []kind{
 	{"captions", "words, BLEU and CIDEr of captions, with pycocoevalcap and Java", 10000, compareCaptions},
+	{"images", "image files of all modes, metadata and endings, against Pillow", 2000, compareImages},
+	{"resize", "pictures in other sizes, against Pillow", 1000, compareResize},
+	{"parquet", ".parquet files of pyarrow, DuckDB, polars and fastparquet, against pyarrow", 500, compareParquet},
+	{"arrays", "arrays of numpy, safetensors and torch, against their own readers", 1000, compareArrays},
+	{"shards", "tar shards of webdataset and of tar's formats, against webdataset", 500, compareShards},
+	{"tokenizers", "texts through tokenizers of every kind, against Hugging Face's", 10000, compareTokenizers},
 }
 
 // options are what a comparison is given.

@@ -81,3 +81,19 @@ func (r *bits) finish() bool {
 	left := r.n - r.pad
 	return r.end && left >= 0 && left < 8
 }
+
+// passed returns the place behind the last byte that a bit was taken of, 0 if more bits were taken than there are.
+func (r *bits) passed() int {
+	left := r.n - r.pad
+	if left < 0 {
+		return 0
+	}
+	at := r.at
+	for range left / 8 {
+		at--
+		if r.b[at] == 0 && r.b[at-1] == 0xff {
+			at--
+		}
+	}
+	return at
+}

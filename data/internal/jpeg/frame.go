@@ -25,6 +25,10 @@ type Decoder struct {
 	jfif, adobe bool
 	transform   uint8 // of the Adobe marker
 
+	blocks  bool // counts the units of a scan of one component as the standard does
+	seekEnd bool // looks for the end of the picture, whatever stands behind it
+	end     int  // of the picture: behind its last block
+
 	planes []uint8
 	coefs  []pixel.Coefficients // of a progressive frame
 	image  image.YCbCr
@@ -122,6 +126,23 @@ func (d *Decoder) Decode(b []byte, w, h int) image.Image {
 			return nil
 		}
 	}
+}
+
+// DecodeBlocks is Decode of files with restart markers in scans of one component, whose units are blocks (section A.2.2), as libjpeg
+// counts them: image/jpeg counts those of the frame, and refuses such files of colours at half resolution.
+func (d *Decoder) DecodeBlocks(b []byte, w, h int) image.Image {
+	d.blocks = true
+	defer func() { d.blocks = false }()
+	return d.Decode(b, w, h)
+}
+
+// End returns where the last block of a picture of w x h pixels ends that has all its components in one sequential scan, 0 if it is not
+// whole or is left to image/jpeg. What stands behind it does not matter: the mark of the end may be missing.
+func (d *Decoder) End(b []byte, w, h int) int {
+	d.seekEnd, d.end = true, 0
+	defer func() { d.seekEnd = false }()
+	d.Decode(b, w, h)
+	return d.end
 }
 
 // frame reads a frame header (section B.2.2).

@@ -44,10 +44,22 @@ func (d *Decoder) scan(b []byte, at int) bool {
 		c.seen = true
 	}
 	d.in.begin(at)
+	if d.seekEnd && (d.progressive || n != d.n) {
+		return false
+	}
 	if n == 1 {
 		return d.alone(list[0], &s)
 	}
 	return d.together(list[:n], &s)
+}
+
+// ended passes what is behind the last block of a scan.
+func (d *Decoder) ended() bool {
+	if d.seekEnd {
+		d.end = d.in.passed()
+		return false
+	}
+	return d.in.finish()
 }
 
 // together decodes a scan of several components, a unit after the other (section A.2.3).
@@ -69,14 +81,27 @@ func (d *Decoder) together(list []*component, s *scan) bool {
 			}
 		}
 	}
-	return d.in.finish()
+	return d.ended()
 }
 
 // alone decodes a scan of one component, whose blocks beyond the image are not there (section A.2.2). Units
-// are counted as image/jpeg does, by those of the frame.
+// are counted as image/jpeg does, by those of the frame, or as the standard does.
 func (d *Decoder) alone(c *component, s *scan) bool {
 	unit, marker := 0, uint8(0xd0)
 	list := []*component{c}
+	if d.blocks {
+		wide := (d.w*c.h + 8*d.comp[0].h - 1) / (8 * d.comp[0].h) // of the scan, in blocks; the first component has the most
+		high := (d.h*c.v + 8*d.comp[0].v - 1) / (8 * d.comp[0].v)
+		for unit < wide*high {
+			if !d.block(c, s, unit%wide, unit/wide) {
+				return false
+			}
+			if unit++; unit < wide*high && !d.next(unit, list, s, &marker) {
+				return false
+			}
+		}
+		return d.ended() && s.run == 0
+	}
 	n := 0
 	for unit < d.mx*d.my {
 		for range c.h * c.v {
@@ -93,7 +118,7 @@ func (d *Decoder) alone(c *component, s *scan) bool {
 			return false
 		}
 	}
-	return d.in.finish() && s.run == 0
+	return d.ended() && s.run == 0
 }
 
 // next passes a restart marker if one is due behind a unit (section F.2.1.3.1).

@@ -38,3 +38,21 @@ func TooManyScans(b []byte) bool {
 		at += 1 + int(binary.BigEndian.Uint16(b[at+1:]))
 	}
 }
+
+// OneScan reports whether a file is sequential and its first scan has all components.
+func OneScan(b []byte) bool {
+	components := 0
+	for at := 2; at+10 <= len(b) && b[at] == 0xff; {
+		switch m := b[at+1]; m {
+		case 0xff: // filling
+			at++
+			continue
+		case 0xc0, 0xc1:
+			components = int(b[at+9])
+		case 0xda:
+			return components > 0 && int(b[at+4]) == components
+		}
+		at += 2 + int(binary.BigEndian.Uint16(b[at+2:]))
+	}
+	return false
+}

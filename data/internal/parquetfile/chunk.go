@@ -13,7 +13,9 @@ type Chunk struct {
 	leaf  *parquet.Column
 	group int
 	sound bool // its headers and its index were looked at
-	pages []page
+
+	pages   []page
+	leftOut []page // without values
 }
 
 // Chunks returns the parts of a column, one for each row group. It refuses a column that is compressed in a way that
@@ -32,17 +34,20 @@ func Chunks(f *parquet.File, leaf *parquet.Column) ([]*Chunk, error) {
 // Pages returns a reader of the pages, none of which takes more memory than its values can. The caller closes it.
 func (c *Chunk) Pages() (parquet.Pages, error) {
 	if !c.sound {
-		c.pages = nil
+		c.pages, c.leftOut = nil, nil
 		if err := c.check(); err != nil {
-			return nil, fmt.Errorf("column %q in row group %d: %w: copy the file again", c.leaf.Path()[0], c.group, err)
+			return nil, Fault(fmt.Errorf("column %q in row group %d: %w", c.leaf.Path()[0], c.group, err))
 		}
 		c.sound = true
 	}
 	return c.chunk().PagesFrom(guard{c}), nil
 }
 
-// Index returns where pages begin, nil if the file does not say that. To be called after Pages.
+// Index returns where pages begin, nil if the file does not say that, or counts pages that Pages leaves out. To be called after Pages.
 func (c *Chunk) Index() parquet.OffsetIndex {
+	if len(c.leftOut) > 0 {
+		return nil
+	}
 	index, err := c.chunk().OffsetIndex()
 	if err != nil { // there is none
 		return nil

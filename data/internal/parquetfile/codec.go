@@ -1,7 +1,6 @@
 package parquetfile
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go"
@@ -16,14 +15,14 @@ func checkCodec(f *parquet.File, leaf *parquet.Column) error {
 	for i := range groups {
 		switch codec, first := groups[i].Columns[leaf.Index()].MetaData.Codec, groups[0].Columns[leaf.Index()].MetaData.Codec; {
 		case codec == format.Lz4Raw:
-			return unread(leaf, errors.New("is compressed by LZ4, which is not read"))
+			return unread(leaf, "is compressed by LZ4")
 		case codec != first:
-			return unread(leaf, fmt.Errorf("is compressed by %s in row group 0 and by %s in row group %d", first, codec, i))
+			return unread(leaf, fmt.Sprintf("is compressed by %s in row group 0 and by %s in row group %d", first, codec, i))
 		}
 	}
 	return nil
 }
 
-func unread(leaf *parquet.Column, err error) error {
-	return fmt.Errorf("column %q %w: write the file anew with one of snappy, zstd, gzip, brotli or none", leaf.Path()[0], err)
+func unread(leaf *parquet.Column, what string) error {
+	return notSupported(leaf, what, "the file anew with one of snappy, zstd, gzip, brotli or none")
 }

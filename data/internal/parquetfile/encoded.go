@@ -2,6 +2,7 @@ package parquetfile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -23,7 +24,10 @@ func checkEncoded(b []byte, encoding format.Encoding, n int64) error {
 		if err != nil {
 			return err
 		}
-		return checkRuns(in, 1, n)
+		if err := checkRuns(in, 1, n); err != nil {
+			return err
+		}
+		return checkTruth(in)
 	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
 		_, err := checkDeltas(b, n)
 		return err
@@ -37,26 +41,33 @@ func checkEncoded(b []byte, encoding format.Encoding, n int64) error {
 	return nil // values of a fixed size, and bytes behind their number
 }
 
-// checkRuns checks that runs of values of some bits are no more than n, and the rest of a last group of eight. A run begins
-// with twice the number of times that the value behind it is to be repeated, or with twice the number of groups of eight
-// values behind it, plus one.
+// checkRuns checks that runs of values of some bits take no more memory than n values and the bytes that are there can. A run
+// begins with twice the number of times that the value behind it is to be repeated, or with twice the number of groups of eight
+// values behind it, plus one. Repeated values are no more than n. Groups may go on behind the last value (DuckDB fills up 256 of
+// them): they have bytes for each value, but for those of no bits.
 func checkRuns(b []byte, width int, n int64) error {
 	var w = walker{rest: b}
-	for total := uint64(0); len(w.rest) > 0; {
+	for repeated := uint64(0); len(w.rest) > 0; {
 		run, err := w.varint()
 		if err != nil {
 			return err
 		}
 		count, bytes := run>>1, uint64(width+7)/8
-		if count > uint64(n)+7 {
-			return moreValues(count, n)
-		}
-		if run&1 != 0 {
+		if packed := run&1 != 0; packed && width > 0 {
+			if count > uint64(len(w.rest)) {
+				return errShort
+			}
 			bytes = count * uint64(width)
-			count *= 8
-		}
-		if total += count; total > uint64(n)+7 {
-			return moreValues(total, n)
+		} else {
+			if count > uint64(n)+paddedValues {
+				return moreValues(count, n)
+			}
+			if packed {
+				count, bytes = 8*count, 0
+			}
+			if repeated += count; repeated > uint64(n)+paddedValues {
+				return moreValues(repeated, n)
+			}
 		}
 		if err := w.skip(bytes); err != nil {
 			return err
@@ -64,6 +75,36 @@ func checkRuns(b []byte, width int, n int64) error {
 	}
 	return nil
 }
+
+// checkTruth refuses runs of truth values that the library misreads: it repeats the byte of a repeated value in the place of its bit, so that
+// eight times true, which pyarrow writes as 1, become one, and takes such a run to end with a byte where others follow.
+func checkTruth(b []byte) error {
+	w := walker{rest: b}
+	for ragged := false; len(w.rest) > 0; {
+		run, err := w.varint()
+		if err != nil {
+			return err
+		}
+		count, bytes := run>>1, uint64(1)
+		wrong := ragged && count > 0
+		if run&1 != 0 {
+			bytes = count
+		} else {
+			ragged = count%8 != 0
+			wrong = wrong || len(w.rest) > 0 && count > 1 && w.rest[0] != 0 && w.rest[0] != 0xff
+		}
+		if wrong {
+			return unsupported{errors.New("not supported: it holds runs of truth values: write the file anew with data_page_version 1.0, or truth values as numbers")}
+		}
+		if err := w.skip(bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// paddedValues is how many values that are repeated, or take no bits, may follow the last one of a page: the rest of a group of eight.
+const paddedValues = 7
 
 // checkDeltas checks that differences of whole numbers are no more than n, and returns what is behind them. They begin with the
 // numbers of values in a block, of parts of a block and of values, and with the first value. A block has the least difference,

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -154,7 +155,11 @@ func TestRuns(t *testing.T) {
 		{[]byte{20, 1, 16, 0}, 1, 10, "it says that it holds 18 values, and has 10"},
 		{[]byte{3, 0xaa}, 1, 1, ""},
 		{[]byte{5, 0xaa, 0xaa}, 1, 9, ""},
-		{[]byte{5, 0xaa, 0xaa}, 1, 8, "holds 16 values, and has 8"},
+		{[]byte{5, 0xaa, 0xaa}, 1, 8, ""}, // filled up
+		{append([]byte{65}, make([]byte, 32)...), 1, 8, ""},
+		{append([]byte{65}, make([]byte, 31)...), 1, 8, "it ends early"},
+		{[]byte{65}, 0, 8, "it says that it holds 32 values, and has 8"},
+		{binary.AppendUvarint(nil, math.MaxUint64), 1, 10, "it ends early"},
 		{[]byte{5, 0xaa}, 1, 9, "it ends early"},
 		{[]byte{20}, 1, 10, "it ends early"},
 		{[]byte{20}, 0, 10, ""},
@@ -166,6 +171,29 @@ func TestRuns(t *testing.T) {
 		if err := checkRuns(c.b, c.width, c.n); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.b, err, c.want)
 		}
+	}
+}
+
+// TestTruth: runs of truth values that the library reads rightly pass, and others are not supported.
+func TestTruth(t *testing.T) {
+	for _, c := range []struct {
+		b    []byte
+		want bool
+	}{
+		{nil, true}, {[]byte{16, 0}, true}, {[]byte{16, 0xff, 32, 0}, true}, {[]byte{3, 0xaa, 16, 0}, true}, {[]byte{2, 1}, true},
+		{[]byte{16, 1}, false}, {[]byte{3, 0xaa, 16, 1}, false}, {[]byte{26, 0, 16, 0}, false}, {[]byte{26, 0}, true}, {[]byte{26, 0xff, 3, 0xaa}, false},
+	} {
+		err := checkTruth(c.b)
+		if _, is := errors.AsType[unsupported](err); is == c.want || (err == nil) != c.want {
+			t.Errorf("%v: %v", c.b, err)
+		}
+		got, _ := parquet.RLE.DecodeBoolean(nil, append(binary.LittleEndian.AppendUint32(nil, uint32(len(c.b))), c.b...))
+		if c.want && len(c.b) > 0 && c.b[0] == 16 && (len(got) == 0 || got[0] != c.b[1]) {
+			t.Errorf("%v is read as %v", c.b, got)
+		}
+	}
+	if got, _ := parquet.RLE.DecodeBoolean(nil, []byte{2, 0, 0, 0, 16, 1}); len(got) != 1 || got[0] != 1 {
+		t.Errorf("the library reads eight times true as %v: what checkTruth refuses may be read now", got)
 	}
 }
 

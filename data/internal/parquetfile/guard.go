@@ -11,30 +11,35 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// guard gives the bytes of the pages of a column, each page once its values were looked at.
+// guard gives the bytes of the pages of a column, each page once its values were looked at. Pages without values, which
+// Arrow writes between others, are not among them: the library takes a page of version 2 to have levels.
 type guard struct {
 	c *Chunk
 }
 
 // ReadAt implements io.ReaderAt. It gives the bytes before a page that is damaged, and its error.
-func (g guard) ReadAt(b []byte, off int64) (int, error) {
+func (g guard) ReadAt(b []byte, off int64) (n int, err error) {
 	pages := g.c.pages
-	end := off + int64(len(b))
-	for i := sort.Search(len(pages), func(i int) bool { return pages[i].end > off }); i < len(pages) && pages[i].at < end; i++ {
+	i := sort.Search(len(pages), func(i int) bool { return pages[i].given+pages[i].end-pages[i].at > off })
+	for ; n < len(b); i++ {
+		if i == len(pages) {
+			return n, io.EOF
+		}
 		p := &pages[i]
-		if p.sound {
-			continue
-		}
-		if err := g.c.checkValues(p); err != nil {
-			n := 0
-			if p.at > off {
-				n, _ = g.c.file.ReadAt(b[:p.at-off], off)
+		if !p.sound {
+			if err := g.c.checkValues(p); err != nil {
+				return n, pageError(p.at, err)
 			}
-			return n, pageError(p.at, err)
+			p.sound = true
 		}
-		p.sound = true
+		from := p.at + off + int64(n) - p.given
+		m, err := g.c.file.ReadAt(b[n:min(int64(len(b)), int64(n)+p.end-from)], from)
+		n += m
+		if from+int64(m) < p.end && n < len(b) {
+			return n, err
+		}
 	}
-	return g.c.file.ReadAt(b, off)
+	return n, nil
 }
 
 // checkValues looks at how many levels and values a page says that it holds, behind its header.

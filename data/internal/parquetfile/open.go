@@ -5,6 +5,7 @@ package parquetfile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -25,6 +26,9 @@ func Open(r io.ReaderAt, size int64, options ...parquet.FileOption) (*parquet.Fi
 	if err == nil {
 		f, err = parquet.OpenFile(r, size, append(options, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))...)
 	}
+	if _, is := errors.AsType[unsupported](err); is {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("it is no .parquet file that can be read: %w: copy it again", err)
 	}
@@ -34,7 +38,7 @@ func Open(r io.ReaderAt, size int64, options ...parquet.FileOption) (*parquet.Fi
 // Recovered makes an error of a panic of the library at a damaged file; it is to be deferred.
 func Recovered(err *error) {
 	if v := recover(); v != nil {
-		*err = fmt.Errorf("it cannot be read (%v): copy it again", v)
+		*err = fmt.Errorf("it cannot be read (%v): it is damaged, or written in a way that is not supported: copy it again, or write it anew with pyarrow", v)
 	}
 }
 
@@ -56,7 +60,7 @@ func checkFooter(r io.ReaderAt, size int64) error {
 		return fmt.Errorf("its footer has %d bytes and the file room for %d", n, most)
 	}
 	if is == encrypted {
-		return nil
+		return unsupported{errors.New("it is not supported: its footer is encrypted: write it anew without encryption")}
 	}
 	if err := check(r, size-int64(trailerBytes)-n, n); err != nil {
 		return fmt.Errorf("its footer is damaged: %w", err)

@@ -163,7 +163,6 @@ func TestRefused(t *testing.T) {
 	}{
 		{"nothing", "it has 0 bytes", nil},
 		{"no file of this kind", `invalid magic header`, []byte("this is no table, and long enough to be one")},
-		{"an encrypted footer", `no DecryptionConfig`, changed(func(b []byte) { copy(b, encrypted); copy(b[end+4:], encrypted) })},
 		{"a long footer", fmt.Sprintf("its footer has 4294967295 bytes and the file room for %d", len(b)-12), changed(func(b []byte) { copy(b[end:], "\xff\xff\xff\xff") })},
 		{"a long encrypted footer", fmt.Sprintf("its footer has 4294967295 bytes and the file room for %d", len(b)-12), changed(func(b []byte) { copy(b, encrypted); copy(b[end:], "\xff\xff\xff\xff"+encrypted) })},
 		{"no footer", "its footer is damaged: it ends early", changed(func(b []byte) { copy(b[end:], "\x00\x00\x00\x00") })},
@@ -175,6 +174,9 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "it is no .parquet file that can be read: ") || !strings.HasSuffix(err.Error(), ": copy it again") {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
+	}
+	if _, err := open(changed(func(b []byte) { copy(b, encrypted); copy(b[end+4:], encrypted) })); err == nil || err.Error() != "it is not supported: its footer is encrypted: write it anew without encryption" {
+		t.Errorf("an encrypted footer: %v", err)
 	}
 	for _, c := range []struct {
 		at   int64

@@ -21,7 +21,8 @@ const headerBytes = 256
 // page is where a page of a column lies in its file.
 type page struct {
 	at, end int64
-	sound   bool // its values were looked at
+	given   int64 // where the library finds it: pages without values are left out before it
+	sound   bool  // its values were looked at
 }
 
 // check walks over the headers of the pages of a column in a row group, and over the index of its pages if it has one.
@@ -30,8 +31,11 @@ type page struct {
 func (c *Chunk) check() error {
 	group := &c.file.Metadata().RowGroups[c.group]
 	meta := c.meta()
-	if most := c.file.Size() * valuesPerByte; meta.NumValues < 0 || meta.NumValues > most {
-		return fmt.Errorf("it says that it has %d values: a file of %d bytes has %d at most", meta.NumValues, c.file.Size(), most)
+	if meta.NumValues < 0 {
+		return fmt.Errorf("it says that it has %d values", meta.NumValues)
+	}
+	if most := c.file.Size() * valuesPerByte; meta.NumValues > most {
+		return unsupported{fmt.Errorf("it says that it has %d values, and of a file of %d bytes %d are read at most, so it is damaged or not supported: copy the file again, or write it anew without compression", meta.NumValues, c.file.Size(), most)}
 	}
 	if group.NumRows > meta.NumValues {
 		return fmt.Errorf("it has %d values, and the row group %d rows", meta.NumValues, group.NumRows)
@@ -44,7 +48,7 @@ func (c *Chunk) check() error {
 	if begin < 0 || end < begin || end > c.file.Size() {
 		return fmt.Errorf("it has %d bytes from byte %d on, of %d of the file", meta.TotalCompressedSize, begin, c.file.Size())
 	}
-	left := meta.NumValues
+	left, given := meta.NumValues, begin
 	for at := begin; at < end; {
 		header, n, err := pageHeader(c.file, at, end)
 		if err == nil {
@@ -53,8 +57,14 @@ func (c *Chunk) check() error {
 		if err != nil {
 			return pageError(at, err)
 		}
-		c.pages = append(c.pages, page{at: at, end: at + n + int64(header.CompressedPageSize)})
-		at = c.pages[len(c.pages)-1].end
+		p := page{at: at, end: at + n + int64(header.CompressedPageSize), given: given}
+		at = p.end
+		if header.Type != format.DictionaryPage && valuesOf(header) == 0 {
+			c.leftOut = append(c.leftOut, p)
+			continue
+		}
+		c.pages = append(c.pages, p)
+		given += p.end - p.at
 	}
 	return c.checkIndex()
 }
@@ -83,22 +93,28 @@ func pageHeader(r io.ReaderAt, at, end int64) (*format.PageHeader, int64, error)
 	}
 }
 
+// valuesOf is how many values a page of them says that it has, with those that are null.
+func valuesOf(h *format.PageHeader) int64 {
+	switch h.Type {
+	case format.DataPage:
+		return int64(h.DataPageHeader.V.NumValues)
+	case format.DataPageV2:
+		return int64(h.DataPageHeaderV2.V.NumValues)
+	}
+	return 0
+}
+
 // checkPage checks a page of which bytes are left in its column, which has left more values.
 func checkPage(h *format.PageHeader, bytes int64, left *int64) error {
 	if n := int64(h.CompressedPageSize); n < 0 || n > bytes {
 		return fmt.Errorf("it has %d bytes, and %d are left", n, bytes)
 	}
-	switch h.Type {
-	case format.DataPage:
-		*left -= int64(h.DataPageHeader.V.NumValues)
-	case format.DataPageV2:
-		*left -= int64(h.DataPageHeaderV2.V.NumValues)
-	case format.DictionaryPage:
+	if h.Type == format.DictionaryPage {
 		if e := h.DictionaryPageHeader.V.Encoding; e != format.Plain && e != plainDictionary {
-			return fmt.Errorf("it is a dictionary encoded by %s: these are plain", e)
+			return unsupported{fmt.Errorf("not supported: it is a dictionary encoded by %s: write the file anew with pyarrow", e)}
 		}
 	}
-	if *left < 0 {
+	if *left -= valuesOf(h); *left < 0 {
 		return errors.New("it and those before it hold more values than the column has")
 	}
 	return nil
@@ -125,9 +141,15 @@ func (c *Chunk) checkIndex() error {
 		return fmt.Errorf("its index of pages is damaged: %w", err)
 	}
 	for k := range index.NumPages() {
-		if _, found := slices.BinarySearchFunc(c.pages, index.Offset(k), func(p page, at int64) int { return cmp.Compare(p.at, at) }); !found {
+		if !begins(c.pages, index.Offset(k)) && !begins(c.leftOut, index.Offset(k)) {
 			return fmt.Errorf("its index says that a page begins at byte %d, where none does", index.Offset(k))
 		}
 	}
 	return nil
+}
+
+// begins tells whether one of some pages begins at a byte.
+func begins(pages []page, at int64) bool {
+	_, found := slices.BinarySearchFunc(pages, at, func(p page, at int64) int { return cmp.Compare(p.at, at) })
+	return found
 }

@@ -26,9 +26,10 @@ type handle struct {
 	c    uintptr // tjhandle
 	args [9]uintptr
 	out  [4]int32 // width, height, subsampling, colour space
+	bad  bool     // the library refused a file
 }
 
-// take lends a handle; give takes it back. There are never more than callers at the same time, and
+// take lends a handle; give takes it back, if it is still good. There are never more than callers at the same time, and
 // they live as long as the program.
 func (l *Library) take() (*handle, error) {
 	l.mu.Lock()
@@ -46,6 +47,10 @@ func (l *Library) take() (*handle, error) {
 }
 
 func (l *Library) give(h *handle) {
+	if h.bad { // it may have kept a table of that file, and would refuse or misread all files to come
+		dynlib.Call(l.f[fDestroy], h.c)
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.idle = append(l.idle, h)
@@ -59,6 +64,7 @@ func (l *Library) call(h *handle, f int, args ...uintptr) error {
 	if code == 0 {
 		return nil
 	}
+	h.bad = true
 	h.args[0] = h.c
 	text := dynlib.Call(l.f[fErrorText], h.args[:1]...)
 	return fmt.Errorf("turbojpeg: %s: %s", functionNames[f], dynlib.String(*(*unsafe.Pointer)(unsafe.Pointer(&text))))

@@ -34,10 +34,11 @@ const (
 	fDecompress
 	fErrorCode
 	fErrorText
+	fDestroy
 	functions
 )
 
-var functionNames = [functions]string{"tjInitDecompress", "tjDecompressHeader3", "tjDecompress2", "tjGetErrorCode", "tjGetErrorStr2"}
+var functionNames = [functions]string{"tjInitDecompress", "tjDecompressHeader3", "tjDecompress2", "tjGetErrorCode", "tjGetErrorStr2", "tjDestroy"}
 
 // trial is how a file is tried: its functions, and a few pictures.
 var trial = dynlib.Register(dynlib.Trial{

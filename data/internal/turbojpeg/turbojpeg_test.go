@@ -1,6 +1,7 @@
 package turbojpeg
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -148,5 +149,32 @@ func TestNothingAllocated(t *testing.T) {
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestAfterDamage: a file whose tables are damaged changes nothing for those that follow. A decompressor that has seen such a table
+// refuses every file after it.
+func TestAfterDamage(t *testing.T) {
+	l := library(t)
+	file, _ := picture(40, 24, false)
+	want, got := make([]byte, 3*40*24), make([]byte, 3*40*24)
+	if err := l.Decode(want, file, 40, 24); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for at := 2; at < len(file); at++ {
+		for _, v := range []byte{0, 0x7f, 0xff} {
+			c := bytes.Clone(file)
+			c[at] = v
+			if l.Decode(got, c, 40, 24) != nil {
+				refused++
+			}
+			if err := l.Decode(got, file, 40, 24); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("after a file with byte %d changed to %d: %v", at, v, err)
+			}
+		}
+	}
+	if refused < 100 {
+		t.Errorf("%d files were refused", refused)
 	}
 }
