@@ -24,7 +24,6 @@ type opening struct {
 	*Run
 	o      Options
 	dry    bool
-	locked bool                   // by rank 0
 	from   *checkpoint.Checkpoint // that the run goes on from; nil: none
 	stream data.Stream            // of training; nil of a fit
 	build  func(ctx context.Context) error
@@ -115,7 +114,6 @@ func (b *opening) lockEarly(context.Context) error {
 	if b.dry || !b.first() || b.o.Resume == Never || !isFolder(dir) {
 		return nil
 	}
-	b.locked = true
 	return b.lock(dir)
 }
 
@@ -222,7 +220,7 @@ func (b *opening) lockLate(context.Context) error {
 }
 
 func (b *opening) makeFolder() error {
-	if err := Writable(b.dir); err != nil || b.locked {
+	if err := Writable(b.dir); err != nil || b.locked != nil {
 		return err
 	}
 	if err := b.lock(b.dir); err != nil {
