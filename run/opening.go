@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -232,6 +233,9 @@ func (b *opening) makeFolder() error {
 	return nil
 }
 
+// ranksPrefix begins the name of the file by which ranks find out whether they see one folder.
+const ranksPrefix = ".tmp-ranks-"
+
 // seesFolder finds out which ranks see the run folder of rank 0, by a file that it writes there. Those that do not can train: they read
 // it to go on with a run, which fails then, and to roll back, which is refused before the first step.
 func (b *opening) seesFolder() error {
@@ -240,7 +244,14 @@ func (b *opening) seesFolder() error {
 	}
 	token := ""
 	if err := b.onFirst(func() error {
-		f, err := os.CreateTemp(b.dir, ".tmp-ranks-")
+		left, err := filepath.Glob(filepath.Join(files.Literal(b.dir), ranksPrefix+"*")) // of a process that was killed: this one has the folder
+		for _, path := range left {
+			err = errors.Join(err, os.Remove(path))
+		}
+		if err != nil {
+			return err
+		}
+		f, err := os.CreateTemp(b.dir, ranksPrefix)
 		if err != nil {
 			return err
 		}

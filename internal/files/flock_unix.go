@@ -26,8 +26,5 @@ func systemFlock(f *os.File) (got bool, err error) {
 
 // rename gives an open file or folder another name while it is locked, and closes it.
 func rename(f *os.File, from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return f.Close()
+	return errors.Join(os.Rename(from, to), f.Close())
 }

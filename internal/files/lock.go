@@ -81,12 +81,13 @@ func Lock(dir string, say func(format string, args ...any)) (*FolderLock, error)
 			f.Close()
 			continue
 		}
-		err = l.claim(works, say)
-		if err != nil {
-			f.Close()
+		if err = l.claim(works, say); err == nil {
+			return l, nil
+		}
+		f.Close()
+		if !errors.Is(err, fs.ErrNotExist) { // the folder was removed
 			return nil, err
 		}
-		return l, nil
 	}
 	return nil, fmt.Errorf("%s is renamed again and again", dir)
 }
@@ -110,8 +111,7 @@ func (l *FolderLock) claim(works bool, say func(format string, args ...any)) err
 	if !patient {
 		say = func(string, ...any) {}
 	}
-	took := false
-	for range 10 {
+	for tries := 0; ; tries++ {
 		err := l.write()
 		if err == nil {
 			break
@@ -130,24 +130,16 @@ func (l *FolderLock) claim(works bool, say func(format string, args ...any)) err
 			return j.err
 		case j.gone:
 			continue
-		case j.held:
+		case j.held || tries > 1000:
 			return &HeldError{Dir: l.dir, Owner: j.owner, Remote: j.remote}
 		}
-		if err := l.takeOver(j.owner.Token); err != nil {
+		if err := l.takeOver(j.owner, works); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if took = true; j.remote {
+		if j.remote && patient {
 			say("note: the lock of %s was left by %s, without a heartbeat for %v: taken over", l.dir, j.owner, staleAfter)
 		}
-	}
-	if !l.written {
-		return &HeldError{Dir: l.dir}
-	}
-	if took && !works { // two that found the same owner gone: the one whose file stays has the lock
-		time.Sleep(beatEvery / 50)
-		if o, ok, _, _ := readOwner(l.path); !ok || o.Token != l.owner.Token {
-			return &HeldError{Dir: l.dir, Owner: o}
-		}
+		patient = false // it was waited for
 	}
 	if !works {
 		say("note: the file system of %s has no locks: %s says who writes there", l.dir, l.path)
@@ -171,22 +163,26 @@ func (l *FolderLock) write() error {
 	return nil
 }
 
-// takeOver removes the owner file of a token, by way of another name: what has that name then is looked at, and put back where
-// another process was faster.
-func (l *FolderLock) takeOver(token string) error {
-	aside := l.path + "-" + l.owner.Token
-	if err := os.Rename(l.path, aside); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+// takeOver removes the owner file of one that has ended, while no other process does: what such a one judged a moment ago may be another's now.
+func (l *FolderLock) takeOver(ended Owner, works bool) error {
+	guard := l.path + "-takeover"
+	f, err := os.OpenFile(guard, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		if st, err := os.Stat(guard); err == nil {
+			if now, err := clock(l.dir, l.owner.Token); err == nil && now.Sub(st.ModTime()) > staleAfter {
+				return os.Remove(guard) // one that was killed in between
+			}
 		}
+		time.Sleep(5 * time.Millisecond)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	if o, _, _, err := readOwner(aside); err == nil && o.Token != token {
-		if err := os.Link(aside, l.path); err != nil && !errors.Is(err, fs.ErrExist) {
-			return os.Rename(aside, l.path)
-		}
+	if v := judge(l, works, false); !v.gone && !v.held && v.err == nil && v.owner.Token == ended.Token {
+		err = os.Remove(l.path)
 	}
-	return os.Remove(aside)
+	return errors.Join(err, f.Close(), os.Remove(guard))
 }
 
 // beat says that the lock is held, and finds out whether it is. A file that somebody removed is made again.
@@ -319,7 +315,7 @@ func judge(l *FolderLock, works, patient bool) (v verdict) {
 
 // clock returns the time of the clock that the times of files in a folder are of: a file server's may differ from that of this machine.
 func clock(dir, token string) (time.Time, error) {
-	path := filepath.Join(dir, ".tmp-clock-"+token)
+	path := filepath.Join(dir, tempPrefix+"clock-"+token)
 	if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
 		return time.Time{}, err
 	}

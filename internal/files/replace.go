@@ -69,12 +69,25 @@ func replace(path string, fill func(f *os.File) error) (err error) {
 	return nil
 }
 
+// Probe tries to write a file to a folder, which is gone afterwards.
+func Probe(dir string) error {
+	f, err := temporary(filepath.Join(dir, "probe"))
+	if err != nil {
+		return err
+	}
+	err = os.Remove(f.Name())
+	if cerr := f.Close(); err != nil { // of an open file not every system removes the name
+		return errors.Join(cerr, os.Remove(f.Name()))
+	}
+	return nil
+}
+
 // temporary returns an empty file in the folder of path that nobody else writes: that of a name which what a killed process left there has
 // too, whose lock ended with it, or where another one has that in work a file of a name that is drawn. Of these, those that a
 // killed process left are removed.
 func temporary(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
-	name := dir + ".tmp-" + base
+	name := dir + tempPrefix + base
 	if f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666); err == nil {
 		if own(f) {
 			if err := f.Truncate(0); err == nil {

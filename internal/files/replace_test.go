@@ -139,3 +139,16 @@ func TestSweep(t *testing.T) {
 		}
 	}
 }
+
+func TestProbe(t *testing.T) {
+	dir := t.TempDir()
+	if err := Probe(dir); err != nil {
+		t.Error(err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+		t.Errorf("%v (%v)", list, err)
+	}
+	if err := Probe(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
