@@ -301,8 +301,12 @@ func judge(l *FolderLock, works, patient bool) (v verdict) {
 		return v
 	}
 	switch age := now.Sub(beat); {
+	case !ok && age >= halfWritten(): // by one that was killed
+	case !ok && patient:
+		time.Sleep(halfWritten() + halfWritten()/10)
+		return judge(l, works, patient)
 	case !ok:
-		v.held = age < beatEvery
+		v.held = true
 	case age < staleAfter:
 		v.held = true
 	case patient: // a server of files that was away kept heartbeats back too
@@ -312,6 +316,9 @@ func judge(l *FolderLock, works, patient bool) (v verdict) {
 	}
 	return v
 }
+
+// halfWritten is how long an owner file may be without its content before its writer counts as killed.
+func halfWritten() time.Duration { return beatEvery / 10 }
 
 // clock returns the time of the clock that the times of files in a folder are of: a file server's may differ from that of this machine.
 func clock(dir, token string) (time.Time, error) {

@@ -311,20 +311,30 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestDamagedOwner: half of an owner file, or a file of another program, holds the lock for as long as it takes to write one.
+// TestDamagedOwner: half of an owner file holds the lock for as long as it takes to write one, and is then another one's or left over.
 func TestDamagedOwner(t *testing.T) {
 	for _, how := range []string{"", FlockFails} {
 		simulated(t, how)
-		dir := t.TempDir()
-		path := filepath.Join(dir, OwnerFile)
-		if err := os.WriteFile(path, []byte(`{"program":"geoal`), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		held(t, dir)
-		time.Sleep(2 * beatEvery)
-		l, _ := locked(t, dir)
-		if err := l.Release(); err != nil {
-			t.Error(err)
+		beatEvery = 2 * time.Second // 200 ms to write one
+		for _, completed := range []bool{false, true} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, OwnerFile)
+			if err := os.WriteFile(path, []byte(`{"program":"geoal`), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if l, err := Lock(dir, nil); err == nil {
+				l.Release()
+				t.Error("an owner file that is being written is taken over at once")
+			}
+			if completed {
+				writeOwner(t, dir, Owner{Program: ownProgram, Identity: process.Identity{Host: "elsewhere", Boot: "1"}, Token: "x"}, 0)
+				held(t, dir)
+				continue
+			}
+			l, _ := locked(t, dir)
+			if err := l.Release(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

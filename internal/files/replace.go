@@ -51,7 +51,7 @@ func replace(path string, fill func(f *os.File) error) (err error) {
 		return errors.New("there is something that is no regular file")
 	}
 	defer process.Hold()()
-	f, err := temporary(path)
+	f, err := Temporary(path)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func replace(path string, fill func(f *os.File) error) (err error) {
 
 // Probe tries to write a file to a folder, which is gone afterwards.
 func Probe(dir string) error {
-	f, err := temporary(filepath.Join(dir, "probe"))
+	f, err := Temporary(filepath.Join(dir, "probe"))
 	if err != nil {
 		return err
 	}
@@ -82,10 +82,10 @@ func Probe(dir string) error {
 	return nil
 }
 
-// temporary returns an empty file in the folder of path that nobody else writes: that of a name which what a killed process left there has
+// Temporary returns an empty file in the folder of path that nobody else writes: that of a name which what a killed process left there has
 // too, whose lock ended with it, or where another one has that in work a file of a name that is drawn. Of these, those that a
 // killed process left are removed.
-func temporary(path string) (*os.File, error) {
+func Temporary(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	name := dir + tempPrefix + base
 	if f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666); err == nil {
@@ -116,7 +116,7 @@ const (
 	leftWithoutLocks = time.Hour
 )
 
-// sweep removes the files with drawn names of temporary that killed processes left. That one cannot be removed is no error of the caller's.
+// sweep removes the files with drawn names of Temporary that killed processes left. That one cannot be removed is no error of the caller's.
 func sweep(dir, name string) {
 	d, err := os.Open(filepath.Clean(dir + "."))
 	if err != nil {
