@@ -46,6 +46,7 @@ func fault(kind string) {
 		var all [][]byte
 		for {
 			all = append(all, make([]byte, 64<<20))
+			runtime.KeepAlive(all)
 		}
 	case "nil":
 		var p *[1 << 20]int

@@ -133,7 +133,7 @@ func (l *FolderLock) claim(works bool, say func(format string, args ...any)) err
 		case j.held || tries > 1000:
 			return &HeldError{Dir: l.dir, Owner: j.owner, Remote: j.remote}
 		}
-		if err := l.takeOver(j.owner, works); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.takeOver(works); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if j.remote && patient {
@@ -164,7 +164,7 @@ func (l *FolderLock) write() error {
 }
 
 // takeOver removes the owner file of one that has ended, while no other process does: what such a one judged a moment ago may be another's now.
-func (l *FolderLock) takeOver(ended Owner, works bool) error {
+func (l *FolderLock) takeOver(works bool) error {
 	guard := l.path + "-takeover"
 	f, err := os.OpenFile(guard, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
@@ -179,7 +179,7 @@ func (l *FolderLock) takeOver(ended Owner, works bool) error {
 	if err != nil {
 		return err
 	}
-	if v := judge(l, works, false); !v.gone && !v.held && v.err == nil && v.owner.Token == ended.Token {
+	if v := judge(l, works, false); !v.gone && !v.held && v.err == nil {
 		err = os.Remove(l.path)
 	}
 	return errors.Join(err, f.Close(), os.Remove(guard))

@@ -21,9 +21,9 @@ func parseStat(stat string) (f statFields, ok bool) {
 		return f, false
 	}
 	fields := strings.Fields(stat[i+1:])
-	const state, started = 3 - 3, 22 - 3 // the fields after the name begin with the third
+	const started = 22 - 3 // the fields after the name begin with the third
 	if len(fields) <= started {
 		return f, false
 	}
-	return statFields{fields[state], fields[started]}, true
+	return statFields{fields[0], fields[started]}, true
 }
