@@ -113,10 +113,10 @@ func (x *job) write() (Written, error) {
 	if err := form(); err != nil {
 		return Written{}, err
 	}
-	w := Written{Path: x.Out, To: x.To, Side: x.Side, Class: x.class, Load: x.load, Notes: x.notes}
+	w := Written{Path: x.Out, To: x.To, Side: x.Side, Class: x.class, Load: x.load}
 	var err error
-	w.Files, err = writeFolder(x.Out, x.files)
-	w.Tensors, w.Numbers = x.count, x.size
+	w.Files, err = writeFolder(x.Out, x.files, x.note)
+	w.Notes, w.Tensors, w.Numbers = x.notes, x.count, x.size
 	return w, err
 }
 

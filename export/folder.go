@@ -9,13 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
 )
 
 // writeFolder writes files to the folder out and returns their names. The folder is made beside it and gets its name
-// when all files are on the disk.
-func writeFolder(out string, content map[string]fill) (names []string, err error) {
+// when all files are on the disk, and is removed by the next export where a process was killed meanwhile. say is told notes.
+func writeFolder(out string, content map[string]fill, say func(format string, args ...any)) (names []string, err error) {
 	if out == "" {
 		return nil, errors.New("where to? --out names a folder")
 	}
@@ -30,31 +31,29 @@ func writeFolder(out string, content map[string]fill) (names []string, err error
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	temp, err := os.MkdirTemp(parent, ".tmp-"+filepath.Base(out)+"-")
-	if err != nil {
-		return nil, fmt.Errorf("%w: choose another folder with --out", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
-		}
-	}()
 	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty folder, but not where one is or a disk is mounted
 		return nil, fmt.Errorf("%w: choose a folder that is not there yet with --out", err)
 	}
 	names = slices.Sorted(maps.Keys(content))
-	for _, name := range names {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(temp, name)), 0o777); err != nil {
-			return nil, err
+	err = files.FillFolder(out, func(format string, args ...any) { say(strings.TrimPrefix(format, "note: "), args...) }, func(dir string) error {
+		for _, name := range names {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+				return err
+			}
+			if err := files.ReplaceFrom(filepath.Join(dir, name), content[name]); err != nil {
+				return err
+			}
 		}
-		if err := files.ReplaceFrom(filepath.Join(temp, name), content[name]); err != nil {
-			return nil, err
-		}
+		return nil
+	})
+	var held *files.HeldError
+	switch {
+	case err == nil:
+		return names, nil
+	case errors.As(err, &held):
+		return nil, fmt.Errorf("%w: wait for it, or choose another folder with --out", err)
 	}
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return nil, err
-	}
-	return names, os.Rename(temp, out)
+	return nil, fmt.Errorf("%w: choose another folder with --out", err)
 }
 
 // vacant refuses a folder that has something in it.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 
@@ -19,6 +20,7 @@ type AverageOptions struct {
 	Last int // the newest so many
 	Best int // the so many with the highest metric; earlier wins a tie
 	Out  string
+	Log  io.Writer // notes; nil: none
 }
 
 // Averaged is what Average wrote.
@@ -41,8 +43,8 @@ func Average(path string, o AverageOptions) (Averaged, error) {
 	if (o.Last > 0) == (o.Best > 0) || o.Last < 0 || o.Best < 0 {
 		return Averaged{}, &ArgumentError{fmt.Errorf("the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)}
 	}
-	if o.Out == "" || HasRun(o.Out) {
-		return Averaged{}, &ArgumentError{fmt.Errorf("%q is no folder for a new run: choose another with --out", o.Out)}
+	if err := vacant(o.Out); err != nil {
+		return Averaged{}, err
 	}
 	entries, err := chosen(path, o)
 	if err != nil {
@@ -75,11 +77,13 @@ func Average(path string, o AverageOptions) (Averaged, error) {
 		return Averaged{}, err
 	}
 	snap.Files = a.files
-	store, err := checkpoint.NewStore(filepath.Join(o.Out, runlog.CheckpointsDir), checkpoint.Retention{})
-	if err != nil {
-		return Averaged{}, err
-	}
-	return done, store.Save(entries[len(entries)-1].Step, snap)
+	return done, inNewRun(o.Out, Lines(o.Log).Say, func() error {
+		store, err := checkpoint.NewStore(filepath.Join(o.Out, runlog.CheckpointsDir), checkpoint.Retention{})
+		if err != nil {
+			return err
+		}
+		return store.Save(entries[len(entries)-1].Step, snap)
+	})
 }
 
 // chosen lists the checkpoints of a run of which the mean is taken, by ascending step.

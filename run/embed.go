@@ -54,7 +54,7 @@ type Embedded struct {
 // Embed encodes a split (empty: eval.split) and writes its features with the names of their
 // rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a
 // phase is done and may be nil. Memory holds the features of a batch. Several processes share the encoding, and rank 0 writes.
-func (t *Trained) Embed(ctx context.Context, split, out string, progress func(phase string, done, total int)) (Embedded, error) {
+func (t *Trained) Embed(ctx context.Context, split, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
 	split = t.split(split)
 	if out == "" {
 		out = filepath.Join(t.Folder(), "embeddings-"+split)
@@ -70,27 +70,36 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 			return Embedded{}, err
 		}
 	}
-	if err := parallel.ByFirst(t.group, func() error { return embedFolder(out, gallery.ManifestFile) }); err != nil { // before the work
+	folder, err := t.embedFolder(out, gallery.ManifestFile) // before the work
+	if err != nil {
 		return Embedded{}, err
 	}
+	defer func() { err = errors.Join(err, folder.Release()) }()
 	if err := t.loadForSplit(); err != nil {
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint
-	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin, weights: t.weights(), evalScore: cfg.Eval.Score, reading: reading(cfg)}
-	return done, t.embed(ctx, set, t.encoding(progress), &done)
+	done = Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin, weights: t.weights(), evalScore: cfg.Eval.Score, reading: reading(cfg)}
+	return done, t.embed(ctx, set, t.encoding(progress), &done, folder.Lost)
 }
 
-// embedFolder makes the folder out. It refuses one that holds what was embedded in the other way,
-// whose file is other.
-func embedFolder(out, other string) error {
-	if err := os.MkdirAll(out, 0o777); err != nil {
-		return fmt.Errorf("%w: choose another folder with --out", err)
+// embedFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses one that holds what was embedded in the other
+// way, whose file is other.
+func (t *Trained) embedFolder(out, other string) (l *files.FolderLock, err error) {
+	err = parallel.ByFirst(t.group, func() (err error) {
+		if err := os.MkdirAll(out, 0o777); err != nil {
+			return fmt.Errorf("%w: choose another folder with --out", err)
+		}
+		if _, err := os.Stat(filepath.Join(out, other)); err == nil {
+			return &ArgumentError{fmt.Errorf("%s holds another gallery (%s): choose another folder with --out", out, other)}
+		}
+		l, err = Lock(out, Lines(t.log).Say)
+		return err
+	})
+	if err != nil { // of any rank
+		return nil, errors.Join(err, l.Release())
 	}
-	if _, err := os.Stat(filepath.Join(out, other)); err == nil {
-		return &ArgumentError{fmt.Errorf("%s holds another gallery (%s): choose another folder with --out", out, other)}
-	}
-	return nil
+	return l, nil
 }
 
 // encoding says how rows are encoded.
@@ -100,13 +109,19 @@ func (t *Trained) encoding(progress func(phase string, done, total int)) tasks.E
 
 // embed encodes set, completes what is said of it and writes the files. Features go by way of
 // files without a name, so that memory holds those of a batch.
-func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded) error {
+func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded, lost func() error) error {
 	rows, err := newRowEncoder(t)
 	if err != nil {
 		return err
 	}
 	rows.describe(done)
 	var tensors []safetensors.Tensor
+	write := func() error {
+		if err := lost(); err != nil {
+			return err
+		}
+		return writeEmbeddings(set, tensors, *done)
+	}
 	alone := t.Config.Model.TextsOnly() // there are no rows of images to name
 	if !alone {
 		ids := make([]int64, set.Len())
@@ -143,14 +158,14 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 	}
 	if alone {
 		done.Images = 0
-		return parallel.Alone(t.group, func() error { return writeEmbeddings(set, tensors, *done) })
+		return parallel.Alone(t.group, write)
 	}
 	images, err := add(gallery.Image, set.Images(), "encoding images")
 	if err != nil {
 		return err
 	}
 	defer images.Close()
-	return parallel.Alone(t.group, func() error { return writeEmbeddings(set, tensors, *done) })
+	return parallel.Alone(t.group, write)
 }
 
 // absolute is the path by which a gallery names its model, from whatever folder it is searched.

@@ -71,20 +71,11 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 		name := filepath.Base(m.From)
 		out = filepath.Join(t.Folder(), "embeddings-"+strings.TrimSuffix(name, filepath.Ext(name)))
 	}
-	unlock := func() error { return nil }
-	if err := parallel.ByFirst(t.group, func() (err error) {
-		if err = embedFolder(out, gallery.FeaturesFile); err != nil {
-			return err
-		}
-		if unlock, err = Lock(out); err != nil {
-			unlock = func() error { return nil }
-			return fmt.Errorf("another process writes to %s: wait for it, or choose another folder with --out", out)
-		}
-		return nil
-	}); err != nil {
-		return done, errors.Join(err, unlock())
+	folder, err := t.embedFolder(out, gallery.FeaturesFile)
+	if err != nil {
+		return done, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, folder.Release()) }()
 	if err := t.Load(); err != nil {
 		return done, err
 	}
@@ -106,7 +97,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	case in.Images != "":
 		m.Decoder = data.JPEGDecoder().String() // that Load chose
 	}
-	s := &sharding{rows: rows, in: in, dir: out, m: m, decoder: m.Decoder, say: Lines(t.log).Say, encoding: t.encoding(progress)}
+	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, say: Lines(t.log).Say, encoding: t.encoding(progress)}
 	if err := parallel.ByFirst(t.group, s.open); err != nil {
 		return done, err
 	}
@@ -132,6 +123,7 @@ type sharding struct {
 	rows     rowEncoder
 	in       Inputs
 	dir      string
+	lost     func() error // says that another process has taken over the folder
 	say      func(format string, args ...any)
 	encoding tasks.Encoding
 
@@ -272,6 +264,9 @@ func (s *sharding) finish() error {
 // write says in the folder what is done. Until all is, shards of before that may still serve
 // follow.
 func (s *sharding) write(complete bool) error {
+	if err := s.lost(); err != nil {
+		return err
+	}
 	m := s.m
 	if m.Complete = complete; !complete && len(s.was.Shards) > len(m.Shards) {
 		m.Shards = append(m.Shards[:len(m.Shards):len(m.Shards)], s.was.Shards[len(m.Shards):]...)

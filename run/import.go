@@ -2,10 +2,8 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,7 +109,7 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	}
 	env := runlog.CollectEnvironment(setupOf(engine), os.Args)
 	r.Path = o.Out
-	return r, writeImported(o.Out, cfg, env, snap)
+	return r, writeImported(o.Out, cfg, env, snap, Lines(o.Log).Say)
 }
 
 // WeightSettings returns what Import would say of weights without a configuration: their family, settings and notes.
@@ -274,41 +272,22 @@ func (r *Imported) compare(p *model.Params, m *weights.Model, allow bool) error 
 	return fmt.Errorf("%s lacks %d parameters of the model (%s): %s", m.Path(), len(r.Fresh), listed(r.Fresh), hint)
 }
 
-// writeImported writes a run folder. One that cannot be finished is removed, unless it was there before.
-func writeImported(dir string, cfg config.Config, env runlog.Environment, snap checkpoint.Snapshot) (err error) {
-	if HasRun(dir) {
-		return &ArgumentError{fmt.Errorf("run.out: %s holds a run already: choose another folder with --out", dir)}
-	}
-	_, statErr := os.Stat(dir)
-	if err := Writable(dir); err != nil {
-		return err
-	}
-	defer func() {
-		switch {
-		case err == nil:
-		case errors.Is(statErr, fs.ErrNotExist):
-			os.RemoveAll(dir)
-		default:
-			os.RemoveAll(filepath.Join(dir, runlog.CheckpointsDir))
+// writeImported writes a run folder.
+func writeImported(dir string, cfg config.Config, env runlog.Environment, snap checkpoint.Snapshot, say func(format string, args ...any)) error {
+	return inNewRun(dir, say, func() error {
+		store, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{})
+		if err != nil {
+			return err
 		}
-	}()
-	unlock, err := Lock(dir)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	store, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{})
-	if err != nil {
-		return err
-	}
-	if err := store.Save(0, snap); err != nil {
-		return err
-	}
-	text, err := cfg.Encode()
-	if err != nil {
-		return err
-	}
-	return runlog.Prepare(dir, text, env)
+		if err := store.Save(0, snap); err != nil {
+			return err
+		}
+		text, err := cfg.Encode()
+		if err != nil {
+			return err
+		}
+		return runlog.Prepare(dir, text, env)
+	})
 }
 
 // String tells in lines what was read, and what was not.

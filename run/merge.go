@@ -3,7 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/train"
@@ -13,8 +13,8 @@ import (
 
 // Merge writes a run folder at out whose one checkpoint is that at path with its adapters of low rank, scales and shifts taken in
 // by their layers (model.lora, model.tuning.ssf), see train.Merge. It returns the folder of the checkpoint. A folder
-// that holds a run already is an *ArgumentError, as is a checkpoint without anything to take in.
-func Merge(path, out string) (string, error) {
+// that holds a run already is an *ArgumentError, as is a checkpoint without anything to take in. Notes go to log; nil: nowhere.
+func Merge(path, out string, log io.Writer) (string, error) {
 	ck, err := checkpoint.Open(path, modelGroups...)
 	if err != nil {
 		return "", err
@@ -27,15 +27,13 @@ func Merge(path, out string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(out, runlog.CheckpointsDir)
-	if _, err := os.Stat(dir); err == nil {
-		return "", &ArgumentError{fmt.Errorf("%s holds a run already: choose another folder for what is merged with --out", out)}
-	}
-	store, err := checkpoint.NewStore(dir, checkpoint.Retention{Last: 1})
-	if err != nil {
-		return "", err
-	}
-	if err := store.Save(ck.Step, snap); err != nil {
+	if err := inNewRun(out, Lines(log).Say, func() error {
+		store, err := checkpoint.NewStore(filepath.Join(out, runlog.CheckpointsDir), checkpoint.Retention{Last: 1})
+		if err != nil {
+			return err
+		}
+		return store.Save(ck.Step, snap)
+	}); err != nil {
 		return "", err
 	}
 	merged, err := checkpoint.Open(out)

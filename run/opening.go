@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -24,7 +25,6 @@ type opening struct {
 	*Run
 	o      Options
 	dry    bool
-	locked bool                   // by rank 0
 	from   *checkpoint.Checkpoint // that the run goes on from; nil: none
 	stream data.Stream            // of training; nil of a fit
 	build  func(ctx context.Context) error
@@ -115,7 +115,6 @@ func (b *opening) lockEarly(context.Context) error {
 	if b.dry || !b.first() || b.o.Resume == Never || !isFolder(dir) {
 		return nil
 	}
-	b.locked = true
 	return b.lock(dir)
 }
 
@@ -222,7 +221,7 @@ func (b *opening) lockLate(context.Context) error {
 }
 
 func (b *opening) makeFolder() error {
-	if err := Writable(b.dir); err != nil || b.locked {
+	if err := Writable(b.dir); err != nil || b.locked != nil {
 		return err
 	}
 	if err := b.lock(b.dir); err != nil {
@@ -234,6 +233,9 @@ func (b *opening) makeFolder() error {
 	return nil
 }
 
+// ranksPrefix begins the name of the file by which ranks find out whether they see one folder.
+const ranksPrefix = ".tmp-ranks-"
+
 // seesFolder finds out which ranks see the run folder of rank 0, by a file that it writes there. Those that do not can train: they read
 // it to go on with a run, which fails then, and to roll back, which is refused before the first step.
 func (b *opening) seesFolder() error {
@@ -242,7 +244,14 @@ func (b *opening) seesFolder() error {
 	}
 	token := ""
 	if err := b.onFirst(func() error {
-		f, err := os.CreateTemp(b.dir, ".tmp-ranks-")
+		left, err := filepath.Glob(filepath.Join(files.Literal(b.dir), ranksPrefix+"*")) // of a process that was killed: this one has the folder
+		for _, path := range left {
+			err = errors.Join(err, os.Remove(path))
+		}
+		if err != nil {
+			return err
+		}
+		f, err := os.CreateTemp(b.dir, ranksPrefix)
 		if err != nil {
 			return err
 		}

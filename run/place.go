@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -109,10 +110,7 @@ func resolved(path string) (string, error) {
 func Writable(dir string) error {
 	err := os.MkdirAll(dir, 0o777)
 	if err == nil {
-		var f *os.File
-		if f, err = os.CreateTemp(dir, ".tmp-probe-"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
-		}
+		err = files.Probe(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("run.out: %w: make the folder writable or choose another with --out", err)

@@ -126,6 +126,11 @@ func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptio
 	if err := os.MkdirAll(o.Out, 0o777); err != nil {
 		return done, fmt.Errorf("%w: choose another folder with --out", err)
 	}
+	lock, err := Lock(o.Out, Lines(log).Say)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	defer process.Hold()()
 	file := func(end string) string { return filepath.Join(o.Out, done.Split+end) }
 	if err := writeCaptions(set, done, file); err != nil {

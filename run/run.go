@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -61,9 +62,10 @@ type Run struct {
 	scores    Scores   // the newest evaluation, or nil
 	beside    []Scores // of the same step, on other tasks
 	scoreStep int
-	evaluated bool   // at scoreStep; scores are those of rank 0
-	told      int    // bad samples whose reason was told
-	release   func() // ends the hold on the process for steps that are not saved
+	evaluated bool              // at scoreStep; scores are those of rank 0
+	told      int               // bad samples whose reason was told
+	locked    *files.FolderLock // of the run folder; nil: of rank 0
+	release   func()            // ends the hold on the process for steps that are not saved
 	closers   []func() error
 }
 
@@ -194,11 +196,20 @@ func (r *Run) wordRows(from *checkpoint.Checkpoint) (int, error) {
 
 // lock keeps other processes from dir until the run is closed or the process ends.
 func (r *Run) lock(dir string) error {
-	unlock, err := Lock(dir)
+	l, err := Lock(dir, r.report.Say)
 	if err == nil {
-		r.closers = append(r.closers, unlock)
+		r.locked = l
+		r.closers = append(r.closers, l.Release)
 	}
 	return err
+}
+
+// lost returns an error once another process has taken over the run folder, which is not written to any more then.
+func (r *Run) lost() error {
+	if err := r.locked.Lost(); err != nil {
+		return fmt.Errorf("run.out: %w: this run ends without another write to it", err)
+	}
+	return nil
 }
 
 // OpenStream opens the training data. tok is nil for a system without texts; of o the tokenizer and

@@ -159,7 +159,7 @@ func TestFolderIsFreed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(t.Context(), settings(t, dir), Options{}); err == nil || !strings.Contains(err.Error(), "another process is training into "+dir) {
+	if _, err := New(t.Context(), settings(t, dir), Options{}); err == nil || !strings.Contains(err.Error(), "another process writes to "+dir) {
 		t.Errorf("error %v", err)
 	}
 	if err := r.Close(); err != nil {

@@ -66,7 +66,7 @@ func (r *Run) openFiles(keep int) (runlog.Logger, error) {
 	if err != nil {
 		return nil, errors.Join(err, metrics.Close())
 	}
-	return runlog.Multi(metrics, events), nil
+	return guardedLog{runlog.Multi(metrics, events), r.lost}, nil
 }
 
 // sharedLog is the log of several ranks: rank 0 writes it, and where it cannot all end.

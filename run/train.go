@@ -263,6 +263,9 @@ func (r *Run) write(e *train.Event, snap checkpoint.Snapshot) error {
 		}
 		snap.Metric = &m
 	}
+	if err := r.lost(); err != nil {
+		return err
+	}
 	if err := r.store.Save(e.Step, snap); err != nil {
 		return err
 	}
@@ -297,6 +300,9 @@ func (r *Run) judge(step int) (map[string]float64, error) {
 	r.report.Say("step %d  %s: %s", step, r.cfg.Eval.Split, r.scores.Line())
 	m, err := r.metric()
 	if err != nil {
+		return nil, err
+	}
+	if err := r.lost(); err != nil {
 		return nil, err
 	}
 	if step == r.saved {

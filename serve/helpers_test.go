@@ -199,6 +199,7 @@ func opener(t testing.TB, dir string, f *fake, open *sync.Map) func(ctx context.
 type server struct {
 	*Server
 	url  string
+	adm  string // url of Admin
 	f    *fake
 	open sync.Map
 	t    testing.TB
@@ -213,10 +214,11 @@ func newServer(t testing.TB, dir string, o Options) *server {
 	if s.Server, err = New(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	h := httptest.NewServer(s.Handler())
-	s.url = h.URL
+	h, a := httptest.NewServer(s.Handler()), httptest.NewServer(s.Admin())
+	s.url, s.adm = h.URL, a.URL
 	t.Cleanup(func() {
 		h.Close()
+		a.Close()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -233,10 +235,14 @@ func (s *server) opened() (n int) {
 	return n
 }
 
-// do sends a request and returns status and body.
+// do sends a request, to Admin where the path begins with admin:, and returns status and body.
 func (s *server) do(method, path, body string, header ...string) (int, string) {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(context.Background(), method, s.url+path, strings.NewReader(body))
+	base := s.url
+	if after, is := strings.CutPrefix(path, "admin:"); is {
+		base, path = s.adm, after
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, base+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -300,6 +306,6 @@ func listen(t *testing.T, s *Server) (addr string, cancel context.CancelFunc, en
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended = make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
+	go func() { ended <- s.Serve(ctx, l, nil) }()
 	return l.Addr().String(), cancel, ended
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/run"
@@ -20,6 +19,8 @@ type OpenOptions struct {
 	Side       string          // whose rows are searched; empty: images where there are any
 	MaxPixels  int             // of an image that a thumbnail is made of; 0: data.DefaultMaxPixels
 	Index      gallery.IndexOptions
+	// Roots are folders that thumbnails of embedded files may be read from beside that of the gallery's images.
+	Roots []string
 }
 
 // Open opens the gallery at path, the model that encodes queries for it, and the index where it is
@@ -72,12 +73,18 @@ func pictures(s *Source, model *run.Queries, o OpenOptions) (func(row int) (*tra
 	}
 	switch {
 	case g.Meta.Split == "" && g.Root != "": // files that were embedded
+		from, err := openRoots(append([]string{g.Root}, o.Roots...))
+		if err != nil {
+			return nil, err
+		}
+		closed := s.Close
+		s.Close = func() error { return errors.Join(closed(), from.Close()) }
 		return func(row int) (*transform.Image, error) {
 			path, err := g.ImageFile(row)
 			if err != nil {
 				return nil, err
 			}
-			return data.DecodeFile(path, o.MaxPixels)
+			return from.picture(path, o.MaxPixels)
 		}, nil
 	case g.Meta.Split == "" || model == nil || model.Reads(gallery.Image) != nil:
 		return nil, nil

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"runtime"
 	"time"
@@ -17,6 +18,10 @@ type Options struct {
 	Open func(ctx context.Context) (*Source, error)
 	// Public says that other machines may ask: requests under any name are answered.
 	Public bool
+	// Tokens are what a client may show (Authorization: Bearer TOKEN); none: nobody has to. The page itself, /healthz and /readyz need none.
+	Tokens []string
+	// TLS is of all listeners but sockets of this machine; nil: none.
+	TLS    *tls.Config
 	Limits Limits
 	Log    io.Writer // messages; nil: none
 }
@@ -60,7 +65,8 @@ type Limits struct {
 	Requests  int           // answered at once; 256. More are refused with 503
 	PerClient int           // of them of one address; 128. More are refused with 429
 	Bodies    int           // large requests read at once, and large images held at once, which bounds memory; 8. More wait, then 503
-	Conns     int           // connections; 1024. More wait to be accepted
+	Conns     int           // connections; 1024. One more takes the place of an idle one, or waits
+	EachConns int           // of them of one address; 256. One more takes the place of an idle one of his, or is refused with 429
 	Batch     int           // queries that are computed together; 64
 	Read      time.Duration // that a request may take to arrive; 15 s
 	Answer    time.Duration // that an answer may take, its way to the client included; 30 s
@@ -77,6 +83,7 @@ func (l *Limits) setDefaults() {
 	set(&l.PerClient, 128)
 	set(&l.Bodies, 8)
 	set(&l.Conns, 1024)
+	set(&l.EachConns, 256)
 	set(&l.Batch, 64)
 	set(&l.Read, 15*time.Second)
 	set(&l.Answer, 30*time.Second)

@@ -5,10 +5,10 @@ import (
 	"net/http"
 )
 
-// files are the page: no part of it comes from anywhere else.
+// pageFiles are the page: no part of it comes from anywhere else.
 //
 //go:embed page
-var files embed.FS
+var pageFiles embed.FS
 
 // pages are the files by the path of a request, with their types.
 var pages = map[string]struct{ file, kind string }{
@@ -20,7 +20,7 @@ var pages = map[string]struct{ file, kind string }{
 // page answers with a file of the page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	p := pages[r.URL.Path]
-	b, err := files.ReadFile(p.file)
+	b, err := pageFiles.ReadFile(p.file)
 	if err != nil {
 		return err
 	}

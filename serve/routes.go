@@ -20,34 +20,70 @@ const (
 
 // routes returns the handler of all requests.
 func (s *Server) routes() http.Handler {
-	mux := http.NewServeMux()
-	add := func(pattern, route string, h func(w http.ResponseWriter, r *http.Request) error) {
-		mux.Handle(pattern, s.measured(route, h))
-		method, path, _ := strings.Cut(pattern, " ")
-		mux.Handle(path, s.measured(routeOther, func(w http.ResponseWriter, r *http.Request) error {
-			w.Header().Set("Allow", method)
-			return &failure{http.StatusMethodNotAllowed, "use " + method + " here"}
-		}))
+	r := s.newRouter("GET / is the page, docs/serve.md lists the others")
+	r.add("GET /{$}", "page", s.page)
+	r.add("GET /app.js", "page", s.page)
+	r.add("GET /style.css", "page", s.page)
+	r.add("POST /v1/search", routeSearch, s.limited(s.authorized(s.search)))
+	r.add("GET /v1/info", "info", s.limited(s.authorized(s.info)))
+	r.add("GET /v1/items/{row}", "items", s.limited(s.authorized(s.item)))
+	r.add("GET /v1/thumbnails/{row}", "thumbnails", s.limited(s.authorized(s.thumbnail)))
+	r.health()
+	moved := func(http.ResponseWriter, *http.Request) error {
+		return &failure{http.StatusForbidden, "this is answered at the address of --admin alone, which the server is started with; a reload is also asked for by SIGHUP"}
 	}
-	add("GET /{$}", "page", s.page)
-	add("GET /app.js", "page", s.page)
-	add("GET /style.css", "page", s.page)
-	add("POST /v1/search", routeSearch, s.limited(s.search))
-	add("GET /v1/info", "info", s.limited(s.info))
-	add("GET /v1/items/{row}", "items", s.limited(s.item))
-	add("GET /v1/thumbnails/{row}", "thumbnails", s.limited(s.thumbnail))
-	add("POST /v1/reload", "reload", s.askedReload)
-	add("GET /healthz", "health", func(w http.ResponseWriter, _ *http.Request) error { return plain(w, "ok\n") })
-	add("GET /readyz", "health", s.ready)
-	add("GET /metrics", "metrics", s.figures)
-	mux.Handle("/", s.measured(routeOther, func(_ http.ResponseWriter, r *http.Request) error {
-		return &failure{http.StatusNotFound, "there is no " + r.Method + " " + strconv.Quote(cut(r.URL.Path, 100)) + ": GET / is the page, docs/serve.md lists the others"}
+	r.mux.Handle("/v1/reload", s.measured(routeOther, moved))
+	r.mux.Handle("/metrics", s.measured(routeOther, moved))
+	return r.handler()
+}
+
+// adminRoutes returns the handler of what is asked by who runs the server.
+func (s *Server) adminRoutes() http.Handler {
+	r := s.newRouter("POST /v1/reload, GET /metrics, /healthz and /readyz are answered here, searches at the address of --listen")
+	r.add("POST /v1/reload", "reload", s.authorized(s.askedReload))
+	r.add("GET /metrics", "metrics", s.authorized(s.figures))
+	r.health()
+	return r.handler()
+}
+
+// router collects routes.
+type router struct {
+	s   *Server
+	mux *http.ServeMux
+}
+
+// newRouter answers paths that are none with a hint.
+func (s *Server) newRouter(hint string) *router {
+	r := &router{s, http.NewServeMux()}
+	r.mux.Handle("/", s.measured(routeOther, func(_ http.ResponseWriter, r *http.Request) error {
+		return &failure{http.StatusNotFound, "there is no " + cut(r.Method, 20) + " " + strconv.Quote(cut(r.URL.Path, 100)) + ": " + hint}
 	}))
+	return r
+}
+
+// add answers a method of a path, and refuses the other methods.
+func (r *router) add(pattern, route string, h func(w http.ResponseWriter, r *http.Request) error) {
+	r.mux.Handle(pattern, r.s.measured(route, h))
+	method, path, _ := strings.Cut(pattern, " ")
+	r.mux.Handle(path, r.s.measured(routeOther, func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Allow", method)
+		return &failure{http.StatusMethodNotAllowed, "use " + method + " here"}
+	}))
+}
+
+// health adds what says whether the server lives.
+func (r *router) health() {
+	r.add("GET /healthz", "health", func(w http.ResponseWriter, _ *http.Request) error { return plain(w, "ok\n") })
+	r.add("GET /readyz", "health", r.s.ready)
+}
+
+// handler guards the routes.
+func (r *router) handler() http.Handler {
 	guard := http.NewCrossOriginProtection()
 	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, &failure{http.StatusForbidden, "a page of another site may not ask this"})
 	}))
-	return s.headers(guard.Handler(mux))
+	return r.s.headers(guard.Handler(r.mux))
 }
 
 // cut shortens a text.
@@ -100,7 +136,7 @@ func plain(w http.ResponseWriter, text string) error {
 func ignore(error) error { return nil }
 
 // policy lets the page load from this server alone, and no other page show it.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // headers sets what all answers have, and refuses requests under a foreign name.
 func (s *Server) headers(next http.Handler) http.Handler {
@@ -189,7 +225,7 @@ func (s *Server) measured(route string, h func(w http.ResponseWriter, r *http.Re
 // limited lets as many requests in as there is room for.
 func (s *Server) limited(h func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		addr := clientOf(r)
+		addr := addressOf(r.RemoteAddr)
 		switch code := s.gate.enter(addr); code {
 		case http.StatusTooManyRequests:
 			s.metrics.refuse("client")
@@ -220,12 +256,8 @@ func (s *Server) figures(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// askedReload answers POST /v1/reload, from this machine alone and not by way of a proxy.
+// askedReload answers POST /v1/reload.
 func (s *Server) askedReload(w http.ResponseWriter, r *http.Request) error {
-	ip := net.ParseIP(clientOf(r))
-	if ip == nil || !ip.IsLoopback() || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
-		return &failure{http.StatusForbidden, "a reload is asked for from the server's own machine, or by SIGHUP"}
-	}
 	control := http.NewResponseController(w)
 	ignore(control.SetWriteDeadline(time.Time{})) // an index may be built
 	x, err := s.reload(r.Context())

@@ -166,6 +166,10 @@ func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, nil, &failure{http.StatusUnsupportedMediaType, "the request must be JSON, with the header Content-Type: application/json"}
 	}
+	if how := r.Header.Get("Content-Encoding"); how != "" && !strings.EqualFold(how, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		return nil, nil, &failure{http.StatusUnsupportedMediaType, "a request that is compressed is not read: send it without Content-Encoding"}
+	}
 	most := s.o.Limits.Body
 	tooLarge := &failure{http.StatusRequestEntityTooLarge, fmt.Sprintf("a request has at most %d bytes", most)}
 	if r.ContentLength > most {

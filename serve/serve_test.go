@@ -53,7 +53,7 @@ func TestSearch(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/info":    `"rows":100,"dim":4,"score":"cosine","metric":"inner","index":false,"recall":1,"recall_k":0,"text_queries":true,"image_queries":true,"thumbnails":true,"text_features":3,"image_features":3,"limits"`,
 		"/v1/items/7": `"row":7,"name":"\u003cb\u003e7.png","thumbnail":"/v1/thumbnails/7"`,
-		"/healthz":    "ok", "/readyz": "ready", "/metrics": `geoalign_requests_total{route="search",code="200"} 9`,
+		"/healthz":    "ok", "/readyz": "ready", "admin:/healthz": "ok", "admin:/readyz": "ready", "admin:/metrics": `geoalign_requests_total{route="search",code="200"} 9`,
 		"/": "<!doctype html>", "/app.js": "use strict", "/style.css": "color-scheme",
 	} {
 		if code, text := s.do("GET", path, ""); code != 200 || !strings.Contains(text, want) {
@@ -137,9 +137,17 @@ func TestRefusals(t *testing.T) {
 		{"GET", "/v1/info", 200, []string{"Host", "[::1]:80"}},
 		{"POST", "/v1/search", 403, []string{"Origin", "http://evil.example"}},
 		{"POST", "/v1/search", 403, []string{"Sec-Fetch-Site", "cross-site"}},
-		{"POST", "/v1/reload", 403, []string{"Sec-Fetch-Site", "cross-site"}},
-		{"POST", "/v1/reload", 403, []string{"X-Forwarded-For", "1.2.3.4"}},
-		{"GET", "/v1/reload", 405, nil},
+		{"POST", "/v1/search", 415, []string{"Content-Encoding", "gzip"}},
+		{"POST", "/v1/search", 415, []string{"Content-Encoding", "br"}},
+		{"POST", "/v1/search", 400, []string{"Content-Encoding", "identity"}},
+		{"POST", "/v1/reload", 403, nil},
+		{"GET", "/v1/reload", 403, nil},
+		{"GET", "/metrics", 403, nil},
+		{"POST", "admin:/v1/reload", 403, []string{"Sec-Fetch-Site", "cross-site"}},
+		{"POST", "admin:/v1/reload", 403, []string{"Host", "evil.example"}},
+		{"GET", "admin:/v1/reload", 405, nil},
+		{"POST", "admin:/v1/search", 404, nil},
+		{"GET", "admin:/", 404, nil},
 	} {
 		code, text := s.do(x.method, x.path, "{}", x.header...)
 		if code != x.code || strings.Contains(text, "secret") || strings.Contains(text, "/tmp") {
@@ -166,7 +174,7 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	for path, p := range pages {
-		b, err := files.ReadFile(p.file)
+		b, err := pageFiles.ReadFile(p.file)
 		if err != nil || strings.Contains(string(b), "://") || strings.Contains(string(b), "innerHTML") || strings.Contains(string(b), " style=") {
 			t.Errorf("%s loads from elsewhere, or takes text for HTML: %v", path, err)
 		}
@@ -359,7 +367,7 @@ func TestReloadLosesNone(t *testing.T) {
 		n := answered.Load()
 		until(t, "requests are answered between reloads", func() bool { return answered.Load() > n+3 })
 		if i%2 == 0 {
-			if code, text := s.do("POST", "/v1/reload", ""); code != 200 || !strings.Contains(text, `"rows":60`) {
+			if code, text := s.do("POST", "admin:/v1/reload", ""); code != 200 || !strings.Contains(text, `"rows":60`) {
 				t.Errorf("%d %s", code, text)
 			}
 		} else if err := s.Reload(t.Context()); err != nil {
@@ -375,7 +383,7 @@ func TestReloadLosesNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, dir, "index.json", strings.Replace(m, `"rows": 60`, `"rows": 61`, 1))
-	if code, text := s.do("POST", "/v1/reload", ""); code != 500 || !strings.Contains(text, "stays") {
+	if code, text := s.do("POST", "admin:/v1/reload", ""); code != 500 || !strings.Contains(text, "stays") {
 		t.Errorf("%d %s", code, text)
 	}
 	if rows := s.find(`{"row": 7, "k": 3}`); len(rows) != 3 {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/process"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Server answers searches of a gallery.
@@ -26,6 +27,8 @@ type Server struct {
 	bodies   slots // large requests
 	decoders slots // images being decoded
 	handler  http.Handler
+	admin    http.Handler
+	tokens   tokens
 
 	reloading sync.Mutex
 	stopping  atomic.Bool
@@ -40,14 +43,14 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Log = io.Discard
 	}
 	l := o.Limits
-	s := &Server{o: o, metrics: newMetrics(), bodies: make(slots, l.Bodies), decoders: make(slots, decoders)}
+	s := &Server{o: o, metrics: newMetrics(), bodies: make(slots, l.Bodies), decoders: make(slots, decoders), tokens: newTokens(o.Tokens)}
 	s.gate = &gate{of: map[string]int{}, most: l.Requests, each: l.PerClient}
 	s.current.say = s.say
 	s.batcher = &batcher{queue: make(chan *query, l.Requests), stop: make(chan struct{}), most: l.Batch, timeout: l.Answer, images: make(slots, l.Bodies), current: &s.current, metrics: s.metrics, say: s.say}
 	if _, err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	s.handler = s.routes()
+	s.handler, s.admin = s.routes(), s.adminRoutes()
 	done := make(chan struct{})
 	go func() { defer close(done); s.batcher.run() }()
 	s.stop = sync.OnceFunc(func() {
@@ -61,11 +64,13 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// say writes a message.
+// say writes a message in one line, whatever names of files, of items and of clients are in it: none can look like another message, and none
+// does anything to a terminal.
 func (s *Server) say(format string, args ...any) {
+	text := words.Inline(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	s.logging.Lock()
 	defer s.logging.Unlock()
-	fmt.Fprintf(s.o.Log, strings.TrimSuffix(format, "\n")+"\n", args...)
+	fmt.Fprintln(s.o.Log, text)
 }
 
 // open makes what Options.Open opens the source of new requests.
@@ -109,37 +114,59 @@ func (s *Server) reload(ctx context.Context) (*snapshot, error) {
 // Handler answers requests, for a server of the caller's own.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Serve answers requests that come to l until ctx ends, then those that are in progress, for
-// Limits.Drain at most. It closes the server. The error is that of the listener.
-func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
+// Admin answers requests of who runs the server: reloads, health and figures.
+func (s *Server) Admin() http.Handler { return s.admin }
+
+// Serve answers requests that come to l, and those of Admin that come to admin if that is not nil, until ctx ends, then those that are in
+// progress, for Limits.Drain at most. It closes the server. The error is that of a listener.
+func (s *Server) Serve(ctx context.Context, l, admin net.Listener) (err error) {
 	defer process.Hold()() // until what is in progress is answered
 	defer func() { err = errors.Join(err, s.Close()) }()
 	limits := s.o.Limits
+	failed := make(chan error, 2)
+	main := s.listen(l, s.handler, failed)
+	behind := main // ends last: who asks whether the server is ready is told that it stops
+	if admin != nil {
+		behind = s.listen(admin, s.admin, failed)
+	}
+	select {
+	case err = <-failed:
+		return errors.Join(err, main.Close(), behind.Close())
+	case <-ctx.Done():
+	}
+	s.stopping.Store(true)
+	drain, cancel := context.WithTimeout(context.Background(), limits.Drain)
+	defer cancel()
+	for _, h := range []*http.Server{main, behind} {
+		if err := h.Shutdown(drain); err != nil {
+			s.say("requests were still in progress after %v and are cut off", limits.Drain)
+			h.Close()
+		}
+	}
+	return nil
+}
+
+// listen starts to answer what comes to a listener, each with room for connections of its own.
+func (s *Server) listen(l net.Listener, handler http.Handler, failed chan<- error) *http.Server {
+	limits := s.o.Limits
+	bounded := newConns(l, limits.Conns, limits.EachConns, s.metrics.refuse)
 	h := &http.Server{
-		Handler:           s.handler,
+		Handler:           handler,
 		ReadHeaderTimeout: min(5*time.Second, limits.Read),
 		ReadTimeout:       limits.Read,
 		WriteTimeout:      limits.Read + limits.Answer,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          log.New(quietLog{s}, "", 0),
+		ConnState:         bounded.state,
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(newBoundedListener(l, limits.Conns)) }()
-	select {
-	case err = <-failed:
-		return err
-	case <-ctx.Done():
+	if s.o.TLS != nil && l.Addr().Network() != "unix" {
+		h.TLSConfig = s.o.TLS.Clone()
+		go func() { failed <- h.ServeTLS(bounded, "", "") }()
+	} else {
+		go func() { failed <- h.Serve(bounded) }()
 	}
-	s.stopping.Store(true)
-	drain, cancel := context.WithTimeout(context.Background(), limits.Drain)
-	defer cancel()
-	if err := h.Shutdown(drain); err != nil {
-		s.say("requests were still in progress after %v and are cut off", limits.Drain)
-		h.Close()
-	}
-	<-failed
-	return nil
+	return h
 }
 
 // Close ends the server. Requests must have ended.

@@ -37,6 +37,7 @@ so training does not go on from it, and may start from it with init.checkpoint.`
 			if o.Out == "" {
 				return usageError{errors.New("average needs --out: the folder of the new run")}
 			}
+			o.Log = out.note(c)
 			a, err := run.Average(path, o)
 			if err != nil {
 				return err

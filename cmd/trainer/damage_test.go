@@ -92,7 +92,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 				t.Errorf("%q: code %d: %s", reader, code, stderr)
 			}
 		}
-		fails(t, exitFailed, args, "another process is training into "+dir)
+		fails(t, exitFailed, args, "another process writes to "+dir+" (process ")
 	}
 	last := lastRow(dir)
 	cancel()

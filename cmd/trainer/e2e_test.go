@@ -48,7 +48,7 @@ func fails(t *testing.T, want int, args []string, texts ...string) string {
 			t.Errorf("%q: %q is not in\n%s", args, s, stderr)
 		}
 	}
-	if strings.Contains(stderr, "goroutine") || strings.Contains(stderr, "panic") {
+	if strings.Contains(stderr, "goroutine ") || strings.Contains(stderr, "panic: ") {
 		t.Errorf("%q: a crash instead of an error:\n%s", args, stderr)
 	}
 	return stderr

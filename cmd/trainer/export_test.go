@@ -124,7 +124,7 @@ func TestExportTwinAverage(t *testing.T) {
 		{"step-00000004 holds no checkpoints: give a run folder, not that of a step", []string{"average", "--checkpoint", at("run/checkpoints/step-00000004"), "--last", "1", "--out", at("x")}},
 		{"has 2 checkpoints, and the mean of 9 is wanted: take fewer, or keep more in training (train.keep_last)", []string{"average", "--checkpoint", at("run"), "--last", "9", "--out", at("x")}},
 		{"Give one of --last and --best", []string{"average", "--checkpoint", at("run"), "--out", at("x")}},
-		{"is no folder for a new run", []string{"average", "--checkpoint", at("run"), "--last", "1", "--out", at("run")}},
+		{"holds a run already", []string{"average", "--checkpoint", at("run"), "--last", "1", "--out", at("run")}},
 		{"has no momentum twins: leave out --twin, or train with momentum.enabled = true", []string{"eval", "--checkpoint", "testdata/oldruns/clip-v0", "--twin"}},
 		{"has no momentum twins: leave out --twin, a model of this kind is trained without", []string{"eval", "--checkpoint", "testdata/oldruns/geomm-swav-v0", "--twin"}},
 		{"clip-v0/checkpoints/step-00000600 has no momentum twins", []string{"eval", "--checkpoint", at("run"), "--with", "testdata/oldruns/clip-v0", "--twin"}},

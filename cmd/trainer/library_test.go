@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/testlib"
 )
 
@@ -20,6 +21,10 @@ const mainVariable = "TRAINER_TEST_MAIN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
+		if kind := os.Getenv(faultVariable); kind != "" && os.Getpid() != 1 {
+			go fault(kind)
+		}
+		files.SimulateFlock(os.Getenv(flockVariable))
 		main()
 		return
 	}

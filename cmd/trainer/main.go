@@ -13,6 +13,10 @@ import (
 
 func main() {
 	dynlib.ProbeInChild()
+	if os.Getpid() == 1 {
+		os.Exit(underInit())
+	}
+	faultsAsSignals()
 	group, err := ranks()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "trainer:", err)

@@ -256,12 +256,12 @@ func TestMinutesCountAcrossSessions(t *testing.T) {
 
 func TestOneProcessPerFolder(t *testing.T) {
 	dir := t.TempDir()
-	unlock, err := run.Lock(dir)
+	lock, err := run.Lock(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitFailed, tinyArgs(dir), "another process is training into "+dir, "--out")
-	if err := unlock(); err != nil {
+	fails(t, exitFailed, tinyArgs(dir), "another process writes to "+dir+" (process ", "): wait for it", "--out")
+	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
 	must(t, exitDone, tinyArgs(dir, "--max-steps", "1", "--quiet")...)

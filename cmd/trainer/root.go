@@ -25,6 +25,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2   // bad usage or configuration
 	exitInterrupted = 130 // by a signal; what was made is saved
+	exitSignal      = 128 // and the number of a signal that ended it; SIGABRT of a fault of Go is 6
 )
 
 // longestMessage is how many bytes of a line of messages are shown.
@@ -63,7 +64,8 @@ func newRoot(started *bool) *cobra.Command {
 A TOML file describes a run; every key of it can be overridden with --set.
 
 Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 130 interrupted by Ctrl-C,
-SIGTERM or the end of the terminal. Started by mpirun or another launcher as several processes,
+SIGTERM or the end of the terminal, 134 (the signal SIGABRT) where the program itself is at fault
+or gets no memory, with a trace of all goroutines on standard error. Started by mpirun or another launcher as several processes,
 train, finetune, eval, embed and bench are one command of all of them: the first prints and
 writes, and all end with the same code. Where what reads the output ends first, as head does, a
 command saves what it has and ends with 1 and no message.`,

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,12 @@ type serveFlags struct {
 	quiet  bool
 
 	address    string
+	admin      string
 	public     bool
+	tokenFile  string
+	tlsCert    string
+	tlsKey     string
+	roots      []string
 	checkpoint string
 	noModel    bool
 	in         string
@@ -45,14 +52,19 @@ page for people at /, and an API in JSON.
   GET  /v1/info            what is served, and limits
   GET  /v1/items/N         name or caption of row N
   GET  /v1/thumbnails/N    its image, small
-  POST /v1/reload          opens the gallery anew, asked for from this machine alone
   GET  /healthz, /readyz   is it alive, should requests come here
-  GET  /metrics            figures for Prometheus
 
-It listens to this machine alone. --public lets others ask; put a proxy with TLS and
-passwords before it, since it has none. Texts and images of queries are encoded by the
-checkpoint that the gallery names, or by --checkpoint. Queries that come at the same time
-are encoded and searched for together.
+and at the address of --admin, which has connections of its own:
+
+  POST /v1/reload          opens the gallery anew
+  GET  /metrics            figures for Prometheus
+  GET  /healthz, /readyz   as above
+
+It listens to this machine alone, or at a socket that this user alone may connect to
+(--listen unix:PATH). --public lets others ask: give it a token (--token-file, or the variable
+GEOALIGN_TOKEN) and TLS (--tls-cert, --tls-key), or put a proxy before it. Texts and images of
+queries are encoded by the checkpoint that the gallery names, or by --checkpoint. Queries that
+come at the same time are encoded and searched for together.
 
 SIGHUP or POST /v1/reload opens the gallery anew, and requests in progress end with the one
 they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
@@ -60,14 +72,22 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
   trainer serve gallery --listen 127.0.0.1:9000
   trainer serve gallery --checkpoint runs/flickr8k --max-k 50
   trainer serve image.npy                              rows and vectors alone
-  curl -d '{"text": "a red circle", "k": 3}' -H 'Content-Type: application/json' localhost:8080/v1/search`,
+  trainer serve gallery --admin 127.0.0.1:8081
+  trainer serve gallery --listen 0.0.0.0:8443 --public --token-file token --tls-cert cert.pem --tls-key key.pem
+  curl -d '{"text": "a red circle", "k": 3}' -H 'Content-Type: application/json' localhost:8080/v1/search
+  curl -X POST localhost:8081/v1/reload`,
 		Args: oneGallery,
 		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args[0]) },
 	}
 	f.config.add(c)
 	overCheckpoint(c)
 	c.Flags().BoolVar(&f.quiet, "quiet", false, "no messages and no progress")
-	c.Flags().StringVar(&f.address, "listen", "127.0.0.1:8080", "`address` to listen at; port 0 takes a free one")
+	c.Flags().StringVar(&f.address, "listen", "127.0.0.1:8080", "`address` to listen at, HOST:PORT or unix:PATH; port 0 takes a free one")
+	c.Flags().StringVar(&f.admin, "admin", "", "`address` for reloads, figures and health; without it there are no reloads but by SIGHUP and no figures")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`file` with a token a line, one of which a client has to show (Authorization: Bearer TOKEN)")
+	c.Flags().StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of the certificate, with those up to the root's")
+	c.Flags().StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of its key")
+	c.Flags().StringArrayVar(&f.roots, "images-root", nil, "`folder` that thumbnails may be read from beside that of the gallery's images (repeatable)")
 	c.Flags().BoolVar(&f.public, "public", false, "listen to other machines too: everybody who can reach the address may search")
 	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "open no checkpoint: queries are rows and vectors")
@@ -75,6 +95,8 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
 	c.Flags().IntVar(&f.limits.K, "max-k", 100, "most hits of a query")
 	c.Flags().IntVar(&f.limits.Requests, "max-requests", 256, "requests answered at once; more get 503")
 	c.Flags().IntVar(&f.limits.PerClient, "max-per-client", 128, "of them, those of one address; more get 429")
+	c.Flags().IntVar(&f.limits.Conns, "max-conns", 1024, "connections open at once; one more takes the place of an idle one, or waits")
+	c.Flags().IntVar(&f.limits.EachConns, "max-conns-per-client", 256, "of them, those of one address; one more takes the place of an idle one, or gets 429")
 	c.Flags().IntVar(&f.bodyMiB, "max-body", 8, "size of a request in `MiB`")
 	c.Flags().IntVar(&f.limits.Pixels, "max-pixels", 25_000_000, "pixels of an image of a query or a thumbnail")
 	c.Flags().DurationVar(&f.limits.Answer, "timeout", 30*time.Second, "time that an answer may take")
@@ -83,7 +105,7 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
 
 // check refuses values that no server can have.
 func (f *serveFlags) check(c *cobra.Command) error {
-	for name, v := range map[string]int{"max-k": f.limits.K, "max-requests": f.limits.Requests, "max-per-client": f.limits.PerClient, "max-body": f.bodyMiB, "max-pixels": f.limits.Pixels, "index-from": f.indexFrom} {
+	for name, v := range map[string]int{"max-k": f.limits.K, "max-requests": f.limits.Requests, "max-per-client": f.limits.PerClient, "max-conns": f.limits.Conns, "max-conns-per-client": f.limits.EachConns, "max-body": f.bodyMiB, "max-pixels": f.limits.Pixels, "index-from": f.indexFrom} {
 		if v < 1 {
 			return usageError{fmt.Errorf("--%s must be at least 1 (got %d)", name, v)}
 		}
@@ -100,12 +122,24 @@ func (f *serveFlags) check(c *cobra.Command) error {
 		return err
 	}
 	f.limits.Body = int64(f.bodyMiB) << 20
-	host, _, err := net.SplitHostPort(f.address)
-	if err != nil {
-		return usageError{fmt.Errorf("--listen must be HOST:PORT, as in 127.0.0.1:8080 (got %q)", f.address)}
+	if (f.tlsCert == "") != (f.tlsKey == "") {
+		return usageError{errors.New("--tls-cert and --tls-key belong together: give both")}
 	}
-	if ip := net.ParseIP(host); !f.public && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	here, err := local(f.address)
+	switch {
+	case err != nil:
+		return usageError{fmt.Errorf("--listen %w", err)}
+	case !here && !f.public:
 		return usageError{fmt.Errorf("--listen %s can be reached from other machines: add --public to allow that, or listen at 127.0.0.1", f.address)}
+	case f.admin == "":
+		return nil
+	}
+	here, err = local(f.admin)
+	switch {
+	case err != nil:
+		return usageError{fmt.Errorf("--admin %w", err)}
+	case !here && (!f.public || f.tokenFile == "" && os.Getenv(tokenVariable) == ""):
+		return usageError{fmt.Errorf("--admin %s can be reached from other machines: add --public and --token-file to allow that, or listen at 127.0.0.1", f.admin)}
 	}
 	return nil
 }
@@ -120,19 +154,37 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 	open := func(ctx context.Context) (*serve.Source, error) {
 		defer bar.done()
 		return serve.Open(ctx, path, serve.OpenOptions{
-			Checkpoint: f.checkpoint, NoModel: f.noModel, Side: f.in, MaxPixels: f.limits.Pixels,
+			Checkpoint: f.checkpoint, NoModel: f.noModel, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
 			Run: opening(c, &f.config, f.quiet),
 			Index: gallery.IndexOptions{From: f.indexFrom, Recall: f.recall,
 				Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },
 				Say:      func(format string, args ...any) { fmt.Fprintf(note, "note: "+format+"\n", args...) }},
 		})
 	}
-	l, err := net.Listen("tcp", f.address) // before the work
+	o := serve.Options{Open: open, Public: f.public, Limits: f.limits, Log: note}
+	var err error
+	if o.Tokens, err = readTokens(f.tokenFile); err != nil {
+		return err
+	}
+	if o.TLS, err = readTLS(f.tlsCert, f.tlsKey); err != nil {
+		return err
+	}
+	l, err := listen(f.address) // before the work
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	defer l.Close()
-	s, err := serve.New(c.Context(), serve.Options{Open: open, Public: f.public, Limits: f.limits, Log: note})
+	var admin net.Listener
+	if f.admin != "" {
+		if admin, err = listen(f.admin); err != nil {
+			return fmt.Errorf("--admin: %w", err)
+		}
+		defer admin.Close()
+	}
+	if here, _ := local(f.address); !here && o.TLS == nil {
+		fmt.Fprintln(note, "note: queries, answers and tokens can be read on their way to other machines: --tls-cert and --tls-key encrypt them, if no proxy does")
+	}
+	s, err := serve.New(c.Context(), o)
 	if err != nil {
 		return err
 	}
@@ -140,8 +192,11 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 	reload := func() { go s.Reload(c.Context()) } // which says what happens
 	onHangup.Store(&reload)
 	defer onHangup.Store(nil)
-	fmt.Fprintf(c.OutOrStdout(), "serving %s of %s at http://%s/\n", words.Count(info.Gallery.Rows(info.Side), info.Side), path, l.Addr())
-	if err := s.Serve(c.Context(), l); err != nil && err != http.ErrServerClosed {
+	fmt.Fprintf(c.OutOrStdout(), "serving %s of %s at %s\n", words.Count(info.Gallery.Rows(info.Side), info.Side), path, describe(l, o.TLS != nil))
+	if admin != nil {
+		fmt.Fprintf(c.OutOrStdout(), "reloads and figures at %s\n", describe(admin, o.TLS != nil))
+	}
+	if err := s.Serve(c.Context(), l, admin); err != nil && err != http.ErrServerClosed {
 		return err
 	}
 	fmt.Fprintln(note, "stopped")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/usercache"
 )
 
@@ -167,18 +168,8 @@ func keep(file string, image []byte) {
 	if file == "" || os.MkdirAll(filepath.Dir(file), 0o755) != nil {
 		return
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), "*.tmp")
-	if err != nil {
-		return
-	}
 	sum := sha256.Sum256(image)
-	_, err = f.Write(append(sum[:], image...))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
+	_ = files.Replace(file, append(sum[:], image...)) // a cache that cannot be written costs time alone
 }
 
 // compileText compiles with NVRTC.

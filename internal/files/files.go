@@ -64,19 +64,26 @@ func Open(path string, most int64) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	st, err := f.Stat()
-	switch {
-	case err != nil:
-	case !st.Mode().IsRegular():
-		err = &KindError{path, st.Mode()}
-	case most > 0 && st.Size() > most:
-		err = &SizeError{path, st.Size(), most}
-	}
+	size, err := Regular(f, most)
 	if err != nil {
 		f.Close()
 		return nil, 0, err
 	}
-	return f, st.Size(), nil
+	return f, size, nil
+}
+
+// Regular refuses an open file that Open would refuse, and returns its size.
+func Regular(f *os.File, most int64) (int64, error) {
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return 0, err
+	case !st.Mode().IsRegular():
+		return 0, &KindError{f.Name(), st.Mode()}
+	case most > 0 && st.Size() > most:
+		return 0, &SizeError{f.Name(), st.Size(), most}
+	}
+	return st.Size(), nil
 }
 
 // Read returns the bytes of a file that Open opens.

@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/geoalign/geoalign/internal/process"
 )
@@ -49,7 +51,7 @@ func replace(path string, fill func(f *os.File) error) (err error) {
 		return errors.New("there is something that is no regular file")
 	}
 	defer process.Hold()()
-	f, err := temporary(path)
+	f, err := Temporary(path)
 	if err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func replace(path string, fill func(f *os.File) error) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	for _, do := range []func() error{func() error { return fill(f) }, f.Sync, func() error { return rename(f, path) }} {
+	for _, do := range []func() error{func() error { return fill(f) }, f.Sync, func() error { return rename(f, f.Name(), path) }} {
 		if err = do(); err != nil {
 			return err
 		}
@@ -67,14 +69,29 @@ func replace(path string, fill func(f *os.File) error) (err error) {
 	return nil
 }
 
-// temporary returns an empty file in the folder of path that nobody else writes: that of a name which what a killed process left there has
-// too, whose lock ended with it, or where another one has that in work a file of a name that is drawn.
-func temporary(path string) (*os.File, error) {
+// Probe tries to write a file to a folder, which is gone afterwards.
+func Probe(dir string) error {
+	f, err := Temporary(filepath.Join(dir, "probe"))
+	if err != nil {
+		return err
+	}
+	err = os.Remove(f.Name())
+	if cerr := f.Close(); err != nil { // of an open file not every system removes the name
+		return errors.Join(cerr, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// Temporary returns an empty file in the folder of path that nobody else writes: that of a name which what a killed process left there has
+// too, whose lock ended with it, or where another one has that in work a file of a name that is drawn. Of these, those that a
+// killed process left are removed.
+func Temporary(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
-	name := dir + ".tmp-" + base
+	name := dir + tempPrefix + base
 	if f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666); err == nil {
 		if own(f) {
 			if err := f.Truncate(0); err == nil {
+				sweep(dir, filepath.Base(name))
 				return f, nil
 			}
 		}
@@ -82,8 +99,56 @@ func temporary(path string) (*os.File, error) {
 	}
 	for {
 		f, err := os.OpenFile(fmt.Sprintf("%s-%08x", name, rand.Uint32()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if err == nil {
+			own(f) // or another one's sweep would take it for left over
+			sweep(dir, filepath.Base(name))
+		}
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}
+	}
+}
+
+// A temporary file that nobody has locked is left over when it is leftAfter old, for who has just made one and not locked it yet; where the file
+// system has no locks that would tell, leftWithoutLocks.
+const (
+	leftAfter        = time.Minute
+	leftWithoutLocks = time.Hour
+)
+
+// sweep removes the files with drawn names of Temporary that killed processes left. That one cannot be removed is no error of the caller's.
+func sweep(dir, name string) {
+	d, err := os.Open(filepath.Clean(dir + "."))
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	for {
+		list, err := d.Readdirnames(1000)
+		for _, n := range list {
+			if drawn, ok := strings.CutPrefix(n, name+"-"); ok && len(drawn) == 8 && strings.Trim(drawn, "0123456789abcdef") == "" {
+				removeLeft(filepath.Join(dir, n))
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// removeLeft removes a temporary file that nobody writes any more.
+func removeLeft(path string) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	got, works := exclusive(f, path)
+	age := leftAfter
+	if !works {
+		age = leftWithoutLocks
+	}
+	if st, err := f.Stat(); err == nil && (got || !works) && time.Since(st.ModTime()) > age && named(f, path) {
+		_ = os.Remove(path)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestReplace: a file is as it was until all of the new one is there, and what fails leaves
@@ -91,5 +92,63 @@ func TestReplaceAtOnce(t *testing.T) {
 	list, err := os.ReadDir(dir)
 	if err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// TestSweep: temporary files with drawn names that killed processes left go at the next write of the same file; those in work, those just
+// made, those of other files and what only looks similar stay.
+func TestSweep(t *testing.T) {
+	for how, old := range map[string]time.Duration{"": 2 * leftAfter, FlockFails: 2 * leftWithoutLocks, FlockLies: 2 * leftWithoutLocks} {
+		simulated(t, how)
+		dir := t.TempDir()
+		at := func(name string, age time.Duration) string {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, time.Now().Add(-age), time.Now().Add(-age)); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
+		at(".tmp-a-0123abcd", old)
+		at(".tmp-a-0123abce", old/4) // too young
+		at(".tmp-a-b-0123abcd", old) // of a-b
+		at(".tmp-a-0123abcx", old)
+		want := 4 // and a
+		if how == "" {
+			f, err := os.Open(at(".tmp-a-0123abcf", old))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if !own(f) {
+				t.Fatal("no lock")
+			}
+			want++
+		} else {
+			want++ // .tmp-a itself is made by one that has it in work, as far as is known
+			at(".tmp-a", 0)
+		}
+		if err := Replace(filepath.Join(dir, "a"), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		list, err := os.ReadDir(dir)
+		if err != nil || len(list) != want {
+			t.Errorf("flock %q: %v (%v)", how, list, err)
+		}
+	}
+}
+
+func TestProbe(t *testing.T) {
+	dir := t.TempDir()
+	if err := Probe(dir); err != nil {
+		t.Error(err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+		t.Errorf("%v (%v)", list, err)
+	}
+	if err := Probe(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }

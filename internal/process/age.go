@@ -24,30 +24,18 @@ func Age() time.Duration {
 	return time.Since(loaded)
 }
 
-// processAge is the age of a process from its /proc/PID/stat, whose 22nd field is the
-// ticks of 1/100 s from the start of the machine to that of the process, and the
-// machine's /proc/uptime.
+// processAge is the age of a process from its /proc/PID/stat and the machine's /proc/uptime.
 func processAge(stat, uptime string) (time.Duration, bool) {
-	// The second field is the program's name in parentheses, which may hold spaces.
-	_, rest, ok := cutLast(stat, ")")
-	fields, up := strings.Fields(rest), strings.Fields(uptime)
-	const starttime = 22 - 3 // the fields after the name begin with the third
-	if !ok || len(fields) <= starttime || len(up) == 0 {
+	f, ok := parseStat(stat)
+	up := strings.Fields(uptime)
+	if !ok || len(up) == 0 {
 		return 0, false
 	}
-	ticks, err1 := strconv.ParseFloat(fields[starttime], 64)
+	ticks, err1 := strconv.ParseFloat(f.started, 64)
 	now, err2 := strconv.ParseFloat(up[0], 64)
 	age := now - ticks/100
 	if err1 != nil || err2 != nil || !(age >= 0) {
 		return 0, false
 	}
 	return time.Duration(age * float64(time.Second)), true
-}
-
-// cutLast is strings.Cut around the last sep.
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }

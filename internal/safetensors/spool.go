@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Spool is the data of a float32 tensor that need not lie in memory: a file without a name
@@ -20,7 +23,7 @@ type Spool struct {
 
 // NewSpool returns an empty spool, whose file lies in the folder dir.
 func NewSpool(dir string) (*Spool, error) {
-	f, err := os.CreateTemp(dir, ".tmp-rows-")
+	f, err := files.Temporary(filepath.Join(dir, "rows"))
 	if err != nil {
 		return nil, err
 	}

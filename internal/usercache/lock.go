@@ -1,6 +1,7 @@
 package usercache
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,12 +21,13 @@ func Lock(file string) (release func()) {
 		return none
 	}
 	for begin := time.Now(); time.Since(begin) < lockWait; time.Sleep(2 * time.Millisecond) {
-		unlock, held, err := files.Lock(dir)
+		l, err := files.Lock(dir, nil)
+		var held *files.HeldError
 		switch {
-		case err != nil:
+		case err == nil:
+			return func() { _ = l.Release() } // the end of the process does too
+		case !errors.As(err, &held):
 			return none
-		case !held:
-			return func() { _ = unlock() } // the end of the process does too
 		}
 	}
 	return none

@@ -40,11 +40,11 @@ func (a *Ablation) Run(ctx context.Context) error {
 	if err := run.Writable(a.Out); err != nil {
 		return err
 	}
-	unlock, err := run.Lock(a.Out)
+	lock, err := run.Lock(a.Out, func(format string, args ...any) { fmt.Fprintf(a.note, format+"\n", args...) })
 	if err != nil {
 		return err
 	}
-	defer unlock() // the end of the process does so too
+	defer lock.Release() //nolint:errcheck // the end of the process does so too
 	var made []*job
 	open := 0
 	for _, j := range a.jobs {

@@ -6,9 +6,35 @@ const status = (text, bad) => { $("status").textContent = text; $("status").clas
 let info = null;
 let newest = 0; // search whose answer is shown: a late one of before is dropped
 
+// The token of a server that asks for one is kept until the tab is closed.
+let token = sessionStorage.getItem("token");
+
+async function fetched(path, options = {}) {
+  const shown = token, headers = { ...options.headers };
+  if (shown) headers.Authorization = "Bearer " + shown;
+  const answer = await fetch(path, { ...options, headers });
+  if (answer.status !== 401) return answer;
+  if (token === shown) { // else another request has asked for it
+    const entered = prompt(shown ? "This token is none of the server's. Token:" : "This server asks for a token:");
+    if (!entered) return answer;
+    sessionStorage.setItem("token", token = entered.trim());
+  }
+  return fetched(path, options);
+}
+
+// A picture that needs a token cannot be named by its address alone.
+async function picture(image, path) {
+  if (!token) { image.src = path; return; }
+  const answer = await fetched(path).catch(() => null);
+  if (!answer || !answer.ok) return;
+  const url = URL.createObjectURL(await answer.blob());
+  image.onload = image.onerror = () => URL.revokeObjectURL(url);
+  image.src = url;
+}
+
 async function ask(path, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-  const answer = await fetch(path, options);
+  const answer = await fetched(path, options);
   const json = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(json.error || "the server answered " + answer.status);
   return json;
@@ -40,9 +66,9 @@ function show(hits) {
     button.title = name;
     if (hit.thumbnail) {
       const image = document.createElement("img");
-      image.src = hit.thumbnail;
       image.alt = "";
       image.loading = "lazy";
+      picture(image, hit.thumbnail);
       button.append(image);
     }
     const label = document.createElement("span");

@@ -3,7 +3,7 @@
 //
 //	go run ./tools/load -n 5000 -c 32                       # rows at random
 //	go run ./tools/load -n 5000 -c 32 -texts captions.txt   # texts, a line each
-//	go run ./tools/load -n 5000 -c 32 -reload 200ms         # and the gallery is reloaded meanwhile
+//	go run ./tools/load -n 5000 -c 32 -reload 200ms         # and the gallery is reloaded meanwhile, of a server with --admin 127.0.0.1:8081
 //
 // Answers 429 and 503 are counted as refused and asked again. Any other answer but 200, and any
 // connection that breaks, is a lost request: the program then exits with 1.
@@ -28,6 +28,8 @@ import (
 // load is what is asked, and what came of it.
 type load struct {
 	url    string
+	admin  string // of reloads
+	token  string
 	k      int
 	rows   int
 	texts  []string
@@ -45,6 +47,8 @@ func main() {
 	n := flag.Int("n", 2000, "requests")
 	c := flag.Int("c", 32, "requests at once")
 	flag.StringVar(&l.url, "url", "http://127.0.0.1:8080", "address of the server")
+	flag.StringVar(&l.admin, "admin", "http://127.0.0.1:8081", "address of the server's --admin, for -reload")
+	flag.StringVar(&l.token, "token", os.Getenv("GEOALIGN_TOKEN"), "token to show")
 	flag.IntVar(&l.k, "k", 10, "hits of a request")
 	texts := flag.String("texts", "", "file with a text per line to ask by; rows at random without")
 	reload := flag.Duration("reload", 0, "time between reloads of the gallery; 0: none")
@@ -81,7 +85,7 @@ func (l *load) prepare(texts string, c int) error {
 			return fmt.Errorf("%s has no texts", texts)
 		}
 	}
-	a, err := l.client.Get(l.url + "/v1/info")
+	a, err := l.do(http.MethodGet, l.url+"/v1/info", nil)
 	if err != nil {
 		return err
 	}
@@ -106,7 +110,7 @@ func (l *load) run(n, c int, reload time.Duration) time.Duration {
 					return
 				case <-time.After(reload):
 				}
-				a, err := l.client.Post(l.url+"/v1/reload", "application/json", nil)
+				a, err := l.do(http.MethodPost, l.admin+"/v1/reload", nil)
 				if err != nil || a.StatusCode != http.StatusOK {
 					l.lose("reload", a, err)
 				} else {
@@ -135,6 +139,19 @@ func (l *load) run(n, c int, reload time.Duration) time.Duration {
 	return took
 }
 
+// do sends a request.
+func (l *load) do(method, url string, body []byte) (*http.Response, error) {
+	r, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if l.token != "" {
+		r.Header.Set("Authorization", "Bearer "+l.token)
+	}
+	return l.client.Do(r)
+}
+
 func (l *load) body(r *rand.Rand) []byte {
 	q := map[string]any{"k": l.k}
 	if len(l.texts) > 0 {
@@ -153,7 +170,7 @@ func (l *load) body(r *rand.Rand) []byte {
 func (l *load) ask(body []byte) {
 	for {
 		start := time.Now()
-		a, err := l.client.Post(l.url+"/v1/search", "application/json", bytes.NewReader(body))
+		a, err := l.do(http.MethodPost, l.url+"/v1/search", body)
 		if err != nil {
 			l.lose(string(body), nil, err)
 			return

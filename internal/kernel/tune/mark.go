@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/process"
 )
 
 // A mark is a file beside the cache that says what a process tries: kernels-<pid>-*.trying, empty
@@ -129,12 +129,7 @@ func running(name string, hostKnown bool) bool {
 		_, is := own.Load(name)
 		return is || !hostKnown
 	}
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	err = p.Signal(syscall.Signal(0))
-	return err == nil || errors.Is(err, syscall.EPERM)
+	return process.Alive(pid, "")
 }
 
 // forget removes the marks whose content the file has.
