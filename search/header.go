@@ -8,7 +8,8 @@ import (
 )
 
 // version of the file. It grows when its contents mean something else.
-const version = 1
+// Version 1 knew its pool by some of the rows: such an index is built anew.
+const version = 2
 
 // header is what the file says of the index, as JSON in the metadata of a safetensors file.
 type header struct {
@@ -22,7 +23,7 @@ type header struct {
 	Queries     int     `json:"queries"` // that it was measured with
 	Curve       []Point `json:"curve"`   // by rising probes; Probes is among them
 	Seed        uint64  `json:"seed"`
-	Fingerprint string  `json:"fingerprint"` // of the pool
+	Fingerprint string  `json:"fingerprint"` // of all rows of the pool
 }
 
 // maxCurve is more points than a calibration measures.
