@@ -135,6 +135,40 @@ func (b *Book) Sum(ctx context.Context, path string) (Sum, error) {
 	return sum, nil
 }
 
+// SumOf returns the sum of several files in their order, noted under a name that begins with a path: as the
+// book has it if their stamps are those that they had then, else that of their bytes, which it reads.
+func (b *Book) SumOf(ctx context.Context, name string, paths []string) (Sum, error) {
+	stamp := func() (Stamp, error) {
+		list := make([]Stamp, len(paths))
+		for i, path := range paths {
+			var err error
+			if list[i], err = StampOf(path); err != nil {
+				return Stamp{}, err
+			}
+		}
+		return Together(list...), nil
+	}
+	before, err := stamp()
+	if err != nil {
+		return Sum{}, err
+	}
+	if sum, ok := b.Known(name, before); ok {
+		return sum, nil
+	}
+	l := NewList()
+	for _, path := range paths {
+		sum, err := Of(ctx, path)
+		if err != nil {
+			return Sum{}, err
+		}
+		l.Add(sum.String())
+	}
+	if after, err := stamp(); err == nil && after == before {
+		b.Note(name, before, l.Sum())
+	}
+	return l.Sum(), nil
+}
+
 // Known returns the sum of the file at path if the book has it with this stamp.
 func (b *Book) Known(path string, now Stamp) (Sum, bool) {
 	b.mu.Lock()
