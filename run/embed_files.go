@@ -19,6 +19,7 @@ import (
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -106,7 +107,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	case in.Images != "":
 		m.Decoder = data.JPEGDecoder().String() // that Load chose
 	}
-	s := &sharding{rows: rows, in: in, dir: out, m: m, decoder: m.Decoder, say: Lines(t.log).Say, encoding: t.encoding(progress)}
+	s := &sharding{rows: rows, in: in, dir: out, m: m, decoder: m.Decoder, written: map[string]identity.Stamp{}, say: Lines(t.log).Say, encoding: t.encoding(progress)}
 	if err := parallel.ByFirst(t.group, s.open); err != nil {
 		return done, err
 	}
@@ -138,7 +139,8 @@ type sharding struct {
 	m       gallery.Manifest // of what is done
 	was     gallery.Manifest // of what was there, of whose shards some are taken
 	kept    int
-	decoder string // of JPEG files, from now on; empty: there are none
+	decoder string                    // of JPEG files, from now on; empty: there are none
+	written map[string]identity.Stamp // of files that were written
 }
 
 // open looks at what the folder has. What another model or other files made is refused.
@@ -199,7 +201,7 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 			break
 		}
 		sum := fmt.Sprintf("%08x", p.sum)
-		kept, err := s.keep(k, p, sum)
+		kept, err := s.keep(ctx, k, p, sum)
 		if err != nil {
 			return err
 		}
@@ -222,14 +224,14 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 }
 
 // keep keeps a shard that is there and serves, as rank 0 finds.
-func (s *sharding) keep(k int, p *part, sum string) (bool, error) {
+func (s *sharding) keep(ctx context.Context, k int, p *part, sum string) (bool, error) {
 	g := s.rows.t.group
 	if err := parallel.Agree(g, nil); err != nil {
 		return false, err
 	}
 	kept := false
 	if g.Rank() == 0 && k < len(s.was.Shards) {
-		why := s.stale(s.was.Shards[k], p, sum)
+		why := s.stale(ctx, s.was.Shards[k], p, sum)
 		if kept = why == ""; !kept {
 			s.say("note: shard %d is made again: %s", k+1, why)
 		}
@@ -251,14 +253,10 @@ func (s *sharding) finish() error {
 	if s.kept == 0 { // nothing is left of what was there
 		s.m.Decoder = s.decoder
 	}
-	if !s.was.Complete || s.kept < last {
-		if err := gallery.RemoveIndexes(s.dir); err != nil { // while the folder cannot be searched
-			return err
-		}
-	}
 	if err := s.write(true); err != nil {
 		return err
 	}
+	s.note()
 	for _, x := range s.was.Shards[min(last, len(s.was.Shards)):] { // of a list that got shorter
 		for _, name := range []string{x.Features, x.Names} {
 			if err := os.Remove(filepath.Join(s.dir, name)); err != nil && !isMissing(err) {
@@ -287,7 +285,7 @@ func (s *sharding) write(complete bool) error {
 }
 
 // stale says why a shard that is there cannot be kept for these inputs; empty: it can.
-func (s *sharding) stale(x gallery.Shard, p *part, sum string) string {
+func (s *sharding) stale(ctx context.Context, x gallery.Shard, p *part, sum string) string {
 	switch {
 	case x.Inputs != p.gallery.Len() || x.InputsSum != sum:
 		return fmt.Sprintf("its %s have changed since", s.m.Source)
@@ -296,27 +294,23 @@ func (s *sharding) stale(x gallery.Shard, p *part, sum string) string {
 	case x.Rows < x.Inputs && s.was.MaxPixels > 0 && s.m.MaxPixels > s.was.MaxPixels:
 		return fmt.Sprintf("it leaves out %d of its %s, and data.max_pixels has grown from %d to %d", x.Inputs-x.Rows, s.m.Source, s.was.MaxPixels, s.m.MaxPixels)
 	}
-	for _, f := range []struct {
-		name, sum string
-		size      int64
-	}{{x.Features, x.FeaturesSum, x.FeaturesBytes}, {x.Names, x.NamesSum, x.NamesBytes}} {
-		if n, sum, err := sumFile(filepath.Join(s.dir, f.name)); err != nil || n != f.size || sum != f.sum {
-			return f.name + " is missing or damaged"
+	one := gallery.Manifest{Shards: []gallery.Shard{x}}
+	for _, f := range one.Checks(s.dir) {
+		if err := f.Known(ctx); err != nil {
+			return filepath.Base(f.Path) + " is missing or damaged"
 		}
 	}
 	return ""
 }
 
-// sumFile returns the size of a file and its checksum.
-func sumFile(path string) (int64, string, error) {
-	f, _, err := files.Open(path, 0)
-	if err != nil {
-		return 0, "", err
+// note has the user's book know what was written, so that a first search need not read it.
+func (s *sharding) note() {
+	for _, f := range s.m.Checks(s.dir) {
+		if then, ok := s.written[f.Path]; ok {
+			f.Note(then)
+		}
 	}
-	defer f.Close()
-	h := crc32.New(castagnoli)
-	n, err := io.Copy(h, f)
-	return n, fmt.Sprintf("%08x", h.Sum32()), err
+	_ = identity.User().Save() // else it is read once
 }
 
 // make encodes inputs and writes shard k.
@@ -376,6 +370,12 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 		}
 		return nil
 	})
+	for _, name := range []string{x.Features, x.Names} {
+		path := filepath.Join(s.dir, name)
+		if stamp, statErr := identity.StampOf(path); statErr == nil {
+			s.written[path] = stamp
+		}
+	}
 	return x, err
 }
 
