@@ -104,7 +104,7 @@ func parseManifest(b []byte) (*Manifest, error) {
 	}
 	if bytes.Contains(b, []byte(identity.SealKey)) {
 		if err := identity.CheckSeal(b); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w (who changed it on purpose removes the line \"checksum\")", err)
 		}
 	}
 	if err := strictjson.Check(b); err != nil {
