@@ -2,6 +2,7 @@ package gallery
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -40,10 +42,17 @@ func (c *Check) name() string {
 // stamp returns what the file system says of the file.
 func (c *Check) stamp() (identity.Stamp, error) { return identity.StampOf(c.Path) }
 
-// Read reads the file and compares it with its sum. The error says what differs and what to do.
-func (c *Check) Read(ctx context.Context) error {
+// Whole reads the file and compares it with its sum; without one it looks at its form. The error says what differs and what to do.
+func (c *Check) Whole(ctx context.Context) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("gallery: %s was damaged or changed: %s: %s", c.Path, fmt.Sprintf(format, args...), c.cure)
+	}
+	if c.Sum == "" {
+		if filepath.Ext(c.Path) != ".jsonl" {
+			_, err := features.Describe(ctx, c.Path, true)
+			return err
+		}
+		return checkLines(c.Path)
 	}
 	if c.own {
 		err := safetensors.CheckFile(ctx, c.Path)
@@ -64,6 +73,24 @@ func (c *Check) Read(ctx context.Context) error {
 		return bad("its checksum is %s, and %s says %s", sum, c.where, c.Sum)
 	}
 	return nil
+}
+
+// checkLines reads the lines of a file of names.
+func checkLines(path string) error {
+	f, _, err := files.Open(path, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	for line := 1; ; line++ {
+		var item Item
+		if err := d.Decode(&item); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+	}
 }
 
 // SumFile returns the size of a file and its CRC-32C as a manifest has it. It ends early with the error of ctx.
@@ -93,7 +120,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Known returns nil where the file is the one of the sum, as the user's book knows of earlier times or a look at all bytes shows.
 func (c *Check) Known(ctx context.Context) error {
-	return identity.User().Check(c.name(), c.stamp, func() error { return c.Read(ctx) })
+	return identity.User().Check(c.name(), c.stamp, func() error { return c.Whole(ctx) })
 }
 
 // Note notes in the user's book that the file is the one of the sum, as who wrote it knows: it had this stamp then.

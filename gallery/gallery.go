@@ -118,12 +118,12 @@ func (g *Gallery) openFile(st fs.FileInfo) error {
 
 // openShards opens what a manifest lists.
 func (g *Gallery) openShards(m *Manifest) error {
+	g.checks = m.Checks(g.Path)
 	if !m.Complete {
 		return fmt.Errorf("gallery: %s is not complete, it has %d rows so far: run the same embed again, which goes on with the missing shards", g.Path, m.Rows)
 	}
 	g.Meta, g.Root = m.Meta, m.Root
 	sums := []string{m.Model, m.Score, m.Root}
-	g.checks = m.Checks(g.Path)
 	for _, s := range m.Shards {
 		sums = append(sums, s.FeaturesSum, s.NamesSum)
 		if s.Rows == 0 {

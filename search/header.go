@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -10,6 +11,9 @@ import (
 // version of the file. It grows when its contents mean something else.
 // Version 1 knew its pool by some of the rows: such an index is built anew.
 const version = 2
+
+// ErrVersion is wrapped, with ErrFormat, by errors about the index of another version of this program.
+var ErrVersion = errors.New("of another version")
 
 // header is what the file says of the index, as JSON in the metadata of a safetensors file.
 type header struct {
@@ -37,7 +41,7 @@ func parseHeader(text string) (header, error) {
 		return h, fmt.Errorf("its description cannot be read: %v", err)
 	}
 	if v.Version != version {
-		return h, fmt.Errorf("it has version %d of the format, and this program reads version %d", v.Version, version)
+		return h, fmt.Errorf("%w: it has version %d of the format, and this program reads version %d", ErrVersion, v.Version, version)
 	}
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.DisallowUnknownFields()

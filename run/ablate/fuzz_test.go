@@ -13,7 +13,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte("null"))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := os.WriteFile(filepath.Join(dir, recordFile), b, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, RecordFile), b, 0o666); err != nil {
 			t.Fatal(err)
 		}
 		r, err := readRecord(dir)

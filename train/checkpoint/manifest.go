@@ -17,12 +17,15 @@ import (
 const (
 	version      = 3 // of state.json, see older.go for the ones before
 	manifestName = "state.json"
-	latestName   = "latest"
+	latestName   = LatestFile
 	stepPrefix   = "step-"
 	tempPrefix   = ".tmp-" // being written or being removed
 	oldPrefix    = ".old-" // replaced by a save of the same step
 	nextName     = tempPrefix + latestName
 )
+
+// LatestFile is the file in a folder of checkpoints that names the newest.
+const LatestFile = "latest"
 
 // manifest is the content of state.json.
 type manifest struct {
