@@ -70,7 +70,11 @@ type Shard struct {
 	FeaturesSum   string `json:"features_crc32c"`
 	NamesBytes    int64  `json:"names_bytes,omitempty"`
 	NamesSum      string `json:"names_crc32c,omitempty"`
-	InputsSum     string `json:"inputs_crc32c"` // of what was encoded: names, lines or rows
+	InputsSum     string `json:"inputs_crc32c"` // of what was encoded: lines, rows, or names, sizes and times of images
+	// Of images what tells whether they are the same: the sum of names and stamps (package identity), where that proves something, and
+	// that of names and all bytes. Empty: not known.
+	InputsStamps   string `json:"inputs_stamps,omitempty"`
+	InputsContents string `json:"inputs_contents,omitempty"`
 }
 
 // manifestVersion grows when the file means something else.

@@ -26,8 +26,8 @@ import (
 // EmbedFiles encodes files of any length to a gallery in shards in the folder out (empty:
 // RUN/embeddings-NAME, after the file). Memory holds the names of a shard and the features of a
 // batch. A shard that is there and whole, of the same inputs, is kept: so the same call goes on
-// with one that was interrupted, and what changed since is done again, with a note. Images are the
-// same where name, size and time of change are, lines and rows where their bytes are.
+// with one that was interrupted, and what changed since is done again, with a note. Inputs are the
+// same where names and bytes are; images are read for that where what the file system says of them does not prove it.
 // progress is told how much of a shard is done and may be nil. Several processes share the encoding and rank 0
 // writes; with Inputs.LeaveOut rank 0 does all of it.
 func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
@@ -215,6 +215,9 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 			return err
 		}
 		shard.InputsSum = sum
+		if err := parallel.ByFirst(g, func() error { return noteImages(ctx, &shard, p.images) }); err != nil {
+			return err
+		}
 		s.m.Shards = append(s.m.Shards, shard)
 		if err := parallel.ByFirst(g, func() error { return s.write(false) }); err != nil {
 			return err
@@ -231,7 +234,7 @@ func (s *sharding) keep(ctx context.Context, k int, p *part, sum string) (bool, 
 	}
 	kept := false
 	if g.Rank() == 0 && k < len(s.was.Shards) {
-		why := s.stale(ctx, s.was.Shards[k], p, sum)
+		why := s.stale(ctx, &s.was.Shards[k], p, sum)
 		if kept = why == ""; !kept {
 			s.say("note: shard %d is made again: %s", k+1, why)
 		}
@@ -285,22 +288,56 @@ func (s *sharding) write(complete bool) error {
 }
 
 // stale says why a shard that is there cannot be kept for these inputs; empty: it can.
-func (s *sharding) stale(ctx context.Context, x gallery.Shard, p *part, sum string) string {
+func (s *sharding) stale(ctx context.Context, x *gallery.Shard, p *part, sum string) string {
 	switch {
-	case x.Inputs != p.gallery.Len() || x.InputsSum != sum:
+	case x.Inputs != p.gallery.Len() || !sameInputs(ctx, x, p, sum):
 		return fmt.Sprintf("its %s have changed since", s.m.Source)
 	case x.Rows < x.Inputs && !s.in.LeaveOut:
 		return fmt.Sprintf("it leaves out %d of its %s", x.Inputs-x.Rows, s.m.Source)
 	case x.Rows < x.Inputs && s.was.MaxPixels > 0 && s.m.MaxPixels > s.was.MaxPixels:
 		return fmt.Sprintf("it leaves out %d of its %s, and data.max_pixels has grown from %d to %d", x.Inputs-x.Rows, s.m.Source, s.was.MaxPixels, s.m.MaxPixels)
 	}
-	one := gallery.Manifest{Shards: []gallery.Shard{x}}
+	one := gallery.Manifest{Shards: []gallery.Shard{*x}}
 	for _, f := range one.Checks(s.dir) {
 		if err := f.Known(ctx); err != nil {
 			return filepath.Base(f.Path) + " is missing or damaged"
 		}
 	}
 	return ""
+}
+
+// sameInputs says whether a shard is of these inputs. Images whose stamps are others are read, and their stamps are then renewed.
+func sameInputs(ctx context.Context, x *gallery.Shard, p *part, sum string) bool {
+	if p.images == nil || x.InputsContents == "" {
+		return x.InputsSum == sum
+	}
+	if x.InputsStamps != "" && x.InputsStamps == p.images.stamps {
+		return true
+	}
+	was := x.InputsContents
+	if err := noteImages(ctx, x, p.images); err != nil || x.InputsContents != was {
+		return false
+	}
+	x.InputsSum = sum
+	return true
+}
+
+// noteImages notes in a shard what its images are. They are read once more, which takes a hundredth of the time of decoding them; those that
+// change meanwhile are not known again.
+func noteImages(ctx context.Context, x *gallery.Shard, images *imageFiles) (err error) {
+	if x.InputsStamps, x.InputsContents = "", ""; images == nil {
+		return nil
+	}
+	if x.InputsContents, err = images.contents(ctx); err != nil {
+		return err
+	}
+	switch now, _ := images.stamped(); {
+	case images.stamps != now: // one changed while it was read
+		x.InputsContents = ""
+	case images.proven:
+		x.InputsStamps = now
+	}
+	return nil
 }
 
 // note has the user's book know what was written, so that a first search need not read it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -92,7 +93,7 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 		t.Errorf("the shard made again differs: %v", err)
 	}
 
-	// A picture that is replaced by one of the same size has another time.
+	// A picture of another time is the same one; one that was replaced is not, though its time is set back.
 	replaced := filepath.Join(photos, "sub0", "02.png")
 	old, err := os.Stat(replaced)
 	if err != nil {
@@ -101,11 +102,29 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	if err := os.Chtimes(replaced, time.Time{}, old.ModTime().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
+	embed(3, 3, 7, 0)
+	was, err := os.ReadFile(replaced)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.ReadFile(filepath.Join(photos, "sub1", "03.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func(b []byte) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(replaced, b, 0o666), os.Chtimes(replaced, time.Time{}, old.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(other)
 	_, stderr := must(t, exitDone, args...)
 	contains(t, stderr, "note: shard 1 is made again: its images have changed since")
 	if strings.Contains(stderr, "shard 2") {
 		t.Errorf("a shard whose images stayed is made again: %s", stderr)
 	}
+	replace(was)
+	embed(3, 2, 7, 0)
 	embed(3, 3, 7, 0)
 
 	// Rows are those of the image's own encoding, whatever the shard.
