@@ -52,7 +52,7 @@ func writeRows(t testing.TB, dir string, all []float32, c int, sizes ...int) {
 		s.FeaturesBytes, s.FeaturesSum = st.Size(), sumOf(t, f.Name())
 		var names strings.Builder
 		for i := range n {
-			fmt.Fprintf(&names, "{\"row\":%d,\"name\":\"%d%s.png\"}\n", i, m.Rows+i, strings.Repeat("x", i*311%5000))
+			fmt.Fprintf(&names, "{\"row\":%d,\"name\":\"%d%s.png\"}\n", i, m.Rows+i, strings.Repeat("x", i*311%min(5000, 2_000_000/n)))
 		}
 		if err := os.WriteFile(filepath.Join(dir, s.Names), []byte(names.String()), 0o666); err != nil {
 			t.Fatal(err)
