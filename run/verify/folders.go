@@ -34,11 +34,11 @@ func isGallery(path string, folder bool) bool {
 	if !folder {
 		return false
 	}
-	if has(path, gallery.FeaturesFile) {
-		return true
+	if has(path, gallery.FeaturesFile, "images-00000.jsonl", "texts-00000.jsonl") {
+		return true // its index.json may be gone
 	}
 	_, err := gallery.ReadManifest(path)
-	return err == nil || has(path, gallery.ManifestFile) && has(path, "*-00000.safetensors") // damaged, or a shard of another program
+	return err == nil
 }
 
 func isExport(path string, folder bool) bool {
@@ -128,8 +128,8 @@ func (l *looker) gallery(dir string) error {
 		}
 	}
 	list, err := gallery.Checks(dir)
-	if err != nil && !l.read {
-		return err
+	if err != nil {
+		return l.broken(dir, err)
 	}
 	damaged := false
 	for i := range list {

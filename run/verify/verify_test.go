@@ -277,6 +277,24 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestGone: a gallery whose index.json or features are gone is damaged.
+func TestGone(t *testing.T) {
+	for of, file := range map[string]string{"shards": gallery.ManifestFile, "shards ": "texts-00001.safetensors", "split": gallery.ImagesFile} {
+		dir := filepath.Join(t.TempDir(), "x")
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		writers[strings.TrimSpace(of)].write(t, dir)
+		if err := os.Remove(filepath.Join(dir, file)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Path(t.Context(), dir, true)
+		if err != nil || r.Kind != Gallery || r.Damaged == 0 || !strings.Contains(r.Err().Error(), file) {
+			t.Errorf("%s: %+v, %v", file, r, err)
+		}
+	}
+}
+
 // TestNoKind: what is of no kind gets the list of kinds, and a look that is no longer wanted ends.
 func TestNoKind(t *testing.T) {
 	dir := t.TempDir()
