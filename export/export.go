@@ -180,7 +180,7 @@ func (x *job) tensors(file string, params []weights.Param, meta map[string]strin
 		x.count, x.size = x.count+1, x.size+n
 	}
 	slices.SortFunc(list, func(a, b safetensors.Tensor) int { return cmp.Compare(a.Name, b.Name) })
-	x.files[file] = func(w io.Writer) error { return safetensors.Write(w, list, meta) }
+	x.files[file] = func(w io.Writer) error { return safetensors.WriteSummed(w, list, meta) }
 }
 
 // leftOut notes which parameters of the model are not among those written.

@@ -1,6 +1,7 @@
 package gallery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -12,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -19,13 +21,18 @@ import (
 type Gallery struct {
 	Path string
 	Meta Meta
-	ID   string // another one where the contents are others
+	ID   string // another one where the contents are others; of files without a checksum also where they are copied or touched
 	Root string // folder that the names of images start from; empty: the current one
 
 	sides  []string          // that have rows, images first
 	tables map[string]*table // by tensor: image, image_features, text
 	names  map[string]*lines // by side
 	index  string            // where indices lie, without what they are of
+
+	checks     []Check         // of the files
+	checked    <-chan struct{} // closed when damage is known; nil: there is none
+	damage     error
+	stopChecks func()
 
 	mu    sync.Mutex
 	views map[string]*View
@@ -36,9 +43,23 @@ const imageFeatures = "image_features" // images as the head gives them, where i
 
 // Open opens the folder of a gallery, or one file of features (.npy, or .safetensors with one
 // tensor), whose rows are compared by the cosine.
+//
+// Files are compared with the checksums that embed noted, in full where what the file system says of them does not prove that they are as
+// they were at an earlier time: before Open returns if that takes an instant, else while the caller goes on, see Wait.
 func Open(path string) (*Gallery, error) {
 	g := &Gallery{Path: path, tables: map[string]*table{}, names: map[string]*lines{}, views: map[string]*View{}}
 	if err := g.open(); err != nil {
+		for i := range g.checks { // of which one may say it better
+			if c := &g.checks[i]; c.Sum != "" {
+				if bad := c.Known(context.Background()); bad != nil {
+					err = bad
+					break
+				}
+			}
+		}
+		return nil, errors.Join(err, g.Close())
+	}
+	if err := g.startChecks(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	for _, side := range []string{Image, Text} {
@@ -61,8 +82,7 @@ func (g *Gallery) open() error {
 		return fmt.Errorf("gallery: %w", err)
 	}
 	if !st.IsDir() {
-		g.index, g.ID = g.Path, checksum(fmt.Sprint(g.Path, st.Size(), st.ModTime().UnixNano()))
-		return g.addTensor(Image, g.Path, "", -1)
+		return g.openFile(st)
 	}
 	g.index = indexBase(g.Path)
 	m, err := ReadManifest(g.Path)
@@ -75,8 +95,30 @@ func (g *Gallery) open() error {
 	return g.openShards(m)
 }
 
+// openFile opens a file of features.
+func (g *Gallery) openFile(st fs.FileInfo) error {
+	c := Check{Path: g.Path, Bytes: -1, own: true, cure: "copy it again, or compute its features again"}
+	of := fmt.Sprint(g.Path, identity.StampOfInfo(st))
+	if strings.EqualFold(filepath.Ext(g.Path), ".safetensors") {
+		f, err := safetensors.Open(g.Path)
+		if err != nil {
+			return fmt.Errorf("gallery: %w", err)
+		}
+		if c.Sum = f.Metadata()[safetensors.SumKey]; c.Sum != "" {
+			of = c.Sum
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	g.checks = []Check{c}
+	g.index, g.ID = g.Path, checksum(of)
+	return g.addTensor(Image, g.Path, "", -1)
+}
+
 // openShards opens what a manifest lists.
 func (g *Gallery) openShards(m *Manifest) error {
+	g.checks = m.Checks(g.Path)
 	if !m.Complete {
 		return fmt.Errorf("gallery: %s is not complete, it has %d rows so far: run the same embed again, which goes on with the missing shards", g.Path, m.Rows)
 	}
@@ -115,6 +157,8 @@ func (g *Gallery) openSplit() error {
 		return fmt.Errorf("gallery: %w", err)
 	}
 	meta := f.Metadata()
+	const again = "embed the split again"
+	g.checks = []Check{{Path: path, Sum: meta[safetensors.SumKey], Bytes: -1, own: true, cure: again}}
 	g.Meta = Meta{Model: meta["model"], Score: meta["score"], EvalScore: meta["eval_score"], Space: meta["space"], Split: meta["split"], Product: meta["product"] == "true", Twin: meta["twin"] == "true", Weights: meta["weights"], Reading: meta["reading"]}
 	g.Meta.Step, _ = strconv.Atoi(meta["step"])
 	_, images := f.Lookup(Image)
@@ -123,7 +167,10 @@ func (g *Gallery) openSplit() error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	g.ID = checksum(fmt.Sprint(meta, st.Size(), st.ModTime().UnixNano()))
+	g.ID = checksum(fmt.Sprint(meta)) // with the sums of all files
+	if meta[safetensors.SumKey] == "" {
+		g.ID = checksum(fmt.Sprint(meta, identity.StampOfInfo(st)))
+	}
 	for _, x := range []struct {
 		side, names string
 		there       bool
@@ -131,10 +178,14 @@ func (g *Gallery) openSplit() error {
 		if !x.there {
 			continue
 		}
+		names := Check{Path: filepath.Join(g.Path, x.names), Sum: meta[SumOf(x.names)], Bytes: -1, where: FeaturesFile, cure: again}
+		if names.Sum != "" || isThere(names.Path) { // stored features have no captions
+			g.checks = append(g.checks, names)
+		}
 		if err := g.addFile(path, x.side, -1); err != nil {
 			return err
 		}
-		if _, err := os.Stat(filepath.Join(g.Path, x.names)); err == nil { // stored features have no captions
+		if isThere(names.Path) {
 			if err := g.addNames(x.side, x.names, g.tables[x.side].Rows()); err != nil {
 				return err
 			}
@@ -143,9 +194,12 @@ func (g *Gallery) openSplit() error {
 	return nil
 }
 
+// SumOf is the key of the metadata of FeaturesFile that has the CRC-32C of a file of names.
+func SumOf(names string) string { return names + " " + safetensors.SumKey }
+
 // checksum returns that of some texts.
 func checksum(texts ...string) string {
-	return fmt.Sprintf("%08x", crc32.Checksum([]byte(strings.Join(texts, "\x00")), crc32.MakeTable(crc32.Castagnoli)))
+	return fmt.Sprintf("%08x", crc32.Checksum([]byte(strings.Join(texts, "\x00")), castagnoli))
 }
 
 // addFile opens the tensors of a side in a file of rows rows, of any number with -1.
@@ -282,6 +336,9 @@ func (g *Gallery) Checkpoint() (string, error) {
 
 // Close gives all files back.
 func (g *Gallery) Close() (err error) {
+	if g.stopChecks != nil {
+		g.stopChecks()
+	}
 	for _, v := range g.views {
 		err = errors.Join(err, v.close())
 	}

@@ -1,13 +1,14 @@
 package gallery
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
-	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
@@ -42,10 +43,11 @@ type Meta struct {
 // Manifest is what the file index.json says of a gallery in shards.
 type Manifest struct {
 	Version   int     `json:"version"`
-	Side      string  `json:"side"`           // image or text
-	Source    string  `json:"source"`         // what was encoded: images, texts or rows
-	From      string  `json:"from"`           // the file or folder
-	Root      string  `json:"root,omitempty"` // folder that the names of images start from
+	Checksum  string  `json:"checksum,omitempty"` // of this text, see identity.Seal; empty: of a program that wrote none
+	Side      string  `json:"side"`               // image or text
+	Source    string  `json:"source"`             // what was encoded: images, texts or rows
+	From      string  `json:"from"`               // the file or folder
+	Root      string  `json:"root,omitempty"`     // folder that the names of images start from
 	Meta              // of the model
 	Dim       int     `json:"dim"`                  // C
 	ShardRows int     `json:"shard_rows"`           // most rows of a shard
@@ -68,7 +70,11 @@ type Shard struct {
 	FeaturesSum   string `json:"features_crc32c"`
 	NamesBytes    int64  `json:"names_bytes,omitempty"`
 	NamesSum      string `json:"names_crc32c,omitempty"`
-	InputsSum     string `json:"inputs_crc32c"` // of what was encoded: names, lines or rows
+	InputsSum     string `json:"inputs_crc32c"` // of what was encoded: lines, rows, or names, sizes and times of images
+	// Of images what tells whether they are the same: the sum of names and stamps (package identity), where that proves something, and
+	// that of names and all bytes. Empty: not known.
+	InputsStamps   string `json:"inputs_stamps,omitempty"`
+	InputsContents string `json:"inputs_contents,omitempty"`
 }
 
 // manifestVersion grows when the file means something else.
@@ -99,6 +105,11 @@ func parseManifest(b []byte) (*Manifest, error) {
 	}
 	if v.Version != manifestVersion {
 		return nil, fmt.Errorf("it has version %d, and this program reads version %d", v.Version, manifestVersion)
+	}
+	if bytes.Contains(b, []byte(identity.SealKey)) {
+		if err := identity.CheckSeal(b); err != nil {
+			return nil, fmt.Errorf("%w (who changed it on purpose removes the line \"checksum\")", err)
+		}
 	}
 	if err := strictjson.Check(b); err != nil {
 		return nil, err
@@ -136,14 +147,32 @@ func (m *Manifest) check() error {
 	return nil
 }
 
+// Checks lists the files of a gallery in the folder dir with what the manifest says of their contents.
+func (m *Manifest) Checks(dir string) (list []Check) {
+	for _, s := range m.Shards {
+		for _, f := range []Check{{Path: s.Features, Sum: s.FeaturesSum, Bytes: s.FeaturesBytes}, {Path: s.Names, Sum: s.NamesSum, Bytes: s.NamesBytes}} {
+			if f.Path != "" {
+				f.Path, f.where, f.cure = filepath.Join(dir, f.Path), ManifestFile, "run the same embed again, which makes damaged shards anew"
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}
+
 // Write replaces the manifest of a folder.
 func (m *Manifest) Write(dir string) error {
-	var b strings.Builder
+	sealed := *m
+	sealed.Checksum = identity.SealZero
+	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(m); err != nil {
+	if err := e.Encode(sealed); err != nil {
 		return err
 	}
-	return files.Replace(filepath.Join(dir, ManifestFile), []byte(b.String()))
+	if err := identity.Seal(b.Bytes()); err != nil {
+		return err
+	}
+	return files.Replace(filepath.Join(dir, ManifestFile), b.Bytes())
 }

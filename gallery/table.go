@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/search"
 )
 
@@ -19,6 +20,24 @@ type table struct {
 }
 
 var _ search.Pool = (*table)(nil)
+
+// Stamp says which rows of which files these are, and what the file system says of the files.
+func (t *table) Stamp() (rows string, s identity.Stamp, err error) {
+	var stamps []identity.Stamp
+	l := identity.NewList()
+	for _, m := range t.parts {
+		of, s, err := m.Stamp()
+		if err != nil {
+			return "", s, err
+		}
+		l.Add(of)
+		stamps = append(stamps, s)
+		if len(t.parts) == 1 {
+			return of, s, nil
+		}
+	}
+	return absolute(t.parts[0].Path()) + " and what follows " + l.Sum().String(), identity.Together(stamps...), nil
+}
 
 // add takes another file, whose rows follow.
 func (t *table) add(m *features.Matrix) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -86,20 +85,6 @@ func (v *View) indexFile() string {
 	return search.Beside(v.g.index + "." + v.tensor + "." + string(v.metric))
 }
 
-// RemoveIndexes removes the indices of the gallery in a folder whose rows have changed: an index tells other rows by some of
-// them.
-func RemoveIndexes(dir string) error {
-	for _, tensor := range []string{Image, imageFeatures, Text} {
-		for _, metric := range []search.Metric{search.Cosine, search.Inner, search.L2} {
-			v := View{g: &Gallery{index: indexBase(dir)}, tensor: tensor, metric: metric}
-			if err := os.Remove(v.indexFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("gallery: remove the index of rows that changed: %w", err)
-			}
-		}
-	}
-	return nil
-}
-
 // indexBase is where the indices of the gallery in a folder lie, without what they are of.
 func indexBase(dir string) string { return filepath.Join(dir, "gallery") }
 
@@ -116,7 +101,12 @@ func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) 
 		return nil
 	}
 	path := v.indexFile()
-	x, err := search.Open(path, v.pool)
+	comparing := func(done, of int) {
+		if o.Progress != nil {
+			o.Progress("compare rows", done, of)
+		}
+	}
+	x, err := search.Open(ctx, e, path, v.pool, comparing)
 	if _, stale := errors.AsType[*search.StaleError](err); err != nil && !stale && !errors.Is(err, search.ErrFormat) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -125,7 +115,10 @@ func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) 
 		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		o.Say("%v", err)
+		o.Say("%v; that is done now", err)
+	}
+	if err := v.g.Wait(ctx); err != nil { // no index is made of rows that are damaged
+		return err
 	}
 	x, err = search.Build(ctx, e, v.pool, search.BuildOptions{Metric: v.metric, Recall: o.Recall, Queries: v.samples(), Progress: o.Progress})
 	if err != nil {
@@ -136,7 +129,7 @@ func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) 
 		o.Say("the index is not kept: %v", err) // as in a folder that cannot be written to
 		return nil
 	}
-	if mapped, err := search.Open(path, v.pool); err == nil { // gives the memory back
+	if mapped, err := search.Open(ctx, e, path, v.pool, comparing); err == nil { // gives the memory back
 		v.index = mapped
 	}
 	return nil
@@ -201,8 +194,11 @@ type Options struct {
 	Exact bool    // compare all rows, whatever index there is
 }
 
-// Search returns the K rows nearest to each of queries (Q, C).
+// Search returns the K rows nearest to each of queries (Q, C). It fails where the gallery is damaged, see Gallery.Wait.
 func (v *View) Search(ctx context.Context, e *compute.Engine, queries []float32, o Options) (*search.Hits, error) {
+	if err := v.g.Wait(ctx); err != nil {
+		return nil, err
+	}
 	so := search.Options{Metric: v.metric, K: o.K, Skip: o.Skip}
 	if o.Exact || v.index == nil {
 		return search.Exact(ctx, e, v.pool, queries, so)

@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -132,8 +133,8 @@ var program = sync.OnceValues(func() (version, sum string) {
 		version = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)
 	}
 	if path, err := os.Executable(); err == nil {
-		if _, s, err := sumFile(path); err == nil {
-			sum = s
+		if s, err := identity.Of(context.Background(), path); err == nil {
+			sum = s.String()
 		}
 	}
 	return version, sum

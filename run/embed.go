@@ -180,8 +180,10 @@ func absolute(path string) string {
 // of stored features.
 type namedImages interface{ ImageName(i int) string }
 
-// writeEmbeddings writes the folder done.Path; each file is there as a whole or not at all.
+// writeEmbeddings writes the folder done.Path; each file is there as a whole or not at all. The features have the sums of all files.
 func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) error {
+	meta := map[string]string{"model": absolute(done.Model), "step": strconv.Itoa(done.Step), "split": done.Split,
+		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space, "eval_score": done.evalScore}
 	lines := func(n int, row func(i int) any) func(w io.Writer) error {
 		return func(w io.Writer) error {
 			e := json.NewEncoder(w)
@@ -208,7 +210,9 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 	names := func(file string, n int, row func(i int) any) error {
 		path := filepath.Join(done.Path, file)
 		if row != nil && n > 0 {
-			return files.ReplaceFrom(path, lines(n, row))
+			_, sum, err := replaceSummed(path, lines(n, row))
+			meta[gallery.SumOf(file)] = sum
+			return err
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -228,8 +232,6 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 	if err := names(TextsFile, done.Texts, texts); err != nil {
 		return err
 	}
-	meta := map[string]string{"model": absolute(done.Model), "step": strconv.Itoa(done.Step), "split": done.Split,
-		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space, "eval_score": done.evalScore}
 	if done.Twin {
 		meta["twin"] = "true"
 	}
@@ -239,8 +241,5 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 	if done.reading != "" && done.Texts > 0 {
 		meta["reading"] = done.reading
 	}
-	if err := files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.Write(w, tensors, meta) }); err != nil {
-		return err
-	}
-	return gallery.RemoveIndexes(done.Path)
+	return files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.WriteSummed(w, tensors, meta) })
 }

@@ -19,14 +19,15 @@ import (
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // EmbedFiles encodes files of any length to a gallery in shards in the folder out (empty:
 // RUN/embeddings-NAME, after the file). Memory holds the names of a shard and the features of a
 // batch. A shard that is there and whole, of the same inputs, is kept: so the same call goes on
-// with one that was interrupted, and what changed since is done again, with a note. Images are the
-// same where name, size and time of change are, lines and rows where their bytes are.
+// with one that was interrupted, and what changed since is done again, with a note. Inputs are the
+// same where names and bytes are; images are read for that where what the file system says of them does not prove it.
 // progress is told how much of a shard is done and may be nil. Several processes share the encoding and rank 0
 // writes; with Inputs.LeaveOut rank 0 does all of it.
 func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
@@ -97,7 +98,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	case in.Images != "":
 		m.Decoder = data.JPEGDecoder().String() // that Load chose
 	}
-	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, say: Lines(t.log).Say, encoding: t.encoding(progress)}
+	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, written: map[string]identity.Stamp{}, say: Lines(t.log).Say, encoding: t.encoding(progress)}
 	if err := parallel.ByFirst(t.group, s.open); err != nil {
 		return done, err
 	}
@@ -130,7 +131,8 @@ type sharding struct {
 	m       gallery.Manifest // of what is done
 	was     gallery.Manifest // of what was there, of whose shards some are taken
 	kept    int
-	decoder string // of JPEG files, from now on; empty: there are none
+	decoder string                    // of JPEG files, from now on; empty: there are none
+	written map[string]identity.Stamp // of files that were written
 }
 
 // open looks at what the folder has. What another model or other files made is refused.
@@ -191,7 +193,7 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 			break
 		}
 		sum := fmt.Sprintf("%08x", p.sum)
-		kept, err := s.keep(k, p, sum)
+		kept, err := s.keep(ctx, k, p, sum)
 		if err != nil {
 			return err
 		}
@@ -205,6 +207,9 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 			return err
 		}
 		shard.InputsSum = sum
+		if err := parallel.ByFirst(g, func() error { return noteImages(ctx, &shard, p.images) }); err != nil {
+			return err
+		}
 		s.m.Shards = append(s.m.Shards, shard)
 		if err := parallel.ByFirst(g, func() error { return s.write(false) }); err != nil {
 			return err
@@ -214,14 +219,14 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 }
 
 // keep keeps a shard that is there and serves, as rank 0 finds.
-func (s *sharding) keep(k int, p *part, sum string) (bool, error) {
+func (s *sharding) keep(ctx context.Context, k int, p *part, sum string) (bool, error) {
 	g := s.rows.t.group
 	if err := parallel.Agree(g, nil); err != nil {
 		return false, err
 	}
 	kept := false
 	if g.Rank() == 0 && k < len(s.was.Shards) {
-		why := s.stale(s.was.Shards[k], p, sum)
+		why := s.stale(ctx, &s.was.Shards[k], p, sum)
 		if kept = why == ""; !kept {
 			s.say("note: shard %d is made again: %s", k+1, why)
 		}
@@ -243,14 +248,10 @@ func (s *sharding) finish() error {
 	if s.kept == 0 { // nothing is left of what was there
 		s.m.Decoder = s.decoder
 	}
-	if !s.was.Complete || s.kept < last {
-		if err := gallery.RemoveIndexes(s.dir); err != nil { // while the folder cannot be searched
-			return err
-		}
-	}
 	if err := s.write(true); err != nil {
 		return err
 	}
+	s.note()
 	for _, x := range s.was.Shards[min(last, len(s.was.Shards)):] { // of a list that got shorter
 		for _, name := range []string{x.Features, x.Names} {
 			if err := os.Remove(filepath.Join(s.dir, name)); err != nil && !isMissing(err) {
@@ -282,36 +283,66 @@ func (s *sharding) write(complete bool) error {
 }
 
 // stale says why a shard that is there cannot be kept for these inputs; empty: it can.
-func (s *sharding) stale(x gallery.Shard, p *part, sum string) string {
+func (s *sharding) stale(ctx context.Context, x *gallery.Shard, p *part, sum string) string {
 	switch {
-	case x.Inputs != p.gallery.Len() || x.InputsSum != sum:
+	case x.Inputs != p.gallery.Len() || !sameInputs(ctx, x, p, sum):
 		return fmt.Sprintf("its %s have changed since", s.m.Source)
 	case x.Rows < x.Inputs && !s.in.LeaveOut:
 		return fmt.Sprintf("it leaves out %d of its %s", x.Inputs-x.Rows, s.m.Source)
 	case x.Rows < x.Inputs && s.was.MaxPixels > 0 && s.m.MaxPixels > s.was.MaxPixels:
 		return fmt.Sprintf("it leaves out %d of its %s, and data.max_pixels has grown from %d to %d", x.Inputs-x.Rows, s.m.Source, s.was.MaxPixels, s.m.MaxPixels)
 	}
-	for _, f := range []struct {
-		name, sum string
-		size      int64
-	}{{x.Features, x.FeaturesSum, x.FeaturesBytes}, {x.Names, x.NamesSum, x.NamesBytes}} {
-		if n, sum, err := sumFile(filepath.Join(s.dir, f.name)); err != nil || n != f.size || sum != f.sum {
-			return f.name + " is missing or damaged"
+	one := gallery.Manifest{Shards: []gallery.Shard{*x}}
+	for _, f := range one.Checks(s.dir) {
+		if err := f.Known(ctx); err != nil {
+			return filepath.Base(f.Path) + " is missing or damaged"
 		}
 	}
 	return ""
 }
 
-// sumFile returns the size of a file and its checksum.
-func sumFile(path string) (int64, string, error) {
-	f, _, err := files.Open(path, 0)
-	if err != nil {
-		return 0, "", err
+// sameInputs says whether a shard is of these inputs. Images whose stamps are others are read, and their stamps are then renewed.
+func sameInputs(ctx context.Context, x *gallery.Shard, p *part, sum string) bool {
+	if p.images == nil || x.InputsContents == "" {
+		return x.InputsSum == sum
 	}
-	defer f.Close()
-	h := crc32.New(castagnoli)
-	n, err := io.Copy(h, f)
-	return n, fmt.Sprintf("%08x", h.Sum32()), err
+	if x.InputsStamps != "" && x.InputsStamps == p.images.stamps {
+		return true
+	}
+	was := x.InputsContents
+	if err := noteImages(ctx, x, p.images); err != nil || x.InputsContents != was {
+		return false
+	}
+	x.InputsSum = sum
+	return true
+}
+
+// noteImages notes in a shard what its images are. They are read once more, which takes a hundredth of the time of decoding them; those that
+// change meanwhile are not known again.
+func noteImages(ctx context.Context, x *gallery.Shard, images *imageFiles) (err error) {
+	if x.InputsStamps, x.InputsContents = "", ""; images == nil {
+		return nil
+	}
+	if x.InputsContents, err = images.contents(ctx); err != nil {
+		return err
+	}
+	switch now, _ := images.stamped(); {
+	case images.stamps != now: // one changed while it was read
+		x.InputsContents = ""
+	case images.proven:
+		x.InputsStamps = now
+	}
+	return nil
+}
+
+// note has the user's book know what was written, so that a first search need not read it.
+func (s *sharding) note() {
+	for _, f := range s.m.Checks(s.dir) {
+		if then, ok := s.written[f.Path]; ok {
+			f.Note(then)
+		}
+	}
+	_ = identity.User().Save() // else it is read once
 }
 
 // make encodes inputs and writes shard k.
@@ -371,6 +402,12 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 		}
 		return nil
 	})
+	for _, name := range []string{x.Features, x.Names} {
+		path := filepath.Join(s.dir, name)
+		if stamp, statErr := identity.StampOf(path); statErr == nil {
+			s.written[path] = stamp
+		}
+	}
 	return x, err
 }
 

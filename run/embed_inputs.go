@@ -2,6 +2,7 @@ package run
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/config"
@@ -21,6 +23,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -90,7 +93,8 @@ type inputs interface {
 type part struct {
 	gallery data.Gallery
 	line    func(i, row int) any // what the file of names says of input i; nil: it has no names
-	sum     uint32               // checksum of the inputs
+	sum     uint32               // checksum of the inputs; of images of names, sizes and times alone
+	images  *imageFiles          // that are read; nil: the sum is of all that is read
 }
 
 // openInputs opens what in names for a model of cfg, whose tokenizer may come later.
@@ -157,9 +161,44 @@ func (x *imageInputs) describe(m *gallery.Manifest) {
 	m.MaxPixels = x.maxPixels
 }
 
-// next notes names, sizes and times of change: an image that was replaced has another one.
+// imageFiles are files of images by which a shard that was made of them is known again.
+type imageFiles struct {
+	names, paths []string
+	stamps       string // sum of the names and stamps of all files, before they are read
+	proven       bool   // no file has changed just before that
+}
+
+// stamped returns the sum of the names and stamps of the files, and whether these prove what the files hold.
+func (f *imageFiles) stamped() (sum string, proven bool) {
+	l, now := identity.NewList(), time.Now()
+	proven = true
+	for i, path := range f.paths {
+		s, err := identity.StampOf(path)
+		proven = proven && (err != nil || s.Proves(now))
+		l.Add(f.names[i], s.String()) // the zero one of a file that is not there
+	}
+	return l.Sum().String(), proven
+}
+
+// contents reads the files and returns the sum of their names and bytes.
+func (f *imageFiles) contents(ctx context.Context) (string, error) {
+	l := identity.NewList()
+	for i, path := range f.paths {
+		sum, err := identity.Of(ctx, path)
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if err != nil { // it is left out, or encoding it said so
+			sum = identity.Sum{}
+		}
+		l.Add(f.names[i], sum.String())
+	}
+	return l.Sum().String(), nil
+}
+
+// next notes names, sizes and times of change, by which galleries of earlier versions know their images, and the files.
 func (x *imageInputs) next(n int) (*part, error) {
-	var names []string
+	var names, paths []string
 	p := &part{}
 	for len(names) < n {
 		name, err, ok := x.pull()
@@ -173,12 +212,14 @@ func (x *imageInputs) next(n int) (*part, error) {
 		if st, err := os.Stat(x.path(name)); err == nil {
 			size, changed = st.Size(), st.ModTime().UnixNano()
 		}
-		names = append(names, name)
+		names, paths = append(names, name), append(paths, x.path(name))
 		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%s\x00%d\x00%d\n", name, size, changed))
 	}
 	if len(names) == 0 {
 		return nil, nil
 	}
+	p.images = &imageFiles{names: names, paths: paths}
+	p.images.stamps, p.images.proven = p.images.stamped()
 	p.gallery = listedImages{len(names), x.size, x.input, func(i int) (*transform.Image, error) {
 		if !utf8.ValidString(names[i]) { // a gallery could not say which file it is
 			return nil, fmt.Errorf("%s: the name is no UTF-8: rename the file", x.path(names[i]))

@@ -87,7 +87,7 @@ func BenchmarkDataExact(b *testing.B) {
 // benchIndex builds an index, or opens that of the folder, where it then stays.
 func benchIndex(b *testing.B, e *compute.Engine, p Pool) *Index {
 	path := Beside(filepath.Join(os.Getenv(dataVariable), "pool.npy"))
-	if x, err := Open(path, p); err == nil {
+	if x, err := reopened(b, path, p); err == nil {
 		b.Cleanup(func() { x.Close() })
 		return x
 	}

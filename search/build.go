@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/rng"
 )
@@ -55,14 +56,21 @@ func Build(ctx context.Context, e *compute.Engine, pool Pool, o BuildOptions) (*
 	if err := o.setDefaults(pool.Rows()); err != nil {
 		return nil, err
 	}
+	var before identity.Stamp
+	if files, ok := pool.(stamped); ok {
+		if _, before, err = files.Stamp(); err != nil {
+			return nil, err
+		}
+	}
 	x := &Index{points: p, width: codeWidth(pool.Width())}
 	x.header = header{Version: version, Rows: pool.Rows(), Width: pool.Width(), Metric: o.Metric, Cells: o.Cells, Seed: o.Seed}
 	b := &builder{Index: x, ctx: ctx, e: e, o: o}
-	for _, do := range []func() error{b.cluster, b.assign, b.encode, b.fingerprint, b.calibrate} {
+	for _, do := range []func() error{b.cluster, b.assign, b.encode, b.calibrate} {
 		if err := do(); err != nil {
 			return nil, err
 		}
 	}
+	x.noteRows(before)
 	return x, nil
 }
 
@@ -181,35 +189,30 @@ func (b *builder) assign() error {
 	return nil
 }
 
-// encode codes the rows.
+// encode codes the rows, and sums them as it reads them.
 func (b *builder) encode() error {
 	n, d, w := b.header.Rows, b.header.Width, b.width
-	b.codes, b.scales = make([]int8, n*w), make([]float32, n)
+	b.codes, b.scales, b.sums = make([]int8, n*w), make([]float32, n), make([]identity.Sum, blocks(n))
 	if b.metric == L2 {
 		b.half = make([]float32, n)
 	}
-	const chunk = 256
-	type room struct{ x, half []float32 }
-	rooms := make([]room, b.e.Threads())
-	return each(b.ctx, b.e, (n+chunk-1)/chunk, b.stage("encode"), func(worker, part int) error {
-		m := &rooms[worker]
-		if m.x == nil {
-			m.x, m.half = make([]float32, chunk*d), make([]float32, chunk)
-		}
-		from := part * chunk
-		rows := min(chunk, n-from)
-		if err := b.read(from, rows, m.x, m.half); err != nil {
+	halves := make([][chunkRows]float32, threads(b.e))
+	err := eachBlock(b.ctx, b.e, b.pool, b.sums, b.stage("encode"), func(worker, from, rows int, x []float32) error {
+		half := halves[worker][:]
+		if err := b.placeAll(from, rows, x, half); err != nil {
 			return err
 		}
 		for i := range rows {
 			at, c := int(b.place[from+i]), int(b.owner[from+i])
-			row := m.x[i*d : (i+1)*d]
+			row := x[i*d : (i+1)*d]
 			vector.Sub(row, row, b.centres[c*d:(c+1)*d])
 			b.scales[at] = code(b.codes[at*w:][:w], row)
 			if b.half != nil {
-				b.half[at] = m.half[i]
+				b.half[at] = half[i]
 			}
 		}
 		return nil
 	})
+	b.header.Fingerprint = fingerprintOf(n, d, b.sums)
+	return err
 }

@@ -8,7 +8,7 @@
 //	index, err := search.Build(ctx, engine, pool, search.BuildOptions{Metric: search.Cosine, Recall: 0.95})
 //	err = index.Save(search.Beside("image.npy"))
 //
-//	index, err := search.Open(search.Beside("image.npy"), pool)
+//	index, err := search.Open(ctx, engine, search.Beside("image.npy"), pool, nil)
 //	hits, err = index.Search(ctx, engine, queries, search.Options{K: 10})
 //	rows, scores := hits.Of(0)
 //

@@ -15,10 +15,7 @@ const stepParts = 8
 // each calls body for the parts 0 to n-1 on the threads of e, or on this goroutine where e is nil.
 // It ends early with the error of a part or of ctx. progress may be nil.
 func each(ctx context.Context, e *compute.Engine, n int, progress func(done, of int), body func(worker, part int) error) error {
-	threads := 1
-	if e != nil {
-		threads = e.Threads()
-	}
+	threads := threads(e)
 	first, errs := 0, make([]error, threads)
 	step := func(worker, lo, hi int) {
 		defer files.RecoverFault(&errs[worker], errGone, debug.SetPanicOnFault(true))
@@ -46,6 +43,14 @@ func each(ctx context.Context, e *compute.Engine, n int, progress func(done, of 
 		}
 	}
 	return nil
+}
+
+// threads is on how many threads each works.
+func threads(e *compute.Engine) int {
+	if e == nil {
+		return 1
+	}
+	return e.Threads()
 }
 
 // errGone says that a mapped index cannot be read any more.

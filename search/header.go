@@ -3,12 +3,17 @@ package search
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 )
 
 // version of the file. It grows when its contents mean something else.
-const version = 1
+// Version 1 knew its pool by some of the rows: such an index is built anew.
+const version = 2
+
+// ErrVersion is wrapped, with ErrFormat, by errors about the index of another version of this program.
+var ErrVersion = errors.New("of another version")
 
 // header is what the file says of the index, as JSON in the metadata of a safetensors file.
 type header struct {
@@ -22,7 +27,7 @@ type header struct {
 	Queries     int     `json:"queries"` // that it was measured with
 	Curve       []Point `json:"curve"`   // by rising probes; Probes is among them
 	Seed        uint64  `json:"seed"`
-	Fingerprint string  `json:"fingerprint"` // of the pool
+	Fingerprint string  `json:"fingerprint"` // of all rows of the pool
 }
 
 // maxCurve is more points than a calibration measures.
@@ -36,7 +41,7 @@ func parseHeader(text string) (header, error) {
 		return h, fmt.Errorf("its description cannot be read: %v", err)
 	}
 	if v.Version != version {
-		return h, fmt.Errorf("it has version %d of the format, and this program reads version %d", v.Version, version)
+		return h, fmt.Errorf("%w: it has version %d of the format, and this program reads version %d", ErrVersion, v.Version, version)
 	}
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.DisallowUnknownFields()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
@@ -20,12 +21,13 @@ type Index struct {
 	header header
 	width  int // W
 
-	centres []float32 // (C, D)
-	starts  []int32   // (C+1) of the rows of each cell
-	rows    []int32   // (N) of the pool, by cell, rising within one
-	scales  []float32 // (N) of the codes
-	half    []float32 // (N) half the squared lengths of the points of l2, else empty
-	codes   []int8    // (N, W)
+	centres []float32      // (C, D)
+	starts  []int32        // (C+1) of the rows of each cell
+	rows    []int32        // (N) of the pool, by cell, rising within one
+	scales  []float32      // (N) of the codes
+	half    []float32      // (N) half the squared lengths of the points of l2, else empty
+	codes   []int8         // (N, W)
+	sums    []identity.Sum // (blocks) of the rows of the pool, see eachBlock
 
 	// Made of the centres, since all of them are looked at.
 	coarse coarse
@@ -56,6 +58,7 @@ type Stats struct {
 	K, Queries  int     // of the measurement: neighbours of so many queries
 	Bytes       int64   // in memory or in its file
 	Curve       []Point // recalls that were measured, by rising effort
+	Fingerprint string  // of all rows of the pool, the same for an exact copy in another format
 }
 
 // Stats returns the index's sizes and recalls.
@@ -64,7 +67,7 @@ func (x *Index) Stats() Stats {
 	return Stats{
 		Rows: h.Rows, Width: h.Width, Metric: h.Metric, Cells: h.Cells, Probes: h.Probes, Recall: x.Recall(), K: h.K, Queries: h.Queries,
 		Bytes: int64(len(x.codes)) + 4*int64(len(x.centres)+len(x.starts)+len(x.rows)+len(x.scales)+len(x.half)),
-		Curve: slices.Clone(h.Curve),
+		Curve: slices.Clone(h.Curve), Fingerprint: h.Fingerprint,
 	}
 }
 

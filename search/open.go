@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
@@ -20,12 +23,35 @@ import (
 var ErrFormat = errors.New("no index that can be used")
 
 // Open opens the index of a pool that Save wrote. The file is mapped into memory where the system
-// can do that, and read once to compare it with its checksum. Close the index after use; the pool
-// stays open as long.
+// can do that, and read once to compare it with its checksum. The rows of the pool are compared with those that the
+// index was built of: what the file system says of the pool's files is believed where it proves that nothing has changed since
+// they were last read, and else they are read, on the threads of e, or on the calling goroutine without one. progress is told of that and may
+// be nil. Close the index after use; the pool stays open as long.
 //
 // It fails with a *StaleError where the index is of other rows than the pool's, and with
-// ErrFormat where the file is cut, damaged or none of an index: build it again then.
-func Open(path string, pool Pool) (*Index, error) {
+// ErrFormat where the file is cut, damaged, of an earlier version or none of an index: build it again then.
+func Open(ctx context.Context, e *compute.Engine, path string, pool Pool, progress func(done, of int)) (*Index, error) {
+	x, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.take(ctx, e, path, pool, progress); err != nil {
+		return nil, errors.Join(err, x.close())
+	}
+	return x, nil
+}
+
+// Check reads the file of an index and compares it with its checksum. It fails as Open does, whatever the rows.
+func Check(path string) (Stats, error) {
+	x, err := open(path)
+	if err != nil {
+		return Stats{}, err
+	}
+	return x.Stats(), x.close()
+}
+
+// open opens the file of an index, of whatever pool.
+func open(path string) (*Index, error) {
 	f, size, err := files.Open(path, 0)
 	if err != nil {
 		return nil, fmt.Errorf("search: open the index: %w", err)
@@ -38,18 +64,24 @@ func Open(path string, pool Pool) (*Index, error) {
 	} else if b, err = files.Rest(f, size, 0); err != nil {
 		return nil, fmt.Errorf("search: open the index: %w", err)
 	}
-	if err := x.open(path, b, pool); err != nil {
+	if err := x.open(path, b); err != nil {
 		return nil, errors.Join(err, x.close())
 	}
 	return x, nil
 }
 
 // open takes the index from the bytes of its file.
-func (x *Index) open(path string, b []byte, pool Pool) (err error) {
+func (x *Index) open(path string, b []byte) (err error) {
 	defer files.RecoverFault(&err, errGone, debug.SetPanicOnFault(true))
 	if err := x.parse(b); err != nil {
 		return fmt.Errorf("search: %s: %w: %w: build it again", path, ErrFormat, err)
 	}
+	return nil
+}
+
+// take takes the pool, which must have the rows that the index was built of.
+func (x *Index) take(ctx context.Context, e *compute.Engine, path string, pool Pool, progress func(done, of int)) (err error) {
+	defer files.RecoverFault(&err, errGone, debug.SetPanicOnFault(true))
 	h := &x.header
 	if err := checkPool(pool); err != nil {
 		return err
@@ -57,14 +89,10 @@ func (x *Index) open(path string, b []byte, pool Pool) (err error) {
 	if pool.Rows() != h.Rows || pool.Width() != h.Width {
 		return &StaleError{path, fmt.Sprintf("it has %d rows of width %d, the pool has %d of width %d", h.Rows, h.Width, pool.Rows(), pool.Width())}
 	}
-	sum, err := fingerprintOf(pool)
-	if err != nil {
+	x.pool, x.metric = pool, h.Metric
+	if err := x.checkRows(ctx, e, path, progress); err != nil {
 		return err
 	}
-	if sum != h.Fingerprint {
-		return &StaleError{path, fmt.Sprintf("their fingerprint is %s, that of the pool %s", h.Fingerprint, sum)}
-	}
-	x.pool, x.metric = pool, h.Metric
 	x.setCoarse()
 	return nil
 }
@@ -97,7 +125,7 @@ func (x *Index) parse(b []byte) error {
 
 // view points the slices at their tensors, of which each must be there in its shape.
 func (x *Index) view(b []byte, f *safetensors.File) error {
-	types := map[string]safetensors.DType{"codes": safetensors.U8, "rows": safetensors.I32, "starts": safetensors.I32}
+	types := map[string]safetensors.DType{"codes": safetensors.U8, "sums": safetensors.U8, "rows": safetensors.I32, "starts": safetensors.I32}
 	wanted := x.tensors()
 	data := map[string][]byte{}
 	for _, t := range wanted {
@@ -123,6 +151,10 @@ func (x *Index) view(b []byte, f *safetensors.File) error {
 	x.half = cast[float32](data["half"])
 	x.shift = slices.Clone(cast[float32](data["shift"])) // read for each query, before the parts that a cut file ends
 	x.codes = cast[int8](data["codes"])
+	x.sums = make([]identity.Sum, blocks(x.header.Rows))
+	for i := range x.sums {
+		copy(x.sums[i][:], data["sums"][i*len(x.sums[i]):])
+	}
 	return nil
 }
 
@@ -137,6 +169,9 @@ func cast[T float32 | int32 | int8](b []byte) []T {
 // checkValues refuses values that a search would fail by: a checksum is no proof against
 // somebody who writes one.
 func (x *Index) checkValues() error {
+	if sum := fingerprintOf(x.header.Rows, x.header.Width, x.sums); sum != x.header.Fingerprint {
+		return fmt.Errorf("the fingerprint of its rows is %.40q, and the sums of their blocks give %s", x.header.Fingerprint, sum)
+	}
 	at := int32(0)
 	for c, s := range x.starts {
 		if s < at || c == 0 && s != 0 || c == x.header.Cells && int(s) != x.header.Rows {

@@ -137,21 +137,31 @@ const (
 // read sets dst (n, D) to the points of n rows of the pool from first on, and half (n), unless
 // it is nil, to half their squared lengths.
 func (p *points) read(first, n int, dst, half []float32) error {
-	d := p.pool.Width()
-	many, ok := p.pool.(rowsReader)
-	if ok {
-		if err := many.ReadRows(first, dst[:n*d]); err != nil {
+	if err := readRows(p.pool, first, n, dst); err != nil {
+		return err
+	}
+	return p.placeAll(first, n, dst, half)
+}
+
+// readRows sets dst (n, D) to n rows of a pool from first on, as they are stored.
+func readRows(p Pool, first, n int, dst []float32) error {
+	d := p.Width()
+	if many, ok := p.(rowsReader); ok {
+		return many.ReadRows(first, dst[:n*d])
+	}
+	for i := range n {
+		if err := p.Row(first+i, dst[i*d:(i+1)*d]); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// placeAll makes points of n rows x (n, D) of the pool, the first of which is first, and sets half as read does.
+func (p *points) placeAll(first, n int, x, half []float32) error {
+	d := p.pool.Width()
 	for i := range n {
-		row := dst[i*d : (i+1)*d]
-		if !ok {
-			if err := p.pool.Row(first+i, row); err != nil {
-				return err
-			}
-		}
-		sq, err := p.place(ofPool, first+i, row)
+		sq, err := p.place(ofPool, first+i, x[i*d:(i+1)*d])
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -36,7 +37,13 @@ func (x *Index) tensors() []safetensors.Tensor {
 			safetensors.Tensor{Name: "shift", Shape: []int{h.Width}, Data: x.shift})
 	}
 	codes := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(x.codes))), len(x.codes)) // two's complement
-	return append(t, safetensors.Tensor{Name: "codes", Shape: []int{h.Rows, x.width}, Data: codes})
+	n := blocks(h.Rows)
+	sums := make([]uint8, 0, n*len(identity.Sum{}))
+	for _, s := range x.sums {
+		sums = append(sums, s[:]...)
+	}
+	return append(t, safetensors.Tensor{Name: "codes", Shape: []int{h.Rows, x.width}, Data: codes},
+		safetensors.Tensor{Name: "sums", Shape: []int{n, len(identity.Sum{})}, Data: sums})
 }
 
 // Save writes the index to a file, which replaces an older one only when it is complete.

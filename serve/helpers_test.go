@@ -154,7 +154,7 @@ func makeGallery(t testing.TB, n int) string {
 	if err := errors.Join(safetensors.Write(f, []safetensors.Tensor{{Name: "image", Shape: []int{n, dim}, Data: x}}, nil), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	st, err := os.Stat(f.Name())
+	size, sum, err := gallery.SumFile(t.Context(), f.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func makeGallery(t testing.TB, n int) string {
 	}
 	m := gallery.Manifest{Version: 1, Side: "image", Dim: dim, Rows: n, Complete: true, Root: dir,
 		Meta:   gallery.Meta{Model: "/none", Score: "cosine", Product: true, Space: "sphere"},
-		Shards: []gallery.Shard{{Features: "x.safetensors", Names: "x.jsonl", Rows: n, Inputs: n, FeaturesBytes: st.Size(), FeaturesSum: fmt.Sprint(n)}}}
+		Shards: []gallery.Shard{{Features: "x.safetensors", Names: "x.jsonl", Rows: n, Inputs: n, FeaturesBytes: size, FeaturesSum: sum}}}
 	if err := m.Write(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type OpenOptions struct {
 }
 
 // Open opens the gallery at path, the model that encodes queries for it, and the index where it is
-// large, which may have to be built.
+// large, which may have to be built. It fails where the gallery is damaged.
 func Open(ctx context.Context, path string, o OpenOptions) (s *Source, err error) {
 	g, err := gallery.Open(path)
 	if err != nil {
@@ -61,8 +61,10 @@ func Open(ctx context.Context, path string, o OpenOptions) (s *Source, err error
 			return s, err
 		}
 	}
-	s.Picture, err = pictures(s, model, o)
-	return s, err
+	if s.Picture, err = pictures(s, model, o); err != nil {
+		return s, err
+	}
+	return s, g.Wait(ctx) // a damaged gallery is not served
 }
 
 // pictures returns what finds the images of rows, nil where there are none.

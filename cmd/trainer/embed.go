@@ -50,8 +50,10 @@ With --images, --texts or --rows it encodes files of any length, in shards:
                                           (texts-00000 of texts)
   index.json                              the shards with sizes and checksums, the model
 
-Interrupted, the same command goes on with the missing shards. Shards that were cut, and
-shards whose images, texts or rows have changed since, are made anew.
+Interrupted, the same command goes on with the missing shards. Shards that were cut or
+damaged, and shards whose images, texts or rows have changed since, are made anew.
+
+All files have checksums, which search and inspect --verify compare.
 
 The product of a row of image and a row of text is the score by which the model compares
 pairs (eval.score; by default that of training without its geodesic): nothing has to be

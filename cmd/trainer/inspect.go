@@ -13,35 +13,43 @@ import (
 
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/verify"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
 func newInspectCommand() *cobra.Command {
 	var out outputFlags
 	var path, group string
-	var printConfig, verify bool
+	var printConfig, checked bool
 	c := &cobra.Command{
 		Use:   "inspect [PATH]",
-		Short: "Show what a checkpoint holds: step, files, parameters, configuration",
+		Short: "Show what a checkpoint, a gallery or another folder or file holds, and whether it is whole",
 		Long: `inspect shows what a checkpoint holds. PATH is a run folder (its latest checkpoint is
-taken) or the folder of one step.
+taken) or the folder of one step. Of other kinds it shows in short what they are: a gallery
+(embed), an index (.search), a file of features (.npy, .npz, .safetensors, .pt, .pth, .parquet),
+a folder of export, of ablate, or a cache folder (data.cache_dir).
 
---verify reads every byte instead and compares it with the checksums that the checkpoint was
-saved with: of a run folder all checkpoints, of a step folder that one. It exits with 1 where
-one is damaged. Folders that were written before there were checksums are compared by their
-sizes. train, eval, embed, report and finetune check the files that they read themselves, and
-take the checkpoint before a damaged one, with a notice.`,
+--verify reads every byte instead and compares it with the checksums that were noted when it
+was written: of a run folder all checkpoints, the log, the configuration and the galleries in
+it, of an ablation all of its runs. A file is whole, damaged, or has no checksum: its form is
+then checked as far as it has one. It exits with 1 where something is damaged. It believes
+nothing that was found earlier, so that it finds damage of a disk too. Checkpoints that were
+written before there were checksums are compared by their sizes. train, eval, embed, report,
+finetune and search check the files that they read themselves; the first five take the
+checkpoint before a damaged one, with a notice.`,
 		Example: `  trainer inspect runs/quickstart
   trainer inspect runs/quickstart/checkpoints/step-00000100 --group momentum
   trainer inspect --checkpoint runs/quickstart --print-config
   trainer inspect runs/quickstart --verify
+  trainer inspect runs/quickstart/embeddings-test --verify
+  trainer inspect image.npz --verify
   trainer inspect runs/quickstart --json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if path != "" {
 				args = append(args, path)
 			}
 			if len(args) != 1 {
-				return fmt.Errorf("%s needs one PATH, of a run or a step folder (got %d)", c.CommandPath(), len(args))
+				return fmt.Errorf("%s needs one PATH, of a folder or a file that this program wrote (got %d)", c.CommandPath(), len(args))
 			}
 			path = args[0]
 			return nil
@@ -50,8 +58,18 @@ take the checkpoint before a damaged one, with a notice.`,
 			if err := cmp.Or(apart(c, "verify", "print-config", "group"), apart(c, "print-config", "group", "json")); err != nil {
 				return err
 			}
-			if verify {
-				return verifyCheckpoints(c.OutOrStdout(), path, out.json)
+			kind, err := verify.Kind(path)
+			if err != nil {
+				return err
+			}
+			if checked {
+				return verifyPath(c, path, out.json)
+			}
+			if kind != verify.Run && kind != verify.Step {
+				if err := cmp.Or(notOf(c, kind, "group"), notOf(c, kind, "print-config")); err != nil {
+					return err
+				}
+				return describe(c, path, out.json)
 			}
 			r, err := run.Inspect(path, group)
 			if err != nil {
@@ -74,32 +92,74 @@ take the checkpoint before a damaged one, with a notice.`,
 	c.Flags().StringVar(&path, "checkpoint", "", "same as `PATH`")
 	c.Flags().StringVar(&group, "group", "", "file whose tensors are listed: model, momentum, optimizer, queue, graph or alignment; default: that of the model")
 	c.Flags().BoolVar(&printConfig, "print-config", false, "print the configuration of the run as TOML")
-	c.Flags().BoolVar(&verify, "verify", false, "compare every byte with the checksums of the checkpoints")
+	c.Flags().BoolVar(&checked, "verify", false, "compare every byte with the checksums")
 	return c
 }
 
-// verifyCheckpoints prints what a check of all checkpoints at path found, and returns an error
-// if one is damaged.
-func verifyCheckpoints(w io.Writer, path string, asJSON bool) error {
-	list, err := checkpoint.Verify(path)
+// notOf refuses a flag that is of checkpoints.
+func notOf(c *cobra.Command, kind, flag string) error {
+	if !c.Flags().Changed(flag) {
+		return nil
+	}
+	return usageError{fmt.Errorf("--%s is of a run or a step folder, and this is of the kind %q: leave it out", flag, kind)}
+}
+
+// verifyPath prints what a check of everything at path found, and returns an error if something is damaged.
+func verifyPath(c *cobra.Command, path string, asJSON bool) error {
+	r, err := verify.Path(c.Context(), path, true)
 	if err != nil {
 		return err
 	}
-	var damaged []string
-	for _, v := range list {
-		if v.Problem != "" {
-			damaged = append(damaged, v.Problem)
-		}
-	}
 	if asJSON {
-		err = printJSON(w, map[string]any{"checkpoints": list, "damaged": len(damaged)})
+		err = printJSON(c.OutOrStdout(), r)
 	} else {
-		err = printVerified(w, list)
+		err = printReport(c.OutOrStdout(), r)
 	}
-	if err == nil && damaged != nil {
-		err = fmt.Errorf("%d of %s damaged: %s", len(damaged), words.Count(len(list), "checkpoint"), strings.Join(damaged, "; "))
+	if err == nil {
+		err = r.Err()
 	}
 	return err
+}
+
+// describe prints what a folder or file is that is no checkpoint.
+func describe(c *cobra.Command, path string, asJSON bool) error {
+	r, err := verify.Path(c.Context(), path, false)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(c.OutOrStdout(), r)
+	}
+	return printReport(c.OutOrStdout(), r)
+}
+
+// printReport writes for a person what was found.
+func printReport(w io.Writer, r *verify.Report) error {
+	if r.Checkpoints != nil {
+		if err := printVerified(w, r.Checkpoints); err != nil {
+			return err
+		}
+		if len(r.Files) == 0 {
+			return nil
+		}
+		fmt.Fprintln(w)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tw, "kind\t%s\n", r.Kind)
+	for _, f := range r.Facts {
+		fmt.Fprintf(tw, "%s\t%s\n", f.What, words.Inline(f.Is))
+	}
+	if len(r.Files) > 0 {
+		fmt.Fprintf(tw, "\nfile\tbytes\tchecksum\tstate\t\n")
+	}
+	for _, f := range r.Files {
+		sum, state := cmp.Or(f.Sum, "-"), string(f.State)
+		if f.Problem != "" {
+			state += ": " + f.Problem
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\n", words.Inline(f.Name), f.Bytes, sum, cmp.Or(words.Inline(state), "-"), words.Inline(f.Holds))
+	}
+	return tw.Flush()
 }
 
 // printVerified writes for a person what Verify found.
@@ -109,9 +169,12 @@ func printVerified(w io.Writer, list []checkpoint.Verified) error {
 		if i > 0 {
 			fmt.Fprintln(tw)
 		}
-		state := "whole"
+		state := verify.NoSum // written before there were any: the sizes are those that were noted
+		if slices.ContainsFunc(v.Files, func(f checkpoint.FileCheck) bool { return f.Sum != "" }) {
+			state = verify.Whole
+		}
 		if v.Problem != "" {
-			state = "damaged"
+			state = verify.Damaged
 		}
 		fmt.Fprintf(tw, "checkpoint\t%s\t%s\nfile\tbytes\tcrc32c\n", v.Path, state)
 		for _, f := range v.Files {

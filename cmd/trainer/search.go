@@ -58,9 +58,13 @@ Images are searched where the gallery has both sides; --in text searches its tex
 and an image are compared by the score of the model, two images or two texts by the cosine
 (in Euclidean spaces by the distance).
 
+Files are compared with the checksums that embed noted, in full where what the file system
+says of them does not prove that they are as they were when they were last read; a damaged
+gallery is an error that names the file.
+
 Below 100,000 rows all are compared. From there on an index is built once and kept beside
-the gallery; it is built anew when the gallery changes. It finds most of the nearest rows:
-the share that was measured when it was built (recall) is printed with the result.
+the gallery; it is built anew when any row is another one. It finds most of the nearest
+rows: the share that was measured when it was built (recall) is printed with the result.
 --recall asks for another, --exact compares all rows.`,
 		Example: `  trainer search runs/quickstart/embeddings-test --text "a large red circle"
   trainer search gallery --image query.jpg --k 20 --json

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -92,7 +93,7 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 		t.Errorf("the shard made again differs: %v", err)
 	}
 
-	// A picture that is replaced by one of the same size has another time.
+	// A picture of another time is the same one; one that was replaced is not, though its time is set back.
 	replaced := filepath.Join(photos, "sub0", "02.png")
 	old, err := os.Stat(replaced)
 	if err != nil {
@@ -101,11 +102,29 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	if err := os.Chtimes(replaced, time.Time{}, old.ModTime().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
+	embed(3, 3, 7, 0)
+	was, err := os.ReadFile(replaced)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.ReadFile(filepath.Join(photos, "sub1", "03.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func(b []byte) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(replaced, b, 0o666), os.Chtimes(replaced, time.Time{}, old.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(other)
 	_, stderr := must(t, exitDone, args...)
 	contains(t, stderr, "note: shard 1 is made again: its images have changed since")
 	if strings.Contains(stderr, "shard 2") {
 		t.Errorf("a shard whose images stayed is made again: %s", stderr)
 	}
+	replace(was)
+	embed(3, 2, 7, 0)
 	embed(3, 3, 7, 0)
 
 	// Rows are those of the image's own encoding, whatever the shard.
@@ -373,8 +392,8 @@ func TestGalleryIsOfItsSettings(t *testing.T) {
 	}
 }
 
-// The index of a gallery goes with the rows that it was built of, also where a single one of many is embedded anew.
-func TestEmbedRemovesOldIndex(t *testing.T) {
+// The index of a gallery stays while its rows do, and is built anew where a single one of many is another.
+func TestIndexOfOtherRows(t *testing.T) {
 	dir := t.TempDir()
 	ck, texts, out := filepath.Join(dir, "run"), filepath.Join(dir, "texts.txt"), filepath.Join(dir, "texts")
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2")...)
@@ -382,28 +401,25 @@ func TestEmbedRemovesOldIndex(t *testing.T) {
 	for i := range 2500 {
 		lines = append(lines, fmt.Sprintf("a %s circle and a %s square %d", []string{"red", "blue"}[i%2], []string{"green", "black"}[i/2%2], i))
 	}
-	embed := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--quiet"}
-	index := filepath.Join(out, "gallery.text.inner.search")
+	var was []byte
 	for _, x := range []struct {
 		change func()
 		kept   bool
-	}{{func() {}, true}, {func() { lines[1] = "a star" }, false}} {
-		if err := os.WriteFile(texts, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		must(t, exitDone, embed...)
-		hits(t, out, "--text", "a star", "--index-from", "100")
+	}{{func() {}, false}, {func() {}, true}, {func() { lines[1] = "a star" }, false}} {
 		x.change()
 		if err := os.WriteFile(texts, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		must(t, exitDone, embed...)
-		if _, err := os.Stat(index); (err == nil) != x.kept {
-			t.Errorf("%s: %v, to be kept: %v", index, err, x.kept)
+		must(t, exitDone, "embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--quiet")
+		rows, _, all := hits(t, out, "--text", "a star", "--index-from", "100")
+		if !all.Index || lines[1] == "a star" && rows[0] != 1 {
+			t.Errorf("the new text is not found by the index: %v", rows)
 		}
-	}
-	if rows, _, all := hits(t, out, "--text", "a star", "--index-from", "100"); rows[0] != 1 || !all.Index {
-		t.Errorf("the new text is not found by the index: %v", rows)
+		now, err := os.ReadFile(filepath.Join(out, "gallery.text.inner.search"))
+		if err != nil || bytes.Equal(now, was) != x.kept {
+			t.Errorf("the index is as it was: %v, want %v (%v)", bytes.Equal(now, was), x.kept, err)
+		}
+		was = now
 	}
 }
 

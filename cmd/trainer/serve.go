@@ -192,9 +192,9 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 	reload := func() { go s.Reload(c.Context()) } // which says what happens
 	onHangup.Store(&reload)
 	defer onHangup.Store(nil)
-	fmt.Fprintf(c.OutOrStdout(), "serving %s of %s at %s\n", words.Count(info.Gallery.Rows(info.Side), info.Side), path, describe(l, o.TLS != nil))
+	fmt.Fprintf(c.OutOrStdout(), "serving %s of %s at %s\n", words.Count(info.Gallery.Rows(info.Side), info.Side), path, describeListener(l, o.TLS != nil))
 	if admin != nil {
-		fmt.Fprintf(c.OutOrStdout(), "reloads and figures at %s\n", describe(admin, o.TLS != nil))
+		fmt.Fprintf(c.OutOrStdout(), "reloads and figures at %s\n", describeListener(admin, o.TLS != nil))
 	}
 	if err := s.Serve(c.Context(), l, admin); err != nil && err != http.ErrServerClosed {
 		return err

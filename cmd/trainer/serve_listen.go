@@ -57,8 +57,8 @@ func listen(address string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// describe is where a listener is reached, for a person.
-func describe(l net.Listener, secure bool) string {
+// describeListener is where a listener is reached, for a person.
+func describeListener(l net.Listener, secure bool) string {
 	switch {
 	case l.Addr().Network() == "unix":
 		return unixPrefix + l.Addr().String()

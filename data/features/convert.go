@@ -2,19 +2,18 @@ package features
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Formats whose rows do not lie one after another become a .npy file in a cache folder once, which
-// is then mapped. Its name is a fingerprint of the path, size and time of what it was made of, so a
-// source that has changed has another copy.
+// is then mapped. Its name is a sum of the contents of what it was made of, so a source that has changed has another copy.
 
 // convertVersion grows when the copy of the same source becomes another one.
 const convertVersion = 1
@@ -34,7 +33,7 @@ func OpenSource(path, tensor, cache string) (*Matrix, error) {
 	if cache == "" || !converted(path) {
 		return OpenMatrix(path, tensor)
 	}
-	c, err := newConversion(path, tensor, cache)
+	c, err := newConversion(context.Background(), path, tensor, cache)
 	if err != nil {
 		return nil, fmt.Errorf("features: %w", err)
 	}
@@ -59,7 +58,10 @@ func Convert(ctx context.Context, path, tensor, cache string, progress func(done
 	if cache == "" || !converted(path) {
 		return nil
 	}
-	c, err := newConversion(path, tensor, cache)
+	c, err := newConversion(ctx, path, tensor, cache)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return nil
 	}
@@ -79,13 +81,13 @@ type conversion struct {
 	copied       string   // file
 }
 
-func newConversion(path, tensor, cache string) (conversion, error) {
+func newConversion(ctx context.Context, path, tensor, cache string) (conversion, error) {
 	c := conversion{path: path, tensor: tensor}
 	var err error
 	if c.sources, err = sourcesOf(path); err != nil {
 		return c, err
 	}
-	name, err := copyName(c.sources, tensor)
+	name, err := copyName(ctx, path, c.sources, tensor)
 	c.copied = filepath.Join(cache, name)
 	return c, err
 }
@@ -156,22 +158,17 @@ func sourcesOf(path string) ([]string, error) {
 	return names, nil
 }
 
-// copyName returns the name of the copy of some files.
-func copyName(sources []string, tensor string) (string, error) {
-	h := sha256.New()
-	fmt.Fprintf(h, "%d %q\n", convertVersion, tensor)
-	for _, path := range sources {
-		st, err := os.Stat(path)
-		if err != nil {
-			return "", err
-		}
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(h, "%q %d %d\n", abs, st.Size(), st.ModTime().UnixNano())
+// copyName returns the name of the copy of some files of a path: one of their contents, so that a copy of them elsewhere has the same.
+func copyName(ctx context.Context, path string, sources []string, tensor string) (string, error) {
+	book := identity.User()
+	contents, err := book.SumOf(ctx, absolute(path)+" is converted", sources)
+	if err != nil {
+		return "", err
 	}
-	return fmt.Sprintf("features-%x.npy", h.Sum(nil)[:8]), nil
+	_ = book.Save() // else they are read again another time
+	l := identity.NewList()
+	l.Add(fmt.Sprint(convertVersion), tensor, contents.String())
+	return fmt.Sprintf("features-%.16s.npy", l.Sum()), nil
 }
 
 // torchRows gives the rows of files of torch.save, each of which has one tensor: a row, or rows. told hears

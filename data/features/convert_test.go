@@ -3,8 +3,10 @@ package features
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,13 +83,49 @@ func TestCopyIsOfItsSource(t *testing.T) {
 			t.Errorf("a copy of %d bytes stays", len(b))
 		}
 	}
-	if err := os.Chtimes(path, time.Time{}, time.Unix(1e9, 0)); err != nil {
+}
+
+// TestCopyIsOfTheContents: another time or place is no other source, and other bytes of the same size and time are.
+func TestCopyIsOfTheContents(t *testing.T) {
+	cache, folder := t.TempDir(), t.TempDir()
+	bytesThen := read(t, "testdata/row.pt")
+	at := bytes.Index(bytesThen, binary.LittleEndian.AppendUint32(nil, math.Float32bits(firstOf(t, "testdata/rows.pt"))))
+	for i, step := range []struct {
+		change byte
+		folder string
+		copies int
+	}{{0, folder, 1}, {0, folder, 1}, {0, t.TempDir(), 1}, {1, folder, 2}} {
+		bytesThen[at] ^= step.change
+		path := filepath.Join(step.folder, "a.pt")
+		if err := errors.Join(os.WriteFile(path, bytesThen, 0o644), os.Chtimes(path, time.Time{}, time.Unix(1e9, 0))); err != nil {
+			t.Fatal(err)
+		}
+		m, err := OpenSource(step.folder, "", cache)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := os.ReadDir(cache); err != nil || len(list) != step.copies {
+			t.Errorf("step %d: %d copies, want %d: %v", i, len(list), step.copies, err)
+		}
+	}
+}
+
+// firstOf returns the first number of a file.
+func firstOf(t *testing.T, path string) float32 {
+	t.Helper()
+	m, err := OpenMatrix(path, "")
+	if err != nil {
 		t.Fatal(err)
 	}
-	first()
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {
-		t.Errorf("%d copies of two states, %v", len(list), err)
+	defer m.Close()
+	row := make([]float32, m.Width())
+	if err := m.Row(0, row); err != nil {
+		t.Fatal(err)
 	}
+	return row[0]
 }
 
 // What cannot be converted is refused with what is wrong, and leaves nothing behind.

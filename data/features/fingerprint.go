@@ -1,47 +1,32 @@
 package features
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"hash"
+
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
-// fingerprintRows is how many rows of a file a fingerprint reads.
-const fingerprintRows = 256
-
-// Fingerprint returns a checksum of what the pool is made of: the sizes and times of its files, some
-// of their rows, and which rows they are. Files that were written anew have another one.
-func (p *Pool) Fingerprint() (string, error) {
+// Fingerprint returns a sum of what the pool is made of: all bytes of its files, which the user's book knows where they did not change
+// since they were last read, which rows of them, and how they are centred. A copy of the files has the same.
+func (p *Pool) Fingerprint(ctx context.Context) (string, error) {
 	h := sha256.New()
+	book := identity.User()
 	for _, m := range []*Matrix{p.main, p.more} {
 		if m == nil {
 			continue
 		}
-		if err := m.sumInto(h); err != nil {
-			return "", err
+		sum, err := book.Sum(ctx, m.file.Name())
+		if err != nil {
+			return "", fmt.Errorf("features: %w", err)
 		}
+		fmt.Fprintln(h, m.rows, m.width, m.dtype, m.start, sum)
 	}
+	_ = book.Save() // else they are read again another time
 	_ = binary.Write(h, binary.LittleEndian, []float32(p.centre))
 	_ = binary.Write(h, binary.LittleEndian, p.rows) // a hash takes everything
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// sumInto adds size, time and some rows of the file to a hash.
-func (m *Matrix) sumInto(h hash.Hash) error {
-	st, err := m.file.Stat()
-	if err != nil {
-		return fmt.Errorf("features: %w", err)
-	}
-	fmt.Fprintln(h, m.rows, m.width, m.dtype, m.start, st.Size(), st.ModTime().UnixNano())
-	row := make([]float32, m.width)
-	count := min(m.rows, fingerprintRows)
-	for i := range count {
-		if err := m.ReadRows(int(int64(i)*int64(m.rows)/int64(count)), row); err != nil {
-			return err
-		}
-		_ = binary.Write(h, binary.LittleEndian, row)
-	}
-	return nil
 }

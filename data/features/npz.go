@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/budget"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -61,6 +63,32 @@ func (m *Matrix) mapMember(f *zip.File) error {
 	}
 	if n := int64(m.rows) * int64(m.width); n > size || h.start+n*int64(m.dtype.Size()) != size {
 		return fmt.Errorf("%s has %d bytes, and its %d rows of %d numbers need others: save it again", f.Name, size, m.rows, m.width)
+	}
+	return m.checkMember(f, at, size)
+}
+
+// checkMember reads a member that will be mapped, of size bytes from at on, and compares it with its checksum. The user's book knows
+// members that were whole, so that each is read once.
+func (m *Matrix) checkMember(f *zip.File, at, size int64) error {
+	book := identity.User()
+	name := fmt.Sprintf("%s %s at %d has the CRC-32 %08x", absolute(m.path), f.Name, at, f.CRC32)
+	err := book.Check(name, m.stamp, func() error {
+		h := crc32.NewIEEE()
+		if _, err := io.CopyBuffer(struct{ io.Writer }{h}, io.NewSectionReader(m.file, at, size), make([]byte, 1<<20)); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		return checkCRC(f, h.Sum32())
+	})
+	if err == nil {
+		_ = book.Save() // else it is read again another time
+	}
+	return err
+}
+
+// checkCRC compares the checksum of what was read of a member with that of the archive.
+func checkCRC(f *zip.File, got uint32) error {
+	if got != f.CRC32 {
+		return fmt.Errorf("%s was damaged: its CRC-32 is %08x, and %08x is written in the archive: copy the file again", f.Name, got, f.CRC32)
 	}
 	return nil
 }
@@ -134,6 +162,9 @@ func (m *Matrix) inflate(f *zip.File, size int64) error {
 		return fail(errors.New("it has more bytes than its directory says"))
 	} else if err != nil && err != io.EOF {
 		return fail(err)
+	}
+	if err := checkCRC(f, crc32.ChecksumIEEE(m.mapped)); err != nil { // the reader takes a checksum of 0 for none
+		return err
 	}
 	m.inflated = true
 	return nil

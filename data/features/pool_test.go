@@ -1,9 +1,11 @@
 package features
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -102,8 +104,8 @@ func TestFingerprint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := pool.Fingerprint()
-		if again, _ := pool.Fingerprint(); err != nil || sum != again {
+		sum, err := pool.Fingerprint(t.Context())
+		if again, _ := pool.Fingerprint(t.Context()); err != nil || sum != again {
 			t.Errorf("%s: %s, then %s (%v)", what, sum, again, err)
 		}
 		if other, ok := seen[sum]; ok {
@@ -114,12 +116,43 @@ func TestFingerprint(t *testing.T) {
 	add("one split")
 	c.Seed = 9
 	add("another split")
-	if err := os.Chtimes(c.Image, time.Time{}, time.Unix(1e9, 0)); err != nil {
+	b, err := os.ReadFile(c.Image)
+	if err != nil {
 		t.Fatal(err)
 	}
-	add("another time")
+	b[len(b)-9] ^= 1 // of the last row but one, and the time stays
+	st, err := os.Stat(c.Image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(c.Image, b, 0o666), os.Chtimes(c.Image, time.Time{}, st.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	add("one other number")
+	c.Image = copyOf(t, c.Image)
+	pool, err := open(t, c, 3).ImagePool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := pool.Fingerprint(t.Context()); err != nil || seen[sum] != "one other number" {
+		t.Errorf("a copy has the fingerprint %s, that of %q: %v", sum, seen[sum], err)
+	}
 	c.ImagePool = ""
 	add("no further file")
+}
+
+// copyOf returns the path of a copy of a file.
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err := os.WriteFile(other, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return other
 }
 
 func TestPoolRefuses(t *testing.T) {
@@ -198,11 +231,11 @@ func TestCentredPool(t *testing.T) {
 				}
 			}
 		}
-		a, err := raw.Fingerprint()
+		a, err := raw.Fingerprint(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := got.Fingerprint(); err != nil || a == b {
+		if b, err := got.Fingerprint(t.Context()); err != nil || a == b {
 			t.Errorf("%s: lists of raw rows would be taken for centred ones (%v)", side, err)
 		}
 	}

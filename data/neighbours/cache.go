@@ -45,8 +45,8 @@ type description struct {
 }
 
 // describe returns the description of the lists that are to be found.
-func (l *Lists) describe(o Options) (description, error) {
-	pool, err := l.pool.Fingerprint()
+func (l *Lists) describe(ctx context.Context, o Options) (description, error) {
+	pool, err := l.pool.Fingerprint(ctx)
 	if err != nil {
 		return description{}, err
 	}
@@ -61,7 +61,7 @@ func (l *Lists) describe(o Options) (description, error) {
 
 // cached takes the lists from their file, or finds them and writes it.
 func (l *Lists) cached(ctx context.Context, o Options) error {
-	d, err := l.describe(o)
+	d, err := l.describe(ctx, o)
 	if err != nil {
 		return err
 	}

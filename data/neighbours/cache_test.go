@@ -159,7 +159,7 @@ func FuzzCache(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	d, err := l.describe(Options{})
+	d, err := l.describe(f.Context(), Options{})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -160,6 +160,77 @@ func TestDamagedBook(t *testing.T) {
 	}
 }
 
+// What several books of one file learn is all kept, up to the newest so many.
+func TestBooksOfOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sums")
+	var books []*Book
+	for i := range 4 {
+		b := OpenBook(path)
+		b.most = 3
+		b.Note(fmt.Sprint(i), Stamp{Size: int64(i), Modified: 1}, Sum{byte(i + 1)})
+		books = append(books, b)
+	}
+	for _, b := range books {
+		if err := b.Save(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := OpenBook(path)
+	for i := range 4 {
+		if sum, ok := all.Known(fmt.Sprint(i), Stamp{Size: int64(i), Modified: 1}); ok != (i > 0) || ok && sum != (Sum{byte(i + 1)}) {
+			t.Errorf("entry %d: %v %v", i, sum, ok)
+		}
+	}
+}
+
+// A check is made once for one stamp, and again after an error or another stamp, in this book or the next.
+func TestCheck(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sums")
+	b := OpenBook(path)
+	now, bad, made := Stamp{Size: 1, Modified: 1, File: 1}, errors.New("bad"), 0
+	check := func(name string, result error) error {
+		return b.Check(name, func() (Stamp, error) { return now, nil }, func() error { made++; return result })
+	}
+	for i, step := range []struct {
+		name string
+		file uint64 // number of the file, so another stamp
+		bad  error
+		made bool
+	}{{"x", 1, bad, true}, {"x", 1, nil, true}, {"x", 1, bad, false}, {"y", 1, nil, true}, {"x", 2, bad, true}, {"x", 1, nil, false}} {
+		now.File = step.file
+		before := made
+		err := check(step.name, step.bad)
+		if want := step.bad; (made > before) != step.made || step.made && err != want || !step.made && err != nil {
+			t.Errorf("step %d: %d checks, %v", i, made-before, err)
+		}
+		if err := b.Save(); err != nil {
+			t.Fatal(err)
+		}
+		b = OpenBook(path)
+	}
+	moving := uint64(0)
+	err := b.Check("z", func() (Stamp, error) { moving++; return Stamp{Size: 1, Modified: 1, File: moving}, nil }, func() error { return nil })
+	if _, ok := b.Known("z", Stamp{Size: 1, Modified: 1, File: 1}); ok || err != nil {
+		t.Errorf("contents that changed during the check are noted: %v", err)
+	}
+	if err := b.Check("z", func() (Stamp, error) { return Stamp{}, bad }, nil); err != bad {
+		t.Error(err)
+	}
+}
+
+// Stamps together are another one wherever one of them is, or their order, and prove no more than the newest.
+func TestTogether(t *testing.T) {
+	now := time.Now()
+	old := Stamp{Size: 1, Modified: now.Add(-time.Hour).UnixNano(), File: 1}
+	young := Stamp{Size: 2, Modified: now.UnixNano(), File: 2}
+	if Together(old) != old || Together(old, young) == Together(young, old) || Together(old, old) == Together(old) {
+		t.Error("stamps are mixed up")
+	}
+	if !Together(old, old).Proves(now) || Together(old, young).Proves(now) {
+		t.Error("the newest does not decide what is proven")
+	}
+}
+
 // FuzzBook: whatever a book holds, it is read or refused.
 func FuzzBook(f *testing.F) {
 	f.Add([]byte(bookMagic))

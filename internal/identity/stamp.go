@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,6 +36,23 @@ func StampOfInfo(st fs.FileInfo) Stamp {
 // String is the stamp as a text that differs where stamps do.
 func (s Stamp) String() string {
 	return fmt.Sprintf("%d %d %d %d %d", s.Size, s.Modified, s.Changed, s.File, s.Device)
+}
+
+// Together returns a stamp of several files in their order: it is another one where one of theirs is.
+func Together(stamps ...Stamp) Stamp {
+	if len(stamps) == 1 {
+		return stamps[0]
+	}
+	var all Stamp
+	l := NewList()
+	for _, s := range stamps {
+		all.Size += s.Size
+		all.Modified, all.Changed = max(all.Modified, s.Modified), max(all.Changed, s.Changed)
+		l.Add(s.String())
+	}
+	sum := l.Sum()
+	all.File, all.Device = binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])
+	return all
 }
 
 // settled is how long ago a file must have changed for its stamp to prove anything: file systems count

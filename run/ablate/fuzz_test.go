@@ -16,7 +16,7 @@ func FuzzRecord(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		if err := os.WriteFile(filepath.Join(dir, recordFile), b, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, RecordFile), b, 0o666); err != nil {
 			t.Fatal(err)
 		}
 		r, err := readRecord(dir)

@@ -20,8 +20,8 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// recordFile is where a run folder keeps what ablate knows about it.
-const recordFile = "ablation.json"
+// RecordFile is where a run folder keeps what ablate knows about it.
+const RecordFile = "ablation.json"
 
 // record is the state of a run in an ablation.
 type record struct {
@@ -38,7 +38,7 @@ type record struct {
 
 // readRecord reads the record of a run folder; without one it is empty.
 func readRecord(dir string) (r record, err error) {
-	text, err := files.Read(filepath.Join(dir, recordFile), files.MaxRecord)
+	text, err := files.Read(filepath.Join(dir, RecordFile), files.MaxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
@@ -46,7 +46,7 @@ func readRecord(dir string) (r record, err error) {
 		err = json.Unmarshal(text, &r)
 	}
 	if err != nil {
-		return r, fmt.Errorf("%s: %w: remove the folder to make the run anew", filepath.Join(dir, recordFile), err)
+		return r, fmt.Errorf("%s: %w: remove the folder to make the run anew", filepath.Join(dir, RecordFile), err)
 	}
 	return r, nil
 }
@@ -59,7 +59,7 @@ func (r record) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return files.Replace(filepath.Join(dir, recordFile), append(text, '\n'))
+	return files.Replace(filepath.Join(dir, RecordFile), append(text, '\n'))
 }
 
 // settled reports whether a run needs no training.

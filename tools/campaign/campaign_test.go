@@ -28,6 +28,7 @@ func TestCampaigns(t *testing.T) {
 		{"kill", 3, 1, " 0 checkpoints lost, 0 failures"},
 		{"kill", 2, 2, " 0 checkpoints lost, 0 failures"},
 		{"damage", 4, 1, "4 damages read by map[embed:1 eval:1 finetune:1 train:1]: 0 failures"},
+		{"damage-data", 42, 1, ": 0 failures"},
 		{"disk", 2, 1, ": 0 failures"},
 		{"memory", 2, 1, ": 0 failures"},
 	} {

@@ -4,6 +4,7 @@
 //	go run ./tools/campaign kill -n 1000     # kills runs at random moments and goes on with them
 //	go run ./tools/campaign kill -n 50 -ranks 2   # kills one of two ranks
 //	go run ./tools/campaign damage -n 1000   # damages checkpoints and has every command read them
+//	go run ./tools/campaign damage-data -n 1000   # damages galleries, archives and indices and searches them
 //	go run ./tools/campaign disk -n 100      # lets the disk fill up at random places (needs leave to mount)
 //	go run ./tools/campaign memory -n 100   # takes the memory away at random moments (Linux)
 //	go run ./tools/campaign soak -for 1h     # trains and watches the memory
@@ -42,7 +43,7 @@ type campaign struct {
 
 // campaigns are the functions by name. An error says what went wrong.
 var campaigns = map[string]func(*campaign) error{
-	"kill": (*campaign).kill, "damage": (*campaign).damage, "disk": (*campaign).disk, "soak": (*campaign).soak,
+	"kill": (*campaign).kill, "damage": (*campaign).damage, "damage-data": (*campaign).damageData, "disk": (*campaign).disk, "soak": (*campaign).soak,
 }
 
 func main() {
@@ -56,7 +57,7 @@ func main() {
 	flags.StringVar(&c.bin, "bin", "", "trainer to run; it is built without")
 	flags.Uint64Var(&c.seed, "seed", 1, "seed of the choices")
 	flags.Usage = func() {
-		fmt.Fprintln(flags.Output(), "usage: campaign kill|damage|disk|memory|soak [flags]")
+		fmt.Fprintln(flags.Output(), "usage: campaign kill|damage|damage-data|disk|memory|soak [flags]")
 		flags.PrintDefaults()
 	}
 	if len(os.Args) < 2 || campaigns[os.Args[1]] == nil {

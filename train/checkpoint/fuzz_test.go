@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // FuzzState reads any text as a state.json, with a checksum that fits so that it does not end
@@ -34,10 +35,10 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version": 9223372036854775808}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		if at := bytes.Index(b, []byte(sealKey)); at >= 0 && len(b) >= at+len(sealKey)+len(sealZero)+1 {
+		if at := bytes.Index(b, []byte(identity.SealKey)); at >= 0 && len(b) >= at+len(identity.SealKey)+len(identity.SealZero)+1 {
 			b = bytes.Clone(b)
-			copy(b[at+len(sealKey):], sealZero)
-			_ = seal(b) // one without a place for it is refused below
+			copy(b[at+len(identity.SealKey):], identity.SealZero)
+			_ = identity.Seal(b) // one without a place for it is refused below
 		}
 		m, err := parseManifest(folderName(20), b)
 		if err != nil {

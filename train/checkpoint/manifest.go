@@ -10,22 +10,27 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 const (
 	version      = 3 // of state.json, see older.go for the ones before
 	manifestName = "state.json"
-	latestName   = "latest"
+	latestName   = LatestFile
 	stepPrefix   = "step-"
 	tempPrefix   = ".tmp-" // being written or being removed
 	oldPrefix    = ".old-" // replaced by a save of the same step
 	nextName     = tempPrefix + latestName
 )
 
+// LatestFile is the file in a folder of checkpoints that names the newest.
+const LatestFile = "latest"
+
 // manifest is the content of state.json.
 type manifest struct {
 	Version  int                  `json:"version"`
-	Checksum string               `json:"checksum"` // of this text, see seal; before the names that a run chooses
+	Checksum string               `json:"checksum"` // of this text, see identity.Seal; before the names that a run chooses
 	Step     int                  `json:"step"`
 	Metric   *float64             `json:"metric,omitempty"`      // of the evaluation at this step; higher is better
 	Measured string               `json:"metric_name,omitempty"` // what Metric is, by its name in the log
@@ -141,7 +146,7 @@ func parseText(dir string, raw []byte) (m manifest, err error) {
 		return m, errors.New("version is missing")
 	}
 	if got > 2 {
-		if err := checkSeal(raw); err != nil {
+		if err := identity.CheckSeal(raw); err != nil {
 			return m, err
 		}
 	}
@@ -187,7 +192,7 @@ func (m manifest) check(dir string) error {
 		if name != filepath.Base(name) || name == manifestName || f.Bytes < 0 {
 			return fmt.Errorf("file %q of %d bytes: the name is not that of another file in the folder, or the size is below 0", name, f.Bytes)
 		}
-		if m.read == version && len(f.Sum) != len(sealZero) {
+		if m.read == version && len(f.Sum) != len(identity.SealZero) {
 			return fmt.Errorf("file %q has no checksum", name)
 		}
 	}

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -127,8 +128,7 @@ type Verified struct {
 // or a run folder of all that are there, by ascending step. Damage is part of the result
 // and no error.
 func Verify(path string) ([]Verified, error) {
-	_, isStep := parseFolderName(filepath.Base(path))
-	if isStep || exists(filepath.Join(path, manifestName)) {
+	if IsStep(path) {
 		v, _ := verifyStep(path)
 		return []Verified{v}, nil
 	}
@@ -159,6 +159,23 @@ func Verify(path string) ([]Verified, error) {
 			return out, nil
 		}
 	}
+}
+
+// CheckLatest compares the file latest of a folder of checkpoints with its checksum, which earlier versions did not write: summed says
+// whether there is one. It wraps fs.ErrNotExist where there is no such file.
+func CheckLatest(dir string) (summed bool, err error) {
+	path := filepath.Join(dir, latestName)
+	if _, err := readName(path); err != nil {
+		return true, err
+	}
+	raw, err := files.Read(path, files.MaxRecord)
+	return bytes.Count(raw, []byte("\n")) > 1, err
+}
+
+// IsStep reports whether path is the folder of one step.
+func IsStep(path string) bool {
+	_, named := parseFolderName(filepath.Base(path))
+	return named || exists(filepath.Join(path, manifestName))
 }
 
 // verifyStep checks one step folder; err is what Problem says.

@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/geoalign/geoalign/internal/safetensors"
+
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // Store saves checkpoints into one folder. Make it with NewStore.
@@ -154,7 +156,7 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 func (s *Store) writeManifest(path string, fields any) error {
 	m, sealed := fields.(manifest)
 	if sealed {
-		m.Checksum = sealZero
+		m.Checksum = identity.SealZero
 		fields = m
 	}
 	raw, err := json.MarshalIndent(fields, "", "  ")
@@ -163,7 +165,7 @@ func (s *Store) writeManifest(path string, fields any) error {
 	}
 	raw = append(raw, '\n')
 	if sealed {
-		if err := seal(raw); err != nil {
+		if err := identity.Seal(raw); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -37,37 +36,4 @@ func sumFile(f *os.File, size int64) (string, error) {
 		return "", err
 	}
 	return sumText(sum.Sum32()), nil
-}
-
-// state.json has its own checksum, that of its bytes with zeros in the place of the digits.
-// This holds for all versions from 3 on, whatever else they hold.
-const (
-	sealKey  = `"checksum": "`
-	sealZero = "00000000"
-)
-
-// seal fills in the checksum of the text of a state.json.
-func seal(text []byte) error {
-	at := bytes.Index(text, []byte(sealKey+sealZero+`"`))
-	if at < 0 {
-		return fmt.Errorf("%s has no room for its checksum", manifestName)
-	}
-	copy(text[at+len(sealKey):], sumText(crc32.Checksum(text, castagnoli)))
-	return nil
-}
-
-// checkSeal compares the text of a state.json with its checksum.
-func checkSeal(text []byte) error {
-	at := bytes.Index(text, []byte(sealKey))
-	if at < 0 || len(text) < at+len(sealKey)+len(sealZero) {
-		return fmt.Errorf("it has no checksum: it was changed after it was saved")
-	}
-	zeroed := bytes.Clone(text)
-	digits := zeroed[at+len(sealKey):][:len(sealZero)]
-	want := string(digits)
-	copy(digits, sealZero)
-	if got := sumText(crc32.Checksum(zeroed, castagnoli)); got != want {
-		return fmt.Errorf("its checksum is %s, want %q: it was changed after it was saved", got, want)
-	}
-	return nil
 }
