@@ -358,6 +358,18 @@ func (p *Parquet) Name(i int) string {
 	return fmt.Sprintf("%s: row %d", p.files.paths[k], in)
 }
 
+// entry names row i by the path that it gives, if any, and not by its table.
+func (p *Parquet) entry(i int) Entry {
+	x, k, in := p.at(i)
+	first, _ := x.texts.span(in)
+	e := Entry{Name: x.texts.at(first), Rest: p.Captions(i), Files: []string{p.files.paths[k]}, Shared: true}
+	if x.images == nil {
+		e.Name = p.path(i)
+		e.Files, e.Shared = []string{e.Name}, false
+	}
+	return e
+}
+
 // path of an image that is a file.
 func (p *Parquet) path(i int) string {
 	x, k, in := p.at(i)

@@ -150,6 +150,13 @@ func (s *Shards) Name(i int) string {
 	return s.files.paths[k] + ": " + x.string(in, shardName)
 }
 
+// entry names sample i without its shard, with the size of its image.
+func (s *Shards) entry(i int) Entry {
+	x, k, in := s.at(i)
+	rest := append(s.Captions(i), strconv.FormatInt(x.Sizes[in], 10))
+	return Entry{Name: x.string(in, shardName), Rest: rest, Files: []string{s.files.paths[k]}, Shared: true}
+}
+
 // Fault is why sample i cannot be used, nil if it can.
 func (s *Shards) Fault(i int) error {
 	x, _, in := s.at(i)

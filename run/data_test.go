@@ -1,0 +1,282 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/identity"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// dataRun is a run on a list of eight pictures below a folder, which can be resumed.
+type dataRun struct {
+	root, out string
+	sets      []string
+}
+
+// entry is one of captions.json.
+type listEntry struct {
+	Image   string   `json:"image"`
+	Caption []string `json:"caption"`
+}
+
+// newDataRun writes the pictures and the list, and trains two steps.
+func newDataRun(t *testing.T) *dataRun {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	r := &dataRun{root: kindsData(t), out: filepath.Join(t.TempDir(), "run")}
+	var list []listEntry
+	for i := range 10 {
+		if i != 5 { // which is damaged
+			list = append(list, listEntry{fmt.Sprintf("%02d.png", i), []string{fmt.Sprintf("a picture number %d", i), fmt.Sprintf("the %d one", i)}})
+		}
+	}
+	r.write(t, "list.json", list)
+	r.write(t, "val.json", list[:4])
+	r.sets = []string{"data.kind=captions", "data.captions.train_files=list.json", "data.captions.val_files=val.json", "train.batch_size=4", "train.save_every_steps=1", "train.keep_last=0"}
+	if _, err := r.train(t, 2); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *dataRun) write(t *testing.T, name string, list []listEntry) {
+	t.Helper()
+	text, err := json.Marshal(list)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(r.root, name), text, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// edit changes a list.
+func (r *dataRun) edit(t *testing.T, name string, change func(list []listEntry) []listEntry) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(r.root, name))
+	var list []listEntry
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(t, name, change(list))
+}
+
+// train trains up to a step and returns what was said.
+func (r *dataRun) train(t *testing.T, steps int, more ...string) (said string, err error) {
+	t.Helper()
+	var seen recorder
+	cfg := settings(t, r.out, slices.Concat([]string{"data.root=" + r.root}, r.sets, []string{fmt.Sprint("train.max_steps=", steps)}, more)...)
+	_, err = trainOn(t.Context(), cfg, Options{Reporter: &seen})
+	return strings.Join(seen.lines, "\n"), err
+}
+
+// TestChangedData: a run whose list is not what it was is not resumed, says what changed and how to go on, and does so when it is told
+// to.
+func TestChangedData(t *testing.T) {
+	for name, c := range map[string]struct {
+		list   string
+		change func(list []listEntry) []listEntry
+		want   string
+	}{
+		"reversed":    {"list.json", func(l []listEntry) []listEntry { slices.Reverse(l); return l }, "train: the same 9 samples in another order"},
+		"one caption": {"list.json", func(l []listEntry) []listEntry { l[3].Caption[1] = "another"; return l }, "train: 1 sample of another content under the name that it had (the first is 03.png) [list.json has"},
+		"all captions": {"list.json", func(l []listEntry) []listEntry {
+			for i := range l {
+				l[i].Caption = []string{"something else"}
+			}
+			return l
+		}, "train: 9 samples of another content under the name that it had (the first is 00.png)"},
+		"fewer":   {"list.json", func(l []listEntry) []listEntry { return slices.Delete(l, 2, 4) }, "train: 7 samples, and there were 9; 2 gone (the first was number 3)"},
+		"more":    {"list.json", func(l []listEntry) []listEntry { return append(l, listEntry{"10.png", []string{"one more"}}) }, "train: 10 samples, and there were 9; 1 new (the first is 10.png)"},
+		"a split": {"val.json", func(l []listEntry) []listEntry { slices.Reverse(l); return l }, "val: the same 4 samples in another order"},
+		"an order": {"list.json", func(l []listEntry) []listEntry {
+			l[0].Caption[0], l[0].Caption[1] = l[0].Caption[1], l[0].Caption[0]
+			return l
+		}, "train: 1 sample of another content"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newDataRun(t)
+			r.edit(t, c.list, c.change)
+			before, err := os.ReadFile(filepath.Join(r.out, runlog.DataFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = r.train(t, 3)
+			var changed *DataChangedError
+			if !errors.As(err, &changed) || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("%v, want %q", err, c.want)
+			}
+			if after, err := os.ReadFile(filepath.Join(r.out, runlog.DataFile)); err != nil || !bytes.Equal(before, after) {
+				t.Errorf("the record changed: %v", err)
+			}
+			// The advice of the error.
+			_, advice, _ := strings.Cut(err.Error(), "with --set ")
+			advice, _, _ = strings.Cut(advice, " ")
+			said, err := r.train(t, 3, advice)
+			if err != nil || !strings.Contains(said, "changed since the checkpoint: data of "+c.want[:20]) {
+				t.Fatalf("with %s: %v\n%s", advice, err, said)
+			}
+			if said, err := r.train(t, 4); err != nil || strings.Contains(said, "changed since the checkpoint: data") {
+				t.Errorf("the same again: %v\n%s", err, said)
+			}
+		})
+	}
+}
+
+// TestSameData: what is no change of the data is none.
+func TestSameData(t *testing.T) {
+	r := newDataRun(t)
+	steps := 2
+	same := func(what string) {
+		t.Helper()
+		steps++
+		said, err := r.train(t, steps)
+		if err != nil || strings.Contains(said, "data of") || strings.Contains(said, "compared") {
+			t.Errorf("%s: %v\n%s", what, err, said)
+		}
+	}
+	same("nothing")
+	now := time.Now().Add(-time.Minute)
+	for _, name := range []string{"00.png", "list.json"} {
+		if err := os.Chtimes(filepath.Join(r.root, name), now, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same("touched")
+	text, err := os.ReadFile(filepath.Join(r.root, "list.json"))
+	if err == nil {
+		text = bytes.ReplaceAll(text, []byte(`{"image"`), []byte("\n  {\"image\""))
+		err = os.WriteFile(filepath.Join(r.root, "list.json"), text, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("written otherwise")
+	moved := filepath.Join(t.TempDir(), "there")
+	if err := os.CopyFS(moved, os.DirFS(r.root)); err != nil {
+		t.Fatal(err)
+	}
+	r.root = moved
+	same("moved")
+}
+
+// swap changes a byte of a file in the middle, and sets its time back.
+func swap(t *testing.T, path string, at int) {
+	t.Helper()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[at] ^= 1
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, st.ModTime(), st.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChangedPicture: a picture of another content, with its name, its size and its time as they were, is found beside the steps, and ends the
+// run with a checkpoint.
+func TestChangedPicture(t *testing.T) {
+	r := newDataRun(t)
+	record, err := ReadDataRecord(r.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := record.Splits["train"].Contents; c.Files != 9 || c.Sum == (identity.Sum{}) || c.Bytes == 0 {
+		t.Fatalf("%+v", c)
+	}
+	swap(t, filepath.Join(r.root, "04.png"), 50)
+	_, err = r.train(t, 4)
+	var changed *DataChangedError
+	if want := "train: 04.png has its "; !errors.As(err, &changed) || !strings.Contains(err.Error(), want) {
+		t.Fatalf("%v, want %q", err, want)
+	}
+	ck, err := checkpoint.Load(r.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := train.ReadState(ck)
+	ck.Close()
+	if err != nil || state.Step <= 2 {
+		t.Errorf("the newest checkpoint is of step %d: %v", state.Step, err)
+	}
+	if again, err := ReadDataRecord(r.out); err != nil || again.Splits["train"].Contents != record.Splits["train"].Contents {
+		t.Errorf("the record changed: %v", err)
+	}
+	said, err := r.train(t, 5, "data.changed="+config.DataAccepted)
+	if err != nil || !strings.Contains(said, "changed since the checkpoint: data of train: 04.png") {
+		t.Fatalf("accepted: %v\n%s", err, said)
+	}
+	if said, err := r.train(t, 6); err != nil || strings.Contains(said, "data of") {
+		t.Errorf("the same again: %v\n%s", err, said)
+	}
+}
+
+// TestDataOfEarlierVersions: a run without a record of its data is resumed, with a word, and has one then.
+func TestDataOfEarlierVersions(t *testing.T) {
+	r := newDataRun(t)
+	for _, name := range []string{runlog.DataFile, runlog.SumsFile} {
+		if err := os.Remove(filepath.Join(r.out, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.edit(t, "list.json", func(l []listEntry) []listEntry { slices.Reverse(l); return l })
+	// The checkpoint knows it still.
+	if _, err := r.train(t, 3); err == nil || !strings.Contains(err.Error(), "train: the 9 samples are others, or say something else, or stand in another order (sum ") {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(r.out, runlog.CheckpointsDir, "*", "state.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		forget(t, path)
+	}
+	said, err := r.train(t, 3)
+	if err != nil || strings.Count(said, "could not be compared") != 1 {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	if said, err := r.train(t, 4); err != nil || strings.Contains(said, "compared") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// forget makes a checkpoint one that says nothing of its data.
+func forget(t *testing.T, state string) {
+	t.Helper()
+	text, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	less := regexp.MustCompile(`,\s*"samples":\s*"[0-9a-f]{32}",\s*"samples_rule":\s*\d+`).ReplaceAll(text, nil)
+	if len(less) == len(text) {
+		t.Fatalf("%s says nothing of the samples", state)
+	}
+	if err := os.WriteFile(state, less, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	checkpointtest.Reseal(t, filepath.Dir(state))
+}
