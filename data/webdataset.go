@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // ShardsConfig says how shards are read.
@@ -47,7 +48,7 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 		return nil, errors.New("data: no shard given: set data.webdataset.train_files, val_files or test_files")
 	}
 	s := &Shards{cfg: cfg, maxPixels: opt.MaxPixels, shards: make([]*shard, len(paths))}
-	s.files = handles{paths: paths, files: make([]fileState, len(paths))}
+	s.files = handles{paths: paths, files: make([]identity.Stamp, len(paths))}
 	var mu sync.Mutex
 	done, warned := 0, false
 	err := each(ctx, len(paths), indexWorkers, func(i int) (err error) {

@@ -15,7 +15,6 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -159,12 +158,12 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 	}
 	const hint = "give all machines the same data"
 	var out dataFacts
-	for _, in := range source.Inputs(r.cfg, "train", r.cfg.Eval.Split) {
-		st, err := os.Stat(in.Path)
-		if err != nil || !st.Mode().IsRegular() { // a pattern, or a folder
-			continue
+	if r.data != nil {
+		for _, s := range r.data.splits {
+			for i, f := range s.record.Files {
+				out = append(out, fact{s.inputs[i].Key, fmt.Sprint(f.Path, f.Bytes), fmt.Sprintf("%s of %d bytes", f.Path, f.Bytes), hint})
+			}
 		}
-		out = append(out, fact{in.Key, fmt.Sprint(in.Path, st.Size()), fmt.Sprintf("%s of %d bytes", in.Path, st.Size()), hint})
 	}
 	if r.cfg.ReadsImageFiles() {
 		out = append(out, decoderFact(data.JPEGDecoder()))
@@ -189,7 +188,7 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 		out = append(out, fact{"number of samples of " + s.name, fmt.Sprint(s.record.Samples), "", hint},
 			fact{"list of samples of " + s.name, s.record.List.String(), "sum " + s.record.List.String(), hint})
 		for _, f := range s.early {
-			out = append(out, fact{"content of " + f.path, f.sum.String(), "sum " + f.sum.String(), hint})
+			out = append(out, fact{"content of " + s.short(f.path), f.sum.String(), "sum " + f.sum.String(), hint})
 		}
 	}
 	return out, nil

@@ -21,6 +21,7 @@ type dataPass struct {
 	save   func(splits []*openedSplit) error
 	book   *identity.Book
 	rest   *throttle
+	told   func(done, of int) // nil: nobody is
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -87,7 +88,10 @@ func (p *dataPass) run(ctx context.Context) error {
 		}
 	}
 	for k, s := range p.splits {
-		for _, i := range unread[k] {
+		for n, i := range unread[k] {
+			if p.told != nil {
+				p.told(n+1, len(unread[k]))
+			}
 			if err := p.read(ctx, s, i); err != nil {
 				return err
 			}

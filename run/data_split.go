@@ -155,7 +155,16 @@ func (r *Run) openedDataOf(ctx context.Context, train any) (*openedData, error) 
 	if r.set == nil || r.cfg.Eval.Split == "train" {
 		return &out, nil
 	}
-	return &out, add(r.cfg.Eval.Split, r.set.listed(), source.Inputs(r.cfg, r.cfg.Eval.Split))
+	name, inputs := r.set.named(r.cfg)
+	return &out, add(name, r.set.listed(), inputs)
+}
+
+// named is the name of the split in a DataRecord, and what it is read from.
+func (s *Split) named(cfg config.Config) (string, []source.Input) {
+	if s.listed() != nil && s.Galleries == nil && s.kept.examples == nil && s.kept.pairs == nil {
+		return sentencesSplit, source.SentencesInputs(cfg)
+	}
+	return cfg.Eval.Split, source.Inputs(cfg, cfg.Eval.Split)
 }
 
 // trained is the sum of the training data, zero where it is not known.

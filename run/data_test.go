@@ -2,11 +2,15 @@ package run
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +18,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -279,4 +284,200 @@ func forget(t *testing.T, state string) {
 		t.Fatal(err)
 	}
 	checkpointtest.Reseal(t, filepath.Dir(state))
+}
+
+// TestVerifyData: all kinds of changes are found by reading the data again, and none where there is none.
+func TestVerifyData(t *testing.T) {
+	r := newDataRun(t)
+	verify := func(sets ...string) string {
+		t.Helper()
+		list, err := VerifyData(t.Context(), r.out, sets, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(linesOf(list))
+	}
+	if got := verify(); got != "" {
+		t.Error(got)
+	}
+	moved := filepath.Join(t.TempDir(), "there")
+	if err := os.CopyFS(moved, os.DirFS(r.root)); err != nil {
+		t.Fatal(err)
+	}
+	swap(t, filepath.Join(moved, "07.png"), 60)
+	if got, want := verify("data.root="+moved), "train: 07.png has its "; !strings.HasPrefix(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+	r.edit(t, "val.json", func(l []listEntry) []listEntry { return l[:3] })
+	if got, want := verify(), "val: 3 samples, and there were 4; 1 gone (the first was number 4)"; !strings.HasPrefix(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if _, err := VerifyData(t.Context(), t.TempDir(), nil, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// kindFiles are runs of kindRuns whose data are files, each with a change of one byte of a file, or of its name, and what is said of it.
+var kindFiles = map[string][]struct {
+	file   string
+	change func(text []byte) []byte // nil: it has another name
+	want   string                   // empty: nothing changed
+}{
+	"stored features": {
+		{"image.npy", func(b []byte) []byte { b[len(b)-9] ^= 1; return b }, "image.npy has another content than it had"},
+		{"text.npy", func(b []byte) []byte { b[200] ^= 1; return b }, "text.npy has another content than it had"},
+	},
+	"shards": {
+		{"1.tar", func(b []byte) []byte { b[600] ^= 1; return b }, "1.tar has its "},
+		{"1.tar", func(b []byte) []byte {
+			return bytes.Replace(b, []byte("a picture number 4"), []byte("a picture number 9"), 1)
+		}, "1 sample of another content under the name that it had (the first is 04.png)"},
+		{"{0..2}.tar", nil, ""},
+	},
+	"table, two views":   {{"table.csv", func(b []byte) []byte { return bytes.Replace(b, []byte("number 4"), []byte("number 5"), 1) }, "1 sample of another content under the name that it had (the first is 04.png)"}},
+	"triplets":           {{"triplets.csv", func(b []byte) []byte { return bytes.Replace(b, []byte("number 4"), []byte("number 5"), 1) }, " gone (the first was number "}},
+	"pairs of sentences": {{"pairs.csv", func(b []byte) []byte { return bytes.Replace(b, []byte("them,1"), []byte("them,0"), 1) }, "train: 1 gone (the first was number 2); 1 new (the first is number 2, "}},
+	"identities":         {{"people.csv", func(b []byte) []byte { return bytes.Replace(b, []byte("p2"), []byte("p3"), 1) }, "1 sample of another content"}},
+	"regions of files":   {{"", func(b []byte) []byte { b[len(b)-9] ^= 1; return b }, "has another content than it had"}},
+}
+
+// TestChangedKinds: a change of one value is found in every kind of files.
+func TestChangedKinds(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	runs := kindRuns(t)
+	for name, changes := range kindFiles {
+		for _, c := range changes {
+			t.Run(name+" "+c.file, func(t *testing.T) {
+				dir, out := kindsData(t), filepath.Join(t.TempDir(), "run")
+				train := func(steps int, more ...string) error {
+					cfg, err := config.Load(runs[name].base, slices.Concat([]string{"data.root=" + dir, "run.out=" + out}, runs[name].sets, []string{fmt.Sprint("train.max_steps=", steps), "train.max_epochs=0", "eval.rerank_top=0", "compute.tune=off"}, more))
+					if err != nil {
+						return err
+					}
+					_, err = trainOn(t.Context(), cfg, Options{})
+					return err
+				}
+				if err := train(2); err != nil {
+					t.Fatal(err)
+				}
+				var more []string
+				path := filepath.Join(dir, c.file)
+				if c.file == "" { // of a folder of its own
+					path = filepath.Join(valueOf(runs[name].sets, "data.root"), "train_ims.npy")
+				}
+				if c.change == nil {
+					for i := range 3 {
+						if err := os.Rename(filepath.Join(dir, fmt.Sprintf("%d.tar", i)), filepath.Join(dir, fmt.Sprintf("part-%d.tar", i))); err != nil {
+							t.Fatal(err)
+						}
+					}
+					more = []string{"data.webdataset.train_files=part-{0..2}.tar", "data.webdataset.val_files=part-0.tar"}
+				} else {
+					text, err := os.ReadFile(path)
+					if err == nil {
+						err = os.WriteFile(path, c.change(bytes.Clone(text)), 0o666)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				err := train(4, more...)
+				if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+					t.Errorf("%v, want %q", err, c.want)
+				}
+			})
+		}
+	}
+}
+
+// valueOf is the value of a key that settings set.
+func valueOf(sets []string, key string) (value string) {
+	for _, s := range sets {
+		if v, ok := strings.CutPrefix(s, key+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// TestEntriesOfKinds: the entries that a split is opened for are those of the stream of a run, for every kind of data.
+func TestEntriesOfKinds(t *testing.T) {
+	dir := kindsData(t)
+	for name, c := range kindRuns(t) {
+		cfg, err := config.Load(c.base, slices.Concat([]string{"data.root=" + dir, "run.out=" + filepath.Join(t.TempDir(), "run"), "eval.rerank_top=0"}, c.sets))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := open(t.Context(), cfg, Options{}, true)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if len(r.data.splits) == 0 || r.data.trained() == (identity.Sum{}) {
+			t.Errorf("%s: nothing identifies the data", name)
+		}
+		for _, s := range r.data.splits {
+			if s.name == sentencesSplit {
+				continue
+			}
+			e, end, err := source.Entries(t.Context(), r.cfg, s.name, source.Options{})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if sum, err := e.Sum(t.Context(), s.short); err != nil || sum != s.record.List || e.Len != s.record.Samples {
+				t.Errorf("%s: %s has the sum %v of %d, want %v of %d (%v)", name, s.name, sum, e.Len, s.record.List, s.record.Samples, err)
+			}
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSums: any damage to data.sums is found.
+func TestSums(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string]splitSums{
+		"train": {List: identity.Sum{1}, Samples: []identity.Sample{{Name: 1, Rest: 2}, {Name: 3, Rest: 4}}, Files: []fileSum{{5, 6, 7}, {8, -1, 0}}},
+		"val":   {List: identity.Sum{2}, Samples: []identity.Sample{}, Files: []fileSum{}},
+	}
+	if err := writeSums(dir, want); err != nil {
+		t.Fatal(err)
+	}
+	if got := readSums(dir); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, runlog.SumsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range text {
+		bad := bytes.Clone(text)
+		bad[i] ^= 4
+		if _, err := parseSums(bad); err == nil {
+			t.Errorf("byte %d is damaged", i)
+		}
+		if _, err := parseSums(text[:i]); err == nil {
+			t.Errorf("cut at %d", i)
+		}
+	}
+}
+
+// FuzzSums: whatever data.sums holds, it is read or refused, in memory of its own size.
+func FuzzSums(f *testing.F) {
+	f.Add([]byte(sumsMagic + "\x01\x00\x00\x00\x05train"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		text = binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))
+		all, err := parseSums(text)
+		size := 0
+		for _, s := range all {
+			size += 16*len(s.Samples) + 24*len(s.Files)
+		}
+		if err == nil && size > len(text) {
+			t.Errorf("%d bytes of %d", size, len(text))
+		}
+	})
 }

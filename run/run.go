@@ -100,11 +100,7 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, er
 			b.from.Close()
 		}
 	}()
-	for _, stage := range []func(context.Context) error{
-		b.check, b.convert, b.resolve, b.sameWhere, b.lockEarly, b.place, b.start, b.openEngine, b.openTexts, b.openSplit, b.openStream, b.identifyData, b.sameData, b.sameAsBefore,
-		b.lockLate, func(ctx context.Context) error { return b.build(ctx) }, func(ctx context.Context) error { return b.begin(ctx, b.from) }, b.sameParameters, b.fillTowers,
-		func(context.Context) error { return b.towers.Close() }, // what is read of them is read
-	} {
+	for _, stage := range b.stages() {
 		err := ctx.Err()
 		if err == nil {
 			err = stage(ctx)
@@ -115,6 +111,15 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, er
 		}
 	}
 	return b.Run, nil
+}
+
+// stages are those of an opening, in their order.
+func (b *opening) stages() []func(context.Context) error {
+	return []func(context.Context) error{
+		b.check, b.convert, b.resolve, b.sameWhere, b.lockEarly, b.place, b.start, b.openEngine, b.openTexts, b.openSplit, b.openStream, b.identifyData, b.sameData, b.sameAsBefore,
+		b.lockLate, func(ctx context.Context) error { return b.build(ctx) }, func(ctx context.Context) error { return b.begin(ctx, b.from) }, b.sameParameters, b.fillTowers,
+		func(context.Context) error { return b.towers.Close() }, // what is read of them is read
+	}
 }
 
 // closeAtEnd has Close close data that holds files open.

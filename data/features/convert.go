@@ -9,11 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Formats whose rows do not lie one after another become a .npy file in a cache folder once, which
-// is then mapped. Its name is a fingerprint of the path, size and time of what it was made of, so a
+// is then mapped. Its name is a fingerprint of the path and stamp of what it was made of, so a
 // source that has changed has another copy.
 
 // convertVersion grows when the copy of the same source becomes another one.
@@ -161,7 +162,7 @@ func copyName(sources []string, tensor string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %q\n", convertVersion, tensor)
 	for _, path := range sources {
-		st, err := os.Stat(path)
+		st, err := identity.StampOf(path)
 		if err != nil {
 			return "", err
 		}
@@ -169,7 +170,7 @@ func copyName(sources []string, tensor string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(h, "%q %d %d\n", abs, st.Size(), st.ModTime().UnixNano())
+		fmt.Fprintf(h, "%q %s\n", abs, st.Shared())
 	}
 	return fmt.Sprintf("features-%x.npy", h.Sum(nil)[:8]), nil
 }

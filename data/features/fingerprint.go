@@ -6,12 +6,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // fingerprintRows is how many rows of a file a fingerprint reads.
 const fingerprintRows = 256
 
-// Fingerprint returns a checksum of what the pool is made of: the sizes and times of its files, some
+// Fingerprint returns a checksum of what the pool is made of: the stamps of its files, some
 // of their rows, and which rows they are. Files that were written anew have another one.
 func (p *Pool) Fingerprint() (string, error) {
 	h := sha256.New()
@@ -28,13 +30,13 @@ func (p *Pool) Fingerprint() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// sumInto adds size, time and some rows of the file to a hash.
+// sumInto adds the stamp and some rows of the file to a hash.
 func (m *Matrix) sumInto(h hash.Hash) error {
 	st, err := m.file.Stat()
 	if err != nil {
 		return fmt.Errorf("features: %w", err)
 	}
-	fmt.Fprintln(h, m.rows, m.width, m.dtype, m.start, st.Size(), st.ModTime().UnixNano())
+	fmt.Fprintln(h, m.rows, m.width, m.dtype, m.start, identity.StampOfInfo(st).Shared())
 	row := make([]float32, m.width)
 	count := min(m.rows, fingerprintRows)
 	for i := range count {
