@@ -481,3 +481,37 @@ func FuzzSums(f *testing.F) {
 		}
 	})
 }
+
+// TestOtherSplit: who uses a checkpoint is told where a split is not the one that the run was evaluated on.
+func TestOtherSplit(t *testing.T) {
+	r := newDataRun(t)
+	said := func() string {
+		t.Helper()
+		var log bytes.Buffer
+		m, err := Open(r.out, OpenOptions{Log: &log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		if _, err := m.Evaluate(t.Context(), "", "", nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Embed(t.Context(), "val", filepath.Join(t.TempDir(), "out"), nil); err != nil {
+			t.Fatal(err)
+		}
+		var seen recorder
+		cfg := settings(t, filepath.Join(t.TempDir(), "tuned"), slices.Concat([]string{"data.root=" + r.root, "init.checkpoint=" + r.out, "train.max_steps=1"}, r.sets)...)
+		if _, err := trainOn(t.Context(), cfg, Options{Reporter: &seen}); err != nil {
+			t.Fatal(err)
+		}
+		return log.String() + strings.Join(seen.lines, "\n")
+	}
+	if all := said(); strings.Contains(all, "not the split") {
+		t.Error(all)
+	}
+	r.edit(t, "val.json", func(l []listEntry) []listEntry { l[1].Caption = l[1].Caption[:1]; return l })
+	want := "note: this is not the split that " + r.out + " had under its name: val: 1 sample of another content under the name that it had (the first is 01.png)"
+	if all := said(); strings.Count(all, want) != 3 {
+		t.Errorf("%s\nwant three times %s", all, want)
+	}
+}

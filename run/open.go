@@ -11,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
@@ -190,29 +189,6 @@ func (t *Trained) Split(ctx context.Context, split string, progress func(phase s
 		t.noteData(ctx, t.split(split), set)
 	}
 	return set, err
-}
-
-// noteData says where a split is not the one that the run was trained or evaluated on under its name.
-func (t *Trained) noteData(ctx context.Context, name string, set *Split) {
-	if t.log == nil || t.group.Rank() > 0 {
-		return
-	}
-	known, err := knownDataOf(t.Folder(), nil)
-	e, ok := data.EntriesOf(set.listed())
-	if err != nil || known == nil || known.record.Splits[name] == nil || !ok {
-		return
-	}
-	s, err := openedSplitOf(ctx, t.Config, name, e, source.Inputs(t.Config, name))
-	if err != nil {
-		return
-	}
-	list, err := known.compare(ctx, s)
-	if err != nil {
-		return
-	}
-	for _, d := range list {
-		Lines(t.log).Say("note: this is not the split that the run had under its name: %s", d)
-	}
 }
 
 // Pictures returns what decodes the images of a split by row and name: it fails for a row that the

@@ -269,6 +269,7 @@ func (r *Run) initModel() error {
 	if err := r.takesOver(ck); err != nil {
 		return err
 	}
+	r.noteOtherSplit(ck)
 	took, err := train.InitModel(r.pairs, ck, r.cfg.Model)
 	if err != nil {
 		return shapeKeys(ck, r.cfg, err)
