@@ -36,27 +36,27 @@ func BenchmarkDataIdentity(b *testing.B) {
 			}
 		}
 	})
-	for _, known := range []bool{false, true} {
-		name := map[bool]string{false: "files", true: "known files"}[known]
-		store := filepath.Join(b.TempDir(), "sums")
+	store := filepath.Join(b.TempDir(), "sums")
+	read := func(b *testing.B, path string) {
+		d, err := r.openedDataOf(b.Context(), stream)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p := newPass(d, nil, nil)
+		p.book = identity.OpenBook(path)
+		p.rest.hurry()
+		if err := p.run(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if err := p.book.Save(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, path := range map[string]string{"files": "", "known files": store} {
+		read(b, path)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				d, err := r.openedDataOf(b.Context(), stream)
-				if err != nil {
-					b.Fatal(err)
-				}
-				p := newPass(d, nil, nil)
-				p.book = identity.OpenBook("")
-				if known {
-					p.book = identity.OpenBook(store)
-				}
-				p.rest.hurry()
-				if err := p.run(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-				if err := p.book.Save(); err != nil {
-					b.Fatal(err)
-				}
+				read(b, path)
 			}
 		})
 	}

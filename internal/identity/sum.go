@@ -46,7 +46,7 @@ func Of(ctx context.Context, path string) (Sum, error) { return OfPaced(ctx, pat
 
 // OfPaced is Of that does its work in parts, each by a call of pace, which may rest between them; nil: without.
 func OfPaced(ctx context.Context, path string, pace func(work func() error) error) (Sum, error) {
-	f, _, err := files.Open(path, 0)
+	f, size, err := files.Open(path, 0)
 	if err != nil {
 		return Sum{}, err
 	}
@@ -54,7 +54,7 @@ func OfPaced(ctx context.Context, path string, pace func(work func() error) erro
 	if pace == nil {
 		pace = func(work func() error) error { return work() }
 	}
-	h, b := sha256.New(), make([]byte, sumBytes)
+	h, b := sha256.New(), make([]byte, min(max(size, 4<<10), sumBytes))
 	part := func() error {
 		n, err := f.Read(b)
 		h.Write(b[:n])
