@@ -52,7 +52,7 @@ func openedSplitOf(ctx context.Context, cfg config.Config, name string, e data.E
 	}
 	s.record = SplitRecord{Samples: e.Len, List: sum}
 	seen, early := map[string]bool{}, int64(0)
-	for _, in := range inputs {
+	for _, in := range filesOfFolders(inputs) {
 		st, err := os.Stat(in.Path)
 		if err != nil || !st.Mode().IsRegular() || seen[in.Path] { // a folder, or a pattern
 			continue
@@ -71,6 +71,23 @@ func openedSplitOf(ctx context.Context, cfg config.Config, name string, e data.E
 		s.early = append(s.early, earlyFile{in.Path, sum})
 	}
 	return s, nil
+}
+
+// filesOfFolders puts the files of a folder of features in its place.
+func filesOfFolders(inputs []source.Input) (list []source.Input) {
+	for _, in := range inputs {
+		entries, err := os.ReadDir(in.Path)
+		if !in.Content || err != nil { // a file
+			list = append(list, in)
+			continue
+		}
+		for _, e := range entries {
+			x := in
+			x.Path, x.Folder = filepath.Join(in.Path, e.Name()), false
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // short is a path, or a name that begins with one, from data.root where it lies there: data that have moved stay the same.

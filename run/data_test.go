@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/train"
@@ -538,5 +539,24 @@ func TestOtherSplit(t *testing.T) {
 	want := "note: this is not the split that " + r.out + " had under its name: val: 1 sample of another content under the name that it had (the first is 01.png)"
 	if all := said(); strings.Count(all, want) != 3 {
 		t.Errorf("%s\nwant three times %s", all, want)
+	}
+}
+
+// TestFeatureFolders: a folder of features is all of its files.
+func TestFeatureFolders(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.pt", i)), []byte{byte(i)}, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := data.Entries{Len: 1, At: func(int) data.Entry { return data.Entry{Name: "row 0 with 0"} }}
+	cfg := settings(t, t.TempDir(), "data.root="+dir)
+	s, err := openedSplitOf(t.Context(), cfg, "train", e, []source.Input{{Key: "data.pairs.image", Path: dir, Folder: true, Content: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.findFiles(t.Context()); err != nil || len(s.files) != 3 || len(s.early) != 3 || s.record.Files[1].Path != "1.pt" {
+		t.Errorf("%v, %+v, %+v (%v)", s.files, s.early, s.record.Files, err)
 	}
 }

@@ -55,7 +55,7 @@ type Run struct {
 	trains   any          // that has the entries of the training data
 	data     *openedData
 	known    *knownData // of the data of the run that it goes on with; nil: nothing
-	accepted []string   // splits that have changed
+	accepted []string   // splits that had changed when it was opened
 	checked  bool       // what files of the data hold
 	session  session
 	store    *checkpoint.Store
