@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -205,13 +204,4 @@ func number(r *bytes.Reader) uint64 {
 	var b [8]byte
 	_, _ = io.ReadFull(r, b[:]) // count has seen that they are there
 	return binary.LittleEndian.Uint64(b[:])
-}
-
-// removeSums removes data.sums, which is of other data.
-func removeSums(dir string) error {
-	err := os.Remove(filepath.Join(dir, runlog.SumsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
