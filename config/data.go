@@ -38,7 +38,7 @@ type Data struct {
 	Workers        int     `toml:"workers" max:"1024"`                             // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch" max:"1024"`                            // batches prepared ahead; 0: 2
 	Cache          string  `toml:"cache"`                                          // none | memory | disk: keep decoded training images there; evaluation always reads the files
-	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, of indices of shards, of what is made of stored features and of data.cache_features; made if it is not there; runs and machines with the same paths may share it
+	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, of indices of shards, of what is made of stored features and of data.cache_features; made if it is not there; runs may share it, and machines that see the same files under the same paths
 	CacheMaxGB     float64 `toml:"cache_max_gb" read:"cache limit" max:"1000000"`  // the cache holds at most this many GB (10^9 bytes) and then stays as it is; and so many the features of a tower may take (data.cache_features)
 	CacheSize      int     `toml:"cache_size" read:"cache" max:"16384"`            // cached images are shrunk to this shorter side, which changes the samples a little; 0: kept whole, samples stay the same bit by bit
 	CacheFeatures  bool    `toml:"cache_features" read:"pairs" change:"harmless"`  // compute what frozen towers (model.image.freeze, model.text.freeze) give for each training image and caption once, before the first step, into a file in data.cache_dir, and train from there: the numbers stay the same; pictures must not be augmented
@@ -50,6 +50,7 @@ type Data struct {
 	ColorJitter    float64 `toml:"color_jitter" read:"pixels"`                     // probability of changing brightness, contrast, saturation (by up to 0.4) and hue (by up to 0.1)
 	Grayscale      float64 `toml:"grayscale" read:"pixels"`                        // probability of dropping the colours
 	Blur           float64 `toml:"blur" read:"pixels"`                             // probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
+	Changed        string  `toml:"changed" change:"silent"`                        // when a run is resumed and its data are not what they were: refuse | accept (go on with them, and say what changed)
 	OverfitSamples int     `toml:"overfit_samples" read:"steps" max:"1000000000"`  // train on the first N samples only (sanity check); 0: all
 	DropLast       bool    `toml:"drop_last" read:"short batches"`                 // leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of epochs
 }
@@ -58,6 +59,12 @@ type Data struct {
 const (
 	TemplateALBEF = "albef"
 	TemplateFile  = "file"
+)
+
+// Values of data.changed.
+const (
+	DataRefused  = "refuse"
+	DataAccepted = "accept"
 )
 
 // Values of data.vocab_kind.
@@ -86,6 +93,7 @@ func (d *Data) defaults() {
 		VocabKind:      "auto",
 		VocabMinCount:  4,
 		Prefetch:       4,
+		Changed:        DataRefused,
 		Cache:          "none",
 		CacheMaxGB:     4,
 		CropScaleMin:   0.2,
@@ -110,6 +118,7 @@ func (d *Data) check(k *checker, c *Config) {
 	k.require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`, "a learned vocabulary has no file that says more")
 	// Special tokens and an alphabet are the least a vocabulary can do with.
 	k.require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
+	k.oneOf("data.changed", DataRefused, DataAccepted)
 	k.oneOf("data.vocab_kind", "auto", VocabWordPiece, VocabWords)
 	k.positive("data.vocab_min_count")
 	d.checkCache(k, c)

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // CacheConfig says where decoded images are kept.
@@ -24,7 +24,7 @@ type CacheConfig struct {
 
 // Cache keeps decoded images so that a file is read and decoded once. An image
 // that comes from the cache equals the one that decoding (and shrinking to Size)
-// gives, byte by byte; a file that changed (by size or time) is decoded anew.
+// gives, byte by byte; a file that changed (by its stamp) is decoded anew.
 //
 // When it is full it stays as it is. Training reads its images in a new order
 // every epoch, so an image that would be thrown out for another is as likely to be
@@ -59,10 +59,12 @@ type cacheStore interface {
 // source is an image file, or a part of a file, in one state.
 type source struct {
 	path      string // absolute, of a part with its name
-	size      int64
-	mtime     int64 // nanoseconds
+	stamp     identity.Stamp
 	maxPixels int
 }
+
+// state is the sum of the stamp, as files keep it.
+func (s source) state() identity.Sum { return identity.OfBytes([]byte(s.stamp.Shared())) }
 
 // errDamaged marks entries that must be made anew.
 var errDamaged = errors.New("damaged")
@@ -111,9 +113,9 @@ func (c *Cache) part(path, name string, maxPixels int, w *Stopwatch, decode func
 	}
 	defer func() { w.lap(StageCache) }()
 	err := files.CheckPath(path)
-	var info os.FileInfo
+	var stamp identity.Stamp
 	if err == nil {
-		info, err = os.Stat(path)
+		stamp, err = identity.StampOf(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data: image: %w", err)
@@ -125,7 +127,7 @@ func (c *Cache) part(path, name string, maxPixels int, w *Stopwatch, decode func
 	if name != "" {
 		abs += "\x00" + name
 	}
-	s := source{abs, info.Size(), info.ModTime().UnixNano(), maxPixels}
+	s := source{abs, stamp, maxPixels}
 	m, err := c.store.load(s)
 	switch {
 	case m != nil && err == nil:
@@ -146,8 +148,8 @@ func (c *Cache) part(path, name string, maxPixels int, w *Stopwatch, decode func
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	// A file that was written to meanwhile may have given the pixels of one state
-	// and the size and time of another.
-	if now, err := os.Stat(path); err != nil || now.Size() != s.size || now.ModTime().UnixNano() != s.mtime {
+	// and the stamp of another.
+	if now, err := identity.StampOf(path); err != nil || now != stamp {
 		return m, nil
 	}
 	if err := c.store.save(s, m); err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // A cache folder holds one file per image, in 256 folders by the first byte of its
@@ -33,8 +34,8 @@ import (
 var cacheVersion = "geoalign image cache 4 " + runtime.Version()
 
 const (
-	cacheMagic  = "GEOAIMG1"
-	cacheHeader = len(cacheMagic) + 32 // width, height (32 bits), size, time of the source (64), check sums of pixels and header (32)
+	cacheMagic  = "GEOAIMG2"
+	cacheHeader = len(cacheMagic) + 32 // width, height (32 bits), sum of the stamp of the source (128), check sums of pixels and header (32)
 	cacheSuffix = ".rgb"
 	tempPrefix  = ".new-"
 )
@@ -153,8 +154,7 @@ func parseCacheHeader(h []byte, src source) (m *transform.Image, sum uint32, err
 	if w == 0 || ht == 0 || uint64(w)*uint64(ht) > 1<<40 {
 		return nil, 0, fmt.Errorf("%w: an image of %dx%d", errDamaged, w, ht)
 	}
-	size, mtime := binary.LittleEndian.Uint64(h[n+8:]), binary.LittleEndian.Uint64(h[n+16:])
-	if int64(size) != src.size || int64(mtime) != src.mtime {
+	if identity.Sum(h[n+8:n+24]) != src.state() {
 		return nil, 0, nil
 	}
 	return &transform.Image{W: int(w), H: int(ht)}, binary.LittleEndian.Uint32(h[n+24:]), nil
@@ -193,8 +193,8 @@ func (s *diskStore) save(src source, m *transform.Image) (err error) {
 	h = append(h, cacheMagic...)
 	h = binary.LittleEndian.AppendUint32(h, uint32(m.W))
 	h = binary.LittleEndian.AppendUint32(h, uint32(m.H))
-	h = binary.LittleEndian.AppendUint64(h, uint64(src.size))
-	h = binary.LittleEndian.AppendUint64(h, uint64(src.mtime))
+	state := src.state()
+	h = append(h, state[:]...)
 	h = binary.LittleEndian.AppendUint32(h, crc32.Checksum(m.Pix, castagnoli))
 	h = binary.LittleEndian.AppendUint32(h, crc32.Checksum(h, castagnoli))
 	_, err = f.Write(h)

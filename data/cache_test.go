@@ -3,8 +3,11 @@ package data
 import (
 	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
@@ -475,7 +479,7 @@ func FuzzCacheEntry(f *testing.F) {
 	for i := range m.Pix {
 		m.Pix[i] = uint8(i)
 	}
-	src := source{"/a.jpg", 1000, 2000, 0}
+	src := source{"/a.jpg", identity.Stamp{Size: 1000, Modified: 2000}, 0}
 	s := &diskStore{dir: f.TempDir(), max: 1 << 30}
 	if err := s.save(src, m); err != nil {
 		f.Fatal(err)
@@ -496,6 +500,47 @@ func FuzzCacheEntry(f *testing.F) {
 			t.Errorf("%v is no image that was saved", got)
 		}
 	})
+}
+
+// TestCacheOfARewrittenFile: pixels of a file that was written anew in place, with its size and its time as they were, are its new ones.
+func TestCacheOfARewrittenFile(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("this system has no time that a program cannot set")
+	}
+	for _, kind := range []string{"memory", "disk"} {
+		path := filepath.Join(t.TempDir(), "a.png")
+		old := time.Now().Add(-time.Hour)
+		write := func(grey uint8) {
+			t.Helper()
+			m := image.NewNRGBA(image.Rect(0, 0, 8, 8))
+			for i := range m.Pix {
+				m.Pix[i] = 255
+			}
+			m.Pix[0] = grey
+			var b bytes.Buffer
+			enc := png.Encoder{CompressionLevel: png.NoCompression}
+			if err := enc.Encode(&b, m); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := NewCache(CacheConfig{Kind: kind, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, grey := range []uint8{10, 200} {
+			time.Sleep(20 * time.Millisecond) // file systems count time in steps
+			write(grey)
+			if m, err := c.Image(path, 0); err != nil || m.Pix[0] != grey {
+				t.Errorf("%s: %v, %v", kind, m, err)
+			}
+		}
+	}
 }
 
 func BenchmarkCacheHit(b *testing.B) {

@@ -2,13 +2,17 @@ package data
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // row reads row n again, of all files.
@@ -63,6 +67,50 @@ func (t *Table) captions(i int) (list []string, err error) {
 	}
 	return list, nil
 }
+
+// entry reads each row of image i once.
+func (t *Table) entry(i int) (e Entry) {
+	for _, n := range t.rows[int(t.ends[i])-t.NumCaptions(i) : t.ends[i]] {
+		row, f, err := t.row(n)
+		if err != nil { // a bad sample
+			continue
+		}
+		if n == t.images[i] {
+			e.Name = under(t.root, strings.TrimSpace(row[f.at.image]))
+		}
+		e.Rest = append(e.Rest, strings.Clone(row[f.at.caption]))
+	}
+	if e.Name == "" {
+		e.Name = t.Name(i)
+	}
+	e.Files = []string{e.Name}
+	return e
+}
+
+// key is the sum of the bytes of the tables and of how they are read: rows are slow to read again.
+func (t *Table) key(ctx context.Context) (identity.Sum, error) {
+	all := identity.NewList()
+	all.Add(fmt.Sprint(t.cfg), t.clean)
+	for _, f := range t.files {
+		size := f.offsets[len(f.offsets)-1]
+		parts := make([]string, (size+keyPart-1)/keyPart)
+		if err := each(ctx, len(parts), runtime.GOMAXPROCS(0), func(k int) error {
+			b := make([]byte, min(keyPart, size-int64(k)*keyPart))
+			_, err := f.r.ReadAt(b, int64(k)*keyPart)
+			if parts[k] = identity.OfBytes(b).String(); err == io.EOF { // with the last bytes
+				err = nil
+			}
+			return err
+		}); err != nil {
+			return identity.Sum{}, fmt.Errorf("data: %s: %w", f.path, err)
+		}
+		all.Add(parts...)
+	}
+	return all.Sum(), nil
+}
+
+// keyPart is how much of a table is summed at a time.
+const keyPart = 1 << 20
 
 // ImageID of image i.
 func (t *Table) ImageID(i int) int64 {

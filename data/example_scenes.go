@@ -19,6 +19,7 @@ type SceneExamples struct {
 	Make   func(i int) (Example, []scenes.Scene)
 	Scenes int    // of a sample, 1 or 2
 	Split  string // for names
+	World  scenes.Config
 }
 
 var (

@@ -5,9 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // mostHandles is the number of files that handles keep open.
@@ -17,20 +17,12 @@ const mostHandles = 32
 // several goroutines.
 type handles struct {
 	paths []string
-	files []fileState // when they were first looked at
+	files []identity.Stamp // when they were first looked at
 
 	mu   sync.Mutex
 	open map[int]*handle
 	uses uint64
 }
-
-// fileState tells whether a file has changed.
-type fileState struct {
-	size int64
-	time time.Time
-}
-
-func stateOf(st fs.FileInfo) fileState { return fileState{st.Size(), st.ModTime()} }
 
 type handle struct {
 	f     *os.File
@@ -84,7 +76,7 @@ func (h *handles) take(i int) (f *os.File, done func(), err error) {
 }
 
 func (h *handles) same(i int, st fs.FileInfo) bool {
-	return st.Size() == h.files[i].size && st.ModTime().Equal(h.files[i].time)
+	return identity.StampOfInfo(st) == h.files[i]
 }
 
 // shut closes files that nobody uses while too many are open.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // Batch is B training samples as columns, of several processes this one's share of a global batch. Its
@@ -106,9 +107,10 @@ type Loader struct {
 	pos     uint64
 	passed  counts // of the samples before pos
 	saved   loaderCounters
-	resized int     // samples of an epoch when it was saved, where these were others
-	back    bool    // pos was set by Rewind: what was made ahead is of another place
-	ahead   *result // what Peek has taken for the next call of Next
+	samples identity.Sum // see Identify
+	resized int          // samples of an epoch when it was saved, where these were others
+	back    bool         // pos was set by Rewind: what was made ahead is of another place
+	ahead   *result      // what Peek has taken for the next call of Next
 	closed  bool
 	failed  error
 

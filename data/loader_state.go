@@ -1,6 +1,9 @@
 package data
 
-import "github.com/geoalign/geoalign/state"
+import (
+	"github.com/geoalign/geoalign/internal/identity"
+	"github.com/geoalign/geoalign/state"
+)
 
 // loaderCounters are what a checkpoint holds of a loader.
 type loaderCounters struct {
@@ -8,6 +11,10 @@ type loaderCounters struct {
 	Epoch    int    `json:"epoch_samples,omitempty"` // samples of an epoch; 0: saved by an earlier version
 	Read     uint64 `json:"read,omitempty"`          // samples before the position that were read, for data.max_bad_share
 	Bad      uint64 `json:"bad,omitempty"`           // and that were bad
+
+	// What identifies the samples, as Identify was told; empty: it was not, or by an earlier version.
+	Samples string `json:"samples,omitempty"`
+	Rule    int    `json:"samples_rule,omitempty"` // EntriesRule when it was made
 }
 
 var (
@@ -16,7 +23,10 @@ var (
 )
 
 // StateName implements state.Part.
-func (l *Loader) StateName() string { return "data" }
+func (l *Loader) StateName() string { return loaderName }
+
+// loaderName names the part of a checkpoint.
+const loaderName = "data"
 
 // StateVersion implements state.Part.
 func (l *Loader) StateVersion() int { return 1 }
@@ -24,7 +34,24 @@ func (l *Loader) StateVersion() int { return 1 }
 // Counters implements state.Part: the position, the length of an epoch, and what was read and bad up to the position.
 func (l *Loader) Counters() any {
 	l.saved = loaderCounters{Position: l.pos, Epoch: l.stream.EpochSamples(), Read: l.passed.read, Bad: l.passed.bad}
+	if l.samples != (identity.Sum{}) {
+		l.saved.Samples, l.saved.Rule = l.samples.String(), EntriesRule
+	}
 	return &l.saved
+}
+
+// Identify tells what identifies the samples (Entries.Sum), which checkpoints hold.
+func (l *Loader) Identify(samples identity.Sum) { l.samples = samples }
+
+// LoaderIdentity returns what a checkpoint says of the samples of its loader, whose counters read sets; ok is false where it says nothing,
+// or by another rule.
+func LoaderIdentity(read func(part string, counters any) error) (samples identity.Sum, ok bool) {
+	var c loaderCounters
+	if err := read(loaderName, &c); err != nil {
+		return samples, false
+	}
+	err := samples.UnmarshalText([]byte(c.Samples))
+	return samples, err == nil && samples != identity.Sum{} && c.Rule == EntriesRule
 }
 
 // Tensors implements state.Part: none.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/data/internal/parquetfile"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // ParquetConfig says how tables of images are read.
@@ -62,7 +62,7 @@ func OpenParquet(root string, paths []string, cfg ParquetConfig, opt Options) (*
 		return nil, errors.New("data: no table given: set data.parquet.train_files, val_files or test_files")
 	}
 	p := &Parquet{cfg: cfg, root: root, opt: opt}
-	p.files = handles{paths: paths, files: make([]fileState, len(paths))}
+	p.files = handles{paths: paths, files: make([]identity.Stamp, len(paths))}
 	p.pages.most = 2 * max(cfg.Shuffle, 1) // at the end of samples that are mixed, the next ones are begun
 	for i, path := range paths {
 		if err := p.open(i); err != nil {
@@ -98,7 +98,7 @@ func (p *Parquet) open(i int) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	p.files.files[i] = stateOf(st)
+	p.files.files[i] = identity.StampOfInfo(st)
 	x, err := readTable(fileReader{&p.files, i}, size, p.cfg, p.opt)
 	if err != nil {
 		return err
@@ -358,6 +358,18 @@ func (p *Parquet) Name(i int) string {
 	return fmt.Sprintf("%s: row %d", p.files.paths[k], in)
 }
 
+// entry names row i by the path that it gives, if any, and not by its table.
+func (p *Parquet) entry(i int) Entry {
+	x, k, in := p.at(i)
+	first, _ := x.texts.span(in)
+	e := Entry{Name: x.texts.at(first), Rest: p.Captions(i), Files: []string{p.files.paths[k]}, Shared: true}
+	if x.images == nil {
+		e.Name = p.path(i)
+		e.Files, e.Shared = []string{e.Name}, false
+	}
+	return e
+}
+
 // path of an image that is a file.
 func (p *Parquet) path(i int) string {
 	x, k, in := p.at(i)
@@ -385,8 +397,8 @@ func (p *Parquet) place(i int) (path, part string) {
 	}
 	part = strconv.Itoa(in)
 	if file != "" {
-		if st, err := os.Stat(under(p.root, file)); err == nil {
-			part += fmt.Sprintf(" %d %d", st.Size(), st.ModTime().UnixNano())
+		if st, err := identity.StampOf(under(p.root, file)); err == nil {
+			part += " " + st.Shared()
 		}
 	}
 	return p.files.paths[k], part

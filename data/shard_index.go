@@ -14,33 +14,34 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // An index of a shard is kept in a file: the gob of a shard and a checksum. Its name is a
-// fingerprint of path, size and time of the shard and of what its captions are, so that of a shard that has changed is another one.
+// fingerprint of path and stamp of the shard and of what its captions are, so that of a shard that has changed is another one.
 
 // shardIndexVersion grows when an index of the same file becomes another one.
 const shardIndexVersion = 5
 
 // openShard returns the index of the shard at path, and its state, from the folder dir or by reading it. With dir
 // it is kept there (empty: nowhere). What is wrong with the folder is told to warn.
-func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, fileState, error) {
+func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, identity.Stamp, error) {
 	f, size, err := files.Open(path, 0)
 	if err != nil {
-		return nil, fileState{}, fmt.Errorf("data: shard: %w", err)
+		return nil, identity.Stamp{}, fmt.Errorf("data: shard: %w", err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return nil, fileState{}, fmt.Errorf("data: shard: %w", err)
+		return nil, identity.Stamp{}, fmt.Errorf("data: shard: %w", err)
 	}
-	name := ""
+	stamp, name := identity.StampOfInfo(st), ""
 	if dir != "" {
 		abs, err := filepath.Abs(path)
 		if err != nil {
 			abs = path
 		}
-		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%d\x00%d\x00%s\x00%s", shardIndexVersion, abs, size, st.ModTime().UnixNano(), jsonKey, clean))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s\x00%s", shardIndexVersion, abs, stamp.Shared(), jsonKey, clean))
 		name = filepath.Join(dir, fmt.Sprintf("shard-%x.index", sum[:16]))
 		b, err := os.ReadFile(name)
 		var s *shard
@@ -48,7 +49,7 @@ func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, file
 			s, err = parseShardIndex(b, size)
 		}
 		if err == nil {
-			return s, stateOf(st), nil
+			return s, stamp, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			warn(fmt.Errorf("data: %s is made anew: %w", name, err))
@@ -56,7 +57,7 @@ func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, file
 	}
 	s, err := indexShard(f, size, jsonKey, clean)
 	if err != nil {
-		return nil, fileState{}, fmt.Errorf("data: shard %s: %w", path, err)
+		return nil, identity.Stamp{}, fmt.Errorf("data: shard %s: %w", path, err)
 	}
 	if dir != "" {
 		err := os.MkdirAll(dir, 0o777)
@@ -67,7 +68,7 @@ func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, file
 			warn(fmt.Errorf("data: the index of a shard cannot be kept in data.cache_dir, and is made again at the next start: %w", err))
 		}
 	}
-	return s, stateOf(st), nil
+	return s, stamp, nil
 }
 
 func writeShardIndex(w io.Writer, s *shard) error {

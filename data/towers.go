@@ -2,11 +2,11 @@ package data
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // TowerInputs are what a tower reads of a training set, each once: its images, or its captions. A row of a
@@ -78,7 +78,7 @@ func (t *Train) towered(i, j int, row batch.Row) error {
 	return nil
 }
 
-// ImageInputs implements Towered. The state of an image is size and time of its file.
+// ImageInputs implements Towered. The state of an image is the stamp of its file.
 func (t *Train) ImageInputs() (TowerInputs, bool) {
 	p, ok := t.ds.(placed)
 	if !ok {
@@ -94,8 +94,8 @@ func (t *Train) ImageInputs() (TowerInputs, bool) {
 			}
 			state, known := states[path]
 			if !known {
-				if info, err := os.Stat(path); err == nil {
-					state = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+				if stamp, err := identity.StampOf(path); err == nil {
+					state = stamp.Shared()
 				}
 				if part != "" {
 					states[path] = state

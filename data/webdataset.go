@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // ShardsConfig says how shards are read.
@@ -47,7 +48,7 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 		return nil, errors.New("data: no shard given: set data.webdataset.train_files, val_files or test_files")
 	}
 	s := &Shards{cfg: cfg, maxPixels: opt.MaxPixels, shards: make([]*shard, len(paths))}
-	s.files = handles{paths: paths, files: make([]fileState, len(paths))}
+	s.files = handles{paths: paths, files: make([]identity.Stamp, len(paths))}
 	var mu sync.Mutex
 	done, warned := 0, false
 	err := each(ctx, len(paths), indexWorkers, func(i int) (err error) {
@@ -148,6 +149,13 @@ func (s *Shards) ImageID(i int) int64 { return int64(i) }
 func (s *Shards) Name(i int) string {
 	x, k, in := s.at(i)
 	return s.files.paths[k] + ": " + x.string(in, shardName)
+}
+
+// entry names sample i without its shard, with the size of its image.
+func (s *Shards) entry(i int) Entry {
+	x, k, in := s.at(i)
+	rest := append(s.Captions(i), strconv.FormatInt(x.Sizes[in], 10))
+	return Entry{Name: x.string(in, shardName), Rest: rest, Files: []string{s.files.paths[k]}, Shared: true}
 }
 
 // Fault is why sample i cannot be used, nil if it can.

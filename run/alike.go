@@ -15,8 +15,6 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -153,23 +151,20 @@ type dataFacts []fact
 
 func (d dataFacts) same(g parallel.Group) error { return alike(g, d...) }
 
-// samplesCompared is how many samples of the training stream, from all parts of an epoch, are compared.
-const samplesCompared = 16
-
-// dataOf identifies the data that a run has opened: the sizes of the files that the configuration names, the lengths of the lists, and
-// whole numbers (ids, tokens, lengths) of some samples, which depend on the order too. Pixels are left out; what decodes them is not.
+// dataOf identifies the data that a run has opened: the sizes of the files that the configuration names, what their lists say, in its
+// order, and the features of small files. What other files hold is compared later, see checkData; what decodes pixels is here.
 func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 	if r.group.Size() == 1 {
 		return nil, nil
 	}
 	const hint = "give all machines the same data"
 	var out dataFacts
-	for _, in := range source.Inputs(r.cfg, "train", r.cfg.Eval.Split) {
-		st, err := os.Stat(in.Path)
-		if err != nil || !st.Mode().IsRegular() { // a pattern, or a folder
-			continue
+	if r.data != nil {
+		for _, s := range r.data.splits {
+			for i, f := range s.record.Files {
+				out = append(out, fact{s.inputs[i].Key, fmt.Sprint(f.Path, f.Bytes), fmt.Sprintf("%s of %d bytes", f.Path, f.Bytes), hint})
+			}
 		}
-		out = append(out, fact{in.Key, fmt.Sprint(in.Path, st.Size()), fmt.Sprintf("%s of %d bytes", in.Path, st.Size()), hint})
 	}
 	if r.cfg.ReadsImageFiles() {
 		out = append(out, decoderFact(data.JPEGDecoder()))
@@ -185,8 +180,17 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 		out = append(out, fact{"split " + r.cfg.Eval.Split, fmt.Sprint(s.Len()), fmt.Sprintf("%d rows", s.Len()), hint})
 	}
 	if stream != nil {
-		sum := samplesOf(stream)
-		out = append(out, fact{"number of training samples", fmt.Sprint(stream.EpochSamples()), "", hint}, fact{"order of training samples", sum, "checksum " + sum, hint})
+		out = append(out, fact{"number of training samples", fmt.Sprint(stream.EpochSamples()), "", hint})
+	}
+	if r.data == nil {
+		return out, nil
+	}
+	for _, s := range r.data.splits {
+		out = append(out, fact{"number of samples of " + s.name, fmt.Sprint(s.record.Samples), "", hint},
+			fact{"list of samples of " + s.name, s.record.List.String(), "sum " + s.record.List.String(), hint})
+		for _, f := range s.early {
+			out = append(out, fact{"content of " + s.short(f.path), f.sum.String(), "sum " + f.sum.String(), hint})
+		}
 	}
 	return out, nil
 }
@@ -194,29 +198,6 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 // decoderFact is what decodes JPEG files on a rank: pixels depend on it, and so which rank has a sample would.
 func decoderFact(d data.Decoder) fact {
 	return fact{"decoder of JPEG files", d.String(), "", `install the same libjpeg-turbo on every machine, or choose data.decoder = "builtin", which needs none`}
-}
-
-// samplesOf is the checksum of the whole numbers of some samples.
-func samplesOf(stream data.Stream) string {
-	var columns []batch.Column
-	for _, c := range stream.Columns() {
-		if c.Type == batch.Int32 {
-			columns = append(columns, c)
-		}
-	}
-	h := crc32.New(castagnoli)
-	n := max(1, stream.EpochSamples())
-	b := batch.New(1, columns...)
-	for i := range samplesCompared {
-		err := stream.Sample(uint64(i*n/samplesCompared), b.Row(0))
-		fmt.Fprintln(h, err != nil)
-		for _, c := range columns {
-			if err == nil {
-				fmt.Fprintln(h, b.Ints(c.Name))
-			}
-		}
-	}
-	return fmt.Sprintf("%08x", h.Sum32())
 }
 
 // sameParameters makes sure that all ranks start from the same parameters, whatever they are read or drawn from.

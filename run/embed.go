@@ -65,6 +65,7 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	if err != nil {
 		return Embedded{}, err
 	}
+	t.noteData(ctx, split, set)
 	if !cfg.Model.TextsOnly() {
 		if err := set.findFiles(ctx, split, progress); err != nil {
 			return Embedded{}, err

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,9 @@ type Inspection struct {
 	Config  map[string]any `json:"config,omitempty"`
 	// Tokenizer is that of its texts, nil where there are none.
 	Tokenizer *TokenizerInfo `json:"tokenizer,omitempty"`
+
+	// Data identifies the data of the run; nil where its folder does not say.
+	Data *DataRecord `json:"data,omitempty"`
 
 	ConfigText string `json:"-"` // of the run
 }
@@ -127,6 +131,12 @@ func Inspect(path, group string) (*Inspection, error) {
 		return nil, err
 	}
 	r.nameMetric()
+	switch d, err := ReadDataRecord(folderOf(ckpt)); {
+	case err == nil:
+		r.Data = &d
+	case !errors.Is(err, fs.ErrNotExist):
+		r.Notice = strings.TrimPrefix(r.Notice+"\n"+err.Error(), "\n")
+	}
 	if ckpt.HasFile(train.TokenizerFile) {
 		t, err := train.OpenTokenizer(ckpt)
 		if err != nil {

@@ -184,7 +184,11 @@ func (t *Trained) loadForSplit() error {
 
 // Split opens a split for evaluation, see OpenSplit; empty is eval.split.
 func (t *Trained) Split(ctx context.Context, split string, progress func(phase string, done, of int)) (*Split, error) {
-	return OpenSplit(ctx, t.Config, t.split(split), t.log, progress)
+	set, err := OpenSplit(ctx, t.Config, t.split(split), t.log, progress)
+	if err == nil {
+		t.noteData(ctx, t.split(split), set)
+	}
+	return set, err
 }
 
 // Pictures returns what decodes the images of a split by row and name: it fails for a row that the

@@ -258,9 +258,9 @@ func rowsFrom(t *testing.T, out string, from int) map[int]map[string]float64 {
 // TestGrownData: a run that goes on with more data than it had says so, once.
 func TestGrownData(t *testing.T) {
 	dir, out := kindsData(t), t.TempDir()
-	lines := func(steps int) []string {
+	lines := func(steps int, more ...string) []string {
 		var seen recorder
-		trained(t, settings(t, out, "data.root="+dir, "data.kind=csv", "data.csv.train_files=table.csv", "data.csv.val_files=good.csv", "data.max_bad_share=0.3", "train.batch_size=4", fmt.Sprint("train.max_steps=", steps)), Options{Reporter: &seen})
+		trained(t, settings(t, out, slices.Concat(more, []string{"data.root=" + dir, "data.kind=csv", "data.csv.train_files=table.csv", "data.csv.val_files=good.csv", "data.max_bad_share=0.3", "train.batch_size=4", fmt.Sprint("train.max_steps=", steps)})...), Options{Reporter: &seen})
 		return slices.DeleteFunc(seen.lines, func(s string) bool { return !strings.Contains(s, "samples of an epoch") })
 	}
 	if got := slices.Concat(lines(2), lines(3)); len(got) > 0 {
@@ -274,7 +274,7 @@ func TestGrownData(t *testing.T) {
 	if err := os.WriteFile(path, append(text, "../"+filepath.Base(dir)+"/03.png,another\n"...), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if got := lines(4); len(got) != 1 || !strings.Contains(got[0], "samples of an epoch = 14 (was 13)") {
+	if got := lines(4, "data.changed=accept"); len(got) != 1 || !strings.Contains(got[0], "samples of an epoch = 14 (was 13)") {
 		t.Errorf("of data that has grown: %q", got)
 	}
 	if got := lines(5); len(got) > 0 {

@@ -45,19 +45,24 @@ type Run struct {
 	warn    func(format string, args ...any)
 	group   parallel.Group
 
-	engine  *compute.Engine
-	decided int                  // products whose kernels are in the folder
-	towers  train.Towers         // of other programs that a new run starts from
-	tok     *tokenizer.Tokenizer // nil for a system without texts
-	set     *Split               // nil: nothing to evaluate on
-	model   Model
-	pairs   *model.Pairs // that is trained in steps; nil of a fit
-	kept    []*keptTower // that training does not run
-	session session
-	store   *checkpoint.Store
-	state   train.State // of the checkpoint that the run goes on from
-	from    string      // its folder; empty for a new run
-	saved   int         // step of the newest checkpoint of this run: of an older step that it went on from, the folder has others
+	engine   *compute.Engine
+	decided  int                  // products whose kernels are in the folder
+	towers   train.Towers         // of other programs that a new run starts from
+	tok      *tokenizer.Tokenizer // nil for a system without texts
+	set      *Split               // nil: nothing to evaluate on
+	model    Model
+	pairs    *model.Pairs // that is trained in steps; nil of a fit
+	kept     []*keptTower // that training does not run
+	trains   any          // that has the entries of the training data
+	data     *openedData
+	known    *knownData // of the data of the run that it goes on with; nil: nothing
+	accepted []string   // splits that had changed when it was opened
+	checked  bool       // what files of the data hold
+	session  session
+	store    *checkpoint.Store
+	state    train.State // of the checkpoint that the run goes on from
+	from     string      // its folder; empty for a new run
+	saved    int         // step of the newest checkpoint of this run: of an older step that it went on from, the folder has others
 
 	scores    Scores   // the newest evaluation, or nil
 	beside    []Scores // of the same step, on other tasks
@@ -97,11 +102,7 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, er
 			b.from.Close()
 		}
 	}()
-	for _, stage := range []func(context.Context) error{
-		b.check, b.convert, b.resolve, b.sameWhere, b.lockEarly, b.place, b.start, b.openEngine, b.openTexts, b.openSplit, b.openStream, b.sameData,
-		b.lockLate, func(ctx context.Context) error { return b.build(ctx) }, func(ctx context.Context) error { return b.begin(ctx, b.from) }, b.sameParameters, b.fillTowers,
-		func(context.Context) error { return b.towers.Close() }, // what is read of them is read
-	} {
+	for _, stage := range b.stages() {
 		err := ctx.Err()
 		if err == nil {
 			err = stage(ctx)
@@ -112,6 +113,15 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, er
 		}
 	}
 	return b.Run, nil
+}
+
+// stages are those of an opening, in their order.
+func (b *opening) stages() []func(context.Context) error {
+	return []func(context.Context) error{
+		b.check, b.convert, b.resolve, b.sameWhere, b.lockEarly, b.place, b.start, b.openEngine, b.openTexts, b.openSplit, b.openStream, b.identifyData, b.sameData, b.sameAsBefore,
+		b.lockLate, func(ctx context.Context) error { return b.build(ctx) }, func(ctx context.Context) error { return b.begin(ctx, b.from) }, b.sameParameters, b.fillTowers,
+		func(context.Context) error { return b.towers.Close() }, // what is read of them is read
+	}
 }
 
 // closeAtEnd has Close close data that holds files open.
@@ -130,6 +140,7 @@ func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream
 			return nil, nil, err
 		}
 		r.closers = append(r.closers, p.Close)
+		r.trains = p
 		pairs, err := train.TrainingPairs(p)
 		return nil, func(context.Context) error {
 			a := model.NewAligned(r.cfg, r.engine)
@@ -139,6 +150,7 @@ func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream
 	}
 	progress, end := phases(r.report)
 	defer end()
+	defer func() { r.trains = stream }()
 	stream, err = OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress, Warn: func(s string) { r.report.Say("%s", s) }})
 	return stream, func(ctx context.Context) error { return r.buildSession(ctx, stream, from) }, err
 }
@@ -163,6 +175,9 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 	s, err := train.NewSession(r.cfg, train.Options{Engine: r.engine, Model: r.pairs, Stream: stream, Tokenizer: r.tok})
 	if err != nil {
 		return err
+	}
+	if r.data != nil {
+		s.Loader().Identify(r.data.trained())
 	}
 	r.session = s
 	r.closers = append(r.closers, s.Close, r.releaseTowers)
@@ -265,6 +280,7 @@ func (r *Run) initModel() error {
 	if err := r.takesOver(ck); err != nil {
 		return err
 	}
+	r.noteOtherSplit(ck)
 	took, err := train.InitModel(r.pairs, ck, r.cfg.Model)
 	if err != nil {
 		return shapeKeys(ck, r.cfg, err)

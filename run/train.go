@@ -79,6 +79,9 @@ func (r *Run) prepare(finished bool) (err error) {
 		return err
 	}
 	err = runlog.Prepare(r.dir, text, runlog.CollectEnvironment(setupOf(r.engine), os.Args))
+	if err == nil && len(r.data.splits) > 0 {
+		err = r.keepData(r.data.splits)
+	}
 	if err == nil {
 		err = r.writeKernels()
 	}
@@ -116,6 +119,7 @@ func (r *Run) steps(ctx context.Context, shown train.Hook, finished bool, c trai
 		train.Hook{Name: "kernels", Stage: train.StageMetrics, After: func(context.Context, *train.Event) error { r.keepKernels(); return nil }},
 		train.Metrics(span.Epoch),
 		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes, Save: r.save}),
+		r.watchData(),
 		train.Evaluations(r.evalEvery(), r.validate),
 		train.Logs(t.LogEverySteps, logger),
 		shown, r.startHook(),

@@ -207,6 +207,9 @@ func printInspection(w io.Writer, r *run.Inspection) error {
 	if r.Tokenizer != nil {
 		fmt.Fprintf(tw, "tokenizer\t%s\n", r.Tokenizer)
 	}
+	if r.Data != nil {
+		printData(tw, *r.Data)
+	}
 	fmt.Fprintf(tw, "\nfile\ttensors\tnumbers\tMB\n")
 	for _, g := range r.Groups {
 		fmt.Fprintf(tw, "%s\t%d\t%s\t%.1f\n", g.Name, g.Tensors, words.Thousands(g.Numbers), float64(g.Bytes)/1e6)
@@ -227,6 +230,20 @@ func printInspection(w io.Writer, r *run.Inspection) error {
 		fmt.Fprintf(tw, "trained\t%s\n", words.Thousands(r.Trained))
 	}
 	return tw.Flush()
+}
+
+// printData writes what identifies the data of a run.
+func printData(w io.Writer, d run.DataRecord) {
+	fmt.Fprintf(w, "\ndata\tsamples\tsum of the list\tfiles\tMB\tsum of the files\n")
+	for _, name := range slices.Sorted(maps.Keys(d.Splits)) {
+		s := d.Splits[name]
+		fmt.Fprintf(w, "%s\t%s\t%s\t", name, words.Thousands(s.Samples), s.List)
+		if sum := s.Contents.Sum.String(); sum == "" {
+			fmt.Fprintln(w, "-\t-\tnot read yet")
+		} else {
+			fmt.Fprintf(w, "%s\t%.1f\t%s\n", words.Thousands(s.Contents.Files), float64(s.Contents.Bytes)/1e6, sum)
+		}
+	}
 }
 
 // shapeText writes a shape as 768 x 3072, and that of a scalar as a dash.

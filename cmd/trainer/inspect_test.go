@@ -58,6 +58,30 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// TestInspectData: the record of the data is shown, and one that is damaged is told.
+func TestInspectData(t *testing.T) {
+	dir := saveRun(t)
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "data.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const sum, other = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"
+	write(`{"rule": 1, "splits": {"train": {"samples": 6000, "list": "` + sum + `", "contents": {"files": 6000, "bytes": 5500000, "sum": "` + other + `"}}, "val": {"samples": 50, "list": "` + other + `", "contents": {"files": 0, "bytes": 0}}}}`)
+	code, stdout, stderr := trainer(t, "inspect", dir)
+	all := strings.Join(strings.Fields(stdout), " ")
+	for _, want := range []string{"data samples sum of the list files MB sum of the files", "train 6,000 " + sum + " 6,000 5.5 " + other, "val 50 " + other + " - - not read yet"} {
+		if code != exitDone || stderr != "" || !strings.Contains(all, want) {
+			t.Errorf("code %d, %s, %q is missing in\n%s", code, stderr, want, stdout)
+		}
+	}
+	write(`{"rule": 1, "splits": {"train": null}}`)
+	if code, _, stderr := trainer(t, "inspect", dir); code != exitDone || !strings.Contains(stderr, "data.json is damaged") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+}
+
 func TestInspectJSON(t *testing.T) {
 	run := saveRun(t)
 	code, stdout, stderr := trainer(t, "inspect", "--checkpoint", filepath.Join(run, "checkpoints", "step-00000100"), "--group", "queue", "--json")

@@ -10,6 +10,7 @@ import (
 // Set is a split of pairs for evaluation: its images by rising row, and all texts of each of them.
 type Set struct {
 	p      *Pairs
+	all    []Pair  // of the split
 	images []int32 // rows
 	texts  []int32 // rows
 	owner  []int32 // image of a text, as a place in images
@@ -29,7 +30,7 @@ func (p *Pairs) Set(split string, maxImages int) (*Set, error) {
 	if maxImages > 0 {
 		n = min(maxImages, n)
 	}
-	s := &Set{p: p}
+	s := &Set{p: p, all: list}
 	for i, q := range list[:starts[n]] {
 		if int32(i) == starts[len(s.images)] {
 			s.images = append(s.images, q.Image)

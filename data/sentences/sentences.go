@@ -78,6 +78,9 @@ func (s *Set) ImageID(i int) int64 { return int64(i) }
 // Name says which sentence i is.
 func (s *Set) Name(i int) string { return fmt.Sprintf("sentence %d", i) }
 
+// Nameless says that Name is a mere number.
+func (s *Set) Nameless() {}
+
 // Image fails: a sentence has none.
 func (s *Set) Image(int) (*transform.Image, error) { return nil, errNoImages }
 

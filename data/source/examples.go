@@ -145,7 +145,7 @@ func (x exampleKind) drawn(cfg config.Config, split string) (data.Examples, erro
 	if err != nil {
 		return nil, err
 	}
-	e := &data.SceneExamples{Size: cfg.Model.Image.Size, Classes: x.classes, Scenes: x.pictures, Split: split}
+	e := &data.SceneExamples{Size: cfg.Model.Image.Size, Classes: x.classes, Scenes: x.pictures, Split: split, World: w.Config()}
 	at, seed := w.Train, cfg.Run.Seed
 	switch split {
 	case "train":

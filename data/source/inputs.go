@@ -17,6 +17,9 @@ type Input struct {
 	Value  string // of the key, or the item of its list
 	Path   string
 	Folder bool // it must be a folder; else a regular file
+	// Content says that it holds what samples consist of besides what their entries say (data.Entries), such as features. Files that
+	// entries name need no word.
+	Content bool
 }
 
 // Inputs lists what some splits of a configuration are read from, a folder before what is
@@ -117,15 +120,24 @@ func CheckInputs(list []Input) error {
 const rootKey = "data.root"
 
 // root is that folder.
-func root(cfg config.Config) Input { return Input{rootKey, cfg.Data.Root, cfg.Data.Root, true} }
+func root(cfg config.Config) Input {
+	return Input{Key: rootKey, Value: cfg.Data.Root, Path: cfg.Data.Root, Folder: true}
+}
 
 // below is the file or folder that a key names, and data.root before it where it is relative.
 func below(cfg config.Config, key, value string, folder bool) []Input {
-	in := Input{key, value, Below(cfg.Data.Root, value), folder}
+	in := Input{Key: key, Value: value, Path: Below(cfg.Data.Root, value), Folder: folder}
 	if filepath.IsAbs(value) {
 		return []Input{in}
 	}
 	return []Input{root(cfg), in}
+}
+
+// content is below of a file that holds what samples consist of.
+func content(cfg config.Config, key, value string, folder bool) []Input {
+	list := below(cfg, key, value, folder)
+	list[len(list)-1].Content = true
+	return list
 }
 
 // expanded are the files that names of a key stand for, see data.Expand.

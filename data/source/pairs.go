@@ -32,11 +32,25 @@ var storedPairs = Kind{
 		p := cfg.Data.Pairs
 		var list []Input
 		for _, x := range []struct{ key, file string }{{"image", p.Image}, {"text", p.Text}, {"image_pool", p.ImagePool}, {"text_pool", p.TextPool}, {"index", p.Index}} {
-			if x.file != "" {
-				list = append(list, below(cfg, "data.pairs."+x.key, x.file, x.key != "index" && config.FeatureFolder(x.file))...)
+			switch {
+			case x.file == "":
+			case x.key == "index":
+				list = append(list, below(cfg, "data.pairs."+x.key, x.file, false)...)
+			default:
+				list = append(list, content(cfg, "data.pairs."+x.key, x.file, config.FeatureFolder(x.file))...)
 			}
 		}
 		return list
+	},
+	Entries: func(_ context.Context, cfg config.Config, split string, _ Options) (any, error) {
+		if split == "train" { // without neighbours
+			return Pairs(cfg)
+		}
+		p, err := Pairs(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return p.Set(split, 0)
 	},
 	Stream: func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {
 		p, err := Pairs(cfg)

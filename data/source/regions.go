@@ -34,9 +34,10 @@ var regionSets = Kind{
 		for _, x := range []struct {
 			key, file string
 			folder    bool
-		}{{"features", r.Features, false}, {"boxes", r.Boxes, false}, {"captions", r.Captions, false}, {"mapping", r.Mapping, false}, {"pictures", r.Pictures, true}} {
+			add       func(cfg config.Config, key, value string, folder bool) []Input
+		}{{"features", r.Features, false, content}, {"boxes", r.Boxes, false, content}, {"captions", r.Captions, false, below}, {"mapping", r.Mapping, false, below}, {"pictures", r.Pictures, true, below}} {
 			if x.file != "" {
-				list = append(list, below(cfg, "data.regions."+x.key, r.File(x.file, split), x.folder)...)
+				list = append(list, x.add(cfg, "data.regions."+x.key, r.File(x.file, split), x.folder)...)
 			}
 		}
 		return list

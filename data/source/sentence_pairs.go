@@ -36,6 +36,9 @@ var sentencePairs = Kind{
 		}
 		return list
 	},
+	Entries: func(_ context.Context, cfg config.Config, split string, _ Options) (any, error) {
+		return SentencePairs(cfg, split)
+	},
 	Stream: func(_ context.Context, cfg config.Config, o Options) (data.Stream, error) {
 		set, err := SentencePairs(cfg, "train")
 		if err != nil {

@@ -59,6 +59,8 @@ type Kind struct {
 	// Inputs lists the files and folders that a split is read from, as the configuration
 	// names them.
 	Inputs func(cfg config.Config, split string) []Input
+	// Entries opens a split for its data.Entries alone; nil: Examples, Stream or Split do.
+	Entries func(ctx context.Context, cfg config.Config, split string, o Options) (any, error)
 	// Captions returns what a vocabulary is learned from, cleaned.
 	Captions func(ctx context.Context, cfg config.Config, o Options) ([]string, error)
 }

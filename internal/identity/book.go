@@ -18,6 +18,9 @@ import (
 // as it stays as it is. It is a cache: a book that is lost, damaged or of another version is an empty
 // one. Many goroutines may use it at once.
 type Book struct {
+	// Pace is that of OfPaced for files that are read; nil: none. Set it before the book is in use.
+	Pace func(work func() error) error
+
 	path  string
 	most  int // entries that are kept in the file, the newest; 0: all
 	mu    sync.Mutex
@@ -125,7 +128,7 @@ func (b *Book) Sum(ctx context.Context, path string) (Sum, error) {
 	if sum, ok := b.Known(path, before); ok {
 		return sum, nil
 	}
-	sum, err := Of(ctx, path)
+	sum, err := OfPaced(ctx, path, b.Pace)
 	if err != nil {
 		return Sum{}, err
 	}

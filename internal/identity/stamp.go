@@ -55,6 +55,13 @@ func Together(stamps ...Stamp) Stamp {
 	return all
 }
 
+// Shared is the stamp as a text for caches that several machines use: without the device, whose number each machine chooses for
+// itself.
+func (s Stamp) Shared() string {
+	s.Device = 0
+	return s.String()
+}
+
 // settled is how long ago a file must have changed for its stamp to prove anything: file systems count
 // time in steps of up to two seconds, so that a file may change again within one and keep its stamp.
 const settled = 2 * time.Second

@@ -42,23 +42,33 @@ func (s *Sum) UnmarshalText(text []byte) error {
 const sumBytes = 1 << 20
 
 // Of returns the sum of all bytes of a file, which it reads. It ends early with the error of ctx.
-func Of(ctx context.Context, path string) (Sum, error) {
-	f, _, err := files.Open(path, 0)
+func Of(ctx context.Context, path string) (Sum, error) { return OfPaced(ctx, path, nil) }
+
+// OfPaced is Of that does its work in parts, each by a call of pace, which may rest between them; nil: without.
+func OfPaced(ctx context.Context, path string, pace func(work func() error) error) (Sum, error) {
+	f, size, err := files.Open(path, 0)
 	if err != nil {
 		return Sum{}, err
 	}
 	defer f.Close()
-	h, b := sha256.New(), make([]byte, sumBytes)
+	if pace == nil {
+		pace = func(work func() error) error { return work() }
+	}
+	h, b := sha256.New(), make([]byte, min(max(size, 4<<10), sumBytes))
+	part := func() error {
+		n, err := f.Read(b)
+		h.Write(b[:n])
+		return err
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return Sum{}, err
 		}
-		n, err := f.Read(b)
-		h.Write(b[:n])
-		if err == io.EOF {
+		switch err := pace(part); err {
+		case nil:
+		case io.EOF:
 			return half(h), nil
-		}
-		if err != nil {
+		default:
 			return Sum{}, err
 		}
 	}

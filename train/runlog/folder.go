@@ -18,6 +18,8 @@ const (
 	ReportFile      = "report.html"
 	ClassesFile     = "classes.json"
 	SentencesFile   = "sentences.json"
+	DataFile        = "data.json" // what identifies the data
+	SumsFile        = "data.sums" // and sums of each sample and file
 	CheckpointsDir  = "checkpoints"
 )
 

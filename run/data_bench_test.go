@@ -1,0 +1,63 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/identity"
+)
+
+// BenchmarkDataIdentity is what the identity of Flickr8k costs: of its lists when a run is opened (open is that of the lists themselves), and of its
+// files beside the steps, the first time and once they are known.
+func BenchmarkDataIdentity(b *testing.B) {
+	root := "../../shared/data/flickr8k"
+	if _, err := os.Stat(root); err != nil {
+		b.Skip("there is no ", root)
+	}
+	cfg := settings(&testing.T{}, b.TempDir(), "data.root="+root, "data.kind=captions", "data.captions.train_files=train.json", "data.captions.val_files=val.json")
+	stream, err := OpenStream(b.Context(), cfg, nil, source.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := &Run{cfg: cfg}
+	b.Run("open", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := OpenStream(b.Context(), cfg, nil, source.Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("lists", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := r.openedDataOf(b.Context(), stream); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	store := filepath.Join(b.TempDir(), "sums")
+	read := func(b *testing.B, path string) {
+		d, err := r.openedDataOf(b.Context(), stream)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p := newPass(d, nil, nil)
+		p.book = identity.OpenBook(path)
+		p.rest.hurry()
+		if err := p.run(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if err := p.book.Save(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, path := range map[string]string{"files": "", "known files": store} {
+		read(b, path)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				read(b, path)
+			}
+		})
+	}
+}
