@@ -42,7 +42,7 @@ func (e *Eval) check(k *checker, c *Config) {
 	k.oneOf("eval.split", "val", "test")
 	k.positive("eval.batch_size")
 	k.oneOf("eval.score", append([]string{"train"}, scoreKinds[:len(scoreKinds)-1]...)...)
-	k.require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", `use objective.itc.score = "gssf", or give it a term in objective.itc.scores`)
+	k.require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", c.trainMetric())
 	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
 	k.belowOne("eval.probe_hold")
 	for i, task := range e.Beside {
