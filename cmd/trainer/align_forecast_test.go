@@ -61,7 +61,7 @@ func TestAlignForecast(t *testing.T) {
 	if err := os.Link(image, odd); err != nil {
 		t.Fatal(err)
 	}
-	must(t, exitDone, "align-forecast", odd, text, "--shuffles", "1")
+	must(t, exitDone, "align-forecast", odd, text, "--shuffles", "19")
 	fails(t, exitFailed, []string{"align-forecast", image, text, "--out", filepath.Join(dir, "none", "page.html")}, "choose another file with --out")
 }
 
