@@ -28,6 +28,19 @@ type Result struct {
 	Split  string   // that was evaluated
 	Scores Scores   // at the end; nil where there is nothing to evaluate on
 	Beside []Scores // on further tasks: of stored features the neighbourhoods, and classes where there are any
+	Log    []string // what the log says of the training that is no result, see package eval/sanity
+}
+
+// Cautions are those of the training and of all scores.
+func (r Result) Cautions() []string {
+	list := r.Log
+	if r.Scores != nil {
+		list = append(list[:len(list):len(list)], Cautions(r.Scores)...)
+	}
+	for _, s := range r.Beside {
+		list = append(list, Cautions(s)...)
+	}
+	return list
 }
 
 // Train makes the steps that are left, with checkpoints, evaluations and logs, evaluates at
@@ -46,6 +59,9 @@ func (r *Run) Train(ctx context.Context) (Result, error) {
 	}
 	err = parallel.Agree(r.group, err)
 	result.Scores, result.Beside = r.scores, r.beside
+	if err == nil && r.group.Rank() == 0 {
+		result.Log = trainingCautions(r.dir)
+	}
 	return result, err
 }
 

@@ -84,6 +84,9 @@ func OfCommand(k Keys, msg, newFolder string) (list []Change) {
 		add([]string{"out"}, "--out", newFolder)
 	}
 	for _, m := range withFlag.FindAllStringSubmatch(msg, -1) {
+		if slices.Contains([]string{"instead", "in", "or", "and", "to", "for", "which"}, m[2]) { // of the sentence
+			continue
+		}
 		add([]string{m[1]}, "--"+m[1], m[2])
 	}
 	if m := addFlag.FindStringSubmatch(msg); m != nil {
