@@ -36,7 +36,8 @@ type Forecasted struct {
 	Agreement ForecastLevel  `json:"agreement"`
 	Likeness  align.Likeness `json:"likeness"`
 	Advice    string         `json:"advice"`
-	Path      string         `json:"path,omitempty"` // of the page
+	Notes     []string       `json:"notes,omitempty"` // why the measures are of little use
+	Path      string         `json:"path,omitempty"`  // of the page
 }
 
 // ForecastLevel is a measure beside its level under shuffled pairs.
@@ -81,7 +82,7 @@ func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Foreca
 	}
 	f = Forecasted{Image: p.Images().Path(), Text: p.Texts().Path(), Pairs: pairs.Len(), Looked: a.Pairs, K: a.K,
 		Mutual: forecastLevel(a.Mutual), CKA: forecastLevel(a.CKA), Agreement: forecastLevel(a.Agreement), Likeness: a.Likeness(), Advice: a.Advice()}
-	f.CKA.Error = a.CKAError
+	f.CKA.Error, f.Notes = a.CKAError, ColumnCautions(cfg)
 	if o.Out == "" {
 		return f, nil
 	}

@@ -53,6 +53,11 @@ func (r *Run) Train(ctx context.Context) (Result, error) {
 	if r.store != nil {
 		return result, errors.New("run: Train was called before: close the run and open it anew to go on")
 	}
+	var start startValues
+	began := r.state.Step
+	if r.pairs != nil {
+		start = sampleParams(r.pairs.Params())
+	}
 	err := r.train(ctx)
 	if err == nil {
 		err = r.finish(ctx)
@@ -60,7 +65,10 @@ func (r *Run) Train(ctx context.Context) (Result, error) {
 	err = parallel.Agree(r.group, err)
 	result.Scores, result.Beside = r.scores, r.beside
 	if err == nil && r.group.Rank() == 0 {
-		result.Log = trainingCautions(r.dir)
+		result.Log = append(trainingCautions(r.dir), ColumnCautions(r.cfg)...)
+		if r.pairs != nil {
+			result.Log = append(result.Log, said(start.caution(r.pairs.Params(), r.made-began))...)
+		}
 	}
 	return result, err
 }
@@ -249,6 +257,7 @@ func (r *Run) announceFit(finished bool) {
 
 // hold keeps the process from ending at a first signal until the step is saved.
 func (r *Run) hold(_ context.Context, e *train.Event) error {
+	r.made = e.Step
 	if a, ok := parallel.As[parallel.Attentive](r.group); ok {
 		a.At("the step after update", e.Step)
 	}

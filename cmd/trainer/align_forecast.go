@@ -122,6 +122,7 @@ func printForecast(w io.Writer, f run.Forecasted) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%s: %s\n", f.Likeness, f.Advice)
+	printCautions(w, f.Notes)
 	if f.Path != "" {
 		fmt.Fprintf(w, "page: %s\n", f.Path)
 	}

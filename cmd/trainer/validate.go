@@ -74,7 +74,7 @@ there. With --ranks N it is checked as N processes would run it. It exits with 0
 // advice is that of a configuration, and whether this machine has the memory to train it,
 // which another one may have.
 func advice(cfg config.Config) []string {
-	list := cfg.Advice()
+	list := append(cfg.Advice(), run.ColumnCautions(cfg)...)
 	if full := (*model.MemoryError)(nil); errors.As(model.Fits(cfg), &full) {
 		list = append(list, full.Error())
 	}
