@@ -94,3 +94,10 @@ func TestCautionsOfColumns(t *testing.T) {
 	contains(t, stdout, "by l2")
 	fails(t, exitUsage, append(search, "--metric", "manhattan"), `--metric: search: no metric "manhattan": choose cosine, inner or l2`)
 }
+
+// TestValidateFolds: what train refuses of eval.folds validate finds.
+func TestValidateFolds(t *testing.T) {
+	args := []string{"validate", "--config", tiny, "--set", "eval.rerank_top=0"}
+	fails(t, exitUsage, append(args, "--set", "eval.folds=5"), "eval.folds: must divide the 12 images of the split (got 5)")
+	must(t, exitDone, append(args, "--set", "eval.folds=4")...)
+}
