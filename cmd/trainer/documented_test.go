@@ -55,7 +55,7 @@ func TestDocumentedCommands(t *testing.T) {
 }
 
 var (
-	commandStart = regexp.MustCompile("(?m)^(?:[#\\s$]*)(?:[A-Z_]+=\\S+ )*(?:bin/)?trainer ([a-z].*)$")
+	commandStart = regexp.MustCompile(`(?m)^(?:[#\s$]*)(?:[A-Z_]+=\S+ )*(?:bin/)?trainer ([a-z].*)$`)
 	inlineStart  = regexp.MustCompile("`(?:bin/)?trainer ([a-z][^`]* --[^`]*)`")
 )
 

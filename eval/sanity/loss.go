@@ -23,7 +23,7 @@ func Loss(losses []float64) string {
 		return ""
 	}
 	first := losses[0]
-	last, deviation := meanDeviation(losses[n-max(1, n/10):])
+	last, _ := meanDeviation(losses[n-max(1, n/10):])
 	if last > divergedBy*math.Abs(first) && first != 0 || math.IsNaN(last) || math.IsInf(last, 0) {
 		return fmt.Sprintf("the loss diverged: it began at %.4g and ended at %.4g; lower optimizer.lr", first, last)
 	}
@@ -33,7 +33,7 @@ func Loss(losses []float64) string {
 	third := n / 3
 	a, sdA := meanDeviation(losses[:third])
 	b, sdB := meanDeviation(losses[n-third:])
-	deviation = max(sdA, sdB)
+	deviation := max(sdA, sdB)
 	if math.Abs(a-b) > flatErrors*math.Sqrt((sdA*sdA+sdB*sdB)/float64(third)) || math.Abs(first-b) > flatErrors*deviation {
 		return ""
 	}

@@ -146,8 +146,6 @@ func NamesOf(msg string) (n Named) {
 	for _, m := range commandRef.FindAllStringSubmatch(msg, -1) {
 		n.Commands = append(n.Commands, strings.Fields(m[1]))
 	}
-	for _, k := range regexp.MustCompile(`\b(?:run|data|model|momentum|queue|objective|optimizer|schedule|train|eval|compute|init|parallel)(?:\.[a-z0-9_]+)+`).FindAllString(msg, -1) {
-		n.Keys = append(n.Keys, k)
-	}
+	n.Keys = regexp.MustCompile(`\b(?:run|data|model|momentum|queue|objective|optimizer|schedule|train|eval|compute|init|parallel)(?:\.[a-z0-9_]+)+`).FindAllString(msg, -1)
 	return n
 }
