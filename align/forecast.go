@@ -35,10 +35,14 @@ type Alignability struct {
 	// CKA is centred kernel alignment of linear kernels, by unbiased estimates of HSIC (Kornblith
 	// et al. 2019; Song et al. 2012, eq. 5), at most about 1. Its null level is 0.
 	CKA Level
+	// CKAError is the standard error of CKA.Value over the choice of pairs, 0 where fewer than ten were looked at.
+	CKAError float64
 	// Agreement is how near the K neighbours of one space are in the other: the share of the
 	// other rows that are farther, mean over rows, neighbours and both directions. 1 - K/(2n)
 	// about where neighbourhoods agree, 0.5 by chance.
 	Agreement Level
+	// Permutations is how many shuffles there were. Of fewer than LeastPermutations no share can be small.
+	Permutations int
 }
 
 // Names of the random numbers of the permutations, and of the orders of equally near rows, one of each side.
@@ -99,5 +103,5 @@ func Forecast(e *compute.Engine, p Pairs, o ForecastOptions) (*Alignability, err
 		levels.add(compare(order))
 	}
 	out := levels.done()
-	return &Alignability{Pairs: n, K: o.K, Mutual: out[0], CKA: out[1], Agreement: out[2]}, nil
+	return &Alignability{Pairs: n, K: o.K, Mutual: out[0], CKA: out[1], CKAError: ckaError(e, spaces[Image], spaces[Text]), Agreement: out[2], Permutations: o.Permutations}, nil
 }

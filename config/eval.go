@@ -8,6 +8,12 @@ import (
 // besideTasks are those that eval.beside can name.
 var besideTasks = []string{"probe", "zeroshot", "sentences", "sentiment"}
 
+// Values of eval.ties.
+const (
+	TiesWorst = "worst"
+	TiesMean  = "mean"
+)
+
 // Eval is retrieval evaluation, linear probes and zero-shot classification.
 type Eval struct {
 	Split     string `toml:"split"`                         // val | test
@@ -15,6 +21,7 @@ type Eval struct {
 	Score     string `toml:"score" read:"scored"`           // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
 	RerankTop int    `toml:"rerank_top" max:"65536"`        // candidates re-scored by ITM; 0: cosine only
 	MaxImages int    `toml:"max_images" max:"1000000000"`   // size of the gallery, or samples of a downstream task; 0: all of the split
+	Ties      string `toml:"ties" read:"pairs"`             // of equal scores in retrieval: worst (a wrong candidate counts as before the right one) | mean (the mean over all orders of what ties)
 	Folds     int    `toml:"folds" read:"pairs" max:"1000"` // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
 
 	Beside []string `toml:"beside" read:"words"` // further tasks of every evaluation of a training run: probe, zeroshot, sentences, sentiment; they do not decide which checkpoints are kept, unless train.keep_best_by names a number of theirs
@@ -35,14 +42,15 @@ type Eval struct {
 }
 
 func (e *Eval) defaults() {
-	*e = Eval{Split: "val", BatchSize: 64, Score: "train", ProbeSamples: 10000, ProbeDecay: 1e-3, ProbeNeighbours: 20}
+	*e = Eval{Split: "val", BatchSize: 64, Score: "train", Ties: TiesWorst, ProbeSamples: 10000, ProbeDecay: 1e-3, ProbeNeighbours: 20}
 }
 
 func (e *Eval) check(k *checker, c *Config) {
 	k.oneOf("eval.split", "val", "test")
+	k.oneOf("eval.ties", TiesWorst, TiesMean)
 	k.positive("eval.batch_size")
 	k.oneOf("eval.score", append([]string{"train"}, scoreKinds[:len(scoreKinds)-1]...)...)
-	k.require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", `use objective.itc.score = "gssf", or give it a term in objective.itc.scores`)
+	k.require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", c.trainMetric())
 	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
 	k.belowOne("eval.probe_hold")
 	for i, task := range e.Beside {

@@ -22,7 +22,7 @@ func (e *EvalGrounding) check(k *checker, c *Config) {
 		layers = c.Model.Image.Depth
 	}
 	if c.Data.Kind == GroundingKind {
-		k.require("eval.grounding.layer", e.Layer <= layers, "must be at most model.text.fusion_layers, or model.image.depth with eval.grounding.mode = \"itc\"")
+		k.require("eval.grounding.layer", e.Layer <= layers || layers < 0, "must be at most model.text.fusion_layers, or model.image.depth with eval.grounding.mode = \"itc\"")
 		k.require("eval.grounding.mode", e.Mode != GroundingByMatch || layers > 0 && c.Objective.ITM.Weight > 0, "must be itc without a match head", "objective.itm.weight or model.text.fusion_layers is 0")
 		k.require("model.image.resize", c.Model.Image.Resize != "crop", "must not be \"crop\"", "a heat map is one of the whole picture")
 	}

@@ -126,8 +126,16 @@ func (h *Head) checkIdentity(k *checker, c *Config) {
 			continue
 		}
 		k.require("model.head.identity", dim == x.width, fmt.Sprintf("must leave the projection of a side whose width is not that of the space: model.%s.width is %d, a token of the space %d", x.side, x.width, dim),
-			"set model.head.dim to the width, or model.head.identity to another side")
+			h.widen(x.width))
 		k.training("model.head.identity", !c.Objective.UsesGeometric() || !x.regular, "must leave the projection that objective.geometric regularises",
-			"set objective.geometric.weight = 0 or objective.geometric.modalities to the other side")
+			"set objective.geometric.weight = 0 or model.head.identity = \"\"")
 	}
+}
+
+// widen says how a side of that width can go without a projection.
+func (h Head) widen(width int) string {
+	if h.Topology == "sphere" || h.Topology == "euclid" {
+		return fmt.Sprintf(`set model.head.dim = %d or model.head.identity = ""`, width)
+	}
+	return `set model.head.identity = "", or choose a model.head.topology whose tokens are as wide`
 }

@@ -53,6 +53,9 @@ func (r *ResNet) checkGroups(k *checker, c *Config) {
 	k.training(path, c.Momentum.Enabled, "must be 0 without momentum", "there is no key whose batch norm could tell which batch it is of")
 	k.training(path, c.trainsResNetNorms(), "must be 0 with frozen batch norms", "they take no statistics from the batch")
 	k.training(path, r.TeacherNorm == TeacherNormBatch, `must be 0 with model.image.resnet.teacher_norm "running"`, "batch norms of the twin take no statistics from the batch")
+	if c.Train.BatchSize < 1 {
+		return // reported with the batch
+	}
 	k.training(path, c.Train.BatchSize%r.ShuffleGroups == 0, fmt.Sprintf("must divide train.batch_size (%d)", c.Train.BatchSize), "the groups have one size")
 	k.training(path, c.Train.BatchSize != r.ShuffleGroups, "must be less than train.batch_size", "a group is 2 images at least")
 }

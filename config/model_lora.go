@@ -34,5 +34,5 @@ func (l *LoRA) check(k *checker, c *Config) {
 		_, err := path.Match(glob, "")
 		k.require("model.lora.layers", err == nil && glob != "", "must be globs of names", "such as \"text/layers/*/attention/*\"")
 	}
-	k.training("model.lora.rank", !c.Model.Adapts() || len(c.tunedTowers()) > 0, "must be 0 without a transformer that is not frozen: nothing has adapters", "set model.image.freeze or model.text.freeze to false; towers of regions, of convolutions and of recurrent units are trained as they are")
+	k.training("model.lora.rank", !c.Model.Adapts() || len(c.tunedTowers()) > 0, "must be 0 without a transformer that is not frozen: nothing has adapters", c.thaw())
 }

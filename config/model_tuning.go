@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Tuning trains transformer towers by few parameters, alone or combined and beside model.lora: all their others keep the
 // values that they start with.
@@ -81,6 +84,22 @@ func (c *Config) tunedTowers() (list []tunedTower) {
 	return list
 }
 
+// thaw says what to do where no transformer is trained: those that are frozen can be, towers of other kinds cannot.
+func (c *Config) thaw() string {
+	var frozen []string
+	m := c.Model
+	if m.seesImages() && m.Image.Transforms() && m.Image.Freeze {
+		frozen = append(frozen, "set model.image.freeze = false")
+	}
+	if m.traits().words && m.Text.Style != StyleGRU && m.Text.Freeze {
+		frozen = append(frozen, "set model.text.freeze = false")
+	}
+	if frozen == nil {
+		return `model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`
+	}
+	return strings.Join(frozen, " or ")
+}
+
 func (t *Tuning) check(k *checker, c *Config) {
 	k.notNegative("model.tuning.adapter_width", "model.tuning.partial_blocks", "model.tuning.prompt_tokens", "model.tuning.metric_blocks")
 	k.oneOf("model.tuning.adapter_activation", "gelu", "relu")
@@ -88,7 +107,7 @@ func (t *Tuning) check(k *checker, c *Config) {
 	towers := c.tunedTowers()
 	if len(towers) == 0 && !c.Model.Stored() {
 		for _, key := range t.methods() {
-			k.training(key, false, "must be off without a transformer that is not frozen: there is nothing to tune", "set model.image.freeze or model.text.freeze to false; model.image.style \"regions\" and \"resnet\" and model.text.style \"gru\" are trained as they are")
+			k.training(key, false, "must be off without a transformer that is not frozen: there is nothing to tune", c.thaw())
 		}
 	}
 	for _, x := range towers {

@@ -94,6 +94,16 @@ func (c Config) UsesMetric() bool {
 	return hasKind(c.Objective.usedTerms(), ScoreGSSF)
 }
 
+// trainMetric says how a run without a learned metric gets one, if it can.
+func (c Config) trainMetric() string {
+	with := c
+	with.Objective.ITC.Score, with.Objective.ITC.Scores = ScoreGSSF, nil
+	if !with.UsesMetric() {
+		return `no loss of this run compares pairs by a score: use eval.score = "train"`
+	}
+	return `use objective.itc.score = "gssf", or give it a term in objective.itc.scores`
+}
+
 // MetricBlocks returns the number of blocks of the learned metric.
 func (c Config) MetricBlocks() int {
 	if n := c.Objective.GSSF.Blocks; n > 0 {

@@ -26,7 +26,8 @@ func (s *SimCSE) check(k *checker, c *Config) {
 	k.notNegative(path)
 	k.least("objective.simcse.temperature")
 	k.oneOf("objective.simcse.head", SentenceHeadTraining, SentenceHeadAlways, SentenceHeadNone)
-	k.require("objective.simcse.hard_negative_weight", s.HardNegativeWeight >= 1e-6, "must be at least 0.000001", "leave out data.sentences.negative for none")
+	k.notNegative("objective.simcse.hard_negative_weight")
+	k.require("objective.simcse.hard_negative_weight", s.HardNegativeWeight >= 1e-6 || !c.HasNegatives(), "must be at least 0.000001", "leave out data.sentences.negative for none")
 	k.require(path, s.Weight > 0 || !c.Model.TextsOnly() || c.Model.JudgesPairs(), "must be > 0", "it is the loss of "+c.Model.named())
 	if s.Weight == 0 {
 		return

@@ -24,7 +24,11 @@ func TestValidateMessages(t *testing.T) {
 objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "simcse"`},
 		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Head = "pooler" }, `objective.simcse.head: must be one of training, always, none (got "pooler")`},
 		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Temperature = 0 }, "objective.simcse.temperature: must be at least 0.0001 (got 0); 0.05 in the paper"},
-		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.HardNegativeWeight = 0 }, "objective.simcse.hard_negative_weight: must be at least 0.000001 (got 0); leave out data.sentences.negative for none"},
+		{func(c *Config) {
+			*c = simcse()
+			c.Data.Kind, c.Data.Sentences.Positive, c.Data.Sentences.Negative, c.Objective.SimCSE.HardNegativeWeight = "sentences", "a", "b", 0
+			c.Data.Sentences.TrainFiles = []string{"x"}
+		}, "objective.simcse.hard_negative_weight: must be at least 0.000001 (got 0); leave out data.sentences.negative for none"},
 		{func(c *Config) { *c = simcse(); c.Model.Text.Dropout = 0 }, "model.text.dropout: must be > 0 with objective.simcse.weight > 0 (got 0); two passes of a text differ by dropout alone"},
 		{func(c *Config) { *c = simcse(); c.Model.Text.Freeze = true }, "model.text.freeze: must be false with objective.simcse.weight > 0 (got true); it trains the text tower"},
 		{func(c *Config) { *c = simcse(); c.Model.Head.Dim = 8 }, `model.head.dim: must be model.text.width (got 8); an embedding is what the text tower gives, where objective.simcse.head is not "always"`},
@@ -177,7 +181,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Objective.TokenImage.Negatives = "hardest" }, `objective.token_image.negatives: must be one of random, half (got "hardest")`},
 		{func(c *Config) { c.Objective.TextSwap.Margin = -1 }, "objective.text_swap.margin: must be above 0 and at most 10000 (got -1); 0.2 is what cosines are trained with"},
 		{func(c *Config) { c.Objective.TextSwap.Alpha = -1 }, "objective.text_swap.alpha: must be between 0 and 10000 (got -1)"},
-		{func(c *Config) { c.Objective.TextSwap.Probability = 0 }, "objective.text_swap.probability: must be above 0 and at most 1 (got 0); to leave the loss out set objective.text_swap.weight = 0"},
+		{func(c *Config) { c.Objective.TextSwap.Weight, c.Objective.TextSwap.Probability = 1, 0 }, "objective.text_swap.probability: must be above 0 and at most 1 (got 0); to leave the loss out set objective.text_swap.weight = 0"},
 		{func(c *Config) { c.Objective.TextSwap.Attention = "global" }, `objective.text_swap.attention: must be one of local, batch (got "global")`},
 		{func(c *Config) { c.Model.LoRA.Rank = -1 }, "model.lora.rank: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.LoRA.Alpha = 0 }, "model.lora.alpha: must be > 0 (got 0)"},
@@ -185,7 +189,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Model.LoRA.Layers = []string{"text/[layers"} }, `model.lora.layers: must be globs of names (got ["text/[layers"]); such as "text/layers/*/attention/*"`},
 		{func(c *Config) {
 			c.Model.LoRA.Rank, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 4, true, true, 0, 0, 0
-		}, "model.lora.rank: must be 0 without a transformer that is not frozen: nothing has adapters (got 4); set model.image.freeze or model.text.freeze to false; towers of regions, of convolutions and of recurrent units are trained as they are"},
+		}, "model.lora.rank: must be 0 without a transformer that is not frozen: nothing has adapters (got 4); set model.image.freeze = false or set model.text.freeze = false"},
 		{func(c *Config) { c.Model.Tuning.AdapterWidth = -1 }, "model.tuning.adapter_width: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Tuning.AdapterActivation = "silu" }, `model.tuning.adapter_activation: must be one of gelu, relu (got "silu")`},
 		{func(c *Config) { c.Model.Tuning.PartialBlocks = 7 }, "model.tuning.partial_blocks: must be at most model.text.layers (6) (got 7); leave model.tuning off to train all"},
@@ -202,7 +206,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		}, "model.tuning.metric_blocks: must divide model.text.width (780) (got 0); 0 stands for blocks of 8 channels: choose a divisor"},
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
-		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`},
+		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze = false or set model.text.freeze = false`},
 		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, entailment, grounding, nlvr, vqa (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
@@ -395,10 +399,10 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Head.Topology = "mpnet", "Multi(16,4)" }, `model.text.style: must be bert or roberta with several class tokens (got "mpnet"); Multi(n,m) reads m class tokens: choose another model.head.topology`},
 		{func(c *Config) { c.Model.Text.Pool, c.Model.Head.Topology = "mean", "Multi(64,4)" }, `model.text.pool: must be class with several class tokens (got "mean"); Multi(n,m) reads m class tokens: choose another model.head.topology`},
 		{func(c *Config) { c.Model.Head.Identity = "images" }, `model.head.identity: must be empty or one of image, text, both (got "images")`},
-		{func(c *Config) { c.Model.Head.Identity = "text" }, `model.head.identity: must leave the projection of a side whose width is not that of the space: model.text.width is 768, a token of the space 256 (got "text"); set model.head.dim to the width, or model.head.identity to another side`},
+		{func(c *Config) { c.Model.Head.Identity = "text" }, `model.head.identity: must leave the projection of a side whose width is not that of the space: model.text.width is 768, a token of the space 256 (got "text"); set model.head.dim = 768 or model.head.identity = ""`},
 		{func(c *Config) {
 			c.Model.Head.Identity, c.Model.Head.Dim, c.Objective.Geometric.Weight = "both", 768, 1
-		}, `model.head.identity: must leave the projection that objective.geometric regularises (got "both"); set objective.geometric.weight = 0 or objective.geometric.modalities to the other side`},
+		}, `model.head.identity: must leave the projection that objective.geometric regularises (got "both"); set objective.geometric.weight = 0 or model.head.identity = ""`},
 		{func(c *Config) { *c = headsConfig(); c.Model.Head.Identity = "text" }, `model.head.identity: must be empty (got "text"); model.system "heads" has a head of its own`},
 		{func(c *Config) { *c = headsConfig(); c.Model.Heads.InImage = 0 }, `model.heads.in_image: must be > 0 (got 0); set data.kind = "pairs", whose files tell it; trainer bench, which needs no files, takes a width`},
 		{func(c *Config) { c.Model.Heads.InText = -1 }, "model.heads.in_text: must be >= 0 (got -1)"},

@@ -12,6 +12,22 @@ import (
 type Ranks struct {
 	I2T []int // per image: wrong texts before the best right one
 	T2I []int // per text: wrong images before the best right one
+	// Ties of the best right answer of every query, by which [Ranks.MeanMetrics] goes; nil: there are none.
+	I2TTies, T2ITies []Tie
+}
+
+// Tie is how many candidates have the score of the best right answer of a query.
+type Tie struct {
+	Wrong int // which the rank counts as before it
+	Right int // at least 1
+}
+
+// tieOf returns the tie of a query: none where ranks were made without.
+func tieOf(ties []Tie, query int) Tie {
+	if query < len(ties) {
+		return ties[query]
+	}
+	return Tie{Right: 1}
 }
 
 // Source writes the scores of images row to row+n-1 against all T texts into
@@ -76,6 +92,10 @@ type Ranker struct {
 	topImages []candidates // per text
 }
 
+func newRanks(n, t int) Ranks {
+	return Ranks{I2T: make([]int, n), T2I: make([]int, t), I2TTies: make([]Tie, n), T2ITies: make([]Tie, t)}
+}
+
 // NewRanker returns a ranker for the gallery of c. With topK > 0 it also keeps
 // the topK best candidates of every query, for [Ranker.Candidates].
 func NewRanker(c *Correspondence, topK int) *Ranker {
@@ -86,7 +106,7 @@ func NewRanker(c *Correspondence, topK int) *Ranker {
 		best:     slices.Repeat([]int{-1}, t),
 		seen:     make([]bool, n),
 		counted:  make([]bool, n),
-		ranks:    Ranks{I2T: make([]int, n), T2I: make([]int, t)},
+		ranks:    newRanks(n, t),
 	}
 	if topK > 0 {
 		r.topTexts = topk.NewLists[candidate](n, min(topK, t))
@@ -145,27 +165,36 @@ func (r *Ranker) countRow(i int, scores []float32) error {
 		}
 		best = max(best, scores[j])
 	}
-	before := 0
+	before, tie := 0, Tie{}
 	for j, s := range scores {
 		if s != s {
 			return nanScore(i, j)
 		}
 		if s >= best {
 			before++ // right texts are taken out below
+			if s == best {
+				tie.Wrong++
+			}
 		}
 		if s >= r.positive[j] {
 			r.ranks.T2I[j]++ // right images are taken out below
+			if s == r.positive[j] {
+				r.ranks.T2ITies[j].Wrong++
+			}
 		}
 	}
 	for _, j := range right {
 		if scores[j] >= best {
 			before--
+			tie.Wrong, tie.Right = tie.Wrong-1, tie.Right+1 // nothing right is above the best
 		}
 		if scores[j] >= r.positive[j] {
 			r.ranks.T2I[j]--
+			r.ranks.T2ITies[j].Wrong--
+			r.ranks.T2ITies[j].Right++
 		}
 	}
-	r.ranks.I2T[i] = before
+	r.ranks.I2T[i], r.ranks.I2TTies[i] = before, tie
 	if r.topTexts != nil {
 		for j, s := range scores {
 			right := r.corr.right(i, j)

@@ -65,11 +65,12 @@ type PairScorer interface {
 // of the others depend on its sort. R@k of both agree for k up to the length of
 // the lists. A second score of NaN is a *NonFiniteError.
 func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer) (*Ranks, error) {
-	out := &Ranks{I2T: make([]int, c.NumImages()), T2I: make([]int, c.NumTexts())}
+	ranks := newRanks(c.NumImages(), c.NumTexts())
+	out := &ranks
 	var scores []float32
 	for i, texts := range cand.Texts {
 		if len(texts) == 0 {
-			out.I2T[i] = first.I2T[i]
+			out.I2T[i], out.I2TTies[i] = first.I2T[i], tieOf(first.I2TTies, i)
 			continue
 		}
 		scores = resize(scores, len(texts))
@@ -79,15 +80,15 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 		if k := firstNaN(scores); k >= 0 {
 			return nil, &NonFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", i, texts[k]), "look for the first NaN in the fused features"}
 		}
-		rank, ok := rankInList(scores, func(k int) bool { return c.right(i, texts[k]) })
+		rank, tie, ok := rankInList(scores, func(k int) bool { return c.right(i, texts[k]) })
 		if !ok {
-			rank = first.I2T[i]
+			rank, tie = first.I2T[i], tieOf(first.I2TTies, i)
 		}
-		out.I2T[i] = rank
+		out.I2T[i], out.I2TTies[i] = rank, tie
 	}
 	for j, images := range cand.Images {
 		if len(images) == 0 {
-			out.T2I[j] = first.T2I[j]
+			out.T2I[j], out.T2ITies[j] = first.T2I[j], tieOf(first.T2ITies, j)
 			continue
 		}
 		scores = resize(scores, len(images))
@@ -97,11 +98,11 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 		if k := firstNaN(scores); k >= 0 {
 			return nil, &NonFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", images[k], j), "look for the first NaN in the fused features"}
 		}
-		rank, ok := rankInList(scores, func(k int) bool { return c.right(images[k], j) })
+		rank, tie, ok := rankInList(scores, func(k int) bool { return c.right(images[k], j) })
 		if !ok {
-			rank = first.T2I[j]
+			rank, tie = first.T2I[j], tieOf(first.T2ITies, j)
 		}
-		out.T2I[j] = rank
+		out.T2I[j], out.T2ITies[j] = rank, tie
 	}
 	return out, nil
 }
@@ -132,9 +133,9 @@ func RankAndRerank(c *Correspondence, chunk, topK int, source Source, scorer Pai
 	return first, second, err
 }
 
-// rankInList counts the wrong candidates at or above the best positive. It
+// rankInList counts the wrong candidates at or above the best positive, and what ties with it. It
 // reports false when the list has no positive.
-func rankInList(scores []float32, right func(k int) bool) (int, bool) {
+func rankInList(scores []float32, right func(k int) bool) (rank int, tie Tie, ok bool) {
 	best := -1
 	for k := range scores {
 		if right(k) && (best < 0 || scores[k] > scores[best]) {
@@ -142,15 +143,21 @@ func rankInList(scores []float32, right func(k int) bool) (int, bool) {
 		}
 	}
 	if best < 0 {
-		return 0, false
+		return 0, tie, false
 	}
-	rank := 0
 	for k, s := range scores {
-		if s >= scores[best] && !right(k) {
+		switch {
+		case s < scores[best]:
+		case right(k):
+			tie.Right++
+		default:
 			rank++
+			if s == scores[best] {
+				tie.Wrong++
+			}
 		}
 	}
-	return rank, true
+	return rank, tie, true
 }
 
 // firstNaN returns the index of the first NaN, -1 without one.

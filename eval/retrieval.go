@@ -1,6 +1,9 @@
 package eval
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // Direction holds the metrics of one direction of retrieval.
 type Direction struct {
@@ -30,6 +33,54 @@ func (m Metrics) RMean() float64 { return (m.I2T.RecallMean() + m.T2I.RecallMean
 // Metrics returns the metrics of the ranks.
 func (r *Ranks) Metrics() Metrics {
 	return Metrics{I2T: direction(r.I2T), T2I: direction(r.T2I)}
+}
+
+// MeanMetrics returns the metrics that are expected when equal scores are put into a random order, in the place of the order
+// against the model that [Ranks.Metrics] has. With w wrong and p right candidates that tie with the best right one of a query, and
+// b above them, that query counts for R@k by 1 - C(w, k-b)/C(w+p, k-b), the probability that not all of the first k are wrong,
+// and by b + w/(p+1) as its mean rank, of which the median is taken too. Without ties both are the same.
+func (r *Ranks) MeanMetrics() Metrics {
+	return Metrics{I2T: meanDirection(r.I2T, r.I2TTies), T2I: meanDirection(r.T2I, r.T2ITies)}
+}
+
+// meanDirection is direction over all orders of what ties.
+func meanDirection(ranks []int, ties []Tie) (d Direction) {
+	n := len(ranks)
+	if n == 0 {
+		return Direction{}
+	}
+	expected := make([]float64, n)
+	for q, rank := range ranks {
+		w, p := tieOf(ties, q).Wrong, tieOf(ties, q).Right
+		before := rank - w
+		expected[q] = float64(before) + float64(w)/float64(p+1)
+		d.MeanRank += expected[q] / float64(n)
+		for _, x := range []struct {
+			k  int
+			of *float64
+		}{{1, &d.R1}, {5, &d.R5}, {10, &d.R10}} {
+			*x.of += 100 * foundWithin(x.k-before, w, p) / float64(n)
+		}
+	}
+	sort.Float64s(expected)
+	d.MeanRank++
+	d.MedianRank = math.Floor((expected[(n-1)/2]+expected[n/2])/2) + 1
+	return d
+}
+
+// foundWithin is the probability that one of p right candidates is among the first k of w+p in a random order.
+func foundWithin(k, w, p int) float64 {
+	if k < 1 {
+		return 0
+	}
+	miss := 1.0
+	for i := range k {
+		miss *= max(0, float64(w-i)) / float64(w+p-i)
+		if miss == 0 {
+			break
+		}
+	}
+	return 1 - miss
 }
 
 // direction summarises 0-based ranks.

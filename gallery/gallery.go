@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/search"
 )
 
 // Gallery is an opened gallery. Many goroutines may use it at once. Close it after use.
@@ -28,6 +29,7 @@ type Gallery struct {
 	tables map[string]*table // by tensor: image, image_features, text
 	names  map[string]*lines // by side
 	index  string            // where indices lie, without what they are of
+	by     search.Metric     // that was asked for; empty: as the model scores
 
 	checks     []Check         // of the files
 	checked    <-chan struct{} // closed when damage is known; nil: there is none

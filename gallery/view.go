@@ -25,6 +25,19 @@ type View struct {
 	recall float64       // that searches ask of it
 }
 
+// CompareBy makes all later views compare rows by the metric, cosine, inner or l2, in a gallery that names no score, as a
+// file of features is. What a model scores is compared as the model does, and refused here.
+func (g *Gallery) CompareBy(m search.Metric) error {
+	if err := m.Check(); err != nil {
+		return err
+	}
+	if g.Meta.Score != "" {
+		return fmt.Errorf("gallery: %s was made for the score %s of its model (got %s): leave the metric out", g.Path, g.Meta.Score, m)
+	}
+	g.by = m
+	return nil
+}
+
 // View returns the rows of a side for queries of the side from. Pairs of both sides are compared
 // by the score of the model where it is a product or a distance, else by the cosine; rows of one
 // side by the cosine, or the distance.
@@ -38,6 +51,8 @@ func (g *Gallery) View(side, from string) (*View, error) {
 		v.tensor = g.own(side)
 	}
 	switch {
+	case g.by != "":
+		v.metric = g.by
 	case m.Score == "l2":
 		v.metric = search.L2
 	case m.Product && (side != from || v.tensor == side && m.Space != "euclid" && m.Score == "cosine"):

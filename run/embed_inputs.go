@@ -379,7 +379,7 @@ func (x *rowInputs) fits(m Model) error {
 		of = m.Text()
 	}
 	if want := of.Width(); x.m.Width() != want {
-		return &ArgumentError{fmt.Errorf("%s: its rows have %d numbers, and the head of the side %s reads %d: name the other --side, or features of the encoder that it was trained on", x.m.Path(), x.m.Width(), x.side, want)}
+		return &ArgumentError{fmt.Errorf("%s: its rows have %d numbers, and the head of the side %s reads %d: name features of the encoder that it was trained on, or the other side", x.m.Path(), x.m.Width(), x.side, want)}
 	}
 	return nil
 }

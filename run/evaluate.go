@@ -191,7 +191,7 @@ func evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	}
 	s, err := tasks.Retrieval{
 		Member: own, With: with, Matcher: e.Model, TextImage: e.Set.TextImage, ImageID: e.Set.ImageID, BatchSize: c.Eval.BatchSize,
-		RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
+		MeanTies: c.Eval.Ties == config.TiesMean, RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err
 }

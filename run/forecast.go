@@ -36,7 +36,8 @@ type Forecasted struct {
 	Agreement ForecastLevel  `json:"agreement"`
 	Likeness  align.Likeness `json:"likeness"`
 	Advice    string         `json:"advice"`
-	Path      string         `json:"path,omitempty"` // of the page
+	Notes     []string       `json:"notes,omitempty"` // why the measures are of little use
+	Path      string         `json:"path,omitempty"`  // of the page
 }
 
 // ForecastLevel is a measure beside its level under shuffled pairs.
@@ -45,6 +46,11 @@ type ForecastLevel struct {
 	Null      float64 `json:"shuffled"`
 	Deviation float64 `json:"shuffled_deviation"`
 	P         float64 `json:"p"`
+	Error     float64 `json:"error,omitempty"` // standard error of the value over the choice of pairs, of CKA alone
+}
+
+func forecastLevel(l align.Level) ForecastLevel {
+	return ForecastLevel{Value: l.Value, Null: l.Null, Deviation: l.Deviation, P: l.P}
 }
 
 // Forecast compares the neighbourhoods of the training pairs of stored features before anything
@@ -75,7 +81,8 @@ func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Foreca
 		return f, err
 	}
 	f = Forecasted{Image: p.Images().Path(), Text: p.Texts().Path(), Pairs: pairs.Len(), Looked: a.Pairs, K: a.K,
-		Mutual: ForecastLevel(a.Mutual), CKA: ForecastLevel(a.CKA), Agreement: ForecastLevel(a.Agreement), Likeness: a.Likeness(), Advice: a.Advice()}
+		Mutual: forecastLevel(a.Mutual), CKA: forecastLevel(a.CKA), Agreement: forecastLevel(a.Agreement), Likeness: a.Likeness(), Advice: a.Advice()}
+	f.CKA.Error, f.Notes = a.CKAError, ColumnCautions(cfg)
 	if o.Out == "" {
 		return f, nil
 	}

@@ -1,6 +1,9 @@
 package run
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +18,22 @@ import (
 // the wrong kind are config.Errors with their key.
 func CheckInputs(cfg config.Config) error {
 	return source.CheckInputs(slices.Concat(source.Inputs(cfg, source.Splits...), source.ZeroShotInputs(cfg), source.TextProbeInputs(cfg), source.SentencesInputs(cfg), source.SentimentInputs(cfg), startInputs(cfg), frozenInputs(cfg)))
+}
+
+// CheckFolds opens the split that eval.folds cuts, if it cuts any, and says whether it does. Other errors of the data are those of
+// whoever reads it.
+func CheckFolds(ctx context.Context, cfg config.Config) error {
+	if cfg.Eval.Folds < 2 || DefaultTask(cfg) != TaskRetrieval {
+		return nil
+	}
+	set, err := source.Galleries(ctx, cfg, cfg.Eval.Split, source.Options{})
+	if c, ok := set.(io.Closer); ok && err == nil {
+		return c.Close()
+	}
+	if _, ok := errors.AsType[config.Errors](err); ok {
+		return err
+	}
+	return nil
 }
 
 // checkTraining is CheckInputs of what every training run reads: its data, that of the tasks beside its own, and frozen models.

@@ -142,6 +142,10 @@ type lenient struct {
 }
 
 func (g lenient) Fill(i int, row batch.Row) error {
-	g.bad[i] = g.Gallery.Fill(i, row)
+	if g.bad[i] = g.Gallery.Fill(i, row); g.bad[i] != nil {
+		for _, c := range g.Columns() { // what was read so far may be no number, which a closed form refuses for the whole batch
+			clear(row.Floats(c.Name))
+		}
+	}
 	return nil
 }

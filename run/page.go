@@ -39,6 +39,7 @@ func PageData(dir string) (*pages.Data, error) {
 	if d.Curves, err = ReadCurves(dir); err != nil {
 		return nil, err
 	}
+	d.Notes = append(d.Notes, curveCautions(d.Curves)...)
 	if d.Classes, err = readClasses(dir); err != nil {
 		return nil, err
 	}

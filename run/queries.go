@@ -23,6 +23,9 @@ type Queries struct {
 // OpenQueries opens the checkpoint that a gallery names, or that at path. It must have the
 // channels and the score of the gallery.
 func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, error) {
+	if g == nil {
+		return nil, errors.New("run: OpenQueries needs a gallery (got nil): open one with gallery.Open")
+	}
 	named := path == ""
 	if named {
 		var err error

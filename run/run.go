@@ -63,6 +63,7 @@ type Run struct {
 	state    train.State // of the checkpoint that the run goes on from
 	from     string      // its folder; empty for a new run
 	saved    int         // step of the newest checkpoint of this run: of an older step that it went on from, the folder has others
+	made     int         // last step that was made, 0 before the first
 
 	scores    Scores   // the newest evaluation, or nil
 	beside    []Scores // of the same step, on other tasks

@@ -28,6 +28,19 @@ type Result struct {
 	Split  string   // that was evaluated
 	Scores Scores   // at the end; nil where there is nothing to evaluate on
 	Beside []Scores // on further tasks: of stored features the neighbourhoods, and classes where there are any
+	Log    []string // what the log says of the training that is no result, see package eval/sanity
+}
+
+// Cautions are those of the training and of all scores.
+func (r Result) Cautions() []string {
+	list := r.Log
+	if r.Scores != nil {
+		list = append(list[:len(list):len(list)], Cautions(r.Scores)...)
+	}
+	for _, s := range r.Beside {
+		list = append(list, Cautions(s)...)
+	}
+	return list
 }
 
 // Train makes the steps that are left, with checkpoints, evaluations and logs, evaluates at
@@ -40,12 +53,23 @@ func (r *Run) Train(ctx context.Context) (Result, error) {
 	if r.store != nil {
 		return result, errors.New("run: Train was called before: close the run and open it anew to go on")
 	}
+	var start startValues
+	began := r.state.Step
+	if r.pairs != nil {
+		start = sampleParams(r.pairs.Params())
+	}
 	err := r.train(ctx)
 	if err == nil {
 		err = r.finish(ctx)
 	}
 	err = parallel.Agree(r.group, err)
 	result.Scores, result.Beside = r.scores, r.beside
+	if err == nil && r.group.Rank() == 0 {
+		result.Log = append(trainingCautions(r.dir), ColumnCautions(r.cfg)...)
+		if r.pairs != nil {
+			result.Log = append(result.Log, said(start.caution(r.pairs.Params(), r.made-began))...)
+		}
+	}
 	return result, err
 }
 
@@ -237,6 +261,7 @@ func (r *Run) announceFit(finished bool) {
 
 // hold keeps the process from ending at a first signal until the step is saved.
 func (r *Run) hold(_ context.Context, e *train.Event) error {
+	r.made = e.Step
 	if a, ok := parallel.As[parallel.Attentive](r.group); ok {
 		a.At("the step after update", e.Step)
 	}

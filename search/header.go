@@ -59,7 +59,7 @@ func (h *header) check() error {
 	switch {
 	case h.Rows < 1 || h.Rows > math.MaxInt32 || h.Width < 1 || h.Width > maxWidth:
 		return bad("%d rows of width %d", h.Rows, h.Width)
-	case h.Metric.check() != nil:
+	case h.Metric.Check() != nil:
 		return bad("metric %q", string(h.Metric))
 	case h.Cells < 1 || h.Cells > min(maxCells, h.Rows):
 		return bad("%d cells of %d rows", h.Cells, h.Rows)

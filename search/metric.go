@@ -18,8 +18,8 @@ const (
 	L2     Metric = "l2"     // -|x - y|
 )
 
-// check refuses a metric that is none.
-func (m Metric) check() error {
+// Check refuses a metric that is none.
+func (m Metric) Check() error {
 	switch m {
 	case Cosine, Inner, L2:
 		return nil
@@ -75,7 +75,7 @@ func (m Metric) checkRow(what string, i int, row []float32) (float64, error) {
 		}
 	}
 	if sq == 0 {
-		return 0, fmt.Errorf("search: row %d of the %s is zero and has no direction: leave it out, or search by inner or l2", i, what)
+		return 0, fmt.Errorf("search: row %d of the %s is zero and has no direction for a cosine: leave it out, or compare by distance with trainer search --metric l2", i, what)
 	}
 	return 0, fmt.Errorf("search: row %d of the %s has length %.3g, more than products in float32 can hold: scale the rows down", i, what, math.Sqrt(sq))
 }

@@ -89,7 +89,7 @@ const shiftRows = 256
 // newPoints checks pool and metric and finds the shift.
 func newPoints(pool Pool, metric Metric) (points, error) {
 	p := points{pool: pool, metric: metric}
-	if err := metric.check(); err != nil {
+	if err := metric.Check(); err != nil {
 		return p, err
 	}
 	if err := checkPool(pool); err != nil || metric != L2 {

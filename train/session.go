@@ -375,7 +375,7 @@ func (s *Session) judge(step int, res *model.Result, err error) error {
 	var op *exec.NonFiniteError // with compute.check_nan
 	switch {
 	case errors.As(err, &op):
-		return &NonFiniteError{Step: step, What: op.Error()}
+		return &NonFiniteError{Step: step, What: op.Error(), Op: true}
 	case err != nil:
 		return err
 	case res != nil && !finite(res.Loss):

@@ -44,9 +44,14 @@ type StepResult struct {
 type NonFiniteError struct {
 	Step int    // updates made before
 	What string // which number, such as "loss/itc is NaN"
+	Op   bool   // What names the op that made it, as compute.check_nan finds it
 }
 
 // Error names the number and where to look.
 func (e *NonFiniteError) Error() string {
-	return fmt.Sprintf("train: step %d: %s: stopped before the update: lower optimizer.lr, set optimizer.clip_norm, look for the op with compute.check_nan = true, or go on with train.on_nan = \"skip\" or \"rollback\"", e.Step, e.What)
+	look := "look for the op with compute.check_nan = true, "
+	if e.Op {
+		look = ""
+	}
+	return fmt.Sprintf("train: step %d: %s: stopped before the update: lower optimizer.lr, set optimizer.clip_norm, %sor go on with train.on_nan = \"skip\" or \"rollback\"", e.Step, e.What, look)
 }

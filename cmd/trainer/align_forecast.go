@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
@@ -88,8 +89,8 @@ func checkForecast(o run.ForecastOptions) error {
 		return fmt.Errorf("--rows must be between 4 and %d, as all pairs of rows are compared (got %d)", mostForecastRows, o.Rows)
 	case o.K < 1 || o.K > o.Rows-2:
 		return fmt.Errorf("--neighbours must be between 1 and --rows less 2 (got %d)", o.K)
-	case o.Permutations < 1 || o.Permutations > 100_000:
-		return fmt.Errorf("--shuffles must be between 1 and 100000 (got %d)", o.Permutations)
+	case o.Permutations < align.LeastPermutations || o.Permutations > 100_000:
+		return fmt.Errorf("--shuffles must be between %d and 100000, as of fewer no share can be below 5 %% (got %d)", align.LeastPermutations, o.Permutations)
 	case o.Out != "" && strings.ToLower(filepath.Ext(o.Out)) != ".html":
 		return fmt.Errorf("--out must name an .html file (got %q)", o.Out)
 	}
@@ -121,6 +122,7 @@ func printForecast(w io.Writer, f run.Forecasted) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%s: %s\n", f.Likeness, f.Advice)
+	printCautions(w, f.Notes)
 	if f.Path != "" {
 		fmt.Fprintf(w, "page: %s\n", f.Path)
 	}

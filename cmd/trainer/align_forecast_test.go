@@ -44,7 +44,8 @@ func TestAlignForecast(t *testing.T) {
 		{[]string{image, text, "--config", "../../configs/align.toml"}, []string{"or --config alone"}},
 		{[]string{image, text, "--rows", "100000"}, []string{"--rows must be between 4 and 5000"}},
 		{[]string{image, text, "--neighbours", "0"}, []string{"--neighbours must be between 1 and --rows less 2"}},
-		{[]string{image, text, "--shuffles", "0"}, []string{"--shuffles must be between"}},
+		{[]string{image, text, "--shuffles", "0"}, []string{"--shuffles must be between 19"}},
+		{[]string{image, image, "--shuffles", "2"}, []string{"as of fewer no share can be below 5 % (got 2)"}},
 		{[]string{image, text, "--out", "a.png"}, []string{"--out must name an .html file"}},
 		{[]string{"--config", "../../configs/quickstart.toml"}, []string{`data.kind: must be "pairs" for a forecast`}},
 		{[]string{"image.jpg", text}, []string{"data.pairs.image: must end in .npy"}},
@@ -60,7 +61,7 @@ func TestAlignForecast(t *testing.T) {
 	if err := os.Link(image, odd); err != nil {
 		t.Fatal(err)
 	}
-	must(t, exitDone, "align-forecast", odd, text, "--shuffles", "1")
+	must(t, exitDone, "align-forecast", odd, text, "--shuffles", "19")
 	fails(t, exitFailed, []string{"align-forecast", image, text, "--out", filepath.Join(dir, "none", "page.html")}, "choose another file with --out")
 }
 

@@ -107,8 +107,10 @@ prints the table over the machines whose files lie in a folder.`,
 // check refuses flags that do not go together and reads what --vary says.
 func (f *benchFlags) check(c *cobra.Command) ([]bench.Axis, error) {
 	switch {
-	case f.steps < 1 || f.warmup < 0:
-		return nil, fmt.Errorf("--steps must be > 0 and --warmup >= 0 (got %d and %d)", f.steps, f.warmup)
+	case f.steps < 1:
+		return nil, fmt.Errorf("--steps must be > 0 (got %d)", f.steps)
+	case f.warmup < 0:
+		return nil, fmt.Errorf("--warmup must be >= 0 (got %d)", f.warmup)
 	case c.Flags().Changed("fail-below") && !(f.failBelow > 0):
 		return nil, fmt.Errorf("--fail-below must be > 0 (got %g)", f.failBelow)
 	case f.failBelow > 0 && f.compare == "":

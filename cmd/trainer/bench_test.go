@@ -139,7 +139,7 @@ func TestBenchBadInput(t *testing.T) {
 		want []string
 	}{
 		{exitUsage, []string{"--steps", "0"}, []string{"--steps must be > 0"}},
-		{exitUsage, []string{"--warmup", "-1"}, []string{"--warmup >= 0"}},
+		{exitUsage, []string{"--warmup", "-1"}, []string{"--warmup must be >= 0"}},
 		{exitUsage, []string{"--fail-below", "0.9"}, []string{"--fail-below needs --compare"}},
 		{exitUsage, []string{"--fail-below", "0", "--compare", text}, []string{"--fail-below must be > 0 (got 0)"}},
 		{exitUsage, []string{"--compare", text, "--vary", "batch=1,2"}, []string{"do not go together"}},

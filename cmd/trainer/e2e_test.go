@@ -43,6 +43,7 @@ func must(t *testing.T, want int, args ...string) (stdout, stderr string) {
 func fails(t *testing.T, want int, args []string, texts ...string) string {
 	t.Helper()
 	_, stderr := must(t, want, args...)
+	checkAdvice(t, args, stderr)
 	for _, s := range texts {
 		if !strings.Contains(stderr, s) {
 			t.Errorf("%q: %q is not in\n%s", args, s, stderr)

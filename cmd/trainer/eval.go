@@ -26,7 +26,9 @@ func newEvalCommand() *cobra.Command {
 and 10, mean and median rank. With eval.rerank_top = k the matching head re-scores the k
 best candidates of every query. Images of one id, such as those of a class folder, are
 right answers for each other's texts. A wrong candidate that ties with a right one counts
-as ranked before it, so a model that gives every pair the same score gets 0.
+as ranked before it, so a model that gives every pair the same score gets 0; --set
+eval.ties=mean takes the mean over all orders of what ties. A note says of figures that they
+are no result: at chance, of few images, moved by ties, of features that are one point.
 
 With --task zeroshot it classifies images by prompts that name their classes: "a photo of a
 dog." and others, by the templates of eval.zeroshot.templates. Images and classes are those of
@@ -191,13 +193,14 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		kept = errors.Join(kept, run.DrawScores(c.Context(), out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path))
 	}
 	if f.output.json {
-		return errors.Join(printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path)), kept)
+		return errors.Join(printJSON(c.OutOrStdout(), withNotes(scores.JSON(split, t.Checkpoint.Path), run.Cautions(scores))), kept)
 	}
 	on := ""
 	if split != "" {
 		on = " on " + split
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
+	printCautions(c.OutOrStdout(), run.Cautions(scores))
 	return kept
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -28,7 +29,11 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if n := followedAdvices.Load(); n > 0 {
+		fmt.Printf("%d advices of failed command lines followed\n", n)
+	}
+	os.Exit(code)
 }
 
 // spawn runs the program in a process of its own with further variables.

@@ -19,6 +19,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/search"
 )
 
 // searchFlags are the flags of search.
@@ -30,7 +31,7 @@ type searchFlags struct {
 	text, image, vector string
 	textRows, imageRows string
 	row, k, indexFrom   int
-	in                  string
+	in, metric          string
 	exact               bool
 	recall              float64
 }
@@ -66,10 +67,11 @@ Below 100,000 rows all are compared. From there on an index is built once and ke
 the gallery; it is built anew when any row is another one. It finds most of the nearest
 rows: the share that was measured when it was built (recall) is printed with the result.
 --recall asks for another, --exact compares all rows.`,
-		Example: `  trainer search runs/quickstart/embeddings-test --text "a large red circle"
+		Example: `  trainer search runs/quickstart/embeddings-test --text "a big red circle"
   trainer search gallery --image query.jpg --k 20 --json
   trainer search gallery --row 17
   trainer search image.npy --vector query.npy --exact
+  trainer search image.npy --row 17 --metric l2
   trainer search gallery --text-features query.npy
   trainer search captions --image photo.jpg --checkpoint runs/flickr8k`,
 		Args: oneGallery,
@@ -86,6 +88,7 @@ rows: the share that was measured when it was built (recall) is printed with the
 	c.Flags().StringVar(&f.vector, "vector", "", "search for the rows of a `file` of features")
 	c.Flags().IntVar(&f.row, "row", 0, "search for row `N` of the gallery, counted from 0")
 	c.Flags().IntVar(&f.k, "k", 10, "rows to find")
+	c.Flags().StringVar(&f.metric, "metric", "", "cosine, inner or l2: how the rows of a file of features are compared (default cosine); a model's gallery has its own score")
 	c.Flags().BoolVar(&f.exact, "exact", false, "compare all rows, and use no index")
 	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	return c
@@ -163,6 +166,11 @@ func (f *searchFlags) execute(c *cobra.Command, path string) error {
 		return err
 	}
 	defer g.Close()
+	if f.metric != "" {
+		if err := g.CompareBy(search.Metric(f.metric)); err != nil {
+			return usageError{fmt.Errorf("--metric: %w", err)}
+		}
+	}
 	side, err := sideOf(g, f.in)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -49,36 +50,52 @@ run that has reached its end is only evaluated.`,
 	return c
 }
 
-// withBeside is the JSON form of scores, an object, with a list of those of further tasks in it.
-type withBeside struct {
-	scores any
-	beside []any
+// withField is the JSON form of an object with a further field, a list.
+type withField struct {
+	object any
+	name   string
+	list   any
 }
 
 // MarshalJSON implements json.Marshaler.
-func (x withBeside) MarshalJSON() ([]byte, error) {
-	own, err := json.Marshal(x.scores)
+func (x withField) MarshalJSON() ([]byte, error) {
+	own, err := json.Marshal(x.object)
 	if err != nil {
 		return nil, err
 	}
-	list, err := json.Marshal(x.beside)
+	list, err := json.Marshal(x.list)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(bytes.TrimSuffix(own, []byte("}")), []byte(`,"beside":`), list, []byte("}")), nil
+	return slices.Concat(bytes.TrimSuffix(own, []byte("}")), []byte(`,"`+x.name+`":`), list, []byte("}")), nil
+}
+
+// withNotes adds cautions as notes, where there are any.
+func withNotes(object any, cautions []string) any {
+	if len(cautions) == 0 {
+		return object
+	}
+	return withField{object, "notes", cautions}
+}
+
+// printCautions writes cautions below a table, each a note.
+func printCautions(w io.Writer, cautions []string) {
+	for _, s := range cautions {
+		fmt.Fprintf(w, "note: %s\n", s)
+	}
 }
 
 // scoresJSON is the JSON form of what a run found: as that of trainer eval, with the tasks of eval.beside as beside where there are any.
 func scoresJSON(r run.Result) any {
-	own := r.Scores.JSON(r.Split, r.Folder)
+	own := withNotes(r.Scores.JSON(r.Split, r.Folder), r.Cautions())
 	if r.Beside == nil {
 		return own
 	}
-	x := withBeside{scores: own}
+	var beside []any
 	for _, s := range r.Beside {
-		x.beside = append(x.beside, s.JSON(r.Split, r.Folder))
+		beside = append(beside, s.JSON(r.Split, r.Folder))
 	}
-	return x
+	return withField{own, "beside", beside}
 }
 
 // trainRun is one session of a training run.
@@ -107,8 +124,9 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 	case err != nil:
 		return err
 	case result.Scores == nil && f.output.json:
-		return printJSON(w, map[string]string{"path": result.Folder})
+		return printJSON(w, withNotes(map[string]string{"path": result.Folder}, result.Cautions()))
 	case result.Scores == nil:
+		printCautions(w, result.Cautions())
 		fmt.Fprintf(w, "run folder: %s\n", result.Folder)
 	case f.output.json:
 		return printJSON(w, scoresJSON(result))
@@ -118,6 +136,7 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 		for _, s := range result.Beside {
 			fmt.Fprintln(w, s.Table())
 		}
+		printCautions(w, result.Cautions())
 		fmt.Fprintf(w, "run folder: %s\n", result.Folder)
 	}
 	return nil

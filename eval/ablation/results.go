@@ -56,6 +56,8 @@ type Trial struct {
 	Folder string `json:"folder,omitempty"`
 	Steps  int    `json:"steps,omitempty"`
 	Values Values `json:"values,omitempty"` // finite
+	// Notes say which of the numbers are no result, such as those of an evaluation at chance.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Values are numbers by metric.

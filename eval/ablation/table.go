@@ -55,6 +55,11 @@ func (r *Results) Markdown() string {
 			if t.State == Failed && row.Same == "" {
 				fmt.Fprintf(&b, "\nFailed: %s, seed %d: %s\n", row.Name, t.Seed, oneLine(t.Error))
 			}
+			if row.Same == "" {
+				for _, n := range t.Notes {
+					fmt.Fprintf(&b, "\nNote: %s, seed %d: %s\n", row.Name, t.Seed, oneLine(n))
+				}
+			}
 		}
 	}
 	return b.String()

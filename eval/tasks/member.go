@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/eval/sanity"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/objectives/scoring"
@@ -112,6 +113,15 @@ func (f *features) rows(ctx context.Context, row, n int, dst []float32) error {
 	}
 	c := f.Image.Dim()
 	return f.Score.Rows(f.Engine, f.images[row*c:(row+n)*c], n, f.texts, len(f.texts)/c, dst)
+}
+
+// meanCosine returns the mean cosine of two images and of two texts of the first member, 0 where it compares tokens or distances.
+func (m mean) meanCosine() (cosine [2]float64) {
+	if f, ok := m[0].(*features); ok && !f.Score.Space.Euclid {
+		cosine[0], _ = sanity.MeanCosine(f.images, f.Image.Dim())
+		cosine[1], _ = sanity.MeanCosine(f.texts, f.Text.Dim())
+	}
+	return cosine
 }
 
 // mean averages the scores of several members.

@@ -26,7 +26,29 @@ func (g *gallery) rerank(f eval.Fold, chunk int, source eval.Source) (first, sec
 			return nil, nil, err
 		}
 	}
+	for _, ties := range [][]eval.Tie{second.I2TTies, second.T2ITies} {
+		if err := gatherTies(group, ties); err != nil {
+			return nil, nil, err
+		}
+	}
 	return first, second, nil
+}
+
+// gatherTies is gatherShares of ties.
+func gatherTies(g parallel.Group, ties []eval.Tie) error {
+	wrong, right := make([]int, len(ties)), make([]int, len(ties))
+	for q, t := range ties {
+		wrong[q], right[q] = t.Wrong, t.Right
+	}
+	for _, x := range [][]int{wrong, right} {
+		if err := gatherShares(g, x); err != nil {
+			return err
+		}
+	}
+	for q := range ties {
+		ties[q] = eval.Tie{Wrong: wrong[q], Right: right[q]}
+	}
+	return nil
 }
 
 // gatherShares completes numbers of which each process knows its share (eval.ShareOf).

@@ -39,9 +39,11 @@ type Retrieval struct {
 	RerankTop int               // candidates re-scored per query; 0: none
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
-	Folds   int
-	Workers int            // goroutines that read rows; 0: 1
-	Group   parallel.Group // processes that encode together, see Encoding; nil: this one alone
+	Folds int
+	// MeanTies takes the mean over all orders of candidates of equal scores, in the place of the order against the model.
+	MeanTies bool
+	Workers  int            // goroutines that read rows; 0: 1
+	Group    parallel.Group // processes that encode together, see Encoding; nil: this one alone
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -56,6 +58,10 @@ type Scores struct {
 	Precision *eval.Precision
 	Images    int
 	Texts     int
+	// The mean of recalls of the last ranking where equal scores count against the model, and over all orders of them, whatever MeanTies.
+	WorstRMean, TiedRMean float64
+	// MeanCosine is that of two images and of two texts, 0 where no features are compared.
+	MeanCosine [2]float64
 }
 
 // Final returns the metrics of the last ranking: the re-ranked ones if there are any.
@@ -151,7 +157,11 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 	if err := g.encode(members); err != nil {
 		return Scores{}, err
 	}
-	var scored, rerank, chance []eval.Metrics
+	var scored, rerank, chance, worst, tied []eval.Metrics
+	metrics := (*eval.Ranks).Metrics
+	if r.MeanTies {
+		metrics = (*eval.Ranks).MeanMetrics
+	}
 	var precise []eval.Precision
 	for i, f := range folds {
 		first, second, err := g.rank(f)
@@ -161,10 +171,12 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		if err != nil {
 			return Scores{}, err
 		}
-		scored, chance = append(scored, first.Metrics()), append(chance, f.Corr.Chance())
+		scored, chance = append(scored, metrics(first)), append(chance, f.Corr.Chance())
+		last := first
 		if second != nil {
-			rerank = append(rerank, second.Metrics())
+			last, rerank = second, append(rerank, metrics(second))
 		}
+		worst, tied = append(worst, last.Metrics()), append(tied, last.MeanMetrics())
 		if corr.Several() {
 			p, err := g.precision(f)
 			if err != nil {
@@ -174,6 +186,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		}
 	}
 	s := Scores{Score: scoreName(members), First: eval.Mean(scored), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
+	s.WorstRMean, s.TiedRMean, s.MeanCosine = eval.Mean(worst).RMean(), eval.Mean(tied).RMean(), g.members.meanCosine()
 	if precise != nil {
 		p := eval.MeanPrecision(precise)
 		s.Precision = &p

@@ -148,7 +148,7 @@ func (j *job) outcome(columns []ablation.Column) error {
 	if err != nil {
 		return err
 	}
-	j.trial.Steps = j.record.Steps
+	j.trial.Steps, j.trial.Notes = j.record.Steps, run.LogCautions(j.dir)
 	j.trial.Values = map[string]float64{}
 	for _, c := range columns {
 		v := math.NaN()

@@ -44,6 +44,9 @@ var methods = []method{
 	{"ASIF", fixed(align.ASIF{})},
 	{"CSA", fixed(align.CSA{})},
 	{"CCA", fixed(align.CCA{})},
+	{"CCA, power 1.5", fixed(align.CCA{Power: 1.5})},
+	{"CCA, power 2", fixed(align.CCA{Power: 2})},
+	{"CCA, power 3", fixed(align.CCA{Power: 3})},
 	{"CCA, lengths kept", fixed(align.CCA{Prepare: align.Prepare{KeepLength: true}})},
 	{"CCA, cross-validated", chosen(align.CCA{Lambda: 1}, align.CCA{Lambda: 2}, align.CCA{Lambda: 4}, align.CCA{Lambda: 8}, align.CCA{Lambda: 16})},
 }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/scenes"
+)
+
+// TestDocumentedCommands: every command line of the pages, of the shipped configurations and of the help is one that this program
+// takes: its command, its flags, the keys of --set and the files of the repository that it names are there.
+func TestDocumentedCommands(t *testing.T) {
+	texts := map[string]string{}
+	for _, root := range []string{"README.md", "docs", "configs"} {
+		err := filepath.WalkDir(filepath.Join(repository, root), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !slices.Contains([]string{".md", ".toml"}, filepath.Ext(path)) {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			texts[path] = string(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var started bool
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		texts[c.CommandPath()+" --help"] = c.Long + "\n" + c.Example
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRoot(&started))
+	lines := 0
+	for place, text := range texts {
+		for _, line := range commandLines(text) {
+			lines++
+			checkCommandLine(t, place, line)
+		}
+	}
+	t.Logf("%d command lines of %d texts", lines, len(texts))
+	if lines < 300 {
+		t.Errorf("%d command lines alone", lines)
+	}
+}
+
+var (
+	commandStart = regexp.MustCompile(`(?m)^(?:[#\s$]*)(?:[A-Z_]+=\S+ )*(?:bin/)?trainer ([a-z].*)$`)
+	inlineStart  = regexp.MustCompile("`(?:bin/)?trainer ([a-z][^`]* --[^`]*)`")
+)
+
+// commandLines returns the arguments of the command lines of a text, those that go on in the next line put together.
+func commandLines(text string) (list []string) {
+	text = regexp.MustCompile(`\$\(.*\)`).ReplaceAllString(text, "") // a command within a command
+	text = regexp.MustCompile(`\\\n[#\s]*`).ReplaceAllString(text, " ")
+	for _, m := range commandStart.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	for _, m := range inlineStart.FindAllStringSubmatch(text, -1) {
+		list = append(list, strings.Join(strings.Fields(m[1]), " "))
+	}
+	return list
+}
+
+// words splits a command line as a shell does, up to a comment, a pipe or a second command.
+func shellWords(line string) (words []string) {
+	word, quote, some := "", rune(0), false
+	end := func() {
+		if some {
+			words = append(words, word)
+		}
+		word, some = "", false
+	}
+	for i, r := range line {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			} else {
+				word += string(r)
+			}
+		case r == '\'' || r == '"':
+			quote, some = r, true
+		case r == ' ' || r == '\t':
+			end()
+			if strings.HasPrefix(line[i:], "   ") { // a column with an explanation
+				return words
+			}
+		case !some && strings.ContainsRune("#|&;>", r):
+			return words
+		default:
+			word, some = word+string(r), true
+		}
+	}
+	end()
+	return words
+}
+
+// checkCommandLine fails for what this program would refuse before it looks at any file.
+func checkCommandLine(t *testing.T, place, line string) {
+	t.Helper()
+	args := shellWords(line)
+	c := commandOf(args)
+	if c.Name() == "trainer" {
+		if len(args) > 1 && strings.HasPrefix(args[1], "--") { // else a sentence that begins with the name
+			t.Errorf("%s: trainer %s: there is no such command", place, line)
+		}
+		return
+	}
+	for i, a := range args {
+		name, value, joined := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+		if !strings.HasPrefix(a, "--") || strings.ToLower(name) != name {
+			continue
+		}
+		name = strings.TrimRight(name, ".,;:)")
+		f := c.Flags().Lookup(name)
+		if f == nil {
+			f = c.InheritedFlags().Lookup(name)
+		}
+		if f == nil {
+			if name != "help" {
+				t.Errorf("%s: trainer %s: %s has no flag --%s", place, line, c.CommandPath(), name)
+			}
+			continue
+		}
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		switch name {
+		case "set":
+			if key, _, ok := strings.Cut(value, "="); ok && strings.Contains(key, ".") && strings.ToLower(key) == key && !slices.Contains(config.Paths(), key) && key != "train.bach_size" { // the README's mistake
+				t.Errorf("%s: trainer %s: there is no key %s", place, line, key)
+			}
+		case "config":
+			if strings.HasPrefix(value, "configs/") {
+				if _, err := os.Stat(filepath.Join(repository, value)); err != nil {
+					t.Errorf("%s: trainer %s: %v", place, line, err)
+				}
+			}
+		}
+	}
+}
+
+// TestProposedQueries: the words of the queries that texts propose for the built-in scenes are words of their captions.
+func TestProposedQueries(t *testing.T) {
+	known := map[string]bool{"a": true}
+	for s := range scenes.Shape(8) {
+		known[s.String()] = true
+	}
+	for c := range scenes.Colour(8) {
+		known[c.String()] = true
+	}
+	for _, w := range []string{scenes.Small.String(), scenes.Big.String(), "at", "the", "in", "on", "and", "top", "left", "right", "bottom", "centre"} {
+		known[w] = true
+	}
+	shapes := regexp.MustCompile(`"((?:a|one|two) [a-z ]*(?:circle|square|triangle|star|cross|ring|heart|diamond)[a-z ]*)"`)
+	found := 0
+	for _, path := range []string{"README.md", "Makefile", "serve/page/index.html", "cmd/trainer/search.go", "docs/gera.md", "docs/serve.md"} {
+		text, err := os.ReadFile(filepath.Join(repository, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range shapes.FindAllStringSubmatch(string(text), -1) {
+			found++
+			for _, w := range strings.Fields(m[1]) {
+				if !known[w] {
+					t.Errorf("%s proposes %q: no caption of the scenes has the word %q", path, m[1], w)
+				}
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d queries alone", found)
+	}
+}
