@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // row reads row n again, of all files.
@@ -91,7 +92,11 @@ func (t *Table) file(i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return under(t.root, strings.TrimSpace(row[f.at.image])), nil
+	name := strings.TrimSpace(row[f.at.image])
+	if _, turned := slices.BinarySearch(t.turned, uint32(i)); turned {
+		name = strings.ReplaceAll(name, `\`, "/")
+	}
+	return names.Below(t.root, name), nil
 }
 
 func (t *Table) path(i int) string { return t.Name(i) }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -191,7 +193,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		kept = errors.Join(kept, run.DrawScores(c.Context(), out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path))
 	}
 	if f.output.json {
-		return errors.Join(printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path)), kept)
+		return errors.Join(printJSON(c.OutOrStdout(), withLeftOut(scores.JSON(split, t.Checkpoint.Path), t.LeftOut())), kept)
 	}
 	on := ""
 	if split != "" {
@@ -199,6 +201,15 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
 	return kept
+}
+
+// withLeftOut adds "left_out" to an object where it is not 0.
+func withLeftOut(v any, n int) any {
+	b, err := json.Marshal(v)
+	if err != nil || n == 0 || !bytes.HasSuffix(b, []byte("}")) {
+		return v
+	}
+	return json.RawMessage(fmt.Appendf(b[:len(b)-1], `,"left_out":%d}`, n))
 }
 
 // scoringTime is how long models took to score all images with all texts by their tokens.
