@@ -138,6 +138,7 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Kind == "regions" && !c.Data.Drawn() }},
 	"region scenes": {`data.kind = "regions" and data.regions.source = "scenes"`,
 		func(c *Config) bool { return c.Data.Kind == "regions" && c.Data.Drawn() }},
+	"one list":      {`data.kind = "captions" or "csv"`, func(c *Config) bool { return c.Data.Kind == "captions" || c.Data.Kind == "csv" }},
 	"caption lists": {`data.kind = "captions"`, ofKind("captions")},
 	"karpathy":      {`data.kind = "karpathy"`, ofKind("karpathy")},
 	"pair files":    {`data.kind = "pairs"`, ofKind("pairs")},

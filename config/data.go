@@ -5,6 +5,7 @@ type Data struct {
 	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | sentences (texts without images, for model.system simcse) | regions (features of the regions of images) | sentence_pairs (two sentences with a class or a score) | entailment (pictures with sentences that they entail or contradict) | grounding (pictures with expressions that name an object in them) | nlvr (statements about two pictures) | vqa (questions about pictures)
 	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
+	Split      Division      `toml:"split" read:"one list"`
 	Captions   Captions      `toml:"captions" read:"caption lists"`
 	Karpathy   Karpathy      `toml:"karpathy" read:"karpathy"`
 	CSV        CSV           `toml:"csv" read:"csv"`

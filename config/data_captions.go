@@ -9,7 +9,9 @@ type Captions struct {
 
 func (f *Captions) defaults() {}
 
-func (f *Captions) check(k *checker, c *Config) { k.splitFiles("captions", f.Split, c) }
+func (f *Captions) check(k *checker, c *Config) {
+	k.splitFiles("captions", c.Data.Split.files(f.Split), c)
+}
 
 // Split returns the lists of a split: train, val or test.
 func (f Captions) Split(name string) []string {

@@ -13,15 +13,21 @@ type CSV struct {
 	Camera     string   `toml:"camera"`      // column of the camera that took the image, any text; evaluation by identities ignores images of the query's id and camera; empty: none are known
 	Role       string   `toml:"role"`        // column that says whether evaluation by identities searches with the image (query) or in it (gallery), nothing for both (as in training tables, which have the column too); empty: every image is searched for all others
 	Separator  string   `toml:"separator"`   // character between columns; empty: a tab in files that end in .tsv, else a comma
-	LazyQuotes bool     `toml:"lazy_quotes"` // a quotation mark inside of a cell without quotes is a character like any other, else an error
+	Quoting    string   `toml:"quoting"`     // csv (a cell may stand in quotation marks, its own are then written twice) | none (quotation marks are characters like any others: a line is a row)
+	LazyQuotes bool     `toml:"lazy_quotes"` // with quoting csv, a quotation mark inside of a cell without quotes is a character like any other, else an error
 }
 
-func (f *CSV) defaults() { *f = CSV{Image: "filepath", Caption: "title"} }
+// QuotingNone is data.csv.quoting of tables without any quoting.
+const QuotingNone = "none"
+
+func (f *CSV) defaults() { *f = CSV{Image: "filepath", Caption: "title", Quoting: "csv"} }
 
 func (f *CSV) check(k *checker, c *Config) {
-	k.splitFiles("csv", f.Split, c)
+	k.splitFiles("csv", c.Data.Split.files(f.Split), c)
 	k.require("data.csv.image", f.Image != "", "must name a column")
 	k.require("data.csv.caption", f.Caption != "" || f.ID != "", "must name a column", "or name one in data.csv.id, which is then the caption")
+	k.oneOf("data.csv.quoting", "csv", QuotingNone)
+	k.require("data.csv.lazy_quotes", !f.LazyQuotes || f.Quoting != QuotingNone, `must be false with data.csv.quoting = "none"`, "quotation marks mean nothing there")
 	r, n := utf8.DecodeRuneInString(f.Separator)
 	k.require("data.csv.separator", n == len(f.Separator) && (n == 0 || r != '"' && r != '\r' && r != '\n' && r != utf8.RuneError && r != 0),
 		"must be one character, and no quotation mark or end of a line")

@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/strictjson"
 	"github.com/geoalign/geoalign/internal/words"
 )
@@ -45,6 +47,7 @@ func LoadCaptions(root string, lists []string, opt Options) (*Files, error) {
 	if len(lists) == 0 {
 		return nil, fmt.Errorf("data: no caption file given: set data.captions.train_files, val_files or test_files")
 	}
+	opt = opt.counting()
 	var all []record
 	for _, name := range lists {
 		path := under(root, name)
@@ -56,9 +59,29 @@ func LoadCaptions(root string, lists []string, opt Options) (*Files, error) {
 		if err != nil {
 			return nil, err
 		}
+		written := names.List{Root: root}
+		for i := range recs {
+			recs[i].image = written.Name(recs[i].image)
+		}
+		if opt.Keep != nil {
+			recs = slices.DeleteFunc(recs, func(r record) bool { return !opt.Keep(r.image) })
+		}
+		opt.Account.Used(entryUnit, len(recs))
+		countTurned(opt.Account, written, path)
 		all = append(all, recs...)
 	}
+	if len(all) == 0 {
+		return nil, errors.New("data: no image of the caption files is in the split: raise data.split, or name files of its own")
+	}
 	return merge(root, all, opt)
+}
+
+// entryUnit is what an account of lists in JSON counts.
+const entryUnit = "record"
+
+// countTurned counts the names of a list that was written on Windows.
+func countTurned(a *account.Account, l names.List, path string) {
+	a.Changed(entryUnit, l.Turned, "backslashes in the name, which are read as slashes", path)
 }
 
 // record is one entry of a caption file.
@@ -184,7 +207,7 @@ func merge(root string, recs []record, opt Options) (*Files, error) {
 		}
 		k := "id " + r.key
 		if r.key == "" {
-			k = "path " + r.image
+			k = "path " + names.Below(root, r.image)
 		}
 		if _, ok := ids[k]; !ok {
 			ids[k] = int64(len(ids))
@@ -194,11 +217,12 @@ func merge(root string, recs []record, opt Options) (*Files, error) {
 	var items []File
 	at := map[string]int{}
 	for _, r := range recs {
-		n, seen := at[r.image]
+		path := names.Below(root, r.image)
+		n, seen := at[path]
 		v := id(r)
 		if !seen {
-			at[r.image] = len(items)
-			items = append(items, File{Path: under(root, r.image), ID: v, Captions: slices.Clip(r.captions)})
+			at[path] = len(items)
+			items = append(items, File{Path: path, ID: v, Captions: slices.Clip(r.captions)})
 			continue
 		}
 		if items[n].ID != v {

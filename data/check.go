@@ -68,6 +68,7 @@ type CheckConfig struct {
 	Workers   int                // goroutines that decode; 0: 1
 	Examples  int                // examples kept of each kind; 0: 5
 	Progress  func(done, of int) // called after each decoded image, from one goroutine at a time; may be nil
+	Bad       func(i int)        // called for each image that cannot be used, with its number; may be nil
 }
 
 // counts says whether words beyond MaxWords are cut.
@@ -236,6 +237,9 @@ func (c *checker) images(ctx context.Context, ds Dataset) error {
 	}
 	first := map[digest]int{}
 	for i, err := range errs {
+		if err != nil && c.cfg.Bad != nil {
+			c.cfg.Bad(i)
+		}
 		switch {
 		case files.Exhausted(err):
 			return exhausted(err)

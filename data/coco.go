@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
@@ -34,6 +35,8 @@ func parseCOCO(file string, b []byte, imageRoot string, opt Options) (*Files, er
 	if len(doc.Annotations) == 0 {
 		return nil, &RecordError{file, -1, fmt.Errorf(`list "annotations" is missing or empty: take captions_*.json, not image_info_*.json or instances_*.json`)}
 	}
+	opt = opt.counting()
+	written := names.List{Root: imageRoot}
 	items := make([]File, len(doc.Images))
 	at := make(map[int64]int, len(items))
 	for i, raw := range doc.Images {
@@ -55,8 +58,9 @@ func parseCOCO(file string, b []byte, imageRoot string, opt Options) (*Files, er
 			return nil, bad(fmt.Errorf("id %d is that of entry %d already", *e.ID, first))
 		}
 		at[*e.ID] = i
-		items[i] = File{Path: filepath.Join(imageRoot, e.Name), ID: *e.ID}
+		items[i] = File{Path: filepath.Join(imageRoot, written.Name(e.Name)), ID: *e.ID}
 	}
+	countTurned(opt.Account, written, file)
 	for i, raw := range doc.Annotations {
 		var e struct {
 			Image   *int64  `json:"image_id"`

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // CSVConfig says how tables of pairs are read.
@@ -27,6 +28,7 @@ type CSVConfig struct {
 	Camera, Role   string // columns of cameras and roles (query, gallery or nothing); empty: none are known
 	Comma          rune   // between columns; 0: a tab in files that end in .tsv, else a comma
 	LazyQuotes     bool   // see encoding/csv
+	Unquoted       bool   // quotation marks are characters like any others: a line is a row, and each separator in it ends a cell
 }
 
 // Table is a Dataset of the images and captions that tables of pairs name. It keeps where the rows lie,
@@ -41,10 +43,12 @@ type Table struct {
 	ids       []int64  // of images; nil: their places
 	cameras   []int32  // of images, numbered in the order in which they come, -1 for none; nil: none are known
 	roles     []Role   // of images; nil: none are known
+	turned    []uint32 // images whose paths have backslashes for slashes, in order
 	empty     int
 	clean     string // see Clean
 	maxPixels int
 	keeper
+	tally
 }
 
 // tableFile is one of the tables.
@@ -73,7 +77,8 @@ const maxRows = math.MaxUint32
 // all their captions. With cfg.ID they must agree on the id; where every id is a whole number these are the ids,
 // else ids number the distinct texts from 0. An error names the file and the line.
 func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (_ *Table, err error) {
-	t := &Table{cfg: cfg, root: root, clean: opt.Clean, maxPixels: opt.MaxPixels}
+	opt = opt.counting()
+	t := &Table{cfg: cfg, root: root, clean: opt.Clean, maxPixels: opt.MaxPixels, tally: tally{opt.Account}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -114,6 +119,10 @@ type tableBuilder struct {
 
 	opt        Options
 	done, size int64 // bytes of the tables that are read, and of all
+
+	names names.List // of images in the table that is read
+	path  string     // of that table
+	line  int        // of the row that is added
 }
 
 // idKey is an id as it is written.
@@ -144,12 +153,13 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 	}
 	source := &rowLimit{r: io.NewSectionReader(r, begin, size-begin)}
 	c := b.t.reader(bufio.NewReaderSize(source, readAhead), f.comma)
+	b.names, b.path = names.List{Root: b.t.root}, path
 	line := 1 // of the row that was read last
 	read := func() ([]string, error) {
 		source.end = c.InputOffset() + maxRow + readAhead
 		row, err := c.Read()
 		if err == nil {
-			line, _ = c.FieldPos(0)
+			line = c.Line()
 		}
 		return row, err
 	}
@@ -166,6 +176,7 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 		f.offsets = append(f.offsets, begin+c.InputOffset())
 		var row []string
 		if row, err = read(); err == nil {
+			b.line = line
 			if err = b.add(row, f.at, len(b.owner)); err != nil {
 				err = &LineError{path, line, err}
 			}
@@ -178,7 +189,7 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 		var bad *csv.ParseError
 		switch {
 		case errors.As(err, &bad):
-			err = &LineError{path, bad.StartLine, errors.New(csvReason(bad))}
+			err = &LineError{path, bad.StartLine, errors.New(csvReason(bad, b.t.cfg.Unquoted))}
 		case errors.Is(err, errLongRow):
 			err = &LineError{path, line, fmt.Errorf("a row behind the one that begins here has %w", err)}
 		}
@@ -190,11 +201,21 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 	if open, err := b.t.endsInCell(&f); err != nil || open {
 		return &LineError{path, line, cmp.Or(err, errOpenCell)}
 	}
+	b.opt.Account.Changed(rowUnit, b.names.Turned, "backslashes in the path, which are read as slashes", path)
 	b.t.files = append(b.t.files, f)
 	return nil
 }
 
-var errOpenCell = errors.New("a quotation mark is never closed: a cell that begins with one ends with one, so put such a cell in quotation marks and write its own twice")
+// place is that of the row that is added.
+func (b *tableBuilder) place() string { return fmt.Sprintf("%s: line %d", b.path, b.line) }
+
+// rowUnit is what an account of tables counts.
+const rowUnit = "row"
+
+var errOpenCell = errors.New("a quotation mark is never closed: a cell that begins with one ends with one, so put such a cell in quotation marks and write its own twice, or set " + unquotedHint)
+
+// unquotedHint is what reads a table whose quotation marks are only characters.
+const unquotedHint = `data.csv.quoting = "none" if the table has no quoting`
 
 // endsInCell says whether the last row of a file ends within a cell in quotation marks, of which encoding/csv does not complain
 // with LazyQuotes: the empty lines behind it are then the cell's.
@@ -250,23 +271,18 @@ func (l *rowLimit) Read(p []byte) (int, error) {
 }
 
 // csvReason says what is wrong with a row, and what to do.
-func csvReason(e *csv.ParseError) string {
+func csvReason(e *csv.ParseError, unquoted bool) string {
 	switch {
 	case errors.Is(e.Err, csv.ErrBareQuote):
-		return e.Err.Error() + ": put the cell in quotation marks and write its own twice, or set data.csv.lazy_quotes = true"
+		return e.Err.Error() + ": put the cell in quotation marks and write its own twice, or set " + unquotedHint
 	case errors.Is(e.Err, csv.ErrQuote):
-		return e.Err.Error() + ": a cell that begins with a quotation mark ends with one, and its own are written twice"
+		return e.Err.Error() + ": a cell that begins with a quotation mark ends with one, and its own are written twice; or set " + unquotedHint
+	case errors.Is(e.Err, csv.ErrFieldCount) && unquoted:
+		return "it has more or fewer columns than the first line: without quoting (data.csv.quoting) no cell can hold the separator"
 	case errors.Is(e.Err, csv.ErrFieldCount):
 		return "it has more or fewer columns than the first line: put cells that hold the separator in quotation marks"
 	}
 	return e.Err.Error()
-}
-
-// reader of rows.
-func (t *Table) reader(r io.Reader, comma rune) *csv.Reader {
-	c := csv.NewReader(r)
-	c.Comma, c.LazyQuotes, c.ReuseRecord = comma, t.cfg.LazyQuotes, true
-	return c
 }
 
 // columns finds the columns in the line that names them.
@@ -326,12 +342,21 @@ func (b *tableBuilder) add(row []string, at columns, n int) error {
 	if path == "" {
 		return fmt.Errorf("column %q is empty: want the path of an image", b.t.cfg.Image)
 	}
-	sum := sum16(path)
+	before := b.names.Turned
+	name := b.names.Name(path)
+	if b.opt.Keep != nil && !b.opt.Keep(name) {
+		b.owner = append(b.owner, noImage)
+		return nil
+	}
+	sum := sum16(names.Below(b.t.root, name))
 	image, known := b.images[sum]
 	if !known {
 		image = uint32(len(b.t.images))
 		b.images[sum] = image
 		b.t.images = append(b.t.images, uint32(n))
+		if b.names.Turned > before {
+			b.t.turned = append(b.t.turned, image)
+		}
 	}
 	if at.id >= 0 {
 		id := strings.TrimSpace(row[at.id])
@@ -356,15 +381,35 @@ func (b *tableBuilder) add(row []string, at columns, n int) error {
 	}
 	if blank(b.t.clean, row[at.caption]) {
 		b.t.empty++
+		b.opt.Account.LeftOut(rowUnit, 1, emptyCaption, b.place())
 		image = noImage
+	} else {
+		b.opt.Account.Used(rowUnit, 1)
+	}
+	if b.t.cfg.LazyQuotes && slices.ContainsFunc(row, func(cell string) bool { return strings.Contains(cell, "\n") }) {
+		b.opt.Account.Changed(rowUnit, 1, "cells that span lines, which may be rows merged by data.csv.lazy_quotes", b.place())
 	}
 	b.owner = append(b.owner, image)
 	return nil
 }
 
+// countBare counts the images without a caption, before t.ends is made of their numbers.
+func (t *Table) countBare() {
+	n := 0
+	for _, captions := range t.ends {
+		if captions == 0 {
+			n++
+		}
+	}
+	t.Account().Changed(ImageUnit, n, noCaption)
+}
+
 // finish sorts the rows by image.
 func (b *tableBuilder) finish() error {
 	t := b.t
+	if len(t.images) == 0 && b.opt.Keep != nil && len(b.owner) > 0 {
+		return errors.New("data: no image of the tables is in the split: raise data.split, or name files of its own")
+	}
 	if len(t.images) == 0 {
 		return errors.New("data: no table given: set data.csv.train_files, val_files or test_files")
 	}
@@ -376,6 +421,8 @@ func (b *tableBuilder) finish() error {
 			t.ends[image]++
 		}
 	}
+	t.Account().Used(ImageUnit, len(t.images))
+	t.countBare()
 	sum := uint32(0)
 	for i, n := range t.ends { // where the rows of each image start
 		t.ends[i], sum = sum, sum+n

@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/identity"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // row reads row n again, of all files.
@@ -139,7 +140,11 @@ func (t *Table) file(i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return under(t.root, strings.TrimSpace(row[f.at.image])), nil
+	name := strings.TrimSpace(row[f.at.image])
+	if _, turned := slices.BinarySearch(t.turned, uint32(i)); turned {
+		name = strings.ReplaceAll(name, `\`, "/")
+	}
+	return names.Below(t.root, name), nil
 }
 
 func (t *Table) path(i int) string { return t.Name(i) }

@@ -132,6 +132,67 @@ func TestCSVRefusedIsClosed(t *testing.T) {
 	}
 }
 
+// A table without quoting has a row for each line, whatever marks its cells have; the advice of the error that it gives else is followed
+// here. Rows that lazy quotes merge are counted.
+func TestCSVUnquoted(t *testing.T) {
+	unquoted, lazy := plainCSV, plainCSV
+	unquoted.Unquoted, lazy.LazyQuotes = true, true
+	const text = "filepath\ttitle\n./a.png\tplain\na.png\t\"stop\" on a sign\r\n\nd//b.png\t\"go\nc.png\tan inch is 1\"\nd/../e.png\t\"\"\"\nf.png\tthe last \"word\""
+	path := filepath.Join(t.TempDir(), "t.tsv")
+	writeFile(t, path, []byte(text))
+	if _, err := LoadCSV("r", []string{path}, plainCSV, Options{}); err == nil || !strings.Contains(err.Error(), `data.csv.quoting = "none" if the table has no quoting`) {
+		t.Errorf("quoted: %v", err)
+	}
+	table, err := LoadCSV("r", []string{path}, unquoted, Options{Clean: CleanNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	var got []string
+	for i := range table.Len() {
+		got = append(got, table.Name(i)+": "+strings.Join(table.Captions(i), "|"))
+	}
+	want := []string{`r/a.png: plain|"stop" on a sign`, `r/d/b.png: "go`, `r/c.png: an inch is 1"`, `r/e.png: """`, `r/f.png: the last "word"`}
+	if !slices.Equal(got, want) || !table.Account().Whole() || table.Account().Units[0].Used != 6 {
+		t.Errorf("got %q, want %q, %s", got, want, table.Account())
+	}
+	writeFile(t, path, []byte("filepath\ttitle\na\tb\nc\t\"d\" e\nf\tg\"\nh\ti\nj\n"))
+	if _, err := LoadCSV("", []string{path}, unquoted, Options{}); err == nil || !strings.Contains(err.Error(), "line 6: it has more or fewer columns than the first line: without quoting") {
+		t.Errorf("a short row: %v", err)
+	}
+	writeFile(t, path, []byte("filepath\ttitle\na\tb\nc\t\"d\" e\nf\tg\"\nh\ti\n"))
+	merged, err := LoadCSV("", []string{path}, lazy, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer merged.Close()
+	if got := merged.Account().String(); merged.Len() != 3 || !strings.Contains(got, "note: cells that span lines, which may be rows merged by data.csv.lazy_quotes: 1 ("+path+": line 3)") {
+		t.Errorf("%d images, %s", merged.Len(), got)
+	}
+}
+
+// The rows of a table without quoting are pictures each with its caption as it stands.
+func TestUnquotedCase(t *testing.T) {
+	path := "../../shared/cases/tables/unquoted.tsv"
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("%s is not there", path)
+	}
+	unquoted := plainCSV
+	unquoted.Unquoted = true
+	table, err := LoadCSV("", []string{path}, unquoted, Options{Clean: CleanNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	var got []string
+	for i := range table.Len() {
+		got = append(got, table.Captions(i)...)
+	}
+	if want := []string{"a plain one", `"stop" on a sign`, `"go`, `an inch is 1"`, `the last "word"`, "plain"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestCSVRefuses(t *testing.T) {
 	withID, semicolon, lazy := plainCSV, plainCSV, plainCSV
 	withID.ID, semicolon.Comma, lazy.LazyQuotes = "id", ';', true

@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -29,7 +30,25 @@ type Options struct {
 	// Progress is told how far a list, a table, shards or folders are read when they are opened, from one goroutine at a
 	// time; nil: nobody is.
 	Progress func(done, of int)
+	// Keep says which images of captions lists and tables are read, by their names as they are written; nil: all.
+	Keep func(name string) bool
+	// Account counts what is met; nil: a new one does, which the data set has.
+	Account *account.Account
 }
+
+// counting is o with an Account.
+func (o Options) counting() Options {
+	if o.Account == nil {
+		o.Account = account.New()
+	}
+	return o
+}
+
+// tally has what became of the inputs of a data set.
+type tally struct{ account *account.Account }
+
+// Account implements account.Accounted.
+func (t tally) Account() *account.Account { return t.account }
 
 // tell tells of every thousandth of many entries, and the last.
 func (o Options) tell(done, of int) {
@@ -51,6 +70,7 @@ type File struct {
 // evaluation should see them as they are.
 type Cached interface {
 	Dataset
+	account.Accounted
 	UseCache(c *Cache)
 	Cache() *Cache
 }
@@ -69,6 +89,7 @@ type Files struct {
 	items     []File
 	maxPixels int
 	keeper
+	tally
 	emptyCaptions int
 	classes       []string // names; nil: none
 }
@@ -77,20 +98,43 @@ var _ Cached = (*Files)(nil)
 
 // NewFiles returns the data set of items, in their order.
 func NewFiles(items []File, opt Options) *Files {
-	f := &Files{items: make([]File, len(items)), maxPixels: opt.MaxPixels}
+	opt = opt.counting()
+	f := &Files{items: make([]File, len(items)), maxPixels: opt.MaxPixels, tally: tally{opt.Account}}
 	for i, it := range items {
 		kept := make([]string, 0, len(it.Captions))
 		for _, c := range it.Captions {
 			if blank(opt.Clean, c) {
 				f.emptyCaptions++
+				opt.Account.LeftOut(CaptionUnit, 1, emptyCaption, it.Path)
 				continue
 			}
 			kept = append(kept, c)
 		}
+		countImage(opt.Account, len(kept), it.Path)
 		it.Captions = kept
 		f.items[i] = it
 	}
 	return f
+}
+
+// What accounts of images with captions count.
+const (
+	ImageUnit   = "image"
+	CaptionUnit = "caption"
+)
+
+const (
+	emptyCaption = "nothing is left of it after cleaning"
+	noCaption    = "without a caption, so training skips it and evaluation leaves it out"
+)
+
+// countImage counts an image with so many captions.
+func countImage(a *account.Account, captions int, name string) {
+	a.Used(ImageUnit, 1)
+	a.Used(CaptionUnit, captions)
+	if captions == 0 {
+		a.Changed(ImageUnit, 1, noCaption, name)
+	}
 }
 
 // Len is the number of images.

@@ -173,7 +173,7 @@ func decodeFile(path string, maxPixels int, w *Stopwatch) (*transform.Image, err
 	b, err := readImage(path, maxPixels)
 	w.lap(StageRead)
 	if err != nil {
-		return nil, err
+		return nil, otherForm(err, path)
 	}
 	m, err := decode(b, maxPixels, w)
 	if err != nil {

@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -28,6 +29,7 @@ type Eval struct {
 	owner   []int
 	byImage [][]int
 	skipped int
+	bad     *account.Account // images that Without left out; nil: none
 }
 
 var _ Galleries = (*Eval)(nil)

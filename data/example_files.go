@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -14,12 +15,17 @@ type FileExamples struct {
 	MaxPixels int        // pixel limit of a picture; 0: DefaultMaxPixels
 	// Cut returns the part of a file that is picture k of a sample, for files that hold both; nil: a file is a picture.
 	Cut func(m *transform.Image, k int) *transform.Image
-	// Notes say what was left out or changed while the files were read, such as "12 questions without an answer: left out".
-	Notes []string
+	Met *account.Account // what became of the rows of the files; nil: nobody counted
 	keeper
 }
 
-var _ Examples = (*FileExamples)(nil)
+var (
+	_ Examples          = (*FileExamples)(nil)
+	_ account.Accounted = (*FileExamples)(nil)
+)
+
+// Account implements account.Accounted.
+func (f *FileExamples) Account() *account.Account { return f.Met }
 
 // Len implements Examples.
 func (f *FileExamples) Len() int { return len(f.List) }

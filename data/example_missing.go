@@ -22,9 +22,13 @@ func FindExampleFiles(ctx context.Context, x Examples, workers int, progress fun
 
 // areFiles says whether the pictures of examples are files.
 func areFiles(x Examples) bool {
-	if first, ok := x.(firstExamples); ok {
-		x = first.Examples
+	switch part := x.(type) {
+	case firstExamples:
+		return areFiles(part.Examples)
+	case someExamples:
+		return areFiles(part.Examples)
+	case *FileExamples:
+		return true
 	}
-	_, ok := x.(*FileExamples)
-	return ok
+	return false
 }

@@ -9,36 +9,41 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
 // LoadFlickr reads the captions of Flickr30k or Flickr8k: lines of image#number, a tab and a caption,
-// as in results_20130124.token and Flickr8k.token.txt. Images lie in imageRoot. list names a text file
+// as in results_20130124.token and Flickr8k.token.txt. Images lie in imageRoot. images names a text file
 // with the name of an image on each line, with or without .jpg, which are the images of the data set in
 // their order; empty: all images, in the order of the captions. The id of an image is its place there.
-func LoadFlickr(file, imageRoot, list string, opt Options) (*Files, error) {
+func LoadFlickr(file, imageRoot, images string, opt Options) (*Files, error) {
 	b, err := files.Read(file, files.MaxList)
 	if err != nil {
 		return nil, fmt.Errorf("data: Flickr file: %w", err)
 	}
-	names, captions, err := parseFlickr(file, b)
+	opt = opt.counting()
+	written := names.List{Root: imageRoot}
+	list, captions, err := parseFlickr(file, b, &written)
 	if err != nil {
 		return nil, err
 	}
-	if list != "" {
-		b, err := files.Read(list, files.MaxList)
+	countTurned(opt.Account, written, file)
+	if images != "" {
+		b, err := files.Read(images, files.MaxList)
 		if err != nil {
 			return nil, fmt.Errorf("data: list of images: %w", err)
 		}
-		if names, err = parseImageList(list, b, captions); err != nil {
+		if list, err = parseImageList(images, b, list, opt.Account); err != nil {
 			return nil, err
 		}
 	}
-	items := make([]File, len(names))
-	for i, name := range names {
+	items := make([]File, len(list))
+	for i, name := range list {
 		items[i] = File{Path: filepath.Join(imageRoot, name), ID: int64(i), Captions: captions[name]}
-		opt.tell(i+1, len(names))
+		opt.tell(i+1, len(list))
 	}
 	return NewFiles(items, opt), nil
 }
@@ -75,7 +80,7 @@ func eachLine(file string, b []byte, f func(line string) error) error {
 }
 
 // parseFlickr returns the images in their order, and the captions of each.
-func parseFlickr(file string, b []byte) (names []string, captions map[string][]string, err error) {
+func parseFlickr(file string, b []byte, written *names.List) (list []string, captions map[string][]string, err error) {
 	captions = map[string][]string{}
 	err = eachLine(file, b, func(line string) error {
 		head, caption, ok := strings.Cut(line, "\t")
@@ -83,41 +88,56 @@ func parseFlickr(file string, b []byte) (names []string, captions map[string][]s
 		if !ok || !ok2 || name == "" || strings.Trim(number, "0123456789") != "" {
 			return fmt.Errorf("want image.jpg#0, a tab and a caption (got %.60q); a table with a line of names is data.kind \"csv\"", line)
 		}
+		name = written.Name(name)
 		if _, known := captions[name]; !known {
-			names = append(names, name)
+			list = append(list, name)
 		}
 		captions[name] = append(captions[name], caption)
 		return nil
 	})
-	if err == nil && names == nil {
+	if err == nil && list == nil {
 		err = &RecordError{file, -1, errors.New("it has no caption")}
 	}
-	return names, captions, err
+	return list, captions, err
 }
 
-// parseImageList returns the images that a list names.
-func parseImageList(file string, b []byte, captions map[string][]string) (names []string, err error) {
+// parseImageList returns the images that a list names, of those that have captions.
+func parseImageList(file string, b []byte, captioned []string, a *account.Account) (list []string, err error) {
+	have := names.NewIndex[string]()
+	for _, name := range captioned {
+		have.Set(name, name)
+	}
 	seen := map[string]bool{}
 	err = eachLine(file, b, func(line string) error {
-		name := strings.TrimSpace(line)
-		if _, ok := captions[name]; !ok {
-			name += ".jpg"
+		said := strings.TrimSpace(line)
+		name, how := have.Find(said)
+		if how == names.Missing {
+			name, how = have.Find(said + ".jpg")
 		}
-		if _, ok := captions[name]; !ok {
-			return fmt.Errorf("image %q has no caption in the file of captions", strings.TrimSuffix(name, ".jpg"))
+		switch how {
+		case names.Missing:
+			return fmt.Errorf("image %q has no caption in the file of captions", said)
+		case names.Ambiguous:
+			return fmt.Errorf("image %q has several names in the file of captions that differ only in Unicode normalisation (NFC, NFD): write one of them", said)
+		case names.Folded:
+			a.Changed(entryUnit, 1, foldedName, file+": "+said)
 		}
+		a.Used(entryUnit, 1)
 		if seen[name] {
 			return fmt.Errorf("image %q was named before", name)
 		}
 		seen[name] = true
-		names = append(names, name)
+		list = append(list, name)
 		return nil
 	})
-	if err == nil && names == nil {
+	if err == nil && list == nil {
 		err = &RecordError{file, -1, errors.New("it names no image")}
 	}
-	return names, err
+	return list, err
 }
+
+// foldedName is why a name is not as it is written.
+const foldedName = "names found that differ only in Unicode normalisation (NFC, NFD)"
 
 // cutLast is strings.Cut at the last separator.
 func cutLast(s, sep string) (before, after string, found bool) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 const tokenFile = "\ufeffa.jpg#0\tTwo dogs .\r\nb.jpg#0\tA # cat\nA red#bus.jpg#0\tA bus\n\na.jpg#1\tDogs\nb.jpg#1\t\n"
@@ -18,7 +19,7 @@ func TestLoadFlickr(t *testing.T) {
 	writeFile(t, list, []byte("b.jpg\n a \n\n"))
 	for _, c := range []struct {
 		list     string
-		names    []string
+		files    []string
 		captions [][]string
 	}{
 		{"", []string{"a.jpg", "b.jpg", "A red#bus.jpg"}, [][]string{{"Two dogs .", "Dogs"}, {"A # cat"}, {"A bus"}}},
@@ -28,12 +29,12 @@ func TestLoadFlickr(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, name := range c.names {
+		for i, name := range c.files {
 			if ds.Name(i) != filepath.Join("root", name) || !slices.Equal(ds.Captions(i), c.captions[i]) || ds.ImageID(i) != int64(i) {
 				t.Errorf("%d is %s, %q", ds.ImageID(i), ds.Name(i), ds.Captions(i))
 			}
 		}
-		if ds.Len() != len(c.names) || ds.EmptyCaptions() != 1 {
+		if ds.Len() != len(c.files) || ds.EmptyCaptions() != 1 {
 			t.Errorf("%d images, %d empty captions", ds.Len(), ds.EmptyCaptions())
 		}
 	}
@@ -49,9 +50,9 @@ func TestFlickrRefuses(t *testing.T) {
 		{"a.jpg#0\tx\n", "a\n\nb.jpg\n", `list: line 3: image "b.jpg" has no caption`},
 		{"a.jpg#0\tx\n", "a\na.jpg\n", `list: line 2: image "a.jpg" was named before`},
 	} {
-		_, captions, err := parseFlickr("captions", []byte(c.captions))
+		list, _, err := parseFlickr("captions", []byte(c.captions), &names.List{})
 		if err == nil {
-			_, err = parseImageList("list", []byte(c.list), captions)
+			_, err = parseImageList("list", []byte(c.list), list, nil)
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %q: %v, want %q", c.captions, c.list, err, c.want)
@@ -64,15 +65,15 @@ func FuzzParseFlickr(f *testing.F) {
 	f.Add([]byte("#\t"), []byte(".jpg"))
 	f.Fuzz(func(t *testing.T, b, list []byte) {
 		defer budgettest.Within(t, len(b)+len(list))()
-		names, captions, err := parseFlickr("f", b)
+		listed, captions, err := parseFlickr("f", b, &names.List{})
 		if err != nil {
 			return
 		}
-		if len(names) == 0 || len(names) != len(captions) {
-			t.Errorf("%d names, %d images", len(names), len(captions))
+		if len(listed) == 0 || len(listed) != len(captions) {
+			t.Errorf("%d names, %d images", len(listed), len(captions))
 		}
-		if chosen, err := parseImageList("l", list, captions); err == nil && (len(chosen) == 0 || len(chosen) > len(names)) {
-			t.Errorf("%d of %d images", len(chosen), len(names))
+		if chosen, err := parseImageList("l", list, listed, nil); err == nil && (len(chosen) == 0 || len(chosen) > len(listed)) {
+			t.Errorf("%d of %d images", len(chosen), len(listed))
 		}
 	})
 }

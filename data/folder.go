@@ -5,11 +5,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/data/account"
 )
 
 // AllImages in the place of a split is all images of a folder of classes that is not divided.
@@ -25,8 +26,8 @@ var splits = []string{"train", "val", "test"}
 //
 // Classes are numbered in the order of their sorted names. In folders by split the
 // classes are those of train (of the split itself where there is no train), and
-// a class of another split must be one of them. Files of the formats that are read count, by
-// their extension and also in folders further down; names that begin with a dot do not.
+// a class of another split must be one of them. Files of the formats that are read count, by their extension and also in folders
+// further down, by links too (see ImagesBelow); names that begin with a dot do not.
 //
 // The caption of an image is the name of its class with '_' as a space, and its id is
 // the number of its class: every image of a class is a right answer to the caption of
@@ -62,6 +63,7 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 			return nil, err
 		}
 	}
+	opt = opt.counting()
 	var items []File
 	for k, class := range present {
 		if opt.Progress != nil {
@@ -75,7 +77,7 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 		if blank(opt.Clean, caption) {
 			return nil, fmt.Errorf("data: %s: nothing of the class name %q is left as a caption: rename the folder", from, class)
 		}
-		files, err := imagesBelow(filepath.Join(from, class))
+		files, err := imagesBelow(filepath.Join(from, class), opt.Account)
 		if err != nil {
 			return nil, err
 		}
@@ -87,6 +89,8 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 					Captions: []string{caption},
 					Label:    int32(label),
 				})
+			} else {
+				opt.Account.Used(ImageFile, -1) // it is of another split
 			}
 		}
 	}
@@ -170,42 +174,24 @@ func folders(dir string) ([]string, error) {
 	return names, nil
 }
 
-// ImagesBelow gives the images of a folder and those below it as paths from it, with slashes:
-// files of the formats that are read, by their extension. Names that begin with a dot do not count. The order
-// is that of the names, folder by folder. An error is the last that it gives.
-func ImagesBelow(dir string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case name != "." && strings.HasPrefix(d.Name(), "."):
-				if d.IsDir() {
-					return fs.SkipDir
-				}
-			case !d.IsDir() && isImageName(name) && !yield(name, nil):
-				return fs.SkipAll
-			}
-			return nil
-		})
-		if err != nil {
-			yield("", fmt.Errorf("data: folder %s: %w", dir, err))
-		}
-	}
-}
-
-// imagesBelow returns the images of a class folder as sorted paths with slashes.
-func imagesBelow(dir string) ([]string, error) {
+// imagesBelow returns the images of a class folder as sorted paths with slashes, and counts them.
+func imagesBelow(dir string, a *account.Account) ([]string, error) {
 	var names []string
-	for name, err := range ImagesBelow(dir) {
+	own := account.New()
+	for name, err := range ImagesBelow(dir, own) {
 		if err != nil {
 			return nil, err
 		}
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("data: class folder %s has no image (%s): add some or remove the folder", dir, FormatsRead)
+		found := ""
+		if !own.Whole() {
+			found = ": " + own.String()
+		}
+		return nil, fmt.Errorf("data: class folder %s has no image (%s)%s: add some or remove the folder", dir, FormatsRead, found)
 	}
+	a.Add(own)
 	slices.Sort(names)
 	return names, nil
 }

@@ -33,8 +33,8 @@ func tree(t testing.TB, names ...string) string {
 	return root
 }
 
-// names are the paths of a data set below root, with labels.
-func names(t *testing.T, f *Files, root string) []string {
+// namesIn are the paths of a data set below root, with labels.
+func namesIn(t *testing.T, f *Files, root string) []string {
 	t.Helper()
 	var all []string
 	for i := range f.Len() {
@@ -55,7 +55,7 @@ func TestLoadFolderBySplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"train/ant/x.webp 0", "train/tabby_cat/10.PNG 1", "train/tabby_cat/2.png 1", "train/tabby_cat/more/1.jpeg 1"}
-	if got := names(t, f, root); !slices.Equal(got, want) {
+	if got := namesIn(t, f, root); !slices.Equal(got, want) {
 		t.Errorf("train: %q, want %q", got, want)
 	}
 	if c, ok := f.Labels(); !ok || !slices.Equal(c, []string{"ant", "tabby_cat"}) {
@@ -68,7 +68,7 @@ func TestLoadFolderBySplit(t *testing.T) {
 	if f, err = LoadFolder(root, "val", Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := names(t, f, root); !slices.Equal(got, []string{"val/tabby_cat/3.png 1"}) {
+	if got := namesIn(t, f, root); !slices.Equal(got, []string{"val/tabby_cat/3.png 1"}) {
 		t.Errorf("val: %q", got)
 	}
 	if s, err := FolderSplits(root); err != nil || !slices.Equal(s, []string{"train", "val"}) {
@@ -79,7 +79,7 @@ func TestLoadFolderBySplit(t *testing.T) {
 	}
 	// Without train the classes are the split's own.
 	root = tree(t, "test/b/1.png", "test/a/1.png")
-	if f, err = LoadFolder(root, "test", Options{}); err != nil || !slices.Equal(names(t, f, root), []string{"test/a/1.png 0", "test/b/1.png 1"}) {
+	if f, err = LoadFolder(root, "test", Options{}); err != nil || !slices.Equal(namesIn(t, f, root), []string{"test/a/1.png 0", "test/b/1.png 1"}) {
 		t.Errorf("test alone: %v", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestLoadFolderByHash(t *testing.T) {
 		if c, _ := f.Labels(); !slices.Equal(c, []string{"car", "train"}) {
 			t.Errorf("%s: classes %q", split, c)
 		}
-		for _, n := range names(t, f, root) {
+		for _, n := range namesIn(t, f, root) {
 			if seen[n] != "" {
 				t.Errorf("%s is in %s and %s", n, seen[n], split)
 			}

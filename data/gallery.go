@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Gallery is rows of columns in an order that never changes: what a tower encodes for
@@ -33,7 +34,7 @@ type Galleries interface {
 
 // LoadRows writes the rows first, first+1, ... of a gallery to the rows 0 to n-1 of b,
 // with several goroutines. It fails where g does not give a column of b, else with the
-// error of the lowest row that failed, if any.
+// *RowError of the lowest row that failed, if any.
 func LoadRows(ctx context.Context, g Gallery, first, n int, b *batch.Batch, workers int) error {
 	if n <= 0 || n > b.Rows() || first < 0 || first+n > g.Len() {
 		return fmt.Errorf("data: rows %d to %d of %d do not fit a batch of %d", first, first+n, g.Len(), b.Rows())
@@ -43,7 +44,10 @@ func LoadRows(ctx context.Context, g Gallery, first, n int, b *batch.Batch, work
 	}
 	return each(ctx, n, workers, func(i int) error {
 		if err := g.Fill(first+i, b.Row(i)); err != nil {
-			return fmt.Errorf("data: evaluation row %d (mend it or remove it from the split): %w", first+i, err)
+			if files.Exhausted(err) {
+				return exhausted(err)
+			}
+			return &RowError{first + i, err}
 		}
 		return nil
 	})

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
@@ -37,9 +39,11 @@ func parseKarpathy(file string, b []byte, imageRoot, split string, opt Options) 
 	if len(doc.Images) == 0 {
 		return nil, &RecordError{file, -1, fmt.Errorf(`list "images" is missing or empty`)}
 	}
+	opt = opt.counting()
+	written := names.List{Root: imageRoot}
 	var items []File
 	ids := map[int64]int{}
-	splits := map[string]int{}
+	perSplit := map[string]int{}
 	for i, raw := range doc.Images {
 		opt.tell(i+1, len(doc.Images))
 		var e struct {
@@ -63,14 +67,14 @@ func parseKarpathy(file string, b []byte, imageRoot, split string, opt Options) 
 		case e.Split == "":
 			return nil, &RecordError{file, i, fmt.Errorf(`field "split" is missing (image %q)`, e.Filename)}
 		}
-		splits[e.Split]++
+		perSplit[e.Split]++
 		if e.Split == "restval" {
 			e.Split = "train"
 		}
 		if e.Split != split {
 			continue
 		}
-		it := File{Path: filepath.Join(imageRoot, e.Filepath, e.Filename), ID: int64(i)}
+		it := File{Path: filepath.Join(imageRoot, written.Name(filepath.Join(e.Filepath, e.Filename))), ID: int64(i)}
 		if e.ID != nil {
 			it.ID = *e.ID
 		}
@@ -87,7 +91,13 @@ func parseKarpathy(file string, b []byte, imageRoot, split string, opt Options) 
 		items = append(items, it)
 	}
 	if len(items) == 0 {
-		return nil, &RecordError{file, -1, fmt.Errorf("no image of split %q (images per split: %v)", split, splits)}
+		return nil, &RecordError{file, -1, fmt.Errorf("no image of split %q (images per split: %v)", split, perSplit)}
 	}
+	for _, s := range sortedKeys(perSplit) {
+		if s != "restval" && !slices.Contains(splits, s) {
+			opt.Account.NotUnderstood(entryUnit, perSplit[s], "a split that is neither train, restval, val nor test", fmt.Sprintf("%s: %q", file, s))
+		}
+	}
+	countTurned(opt.Account, written, file)
 	return NewFiles(items, opt), nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/internal/parquetfile"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
@@ -39,6 +40,7 @@ type Parquet struct {
 	pages  pageCache
 	opt    Options
 	keeper
+	tally
 }
 
 // parquetTable is one file.
@@ -61,7 +63,8 @@ func OpenParquet(root string, paths []string, cfg ParquetConfig, opt Options) (*
 	if len(paths) == 0 {
 		return nil, errors.New("data: no table given: set data.parquet.train_files, val_files or test_files")
 	}
-	p := &Parquet{cfg: cfg, root: root, opt: opt}
+	opt = opt.counting()
+	p := &Parquet{cfg: cfg, root: root, opt: opt, tally: tally{opt.Account}}
 	p.files = handles{paths: paths, files: make([]identity.Stamp, len(paths))}
 	p.pages.most = 2 * max(cfg.Shuffle, 1) // at the end of samples that are mixed, the next ones are begun
 	for i, path := range paths {
@@ -75,6 +78,10 @@ func OpenParquet(root string, paths []string, cfg ParquetConfig, opt Options) (*
 	if p.Len() == 0 {
 		return nil, fmt.Errorf("data: the %d tables have no rows", len(paths))
 	}
+	for i := range p.Len() {
+		countImage(p.account, p.NumCaptions(i), "")
+	}
+	p.account.LeftOut(CaptionUnit, p.empty, emptyCaption)
 	return p, nil
 }
 
@@ -160,11 +167,11 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (x tab
 		}
 		var paths [][]string
 		if path != nil {
-			if paths, err = readStrings(chunks[1][g], path, n); err != nil {
+			if paths, err = readStrings(chunks[1][g], path, n, opt.Account); err != nil {
 				return x, err
 			}
 		}
-		captions, err := readStrings(chunks[2][g], caption, n)
+		captions, err := readStrings(chunks[2][g], caption, n, opt.Account)
 		if err != nil {
 			return x, err
 		}
@@ -246,8 +253,11 @@ func captionColumn(root *parquet.Column, name string) (*parquet.Column, error) {
 	return leaf, nil
 }
 
+// textUnit is what an account counts of texts before they are captions.
+const textUnit = "text"
+
 // readStrings returns the strings of each of the n rows of a row group; what is null is left out.
-func readStrings(chunk *parquetfile.Chunk, leaf *parquet.Column, n int) (rows [][]string, err error) {
+func readStrings(chunk *parquetfile.Chunk, leaf *parquet.Column, n int, a *account.Account) (rows [][]string, err error) {
 	pages, err := chunk.Pages()
 	if err != nil {
 		return nil, err
@@ -263,6 +273,7 @@ func readStrings(chunk *parquetfile.Chunk, leaf *parquet.Column, n int) (rows []
 				return errors.New("its values are not those of its rows")
 			case v.IsNull():
 			case !utf8.Valid(v.ByteArray()):
+				a.Changed(textUnit, 1, "bytes that are no UTF-8, read as U+FFFD")
 				rows[len(rows)-1] = append(rows[len(rows)-1], strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD"))
 			default:
 				rows[len(rows)-1] = append(rows[len(rows)-1], string(v.ByteArray()))

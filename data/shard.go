@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -135,7 +136,7 @@ func splitMember(name string) (key, ext string, ok bool) {
 	if !found || before == "" || after == "" {
 		return "", "", false
 	}
-	return dir + before, strings.ToLower(after), true
+	return names.Clean(dir + before), strings.ToLower(after), true
 }
 
 // member takes a member whose bytes lie at offset and can be read from r. An error means that the

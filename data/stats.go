@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -17,6 +18,30 @@ type Stats struct {
 	Histogram    []int     `json:"tokens_histogram"` // captions with i tokens; nil without a tokenizer
 	Unknown      int       `json:"unknown_tokens"`   // [UNK] among the tokens
 	PerImage     Quantiles `json:"captions_per_image"`
+
+	UnknownWords []UnknownWord `json:"unknown_words,omitempty"` // the most frequent first
+}
+
+// UnknownWord is a word of captions that a vocabulary lacks, at least in part.
+type UnknownWord struct {
+	Word  string `json:"word"`
+	Count int    `json:"count"`
+}
+
+// UnknownWords counts the words of texts, split at white space, that tok has unknown tokens for, the most frequent first.
+func UnknownWords(tok Tokenizer, counts map[string]int) (list []UnknownWord) {
+	if tok == nil {
+		return nil
+	}
+	for w, n := range counts {
+		if CountUnknown(tok, tok.Encode(w, 0)) > 0 {
+			list = append(list, UnknownWord{w, n})
+		}
+	}
+	slices.SortFunc(list, func(a, b UnknownWord) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Word, b.Word))
+	})
+	return list
 }
 
 // Quantiles of a list of whole numbers.
@@ -53,7 +78,7 @@ func CountUnknown(tok Tokenizer, ids []int32) (n int) {
 func NewStats(ds Dataset, tok Tokenizer, clean string) Stats {
 	s := Stats{Images: ds.Len()}
 	ids := map[int64]struct{}{}
-	seen := map[string]struct{}{}
+	seen := map[string]int{}
 	var words, tokens, per []int
 	for i := range ds.Len() {
 		ids[ds.ImageID(i)] = struct{}{}
@@ -63,7 +88,7 @@ func NewStats(ds Dataset, tok Tokenizer, clean string) Stats {
 			c = Clean(clean, c, 0)
 			w := strings.Fields(c)
 			for _, x := range w {
-				seen[x] = struct{}{}
+				seen[x]++
 			}
 			words = append(words, len(w))
 			s.Words += len(w)
@@ -77,6 +102,9 @@ func NewStats(ds Dataset, tok Tokenizer, clean string) Stats {
 	}
 	s.ImageIDs, s.Captions, s.Distinct = len(ids), len(words), len(seen)
 	s.WordLengths, s.TokenLengths, s.PerImage = NewQuantiles(words), NewQuantiles(tokens), NewQuantiles(per)
+	if s.Unknown > 0 {
+		s.UnknownWords = UnknownWords(tok, seen)
+	}
 	if len(tokens) > 0 {
 		s.Histogram = make([]int, s.TokenLengths.Max+1)
 		for _, n := range tokens {

@@ -34,6 +34,7 @@ type Shards struct {
 	first     []int // sample of each shard, and the end
 	maxPixels int
 	keeper
+	tally
 }
 
 var (
@@ -47,7 +48,8 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 	if len(paths) == 0 {
 		return nil, errors.New("data: no shard given: set data.webdataset.train_files, val_files or test_files")
 	}
-	s := &Shards{cfg: cfg, maxPixels: opt.MaxPixels, shards: make([]*shard, len(paths))}
+	opt = opt.counting()
+	s := &Shards{cfg: cfg, maxPixels: opt.MaxPixels, tally: tally{opt.Account}, shards: make([]*shard, len(paths))}
 	s.files = handles{paths: paths, files: make([]identity.Stamp, len(paths))}
 	var mu sync.Mutex
 	done, warned := 0, false
@@ -83,9 +85,20 @@ func (s *Shards) count() error {
 		for i := range x.Texts.len() {
 			if fault := x.string(i, shardFault); fault == "" {
 				whole++
-			} else if len(faults) < 3 {
-				faults = append(faults, s.files.paths[k]+": "+x.string(i, shardName)+": "+fault)
+				first, end := x.Texts.span(i)
+				countImage(s.account, int(end-first)-shardCaptions, s.files.paths[k]+": "+x.string(i, shardName))
+			} else {
+				place := s.files.paths[k] + ": " + x.string(i, shardName) + ": " + fault
+				s.account.LeftOut(ImageUnit, 1, "an incomplete or damaged sample", place)
+				if len(faults) < 3 {
+					faults = append(faults, place)
+				}
 			}
+		}
+		s.account.LeftOut(CaptionUnit, x.Empty, emptyCaption, s.files.paths[k])
+		s.account.Used(shardUnit, 1)
+		if x.Other != "" {
+			s.account.Changed(shardUnit, 1, "members that are not read", s.files.paths[k]+": "+x.Other)
 		}
 		if x.Other != "" && other == nil {
 			other = []string{"members in " + s.files.paths[k] + " end in " + x.Other}
@@ -104,6 +117,9 @@ func (s *Shards) count() error {
 	}
 	return nil
 }
+
+// shardUnit is what an account of shards counts beside images and captions.
+const shardUnit = "shard"
 
 // string is one of the strings of sample i.
 func (x *shard) string(i, which int) string {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
@@ -42,9 +43,11 @@ type Embedded struct {
 	Twin    bool   `json:"twin,omitempty"` // by the momentum twins
 
 	// Of files alone.
-	Shards  int `json:"shards,omitempty"`
-	Kept    int `json:"kept,omitempty"`     // shards that were there already
-	LeftOut int `json:"left_out,omitempty"` // inputs that could not be read
+	Shards int `json:"shards,omitempty"`
+	Kept   int `json:"kept,omitempty"` // shards that were there already
+
+	LeftOut int              `json:"left_out,omitempty"` // inputs that could not be read
+	Account *account.Account `json:"inputs,omitempty"`   // what became of the inputs
 
 	weights   string // see Trained.weights
 	evalScore string // eval.score of the configuration
@@ -67,7 +70,7 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	}
 	t.noteData(ctx, split, set)
 	if !cfg.Model.TextsOnly() {
-		if err := set.findFiles(ctx, split, progress); err != nil {
+		if err := set.findFiles(ctx, cfg, split, progress); err != nil {
 			return Embedded{}, err
 		}
 	}
@@ -80,8 +83,17 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint
-	done = Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len(), Twin: t.twin, weights: t.weights(), evalScore: cfg.Eval.Score, reading: reading(cfg)}
-	return done, t.embed(ctx, set, t.encoding(progress), &done, folder.Lost)
+	sayUnknownWords(Lines(t.log).Say, split, set, t.Tokenizer)
+	begun := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Twin: t.twin, weights: t.weights(), evalScore: cfg.Eval.Score, reading: reading(cfg)}
+	done = begun
+	skip := tolerant{sets: []screened{{set, cfg, t.Model}}, limit: cfg.Data.MaxBadShare, group: t.group, say: Lines(t.log).Say, progress: progress}
+	err = skip.run(ctx, func() error {
+		done = begun
+		done.Images, done.LeftOut = set.Len(), set.LeftOut()
+		return parallel.Agree(t.group, t.embed(ctx, set, t.encoding(progress), &done, folder.Lost))
+	})
+	done.Account = set.Account()
+	return done, err
 }
 
 // embedFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses one that holds what was embedded in the other

@@ -109,12 +109,18 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 		return done, nil
 	}
 	done.Shards, done.Kept, done.LeftOut = len(s.m.Shards), s.kept, s.m.LeftOut
+	done.Account = from.Account()
+	done.Account.Move(map[string]string{"images": data.ImageFile, "texts": "line", "rows": "row"}[m.Source], s.m.LeftOut, "it cannot be read") // those of shards that were kept too
 	done.Images = s.m.Rows
 	if m.Side == gallery.Text {
 		done.Images, done.Texts = 0, s.m.Rows
 	}
 	if s.m.Rows == 0 {
-		return done, fmt.Errorf("%s has nothing to embed: give images (JPEG, PNG, WebP, GIF, BMP or TIFF), lines of text or rows", m.From)
+		found := ""
+		if !done.Account.Whole() {
+			found = ": " + done.Account.String()
+		}
+		return done, fmt.Errorf("%s has nothing to embed%s: give images (%s), lines of text or rows", m.From, found, data.FormatsRead)
 	}
 	return done, nil
 }

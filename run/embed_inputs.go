@@ -17,6 +17,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
@@ -24,6 +25,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
+	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -86,6 +88,7 @@ type inputs interface {
 	next(n int) (*part, error)
 	// describe says what is read.
 	describe(m *gallery.Manifest)
+	account.Accounted
 	io.Closer
 }
 
@@ -117,6 +120,7 @@ type imageInputs struct {
 	input           transform.Input
 	pull            func() (string, error, bool)
 	stop            func()
+	met             *account.Account
 }
 
 // noPictures refuses pictures by themselves where the image tower reads features of regions.
@@ -140,21 +144,31 @@ func openImages(cfg config.Config, from string) (*imageInputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
 	}
-	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, input: source.ImageInput(cfg), maxPixels: cfg.Data.MaxPixels}
-	names := data.ImagesBelow(abs)
+	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, input: source.ImageInput(cfg), maxPixels: cfg.Data.MaxPixels, met: account.New()}
+	images := data.ImagesBelow(abs, x.met)
 	if !st.IsDir() {
 		x.root = filepath.Dir(abs)
-		names = func(yield func(string, error) bool) {
+		written := names.List{Root: x.root}
+		images = func(yield func(string, error) bool) {
 			for l, err := range textLines(abs) {
-				if !yield(filepath.FromSlash(l.text), err) || err != nil {
+				turned := written.Turned
+				name := written.Name(l.text)
+				if err == nil {
+					x.met.Used(data.ImageFile, 1)
+					x.met.Changed(data.ImageFile, written.Turned-turned, "backslashes in the path, which are read as slashes", l.text)
+				}
+				if !yield(filepath.FromSlash(name), err) || err != nil {
 					return
 				}
 			}
 		}
 	}
-	x.pull, x.stop = iter.Pull2(names)
+	x.pull, x.stop = iter.Pull2(images)
 	return x, nil
 }
+
+// Account implements account.Accounted.
+func (x *imageInputs) Account() *account.Account { return x.met }
 
 func (x *imageInputs) describe(m *gallery.Manifest) {
 	m.Side, m.Source, m.From, m.Root = gallery.Image, "images", x.from, x.root
@@ -198,9 +212,9 @@ func (f *imageFiles) contents(ctx context.Context) (string, error) {
 
 // next notes names, sizes and times of change, by which galleries of earlier versions know their images, and the files.
 func (x *imageInputs) next(n int) (*part, error) {
-	var names, paths []string
+	var files, paths []string
 	p := &part{}
-	for len(names) < n {
+	for len(files) < n {
 		name, err, ok := x.pull()
 		if err != nil {
 			return nil, err
@@ -212,25 +226,25 @@ func (x *imageInputs) next(n int) (*part, error) {
 		if st, err := os.Stat(x.path(name)); err == nil {
 			size, changed = st.Size(), st.ModTime().UnixNano()
 		}
-		names, paths = append(names, name), append(paths, x.path(name))
+		files, paths = append(files, name), append(paths, x.path(name))
 		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%s\x00%d\x00%d\n", name, size, changed))
 	}
-	if len(names) == 0 {
+	if len(files) == 0 {
 		return nil, nil
 	}
-	p.images = &imageFiles{names: names, paths: paths}
+	p.images = &imageFiles{names: files, paths: paths}
 	p.images.stamps, p.images.proven = p.images.stamped()
-	p.gallery = listedImages{len(names), x.size, x.input, func(i int) (*transform.Image, error) {
-		if !utf8.ValidString(names[i]) { // a gallery could not say which file it is
-			return nil, fmt.Errorf("%s: the name is no UTF-8: rename the file", x.path(names[i]))
+	p.gallery = listedImages{len(files), x.size, x.input, func(i int) (*transform.Image, error) {
+		if !utf8.ValidString(files[i]) { // a gallery could not say which file it is
+			return nil, fmt.Errorf("%s: the name is no UTF-8: rename the file", x.path(files[i]))
 		}
-		return data.DecodeFile(x.path(names[i]), x.maxPixels)
+		return data.DecodeFile(x.path(files[i]), x.maxPixels)
 	}}
 	p.line = func(i, row int) any {
 		return struct {
 			Row  int    `json:"row"`
 			Name string `json:"name"`
-		}{row, names[i]}
+		}{row, files[i]}
 	}
 	return p, nil
 }
@@ -290,6 +304,8 @@ type textInputs struct {
 	columns func() *data.Texts
 	pull    func() (numbered, error, bool)
 	stop    func()
+	met     *account.Account
+	last    int // line that was read
 }
 
 func openTexts(cfg config.Config, from string, columns func() *data.Texts) (*textInputs, error) {
@@ -301,10 +317,13 @@ func openTexts(cfg config.Config, from string, columns func() *data.Texts) (*tex
 	if err != nil {
 		return nil, fmt.Errorf("--texts: %w", err)
 	}
-	x := &textInputs{from: abs, clean: cleaner(cfg), columns: columns}
+	x := &textInputs{from: abs, clean: cleaner(cfg), columns: columns, met: account.New()}
 	x.pull, x.stop = iter.Pull2(textLines(abs))
 	return x, f.Close()
 }
+
+// Account implements account.Accounted.
+func (x *textInputs) Account() *account.Account { return x.met }
 
 func (x *textInputs) describe(m *gallery.Manifest) {
 	m.Side, m.Source, m.From = gallery.Text, "texts", x.from
@@ -322,7 +341,13 @@ func (x *textInputs) next(n int) (*part, error) {
 		if !ok {
 			break
 		}
+		x.met.Used("line", 1)
+		x.met.LeftOut("line", l.number-x.last-1, "a blank line")
+		x.last = l.number
 		lines, texts = append(lines, l), append(texts, l.text)
+		if c := x.columns(); c != nil && data.CountUnknown(c.Tokenizer, c.Tokenizer.Encode(x.clean(l.text), 0)) > 0 {
+			x.met.Changed("line", 1, "with words that the vocabulary lacks", fmt.Sprintf("line %d: %s", l.number, l.text))
+		}
 		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%d\x00%s\n", l.number, l.text))
 	}
 	if len(lines) == 0 {
@@ -347,6 +372,7 @@ type rowInputs struct {
 	side, column string
 	at           int
 	names        *rowNames // nil: they are numbered
+	met          *account.Account
 }
 
 // openRows opens a file of features, of which cache holds a copy where it must be converted.
@@ -355,7 +381,7 @@ func openRows(in Inputs, cache string) (*rowInputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--rows: %w", err)
 	}
-	x := &rowInputs{m: m, side: in.Side, column: featuresColumn(in.Side)}
+	x := &rowInputs{m: m, side: in.Side, column: featuresColumn(in.Side), met: account.New()}
 	if in.Names != "" {
 		if x.names, err = openRowNames(in.Names, m.Rows()); err != nil {
 			return nil, errors.Join(fmt.Errorf("--names: %w", err), m.Close())
@@ -384,6 +410,9 @@ func (x *rowInputs) fits(m Model) error {
 	return nil
 }
 
+// Account implements account.Accounted.
+func (x *rowInputs) Account() *account.Account { return x.met }
+
 func (x *rowInputs) describe(m *gallery.Manifest) {
 	m.Side, m.Source, m.From = x.side, "rows", x.m.Path()
 	if abs, err := filepath.Abs(m.From); err == nil {
@@ -396,6 +425,7 @@ func (x *rowInputs) next(n int) (*part, error) {
 	if n = min(n, x.m.Rows()-x.at); n == 0 {
 		return nil, nil
 	}
+	x.met.Used("row", n)
 	p := &part{gallery: storedRows{x.m, x.at, n, x.column}}
 	sum := crc32.New(castagnoli)
 	row := make([]float32, x.m.Width())

@@ -44,7 +44,7 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 		if err != nil {
 			return nil, err
 		}
-		if err := set.findFiles(ctx, t.split(split), progress); err != nil {
+		if err := set.findFiles(ctx, x.Config, t.split(split), progress); err != nil {
 			return nil, err
 		}
 		if len(list) > 0 {
@@ -55,9 +55,10 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 		if err := x.loadForSplit(); err != nil {
 			return nil, err
 		}
-		list = append(list, Evaluation{Task: TaskRetrieval, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.group, Progress: progress})
+		list = append(list, Evaluation{Task: TaskRetrieval, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.group, Progress: progress, Say: Lines(t.log).Say})
 	}
 	list[0].With = list[1:]
+	t.evaluated = list[0].Set
 	return Evaluate(ctx, list[0])
 }
 

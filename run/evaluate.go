@@ -107,20 +107,43 @@ type Evaluation struct {
 	Group parallel.Group
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
+	// Say is told what is left out because it cannot be read; nil: nobody is.
+	Say func(format string, args ...any)
 }
 
 // sharedTasks are those of which several processes share the encoding, and of retrieval scores by tokens and the re-ranking; what
 // follows, all compute. The others are run by rank 0 as a whole.
 var sharedTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings}
 
-// Evaluate runs a task on a split. It ends early with the error of ctx. Of several processes all call it, and the outcome of rank 0
+// Evaluate runs a task on a split, without rows that cannot be read where data.max_bad_share allows it: these are left out of
+// Evaluation.Set for good. It ends early with the error of ctx. Of several processes all call it, and the outcome of rank 0
 // counts: others may have none.
 func Evaluate(ctx context.Context, e Evaluation) (s Scores, err error) {
 	if e.Task == "" {
 		e.Task = DefaultTask(e.Config)
 	}
-	if e.Group == nil || e.Group.Size() == 1 || slices.Contains(sharedTasks, e.Task) {
+	if e.Set == nil {
+		e.Set = &Split{}
+	}
+	t := tolerant{limit: e.Config.Data.MaxBadShare, group: e.Group, say: e.Say, progress: e.Progress}
+	for _, x := range append([]Evaluation{e}, e.With...) {
+		t.sets = append(t.sets, screened{x.Set, x.Config, x.Model})
+	}
+	err = t.run(ctx, func() error {
+		s, err = evaluateTogether(ctx, e)
+		return err
+	})
+	return s, err
+}
+
+// evaluateTogether is evaluate by all processes, which agree on the error.
+func evaluateTogether(ctx context.Context, e Evaluation) (s Scores, err error) {
+	if e.Group == nil || e.Group.Size() == 1 {
 		return evaluate(ctx, e)
+	}
+	if slices.Contains(sharedTasks, e.Task) {
+		s, err = evaluate(ctx, e)
+		return s, parallel.Agree(e.Group, err)
 	}
 	g := e.Group
 	e.Group = nil

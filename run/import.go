@@ -64,6 +64,9 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 			return r, nil
 		}
 		notes := ""
+		if len(r.Unknown) > 0 {
+			notes += fmt.Sprintf("\nnot known: %d tensors: %s", len(r.Unknown), listed(r.Unknown))
+		}
 		for _, n := range r.Notes { // such as why the other tower is not read
 			notes += "\nnote: " + n
 		}

@@ -46,6 +46,8 @@ type Trained struct {
 	log   io.Writer
 	twin  bool
 	group parallel.Group
+
+	evaluated *Split // by the last evaluation; nil before it
 }
 
 // Open opens the checkpoint at path, a step folder or a run folder (its newest), for
@@ -237,7 +239,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 			return nil, err
 		}
 		if !t.Config.Model.TextsOnly() { // which reads no image
-			if err := set.findFiles(ctx, t.split(split), progress); err != nil { // rather than when the texts are encoded
+			if err := set.findFiles(ctx, t.Config, t.split(split), progress); err != nil { // rather than when the texts are encoded
 				return nil, err
 			}
 		}
@@ -247,8 +249,20 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	if task == TaskProbe && cfg.Eval.Split == "train" {
 		Lines(t.log).Say("note: the probe is fitted to images of the split train and tested on them, so its figures say nothing of images that it has not seen: name another --split")
 	}
-	return Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Group: t.group, Progress: progress})
+	if set == nil {
+		set = &Split{}
+	}
+	sayUnknownWords(Lines(t.log).Say, cfg.Eval.Split, set, t.Tokenizer)
+	t.evaluated = set
+	s, err := Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Group: t.group, Progress: progress, Say: Lines(t.log).Say})
+	if err == nil && set.Galleries == nil { // else OpenSplit said it
+		sayInputs(Lines(t.log).Say, cfg.Eval.Split, set)
+	}
+	return s, err
 }
+
+// LeftOut is the number of images or samples that the last evaluation left out because they cannot be read.
+func (t *Trained) LeftOut() int { return t.evaluated.LeftOut() }
 
 // Close ends the engine and closes the checkpoint.
 func (t *Trained) Close() error {

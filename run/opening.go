@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/model"
@@ -185,9 +186,20 @@ func (b *opening) openSplit(ctx context.Context) error {
 	return parallel.First(b.group, func() (err error) {
 		if b.set, err = openFinalSplit(ctx, b.cfg, b.report); err == nil && b.set != nil {
 			b.closeAtEnd(b.set.Galleries)
+			sayUnknownWords(b.report.Say, b.cfg.Eval.Split, b.set, b.tok)
+			if b.set.Galleries == nil { // else openSplit said it
+				sayInputs(b.report.Say, b.cfg.Eval.Split, b.set)
+			}
 		}
 		return err
 	})
+}
+
+// sayInputs says what was left out of the inputs of a split, and nothing where all was used.
+func sayInputs(say func(format string, args ...any), split string, x any) {
+	if a := account.Of(x); !a.Whole() {
+		say("data, %s: %s", split, a)
+	}
 }
 
 // openStream opens the training data in the same way.
@@ -195,6 +207,7 @@ func (b *opening) openStream(ctx context.Context) error {
 	return parallel.First(b.group, func() (err error) {
 		if b.stream, b.build, err = b.openData(ctx, b.from); err == nil {
 			b.closeAtEnd(b.stream)
+			sayInputs(b.report.Say, "train", b.stream)
 		}
 		return err
 	})

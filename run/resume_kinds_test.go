@@ -3,6 +3,7 @@ package run
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -271,7 +272,11 @@ func TestGrownData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(text, "../"+filepath.Base(dir)+"/03.png,another\n"...), 0o666); err != nil {
+	picture, err := os.ReadFile(filepath.Join(dir, "03.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "new.png"), picture, 0o666), os.WriteFile(path, append(text, "new.png,another\n"...), 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	if got := lines(4, "data.changed=accept"); len(got) != 1 || !strings.Contains(got[0], "samples of an epoch = 14 (was 13)") {

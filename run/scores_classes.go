@@ -58,10 +58,14 @@ func (e Evaluation) openZeroShot() (*source.ZeroShot, error) {
 	case m.TextsOnly():
 		return nil, noImages(e.Config, e.Task)
 	}
-	if e.Set == nil {
-		return source.OpenZeroShotImages(e.Config, nil)
+	images, err := e.Set.files().openZeroShot(e.Config)
+	if err != nil {
+		return nil, err
 	}
-	return source.OpenZeroShotImages(e.Config, e.Set.Eval)
+	if images == nil {
+		images = e.Set.Eval
+	}
+	return source.OpenZeroShotImages(e.Config, images)
 }
 
 // ZeroShot is the outcome of zero-shot classification.

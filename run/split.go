@@ -2,13 +2,14 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Split is a split for evaluation: a gallery for each side. Galleries are nil where an evaluation reads files of its own alone.
@@ -16,13 +17,36 @@ type Split struct {
 	data.Galleries
 	Eval *data.Eval // the images and captions behind the galleries; nil of stored features
 	kept evalFiles
+
+	leftOut int // images that cannot be read
+}
+
+// Account is what became of the inputs of the galleries or samples, nil where nobody counts.
+func (s *Split) Account() *account.Account {
+	switch {
+	case s == nil:
+		return nil
+	case s.kept.examples != nil:
+		return account.Of(s.kept.examples)
+	case s.kept.pairs != nil:
+		return account.Of(s.kept.pairs)
+	}
+	return account.Of(s.Galleries)
+}
+
+// LeftOut is the number of images or samples that evaluations leave out because they cannot be read.
+func (s *Split) LeftOut() int {
+	if s == nil {
+		return 0
+	}
+	return s.leftOut
 }
 
 // Len returns the rows of the gallery of images.
 func (s *Split) Len() int { return s.Images().Len() }
 
 // OpenSplit opens a split for evaluation: train (of data that is finite), val or test.
-// Images without a caption are left out, with a note. progress is told how far an opening that takes long is, and may be nil.
+// What is left out of its files is told. progress is told how far an opening that takes long is, and may be nil.
 func OpenSplit(ctx context.Context, cfg config.Config, split string, note io.Writer, progress func(phase string, done, of int)) (*Split, error) {
 	return openSplit(ctx, cfg, split, Lines(note).Say, progress)
 }
@@ -35,10 +59,8 @@ func openSplit(ctx context.Context, cfg config.Config, split string, say func(fo
 	s := &Split{Galleries: g}
 	if e, ok := g.(*data.Eval); ok {
 		s.Eval = e
-		if n := e.Skipped(); n > 0 {
-			say("%s of %s have no caption and are left out", words.Count(n, "image"), split)
-		}
 	}
+	sayInputs(say, split, s)
 	return s, nil
 }
 
@@ -89,23 +111,31 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 		}
 		return set, nil // images are not read
 	}
-	if err := set.findFiles(ctx, cfg.Eval.Split, progress); err != nil {
+	if err := set.findFiles(ctx, cfg, cfg.Eval.Split, progress); err != nil {
 		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)
 	}
 	return set, nil
 }
 
 // findFiles looks for the files of the images of a split that a model is about to encode. The
-// error is that of data.Eval.FindFiles. progress may be nil.
-func (s *Split) findFiles(ctx context.Context, split string, progress func(phase string, done, of int)) error {
+// error is that of data.Eval.FindFiles where more are missing than data.max_bad_share allows. progress may be nil.
+func (s *Split) findFiles(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) error {
 	if s.Eval == nil {
 		return nil
 	}
-	return s.Eval.FindFiles(ctx, findWorkers, func(done, of int) {
+	return allowed(cfg, s.Eval.FindFiles(ctx, findWorkers, func(done, of int) {
 		if progress != nil && of >= findShown && (done%findShown == 0 || done == of) {
 			progress("looking for the files of "+split, done, of)
 		}
-	})
+	}))
+}
+
+// allowed is err without missing files that are no more than data.max_bad_share allows: an evaluation leaves them out.
+func allowed(cfg config.Config, err error) error {
+	if m := (*data.MissingError)(nil); errors.As(err, &m) && float64(m.Count) <= cfg.Data.MaxBadShare*float64(m.Of) {
+		return nil
+	}
+	return err
 }
 
 // How files are looked for: at a network file system several at a time, and on a terminal

@@ -18,6 +18,7 @@ type evalFiles struct {
 	pairs     *sentencepairs.Set // of eval.split
 	examples  data.Examples      // of eval.split
 	answers   []string           // that are candidates, see source.Candidates
+	zeroShot  *data.Eval         // of eval.zeroshot.images
 }
 
 // files are those of the split; a nil split keeps none.
@@ -63,6 +64,14 @@ func (f *evalFiles) openCandidates(ctx context.Context, cfg config.Config) (list
 	return f.answers, err
 }
 
+// openZeroShot returns the images of eval.zeroshot.images, nil where it names none. The error is that of source.ZeroShotSet.
+func (f *evalFiles) openZeroShot(cfg config.Config) (set *data.Eval, err error) {
+	if f.zeroShot == nil {
+		f.zeroShot, err = source.ZeroShotSet(cfg)
+	}
+	return f.zeroShot, err
+}
+
 // openExamples returns the samples of a downstream task of eval.split, whose files were looked for. The error is that of source.Examples.
 func (f *evalFiles) openExamples(ctx context.Context, cfg config.Config) (x data.Examples, err error) {
 	if f.examples != nil {
@@ -71,7 +80,7 @@ func (f *evalFiles) openExamples(ctx context.Context, cfg config.Config) (x data
 	if x, err = source.Examples(ctx, cfg, cfg.Eval.Split, source.Options{}); err != nil {
 		return nil, err
 	}
-	if err := data.FindExampleFiles(ctx, x, findWorkers, nil); err != nil {
+	if err := allowed(cfg, data.FindExampleFiles(ctx, x, findWorkers, nil)); err != nil {
 		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)
 	}
 	f.examples = x

@@ -354,6 +354,9 @@ func (r *Run) evaluation() map[string]float64 {
 	for _, s := range r.beside {
 		maps.Copy(values, logged(s))
 	}
+	if n := r.set.LeftOut(); n > 0 {
+		values["eval/left_out"] = float64(n)
+	}
 	return values
 }
 
@@ -374,7 +377,7 @@ func (r *Run) metric() (checkpoint.Metric, error) {
 
 func (r *Run) evaluate(ctx context.Context, step int) error {
 	defer r.report.PhasesDone()
-	e := Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set, Group: r.group, Progress: r.report.Phase}
+	e := Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set, Group: r.group, Progress: r.report.Phase, Say: r.report.Say}
 	scores, err := Evaluate(ctx, e)
 	if err := parallel.Agree(r.group, err); err != nil {
 		return err

@@ -232,11 +232,20 @@ func TestMissingSplits(t *testing.T) {
 	}
 }
 
-// A bad picture of an evaluation split stops the evaluation by name, since a
-// smaller gallery would be another benchmark.
+// A bad picture of an evaluation split is left out and counted as far as data.max_bad_share allows, else it stops the
+// evaluation by name.
 func TestBadEvaluationImage(t *testing.T) {
 	dir, flags := photoData(t)
 	truncatedJPEG(t, filepath.Join(dir, "val", "004.png"))
-	args := append([]string{"train", "--config", tiny, "--max-steps", "2", "--out", t.TempDir()}, flags...)
-	fails(t, exitFailed, args, "evaluation row 4", "val/004.png", "mend it or remove it")
+	out := t.TempDir()
+	args := append([]string{"train", "--config", tiny, "--max-steps", "2", "--out", filepath.Join(out, "a")}, flags...)
+	fails(t, exitFailed, args, "1 of 10 samples are bad, more than data.max_bad_share = 0.01 allows", "sample 4: ", "val/004.png")
+	args = append([]string{"train", "--config", tiny, "--max-steps", "2", "--out", filepath.Join(out, "b"), "--set", "data.max_bad_share=0.1"}, flags...)
+	_, stderr := must(t, exitDone, args...)
+	contains(t, stderr, "evaluation: 1 of 10 images cannot be read and are left out (data.max_bad_share = 0.1), such as ", "val/004.png")
+	stdout, stderr := must(t, exitDone, "eval", "--checkpoint", filepath.Join(out, "b"), "--json")
+	contains(t, stderr, "1 of 10 images cannot be read")
+	if m := parseJSON(t, stdout); m["left_out"] != 1.0 {
+		t.Errorf("left_out is %v", m["left_out"])
+	}
 }

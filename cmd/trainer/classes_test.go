@@ -111,7 +111,11 @@ func TestZeroShotImages(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "small", "c.png"), []byte("no picture"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitFailed, folder, "evaluation row 6 (mend it or remove it from the split): ", "c.png")
+	fails(t, exitFailed, folder, "evaluation: data: 1 of 7 samples are bad, more than data.max_bad_share = 0.01 allows", "c.png")
+	stdout, _ = must(t, exitDone, append(folder, "--json", "--set", "data.max_bad_share=0.2")...)
+	if m := parseJSON(t, stdout); m["left_out"] != 1.0 || m["images"] != 6.0 {
+		t.Errorf("%v", m)
+	}
 
 	fails(t, exitUsage, append(eval, "--set", `eval.zeroshot.templates=["a {}", "a thing"]`), `eval.zeroshot.templates: number 2 has no place for the name of a class (got "a thing"): write {} there`)
 	fails(t, exitUsage, append(eval, "--set", "eval.zeroshot.classes="+write(t, "few.txt", "red circle\n")), "eval.zeroshot.classes: has 1 lines, and the images have 64 classes")

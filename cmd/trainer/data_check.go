@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 )
@@ -32,14 +35,21 @@ zero, and image rows that are in two splits. Of sentences (data.kind = "sentence
 rows that are empty or cannot be read, sentences that are cut, and those that are in two
 splits. Of pairs of sentences (data.kind = "sentence_pairs") it reports rows without a label
 or a sentence, those that cannot be read, sentences that are cut, and pairs that are in two
-splits. It exits with 1 when samples are lost or splits overlap.`,
+splits. It exits with 1 when samples are lost or splits overlap.
+
+With --write FILE.csv it writes a table of the images of one --split that can be read, with their
+captions and ids, for data.kind = "csv" with data.csv.id = "image_id".`,
 		Example: `  trainer data check --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data check --config my.toml --split val --examples 20
-  trainer data check --config my.toml --captions-only --json`,
+  trainer data check --config my.toml --captions-only --json
+  trainer data check --config my.toml --split train --write clean.csv`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.examples < 1 {
 				return usageError{fmt.Errorf("--examples must be > 0 (got %d)", o.examples)}
+			}
+			if o.write != "" && (o.captionsOnly || !slices.Contains(source.Splits, o.split)) {
+				return usageError{errors.New("--write is of one split whose images are opened: name it with --split, without --captions-only")}
 			}
 			cfg, err := flags.loadData(c)
 			if err != nil {
@@ -59,7 +69,7 @@ splits. It exits with 1 when samples are lost or splits overlap.`,
 			} else {
 				r.print(c.OutOrStdout())
 			}
-			if err == nil && !r.OK {
+			if err == nil && !r.OK && o.write == "" {
 				err = errGrave
 			}
 			return err
@@ -69,6 +79,7 @@ splits. It exits with 1 when samples are lost or splits overlap.`,
 	out.add(c)
 	c.Flags().StringVar(&o.split, "split", "all", "train, val, test or all")
 	c.Flags().BoolVar(&o.captionsOnly, "captions-only", false, "do not open the images")
+	c.Flags().StringVar(&o.write, "write", "", "`file` to write a table of the images and captions that can be used to; then what is left out is no failure")
 	c.Flags().IntVar(&o.examples, "examples", 5, "examples shown of each finding")
 	return c
 }
@@ -79,12 +90,16 @@ type checkOptions struct {
 	split        string
 	captionsOnly bool
 	examples     int
+	write        string // table of the images that can be used; empty: none
 }
 
 // checkReport is what data check reports.
 type checkReport struct {
 	OK     bool          `json:"ok"` // nothing grave was found
 	Splits []splitReport `json:"splits"`
+
+	Table   string `json:"table,omitempty"`   // that was written
+	Written int    `json:"written,omitempty"` // images in it
 }
 
 type splitReport struct {
@@ -92,10 +107,15 @@ type splitReport struct {
 	Images   int            `json:"images"`
 	Pairs    int            `json:"pairs,omitempty"` // of stored features, which have no images
 	Findings []data.Finding `json:"findings"`
+
+	Inputs *account.Account `json:"inputs,omitempty"` // what became of the inputs
 }
 
 // checkData checks each split, and each pair of splits for common images.
 func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress func(phase string, done, of int)) (*checkReport, error) {
+	if o.write != "" && (cfg.Data.Kind == storedPairs || cfg.Data.Kind == config.SentencePairsKind) {
+		return nil, usageError{fmt.Errorf("--write is of images with captions, which data.kind %q has not", cfg.Data.Kind)}
+	}
 	if cfg.Data.Kind == storedPairs {
 		return checkPairs(ctx, cfg, o, progress)
 	}
@@ -122,7 +142,9 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 				others[later.name] = later.ds
 			}
 		}
+		bad := map[int]bool{}
 		found, err := data.Check(ctx, s.ds, data.CheckConfig{
+			Bad:       func(i int) { bad[i] = true },
 			Tokenizer: tok,
 			MaxWords:  cfg.Data.MaxWords,
 			Clean:     cfg.Data.Clean,
@@ -139,9 +161,27 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 		for _, f := range found {
 			r.OK = r.OK && !f.Grave()
 		}
-		r.Splits = append(r.Splits, splitReport{Split: s.name, Images: s.ds.Len(), Findings: append([]data.Finding{}, found...)})
+		r.Splits = append(r.Splits, splitReport{Split: s.name, Images: s.ds.Len(), Findings: append([]data.Finding{}, found...), Inputs: account.Of(s.ds)})
+		if o.write != "" {
+			if r.Written, err = writeClean(o.write, s.ds, cfg.Data.Root, bad); err != nil {
+				return nil, err
+			}
+			r.Table = o.write
+		}
 	}
 	return r, nil
+}
+
+// writeClean writes a table of the images that are not bad, as a whole or not at all, and returns their number.
+func writeClean(path string, ds data.Dataset, root string, bad map[int]bool) (n int, err error) {
+	err = files.ReplaceFrom(path, func(w io.Writer) error {
+		n, err = data.WriteCSV(w, ds, root, func(i int) bool { return !bad[i] })
+		return err
+	})
+	if errors.Is(err, data.ErrNoFiles) {
+		err = usageError{fmt.Errorf("--write: %w", err)}
+	}
+	return n, err
 }
 
 // print writes the findings for a person.
@@ -152,6 +192,9 @@ func (r *checkReport) print(w io.Writer) {
 			size = words.Count(s.Pairs, "pair")
 		}
 		fmt.Fprintf(w, "%s: %s, %s\n", s.Split, size, words.Count(len(s.Findings), "finding"))
+		if s.Inputs != nil {
+			fmt.Fprintf(w, "  inputs: %s\n", s.Inputs)
+		}
 		for _, f := range s.Findings {
 			mark := " "
 			if f.Grave() {
@@ -165,5 +208,8 @@ func (r *checkReport) print(w io.Writer) {
 				fmt.Fprintf(w, "    and %s more\n", words.Thousands(more))
 			}
 		}
+	}
+	if r.Table != "" {
+		fmt.Fprintf(w, "%s: %s that can be read, for data.kind = \"csv\" with data.csv.id = %q\n", r.Table, words.Count(r.Written, "image"), data.CSVID)
 	}
 }

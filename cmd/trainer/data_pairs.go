@@ -43,7 +43,7 @@ func checkPairs(ctx context.Context, cfg config.Config, o checkOptions, progress
 		for _, f := range found {
 			r.OK = r.OK && !f.Grave()
 		}
-		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(list), Findings: append([]data.Finding{}, found...)})
+		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(list), Findings: append([]data.Finding{}, found...), Inputs: p.Account()})
 	}
 	return r, nil
 }

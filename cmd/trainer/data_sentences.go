@@ -57,7 +57,7 @@ func checkSentences(ctx context.Context, cfg config.Config, o checkOptions, prog
 		for _, f := range found {
 			r.OK = r.OK && !f.Grave()
 		}
-		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(sets[name].Pairs), Findings: append([]data.Finding{}, found...)})
+		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(sets[name].Pairs), Findings: append([]data.Finding{}, found...), Inputs: sets[name].Account()})
 	}
 	return r, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/regions"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/words"
@@ -95,6 +96,7 @@ type splitStats struct {
 	Regions    *regions.Stats      `json:"regions,omitempty"`    // of data.kind = "regions"
 	Classes    int                 `json:"classes"`              // of data with labels
 	Cut        int                 `json:"captions_cut"`         // captions with more than data.tokens tokens
+	Inputs     *account.Account    `json:"inputs,omitempty"`     // what became of the inputs
 }
 
 func statistics(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (*statsReport, error) {
@@ -108,7 +110,7 @@ func statistics(ctx context.Context, cfg config.Config, split string, progress f
 	}
 	r := &statsReport{Kind: cfg.Data.Kind, Vocabulary: tok.Size(), Tokenizer: run.DescribeTokenizer(tok), Tokens: cfg.Data.Tokens}
 	for _, s := range splits {
-		st := splitStats{Split: s.name, Stats: data.NewStats(s.ds, tok, cfg.Data.Clean)}
+		st := splitStats{Split: s.name, Stats: data.NewStats(s.ds, tok, cfg.Data.Clean), Inputs: account.Of(s.ds)}
 		if l, ok := s.ds.(data.Labelled); ok {
 			names, _ := l.Labels()
 			st.Classes = len(names)
@@ -175,11 +177,17 @@ func (r *statsReport) print(w io.Writer) error {
 	row("words of a caption", func(s splitStats) string { return lengths(s.WordLengths) })
 	row("tokens of a caption", func(s splitStats) string { return lengths(s.TokenLengths) })
 	row("unknown tokens", func(s splitStats) string { return words.Thousands(s.Unknown) })
+	row("different words with unknown tokens", func(s splitStats) string { return words.Thousands(len(s.UnknownWords)) })
 	row(fmt.Sprintf("captions cut at data.tokens = %d", r.Tokens), func(s splitStats) string {
 		return fmt.Sprintf("%.2f%%", 100*float64(s.Cut)/float64(max(s.Captions, 1)))
 	})
 	if err := tw.Flush(); err != nil {
 		return err
+	}
+	for _, s := range r.Splits {
+		if s.Inputs != nil {
+			fmt.Fprintf(w, "inputs of %s: %s\n", s.Split, s.Inputs)
+		}
 	}
 	_, err := fmt.Fprintf(w, "tokenizer: %s\n", r.Tokenizer)
 	return err

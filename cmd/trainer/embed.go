@@ -39,7 +39,8 @@ Of a split it writes
 
 With --images, --texts or --rows it encodes files of any length, in shards:
 
-  --images DIR|LIST      image files below a folder, or a path per line
+  --images DIR|LIST      image files below a folder, links to folders followed, or a path
+                         per line
   --texts FILE           a text per line; blank lines are passed over
   --rows FILE            rows of features (.npy, .npz, .safetensors, .pt, .parquet or a
                          folder of .pt files), for alignment heads or a closed form;
@@ -49,6 +50,8 @@ With --images, --texts or --rows it encodes files of any length, in shards:
   images-00000.safetensors, .jsonl, ...   the features and names of --shard inputs
                                           (texts-00000 of texts)
   index.json                              the shards with sizes and checksums, the model
+
+What was met and not embedded is counted, with the reason ("inputs").
 
 Interrupted, the same command goes on with the missing shards. Shards that were cut or
 damaged, and shards whose images, texts or rows have changed since, are made anew.
@@ -164,6 +167,11 @@ func (f *embedFlags) execute(c *cobra.Command) error {
 	if f.run.output.json {
 		return printJSON(c.OutOrStdout(), done)
 	}
+	defer func() {
+		if !done.Account.Whole() {
+			fmt.Fprintf(c.OutOrStdout(), "inputs: %s\n", done.Account)
+		}
+	}()
 	if !files {
 		fmt.Fprintf(c.OutOrStdout(), "embeddings of %s: %s and %s of %d channels in %s\n", what, words.Count(done.Images, "image"), words.Count(done.Texts, "text"), done.Dim, done.Path)
 		return nil

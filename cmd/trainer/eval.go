@@ -193,7 +193,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		kept = errors.Join(kept, run.DrawScores(c.Context(), out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path))
 	}
 	if f.output.json {
-		return errors.Join(printJSON(c.OutOrStdout(), withNotes(scores.JSON(split, t.Checkpoint.Path), run.Cautions(scores))), kept)
+		return errors.Join(printJSON(c.OutOrStdout(), withLeftOut(withNotes(scores.JSON(split, t.Checkpoint.Path), run.Cautions(scores)), t.LeftOut())), kept)
 	}
 	on := ""
 	if split != "" {
@@ -202,6 +202,14 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
 	printCautions(c.OutOrStdout(), run.Cautions(scores))
 	return kept
+}
+
+// withLeftOut adds "left_out" to an object where it is not 0.
+func withLeftOut(object any, n int) any {
+	if n == 0 {
+		return object
+	}
+	return withField{object, "left_out", n}
 }
 
 // scoringTime is how long models took to score all images with all texts by their tokens.

@@ -108,7 +108,7 @@ func TestSentenceFiles(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base")
 	triplets := append([]string{"data.sentences.positive=sent1", "data.sentences.negative=hard_neg", "data.max_bad_share=0.1", `eval.sentences.tasks=["mrpc=pairs.csv,pairs.csv"]`, "eval.sentences.isotropy=0"}, files...)
 	stdout, stderr := must(t, exitDone, sentenceArgs(base, triplets...)...)
-	if !strings.Contains(stderr, "data.sentences: of 25 rows: 1 empty and left out") || !strings.Contains(stdout, "mrpc") {
+	if !strings.Contains(stderr, "data, train: 25 rows: 24 used; left out: an empty text: 1") || !strings.Contains(stdout, "mrpc") {
 		t.Errorf("got %s\n%s", stdout, stderr)
 	}
 	for _, sets := range [][]string{{"objective.sentence_pairs.encoding=separate"}, {"objective.sentence_pairs.encoding=joint", "model.text.pool=class"}} {

@@ -30,8 +30,8 @@ func TestLoadEntailment(t *testing.T) {
 	if f.Len() != 2 || f.Paths[1][0] != filepath.Join("images", "3.jpg") || f.List[1].ID != "3.jpg#4r1n" || f.List[1].Label != 2 || f.List[0].Label != 1 || f.List[0].Text != "A man sleeps." {
 		t.Errorf("read %+v about %v", f.List, f.Paths)
 	}
-	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "1 without a label") {
-		t.Errorf("notes %q", f.Notes)
+	if !strings.Contains(f.Account().String(), "without a label: 1") {
+		t.Errorf("account %q", f.Account())
 	}
 	albef := `[{"image": "flickr30k-images/4.jpg", "sentence": "A cat.", "label": "contradiction"}]`
 	f, err = LoadEntailment([]string{write(t, "ve_train.json", albef)}, Options{ImageRoot: "/data"})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
@@ -26,12 +27,13 @@ type grounding struct {
 	split      string
 	refs       map[int64]ref
 	instances  instances
-	detections map[string][]data.Rect
+	detections detections
 	out        *data.FileExamples
 	counts     Counts
 	clipped    int // targets that reach out of their picture
 	dropped    int // boxes of detections or proposals without an area
 	without    int // expressions without proposals
+	folded     int // names of pictures found by another Unicode normal form
 }
 
 // LoadGrounding reads expressions about objects of pictures, for a split (train, val, test). A path is a list in JSON of
@@ -77,16 +79,12 @@ func LoadGrounding(paths []string, split string, f GroundingFiles, o Options) (*
 	if err := g.counts.finish(g.out, paths[0], o); err != nil {
 		return nil, err
 	}
-	note := func(n int, what string) {
-		if n > 0 {
-			g.out.Notes = append(g.out.Notes, fmt.Sprintf("%d %s", n, what))
-		}
-	}
-	note(g.clipped, "targets reach out of their picture: clipped")
-	note(g.dropped, "boxes to look in have no area: left out")
+	g.out.Met.Changed(rowUnit, g.clipped, "the target reaches out of its picture and is clipped")
+	g.out.Met.LeftOut("proposal", g.dropped, "a box without an area")
 	if split != "train" {
-		note(g.without, "expressions have no boxes to look in: they are looked for in sliding ones")
+		g.out.Met.Changed(rowUnit, g.without, "without boxes to look in: it is looked for in sliding ones")
 	}
+	g.out.Met.Changed(rowUnit, g.folded, "boxes found by a name that differs only in Unicode normalisation (NFC, NFD)")
 	return g.out, nil
 }
 
@@ -161,8 +159,13 @@ func (g *grounding) row(raw json.RawMessage) error {
 				g.dropped++
 			}
 		}
-	} else if e.Proposals = g.detections[*r.Image]; e.Proposals == nil && known {
-		e.Proposals = g.detections[strconv.FormatInt(image, 10)]
+	} else if boxes, how := g.detections.find(*r.Image); boxes != nil {
+		e.Proposals = boxes
+		if how == names.Folded {
+			g.folded++
+		}
+	} else if known {
+		e.Proposals, _ = g.detections.find(strconv.FormatInt(image, 10))
 	}
 	size := picture{}
 	if known {

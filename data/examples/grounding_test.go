@@ -96,16 +96,16 @@ func TestLoadGroundingRefer(t *testing.T) {
 	if !reflect.DeepEqual(x.List, want) || x.Paths[0][0] != filepath.Join("pics", "COCO_train2014_000000000001.jpg") {
 		t.Errorf("%+v\n%v", x.List, x.Paths)
 	}
-	if got := strings.Join(x.Notes, "; "); got != "2 boxes to look in have no area: left out" {
+	if got := x.Account().String(); !strings.HasSuffix(got, "2 proposals: 0 used; left out: a box without an area: 2") {
 		t.Errorf("notes %q", got)
 	}
 	if x, err = LoadGrounding([]string{f.Refs}, "test", f, o); err != nil {
 		t.Fatal(err)
 	}
 	want = []data.Example{{ID: "8", Text: "man", Kind: "testA", Label: data.UnknownLabel, Target: &data.Rect{X: 40, Y: 40, W: 10, H: 5.5}}}
-	notes := strings.Join(x.Notes, "; ")
-	if !reflect.DeepEqual(x.List, want) || !strings.Contains(notes, "1 that cannot be used") || !strings.Contains(notes, "lies outside of the picture of 50 x 50") ||
-		!strings.Contains(notes, "1 targets reach out of their picture: clipped") || !strings.Contains(notes, "1 expressions have no boxes to look in") {
+	notes := x.Account().String()
+	if !reflect.DeepEqual(x.List, want) || !strings.Contains(notes, "it cannot be used: 1") || !strings.Contains(notes, "lies outside of the picture of 50 x 50") ||
+		!strings.Contains(notes, "the target reaches out of its picture and is clipped: 1") || !strings.Contains(notes, "without boxes to look in: it is looked for in sliding ones: 1") {
 		t.Errorf("%+v\n%q", x.List, notes)
 	}
 	if x, err = LoadGrounding([]string{f.Refs}, "train", f, o); err != nil || x.Len() != 1 || x.List[0].Text != "cup" {
@@ -138,9 +138,9 @@ func TestLoadGroundingALBEF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	notes := strings.Join(x.Notes, "; ")
+	notes := x.Account().String()
 	if x.Len() != 2 || *x.List[0].Target != (data.Rect{X: 10, Y: 10, W: 20, H: 20}) || len(x.List[0].Proposals) != 2 || x.List[0].ID != "7" || x.List[0].Kind != "" ||
-		x.List[1].Kind != "testA" || x.List[1].Proposals != nil || !strings.Contains(notes, "1 without a label") {
+		x.List[1].Kind != "testA" || x.List[1].Proposals != nil || !strings.Contains(notes, "without a label: 1") {
 		t.Errorf("%+v\n%q", x.List, notes)
 	}
 	// Of training no box is used.
@@ -163,8 +163,8 @@ func TestLoadGroundingOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := data.Example{ID: "0", Text: "cup", Kind: "cups", Label: data.UnknownLabel, Target: &data.Rect{X: 1, Y: 2, W: 3, H: 4}, Proposals: []data.Rect{{W: 5, H: 5}}}
-	if !reflect.DeepEqual(x.List[0], want) || len(x.Notes) != 1 {
-		t.Errorf("%+v %v", x.List, x.Notes)
+	if !reflect.DeepEqual(x.List[0], want) || x.Account().Whole() {
+		t.Errorf("%+v %v", x.List, x.Account())
 	}
 	const good = `{"image": "a.jpg", "text": "cup", "bbox": [1, 2, 3, 4]}`
 	for row, want := range map[string]string{
@@ -177,10 +177,10 @@ func TestLoadGroundingOwn(t *testing.T) {
 		`{"image": "a.jpg", "text": "cup", "bbox": [null, 2, 3, 4]}`:           "list with null",
 		`{"image": "a.jpg", "text": "cup", "proposals": [[1, null, 3, 4]]}`:    "list with null",
 		`{"image": "a.jpg", "text": "cup", "text": "x", "bbox": [1, 2, 3, 4]}`: "twice",
-		`{"image": "a.jpg", "text": "cup"}`:                                    "1 without a label",
+		`{"image": "a.jpg", "text": "cup"}`:                                    "without a label: 1",
 	} {
 		x, err := load("[" + good + "," + row + "]")
-		if err != nil || x.Len() != 1 || len(x.Notes) == 0 || !strings.Contains(x.Notes[0], want) {
+		if err != nil || x.Len() != 1 || !strings.Contains(x.Account().String(), want) {
 			t.Errorf("%s: %+v, %v, want %q", row, x, err, want)
 		}
 	}

@@ -120,18 +120,18 @@ func TestLoadNLVRRefuses(t *testing.T) {
 	}
 	path := put(t, t.TempDir(), "train.json", nlvr2Train+`{"sentence": "a", "identifier": "train-1-1-1", "label": null}`+"\n{}\n")
 	f, err := LoadNLVR([]string{path}, Options{MaxBadShare: 0.5})
-	if err != nil || f.Len() != 1 || len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "left out of 3 rows: 1 without a label, 1 that cannot be used") {
+	if err != nil || f.Len() != 1 || !strings.Contains(f.Account().String(), "3 rows: 1 used; left out: without a label: 1, it cannot be used: 1") {
 		t.Errorf("%v %+v", err, f)
 	}
 
 	// Rows that are no objects count like others that cannot be used.
 	for text, want := range map[string]string{
-		nlvr2Train + "{\"sentence\": \"a\n7\n{\"label\": 1, \"label\": 2}\n":        `left out of 4 rows: 3 that cannot be used (the first is data: FILE: line 2: it is no JSON object (got {"sentence": "a): want`,
-		`[{"sentence": "a", "label": true, "images": ["x.png", "y.png"]}, 7, null]`: "left out of 3 rows: 2 that cannot be used (the first is data: FILE: entry 1: want an object (got 7))",
+		nlvr2Train + "{\"sentence\": \"a\n7\n{\"label\": 1, \"label\": 2}\n":        `4 rows: 1 used; left out: it cannot be used: 3 (data: FILE: line 2: it is no JSON object (got {"sentence": "a): want`,
+		`[{"sentence": "a", "label": true, "images": ["x.png", "y.png"]}, 7, null]`: "3 rows: 1 used; left out: it cannot be used: 2 (data: FILE: entry 1: want an object (got 7)",
 	} {
 		path := put(t, t.TempDir(), "train.json", text)
 		f, err := LoadNLVR([]string{path}, Options{MaxBadShare: 0.9})
-		if err != nil || f.Len() != 1 || len(f.Notes) != 1 || !strings.HasPrefix(f.Notes[0], strings.Replace(want, "FILE", path, 1)) {
+		if err != nil || f.Len() != 1 || !strings.Contains(f.Account().String(), strings.Replace(want, "FILE", path, 1)) {
 			t.Errorf("%s: %v %+v", text, err, f)
 		}
 	}

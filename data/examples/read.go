@@ -2,9 +2,9 @@ package examples
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 )
 
 // Options say how files are read.
@@ -17,6 +17,7 @@ type Options struct {
 // Counts say what was read and what was left out.
 type Counts struct {
 	Rows       int      // of the files
+	Other      int      // of another split
 	Unlabelled int      // left out: without a label
 	Bad        int      // left out: other than its file says
 	Examples   []string // reasons of the first bad ones
@@ -32,7 +33,10 @@ func (c *Counts) bad(reason error) {
 	}
 }
 
-// finish puts what was left out into the notes of the examples. An error says that more rows are bad than may be, or that nothing is left.
+// rowUnit is what an account of samples counts.
+const rowUnit = "row"
+
+// finish puts what was left out into the account of the examples. An error says that more rows are bad than may be, or that nothing is left.
 func (c *Counts) finish(f *data.FileExamples, file string, o Options) error {
 	if float64(c.Bad) > o.MaxBadShare*float64(c.Rows) {
 		return fmt.Errorf("data: %s: %d of %d rows cannot be used, the first is %s: mend them, or raise data.max_bad_share (%g)", file, c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
@@ -40,15 +44,11 @@ func (c *Counts) finish(f *data.FileExamples, file string, o Options) error {
 	if f.Len() == 0 {
 		return fmt.Errorf("data: %s: none of %d rows is a sample with a label (%d without one)", file, c.Rows, c.Unlabelled)
 	}
-	var left []string
-	if c.Unlabelled > 0 {
-		left = append(left, fmt.Sprintf("%d without a label", c.Unlabelled))
+	if f.Met == nil {
+		f.Met = account.New()
 	}
-	if c.Bad > 0 {
-		left = append(left, fmt.Sprintf("%d that cannot be used (the first is %s)", c.Bad, c.Examples[0]))
-	}
-	if left != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("left out of %d rows: %s", c.Rows, strings.Join(left, ", ")))
-	}
+	f.Met.Used(rowUnit, c.Rows-c.Other-c.Unlabelled-c.Bad)
+	f.Met.LeftOut(rowUnit, c.Unlabelled, "without a label")
+	f.Met.LeftOut(rowUnit, c.Bad, "it cannot be used", c.Examples...)
 	return nil
 }

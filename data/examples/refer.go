@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/strictjson"
 	"github.com/geoalign/geoalign/internal/torch"
 )
@@ -120,7 +121,8 @@ func (g *grounding) addRefs(path string, list []ref) {
 				bad(fmt.Errorf("an expression is empty"))
 				continue
 			}
-			e := data.Example{ID: strconv.FormatInt(r.id, 10), Text: text, Kind: r.kind(g.split), Label: data.UnknownLabel, Proposals: g.detections[strconv.FormatInt(r.image, 10)]}
+			e := data.Example{ID: strconv.FormatInt(r.id, 10), Text: text, Kind: r.kind(g.split), Label: data.UnknownLabel}
+			e.Proposals, _ = g.detections.find(strconv.FormatInt(r.image, 10))
 			if err := g.add(e, g.instances.boxes[r.ann], size, below(g.o.ImageRoot, size.name)); err != nil {
 				bad(err)
 			}
@@ -183,22 +185,34 @@ func parseInstances(path string, b []byte) (instances, error) {
 	return x, nil
 }
 
+// detections are boxes to look in by the id or the name of their picture.
+type detections struct{ boxes *names.Index[[]data.Rect] } // nil: there are none
+
+// find returns the boxes of a picture.
+func (d detections) find(name string) ([]data.Rect, names.How) {
+	if d.boxes == nil {
+		return nil, names.Missing
+	}
+	return d.boxes.Find(name)
+}
+
 // loadDetections reads {"image": [[x, y, width, height, ...], ...]} and counts boxes that cannot be.
-func loadDetections(path string) (map[string][]data.Rect, int, error) {
+func loadDetections(path string) (detections, int, error) {
 	b, err := files.Read(path, files.MaxList)
 	if err != nil {
-		return nil, 0, fmt.Errorf("data: detections: %w", err)
+		return detections{}, 0, fmt.Errorf("data: detections: %w", err)
 	}
 	return parseDetections(path, b)
 }
 
-func parseDetections(path string, b []byte) (out map[string][]data.Rect, dropped int, err error) {
+func parseDetections(path string, b []byte) (out detections, dropped int, err error) {
 	var doc map[string][][]any
 	if err := json.Unmarshal(b, &doc); err != nil {
-		return nil, 0, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no object {"image id or name": [[x, y, width, height, ...], ...]}: %w`, err)}
+		return out, 0, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no object {"image id or name": [[x, y, width, height, ...], ...]}: %w`, err)}
 	}
-	out = make(map[string][]data.Rect, len(doc))
+	out.boxes = names.NewIndex[[]data.Rect]()
 	for image, boxes := range doc {
+		var list []data.Rect
 		for _, box := range boxes {
 			var v []float64
 			for _, x := range box[:min(len(box), 4)] {
@@ -211,8 +225,9 @@ func parseDetections(path string, b []byte) (out map[string][]data.Rect, dropped
 				dropped++
 				continue
 			}
-			out[image] = append(out[image], r)
+			list = append(list, r)
 		}
+		out.boxes.Set(image, list)
 	}
 	return out, dropped, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
@@ -139,6 +140,8 @@ func (q *questions) rows(file string, rows []json.RawMessage, read func(file str
 		x.Label, x.at = data.UnknownLabel, at
 		if q.Share == nil || q.Share(file, x.picture) {
 			q.list = append(q.list, x)
+		} else {
+			q.counts.Other++
 		}
 	}
 	q.before += len(rows)
@@ -147,7 +150,7 @@ func (q *questions) rows(file string, rows []json.RawMessage, read func(file str
 
 // finish joins questions with their annotations.
 func (q *questions) finish(file string) (*data.FileExamples, error) {
-	f := &data.FileExamples{MaxPixels: q.o.MaxPixels}
+	f := &data.FileExamples{MaxPixels: q.o.MaxPixels, Met: account.New()}
 	for _, x := range q.list {
 		if x.wants && q.annotated {
 			a, ok := q.answers[x.number]
@@ -165,7 +168,7 @@ func (q *questions) finish(file string) (*data.FileExamples, error) {
 		f.Add(x.Example, x.picture)
 	}
 	if len(q.answers) > 0 && q.Share == nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("%d annotations of no question: left out", len(q.answers)))
+		f.Met.LeftOut("annotation", len(q.answers), "its question is not there")
 	}
 	return f, q.counts.finish(f, file, q.o)
 }

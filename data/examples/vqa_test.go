@@ -109,13 +109,13 @@ func TestVQABadRows(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", c.row, err, c.want)
 		}
 		f, err := LoadVQA(paths, VQA{}, Options{MaxBadShare: .5})
-		if err != nil || f.Len() != 1 || len(f.Notes) != 1 || !strings.Contains(f.Notes[0], c.want) {
+		if err != nil || f.Len() != 1 || !strings.Contains(f.Account().String(), c.want) {
 			t.Errorf("%s: %v, %v", c.row, f, err)
 		}
 	}
 	// Questions without answers are left out of training and counted.
 	f, err := LoadVQA(written(t, `[`+good+`, {"question": "why", "image": "1.jpg"}, {"question": "why", "image": "1.jpg", "answer": []}, {"question": "why", "image": "1.jpg", "answer": [" "]}]`), VQA{NeedAnswers: true}, Options{})
-	if err != nil || f.Len() != 1 || len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "left out of 4 rows: 3 without a label") {
+	if err != nil || f.Len() != 1 || !strings.Contains(f.Account().String(), "4 rows: 1 used; left out: without a label: 3") {
 		t.Errorf("without answers: %v, %v", f, err)
 	}
 	for _, c := range []struct {
@@ -186,7 +186,7 @@ func TestVQAShareOfBadRows(t *testing.T) {
 	for _, split := range []string{"train", "val", "test"} {
 		v := VQA{Share: func(_, picture string) bool { return Split(picture, []string{"train", "val", "test"}) == split }}
 		f, err := LoadVQA(paths, v, Options{MaxBadShare: .01})
-		if err != nil || len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "left out of 400 rows: 4 that cannot be used") {
+		if err != nil || !strings.Contains(f.Account().String(), "it cannot be used: 4") {
 			t.Fatalf("%s with a share of 0.01 bad rows: %v, %+v", split, err, f)
 		}
 		all += f.Len()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/batch"
 )
 
@@ -14,6 +15,8 @@ type Set struct {
 	images []int32 // rows
 	texts  []int32 // rows
 	owner  []int32 // image of a text, as a place in images
+
+	bad *account.Account // pairs that Without left out; nil: none
 }
 
 var _ data.Galleries = (*Set)(nil)

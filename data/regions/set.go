@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // CaptionsOfImage is how often old files repeat the row of an image: once for each of its captions.
@@ -57,6 +59,7 @@ type Set struct {
 	mapping  map[string]string
 	most     int
 	empty    int
+	account  *account.Account
 }
 
 var (
@@ -66,7 +69,7 @@ var (
 
 // Load opens a split. Close it after use.
 func Load(cfg Config) (_ *Set, err error) {
-	s := &Set{cfg: cfg}
+	s := &Set{cfg: cfg, account: account.New()}
 	if s.features, err = OpenFeatures(cfg.Features, cfg.Tensor, cfg.Boxes); err != nil {
 		return nil, err
 	}
@@ -141,8 +144,39 @@ func (s *Set) join(captions, ids []string) error {
 	if s.keys != nil {
 		s.ids = numberIDs(s.keys)
 	}
+	s.count(n)
 	return nil
 }
+
+// count counts images and captions.
+func (s *Set) count(images int) {
+	a := s.account
+	a.Used(data.CaptionUnit, len(s.captions))
+	a.LeftOut(data.CaptionUnit, s.empty, "nothing is left of it after cleaning")
+	for i := range images {
+		if s.rows[i] < 0 {
+			a.LeftOut(data.ImageUnit, 1, "without regions in "+filepath.Base(s.cfg.Features), s.keys[i])
+		} else {
+			a.Used(data.ImageUnit, 1)
+		}
+	}
+	if keys := s.features.Keys(); keys != nil {
+		used := map[int32]bool{}
+		for _, row := range s.rows {
+			used[row] = true
+		}
+		for i, key := range keys {
+			if !used[int32(i)] {
+				a.LeftOut("row of regions", 1, "no caption is of its image", key)
+			} else {
+				a.Used("row of regions", 1)
+			}
+		}
+	}
+}
+
+// Account implements account.Accounted.
+func (s *Set) Account() *account.Account { return s.account }
 
 // layout says how many images there are, and how many captions, rows of features and ids each has.
 type layout struct{ images, captions, rows, ids int }
@@ -179,14 +213,17 @@ func (s *Set) place(keys []string) {
 		}
 		return
 	}
-	rows := make(map[string]int32, len(keys))
+	rows := names.NewIndex[int32]()
 	for i, k := range keys {
-		rows[k] = int32(i)
+		rows.Set(k, int32(i))
 	}
 	for i, k := range s.keys {
-		row, ok := rows[k]
-		if !ok {
+		row, how := rows.Find(k)
+		switch how {
+		case names.Missing, names.Ambiguous:
 			row = -1
+		case names.Folded:
+			s.account.Changed(data.ImageUnit, 1, "regions found by a name that differs only in Unicode normalisation (NFC, NFD)", k)
 		}
 		s.rows[i] = row
 	}

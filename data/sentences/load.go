@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/table"
 )
 
@@ -41,21 +42,20 @@ type Counts struct {
 	First   error // why the first bad row is
 }
 
-// String says what is to be known, "" where nothing is.
-func (c Counts) String() string {
-	var list []string
-	for _, x := range []struct {
-		n    int
-		what string
-	}{{c.Empty, "empty and left out"}, {c.Bad, "that cannot be read and are left out"}, {c.Garbled, "with bytes that are no UTF-8"}, {c.Long, "with more words than there are tokens, and cut"}} {
-		if x.n > 0 {
-			list = append(list, fmt.Sprintf("%d %s", x.n, x.what))
-		}
+// Account is what became of the rows.
+func (c Counts) Account() *account.Account {
+	const row = "row"
+	first := ""
+	if c.First != nil {
+		first = c.First.Error()
 	}
-	if list == nil {
-		return ""
-	}
-	return fmt.Sprintf("of %d rows: %s", c.Rows, strings.Join(list, ", "))
+	a := account.New()
+	a.Used(row, c.Rows-c.Empty-c.Bad)
+	a.LeftOut(row, c.Empty, "an empty text")
+	a.LeftOut(row, c.Bad, "it cannot be read", first)
+	a.Changed(row, c.Garbled, "bytes that are no UTF-8, read as U+FFFD", first)
+	a.Changed(row, c.Long, "more words than there are tokens: it is cut")
+	return a
 }
 
 // tables are the endings of files that are tables.

@@ -65,7 +65,7 @@ func TestLoad(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 				continue
 			}
-			if got := texts(s); !slices.Equal(got, x.want) || s.Counts().String() != "" || s.Counts().Rows != 2 {
+			if got := texts(s); !slices.Equal(got, x.want) || !s.Account().Whole() || s.Counts().Rows != 2 {
 				t.Errorf("%s: rows %q and counts %+v, want %q", path, got, s.Counts(), x.want)
 			}
 		}
@@ -92,9 +92,9 @@ func TestCounts(t *testing.T) {
 	if got := texts(s); !slices.Equal(got, []string{"one|two", "b\uFFFDd|six", "one two three four|ok"}) || c.Rows != 6 || c.Empty != 2 || c.Bad != 1 || c.Garbled != 1 || c.Long != 1 {
 		t.Errorf("rows %q, counts %+v", got, c)
 	}
-	const want = "of 6 rows: 2 empty and left out, 1 that cannot be read and are left out, 1 with bytes that are no UTF-8, 1 with more words than there are tokens, and cut"
-	if c.String() != want {
-		t.Errorf("counts are told as %q, want %q", c, want)
+	const want = "6 rows: 3 used; left out: an empty text: 2, it cannot be read: 1 ("
+	if got := c.Account().String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "note: bytes that are no UTF-8, read as U+FFFD: 1") || !strings.HasSuffix(got, "it is cut: 1") {
+		t.Errorf("the account is %q, want %q", got, want)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
 )
@@ -50,6 +51,9 @@ func (s *Set) at(i, k int) string {
 
 // Counts say what was read and what was left out.
 func (s *Set) Counts() Counts { return s.counts }
+
+// Account implements account.Accounted.
+func (s *Set) Account() *account.Account { return s.counts.Account() }
 
 // EmptyCaptions is the number of rows that were left out because a text is empty.
 func (s *Set) EmptyCaptions() int { return s.counts.Empty }

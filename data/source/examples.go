@@ -34,11 +34,6 @@ type exampleKind struct {
 func examplesOf(x exampleKind) Kind {
 	open := func(_ context.Context, cfg config.Config, split string, o Options) (data.Examples, error) {
 		e, err := x.open(cfg, split)
-		if f, ok := e.(*data.FileExamples); ok && o.Warn != nil {
-			for _, note := range f.Notes {
-				o.Warn(split + ": " + note)
-			}
-		}
 		return e, rootHint(err, cfg.Data.Root)
 	}
 	return Kind{

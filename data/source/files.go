@@ -86,6 +86,15 @@ func options(cfg config.Config, o Options, phase string) data.Options {
 	return data.Options{MaxPixels: cfg.Data.MaxPixels, Clean: cfg.Data.Clean, Progress: o.opening(phase)}
 }
 
+// divided is options with the images of a split, where the training files are divided.
+func divided(cfg config.Config, split string, o data.Options) data.Options {
+	d := cfg.Data.Split
+	if d.Divides() && (split == "train" || d.Percent(split) > 0) {
+		o.Keep = data.Divide(split, d.Val, d.Test)
+	}
+	return o
+}
+
 // rootHint says where relative paths start from when a file is not there.
 func rootHint(err error, root string) error {
 	if errors.Is(err, fs.ErrNotExist) {

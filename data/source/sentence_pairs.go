@@ -44,9 +44,6 @@ var sentencePairs = Kind{
 		if err != nil {
 			return nil, err
 		}
-		if o.Warn != nil && set.Counts.String() != "" {
-			o.Warn("sentence pairs of training: " + set.Counts.String())
-		}
 		return sentencepairs.NewStream(set, SentenceColumns(cfg, o.Tokenizer))
 	},
 	Captions: func(_ context.Context, cfg config.Config, _ Options) (out []string, err error) {

@@ -22,13 +22,10 @@ var sentenceLists = func() lists {
 
 // sentenceTables are files of sentences.
 var sentenceTables = fileLists("sentences", func(d config.Data, split string) []string { return d.Sentences.Split(split) },
-	func(_ context.Context, paths []string, cfg config.Config, o Options) (data.Cached, error) {
+	func(_ context.Context, _ string, paths []string, cfg config.Config, o Options) (data.Cached, error) {
 		d := cfg.Data
 		set, err := sentences.Load(paths, sentences.Config{Sentence: d.Sentences.Sentence, Positive: d.Sentences.Positive, Negative: d.Sentences.Negative,
 			MaxBadShare: d.MaxBadShare, Clean: d.Clean, MaxWords: keptWords(d)})
-		if err == nil && o.Warn != nil && set.Counts().String() != "" {
-			o.Warn("data.sentences: " + set.Counts().String())
-		}
 		return opened(set, err)
 	})
 

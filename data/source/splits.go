@@ -9,7 +9,7 @@ import (
 
 // fileLists is a kind of data whose configuration lists the files of each split under section.train_files, val_files and
 // test_files. names returns them, load opens what they stand for.
-func fileLists(section string, names func(d config.Data, split string) []string, load func(ctx context.Context, paths []string, cfg config.Config, o Options) (data.Cached, error)) lists {
+func fileLists(section string, names func(d config.Data, split string) []string, load func(ctx context.Context, split string, paths []string, cfg config.Config, o Options) (data.Cached, error)) lists {
 	key := func(split string) string { return "data." + section + "." + split + "_files" }
 	return lists{
 		load: func(ctx context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
@@ -21,7 +21,7 @@ func fileLists(section string, names func(d config.Data, split string) []string,
 			if err != nil {
 				return nil, err
 			}
-			return load(ctx, paths, cfg, o)
+			return load(ctx, split, paths, cfg, o)
 		},
 		splits: func(cfg config.Config) (list []string) {
 			for _, split := range Splits {

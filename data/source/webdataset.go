@@ -9,7 +9,7 @@ import (
 
 // shards is data.kind = "webdataset": tar files of samples.
 var shards = fileLists("webdataset", func(d config.Data, split string) []string { return d.WebDataset.Split(split) },
-	func(ctx context.Context, paths []string, cfg config.Config, o Options) (data.Cached, error) {
+	func(ctx context.Context, _ string, paths []string, cfg config.Config, o Options) (data.Cached, error) {
 		c := data.ShardsConfig{
 			JSONKey:  cfg.Data.WebDataset.JSONKey,
 			Shuffle:  cfg.Data.WebDataset.Shuffle,

@@ -12,13 +12,9 @@ import (
 // mostListed is the number of names that a message lists.
 const mostListed = 12
 
-// OpenZeroShotImages opens what eval.zeroshot says of a system that reads images and words: the images
-// of the folder it names, or those of split, and prompts for their classes.
-func OpenZeroShotImages(cfg config.Config, split *data.Eval) (*ZeroShot, error) {
-	images, err := zeroShotImages(cfg, split)
-	if err != nil {
-		return nil, err
-	}
+// OpenZeroShotImages returns what eval.zeroshot says of a system that reads images and words: images, those of ZeroShotSet or of
+// a split, nil for none, and prompts for their classes.
+func OpenZeroShotImages(cfg config.Config, images *data.Eval) (*ZeroShot, error) {
 	var labels []string
 	ok := false
 	if images != nil { // examples of a task are no split
@@ -51,12 +47,12 @@ func OpenZeroShotImages(cfg config.Config, split *data.Eval) (*ZeroShot, error) 
 	return z, nil
 }
 
-// zeroShotImages returns the images that are classified.
-func zeroShotImages(cfg config.Config, split *data.Eval) (*data.Eval, error) {
+// ZeroShotSet opens the images of the folder that eval.zeroshot names; nil where it names none.
+func ZeroShotSet(cfg config.Config) (*data.Eval, error) {
 	const key = "eval.zeroshot.images"
 	z := cfg.Eval.ZeroShot
 	if z.Images == "" {
-		return split, nil
+		return nil, nil
 	}
 	if err := CheckInputs(below(cfg, key, z.Images, true)); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func TestZeroShotImages(t *testing.T) {
 		{"tab.txt", "", []string{"house cat", "hound"}, []string{"a photo of a house cat.", "a photo of a hound.", "a photo of a mutt."}, []int32{0, 1, 1}},
 	} {
 		z.Classes, z.TemplatesFile = c.classes, c.templates
-		got, err := OpenZeroShotImages(cfg, nil)
+		got, err := openZeroShot(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,11 +51,11 @@ func TestZeroShotImages(t *testing.T) {
 		}
 	}
 	z.Classes, z.ImagesSplit = "", "val"
-	if got, err := OpenZeroShotImages(cfg, nil); err != nil || !slices.Equal(got.ImageClass, []int32{0}) || len(got.Classes) != 2 {
+	if got, err := openZeroShot(cfg); err != nil || !slices.Equal(got.ImageClass, []int32{0}) || len(got.Classes) != 2 {
 		t.Errorf("a split with an image of one class: %+v %v", got, err)
 	}
 	z.Images, z.ImagesSplit = filepath.Join(cfg.Data.Root, "classes/train"), config.AllImages
-	if got, err := OpenZeroShotImages(cfg, nil); err != nil || got.Images.Len() != 2 {
+	if got, err := openZeroShot(cfg); err != nil || got.Images.Len() != 2 {
 		t.Errorf("all of a folder that is not divided: %+v %v", got, err)
 	}
 	// The split that is evaluated is that of the images.
@@ -96,7 +96,7 @@ func TestZeroShotImagesErrors(t *testing.T) {
 	} {
 		cfg := base
 		c.set(&cfg.Eval.ZeroShot)
-		_, err := OpenZeroShotImages(cfg, nil)
+		_, err := openZeroShot(cfg)
 		for _, want := range c.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v\nhas no %q", err, want)
@@ -131,7 +131,7 @@ func TestCLIPTemplates(t *testing.T) {
 	}
 	cfg := classFolderConfig(t, map[string]string{"clip.txt": strings.Join(lines, "\n")})
 	cfg.Eval.ZeroShot.TemplatesFile = "clip.txt"
-	z, err := OpenZeroShotImages(cfg, nil)
+	z, err := openZeroShot(cfg)
 	if err != nil || len(lines) != 18 || len(z.PromptTexts) != 36 || !slices.Contains(z.PromptTexts, "a black and white photo of the dog.") {
 		t.Errorf("%d templates: %+v %v", len(lines), z, err)
 	}
@@ -177,4 +177,13 @@ func TestOpenTextProbe(t *testing.T) {
 	if _, err := OpenTextProbe(cfg); !errors.As(err, new(config.Errors)) {
 		t.Error(err)
 	}
+}
+
+// openZeroShot is OpenZeroShotImages of the folder that a configuration names.
+func openZeroShot(cfg config.Config) (*ZeroShot, error) {
+	set, err := ZeroShotSet(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return OpenZeroShotImages(cfg, set)
 }

@@ -72,9 +72,10 @@ func (m *machine) storage() (any, error) {
 	}
 	kind, ok1 := t[1].(global)
 	key, ok2 := t[2].(string)
+	_, ok = t[3].(string) // the device, of which the numbers do not depend
 	n, ok3 := t[4].(int64)
 	dtype, ok4 := storages[kind]
-	if !ok1 || !ok2 || !ok3 || !ok4 || n < 0 || n > 1<<48 {
+	if !ok || !ok1 || !ok2 || !ok3 || !ok4 || n < 0 || n > 1<<48 {
 		return nil, errors.New("it is no storage of a tensor")
 	}
 	s := storage{dtype, key, n}
@@ -101,11 +102,7 @@ func (m *machine) reduce() (any, error) {
 			return newDict(), nil
 		}
 	case any(rebuildParameter):
-		if len(args) >= 1 {
-			if t, ok := args[0].(stored); ok {
-				return t, nil
-			}
-		}
+		return parameter(args)
 	case any(rebuildTensor):
 		return rebuild(args)
 	}
@@ -124,11 +121,66 @@ func (m *machine) object() (any, error) {
 	return newDict(), nil
 }
 
-// rebuild makes a tensor of (storage, first element, shape, strides, ...).
+// parameter makes a tensor of (tensor, whether it is trained, hooks).
+func parameter(args tuple) (any, error) {
+	if len(args) != 3 {
+		return nil, fmt.Errorf("%s has %d arguments, and 3 are known", rebuildParameter, len(args))
+	}
+	t, ok := args[0].(stored)
+	if !ok {
+		return nil, fmt.Errorf("%s: data is no tensor", rebuildParameter)
+	}
+	return t, training(rebuildParameter, args[1], args[2])
+}
+
+// training checks what a tensor has for training, of which its numbers do not depend.
+func training(of global, grad, hooks any) error {
+	if _, ok := grad.(bool); !ok {
+		return fmt.Errorf("%s: requires_grad is neither true nor false", of)
+	}
+	if d, ok := hooks.(*dict); hooks != nil && (!ok || len(d.keys) > 0) {
+		return fmt.Errorf("%s: backward_hooks is not empty: save tensors without hooks", of)
+	}
+	return nil
+}
+
+// metadata refuses bits that make other numbers of a tensor than those of its storage.
+func metadata(v any) error {
+	if v == nil {
+		return nil
+	}
+	d, ok := v.(*dict)
+	if !ok {
+		return fmt.Errorf("%s: metadata is no dictionary", rebuildTensor)
+	}
+	for i, key := range d.keys {
+		switch on, ok := d.values[i].(bool); {
+		case ok && !on:
+		case ok && key == any("neg"):
+			return errors.New("a tensor is a view with the other sign (metadata neg): save x.resolve_neg()")
+		case ok && key == any("conj"):
+			return errors.New("a tensor is a conjugate view (metadata conj): save x.resolve_conj()")
+		default:
+			return fmt.Errorf("%s: metadata %.40q is not known: save x.clone()", rebuildTensor, fmt.Sprint(key))
+		}
+	}
+	return nil
+}
+
+// rebuild makes a tensor of (storage, first element, shape, strides, whether it is trained, hooks), and since version 2.0 of
+// PyTorch metadata.
 func rebuild(args tuple) (any, error) {
 	bad := errors.New("it makes no tensor that can be")
-	if len(args) < 4 {
-		return nil, bad
+	if len(args) < 6 || len(args) > 7 {
+		return nil, fmt.Errorf("%s has %d arguments, and 6 or 7 are known", rebuildTensor, len(args))
+	}
+	if err := training(rebuildTensor, args[4], args[5]); err != nil {
+		return nil, err
+	}
+	if len(args) == 7 {
+		if err := metadata(args[6]); err != nil {
+			return nil, err
+		}
 	}
 	s, ok1 := args[0].(storage)
 	start, ok2 := args[1].(int64)

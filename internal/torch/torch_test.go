@@ -139,10 +139,74 @@ func unicode(s string) string {
 	return "X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s
 }
 
+// noHooks is a pickle's instructions for a tensor's hooks.
+const noHooks = "ccollections\nOrderedDict\n)R"
+
 // vector is a pickle of a tensor of n elements from start on, of a storage of 2 numbers.
-func vector(start, n, stride, of byte) string {
+func vector(start, n, stride, of byte) string { return vectorOf(start, n, stride, of, "\x89"+noHooks) }
+
+// vectorOf is vector with the arguments behind the strides.
+func vectorOf(start, n, stride, of byte, rest string) string {
 	return "\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((" + unicode("storage") + "ctorch\nFloatStorage\n" + unicode("0") + unicode("cpu") + "K" + string(rune(of)) + "tQ" +
-		"K" + string(rune(start)) + "K" + string(rune(n)) + "\x85K" + string(rune(stride)) + "\x85\x89)tR."
+		"K" + string(rune(start)) + "K" + string(rune(n)) + "\x85K" + string(rune(stride)) + "\x85" + rest + "tR."
+}
+
+// What a tensor is made with is read or refused by its name, never passed over.
+func TestArguments(t *testing.T) {
+	meta := func(key, value string) string { return "\x89" + noHooks + "}" + unicode(key) + value + "s" }
+	for _, c := range []struct{ rest, want string }{
+		{"\x88" + noHooks, ""},
+		{"\x89N", ""},
+		{"\x89" + noHooks + "N", ""},
+		{"\x89" + noHooks + "}", ""},
+		{meta("neg", "\x89"), ""},
+		{meta("neg", "\x88"), "the other sign (metadata neg): save x.resolve_neg()"},
+		{meta("conj", "\x88"), "a conjugate view (metadata conj): save x.resolve_conj()"},
+		{meta("zero", "\x88"), "metadata \"zero\" is not known"},
+		{meta("neg", "K\x01"), "metadata \"neg\" is not known"},
+		{"\x89" + noHooks + "K\x01", "metadata is no dictionary"},
+		{"\x89}K\x01K\x02s", "backward_hooks is not empty"},
+		{"K\x01" + noHooks, "requires_grad is neither true nor false"},
+		{"\x89" + noHooks + "NN", "has 8 arguments, and 6 or 7 are known"},
+		{"\x89", "has 5 arguments, and 6 or 7 are known"},
+	} {
+		b := archived(t, vectorOf(0, 2, 1, 2, c.rest), nil)
+		_, err := NewReader(bytes.NewReader(b), int64(len(b)))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q: got %v, want %q", c.rest, err, c.want)
+		}
+	}
+	inner := strings.TrimSuffix(vector(0, 2, 1, 2)[2:], ".")
+	for rest, want := range map[string]string{
+		"\x88" + noHooks:          "",
+		"\x88":                    "has 2 arguments, and 3 are known",
+		"\x88" + noHooks + "}":    "has 4 arguments, and 3 are known",
+		"\x88}K\x01K\x02s":        "backward_hooks is not empty",
+		unicode("true") + noHooks: "requires_grad is neither",
+	} {
+		b := archived(t, "\x80\x02ctorch._utils\n_rebuild_parameter\n("+inner+rest+"tR.", nil)
+		_, err := NewReader(bytes.NewReader(b), int64(len(b)))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("parameter %q: got %v, want %q", rest, err, want)
+		}
+	}
+	for _, name := range []string{"_rebuild_tensor_v3", "_rebuild_parameter_with_state", "_rebuild_sparse_tensor", "_rebuild_qtensor"} {
+		b := archived(t, "\x80\x02ctorch._utils\n"+name+"\n)R.", nil)
+		if _, err := NewReader(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// A view with the other sign, as PyTorch writes it, is refused and not read with the wrong sign.
+func TestNegatedView(t *testing.T) {
+	path := "../../../shared/cases/arrays/neg_view.pt"
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("%s is not there", path)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "resolve_neg") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // What is no file of tensors is refused with what is wrong and what to do.
