@@ -30,8 +30,8 @@ func CheckCacheFile(name string, b []byte) error {
 		}
 		return nil
 	}
-	n := len(cacheMagic)
-	if len(b) < cacheHeader || string(b[:n]) != cacheMagic || crc32.Checksum(b[:cacheHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[cacheHeader-4:]) {
+	n := len(cacheMagic) // whose last byte is the version: earlier ones lie the same way
+	if len(b) < cacheHeader || string(b[:n-1]) != cacheMagic[:n-1] || crc32.Checksum(b[:cacheHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[cacheHeader-4:]) {
 		return errors.New("its head is no head of an entry")
 	}
 	w, h := binary.LittleEndian.Uint32(b[n:]), binary.LittleEndian.Uint32(b[n+4:])

@@ -32,7 +32,7 @@ func found(t *testing.T, dir string, a *account.Account) (list []string) {
 
 // Links to folders are followed, each folder is read once, and loops end. What is no image by its name is counted.
 func TestImagesBelowLinks(t *testing.T) {
-	root := tree(t, "in/a.jpg", "in/deep/b.PNG", "in/notes.txt", "in/c.bmp", "in/d.HEIC", "in/e.gif", "in/.hidden/f.png", "out/g.webp", "out/sub/h.jpg", "out/sub/i.tiff")
+	root := tree(t, "in/a.jpg", "in/deep/b.PNG", "in/notes.txt", "in/c.avif", "in/d.HEIC", "in/e.psd", "in/.hidden/f.png", "out/g.webp", "out/sub/h.jpg", "out/sub/i.jxl")
 	in := filepath.Join(root, "in")
 	link(t, root, "out", "in/0-elsewhere") // comes first by its name, and is read last
 	link(t, root, "out/sub", "in/deep/again")
@@ -51,7 +51,7 @@ func TestImagesBelowLinks(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 	for _, part := range []string{"no image by its name: 2 (loop, ...)", "a link to a folder that is read under another name: 2 (deep/again, ...)",
-		"not understood: a kind of image that is not read (.bmp): 1 (c.bmp), a kind of image that is not read (.heic): 1 (d.HEIC), a kind of image that is not read (.gif): 1 (e.gif), a kind of image that is not read (.tiff): 1 (0-elsewhere/sub/i.tiff)"} {
+		"not understood: a kind of image that is not read (AVIF): 1 (c.avif), a kind of image that is not read (HEIC): 1 (d.HEIC), a kind of image that is not read (Photoshop): 1 (e.psd), a kind of image that is not read (JPEG XL): 1 (0-elsewhere/sub/i.jxl)"} {
 		if !strings.Contains(a.String(), part) {
 			t.Errorf("%s\nlacks %s", a, part)
 		}
@@ -69,7 +69,7 @@ func TestImagesBelowLinks(t *testing.T) {
 
 // Folders of classes are read through links too, and count what they leave out.
 func TestFolderLinks(t *testing.T) {
-	root := tree(t, "d/train/cat/1.png", "d/train/dog/1.png", "d/train/dog/2.bmp", "more/2.png", "more/deep/3.png", "owls/9.jpg")
+	root := tree(t, "d/train/cat/1.png", "d/train/dog/1.png", "d/train/dog/2.jp2", "more/2.png", "more/deep/3.png", "owls/9.jpg")
 	link(t, root, "more", "d/train/cat/more")
 	link(t, root, "owls", "d/train/owl")
 	f, err := LoadFolder(filepath.Join(root, "d"), "train", Options{})
@@ -80,7 +80,7 @@ func TestFolderLinks(t *testing.T) {
 	if got := namesIn(t, f, filepath.Join(root, "d/train")); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := f.Account().String(); !strings.HasPrefix(got, "6 files: 5 used; not understood: a kind of image that is not read (.bmp): 1 (2.bmp); 5 images: 5 used; 5 captions: 5 used") {
+	if got := f.Account().String(); !strings.HasPrefix(got, "6 files: 5 used; not understood: a kind of image that is not read (JPEG 2000): 1 (2.jp2); 5 images: 5 used; 5 captions: 5 used") {
 		t.Error(got)
 	}
 	// A folder that is not divided counts the images of the split alone.

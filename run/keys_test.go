@@ -164,7 +164,7 @@ var others = map[string]string{
 	"objective.geometric.modalities": "text", "objective.geometric.sampling": "uniform", "objective.geometric.search": "exact|clusters", "momentum.ramp_steps": "50", "momentum.rule": "dynamic_teacher", "model.head.shared": "20", "objective.adcl.fusion": "attention|none", "objective.geometric.kernel": "inverse", "objective.geometric.scale": "relative", "objective.geometric.pool": "4",
 	"model.image.regions.mask": "0.3", "objective.captioning.tokens": "3", "objective.captioning.decoder": "transformer|gru", "objective.word_patch.reduce": "sum", "objective.token_image.negatives": "half", "objective.text_swap.attention": "batch", "objective.tcl.grid": "1", "objective.mafa.connector": "elsewhere", "objective.siglip.scale_max": "5", "objective.klot.reference": "procrustes", "objective.structure.modalities": "text", "objective.swav.iterations": "1", "objective.itm.negatives": "angle",
 	"optimizer.no_decay": "[]", "optimizer.eps": "0.01", "optimizer.clip_norm": "0.01",
-	"schedule.kind": "staircase", "train.accumulate": "features|gradients", "train.max_steps": "7", "train.max_epochs": "7", "eval.split": "test", "eval.score": "l2", "eval.rerank_top": "20", "eval.folds": "2", "eval.max_images": "10",
+	"schedule.kind": "staircase", "train.accumulate": "features|gradients", "train.max_steps": "7", "train.max_epochs": "7", "eval.split": "test", "eval.score": "l2", "eval.ties": "mean", "eval.rerank_top": "20", "eval.folds": "2", "eval.max_images": "10",
 	"eval.probe_samples": "200", "eval.probe_decay": "100000", "eval.probe_neighbours": "1", "init.checkpoint": "elsewhere", "init.image.path": "elsewhere", "init.text.path": "elsewhere", "init.image.family": "vit", "init.text.family": "bert", "compute.precision": "bf16", "compute.tune": "on|off",
 }
 
@@ -183,12 +183,12 @@ var unseenIn = map[string][]string{
 	"simcse, triplets": {"eval.split", "eval.max_images", "eval.sentences.folder", "eval.sentences.split", "eval.sentences.rules", "eval.sentences.max_train", "eval.sentences.max_pairs", "eval.sentences.isotropy"},
 	"clip, grounded":   {"data.scenes.epoch_samples", "data.sentences.val_files", "data.sentences.sentence", "data.drop_last"}, // epochs of whole batches, and lines
 	// What other evaluations of such a model read, by its features; and scenes whose sentences need no cleaning.
-	"captions": {"data.clean", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.captioning.beams", "eval.captioning.min_tokens"},
-	"entailment": {"data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",
+	"captions": {"data.clean", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.ties", "eval.captioning.beams", "eval.captioning.min_tokens"},
+	"entailment": {"data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.ties", "eval.probe_samples",
 		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
-	"vqa": {"eval.vqa.top", "data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",
+	"vqa": {"eval.vqa.top", "data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.ties", "eval.probe_samples",
 		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
-	"nlvr": {"eval.split", "data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",
+	"nlvr": {"eval.split", "data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.ties", "eval.probe_samples",
 		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
 	"sentence pairs":        {"eval.max_images", "data.sentence_pairs.task"},
 	"sentence pairs, joint": {"eval.max_images", "data.template"},

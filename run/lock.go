@@ -32,6 +32,9 @@ func Lock(dir string, say func(format string, args ...any)) (*files.FolderLock, 
 // unless it was there before. What a process left there that was killed before it had written a checkpoint is no run.
 func inNewRun(dir string, say func(format string, args ...any), fill func() error) (err error) {
 	if err := vacant(dir); err != nil {
+		if l, failed := Lock(dir, say); dir != "" && failed == nil { // takes away the owner file of a process that was killed when the run was whole
+			err = errors.Join(err, l.Release())
+		}
 		return err
 	}
 	_, before := os.Stat(dir)

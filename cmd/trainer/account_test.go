@@ -48,7 +48,7 @@ func TestInputsAreCounted(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, "in"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"a.bmp", "b.heic", "in/c.gif", "in/notes.txt"} {
+	for _, name := range []string{"a.avif", "b.heic", "in/c.jp2", "in/notes.txt"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte("x"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestInputsAreCounted(t *testing.T) {
 	truncatedJPEG(t, filepath.Join(dir, "val", "004.png"))
 	embed := []string{"embed", "--checkpoint", run, "--images", folder, "--skip-bad"}
 	stdout, _ := must(t, exitDone, append(embed, "--out", filepath.Join(dir, "g"))...)
-	contains(t, stdout, "19 images of", "inputs: 24 files: 19 used; left out: ", "no image by its name: 1 (in/notes.txt)", "it cannot be read: 1", "(.bmp): 1 (a.bmp)", "(.heic): 1 (b.heic)")
+	contains(t, stdout, "19 images of", "inputs: 24 files: 19 used; left out: ", "no image by its name: 1 (in/notes.txt)", "it cannot be read: 1", "(AVIF): 1 (a.avif)", "(HEIC): 1 (b.heic)")
 	stdout, _ = must(t, exitDone, append(embed, "--out", filepath.Join(dir, "g"), "--json")...) // the shards are kept
 	unit, _ := parseJSON(t, stdout)["inputs"].([]any)
 	if len(unit) != 1 || unit[0].(map[string]any)["met"] != 24.0 || unit[0].(map[string]any)["used"] != 19.0 {

@@ -112,6 +112,7 @@ func TestClassificationRun(t *testing.T) {
 	fails(t, exitUsage, append([]string{"eval", "--checkpoint", tuned}, of("cat", "yak")...), `has 2 classes, of which the model does not know "yak": it was trained on 3 others`)
 	stdout, _ = must(t, exitDone, append([]string{"eval", "--checkpoint", out}, known...)...) // two of its 64
 	contains(t, stdout, "4 images, 64 classes", "62 of 64 classes have no image")
+	args = append(args, "--set", "data.changed=accept")
 	fails(t, exitFailed, append(args[:len(args):len(args)], known...), "was trained on 3 classes, and the data has 2: go on with the data that it was trained on")
 	fails(t, exitFailed, append(args[:len(args):len(args)], of("cat", "dog", "fox")...), `class 2 of`, `is "emu", and of the data "fox"`)
 	fails(t, exitUsage, classesArgs(out+"2", "data.kind=captions", `data.captions.train_files=["x.json"]`, "data.root="+captionFolder(t)), `data.kind: has 0 classes, and model.system "classes" tells at least 2 (got "captions")`)

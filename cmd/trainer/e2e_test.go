@@ -143,7 +143,7 @@ func TestTrainFillsTheRunFolder(t *testing.T) {
 
 	list := names(t, dir)
 	events := slices.IndexFunc(list, func(n string) bool { return strings.HasPrefix(n, "events.out.tfevents.") })
-	if events < 0 || len(list) != 6 || !slices.Contains(list, "report.html") {
+	if events < 0 || len(list) != 8 || !slices.Contains(list, "data.json") || !slices.Contains(list, "data.sums") || !slices.Contains(list, "report.html") {
 		t.Errorf("run folder holds %v", list)
 	}
 	cfg, err := config.Load(filepath.Join(dir, "config.toml"), nil)

@@ -66,7 +66,7 @@ func TestInspectKinds(t *testing.T) {
 	contains(t, stdout, "kind  features", "the arrays f2, f4, f8")
 	must(t, exitDone, "inspect", npz, "--verify")
 	fails(t, exitUsage, []string{"inspect", npz, "--group", "model"}, `--group is of a run or a step folder, and this is of the kind "features"`)
-	fails(t, exitFailed, []string{"inspect", "testdata/tiny.toml"}, "is of no kind that can be looked at: give a folder of one step")
+	fails(t, exitFailed, []string{"inspect", "testdata/tiny.toml"}, "is not a file or folder that inspect reads: give a folder of one step")
 	fails(t, exitFailed, []string{"inspect", filepath.Join(t.TempDir(), "none"), "--verify"}, "no such file")
 	stdout, _ = must(t, exitDone, "inspect", "../../gallery/testdata/v1/split", "--verify")
 	contains(t, stdout, "no checksum", "an index of another version, which search builds anew")

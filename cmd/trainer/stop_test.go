@@ -49,11 +49,11 @@ func swap(t *testing.T, path string) (back func()) {
 var rarely = []string{"--set", "train.save_every_steps=0", "--set", "train.log_every_steps=1"}
 
 // An evaluation that fails, and data of which too much is bad, end the run with its newest
-// step saved; mended, it goes on from there and ends like one that met nothing.
+// step saved; mended, and accepted as changed, it goes on from there and ends like one that met nothing.
 func TestFailuresSaveFirst(t *testing.T) {
 	dir, flags := photoData(t)
 	args := func(out string) []string {
-		return tinyArgs(out, append(append(flags, rarely...), "--set", "train.batch_size=4", "--set", "data.prefetch=1", "--set", "train.eval_every_steps=6", "--max-steps", "8", "--set", "data.max_bad_share=0")...)
+		return tinyArgs(out, append(append(flags, rarely...), "--set", "train.batch_size=4", "--set", "data.prefetch=1", "--set", "train.eval_every_steps=6", "--max-steps", "8", "--set", "data.max_bad_share=0", "--set", "data.changed=accept")...)
 	}
 	whole := filepath.Join(dir, "whole")
 	must(t, exitDone, args(whole)...)

@@ -139,7 +139,7 @@ func Kind(path string) (string, error) {
 		known = append(known, k.what)
 	}
 	last := len(known) - 1
-	return "", fmt.Errorf("%s is of no kind that can be looked at: give %s or %s", path, strings.Join(known[:last], ", "), known[last])
+	return "", fmt.Errorf("%s is not a file or folder that inspect reads: give %s or %s", path, strings.Join(known[:last], ", "), known[last])
 }
 
 // Path looks at a folder or file. With read it reads every byte and compares what has a checksum with it; else it says what there is. Damage

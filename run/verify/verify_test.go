@@ -108,7 +108,7 @@ var writers = map[string]written{
 	"cache": {kind: Cache, whole: []string{"shard-00.index", "ab/abcd.rgb", "neighbours-00.safetensors"}, others: []string{"features-00.npy"}, write: func(t testing.TB, dir string) {
 		put(t, dir, "shard-00.index", binary.LittleEndian.AppendUint32([]byte("any"), crcOf([]byte("any"))))
 		pixels := []byte{1, 2, 3, 4, 5, 6}
-		b := append([]byte("GEOAIMG1"), 2, 0, 0, 0, 1, 0, 0, 0)
+		b := append([]byte("GEOAIMG2"), 2, 0, 0, 0, 1, 0, 0, 0)
 		b = append(b, make([]byte, 16)...)
 		b = binary.LittleEndian.AppendUint32(b, crcOf(pixels))
 		b = binary.LittleEndian.AppendUint32(b, crcOf(b))

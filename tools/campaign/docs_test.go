@@ -11,11 +11,11 @@ import (
 
 var fuzzed = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 
-// TestParsersDocumented: the table of parsers in docs/reliability.md has every fuzz target with its package, but that of
+// TestParsersDocumented: the table of parsers in docs/fuzzing.md has every fuzz target with its package, but that of
 // geodesics, which parse nothing.
 func TestParsersDocumented(t *testing.T) {
 	root := filepath.Join("..", "..")
-	text, err := os.ReadFile(filepath.Join(root, "docs", "reliability.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "fuzzing.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestParsersDocumented(t *testing.T) {
 			targets++
 			key := filepath.ToSlash(dir) + " " + string(m[1])
 			if !told[key] && key != "objectives/geodesic FuzzDistances" {
-				t.Errorf("docs/reliability.md lacks %s", key)
+				t.Errorf("docs/fuzzing.md lacks %s", key)
 			}
 			delete(told, key)
 		}
@@ -56,7 +56,7 @@ func TestParsersDocumented(t *testing.T) {
 		t.Fatalf("%d targets found, %v", targets, err)
 	}
 	for key := range told {
-		t.Errorf("docs/reliability.md has %s, which is not there", key)
+		t.Errorf("docs/fuzzing.md has %s, which is not there", key)
 	}
 }
 
