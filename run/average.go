@@ -43,7 +43,7 @@ func Average(path string, o AverageOptions) (Averaged, error) {
 	if (o.Last > 0) == (o.Best > 0) || o.Last < 0 || o.Best < 0 {
 		return Averaged{}, &ArgumentError{fmt.Errorf("the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)}
 	}
-	if err := vacant(o.Out); err != nil {
+	if err := vacantOrTidy(o.Out, Lines(o.Log).Say); err != nil {
 		return Averaged{}, err
 	}
 	entries, err := chosen(path, o)

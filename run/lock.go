@@ -31,10 +31,7 @@ func Lock(dir string, say func(format string, args ...any)) (*files.FolderLock, 
 // inNewRun has fill write a run folder that holds no run so far, while no other process does. One that cannot be finished is removed,
 // unless it was there before. What a process left there that was killed before it had written a checkpoint is no run.
 func inNewRun(dir string, say func(format string, args ...any), fill func() error) (err error) {
-	if err := vacant(dir); err != nil {
-		if l, failed := Lock(dir, say); dir != "" && failed == nil { // takes away the owner file of a process that was killed when the run was whole
-			err = errors.Join(err, l.Release())
-		}
+	if err := vacantOrTidy(dir, say); err != nil {
 		return err
 	}
 	_, before := os.Stat(dir)
@@ -56,6 +53,22 @@ func inNewRun(dir string, say func(format string, args ...any), fill func() erro
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	return errors.Join(err, os.RemoveAll(filepath.Join(dir, runlog.CheckpointsDir)))
+}
+
+// vacantOrTidy is vacant, and takes away what a process left in a run that was killed when the run was whole: its owner file and
+// temporary files.
+func vacantOrTidy(dir string, say func(format string, args ...any)) error {
+	refused := vacant(dir)
+	if refused == nil || dir == "" {
+		return refused
+	}
+	l, err := Lock(dir, say)
+	if err != nil {
+		return refused // who has it is at work
+	}
+	files.DropTemporaries(dir)
+	files.DropTemporaries(filepath.Join(dir, runlog.CheckpointsDir))
+	return errors.Join(refused, l.Release())
 }
 
 // vacant refuses a folder that is none for a new run.

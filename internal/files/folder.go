@@ -41,7 +41,7 @@ func lockEmpty(dir string, say func(format string, args ...any)) (*FolderLock, e
 	if err != nil {
 		return nil, err
 	}
-	if _, ours, _, _ := readOwner(filepath.Join(dir, OwnerFile)); len(list) > 0 && !ours {
+	if _, ours, _, _ := readOwner(filepath.Join(dir, OwnerFile)); len(list) > 0 && !ours && !justBegun(dir) {
 		return nil, fmt.Errorf("%s has something in it that this program did not leave there: remove it or give it another name", dir)
 	}
 	l, err := Lock(dir, say)
@@ -52,6 +52,16 @@ func lockEmpty(dir string, say func(format string, args ...any)) (*FolderLock, e
 		return nil, errors.Join(err, l.Release())
 	}
 	return l, nil
+}
+
+// justBegun says that a folder has an empty owner file and nothing else: its process was killed before it could write to it.
+func justBegun(dir string) bool {
+	list, err := os.ReadDir(dir)
+	if err != nil || len(list) != 1 || list[0].Name() != OwnerFile {
+		return false
+	}
+	st, err := list[0].Info()
+	return err == nil && st.Mode().IsRegular() && st.Size() == 0
 }
 
 // empty removes what is in a locked folder, but for its owner file.
@@ -91,7 +101,7 @@ func sweepFolders(parent string) {
 			if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
 				continue
 			}
-			if _, ours, _, err := readOwner(filepath.Join(dir, OwnerFile)); err != nil || !ours {
+			if _, ours, _, err := readOwner(filepath.Join(dir, OwnerFile)); err != nil || !ours && !justBegun(dir) {
 				continue
 			}
 			if l, err := Lock(dir, nil); err == nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/geoalign/geoalign/internal/process"
 )
@@ -29,6 +30,15 @@ func TestFillFolder(t *testing.T) {
 		left(".tmp-foreign", Owner{Program: "another", Identity: dead, Token: "z"})
 		alive := Owner{Program: ownProgram, Identity: process.Identity{Host: "elsewhere", Boot: "1"}, Token: "a"}
 		left(".tmp-alive", alive)
+		for _, name := range []string{".tmp-out2", ".tmp-started"} { // processes that were killed before they wrote the owner file
+			if err := errors.Join(os.Mkdir(filepath.Join(dir, name), 0o777), os.WriteFile(filepath.Join(dir, name, OwnerFile), nil, 0o666)); err != nil {
+				t.Fatal(err)
+			}
+			old := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(filepath.Join(dir, name, OwnerFile), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
 		write := func(text string) error {
 			return FillFolder(out, func(string, ...any) {}, func(dir string) error {
 				if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {

@@ -152,3 +152,19 @@ func removeLeft(path string) {
 		_ = os.Remove(path)
 	}
 }
+
+// DropTemporaries removes the temporary files in a folder that the caller has locked: killed processes left them.
+func DropTemporaries(dir string) {
+	list, _ := os.ReadDir(dir) // a folder that is not there has none
+	for _, e := range list {
+		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		if f, err := os.OpenFile(filepath.Join(dir, e.Name()), os.O_RDWR, 0); err == nil {
+			if own(f) {
+				_ = os.Remove(f.Name())
+			}
+			f.Close()
+		}
+	}
+}
