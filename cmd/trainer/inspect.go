@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -21,6 +22,7 @@ func newInspectCommand() *cobra.Command {
 	var out outputFlags
 	var path, group string
 	var printConfig, checked bool
+	var sets []string
 	c := &cobra.Command{
 		Use:   "inspect [PATH]",
 		Short: "Show what a checkpoint, a gallery or another folder or file holds, and whether it is whole",
@@ -31,7 +33,8 @@ a folder of export, of ablate, or a cache folder (data.cache_dir).
 
 --verify reads every byte instead and compares it with the checksums that were noted when it
 was written: of a run folder all checkpoints, the log, the configuration and the galleries in
-it, of an ablation all of its runs. A file is whole, damaged, or has no checksum: its form is
+it, and its data with what it recorded of them (--set data.root=FOLDER where these were
+moved); of an ablation all of its runs. A file is whole, damaged, or has no checksum: its form is
 then checked as far as it has one. It exits with 1 where something is damaged. It believes
 nothing that was found earlier, so that it finds damage of a disk too. Checkpoints that were
 written before there were checksums are compared by their sizes. train, eval, embed, report,
@@ -63,7 +66,10 @@ checkpoint before a damaged one, with a notice.`,
 				return err
 			}
 			if checked {
-				return verifyPath(c, path, out.json)
+				return verifyPath(c, path, kind, sets, out)
+			}
+			if len(sets) > 0 {
+				return usageError{errors.New("--set says where the data of a run lie, for --verify: add it, or leave --set out")}
 			}
 			if kind != verify.Run && kind != verify.Step {
 				if err := cmp.Or(notOf(c, kind, "group"), notOf(c, kind, "print-config")); err != nil {
@@ -93,6 +99,7 @@ checkpoint before a damaged one, with a notice.`,
 	c.Flags().StringVar(&group, "group", "", "file whose tensors are listed: model, momentum, optimizer, queue, graph or alignment; default: that of the model")
 	c.Flags().BoolVar(&printConfig, "print-config", false, "print the configuration of the run as TOML")
 	c.Flags().BoolVar(&checked, "verify", false, "compare every byte with the checksums")
+	c.Flags().StringArrayVar(&sets, "set", nil, "with --verify of a run, where its data lie now (repeatable; `path=value`, such as data.root=FOLDER)")
 	return c
 }
 
@@ -105,20 +112,32 @@ func notOf(c *cobra.Command, kind, flag string) error {
 }
 
 // verifyPath prints what a check of everything at path found, and returns an error if something is damaged.
-func verifyPath(c *cobra.Command, path string, asJSON bool) error {
+func verifyPath(c *cobra.Command, path, kind string, sets []string, out outputFlags) error {
 	r, err := verify.Path(c.Context(), path, true)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	var d *dataVerified
+	if kind == verify.Run {
+		if d, err = verifyData(c, path, sets, out); err != nil {
+			return err
+		}
+	}
+	switch {
+	case out.json && d != nil:
+		err = printJSON(c.OutOrStdout(), withField{r, "data", d})
+	case out.json:
 		err = printJSON(c.OutOrStdout(), r)
-	} else {
+	default:
 		err = printReport(c.OutOrStdout(), r)
+		if d != nil {
+			err = errors.Join(err, d.print(c.OutOrStdout()))
+		}
 	}
-	if err == nil {
-		err = r.Err()
+	if err != nil {
+		return err
 	}
-	return err
+	return errors.Join(r.Err(), d.err())
 }
 
 // describe prints what a folder or file is that is no checkpoint.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,4 +115,37 @@ func TestInspectFailures(t *testing.T) {
 	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "model.safetensors") {
 		t.Errorf("truncated file: code %d, stderr %q", code, stderr)
 	}
+}
+
+// inspect --verify compares the data of a run with what the run recorded: the same, moved, changed or not there.
+func TestInspectVerifiesData(t *testing.T) {
+	dir, flags := photoData(t)
+	out := filepath.Join(t.TempDir(), "run")
+	must(t, exitDone, tinyArgs(out, append(flags, "--quiet", "--max-steps", "1", "--set", "train.batch_size=4")...)...)
+	state := func(code int, args ...string) map[string]any {
+		t.Helper()
+		stdout, _ := must(t, code, append([]string{"inspect", out, "--verify", "--json"}, args...)...)
+		found, _ := parseJSON(t, stdout)["data"].(map[string]any)
+		return found
+	}
+	if got := state(exitDone); got["state"] != "same" {
+		t.Errorf("%v", got)
+	}
+	back := swap(t, filepath.Join(dir, "val/003.png"))
+	if got := state(exitFailed); got["state"] != "changed" || !strings.Contains(fmt.Sprint(got["why"]), "val/003.png") {
+		t.Errorf("%v", got)
+	}
+	fails(t, exitFailed, []string{"inspect", out, "--verify"}, "not those that the run was trained on: val: val/003.png")
+	back()
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	if got := state(exitDone); got["state"] != "not compared" || !strings.Contains(fmt.Sprint(got["why"]), "--set data.root=FOLDER") {
+		t.Errorf("%v", got)
+	}
+	if got := state(exitDone, "--set", "data.root="+moved); got["state"] != "same" {
+		t.Errorf("%v", got)
+	}
+	fails(t, exitUsage, []string{"inspect", out, "--set", "data.root=" + moved}, "--verify")
 }

@@ -50,11 +50,11 @@ run that has reached its end is only evaluated.`,
 	return c
 }
 
-// withField is the JSON form of an object with a further field, a list.
+// withField is the JSON form of an object with a further field.
 type withField struct {
 	object any
 	name   string
-	list   any
+	value  any
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -63,7 +63,7 @@ func (x withField) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := json.Marshal(x.list)
+	list, err := json.Marshal(x.value)
 	if err != nil {
 		return nil, err
 	}
