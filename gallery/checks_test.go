@@ -145,7 +145,7 @@ func TestEditedManifest(t *testing.T) {
 	if err := os.WriteFile(path, edited, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), `who changed it on purpose removes the line "checksum"`) {
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), `if you changed it on purpose, remove the line "checksum"`) {
 		t.Error(err)
 	}
 	var lines []string

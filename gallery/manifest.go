@@ -108,7 +108,7 @@ func parseManifest(b []byte) (*Manifest, error) {
 	}
 	if bytes.Contains(b, []byte(identity.SealKey)) {
 		if err := identity.CheckSeal(b); err != nil {
-			return nil, fmt.Errorf("%w (who changed it on purpose removes the line \"checksum\")", err)
+			return nil, fmt.Errorf("%w (if you changed it on purpose, remove the line \"checksum\")", err)
 		}
 	}
 	if err := strictjson.Check(b); err != nil {
