@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
 // aged writes a file that last changed long enough ago for its stamp to prove what it holds.
@@ -234,5 +236,8 @@ func TestTogether(t *testing.T) {
 // FuzzBook: whatever a book holds, it is read or refused.
 func FuzzBook(f *testing.F) {
 	f.Add([]byte(bookMagic))
-	f.Fuzz(func(t *testing.T, text []byte) { parseBook(text) })
+	f.Fuzz(func(t *testing.T, text []byte) {
+		defer budgettest.Within(t, len(text))()
+		parseBook(text)
+	})
 }
