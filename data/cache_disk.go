@@ -121,13 +121,14 @@ func (s *diskStore) load(src source) (*transform.Image, error) {
 	if _, err := io.ReadFull(f, h[:]); err != nil {
 		return nil, fmt.Errorf("%s: %w: its head is cut short", name, errDamaged)
 	}
-	m, sum, err := parseCacheHeader(h[:], src)
+	e, err := parseCacheHeader(h[:])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if m == nil {
+	if e.state != src.state() {
 		return nil, nil // of an earlier state of the source
 	}
+	m := &transform.Image{W: e.w, H: e.h}
 	// The size is believed once the file has it.
 	n := 3 * m.W * m.H
 	if info, err := f.Stat(); err != nil || info.Size() != int64(cacheHeader+n) {
@@ -137,27 +138,30 @@ func (s *diskStore) load(src source) (*transform.Image, error) {
 	if _, err := io.ReadFull(f, m.Pix); err != nil {
 		return nil, fmt.Errorf("%s: %w: %v", name, errDamaged, err)
 	}
-	if crc32.Checksum(m.Pix, castagnoli) != sum {
+	if crc32.Checksum(m.Pix, castagnoli) != e.sum {
 		return nil, fmt.Errorf("%s: %w: its check sum does not fit", name, errDamaged)
 	}
 	return m, nil
 }
 
-// parseCacheHeader returns the size of an entry and the check sum of its pixels,
-// nil when it belongs to another state of the source.
-func parseCacheHeader(h []byte, src source) (m *transform.Image, sum uint32, err error) {
+// cacheEntry is what the head of an entry says.
+type cacheEntry struct {
+	w, h  int
+	state identity.Sum // of the source
+	sum   uint32       // of the pixels
+}
+
+// parseCacheHeader reads the first cacheHeader bytes of an entry, of this version or an earlier one, which lie the same way.
+func parseCacheHeader(b []byte) (e cacheEntry, err error) {
 	n := len(cacheMagic)
-	if string(h[:n]) != cacheMagic || crc32.Checksum(h[:cacheHeader-4], castagnoli) != binary.LittleEndian.Uint32(h[cacheHeader-4:]) {
-		return nil, 0, fmt.Errorf("%w: its head is no head of an entry", errDamaged)
+	if string(b[:n-1]) != cacheMagic[:n-1] || crc32.Checksum(b[:cacheHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[cacheHeader-4:]) {
+		return e, fmt.Errorf("%w: its head is no head of an entry", errDamaged)
 	}
-	w, ht := binary.LittleEndian.Uint32(h[n:]), binary.LittleEndian.Uint32(h[n+4:])
-	if w == 0 || ht == 0 || uint64(w)*uint64(ht) > 1<<40 {
-		return nil, 0, fmt.Errorf("%w: an image of %dx%d", errDamaged, w, ht)
+	w, h := binary.LittleEndian.Uint32(b[n:]), binary.LittleEndian.Uint32(b[n+4:])
+	if w == 0 || h == 0 || uint64(w)*uint64(h) > 1<<40 {
+		return e, fmt.Errorf("%w: an image of %dx%d", errDamaged, w, h)
 	}
-	if identity.Sum(h[n+8:n+24]) != src.state() {
-		return nil, 0, nil
-	}
-	return &transform.Image{W: int(w), H: int(ht)}, binary.LittleEndian.Uint32(h[n+24:]), nil
+	return cacheEntry{int(w), int(h), identity.Sum(b[n+8 : n+24]), binary.LittleEndian.Uint32(b[n+24:])}, nil
 }
 
 func (s *diskStore) save(src source, m *transform.Image) (err error) {

@@ -30,15 +30,16 @@ func CheckCacheFile(name string, b []byte) error {
 		}
 		return nil
 	}
-	n := len(cacheMagic) // whose last byte is the version: earlier ones lie the same way
-	if len(b) < cacheHeader || string(b[:n-1]) != cacheMagic[:n-1] || crc32.Checksum(b[:cacheHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[cacheHeader-4:]) {
-		return errors.New("its head is no head of an entry")
+	if len(b) < cacheHeader {
+		return errors.New("its head is cut short")
 	}
-	w, h := binary.LittleEndian.Uint32(b[n:]), binary.LittleEndian.Uint32(b[n+4:])
-	if uint64(len(b)-cacheHeader) != 3*uint64(w)*uint64(h) {
-		return fmt.Errorf("its size does not fit an image of %dx%d", w, h)
-	}
-	if crc32.Checksum(b[cacheHeader:], castagnoli) != binary.LittleEndian.Uint32(b[n+24:]) {
+	e, err := parseCacheHeader(b[:cacheHeader])
+	switch {
+	case err != nil:
+		return err
+	case len(b)-cacheHeader != 3*e.w*e.h:
+		return fmt.Errorf("its size does not fit an image of %dx%d", e.w, e.h)
+	case crc32.Checksum(b[cacheHeader:], castagnoli) != e.sum:
 		return errors.New("its checksum does not fit")
 	}
 	return nil

@@ -57,7 +57,7 @@ func (c *Check) Whole(ctx context.Context) error {
 	if c.own {
 		err := safetensors.CheckFile(ctx, c.Path)
 		if err != nil && ctx.Err() == nil {
-			return bad("%v", err)
+			return fmt.Errorf("gallery: %s: %w: %s", c.Path, err, c.cure)
 		}
 		return err
 	}

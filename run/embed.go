@@ -96,8 +96,8 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	return done, err
 }
 
-// embedFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses one that holds what was embedded in the other
-// way, whose file is other.
+// embedFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses one that holds
+// what was embedded in the other way, whose file is other.
 func (t *Trained) embedFolder(out, other string) (l *files.FolderLock, err error) {
 	err = parallel.ByFirst(t.group, func() (err error) {
 		if err := os.MkdirAll(out, 0o777); err != nil {

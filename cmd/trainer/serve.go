@@ -105,7 +105,11 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
 
 // check refuses values that no server can have.
 func (f *serveFlags) check(c *cobra.Command) error {
-	for name, v := range map[string]int{"max-k": f.limits.K, "max-requests": f.limits.Requests, "max-per-client": f.limits.PerClient, "max-conns": f.limits.Conns, "max-conns-per-client": f.limits.EachConns, "max-body": f.bodyMiB, "max-pixels": f.limits.Pixels, "index-from": f.indexFrom} {
+	for name, v := range map[string]int{
+		"max-k": f.limits.K, "max-requests": f.limits.Requests, "max-per-client": f.limits.PerClient,
+		"max-conns": f.limits.Conns, "max-conns-per-client": f.limits.EachConns,
+		"max-body": f.bodyMiB, "max-pixels": f.limits.Pixels, "index-from": f.indexFrom,
+	} {
 		if v < 1 {
 			return usageError{fmt.Errorf("--%s must be at least 1 (got %d)", name, v)}
 		}

@@ -22,7 +22,8 @@ func newValidateCommand() *cobra.Command {
 		Short: "Check a configuration and list every problem of it",
 		Long: `validate reads a configuration as train would and lists every problem of it, each with
 its place, its key and what to do. The files and folders of data that it names must be
-there, and eval.folds must divide the images of its split. With --ranks N it is checked as N processes would run it. It exits with 0 when there is no problem and with 2 otherwise.`,
+there, and eval.folds must divide the images of its split. With --ranks N it is checked as N
+processes would run it. It exits with 0 when there is no problem and with 2 otherwise.`,
 		Example: `  trainer validate --config configs/quickstart.toml
   trainer validate --config configs/quickstart.toml --set train.batch_size=64 --print
   trainer validate --config my.toml --json

@@ -89,7 +89,6 @@ func half(h hash.Hash) Sum {
 // have the same entries of the same fields.
 type List struct {
 	h   hash.Hash
-	n   int
 	buf []byte
 }
 
@@ -98,7 +97,6 @@ func NewList() *List { return &List{h: sha256.New()} }
 
 // Add adds an entry.
 func (l *List) Add(fields ...string) {
-	l.n++
 	l.buf = binary.AppendUvarint(l.buf, uint64(len(fields)))
 	for _, f := range fields {
 		l.buf = binary.AppendUvarint(l.buf, uint64(len(f)))
@@ -113,9 +111,6 @@ func (l *List) flush() {
 	l.h.Write(l.buf)
 	l.buf = l.buf[:0]
 }
-
-// Len is the number of entries so far.
-func (l *List) Len() int { return l.n }
 
 // Sum returns that of the entries so far. More may be added after it.
 func (l *List) Sum() Sum {

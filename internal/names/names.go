@@ -49,9 +49,6 @@ func NewIndex[T any]() *Index[T] {
 	return &Index[T]{exact: map[string]T{}, folded: map[string][]string{}}
 }
 
-// Len is the number of names.
-func (x *Index[T]) Len() int { return len(x.exact) }
-
 // Set gives a name a value, in the place of an earlier one.
 func (x *Index[T]) Set(name string, v T) {
 	name = Clean(name)

@@ -50,8 +50,8 @@ func TestIndex(t *testing.T) {
 	if _, how := x.Find("a\u0307\u0323"); how != Ambiguous {
 		t.Errorf("two candidates: %d", how)
 	}
-	if x.Set("a.png", 9); x.Len() != 7 {
-		t.Errorf("%d names", x.Len())
+	if x.Set("a.png", 9); len(x.exact) != 7 {
+		t.Errorf("%d names", len(x.exact))
 	}
 }
 
