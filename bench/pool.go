@@ -3,7 +3,7 @@ package bench
 import (
 	"math/rand/v2"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // poolRows is the number of rows of a pool that is made up.

@@ -3,7 +3,7 @@ package data
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // Accompanied is a Dataset that has further texts beside each caption: its positive, and behind it its hard negative. Training

@@ -3,7 +3,7 @@ package data
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // Alternating is a training stream whose batches are of pairs and of sentences in turn: a batch of pairs, then Every batches of

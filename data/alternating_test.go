@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // tokenOf is a stream whose tokens are a number more than the sample, with an image of ones where it has images.

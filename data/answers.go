@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // Answers turns the answers of examples into the columns batch.Answers, AnswerLengths and AnswerWeights. The zero value gives no columns.

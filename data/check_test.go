@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 func TestCheck(t *testing.T) {

@@ -1,6 +1,6 @@
 package data
 
-import "github.com/geoalign/geoalign/data/batch"
+import "github.com/geoalign/geoalign/batch"
 
 // Columned is a Dataset whose images have columns of their own, such as regions: streams and evaluations
 // of it give them.

@@ -13,7 +13,7 @@
 //	Gallery    rows of a split in a fixed order, for evaluation
 //	Galleries  a gallery of images and one of texts, with the map between them
 //
-// A training run asks for the columns that its model reads (package data/batch), and only
+// A training run asks for the columns that its model reads (package batch), and only
 // these are made:
 //
 //	ds, err := data.LoadCaptions(root, []string{"train.json"}, data.Options{})

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/transform"
 )
 

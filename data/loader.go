@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/geoalign/geoalign/compute/parallel"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/identity"
 )
 

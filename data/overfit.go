@@ -3,7 +3,7 @@ package data
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // Overfit returns the first n samples of s, over and over: the same images,

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // Regions is a data kind as another module would write one: an image is up to R boxes

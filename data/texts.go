@@ -3,7 +3,7 @@ package data
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // Tokenizer is what columns of text need of a tokenizer (package data/tokenizer).

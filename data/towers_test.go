@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/transform"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"gorgonia.org/gorgonia"
 )
 

@@ -3,7 +3,7 @@ package encoders
 import (
 	"testing"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"gorgonia.org/gorgonia"
 )
 

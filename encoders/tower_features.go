@@ -3,7 +3,7 @@ package encoders
 import (
 	"math/rand/v2"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/ops/nn"
 )
 

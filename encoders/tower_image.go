@@ -1,6 +1,6 @@
 package encoders
 
-import "github.com/geoalign/geoalign/data/batch"
+import "github.com/geoalign/geoalign/batch"
 
 // ImageTower is a vision transformer as a tower.
 type ImageTower struct{ ViT }

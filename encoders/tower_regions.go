@@ -3,7 +3,7 @@ package encoders
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/attention"
 	"github.com/geoalign/geoalign/ops/layout"

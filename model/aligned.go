@@ -6,7 +6,7 @@ import (
 	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 	"github.com/geoalign/geoalign/state"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // rotatedRows are n pairs of rows of 6 and 4 channels, where a text is some channels of its image.

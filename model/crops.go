@@ -1,7 +1,7 @@
 package model
 
 import (
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 )
 

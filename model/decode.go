@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // partOf returns a part of the loss of a step of a batch.

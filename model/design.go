@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"

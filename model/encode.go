@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 

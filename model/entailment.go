@@ -2,7 +2,7 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"gorgonia.org/gorgonia"

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // tinyGRU is tinyCLIP whose captions pass recurrent units, with a teacher and a queue.

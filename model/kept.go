@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 )
 

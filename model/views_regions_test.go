@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // TestMaskedViews: with masks that hide nothing the hinge loss is that of both views of an image, and of one text; others hide

@@ -2,7 +2,7 @@ package objectives
 
 import (
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 )
 

@@ -3,7 +3,7 @@ package objectives
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"

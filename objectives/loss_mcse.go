@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"

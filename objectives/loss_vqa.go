@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/arith"
 	"gorgonia.org/gorgonia"

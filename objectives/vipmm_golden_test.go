@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/space"

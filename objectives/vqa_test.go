@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // answersOf returns a batch of answers with the given weights, two rows of three, of which answer a of row i is the tokens

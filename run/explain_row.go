@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"

@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"

@@ -3,7 +3,7 @@ package features
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // Set is a split of pairs for evaluation: its images by rising row, and all texts of each of them.

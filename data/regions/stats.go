@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // Stats describes the regions of a split.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // StreamConfig says how pairs become samples.

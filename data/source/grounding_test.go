@@ -8,7 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // TestGroundingScenes: held-out expressions do not depend on the seed of a run, those of training do, and boxes are in the pixels of the picture.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // questionRows are the numbers of questions as rows of a batch.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 )
 
 // Maps computes heat maps of some rows of a gallery, one after the other. of returns those of the rows of b, which have these

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/eval/sanity"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"

@@ -40,7 +40,7 @@ var order = [][]string{
 	{"internal/exec", "internal/mpi"},
 	{"internal/kernel"},
 	{"explain"},
-	{"data/batch", "state", "space", "compute/parallel", "internal", "internal/kernel/cpu"},
+	{"batch", "state", "space", "compute/parallel", "internal", "internal/kernel/cpu"},
 }
 
 // layer is the line of a package.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"reflect"
 
-	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/tensor"
