@@ -1,0 +1,79 @@
+// Package probe is what frozen features tell about classes, of images and of pairs of texts.
+package probe
+
+import (
+	"context"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/tasks"
+)
+
+// Names of the tasks.
+const (
+	Name     = "probe"
+	TextName = "textprobe"
+)
+
+// Task is the linear probe of images: fitted to the training images as they are, tested on the split.
+var Task = tasks.Task{
+	Name: Name, Title: "Linear probe", Metric: "top1", MetricTitle: "linear probe",
+	Needs:    []tasks.Need{tasks.NeedsEncoder},
+	Default:  func(s *tasks.Setup) bool { return !s.System.Texts && !s.System.Words && !s.System.Identities },
+	Evaluate: evaluate,
+}
+
+// TextTask is the linear probe of pairs of texts, of files of its own.
+var TextTask = tasks.Task{
+	Name: TextName, Title: "Linear probe of text pairs", Metric: "top1", MetricTitle: "linear probe",
+	Needs:    []tasks.Need{tasks.NeedsWords},
+	OwnFiles: func(*tasks.Setup) bool { return true },
+	Evaluate: evaluateTexts,
+}
+
+// Options are what [eval] says of probes.
+type Options struct {
+	Samples    int     // labelled training images
+	Decay      float64 // weight decay
+	Hold       float64 // share of the training samples on which the decay is chosen; 0: Decay it is
+	Neighbours int     // that vote
+}
+
+// Pairs is what a probe of pairs of texts is fitted to and tested on.
+type Pairs struct {
+	Train, Test           []data.TextPair
+	TrainLabel, TestLabel []int32
+	Classes               []string // names, sorted
+}
+
+// NewClassifier is the classifier of a setup, without neighbours that vote.
+func NewClassifier(s *tasks.Setup) Classifier {
+	o := tasks.Of[Options](s)
+	return Classifier{Engine: s.Engine, Decay: o.Decay, Hold: o.Hold}
+}
+
+func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
+	train, err := s.Train(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, c := tasks.Of[Options](s), NewClassifier(s)
+	c.Neighbours = o.Neighbours
+	return Probe{Model: s.Model.Image, Train: train, Samples: o.Samples, Set: s.Set, Classifier: c, Encoding: s.Encoding}.Run(ctx)
+}
+
+func evaluateTexts(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
+	p := s.Opened.(*Pairs)
+	labelled := func(pairs []data.TextPair, labels []int32) LabelledTexts {
+		var a, b []string
+		for _, p := range pairs {
+			a, b = append(a, p.A), append(b, p.B)
+		}
+		return LabelledTexts{s.Listed(a), s.Listed(b), labels}
+	}
+	scores, err := TextProbe{
+		Model: s.Model.Text, Train: labelled(p.Train, p.TrainLabel), Test: labelled(p.Test, p.TestLabel), Classes: p.Classes,
+		Classifier: NewClassifier(s), Encoding: s.Encoding,
+	}.Run(ctx)
+	scores.OfTexts = true
+	return scores, err
+}

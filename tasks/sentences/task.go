@@ -1,0 +1,81 @@
+// Package sentences evaluates text towers on tasks of sentence pairs, without fine-tuning.
+package sentences
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/probe"
+)
+
+// Name is the name of the task.
+const Name = "sentences"
+
+// Task is tasks of sentence pairs, of files of their own.
+var Task = tasks.Task{
+	Name: Name, Title: "Sentence pairs", Bare: true,
+	Needs:    []tasks.Need{tasks.NeedsWords},
+	OwnFiles: func(*tasks.Setup) bool { return true },
+	Default: func(s *tasks.Setup) bool {
+		return s.System.Words && !s.System.Images && !s.System.Pairs && tasks.Of[Options](s).Named
+	},
+	Evaluate: evaluate,
+	Kept:     func(*tasks.Setup, func(string) bool) []tasks.Kept { return nil }, // the first task's, which metrics.jsonl names
+}
+
+// Options are what eval.sentences says.
+type Options struct {
+	Named    bool // tasks are named
+	Feature  string
+	Rules    []string
+	Isotropy int
+}
+
+// picturePairs is the number of pairs that are drawn.
+const picturePairs = 250
+
+func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
+	o := tasks.Of[Options](s)
+	t := Sentences{
+		Encoder: NewEncoder(s), Tasks: s.Opened.([]PairTask), Rules: o.Rules, Isotropy: o.Isotropy, Pictured: picturePairs,
+		Classifier: probe.NewClassifier(s),
+	}
+	scores, err := t.Run(ctx)
+	m := sentencepairs.Measure{Tokenizer: s.Tokenizer(), Clean: s.Clean, MaxWords: s.MaxWords, Tokens: s.Tokens}
+	for _, x := range t.Tasks {
+		scores.Notes = append(scores.Notes, notesOf(x.Test, m)...)
+	}
+	return scores, err
+}
+
+// notesOf says what was left out of the pairs of a task, and how many sentences the model does not read whole.
+func notesOf(set *sentencepairs.Set, m sentencepairs.Measure) (list []string) {
+	say := func(format string, args ...any) { list = append(list, set.Task.Name+": "+fmt.Sprintf(format, args...)) }
+	if text := set.Counts.String(); text != "" {
+		say("%s", text)
+	}
+	if n := set.Counts.Ignored; n != nil {
+		say("scores without sentences: %s", strings.Join(n, ", "))
+	}
+	all, long, blank := set.Distinct(), 0, 0
+	for _, x := range all {
+		n, _, cut := m.Length(x)
+		if cut {
+			long++
+		}
+		if n == 0 {
+			blank++
+		}
+	}
+	if long > 0 {
+		say("the end of %s of %s sentences is cut (data.max_words, data.tokens)", words.Thousands(long), words.Thousands(len(all)))
+	}
+	if blank > 0 {
+		say("nothing is left of %s by data.clean", words.Count(blank, "sentence"))
+	}
+	return list
+}
