@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
 // condition says when something reads a key or a section; the tag read names it.
@@ -154,26 +156,11 @@ var conditions = map[string]condition{
 	"examples": {"data.kind of a downstream task, such as \"entailment\"", func(c *Config) bool { return c.Data.ReadsExamples() }},
 	"example files": {`data.kind of a downstream task and data.examples.source = "files"`,
 		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
-	"grounding files": {`data.kind = "grounding" and data.examples.source = "files"`,
-		func(c *Config) bool { return c.Data.Kind == GroundingKind && c.Data.Examples.Source == ExamplesOfFiles }},
-	"heat maps": {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
-	"questions": {`data.kind = "vqa"`, ofKind(VQAKind)},
-	"question files": {`data.kind = "vqa" and data.examples.source = "files"`,
-		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Data.Examples.Source == ExamplesOfFiles }},
-	"ranked answers": {`data.kind = "vqa" and eval.vqa.generate = false`,
-		func(c *Config) bool { return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate }},
-	"common answers": {`data.kind = "vqa", eval.vqa.generate = false and eval.vqa.candidates = ""`,
-		func(c *Config) bool {
-			return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate && c.Eval.VQA.Candidates == ""
-		}},
-	"written answers": {`data.kind = "vqa" and eval.vqa.generate = true`,
-		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Eval.VQA.Generate }},
-	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
 	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures, or a model.system with a text tower and eval.zeroshot.images`,
 		(*Config).ReadsImageFiles},
 	"root": {`a data.kind other than "scenes", data.vocab, or files of data.sentences, eval.zeroshot, eval.textprobe, eval.sentences, eval.sentiment or eval.vqa`,
 		func(c *Config) bool {
-			return !c.Data.Drawn() || c.Data.Vocab != "" || c.MixesSentences() || c.Data.Kind == VQAKind && c.Eval.VQA.Candidates != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
+			return !c.Data.Drawn() || c.Data.Vocab != "" || c.MixesSentences() || c.Data.Kind == vqa.Name && c.Eval.VQA.Candidates != "" || c.Eval.ZeroShot.ReadsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
 		}},
 	"given vocabulary": {`data.vocab and a model.system with a text tower`,
 		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
@@ -229,17 +216,14 @@ var conditions = map[string]condition{
 	"temperature": {"objective.itc.weight, objective.itc.in_batch_weight or objective.itm.weight > 0",
 		func(c *Config) bool { return c.Objective.contrasts() || c.Objective.ITM.Weight > 0 }},
 	"contrasts": {"objective.itc.weight or objective.itc.in_batch_weight > 0", func(c *Config) bool { return c.Objective.contrasts() }},
-	"triplet": weighed("objective.triplet.weight"),
+	"triplet":   weighed("objective.triplet.weight"),
 	"hard margin": {"objective.triplet.weight > 0 and soft = false",
 		func(c *Config) bool { return c.Objective.Triplet.Weight > 0 && !c.Objective.Triplet.Soft }},
-	"softmax":     weighed("objective.softmax.weight"),
-	"poly":        weighed("objective.poly.weight"),
-	"cmpm":        weighed("objective.cmpm.weight"),
-	"simcse":      weighed("objective.simcse.weight"),
-	"mcse":        weighed("objective.mcse.weight"),
-	"pair loss":   weighed("objective.sentence_pairs.weight"),
-	"class loss":  weighed("objective.classes.weight"),
-	"joint pairs": {`objective.sentence_pairs.weight > 0 and encoding = "joint"`, func(c *Config) bool { return c.JointPairs() }},
+	"softmax": weighed("objective.softmax.weight"),
+	"poly":    weighed("objective.poly.weight"),
+	"cmpm":    weighed("objective.cmpm.weight"),
+	"simcse":  weighed("objective.simcse.weight"),
+	"mcse":    weighed("objective.mcse.weight"),
 	"hard negatives": {`objective.simcse.weight > 0 and data.sentences.negative`,
 		func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 && c.HasNegatives() }},
 	"klot":      weighed("objective.klot.weight"),
@@ -287,32 +271,15 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
-	"itm":            weighed("objective.itm.weight"),
-	"captioning":     weighed("objective.captioning.weight"),
-	"caption writer": {`objective.captioning.weight > 0 and decoder = "transformer"`, func(c *Config) bool { return c.Objective.Captioning.byTransformer() > 0 }},
-	"gru captioning": {`objective.captioning.weight > 0 and decoder = "gru"`, func(c *Config) bool { return c.Objective.Captioning.recurs() }},
-	"vqa":            weighed("objective.vqa.weight"),
-	"word_patch":     weighed("objective.word_patch.weight"),
-	"token_image":    weighed("objective.token_image.weight"),
-	"text_swap":      weighed("objective.text_swap.weight"),
-	"mlm":            weighed("objective.mlm.weight"),
+	"itm":         weighed("objective.itm.weight"),
+	"word_patch":  weighed("objective.word_patch.weight"),
+	"token_image": weighed("objective.token_image.weight"),
+	"text_swap":   weighed("objective.text_swap.weight"),
+	"mlm":         weighed("objective.mlm.weight"),
 
 	// Evaluation.
-	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
 	"zero-shot": {"a model.system with a text tower, or eval.zeroshot.image",
 		func(c *Config) bool { return c.Model.traits().words || c.Eval.ZeroShot.Image != "" }},
-	"class folder": {"a model.system with a text tower and eval.zeroshot.images",
-		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.Images != "" }},
-	"templates": {`a model.system with a text tower and eval.zeroshot.templates_file = ""`,
-		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.TemplatesFile == "" }},
-	"sentence tasks": {"a model.system with a text tower and eval.sentences.tasks",
-		func(c *Config) bool { return c.Model.traits().words && len(c.Eval.Sentences.Tasks) > 0 }},
-	"sentiment": {"a model.system with a text tower and eval.sentiment.train",
-		func(c *Config) bool { return c.Model.traits().words && c.Eval.Sentiment.Train != "" }},
-	"sentence vectors": {"a model.system with a text tower, and eval.sentences.tasks or eval.sentiment.train_texts",
-		func(c *Config) bool {
-			return c.Model.traits().words && (len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.TrainTexts != "")
-		}},
 	"fixed decay": {"a model.system with towers and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
 
 	// Starts.
@@ -321,7 +288,7 @@ var conditions = map[string]condition{
 	"image rate":    {"model.image.freeze = false", func(c *Config) bool { return !c.Model.Image.Freeze }},
 	"text rate": {"model.text.freeze = false, or fusion layers, and a loss that reads texts",
 		func(c *Config) bool {
-			return (!c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0) && c.Objective.Captioning.byTransformer() == 0
+			return (!c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0) && !c.Objective.Captioning.On() || c.Objective.Captioning.Recurs()
 		}},
 
 	// Training.

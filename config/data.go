@@ -1,5 +1,11 @@
 package config
 
+import (
+	"github.com/geoalign/geoalign/tasks/grounding"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
+	"github.com/geoalign/geoalign/tasks/vqa"
+)
+
 // Data selects the training and evaluation data.
 type Data struct {
 	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | sentences (texts without images, for model.system simcse) | regions (features of the regions of images) | sentence_pairs (two sentences with a class or a score) | entailment (pictures with sentences that they entail or contradict) | grounding (pictures with expressions that name an object in them) | nlvr (statements about two pictures) | vqa (questions about pictures)
@@ -20,10 +26,10 @@ type Data struct {
 	Crops      Crops         `toml:"crops" read:"prototypes"`
 	Sentences  SentenceFiles `toml:"sentences" read:"sentences"`
 
-	SentencePairs SentencePairs `toml:"sentence_pairs" read:"sentence pairs"`
-	Examples      Examples      `toml:"examples" read:"examples"`
-	Grounding     Grounding     `toml:"grounding" read:"grounding files"`
-	VQA           VQAFiles      `toml:"vqa" read:"question files"`
+	SentencePairs sentencepairs.Files `toml:"sentence_pairs" when:"data.kind=sentence_pairs"`
+	Examples      Examples            `toml:"examples" read:"examples"`
+	Grounding     grounding.Files     `toml:"grounding" when:"data.kind=grounding and data.examples.source=files"`
+	VQA           vqa.Files           `toml:"vqa" when:"data.kind=vqa and data.examples.source=files"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples, and those that take more than 7 bytes for each of them to decode
 	Decoder        string  `toml:"decoder" read:"image files"`                     // of JPEG files: auto (libjpeg-turbo if it is found, else builtin) | builtin (pixels of Go's image/jpeg) | turbojpeg (libjpeg-turbo, pixels of Pillow)
@@ -107,7 +113,7 @@ func (d *Data) defaults() {
 }
 
 func (d *Data) check(k *checker, c *Config) {
-	k.OneOf("data.kind", append([]string{"scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "sentences", SentencePairsKind}, exampleKinds()...)...)
+	k.OneOf("data.kind", append([]string{"scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "sentences", sentencepairs.Name}, exampleKinds()...)...)
 	k.Positive("data.max_pixels", "data.max_words")
 	k.Require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
 	k.Require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
@@ -142,7 +148,7 @@ func (d *Data) checkCache(k *checker, c *Config) {
 	k.Require("data.cache", d.Cache == "none" || d.Kind != "scenes" && !(d.ReadsExamples() && d.Drawn()), "must be none for scenes", "they are drawn, not decoded")
 	k.Require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
 	k.Require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"", "features are not decoded")
-	k.Require("data.cache", d.Cache == "none" || d.Kind != SentencePairsKind, "must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")
+	k.Require("data.cache", d.Cache == "none" || d.Kind != sentencepairs.Name, "must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")
 	k.Require("data.cache", d.Cache == "none" || !c.Model.TextsOnly(), "must be none", c.Model.named()+" reads no images")
 	k.Require("data.cache_dir", d.Cache != "disk" || d.CacheDir != "", `must name a folder for data.cache = "disk"`)
 	k.Positive("data.cache_max_gb")

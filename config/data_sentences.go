@@ -1,5 +1,7 @@
 package config
 
+import "github.com/geoalign/geoalign/tasks/sentencepairs"
+
 // SentenceFiles names the files of data.kind = "sentences", for model.system "simcse", and of sentences beside pairs. A file whose
 // name ends in .csv, .tsv, .json, .jsonl or .parquet is a table with a sentence in each row, every other file has a sentence on
 // each line.
@@ -54,7 +56,7 @@ func (c Config) HasNegatives() bool { return c.HasPositives() && c.Data.Sentence
 // TextsOfRow returns the texts of a row of the batch that pass the text tower of a training step.
 func (c Config) TextsOfRow() int {
 	switch o := c.Objective; {
-	case o.SentencePairs.Weight > 0 && o.SentencePairs.Encoding == PairsSeparate:
+	case o.SentencePairs.Weight > 0 && o.SentencePairs.Encoding == sentencepairs.Separate:
 		return 2
 	case c.HasNegatives():
 		return 3

@@ -3,10 +3,16 @@ package config
 import (
 	"slices"
 	"strings"
-)
 
-// besideTasks are those that eval.beside can name.
-var besideTasks = []string{"probe", "zeroshot", "sentences", "sentiment"}
+	"github.com/geoalign/geoalign/tasks/all"
+	"github.com/geoalign/geoalign/tasks/captioning"
+	"github.com/geoalign/geoalign/tasks/grounding"
+	"github.com/geoalign/geoalign/tasks/probe"
+	"github.com/geoalign/geoalign/tasks/sentences"
+	"github.com/geoalign/geoalign/tasks/sentiment"
+	"github.com/geoalign/geoalign/tasks/vqa"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
+)
 
 // Values of eval.ties.
 const (
@@ -31,14 +37,14 @@ type Eval struct {
 	ProbeHold       float64 `toml:"probe_hold" read:"towers"`                     // share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
 	ProbeNeighbours int     `toml:"probe_neighbours" read:"images" max:"65536"`   // neighbours that vote in the k-NN accuracy beside the probe
 
-	ZeroShot  ZeroShot  `toml:"zeroshot" read:"features"`
-	TextProbe TextProbe `toml:"textprobe" read:"words"`
-	Sentences Sentences `toml:"sentences" read:"words"`
-	Sentiment Sentiment `toml:"sentiment" read:"words"`
+	ZeroShot  zeroshot.Eval   `toml:"zeroshot" when:"captions and model.interaction.kind="`
+	TextProbe probe.EvalTexts `toml:"textprobe" when:"words"`
+	Sentences sentences.Eval  `toml:"sentences" when:"words"`
+	Sentiment sentiment.Eval  `toml:"sentiment" when:"words"`
 
-	Grounding  EvalGrounding  `toml:"grounding" read:"heat maps"`
-	VQA        EvalVQA        `toml:"vqa" read:"questions"`
-	Captioning EvalCaptioning `toml:"captioning" read:"caption writer"`
+	Grounding  grounding.Eval  `toml:"grounding" when:"captions and images and model.interaction.kind= and model.image.style!=regions|resnet"`
+	VQA        vqa.Eval        `toml:"vqa" when:"data.kind=vqa"`
+	Captioning captioning.Eval `toml:"captioning" when:"objective.captioning.weight>0 and objective.captioning.decoder=transformer"`
 }
 
 func (e *Eval) defaults() {
@@ -54,7 +60,7 @@ func (e *Eval) check(k *checker, c *Config) {
 	k.NotNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
 	k.BelowOne("eval.probe_hold")
 	for i, task := range e.Beside {
-		k.Require("eval.beside", slices.Contains(besideTasks, task), "must be some of "+strings.Join(besideTasks, ", "))
+		k.Require("eval.beside", slices.Contains(all.Beside(), task), "must be some of "+strings.Join(all.Beside(), ", "))
 		k.Require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
 		k.Training("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`, "eval.sentences.tasks names no task")
 		k.Training("eval.beside", task != "sentiment" || e.Sentiment.Train != "", `must not have "sentiment"`, "eval.sentiment.train names no file")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
 )
 
 // hasHeads says whether the system is that of model.heads.
@@ -158,7 +159,7 @@ func (c *Config) readsScore() bool {
 func (o Objective) contrasts() bool { return o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 }
 func (o Objective) fuses() bool {
 	t := o.task()
-	return o.ITM.Weight > 0 || o.MLM.Weight > 0 || t != nil && t.fuses
+	return o.ITM.Weight > 0 || o.MLM.Weight > 0 || t != nil
 }
 
 // distils says whether a loss has soft targets where objective.distill.alpha is above 0.
@@ -181,5 +182,5 @@ func (o Objective) readsMix() bool {
 
 // ReadsImageFiles says whether images are decoded: those of the data, or those of zero-shot classification.
 func (c *Config) ReadsImageFiles() bool {
-	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != sentencepairs.Name && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

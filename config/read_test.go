@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
 // TestConditionsAreNamed holds the tags and the table against each other.
@@ -55,7 +57,7 @@ func mixesSentences(c *Config) {
 func asksAboutScenes(c *Config) {
 	inBatch(c)
 	c.Objective.ITC.InBatchWeight, c.Objective.VQA.Weight = 0, 1
-	c.Data.Kind, c.Data.Examples.Source = VQAKind, ExamplesOfScenes
+	c.Data.Kind, c.Data.Examples.Source = vqa.Name, ExamplesOfScenes
 }
 
 // TestUnread: a key that is set in a configuration where nothing reads it, and what makes

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/space"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
 )
 
 // small is a configuration whose queue and head leave room for what is tested.
@@ -38,7 +39,7 @@ func simcse() Config {
 func pairsOf(task string) Config {
 	c := simcse()
 	c.Model.System, c.Objective.SimCSE.Weight, c.Objective.SentencePairs.Weight = "sentence_pairs", 0, 1
-	c.Data.Kind, c.Data.SentencePairs.Task, c.Data.SentencePairs.TrainFiles = SentencePairsKind, task, []string{"train.tsv"}
+	c.Data.Kind, c.Data.SentencePairs.Task, c.Data.SentencePairs.TrainFiles = sentencepairs.Name, task, []string{"train.tsv"}
 	return c
 }
 

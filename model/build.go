@@ -190,9 +190,9 @@ func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
 
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
-	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
+	m, loss := b.cfg.Model, b.cfg.Objective.Captioning
 	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
-		(captioning.Weight == 0 || captioning.Decoder == config.CaptionTransformer || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 &&
+		(!loss.Recurs() || loss.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 &&
 		!b.cfg.Objective.ADCL.Drops() &&
 		!(b.cfg.JointPairs() && b.cfg.Objective.SentencePairs.Dropout > 0) {
 		return

@@ -31,10 +31,9 @@ func (p *Pairs) judger() judger {
 		return judgedPairs{newSentencePairs(p.cfg)}
 	case p.cfg.Model.Classifies():
 		return judgedImages{newClasses(p.cfg, p.o)}
-	case p.cfg.Objective.Entailment.Weight > 0:
-		return judgedFused{newEntailment(p.cfg).Head}
-	case p.cfg.Objective.NLVR.Weight > 0:
-		return judgedFused{newNLVR(p.cfg).Head}
+	}
+	if l := newTextClasses(p.cfg, p.o); l != nil {
+		return judgedFused{l.Head}
 	}
 	return nil
 }

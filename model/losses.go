@@ -6,6 +6,7 @@ import (
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
+	"github.com/geoalign/geoalign/tasks/captioning"
 )
 
 // newLosses is the list of the losses of a configuration, in the order in which they are
@@ -77,7 +78,7 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	}
 	switch c := obj.Captioning; {
 	case c.Weight == 0:
-	case c.Decoder == config.CaptionTransformer:
+	case c.Decoder == captioning.Transformer:
 		list = append(list, newCaptioning(cfg, o))
 	default:
 		list = append(list, objectives.Captioning{Weight: c.Weight, Len: cfg.Data.Tokens, Tokens: c.Tokens,
@@ -166,11 +167,8 @@ func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
 	if c := cfg.Objective.MLM; c.Weight > 0 {
 		list = append(list, &objectives.MLM{Weight: c.Weight, Masker: objectives.Masker{Prob: c.Prob, Vocab: o.Vocab, MaskID: o.MaskID, Specials: o.Specials}})
 	}
-	if c := cfg.Objective.Entailment; c.Weight > 0 {
-		list = append(list, newEntailment(cfg))
-	}
-	if cfg.Objective.NLVR.Weight > 0 {
-		list = append(list, newNLVR(cfg))
+	if l := newTextClasses(cfg, o); l != nil {
+		list = append(list, *l)
 	}
 	if w := cfg.Objective.Assignment.Weight; w > 0 {
 		list = append(list, &objectives.Assignment{Weight: w})

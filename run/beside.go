@@ -1,10 +1,12 @@
 package run
 
 import (
-	"fmt"
+	"context"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/tasks/migration"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
 // tasksBeside lists the tasks that a run is evaluated on beside its own, without influence on
@@ -17,46 +19,32 @@ func tasksBeside(cfg config.Config, set *Split) (list []string) {
 		return cfg.Eval.Beside
 	}
 	if set.Len() > eval.PreservedNeighbours {
-		list = append(list, TaskNeighbours)
+		list = append(list, migration.NeighboursName)
 	}
 	if cfg.Eval.ZeroShot.Image != "" {
-		list = append(list, TaskZeroShot)
+		list = append(list, zeroshot.Name)
 	}
 	return list
 }
 
 // checkBeside opens what these tasks read and looks for the number that compares checkpoints, so that nothing is found missing after
 // hours of training.
-func checkBeside(cfg config.Config, set *Split) error {
+func checkBeside(ctx context.Context, cfg config.Config, set *Split) error {
 	if err := checkKeptBy(cfg, set); err != nil {
 		return err
 	}
 	for _, task := range tasksBeside(cfg, set) {
-		switch task {
-		case TaskZeroShot:
-			z, err := (Evaluation{Task: task, Config: cfg, Set: set}).openZeroShot()
-			if err == nil {
-				err = z.Close()
-			}
-			if err != nil {
-				return err
-			}
-		case TaskSentences:
-			if _, err := set.files().openSentences(cfg); err != nil {
-				return err
-			}
-		case TaskSentiment:
-			if _, _, err := set.files().openSentiment(cfg); err != nil {
-				return err
-			}
-		case TaskProbe:
-			labelled := false
-			if set.Eval != nil { // examples are no split
-				_, labelled = set.Eval.Labels()
-			}
-			if !labelled {
-				return config.Errors{{Path: "eval.beside", Value: cfg.Eval.Beside, Msg: fmt.Sprintf("must not have %q, as data.kind %q has no classes", TaskProbe, cfg.Data.Kind), Hint: `use data.kind "folder" or "scenes"`}}
-			}
+		t, err := taskOf(cfg, task)
+		if err != nil {
+			return err
+		}
+		e := Evaluation{Config: cfg, Set: set}
+		setup := e.setup(t)
+		if setup.Opened, err = set.open(ctx, cfg, t, setup); err == nil && t.Ready != nil {
+			err = t.Ready(setup)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

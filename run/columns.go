@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval/sanity"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // columnRows of a file are looked at, evenly spaced: a column that decides alone shows in few.
@@ -56,5 +57,5 @@ func columnCaution(m *features.Matrix) []string {
 	if !(total > 0) {
 		return nil
 	}
-	return said(sanity.Column(filepath.Base(m.Path()), most, d, squares[most]/total, largest[most]))
+	return tasks.NotEmpty(sanity.Column(filepath.Base(m.Path()), most, d, squares[most]/total, largest[most]))
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/identity"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
+	"github.com/geoalign/geoalign/tasks/sentences"
 )
 
 // openedData is the data that a run has opened, by which they are compared with what they were and with those of other ranks.
@@ -178,7 +180,7 @@ func (r *Run) openedDataOf(ctx context.Context, train any) (*openedData, error) 
 
 // named is the name of the split in a DataRecord, and what it is read from.
 func (s *Split) named(cfg config.Config) (string, []source.Input) {
-	if s.listed() != nil && s.Galleries == nil && s.kept.examples == nil && s.kept.pairs == nil {
+	if _, ok := s.listed().(sentences.Tasks); ok {
 		return sentencesSplit, source.SentencesInputs(cfg)
 	}
 	return cfg.Eval.Split, source.Inputs(cfg, cfg.Eval.Split)
@@ -203,21 +205,14 @@ func (s *Split) listed() any {
 		return s.Eval
 	case s.Galleries != nil:
 		return s.Galleries
-	case s.kept.examples != nil:
-		return s.kept.examples
-	case s.kept.pairs != nil:
-		return s.kept.pairs
-	case s.kept.sentences != nil:
-		return s.kept
+	}
+	if x, _ := s.samples(); x != nil {
+		return x
+	}
+	for _, task := range []string{sentencepairs.Name, sentences.Name} {
+		if x := s.kept[task]; x != nil {
+			return x
+		}
 	}
 	return nil
-}
-
-// Entries implements data.Listed: those of eval.sentences, one task behind the other.
-func (f evalFiles) Entries() data.Entries {
-	var list []data.Entries
-	for _, s := range f.sentences {
-		list = append(list, s.Test.Entries())
-	}
-	return data.JoinEntries(list...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
+	"github.com/geoalign/geoalign/tasks/sentences"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -52,9 +53,9 @@ func (k *knownData) verify(ctx context.Context, cfg config.Config, name string, 
 	var e data.Entries
 	inputs, end := source.Inputs(cfg, name), func() error { return nil }
 	if name == sentencesSplit {
-		var f evalFiles
-		if _, err = f.openSentences(cfg); err == nil {
-			e, inputs = f.Entries(), source.SentencesInputs(cfg)
+		var list sentences.Tasks
+		if list, err = source.OpenSentences(cfg); err == nil {
+			e, inputs = list.Entries(), source.SentencesInputs(cfg)
 		}
 	} else {
 		e, end, err = source.Entries(ctx, cfg, name, source.Options{Progress: progress})

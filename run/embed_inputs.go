@@ -15,10 +15,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -27,6 +27,7 @@ import (
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // Inputs name what EmbedFiles encodes: exactly one of Images, Texts and Rows.
@@ -353,7 +354,7 @@ func (x *textInputs) next(n int) (*part, error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	p.gallery = listedTexts{texts, x.clean, x.columns()}
+	p.gallery = tasks.List{Texts: texts, Clean: x.clean, Columned: x.columns()}
 	p.line = func(i, row int) any {
 		return struct {
 			Row     int    `json:"row"`

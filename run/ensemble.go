@@ -7,22 +7,8 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
-	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
-
-// member is the model as it scores the pairs of the split.
-func (e Evaluation) member() (m tasks.Member, err error) {
-	m = tasks.Member{Image: e.Model.Image(), Text: e.Model.Text(), Engine: e.Engine, Images: e.Set.Images()}
-	if m.Texts, err = e.Set.Texts(textColumns(e.Config, e.Tokenizer)); err != nil {
-		return m, err
-	}
-	if x, ok := e.Model.(tasks.Interaction); ok && x.InteractionName() != "" {
-		m.Interaction = x
-		return m, nil
-	}
-	m.Score, err = e.Model.PairScore()
-	return m, err
-}
 
 // EvaluateWith evaluates retrieval by the mean of the scores that t and other models give the
 // pairs of a split, with equal weights; empty is eval.split. All must see the same images and
@@ -55,7 +41,7 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 		if err := x.loadForSplit(); err != nil {
 			return nil, err
 		}
-		list = append(list, Evaluation{Task: TaskRetrieval, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.group, Progress: progress, Say: Lines(t.log).Say})
+		list = append(list, Evaluation{Task: retrieval.Name, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.group, Progress: progress, Say: Lines(t.log).Say})
 	}
 	list[0].With = list[1:]
 	t.evaluated = list[0].Set

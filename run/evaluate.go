@@ -1,97 +1,86 @@
 package run
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/all"
+	"github.com/geoalign/geoalign/tasks/probe"
+	"github.com/geoalign/geoalign/tasks/retrieval"
+	"github.com/geoalign/geoalign/tasks/vqa"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
-// Tasks that a model is evaluated on.
-const (
-	TaskRetrieval  = "retrieval"
-	TaskProbe      = "probe"
-	TaskNeighbours = "neighbours" // of stored features: what an alignment keeps of their neighbourhoods
-	TaskReID       = "reid"       // of images with identities: what each finds of its identity
-	TaskMigration  = "migration"  // of stored features: what an index of the old model gives to queries of the new one
-	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
-	TaskSiblings   = "siblings"   // of a text tower: whether a caption finds the other captions of its image
-	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
-	TaskSentences  = "sentences"  // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
-	TaskSentiment  = "sentiment"  // of utterances: their sentiment from words, audio and vision, with eval.sentiment
+// Scores are what an evaluation found.
+type Scores = tasks.Scores
 
-	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
-	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
-	TaskGrounding  = config.GroundingKind  // of pictures with expressions: where what they name lies, by heat maps of pairs
-	TaskNLVR       = config.NLVRKind       // of statements about two pictures
-	TaskVQA        = config.VQAKind        // questions about pictures
-	TaskCaptioning = "captioning"          // captions that a model writes
-	// TaskClassification is of images: their classes, by a model that was fine-tuned to tell them.
-	TaskClassification = config.ClassificationTask
+// EvalTasks lists the tasks that a model is evaluated on.
+func EvalTasks() []string {
+	return tasks.Names(all.List, func(t tasks.Task) bool { return t.Evaluate != nil })
+}
 
-	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
-)
-
-// EvalTasks lists them.
-var EvalTasks = []string{
-	TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs,
-	TaskEntailment,
-	TaskGrounding,
-	TaskNLVR,
-	TaskVQA,
-	TaskCaptioning,
-	TaskClassification,
+// taskOf returns the task of a name, empty for that of the system. It refuses one that there is none of.
+func taskOf(cfg config.Config, name string) (tasks.Task, error) {
+	if name == "" {
+		name = DefaultTask(cfg)
+	}
+	t, _ := tasks.Find(all.List, name)
+	return t, CheckTask(name)
 }
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
-func CheckTask(task string) error {
-	for _, t := range EvalTasks {
-		if task == t || task == "" {
-			return nil
-		}
+func CheckTask(name string) error {
+	if t, _ := tasks.Find(all.List, name); name == "" || t.Evaluate != nil {
+		return nil
 	}
-	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s and %s", task, strings.Join(EvalTasks[:len(EvalTasks)-1], ", "), EvalTasks[len(EvalTasks)-1])}
+	list := EvalTasks()
+	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s and %s", name, strings.Join(list[:len(list)-1], ", "), list[len(list)-1])}
 }
 
 // DefaultTask is the task that a system is evaluated on unless asked otherwise.
 func DefaultTask(cfg config.Config) string {
-	switch task := cfg.Task(); {
-	case task != "":
-		return task
-	case cfg.Model.ByIdentity():
-		return TaskReID
-	case cfg.Model.ImagesOnly():
-		return TaskProbe
-	case cfg.Model.JudgesPairs():
-		return TaskSentencePairs
-	case cfg.Model.TextsOnly() && len(cfg.Eval.Sentences.Tasks) > 0:
-		return TaskSentences
-	case cfg.Model.TextsOnly():
-		return TaskSiblings
+	s := &tasks.Setup{System: systemOf(cfg), Settings: cfg.Settings()}
+	if s.System.Tuned != "" {
+		return s.System.Tuned
 	}
-	return TaskRetrieval
+	for _, t := range all.List {
+		if t.Default != nil && t.Default(s) {
+			return t.Name
+		}
+	}
+	return all.List[0].Name
 }
 
 // ReadsSplit says whether a task, empty for that of the system, reads a split of images and texts, or other files alone.
 func ReadsSplit(cfg config.Config, task string) bool {
-	task = cmp.Or(task, DefaultTask(cfg))
-	return OfSplit(cfg, task) && task != TaskSentencePairs && !(cfg.Data.ReadsExamples() && task == cfg.Task())
+	t, err := taskOf(cfg, task)
+	return err == nil && OfSplit(cfg, task) && (t.Kind == "" || t.Kind != cfg.Data.Kind)
 }
 
 // OfSplit says whether a task, empty for that of the system, is about a split of the data, of examples and pairs of sentences too, and
 // not about files of its own.
 func OfSplit(cfg config.Config, task string) bool {
-	task = cmp.Or(task, DefaultTask(cfg))
-	return task != TaskTextProbe && task != TaskSentences && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
+	t, err := taskOf(cfg, task)
+	return err != nil || t.OwnFiles == nil || !t.OwnFiles(&tasks.Setup{System: systemOf(cfg), Settings: cfg.Settings()})
+}
+
+// systemOf is what tasks ask of the system of a configuration.
+func systemOf(cfg config.Config) tasks.System {
+	m := cfg.Model
+	return tasks.System{
+		Name: m.System, Tuned: cfg.Task(), Images: !m.TextsOnly(), Texts: !m.ImagesOnly(), Words: !m.ImagesOnly() && !m.Stored(), Stored: m.Stored(),
+		Identities: m.ByIdentity(), Pairs: m.JudgesPairs(),
+	}
 }
 
 // Evaluation is a model with what it is evaluated on.
@@ -111,17 +100,20 @@ type Evaluation struct {
 	Say func(format string, args ...any)
 }
 
-// sharedTasks are those of which several processes share the encoding, and of retrieval scores by tokens and the re-ranking; what
-// follows, all compute. The others are run by rank 0 as a whole.
-var sharedTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings}
-
 // Evaluate runs a task on a split, without rows that cannot be read where data.max_bad_share allows it: these are left out of
 // Evaluation.Set for good. It ends early with the error of ctx. Of several processes all call it, and the outcome of rank 0
 // counts: others may have none.
 func Evaluate(ctx context.Context, e Evaluation) (s Scores, err error) {
-	if e.Task == "" {
-		e.Task = DefaultTask(e.Config)
+	task, err := taskOf(e.Config, e.Task)
+	if err != nil {
+		return nil, err
 	}
+	return e.evaluate(ctx, task)
+}
+
+// evaluate is Evaluate of a task, which need not be listed.
+func (e Evaluation) evaluate(ctx context.Context, task tasks.Task) (s Scores, err error) {
+	e.Task = task.Name
 	if e.Set == nil {
 		e.Set = &Split{}
 	}
@@ -130,111 +122,119 @@ func Evaluate(ctx context.Context, e Evaluation) (s Scores, err error) {
 		t.sets = append(t.sets, screened{x.Set, x.Config, x.Model})
 	}
 	err = t.run(ctx, func() error {
-		s, err = evaluateTogether(ctx, e)
+		s, err = e.together(ctx, task)
 		return err
 	})
 	return s, err
 }
 
-// evaluateTogether is evaluate by all processes, which agree on the error.
-func evaluateTogether(ctx context.Context, e Evaluation) (s Scores, err error) {
-	if e.Group == nil || e.Group.Size() == 1 {
-		return evaluate(ctx, e)
+// together evaluates by all processes, which agree on the error.
+func (e Evaluation) together(ctx context.Context, task tasks.Task) (s Scores, err error) {
+	switch g := e.Group; {
+	case g == nil || g.Size() == 1:
+		return e.alone(ctx, task)
+	case !task.Alone:
+		s, err = e.alone(ctx, task)
+		return s, parallel.Agree(g, err)
+	default:
+		e.Group = nil
+		err = parallel.Alone(g, func() error {
+			s, err = e.alone(ctx, task)
+			return err
+		})
+		return s, err
 	}
-	if slices.Contains(sharedTasks, e.Task) {
-		s, err = evaluate(ctx, e)
-		return s, parallel.Agree(e.Group, err)
-	}
-	g := e.Group
-	e.Group = nil
-	err = parallel.Alone(g, func() error {
-		s, err = evaluate(ctx, e)
-		return err
-	})
-	return s, err
 }
 
-// evaluate runs the task that is named.
-func evaluate(ctx context.Context, e Evaluation) (Scores, error) {
-	switch e.Task {
-	case TaskProbe:
-		return e.probe(ctx)
-	case TaskTextProbe:
-		return e.textProbe(ctx)
-	case TaskSentences:
-		return e.sentences(ctx)
-	case TaskSentiment:
-		return e.sentiment(ctx)
-	case TaskReID:
-		return e.reID(ctx)
-	case TaskSiblings:
-		return e.siblings(ctx)
-	case TaskSentencePairs:
-		return e.sentencePairs(ctx)
-	case TaskNeighbours:
-		return e.neighbours(ctx)
-	case TaskZeroShot:
-		return e.zeroShot(ctx)
-	case TaskMigration:
-		return e.migration(ctx)
-	case TaskCaptioning:
-		return e.captioned(ctx)
-	case TaskEntailment:
-		return e.classified(ctx)
-	case TaskNLVR:
-		return e.nlvr(ctx)
-	case TaskGrounding:
-		return e.grounding(ctx)
-	case TaskVQA:
-		return e.answered(ctx)
-	case TaskClassification:
-		return e.classification(ctx)
+// alone evaluates as one process.
+func (e Evaluation) alone(ctx context.Context, task tasks.Task) (Scores, error) {
+	s := e.setup(task)
+	err := task.Check(s)
+	if err == nil {
+		s.Opened, err = e.Set.open(ctx, e.Config, task, s)
 	}
-	if err := CheckTask(e.Task); err != nil {
-		return nil, err
+	var scores Scores
+	if err == nil {
+		scores, err = task.Evaluate(ctx, s)
 	}
+	if m := (*tasks.MisfitError)(nil); errors.As(err, &m) {
+		err = &ArgumentError{err}
+	}
+	return scores, err
+}
+
+// setup is what a task is evaluated with.
+func (e Evaluation) setup(task tasks.Task) *tasks.Setup {
 	c := e.Config
-	if c.Model.ImagesOnly() {
-		return nil, &ArgumentError{fmt.Errorf("retrieval needs a model of images and texts: model.system %q has no text tower: use --task %s", c.Model.System, TaskProbe)}
+	s := &tasks.Setup{
+		Task: task.Name, System: systemOf(c), Engine: e.Engine, View: viewOf(c),
+		Encoding: tasks.Encoding{BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress},
+		Reading:  readingOf(c),
+		Texts:    textColumns(c, e.Tokenizer),
+		Train: func(ctx context.Context, asWritten bool) (data.Stream, error) {
+			return source.Stream(ctx, unaugmented(c, asWritten), source.Options{Progress: e.Progress})
+		},
+		Rows: func(x data.Examples) data.Gallery { return source.ExampleColumns(c, x, e.Tokenizer) },
 	}
-	if c.Model.TextsOnly() {
-		return nil, noImages(c, TaskRetrieval)
-	}
-	own, err := e.member()
-	if err != nil {
-		return nil, err
-	}
-	var with []tasks.Member
-	for _, x := range e.With {
-		m, err := x.member()
-		if err != nil {
-			return nil, err
+	s.System.Use = DefaultTask(c)
+	s.Samples = func(ctx context.Context) (data.Examples, error) {
+		of := c
+		if of.Data.Kind == "scenes" { // which a model of scenes is asked about
+			of.Data.Kind, of.Data.Examples.Source = task.Kind, config.ExamplesOfScenes
 		}
-		with = append(with, m)
+		return openExamples(ctx, of)
 	}
-	s, err := tasks.Retrieval{
-		Member: own, With: with, Matcher: e.Model, TextImage: e.Set.TextImage, ImageID: e.Set.ImageID, BatchSize: c.Eval.BatchSize,
-		MeanTies: c.Eval.Ties == config.TiesMean, RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
-	}.Run(ctx)
-	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err
-}
-
-// encoding says how sides of the model are encoded.
-func (e Evaluation) encoding() tasks.Encoding {
-	return tasks.Encoding{BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress}
-}
-
-// noImages refuses a task that needs images for a system of texts alone.
-func noImages(cfg config.Config, task string) error {
-	return &ArgumentError{fmt.Errorf("the task %s needs a model with an image encoder, and model.system %q has none: use --task %s", task, cfg.Model.System, DefaultTask(cfg))}
-}
-
-// noWords refuses a task that reads words for a system that does not; nil for one that does.
-func (e Evaluation) noWords() error {
-	if e.Tokenizer == nil || e.Config.Model.ImagesOnly() {
-		return &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not: use --task %s", e.Task, e.Config.Model.System, DefaultTask(e.Config))}
+	if e.Set != nil {
+		s.Galleries, s.Set = e.Set.Galleries, e.Set.Eval
 	}
-	return nil
+	if e.Model != nil {
+		s.Model = partsOf(e.Model)
+	}
+	v := c.Eval
+	s.Settings = append(c.Settings(), retrieval.Options{MeanTies: v.Ties == config.TiesMean, RerankTop: v.RerankTop, Folds: v.Folds, KeepBy: c.Train.KeepBestBy},
+		probe.Options{Samples: v.ProbeSamples, Decay: v.ProbeDecay, Hold: v.ProbeHold, Neighbours: v.ProbeNeighbours}, source.SentenceColumns(c, e.Tokenizer), vqa.Candidates(func(ctx context.Context) ([]string, error) {
+			return e.Set.candidates(ctx, c)
+		}), zeroshot.Open(func(set *data.Eval) (*zeroshot.Inputs, error) { return openZeroShot(c, set) }))
+	for _, x := range e.With {
+		s.With = append(s.With, x.setup(task))
+	}
+	return s
+}
+
+// openZeroShot opens what eval.zeroshot names.
+func openZeroShot(c config.Config, set *data.Eval) (*zeroshot.Inputs, error) {
+	if !c.Model.Stored() {
+		return source.OpenZeroShotImages(c, set)
+	}
+	x, err := source.OpenZeroShotFiles(c)
+	if x == nil && err == nil {
+		err = config.Errors{{Path: "eval.zeroshot.image", Value: "", Msg: "must name features of images for --task " + zeroshot.Name, Hint: "docs/align.md says which files it needs"}}
+	}
+	return x, err
+}
+
+// readingOf is how the texts of a configuration are read.
+func readingOf(c config.Config) tasks.Reading {
+	return tasks.Reading{Root: c.Data.Root, Split: c.Eval.Split, Kind: c.Data.Kind, Clean: c.Data.Clean, MaxWords: c.Data.MaxWords, Tokens: c.Data.Tokens}
+}
+
+// viewOf is how the model of a configuration sees pictures.
+func viewOf(c config.Config) tasks.View {
+	im := c.Model.Image
+	return tasks.View{Input: source.ImageInput(c), Size: im.Size, Grid: im.Grid(), Depth: im.Depth, Fusion: c.Model.Text.FusionLayers}
+}
+
+// unaugmented is a configuration whose training images are resized and nothing else, without sentences between them; with captions as
+// they are written, or cleaned.
+func unaugmented(cfg config.Config, asWritten bool) config.Config {
+	d := &cfg.Data
+	d.Sentences.Batches = 0
+	d.CropScaleMin, d.Flip, d.RandAugmentOps = 1, false, 0
+	d.ColorJitter, d.Grayscale, d.Blur, d.Views = 0, 0, 0, 1
+	if asWritten {
+		d.Clean = data.CleanNone
+	}
+	return cfg
 }
 
 // textColumns says how captions become columns, nil for a system without texts.
@@ -243,4 +243,21 @@ func textColumns(cfg config.Config, tok *tokenizer.Tokenizer) *data.Texts {
 		return nil
 	}
 	return &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
+}
+
+// logged returns the values of an outcome as metrics.jsonl names them.
+func logged(o Scores) map[string]float64 {
+	t, _ := tasks.Find(all.List, o.Task())
+	t.Name = o.Task()
+	values := map[string]float64{}
+	for k, v := range o.Values() {
+		values[t.Prefix()+k] = v
+	}
+	return values
+}
+
+// prefixOf stands before the numbers of a task in metrics.jsonl.
+func prefixOf(task string) string {
+	t, _ := tasks.Find(all.List, task)
+	return t.Prefix()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // Scores that are explained, by the names that files and JSON have.
@@ -236,7 +237,7 @@ func (x *Explainer) patches(values []float64) *explain.Map {
 // seenText is a text as the model reads it, with notes on what of it is lost.
 func (x *Explainer) seenText(text string) (clean string, notes []string, err error) {
 	cfg := x.t.Config
-	if clean, err = caption(text, cleaner(cfg), x.t.Tokenizer); err != nil {
+	if clean, err = tasks.Caption(text, cleaner(cfg), x.t.Tokenizer); err != nil {
 		return "", nil, &ArgumentError{err}
 	}
 	whole := uncut(cfg)(text)

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // StatementScore is the logit of the class that a model tells of a statement about two pictures.
@@ -96,7 +97,7 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 	out.Score = "logit of " + out.Said
 	for k, over := range []*explain.Map{r.Image, r.Other} {
 		if over.Most() == 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("No patch of the %s picture speaks for it: its map is dark.", sides[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("No patch of the %s picture speaks for it: its map is dark.", tasks.Sides[k]))
 		}
 	}
 	return out, nil
@@ -140,7 +141,7 @@ func (f *explainFolder) statement(r Relevance) error {
 		name, side string
 		m          *transform.Image
 		over       *explain.Map
-	}{{"statement.png", sides[0], f.e.image, r.Image}, {"statement-with.png", sides[1], f.e.other, r.Other}} {
+	}{{"statement.png", tasks.Sides[0], f.e.image, r.Image}, {"statement-with.png", tasks.Sides[1], f.e.other, r.Other}} {
 		if err := f.heat(&s.Pictures, x.name, x.m, *x.over, pages.Picture{Alt: "what the words look at in the " + x.side + " picture", Caption: x.side}); err != nil {
 			return err
 		}

@@ -310,7 +310,7 @@ func (f *explainFolder) heat(to *[]pages.Picture, name string, m *transform.Imag
 	if f.e.Regions > 0 {
 		return f.regions(to, name, over, p)
 	}
-	return f.add(to, name, overlaid(f.e.cfg, m, m.NRGBA(), over), p)
+	return f.add(to, name, viewOf(f.e.cfg).Overlay(m, m.NRGBA(), over), p)
 }
 
 // heatSmall is heat for one of many maps of the image: at most mostInlined pixels a side.
@@ -322,7 +322,7 @@ func (f *explainFolder) heatSmall(to *[]pages.Picture, name string, over explain
 	if f.small == nil {
 		f.small = explain.Reduced(m.NRGBA(), mostInlined)
 	}
-	return f.add(to, name, overlaid(f.e.cfg, m, f.small, over), p)
+	return f.add(to, name, viewOf(f.e.cfg).Overlay(m, f.small, over), p)
 }
 
 // regions is heat over regions, on the picture of the image where there is one.

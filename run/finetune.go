@@ -8,33 +8,16 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/all"
+	"github.com/geoalign/geoalign/tasks/classes"
+	"github.com/geoalign/geoalign/tasks/grounding"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
-// finetuneTasks are the settings of each task that a checkpoint is fine-tuned for, over those of the checkpoint. Retrieval is first.
-var finetuneTasks = []finetuneTask{
-	{TaskRetrieval, []string{"objective.mlm.weight=0", "objective.itc.positives=id"}},
-	{TaskClassification, nil}, // classificationSettings
-	{TaskEntailment, alone("objective.entailment.weight=1", "data.kind="+config.EntailmentKind)},
-	{TaskGrounding, []string{"objective.mlm.weight=0", "objective.itc.positives=id", "data.kind=" + config.GroundingKind, "data.crop_scale_min=1"}},
-	{"assignment", alone("objective.assignment.weight=1", "objective.distill.alpha=0", "momentum.enabled=false")},
-	{TaskNLVR, alone("objective.nlvr.weight=1", "data.kind="+config.NLVRKind)},
-	{TaskVQA, alone("objective.vqa.weight=1", "data.kind="+config.VQAKind)},
-	{TaskCaptioning, alone("objective.captioning.weight=1", "objective.captioning.decoder="+config.CaptionTransformer)},
-}
-
-type finetuneTask struct {
-	name string
-	sets []string
-}
-
-// alone says whether the loss of the task stands alone.
-func (t finetuneTask) alone() bool { return slices.Contains(t.sets, "objective."+t.name+".weight=1") }
-
 // alone are settings of a task whose loss stands alone: those of pre-training are off.
-func alone(sets ...string) []string {
-	return append([]string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0", "objective.mlm.weight=0",
-		"objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0", "queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}, sets...)
-}
+var alone = []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0", "objective.mlm.weight=0",
+	"objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0", "queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}
 
 // pairKeys are keys and sections of what a model of images alone has not.
 var pairKeys = []string{"objective", "momentum", "queue", "model.text", "model.head", "model.interaction", "model.views", "model.image.resnet.shuffle_groups", "data.views", "data.crops", "data.cache_features", "data.tokens",
@@ -60,7 +43,7 @@ func classificationSettings(base config.Config) (sets []string) {
 // withoutTask are the settings that take another downstream task than task out of a configuration: for retrieval and grounding its loss, in
 // whose place they get theirs (see otherLosses for tasks that stand alone), and its examples of scenes, in whose place are the scenes.
 func withoutTask(task string, base config.Config) (sets []string) {
-	paired := task == TaskRetrieval || task == TaskGrounding
+	paired := task == retrieval.Name || task == grounding.Name
 	if loss := base.Objective.TaskLoss(); paired && loss != "" && loss != "objective."+task {
 		for _, d := range base.NotDefault() {
 			if strings.HasPrefix(d.Path, loss+".") {
@@ -132,30 +115,24 @@ func sourceOf(base config.Config, sets []string) []string {
 // settingsOf are the settings of a task over those of a configuration, under those of a user.
 func settingsOf(task string, base config.Config, own ...string) (sets []string) {
 	sets = withoutTask(task, base)
-	for _, t := range finetuneTasks {
-		if t.name == task {
-			if t.alone() {
-				sets = append(sets, otherLosses(task, base)...)
-			}
-			sets = append(sets, t.sets...)
-		}
+	t, _ := tasks.Find(all.List, task)
+	if t.Finetune.Alone {
+		sets = append(append(sets, otherLosses(task, base)...), alone...)
 	}
+	sets = append(sets, t.Finetune.Sets...)
 	from := DefaultTask(base)
 	switch {
-	case task == TaskClassification:
+	case t.Finetune.Tower:
 		sets = append(sets, classificationSettings(base)...)
-	case task != from && base.Train.KeepsByMetric() && strings.HasPrefix(base.Train.KeepBestBy, logPrefix(from)):
+	case task != from && base.Train.KeepsByMetric() && strings.HasPrefix(base.Train.KeepBestBy, prefixOf(from)):
 		sets = append(sets, config.Reset("train.keep_best_by")) // a number that the evaluation of another task has not
 	}
 	return append(sets, sourceOf(base, slices.Concat(sets, own))...)
 }
 
 // FinetuneTasks lists the tasks that a checkpoint is fine-tuned for.
-func FinetuneTasks() (list []string) {
-	for _, t := range finetuneTasks {
-		list = append(list, t.name)
-	}
-	return list
+func FinetuneTasks() []string {
+	return tasks.Names(all.List, func(t tasks.Task) bool { return t.Finetune != nil })
 }
 
 // FinetuneConfig returns the configuration of a run that fine-tunes the checkpoint at path for a task, empty for that of the configuration, or
@@ -175,11 +152,11 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	if err != nil {
 		return base, err
 	}
-	task = cmp.Or(task, base.Task(), TaskRetrieval)
-	if m := base.Model; task != TaskClassification && (m.TextsOnly() || m.ImagesOnly()) {
+	task = cmp.Or(task, base.Task(), retrieval.Name)
+	if m := base.Model; task != classes.Name && (m.TextsOnly() || m.ImagesOnly()) {
 		return base, &ArgumentError{fmt.Errorf("the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, m.System, shellWord(config.Override("init.checkpoint", path)))}
 	}
-	if task == TaskClassification {
+	if task == classes.Name {
 		own, err := ownConfig(ck)
 		if err != nil {
 			return base, err

@@ -11,6 +11,10 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/tasks/retrieval"
+	"github.com/geoalign/geoalign/tasks/sentences"
+	"github.com/geoalign/geoalign/tasks/sentiment"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
 // CheckInputs looks for every file and folder that a configuration names: its lists, images,
@@ -23,7 +27,7 @@ func CheckInputs(cfg config.Config) error {
 // CheckFolds opens the split that eval.folds cuts, if it cuts any, and says whether it does. Other errors of the data are those of
 // whoever reads it.
 func CheckFolds(ctx context.Context, cfg config.Config) error {
-	if cfg.Eval.Folds < 2 || DefaultTask(cfg) != TaskRetrieval {
+	if cfg.Eval.Folds < 2 || DefaultTask(cfg) != retrieval.Name {
 		return nil
 	}
 	set, err := source.Galleries(ctx, cfg, cfg.Eval.Split, source.Options{})
@@ -39,14 +43,10 @@ func CheckFolds(ctx context.Context, cfg config.Config) error {
 // checkTraining is CheckInputs of what every training run reads: its data, that of the tasks beside its own, and frozen models.
 func checkTraining(cfg config.Config) error {
 	list := append(source.Inputs(cfg, "train", cfg.Eval.Split), frozenInputs(cfg)...)
-	if cfg.Model.Stored() || slices.Contains(cfg.Eval.Beside, TaskZeroShot) {
-		list = append(list, source.ZeroShotInputs(cfg)...)
-	}
-	if slices.Contains(cfg.Eval.Beside, TaskSentences) {
-		list = append(list, source.SentencesInputs(cfg)...)
-	}
-	if slices.Contains(cfg.Eval.Beside, TaskSentiment) {
-		list = append(list, source.SentimentInputs(cfg)...)
+	for task, inputs := range map[string]func(config.Config) []source.Input{zeroshot.Name: source.ZeroShotInputs, sentences.Name: source.SentencesInputs, sentiment.Name: source.SentimentInputs} {
+		if slices.Contains(cfg.Eval.Beside, task) || task == zeroshot.Name && cfg.Model.Stored() {
+			list = append(list, inputs(cfg)...)
+		}
 	}
 	return source.CheckInputs(list)
 }

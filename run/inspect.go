@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/stricttoml"
 	"github.com/geoalign/geoalign/internal/words"
+	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -152,15 +153,12 @@ func Inspect(path, group string) (*Inspection, error) {
 func (r *Inspection) nameMetric() {
 	m, _ := r.Config["model"].(map[string]any)
 	system, known := m["system"].(string)
-	switch {
-	case r.Metric == nil || r.Measure != "" || !known:
-	case config.Model{System: system}.ByIdentity():
-		r.Measure = reIDMetric
-	case config.Model{System: system}.ImagesOnly():
-		r.Measure = probeMetric
-	default:
-		r.Measure = retrievalMetric("")
+	if r.Metric == nil || r.Measure != "" || !known {
+		return
 	}
+	cfg := config.Default()
+	cfg.Model.System = system
+	r.Measure = keptMetrics(&pages.Curves{}, cfg)[0].Key
 }
 
 // readConfig reads config.toml of the checkpoint or of the run folder two levels

@@ -8,7 +8,6 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/ablation"
-	"github.com/geoalign/geoalign/eval/tasks"
 )
 
 // checkKeptBy refuses a train.keep_best_by that names no number of the evaluations of a run, so far as their names are known before the
@@ -23,19 +22,28 @@ func checkKeptBy(cfg config.Config, set *Split) error {
 	}
 	const unknown = "names a number that the evaluation has not"
 	of := append([]string{DefaultTask(cfg)}, tasksBeside(cfg, set)...)
-	i := slices.IndexFunc(of, func(task string) bool { return strings.HasPrefix(by, logPrefix(task)) })
+	i := slices.IndexFunc(of, func(task string) bool { return strings.HasPrefix(by, prefixOf(task)) })
 	switch {
 	case i < 0:
 		var names []string
 		for _, task := range of {
-			names = append(names, logPrefix(task)+"...")
+			names = append(names, prefixOf(task)+"...")
 		}
 		return refused(unknown, "it has "+strings.Join(names, ", "))
-	case of[i] == TaskRetrieval:
-		all := logged(Retrieval{Scores: tasks.Scores{Rerank: &eval.Metrics{}, Precision: &eval.Precision{}}})
-		if _, known := all[by]; !known {
-			first := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !strings.HasPrefix(name, logPrefix(TaskRetrieval)+eval.First+"/") })
-			return refused(unknown, "it has "+strings.Join(first, ", ")+", and with re-ranking the same below "+logPrefix(TaskRetrieval)+eval.Reranked)
+	default:
+		t, _ := taskOf(cfg, of[i])
+		if t.Numbers == nil {
+			break
+		}
+		all := t.Numbers()
+		if _, known := all[strings.TrimPrefix(by, t.Prefix())]; !known {
+			var first []string
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				if strings.HasPrefix(name, eval.First+"/") {
+					first = append(first, t.Prefix()+name)
+				}
+			}
+			return refused(unknown, "it has "+strings.Join(first, ", ")+", and with re-ranking the same below "+t.Prefix()+eval.Reranked)
 		}
 	}
 	switch ablation.Better(by) {

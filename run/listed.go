@@ -3,13 +3,11 @@ package run
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/features"
-	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -35,20 +33,8 @@ func (g listedImages) Fill(i int, row batch.Row) error {
 	return transform.Eval{Input: g.input, Size: g.size}.Apply(m, nil, row.Floats(batch.Images))
 }
 
-// listedTexts is a gallery of texts that no split has: the columns of the tokenizer.
-type listedTexts struct {
-	texts   []string
-	clean   func(string) string
-	columns *data.Texts
-}
-
-func (g listedTexts) Len() int               { return len(g.texts) }
-func (g listedTexts) Columns() []data.Column { return g.columns.Columns() }
-
 // cleaner cleans a text as the captions of a configuration are.
-func cleaner(cfg config.Config) func(string) string {
-	return func(s string) string { return data.Clean(cfg.Data.Clean, s, cfg.Data.MaxWords) }
-}
+func cleaner(cfg config.Config) func(string) string { return readingOf(cfg).Cleaned }
 
 // reading says how texts become tokens, as settings with commas between, "" for a model that reads none. A gallery of
 // texts keeps it: by other settings the same words have other features.
@@ -75,29 +61,6 @@ func readAs(reading string) ([]string, error) {
 		}
 	}
 	return sets, nil
-}
-
-// Fill cleans text i as those of a split are.
-func (g listedTexts) Fill(i int, row batch.Row) error {
-	text, err := caption(g.texts[i], g.clean, g.columns.Tokenizer)
-	if err != nil {
-		return err
-	}
-	g.columns.Fill(text, row)
-	return nil
-}
-
-// caption cleans a text. It fails where nothing is left of it, or no token: what stands around a text stands around any, and
-// where nothing does, a text without a token has the features 0.
-func caption(text string, clean func(string) string, tok data.Tokenizer) (string, error) {
-	if !utf8.ValidString(text) {
-		return "", fmt.Errorf("the text %.60q is no UTF-8: save it as UTF-8", text)
-	}
-	cleaned := clean(text)
-	if t, ok := tok.(*tokenizer.Tokenizer); strings.TrimSpace(cleaned) == "" || ok && len(t.Encode(cleaned, t.Around()+1)) <= t.Around() {
-		return "", fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)
-	}
-	return cleaned, nil
 }
 
 // storedRows is a gallery of n rows of stored features from first on.

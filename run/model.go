@@ -7,9 +7,9 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -24,6 +24,7 @@ type Encoder interface {
 // heads, a *model.Pairs, or a fitted map, a *model.Aligned.
 type Model interface {
 	tasks.Matcher
+	HasMatching() bool
 	Image() Encoder
 	Text() Encoder
 	Dim() int // C, channels of the shared space

@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -246,7 +247,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	}
 	cfg := t.Config
 	cfg.Eval.Split = t.split(split) // of pairs of sentences
-	if task == TaskProbe && cfg.Eval.Split == "train" {
+	if task == probe.Name && cfg.Eval.Split == "train" {
 		Lines(t.log).Say("note: the probe is fitted to images of the split train and tested on them, so its figures say nothing of images that it has not seen: name another --split")
 	}
 	if set == nil {

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -128,66 +128,32 @@ func duration(c *pages.Curves) string {
 // bestEvaluation names the best value by which checkpoints are kept.
 func bestEvaluation(c *pages.Curves, cfg config.Config) string {
 	var best pages.Point
-	name := ""
+	var by tasks.Kept
 	for _, m := range keptMetrics(c, cfg) {
-		for _, p := range c.Values[m.key] {
-			if name == "" || p.Value > best.Value {
-				best, name = p, m.name
+		for _, p := range c.Values[m.Key] {
+			if by.Name == "" || p.Value > best.Value {
+				best, by = p, m
 			}
 		}
 	}
-	if name == "" {
+	if by.Name == "" {
 		return ""
 	}
 	value := fmt.Sprintf("%.1f %%", best.Value)
-	if cfg.Train.KeepsByMetric() || name == ciderName { // no percentage, as far as is known
+	if by.Unbounded { // no percentage, as far as is known
 		value = fmt.Sprintf("%.4g", best.Value)
 	}
-	return fmt.Sprintf("%s %s at step %s", name, value, words.Thousands(int(best.Step)))
+	return fmt.Sprintf("%s %s at step %s", by.Name, value, words.Thousands(int(best.Step)))
 }
 
-// keptMetric is a curve by which checkpoints are kept, with its name for people.
-type keptMetric struct{ key, name string }
-
-// ciderName is the name of CIDEr-D, which is beyond 100 of good captions.
-const ciderName = "CIDEr"
-
-// keptMetrics lists the curves by which checkpoints of a run are kept. Logs of earlier
-// versions have one, of the last ranking.
-func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
+// keptMetrics lists the curves by which checkpoints of a run are kept.
+func keptMetrics(c *pages.Curves, cfg config.Config) []tasks.Kept {
 	if cfg.Train.KeepsByMetric() {
-		return []keptMetric{{cfg.Train.KeepBestBy, strings.TrimPrefix(cfg.Train.KeepBestBy, "eval/")}}
+		return []tasks.Kept{{Key: cfg.Train.KeepBestBy, Name: strings.TrimPrefix(cfg.Train.KeepBestBy, "eval/"), Unbounded: true}}
 	}
-	switch task := DefaultTask(cfg); task {
-	case TaskEntailment, TaskNLVR, TaskVQA, TaskGrounding:
-		return []keptMetric{{logPrefix(task) + "accuracy", "accuracy"}}
-	case TaskClassification:
-		return []keptMetric{{logPrefix(task) + "top1", "top-1"}}
-	case TaskCaptioning:
-		return []keptMetric{{logPrefix(task) + "cider", ciderName}}
-	case TaskProbe:
-		return []keptMetric{{probeMetric, "linear probe"}}
-	case TaskReID:
-		return []keptMetric{{reIDMetric, "mAP"}}
-	case TaskSiblings:
-		return []keptMetric{{siblingsMetric, "mAP"}}
-	case TaskSentencePairs:
-		if cfg.Data.SentencePairs.Classes() == 0 {
-			return []keptMetric{{logPrefix(TaskSentencePairs) + "spearman", "Spearman"}}
-		}
-		return []keptMetric{{logPrefix(TaskSentencePairs) + "accuracy", "accuracy"}}
-	case TaskSentences:
-		return nil // the first task's, which metrics.jsonl names
+	t, err := taskOf(cfg, "")
+	if err != nil {
+		return nil
 	}
-	first := keptMetric{retrievalMetric(eval.First), "mean recall by the pair score"}
-	reranked := keptMetric{retrievalMetric(eval.Reranked), "mean recall, re-ranked"}
-	switch {
-	case c.Values[first.key] == nil:
-		return []keptMetric{{retrievalMetric(""), "mean recall"}}
-	case c.Values[reranked.key] == nil || cfg.Train.KeepBestBy == config.KeepByFirst:
-		return []keptMetric{first}
-	case cfg.Train.KeepBestBy == config.KeepByRerank:
-		return []keptMetric{reranked}
-	}
-	return []keptMetric{first, reranked}
+	return t.KeptMetrics(Evaluation{Config: cfg}.setup(t), func(name string) bool { return c.Values[name] != nil })
 }

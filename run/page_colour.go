@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/tasks/multimodal"
 )
 
 // sceneFacts are the attributes of a scene. Objects are in reading order, so the first is
@@ -35,7 +35,7 @@ func sceneColours() map[string]string {
 
 // attributes lists the attributes that the points can be coloured by, the default first.
 func (e *embedder) attributes() (list []string) {
-	if e.cfg.Data.Drawn() && e.cfg.Data.Kind != config.NLVRKind { // row i of which is not scene i
+	if e.cfg.Data.Drawn() && e.cfg.Data.Kind != multimodal.NLVRName { // row i of which is not scene i
 		list = append(list, "colour", "shape", "objects", "size", "place")
 	}
 	if e.set.Eval == nil {

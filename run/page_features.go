@@ -10,10 +10,11 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 // embedder encodes some images of a split with one caption each.
@@ -56,8 +57,8 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		}}
 	m, images := e.model, tasks.Some{Gallery: e.set.Images(), Rows: chosen}
 	var err error
-	if x, ok := m.(tasks.Interaction); ok && e.cfg.Model.Interacts() {
-		return f, e.pairs(ctx, f, encoding, tasks.Member{Image: m.Image(), Text: m.Text(), Interaction: x, Images: images, Engine: e.engine}, chosen)
+	if x := partsOf(m).Interaction; x != nil {
+		return f, e.pairs(ctx, f, encoding, retrieval.Member{Image: m.Image(), Text: m.Text(), Interaction: x, Images: images, Engine: e.engine}, chosen)
 	}
 	if e.cfg.Model.ImagesOnly() {
 		f.C = m.Image().Width()
@@ -94,7 +95,7 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 }
 
 // pairs scores the chosen images with their texts by tokens.
-func (e *embedder) pairs(ctx context.Context, f *pages.Features, encoding tasks.Encoding, m tasks.Member, chosen []int) (err error) {
+func (e *embedder) pairs(ctx context.Context, f *pages.Features, encoding tasks.Encoding, m retrieval.Member, chosen []int) (err error) {
 	if m.Texts, err = e.texts(chosen); err != nil {
 		return err
 	}

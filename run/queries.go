@@ -8,8 +8,8 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
-	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // Queries encodes single texts and images by the model of a gallery, as the rows of the gallery
@@ -108,13 +108,13 @@ func (q *Queries) Texts(ctx context.Context, texts []string) ([]float32, error) 
 	if err := q.Reads(gallery.Text); err != nil {
 		return nil, err
 	}
-	x, _, err := q.encode(ctx, gallery.Text, listedTexts{texts, cleaner(q.Config), textColumns(q.Config, q.Tokenizer)})
+	x, _, err := q.encode(ctx, gallery.Text, tasks.List{Texts: texts, Clean: cleaner(q.Config), Columned: textColumns(q.Config, q.Tokenizer)})
 	return x, err
 }
 
 // CheckText says whether something is left of a text as a caption.
 func (q *Queries) CheckText(text string) error {
-	_, err := caption(text, cleaner(q.Config), q.Tokenizer)
+	_, err := tasks.Caption(text, cleaner(q.Config), q.Tokenizer)
 	return err
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/train"
 )
 

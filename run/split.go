@@ -10,26 +10,31 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/tasks/probe"
+	"github.com/geoalign/geoalign/tasks/reid"
 )
 
 // Split is a split for evaluation: a gallery for each side. Galleries are nil where an evaluation reads files of its own alone.
 type Split struct {
 	data.Galleries
-	Eval *data.Eval // the images and captions behind the galleries; nil of stored features
-	kept evalFiles
+	Eval *data.Eval     // the images and captions behind the galleries; nil of stored features
+	kept map[string]any // what tasks read besides, by their names
 
 	leftOut int // images that cannot be read
 }
 
 // Account is what became of the inputs of the galleries or samples, nil where nobody counts.
 func (s *Split) Account() *account.Account {
-	switch {
-	case s == nil:
+	if s == nil {
 		return nil
-	case s.kept.examples != nil:
-		return account.Of(s.kept.examples)
-	case s.kept.pairs != nil:
-		return account.Of(s.kept.pairs)
+	}
+	for _, x := range s.kept {
+		if _, images := x.(*data.Eval); images { // of a folder of its own
+			continue
+		}
+		if a := account.Of(x); a != nil {
+			return a
+		}
 	}
 	return account.Of(s.Galleries)
 }
@@ -68,25 +73,19 @@ func openSplit(ctx context.Context, cfg config.Config, split string, say func(fo
 // so that none is found missing after hours of training. It is nil where the configuration
 // names no files for it, and where a probe has no classes.
 func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*Split, error) {
-	if source.Unnamed(cfg, cfg.Eval.Split) && DefaultTask(cfg) != TaskSentences {
-		return nil, nil
+	t, err := taskOf(cfg, "")
+	if err != nil || source.Unnamed(cfg, cfg.Eval.Split) && OfSplit(cfg, t.Name) {
+		return nil, err
 	}
-	switch DefaultTask(cfg) {
-	case TaskSentences: // reads files of its own
+	if !ReadsSplit(cfg, t.Name) {
 		set := &Split{}
-		_, err := set.files().openSentences(cfg)
-		return set, err
-	case TaskSentencePairs:
-		set := &Split{}
-		_, err := set.files().openPairs(cfg)
-		return set, err
-	}
-	if cfg.Data.ReadsExamples() {
-		set := &Split{}
-		if _, err := set.files().openExamples(ctx, cfg); err != nil {
+		if _, err := set.open(ctx, cfg, t, Evaluation{Config: cfg, Set: set}.setup(t)); err != nil {
 			return set, err
 		}
-		return set, checkBeside(cfg, set)
+		if t.Samples == nil {
+			return set, nil
+		}
+		return set, checkBeside(ctx, cfg, set)
 	}
 	progress, done := phases(report)
 	defer done()
@@ -94,14 +93,14 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 	if err != nil {
 		return nil, err
 	}
-	if err := checkBeside(cfg, set); err != nil || set.Eval == nil { // stored features are mapped as a whole
+	if err := checkBeside(ctx, cfg, set); err != nil || set.Eval == nil { // stored features are mapped as a whole
 		return set, err
 	}
-	if _, ok := set.Eval.Labels(); !ok && DefaultTask(cfg) == TaskProbe {
+	if _, ok := set.Eval.Labels(); !ok && t.Name == probe.Name {
 		report.Say("the data has no classes: there is no evaluation")
 		return nil, nil
 	}
-	if DefaultTask(cfg) == TaskSiblings {
+	if t.Name == reid.SiblingsName {
 		if all, err := set.Eval.Rephrased(); err != nil || !all.HasSiblings() {
 			if err != nil {
 				return nil, err

@@ -6,83 +6,83 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/probe"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
+	"github.com/geoalign/geoalign/tasks/sentences"
+	"github.com/geoalign/geoalign/tasks/sentiment"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
-// evalFiles are files that tasks read beside or instead of images and texts. Each is read when it is first asked for, and kept for
-// the next evaluations of a run.
-type evalFiles struct {
-	sentences []source.Sentences // of eval.sentences
-	sentiment []source.Sentiment // of eval.sentiment: training and test utterances
-	pairs     *sentencepairs.Set // of eval.split
-	examples  data.Examples      // of eval.split
-	answers   []string           // that are candidates, see source.Candidates
-	zeroShot  *data.Eval         // of eval.zeroshot.images
+// readers open what tasks read beside or instead of images and texts of the split, by their names.
+var readers = map[string]func(cfg config.Config) (any, error){
+	probe.TextName:     func(cfg config.Config) (any, error) { return source.OpenTextProbe(cfg) },
+	sentences.Name:     func(cfg config.Config) (any, error) { return source.OpenSentences(cfg) },
+	sentiment.Name:     func(cfg config.Config) (any, error) { return source.OpenSentiment(cfg) },
+	sentencepairs.Name: func(cfg config.Config) (any, error) { return source.SentencePairs(cfg, cfg.Eval.Split) },
+	zeroshot.Name:      func(cfg config.Config) (any, error) { return source.ZeroShotSet(cfg) },
 }
 
-// files are those of the split; a nil split keeps none.
-func (s *Split) files() *evalFiles {
-	if s == nil {
-		return &evalFiles{}
+// open returns what a task reads beside or instead of images and texts. It is read when it is first asked for, and kept for the next
+// evaluations of a run; a nil split keeps nothing.
+func (s *Split) open(ctx context.Context, cfg config.Config, t tasks.Task, setup *tasks.Setup) (x any, err error) {
+	if s != nil && s.kept[t.Name] != nil {
+		return s.kept[t.Name], nil
 	}
-	return &s.kept
-}
-
-// openSentences returns the pairs of eval.sentences. The error is that of source.OpenSentences.
-func (f *evalFiles) openSentences(cfg config.Config) (list []source.Sentences, err error) {
-	if f.sentences == nil {
-		f.sentences, err = source.OpenSentences(cfg)
+	read := readers[t.Name]
+	switch {
+	case t.Open != nil:
+		x, err = t.Open(ctx, setup)
+	case t.Samples != nil:
+		x, err = setup.Samples(ctx)
+	case read != nil:
+		x, err = read(cfg)
 	}
-	return f.sentences, err
+	if err == nil && s != nil && x != nil {
+		s.keep(t.Name, x)
+	}
+	return x, err
 }
 
-// openSentiment returns the utterances of eval.sentiment. The error is that of source.OpenSentiment.
-func (f *evalFiles) openSentiment(cfg config.Config) (train, test source.Sentiment, err error) {
-	if f.sentiment == nil {
-		if train, test, err = source.OpenSentiment(cfg); err != nil {
-			return train, test, err
+// keep keeps what a task reads.
+func (s *Split) keep(task string, x any) {
+	if s.kept == nil {
+		s.kept = map[string]any{}
+	}
+	s.kept[task] = x
+}
+
+// samples returns the samples of a downstream task that are kept, with its name; nil for none.
+func (s *Split) samples() (data.Examples, string) {
+	for name, x := range s.kept {
+		if x, ok := x.(data.Examples); ok {
+			return x, name
 		}
-		f.sentiment = []source.Sentiment{train, test}
 	}
-	return f.sentiment[0], f.sentiment[1], nil
+	return nil, ""
 }
 
-// openPairs returns the pairs of sentences of eval.split. The error is that of source.SentencePairs.
-func (f *evalFiles) openPairs(cfg config.Config) (set *sentencepairs.Set, err error) {
-	if f.pairs == nil {
-		f.pairs, err = source.SentencePairs(cfg, cfg.Eval.Split)
+// candidates returns the candidate answers of questions. The error is that of source.Candidates.
+func (s *Split) candidates(ctx context.Context, cfg config.Config) (list []string, err error) {
+	const key = "candidates"
+	if list, ok := s.kept[key].([]string); ok {
+		return list, nil
 	}
-	return f.pairs, err
-}
-
-// openCandidates returns the candidate answers of questions. The error is that of source.Candidates.
-func (f *evalFiles) openCandidates(ctx context.Context, cfg config.Config) (list []string, err error) {
-	if f.answers == nil {
-		f.answers, err = source.Candidates(ctx, cfg, source.Options{})
+	if list, err = source.Candidates(ctx, cfg, source.Options{}); err == nil {
+		s.keep(key, list)
 	}
-	return f.answers, err
-}
-
-// openZeroShot returns the images of eval.zeroshot.images, nil where it names none. The error is that of source.ZeroShotSet.
-func (f *evalFiles) openZeroShot(cfg config.Config) (set *data.Eval, err error) {
-	if f.zeroShot == nil {
-		f.zeroShot, err = source.ZeroShotSet(cfg)
-	}
-	return f.zeroShot, err
+	return list, err
 }
 
 // openExamples returns the samples of a downstream task of eval.split, whose files were looked for. The error is that of source.Examples.
-func (f *evalFiles) openExamples(ctx context.Context, cfg config.Config) (x data.Examples, err error) {
-	if f.examples != nil {
-		return f.examples, nil
-	}
-	if x, err = source.Examples(ctx, cfg, cfg.Eval.Split, source.Options{}); err != nil {
+func openExamples(ctx context.Context, cfg config.Config) (data.Examples, error) {
+	x, err := source.Examples(ctx, cfg, cfg.Eval.Split, source.Options{})
+	if err != nil {
 		return nil, err
 	}
 	if err := allowed(cfg, data.FindExampleFiles(ctx, x, findWorkers, nil)); err != nil {
 		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)
 	}
-	f.examples = x
 	return x, nil
 }

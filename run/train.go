@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/process"
+	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -35,10 +36,10 @@ type Result struct {
 func (r Result) Cautions() []string {
 	list := r.Log
 	if r.Scores != nil {
-		list = append(list[:len(list):len(list)], Cautions(r.Scores)...)
+		list = append(list[:len(list):len(list)], tasks.Cautions(r.Scores)...)
 	}
 	for _, s := range r.Beside {
-		list = append(list, Cautions(s)...)
+		list = append(list, tasks.Cautions(s)...)
 	}
 	return list
 }
@@ -67,7 +68,7 @@ func (r *Run) Train(ctx context.Context) (Result, error) {
 	if err == nil && r.group.Rank() == 0 {
 		result.Log = append(trainingCautions(r.dir), ColumnCautions(r.cfg)...)
 		if r.pairs != nil {
-			result.Log = append(result.Log, said(start.caution(r.pairs.Params(), r.made-began))...)
+			result.Log = append(result.Log, tasks.NotEmpty(start.caution(r.pairs.Params(), r.made-began))...)
 		}
 	}
 	return result, err

@@ -8,13 +8,14 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
 // An evaluation reads its pictures as it encodes them. Where one cannot be read, all rows are looked through once, those that
@@ -106,8 +107,7 @@ func (t *tolerant) leaveOut(ctx context.Context) (found bool, err error) {
 			}
 		}
 	}
-	k := &first.set.kept
-	if x := k.examples; x != nil {
+	if x, task := first.set.samples(); x != nil {
 		bad, err := look("sample", x.Len(), func(i int, _ *batch.Batch) error {
 			for p := range x.Pictures() {
 				if _, err := x.Picture(i, p); err != nil {
@@ -118,19 +118,21 @@ func (t *tolerant) leaveOut(ctx context.Context) (found bool, err error) {
 		}, nil)
 		if err == nil && len(bad) > 0 {
 			first.set.leftOut += len(bad)
-			k.examples, err = data.WithoutExamples(x, bad)
+			if x, err = data.WithoutExamples(x, bad); err == nil {
+				first.set.keep(task, x)
+			}
 		}
 		if err != nil {
 			return found, err
 		}
 	}
-	if z := k.zeroShot; z != nil {
+	if z, _ := first.set.kept[zeroshot.Name].(*data.Eval); z != nil {
 		bad, err := look("image", z.NumImages(), func(i int, _ *batch.Batch) error { _, err := z.Image(i); return err }, nil)
 		if err == nil && len(bad) > 0 {
 			var g data.Galleries
 			if g, err = z.Without(bad, nil); err == nil {
 				first.set.leftOut += len(bad)
-				k.zeroShot = g.(*data.Eval)
+				first.set.keep(zeroshot.Name, g)
 			}
 		}
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
-	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // vqaSets make testdata/keys.toml a run on questions about scenes.

@@ -16,8 +16,7 @@ type Setup struct {
 	Model  Model
 	Engine *compute.Engine
 	Encoding
-	// Options are structs of settings, found by their type with Of.
-	Options []any
+	Settings
 	Reading
 	View View
 
@@ -26,8 +25,8 @@ type Setup struct {
 	Texts     *data.Texts    // columns of texts; nil for a system without
 	Opened    any            // what Task.Open returned
 
-	// Train opens the training images as they are, with captions as they are written.
-	Train func(ctx context.Context) (data.Stream, error)
+	// Train opens the training images without augmentation, with captions as they are written or cleaned.
+	Train func(ctx context.Context, asWritten bool) (data.Stream, error)
 	// Samples opens the samples of a downstream task in the split.
 	Samples func(ctx context.Context) (data.Examples, error)
 	// Rows are samples as rows of batches.
@@ -64,12 +63,21 @@ type View struct {
 	Fusion            int // fusion layers
 }
 
+// Settings are sections of a configuration, and what else package run gives, found by their type with Of.
+type Settings []any
+
+// All returns them.
+func (s Settings) All() []any { return s }
+
 // Of returns the settings of type T.
-func Of[T any](s *Setup) (settings T) {
-	for _, o := range s.Options {
-		if x, ok := o.(T); ok {
+func Of[T any](s interface{ All() []any }) (settings T) {
+	for _, o := range s.All() {
+		switch x := o.(type) {
+		case T:
 			return x
+		case *T:
+			return *x
 		}
 	}
-	panic(fmt.Sprintf("tasks: the setup of %s has no settings of type %T", s.Task, settings))
+	panic(fmt.Sprintf("tasks: there are no settings of type %T", settings))
 }

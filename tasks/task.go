@@ -25,13 +25,18 @@ type Task struct {
 	Alone bool
 	// Kind is the data.kind that has its samples; empty: any that has images and texts.
 	Kind string
+	// Samples is how they are read; nil: they are no samples of a downstream task.
+	Samples *Samples
 	// OwnFiles says that it reads files of its own whatever the split; nil: it does not.
 	OwnFiles func(s *Setup) bool
 	// Default says that it is the task of a model unless asked otherwise; nil: of none.
 	Default func(s *Setup) bool
+	Beside bool // eval.beside can name it
 	// Open opens what it reads besides images and texts of the split, so that nothing is found missing later. The result
 	// is kept for other evaluations of the split, as Setup.Opened; nil: it reads nothing else.
 	Open func(ctx context.Context, s *Setup) (any, error)
+	// Ready says what is missing for an evaluation beside the task of a run, before the run begins.
+	Ready func(s *Setup) error
 	// Evaluate runs it. It ends early with the error of ctx. nil: a model is trained for it to start from.
 	Evaluate func(ctx context.Context, s *Setup) (Scores, error)
 	// Kept lists the numbers by which checkpoints of a run are compared, of which logged says that a run has them; nil:
@@ -88,7 +93,9 @@ func (t Task) Check(s *Setup) error {
 // MisfitError says that a task is not one of a model, or of its data.
 type MisfitError struct{ Task, Needs, Cure string }
 
-func (e *MisfitError) Error() string { return fmt.Sprintf("the task %s needs %s: %s", e.Task, e.Needs, e.Cure) }
+func (e *MisfitError) Error() string {
+	return fmt.Sprintf("the task %s needs %s: %s", e.Task, e.Needs, e.Cure)
+}
 
 // Misfit says what the task of a setup needs. Its cure is another task.
 func (s *Setup) Misfit(format string, args ...any) *MisfitError {

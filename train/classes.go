@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/tasks/classes"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -32,7 +33,7 @@ func classesOf(m any) []string {
 
 // trainingClasses are the names of the classes of training data, nil for a system that tells none.
 func trainingClasses(cfg config.Config, s data.Stream) ([]string, error) {
-	if !cfg.Model.Classifies() {
+	if !cfg.Model.Classifies() && !cfg.Objective.Multimodal.On() {
 		return nil, nil
 	}
 	var names []string
@@ -71,7 +72,7 @@ func sameClasses(c *checkpoint.Checkpoint, m System) error {
 	if err != nil || slices.Equal(was, now) {
 		return err
 	}
-	const cure = "go on with the data that it was trained on, or start a run of these classes from it with trainer finetune --task " + config.ClassificationTask
+	const cure = "go on with the data that it was trained on, or start a run of these classes from it with trainer finetune --task " + classes.Name
 	if len(was) != len(now) {
 		return fmt.Errorf("train: %s was trained on %d classes, and the data has %d: %s", c.Path, len(was), len(now), cure)
 	}
@@ -89,7 +90,7 @@ func dropClassHead(c *checkpoint.Checkpoint, m any, from map[string]weights.Para
 		return err
 	}
 	for name := range from {
-		if strings.HasPrefix(name, objectives.ClassHeadName+"/") {
+		if strings.HasPrefix(name, objectives.ClassHeadName+"/") || strings.HasPrefix(name, objectives.TaskHead+"/") {
 			delete(from, name)
 		}
 	}

@@ -14,15 +14,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
 )
 
 func newPreviewCommand() *cobra.Command {
@@ -62,7 +63,7 @@ is printed and no file written, and so for pairs of sentences (data.kind = "sent
 				return err
 			}
 			warn := func(text string) { fmt.Fprintln(out.note(c), text) }
-			if cfg.Data.Kind == config.SentencePairsKind {
+			if cfg.Data.Kind == sentencepairs.Name {
 				return sentenceTable(c, cfg, split, images, out.json)
 			}
 			if table, err := regionTable(c, cfg, split, images, out.json, source.Options{Warn: warn}); table || err != nil {

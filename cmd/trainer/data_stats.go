@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
 )
 
 func newStatsCommand() *cobra.Command {
@@ -50,7 +51,7 @@ pairs of sentences (data.kind = "sentence_pairs") their classes or scores.`,
 				}
 				return r.print(c.OutOrStdout())
 			}
-			if cfg.Data.Kind == config.SentencePairsKind {
+			if cfg.Data.Kind == sentencepairs.Name {
 				r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*sentencesReport, error) {
 					return statisticsOfSentences(ctx, cfg, split, progress)
 				})

@@ -9,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 func newEvalCommand() *cobra.Command {
@@ -109,7 +110,7 @@ override it.`,
 			if err := run.CheckTask(task); err != nil {
 				return err
 			}
-			if len(with) > 0 && (out != "" || task != "" && task != run.TaskRetrieval) {
+			if len(with) > 0 && (out != "" || task != "" && task != retrieval.Name) {
 				return usageError{fmt.Errorf("--with averages scores of retrieval: leave out --task and --out")}
 			}
 			return evalRun(c, &f, path, with, task, split, drawn{out, results}, twin)
@@ -120,7 +121,7 @@ override it.`,
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringArrayVar(&with, "with", nil, "another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
-	c.Flags().StringVar(&task, "task", "", "what to evaluate: "+strings.Join(run.EvalTasks, ", ")+"; default: that of the system, such as probe of images alone and siblings of texts alone")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: "+strings.Join(run.EvalTasks(), ", ")+"; default: that of the system, such as probe of images alone and siblings of texts alone")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion, right and wrong examples, or pairs of sentences to, of a task that has any")
 	c.Flags().StringVar(&results, "results", "", "`file` to write the answers of a downstream task to, as its evaluation server reads them")
@@ -180,7 +181,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 	if err != nil || groupOf(c).Rank() > 0 {
 		return err
 	}
-	if r, ok := scores.(run.Retrieval); ok && scoring.times > 0 && !f.output.quiet {
+	if r, ok := scores.(retrieval.Scores); ok && scoring.times > 0 && !f.output.quiet {
 		pairs := scoring.times * r.Images * r.Texts
 		fmt.Fprintf(c.ErrOrStderr(), "scored %s pairs of an image and a text in %.1f s, %s a second\n",
 			words.Thousands(pairs), scoring.took.Seconds(), words.Thousands(int(float64(pairs)/scoring.took.Seconds())))
@@ -193,14 +194,14 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		kept = errors.Join(kept, run.DrawScores(c.Context(), out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path))
 	}
 	if f.output.json {
-		return errors.Join(printJSON(c.OutOrStdout(), withLeftOut(withNotes(scores.JSON(split, t.Checkpoint.Path), run.Cautions(scores)), t.LeftOut())), kept)
+		return errors.Join(printJSON(c.OutOrStdout(), withLeftOut(withNotes(scores.JSON(split, t.Checkpoint.Path), tasks.Cautions(scores)), t.LeftOut())), kept)
 	}
 	on := ""
 	if split != "" {
 		on = " on " + split
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
-	printCautions(c.OutOrStdout(), run.Cautions(scores))
+	printCautions(c.OutOrStdout(), tasks.Cautions(scores))
 	return kept
 }
 
@@ -221,7 +222,7 @@ type scoringTime struct {
 
 func (s *scoringTime) see(phase string, done, total int) {
 	switch {
-	case phase != tasks.ScoringPhase:
+	case phase != retrieval.ScoringPhase:
 	case done == 0:
 		s.began = time.Now()
 	case done == total:

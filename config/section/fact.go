@@ -32,7 +32,8 @@ const (
 
 // Facts that other sections give.
 const (
-	Teacher Fact = "teacher" // a momentum encoder is trained beside the model
+	Teacher         Fact = "teacher"          // a momentum encoder is trained beside the model
+	SentenceVectors Fact = "sentence vectors" // sentences are encoded for an evaluation
 )
 
 // about is what messages say of a fact.
@@ -42,24 +43,25 @@ type about struct {
 }
 
 var facts = map[Fact]about{
-	Captions:      {"a model.system of pairs", "has no pairs of images and captions"},
-	Words:         {"a model.system with a text tower", "has no text tower"},
-	Fusion:        {"a model.system with fusion layers", "has no fusion layers"},
-	Momentum:      {"a model.system with a momentum encoder", "has no momentum encoder"},
-	Tokens:        {"a model.system with tokens", "has no tokens"},
-	Stored:        {"a model.system over stored features", "does not read stored features"},
-	Towers:        {"a model.system with towers", "has no towers"},
-	Images:        {"a model.system that reads images", "does not read images"},
-	Views:         {"a model.system of two views of an image", "does not compare views of an image"},
-	Steps:         {`a model.system that is trained in steps, which "align" is not`, "is not trained in steps"},
-	Fitted:        {`model.system = "align"`, "is not fitted in closed form"},
-	Identities:    {`model.system = "identities"`, "has no identities"},
-	Sentences:     {"a model.system of texts alone", "reads more than texts"},
-	SentencePairs: {`model.system = "sentence_pairs"`, "has no pairs of sentences"},
-	Prototypes:    {`model.system = "swav"`, "has no prototypes"},
-	Interacts:     {`model.system = "clip" or "matching"`, "does not compare tokens"},
-	Classes:       {`model.system = "classes"`, "has no classes"},
-	Teacher:       {"momentum.enabled = true", "has no momentum encoder"},
+	Captions:        {"a model.system of pairs", "has no pairs of images and captions"},
+	Words:           {"a model.system with a text tower", "has no text tower"},
+	Fusion:          {"a model.system with fusion layers", "has no fusion layers"},
+	Momentum:        {"a model.system with a momentum encoder", "has no momentum encoder"},
+	Tokens:          {"a model.system with tokens", "has no tokens"},
+	Stored:          {"a model.system over stored features", "does not read stored features"},
+	Towers:          {"a model.system with towers", "has no towers"},
+	Images:          {"a model.system that reads images", "does not read images"},
+	Views:           {"a model.system of two views of an image", "does not compare views of an image"},
+	Steps:           {`a model.system that is trained in steps, which "align" is not`, "is not trained in steps"},
+	Fitted:          {`model.system = "align"`, "is not fitted in closed form"},
+	Identities:      {`model.system = "identities"`, "has no identities"},
+	Sentences:       {"a model.system of texts alone", "reads more than texts"},
+	SentencePairs:   {`model.system = "sentence_pairs"`, "has no pairs of sentences"},
+	Prototypes:      {`model.system = "swav"`, "has no prototypes"},
+	Interacts:       {`model.system = "clip" or "matching"`, "does not compare tokens"},
+	Classes:         {`model.system = "classes"`, "has no classes"},
+	SentenceVectors: {"a model.system with a text tower, and eval.sentences.tasks or eval.sentiment.train_texts", "encodes no sentences"},
+	Teacher:         {"momentum.enabled = true", "has no momentum encoder"},
 }
 
 // With says what gives the fact, in words that follow "read with".

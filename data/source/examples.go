@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
@@ -11,24 +10,23 @@ import (
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/transform"
-	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/all"
 )
 
-// exampleKind is a kind of data that is samples of a downstream task.
-type exampleKind struct {
-	// files reads the samples of a split.
-	files func(cfg config.Config, split string, paths []string, o examples.Options) (*data.FileExamples, error)
-	// scene makes a sample of a scene, by a generator that is the sample's own.
-	scene func(w *scenes.World, s scenes.Scene, g *sceneDraw) (data.Example, []scenes.Scene)
-	// pictures of a sample of scenes, 1 or 2.
-	pictures  int
-	classes   []string // names of the classes; nil: none
-	byPicture bool     // ids of training samples are those of their pictures
-	// inputs are the files and folders beside those of data.examples; nil: there are none.
-	inputs func(cfg config.Config) []Input
-	// answers says how answers become columns; nil: there are none.
-	answers func(cfg config.Config) data.Answers
+// exampleKinds are the kinds of data that are samples of downstream tasks.
+func exampleKinds() map[string]Kind {
+	kinds := map[string]Kind{}
+	for _, t := range all.List {
+		if t.Samples != nil {
+			kinds[t.Kind] = examplesOf(exampleKind{*t.Samples})
+		}
+	}
+	return kinds
 }
+
+// exampleKind is samples of a downstream task.
+type exampleKind struct{ tasks.Samples }
 
 // examplesOf is the Kind of samples of a downstream task.
 func examplesOf(x exampleKind) Kind {
@@ -50,8 +48,10 @@ func examplesOf(x exampleKind) Kind {
 		},
 		MayLack: true,
 		Inputs: func(cfg config.Config, split string) (list []Input) {
-			if x.inputs != nil {
-				list = x.inputs(cfg)
+			if x.Inputs != nil {
+				for _, in := range x.Inputs(cfg.Settings(), cfg.Data.Drawn()) {
+					list = append(list, named(cfg, in.Key, in.Name, in.Folder)...)
+				}
 			}
 			if cfg.Data.Drawn() {
 				return list
@@ -72,9 +72,9 @@ func examplesOf(x exampleKind) Kind {
 				}
 				f.UseCache(cache)
 			}
-			c := data.ExampleConfig{TrainConfig: o.train(cfg), ByPicture: x.byPicture}
-			if x.answers != nil {
-				c.Answers = x.answers(cfg)
+			c := data.ExampleConfig{TrainConfig: o.train(cfg), ByPicture: x.ByPicture}
+			if x.Answers != nil {
+				c.Answers = x.Answers(cfg.Settings())
 			}
 			return data.NewExampleStream(e, c)
 		},
@@ -125,7 +125,8 @@ func (x exampleKind) open(cfg config.Config, split string) (data.Examples, error
 	if err != nil {
 		return nil, err
 	}
-	f, err := x.files(cfg, split, paths, examples.Options{
+	of := tasks.SplitFiles{Root: cfg.Data.Root, Split: split, Paths: paths, Of: cfg.Data.Examples.Split}
+	f, err := x.Files(cfg.Settings(), of, examples.Options{
 		ImageRoot: Below(cfg.Data.Root, cfg.Data.Examples.ImageRoot), MaxPixels: cfg.Data.MaxPixels, MaxBadShare: cfg.Data.MaxBadShare,
 	})
 	if err != nil {
@@ -140,7 +141,7 @@ func (x exampleKind) drawn(cfg config.Config, split string) (data.Examples, erro
 	if err != nil {
 		return nil, err
 	}
-	e := &data.SceneExamples{Size: cfg.Model.Image.Size, Classes: x.classes, Scenes: x.pictures, Split: split, World: w.Config()}
+	e := &data.SceneExamples{Size: cfg.Model.Image.Size, Classes: x.Classes, Scenes: x.Pictures(cfg.Settings()), Split: split, World: w.Config()}
 	at, seed := w.Train, cfg.Run.Seed
 	switch split {
 	case "train":
@@ -156,7 +157,7 @@ func (x exampleKind) drawn(cfg config.Config, split string) (data.Examples, erro
 	}
 	e.Make = func(i int) (data.Example, []scenes.Scene) {
 		n := uint64(i)
-		one, pictures := x.scene(w, at(n), &sceneDraw{seed: seed, split: split, n: n, at: at})
+		one, pictures := x.Scene(w, at(n), &tasks.SceneDraw{Seed: seed, Split: split, N: n, At: at})
 		if one.ID == "" {
 			one.ID = fmt.Sprint(i)
 		}
@@ -167,17 +168,6 @@ func (x exampleKind) drawn(cfg config.Config, split string) (data.Examples, erro
 
 // heldOutSeed draws the samples of val and test: they are the same whatever the seed of a run.
 const heldOutSeed = 20240611
-
-// sceneDraw is what sample n of a split is drawn with.
-type sceneDraw struct {
-	seed  uint64
-	split string
-	n     uint64
-	at    func(i uint64) scenes.Scene
-}
-
-// rand is the generator of the sample.
-func (g *sceneDraw) rand() *rand.Rand { return rng.New(g.seed, rng.Scenes+"/examples/"+g.split, g.n) }
 
 // ExampleColumns says how the samples of a split become rows of an evaluation; tok is nil without columns of text.
 func ExampleColumns(cfg config.Config, x data.Examples, tok data.Tokenizer) data.ExampleGallery {

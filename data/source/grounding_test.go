@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // TestGroundingScenes: held-out expressions do not depend on the seed of a run, those of training do, and boxes are in the pixels of the picture.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/scenes"

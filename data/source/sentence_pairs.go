@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/tasks/sentences"
 )
 
 // sentencePairs is data.kind = "sentence_pairs": two sentences with a class or a score.
@@ -111,16 +112,8 @@ func sentenceFile(cfg config.Config, task sentencepairs.Task, name, split string
 	return found.Paths, err
 }
 
-// Sentences are the pairs of a task that a model is evaluated on.
-type Sentences struct {
-	Test  *sentencepairs.Set
-	Split string             // of Test: val or test, empty where files are named
-	Train *sentencepairs.Set // that rules are fitted to; nil: there is none, or no rule is
-	From  []string           // files of Test
-}
-
 // OpenSentences reads the files of eval.sentences.
-func OpenSentences(cfg config.Config) (list []Sentences, err error) {
+func OpenSentences(cfg config.Config) (list sentences.Tasks, err error) {
 	const key = "eval.sentences.tasks"
 	c := cfg.Eval.Sentences
 	if len(c.Tasks) == 0 {
@@ -137,7 +130,7 @@ func OpenSentences(cfg config.Config) (list []Sentences, err error) {
 }
 
 // openSentences reads the files of an item of eval.sentences.tasks.
-func openSentences(cfg config.Config, item config.SentenceTask) (s Sentences, err error) {
+func openSentences(cfg config.Config, item sentences.Item) (s sentences.PairTask, err error) {
 	task, err := sentencepairs.TaskOf(item.Name)
 	if err != nil {
 		return s, err
@@ -155,12 +148,12 @@ func openSentences(cfg config.Config, item config.SentenceTask) (s Sentences, er
 		}
 	}
 	o := sentenceOptions(cfg)
-	s.Split, s.From = found.Split, found.Paths
+	s.Split, s.Files = found.Split, filesNamed(found.Paths)
 	if s.Test, err = sentencepairs.Load(task, found.Paths, o); err != nil || task.Scored() {
 		return s, err
 	}
 	s.Test.Thin(cfg.Eval.Sentences.MaxPairs)
-	if c := cfg.Eval.Sentences; !slices.Contains(c.Rules, config.RuleTuned) && !slices.Contains(c.Rules, config.RuleProbe) {
+	if c := cfg.Eval.Sentences; !slices.Contains(c.Rules, sentences.TunedRule) && !slices.Contains(c.Rules, sentences.ProbeRule) {
 		return s, nil
 	}
 	train := sentencepairs.Found{}
@@ -179,13 +172,13 @@ func openSentences(cfg config.Config, item config.SentenceTask) (s Sentences, er
 	return s, err
 }
 
-// String names the files of a task, for people.
-func (s Sentences) String() string {
-	name := filepath.Base(s.From[0])
-	if dir := filepath.Base(filepath.Dir(s.From[0])); dir != "." && dir != string(filepath.Separator) {
+// filesNamed names the files of a task, for people.
+func filesNamed(from []string) string {
+	name := filepath.Base(from[0])
+	if dir := filepath.Base(filepath.Dir(from[0])); dir != "." && dir != string(filepath.Separator) {
 		name = filepath.ToSlash(filepath.Join(dir, name))
 	}
-	if n := len(s.From); n > 1 {
+	if n := len(from); n > 1 {
 		name += fmt.Sprintf(" and %d more", n-1)
 	}
 	return name

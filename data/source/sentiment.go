@@ -7,13 +7,8 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/utterances"
+	"github.com/geoalign/geoalign/tasks/sentiment"
 )
-
-// Sentiment is the utterances of a part of eval.sentiment.
-type Sentiment struct {
-	Set       *utterances.Set
-	Sentences []string // their words; nil: they are not read
-}
 
 // SentimentInputs lists the files of eval.sentiment.
 func SentimentInputs(cfg config.Config) (list []Input) {
@@ -28,24 +23,24 @@ func SentimentInputs(cfg config.Config) (list []Input) {
 }
 
 // OpenSentiment reads the files of eval.sentiment.
-func OpenSentiment(cfg config.Config) (train, test Sentiment, err error) {
+func OpenSentiment(cfg config.Config) (p sentiment.Parts, err error) {
 	s := cfg.Eval.Sentiment
 	if s.Train == "" {
-		return train, test, config.Errors{{Path: "eval.sentiment.train", Value: "", Msg: "must name a file of utterances", Hint: "and eval.sentiment.test another one: docs/sentences.md says what they hold"}}
+		return p, config.Errors{{Path: "eval.sentiment.train", Value: "", Msg: "must name a file of utterances", Hint: "and eval.sentiment.test another one: docs/sentences.md says what they hold"}}
 	}
 	if err := CheckInputs(SentimentInputs(cfg)); err != nil {
-		return train, test, err
+		return p, err
 	}
-	if train, err = openSentiment(cfg, s.Train, s.TrainTexts); err != nil {
-		return train, test, fmt.Errorf("eval.sentiment.train: %w", err)
+	if p.Train, err = openSentiment(cfg, s.Train, s.TrainTexts); err != nil {
+		return p, fmt.Errorf("eval.sentiment.train: %w", err)
 	}
-	if test, err = openSentiment(cfg, s.Test, s.TestTexts); err != nil {
-		return train, test, fmt.Errorf("eval.sentiment.test: %w", err)
+	if p.Test, err = openSentiment(cfg, s.Test, s.TestTexts); err != nil {
+		return p, fmt.Errorf("eval.sentiment.test: %w", err)
 	}
-	return train, test, nil
+	return p, nil
 }
 
-func openSentiment(cfg config.Config, path, texts string) (s Sentiment, err error) {
+func openSentiment(cfg config.Config, path, texts string) (s sentiment.Part, err error) {
 	if s.Set, err = utterances.Load(Below(cfg.Data.Root, path), cfg.Eval.Sentiment.Modalities); err != nil || texts == "" {
 		return s, err
 	}

@@ -21,15 +21,22 @@ import (
 )
 
 // kinds are the values of data.kind.
-var kinds = map[string]Kind{
+var kinds = allKinds()
+
+// allKinds are the kinds of images and texts and those of the samples of downstream tasks.
+func allKinds() map[string]Kind {
+	list := exampleKinds()
+	maps.Copy(list, ownKinds)
+	return list
+}
+
+// ownKinds are the kinds that are no samples of a task.
+var ownKinds = map[string]Kind{
 	"captions":       imageFiles(captionLists),
 	"coco":           imageFiles(coco),
 	"csv":            imageFiles(csvTables),
-	"entailment":     entailment,
-	"nlvr":           nlvr,
 	"flickr":         imageFiles(flickr),
 	"folder":         imageFiles(classFolders),
-	"grounding":      grounding,
 	"karpathy":       imageFiles(karpathy),
 	"pairs":          storedPairs,
 	"parquet":        imageFiles(parquetTables),
@@ -37,7 +44,6 @@ var kinds = map[string]Kind{
 	"scenes":         scenesKind,
 	"sentences":      imageFiles(sentenceLists),
 	"sentence_pairs": sentencePairs,
-	"vqa":            vqa,
 	"webdataset":     imageFiles(shards),
 }
 

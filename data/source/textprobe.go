@@ -8,18 +8,11 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/tasks/probe"
 )
 
-// TextProbe is what a probe of pairs of texts is fitted to and tested on.
-type TextProbe struct {
-	Train, Test           []data.TextPair
-	TrainLabel, TestLabel []int32
-	Classes               []string // names, sorted
-}
-
 // OpenTextProbe reads the files of eval.textprobe.
-func OpenTextProbe(cfg config.Config) (*TextProbe, error) {
+func OpenTextProbe(cfg config.Config) (*probe.Pairs, error) {
 	const key = "eval.textprobe."
 	c := cfg.Eval.TextProbe
 	if c.Train == "" {
@@ -28,7 +21,7 @@ func OpenTextProbe(cfg config.Config) (*TextProbe, error) {
 	if err := CheckInputs(TextProbeInputs(cfg)); err != nil {
 		return nil, err
 	}
-	var p TextProbe
+	var p probe.Pairs
 	var err error
 	if p.Train, err = loadTextPairs(Below(cfg.Data.Root, c.Train)); err != nil {
 		return nil, fmt.Errorf("%strain: %w", key, err)

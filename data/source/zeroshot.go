@@ -2,29 +2,18 @@ package source
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
-
-// ZeroShot is what zero-shot classification is evaluated on. Close it after use.
-type ZeroShot struct {
-	Images      data.Gallery
-	Prompts     data.Gallery // of stored features; nil where they are texts
-	PromptTexts []string     // of a system that reads words
-	Classes     []string     // names
-	ImageClass  []int32      // per image; data.UnknownLabel for one of no class
-	PromptClass []int32      // per prompt
-	closers     []func() error
-}
 
 // zeroShotInputs lists the files of eval.zeroshot.
 func zeroShotInputs(cfg config.Config) (list []Input) {
@@ -40,7 +29,7 @@ func zeroShotInputs(cfg config.Config) (list []Input) {
 
 // OpenZeroShotFiles opens the stored features that eval.zeroshot names and reads the classes. It is nil
 // where the configuration names none.
-func OpenZeroShotFiles(cfg config.Config) (z *ZeroShot, err error) {
+func OpenZeroShotFiles(cfg config.Config) (z *zeroshot.Inputs, err error) {
 	c := cfg.Eval.ZeroShot
 	if c.Image == "" {
 		return nil, nil
@@ -48,7 +37,7 @@ func OpenZeroShotFiles(cfg config.Config) (z *ZeroShot, err error) {
 	if err := CheckInputs(zeroShotInputs(cfg)); err != nil {
 		return nil, err
 	}
-	z = &ZeroShot{}
+	z = &zeroshot.Inputs{}
 	defer func() {
 		if err != nil {
 			z.Close()
@@ -56,7 +45,7 @@ func OpenZeroShotFiles(cfg config.Config) (z *ZeroShot, err error) {
 		}
 	}()
 	numbers := map[string]int32{}
-	prompts, names, err := z.open(cfg, "text", c.Text, c.TextTensor, c.TextLabels, batch.TextFeatures)
+	prompts, names, err := openSide(z, cfg, "text", c.Text, c.TextTensor, c.TextLabels, batch.TextFeatures)
 	if err != nil {
 		return z, err
 	}
@@ -67,7 +56,7 @@ func OpenZeroShotFiles(cfg config.Config) (z *ZeroShot, err error) {
 		}
 		z.PromptClass = append(z.PromptClass, numbers[name])
 	}
-	images, names, err := z.open(cfg, "image", c.Image, c.ImageTensor, c.ImageLabels, batch.ImageFeatures)
+	images, names, err := openSide(z, cfg, "image", c.Image, c.ImageTensor, c.ImageLabels, batch.ImageFeatures)
 	if err != nil {
 		return z, err
 	}
@@ -83,13 +72,13 @@ func OpenZeroShotFiles(cfg config.Config) (z *ZeroShot, err error) {
 	return z, nil
 }
 
-// open opens the features of a side and the names of their classes.
-func (z *ZeroShot) open(cfg config.Config, side, path, tensor, labels, column string) (data.Gallery, []string, error) {
+// openSide opens the features of a side and the names of their classes.
+func openSide(z *zeroshot.Inputs, cfg config.Config, side, path, tensor, labels, column string) (data.Gallery, []string, error) {
 	m, err := features.OpenMatrix(Below(cfg.Data.Root, path), tensor)
 	if err != nil {
 		return nil, nil, fmt.Errorf("eval.zeroshot.%s: %w", side, err)
 	}
-	z.closers = append(z.closers, m.Close)
+	z.Closers = append(z.Closers, m.Close)
 	names, err := readClasses(Below(cfg.Data.Root, labels))
 	if err != nil {
 		return nil, nil, fmt.Errorf("eval.zeroshot.%s_labels: %w", side, err)
@@ -137,13 +126,4 @@ func parseClasses(r io.Reader) ([]string, error) {
 		return nil, fmt.Errorf("line %d is empty: write a name on it, or remove it", i+1)
 	}
 	return names, nil
-}
-
-// Close closes the files.
-func (z *ZeroShot) Close() error {
-	var errs []error
-	for _, c := range z.closers {
-		errs = append(errs, c())
-	}
-	return errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
 // mostListed is the number of names that a message lists.
@@ -14,7 +15,7 @@ const mostListed = 12
 
 // OpenZeroShotImages returns what eval.zeroshot says of a system that reads images and words: images, those of ZeroShotSet or of
 // a split, nil for none, and prompts for their classes.
-func OpenZeroShotImages(cfg config.Config, images *data.Eval) (*ZeroShot, error) {
+func OpenZeroShotImages(cfg config.Config, images *data.Eval) (*zeroshot.Inputs, error) {
 	var labels []string
 	ok := false
 	if images != nil { // examples of a task are no split
@@ -24,7 +25,7 @@ func OpenZeroShotImages(cfg config.Config, images *data.Eval) (*ZeroShot, error)
 		return nil, config.Errors{{Path: "eval.zeroshot.images", Value: "", Msg: fmt.Sprintf("must name a folder of classes, as data.kind %q has no classes", cfg.Data.Kind),
 			Hint: `give a folder with a folder of images for each class, or use data.kind "folder" or "scenes"`}}
 	}
-	z := &ZeroShot{Images: images.Images(), ImageClass: make([]int32, images.NumImages())}
+	z := &zeroshot.Inputs{Images: images.Images(), ImageClass: make([]int32, images.NumImages())}
 	for i := range z.ImageClass {
 		z.ImageClass[i] = images.Label(i)
 	}
@@ -40,7 +41,7 @@ func OpenZeroShotImages(cfg config.Config, images *data.Eval) (*ZeroShot, error)
 		z.Classes = append(z.Classes, of[0])
 		for _, name := range of {
 			for _, t := range templates {
-				z.PromptTexts, z.PromptClass = append(z.PromptTexts, strings.Replace(t, config.Place, name, 1)), append(z.PromptClass, int32(k))
+				z.PromptTexts, z.PromptClass = append(z.PromptTexts, strings.Replace(t, zeroshot.Place, name, 1)), append(z.PromptClass, int32(k))
 			}
 		}
 	}
@@ -145,7 +146,7 @@ func promptTemplates(cfg config.Config) ([]string, error) {
 		return nil, err
 	}
 	for i, t := range lines {
-		if err := config.CheckTemplate(t); err != nil {
+		if err := zeroshot.CheckTemplate(t); err != nil {
 			return nil, config.Errors{{Path: key, Value: z.TemplatesFile, Msg: fmt.Sprintf("line %d %v", i+1, err)}}
 		}
 	}

@@ -19,30 +19,25 @@ var Task = tasks.Task{
 	Finetune: &tasks.Finetune{Alone: true, Sets: []string{"objective.captioning.weight=1", "objective.captioning.decoder=transformer"}},
 }
 
-// Options are what eval.captioning says.
-type Options struct {
-	tasks.GenerateOptions
-	Nearest int // training images whose captions are the baseline; 0: there is none
-}
-
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 	set, err := s.Set.Rephrased()
 	if err != nil {
 		return nil, err
 	}
-	o := tasks.Of[Options](s)
+	o := tasks.Of[Eval](s)
+	most := o.Most(s.Tokens)
 	t := Captioned{
-		Columns: s.Model.Writer.Columns(), Set: set, Encoding: s.Encoding, Write: s.Generated(o.GenerateOptions),
+		Columns: s.Model.Writer.Columns(), Set: set, Encoding: s.Encoding, Write: s.Generated(tasks.GenerateOptions{Beams: o.Beams, MinTokens: o.MinTokens, MaxTokens: most, LengthPenalty: o.LengthPenalty}),
 		Nearest: Nearest{Model: s.Model.Image, Engine: s.Engine, Samples: o.Nearest},
 	}
 	if o.Nearest > 0 {
-		if t.Nearest.Train, err = s.Train(ctx); err != nil {
+		if t.Nearest.Train, err = s.Train(ctx, true); err != nil {
 			return nil, err
 		}
 	}
 	scores, err := t.Run(ctx)
 	what := "the patches that the words of the caption look at in " + s.View.MiddleLayer() + " of the decoder as far as that speaks for the caption"
-	as := data.Answers{Tokens: o.MaxTokens + 1, Clean: data.CleanNone} // with the token that begins a text
+	as := data.Answers{Tokens: most + 1, Clean: data.CleanNone} // with the token that begins a text
 	scores.Heat = s.TextHeat(what, scores.Generated, as, set.Images())
 	return scores, err
 }

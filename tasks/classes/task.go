@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
@@ -57,25 +58,11 @@ type images struct {
 	labels  []int32 // of each image
 }
 
-// ClassesError says that the data has not the classes of the model.
-type ClassesError struct {
-	Unknown string // class that the model does not know; empty: the data has none
-	Of      int    // classes of the data
-	Known   int    // of the model
-}
-
-func (e *ClassesError) Error() string {
-	if e.Unknown == "" {
-		return "has no classes, which --task " + Name + " tells"
-	}
-	return fmt.Sprintf("has %d classes, of which the model does not know %q: it was trained on %d others", e.Of, e.Unknown, e.Known)
-}
-
 // newImages finds the classes of a split among those of a model by their names.
 func newImages(s *tasks.Setup, classes []string) (*images, error) {
 	names, ok := s.Set.Labels()
 	if !ok {
-		return nil, &ClassesError{}
+		return nil, section.Errors{{Path: "data.kind", Value: s.Kind, Msg: "has no classes, which --task " + Name + " tells", Hint: `use "folder", or "scenes"`}}
 	}
 	of := make(map[string]int32, len(classes))
 	for k, name := range classes {
@@ -84,7 +71,8 @@ func newImages(s *tasks.Setup, classes []string) (*images, error) {
 	number := make([]int32, len(names))
 	for k, name := range names {
 		if number[k], ok = of[name]; !ok {
-			return nil, &ClassesError{name, len(names), len(classes)}
+			return nil, section.Errors{{Path: "data.root", Value: s.Root, Msg: fmt.Sprintf("has %d classes, of which the model does not know %q: it was trained on %d others", len(names), name, len(classes)),
+				Hint: "evaluate on the classes that it was trained on, or fine-tune it for these with trainer finetune --task " + Name}}
 		}
 	}
 	x := &images{s.Set, classes, make([]int32, s.Set.NumImages())}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // Grounding looks for what expressions name in their pictures: of the boxes of a picture the one that holds most of a heat map.

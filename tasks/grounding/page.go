@@ -1,17 +1,17 @@
 package grounding
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"math"
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // Colours of boxes that people who see few colours can tell apart: those that were looked in, the right one, the chosen one.

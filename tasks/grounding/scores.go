@@ -1,5 +1,18 @@
 package grounding
 
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
 // Scores are the outcome.
 type Scores struct {
 	Samples data.Examples

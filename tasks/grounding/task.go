@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/tasks"
 )
@@ -15,16 +16,10 @@ const Name = "grounding"
 
 // Task is visual grounding, of any model of images and texts with patches. Of a model of scenes the expressions are about scenes.
 var Task = tasks.Task{
-	Name: Name, Title: "Visual grounding", Kind: Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
+	Name: Name, Title: "Visual grounding", Kind: Name, Samples: samples, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
 	Needs:    []tasks.Need{pairs, boxes, whole},
 	Evaluate: evaluate,
 	Finetune: &tasks.Finetune{Sets: []string{"objective.mlm.weight=0", "objective.itc.positives=id", "data.kind=" + Name, "data.crop_scale_min=1"}},
-}
-
-// Options are what eval.grounding says.
-type Options struct {
-	Match bool // by the match head; else by the cosine
-	Layer int  // fusion layer or block, from 1; 0: in the middle, or the last one
 }
 
 // pairs asks for a model of pairs.
@@ -58,16 +53,17 @@ func whole(s *tasks.Setup) *tasks.MisfitError {
 }
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
-	heat, o := s.Model.Heat, tasks.Of[Options](s)
-	of := tasks.HeatOf{Match: o.Match, Layer: o.Layer - 1}
+	heat, o := s.Model.Heat, tasks.Of[Eval](s)
+	match := o.Mode == ByMatch
+	of := tasks.HeatOf{Match: match, Layer: o.Layer - 1}
 	switch {
-	case o.Layer == 0 && o.Match:
+	case o.Layer == 0 && match:
 		of.Layer = heat.DefaultFusion()
 	case o.Layer == 0:
 		of.Layer = s.View.Depth - 1
 	}
 	if err := heat.CheckHeat(of); err != nil {
-		return nil, &tasks.SettingError{Key: "eval.grounding", Err: err}
+		return nil, section.Errors{{Path: "eval.grounding", Msg: err.Error()}}
 	}
 	x := s.Opened.(data.Examples)
 	scores, err := Grounding{

@@ -4,7 +4,11 @@ package multimodal
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/tasks"
@@ -20,15 +24,18 @@ type Variant struct {
 
 // Names of the tasks, which are those of their data.kind and their losses.
 const (
+	Name           = "multimodal"
 	EntailmentName = "entailment"
 	NLVRName       = "nlvr"
 )
 
 var (
+	// Task is classes that the data names, of texts with one or two pictures.
+	Task = newTask(Variant{Name: Name, Title: "Texts with pictures"}, labelled)
 	// Entailment is whether a picture entails a sentence, contradicts it, or neither (SNLI-VE, Xie et al. 2019).
-	Entailment = newTask(Variant{Name: EntailmentName, Title: "Visual entailment"})
+	Entailment = newTask(Variant{Name: EntailmentName, Title: "Visual entailment"}, pairs)
 	// NLVR is whether a statement about two pictures is true (NLVR2, Suhr et al. 2019).
-	NLVR = newTask(Variant{Name: NLVRName, Title: "Statements about two pictures", Group: examples.NLVRGroup, Lines: true})
+	NLVR = newTask(Variant{Name: NLVRName, Title: "Statements about two pictures", Group: examples.NLVRGroup, Lines: true}, statements)
 )
 
 // Assignment is pre-training for NLVR: of which of two pictures a caption is. It has no evaluation.
@@ -37,12 +44,15 @@ var Assignment = tasks.Task{Name: "assignment", Finetune: &tasks.Finetune{Alone:
 }}}
 
 // newTask is the task of a variant.
-func newTask(v Variant) tasks.Task {
+func newTask(v Variant, samples *tasks.Samples) tasks.Task {
 	return tasks.Task{
-		Name: v.Name, Title: v.Title, Kind: v.Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
+		Name: v.Name, Title: v.Title, Kind: v.Name, Samples: samples, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
 		Needs: []tasks.Need{tasks.NeedsTuned},
 		Evaluate: func(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
-			x := s.Opened.(data.Examples)
+			x, err := knownClasses(s.Opened.(data.Examples), s.Model.Classifier.Classes())
+			if err != nil {
+				return nil, err
+			}
 			rows := s.Rows(x)
 			scores, err := Classify{Of: v, Model: s.Model.Classifier, Samples: x, Rows: rows, Encoding: s.Encoding}.Run(ctx)
 			scores.Heat = Heat(s, scores.Predicted, rows)
@@ -57,3 +67,39 @@ func Heat(s *tasks.Setup, predicted []int32, rows data.Gallery) *tasks.Heat {
 	what := "the patches that the words look at in " + s.View.MiddleLayer() + " as far as that speaks for the class that was said"
 	return s.ClassHeat(what, predicted, rows)
 }
+
+// knownClasses gives samples the classes of a model, nil where these are those of the task.
+func knownClasses(x data.Examples, classes []string) (data.Examples, error) {
+	if classes == nil {
+		return x, nil
+	}
+	var number []int32
+	for _, name := range x.Labels() {
+		k := slices.Index(classes, name)
+		if k < 0 {
+			return nil, section.Errors{{Path: "data.examples", Msg: fmt.Sprintf("has the class %q, which the model does not know: it was trained on %s", name, strings.Join(classes, ", ")),
+				Hint: "evaluate on the classes that it was trained on, or fine-tune it for these with trainer finetune --task " + Name}}
+		}
+		number = append(number, int32(k))
+	}
+	return relabelled{x, classes, number}, nil
+}
+
+// relabelled are samples whose classes have the numbers that a model gives them.
+type relabelled struct {
+	data.Examples
+	classes []string
+	number  []int32 // of each class of the samples
+}
+
+// Example implements data.Examples.
+func (x relabelled) Example(i int) data.Example {
+	e := x.Examples.Example(i)
+	if e.Label != data.UnknownLabel {
+		e.Label = x.number[e.Label]
+	}
+	return e
+}
+
+// Labels implements data.Examples.
+func (x relabelled) Labels() []string { return x.classes }

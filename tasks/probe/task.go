@@ -3,7 +3,9 @@ package probe
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/tasks"
 )
@@ -16,9 +18,10 @@ const (
 
 // Task is the linear probe of images: fitted to the training images as they are, tested on the split.
 var Task = tasks.Task{
-	Name: Name, Title: "Linear probe", Metric: "top1", MetricTitle: "linear probe",
+	Name: Name, Title: "Linear probe", Beside: true, Metric: "top1", MetricTitle: "linear probe",
 	Needs:    []tasks.Need{tasks.NeedsEncoder},
 	Default:  func(s *tasks.Setup) bool { return !s.System.Texts && !s.System.Words && !s.System.Identities },
+	Ready:    ready,
 	Evaluate: evaluate,
 }
 
@@ -51,8 +54,18 @@ func NewClassifier(s *tasks.Setup) Classifier {
 	return Classifier{Engine: s.Engine, Decay: o.Decay, Hold: o.Hold}
 }
 
+// ready asks for classes.
+func ready(s *tasks.Setup) error {
+	if s.Set != nil { // samples are no split
+		if _, ok := s.Set.Labels(); ok {
+			return nil
+		}
+	}
+	return section.Errors{{Path: "eval.beside", Value: []string{Name}, Msg: fmt.Sprintf("must not have %q, as data.kind %q has no classes", Name, s.Kind), Hint: `use data.kind "folder" or "scenes"`}}
+}
+
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
-	train, err := s.Train(ctx)
+	train, err := s.Train(ctx, false)
 	if err != nil {
 		return nil, err
 	}

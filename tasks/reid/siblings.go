@@ -2,7 +2,6 @@ package reid
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/tasks"
@@ -15,7 +14,7 @@ const SiblingsName = "siblings"
 var Siblings = tasks.Task{
 	Name: SiblingsName, Metric: "map", MetricTitle: "mAP",
 	Needs:    []tasks.Need{tasks.NeedsWords},
-	Default:  func(s *tasks.Setup) bool { return s.System.Words && !s.System.Images },
+	Default:  func(s *tasks.Setup) bool { return s.System.Words && !s.System.Images && !s.System.Pairs },
 	Evaluate: evaluateSiblings,
 }
 

@@ -16,7 +16,6 @@ const Name = "retrieval"
 var Task = tasks.Task{
 	Name:     Name,
 	Needs:    []tasks.Need{tasks.NeedsTexts, tasks.NeedsImages},
-	Default:  func(*tasks.Setup) bool { return true },
 	Evaluate: evaluate,
 	Kept:     kept,
 	Numbers: func() map[string]float64 {

@@ -3,10 +3,10 @@ package sentencepairs
 
 import (
 	"context"
-	"fmt"
 
 	pairs "github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/sentences"
 )
 
 // Name is the name of the task and its data.kind.
@@ -18,21 +18,14 @@ var Task = tasks.Task{
 	Needs:   []tasks.Need{tuned},
 	Default: func(s *tasks.Setup) bool { return s.System.Pairs },
 	Evaluate: func(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
-		o := tasks.Of[Options](s)
-		return Predicted{Model: s.Model.Classifier, Set: s.Opened.(*pairs.Set), Columns: o.Columns, Encoding: s.Encoding}.Run(ctx)
+		return Predicted{Model: s.Model.Classifier, Set: s.Opened.(*pairs.Set), Columns: tasks.Of[pairs.StreamConfig](s), Encoding: s.Encoding}.Run(ctx)
 	},
 	Kept: func(s *tasks.Setup, _ func(string) bool) []tasks.Kept {
-		if tasks.Of[Options](s).Classes == 0 {
+		if f := tasks.Of[Files](s); f.Of().Scored() {
 			return []tasks.Kept{{Key: tasks.Logged(Name, "spearman"), Name: "Spearman"}}
 		}
 		return []tasks.Kept{{Key: tasks.Logged(Name, "accuracy"), Name: "accuracy"}}
 	},
-}
-
-// Options are what data.sentence_pairs says.
-type Options struct {
-	Classes int                // of the task; 0: scores
-	Columns pairs.StreamConfig // how pairs become columns
 }
 
 // tuned asks for a model that was fine-tuned on pairs of sentences.

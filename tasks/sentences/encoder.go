@@ -21,7 +21,7 @@ const (
 
 // NewEncoder makes vectors of sentences as eval.sentences.feature says.
 func NewEncoder(s *tasks.Setup) SentenceEncoder {
-	return SentenceEncoder{Model: s.Model.Text, Feature: tasks.Of[Options](s).Feature, Encoding: s.Encoding, Gallery: func(list []string) data.Gallery {
+	return SentenceEncoder{Model: s.Model.Text, Feature: tasks.Of[Eval](s).Feature, Encoding: s.Encoding, Gallery: func(list []string) data.Gallery {
 		g := s.Listed(list)
 		g.Blank = true
 		return g

@@ -14,8 +14,8 @@ import (
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval"
-	"github.com/geoalign/geoalign/tasks"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/tasks/probe"
@@ -17,13 +18,25 @@ type PairTask struct {
 	Files string             // of Test, for people
 }
 
+// Tasks are those of an evaluation in their order.
+type Tasks []PairTask
+
+// Entries implements data.Listed: those of the tasks, one behind the other.
+func (t Tasks) Entries() data.Entries {
+	var list []data.Entries
+	for _, x := range t {
+		list = append(list, x.Test.Entries())
+	}
+	return data.JoinEntries(list...)
+}
+
 // Sentences evaluates the vectors of sentences on tasks of pairs, without fine-tuning. Pairs with scores are ranked by the
 // cosine of their vectors (Conneau and Kiela 2018, section 3). Classes are told by rules, beside what constant answers give: what
 // "evaluation without fine-tuning" means in ViPMM, section 5, is not stated there, and thresholds that are not fitted tell
 // little more than a constant where all cosines are large.
 type Sentences struct {
 	Encoder  SentenceEncoder
-	Tasks    []PairTask
+	Tasks    Tasks
 	Rules    []string // of FixedRule, TunedRule, KMeansRule and ProbeRule
 	Isotropy int      // sentences of each task whose isotropy is measured; 0: none
 	Pictured int      // pairs of the first task that are kept for a picture; 0: none

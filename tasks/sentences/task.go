@@ -17,31 +17,23 @@ const Name = "sentences"
 
 // Task is tasks of sentence pairs, of files of their own.
 var Task = tasks.Task{
-	Name: Name, Title: "Sentence pairs", Bare: true,
+	Name: Name, Title: "Sentence pairs", Beside: true, Bare: true,
 	Needs:    []tasks.Need{tasks.NeedsWords},
 	OwnFiles: func(*tasks.Setup) bool { return true },
 	Default: func(s *tasks.Setup) bool {
-		return s.System.Words && !s.System.Images && !s.System.Pairs && tasks.Of[Options](s).Named
+		return s.System.Words && !s.System.Images && !s.System.Pairs && len(tasks.Of[Eval](s).Tasks) > 0
 	},
 	Evaluate: evaluate,
 	Kept:     func(*tasks.Setup, func(string) bool) []tasks.Kept { return nil }, // the first task's, which metrics.jsonl names
-}
-
-// Options are what eval.sentences says.
-type Options struct {
-	Named    bool // tasks are named
-	Feature  string
-	Rules    []string
-	Isotropy int
 }
 
 // picturePairs is the number of pairs that are drawn.
 const picturePairs = 250
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
-	o := tasks.Of[Options](s)
+	o := tasks.Of[Eval](s)
 	t := Sentences{
-		Encoder: NewEncoder(s), Tasks: s.Opened.([]PairTask), Rules: o.Rules, Isotropy: o.Isotropy, Pictured: picturePairs,
+		Encoder: NewEncoder(s), Tasks: s.Opened.(Tasks), Rules: o.Rules, Isotropy: o.Isotropy, Pictured: picturePairs,
 		Classifier: probe.NewClassifier(s),
 	}
 	scores, err := t.Run(ctx)

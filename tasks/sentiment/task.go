@@ -13,23 +13,17 @@ const Name = "sentiment"
 
 // Task is the sentiment of utterances, of files of their own.
 var Task = tasks.Task{
-	Name: Name, Metric: "accuracy7", MetricTitle: "accuracy-7", Alone: true,
+	Name: Name, Beside: true, Metric: "accuracy7", MetricTitle: "accuracy-7", Alone: true,
 	Needs:    []tasks.Need{tasks.NeedsWords},
 	OwnFiles: func(*tasks.Setup) bool { return true },
 	Evaluate: evaluate,
-}
-
-// Options are what eval.sentiment says.
-type Options struct {
-	Modalities []string
-	Decay      float64
 }
 
 // Parts are the utterances that are opened.
 type Parts struct{ Train, Test Part }
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
-	p, o := s.Opened.(Parts), tasks.Of[Options](s)
+	p, o := s.Opened.(Parts), tasks.Of[Eval](s)
 	scores, err := Sentiment{Encoder: sentences.NewEncoder(s), Modalities: o.Modalities, Penalty: o.Decay, Train: p.Train, Test: p.Test}.Run(ctx)
 	scores.NotFinite = p.Train.Set.NotFinite + p.Test.Set.NotFinite
 	return scores, err

@@ -3,10 +3,10 @@ package vqa
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/tasks"
@@ -17,59 +17,46 @@ const Name = "vqa"
 
 // Task is questions about pictures.
 var Task = tasks.Task{
-	Name: Name, Title: "Questions about pictures", Kind: Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
+	Name: Name, Title: "Questions about pictures", Kind: Name, Samples: samples, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
 	Needs:    []tasks.Need{tasks.NeedsTuned},
 	Evaluate: evaluate,
 	Finetune: &tasks.Finetune{Alone: true, Sets: []string{"objective.vqa.weight=1", "data.kind=vqa"}},
 }
 
-// Options are what eval.vqa and objective.vqa say.
-type Options struct {
-	Generate   bool // answers are generated; else candidates are ranked
-	Top, Beams int
-	Tokens     int // of an answer
-	// Candidates are the answers that are ranked.
-	Candidates func(ctx context.Context) ([]string, error)
-}
-
-// answers says how answers become tokens.
-func (o Options) answers() data.Answers {
-	return data.Answers{Tokens: o.Tokens, Clean: data.CleanLower}
-}
+// Candidates returns the answers that are ranked, of eval.vqa.candidates or of the training data.
+type Candidates func(ctx context.Context) ([]string, error)
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
-	o, x := tasks.Of[Options](s), s.Opened.(data.Examples)
+	o, tokens, x := tasks.Of[Eval](s), tasks.Of[Loss](s).Tokens, s.Opened.(data.Examples)
+	as := data.Answers{Tokens: tokens, Clean: data.CleanLower}
 	t := Answered{Columns: s.Model.Writer.Columns(), Samples: x, Rows: s.Rows(x), Encoding: s.Encoding}
 	if o.Generate {
-		t.Answer = s.Generated(tasks.GenerateOptions{Beams: o.Beams, MaxTokens: o.Tokens - 1})
-	} else if err := t.choose(ctx, s, o); err != nil {
+		t.Answer = s.Generated(tasks.GenerateOptions{Beams: o.Beams, MaxTokens: tokens - 1})
+	} else if err := t.choose(ctx, s, as); err != nil {
 		return nil, err
 	}
 	scores, err := t.Run(ctx)
 	what := "the patches that the words of the question look at in " + s.View.MiddleLayer() + " as far as that speaks for the answer"
-	scores.Heat = s.TextHeat(what, scores.Answers, o.answers(), t.Rows)
+	scores.Heat = s.TextHeat(what, scores.Answers, as, t.Rows)
 	return scores, err
 }
 
-// ErrNoCandidates says that no candidate has a word.
-var ErrNoCandidates = errors.New("has no answer of at least one word")
-
 // choose has the model rank candidates.
-func (t *Answered) choose(ctx context.Context, s *tasks.Setup, o Options) error {
-	candidates, err := o.Candidates(ctx)
+func (t *Answered) choose(ctx context.Context, s *tasks.Setup, as data.Answers) error {
+	candidates, err := tasks.Of[Candidates](s)(ctx)
 	if err != nil {
 		return err
 	}
 	var ids [][]int32
 	for _, a := range candidates {
-		if tokens := o.answers().Encode(a, s.Tokenizer()); tokens != nil {
+		if tokens := as.Encode(a, s.Tokenizer()); tokens != nil {
 			ids, t.Candidates = append(ids, tokens), append(t.Candidates, a)
 		}
 	}
 	if len(ids) == 0 {
-		return ErrNoCandidates
+		return section.Errors{{Path: "eval.vqa.candidates", Value: tasks.Of[Eval](s).Candidates, Msg: "has no answer of at least one word"}}
 	}
-	rank, err := s.Model.Writer.Ranker(ids, o.Top)
+	rank, err := s.Model.Writer.Ranker(ids, tasks.Of[Eval](s).Top)
 	t.Answer = func(ctx context.Context, b *batch.Batch) ([]string, error) {
 		scores, err := rank(ctx, b)
 		if err != nil {

@@ -14,19 +14,15 @@ const Name = "zeroshot"
 
 // Task is zero-shot classification of what eval.zeroshot names: of stored features whatever the split.
 var Task = tasks.Task{
-	Name: Name, Title: "Zero-shot classification", Metric: "top1", MetricTitle: "top-1",
+	Name: Name, Title: "Zero-shot classification", Beside: true, Metric: "top1", MetricTitle: "top-1",
 	Needs:    []tasks.Need{tasks.NeedsTexts, tasks.NeedsImages},
-	OwnFiles: func(s *tasks.Setup) bool { return s.System.Stored || tasks.Of[Options](s).Folder },
+	OwnFiles: func(s *tasks.Setup) bool { return s.System.Stored || tasks.Of[Eval](s).Images != "" },
+	Ready:    ready,
 	Evaluate: evaluate,
 }
 
-// Options are what eval.zeroshot says.
-type Options struct {
-	AverageScores bool
-	Folder        bool // images are those of a folder
-	// Open opens images and prompts; set are the images of the folder or of a split, nil for none.
-	Open func(set *data.Eval) (*Inputs, error)
-}
+// Open opens images and prompts; set are the images of the folder or of a split, nil for none.
+type Open func(set *data.Eval) (*Inputs, error)
 
 // Inputs is what zero-shot classification is evaluated on. Close it after use.
 type Inputs struct {
@@ -54,11 +50,11 @@ func open(s *tasks.Setup) (*Inputs, error) {
 	if set == nil {
 		set = s.Set
 	}
-	return tasks.Of[Options](s).Open(set)
+	return tasks.Of[Open](s)(set)
 }
 
-// Check opens images and prompts, so that nothing is found missing later.
-func Check(s *tasks.Setup) error {
+// ready opens images and prompts.
+func ready(s *tasks.Setup) error {
 	x, err := open(s)
 	if err != nil {
 		return err
@@ -80,7 +76,7 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		x.Prompts = s.Listed(x.PromptTexts)
 	}
 	return ZeroShot{
-		Image: s.Model.Image, Text: s.Model.Text, Score: score, AverageScores: tasks.Of[Options](s).AverageScores, Images: x.Images,
+		Image: s.Model.Image, Text: s.Model.Text, Score: score, AverageScores: tasks.Of[Eval](s).Average == AverageScores, Images: x.Images,
 		Prompts: x.Prompts, ImageClass: x.ImageClass, PromptClass: x.PromptClass, Classes: x.Classes, Engine: s.Engine, Encoding: s.Encoding,
 	}.Run(ctx)
 }

@@ -3,14 +3,28 @@ package model
 import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/tasks/multimodal"
 	"gorgonia.org/gorgonia"
 )
 
-// newEntailment is the loss of visual entailment.
-func newEntailment(cfg config.Config) objectives.Entailment {
-	return objectives.Entailment{Weight: cfg.Objective.Entailment.Weight, Head: encoders.TaskHead{Classes: config.EntailmentClasses}}
+// newTextClasses is the loss over classes of texts with pictures, nil for a model without one.
+func newTextClasses(cfg config.Config, o Options) *objectives.TextClasses {
+	x := cfg.Objective
+	l := objectives.TextClasses{Pictures: cfg.Pictures(), Size: cfg.Model.Image.Size}
+	switch {
+	case x.Entailment.On():
+		l.Name, l.Weight, l.Head.Classes = multimodal.EntailmentName, x.Entailment.Weight, len(examples.EntailmentClasses)
+	case x.NLVR.On():
+		l.Name, l.Weight, l.Head.Classes = multimodal.NLVRName, x.NLVR.Weight, len(examples.NLVRClasses)
+	case x.Multimodal.On():
+		l.Name, l.Weight, l.Head.Classes = multimodal.Name, x.Multimodal.Weight, len(o.Classes)
+	default:
+		return nil
+	}
+	return &l
 }
 
 // judgedFused judges texts with their pictures by a classifier over the first fused token.

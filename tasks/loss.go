@@ -1,0 +1,14 @@
+package tasks
+
+import "github.com/geoalign/geoalign/config/section"
+
+// Loss is the section of the loss of a downstream task, [objective.NAME], which is trained alone over fusion layers.
+type Loss interface {
+	section.Section
+	section.Switched
+	// Trains says whether it is on, and whether it has soft targets where objective.distill.alpha is above 0.
+	Trains() (on, soft bool)
+}
+
+// TwoPictures is a Loss that can read two pictures of a text.
+type TwoPictures interface{ ReadsTwo() bool }
