@@ -53,8 +53,6 @@ var conditions = map[string]condition{
 	"started words": {"init.checkpoint and a model.system with a text tower",
 		func(c *Config) bool { return c.Init.Checkpoint != "" && c.Model.traits().words }},
 	"pairs": {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
-	"features": {`a model.system of pairs whose features are compared (model.interaction.kind = "")`,
-		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Interacts() }},
 	"text features": {`a model.system with a text tower, and model.interaction.kind = ""`,
 		func(c *Config) bool { return c.Model.traits().words && !c.Model.Interacts() }},
 	"scored": {"a model.system of pairs or of identities that is trained in steps",

@@ -207,7 +207,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
 		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze = false or set model.text.freeze = false`},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, entailment, grounding, nlvr, vqa (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, multimodal, entailment, grounding, nlvr, vqa (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
@@ -355,7 +355,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Objective.Captioning.Dropout = 1 }, `objective.captioning.dropout: must be at least 0 and below 1 (got 1)`},
 		{func(c *Config) { c.Objective.Captioning.Weight = -1 }, `objective.captioning.weight: must be >= 0 (got -1)`},
 		{func(c *Config) { c.Objective.Captioning.Width = 0 }, `objective.captioning.width: must be > 0 (got 0)`},
-		{func(c *Config) { *c = headsConfig(); c.Objective.Captioning.Weight = 1 }, `objective.captioning.weight: must be 0 (got 1); model.system "heads" has no captions of words`},
+		{func(c *Config) { *c = headsConfig(); c.Objective.Captioning.Weight = 1 }, `objective.captioning.weight: must be 0 (got 1); model.system "heads" has no text tower: use "albef", "clip", "matching", "simcse" or "sentence_pairs"`},
 		{func(c *Config) {
 			*c = regionHost()
 			c.Objective.Captioning.Weight, c.Train.Accumulate, c.Train.AccumulateSteps = 1, "features", 2
@@ -552,7 +552,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Data.VQA.Kinds = "all" }, `data.vqa.kinds: must be one of answer_type, question_type (got "all")`},
 		{func(c *Config) { c.Data.VQA.ImageName = "%d/%d.jpg" }, `data.vqa.image_name: must have %d or %012d once (got "%d/%d.jpg"); it stands for the image_id`},
 		{func(c *Config) { c.Eval.Sentences.Isotropy = 1 }, `eval.sentences.isotropy: must be 0 or at least 2 (got 1)`},
-		{func(c *Config) { c.Data.Kind = "sentence_pairs" }, "data.sentence_pairs.train_files: must name at least one file for data.kind \"sentence_pairs\" (got [])\ndata.kind: must not be \"sentence_pairs\" (got \"sentence_pairs\"); model.system \"albef\" reads no pairs of sentences: evaluate on them with eval.sentences"},
+		{func(c *Config) { c.Data.Kind = "sentence_pairs" }, "data.kind: must not be \"sentence_pairs\" (got \"sentence_pairs\"); model.system \"albef\" reads no pairs of sentences: evaluate on them with eval.sentences\ndata.sentence_pairs.train_files: must name at least one file for data.kind \"sentence_pairs\" (got [])"},
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
 		{func(c *Config) { c.Eval.BatchSize = 0 }, "eval.batch_size: must be > 0 (got 0)"},
 		{func(c *Config) { c.Train.MaxEpochs, c.Train.MaxMinutes = 0, 5 }, `schedule.kind: needs the length of the run in steps (got "cosine"); use "constant" with train.max_minutes`},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/tasks/captioning"
 )
 
 // captioned makes a step and returns the part of the captioning loss.
@@ -94,7 +94,7 @@ func TestCaptioningReadsTheImage(t *testing.T) {
 	}
 
 	cfg = tinyCLIP("sphere")
-	cfg.Objective.Captioning = config.Captioning{Weight: 1, Width: 6, Embedding: 5}
+	cfg.Objective.Captioning = captioning.Loss{Weight: 1, Width: 6, Embedding: 5}
 	p := buildCLIP(t, cfg)
 	x := randomPairs(p, 1)
 	loss := func() float64 {

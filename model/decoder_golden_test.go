@@ -9,6 +9,8 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/tasks/captioning"
+	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
 // tinyDecoder is the model of tools/goldens/decoder.py, for vqa or captioning.
@@ -18,9 +20,9 @@ func tinyDecoder(mode string) config.Config {
 	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0, 0
 	c.Objective.Distill = config.Distill{Alpha: 0.4}
 	if mode == "vqa" {
-		c.Objective.VQA = config.VQA{Weight: 1, Answers: 3, Tokens: 5}
+		c.Objective.VQA = vqa.Loss{Weight: 1, Answers: 3, Tokens: 5}
 	} else {
-		c.Objective.Captioning = config.Captioning{Weight: 1, Decoder: config.CaptionTransformer}
+		c.Objective.Captioning = captioning.Loss{Weight: 1, Decoder: captioning.Transformer}
 	}
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/tasks/multimodal"
 )
 
 // entailmentConfig is the model of tools/goldens/entailment.py.
@@ -16,7 +17,7 @@ func entailmentConfig() config.Config {
 	o := &c.Objective
 	o.ITC.Weight, o.ITC.InBatchWeight, o.ITM.Weight, o.MLM.Weight = 0, 0, 0, 0
 	c.Queue.Size = 0
-	c.Data.Kind = config.EntailmentKind
+	c.Data.Kind = multimodal.EntailmentName
 	o.Entailment.Weight = 1
 	o.Distill.Alpha, o.Distill.RampSteps, o.Distill.RampEpochs = 0.4, 0, 0
 	return c

@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/tasks/captioning"
 )
 
 // tinyHost is a host of GSSF over features of regions, by name, of the sizes of tools/goldens/hosts.py.
@@ -25,7 +26,7 @@ func tinyHost(name string) config.Config {
 	name, c.Model.Image.Regions.BatchNorm = strings.CutSuffix(name, "_norm")
 	name, caption := strings.CutSuffix(name, "_caption")
 	if caption {
-		c.Objective.Captioning = config.Captioning{Weight: 0.5, Width: 6, Embedding: 5}
+		c.Objective.Captioning = captioning.Loss{Weight: 0.5, Width: 6, Embedding: 5}
 	}
 	switch r := &c.Model.Image.Regions; name {
 	case "vseinf":

@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/tasks/captioning"
 )
 
 // aloneSets switch the losses of testdata/keys.toml off, for a task whose loss stands alone.
@@ -47,7 +48,7 @@ func TestCaptioningTask(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write := func(sets ...string) Captioned {
+	write := func(sets ...string) captioning.Scores {
 		t.Helper()
 		c, err := r.cfg.With(sets...)
 		if err != nil {
@@ -57,11 +58,11 @@ func TestCaptioningTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.(Captioned)
+		return s.(captioning.Scores)
 	}
 	s := write()
-	if s.Task() != TaskCaptioning || s.Images != 20 || len(s.Said) != 20 || len(s.Each) != 20 || s.References < 2*s.Images || s.From != 7 || s.Copied == nil || s.Metric().Name != "eval/captioning/cider" {
-		t.Errorf("%+v, %v", s.CaptionedScores, s.Metric())
+	if s.Task() != captioning.Name || s.Images != 20 || len(s.Generated) != 20 || len(s.Each) != 20 || s.References < 2*s.Images || s.From != 7 || s.Copied == nil || s.Metric().Name != "eval/captioning/cider" {
+		t.Errorf("%+v, %v", s, s.Metric())
 	}
 	if v := s.Values(); len(v) != 10 || v["bleu2"] != s.Written.Bleu[1] || v["nearest/bleu3"] != s.Copied.Bleu[2] { // all that the table has
 		t.Errorf("values %v", v)
@@ -69,7 +70,7 @@ func TestCaptioningTask(t *testing.T) {
 	if s.Copied.Cider <= s.Written.Cider {
 		t.Errorf("after three steps captions have CIDEr %v, those of other images %v", s.Written.Cider, s.Copied.Cider)
 	}
-	for _, said := range s.Said {
+	for _, said := range s.Generated {
 		if len(strings.Fields(said)) > 6 {
 			t.Errorf("%q has more than eval.captioning.max_tokens", said)
 		}
@@ -79,23 +80,23 @@ func TestCaptioningTask(t *testing.T) {
 		Image   *int64 `json:"image_id"`
 		Caption string `json:"caption"`
 	}
-	if err := s.WriteResults(&b); err != nil || json.Unmarshal(b.Bytes(), &results) != nil || len(results) != 20 || results[3].Image == nil || *results[3].Image != s.Set.ImageID(3) || results[3].Caption != s.Said[3] {
+	if err := s.WriteResults(&b); err != nil || json.Unmarshal(b.Bytes(), &results) != nil || len(results) != 20 || results[3].Image == nil || *results[3].Image != s.Set.ImageID(3) || results[3].Caption != s.Generated[3] {
 		t.Errorf("results %.200s (%v)", b.String(), err)
 	}
-	if p, err := s.ExamplesPage(t.Context()); err != nil || len(p.Right) != 10 || len(p.Wrong) != 10 || len(p.Right[0].Pictures) != 2 || !p.Right[0].Right || p.Wrong[0].Right || !slices.Contains(s.Said, p.Wrong[0].Answer) {
+	if p, err := s.ExamplesPage(t.Context()); err != nil || len(p.Right) != 10 || len(p.Wrong) != 10 || len(p.Right[0].Pictures) != 2 || !p.Right[0].Right || p.Wrong[0].Right || !slices.Contains(s.Generated, p.Wrong[0].Answer) {
 		t.Errorf("page %d and %d (%v)", len(p.Right), len(p.Wrong), err)
 	}
 	if all, err := json.Marshal(s.JSON("test", "run")); err != nil || !strings.Contains(string(all), `"bleu2":`) || !strings.Contains(string(all), `"nearest/bleu3":`) {
 		t.Errorf("JSON %s (%v) lacks numbers of the table", all, err)
 	}
-	if table := s.Table(); !strings.Contains(table, "of the nearest training image") || !strings.Contains(table, s.Said[0]) {
+	if table := s.Table(); !strings.Contains(table, "of the nearest training image") || !strings.Contains(table, s.Generated[0]) {
 		t.Error(table)
 	}
 	if again := write("data.max_words=1"); *again.Copied != *s.Copied {
 		t.Errorf("captions are not copied as they are written: %v, %v with data.max_words = 1", s.Copied, again.Copied)
 	}
-	if s := write("eval.captioning.min_tokens=4", "eval.captioning.nearest=0"); s.Copied != nil || s.Values()["nearest/cider"] != 0 || len(strings.Fields(s.Said[0])) < 4 {
-		t.Errorf("%q, %v", s.Said[0], s.Values())
+	if s := write("eval.captioning.min_tokens=4", "eval.captioning.nearest=0"); s.Copied != nil || s.Values()["nearest/cider"] != 0 || len(strings.Fields(s.Generated[0])) < 4 {
+		t.Errorf("%q, %v", s.Generated[0], s.Values())
 	}
 
 	spoilBias(t, r.pairs.Params())
@@ -110,7 +111,7 @@ func TestCaptioningTask(t *testing.T) {
 
 	other := cfg
 	other.Objective.Captioning.Weight = 0
-	if _, err := Evaluate(t.Context(), Evaluation{Task: TaskCaptioning, Config: other, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set}); err == nil || !strings.Contains(err.Error(), "(trainer finetune --task captioning)") {
+	if _, err := Evaluate(t.Context(), Evaluation{Task: captioning.Name, Config: other, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set}); err == nil || !strings.Contains(err.Error(), "(trainer finetune --task captioning)") {
 		t.Errorf("a model of another task: %v", err)
 	}
 }

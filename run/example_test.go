@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/tasks/probe"
 )
 
 // A run from a configuration. With Log: os.Stderr it tells how it goes on.
@@ -43,7 +44,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer t.Close()
-	scores, err := t.Evaluate(context.Background(), run.TaskProbe, "val", nil)
+	scores, err := t.Evaluate(context.Background(), probe.Name, "val", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

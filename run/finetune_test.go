@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/tasks/classes"
+	"github.com/geoalign/geoalign/tasks/multimodal"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 // TestClassificationSettings: the settings of classification make a valid configuration of every one in configs with an image tower that
@@ -28,7 +31,7 @@ func TestClassificationSettings(t *testing.T) {
 		if m := base.Model; m.Stored() || m.TextsOnly() || base.ReadsRegions() || m.Image.Freeze {
 			continue
 		}
-		sets := settingsOf(TaskClassification, base)
+		sets := settingsOf(classes.Name, base)
 		if base.Model.Classifies() {
 			if sets != nil {
 				t.Errorf("%s: settings %q over those of the task", file, sets)
@@ -49,7 +52,7 @@ func TestClassificationSettings(t *testing.T) {
 		if list := cfg.Unread(); base.Data.Kind == "scenes" && len(list) > 0 { // of which the user would be told
 			t.Errorf("%s: the settings of the task leave keys that nothing reads: %v", filepath.Base(file), list)
 		}
-		if !cfg.Model.Classifies() || cfg.Task() != TaskClassification || DefaultTask(cfg) != TaskClassification || cfg.Model.Image.Width != base.Model.Image.Width {
+		if !cfg.Model.Classifies() || cfg.Task() != classes.Name || DefaultTask(cfg) != classes.Name || cfg.Model.Image.Width != base.Model.Image.Width {
 			t.Errorf("%s: system %q, task %q", filepath.Base(file), cfg.Model.System, cfg.Task())
 		}
 	}
@@ -66,8 +69,8 @@ func TestKeptByANumberOfAnotherTask(t *testing.T) {
 		base.Train.KeepBestBy = by
 		for _, task := range FinetuneTasks() {
 			reset := slices.Contains(settingsOf(task, base), config.Reset("train.keep_best_by"))
-			want := by == "eval/retrieval/first/i2t_r1" && task != TaskRetrieval
-			if task == TaskClassification { // which has no text
+			want := by == "eval/retrieval/first/i2t_r1" && task != retrieval.Name
+			if task == classes.Name { // which has no text
 				want = true
 			}
 			if reset != want {
@@ -89,7 +92,7 @@ func TestFinetuneOfATask(t *testing.T) {
 			if err == nil {
 				err = cfg.Validate()
 			}
-			if task == TaskClassification && base.Model.Image.Freeze { // which is then told so
+			if task == classes.Name && base.Model.Image.Freeze { // which is then told so
 				continue
 			}
 			if err != nil {
@@ -100,7 +103,7 @@ func TestFinetuneOfATask(t *testing.T) {
 			if trains == "" && cfg.Objective.TaskLoss() == "objective.assignment" {
 				trains = "assignment"
 			} else if trains == "" {
-				trains = TaskRetrieval
+				trains = retrieval.Name
 			}
 			of := func(u config.Unread) bool {
 				return u.Path == "data.examples.source" || strings.HasPrefix(u.Path, base.Objective.TaskLoss()+".")
@@ -127,10 +130,10 @@ func TestFinetuneOfScenes(t *testing.T) {
 			t.Errorf("%s has the source %q", task, cfg.Data.Examples.Source)
 		}
 	}
-	if sets := settingsOf(TaskEntailment, base, "data.examples.train_files=a.json"); slices.Contains(sets, "data.examples.source=scenes") {
+	if sets := settingsOf(multimodal.EntailmentName, base, "data.examples.train_files=a.json"); slices.Contains(sets, "data.examples.source=scenes") {
 		t.Errorf("scenes take the place of files that are named: %q", sets)
 	}
-	if sets := settingsOf(TaskRetrieval, base, "data.kind=entailment"); !slices.Contains(sets, "data.examples.source=scenes") {
+	if sets := settingsOf(retrieval.Name, base, "data.kind=entailment"); !slices.Contains(sets, "data.examples.source=scenes") {
 		t.Errorf("data of another kind are not told of scenes: %q", sets)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -49,8 +50,8 @@ func TestGRULearns(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer o.Close()
-			s, err := o.Evaluate(t.Context(), TaskRetrieval, "val", nil)
-			if err != nil || s.(Retrieval).First != result.Scores.(Retrieval).First {
+			s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil)
+			if err != nil || s.(retrieval.Scores).First != result.Scores.(retrieval.Scores).First {
 				t.Errorf("%v, error %v, want %v", s, err, result.Scores)
 			}
 		})

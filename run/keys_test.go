@@ -14,6 +14,9 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/tasks/probe"
+	"github.com/geoalign/geoalign/tasks/retrieval"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -237,9 +240,9 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 		return nil
 	}
 	tasks := []string{DefaultTask(cfg)}
-	if !cfg.Model.Stored() && !cfg.Model.TextsOnly() && !cfg.Data.ReadsExamples() && tasks[0] != TaskProbe {
-		if tasks = append(tasks, TaskProbe); !cfg.Model.Interacts() && !cfg.Model.ImagesOnly() { // which names classes by features
-			tasks = append(tasks, TaskZeroShot)
+	if !cfg.Model.Stored() && !cfg.Model.TextsOnly() && !cfg.Data.ReadsExamples() && tasks[0] != probe.Name {
+		if tasks = append(tasks, probe.Name); !cfg.Model.Interacts() && !cfg.Model.ImagesOnly() { // which names classes by features
+			tasks = append(tasks, zeroshot.Name)
 		}
 	}
 	for _, task := range tasks {
@@ -248,7 +251,7 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 			return err
 		}
 		text := fmt.Sprint(s.Values())
-		if x, ok := s.(Retrieval); ok {
+		if x, ok := s.(retrieval.Scores); ok {
 			text += x.Score // which on one sphere may rank as another one does
 		}
 		if !piece(text) {

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // TestCaptionsHaveTokens: a text without a token is none. Where nothing stands around texts it would have the features 0, and be as near to
@@ -26,16 +27,16 @@ func TestCaptionsHaveTokens(t *testing.T) {
 			blank = append(blank, "\u0301", "\u0301 \u0301")
 		}
 		for _, text := range blank {
-			if got, err := caption(text, clean, tok); err == nil {
+			if got, err := tasks.Caption(text, clean, tok); err == nil {
 				t.Errorf("%s, %s: %q is the caption %q", x.file, x.template, text, got)
 			}
 		}
 		for _, text := range []string{"a", " a \u0301", "\U0001f600"} {
-			if got, err := caption(text, clean, tok); err != nil || got != text {
+			if got, err := tasks.Caption(text, clean, tok); err != nil || got != text {
 				t.Errorf("%s, %s: of %q is left %q (%v)", x.file, x.template, text, got, err)
 			}
 		}
-		if _, err := caption("caf\xe9", clean, tok); err == nil {
+		if _, err := tasks.Caption("caf\xe9", clean, tok); err == nil {
 			t.Errorf("%s, %s: what is no UTF-8 is a caption", x.file, x.template)
 		}
 	}

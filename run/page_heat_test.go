@@ -17,6 +17,10 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/captioning"
+	"github.com/geoalign/geoalign/tasks/multimodal"
+	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
 // openTask trains testdata/keys.toml for a step as a run of a task on scenes.
@@ -48,24 +52,21 @@ func openTask(t *testing.T, sets ...string) *Run {
 // TestPagesHaveHeatMaps: behind the pictures of each card are their heat maps, those of the example by itself for the class that was
 // said of it; the page says what they are, and nothing else of the outcome changes.
 func TestPagesHaveHeatMaps(t *testing.T) {
-	for task, pictures := range map[string]int{TaskEntailment: 1, TaskNLVR: 2} {
+	for task, pictures := range map[string]int{multimodal.EntailmentName: 1, multimodal.NLVRName: 2} {
 		r := openTask(t, "objective."+task+".weight=1", "data.kind="+task, "data.examples.source=scenes")
 		scores, err := Evaluate(t.Context(), Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, ok := scores.(JudgedExamples)
-		if x, two := scores.(JudgedStatements); two {
-			s, ok = x.JudgedExamples, true
-		}
+		s, ok := scores.(multimodal.Scores)
 		if !ok || s.Heat == nil {
 			t.Fatalf("%s: %T has no heat maps", task, scores)
 		}
-		m, rows := r.model.(towers).Pairs, source.ExampleColumns(r.cfg, s.Examples, r.tok)
-		for i := range s.Said { // else a model that has learned nothing says the same of all
-			s.Said[i] = int32(i*i%7) % int32(len(s.Examples.Labels()))
+		m, rows := r.model.(towers).Pairs, source.ExampleColumns(r.cfg, s.Samples, r.tok)
+		for i := range s.Predicted { // else a model that has learned nothing says the same of all
+			s.Predicted[i] = int32(i*i%7) % int32(len(s.Samples.Labels()))
 		}
-		s.Heat = Evaluation{Task: task, Config: r.cfg, Model: r.model}.judgedHeat(s.Said, rows)
+		s.Heat = multimodal.Heat(Evaluation{Config: r.cfg, Model: r.model}.setup(tasks.Task{Name: task}), s.Predicted, rows)
 		before, _ := json.Marshal(scores.JSON("val", "x"))
 		p, err := s.ExamplesPage(t.Context())
 		if err != nil {
@@ -78,13 +79,13 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 			t.Errorf("%s: notes %q", task, p.Notes)
 		}
 		cards := slices.Concat(p.Wrong, p.Right)
-		if len(cards) <= heatRows || len(cards) > 20 {
+		if len(cards) <= tasks.HeatRows || len(cards) > 20 {
 			t.Fatalf("%s: %d cards", task, len(cards))
 		}
 		for _, c := range cards {
 			i := 0
-			for k := range s.Examples.Len() {
-				if s.Examples.Example(k).ID == c.Name {
+			for k := range s.Samples.Len() {
+				if s.Samples.Example(k).ID == c.Name {
 					i = k
 				}
 			}
@@ -92,7 +93,7 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 			if err := rows.Fill(i, b.Row(0)); err != nil {
 				t.Fatal(err)
 			}
-			maps, err := m.JudgedMaps(t.Context(), b, s.Said[i:i+1])
+			maps, err := m.JudgedMaps(t.Context(), b, s.Predicted[i:i+1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,9 +115,9 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 }
 
 // sameHeat compares a picture with the map of picture k of example i drawn over it, of at most two shades.
-func sameHeat(t *testing.T, s JudgedExamples, i, k int, values []float32, got pages.Picture) {
+func sameHeat(t *testing.T, s multimodal.Scores, i, k int, values []float32, got pages.Picture) {
 	t.Helper()
-	img, err := s.Examples.Picture(i, k)
+	img, err := s.Samples.Picture(i, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,18 +154,18 @@ func TestWrittenHeat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Evaluation{Task: scores.Task(), Config: r.cfg, Engine: r.engine, Tokenizer: r.tok}
-		seen := &texts{towers: r.model.(towers)}
-		e.Model = seen
+		setup := Evaluation{Config: r.cfg, Engine: r.engine, Tokenizer: r.tok, Model: r.model}.setup(tasks.Task{Name: scores.Task()})
+		seen := &texts{Writer: setup.Model.Writer}
+		setup.Model.Writer = seen
 		var gallery data.Gallery
 		as := data.Answers{Tokens: 5, Clean: data.CleanNone}
-		if s, ok := scores.(Answered); ok {
-			gallery = source.ExampleColumns(r.cfg, s.Examples, r.tok)
+		if s, ok := scores.(vqa.Scores); ok {
+			gallery = setup.Rows(s.Samples)
 		} else {
-			gallery = scores.(Captioned).Set.Images()
+			gallery = scores.(captioning.Scores).Set.Images()
 		}
-		h := e.writtenHeat([]string{"red", "top left", "", "red"}, as, gallery)
-		maps, err := h.of(t.Context(), []int{3, 2, 1})
+		h := setup.TextHeat("", []string{"red", "top left", "", "red"}, as, gallery)
+		maps, err := h.Of(t.Context(), []int{3, 2, 1})
 		if err != nil || len(maps) != 3 || len(maps[1]) != 1 || len(maps[1][0].Values) != 4 {
 			t.Fatalf("%v, %v", maps, err)
 		}
@@ -176,13 +177,13 @@ func TestWrittenHeat(t *testing.T) {
 	}
 }
 
-// texts is a model that notes which texts maps are asked for.
+// texts notes which texts maps are asked for.
 type texts struct {
-	towers
+	tasks.Writer
 	got [][]int32
 }
 
-func (x *texts) WrittenMaps(ctx context.Context, b *batch.Batch, list [][]int32) ([]float32, error) {
+func (x *texts) HeatMaps(ctx context.Context, b *batch.Batch, list [][]int32) ([]float32, error) {
 	x.got = append(x.got, list...)
-	return x.towers.WrittenMaps(ctx, b, list)
+	return x.Writer.HeatMaps(ctx, b, list)
 }

@@ -6,6 +6,10 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/tasks/captioning"
+	"github.com/geoalign/geoalign/tasks/grounding"
+	"github.com/geoalign/geoalign/tasks/multimodal"
+	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
 // The head of the page names the best evaluation by the ranking that compares checkpoints;
@@ -47,17 +51,17 @@ func TestBestEvaluation(t *testing.T) {
 // Every task that a model is fine-tuned for has its best evaluation at the head of the page, under the name by which checkpoints are kept.
 func TestKeptMetricsOfTasks(t *testing.T) {
 	for kind, s := range map[string]Scores{
-		config.EntailmentKind: JudgedExamples{Of: TaskEntailment}, config.NLVRKind: JudgedExamples{Of: TaskNLVR}, config.VQAKind: Answered{}, config.GroundingKind: Grounding{},
+		multimodal.EntailmentName: multimodal.Scores{Of: multimodal.Variant{Name: multimodal.EntailmentName}}, multimodal.NLVRName: multimodal.Scores{Of: multimodal.Variant{Name: multimodal.NLVRName}}, vqa.Name: vqa.Scores{}, grounding.Name: grounding.Scores{},
 	} {
 		cfg := config.Default()
 		cfg.Data.Kind = kind
-		if got := keptMetrics(&pages.Curves{}, cfg); len(got) != 1 || got[0].key != s.Metric().Name {
+		if got := keptMetrics(&pages.Curves{}, cfg); len(got) != 1 || got[0].Key != s.Metric().Name {
 			t.Errorf("%s: %v, want %s", kind, got, s.Metric().Name)
 		}
 	}
 	cfg := config.Default()
 	cfg.Objective.Captioning.Weight, cfg.Objective.Captioning.Decoder = 1, "transformer"
-	if got := keptMetrics(&pages.Curves{}, cfg); got[0].key != (Captioned{}).Metric().Name {
+	if got := keptMetrics(&pages.Curves{}, cfg); got[0].Key != (captioning.Scores{}).Metric().Name {
 		t.Errorf("captions: %v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/regions"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 // TestGrid: cells of 3 x 3 patches behind a class token, as means, and their boxes.
@@ -133,8 +134,8 @@ func TestRegionsOfScenesTrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	s, err := o.Evaluate(t.Context(), TaskRetrieval, "val", nil)
-	if err != nil || s.(Retrieval).First != want.Scores.(Retrieval).First {
+	s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil)
+	if err != nil || s.(retrieval.Scores).First != want.Scores.(retrieval.Scores).First {
 		t.Errorf("%v, error %v, want %v", s, err, want.Scores)
 	}
 	if got := DescribeTokenizer(o.Tokenizer); got.Kind != "WordLevel" || got.Pad != "<pad>" {

@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -48,8 +49,8 @@ func TestRegionTowersLearn(t *testing.T) {
 			if r := o.Config.Data.Regions.Most; o.Config.Model.Image.Regions.In != 24 || r != 4 {
 				t.Errorf("%d regions of %d features are stored", r, o.Config.Model.Image.Regions.In)
 			}
-			s, err := o.Evaluate(t.Context(), TaskRetrieval, "val", nil)
-			if err != nil || s.(Retrieval).First != result.Scores.(Retrieval).First {
+			s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil)
+			if err != nil || s.(retrieval.Scores).First != result.Scores.(retrieval.Scores).First {
 				t.Errorf("%v, error %v, want %v", s, err, result.Scores)
 			}
 		})

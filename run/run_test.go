@@ -15,6 +15,8 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/process"
+	"github.com/geoalign/geoalign/tasks/migration"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -100,7 +102,7 @@ func TestReporter(t *testing.T) {
 	if want := []string{"encoding texts", "encoding images", "encoding texts", "encoding images", "report: encoding images", "report: encoding texts"}; !slices.Equal(seen.phases, want) || seen.ended != 3 {
 		t.Errorf("phases %v, ended %d times", seen.phases, seen.ended)
 	}
-	if result.Folder != dir || result.Split != "val" || result.Scores.Task() != TaskRetrieval || result.Scores.Values()["rsum"] != result.Scores.(Retrieval).First.Map()["rsum"] {
+	if result.Folder != dir || result.Split != "val" || result.Scores.Task() != retrieval.Name || result.Scores.Values()["rsum"] != result.Scores.(retrieval.Scores).First.Map()["rsum"] {
 		t.Errorf("result %+v", result)
 	}
 
@@ -146,7 +148,7 @@ func TestInterrupted(t *testing.T) {
 	if seen.begin[0] != 4 && seen.begin[0] != 3 {
 		t.Errorf("went on from step %d", seen.begin[0])
 	}
-	if a, b := whole.Scores.(Retrieval), rest.Scores.(Retrieval); a.First != b.First {
+	if a, b := whole.Scores.(retrieval.Scores), rest.Scores.(retrieval.Scores); a.First != b.First {
 		t.Errorf("in pieces %+v, whole %+v", b.First, a.First)
 	}
 }
@@ -245,7 +247,7 @@ func TestTrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	if s, err := o.Evaluate(t.Context(), TaskRetrieval, "val", nil); err != nil || s.(Retrieval).First != want.Scores.(Retrieval).First {
+	if s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil); err != nil || s.(retrieval.Scores).First != want.Scores.(retrieval.Scores).First {
 		t.Errorf("%v, error %v, want %v", s, err, want.Scores)
 	}
 	if _, err := Open(dir, OpenOptions{Set: []string{"model.head.dim=4"}}); err == nil || !strings.Contains(err.Error(), "the checkpoint "+o.Checkpoint.Path+" was made with 8") {
@@ -341,7 +343,7 @@ func TestFitInterrupted(t *testing.T) {
 		t.Errorf("%v, want no checkpoint", err)
 	}
 	result := trained(t, cfg, Options{Reporter: &stopping{}})
-	if result.Scores == nil || len(result.Beside) != 1 || result.Beside[0].Task() != TaskNeighbours {
+	if result.Scores == nil || len(result.Beside) != 1 || result.Beside[0].Task() != migration.NeighboursName {
 		t.Errorf("the run that goes on: %+v", result)
 	}
 }

@@ -12,6 +12,9 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
+	"github.com/geoalign/geoalign/tasks/sentences"
+	"github.com/geoalign/geoalign/tasks/sentiment"
 )
 
 // TestFilesAreReadOnce: what a run opened before it began is not read again by its evaluations.
@@ -24,9 +27,9 @@ func TestFilesAreReadOnce(t *testing.T) {
 		task, run, file string
 		sets            []string
 	}{
-		{TaskSentences, "simcse, triplets", "scores.csv", nil},
-		{TaskSentencePairs, "sentence pairs", "pairs.csv", nil},
-		{TaskSentiment, "clip", "utterances.safetensors", []string{`eval.beside=["sentiment"]`, "eval.sentiment.train=utterances.safetensors", "eval.sentiment.test=utterances.safetensors", `eval.sentiment.modalities=["audio"]`}},
+		{sentences.Name, "simcse, triplets", "scores.csv", nil},
+		{sentencepairs.Name, "sentence pairs", "pairs.csv", nil},
+		{sentiment.Name, "clip", "utterances.safetensors", []string{`eval.beside=["sentiment"]`, "eval.sentiment.train=utterances.safetensors", "eval.sentiment.test=utterances.safetensors", `eval.sentiment.modalities=["audio"]`}},
 	} {
 		t.Run(c.task, func(t *testing.T) {
 			dir := t.TempDir()

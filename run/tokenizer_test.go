@@ -10,6 +10,8 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/tasks/retrieval"
+	"github.com/geoalign/geoalign/tasks/vqa"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -46,8 +48,8 @@ func TestTokenizersTrain(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer o.Close()
-			s, err := o.Evaluate(t.Context(), TaskRetrieval, "val", nil)
-			if err != nil || s.(Retrieval).First != want.Scores.(Retrieval).First {
+			s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil)
+			if err != nil || s.(retrieval.Scores).First != want.Scores.(retrieval.Scores).First {
 				t.Errorf("%v, error %v, want %v", s, err, want.Scores)
 			}
 			own, err := tokenizer.Load(kindFolder(t, c.path), tokenizer.TemplateFile)
@@ -148,7 +150,7 @@ func TestNewWords(t *testing.T) {
 	trained(t, settings(t, from, albef...), Options{})
 	for _, n := range []int{0, 30} {
 		out := fmt.Sprint(asked, n)
-		cfg, err := FinetuneConfig(from, TaskVQA, OpenOptions{Set: []string{"run.out=" + out, fmt.Sprintf("init.new_words=%d", n), "momentum.enabled=false", "objective.distill.alpha=0", "train.max_steps=2"}})
+		cfg, err := FinetuneConfig(from, vqa.Name, OpenOptions{Set: []string{"run.out=" + out, fmt.Sprintf("init.new_words=%d", n), "momentum.enabled=false", "objective.distill.alpha=0", "train.max_steps=2"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +160,7 @@ func TestNewWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer o.Close()
-		if s, err := o.Evaluate(t.Context(), TaskVQA, "val", nil); err != nil || s.(Answered).Questions == 0 {
+		if s, err := o.Evaluate(t.Context(), vqa.Name, "val", nil); err != nil || s.(vqa.Scores).Questions == 0 {
 			t.Errorf("init.new_words = %d: %v", n, err)
 		}
 		ids := o.Tokenizer.Encode("what colour?", 0)
@@ -166,7 +168,7 @@ func TestNewWords(t *testing.T) {
 			t.Errorf("init.new_words = %d: what colour? is %v of %d tokens", n, ids, o.Tokenizer.Size())
 		}
 	}
-	more, err := FinetuneConfig(asked+"30", TaskVQA, OpenOptions{Set: []string{"run.out=" + filepath.Join(dir, "more")}})
+	more, err := FinetuneConfig(asked+"30", vqa.Name, OpenOptions{Set: []string{"run.out=" + filepath.Join(dir, "more")}})
 	if err != nil {
 		t.Fatal(err)
 	}

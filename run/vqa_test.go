@@ -14,7 +14,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
-	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
 // vqaSets make testdata/keys.toml a run on questions about scenes.
@@ -49,34 +49,34 @@ func TestVQA(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ask := func(sets ...string) (Answered, error) {
+	ask := func(sets ...string) (vqa.Scores, error) {
 		c, err := r.cfg.With(sets...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s, err := Evaluate(t.Context(), Evaluation{Config: c, Engine: r.engine, Model: r.model, Tokenizer: r.tok})
 		if err != nil {
-			return Answered{}, err
+			return vqa.Scores{}, err
 		}
-		return s.(Answered), nil
+		return s.(vqa.Scores), nil
 	}
 	for _, sets := range [][]string{{"eval.vqa.candidates=answers.txt"}, {"eval.vqa.generate=true"}, {"eval.vqa.top=2"}} {
 		s, err := ask(sets...)
 		if err != nil {
 			t.Fatal(sets, err)
 		}
-		if s.Task() != TaskVQA || s.Questions == 0 || len(s.Said) != s.Questions || s.Unknown != 0 || s.Accuracy < 0 || s.Accuracy > s.Reachable || s.Metric().Name != "eval/vqa/accuracy" {
-			t.Errorf("%v: %+v, %v", sets, s.AnsweredScores, s.Metric())
+		if s.Task() != vqa.Name || s.Questions == 0 || len(s.Answers) != s.Questions || s.Unknown != 0 || s.Accuracy < 0 || s.Accuracy > s.Reachable || s.Metric().Name != "eval/vqa/accuracy" {
+			t.Errorf("%v: %+v, %v", sets, s, s.Metric())
 		}
 		var b bytes.Buffer
 		var results []struct {
 			ID     int    `json:"question_id"`
 			Answer string `json:"answer"`
 		}
-		if err := s.WriteResults(&b); err != nil || json.Unmarshal(b.Bytes(), &results) != nil || len(results) != s.Questions || results[1].ID != 1 || results[1].Answer != s.Said[1] {
+		if err := s.WriteResults(&b); err != nil || json.Unmarshal(b.Bytes(), &results) != nil || len(results) != s.Questions || results[1].ID != 1 || results[1].Answer != s.Answers[1] {
 			t.Errorf("%v: results %.200s (%v)", sets, b.String(), err)
 		}
-		for _, said := range s.Said {
+		for _, said := range s.Answers {
 			if sets[0] == "eval.vqa.candidates=answers.txt" && !slices.Contains([]string{"yes", "no", "red", "top left"}, said) {
 				t.Fatalf("%q is no candidate", said)
 			}
@@ -108,7 +108,7 @@ func TestVQA(t *testing.T) {
 	}
 	other := cfg
 	other.Data.Kind, other.Objective.VQA.Weight = "scenes", 0
-	if _, err := Evaluate(t.Context(), Evaluation{Task: TaskVQA, Config: other, Engine: r.engine, Model: r.model, Tokenizer: r.tok}); err == nil || !strings.Contains(err.Error(), "needs a model that was fine-tuned for it (trainer finetune --task vqa)") {
+	if _, err := Evaluate(t.Context(), Evaluation{Task: vqa.Name, Config: other, Engine: r.engine, Model: r.model, Tokenizer: r.tok}); err == nil || !strings.Contains(err.Error(), "needs a model that was fine-tuned for it (trainer finetune --task vqa)") {
 		t.Errorf("a model of another task: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestVQA(t *testing.T) {
 func TestAnsweredTable(t *testing.T) {
 	f := &data.FileExamples{}
 	f.Add(data.Example{ID: "a1"}, "x")
-	s := Answered{tasks.AnsweredScores{Questions: 1, Unknown: 1, Said: []string{"red"}}, 0, f, nil}
+	s := vqa.Scores{Questions: 1, Unknown: 1, Answers: []string{"red"}, Samples: f}
 	var b bytes.Buffer
 	if err := s.WriteResults(&b); err != nil || strings.TrimSpace(b.String()) != `[{"question_id":"a1","answer":"red"}]` {
 		t.Errorf("%s (%v)", b.String(), err)

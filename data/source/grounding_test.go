@@ -9,12 +9,13 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/tasks/grounding"
 )
 
 // TestGroundingScenes: held-out expressions do not depend on the seed of a run, those of training do, and boxes are in the pixels of the picture.
 func TestGroundingScenes(t *testing.T) {
 	cfg := config.Default()
-	cfg.Data.Kind, cfg.Data.Examples.Source, cfg.Model.Image.Size = config.GroundingKind, config.ExamplesOfScenes, 48
+	cfg.Data.Kind, cfg.Data.Examples.Source, cfg.Model.Image.Size = grounding.Name, config.ExamplesOfScenes, 48
 	open := func(seed uint64, split string) []data.Example {
 		c := cfg
 		c.Run.Seed = seed
@@ -48,7 +49,7 @@ func TestGroundingIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := config.Default()
-	cfg.Data.Kind, cfg.Data.Root, cfg.Data.Examples.TrainFiles = config.GroundingKind, dir, []string{"train.json"}
+	cfg.Data.Kind, cfg.Data.Root, cfg.Data.Examples.TrainFiles = grounding.Name, dir, []string{"train.json"}
 	s, err := Stream(t.Context(), cfg, Options{})
 	if err != nil {
 		t.Fatal(err)

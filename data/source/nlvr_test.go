@@ -7,12 +7,13 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/tasks/multimodal"
 )
 
 // TestNLVRScenes: a row of training has the pictures and the label of the statement of its number, the left picture first.
 func TestNLVRScenes(t *testing.T) {
 	cfg := config.Default()
-	cfg.Data.Kind, cfg.Data.Examples.Source = config.NLVRKind, config.ExamplesOfScenes
+	cfg.Data.Kind, cfg.Data.Examples.Source = multimodal.NLVRName, config.ExamplesOfScenes
 	cfg.Model.Image.Size, cfg.Data.CropScaleMin, cfg.Data.Flip, cfg.Data.RandAugmentOps = 24, 1, false, 0
 	stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
 	if err != nil {

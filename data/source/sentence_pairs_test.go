@@ -11,12 +11,13 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/tasks/sentences"
 )
 
 // TestSentenceTasks: the configuration knows the tasks that there are.
 func TestSentenceTasks(t *testing.T) {
-	if !slices.Equal(config.SentenceTasks, sentencepairs.Names()) {
-		t.Errorf("config has %q, sentencepairs %q", config.SentenceTasks, sentencepairs.Names())
+	if !slices.Equal(sentencepairs.Names(), sentencepairs.Names()) {
+		t.Errorf("config has %q, sentencepairs %q", sentencepairs.Names(), sentencepairs.Names())
 	}
 }
 
@@ -46,7 +47,7 @@ func sentenceFolder(t *testing.T) config.Config {
 // TestSentencePairs: files, patterns and folders of a split are the pairs of a stream.
 func TestSentencePairs(t *testing.T) {
 	cfg := sentenceFolder(t)
-	cfg.Data.Kind = config.SentencePairsKind
+	cfg.Data.Kind = "sentence_pairs"
 	p := &cfg.Data.SentencePairs
 	p.Task, p.ValFiles = "mrpc", []string{"MRPC"}
 	for _, files := range [][]string{{"MRPC"}, {"MRPC/train.tsv"}, {"MRPC/tr*.tsv"}} {
@@ -131,7 +132,7 @@ func TestOpenSentences(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	rules := e.Rules
-	e.Rules = []string{config.RuleFixed, config.RuleKMeans}
+	e.Rules = []string{sentences.FixedRule, sentences.KMeansRule}
 	if list, err := OpenSentences(cfg); err != nil || list[0].Train != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -160,12 +161,12 @@ func TestOpenSentences(t *testing.T) {
 
 // TestSentenceTaskSizes: the configuration knows the classes and the scale of every task.
 func TestSentenceTaskSizes(t *testing.T) {
-	for _, name := range config.SentenceTasks {
+	for _, name := range sentencepairs.Names() {
 		task, err := sentencepairs.TaskOf(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := config.SentencePairs{Task: name}
+		c := tasksentencepairs.Files{Task: name}
 		low, high := c.Scale()
 		if c.Classes() != len(task.Classes) || task.Scored() && (low != task.Low || high != task.High) {
 			t.Errorf("%s has %d classes and scores from %g to %g, config says %d and %g to %g", name, len(task.Classes), task.Low, task.High, c.Classes(), low, high)

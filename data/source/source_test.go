@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
 // letters is a tokenizer of one token per byte.
@@ -298,7 +299,7 @@ func TestInputsOfKinds(t *testing.T) {
 
 // TestCheckSplitOfScenes: whatever is made of scenes, their training split has no end.
 func TestCheckSplitOfScenes(t *testing.T) {
-	for _, kind := range []string{"scenes", "regions", config.VQAKind} {
+	for _, kind := range []string{"scenes", "regions", vqa.Name} {
 		cfg := config.Default()
 		cfg.Data.Kind, cfg.Data.Regions.Source, cfg.Data.Examples.Source = kind, config.RegionsOfScenes, config.ExamplesOfScenes
 		if err := CheckSplit(cfg, "train"); err == nil || !strings.Contains(err.Error(), "has val, test, as its train split has no end") {

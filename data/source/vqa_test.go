@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
 // endedLetters are letters with a token that ends a text.
@@ -43,7 +44,7 @@ func questionsConfig(t *testing.T, n int) config.Config {
 		t.Fatal(err)
 	}
 	cfg := config.Default()
-	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Root = 16, config.VQAKind, dir
+	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Root = 16, vqa.Name, dir
 	e := &cfg.Data.Examples
 	e.TrainFiles, e.ValFiles, e.TestFiles = []string{"q.json"}, []string{"q.json"}, []string{"q.json"}
 	cfg.Objective.VQA.Answers, cfg.Objective.VQA.Tokens = 2, 4
@@ -154,7 +155,7 @@ func TestCandidates(t *testing.T) {
 // TestVQAOfScenes: held-out questions do not depend on the seed of a run, those of training do, and no kind of question lacks.
 func TestVQAOfScenes(t *testing.T) {
 	cfg := config.Default()
-	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Examples.Source = 16, config.VQAKind, config.ExamplesOfScenes
+	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Examples.Source = 16, vqa.Name, config.ExamplesOfScenes
 	cfg.Data.Scenes.ValSamples, cfg.Data.Scenes.TestSamples, cfg.Data.Scenes.EpochSamples = 50, 10, 500
 	other := cfg
 	other.Run.Seed++

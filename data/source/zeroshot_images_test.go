@@ -11,6 +11,8 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/tasks/probe"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
 // classFolderConfig is a configuration over the class folder of folder(t), with further files.
@@ -54,7 +56,7 @@ func TestZeroShotImages(t *testing.T) {
 	if got, err := openZeroShot(cfg); err != nil || !slices.Equal(got.ImageClass, []int32{0}) || len(got.Classes) != 2 {
 		t.Errorf("a split with an image of one class: %+v %v", got, err)
 	}
-	z.Images, z.ImagesSplit = filepath.Join(cfg.Data.Root, "classes/train"), config.AllImages
+	z.Images, z.ImagesSplit = filepath.Join(cfg.Data.Root, "classes/train"), zeroshot.AllImages
 	if got, err := openZeroShot(cfg); err != nil || got.Images.Len() != 2 {
 		t.Errorf("all of a folder that is not divided: %+v %v", got, err)
 	}
@@ -77,22 +79,22 @@ func TestZeroShotImagesErrors(t *testing.T) {
 		"plain.txt": "a {}\na photo\n", "twice.txt": "{} {}\n", "empty.txt": "",
 	})
 	for _, c := range []struct {
-		set  func(z *config.ZeroShot)
+		set  func(z *zeroshot.Eval)
 		want []string
 	}{
-		{func(z *config.ZeroShot) { z.Classes = "short.txt" }, []string{"eval.zeroshot.classes: has 1 lines, and the images have 2 classes", "in this order: cat, dog"}},
-		{func(z *config.ZeroShot) { z.Classes = "long.txt" }, []string{"eval.zeroshot.classes: has 3 lines, and the images have 2 classes"}},
-		{func(z *config.ZeroShot) { z.Classes = "mixed.txt" }, []string{"has no tab on line 2"}},
-		{func(z *config.ZeroShot) { z.Classes = "unknown.txt" }, []string{`names the class "bird" on line 2, which no image has`, "the classes are cat, dog"}},
-		{func(z *config.ZeroShot) { z.Classes = "lack.txt" }, []string{`has no name for the class "dog"`}},
-		{func(z *config.ZeroShot) { z.Classes = "blank.txt" }, []string{`gives class 2 the name "..."`}},
-		{func(z *config.ZeroShot) { z.Classes = "none.txt" }, []string{"eval.zeroshot.classes: there is no such file"}},
-		{func(z *config.ZeroShot) { z.TemplatesFile = "plain.txt" }, []string{`eval.zeroshot.templates_file: line 2 has no place for the name of a class (got "a photo"): write {} there`}},
-		{func(z *config.ZeroShot) { z.TemplatesFile = "twice.txt" }, []string{"line 1 has 2 places"}},
-		{func(z *config.ZeroShot) { z.TemplatesFile = "empty.txt" }, []string{"eval.zeroshot.templates_file: is empty"}},
-		{func(z *config.ZeroShot) { z.Images = "none" }, []string{"eval.zeroshot.images: there is no such folder"}},
-		{func(z *config.ZeroShot) { z.ImagesSplit = config.AllImages }, []string{"is divided into folders by split"}},
-		{func(z *config.ZeroShot) { z.ImagesSplit = "test" }, []string{"eval.zeroshot.images and images_split: "}},
+		{func(z *zeroshot.Eval) { z.Classes = "short.txt" }, []string{"eval.zeroshot.classes: has 1 lines, and the images have 2 classes", "in this order: cat, dog"}},
+		{func(z *zeroshot.Eval) { z.Classes = "long.txt" }, []string{"eval.zeroshot.classes: has 3 lines, and the images have 2 classes"}},
+		{func(z *zeroshot.Eval) { z.Classes = "mixed.txt" }, []string{"has no tab on line 2"}},
+		{func(z *zeroshot.Eval) { z.Classes = "unknown.txt" }, []string{`names the class "bird" on line 2, which no image has`, "the classes are cat, dog"}},
+		{func(z *zeroshot.Eval) { z.Classes = "lack.txt" }, []string{`has no name for the class "dog"`}},
+		{func(z *zeroshot.Eval) { z.Classes = "blank.txt" }, []string{`gives class 2 the name "..."`}},
+		{func(z *zeroshot.Eval) { z.Classes = "none.txt" }, []string{"eval.zeroshot.classes: there is no such file"}},
+		{func(z *zeroshot.Eval) { z.TemplatesFile = "plain.txt" }, []string{`eval.zeroshot.templates_file: line 2 has no place for the name of a class (got "a photo"): write {} there`}},
+		{func(z *zeroshot.Eval) { z.TemplatesFile = "twice.txt" }, []string{"line 1 has 2 places"}},
+		{func(z *zeroshot.Eval) { z.TemplatesFile = "empty.txt" }, []string{"eval.zeroshot.templates_file: is empty"}},
+		{func(z *zeroshot.Eval) { z.Images = "none" }, []string{"eval.zeroshot.images: there is no such folder"}},
+		{func(z *zeroshot.Eval) { z.ImagesSplit = zeroshot.AllImages }, []string{"is divided into folders by split"}},
+		{func(z *zeroshot.Eval) { z.ImagesSplit = "test" }, []string{"eval.zeroshot.images and images_split: "}},
 	} {
 		cfg := base
 		c.set(&cfg.Eval.ZeroShot)
@@ -153,7 +155,7 @@ func TestOpenTextProbe(t *testing.T) {
 	}
 	cfg := config.Default()
 	cfg.Data.Root = dir
-	cfg.Eval.TextProbe = config.TextProbe{Train: write("train.tsv", "yes no yes"), Test: write("test.tsv", "no yes")}
+	cfg.Eval.TextProbe = probe.EvalTexts{Train: write("train.tsv", "yes no yes"), Test: write("test.tsv", "no yes")}
 	p, err := OpenTextProbe(cfg)
 	if err != nil || !slices.Equal(p.Classes, []string{"no", "yes"}) || !slices.Equal(p.TrainLabel, []int32{1, 0, 1}) || !slices.Equal(p.TestLabel, []int32{0, 1}) || !reflect.DeepEqual(p.Test[0], data.TextPair{A: "a", B: "b", Label: "no"}) {
 		t.Errorf("%+v %v", p, err)
@@ -180,7 +182,7 @@ func TestOpenTextProbe(t *testing.T) {
 }
 
 // openZeroShot is OpenZeroShotImages of the folder that a configuration names.
-func openZeroShot(cfg config.Config) (*ZeroShot, error) {
+func openZeroShot(cfg config.Config) (*zeroshot.Inputs, error) {
 	set, err := ZeroShotSet(cfg)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type Eval struct {
 	Images string `toml:"images" when:"words"`
 	// all | train | val | test: which of these images; all where the folder is not divided into folders train, val and
 	// test
-	ImagesSplit string `toml:"images_split" when:"words and images"`
+	ImagesSplit string `toml:"images_split" when:"words and eval.zeroshot.images"`
 	// text file with the name of each class on a line, in the order of the names of the folders, or with lines
 	// "FOLDER<tab>NAME", several of them for a class with several names; empty: the names of the folders with _ as a
 	// space
