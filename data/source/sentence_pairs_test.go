@@ -10,16 +10,8 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/account"
-	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/tasks/sentences"
 )
-
-// TestSentenceTasks: the configuration knows the tasks that there are.
-func TestSentenceTasks(t *testing.T) {
-	if !slices.Equal(sentencepairs.Names(), sentencepairs.Names()) {
-		t.Errorf("config has %q, sentencepairs %q", sentencepairs.Names(), sentencepairs.Names())
-	}
-}
 
 // sentenceFolder writes files of tasks and returns a configuration of their folder.
 func sentenceFolder(t *testing.T) config.Config {
@@ -116,7 +108,7 @@ func TestOpenSentences(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := list[0]
-		if got := s.Split + " " + s.String(); !strings.HasSuffix(got, c.want[strings.LastIndexByte(c.want, ' ')+1:]) || !strings.HasPrefix(got, c.want[:1]) {
+		if got := s.Split + " " + s.Files; !strings.HasSuffix(got, c.want[strings.LastIndexByte(c.want, ' ')+1:]) || !strings.HasPrefix(got, c.want[:1]) {
 			t.Errorf("%s: %q, want %q", c.item, got, c.want)
 		}
 		train := 0
@@ -156,20 +148,5 @@ func TestOpenSentences(t *testing.T) {
 	e.Tasks = nil
 	if _, err := OpenSentences(cfg); err == nil || !strings.Contains(err.Error(), "eval.sentences.tasks: must name a task") {
 		t.Error(err)
-	}
-}
-
-// TestSentenceTaskSizes: the configuration knows the classes and the scale of every task.
-func TestSentenceTaskSizes(t *testing.T) {
-	for _, name := range sentencepairs.Names() {
-		task, err := sentencepairs.TaskOf(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := tasksentencepairs.Files{Task: name}
-		low, high := c.Scale()
-		if c.Classes() != len(task.Classes) || task.Scored() && (low != task.Low || high != task.High) {
-			t.Errorf("%s has %d classes and scores from %g to %g, config says %d and %g to %g", name, len(task.Classes), task.Low, task.High, c.Classes(), low, high)
-		}
 	}
 }

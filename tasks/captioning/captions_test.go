@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // TestCaptionedReadsCaptionsAsWritten: references keep what cleaning takes away, as the official evaluation has them: "a man 's
@@ -24,7 +25,7 @@ func TestCaptionedReadsCaptionsAsWritten(t *testing.T) {
 	said := []string{"a mans black and white t shirt", "two dogs run on the grass"}
 	s, err := Captioned{
 		Write:   func(context.Context, *batch.Batch) ([]string, error) { return said, nil },
-		Columns: []batch.Column{{Name: batch.Images, Shape: []int{3, 8, 8}}}, Set: set, Encoding: Encoding{BatchSize: 2},
+		Columns: []batch.Column{{Name: batch.Images, Shape: []int{3, 8, 8}}}, Set: set, Encoding: tasks.Encoding{BatchSize: 2},
 	}.Run(t.Context())
 	if err != nil || s.References != 2 {
 		t.Fatalf("%+v (%v)", s, err)

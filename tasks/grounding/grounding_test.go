@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // boxed are expressions about pictures of 40 x 20 pixels.
@@ -45,7 +46,7 @@ func TestGroundingTask(t *testing.T) {
 		}
 		return maps, nil
 	}
-	g := Grounding{Heat: heat, Columns: x.Columns(), Examples: x, Rows: x, BatchSize: 4}
+	g := Grounding{Heat: heat, Columns: x.Columns(), Samples: x, Rows: x, Encoding: tasks.Encoding{BatchSize: 4}}
 	s, err := g.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func TestGroundingTask(t *testing.T) {
 	if f := s.Found[1]; f.Right || *f.Chosen != right {
 		t.Errorf("%+v", f)
 	}
-	if m := s.Map(); m["accuracy"] != 50 || m["accuracy/b"] != 0 || m["pointing/a"] != 50 {
+	if m := s.Values(); m["accuracy"] != 50 || m["accuracy/b"] != 0 || m["pointing/a"] != 50 {
 		t.Errorf("%v", m)
 	}
 	for _, want := range []string{"expressions", "50.00", "1 with a dark map", "1 looked for in sliding boxes", "1 without a target"} {
@@ -67,11 +68,11 @@ func TestGroundingTask(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, s.Table())
 		}
 	}
-	g.Examples, g.Rows = x[2:3], x[2:3]
+	g.Samples, g.Rows = x[2:3], x[2:3]
 	if _, err := g.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no expression of 1 has a target") {
 		t.Errorf("without a target: %v", err)
 	}
-	g.Examples, g.Rows = x[:1], x[:1]
+	g.Samples, g.Rows = x[:1], x[:1]
 	g.Heat = func(context.Context, *batch.Batch) ([]float32, error) {
 		return []float32{0, 1, float32(math.NaN()), 0}, nil
 	}

@@ -6,12 +6,11 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
-	"github.com/geoalign/geoalign/tasks"
 )
 
-// TestJudgedStatements: accuracy and consistency are those that metrics.py of NLVR2 prints for the file of results, 0.667 and 0.5; a
+// TestStatements: accuracy and consistency are those that metrics.py of NLVR2 prints for the file of results, 0.667 and 0.5; a
 // statement without a label counts for neither.
-func TestJudgedStatements(t *testing.T) {
+func TestStatements(t *testing.T) {
 	f := &data.FileExamples{Classes: examples.NLVRClasses}
 	said := []int32{1, 0, 1, 1, 1, 1, 0}
 	for _, e := range []data.Example{
@@ -21,8 +20,8 @@ func TestJudgedStatements(t *testing.T) {
 		e.Text = "it is said"
 		f.Add(e, "left.png", "right.png")
 	}
-	s := JudgedStatements{JudgedExamples: JudgedExamples{ClassifiedScores: tasks.ClassifiedScores{Said: said, Accuracy: 200. / 3}, Of: TaskNLVR, Examples: f}}
-	s.Consistency, s.Sentences = consistency(f, said)
+	s := Scores{Of: Variant{Name: NLVRName, Group: examples.NLVRGroup, Lines: true}, Samples: f, Predicted: said, Accuracy: 200. / 3}
+	s.Consistency, s.Sentences = consistency(f, said, examples.NLVRGroup)
 	if s.Consistency != 50 || s.Sentences != 4 || s.Values()["consistency"] != 50 {
 		t.Errorf("consistency %v of %d sentences, want 50 of 4", s.Consistency, s.Sentences)
 	}

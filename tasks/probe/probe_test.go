@@ -10,13 +10,14 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // meanModel tells the mean of red as its first class token, those of green and blue as its
 // second: only both tell the classes of colours.
 type meanModel struct{ runs, batch int }
 
-var _ ClassEncoder = (*meanModel)(nil)
+var _ tasks.ClassEncoder = (*meanModel)(nil)
 
 func (m *meanModel) Columns() []batch.Column {
 	return []batch.Column{{Name: batch.Images, Shape: []int{3, 4, 4}}}
@@ -73,7 +74,7 @@ func probeOf(t *testing.T, train, test *data.Memory) Probe {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Probe{Model: &meanModel{}, Train: stream, Samples: 1000, Set: set, Classifier: Classifier{Engine: e, Decay: 1e-3, Neighbours: 5}, BatchSize: 8, Workers: 2}
+	return Probe{Model: &meanModel{}, Train: stream, Samples: 1000, Set: set, Classifier: Classifier{Engine: e, Decay: 1e-3, Neighbours: 5}, Encoding: tasks.Encoding{BatchSize: 8, Workers: 2}}
 }
 
 // TestProbe: classes that all class tokens tell are told apart without an error, over a
@@ -94,7 +95,7 @@ func TestProbe(t *testing.T) {
 	if m := p.Model.(*meanModel); m.runs != 12 || m.batch != 8 { // 8 and 4 batches
 		t.Errorf("%d runs of %d", m.runs, m.batch)
 	}
-	if m := s.Map(); m["top1"] != 100 || m["knn_top1"] != 100 {
+	if m := s.Values(); m["top1"] != 100 || m["knn_top1"] != 100 {
 		t.Errorf("%v", m)
 	}
 	if table := s.Table(); !strings.Contains(table, "linear       100.00") {

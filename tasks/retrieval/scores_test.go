@@ -6,19 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
-	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
 // ranked is an outcome whose recalls are first and, if not 0, rerank.
-func ranked(first, rerank float64, keepBy string) Retrieval {
+func ranked(first, rerank float64, keepBy string) Scores {
 	all := func(r float64) eval.Metrics {
 		d := eval.Direction{R1: r, R5: r, R10: r}
 		return eval.Metrics{I2T: d, T2I: d}
 	}
-	r := Retrieval{tasks.Scores{Score: "cosine", First: all(first), Chance: all(2)}, keepBy}
+	r := Scores{Score: "cosine", First: all(first), Chance: all(2), KeepBy: keepBy}
 	if rerank != 0 {
 		m := all(rerank)
 		r.Rerank = &m
@@ -30,22 +28,22 @@ func ranked(first, rerank float64, keepBy string) Retrieval {
 func TestKeepBestBy(t *testing.T) {
 	const first, rerank = "eval/retrieval/first/r_mean", "eval/retrieval/rerank/r_mean"
 	for _, c := range []struct {
-		scores Retrieval
+		scores Scores
 		want   checkpoint.Metric
 		told   string
 	}{
-		{ranked(80, 70, config.KeepByBetter), checkpoint.Metric{Name: first, Value: 80}, "cosine"},
-		{ranked(70, 80, config.KeepByBetter), checkpoint.Metric{Name: rerank, Value: 80}, "re-ranked"},
+		{ranked(80, 70, "better"), checkpoint.Metric{Name: first, Value: 80}, "cosine"},
+		{ranked(70, 80, "better"), checkpoint.Metric{Name: rerank, Value: 80}, "re-ranked"},
 		{ranked(70, 80, ""), checkpoint.Metric{Name: rerank, Value: 80}, "re-ranked"},
-		{ranked(70, 80, config.KeepByFirst), checkpoint.Metric{Name: first, Value: 70}, "cosine"},
-		{ranked(80, 70, config.KeepByRerank), checkpoint.Metric{Name: rerank, Value: 70}, "re-ranked"},
-		{ranked(80, 0, config.KeepByRerank), checkpoint.Metric{Name: first, Value: 80}, ""},
-		{ranked(80, 0, config.KeepByBetter), checkpoint.Metric{Name: first, Value: 80}, ""},
+		{ranked(70, 80, eval.First), checkpoint.Metric{Name: first, Value: 70}, "cosine"},
+		{ranked(80, 70, eval.Reranked), checkpoint.Metric{Name: rerank, Value: 70}, "re-ranked"},
+		{ranked(80, 0, eval.Reranked), checkpoint.Metric{Name: first, Value: 80}, ""},
+		{ranked(80, 0, "better"), checkpoint.Metric{Name: first, Value: 80}, ""},
 	} {
 		if got := c.scores.Metric(); got != c.want {
 			t.Errorf("%+v: metric %v, want %v", c.scores, got, c.want)
 		}
-		if values := logged(c.scores); values[c.want.Name] != c.want.Value {
+		if values := c.scores.Values(); values[strings.TrimPrefix(c.want.Name, Task.Prefix())] != c.want.Value {
 			t.Errorf("the log has no %v", c.want)
 		}
 		line, table := c.scores.Line(), c.scores.Table()
@@ -61,7 +59,7 @@ func TestKeepBestBy(t *testing.T) {
 // A number that train.keep_best_by names is what line, table and JSON say, re-ranked or not.
 func TestKeepBestByNumber(t *testing.T) {
 	const by = "eval/retrieval/first/i2t_r1"
-	for _, s := range []Retrieval{ranked(70, 80, by), ranked(70, 0, by)} {
+	for _, s := range []Scores{ranked(70, 80, by), ranked(70, 0, by)} {
 		text, err := json.Marshal(s.JSON("val", "ck"))
 		if err != nil {
 			t.Fatal(err)
@@ -78,13 +76,13 @@ func TestKeepBestByNumber(t *testing.T) {
 // of the table; the names without a ranking are those of the last one.
 func TestRetrievalScores(t *testing.T) {
 	both, one := ranked(82, 72, ""), ranked(82, 0, "")
-	values := logged(both)
+	values := both.Values()
 	for name, want := range map[string]float64{"i2t_r1": 72, "first/i2t_r1": 82, "rerank/t2i_r10": 72, "chance/r_mean": 2} {
-		if values["eval/retrieval/"+name] != want {
-			t.Errorf("%s = %v, want %v", name, values["eval/retrieval/"+name], want)
+		if values[name] != want {
+			t.Errorf("%s = %v, want %v", name, values[name], want)
 		}
 	}
-	if v := logged(one); len(values) != 4*14 || len(v) != 3*14 || v["eval/retrieval/i2t_r1"] != 82 || v["eval/retrieval/first/i2t_r1"] != 82 {
+	if v := one.Values(); len(values) != 4*14 || len(v) != 3*14 || v["i2t_r1"] != 82 || v["first/i2t_r1"] != 82 {
 		t.Errorf("%d and %d values", len(values), len(v))
 	}
 	if want := "image to text / text to image: cosine R@1 82.0 / 82.0 R@10 82.0 / 82.0 mean 82.0, re-ranked R@1 72.0 / 72.0 R@10 72.0 / 72.0 mean 72.0, checkpoints compared by cosine"; both.Line() != want {
@@ -104,23 +102,5 @@ func TestRetrievalScores(t *testing.T) {
 	}
 	if text, _ := json.Marshal(one.JSON("val", "runs/x")); strings.Contains(string(text), "rerank") {
 		t.Errorf("a re-ranking that was not made is in %s", text)
-	}
-}
-
-// A checkpoint of an earlier version has a metric without a name.
-func TestMetricOfOldCheckpoints(t *testing.T) {
-	v := 12.5
-	for system, want := range map[string]string{"albef": "eval/retrieval/r_mean", "moco": "eval/probe/top1", "": ""} {
-		r := Inspection{Metric: &v, Config: map[string]any{"model": map[string]any{"system": system}}}
-		if system == "" {
-			r.Config = nil
-		}
-		if r.nameMetric(); r.Measure != want {
-			t.Errorf("%q: %q, want %q", system, r.Measure, want)
-		}
-	}
-	r := Inspection{Metric: &v, Measure: "m", Config: map[string]any{"model": map[string]any{"system": "clip"}}}
-	if r.nameMetric(); r.Measure != "m" {
-		t.Errorf("a name is overwritten with %q", r.Measure)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // questionRows are the numbers of questions as rows of a batch.
@@ -41,13 +42,13 @@ func TestAnswered(t *testing.T) {
 			return out, nil
 		},
 		Columns:    []batch.Column{{Name: batch.IDs, Type: batch.Int32}},
-		Candidates: []string{"2", "3", "blue", "red"}, Examples: f, Gallery: questionRows(5), Encoding: Encoding{BatchSize: 2},
+		Candidates: []string{"2", "3", "blue", "red"}, Samples: f, Rows: questionRows(5), Encoding: tasks.Encoding{BatchSize: 2},
 	}
 	s, err := asked.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.Said, said) || s.Questions != 5 || s.Unknown != 1 || s.Outside != 2 { // teal and 4
+	if !slices.Equal(s.Answers, said) || s.Questions != 5 || s.Unknown != 1 || s.Outside != 2 { // teal and 4
 		t.Errorf("%+v", s)
 	}
 	// 3 was given by one of ten, blue by two of ten; "Red" is not "red" where all agree.
@@ -65,7 +66,7 @@ func TestAnswered(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, c[0], c[1])
 		}
 	}
-	if want := []KindScore{{"colour", 2, 30}, {"number", 2, 100}}; !slices.EqualFunc(s.Kinds, want, func(a, b KindScore) bool {
+	if want := []tasks.KindScore{{"colour", 2, 30}, {"number", 2, 100}}; !slices.EqualFunc(s.Kinds, want, func(a, b tasks.KindScore) bool {
 		return a.Kind == b.Kind && a.Examples == b.Examples && math.Abs(a.Accuracy-b.Accuracy) < 1e-9
 	}) {
 		t.Errorf("kinds %v, want %v", s.Kinds, want)
@@ -81,7 +82,7 @@ func TestAnswered(t *testing.T) {
 	f = &data.FileExamples{}
 	add("number", data.Answer{Text: "two", Weight: 1})
 	add("number", data.Answer{Text: "two", Weight: .7}, data.Answer{Text: "3", Weight: .3})
-	asked.Examples, asked.Gallery = f, questionRows(2)
+	asked.Samples, asked.Rows = f, questionRows(2)
 	if s, err = asked.Run(t.Context()); err != nil || s.Majority != 100 || s.ByKind != 100 {
 		t.Errorf("two, always: %v and %v by kind (%v)", s.Majority, s.ByKind, err)
 	}

@@ -1,4 +1,4 @@
-package retrieval
+package tasks_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 // TestALBEF evaluates a tiny model on seven images of one colour each and compares with
@@ -65,9 +67,9 @@ func TestALBEF(t *testing.T) {
 		t.Fatal(err)
 	}
 	const top = 3
-	got := mustRun(t, Retrieval{
-		Member:  Member{Image: m.Image(), Text: m.Text(), Score: score, Engine: engine, Images: set.Images(), Texts: texts},
-		Matcher: m, TextImage: set.TextImage, ImageID: set.ImageID, BatchSize: 4, RerankTop: top, Workers: 2,
+	got := mustRun(t, retrieval.Retrieval{
+		Member:  retrieval.Member{Image: m.Image(), Text: m.Text(), Score: score, Engine: engine, Images: set.Images(), Texts: texts},
+		Matcher: m, TextImage: set.TextImage, ImageID: set.ImageID, Encoding: tasks.Encoding{BatchSize: 4, Workers: 2}, RerankTop: top,
 	})
 
 	one := &single{t: t, m: m, tok: tok, set: set}
@@ -128,7 +130,7 @@ func (s *single) text(j int) (states []float32, lengths []int32, features []floa
 }
 
 // encode returns copies of what the next call overwrites.
-func (s *single) encode(e Encoder, b *batch.Batch) (states, features []float32) {
+func (s *single) encode(e tasks.Encoder, b *batch.Batch) (states, features []float32) {
 	states, features, err := e.Encode(context.Background(), b)
 	if err != nil {
 		s.t.Fatal(err)

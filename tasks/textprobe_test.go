@@ -1,4 +1,4 @@
-package probe
+package tasks_test
 
 import (
 	"slices"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/probe"
 )
 
 // numbers is texts that are numbers.
@@ -23,7 +25,7 @@ func (n numbers) Fill(i int, row batch.Row) error {
 
 // TestTextProbe: whether two numbers are near each other is in |u-v|, and not in the order of the two.
 func TestTextProbe(t *testing.T) {
-	part := func(n, step int) (p LabelledTexts) {
+	part := func(n, step int) (p probe.LabelledTexts) {
 		var a, b numbers
 		for i := range n {
 			x, y := (i*step)%40, (i*step)%40+2+i%2*30
@@ -39,8 +41,8 @@ func TestTextProbe(t *testing.T) {
 	for range 80 {
 		m.texts = append(m.texts, make([]float32, fakeDim))
 	}
-	p := TextProbe{Model: fakeTexts{fakeSide{m}}, Train: part(60, 7), Test: part(30, 11), Classes: []string{"near", "far"},
-		Classifier: Classifier{Engine: engine, Decay: 1e-3}, BatchSize: 8, Workers: 2}
+	p := probe.TextProbe{Model: fakeTexts{fakeSide{m}}, Train: part(60, 7), Test: part(30, 11), Classes: []string{"near", "far"},
+		Classifier: probe.Classifier{Engine: engine, Decay: 1e-3}, Encoding: tasks.Encoding{BatchSize: 8, Workers: 2}}
 	s, err := p.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -48,11 +50,11 @@ func TestTextProbe(t *testing.T) {
 	if s.Top1 != 100 || s.Chance != 50 || s.Train != 60 || s.Test != 30 || s.Voted || s.Chosen || s.PerClass.Images[1] != 15 {
 		t.Errorf("%+v", s)
 	}
-	if _, voted := s.Map()["knn_top1"]; voted || strings.Contains(s.Table(), "k-NN") {
-		t.Errorf("there was no vote: %v", s.Map())
+	if _, voted := s.Values()["knn_top1"]; voted || strings.Contains(s.Table(), "k-NN") {
+		t.Errorf("there was no vote: %v", s.Values())
 	}
 	p.Hold = 0.2
-	if s, err = p.Run(t.Context()); err != nil || !s.Chosen || s.Held != 100 || !strings.Contains(s.Table(), "was chosen, with 100.00") || s.Map()["decay"] != s.Decay {
+	if s, err = p.Run(t.Context()); err != nil || !s.Chosen || s.Held != 100 || !strings.Contains(s.Table(), "was chosen, with 100.00") || s.Values()["decay"] != s.Decay {
 		t.Errorf("%+v %v", s, err)
 	}
 	p.Test.B = numbers{1}
@@ -62,7 +64,7 @@ func TestTextProbe(t *testing.T) {
 }
 
 func TestRelate(t *testing.T) {
-	got := relate([]float32{1, -2, 3, 4}, []float32{5, 6, -7, 8}, 2)
+	got := probe.Relate([]float32{1, -2, 3, 4}, []float32{5, 6, -7, 8}, 2)
 	if want := []float32{4, 8, 5, -12, 10, 4, -21, 32}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

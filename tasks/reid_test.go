@@ -1,4 +1,4 @@
-package reid
+package tasks_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/reid"
 )
 
 // seenSet is images with identities, cameras and roles; their gallery is that of a fake model.
@@ -76,7 +78,7 @@ func TestReID(t *testing.T) {
 		"l2":     {{Kind: scoring.L2, Weight: 1}},
 		"both":   {{Kind: scoring.GSSF, Weight: .5, Metric: &scoring.Metric{Form: "dense", Weight: w}}, {Kind: scoring.L2, Weight: 1}},
 	} {
-		task := ReID{Model: fakeImages{fakeSide{m}}, Set: set, Engine: e, BatchSize: 7,
+		task := reid.ReID{Model: fakeImages{fakeSide{m}}, Set: set, Engine: e, Encoding: tasks.Encoding{BatchSize: 7},
 			Score: scoring.Score{Space: space.Space{Dim: fakeDim, Spheres: 1}, Terms: terms}}
 		got, err := task.Run(t.Context())
 		if err != nil {
@@ -96,7 +98,7 @@ func TestReID(t *testing.T) {
 		for _, g := range gallery {
 			rows = append(rows, m.images[g.Image]...)
 		}
-		score, err := queryScorer(task.Engine, task.Score, rows, len(gallery))
+		score, err := reid.QueryScorer(task.Engine, task.Score, rows, len(gallery))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +147,7 @@ func TestReID(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	task := ReID{Model: fakeImages{fakeSide{m}}, Set: set, Engine: e, BatchSize: 7, Score: scoring.Score{Space: space.Space{Dim: fakeDim, Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}}
+	task := reid.ReID{Model: fakeImages{fakeSide{m}}, Set: set, Engine: e, Encoding: tasks.Encoding{BatchSize: 7}, Score: scoring.Score{Space: space.Space{Dim: fakeDim, Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}}
 	if _, err := task.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}

@@ -1,4 +1,4 @@
-package retrieval
+package tasks_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 // Sizes of the fake model.
@@ -159,7 +160,7 @@ type fakeSet struct {
 }
 
 // into makes the set that of an evaluation.
-func (s fakeSet) into(r *Retrieval) {
+func (s fakeSet) into(r *retrieval.Retrieval) {
 	r.Images, r.Texts, r.TextImage = imageRows{s}, textRows{s}, func(j int) int { return s.owner[j] }
 	r.ImageID = func(i int) int64 {
 		if s.ids == nil {
@@ -205,7 +206,7 @@ var engine = func() *kernel.Engine {
 
 // fake returns an evaluation of n images with texts captions each, features and match
 // scores drawn at random.
-func fake(t testing.TB, seed uint64, n, texts int) (Retrieval, *fakeModel) {
+func fake(t testing.TB, seed uint64, n, texts int) (retrieval.Retrieval, *fakeModel) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	m := &fakeModel{}
@@ -230,8 +231,8 @@ func fake(t testing.TB, seed uint64, n, texts int) (Retrieval, *fakeModel) {
 		}
 		m.scores = append(m.scores, s)
 	}
-	e := Retrieval{
-		Member: Member{Image: fakeImages{fakeSide{m}}, Text: fakeTexts{fakeSide{m}}, Engine: engine,
+	e := retrieval.Retrieval{
+		Member: retrieval.Member{Image: fakeImages{fakeSide{m}}, Text: fakeTexts{fakeSide{m}}, Engine: engine,
 			Score: scoring.Score{Space: space.Space{Dim: fakeDim}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}},
 		Matcher: m, Encoding: tasks.Encoding{BatchSize: 4, Workers: 2},
 	}

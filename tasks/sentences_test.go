@@ -1,4 +1,4 @@
-package sentences
+package tasks_test
 
 import (
 	"context"
@@ -13,6 +13,10 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/data/utterances"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/probe"
+	"github.com/geoalign/geoalign/tasks/sentences"
+	"github.com/geoalign/geoalign/tasks/sentiment"
 )
 
 // angles is a text tower whose sentences are degrees: the class token is the direction of the number in the plane, the head
@@ -70,18 +74,18 @@ func (s sentenceRows) Fill(i int, row batch.Row) error {
 	return nil
 }
 
-// angleEncoder is a SentenceEncoder of angles, with the number of sentences that were read.
-func angleEncoder(feature string) (SentenceEncoder, *int) {
+// angleEncoder is a sentences.SentenceEncoder of angles, with the number of sentences that were read.
+func angleEncoder(feature string) (sentences.SentenceEncoder, *int) {
 	read := new(int)
-	return SentenceEncoder{Model: angles{}, Feature: feature, Gallery: func(list []string) data.Gallery { return sentenceRows{list, read} }, Encoding: Encoding{BatchSize: 4, Workers: 1}}, read
+	return sentences.SentenceEncoder{Model: angles{}, Feature: feature, Gallery: func(list []string) data.Gallery { return sentenceRows{list, read} }, Encoding: tasks.Encoding{BatchSize: 4, Workers: 1}}, read
 }
 
 // TestSentenceEncoder: each different sentence is read once, whatever stands for it.
 func TestSentenceEncoder(t *testing.T) {
 	for feature, want := range map[string][]float32{
-		ClassFeature: direction(31), HeadFeature: direction(121),
+		sentences.ClassFeature: direction(31), sentences.HeadFeature: direction(121),
 		// Of 31 three tokens are no padding, of 30 two.
-		MeanFeature: {(direction(31)[0] + direction(32)[0] + direction(33)[0]) / 3, (direction(31)[1] + direction(32)[1] + direction(33)[1]) / 3},
+		sentences.MeanFeature: {(direction(31)[0] + direction(32)[0] + direction(33)[0]) / 3, (direction(31)[1] + direction(32)[1] + direction(33)[1]) / 3},
 	} {
 		e, read := angleEncoder(feature)
 		v, err := e.Encode(t.Context(), []string{"120", "31", "30", "31", "7", "120"}, "encoding")
@@ -96,7 +100,7 @@ func TestSentenceEncoder(t *testing.T) {
 				t.Errorf("%s: %v, want %v", feature, v.Row("31"), want)
 			}
 		}
-		if feature == MeanFeature {
+		if feature == sentences.MeanFeature {
 			if got, want := v.Row("30")[0], (direction(30)[0]+direction(31)[0])/2; !(math.Abs(float64(got-want)) <= 1e-5) {
 				t.Errorf("%v, want %v", got, want)
 			}
@@ -130,16 +134,16 @@ func paraphrases(t *testing.T, between ...int) *sentencepairs.Set {
 
 // TestSentencesRules: fixed thresholds see what is above a half, tuned ones what the training pairs show.
 func TestSentencesRules(t *testing.T) {
-	e, _ := angleEncoder(ClassFeature)
-	s := Sentences{Encoder: e, Rules: []string{FixedRule, TunedRule, KMeansRule, ProbeRule}, Isotropy: 100, Picture: 2, Classifier: Classifier{Engine: engine, Decay: 1e-3},
-		Tasks: []PairTask{{Test: paraphrases(t, 10, 20, 40, 50, 25, 80), Train: paraphrases(t, 5, 12, 20, 28, 35, 45, 70, 90), Split: "val", Files: "dev.tsv"}}}
+	e, _ := angleEncoder(sentences.ClassFeature)
+	s := sentences.Sentences{Encoder: e, Rules: []string{sentences.FixedRule, sentences.TunedRule, sentences.KMeansRule, sentences.ProbeRule}, Isotropy: 100, Pictured: 2, Classifier: probe.Classifier{Engine: engine, Decay: 1e-3},
+		Tasks: sentences.Tasks{{Test: paraphrases(t, 10, 20, 40, 50, 25, 80), Train: paraphrases(t, 5, 12, 20, 28, 35, 45, 70, 90), Split: "val", Files: "dev.tsv"}}}
 	out, err := s.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := out.Tasks[0]
 	// cos 40 and cos 50 are above 1/2 too; the clusters are 10, 20, 25, 40, 50 and 80.
-	if r.Rules[FixedRule] != 100*4/6. || r.Rules[TunedRule] != 100 || r.Rules[KMeansRule] != 100*4/6. || r.Rules[ProbeRule] < 50 {
+	if r.Rules[sentences.FixedRule] != 100*4/6. || r.Rules[sentences.TunedRule] != 100 || r.Rules[sentences.KMeansRule] != 100*4/6. || r.Rules[sentences.ProbeRule] < 50 {
 		t.Errorf("%v", r.Rules)
 	}
 	if class, share := r.Majority(); class != "not_equivalent" || share != 50 || !slices.Equal(r.Constant, []float64{50, 50}) || r.Nearest != 1 {
@@ -157,7 +161,7 @@ func TestSentencesRules(t *testing.T) {
 	if p := out.Picture; len(p.Pairs) != 2 || len(p.First) != 4 || len(p.Second) != 4 || len(p.Cosines) != 6 || p.Labels[2] != 0 {
 		t.Errorf("%+v", p)
 	}
-	s.Tasks[0].Train, s.Isotropy, s.Picture = nil, 0, 0
+	s.Tasks[0].Train, s.Isotropy, s.Pictured = nil, 0, 0
 	s.Tasks[0].Test.Thin(3)
 	if out, err = s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -165,7 +169,7 @@ func TestSentencesRules(t *testing.T) {
 	if r := out.Tasks[0]; r.Pairs != 3 || len(r.Rules) != 2 || !strings.Contains(r.Skipped, "no training pairs") || r.Isotropy != nil || out.Picture != nil {
 		t.Errorf("%+v", out)
 	}
-	s.Rules = []string{FixedRule}
+	s.Rules = []string{sentences.FixedRule}
 	if out, err = s.Run(t.Context()); err != nil || out.Tasks[0].Skipped != "" {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -181,8 +185,8 @@ func TestSentencesScored(t *testing.T) {
 	for i, d := range []int{0, 40, 80, 10, 60, 50} {
 		set.Pairs = append(set.Pairs, sentencepairs.Pair{A: strconv.Itoa(i), B: strconv.Itoa(i + d), Label: data.UnknownLabel, Score: []float64{5, 3, 1, 4.5, 0, 1}[i]})
 	}
-	e, _ := angleEncoder(ClassFeature)
-	out, err := Sentences{Encoder: e, Tasks: []PairTask{{Test: set}}, Rules: []string{FixedRule, TunedRule}, Isotropy: 12}.Run(t.Context())
+	e, _ := angleEncoder(sentences.ClassFeature)
+	out, err := sentences.Sentences{Encoder: e, Tasks: sentences.Tasks{{Test: set}}, Rules: []string{sentences.FixedRule, sentences.TunedRule}, Isotropy: 12}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,24 +198,15 @@ func TestSentencesScored(t *testing.T) {
 		t.Errorf("%+v", r.Isotropy)
 	}
 	set.Pairs[0].A = "666"
-	if _, err := (Sentences{Encoder: e, Tasks: []PairTask{{Test: set}}}).Run(t.Context()); !errors.Is(err, errFake) || !strings.Contains(err.Error(), "sts12") {
+	if _, err := (sentences.Sentences{Encoder: e, Tasks: sentences.Tasks{{Test: set}}}).Run(t.Context()); !errors.Is(err, errFake) || !strings.Contains(err.Error(), "sts12") {
 		t.Error(err)
-	}
-}
-
-// TestCosines: a sentence and itself tie at exactly 1, and a vector without direction has 0.
-func TestCosines(t *testing.T) {
-	v := Vectors{X: []float32{.1, .2, .3, -7, .3, 11, 0, 0, 0}, Width: 3, at: map[string]int{"a": 0, "b": 1, "none": 2}}
-	got := cosines(v, []sentencepairs.Pair{{A: "a", B: "a"}, {A: "b", B: "b"}, {A: "a", B: "none"}})
-	if !slices.Equal(got, []float64{1, 1, 0}) {
-		t.Error(got)
 	}
 }
 
 // TestSentiment: a linear layer finds what words and sounds say of a sentiment, each a half of it.
 func TestSentiment(t *testing.T) {
-	part := func(n, step int) SentimentPart {
-		p := SentimentPart{Set: &utterances.Set{Pooled: map[string][]float32{}, Width: map[string]int{"audio": 1}}}
+	part := func(n, step int) sentiment.Part {
+		p := sentiment.Part{Set: &utterances.Set{Pooled: map[string][]float32{}, Width: map[string]int{"audio": 1}}}
 		for i := range n {
 			degrees, sound := (i*step)%90, float64(i%7)/3-1
 			p.Sentences = append(p.Sentences, strconv.Itoa(degrees))
@@ -220,8 +215,8 @@ func TestSentiment(t *testing.T) {
 		}
 		return p
 	}
-	e, read := angleEncoder(ClassFeature)
-	task := SentimentTask{Encoder: e, Train: part(80, 7), Test: part(30, 11), Modalities: []string{"audio"}, Penalty: 1e-6}
+	e, read := angleEncoder(sentences.ClassFeature)
+	task := sentiment.Sentiment{Encoder: e, Train: part(80, 7), Test: part(30, 11), Modalities: []string{"audio"}, Penalty: 1e-6}
 	s, err := task.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package retrieval
+package tasks_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 // fakeInteraction scores pairs of the fake model by the products of their features, each of
@@ -20,9 +22,9 @@ type fakeInteraction struct {
 	pairs  int            // of rows with a token
 }
 
-func (f *fakeInteraction) InteractionName() string { return "fake" }
+func (f *fakeInteraction) Name() string { return "fake" }
 
-func (f *fakeInteraction) Interact(_ context.Context, images []float32, imageLengths []int32, texts []float32, textLengths []int32) ([]float32, error) {
+func (f *fakeInteraction) Scores(_ context.Context, images []float32, imageLengths []int32, texts []float32, textLengths []int32) ([]float32, error) {
 	n, m := len(imageLengths), len(textLengths)
 	if len(images) != n*fakeDim || len(texts) != m*fakeDim {
 		return nil, errors.New("sizes do not fit")
@@ -44,7 +46,7 @@ func (f *fakeInteraction) Interact(_ context.Context, images []float32, imageLen
 }
 
 // tokensOf makes an encoder of tokens of one of features.
-type tokensOf struct{ Encoder }
+type tokensOf struct{ tasks.Encoder }
 
 func (tokensOf) Len() int { return 1 }
 
@@ -103,7 +105,7 @@ func TestInteractionEnds(t *testing.T) {
 // failing is an interaction that fails.
 type failing struct{ *fakeInteraction }
 
-func (failing) Interact(context.Context, []float32, []int32, []float32, []int32) ([]float32, error) {
+func (failing) Scores(context.Context, []float32, []int32, []float32, []int32) ([]float32, error) {
 	return nil, errFake
 }
 
@@ -121,12 +123,12 @@ func TestWith(t *testing.T) {
 	for j := range n * texts {
 		both.texts = append(both.texts, slices.Concat(m.texts[j], o.texts[j]))
 	}
-	r.With = []Member{other.Member}
+	r.With = []retrieval.Member{other.Member}
 	got := mustRun(t, r)
 	if want := naiveProducts(both, r.ImageID); got.First != want || got.Score != "mean of cosine and fake" {
 		t.Errorf("%s %+v, want %+v", got.Score, got.First, want)
 	}
-	alone := mustRun(t, Retrieval{Member: r.Member, TextImage: r.TextImage, ImageID: r.ImageID, BatchSize: 4})
+	alone := mustRun(t, retrieval.Retrieval{Member: r.Member, TextImage: r.TextImage, ImageID: r.ImageID, Encoding: tasks.Encoding{BatchSize: 4}})
 	if alone.First == got.First {
 		t.Error("the other model changes nothing")
 	}

@@ -1,4 +1,4 @@
-package zeroshot
+package tasks_test
 
 import (
 	"math"
@@ -9,11 +9,13 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
 // zeroShotOf is a classification of n images by texts prompts of classes with features in a space, some
 // images being of no class.
-func zeroShotOf(seed uint64, n, texts int, classes []string, score scoring.Score) ZeroShot {
+func zeroShotOf(seed uint64, n, texts int, classes []string, score scoring.Score) zeroshot.ZeroShot {
 	r := rand.New(rand.NewPCG(seed, 4))
 	m := &fakeModel{}
 	features := func(n int) (list [][]float32) {
@@ -30,8 +32,8 @@ func zeroShotOf(seed uint64, n, texts int, classes []string, score scoring.Score
 		return list
 	}
 	m.images, m.texts = features(n), features(texts)
-	z := ZeroShot{Image: fakeImages{fakeSide{m}}, Text: fakeTexts{fakeSide{m}}, Score: score, Images: imageRows{fakeSet{n: n}}, Prompts: textRows{fakeSet{owner: make([]int, texts)}},
-		Classes: classes, Engine: engine, BatchSize: 4, Workers: 2}
+	z := zeroshot.ZeroShot{Image: fakeImages{fakeSide{m}}, Text: fakeTexts{fakeSide{m}}, Score: score, Images: imageRows{fakeSet{n: n}}, Prompts: textRows{fakeSet{owner: make([]int, texts)}},
+		Classes: classes, Engine: engine, Encoding: tasks.Encoding{BatchSize: 4, Workers: 2}}
 	for i := range n {
 		z.ImageClass = append(z.ImageClass, int32(i%(len(classes)+1))-1) // every fourth of three classes is of none
 	}
@@ -45,7 +47,7 @@ func zeroShotOf(seed uint64, n, texts int, classes []string, score scoring.Score
 }
 
 // naiveZeroShot classifies by the definitions, in float64.
-func naiveZeroShot(z ZeroShot, score func(x, y []float64) float64) (top1, top2 float64, confused []int32) {
+func naiveZeroShot(z zeroshot.ZeroShot, score func(x, y []float64) float64) (top1, top2 float64, confused []int32) {
 	m := z.Image.(fakeImages).fakeModel
 	wide := func(x []float32) (y []float64) {
 		for _, v := range x {

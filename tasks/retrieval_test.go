@@ -1,4 +1,4 @@
-package retrieval
+package tasks_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 // naive ranks the images lo to hi-1 with their texts by loops over all pairs: the
@@ -78,7 +80,7 @@ func naive(m *fakeModel, id func(i int) int64, lo, hi, top int) eval.Metrics {
 	return ranks.Metrics()
 }
 
-func mustRun(t *testing.T, r Retrieval) Scores {
+func mustRun(t *testing.T, r retrieval.Retrieval) retrieval.Scores {
 	t.Helper()
 	s, err := r.Run(context.Background())
 	if err != nil {
@@ -230,28 +232,27 @@ func TestSmallSplit(t *testing.T) {
 func TestErrors(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, c := range map[string]struct {
-		change func(r *Retrieval, m *fakeModel)
+		change func(r *retrieval.Retrieval, m *fakeModel)
 		want   string
 	}{
-		"no batch":        {func(r *Retrieval, _ *fakeModel) { r.BatchSize = 0 }, "batch_size must be at least 1"},
-		"negative top":    {func(r *Retrieval, _ *fakeModel) { r.RerankTop = -1 }, "must not be negative"},
-		"no head":         {func(r *Retrieval, m *fakeModel) { m.noHead = true }, "set eval.rerank_top = 0"},
-		"no matcher":      {func(r *Retrieval, _ *fakeModel) { r.Matcher = nil }, "set eval.rerank_top = 0"},
-		"folds":           {func(r *Retrieval, _ *fakeModel) { r.Folds = 5 }, "cannot be cut into 5 equal folds"},
-		"image":           {func(r *Retrieval, m *fakeModel) { fakeSet{n: 6, owner: m.owner, bad: 5}.into(r) }, "evaluation row 5"},
-		"empty split":     {func(r *Retrieval, _ *fakeModel) { fakeSet{}.into(r) }, "no images"},
-		"no text":         {func(r *Retrieval, _ *fakeModel) { fakeSet{n: 2, owner: []int{0}}.into(r) }, "has no text"},
-		"encoding images": {func(_ *Retrieval, m *fakeModel) { m.fail = "images" }, "fake failure"},
-		"encoding texts":  {func(_ *Retrieval, m *fakeModel) { m.fail = "texts" }, "fake failure"},
-		"matching":        {func(_ *Retrieval, m *fakeModel) { m.fail = "match" }, "fake failure"},
-		"NaN image":       {func(_ *Retrieval, m *fakeModel) { m.images[4][1] = nan }, "image 4 and text 0 is NaN"},
-		"NaN text":        {func(_ *Retrieval, m *fakeModel) { m.texts[3][1] = nan }, "text 3 is NaN"},
-		"NaN match": {func(_ *Retrieval, m *fakeModel) {
+		"no batch":        {func(r *retrieval.Retrieval, _ *fakeModel) { r.BatchSize = 0 }, "batch_size must be at least 1"},
+		"negative top":    {func(r *retrieval.Retrieval, _ *fakeModel) { r.RerankTop = -1 }, "must not be negative"},
+		"no matcher":      {func(r *retrieval.Retrieval, _ *fakeModel) { r.Matcher = nil }, "set eval.rerank_top = 0"},
+		"folds":           {func(r *retrieval.Retrieval, _ *fakeModel) { r.Folds = 5 }, "cannot be cut into 5 equal folds"},
+		"image":           {func(r *retrieval.Retrieval, m *fakeModel) { fakeSet{n: 6, owner: m.owner, bad: 5}.into(r) }, "evaluation row 5"},
+		"empty split":     {func(r *retrieval.Retrieval, _ *fakeModel) { fakeSet{}.into(r) }, "no images"},
+		"no text":         {func(r *retrieval.Retrieval, _ *fakeModel) { fakeSet{n: 2, owner: []int{0}}.into(r) }, "has no text"},
+		"encoding images": {func(_ *retrieval.Retrieval, m *fakeModel) { m.fail = "images" }, "fake failure"},
+		"encoding texts":  {func(_ *retrieval.Retrieval, m *fakeModel) { m.fail = "texts" }, "fake failure"},
+		"matching":        {func(_ *retrieval.Retrieval, m *fakeModel) { m.fail = "match" }, "fake failure"},
+		"NaN image":       {func(_ *retrieval.Retrieval, m *fakeModel) { m.images[4][1] = nan }, "image 4 and text 0 is NaN"},
+		"NaN text":        {func(_ *retrieval.Retrieval, m *fakeModel) { m.texts[3][1] = nan }, "text 3 is NaN"},
+		"NaN match": {func(_ *retrieval.Retrieval, m *fakeModel) {
 			for j := range m.scores[2] {
 				m.scores[2][j] = nan
 			}
 		}, "second score of image 2"},
-		"NaN in a fold": {func(r *Retrieval, m *fakeModel) { r.Folds, m.images[4][1] = 2, nan }, "fold 1, images 3 to 5"},
+		"NaN in a fold": {func(r *retrieval.Retrieval, m *fakeModel) { r.Folds, m.images[4][1] = 2, nan }, "fold 1, images 3 to 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, m := fake(t, 2, 6, 2)
@@ -289,14 +290,14 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Encoding without a batch size is refused, where it would never end.
+// tasks.Encoding without a batch size is refused, where it would never end.
 func TestEncodingNeedsABatchSize(t *testing.T) {
 	r, _ := fake(t, 2, 6, 2)
 	for _, b := range []int{0, -1} {
-		e := Encoding{BatchSize: b}
+		e := tasks.Encoding{BatchSize: b}
 		run := e.Run(t.Context(), r.Image, r.Images, "", nil)
 		_, features := e.Features(t.Context(), r.Text, r.Texts, "")
-		_, tokens := e.ClassTokens(t.Context(), r.Image.(ClassEncoder), r.Images, "")
+		_, tokens := e.ClassTokens(t.Context(), r.Image.(tasks.ClassEncoder), r.Images, "")
 		for _, err := range []error{run, features, tokens} {
 			if err == nil || !strings.Contains(err.Error(), "eval.batch_size must be at least 1") {
 				t.Errorf("batch size %d: %v", b, err)
@@ -310,24 +311,24 @@ func TestEncodingNeedsABatchSize(t *testing.T) {
 // reach whoever asked for them.
 func TestEncoding(t *testing.T) {
 	r, m := fake(t, 5, 7, 1)
-	some := Some{Gallery: r.Texts, Rows: []int{6, 0, 3, 3, 1}}
+	some := tasks.Some{Gallery: r.Texts, Rows: []int{6, 0, 3, 3, 1}}
 	for _, size := range []int{1, 3, 7, 100} {
-		e := Encoding{BatchSize: size, Workers: 2}
+		e := tasks.Encoding{BatchSize: size, Workers: 2}
 		features, err := e.Features(t.Context(), r.Image, r.Images, "")
 		if err != nil || !slices.Equal(features, slices.Concat(m.images...)) {
 			t.Errorf("batches of %d: features %v (%v)", size, features, err)
 		}
-		tokens, err := e.ClassTokens(t.Context(), r.Text.(ClassEncoder), some, "")
+		tokens, err := e.ClassTokens(t.Context(), r.Text.(tasks.ClassEncoder), some, "")
 		if err != nil || !slices.Equal(tokens, []float32{6, 6, 0, 0, 3, 3, 3, 3, 1, 1}) {
 			t.Errorf("batches of %d: class tokens %v (%v)", size, tokens, err)
 		}
 	}
-	bad := Some{Gallery: imageRows{fakeSet{n: 7, bad: 5}}, Rows: []int{2, 5}}
-	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Image, bad, ""); !errors.Is(err, errFake) || !strings.Contains(err.Error(), "row 5 of all") {
+	bad := tasks.Some{Gallery: imageRows{fakeSet{n: 7, bad: 5}}, Rows: []int{2, 5}}
+	if _, err := (tasks.Encoding{BatchSize: 2}).Features(t.Context(), r.Image, bad, ""); !errors.Is(err, errFake) || !strings.Contains(err.Error(), "row 5 of all") {
 		t.Errorf("a row that cannot be read: %v", err)
 	}
 	// A model that reads what the gallery does not give is refused before it runs.
-	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Text, r.Images, ""); err == nil || !strings.Contains(err.Error(), "tokens") {
+	if _, err := (tasks.Encoding{BatchSize: 2}).Features(t.Context(), r.Text, r.Images, ""); err == nil || !strings.Contains(err.Error(), "tokens") {
 		t.Errorf("texts of a gallery of images: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package retrieval
+package tasks_test
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 // onRanks runs f on n ranks at once and returns the errors.
@@ -28,7 +28,7 @@ func onRanks(n int, f func(rank int, g parallel.Group) error) []error {
 func TestRanksAreOneProcess(t *testing.T) {
 	const n, texts = 12, 2
 	for _, c := range []struct{ ranks, size, top, folds int }{{2, 5, 0, 0}, {2, 5, 5, 0}, {3, 5, 4, 3}, {3, 1, 100, 2}, {2, 100, 5, 0}, {5, 4, 5, 0}} {
-		fresh := func() (Retrieval, *fakeModel) {
+		fresh := func() (retrieval.Retrieval, *fakeModel) {
 			r, m := fake(t, 7, n, texts)
 			fakeSet{n: n, owner: m.owner, ids: []int64{5, 7, 5, 9, 9, 5, 7, 7, 3, 5, 5, 9}}.into(&r)
 			r.Folds, r.RerankTop, r.BatchSize = c.folds, c.top, c.size
@@ -36,7 +36,7 @@ func TestRanksAreOneProcess(t *testing.T) {
 		}
 		one, _ := fresh()
 		want := mustRun(t, one)
-		got, runs := [5]Scores{}, [5]int{}
+		got, runs := [5]retrieval.Scores{}, [5]int{}
 		for i, err := range onRanks(c.ranks, func(i int, g parallel.Group) (err error) {
 			r, m := fresh()
 			r.Group = g
@@ -58,7 +58,7 @@ func TestRanksAreOneProcess(t *testing.T) {
 // TestRanksShareAnInteraction: scores by tokens are those of one process, and no rank scores all pairs.
 func TestRanksShareAnInteraction(t *testing.T) {
 	const n, texts = 12, 2
-	fresh := func() (Retrieval, *fakeInteraction) {
+	fresh := func() (retrieval.Retrieval, *fakeInteraction) {
 		r, m := fake(t, 7, n, texts)
 		fakeSet{n: n, owner: m.owner}.into(&r)
 		f := &fakeInteraction{fakeModel: m, blocks: map[[2]int]int{}}
@@ -90,11 +90,11 @@ func TestRanksShareAnInteraction(t *testing.T) {
 
 // TestARankFails: in any phase, all end with its error.
 func TestARankFails(t *testing.T) {
-	for name, fail := range map[string]func(r *Retrieval, m *fakeModel){
-		"images": func(_ *Retrieval, m *fakeModel) { m.fail = "images" },
-		"texts":  func(_ *Retrieval, m *fakeModel) { m.fail = "texts" },
-		"match":  func(_ *Retrieval, m *fakeModel) { m.fail = "match" },
-		"row":    func(r *Retrieval, m *fakeModel) { fakeSet{n: 9, owner: m.owner, bad: 4}.into(r) },
+	for name, fail := range map[string]func(r *retrieval.Retrieval, m *fakeModel){
+		"images": func(_ *retrieval.Retrieval, m *fakeModel) { m.fail = "images" },
+		"texts":  func(_ *retrieval.Retrieval, m *fakeModel) { m.fail = "texts" },
+		"match":  func(_ *retrieval.Retrieval, m *fakeModel) { m.fail = "match" },
+		"row":    func(r *retrieval.Retrieval, m *fakeModel) { fakeSet{n: 9, owner: m.owner, bad: 4}.into(r) },
 	} {
 		for i, err := range onRanks(2, func(i int, g parallel.Group) error {
 			r, m := fake(t, 2, 9, 2)
@@ -112,23 +112,6 @@ func TestARankFails(t *testing.T) {
 			if f := (*parallel.Failure)(nil); !errors.As(err, &f) || f.Rank() != rank || f.Common() {
 				t.Errorf("%s: rank %d: %v", name, i, err)
 			}
-		}
-	}
-}
-
-// TestRowsAtATime: images are encoded a batch at a time, texts some batches in the order of their length, the more the more
-// there are, but never all at once where several processes could share them.
-func TestRowsAtATime(t *testing.T) {
-	texts, images := fakeTexts{}.Columns(), fakeImages{}.Columns()
-	e := Encoding{BatchSize: 10}
-	for _, x := range []struct{ n, texts, images int }{{1, 1, 1}, {9, 9, 9}, {40, 10, 10}, {41, 20, 10}, {400, 100, 10}, {5000, 160, 10}} {
-		if a, b := e.rows(texts, x.n), e.rows(images, x.n); a != x.texts || b != x.images {
-			t.Errorf("of %d rows %d texts and %d images at a time, want %d and %d", x.n, a, b, x.texts, x.images)
-		}
-	}
-	for _, pictures := range [][]batch.Column{images, {{Name: batch.Regions, Shape: []int{3, 4}}}} {
-		if n := e.rows(append(pictures, texts...), 5000); n != 10 {
-			t.Errorf("%d rows of %s with a text at a time, want eval.batch_size", n, pictures[0].Name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package retrieval
+package tasks_test
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
 // paints are the classes of a folder of images of one colour each, in the order of their
@@ -133,11 +135,11 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, off := range []int{0, 1} {
-		s := mustRun(t, Retrieval{
-			Member: Member{Image: painter{set.Images().Columns()[:1], paintOf},
+		s := mustRun(t, retrieval.Retrieval{
+			Member: retrieval.Member{Image: painter{set.Images().Columns()[:1], paintOf},
 				Text:   painter{words.Columns(), func(row batch.Row) int { return (int(row.Ints(batch.Tokens)[0]) + off) % len(paints) }},
 				Score:  scoring.Score{Space: space.Space{Dim: len(paints)}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}},
-				Engine: engine, Images: set.Images(), Texts: texts}, TextImage: set.TextImage, ImageID: set.ImageID, BatchSize: 7,
+				Engine: engine, Images: set.Images(), Texts: texts}, TextImage: set.TextImage, ImageID: set.ImageID, Encoding: tasks.Encoding{BatchSize: 7},
 		})
 		want := 100 - 100*float64(off)
 		if s.First.I2T.R1 != want || s.First.T2I.R1 != want || off == 0 && (s.First.I2T.MeanRank != 1 || s.First.T2I.MedianRank != 1) {
