@@ -21,6 +21,8 @@ type Samples struct {
 	Files func(s Settings, f SplitFiles, o examples.Options) (*data.FileExamples, error)
 	// Scene makes a sample of a scene, by a generator that is the sample's own.
 	Scene func(w *scenes.World, s scenes.Scene, d *SceneDraw) (data.Example, []scenes.Scene)
+	// Drawn are the samples whose scenes are drawn; nil: these.
+	Drawn func(s Settings) *Samples
 	// Inputs are the files and folders beside those of data.examples, of files or of scenes.
 	Inputs func(s Settings, drawn bool) []Input
 	// Answers says how answers become columns.

@@ -115,6 +115,9 @@ func exampleFiles(split string) string { return "data.examples." + split + "_fil
 // open opens the samples of a split.
 func (x exampleKind) open(cfg config.Config, split string) (data.Examples, error) {
 	if cfg.Data.Drawn() {
+		if x.Drawn != nil {
+			x.Samples = *x.Drawn(cfg.Settings())
+		}
 		return x.drawn(cfg, split)
 	}
 	files := cfg.Data.Examples.Split(split)

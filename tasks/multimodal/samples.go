@@ -35,9 +35,15 @@ var statements = &tasks.Samples{
 	},
 }
 
-// labelled are texts with pictures and classes that the files name. Of scenes they are those of pairs.
+// labelled are texts with pictures and classes that the files name. Of scenes they are those of the other tasks.
 var labelled = &tasks.Samples{
 	Pictures: func(s tasks.Settings) int { l := tasks.Of[Loss](s); return l.Pictures },
+	Drawn: func(s tasks.Settings) *tasks.Samples {
+		if l := tasks.Of[Loss](s); l.Pictures == 2 {
+			return statements
+		}
+		return pairs
+	},
 	Files: func(s tasks.Settings, f tasks.SplitFiles, o examples.Options) (*data.FileExamples, error) {
 		l := tasks.Of[Loss](s)
 		return examples.LoadLabelled(f.Paths, l.Pictures, o)
