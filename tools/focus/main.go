@@ -147,7 +147,7 @@ func look(dir string, n, block int, formula string) (found map[string]focus, wor
 		return nil, 0, err
 	}
 	defer t.Close()
-	w, err := source.World(t.Config)
+	w, err := source.World(t.Config.Source())
 	if err != nil {
 		return nil, 0, err
 	}

@@ -51,7 +51,7 @@ func point(dir string, n int) (found map[way]pointing, chance float64, err error
 		return nil, 0, err
 	}
 	defer t.Close()
-	w, err := source.World(t.Config)
+	w, err := source.World(t.Config.Source())
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,4 +1,4 @@
-package source
+package evalfiles
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // mostListed is the number of names that a message lists.
@@ -54,14 +55,14 @@ func ZeroShotSet(cfg config.Config) (*data.Eval, error) {
 	if z.Images == "" {
 		return nil, nil
 	}
-	if err := CheckInputs(below(cfg, key, z.Images, true)); err != nil {
+	if err := source.CheckInputs(source.Under(cfg.Source(), key, z.Images, true)); err != nil {
 		return nil, err
 	}
-	files, err := data.LoadFolder(Below(cfg.Data.Root, z.Images), z.ImagesSplit, options(cfg, Options{}, ""))
+	files, err := data.LoadFolder(source.Below(cfg.Data.Root, z.Images), z.ImagesSplit, data.Options{MaxPixels: cfg.Data.MaxPixels, Clean: cfg.Data.Clean})
 	if err != nil {
 		return nil, fmt.Errorf("%s and images_split: %w", key, err)
 	}
-	set, err := data.NewEval(files, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: ImageInput(cfg), Clean: cfg.Data.Clean})
+	set, err := data.NewEval(files, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: cfg.ImageInput(), Clean: cfg.Data.Clean})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
@@ -157,10 +158,10 @@ func promptTemplates(cfg config.Config) ([]string, error) {
 
 // readLines returns the lines of the file that a key names.
 func readLines(cfg config.Config, key, path string) ([]string, error) {
-	if err := CheckInputs(below(cfg, key, path, false)); err != nil {
+	if err := source.CheckInputs(source.Under(cfg.Source(), key, path, false)); err != nil {
 		return nil, err
 	}
-	lines, err := readClasses(Below(cfg.Data.Root, path))
+	lines, err := readClasses(source.Below(cfg.Data.Root, path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}

@@ -1,4 +1,4 @@
-package source
+package evalfiles
 
 import (
 	"bufio"
@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 )
 
@@ -27,13 +28,13 @@ type ZeroShot struct {
 }
 
 // zeroShotInputs lists the files of eval.zeroshot.
-func zeroShotInputs(cfg config.Config) (list []Input) {
+func zeroShotInputs(cfg config.Config) (list []source.Input) {
 	z := cfg.Eval.ZeroShot
 	if z.Image == "" {
 		return nil
 	}
 	for _, f := range []struct{ name, path string }{{"image", z.Image}, {"image_labels", z.ImageLabels}, {"text", z.Text}, {"text_labels", z.TextLabels}} {
-		list = append(list, below(cfg, "eval.zeroshot."+f.name, f.path, false)...)
+		list = append(list, source.Under(cfg.Source(), "eval.zeroshot."+f.name, f.path, false)...)
 	}
 	return list
 }
@@ -45,7 +46,7 @@ func OpenZeroShotFiles(cfg config.Config) (z *ZeroShot, err error) {
 	if c.Image == "" {
 		return nil, nil
 	}
-	if err := CheckInputs(zeroShotInputs(cfg)); err != nil {
+	if err := source.CheckInputs(zeroShotInputs(cfg)); err != nil {
 		return nil, err
 	}
 	z = &ZeroShot{}
@@ -85,12 +86,12 @@ func OpenZeroShotFiles(cfg config.Config) (z *ZeroShot, err error) {
 
 // open opens the features of a side and the names of their classes.
 func (z *ZeroShot) open(cfg config.Config, side, path, tensor, labels, column string) (data.Gallery, []string, error) {
-	m, err := features.OpenMatrix(Below(cfg.Data.Root, path), tensor)
+	m, err := features.OpenMatrix(source.Below(cfg.Data.Root, path), tensor)
 	if err != nil {
 		return nil, nil, fmt.Errorf("eval.zeroshot.%s: %w", side, err)
 	}
 	z.closers = append(z.closers, m.Close)
-	names, err := readClasses(Below(cfg.Data.Root, labels))
+	names, err := readClasses(source.Below(cfg.Data.Root, labels))
 	if err != nil {
 		return nil, nil, fmt.Errorf("eval.zeroshot.%s_labels: %w", side, err)
 	}

@@ -1,10 +1,11 @@
-package source
+package evalfiles
 
 import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/utterances"
 )
@@ -16,13 +17,13 @@ type Sentiment struct {
 }
 
 // SentimentInputs lists the files of eval.sentiment.
-func SentimentInputs(cfg config.Config) (list []Input) {
+func SentimentInputs(cfg config.Config) (list []source.Input) {
 	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
 		return nil
 	}
 	s := cfg.Eval.Sentiment
 	for _, x := range []struct{ name, path string }{{"train", s.Train}, {"test", s.Test}, {"train_texts", s.TrainTexts}, {"test_texts", s.TestTexts}} {
-		list = append(list, named(cfg, "eval.sentiment."+x.name, x.path, false)...)
+		list = append(list, source.Named(cfg.Source(), "eval.sentiment."+x.name, x.path, false)...)
 	}
 	return list
 }
@@ -33,7 +34,7 @@ func OpenSentiment(cfg config.Config) (train, test Sentiment, err error) {
 	if s.Train == "" {
 		return train, test, config.Errors{{Path: "eval.sentiment.train", Value: "", Msg: "must name a file of utterances", Hint: "and eval.sentiment.test another one: docs/sentences.md says what they hold"}}
 	}
-	if err := CheckInputs(SentimentInputs(cfg)); err != nil {
+	if err := source.CheckInputs(SentimentInputs(cfg)); err != nil {
 		return train, test, err
 	}
 	if train, err = openSentiment(cfg, s.Train, s.TrainTexts); err != nil {
@@ -46,10 +47,10 @@ func OpenSentiment(cfg config.Config) (train, test Sentiment, err error) {
 }
 
 func openSentiment(cfg config.Config, path, texts string) (s Sentiment, err error) {
-	if s.Set, err = utterances.Load(Below(cfg.Data.Root, path), cfg.Eval.Sentiment.Modalities); err != nil || texts == "" {
+	if s.Set, err = utterances.Load(source.Below(cfg.Data.Root, path), cfg.Eval.Sentiment.Modalities); err != nil || texts == "" {
 		return s, err
 	}
-	err = table.Lines(Below(cfg.Data.Root, texts), func(_ int, line string) error {
+	err = table.Lines(source.Below(cfg.Data.Root, texts), func(_ int, line string) error {
 		s.Sentences = append(s.Sentences, line)
 		return nil
 	})

@@ -1,4 +1,4 @@
-package source
+package evalfiles
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // TextProbe is what a probe of pairs of texts is fitted to and tested on.
@@ -25,15 +26,15 @@ func OpenTextProbe(cfg config.Config) (*TextProbe, error) {
 	if c.Train == "" {
 		return nil, config.Errors{{Path: key + "train", Value: "", Msg: "must name a file of labelled pairs of texts", Hint: "and eval.textprobe.test another one: docs/zeroshot.md says what they hold"}}
 	}
-	if err := CheckInputs(TextProbeInputs(cfg)); err != nil {
+	if err := source.CheckInputs(TextProbeInputs(cfg)); err != nil {
 		return nil, err
 	}
 	var p TextProbe
 	var err error
-	if p.Train, err = loadTextPairs(Below(cfg.Data.Root, c.Train)); err != nil {
+	if p.Train, err = loadTextPairs(source.Below(cfg.Data.Root, c.Train)); err != nil {
 		return nil, fmt.Errorf("%strain: %w", key, err)
 	}
-	if p.Test, err = loadTextPairs(Below(cfg.Data.Root, c.Test)); err != nil {
+	if p.Test, err = loadTextPairs(source.Below(cfg.Data.Root, c.Test)); err != nil {
 		return nil, fmt.Errorf("%stest: %w", key, err)
 	}
 	numbers := map[string]int32{}

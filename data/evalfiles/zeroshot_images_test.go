@@ -1,7 +1,9 @@
-package source
+package evalfiles
 
 import (
 	"errors"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,12 +13,33 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 )
 
-// classFolderConfig is a configuration over the class folder of folder(t), with further files.
+// classFolder writes a folder of small images for each class of a split.
+func classFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"train/cat/1", "train/dog/1", "val/cat/2"} {
+		path := filepath.Join(dir, "classes", name+".png")
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, 8, 8))), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// classFolderConfig is a configuration over the class folder of classFolder(t), with further files.
 func classFolderConfig(t *testing.T, write map[string]string) config.Config {
 	t.Helper()
-	dir := folder(t)
+	dir := classFolder(t)
 	for name, text := range write {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -61,7 +84,7 @@ func TestZeroShotImages(t *testing.T) {
 	// The split that is evaluated is that of the images.
 	z.Images = ""
 	cfg.Data.Root = filepath.Join(cfg.Data.Root, "classes")
-	set, err := Eval(t.Context(), cfg, "val", Options{})
+	set, err := source.Eval(t.Context(), cfg.Source(), "val", source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +127,12 @@ func TestZeroShotImagesErrors(t *testing.T) {
 		}
 	}
 	cfg := base
+	list := filepath.Join(cfg.Data.Root, "list.json")
+	if err := os.WriteFile(list, []byte(`[{"image": "classes/val/cat/2.png", "caption": "A picture."}]`), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	cfg.Data.Kind, cfg.Data.Captions.ValFiles, cfg.Eval.ZeroShot.Images = "captions", []string{"list.json"}, ""
-	set, err := Eval(t.Context(), cfg, "val", Options{})
+	set, err := source.Eval(t.Context(), cfg.Source(), "val", source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
