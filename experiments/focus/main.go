@@ -9,100 +9,104 @@
 // name is the object that it names, beside chance: of the name as a text of its own, and by what its words
 // look at and add within the caption.
 //
-//	for s in 1 2 3; do bin/trainer train --config tools/focus/focus.toml --seed $s --out runs/focus-$s; done
-//	go run ./tools/focus runs/focus-1 runs/focus-2 runs/focus-3
-//	go run ./tools/focus -scenes 1000 runs/gssf-scan
+//	for s in 1 2 3; do bin/trainer train --config experiments/focus/focus.toml --seed $s --out runs/focus-$s; done
+//	go -C experiments run ./focus runs/focus-1 runs/focus-2 runs/focus-3
+//	go -C experiments run ./focus -scenes 1000 runs/gssf-scan
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
+	"log"
 	"math"
-	"os"
+	"slices"
 
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/run"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
 func main() {
+	log.SetFlags(0)
+	log.SetPrefix("focus: ")
 	n := flag.Int("scenes", 100, "scenes of the test split")
-	block := flag.Int("block", -1, "block of the image tower, from 0 on; -1: the last")
-	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: focus [flags] RUN...\n\nmeasures whether models of scenes look at the object that a text names")
-		flag.PrintDefaults()
-	}
 	flag.Parse()
 	if flag.NArg() < 1 || *n < 1 {
-		flag.Usage()
-		os.Exit(2)
+		log.Fatal("want run folders, and -scenes above 0")
 	}
-	regions, err := ofRegions(flag.Args())
-	switch {
-	case err != nil:
-	case regions:
-		err = measurePointing(flag.Args(), *n)
-	default:
-		err = measure(flag.Args(), *n, *block)
+	var lines []line // sums over the runs
+	for _, dir := range flag.Args() {
+		found, err := measure(dir, *n)
+		if err != nil {
+			log.Fatalf("%s: %v", dir, err)
+		}
+		for _, x := range found {
+			fmt.Println(dir, x)
+			at := slices.IndexFunc(lines, func(l line) bool { return l.what == x.what })
+			if at < 0 {
+				lines = append(lines, line{x.what, x.heads, make([]float64, len(x.values))})
+				at = len(lines) - 1
+			}
+			floats.AddScaled(lines[at].values, 1/float64(flag.NArg()), x.values)
+		}
 	}
+	for _, x := range lines {
+		fmt.Println("mean", x)
+	}
+}
+
+// line is what was measured in one way.
+type line struct {
+	what   string
+	heads  []string // of the values
+	values []float64
+}
+
+func (l line) String() string {
+	s := l.what + ":"
+	for i, v := range l.values {
+		s += fmt.Sprintf(" %s %.2f", l.heads[i], v)
+	}
+	return s
+}
+
+// measure measures a run on n scenes.
+func measure(dir string, n int) ([]line, error) {
+	t, err := run.Open(dir, run.OpenOptions{})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "focus:", err)
-		os.Exit(1)
+		return nil, err
 	}
-}
-
-// measure prints a line for each run and kind of map, and the mean over the runs.
-func measure(runs []string, n, block int) error {
-	fmt.Printf("%-24s %-7s %-12s %9s %9s %9s %9s\n", "run", "score", "formula", "in box", "of area", "times", "others")
-	var order []key
-	all := map[key][]focus{}
-	for _, dir := range runs {
-		for _, formula := range []string{run.FormulaChannels, run.FormulaElementwise, run.FormulaGradCAM} {
-			found, worth, err := look(dir, n, block, formula)
-			if err != nil {
-				return fmt.Errorf("%s: %w", dir, err)
-			}
-			if formula == run.FormulaChannels {
-				fmt.Printf("%-24s words: correlation %.2f with what the score loses without them\n", dir, worth)
-			}
-			for _, score := range []string{run.PairScore, run.MatchScore} {
-				f, ok := found[score]
-				if !ok || score == run.MatchScore && formula != run.FormulaChannels {
-					continue
-				}
-				k := key{score, formula}
-				if len(all[k]) == 0 {
-					order = append(order, k)
-				}
-				all[k] = append(all[k], f)
-				print(dir, k, f)
-			}
+	defer t.Close()
+	w, err := source.World(t.Config)
+	if err != nil {
+		return nil, err
+	}
+	if t.Config.ReadsRegions() {
+		return point(t, w, n)
+	}
+	var lines []line
+	for _, formula := range []string{run.FormulaChannels, run.FormulaElementwise, run.FormulaGradCAM} {
+		found, worth, err := look(t, w, n, formula)
+		if err != nil {
+			return nil, err
+		}
+		add := func(what string, f focus) {
+			lines = append(lines, line{what, []string{"in box %", "of area %", "times", "in others' %", "peak in box %"}, []float64{100 * f.inside, 100 * f.area, f.inside / f.area, 100 * f.others, 100 * f.most}})
+		}
+		add(formula, found[run.PairScore])
+		if match, ok := found[run.MatchScore]; ok && formula == run.FormulaChannels {
+			add("match head", match)
+		}
+		if formula == run.FormulaChannels {
+			lines = append(lines, line{"words", []string{"correlation with what the score loses without them"}, []float64{worth}})
 		}
 	}
-	for _, k := range order {
-		var mean focus
-		for _, f := range all[k] {
-			c := float64(len(all[k]))
-			mean.inside, mean.area, mean.others, mean.most = mean.inside+f.inside/c, mean.area+f.area/c, mean.others+f.others/c, mean.most+f.most/c
-		}
-		print("mean", k, mean)
-	}
-	return nil
-}
-
-type key struct{ score, formula string }
-
-func print(name string, k key, f focus) {
-	formula := k.formula
-	if k.score == run.MatchScore {
-		formula = "attention"
-	}
-	fmt.Printf("%-24s %-7s %-12s %8.1f%% %8.1f%% %9.2f %8.1f%%   %.0f%% of the maps have their peak in the box\n",
-		name, k.score, formula, 100*f.inside, 100*f.area, f.inside/f.area, 100*f.others, 100*f.most)
+	return lines, nil
 }
 
 // focus is where maps look, in means over objects: shares of the mass within the box of the named
@@ -141,21 +145,8 @@ func (t *tally) mean() focus {
 }
 
 // look explains n scenes of the test split to a run.
-func look(dir string, n, block int, formula string) (found map[string]focus, worth float64, err error) {
-	t, err := run.Open(dir, run.OpenOptions{})
-	if err != nil {
-		return nil, 0, err
-	}
-	defer t.Close()
-	w, err := source.World(t.Config)
-	if err != nil {
-		return nil, 0, err
-	}
-	o := run.ExplainOptions{Formula: formula}
-	if block >= 0 {
-		o.Block = &block
-	}
-	x, err := t.Explainer(o)
+func look(t *run.Trained, w *scenes.World, n int, formula string) (found map[string]focus, worth float64, err error) {
+	x, err := t.Explainer(run.ExplainOptions{Formula: formula})
 	if err != nil {
 		return nil, 0, err
 	}

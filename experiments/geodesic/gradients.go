@@ -19,7 +19,6 @@ type directions struct {
 	channels, rows, batch int
 	pool, clusters        int
 	aligned, temperature  float64
-	note                  io.Writer
 }
 
 // direction is what the gradients of one mode are like.
@@ -34,12 +33,6 @@ type direction struct {
 }
 
 func (d directions) run(w io.Writer, out string) error {
-	switch {
-	case d.batch < 2 || d.rows < d.batch || d.pool < d.batch:
-		return fmt.Errorf("-of must be > 1 and at most -rows and -pool (got %d, %d and %d)", d.batch, d.rows, d.pool)
-	case !(d.aligned > 0 && d.aligned < 1) || !(d.temperature > 0):
-		return fmt.Errorf("-aligned must lie between 0 and 1, -temperature above 0 (got %g and %g)", d.aligned, d.temperature)
-	}
 	rows := d.rows / d.batch * d.batch
 	manifold := newMixture(d.channels, 1)
 	queue, keys := manifold.rows(d.pool, 2), manifold.rows(rows, 3)
@@ -63,7 +56,6 @@ func (d directions) run(w io.Writer, out string) error {
 		rows, d.batch, meanCosine(features, keys, d.channels), d.pool, graph.Used, len(used), 100*float64(together)/float64(rows), d.channels, d.temperature)
 	var list []direction
 	for _, mode := range modes {
-		fmt.Fprintf(d.note, "%s\n", mode)
 		grad, err := d.gradients(mode, queue, graph, features, keys)
 		if err != nil {
 			return err
@@ -122,11 +114,10 @@ func (d directions) describe(mode string, grad, features, keys []float32, owner 
 	n := float64(len(grad) / c)
 	for i := range len(grad) / c {
 		g, f, k := grad[i*c:][:c], features[i*c:][:c], keys[i*c:][:c]
-		if v := -cosineOf(tangent(g, f), tangent(k, f)); v > 0 {
-			x.positive += v / n
+		v := -cosineOf(tangent(g, f), tangent(k, f))
+		x.positive += v / n
+		if v > 0 {
 			x.share += 1 / n
-		} else {
-			x.positive += v / n
 		}
 		x.centre += math.Abs(cosineOf(g, centres[int(owner[i])*c:][:c])) / n
 	}

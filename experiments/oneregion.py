@@ -1,6 +1,6 @@
 """Writes image vectors and lists of their captions as files of data.kind = "regions", one region an image.
 
-  python3 tools/oneregion.py image.npy train.json val.json test.json OUT
+  python3 experiments/oneregion.py image.npy train.json val.json test.json OUT
 
 image.npy has a row of features for each image, those of the three lists behind each other. A list is one of
 {"image", "caption", ...} as data.kind = "captions" reads it. Needs NumPy.

@@ -2,97 +2,75 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/geoalign/geoalign/data/regions"
 	"github.com/geoalign/geoalign/data/scenes"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/run"
+	"gonum.org/v1/gonum/floats"
 )
 
 // pointing is how often the strongest region is the object that words name.
 type pointing struct{ right, named int }
 
 func (p *pointing) add(values []float64, object int) {
-	if p.named++; strongest(values) == object {
+	if p.named++; floats.MaxIdx(values) == object {
 		p.right++
 	}
-}
-
-func (p pointing) share() float64 { return float64(p.right) / float64(p.named) }
-
-// strongest is the place of the first of the largest values.
-func strongest(values []float64) (best int) {
-	for i, v := range values {
-		if v > values[best] {
-			best = i
-		}
-	}
-	return best
 }
 
 // way is a way of pointing.
 type way struct{ text, by string }
 
+// inCaption is the text of a way that has the name within the caption.
+const inCaption = "in its caption"
+
 // ways are the ways in which a model of regions can point: with the name of an object as the whole text,
 // by each formula, and with the name within the caption, by what its words look at and by what they add.
 var ways = []way{
 	{"name alone", run.FormulaTerms}, {"name alone", run.FormulaChannels}, {"name alone", run.FormulaElementwise}, {"name alone", run.FormulaGradCAM},
-	{"in its caption", "attention"}, {"in its caption", run.FormulaTerms},
+	{inCaption, "attention"}, {inCaption, run.FormulaTerms},
 }
 
 // point measures how often the strongest region of a name is the object that it names, among n scenes of
 // the test split, and how often chance would be right.
-func point(dir string, n int) (found map[way]pointing, chance float64, err error) {
-	t, err := run.Open(dir, run.OpenOptions{})
-	if err != nil {
-		return nil, 0, err
-	}
-	defer t.Close()
-	w, err := source.World(t.Config)
-	if err != nil {
-		return nil, 0, err
-	}
+func point(t *run.Trained, w *scenes.World, n int) (lines []line, err error) {
 	set, err := run.OpenSplit(context.Background(), t.Config, "test", nil, nil)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	n = min(n, set.Len())
-	found = map[way]pointing{}
-	named := 0
+	objects := 0.0
+	for i := range n {
+		objects += float64(len(w.Test(i).Objects))
+	}
 	for _, x := range ways {
 		formula := x.by
 		switch {
-		case !t.Config.Model.Interacts() && (x.by == run.FormulaTerms || x.text == "in its caption"):
+		case !t.Config.Model.Interacts() && (x.by == run.FormulaTerms || x.text == inCaption):
 			continue
 		case x.by == "attention":
 			formula = ""
 		}
 		e, err := t.Explainer(run.ExplainOptions{Formula: formula})
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		var p pointing
 		for i := range n {
-			scene := w.Test(i)
-			if x.text == "in its caption" {
-				err = p.caption(e, set, i, scene, x.by == "attention")
+			if x.text == inCaption {
+				err = p.caption(e, set, i, w.Test(i), x.by == "attention")
 			} else {
-				err = p.names(e, set, i, scene)
+				err = p.names(e, set, i, w.Test(i))
 			}
 			if err != nil {
-				return nil, 0, err
+				return nil, err
 			}
 		}
-		found[x] = p
+		right := 100 * float64(p.right) / float64(p.named)
+		lines = append(lines, line{x.text + ", " + x.by, []string{"right %", "chance %", "names"}, []float64{right, 100 * float64(n) / objects, float64(p.named)}})
 	}
-	for i := range n {
-		objects := len(w.Test(i).Objects)
-		chance, named = chance+1, named+objects
-	}
-	return found, chance / float64(named), nil
+	return lines, nil
 }
 
 // names points with the name of each object of a scene as the text.
@@ -153,9 +131,7 @@ func add(to *[]float64, r run.Relevance, word, token int, attention bool) {
 		*to = make([]float64, len(r.Image.Values))
 	}
 	if attention {
-		for i, v := range r.WordMaps[word].Values {
-			(*to)[i] += v
-		}
+		floats.Add(*to, r.WordMaps[word].Values)
 		return
 	}
 	for _, t := range r.Compared.Terms {
@@ -163,53 +139,4 @@ func add(to *[]float64, r run.Relevance, word, token int, attention bool) {
 			(*to)[i] += t.Adds[t.At(token, i)]
 		}
 	}
-}
-
-// measurePointing prints a line for each run and way of pointing, and the mean over the runs.
-func measurePointing(runs []string, n int) error {
-	fmt.Printf("%-24s %-16s %-12s %8s %8s %8s\n", "run", "text", "by", "names", "right", "chance")
-	sum, names, count := map[way][2]float64{}, map[way]float64{}, map[way]float64{}
-	line := func(name string, w way, named int, right, chance float64) {
-		fmt.Printf("%-24s %-16s %-12s %8d %7.2f%% %7.2f%%\n", name, w.text, w.by, named, 100*right, 100*chance)
-	}
-	for _, dir := range runs {
-		found, chance, err := point(dir, n)
-		if err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-		for _, w := range ways {
-			if p, ok := found[w]; ok {
-				line(dir, w, p.named, p.share(), chance)
-				sum[w], count[w] = [2]float64{sum[w][0] + p.share(), sum[w][1] + chance}, count[w]+1
-				names[w] += float64(p.named)
-			}
-		}
-	}
-	for _, w := range ways {
-		if c := count[w]; c > 1 {
-			line("mean", w, int(names[w]/c), sum[w][0]/c, sum[w][1]/c)
-		}
-	}
-	return nil
-}
-
-// ofRegions says whether the first run is a model of regions of scenes, and refuses a mixture.
-func ofRegions(runs []string) (bool, error) {
-	var of []bool
-	for _, dir := range runs {
-		t, err := run.Open(dir, run.OpenOptions{})
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", dir, err)
-		}
-		c := t.Config
-		t.Close()
-		if !c.Data.Drawn() {
-			return false, fmt.Errorf("%s: data.kind %q has no objects that are known: measure a run on the built-in scenes", dir, c.Data.Kind)
-		}
-		of = append(of, c.ReadsRegions())
-	}
-	if slices.Contains(of, !of[0]) {
-		return false, errors.New("runs of regions and of pixels are measured apart (got both)")
-	}
-	return of[0], nil
 }

@@ -51,11 +51,11 @@ func growthPanel(title, axis string, list []size, x func(size) int) (*plot.Plot,
 	p.Add(plotter.NewGrid())
 	var ticks plot.ConstantTicks
 	for _, s := range list {
-		ticks = append(ticks, plot.Tick{Value: float64(x(s)), Label: short(x(s))})
+		ticks = append(ticks, plot.Tick{Value: float64(x(s)), Label: fmt.Sprint(x(s))})
 	}
 	p.X.Tick.Marker = ticks
-	top := 0.
-	for i, l := range []struct {
+	var lines []any // names and points
+	for _, l := range []struct {
 		name string
 		y    func(size) float64
 	}{
@@ -64,34 +64,17 @@ func growthPanel(title, axis string, list []size, x func(size) int) (*plot.Plot,
 		{"cosine scores, step", func(s size) float64 { return s.cosine }},
 		{"insert, step", func(s size) float64 { return s.attach }},
 	} {
-		var points plotter.XYs
-		for _, s := range list {
-			// A clock with coarse ticks may say 0, which has no logarithm.
-			points = append(points, plotter.XY{X: float64(x(s)), Y: max(l.y(s), 1e-7)})
-			top = max(top, l.y(s))
+		points := make(plotter.XYs, len(list))
+		for i, s := range list {
+			points[i] = plotter.XY{X: float64(x(s)), Y: max(l.y(s), 1e-7)} // a clock may say 0, which has no logarithm
 		}
-		line, dots, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return nil, err
-		}
-		line.Color, line.Width = plotutil.Color(i), vg.Points(1.5)
-		dots.Color, dots.Shape = plotutil.Color(i), plotutil.Shape(i)
-		p.Add(line, dots)
-		p.Legend.Add(l.name, line, dots)
+		lines = append(lines, l.name, points)
 	}
-	p.Y.Max = math.Pow(10, math.Ceil(math.Log10(top))+1.5) // room for the legend
+	if err := plotutil.AddLinePoints(p, lines...); err != nil {
+		return nil, err
+	}
+	p.Y.Max = math.Pow(10, math.Ceil(math.Log10(p.Y.Max))+1.5) // room for the legend
 	return p, nil
-}
-
-// short writes sizes as in 64k and 1M.
-func short(n int) string {
-	switch {
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return fmt.Sprintf("%dM", n>>20)
-	case n >= 1<<12 && n%(1<<10) == 0:
-		return fmt.Sprintf("%dk", n>>10)
-	}
-	return fmt.Sprint(n)
 }
 
 // drawDirections draws bars of the cosine to the positive and of the effective ranks.
@@ -100,10 +83,9 @@ func drawDirections(out string, list []direction) error {
 	for i, b := range []struct {
 		title string
 		value func(direction) float64
-		ticks []float64
 	}{
-		{"mean cosine of -dL/dF with\nthe direction to the positive", func(d direction) float64 { return d.positive }, []float64{-.5, 0, .5, 1}},
-		{"effective rank of the\ngradients of all rows", func(d direction) float64 { return d.ofSet }, nil},
+		{"mean cosine of -dL/dF with\nthe direction to the positive", func(d direction) float64 { return d.positive }},
+		{"effective rank of the\ngradients of all rows", func(d direction) float64 { return d.ofSet }},
 	} {
 		p := plot.New()
 		p.Title.Text, p.Title.Padding = b.title, 2*vg.Millimeter
@@ -121,14 +103,6 @@ func drawDirections(out string, list []direction) error {
 		p.Add(plotter.NewGrid(), bars)
 		p.NominalY(names...)
 		p.X.Min, p.X.Max = min(0, p.X.Min), 1.05*p.X.Max
-		if n := len(b.ticks); n > 0 {
-			p.X.Min, p.X.Max = min(p.X.Min, b.ticks[0]), b.ticks[n-1]
-			var marks plot.ConstantTicks
-			for _, v := range b.ticks {
-				marks = append(marks, plot.Tick{Value: v, Label: fmt.Sprint(v)})
-			}
-			p.X.Tick.Marker = marks
-		}
 		panels = append(panels, p)
 	}
 	return save(panels, 13*vg.Centimeter, 9*vg.Centimeter, out)

@@ -1,6 +1,6 @@
 """Leaves out of a list of images with captions every image of which a caption is a sentence of a test.
 
-    python3 tools/leaveout.py LIST.json OUT.json FILE...
+    python3 experiments/leaveout.py LIST.json OUT.json FILE...
 
 LIST.json is a list of {"image", "caption", ...} as data.kind = "captions" reads it. A FILE is a table with tabs, whose cells
 are sentences, or JSON, whose strings are. Letters and digits alone are compared, without case.

@@ -1,9 +1,9 @@
 // Command load asks a server of a gallery (trainer serve) as fast as it answers, and prints how
-// long answers take and how many come in a second. From the root of the repository:
+// long answers take and how many come in a second. For example:
 //
-//	go run ./tools/load -n 5000 -c 32                       # rows at random
-//	go run ./tools/load -n 5000 -c 32 -texts captions.txt   # texts, a line each
-//	go run ./tools/load -n 5000 -c 32 -reload 200ms         # and the gallery is reloaded meanwhile, of a server with --admin 127.0.0.1:8081
+//	go run ./load -n 5000 -c 32                       # rows at random
+//	go run ./load -n 5000 -c 32 -texts captions.txt   # texts, a line each
+//	go run ./load -n 5000 -c 32 -reload 200ms         # and the gallery is reloaded meanwhile, of a server with --admin 127.0.0.1:8081
 //
 // Answers 429 and 503 are counted as refused and asked again. Any other answer but 200, and any
 // connection that breaks, is a lost request: the program then exits with 1.
@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -43,6 +44,7 @@ type load struct {
 }
 
 func main() {
+	log.SetFlags(0)
 	l := &load{}
 	n := flag.Int("n", 2000, "requests")
 	c := flag.Int("c", 32, "requests at once")
@@ -54,12 +56,10 @@ func main() {
 	reload := flag.Duration("reload", 0, "time between reloads of the gallery; 0: none")
 	flag.Parse()
 	if *n < 1 || *c < 1 {
-		fmt.Fprintf(os.Stderr, "load: -n and -c must be > 0 (got %d and %d)\n", *n, *c)
-		os.Exit(2)
+		log.Fatalf("load: -n and -c must be > 0 (got %d and %d)", *n, *c)
 	}
 	if err := l.prepare(*texts, *c); err != nil {
-		fmt.Fprintln(os.Stderr, "load:", err)
-		os.Exit(1)
+		log.Fatalln("load:", err)
 	}
 	took := l.run(*n, *c, *reload)
 	l.print(*n, *c, took)
@@ -92,7 +92,7 @@ func (l *load) prepare(texts string, c int) error {
 	defer a.Body.Close()
 	var info struct{ Rows int }
 	if err := json.NewDecoder(a.Body).Decode(&info); err != nil || info.Rows < 1 {
-		return fmt.Errorf("%s is no server of a gallery: %d, %v", l.url, a.StatusCode, err)
+		return fmt.Errorf("%s is not a server of a gallery: %d, %v", l.url, a.StatusCode, err)
 	}
 	l.rows = info.Rows
 	return nil

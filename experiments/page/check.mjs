@@ -2,7 +2,7 @@
 // outside the repository, with a server of the quickstart's test split at URL:
 //
 //	npm install puppeteer-core @sparticuz/chromium
-//	cp .../tools/page/check.mjs . && node check.mjs http://localhost:8080/ FOLDER
+//	cp .../experiments/page/check.mjs . && node check.mjs http://localhost:8080/ FOLDER
 //
 // It exits with 1 where something does not work.
 import { writeFileSync } from 'node:fs';

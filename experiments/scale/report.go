@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
+	"math"
 	"text/tabwriter"
 
 	"gonum.org/v1/plot"
@@ -13,7 +13,7 @@ import (
 )
 
 // report writes the fitted numbers, the model beside what was measured, and what it says of more hosts.
-func report(w io.Writer, m Measured, fits []Step, most int) {
+func report(w io.Writer, m Measured, fits []Step) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer t.Flush()
 	fmt.Fprintf(t, "a step of one rank: %.0f ms and %.1f ms a row\n", 1e3*fits[0].Fixed, 1e3*fits[0].PerRow)
@@ -25,62 +25,48 @@ func report(w io.Writer, m Measured, fits []Step, most int) {
 			fmt.Fprintf(t, "%d ranks of %d rows\tmeasured %.0f ms\tmodel %.0f ms\tof them exposed sums %.0f ms\n", s.Ranks, s.Rows, s.MS, 1e3*step, 1e3*exposed)
 		}
 		fmt.Fprintln(t, "hosts\tstrong\tweak")
-		for _, r := range hosts(most) {
+		for _, r := range hosts {
+			strong := ""
 			if m.Batch%r == 0 {
-				fmt.Fprintf(t, "%d\t%.2f\t%.2f\n", r, f.Efficiency(r, m.Batch, false), f.Efficiency(r, m.Batch, true))
-			} else {
-				fmt.Fprintf(t, "%d\t\t%.2f\n", r, f.Efficiency(r, m.Batch, true))
+				strong = fmt.Sprintf("%.2f", f.Efficiency(r, m.Batch, false))
 			}
+			fmt.Fprintf(t, "%d\t%s\t%.2f\n", r, strong, f.Efficiency(r, m.Batch, true))
 		}
 	}
 }
 
-// hosts are 1, 2, 4, ... up to most.
-func hosts(most int) (list []int) {
-	for r := 1; r <= most; r *= 2 {
-		list = append(list, r)
-	}
-	return list
-}
+// hosts are the numbers of hosts in the tables.
+var hosts = []int{1, 2, 4, 8, 16, 32, 64}
 
 // draw draws the weak efficiency over hosts for each link, and measured ones as dots.
-func draw(out string, m Measured, fits []Step, most int) error {
+func draw(out string, m Measured, fits []Step) error {
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("share of perfect speed, %d rows on each host", m.Batch)
 	p.X.Label.Text, p.Y.Min, p.Y.Max = "hosts", 0, 1.05
-	p.X.Scale, p.X.Min, p.X.Max = plot.LogScale{}, 1, float64(most)
-	var ticks []plot.Tick
-	for _, r := range hosts(most) {
+	p.X.Scale, p.X.Min, p.X.Max = plot.LogScale{}, 1, float64(hosts[len(hosts)-1])
+	var ticks plot.ConstantTicks
+	for _, r := range hosts {
 		ticks = append(ticks, plot.Tick{Value: float64(r), Label: fmt.Sprint(r)})
 	}
-	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	p.X.Tick.Marker = ticks
 	p.Add(plotter.NewGrid())
 	for i, l := range m.Links {
-		var line, dots plotter.XYs
-		for r := 1; r <= most; r++ {
-			line = append(line, plotter.XY{X: float64(r), Y: fits[i].Efficiency(r, m.Batch, true)})
-		}
+		var dots plotter.XYs
 		alone, _ := fits[i].Seconds(1, float64(m.Batch))
 		for _, s := range l.Steps {
 			if s.Rows == m.Batch {
 				dots = append(dots, plotter.XY{X: float64(s.Ranks), Y: 1e3 * alone / s.MS})
 			}
 		}
-		drawn, err := plotter.NewLine(line)
+		line := plotter.NewFunction(func(r float64) float64 { return fits[i].Efficiency(int(math.Round(r)), m.Batch, true) })
+		line.Color, line.Width, line.Samples = plotutil.Color(i), vg.Points(1.5), int(p.X.Max)
+		points, err := plotter.NewScatter(dots)
 		if err != nil {
 			return err
 		}
-		drawn.Color, drawn.Width = plotutil.Color(i), vg.Points(1.5)
-		p.Add(drawn)
-		p.Legend.Add(l.Name, drawn)
-		if len(dots) > 0 {
-			points, err := plotter.NewScatter(slices.Clone(dots))
-			if err != nil {
-				return err
-			}
-			points.Color, points.Radius = plotutil.Color(i), vg.Points(3)
-			p.Add(points)
-		}
+		points.Color, points.Radius = plotutil.Color(i), vg.Points(3)
+		p.Add(line, points)
+		p.Legend.Add(l.Name, line)
 	}
 	return p.Save(16*vg.Centimeter, 10*vg.Centimeter, out)
 }

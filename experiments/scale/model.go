@@ -66,12 +66,11 @@ func (s Step) Seconds(ranks int, rows float64) (step, exposed float64) {
 // Efficiency is how much of R times the speed of one rank is there: with the batch of one rank for
 // all (strong), or for each of them (weak).
 func (s Step) Efficiency(ranks, batch int, weak bool) float64 {
-	rows := float64(batch)
+	rows, speed := float64(batch), 1.0
 	alone, _ := s.Seconds(1, rows)
-	if weak {
-		step, _ := s.Seconds(ranks, rows)
-		return alone / step
+	if !weak {
+		rows, speed = rows/float64(ranks), float64(ranks)
 	}
-	step, _ := s.Seconds(ranks, rows/float64(ranks))
-	return alone / step / float64(ranks)
+	step, _ := s.Seconds(ranks, rows)
+	return alone / step / speed
 }

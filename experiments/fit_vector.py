@@ -1,7 +1,7 @@
 """Derives the coefficients of internal/kernel/gen/vector and gen/attend: relative minimax fits
 by linear least squares with Lawson's reweighting, in float64.
 
-Run: python tools/fit_vector.py
+Run: python experiments/fit_vector.py
 """
 import math
 

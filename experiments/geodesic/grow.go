@@ -22,7 +22,6 @@ type growth struct {
 	repeats          int
 	points, clusters []int
 	at               int
-	note             io.Writer
 }
 
 // size is what was measured at one size, times in seconds, memory in bytes.
@@ -42,9 +41,6 @@ func (s size) cache() float64 { return 4 * float64(s.points) * float64(s.cluster
 const defaultK = 256
 
 func (g growth) run(w io.Writer, out string) error {
-	if g.batch < 1 || g.repeats < 1 || g.channels < 2 {
-		return fmt.Errorf("-batch and -repeats must be > 0 and -channels > 1 (got %d, %d and %d)", g.batch, g.repeats, g.channels)
-	}
 	manifold := newMixture(g.channels, 1)
 	var byPoints, byClusters []size
 	for _, n := range g.points {
@@ -77,17 +73,12 @@ func (g growth) run(w io.Writer, out string) error {
 
 // measure measures one pool with several numbers of bottom centres.
 func (g growth) measure(m *mixture, n int, clusters []int) ([]size, error) {
-	if n < g.batch {
-		return nil, fmt.Errorf("a pool of %d points does not hold the batch of %d: raise -points and -at, or lower -batch", n, g.batch)
-	}
-	fmt.Fprintf(g.note, "pool of %d points\n", n)
 	queue := m.rows(n, 2)
 	keys := m.rows(g.batch, 3)
 	features := beside(keys, g.channels, .7, 4)
 	dy := contrastGradient(g.batch, n)
 	var list []size
 	for _, k := range clusters {
-		fmt.Fprintf(g.note, "  %d bottom centres\n", k)
 		s := size{points: n, clusters: k}
 		graph, err := g.build(&s, queue)
 		if err != nil {
