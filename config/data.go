@@ -107,47 +107,47 @@ func (d *Data) defaults() {
 }
 
 func (d *Data) check(k *checker, c *Config) {
-	k.oneOf("data.kind", append([]string{"scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "sentences", SentencePairsKind}, exampleKinds()...)...)
-	k.positive("data.max_pixels", "data.max_words")
-	k.require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
-	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
-	k.require("data.tokens", c.hasGRU() || d.Tokens <= c.Model.Text.Positions, "must be at most model.text.positions",
+	k.OneOf("data.kind", append([]string{"scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "sentences", SentencePairsKind}, exampleKinds()...)...)
+	k.Positive("data.max_pixels", "data.max_words")
+	k.Require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
+	k.Require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
+	k.Require("data.tokens", c.hasGRU() || d.Tokens <= c.Model.Text.Positions, "must be at most model.text.positions",
 		"raise model.text.positions or lower data.tokens")
-	k.oneOf("data.decoder", "auto", "builtin", "turbojpeg")
-	k.oneOf("data.clean", "albef", "none", "whitespace", "lower", "canonicalize")
-	k.oneOf("data.template", TemplateALBEF, TemplateFile)
-	k.require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`, "a learned vocabulary has no file that says more")
+	k.OneOf("data.decoder", "auto", "builtin", "turbojpeg")
+	k.OneOf("data.clean", "albef", "none", "whitespace", "lower", "canonicalize")
+	k.OneOf("data.template", TemplateALBEF, TemplateFile)
+	k.Require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`, "a learned vocabulary has no file that says more")
 	// Special tokens and an alphabet are the least a vocabulary can do with.
-	k.require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
-	k.oneOf("data.changed", DataRefused, DataAccepted)
-	k.oneOf("data.vocab_kind", "auto", VocabWordPiece, VocabWords)
-	k.positive("data.vocab_min_count")
+	k.Require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
+	k.OneOf("data.changed", DataRefused, DataAccepted)
+	k.OneOf("data.vocab_kind", "auto", VocabWordPiece, VocabWords)
+	k.Positive("data.vocab_min_count")
 	d.checkCache(k, c)
 	if d.CacheFeatures {
 		d.checkFeatures(k, c)
 	}
-	k.notNegative("data.workers", "data.prefetch", "data.randaugment_ops", "data.overfit_samples")
+	k.NotNegative("data.workers", "data.prefetch", "data.randaugment_ops", "data.overfit_samples")
 	d.checkViews(k, c)
 	for _, p := range []string{"data.color_jitter", "data.grayscale", "data.blur"} {
-		k.require(p, k.number(p) >= 0 && k.number(p) <= 1, "must be between 0 and 1")
+		k.Require(p, k.Number(p) >= 0 && k.Number(p) <= 1, "must be between 0 and 1")
 	}
-	k.require("data.crop_scale_min", d.CropScaleMin > 0 && d.CropScaleMin <= 1, "must be above 0 and at most 1")
-	k.require("data.randaugment_level", d.RandAugmentLvl >= 0 && d.RandAugmentLvl <= 10, "must be between 0 and 10")
-	k.require("data.overfit_samples", d.OverfitSamples == 0 || !d.DropLast || d.OverfitSamples >= c.Train.BatchSize,
+	k.Require("data.crop_scale_min", d.CropScaleMin > 0 && d.CropScaleMin <= 1, "must be above 0 and at most 1")
+	k.Require("data.randaugment_level", d.RandAugmentLvl >= 0 && d.RandAugmentLvl <= 10, "must be between 0 and 10")
+	k.Require("data.overfit_samples", d.OverfitSamples == 0 || !d.DropLast || d.OverfitSamples >= c.Train.BatchSize,
 		"must be 0 or at least train.batch_size", "or set data.drop_last = false")
 }
 
 func (d *Data) checkCache(k *checker, c *Config) {
-	k.oneOf("data.cache", "none", "memory", "disk")
-	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes" && !(d.ReadsExamples() && d.Drawn()), "must be none for scenes", "they are drawn, not decoded")
-	k.require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
-	k.require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"", "features are not decoded")
-	k.require("data.cache", d.Cache == "none" || d.Kind != SentencePairsKind, "must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")
-	k.require("data.cache", d.Cache == "none" || !c.Model.TextsOnly(), "must be none", c.Model.named()+" reads no images")
-	k.require("data.cache_dir", d.Cache != "disk" || d.CacheDir != "", `must name a folder for data.cache = "disk"`)
-	k.positive("data.cache_max_gb")
-	k.notNegative("data.cache_size")
-	k.require("data.cache_size", d.CacheSize == 0 || d.CacheSize >= c.Model.Image.Size, "must be 0 or at least model.image.size",
+	k.OneOf("data.cache", "none", "memory", "disk")
+	k.Require("data.cache", d.Cache == "none" || d.Kind != "scenes" && !(d.ReadsExamples() && d.Drawn()), "must be none for scenes", "they are drawn, not decoded")
+	k.Require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
+	k.Require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"", "features are not decoded")
+	k.Require("data.cache", d.Cache == "none" || d.Kind != SentencePairsKind, "must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")
+	k.Require("data.cache", d.Cache == "none" || !c.Model.TextsOnly(), "must be none", c.Model.named()+" reads no images")
+	k.Require("data.cache_dir", d.Cache != "disk" || d.CacheDir != "", `must name a folder for data.cache = "disk"`)
+	k.Positive("data.cache_max_gb")
+	k.NotNegative("data.cache_size")
+	k.Require("data.cache_size", d.CacheSize == 0 || d.CacheSize >= c.Model.Image.Size, "must be 0 or at least model.image.size",
 		"crops of smaller images would be blurred")
 }
 
@@ -155,7 +155,7 @@ func (d *Data) checkCache(k *checker, c *Config) {
 func (d *Data) checkFeatures(k *checker, c *Config) {
 	const key = "data.cache_features"
 	image, text := c.Model.Image.Freeze, c.Model.Text.Freeze
-	refuse := func(ok bool, msg, hint string) { k.training(key, ok, "must be false "+msg, hint) }
+	refuse := func(ok bool, msg, hint string) { k.Training(key, ok, "must be false "+msg, hint) }
 	refuse(!c.Model.Stored() && !c.Model.ImagesOnly() && !c.Model.TextsOnly(), "with this model.system", c.Model.named()+" has no frozen tower beside a trained one")
 	refuse(image || text, "without a frozen tower", "set model.image.freeze or model.text.freeze to true")
 	refuse(d.CacheDir != "", "without a folder", "name one with data.cache_dir")
@@ -167,31 +167,31 @@ func (d *Data) checkFeatures(k *checker, c *Config) {
 		return
 	}
 	const same = "the features of a frozen image tower are computed once (data.cache_features): every epoch sees the same picture"
-	k.training("data.crop_scale_min", d.CropScaleMin == 1, "must be 1", same)
-	k.training("data.flip", !d.Flip, "must be false", same)
+	k.Training("data.crop_scale_min", d.CropScaleMin == 1, "must be 1", same)
+	k.Training("data.flip", !d.Flip, "must be false", same)
 	for _, p := range []string{"data.randaugment_ops", "data.color_jitter", "data.grayscale", "data.blur"} {
-		k.training(p, k.number(p) == 0, "must be 0", same)
+		k.Training(p, k.Number(p) == 0, "must be 0", same)
 	}
-	k.training("data.views", d.Views == 1, "must be 1", same)
-	k.training("model.image.keep_patches", !c.Model.Image.LeavesPatchesOut(), "must be 1", same)
+	k.Training("data.views", d.Views == 1, "must be 1", same)
+	k.Training("model.image.keep_patches", !c.Model.Image.LeavesPatchesOut(), "must be 1", same)
 }
 
 // checkViews asks for somebody who looks at the second view, and for a second view
 // where a system has nothing else to compare an image with.
 func (d *Data) checkViews(k *checker, c *Config) {
-	k.require("data.views", d.Views == 1 || d.Views == 2, "must be 1 or 2")
+	k.Require("data.views", d.Views == 1 || d.Views == 2, "must be 1 or 2")
 	switch t := c.Model.traits(); {
 	case t.identities:
-		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
+		k.Require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
 	case t.classes:
-		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
+		k.Require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
 	case t.sentences:
-		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees no images")
+		k.Require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees no images")
 	case !t.captions:
-		k.require("data.views", d.Views == 2, "must be 2", c.Model.named()+" compares two views of an image")
+		k.Require("data.views", d.Views == 2, "must be 2", c.Model.named()+" compares two views of an image")
 	case t.stored:
-		k.require("data.views", d.Views == 1, "must be 1", "stored features have no views")
+		k.Require("data.views", d.Views == 1, "must be 1", "stored features have no views")
 	default:
-		k.require("data.views", d.Views == 1 || c.Momentum.Enabled, "must be 1 without momentum", "no teacher looks at a second view")
+		k.Require("data.views", d.Views == 1 || c.Momentum.Enabled, "must be 1 without momentum", "no teacher looks at a second view")
 	}
 }

@@ -16,10 +16,10 @@ func (f *COCO) check(k *checker, c *Config) {
 	if c.Data.Kind != "coco" {
 		return
 	}
-	k.training("data.coco.train_file", f.TrainFile != "", `must name the captions_*.json for data.kind "coco"`)
+	k.Training("data.coco.train_file", f.TrainFile != "", `must name the captions_*.json for data.kind "coco"`)
 	if c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
 		file, _ := f.Split(c.Eval.Split)
-		k.training("data.coco."+c.Eval.Split+"_file", file != "", "must name a file", "or set eval.split or train.eval_every_steps = 0")
+		k.Training("data.coco."+c.Eval.Split+"_file", file != "", "must name a file", "or set eval.split or train.eval_every_steps = 0")
 	}
 }
 

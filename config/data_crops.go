@@ -12,13 +12,13 @@ type Crops struct {
 func (r *Crops) defaults() { *r = Crops{Size: 96, ScaleMin: 0.05, ScaleMax: 0.14} }
 
 func (r *Crops) check(k *checker, c *Config) {
-	k.notNegative("data.crops.count")
-	k.positive("data.crops.size", "data.crops.scale_min", "data.crops.scale_max")
-	k.require("data.crops.scale_max", r.ScaleMax >= r.ScaleMin, "must be at least data.crops.scale_min")
+	k.NotNegative("data.crops.count")
+	k.Positive("data.crops.size", "data.crops.scale_min", "data.crops.scale_max")
+	k.Require("data.crops.scale_max", r.ScaleMax >= r.ScaleMin, "must be at least data.crops.scale_min")
 	if r.Count < 1 || !c.Model.traits().prototypes {
 		return
 	}
-	k.training("data.crops.count", c.Model.Image.Style == StyleResNet, `must be 0 with a vision transformer`, `its position table is that of one size: set model.image.style = "resnet", which takes images of any size`)
+	k.Training("data.crops.count", c.Model.Image.Style == StyleResNet, `must be 0 with a vision transformer`, `its position table is that of one size: set model.image.style = "resnet", which takes images of any size`)
 }
 
 // SmallCrops returns how many small views of an image there are.

@@ -24,12 +24,12 @@ func (f *CSV) defaults() { *f = CSV{Image: "filepath", Caption: "title", Quoting
 
 func (f *CSV) check(k *checker, c *Config) {
 	k.splitFiles("csv", c.Data.Split.files(f.Split), c)
-	k.require("data.csv.image", f.Image != "", "must name a column")
-	k.require("data.csv.caption", f.Caption != "" || f.ID != "", "must name a column", "or name one in data.csv.id, which is then the caption")
-	k.oneOf("data.csv.quoting", "csv", QuotingNone)
-	k.require("data.csv.lazy_quotes", !f.LazyQuotes || f.Quoting != QuotingNone, `must be false with data.csv.quoting = "none"`, "quotation marks mean nothing there")
+	k.Require("data.csv.image", f.Image != "", "must name a column")
+	k.Require("data.csv.caption", f.Caption != "" || f.ID != "", "must name a column", "or name one in data.csv.id, which is then the caption")
+	k.OneOf("data.csv.quoting", "csv", QuotingNone)
+	k.Require("data.csv.lazy_quotes", !f.LazyQuotes || f.Quoting != QuotingNone, `must be false with data.csv.quoting = "none"`, "quotation marks mean nothing there")
 	r, n := utf8.DecodeRuneInString(f.Separator)
-	k.require("data.csv.separator", n == len(f.Separator) && (n == 0 || r != '"' && r != '\r' && r != '\n' && r != utf8.RuneError && r != 0),
+	k.Require("data.csv.separator", n == len(f.Separator) && (n == 0 || r != '"' && r != '\r' && r != '\n' && r != utf8.RuneError && r != 0),
 		"must be one character, and no quotation mark or end of a line")
 }
 

@@ -20,12 +20,12 @@ const (
 func (e *Examples) defaults() { *e = Examples{Source: ExamplesOfFiles} }
 
 func (e *Examples) check(k *checker, c *Config) {
-	k.oneOf("data.examples.source", ExamplesOfFiles, ExamplesOfScenes)
+	k.OneOf("data.examples.source", ExamplesOfFiles, ExamplesOfScenes)
 	if c.Data.ReadsExamples() && e.Source == ExamplesOfFiles {
-		k.training("data.examples.train_files", len(e.TrainFiles) > 0, fmt.Sprintf(`must name at least one file for data.kind %q`, c.Data.Kind), `or set data.examples.source = "scenes"`)
+		k.Training("data.examples.train_files", len(e.TrainFiles) > 0, fmt.Sprintf(`must name at least one file for data.kind %q`, c.Data.Kind), `or set data.examples.source = "scenes"`)
 	}
 	if c.Data.ReadsExamples() {
-		k.require("data.kind", c.Model.traits().captions && !c.Model.traits().stored, fmt.Sprintf("must not be %q", c.Data.Kind), c.Model.named()+" has no images with texts")
+		k.Require("data.kind", c.Model.traits().captions && !c.Model.traits().stored, fmt.Sprintf("must not be %q", c.Data.Kind), c.Model.named()+" has no images with texts")
 	}
 }
 

@@ -16,11 +16,11 @@ func (f *Flickr) check(k *checker, c *Config) {
 	if c.Data.Kind != "flickr" {
 		return
 	}
-	k.require("data.flickr.file", f.File != "", `must name the file of the captions for data.kind "flickr"`)
-	k.require("data.flickr.train_list", f.TrainList != "" || f.ValList == "" && f.TestList == "", "must name a file where another split has a list",
+	k.Require("data.flickr.file", f.File != "", `must name the file of the captions for data.kind "flickr"`)
+	k.Require("data.flickr.train_list", f.TrainList != "" || f.ValList == "" && f.TestList == "", "must name a file where another split has a list",
 		"else images of that split would be trained on")
 	if c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
-		k.training("data.flickr."+c.Eval.Split+"_list", f.Split(c.Eval.Split) != "", "must name a file", "or set eval.split or train.eval_every_steps = 0")
+		k.Training("data.flickr."+c.Eval.Split+"_list", f.Split(c.Eval.Split) != "", "must name a file", "or set eval.split or train.eval_every_steps = 0")
 	}
 }
 

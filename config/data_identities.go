@@ -10,10 +10,10 @@ type Identities struct {
 func (d *Identities) defaults() { *d = Identities{Images: 4, Short: "repeat"} }
 
 func (d *Identities) check(k *checker, c *Config) {
-	k.oneOf("data.identities.short", "repeat", "leave_out")
-	k.positive("data.identities.images")
+	k.OneOf("data.identities.short", "repeat", "leave_out")
+	k.Positive("data.identities.images")
 	if c.Model.traits().identities && d.Images > 0 {
-		k.require("data.identities.images", c.Train.BatchSize%d.Images == 0 && c.Train.BatchSize/d.Images >= 2,
+		k.Require("data.identities.images", c.Train.BatchSize%d.Images == 0 && c.Train.BatchSize/d.Images >= 2,
 			"must divide train.batch_size into at least 2 identities", "a batch is so many images of each of some identities")
 	}
 }

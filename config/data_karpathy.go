@@ -9,5 +9,5 @@ type Karpathy struct {
 func (f *Karpathy) defaults() {}
 
 func (f *Karpathy) check(k *checker, c *Config) {
-	k.require("data.karpathy.file", c.Data.Kind != "karpathy" || f.File != "", `must name the dataset_*.json for data.kind "karpathy"`)
+	k.Require("data.karpathy.file", c.Data.Kind != "karpathy" || f.File != "", `must name the dataset_*.json for data.kind "karpathy"`)
 }

@@ -26,27 +26,27 @@ type Pairs struct {
 func (p *Pairs) defaults() { *p = Pairs{ValSamples: 1000, TestSamples: 1000, Hold: "random"} }
 
 func (p *Pairs) check(k *checker, c *Config) {
-	k.notNegative("data.pairs.val_samples", "data.pairs.test_samples", "data.pairs.paired")
-	k.oneOf("data.pairs.hold", "random", "last")
+	k.NotNegative("data.pairs.val_samples", "data.pairs.test_samples", "data.pairs.paired")
+	k.OneOf("data.pairs.hold", "random", "last")
 	if c.Data.Kind != "pairs" {
 		return
 	}
-	k.require("data.kind", c.Model.traits().stored, `must not be "pairs"`, c.Model.named()+" reads images: stored features are for model.system \"heads\" and \"align\"")
+	k.Require("data.kind", c.Model.traits().stored, `must not be "pairs"`, c.Model.named()+" reads images: stored features are for model.system \"heads\" and \"align\"")
 	for _, side := range []struct{ name, file, pool, tensor string }{{"image", p.Image, p.ImagePool, p.ImageTensor}, {"text", p.Text, p.TextPool, p.TextTensor}} {
 		path := "data.pairs." + side.name
-		k.require(path, side.file != "", `must name a file of features for data.kind "pairs"`)
+		k.Require(path, side.file != "", `must name a file of features for data.kind "pairs"`)
 		for _, x := range []struct{ path, file string }{{path, side.file}, {path + "_pool", side.pool}} {
-			k.require(x.path, x.file == "" || holdsFeatures(x.file), "must end in .npy, .npz, .safetensors, .pt, .pth or .parquet", "or name a folder of .pt files; one whose name has a dot needs a / at its end")
-			k.require("data.cache_dir", c.Data.CacheDir != "" || x.file == "" || !holdsFeatures(x.file) || !copied(x.file), "must name a folder for a copy of "+x.path, "which is converted once: only files of .npy, .npz, .safetensors and .pt are read in place")
+			k.Require(x.path, x.file == "" || holdsFeatures(x.file), "must end in .npy, .npz, .safetensors, .pt, .pth or .parquet", "or name a folder of .pt files; one whose name has a dot needs a / at its end")
+			k.Require("data.cache_dir", c.Data.CacheDir != "" || x.file == "" || !holdsFeatures(x.file) || !copied(x.file), "must name a folder for a copy of "+x.path, "which is converted once: only files of .npy, .npz, .safetensors and .pt are read in place")
 		}
-		k.require(path+"_tensor", side.tensor == "" || strings.ToLower(filepath.Ext(side.file)) != ".npy", "must be empty for a .npy file", "which holds one array")
+		k.Require(path+"_tensor", side.tensor == "" || strings.ToLower(filepath.Ext(side.file)) != ".npy", "must be empty for a .npy file", "which holds one array")
 	}
 	ext := strings.ToLower(filepath.Ext(p.Index))
-	k.require("data.pairs.index", p.Index == "" || slices.Contains([]string{".tsv", ".csv", ".npy"}, ext), "must end in .tsv, .csv or .npy")
+	k.Require("data.pairs.index", p.Index == "" || slices.Contains([]string{".tsv", ".csv", ".npy"}, ext), "must end in .tsv, .csv or .npy")
 	mayName := p.Index != "" && ext != ".npy" // the splits
 	if !mayName && c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
 		path := "data.pairs." + c.Eval.Split + "_samples"
-		k.training(path, k.number(path) > 0, "must be > 0", "or set eval.split or train.eval_every_steps = 0")
+		k.Training(path, k.Number(path) > 0, "must be > 0", "or set eval.split or train.eval_every_steps = 0")
 	}
 }
 

@@ -14,9 +14,9 @@ func (f *Parquet) defaults() { *f = Parquet{Image: "image", Caption: "caption", 
 
 func (f *Parquet) check(k *checker, c *Config) {
 	k.splitFiles("parquet", f.Split, c)
-	k.require("data.parquet.image", f.Image != "", "must name a column")
-	k.require("data.parquet.caption", f.Caption != "", "must name a column")
-	k.positive("data.parquet.shuffle")
+	k.Require("data.parquet.image", f.Image != "", "must name a column")
+	k.Require("data.parquet.caption", f.Caption != "", "must name a column")
+	k.Positive("data.parquet.shuffle")
 }
 
 // Split returns the tables of a split: train, val or test.

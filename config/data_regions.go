@@ -44,26 +44,26 @@ func (r *Regions) defaults() {
 }
 
 func (r *Regions) check(k *checker, c *Config) {
-	k.oneOf("data.regions.source", RegionsOfFiles, RegionsOfScenes)
-	k.oneOf("data.regions.caption_form", CaptionText, CaptionWords)
-	k.oneOf("data.regions.repeated", "auto", "yes", "no")
-	k.notNegative("data.regions.val_captions", "data.regions.most", "data.regions.noise")
-	k.positive("data.regions.width")
+	k.OneOf("data.regions.source", RegionsOfFiles, RegionsOfScenes)
+	k.OneOf("data.regions.caption_form", CaptionText, CaptionWords)
+	k.OneOf("data.regions.repeated", "auto", "yes", "no")
+	k.NotNegative("data.regions.val_captions", "data.regions.most", "data.regions.noise")
+	k.Positive("data.regions.width")
 	if c.Data.Kind != "regions" {
 		return
 	}
-	k.require("data.kind", !c.Model.traits().stored, `must not be "regions"`, c.Model.named()+` reads a row of features for each image: use "pairs"`)
+	k.Require("data.kind", !c.Model.traits().stored, `must not be "regions"`, c.Model.named()+` reads a row of features for each image: use "pairs"`)
 	if r.Source != RegionsOfFiles {
 		return
 	}
 	ext := strings.ToLower(filepath.Ext(r.Features))
-	k.require("data.regions.features", slices.Contains([]string{".npy", ".npz", ".pt", ".pth", ".safetensors", ".tsv"}, ext), "must end in .npy, .npz, .pt, .pth, .safetensors or .tsv")
-	k.require("data.regions.boxes", r.Boxes == "" || ext != ".tsv", "must be empty for a .tsv file", "which has boxes")
-	k.require("data.regions.captions", r.Captions != "", "must name a file")
-	k.require("data.regions.tensor", r.Tensor == "" || ext != ".npy" && ext != ".tsv", "must be empty for a "+ext+" file", "which has no names")
-	k.training("data.regions.train", r.Train != "", `must name the split for data.kind "regions"`)
+	k.Require("data.regions.features", slices.Contains([]string{".npy", ".npz", ".pt", ".pth", ".safetensors", ".tsv"}, ext), "must end in .npy, .npz, .pt, .pth, .safetensors or .tsv")
+	k.Require("data.regions.boxes", r.Boxes == "" || ext != ".tsv", "must be empty for a .tsv file", "which has boxes")
+	k.Require("data.regions.captions", r.Captions != "", "must name a file")
+	k.Require("data.regions.tensor", r.Tensor == "" || ext != ".npy" && ext != ".tsv", "must be empty for a "+ext+" file", "which has no names")
+	k.Training("data.regions.train", r.Train != "", `must name the split for data.kind "regions"`)
 	if c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
-		k.training("data.regions."+c.Eval.Split, r.Split(c.Eval.Split) != "", "must name the split", "or set eval.split or train.eval_every_steps = 0")
+		k.Training("data.regions."+c.Eval.Split, r.Split(c.Eval.Split) != "", "must name the split", "or set eval.split or train.eval_every_steps = 0")
 	}
 }
 

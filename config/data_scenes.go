@@ -18,8 +18,8 @@ func (s *Scenes) check(k *checker, c *Config) {
 		return
 	}
 	const most = 4 // the largest number of objects the renderer places apart
-	k.require("data.scenes.min_objects", s.MinObjects >= 1 && s.MinObjects <= most, "must be between 1 and 4")
-	k.require("data.scenes.max_objects", s.MaxObjects >= 1 && s.MaxObjects <= most, "must be between 1 and 4")
-	k.require("data.scenes.max_objects", s.MaxObjects >= s.MinObjects, "must be at least data.scenes.min_objects")
-	k.positive("data.scenes.epoch_samples", "data.scenes.val_samples", "data.scenes.test_samples")
+	k.Require("data.scenes.min_objects", s.MinObjects >= 1 && s.MinObjects <= most, "must be between 1 and 4")
+	k.Require("data.scenes.max_objects", s.MaxObjects >= 1 && s.MaxObjects <= most, "must be between 1 and 4")
+	k.Require("data.scenes.max_objects", s.MaxObjects >= s.MinObjects, "must be at least data.scenes.min_objects")
+	k.Positive("data.scenes.epoch_samples", "data.scenes.val_samples", "data.scenes.test_samples")
 }

@@ -17,10 +17,10 @@ type SentencePairs struct {
 func (s *SentencePairs) defaults() { *s = SentencePairs{Task: "mnli"} }
 
 func (s *SentencePairs) check(k *checker, c *Config) {
-	k.oneOf("data.sentence_pairs.task", SentenceTasks...)
+	k.OneOf("data.sentence_pairs.task", SentenceTasks...)
 	k.splitFiles(SentencePairsKind, s.Split, c)
 	if c.Data.Kind == SentencePairsKind {
-		k.training("data.kind", c.Model.traits().sentencePairs, `must not be "`+SentencePairsKind+`"`, c.Model.named()+" reads no pairs of sentences: evaluate on them with eval.sentences")
+		k.Training("data.kind", c.Model.traits().sentencePairs, `must not be "`+SentencePairsKind+`"`, c.Model.named()+" reads no pairs of sentences: evaluate on them with eval.sentences")
 	}
 }
 

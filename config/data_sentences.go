@@ -17,19 +17,19 @@ func (f *SentenceFiles) defaults() { *f = SentenceFiles{Sentence: "sentence"} }
 
 func (f *SentenceFiles) check(k *checker, c *Config) {
 	k.splitFiles("sentences", f.Split, c)
-	k.require("data.sentences.sentence", f.Sentence != "", "must name a column")
-	k.require("data.sentences.negative", f.Negative == "" || f.Positive != "", "must be empty without data.sentences.positive", "a hard negative stands beside a positive")
-	k.notNegative("data.sentences.batches")
+	k.Require("data.sentences.sentence", f.Sentence != "", "must name a column")
+	k.Require("data.sentences.negative", f.Negative == "" || f.Positive != "", "must be empty without data.sentences.positive", "a hard negative stands beside a positive")
+	k.NotNegative("data.sentences.batches")
 	if c.MixesSentences() {
-		k.training("data.sentences.train_files", len(f.TrainFiles) > 0, "must name at least one file with data.sentences.batches > 0")
-		k.training("data.sentences.positive", f.Positive == "", "must be empty with data.sentences.batches > 0", "beside pairs a sentence is its own positive")
-		k.training("data.sentences.batches", c.Objective.MCSE.Weight > 0 && c.Objective.SimCSE.Weight > 0, "must be 0 without objective.simcse.weight and objective.mcse.weight > 0",
+		k.Training("data.sentences.train_files", len(f.TrainFiles) > 0, "must name at least one file with data.sentences.batches > 0")
+		k.Training("data.sentences.positive", f.Positive == "", "must be empty with data.sentences.batches > 0", "beside pairs a sentence is its own positive")
+		k.Training("data.sentences.batches", c.Objective.MCSE.Weight > 0 && c.Objective.SimCSE.Weight > 0, "must be 0 without objective.simcse.weight and objective.mcse.weight > 0",
 			"the other losses compare the images of a batch, which sentences have not")
-		k.training("data.sentences.batches", !c.Objective.readsImages(),
+		k.Training("data.sentences.batches", !c.Objective.readsImages(),
 			"must be 0 with losses on images besides objective.mcse", "they compare the images of a batch, which sentences have not")
 	}
 	if c.Data.Kind == "sentences" {
-		k.require("data.kind", c.Model.TextsOnly() && !c.Model.JudgesPairs(), `must not be "sentences"`, c.Model.named()+` reads images: sentences alone are for model.system "simcse"`)
+		k.Require("data.kind", c.Model.TextsOnly() && !c.Model.JudgesPairs(), `must not be "sentences"`, c.Model.named()+` reads images: sentences alone are for model.system "simcse"`)
 	}
 }
 

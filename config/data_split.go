@@ -10,15 +10,15 @@ type Division struct {
 func (d *Division) defaults() { *d = Division{} }
 
 func (d *Division) check(k *checker, c *Config) {
-	k.require("data.split.val", d.Val >= 0 && d.Val < 100, "must be at least 0 and below 100")
-	k.require("data.split.test", d.Test >= 0 && d.Test < 100, "must be at least 0 and below 100")
-	k.require("data.split.val", !(d.Val+d.Test >= 100), "must leave images for training", "data.split.val and data.split.test must sum up to less than 100")
+	k.Require("data.split.val", d.Val >= 0 && d.Val < 100, "must be at least 0 and below 100")
+	k.Require("data.split.test", d.Test >= 0 && d.Test < 100, "must be at least 0 and below 100")
+	k.Require("data.split.val", !(d.Val+d.Test >= 100), "must leave images for training", "data.split.val and data.split.test must sum up to less than 100")
 	files := map[string]func(string) []string{"captions": c.Data.Captions.Split, "csv": c.Data.CSV.Split}[c.Data.Kind]
 	if files == nil {
 		return
 	}
 	for _, split := range []string{"val", "test"} {
-		k.require("data.split."+split, d.Percent(split) == 0 || len(files(split)) == 0, "must be 0 where data."+c.Data.Kind+"."+split+"_files names files", "leave one of them out")
+		k.Require("data.split."+split, d.Percent(split) == 0 || len(files(split)) == 0, "must be 0 where data."+c.Data.Kind+"."+split+"_files names files", "leave one of them out")
 	}
 }
 

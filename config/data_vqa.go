@@ -28,6 +28,6 @@ var imageNumber = regexp.MustCompile(`^[^%]*%(?:0[1-9]\d?)?d[^%]*$`)
 func (v *VQAFiles) defaults() { *v = VQAFiles{Kinds: VQAAnswerType} }
 
 func (v *VQAFiles) check(k *checker, _ *Config) {
-	k.oneOf("data.vqa.kinds", VQAAnswerType, VQAQuestionType)
-	k.require("data.vqa.image_name", v.ImageName == "" || imageNumber.MatchString(v.ImageName), "must have %d or %012d once", "it stands for the image_id")
+	k.OneOf("data.vqa.kinds", VQAAnswerType, VQAQuestionType)
+	k.Require("data.vqa.image_name", v.ImageName == "" || imageNumber.MatchString(v.ImageName), "must have %d or %012d once", "it stands for the image_id")
 }

@@ -14,7 +14,7 @@ func (f *WebDataset) defaults() { *f = WebDataset{Shuffle: 5000} }
 
 func (f *WebDataset) check(k *checker, c *Config) {
 	k.splitFiles("webdataset", f.Split, c)
-	k.positive("data.webdataset.shuffle")
+	k.Positive("data.webdataset.shuffle")
 }
 
 // Split returns the shards of a split: train, val or test.

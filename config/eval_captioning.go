@@ -16,13 +16,13 @@ func (e *EvalCaptioning) defaults() {
 
 func (e *EvalCaptioning) check(k *checker, c *Config) {
 	const path = "eval.captioning."
-	k.positive(path + "beams")
-	k.notNegative(path+"min_tokens", path+"max_tokens", path+"nearest", path+"length_penalty")
+	k.Positive(path + "beams")
+	k.NotNegative(path+"min_tokens", path+"max_tokens", path+"nearest", path+"length_penalty")
 	if c.Objective.Captioning.byTransformer() == 0 {
 		return
 	}
-	k.require(path+"max_tokens", e.Most(c.Data) <= c.Model.Text.Positions, "must be at most model.text.positions")
-	k.require(path+"min_tokens", e.MinTokens < e.Most(c.Data), "must be below eval.captioning.max_tokens")
+	k.Require(path+"max_tokens", e.Most(c.Data) <= c.Model.Text.Positions, "must be at most model.text.positions")
+	k.Require(path+"min_tokens", e.MinTokens < e.Most(c.Data), "must be below eval.captioning.max_tokens")
 }
 
 // Most returns the tokens of a caption at most, with the one that ends it.

@@ -19,20 +19,20 @@ func (p *PairLoss) defaults() { *p = PairLoss{Encoding: PairsSeparate, Dropout: 
 
 func (p *PairLoss) check(k *checker, c *Config) {
 	const path = "objective.sentence_pairs."
-	k.notNegative(path + "weight")
-	k.oneOf(path+"encoding", PairsSeparate, PairsJoint)
-	k.belowOne(path + "dropout")
+	k.NotNegative(path + "weight")
+	k.OneOf(path+"encoding", PairsSeparate, PairsJoint)
+	k.BelowOne(path + "dropout")
 	judges := c.Model.JudgesPairs()
-	k.require(path+"weight", judges || p.Weight == 0, "must be 0", c.Model.named()+` reads no pairs of sentences: use "sentence_pairs"`)
-	k.require(path+"weight", !judges || p.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
+	k.Require(path+"weight", judges || p.Weight == 0, "must be 0", c.Model.named()+` reads no pairs of sentences: use "sentence_pairs"`)
+	k.Require(path+"weight", !judges || p.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
 	if !judges {
 		return
 	}
-	k.training("data.kind", c.Data.Kind == SentencePairsKind, `must be "`+SentencePairsKind+`"`, c.Model.named()+" is trained on these")
+	k.Training("data.kind", c.Data.Kind == SentencePairsKind, `must be "`+SentencePairsKind+`"`, c.Model.named()+" is trained on these")
 	t := c.Model.Text
 	joint := p.Encoding == PairsJoint
-	k.require(path+"encoding", !joint || t.masksWords() && t.Pooling() == "class", `must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
-	k.training("model.text.freeze", !t.Freeze, "must be false", c.Model.named()+" trains the text tower")
+	k.Require(path+"encoding", !joint || t.masksWords() && t.Pooling() == "class", `must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
+	k.Training("model.text.freeze", !t.Freeze, "must be false", c.Model.named()+" trains the text tower")
 }
 
 // Classes returns the number of classes of the task, 0 of one with scores.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/geoalign/geoalign/config/section"
 )
 
 // hasHeads says whether the system is that of model.heads.
@@ -11,7 +13,7 @@ func (c *Config) hasHeads() bool { return c.Model.Stored() && !c.Model.Fitted() 
 
 // readSections lists the sections of c in the order of the documentation, each before those
 // in it, without those of training in steps where the system has none.
-func readSections(c *Config) (list []section) {
+func readSections(c *Config) (list []field) {
 	idle := "" // section that is left out with all in it
 	for _, f := range fields(c) {
 		switch {
@@ -19,14 +21,21 @@ func readSections(c *Config) (list []section) {
 		case c.Model.Fitted() && f.tag.Get("read") == "steps":
 			idle = f.path + "."
 		default:
-			list = append(list, f.value.Addr().Interface().(section))
+			list = append(list, f)
 		}
 	}
 	return list
 }
 
-// condition returns that of the tag read, and whether there is one.
+// condition returns that of the tags when and read, and whether there is one.
 func (f field) condition() (condition, bool) {
+	if text := f.tag.Get("when"); text != "" {
+		when, err := section.When(text, around(f.path))
+		if err != nil {
+			panic("config: " + f.path + ": " + err.Error())
+		}
+		return condition{when.With(), func(c *Config) bool { return when.Holds(c.Get, c.has) }}, true
+	}
 	name := f.tag.Get("read")
 	x, known := conditions[name]
 	if name != "" && !known {
@@ -35,14 +44,35 @@ func (f field) condition() (condition, bool) {
 	return x, known
 }
 
+// switches returns the condition under which a section reads its keys that can be off, by its path.
+func (f field) switches() (x condition, can bool) {
+	if !f.section() {
+		return x, false
+	}
+	if _, can = f.value.Addr().Interface().(section.Switched); can {
+		at := f.path
+		x = condition{at + ".weight > 0", func(c *Config) bool {
+			s, _ := c.sectionAt(at)
+			return s.(section.Switched).On()
+		}}
+	}
+	return x, can
+}
+
 // ReadWith says in words with what a key or section is read that has a condition of its own,
 // else it is empty.
 func ReadWith(path string) string {
 	var c Config
+	var on condition
 	for _, f := range fields(&c) {
+		if x, can := f.switches(); can && f.path == around(path) && path != f.path+".weight" {
+			on = x
+		}
 		if f.path == path {
-			x, _ := f.condition()
-			return x.with
+			if x, own := f.condition(); own {
+				return x.with
+			}
+			return on.with
 		}
 	}
 	return ""
@@ -57,7 +87,8 @@ type Unread struct {
 // Unread lists the keys that were set and that nothing reads, in the order of the
 // documentation.
 func (c Config) Unread() (list []Unread) {
-	of := map[string]condition{} // by section and key, those around it included
+	of := map[string]condition{}  // by section and key, those around it included
+	ons := map[string]condition{} // by section that can be off
 	set := map[string]bool{}
 	defaults := Default()
 	for _, d := range c.NotDefault() {
@@ -67,10 +98,17 @@ func (c Config) Unread() (list []Unread) {
 	}
 	for _, f := range fields(&c) {
 		x, own := f.condition()
-		if outer := of[around(f.path)]; !own || outer.holds != nil && !outer.holds(&c) {
+		outer := of[around(f.path)]
+		if on, can := ons[around(f.path)]; can && f.path != around(f.path)+".weight" && (outer.holds == nil || outer.holds(&c)) {
+			outer = on
+		}
+		if !own || outer.holds != nil && !outer.holds(&c) {
 			x = outer
 		}
 		of[f.path] = x
+		if on, can := f.switches(); can {
+			ons[f.path] = on
+		}
 		if set[f.path] && x.holds != nil && !x.holds(&c) {
 			list = append(list, Unread{f.path, x.with})
 		}

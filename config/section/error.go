@@ -1,8 +1,9 @@
-package config
+package section
 
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -58,7 +59,7 @@ func (es Errors) Error() string {
 // Using returns the problems that a use of a checkpoint has too, as an error, nil if there
 // are none.
 func (es Errors) Using() error {
-	return slices.DeleteFunc(slices.Clone(es), func(e *Error) bool { return e.Training }).orNil()
+	return slices.DeleteFunc(slices.Clone(es), func(e *Error) bool { return e.Training }).OrNil()
 }
 
 // Unwrap gives errors.As access to the single problems.
@@ -70,8 +71,8 @@ func (es Errors) Unwrap() []error {
 	return list
 }
 
-// orNil returns es as an error, nil when it is empty.
-func (es Errors) orNil() error {
+// OrNil returns es as an error, nil when it is empty.
+func (es Errors) OrNil() error {
 	if len(es) == 0 {
 		return nil
 	}
@@ -89,7 +90,7 @@ func listOf[T any](list []T) string {
 				pairs = append(pairs, key+" = "+show(v[key]))
 			}
 			items[i] = "{" + strings.Join(pairs, ", ") + "}"
-		case ScoreTerm:
+		case fmt.Stringer:
 			items[i] = v.String()
 		default:
 			items[i] = show(v)
@@ -105,17 +106,21 @@ func Show(v any) string {
 		return fmt.Sprintf("%q", v)
 	case []string:
 		return fmt.Sprintf("%q", v)
-	case []ScoreTerm:
-		return listOf(v)
 	case []any:
 		return listOf(v)
 	case map[string]any:
 		return "a table"
 	case []map[string]any:
 		return "an array of tables"
-	default:
-		return fmt.Sprint(v)
 	}
+	if x := reflect.ValueOf(v); x.Kind() == reflect.Slice && x.Type().Elem().Kind() == reflect.Struct {
+		list := make([]any, x.Len())
+		for i := range list {
+			list[i] = x.Index(i).Interface()
+		}
+		return listOf(list)
+	}
+	return fmt.Sprint(v)
 }
 
 // show is Show cut to a readable length.
