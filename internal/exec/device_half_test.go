@@ -80,7 +80,7 @@ func (e each) apply(x *gorgonia.Node) *gorgonia.Node {
 		o.InPlace = []int{0}
 	}
 	if !e.onHost {
-		o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){"ram": func(c *exec.DeviceCall) (exec.Step, error) {
+		o.On = map[string]exec.DeviceStep{"ram": {Prepare: func(c *exec.DeviceCall) (exec.Step, error) {
 			if e.saw != nil {
 				*e.saw = append(*e.saw, c.In[0].Type)
 			}

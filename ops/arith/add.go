@@ -3,6 +3,7 @@ package arith
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -11,7 +12,7 @@ import (
 // Add returns x + y for two arrays of one shape.
 func Add(x, y *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "add", Diff: []bool{true, true}, InPlace: []int{0, 1}, On: elementsOnCUDA("add"),
+		Kind: "add", Diff: []bool{true, true}, InPlace: []int{0, 1}, On: oncuda.Elements("add"),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "want two arrays of one shape")
 		},

@@ -3,6 +3,7 @@ package arith
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,7 +13,7 @@ import (
 // to x alone: y is a constant that shifts it.
 func AddScaled(x, y, s *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "add scaled", Diff: []bool{true, false, false}, InPlace: []int{0}, On: elementsOnCUDA("add_scaled"),
+		Kind: "add scaled", Diff: []bool{true, false, false}, InPlace: []int{0}, On: oncuda.Elements("add_scaled"),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.All(
 				op.Need(in[0].Eq(in[1]), "want two arrays of one shape"),

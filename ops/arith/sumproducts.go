@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -15,10 +16,7 @@ import (
 func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "sum products", Args: fmt.Sprintf("n=%d", n), Diff: []bool{true, true},
-		On: productsOnCUDA(func(c *exec.DeviceCall) (int, strides, strides) {
-			width := c.In[0].Shape[1]
-			return width / n, strides{width, n, 1}, strides{width, n, 1}
-		}),
+		On: oncuda.SumProducts(n),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
 			if err := op.Need(n > 0 && len(x) == 2 && x.Eq(y) && x[1]%n == 0, "want two matrices (R, K*n) of groups of n = %d columns (got %v and %v)", n, x, y); err != nil {
@@ -60,7 +58,7 @@ func sumProducts(dst, x, y []float32) {
 // mulGroups returns x (R, K*n) with each of its groups of n columns times dy (R, n).
 func mulGroups(n int) *op.Op {
 	return &op.Op{
-		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, InPlace: []int{0}, On: onCUDA(mulGroupsOnCUDA(n)),
+		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, InPlace: []int{0}, On: oncuda.MulGroups(n),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)

@@ -3,9 +3,9 @@ package nn
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -18,7 +18,7 @@ func Activated(x *gorgonia.Node, name string) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: name, Args: "alone", Diff: []bool{true}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationOnCUDA(of)},
+		On:    oncuda.Activation(of),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) { of.Apply(c.Out.F32[lo:hi], c.In[0].F32[lo:hi]) }
 			return func() error {
@@ -39,7 +39,7 @@ func activatedGrad(of vector.Activation) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationGradOnCUDA(of)},
+		On: oncuda.ActivationGrad(of),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) { of.Grad(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi]) }
 			return func() error {

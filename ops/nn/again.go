@@ -3,9 +3,9 @@ package nn
 import (
 	"strings"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -40,7 +40,7 @@ func activated(of vector.Activation) *op.Op {
 	return &op.Op{
 		Kind: of.String() + " again", Diff: []bool{false, false}, Remakes: true, ReadsHalf: []int{0}, WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationOnCUDA(of)},
+		On:    oncuda.Activation(of),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				x, y := c.In[0], c.Out
@@ -68,7 +68,7 @@ func activated(of vector.Activation) *op.Op {
 // gamma and beta. The fourth operand is the output as it was made first.
 func normalised() *op.Op {
 	return &op.Op{
-		Kind: "norm again", Diff: []bool{false, false, false, false}, Remakes: true, KeepsOn: []string{cuda.Name},
+		Kind: "norm again", Diff: []bool{false, false, false, false}, Remakes: true,
 		WritesHalf: []int{op.Output}, HalfScratch: layerNormRows,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
@@ -93,6 +93,6 @@ func normalised() *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(normalisedOnCUDA),
+		On: oncuda.Normalised(),
 	}
 }

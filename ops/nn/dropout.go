@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -43,7 +44,7 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 				return nil
 			}, nil
 		},
-		On: onCUDA(dropoutBitsOnCUDA(site, cols, keep)),
+		On: oncuda.DropoutBits(site*siteStep, MaskWords(cols), keep),
 	}, key)
 }
 
@@ -92,7 +93,7 @@ func DropoutShare(key, share, places *gorgonia.Node, site uint64, n, stacks, col
 				return nil
 			}, nil
 		},
-		On: onCUDA(dropoutShareOnCUDA(site, n, stacks, cols, keep)),
+		On: oncuda.DropoutShare(site*siteStep, n, stacks, words, keep),
 	}
 	in := []*gorgonia.Node{key, share}
 	if places != nil {
@@ -128,7 +129,7 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 				}
 			}), nil
 		},
-		On: onCUDA(dropoutOnCUDA(keep)),
+		On: oncuda.Dropout(keep),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{Dropout(dy, in[1], keep), nil}
 		},

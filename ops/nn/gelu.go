@@ -1,9 +1,9 @@
 package nn
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -19,7 +19,7 @@ func GELU(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "gelu", Diff: []bool{true}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationOnCUDA(vector.ByGELU)},
+		On:    oncuda.Activation(vector.ByGELU),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) { vector.GELU(c.Out.F32[lo:hi], c.In[0].F32[lo:hi]) }
 			return func() error {
@@ -40,7 +40,7 @@ func geluGrad() *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationGradOnCUDA(vector.ByGELU)},
+		On: oncuda.ActivationGrad(vector.ByGELU),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				vector.GELUGrad(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -44,7 +45,7 @@ func MaxTokens(x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(maxTokensOnCUDA(l)),
+		On: oncuda.MaxTokens(l),
 		Grad: func(_ gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(maxTokensGrad(l), out, dy), nil}
 		},
@@ -76,7 +77,7 @@ func maxTokensGrad(l int) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(maxTokensGradOnCUDA(l)),
+		On: oncuda.MaxTokensGrad(l),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -38,7 +39,7 @@ func L2Normalize(x *gorgonia.Node, eps float32) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(l2NormalizeOnCUDA(eps)),
+		On: oncuda.L2Normalize(eps),
 		Grad: func(_ gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(l2NormalizeGrad(eps), out, dy)}
 		},
@@ -73,6 +74,6 @@ func l2NormalizeGrad(eps float32) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(l2NormalizeGradOnCUDA(eps)),
+		On: oncuda.L2NormalizeGrad(eps),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -41,7 +42,7 @@ func ScaleShift(x, scale, shift *gorgonia.Node, from int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(scaleRowsOnCUDA(from, true)),
+		On: oncuda.ScaleRows(from, true),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			total := in[1].Shape()[0]
 			return gorgonia.Nodes{
@@ -71,6 +72,6 @@ func scaleShiftGrad(from int) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(scaleRowsOnCUDA(from, false)),
+		On: oncuda.ScaleRows(from, false),
 	}
 }

@@ -1,9 +1,9 @@
 package nn
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -17,7 +17,7 @@ func SiLU(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "silu", Diff: []bool{true}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationOnCUDA(vector.BySiLU)},
+		On:    oncuda.Activation(vector.BySiLU),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				sigmoids(lo, hi, c.In[0].F32, func(i int, x, s float32) { c.Out.F32[i] = x * s })
@@ -40,7 +40,7 @@ func siluGrad() *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationGradOnCUDA(vector.BySiLU)},
+		On: oncuda.ActivationGrad(vector.BySiLU),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				sigmoids(lo, hi, c.In[0].F32, func(i int, x, s float32) { c.Out.F32[i] = s * (1 + x*(1-s)) * c.In[1].F32[i] })

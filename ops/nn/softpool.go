@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -46,7 +47,7 @@ func SoftPool(x, scores, lengths *gorgonia.Node, l int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(softPoolOnCUDA(l)),
+		On: oncuda.SoftPool(l),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(softPoolGrad(l), out, in[0], in[1], in[2], dy)
 			return gorgonia.Nodes{dx, op.Take(dx, 0, in[1].Shape()), nil}
@@ -120,6 +121,6 @@ func softPoolGrad(l int) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(softPoolGradOnCUDA(l)),
+		On: oncuda.SoftPoolGrad(l),
 	}
 }

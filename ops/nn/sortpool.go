@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -84,7 +85,7 @@ func (p sortPool) forward() *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(p.onCUDA),
+		On: oncuda.SortPool(p.l, p.temperature),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(p.gradX(), out, dy), op.Apply(p.gradScores(), out, in[0], dy), nil}
 		},
@@ -149,7 +150,7 @@ func (p sortPool) gradX() *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(p.gradXOnCUDA),
+		On: oncuda.SortPoolGradX(p.l),
 	}
 }
 
@@ -185,6 +186,6 @@ func (p sortPool) gradScores() *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(p.gradScoresOnCUDA),
+		On: oncuda.SortPoolGradScores(p.l, p.temperature),
 	}
 }

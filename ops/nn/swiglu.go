@@ -1,9 +1,9 @@
 package nn
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -20,7 +20,7 @@ func SwiGLU(x *gorgonia.Node) *gorgonia.Node {
 			}
 			return tensor.Shape{in[0][0], in[0][1] / 2}, nil
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: gatedOnCUDA("gated")},
+		On: oncuda.Gated("gated"),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			h := c.Out.Dim(1)
 			body := func(_, lo, hi int) {
@@ -50,7 +50,7 @@ func swiGLUGrad() *op.Op {
 			return x.Clone(), op.Need(len(dy) == 2 && dy[0] == x[0] && 2*dy[1] == x[1], "dy must have half the columns of x (got %v and %v)", dy, x)
 		},
 		Scratch: func(in []tensor.Shape, threads int) int { return threads * in[1][1] },
-		On:      map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: gatedOnCUDA("gated_gradient")},
+		On:      oncuda.Gated("gated_gradient"),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			h := c.In[1].Dim(1)
 			body := func(worker, lo, hi int) {

@@ -1,9 +1,9 @@
 package nn
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -14,7 +14,7 @@ func Tanh(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "tanh", Diff: []bool{true}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationOnCUDA(byTanh)},
+		On:    oncuda.Activation(oncuda.Tanh),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				y := c.Out.F32[lo:hi]
@@ -40,7 +40,7 @@ func tanhGrad() *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "y and dy must have one shape")
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationGradOnCUDA(byTanh)},
+		On: oncuda.ActivationGrad(oncuda.Tanh),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				dx, dy := c.Out.F32[lo:hi], c.In[1].F32[lo:hi]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -44,7 +45,7 @@ func PrependToken(x, token *gorgonia.Node, p int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(prependOnCUDA(p)), HalfOn: halfOnCUDA(exec.Half{Reads: []int{0}}),
+		On: oncuda.Prepend(p),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(dropToken(p, in[1].Shape()), dy), op.Apply(sumToken(p, in[1].Shape()), dy)}
 		},
@@ -73,7 +74,7 @@ func dropToken(p int, token tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(sequenceCopy{count: p, skip: k}.onCUDA), HalfOn: halfOnCUDA(exec.Half{Writes: []int{op.Output}}),
+		On: oncuda.Drop(p, k),
 	}
 }
 
@@ -97,6 +98,6 @@ func sumToken(p int, token tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(sumSequencesOnCUDA(k, p+k)),
+		On: oncuda.SumSequences(k, p+k),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,7 +33,7 @@ func RepeatRows(x *gorgonia.Node, n int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(repeatOnCUDA),
+		On: oncuda.Repeat(),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			k := in[0].Shape()[0]
 			return gorgonia.Nodes{op.Apply(positionsGrad(k, k), dy)}
@@ -117,7 +118,7 @@ func (m meanTokens) forward() *op.Op {
 			return nil
 		}, nil
 	}
-	o.On = onCUDA(m.onCUDA)
+	o.On = oncuda.MeanTokens(m.l, m.skip)
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		operands := []*gorgonia.Node{dy}
 		if m.lengths {
@@ -156,6 +157,6 @@ func (m meanTokens) backward() *op.Op {
 			return nil
 		}, nil
 	}
-	o.On = onCUDA(m.gradOnCUDA)
+	o.On = oncuda.MeanTokensGrad(m.l, m.skip)
 	return o
 }

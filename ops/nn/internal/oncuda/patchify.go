@@ -1,4 +1,4 @@
-package nn
+package oncuda
 
 import (
 	_ "embed"
@@ -13,9 +13,13 @@ var patchifyText string
 
 var patchifySource = cuda.Source{Name: "patchify", Text: rowsText + patchifyText}
 
-// patchCopyOnCUDA is patchCopy. s is the shape of the images, nil: that of operand 0.
-func patchCopyOnCUDA(s tensor.Shape, patch int, back bool) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// PatchCopy is the step between images and rows of patches, back or not. s is the shape of the images, nil: that of operand 0.
+func PatchCopy(s tensor.Shape, patch int, back bool) cuda.Steps {
+	var half exec.Half
+	if !back {
+		half.Writes = []int{output}
+	}
+	return cuda.OnWith(half, func(c *exec.DeviceCall) (exec.Step, error) {
 		images := s
 		if images == nil {
 			images = c.In[0].Shape
@@ -27,5 +31,5 @@ func patchCopyOnCUDA(s tensor.Shape, patch int, back bool) func(c *exec.DeviceCa
 			return k.Launch(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels,
 				height, width)
 		}, nil
-	}
+	})
 }

@@ -1,4 +1,4 @@
-package nn
+package oncuda
 
 import (
 	_ "embed"
@@ -24,20 +24,21 @@ func dropoutThreshold(keep float32) uint32 {
 // wordGrid has a thread for each word of bits.
 func wordGrid(n int) cuda.Grid { return cuda.Grid{X: cuda.Blocks(n, 128), Threads: 128} }
 
-func dropoutBitsOnCUDA(site uint64, cols int, keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// DropoutBits is the step of random bits, for rows of so many words, from a stream of them.
+func DropoutBits(stream uint64, words int, keep float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		k, n := cuda.Load(c, &dropoutSource, "dropout_bits", dropoutBitsMacros...), c.Out.Shape.TotalSize()
 		return func() error {
-			return k.Launch(wordGrid(n), c.Out, c.In[0], c.In[0].Shape[0] == 3, site*siteStep, dropoutThreshold(keep),
-				MaskWords(cols), int64(n))
+			return k.Launch(wordGrid(n), c.Out, c.In[0], c.In[0].Shape[0] == 3, stream, dropoutThreshold(keep),
+				words, int64(n))
 		}, nil
-	}
+	})
 }
 
-// dropoutShareOnCUDA makes the bits of rows in runs of part words.
-func dropoutShareOnCUDA(site uint64, n, stacks, cols int, keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
-		k, words, runs := cuda.Load(c, &dropoutSource, "dropout_share", dropoutBitsMacros...), c.Out.Shape.TotalSize(), stacks
+// DropoutShare makes the bits of rows in runs of part words.
+func DropoutShare(stream uint64, n, stacks, words int, keep float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+		k, all, runs := cuda.Load(c, &dropoutSource, "dropout_share", dropoutBitsMacros...), c.Out.Shape.TotalSize(), stacks
 		if len(c.In) == 3 {
 			runs = c.In[2].Shape[0]
 		}
@@ -46,14 +47,15 @@ func dropoutShareOnCUDA(site uint64, n, stacks, cols int, keep float32) func(c *
 			if len(c.In) == 3 {
 				places = c.In[2]
 			}
-			return k.Launch(wordGrid(words), c.Out, c.In[0], c.In[1], places, site*siteStep, dropoutThreshold(keep),
-				int64(n/runs*MaskWords(cols)), int64(words))
+			return k.Launch(wordGrid(all), c.Out, c.In[0], c.In[1], places, stream, dropoutThreshold(keep),
+				int64(n/runs*words), int64(all))
 		}, nil
-	}
+	})
 }
 
-func dropoutOnCUDA(keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// Dropout is the step of an elementwise dropout by these bits.
+func Dropout(keep float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		p := pieceOf(cols)
 		k := cuda.Load(c, &dropoutSource, "dropout", cuda.Value("PIECE", p), cuda.Is("DROPOUT", true), cuda.Type("Y", c.Out),
@@ -61,5 +63,5 @@ func dropoutOnCUDA(keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
 		return func() error {
 			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, 1/keep)
 		}, nil
-	}
+	})
 }

@@ -1,4 +1,4 @@
-package nn
+package oncuda
 
 import (
 	"fmt"
@@ -91,9 +91,9 @@ func (s *deviceBench) at(region int, t exec.Type, shape ...int) exec.Operand {
 func (s *deviceBench) vector(n int) exec.Operand { return s.at(len(s.regions)-1, exec.Float32, n) }
 
 // add prepares a step.
-func (s *deviceBench) add(name string, bytes int, prepare func(c *exec.DeviceCall) (exec.Step, error), c *exec.DeviceCall) {
+func (s *deviceBench) add(name string, bytes int, steps cuda.Steps, c *exec.DeviceCall) {
 	c.BF16 = true
-	step, err := prepare(c)
+	step, err := steps[cuda.Name].Prepare(c)
 	if err != nil {
 		s.b.Fatal(err)
 	}
@@ -159,19 +159,19 @@ func (s *deviceBench) activations() {
 	}{{65792, 3072, bf16}, {8224, 3072, bf16}, {7680, 3072, bf16}, {2080, 1536, bf16}, {65792, 3072, f32}, {2080, 1536, f32}} {
 		name, n := fmt.Sprintf("%dx%d/%s", m.rows, m.cols, typeName(m.t)), m.rows*m.cols*bytesOf(m.t)
 		x, y := s.at(0, m.t, m.rows, m.cols), s.at(1, m.t, m.rows, m.cols)
-		s.add("gelu/"+name, 2*n, activationOnCUDA(vector.ByGELU), &exec.DeviceCall{In: []exec.Operand{x}, Out: y})
-		s.add("gelu_dx/"+name, 3*n, activationGradOnCUDA(vector.ByGELU), &exec.DeviceCall{In: []exec.Operand{x, y}, Out: y})
+		s.add("gelu/"+name, 2*n, Activation(vector.ByGELU), &exec.DeviceCall{In: []exec.Operand{x}, Out: y})
+		s.add("gelu_dx/"+name, 3*n, ActivationGrad(vector.ByGELU), &exec.DeviceCall{In: []exec.Operand{x, y}, Out: y})
 	}
 	// Other blocks than those of activationGrid.
 	x, y := s.at(0, bf16, 65792, 3072), s.at(1, bf16, 65792, 3072)
 	for _, threads := range []int{128, 512} {
-		s.add(fmt.Sprintf("gelu/65792x3072/bf16/threads=%d", threads), 4*65792*3072, func(c *exec.DeviceCall) (exec.Step, error) {
+		s.add(fmt.Sprintf("gelu/65792x3072/bf16/threads=%d", threads), 4*65792*3072, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 			k := cuda.Load(c, &activationSource, "activate", activationMacros(vector.ByGELU, &y, cuda.Type("X", x))...)
 			n := 65792 * 3072
 			return func() error {
 				return k.Launch(cuda.Grid{X: cuda.Blocks(n, 16*threads), Threads: threads}, y, x, int64(n))
 			}, nil
-		}, &exec.DeviceCall{In: []exec.Operand{x}, Out: y})
+		}), &exec.DeviceCall{In: []exec.Operand{x}, Out: y})
 	}
 }
 
@@ -187,7 +187,7 @@ func (s *deviceBench) sums() {
 		name, c := fmt.Sprintf("sums/%dx%d/%s", m.rows, m.cols, typeName(m.t)), &exec.DeviceCall{In: []exec.Operand{x}, Out: out}
 		add := func(name string, l columnSumsLayout) {
 			s.add(name, m.rows*m.cols*bytesOf(m.t),
-				func(c *exec.DeviceCall) (exec.Step, error) { return l.onCUDA(c, 0, m.cols) }, c)
+				cuda.On(func(c *exec.DeviceCall) (exec.Step, error) { return l.prepare(c, 0, m.cols) }), c)
 		}
 		l := layoutOfSums(x)
 		add(name, l)
@@ -213,21 +213,21 @@ func (s *deviceBench) norms() {
 			for _, dropout := range []bool{false, true} {
 				c := &exec.DeviceCall{In: []exec.Operand{h, x, gamma, beta, s.at(4, exec.Int32, n/32)}, Out: sum, Aux: aux}
 				s.add(fmt.Sprintf("add_norm/%s/branch=%s/dropout=%t", size, typeName(t), dropout), n*(10+bytesOf(t)),
-					addNorm{keep: .9, eps: 1e-5}.onCUDA(dropout), c)
+					AddNorm(1e-5, .9, dropout), c)
 			}
 			dx := &exec.DeviceCall{In: []exec.Operand{x, gamma, h, sum}, InAux: [][]exec.Operand{aux, nil, nil, nil}, Out: sum,
 				Aux: []exec.Operand{s.at(3, f32, m.cols), s.at(1, f32, m.cols)}}
-			on := layerNormGradOperands{x: 0, gamma: 1, dy: 2, more: 3, of: 0, mean: addNormMean, rstd: addNormRstd}
-			s.add(fmt.Sprintf("add_norm_dx/%s/dy=%s", size, typeName(t)), n*(12+bytesOf(t)), on.onCUDA, dx)
+			on := LayerNormGrad{X: 0, Gamma: 1, DY: 2, More: 3, Of: 0, Mean: addNormMean, Rstd: addNormRstd}
+			s.add(fmt.Sprintf("add_norm_dx/%s/dy=%s", size, typeName(t)), n*(12+bytesOf(t)), on.Step(), dx)
 		}
-		s.add("norm_again/"+size, n*6, normalisedOnCUDA,
+		s.add("norm_again/"+size, n*6, Normalised(),
 			&exec.DeviceCall{In: []exec.Operand{x, gamma, beta}, InAux: [][]exec.Operand{aux, nil, nil}, Out: norm})
-		s.add("layer_norm/"+size, n*6, layerNormOnCUDA(1e-5),
+		s.add("layer_norm/"+size, n*6, LayerNorm(1e-5),
 			&exec.DeviceCall{In: []exec.Operand{x, gamma, beta}, Out: norm, Aux: []exec.Operand{mean, rstd}})
-		s.add("rounding/"+size, n*6, func(c *exec.DeviceCall) (exec.Step, error) {
+		s.add("rounding/"+size, n*6, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 			f, err := cuda.NewFactors(c, cuda.Part{In: 0, Rows: m.rows, Cols: m.cols, Type: bf16})
 			return func() error { _, err := f.Place(); return err }, err
-		}, &exec.DeviceCall{In: []exec.Operand{x}, Out: norm})
+		}), &exec.DeviceCall{In: []exec.Operand{x}, Out: norm})
 	}
 	// Other numbers of blocks that share a multiprocessor's registers than RESIDENT.
 	const rows, cols = 65792, 768
@@ -235,27 +235,27 @@ func (s *deviceBench) norms() {
 	x, h, sum, norm := s.at(0, f32, rows, cols), s.at(1, f32, rows, cols), s.at(2, f32, rows, cols), s.at(3, bf16, rows, cols)
 	for _, resident := range []int{3, 6, 8} {
 		name := fmt.Sprintf("add_norm/65792x768/branch=fp32/resident=%d", resident)
-		s.add(name, rows*cols*14, func(c *exec.DeviceCall) (exec.Step, error) {
+		s.add(name, rows*cols*14, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 			k := cuda.Load(c, &layerNormSource, "add_norm", l.macros(cuda.Type("Y", norm), cuda.Type("H", h), cuda.Is("ADD", true),
 				cuda.Is("DROPOUT", false), cuda.Value("RESIDENT", resident))...)
 			return func() error {
 				return k.Launch(l.grid(rows), sum, norm, h, x, nil, s.vector(cols), s.vector(cols), s.vector(rows), s.vector(rows), rows,
 					cols, float32(1e-5), float32(1))
 			}, nil
-		}, &exec.DeviceCall{Out: sum})
+		}), &exec.DeviceCall{Out: sum})
 	}
 }
 
 func (s *deviceBench) dropouts() {
 	key := s.at(4, exec.Int32, 2)
 	for _, m := range []struct{ rows, cols int }{{23040 * 12, 257}, {23040, 768}, {7680 * 12, 30}, {960, 384}} {
-		words := m.rows * MaskWords(m.cols)
-		s.add(fmt.Sprintf("dropout_bits/%dx%d", m.rows, m.cols), 4*words, dropoutBitsOnCUDA(3, m.cols, .9),
+		words := m.rows * ((m.cols + 31) / 32)
+		s.add(fmt.Sprintf("dropout_bits/%dx%d", m.rows, m.cols), 4*words, DropoutBits(3, (m.cols+31)/32, .9),
 			&exec.DeviceCall{In: []exec.Operand{key}, Out: s.at(0, exec.Int32, words)})
 	}
 	for _, t := range []exec.Type{f32, bf16} {
 		const rows, cols = 23040, 768
-		s.add("dropout/23040x768/"+typeName(t), rows*cols*(4+bytesOf(t)), dropoutOnCUDA(.9), &exec.DeviceCall{
+		s.add("dropout/23040x768/"+typeName(t), rows*cols*(4+bytesOf(t)), Dropout(.9), &exec.DeviceCall{
 			In: []exec.Operand{s.at(0, f32, rows, cols), s.at(1, exec.Int32, rows*cols/32)}, Out: s.at(2, t, rows, cols)})
 	}
 }
@@ -267,12 +267,12 @@ func (s *deviceBench) chains() {
 		before, after, y := s.at(1, bf16, m.rows, 4*m.cols), s.at(2, bf16, m.rows, 4*m.cols), s.at(3, bf16, m.rows, m.cols)
 		for _, backwards := range []bool{false, true} {
 			name := fmt.Sprintf("feed_forward/%dx%d/backwards=%t", m.rows, m.cols, backwards)
-			s.add(name, 0, func(c *exec.DeviceCall) (exec.Step, error) {
-				first, err := linear{}.onCUDA(c)
+			s.add(name, 0, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+				first, err := Linear(0, false, 0)[cuda.Name].Prepare(c)
 				if err != nil {
 					return nil, err
 				}
-				second, err := linear{}.onCUDA(&exec.DeviceCall{In: []exec.Operand{after, w2}, Out: y, BF16: true})
+				second, err := Linear(0, false, 0)[cuda.Name].Prepare(&exec.DeviceCall{In: []exec.Operand{after, w2}, Out: y, BF16: true})
 				k := cuda.Load(c, &activationSource, "activate",
 					activationMacros(vector.ByGELU, &after, cuda.Type("X", before), cuda.Is("BACKWARDS", backwards))...)
 				n := m.rows * m.cols * 4
@@ -285,7 +285,7 @@ func (s *deviceBench) chains() {
 					}
 					return second()
 				}, err
-			}, &exec.DeviceCall{In: []exec.Operand{x, w1}, Out: before})
+			}), &exec.DeviceCall{In: []exec.Operand{x, w1}, Out: before})
 		}
 	}
 }

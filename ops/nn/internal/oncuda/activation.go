@@ -1,4 +1,4 @@
-package nn
+package oncuda
 
 import (
 	_ "embed"
@@ -16,8 +16,8 @@ var activationSource = cuda.Source{Name: "activation", Text: activationText}
 
 // Activations that no product is followed by.
 const (
-	byReLU = vector.BySiLU + 1 + iota
-	byTanh
+	ReLU = vector.BySiLU + 1 + iota
+	Tanh
 )
 
 // activationThreads is how many threads a block has, each for 16 values.
@@ -47,23 +47,23 @@ func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.
 	return func() error { return k.Launch(activationGrid(n), *dx, *x, *dy, int64(n)) }
 }
 
-// activationOnCUDA is the step of an op that is an activation.
-func activationOnCUDA(of vector.Activation) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// Activation is the step of an op that is an activation.
+func Activation(of vector.Activation) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		return activate(c, of, &c.Out, &c.In[0]), nil
-	}
+	})
 }
 
-// activationGradOnCUDA is the step of its gradient for x, or the result of relu and tanh, and dy.
-func activationGradOnCUDA(of vector.Activation) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// ActivationGrad is the step of its gradient for x, or the result of relu and tanh, and dy.
+func ActivationGrad(of vector.Activation) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1]), nil
-	}
+	})
 }
 
-// gatedOnCUDA is the step of SwiGLU, and of its gradient.
-func gatedOnCUDA(kernel string) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// Gated is the step of SwiGLU, and of its gradient.
+func Gated(kernel string) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, h, wide := c.In[0].Shape[0], c.In[0].Shape[1]/2, 4
 		for h%wide != 0 {
 			wide /= 2
@@ -77,28 +77,28 @@ func gatedOnCUDA(kernel string) func(c *exec.DeviceCall) (exec.Step, error) {
 			}
 			return k.Launch(g, append(args, h)...)
 		}, nil
-	}
+	})
 }
 
-// geluDropoutOnCUDA is the step of GELU with dropout behind it.
-func geluDropoutOnCUDA(keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// GELUDropout is the step of GELU with dropout behind it.
+func GELUDropout(keep float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		k := cuda.Load(c, &activationSource, "activate", activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
 		return func() error {
 			return k.Launch(activationGrid(rows*cols), c.Out, c.In[0], int64(rows*cols), c.In[1], cols, 1/keep)
 		}, nil
-	}
+	})
 }
 
-// geluDropoutGradOnCUDA is that of its gradient, for x, bits and dy.
-func geluDropoutGradOnCUDA(keep float32) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// GELUDropoutGrad is that of its gradient, for x, bits and dy.
+func GELUDropoutGrad(keep float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		k := cuda.Load(c, &activationSource, "activate_gradient",
 			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Type("DY", c.In[2]), cuda.Is("DROPPED", true))...)
 		return func() error {
 			return k.Launch(activationGrid(rows*cols), c.Out, c.In[0], c.In[2], int64(rows*cols), c.In[1], cols, 1/keep)
 		}, nil
-	}
+	})
 }

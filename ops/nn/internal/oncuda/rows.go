@@ -1,4 +1,4 @@
-package nn
+package oncuda
 
 import (
 	_ "embed"
@@ -15,13 +15,13 @@ var partSumsText string
 
 var partSumsSource = cuda.Source{Name: "part sums", Text: partSumsText}
 
-// onCUDA is what op.Op.On is for an op with a step for the CUDA device alone.
-func onCUDA(step func(c *exec.DeviceCall) (exec.Step, error)) map[string]func(c *exec.DeviceCall) (exec.Step, error) {
-	return map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: step}
-}
+// output stands for an op's output in exec.Half.
+const output = -1
 
-// halfOnCUDA is what op.Op.HalfOn is for an op whose step for the CUDA device does more with bfloat16.
-func halfOnCUDA(h exec.Half) map[string]exec.Half { return map[string]exec.Half{cuda.Name: h} }
+// Zeros is the step of a result of zeros.
+func Zeros() cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) { return func() error { return cuda.Zero(c.Out) }, nil })
+}
 
 // pieceOf returns the neighbours that a thread takes at once from rows whose lengths and beginnings these are.
 func pieceOf(sizes ...int) int {
