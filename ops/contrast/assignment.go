@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -17,7 +18,7 @@ func SamplePairs(logits, noise, rowIDs *gorgonia.Node) *gorgonia.Node {
 	if rowIDs != nil {
 		in = append(in, rowIDs)
 	}
-	o := &op.Op{Kind: "sample pairs", Ints: true, Diff: make([]bool, len(in)), On: samplePairsOnCUDA}
+	o := &op.Op{Kind: "sample pairs", Ints: true, Diff: make([]bool, len(in)), On: oncuda.SamplePairs}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[0]) == 2 && in[0][0] >= 2 && in[0][0] == in[0][1], "want logits (B, B) of two rows or more"); err != nil {
 			return nil, err
@@ -83,7 +84,7 @@ func AssignedPictures(sampled, answers *gorgonia.Node, picture int) *gorgonia.No
 		}
 		return nil
 	})
-	o.Args, o.On = fmt.Sprintf("picture=%d", picture), assignedPicturesOnCUDA(picture)
+	o.Args, o.On = fmt.Sprintf("picture=%d", picture), oncuda.AssignedPictures(picture, AssignedNone)
 	return op.Apply(o, sampled, answers)
 }
 
@@ -100,7 +101,7 @@ func AssignmentLabels(sampled, answers *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = assignmentLabelsOnCUDA
+	o.On = oncuda.AssignmentLabels(AssignedNone)
 	return op.Apply(o, sampled, answers)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -61,6 +62,14 @@ type crossEntropy struct {
 	teacher, alpha, labels, rowIDs, colIDs, cols int
 	extra, uniform                               int
 	operands                                     int
+}
+
+// onCUDA is the loss as its steps for the CUDA device know it.
+func (x *crossEntropy) onCUDA() oncuda.CrossEntropy {
+	return oncuda.CrossEntropy{
+		Labels: x.labels, RowIDs: x.rowIDs, ColIDs: x.colIDs, Cols: x.cols,
+		Teacher: x.teacher, Alpha: x.alpha, Extra: x.extra, Uniform: x.uniform,
+	}
 }
 
 // CrossEntropyRows returns the terms of the mean of CrossEntropy, (R), 0 for a row that is left out, for rows of different weights.

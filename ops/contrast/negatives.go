@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -46,7 +47,7 @@ func sampleNegatives(logits, noise, ids, own *gorgonia.Node, byColumn bool, floo
 	}
 	idsAt, ownAt := add(ids), add(own)
 	o := &op.Op{Kind: "sample negatives", Args: fmt.Sprintf("byColumn=%t,floor=%g,ids=%d,own=%d", byColumn, floor, idsAt, ownAt), Ints: true, Diff: make([]bool, len(in))}
-	o.On = sampleNegativesOnCUDA(idsAt, ownAt, byColumn, floor)
+	o.On = oncuda.SampleNegatives(idsAt, ownAt, byColumn, floor)
 	batch := func(in []tensor.Shape) int { // B
 		if ownAt >= 0 && len(in[1]) == 2 {
 			return in[1][1]
@@ -156,7 +157,7 @@ func NegativeLabels(idx *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = negativeLabelsOnCUDA
+	o.On = oncuda.NegativeLabels
 	return op.Apply(o, idx)
 }
 
@@ -174,6 +175,6 @@ func NegativeLabelsOf(idx, own *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = negativeLabelsOfOnCUDA
+	o.On = oncuda.NegativeLabelsOf
 	return op.Apply(o, idx, own)
 }

@@ -2,6 +2,7 @@ package contrast
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -18,7 +19,12 @@ type pairLoss struct {
 	loss  func(r scoreRow) float64
 	slope func(r scoreRow, ds []float32)
 	// parameters are those of the kernels on a CUDA device, which have the loss's kind as their names, behind the operands.
-	parameters []any
+	parameters []float64
+}
+
+// onCUDA is the loss as its steps for the CUDA device know it.
+func (l pairLoss) onCUDA() oncuda.PairLoss {
+	return oncuda.PairLoss{Kind: l.kind, Scalar: l.scalar != "", IDs: l.ids, Parameters: l.parameters}
 }
 
 // scoreRow is row i of scores.
@@ -78,7 +84,7 @@ func (l pairLoss) row(c *exec.Call, i int) scoreRow {
 }
 
 func (l pairLoss) forward(operands int) *op.Op {
-	o := &op.Op{Kind: l.kind, Args: l.args + idsArg(l.ids), Diff: make([]bool, operands), Shape: l.shape, On: onCUDA(l.forwardOnCUDA)}
+	o := &op.Op{Kind: l.kind, Args: l.args + idsArg(l.ids), Diff: make([]bool, operands), Shape: l.shape, On: l.onCUDA().Forward()}
 	o.Diff[0] = true
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		n := c.In[0].Dim(0)
@@ -109,7 +115,7 @@ func (l pairLoss) forward(operands int) *op.Op {
 // backward is the gradient of the scores; the last operand is that of the loss.
 func (l pairLoss) backward(operands int) *op.Op {
 	return &op.Op{
-		Kind: l.kind + " ds", Args: l.args + idsArg(l.ids), Diff: make([]bool, operands+1), On: l.backwardOnCUDA(operands),
+		Kind: l.kind + " ds", Args: l.args + idsArg(l.ids), Diff: make([]bool, operands+1), On: l.onCUDA().Backward(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Dim(0)

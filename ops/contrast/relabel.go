@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -20,7 +21,7 @@ func HardestNegatives(logits, rowIDs *gorgonia.Node) (first, second *gorgonia.No
 	if rowIDs != nil {
 		in = append(in, rowIDs)
 	}
-	o := &op.Op{Kind: "hardest negatives", Ints: true, Diff: make([]bool, len(in)), On: hardestNegativesOnCUDA}
+	o := &op.Op{Kind: "hardest negatives", Ints: true, Diff: make([]bool, len(in)), On: oncuda.HardestNegatives}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[0]) == 2 && in[0][1] >= in[0][0], "want logits (B, M) with M >= B"); err != nil {
 			return nil, err
@@ -101,7 +102,7 @@ type Relabelled struct {
 // A row whose index is its own has no negative and is left out, and so is one to be
 // replaced without a second hardest.
 func Relabel(first, second, logits *gorgonia.Node, above, below float64) Relabelled {
-	o := &op.Op{Kind: "relabel", Args: fmt.Sprintf("above=%v below=%v", above, below), Ints: true, Diff: make([]bool, 3), On: relabelOnCUDA(above, below)}
+	o := &op.Op{Kind: "relabel", Args: fmt.Sprintf("above=%v below=%v", above, below), Ints: true, Diff: make([]bool, 3), On: oncuda.Relabel(above, below)}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.All(
 			op.Need(len(in[0]) == 1, "want indices (B) (got %v)", in[0]),
@@ -166,6 +167,6 @@ func LookUpColumns(columns, idx *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = lookUpColumnsOnCUDA
+	o.On = oncuda.LookUpColumns
 	return op.Apply(o, columns, idx)
 }

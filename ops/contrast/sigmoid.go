@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -67,6 +68,11 @@ type sigmoidContrast struct {
 	operands                     int
 }
 
+// onCUDA is the loss as its steps for the CUDA device know it.
+func (x *sigmoidContrast) onCUDA() oncuda.SigmoidContrast {
+	return oncuda.SigmoidContrast{Positives: max(x.labels, x.rowIDs), ColIDs: x.colIDs, Cols: x.cols}
+}
+
 func (x *sigmoidContrast) check() error {
 	switch {
 	case (x.rowIDs >= 0) != (x.colIDs >= 0):
@@ -112,7 +118,7 @@ func sigmoidScratch(_ []tensor.Shape, threads int) int { return 2 * sigmoidChunk
 
 // forward is the op of the loss.
 func (x *sigmoidContrast) forward() *op.Op {
-	o := &op.Op{Kind: "sigmoid contrast", Args: x.args(), Shape: x.shape, Scratch: sigmoidScratch, Diff: make([]bool, x.operands), On: onCUDA(x.forwardOnCUDA)}
+	o := &op.Op{Kind: "sigmoid contrast", Args: x.args(), Shape: x.shape, Scratch: sigmoidScratch, Diff: make([]bool, x.operands), On: x.onCUDA().Forward()}
 	o.Diff[0], o.Diff[1], o.Diff[2] = true, true, true
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)

@@ -2,6 +2,7 @@ package contrast
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,7 +13,7 @@ import (
 // elsewhere. Of equal ones that of a counts.
 func Worst(a, b *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "worst", Diff: []bool{true, true}, On: worstOnCUDA,
+		Kind: "worst", Diff: []bool{true, true}, On: oncuda.Worst,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x := in[0]
 			if err := op.Need(len(x) == 2 && x[0] == x[1], "want scores (B, B) (got %v)", x); err != nil {
@@ -54,7 +55,7 @@ func second(a, b float32, right bool) bool {
 // worstGrad returns da for a, b and dy; db is its auxiliary result.
 func worstGrad() *op.Op {
 	return &op.Op{
-		Kind: "worst dx", Diff: make([]bool, 3), On: worstGradOnCUDA,
+		Kind: "worst dx", Diff: make([]bool, 3), On: oncuda.WorstGrad,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[2]), "scores and dy must have one shape")
 		},

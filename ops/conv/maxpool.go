@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/conv/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -38,7 +39,7 @@ func MaxPool(x *gorgonia.Node, g Geometry) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: device(g.maxPoolOnCUDA),
+		On: oncuda.MaxPool(g.sizes()),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(g.maxPoolGrad(in[0].Shape()), out, dy)}
 		},
@@ -89,6 +90,6 @@ func (g Geometry) maxPoolGrad(x tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
-		On: device(g.maxPoolGradOnCUDA),
+		On: oncuda.MaxPoolGrad(g.sizes()),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/conv/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -38,7 +39,7 @@ func FromPlanes(images *gorgonia.Node) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: device(planesOnCUDA("from_planes", nil)),
+		On: oncuda.FromPlanes(),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(toPlanes(in[0].Shape()), dy)}
 		},
@@ -69,6 +70,6 @@ func toPlanes(s tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
-		On: device(planesOnCUDA("to_planes", s)),
+		On: oncuda.ToPlanes(s),
 	}
 }

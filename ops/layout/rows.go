@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/layout/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -18,7 +19,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 		return x
 	}
 	return op.Apply(&op.Op{
-		Kind: "strided rows", Args: fmt.Sprintf("start=%d stride=%d count=%d", start, stride, count), Diff: []bool{true}, On: device(strided(start, stride).take),
+		Kind: "strided rows", Args: fmt.Sprintf("start=%d stride=%d count=%d", start, stride, count), Diff: []bool{true}, On: strided(start, stride).Take(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x := in[0]
 			if err := op.All(
@@ -58,7 +59,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 func spreadRows(rows, start, stride, count int) *op.Op {
 	return &op.Op{
 		Kind: "strided rows dx", Args: fmt.Sprintf("rows=%d start=%d stride=%d count=%d", rows, start, stride, count),
-		Diff: []bool{false}, Accumulates: true, On: device(strided(start, stride).put),
+		Diff: []bool{false}, Accumulates: true, On: strided(start, stride).Put(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{rows, in[0][1]}, op.Need(in[0][0] == count, "dy must have %d rows", count)
 		},
@@ -95,3 +96,6 @@ func spreadRows(rows, start, stride, count int) *op.Op {
 		},
 	}
 }
+
+// strided are the rows start, start+stride, ... as the steps for the CUDA device know them.
+func strided(start, stride int) oncuda.Place { return oncuda.Place{First: start, T: stride, Kept: 1} }

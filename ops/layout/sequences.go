@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/layout/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -61,7 +62,7 @@ func (p sequencePart) check() error {
 
 func (p sequencePart) forward() *op.Op {
 	return &op.Op{
-		Kind: "sequence rows", Args: p.args(), Diff: []bool{true}, On: device(p.place().take),
+		Kind: "sequence rows", Args: p.args(), Diff: []bool{true}, On: p.place().Take(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.All(op.Need(len(in[0]) == 2, "want x (N*t, D)"), p.check()); err != nil {
 				return nil, err
@@ -94,7 +95,7 @@ func (p sequencePart) forward() *op.Op {
 // backward puts the rows of dy at their places among zeros.
 func (p sequencePart) backward() *op.Op {
 	return &op.Op{
-		Kind: "sequence rows dx", Args: p.args(), Diff: []bool{false}, Accumulates: true, On: device(p.place().put),
+		Kind: "sequence rows dx", Args: p.args(), Diff: []bool{false}, Accumulates: true, On: p.place().Put(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{in[0][0] / p.kept() * p.t, in[0][1]}, op.Need(in[0][0]%p.kept() == 0, "dy does not fit")
 		},
@@ -132,7 +133,7 @@ func (p sequencePart) backward() *op.Op {
 func InsertRows(x, y *gorgonia.Node, l, k, at int) *gorgonia.Node {
 	part := sequencePart{t: l + k, from: at, n: k}
 	return op.Apply(&op.Op{
-		Kind: "insert rows", Args: fmt.Sprintf("l=%d k=%d at=%d", l, k, at), Diff: []bool{true, true}, On: device(insertOnCUDA(l, k, at)),
+		Kind: "insert rows", Args: fmt.Sprintf("l=%d k=%d at=%d", l, k, at), Diff: []bool{true, true}, On: oncuda.Insert(l, k, at),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
 			if err := op.All(
@@ -166,4 +167,12 @@ func InsertRows(x, y *gorgonia.Node, l, k, at int) *gorgonia.Node {
 			return gorgonia.Nodes{op.Apply(rest.forward(), dy), op.Apply(part.forward(), dy)}
 		},
 	}, x, y)
+}
+
+// place is the part as its steps for the CUDA device know it.
+func (p sequencePart) place() oncuda.Place {
+	if p.rest {
+		return oncuda.Place{T: p.t, Kept: p.kept(), From: p.from, Shift: p.n}
+	}
+	return oncuda.Place{T: p.t, Kept: p.n, Shift: p.from}
 }

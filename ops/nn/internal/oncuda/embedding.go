@@ -20,7 +20,7 @@ func Gather(block int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		n, width, rows := c.In[0].Shape[0]/block, block*c.In[0].Shape[1], c.In[1].Shape[0]
 		p := pieceOf(width)
-		k := cuda.Load(c, &embeddingSource, "Gather", cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", false))
+		k := cuda.Load(c, &embeddingSource, "gather", cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", false))
 		return func() error {
 			return k.Launch(pieceGrid(rows, width, p), c.Out, c.In[0], c.In[1], rows, width, n)
 		}, nil

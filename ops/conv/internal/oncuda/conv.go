@@ -1,4 +1,4 @@
-package conv
+package oncuda
 
 import (
 	_ "embed"
@@ -14,11 +14,6 @@ var convText string
 
 var convSource = cuda.Source{Name: "conv", Text: convText}
 
-// device names a step for the CUDA device.
-func device(prepare func(c *exec.DeviceCall) (exec.Step, error)) map[string]func(c *exec.DeviceCall) (exec.Step, error) {
-	return map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: prepare}
-}
-
 // columnBudget is how many values of columns are held at once, 64 MiB: about what the second-level cache of a device keeps
 // from the kernel that writes them to the product that reads them. Those of one image are held in any case.
 var columnBudget = int64(16 << 20)
@@ -26,8 +21,8 @@ var columnBudget = int64(16 << 20)
 // most is how many values the kernels of columns and weights count, in 32 bits.
 const most = 1<<31 - 1
 
-// convCUDA is a convolution on the device, by products of columns that are made some images at a time; conv.cu says how.
-type convCUDA struct {
+// convolution is a convolution on the device, by products of columns that are made some images at a time; conv.cu says how.
+type convolution struct {
 	convolve.Sizes
 	c       *exec.DeviceCall
 	direct  bool // columns are x as it lies, and packed weights are w
@@ -41,14 +36,11 @@ type convCUDA struct {
 	columns, uncolumns, pack, unpack *cuda.Kernel
 }
 
-// onCUDA prepares the convolution of x with w, with scratch of so many bytes of the caller's. Without an error it may be nil: sizes
-// are beyond what the kernels count, and the host does it.
-func (g Geometry) onCUDA(c *exec.DeviceCall, x, w tensor.Shape, extra int64) (*convCUDA, error) {
-	s, err := g.of(x, w)
-	if err != nil {
-		return nil, err
-	}
-	k := &convCUDA{Sizes: s, c: c, direct: g.Kernel == 1 && g.Stride == 1, terms: g.Kernel * g.Kernel * s.In, in: g.in(), out: g.out()}
+// prepare prepares a convolution, with scratch of so many bytes of the caller's. Without an error it may be nil: sizes are beyond
+// what the kernels count, and the host does it.
+func prepare(c *exec.DeviceCall, s convolve.Sizes, extra int64) (*convolution, error) {
+	k := &convolution{Sizes: s, c: c, direct: s.Kernel == 1 && s.Stride == 1,
+		terms: s.Kernel * s.Kernel * s.In, in: s.Height * s.Width, out: s.OutHeight() * s.OutWidth()}
 	k.wide = (k.terms + 3) / 4 * 4
 	image := int64(k.out) * int64(k.wide)
 	k.images = int(max(1, min(int64(s.Batch), columnBudget/image)))
@@ -75,11 +67,8 @@ func pieceOf(n int) cuda.Macro {
 	return cuda.Value("PIECE", 1)
 }
 
-// threads returns the grid of so many threads.
-func threads(n int) cuda.Grid { return cuda.Grid{X: cuda.Blocks(n, 256), Threads: 256} }
-
 // piece is the number of channels of a thread.
-func (k *convCUDA) piece() int {
+func (k *convolution) piece() int {
 	if k.In%4 == 0 {
 		return 4
 	}
@@ -87,16 +76,16 @@ func (k *convCUDA) piece() int {
 }
 
 // weights returns operand at, (Cout, Cin, k, k), as it is multiplied: (Cout, wide).
-func (k *convCUDA) weights(at int) (cuda.Matrix, error) {
+func (k *convolution) weights(at int) (cuda.Matrix, error) {
 	if k.direct {
 		return cuda.MatrixOf(k.c.In[at], 0, k.terms), nil
 	}
-	err := k.pack.Launch(threads(k.Out*k.wide), k.packedAt, k.c.In[at], k.Out, k.In, k.Kernel*k.Kernel, k.wide)
+	err := k.pack.Launch(cuda.Each(k.Out*k.wide), k.packedAt, k.c.In[at], k.Out, k.In, k.Kernel*k.Kernel, k.wide)
 	return cuda.Matrix{At: k.packedAt, LD: k.wide}, err
 }
 
 // chunks calls each for the images from one to another, exclusive, of each chunk; all images are one of a direct convolution.
-func (k *convCUDA) chunks(each func(from, to int) error) error {
+func (k *convolution) chunks(each func(from, to int) error) error {
 	step := k.images
 	if k.direct {
 		step = k.Batch
@@ -110,19 +99,19 @@ func (k *convCUDA) chunks(each func(from, to int) error) error {
 }
 
 // gather returns the columns of operand at for images of it.
-func (k *convCUDA) gather(at, from, to int) (cuda.Matrix, error) {
+func (k *convolution) gather(at, from, to int) (cuda.Matrix, error) {
 	x := cuda.MatrixOf(k.c.In[at], from*k.in*k.In, k.In)
 	if k.direct {
 		return x, nil
 	}
 	places := (to - from) * k.out
-	err := k.columns.Launch(threads(places*(k.wide/k.piece())), k.columnsAt, x.At, places, k.Height, k.Width, k.In,
+	err := k.columns.Launch(cuda.Each(places*(k.wide/k.piece())), k.columnsAt, x.At, places, k.Height, k.Width, k.In,
 		k.OutHeight(), k.OutWidth(), k.Kernel, k.Stride, k.Pad, k.wide)
 	return cuda.Matrix{At: k.columnsAt, LD: k.wide}, err
 }
 
 // cols is how many columns the products have.
-func (k *convCUDA) cols() int {
+func (k *convolution) cols() int {
 	if k.direct {
 		return k.terms
 	}
@@ -130,7 +119,7 @@ func (k *convCUDA) cols() int {
 }
 
 // forward enqueues Out = columns of operand 0 times the transposed weights of operand 1.
-func (k *convCUDA) forward() error {
+func (k *convolution) forward() error {
 	w, err := k.weights(1)
 	if err != nil {
 		return err
@@ -146,7 +135,7 @@ func (k *convCUDA) forward() error {
 }
 
 // data enqueues the gradient for x: Out from dy, operand 0, and the weights, operand 1.
-func (k *convCUDA) data() error {
+func (k *convolution) data() error {
 	w, err := k.weights(1)
 	if err != nil {
 		return err
@@ -162,13 +151,13 @@ func (k *convCUDA) data() error {
 			return err
 		}
 		places := (to - from) * k.in
-		return k.uncolumns.Launch(threads(places*(k.In/k.piece())), dx.At, k.columnsAt, places, k.Height, k.Width, k.In,
+		return k.uncolumns.Launch(cuda.Each(places*(k.In/k.piece())), dx.At, k.columnsAt, places, k.Height, k.Width, k.In,
 			k.OutHeight(), k.OutWidth(), k.Kernel, k.Stride, k.Pad, k.wide, k.c.Accumulate)
 	})
 }
 
 // gradient enqueues the gradient for w: Out from dy, operand 0, and the columns of x, operand 1.
-func (k *convCUDA) gradient() error {
+func (k *convolution) gradient() error {
 	to, beta := cuda.Matrix{At: k.packedAt, LD: k.wide}, float32(0)
 	if k.direct {
 		to, beta = cuda.MatrixOf(k.c.Out, 0, k.terms), cuda.Beta(k.c)
@@ -186,42 +175,50 @@ func (k *convCUDA) gradient() error {
 	if err != nil || k.direct {
 		return err
 	}
-	return k.unpack.Launch(threads(k.Out*k.terms), k.c.Out, k.packedAt, k.Out, k.In, k.Kernel*k.Kernel, k.wide, k.c.Accumulate)
+	return k.unpack.Launch(cuda.Each(k.Out*k.terms), k.c.Out, k.packedAt, k.Out, k.In, k.Kernel*k.Kernel, k.wide, k.c.Accumulate)
 }
 
-func (g Geometry) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
-	k, err := g.onCUDA(c, c.In[0].Shape, c.In[1].Shape, 0)
-	if k == nil || err != nil {
-		return nil, err
-	}
-	return k.forward, nil
+// Sizes are those of a convolution of shapes x and w, which may not fit.
+type Sizes func(x, w tensor.Shape) (convolve.Sizes, error)
+
+// Forward is the step of the convolution of operand 0 with operand 1.
+func Forward(sizes Sizes) cuda.Steps {
+	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) { return sizes(c.In[0].Shape, c.In[1].Shape) }, (*convolution).forward)
 }
 
-func (g Geometry) dataOnCUDA(x tensor.Shape) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
-		k, err := g.onCUDA(c, x, c.In[1].Shape, 0)
+// Data is the step of its gradient for x of a shape.
+func Data(sizes Sizes, x tensor.Shape) cuda.Steps {
+	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) { return sizes(x, c.In[1].Shape) }, (*convolution).data)
+}
+
+// Gradient is the step of its gradient for w of a shape.
+func Gradient(sizes Sizes, w tensor.Shape) cuda.Steps {
+	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) { return sizes(c.In[1].Shape, w) }, (*convolution).gradient)
+}
+
+func step(sizes func(c *exec.DeviceCall) (convolve.Sizes, error), run func(*convolution) error) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+		s, err := sizes(c)
+		if err != nil {
+			return nil, err
+		}
+		k, err := prepare(c, s, 0)
 		if k == nil || err != nil {
 			return nil, err
 		}
-		return k.data, nil
-	}
+		return func() error { return run(k) }, nil
+	})
 }
 
-func (g Geometry) gradientOnCUDA(w tensor.Shape) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
-		k, err := g.onCUDA(c, c.In[1].Shape, w, 0)
-		if k == nil || err != nil {
-			return nil, err
-		}
-		return k.gradient, nil
-	}
-}
-
-// foldedOnCUDA is the convolution, and a pass over its result for what follows.
-func (g Geometry) foldedOnCUDA(eps float32, relu, added bool) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// Folded is the convolution, and a pass over its result for what follows.
+func Folded(sizes Sizes, eps float32, relu, added bool) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		filters, values := c.In[1].Shape[0], c.Out.Shape.TotalSize()
-		k, err := g.onCUDA(c, c.In[0].Shape, c.In[1].Shape, 4*int64(filters))
+		s, err := sizes(c.In[0].Shape, c.In[1].Shape)
+		if err != nil {
+			return nil, err
+		}
+		k, err := prepare(c, s, 4*int64(filters))
 		if k == nil || err != nil {
 			return nil, err
 		}
@@ -235,14 +232,14 @@ func (g Geometry) foldedOnCUDA(eps float32, relu, added bool) func(c *exec.Devic
 			if err := k.forward(); err != nil {
 				return err
 			}
-			if err := scale.Launch(threads(filters), k.extraAt, c.In[2], c.In[5], filters, eps); err != nil {
+			if err := scale.Launch(cuda.Each(filters), k.extraAt, c.In[2], c.In[5], filters, eps); err != nil {
 				return err
 			}
 			var add any
 			if added {
 				add = c.In[6]
 			}
-			return normalise.Launch(threads(pieces), c.Out, c.In[4], k.extraAt, c.In[3], add, int64(values), filters, relu)
+			return normalise.Launch(cuda.Each(pieces), c.Out, c.In[4], k.extraAt, c.In[3], add, int64(values), filters, relu)
 		}, nil
-	}
+	})
 }

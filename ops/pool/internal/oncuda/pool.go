@@ -1,4 +1,4 @@
-package pool
+package oncuda
 
 import (
 	_ "embed"
@@ -12,13 +12,8 @@ var poolText string
 
 var poolSource = cuda.Source{Name: "pool", Text: poolText}
 
-// device names a step for the CUDA device.
-func device(prepare func(c *exec.DeviceCall) (exec.Step, error)) map[string]func(c *exec.DeviceCall) (exec.Step, error) {
-	return map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: prepare}
-}
-
-// threads is how many threads a block has.
-const threads = 256
+// Operands are where those of a pool are among an op's; Cols is -1 where every column exists.
+type Operands struct{ Keys, Queue, Pointer, Cols int }
 
 // copies are operands of a product with the pool as it wants them: of its type, with rows that begin at multiples of 16 bytes.
 type copies struct {
@@ -54,36 +49,32 @@ func newCopies(c *exec.DeviceCall, at Operands) (*copies, error) {
 // run copies the pool, and operand 0 where it is rounded, and returns where the latter lies.
 func (x *copies) run() (left cuda.Pointer, err error) {
 	in := x.c.In
-	var cols any
-	if x.at.Cols >= 0 {
-		cols = in[x.at.Cols]
-	}
 	err = x.assemble.Launch(cuda.Grid{X: cuda.Blocks(x.n, 8), Threads: 32, ThreadsY: 8},
-		x.pool, in[x.at.Keys], in[x.at.Queue], in[x.at.Pointer], cols, in[x.at.Keys].Shape[0], x.n, x.wide, x.ld)
+		x.pool, in[x.at.Keys], in[x.at.Queue], in[x.at.Pointer], cuda.Optional(x.c, x.at.Cols), in[x.at.Keys].Shape[0], x.n, x.wide, x.ld)
 	if err != nil || x.t == exec.Float32 {
 		return cuda.At(in[0]), err
 	}
 	units := x.left * x.leftLD
-	return x.rounded, x.widen.Launch(cuda.Grid{X: cuda.Blocks(units, threads), Threads: threads}, x.rounded, in[0], int64(units), x.leftCols, x.leftLD)
+	return x.rounded, x.widen.Launch(cuda.Each(units), x.rounded, in[0], int64(units), x.leftCols, x.leftLD)
 }
 
-// similarityOnCUDA is operand 0 (B, C) times the transpose of the pool.
-func similarityOnCUDA(at Operands) func(c *exec.DeviceCall) (exec.Step, error) {
+// Similarity is operand 0 (B, C) times the transpose of the pool.
+func Similarity(at Operands) cuda.Steps {
 	return timesPool(at, func(x *copies) cuda.Product {
 		return cuda.Product{TransB: true, M: x.left, N: x.n, K: x.wide, LDC: x.n}
 	})
 }
 
-// gradientOnCUDA is operand 0 (B, N) times the pool.
-func gradientOnCUDA(at Operands) func(c *exec.DeviceCall) (exec.Step, error) {
+// Gradient is operand 0 (B, N) times the pool.
+func Gradient(at Operands) cuda.Steps {
 	return timesPool(at, func(x *copies) cuda.Product {
 		return cuda.Product{M: x.left, N: x.wide, K: x.n, LDC: x.wide}
 	})
 }
 
 // timesPool is the product of operand 0 with the pool that shape says.
-func timesPool(at Operands, shape func(x *copies) cuda.Product) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+func timesPool(at Operands, shape func(x *copies) cuda.Product) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		x, err := newCopies(c, at)
 		if err != nil {
 			return nil, err
@@ -97,16 +88,16 @@ func timesPool(at Operands, shape func(x *copies) cuda.Product) func(c *exec.Dev
 			}
 			return cuda.Of(c).Multiply(p, left, x.pool, cuda.At(c.Out), 0)
 		}, nil
-	}
+	})
 }
 
-// columnsOnCUDA takes n columns from the pointer on.
-func columnsOnCUDA(n int) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// Columns takes n columns from the pointer on.
+func Columns(n int) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		k := cuda.Load(c, &poolSource, "pool_columns", cuda.Macro{Name: "V", Value: "float"}, cuda.Is("VEC", false))
 		values := c.Out.Shape.TotalSize()
 		return func() error {
-			return k.Launch(cuda.Grid{X: cuda.Blocks(values, threads), Threads: threads}, c.Out, c.In[0], c.In[1], int64(values), n, c.In[0].Shape[1])
+			return k.Launch(cuda.Each(values), c.Out, c.In[0], c.In[1], int64(values), n, c.In[0].Shape[1])
 		}, nil
-	}
+	})
 }

@@ -1,8 +1,7 @@
-package contrast
+package oncuda
 
 import (
 	_ "embed"
-	"math"
 
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -18,15 +17,16 @@ func rowsOfWarps(c *exec.DeviceCall) cuda.Grid {
 	return cuda.Grid{X: cuda.Blocks(c.In[0].Shape[0], 4), Threads: 32, ThreadsY: 4}
 }
 
-func sampleNegativesOnCUDA(ids, own int, byColumn bool, floor float64) steps {
-	return launches(&negativesSource, "sample_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
+// SampleNegatives is the step of negatives drawn by scores, of which operands ids and own may be -1.
+func SampleNegatives(ids, own int, byColumn bool, floor float64) cuda.Steps {
+	return cuda.OnKernel(&negativesSource, "sample_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
 		rows, m, b := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1]
 		row, col := m, 1
 		if byColumn {
 			row, col = 1, m
 		}
-		return []any{c.Out, c.In[0], c.In[1], operand(c, ids), operand(c, own), rows, b, int64(row), int64(col),
-			math.Float64bits(floor)}
+		return []any{c.Out, c.In[0], c.In[1], cuda.Optional(c, ids), cuda.Optional(c, own), rows, b, int64(row), int64(col),
+			cuda.Double(floor)}
 	})
 }
 
@@ -39,10 +39,10 @@ func ids(c *exec.DeviceCall, k int) any {
 }
 
 var (
-	samplePairsOnCUDA = launches(&negativesSource, "sample_pairs", rowsOfWarps, func(c *exec.DeviceCall) []any {
+	SamplePairs = cuda.OnKernel(&negativesSource, "sample_pairs", rowsOfWarps, func(c *exec.DeviceCall) []any {
 		return []any{c.Out, c.In[0], c.In[1], ids(c, 2), c.In[0].Shape[0]}
 	})
-	hardestNegativesOnCUDA = launches(&negativesSource, "hardest_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
+	HardestNegatives = cuda.OnKernel(&negativesSource, "hardest_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
 		return []any{c.Out, c.Aux[0], c.In[0], ids(c, 1), c.In[0].Shape[0], c.In[0].Shape[1]}
 	})
 )
