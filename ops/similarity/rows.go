@@ -1,10 +1,10 @@
 package similarity
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/similarity/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -21,7 +21,7 @@ func RowProducts(x, y *gorgonia.Node) *gorgonia.Node {
 			}
 			return tensor.Shape{x[0]}, nil
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: rowProductsOnCUDA},
+		On: oncuda.RowProducts(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			each := rows / c.In[1].Dim(0)
@@ -51,7 +51,7 @@ func rowProductsGrad() *op.Op {
 			return in[0].Clone(), op.Need(in[2].TotalSize() == in[0][0], "dy must have a value for each row of x")
 		},
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1].Clone()}} },
-		On:  map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: rowProductsGradOnCUDA},
+		On:  oncuda.RowProductsGrad(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n, cols := c.In[1].Dim(0), c.In[0].Dim(1)
 			each := c.In[0].Dim(0) / n

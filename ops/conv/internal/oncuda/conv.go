@@ -14,9 +14,9 @@ var convText string
 
 var convSource = cuda.Source{Name: "conv", Text: convText}
 
-// columnBudget is how many values of columns are held at once, 64 MiB: about what the second-level cache of a device keeps
+// ColumnBudget is how many values of columns are held at once, 64 MiB: about what the second-level cache of a device keeps
 // from the kernel that writes them to the product that reads them. Those of one image are held in any case.
-var columnBudget = int64(16 << 20)
+var ColumnBudget = int64(16 << 20)
 
 // most is how many values the kernels of columns and weights count, in 32 bits.
 const most = 1<<31 - 1
@@ -43,7 +43,7 @@ func prepare(c *exec.DeviceCall, s convolve.Sizes, extra int64) (*convolution, e
 		terms: s.Kernel * s.Kernel * s.In, in: s.Height * s.Width, out: s.OutHeight() * s.OutWidth()}
 	k.wide = (k.terms + 3) / 4 * 4
 	image := int64(k.out) * int64(k.wide)
-	k.images = int(max(1, min(int64(s.Batch), columnBudget/image)))
+	k.images = int(max(1, min(int64(s.Batch), ColumnBudget/image)))
 	k.images = cuda.Blocks(s.Batch, cuda.Blocks(s.Batch, k.images)) // chunks of nearly the same size
 	if int64(k.images)*max(image, int64(k.in)*int64(s.In)) > most || int64(s.Out)*int64(k.wide) > most {
 		return nil, nil

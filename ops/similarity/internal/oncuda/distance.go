@@ -1,4 +1,4 @@
-package similarity
+package oncuda
 
 import (
 	_ "embed"
@@ -19,67 +19,62 @@ const (
 	distanceChunks = 128 // at most
 )
 
-// deviceColumns are the operands that say which rows stand for columns, -1: there is none.
-type deviceColumns struct{ keys, queue, pointer, cols int }
-
-func (l batchLayout) onDevice() deviceColumns { return deviceColumns{1, l.queue, -1, l.cols} }
-
-func (l poolLayout) onDevice() deviceColumns {
-	return deviceColumns{l.Keys, l.Queue, l.Pointer, l.Operands.Cols}
-}
+// Columns are the operands that say which rows stand for columns, -1: there is none.
+type Columns struct{ Keys, Queue, Pointer, Cols int }
 
 // arguments are what kernels want to know of the columns.
-func (d deviceColumns) arguments(c *exec.DeviceCall) []any {
-	return []any{c.In[d.keys], at(c, d.queue), at(c, d.pointer), at(c, d.cols)}
+func (d Columns) arguments(c *exec.DeviceCall) []any {
+	return []any{c.In[d.Keys], cuda.Optional(c, d.Queue), cuda.Optional(c, d.Pointer), cuda.Optional(c, d.Cols)}
 }
 
-// at returns an operand, nil where there is none.
-func at(c *exec.DeviceCall, i int) any {
-	if i < 0 {
-		return nil
-	}
-	return c.In[i]
+// Distance is a distance of f, operand 0, from columns.
+type Distance struct {
+	L2      bool
+	Spheres int
+	Columns Columns
 }
 
 // load returns a kernel for the kind of the distance.
-func (x *distance) load(c *exec.DeviceCall, name string) *cuda.Kernel {
-	return cuda.Load(c, &distanceSource, name, cuda.Is("L2", x.Kind == "l2"))
+func (x Distance) load(c *exec.DeviceCall, name string) *cuda.Kernel {
+	return cuda.Load(c, &distanceSource, name, cuda.Is("L2", x.L2))
 }
 
 // unit is how many channels belong together: all of l2, those of a sphere.
-func (x *distance) unit(width int) int {
-	if x.Kind == "l2" {
+func (x Distance) unit(width int) int {
+	if x.L2 {
 		return width
 	}
 	return width / x.Spheres
 }
 
-// forwardOnCUDA is the step of the scores.
-func (x *distance) forwardOnCUDA(c *exec.DeviceCall) (exec.Step, error) {
-	columns := x.layout.onDevice()
-	rows, total, width, n := c.Out.Shape[0], c.Out.Shape[1], c.In[0].Shape[1], c.In[columns.keys].Shape[0]
-	k := x.load(c, "distance_scores")
-	g := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16, ThreadsY: 16}
-	return func() error {
-		args := append([]any{c.Out, c.In[0]}, columns.arguments(c)...)
-		return k.Launch(g, append(args, rows, n, total, width, x.unit(width))...)
-	}, nil
+// Forward is the step of the scores.
+func (x Distance) Forward() cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+		columns := x.Columns
+		rows, total, width, n := c.Out.Shape[0], c.Out.Shape[1], c.In[0].Shape[1], c.In[columns.Keys].Shape[0]
+		k := x.load(c, "distance_scores")
+		g := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16, ThreadsY: 16}
+		return func() error {
+			args := append([]any{c.Out, c.In[0]}, columns.arguments(c)...)
+			return k.Launch(g, append(args, rows, n, total, width, x.unit(width))...)
+		}, nil
+	})
 }
 
-// backwardOnCUDA is the step of the gradient for operand of: of f from all columns, or of the keys, the first columns, from f. Keys
+// Backward is the step of the gradient for operand of: of f from all columns, or of the keys, the first columns, from f. Keys
 // whose columns do not exist have scores of 0, and so no gradient.
-func (x *distance) backwardOnCUDA(operands, of int) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
-		layout := x.layout.onDevice()
+func (x Distance) Backward(operands, of int) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+		layout := x.Columns
 		scores, dy := operands, operands+1
 		width := c.In[0].Shape[1]
 		unit := x.unit(width)
 		rows, total := c.Out.Shape[0], c.In[scores].Shape[1] // of the gradient, and what each has pairs with
-		n, rowStep, colStep := c.In[layout.keys].Shape[0], total, 1
+		n, rowStep, colStep := c.In[layout.Keys].Shape[0], total, 1
 		columns := layout
 		if of != 0 {
 			total = c.In[0].Shape[0]
-			columns, n = deviceColumns{keys: 0, queue: -1, pointer: -1, cols: -1}, total
+			columns, n = Columns{Keys: 0, Queue: -1, Pointer: -1, Cols: -1}, total
 			rowStep, colStep = 1, rowStep
 		}
 		tiles := cuda.Blocks(rows, distanceTile) * cuda.Blocks(unit, distanceTile)
@@ -87,7 +82,7 @@ func (x *distance) backwardOnCUDA(operands, of int) func(c *exec.DeviceCall) (ex
 		each = cuda.Blocks(each, distanceTile) * distanceTile
 		chunks := cuda.Blocks(total, each)
 		slopeBytes := int64(0)
-		if x.Kind != "l2" {
+		if !x.L2 {
 			slopeBytes = (4*int64(rows)*int64(total) + 255) / 256 * 256
 		}
 		slopes, err := cuda.Scratch(c, slopeBytes+4*int64(chunks)*int64(rows)*int64(width))
@@ -100,7 +95,7 @@ func (x *distance) backwardOnCUDA(operands, of int) func(c *exec.DeviceCall) (ex
 		channels := cuda.Grid{X: cuda.Blocks(rows, distanceTile), Y: cuda.Blocks(unit, distanceTile), Z: chunks, Threads: 16, ThreadsY: 16}
 		return func() error {
 			for from := 0; from < width; from += unit {
-				if x.Kind != "l2" {
+				if !x.L2 {
 					args := append([]any{slopes, c.In[scores], c.In[dy], c.In[of]}, columns.arguments(c)...)
 					if err := slope.Launch(pairs, append(args, rows, n, total, width, from, unit, int64(rowStep), int64(colStep))...); err != nil {
 						return err
@@ -114,5 +109,5 @@ func (x *distance) backwardOnCUDA(operands, of int) func(c *exec.DeviceCall) (ex
 			}
 			return sum.Launch(cuda.Grid{X: cuda.Blocks(rows*width, 256), Threads: 256}, c.Out, parts, chunks, rows*width)
 		}, nil
-	}
+	})
 }
