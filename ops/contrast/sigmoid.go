@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/geoalign/geoalign/internal/kernel/vector"
-
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"

@@ -3,9 +3,8 @@ package contrast
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/internal/kernel/vector"
-
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/tensor"
 )
