@@ -1,4 +1,4 @@
-package geometric
+package oncuda
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
+	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -59,33 +60,40 @@ func copyPool(d *cuda.Device, pool batch.Pool) (_ exec.Memory, err error) {
 	return m, stage.Free()
 }
 
-// gatherOnCUDA reads rows of a pool that lies on the device. A row that does not exist has values that are no numbers.
-func gatherOnCUDA(pool batch.Pool) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// Gather reads rows of a pool that lies on the device. A row that does not exist has values that are no numbers.
+func Gather(pool batch.Pool) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		at, err := onDevice(c, pool)
 		if at == 0 || err != nil {
 			return nil, err
 		}
-		k := loadGeometric(c, "pool_rows", Options{Kernel: Heat}, 1)
+		k := loadGeometric(c, "pool_rows", Options{}, 1)
 		values := c.Out.Shape.TotalSize()
 		return func() error {
-			return k.Launch(threads(values), c.Out, at, c.In[0], int64(values), pool.Rows(), pool.Width())
+			return k.Launch(cuda.Each(values), c.Out, at, c.In[0], int64(values), pool.Rows(), pool.Width())
 		}, nil
-	}
+	})
 }
 
-// compareOnCUDA is the step of the loss of some anchors.
-func compareOnCUDA(o Options, k, b int) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
+// Operands of Compare, as its op has them.
+const (
+	cmRows = iota
+	cmPoints
+	cmFeatures
+)
+
+// Compare is the step of the loss of some anchors.
+func Compare(o Options, k, b, groups int) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, n, channels := c.In[cmPoints].Shape[0], c.In[cmPoints].Shape[1], c.In[cmFeatures].Shape[1]
 		anchors := rows / k
-		var r room
-		x := newComparisonCUDA(c, o, anchors, k, n, channels, o.groupsOf(0), &r)
+		r := &cuda.Room{}
+		x := newComparison(c, o, anchors, k, n, channels, groups, r)
 		if x == nil {
 			return nil, nil
 		}
-		y, losses := r.words(rows*channels), r.words(anchors)
-		base, err := cuda.Scratch(c, r.bytes)
+		y, losses := words(r, rows*channels), words(r, anchors)
+		base, err := cuda.Scratch(c, r.Bytes)
 		if err != nil {
 			return nil, err
 		}
@@ -100,45 +108,56 @@ func compareOnCUDA(o Options, k, b int) func(c *exec.DeviceCall) (exec.Step, err
 			if err := x.run(cuda.At(c.In[cmPoints]), cuda.At(c.In[cmFeatures]), y, cuda.At(c.Aux[0]), losses, anchors, scale); err != nil {
 				return err
 			}
-			return total.Launch(threads(1), c.Out, losses, anchors, scale)
+			return total.Launch(cuda.Each(1), c.Out, losses, anchors, scale)
 		}, nil
-	}
+	})
 }
 
-// onCUDA is the step of the whole op: the computation of a chunk runs on the device, for one chunk after the other, and what it gives is
+// Pooled is a loss of rows of a pool behind a head, with the computation of a chunk.
+type Pooled struct {
+	Rows, Key     *gorgonia.Node // inputs of a chunk; without dropout Key is nil
+	Loss          *gorgonia.Node // and its results
+	Grads         gorgonia.Nodes
+	Copies        gorgonia.Nodes // of the parameters, which are the operands from First on
+	First         int
+	Points, Chunk int // of all chunks, and of one
+	Offset        int // number of the first point
+}
+
+// Step is that of the whole op: the computation of a chunk runs on the device, for one chunk after the other, and what it gives is
 // added up there. Neighbours that are no rows of the pool, an error on the host, make the loss no number.
-func (p *pooled) onCUDA(first int) func(c *exec.DeviceCall) (exec.Step, error) {
-	return func(c *exec.DeviceCall) (exec.Step, error) {
-		rows, err := bufferOf(c.Inner.Buffer(p.rows))
+func (p Pooled) Step() cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+		rows, err := bufferOf(c.Inner.Buffer(p.Rows))
 		if err != nil {
 			return nil, err
 		}
 		var key *cuda.Buffer
-		if p.keyed {
-			if key, err = bufferOf(c.Inner.Buffer(p.key)); err != nil {
+		if p.Key != nil {
+			if key, err = bufferOf(c.Inner.Buffer(p.Key)); err != nil {
 				return nil, err
 			}
 		}
 		// What a chunk gives, and where it is added up: the loss and the gradients.
 		results := []exec.Operand{c.Out}
-		chunk := make([]*cuda.Buffer, 1, 1+len(p.grads))
-		if chunk[0], err = bufferOf(c.Inner.Buffer(p.loss)); err != nil {
+		chunk := make([]*cuda.Buffer, 1, 1+len(p.Grads))
+		if chunk[0], err = bufferOf(c.Inner.Buffer(p.Loss)); err != nil {
 			return nil, err
 		}
-		for i, g := range p.grads {
+		for i, g := range p.Grads {
 			b, err := bufferOf(c.Inner.Buffer(g))
 			if err != nil {
 				return nil, err
 			}
 			results, chunk = append(results, c.Aux[i]), append(chunk, b)
 		}
-		begin := loadGeometric(c, "chunk_inputs", Options{Kernel: Heat}, 1)
-		bound := make([]exec.Buffer, len(p.parameters))
-		total, n := p.b*p.k, p.anchors*p.k
+		begin := loadGeometric(c, "chunk_inputs", Options{}, 1)
+		bound := make([]exec.Buffer, len(p.Copies))
+		total, n := p.Points, p.Chunk
 		return func() error {
-			for i, x := range p.parameters {
-				if b := c.In[first+i].Buffer; b != bound[i] {
-					if err := c.Inner.SetInput(x.Copy, b); err != nil {
+			for i, x := range p.Copies {
+				if b := c.In[p.First+i].Buffer; b != bound[i] {
+					if err := c.Inner.SetInput(x, b); err != nil {
 						return err
 					}
 					bound[i] = b
@@ -149,7 +168,7 @@ func (p *pooled) onCUDA(first int) func(c *exec.DeviceCall) (exec.Step, error) {
 				to, seed = key.Pointer(), c.In[1]
 			}
 			for at := 0; at < total; at += n {
-				if err := begin.Launch(threads(n), rows.Pointer(), to, c.In[0], seed, n, at, total, p.offset+at); err != nil {
+				if err := begin.Launch(cuda.Each(n), rows.Pointer(), to, c.In[0], seed, n, at, total, p.Offset+at); err != nil {
 					return err
 				}
 				if err := c.Inner.Run(); err != nil {
@@ -169,7 +188,7 @@ func (p *pooled) onCUDA(first int) func(c *exec.DeviceCall) (exec.Step, error) {
 			}
 			return nil
 		}, nil
-	}
+	})
 }
 
 // bufferOf returns a buffer of the computation of a chunk; nil of an input that nothing there reads.
