@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/ops/attention/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -68,6 +69,14 @@ type attention struct {
 	keep                       float32
 	index, lengths, bits, bias int
 	operands                   int
+}
+
+// onCUDA is the op as its steps for the CUDA device know it.
+func (a *attention) onCUDA() oncuda.Attention {
+	return oncuda.Attention{
+		Self: a.self, Causal: a.causal, LQ: a.lq, LK: a.lk, Heads: a.heads, Keep: a.keep,
+		Index: a.index, Lengths: a.lengths, Bits: a.bits, Bias: a.bias,
+	}
 }
 
 func (a *attention) apply(in []*gorgonia.Node, index, lengths, bits, bias *gorgonia.Node) *gorgonia.Node {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/attention/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -46,7 +46,7 @@ func RelativeBias(table *gorgonia.Node, lq, lk, farthest int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: relativeOnCUDA(farthest)},
+		On: oncuda.Relative(farthest),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(relativeGrad(in[0].Shape()[0], farthest), dy)}
 		},
@@ -80,7 +80,7 @@ func relativeGrad(n, farthest int) *op.Op {
 				return nil
 			}, nil
 		},
-		On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: relativeGradOnCUDA(n, farthest)},
+		On: oncuda.RelativeGrad(n, farthest),
 	}
 }
 

@@ -1,4 +1,4 @@
-package attention
+package oncuda
 
 import (
 	"slices"
@@ -24,7 +24,7 @@ var otherTiles func(name string, t *halfTiles)
 
 // tiled returns a kernel whose blocks hold pieces of the fixed tokens of so many heads, and pass over the moving ones, which go
 // through shared memory: those of several rows if again.
-func (x *attentionOnCUDA) tiled(name string, fixed, moving, many int, again bool) tiles {
+func (x *work) tiled(name string, fixed, moving, many int, again bool) tiles {
 	macros := append(slices.Clone(x.macros), cuda.Is(strings.ToUpper(name), true))
 	if !x.halves {
 		// Blocks of 64 rows of 64 or 128 values, and of 64 x 64 scores, of floats; see floats.cu.
@@ -52,7 +52,7 @@ func (x *attentionOnCUDA) tiled(name string, fixed, moving, many int, again bool
 	var grid int
 	switch {
 	case t.together:
-		grid = (x.seqs + 1) * x.heads
+		grid = (x.seqs + 1) * x.Heads
 	case t.alone:
 		grid = cuda.Blocks(many, t.warps)
 	default:
@@ -67,7 +67,7 @@ func (x *attentionOnCUDA) tiled(name string, fixed, moving, many int, again bool
 }
 
 // halfTiles chooses by the shapes.
-func (x *attentionOnCUDA) halfTiles(name string, fixed, moving int, again bool) halfTiles {
+func (x *work) halfTiles(name string, fixed, moving int, again bool) halfTiles {
 	t := halfTiles{groups: 2, blocks: 1, tile: 64, chunk: 32}
 	if moving <= 32 {
 		t.tile = 32
@@ -84,12 +84,12 @@ func (x *attentionOnCUDA) halfTiles(name string, fixed, moving int, again bool) 
 	// and with a bias.
 	// They are four or a multiple, one for each of its parts.
 	atOnce := 8
-	if name == "attend" && x.bias < 0 || t.groups == 1 {
+	if name == "attend" && x.Bias < 0 || t.groups == 1 {
 		atOnce = 12
 	}
 	units := cuda.Blocks(fixed, 16*t.groups)
 	switch {
-	case name != "attend_dkv" && x.index >= 0 && units == 1 && x.rows <= 8*x.seqs:
+	case name != "attend_dkv" && x.Index >= 0 && units == 1 && x.rows <= 8*x.seqs:
 		t.together, t.warps = true, min(1+cuda.Blocks(x.rows, x.seqs), 4)
 	case name != "attend_dkv" && units == 1 && moving <= 32:
 		t.alone, t.warps = true, 4
@@ -116,7 +116,7 @@ func (x *attentionOnCUDA) halfTiles(name string, fixed, moving int, again bool) 
 
 // shared returns the bytes of shared memory of a block: the first stage, and after it the second one or, before that, the
 // warps' own rows.
-func (x *attentionOnCUDA) shared(name string, t halfTiles, stages int) int {
+func (x *work) shared(name string, t halfTiles, stages int) int {
 	row := 2 * ((x.e+15)/16*16 + 8)
 	stage, own := 2*t.tile*row, t.warps*16*t.groups*row
 	if name != "attend" {
@@ -124,7 +124,7 @@ func (x *attentionOnCUDA) shared(name string, t halfTiles, stages int) int {
 	}
 	if name == "attend_dkv" {
 		stage += 2 * t.tile * 4
-		if x.bits >= 0 {
+		if x.Bits >= 0 {
 			stage += t.tile * (t.warps*16*t.groups/32 + 1) * 4
 		}
 	}

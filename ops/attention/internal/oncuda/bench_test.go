@@ -1,26 +1,44 @@
-package attention
+package oncuda
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/tensor"
 )
 
-// BenchmarkCUDA times the steps of attention alone: an image tower of 257 tokens (ViT-B/14), texts of 30, texts that attend to
+// benchCase is the sizes and the operands of a call; seqs 0: self attention.
+type benchCase struct {
+	rows, seqs, lq, lk, heads, width   int
+	lengths, bits, index, bias, causal bool
+}
+
+func (s benchCase) name() string {
+	var with []string
+	for name, on := range map[string]bool{"lengths": s.lengths, "bits": s.bits, "index": s.index, "bias": s.bias, "causal": s.causal} {
+		if on {
+			with = append(with, name)
+		}
+	}
+	slices.Sort(with)
+	return fmt.Sprintf("%d rows of %d sequences %d x %d of %d heads of %d %s", s.rows, s.seqs, s.lq, s.lk, s.heads, s.width, strings.Join(with, " "))
+}
+
+// BenchmarkCUDA times the steps of Attention alone: an image tower of 257 tokens (ViT-B/14), texts of 30, texts that attend to
 // images, several to an image, class tokens, larger images. Rates count every key.
 func BenchmarkCUDA(b *testing.B) {
 	d := cudatest.Open(b)
 	if cudatest.Emulated(d) {
 		b.Skip("times of the emulator mean nothing")
 	}
-	for _, s := range []deviceCase{
+	for _, s := range []benchCase{
 		{rows: 64, lq: 257, lk: 257, heads: 12, width: 64},
 		{rows: 128, lq: 197, lk: 197, heads: 12, width: 64},
 		{rows: 32, lq: 577, lk: 577, heads: 12, width: 64},
@@ -73,7 +91,7 @@ func BenchmarkCUDATiles(b *testing.B) {
 		{"attend_dkv", halfTiles{groups: 2, warps: 3, blocks: 2, tile: 64, chunk: 16}},
 	}
 	defer func() { otherTiles = nil }()
-	for _, s := range []deviceCase{
+	for _, s := range []benchCase{
 		{rows: 128, lq: 257, lk: 257, heads: 12, width: 64},
 		{rows: 32, lq: 577, lk: 577, heads: 12, width: 64},
 		{rows: 384, seqs: 128, lq: 30, lk: 257, heads: 12, width: 64, index: true, bits: true},
@@ -104,7 +122,7 @@ func BenchmarkCUDATiles(b *testing.B) {
 }
 
 // bench times the forward or the backward step alone, or both.
-func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool, only string) {
+func (s benchCase) bench(b *testing.B, d *cuda.Device, half bool, only string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var some [4099]float32
 	for i := range some {
@@ -138,11 +156,11 @@ func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool, only string) 
 		kind = exec.BFloat16
 	}
 	normal := func(i int) float32 { return some[i%len(some)] }
-	a := &attention{self: s.seqs == 0, causal: s.causal, lq: s.lq, lk: s.lk, heads: s.heads, keep: .9, index: -1, lengths: -1,
-		bits: -1, bias: -1}
+	a := Attention{Self: s.seqs == 0, Causal: s.causal, LQ: s.lq, LK: s.lk, Heads: s.heads, Keep: .9, Index: -1, Lengths: -1,
+		Bits: -1, Bias: -1}
 	w, seqs := s.heads*s.width, s.seqs
 	var in []exec.Operand
-	if a.self {
+	if a.Self {
 		in, seqs = append(in, buffer(kind, normal, s.rows*s.lq, 3*w)), s.rows
 	} else {
 		in = append(in, buffer(kind, normal, s.rows*s.lq, w), buffer(kind, normal, seqs*s.lk, 2*w))
@@ -152,40 +170,40 @@ func (s deviceCase) bench(b *testing.B, d *cuda.Device, half bool, only string) 
 			*at, in = len(in), append(in, buffer(t, fill, shape...))
 		}
 	}
-	optional(s.index, &a.index, exec.Int32, func(i int) float32 { return float32(i % seqs) }, s.rows)
-	optional(s.lengths, &a.lengths, exec.Int32, func(int) float32 { return float32(1 + r.IntN(s.lk)) }, s.rows)
-	optional(s.bits, &a.bits, exec.Int32, func(int) float32 { return float32(r.Uint32() >> 1) },
-		s.rows*s.heads*s.lq*nn.MaskWords(s.lk))
-	optional(s.bias, &a.bias, exec.Float32, normal, s.heads, s.lq, s.lk)
-	a.operands = len(in)
+	optional(s.index, &a.Index, exec.Int32, func(i int) float32 { return float32(i % seqs) }, s.rows)
+	optional(s.lengths, &a.Lengths, exec.Int32, func(int) float32 { return float32(1 + r.IntN(s.lk)) }, s.rows)
+	optional(s.bits, &a.Bits, exec.Int32, func(int) float32 { return float32(r.Uint32() >> 1) },
+		s.rows*s.heads*s.lq*((s.lk + 31) / 32))
+	optional(s.bias, &a.Bias, exec.Float32, normal, s.heads, s.lq, s.lk)
+	operands := len(in)
 	out, dy := buffer(kind, normal, s.rows*s.lq, w), buffer(kind, normal, s.rows*s.lq, w)
 	zero := func(int) float32 { return 0 }
 	aux := []exec.Operand{buffer(exec.Float32, zero, s.rows, s.heads, s.lq), buffer(exec.Int32, zero, s.rows),
 		buffer(exec.Int32, zero, seqs+1)}
 	grads := []exec.Operand{buffer(kind, zero, in[0].Shape...)}
-	if !a.self {
+	if !a.Self {
 		grads = append(grads, buffer(kind, zero, in[1].Shape...))
 	}
 	if s.bias {
 		grads = append(grads, buffer(exec.Float32, zero, s.heads, s.lq, s.lk))
 	}
-	inAux := make([][]exec.Operand, a.operands+2)
-	inAux[a.operands] = aux
+	inAux := make([][]exec.Operand, operands+2)
+	inAux[operands] = aux
 	flops := 2 * float64(s.rows) * float64(s.lq) * float64(s.lk) * float64(w)
 	for _, x := range []struct {
 		name     string
-		prepare  func(c *exec.DeviceCall) (exec.Step, error)
+		steps    cuda.Steps
 		call     *exec.DeviceCall
 		products float64
 	}{
-		{"forward", a.forwardOnCUDA, &exec.DeviceCall{In: in, Out: out, Aux: aux, BF16: half}, 2},
-		{"backward", a.backwardOnCUDA, &exec.DeviceCall{In: append(in[:a.operands:a.operands], out, dy), InAux: inAux,
+		{"forward", a.Forward(), &exec.DeviceCall{In: in, Out: out, Aux: aux, BF16: half}, 2},
+		{"backward", a.Backward(), &exec.DeviceCall{In: append(in[:operands:operands], out, dy), InAux: inAux,
 			Out: grads[0], Aux: grads[1:], BF16: half}, 5},
 	} {
 		if only != "" && only != x.name {
 			continue
 		}
-		step, err := x.prepare(x.call)
+		step, err := x.steps[cuda.Name].Prepare(x.call)
 		if err != nil {
 			b.Fatal(err)
 		}
