@@ -173,7 +173,7 @@ func (s benchCase) bench(b *testing.B, d *cuda.Device, half bool, only string) {
 	optional(s.index, &a.Index, exec.Int32, func(i int) float32 { return float32(i % seqs) }, s.rows)
 	optional(s.lengths, &a.Lengths, exec.Int32, func(int) float32 { return float32(1 + r.IntN(s.lk)) }, s.rows)
 	optional(s.bits, &a.Bits, exec.Int32, func(int) float32 { return float32(r.Uint32() >> 1) },
-		s.rows*s.heads*s.lq*((s.lk + 31) / 32))
+		s.rows*s.heads*s.lq*((s.lk+31)/32))
 	optional(s.bias, &a.Bias, exec.Float32, normal, s.heads, s.lq, s.lk)
 	operands := len(in)
 	out, dy := buffer(kind, normal, s.rows*s.lq, w), buffer(kind, normal, s.rows*s.lq, w)
