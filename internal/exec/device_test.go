@@ -117,7 +117,7 @@ func onRAM(x *gorgonia.Node) *gorgonia.Node {
 				double(c.Out.Buffer.(*ramBuffer).words, c.In[0].Buffer.(*ramBuffer).words)
 				return nil
 			}, nil
-		}},
+		}}},
 	}, x)
 }
 
@@ -386,7 +386,7 @@ func TestDeviceAux(t *testing.T) {
 				}
 				return nil
 			}, nil
-		}},
+		}}},
 	}, x, k)
 	out := op.Apply(&op.Op{
 		Kind: "plus auxiliary", Diff: []bool{false}, Shape: same,

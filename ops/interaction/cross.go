@@ -3,6 +3,7 @@ package interaction
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -95,6 +96,13 @@ type cross struct {
 	most, sequences [2]int
 }
 
+// onCUDA is the op as its steps for the CUDA device know it.
+func (x *cross) onCUDA() *oncuda.Cross {
+	return &oncuda.Cross{
+		Sides: sidesOnCUDA(x.sides), Query: x.query, Sites: x.sites, Of: x.of, Rows: x.rows, Scale: x.scale, Pool: x.pool, Focal: x.focal,
+	}
+}
+
 func (x *cross) args() string { return fmt.Sprintf("%+v", *x) }
 
 // shared says whether both sites have the same products.
@@ -124,7 +132,7 @@ func (x *cross) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (x *cross) op() scored {
 	return scored{
 		kind: "cross attention scores", gradients: "cross attention scores drows", args: x.args(), operands: x.operands, floats: first(x.rows), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.stepOnCUDA,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
 	}
 }
 

@@ -1,4 +1,4 @@
-package interaction
+package oncuda
 
 import (
 	_ "embed"
@@ -14,14 +14,14 @@ var recurrentSource = cuda.Source{Name: "recurrent", Text: crossText + recurrent
 
 // Limits of a block on the CUDA device besides those of cross attention: tokens of the queries, as long as sequences fit, and values
 // of the refined queries of all pairs, and of W k of the context. A variable for tests.
-var refinedLimits = struct{ queries, values int }{1024, 8 << 20}
+var RefinedLimits = struct{ Queries, Values int }{1024, 8 << 20}
 
-// recurrentOnCUDA is a step on the CUDA device, in blocks as on the host. What a pair has of its own lies in matrices of pairs: those
+// recurrentWork is a step on the CUDA device, in blocks as on the host. What a pair has of its own lies in matrices of pairs: those
 // with context i of the block begin at row i*R, where R are the rows of the queries of the block. In bfloat16 the gradients of gates
 // are rounded for all that reads them, the sum that is the gradient of the bias too.
-type recurrentOnCUDA struct {
-	*pairsOnCUDA
-	how *recurrent
+type recurrentWork struct {
+	*pairsWork
+	how *Recurrent
 
 	values, first cuda.Pointer // (rows of the context, 2C) W k, and (R, 2C) W q + b
 	taken         []takenStep
@@ -47,12 +47,12 @@ type takenStep struct {
 	gates, lengths cuda.Pointer // (pairs, 2C) g and u, and (pairs) |x| before the norm
 }
 
-// stepOnCUDA is step for the CUDA device.
-func (x *recurrent) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, error) {
-	if !x.fitsCUDA() {
+// prepare makes the step.
+func (x *Recurrent) prepare(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+	if !x.fits() {
 		return nil, nil
 	}
-	b := x.takeOnCUDA(c, backward)
+	b := x.beginSteps(c, backward)
 	if err := b.scratch(); err != nil {
 		return nil, err
 	}
@@ -67,16 +67,16 @@ func (x *recurrent) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 	return b.back(b.run(b.blockBack)), nil
 }
 
-// takeOnCUDA begins a step and asks for the memory of a block.
-func (x *recurrent) takeOnCUDA(c *exec.DeviceCall, backward bool) *recurrentOnCUDA {
-	q, k, channels := x.sides[x.query].len, x.sides[1-x.query].len, c.In[0].Shape[1]
-	weight := cuda.Part{In: x.weight, Rows: 2 * channels, Cols: 2 * channels, Type: cuda.ProductType(c)}
-	b := &recurrentOnCUDA{how: x, pairsOnCUDA: x.blocksOnCUDA(c, backward, blockLimits{
-		queries:  min(crossLimits.queries, refinedLimits.queries),
-		context:  min(crossLimits.context, refinedLimits.values/(2*channels)),
-		products: min(crossLimits.products, refinedLimits.values/channels*k),
+// beginSteps begins a step and asks for the memory of a block.
+func (x *Recurrent) beginSteps(c *exec.DeviceCall, backward bool) *recurrentWork {
+	q, k, channels := x.Sides[x.Query].Len, x.Sides[1-x.Query].Len, c.In[0].Shape[1]
+	weight := cuda.Part{In: x.Weight, Rows: 2 * channels, Cols: 2 * channels, Type: cuda.ProductType(c)}
+	b := &recurrentWork{how: x, pairsWork: x.beginBlocks(c, backward, BlockLimits{
+		Queries:  min(CrossLimits.Queries, RefinedLimits.Queries),
+		Context:  min(CrossLimits.Context, RefinedLimits.Values/(2*channels)),
+		Products: min(CrossLimits.Products, RefinedLimits.Values/channels*k),
 	}, weight)}
-	rows, contexts := b.most[x.query]*q, b.most[1-x.query]
+	rows, contexts := b.most[x.Query]*q, b.most[1-x.Query]
 	pairs, columns := rows*contexts, contexts*b.columns()
 	b.values, b.first = b.floats(contexts*k*2*channels), b.floats(rows*2*channels)
 	b.takeSteps(pairs)
@@ -92,14 +92,14 @@ func (x *recurrent) takeOnCUDA(c *exec.DeviceCall, backward bool) *recurrentOnCU
 }
 
 // takeSteps asks for the memory of the steps.
-func (b *recurrentOnCUDA) takeSteps(pairs int) {
+func (b *recurrentWork) takeSteps(pairs int) {
 	again := b.matrix()
-	for t := range b.how.steps {
+	for t := range b.how.Steps {
 		var s takenStep
 		switch {
 		case t > 0 && !b.backward:
 			s = b.taken[0]
-		case t+1 < b.how.steps:
+		case t+1 < b.how.Steps:
 			s = takenStep{refined: b.floats(pairs * b.channels), half: b.rounded(pairs, b.channels),
 				gates: b.floats(2 * pairs * b.channels), lengths: b.floats(pairs)}
 		}
@@ -116,12 +116,12 @@ func (b *recurrentOnCUDA) takeSteps(pairs int) {
 }
 
 // ofSteps asks for a matrix of all products of a block for each step, one behind the other.
-func (b *recurrentOnCUDA) ofSteps() cuda.Pointer {
-	return b.room.Take(4 * int64(b.how.steps) * int64(b.most[b.query]*b.sides[b.query].len) * int64(b.ld))
+func (b *recurrentWork) ofSteps() cuda.Pointer {
+	return b.room.Take(4 * int64(b.how.Steps) * int64(b.most[b.Query]*b.Sides[b.Query].Len) * int64(b.ld))
 }
 
 // ofStep is the matrix of step t of those; in the forward pass there is one.
-func (b *recurrentOnCUDA) ofStep(p cuda.Pointer, t int) cuda.Pointer {
+func (b *recurrentWork) ofStep(p cuda.Pointer, t int) cuda.Pointer {
 	if !b.backward {
 		return p
 	}
@@ -129,15 +129,15 @@ func (b *recurrentOnCUDA) ofStep(p cuda.Pointer, t int) cuda.Pointer {
 }
 
 // queryRows and contexts are the rows of the queries of the block, and its sequences of the context.
-func (b *recurrentOnCUDA) queryRows() int { return b.now[b.query].count * b.sides[b.query].len }
-func (b *recurrentOnCUDA) contexts() int  { return b.now[1-b.query].count }
+func (b *recurrentWork) queryRows() int { return b.now[b.Query].count * b.Sides[b.Query].Len }
+func (b *recurrentWork) contexts() int  { return b.now[1-b.Query].count }
 
 // columns are those that a context has of dstep and attended, so that each begins where products read fast.
-func (b *recurrentOnCUDA) columns() int { return (b.sides[1-b.query].len + 7) / 8 * 8 }
+func (b *recurrentWork) columns() int { return (b.Sides[1-b.Query].Len + 7) / 8 * 8 }
 
 // weight is the part of the weight that is for queries, or for the context.
-func (b *recurrentOnCUDA) weight(ofContext bool) cuda.Matrix {
-	m := b.rows[b.cross.rows]
+func (b *recurrentWork) weight(ofContext bool) cuda.Matrix {
+	m := b.rows[b.Cross.Rows]
 	if ofContext {
 		m = m.From(b.channels)
 	}
@@ -145,22 +145,22 @@ func (b *recurrentOnCUDA) weight(ofContext bool) cuda.Matrix {
 }
 
 // queries are x of a step as products read them, and as floats: the rows of all queries in the first one.
-func (b *recurrentOnCUDA) queries(t int) (cuda.Matrix, any) {
+func (b *recurrentWork) queries(t int) (cuda.Matrix, any) {
 	if t == 0 {
-		m, _ := b.tokens(b.query)
-		return m, b.c.In[b.query]
+		m, _ := b.tokens(b.Query)
+		return m, b.c.In[b.Query]
 	}
 	s := b.taken[t-1]
 	if b.product == exec.BFloat16 {
 		return b.placed(s.half), b.at(s.refined)
 	}
-	return floatsAt(b.at(s.refined), b.channels), b.at(s.refined)
+	return cuda.FloatsAt(b.at(s.refined), b.channels), b.at(s.refined)
 }
 
 // launchRows runs a kernel of which a warp works on a row of a pair.
-func (b *recurrentOnCUDA) launchRows(k *cuda.Kernel, before, behind []any) error {
-	return b.launchOn(k, cuda.Grid{Y: cuda.Blocks(b.sides[b.query].len, 4)}, before, behind)
+func (b *recurrentWork) launchRows(k *cuda.Kernel, before, behind []any) error {
+	return b.launchOn(k, cuda.Grid{Y: cuda.Blocks(b.Sides[b.Query].Len, 4)}, before, behind)
 }
 
 // last says whether a step is the last one, which makes nothing of its queries.
-func (b *recurrentOnCUDA) last(t int) bool { return t+1 == b.how.steps }
+func (b *recurrentWork) last(t int) bool { return t+1 == b.how.Steps }

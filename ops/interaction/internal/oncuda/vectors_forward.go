@@ -1,4 +1,4 @@
-package interaction
+package oncuda
 
 import (
 	"github.com/geoalign/geoalign/internal/cuda"
@@ -6,11 +6,11 @@ import (
 )
 
 // forwardBlock returns what makes the scores of a block, in the backward pass all that they are made of.
-func (b *vectorsOnCUDA) forwardBlock() func() error {
+func (b *vectorsWork) forwardBlock() func() error {
 	x, c := b.how, b.c
 	weigh, round, compare, unite := b.kernel("weigh"), b.kernel("round_rows"), b.kernel("compare"), b.kernel("unite")
 	end := b.filterForward
-	if len(x.steps) > 0 {
+	if len(x.Steps) > 0 {
 		end = b.graphForward
 	}
 	score := end()
@@ -20,19 +20,19 @@ func (b *vectorsOnCUDA) forwardBlock() func() error {
 			return err
 		}
 		s, weights := b.at(b.products[attentionSite]), b.at(b.weights)
-		if err := b.launch(weigh, b.sides[imageSide].len, []any{weights, s}, []any{x.scale, false}); err != nil {
+		if err := b.launch(weigh, b.Sides[imageSide].Len, []any{weights, s}, []any{x.Scale, false}); err != nil {
 			return err
 		}
 		if a := b.attended; b.product != exec.Float32 {
 			n := rows * b.most[imageSide]
-			if err := round.Launch(each256(n*a.LD), b.at(a.At), weights, int64(n), b.sides[imageSide].len, a.LD); err != nil {
+			if err := round.Launch(cuda.Each(n*a.LD), b.at(a.At), weights, int64(n), b.Sides[imageSide].Len, a.LD); err != nil {
 				return err
 			}
 		}
 		if err := b.context(0, b.contexts); err != nil || !b.metric() {
 			return err
 		}
-		return b.context(x.similarity, b.folded)
+		return b.context(x.Similarity, b.folded)
 	}
 	return func() error {
 		pairs, words, _, rows := b.sizes()
@@ -44,7 +44,7 @@ func (b *vectorsOnCUDA) forwardBlock() func() error {
 			c.In[vectorsTexts]}, []any{rows, b.channels, b.squares[wordPart].LD}); err != nil {
 			return err
 		}
-		for k, l := range []layer{wordPart: x.local, wholePart: x.global} {
+		for k, l := range []Layer{wordPart: x.Local, wholePart: x.Global} {
 			n := []int{words, pairs}[k]
 			if err := b.apply(l, n, b.placed(b.squares[k]), b.placed(b.mapped[k].values)); err != nil {
 				return err
@@ -61,9 +61,9 @@ func (b *vectorsOnCUDA) forwardBlock() func() error {
 
 // attention is the weights of the words of the block as products read them, those of the images behind each other in a row, and
 // how far apart.
-func (b *vectorsOnCUDA) attention() (m cuda.Matrix, step int) {
+func (b *vectorsWork) attention() (m cuda.Matrix, step int) {
 	if b.product == exec.Float32 {
-		return floatsAt(b.at(b.weights), b.ld), b.sides[imageSide].len
+		return cuda.FloatsAt(b.at(b.weights), b.ld), b.Sides[imageSide].Len
 	}
 	m, step = b.placed(b.attended), b.attended.LD
 	m.LD *= b.most[imageSide]
@@ -71,11 +71,11 @@ func (b *vectorsOnCUDA) attention() (m cuda.Matrix, step int) {
 }
 
 // context makes the contexts of the words of the block for each image, of rows of an operand.
-func (b *vectorsOnCUDA) context(operand int, to cuda.Matrix) error {
+func (b *vectorsWork) context(operand int, to cuda.Matrix) error {
 	_, _, _, words := b.sizes()
 	weights, step := b.attention()
 	rows, _ := b.tokens(operand)
-	tokens := b.sides[imageSide].len
+	tokens := b.Sides[imageSide].Len
 	p := cuda.Product{M: words, N: b.channels, K: tokens, Batch: b.now[imageSide].count,
 		StrideA: step, StrideB: tokens * rows.LD, StrideC: words * b.channels}
 	return cuda.Multiply(b.c, p, weights, rows, b.placed(to), nil)

@@ -1,4 +1,4 @@
-package interaction
+package oncuda
 
 import (
 	_ "embed"
@@ -12,10 +12,10 @@ var wordPatchText string
 
 var wordPatchSource = cuda.Source{Name: "wordpatch", Text: crossText + wordPatchText}
 
-// wordPatchOnCUDA is a step on the CUDA device. The weights of the summaries of images lie where cross attention has its own,
+// wordPatchWork is a step on the CUDA device. The weights of the summaries of images lie where cross attention has its own,
 // those of the summaries of texts besides.
-type wordPatchOnCUDA struct {
-	*pairsOnCUDA
+type wordPatchWork struct {
+	*pairsWork
 	overPatches, overWords cuda.Pointer
 	text, textMixed        cuda.Pointer
 	textGram, dtextGram    cuda.Pointer // of each text of a block
@@ -23,14 +23,14 @@ type wordPatchOnCUDA struct {
 	dpatchNorm             cuda.Pointer
 }
 
-// stepOnCUDA is step for the CUDA device.
-func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, error) {
-	words, patches := x.sides[textSide].len, x.sides[imageSide].len
+// prepare makes the step.
+func (x *WordPatch) prepare(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+	words, patches := x.Sides[textSide].Len, x.Sides[imageSide].Len
 	cosines := 3 * (words + patches)
 	if 4*(words*patches+cosines) > mostShared {
 		return nil, nil
 	}
-	b := &wordPatchOnCUDA{pairsOnCUDA: x.onCUDA(c, backward)}
+	b := &wordPatchWork{pairsWork: x.begin(c, backward)}
 	rows := b.most[textSide] * words
 	b.overPatches, b.overWords, b.text, b.textMixed = b.matrix(), b.matrix(), b.matrix(), b.matrix()
 	b.textGram = b.floats(rows * words)
@@ -68,7 +68,7 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 		if err := b.launch(slopes, words*patches+cosines,
 			[]any{b.dattended(), textMixed, imageMixed, b.at(b.dnorm), b.at(b.dpatchNorm), sim,
 				b.at(b.overPatches), b.at(b.overWords),
-				text, image, grams, imageGrams, c.In[x.operands]},
+				text, image, grams, imageGrams, c.In[len(c.In)-1]},
 			[]any{rows, cols, b.ldd(), x.Scale / x.Context, x.Temperature, x.Sum}); err != nil {
 			return err
 		}
@@ -86,19 +86,19 @@ func (x *wordPatch) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, er
 }
 
 // mixTexts makes G of each text times the weights of its summaries.
-func (b *wordPatchOnCUDA) mixTexts() error {
-	n, cols := b.sides[textSide].len, b.now[imageSide].count*b.sides[imageSide].len
+func (b *wordPatchWork) mixTexts() error {
+	n, cols := b.Sides[textSide].Len, b.now[imageSide].count*b.Sides[imageSide].Len
 	p := cuda.Product{M: n, N: cols, K: n, Batch: b.now[textSide].count, StrideA: n * n, StrideB: n * b.ld, StrideC: n * b.ld}
-	return cuda.Multiply(b.c, p, floatsAt(b.at(b.textGram), n), floatsAt(b.at(b.text), b.ld), floatsAt(b.at(b.textMixed), b.ld),
+	return cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(b.textGram), n), cuda.FloatsAt(b.at(b.text), b.ld), cuda.FloatsAt(b.at(b.textMixed), b.ld),
 		nil)
 }
 
 // unmixTexts makes the gradients of G of each text of the block, and adds those of its rows through G.
-func (b *wordPatchOnCUDA) unmixTexts() error {
-	n, cols := b.sides[textSide].len, b.now[imageSide].count*b.sides[imageSide].len
+func (b *wordPatchWork) unmixTexts() error {
+	n, cols := b.Sides[textSide].Len, b.now[imageSide].count*b.Sides[imageSide].Len
 	p := cuda.Product{TransB: true, M: n, N: n, K: cols, Batch: b.now[textSide].count, StrideA: n * b.ld, StrideB: n * b.ld,
 		StrideC: n * n}
-	if err := cuda.Multiply(b.c, p, floatsAt(b.at(b.textMixed), b.ld), floatsAt(b.at(b.text), b.ld), floatsAt(b.at(b.dtextGram),
+	if err := cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(b.textMixed), b.ld), cuda.FloatsAt(b.at(b.text), b.ld), cuda.FloatsAt(b.at(b.dtextGram),
 		n), nil); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package interaction
+package oncuda
 
 import (
 	_ "embed"
@@ -20,43 +20,43 @@ var vectorsSource = cuda.Source{Name: "vectors", Text: crossText + vectorsText +
 
 // Limits of a block of pairs on the CUDA device: nodes, padding too, or those of one pair; and images, where there are texts
 // enough. A variable for tests.
-var vectorsLimits = struct{ nodes, images int }{32 << 10, 8}
+var VectorsLimits = struct{ Nodes, Images int }{32 << 10, 8}
 
-// vectorsOnCUDA is a step on the CUDA device, in blocks of pairs. Texts are the queries of cross attention, images the
+// vectorsWork is a step on the CUDA device, in blocks of pairs. Texts are the queries of cross attention, images the
 // context. Words that take no part have nodes too, as how many there are is known on the device alone; kernels of pairs do not read
 // them, and their gradients are 0.
 //
 // P pairs, W words of them, R = P + W nodes, S channels of a node.
-type vectorsOnCUDA struct {
-	*pairsOnCUDA
-	how  *vectors
+type vectorsWork struct {
+	*pairsWork
+	how  *Vectors
 	size int // S
 
-	attended       cuda.Matrix    // weights, a row for each word and image, where products do not read those of pairsOnCUDA
+	attended       cuda.Matrix    // weights, a row for each word and image, where products do not read those of pairs
 	contexts       cuda.Matrix    // (W, C)
 	folded         cuda.Matrix    // (W, C) contexts of the rows under the metric
 	contextLengths cuda.Pointer   // (W)
 	squares        [2]cuda.Matrix // (W, C) and (P, C) that products read, of words and of wholes; then gradients of folded
-	mapped         [2]rowsOnCUDA  // (W, S) and (P, S) behind the layer, then gradients of that
-	nodes          rowsOnCUDA     // (R, S)
+	mapped         [2]roundedRows // (W, S) and (P, S) behind the layer, then gradients of that
+	nodes          roundedRows    // (R, S)
 	nodeLengths    cuda.Pointer   // (R) before unit
-	graph          graphOnCUDA
-	filter         filterOnCUDA
+	graph          graphWork
+	filter         filterWork
 
 	// Of the backward pass.
 	dlogits   cuda.Pointer   // (P) of the scores
-	dnodes    rowsOnCUDA     // (R, S)
+	dnodes    roundedRows    // (R, S)
 	dsquares  [2]cuda.Matrix // (W, C) and (P, C)
 	dcontexts cuda.Matrix    // (W, C) through their lengths, where there is a metric; products read them
 	dweights  cuda.Pointer   // of the attention
 
-	columns                        map[int]columnsOnCUDA // of operands
+	columns                        map[int]columnSums // of operands
 	sumRows, sumWeighted, sumParts *cuda.Kernel
 }
 
-// stepOnCUDA is step for the CUDA device.
-func (x *vectors) stepOnCUDA(c *exec.DeviceCall, back bool) (exec.Step, error) {
-	b := x.onCUDA(c, back)
+// prepare makes the step.
+func (x *Vectors) prepare(c *exec.DeviceCall, back bool) (exec.Step, error) {
+	b := x.begin(c, back)
 	if 4*max(b.slopesFloats(), b.filterFloats(), b.channels) > mostShared {
 		return nil, nil
 	}
@@ -77,7 +77,7 @@ func (x *vectors) stepOnCUDA(c *exec.DeviceCall, back bool) (exec.Step, error) {
 		return backward()
 	})
 	return func() error {
-		for k := range x.floats {
+		for k := range x.Floats {
 			if err := cuda.Zero(b.gradient(k)); err != nil {
 				return err
 			}
@@ -89,24 +89,24 @@ func (x *vectors) stepOnCUDA(c *exec.DeviceCall, back bool) (exec.Step, error) {
 	}, nil
 }
 
-// onCUDA begins a step.
-func (x *vectors) onCUDA(c *exec.DeviceCall, back bool) *vectorsOnCUDA {
-	site := [2]int{x.attention, 1}
-	pairs := &pairsOnCUDA{
-		cross: &cross{sides: x.sides, query: textSide, sites: [2][2]int{site, site}, scale: x.scale, operands: x.operands},
+// begin begins a step.
+func (x *Vectors) begin(c *exec.DeviceCall, back bool) *vectorsWork {
+	site := [2]int{x.Attention, 1}
+	pairs := &pairsWork{
+		Cross: &Cross{Sides: x.Sides, Query: textSide, Sites: [2][2]int{site, site}, Scale: x.Scale},
 		c:     c, source: &vectorsSource, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
-		count: [2]int{c.In[vectorsImages].Shape[0], c.In[vectorsTexts].Shape[0]}, rows: make([]cuda.Matrix, x.floats),
+		count: [2]int{c.In[vectorsImages].Shape[0], c.In[vectorsTexts].Shape[0]}, rows: make([]cuda.Matrix, x.Floats),
 	}
-	pairs.of[1] = textSide
-	b := &vectorsOnCUDA{pairsOnCUDA: pairs, how: x, size: c.In[x.local.weight].Shape[0]}
-	of := 1 + x.sides[textSide].len // nodes of a pair
-	b.most[textSide] = min(b.count[textSide], max(1, vectorsLimits.nodes/(of*vectorsLimits.images)))
-	b.most[imageSide] = min(b.count[imageSide], max(1, vectorsLimits.nodes/(of*max(1, b.most[textSide]))))
-	read := map[int]bool{0: true, 1: true, x.attention: true, x.similarity: true}
+	pairs.Of[1] = textSide
+	b := &vectorsWork{pairsWork: pairs, how: x, size: c.In[x.Local.Weight].Shape[0]}
+	of := 1 + x.Sides[textSide].Len // nodes of a pair
+	b.most[textSide] = min(b.count[textSide], max(1, VectorsLimits.Nodes/(of*VectorsLimits.Images)))
+	b.most[imageSide] = min(b.count[imageSide], max(1, VectorsLimits.Nodes/(of*max(1, b.most[textSide]))))
+	read := map[int]bool{0: true, 1: true, x.Attention: true, x.Similarity: true}
 	for _, l := range x.products() {
-		read[l.weight] = true
+		read[l.Weight] = true
 	}
-	for k := range x.floats {
+	for k := range x.Floats {
 		if s := c.In[k].Shape; read[k] {
 			b.parts = append(b.parts, cuda.Part{In: k, Rows: s[0], Cols: s[1], Type: b.product})
 		}
@@ -116,19 +116,19 @@ func (x *vectors) onCUDA(c *exec.DeviceCall, back bool) *vectorsOnCUDA {
 }
 
 // products are the layers that are matrix products on the CUDA device: those with one result are made by kernels.
-func (x *vectors) products() []layer {
-	list := []layer{x.local, x.global}
-	for _, s := range x.steps {
-		list = append(list, s.query, s.key, s.out)
+func (x *Vectors) products() []Layer {
+	list := []Layer{x.Local, x.Global}
+	for _, s := range x.Steps {
+		list = append(list, s.Query, s.Key, s.Out)
 	}
 	return list
 }
 
 // lay asks for the memory of a block.
-func (b *vectorsOnCUDA) lay() {
+func (b *vectorsWork) lay() {
 	texts, images := b.most[textSide], b.most[imageSide]
-	words, tokens := texts*b.sides[textSide].len, b.sides[imageSide].len
-	pairs, all, graph := texts*images, images*words, len(b.how.steps) > 0
+	words, tokens := texts*b.Sides[textSide].Len, b.Sides[imageSide].Len
+	pairs, all, graph := texts*images, images*words, len(b.how.Steps) > 0
 	b.ld = images * tokens
 	b.products[attentionSite], b.weights = b.floats(words*b.ld), b.floats(words*b.ld)
 	b.attended = b.rounded(words*images, tokens)
@@ -157,10 +157,10 @@ func (b *vectorsOnCUDA) lay() {
 }
 
 // metric says whether contexts are compared under a metric.
-func (b *vectorsOnCUDA) metric() bool { return b.how.similarity != 0 }
+func (b *vectorsWork) metric() bool { return b.how.Similarity != 0 }
 
 // blocks returns the step that works on all blocks.
-func (b *vectorsOnCUDA) blocks(work func() error) exec.Step {
+func (b *vectorsWork) blocks(work func() error) exec.Step {
 	return func() error {
 		placed, err := b.factors.Place()
 		if err != nil {
@@ -183,14 +183,14 @@ func (b *vectorsOnCUDA) blocks(work func() error) exec.Step {
 }
 
 // sizes returns P, W and R of the block, and the words of its texts.
-func (b *vectorsOnCUDA) sizes() (pairs, words, nodes, rows int) {
+func (b *vectorsWork) sizes() (pairs, words, nodes, rows int) {
 	images, texts := b.now[imageSide].count, b.now[textSide].count
-	rows = texts * b.sides[textSide].len
+	rows = texts * b.Sides[textSide].Len
 	return images * texts, images * rows, images*texts + images*rows, rows
 }
 
 // pairs runs a kernel with a block of so many threads for each pair.
-func (b *vectorsOnCUDA) pairs(k *cuda.Kernel, threads, shared int, before, behind []any) error {
+func (b *vectorsWork) pairs(k *cuda.Kernel, threads, shared int, before, behind []any) error {
 	pairs, _, _, _ := b.sizes()
 	return k.Launch(cuda.Grid{X: pairs, Threads: threads, Shared: 4 * shared}, b.parameters(before, behind)...)
 }

@@ -1,13 +1,13 @@
-package interaction
+package oncuda
 
 import "github.com/geoalign/geoalign/internal/cuda"
 
 // backwardBlock returns what adds the gradients of a block behind its forward pass.
-func (b *vectorsOnCUDA) backwardBlock() func() error {
+func (b *vectorsWork) backwardBlock() func() error {
 	x, c := b.how, b.c
 	unite, compare, wholes := b.kernel("unite_slopes"), b.kernel("compare_slopes"), b.kernel("whole_slopes")
 	begin := b.filterBackward
-	if len(x.steps) > 0 {
+	if len(x.Steps) > 0 {
 		begin = b.graphBackward
 	}
 	end, attention := begin(), b.attentionBackward()
@@ -21,7 +21,7 @@ func (b *vectorsOnCUDA) backwardBlock() func() error {
 			b.at(b.nodeLengths)}, []any{rows, b.size, b.mapped[wordPart].read.LD}); err != nil {
 			return err
 		}
-		for k, l := range []layer{wordPart: x.local, wholePart: x.global} {
+		for k, l := range []Layer{wordPart: x.Local, wholePart: x.Global} {
 			n := []int{words, pairs}[k]
 			d := b.mapped[k]
 			if err := b.applySlopes(l, n, b.placed(b.squares[k]), b.placed(d.read), b.placed(d.values), b.placed(b.dsquares[k]),
@@ -52,10 +52,10 @@ func (b *vectorsOnCUDA) backwardBlock() func() error {
 }
 
 // attentionBackward returns what adds the gradients of rows through contexts and through the attention.
-func (b *vectorsOnCUDA) attentionBackward() func() error {
+func (b *vectorsWork) attentionBackward() func() error {
 	attend := b.kernel("attend_slopes")
 	return func() error {
-		if err := b.contextSlopes(b.how.similarity, b.squares[wordPart], 0); err != nil {
+		if err := b.contextSlopes(b.how.Similarity, b.squares[wordPart], 0); err != nil {
 			return err
 		}
 		if b.metric() {
@@ -64,7 +64,7 @@ func (b *vectorsOnCUDA) attentionBackward() func() error {
 			}
 		}
 		if err := b.launch(attend, b.slopesFloats(), []any{b.dattended(), b.at(b.products[attentionSite]), b.at(b.weights),
-			b.at(b.dweights)}, []any{b.ldd(), b.how.scale}); err != nil {
+			b.at(b.dweights)}, []any{b.ldd(), b.how.Scale}); err != nil {
 			return err
 		}
 		return b.addSlopes()
@@ -72,23 +72,23 @@ func (b *vectorsOnCUDA) attentionBackward() func() error {
 }
 
 // slopesFloats is the shared memory of attend_slopes.
-func (b *vectorsOnCUDA) slopesFloats() int {
-	return (b.sides[textSide].len + 2) * b.sides[imageSide].len
+func (b *vectorsWork) slopesFloats() int {
+	return (b.Sides[textSide].Len + 2) * b.Sides[imageSide].Len
 }
 
 // contextSlopes sets, or with beta 1 adds, the gradients of weights from those of contexts of the rows of an operand, and adds
 // those of the rows.
-func (b *vectorsOnCUDA) contextSlopes(operand int, d cuda.Matrix, beta float32) error {
+func (b *vectorsWork) contextSlopes(operand int, d cuda.Matrix, beta float32) error {
 	_, _, _, words := b.sizes()
 	weights, step := b.attention()
 	rows, _ := b.tokens(operand)
-	tokens, images := b.sides[imageSide].len, b.now[imageSide].count
+	tokens, images := b.Sides[imageSide].Len, b.now[imageSide].count
 	p := cuda.Product{TransB: true, M: words, N: tokens, K: b.channels, Beta: beta, Batch: images,
 		StrideA: words * d.LD, StrideB: tokens * rows.LD, StrideC: tokens}
-	if err := cuda.Multiply(b.c, p, b.placed(d), rows, floatsAt(b.at(b.dweights), b.ld), nil); err != nil {
+	if err := cuda.Multiply(b.c, p, b.placed(d), rows, cuda.FloatsAt(b.at(b.dweights), b.ld), nil); err != nil {
 		return err
 	}
 	p = cuda.Product{TransA: true, M: tokens, N: b.channels, K: words, Beta: 1, Batch: images,
 		StrideA: step, StrideB: words * d.LD, StrideC: tokens * b.channels}
-	return cuda.Multiply(b.c, p, weights, b.placed(d), b.pairsOnCUDA.slopes(operand), nil)
+	return cuda.Multiply(b.c, p, weights, b.placed(d), b.pairsWork.slopes(operand), nil)
 }

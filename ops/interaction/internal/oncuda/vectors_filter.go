@@ -1,37 +1,37 @@
-package interaction
+package oncuda
 
 import "github.com/geoalign/geoalign/internal/cuda"
 
-// filterOnCUDA is the memory of the filtration of the nodes of each pair, in the backward pass.
-type filterOnCUDA struct {
+// filterWork is the memory of the filtration of the nodes of each pair, in the backward pass.
+type filterWork struct {
 	ends   cuda.Matrix  // (P, S) f
 	dgates cuda.Pointer // (R) of the logits of gates
 }
 
-func (b *vectorsOnCUDA) layFilter(pairs, nodes int) {
+func (b *vectorsWork) layFilter(pairs, nodes int) {
 	if b.backward {
-		b.filter = filterOnCUDA{ends: b.floatRows(pairs, b.size), dgates: b.floats(nodes)}
+		b.filter = filterWork{ends: b.floatRows(pairs, b.size), dgates: b.floats(nodes)}
 	}
 }
 
 // filterFloats is the shared memory of the kernels.
-func (b *vectorsOnCUDA) filterFloats() int { return 1 + b.sides[textSide].len + b.size }
+func (b *vectorsWork) filterFloats() int { return 1 + b.Sides[textSide].Len + b.size }
 
 // filterLayers are the parameters of the kernels of the gate and of the score.
-func (b *vectorsOnCUDA) filterLayers() []any {
-	return append(b.layer(b.how.gate), b.layer(b.how.score)...)
+func (b *vectorsWork) filterLayers() []any {
+	return append(b.layer(b.how.Gate), b.layer(b.how.Score)...)
 }
 
 // layer are the weight and the bias of a layer, nil without one.
-func (b *vectorsOnCUDA) layer(l layer) []any {
-	if l.bias == 0 {
-		return []any{b.c.In[l.weight], nil}
+func (b *vectorsWork) layer(l Layer) []any {
+	if l.Bias == 0 {
+		return []any{b.c.In[l.Weight], nil}
 	}
-	return []any{b.c.In[l.weight], b.c.In[l.bias]}
+	return []any{b.c.In[l.Weight], b.c.In[l.Bias]}
 }
 
 // filterForward returns what scores pairs in the forward pass; the backward pass makes all by itself.
-func (b *vectorsOnCUDA) filterForward() func() error {
+func (b *vectorsWork) filterForward() func() error {
 	if b.backward {
 		return func() error { return nil }
 	}
@@ -43,19 +43,19 @@ func (b *vectorsOnCUDA) filterForward() func() error {
 }
 
 // filterBackward returns what makes the gradients of nodes from those of scores, and adds those of layers.
-func (b *vectorsOnCUDA) filterBackward() func() error {
+func (b *vectorsWork) filterBackward() func() error {
 	x, f := b.how, &b.filter
 	slopes := b.kernel("filter_slopes")
 	return func() error {
 		pairs, _, nodes, _ := b.sizes()
 		before := []any{b.at(b.dnodes.values.At), b.at(f.dgates), b.at(b.dlogits), b.at(f.ends.At), b.at(b.nodes.values.At)}
-		before = append(append(before, b.filterLayers()...), b.c.In[x.operands])
+		before = append(append(before, b.filterLayers()...), b.c.In[x.Operands])
 		if err := b.pairs(slopes, 256, b.filterFloats(), before, []any{b.size}); err != nil {
 			return err
 		}
-		if err := b.addWeighted(x.score, b.at(b.dlogits), b.placed(f.ends), pairs); err != nil {
+		if err := b.addWeighted(x.Score, b.at(b.dlogits), b.placed(f.ends), pairs); err != nil {
 			return err
 		}
-		return b.addWeighted(x.gate, b.at(f.dgates), b.placed(b.nodes.values), nodes)
+		return b.addWeighted(x.Gate, b.at(f.dgates), b.placed(b.nodes.values), nodes)
 	}
 }

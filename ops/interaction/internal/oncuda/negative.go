@@ -1,18 +1,18 @@
-package interaction
+package oncuda
 
 import (
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-// stepOnCUDA is step for the CUDA device.
-func (x *negative) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, error) {
-	if !x.fitsCUDA() {
+// prepare makes the step.
+func (x *Negative) prepare(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+	if !x.fits() {
 		return nil, nil
 	}
-	b := x.onCUDA(c, backward)
-	q, k := x.sides[x.query].len, x.sides[1-x.query].len
-	above, shares := b.matrix(), b.floats(b.most[x.query]*q*q)
+	b := x.begin(c, backward)
+	q, k := x.Sides[x.Query].Len, x.Sides[1-x.Query].Len
+	above, shares := b.matrix(), b.floats(b.most[x.Query]*q*q)
 	if err := b.scratch(); err != nil {
 		return nil, err
 	}
@@ -20,31 +20,31 @@ func (x *negative) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, err
 	score, slopes := b.kernel("negative_score"), b.kernel("negative_slopes")
 	// makeShares makes u of the queries of the block; nil where there is none.
 	makeShares := func() (any, error) {
-		if x.smooth == 0 {
+		if x.Smooth == 0 {
 			return nil, nil
 		}
-		if err := b.grams(x.query, shares); err != nil {
+		if err := b.grams(x.Query, shares); err != nil {
 			return nil, err
 		}
 		var lengths any
-		if at := x.sides[x.query].lengths; at >= 0 {
-			lengths = cuda.MatrixOf(c.In[at], b.now[x.query].from, 0).At
+		if at := x.Sides[x.Query].Lengths; at >= 0 {
+			lengths = cuda.MatrixOf(c.In[at], b.now[x.Query].from, 0).At
 		}
-		g := cuda.Grid{X: b.now[x.query].count, Threads: 128}
-		return b.at(shares), share.Launch(g, b.at(shares), lengths, q, x.sides[x.query].first, x.smooth)
+		g := cuda.Grid{X: b.now[x.Query].count, Threads: 128}
+		return b.at(shares), share.Launch(g, b.at(shares), lengths, q, x.Sides[x.Query].First, x.Smooth)
 	}
 	return b.run(func() error {
 		s, t := b.at(b.products[attentionSite]), b.at(b.products[similaritySite])
 		weights, mixed, norms := b.at(b.weights), b.at(b.mixed), b.at(b.norms)
-		boundary := cuda.MatrixOf(c.In[x.boundary], x.value, 0).At
+		boundary := cuda.MatrixOf(c.In[x.Boundary], x.Value, 0).At
 		u, err := makeShares()
 		if err != nil {
 			return err
 		}
-		if err := b.launch(weigh, k, []any{weights, s}, []any{x.scale, false}); err != nil {
+		if err := b.launch(weigh, k, []any{weights, s}, []any{x.Scale, false}); err != nil {
 			return err
 		}
-		if err := b.launch(weighAbove, 0, []any{b.at(above), s}, []any{x.scale, boundary}); err != nil {
+		if err := b.launch(weighAbove, 0, []any{b.at(above), s}, []any{x.Scale, boundary}); err != nil {
 			return err
 		}
 		if err := b.mix(above); err != nil {
@@ -55,8 +55,8 @@ func (x *negative) stepOnCUDA(c *exec.DeviceCall, backward bool) (exec.Step, err
 		}
 		if err := b.launch(slopes, x.sharedFloats(),
 			[]any{b.dattended(), b.dscored(), mixed, b.at(b.dnorm), b.at(above), weights, s, t, norms, u,
-				boundary, c.In[x.boundary+1]},
-			[]any{b.now[x.query].count * q, b.ldd(), x.scale}); err != nil {
+				boundary, c.In[x.Boundary+1]},
+			[]any{b.now[x.Query].count * q, b.ldd(), x.Scale}); err != nil {
 			return err
 		}
 		return b.unmix(above)
