@@ -1,22 +1,18 @@
 package oncuda
 
 import (
-	_ "embed"
 	"math"
 
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed arith.cu
-var arithText string
-
-var arithSource = cuda.Source{Name: "arith", Text: arithText}
+var arithSource = cuda.NewSource(files, "arith", "arith.cu")
 
 // Elements is the step of an elementwise op: kernel (out, number of elements, operands..., further...).
 func Elements(kernel string, further ...any) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k, n := cuda.Load(c, &arithSource, kernel), c.Out.Shape.TotalSize()
+		k, n := cuda.Load(c, arithSource, kernel), c.Out.Shape.TotalSize()
 		return func() error {
 			args := []any{c.Out, int64(n)}
 			for _, x := range c.In {
@@ -55,7 +51,7 @@ func sum(c *exec.DeviceCall, factor float64, dot, over bool) (exec.Step, error) 
 	if err != nil {
 		return nil, err
 	}
-	total, finish := cuda.Load(c, &arithSource, "sum"), cuda.Load(c, &arithSource, "finish_sum")
+	total, finish := cuda.Load(c, arithSource, "sum"), cuda.Load(c, arithSource, "finish_sum")
 	f := math.Float64bits(factor)
 	return func() error {
 		var y, by any
@@ -82,7 +78,7 @@ func Combine(weights []float32, scalars bool) cuda.Steps {
 		if scalars {
 			grid, name = cuda.Grid{}, "weighted_sum"
 		}
-		k := cuda.Load(c, &arithSource, name)
+		k := cuda.Load(c, arithSource, name)
 		return func() error {
 			for at := 0; at < len(c.In); {
 				var xs, ws [8]any
@@ -146,7 +142,7 @@ func products(layout func(c *exec.DeviceCall) (depth int, a, b strides)) cuda.St
 		if n < 32 && depth >= 32 || b.step == 1 { // neighbours in a row of the result would read far from each other
 			name, grid.X = "products_of_warps", cuda.Blocks(size, 8)
 		}
-		k := cuda.Load(c, &arithSource, name)
+		k := cuda.Load(c, arithSource, name)
 		return func() error {
 			return k.Launch(grid, c.Out, c.In[0], c.In[1], int64(size), n, depth, int64(a.row), a.step, a.col, int64(b.row), b.step, b.col)
 		}, nil
@@ -156,7 +152,7 @@ func products(layout func(c *exec.DeviceCall) (depth int, a, b strides)) cuda.St
 // MulGroups is the step of mulGroups.
 func MulGroups(n int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k, size, width := cuda.Load(c, &arithSource, "mul_groups"), c.Out.Shape.TotalSize(), c.Out.Shape[1]
+		k, size, width := cuda.Load(c, arithSource, "mul_groups"), c.Out.Shape.TotalSize(), c.Out.Shape[1]
 		return func() error { return k.Launch(fours(size), c.Out, int64(size), c.In[0], c.In[1], width, n) }, nil
 	})
 }
@@ -164,7 +160,7 @@ func MulGroups(n int) cuda.Steps {
 // Outer is the step of Outer.
 func Outer() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k, size, m, n := cuda.Load(c, &arithSource, "outer"), c.Out.Shape.TotalSize(), c.In[0].Shape[1], c.In[1].Shape[1]
+		k, size, m, n := cuda.Load(c, arithSource, "outer"), c.Out.Shape.TotalSize(), c.In[0].Shape[1], c.In[1].Shape[1]
 		return func() error { return k.Launch(fours(size), c.Out, int64(size), c.In[0], c.In[1], m, n) }, nil
 	})
 }

@@ -1,7 +1,6 @@
 package oncuda
 
 import (
-	_ "embed"
 	"math"
 	"slices"
 
@@ -9,29 +8,11 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed shared.cuh
-var sharedText string
-
-//go:embed halves.cuh
-var halvesText string
-
-//go:embed halves_forward.cu
-var forwardText string
-
-//go:embed halves_backward.cu
-var backwardText string
-
-//go:embed floats.cu
-var floatsText string
-
-//go:embed sort.cu
-var sortText string
-
 // Kernels of one set of names and parameters, in two precisions.
 var (
-	halvesSource = cuda.Source{Name: "attention in bfloat16", Text: sharedText + halvesText + forwardText + backwardText}
-	floatsSource = cuda.Source{Name: "attention in float32", Text: sharedText + floatsText}
-	sortSource   = cuda.Source{Name: "rows by key sequence", Text: sortText}
+	halvesSource = cuda.NewSource(files, "attention in bfloat16", "shared.cuh", "halves.cuh", "halves_forward.cu", "halves_backward.cu")
+	floatsSource = cuda.NewSource(files, "attention in float32", "shared.cuh", "floats.cu")
+	sortSource   = cuda.NewSource(files, "rows by key sequence", "sort.cu")
 )
 
 // Attention is an attention op. Index, Lengths, Bits and Bias are the positions of those operands, or -1.
@@ -112,7 +93,7 @@ func (a Attention) Forward() cuda.Steps {
 		attend := x.tiled("attend", a.LQ, a.LK, x.rows*a.Heads, false)
 		var sort *cuda.Kernel
 		if a.Index >= 0 {
-			sort = cuda.Load(c, &sortSource, "sort_rows")
+			sort = cuda.Load(c, sortSource, "sort_rows")
 		}
 		return func() error {
 			if sort != nil {

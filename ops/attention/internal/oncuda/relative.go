@@ -1,27 +1,19 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed relative.cu
-var relativeText string
-
-//go:embed affinity.cu
-var affinityText string
-
 var (
-	relativeSource = cuda.Source{Name: "relative bias", Text: relativeText}
-	affinitySource = cuda.Source{Name: "affinity", Text: affinityText}
+	relativeSource = cuda.NewSource(files, "relative bias", "relative.cu")
+	affinitySource = cuda.NewSource(files, "affinity", "affinity.cu")
 )
 
 // Relative is RelativeBias's step.
 func Relative(farthest int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &relativeSource, "relative_bias")
+		k := cuda.Load(c, relativeSource, "relative_bias")
 		n, heads, lq, lk := c.In[0].Shape[0], c.In[0].Shape[1], c.Out.Shape[1], c.Out.Shape[2]
 		grid := cuda.Grid{X: cuda.Blocks(lq*lk, 256), Y: heads, Threads: 256}
 		return func() error { return k.Launch(grid, c.Out, c.In[0], lq, lk, heads, n, farthest) }, nil
@@ -31,7 +23,7 @@ func Relative(farthest int) cuda.Steps {
 // RelativeGrad is the step of its gradient.
 func RelativeGrad(n, farthest int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &relativeSource, "relative_bias_grad")
+		k := cuda.Load(c, relativeSource, "relative_bias_grad")
 		heads, lq, lk := c.In[0].Shape[0], c.In[0].Shape[1], c.In[0].Shape[2]
 		return func() error {
 			return k.Launch(cuda.Grid{X: n * heads, Threads: 256}, c.Out, c.In[0], lq, lk, heads, n, farthest)
@@ -46,7 +38,7 @@ func Affinity(l int) cuda.Steps {
 		return nil
 	}
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &affinitySource, "affinity")
+		k := cuda.Load(c, affinitySource, "affinity")
 		d, e := c.In[0].Shape[1], c.Out.Shape[1]
 		grid := cuda.Grid{X: c.In[3].Shape[0] * cuda.Blocks(l, rows), Threads: 256, Shared: 4 * rows * l}
 		return func() error { return k.Launch(grid, c.Out, c.In[0], c.In[1], c.In[2], c.In[3], l, d, e) }, nil

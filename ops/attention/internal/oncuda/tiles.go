@@ -36,7 +36,7 @@ func (x *work) tiled(name string, fixed, moving, many int, again bool) tiles {
 			panels = 4
 		}
 		return tiles{
-			kernel: cuda.Load(x.c, &floatsSource, name, macros...),
+			kernel: cuda.Load(x.c, floatsSource, name, macros...),
 			grid:   cuda.Grid{X: cuda.Blocks(fixed, 64) * many, Threads: 256, Shared: 4 * 64 * (panels*(width+4) + 64 + 4)},
 		}
 	}
@@ -59,7 +59,7 @@ func (x *work) tiled(name string, fixed, moving, many int, again bool) tiles {
 		grid = cuda.Blocks(fixed, mine*t.warps) * many
 	}
 	return tiles{
-		kernel: cuda.Load(x.c, &halvesSource, name, append(macros, cuda.Value("GROUPS", t.groups), cuda.Value("WARPS", t.warps),
+		kernel: cuda.Load(x.c, halvesSource, name, append(macros, cuda.Value("GROUPS", t.groups), cuda.Value("WARPS", t.warps),
 			cuda.Value("BLOCKS", t.blocks), cuda.Value("TILE", t.tile), cuda.Value("STAGES", stages), cuda.Value("CHUNK", t.chunk),
 			cuda.Is("TOGETHER", t.together), cuda.Is("ALONE", t.alone))...),
 		grid: cuda.Grid{X: grid, Threads: 32 * t.warps, Shared: x.shared(name, t, stages)},

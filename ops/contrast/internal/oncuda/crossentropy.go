@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed crossentropy.cu
-var crossEntropyText string
-
-var crossEntropySource = source("crossentropy", crossEntropyText)
+var crossEntropySource = cuda.NewSource(files, "crossentropy", "sums.cuh", "crossentropy.cu")
 
 // CrossEntropy has operands of a cross entropy, -1 for those that there are not.
 type CrossEntropy struct {
@@ -61,7 +56,7 @@ func (x CrossEntropy) Backward() cuda.Steps {
 
 func (x CrossEntropy) kernel(c *exec.DeviceCall, name string) *cuda.Kernel {
 	narrow := c.In[0].Shape[1] <= crossEntropyNarrow
-	return cuda.Load(c, &crossEntropySource, name, cuda.Is("LABELS", x.Labels >= 0), cuda.Is("NARROW", narrow))
+	return cuda.Load(c, crossEntropySource, name, cuda.Is("LABELS", x.Labels >= 0), cuda.Is("NARROW", narrow))
 }
 
 // target are the parameters that a row's target is made of.

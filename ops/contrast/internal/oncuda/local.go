@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed local.cu
-var localText string
-
-var localSource = source("local", localText)
+var localSource = cuda.NewSource(files, "local", "sums.cuh", "local.cu")
 
 // LocalContrast has operands of a local contrast, -1 for those that there are not, and the first part that counts.
 type LocalContrast struct{ Lengths, IDs, First int }
@@ -39,7 +34,7 @@ func (l LocalContrast) Forward() cuda.Steps {
 			return nil, err
 		}
 		grid, args := l.rows(c)
-		each, mean := cuda.Load(c, &localSource, "local_rows"), cuda.Load(c, &localSource, "local_mean")
+		each, mean := cuda.Load(c, localSource, "local_rows"), cuda.Load(c, localSource, "local_mean")
 		return func() error {
 			if err := each.Launch(grid, append([]any{partial, c.Aux[localLSE], c.Aux[localCount], c.Aux[localSum]}, args()...)...); err != nil {
 				return err
@@ -53,7 +48,7 @@ func (l LocalContrast) Forward() cuda.Steps {
 func (l LocalContrast) Backward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		grid, args := l.rows(c)
-		k := cuda.Load(c, &localSource, "local_ds")
+		k := cuda.Load(c, localSource, "local_ds")
 		return func() error {
 			aux := c.InAux[len(c.In)-2]
 			return k.Launch(grid, append([]any{c.Out, aux[localLSE], aux[localCount], aux[localSum], c.In[len(c.In)-1]}, args()...)...)
@@ -70,7 +65,7 @@ func PoolPatchesGrad(t, side, grid int) cuda.Steps {
 }
 
 func poolPatches(kernel string, t, side, grid int) cuda.Steps {
-	return cuda.OnKernel(&localSource, kernel, eachElement, func(c *exec.DeviceCall) []any {
+	return cuda.OnKernel(localSource, kernel, eachElement, func(c *exec.DeviceCall) []any {
 		return []any{c.Out, c.In[0], int64(c.Out.Shape.TotalSize()), t, side, grid, c.In[0].Shape[1]}
 	})
 }

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed negatives.cu
-var negativesText string
-
-var negativesSource = source("negatives", negativesText)
+var negativesSource = cuda.NewSource(files, "negatives", "sums.cuh", "negatives.cu")
 
 // rowsOfWarps is the grid of a kernel that gives each row of operand 0 a warp.
 func rowsOfWarps(c *exec.DeviceCall) cuda.Grid {
@@ -19,7 +14,7 @@ func rowsOfWarps(c *exec.DeviceCall) cuda.Grid {
 
 // SampleNegatives is the step of negatives drawn by scores, of which operands ids and own may be -1.
 func SampleNegatives(ids, own int, byColumn bool, floor float64) cuda.Steps {
-	return cuda.OnKernel(&negativesSource, "sample_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
+	return cuda.OnKernel(negativesSource, "sample_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
 		rows, m, b := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1]
 		row, col := m, 1
 		if byColumn {
@@ -39,10 +34,10 @@ func ids(c *exec.DeviceCall, k int) any {
 }
 
 var (
-	SamplePairs = cuda.OnKernel(&negativesSource, "sample_pairs", rowsOfWarps, func(c *exec.DeviceCall) []any {
+	SamplePairs = cuda.OnKernel(negativesSource, "sample_pairs", rowsOfWarps, func(c *exec.DeviceCall) []any {
 		return []any{c.Out, c.In[0], c.In[1], ids(c, 2), c.In[0].Shape[0]}
 	})
-	HardestNegatives = cuda.OnKernel(&negativesSource, "hardest_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
+	HardestNegatives = cuda.OnKernel(negativesSource, "hardest_negatives", rowsOfWarps, func(c *exec.DeviceCall) []any {
 		return []any{c.Out, c.Aux[0], c.In[0], ids(c, 1), c.In[0].Shape[0], c.In[0].Shape[1]}
 	})
 )

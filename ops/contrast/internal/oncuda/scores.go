@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed scores.cu
-var scoresText string
-
-var scoresSource = source("scores", scoresText)
+var scoresSource = cuda.NewSource(files, "scores", "sums.cuh", "scores.cu")
 
 // PairLoss is a loss that is a sum over the rows of scores, whose kernels have the name of its kind.
 type PairLoss struct {
@@ -48,7 +43,7 @@ func (l PairLoss) Forward() cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		each, all := cuda.Load(c, &scoresSource, l.Kind), cuda.Load(c, &scoresSource, "total")
+		each, all := cuda.Load(c, scoresSource, l.Kind), cuda.Load(c, scoresSource, "total")
 		return func() error {
 			args := append(append([]any{partial}, l.read(c)...), n)
 			if err := each.Launch(eachRow(c), l.with(args)...); err != nil {
@@ -61,7 +56,7 @@ func (l PairLoss) Forward() cuda.Steps {
 
 // Backward is the step of its gradient.
 func (l PairLoss) Backward() cuda.Steps {
-	return cuda.OnKernel(&scoresSource, l.Kind+"_ds", eachRow, func(c *exec.DeviceCall) []any {
+	return cuda.OnKernel(scoresSource, l.Kind+"_ds", eachRow, func(c *exec.DeviceCall) []any {
 		args := append(append([]any{c.Out}, l.read(c)...), c.In[len(c.In)-1], c.In[0].Shape[0])
 		return l.with(args)
 	})
@@ -69,7 +64,7 @@ func (l PairLoss) Backward() cuda.Steps {
 
 // sameIDs launches the kernel that the number of triplets is made of, for ids of n rows.
 func sameIDs(c *exec.DeviceCall, n int) func(same cuda.Pointer, ids exec.Operand) error {
-	k := cuda.Load(c, &scoresSource, "same_ids")
+	k := cuda.Load(c, scoresSource, "same_ids")
 	return func(same cuda.Pointer, ids exec.Operand) error {
 		return k.Launch(cuda.Grid{X: n, Threads: 128}, same, ids, n)
 	}
@@ -90,7 +85,7 @@ func (t Triplets) Forward() cuda.Steps {
 			return nil, err
 		}
 		same := partial + cuda.Pointer(8*n)
-		count, each, mean := sameIDs(c, n), cuda.Load(c, &scoresSource, "triplet"), cuda.Load(c, &scoresSource, "triplet_mean")
+		count, each, mean := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet"), cuda.Load(c, scoresSource, "triplet_mean")
 		return func() error {
 			if err := count(same, c.In[1]); err != nil {
 				return err
@@ -111,7 +106,7 @@ func (t Triplets) Backward() cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		count, each := sameIDs(c, n), cuda.Load(c, &scoresSource, "triplet_ds")
+		count, each := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet_ds")
 		return func() error {
 			if err := count(same, c.In[1]); err != nil {
 				return err
@@ -129,7 +124,7 @@ func TripletAnchors() cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		count, anchors := sameIDs(c, n), cuda.Load(c, &scoresSource, "triplet_anchors")
+		count, anchors := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet_anchors")
 		return func() error {
 			if err := count(same, c.In[0]); err != nil {
 				return err
@@ -140,24 +135,24 @@ func TripletAnchors() cuda.Steps {
 }
 
 var (
-	Worst = cuda.OnKernel(&scoresSource, "worst", eachElement, func(c *exec.DeviceCall) []any {
+	Worst = cuda.OnKernel(scoresSource, "worst", eachElement, func(c *exec.DeviceCall) []any {
 		return []any{c.Out, c.In[0], c.In[1], int64(c.Out.Shape.TotalSize()), c.Out.Shape[1]}
 	})
-	WorstGrad = cuda.OnKernel(&scoresSource, "worst_dx", eachElement, func(c *exec.DeviceCall) []any {
+	WorstGrad = cuda.OnKernel(scoresSource, "worst_dx", eachElement, func(c *exec.DeviceCall) []any {
 		return []any{c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], int64(c.Out.Shape.TotalSize()), c.Out.Shape[1]}
 	})
 )
 
 // Margin is the step of the mean of max(0, margin - ...).
 func Margin(margin float64) cuda.Steps {
-	return cuda.OnKernel(&scoresSource, "margin_loss", oneBlock, func(c *exec.DeviceCall) []any {
+	return cuda.OnKernel(scoresSource, "margin_loss", oneBlock, func(c *exec.DeviceCall) []any {
 		return []any{c.Out, c.In[0], c.In[1], c.In[2], c.In[0].Shape[0], cuda.Double(margin)}
 	})
 }
 
 // MarginGrad is the step of its gradients.
 func MarginGrad(margin float64) cuda.Steps {
-	return cuda.OnKernel(&scoresSource, "margin_dp", oneBlock, func(c *exec.DeviceCall) []any {
+	return cuda.OnKernel(scoresSource, "margin_dp", oneBlock, func(c *exec.DeviceCall) []any {
 		return []any{c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], c.In[3], c.In[0].Shape[0], cuda.Double(margin)}
 	})
 }

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed sigmoid.cu
-var sigmoidText string
-
-var sigmoidSource = source("sigmoid", sigmoidText)
+var sigmoidSource = cuda.NewSource(files, "sigmoid", "sums.cuh", "sigmoid.cu")
 
 // SigmoidContrast has operands of a sigmoid contrast, -1 for those that there are not.
 type SigmoidContrast struct {
@@ -37,7 +32,7 @@ func (x SigmoidContrast) Forward() cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		each, all := cuda.Load(c, &sigmoidSource, "sigmoid_rows"), cuda.Load(c, &sigmoidSource, "sigmoid_loss")
+		each, all := cuda.Load(c, sigmoidSource, "sigmoid_rows"), cuda.Load(c, sigmoidSource, "sigmoid_loss")
 		grid := cuda.Grid{X: rows, Threads: powerOfTwo(total/4, 32, 512)}
 		return func() error {
 			p := x.positives(c)
@@ -57,7 +52,7 @@ func (x SigmoidContrast) Backward() cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		each, all := cuda.Load(c, &sigmoidSource, "sigmoid_ds"), cuda.Load(c, &sigmoidSource, "sigmoid_scalars")
+		each, all := cuda.Load(c, sigmoidSource, "sigmoid_ds"), cuda.Load(c, sigmoidSource, "sigmoid_scalars")
 		grid := cuda.Grid{X: rows, Threads: powerOfTwo(total/4, 32, 512)}
 		return func() error {
 			p, dy := x.positives(c), c.In[len(c.In)-1]

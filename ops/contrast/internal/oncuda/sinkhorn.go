@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed sinkhorn.cu
-var sinkhornText string
-
-var sinkhornSource = source("sinkhorn", sinkhornText)
+var sinkhornSource = cuda.NewSource(files, "sinkhorn", "sums.cuh", "sinkhorn.cu")
 
 // Sinkhorn is the step of the codes, where the share of a prototype is at least least before it is evened. Which rows of the queue exist its kernels look up themselves.
 func Sinkhorn(epsilon float32, iterations int, least float32) cuda.Steps {
@@ -27,7 +22,7 @@ func Sinkhorn(epsilon float32, iterations int, least float32) cuda.Steps {
 		row := p + cuda.Pointer(4*most*k)
 		top := row + cuda.Pointer(4*most)
 		col := top + cuda.Pointer(4*most)
-		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, &sinkhornSource, "sinkhorn_"+name) }
+		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, sinkhornSource, "sinkhorn_"+name) }
 		start, rows, columns, balance, codes := kernel("start"), kernel("rows"), kernel("columns"), kernel("balance"), kernel("codes")
 		each := func(rows int) cuda.Grid { return cuda.Grid{X: rows, Threads: powerOfTwo(k/4, 32, 512)} }
 		return func() error {

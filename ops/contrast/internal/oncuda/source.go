@@ -1,21 +1,9 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
-
-// sumsText comes before each source of this package.
-//
-//go:embed sums.cuh
-var sumsText string
-
-// source is a source of this package.
-func source(name, text string) cuda.Source {
-	return cuda.Source{Name: name, Text: sumsText + "\n" + text}
-}
 
 // oneBlock is the grid of a kernel that puts rows together.
 func oneBlock(*exec.DeviceCall) cuda.Grid { return cuda.Grid{Threads: 1024} }

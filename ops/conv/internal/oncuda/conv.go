@@ -1,18 +1,13 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"gorgonia.org/tensor"
 )
 
-//go:embed conv.cu
-var convText string
-
-var convSource = cuda.Source{Name: "conv", Text: convText}
+var convSource = cuda.NewSource(files, "conv", "conv.cu")
 
 // ColumnBudget is how many values of columns are held at once, 64 MiB: about what the second-level cache of a device keeps
 // from the kernel that writes them to the product that reads them. Those of one image are held in any case.
@@ -54,7 +49,7 @@ func prepare(c *exec.DeviceCall, s convolve.Sizes, extra int64) (*convolution, e
 	}
 	at, err := cuda.Scratch(c, columns+packed+extra)
 	k.columnsAt, k.packedAt, k.extraAt = at, at+cuda.Pointer(columns), at+cuda.Pointer(columns+packed)
-	load := func(name string) *cuda.Kernel { return cuda.Load(c, &convSource, name, pieceOf(s.In)) }
+	load := func(name string) *cuda.Kernel { return cuda.Load(c, convSource, name, pieceOf(s.In)) }
 	k.columns, k.uncolumns, k.pack, k.unpack = load("conv_columns"), load("conv_uncolumns"), load("conv_pack"), load("conv_unpack")
 	return k, err
 }
@@ -223,7 +218,7 @@ func Folded(sizes Sizes, eps float32, relu, added bool) cuda.Steps {
 			return nil, err
 		}
 		piece := pieceOf(filters)
-		scale, normalise := cuda.Load(c, &convSource, "conv_scale", piece), cuda.Load(c, &convSource, "conv_normalise", piece)
+		scale, normalise := cuda.Load(c, convSource, "conv_scale", piece), cuda.Load(c, convSource, "conv_normalise", piece)
 		pieces := values
 		if filters%4 == 0 {
 			pieces = values / 4

@@ -1,23 +1,18 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"gorgonia.org/tensor"
 )
 
-//go:embed places.cu
-var placesText string
-
-var placesSource = cuda.Source{Name: "places", Text: placesText}
+var placesSource = cuda.NewSource(files, "places", "places.cu")
 
 // MaxPool is the step of the maxima of windows.
 func MaxPool(g convolve.Sizes) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &placesSource, "max_pool")
+		k := cuda.Load(c, placesSource, "max_pool")
 		n := c.Out.Shape.TotalSize()
 		return func() error {
 			return k.Launch(cuda.Each(n), c.Out, c.Aux[0], c.In[0], int64(n), g.Height, g.Width, c.Out.Shape[1], g.OutHeight(), g.OutWidth(),
@@ -29,7 +24,7 @@ func MaxPool(g convolve.Sizes) cuda.Steps {
 // MaxPoolGrad is the step of its gradient.
 func MaxPoolGrad(g convolve.Sizes) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &placesSource, "max_pool_dx")
+		k := cuda.Load(c, placesSource, "max_pool_dx")
 		n := c.Out.Shape.TotalSize()
 		return func() error {
 			return k.Launch(cuda.Each(n), c.Out, c.InAux[0][0], c.In[1], int64(n), g.Height, g.Width, c.Out.Shape[1], g.OutHeight(), g.OutWidth(),
@@ -51,7 +46,7 @@ func planes(name string, s tensor.Shape) cuda.Steps {
 		if images == nil {
 			images = c.In[0].Shape
 		}
-		k := cuda.Load(c, &placesSource, name)
+		k := cuda.Load(c, placesSource, name)
 		n := c.Out.Shape.TotalSize()
 		return func() error {
 			return k.Launch(cuda.Each(n), c.Out, c.In[0], int64(n), images[1], images[2]*images[3])

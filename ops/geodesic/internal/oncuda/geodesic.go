@@ -1,8 +1,6 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/pool"
@@ -10,20 +8,9 @@ import (
 )
 
 var (
-	//go:embed metric.cu
-	metricText string
-	//go:embed pool.cuh
-	poolText string
-	//go:embed centres.cu
-	centresText string
-	//go:embed members.cu
-	membersText string
-	//go:embed scores.cu
-	scoresText string
-
-	centresSource = cuda.Source{Name: "centres", Text: metricText + centresText}
-	membersSource = cuda.Source{Name: "members", Text: poolText + membersText}
-	scoresSource  = cuda.Source{Name: "scores", Text: metricText + poolText + scoresText}
+	centresSource = cuda.NewSource(files, "centres", "metric.cu", "centres.cu")
+	membersSource = cuda.NewSource(files, "members", "pool.cuh", "members.cu")
+	scoresSource  = cuda.NewSource(files, "scores", "metric.cu", "pool.cuh", "scores.cu")
 )
 
 // threads is how many threads a block has, and how many warps.
@@ -71,7 +58,7 @@ func centreValues(c *exec.DeviceCall, l space.Space, count int) (launch, cuda.Po
 	rows, width, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0]
 	values, err := cuda.Scratch(c, 4*int64(rows)*int64(total))
 	across := cuda.Blocks(total, tile)
-	return launch{cuda.Load(c, &centresSource, "centre_values", spaceOf(l)), grid(cuda.Blocks(rows, tile) * across), func() []any {
+	return launch{cuda.Load(c, centresSource, "centre_values", spaceOf(l)), grid(cuda.Blocks(rows, tile) * across), func() []any {
 		return []any{values, c.In[0], c.In[1], c.In[count], rows, total, width, across}
 	}}, values, err
 }
@@ -82,7 +69,7 @@ func NearestCentre(l space.Space) cuda.Steps {
 		const count = 2
 		rows, width, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0]
 		first, values, err := centreValues(c, l, count)
-		return steps(first, launch{cuda.Load(c, &centresSource, "nearest_centre", spaceOf(l)), grid(cuda.Blocks(rows, warps)), func() []any {
+		return steps(first, launch{cuda.Load(c, centresSource, "nearest_centre", spaceOf(l)), grid(cuda.Blocks(rows, warps)), func() []any {
 			return []any{c.Out, c.Aux[0], values, c.In[0], c.In[1], c.In[count], rows, total, width, l.Groups()}
 		}}), err
 	})
@@ -112,7 +99,7 @@ func (e Entry) Forward() cuda.Steps {
 		rows, width, total := c.In[entryX].Shape[0], c.In[entryX].Shape[1], c.In[entryCentres].Shape[0]
 		first, values, err := centreValues(c, e.Space, entryCount)
 		g := cuda.Grid{X: rows, Threads: threads, Shared: 8 * e.Entries}
-		return steps(first, launch{cuda.Load(c, &centresSource, "centre_distances", spaceOf(e.Space)), g, func() []any {
+		return steps(first, launch{cuda.Load(c, centresSource, "centre_distances", spaceOf(e.Space)), g, func() []any {
 			return []any{c.Out, c.Aux[entryIndex], c.Aux[entryDots], values, c.In[entryX], c.In[entryCentres], c.In[entryPaths], c.In[entryCount],
 				total, width, e.Entries, e.Softness, e.Space.Groups()}
 		}}), err
@@ -125,7 +112,7 @@ func (e Entry) Backward() cuda.Steps {
 		const out, dy = entryCount + 1, entryCount + 2
 		rows, width, total := c.In[entryX].Shape[0], c.In[entryX].Shape[1], c.In[entryCentres].Shape[0]
 		g := cuda.Grid{X: rows, Threads: threads, Shared: 4 * e.Entries * e.Space.Groups()}
-		return steps(launch{cuda.Load(c, &centresSource, "centre_distances_dx", spaceOf(e.Space)), g, func() []any {
+		return steps(launch{cuda.Load(c, centresSource, "centre_distances_dx", spaceOf(e.Space)), g, func() []any {
 			return []any{c.Out, c.InAux[out][entryIndex], c.InAux[out][entryDots], c.In[out], c.In[dy], c.In[entryX], c.In[entryCentres], c.In[entryPaths], c.In[entryCount],
 				total, width, e.Entries, e.Softness, e.Space.Groups()}
 		}}), nil
@@ -143,9 +130,9 @@ func Members(at pool.Operands, clusters int) cuda.Steps {
 		}
 		g := cuda.Grid{X: chunks, Threads: chunk}
 		return steps(
-			launch{cuda.Load(c, &membersSource, "count_members"), g, func() []any { return append([]any{places}, owners()...) }},
-			launch{cuda.Load(c, &membersSource, "start_members"), cuda.Grid{X: 1, Threads: 1024}, func() []any { return []any{c.Out, places, chunks, clusters} }},
-			launch{cuda.Load(c, &membersSource, "list_members"), g, func() []any {
+			launch{cuda.Load(c, membersSource, "count_members"), g, func() []any { return append([]any{places}, owners()...) }},
+			launch{cuda.Load(c, membersSource, "start_members"), cuda.Grid{X: 1, Threads: 1024}, func() []any { return []any{c.Out, places, chunks, clusters} }},
+			launch{cuda.Load(c, membersSource, "list_members"), g, func() []any {
 				return append([]any{cuda.At(c.Out) + cuda.Pointer(4*(clusters+1)), places}, owners()...)
 			}},
 		), err
@@ -161,8 +148,8 @@ func IDColumns() cuda.Steps {
 		}
 		next := func() cuda.Pointer { return cuda.At(c.Out) + cuda.Pointer(4*rows) }
 		return steps(
-			launch{cuda.Load(c, &membersSource, "clear_next"), grid(cuda.Blocks(n, threads)), func() []any { return []any{next(), n} }},
-			launch{cuda.Load(c, &membersSource, "link_columns"), cuda.Grid{X: rows, Threads: 1024}, func() []any {
+			launch{cuda.Load(c, membersSource, "clear_next"), grid(cuda.Blocks(n, threads)), func() []any { return []any{next(), n} }},
+			launch{cuda.Load(c, membersSource, "link_columns"), cuda.Grid{X: rows, Threads: 1024}, func() []any {
 				return []any{c.Out, next(), c.In[0], c.In[1], cuda.Optional(c, cols), n}
 			}},
 		), nil
@@ -199,7 +186,7 @@ func (x Geodesic) kernel(c *exec.DeviceCall, name string) *cuda.Kernel {
 	case x.DirectPositives:
 		positives = 1
 	}
-	return cuda.Load(c, &scoresSource, name, spaceOf(x.Space), cuda.Is("SAME", x.SameCluster), cuda.Value("POSITIVES", positives), cuda.Is("ROUNDED", c.BF16))
+	return cuda.Load(c, scoresSource, name, spaceOf(x.Space), cuda.Is("SAME", x.SameCluster), cuda.Value("POSITIVES", positives), cuda.Is("ROUNDED", c.BF16))
 }
 
 // arguments are the parameters of a kernel of the scores, these and then the graph.

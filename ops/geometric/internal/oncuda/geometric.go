@@ -1,7 +1,6 @@
 package oncuda
 
 import (
-	_ "embed"
 	"math"
 
 	"github.com/geoalign/geoalign/internal/cuda"
@@ -9,10 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-//go:embed geometric.cu
-var geometricText string
-
-var geometricSource = cuda.Source{Name: "geometric", Text: geometricText}
+var geometricSource = cuda.NewSource(files, "geometric", "geometric.cu")
 
 // warps returns the grid of so many warps.
 func warps(n int) cuda.Grid { return cuda.Grid{X: cuda.Blocks(n, 8), Threads: 256} }
@@ -72,7 +68,7 @@ func newComparison(c *exec.DeviceCall, o Options, anchors, k, n, channels, group
 
 // loadGeometric returns a kernel of geometric.cu.
 func loadGeometric(c *exec.DeviceCall, name string, o Options, per int) *cuda.Kernel {
-	return cuda.Load(c, &geometricSource, name, cuda.Value("KERNEL", o.Kernel), cuda.Is("RELATIVE", o.Relative), cuda.Value("PER", per))
+	return cuda.Load(c, geometricSource, name, cuda.Value("KERNEL", o.Kernel), cuda.Is("RELATIVE", o.Relative), cuda.Value("PER", per))
 }
 
 // place adds where the memory lies.

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed neighbours.cu
-var neighboursText string
-
-var neighboursSource = cuda.Source{Name: "neighbours", Text: neighboursText}
+var neighboursSource = cuda.NewSource(files, "neighbours", "neighbours.cu")
 
 const (
 	// scoreBudget is about how many scores are held at once, 64 MiB.
@@ -68,7 +63,7 @@ func (n Neighbours) Step() cuda.Steps {
 			*p += base
 		}
 		load := func(name string) *cuda.Kernel {
-			return cuda.Load(c, &neighboursSource, name, cuda.Value("LAW", n.Law))
+			return cuda.Load(c, neighboursSource, name, cuda.Value("LAW", n.Law))
 		}
 		norms, score, choose := load("queue_norms"), load("neighbour_scores"), load("choose_neighbours")
 		place, offset := load("cluster_places"), load("cluster_offsets")

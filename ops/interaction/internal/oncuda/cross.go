@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed cross.cu
-var crossText string
-
-var crossSource = cuda.Source{Name: "cross", Text: crossText}
+var crossSource = cuda.NewSource(files, "cross", "cross.cu")
 
 // blockLimits are those of a block of pairs on the CUDA device: tokens of the queries and of the context, as long as sequences
 // fit, and products of tokens, or one pair. The context has no more tokens than their products with each other allow either.
@@ -62,7 +57,7 @@ func (x *Cross) begin(c *exec.DeviceCall, backward bool) *pairsWork {
 // beginBlocks is begin with other limits, and with parts of operands that are multiplied besides: they follow the operands of
 // rows in b.rows.
 func (x *Cross) beginBlocks(c *exec.DeviceCall, backward bool, limits BlockLimits, besides ...cuda.Part) *pairsWork {
-	b := &pairsWork{Cross: x, c: c, source: &crossSource, backward: backward, channels: c.In[0].Shape[1],
+	b := &pairsWork{Cross: x, c: c, source: crossSource, backward: backward, channels: c.In[0].Shape[1],
 		product: cuda.ProductType(c)}
 	q, k := x.Query, 1-x.Query
 	for side := range b.count {

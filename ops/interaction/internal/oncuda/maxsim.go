@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed maxsim.cu
-var maxsimText string
-
-var maxsimSource = cuda.Source{Name: "maxsim", Text: maxsimText}
+var maxsimSource = cuda.NewSource(files, "maxsim", "maxsim.cu")
 
 // maxsimProducts is how many products of tokens there may be in memory on the CUDA device, or those of an image with one text. A
 // variable for tests.
@@ -87,7 +82,7 @@ func (x *MaxSim) Forward() cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		k := cuda.Load(c, &maxsimSource, "maxsim")
+		k := cuda.Load(c, maxsimSource, "maxsim")
 		block := func() error {
 			images, m := b.tokens(c.In[0], 0)
 			texts, n := b.tokens(c.In[1], 1)
@@ -109,7 +104,7 @@ func (x *MaxSim) GradRows(k int) cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		slopes := cuda.Load(c, &maxsimSource, "maxsim_slopes")
+		slopes := cuda.Load(c, maxsimSource, "maxsim_slopes")
 		block := func() error {
 			if err := b.launch(slopes, b.products, b.placesOf(0), b.placesOf(1), c.In[x.Operands+1],
 				cuda.Optional(b.c, x.Sides[0].Weights), cuda.Optional(b.c, x.Sides[1].Weights)); err != nil {
@@ -132,7 +127,7 @@ func (x *MaxSim) GradWeights(k int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		own, other, texts := x.Sides[k], x.Sides[1-k], c.In[x.Operands].Shape[1]
 		steps := [2]int64{int64(texts), 1}
-		dweights := cuda.Load(c, &maxsimSource, "maxsim_dweights")
+		dweights := cuda.Load(c, maxsimSource, "maxsim_dweights")
 		return func() error {
 			return dweights.Launch(cuda.Grid{X: c.In[k].Shape[0], Threads: 128}, c.Out, c.InAux[x.Operands][own.Places],
 				c.In[x.Operands+1], c.In[k], c.In[1-k],
@@ -153,7 +148,7 @@ const (
 // Tokens is the step of perToken, whose operands before the lengths are n.
 func (s Side) Tokens(mode, n int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &maxsimSource, "per_token", cuda.Value("MODE", mode))
+		k := cuda.Load(c, maxsimSource, "per_token", cuda.Value("MODE", mode))
 		count := c.In[0].Shape[0] / s.Len
 		return func() error {
 			var a, b, lengths any
@@ -176,7 +171,7 @@ func (s Side) Tokens(mode, n int) cuda.Steps {
 // Mismatch is the step of MismatchSamples.
 func Mismatch() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &maxsimSource, "mismatch_samples")
+		k := cuda.Load(c, maxsimSource, "mismatch_samples")
 		return func() error {
 			return k.Launch(cuda.Grid{Threads: 512}, c.Out, c.In[0], c.In[1], c.In[0].Shape[0])
 		}, nil

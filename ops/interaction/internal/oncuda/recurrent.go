@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed recurrent.cu
-var recurrentText string
-
-var recurrentSource = cuda.Source{Name: "recurrent", Text: crossText + recurrentText}
+var recurrentSource = cuda.NewSource(files, "recurrent", "cross.cu", "recurrent.cu")
 
 // Limits of a block on the CUDA device besides those of cross attention: tokens of the queries, as long as sequences fit, and values
 // of the refined queries of all pairs, and of W k of the context. A variable for tests.
@@ -56,7 +51,7 @@ func (x *Recurrent) prepare(c *exec.DeviceCall, backward bool) (exec.Step, error
 	if err := b.scratch(); err != nil {
 		return nil, err
 	}
-	b.source = &recurrentSource
+	b.source = recurrentSource
 	k := &b.kernels
 	k.weigh, k.score, k.refine = b.kernel("weigh"), b.kernel("score"), b.kernel("refine")
 	if !backward {

@@ -1,22 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-var (
-	//go:embed vectors.cu
-	vectorsText string
-	//go:embed vectors_graph.cu
-	vectorsGraphText string
-	//go:embed vectors_filter.cu
-	vectorsFilterText string
-)
-
-var vectorsSource = cuda.Source{Name: "vectors", Text: crossText + vectorsText + vectorsGraphText + vectorsFilterText}
+var vectorsSource = cuda.NewSource(files, "vectors", "cross.cu", "vectors.cu", "vectors_graph.cu", "vectors_filter.cu")
 
 // Limits of a block of pairs on the CUDA device: nodes, padding too, or those of one pair; and images, where there are texts
 // enough. A variable for tests.
@@ -94,7 +83,7 @@ func (x *Vectors) begin(c *exec.DeviceCall, back bool) *vectorsWork {
 	site := [2]int{x.Attention, 1}
 	pairs := &pairsWork{
 		Cross: &Cross{Sides: x.Sides, Query: textSide, Sites: [2][2]int{site, site}, Scale: x.Scale},
-		c:     c, source: &vectorsSource, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
+		c:     c, source: vectorsSource, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
 		count: [2]int{c.In[vectorsImages].Shape[0], c.In[vectorsTexts].Shape[0]}, rows: make([]cuda.Matrix, x.Floats),
 	}
 	pairs.Of[1] = textSide

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed wordpatch.cu
-var wordPatchText string
-
-var wordPatchSource = cuda.Source{Name: "wordpatch", Text: crossText + wordPatchText}
+var wordPatchSource = cuda.NewSource(files, "wordpatch", "cross.cu", "wordpatch.cu")
 
 // wordPatchWork is a step on the CUDA device. The weights of the summaries of images lie where cross attention has its own,
 // those of the summaries of texts besides.
@@ -41,7 +36,7 @@ func (x *WordPatch) prepare(c *exec.DeviceCall, backward bool) (exec.Step, error
 	if err := b.scratch(); err != nil {
 		return nil, err
 	}
-	b.source = &wordPatchSource
+	b.source = wordPatchSource
 	attend, align, slopes, addNorms := b.kernel("attend_both"), b.kernel("align"), b.kernel("align_slopes"), b.kernel("add_norms")
 	return b.run(func() error {
 		sim, text, image, textMixed, imageMixed := b.at(b.products[attentionSite]), b.at(b.text), b.at(b.weights),

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed ints.cu
-var intsText string
-
-var intsSource = cuda.Source{Name: "ints", Text: intsText}
+var intsSource = cuda.NewSource(files, "ints", "ints.cu")
 
 // Ints is the step of a kernel whose parameters are the result, the operands, the number of results and these.
 func Ints(name string, parameters ...int) cuda.Steps {
@@ -30,7 +25,7 @@ func GatherInts() cuda.Steps {
 }
 
 func ints(c *exec.DeviceCall, in []exec.Operand, name string, parameters ...int) exec.Step {
-	k, n := cuda.Load(c, &intsSource, name), c.Out.Shape.TotalSize()
+	k, n := cuda.Load(c, intsSource, name), c.Out.Shape.TotalSize()
 	return func() error {
 		args := []any{c.Out}
 		for _, x := range in {
@@ -47,7 +42,7 @@ func ints(c *exec.DeviceCall, in []exec.Operand, name string, parameters ...int)
 // ConcatInts joins four vectors with each launch.
 func ConcatInts() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &intsSource, "concat_ints")
+		k := cuda.Load(c, intsSource, "concat_ints")
 		return func() error {
 			at := 0
 			for from := 0; from < len(c.In); from += 4 {

@@ -1,17 +1,12 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed layout.cu
-var layoutText string
-
 // layoutSource has the kernels of rows and columns.
-var layoutSource = cuda.Source{Name: "layout", Text: layoutText}
+var layoutSource = cuda.NewSource(files, "layout", "layout.cu")
 
 // mover is a kernel that moves units of one or four values, one a thread.
 type mover struct {
@@ -27,7 +22,7 @@ func newMover(c *exec.DeviceCall, name string, most int, widths ...int) mover {
 			m.values = 1
 		}
 	}
-	m.Kernel = cuda.Load(c, &layoutSource, name, cuda.Is("VEC", m.values == 4), cuda.Is("LARGE", most/m.values >= 1<<31-threads))
+	m.Kernel = cuda.Load(c, layoutSource, name, cuda.Is("VEC", m.values == 4), cuda.Is("LARGE", most/m.values >= 1<<31-threads))
 	return m
 }
 

@@ -1,18 +1,13 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-//go:embed activation.cu
-var activationText string
-
 // activationSource has the activations, by the numbers of vector.Activation and those that follow.
-var activationSource = cuda.Source{Name: "activation", Text: activationText}
+var activationSource = cuda.NewSource(files, "activation", "activation.cu")
 
 // Activations that no product is followed by.
 const (
@@ -34,14 +29,14 @@ func activationMacros(of vector.Activation, y *exec.Operand, more ...cuda.Macro)
 
 // activate returns the step of y = activation(x), values one by one, which may lie at the same place.
 func activate(c *exec.DeviceCall, of vector.Activation, y, x *exec.Operand) exec.Step {
-	k := cuda.Load(c, &activationSource, "activate", activationMacros(of, y, cuda.Type("X", *x))...)
+	k := cuda.Load(c, activationSource, "activate", activationMacros(of, y, cuda.Type("X", *x))...)
 	n := y.Shape.TotalSize()
 	return func() error { return k.Launch(activationGrid(n), *y, *x, int64(n)) }
 }
 
 // activateGradient returns the step of dx = dy times the derivative of the activation at x, which all may lie at the same place.
 func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.Operand) exec.Step {
-	k := cuda.Load(c, &activationSource, "activate_gradient",
+	k := cuda.Load(c, activationSource, "activate_gradient",
 		activationMacros(of, dx, cuda.Type("X", *x), cuda.Type("DY", *dy))...)
 	n := dx.Shape.TotalSize()
 	return func() error { return k.Launch(activationGrid(n), *dx, *x, *dy, int64(n)) }
@@ -68,7 +63,7 @@ func Gated(kernel string) cuda.Steps {
 		for h%wide != 0 {
 			wide /= 2
 		}
-		k := cuda.Load(c, &activationSource, kernel, cuda.Value("F", int(vector.BySiLU)), cuda.Is("HALVES", true), cuda.Value("WIDE", wide))
+		k := cuda.Load(c, activationSource, kernel, cuda.Value("F", int(vector.BySiLU)), cuda.Is("HALVES", true), cuda.Value("WIDE", wide))
 		g := cuda.Grid{X: rows, Y: cuda.Blocks(h/wide, activationThreads), Threads: activationThreads}
 		return func() error {
 			args := []any{c.Out}
@@ -84,7 +79,7 @@ func Gated(kernel string) cuda.Steps {
 func GELUDropout(keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
-		k := cuda.Load(c, &activationSource, "activate", activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
+		k := cuda.Load(c, activationSource, "activate", activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
 		return func() error {
 			return k.Launch(activationGrid(rows*cols), c.Out, c.In[0], int64(rows*cols), c.In[1], cols, 1/keep)
 		}, nil
@@ -95,7 +90,7 @@ func GELUDropout(keep float32) cuda.Steps {
 func GELUDropoutGrad(keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
-		k := cuda.Load(c, &activationSource, "activate_gradient",
+		k := cuda.Load(c, activationSource, "activate_gradient",
 			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Type("DY", c.In[2]), cuda.Is("DROPPED", true))...)
 		return func() error {
 			return k.Launch(activationGrid(rows*cols), c.Out, c.In[0], c.In[2], int64(rows*cols), c.In[1], cols, 1/keep)

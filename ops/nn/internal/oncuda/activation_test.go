@@ -71,7 +71,7 @@ func TestCUDAActivationsOfHalves(t *testing.T) {
 			if k == 1 {
 				kernel, args, macros = "activate_gradient", []any{y, x, dy, int64(n)}, append(macros, cuda.Type("DY", dy))
 			}
-			if err := d.Kernel(&activationSource, kernel, macros...).Launch(activationGrid(n), args...); err != nil {
+			if err := d.Kernel(activationSource, kernel, macros...).Launch(activationGrid(n), args...); err != nil {
 				t.Fatal(err)
 			}
 			if err := y.Buffer.Fetch(); err != nil {

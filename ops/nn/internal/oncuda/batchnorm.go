@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed batchnorm.cu
-var batchNormText string
-
-var batchNormSource = cuda.Source{Name: "batch norm", Text: rowsText + batchNormText}
+var batchNormSource = cuda.NewSource(files, "batch norm", "rows.cuh", "batchnorm.cu")
 
 // BatchNorm is a batch norm of one process.
 type BatchNorm struct {
@@ -91,7 +86,7 @@ func (b BatchNorm) Step() cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		load := func(name string) *cuda.Kernel { return cuda.Load(c, &batchNormSource, name, s.macros()...) }
+		load := func(name string) *cuda.Kernel { return cuda.Load(c, batchNormSource, name, s.macros()...) }
 		measure, statistics := load("batch_norm_moments"), load("batch_norm_statistics")
 		given, apply := load("batch_norm_given"), load("batch_norm")
 		return func() error {
@@ -127,7 +122,7 @@ func (b BatchNorm) Grad() cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		load := func(name string) *cuda.Kernel { return cuda.Load(c, &batchNormSource, name, s.macros()...) }
+		load := func(name string) *cuda.Kernel { return cuda.Load(c, batchNormSource, name, s.macros()...) }
 		sums, totals, grad := load("batch_norm_dx_sums"), load("batch_norm_dx_totals"), load("batch_norm_dx")
 		return func() error {
 			lengths, l := s.lengths(c)

@@ -166,7 +166,7 @@ func (s *deviceBench) activations() {
 	x, y := s.at(0, bf16, 65792, 3072), s.at(1, bf16, 65792, 3072)
 	for _, threads := range []int{128, 512} {
 		s.add(fmt.Sprintf("gelu/65792x3072/bf16/threads=%d", threads), 4*65792*3072, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-			k := cuda.Load(c, &activationSource, "activate", activationMacros(vector.ByGELU, &y, cuda.Type("X", x))...)
+			k := cuda.Load(c, activationSource, "activate", activationMacros(vector.ByGELU, &y, cuda.Type("X", x))...)
 			n := 65792 * 3072
 			return func() error {
 				return k.Launch(cuda.Grid{X: cuda.Blocks(n, 16*threads), Threads: threads}, y, x, int64(n))
@@ -236,7 +236,7 @@ func (s *deviceBench) norms() {
 	for _, resident := range []int{3, 6, 8} {
 		name := fmt.Sprintf("add_norm/65792x768/branch=fp32/resident=%d", resident)
 		s.add(name, rows*cols*14, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-			k := cuda.Load(c, &layerNormSource, "add_norm", l.macros(cuda.Type("Y", norm), cuda.Type("H", h), cuda.Is("ADD", true),
+			k := cuda.Load(c, layerNormSource, "add_norm", l.macros(cuda.Type("Y", norm), cuda.Type("H", h), cuda.Is("ADD", true),
 				cuda.Is("DROPOUT", false), cuda.Value("RESIDENT", resident))...)
 			return func() error {
 				return k.Launch(l.grid(rows), sum, norm, h, x, nil, s.vector(cols), s.vector(cols), s.vector(rows), s.vector(rows), rows,
@@ -273,7 +273,7 @@ func (s *deviceBench) chains() {
 					return nil, err
 				}
 				second, err := Linear(0, false, 0)[cuda.Name].Prepare(&exec.DeviceCall{In: []exec.Operand{after, w2}, Out: y, BF16: true})
-				k := cuda.Load(c, &activationSource, "activate",
+				k := cuda.Load(c, activationSource, "activate",
 					activationMacros(vector.ByGELU, &after, cuda.Type("X", before), cuda.Is("BACKWARDS", backwards))...)
 				n := m.rows * m.cols * 4
 				return func() error {

@@ -1,18 +1,14 @@
 package oncuda
 
 import (
-	_ "embed"
 	"math"
 
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed dropout.cu
-var dropoutText string
-
 var (
-	dropoutSource     = cuda.Source{Name: "dropout", Text: rowsText + dropoutText}
+	dropoutSource     = cuda.NewSource(files, "dropout", "rows.cuh", "dropout.cu")
 	dropoutBitsMacros = []cuda.Macro{cuda.Value("PIECE", 1), cuda.Is("DROPOUT", false)}
 )
 
@@ -27,7 +23,7 @@ func wordGrid(n int) cuda.Grid { return cuda.Grid{X: cuda.Blocks(n, 128), Thread
 // DropoutBits is the step of random bits, for rows of so many words, from a stream of them.
 func DropoutBits(stream uint64, words int, keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k, n := cuda.Load(c, &dropoutSource, "dropout_bits", dropoutBitsMacros...), c.Out.Shape.TotalSize()
+		k, n := cuda.Load(c, dropoutSource, "dropout_bits", dropoutBitsMacros...), c.Out.Shape.TotalSize()
 		return func() error {
 			return k.Launch(wordGrid(n), c.Out, c.In[0], c.In[0].Shape[0] == 3, stream, dropoutThreshold(keep),
 				words, int64(n))
@@ -38,7 +34,7 @@ func DropoutBits(stream uint64, words int, keep float32) cuda.Steps {
 // DropoutShare makes the bits of rows in runs of part words.
 func DropoutShare(stream uint64, n, stacks, words int, keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k, all, runs := cuda.Load(c, &dropoutSource, "dropout_share", dropoutBitsMacros...), c.Out.Shape.TotalSize(), stacks
+		k, all, runs := cuda.Load(c, dropoutSource, "dropout_share", dropoutBitsMacros...), c.Out.Shape.TotalSize(), stacks
 		if len(c.In) == 3 {
 			runs = c.In[2].Shape[0]
 		}
@@ -58,7 +54,7 @@ func Dropout(keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		p := pieceOf(cols)
-		k := cuda.Load(c, &dropoutSource, "dropout", cuda.Value("PIECE", p), cuda.Is("DROPOUT", true), cuda.Type("Y", c.Out),
+		k := cuda.Load(c, dropoutSource, "dropout", cuda.Value("PIECE", p), cuda.Is("DROPOUT", true), cuda.Type("Y", c.Out),
 			cuda.Is("ACCUMULATE", c.Accumulate))
 		return func() error {
 			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, 1/keep)

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed embedding.cu
-var embeddingText string
-
-var embeddingSource = cuda.Source{Name: "embedding", Text: rowsText + embeddingText}
+var embeddingSource = cuda.NewSource(files, "embedding", "rows.cuh", "embedding.cu")
 
 // embeddingChunk is CHUNK of the kernels: places of an index that are summed at a time.
 const embeddingChunk = 64
@@ -20,7 +15,7 @@ func Gather(block int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		n, width, rows := c.In[0].Shape[0]/block, block*c.In[0].Shape[1], c.In[1].Shape[0]
 		p := pieceOf(width)
-		k := cuda.Load(c, &embeddingSource, "gather", cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", false))
+		k := cuda.Load(c, embeddingSource, "gather", cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", false))
 		return func() error {
 			return k.Launch(pieceGrid(rows, width, p), c.Out, c.In[0], c.In[1], rows, width, n)
 		}, nil
@@ -33,7 +28,7 @@ func GatherGrad(block, still int) cuda.Steps {
 		n, width, rows := c.Out.Shape[0]/block, block*c.Out.Shape[1], c.In[0].Shape[0]
 		p := pieceOf(width)
 		macros := []cuda.Macro{cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", c.Accumulate)}
-		load := func(name string) *cuda.Kernel { return cuda.Load(c, &embeddingSource, name, macros...) }
+		load := func(name string) *cuda.Kernel { return cuda.Load(c, embeddingSource, name, macros...) }
 		sorting, summing, joining := load("sort_index"), load("sum_runs"), load("join_runs")
 		chunks := cuda.Blocks(rows, embeddingChunk)
 		list := cuda.Pointer(cuda.Blocks(4*rows, 256) * 256) // bytes of order, and of the sorted index

@@ -1,20 +1,13 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
 var (
-	//go:embed layernorm.cu
-	layerNormText string
-	//go:embed layernorm_dx.cu
-	layerNormGradText string
-
-	layerNormSource     = cuda.Source{Name: "layer norm", Text: rowsText + layerNormText}
-	layerNormGradSource = cuda.Source{Name: "layer norm dx", Text: rowsText + layerNormGradText}
+	layerNormSource     = cuda.NewSource(files, "layer norm", "rows.cuh", "layernorm.cu")
+	layerNormGradSource = cuda.NewSource(files, "layer norm dx", "rows.cuh", "layernorm_dx.cu")
 )
 
 // Most threads of a row; longer rows than these hold are left to the host.
@@ -34,7 +27,7 @@ func LayerNorm(eps float32) cuda.Steps {
 		if !ok {
 			return nil, nil
 		}
-		k := cuda.Load(c, &layerNormSource, "layer_norm", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
+		k := cuda.Load(c, layerNormSource, "layer_norm", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
 		return func() error {
 			return k.Launch(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.Aux[0], c.Aux[1], rows, cols, eps)
 		}, nil
@@ -56,7 +49,7 @@ func Normalised() cuda.Steps {
 		if !ok {
 			return nil, nil
 		}
-		k := cuda.Load(c, &layerNormSource, "normalise", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
+		k := cuda.Load(c, layerNormSource, "normalise", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
 		return func() error {
 			return k.Launch(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.InAux[0][addNormMean], c.InAux[0][addNormRstd], rows,
 				cols)
@@ -75,7 +68,7 @@ func AddNorm(eps, keep float32, dropout bool) cuda.Steps {
 		norm := c.Aux[addNormOut]
 		macros := l.macros(cuda.Type("Y", norm), shadowed(norm), cuda.Type("H", c.In[0]), cuda.Is("ADD", true), cuda.Is("DROPOUT", dropout),
 			cuda.Is("SUM", !c.Unread))
-		k := cuda.Load(c, &layerNormSource, "add_norm", macros...)
+		k := cuda.Load(c, layerNormSource, "add_norm", macros...)
 		scale := float32(1)
 		if dropout {
 			scale = 1 / keep
@@ -117,8 +110,8 @@ func (o LayerNormGrad) Step() cuda.Steps {
 			return nil, err
 		}
 		macros := l.macros(cuda.Type("DY", c.In[o.DY]), shadowed(c.Out), cuda.Is("MORE", o.More >= 0 || c.Accumulate))
-		k := cuda.Load(c, &layerNormGradSource, "layer_norm_dx", macros...)
-		sum := cuda.Load(c, &partSumsSource, "sum_parts")
+		k := cuda.Load(c, layerNormGradSource, "layer_norm_dx", macros...)
+		sum := cuda.Load(c, partSumsSource, "sum_parts")
 		return func() error {
 			more := c.Out
 			if o.More >= 0 {

@@ -1,8 +1,6 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -105,10 +103,7 @@ func LinearGradW(from int) cuda.Steps {
 	})
 }
 
-//go:embed columnsums.cu
-var columnSumsText string
-
-var columnSumsSource = cuda.Source{Name: "column sums", Text: columnSumsText}
+var columnSumsSource = cuda.NewSource(files, "column sums", "columnsums.cu")
 
 // columnSumsLayout is how blocks of 256 threads share a matrix: lanes threads take wide neighbours each of a row, and a block so
 // many rows. The blocks of a strip of columns are counted, for up to columnSumsStrips.
@@ -152,7 +147,7 @@ func (l columnSumsLayout) prepare(c *exec.DeviceCall, from, total int) (exec.Ste
 			return nil, err
 		}
 	}
-	k := cuda.Load(c, &columnSumsSource, "sum_rows", cuda.Type("X", c.In[0]), cuda.Value("WIDE", l.wide),
+	k := cuda.Load(c, columnSumsSource, "sum_rows", cuda.Type("X", c.In[0]), cuda.Value("WIDE", l.wide),
 		cuda.Value("LANES", l.lanes), cuda.Value("STRIPS", columnSumsStrips))
 	return func() error { return k.Launch(g, c.Out, parts, c.In[0], rows, cols, l.each, from, total) }, nil
 }

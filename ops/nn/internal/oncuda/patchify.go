@@ -1,17 +1,12 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/tensor"
 )
 
-//go:embed patchify.cu
-var patchifyText string
-
-var patchifySource = cuda.Source{Name: "patchify", Text: rowsText + patchifyText}
+var patchifySource = cuda.NewSource(files, "patchify", "rows.cuh", "patchify.cu")
 
 // PatchCopy is the step between images and rows of patches, back or not. s is the shape of the images, nil: that of operand 0.
 func PatchCopy(s tensor.Shape, patch int, back bool) cuda.Steps {
@@ -25,7 +20,7 @@ func PatchCopy(s tensor.Shape, patch int, back bool) cuda.Steps {
 			images = c.In[0].Shape
 		}
 		channels, height, width := images[1], images[2], images[3]
-		k := cuda.Load(c, &patchifySource, "patchify", cuda.Value("PIECE", pieceOf(patch)), cuda.Value("PATCH", patch),
+		k := cuda.Load(c, patchifySource, "patchify", cuda.Value("PIECE", pieceOf(patch)), cuda.Value("PATCH", patch),
 			cuda.Is("BACK", back), cuda.Type("TO", c.Out))
 		return func() error {
 			return k.Launch(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels,

@@ -1,20 +1,13 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
 var (
-	//go:embed pools.cu
-	poolsText string
-	//go:embed sortpool.cu
-	sortPoolText string
-
-	poolsSource    = cuda.Source{Name: "pools", Text: rowsText + poolsText}
-	sortPoolSource = cuda.Source{Name: "sort pool", Text: rowsText + sortPoolText}
+	poolsSource    = cuda.NewSource(files, "pools", "rows.cuh", "pools.cu")
+	sortPoolSource = cuda.NewSource(files, "sort pool", "rows.cuh", "sortpool.cu")
 )
 
 // lengthsOf returns operand 1, the lengths, as a parameter of a kernel, nil where there are none.
@@ -30,7 +23,7 @@ func MeanTokens(l, skip int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		b, cols := sizeOf(c.Out)
 		p := pieceOf(cols)
-		k := cuda.Load(c, &poolsSource, "mean_tokens", cuda.Value("PIECE", p))
+		k := cuda.Load(c, poolsSource, "mean_tokens", cuda.Value("PIECE", p))
 		return func() error {
 			return k.Launch(cuda.Grid{X: b, Y: cuda.Blocks(cols, 32*p), Threads: 256}, c.Out, c.In[0], lengthsOf(c), cols, l,
 				skip)
@@ -43,7 +36,7 @@ func MeanTokensGrad(l, skip int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.Out)
 		p := pieceOf(cols)
-		k := cuda.Load(c, &poolsSource, "mean_tokens_dx", cuda.Value("PIECE", p))
+		k := cuda.Load(c, poolsSource, "mean_tokens_dx", cuda.Value("PIECE", p))
 		return func() error {
 			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], lengthsOf(c), rows, cols, l, skip)
 		}, nil
@@ -59,7 +52,7 @@ func columnGrid(sequences, cols int) cuda.Grid {
 func MaxTokens(l int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		b, cols := sizeOf(c.Out)
-		k := cuda.Load(c, &poolsSource, "max_tokens", cuda.Value("PIECE", 1))
+		k := cuda.Load(c, poolsSource, "max_tokens", cuda.Value("PIECE", 1))
 		return func() error {
 			return k.Launch(columnGrid(b, cols), c.Out, c.Aux[0], c.In[0], c.In[1], cols, l)
 		}, nil
@@ -71,7 +64,7 @@ func MaxTokensGrad(l int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.Out)
 		p := pieceOf(cols)
-		k := cuda.Load(c, &poolsSource, "max_tokens_dx", cuda.Value("PIECE", p))
+		k := cuda.Load(c, poolsSource, "max_tokens_dx", cuda.Value("PIECE", p))
 		return func() error {
 			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.InAux[0][0], c.In[1], rows, cols, l)
 		}, nil
@@ -82,7 +75,7 @@ func MaxTokensGrad(l int) cuda.Steps {
 func SoftPool(l int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		b, cols := sizeOf(c.Out)
-		k := cuda.Load(c, &poolsSource, "soft_pool", cuda.Value("PIECE", 1))
+		k := cuda.Load(c, poolsSource, "soft_pool", cuda.Value("PIECE", 1))
 		return func() error {
 			return k.Launch(columnGrid(b, cols), c.Out, c.Aux[0], c.Aux[1], c.In[0], c.In[1], c.In[2], cols, l)
 		}, nil
@@ -94,7 +87,7 @@ func SoftPoolGrad(l int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.Out)
 		p := pieceOf(cols)
-		k := cuda.Load(c, &poolsSource, "soft_pool_dx", cuda.Value("PIECE", p))
+		k := cuda.Load(c, poolsSource, "soft_pool_dx", cuda.Value("PIECE", p))
 		return func() error {
 			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], c.In[3], c.In[4], c.InAux[0][0],
 				c.InAux[0][1], rows, cols, l)
@@ -112,8 +105,8 @@ const (
 func SortPool(l int, temperature float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		b, cols := sizeOf(c.Out)
-		weights := cuda.Load(c, &sortPoolSource, "sort_pool_weights", cuda.Value("PIECE", 1))
-		sort := cuda.Load(c, &sortPoolSource, "sort_pool", cuda.Value("PIECE", 1))
+		weights := cuda.Load(c, sortPoolSource, "sort_pool_weights", cuda.Value("PIECE", 1))
+		sort := cuda.Load(c, sortPoolSource, "sort_pool", cuda.Value("PIECE", 1))
 		return func() error {
 			w := c.Aux[sortPoolWeights]
 			if err := weights.Launch(cuda.Grid{X: cuda.Blocks(b, 4), Threads: 128}, w, c.In[1], c.In[2], b, l,
@@ -130,7 +123,7 @@ func SortPool(l int, temperature float32) cuda.Steps {
 func SortPoolGradX(l int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.Out)
-		k := cuda.Load(c, &sortPoolSource, "sort_pool_dx", cuda.Value("PIECE", 1))
+		k := cuda.Load(c, sortPoolSource, "sort_pool_dx", cuda.Value("PIECE", 1))
 		return func() error {
 			if err := cuda.Zero(c.Out); err != nil {
 				return err
@@ -145,7 +138,7 @@ func SortPoolGradX(l int) cuda.Steps {
 func SortPoolGradScores(l int, temperature float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[1])
-		k := cuda.Load(c, &sortPoolSource, "sort_pool_dscores", cuda.Value("PIECE", 1))
+		k := cuda.Load(c, sortPoolSource, "sort_pool_dscores", cuda.Value("PIECE", 1))
 		return func() error {
 			return k.Launch(cuda.Grid{X: cuda.Blocks(rows, 8), Threads: 256}, c.Out, c.InAux[0][sortPoolOrder],
 				c.InAux[0][sortPoolWeights], c.In[0], c.In[1], c.In[2], rows, cols, l, 1/temperature)

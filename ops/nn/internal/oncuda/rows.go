@@ -1,19 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed rows.cuh
-var rowsText string
-
-//go:embed partsums.cu
-var partSumsText string
-
-var partSumsSource = cuda.Source{Name: "part sums", Text: partSumsText}
+var partSumsSource = cuda.NewSource(files, "part sums", "partsums.cu")
 
 // output stands for an op's output in exec.Half.
 const output = -1

@@ -1,23 +1,18 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed scale.cu
-var scaleText string
-
-var scaleSource = cuda.Source{Name: "scale", Text: rowsText + scaleText}
+var scaleSource = cuda.NewSource(files, "scale", "rows.cuh", "scale.cu")
 
 // ScaleRows multiplies the rows of operand 0 by operand 1, from element from on, and adds operand 2 if shift says so.
 func ScaleRows(from int, shift bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.Out)
 		p := pieceOf(cols, from)
-		k := cuda.Load(c, &scaleSource, "scale_rows", cuda.Value("PIECE", p), cuda.Is("SHIFT", shift))
+		k := cuda.Load(c, scaleSource, "scale_rows", cuda.Value("PIECE", p), cuda.Is("SHIFT", shift))
 		return func() error {
 			added := c.In[1]
 			if shift {
@@ -33,7 +28,7 @@ func Multiply() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.Out)
 		p := pieceOf(cols)
-		k := cuda.Load(c, &scaleSource, "multiply", cuda.Value("PIECE", p), cuda.Is("SHIFT", false))
+		k := cuda.Load(c, scaleSource, "multiply", cuda.Value("PIECE", p), cuda.Is("SHIFT", false))
 		return func() error {
 			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols)
 		}, nil

@@ -1,23 +1,18 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed sequences.cu
-var sequencesText string
-
-var sequencesSource = cuda.Source{Name: "sequences", Text: rowsText + sequencesText}
+var sequencesSource = cuda.NewSource(files, "sequences", "rows.cuh", "sequences.cu")
 
 // AddRepeated adds the first l rows of operand 1 to every l rows of operand 0.
 func AddRepeated(l int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		p := pieceOf(cols)
-		k := cuda.Load(c, &sequencesSource, "add_repeated", cuda.Value("PIECE", p), cuda.Is("COPY", false))
+		k := cuda.Load(c, sequencesSource, "add_repeated", cuda.Value("PIECE", p), cuda.Is("COPY", false))
 		return func() error {
 			return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, l)
 		}, nil
@@ -31,7 +26,7 @@ type sequenceCopy struct{ head, first, count, skip int }
 func (s sequenceCopy) prepare(c *exec.DeviceCall) (exec.Step, error) {
 	rows, cols := sizeOf(c.Out)
 	p := pieceOf(cols)
-	k := cuda.Load(c, &sequencesSource, "copy_sequences", cuda.Value("PIECE", p), cuda.Is("COPY", true),
+	k := cuda.Load(c, sequencesSource, "copy_sequences", cuda.Value("PIECE", p), cuda.Is("COPY", true),
 		cuda.Type("X", c.In[0]), cuda.Type("Y", c.Out))
 	return func() error {
 		return k.Launch(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[s.head], rows, cols, s.first, s.count, s.skip)
@@ -62,7 +57,7 @@ func SumSequences(l, rows int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		n, cols := c.In[0].Shape[0]/rows, c.In[0].Shape[1]
 		total, p := c.Out.Shape.TotalSize(), pieceOf(cols)
-		k := cuda.Load(c, &sequencesSource, "sum_sequences", cuda.Value("PIECE", p), cuda.Is("COPY", false))
+		k := cuda.Load(c, sequencesSource, "sum_sequences", cuda.Value("PIECE", p), cuda.Is("COPY", false))
 		return func() error {
 			return k.Launch(cuda.Grid{X: cuda.Blocks(total, 32*p), Threads: 256}, c.Out, c.In[0], n, int64(l*cols),
 				int64(rows*cols), int64(total))
@@ -74,7 +69,7 @@ func SumSequences(l, rows int) cuda.Steps {
 func Sinusoids(l, d int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		n := c.Out.Shape.TotalSize()
-		k := cuda.Load(c, &sequencesSource, "sinusoids", cuda.Value("PIECE", 1), cuda.Is("COPY", false))
+		k := cuda.Load(c, sequencesSource, "sinusoids", cuda.Value("PIECE", 1), cuda.Is("COPY", false))
 		return func() error {
 			return k.Launch(cuda.Grid{X: cuda.Blocks(n/2, 256), Threads: 256}, c.Out, int64(n), d, l)
 		}, nil

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed pool.cu
-var poolText string
-
-var poolSource = cuda.Source{Name: "pool", Text: poolText}
+var poolSource = cuda.NewSource(files, "pool", "pool.cu")
 
 // Operands are where those of a pool are among an op's; Cols is -1 where every column exists.
 type Operands struct{ Keys, Queue, Pointer, Cols int }
@@ -39,7 +34,7 @@ func newCopies(c *exec.DeviceCall, at Operands) (*copies, error) {
 		x.ld, x.leftLD = (x.wide+7)/8*8, (x.leftCols+7)/8*8
 	}
 	macros := []cuda.Macro{typed, cuda.Is("VEC", x.wide%4 == 0)}
-	x.assemble, x.widen = cuda.Load(c, &poolSource, "assemble", macros...), cuda.Load(c, &poolSource, "widen", macros...)
+	x.assemble, x.widen = cuda.Load(c, poolSource, "assemble", macros...), cuda.Load(c, poolSource, "widen", macros...)
 	pool := (int64(x.n)*int64(x.ld)*size + 255) / 256 * 256
 	scratch, err := cuda.Scratch(c, pool+int64(x.left)*int64(x.leftLD)*2)
 	x.pool, x.rounded = scratch, scratch+cuda.Pointer(pool)
@@ -94,7 +89,7 @@ func timesPool(at Operands, shape func(x *copies) cuda.Product) cuda.Steps {
 // Columns takes n columns from the pointer on.
 func Columns(n int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &poolSource, "pool_columns", cuda.Macro{Name: "V", Value: "float"}, cuda.Is("VEC", false))
+		k := cuda.Load(c, poolSource, "pool_columns", cuda.Macro{Name: "V", Value: "float"}, cuda.Is("VEC", false))
 		values := c.Out.Shape.TotalSize()
 		return func() error {
 			return k.Launch(cuda.Each(values), c.Out, c.In[0], c.In[1], int64(values), n, c.In[0].Shape[1])

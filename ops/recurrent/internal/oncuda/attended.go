@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed attended.cu
-var attendedText string
-
-var attendedSource = cuda.Source{Name: "attended gru", Text: gruText + attendedText}
+var attendedSource = cuda.NewSource(files, "attended gru", "gru.cu", "attended.cu")
 
 // Attended is a unit that looks at a memory of so many places.
 type Attended struct {
@@ -59,7 +54,7 @@ func (d Attended) Forward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		r, h := c.In[atStart].Shape[0], c.In[atQuery].Shape[0]
 		x := d.newWork(c, r, h, cuda.Part{In: atWeightHH, Rows: 3 * h, Cols: h}, cuda.Part{In: atQuery, Rows: h, Cols: h})
-		x.source = &attendedSource
+		x.source = attendedSource
 		half, state, hidden, queries := x.rows(r, h), x.floats(r*h), x.floats(3*r*h), x.floats(r*h)
 		if err := x.scratch(); err != nil {
 			return nil, err
@@ -110,7 +105,7 @@ func (d Attended) Backward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		r, h := c.In[ofStart].Shape[0], c.In[ofStart].Shape[1]
 		x := d.newWork(c, r, h, cuda.Part{In: ofWeightHH, Rows: 3 * h, Cols: h}, cuda.Part{In: ofQuery, Rows: h, Cols: h})
-		x.source = &attendedSource
+		x.source = attendedSource
 		dhidden, half, carry, queries, scores := x.rows(r, 3*h), x.rows(r, h), x.floats(r*h), x.floats(r*h), x.floats(r*h)
 		if err := x.scratch(); err != nil {
 			return nil, err
@@ -179,7 +174,7 @@ func (d Attended) Backward() cuda.Steps {
 func (d Attended) GradX() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		r, h := c.Out.Shape[0]/d.Len, c.Out.Shape[1]/3
-		k := cuda.Load(c, &attendedSource, "unpack_gates")
+		k := cuda.Load(c, attendedSource, "unpack_gates")
 		return func() error {
 			return k.Launch(cuda.Grid{X: r * d.Len, Threads: 256}, c.Out, c.In[0], c.In[1], r, d.Len, h)
 		}, nil
@@ -191,7 +186,7 @@ func (d Attended) GradQuery() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		r, h := c.In[3].Shape[0], c.Out.Shape[1]
 		x := d.newWork(c, r, h)
-		x.source = &attendedSource
+		x.source = attendedSource
 		dqueries, before := x.rows(r*d.Len, h), x.rows(r*d.Len, h)
 		if err := x.scratch(); err != nil {
 			return nil, err

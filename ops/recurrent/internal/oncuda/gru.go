@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed gru.cu
-var gruText string
-
-var gruSource = cuda.Source{Name: "gru", Text: gruText}
+var gruSource = cuda.NewSource(files, "gru", "gru.cu")
 
 // How many tokens a step has is known on the device alone: products of a step are those of all sequences, and those of all
 // steps of all places. Rows of no token are 0 there.
@@ -58,7 +53,7 @@ type work struct {
 
 // newWork begins a step that multiplies parts of operands.
 func (u GRU) newWork(c *exec.DeviceCall, r, h int, parts ...cuda.Part) *work {
-	x := &work{c: c, source: &gruSource, r: r, l: u.Len, h: h, reverse: u.Reverse, product: cuda.ProductType(c), parts: parts}
+	x := &work{c: c, source: gruSource, r: r, l: u.Len, h: h, reverse: u.Reverse, product: cuda.ProductType(c), parts: parts}
 	for i := range parts {
 		parts[i].Type = x.product
 	}
@@ -119,7 +114,7 @@ func operand(c *exec.DeviceCall, k int) any {
 // Pack is the step of pack.
 func Pack(l int, full bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		k := cuda.Load(c, &gruSource, "pack")
+		k := cuda.Load(c, gruSource, "pack")
 		r := (c.Out.Shape[0] - 2*(l+1)) / 2
 		return func() error {
 			var lengths any
@@ -317,7 +312,7 @@ func GradBias(biasBlock int) cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		sums, finish := cuda.Load(c, &gruSource, "sum_blocks"), cuda.Load(c, &gruSource, "bias_sums")
+		sums, finish := cuda.Load(c, gruSource, "sum_blocks"), cuda.Load(c, gruSource, "bias_sums")
 		return func() error {
 			g := cuda.Each(width)
 			g.Y = blocks

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed hops.cu
-var hopsText string
-
-var hopsSource = cuda.Source{Name: "hops", Text: hopsText}
+var hopsSource = cuda.NewSource(files, "hops", "hops.cu")
 
 // Hops is the step of the divergence of walks of up to count hops: the same matrices as on the host, in scratch.
 func Hops(temperature, target float32, count int) cuda.Steps {
@@ -27,7 +22,7 @@ func Hops(temperature, target float32, count int) cuda.Steps {
 		grad := func(l int) cuda.Pointer { return matrix(count + l - 1) } // G_l, then D_l
 		fixed, walks := matrix(2*count), [2]cuda.Pointer{matrix(2*count + 1), matrix(2*count + 2)}
 
-		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, &hopsSource, name) }
+		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, hopsSource, name) }
 		softmax, compare, mean, finish := kernel("distributions"), kernel("compare_rows"), kernel("mean_loss"), kernel("softmax_gradient")
 		rows := func(blocks int) cuda.Grid { return cuda.Grid{X: blocks, Threads: 256} }
 		multiply := func(out, a, b cuda.Pointer, transA, transB bool, beta float32) error {

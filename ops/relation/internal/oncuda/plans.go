@@ -1,17 +1,12 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/transport"
 )
 
-//go:embed plans.cu
-var plansText string
-
-var plansSource = cuda.Source{Name: "plans", Text: plansText}
+var plansSource = cuda.NewSource(files, "plans", "plans.cu")
 
 // SmallPlan is the number of pairs of a plan up to which a block of threads makes all rounds: exponentials of a block then take
 // about as long as the two launches of a round, and rounds that are not needed cost nothing. A variable for tests.
@@ -38,7 +33,7 @@ func Plans(own, target transport.Options) cuda.Steps {
 			return nil, err
 		}
 		sums := work + cuda.Pointer(16*plan)
-		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, &plansSource, name) }
+		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, plansSource, name) }
 		begin, rows, columns, others, compare, loss := kernel("plan_begin"), kernel("plan_rows"), kernel("plan_columns"), kernel("plan_rounds"),
 			kernel("plan_compare"), kernel("plan_loss")
 		arguments := func() []any {

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed distance.cu
-var distanceText string
-
-var distanceSource = cuda.Source{Name: "distance", Text: distanceText}
+var distanceSource = cuda.NewSource(files, "distance", "distance.cu")
 
 // Tiles of pairs that a block of threads works on, and how many blocks keep a device busy.
 const (
@@ -36,7 +31,7 @@ type Distance struct {
 
 // load returns a kernel for the kind of the distance.
 func (x Distance) load(c *exec.DeviceCall, name string) *cuda.Kernel {
-	return cuda.Load(c, &distanceSource, name, cuda.Is("L2", x.L2))
+	return cuda.Load(c, distanceSource, name, cuda.Is("L2", x.L2))
 }
 
 // unit is how many channels belong together: all of l2, those of a sphere.

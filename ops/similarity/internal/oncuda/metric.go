@@ -23,7 +23,7 @@ func DiagonalWeights() cuda.Steps {
 // scaleHeads returns the step of rows of which some columns, in heads as wide as w, are multiplied by w.
 func scaleHeads(c *exec.DeviceCall, from, width int) exec.Step {
 	rows, cols, n := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0]
-	k := cuda.Load(c, &similaritySource, "multiply_columns")
+	k := cuda.Load(c, similaritySource, "multiply_columns")
 	return func() error {
 		return k.Launch(cuda.Grid{X: rows, Y: cuda.Blocks(cols, 256), Threads: 256}, c.Out, c.In[0], c.In[1], cols, from, width, n)
 	}
@@ -32,7 +32,7 @@ func scaleHeads(c *exec.DeviceCall, from, width int) exec.Step {
 // scaleHeadsWeights returns the step of the gradient for w.
 func scaleHeadsWeights(c *exec.DeviceCall, from, width int) exec.Step {
 	rows, cols, n := c.In[0].Shape[0], c.In[0].Shape[1], c.Out.Shape[0]
-	k := cuda.Load(c, &similaritySource, "multiply_columns_weights")
+	k := cuda.Load(c, similaritySource, "multiply_columns_weights")
 	return func() error {
 		return k.Launch(cuda.Grid{X: cuda.Blocks(n, 32), Threads: 32, ThreadsY: 32}, c.Out, c.In[0], c.In[1], rows, cols, from, width, n)
 	}

@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed pairnet.cu
-var pairNetText string
-
-var pairNetSource = cuda.Source{Name: "pairnet", Text: pairNetText}
+var pairNetSource = cuda.NewSource(files, "pairnet", "pairnet.cu")
 
 // PairNetValues is what a block of images has at most of hidden units of pairs, and of weights times images; an image is one in
 // any case. It fits into the second cache of large devices. A variable for tests.
@@ -48,7 +43,7 @@ func newPairNet(c *exec.DeviceCall) *pairNet {
 	return r
 }
 
-func (r *pairNet) kernel(name string) *cuda.Kernel { return cuda.Load(r.c, &pairNetSource, name) }
+func (r *pairNet) kernel(name string) *cuda.Kernel { return cuda.Load(r.c, pairNetSource, name) }
 
 func (r *pairNet) floats(n int) cuda.Pointer { return r.room.Take(4 * int64(n)) }
 

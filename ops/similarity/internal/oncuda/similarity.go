@@ -1,16 +1,11 @@
 package oncuda
 
 import (
-	_ "embed"
-
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-//go:embed similarity.cu
-var similarityText string
-
-var similaritySource = cuda.Source{Name: "similarity", Text: similarityText}
+var similaritySource = cuda.NewSource(files, "similarity", "similarity.cu")
 
 // How many columns exist the device alone knows when a step is enqueued: products are of all columns. In what they read the columns
 // that do not exist are taken as zero, and in what they write they are cleared. The rows of a queue behind them must be numbers.
@@ -31,7 +26,7 @@ func (s Similarity) Step() cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		clear := cuda.Load(c, &similaritySource, "clear_columns")
+		clear := cuda.Load(c, similaritySource, "clear_columns")
 		p := cuda.Product{TransB: true, M: b, K: width}
 		return func() error {
 			m, err := f.Place()
@@ -110,7 +105,7 @@ func RowProducts() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		const warps = 8
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
-		k := cuda.Load(c, &similaritySource, "row_products")
+		k := cuda.Load(c, similaritySource, "row_products")
 		return func() error {
 			return k.Launch(cuda.Grid{X: cuda.Blocks(rows, warps), Threads: 32 * warps}, c.Out, c.In[0], c.In[1], rows, cols, rows/c.In[1].Shape[0])
 		}, nil
@@ -122,7 +117,7 @@ func RowProductsGrad() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		n, cols := c.In[1].Shape[0], c.In[0].Shape[1]
 		each := c.In[0].Shape[0] / n
-		k := cuda.Load(c, &similaritySource, "row_products_gradient")
+		k := cuda.Load(c, similaritySource, "row_products_gradient")
 		g := cuda.Grid{X: n, Y: cuda.Blocks(cols, 128), Threads: 128}
 		return func() error {
 			return k.Launch(g, c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], cols, each)
