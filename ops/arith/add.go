@@ -17,13 +17,9 @@ func Add(x, y *gorgonia.Node) *gorgonia.Node {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "want two arrays of one shape")
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				vector.Add(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 		// The gradient of a sum is that of both terms: no op at all.
 		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes { return gorgonia.Nodes{dy, dy} },

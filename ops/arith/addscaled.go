@@ -20,13 +20,9 @@ func AddScaled(x, y, s *gorgonia.Node) *gorgonia.Node {
 				op.Need(len(in[2]) == 0, "want a scalar (got %v)", in[2]))
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				vector.Axpby(c.Out.F32[lo:hi], 1, c.In[0].F32[lo:hi], c.In[2].F32[0], c.In[1].F32[lo:hi])
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes { return gorgonia.Nodes{dy, nil, nil} },
 	}, x, y, s)

@@ -30,7 +30,7 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 		return in[0].Clone(), nil
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
-		body := func(_, lo, hi int) {
+		return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 			out := c.Out.F32[lo:hi]
 			if len(weights) == 1 {
 				vector.Scale(out, weights[0], c.In[0].F32[lo:hi])
@@ -40,11 +40,7 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 			for k := 2; k < len(weights); k++ {
 				vector.Axpy(out, weights[k], c.In[k].F32[lo:hi])
 			}
-		}
-		return func() error {
-			c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-			return nil
-		}, nil
+		})
 	}
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		grads := make(gorgonia.Nodes, len(in))

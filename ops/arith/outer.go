@@ -23,18 +23,14 @@ func Outer(x, y *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			m, n := c.In[0].Dim(1), c.In[1].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(m*n), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					y := c.In[1].F32[r*n:][:n]
 					for i, v := range c.In[0].F32[r*m:][:m] {
 						vector.Scale(c.Out.F32[(r*m+i)*n:][:n], v, y)
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(m*n), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(outerGradX(), in[1], dy), op.Apply(outerGradY(), in[0], dy)}
@@ -70,15 +66,11 @@ func outerGrad(kind string, on map[string]exec.DeviceStep, row func(dst, other, 
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			m, n, width := c.Out.Dim(1), c.In[0].Dim(1), c.In[1].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(width), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					row(c.Out.F32[r*m:][:m], c.In[0].F32[r*n:][:n], c.In[1].F32[r*width:][:width])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(width), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -61,13 +61,9 @@ func scaling(kind, kernel string, factor func(s float32) float32) *op.Op {
 			return in[0].Clone(), op.Need(len(in[1]) == 0, "want a scalar (got %v)", in[1])
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				vector.Scale(c.Out.F32[lo:hi], factor(c.In[1].F32[0]), c.In[0].F32[lo:hi])
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -26,16 +26,12 @@ func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(width), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					x, y := c.In[0].F32[r*width:][:width], c.In[1].F32[r*width:][:width]
 					sumProducts(c.Out.F32[r*n:][:n], x, y)
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(width), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(mulGroups(n), in[1], dy), op.Apply(mulGroups(n), in[0], dy)}
@@ -62,18 +58,14 @@ func mulGroups(n int) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(width), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					dx, x, dy := c.Out.F32[r*width:][:width], c.In[0].F32[r*width:][:width], c.In[1].F32[r*n:][:n]
 					for at := 0; at < width; at += n {
 						vector.Mul(dx[at:][:n], x[at:][:n], dy)
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(width), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

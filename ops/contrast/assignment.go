@@ -35,7 +35,7 @@ func SamplePairs(logits, noise, rowIDs *gorgonia.Node) *gorgonia.Node {
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * in[0][0] }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b := c.In[0].Dim(0)
-		body := func(worker, lo, hi int) {
+		return c.For(b, op.RowGrain(32*b), func(worker, lo, hi int) {
 			w := c.Scratch[worker*b : (worker+1)*b]
 			var ids []int32
 			if len(c.In) == 3 {
@@ -49,11 +49,7 @@ func SamplePairs(logits, noise, rowIDs *gorgonia.Node) *gorgonia.Node {
 					c.Out.I32[k*b+i] = int32(drawn)
 				}
 			}
-		}
-		return func() error {
-			c.Engine.For(b, op.RowGrain(32*b), body)
-			return nil
-		}, nil
+		})
 	}
 	return op.Apply(o, in...)
 }

@@ -119,7 +119,7 @@ func (l pairLoss) backward(operands int) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Dim(0)
-			body := func(_, lo, hi int) {
+			return c.For(n, op.RowGrain(8*n), func(_, lo, hi int) {
 				g := c.In[operands].F32[0]
 				for i := lo; i < hi; i++ {
 					ds := c.Out.F32[i*n:][:n]
@@ -129,11 +129,7 @@ func (l pairLoss) backward(operands int) *op.Op {
 						ds[j] *= g
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(n, op.RowGrain(8*n), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -47,7 +47,7 @@ func (p patchPool) forward() *op.Op {
 	o := &op.Op{Kind: "pool patches", Args: p.args(), Diff: []bool{true}, Shape: p.shape, On: oncuda.PoolPatches(p.t, p.side, p.grid)}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		width, cell, parts := c.In[0].Dim(1), p.side/p.grid, p.grid*p.grid
-		body := func(_, lo, hi int) {
+		return c.For(c.Out.Dim(0), op.RowGrain(cell*cell*width), func(_, lo, hi int) {
 			for r := lo; r < hi; r++ {
 				y := c.Out.F32[r*width : (r+1)*width]
 				clear(y)
@@ -57,11 +57,7 @@ func (p patchPool) forward() *op.Op {
 				}
 				vector.Scale(y, 1/float32(cell*cell), y)
 			}
-		}
-		return func() error {
-			c.Engine.For(c.Out.Dim(0), op.RowGrain(cell*cell*width), body)
-			return nil
-		}, nil
+		})
 	}
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		return gorgonia.Nodes{op.Apply(p.backward(in[0].Shape()), dy)}
@@ -77,7 +73,7 @@ func (p patchPool) backward(shape tensor.Shape) *op.Op {
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		width, cell, parts := shape[1], p.side/p.grid, p.grid*p.grid
-		body := func(_, lo, hi int) {
+		return c.For(shape[0]/p.t, op.RowGrain(p.t*width), func(_, lo, hi int) {
 			for n := lo; n < hi; n++ {
 				clear(c.Out.F32[n*p.t*width : ((n+1)*p.t-p.side*p.side)*width])
 				for q := range parts {
@@ -89,11 +85,7 @@ func (p patchPool) backward(shape tensor.Shape) *op.Op {
 					}
 				}
 			}
-		}
-		return func() error {
-			c.Engine.For(shape[0]/p.t, op.RowGrain(p.t*width), body)
-			return nil
-		}, nil
+		})
 	}
 	return o
 }

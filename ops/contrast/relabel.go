@@ -36,7 +36,7 @@ func HardestNegatives(logits, rowIDs *gorgonia.Node) (first, second *gorgonia.No
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, m := c.In[0].Dim(0), c.In[0].Dim(1)
-		body := func(_, lo, hi int) {
+		return c.For(b, op.RowGrain(4*b), func(_, lo, hi int) {
 			var ids []int32
 			if len(c.In) == 2 {
 				ids = c.In[1].I32
@@ -44,11 +44,7 @@ func HardestNegatives(logits, rowIDs *gorgonia.Node) (first, second *gorgonia.No
 			for i := lo; i < hi; i++ {
 				c.Out.I32[i], c.Aux[0].I32[i] = hardest(c.In[0].F32[i*m:i*m+b], ids, i)
 			}
-		}
-		return func() error {
-			c.Engine.For(b, op.RowGrain(4*b), body)
-			return nil
-		}, nil
+		})
 	}
 	first = op.Apply(o, in...)
 	return first, takeInts(first, 0, first.Shape())

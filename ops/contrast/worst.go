@@ -23,7 +23,7 @@ func Worst(a, b *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				a, b := c.In[0].F32, c.In[1].F32
 				for i := lo; i < hi; i++ {
 					c.Out.F32[i] = a[i]
@@ -31,11 +31,7 @@ func Worst(a, b *gorgonia.Node) *gorgonia.Node {
 						c.Out.F32[i] = b[i]
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			da := op.Apply(worstGrad(), in[0], in[1], dy)
@@ -62,7 +58,7 @@ func worstGrad() *op.Op {
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1]}} },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				a, b, dy := c.In[0].F32, c.In[1].F32, c.In[2].F32
 				for i := lo; i < hi; i++ {
 					c.Out.F32[i], c.Aux[0].F32[i] = dy[i], 0
@@ -70,11 +66,7 @@ func worstGrad() *op.Op {
 						c.Out.F32[i], c.Aux[0].F32[i] = 0, dy[i]
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

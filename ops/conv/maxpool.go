@@ -28,16 +28,12 @@ func MaxPool(x *gorgonia.Node, g Geometry) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(g.Kernel*g.Kernel*d), func(_, lo, hi int) {
 				for row := lo; row < hi; row++ {
 					image, p := row/g.out(), row%g.out()
 					g.largest(c.Out.F32[row*d:][:d], c.Aux[0].I32[row*d:][:d], c.In[0].F32[image*g.in()*d:][:g.in()*d], p)
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(g.Kernel*g.Kernel*d), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.MaxPool(g.sizes()),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
@@ -76,7 +72,7 @@ func (g Geometry) maxPoolGrad(x tensor.Shape) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := x[1]
-			body := func(_, lo, hi int) {
+			return c.For(x[0]/g.in(), 1, func(_, lo, hi int) {
 				clear(c.Out.F32[lo*g.in()*d : hi*g.in()*d])
 				for row := lo * g.out(); row < hi*g.out(); row++ {
 					dx, dy := c.Out.F32[row/g.out()*g.in()*d:], c.In[1].F32[row*d:][:d]
@@ -84,11 +80,7 @@ func (g Geometry) maxPoolGrad(x tensor.Shape) *op.Op {
 						dx[int(at)*d+j] += dy[j]
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(x[0]/g.in(), 1, body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.MaxPoolGrad(g.sizes()),
 	}

@@ -25,15 +25,11 @@ func (x *maxSim) gradient(kind string, k int, shape func(in []tensor.Shape) tens
 		On: on,
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[k].Dim(0) / x.sides[k].len
-			each := func(_, lo, hi int) {
+			return c.For(n, 1, func(_, lo, hi int) {
 				for i := lo; i < hi; i++ {
 					body(c, i)
 				}
-			}
-			return func() error {
-				c.Engine.For(n, 1, each)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

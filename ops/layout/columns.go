@@ -23,17 +23,13 @@ func ConcatColumns(a, b *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d, width := c.In[0].Dim(1), c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(width), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					row := c.Out.F32[r*width:][:width]
 					copy(row[:d], c.In[0].F32[r*d:])
 					copy(row[d:], c.In[1].F32[r*(width-d):])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(width), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			d, e := in[0].Shape()[1], in[1].Shape()[1]
@@ -49,15 +45,11 @@ func columnRange(from, n int) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{in[0][0], n}, nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(n), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					copy(c.Out.F32[r*n:][:n], c.In[0].F32[r*width+from:])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(n), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

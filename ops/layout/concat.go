@@ -24,17 +24,13 @@ func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Len()
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				out := c.Out.F32[lo:hi]
 				if lo < n {
 					out = out[copy(out, c.In[0].F32[lo:min(hi, n)]):]
 				}
 				copy(out, c.In[1].F32[max(lo-n, 0):max(hi-n, 0)])
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			n := in[0].Shape()[0]

@@ -33,7 +33,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(count, op.RowGrain(cols), func(_, lo, hi int) {
 				x, out := c.In[0].F32, c.Out.F32
 				if stride == 1 {
 					copy(out[lo*cols:hi*cols], x[(start+lo)*cols:(start+hi)*cols])
@@ -43,11 +43,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 					at := (start + i*stride) * cols
 					copy(out[i*cols:(i+1)*cols], x[at:at+cols])
 				}
-			}
-			return func() error {
-				c.Engine.For(count, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(spreadRows(in[0].Shape()[0], start, stride, count), dy)}
@@ -77,17 +73,13 @@ func spreadRows(rows, start, stride, count int) *op.Op {
 				}
 			}
 			if c.Accumulate {
-				add := func(_, lo, hi int) {
+				return c.For(count, op.RowGrain(cols), func(_, lo, hi int) {
 					dy, out := c.In[0].F32, c.Out.F32
 					for i := lo; i < hi; i++ {
 						row := out[(start+i*stride)*cols:][:cols]
 						vector.Add(row, row, dy[i*cols:(i+1)*cols])
 					}
-				}
-				return func() error {
-					c.Engine.For(count, op.RowGrain(cols), add)
-					return nil
-				}, nil
+				})
 			}
 			return func() error {
 				c.Engine.For(rows, op.RowGrain(cols), body)

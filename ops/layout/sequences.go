@@ -73,18 +73,14 @@ func (p sequencePart) forward() *op.Op {
 			cols, runs := c.In[0].Dim(1), p.runs()
 			whole, part := p.t*cols, p.kept()*cols
 			sequences := c.In[0].Dim(0) / p.t
-			body := func(_, lo, hi int) {
+			return c.For(sequences, op.RowGrain(part), func(_, lo, hi int) {
 				for s := lo; s < hi; s++ {
 					x, out := c.In[0].F32[s*whole:(s+1)*whole], c.Out.F32[s*part:(s+1)*part]
 					for _, r := range runs {
 						copy(out[r.part*cols:(r.part+r.n)*cols], x[r.whole*cols:])
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(sequences, op.RowGrain(part), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(p.backward(), dy)}
@@ -103,7 +99,7 @@ func (p sequencePart) backward() *op.Op {
 			cols, runs := c.In[0].Dim(1), p.runs()
 			whole, part := p.t*cols, p.kept()*cols
 			sequences := c.In[0].Dim(0) / p.kept()
-			body := func(_, lo, hi int) {
+			return c.For(sequences, op.RowGrain(whole), func(_, lo, hi int) {
 				for s := lo; s < hi; s++ {
 					dy, out := c.In[0].F32[s*part:(s+1)*part], c.Out.F32[s*whole:(s+1)*whole]
 					if !c.Accumulate {
@@ -118,11 +114,7 @@ func (p sequencePart) backward() *op.Op {
 						}
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(sequences, op.RowGrain(whole), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
@@ -148,18 +140,14 @@ func InsertRows(x, y *gorgonia.Node, l, k, at int) *gorgonia.Node {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[0].Dim(1)
 			first, more, own := at*cols, k*cols, l*cols
-			body := func(_, lo, hi int) {
+			return c.For(c.In[0].Dim(0)/l, op.RowGrain(own+more), func(_, lo, hi int) {
 				for s := lo; s < hi; s++ {
 					x, out := c.In[0].F32[s*own:(s+1)*own], c.Out.F32[s*(own+more):(s+1)*(own+more)]
 					copy(out, x[:first])
 					copy(out[first:], c.In[1].F32[s*more:(s+1)*more])
 					copy(out[first+more:], x[first:])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[0].Dim(0)/l, op.RowGrain(own+more), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			rest := part

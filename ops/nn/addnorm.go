@@ -84,7 +84,7 @@ func (a addNorm) forward(dropout bool) *op.Op {
 	o.Scratch = layerNormRows
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-		body := func(worker, lo, hi int) {
+		return c.For(rows, op.RowGrain(cols), func(worker, lo, hi int) {
 			h, x, gamma, beta := c.In[0], c.In[1].F32, c.In[2].F32, c.In[3].F32
 			sum, norm := c.Out.F32, c.Aux[addNormOut]
 			mean, rstd := c.Aux[addNormMean].F32, c.Aux[addNormRstd].F32
@@ -103,11 +103,7 @@ func (a addNorm) forward(dropout bool) *op.Op {
 			for r := lo; r < hi; r++ {
 				mean[r], rstd[r] = layerNormRow(c, worker, norm, r, sum[r*cols:(r+1)*cols], gamma, beta, a.eps)
 			}
-		}
-		return func() error {
-			c.Engine.For(rows, op.RowGrain(cols), body)
-			return nil
-		}, nil
+		})
 	}
 	o.On = oncuda.AddNorm(a.eps, a.keep, dropout)
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {

@@ -42,7 +42,7 @@ func activated(of vector.Activation) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		On:    oncuda.Activation(of),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), geluGrain, func(_, lo, hi int) {
 				x, y := c.In[0], c.Out
 				switch {
 				case x.BF16 != nil && y.BF16 != nil:
@@ -55,11 +55,7 @@ func activated(of vector.Activation) *op.Op {
 				default:
 					of.Apply(y.F32[lo:hi], x.F32[lo:hi])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), geluGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
@@ -73,7 +69,7 @@ func normalised() *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(worker, lo, hi int) {
+			return c.For(rows, op.RowGrain(cols), func(worker, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					mean, rstd := c.InAux[0][addNormMean].F32[r], c.InAux[0][addNormRstd].F32[r]
 					row, at, to := []float32(nil), r*cols, (r+1)*cols
@@ -87,11 +83,7 @@ func normalised() *op.Op {
 						vector.ToBF16(c.Out.BF16[at:to], row)
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(rows, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.Normalised(),
 	}

@@ -31,18 +31,14 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 			)
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), 512, func(_, lo, hi int) {
 				k := c.In[0].I32
 				stream, first := uint64(uint32(k[0]))|uint64(uint32(k[1]))<<32, 0
 				if len(k) == 3 {
 					first = int(k[2]) * MaskWords(cols)
 				}
 				vector.DropoutBits(c.Out.I32[lo:hi], stream+site*siteStep, uint64(first+lo), keep)
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), 512, body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.DropoutBits(site*siteStep, MaskWords(cols), keep),
 	}, key)
@@ -74,7 +70,7 @@ func DropoutShare(key, share, places *gorgonia.Node, site uint64, n, stacks, col
 			if len(c.In) == 3 {
 				part = n / c.In[2].Dim(0) * words
 			}
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), 512, func(_, lo, hi int) {
 				k, share := c.In[0].I32, c.In[1].I32
 				stream := uint64(uint32(k[0])) | uint64(uint32(k[1]))<<32
 				for lo < hi {
@@ -87,11 +83,7 @@ func DropoutShare(key, share, places *gorgonia.Node, site uint64, n, stacks, col
 					vector.DropoutBits(c.Out.I32[lo:to], stream+site*siteStep, uint64(first+lo-i*part), keep)
 					lo = to
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), 512, body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.DropoutShare(site*siteStep, n, stacks, words, keep),
 	}

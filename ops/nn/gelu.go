@@ -42,13 +42,9 @@ func geluGrad() *op.Op {
 		},
 		On: oncuda.ActivationGrad(vector.ByGELU),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), geluGrain, func(_, lo, hi int) {
 				vector.GELUGrad(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), geluGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

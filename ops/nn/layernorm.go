@@ -33,17 +33,13 @@ func LayerNorm(x, gamma, beta *gorgonia.Node, eps float32) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(worker, lo, hi int) {
+			return c.For(rows, op.RowGrain(cols), func(worker, lo, hi int) {
 				x, gamma, beta := c.In[0].F32, c.In[1].F32, c.In[2].F32
 				mean, rstd := c.Aux[0].F32, c.Aux[1].F32
 				for r := lo; r < hi; r++ {
 					mean[r], rstd[r] = layerNormRow(c, worker, c.Out, r, x[r*cols:(r+1)*cols], gamma, beta, eps)
 				}
-			}
-			return func() error {
-				c.Engine.For(rows, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.LayerNorm(eps),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {

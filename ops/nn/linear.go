@@ -251,13 +251,9 @@ func activationGrad(of vector.Activation) *op.Op {
 		},
 		On: oncuda.ActivationGrad(of),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), geluGrain, func(_, lo, hi int) {
 				activationGradPart(of, c.Out, c.In[0], c.In[1].F32, lo, hi)
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), geluGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -61,7 +61,7 @@ func maxTokensGrad(l int) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[1].Dim(0), op.RowGrain(l*d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					dx, dy := c.Out.F32[b*l*d:][:l*d], c.In[1].F32[b*d:][:d]
 					clear(dx)
@@ -71,11 +71,7 @@ func maxTokensGrad(l int) *op.Op {
 						}
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[1].Dim(0), op.RowGrain(l*d), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.MaxTokensGrad(l),
 	}

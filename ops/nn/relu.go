@@ -20,13 +20,9 @@ func ReLU(x *gorgonia.Node) *gorgonia.Node {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		On:    oncuda.Activation(oncuda.ReLU),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), reluGrain, func(_, lo, hi int) {
 				vector.ReLU(c.Out.F32[lo:hi], c.In[0].F32[lo:hi])
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), reluGrain, body)
-				return nil
-			}, nil
+			})
 		},
 		// With the output, x need not be kept.
 		Grad: func(_ gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
@@ -44,13 +40,9 @@ func reluGrad() *op.Op {
 		},
 		On: oncuda.ActivationGrad(oncuda.ReLU),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), reluGrain, func(_, lo, hi int) {
 				vector.ReLUGrad(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), reluGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -19,13 +19,9 @@ func SiLU(x *gorgonia.Node) *gorgonia.Node {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		On:    oncuda.Activation(vector.BySiLU),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				sigmoids(lo, hi, c.In[0].F32, func(i int, x, s float32) { c.Out.F32[i] = x * s })
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(siluGrad(), in[0], dy)}
@@ -42,13 +38,9 @@ func siluGrad() *op.Op {
 		},
 		On: oncuda.ActivationGrad(vector.BySiLU),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				sigmoids(lo, hi, c.In[0].F32, func(i int, x, s float32) { c.Out.F32[i] = s * (1 + x*(1-s)) * c.In[1].F32[i] })
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

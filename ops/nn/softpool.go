@@ -98,7 +98,7 @@ func softPoolGrad(l int) *op.Op {
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[2]}} },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[0].Dim(0), op.RowGrain(l*d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					y, dy, top, scale := c.In[0].F32[b*d:][:d], c.In[4].F32[b*d:][:d], c.InAux[0][0].F32[b*d:][:d], c.InAux[0][1].F32[b*d:][:d]
 					n := int(c.In[3].I32[b])
@@ -115,11 +115,7 @@ func softPoolGrad(l int) *op.Op {
 					clear(c.Out.F32[(b*l+n)*d : (b+1)*l*d])
 					clear(c.Aux[0].F32[(b*l+n)*d : (b+1)*l*d])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[0].Dim(0), op.RowGrain(l*d), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.SoftPoolGrad(l),
 	}

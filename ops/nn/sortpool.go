@@ -131,7 +131,7 @@ func (p sortPool) gradX() *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[1].Dim(0), op.RowGrain(p.l*d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					dx, dy := c.Out.F32[b*p.l*d:][:p.l*d], c.In[1].F32[b*d:][:d]
 					clear(dx)
@@ -144,11 +144,7 @@ func (p sortPool) gradX() *op.Op {
 						}
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[1].Dim(0), op.RowGrain(p.l*d), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.SortPoolGradX(p.l),
 	}
@@ -163,7 +159,7 @@ func (p sortPool) gradScores() *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.In[2].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[2].Dim(0), op.RowGrain(p.l*d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					w, ds := c.InAux[0][sortPoolWeights].F32[b*p.l:][:p.l], c.Out.F32[b*p.l:][:p.l]
 					x, dy := c.In[1].F32[b*p.l*d:][:p.l*d], c.In[2].F32[b*d:][:d]
@@ -180,11 +176,7 @@ func (p sortPool) gradScores() *op.Op {
 						ds[k] = w[k] * (dw - mean) / p.temperature
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[2].Dim(0), op.RowGrain(p.l*d), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.SortPoolGradScores(p.l, p.temperature),
 	}

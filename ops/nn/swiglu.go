@@ -23,17 +23,13 @@ func SwiGLU(x *gorgonia.Node) *gorgonia.Node {
 		On: oncuda.Gated("gated"),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			h := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(2*h), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					x, out := c.In[0].F32[2*r*h:][:2*h], c.Out.F32[r*h:][:h]
 					vector.BySiLU.Apply(out, x[:h])
 					vector.Mul(out, out, x[h:])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(2*h), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(swiGLUGrad(), in[0], dy)}
@@ -53,7 +49,7 @@ func swiGLUGrad() *op.Op {
 		On:      oncuda.Gated("gated_gradient"),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			h := c.In[1].Dim(1)
-			body := func(worker, lo, hi int) {
+			return c.For(c.In[1].Dim(0), op.RowGrain(4*h), func(worker, lo, hi int) {
 				silu := c.Scratch[worker*h:][:h]
 				for r := lo; r < hi; r++ {
 					x, dy, out := c.In[0].F32[2*r*h:][:2*h], c.In[1].F32[r*h:][:h], c.Out.F32[2*r*h:][:2*h]
@@ -62,11 +58,7 @@ func swiGLUGrad() *op.Op {
 					vector.Mul(out[:h], out[:h], dy)
 					vector.Mul(out[h:], silu, dy)
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[1].Dim(0), op.RowGrain(4*h), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

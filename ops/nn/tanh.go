@@ -16,15 +16,11 @@ func Tanh(x *gorgonia.Node) *gorgonia.Node {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		On:    oncuda.Activation(oncuda.Tanh),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				y := c.Out.F32[lo:hi]
 				vector.Scale(y, 2, c.In[0].F32[lo:hi])
 				sigmoids(0, len(y), y, func(i int, _, s float32) { y[i] = 2*s - 1 })
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 		// With the output, x need not be kept.
 		Grad: func(_ gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
@@ -42,16 +38,12 @@ func tanhGrad() *op.Op {
 		},
 		On: oncuda.ActivationGrad(oncuda.Tanh),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				dx, dy := c.Out.F32[lo:hi], c.In[1].F32[lo:hi]
 				for i, y := range c.In[0].F32[lo:hi] {
 					dx[i] = (1 - y*y) * dy[i]
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -32,18 +32,14 @@ func PrependToken(x, token *gorgonia.Node, p int) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			first, rest := c.In[1].Len(), p*c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[0].Dim(0)/p, op.RowGrain(first+rest), func(_, lo, hi int) {
 				x, token, out := c.In[0].F32, c.In[1].F32, c.Out.F32
 				for b := lo; b < hi; b++ {
 					at := b * (first + rest)
 					copy(out[at:at+first], token)
 					copy(out[at+first:at+first+rest], x[b*rest:(b+1)*rest])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[0].Dim(0)/p, op.RowGrain(first+rest), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.Prepend(p),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
@@ -63,16 +59,12 @@ func dropToken(p int, token tensor.Shape) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			first, rest := k*cols, p*cols
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0)/p, op.RowGrain(rest), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					at := b*(first+rest) + first
 					copy(c.Out.F32[b*rest:(b+1)*rest], c.In[0].F32[at:at+rest])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0)/p, op.RowGrain(rest), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.Drop(p, k),
 	}

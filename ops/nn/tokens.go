@@ -23,15 +23,11 @@ func RepeatRows(x *gorgonia.Node, n int) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			size := c.In[0].Len()
-			body := func(_, lo, hi int) {
+			return c.For(n, op.RowGrain(size), func(_, lo, hi int) {
 				for i := lo; i < hi; i++ {
 					copy(c.Out.F32[i*size:(i+1)*size], c.In[0].F32)
 				}
-			}
-			return func() error {
-				c.Engine.For(n, op.RowGrain(size), body)
-				return nil
-			}, nil
+			})
 		},
 		On: oncuda.Repeat(),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
@@ -140,7 +136,7 @@ func (m meanTokens) backward() *op.Op {
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		cols := c.Out.Dim(1)
-		body := func(_, lo, hi int) {
+		return c.For(c.In[0].Dim(0), op.RowGrain(m.l*cols), func(_, lo, hi int) {
 			for b := lo; b < hi; b++ {
 				dy, out, end := c.In[0].F32[b*cols:][:cols], c.Out.F32[b*m.l*cols:][:m.l*cols], m.end(c, b)
 				for r := range m.l {
@@ -151,11 +147,7 @@ func (m meanTokens) backward() *op.Op {
 					}
 				}
 			}
-		}
-		return func() error {
-			c.Engine.For(c.In[0].Dim(0), op.RowGrain(m.l*cols), body)
-			return nil
-		}, nil
+		})
 	}
 	o.On = oncuda.MeanTokensGrad(m.l, m.skip)
 	return o

@@ -62,7 +62,7 @@ func (f folding) op(kind string, transposed bool, grad func(in gorgonia.Nodes, d
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 		n, d := columnBlocks(c.In[1].Shape)
-		body := func(_, lo, hi int) {
+		return c.For((rows+foldRows-1)/foldRows, 1, func(_, lo, hi int) {
 			lo, hi = lo*foldRows, min(hi*foldRows, rows)
 			x, w, out := c.In[0].F32, c.In[1].F32, c.Out.F32
 			copy(out[lo*cols:hi*cols], x[lo*cols:hi*cols])
@@ -78,11 +78,7 @@ func (f folding) op(kind string, transposed bool, grad func(in gorgonia.Nodes, d
 					c.Engine.GemmSerial(false, !transposed, hi-lo, d, d, 1, x[k:], cols, w[b*d*d:], d, 0, out[k:], cols)
 				}
 			}
-		}
-		return func() error {
-			c.Engine.For((rows+foldRows-1)/foldRows, 1, body)
-			return nil
-		}, nil
+		})
 	}
 	if grad != nil {
 		o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes { return grad(in, dy) }

@@ -38,15 +38,11 @@ func diagonalShape(in []tensor.Shape) (tensor.Shape, error) {
 
 func multiplyColumns(c *exec.Call) (exec.Step, error) {
 	rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-	body := func(_, lo, hi int) {
+	return c.For(rows, op.RowGrain(cols), func(_, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			vector.Mul(c.Out.F32[r*cols:(r+1)*cols], c.In[0].F32[r*cols:(r+1)*cols], c.In[1].F32)
 		}
-	}
-	return func() error {
-		c.Engine.For(rows, op.RowGrain(cols), body)
-		return nil
-	}, nil
+	})
 }
 
 // diagonalWeights returns dw_c = sum_r x_rc dy_rc.
@@ -60,7 +56,7 @@ func diagonalWeights() *op.Op {
 		On:      oncuda.DiagonalWeights(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(cols, max(16, op.RowGrain(rows)), func(_, lo, hi int) {
 				// Products and sums are rounded one by one: the cut leaves no trace.
 				dw, part := c.Out.F32[lo:hi], c.Scratch[lo:hi]
 				clear(dw)
@@ -68,11 +64,7 @@ func diagonalWeights() *op.Op {
 					vector.Mul(part, c.In[0].F32[r*cols+lo:r*cols+hi], c.In[1].F32[r*cols+lo:r*cols+hi])
 					vector.Add(dw, dw, part)
 				}
-			}
-			return func() error {
-				c.Engine.For(cols, max(16, op.RowGrain(rows)), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
@@ -143,15 +135,11 @@ func multiplyBlocks(transposed bool) func(c *exec.Call) (exec.Step, error) {
 				return nil
 			}, nil
 		}
-		body := func(_, lo, hi int) {
+		return c.For(n, blockGrain(rows, d), func(_, lo, hi int) {
 			for b := lo; b < hi; b++ {
 				c.Engine.GemmSerial(false, !transposed, rows, d, d, 1, c.In[0].F32[b*d:], cols, c.In[1].F32[b*d*d:], d, 0, c.Out.F32[b*d:], cols)
 			}
-		}
-		return func() error {
-			c.Engine.For(n, blockGrain(rows, d), body)
-			return nil
-		}, nil
+		})
 	}
 }
 
@@ -171,15 +159,11 @@ func blockWeights(w tensor.Shape) *op.Op {
 		On:    oncuda.BlockWeights(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(n, blockGrain(rows, d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					c.Engine.GemmSerial(true, false, d, d, rows, 1, c.In[0].F32[b*d:], cols, c.In[1].F32[b*d:], cols, 0, c.Out.F32[b*d*d:], d)
 				}
-			}
-			return func() error {
-				c.Engine.For(n, blockGrain(rows, d), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

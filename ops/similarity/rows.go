@@ -25,15 +25,11 @@ func RowProducts(x, y *gorgonia.Node) *gorgonia.Node {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			each := rows / c.In[1].Dim(0)
-			body := func(_, lo, hi int) {
+			return c.For(rows, op.RowGrain(cols), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					c.Out.F32[r] = vector.Dot(c.In[0].F32[r*cols:][:cols], c.In[1].F32[r/each*cols:][:cols])
 				}
-			}
-			return func() error {
-				c.Engine.For(rows, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			d := op.Apply(rowProductsGrad(), in[0], in[1], dy)
@@ -55,7 +51,7 @@ func rowProductsGrad() *op.Op {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n, cols := c.In[1].Dim(0), c.In[0].Dim(1)
 			each := c.In[0].Dim(0) / n
-			body := func(_, lo, hi int) {
+			return c.For(n, op.RowGrain(2*each*cols), func(_, lo, hi int) {
 				for i := lo; i < hi; i++ {
 					y, dy := c.In[1].F32[i*cols:][:cols], c.Aux[0].F32[i*cols:][:cols]
 					clear(dy)
@@ -64,11 +60,7 @@ func rowProductsGrad() *op.Op {
 						vector.Axpy(dy, c.In[2].F32[r], c.In[0].F32[r*cols:][:cols])
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(n, op.RowGrain(2*each*cols), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
