@@ -61,11 +61,7 @@ func Times(a float32, x *gorgonia.Node) *gorgonia.Node {
 		Kind: "times", Args: fmt.Sprintf("a=%g", a), Diff: []bool{false}, InPlace: []int{0}, On: oncuda.Elements("scale", a),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) { vector.Scale(c.Out.F32[lo:hi], a, c.In[0].F32[lo:hi]) }
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) { vector.Scale(c.Out.F32[lo:hi], a, c.In[0].F32[lo:hi]) })
 		},
 	}, x)
 }

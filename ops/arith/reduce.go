@@ -66,11 +66,7 @@ func spread(shape tensor.Shape, factor float32) *op.Op {
 			return shape.Clone(), op.Need(len(in[0]) == 0, "want a scalar")
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) { vector.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0]) }
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) { vector.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0]) })
 		},
 	}
 }

@@ -201,7 +201,7 @@ func (b *batchNorm) forward(n int) *op.Op {
 			gated := *b
 			if b.added {
 				if b.relu {
-					dy = op.Apply(reluGrad(), out, dy)
+					dy = op.Apply(relu.backward(), out, dy)
 				}
 				grads[b.residual()] = dy
 				gated.relu = false

@@ -47,11 +47,7 @@ func scaleColumnsGrad() *op.Op {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) { vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi]) }
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) { vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi]) })
 		},
 		On: oncuda.Multiply(),
 	}
