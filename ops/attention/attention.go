@@ -37,7 +37,7 @@ type SelfArgs struct {
 // Keep.
 func SelfAttention(args SelfArgs) *gorgonia.Node {
 	a := &attention{self: true, causal: args.Causal, lq: args.Len, lk: args.Len, heads: args.Heads, keep: args.Keep}
-	return a.apply([]*gorgonia.Node{args.QKV}, nil, args.Lengths, args.Bits, args.Bias)
+	return a.apply(op.Operands{args.QKV}, nil, args.Lengths, args.Bits, args.Bias)
 }
 
 // CrossArgs are R sequences of Lq queries that attend to N sequences of Lk keys.
@@ -58,7 +58,7 @@ type CrossArgs struct {
 // CrossAttention is SelfAttention with keys and values of other sequences: (R*Lq, D).
 func CrossAttention(args CrossArgs) *gorgonia.Node {
 	a := &attention{lq: args.QueryLen, lk: args.KeyLen, heads: args.Heads, keep: args.Keep}
-	return a.apply([]*gorgonia.Node{args.Q, args.KV}, args.Index, args.Lengths, args.Bits, args.Bias)
+	return a.apply(op.Operands{args.Q, args.KV}, args.Index, args.Lengths, args.Bits, args.Bias)
 }
 
 // attention describes an attention op. index, lengths, bits and bias are the positions
@@ -79,15 +79,8 @@ func (a *attention) onCUDA() oncuda.Attention {
 	}
 }
 
-func (a *attention) apply(in []*gorgonia.Node, index, lengths, bits, bias *gorgonia.Node) *gorgonia.Node {
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
-	a.index, a.lengths, a.bits, a.bias = add(index), add(lengths), add(bits), add(bias)
+func (a *attention) apply(in op.Operands, index, lengths, bits, bias *gorgonia.Node) *gorgonia.Node {
+	a.index, a.lengths, a.bits, a.bias = in.Add(index), in.Add(lengths), in.Add(bits), in.Add(bias)
 	a.operands = len(in)
 	return op.Apply(a.forward(), in...)
 }

@@ -74,18 +74,11 @@ func (x *crossEntropy) onCUDA() oncuda.CrossEntropy {
 
 // CrossEntropyRows returns the terms of the mean of CrossEntropy, (R), 0 for a row that is left out, for rows of different weights.
 func CrossEntropyRows(a CrossEntropyArgs) *gorgonia.Node {
-	in := []*gorgonia.Node{a.Logits}
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
+	in := op.Operands{a.Logits}
 	x := &crossEntropy{
-		teacher: add(a.Teacher), alpha: add(a.Alpha), labels: add(a.Labels),
-		rowIDs: add(a.RowIDs), colIDs: add(a.ColIDs), cols: add(a.Cols),
-		extra: add(a.Extra), uniform: add(a.Uniform),
+		teacher: in.Add(a.Teacher), alpha: in.Add(a.Alpha), labels: in.Add(a.Labels),
+		rowIDs: in.Add(a.RowIDs), colIDs: in.Add(a.ColIDs), cols: in.Add(a.Cols),
+		extra: in.Add(a.Extra), uniform: in.Add(a.Uniform),
 	}
 	x.operands = len(in)
 	if err := x.check(); err != nil {

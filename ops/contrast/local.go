@@ -37,16 +37,8 @@ type LocalArgs struct {
 // any sample, and for a sample without negatives, the loss is 0. The other parts of
 // sample i are neither positives nor negatives of part p. The gradient goes to Logits.
 func LocalContrast(a LocalArgs) *gorgonia.Node {
-	l := localContrast{lengths: -1, ids: -1, first: a.First}
-	in := []*gorgonia.Node{a.Logits}
-	if a.Lengths != nil {
-		l.lengths = len(in)
-		in = append(in, a.Lengths)
-	}
-	if a.IDs != nil {
-		l.ids = len(in)
-		in = append(in, a.IDs)
-	}
+	in := op.Operands{a.Logits}
+	l := localContrast{lengths: in.Add(a.Lengths), ids: in.Add(a.IDs), first: a.First}
 	l.operands = len(in)
 	return op.Apply(l.forward(), in...)
 }

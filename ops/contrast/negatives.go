@@ -37,15 +37,8 @@ func SampleNegativesOf(logits, noise, ids, own *gorgonia.Node, floor float64) *g
 }
 
 func sampleNegatives(logits, noise, ids, own *gorgonia.Node, byColumn bool, floor float64) *gorgonia.Node {
-	in := []*gorgonia.Node{logits, noise}
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
-	idsAt, ownAt := add(ids), add(own)
+	in := op.Operands{logits, noise}
+	idsAt, ownAt := in.Add(ids), in.Add(own)
 	o := &op.Op{Kind: "sample negatives", Args: fmt.Sprintf("byColumn=%t,floor=%g,ids=%d,own=%d", byColumn, floor, idsAt, ownAt), Ints: true, Diff: make([]bool, len(in))}
 	o.On = oncuda.SampleNegatives(idsAt, ownAt, byColumn, floor)
 	batch := func(in []tensor.Shape) int { // B

@@ -54,11 +54,8 @@ func (r scoreRow) own() float64 { return float64(r.s[r.i]) }
 
 // pairLossOf puts the loss of scores with further operands into the graph; ids may be nil.
 func pairLossOf(l pairLoss, scores, ids *gorgonia.Node, further ...*gorgonia.Node) *gorgonia.Node {
-	in := append(gorgonia.Nodes{scores}, further...)
-	if l.ids = -1; ids != nil {
-		l.ids = len(in)
-		in = append(in, ids)
-	}
+	in := append(op.Operands{scores}, further...)
+	l.ids = in.Add(ids)
 	return op.Apply(l.forward(len(in)), in...)
 }
 

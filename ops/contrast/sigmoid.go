@@ -44,15 +44,8 @@ type SigmoidArgs struct {
 // normalised. Gradients go to Scores, LogScale and Bias. Logits are never kept: the
 // backward pass makes them again and may write over the scores.
 func SigmoidContrast(a SigmoidArgs) *gorgonia.Node {
-	in := []*gorgonia.Node{a.Scores, a.LogScale, a.Bias}
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
-	x := &sigmoidContrast{labels: add(a.Labels), rowIDs: add(a.RowIDs), colIDs: add(a.ColIDs), cols: add(a.Cols)}
+	in := op.Operands{a.Scores, a.LogScale, a.Bias}
+	x := &sigmoidContrast{labels: in.Add(a.Labels), rowIDs: in.Add(a.RowIDs), colIDs: in.Add(a.ColIDs), cols: in.Add(a.Cols)}
 	x.operands = len(in)
 	if err := x.check(); err != nil {
 		panic(&op.BuildError{Op: "sigmoid contrast", Err: err})

@@ -52,27 +52,22 @@ func CrossAttention(images, texts Tokens, how Cross) *gorgonia.Node {
 // take returns the operands: rows of images and texts, those of one side under the metric of each
 // site, which may be nil, and the lengths. Blocks are those of cross attention.
 func (x *cross) take(images, texts Tokens, attention, similarity *gorgonia.Node, under int) gorgonia.Nodes {
-	in := gorgonia.Nodes{images.Rows, texts.Rows}
+	in := op.Operands{images.Rows, texts.Rows}
 	x.of = [6]int{0, 1, under, under}
 	x.sites = [2][2]int{{0, 1}, {0, 1}}
 	for site, rows := range []*gorgonia.Node{attention, similarity} {
-		if rows != nil {
-			x.sites[site][under] = len(in)
-			in = append(in, rows)
+		if at := in.Add(rows); at >= 0 {
+			x.sites[site][under] = at
 		}
 	}
 	x.rows = len(in)
 	for k, q := range []Tokens{images, texts} {
-		x.sides[k] = side{rows: k, lengths: -1, weights: -1, places: -1, first: q.First, len: q.Len}
-		if q.Lengths != nil {
-			x.sides[k].lengths = len(in)
-			in = append(in, q.Lengths)
-		}
+		x.sides[k] = side{rows: k, lengths: in.Add(q.Lengths), weights: -1, places: -1, first: q.First, len: q.Len}
 		x.most[k] = max(crossRows, q.Len)
 		x.sequences[k] = x.most[k]
 	}
 	x.operands = len(in)
-	return in
+	return gorgonia.Nodes(in)
 }
 
 // Sites of products.

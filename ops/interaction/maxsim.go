@@ -37,17 +37,10 @@ type Tokens struct {
 // Products are made in float32, for blocks of images and texts, so that no memory is taken for
 // all of them. The place of each maximum is kept: 4 bytes x N*M*(T+L) with both sums.
 func MaxSim(images, texts Tokens) *gorgonia.Node {
-	in := []*gorgonia.Node{images.Rows, texts.Rows}
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
+	in := op.Operands{images.Rows, texts.Rows}
 	x, kept := &maxSim{}, 0
 	for k, q := range []Tokens{images, texts} {
-		s := side{rows: k, lengths: add(q.Lengths), weights: add(q.Weights), first: q.First, len: q.Len, places: -1}
+		s := side{rows: k, lengths: in.Add(q.Lengths), weights: in.Add(q.Weights), first: q.First, len: q.Len, places: -1}
 		if s.weights >= 0 {
 			s.places, kept = kept, kept+1
 		}
