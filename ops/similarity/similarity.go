@@ -27,18 +27,10 @@ func Similarity(f, keys, queue, cols *gorgonia.Node) *gorgonia.Node {
 
 // newSimilarity returns the description of the op and its operands.
 func newSimilarity(f, keys, queue, cols *gorgonia.Node) (*similarity, gorgonia.Nodes) {
-	s := &similarity{queue: -1, cols: -1}
-	in := gorgonia.Nodes{f, keys}
-	if queue != nil {
-		s.queue = len(in)
-		in = append(in, queue)
-	}
-	if cols != nil {
-		s.cols = len(in)
-		in = append(in, cols)
-	}
+	in := op.Operands{f, keys}
+	s := &similarity{queue: in.Add(queue), cols: in.Add(cols)}
 	s.operands = len(in)
-	return s, in
+	return s, gorgonia.Nodes(in)
 }
 
 // similarity describes the op. queue and cols are the positions of those

@@ -47,10 +47,7 @@ func sum(c *exec.DeviceCall, factor float64, dot, over bool) (exec.Step, error) 
 	if n > 32<<10 {
 		blocks = min(cuda.Blocks(n, 16<<10), 1024)
 	}
-	partial, err := cuda.Scratch(c, 8*1024)
-	if err != nil {
-		return nil, err
-	}
+	partial := cuda.Scratch(c, 8*1024)
 	total, finish := cuda.Load(c, arithSource, "sum"), cuda.Load(c, arithSource, "finish_sum")
 	f := math.Float64bits(factor)
 	return func() error {

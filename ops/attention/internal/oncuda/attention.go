@@ -147,10 +147,7 @@ func (a Attention) Backward() cuda.Steps {
 			}
 			ofBias.grid.X *= cuda.Blocks(a.LK, tile)
 		}
-		delta, err := cuda.Scratch(c, 4*int64(x.rows)*int64(a.Heads)*int64(a.LQ))
-		if err != nil {
-			return nil, err
-		}
+		delta := cuda.Scratch(c, 4*int64(x.rows)*int64(a.Heads)*int64(a.LQ))
 		return func() error {
 			kv, dout, lse := x.keyValues(), c.In[len(c.In)-1], c.InAux[len(c.In)-2][0]
 			lengths, bits, bias := cuda.Optional(c, a.Lengths), cuda.Optional(c, a.Bits), cuda.Optional(c, a.Bias)

@@ -55,10 +55,7 @@ func Relabel(above, below float64) cuda.Steps {
 func Accuracy() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
-		hit, err := cuda.Scratch(c, 4*int64(rows))
-		if err != nil {
-			return nil, err
-		}
+		hit := cuda.Scratch(c, 4*int64(rows))
 		hits, share := cuda.Load(c, labelsSource, "hits"), cuda.Load(c, labelsSource, "hit_share")
 		return func() error {
 			if err := hits.Launch(cuda.Grid{X: rows, Threads: powerOfTwo(cols/8, 32, 512)}, hit, c.In[0], c.In[1], cols); err != nil {

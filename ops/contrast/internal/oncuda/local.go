@@ -29,10 +29,7 @@ func (l LocalContrast) rows(c *exec.DeviceCall) (cuda.Grid, func() []any) {
 func (l LocalContrast) Forward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		b := c.In[0].Shape[0]
-		partial, err := cuda.Scratch(c, 8*int64(b))
-		if err != nil {
-			return nil, err
-		}
+		partial := cuda.Scratch(c, 8*int64(b))
 		grid, args := l.rows(c)
 		each, mean := cuda.Load(c, localSource, "local_rows"), cuda.Load(c, localSource, "local_mean")
 		return func() error {

@@ -39,10 +39,7 @@ func (l PairLoss) with(args []any) []any {
 func (l PairLoss) Forward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		n := c.In[0].Shape[0]
-		partial, err := cuda.Scratch(c, 8*int64(n))
-		if err != nil {
-			return nil, err
-		}
+		partial := cuda.Scratch(c, 8*int64(n))
 		each, all := cuda.Load(c, scoresSource, l.Kind), cuda.Load(c, scoresSource, "total")
 		return func() error {
 			args := append(append([]any{partial}, l.read(c)...), n)
@@ -80,10 +77,7 @@ type Triplets struct {
 func (t Triplets) Forward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		n := c.In[0].Shape[0]
-		partial, err := cuda.Scratch(c, 16*int64(n))
-		if err != nil {
-			return nil, err
-		}
+		partial := cuda.Scratch(c, 16*int64(n))
 		same := partial + cuda.Pointer(8*n)
 		count, each, mean := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet"), cuda.Load(c, scoresSource, "triplet_mean")
 		return func() error {
@@ -102,10 +96,7 @@ func (t Triplets) Forward() cuda.Steps {
 func (t Triplets) Backward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		n := c.In[0].Shape[0]
-		same, err := cuda.Scratch(c, 8*int64(n))
-		if err != nil {
-			return nil, err
-		}
+		same := cuda.Scratch(c, 8*int64(n))
 		count, each := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet_ds")
 		return func() error {
 			if err := count(same, c.In[1]); err != nil {
@@ -120,10 +111,7 @@ func (t Triplets) Backward() cuda.Steps {
 func TripletAnchors() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		n := c.In[0].Shape[0]
-		same, err := cuda.Scratch(c, 8*int64(n))
-		if err != nil {
-			return nil, err
-		}
+		same := cuda.Scratch(c, 8*int64(n))
 		count, anchors := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet_anchors")
 		return func() error {
 			if err := count(same, c.In[0]); err != nil {

@@ -28,10 +28,7 @@ func (x SigmoidContrast) positives(c *exec.DeviceCall) []any {
 func (x SigmoidContrast) Forward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, total := c.In[0].Shape[0], c.In[0].Shape[1]
-		partial, err := cuda.Scratch(c, 8*int64(rows))
-		if err != nil {
-			return nil, err
-		}
+		partial := cuda.Scratch(c, 8*int64(rows))
 		each, all := cuda.Load(c, sigmoidSource, "sigmoid_rows"), cuda.Load(c, sigmoidSource, "sigmoid_loss")
 		grid := cuda.Grid{X: rows, Threads: powerOfTwo(total/4, 32, 512)}
 		return func() error {
@@ -48,10 +45,7 @@ func (x SigmoidContrast) Forward() cuda.Steps {
 func (x SigmoidContrast) Backward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, total := c.In[0].Shape[0], c.In[0].Shape[1]
-		partial, err := cuda.Scratch(c, 16*int64(rows))
-		if err != nil {
-			return nil, err
-		}
+		partial := cuda.Scratch(c, 16*int64(rows))
 		each, all := cuda.Load(c, sigmoidSource, "sigmoid_ds"), cuda.Load(c, sigmoidSource, "sigmoid_scalars")
 		grid := cuda.Grid{X: rows, Threads: powerOfTwo(total/4, 32, 512)}
 		return func() error {

@@ -15,10 +15,7 @@ func Sinkhorn(epsilon float32, iterations int, least float32) cuda.Steps {
 			most += c.In[1].Shape[0]
 		}
 		b := c.In[0].Shape[0]
-		p, err := cuda.Scratch(c, 4*(int64(most)*int64(k)+2*int64(most)+int64(k)))
-		if err != nil {
-			return nil, err
-		}
+		p := cuda.Scratch(c, 4*(int64(most)*int64(k)+2*int64(most)+int64(k)))
 		row := p + cuda.Pointer(4*most*k)
 		top := row + cuda.Pointer(4*most)
 		col := top + cuda.Pointer(4*most)

@@ -31,9 +31,9 @@ type convolution struct {
 	columns, uncolumns, pack, unpack *cuda.Kernel
 }
 
-// prepare prepares a convolution, with scratch of so many bytes of the caller's. Without an error it may be nil: sizes are beyond
-// what the kernels count, and the host does it.
-func prepare(c *exec.DeviceCall, s convolve.Sizes, extra int64) (*convolution, error) {
+// prepare prepares a convolution, with scratch of so many bytes of the caller's. It is nil where sizes are beyond what the kernels
+// count, and the host does it.
+func prepare(c *exec.DeviceCall, s convolve.Sizes, extra int64) *convolution {
 	k := &convolution{Sizes: s, c: c, direct: s.Kernel == 1 && s.Stride == 1,
 		terms: s.Kernel * s.Kernel * s.In, in: s.Height * s.Width, out: s.OutHeight() * s.OutWidth()}
 	k.wide = (k.terms + 3) / 4 * 4
@@ -41,17 +41,17 @@ func prepare(c *exec.DeviceCall, s convolve.Sizes, extra int64) (*convolution, e
 	k.images = int(max(1, min(int64(s.Batch), ColumnBudget/image)))
 	k.images = cuda.Blocks(s.Batch, cuda.Blocks(s.Batch, k.images)) // chunks of nearly the same size
 	if int64(k.images)*max(image, int64(k.in)*int64(s.In)) > most || int64(s.Out)*int64(k.wide) > most {
-		return nil, nil
+		return nil
 	}
 	columns, packed := int64(0), int64(0)
 	if !k.direct {
 		columns, packed = (4*int64(k.images)*image+255)/256*256, (4*int64(s.Out)*int64(k.wide)+255)/256*256
 	}
-	at, err := cuda.Scratch(c, columns+packed+extra)
+	at := cuda.Scratch(c, columns+packed+extra)
 	k.columnsAt, k.packedAt, k.extraAt = at, at+cuda.Pointer(columns), at+cuda.Pointer(columns+packed)
 	load := func(name string) *cuda.Kernel { return cuda.Load(c, convSource, name, pieceOf(s.In)) }
 	k.columns, k.uncolumns, k.pack, k.unpack = load("conv_columns"), load("conv_uncolumns"), load("conv_pack"), load("conv_unpack")
-	return k, err
+	return k
 }
 
 // pieceOf says how many of n neighbouring channels a thread has.
@@ -197,9 +197,9 @@ func step(sizes func(c *exec.DeviceCall) (convolve.Sizes, error), run func(*conv
 		if err != nil {
 			return nil, err
 		}
-		k, err := prepare(c, s, 0)
-		if k == nil || err != nil {
-			return nil, err
+		k := prepare(c, s, 0)
+		if k == nil {
+			return nil, nil
 		}
 		return func() error { return run(k) }, nil
 	})
@@ -213,9 +213,9 @@ func Folded(sizes Sizes, eps float32, relu, added bool) cuda.Steps {
 		if err != nil {
 			return nil, err
 		}
-		k, err := prepare(c, s, 4*int64(filters))
-		if k == nil || err != nil {
-			return nil, err
+		k := prepare(c, s, 4*int64(filters))
+		if k == nil {
+			return nil, nil
 		}
 		piece := pieceOf(filters)
 		scale, normalise := cuda.Load(c, convSource, "conv_scale", piece), cuda.Load(c, convSource, "conv_normalise", piece)

@@ -54,13 +54,13 @@ func steps(list ...launch) exec.Step {
 
 // centreValues makes the launch that values the centres, operand 1 of which operand `count` tells how many are in use, for the rows
 // of operand 0, and returns where the values are.
-func centreValues(c *exec.DeviceCall, l space.Space, count int) (launch, cuda.Pointer, error) {
+func centreValues(c *exec.DeviceCall, l space.Space, count int) (launch, cuda.Pointer) {
 	rows, width, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0]
-	values, err := cuda.Scratch(c, 4*int64(rows)*int64(total))
+	values := cuda.Scratch(c, 4*int64(rows)*int64(total))
 	across := cuda.Blocks(total, tile)
 	return launch{cuda.Load(c, centresSource, "centre_values", spaceOf(l)), grid(cuda.Blocks(rows, tile) * across), func() []any {
 		return []any{values, c.In[0], c.In[1], c.In[count], rows, total, width, across}
-	}}, values, err
+	}}, values
 }
 
 // NearestCentre finds the nearest centres.
@@ -68,10 +68,10 @@ func NearestCentre(l space.Space) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		const count = 2
 		rows, width, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0]
-		first, values, err := centreValues(c, l, count)
+		first, values := centreValues(c, l, count)
 		return steps(first, launch{cuda.Load(c, centresSource, "nearest_centre", spaceOf(l)), grid(cuda.Blocks(rows, warps)), func() []any {
 			return []any{c.Out, c.Aux[0], values, c.In[0], c.In[1], c.In[count], rows, total, width, l.Groups()}
-		}}), err
+		}}), nil
 	})
 }
 
@@ -97,12 +97,12 @@ const (
 func (e Entry) Forward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, width, total := c.In[entryX].Shape[0], c.In[entryX].Shape[1], c.In[entryCentres].Shape[0]
-		first, values, err := centreValues(c, e.Space, entryCount)
+		first, values := centreValues(c, e.Space, entryCount)
 		g := cuda.Grid{X: rows, Threads: threads, Shared: 8 * e.Entries}
 		return steps(first, launch{cuda.Load(c, centresSource, "centre_distances", spaceOf(e.Space)), g, func() []any {
 			return []any{c.Out, c.Aux[entryIndex], c.Aux[entryDots], values, c.In[entryX], c.In[entryCentres], c.In[entryPaths], c.In[entryCount],
 				total, width, e.Entries, e.Softness, e.Space.Groups()}
-		}}), err
+		}}), nil
 	})
 }
 
@@ -124,7 +124,7 @@ func Members(at pool.Operands, clusters int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		const count, chunk = 0, 512
 		n, chunks := c.In[at.Queue].Shape[0], cuda.Blocks(c.In[at.Queue].Shape[0], chunk)
-		places, err := cuda.Scratch(c, 4*int64(chunks)*int64(clusters))
+		places := cuda.Scratch(c, 4*int64(chunks)*int64(clusters))
 		owners := func() []any {
 			return []any{c.In[at.Queue], c.In[at.Keys], c.In[count], c.In[at.Pointer], cuda.Optional(c, at.Cols), c.In[at.Keys].Shape[0], n, clusters}
 		}
@@ -135,7 +135,7 @@ func Members(at pool.Operands, clusters int) cuda.Steps {
 			launch{cuda.Load(c, membersSource, "list_members"), g, func() []any {
 				return append([]any{cuda.At(c.Out) + cuda.Pointer(4*(clusters+1)), places}, owners()...)
 			}},
-		), err
+		), nil
 	})
 }
 
@@ -225,7 +225,7 @@ func (x Geodesic) Backward() cuda.Steps {
 		if x.Positives >= 0 {
 			words = cuda.Blocks(n, 32)
 		}
-		taken, err := cuda.Scratch(c, 4*int64(rows)*int64(words))
+		taken := cuda.Scratch(c, 4*int64(rows)*int64(words))
 		w := 16
 		for w > 1 && 4*(w+1)*width > 96<<10 { // of shared memory
 			w /= 2
@@ -238,6 +238,6 @@ func (x Geodesic) Backward() cuda.Steps {
 		return steps(
 			launch{x.kernel(c, "direct_gradient"), direct, arguments(c.Aux[0])},
 			launch{x.kernel(c, "path_gradient"), paths, arguments(c.Out)},
-		), err
+		), nil
 	})
 }

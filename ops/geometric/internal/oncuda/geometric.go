@@ -161,10 +161,7 @@ func (g Geometric) Step() cuda.Steps {
 			return nil, nil
 		}
 		points, z, dz, losses := words(r, rows*width), words(r, rows*channels), words(r, rows*channels), words(r, b)
-		base, err := cuda.Scratch(c, r.Bytes)
-		if err != nil {
-			return nil, err
-		}
+		base := cuda.Scratch(c, r.Bytes)
 		x.place(base)
 		points, z, dz, losses = points+base, z+base, dz+base, losses+base
 		gather, sum, total := loadGeometric(c, "anchor_points", g.Options, x.per), loadGeometric(c, "sum_rows", g.Options, x.per), loadGeometric(c, "total_loss", g.Options, x.per)

@@ -55,10 +55,7 @@ func (n Neighbours) Step() cuda.Steps {
 		anchors := max(1, min(b, scoreBudget/q, 65535*64))
 		r := &cuda.Room{}
 		inverse, scores, places, counts, offsets := words(r, q), words(r, anchors*q), words(r, q), words(r, clusters), words(r, anchors*clusters)
-		base, err := cuda.Scratch(c, r.Bytes)
-		if err != nil {
-			return nil, err
-		}
+		base := cuda.Scratch(c, r.Bytes)
 		for _, p := range []*cuda.Pointer{&inverse, &scores, &places, &counts, &offsets} {
 			*p += base
 		}

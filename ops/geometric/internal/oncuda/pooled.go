@@ -93,10 +93,7 @@ func Compare(o Options, k, b, groups int) cuda.Steps {
 			return nil, nil
 		}
 		y, losses := words(r, rows*channels), words(r, anchors)
-		base, err := cuda.Scratch(c, r.Bytes)
-		if err != nil {
-			return nil, err
-		}
+		base := cuda.Scratch(c, r.Bytes)
 		x.place(base)
 		y, losses = y+base, losses+base
 		total := loadGeometric(c, "total_loss", o, x.per)

@@ -129,9 +129,7 @@ func (b *pairsWork) rounded(n, cols int) cuda.Matrix {
 
 // scratch takes what was asked for.
 func (b *pairsWork) scratch() (err error) {
-	if b.base, err = cuda.Scratch(b.c, b.room.Bytes); err != nil {
-		return err
-	}
+	b.base = cuda.Scratch(b.c, b.room.Bytes)
 	b.factors, err = cuda.NewFactors(b.c, b.parts...)
 	return err
 }

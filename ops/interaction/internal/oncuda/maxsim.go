@@ -26,8 +26,8 @@ type maxSimWork struct {
 }
 
 // begin takes memory for blocks.
-func (x *MaxSim) begin(c *exec.DeviceCall, places []exec.Operand) (b *maxSimWork, err error) {
-	b = &maxSimWork{MaxSim: x, c: c, channels: c.In[0].Shape[1], places: places}
+func (x *MaxSim) begin(c *exec.DeviceCall, places []exec.Operand) *maxSimWork {
+	b := &maxSimWork{MaxSim: x, c: c, channels: c.In[0].Shape[1], places: places}
 	for k, s := range x.Sides {
 		b.count[k] = c.In[k].Shape[0] / s.Len
 	}
@@ -35,8 +35,8 @@ func (x *MaxSim) begin(c *exec.DeviceCall, places []exec.Operand) (b *maxSimWork
 	b.most[1] = min(b.count[1], max(1, MaxSimProducts/(images*texts)))
 	b.ld = (b.most[1]*texts + 7) / 8 * 8
 	b.most[0] = min(b.count[0], max(1, MaxSimProducts/(images*b.ld)))
-	b.products, err = cuda.Scratch(c, 4*int64(b.most[0]*images)*int64(b.ld))
-	return b, err
+	b.products = cuda.Scratch(c, 4*int64(b.most[0]*images)*int64(b.ld))
+	return b
 }
 
 // run calls block for all blocks.
@@ -78,10 +78,7 @@ func (b *maxSimWork) placesOf(side int) any {
 // Forward is the step of the scores.
 func (x *MaxSim) Forward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		b, err := x.begin(c, c.Aux)
-		if err != nil {
-			return nil, err
-		}
+		b := x.begin(c, c.Aux)
 		k := cuda.Load(c, maxsimSource, "maxsim")
 		block := func() error {
 			images, m := b.tokens(c.In[0], 0)
@@ -100,10 +97,7 @@ func (x *MaxSim) Forward() cuda.Steps {
 // GradRows is the step of rowsGradient: the gradients of products, most of which are 0, times the rows of the other side.
 func (x *MaxSim) GradRows(k int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		b, err := x.begin(c, c.InAux[x.Operands])
-		if err != nil {
-			return nil, err
-		}
+		b := x.begin(c, c.InAux[x.Operands])
 		slopes := cuda.Load(c, maxsimSource, "maxsim_slopes")
 		block := func() error {
 			if err := b.launch(slopes, b.products, b.placesOf(0), b.placesOf(1), c.In[x.Operands+1],

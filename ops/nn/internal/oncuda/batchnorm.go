@@ -50,11 +50,11 @@ func (s batchNormLayout) macros() []cuda.Macro {
 }
 
 // scratch returns room for the sums of parts and for two rows.
-func (s batchNormLayout) scratch(c *exec.DeviceCall) (parts, a, b cuda.Pointer, err error) {
+func (s batchNormLayout) scratch(c *exec.DeviceCall) (parts, a, b cuda.Pointer) {
 	row := cuda.Pointer(cuda.Blocks(4*s.cols, 256) * 256)
 	sums := cuda.Pointer(cuda.Blocks(s.parts*2*s.cols*8, 256) * 256)
-	parts, err = cuda.Scratch(c, int64(sums+2*row))
-	return parts, parts + sums, parts + sums + row, err
+	parts = cuda.Scratch(c, int64(sums+2*row))
+	return parts, parts + sums, parts + sums + row
 }
 
 func (s batchNormLayout) partGrid() cuda.Grid { return cuda.Grid{X: s.parts, Y: s.tiles, Threads: 256} }
@@ -82,10 +82,7 @@ func (b BatchNorm) Step() cuda.Steps {
 		if !ok {
 			return nil, nil
 		}
-		parts, _, _, err := s.scratch(c)
-		if err != nil {
-			return nil, err
-		}
+		parts, _, _ := s.scratch(c)
 		load := func(name string) *cuda.Kernel { return cuda.Load(c, batchNormSource, name, s.macros()...) }
 		measure, statistics := load("batch_norm_moments"), load("batch_norm_statistics")
 		given, apply := load("batch_norm_given"), load("batch_norm")
@@ -118,10 +115,7 @@ func (b BatchNorm) Grad() cuda.Steps {
 		if !ok {
 			return nil, nil
 		}
-		parts, slope, product, err := s.scratch(c)
-		if err != nil {
-			return nil, err
-		}
+		parts, slope, product := s.scratch(c)
 		load := func(name string) *cuda.Kernel { return cuda.Load(c, batchNormSource, name, s.macros()...) }
 		sums, totals, grad := load("batch_norm_dx_sums"), load("batch_norm_dx_totals"), load("batch_norm_dx")
 		return func() error {

@@ -32,10 +32,7 @@ func GatherGrad(block, still int) cuda.Steps {
 		sorting, summing, joining := load("sort_index"), load("sum_runs"), load("join_runs")
 		chunks := cuda.Blocks(rows, embeddingChunk)
 		list := cuda.Pointer(cuda.Blocks(4*rows, 256) * 256) // bytes of order, and of the sorted index
-		order, err := cuda.Scratch(c, 2*int64(list)+int64(chunks)*2*int64(width)*4)
-		if err != nil {
-			return nil, err
-		}
+		order := cuda.Scratch(c, 2*int64(list)+int64(chunks)*2*int64(width)*4)
 		sorted, parts := order+list, order+2*list
 		grid := cuda.Grid{X: chunks, Y: cuda.Blocks(width, 64*p), Threads: 64}
 		return func() error {

@@ -105,10 +105,7 @@ func (o LayerNormGrad) Step() cuda.Steps {
 		if l.threads == 32 {
 			g.Shared = 2 * cols * 4
 		}
-		parts, err := cuda.Scratch(c, int64(g.X)*2*int64(cols)*4)
-		if err != nil {
-			return nil, err
-		}
+		parts := cuda.Scratch(c, int64(g.X)*2*int64(cols)*4)
 		macros := l.macros(cuda.Type("DY", c.In[o.DY]), shadowed(c.Out), cuda.Is("MORE", o.More >= 0 || c.Accumulate))
 		k := cuda.Load(c, layerNormGradSource, "layer_norm_dx", macros...)
 		sum := cuda.Load(c, partSumsSource, "sum_parts")

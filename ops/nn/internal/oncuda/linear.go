@@ -142,10 +142,7 @@ func (l columnSumsLayout) prepare(c *exec.DeviceCall, from, total int) (exec.Ste
 	g := cuda.Grid{X: cuda.Blocks(cols, l.lanes*l.wide), Y: cuda.Blocks(rows, l.each), Threads: 256}
 	var parts cuda.Pointer
 	if g.Y > 1 {
-		var err error
-		if parts, err = cuda.Scratch(c, 4*int64(g.Y)*int64(cols)); err != nil {
-			return nil, err
-		}
+		parts = cuda.Scratch(c, 4*int64(g.Y)*int64(cols))
 	}
 	k := cuda.Load(c, columnSumsSource, "sum_rows", cuda.Type("X", c.In[0]), cuda.Value("WIDE", l.wide),
 		cuda.Value("LANES", l.lanes), cuda.Value("STRIPS", columnSumsStrips))

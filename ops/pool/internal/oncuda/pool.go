@@ -25,7 +25,7 @@ type copies struct {
 }
 
 // newCopies prepares the product of operand 0 with the pool at.
-func newCopies(c *exec.DeviceCall, at Operands) (*copies, error) {
+func newCopies(c *exec.DeviceCall, at Operands) *copies {
 	x := &copies{c: c, at: at, n: c.In[at.Queue].Shape[0], wide: c.In[at.Queue].Shape[1], left: c.In[0].Shape[0], leftCols: c.In[0].Shape[1]}
 	typed, size := cuda.Macro{Name: "V", Value: "float"}, int64(4)
 	x.ld, x.leftLD = (x.wide+3)/4*4, x.leftCols
@@ -36,9 +36,9 @@ func newCopies(c *exec.DeviceCall, at Operands) (*copies, error) {
 	macros := []cuda.Macro{typed, cuda.Is("VEC", x.wide%4 == 0)}
 	x.assemble, x.widen = cuda.Load(c, poolSource, "assemble", macros...), cuda.Load(c, poolSource, "widen", macros...)
 	pool := (int64(x.n)*int64(x.ld)*size + 255) / 256 * 256
-	scratch, err := cuda.Scratch(c, pool+int64(x.left)*int64(x.leftLD)*2)
+	scratch := cuda.Scratch(c, pool+int64(x.left)*int64(x.leftLD)*2)
 	x.pool, x.rounded = scratch, scratch+cuda.Pointer(pool)
-	return x, err
+	return x
 }
 
 // run copies the pool, and operand 0 where it is rounded, and returns where the latter lies.
@@ -70,10 +70,7 @@ func Gradient(at Operands) cuda.Steps {
 // timesPool is the product of operand 0 with the pool that shape says.
 func timesPool(at Operands, shape func(x *copies) cuda.Product) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		x, err := newCopies(c, at)
-		if err != nil {
-			return nil, err
-		}
+		x := newCopies(c, at)
 		p := shape(x)
 		p.LDA, p.LDB, p.A, p.B = x.leftLD, x.ld, x.t, x.t
 		return func() error {

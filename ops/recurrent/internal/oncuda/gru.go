@@ -63,9 +63,7 @@ func (u GRU) newWork(c *exec.DeviceCall, r, h int, parts ...cuda.Part) *work {
 
 // scratch takes the memory that the step has asked for, and prepares the parts.
 func (x *work) scratch() (err error) {
-	if x.base, err = cuda.Scratch(x.c, x.room.Bytes); err != nil {
-		return err
-	}
+	x.base = cuda.Scratch(x.c, x.room.Bytes)
 	x.factors, err = cuda.NewFactors(x.c, x.parts...)
 	return err
 }
@@ -308,10 +306,7 @@ func GradBias(biasBlock int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		rows, width := c.In[0].Shape[0], c.In[0].Shape[1]
 		blocks := cuda.Blocks(rows, biasBlock)
-		parts, err := cuda.Scratch(c, 4*int64(blocks)*int64(width))
-		if err != nil {
-			return nil, err
-		}
+		parts := cuda.Scratch(c, 4*int64(blocks)*int64(width))
 		sums, finish := cuda.Load(c, gruSource, "sum_blocks"), cuda.Load(c, gruSource, "bias_sums")
 		return func() error {
 			g := cuda.Each(width)

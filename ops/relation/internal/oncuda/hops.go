@@ -13,10 +13,7 @@ func Hops(temperature, target float32, count int) cuda.Steps {
 		n := c.In[0].Shape[0]
 		size := (4*int64(n)*int64(n) + 255) / 256 * 256 // of a matrix
 		first := (8*int64(n)*int64(count) + 255) / 256 * 256
-		losses, err := cuda.Scratch(c, first+int64(2*count+3)*size)
-		if err != nil {
-			return nil, err
-		}
+		losses := cuda.Scratch(c, first+int64(2*count+3)*size)
 		matrix := func(i int) cuda.Pointer { return losses + cuda.Pointer(first+int64(i)*size) }
 		power := func(l int) cuda.Pointer { return matrix(l - 1) }        // P^l
 		grad := func(l int) cuda.Pointer { return matrix(count + l - 1) } // G_l, then D_l

@@ -28,10 +28,7 @@ func Plans(own, target transport.Options) cuda.Steps {
 			tolerance = transport.Tolerance
 		}
 		plan := int64(n + m + rounds + 1) // values of a plan in work
-		work, err := cuda.Scratch(c, 8*(2*plan+int64(n)))
-		if err != nil {
-			return nil, err
-		}
+		work := cuda.Scratch(c, 8*(2*plan+int64(n)))
 		sums := work + cuda.Pointer(16*plan)
 		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, plansSource, name) }
 		begin, rows, columns, others, compare, loss := kernel("plan_begin"), kernel("plan_rows"), kernel("plan_columns"), kernel("plan_rounds"),

@@ -80,10 +80,7 @@ func (x Distance) Backward(operands, of int) cuda.Steps {
 		if !x.L2 {
 			slopeBytes = (4*int64(rows)*int64(total) + 255) / 256 * 256
 		}
-		slopes, err := cuda.Scratch(c, slopeBytes+4*int64(chunks)*int64(rows)*int64(width))
-		if err != nil {
-			return nil, err
-		}
+		slopes := cuda.Scratch(c, slopeBytes+4*int64(chunks)*int64(rows)*int64(width))
 		parts := slopes + cuda.Pointer(slopeBytes)
 		slope, gradient, sum := x.load(c, "distance_slopes"), x.load(c, "distance_gradient"), x.load(c, "distance_sum")
 		pairs := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16, ThreadsY: 16}

@@ -48,12 +48,11 @@ func (r *pairNet) kernel(name string) *cuda.Kernel { return cuda.Load(r.c, pairN
 func (r *pairNet) floats(n int) cuda.Pointer { return r.room.Take(4 * int64(n)) }
 
 // scratch takes what was asked for.
-func (r *pairNet) scratch(list ...*cuda.Pointer) error {
-	base, err := cuda.Scratch(r.c, r.room.Bytes)
+func (r *pairNet) scratch(list ...*cuda.Pointer) {
+	base := cuda.Scratch(r.c, r.room.Bytes)
 	for _, p := range append(list, &r.scaled, &r.hidden, &r.t) {
 		*p += base
 	}
-	return err
 }
 
 // run returns the step that works on all blocks: block when the hidden units of images [from, from + n) are made.
@@ -100,9 +99,7 @@ func PairNetForward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
 		r := newPairNet(c)
 		score := r.kernel("pair_scores")
-		if err := r.scratch(); err != nil {
-			return nil, err
-		}
+		r.scratch()
 		return r.run(func(from, n int) error {
 			return score.Launch(pairNetColumns(n, r.m), rowsFrom(c.Out, from), r.hidden, rowsFrom(c.In[3], from), r.t, c.In[5], r.m, r.h)
 		}), nil
@@ -118,9 +115,7 @@ func PairNetGrad() cuda.Steps {
 		r := newPairNet(c)
 		slopes, sum := r.kernel("pair_slopes"), r.kernel("sum_products")
 		dt, dvs := r.floats(r.h*r.m), r.floats(r.n*r.h) // (H, M), and (N, H) for each image
-		if err := r.scratch(&dt, &dvs); err != nil {
-			return nil, err
-		}
+		r.scratch(&dt, &dvs)
 		dText, da, du, dv := c.Aux[0], c.Aux[1], c.Aux[2], c.Aux[4]
 		add := func(to any, rows, cols int, args ...any) error {
 			return sum.Launch(pairNetColumns(rows, cols), append([]any{to}, args...)...)
