@@ -88,8 +88,13 @@ func TestImportsPointDownwards(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if other, ok := strings.CutPrefix(name, module); ok && layer(t, other) < layer(t, own) {
+			other, ok := strings.CutPrefix(name, module)
+			switch {
+			case !ok:
+			case layer(t, other) < layer(t, own):
 				t.Errorf("%s imports %s, which lies above %s", path, other, own)
+			case other == "internal/cuda" && strings.HasPrefix(own, "ops/") && !strings.Contains(own, "/internal/"):
+				t.Errorf("%s imports %s: steps for the device lie in %s/internal/oncuda", path, other, own)
 			}
 		}
 		return nil
