@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/all"
 	"github.com/geoalign/geoalign/tasks/classes"
@@ -77,19 +78,11 @@ func (c Config) Task() string {
 // taskOf returns the downstream task whose samples are of a kind of data, nil for none.
 func taskOf(kind string) *tasks.Task {
 	for _, t := range all.List {
-		if t.Samples != nil && t.Kind == kind {
+		if t.Kind == kind && (source.Data{Kind: kind}).ReadsExamples() {
 			return &t
 		}
 	}
 	return nil
-}
-
-// ReadsExamples says whether the data is examples of a downstream task (data.Examples).
-func (d Data) ReadsExamples() bool { return taskOf(d.Kind) != nil }
-
-// exampleKinds are the kinds of data that are examples of a downstream task.
-func exampleKinds() (list []string) {
-	return tasks.Names(all.List, func(t tasks.Task) bool { return t.Samples != nil })
 }
 
 // Pictures is the number of pictures of a text in the fusion layers, 1 or 2.
@@ -129,7 +122,7 @@ func (c *Config) checkTask(k *checker) {
 	k.Require(path, has.captions && !has.stored, "must be 0", c.Model.named()+" has no images with texts")
 	k.Require(path, has.fusion, "must be 0", c.Model.named()+" has no fusion layers, which it reads")
 	k.Require(path, !has.fusion || c.Model.Text.FusionLayers > 0, "must be 0 without fusion layers", "set model.text.fusion_layers")
-	if t, _ := tasks.Find(all.List, l.name); t.Samples != nil {
+	if t, _ := tasks.Find(all.List, l.name); t.Kind != "" {
 		k.Training("data.kind", c.Data.Kind == t.Kind, fmt.Sprintf("must be %q", t.Kind), path+" > 0 is trained on these")
 	}
 	for _, x := range losses[1:] {
@@ -153,5 +146,4 @@ func (c *Config) checkTowers(k *checker) {
 		k.Require("objective.sentence_pairs.encoding", c.Objective.SentencePairs.Encoding != sentencepairs.Joint || c.Model.Text.masksWords() && c.Model.Text.Pooling() == "class",
 			`must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
 	}
-	k.splitFiles(sentencepairs.Name, c.Data.SentencePairs.Split, c)
 }

@@ -40,7 +40,7 @@ func checkBeside(ctx context.Context, cfg config.Config, set *Split) error {
 		}
 		e := Evaluation{Config: cfg, Set: set}
 		setup := e.setup(t)
-		if setup.Opened, err = set.open(ctx, cfg, t, setup); err == nil && t.Ready != nil {
+		if setup.Opened, err = set.open(ctx, t, setup); err == nil && t.Ready != nil {
 			err = t.Ready(setup)
 		}
 		if err != nil {

@@ -168,7 +168,7 @@ func (r *Run) openedDataOf(ctx context.Context, train any) (*openedData, error) 
 		}
 		return err
 	}
-	if err := add("train", train, source.Inputs(r.cfg, "train")); err != nil {
+	if err := add("train", train, source.Inputs(r.cfg.Source(), "train")); err != nil {
 		return nil, err
 	}
 	if r.set == nil || r.cfg.Eval.Split == "train" {
@@ -181,9 +181,9 @@ func (r *Run) openedDataOf(ctx context.Context, train any) (*openedData, error) 
 // named is the name of the split in a DataRecord, and what it is read from.
 func (s *Split) named(cfg config.Config) (string, []source.Input) {
 	if _, ok := s.listed().(sentences.Tasks); ok {
-		return sentencesSplit, source.SentencesInputs(cfg)
+		return sentencesSplit, cfg.Eval.Sentences.Inputs(cfg.Source())
 	}
-	return cfg.Eval.Split, source.Inputs(cfg, cfg.Eval.Split)
+	return cfg.Eval.Split, source.Inputs(cfg.Source(), cfg.Eval.Split)
 }
 
 // trained is the sum of the training data, zero where it is not known.

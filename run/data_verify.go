@@ -51,14 +51,14 @@ func VerifyData(ctx context.Context, dir string, sets []string, progress func(ph
 // verify compares a split.
 func (k *knownData) verify(ctx context.Context, cfg config.Config, name string, progress func(phase string, done, of int)) (list []Difference, err error) {
 	var e data.Entries
-	inputs, end := source.Inputs(cfg, name), func() error { return nil }
+	inputs, end := source.Inputs(cfg.Source(), name), func() error { return nil }
 	if name == sentencesSplit {
 		var list sentences.Tasks
-		if list, err = source.OpenSentences(cfg); err == nil {
-			e, inputs = list.Entries(), source.SentencesInputs(cfg)
+		if list, err = cfg.Eval.Sentences.Open(cfg.Source()); err == nil {
+			e, inputs = list.Entries(), cfg.Eval.Sentences.Inputs(cfg.Source())
 		}
 	} else {
-		e, end, err = source.Entries(ctx, cfg, name, source.Options{Progress: progress})
+		e, end, err = source.Entries(ctx, cfg.Source(), name, source.Options{Progress: progress})
 	}
 	if err != nil {
 		return nil, err

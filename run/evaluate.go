@@ -17,8 +17,6 @@ import (
 	"github.com/geoalign/geoalign/tasks/all"
 	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/tasks/retrieval"
-	"github.com/geoalign/geoalign/tasks/vqa"
-	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
 // Scores are what an evaluation found.
@@ -151,7 +149,7 @@ func (e Evaluation) alone(ctx context.Context, task tasks.Task) (Scores, error) 
 	s := e.setup(task)
 	err := task.Check(s)
 	if err == nil {
-		s.Opened, err = e.Set.open(ctx, e.Config, task, s)
+		s.Opened, err = e.Set.open(ctx, task, s)
 	}
 	var scores Scores
 	if err == nil {
@@ -169,59 +167,40 @@ func (e Evaluation) setup(task tasks.Task) *tasks.Setup {
 	s := &tasks.Setup{
 		Task: task.Name, System: systemOf(c), Engine: e.Engine, View: viewOf(c),
 		Encoding: tasks.Encoding{BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress},
-		Reading:  readingOf(c),
-		Texts:    textColumns(c, e.Tokenizer),
+		Source:   c.Source(), Split: c.Eval.Split,
+		Texts: textColumns(c, e.Tokenizer),
 		Train: func(ctx context.Context, asWritten bool) (data.Stream, error) {
-			return source.Stream(ctx, unaugmented(c, asWritten), source.Options{Progress: e.Progress})
+			return source.Stream(ctx, unaugmented(c, asWritten).Source(), source.Options{Progress: e.Progress})
 		},
-		Rows: func(x data.Examples) data.Gallery { return source.ExampleColumns(c, x, e.Tokenizer) },
+		Rows: func(x data.Examples) data.Gallery { return source.ExampleColumns(c.Source(), x, e.Tokenizer) },
 	}
 	s.System.Use = DefaultTask(c)
 	s.Samples = func(ctx context.Context) (data.Examples, error) {
 		of := c
 		if of.Data.Kind == "scenes" { // which a model of scenes is asked about
-			of.Data.Kind, of.Data.Examples.Source = task.Kind, config.ExamplesOfScenes
+			of.Data.Kind, of.Data.Examples.Source = task.Kind, source.ExamplesOfScenes
 		}
 		return openExamples(ctx, of)
 	}
 	if e.Set != nil {
-		s.Galleries, s.Set = e.Set.Galleries, e.Set.Eval
+		s.Galleries, s.Set, s.Kept = e.Set.Galleries, e.Set.Eval, e.Set.files()
 	}
 	if e.Model != nil {
 		s.Model = partsOf(e.Model)
 	}
 	v := c.Eval
 	s.Settings = append(c.Settings(), retrieval.Options{MeanTies: v.Ties == config.TiesMean, RerankTop: v.RerankTop, Folds: v.Folds, KeepBy: c.Train.KeepBestBy},
-		probe.Options{Samples: v.ProbeSamples, Decay: v.ProbeDecay, Hold: v.ProbeHold, Neighbours: v.ProbeNeighbours}, source.SentenceColumns(c, e.Tokenizer), vqa.Candidates(func(ctx context.Context) ([]string, error) {
-			return e.Set.candidates(ctx, c)
-		}), zeroshot.Open(func(set *data.Eval) (*zeroshot.Inputs, error) { return openZeroShot(c, set) }))
+		probe.Options{Samples: v.ProbeSamples, Decay: v.ProbeDecay, Hold: v.ProbeHold, Neighbours: v.ProbeNeighbours})
 	for _, x := range e.With {
 		s.With = append(s.With, x.setup(task))
 	}
 	return s
 }
 
-// openZeroShot opens what eval.zeroshot names.
-func openZeroShot(c config.Config, set *data.Eval) (*zeroshot.Inputs, error) {
-	if !c.Model.Stored() {
-		return source.OpenZeroShotImages(c, set)
-	}
-	x, err := source.OpenZeroShotFiles(c)
-	if x == nil && err == nil {
-		err = config.Errors{{Path: "eval.zeroshot.image", Value: "", Msg: "must name features of images for --task " + zeroshot.Name, Hint: "docs/align.md says which files it needs"}}
-	}
-	return x, err
-}
-
-// readingOf is how the texts of a configuration are read.
-func readingOf(c config.Config) tasks.Reading {
-	return tasks.Reading{Root: c.Data.Root, Split: c.Eval.Split, Kind: c.Data.Kind, Clean: c.Data.Clean, MaxWords: c.Data.MaxWords, Tokens: c.Data.Tokens}
-}
-
 // viewOf is how the model of a configuration sees pictures.
 func viewOf(c config.Config) tasks.View {
 	im := c.Model.Image
-	return tasks.View{Input: source.ImageInput(c), Size: im.Size, Grid: im.Grid(), Depth: im.Depth, Fusion: c.Model.Text.FusionLayers}
+	return tasks.View{Input: c.ImageInput(), Size: im.Size, Grid: im.Grid(), Depth: im.Depth, Fusion: c.Model.Text.FusionLayers}
 }
 
 // unaugmented is a configuration whose training images are resized and nothing else, without sentences between them; with captions as

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/all"
 	"github.com/geoalign/geoalign/tasks/classes"
@@ -102,14 +103,14 @@ func sourceOf(base config.Config, sets []string) []string {
 			files = true
 		}
 	}
-	source := config.ExamplesOfScenes
-	if files || !(config.Data{Kind: kind}).ReadsExamples() {
-		source = config.ExamplesOfFiles // the default, where nothing reads it
+	from := source.ExamplesOfScenes
+	if files || !(source.Data{Kind: kind}).ReadsExamples() {
+		from = source.ExamplesOfFiles // the default, where nothing reads it
 	}
-	if source == base.Data.Examples.Source {
+	if from == base.Data.Examples.Source {
 		return nil
 	}
-	return []string{"data.examples.source=" + source}
+	return []string{"data.examples.source=" + from}
 }
 
 // settingsOf are the settings of a task over those of a configuration, under those of a user.

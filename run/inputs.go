@@ -11,9 +11,9 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/tasks"
+	"github.com/geoalign/geoalign/tasks/all"
 	"github.com/geoalign/geoalign/tasks/retrieval"
-	"github.com/geoalign/geoalign/tasks/sentences"
-	"github.com/geoalign/geoalign/tasks/sentiment"
 	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
@@ -21,7 +21,7 @@ import (
 // features and vocabulary, those of tasks, and the checkpoints that it starts from or learns from. Those that are missing or of
 // the wrong kind are config.Errors with their key.
 func CheckInputs(cfg config.Config) error {
-	return source.CheckInputs(slices.Concat(source.Inputs(cfg, source.Splits...), source.ZeroShotInputs(cfg), source.TextProbeInputs(cfg), source.SentencesInputs(cfg), source.SentimentInputs(cfg), startInputs(cfg), frozenInputs(cfg)))
+	return source.CheckInputs(slices.Concat(source.Inputs(cfg.Source(), source.Splits...), taskInputs(cfg, func(tasks.Task) bool { return true }), startInputs(cfg), frozenInputs(cfg)))
 }
 
 // CheckFolds opens the split that eval.folds cuts, if it cuts any, and says whether it does. Other errors of the data are those of
@@ -30,7 +30,7 @@ func CheckFolds(ctx context.Context, cfg config.Config) error {
 	if cfg.Eval.Folds < 2 || DefaultTask(cfg) != retrieval.Name {
 		return nil
 	}
-	set, err := source.Galleries(ctx, cfg, cfg.Eval.Split, source.Options{})
+	set, err := source.Galleries(ctx, cfg.Source(), cfg.Eval.Split, source.Options{})
 	if c, ok := set.(io.Closer); ok && err == nil {
 		return c.Close()
 	}
@@ -42,13 +42,24 @@ func CheckFolds(ctx context.Context, cfg config.Config) error {
 
 // checkTraining is CheckInputs of what every training run reads: its data, that of the tasks beside its own, and frozen models.
 func checkTraining(cfg config.Config) error {
-	list := append(source.Inputs(cfg, "train", cfg.Eval.Split), frozenInputs(cfg)...)
-	for task, inputs := range map[string]func(config.Config) []source.Input{zeroshot.Name: source.ZeroShotInputs, sentences.Name: source.SentencesInputs, sentiment.Name: source.SentimentInputs} {
-		if slices.Contains(cfg.Eval.Beside, task) || task == zeroshot.Name && cfg.Model.Stored() {
-			list = append(list, inputs(cfg)...)
+	list := append(source.Inputs(cfg.Source(), "train", cfg.Eval.Split), frozenInputs(cfg)...)
+	list = append(list, taskInputs(cfg, func(t tasks.Task) bool {
+		return slices.Contains(cfg.Eval.Beside, t.Name) || t.Name == zeroshot.Name && cfg.Model.Stored()
+	})...)
+	return source.CheckInputs(list)
+}
+
+// taskInputs lists what tasks read besides the splits, as far as the system is one for them.
+func taskInputs(cfg config.Config, fits func(t tasks.Task) bool) (list []source.Input) {
+	for _, t := range all.List {
+		if t.Inputs == nil || !fits(t) {
+			continue
+		}
+		if s := (Evaluation{Config: cfg}).setup(t); t.Check(s) == nil {
+			list = append(list, t.Inputs(s)...)
 		}
 	}
-	return source.CheckInputs(list)
+	return list
 }
 
 // towerInputs are the files or folders of init.image and init.text.
@@ -83,7 +94,7 @@ func frozenInputs(cfg config.Config) (list []source.Input) {
 func startInputs(cfg config.Config) []source.Input {
 	path := cfg.Init.Checkpoint
 	if path == "" {
-		return append(towerInputs(cfg), source.Vocabulary(cfg)...)
+		return append(towerInputs(cfg), source.Vocabulary(cfg.Source())...)
 	}
 	return []source.Input{{Key: "init.checkpoint", Value: path, Path: path, Folder: true}} // which has a vocabulary of its own
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/tasks"
 )
 
 // listedImages is a gallery of images that no split has: batch.Images (3, S, S).
@@ -34,7 +35,9 @@ func (g listedImages) Fill(i int, row batch.Row) error {
 }
 
 // cleaner cleans a text as the captions of a configuration are.
-func cleaner(cfg config.Config) func(string) string { return readingOf(cfg).Cleaned }
+func cleaner(cfg config.Config) func(string) string {
+	return (&tasks.Setup{Source: cfg.Source()}).Cleaned
+}
 
 // reading says how texts become tokens, as settings with commas between, "" for a model that reads none. A gallery of
 // texts keeps it: by other settings the same words have other features.

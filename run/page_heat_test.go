@@ -62,7 +62,7 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 		if !ok || s.Heat == nil {
 			t.Fatalf("%s: %T has no heat maps", task, scores)
 		}
-		m, rows := r.model.(towers).Pairs, source.ExampleColumns(r.cfg, s.Samples, r.tok)
+		m, rows := r.model.(towers).Pairs, source.ExampleColumns(r.cfg.Source(), s.Samples, r.tok)
 		for i := range s.Predicted { // else a model that has learned nothing says the same of all
 			s.Predicted[i] = int32(i*i%7) % int32(len(s.Samples.Labels()))
 		}

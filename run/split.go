@@ -57,7 +57,7 @@ func OpenSplit(ctx context.Context, cfg config.Config, split string, note io.Wri
 }
 
 func openSplit(ctx context.Context, cfg config.Config, split string, say func(format string, args ...any), progress func(phase string, done, of int)) (*Split, error) {
-	g, err := source.Galleries(ctx, cfg, split, source.Options{Progress: progress})
+	g, err := source.Galleries(ctx, cfg.Source(), split, source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -74,15 +74,15 @@ func openSplit(ctx context.Context, cfg config.Config, split string, say func(fo
 // names no files for it, and where a probe has no classes.
 func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*Split, error) {
 	t, err := taskOf(cfg, "")
-	if err != nil || source.Unnamed(cfg, cfg.Eval.Split) && OfSplit(cfg, t.Name) {
+	if err != nil || source.Unnamed(cfg.Source(), cfg.Eval.Split) && OfSplit(cfg, t.Name) {
 		return nil, err
 	}
 	if !ReadsSplit(cfg, t.Name) {
 		set := &Split{}
-		if _, err := set.open(ctx, cfg, t, Evaluation{Config: cfg, Set: set}.setup(t)); err != nil {
+		if _, err := set.open(ctx, t, Evaluation{Config: cfg, Set: set}.setup(t)); err != nil {
 			return set, err
 		}
-		if t.Samples == nil {
+		if !cfg.Data.ReadsExamples() {
 			return set, nil
 		}
 		return set, checkBeside(ctx, cfg, set)

@@ -119,7 +119,7 @@ func (t *tolerant) leaveOut(ctx context.Context) (found bool, err error) {
 		if err == nil && len(bad) > 0 {
 			first.set.leftOut += len(bad)
 			if x, err = data.WithoutExamples(x, bad); err == nil {
-				first.set.keep(task, x)
+				first.set.kept[task] = x
 			}
 		}
 		if err != nil {
@@ -132,7 +132,7 @@ func (t *tolerant) leaveOut(ctx context.Context) (found bool, err error) {
 			var g data.Galleries
 			if g, err = z.Without(bad, nil); err == nil {
 				first.set.leftOut += len(bad)
-				first.set.keep(zeroshot.Name, g)
+				first.set.kept[zeroshot.Name] = g
 			}
 		}
 		if err != nil {
@@ -177,7 +177,7 @@ func (s *Split) without(cfg config.Config, images, texts data.BadRows) error {
 	s.leftOut += s.Len() - g.Images().Len()
 	s.Galleries = g
 	s.Eval, _ = g.(*data.Eval)
-	return source.CheckFolds(cfg, g.Images().Len())
+	return source.CheckFolds(cfg.Source(), g.Images().Len())
 }
 
 // firstOf is the lowest row.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -17,13 +18,15 @@ type Setup struct {
 	Engine *compute.Engine
 	Encoding
 	Settings
-	Reading
-	View View
+	Source source.Setup // by which data is opened
+	Split  string       // eval.split
+	View   View
 
 	Galleries data.Galleries // of the split; nil: the task reads none
 	Set       *data.Eval     // images and captions behind Galleries; nil of stored features
 	Texts     *data.Texts    // columns of texts; nil for a system without
 	Opened    any            // what Task.Open returned
+	Kept      map[string]any // what is kept for other evaluations of the split, see Keep
 
 	// Train opens the training images without augmentation, with captions as they are written or cleaned.
 	Train func(ctx context.Context, asWritten bool) (data.Stream, error)
@@ -44,17 +47,6 @@ type System struct {
 	Images, Texts, Words, Stored bool // what it reads; Texts may be stored
 	Identities, Pairs            bool // it learns from identities of images, or from pairs of sentences
 }
-
-// Reading is how texts become tokens, and where files lie.
-type Reading struct {
-	Root, Split      string // data.root and eval.split
-	Kind             string // data.kind
-	Clean            string // rule by which texts are cleaned
-	MaxWords, Tokens int
-}
-
-// Cleaned cleans a text as captions are.
-func (r Reading) Cleaned(s string) string { return data.Clean(r.Clean, s, r.MaxWords) }
 
 // View is how a model sees pictures.
 type View struct {
@@ -81,3 +73,23 @@ func Of[T any](s interface{ All() []any }) (settings T) {
 	}
 	panic(fmt.Sprintf("tasks: there are no settings of type %T", settings))
 }
+
+// Keep returns what open opens, which is kept for the next evaluations of a split.
+func Keep[T any](s *Setup, key string, open func() (T, error)) (T, error) {
+	if x, ok := s.Kept[key].(T); ok {
+		return x, nil
+	}
+	x, err := open()
+	if err == nil && s.Kept != nil {
+		s.Kept[key] = x
+	}
+	return x, err
+}
+
+// Cleaned cleans a text as captions are.
+func (s *Setup) Cleaned(text string) string {
+	return data.Clean(s.Source.Data.Clean, text, s.Source.Data.MaxWords)
+}
+
+// OpenSamples is Task.Open of a downstream task, whose samples are those of a data.kind.
+func OpenSamples(ctx context.Context, s *Setup) (any, error) { return s.Samples(ctx) }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // Task is something that a model is evaluated on, or fine-tuned for. A function that a task does without is nil.
@@ -25,16 +27,16 @@ type Task struct {
 	Alone bool
 	// Kind is the data.kind that has its samples; empty: any that has images and texts.
 	Kind string
-	// Samples is how they are read; nil: they are no samples of a downstream task.
-	Samples *Samples
 	// OwnFiles says that it reads files of its own whatever the split; nil: it does not.
 	OwnFiles func(s *Setup) bool
 	// Default says that it is the task of a model unless asked otherwise; nil: of none.
 	Default func(s *Setup) bool
-	Beside bool // eval.beside can name it
+	Beside  bool // eval.beside can name it
 	// Open opens what it reads besides images and texts of the split, so that nothing is found missing later. The result
 	// is kept for other evaluations of the split, as Setup.Opened; nil: it reads nothing else.
 	Open func(ctx context.Context, s *Setup) (any, error)
+	// Inputs lists the files and folders that it reads besides those of the split; nil: there are none.
+	Inputs func(s *Setup) []source.Input
 	// Ready says what is missing for an evaluation beside the task of a run, before the run begins.
 	Ready func(s *Setup) error
 	// Evaluate runs it. It ends early with the error of ctx. nil: a model is trained for it to start from.

@@ -163,7 +163,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 		return regionSamples(ctx, cfg, split, n, o)
 	}
 	if split == "train" {
-		stream, err := source.Stream(ctx, cfg, o)
+		stream, err := source.Stream(ctx, cfg.Source(), o)
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 		return next, err
 	}
 	cfg.Eval.Folds = 0 // whatever the number of images
-	set, err := source.Eval(ctx, cfg, split, o)
+	set, err := source.Eval(ctx, cfg.Source(), split, o)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 		if err := set.LoadImage(i, pixels); err != nil {
 			return nil, nil, err
 		}
-		img, err := source.ImageInput(cfg).Denormalize(pixels, side, side)
+		img, err := cfg.ImageInput().Denormalize(pixels, side, side)
 		return []*transform.Image{img}, []string{set.Text(set.ImageTexts(i)[0])}, err
 	}, nil
 }

@@ -32,8 +32,21 @@ const (
 
 // Facts that other sections give.
 const (
-	Teacher         Fact = "teacher"          // a momentum encoder is trained beside the model
-	SentenceVectors Fact = "sentence vectors" // sentences are encoded for an evaluation
+	Teacher      Fact = "teacher"           // a momentum encoder is trained beside the model
+	Pixels       Fact = "pixels"            // images are read as pixels
+	Drawn        Fact = "drawn"             // the data is the built-in scenes, whose training split has no end
+	Examples     Fact = "examples"          // the data is examples of a downstream task
+	WordVocab    Fact = "words learned"     // a vocabulary of whole words is learned
+	SecondView   Fact = "second view"       // a training step reads a second view of an image
+	ShortBatches Fact = "short batches"     // the end of an epoch may not fill a batch
+	Files        Fact = "files"             // samples are read from files
+	ImageFiles   Fact = "image files"       // images are decoded from files
+	Root         Fact = "root"              // some path starts from data.root
+	TextFiles    Fact = "text files"        // sentences are read from files
+	Positives    Fact = "positives"         // a sentence has a positive beside it
+	Negatives    Fact = "negatives"         // and a hard negative
+	Mixed        Fact = "mixed"             // batches of sentences stand between those of pairs
+	Encoded      Fact = "encoded sentences" // sentences are encoded for an evaluation
 )
 
 // about is what messages say of a fact.
@@ -43,25 +56,43 @@ type about struct {
 }
 
 var facts = map[Fact]about{
-	Captions:        {"a model.system of pairs", "has no pairs of images and captions"},
-	Words:           {"a model.system with a text tower", "has no text tower"},
-	Fusion:          {"a model.system with fusion layers", "has no fusion layers"},
-	Momentum:        {"a model.system with a momentum encoder", "has no momentum encoder"},
-	Tokens:          {"a model.system with tokens", "has no tokens"},
-	Stored:          {"a model.system over stored features", "does not read stored features"},
-	Towers:          {"a model.system with towers", "has no towers"},
-	Images:          {"a model.system that reads images", "does not read images"},
-	Views:           {"a model.system of two views of an image", "does not compare views of an image"},
-	Steps:           {`a model.system that is trained in steps, which "align" is not`, "is not trained in steps"},
-	Fitted:          {`model.system = "align"`, "is not fitted in closed form"},
-	Identities:      {`model.system = "identities"`, "has no identities"},
-	Sentences:       {"a model.system of texts alone", "reads more than texts"},
-	SentencePairs:   {`model.system = "sentence_pairs"`, "has no pairs of sentences"},
-	Prototypes:      {`model.system = "swav"`, "has no prototypes"},
-	Interacts:       {`model.system = "clip" or "matching"`, "does not compare tokens"},
-	Classes:         {`model.system = "classes"`, "has no classes"},
-	SentenceVectors: {"a model.system with a text tower, and eval.sentences.tasks or eval.sentiment.train_texts", "encodes no sentences"},
-	Teacher:         {"momentum.enabled = true", "has no momentum encoder"},
+	Captions:      {"a model.system of pairs", "has no pairs of images and captions"},
+	Words:         {"a model.system with a text tower", "has no text tower"},
+	Fusion:        {"a model.system with fusion layers", "has no fusion layers"},
+	Momentum:      {"a model.system with a momentum encoder", "has no momentum encoder"},
+	Tokens:        {"a model.system with tokens", "has no tokens"},
+	Stored:        {"a model.system over stored features", "does not read stored features"},
+	Towers:        {"a model.system with towers", "has no towers"},
+	Images:        {"a model.system that reads images", "does not read images"},
+	Views:         {"a model.system of two views of an image", "does not compare views of an image"},
+	Steps:         {`a model.system that is trained in steps, which "align" is not`, "is not trained in steps"},
+	Fitted:        {`model.system = "align"`, "is not fitted in closed form"},
+	Identities:    {`model.system = "identities"`, "has no identities"},
+	Sentences:     {"a model.system of texts alone", "reads more than texts"},
+	SentencePairs: {`model.system = "sentence_pairs"`, "has no pairs of sentences"},
+	Prototypes:    {`model.system = "swav"`, "has no prototypes"},
+	Interacts:     {`model.system = "clip" or "matching"`, "does not compare tokens"},
+	Classes:       {`model.system = "classes"`, "has no classes"},
+	Teacher:       {"momentum.enabled = true", "has no momentum encoder"},
+	Pixels:        {`a model.system that reads images and a model.image.style other than "regions"`, "does not read pixels"},
+	Drawn:         {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, "does not read scenes"},
+	Examples:      {`data.kind of a downstream task, such as "entailment"`, "has no examples of a task"},
+	WordVocab:     {`data.vocab_kind = "words" or, with data.kind = "regions", "auto"`, "learns no words"},
+	SecondView: {"a loss against momentum features of images, such as objective.itc.weight > 0",
+		"does not read a second view"},
+	ShortBatches: {"a model.system that is trained in steps and not by identities, whose epochs are whole batches",
+		"has whole batches"},
+	Files: {`a data.kind other than "scenes" and a model.system that is trained in steps, data.sentences.batches, or eval.sentences.tasks`,
+		"does not read files"},
+	ImageFiles: {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures, ` +
+		"or a model.system with a text tower and eval.zeroshot.images", "does not read files of images"},
+	Root: {`a data.kind other than "scenes", data.vocab, or files of data.sentences, eval.zeroshot, eval.textprobe, ` +
+		"eval.sentences, eval.sentiment or eval.vqa", "does not read files"},
+	TextFiles: {`data.kind = "sentences", or data.sentences.batches > 0`, "does not read files of sentences"},
+	Positives: {"data.sentences.positive", "has no positives"},
+	Negatives: {"data.sentences.negative", "has no hard negatives"},
+	Mixed:     {"data.sentences.batches > 0", "has no batches of sentences"},
+	Encoded:   {"eval.sentences.tasks or eval.sentiment.train_texts", "encodes no sentences"},
 }
 
 // With says what gives the fact, in words that follow "read with".
@@ -78,6 +109,9 @@ type Facts struct {
 	Held   map[Fact]bool
 }
 
+// Named is the system in a message.
+func (s Facts) Named() string { return fmt.Sprintf("model.system %q", s.System) }
+
 // Lack says why a fact does not hold and what would give it.
 func (s Facts) Lack(f Fact) (why, cure string) {
 	var by []string
@@ -86,7 +120,7 @@ func (s Facts) Lack(f Fact) (why, cure string) {
 			by = append(by, fmt.Sprintf("%q", name))
 		}
 	}
-	why = fmt.Sprintf("model.system %q %s", s.System, facts[f].lack)
+	why = s.Named() + " " + facts[f].lack
 	switch n := len(by); n {
 	case 0:
 		return why, "set " + f.With()

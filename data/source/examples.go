@@ -3,39 +3,83 @@ package source
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/transform"
-	"github.com/geoalign/geoalign/tasks"
-	"github.com/geoalign/geoalign/tasks/all"
+	"github.com/geoalign/geoalign/internal/rng"
 )
 
-// exampleKinds are the kinds of data that are samples of downstream tasks.
-func exampleKinds() map[string]Kind {
-	kinds := map[string]Kind{}
-	for _, t := range all.List {
-		if t.Samples != nil {
-			kinds[t.Kind] = examplesOf(exampleKind{*t.Samples})
-		}
-	}
-	return kinds
+// Examples names the samples of a downstream task, of which data.kind says the form ([tasks.md](tasks.md)).
+type Examples struct {
+	// files | scenes (about the built-in pictures of [data.scenes], with answers that are known exactly)
+	Source string `toml:"source"`
+	// training files: names, ranges such as part-{00..09}.json, or patterns such as train*.json
+	TrainFiles []string `toml:"train_files" when:"source=files"`
+	// validation files
+	ValFiles []string `toml:"val_files" when:"source=files"`
+	// test files
+	TestFiles []string `toml:"test_files" when:"source=files"`
+	// folder of the pictures that files name; relative to data.root
+	ImageRoot string `toml:"image_root" when:"source=files"`
 }
 
-// exampleKind is samples of a downstream task.
-type exampleKind struct{ tasks.Samples }
+// Values of data.examples.source.
+const (
+	ExamplesOfFiles  = "files"
+	ExamplesOfScenes = "scenes"
+)
+
+// Defaults implements section.Section.
+func (e *Examples) Defaults() { *e = Examples{Source: ExamplesOfFiles} }
+
+// Check implements section.Section.
+func (e *Examples) Check(k *section.Checker) {
+	k.OneOf("data.examples.source", ExamplesOfFiles, ExamplesOfScenes)
+	if section.Of[Data](k).ReadsExamples() && e.Source == ExamplesOfFiles {
+		k.Training("data.examples.train_files", len(e.TrainFiles) > 0, fmt.Sprintf(`must name at least one file for data.kind %q`, section.Of[Data](k).Kind), `or set data.examples.source = "scenes"`)
+	}
+	if section.Of[Data](k).ReadsExamples() {
+		k.Require("data.kind", k.Has(section.Captions) && !k.Has(section.Stored), fmt.Sprintf("must not be %q", section.Of[Data](k).Kind), k.Named()+" has no images with texts")
+	}
+}
+
+// Split returns the files of a split: train, val or test.
+func (e Examples) Split(name string) []string {
+	return filesOf(name, e.TrainFiles, e.ValFiles, e.TestFiles)
+}
+
+// exampleKind is a kind of data that is samples of a downstream task.
+type exampleKind struct {
+	// files reads the samples of a split.
+	files func(cfg Setup, split string, paths []string, o examples.Options) (*data.FileExamples, error)
+	// scene makes a sample of a scene, by a generator that is the sample's own.
+	scene func(w *scenes.World, s scenes.Scene, g *sceneDraw) (data.Example, []scenes.Scene)
+	// pictures of a sample of scenes, 1 or 2.
+	pictures  int
+	classes   []string // names of the classes; nil: none
+	byPicture bool     // ids of training samples are those of their pictures
+	// drawnAs are the samples whose scenes are drawn; nil: these.
+	drawnAs func(cfg Setup) exampleKind
+	// inputs are the files and folders beside those of data.examples; nil: there are none.
+	inputs func(cfg Setup) []Input
+	// answers says how answers become columns; nil: there are none.
+	answers func(cfg Setup) data.Answers
+}
 
 // examplesOf is the Kind of samples of a downstream task.
 func examplesOf(x exampleKind) Kind {
-	open := func(_ context.Context, cfg config.Config, split string, o Options) (data.Examples, error) {
+	open := func(_ context.Context, cfg Setup, split string, o Options) (data.Examples, error) {
 		e, err := x.open(cfg, split)
-		return e, rootHint(err, cfg.Data.Root)
+		return e, RootHint(err, cfg.Data.Root)
 	}
 	return Kind{
-		Splits: func(cfg config.Config) (list []string) {
+		Splits: func(cfg Setup) (list []string) {
 			if cfg.Data.Drawn() {
 				return []string{"val", "test"}
 			}
@@ -47,20 +91,18 @@ func examplesOf(x exampleKind) Kind {
 			return list
 		},
 		MayLack: true,
-		Inputs: func(cfg config.Config, split string) (list []Input) {
-			if x.Inputs != nil {
-				for _, in := range x.Inputs(cfg.Settings(), cfg.Data.Drawn()) {
-					list = append(list, named(cfg, in.Key, in.Name, in.Folder)...)
-				}
+		Inputs: func(cfg Setup, split string) (list []Input) {
+			if x.inputs != nil {
+				list = x.inputs(cfg)
 			}
 			if cfg.Data.Drawn() {
 				return list
 			}
 			list = append(list, expanded(cfg, exampleFiles(split), cfg.Data.Examples.Split(split))...)
-			return append(list, below(cfg, "data.examples.image_root", cfg.Data.Examples.ImageRoot, true)...)
+			return append(list, Under(cfg, "data.examples.image_root", cfg.Data.Examples.ImageRoot, true)...)
 		},
 		Examples: open,
-		Stream: func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {
+		Stream: func(ctx context.Context, cfg Setup, o Options) (data.Stream, error) {
 			e, err := open(ctx, cfg, "train", o)
 			if err != nil {
 				return nil, err
@@ -72,20 +114,20 @@ func examplesOf(x exampleKind) Kind {
 				}
 				f.UseCache(cache)
 			}
-			c := data.ExampleConfig{TrainConfig: o.train(cfg), ByPicture: x.ByPicture}
-			if x.Answers != nil {
-				c.Answers = x.Answers(cfg.Settings())
+			c := data.ExampleConfig{TrainConfig: o.train(cfg), ByPicture: x.byPicture}
+			if x.answers != nil {
+				c.Answers = x.answers(cfg)
 			}
 			return data.NewExampleStream(e, c)
 		},
-		Split: func(ctx context.Context, cfg config.Config, split string, o Options) (data.Dataset, error) {
+		Split: func(ctx context.Context, cfg Setup, split string, o Options) (data.Dataset, error) {
 			e, err := open(ctx, cfg, split, o)
 			if err != nil {
 				return nil, err
 			}
 			return data.ExampleDataset{Of: e}, nil
 		},
-		Captions: func(ctx context.Context, cfg config.Config, o Options) (list []string, err error) {
+		Captions: func(ctx context.Context, cfg Setup, o Options) (list []string, err error) {
 			e, err := open(ctx, cfg, "train", o)
 			if err != nil {
 				return nil, err
@@ -113,23 +155,22 @@ func examplesOf(x exampleKind) Kind {
 func exampleFiles(split string) string { return "data.examples." + split + "_files" }
 
 // open opens the samples of a split.
-func (x exampleKind) open(cfg config.Config, split string) (data.Examples, error) {
+func (x exampleKind) open(cfg Setup, split string) (data.Examples, error) {
 	if cfg.Data.Drawn() {
-		if x.Drawn != nil {
-			x.Samples = *x.Drawn(cfg.Settings())
+		if x.drawnAs != nil {
+			x = x.drawnAs(cfg)
 		}
 		return x.drawn(cfg, split)
 	}
 	files := cfg.Data.Examples.Split(split)
 	if len(files) == 0 {
-		return nil, config.Errors{{Path: exampleFiles(split), Msg: "must name at least one file", Hint: "or choose another split"}}
+		return nil, section.Errors{{Path: exampleFiles(split), Msg: "must name at least one file", Hint: "or choose another split"}}
 	}
 	paths, err := data.Expand(cfg.Data.Root, files)
 	if err != nil {
 		return nil, err
 	}
-	of := tasks.SplitFiles{Root: cfg.Data.Root, Split: split, Paths: paths, Of: cfg.Data.Examples.Split}
-	f, err := x.Files(cfg.Settings(), of, examples.Options{
+	f, err := x.files(cfg, split, paths, examples.Options{
 		ImageRoot: Below(cfg.Data.Root, cfg.Data.Examples.ImageRoot), MaxPixels: cfg.Data.MaxPixels, MaxBadShare: cfg.Data.MaxBadShare,
 	})
 	if err != nil {
@@ -139,13 +180,13 @@ func (x exampleKind) open(cfg config.Config, split string) (data.Examples, error
 }
 
 // drawn are the samples of a split about scenes.
-func (x exampleKind) drawn(cfg config.Config, split string) (data.Examples, error) {
+func (x exampleKind) drawn(cfg Setup, split string) (data.Examples, error) {
 	w, err := World(cfg)
 	if err != nil {
 		return nil, err
 	}
-	e := &data.SceneExamples{Size: cfg.Model.Image.Size, Classes: x.Classes, Scenes: x.Pictures(cfg.Settings()), Split: split, World: w.Config()}
-	at, seed := w.Train, cfg.Run.Seed
+	e := &data.SceneExamples{Size: cfg.ImageSize, Classes: x.classes, Scenes: x.pictures, Split: split, World: w.Config()}
+	at, seed := w.Train, cfg.Seed
 	switch split {
 	case "train":
 		e.Samples, e.NoEnd = cfg.Data.Scenes.EpochSamples, true
@@ -160,7 +201,7 @@ func (x exampleKind) drawn(cfg config.Config, split string) (data.Examples, erro
 	}
 	e.Make = func(i int) (data.Example, []scenes.Scene) {
 		n := uint64(i)
-		one, pictures := x.Scene(w, at(n), &tasks.SceneDraw{Seed: seed, Split: split, N: n, At: at})
+		one, pictures := x.scene(w, at(n), &sceneDraw{seed: seed, split: split, n: n, at: at})
 		if one.ID == "" {
 			one.ID = fmt.Sprint(i)
 		}
@@ -172,17 +213,28 @@ func (x exampleKind) drawn(cfg config.Config, split string) (data.Examples, erro
 // heldOutSeed draws the samples of val and test: they are the same whatever the seed of a run.
 const heldOutSeed = 20240611
 
+// sceneDraw is what sample n of a split is drawn with.
+type sceneDraw struct {
+	seed  uint64
+	split string
+	n     uint64
+	at    func(i uint64) scenes.Scene
+}
+
+// rand is the generator of the sample.
+func (g *sceneDraw) rand() *rand.Rand { return rng.New(g.seed, rng.Scenes+"/examples/"+g.split, g.n) }
+
 // ExampleColumns says how the samples of a split become rows of an evaluation; tok is nil without columns of text.
-func ExampleColumns(cfg config.Config, x data.Examples, tok data.Tokenizer) data.ExampleGallery {
-	g := data.ExampleGallery{Of: x, Picture: transform.Eval{Input: ImageInput(cfg), Size: cfg.Model.Image.Size}, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords}
+func ExampleColumns(cfg Setup, x data.Examples, tok data.Tokenizer) data.ExampleGallery {
+	g := data.ExampleGallery{Of: x, Picture: transform.Eval{Input: cfg.Input, Size: cfg.ImageSize}, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords}
 	if tok != nil {
 		g.Text = &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
 	}
 	return g
 }
 
-// Examples opens a split of samples of a downstream task, at most eval.max_images of them where that is set.
-func Examples(ctx context.Context, cfg config.Config, split string, o Options) (data.Examples, error) {
+// OpenExamples opens a split of samples of a downstream task, at most eval.max_images of them where that is set.
+func OpenExamples(ctx context.Context, cfg Setup, split string, o Options) (data.Examples, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
@@ -194,5 +246,5 @@ func Examples(ctx context.Context, cfg config.Config, split string, o Options) (
 	if err != nil {
 		return nil, err
 	}
-	return data.FirstExamples(x, cfg.Eval.MaxImages), nil
+	return data.FirstExamples(x, cfg.MaxImages), nil
 }

@@ -25,7 +25,7 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		return nil, err
 	}
 	o := tasks.Of[Eval](s)
-	most := o.Most(s.Tokens)
+	most := o.Most(s.Source.Data.Tokens)
 	t := Captioned{
 		Columns: s.Model.Writer.Columns(), Set: set, Encoding: s.Encoding, Write: s.Generated(tasks.GenerateOptions{Beams: o.Beams, MinTokens: o.MinTokens, MaxTokens: most, LengthPenalty: o.LengthPenalty}),
 		Nearest: Nearest{Model: s.Model.Image, Engine: s.Engine, Samples: o.Nearest},

@@ -62,7 +62,7 @@ type images struct {
 func newImages(s *tasks.Setup, classes []string) (*images, error) {
 	names, ok := s.Set.Labels()
 	if !ok {
-		return nil, section.Errors{{Path: "data.kind", Value: s.Kind, Msg: "has no classes, which --task " + Name + " tells", Hint: `use "folder", or "scenes"`}}
+		return nil, section.Errors{{Path: "data.kind", Value: s.Source.Data.Kind, Msg: "has no classes, which --task " + Name + " tells", Hint: `use "folder", or "scenes"`}}
 	}
 	of := make(map[string]int32, len(classes))
 	for k, name := range classes {
@@ -71,7 +71,7 @@ func newImages(s *tasks.Setup, classes []string) (*images, error) {
 	number := make([]int32, len(names))
 	for k, name := range names {
 		if number[k], ok = of[name]; !ok {
-			return nil, section.Errors{{Path: "data.root", Value: s.Root, Msg: fmt.Sprintf("has %d classes, of which the model does not know %q: it was trained on %d others", len(names), name, len(classes)),
+			return nil, section.Errors{{Path: "data.root", Value: s.Source.Data.Root, Msg: fmt.Sprintf("has %d classes, of which the model does not know %q: it was trained on %d others", len(names), name, len(classes)),
 				Hint: "evaluate on the classes that it was trained on, or fine-tune it for these with trainer finetune --task " + Name}}
 		}
 	}

@@ -16,7 +16,8 @@ const Name = "grounding"
 
 // Task is visual grounding, of any model of images and texts with patches. Of a model of scenes the expressions are about scenes.
 var Task = tasks.Task{
-	Name: Name, Title: "Visual grounding", Kind: Name, Samples: samples, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
+	Name: Name, Title: "Visual grounding", Kind: Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
+	Open:     tasks.OpenSamples,
 	Needs:    []tasks.Need{pairs, boxes, whole},
 	Evaluate: evaluate,
 	Finetune: &tasks.Finetune{Sets: []string{"objective.mlm.weight=0", "objective.itc.positives=id", "data.kind=" + Name, "data.crop_scale_min=1"}},
@@ -34,10 +35,10 @@ func pairs(s *tasks.Setup) *tasks.MisfitError {
 
 // boxes asks for data with expressions.
 func boxes(s *tasks.Setup) *tasks.MisfitError {
-	if s.Kind == Name || s.Kind == "scenes" {
+	if s.Source.Data.Kind == Name || s.Source.Data.Kind == "scenes" {
 		return nil
 	}
-	m := s.Misfit("pictures with expressions and boxes, which data.kind %q has not", s.Kind)
+	m := s.Misfit("pictures with expressions and boxes, which data.kind %q has not", s.Source.Data.Kind)
 	m.Cure = fmt.Sprintf("set data.kind = %q and the files of data.examples", Name)
 	return m
 }

@@ -31,11 +31,11 @@ const (
 
 var (
 	// Task is classes that the data names, of texts with one or two pictures.
-	Task = newTask(Variant{Name: Name, Title: "Texts with pictures"}, labelled)
+	Task = newTask(Variant{Name: Name, Title: "Texts with pictures"})
 	// Entailment is whether a picture entails a sentence, contradicts it, or neither (SNLI-VE, Xie et al. 2019).
-	Entailment = newTask(Variant{Name: EntailmentName, Title: "Visual entailment"}, pairs)
+	Entailment = newTask(Variant{Name: EntailmentName, Title: "Visual entailment"})
 	// NLVR is whether a statement about two pictures is true (NLVR2, Suhr et al. 2019).
-	NLVR = newTask(Variant{Name: NLVRName, Title: "Statements about two pictures", Group: examples.NLVRGroup, Lines: true}, statements)
+	NLVR = newTask(Variant{Name: NLVRName, Title: "Statements about two pictures", Group: examples.NLVRGroup, Lines: true})
 )
 
 // Assignment is pre-training for NLVR: of which of two pictures a caption is. It has no evaluation.
@@ -44,9 +44,10 @@ var Assignment = tasks.Task{Name: "assignment", Finetune: &tasks.Finetune{Alone:
 }}}
 
 // newTask is the task of a variant.
-func newTask(v Variant, samples *tasks.Samples) tasks.Task {
+func newTask(v Variant) tasks.Task {
 	return tasks.Task{
-		Name: v.Name, Title: v.Title, Kind: v.Name, Samples: samples, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
+		Name: v.Name, Title: v.Title, Kind: v.Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
+		Open:  tasks.OpenSamples,
 		Needs: []tasks.Need{tasks.NeedsTuned},
 		Evaluate: func(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 			x, err := knownClasses(s.Opened.(data.Examples), s.Model.Classifier.Classes())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/tasks"
 )
 
@@ -30,6 +31,10 @@ var TextTask = tasks.Task{
 	Name: TextName, Title: "Linear probe of text pairs", Metric: "top1", MetricTitle: "linear probe",
 	Needs:    []tasks.Need{tasks.NeedsWords},
 	OwnFiles: func(*tasks.Setup) bool { return true },
+	Inputs:   func(s *tasks.Setup) []source.Input { return tasks.Of[*EvalTexts](s).Inputs(s.Source) },
+	Open: func(_ context.Context, s *tasks.Setup) (any, error) {
+		return tasks.Of[*EvalTexts](s).Open(s.Source)
+	},
 	Evaluate: evaluateTexts,
 }
 
@@ -61,7 +66,7 @@ func ready(s *tasks.Setup) error {
 			return nil
 		}
 	}
-	return section.Errors{{Path: "eval.beside", Value: []string{Name}, Msg: fmt.Sprintf("must not have %q, as data.kind %q has no classes", Name, s.Kind), Hint: `use data.kind "folder" or "scenes"`}}
+	return section.Errors{{Path: "eval.beside", Value: []string{Name}, Msg: fmt.Sprintf("must not have %q, as data.kind %q has no classes", Name, s.Source.Data.Kind), Hint: `use data.kind "folder" or "scenes"`}}
 }
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {

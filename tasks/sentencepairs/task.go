@@ -5,6 +5,7 @@ import (
 	"context"
 
 	pairs "github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/sentences"
 )
@@ -17,11 +18,14 @@ var Task = tasks.Task{
 	Name: Name, Kind: Name, Alone: true,
 	Needs:   []tasks.Need{tuned},
 	Default: func(s *tasks.Setup) bool { return s.System.Pairs },
+	Open: func(_ context.Context, s *tasks.Setup) (any, error) {
+		return source.OpenSentencePairs(s.Source, s.Split)
+	},
 	Evaluate: func(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
-		return Predicted{Model: s.Model.Classifier, Set: s.Opened.(*pairs.Set), Columns: tasks.Of[pairs.StreamConfig](s), Encoding: s.Encoding}.Run(ctx)
+		return Predicted{Model: s.Model.Classifier, Set: s.Opened.(*pairs.Set), Columns: source.SentenceColumns(s.Source, s.Tokenizer()), Encoding: s.Encoding}.Run(ctx)
 	},
 	Kept: func(s *tasks.Setup, _ func(string) bool) []tasks.Kept {
-		if f := tasks.Of[Files](s); f.Of().Scored() {
+		if tasks.Of[source.SentencePairs](s).Of().Scored() {
 			return []tasks.Kept{{Key: tasks.Logged(Name, "spearman"), Name: "Spearman"}}
 		}
 		return []tasks.Kept{{Key: tasks.Logged(Name, "accuracy"), Name: "accuracy"}}

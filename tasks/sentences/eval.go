@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config/section"
 	pairs "github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // Eval says on which pairs of sentences a text tower is evaluated without fine-tuning, and how: --task sentences, and
@@ -22,7 +23,7 @@ type Eval struct {
 	Split string `toml:"split" when:"tasks"`
 	// what stands for a sentence: class (the class token before any head) | mean (mean of the states of its tokens) |
 	// head (the feature of the shared space)
-	Feature string `toml:"feature" when:"sentence vectors"`
+	Feature string `toml:"feature" when:"encoded sentences"`
 	// how a class is told: fixed (thresholds of the cosine of 1/2, of three classes 1/3 and 2/3) | tuned (those that
 	// are best on the training pairs) | kmeans (clusters of the cosines, matched with classes as it fits best) | probe
 	// (a linear classifier on |u-v| and u*v of the training pairs)
@@ -44,7 +45,7 @@ func (s *Eval) Defaults() {
 func (s *Eval) Check(k *section.Checker) {
 	seen := map[string]bool{}
 	for _, item := range s.Tasks {
-		t, ok := itemOf(item)
+		t, ok := source.ParseSentenceTask(item)
 		k.Require("tasks", ok, fmt.Sprintf("has an item %q that is none", item), `write "mrpc", "mrpc=dev.tsv" or "mrpc=dev.tsv,train.tsv"`)
 		k.Require("tasks", slices.Contains(pairs.Names(), t.Name), fmt.Sprintf("has an item %q of no task", item), "the tasks are "+strings.Join(pairs.Names(), ", "))
 		k.Require("tasks", !seen[t.Name], "must name a task once")
@@ -62,10 +63,13 @@ func (s *Eval) Check(k *section.Checker) {
 	k.Require("isotropy", s.Isotropy != 1, "must be 0 or at least 2")
 }
 
+// Item is an item of eval.sentences.tasks.
+type Item = source.SentenceTask
+
 // Items are the tasks.
-func (s Eval) Items() (list []Item) {
+func (s *Eval) Items() (list []Item) {
 	for _, item := range s.Tasks {
-		t, _ := itemOf(item)
+		t, _ := source.ParseSentenceTask(item)
 		list = append(list, t)
 	}
 	return list
@@ -76,21 +80,5 @@ func (s *Eval) Gives() []section.Fact {
 	if len(s.Tasks) == 0 {
 		return nil
 	}
-	return []section.Fact{section.SentenceVectors}
-}
-
-// Item is an item of eval.sentences.tasks.
-type Item struct {
-	Name  string
-	Test  string // file or folder of the pairs that are evaluated; empty: found in eval.sentences.folder
-	Train string // file of those that rules are fitted to; empty: found where Test is a folder
-}
-
-// itemOf reads "task", "task=test" or "task=test,train". ok is false for another form.
-func itemOf(item string) (t Item, ok bool) {
-	name, paths, named := strings.Cut(item, "=")
-	t.Name = strings.TrimSpace(name)
-	test, train, fitted := strings.Cut(paths, ",")
-	t.Test, t.Train = strings.TrimSpace(test), strings.TrimSpace(train)
-	return t, (!named || t.Test != "") && (!fitted || t.Train != "" && !strings.Contains(t.Train, ","))
+	return []section.Fact{section.Encoded}
 }

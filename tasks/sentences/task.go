@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/probe"
@@ -23,6 +24,14 @@ var Task = tasks.Task{
 	Default: func(s *tasks.Setup) bool {
 		return s.System.Words && !s.System.Images && !s.System.Pairs && len(tasks.Of[Eval](s).Tasks) > 0
 	},
+	Inputs: func(s *tasks.Setup) []source.Input {
+		e := tasks.Of[*Eval](s)
+		return e.Inputs(s.Source)
+	},
+	Open: func(_ context.Context, s *tasks.Setup) (any, error) {
+		list, err := tasks.Of[*Eval](s).Open(s.Source)
+		return list, err
+	},
 	Evaluate: evaluate,
 	Kept:     func(*tasks.Setup, func(string) bool) []tasks.Kept { return nil }, // the first task's, which metrics.jsonl names
 }
@@ -37,7 +46,7 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		Classifier: probe.NewClassifier(s),
 	}
 	scores, err := t.Run(ctx)
-	m := sentencepairs.Measure{Tokenizer: s.Tokenizer(), Clean: s.Clean, MaxWords: s.MaxWords, Tokens: s.Tokens}
+	m := sentencepairs.Measure{Tokenizer: s.Tokenizer(), Clean: s.Source.Data.Clean, MaxWords: s.Source.Data.MaxWords, Tokens: s.Source.Data.Tokens}
 	for _, x := range t.Tasks {
 		scores.Notes = append(scores.Notes, notesOf(x.Test, m)...)
 	}

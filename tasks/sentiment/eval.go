@@ -57,5 +57,5 @@ func (s *Eval) Gives() []section.Fact {
 	if s.TrainTexts == "" {
 		return nil
 	}
-	return []section.Fact{section.SentenceVectors}
+	return []section.Fact{section.Encoded}
 }

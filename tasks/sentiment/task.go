@@ -4,6 +4,7 @@ package sentiment
 import (
 	"context"
 
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/sentences"
 )
@@ -16,6 +17,11 @@ var Task = tasks.Task{
 	Name: Name, Beside: true, Metric: "accuracy7", MetricTitle: "accuracy-7", Alone: true,
 	Needs:    []tasks.Need{tasks.NeedsWords},
 	OwnFiles: func(*tasks.Setup) bool { return true },
+	Inputs:   func(s *tasks.Setup) []source.Input { return tasks.Of[*Eval](s).Inputs(s.Source) },
+	Open: func(_ context.Context, s *tasks.Setup) (any, error) {
+		p, err := tasks.Of[*Eval](s).Open(s.Source)
+		return p, err
+	},
 	Evaluate: evaluate,
 }
 

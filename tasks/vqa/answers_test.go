@@ -66,7 +66,7 @@ func TestAnswered(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, c[0], c[1])
 		}
 	}
-	if want := []tasks.KindScore{{"colour", 2, 30}, {"number", 2, 100}}; !slices.EqualFunc(s.Kinds, want, func(a, b tasks.KindScore) bool {
+	if want := []tasks.KindScore{{Kind: "colour", Examples: 2, Accuracy: 30}, {Kind: "number", Examples: 2, Accuracy: 100}}; !slices.EqualFunc(s.Kinds, want, func(a, b tasks.KindScore) bool {
 		return a.Kind == b.Kind && a.Examples == b.Examples && math.Abs(a.Accuracy-b.Accuracy) < 1e-9
 	}) {
 		t.Errorf("kinds %v, want %v", s.Kinds, want)

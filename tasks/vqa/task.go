@@ -17,14 +17,12 @@ const Name = "vqa"
 
 // Task is questions about pictures.
 var Task = tasks.Task{
-	Name: Name, Title: "Questions about pictures", Kind: Name, Samples: samples, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
+	Name: Name, Title: "Questions about pictures", Kind: Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
+	Open:     tasks.OpenSamples,
 	Needs:    []tasks.Need{tasks.NeedsTuned},
 	Evaluate: evaluate,
 	Finetune: &tasks.Finetune{Alone: true, Sets: []string{"objective.vqa.weight=1", "data.kind=vqa"}},
 }
-
-// Candidates returns the answers that are ranked, of eval.vqa.candidates or of the training data.
-type Candidates func(ctx context.Context) ([]string, error)
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 	o, tokens, x := tasks.Of[Eval](s), tasks.Of[Loss](s).Tokens, s.Opened.(data.Examples)
@@ -43,7 +41,8 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 
 // choose has the model rank candidates.
 func (t *Answered) choose(ctx context.Context, s *tasks.Setup, as data.Answers) error {
-	candidates, err := tasks.Of[Candidates](s)(ctx)
+	e := tasks.Of[*Eval](s)
+	candidates, err := tasks.Keep(s, "candidates", func() ([]string, error) { return e.LoadCandidates(ctx, s.Source) })
 	if err != nil {
 		return err
 	}
@@ -54,9 +53,9 @@ func (t *Answered) choose(ctx context.Context, s *tasks.Setup, as data.Answers) 
 		}
 	}
 	if len(ids) == 0 {
-		return section.Errors{{Path: "eval.vqa.candidates", Value: tasks.Of[Eval](s).Candidates, Msg: "has no answer of at least one word"}}
+		return section.Errors{{Path: "eval.vqa.candidates", Value: e.Candidates, Msg: "has no answer of at least one word"}}
 	}
-	rank, err := s.Model.Writer.Ranker(ids, tasks.Of[Eval](s).Top)
+	rank, err := s.Model.Writer.Ranker(ids, e.Top)
 	t.Answer = func(ctx context.Context, b *batch.Batch) ([]string, error) {
 		scores, err := rank(ctx, b)
 		if err != nil {

@@ -23,7 +23,7 @@ const AllImages = "all"
 type Eval struct {
 	// embeddings (a class is the mean of its prompts in the shared space, brought back to unit length, as in CLIP) |
 	// scores (its score is the mean of those of its prompts, as in oblique CLIP)
-	Average string `toml:"average" read:"zero-shot"`
+	Average string `toml:"average" when:"words or image"`
 
 	// folder of images with a folder for each class; empty: the split that is evaluated, whose data has classes
 	// (data.kind = "folder" or "scenes")

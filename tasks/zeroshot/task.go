@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/tasks"
 )
 
@@ -17,12 +19,16 @@ var Task = tasks.Task{
 	Name: Name, Title: "Zero-shot classification", Beside: true, Metric: "top1", MetricTitle: "top-1",
 	Needs:    []tasks.Need{tasks.NeedsTexts, tasks.NeedsImages},
 	OwnFiles: func(s *tasks.Setup) bool { return s.System.Stored || tasks.Of[Eval](s).Images != "" },
+	Inputs: func(s *tasks.Setup) []source.Input {
+		if !s.System.Images || !s.System.Texts {
+			return nil
+		}
+		return tasks.Of[*Eval](s).Inputs(s.Source)
+	},
+	Open:     func(_ context.Context, s *tasks.Setup) (any, error) { return tasks.Of[*Eval](s).Folder(s.Source) },
 	Ready:    ready,
 	Evaluate: evaluate,
 }
-
-// Open opens images and prompts; set are the images of the folder or of a split, nil for none.
-type Open func(set *data.Eval) (*Inputs, error)
 
 // Inputs is what zero-shot classification is evaluated on. Close it after use.
 type Inputs struct {
@@ -46,11 +52,19 @@ func (x *Inputs) Close() error {
 
 // open opens images and prompts.
 func open(s *tasks.Setup) (*Inputs, error) {
+	z := tasks.Of[*Eval](s)
+	if s.System.Stored {
+		x, err := z.OpenFiles(s.Source)
+		if x == nil && err == nil {
+			err = section.Errors{{Path: "eval.zeroshot.image", Value: "", Msg: "must name features of images for --task " + Name, Hint: "docs/align.md says which files it needs"}}
+		}
+		return x, err
+	}
 	set, _ := s.Opened.(*data.Eval)
 	if set == nil {
 		set = s.Set
 	}
-	return tasks.Of[Open](s)(set)
+	return z.OpenImages(s.Source, set)
 }
 
 // ready opens images and prompts.
