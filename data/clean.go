@@ -4,10 +4,11 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/geoalign/geoalign/internal/normalform"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/geoalign/geoalign/internal/normalform"
 )
 
 // Rules by which captions are cleaned. The last three are those of open_clip; of ftfy, which repairs texts there, they

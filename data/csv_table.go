@@ -1,12 +1,11 @@
 package data
 
 import (
-	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,13 +23,12 @@ func (t *Table) row(n uint32) ([]string, *tableFile, error) {
 	}
 	f := &t.files[k]
 	i := int(n) - f.first
-	b := make([]byte, f.offsets[i+1]-f.offsets[i])
-	if _, err := f.r.ReadAt(b, f.offsets[i]); err != nil {
-		return nil, f, fmt.Errorf("data: %s: row %d: %w", f.path, i+1, err)
-	}
-	row, err := t.reader(bytes.NewReader(b), f.comma).Read()
-	if err != nil || len(row) <= max(f.at.image, f.at.caption) {
-		return nil, f, fmt.Errorf("data: %s: row %d is not what it was: start again", f.path, i+1)
+	row, err := f.Row(i)
+	switch _, broken := errors.AsType[*csv.ParseError](err); {
+	case err != nil && err != io.EOF && !broken:
+		return nil, f, fmt.Errorf("data: %s: row %d: %w", f.Path(), i+1, err)
+	case err != nil || len(row) <= max(f.at.image, f.at.caption):
+		return nil, f, fmt.Errorf("data: %s: row %d is not what it was: start again", f.Path(), i+1)
 	}
 	return row, f, nil
 }
@@ -93,17 +91,17 @@ func (t *Table) key(ctx context.Context) (identity.Sum, error) {
 	all := identity.NewList()
 	all.Add(fmt.Sprint(t.cfg), t.clean)
 	for _, f := range t.files {
-		size := f.offsets[len(f.offsets)-1]
+		size := f.Offset()
 		parts := make([]string, (size+keyPart-1)/keyPart)
 		if err := each(ctx, len(parts), runtime.GOMAXPROCS(0), func(k int) error {
 			b := make([]byte, min(keyPart, size-int64(k)*keyPart))
-			_, err := f.r.ReadAt(b, int64(k)*keyPart)
+			_, err := f.ReadAt(b, int64(k)*keyPart)
 			if parts[k] = identity.OfBytes(b).String(); err == io.EOF { // with the last bytes
 				err = nil
 			}
 			return err
 		}); err != nil {
-			return identity.Sum{}, fmt.Errorf("data: %s: %w", f.path, err)
+			return identity.Sum{}, fmt.Errorf("data: %s: %w", f.Path(), err)
 		}
 		all.Add(parts...)
 	}
@@ -166,9 +164,7 @@ func (t *Table) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 func (t *Table) Close() error {
 	var errs []error
 	for _, f := range t.files {
-		if c, ok := f.r.(*os.File); ok {
-			errs = append(errs, c.Close())
-		}
+		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
@@ -52,10 +53,10 @@ func parseAnswers(file string, b []byte) (answers []string, err error) {
 	b = files.WithoutMark(b)
 	if text := bytes.TrimSpace(b); len(text) > 0 && text[0] == '[' {
 		if err := json.Unmarshal(text, &answers); err != nil {
-			return nil, &data.RecordError{File: file, Index: -1, Err: fmt.Errorf("not a JSON list of answers: %w", err)}
+			return nil, &table.RecordError{File: file, Index: -1, Err: fmt.Errorf("not a JSON list of answers: %w", err)}
 		}
 		if err := strictjson.Check(text); err != nil {
-			return nil, &data.RecordError{File: file, Index: -1, Err: err}
+			return nil, &table.RecordError{File: file, Index: -1, Err: err}
 		}
 	} else {
 		for line := range strings.Lines(string(b)) {
@@ -65,15 +66,15 @@ func parseAnswers(file string, b []byte) (answers []string, err error) {
 		}
 	}
 	if len(answers) == 0 {
-		return nil, &data.RecordError{File: file, Index: -1, Err: errors.New("the list of answers is empty: write one answer on each line")}
+		return nil, &table.RecordError{File: file, Index: -1, Err: errors.New("the list of answers is empty: write one answer on each line")}
 	}
 	first := map[string]int{}
 	for i, a := range answers {
 		if strings.TrimSpace(a) == "" {
-			return nil, &data.RecordError{File: file, Index: i, Err: errors.New("the answer is blank: take it out")}
+			return nil, &table.RecordError{File: file, Index: i, Err: errors.New("the answer is blank: take it out")}
 		}
 		if k, ok := first[a]; ok {
-			return nil, &data.RecordError{File: file, Index: i, Err: fmt.Errorf("answer %q is that of entry %d already: take one out", a, k)}
+			return nil, &table.RecordError{File: file, Index: i, Err: fmt.Errorf("answer %q is that of entry %d already: take one out", a, k)}
 		}
 		first[a] = i
 	}

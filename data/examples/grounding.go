@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/strictjson"
@@ -111,12 +112,12 @@ func (g *grounding) readList(path string) error {
 func (g *grounding) addList(path string, b []byte) error {
 	var rows []json.RawMessage
 	if err := json.Unmarshal(files.WithoutMark(b), &rows); err != nil {
-		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no JSON list of {"image", "text", ...}: %w`, err)}
+		return &table.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no JSON list of {"image", "text", ...}: %w`, err)}
 	}
 	for i, raw := range rows {
 		g.counts.Rows++
 		if err := g.row(raw); err != nil {
-			g.counts.bad(&data.RecordError{File: path, Index: i, Err: err})
+			g.counts.bad(&table.RecordError{File: path, Index: i, Err: err})
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/strictjson"
@@ -38,7 +37,7 @@ func objects(path string, take func(b json.RawMessage, wrong func(error) error) 
 		if line = strings.TrimSpace(line); line == "" {
 			return nil
 		}
-		wrong := func(err error) error { return &data.LineError{File: path, Line: n, Err: err} }
+		wrong := func(err error) error { return &table.LineError{File: path, Line: n, Err: err} }
 		b := json.RawMessage(line)
 		if !json.Valid(b) || b[0] != '{' {
 			bad(wrong(fmt.Errorf("it is no JSON object (got %.60s): want a list of objects, or one on each line", b)))
@@ -58,7 +57,7 @@ func listed(path string, take func(b json.RawMessage, wrong func(error) error) e
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
-	whole := func(err error) error { return &data.RecordError{File: path, Index: -1, Err: err} }
+	whole := func(err error) error { return &table.RecordError{File: path, Index: -1, Err: err} }
 	var list []json.RawMessage
 	b = files.WithoutMark(b)
 	if err := json.Unmarshal(b, &list); err != nil {
@@ -68,7 +67,7 @@ func listed(path string, take func(b json.RawMessage, wrong func(error) error) e
 		return whole(err)
 	}
 	for i, x := range list {
-		wrong := func(err error) error { return &data.RecordError{File: path, Index: i, Err: err} }
+		wrong := func(err error) error { return &table.RecordError{File: path, Index: i, Err: err} }
 		if len(x) == 0 || x[0] != '{' {
 			bad(wrong(fmt.Errorf("want an object (got %.60s)", x)))
 			continue

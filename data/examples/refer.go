@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/strictjson"
@@ -43,7 +44,7 @@ func loadRefs(path string) ([]ref, error) {
 }
 
 func parseRefs(path string, b []byte) ([]ref, error) {
-	bad := func(i int, err error) error { return &data.RecordError{File: path, Index: i, Err: err} }
+	bad := func(i int, err error) error { return &table.RecordError{File: path, Index: i, Err: err} }
 	v, err := torch.Plain(b)
 	if err != nil {
 		return nil, bad(-1, fmt.Errorf("it is no pickle of refer: %w", err))
@@ -93,7 +94,7 @@ func newRef(v any) (r ref, err error) {
 // readRefs reads the expressions of the split.
 func (g *grounding) readRefs(path string) error {
 	if g.instances.pictures == nil {
-		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("the pickle names no pictures and no boxes: name instances.json beside it with data.grounding.instances")}
+		return &table.RecordError{File: path, Index: -1, Err: fmt.Errorf("the pickle names no pictures and no boxes: name instances.json beside it with data.grounding.instances")}
 	}
 	list, err := loadRefs(path)
 	if err != nil {
@@ -109,7 +110,7 @@ func (g *grounding) addRefs(path string, list []ref) {
 		if !r.of(g.split) {
 			continue
 		}
-		bad := func(err error) { g.counts.bad(&data.RecordError{File: path, Index: i, Err: err}) }
+		bad := func(err error) { g.counts.bad(&table.RecordError{File: path, Index: i, Err: err}) }
 		size, ok := g.instances.pictures[r.image]
 		for _, text := range r.sentences {
 			g.counts.Rows++
@@ -165,22 +166,22 @@ func parseInstances(path string, b []byte) (instances, error) {
 		}
 	}
 	if err := json.Unmarshal(b, &doc); err != nil {
-		return x, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no file of COCO's instances (an object with the lists "images" and "annotations"): %w`, err)}
+		return x, &table.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no file of COCO's instances (an object with the lists "images" and "annotations"): %w`, err)}
 	}
 	for i, p := range doc.Images {
 		if p.ID == nil || p.Name == "" || p.Width < 0 || p.Height < 0 {
-			return x, &data.RecordError{File: path, Index: i, Err: fmt.Errorf(`list "images": want "id", "file_name", "width" and "height"`)}
+			return x, &table.RecordError{File: path, Index: i, Err: fmt.Errorf(`list "images": want "id", "file_name", "width" and "height"`)}
 		}
 		x.pictures[*p.ID] = picture{p.Name, p.Width, p.Height}
 	}
 	for i, a := range doc.Annotations {
 		if a.ID == nil || a.BBox == nil {
-			return x, &data.RecordError{File: path, Index: i, Err: fmt.Errorf(`list "annotations": want "id" and "bbox"`)}
+			return x, &table.RecordError{File: path, Index: i, Err: fmt.Errorf(`list "annotations": want "id" and "bbox"`)}
 		}
 		x.boxes[*a.ID] = a.BBox
 	}
 	if len(x.pictures) == 0 {
-		return x, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`list "images" is missing or empty`)}
+		return x, &table.RecordError{File: path, Index: -1, Err: fmt.Errorf(`list "images" is missing or empty`)}
 	}
 	return x, nil
 }
@@ -208,7 +209,7 @@ func loadDetections(path string) (detections, int, error) {
 func parseDetections(path string, b []byte) (out detections, dropped int, err error) {
 	var doc map[string][][]any
 	if err := json.Unmarshal(b, &doc); err != nil {
-		return out, 0, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no object {"image id or name": [[x, y, width, height, ...], ...]}: %w`, err)}
+		return out, 0, &table.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no object {"image id or name": [[x, y, width, height, ...], ...]}: %w`, err)}
 	}
 	out.boxes = names.NewIndex[[]data.Rect]()
 	for image, boxes := range doc {

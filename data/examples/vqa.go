@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
@@ -77,7 +78,7 @@ func LoadVQA(paths []string, v VQA, o Options) (*data.FileExamples, error) {
 // read adds what a file has.
 func (q *questions) read(file string, b []byte) error {
 	b = bytes.TrimSpace(files.WithoutMark(b))
-	whole := func(err error) error { return &data.RecordError{File: file, Index: -1, Err: err} }
+	whole := func(err error) error { return &table.RecordError{File: file, Index: -1, Err: err} }
 	if len(b) > 0 && b[0] == '[' {
 		var rows []json.RawMessage
 		if err := json.Unmarshal(b, &rows); err != nil {
@@ -117,11 +118,11 @@ func (q *questions) read(file string, b []byte) error {
 // rows reads each row by read and keeps those of the split.
 func (q *questions) rows(file string, rows []json.RawMessage, read func(file string, raw json.RawMessage) (question, error)) error {
 	if len(rows) == 0 {
-		return &data.RecordError{File: file, Index: -1, Err: errors.New("the list is empty")}
+		return &table.RecordError{File: file, Index: -1, Err: errors.New("the list is empty")}
 	}
 	for i, raw := range rows {
 		q.counts.Rows++
-		at := func(err error) error { return &data.RecordError{File: file, Index: i, Err: err} }
+		at := func(err error) error { return &table.RecordError{File: file, Index: i, Err: err} }
 		err := strictjson.Check(raw)
 		var x question
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
@@ -64,7 +65,7 @@ func (q *questions) annotations(file string, rows []json.RawMessage) error {
 			err = fmt.Errorf("question_id %d is there twice", number)
 		}
 		if err != nil {
-			q.counts.bad(&data.RecordError{File: file, Index: i, Err: err})
+			q.counts.bad(&table.RecordError{File: file, Index: i, Err: err})
 			continue
 		}
 		q.answers[number] = a

@@ -98,10 +98,10 @@ type reader struct {
 // lines reads a file with a sentence on each line.
 func (r *reader) lines(path string) error {
 	if len(r.names) > 1 {
-		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1], r.names[1], strings.Join(tables, ", "))}
+		return &table.RecordError{File: path, Index: -1, Err: fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1], r.names[1], strings.Join(tables, ", "))}
 	}
 	return table.Lines(path, func(n int, line string) error {
-		r.take([]string{line}, func(err error) error { return &data.LineError{File: path, Line: n, Err: err} })
+		r.take([]string{line}, func(err error) error { return &table.LineError{File: path, Line: n, Err: err} })
 		return nil
 	})
 }

@@ -29,7 +29,7 @@ func loadTextPairs(path string) (pairs []data.TextPair, err error) {
 		return nil
 	})
 	if err == nil && pairs == nil {
-		err = &data.RecordError{File: path, Index: -1, Err: errors.New("it has no pair")}
+		err = &table.RecordError{File: path, Index: -1, Err: errors.New("it has no pair")}
 	}
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package data
+package table
 
 import (
 	"errors"
@@ -16,46 +16,50 @@ import (
 // mostCursors is the number of row groups that are read at a time.
 const mostCursors = 16
 
-// pageCache keeps pages of encoded images that were read last. Pages can only be read one after the other, so
-// it goes on in a row group where it was. Methods may be called from several goroutines.
-type pageCache struct {
-	most int // rows that are kept, and less than a page more
+// Pages keeps pages of bytes, such as encoded images, that were read last. Pages can only be read one after the other, so it
+// goes on in a row group where it was. Methods may be called from several goroutines.
+type Pages struct {
+	Most int // rows that are kept, and less than a page more
 
 	mu      sync.Mutex
-	pages   []*imagePage
+	pages   []*bytesPage
 	rows    int
 	cursors []*pageCursor // used last at the end
 	reads   int           // pages that were read, for tests
 }
 
-// imagePage is a page of a column of images.
-type imagePage struct {
-	group, first int // row group, and row in it
-	images       [][]byte
+// bytesPage is a page of a column of bytes.
+type bytesPage struct {
+	of     *parquetfile.Chunk
+	first  int // row in it
+	values [][]byte
 }
 
 // pageCursor reads the pages of a row group.
 type pageCursor struct {
-	group, next int
-	pages       parquet.Pages
+	column *Column
+	of     *parquetfile.Chunk
+	next   int
+	pages  parquet.Pages
 }
 
-// get returns the bytes of a row of a row group, nil where it has none. They must not be changed.
-func (c *pageCache) get(group, row int, chunk *parquetfile.Chunk) (b []byte, err error) {
+// Get returns the bytes of a row of a row group, nil where it has none. They must not be changed.
+func (c *Pages) Get(column *Column, group, row int) (b []byte, err error) {
 	defer parquetfile.Recovered(&err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	chunk := column.chunks[group]
 	for i := len(c.pages) - 1; i >= 0; i-- {
-		if p := c.pages[i]; p.group == group && row >= p.first && row < p.first+len(p.images) {
+		if p := c.pages[i]; p.of == chunk && row >= p.first && row < p.first+len(p.values) {
 			c.pages = append(slices.Delete(c.pages, i, i+1), p)
-			return p.images[row-p.first], nil
+			return p.values[row-p.first], nil
 		}
 	}
-	x, err := c.cursor(group, row, chunk)
+	x, err := c.cursor(column, chunk, row)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.seek(row, chunk); err != nil {
+	if err := x.seek(row); err != nil {
 		c.drop(x)
 		return nil, err
 	}
@@ -67,19 +71,19 @@ func (c *pageCache) get(group, row int, chunk *parquetfile.Chunk) (b []byte, err
 		}
 		c.keep(p)
 		if row < x.next {
-			return p.images[row-p.first], nil
+			return p.values[row-p.first], nil
 		}
 	}
 }
 
 // cursor returns what reads a row group, at or before a row.
-func (c *pageCache) cursor(group, row int, chunk *parquetfile.Chunk) (*pageCursor, error) {
+func (c *Pages) cursor(column *Column, chunk *parquetfile.Chunk, row int) (*pageCursor, error) {
 	for _, x := range c.cursors {
-		if x.group == group && x.next <= row {
+		if x.of == chunk && x.next <= row {
 			c.cursors = append(slices.DeleteFunc(c.cursors, func(y *pageCursor) bool { return x == y }), x)
 			return x, nil
 		}
-		if x.group == group {
+		if x.of == chunk {
 			c.drop(x)
 			break
 		}
@@ -91,14 +95,14 @@ func (c *pageCache) cursor(group, row int, chunk *parquetfile.Chunk) (*pageCurso
 	if err != nil {
 		return nil, err
 	}
-	x := &pageCursor{group: group, pages: pages}
+	x := &pageCursor{column: column, of: chunk, pages: pages}
 	c.cursors = append(c.cursors, x)
 	return x, nil
 }
 
 // seek goes on to the page of a row, where the file says which that is.
-func (x *pageCursor) seek(row int, chunk *parquetfile.Chunk) error {
-	index := chunk.Index()
+func (x *pageCursor) seek(row int) error {
+	index := x.of.Index()
 	if index == nil {
 		return nil
 	}
@@ -111,7 +115,7 @@ func (x *pageCursor) seek(row int, chunk *parquetfile.Chunk) error {
 }
 
 // read reads the next page.
-func (x *pageCursor) read() (*imagePage, error) {
+func (x *pageCursor) read() (*bytesPage, error) {
 	page, err := x.pages.ReadPage()
 	if err == io.EOF {
 		return nil, errors.New("its row group has fewer images than rows: copy the file again")
@@ -120,39 +124,40 @@ func (x *pageCursor) read() (*imagePage, error) {
 		return nil, parquetfile.Fault(fmt.Errorf("behind row %d of its row group: %w", x.next, err))
 	}
 	defer parquet.Release(page)
-	p := &imagePage{group: x.group, first: x.next}
-	err = eachValue(page, func(values []parquet.Value) error {
+	p := &bytesPage{of: x.of, first: x.next}
+	err = x.column.eachOf(page, func(values []parquet.Value) error {
 		for _, v := range values {
 			var b []byte
 			if !v.IsNull() {
 				b = slices.Clone(v.ByteArray())
 			}
-			p.images = append(p.images, b)
+			p.values = append(p.values, b)
 		}
 		return nil
 	})
-	x.next += len(p.images)
+	x.next += len(p.values)
 	return p, err
 }
 
 // keep adds a page, and removes those that were used longest ago.
-func (c *pageCache) keep(p *imagePage) {
+func (c *Pages) keep(p *bytesPage) {
 	c.reads++
 	c.pages = append(c.pages, p)
-	c.rows += len(p.images)
-	for len(c.pages) > 1 && c.rows-len(c.pages[0].images) >= c.most {
-		c.rows -= len(c.pages[0].images)
+	c.rows += len(p.values)
+	for len(c.pages) > 1 && c.rows-len(c.pages[0].values) >= c.Most {
+		c.rows -= len(c.pages[0].values)
 		c.pages = slices.Delete(c.pages, 0, 1)
 	}
 }
 
 // drop ends the reading of a row group.
-func (c *pageCache) drop(x *pageCursor) {
+func (c *Pages) drop(x *pageCursor) {
 	x.pages.Close()
 	c.cursors = slices.DeleteFunc(c.cursors, func(y *pageCursor) bool { return x == y })
 }
 
-func (c *pageCache) close() {
+// Close ends all reading. The pages are read again when they are asked for.
+func (c *Pages) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.cursors) > 0 {
