@@ -62,10 +62,17 @@ var Formats = []string{".tsv", ".txt", ".csv", ".json", ".jsonl", ".parquet"}
 // a field that is wanted, is a Row with an error. Errors are a *RecordError or *LineError.
 func Read(path string, pick Picker, row func(r Row) error) error {
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".tsv", ".txt":
-		return ReadText(path, Layout{Separator: '\t', Unquoted: true}, pick, row)
-	case ".csv":
-		return ReadText(path, Layout{}, pick, row)
+	case ".tsv", ".txt", ".csv":
+		layout := Layout{Separator: '\t', Unquoted: true}
+		if ext == ".csv" {
+			layout = Layout{}
+		}
+		t, err := OpenText(path, layout)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		return t.Read(pick, row)
 	case ".json":
 		return readJSON(path, pick, row)
 	case ".jsonl":

@@ -241,16 +241,12 @@ func (l *rowLimit) Read(p []byte) (int, error) {
 // errEmpty is what is wrong with a file without a line.
 var errEmpty = errors.New("it is empty: begin with a line that names the columns")
 
-// ReadText is Read of a text file of a layout.
-func ReadText(path string, layout Layout, pick Picker, row func(r Row) error) error {
-	t, err := OpenText(path, layout)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	p := picked{path: path, pick: pick, row: row, unquoted: t.layout.Unquoted}
-	if err = t.Scan(p.take); err == nil && !p.named {
-		err = Whole(path, errEmpty)
+// Read calls row for each row with the columns that pick chooses, as the function Read does.
+func (t *Text) Read(pick Picker, row func(r Row) error) error {
+	p := picked{path: t.path, pick: pick, row: row, unquoted: t.layout.Unquoted}
+	err := t.Scan(p.take)
+	if err == nil && !p.named {
+		err = Whole(t.path, errEmpty)
 	}
 	return err
 }
