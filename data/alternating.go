@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/images"
 )
 
 // Alternating is a training stream whose batches are of pairs and of sentences in turn: a batch of pairs, then Every batches of
@@ -77,7 +78,7 @@ func (a Alternating) at(c uint64) (k uint64, paired bool) {
 func (a Alternating) Sample(c uint64, row batch.Row) error { return a.SampleTimed(c, row, nil) }
 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
-func (a Alternating) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
+func (a Alternating) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
 	k, paired := a.at(c)
 	if paired {
 		row.Set(batch.Paired, 1)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/names"
@@ -152,7 +153,7 @@ func (t *Table) place(i int) (path, part string) { return t.Name(i), "" }
 // Image reads and decodes image i, or takes it from the cache.
 func (t *Table) Image(i int) (*transform.Image, error) { return t.imageTimed(i, nil) }
 
-func (t *Table) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
+func (t *Table) imageTimed(i int, w *images.Stopwatch) (*transform.Image, error) {
 	path, err := t.file(i)
 	if err != nil {
 		return nil, err

@@ -2,11 +2,8 @@ package data
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -91,25 +88,12 @@ type pathed interface{ path(i int) string }
 
 func (f *Files) path(i int) string { return f.items[i].Path }
 
-// otherForm adds to the error of a file that is not there that one has the same name in another Unicode normal form, which
-// looks the same.
-func otherForm(err error, path string) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if other := names.Sibling(path); other != "" {
-		return fmt.Errorf("%w: there is a file whose name differs only in Unicode normalisation (the list has %s, the file %s): rename the file, or write its name into the list",
-			err, names.Form(filepath.Base(path)), names.Form(filepath.Base(other)))
-	}
-	return err
-}
-
 // isFile returns an error unless there is a regular file at path.
 func isFile(path string) error {
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return otherForm(err, path)
+		return names.OtherForm(err, path)
 	case !st.Mode().IsRegular():
 		return &files.KindError{Path: path, Mode: st.Mode()}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/images"
 )
 
 // Overfit returns the first n samples of s, over and over: the same images,
@@ -22,7 +23,7 @@ type overfit struct {
 
 func (o overfit) Sample(c uint64, row batch.Row) error { return o.Stream.Sample(c%o.n, row) }
 
-func (o overfit) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
+func (o overfit) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
 	return sampleTimed(o.Stream, c%o.n, row, w)
 }
 

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
@@ -259,7 +260,7 @@ func (p *Parquet) place(i int) (path, part string) {
 	return p.files.paths[k], part
 }
 
-func (p *Parquet) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
+func (p *Parquet) imageTimed(i int, w *images.Stopwatch) (*transform.Image, error) {
 	x, k, in := p.at(i)
 	first, _ := x.texts.span(in)
 	path := x.texts.at(first)
@@ -276,15 +277,15 @@ func (p *Parquet) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 	return p.cache.part(p.files.paths[k], part, p.opt.MaxPixels, w, func() (*transform.Image, error) {
 		b, err := p.bytes(x, in)
 		if err == nil && len(b) == 0 && path != "" {
-			return decodeFile(under(p.root, path), p.opt.MaxPixels, w)
+			return images.DecodeFileTimed(under(p.root, path), p.opt.MaxPixels, w)
 		}
 		if err == nil && len(b) == 0 {
 			err = errors.New("the row has no image")
 		}
-		w.lap(StageRead)
+		w.Lap(images.StageRead)
 		var m *transform.Image
 		if err == nil {
-			m, err = decode(b, p.opt.MaxPixels, w)
+			m, err = images.DecodeTimed(b, p.opt.MaxPixels, w)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name(i), err)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -76,8 +77,8 @@ func (s *SceneStream) Columns() []Column { return s.cfg.columns(s.cfg.pixels()) 
 func (s *SceneStream) Sample(c uint64, row batch.Row) error { return s.SampleTimed(c, row, nil) }
 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
-func (s *SceneStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
-	w.start()
+func (s *SceneStream) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
+	w.Start()
 	scene := s.scene(c)
 	if s.order != nil {
 		row.Set(batch.IDs, int32(s.world.Class(scene)))
@@ -90,22 +91,22 @@ func (s *SceneStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 			return err
 		}
 	}
-	w.start()
+	w.Start()
 	if row.Ints(batch.Tokens) != nil || row.Ints(batch.Lengths) != nil {
 		s.cfg.Text.Fill(s.caption(scene, c), row)
 	}
-	w.lap(StageText)
-	w.made()
+	w.Lap(images.StageText)
+	w.Made()
 	return nil
 }
 
 // draw writes the pictures of a scene.
-func (s *SceneStream) draw(scene scenes.Scene, c uint64, row batch.Row, w *Stopwatch) error {
+func (s *SceneStream) draw(scene scenes.Scene, c uint64, row batch.Row, w *images.Stopwatch) error {
 	img := s.pool.Get().(*transform.Image)
 	defer s.pool.Put(img)
 	scene.RenderRGB(img.Pix, img.W)
-	w.lap(StageDraw)
-	w.saw(img)
+	w.Lap(images.StageDraw)
+	w.Saw(img)
 	if !s.plain {
 		return s.cfg.applyViews(img, c, row, w)
 	}
@@ -119,7 +120,7 @@ func (s *SceneStream) draw(scene scenes.Scene, c uint64, row batch.Row, w *Stopw
 		}
 		s.cfg.Transform.Normalize(img, dst)
 	}
-	w.lap(StageNormalize)
+	w.Lap(images.StageNormalize)
 	return nil
 }
 

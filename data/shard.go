@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
@@ -78,7 +79,7 @@ func (x *shardIndexer) member(m table.Member) error {
 		x.key, x.open = m.Record, true
 	}
 	isCaption := m.Field == "txt" && x.jsonKey == "" || m.Field == "json" && x.jsonKey != ""
-	isImage := !strings.Contains(m.Field, ".") && isImageName("."+m.Field)
+	isImage := !strings.Contains(m.Field, ".") && images.IsName("."+m.Field)
 	switch {
 	case !isCaption && !isImage:
 		x.other[m.Field] = true

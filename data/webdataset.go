@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/identity"
 )
@@ -194,7 +195,7 @@ func (s *Shards) place(i int) (path, part string) {
 	return s.files.paths[k], strconv.FormatInt(x.Offsets[in], 10)
 }
 
-func (s *Shards) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
+func (s *Shards) imageTimed(i int, w *images.Stopwatch) (*transform.Image, error) {
 	x, k, in := s.at(i)
 	if err := s.Fault(i); err != nil {
 		return nil, err
@@ -203,16 +204,16 @@ func (s *Shards) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 	return s.cache.part(path, part, s.maxPixels, w, func() (*transform.Image, error) {
 		b := make([]byte, 0)
 		var err error
-		if size := x.Sizes[in]; size > maxBytes(s.maxPixels) {
-			err = fmt.Errorf("it has %d bytes, more than an image of data.max_pixels: %w", size, ErrTooLarge)
+		if size := x.Sizes[in]; size > images.MaxBytes(s.maxPixels) {
+			err = fmt.Errorf("it has %d bytes, more than an image of data.max_pixels: %w", size, images.ErrTooLarge)
 		} else {
 			b = make([]byte, size)
 			_, err = s.files.readAt(k, b, x.Offsets[in])
 		}
-		w.lap(StageRead)
+		w.Lap(images.StageRead)
 		var m *transform.Image
 		if err == nil {
-			m, err = decode(b, s.maxPixels, w)
+			m, err = images.DecodeTimed(b, s.maxPixels, w)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name(i), err)

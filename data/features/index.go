@@ -87,7 +87,7 @@ func pickIndex(header []string) (c table.Columns, err error) {
 func (x *index) openTable(separator rune) error {
 	t, err := table.OpenText(x.path, table.Layout{Separator: separator})
 	if err != nil {
-		return err
+		return fmt.Errorf("features: index of pairs: %w", err)
 	}
 	defer t.Close()
 	return x.readTable(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/names"
@@ -314,7 +315,7 @@ func (s *Set) Image(i int) (*transform.Image, error) {
 	if filepath.Ext(name) == "" {
 		name += ".jpg"
 	}
-	return data.DecodeFile(filepath.Join(s.cfg.Pictures, filepath.FromSlash(name)), s.cfg.MaxPixels)
+	return images.DecodeFile(filepath.Join(s.cfg.Pictures, filepath.FromSlash(name)), s.cfg.MaxPixels)
 }
 
 // Features are the regions.

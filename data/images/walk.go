@@ -1,4 +1,4 @@
-package data
+package images
 
 import (
 	"fmt"
@@ -12,14 +12,14 @@ import (
 	"github.com/geoalign/geoalign/data/account"
 )
 
-// ImageFile is what an Account of folders and lists of images counts.
-const ImageFile = "file"
+// FileUnit is what an Account of folders and lists of images counts.
+const FileUnit = "file"
 
-// ImagesBelow gives the images of a folder and those below it as paths from it, with slashes: those of the formats
+// Below gives the images of a folder and those below it as paths from it, with slashes: those of the formats
 // that are read, by their extensions. Names that begin with a dot do not count. The order is that of the names, folder by folder. Links to
 // folders are followed behind all else, each folder once: a link to one that is read under another name, as a link
 // to a folder around it is, is left out. a counts all files and such links, and may be nil. An error is the last that it gives.
-func ImagesBelow(dir string, a *account.Account) iter.Seq2[string, error] {
+func Below(dir string, a *account.Account) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		w := &walk{dir: dir, account: a, yield: yield, seen: map[string]bool{}}
 		err := w.folder(".")
@@ -50,7 +50,7 @@ func (w *walk) folder(name string) error {
 		return err
 	}
 	if w.seen[real] {
-		w.account.LeftOut(ImageFile, 1, "a link to a folder that is read under another name", name)
+		w.account.LeftOut(FileUnit, 1, "a link to a folder that is read under another name", name)
 		return nil
 	}
 	w.seen[real] = true
@@ -80,7 +80,7 @@ func (w *walk) entries(name, real string) error {
 		if kind.IsDir() {
 			below := filepath.Join(real, e.Name())
 			if w.seen[below] { // by a link from before
-				w.account.LeftOut(ImageFile, 1, "a folder that is read under another name", at)
+				w.account.LeftOut(FileUnit, 1, "a folder that is read under another name", at)
 				continue
 			}
 			w.seen[below] = true
@@ -98,17 +98,17 @@ func (w *walk) entries(name, real string) error {
 
 // file gives an image, and counts what is none by its name.
 func (w *walk) file(name string) error {
-	f, known := ImageFormatOfName(name)
+	f, known := FormatOfName(name)
 	switch {
 	case f.Read:
-		w.account.Used(ImageFile, 1)
+		w.account.Used(FileUnit, 1)
 		if !w.yield(name, nil) {
 			return fs.SkipAll
 		}
 	case known:
-		w.account.NotUnderstood(ImageFile, 1, "a kind of image that is not read ("+f.Name+")", name)
+		w.account.NotUnderstood(FileUnit, 1, "a kind of image that is not read ("+f.Name+")", name)
 	default:
-		w.account.LeftOut(ImageFile, 1, "no image by its name", name)
+		w.account.LeftOut(FileUnit, 1, "no image by its name", name)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package data
+package images
 
 import (
 	"bytes"
@@ -110,8 +110,8 @@ func TestFormatsNamed(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"a.JPG": "JPEG", "b/c.jfif": "JPEG", "x.tiff": "TIFF", "x.heic": "HEIC", "x.avif": "AVIF", "x.txt": "", "jpg": ""} {
-		f, known := ImageFormatOfName(name)
-		if f.Name != want || known != (want != "") || isImageName(name) != (want != "" && want != "HEIC" && want != "AVIF") {
+		f, known := FormatOfName(name)
+		if f.Name != want || known != (want != "") || IsName(name) != (want != "" && want != "HEIC" && want != "AVIF") {
 			t.Errorf("%s: %q, %v", name, f.Name, known)
 		}
 	}

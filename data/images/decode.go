@@ -1,4 +1,4 @@
-package data
+package images
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // DefaultMaxPixels is the pixel limit where none is given: about 50 megapixels.
@@ -25,10 +26,10 @@ var ErrTooLarge = errors.New("more pixels than allowed")
 // ones are put over white. An image is turned upright as its EXIF tag Orientation says, or XMP where there is none. Damaged files are
 // errors, never panics; one that may be sound and is not read is an ErrNotSupported.
 func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
-	return decode(b, maxPixels, nil)
+	return DecodeTimed(b, maxPixels, nil)
 }
 
-func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err error) {
+func DecodeTimed(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err error) {
 	// Decoders of foreign formats have panicked on hostile input before; such a
 	// file is a bad sample, not the end of a run.
 	defer func() {
@@ -63,12 +64,12 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 		decoding.Collect(need)
 		m = upright(m, turn)
 	}
-	w.lap(StageColour)
+	w.Lap(StageColour)
 	return m, nil
 }
 
 // decodePlain decodes an image of a format that Go has a decoder for.
-func decodePlain(b []byte, cfg image.Config, f ImageFormat, w *Stopwatch) (*transform.Image, error) {
+func decodePlain(b []byte, cfg image.Config, f Format, w *Stopwatch) (*transform.Image, error) {
 	switch f.Name {
 	case "PNG":
 		b = endedPNG(b)
@@ -89,12 +90,12 @@ func decodePlain(b []byte, cfg image.Config, f ImageFormat, w *Stopwatch) (*tran
 	if d := img.Bounds(); d.Dx() != cfg.Width || d.Dy() != cfg.Height {
 		return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", f.Name, d.Dx(), d.Dy(), cfg.Width, cfg.Height)
 	}
-	w.lap(StageDecode)
+	w.Lap(StageDecode)
 	return fromImage(img, false), nil
 }
 
 // header reads the header of an image of size bytes and tests its pixels against the limit.
-func header(r io.Reader, size int64, maxPixels int) (cfg image.Config, f ImageFormat, err error) {
+func header(r io.Reader, size int64, maxPixels int) (cfg image.Config, f Format, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("data: image decoder failed on a damaged header (%v)", p)
@@ -102,7 +103,7 @@ func header(r io.Reader, size int64, maxPixels int) (cfg image.Config, f ImageFo
 	}()
 	in := bufio.NewReader(r)
 	head, _ := in.Peek(headBytes) // a shorter file is one that is not known, or cut
-	f, known := ImageFormatOf(head)
+	f, known := FormatOf(head)
 	switch {
 	case !known:
 		return cfg, f, fmt.Errorf("data: not a %s image (%d bytes)", FormatsRead, size)
@@ -143,7 +144,7 @@ const headerFirst = 1 << 20
 
 // readImage reads an image file, of a large one the header first.
 func readImage(path string, maxPixels int) ([]byte, error) {
-	f, size, err := files.Open(path, maxBytes(maxPixels))
+	f, size, err := files.Open(path, MaxBytes(maxPixels))
 	if err != nil {
 		return nil, fmt.Errorf("data: image: %w", err)
 	}
@@ -156,7 +157,7 @@ func readImage(path string, maxPixels int) ([]byte, error) {
 			return nil, fmt.Errorf("data: image: %w", err)
 		}
 	}
-	b, err := files.Rest(f, size, maxBytes(maxPixels))
+	b, err := files.Rest(f, size, MaxBytes(maxPixels))
 	if err != nil {
 		return nil, fmt.Errorf("data: image: %w", err)
 	}
@@ -166,16 +167,16 @@ func readImage(path string, maxPixels int) ([]byte, error) {
 // DecodeFile is Decode of a regular file, of at most 7 bytes for each pixel of maxPixels
 // and 16 MiB; its errors name the file. Of a large file the header is read first.
 func DecodeFile(path string, maxPixels int) (*transform.Image, error) {
-	return decodeFile(path, maxPixels, nil)
+	return DecodeFileTimed(path, maxPixels, nil)
 }
 
-func decodeFile(path string, maxPixels int, w *Stopwatch) (*transform.Image, error) {
+func DecodeFileTimed(path string, maxPixels int, w *Stopwatch) (*transform.Image, error) {
 	b, err := readImage(path, maxPixels)
-	w.lap(StageRead)
+	w.Lap(StageRead)
 	if err != nil {
-		return nil, otherForm(err, path)
+		return nil, names.OtherForm(err, path)
 	}
-	m, err := decode(b, maxPixels, w)
+	m, err := DecodeTimed(b, maxPixels, w)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -1,4 +1,4 @@
-package data
+package images
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func orientation(b []byte) int {
 
 // metadata returns the TIFF structure of EXIF and the XMP of an image file, nil where there is none.
 func metadata(b []byte) (exif, xmp []byte) {
-	switch f, _ := ImageFormatOf(b); f.Name {
+	switch f, _ := FormatOf(b); f.Name {
 	case "JPEG":
 		return metadataOfJPEG(b[2:])
 	case "PNG":

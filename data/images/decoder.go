@@ -1,4 +1,4 @@
-package data
+package images
 
 import (
 	"fmt"
@@ -119,7 +119,7 @@ func decodeWholeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*tra
 	if l != nil && (cfg.ColorModel == color.YCbCrModel || cfg.ColorModel == color.GrayModel) {
 		m := transform.NewImage(cfg.Width, cfg.Height)
 		if l.Decode(m.Pix, b, cfg.Width, cfg.Height) == nil {
-			w.lap(StageDecode)
+			w.Lap(StageDecode)
 			return m, nil
 		}
 		shared().Collect(need)
@@ -137,11 +137,11 @@ func decodeWholeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*tra
 			}
 		}
 	}
-	w.lap(StageDecode)
+	w.Lap(StageDecode)
 	m := fromImage(img, false)
 	d.Forget()
 	return m, nil
 }
 
 // jpegFormat is the format of JPEG files.
-var jpegFormat = ImageFormats[0]
+var jpegFormat = Formats[0]

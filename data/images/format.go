@@ -1,4 +1,4 @@
-package data
+package images
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// ImageFormat is a kind of image file, known by the first bytes of a file or by the end of its name.
-type ImageFormat struct {
+// Format is a kind of image file, known by the first bytes of a file or by the end of its name.
+type Format struct {
 	Name       string   // such as "JPEG"
 	Extensions []string // in small letters, with the dot
 	Read       bool     // Decode reads it; else it is known, to be named where it is met
@@ -32,8 +32,8 @@ type ImageFormat struct {
 // headBytes is how much of a file tells its format.
 const headBytes = 64
 
-// ImageFormats are all formats that are known, those that are read first.
-var ImageFormats = []ImageFormat{
+// Formats are all formats that are known, those that are read first.
+var Formats = []Format{
 	{"JPEG", []string{".jpg", ".jpeg", ".jpe", ".jfif"}, true, magic("\xff\xd8"), jpeg.DecodeConfig, jpeg.Decode},
 	{"PNG", []string{".png", ".apng"}, true, magic("\x89PNG\r\n\x1a\n"), png.DecodeConfig, png.Decode},
 	{"WebP", []string{".webp"}, true, magic("RIFF????WEBP"), webp.DecodeConfig, webp.Decode},
@@ -102,34 +102,34 @@ func brand(list ...string) func([]byte) bool {
 	}
 }
 
-// ImageFormatOf tells the format of a file by its first bytes, of which 64 are enough.
-func ImageFormatOf(head []byte) (f ImageFormat, known bool) {
-	for _, f := range ImageFormats {
+// FormatOf tells the format of a file by its first bytes, of which 64 are enough.
+func FormatOf(head []byte) (f Format, known bool) {
+	for _, f := range Formats {
 		if f.begins != nil && f.begins(head[:min(len(head), headBytes)]) {
 			return f, true
 		}
 	}
-	return ImageFormat{}, false
+	return Format{}, false
 }
 
-// ImageFormatOfName tells the format of a file by the end of its name.
-func ImageFormatOfName(name string) (f ImageFormat, known bool) {
+// FormatOfName tells the format of a file by the end of its name.
+func FormatOfName(name string) (f Format, known bool) {
 	ext := strings.ToLower(path.Ext(name))
-	i := slices.IndexFunc(ImageFormats, func(f ImageFormat) bool { return slices.Contains(f.Extensions, ext) })
+	i := slices.IndexFunc(Formats, func(f Format) bool { return slices.Contains(f.Extensions, ext) })
 	if i < 0 {
 		return f, false
 	}
-	return ImageFormats[i], true
+	return Formats[i], true
 }
 
-// isImageName tells whether a file is an image that is read, by its name.
-func isImageName(name string) bool {
-	f, _ := ImageFormatOfName(name)
+// IsName tells whether a file is an image that is read, by its name.
+func IsName(name string) bool {
+	f, _ := FormatOfName(name)
 	return f.Read
 }
 
 // broken is the error of an image that a decoder refuses: for what the decoder lacks, not supported, else damaged.
-func (f ImageFormat) broken(what string, err error) error {
+func (f Format) broken(what string, err error) error {
 	for _, lacks := range []bool{
 		is[jpeg.UnsupportedError](err), is[png.UnsupportedError](err), is[tiff.UnsupportedError](err), errors.Is(err, bmp.ErrUnsupported),
 		f.Name == "GIF" && err != nil && strings.Contains(err.Error(), "frame bounds larger"),
@@ -147,7 +147,7 @@ func is[E error](err error) bool {
 }
 
 // decodeFirst decodes the first picture of a file of a format whose decoder needs no help.
-func (f ImageFormat) decodeFirst(b []byte) (image.Image, error) {
+func (f Format) decodeFirst(b []byte) (image.Image, error) {
 	img, err := f.decode(bytes.NewReader(b))
 	if err != nil {
 		return nil, f.broken(f.Name+" image is damaged or cut short", err)

@@ -1,4 +1,4 @@
-package data
+package images
 
 import (
 	"bytes"
@@ -302,7 +302,7 @@ func TestDecodeBytes(t *testing.T) {
 			t.Errorf("%s: %d bytes were said, and %d taken", name, need, took)
 		}
 		// At a limit of half of it the picture is too large.
-		if err := checkBytes(cfg, f.Name, maxBytes(1000)+1, 1000); !errors.Is(err, ErrTooLarge) {
+		if err := checkBytes(cfg, f.Name, MaxBytes(1000)+1, 1000); !errors.Is(err, ErrTooLarge) {
 			t.Error(err)
 		}
 	}

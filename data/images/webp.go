@@ -1,4 +1,4 @@
-package data
+package images
 
 import (
 	"bytes"
@@ -143,7 +143,7 @@ func decodeWebP(b []byte, cfg image.Config, w *Stopwatch) (*transform.Image, err
 	if err != nil {
 		return fail(err)
 	}
-	w.lap(StageDecode)
+	w.Lap(StageDecode)
 	m := fromImage(img, true)
 	if p.at == canvas {
 		return m, nil
