@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/geoalign/geoalign/data/images"
@@ -168,4 +170,109 @@ func (t *Table) Close() error {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// roles are the words of a column of roles.
+var roles = map[string]Role{"": Either, "query": Query, "gallery": Searched}
+
+// seen takes the camera and the role of a row of an image, which is known from an earlier row or not.
+func (b *tableBuilder) seen(row []string, at columns, image int, known bool, path string) error {
+	t := b.t
+	if at.camera >= 0 {
+		camera, name := int32(-1), strings.TrimSpace(row[at.camera])
+		if name != "" {
+			var old bool
+			if camera, old = b.cameras[name]; !old {
+				camera = int32(len(b.cameras))
+				b.cameras[strings.Clone(name)] = camera
+			}
+		}
+		switch {
+		case !known:
+			t.cameras = append(t.cameras, camera)
+		case t.cameras[image] != camera:
+			return fmt.Errorf("image %q has another camera here (%q) than in an earlier row: one image, one camera", path, name)
+		}
+	}
+	if at.role >= 0 {
+		name := strings.TrimSpace(row[at.role])
+		role, ok := roles[name]
+		switch {
+		case !ok:
+			return fmt.Errorf("column %q: there is no role %q: write query, gallery, or nothing for an image that is both", t.cfg.Role, name)
+		case !known:
+			t.roles = append(t.roles, role)
+		case t.roles[image] != role:
+			return fmt.Errorf("image %q has another role here (%q) than in an earlier row: one image, one role", path, name)
+		}
+	}
+	return nil
+}
+
+// Camera implements Seen.
+func (t *Table) Camera(i int) int32 {
+	if t.cameras == nil {
+		return -1
+	}
+	return t.cameras[i]
+}
+
+// Role implements Seen.
+func (t *Table) Role(i int) Role {
+	if t.roles == nil {
+		return Either
+	}
+	return t.roles[i]
+}
+
+// Columns of the tables that WriteCSV writes: the first two are the defaults of data.csv.
+const (
+	csvImage   = "filepath"
+	csvCaption = "title"
+	CSVID      = "image_id"
+)
+
+// ErrNoFiles says that images are no files of their own, such as parts of shards.
+var ErrNoFiles = errors.New("data: its images are no files of their own, which a table could name")
+
+// WriteCSV writes a table of the images of a data set that keep wants, as LoadCSV reads it with the id CSVID: a row for each
+// caption, with paths that start from root where they lie below it. Images without a caption have none. It returns the images that were written. Of a
+// data set whose images are no files of their own the error is ErrNoFiles.
+func WriteCSV(w io.Writer, ds Dataset, root string, keep func(i int) bool) (images int, err error) {
+	f, ok := ds.(pathed)
+	if p, is := ds.(*Parquet); is {
+		for _, x := range p.tables {
+			ok = ok && x.images == nil
+		}
+	}
+	if x, is := ds.(ExampleDataset); is {
+		ok = areFiles(x.Of)
+	}
+	if !ok {
+		return 0, ErrNoFiles
+	}
+	if root, err = filepath.Abs(root); err != nil {
+		return 0, err
+	}
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{csvImage, csvCaption, CSVID}) // Error tells at the end
+	for i := range ds.Len() {
+		captions := ds.Captions(i)
+		if !keep(i) || len(captions) == 0 {
+			continue
+		}
+		path, err := filepath.Abs(f.path(i))
+		if err != nil {
+			return images, err
+		}
+		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
+		for _, s := range captions {
+			_ = c.Write([]string{filepath.ToSlash(path), s, strconv.FormatInt(ds.ImageID(i), 10)})
+		}
+		images++
+	}
+	c.Flush()
+	return images, c.Error()
 }

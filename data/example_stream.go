@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -197,3 +198,6 @@ func (g ExampleGallery) Fill(i int, row batch.Row) error {
 	}
 	return nil
 }
+
+// Account implements account.Accounted.
+func (s *ExampleStream) Account() *account.Account { return account.Of(s.examples) }

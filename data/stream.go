@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -303,3 +304,6 @@ func (t *Train) item(c uint64) (image, caption int) {
 	}
 	return int(k), -1
 }
+
+// Account implements account.Accounted.
+func (t *Train) Account() *account.Account { return account.Of(t.ds) }
