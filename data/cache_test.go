@@ -27,7 +27,7 @@ func cachePhotos(t *testing.T) []string {
 	dir := t.TempDir()
 	var paths []string
 	for _, name := range []string{"color.jpg", "odd.jpg", "wide.jpg", "grey.jpg", "progressive.jpg", "alpha.png", "lossy.webp"} {
-		b, err := os.ReadFile(filepath.Join("testdata", "images", name))
+		b, err := os.ReadFile(filepath.Join("images", "testdata", "images", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestCacheSeesChangedFiles(t *testing.T) {
 }
 
 func decodedBytes(t *testing.T, name string, size int) []uint8 {
-	return decoded(t, filepath.Join("testdata", "images", name), size).Pix
+	return decoded(t, filepath.Join("images", "testdata", "images", name), size).Pix
 }
 
 // entries lists the files of a cache folder.

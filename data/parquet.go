@@ -26,15 +26,11 @@ type ParquetConfig struct {
 type Parquet struct {
 	cfg    ParquetConfig
 	root   string
-	files  handles
 	tables []*parquetTable
-	first  []int // row of each table, and the end
 	groups []int // first row of each row group
-	empty  int
 	pages  table.Pages
 	opt    Options
-	keeper
-	tally
+	fileRows
 }
 
 // parquetTable is one file.
@@ -61,8 +57,7 @@ func OpenParquet(root string, paths []string, cfg ParquetConfig, opt Options) (*
 		return nil, errors.New("data: no table given: set data.parquet.train_files, val_files or test_files")
 	}
 	opt = opt.counting()
-	p := &Parquet{cfg: cfg, root: root, opt: opt, tally: tally{opt.Account}}
-	p.files = handles{paths: paths, files: make([]identity.Stamp, len(paths))}
+	p := &Parquet{cfg: cfg, root: root, opt: opt, fileRows: newFileRows(paths, 1, opt)}
 	p.pages.Most = 2 * max(cfg.Shuffle, 1) // at the end of samples that are mixed, the next ones are begun
 	for i, path := range paths {
 		if err := p.open(i); err != nil {
@@ -106,15 +101,11 @@ func (p *Parquet) open(i int) (err error) {
 	if err != nil {
 		return err
 	}
-	n := p.Len()
-	if p.first == nil {
-		p.first = []int{0}
-	}
 	for _, g := range x.groups {
-		p.groups = append(p.groups, n+g.first)
+		p.groups = append(p.groups, p.Len()+g.first)
 	}
-	p.tables, p.first = append(p.tables, x), append(p.first, n+x.texts.len())
-	p.empty += x.empty
+	p.tables = append(p.tables, x)
+	p.fileRows.add(&x.texts, x.empty)
 	return nil
 }
 
@@ -171,69 +162,35 @@ func (x *parquetTable) add(path string, captions []string, clean string) {
 	x.texts.add(list...)
 }
 
-// at returns the table of row i and the number of the row in it.
-func (p *Parquet) at(i int) (x *parquetTable, table, in int) {
-	k := sort.SearchInts(p.first, i+1) - 1
-	return p.tables[k], k, i - p.first[k]
+// of returns the table of row i.
+func (p *Parquet) of(i int) *parquetTable {
+	file, _ := p.at(i)
+	return p.tables[file]
 }
-
-// Len is the number of rows.
-func (p *Parquet) Len() int {
-	if p.first == nil {
-		return 0
-	}
-	return p.first[len(p.first)-1]
-}
-
-// Captions of row i.
-func (p *Parquet) Captions(i int) []string {
-	x, _, in := p.at(i)
-	return x.texts.list(in, 1)
-}
-
-// NumCaptions is the number of captions of row i.
-func (p *Parquet) NumCaptions(i int) int {
-	x, _, in := p.at(i)
-	first, end := x.texts.span(in)
-	return int(end-first) - 1
-}
-
-// EmptyCaptions is the number of captions that were dropped because nothing of
-// them is left after cleaning.
-func (p *Parquet) EmptyCaptions() int { return p.empty }
-
-// ImageID of row i is i.
-func (p *Parquet) ImageID(i int) int64 { return int64(i) }
 
 // Name is the path of a table and the number of the row in it, or the path of an image that is a file.
 func (p *Parquet) Name(i int) string {
-	x, k, in := p.at(i)
-	if x.images == nil {
+	if p.of(i).images == nil {
 		return p.path(i)
 	}
-	return fmt.Sprintf("%s: row %d", p.files.paths[k], in)
+	file, in := p.at(i)
+	return fmt.Sprintf("%s: row %d", p.files.paths[file], in)
 }
 
 // entry names row i by the path that it gives, if any, and not by its table.
 func (p *Parquet) entry(i int) Entry {
-	x, k, in := p.at(i)
-	first, _ := x.texts.span(in)
-	e := Entry{Name: x.texts.at(first), Rest: p.Captions(i), Files: []string{p.files.paths[k]}, Shared: true}
-	if x.images == nil {
-		e.Name = p.path(i)
-		e.Files, e.Shared = []string{e.Name}, false
+	if p.of(i).images == nil {
+		return Entry{Name: p.path(i), Rest: p.Captions(i), Files: []string{p.path(i)}}
 	}
-	return e
+	return Entry{Name: p.text(i, 0), Rest: p.Captions(i), Files: []string{p.container(i)}, Shared: true}
 }
 
 // path of an image that is a file.
 func (p *Parquet) path(i int) string {
-	x, k, in := p.at(i)
-	first, _ := x.texts.span(in)
-	if path := x.texts.at(first); x.images == nil && path != "" {
+	if path := p.text(i, 0); p.of(i).images == nil && path != "" {
 		return under(p.root, path)
 	}
-	return p.files.paths[k]
+	return p.container(i)
 }
 
 // Parts are the row groups.
@@ -242,31 +199,29 @@ func (p *Parquet) Parts() ([]int, int) { return p.groups, p.cfg.Shuffle }
 // Image reads and decodes the image of row i, or takes it from the cache.
 func (p *Parquet) Image(i int) (*transform.Image, error) { return p.imageTimed(i, nil) }
 
-// place of the image of row i. The part of a table has the state of the file with it that the row names, of which the image is where it
-// has no bytes.
+// place of the image of row i. The part of a table has the state of the file with it that the row names, of which the image is
+// where it has no bytes.
 func (p *Parquet) place(i int) (path, part string) {
-	x, k, in := p.at(i)
-	first, _ := x.texts.span(in)
-	file := x.texts.at(first)
-	if x.images == nil {
-		return under(p.root, file), ""
+	file, in := p.at(i)
+	named := p.text(i, 0)
+	if p.tables[file].images == nil {
+		return under(p.root, named), ""
 	}
 	part = strconv.Itoa(in)
-	if file != "" {
-		if st, err := identity.StampOf(under(p.root, file)); err == nil {
+	if named != "" {
+		if st, err := identity.StampOf(under(p.root, named)); err == nil {
 			part += " " + st.Shared()
 		}
 	}
-	return p.files.paths[k], part
+	return p.files.paths[file], part
 }
 
 func (p *Parquet) imageTimed(i int, w *images.Stopwatch) (*transform.Image, error) {
-	x, k, in := p.at(i)
-	first, _ := x.texts.span(in)
-	path := x.texts.at(first)
+	file, in := p.at(i)
+	x, path := p.tables[file], p.text(i, 0)
 	if x.images == nil {
 		if path == "" {
-			return nil, fmt.Errorf("data: %s: row %d has no path of an image", p.files.paths[k], in)
+			return nil, fmt.Errorf("data: %s: row %d has no path of an image", p.files.paths[file], in)
 		}
 		return p.cache.image(under(p.root, path), p.opt.MaxPixels, w)
 	}
@@ -274,30 +229,17 @@ func (p *Parquet) imageTimed(i int, w *images.Stopwatch) (*transform.Image, erro
 	if p.cache != nil {
 		_, part = p.place(i)
 	}
-	return p.cache.part(p.files.paths[k], part, p.opt.MaxPixels, w, func() (*transform.Image, error) {
-		b, err := p.bytes(x, in)
+	return p.cache.part(p.files.paths[file], part, p.opt.MaxPixels, w, func() (*transform.Image, error) {
+		g := x.groups[sort.Search(len(x.groups), func(k int) bool { return x.groups[k].first > in })-1]
+		b, err := p.pages.Get(x.images, g.number, in-g.first)
 		if err == nil && len(b) == 0 && path != "" {
 			return images.DecodeFileTimed(under(p.root, path), p.opt.MaxPixels, w)
 		}
 		if err == nil && len(b) == 0 {
 			err = errors.New("the row has no image")
 		}
-		w.Lap(images.StageRead)
-		var m *transform.Image
-		if err == nil {
-			m, err = images.DecodeTimed(b, p.opt.MaxPixels, w)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Name(i), err)
-		}
-		return m, nil
+		return p.decoded(p.Name(i), b, err, w)
 	})
-}
-
-// bytes of the image of a row of a table.
-func (p *Parquet) bytes(x *parquetTable, row int) ([]byte, error) {
-	g := x.groups[sort.Search(len(x.groups), func(k int) bool { return x.groups[k].first > row })-1]
-	return p.pages.Get(x.images, g.number, row-g.first)
 }
 
 // Close closes the files. The data set opens them again when it is used.

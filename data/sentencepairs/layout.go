@@ -72,7 +72,7 @@ func (s *Set) loadPart(dir, name string) error {
 		return err
 	}
 	if len(sentences) != len(scores) {
-		return &table.RecordError{File: gold, Index: -1, Err: fmt.Errorf("it has %d lines and %s has %d: copy both again", len(scores), filepath.Base(path), len(sentences))}
+		return table.Whole(gold, fmt.Errorf("it has %d lines and %s has %d: copy both again", len(scores), filepath.Base(path), len(sentences)))
 	}
 	first := len(s.Pairs)
 	for i, line := range sentences {

@@ -56,7 +56,7 @@ func openSentiment(cfg config.Config, path, texts string) (s Sentiment, err erro
 		return s, err
 	}
 	if have, want := len(s.Sentences), len(s.Set.Labels); have != want {
-		return s, &table.RecordError{File: texts, Index: -1, Err: fmt.Errorf("it has %d lines and %s %d utterances: write the words of one on each line", have, path, want)}
+		return s, table.Whole(texts, fmt.Errorf("it has %d lines and %s %d utterances: write the words of one on each line", have, path, want))
 	}
 	return s, nil
 }

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -46,6 +47,20 @@ type Columns struct {
 
 // Picker chooses columns by the names that a file has, or of a table without names by the cells of its first line.
 type Picker func(columns []string) (Columns, error)
+
+// Named picks the columns of some names. missing is the error of the one that a file lacks, by its place among the names.
+func Named(names []string, missing func(k int, columns []string) error) Picker {
+	return func(columns []string) (c Columns, err error) {
+		for k, name := range names {
+			i := slices.Index(columns, name)
+			if i < 0 {
+				return c, missing(k, columns)
+			}
+			c.At = append(c.At, i)
+		}
+		return c, nil
+	}
+}
 
 // Formats are the endings of files that Read reads.
 var Formats = []string{".tsv", ".txt", ".csv", ".json", ".jsonl", ".parquet"}

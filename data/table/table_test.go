@@ -30,16 +30,7 @@ func read(t *testing.T, name, text string, pick Picker) (rows []string, err erro
 
 // columns picks columns by name.
 func columns(names ...string) Picker {
-	return func(all []string) (c Columns, err error) {
-		for _, name := range names {
-			at := slices.Index(all, name)
-			if at < 0 {
-				return c, fmt.Errorf("no %q in %q", name, all)
-			}
-			c.At = append(c.At, at)
-		}
-		return c, nil
-	}
+	return Named(names, func(k int, all []string) error { return fmt.Errorf("no %q in %q", names[k], all) })
 }
 
 // TestRead: cells in the order that was asked for, with their lines.

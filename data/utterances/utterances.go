@@ -40,7 +40,7 @@ type Set struct {
 func Load(path string, modalities []string) (*Set, error) {
 	s := &Set{Pooled: map[string][]float32{}, Width: map[string]int{}, Empty: map[string]int{}}
 	wrong := func(name string, err error) error {
-		return &table.RecordError{File: path, Index: -1, Err: fmt.Errorf("array %q: %w", name, err)}
+		return table.Whole(path, fmt.Errorf("array %q: %w", name, err))
 	}
 	read := func(name string, take func(m *features.Matrix, row []float32) error) error {
 		m, err := features.OpenArray(path, name, 3)
