@@ -22,7 +22,7 @@ func openRegions(ctx context.Context, cfg config.Config, split string, o source.
 	if err := checkFinite(cfg, split); err != nil {
 		return nil, err
 	}
-	ds, err := source.Split(ctx, cfg, split, o)
+	ds, err := source.Split(ctx, cfg.Source(), split, o)
 	if err != nil {
 		return nil, err
 	}
