@@ -194,7 +194,7 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 
 // load gives m the reference's parameters, its full queues, and its twins as they are in the
 // first forward pass, which moves them before it reads them; here an update moves them.
-func load(r reference, m *model.Pairs) {
+func load(r reference, m *model.Trainer) {
 	p := m.Params()
 	used := 0
 	for _, q := range p.List() {
@@ -226,7 +226,7 @@ func load(r reference, m *model.Pairs) {
 }
 
 // forward returns the parts of the loss of a step.
-func forward(t *testing.T, m *model.Pairs, b *batch.Batch, counter int) map[string]float64 {
+func forward(t *testing.T, m *model.Trainer, b *batch.Batch, counter int) map[string]float64 {
 	t.Helper()
 	res, err := m.Step(t.Context(), &feed.Step{Batch: b, Counter: counter})
 	if err != nil {

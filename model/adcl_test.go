@@ -167,7 +167,7 @@ func TestADCLOfOnePair(t *testing.T) {
 }
 
 // naiveFused is L_q with a core of a rank.
-func (p *Pairs) naiveFused(online, teacher [2][][]float64, rank int, tau float64) float64 {
+func (p *Trainer) naiveFused(online, teacher [2][][]float64, rank int, tau float64) float64 {
 	product := func(name string, x []float64) (y []float64) {
 		q, _ := p.params.Get(name)
 		for w := p.params.Value(q); len(w) > 0; w = w[len(x):] {

@@ -70,7 +70,7 @@ func meanCosine(x, y []float32, c int) float64 {
 
 // TextAgreement returns the mean cosine of the text features of the last update's batch, of all its micro-batches and
 // processes, with those of the teacher: what a dynamic momentum.rule reads. It is not finite where a feature is not.
-func (p *Pairs) TextAgreement() float64 {
+func (p *Trainer) TextAgreement() float64 {
 	kept := p.step.agreement.kept
 	sum := 0.0
 	for _, v := range kept {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -35,7 +35,7 @@ type trainStep struct {
 
 // builder is a training step under construction.
 type builder struct {
-	*Pairs
+	*Trainer
 	net    *net
 	s      *objectives.Step
 	blocks blocks // of the student, to compute again in the backward pass
@@ -46,7 +46,7 @@ type builder struct {
 }
 
 // buildStep builds and compiles the training step.
-func (p *Pairs) buildStep() (err error) {
+func (p *Trainer) buildStep() (err error) {
 	defer op.Catch(&err)
 	b, err := p.assemble()
 	if err != nil {
@@ -59,12 +59,12 @@ func (p *Pairs) buildStep() (err error) {
 }
 
 // assemble builds the training step: the online sides, the teacher's, then one loss after the other.
-func (p *Pairs) assemble() (b *builder, err error) {
+func (p *Trainer) assemble() (b *builder, err error) {
 	defer op.Catch(&err)
 	b = p.newBuilder(p.cfg.ComparedRows())
 	p.step = &trainStep{inputs: b.s.Inputs, losses: newLosses(p.cfg, p.o)}
-	if p.tutor != nil {
-		l, err := p.tutor.loss(p.cfg.Objective.DistillScores)
+	if p.teacher != nil {
+		l, err := p.teacher.loss(p.cfg.Objective.DistillScores)
 		if err != nil {
 			return nil, err
 		}
@@ -123,10 +123,10 @@ func (b *builder) addLosses() error {
 }
 
 // newBuilder starts a step of so many rows with what it has before the towers.
-func (p *Pairs) newBuilder(rows int) *builder {
+func (p *Trainer) newBuilder(rows int) *builder {
 	cfg, obj, n := p.cfg, p.cfg.Objective, newNet(p.params)
-	on, twins := encoders.NewScope(n.params), encoders.NewScope(n.twins)
-	b := &builder{Pairs: p, net: n, matched: map[string]bool{}}
+	on, twins := encoders.NewScope(n.params), encoders.NewScope(n.momentum)
+	b := &builder{Trainer: p, net: n, matched: map[string]bool{}}
 	if cfg.Compute.Recompute {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
@@ -225,7 +225,7 @@ func (b *builder) share(c *encoders.Context) {
 }
 
 // ranks are the processes that the losses of a step compare their rows with.
-func (p *Pairs) ranks() objectives.Ranks {
+func (p *Trainer) ranks() objectives.Ranks {
 	if p.o.Group.Size() == 1 {
 		return objectives.Ranks{}
 	}
@@ -367,7 +367,7 @@ func (b *builder) compile() error {
 	if b.cfg.Train.AccumulateSteps > 1 {
 		need.Gradients *= 2 // with their sum
 	}
-	need.Queue, need.Plans = b.queueBytes(), b.plansBytes()
+	need.Queue, need.Plans = estimate{b.Model}.queueBytes(), estimate{b.Model}.plansBytes()
 	if b.judge != nil {
 		need.Connector = b.judge.params.bytes()
 	}

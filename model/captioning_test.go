@@ -5,13 +5,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // captioned makes a step and returns the part of the captioning loss.
-func captioned(t *testing.T, m *Pairs, b *batch.Batch, counter int) float64 {
+func captioned(t *testing.T, m *Trainer, b *batch.Batch, counter int) float64 {
 	t.Helper()
 	res, err := m.Step(t.Context(), &feed.Step{Batch: b, Counter: counter})
 	if err != nil {

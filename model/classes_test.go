@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -79,9 +79,9 @@ func TestGoldenClasses(t *testing.T) {
 			}
 			want := g.floats("expect/logits")
 			for _, n := range []int{4, 3} { // of any number of images
-				part := batch.New(n, m.JudgeColumns()...)
+				part := batch.New(n, m.Classifier().Columns()...)
 				copy(part.Floats(batch.Images), x.Floats(batch.Images))
-				got, err := m.Judge(t.Context(), part)
+				got, err := m.Classifier().Logits(t.Context(), part)
 				if err != nil {
 					t.Fatal(err)
 				}

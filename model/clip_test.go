@@ -30,7 +30,7 @@ func tinyCLIP(topology string) config.Config {
 	return c
 }
 
-func buildCLIP(t testing.TB, cfg config.Config) *Pairs {
+func buildCLIP(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
 	m, err := newModel(cfg, newEngine(t))
 	if err != nil {
@@ -40,7 +40,7 @@ func buildCLIP(t testing.TB, cfg config.Config) *Pairs {
 }
 
 // randomPairs is a batch of noise and texts of at least two tokens.
-func randomPairs(m *Pairs, seed uint64) Batch {
+func randomPairs(m *Trainer, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 9))
 	b, l := m.cfg.Train.BatchSize, m.cfg.Data.Tokens
 	x := Batch{Images: make([]float32, b*3*m.cfg.Model.Image.Size*m.cfg.Model.Image.Size), Tokens: make([]int32, b*l), Lengths: make([]int32, b), IDs: iota32(0, b, 1)}
@@ -227,11 +227,8 @@ func TestCLIPEncodes(t *testing.T) {
 	if _, text, err = m.EncodeTexts(b.Tokens, b.Lengths, 5); err != nil || !slices.Equal(text, all) {
 		t.Errorf("padding changes features (%v)", err)
 	}
-	if m.HasMatching() {
+	if m.Matcher() != nil {
 		t.Error("a dual encoder has no match head")
-	}
-	if _, err := m.Match(t.Context(), nil, nil, nil, nil, 1, 1); err == nil {
-		t.Error("matching gives no error")
 	}
 	if m.Queue() != nil || m.Graphs() != nil || m.Before(3) != nil || m.Close() != nil {
 		t.Error("there is neither queue nor graph")
@@ -267,7 +264,7 @@ func TestCLIPRecompute(t *testing.T) {
 	cfg.Compute.Recompute = true
 	again := buildCLIP(t, cfg)
 	b := randomPairs(kept, 7)
-	for _, m := range []*Pairs{kept, again} {
+	for _, m := range []*Trainer{kept, again} {
 		if _, err := m.Forward(b, Control{}); err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +294,7 @@ func TestCLIPBF16(t *testing.T) {
 	}
 	b := randomPairs(full, 8)
 	var loss [2]float64
-	for i, m := range []*Pairs{full, half} {
+	for i, m := range []*Trainer{full, half} {
 		res, err := m.Forward(b, Control{})
 		if err != nil {
 			t.Fatal(err)

@@ -151,11 +151,6 @@ func (o *outcome) read() (*Result, error) {
 	return &o.result, nil
 }
 
-// bindParams ties the nodes of parameters and twins to their memory.
-func (b *net) bindParams(m *exec.Machine) (err error) {
-	return errors.Join(b.params.bindTo(m), b.twins.bindTo(m))
-}
-
 // bindTo ties the nodes handed out to their memory.
 func (b *binding) bindTo(m *exec.Machine) (err error) {
 	b.each(func(_ *Param, n *gorgonia.Node, mem []float32) {

@@ -117,26 +117,6 @@ func (h *held) close() error {
 	return cause.Join(errs...)
 }
 
-// closeDevice gives back what the model holds on a device. Computations for inference that are asked for afterwards are compiled anew.
-func (p *Pairs) closeDevice() error {
-	if onDevice(p.engine) == nil {
-		return nil
-	}
-	var errs []error
-	if p.step != nil && p.step.machine != nil {
-		errs = append(errs, p.step.machine.Close())
-	}
-	errs = append(errs, p.params.placed.close(), p.params.held.close(), p.image.kept.room.Close(), p.text.kept.room.Close(), p.matchings.room.Close())
-	p.params.placed = nil
-	p.image.Forget()
-	p.text.Forget()
-	p.matchings, p.judgings, p.explainings, p.heatings, p.readings, p.writings, p.interactions = matchings{}, nil, nil, nil, nil, nil, nil
-	if p.queue != nil {
-		errs = append(errs, p.queue.held.close())
-	}
-	return cause.Join(errs...)
-}
-
 // keep has the device of an engine, if there is one, keep the values of parameters that lie in no slab.
 func (h *held) keep(e exec.Engine, list []*Param) error {
 	d := onDevice(e)

@@ -82,7 +82,7 @@ func TestCUDARoom(t *testing.T) {
 			t.Errorf("%d texts: %s, at first %s", n, got, first[n])
 		}
 	}
-	if n := len(x.text.kept.nets); n < 4 {
+	if n := len(x.text.encodings.kept); n < 4 {
 		t.Errorf("%d computations are kept", n)
 	}
 	x.Text().Forget()

@@ -69,7 +69,7 @@ func deviceSystems() map[string]config.Config {
 }
 
 // deviceModel builds a model on the host, or on a device.
-func deviceModel(t *testing.T, cfg config.Config, precision string, device kernel.Device) *Pairs {
+func deviceModel(t *testing.T, cfg config.Config, precision string, device kernel.Device) *Trainer {
 	t.Helper()
 	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
 	if err != nil {
@@ -90,7 +90,7 @@ func deviceModel(t *testing.T, cfg config.Config, precision string, device kerne
 }
 
 // sameParams wants what of returns for each parameter of got to be within tolerance of that of want, relative to its largest element.
-func sameParams(t *testing.T, what string, got, want *Pairs, tolerance float64, of func(p *Params, q *Param) []float32) {
+func sameParams(t *testing.T, what string, got, want *Trainer, tolerance float64, of func(p *Params, q *Param) []float32) {
 	t.Helper()
 	for _, q := range want.params.List() {
 		x := of(want.params, q)
@@ -159,7 +159,7 @@ func TestCUDASystems(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			cfg := rankConfig(t, x)
-			build := func(d kernel.Device) *Pairs {
+			build := func(d kernel.Device) *Trainer {
 				o := rankOptions(t, x)
 				if d != nil {
 					o.Engine.SetDevice(d)
@@ -175,7 +175,7 @@ func TestCUDASystems(t *testing.T) {
 			host, device := build(nil), build(d)
 			s := &feed.Step{Batch: randomRows(host.Columns(), cfg.Train.BatchSize, 1), Update: 1, Counter: 1, PerEpoch: 10}
 			var losses []float64
-			for _, m := range []*Pairs{host, device} {
+			for _, m := range []*Trainer{host, device} {
 				if err := m.Before(1); err != nil {
 					t.Fatal(err)
 				}
@@ -197,7 +197,7 @@ func TestCUDASystems(t *testing.T) {
 }
 
 // hostAndDevice builds a model twice, on the host and on the device.
-func hostAndDevice(t *testing.T, build func() *Pairs) (host, device *Pairs) {
+func hostAndDevice(t *testing.T, build func() *Trainer) (host, device *Trainer) {
 	t.Helper()
 	d := cudatest.Open(t)
 	host = build()
@@ -214,7 +214,7 @@ func TestCUDAViews(t *testing.T) {
 		{"moco", "model.image.resnet.shuffle_groups=2"}, {"moco", "model.image.resnet.teacher_norm=running"}, {"swav", "objective.swav.epsilon=0.5"},
 	} {
 		t.Run(x.system+" "+x.set, func(t *testing.T) {
-			host, device := hostAndDevice(t, func() *Pairs {
+			host, device := hostAndDevice(t, func() *Trainer {
 				return newViewsSystem(t, tinyViews(t, x.system, append(slices.Clone(narrow), x.set, "model.image.size=32")...))
 			})
 			for i := range 4 {
@@ -236,7 +236,7 @@ func TestCUDAGera(t *testing.T) {
 			cfg := deepGera()
 			cfg.Objective.Geometric.Scale = scale
 			var b Batch
-			host, device := hostAndDevice(t, func() (m *Pairs) {
+			host, device := hostAndDevice(t, func() (m *Trainer) {
 				m, b = buildGera(t, cfg, newEngine(t))
 				return m
 			})
@@ -338,7 +338,7 @@ func TestCUDAPlans(t *testing.T) {
 	again, looked := cfg, cfg
 	again.Compute.Recompute, looked.Compute.CheckNaN = true, true
 	plain, disturbed := deviceModel(t, cfg, "bf16", d), deviceModel(t, cfg, "bf16", d)
-	others := map[string]*Pairs{"computed again": deviceModel(t, again, "bf16", d), "looked at": deviceModel(t, looked, "bf16", d), "disturbed": disturbed}
+	others := map[string]*Trainer{"computed again": deviceModel(t, again, "bf16", d), "looked at": deviceModel(t, looked, "bf16", d), "disturbed": disturbed}
 	for i := range 3 {
 		b, c := randomBatch(plain, uint64(i)), Control{Step: i, Alpha: 0.4, UseQueue: i > 0}
 		if _, _, err := disturbed.EncodeImages(b.Images[:(1+i%2)*len(b.Images)/4], 1+i%2); err != nil {

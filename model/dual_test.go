@@ -95,14 +95,14 @@ func TestNamesOfSystemsMakeNoDifference(t *testing.T) {
 	if err := b.buildStep(); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*Pairs{a, b} {
+	for _, m := range []*Trainer{a, b} {
 		fillQueue(m.queue)
 		t.Cleanup(func() { m.Close() })
 	}
 	for i := range 4 {
 		x := randomBatch(a, uint64(i))
 		var results []Result
-		for _, m := range []*Pairs{a, b} {
+		for _, m := range []*Trainer{a, b} {
 			if err := m.Before(i); err != nil {
 				t.Fatal(err)
 			}

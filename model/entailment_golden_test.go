@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -83,7 +83,7 @@ func TestGoldenEntailment(t *testing.T) {
 	if compared < 60 || compared != read {
 		t.Errorf("compared %d gradients of %d parameters", compared, read)
 	}
-	said, err := m.Judge(t.Context(), b)
+	said, err := m.Classifier().Logits(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}

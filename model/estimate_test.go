@@ -84,10 +84,11 @@ func TestEstimate(t *testing.T) {
 			if least.Parameters < f.Parameters/2 || least.Batches == 0 {
 				t.Errorf("estimated only %+v of %+v", least, f)
 			}
-			p, err := newPairs(cfg, Options{}, nil)
+			sized, err := modelOf(cfg, Options{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
+			p := estimate{sized}
 			_, kept := p.sizes()
 			results, held := p.resultBytes(kept), f.Buffers+m.Machine().Borrowed()
 			if results == 0 || results > held || least.Buffers != max(results-least.Gradients, 0) {

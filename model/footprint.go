@@ -55,61 +55,7 @@ func gigabytes(n int64) string {
 }
 
 // Footprint returns the memory of training this model.
-func (p *Pairs) Footprint() Footprint { return p.step.footprint }
-
-// queueBytes returns the memory of a queue: rings of features, one for each modality, and
-// the ids; with the graphs over them, their centres, paths, owners and reaches, and once
-// more for a rebuild beside the steps.
-func (p *Pairs) queueBytes() int64 {
-	c := p.cfg
-	n, dim, rings := int64(c.Queue.Size), int64(c.Model.Head.Dim), int64(2)
-	if p.design.views {
-		rings = 1
-	}
-	bytes := 4 * n * (rings*dim + 1)
-	image, text := p.backboneWidths()
-	bytes += 4 * n * int64(image+text)
-	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
-		k := int64(g.Layers[len(g.Layers)-1])
-		graph := 4 * (k*dim + k*k + 2*n) // of the bottom layer; those above are small
-		bytes += rings * graph
-		if g.LagSteps > 0 {
-			bytes += rings * (graph + 4*n*dim)
-		}
-	}
-	return bytes
-}
-
-// plansBytes returns the memory of the transport plans of objective.klot: those of both spaces in
-// float64, and what a plan needs to be found, 32 bytes for each pair of rows.
-func (p *Pairs) plansBytes() int64 { return 32 * p.planPairs() }
-
-// planPairs returns the number of pairs of rows that the transport plans of a step have, 0 without
-// them.
-func (p *Pairs) planPairs() int64 {
-	k := p.cfg.Objective.KLOT
-	if k.Weight == 0 {
-		return 0
-	}
-	n := int64(p.cfg.ContrastRows() + k.Rows)
-	return n * n
-}
-
-// backboneWidths returns how many values of each sample's class tokens the queue keeps
-// before the heads of images and of texts.
-func (p *Pairs) backboneWidths() (image, text int) {
-	g := p.cfg.Objective.Geometric
-	if !p.cfg.GeometricQueue() {
-		return 0, 0
-	}
-	if g.Images() {
-		image = p.design.image.tower.Classes() * p.image.Width()
-	}
-	if g.Texts() {
-		text = p.design.text.tower.Classes() * p.text.Width()
-	}
-	return image, text
-}
+func (p *Trainer) Footprint() Footprint { return p.step.footprint }
 
 // footprint returns the memory of the parameters asked for so far, allocated or not.
 func (p *Params) footprint() (f Footprint) {

@@ -49,7 +49,7 @@ func TestFrozenTowers(t *testing.T) {
 				if n := 4 * int64(locked); after.Gradients != before.Gradients-n || after.Moments != before.Moments-2*n || after.Buffers >= before.Buffers || before.Twins > 0 && after.Twins >= before.Twins {
 					t.Errorf("takes %v, %v without", after, before)
 				}
-				for _, m := range []*Pairs{m, free} {
+				for _, m := range []*Trainer{m, free} {
 					b := viewsBatch(1)
 					if name != "moco" {
 						b = randomBatch(m, 1)

@@ -70,7 +70,7 @@ func geoalignGeometric(c *config.Config, weight float64, modalities, kernel, sca
 // geoalignStep is a case's model with the golden's weights, twins, queue and graphs, and
 // its batch. What the file of the case does not hold is that of albef.py, base.
 type geoalignStep struct {
-	m *Pairs
+	m *Trainer
 	b Batch
 	golden
 	base golden

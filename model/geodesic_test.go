@@ -11,7 +11,7 @@ import (
 // geodesicModel returns the golden's model with a contrast by geodesic scores alone: a
 // queue of 12 random rows, of which filled are, whose next batch of 4 is written to rows
 // 10, 11, 0 and 1 once it is full. Where it is full its graphs are built.
-func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*Pairs, Batch) {
+func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*Trainer, Batch) {
 	t.Helper()
 	_, b, g := loadGolden(t, "id")
 	cfg := tinyConfig()
@@ -140,7 +140,7 @@ func TestGeodesicGradientsAgainstFiniteDifferences(t *testing.T) {
 // TestGeodesicStartsAsCosine: before the queue is full, loss and gradients are those of
 // cosines over the same columns, and but for rounding those of ALBEF's columns.
 func TestGeodesicStartsAsCosine(t *testing.T) {
-	run := func(filled int, change func(*config.Config)) (*Pairs, float64) {
+	run := func(filled int, change func(*config.Config)) (*Trainer, float64) {
 		m, b := geodesicModel(t, filled, change)
 		res, err := m.Forward(b, Control{Alpha: 0.4, UseQueue: true})
 		if err != nil {

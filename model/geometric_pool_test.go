@@ -65,7 +65,7 @@ func poolsOf(cfg config.Config) (image, text memoryPool, near func() []int32) {
 }
 
 // buildGera is a model over random pools with a batch for it.
-func buildGera(t testing.TB, cfg config.Config, e *kernel.Engine) (*Pairs, Batch) {
+func buildGera(t testing.TB, cfg config.Config, e *kernel.Engine) (*Trainer, Batch) {
 	t.Helper()
 	image, text, near := poolsOf(cfg)
 	m, err := New(cfg, Options{Engine: e, ImagePool: image, TextPool: text})
@@ -207,7 +207,7 @@ func TestGeometricPoolBF16(t *testing.T) {
 				t.Errorf("step %d: %s is %v, in float32 %v", step, p.Name, p.Value, parts[i].Value)
 			}
 		}
-		for _, m := range []*Pairs{full, half} {
+		for _, m := range []*Trainer{full, half} {
 			for _, q := range m.params.List() {
 				if q.Name != temperatureName {
 					for i := range m.params.Value(q) {

@@ -45,7 +45,7 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 // checkDifferences compares the gradients of a step, which loss runs with a given share of
 // distillation, with finite differences of what it returns: of the three entries of each
 // parameter with the largest gradient.
-func checkDifferences(t *testing.T, m *Pairs, loss func(alpha float64) float64, names []string) {
+func checkDifferences(t *testing.T, m *Trainer, loss func(alpha float64) float64, names []string) {
 	for _, name := range names {
 		q, ok := m.params.Get(name)
 		if !ok {

@@ -15,7 +15,7 @@ import (
 // are ordered by correlation, the first ones are taken where the heads have fewer; of the
 // other maps none can be left out, which is config.Errors. The weights of a side are scaled to
 // the size of fresh ones, which cosines do not see.
-func StartHeads(ctx context.Context, p *Pairs, pairs align.Pairs) (string, error) {
+func StartHeads(ctx context.Context, p *Trainer, pairs align.Pairs) (string, error) {
 	cfg := p.cfg
 	name, c := cfg.Model.Heads.Start, cfg.Model.Head.Dim
 	m, err := fitLinear(ctx, cfg, p.engine, "model.heads.start", name, pairs)

@@ -23,7 +23,7 @@ func tinyHeads() config.Config {
 	return c
 }
 
-func buildHeads(t testing.TB, cfg config.Config) *Pairs {
+func buildHeads(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
 	h, err := newModel(cfg, newEngine(t))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // build returns a model on an engine of its own backend and threads.
-func build(t testing.TB, cfg config.Config, backend string, threads int) *Pairs {
+func build(t testing.TB, cfg config.Config, backend string, threads int) *Trainer {
 	t.Helper()
 	e, err := kernel.New(kernel.Options{Backend: backend, Threads: threads})
 	if err != nil {
@@ -28,7 +28,7 @@ func build(t testing.TB, cfg config.Config, backend string, threads int) *Pairs 
 // randomBatch returns a batch of cfg's size: random pixels, captions of 3 tokens and
 // more that start with id 2, two of three with one token masked by id 4, ids that repeat
 // every 3 rows, and random features.
-func randomBatch(m *Pairs, seed uint64) Batch {
+func randomBatch(m *Trainer, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 0))
 	cfg, rows := m.cfg, m.MaskRows()
 	b, l := cfg.Train.BatchSize, cfg.Data.Tokens
@@ -75,7 +75,7 @@ func randomBatch(m *Pairs, seed uint64) Batch {
 }
 
 // step runs a whole training step with plain gradient descent.
-func step(t testing.TB, m *Pairs, b Batch, c Control) *Result {
+func step(t testing.TB, m *Trainer, b Batch, c Control) *Result {
 	t.Helper()
 	res, err := m.Forward(b, c)
 	if err != nil {

@@ -23,7 +23,7 @@ func BenchmarkHosts(b *testing.B) {
 	mafa.Objective.MAFA = config.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5, Uniform: .1}
 	hosts := []struct {
 		name string
-		m    *Pairs
+		m    *Trainer
 		best time.Duration
 	}{
 		{name: "albef", m: build(b, base, "", 2)}, {name: "views", m: build(b, views, "", 2)}, {name: "intra", m: build(b, intra, "", 2)},
@@ -53,7 +53,7 @@ func BenchmarkHosts(b *testing.B) {
 	}
 }
 
-func connectedTo(b *testing.B, cfg config.Config, judge *Pairs) *Pairs {
+func connectedTo(b *testing.B, cfg config.Config, judge *Trainer) *Trainer {
 	m, err := newConnected(cfg, judge.engine, connectorOf(judge))
 	if err != nil {
 		b.Fatal(err)

@@ -113,12 +113,12 @@ func TestMatchEqualsTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	states := clone(ts)
-	r, err := m.Match(t.Context(), states, x.Lengths, []int32{0, 1}, images, 2, 2)
+	r, err := m.Matcher().Match(t.Context(), states, x.Lengths, []int32{0, 1}, images, 2, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pairs := clone(r)
-	if r, err = m.Match(t.Context(), states, x.Lengths, []int32{1, 0}, images, 2, 2); err != nil {
+	if r, err = m.Matcher().Match(t.Context(), states, x.Lengths, []int32{1, 0}, images, 2, 2); err != nil {
 		t.Fatal(err)
 	}
 	others := clone(r)
@@ -133,11 +133,11 @@ func TestMatchEqualsTraining(t *testing.T) {
 	// One text against both images, and both texts against one image.
 	one := clone(states[:len(states)/2])
 	both := append(clone(one), one...)
-	if r, err = m.Match(t.Context(), both, []int32{x.Lengths[0], x.Lengths[0]}, []int32{1, 0}, images, 2, 2); err != nil {
+	if r, err = m.Matcher().Match(t.Context(), both, []int32{x.Lengths[0], x.Lengths[0]}, []int32{1, 0}, images, 2, 2); err != nil {
 		t.Fatal(err)
 	}
 	closeTo(t, "one text, two images", r, []float32{others[0], pairs[0]}, 1e-5)
-	if r, err = m.Match(t.Context(), states, x.Lengths, []int32{0, 0}, images[:len(images)/2], 2, 1); err != nil {
+	if r, err = m.Matcher().Match(t.Context(), states, x.Lengths, []int32{0, 0}, images[:len(images)/2], 2, 1); err != nil {
 		t.Fatal(err)
 	}
 	closeTo(t, "two texts, one image", r, []float32{pairs[0], others[1]}, 1e-5)
@@ -171,7 +171,7 @@ func TestQueueSwitch(t *testing.T) {
 	cfg.Queue.Size = 0
 	without := build(t, cfg, "auto", 2)
 	x := randomBatch(with, 1)
-	run := func(m *Pairs, use bool) float64 {
+	run := func(m *Trainer, use bool) float64 {
 		res, err := m.Forward(x, Control{Alpha: 0.4, UseQueue: use})
 		if err != nil {
 			t.Fatal(err)
@@ -272,10 +272,7 @@ func TestModelErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.HasMatching() {
+	if m.Matcher() != nil {
 		t.Error("a model without matching has a match head")
-	}
-	if _, err := m.Match(t.Context(), nil, nil, nil, nil, 1, 1); err == nil || !strings.Contains(err.Error(), "objective.itm.weight") {
-		t.Errorf("matching without a head: %v", err)
 	}
 }

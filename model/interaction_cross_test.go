@@ -72,7 +72,7 @@ func TestCrossEvaluates(t *testing.T) {
 		n := len(b.IDs)
 		scores := make([][]float64, n)
 		for i := range n { // an image at a time
-			one, err := m.Interact(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
+			one, err := m.Interaction().Scores(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
 			if err != nil {
 				t.Fatal(err)
 			}

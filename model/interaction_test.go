@@ -15,7 +15,7 @@ func tinyFILIP(kind string) config.Config {
 }
 
 // buildInteraction builds a model whose texts begin with one token that is no word.
-func buildInteraction(t testing.TB, cfg config.Config) *Pairs {
+func buildInteraction(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func buildInteraction(t testing.TB, cfg config.Config) *Pairs {
 }
 
 // tokenRows are the tokens of a side that take part, as unit rows: those after the first.
-func tokenRows(t testing.TB, m *Pairs, e *Encoder, b Batch, lengths []int32) (rows [][][]float64) {
+func tokenRows(t testing.TB, m *Trainer, e *Encoder, b Batch, lengths []int32) (rows [][][]float64) {
 	t.Helper()
 	states, _, err := e.Encode(t.Context(), m.feed(b, Control{}).Batch)
 	if err != nil {
@@ -320,8 +320,8 @@ func TestInteractionHasNoFeatures(t *testing.T) {
 func TestInteract(t *testing.T) {
 	cfg := tinyFILIP(config.InteractionMaxAve)
 	m := buildInteraction(t, cfg)
-	if m.InteractionName() != "max_ave" {
-		t.Errorf("name %q", m.InteractionName())
+	if name := m.Interaction().Name(); name != "max_ave" {
+		t.Errorf("name %q", name)
 	}
 	b := randomPairs(m, 7)
 	b.Lengths[1] = 1 // no word
@@ -351,7 +351,7 @@ func TestInteract(t *testing.T) {
 		}
 	}
 	for _, size := range [][2]int{{n, n}, {2, n}, {1, 3}} {
-		got, err := m.Interact(t.Context(), images[:size[0]*m.Image().Len()*m.Dim()], imageLengths[:size[0]], texts[:size[1]*m.Text().Len()*m.Dim()], textLengths[:size[1]])
+		got, err := m.Interaction().Scores(t.Context(), images[:size[0]*m.Image().Len()*m.Dim()], imageLengths[:size[0]], texts[:size[1]*m.Text().Len()*m.Dim()], textLengths[:size[1]])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +361,7 @@ func TestInteract(t *testing.T) {
 		t.Errorf("score of features: %v", err)
 	}
 	plain := buildCLIP(t, tinyCLIP("sphere"))
-	if _, err := plain.Interact(t.Context(), nil, nil, nil, nil); err == nil || plain.InteractionName() != "" {
-		t.Errorf("a model of features interacts: %v", err)
+	if plain.Interaction() != nil {
+		t.Error("a model of features interacts")
 	}
 }

@@ -33,7 +33,7 @@ func (b *builder) ask(x *side) {
 
 // Kept says whether training reads the class tokens of a side, image or text, as a column of the batch
 // (data.cache_features), and how many numbers a row has.
-func (p *Pairs) Kept(name string) (width int, kept bool) {
+func (p *Trainer) Kept(name string) (width int, kept bool) {
 	for _, x := range []side{p.design.image, p.design.text} {
 		if x.name == name && x.kept {
 			return x.trained().Columns()[0].Len(), true
@@ -44,7 +44,7 @@ func (p *Pairs) Kept(name string) (width int, kept bool) {
 
 // TowerHash is a hash of what decides the class tokens that the tower of a side, image or text, gives for an input: its
 // parameters, and the settings by which it and its inputs are made. Kernels count too, since they round in their own ways.
-func (p *Pairs) TowerHash(name string) []byte {
+func (p *Model) TowerHash(name string) []byte {
 	h := sha256.New()
 	m, d := p.cfg.Model, p.cfg.Data
 	m.Image.Freeze, m.Text.Freeze = false, false

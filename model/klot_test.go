@@ -69,7 +69,7 @@ func tinyKLOT() config.Config {
 	return cfg
 }
 
-func buildKLOT(t *testing.T, cfg config.Config, o Options) *Pairs {
+func buildKLOT(t *testing.T, cfg config.Config, o Options) *Trainer {
 	t.Helper()
 	o.Engine = newEngine(t)
 	m, err := New(cfg, o)

@@ -15,10 +15,11 @@ func Layout(cfg config.Config, o Options) (*Params, error) {
 	}
 	params := NewParams(cfg.Run.Seed, cfg.Momentum.Enabled)
 	params.start = o.Start
-	p, err := newPairs(cfg, o, params)
+	m, err := modelOf(cfg, o, params)
 	if err != nil {
 		return nil, err
 	}
+	p := &Trainer{Model: m}
 	if err := p.newQueue(); err != nil {
 		return nil, err
 	}

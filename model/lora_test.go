@@ -39,7 +39,7 @@ func loraSystems(t testing.TB) map[string]config.Config {
 }
 
 // loraBatch is a batch for a system.
-func loraBatch(m *Pairs) Batch {
+func loraBatch(m *Trainer) Batch {
 	if m.cfg.Model.ImagesOnly() {
 		return viewsBatch(1)
 	}
@@ -47,7 +47,7 @@ func loraBatch(m *Pairs) Batch {
 }
 
 // scatter gives adapters values that show.
-func scatter(m *Pairs, scale float32) {
+func scatter(m *Trainer, scale float32) {
 	for _, q := range m.Params().List() {
 		if strings.HasSuffix(q.Name, "/lora_b") {
 			for i := range m.Params().Value(q) {
@@ -108,7 +108,7 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 }
 
 // countAdapters returns the values of adapters.
-func countAdapters(m *Pairs) (n int) {
+func countAdapters(m *Trainer) (n int) {
 	for _, q := range m.Params().List() {
 		if strings.Contains(q.Name, "/lora_") {
 			n += q.Len()

@@ -19,12 +19,12 @@ func mafaConfig() config.Config {
 }
 
 // connectorOf returns a model as a connector.
-func connectorOf(m *Pairs) *Connector {
+func connectorOf(m *Trainer) *Connector {
 	return &Connector{Model: m.cfg.Model, Vocab: m.Vocab(), From: &memorySource{p: m.params}}
 }
 
 // connected builds a model with a connector.
-func connected(t testing.TB, cfg config.Config, c *Connector) *Pairs {
+func connected(t testing.TB, cfg config.Config, c *Connector) *Trainer {
 	t.Helper()
 	m, err := newConnected(cfg, newEngine(t), c)
 	if err != nil {
@@ -35,7 +35,7 @@ func connected(t testing.TB, cfg config.Config, c *Connector) *Pairs {
 
 // otherModel is a connector of other widths and depths, with weights large enough that its
 // opinions differ.
-func otherModel(t testing.TB) *Pairs {
+func otherModel(t testing.TB) *Trainer {
 	cfg := tinyConfig()
 	cfg.Run.Seed = 5
 	cfg.Model.Image = config.Image{Size: 16, Patch: 4, Depth: 1, Width: 24, Heads: 3}
@@ -144,7 +144,7 @@ func TestRelabellingByInference(t *testing.T) {
 }
 
 // matches returns the probability that text i and image j match, (n, n).
-func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
+func matches(t testing.TB, m *Trainer, b Batch, n int) []float64 {
 	t.Helper()
 	images, _, err := m.EncodeImages(b.Images, n)
 	if err != nil {
@@ -158,11 +158,11 @@ func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
 	out := make([]float64, n*n)
 	for j := range n {
 		index := slices.Repeat([]int32{int32(j)}, n)
-		g, err := m.matching(pairing{n, n, evenPlaces(slices.Max(b.Lengths), m.text.Len())})
+		g, err := m.matcher.logits.get(pairing{n, n, evenPlaces(slices.Max(b.Lengths), m.text.Len())})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Match(t.Context(), texts, b.Lengths, index, images, n, n); err != nil {
+		if _, err := m.Matcher().Match(t.Context(), texts, b.Lengths, index, images, n, n); err != nil {
 			t.Fatal(err)
 		}
 		a, err := g.machine.Value(g.logits)
@@ -181,7 +181,7 @@ func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
 
 // pairsOfClasses is a batch whose image and caption i show class of[i]: one colour and one
 // word, with noise.
-func pairsOfClasses(m *Pairs, of []int, seed uint64) Batch {
+func pairsOfClasses(m *Trainer, of []int, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 4))
 	l, size := m.cfg.Data.Tokens, m.cfg.Model.Image.Size
 	b := Batch{Masked: make([]int32, len(of)*l), MaskPlaces: make([]int32, m.MaskRows()), MaskLabels: slices.Repeat([]int32{-100}, m.MaskRows())}

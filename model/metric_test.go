@@ -89,7 +89,7 @@ func TestMetricRandomStart(t *testing.T) {
 }
 
 // metricOfStoredFeatures compares the loss of a step with its definition over stored features.
-func metricOfStoredFeatures(t *testing.T, name string, m *Pairs, b Batch) {
+func metricOfStoredFeatures(t *testing.T, name string, m *Trainer, b Batch) {
 	t.Helper()
 	got, err := m.Forward(b, Control{})
 	if err != nil {

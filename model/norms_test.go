@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
 	"gorgonia.org/gorgonia"
 )
 
 // normBatches are batches of a host, with numbers behind the regions of an image, which are no part of it.
-func normBatches(m *Pairs, n int) (list []*batch.Batch) {
+func normBatches(m *Trainer, n int) (list []*batch.Batch) {
 	for s := range n {
 		b := batch.New(m.cfg.Train.BatchSize, m.Columns()...)
 		for i := range b.Rows() {
@@ -34,7 +34,7 @@ func normBatches(m *Pairs, n int) (list []*batch.Batch) {
 }
 
 // running are the running statistics of a model, one after the other.
-func running(m *Pairs) (list []float32) {
+func running(m *Trainer) (list []float32) {
 	for _, q := range m.params.List() {
 		if strings.Contains(q.Name, "running_") {
 			list = append(list, m.params.Value(q)...)
@@ -118,7 +118,7 @@ func TestNormsComputedAgain(t *testing.T) {
 	cfg.Compute.Recompute = true
 	again := buildCLIP(t, cfg)
 	for i, b := range normBatches(plain, 2) {
-		for _, m := range []*Pairs{plain, again} {
+		for _, m := range []*Trainer{plain, again} {
 			if _, err := m.Step(t.Context(), &feed.Step{Batch: b, Update: i, Counter: i}); err != nil {
 				t.Fatal(err)
 			}

@@ -27,7 +27,7 @@ func TestBF16(t *testing.T) {
 	copy(half.queue.Image, full.queue.Image)
 	copy(half.queue.Text, full.queue.Text)
 	half.queue.Filled, half.queue.Pointer = full.queue.Filled, full.queue.Pointer
-	run := func(m *Pairs) *Result {
+	run := func(m *Trainer) *Result {
 		tg := m.step
 		if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestRoundedWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	make := func(keep bool) *Pairs {
+	make := func(keep bool) *Trainer {
 		defer func(before func(exec.Engine) bool) { keepRounded = before }(keepRounded)
 		keepRounded = func(exec.Engine) bool { return keep }
 		m, err := newModel(tinyConfig(), e)

@@ -148,16 +148,16 @@ func (q *Queue) Push(k Keys, ids []int32) error {
 }
 
 // newQueue makes the queue of the configuration and the graphs over it, if there is one.
-func (p *Pairs) newQueue() error {
+func (p *Trainer) newQueue() error {
 	cfg := p.cfg
 	if cfg.Queue.Size == 0 {
 		return nil
 	}
-	if err := (Footprint{Queue: p.queueBytes()}).fits(); err != nil {
+	if err := (Footprint{Queue: estimate{p.Model}.queueBytes()}).fits(); err != nil {
 		return err
 	}
 	a := queueArgs{size: cfg.Queue.Size, dim: cfg.Model.Head.Dim, spheres: p.design.space.Spheres, imagesOnly: p.design.views, seed: cfg.Run.Seed}
-	a.image, a.text = p.backboneWidths()
+	a.image, a.text = estimate{p.Model}.backboneWidths()
 	p.queue = newQueue(a)
 	if err := p.queue.keepOn(onDevice(p.engine)); err != nil {
 		return err

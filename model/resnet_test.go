@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // narrow is a residual network of 2 channels for images of 8 x 8.
 var narrow = []string{"model.image.style=resnet", "model.image.resnet.depth=18", "model.image.resnet.width=2", "model.image.resnet.small_stem=true"}
 
 // keysOf are the features that a batch of 4 leaves in the queue.
-func keysOf(t *testing.T, m *Pairs, b Batch, counter int) []float32 {
+func keysOf(t *testing.T, m *Trainer, b Batch, counter int) []float32 {
 	t.Helper()
 	if _, err := m.Forward(b, Control{Step: counter, UseQueue: true}); err != nil {
 		t.Fatal(err)
@@ -230,14 +230,14 @@ func TestResNetExplains(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := buildCLIP(t, cfg)
-	if m.DefaultBlocks().Image != 0 {
-		t.Errorf("block %d is looked at", m.DefaultBlocks().Image)
+	if m.Explainer().DefaultBlocks().Image != 0 {
+		t.Errorf("block %d is looked at", m.Explainer().DefaultBlocks().Image)
 	}
 	x, one := randomPairs(m, 3), batch.New(1, slices.Concat(m.Image().Columns(), m.Text().Columns())...)
 	copy(one.Floats(batch.Images), x.Images)
 	copy(one.Ints(batch.Tokens), x.Tokens)
 	one.SetInts(batch.Lengths, x.Lengths[:1])
-	e, err := m.Explain(t.Context(), one, m.DefaultBlocks())
+	e, err := m.Explainer().Pair(t.Context(), one, m.Explainer().DefaultBlocks())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestResNetComputedAgain(t *testing.T) {
 	plain := newViewsSystem(t, tinyViews(t, "moco", sets...))
 	again := newViewsSystem(t, tinyViews(t, "moco", append(sets, "compute.recompute=true")...))
 	for seed := range uint64(2) {
-		for _, m := range []*Pairs{plain, again} {
+		for _, m := range []*Trainer{plain, again} {
 			if _, err := m.Forward(viewsBatch(seed), Control{UseQueue: true}); err != nil {
 				t.Fatal(err)
 			}

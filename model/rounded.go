@@ -41,7 +41,7 @@ func bindRounded(e exec.Engine, b *net, m *exec.Machine) (*rounded, error) {
 		}
 	}
 	var err error
-	for _, w := range []*binding{b.params, b.twins} {
+	for _, w := range []*binding{b.params, b.momentum} {
 		w.each(func(q *Param, n *gorgonia.Node, mem []float32) {
 			if err != nil || len(q.Shape) != 2 {
 				return

@@ -22,7 +22,7 @@ func (b *builder) samples() {
 
 // sample keeps the samples of the last batch, the first one of an update or a further one, of all
 // processes.
-func (p *Pairs) sample(first bool) error {
+func (p *Trainer) sample(first bool) error {
 	x := p.step.samples
 	if x == nil {
 		return nil
@@ -46,7 +46,7 @@ func (p *Pairs) sample(first bool) error {
 }
 
 // moveBoundary moves the boundary of mismatched words by the samples of the update.
-func (p *Pairs) moveBoundary() {
+func (p *Trainer) moveBoundary() {
 	x := p.step.samples
 	if x == nil {
 		return

@@ -13,7 +13,7 @@ import (
 // same gradients but for the metric's own.
 func TestIdentityMetricStartsAsTheCosine(t *testing.T) {
 	for _, backend := range []string{"auto", "builtin", "plain"} {
-		run := func(set func(c *config.Config)) (*Pairs, *Result) {
+		run := func(set func(c *config.Config)) (*Trainer, *Result) {
 			cfg := allOn()
 			set(&cfg)
 			m := build(t, cfg, backend, 2)

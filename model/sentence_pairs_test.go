@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -75,11 +75,11 @@ func TestGoldenPairs(t *testing.T) {
 			}
 			want := g.floats("expect/outputs")
 			for _, n := range []int{4, 2} { // of any number of pairs
-				part := batch.New(n, m.JudgeColumns()...)
+				part := batch.New(n, m.Classifier().Columns()...)
 				for _, c := range part.Columns() {
 					copy(part.Ints(c.Name), x.Ints(c.Name))
 				}
-				got, err := m.Judge(t.Context(), part)
+				got, err := m.Classifier().Logits(t.Context(), part)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -112,11 +112,11 @@ func TestPairsDropout(t *testing.T) {
 		t.Errorf("losses of two steps and of the first again: %v, %v, %v", a, b, again)
 	}
 	said := func() []float32 {
-		part := batch.New(4, m.JudgeColumns()...)
+		part := batch.New(4, m.Classifier().Columns()...)
 		for _, c := range part.Columns() {
 			copy(part.Ints(c.Name), x.Ints(c.Name))
 		}
-		y, err := m.Judge(t.Context(), part)
+		y, err := m.Classifier().Logits(t.Context(), part)
 		if err != nil {
 			t.Fatal(err)
 		}

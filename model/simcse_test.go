@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -51,7 +51,7 @@ func sentenceBatch(seed uint64) Batch {
 }
 
 // classesOf encodes the texts of a batch without dropout: (4, D).
-func classesOf(t testing.TB, m *Pairs, ids, lengths []int32) []float32 {
+func classesOf(t testing.TB, m *Trainer, ids, lengths []int32) []float32 {
 	t.Helper()
 	x := batch.New(4, m.Text().Columns()...)
 	copy(x.Ints(batch.Tokens), ids)
@@ -64,7 +64,7 @@ func classesOf(t testing.TB, m *Pairs, ids, lengths []int32) []float32 {
 }
 
 // headed is the head of SimCSE of rows x (n, d) in float64: tanh(W x + b).
-func headed(m *Pairs, name string, x []float32) []float64 {
+func headed(m *Trainer, name string, x []float32) []float64 {
 	q, _ := m.params.Get(name + "/weight")
 	p, _ := m.params.Get(name + "/bias")
 	w, bias := m.params.Value(q), m.params.Value(p)

@@ -109,14 +109,14 @@ func heapDoesNotGrow(t *testing.T, cfg config.Config) {
 // TestSameSeedSameBits trains two fresh models for three steps with the same seed and
 // the same number of threads.
 func TestSameSeedSameBits(t *testing.T) {
-	train := func(threads int, backend string) *Pairs {
+	train := func(threads int, backend string) *Trainer {
 		m := build(t, allOn(), backend, threads)
 		for i := range 3 {
 			step(t, m, randomBatch(m, uint64(i)), Control{Step: i, Alpha: 0.2, UseQueue: i > 0})
 		}
 		return m
 	}
-	same := func(a, b *Pairs) bool {
+	same := func(a, b *Trainer) bool {
 		return sameBits(a.params.values, b.params.values) && sameBits(a.params.momentum, b.params.momentum) &&
 			sameBits(a.params.grads, b.params.grads) && sameBits(a.queue.Image, b.queue.Image) && sameBits(a.queue.Text, b.queue.Text)
 	}

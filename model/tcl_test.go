@@ -22,7 +22,7 @@ func tclConfig(mode string) config.Config {
 }
 
 // loadTCL returns the golden model and its batch.
-func loadTCL(t testing.TB, mode string) (*Pairs, Batch, golden) {
+func loadTCL(t testing.TB, mode string) (*Trainer, Batch, golden) {
 	f, err := safetensors.Open("testdata/tcl_" + mode + ".safetensors")
 	if err != nil {
 		t.Fatal(err)

@@ -110,7 +110,7 @@ func TestTuningStartsAsTheBase(t *testing.T) {
 }
 
 // spread gives what tuning adds values that show.
-func spread(m *Pairs, scale float32) {
+func spread(m *Trainer, scale float32) {
 	for _, q := range m.Params().List() {
 		if added(q.Name) {
 			for i := range m.Params().Value(q) {
@@ -422,7 +422,7 @@ func TestTuningRecompute(t *testing.T) {
 		again := build(t, cfg, "builtin", 1)
 		cfg.Compute.Recompute, cfg.Compute.Precision = false, "bf16"
 		half := build(t, cfg, "builtin", 1)
-		for _, m := range []*Pairs{kept, again, half} {
+		for _, m := range []*Trainer{kept, again, half} {
 			spread(m, 0.05)
 		}
 		want, got, rounded := step(t, kept, loraBatch(kept), Control{}), step(t, again, loraBatch(kept), Control{}), step(t, half, loraBatch(kept), Control{})

@@ -32,7 +32,7 @@ func tinyViews(t testing.TB, system string, sets ...string) config.Config {
 }
 
 // newViewsSystem builds a system of images alone.
-func newViewsSystem(t testing.TB, cfg config.Config) *Pairs {
+func newViewsSystem(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
 	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
 	if err != nil {
@@ -63,7 +63,7 @@ func viewsOfSize(seed uint64, size int) Batch {
 }
 
 // descend makes a training step with plain gradient descent.
-func descend(t testing.TB, m *Pairs, step int, useQueue bool) *Result {
+func descend(t testing.TB, m *Trainer, step int, useQueue bool) *Result {
 	t.Helper()
 	if err := m.Before(step); err != nil {
 		t.Fatal(err)

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -128,7 +128,7 @@ func TestGoldenViPMM(t *testing.T) {
 }
 
 // setPartners sets the row that each is told from in the place of what a loss has drawn; one that names itself has none.
-func (p *Pairs) setPartners(name string, rows []int32) {
+func (p *Trainer) setPartners(name string, rows []int32) {
 	index, there := p.step.inputs.Memory(name).([]int32), p.floats(name+" there")
 	copy(index, rows)
 	for i, j := range rows {

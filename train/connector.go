@@ -111,16 +111,16 @@ func (s stored) Read(name string, shape []int, dst []float32) error {
 // OpenModel returns the model of a checkpoint for inference, which reads the parameters
 // that an evaluation asks for: the checkpoint must stay open. tok is nil for a system
 // without texts.
-func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model, error) {
 	return openStored(cfg, stored{ck: ck}, tok, engine)
 }
 
 // OpenTwin is OpenModel with the momentum twins in the place of the parameters that have one.
-func OpenTwin(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+func OpenTwin(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model, error) {
 	return openStored(cfg, stored{ck: ck, twin: true}, tok, engine)
 }
 
-func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model, error) {
 	o := modelOptions(tok, engine)
 	var err error
 	if o.Classes, err = OpenClasses(from.ck); err != nil {

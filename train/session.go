@@ -319,7 +319,7 @@ type stager interface {
 	Unstage() error
 }
 
-var _ stager = (*model.Pairs)(nil)
+var _ stager = (*model.Trainer)(nil)
 
 // stage names the batch that comes next, if it is ready and there is a device to take it to: the loader makes one batch more then.
 func (s *Session) stage() {

@@ -103,11 +103,11 @@ func sessionIn(t *testing.T, cfg config.Config, g parallel.Group, tok *tokenizer
 }
 
 // pairs is the model under whatever a test has put around it.
-func (s *Session) pairs() *model.Pairs {
+func (s *Session) pairs() *model.Trainer {
 	if a, ok := s.model.(*averaged); ok {
-		return a.System.(*model.Pairs)
+		return a.System.(*model.Trainer)
 	}
-	return s.model.(*model.Pairs)
+	return s.model.(*model.Trainer)
 }
 
 func (s *Session) must(t *testing.T, step int) StepResult {
@@ -322,13 +322,13 @@ func TestRunSurvivesABadBatch(t *testing.T) {
 
 // unstaging counts how often a model is to forget the batch that comes next.
 type unstaging struct {
-	*model.Pairs
+	*model.Trainer
 	times *int
 }
 
 func (u unstaging) Unstage() error {
 	*u.times++
-	return u.Pairs.Unstage()
+	return u.Trainer.Unstage()
 }
 
 // TestBadMicroBatchForgetsTheNext: micro-batches behind one whose loss is not finite are read and not computed, so that the one that

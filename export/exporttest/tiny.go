@@ -112,7 +112,7 @@ func Find(t testing.TB, name string, sets ...string) Case {
 // Tiny is a model with random parameters and what it makes of a batch.
 type Tiny struct {
 	export.Model
-	Pairs *model.Pairs
+	Pairs *model.Trainer
 	Batch *batch.Batch
 }
 

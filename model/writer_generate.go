@@ -23,21 +23,19 @@ type GenerateOptions struct {
 }
 
 // check fills in what is not said, and says what is wrong.
-func (o *GenerateOptions) check(p *Pairs) error {
+func (o *GenerateOptions) check(m *Model) error {
 	if o.Beams == 0 {
 		o.Beams = 1
 	}
 	if o.MaxTokens == 0 {
-		o.MaxTokens = min(20, p.cfg.Model.Text.Positions)
+		o.MaxTokens = min(20, m.cfg.Model.Text.Positions)
 	}
-	most := p.cfg.Model.Text.Positions
+	most := m.cfg.Model.Text.Positions
 	switch {
-	case !p.HasDecoder():
-		return errNoDecoder
-	case p.o.BeginID < 0 || p.o.EndID < 0:
-		return fmt.Errorf("model: writing needs tokens that begin and end a text (got %d and %d): use a vocabulary with [CLS] and [SEP]", p.o.BeginID, p.o.EndID)
-	case o.Beams < 1 || o.Beams > p.o.Vocab/2:
-		return fmt.Errorf("model: beams must be from 1 to half of the vocabulary, %d (got %d)", p.o.Vocab/2, o.Beams)
+	case m.o.BeginID < 0 || m.o.EndID < 0:
+		return fmt.Errorf("model: writing needs tokens that begin and end a text (got %d and %d): use a vocabulary with [CLS] and [SEP]", m.o.BeginID, m.o.EndID)
+	case o.Beams < 1 || o.Beams > m.o.Vocab/2:
+		return fmt.Errorf("model: beams must be from 1 to half of the vocabulary, %d (got %d)", m.o.Vocab/2, o.Beams)
 	case o.MaxTokens < 1 || o.MaxTokens > most:
 		return fmt.Errorf("model: a text has from 1 to model.text.positions = %d tokens (got %d)", most, o.MaxTokens)
 	case o.MinTokens < 0 || o.MinTokens >= o.MaxTokens:
@@ -77,16 +75,16 @@ type likely struct {
 // Generate writes a text about each row of b by beam search: the tokens of its words, without those around them. The search about
 // a row is over when so many texts have ended as there are beams and no beam can become better than the worst of them at its present
 // length. It ends early with the error of ctx, and with an *eval.NonFiniteError where a logit is NaN.
-func (p *Pairs) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions) ([][]int32, error) {
-	if err := o.check(p); err != nil {
+func (w *Writer) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions) ([][]int32, error) {
+	if err := o.check(w.m); err != nil {
 		return nil, err
 	}
-	read, err := p.read(ctx, b)
+	read, err := w.read(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	n := b.Rows()
-	x, err := p.writing(read, n*o.Beams, max(1, o.MaxTokens-1), n*o.Beams*o.MaxTokens)
+	x, err := w.next(read, n*o.Beams, max(1, o.MaxTokens-1), n*o.Beams*o.MaxTokens)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +93,7 @@ func (p *Pairs) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions)
 		rows[i].beams = []beam{{}}
 	}
 	for step := range o.MaxTokens {
-		var tokens []written
+		var tokens []token
 		var of [][2]int
 		for i := range rows {
 			s := &rows[i]
@@ -105,12 +103,12 @@ func (p *Pairs) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions)
 			s.next = make([][]likely, len(s.beams))
 			for k := range s.beams {
 				at := &s.beams[k]
-				id := p.o.BeginID
+				id := w.m.o.BeginID
 				if step > 0 {
 					id = at.tokens[step-1]
 				}
 				place := step*n*o.Beams + len(tokens)
-				tokens = append(tokens, written{id: id, row: i, before: at.places, place: place})
+				tokens = append(tokens, token{id: id, row: i, before: at.places, place: place})
 				at.places = append(slices.Clone(at.places), int32(place))
 				of = append(of, [2]int{i, k})
 			}
@@ -118,10 +116,10 @@ func (p *Pairs) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions)
 		if len(tokens) == 0 {
 			break
 		}
-		err := x.next(ctx, tokens, func(i int, logits []float32) {
+		err := x.each(ctx, tokens, func(i int, logits []float32) {
 			without := int32(-1)
 			if step < o.MinTokens {
-				without = p.o.EndID
+				without = w.m.o.EndID
 			}
 			at := of[i]
 			rows[at[0]].next[at[1]] = likeliest(logits, 2*o.Beams, without)
@@ -137,7 +135,7 @@ func (p *Pairs) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions)
 			if slices.ContainsFunc(s.next, func(list []likely) bool { return list == nil }) {
 				return nil, &eval.NonFiniteError{What: fmt.Sprintf("model: scores of token %d of text %d are NaN", step, i), Cure: "evaluate another checkpoint"}
 			}
-			s.step(o, p.o.EndID)
+			s.step(o, w.m.o.EndID)
 		}
 	}
 	texts := make([][]int32, n)

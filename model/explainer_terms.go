@@ -31,25 +31,25 @@ type Locals struct {
 
 // terms is the table of what scores of interactions are made of, a line for each kind that says; nil for
 // the others.
-func (p *Pairs) terms() func(image, text Locals) ([]explain.Terms, error) {
-	switch m := p.design.interaction.(type) {
+func (e *Explainer) terms() func(image, text Locals) ([]explain.Terms, error) {
+	switch m := e.m.design.interaction.(type) {
 	case interact.MaxSim:
-		return func(image, text Locals) ([]explain.Terms, error) { return p.maxSimTerms(m, image, text) }
+		return func(image, text Locals) ([]explain.Terms, error) { return e.maxSimTerms(m, image, text) }
 	case interact.Cross:
-		return func(image, text Locals) ([]explain.Terms, error) { return p.crossTerms(m, image, text) }
+		return func(image, text Locals) ([]explain.Terms, error) { return e.crossTerms(m, image, text) }
 	}
 	return nil
 }
 
 // HasTerms says whether the model has an interaction whose kind says what its scores are made of.
-func (p *Pairs) HasTerms() bool { return p.terms() != nil }
+func (e *Explainer) HasTerms() bool { return e.terms() != nil }
 
-func (p *Pairs) crossTerms(m interact.Cross, image, text Locals) (list []explain.Terms, err error) {
+func (e *Explainer) crossTerms(m interact.Cross, image, text Locals) (list []explain.Terms, err error) {
 	how := explain.Cross{Focal: m.Focal, Share: 1}
-	if how.Attention, err = p.underMetric(m.Attention, encoders.AttentionSite, image.Tokens); err != nil {
+	if how.Attention, err = e.underMetric(m.Attention, encoders.AttentionSite, image.Tokens); err != nil {
 		return nil, err
 	}
-	if how.Similarity, err = p.underMetric(m.Similarity, encoders.SimilaritySite, image.Tokens); err != nil {
+	if how.Similarity, err = e.underMetric(m.Similarity, encoders.SimilaritySite, image.Tokens); err != nil {
 		return nil, err
 	}
 	if m.TextToImage != nil && m.ImageToText != nil {
@@ -68,8 +68,8 @@ func (p *Pairs) crossTerms(m interact.Cross, image, text Locals) (list []explain
 	return list, nil
 }
 
-func (p *Pairs) maxSimTerms(m interact.MaxSim, image, text Locals) (list []explain.Terms, err error) {
-	rows, err := p.underMetric(m.Metric, encoders.SimilaritySite, image.Tokens)
+func (e *Explainer) maxSimTerms(m interact.MaxSim, image, text Locals) (list []explain.Terms, err error) {
+	rows, err := e.underMetric(m.Metric, encoders.SimilaritySite, image.Tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (p *Pairs) maxSimTerms(m interact.MaxSim, image, text Locals) (list []expla
 		case interact.Sum:
 			how.Weights = explain.Even(x.queries.N, 1)
 		case interact.Soft:
-			if how.Weights, err = p.softWeights("interaction/"+x.of, m.Hidden, x.queries); err != nil {
+			if how.Weights, err = e.softWeights("interaction/"+x.of, m.Hidden, x.queries); err != nil {
 				return nil, err
 			}
 		default:
@@ -103,13 +103,13 @@ func (p *Pairs) maxSimTerms(m interact.MaxSim, image, text Locals) (list []expla
 }
 
 // softWeights are those of interact.Soft.
-func (p *Pairs) softWeights(name string, hidden int, x Locals) ([]float64, error) {
+func (e *Explainer) softWeights(name string, hidden int, x Locals) ([]float64, error) {
 	values := func(of string) ([]float32, error) {
-		q, ok := p.params.Get(name + "/" + of)
+		q, ok := e.m.params.Get(name + "/" + of)
 		if !ok {
 			return nil, fmt.Errorf("model: %s/%s, which weighs tokens, is not there", name, of)
 		}
-		return p.params.Value(q), nil
+		return e.m.params.Value(q), nil
 	}
 	g := explain.Weighing{Hidden: hidden}
 	for of, to := range map[string]*[]float32{"fc1/weight": &g.A, "fc1/bias": &g.B, "fc2/weight": &g.W} {
@@ -123,11 +123,11 @@ func (p *Pairs) softWeights(name string, hidden int, x Locals) ([]float64, error
 }
 
 // underMetric are the rows of images that a site compares, nil where they are as they are.
-func (p *Pairs) underMetric(m encoders.Metric, site string, x explain.Tokens) ([]float32, error) {
+func (e *Explainer) underMetric(m encoders.Metric, site string, x explain.Tokens) ([]float32, error) {
 	if m.Params(site) == nil {
 		return nil, nil
 	}
-	w, err := storedMetric(m, site, p.values)
+	w, err := storedMetric(m, site, e.m.values)
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +139,8 @@ func (p *Pairs) underMetric(m encoders.Metric, site string, x explain.Tokens) ([
 	return out, s.FoldImages(out, x.Rows, x.N)
 }
 
-// comparing are the nodes of the tokens of one side.
-type comparing struct {
+// comparedTokens are the nodes of the tokens of one side.
+type comparedTokens struct {
 	local   encoders.Local
 	lengths *gorgonia.Node // nil: all
 	lead    int            // tokens before patches, regions or places
@@ -148,48 +148,43 @@ type comparing struct {
 
 // compare adds the tokens that an interaction compares, with a tap on them at the block behind the
 // tower's own.
-func (x *explaining) compare(p *Pairs, n *net, on encoders.Scope, e *Encoder, block int, to *tapped) *comparing {
-	s := e.side
-	scope := e.scope(on.In(s.name)).Tapped(encoders.Tap{Tokens: func(i int, tokens *gorgonia.Node, t int) {
+func (e *Explainer) compare(n *net, of *Encoder, block int, to *tapped) *comparedTokens {
+	s := of.side
+	q := of.encode(n, 1, encoders.Tap{Tokens: func(i int, tokens *gorgonia.Node, t int) {
 		if i == block {
 			*to = tapped{node: tokens, lead: t - parts(s.tower)}
 		}
-	}})
-	q := s.tower.Encode(&encoders.Context{}, scope, n.towerInputs(s.tower, 1, s.column), encoders.Want{Tokens: true})
+	}}, encoders.Want{Tokens: true})
 	head := s.head.(encoders.TokenHead)
-	c := &comparing{local: q.Local(head, head.Raw(on.In(s.proj), q.Tokens), p.cfg.Model.Interaction.ClassTokens), lead: q.Len - parts(s.tower)}
-	if block == p.layers(s) {
-		*to = tapped{node: c.local.Rows, lead: c.lead}
+	local := q.Local(head, head.Raw(n.root().In(s.proj), q.Tokens), e.m.cfg.Model.Interaction.ClassTokens)
+	c := &comparedTokens{local: local, lead: q.Len - parts(s.tower)}
+	if block == e.layers(s) {
+		*to = tapped{node: local.Rows, lead: c.lead}
 	}
-	x.ask = append(x.ask, c.local.Rows, c.local.Raw)
-	if c.local.Lengths != nil {
-		c.lengths = layout.AddInt(c.local.Lengths, 0)
-		x.ask = append(x.ask, c.lengths)
+	if local.Lengths != nil {
+		c.lengths = layout.AddInt(local.Lengths, 0)
 	}
 	return c
 }
 
+// nodes are those whose values read takes.
+func (c *comparedTokens) nodes() gorgonia.Nodes {
+	return gorgonia.Nodes{c.local.Rows, c.local.Raw, c.lengths}
+}
+
 // read returns the tokens after a run.
-func (c *comparing) read(x *explaining) (l Locals, err error) {
-	rows, err := x.machine.Value(c.local.Rows)
-	if err != nil {
-		return l, err
-	}
-	raw, err := x.machine.Value(c.local.Raw)
-	if err != nil {
-		return l, err
+func (c *comparedTokens) read(o *outputs) (l Locals) {
+	rows, raw, lengths := o.floats(c.local.Rows), o.floats(c.local.Raw), o.of(c.lengths).I32
+	if o.err != nil {
+		return l
 	}
 	first, last := c.local.First, c.local.Len
-	if c.lengths != nil {
-		n, err := x.machine.Value(c.lengths)
-		if err != nil {
-			return l, err
-		}
-		last = int(n.I32[0])
+	if lengths != nil {
+		last = int(lengths[0])
 	}
 	channels := c.local.Rows.Shape()[1]
 	l = Locals{First: first - c.lead}
 	l.N, l.C = max(last-first, 0), channels
-	l.Rows, l.Raw = rows.F32[first*channels:][:l.N*channels], raw.F32[first*channels:][:l.N*channels]
-	return l, nil
+	l.Rows, l.Raw = rows[first*channels:][:l.N*channels], raw[first*channels:][:l.N*channels]
+	return l
 }

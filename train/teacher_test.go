@@ -44,7 +44,7 @@ func TestTutorResumes(t *testing.T) {
 	}
 
 	other := small(t, 0, 0, tutorSets(connectorRun(t, "optimizer.lr=0.01"))...)
-	if _, err := other.Restore(ck); err == nil || !strings.Contains(err.Error(), model.TutorKey+": has other weights than the teacher that this run was started with") {
+	if _, err := other.Restore(ck); err == nil || !strings.Contains(err.Error(), model.TeacherKey+": has other weights than the teacher that this run was started with") {
 		t.Errorf("another teacher: %v", err)
 	}
 	plain := small(t, 0, 0, "objective.distill_scores.teacher=")
@@ -63,8 +63,8 @@ func TestTutorErrors(t *testing.T) {
 		connectorRun(t, "model.image.size=32"): "must read what this run reads",
 	} {
 		_, err := trySmall(t, 0, 0, tutorSets(dir)...)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), model.TutorKey) {
-			t.Errorf("got error %v, want %q under %s", err, want, model.TutorKey)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), model.TeacherKey) {
+			t.Errorf("got error %v, want %q under %s", err, want, model.TeacherKey)
 		}
 	}
 }

@@ -20,27 +20,27 @@ func teach(o *model.Options, cfg config.Config, tok *tokenizer.Tokenizer) (done 
 	}
 	ck, err := checkpoint.Open(path, "model")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", model.TutorKey, err)
+		return nil, fmt.Errorf("%s: %w", model.TeacherKey, err)
 	}
-	if o.Tutor, err = openTutor(o, ck, cfg, tok); err != nil {
+	if o.Teacher, err = openTeacher(o, ck, cfg, tok); err != nil {
 		ck.Close()
 		return nil, err
 	}
 	return func() { ck.Close() }, nil
 }
 
-// openTutor opens the model of a checkpoint as a teacher of batches of this run.
-func openTutor(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config, tok *tokenizer.Tokenizer) (*model.Pairs, error) {
+// openTeacher opens the model of a checkpoint as a teacher of batches of this run.
+func openTeacher(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config, tok *tokenizer.Tokenizer) (*model.Model, error) {
 	text, err := ck.File(configFile)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", model.TutorKey, err)
+		return nil, fmt.Errorf("%s: %w", model.TeacherKey, err)
 	}
 	theirs, _, err := config.ParseStored(filepath.Join(ck.Path, configFile), text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", model.TutorKey, err)
+		return nil, fmt.Errorf("%s: %w", model.TeacherKey, err)
 	}
 	bad := func(msg, hint string) error {
-		return config.Errors{{Path: model.TutorKey, Value: cfg.Objective.DistillScores.Teacher, Msg: msg, Hint: hint}}
+		return config.Errors{{Path: model.TeacherKey, Value: cfg.Objective.DistillScores.Teacher, Msg: msg, Hint: hint}}
 	}
 	if theirs.Model.Fitted() {
 		return nil, bad(fmt.Sprintf("must be a model of towers or heads (this one is of system %q)", theirs.Model.System), "choose another run")
@@ -48,7 +48,7 @@ func openTutor(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config, t
 	var its *tokenizer.Tokenizer
 	if tok != nil && !theirs.Model.Stored() && !theirs.Model.ImagesOnly() {
 		if its, err = OpenTokenizer(ck); err != nil {
-			return nil, fmt.Errorf("%s: %w", model.TutorKey, err)
+			return nil, fmt.Errorf("%s: %w", model.TeacherKey, err)
 		}
 		a, err := tok.JSON()
 		if err != nil {

@@ -8,47 +8,47 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/state"
 )
 
-// TutorKey is where the configuration names the frozen teacher of scores.
-const TutorKey = "objective.distill_scores.teacher"
+// TeacherKey is where the configuration names the frozen teacher of scores.
+const TeacherKey = "objective.distill_scores.teacher"
 
-// tutor is a frozen model that gives targets to scores (objective.distill_scores), in evaluation mode. Its parameters are read
-// once, when the model that it teaches is made.
-type tutor struct {
-	*Pairs
+// scoreTeacher is a frozen model that gives targets to scores (objective.distill_scores), in evaluation mode. Its parameters are
+// read once, when the model that it teaches is made.
+type scoreTeacher struct {
+	m     *Model
 	rows  int
 	path  string // that the configuration names
-	saved tutorCounters
+	saved teacherCounters
 	print string
 }
 
-// tutorCounters are what a checkpoint holds of a tutor.
-type tutorCounters struct {
+// teacherCounters are what a checkpoint holds of a teacher.
+type teacherCounters struct {
 	Fingerprint string `json:"fingerprint"` // of its parameters
 }
 
 var (
-	_ objectives.Tutor = (*tutor)(nil)
-	_ state.Part       = (*tutor)(nil)
-	_ state.Checker    = (*tutor)(nil)
-	_ state.Optional   = (*tutor)(nil)
+	_ objectives.ScoreTeacher = (*scoreTeacher)(nil)
+	_ state.Part              = (*scoreTeacher)(nil)
+	_ state.Checker           = (*scoreTeacher)(nil)
+	_ state.Optional          = (*scoreTeacher)(nil)
 )
 
-// newTutor reads the parameters of a teacher of batches of some rows, which the towers of d read too.
-func newTutor(p *Pairs, cfg config.Config, d *design, rows int) (*tutor, error) {
+// newScoreTeacher reads the parameters of a teacher of batches of some rows, which the towers of d read too.
+func newScoreTeacher(p *Model, cfg config.Config, d *design, rows int) (*scoreTeacher, error) {
 	bad := func(hint, format string, args ...any) error {
-		return config.Errors{{Path: TutorKey, Value: cfg.Objective.DistillScores.Teacher, Msg: fmt.Sprintf(format, args...), Hint: hint}}
+		return config.Errors{{Path: TeacherKey, Value: cfg.Objective.DistillScores.Teacher, Msg: fmt.Sprintf(format, args...), Hint: hint}}
 	}
 	if p.design.views {
 		return nil, bad("choose a run with images and texts", "must be a model of pairs (this one is of system %q)", p.cfg.Model.System)
 	}
-	t := &tutor{Pairs: p, rows: rows, path: cfg.Objective.DistillScores.Teacher}
+	t := &scoreTeacher{m: p, rows: rows, path: cfg.Objective.DistillScores.Teacher}
 	given := slices.Concat(d.image.trained().Columns(), d.text.trained().Columns())
 	for _, c := range t.Columns() {
 		i := slices.IndexFunc(given, func(x batch.Column) bool { return x.Name == c.Name })
@@ -74,35 +74,35 @@ func newTutor(p *Pairs, cfg config.Config, d *design, rows int) (*tutor, error) 
 		}
 	}
 	if err := t.load(); err != nil {
-		return nil, fmt.Errorf("%s: %w", TutorKey, err)
+		return nil, fmt.Errorf("%s: %w", TeacherKey, err)
 	}
 	return t, nil
 }
 
 // load reads the parameters by compiling what they are asked for by, and takes their fingerprint.
-func (t *tutor) load() error {
-	of, tokens := readFeatures, t.design.interaction != nil
+func (t *scoreTeacher) load() error {
+	of, tokens := readFeatures, t.m.design.interaction != nil
 	if tokens {
 		of = readTokens
 	}
-	for _, e := range []*Encoder{t.image, t.text} {
-		if _, err := e.encoding(shape{1, e.Len(), of}); err != nil {
+	for _, e := range []*Encoder{t.m.image, t.m.text} {
+		if _, err := e.encodings.get(shape{1, e.Len(), of}); err != nil {
 			return err
 		}
 	}
 	if tokens {
-		if _, err := t.interacting(t.rows, t.rows); err != nil {
+		if _, err := t.m.interaction.scores.get(blockOfPairs{t.rows, t.rows}); err != nil {
 			return err
 		}
-	} else if _, err := t.PairScore(); err != nil {
+	} else if _, err := t.m.PairScore(); err != nil {
 		return err
 	}
-	names := slices.Clone(t.params.list)
+	names := slices.Clone(t.m.params.list)
 	slices.SortFunc(names, func(a, b *Param) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
 	h := sha256.New()
 	for _, q := range names {
 		fmt.Fprintf(h, "%s %v ", q.Name, []int(q.Shape))
-		if err := binary.Write(h, binary.LittleEndian, t.params.Value(q)); err != nil {
+		if err := binary.Write(h, binary.LittleEndian, t.m.params.Value(q)); err != nil {
 			return err
 		}
 	}
@@ -110,95 +110,97 @@ func (t *tutor) load() error {
 	return nil
 }
 
-// Columns implements objectives.Tutor.
-func (t *tutor) Columns() []batch.Column { return slices.Concat(t.image.Columns(), t.text.Columns()) }
-
-// Dim implements objectives.Tutor.
-func (t *tutor) Dim() int {
-	if t.design.interaction != nil {
-		return 0
-	}
-	return t.Pairs.Dim()
+// Columns implements objectives.ScoreTeacher.
+func (t *scoreTeacher) Columns() []batch.Column {
+	return slices.Concat(t.m.image.Columns(), t.m.text.Columns())
 }
 
-// Features implements objectives.Tutor.
-func (t *tutor) Features(b *batch.Batch, side objectives.Modality, dst []float32) error {
+// Dim implements objectives.ScoreTeacher.
+func (t *scoreTeacher) Dim() int {
+	if t.m.design.interaction != nil {
+		return 0
+	}
+	return t.m.Dim()
+}
+
+// Features implements objectives.ScoreTeacher.
+func (t *scoreTeacher) Features(b *batch.Batch, side objectives.Modality, dst []float32) error {
 	if side == objectives.Text {
-		y, err := t.text.Features(context.Background(), b)
+		y, err := t.m.text.Features(context.Background(), b)
 		copy(dst, y)
 		return err
 	}
-	x, err := t.image.Features(context.Background(), b)
+	x, err := t.m.image.Features(context.Background(), b)
 	if err != nil {
 		return err
 	}
-	s, err := t.PairScore()
+	s, err := t.m.PairScore()
 	if err != nil {
 		return err
 	}
 	return s.FoldImages(dst, x, b.Rows())
 }
 
-// Scores implements objectives.Tutor.
-func (t *tutor) Scores(b *batch.Batch, dst []float32) error {
+// Scores implements objectives.ScoreTeacher.
+func (t *scoreTeacher) Scores(b *batch.Batch, dst []float32) error {
 	ctx, n := context.Background(), b.Rows()
-	if t.design.interaction != nil {
-		x, xn, err := t.image.EncodeTokens(ctx, b)
+	if t.m.design.interaction != nil {
+		x, xn, err := t.m.image.EncodeTokens(ctx, b)
 		if err != nil {
 			return err
 		}
-		y, yn, err := t.text.EncodeTokens(ctx, b)
+		y, yn, err := t.m.text.EncodeTokens(ctx, b)
 		if err != nil {
 			return err
 		}
-		s, err := t.Interact(ctx, x, xn, y, yn)
+		s, err := t.m.interaction.Scores(ctx, x, xn, y, yn)
 		copy(dst, s)
 		return err
 	}
-	x, err := t.image.Features(ctx, b)
+	x, err := t.m.image.Features(ctx, b)
 	if err != nil {
 		return err
 	}
-	y, err := t.text.Features(ctx, b)
+	y, err := t.m.text.Features(ctx, b)
 	if err != nil {
 		return err
 	}
-	s, err := t.PairScore()
+	s, err := t.m.PairScore()
 	if err != nil {
 		return err
 	}
-	return s.Rows(t.engine, x, n, y, n, dst)
+	return s.Rows(t.m.engine, x, n, y, n, dst)
 }
 
 // StateName implements state.Part.
-func (t *tutor) StateName() string { return "teacher" }
+func (t *scoreTeacher) StateName() string { return "teacher" }
 
 // StateVersion implements state.Part.
-func (t *tutor) StateVersion() int { return 1 }
+func (t *scoreTeacher) StateVersion() int { return 1 }
 
 // Counters implements state.Part.
-func (t *tutor) Counters() any {
+func (t *scoreTeacher) Counters() any {
 	t.saved.Fingerprint = t.print
 	return &t.saved
 }
 
 // Tensors implements state.Part: its parameters stay in its own checkpoint.
-func (t *tutor) Tensors() []state.Tensor { return nil }
+func (t *scoreTeacher) Tensors() []state.Tensor { return nil }
 
 // CheckCounters implements state.Checker.
-func (t *tutor) CheckCounters() error {
+func (t *scoreTeacher) CheckCounters() error {
 	if t.saved.Fingerprint == t.print {
 		return nil
 	}
-	return config.Errors{{Path: TutorKey, Value: t.path, Msg: fmt.Sprintf("has other weights than the teacher that this run was started with (fingerprint %s, then %s)", t.print, t.saved.Fingerprint),
+	return config.Errors{{Path: TeacherKey, Value: t.path, Msg: fmt.Sprintf("has other weights than the teacher that this run was started with (fingerprint %s, then %s)", t.print, t.saved.Fingerprint),
 		Hint: "give the teacher of the start, or start anew with --resume never"}}
 }
 
 // Absent implements state.Optional: distillation was added to a run.
-func (t *tutor) Absent() error { return nil }
+func (t *scoreTeacher) Absent() error { return nil }
 
 // loss is that of a configuration with a teacher.
-func (t *tutor) loss(d config.DistillScores) (objectives.Loss, error) {
+func (t *scoreTeacher) loss(d config.DistillScores) (objectives.Loss, error) {
 	l := objectives.DistillScores{Weight: d.Weight, Temperature: d.Temperature, Teacher: t}
 	if d.Metric != "" {
 		l.Metric = encoders.Metric{Form: d.Metric, Dim: t.Dim()}

@@ -9,8 +9,8 @@ import (
 	"github.com/geoalign/geoalign/config"
 )
 
-// tutors are frozen teachers of tiny models, whose widths and scores are their own.
-func tutors() map[string]config.Config {
+// scoreTeachers are frozen teachers of tiny models, whose widths and scores are their own.
+func scoreTeachers() map[string]config.Config {
 	gssf := tinyCLIP("sphere")
 	gssf.Model.Image.Width, gssf.Model.Text.Layers, gssf.Model.Head.Dim = 24, 1, 16
 	gssf.Objective.ITC.Score = "gssf"
@@ -56,14 +56,14 @@ func divergence(student, teacher []float32, n int, temperature float64) (sum flo
 	return sum
 }
 
-// TestTutor: a student is taught by the scores that the teacher gives its batch in evaluation, whatever the teacher
+// TestTeacher: a student is taught by the scores that the teacher gives its batch in evaluation, whatever the teacher
 // compares, and the teacher's weights are read once and stay.
-func TestTutor(t *testing.T) {
-	for name, cfg := range tutors() {
+func TestTeacher(t *testing.T) {
+	for name, cfg := range scoreTeachers() {
 		teacher := build(t, cfg, "builtin", 1)
 		frozen, source := opened(t, teacher)
 		own := taughtConfig("")
-		m, err := New(own, Options{Engine: newEngine(t), Vocab: tinyVocab, Tutor: frozen})
+		m, err := New(own, Options{Engine: newEngine(t), Vocab: tinyVocab, Teacher: frozen})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -76,16 +76,16 @@ func TestTutor(t *testing.T) {
 		if len(source.read) != read || read == 0 {
 			t.Errorf("%s: a step read %v of the teacher", name, source.read[read:])
 		}
-		scores := func(x *Pairs) []float32 {
+		scores := func(x *Model) []float32 {
 			n := x.cfg.Train.BatchSize
 			s := make([]float32, n*n)
-			u := &tutor{Pairs: x, rows: n}
+			u := &scoreTeacher{m: x, rows: n}
 			if err := u.Scores(m.feed(b, Control{}).Batch, s); err != nil {
 				t.Fatal(err)
 			}
 			return s
 		}
-		want := divergence(scores(m), scores(teacher), 5, 0.5)
+		want := divergence(scores(m.Model), scores(teacher.Model), 5, 0.5)
 		i := slices.IndexFunc(got.Parts, func(p Part) bool { return p.Name == "distill_scores" })
 		if i < 0 || !(math.Abs(got.Parts[i].Value-want) <= 1e-5*math.Max(want, 0.01)) {
 			t.Errorf("%s: %v, want %v", name, got.Parts, want)
@@ -98,13 +98,13 @@ func TestTutor(t *testing.T) {
 	}
 }
 
-// TestTutorMetric: the metric of a teacher's features starts as the identity, is trained, and is no part of the student.
-func TestTutorMetric(t *testing.T) {
-	teacher := build(t, tutors()["gssf"], "builtin", 1)
+// TestTeacherMetric: the metric of a teacher's features starts as the identity, is trained, and is no part of the student.
+func TestTeacherMetric(t *testing.T) {
+	teacher := build(t, scoreTeachers()["gssf"], "builtin", 1)
 	var losses []float64
 	for metric, weights := range map[string]int{"": 0, "diag": 16, "block_diag": 256, "dense": 256} {
 		frozen, _ := opened(t, teacher)
-		m, err := New(taughtConfig(metric), Options{Engine: newEngine(t), Vocab: tinyVocab, Tutor: frozen})
+		m, err := New(taughtConfig(metric), Options{Engine: newEngine(t), Vocab: tinyVocab, Teacher: frozen})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +129,8 @@ func TestTutorMetric(t *testing.T) {
 	}
 }
 
-// TestTutorRefused: a teacher that reads other things, or cannot have a metric, and another one for the same run.
-func TestTutorRefused(t *testing.T) {
+// TestTeacherRefused: a teacher that reads other things, or cannot have a metric, and another one for the same run.
+func TestTeacherRefused(t *testing.T) {
 	with := func(set func(c *config.Config)) config.Config {
 		c := tinyCLIP("sphere")
 		set(&c)
@@ -145,8 +145,8 @@ func TestTutorRefused(t *testing.T) {
 		{with(func(c *config.Config) {
 			c.Model.Image.Mean, c.Model.Image.Std = []float64{.5, .5, .5}, []float64{.5, .5, .5}
 		}), taughtConfig(""), "must take images that are normalised as those of this run"},
-		{tutors()["tokens"], taughtConfig("diag"), `compares tokens and has no features for objective.distill_scores.metric = "diag"`},
-		{tutors()["distance"], taughtConfig("diag"), "has a score that is no product of features (l2)"},
+		{scoreTeachers()["tokens"], taughtConfig("diag"), `compares tokens and has no features for objective.distill_scores.metric = "diag"`},
+		{scoreTeachers()["distance"], taughtConfig("diag"), "has a score that is no product of features (l2)"},
 		{with(func(*config.Config) {}), func() config.Config {
 			c := taughtConfig("block_diag")
 			c.Objective.DistillScores.Blocks = 3
@@ -154,7 +154,7 @@ func TestTutorRefused(t *testing.T) {
 		}(), "objective.distill_scores.blocks: must divide the 8 channels of the teacher (got 3)"},
 	} {
 		frozen, _ := opened(t, build(t, x.teacher, "builtin", 1))
-		if _, err := New(x.student, Options{Engine: newEngine(t), Vocab: tinyVocab, Tutor: frozen}); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := New(x.student, Options{Engine: newEngine(t), Vocab: tinyVocab, Teacher: frozen}); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("got %v, want %s", err, x.want)
 		}
 	}
@@ -168,7 +168,7 @@ func TestTutorRefused(t *testing.T) {
 
 	teacher := build(t, with(func(*config.Config) {}), "builtin", 1)
 	a, _ := opened(t, teacher)
-	first, err := newTutor(a, taughtConfig(""), &teacher.design, 5)
+	first, err := newScoreTeacher(a, taughtConfig(""), &teacher.design, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestTutorRefused(t *testing.T) {
 	}
 	teacher.params.Values()[3]++
 	b, _ := opened(t, teacher)
-	second, err := newTutor(b, taughtConfig(""), &teacher.design, 5)
+	second, err := newScoreTeacher(b, taughtConfig(""), &teacher.design, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
