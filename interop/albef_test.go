@@ -176,7 +176,7 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 	for _, q := range m.Params().List() {
 		grad, wantGrad := m.Params().Grad(q), r.param("grad/", q.Name, false) // alike, see above
 		r.moved(q.Name, m.Params().Value(q), grad, wantGrad, r.param("after/", q.Name, false), 1e-3*rate)
-		if q.Twin {
+		if q.Momentum {
 			r.moved("twin of "+q.Name, m.Params().MomentumValue(q), grad, wantGrad, r.param("after/", q.Name, true), 1e-3*rate)
 		}
 	}
@@ -199,7 +199,7 @@ func load(r reference, m *model.Trainer) {
 	used := 0
 	for _, q := range p.List() {
 		used += copy(p.Value(q), r.param("before/", q.Name, false))
-		if q.Twin {
+		if q.Momentum {
 			twin := p.MomentumValue(q)
 			used += copy(twin, r.param("before/", q.Name, true))
 			for i, v := range p.Value(q) {

@@ -136,7 +136,7 @@ func TestADCL(t *testing.T) {
 				}
 			}
 			for _, q := range m.params.List() {
-				if q.Twin && len(q.Name) > 4 && q.Name[:5] == "adcl/" {
+				if q.Momentum && len(q.Name) > 4 && q.Name[:5] == "adcl/" {
 					t.Errorf("%s has a twin", q.Name)
 				}
 			}

@@ -125,14 +125,14 @@ func (b *builder) addLosses() error {
 // newBuilder starts a step of so many rows with what it has before the towers.
 func (p *Trainer) newBuilder(rows int) *builder {
 	cfg, obj, n := p.cfg, p.cfg.Objective, newNet(p.params)
-	on, twins := encoders.NewScope(n.params), encoders.NewScope(n.momentum)
+	on, momentum := encoders.NewScope(n.params), encoders.NewScope(n.momentum)
 	b := &builder{Trainer: p, net: n, matched: map[string]bool{}}
 	if cfg.Compute.Recompute {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
 	s := &objectives.Step{
-		Inputs: n.inputs, Rows: rows, Ranks: p.ranks(), Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
-		Scores:        newScores(cfg, p.design.space, on, twins),
+		Inputs: n.inputs, Rows: rows, Ranks: p.ranks(), Seed: cfg.Run.Seed, Params: on, MomentumParams: momentum, Student: &encoders.Context{},
+		Scores:        newScores(cfg, p.design.space, on, momentum),
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
 		NegativeTerms: terms(obj.NegativeTerms()), PairTerms: terms(cfg.PairTerms()),
@@ -141,7 +141,7 @@ func (p *Trainer) newBuilder(rows int) *builder {
 	}
 	b.s, s.Scores.Context = s, s.Student
 	if p.design.teacher {
-		s.Mentor = &encoders.Context{}
+		s.TeacherContext = &encoders.Context{}
 		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
 	}
 	if p.queue != nil || p.design.teacher {
@@ -152,8 +152,8 @@ func (p *Trainer) newBuilder(rows int) *builder {
 	}
 	if p.o.Group.Size() > 1 {
 		s.Student.Group = p.o.Group
-		if s.Mentor != nil {
-			s.Mentor.Group = p.o.Group
+		if s.TeacherContext != nil {
+			s.TeacherContext.Group = p.o.Group
 		}
 	}
 	s.Student.Statistics = b.norms.add
@@ -166,7 +166,7 @@ func (p *Trainer) newBuilder(rows int) *builder {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
 		s.Fusion = &objectives.Fusion{
-			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student), Twins: b.tuned(b.scope(twins, "text"), s.Mentor),
+			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student), MomentumParams: b.tuned(b.scope(momentum, "text"), s.TeacherContext),
 			TextLen: textLen, ImageLen: imageLen,
 		}
 	}
@@ -177,10 +177,10 @@ func (p *Trainer) newBuilder(rows int) *builder {
 	return b
 }
 
-// scope is the scope of a tower or head, whose parameters have twins where there is a
+// scope is the scope of a tower or head, whose parameters have momentum copies where there is a
 // teacher.
 func (b *builder) scope(s encoders.Scope, name string) encoders.Scope {
-	return s.As(encoders.Traits{Twin: b.design.teacher}).In(name)
+	return s.As(encoders.Traits{Momentum: b.design.teacher}).In(name)
 }
 
 // tuned gives a tower or fusion layers of the step the tuning of the configuration.
@@ -205,9 +205,9 @@ func (b *builder) dropout() {
 	b.s.Student.DropoutKey = key
 	b.share(b.s.Student)
 	if b.s.HasTeacher() && b.cfg.Momentum.Dropout {
-		b.s.Mentor.DropoutKey = key
-		b.s.Mentor.SkipSites(teacherSites)
-		b.share(b.s.Mentor)
+		b.s.TeacherContext.DropoutKey = key
+		b.s.TeacherContext.SkipSites(teacherSites)
+		b.share(b.s.TeacherContext)
 	}
 }
 
@@ -262,8 +262,8 @@ func (b *builder) encode() {
 	if !d.teacher {
 		return
 	}
-	s.Teacher.Image = b.side(&d.image, s.Twins, s.Mentor, r.Teacher.Image, d.image.teacher)
-	s.Teacher.Text = b.side(&d.text, s.Twins, s.Mentor, r.Teacher.Text, d.text.teacher)
+	s.Teacher.Image = b.side(&d.image, s.MomentumParams, s.TeacherContext, r.Teacher.Image, d.image.teacher)
+	s.Teacher.Text = b.side(&d.text, s.MomentumParams, s.TeacherContext, r.Teacher.Text, d.text.teacher)
 }
 
 // captions makes the inputs of a text tower, unless a loss has made them.

@@ -250,7 +250,7 @@ func TestCLIPSteadyState(t *testing.T) {
 	if n > 12 {
 		t.Errorf("a step allocates %v times", n)
 	}
-	if f := m.Footprint(); f.Buffers == 0 || f.Parameters != 4*int64(m.params.Count()) || f.Twins != 0 {
+	if f := m.Footprint(); f.Buffers == 0 || f.Parameters != 4*int64(m.params.Count()) || f.Momentum != 0 {
 		t.Errorf("footprint %+v", f)
 	}
 }

@@ -47,7 +47,7 @@ func loadDecoder(t testing.TB, mode string) (*Trainer, *batch.Batch, golden) {
 	m := newDecoderModel(t, tinyDecoder(mode))
 	for _, q := range m.params.List() {
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Twin {
+		if q.Momentum {
 			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 		}
 	}

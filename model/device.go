@@ -10,10 +10,10 @@ import (
 const (
 	ofValues = iota
 	ofGrads
-	ofTwins
+	ofMomentum
 )
 
-// placed is where parameters, gradients and twins lie on a device. The slabs of the host stay: whoever asks for a parameter there
+// placed is where parameters, gradients and momentum copies lie on a device. The slabs of the host stay: whoever asks for a parameter there
 // gets it as the device has it, and what is changed there the device takes before its next work.
 type placed struct {
 	device *cuda.Device
@@ -35,7 +35,7 @@ func (p *Params) place(e exec.Engine) (err error) {
 	if d == nil || p.placed != nil {
 		return nil
 	}
-	var spans, twins []cuda.Span
+	var spans, momentum []cuda.Span
 	for _, q := range p.list {
 		if q.Locked {
 			if err := p.held.keepOn(d, q.own, e.BF16()); err != nil {
@@ -44,8 +44,8 @@ func (p *Params) place(e exec.Engine) (err error) {
 			continue
 		}
 		spans = append(spans, cuda.Span{Lo: q.offset, Hi: q.offset + q.Len()})
-		if q.Twin {
-			twins = append(twins, cuda.Span{Lo: q.mirror, Hi: q.mirror + q.Len()})
+		if q.Momentum {
+			momentum = append(momentum, cuda.Span{Lo: q.mirror, Hi: q.mirror + q.Len()})
 		}
 	}
 	x := &placed{device: d}
@@ -53,7 +53,7 @@ func (p *Params) place(e exec.Engine) (err error) {
 		host    []float32
 		spans   []cuda.Span
 		rounded bool // what products read once in a step they round themselves
-	}{{p.values, spans, e.BF16()}, {p.grads, spans, false}, {p.momentum, twins, false}} {
+	}{{p.values, spans, e.BF16()}, {p.grads, spans, false}, {p.momentum, momentum, false}} {
 		if len(s.host) == 0 {
 			continue
 		}
@@ -160,11 +160,11 @@ func (x *placed) fetch(slab int) error {
 	return m.Err()
 }
 
-// Device returns the device that the parameters of training lie on, with the mirrors of their values, gradients and twins (nil
+// Device returns the device that the parameters of training lie on, with the mirrors of their values, gradients and momentum copies (nil
 // without); nil: the host.
-func (p *Params) Device() (d *cuda.Device, values, grads, twins *cuda.Mirror) {
+func (p *Params) Device() (d *cuda.Device, values, grads, momentum *cuda.Mirror) {
 	if x := p.placed; x != nil {
-		return x.device, x.slabs[ofValues], x.slabs[ofGrads], x.slabs[ofTwins]
+		return x.device, x.slabs[ofValues], x.slabs[ofGrads], x.slabs[ofMomentum]
 	}
 	return nil, nil, nil, nil
 }

@@ -106,7 +106,7 @@ func sameParams(t *testing.T, what string, got, want *Trainer, tolerance float64
 
 // twinOf is the twin of a parameter, nil without one.
 func twinOf(p *Params, q *Param) []float32 {
-	if !q.Twin {
+	if !q.Momentum {
 		return nil
 	}
 	return p.MomentumValue(q)

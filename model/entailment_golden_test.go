@@ -46,7 +46,7 @@ func TestGoldenEntailment(t *testing.T) {
 		}
 		read++
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if !q.Twin {
+		if !q.Momentum {
 			t.Fatalf("%s has no twin", q.Name)
 		}
 		copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))

@@ -34,7 +34,7 @@ func Fits(cfg config.Config) error {
 // fitsByPart names in its error no more than what is already too large.
 func (f Footprint) fitsByPart() error {
 	for _, part := range []Footprint{
-		{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Twins: f.Twins, Queue: f.Queue},
+		{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Momentum: f.Momentum, Queue: f.Queue},
 		f,
 	} {
 		if err := part.fits(); err != nil {
@@ -59,7 +59,7 @@ func (p estimate) footprint() Footprint {
 		f.Gradients *= 2
 	}
 	if p.cfg.Momentum.Enabled && p.design.teacher {
-		f.Twins = f.Moments/2 - 4*p.fusedWeights()
+		f.Momentum = f.Moments/2 - 4*p.fusedWeights()
 	}
 	if p.cfg.AccumulatesFeatures() {
 		f.Features = 4 * 4 * int64(p.cfg.ComparedRows()) * int64(p.Dim()) // of both sides, with their gradients
@@ -183,7 +183,7 @@ func (p estimate) sizes() (weights, kept int64) {
 	return weights + w, kept + k
 }
 
-// fusedWeights returns the weights of the matrices that fuse features, which have no twins.
+// fusedWeights returns the weights of the matrices that fuse features, which have no momentum copies.
 func (p estimate) fusedWeights() int64 {
 	if p.cfg.Model.Stored() {
 		return 0

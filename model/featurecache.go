@@ -67,7 +67,7 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 	side := func(x *side, to *towerPass, teacher bool) objectives.Side {
 		p, ctx, names, what := pass.s.Params, pass.s.Student, x.column, "features of all "
 		if teacher {
-			p, ctx, names, what = pass.s.Twins, pass.s.Mentor, x.teacher, "teacher's features of all "
+			p, ctx, names, what = pass.s.MomentumParams, pass.s.TeacherContext, x.teacher, "teacher's features of all "
 		}
 		out := pass.side(x, p, ctx, objectives.Read{Features: true}, names)
 		objectives.Need(out.View == nil, "train.accumulate", `must be "gradients" with two masked views of an image: one is kept of other micro-batches`)
@@ -80,7 +80,7 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 		to.sides = append(to.sides, f)
 		on := s.Params
 		if teacher {
-			on = s.Twins
+			on = s.MomentumParams
 		}
 		return objectives.Side{Sequence: encoders.Sequence{Len: out.Len, Width: out.Width}, Features: f.input, Head: x.head, Scope: b.scope(on, x.proj)}
 	}

@@ -15,7 +15,7 @@ type Footprint struct {
 	Parameters int64
 	Gradients  int64 // with their sum over micro-batches where there are several
 	Moments    int64 // of the optimiser, two for each parameter
-	Twins      int64
+	Momentum   int64 // copies of the momentum encoder
 	Queue      int64
 	Connector  int64 // parameters of the frozen model of objective.mafa
 	Rounded    int64 // bfloat16 copies of weights, with compute.precision = "bf16"
@@ -27,7 +27,7 @@ type Footprint struct {
 
 // Total returns the sum.
 func (f Footprint) Total() int64 {
-	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Connector + f.Rounded + f.Plans + f.Features + f.Buffers + f.Batches
+	return f.Parameters + f.Gradients + f.Moments + f.Momentum + f.Queue + f.Connector + f.Rounded + f.Plans + f.Features + f.Buffers + f.Batches
 }
 
 // String lists the parts that are not empty.
@@ -38,7 +38,7 @@ func (f Footprint) String() string {
 		bytes int64
 	}{
 		{"parameters", f.Parameters}, {"gradients", f.Gradients}, {"moments", f.Moments},
-		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"transport plans", f.Plans}, {"features of micro-batches", f.Features}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
+		{"momentum encoder", f.Momentum}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"transport plans", f.Plans}, {"features of micro-batches", f.Features}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
 	} {
 		if p.bytes > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", p.name, gigabytes(p.bytes)))
@@ -61,8 +61,8 @@ func (p *Trainer) Footprint() Footprint { return p.step.footprint }
 func (p *Params) footprint() (f Footprint) {
 	for _, q := range p.list {
 		f.Parameters += 4 * int64(q.Len())
-		if q.Twin {
-			f.Twins += 4 * int64(q.Len())
+		if q.Momentum {
+			f.Momentum += 4 * int64(q.Len())
 		}
 		if !q.Locked {
 			f.Gradients += 4 * int64(q.Len())
@@ -114,7 +114,7 @@ func (f Footprint) fits() error {
 // there is what of an estimate lies on a device at least. Of results of r bytes beside gradients of g, f.Buffers are those that find no room
 // where the gradients will be, r - g; where results take half, those are r/2 - g, and g is half of the moments.
 func (f Footprint) there(half bool) Footprint {
-	x := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Twins: f.Twins, Buffers: f.Buffers}
+	x := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Momentum: f.Momentum, Buffers: f.Buffers}
 	if half {
 		x.Buffers = max((f.Buffers-f.Moments/2)/2, 0)
 	}

@@ -35,8 +35,8 @@ func TestFrozenTowers(t *testing.T) {
 				}
 				locked := 0
 				for _, q := range m.Params().List() {
-					if q.Locked != tower(q) || q.Locked && (q.Twin || m.Learnable(q.Name) || m.Params().Grad(q) != nil) || !q.Locked && !m.Learnable(q.Name) && free.Learnable(q.Name) {
-						t.Errorf("%s: locked %v, with a twin %v, learned %v", q.Name, q.Locked, q.Twin, m.Learnable(q.Name))
+					if q.Locked != tower(q) || q.Locked && (q.Momentum || m.Learnable(q.Name) || m.Params().Grad(q) != nil) || !q.Locked && !m.Learnable(q.Name) && free.Learnable(q.Name) {
+						t.Errorf("%s: locked %v, with a twin %v, learned %v", q.Name, q.Locked, q.Momentum, m.Learnable(q.Name))
 					}
 					if q.Locked {
 						locked += q.Len()
@@ -46,7 +46,7 @@ func TestFrozenTowers(t *testing.T) {
 					t.Errorf("%d values are locked, %d of %d have gradients", locked, len(m.Params().Grads()), m.Params().Count())
 				}
 				before, after := free.Footprint(), m.Footprint()
-				if n := 4 * int64(locked); after.Gradients != before.Gradients-n || after.Moments != before.Moments-2*n || after.Buffers >= before.Buffers || before.Twins > 0 && after.Twins >= before.Twins {
+				if n := 4 * int64(locked); after.Gradients != before.Gradients-n || after.Moments != before.Moments-2*n || after.Buffers >= before.Buffers || before.Momentum > 0 && after.Momentum >= before.Momentum {
 					t.Errorf("takes %v, %v without", after, before)
 				}
 				for _, m := range []*Trainer{m, free} {
@@ -64,7 +64,7 @@ func TestFrozenTowers(t *testing.T) {
 				if g := m.Params().Grads(); !slices.ContainsFunc(g, func(v float32) bool { return v != 0 }) {
 					t.Error("nothing has a gradient")
 				}
-				if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Twins > after.Twins || e.Buffers > after.Buffers {
+				if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Momentum > after.Momentum || e.Buffers > after.Buffers {
 					t.Errorf("the estimate %v is no lower limit of %v (%v)", e, after, err)
 				}
 			})

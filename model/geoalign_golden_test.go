@@ -93,7 +93,7 @@ func loadGeoalign(t testing.TB, name string, change ...func(c *config.Config)) g
 	s := geoalignStep{m: m, b: b, golden: golden{t, f}, base: base}
 	for _, q := range m.params.List() {
 		s.set(m.params.Value(q), "param/"+q.Name)
-		if q.Twin {
+		if q.Momentum {
 			s.set(m.params.MomentumValue(q), "momentum/"+q.Name)
 		}
 	}

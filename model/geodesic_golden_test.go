@@ -26,7 +26,7 @@ func loadGeomm(t testing.TB, mode string, change func(*config.Config)) (*Trainer
 	m := build(t, cfg, "", 2)
 	for _, q := range m.params.List() {
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Twin {
+		if q.Momentum {
 			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 		}
 	}

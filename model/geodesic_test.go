@@ -29,7 +29,7 @@ func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*Trai
 			continue
 		}
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Twin {
+		if q.Momentum {
 			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 		}
 	}

@@ -83,7 +83,7 @@ func loadGolden(t testing.TB, mode string) (*Trainer, Batch, golden) {
 	}
 	for _, q := range m.params.List() {
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Twin {
+		if q.Momentum {
 			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 		}
 	}

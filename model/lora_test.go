@@ -81,8 +81,8 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 			for _, q := range m.Params().List() {
 				tower := strings.HasPrefix(q.Name, "image/") || strings.HasPrefix(q.Name, "text/")
 				adapter := strings.HasSuffix(q.Name, "/lora_a") || strings.HasSuffix(q.Name, "/lora_b")
-				if q.Locked != (tower && !adapter) || adapter && (!m.Learnable(q.Name) || q.Twin != cfg.Momentum.Enabled) || q.Locked && (m.Learnable(q.Name) || q.Twin) {
-					t.Errorf("%s: locked %t, learned %t, with a twin %t", q.Name, q.Locked, m.Learnable(q.Name), q.Twin)
+				if q.Locked != (tower && !adapter) || adapter && (!m.Learnable(q.Name) || q.Momentum != cfg.Momentum.Enabled) || q.Locked && (m.Learnable(q.Name) || q.Momentum) {
+					t.Errorf("%s: locked %t, learned %t, with a twin %t", q.Name, q.Locked, m.Learnable(q.Name), q.Momentum)
 				}
 				if q.Locked {
 					locked += q.Len()
@@ -97,10 +97,10 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 				t.Errorf("%d adapters, %d values locked, %d trained", adapters, locked, trained)
 			}
 			before, after := base.Footprint(), m.Footprint()
-			if after.Gradients != 4*int64(trained) || after.Moments != 8*int64(trained) || cfg.Momentum.Enabled && after.Twins >= before.Twins/2 {
+			if after.Gradients != 4*int64(trained) || after.Moments != 8*int64(trained) || cfg.Momentum.Enabled && after.Momentum >= before.Momentum/2 {
 				t.Errorf("takes %v, %v without adapters", after, before)
 			}
-			if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Twins > after.Twins || e.Buffers > after.Buffers {
+			if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Momentum > after.Momentum || e.Buffers > after.Buffers {
 				t.Errorf("the estimate %v is no lower limit of %v (%v)", e, after, err)
 			}
 		})

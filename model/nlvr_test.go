@@ -44,7 +44,7 @@ func TestGoldenPictures(t *testing.T) {
 			g, m := golden{t, f}, build(t, cfg, "builtin", 2)
 			for _, q := range m.params.List() {
 				copy(m.params.Value(q), g.floats("param/"+q.Name))
-				if q.Twin {
+				if q.Momentum {
 					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 				}
 			}

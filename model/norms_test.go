@@ -162,7 +162,7 @@ func TestNormsOfTwins(t *testing.T) {
 	}
 	var twins []string
 	for _, q := range m.params.List() {
-		if strings.Contains(q.Name, "running_") && q.Twin && !m.Learnable(q.Name) {
+		if strings.Contains(q.Name, "running_") && q.Momentum && !m.Learnable(q.Name) {
 			twins = append(twins, q.Name)
 		}
 	}

@@ -3,12 +3,12 @@ package model
 import "github.com/geoalign/geoalign/state"
 
 // State returns the parts of a checkpoint that hold the parameters: "model", all of them,
-// and "momentum", their twins, where there are any.
+// and "momentum", their momentum copies, where there are any.
 func (p *Params) State() []state.Part {
 	parts := []state.Part{paramsPart{p}}
 	for _, q := range p.list {
-		if q.Twin {
-			return append(parts, twinsPart{p})
+		if q.Momentum {
+			return append(parts, momentumPart{p})
 		}
 	}
 	return parts
@@ -22,7 +22,7 @@ var (
 	_ state.Exact    = paramsPart{}
 	_ state.Preparer = paramsPart{}
 	_ state.Restorer = paramsPart{}
-	_ state.Preparer = twinsPart{}
+	_ state.Preparer = momentumPart{}
 )
 
 // PrepareSave implements state.Preparer: values on a device come to the host, or there is nothing to save.
@@ -46,19 +46,19 @@ func (x paramsPart) Tensors() (list []state.Tensor) {
 	return list
 }
 
-// twinsPart is the momentum twin of every parameter that has one, under its name.
-type twinsPart struct{ p *Params }
+// momentumPart is the momentum copy of every parameter that has one, under its name.
+type momentumPart struct{ p *Params }
 
-func (twinsPart) StateName() string { return "momentum" }
-func (twinsPart) StateVersion() int { return 1 }
-func (twinsPart) Counters() any     { return nil }
+func (momentumPart) StateName() string { return "momentum" }
+func (momentumPart) StateVersion() int { return 1 }
+func (momentumPart) Counters() any     { return nil }
 
 // PrepareSave implements state.Preparer.
-func (x twinsPart) PrepareSave() error { return x.p.placed.fetch(ofTwins) }
+func (x momentumPart) PrepareSave() error { return x.p.placed.fetch(ofMomentum) }
 
-func (x twinsPart) Tensors() (list []state.Tensor) {
+func (x momentumPart) Tensors() (list []state.Tensor) {
 	for _, q := range x.p.list {
-		if q.Twin {
+		if q.Momentum {
 			list = append(list, state.Tensor{Name: q.Name, Shape: q.Shape, Data: x.p.MomentumValue(q)})
 		}
 	}

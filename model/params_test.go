@@ -22,7 +22,7 @@ func TestTwinsAreEncodersAndProjections(t *testing.T) {
 	}
 	var without []string
 	for _, q := range m.params.List() {
-		if !q.Twin {
+		if !q.Momentum {
 			without = append(without, q.Name)
 		}
 	}
@@ -31,7 +31,7 @@ func TestTwinsAreEncodersAndProjections(t *testing.T) {
 	}
 	for _, name := range []string{"image/pos_embed", "image_proj/weight", "text/embeddings/word/weight",
 		"text/layers/03/crossattention/kv/weight", "text/mlm/bias", "text_proj/bias"} {
-		if q, ok := m.params.Get(name); !ok || !q.Twin {
+		if q, ok := m.params.Get(name); !ok || !q.Momentum {
 			t.Errorf("%s has no twin", name)
 		}
 	}
@@ -42,7 +42,7 @@ func TestTwinsAreEncodersAndProjections(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, q := range m.params.List() {
-		if q.Twin {
+		if q.Momentum {
 			t.Errorf("%s has a twin without momentum", q.Name)
 		}
 	}
@@ -67,7 +67,7 @@ func TestFlatBuffers(t *testing.T) {
 			t.Errorf("%s does not lie at %d", q.Name, next)
 		}
 		next += q.Len()
-		if q.Twin {
+		if q.Momentum {
 			twins += q.Len()
 			if !sameBits(p.Value(q), p.MomentumValue(q)) {
 				t.Errorf("the twin of %s does not start as its copy", q.Name)
@@ -82,14 +82,14 @@ func TestFlatBuffers(t *testing.T) {
 		p.Values()[i] = float32(i)
 	}
 	for _, q := range p.List() {
-		if q.Twin {
+		if q.Momentum {
 			for i := range p.MomentumValue(q) {
 				p.MomentumValue(q)[i] = float32(p.Offset(q) + i)
 			}
 		}
 	}
 	covered := 0
-	p.Twins(func(offset int, twin []float32) {
+	p.MomentumRuns(func(offset int, twin []float32) {
 		value := p.Values()[offset:][:len(twin)]
 		covered += len(value)
 		if !slices.Equal(value, twin) {
@@ -114,7 +114,7 @@ func TestUpdateMomentum(t *testing.T) {
 		t.Fatal(err)
 	}
 	var twins []optim.Twin
-	p.Twins(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
+	p.MomentumRuns(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
 	if err := o.SetTwins(twins); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestUpdateMomentum(t *testing.T) {
 	values := slices.Clone(p.Values())
 	o.StepTwins(0, 1, 1, 0.9)
 	for _, q := range p.List() {
-		if !q.Twin {
+		if !q.Momentum {
 			continue
 		}
 		for i, got := range p.MomentumValue(q) {
@@ -229,7 +229,7 @@ func TestInitialValues(t *testing.T) {
 func TestParameterMisuse(t *testing.T) {
 	p := NewParams(1, true)
 	b := p.bind(gorgonia.NewGraph(), false)
-	b.Param("a", encoders.Traits{Twin: true}, encoders.Zeros, 2, 3)
+	b.Param("a", encoders.Traits{Momentum: true}, encoders.Zeros, 2, 3)
 	b.Param("b", encoders.Traits{}, encoders.Zeros, 2)
 	mustPanic := func(what string, f func()) {
 		t.Helper()

@@ -121,7 +121,7 @@ func TestATowerOfItsOwnTrains(t *testing.T) {
 					t.Errorf("the step does not read %s: %v", c, m.Columns())
 				}
 			}
-			if q, ok := m.Params().Get("image/qkv/weight"); !ok || !q.Twin || !m.Learnable(q.Name) {
+			if q, ok := m.Params().Get("image/qkv/weight"); !ok || !q.Momentum || !m.Learnable(q.Name) {
 				t.Error("the tower's parameters must be learned and have twins")
 			}
 			optimizer, err := train.NewOptimizer(cfg.Optimizer, engine, m)

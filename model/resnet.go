@@ -19,19 +19,19 @@ func resNetTower(m config.Model) encoders.ResNetTower {
 	}}
 }
 
-// teacherNorms gives batch norms of the momentum twin what they normalise by: statistics of their own batch, whose groups are of
-// shuffled images, or the running ones. Either way the running ones of the twin follow the student's, as all twins do.
+// teacherNorms gives batch norms of the momentum encoder what they normalise by: statistics of their own batch, whose groups are of
+// shuffled images, or the running ones. Either way those of the momentum encoder follow the student's, as all its parameters do.
 func (b *builder) teacherNorms() {
-	if b.s.Mentor == nil {
+	if b.s.TeacherContext == nil {
 		return
 	}
 	r := b.cfg.Model.Image.ResNet
 	if b.cfg.Model.Image.Style == config.StyleResNet && r.TeacherNorm == config.TeacherNormRunning {
 		return
 	}
-	b.s.Mentor.Statistics = func(encoders.Moments, ...encoders.Moments) {}
+	b.s.TeacherContext.Statistics = func(encoders.Moments, ...encoders.Moments) {}
 	shuffles := 0
-	b.s.Mentor.Shuffle = func(n int) (order, back *gorgonia.Node) {
+	b.s.TeacherContext.Shuffle = func(n int) (order, back *gorgonia.Node) {
 		shuffles++
 		name := fmt.Sprintf("%s/%d", rng.Shuffle, shuffles)
 		first, all := b.o.Group.Rank()*n, b.o.Group.Size()*n

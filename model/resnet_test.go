@@ -157,8 +157,8 @@ func TestResNetSystems(t *testing.T) {
 			if m.Learnable(q.Name) != want {
 				t.Errorf("%s: %s is trained: %v", name, q.Name, !want)
 			}
-			if follows := cfg.Momentum.Enabled && !q.Locked; strings.Contains(q.Name, "running_") && q.Twin != follows {
-				t.Errorf("%s: %s has a twin: %v", name, q.Name, q.Twin)
+			if follows := cfg.Momentum.Enabled && !q.Locked; strings.Contains(q.Name, "running_") && q.Momentum != follows {
+				t.Errorf("%s: %s has a twin: %v", name, q.Name, q.Momentum)
 			}
 		}
 	}

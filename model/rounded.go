@@ -12,7 +12,7 @@ import (
 // rounded keeps bfloat16 copies of the weights of a computation, so that a step rounds each
 // weight once however many products read it. A product of a library saves a pass over
 // memory by them; one that rounds its operands while it packs them would gain 1 to 3 %
-// for two bytes a parameter and twin, and does without.
+// for two bytes a parameter and copy, and does without.
 type rounded struct {
 	engine exec.Engine
 	copies []weightCopy

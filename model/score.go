@@ -12,11 +12,11 @@ import (
 )
 
 // newScores are the scores of a configuration over features of a space, with parameters of
-// the scopes on and, of the teacher, twins.
-func newScores(cfg config.Config, space space.Space, on, twins encoders.Scope) objectives.Scores {
+// the scopes on and, of the teacher, momentum copies.
+func newScores(cfg config.Config, space space.Space, on, momentum encoders.Scope) objectives.Scores {
 	obj, g := cfg.Objective, cfg.Objective.Geodesic
 	return objectives.Scores{
-		Params: on, Twins: twins, Space: space,
+		Params: on, MomentumParams: momentum, Space: space,
 		Temperature: obj.ITC.Temperature, Log: obj.ITC.LogTemperature, Learn: obj.ITC.LearnTemperature, GeodesicTemperature: g.Temperature,
 		Metric: metricForm(cfg),
 		Paths:  objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, geodesicLimit(g, space), g.DirectPositives),

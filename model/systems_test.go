@@ -159,7 +159,7 @@ func (p *Trainer) MaskRows() int { return len(p.ints("mask labels")) }
 
 // UpdateMomentum moves every twin towards its parameter, as the optimiser does.
 func (p *Trainer) UpdateMomentum(mom float64) {
-	p.params.Twins(func(offset int, twin []float32) {
+	p.params.MomentumRuns(func(offset int, twin []float32) {
 		vector.EMA(twin, p.params.values[offset:][:len(twin)], float32(1-mom))
 	})
 }

@@ -87,8 +87,8 @@ func TestTuningStartsAsTheBase(t *testing.T) {
 				trained, new := 0, 0
 				for _, q := range m.Params().List() {
 					tower := strings.HasPrefix(q.Name, "image/") || strings.HasPrefix(q.Name, "text/")
-					if learns := !tower || trainedOf(cfg.Model, q.Name); q.Locked == learns || q.Locked && (m.Learnable(q.Name) || q.Twin) || tower && learns && q.Twin != cfg.Momentum.Enabled {
-						t.Errorf("%s: locked %t, learned %t, with a twin %t", q.Name, q.Locked, m.Learnable(q.Name), q.Twin)
+					if learns := !tower || trainedOf(cfg.Model, q.Name); q.Locked == learns || q.Locked && (m.Learnable(q.Name) || q.Momentum) || tower && learns && q.Momentum != cfg.Momentum.Enabled {
+						t.Errorf("%s: locked %t, learned %t, with a twin %t", q.Name, q.Locked, m.Learnable(q.Name), q.Momentum)
 					}
 					if !q.Locked {
 						trained += q.Len()
@@ -101,7 +101,7 @@ func TestTuningStartsAsTheBase(t *testing.T) {
 					t.Errorf("%d values are trained, %d have gradients; %d values, %d of them new, the base has %d", trained, len(m.Params().Grads()), m.Params().Count(), new, base.Params().Count())
 				}
 				after := m.Footprint()
-				if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Twins > after.Twins || e.Buffers > after.Buffers {
+				if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Momentum > after.Momentum || e.Buffers > after.Buffers {
 					t.Errorf("the estimate %v is no lower limit of %v (%v)", e, after, err)
 				}
 			})

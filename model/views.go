@@ -13,7 +13,7 @@ import (
 // The transformer and the head have no batch normalisation; a residual network has.
 //
 // MoCo is contrast of two views of an image with a momentum encoder and a queue of its
-// features (He et al. 2020): the first view passes the encoder, the second its twin. SwAV
+// features (He et al. 2020): the first view passes the encoder, the second the momentum encoder. SwAV
 // is swapped prediction between two views that pass one encoder (Caron et al. 2020), and from
 // smaller views to them where there are any (crops.go). Views pass it one after the other, so that each
 // has batch norms of its own statistics, and all crops together. Its queue holds features of first views, and both views' codes are

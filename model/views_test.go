@@ -77,7 +77,7 @@ func descend(t testing.TB, m *Trainer, step int, useQueue bool) *Result {
 	for i, g := range p.Grads() {
 		p.Values()[i] -= .05 * g
 	}
-	p.Twins(func(offset int, twin []float32) {
+	p.MomentumRuns(func(offset int, twin []float32) {
 		for i := range twin {
 			twin[i] += .1 * (p.Values()[offset+i] - twin[i])
 		}

@@ -53,7 +53,7 @@ func TestGoldenViPMM(t *testing.T) {
 					continue
 				}
 				copy(m.params.Value(q), g.floats("param/"+q.Name))
-				if q.Twin {
+				if q.Momentum {
 					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 				}
 			}
@@ -113,7 +113,7 @@ func TestGoldenViPMM(t *testing.T) {
 			}
 			twins := 0
 			for _, q := range m.params.List() {
-				if q.Twin {
+				if q.Momentum {
 					twins++
 					compare("twin of "+q.Name, m.params.MomentumValue(q), g.floats("after/"+q.Name), 1e-5)
 				}

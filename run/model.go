@@ -43,7 +43,7 @@ func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Toke
 	}
 	open := train.OpenModel
 	if twin {
-		open = train.OpenTwin
+		open = train.OpenMomentum
 	}
 	p, err := open(cfg, ck, tok, engine)
 	return towers{p}, err

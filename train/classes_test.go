@@ -101,7 +101,7 @@ func TestInitOfOtherClasses(t *testing.T) {
 			if anew := slices.Contains(r.Fresh, q.Name); anew != c.anew || !anew && !slices.Equal(now.Params().Value(q), old.Params().Value(p)) {
 				t.Errorf("%s of %v starts anew: %v, want %v", q.Name, c.now, anew, c.anew)
 			}
-			if q.Twin && !slices.Equal(now.Params().Value(q), now.Params().MomentumValue(q)) {
+			if q.Momentum && !slices.Equal(now.Params().Value(q), now.Params().MomentumValue(q)) {
 				t.Errorf("the teacher of %s is another", q.Name)
 			}
 		}

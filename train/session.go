@@ -146,7 +146,7 @@ func NewOptimizerAt(c config.Optimizer, rates Rates, engine *kernel.Engine, m Tr
 		return nil, err
 	}
 	var twins []optim.Twin
-	p.Twins(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
+	p.MomentumRuns(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
 	if err := o.SetTwins(twins); err != nil {
 		return nil, err
 	}

@@ -124,7 +124,7 @@ func (s *Session) memory() map[string][]float32 {
 	m, v := s.optimizer.Moments()
 	p, q := s.model.Params(), s.pairs().Queue()
 	out := map[string][]float32{"values": slices.Clone(p.Values()), "m": slices.Clone(m), "v": slices.Clone(v)}
-	p.Twins(func(_ int, twin []float32) { out["twins"] = append(out["twins"], twin...) })
+	p.MomentumRuns(func(_ int, twin []float32) { out["twins"] = append(out["twins"], twin...) })
 	if q != nil {
 		out["image queue"], out["text queue"] = slices.Clone(q.Image), slices.Clone(q.Text)
 		out["queue"] = []float32{float32(q.Pointer), float32(q.Filled)}

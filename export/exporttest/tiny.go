@@ -143,7 +143,7 @@ func New(t testing.TB, c Case) *Tiny {
 	for _, q := range m.Params().List() {
 		randomise(q.Name, m.Params().Value(q))
 		x.Params = append(x.Params, param(q.Name, q.Shape, m.Params().Value(q)))
-		if q.Twin {
+		if q.Momentum {
 			randomise("twin/"+q.Name, m.Params().MomentumValue(q))
 			x.Twins = append(x.Twins, param("momentum/"+q.Name, q.Shape, m.Params().MomentumValue(q)))
 		}
