@@ -30,7 +30,7 @@ type trainStep struct {
 	keys      keyNodes
 	norms     norms
 	agreement agreement
-	samples   *samples // nil unless an interaction learns from some
+	samples   *boundarySamples // nil unless an interaction learns from some
 }
 
 // builder is a training step under construction.
@@ -242,7 +242,7 @@ func (b *builder) patches() {
 	views := 0
 	b.s.Student.Patches = func(n, tokens, classes int) (*gorgonia.Node, int) {
 		views++
-		name, kept, of := fmt.Sprintf("%s/%d", rng.Patches, views), im.Kept(), b.drawnOf(n)
+		name, kept, of := fmt.Sprintf("%s/%d", rng.Patches, views), im.Kept(), b.shareOf(n)
 		return b.s.Ints(name, func(f *feed.Step, dst []int32) error {
 			of.take(dst, n, tokens, func(all []int32) {
 				keepRows(rng.New(b.s.Seed, name, f.Stream()), all, n*of.ranks, tokens, classes, kept)
@@ -411,4 +411,23 @@ func (v values) Value() []float32 {
 func (v values) Grad() []float32 {
 	q, _ := v.params.Get(v.name)
 	return v.params.Grad(q)
+}
+
+// blocks collects the transformer blocks of a step under construction, whose results
+// the backward pass computes again where memory is short (compute.recompute).
+type blocks struct {
+	list []exec.Block
+	from int64
+	open bool
+}
+
+// mark returns a function to call before and after the nodes of each block are added.
+func (b *blocks) mark(g *gorgonia.ExprGraph) func() {
+	return func() {
+		at := exec.NextID(g)
+		if b.open {
+			b.list = append(b.list, exec.Block{From: b.from, To: at})
+		}
+		b.from, b.open = at, !b.open
+	}
 }

@@ -17,10 +17,10 @@ type outcome struct {
 	parts     []objectives.Part
 	result    Result
 	learnable map[string]bool
-	features  []gradientTo   // further nodes with a gradient
-	places    map[int64]Span // of the gradients of parameters, by their nodes
-	rounded   *rounded       // nil unless it pays, see kernel.Engine.KeepsRounded
-	footprint Footprint      // of training by it
+	features  []gradientTo    // further nodes with a gradient
+	places    map[int64]Span  // of the gradients of parameters, by their nodes
+	rounded   *roundedWeights // nil unless it pays, see kernel.Engine.KeepsRounded
+	footprint Footprint       // of training by it
 }
 
 // compile differentiates the loss and compiles the step with the further outputs,

@@ -6,16 +6,16 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-// The slabs of placed.
+// The slabs of a placement.
 const (
 	ofValues = iota
 	ofGrads
 	ofMomentum
 )
 
-// placed is where parameters, gradients and momentum copies lie on a device. The slabs of the host stay: whoever asks for a parameter there
+// placement is where parameters, gradients and momentum copies lie on a device. The slabs of the host stay: whoever asks for a parameter there
 // gets it as the device has it, and what is changed there the device takes before its next work.
-type placed struct {
+type placement struct {
 	device *cuda.Device
 	slabs  [3]*cuda.Mirror // nil where there is nothing
 }
@@ -48,7 +48,7 @@ func (p *Params) place(e exec.Engine) (err error) {
 			momentum = append(momentum, cuda.Span{Lo: q.mirror, Hi: q.mirror + q.Len()})
 		}
 	}
-	x := &placed{device: d}
+	x := &placement{device: d}
 	for i, s := range []struct {
 		host    []float32
 		spans   []cuda.Span
@@ -68,14 +68,14 @@ func (p *Params) place(e exec.Engine) (err error) {
 	return nil
 }
 
-// held is what lies on a device besides the slabs of training: values that never change there, and computations for inference.
-type held struct {
+// deviceMemory is what lies on a device besides the slabs of training: values that never change there, and computations for inference.
+type deviceMemory struct {
 	mirrors  []*cuda.Mirror
 	machines map[*exec.Machine]bool
 }
 
 // keepOn has a device keep values that never change, until close.
-func (h *held) keepOn(d *cuda.Device, own []float32, rounded bool) error {
+func (h *deviceMemory) keepOn(d *cuda.Device, own []float32, rounded bool) error {
 	if _, kept := d.Mirrored(own); kept || len(own) == 0 {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (h *held) keepOn(d *cuda.Device, own []float32, rounded bool) error {
 }
 
 // add has close give the memory of a computation back.
-func (h *held) add(m *exec.Machine) {
+func (h *deviceMemory) add(m *exec.Machine) {
 	if h.machines == nil {
 		h.machines = map[*exec.Machine]bool{}
 	}
@@ -96,7 +96,7 @@ func (h *held) add(m *exec.Machine) {
 }
 
 // drop gives the memory of a computation back that is not run any more.
-func (h *held) drop(m *exec.Machine) error {
+func (h *deviceMemory) drop(m *exec.Machine) error {
 	if !h.machines[m] {
 		return nil // the host's, which nobody holds then
 	}
@@ -105,7 +105,7 @@ func (h *held) drop(m *exec.Machine) error {
 }
 
 // close gives all memory back.
-func (h *held) close() error {
+func (h *deviceMemory) close() error {
 	var errs []error
 	for m := range h.machines {
 		errs = append(errs, m.Close())
@@ -113,12 +113,12 @@ func (h *held) close() error {
 	for _, m := range h.mirrors {
 		errs = append(errs, m.Close())
 	}
-	*h = held{}
+	*h = deviceMemory{}
 	return cause.Join(errs...)
 }
 
 // keep has the device of an engine, if there is one, keep the values of parameters that lie in no slab.
-func (h *held) keep(e exec.Engine, list []*Param) error {
+func (h *deviceMemory) keep(e exec.Engine, list []*Param) error {
 	d := onDevice(e)
 	if d == nil {
 		return nil
@@ -144,14 +144,14 @@ func (p *Params) changed() {
 }
 
 // host brings values from lo to hi of a slab of the host's up to date, for a caller that may change them.
-func (x *placed) host(slab, lo, hi int) {
+func (x *placement) host(slab, lo, hi int) {
 	if x != nil && x.slabs[slab] != nil {
 		x.slabs[slab].Edit(lo, hi)
 	}
 }
 
 // fetch brings a slab to the host.
-func (x *placed) fetch(slab int) error {
+func (x *placement) fetch(slab int) error {
 	if x == nil || x.slabs[slab] == nil {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (p *Params) Device() (d *cuda.Device, values, grads, momentum *cuda.Mirror)
 }
 
 // close gives the device's memory back. What is asked of the parameters afterwards is what the host had last.
-func (x *placed) close() error {
+func (x *placement) close() error {
 	if x == nil {
 		return nil
 	}

@@ -36,7 +36,7 @@ type featureCache struct {
 type towerPass struct {
 	b         *builder
 	machine   *exec.Machine
-	rounded   *rounded // nil unless it pays
+	rounded   *roundedWeights // nil unless it pays
 	sides     []cachedSide
 	backward  bool            // there is something to train
 	learnable map[string]bool // parameters that it trains

@@ -6,21 +6,59 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gorgonia.org/gorgonia"
 )
 
-// regionTower is the tower of images that come as features of regions.
-func regionTower(cfg config.Config) encoders.RegionTower {
-	im := cfg.Model.Image
-	r := im.Regions
-	t := encoders.RegionTower{Regions: cfg.Data.Regions.Most, In: r.In, Width: im.Width, MLP: r.Encoder == config.RegionsMLP, BatchNorm: r.BatchNorm && r.Encoder != config.RegionsLinear, Pool: encoders.Pool(im.Pooling())}
-	if r.Encoder == config.RegionsGraph {
-		t.Graph = encoders.RegionGraph{Layers: r.Layers, Metric: encoders.Metric{Form: r.Metric, Blocks: im.RegionBlocks(), Dim: im.Width}}
+// sampleShare takes the share of this process of what is drawn for each sample of the global batch.
+type sampleShare struct {
+	rank, ranks int
+	stacks      int // of the batch's samples, each of which every rank has an equal share of
+	all         []int32
+}
+
+// shareOf is for n samples, the batch or several stacks of it.
+func (b *builder) shareOf(n int) *sampleShare {
+	return &sampleShare{rank: b.o.Group.Rank(), ranks: b.o.Group.Size(), stacks: max(1, n/b.s.Rows)}
+}
+
+// take sets dst, an equal part for each of n samples, to those of what draw gives for n*ranks samples. Its values are rows, of which a
+// sample has so many, or with 0 anything.
+func (d *sampleShare) take(dst []int32, n, rows int, draw func(all []int32)) {
+	if d.ranks == 1 {
+		draw(dst)
+		return
 	}
-	return t
+	if d.all == nil {
+		d.all = make([]int32, len(dst)*d.ranks)
+	}
+	draw(d.all)
+	part, own := len(dst)/n, n/d.stacks
+	for i := range n {
+		at := i/own*own*d.ranks + d.rank*own + i%own
+		for k, v := range d.all[at*part:][:part] {
+			dst[i*part+k] = v - int32((at-i)*rows)
+		}
+	}
+}
+
+// keepRows writes to dst, for each of n images of so many tokens, the rows of its class
+// tokens, which come first, and of kept random patches in their order: n*(classes+kept).
+func keepRows(r *rand.Rand, dst []int32, n, tokens, classes, kept int) {
+	for i := range n {
+		own := dst[i*(classes+kept):][:classes+kept]
+		first := int32(i * tokens)
+		for k := range classes {
+			own[k] = first + int32(k)
+		}
+		// Selection sampling (Knuth, volume 2, 3.4.2, algorithm S): in order, without memory.
+		own = own[classes:classes]
+		for p := classes; len(own) < kept; p++ {
+			if r.IntN(tokens-p) < kept-len(own) {
+				own = append(own, first+int32(p))
+			}
+		}
+	}
 }
 
 // regions lets the online side see a share of the regions of an image.
@@ -47,7 +85,7 @@ func (b *builder) regions() {
 
 // leftOut are the inputs of dropRegions for a share of the regions of a batch, which a random stream draws.
 func (b *builder) leftOut(name, stream string, n, most int, share float64) (rows, lengths *gorgonia.Node) {
-	of := b.drawnOf(n)
+	of := b.shareOf(n)
 	draw := func(f *feed.Step, rows, lengths []int32) error {
 		counts, err := b.o.Group.GatherInts(nil, f.Batch.Ints(batch.RegionLengths))
 		if err != nil {

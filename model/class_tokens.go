@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 )
 
@@ -78,4 +79,17 @@ func hashNumbers(h hash.Hash, x []float32) {
 		}
 		h.Write(b)
 	}
+}
+
+// checkTrained refuses a step that trains no parameter.
+func (b *builder) checkTrained() error {
+	if slices.ContainsFunc(b.params.list, func(q *Param) bool { return !q.Frozen && !q.Locked }) {
+		return nil
+	}
+	key, m := "model.text.freeze", b.cfg.Model
+	if m.Image.Freeze && !m.Text.Freeze {
+		key = "model.image.freeze"
+	}
+	return config.Errors{{Path: key, Value: true, Msg: "leaves no parameter to train: no head, score or loss of this model has any",
+		Hint: "set it to false, or tune the tower by model.tuning or model.lora without it"}}
 }
