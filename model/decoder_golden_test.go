@@ -28,10 +28,7 @@ func tinyDecoder(mode string) config.Config {
 // newDecoderModel returns the model of a tinyDecoder.
 func newDecoderModel(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	m, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, BeginID: 2, EndID: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, BeginID: 2, EndID: 3})
 	return m
 }
 
@@ -70,9 +67,7 @@ func TestGoldenDecoder(t *testing.T) {
 	for _, mode := range []string{"vqa", "captioning"} {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadDecoder(t, mode)
-			if _, err := m.Step(t.Context(), &feed.Step{Batch: b}); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, m, &feed.Step{Batch: b})
 			compareStep(t, m, g)
 		})
 	}

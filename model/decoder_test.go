@@ -13,10 +13,7 @@ import (
 // partOf returns a part of the loss of a step of a batch.
 func partOf(t *testing.T, m *Trainer, b *batch.Batch, name string) float64 {
 	t.Helper()
-	res, err := m.Step(t.Context(), &feed.Step{Batch: b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := stepOf(t, m, &feed.Step{Batch: b})
 	i := slices.IndexFunc(res.Parts, func(p Part) bool { return p.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no %s in %v", name, res.Parts)

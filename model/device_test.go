@@ -71,20 +71,13 @@ func deviceSystems() map[string]config.Config {
 // deviceModel builds a model on the host, or on a device.
 func deviceModel(t *testing.T, cfg config.Config, precision string, device kernel.Device) *Trainer {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
+	e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
 	if device != nil {
 		e.SetDevice(device)
 		t.Cleanup(func() { e.SetDevice(nil) })
 	}
 	cfg.Compute.Precision = precision
-	m, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, e)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -165,10 +158,7 @@ func TestCUDASystems(t *testing.T) {
 					o.Engine.SetDevice(d)
 					t.Cleanup(func() { o.Engine.SetDevice(nil) })
 				}
-				m, err := New(cfg, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := newTrainer(t, cfg, o)
 				t.Cleanup(func() { m.Close() })
 				return m
 			}
@@ -179,10 +169,7 @@ func TestCUDASystems(t *testing.T) {
 				if err := m.Before(1); err != nil {
 					t.Fatal(err)
 				}
-				r, err := m.Step(t.Context(), s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := stepOf(t, m, s)
 				losses = append(losses, r.Loss)
 			}
 			if on := device.step.machine.OnHost(); len(on) > 0 {
@@ -309,15 +296,9 @@ func TestCUDAStage(t *testing.T) {
 		case i < 3:
 			staged.Stage(feeds[i+1].Batch)
 		}
-		want, err := plain.Step(t.Context(), f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := stepOf(t, plain, f)
 		loss := want.Loss
-		got, err := staged.Step(t.Context(), f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := stepOf(t, staged, f)
 		if got.Loss != loss {
 			t.Errorf("step %d: loss %v, without staging %v", i, got.Loss, loss)
 		}

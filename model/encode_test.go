@@ -117,18 +117,11 @@ func smallChunks(t testing.TB, most, least int) {
 // the whole batch gives, of every system; and a row has the same bits by itself as among others.
 func TestEncoding(t *testing.T) {
 	smallChunks(t, 60, 24)
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
+	e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2})
 	const n, tol = 23, 1e-5
 	for name, cfg := range encodedSystems(t) {
 		t.Run(name, func(t *testing.T) {
-			m, err := newModel(cfg, e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := modelOn(t, cfg, e)
 			for _, x := range []*Encoder{m.Image(), m.Text()} {
 				b := mixed(x, n, 1)
 				wantStates, wantClasses, wantFeatures := plainly(t, x, b)
@@ -315,16 +308,9 @@ func TestMatchOfShortTexts(t *testing.T) {
 func TestPreparedWeights(t *testing.T) {
 	smallChunks(t, 60, 24)
 	for _, precision := range []string{"fp32", "bf16"} {
-		e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(e.Close)
+		e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
 		for name, cfg := range map[string]config.Config{"albef": tinyConfig(), "clip": tinyCLIP("Multi(2,4)")} {
-			m, err := newModel(cfg, e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := modelOn(t, cfg, e)
 			p, err := Open(cfg, Options{Engine: e, Vocab: tinyVocab, MaskID: 4}, &memorySource{p: m.params})
 			if err != nil {
 				t.Fatal(err)

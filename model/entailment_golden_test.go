@@ -31,10 +31,7 @@ func TestGoldenEntailment(t *testing.T) {
 	}
 	t.Cleanup(func() { f.Close() })
 	g := golden{t, f}
-	m, err := newModel(entailmentConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, entailmentConfig(), newEngine(t))
 	has := func(name string) bool { _, ok := f.Lookup(name); return ok }
 	read := 0
 	for _, q := range m.params.List() {

@@ -250,10 +250,7 @@ func TestExplainRefuses(t *testing.T) {
 	cfg.Model.Heads.InImage, cfg.Model.Heads.InText, cfg.Model.Heads.Hidden = 4, 4, 4
 	cfg.Model.Head.Dim, cfg.Train.BatchSize = 4, 4
 	cfg.Objective.ITC.Weight, cfg.Objective.ITM.Weight, cfg.Objective.MLM.Weight, cfg.Objective.ITC.InBatchWeight = 0, 0, 0, 1
-	h, err := New(cfg, Options{Engine: newEngine(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := newTrainer(t, cfg, Options{Engine: newEngine(t)})
 	wants(h.Explainer().Check(), `model.system "heads" has a tower without patches or words`)
 	_, err = h.Explainer().Pair(t.Context(), b, at)
 	wants(err, `model.system "heads"`)

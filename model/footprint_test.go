@@ -41,10 +41,7 @@ func TestFootprint(t *testing.T) {
 // TestTooLarge refuses what the machine cannot hold, each time before it is taken.
 func TestTooLarge(t *testing.T) {
 	engine := newEngine(t)
-	m, err := newModel(tinyConfig(), engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), engine)
 	f := m.Footprint()
 	for name, c := range map[string]struct {
 		limit   int64

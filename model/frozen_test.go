@@ -54,9 +54,7 @@ func TestFrozenTowers(t *testing.T) {
 					if name != "moco" {
 						b = randomBatch(m, 1)
 					}
-					if _, err := m.Forward(b, Control{}); err != nil {
-						t.Fatal(err)
-					}
+					forward(t, m, b, Control{})
 				}
 				if a, b := free.step.machine.Profile().FLOPs, m.step.machine.Profile().FLOPs; b >= a {
 					t.Errorf("%d operations a step, %d without", b, a)
@@ -78,9 +76,7 @@ func TestFrozenTeacher(t *testing.T) {
 	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.ITC.Weight = true, 16, 1
 	flops := func() int64 {
 		m := build(t, cfg, "builtin", 2)
-		if _, err := m.Step(t.Context(), m.feed(randomBatch(m, 1), Control{})); err != nil {
-			t.Fatal(err)
-		}
+		stepOf(t, m, m.feed(randomBatch(m, 1), Control{}))
 		return m.step.machine.Profile().FLOPs
 	}
 	taught := flops()

@@ -77,10 +77,7 @@ func loadGolden(t testing.TB, mode string) (*Trainer, Batch, golden) {
 		cfg.Objective.ITC.Positives = "pair"
 		cfg.Model.AttentionMetric = config.AttentionMetric{Form: "dense", Heads: config.AttendOwn}
 	}
-	m, err := newModel(cfg, newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, newEngine(t))
 	for _, q := range m.params.List() {
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
 		if q.Momentum {

@@ -56,10 +56,7 @@ func sameMaps(t *testing.T, what string, got, want []float32) {
 // PyTorch; and each row of a batch has its own.
 func TestJudgedMapsOfPairs(t *testing.T) {
 	match, _, g := loadGolden(t, "pair")
-	m, err := newModel(entailmentConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, entailmentConfig(), newEngine(t))
 	for _, q := range m.params.List() {
 		if !strings.HasPrefix(q.Name, "task_head/") {
 			copy(m.params.Value(q), param(t, match, q.Name))

@@ -107,10 +107,7 @@ func (g golden) hostStep(t *testing.T, m *Trainer) *batch.Batch {
 		t.Fatalf("there is no %v", names)
 	}
 	b := hostBatch(m, g)
-	res, err := m.Step(t.Context(), &feed.Step{Batch: b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := stepOf(t, m, &feed.Step{Batch: b})
 	if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
 		t.Errorf("loss %v, PyTorch %v", res.Loss, want)
 	}
@@ -213,10 +210,7 @@ func TestHostMetricStart(t *testing.T) {
 			}
 		}
 		loss := func(m *Trainer) float64 {
-			res, err := m.Step(t.Context(), &feed.Step{Batch: b})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := stepOf(t, m, &feed.Step{Batch: b})
 			return res.Loss
 		}
 		outputs := func(m *Trainer) (list [][]float32) {

@@ -56,10 +56,7 @@ func TestCrossEvaluates(t *testing.T) {
 		for i := range b.Lengths {
 			b.Lengths[i] = max(b.Lengths[i], 2)
 		}
-		r, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{})
 		encode := func(e *Encoder) ([]float32, []int32) {
 			x, n, err := e.EncodeTokens(t.Context(), m.feed(b, Control{}).Batch)
 			if err != nil {

@@ -20,10 +20,7 @@ func buildInteraction(t testing.TB, cfg config.Config) *Trainer {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	m, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1})
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -119,10 +116,7 @@ func TestInteraction(t *testing.T) {
 				b.Lengths[i] = max(b.Lengths[i], 2)
 			}
 			b.IDs[3] = b.IDs[0]
-			r, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := forward(t, m, b, Control{})
 			s := naiveMaxAve(tokenRows(t, m, m.Image(), b, nil), tokenRows(t, m, m.Text(), b, b.Lengths))
 			comparePairLosses(t, name+" "+positives, r, s, lossIDs(b.IDs, positives), 0.3)
 		}
@@ -199,10 +193,7 @@ func TestPairLosses(t *testing.T) {
 			o.Hinge, o.Poly, o.CMPM = config.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}, config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
 			m := build(t, cfg, "plain", 1)
 			b := randomBatch(m, 3)
-			r, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := forward(t, m, b, Control{})
 			var s [][]float64
 			_, x, err := m.Image().Encode(t.Context(), m.feed(b, Control{}).Batch)
 			if err != nil {
@@ -247,10 +238,7 @@ func TestHingeWarmup(t *testing.T) {
 			m := buildCLIP(t, cfg)
 			f := m.feed(randomPairs(m, 5), Control{})
 			f.Update, f.PerEpoch = update, c.perEpoch
-			r, err := m.Step(t.Context(), f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := stepOf(t, m, f)
 			return r.Loss
 		}
 		all, hardest := c.hinge, c.hinge
@@ -297,10 +285,7 @@ func TestInteractionGradients(t *testing.T) {
 	m := buildInteraction(t, cfg)
 	b := randomPairs(m, 5)
 	checkDifferences(t, m, func(float64) float64 {
-		r, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{})
 		return r.Loss
 	}, []string{"gssf/weight", "interaction/image/fc1/weight", "interaction/text/fc2/weight", "image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/layers/00/attention/output/weight"})
 }

@@ -71,22 +71,13 @@ func TestRelabellingByInference(t *testing.T) {
 	for seed := range uint64(8) {
 		b := randomBatch(m, seed)
 		const uniform = .25
-		res, err := m.Forward(b, Control{Uniform: uniform})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{Uniform: uniform})
 		got := map[string]float64{}
 		for _, p := range res.Parts {
 			got[p.Name] = p.Value
 		}
-		_, image, err := m.EncodeImages(b.Images, n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, text, err := m.EncodeTexts(b.Tokens, b.Lengths, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, image := encodeImages(t, m, b.Images, n)
+		_, text := encodeTexts(t, m, b.Tokens, b.Lengths, n)
 		match := matches(t, judge, b, n)
 		var positives, replaced, loss float64
 		for side := range 2 {
@@ -146,15 +137,9 @@ func TestRelabellingByInference(t *testing.T) {
 // matches returns the probability that text i and image j match, (n, n).
 func matches(t testing.TB, m *Trainer, b Batch, n int) []float64 {
 	t.Helper()
-	images, _, err := m.EncodeImages(b.Images, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	images, _ := encodeImages(t, m, b.Images, n)
 	images = slices.Clone(images)
-	texts, _, err := m.EncodeTexts(b.Tokens, b.Lengths, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts, _ := encodeTexts(t, m, b.Tokens, b.Lengths, n)
 	out := make([]float64, n*n)
 	for j := range n {
 		index := slices.Repeat([]int32{int32(j)}, n)
@@ -218,10 +203,7 @@ func TestFindsFalseNegatives(t *testing.T) {
 	}
 	accuracy := 0.
 	for i := range 600 {
-		res, err := judge.Forward(pairsOfClasses(judge, distinct, uint64(i)), Control{Step: i})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, judge, pairsOfClasses(judge, distinct, uint64(i)), Control{Step: i})
 		adam.Step(3e-3, 1, adam.GradNorm(1))
 		judge.ClampTemperature()
 		for _, p := range res.Parts {
@@ -242,10 +224,7 @@ func TestFindsFalseNegatives(t *testing.T) {
 	// The student is the connector's copy, so that a duplicate is the hardest negative.
 	copy(m.params.Values(), judge.params.Values())
 	positives := func(of []int) float64 {
-		res, err := m.Forward(pairsOfClasses(m, of, 1000), Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, pairsOfClasses(m, of, 1000), Control{})
 		for _, p := range res.Parts {
 			if p.Name == "mafa_positives" {
 				return p.Value
@@ -318,9 +297,7 @@ func TestUniformShareBeginsWithTheSecondEpoch(t *testing.T) {
 	s := m.feed(randomBatch(m, 1), Control{})
 	for update, want := range []float32{0, 0, 0, .5, .5} {
 		s.Update, s.PerEpoch = update, 3
-		if _, err := m.Step(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		stepOf(t, m, s)
 		if got := m.floats("uniform share")[0]; got != want {
 			t.Errorf("update %d of 3 per epoch: a share of %v, want %v", update, got, want)
 		}
@@ -346,10 +323,7 @@ func TestConnectorErrors(t *testing.T) {
 		}
 	}
 	// Without its connector a model evaluates, but does not train.
-	m, err := newModel(mafaConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, mafaConfig(), newEngine(t))
 	b := randomBatch(m, 1)
 	if _, _, err := m.EncodeImages(b.Images, 4); err != nil {
 		t.Error(err)

@@ -10,14 +10,8 @@ import (
 func TestMatchRefuses(t *testing.T) {
 	m := build(t, tinyConfig(), "auto", 1)
 	x := randomBatch(m, 5)
-	ts, _, err := m.EncodeTexts(x.Tokens[:2*tinyConfig().Data.Tokens], x.Lengths[:2], 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	is, _, err := m.EncodeImages(x.Images[:len(x.Images)/2], 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts, _ := encodeTexts(t, m, x.Tokens[:2*tinyConfig().Data.Tokens], x.Lengths[:2], 2)
+	is, _ := encodeImages(t, m, x.Images[:len(x.Images)/2], 2)
 	states, images, short, index := slices.Clone(ts), slices.Clone(is), []int32{2, 2}, []int32{0, 1}
 	if _, err := m.Matcher().Match(t.Context(), states, short, index, images, 2, 2); err != nil {
 		t.Fatal(err)

@@ -53,18 +53,14 @@ func TestRunningStatistics(t *testing.T) {
 			t.Fatal("there are none")
 		}
 		for i, b := range data[:2] { // an update each, of which only the end changes anything
-			if _, err := one.Step(t.Context(), &feed.Step{Batch: b, Update: i, Counter: i}); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, one, &feed.Step{Batch: b, Update: i, Counter: i})
 			if err := one.After(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		steps := []*feed.Step{{Batch: data[2]}, {Batch: data[0]}, {Batch: data[1], Micro: 1, Counter: 1}}
 		for _, s := range steps { // the first is dropped
-			if _, err := both.Step(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, both, s)
 		}
 		if !sameBits(running(both), start) {
 			t.Errorf("%s: a step moves running statistics", host)
@@ -119,9 +115,7 @@ func TestNormsComputedAgain(t *testing.T) {
 	again := buildCLIP(t, cfg)
 	for i, b := range normBatches(plain, 2) {
 		for _, m := range []*Trainer{plain, again} {
-			if _, err := m.Step(t.Context(), &feed.Step{Batch: b, Update: i, Counter: i}); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, m, &feed.Step{Batch: b, Update: i, Counter: i})
 			if err := m.After(); err != nil {
 				t.Fatal(err)
 			}
@@ -140,9 +134,7 @@ func TestLockedNorms(t *testing.T) {
 	q, _ := m.params.Get("image/bn1/running_mean")
 	copy(m.params.Value(q), []float32{1, -1, .5, 2})
 	before := running(m)
-	if _, err := m.Step(t.Context(), &feed.Step{Batch: normBatches(m, 1)[0]}); err != nil {
-		t.Fatal(err)
-	}
+	stepOf(t, m, &feed.Step{Batch: normBatches(m, 1)[0]})
 	if err := m.After(); err != nil {
 		t.Fatal(err)
 	}

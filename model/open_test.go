@@ -132,14 +132,8 @@ func TestOpenMatches(t *testing.T) {
 		t.Fatal("no match head")
 	}
 	match := func(m *Model) []float32 {
-		images, _, err := m.EncodeImages(b.Images, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts, _, err := m.EncodeTexts(b.Tokens, b.Lengths, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		images, _ := encodeImages(t, m, b.Images, 4)
+		texts, _ := encodeTexts(t, m, b.Tokens, b.Lengths, 4)
 		s, err := m.Matcher().Match(t.Context(), texts, b.Lengths, []int32{3, 1, 0, 1}, images, 4, 4)
 		if err != nil {
 			t.Fatal(err)

@@ -16,10 +16,7 @@ import (
 // TestTwinsAreEncodersAndProjections pins which parameters the teacher has:
 // everything but the match head and the temperature.
 func TestTwinsAreEncodersAndProjections(t *testing.T) {
-	m, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), newEngine(t))
 	var without []string
 	for _, q := range m.params.List() {
 		if !q.Momentum {
@@ -38,9 +35,7 @@ func TestTwinsAreEncodersAndProjections(t *testing.T) {
 	cfg := tinyConfig()
 	cfg.Momentum.Enabled, cfg.Queue.Size = false, 0
 	cfg.Objective.Distill.Alpha, cfg.Objective.ITC.Weight = 0, 0
-	if m, err = newModel(cfg, newEngine(t)); err != nil {
-		t.Fatal(err)
-	}
+	m = modelOn(t, cfg, newEngine(t))
 	for _, q := range m.params.List() {
 		if q.Momentum {
 			t.Errorf("%s has a twin without momentum", q.Name)
@@ -51,10 +46,7 @@ func TestTwinsAreEncodersAndProjections(t *testing.T) {
 // TestFlatBuffers says that values, gradients and runs of twins lie where List and
 // Offset say, each exactly once, and that twins start as copies.
 func TestFlatBuffers(t *testing.T) {
-	m, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), newEngine(t))
 	p := m.params
 	next, twins := 0, 0
 	last := ""
@@ -104,10 +96,7 @@ func TestFlatBuffers(t *testing.T) {
 // TestUpdateMomentum by hand: theta = 1, theta_m = 0, m = .995 gives .005; and a loop over
 // random values. A learning rate of 0 keeps the parameters.
 func TestUpdateMomentum(t *testing.T) {
-	m, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), newEngine(t))
 	p := m.params
 	o, err := optim.New(m.engine, p.Values(), p.Grads(), []optim.Segment{{Name: "all", Len: p.Count()}}, config.Optimizer{Beta1: .9, Beta2: .98, Eps: 1e-8})
 	if err != nil {
@@ -159,10 +148,7 @@ func TestUpdateMomentum(t *testing.T) {
 
 // TestClampTemperature uses the range of ALBEF's code, [.001, .5].
 func TestClampTemperature(t *testing.T) {
-	m, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), newEngine(t))
 	q, _ := m.params.Get(temperatureName)
 	for _, c := range []struct{ in, want float32 }{{-1, .001}, {0, .001}, {.07, .07}, {.5, .5}, {3, .5}} {
 		m.params.Value(q)[0] = c.in
@@ -177,10 +163,7 @@ func TestClampTemperature(t *testing.T) {
 // normals of ViT, normals of BERT, PyTorch's default of the projections.
 func TestInitialValues(t *testing.T) {
 	cfg := tinyConfig()
-	m, err := newModel(cfg, newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, newEngine(t))
 	stats := func(name string) (mean, std, most float64) {
 		q, ok := m.params.Get(name)
 		if !ok {
@@ -255,21 +238,12 @@ func TestParameterMisuse(t *testing.T) {
 // TestSeedDecidesParameters: each parameter depends on seed and name alone.
 func TestSeedDecidesParameters(t *testing.T) {
 	e := newEngine(t)
-	small, err := newModel(tinyConfig(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	small := modelOn(t, tinyConfig(), e)
 	cfg := tinyConfig()
 	cfg.Model.Image.Depth++
-	deep, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deep := modelOn(t, cfg, e)
 	cfg.Run.Seed++
-	other, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := modelOn(t, cfg, e)
 	for _, q := range small.params.List() {
 		d, _ := deep.params.Get(q.Name)
 		o, _ := other.params.Get(q.Name)
@@ -293,10 +267,7 @@ func TestGroupsAreThoseOfTheNames(t *testing.T) {
 		"albef": allOn(), "every idea": everyIdea(), "temperature of its own": own, "clip": logs, "heads": tinyHeads(),
 		"moco": tinyViews(t, "moco"), "swav": tinyViews(t, "swav"),
 	} {
-		m, err := newModel(cfg, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := modelOn(t, cfg, e)
 		for _, q := range m.params.List() {
 			want := ""
 			switch base := path.Base(q.Name); {

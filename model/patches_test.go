@@ -58,10 +58,7 @@ func TestKeptPatches(t *testing.T) {
 			loss := func(m *Trainer, update int) float64 {
 				s := m.feed(randomBatch(m, 1), Control{})
 				s.Update, s.Counter = update, update
-				r, err := m.Step(t.Context(), s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := stepOf(t, m, s)
 				return r.Loss
 			}
 			first, second := loss(some, 1), loss(some, 2)

@@ -256,10 +256,7 @@ func TestRankRefuses(t *testing.T) {
 	if _, err := r.Rank(ctx, b); err == nil {
 		t.Error("a cancelled ranking goes on")
 	}
-	pretrained, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pretrained := modelOn(t, tinyConfig(), newEngine(t))
 	if pretrained.Writer() != nil {
 		t.Error("a model without a decoder writes")
 	}
@@ -272,10 +269,7 @@ func BenchmarkRank(b *testing.B) {
 	cfg.Model.Text = config.Text{Layers: 2, FusionLayers: 4, Width: 192, Heads: 6, Positions: 32}
 	cfg.Data.Tokens, cfg.Objective.VQA.Tokens = 16, 8
 	const vocab, n = 5000, 20
-	m, err := New(cfg, Options{Engine: newEngine(b), Vocab: vocab, MaskID: 4, BeginID: 2, EndID: 3})
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := newTrainer(b, cfg, Options{Engine: newEngine(b), Vocab: vocab, MaskID: 4, BeginID: 2, EndID: 3})
 	r := rand.New(rand.NewPCG(1, 2))
 	candidates := slices.Concat(randomCandidates(r, 80, 1, 100), randomCandidates(r, 15, 3, 100), randomCandidates(r, 5, 6, 100))
 	x := questions(m, r, n)

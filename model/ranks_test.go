@@ -283,17 +283,11 @@ func shareOf(b *batch.Batch, rank, n int) *batch.Batch {
 func withRanks(t *testing.T, x rankCase) (whole *Trainer, ranks []*Trainer) {
 	t.Helper()
 	cfg := rankConfig(t, x)
-	whole, err := New(cfg, rankOptions(t, x))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole = newTrainer(t, cfg, rankOptions(t, x))
 	for _, g := range paralleltest.Ranks(max(2, x.ranks)) {
 		o := rankOptions(t, x)
 		o.Group = &recorder{Group: g}
-		m, err := New(cfg, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := newTrainer(t, cfg, o)
 		ranks = append(ranks, m)
 	}
 	return whole, ranks
@@ -380,10 +374,7 @@ func agree(t *testing.T, x rankCase, whole *Trainer, ranks []*Trainer, step int,
 	if err := whole.Before(step); err != nil {
 		t.Fatal(err)
 	}
-	want, err := whole.Step(t.Context(), &at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := stepOf(t, whole, &at)
 	got := make([]*Result, len(ranks))
 	onRanks(t, ranks, func(i int, m *Trainer) error {
 		own := at
@@ -542,10 +533,7 @@ func TestOwnRanksAlone(t *testing.T) {
 				return err
 			})
 			for i, r := range got {
-				want, err := one.Step(t.Context(), &feed.Step{Batch: shareOf(b, i, 2), PerEpoch: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := stepOf(t, one, &feed.Step{Batch: shareOf(b, i, 2), PerEpoch: 1})
 				for k, p := range want.Parts {
 					if far(r.Parts[k].Value, p.Value, max(1, math.Abs(p.Value))) > 1e-6 {
 						t.Errorf("rank %d: %s is %v, alone %v", i, p.Name, r.Parts[k].Value, p.Value)

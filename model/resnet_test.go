@@ -17,9 +17,7 @@ var narrow = []string{"model.image.style=resnet", "model.image.resnet.depth=18",
 // keysOf are the features that a batch of 4 leaves in the queue.
 func keysOf(t *testing.T, m *Trainer, b Batch, counter int) []float32 {
 	t.Helper()
-	if _, err := m.Forward(b, Control{Step: counter, UseQueue: true}); err != nil {
-		t.Fatal(err)
-	}
+	forward(t, m, b, Control{Step: counter, UseQueue: true})
 	k, err := m.Features()
 	if err != nil {
 		t.Fatal(err)
@@ -81,9 +79,7 @@ func TestResNetGroupStatistics(t *testing.T) {
 	if len(m.step.norms.list) != 2*20 || x < 0 || len(m.step.norms.list[x].groups) != 2 {
 		t.Fatalf("%d statistics", len(m.step.norms.list))
 	}
-	if _, err := m.Forward(viewsBatch(1), Control{UseQueue: true}); err != nil {
-		t.Fatal(err)
-	}
+	forward(t, m, viewsBatch(1), Control{UseQueue: true})
 	var mean [2]float64
 	for _, group := range m.step.norms.list[x].groups {
 		v, err := m.step.machine.Value(group)
@@ -187,10 +183,7 @@ func TestResNetCrops(t *testing.T) {
 		crops[i] = b.Images[i%len(b.Images)]
 	}
 	step := func() float64 {
-		r, err := m.Step(t.Context(), &feed.Step{Batch: x})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := stepOf(t, m, &feed.Step{Batch: x})
 		return r.Loss
 	}
 	first := step()
@@ -263,9 +256,7 @@ func TestResNetComputedAgain(t *testing.T) {
 	again := newViewsSystem(t, tinyViews(t, "moco", append(sets, "compute.recompute=true")...))
 	for seed := range uint64(2) {
 		for _, m := range []*Trainer{plain, again} {
-			if _, err := m.Forward(viewsBatch(seed), Control{UseQueue: true}); err != nil {
-				t.Fatal(err)
-			}
+			forward(t, m, viewsBatch(seed), Control{UseQueue: true})
 			if err := m.After(); err != nil {
 				t.Fatal(err)
 			}

@@ -30,10 +30,7 @@ func boundaryOf(t *testing.T, m *Trainer) []float32 {
 // pass runs a step and no update, and returns the loss.
 func pass(t *testing.T, m *Trainer, b Batch) float64 {
 	t.Helper()
-	r, err := m.Forward(b, Control{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := forward(t, m, b, Control{})
 	return r.Loss
 }
 

@@ -53,10 +53,7 @@ func TestGoldenPairs(t *testing.T) {
 			if v := x.Floats(batch.Scores); v != nil {
 				copy(v, g.floats("input/scores"))
 			}
-			res, err := m.Step(t.Context(), &feed.Step{Batch: x})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := stepOf(t, m, &feed.Step{Batch: x})
 			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*max(1, want)) {
 				t.Errorf("the loss is %v, PyTorch says %v", res.Loss, want)
 			}
@@ -102,10 +99,7 @@ func TestPairsDropout(t *testing.T) {
 	copy(x.Ints(batch.Lengths), b.Lengths)
 	copy(x.Ints(batch.Labels), []int32{0, 1, 0, 1})
 	loss := func(step int) float64 {
-		res, err := m.Step(t.Context(), &feed.Step{Batch: x, Update: step, Counter: step})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := stepOf(t, m, &feed.Step{Batch: x, Update: step, Counter: step})
 		return res.Loss
 	}
 	if a, b, again := loss(1), loss(2), loss(1); a == b || a != again {

@@ -104,10 +104,7 @@ func TestSGRAFDropout(t *testing.T) {
 			t.Error("evaluation draws masks")
 		}
 		for _, m := range []*Trainer{m, again} {
-			r, err := m.Step(t.Context(), &feed.Step{Batch: b})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := stepOf(t, m, &feed.Step{Batch: b})
 			losses[fmt.Sprint(r.Loss)] = true
 		}
 	}

@@ -36,9 +36,7 @@ func TestAllocationsDoNotDependOnDepth(t *testing.T) {
 		s, n := m.feed(randomBatch(m, 1), Control{}), 0
 		step := func() {
 			s.Update, s.Counter = n, n
-			if _, err := m.Step(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, m, s)
 			if err := m.After(); err != nil {
 				t.Fatal(err)
 			}
@@ -135,10 +133,7 @@ func TestStepChangesRandomNumbers(t *testing.T) {
 	b := randomBatch(m, 1)
 	var losses []float64
 	for _, i := range []int{0, 1, 0} {
-		res, err := m.Forward(b, Control{Step: i, UseQueue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{Step: i, UseQueue: true})
 		losses = append(losses, res.Loss)
 	}
 	if losses[0] == losses[1] || losses[0] != losses[2] {

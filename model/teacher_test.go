@@ -104,14 +104,8 @@ func TestTeacherMetric(t *testing.T) {
 	var losses []float64
 	for metric, weights := range map[string]int{"": 0, "diag": 16, "block_diag": 256, "dense": 256} {
 		frozen, _ := opened(t, teacher)
-		m, err := New(taughtConfig(metric), Options{Engine: newEngine(t), Vocab: tinyVocab, Teacher: frozen})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := m.Forward(randomPairs(m, 3), Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := newTrainer(t, taughtConfig(metric), Options{Engine: newEngine(t), Vocab: tinyVocab, Teacher: frozen})
+		got := forward(t, m, randomPairs(m, 3), Control{})
 		i := slices.IndexFunc(got.Parts, func(p Part) bool { return p.Name == "distill_scores" })
 		losses = append(losses, got.Parts[i].Value)
 		q, ok := m.params.Get("teacher/gssf/weight")

@@ -24,10 +24,7 @@ func TestMaskedViews(t *testing.T) {
 		b.Row(i).Set(batch.RegionLengths, int32(4))
 	}
 	loss := func(m *Trainer, counter int) float64 {
-		res, err := m.Step(t.Context(), &feed.Step{Batch: b, Counter: counter})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := stepOf(t, m, &feed.Step{Batch: b, Counter: counter})
 		return res.Loss
 	}
 	// The scores of the step, whose batch norm sees the batch: features of evaluation with those statistics.

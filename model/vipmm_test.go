@@ -44,10 +44,7 @@ func TestGoldenViPMM(t *testing.T) {
 			}
 			t.Cleanup(func() { f.Close() })
 			g := golden{t, f}
-			m, err := New(tinyViPMM(fusion), Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1, End: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := newTrainer(t, tinyViPMM(fusion), Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1, End: 1})
 			for _, q := range m.params.List() {
 				if q.Frozen { // the temperature
 					continue
