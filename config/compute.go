@@ -42,12 +42,12 @@ func (x *Compute) CUDA() (index int, ok bool) {
 
 func (x *Compute) check(k *checker, c *Config) {
 	_, gpu := x.CUDA()
-	k.require("compute.device", gpu || x.Device == DeviceCPU, "must be cpu, cuda or cuda:N")
+	k.Require("compute.device", gpu || x.Device == DeviceCPU, "must be cpu, cuda or cuda:N")
 	if gpu {
-		k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with compute.device = "cuda"`, "a GPU keeps one micro-batch at a time: raise train.batch_size instead")
+		k.Training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with compute.device = "cuda"`, "a GPU keeps one micro-batch at a time: raise train.batch_size instead")
 	}
-	k.oneOf("compute.backend", "auto", "onednn", "openblas", "mkl", "builtin", "plain")
-	k.notNegative("compute.threads")
-	k.oneOf("compute.tune", "off", "cache", "on")
-	k.oneOf("compute.precision", "fp32", "bf16")
+	k.OneOf("compute.backend", "auto", "onednn", "openblas", "mkl", "builtin", "plain")
+	k.NotNegative("compute.threads")
+	k.OneOf("compute.tune", "off", "cache", "on")
+	k.OneOf("compute.precision", "fp32", "bf16")
 }

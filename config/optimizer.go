@@ -25,15 +25,15 @@ func (o *Optimizer) defaults() {
 }
 
 func (o *Optimizer) check(k *checker, _ *Config) {
-	k.positive("optimizer.lr", "optimizer.eps")
-	k.belowOne("optimizer.beta1", "optimizer.beta2")
-	k.notNegative("optimizer.decay", "optimizer.clip_norm")
+	k.Positive("optimizer.lr", "optimizer.eps")
+	k.BelowOne("optimizer.beta1", "optimizer.beta2")
+	k.NotNegative("optimizer.decay", "optimizer.clip_norm")
 	for _, p := range o.NoDecay {
 		if _, err := path.Match(p, ""); err != nil {
-			k.require("optimizer.no_decay", false, "holds the malformed glob \""+p+`"`, "close every [ and end no pattern with \\")
+			k.Require("optimizer.no_decay", false, "holds the malformed glob \""+p+`"`, "close every [ and end no pattern with \\")
 		}
 		// A plain word can match no parameter, since their names are paths.
-		k.require("optimizer.no_decay", slices.Contains(noDecayGroups, p) || strings.ContainsAny(p, `/*?[`),
+		k.Require("optimizer.no_decay", slices.Contains(noDecayGroups, p) || strings.ContainsAny(p, `/*?[`),
 			`holds "`+p+`", which is no group and no glob`, `the groups are "bias", "1d", "temperature" and "metric"; a glob looks like "text/*/norm/*"`)
 	}
 }

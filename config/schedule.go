@@ -15,11 +15,11 @@ func (s *Schedule) defaults() {
 }
 
 func (s *Schedule) check(k *checker, c *Config) {
-	k.oneOf("schedule.kind", "cosine", "staircase", "constant")
-	k.notNegative("schedule.warmup_steps", "schedule.warmup_epochs", "schedule.warmup_lr", "schedule.min_lr")
-	k.require("schedule.kind", s.Kind == "constant" || c.Train.MaxMinutes <= 0, "needs the length of the run in steps",
+	k.OneOf("schedule.kind", "cosine", "staircase", "constant")
+	k.NotNegative("schedule.warmup_steps", "schedule.warmup_epochs", "schedule.warmup_lr", "schedule.min_lr")
+	k.Require("schedule.kind", s.Kind == "constant" || c.Train.MaxMinutes <= 0, "needs the length of the run in steps",
 		`use "constant" with train.max_minutes`)
-	k.require("schedule.warmup_percent", s.WarmupPercent >= 0 && s.WarmupPercent < 100, "must be at least 0 and below 100")
-	k.require("schedule.min_lr", s.MinLR <= c.Optimizer.LR, "must be at most optimizer.lr")
-	k.require("schedule.warmup_lr", s.WarmupLR <= c.Optimizer.LR, "must be at most optimizer.lr")
+	k.Require("schedule.warmup_percent", s.WarmupPercent >= 0 && s.WarmupPercent < 100, "must be at least 0 and below 100")
+	k.Require("schedule.min_lr", s.MinLR <= c.Optimizer.LR, "must be at most optimizer.lr")
+	k.Require("schedule.warmup_lr", s.WarmupLR <= c.Optimizer.LR, "must be at most optimizer.lr")
 }
