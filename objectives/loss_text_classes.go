@@ -79,7 +79,7 @@ func (l TextClasses) Loss(s *Step, states *gorgonia.Node) []Part {
 		if l.Pictures == 2 {
 			a.Pairs = BothPictures(s.Inputs, s.Rows)
 		}
-		x.Teacher = l.logits(s, s.Twins, s.Fusion.BERT.Fusion(s.Mentor, s.Fusion.Twins, a)) // (B, Classes)
+		x.Teacher = l.logits(s, s.MomentumParams, s.Fusion.BERT.Fusion(s.TeacherContext, s.Fusion.MomentumParams, a)) // (B, Classes)
 	}
 	part := s.Part(l.Name, l.Weight, s.mean(contrast.CrossEntropy(x), labels))
 	part.Chance = math.Log(float64(l.Head.Classes))
@@ -88,7 +88,7 @@ func (l TextClasses) Loss(s *Step, states *gorgonia.Node) []Part {
 
 // logits are those of states (B, D) by the parameters below root, or by those of the teacher.
 func (l TextClasses) logits(s *Step, root encoders.Scope, states *gorgonia.Node) *gorgonia.Node {
-	t := encoders.Traits{Twin: l.Pictures == 2 || s.HasTeacher()}
+	t := encoders.Traits{Momentum: l.Pictures == 2 || s.HasTeacher()}
 	return l.Head.Forward(root.As(t).In(TaskHead), states)
 }
 

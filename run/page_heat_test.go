@@ -62,7 +62,7 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 		if !ok || s.Heat == nil {
 			t.Fatalf("%s: %T has no heat maps", task, scores)
 		}
-		m, rows := r.model.(towers).Pairs, source.ExampleColumns(r.cfg.Source(), s.Samples, r.tok)
+		m, rows := r.model.(towers).Classifier(), source.ExampleColumns(r.cfg.Source(), s.Samples, r.tok)
 		for i := range s.Predicted { // else a model that has learned nothing says the same of all
 			s.Predicted[i] = int32(i*i%7) % int32(len(s.Samples.Labels()))
 		}
@@ -89,11 +89,11 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 					i = k
 				}
 			}
-			b := batch.New(1, m.JudgeColumns()...)
+			b := batch.New(1, m.Columns()...)
 			if err := rows.Fill(i, b.Row(0)); err != nil {
 				t.Fatal(err)
 			}
-			maps, err := m.JudgedMaps(t.Context(), b, s.Predicted[i:i+1])
+			maps, err := m.HeatMaps(t.Context(), b, s.Predicted[i:i+1])
 			if err != nil {
 				t.Fatal(err)
 			}

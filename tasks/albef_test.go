@@ -69,7 +69,7 @@ func TestALBEF(t *testing.T) {
 	const top = 3
 	got := mustRun(t, retrieval.Retrieval{
 		Member:  retrieval.Member{Image: m.Image(), Text: m.Text(), Score: score, Engine: engine, Images: set.Images(), Texts: texts},
-		Matcher: m, TextImage: set.TextImage, ImageID: set.ImageID, Encoding: tasks.Encoding{BatchSize: 4, Workers: 2}, RerankTop: top,
+		Matcher: m.Matcher(), TextImage: set.TextImage, ImageID: set.ImageID, Encoding: tasks.Encoding{BatchSize: 4, Workers: 2}, RerankTop: top,
 	})
 
 	one := &single{t: t, m: m, tok: tok, set: set}
@@ -108,7 +108,7 @@ func TestALBEF(t *testing.T) {
 // single encodes and scores one thing at a time.
 type single struct {
 	t   *testing.T
-	m   *model.Pairs
+	m   *model.Trainer
 	tok *tokenizer.Tokenizer
 	set *data.Eval
 }
@@ -141,7 +141,7 @@ func (s *single) encode(e tasks.Encoder, b *batch.Batch) (states, features []flo
 func (s *single) score(i, j int) float32 {
 	image, _ := s.image(i)
 	text, lengths, _ := s.text(j)
-	r, err := s.m.Match(context.Background(), text, lengths, []int32{0}, image, 1, 1)
+	r, err := s.m.Matcher().Match(context.Background(), text, lengths, []int32{0}, image, 1, 1)
 	if err != nil {
 		s.t.Fatal(err)
 	}

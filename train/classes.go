@@ -20,13 +20,10 @@ import (
 // ClassesFile is the names of the classes that a model tells, in the order of their numbers, in a checkpoint of model.system "classes".
 const ClassesFile = "class_names.json"
 
-// classifier is a system that tells classes, nil for one that tells none.
-type classifier interface{ Classes() []string }
-
-// classesOf are the names of the classes of a system.
+// classesOf are the names of the classes of a system, nil for one that tells none.
 func classesOf(m any) []string {
-	if c, ok := m.(classifier); ok {
-		return c.Classes()
+	if c, ok := m.(interface{ Classifier() *model.Classifier }); ok && c.Classifier() != nil {
+		return c.Classifier().Classes()
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func LoadLabelled(paths []string, pictures int, o Options) (*data.FileExamples, 
 				case i >= 0:
 					at, id = append(at, i), last
 				case !last:
-					return table.Columns{}, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("column %q is missing: want image, text and label, and second_image with two pictures of a text", names[0])}
+					return table.Columns{}, table.Whole(path, fmt.Errorf("column %q is missing: want image, text and label, and second_image with two pictures of a text", names[0]))
 				}
 			}
 			return table.Columns{At: at}, nil

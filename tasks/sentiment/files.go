@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config/section"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/utterances"
@@ -47,7 +46,7 @@ func (s *Eval) open(in source.Setup, path, texts string) (p Part, err error) {
 		return p, err
 	}
 	if have, want := len(p.Sentences), len(p.Set.Labels); have != want {
-		return p, &data.RecordError{File: texts, Index: -1, Err: fmt.Errorf("it has %d lines and %s %d utterances: write the words of one on each line", have, path, want)}
+		return p, table.Whole(texts, fmt.Errorf("it has %d lines and %s %d utterances: write the words of one on each line", have, path, want))
 	}
 	return p, nil
 }
