@@ -214,8 +214,6 @@ var conditions = map[string]condition{
 	"mlm":         weighed("objective.mlm.weight"),
 
 	// Evaluation.
-	"zero-shot": {"a model.system with a text tower, or eval.zeroshot.image",
-		func(c *Config) bool { return c.Model.traits().words || c.Eval.ZeroShot.Image != "" }},
 	"fixed decay": {"a model.system with towers and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
 
 	// Starts.

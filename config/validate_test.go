@@ -552,7 +552,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Data.VQA.Kinds = "all" }, `data.vqa.kinds: must be one of answer_type, question_type (got "all")`},
 		{func(c *Config) { c.Data.VQA.ImageName = "%d/%d.jpg" }, `data.vqa.image_name: must have %d or %012d once (got "%d/%d.jpg"); it stands for the image_id`},
 		{func(c *Config) { c.Eval.Sentences.Isotropy = 1 }, `eval.sentences.isotropy: must be 0 or at least 2 (got 1)`},
-		{func(c *Config) { c.Data.Kind = "sentence_pairs" }, "data.kind: must not be \"sentence_pairs\" (got \"sentence_pairs\"); model.system \"albef\" reads no pairs of sentences: evaluate on them with eval.sentences\ndata.sentence_pairs.train_files: must name at least one file for data.kind \"sentence_pairs\" (got [])"},
+		{func(c *Config) { c.Data.Kind = "sentence_pairs" }, "data.sentence_pairs.train_files: must name at least one file for data.kind \"sentence_pairs\" (got [])\ndata.kind: must not be \"sentence_pairs\" (got \"sentence_pairs\"); model.system \"albef\" reads no pairs of sentences: evaluate on them with eval.sentences"},
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
 		{func(c *Config) { c.Eval.BatchSize = 0 }, "eval.batch_size: must be > 0 (got 0)"},
 		{func(c *Config) { c.Train.MaxEpochs, c.Train.MaxMinutes = 0, 5 }, `schedule.kind: needs the length of the run in steps (got "cosine"); use "constant" with train.max_minutes`},
