@@ -1,5 +1,7 @@
 package config
 
+import "github.com/geoalign/geoalign/config/section"
+
 // SentenceFiles names the files of data.kind = "sentences", for model.system "simcse", and of sentences beside pairs. A file whose
 // name ends in .csv, .tsv, .json, .jsonl or .parquet is a table with a sentence in each row, every other file has a sentence on
 // each line.
@@ -23,9 +25,9 @@ func (f *SentenceFiles) check(k *checker, c *Config) {
 	if c.MixesSentences() {
 		k.Training("data.sentences.train_files", len(f.TrainFiles) > 0, "must name at least one file with data.sentences.batches > 0")
 		k.Training("data.sentences.positive", f.Positive == "", "must be empty with data.sentences.batches > 0", "beside pairs a sentence is its own positive")
-		k.Training("data.sentences.batches", c.Objective.MCSE.Weight > 0 && c.Objective.SimCSE.Weight > 0, "must be 0 without objective.simcse.weight and objective.mcse.weight > 0",
+		k.Training("data.sentences.batches", c.Objective.MCSE.On() && c.Objective.SimCSE.On(), "must be 0 without objective.simcse.weight and objective.mcse.weight > 0",
 			"the other losses compare the images of a batch, which sentences have not")
-		k.Training("data.sentences.batches", !c.Objective.readsImages(),
+		k.Training("data.sentences.batches", !c.Has(section.BatchImages),
 			"must be 0 with losses on images besides objective.mcse", "they compare the images of a batch, which sentences have not")
 	}
 	if c.Data.Kind == "sentences" {
@@ -58,7 +60,7 @@ func (c Config) TextsOfRow() int {
 		return 2
 	case c.HasNegatives():
 		return 3
-	case o.SimCSE.Weight > 0 || o.MCSE.Weight > 0:
+	case o.SimCSE.On() || o.MCSE.On():
 		return 2
 	}
 	return 1

@@ -3,13 +3,15 @@ package config
 import (
 	"errors"
 	"testing"
+
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // imagesOnly is a configuration of a system of images alone.
 func imagesOnly(system string) Config {
 	c := Default()
 	c.Model.System, c.Data.Views = system, 2
-	c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.Distill = 0, 0, Distill{}
+	c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.Distill = 0, 0, objectives.Distill{}
 	c.Momentum.Enabled = system == "moco"
 	return c
 }

@@ -5,6 +5,9 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 func TestDefaultIsValid(t *testing.T) {
@@ -628,7 +631,7 @@ func TestValidateAcceptsDualEncoders(t *testing.T) {
 		"queue":         func(c *Config) { c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight = true, 128, 1 },
 		"everything": func(c *Config) {
 			c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight, c.Objective.Distill.Alpha = true, 128, 1, 0.4
-			c.Objective.ITC.Scores = []ScoreTerm{{"gssf", 1}, {"geodesic", 0.5}}
+			c.Objective.ITC.Scores = objectives.Terms{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
 			c.Objective.Geometric.Weight, c.Objective.TCL.Intra, c.Objective.SigLIP.Weight = 1, true, 0.5
 		},
 	} {
@@ -732,8 +735,8 @@ func TestIdentities(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	if !c.Model.ImagesOnly() || !c.UsesMetric() || c.ReadsSecondView() || c.BatchIdentities() != 2 {
-		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.UsesMetric(), c.ReadsSecondView(), c.BatchIdentities())
+	if !c.Model.ImagesOnly() || !c.Has(section.Metric) || c.ReadsSecondView() || c.BatchIdentities() != 2 {
+		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.Has(section.Metric), c.ReadsSecondView(), c.BatchIdentities())
 	}
 }
 

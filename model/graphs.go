@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 	"github.com/geoalign/geoalign/space"
 )
@@ -26,7 +27,7 @@ type Graphs struct {
 	queue  *Queue
 	engine *kernel.Engine
 	beside *kernel.Engine // of rebuilds beside the steps, made when first needed
-	cfg    config.Geodesic
+	cfg    objectives.Geodesic
 	space  space.Space // of the features
 	seed   uint64
 	spare  *Pending // memory of the next rebuild beside the steps
@@ -58,7 +59,7 @@ func newGraphs(cfg config.Config, space space.Space, q *Queue, e *kernel.Engine)
 
 // geodesicLimit is the length at which paths are cut, in the unit of the local metric: on m
 // spheres an angle is up to sqrt(m) pi, so that much more is a long path.
-func geodesicLimit(g config.Geodesic, space space.Space) float64 {
+func geodesicLimit(g objectives.Geodesic, space space.Space) float64 {
 	return g.LimitPi * math.Pi * math.Sqrt(float64(space.Spheres))
 }
 

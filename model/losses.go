@@ -100,7 +100,7 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 }
 
 // newPairFusion is the fusion of the pairs that are contrasted, nil without.
-func newPairFusion(c config.ADCL) objectives.PairFusion {
+func newPairFusion(c objectives.ADCL) objectives.PairFusion {
 	switch c.Fusion {
 	case config.FusionTucker:
 		return encoders.Tucker{Dim: c.Dim, Rank: c.Rank, Tanh: c.Tanh, Dropout: c.Dropout}
@@ -111,7 +111,7 @@ func newPairFusion(c config.ADCL) objectives.PairFusion {
 }
 
 // newGeometricPool is the geometric term over the pools of stored features.
-func newGeometricPool(g config.Geometric, o Options) objectives.Loss {
+func newGeometricPool(g objectives.Geometric, o Options) objectives.Loss {
 	l := objectives.GeometricPool{Weight: g.Weight, Neighbours: g.Neighbours, Kernel: g.Kernel, Epsilon: g.Epsilon, Scale: g.Scale, Chunk: g.Chunk}
 	if g.Images() {
 		objectives.Need(o.ImagePool != nil, "geometric", "needs the pool of image features: give it in Options.ImagePool")
@@ -130,9 +130,9 @@ func newSimCSE(cfg config.Config) objectives.Loss {
 	l := objectives.SimCSE{Weight: c.Weight, Temperature: c.Temperature, Positives: cfg.HasPositives(), Negatives: cfg.HasNegatives(),
 		HardNegativeWeight: c.HardNegativeWeight}
 	switch sphere := (space.Space{Dim: d, Spheres: 1}); {
-	case c.Head == config.SentenceHeadTraining:
+	case c.Head == objectives.SentenceHeadTraining:
 		l.Head = sentenceHead(sphere)
-	case c.Head == config.SentenceHeadNone:
+	case c.Head == objectives.SentenceHeadNone:
 		l.Head = encoders.Projection{Space: sphere, Identity: true}
 	}
 	return l
@@ -179,7 +179,7 @@ func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
 }
 
 // terms are those of a configuration.
-func terms(list []config.ScoreTerm) (t objectives.Terms) {
+func terms(list []objectives.ScoreTerm) (t objectives.Terms) {
 	for _, x := range list {
 		t = append(t, objectives.WeightedKind{Kind: scoring.Kind(x.Kind), Weight: x.Weight})
 	}

@@ -198,7 +198,7 @@ func (t *tutor) CheckCounters() error {
 func (t *tutor) Absent() error { return nil }
 
 // loss is that of a configuration with a teacher.
-func (t *tutor) loss(d config.DistillScores) (objectives.Loss, error) {
+func (t *tutor) loss(d objectives.DistillScores) (objectives.Loss, error) {
 	l := objectives.DistillScores{Weight: d.Weight, Temperature: d.Temperature, Teacher: t}
 	if d.Metric != "" {
 		l.Metric = encoders.Metric{Form: d.Metric, Dim: t.Dim()}

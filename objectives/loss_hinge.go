@@ -50,7 +50,7 @@ func (l *Hinge) Needs() []section.Fact { return []section.Fact{section.Captions}
 
 // Check implements section.Section.
 func (l *Hinge) Check(k *section.Checker) {
-	k.NotNegative("weight", "warmup_steps", "warmup_epochs")
+	k.NotNegative("warmup_steps", "warmup_epochs")
 	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",
 		"0.2 is what cosines are trained with")
 	k.OneOf("negatives", "hardest", "all")

@@ -54,7 +54,6 @@ func (l *SigLIP) Needs() []section.Fact { return []section.Fact{section.Captions
 
 // Check implements section.Section.
 func (l *SigLIP) Check(k *section.Checker) {
-	k.NotNegative("weight")
 	// Outside of these float32 has no room for what is computed from them.
 	k.Require("scale", l.Scale >= 1e-3 && l.Scale <= 1e4, "must be between 0.001 and 10000", "10 in the paper")
 	k.Require("scale_max", l.ScaleMax >= l.Scale && l.ScaleMax <= 1e4,

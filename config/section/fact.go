@@ -32,13 +32,44 @@ const (
 
 // Facts that other sections give.
 const (
-	Teacher Fact = "teacher" // a momentum encoder is trained beside the model
+	Teacher       Fact = "teacher"        // a momentum encoder is trained beside the model
+	Queue         Fact = "queue"          // there is a queue of past features
+	Features      Fact = "features"       // images and texts are compared by one vector each
+	Positives     Fact = "positives"      // sentences have a positive beside them
+	HardNegatives Fact = "hard negatives" // and a hard negative
+	Mixed         Fact = "mixed"          // some batches are sentences without images
+)
+
+// Facts that a loss gives which is on: what it reads.
+const (
+	PairScores      Fact = "pair scores"      // the score of objective.itc
+	InBatch         Fact = "in batch"         // other rows of the batch, by a contrast: one row alone teaches nothing
+	Temperature     Fact = "temperature"      // the temperature of objective.itc
+	Contrast        Fact = "contrast"         // and trains it
+	Targets         Fact = "targets"          // the targets of contrasts (objective.mafa.uniform)
+	BatchImages     Fact = "batch images"     // images of all rows of a batch
+	Vectors         Fact = "vectors"          // one vector of each image or text of a pair
+	States          Fact = "states"           // more than the features of other micro-batches
+	AllPatches      Fact = "all patches"      // all patches of an image
+	FusedPairs      Fact = "fused pairs"      // pairs that pass the fusion layers
+	PastFeatures    Fact = "past features"    // the features in the queue, as negatives
+	BackboneQueue   Fact = "backbone queue"   // what is before the heads, in the queue
+	Soft            Fact = "soft"             // soft targets of the teacher where objective.distill.alpha is above 0
+	SoftTargets     Fact = "soft targets"     // and there is such a loss, or alpha is 0
+	TeacherFeatures Fact = "teacher features" // features or states of the teacher
+	TeacherImages   Fact = "teacher images"   // and those of images
+	Dropout         Fact = "dropout"          // dropout masks of its own
+	Beside          Fact = "beside"           // nothing that keeps it from standing beside the loss of a task
+	Score           Fact = "score"            // the score of objective.itc, in training or in evaluation
+	Metric          Fact = "metric"           // the learned metric of objective.gssf
+	Graph           Fact = "graph"            // the graph over the queue
+	Geodesic        Fact = "geodesic"         // a score through that graph
 )
 
 // about is what messages say of a fact.
 type about struct {
 	with string // what gives it, in words that follow "read with"
-	lack string // in words that follow the name of a system
+	lack string // in words that follow the name of a system, or a sentence of a fact that no system gives
 }
 
 var facts = map[Fact]about{
@@ -59,7 +90,35 @@ var facts = map[Fact]about{
 	Prototypes:    {`model.system = "swav"`, "has no prototypes"},
 	Interacts:     {`model.system = "clip" or "matching"`, "does not compare tokens"},
 	Classes:       {`model.system = "classes"`, "has no classes"},
-	Teacher:       {"momentum.enabled = true", "has no momentum encoder"},
+
+	Teacher:         {"momentum.enabled = true", "there is no momentum encoder"},
+	Queue:           {"queue.size > 0", "there is no queue of past features"},
+	Features:        {`model.interaction.kind = ""`, "images and texts are compared by their tokens"},
+	Positives:       {`data.kind = "sentences" and data.sentences.positive`, "sentences have no positives"},
+	HardNegatives:   {"data.sentences.negative", "sentences have no hard negatives"},
+	Mixed:           {"data.sentences.batches > 0", "there are no batches of sentences"},
+	PairScores:      {"a loss over scores of pairs", "no loss compares pairs by a score"},
+	InBatch:         {"a contrast within the batch", "no loss is a contrast within the batch"},
+	Temperature:     {"objective.itc.weight, objective.itc.in_batch_weight or objective.itm.weight > 0", "no loss reads the temperature"},
+	Contrast:        {"objective.itc.weight or objective.itc.in_batch_weight > 0", "no loss is a contrast"},
+	Targets:         {"objective.itc.in_batch_weight > 0 or, of pairs, objective.itc.weight > 0", "no loss is a contrast of pairs"},
+	BatchImages:     {"a loss on images", "no loss reads images"},
+	Vectors:         {"a loss on features", "no loss reads features"},
+	States:          {"a loss on hidden states", "no loss reads hidden states"},
+	AllPatches:      {"a loss on all patches", "no loss reads all patches"},
+	FusedPairs:      {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0", "no loss reads fused pairs"},
+	PastFeatures:    {"objective.itc.weight or objective.adcl.weight > 0", "no loss reads the queue"},
+	BackboneQueue:   {"objective.geometric.weight > 0 and a model.system with towers", "the queue keeps no features before the heads"},
+	Soft:            {"objective.itc.weight, objective.mlm.weight or that of a downstream task > 0", "no loss has soft targets"},
+	SoftTargets:     {"objective.itc.weight, objective.mlm.weight or that of a downstream task > 0", "no loss has soft targets"},
+	TeacherFeatures: {"a loss against momentum features", "no loss reads the momentum encoder"},
+	TeacherImages:   {"a loss against momentum features of images, such as objective.itc.weight > 0", "no loss reads the momentum encoder of images"},
+	Dropout:         {"a loss with dropout", "no loss has dropout"},
+	Beside:          {"a loss that stands beside others", "every loss is trained alone"},
+	Score:           {`a contrast, matching whose objective.itm.negatives = "score", or eval.score = "train"`, "nothing compares pairs by the score"},
+	Metric:          {`objective.itc.score = "gssf"`, "no score reads a learned metric"},
+	Graph:           {`objective.itc.score = "geodesic"`, "nothing reads a graph over the queue"},
+	Geodesic:        {`objective.itc.score = "geodesic"`, "no score is a geodesic"},
 }
 
 // With says what gives the fact, in words that follow "read with".
@@ -76,6 +135,9 @@ type Facts struct {
 	Held   map[Fact]bool
 }
 
+// Named is the system in a message.
+func (s Facts) Named() string { return fmt.Sprintf("model.system %q", s.System) }
+
 // Lack says why a fact does not hold and what would give it.
 func (s Facts) Lack(f Fact) (why, cure string) {
 	var by []string
@@ -84,11 +146,13 @@ func (s Facts) Lack(f Fact) (why, cure string) {
 			by = append(by, fmt.Sprintf("%q", name))
 		}
 	}
-	why = fmt.Sprintf("model.system %q %s", s.System, facts[f].lack)
-	switch n := len(by); n {
-	case 0:
-		return why, "set " + f.With()
-	case 1:
+	why = s.Named() + " " + facts[f].lack
+	switch n := len(by); {
+	case !f.Known():
+		return fmt.Sprintf("nothing gives %q", f), "add a section that does"
+	case n == 0:
+		return facts[f].lack, "set " + f.With()
+	case n == 1:
 		return why, "use " + by[0]
 	default:
 		return why, "use " + strings.Join(by[:n-1], ", ") + " or " + by[n-1]

@@ -15,15 +15,16 @@ type Condition struct{ terms []term }
 type term struct {
 	fact   Fact
 	path   string
-	op     string   // "=", "!=", ">", or "" for a key that is set
+	op     string   // "=", "!=", ">", "~", or "" for a key that is set
 	values []string // of "=" and "!=", any of them
 }
 
 // When parses the tag when of a key of the section at a path. A term is a fact, a comparison with values,
 //
-//	negatives=hardest      kind=scan|bfan      decoder!=transformer      weight>0
+//	negatives=hardest      kind=scan|bfan      decoder!=transformer      weight>0      gradient~soft_entry
 //
-// or a key alone, which holds where it is not zero. Keys without a dot are of the section. Terms are joined by " and ".
+// where ~ is a text that has the value in it and a list is compared by its length, or a key alone, which holds where it is
+// not zero. Keys without a dot are of the section. Terms are joined by " and ".
 func When(text, at string) (c Condition, err error) {
 	for part := range strings.SplitSeq(text, " and ") {
 		if f := Fact(part); f.Known() {
@@ -31,13 +32,13 @@ func When(text, at string) (c Condition, err error) {
 			continue
 		}
 		t := term{path: part}
-		for _, op := range []string{"!=", "=", ">"} {
+		for _, op := range []string{"!=", "=", ">", "~"} {
 			if key, values, ok := strings.Cut(part, op); ok {
 				t = term{path: key, op: op, values: strings.Split(values, "|")}
 				break
 			}
 		}
-		if t.path == "" || strings.ContainsAny(t.path, " |<>=!") {
+		if t.path == "" || strings.ContainsAny(t.path, " |<>=!~") {
 			return c, fmt.Errorf("the tag when names no fact and no key: %s", part)
 		}
 		if !strings.Contains(t.path, ".") {
@@ -74,13 +75,18 @@ func (t term) holds(v reflect.Value) bool {
 		return slices.Contains(t.values, fmt.Sprint(v.Interface()))
 	case "!=":
 		return !slices.Contains(t.values, fmt.Sprint(v.Interface()))
+	case "~":
+		return strings.Contains(v.String(), t.values[0])
 	case ">":
 		least, err := strconv.ParseFloat(t.values[0], 64)
 		if err != nil {
 			panic("section: the tag when compares with no number: " + t.values[0])
 		}
-		if v.CanInt() {
+		switch {
+		case v.CanInt():
 			return float64(v.Int()) > least
+		case v.Kind() == reflect.Slice:
+			return float64(v.Len()) > least
 		}
 		return v.Float() > least
 	}
@@ -119,6 +125,8 @@ func (t term) with() string {
 		return t.path + " = " + any
 	case "!=":
 		return "a " + t.path + " other than " + any
+	case "~":
+		return t.path + " with " + any
 	case ">":
 		return t.path + " > " + any
 	}
