@@ -104,14 +104,15 @@ func (c Config) Losses() (list []any) {
 func (o *Objective) check(k *checker, c *Config) {
 	c.checkTask(k)
 	hint := "set at least one objective weight above 0"
-	if i := slices.IndexFunc(c.losses(), func(l loss) bool { return l.at != "objective.itc" && c.sets(l.at) }); i >= 0 {
-		l := c.losses()[i]
-		hint += ", such as " + l.key() + ", since keys of " + l.at + " are set"
+	for _, l := range c.losses() {
+		for _, d := range c.NotDefault() {
+			if around(d.Path) == l.at && l.at != "objective.itc" && d.Path != l.key() {
+				hint += ", such as " + l.key() + ", since " + d.Path + " is set"
+			}
+		}
 	}
 	k.Require("objective.itc.weight", len(c.on()) > 0, "no loss is on", hint)
-}
-
-// sets says whether a key of a section has another value than its default.
-func (c *Config) sets(at string) bool {
-	return slices.ContainsFunc(c.NotDefault(), func(d Difference) bool { return around(d.Path) == at })
+	if i, t := c.Model.Image, o.TCL; t.Local && (i.Patch > 0 || c.readsResNet()) && t.Grid > 0 {
+		k.Require("objective.tcl.grid", i.Grid()%t.Grid == 0, "must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer)")
+	}
 }

@@ -182,10 +182,10 @@ func TestCombinedMessages(t *testing.T) {
 		{small, func(c *Config) { c.Objective.ITC.Score, c.Momentum.Enabled = "geodesic", false }, `momentum.enabled: must be true (got false); the geodesic needs the queue that its graph spans: or leave it out of the scores`},
 		{clip, func(c *Config) { c.Objective.Geometric.Weight = 1 }, `momentum.enabled: must be true (got false); neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0`},
 		{clip, func(c *Config) { c.Objective.ITC.Score, c.Objective.ITC.Weight = "geodesic", 1 }, `objective.itc.weight: must be 0 without momentum (got 1); it needs the teacher: set momentum.enabled = true, or use objective.itc.in_batch_weight`},
-		{clip, func(c *Config) { c.Objective.ITC.InBatchWeight = 0 }, `objective.itc.weight: at least one objective must have a weight > 0 (got 0)`},
+		{clip, func(c *Config) { c.Objective.ITC.InBatchWeight = 0 }, `objective.itc.weight: no loss is on (got 0); set at least one objective weight above 0`},
 		{clip, func(c *Config) { c.Queue.Size = 128 }, `queue.size: must be 0 without momentum (got 128); it needs the teacher: set momentum.enabled = true`},
-		{clip, func(c *Config) { c.Objective.ITM.Weight = 1 }, `objective.itm.weight: must be 0 (got 1); model.system "clip" has no fusion layers, which matching reads`},
-		{clip, func(c *Config) { c.Objective.MLM.Weight = 1 }, `objective.mlm.weight: must be 0 (got 1); model.system "clip" has no fusion layers, which predict the words`},
+		{clip, func(c *Config) { c.Objective.ITM.Weight = 1 }, `objective.itm.weight: must be 0 (got 1); model.system "clip" has no fusion layers: use "albef"`},
+		{clip, func(c *Config) { c.Objective.MLM.Weight = 1 }, `objective.mlm.weight: must be 0 (got 1); model.system "clip" has no fusion layers: use "albef"`},
 		{clip, func(c *Config) { c.Model.Text.FusionLayers = 1 }, `model.text.fusion_layers: must be 0 (got 1); model.system "clip" has no fusion layers`},
 		{clip, func(c *Config) { c.Data.Views = 2 }, `data.views: must be 1 without momentum (got 2); no teacher looks at a second view`},
 		{clip, func(c *Config) {

@@ -48,6 +48,9 @@ func (l *Hinge) On() bool { return l.Weight > 0 }
 // Needs implements section.Needer.
 func (l *Hinge) Needs() []section.Fact { return []section.Fact{section.Captions} }
 
+// Gives implements section.Giver.
+func (*Hinge) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
+
 // Check implements section.Section.
 func (l *Hinge) Check(k *section.Checker) {
 	k.NotNegative("warmup_steps", "warmup_epochs")

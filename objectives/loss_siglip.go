@@ -52,6 +52,9 @@ func (l *SigLIP) On() bool { return l.Weight > 0 }
 // Needs implements section.Needer.
 func (l *SigLIP) Needs() []section.Fact { return []section.Fact{section.Captions} }
 
+// Gives implements section.Giver.
+func (*SigLIP) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
+
 // Check implements section.Section.
 func (l *SigLIP) Check(k *section.Checker) {
 	// Outside of these float32 has no room for what is computed from them.

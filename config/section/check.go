@@ -67,7 +67,7 @@ func (k *Checker) Needs(key string, needs ...Fact) {
 		case string:
 			msg = "must be empty"
 		}
-		why, cure := k.Lack(f)
+		why, cure := k.Lack(f, needs...)
 		k.Require(key, false, msg, why+": "+cure)
 	}
 }

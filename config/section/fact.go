@@ -138,13 +138,19 @@ type Facts struct {
 // Named is the system in a message.
 func (s Facts) Named() string { return fmt.Sprintf("model.system %q", s.System) }
 
-// Lack says why a fact does not hold and what would give it.
-func (s Facts) Lack(f Fact) (why, cure string) {
-	var by []string
+// Lack says why a fact does not hold and what would give it: systems that also give the others which are asked for.
+func (s Facts) Lack(f Fact, others ...Fact) (why, cure string) {
+	var by, some []string
 	for _, name := range s.Names {
-		if slices.Contains(s.Of(name), f) {
-			by = append(by, fmt.Sprintf("%q", name))
+		if gives := s.Of(name); slices.Contains(gives, f) {
+			some = append(some, fmt.Sprintf("%q", name))
+			if !slices.ContainsFunc(others, func(o Fact) bool { return !slices.Contains(gives, o) }) {
+				by = append(by, fmt.Sprintf("%q", name))
+			}
 		}
+	}
+	if len(by) == 0 {
+		by = some
 	}
 	why = s.Named() + " " + facts[f].lack
 	switch n := len(by); {
