@@ -10,8 +10,9 @@ import (
 	"github.com/geoalign/geoalign/objectives"
 )
 
-// Objective weighs the losses; a weight of 0 switches a loss off. They are built and added up in the order of the fields.
-// Contrasts stand before what draws negatives by their logits.
+// Objective weighs the losses; a weight of 0 switches a loss off.
+//
+// They are built and added up in the order of the fields. Contrasts stand before what draws negatives by their logits.
 type Objective struct {
 	ITC           objectives.ITC        `toml:"itc"`
 	SwAV          objectives.SwAV       `toml:"swav" when:"prototypes"`
@@ -103,15 +104,17 @@ func (c Config) Losses() (list []any) {
 
 func (o *Objective) check(k *checker, c *Config) {
 	c.checkTask(k)
-	hint := "set at least one objective weight above 0"
-	for _, l := range c.losses() {
+	if len(c.on()) == 0 {
+		hint := "set at least one objective weight above 0"
 		for _, d := range c.NotDefault() {
-			if around(d.Path) == l.at && l.at != "objective.itc" && d.Path != l.key() {
-				hint += ", such as " + l.key() + ", since " + d.Path + " is set"
+			for _, l := range c.losses() {
+				if around(d.Path) == l.at && l.at != "objective.itc" && d.Path != l.key() {
+					hint += ", such as " + l.key() + ", since " + d.Path + " is set"
+				}
 			}
 		}
+		k.Require("objective.itc.weight", false, "no loss is on", hint)
 	}
-	k.Require("objective.itc.weight", len(c.on()) > 0, "no loss is on", hint)
 	if i, t := c.Model.Image, o.TCL; t.Local && (i.Patch > 0 || c.readsResNet()) && t.Grid > 0 {
 		k.Require("objective.tcl.grid", i.Grid()%t.Grid == 0, "must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer)")
 	}

@@ -92,7 +92,7 @@ func (p *Pairs) tokenPlaces() int64 {
 // chunkValues counts the values of the points that pass a head at a time in the geometric
 // term over pools, and the gradients that are added up there.
 func (p *Pairs) chunkValues() int64 {
-	if !p.cfg.GeometricPool() {
+	if !p.cfg.Objective.Geometric.On() || !p.cfg.Model.Stored() {
 		return 0
 	}
 	g, h := p.cfg.Objective.Geometric, p.cfg.Model.Heads
@@ -188,17 +188,9 @@ func (p *Pairs) fusedWeights() int64 {
 	return p.cfg.Objective.ADCL.Weights(p.cfg.Model.Head.Dim)
 }
 
-// queueLogits counts the products of a sample with the queue, of both sides, that objective.adcl keeps, and those of its channels
-// with each other with a full core.
-func (p *Pairs) queueLogits() (n int64) {
-	a, c := p.cfg.Objective.ADCL, int64(p.cfg.Model.Head.Dim)
-	if a.Weight == 0 {
-		return 0
-	}
-	if a.Fusion == config.FusionTucker && a.Rank == 0 {
-		n = 2 * c * c
-	}
-	return n + 2*int64(p.cfg.Queue.Size)
+// queueLogits counts the products of a sample with the queue that objective.adcl keeps.
+func (p *Pairs) queueLogits() int64 {
+	return p.cfg.Objective.ADCL.Logits(p.cfg.Model.Head.Dim, p.cfg.Queue.Size)
 }
 
 // sentenceSizes are those of a text tower alone, for all texts of a row.

@@ -326,7 +326,7 @@ func (p *Pairs) hostScore(on encoders.Scope) objectives.Score {
 	for _, t := range score.Host().Terms {
 		term := objectives.Term{Kind: t.Kind, Weight: t.Weight}
 		if t.Metric != nil && t.Metric.Form != "cosine" {
-			term = newScores(p.cfg, score.Space, on, on).Bare(objectives.Terms{{Kind: t.Kind, Weight: float64(t.Weight)}}, false).Terms[0]
+			term = objectives.NewScores(p.cfg.View(), score.Space, on, on).Bare(objectives.Terms{{Kind: t.Kind, Weight: float64(t.Weight)}}, false).Terms[0]
 		}
 		s.Terms = append(s.Terms, term)
 	}

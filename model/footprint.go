@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/memory"
@@ -69,7 +70,7 @@ func (p *Pairs) queueBytes() int64 {
 	bytes := 4 * n * (rings*dim + 1)
 	image, text := p.backboneWidths()
 	bytes += 4 * n * int64(image+text)
-	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
+	if g := c.Objective.Geodesic; n > 0 && c.Has(section.Graph) {
 		k := int64(g.Layers[len(g.Layers)-1])
 		graph := 4 * (k*dim + k*k + 2*n) // of the bottom layer; those above are small
 		bytes += rings * graph
@@ -88,7 +89,7 @@ func (p *Pairs) plansBytes() int64 { return 32 * p.planPairs() }
 // them.
 func (p *Pairs) planPairs() int64 {
 	k := p.cfg.Objective.KLOT
-	if k.Weight == 0 {
+	if !k.On() {
 		return 0
 	}
 	n := int64(p.cfg.ContrastRows() + k.Rows)
@@ -99,7 +100,7 @@ func (p *Pairs) planPairs() int64 {
 // before the heads of images and of texts.
 func (p *Pairs) backboneWidths() (image, text int) {
 	g := p.cfg.Objective.Geometric
-	if !p.cfg.GeometricQueue() {
+	if !p.cfg.Has(section.BackboneQueue) {
 		return 0, 0
 	}
 	if g.Images() {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
@@ -57,17 +56,11 @@ func newGraphs(cfg config.Config, space space.Space, q *Queue, e *kernel.Engine)
 	return g, err
 }
 
-// geodesicLimit is the length at which paths are cut, in the unit of the local metric: on m
-// spheres an angle is up to sqrt(m) pi, so that much more is a long path.
-func geodesicLimit(g objectives.Geodesic, space space.Space) float64 {
-	return g.LimitPi * math.Pi * math.Sqrt(float64(space.Spheres))
-}
-
 func (g *Graphs) empty() (*geodesic.Graph, error) {
 	x, err := geodesic.New(g.queue.size, g.queue.dim, geodesic.Options{
 		Layers: g.cfg.Layers, Split: g.cfg.Construction == "split", Neighbours: g.cfg.Neighbours,
 		Iterations: g.cfg.Iterations, Init: g.cfg.KMeansInit, WarmStart: g.cfg.WarmStart,
-		Space: g.space, Limit: float32(geodesicLimit(g.cfg, g.space)),
+		Space: g.space, Limit: float32(g.cfg.Limit(g.space)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("model: objective.geodesic: %w", err)

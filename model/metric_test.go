@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -73,7 +72,7 @@ func TestMetricForms(t *testing.T) {
 func TestMetricRandomStart(t *testing.T) {
 	for form, variance := range map[string]float64{"diag": 1, "block_diag": 0.25, "dense": 0.125, "sparse": 0.125} {
 		cfg := tinyCLIP("sphere")
-		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", objectives.GSSF{Form: form, Blocks: 2, L1: 1, Start: config.StartRandom}
+		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", objectives.GSSF{Form: form, Blocks: 2, L1: 1, Start: "random"}
 		q, _ := build(t, cfg, "builtin", 1).params.Get("gssf/weight")
 		m := build(t, cfg, "builtin", 1)
 		sum := 0.0

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // factor is a part of the configuration with its settings.
@@ -45,7 +46,7 @@ func scoreFactor(queue bool) factor {
 	for _, kinds := range sums {
 		f.settings = append(f.settings, setting{kinds, func(c *config.Config) {
 			for i, k := range strings.Fields(kinds) {
-				c.Objective.ITC.Scores = append(c.Objective.ITC.Scores, objectives.ScoreTerm{Kind: k, Weight: 1 / float64(1+i)})
+				c.Objective.ITC.Scores = append(c.Objective.ITC.Scores, objectives.ScoreTerm{Kind: scoring.Kind(k), Weight: 1 / float64(1+i)})
 			}
 		}})
 	}

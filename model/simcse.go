@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -12,15 +13,10 @@ import (
 // the head makes of it.
 func simcse(cfg config.Config, o Options, space space.Space) design {
 	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: textTower(cfg, o, space)}
-	if cfg.Objective.SimCSE.Head == config.SentenceHeadAlways {
-		one.head = sentenceHead(space)
+	if cfg.Objective.SimCSE.Head == objectives.SentenceHeadAlways {
+		one.head = objectives.SentenceHead(space)
 	} else {
 		one.head = encoders.Projection{Space: space, Identity: true}
 	}
 	return design{image: one, text: one, views: true}
-}
-
-// sentenceHead is the head of SimCSE: a linear layer and tanh.
-func sentenceHead(space space.Space) encoders.Projection {
-	return encoders.Projection{Space: space, Activation: "tanh"}
 }

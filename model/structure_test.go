@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/objectives"
 )
 

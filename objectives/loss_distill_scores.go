@@ -33,8 +33,7 @@ type Tutor interface {
 // DistillScores is distillation from a frozen teacher (GSSF, section III-B): the scores that another model, a run of its own,
 // gives the pairs of a batch are targets of the scores of this one, row by row and column by column.
 //
-// DistillScores is distillation from a frozen teacher by the scores of a batch (GSSF, section III-B; the divergence of
-// Zhang et al. 2018, "Deep Mutual Learning", equation 5),
+// By the divergence of Zhang et al. (2018, "Deep Mutual Learning", equation 5),
 //
 //	L = 1/B sum_i KL(p^T_i || p^S_i) + 1/B sum_j KL(p^T_.j || p^S_.j),  p = softmax(scores / Temperature)
 //

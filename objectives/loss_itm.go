@@ -13,7 +13,7 @@ import (
 
 // ITM is image-text matching with hard negatives.
 //
-// ITM is image-text matching (Matching) with hard negatives as a loss over fused pairs: B
+// It is Matching as a loss over fused pairs: B
 // pairs, B texts with a wrong image, B images with a wrong text. It reads the first token
 // of each.
 type ITM struct {

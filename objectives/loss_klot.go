@@ -14,9 +14,7 @@ import (
 // near that of a linear alignment of the frozen features, which is fitted to the training pairs before the first step. Rows need
 // not be in pairs.
 //
-// KLOT is the regulariser of SOTAlign (arXiv 2602.23353): images and texts shall be as near to
-// each other as a linear alignment of the frozen features says, which was fitted to the pairs
-// before training. Both spaces give an entropic transport plan between the images and the texts
+// Images and texts shall be as near to each other as the alignment says. Both spaces give an entropic transport plan between the images and the texts
 // of the step, and the loss is
 //
 //	KL(P* || P),  P* = plan of the reference's cosines / eps*,  P = plan of the scores / eps

@@ -16,8 +16,7 @@ import (
 // MCSE is the grounding of sentences of Zhang et al. (2022, "MCSE", equations 3 and 4): both passes of a text under dropout should
 // find the image of the text among those of the batch. It stands beside objective.simcse, and its weight is the paper's lambda.
 //
-// MCSE is the grounding of sentences of Zhang et al. (2022, "MCSE", equations 3 and 4): both passes z, z' of text i under
-// dropout should find its image among those of the batch,
+// Both passes z, z' of text i under dropout should find its image among those of the batch,
 //
 //	L = -1/2B sum_i sum_{h in z_i, z'_i} log exp(s(g(h), f(v_i))/tau) / sum_j exp(s(g(h), f(v_j))/tau)
 //

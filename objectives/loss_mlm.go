@@ -11,7 +11,7 @@ import (
 
 // MLM is masked language modelling.
 //
-// MLM is masked language modelling (MaskedLM) as a loss over fused pairs: B masked
+// It is MaskedLM as a loss over fused pairs: B masked
 // captions with their own image, read at the masked places. It masks the captions itself.
 //
 // The number of masked tokens varies, the shapes of a compiled step do not: M = MaskCapacity rows, of

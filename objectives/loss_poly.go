@@ -9,8 +9,7 @@ import (
 // Poly is the polynomial loss of Wei et al. (2020): pairs and their hardest negatives are weighed by polynomials of their
 // scores, which should lie in [-1, 1].
 //
-// Poly is the polynomial loss of Wei et al. (2020, "Universal Weighting Metric Learning for
-// Cross-Modal Matching", section 4) over the pairs of a batch,
+// Over the pairs of a batch ("Universal Weighting Metric Learning for Cross-Modal Matching", section 4) it is
 //
 //	L = 1/B sum_i (.2 p^2 - .7 p + .5)_+ + (.9 n^2 - .4 n + .03)_+,  p = s_ii, n = max_j s_ij
 //

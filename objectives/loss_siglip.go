@@ -17,12 +17,12 @@ const (
 
 // SigLIP is the sigmoid loss of Zhai et al. (2023, "Sigmoid Loss for Language Image
 // Pre-Training", section 3.2, algorithm 1) over the pairs of a batch: each pair of an image
-// and a text is judged by itself,
+// and a text is judged by itself. The score is that of objective.itc without the geodesic, and its temperature takes no part.
 //
 //	L = -1/B sum_i sum_j log sigmoid(z_ij (t s_ij + b)),  t = exp(t')
 //
 // with z_ij = 1 for right answers and -1 for all others, scores s of PairScores, and
-// t' and b learned. The score is that of objective.itc without the geodesic, and its temperature takes no part.
+// t' and b learned.
 type SigLIP struct {
 	// of the loss in the total; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`

@@ -21,8 +21,7 @@ const SentenceHeadName = "sentence_head"
 // texts of a second pass under other dropout masks, or with given positives and hard negatives (data.sentences.positive and
 // negative), and should find its own.
 //
-// SimCSE is the contrast of sentences of Gao et al. (2021, "SimCSE"). Text i of a batch should find its positive among the
-// positives of all texts, and among their hard negatives where there are some (equations 4 and 5),
+// Text i of a batch should find its positive among the positives of all texts, and among their hard negatives where there are some,
 //
 //	L = -1/B sum_i log exp(s(h_i, h_i+)/tau) / sum_j (exp(s(h_i, h_j+)/tau) + a^[i=j] exp(s(h_i, h_j-)/tau))
 //

@@ -18,7 +18,7 @@ const softmaxScale = 16
 // Softmax is the classification of images by their identity, with a linear classifier over features that have no part in the
 // search (the "ID loss" of re-identification).
 //
-// Softmax classifies images by their identity, the column batch.IDs: the cross-entropy of the logits W f of features f, with
+// Identities are the column batch.IDs. The loss is the cross-entropy of the logits W f of features f, with
 // label smoothing (Szegedy et al. 2016, section 7). W (Classes, C) starts as random directions of length 16 for
 // features on the unit sphere, so that the first logits tell classes apart.
 type Softmax struct {

@@ -14,9 +14,7 @@ import (
 // Structure is the regulariser of STRUCTURE (NeurIPS 2025): random walks among the rows of a batch end where they end before
 // the head.
 //
-// Structure is the regulariser of STRUCTURE (NeurIPS 2025): a random walk among the rows of the
-// batch on a side, with steps by the softmax of their cosines, shall end where it ends before
-// the head. The loss of a side is the mean Jensen-Shannon divergence of walks of 1 to L steps.
+// A walk on a side has steps by the softmax of the cosines of rows. The loss of a side is the mean Jensen-Shannon divergence of walks of 1 to L steps.
 // What is before the head is a constant to it: the gradient passes the features alone.
 type Structure struct {
 	// for each modality; 0: off

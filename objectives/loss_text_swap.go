@@ -15,8 +15,7 @@ import (
 // TextSwap is the hinge loss of pairs whose text is swapped for another one of the batch, by the scores of features and of what
 // attention across the modalities makes of them (ViPMM, equations 16 to 19): the mean over the pairs that are swapped.
 //
-// TextSwap is the hinge loss of pairs whose text is swapped with some probability for another one of the batch
-// (ViPMM, equations 16 to 19). With the features x and y of a pair, of length 1, and what attention across the
+// With the features x and y of a pair, of length 1, and what attention across the
 // modalities makes of each, F_x of the text as the image sees it and F_y of the image as the text does,
 //
 //	F_x = softmax(Y X^T / sqrt(d)) X        F_y = softmax(X Y^T / sqrt(d)) Y

@@ -10,8 +10,7 @@ import (
 // TokenImage is the hinge loss of the tokens of a text with its image against another one of the batch (ViPMM, equations 13 to
 // 15, after Vokenization): the mean over the tokens of all texts.
 //
-// TokenImage is the hinge loss of the tokens of a text with its image against another one of the batch (ViPMM,
-// equations 13 to 15, after Vokenization, Tan and Bansal 2020). With the relevance r_i(Y) = J_s,i . J_y of token i for the
+// With the relevance r_i(Y) = J_s,i . J_y of token i for the
 // image Y, both as the heads map them, of length 1,
 //
 //	L = mean_i max(0, M - r_i(Y) + r_i(Y'))

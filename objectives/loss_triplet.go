@@ -13,7 +13,7 @@ import (
 // Triplet is the triplet loss of images with identities (Hermans et al. 2017). An anchor and its positive have one
 // identity, its negative another. The score is that of objective.itc without the geodesic and without a temperature.
 //
-// Triplet is the triplet loss of images with identities (Hermans et al. 2017), see contrast.Triplet: the scores
+// See contrast.Triplet: the scores
 // are those of PairTerms of the images of a batch with each other, the identities those of the column batch.IDs. The
 // measure triplet_anchors counts the images that have a positive and a negative in the batch.
 type Triplet struct {

@@ -11,8 +11,7 @@ import (
 // WordPatch is the contrast of the words of texts with the patches of images within the batch (ViPMM, equations 8 to 12): each
 // patch is compared with a summary of the text, each word with one of the image, the sum of both directions.
 //
-// WordPatch is the contrast of the words of texts with the patches of images within the batch (ViPMM, equations 8 to
-// 12): of the alignments phi_loc of interaction.WordPatchScores, which also says how equations 9 and 10 are read,
+// Of the alignments phi_loc of interaction.WordPatchScores, which also says how equations 9 and 10 are read,
 //
 //	L = -1/B sum_i log(phi_ii / sum_j phi_ij) - 1/B sum_i log(phi_ii / sum_j phi_ji)
 //

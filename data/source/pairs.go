@@ -145,7 +145,7 @@ func pairsConfig(cfg config.Config) features.PairsConfig {
 // addNeighbours finds what the geometric term of alignment heads compares with.
 func addNeighbours(ctx context.Context, c *features.StreamConfig, p *features.Pairs, cfg config.Config, o Options) error {
 	g := cfg.Objective.Geometric
-	if !cfg.Model.Stored() || !cfg.Objective.UsesGeometric() {
+	if !cfg.Model.Stored() || !cfg.Objective.Geometric.On() {
 		return nil
 	}
 	k := neighbours.Config{K: g.Neighbours, Near: g.Near(), Sampling: g.Sampling, Anchor: g.Anchor}
