@@ -51,6 +51,7 @@ func (c Config) problems() Errors {
 		}
 	}
 	k.Enter("")
+	c.checkMixed(k)
 	k.limits(&c)
 	k.units()
 	k.products(&c)

@@ -19,11 +19,15 @@ func (c *Config) View() *section.View {
 		{section.TeacherFeatures, c.Momentum.Dynamic()},
 		{section.Queue, c.Queue.Size > 0},
 		{section.Features, !c.Model.Interacts()},
-		{section.Positives, c.HasPositives()}, {section.HardNegatives, c.HasNegatives()}, {section.Mixed, c.MixesSentences()},
 		{section.Score, c.Eval.Score == "train" && (held[section.Captions] || held[section.Identities])},
 	} {
 		if x.has {
 			hold(x.fact)
+		}
+	}
+	for f, has := range c.dataFacts() {
+		if has {
+			hold(f)
 		}
 	}
 	list := sections(c)
@@ -39,6 +43,9 @@ func (c *Config) View() *section.View {
 		if d, ok := s.(section.Deriver); ok && section.On(s) {
 			hold(d.Derives(v)...)
 		}
+	}
+	if c.Model.seesViews() || c.Momentum.Enabled && held[section.TeacherImages] {
+		hold(section.SecondView)
 	}
 	return v
 }

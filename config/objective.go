@@ -93,7 +93,7 @@ func (c Config) Losses() (list []any) {
 		if !strings.HasPrefix(f.path, "objective.") || !section.On(f.value.Addr().Interface()) {
 			continue
 		}
-		if x, own := f.condition(); !own || x.holds(&c) {
+		if x, own := f.condition(); !own || x.met(&c, c.View()) {
 			s := reflect.New(f.value.Type())
 			s.Elem().Set(f.value)
 			list = append(list, s.Interface())

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // hasHeads says whether the system is that of model.heads.
@@ -28,26 +29,40 @@ func readSections(c *Config) (list []field) {
 	return list
 }
 
+// reading is when something reads a key.
+type reading struct {
+	condition
+	when *section.Condition // in place of holds
+}
+
 // condition returns that of the tags when and read, and whether there is one.
-func (f field) condition() (condition, bool) {
+func (f field) condition() (reading, bool) {
 	if text := f.tag.Get("when"); text != "" {
 		when, err := section.When(text, around(f.path))
 		if err != nil {
 			panic("config: " + f.path + ": " + err.Error())
 		}
-		return condition{when.With(), func(c *Config) bool { return when.Holds(c.Get, c.Has) }}, true
+		return reading{condition{with: when.With()}, &when}, true
 	}
 	name := f.tag.Get("read")
 	x, known := conditions[name]
 	if name != "" && !known {
 		panic("config: " + f.path + ": the tag read names no condition: " + name)
 	}
-	return x, known
+	return reading{condition: x}, known
+}
+
+// met says whether a condition is, in a view of c; an empty one always is.
+func (x reading) met(c *Config, v *section.View) bool {
+	if x.when != nil {
+		return x.when.Holds(c.Get, v.Has)
+	}
+	return x.holds == nil || x.holds(c)
 }
 
 // switches returns the condition under which a section reads its keys that can be off, and the paths of those that switch it, which
 // are read always; none of a section without such keys.
-func (f field) switches() (x condition, keys []string) {
+func (f field) switches() (x reading, keys []string) {
 	if !f.section() {
 		return x, nil
 	}
@@ -74,7 +89,7 @@ func (f field) switches() (x condition, keys []string) {
 // else it is empty.
 func ReadWith(path string) string {
 	var c Config
-	var on condition
+	var on reading
 	for _, f := range fields(&c) {
 		if f.path == around(path) {
 			if x, keys := f.switches(); len(keys) > 0 && !slices.Contains(keys, path) {
@@ -100,11 +115,11 @@ type Unread struct {
 // Unread lists the keys that were set and that nothing reads, in the order of the
 // documentation.
 func (c Config) Unread() (list []Unread) {
-	of := map[string]condition{}  // by section and key, those around it included
-	ons := map[string]condition{} // by section that can be off
-	always := map[string]bool{}   // keys that switch one
+	of := map[string]reading{}  // by section and key, those around it included
+	ons := map[string]reading{} // by section that can be off
+	always := map[string]bool{} // keys that switch one
 	set := map[string]bool{}
-	defaults := Default()
+	v, defaults := c.View(), Default()
 	for _, d := range c.NotDefault() {
 		was, _ := defaults.Get(d.Path)
 		now, _ := c.Get(d.Path)
@@ -116,10 +131,10 @@ func (c Config) Unread() (list []Unread) {
 		}
 		x, own := f.condition()
 		outer := of[around(f.path)]
-		if on, can := ons[around(f.path)]; can && !always[f.path] && (outer.holds == nil || outer.holds(&c)) {
+		if on, can := ons[around(f.path)]; can && !always[f.path] && outer.met(&c, v) {
 			outer = on
 		}
-		if !own || outer.holds != nil && !outer.holds(&c) {
+		if !own || !outer.met(&c, v) {
 			x = outer
 		}
 		of[f.path] = x
@@ -129,7 +144,7 @@ func (c Config) Unread() (list []Unread) {
 				always[key] = true
 			}
 		}
-		if set[f.path] && x.holds != nil && !x.holds(&c) {
+		if set[f.path] && !x.met(&c, v) {
 			list = append(list, Unread{f.path, x.with})
 		}
 	}
@@ -157,9 +172,7 @@ func (c Config) notRead() (lines []string) {
 func around(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
 
 // ReadsSecondView says whether a training step reads the second view of data.views.
-func (c Config) ReadsSecondView() bool {
-	return c.Model.seesViews() || c.Momentum.Enabled && c.Has(section.TeacherImages)
-}
+func (c Config) ReadsSecondView() bool { return c.Has(section.SecondView) }
 
 // hasDropout says whether a tower of the system, or the head of a loss, drops anything.
 func (c *Config) hasDropout() bool {
@@ -169,5 +182,5 @@ func (c *Config) hasDropout() bool {
 
 // ReadsImageFiles says whether images are decoded: those of the data, or those of zero-shot classification.
 func (c *Config) ReadsImageFiles() bool {
-	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != source.SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

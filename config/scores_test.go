@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
 )
@@ -40,7 +41,7 @@ func simcse() Config {
 func pairsOf(task string) Config {
 	c := simcse()
 	c.Model.System, c.Objective.SimCSE.Weight, c.Objective.SentencePairs.Weight = "sentence_pairs", 0, 1
-	c.Data.Kind, c.Data.SentencePairs.Task, c.Data.SentencePairs.TrainFiles = SentencePairsKind, task, []string{"train.tsv"}
+	c.Data.Kind, c.Data.SentencePairs.Task, c.Data.SentencePairs.TrainFiles = source.SentencePairsKind, task, []string{"train.tsv"}
 	return c
 }
 
@@ -55,7 +56,7 @@ func classifier() Config {
 // regionHost is clip over features of regions.
 func regionHost() Config {
 	c := clip()
-	c.Data.Kind, c.Data.Regions.Source = "regions", RegionsOfScenes
+	c.Data.Kind, c.Data.Regions.Source = "regions", source.RegionsOfScenes
 	c.Model.Image.Style = StyleRegions
 	c.Model.Image.Regions.defaults()
 	return c

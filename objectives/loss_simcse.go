@@ -37,7 +37,7 @@ type SimCSE struct {
 	Head string `toml:"head" fixed:"model"`
 	// how often the own hard negative of a text counts in its denominator, the paper's alpha; the published flag of that
 	// name is its logarithm
-	HardNegativeWeight float64 `toml:"hard_negative_weight" when:"hard negatives" max:"1000000"`
+	HardNegativeWeight float64 `toml:"hard_negative_weight" when:"negatives" max:"1000000"`
 }
 
 var (
@@ -69,7 +69,7 @@ func (*SimCSE) Gives() []section.Fact {
 func (l *SimCSE) Check(k *section.Checker) {
 	k.NotNegative("hard_negative_weight")
 	k.OneOf("head", SentenceHeadTraining, SentenceHeadAlways, SentenceHeadNone)
-	k.Require("hard_negative_weight", l.HardNegativeWeight >= 1e-6 || !k.Has(section.HardNegatives),
+	k.Require("hard_negative_weight", l.HardNegativeWeight >= 1e-6 || !k.Has(section.Negatives),
 		"must be at least 0.000001", "leave out data.sentences.negative for none")
 	alone, judged := k.Has(section.Sentences), k.Has(section.SentencePairs)
 	k.Require("weight", l.On() || !alone || judged, "must be > 0", "it is the loss of "+k.Named())
@@ -107,7 +107,7 @@ func (l *SimCSE) Prepare(s *Step) {
 		return
 	}
 	behind := []batch.Text{batch.PositiveText}
-	if s.Has(section.HardNegatives) {
+	if s.Has(section.Negatives) {
 		behind = append(behind, batch.NegativeText)
 	}
 	s.Reads.Online.Text.Features, s.Reads.Online.Text.Behind = true, behind
@@ -124,11 +124,11 @@ func (l *SimCSE) Build(s *Step) []Part {
 	z := s.sentences("simcse", l.head(s))                                                            // ((1+k)B, C)
 	others := s.gatherStacks(layout.StridedRows(z, rows, 1, z.Shape()[0]-rows), z.Shape()[0]/rows-1) // (kN, C)
 	logits := cosineLogits(layout.StridedRows(z, 0, 1, rows), others, l.Temperature)                 // (B, kN)
-	if s.Has(section.HardNegatives) && l.HardNegativeWeight != 1 {
+	if s.Has(section.Negatives) && l.HardNegativeWeight != 1 {
 		logits = arith.Add(logits, s.SharedFloats("hard negative weight", l.weights(rows, all, s.First()), rows, 2*all))
 	}
 	part := s.Part("simcse", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: s.Own()}))
-	if part.Chance = math.Log(float64(all)); s.Has(section.HardNegatives) { // of cosines of 0
+	if part.Chance = math.Log(float64(all)); s.Has(section.Negatives) { // of cosines of 0
 		part.Chance = math.Log(2*float64(all) - 1 + l.HardNegativeWeight)
 	}
 	return []Part{part, {Name: "simcse_accuracy", Node: contrast.Accuracy(logits, s.Own()), Measure: true}}

@@ -32,12 +32,23 @@ const (
 
 // Facts that other sections give.
 const (
-	Teacher       Fact = "teacher"        // a momentum encoder is trained beside the model
-	Queue         Fact = "queue"          // there is a queue of past features
-	Features      Fact = "features"       // images and texts are compared by one vector each
-	Positives     Fact = "positives"      // sentences have a positive beside them
-	HardNegatives Fact = "hard negatives" // and a hard negative
-	Mixed         Fact = "mixed"          // some batches are sentences without images
+	Teacher      Fact = "teacher"       // a momentum encoder is trained beside the model
+	Queue        Fact = "queue"         // there is a queue of past features
+	Features     Fact = "features"      // images and texts are compared by one vector each
+	Pixels       Fact = "pixels"        // images are read as pixels
+	GPU          Fact = "gpu"           // graphs run on a GPU
+	Drawn        Fact = "drawn"         // the data is the built-in scenes, whose training split has no end
+	Examples     Fact = "examples"      // the data is examples of a downstream task
+	WordVocab    Fact = "words learned" // a vocabulary of whole words is learned
+	SecondView   Fact = "second view"   // a training step reads a second view of an image
+	ShortBatches Fact = "short batches" // the end of an epoch may not fill a batch
+	Files        Fact = "files"         // samples are read from files
+	ImageFiles   Fact = "image files"   // images are decoded from files
+	Root         Fact = "root"          // some path starts from data.root
+	TextFiles    Fact = "text files"    // sentences are read from files
+	Positives    Fact = "positives"     // a sentence has a positive beside it
+	Negatives    Fact = "negatives"     // and a hard negative
+	Mixed        Fact = "mixed"         // batches of sentences stand between those of pairs
 )
 
 // Facts that a loss gives which is on: what it reads.
@@ -91,12 +102,28 @@ var facts = map[Fact]about{
 	Interacts:     {`model.system = "clip" or "matching"`, "does not compare tokens"},
 	Classes:       {`model.system = "classes"`, "has no classes"},
 
-	Teacher:         {"momentum.enabled = true", "there is no momentum encoder"},
-	Queue:           {"queue.size > 0", "there is no queue of past features"},
-	Features:        {`model.interaction.kind = ""`, "images and texts are compared by their tokens"},
-	Positives:       {`data.kind = "sentences" and data.sentences.positive`, "sentences have no positives"},
-	HardNegatives:   {"data.sentences.negative", "sentences have no hard negatives"},
-	Mixed:           {"data.sentences.batches > 0", "there are no batches of sentences"},
+	Teacher:   {"momentum.enabled = true", "there is no momentum encoder"},
+	Queue:     {"queue.size > 0", "there is no queue of past features"},
+	Features:  {`model.interaction.kind = ""`, "images and texts are compared by their tokens"},
+	Pixels:    {`a model.system that reads images and a model.image.style other than "regions"`, "this run does not read pixels"},
+	GPU:       {`compute.device = "cuda"`, "this run runs on the CPU"},
+	Drawn:     {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, "this run does not read scenes"},
+	Examples:  {`data.kind of a downstream task, such as "entailment"`, "this run has no examples of a task"},
+	WordVocab: {`data.vocab_kind = "words" or, with data.kind = "regions", "auto"`, "this run learns no words"},
+	SecondView: {"a loss against momentum features of images, such as objective.itc.weight > 0",
+		"this run does not read a second view"},
+	ShortBatches: {"a model.system that is trained in steps and not by identities, whose epochs are whole batches",
+		"this run has whole batches"},
+	Files: {`a data.kind other than "scenes" and a model.system that is trained in steps, data.sentences.batches, or eval.sentences.tasks`,
+		"this run does not read files"},
+	ImageFiles: {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures, ` +
+		"or a model.system with a text tower and eval.zeroshot.images", "this run does not read files of images"},
+	Root: {`a data.kind other than "scenes", data.vocab, or files of data.sentences, eval.zeroshot, eval.textprobe, ` +
+		"eval.sentences, eval.sentiment or eval.vqa", "this run does not read files"},
+	TextFiles:       {`data.kind = "sentences", or data.sentences.batches > 0`, "this run does not read files of sentences"},
+	Positives:       {"data.sentences.positive", "this run has no positives"},
+	Negatives:       {"data.sentences.negative", "this run has no hard negatives"},
+	Mixed:           {"data.sentences.batches > 0", "this run has no batches of sentences"},
 	PairScores:      {"a loss over scores of pairs", "no loss compares pairs by a score"},
 	InBatch:         {"a contrast within the batch", "no loss is a contrast within the batch"},
 	Temperature:     {"objective.itc.weight, objective.itc.in_batch_weight or objective.itm.weight > 0", "no loss reads the temperature"},
