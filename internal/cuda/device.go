@@ -36,6 +36,8 @@ const (
 
 // Device is a GPU.
 type Device struct {
+	failed error // what went wrong first in the step that runs
+
 	driver   *driver
 	compiler *library
 	matrix   *library

@@ -108,7 +108,7 @@ func NewFactors(c *exec.DeviceCall, parts ...Part) (*Factors, error) {
 }
 
 // Place enqueues what brings the parts into the form that products want, and returns them. It is a part of a step.
-func (f *Factors) Place() ([]Matrix, error) {
+func (f *Factors) Place() []Matrix {
 	list := make([]Matrix, len(f.parts))
 	for i := range f.parts {
 		x := &f.parts[i]
@@ -124,25 +124,25 @@ func (f *Factors) Place() ([]Matrix, error) {
 				limit = f.call.In[x.Limit]
 			}
 			g := Grid{X: Blocks(x.Rows*x.ld/rowAlign, 256), Threads: 256}
-			if err := x.kernel.Launch(g, x.scratch, m.At, limit, x.Rows, x.ld, x.Cols, int64(x.LD)); err != nil {
-				return nil, err
-			}
+			x.kernel.Enqueue(g, x.scratch, m.At, limit, x.Rows, x.ld, x.Cols, int64(x.LD))
 			m = Matrix{At: x.scratch, LD: x.ld, Type: x.Type}
 		}
 		list[i] = m
 	}
-	return list, nil
+	return list
 }
 
 // Multiply enqueues the product p of a step's call, of which sizes, transposition, factors and batch are given: to = op(a) op(b) +
 // beta to + bias, bias a row or nil.
-func Multiply(c *exec.DeviceCall, p Product, a, b, to Matrix, bias *Matrix) error {
+func Multiply(c *exec.DeviceCall, p Product, a, b, to Matrix, bias *Matrix) {
 	p.A, p.B, p.C, p.LDA, p.LDB, p.LDC = a.Type, b.Type, to.Type, a.LD, b.LD, to.LD
 	var row Pointer
 	if bias != nil {
 		p.Bias, p.BiasType, row = true, bias.Type, bias.At
 	}
-	return Of(c).Multiply(p, a.At, b.At, to.At, row)
+	if d := Of(c); d.failed == nil {
+		d.failed = d.Multiply(p, a.At, b.At, to.At, row)
+	}
 }
 
 // Beta is the factor of what the memory of a product's result holds before: 1 if the executor wants the product added to it.
@@ -154,13 +154,13 @@ func Beta(c *exec.DeviceCall) float32 {
 }
 
 // ZeroPart clears the values from one to another, exclusive, of an operand.
-func ZeroPart(o exec.Operand, from, to int) error {
+func ZeroPart(o exec.Operand, from, to int) {
 	if from == to {
-		return nil
+		return
 	}
 	b := o.Buffer.(*Buffer)
 	n := size(o.Type)
-	return b.memory.device.zero(b.at+Pointer(from*n), int64(to-from)*int64(n))
+	b.memory.device.Note(b.memory.device.zero(b.at+Pointer(from*n), int64(to-from)*int64(n)))
 }
 
 // addBias adds a row to each row of the result of a product.

@@ -193,13 +193,13 @@ func (d *Device) zero(at Pointer, bytes int64) error {
 }
 
 // Zero clears an operand.
-func Zero(o exec.Operand) error {
+func Zero(o exec.Operand) {
 	b := o.Buffer.(*Buffer)
 	bytes := int64(4 * o.Shape.TotalSize())
 	if o.Type == exec.BFloat16 {
 		bytes /= 2
 	}
-	return b.memory.device.zero(b.at, bytes)
+	b.memory.device.Note(b.memory.device.zero(b.at, bytes))
 }
 
 // Copy copies operand from to operand to, of the same type and number of values.

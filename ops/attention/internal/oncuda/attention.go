@@ -85,7 +85,7 @@ func (x *work) keyValues() exec.Operand {
 
 // Forward is the forward op's step.
 func (a Attention) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		x := a.prepare(c, false)
 		if !x.fits() {
 			return nil, nil
@@ -95,12 +95,10 @@ func (a Attention) Forward() cuda.Steps {
 		if a.Index >= 0 {
 			sort = cuda.Load(c, sortSource, "sort_rows")
 		}
-		return func() error {
+		return func() {
 			if sort != nil {
 				grid := cuda.Grid{X: cuda.Blocks(x.rows+x.seqs+1, 256), Threads: 256}
-				if err := sort.Launch(grid, c.Aux[1], c.Aux[2], c.In[a.Index], x.rows, x.seqs); err != nil {
-					return err
-				}
+				sort.Enqueue(grid, c.Aux[1], c.Aux[2], c.In[a.Index], x.rows, x.seqs)
 			}
 			args := []any{c.In[0], x.keyValues(), cuda.Optional(c, a.Index), cuda.Optional(c, a.Lengths), cuda.Optional(c, a.Bits), cuda.Optional(c, a.Bias),
 				c.Out, c.Aux[0], a.LQ, a.LK, a.Heads, x.seqs, x.alpha(), a.rescale()}
@@ -112,7 +110,7 @@ func (a Attention) Forward() cuda.Steps {
 				args = slices.Insert(args, 8, any(x.rows))
 				args = slices.Insert(args, 2, order, starts)
 			}
-			return attend.kernel.Launch(attend.grid, args...)
+			attend.kernel.Enqueue(attend.grid, args...)
 		}, nil
 	})
 }
@@ -131,7 +129,7 @@ func (a Attention) rescale() float32 {
 // Backward is the backward op's step: the gradient of the queries, that of keys and values, and that of the bias. Each
 // makes the probabilities again, so that none adds to what another one computes.
 func (a Attention) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		x := a.prepare(c, true)
 		if !x.fits() {
 			return nil, nil
@@ -148,7 +146,7 @@ func (a Attention) Backward() cuda.Steps {
 			ofBias.grid.X *= cuda.Blocks(a.LK, tile)
 		}
 		delta := cuda.Scratch(c, 4*int64(x.rows)*int64(a.Heads)*int64(a.LQ))
-		return func() error {
+		return func() {
 			kv, dout, lse := x.keyValues(), c.In[len(c.In)-1], c.InAux[len(c.In)-2][0]
 			lengths, bits, bias := cuda.Optional(c, a.Lengths), cuda.Optional(c, a.Bits), cuda.Optional(c, a.Bias)
 			dkv, order, starts := c.Out, any(nil), any(nil)
@@ -165,14 +163,14 @@ func (a Attention) Backward() cuda.Steps {
 				args = slices.Insert(args, 11, any(x.rows))
 				args = slices.Insert(args, 2, order, starts)
 			}
-			if err := ofQueries.kernel.Launch(ofQueries.grid, args...); err != nil {
-				return err
+			ofQueries.kernel.Enqueue(ofQueries.grid, args...)
+			ofKeys.kernel.Enqueue(ofKeys.grid, c.In[0], kv, order, starts, lengths, bits, bias, dout, lse, delta,
+				dkv, a.LQ, a.LK, a.Heads, x.alpha(), a.rescale())
+			if a.Bias < 0 {
+				return
 			}
-			if err := ofKeys.kernel.Launch(ofKeys.grid, c.In[0], kv, order, starts, lengths, bits, bias, dout, lse, delta,
-				dkv, a.LQ, a.LK, a.Heads, x.alpha(), a.rescale()); err != nil || a.Bias < 0 {
-				return err
-			}
-			return ofBias.kernel.Launch(ofBias.grid, c.In[0], kv, lengths, bits, bias, dout, lse, delta,
+
+			ofBias.kernel.Enqueue(ofBias.grid, c.In[0], kv, lengths, bits, bias, dout, lse, delta,
 				c.Aux[dbias], x.rows, a.LQ, a.LK, a.Heads, x.alpha(), a.rescale())
 		}, nil
 	})

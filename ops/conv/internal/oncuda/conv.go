@@ -71,38 +71,35 @@ func (k *convolution) piece() int {
 }
 
 // weights returns operand at, (Cout, Cin, k, k), as it is multiplied: (Cout, wide).
-func (k *convolution) weights(at int) (cuda.Matrix, error) {
+func (k *convolution) weights(at int) cuda.Matrix {
 	if k.direct {
-		return cuda.MatrixOf(k.c.In[at], 0, k.terms), nil
+		return cuda.MatrixOf(k.c.In[at], 0, k.terms)
 	}
-	err := k.pack.Launch(cuda.Each(k.Out*k.wide), k.packedAt, k.c.In[at], k.Out, k.In, k.Kernel*k.Kernel, k.wide)
-	return cuda.Matrix{At: k.packedAt, LD: k.wide}, err
+	k.pack.Enqueue(cuda.Each(k.Out*k.wide), k.packedAt, k.c.In[at], k.Out, k.In, k.Kernel*k.Kernel, k.wide)
+	return cuda.Matrix{At: k.packedAt, LD: k.wide}
 }
 
 // chunks calls each for the images from one to another, exclusive, of each chunk; all images are one of a direct convolution.
-func (k *convolution) chunks(each func(from, to int) error) error {
+func (k *convolution) chunks(each func(from, to int)) {
 	step := k.images
 	if k.direct {
 		step = k.Batch
 	}
 	for from := 0; from < k.Batch; from += step {
-		if err := each(from, min(from+step, k.Batch)); err != nil {
-			return err
-		}
+		each(from, min(from+step, k.Batch))
 	}
-	return nil
 }
 
 // gather returns the columns of operand at for images of it.
-func (k *convolution) gather(at, from, to int) (cuda.Matrix, error) {
+func (k *convolution) gather(at, from, to int) cuda.Matrix {
 	x := cuda.MatrixOf(k.c.In[at], from*k.in*k.In, k.In)
 	if k.direct {
-		return x, nil
+		return x
 	}
 	places := (to - from) * k.out
-	err := k.columns.Launch(cuda.Each(places*(k.wide/k.piece())), k.columnsAt, x.At, places, k.Height, k.Width, k.In,
+	k.columns.Enqueue(cuda.Each(places*(k.wide/k.piece())), k.columnsAt, x.At, places, k.Height, k.Width, k.In,
 		k.OutHeight(), k.OutWidth(), k.Kernel, k.Stride, k.Pad, k.wide)
-	return cuda.Matrix{At: k.columnsAt, LD: k.wide}, err
+	return cuda.Matrix{At: k.columnsAt, LD: k.wide}
 }
 
 // cols is how many columns the products have.
@@ -114,63 +111,49 @@ func (k *convolution) cols() int {
 }
 
 // forward enqueues Out = columns of operand 0 times the transposed weights of operand 1.
-func (k *convolution) forward() error {
-	w, err := k.weights(1)
-	if err != nil {
-		return err
-	}
-	return k.chunks(func(from, to int) error {
-		x, err := k.gather(0, from, to)
-		if err != nil {
-			return err
-		}
+func (k *convolution) forward() {
+	w := k.weights(1)
+	k.chunks(func(from, to int) {
+		x := k.gather(0, from, to)
 		y := cuda.MatrixOf(k.c.Out, from*k.out*k.Out, k.Out)
-		return cuda.Multiply(k.c, cuda.Product{TransB: true, M: (to - from) * k.out, N: k.Out, K: k.cols()}, x, w, y, nil)
+		cuda.Multiply(k.c, cuda.Product{TransB: true, M: (to - from) * k.out, N: k.Out, K: k.cols()}, x, w, y, nil)
 	})
 }
 
 // data enqueues the gradient for x: Out from dy, operand 0, and the weights, operand 1.
-func (k *convolution) data() error {
-	w, err := k.weights(1)
-	if err != nil {
-		return err
-	}
-	return k.chunks(func(from, to int) error {
+func (k *convolution) data() {
+	w := k.weights(1)
+	k.chunks(func(from, to int) {
 		dy, dx := cuda.MatrixOf(k.c.In[0], from*k.out*k.Out, k.Out), cuda.MatrixOf(k.c.Out, from*k.in*k.In, k.In)
 		p := cuda.Product{M: (to - from) * k.out, N: k.cols(), K: k.Out}
 		if k.direct {
 			p.Beta = cuda.Beta(k.c)
-			return cuda.Multiply(k.c, p, dy, w, dx, nil)
+			cuda.Multiply(k.c, p, dy, w, dx, nil)
+			return
 		}
-		if err := cuda.Multiply(k.c, p, dy, w, cuda.Matrix{At: k.columnsAt, LD: k.wide}, nil); err != nil {
-			return err
-		}
+		cuda.Multiply(k.c, p, dy, w, cuda.Matrix{At: k.columnsAt, LD: k.wide}, nil)
 		places := (to - from) * k.in
-		return k.uncolumns.Launch(cuda.Each(places*(k.In/k.piece())), dx.At, k.columnsAt, places, k.Height, k.Width, k.In,
+		k.uncolumns.Enqueue(cuda.Each(places*(k.In/k.piece())), dx.At, k.columnsAt, places, k.Height, k.Width, k.In,
 			k.OutHeight(), k.OutWidth(), k.Kernel, k.Stride, k.Pad, k.wide, k.c.Accumulate)
 	})
 }
 
 // gradient enqueues the gradient for w: Out from dy, operand 0, and the columns of x, operand 1.
-func (k *convolution) gradient() error {
+func (k *convolution) gradient() {
 	to, beta := cuda.Matrix{At: k.packedAt, LD: k.wide}, float32(0)
 	if k.direct {
 		to, beta = cuda.MatrixOf(k.c.Out, 0, k.terms), cuda.Beta(k.c)
 	}
-	err := k.chunks(func(first, end int) error {
-		x, err := k.gather(1, first, end)
-		if err != nil {
-			return err
-		}
+	k.chunks(func(first, end int) {
+		x := k.gather(1, first, end)
 		dy := cuda.MatrixOf(k.c.In[0], first*k.out*k.Out, k.Out)
 		p := cuda.Product{TransA: true, M: k.Out, N: k.cols(), K: (end - first) * k.out, Beta: beta}
 		beta = 1
-		return cuda.Multiply(k.c, p, dy, x, to, nil)
+		cuda.Multiply(k.c, p, dy, x, to, nil)
 	})
-	if err != nil || k.direct {
-		return err
+	if !k.direct {
+		k.unpack.Enqueue(cuda.Each(k.Out*k.terms), k.c.Out, k.packedAt, k.Out, k.In, k.Kernel*k.Kernel, k.wide, k.c.Accumulate)
 	}
-	return k.unpack.Launch(cuda.Each(k.Out*k.terms), k.c.Out, k.packedAt, k.Out, k.In, k.Kernel*k.Kernel, k.wide, k.c.Accumulate)
 }
 
 // Sizes are those of a convolution of shapes x and w, which may not fit.
@@ -191,8 +174,8 @@ func Gradient(sizes Sizes, w tensor.Shape) cuda.Steps {
 	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) { return sizes(c.In[1].Shape, w) }, (*convolution).gradient)
 }
 
-func step(sizes func(c *exec.DeviceCall) (convolve.Sizes, error), run func(*convolution) error) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+func step(sizes func(c *exec.DeviceCall) (convolve.Sizes, error), run func(*convolution)) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		s, err := sizes(c)
 		if err != nil {
 			return nil, err
@@ -201,13 +184,13 @@ func step(sizes func(c *exec.DeviceCall) (convolve.Sizes, error), run func(*conv
 		if k == nil {
 			return nil, nil
 		}
-		return func() error { return run(k) }, nil
+		return func() { run(k) }, nil
 	})
 }
 
 // Folded is the convolution, and a pass over its result for what follows.
 func Folded(sizes Sizes, eps float32, relu, added bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		filters, values := c.In[1].Shape[0], c.Out.Shape.TotalSize()
 		s, err := sizes(c.In[0].Shape, c.In[1].Shape)
 		if err != nil {
@@ -223,18 +206,14 @@ func Folded(sizes Sizes, eps float32, relu, added bool) cuda.Steps {
 		if filters%4 == 0 {
 			pieces = values / 4
 		}
-		return func() error {
-			if err := k.forward(); err != nil {
-				return err
-			}
-			if err := scale.Launch(cuda.Each(filters), k.extraAt, c.In[2], c.In[5], filters, eps); err != nil {
-				return err
-			}
+		return func() {
+			k.forward()
+			scale.Enqueue(cuda.Each(filters), k.extraAt, c.In[2], c.In[5], filters, eps)
 			var add any
 			if added {
 				add = c.In[6]
 			}
-			return normalise.Launch(cuda.Each(pieces), c.Out, c.In[4], k.extraAt, c.In[3], add, int64(values), filters, relu)
+			normalise.Enqueue(cuda.Each(pieces), c.Out, c.In[4], k.extraAt, c.In[3], add, int64(values), filters, relu)
 		}, nil
 	})
 }

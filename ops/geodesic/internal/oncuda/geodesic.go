@@ -41,14 +41,11 @@ type launch struct {
 }
 
 // steps runs launches one after the other.
-func steps(list ...launch) exec.Step {
-	return func() error {
+func steps(list ...launch) cuda.Step {
+	return func() {
 		for _, l := range list {
-			if err := l.kernel.Launch(l.grid, l.args()...); err != nil {
-				return err
-			}
+			l.kernel.Enqueue(l.grid, l.args()...)
 		}
-		return nil
 	}
 }
 
@@ -65,7 +62,7 @@ func centreValues(c *exec.DeviceCall, l space.Space, count int) (launch, cuda.Po
 
 // NearestCentre finds the nearest centres.
 func NearestCentre(l space.Space) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		const count = 2
 		rows, width, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0]
 		first, values := centreValues(c, l, count)
@@ -95,7 +92,7 @@ const (
 
 // Forward is the step of the distances.
 func (e Entry) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		rows, width, total := c.In[entryX].Shape[0], c.In[entryX].Shape[1], c.In[entryCentres].Shape[0]
 		first, values := centreValues(c, e.Space, entryCount)
 		g := cuda.Grid{X: rows, Threads: threads, Shared: 8 * e.Entries}
@@ -108,7 +105,7 @@ func (e Entry) Forward() cuda.Steps {
 
 // Backward computes their gradient.
 func (e Entry) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		const out, dy = entryCount + 1, entryCount + 2
 		rows, width, total := c.In[entryX].Shape[0], c.In[entryX].Shape[1], c.In[entryCentres].Shape[0]
 		g := cuda.Grid{X: rows, Threads: threads, Shared: 4 * e.Entries * e.Space.Groups()}
@@ -121,7 +118,7 @@ func (e Entry) Backward() cuda.Steps {
 
 // Members sorts the columns of a pool of owners by cluster.
 func Members(at pool.Operands, clusters int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		const count, chunk = 0, 512
 		n, chunks := c.In[at.Queue].Shape[0], cuda.Blocks(c.In[at.Queue].Shape[0], chunk)
 		places := cuda.Scratch(c, 4*int64(chunks)*int64(clusters))
@@ -141,7 +138,7 @@ func Members(at pool.Operands, clusters int) cuda.Steps {
 
 // IDColumns links columns by id.
 func IDColumns() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		rows, n, cols := c.In[0].Shape[0], c.In[1].Shape[0], -1
 		if len(c.In) == 3 {
 			cols = 2
@@ -202,7 +199,7 @@ func (x Geodesic) arguments(c *exec.DeviceCall, own ...any) func() []any {
 
 // Forward computes the scores. Whether there is a graph is known on the device alone: kernels for the other case do nothing.
 func (x Geodesic) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		const pathRows, splits = 8, 4
 		rows, n := c.Out.Shape[0], c.Out.Shape[1]
 		columns, tiles := cuda.Blocks(n, threads), cuda.Blocks(n, tile)
@@ -219,7 +216,7 @@ func (x Geodesic) Forward() cuda.Steps {
 
 // Backward computes the gradients of distances and features.
 func (x Geodesic) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		rows, width, n := c.In[geoF].Shape[0], c.In[geoF].Shape[1], c.In[x.Pool.Queue].Shape[0]
 		words := 1
 		if x.Positives >= 0 {

@@ -62,15 +62,15 @@ func copyPool(d *cuda.Device, pool batch.Pool) (_ exec.Memory, err error) {
 
 // Gather reads rows of a pool that lies on the device. A row that does not exist has values that are no numbers.
 func Gather(pool batch.Pool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		at, err := onDevice(c, pool)
 		if at == 0 || err != nil {
 			return nil, err
 		}
 		k := loadGeometric(c, "pool_rows", Options{}, 1)
 		values := c.Out.Shape.TotalSize()
-		return func() error {
-			return k.Launch(cuda.Each(values), c.Out, at, c.In[0], int64(values), pool.Rows(), pool.Width())
+		return func() {
+			k.Enqueue(cuda.Each(values), c.Out, at, c.In[0], int64(values), pool.Rows(), pool.Width())
 		}, nil
 	})
 }
@@ -84,7 +84,7 @@ const (
 
 // Compare is the step of the loss of some anchors.
 func Compare(o Options, k, b, groups int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		rows, n, channels := c.In[cmPoints].Shape[0], c.In[cmPoints].Shape[1], c.In[cmFeatures].Shape[1]
 		anchors := rows / k
 		r := &cuda.Room{}
@@ -98,14 +98,10 @@ func Compare(o Options, k, b, groups int) cuda.Steps {
 		y, losses = y+base, losses+base
 		total := loadGeometric(c, "total_loss", o, x.per)
 		scale := 1 / float32(b)
-		return func() error {
-			if err := x.find(cuda.At(c.In[cmRows]), anchors, k); err != nil {
-				return err
-			}
-			if err := x.run(cuda.At(c.In[cmPoints]), cuda.At(c.In[cmFeatures]), y, cuda.At(c.Aux[0]), losses, anchors, scale); err != nil {
-				return err
-			}
-			return total.Launch(cuda.Each(1), c.Out, losses, anchors, scale)
+		return func() {
+			x.find(cuda.At(c.In[cmRows]), anchors, k)
+			x.run(cuda.At(c.In[cmPoints]), cuda.At(c.In[cmFeatures]), y, cuda.At(c.Aux[0]), losses, anchors, scale)
+			total.Enqueue(cuda.Each(1), c.Out, losses, anchors, scale)
 		}, nil
 	})
 }
@@ -124,7 +120,7 @@ type Pooled struct {
 // Step is that of the whole op: the computation of a chunk runs on the device, for one chunk after the other, and what it gives is
 // added up there. Neighbours that are no rows of the pool, an error on the host, make the loss no number.
 func (p Pooled) Step() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		rows, err := bufferOf(c.Inner.Buffer(p.Rows))
 		if err != nil {
 			return nil, err
@@ -150,13 +146,11 @@ func (p Pooled) Step() cuda.Steps {
 		}
 		begin := loadGeometric(c, "chunk_inputs", Options{}, 1)
 		bound := make([]exec.Buffer, len(p.Copies))
-		total, n := p.Points, p.Chunk
-		return func() error {
+		total, n, d := p.Points, p.Chunk, cuda.Of(c)
+		return func() {
 			for i, x := range p.Copies {
 				if b := c.In[p.First+i].Buffer; b != bound[i] {
-					if err := c.Inner.SetInput(x, b); err != nil {
-						return err
-					}
+					d.Note(c.Inner.SetInput(x, b))
 					bound[i] = b
 				}
 			}
@@ -165,25 +159,16 @@ func (p Pooled) Step() cuda.Steps {
 				to, seed = key.Pointer(), c.In[1]
 			}
 			for at := 0; at < total; at += n {
-				if err := begin.Launch(cuda.Each(n), rows.Pointer(), to, c.In[0], seed, n, at, total, p.Offset+at); err != nil {
-					return err
-				}
-				if err := c.Inner.Run(); err != nil {
-					return err
-				}
+				begin.Enqueue(cuda.Each(n), rows.Pointer(), to, c.In[0], seed, n, at, total, p.Offset+at)
+				d.Note(c.Inner.Run())
 				for i, x := range results {
-					var err error
 					if at == 0 {
-						err = cuda.Copy(x, exec.Operand{Spec: x.Spec, Buffer: chunk[i]})
+						d.Note(cuda.Copy(x, exec.Operand{Spec: x.Spec, Buffer: chunk[i]}))
 					} else {
-						err = cuda.Of(c).Add(cuda.At(x), chunk[i].Pointer(), x.Shape.TotalSize())
-					}
-					if err != nil {
-						return err
+						d.Note(d.Add(cuda.At(x), chunk[i].Pointer(), x.Shape.TotalSize()))
 					}
 				}
 			}
-			return nil
 		}, nil
 	})
 }

@@ -43,7 +43,7 @@ type takenStep struct {
 }
 
 // prepare makes the step.
-func (x *Recurrent) prepare(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+func (x *Recurrent) prepare(c *exec.DeviceCall, backward bool) (cuda.Step, error) {
 	if !x.fits() {
 		return nil, nil
 	}
@@ -153,8 +153,8 @@ func (b *recurrentWork) queries(t int) (cuda.Matrix, any) {
 }
 
 // launchRows runs a kernel of which a warp works on a row of a pair.
-func (b *recurrentWork) launchRows(k *cuda.Kernel, before, behind []any) error {
-	return b.launchOn(k, cuda.Grid{Y: cuda.Blocks(b.Sides[b.Query].Len, 4)}, before, behind)
+func (b *recurrentWork) launchRows(k *cuda.Kernel, before, behind []any) {
+	b.launchOn(k, cuda.Grid{Y: cuda.Blocks(b.Sides[b.Query].Len, 4)}, before, behind)
 }
 
 // last says whether a step is the last one, which makes nothing of its queries.

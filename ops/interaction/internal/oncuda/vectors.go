@@ -44,7 +44,7 @@ type vectorsWork struct {
 }
 
 // prepare makes the step.
-func (x *Vectors) prepare(c *exec.DeviceCall, back bool) (exec.Step, error) {
+func (x *Vectors) prepare(c *exec.DeviceCall, back bool) (cuda.Step, error) {
 	b := x.begin(c, back)
 	if 4*max(b.slopesFloats(), b.filterFloats(), b.channels) > mostShared {
 		return nil, nil
@@ -59,22 +59,16 @@ func (x *Vectors) prepare(c *exec.DeviceCall, back bool) (exec.Step, error) {
 	}
 	backward := b.backwardBlock()
 	b.sumRows, b.sumWeighted, b.sumParts = b.kernel("add_columns"), b.kernel("add_weighted"), b.kernel("sum_columns")
-	blocks := b.blocks(func() error {
-		if err := forward(); err != nil {
-			return err
-		}
-		return backward()
+	blocks := b.blocks(func() {
+		forward()
+		backward()
 	})
-	return func() error {
+	return func() {
 		for k := range x.Floats {
-			if err := cuda.Zero(b.gradient(k)); err != nil {
-				return err
-			}
+			cuda.Zero(b.gradient(k))
 		}
-		if err := blocks(); err != nil {
-			return err
-		}
-		return b.addParts()
+		blocks()
+		b.addParts()
 	}, nil
 }
 
@@ -149,12 +143,9 @@ func (b *vectorsWork) lay() {
 func (b *vectorsWork) metric() bool { return b.how.Similarity != 0 }
 
 // blocks returns the step that works on all blocks.
-func (b *vectorsWork) blocks(work func() error) exec.Step {
-	return func() error {
-		placed, err := b.factors.Place()
-		if err != nil {
-			return err
-		}
+func (b *vectorsWork) blocks(work func()) cuda.Step {
+	return func() {
+		placed := b.factors.Place()
 		for i, p := range b.parts {
 			b.rows[p.In] = placed[i]
 		}
@@ -162,12 +153,9 @@ func (b *vectorsWork) blocks(work func() error) exec.Step {
 			b.now[imageSide] = crossSpan{i, min(b.most[imageSide], b.count[imageSide]-i)}
 			for j := 0; j < b.count[textSide]; j += b.most[textSide] {
 				b.now[textSide] = crossSpan{j, min(b.most[textSide], b.count[textSide]-j)}
-				if err := work(); err != nil {
-					return err
-				}
+				work()
 			}
 		}
-		return nil
 	}
 }
 
@@ -179,7 +167,7 @@ func (b *vectorsWork) sizes() (pairs, words, nodes, rows int) {
 }
 
 // pairs runs a kernel with a block of so many threads for each pair.
-func (b *vectorsWork) pairs(k *cuda.Kernel, threads, shared int, before, behind []any) error {
+func (b *vectorsWork) pairs(k *cuda.Kernel, threads, shared int, before, behind []any) {
 	pairs, _, _, _ := b.sizes()
-	return k.Launch(cuda.Grid{X: pairs, Threads: threads, Shared: 4 * shared}, b.parameters(before, behind)...)
+	k.Enqueue(cuda.Grid{X: pairs, Threads: threads, Shared: 4 * shared}, b.parameters(before, behind)...)
 }

@@ -21,15 +21,15 @@ func shadowed(o exec.Operand) cuda.Macro { return cuda.Is("SHADOW", o.Shadow != 
 
 // LayerNorm is the step of a layer norm.
 func LayerNorm(eps float32) cuda.Steps {
-	return cuda.OnWith(exec.Half{Shadows: []int{output}}, func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.OnWith(exec.Half{Shadows: []int{output}}, func(c *exec.DeviceCall) (cuda.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		l, ok := layoutOf(cols, layerNormThreads)
 		if !ok {
 			return nil, nil
 		}
 		k := cuda.Load(c, layerNormSource, "layer_norm", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
-		return func() error {
-			return k.Launch(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.Aux[0], c.Aux[1], rows, cols, eps)
+		return func() {
+			k.Enqueue(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.Aux[0], c.Aux[1], rows, cols, eps)
 		}, nil
 	})
 }
@@ -43,23 +43,24 @@ const (
 
 // Normalised is the step of the normalised sum of AddNorm that is made again. Its memory is not worth that here.
 func Normalised() cuda.Steps {
-	return cuda.Steps{cuda.Name: {Keeps: true, Prepare: func(c *exec.DeviceCall) (exec.Step, error) {
+	steps := cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		l, ok := layoutOf(cols, layerNormThreads)
 		if !ok {
 			return nil, nil
 		}
 		k := cuda.Load(c, layerNormSource, "normalise", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
-		return func() error {
-			return k.Launch(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.InAux[0][addNormMean], c.InAux[0][addNormRstd], rows,
+		return func() {
+			k.Enqueue(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.InAux[0][addNormMean], c.InAux[0][addNormRstd], rows,
 				cols)
 		}, nil
-	}}}
+	})
+	return cuda.Steps{cuda.Name: {Prepare: steps[cuda.Name].Prepare, Keeps: true}}
 }
 
 // AddNorm is the step of a sum, of which one part may be dropped out, and its layer norm.
 func AddNorm(eps, keep float32, dropout bool) cuda.Steps {
-	return cuda.OnWith(exec.Half{Shadows: []int{addNormOut}}, func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.OnWith(exec.Half{Shadows: []int{addNormOut}}, func(c *exec.DeviceCall) (cuda.Step, error) {
 		rows, cols := sizeOf(c.In[0])
 		l, ok := layoutOf(cols, layerNormThreads)
 		if !ok {
@@ -73,12 +74,12 @@ func AddNorm(eps, keep float32, dropout bool) cuda.Steps {
 		if dropout {
 			scale = 1 / keep
 		}
-		return func() error {
+		return func() {
 			var bits any
 			if dropout {
 				bits = c.In[4]
 			}
-			return k.Launch(l.grid(rows), c.Out, norm, cuda.ShadowOf(norm), c.In[0], c.In[1], bits, c.In[2], c.In[3],
+			k.Enqueue(l.grid(rows), c.Out, norm, cuda.ShadowOf(norm), c.In[0], c.In[1], bits, c.In[2], c.In[3],
 				c.Aux[addNormMean], c.Aux[addNormRstd], rows, cols, eps, scale)
 		}, nil
 	})
@@ -94,7 +95,7 @@ type LayerNormGrad struct {
 
 // Step is that of the gradient of the rows, and of gamma and beta as auxiliary results.
 func (o LayerNormGrad) Step() cuda.Steps {
-	return cuda.OnWith(exec.Half{Shadows: []int{output}}, func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.OnWith(exec.Half{Shadows: []int{output}}, func(c *exec.DeviceCall) (cuda.Step, error) {
 		rows, cols := sizeOf(c.In[o.X])
 		l, ok := layoutOf(cols, layerNormGradThreads)
 		if !ok {
@@ -109,17 +110,15 @@ func (o LayerNormGrad) Step() cuda.Steps {
 		macros := l.macros(cuda.Type("DY", c.In[o.DY]), shadowed(c.Out), cuda.Is("MORE", o.More >= 0 || c.Accumulate))
 		k := cuda.Load(c, layerNormGradSource, "layer_norm_dx", macros...)
 		sum := cuda.Load(c, partSumsSource, "sum_parts")
-		return func() error {
+		return func() {
 			more := c.Out
 			if o.More >= 0 {
 				more = c.In[o.More]
 			}
 			statistics := c.InAux[o.Of]
-			if err := k.Launch(g, c.Out, cuda.ShadowOf(c.Out), parts, c.In[o.X], c.In[o.Gamma], c.In[o.DY], more, statistics[o.Mean],
-				statistics[o.Rstd], rows, cols); err != nil {
-				return err
-			}
-			return sumParts(sum, c.Aux[0], c.Aux[1], parts, g.X, cols)
+			k.Enqueue(g, c.Out, cuda.ShadowOf(c.Out), parts, c.In[o.X], c.In[o.Gamma], c.In[o.DY], more, statistics[o.Mean],
+				statistics[o.Rstd], rows, cols)
+			sumParts(sum, c.Aux[0], c.Aux[1], parts, g.X, cols)
 		}, nil
 	})
 }

@@ -14,7 +14,7 @@ func PatchCopy(s tensor.Shape, patch int, back bool) cuda.Steps {
 	if !back {
 		half.Writes = []int{output}
 	}
-	return cuda.OnWith(half, func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.OnWith(half, func(c *exec.DeviceCall) (cuda.Step, error) {
 		images := s
 		if images == nil {
 			images = c.In[0].Shape
@@ -22,8 +22,8 @@ func PatchCopy(s tensor.Shape, patch int, back bool) cuda.Steps {
 		channels, height, width := images[1], images[2], images[3]
 		k := cuda.Load(c, patchifySource, "patchify", cuda.Value("PIECE", pieceOf(patch)), cuda.Value("PATCH", patch),
 			cuda.Is("BACK", back), cuda.Type("TO", c.Out))
-		return func() error {
-			return k.Launch(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels,
+		return func() {
+			k.Enqueue(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels,
 				height, width)
 		}, nil
 	})

@@ -21,7 +21,7 @@ var LaunchedRounds = 2000
 // there may be, and those behind the last one that is needed look on the device and return. Rounds from LaunchedRounds on, which few
 // plans need, and all of a small plan are one launch, in which a block makes them one after another.
 func Plans(own, target transport.Options) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
 		n, m, rounds := c.In[0].Shape[0], c.In[0].Shape[1], own.Iterations
 		tolerance := own.Tolerance
 		if tolerance == 0 {
@@ -41,33 +41,23 @@ func Plans(own, target transport.Options) cuda.Steps {
 		if n*m <= SmallPlan {
 			launched = 0
 		}
-		solve := func() error {
+		solve := func() {
 			if launched > 0 {
-				if err := begin.Launch(cuda.Grid{X: cuda.Blocks(rounds, 256), Y: 2, Threads: 256}, arguments()...); err != nil {
-					return err
-				}
+				begin.Enqueue(cuda.Grid{X: cuda.Blocks(rounds, 256), Y: 2, Threads: 256}, arguments()...)
 			}
 			for k := range launched {
-				if err := rows.Launch(cuda.Grid{X: cuda.Blocks(n, 4), Y: 2, Threads: 128}, append(arguments(), k)...); err != nil {
-					return err
-				}
-				if err := columns.Launch(cuda.Grid{X: cuda.Blocks(m, 32), Y: 2, Threads: 512}, append(arguments(), k)...); err != nil {
-					return err
-				}
+				rows.Enqueue(cuda.Grid{X: cuda.Blocks(n, 4), Y: 2, Threads: 128}, append(arguments(), k)...)
+				columns.Enqueue(cuda.Grid{X: cuda.Blocks(m, 32), Y: 2, Threads: 512}, append(arguments(), k)...)
 			}
 			if launched == rounds {
-				return nil
+				return
 			}
-			return others.Launch(cuda.Grid{Y: 2, Threads: 1024}, append(arguments(), launched)...)
+			others.Enqueue(cuda.Grid{Y: 2, Threads: 1024}, append(arguments(), launched)...)
 		}
-		return func() error {
-			if err := solve(); err != nil {
-				return err
-			}
-			if err := compare.Launch(cuda.Grid{X: n, Threads: 256}, append([]any{sums, c.Aux[0]}, arguments()...)...); err != nil {
-				return err
-			}
-			return loss.Launch(cuda.Grid{Threads: 256}, append([]any{c.Out, c.Aux[1], sums}, arguments()...)...)
+		return func() {
+			solve()
+			compare.Enqueue(cuda.Grid{X: n, Threads: 256}, append([]any{sums, c.Aux[0]}, arguments()...)...)
+			loss.Enqueue(cuda.Grid{Threads: 256}, append([]any{c.Out, c.Aux[1], sums}, arguments()...)...)
 		}, nil
 	})
 }
