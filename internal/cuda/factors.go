@@ -73,7 +73,7 @@ const largePart = 1 << 20
 
 // NewFactors prepares parts of operands for the products of a step. Those that are not of the type that the product wants, and that
 // have no shadow, are rounded into scratch memory, each into its own.
-func NewFactors(c *exec.DeviceCall, parts ...Part) (*Factors, error) {
+func NewFactors(c *exec.DeviceCall, parts ...Part) *Factors {
 	f := &Factors{call: c}
 	var bytes int64
 	for _, p := range parts {
@@ -85,7 +85,8 @@ func NewFactors(c *exec.DeviceCall, parts ...Part) (*Factors, error) {
 		x.copied = in.Type != p.Type || p.Limit > 0 || p.Type == exec.BFloat16 && p.LD%rowAlign != 0 && p.Rows*p.Cols >= largePart
 		if x.copied {
 			if in.Type == exec.Int32 || int64(p.Rows)*int64(x.ld/rowAlign) >= 1<<32 {
-				return nil, fmt.Errorf("cuda: a product cannot read %d x %d values of an operand %v", p.Rows, p.Cols, in.Shape)
+				Of(c).Note(fmt.Errorf("cuda: a product cannot read %d x %d values of an operand %v", p.Rows, p.Cols, in.Shape))
+				return f
 			}
 			wide := 16 / size(in.Type)
 			for p.LD%wide != 0 || p.From%wide != 0 {
@@ -98,13 +99,13 @@ func NewFactors(c *exec.DeviceCall, parts ...Part) (*Factors, error) {
 		f.parts = append(f.parts, x)
 	}
 	if bytes == 0 {
-		return f, nil
+		return f
 	}
 	at := Scratch(c, bytes)
 	for i := range f.parts {
 		f.parts[i].scratch += at
 	}
-	return f, nil
+	return f
 }
 
 // Place enqueues what brings the parts into the form that products want, and returns them. It is a part of a step.
@@ -160,7 +161,7 @@ func ZeroPart(o exec.Operand, from, to int) {
 	}
 	b := o.Buffer.(*Buffer)
 	n := size(o.Type)
-	b.memory.device.Note(b.memory.device.zero(b.at+Pointer(from*n), int64(to-from)*int64(n)))
+	b.memory.device.clear(b.at+Pointer(from*n), int64(to-from)*int64(n))
 }
 
 // addBias adds a row to each row of the result of a product.

@@ -192,14 +192,14 @@ func (d *Device) zero(at Pointer, bytes int64) error {
 	return d.driver.do("cuMemsetD8Async", uintptr(at), 0, uintptr(bytes), d.stream)
 }
 
-// Zero clears an operand.
+// Zero clears an operand in a step.
 func Zero(o exec.Operand) {
 	b := o.Buffer.(*Buffer)
 	bytes := int64(4 * o.Shape.TotalSize())
 	if o.Type == exec.BFloat16 {
 		bytes /= 2
 	}
-	b.memory.device.Note(b.memory.device.zero(b.at, bytes))
+	b.memory.device.clear(b.at, bytes)
 }
 
 // Copy copies operand from to operand to, of the same type and number of values.

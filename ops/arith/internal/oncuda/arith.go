@@ -11,7 +11,7 @@ var arithSource = cuda.NewSource(files, "arith", "arith.cu")
 
 // Elements is the step of an elementwise op: kernel (out, number of elements, operands..., further...).
 func Elements(kernel string, further ...any) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k, n := cuda.Load(c, arithSource, kernel), c.Out.Shape.TotalSize()
 		return func() {
 			args := []any{c.Out, int64(n)}
@@ -19,7 +19,7 @@ func Elements(kernel string, further ...any) cuda.Steps {
 				args = append(args, x)
 			}
 			k.Enqueue(fours(n), append(args, further...)...)
-		}, nil
+		}
 	})
 }
 
@@ -28,7 +28,7 @@ func fours(n int) cuda.Grid { return cuda.Grid{X: cuda.Blocks(n, 1024), Threads:
 
 // Sum is the step of the sum of operand 0, or of its mean.
 func Sum(mean bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		if mean {
 			return sum(c, 1/float64(c.In[0].Shape.TotalSize()), false, false)
 		}
@@ -38,10 +38,10 @@ func Sum(mean bool) cuda.Steps {
 
 // Dot is the step of factor times the sum of products of operands 0 and 1, divided by operand 2 with over.
 func Dot(factor float64, over bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) { return sum(c, factor, true, over) })
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return sum(c, factor, true, over) })
 }
 
-func sum(c *exec.DeviceCall, factor float64, dot, over bool) (cuda.Step, error) {
+func sum(c *exec.DeviceCall, factor float64, dot, over bool) cuda.Step {
 	n := c.In[0].Shape.TotalSize()
 	blocks := 1
 	if n > 32<<10 {
@@ -65,13 +65,13 @@ func sum(c *exec.DeviceCall, factor float64, dot, over bool) (cuda.Step, error) 
 		}
 
 		finish.Enqueue(cuda.Grid{Threads: 1024}, c.Out, partial, blocks, f, by)
-	}, nil
+	}
 }
 
 // Combine is the step of Combine, or with scalars of WeightedSum: eight arrays at a time, behind the first eight by seven
 // beside the result so far.
 func Combine(weights []float32, scalars bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, name := c.Out.Shape.TotalSize(), "combine"
 		grid := fours(n)
 		if scalars {
@@ -98,7 +98,7 @@ func Combine(weights []float32, scalars bool) cuda.Steps {
 				}
 				k.Enqueue(grid, append(append(append(args, count), xs[:]...), ws[:]...)...)
 			}
-		}, nil
+		}
 	})
 }
 
@@ -131,7 +131,7 @@ func SumProducts(n int) cuda.Steps {
 
 // products is the step of sums of depth products of two operands for each element of the result (R, n).
 func products(layout func(c *exec.DeviceCall) (depth int, a, b strides)) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		size, n := c.Out.Shape.TotalSize(), c.Out.Shape[1]
 		depth, a, b := layout(c)
 		name, grid := "products", cuda.Grid{X: cuda.Blocks(size, 256), Threads: 256}
@@ -141,22 +141,22 @@ func products(layout func(c *exec.DeviceCall) (depth int, a, b strides)) cuda.St
 		k := cuda.Load(c, arithSource, name)
 		return func() {
 			k.Enqueue(grid, c.Out, c.In[0], c.In[1], int64(size), n, depth, int64(a.row), a.step, a.col, int64(b.row), b.step, b.col)
-		}, nil
+		}
 	})
 }
 
 // MulGroups is the step of mulGroups.
 func MulGroups(n int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k, size, width := cuda.Load(c, arithSource, "mul_groups"), c.Out.Shape.TotalSize(), c.Out.Shape[1]
-		return func() { k.Enqueue(fours(size), c.Out, int64(size), c.In[0], c.In[1], width, n) }, nil
+		return func() { k.Enqueue(fours(size), c.Out, int64(size), c.In[0], c.In[1], width, n) }
 	})
 }
 
 // Outer is the step of Outer.
 func Outer() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k, size, m, n := cuda.Load(c, arithSource, "outer"), c.Out.Shape.TotalSize(), c.In[0].Shape[1], c.In[1].Shape[1]
-		return func() { k.Enqueue(fours(size), c.Out, int64(size), c.In[0], c.In[1], m, n) }, nil
+		return func() { k.Enqueue(fours(size), c.Out, int64(size), c.In[0], c.In[1], m, n) }
 	})
 }

@@ -85,10 +85,10 @@ func (x *work) keyValues() exec.Operand {
 
 // Forward is the forward op's step.
 func (a Attention) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		x := a.prepare(c, false)
 		if !x.fits() {
-			return nil, nil
+			return nil
 		}
 		attend := x.tiled("attend", a.LQ, a.LK, x.rows*a.Heads, false)
 		var sort *cuda.Kernel
@@ -111,7 +111,7 @@ func (a Attention) Forward() cuda.Steps {
 				args = slices.Insert(args, 2, order, starts)
 			}
 			attend.kernel.Enqueue(attend.grid, args...)
-		}, nil
+		}
 	})
 }
 
@@ -129,10 +129,10 @@ func (a Attention) rescale() float32 {
 // Backward is the backward op's step: the gradient of the queries, that of keys and values, and that of the bias. Each
 // makes the probabilities again, so that none adds to what another one computes.
 func (a Attention) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		x := a.prepare(c, true)
 		if !x.fits() {
-			return nil, nil
+			return nil
 		}
 		ofQueries := x.tiled("attend_dq", a.LQ, a.LK, x.rows*a.Heads, false)
 		ofKeys := x.tiled("attend_dkv", a.LK, a.LQ, x.seqs*a.Heads, a.Index >= 0)
@@ -172,6 +172,6 @@ func (a Attention) Backward() cuda.Steps {
 
 			ofBias.kernel.Enqueue(ofBias.grid, c.In[0], kv, lengths, bits, bias, dout, lse, delta,
 				c.Aux[dbias], x.rows, a.LQ, a.LK, a.Heads, x.alpha(), a.rescale())
-		}, nil
+		}
 	})
 }

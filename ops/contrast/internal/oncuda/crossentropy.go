@@ -25,7 +25,7 @@ const crossEntropyNarrow = 256
 
 // Forward is the step of the loss of each row.
 func (x CrossEntropy) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, total := c.In[0].Shape[0], c.In[0].Shape[1]
 		k := x.kernel(c, "cross_entropy")
 		grid := cuda.Grid{X: rows, Threads: powerOfTwo(total/4, 64, 1024)}
@@ -35,13 +35,13 @@ func (x CrossEntropy) Forward() cuda.Steps {
 		return func() {
 			args := []any{c.Out, c.Aux[ceWeight], c.Aux[ceLogits], c.Aux[ceTeacher], c.In[0], rows, total}
 			k.Enqueue(grid, append(args, x.target(c)...)...)
-		}, nil
+		}
 	})
 }
 
 // Backward is the step of its gradient.
 func (x CrossEntropy) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, total := c.In[0].Shape[0], c.In[0].Shape[1]
 		k := x.kernel(c, "cross_entropy_ds")
 		width := powerOfTwo(total/16, 32, 256)
@@ -50,7 +50,7 @@ func (x CrossEntropy) Backward() cuda.Steps {
 			aux := c.InAux[len(c.In)-2]
 			args := []any{c.Out, c.In[len(c.In)-1], aux[ceWeight], aux[ceLogits], aux[ceTeacher], c.In[0], rows, total}
 			k.Enqueue(grid, append(args, x.target(c)...)...)
-		}, nil
+		}
 	})
 }
 

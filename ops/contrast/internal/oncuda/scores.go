@@ -37,7 +37,7 @@ func (l PairLoss) with(args []any) []any {
 
 // Forward is the step of the loss.
 func (l PairLoss) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		partial := cuda.Scratch(c, 8*int64(n))
 		each, all := cuda.Load(c, scoresSource, l.Kind), cuda.Load(c, scoresSource, "total")
@@ -45,7 +45,7 @@ func (l PairLoss) Forward() cuda.Steps {
 			args := append(append([]any{partial}, l.read(c)...), n)
 			each.Enqueue(eachRow(c), l.with(args)...)
 			all.Enqueue(oneBlock(c), c.Out, partial, n)
-		}, nil
+		}
 	})
 }
 
@@ -73,7 +73,7 @@ type Triplets struct {
 
 // Forward is the step of the loss.
 func (t Triplets) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		partial := cuda.Scratch(c, 16*int64(n))
 		same := partial + cuda.Pointer(8*n)
@@ -82,33 +82,33 @@ func (t Triplets) Forward() cuda.Steps {
 			count(same, c.In[1])
 			each.Enqueue(eachRow(c), partial, c.In[0], c.In[1], n, t.Hardest, t.Soft, cuda.Double(t.Margin))
 			mean.Enqueue(oneBlock(c), c.Out, partial, same, n, t.Hardest)
-		}, nil
+		}
 	})
 }
 
 // Backward is the step of its gradient.
 func (t Triplets) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		same := cuda.Scratch(c, 8*int64(n))
 		count, each := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet_ds")
 		return func() {
 			count(same, c.In[1])
 			each.Enqueue(eachRow(c), c.Out, c.In[0], c.In[1], c.In[2], same, n, t.Hardest, t.Soft, cuda.Double(t.Margin))
-		}, nil
+		}
 	})
 }
 
 // TripletAnchors is the step of the number of anchors that have triplets.
 func TripletAnchors() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		same := cuda.Scratch(c, 8*int64(n))
 		count, anchors := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet_anchors")
 		return func() {
 			count(same, c.In[0])
 			anchors.Enqueue(oneBlock(c), c.Out, same, n)
-		}, nil
+		}
 	})
 }
 

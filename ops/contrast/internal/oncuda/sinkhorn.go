@@ -9,7 +9,7 @@ var sinkhornSource = cuda.NewSource(files, "sinkhorn", "sums.cuh", "sinkhorn.cu"
 
 // Sinkhorn is the step of the codes, where the share of a prototype is at least least before it is evened. Which rows of the queue exist its kernels look up themselves.
 func Sinkhorn(epsilon float32, iterations int, least float32) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		most, k := c.In[0].Shape[0], c.In[0].Shape[1]
 		if len(c.In) > 1 {
 			most += c.In[1].Shape[0]
@@ -35,6 +35,6 @@ func Sinkhorn(epsilon float32, iterations int, least float32) cuda.Steps {
 				balance.Enqueue(each(most), row, col, p, existing, b, most, k)
 			}
 			codes.Enqueue(each(b), c.Out, c.In[0], top, row, col, existing, b, most, k, 1/epsilon)
-		}, nil
+		}
 	})
 }

@@ -175,30 +175,32 @@ func Gradient(sizes Sizes, w tensor.Shape) cuda.Steps {
 }
 
 func step(sizes func(c *exec.DeviceCall) (convolve.Sizes, error), run func(*convolution)) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		s, err := sizes(c)
 		if err != nil {
-			return nil, err
+			cuda.Of(c).Note(err)
+			return nil
 		}
 		k := prepare(c, s, 0)
 		if k == nil {
-			return nil, nil
+			return nil
 		}
-		return func() { run(k) }, nil
+		return func() { run(k) }
 	})
 }
 
 // Folded is the convolution, and a pass over its result for what follows.
 func Folded(sizes Sizes, eps float32, relu, added bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		filters, values := c.In[1].Shape[0], c.Out.Shape.TotalSize()
 		s, err := sizes(c.In[0].Shape, c.In[1].Shape)
 		if err != nil {
-			return nil, err
+			cuda.Of(c).Note(err)
+			return nil
 		}
 		k := prepare(c, s, 4*int64(filters))
 		if k == nil {
-			return nil, nil
+			return nil
 		}
 		piece := pieceOf(filters)
 		scale, normalise := cuda.Load(c, convSource, "conv_scale", piece), cuda.Load(c, convSource, "conv_normalise", piece)
@@ -214,6 +216,6 @@ func Folded(sizes Sizes, eps float32, relu, added bool) cuda.Steps {
 				add = c.In[6]
 			}
 			normalise.Enqueue(cuda.Each(pieces), c.Out, c.In[4], k.extraAt, c.In[3], add, int64(values), filters, relu)
-		}, nil
+		}
 	})
 }

@@ -62,13 +62,13 @@ func centreValues(c *exec.DeviceCall, l space.Space, count int) (launch, cuda.Po
 
 // NearestCentre finds the nearest centres.
 func NearestCentre(l space.Space) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		const count = 2
 		rows, width, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0]
 		first, values := centreValues(c, l, count)
 		return steps(first, launch{cuda.Load(c, centresSource, "nearest_centre", spaceOf(l)), grid(cuda.Blocks(rows, warps)), func() []any {
 			return []any{c.Out, c.Aux[0], values, c.In[0], c.In[1], c.In[count], rows, total, width, l.Groups()}
-		}}), nil
+		}})
 	})
 }
 
@@ -92,33 +92,33 @@ const (
 
 // Forward is the step of the distances.
 func (e Entry) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, width, total := c.In[entryX].Shape[0], c.In[entryX].Shape[1], c.In[entryCentres].Shape[0]
 		first, values := centreValues(c, e.Space, entryCount)
 		g := cuda.Grid{X: rows, Threads: threads, Shared: 8 * e.Entries}
 		return steps(first, launch{cuda.Load(c, centresSource, "centre_distances", spaceOf(e.Space)), g, func() []any {
 			return []any{c.Out, c.Aux[entryIndex], c.Aux[entryDots], values, c.In[entryX], c.In[entryCentres], c.In[entryPaths], c.In[entryCount],
 				total, width, e.Entries, e.Softness, e.Space.Groups()}
-		}}), nil
+		}})
 	})
 }
 
 // Backward computes their gradient.
 func (e Entry) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		const out, dy = entryCount + 1, entryCount + 2
 		rows, width, total := c.In[entryX].Shape[0], c.In[entryX].Shape[1], c.In[entryCentres].Shape[0]
 		g := cuda.Grid{X: rows, Threads: threads, Shared: 4 * e.Entries * e.Space.Groups()}
 		return steps(launch{cuda.Load(c, centresSource, "centre_distances_dx", spaceOf(e.Space)), g, func() []any {
 			return []any{c.Out, c.InAux[out][entryIndex], c.InAux[out][entryDots], c.In[out], c.In[dy], c.In[entryX], c.In[entryCentres], c.In[entryPaths], c.In[entryCount],
 				total, width, e.Entries, e.Softness, e.Space.Groups()}
-		}}), nil
+		}})
 	})
 }
 
 // Members sorts the columns of a pool of owners by cluster.
 func Members(at pool.Operands, clusters int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		const count, chunk = 0, 512
 		n, chunks := c.In[at.Queue].Shape[0], cuda.Blocks(c.In[at.Queue].Shape[0], chunk)
 		places := cuda.Scratch(c, 4*int64(chunks)*int64(clusters))
@@ -132,13 +132,13 @@ func Members(at pool.Operands, clusters int) cuda.Steps {
 			launch{cuda.Load(c, membersSource, "list_members"), g, func() []any {
 				return append([]any{cuda.At(c.Out) + cuda.Pointer(4*(clusters+1)), places}, owners()...)
 			}},
-		), nil
+		)
 	})
 }
 
 // IDColumns links columns by id.
 func IDColumns() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, n, cols := c.In[0].Shape[0], c.In[1].Shape[0], -1
 		if len(c.In) == 3 {
 			cols = 2
@@ -149,7 +149,7 @@ func IDColumns() cuda.Steps {
 			launch{cuda.Load(c, membersSource, "link_columns"), cuda.Grid{X: rows, Threads: 1024}, func() []any {
 				return []any{c.Out, next(), c.In[0], c.In[1], cuda.Optional(c, cols), n}
 			}},
-		), nil
+		)
 	})
 }
 
@@ -199,7 +199,7 @@ func (x Geodesic) arguments(c *exec.DeviceCall, own ...any) func() []any {
 
 // Forward computes the scores. Whether there is a graph is known on the device alone: kernels for the other case do nothing.
 func (x Geodesic) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		const pathRows, splits = 8, 4
 		rows, n := c.Out.Shape[0], c.Out.Shape[1]
 		columns, tiles := cuda.Blocks(n, threads), cuda.Blocks(n, tile)
@@ -210,13 +210,13 @@ func (x Geodesic) Forward() cuda.Steps {
 		if x.SameCluster || x.DirectPositives {
 			list = append(list, launch{x.kernel(c, "direct_scores"), grid(rows * splits), x.arguments(c, c.Out, splits)})
 		}
-		return steps(list...), nil
+		return steps(list...)
 	})
 }
 
 // Backward computes the gradients of distances and features.
 func (x Geodesic) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, width, n := c.In[geoF].Shape[0], c.In[geoF].Shape[1], c.In[x.Pool.Queue].Shape[0]
 		words := 1
 		if x.Positives >= 0 {
@@ -235,6 +235,6 @@ func (x Geodesic) Backward() cuda.Steps {
 		return steps(
 			launch{x.kernel(c, "direct_gradient"), direct, arguments(c.Aux[0])},
 			launch{x.kernel(c, "path_gradient"), paths, arguments(c.Out)},
-		), nil
+		)
 	})
 }

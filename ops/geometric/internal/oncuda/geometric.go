@@ -143,7 +143,7 @@ type Geometric struct {
 
 // Step is that of the op.
 func (g Geometric) Step() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b, q, width := c.In[gmAnchors].Shape[0], c.In[gmQueue].Shape[0], c.In[gmAnchors].Shape[1]
 		out, d, k := c.In[gmWeight].Shape[0], c.In[gmWeight].Shape[1], c.In[gmNeighbours].Shape[1]+1
 		tokens, chunk := width/d, g.Chunk(shapesOf(c.In))
@@ -151,7 +151,7 @@ func (g Geometric) Step() cuda.Steps {
 		r := &cuda.Room{}
 		x := newComparison(c, g.Options, chunk, k, width, channels, g.Groups, r)
 		if x == nil {
-			return nil, nil
+			return nil
 		}
 		points, z, dz, losses := words(r, rows*width), words(r, rows*channels), words(r, rows*channels), words(r, b)
 		base := cuda.Scratch(c, r.Bytes)
@@ -183,6 +183,6 @@ func (g Geometric) Step() cuda.Steps {
 				sum.Enqueue(cuda.Grid{X: cuda.Blocks(out, 32), Threads: 32, ThreadsY: 32}, c.Aux[1], dz, m, out, first > 0)
 			}
 			total.Enqueue(cuda.Each(1), c.Out, losses, b, 1/float32(b))
-		}, nil
+		}
 	})
 }

@@ -39,10 +39,10 @@ type Neighbours struct {
 // Step is that of the search: the scores of some anchors and all rows, then the choice among them. Clusters say which rows
 // count; the others are scored all the same, which costs a device less than a list of them.
 func (n Neighbours) Step() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b, width, q := c.In[nbX].Shape[0], c.In[nbX].Shape[1], c.In[nbQueue].Shape[0]
 		if n.Near > mostNear {
-			return nil, nil
+			return nil
 		}
 		size := 1
 		for size < n.Near {
@@ -88,6 +88,6 @@ func (n Neighbours) Step() cuda.Steps {
 				choose.Enqueue(cuda.Grid{X: rows, Threads: 256, Shared: 12 * size}, out, scores, noise, filled, owner, own, used, places, offsets,
 					q, n.Near, n.Count, size, clusters, n.Candidates)
 			}
-		}, nil
+		}
 	})
 }

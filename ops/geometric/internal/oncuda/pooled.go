@@ -19,16 +19,18 @@ const poolPiece = 4 << 20
 
 // onDevice takes a pool to the device of c, where all that read it share it. It returns 0 for a pool that is too large, or has rows that
 // cannot be read: they are read by the host as they are wanted then, which says what is wrong with them.
-func onDevice(c *exec.DeviceCall, pool batch.Pool) (cuda.Pointer, error) {
+func onDevice(c *exec.DeviceCall, pool batch.Pool) cuda.Pointer {
 	d := cuda.Of(c)
 	if 4*int64(pool.Rows())*int64(pool.Width()) > d.Info().Bytes/poolShare {
-		return 0, nil
+		return 0
 	}
 	var key any = pool
 	if !reflect.TypeOf(pool).Comparable() {
 		key = new(int) // equal to no other
 	}
-	return d.Keep(key, func() (exec.Memory, error) { return copyPool(d, pool) })
+	at, err := d.Keep(key, func() (exec.Memory, error) { return copyPool(d, pool) })
+	d.Note(err)
+	return at
 }
 
 // copyPool copies a pool to the device, piece by piece; it returns nil if a row cannot be read.
@@ -62,16 +64,16 @@ func copyPool(d *cuda.Device, pool batch.Pool) (_ exec.Memory, err error) {
 
 // Gather reads rows of a pool that lies on the device. A row that does not exist has values that are no numbers.
 func Gather(pool batch.Pool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
-		at, err := onDevice(c, pool)
-		if at == 0 || err != nil {
-			return nil, err
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		at := onDevice(c, pool)
+		if at == 0 {
+			return nil
 		}
 		k := loadGeometric(c, "pool_rows", Options{}, 1)
 		values := c.Out.Shape.TotalSize()
 		return func() {
 			k.Enqueue(cuda.Each(values), c.Out, at, c.In[0], int64(values), pool.Rows(), pool.Width())
-		}, nil
+		}
 	})
 }
 
@@ -84,13 +86,13 @@ const (
 
 // Compare is the step of the loss of some anchors.
 func Compare(o Options, k, b, groups int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, n, channels := c.In[cmPoints].Shape[0], c.In[cmPoints].Shape[1], c.In[cmFeatures].Shape[1]
 		anchors := rows / k
 		r := &cuda.Room{}
 		x := newComparison(c, o, anchors, k, n, channels, groups, r)
 		if x == nil {
-			return nil, nil
+			return nil
 		}
 		y, losses := words(r, rows*channels), words(r, anchors)
 		base := cuda.Scratch(c, r.Bytes)
@@ -102,7 +104,7 @@ func Compare(o Options, k, b, groups int) cuda.Steps {
 			x.find(cuda.At(c.In[cmRows]), anchors, k)
 			x.run(cuda.At(c.In[cmPoints]), cuda.At(c.In[cmFeatures]), y, cuda.At(c.Aux[0]), losses, anchors, scale)
 			total.Enqueue(cuda.Each(1), c.Out, losses, anchors, scale)
-		}, nil
+		}
 	})
 }
 
@@ -120,33 +122,27 @@ type Pooled struct {
 // Step is that of the whole op: the computation of a chunk runs on the device, for one chunk after the other, and what it gives is
 // added up there. Neighbours that are no rows of the pool, an error on the host, make the loss no number.
 func (p Pooled) Step() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
-		rows, err := bufferOf(c.Inner.Buffer(p.Rows))
-		if err != nil {
-			return nil, err
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		d := cuda.Of(c)
+		// buffer is one of the computation of a chunk; nil of an input that nothing there reads.
+		buffer := func(n *gorgonia.Node) *cuda.Buffer {
+			b, err := c.Inner.Buffer(n)
+			d.Note(err)
+			own, _ := b.(*cuda.Buffer)
+			return own
 		}
-		var key *cuda.Buffer
+		rows, key := buffer(p.Rows), (*cuda.Buffer)(nil)
 		if p.Key != nil {
-			if key, err = bufferOf(c.Inner.Buffer(p.Key)); err != nil {
-				return nil, err
-			}
+			key = buffer(p.Key)
 		}
 		// What a chunk gives, and where it is added up: the loss and the gradients.
-		results := []exec.Operand{c.Out}
-		chunk := make([]*cuda.Buffer, 1, 1+len(p.Grads))
-		if chunk[0], err = bufferOf(c.Inner.Buffer(p.Loss)); err != nil {
-			return nil, err
-		}
+		results, chunk := []exec.Operand{c.Out}, []*cuda.Buffer{buffer(p.Loss)}
 		for i, g := range p.Grads {
-			b, err := bufferOf(c.Inner.Buffer(g))
-			if err != nil {
-				return nil, err
-			}
-			results, chunk = append(results, c.Aux[i]), append(chunk, b)
+			results, chunk = append(results, c.Aux[i]), append(chunk, buffer(g))
 		}
 		begin := loadGeometric(c, "chunk_inputs", Options{}, 1)
 		bound := make([]exec.Buffer, len(p.Copies))
-		total, n, d := p.Points, p.Chunk, cuda.Of(c)
+		total, n := p.Points, p.Chunk
 		return func() {
 			for i, x := range p.Copies {
 				if b := c.In[p.First+i].Buffer; b != bound[i] {
@@ -169,14 +165,8 @@ func (p Pooled) Step() cuda.Steps {
 					}
 				}
 			}
-		}, nil
+		}
 	})
-}
-
-// bufferOf returns a buffer of the computation of a chunk; nil of an input that nothing there reads.
-func bufferOf(b exec.Buffer, err error) (*cuda.Buffer, error) {
-	own, _ := b.(*cuda.Buffer)
-	return own, err
 }
 
 // shapesOf returns the shapes of operands.

@@ -128,10 +128,9 @@ func (b *pairsWork) rounded(n, cols int) cuda.Matrix {
 }
 
 // scratch takes what was asked for.
-func (b *pairsWork) scratch() (err error) {
+func (b *pairsWork) scratch() {
 	b.base = cuda.Scratch(b.c, b.room.Bytes)
-	b.factors, err = cuda.NewFactors(b.c, b.parts...)
-	return err
+	b.factors = cuda.NewFactors(b.c, b.parts...)
 }
 
 // at is memory that was asked for.
@@ -330,14 +329,12 @@ func (x *Cross) sharedFloats() int {
 func (x *Cross) fits() bool { return 4*x.sharedFloats() <= mostShared }
 
 // prepare makes the step.
-func (x *Cross) prepare(c *exec.DeviceCall, backward bool) (cuda.Step, error) {
+func (x *Cross) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 	if !x.fits() {
-		return nil, nil
+		return nil
 	}
 	b := x.begin(c, backward)
-	if err := b.scratch(); err != nil {
-		return nil, err
-	}
+	b.scratch()
 	q, k := x.Sides[x.Query].Len, x.Sides[1-x.Query].Len
 	weigh, score, slopes := b.kernel("weigh"), b.kernel("score"), b.kernel("score_slopes")
 	return b.run(func() {
@@ -353,7 +350,7 @@ func (x *Cross) prepare(c *exec.DeviceCall, backward bool) (cuda.Step, error) {
 			[]any{b.dattended(), b.dscored(), mixed, b.at(b.dnorm), weights, s, t, norms, c.In[len(b.c.In)-1]},
 			[]any{b.now[b.Query].count * q, b.ldd(), x.Scale, x.Pool})
 		b.unmix(b.weights)
-	}), nil
+	})
 }
 
 // dattended is where the gradients of the products go that the attention reads, in rows of ldd values.

@@ -74,7 +74,7 @@ func (b *maxSimWork) placesOf(side int) any {
 
 // Forward is the step of the scores.
 func (x *MaxSim) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b := x.begin(c, c.Aux)
 		k := cuda.Load(c, maxsimSource, "maxsim")
 		block := func() {
@@ -85,13 +85,13 @@ func (x *MaxSim) Forward() cuda.Steps {
 			b.launch(k, c.Out, b.placesOf(0), b.placesOf(1), b.products, cuda.Optional(b.c, x.Sides[0].Weights),
 				cuda.Optional(b.c, x.Sides[1].Weights))
 		}
-		return func() { b.run(block) }, nil
+		return func() { b.run(block) }
 	})
 }
 
 // GradRows is the step of rowsGradient: the gradients of products, most of which are 0, times the rows of the other side.
 func (x *MaxSim) GradRows(k int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b := x.begin(c, c.InAux[x.Operands])
 		slopes := cuda.Load(c, maxsimSource, "maxsim_slopes")
 		block := func() {
@@ -105,13 +105,13 @@ func (x *MaxSim) GradRows(k int) cuda.Steps {
 			}
 			cuda.Multiply(c, p, cuda.FloatsAt(b.products, b.ld), other, to, nil)
 		}
-		return func() { b.run(block) }, nil
+		return func() { b.run(block) }
 	})
 }
 
 // GradWeights is the step of weightsGradient.
 func (x *MaxSim) GradWeights(k int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		own, other, texts := x.Sides[k], x.Sides[1-k], c.In[x.Operands].Shape[1]
 		steps := [2]int64{int64(texts), 1}
 		dweights := cuda.Load(c, maxsimSource, "maxsim_dweights")
@@ -119,7 +119,7 @@ func (x *MaxSim) GradWeights(k int) cuda.Steps {
 			dweights.Enqueue(cuda.Grid{X: c.In[k].Shape[0], Threads: 128}, c.Out, c.InAux[x.Operands][own.Places],
 				c.In[x.Operands+1], c.In[k], c.In[1-k],
 				own.Len, other.Len, c.In[1-k].Shape[0]/other.Len, c.In[0].Shape[1], steps[k], steps[1-k])
-		}, nil
+		}
 	})
 }
 
@@ -134,7 +134,7 @@ const (
 
 // Tokens is the step of perToken, whose operands before the lengths are n.
 func (s Side) Tokens(mode, n int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, maxsimSource, "per_token", cuda.Value("MODE", mode))
 		count := c.In[0].Shape[0] / s.Len
 		return func() {
@@ -151,16 +151,16 @@ func (s Side) Tokens(mode, n int) cuda.Steps {
 				lengths = c.In[n]
 			}
 			k.Enqueue(cuda.Grid{X: cuda.Blocks(count, 4), Threads: 128}, c.Out, a, b, lengths, count, s.Len, s.First)
-		}, nil
+		}
 	})
 }
 
 // Mismatch is the step of MismatchSamples.
 func Mismatch() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, maxsimSource, "mismatch_samples")
 		return func() {
 			k.Enqueue(cuda.Grid{Threads: 512}, c.Out, c.In[0], c.In[1], c.In[0].Shape[0])
-		}, nil
+		}
 	})
 }

@@ -6,16 +6,14 @@ import (
 )
 
 // prepare makes the step.
-func (x *Negative) prepare(c *exec.DeviceCall, backward bool) (cuda.Step, error) {
+func (x *Negative) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 	if !x.fits() {
-		return nil, nil
+		return nil
 	}
 	b := x.begin(c, backward)
 	q, k := x.Sides[x.Query].Len, x.Sides[1-x.Query].Len
 	above, shares := b.matrix(), b.floats(b.most[x.Query]*q*q)
-	if err := b.scratch(); err != nil {
-		return nil, err
-	}
+	b.scratch()
 	weigh, weighAbove, share := b.kernel("weigh"), b.kernel("weigh_above"), b.kernel("share")
 	score, slopes := b.kernel("negative_score"), b.kernel("negative_slopes")
 	// makeShares makes u of the queries of the block; nil where there is none.
@@ -49,5 +47,5 @@ func (x *Negative) prepare(c *exec.DeviceCall, backward bool) (cuda.Step, error)
 				boundary, c.In[x.Boundary+1]},
 			[]any{b.now[x.Query].count * q, b.ldd(), x.Scale})
 		b.unmix(above)
-	}), nil
+	})
 }

@@ -43,23 +43,21 @@ type takenStep struct {
 }
 
 // prepare makes the step.
-func (x *Recurrent) prepare(c *exec.DeviceCall, backward bool) (cuda.Step, error) {
+func (x *Recurrent) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 	if !x.fits() {
-		return nil, nil
+		return nil
 	}
 	b := x.beginSteps(c, backward)
-	if err := b.scratch(); err != nil {
-		return nil, err
-	}
+	b.scratch()
 	b.source = recurrentSource
 	k := &b.kernels
 	k.weigh, k.score, k.refine = b.kernel("weigh"), b.kernel("score"), b.kernel("refine")
 	if !backward {
-		return b.run(b.forward), nil
+		return b.run(b.forward)
 	}
 	k.slopes, k.gateSlopes, k.sumGates = b.kernel("step_slopes"), b.kernel("gate_slopes"), b.kernel("sum_gates")
 	k.sumQueries, k.sumRows = b.kernel("sum_queries"), b.kernel("add_weighted")
-	return b.back(b.run(b.blockBack)), nil
+	return b.back(b.run(b.blockBack))
 }
 
 // beginSteps begins a step and asks for the memory of a block.

@@ -100,8 +100,8 @@ type MaxSim struct {
 }
 
 // step is that of an op of scores, or of its gradients.
-func step(prepare func(c *exec.DeviceCall, backward bool) (cuda.Step, error), backward bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) { return prepare(c, backward) })
+func step(prepare func(c *exec.DeviceCall, backward bool) cuda.Step, backward bool) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return prepare(c, backward) })
 }
 
 // Step is that of the scores, or of their gradients.

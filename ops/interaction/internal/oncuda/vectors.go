@@ -44,18 +44,16 @@ type vectorsWork struct {
 }
 
 // prepare makes the step.
-func (x *Vectors) prepare(c *exec.DeviceCall, back bool) (cuda.Step, error) {
+func (x *Vectors) prepare(c *exec.DeviceCall, back bool) cuda.Step {
 	b := x.begin(c, back)
 	if 4*max(b.slopesFloats(), b.filterFloats(), b.channels) > mostShared {
-		return nil, nil
+		return nil
 	}
 	b.lay()
-	if err := b.scratch(); err != nil {
-		return nil, err
-	}
+	b.scratch()
 	forward := b.forwardBlock()
 	if !back {
-		return b.blocks(forward), nil
+		return b.blocks(forward)
 	}
 	backward := b.backwardBlock()
 	b.sumRows, b.sumWeighted, b.sumParts = b.kernel("add_columns"), b.kernel("add_weighted"), b.kernel("sum_columns")
@@ -69,7 +67,7 @@ func (x *Vectors) prepare(c *exec.DeviceCall, back bool) (cuda.Step, error) {
 		}
 		blocks()
 		b.addParts()
-	}, nil
+	}
 }
 
 // begin begins a step.

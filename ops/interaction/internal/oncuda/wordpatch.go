@@ -19,11 +19,11 @@ type wordPatchWork struct {
 }
 
 // prepare makes the step.
-func (x *WordPatch) prepare(c *exec.DeviceCall, backward bool) (cuda.Step, error) {
+func (x *WordPatch) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 	words, patches := x.Sides[textSide].Len, x.Sides[imageSide].Len
 	cosines := 3 * (words + patches)
 	if 4*(words*patches+cosines) > mostShared {
-		return nil, nil
+		return nil
 	}
 	b := &wordPatchWork{pairsWork: x.begin(c, backward)}
 	rows := b.most[textSide] * words
@@ -33,9 +33,7 @@ func (x *WordPatch) prepare(c *exec.DeviceCall, backward bool) (cuda.Step, error
 		b.dtextGram, b.dtextGramRead, b.dpatchNorm = b.floats(rows*words), b.rounded(rows, words),
 			b.floats(b.most[textSide]*b.most[imageSide]*patches)
 	}
-	if err := b.scratch(); err != nil {
-		return nil, err
-	}
+	b.scratch()
 	b.source = wordPatchSource
 	attend, align, slopes, addNorms := b.kernel("attend_both"), b.kernel("align"), b.kernel("align_slopes"), b.kernel("add_norms")
 	return b.run(func() {
@@ -64,7 +62,7 @@ func (x *WordPatch) prepare(c *exec.DeviceCall, backward bool) (cuda.Step, error
 		addNorms.Enqueue(cuda.Grid{X: cols, Threads: 128}, cuda.MatrixOf(b.gradient(imageSide), first, 0).At,
 			cuda.MatrixOf(c.In[imageSide], first, 0).At,
 			b.at(b.dpatchNorm), b.now[textSide].count, cols, b.channels)
-	}), nil
+	})
 }
 
 // mixTexts makes G of each text times the weights of its summaries.

@@ -9,18 +9,18 @@ var intsSource = cuda.NewSource(files, "ints", "ints.cu")
 
 // Ints is the step of a kernel whose parameters are the result, the operands, the number of results and these.
 func Ints(name string, parameters ...int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) { return ints(c, c.In, name, parameters...), nil })
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return ints(c, c.In, name, parameters...) })
 }
 
 // OfLength is the step of a result that depends on the number of values alone: it reads no operand.
 func OfLength(name string, parameters ...int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) { return ints(c, nil, name, parameters...), nil })
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return ints(c, nil, name, parameters...) })
 }
 
 // GatherInts is the step of the values of operand 0 at the places of operand 1.
 func GatherInts() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
-		return ints(c, c.In, "gather_ints", c.In[0].Shape[0]), nil
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		return ints(c, c.In, "gather_ints", c.In[0].Shape[0])
 	})
 }
 
@@ -41,7 +41,7 @@ func ints(c *exec.DeviceCall, in []exec.Operand, name string, parameters ...int)
 
 // ConcatInts joins four vectors with each launch.
 func ConcatInts() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, intsSource, "concat_ints")
 		return func() {
 			at := 0
@@ -58,6 +58,6 @@ func ConcatInts() cuda.Steps {
 				k.Enqueue(cuda.Each(n), args...)
 				at += n
 			}
-		}, nil
+		}
 	})
 }

@@ -40,19 +40,19 @@ type Place struct{ First, T, Kept, From, Shift int }
 
 // Take makes the step of the part of operand 0.
 func (p Place) Take() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		cols, n := c.In[0].Shape[1], c.Out.Shape.TotalSize()
 		m := newMover(c, "take_rows", n, cols)
 		grid, units := m.over(n)
 		return func() {
 			m.Enqueue(grid, c.Out, c.In[0], units, cols/m.values, p.First, p.T, p.Kept, p.From, p.Shift)
-		}, nil
+		}
 	})
 }
 
 // Put makes the step that puts operand 0 at its places among zeros, or adds it there.
 func (p Place) Put() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		if c.Accumulate {
 			n := rows * cols
@@ -60,20 +60,20 @@ func (p Place) Put() cuda.Steps {
 			grid, units := m.over(n)
 			return func() {
 				m.Enqueue(grid, c.Out, c.In[0], units, cols/m.values, p.First, p.T, p.Kept, p.From, p.Shift)
-			}, nil
+			}
 		}
 		n := c.Out.Shape.TotalSize()
 		m := newMover(c, "place_rows", n, cols)
 		grid, units := m.over(n)
 		return func() {
 			m.Enqueue(grid, c.Out, c.In[0], units, cols/m.values, rows, p.First, p.T, p.Kept, p.From, p.Shift)
-		}, nil
+		}
 	})
 }
 
 // Insert puts k rows of operand 1 behind the first at of every l rows of operand 0.
 func Insert(l, k, at int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) { return insert(c, l, k, at), nil })
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return insert(c, l, k, at) })
 }
 
 func insert(c *exec.DeviceCall, l, k, at int) cuda.Step {
@@ -88,32 +88,32 @@ func insert(c *exec.DeviceCall, l, k, at int) cuda.Step {
 
 // ConcatRows is an insertion behind all rows of one sequence.
 func ConcatRows() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		l := c.In[0].Shape[0]
-		return insert(c, l, c.In[1].Shape[0], l), nil
+		return insert(c, l, c.In[1].Shape[0], l)
 	})
 }
 
 // ConcatColumns is the step of the columns of operand 0 with those of operand 1 behind them.
 func ConcatColumns() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, d, e := c.Out.Shape.TotalSize(), c.In[0].Shape[1], c.In[1].Shape[1]
 		m := newMover(c, "join_columns", n, d, e)
 		grid, units := m.over(n)
 		return func() {
 			m.Enqueue(grid, c.Out, c.In[0], c.In[1], units, d/m.values, e/m.values)
-		}, nil
+		}
 	})
 }
 
 // ColumnRange takes n columns from one on.
 func ColumnRange(from, n int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		width := c.In[0].Shape[1]
 		m := newMover(c, "column_range", c.Out.Shape.TotalSize(), from, n, width)
 		grid, units := m.over(c.Out.Shape.TotalSize())
 		return func() {
 			m.Enqueue(grid, c.Out, c.In[0], units, n/m.values, width/m.values, from/m.values)
-		}, nil
+		}
 	})
 }

@@ -44,21 +44,21 @@ func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.
 
 // Activation is the step of an op that is an activation.
 func Activation(of vector.Activation) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
-		return activate(c, of, &c.Out, &c.In[0]), nil
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		return activate(c, of, &c.Out, &c.In[0])
 	})
 }
 
 // ActivationGrad is the step of its gradient for x, or the result of relu and tanh, and dy.
 func ActivationGrad(of vector.Activation) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
-		return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1]), nil
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1])
 	})
 }
 
 // Gated is the step of SwiGLU, and of its gradient.
 func Gated(kernel string) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, h, wide := c.In[0].Shape[0], c.In[0].Shape[1]/2, 4
 		for h%wide != 0 {
 			wide /= 2
@@ -71,29 +71,29 @@ func Gated(kernel string) cuda.Steps {
 				args = append(args, x)
 			}
 			k.Enqueue(g, append(args, h)...)
-		}, nil
+		}
 	})
 }
 
 // GELUDropout is the step of GELU with dropout behind it.
 func GELUDropout(keep float32) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := sizeOf(c.In[0])
 		k := cuda.Load(c, activationSource, "activate", activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
 		return func() {
 			k.Enqueue(activationGrid(rows*cols), c.Out, c.In[0], int64(rows*cols), c.In[1], cols, 1/keep)
-		}, nil
+		}
 	})
 }
 
 // GELUDropoutGrad is that of its gradient, for x, bits and dy.
 func GELUDropoutGrad(keep float32) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := sizeOf(c.In[0])
 		k := cuda.Load(c, activationSource, "activate_gradient",
 			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Type("DY", c.In[2]), cuda.Is("DROPPED", true))...)
 		return func() {
 			k.Enqueue(activationGrid(rows*cols), c.Out, c.In[0], c.In[2], int64(rows*cols), c.In[1], cols, 1/keep)
-		}, nil
+		}
 	})
 }

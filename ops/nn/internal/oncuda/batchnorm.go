@@ -77,10 +77,10 @@ func (s batchNormLayout) lengths(c *exec.DeviceCall) (any, int) {
 
 // Step is that of the op.
 func (b BatchNorm) Step() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		s, ok := b.layout(c.In[0])
 		if !ok {
-			return nil, nil
+			return nil
 		}
 		parts, _, _ := s.scratch(c)
 		load := func(name string) *cuda.Kernel { return cuda.Load(c, batchNormSource, name, s.macros()...) }
@@ -98,16 +98,16 @@ func (b BatchNorm) Step() cuda.Steps {
 					b.Eps)
 			}
 			apply.Enqueue(s.rowGrid(), c.Out, c.In[0], c.In[1], c.In[2], cuda.Optional(c, b.Add), mean, rstd, lengths, s.rows, s.cols, l)
-		}, nil
+		}
 	})
 }
 
 // Grad is the step of its gradients.
 func (b BatchNorm) Grad() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		s, ok := b.layout(c.In[1])
 		if !ok {
-			return nil, nil
+			return nil
 		}
 		parts, slope, product := s.scratch(c)
 		load := func(name string) *cuda.Kernel { return cuda.Load(c, batchNormSource, name, s.macros()...) }
@@ -120,6 +120,6 @@ func (b BatchNorm) Grad() cuda.Steps {
 			totals.Enqueue(s.columnGrid(), c.Aux[0], c.Aux[1], slope, product, parts, s.parts, gamma, rstd, lengths, s.rows,
 				s.cols, l, b.Given)
 			grad.Enqueue(s.rowGrid(), c.Out, x, gamma, beta, dy, mean, rstd, slope, product, lengths, s.rows, s.cols, l)
-		}, nil
+		}
 	})
 }

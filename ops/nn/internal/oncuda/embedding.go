@@ -12,19 +12,19 @@ const embeddingChunk = 64
 
 // Gather is the step of rows, or blocks of them, by their index.
 func Gather(block int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, width, rows := c.In[0].Shape[0]/block, block*c.In[0].Shape[1], c.In[1].Shape[0]
 		p := pieceOf(width)
 		k := cuda.Load(c, embeddingSource, "gather", cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", false))
 		return func() {
 			k.Enqueue(pieceGrid(rows, width, p), c.Out, c.In[0], c.In[1], rows, width, n)
-		}, nil
+		}
 	})
 }
 
 // GatherGrad makes dx of so many rows.
 func GatherGrad(block, still int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, width, rows := c.Out.Shape[0]/block, block*c.Out.Shape[1], c.In[0].Shape[0]
 		p := pieceOf(width)
 		macros := []cuda.Macro{cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", c.Accumulate)}
@@ -46,6 +46,6 @@ func GatherGrad(block, still int) cuda.Steps {
 			}
 
 			joining.Enqueue(grid, c.Out, parts, sorted, rows, width, n, still)
-		}, nil
+		}
 	})
 }

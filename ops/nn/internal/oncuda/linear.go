@@ -9,7 +9,7 @@ import (
 // Linear is the step of a linear layer over rows of the weight from one on: a product to whose result the bias is added, and, where an activation follows, a pass over
 // what it is applied to, the auxiliary result or, where that is spared, the output itself.
 func Linear(from int, bias bool, then vector.Activation) cuda.Steps {
-	return cuda.OnWith(exec.Half{Rounds: []int{0, 1}}, func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.OnWith(exec.Half{Rounds: []int{0, 1}}, func(c *exec.DeviceCall) cuda.Step {
 		rows, inner, n := c.In[0].Shape[0], c.In[0].Shape[1], c.Out.Shape[1]
 		before := &c.Out
 		if then != 0 && len(c.Aux) > 0 {
@@ -20,10 +20,7 @@ func Linear(from int, bias bool, then vector.Activation) cuda.Steps {
 		if bias {
 			parts = append(parts, cuda.Part{In: 2, From: from, Rows: 1, Cols: n, Type: before.Type})
 		}
-		f, err := cuda.NewFactors(c, parts...)
-		if err != nil {
-			return nil, err
-		}
+		f := cuda.NewFactors(c, parts...)
 		finish := func() {}
 		if then != 0 {
 			finish = activate(c, then, &c.Out, before)
@@ -37,20 +34,17 @@ func Linear(from int, bias bool, then vector.Activation) cuda.Steps {
 			}
 			cuda.Multiply(c, p, m[0], m[1], cuda.MatrixOf(*before, 0, n), added)
 			finish()
-		}, nil
+		}
 	})
 }
 
 // LinearGradX is the step of dx = dy W, times the derivative of an activation at the third operand if one is given.
 func LinearGradX(from int, then vector.Activation) cuda.Steps {
-	return cuda.OnWith(exec.Half{Rounds: []int{0, 1}}, func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.OnWith(exec.Half{Rounds: []int{0, 1}}, func(c *exec.DeviceCall) cuda.Step {
 		rows, n, inner := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1]
 		t := cuda.ProductType(c)
-		f, err := cuda.NewFactors(c,
+		f := cuda.NewFactors(c,
 			cuda.Part{In: 0, Rows: rows, Cols: n, Type: t}, cuda.Part{In: 1, From: from * inner, Rows: n, Cols: inner, Type: t})
-		if err != nil {
-			return nil, err
-		}
 		derive := func() {}
 		if then != 0 {
 			derive = activateGradient(c, then, &c.Out, &c.In[2], &c.Out)
@@ -60,19 +54,16 @@ func LinearGradX(from int, then vector.Activation) cuda.Steps {
 			m := f.Place()
 			cuda.Multiply(c, p, m[0], m[1], cuda.MatrixOf(c.Out, 0, inner), nil)
 			derive()
-		}, nil
+		}
 	})
 }
 
 // LinearGradW is the step of dw = dy^T x in the rows that take part.
 func LinearGradW(from int) cuda.Steps {
-	return cuda.OnWith(exec.Half{Rounds: []int{0, 1}}, func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.OnWith(exec.Half{Rounds: []int{0, 1}}, func(c *exec.DeviceCall) cuda.Step {
 		rows, n, inner, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1], c.Out.Shape[0]
 		t := cuda.ProductType(c)
-		f, err := cuda.NewFactors(c, cuda.Part{In: 0, Rows: rows, Cols: n, Type: t}, cuda.Part{In: 1, Rows: rows, Cols: inner, Type: t})
-		if err != nil {
-			return nil, err
-		}
+		f := cuda.NewFactors(c, cuda.Part{In: 0, Rows: rows, Cols: n, Type: t}, cuda.Part{In: 1, Rows: rows, Cols: inner, Type: t})
 		first, end := from*inner, (from+n)*inner
 		p := cuda.Product{TransA: true, M: n, N: inner, K: rows, Beta: cuda.Beta(c)}
 		return func() {
@@ -82,7 +73,7 @@ func LinearGradW(from int) cuda.Steps {
 			}
 			m := f.Place()
 			cuda.Multiply(c, p, m[0], m[1], cuda.MatrixOf(c.Out, first, inner), nil)
-		}, nil
+		}
 	})
 }
 
@@ -115,12 +106,12 @@ func layoutOfSums(in exec.Operand) columnSumsLayout {
 
 // ColumnSums is the step of sums over rows.
 func ColumnSums(from, total int) cuda.Steps {
-	return cuda.OnWith(exec.Half{Rounds: []int{0}}, func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.OnWith(exec.Half{Rounds: []int{0}}, func(c *exec.DeviceCall) cuda.Step {
 		return layoutOfSums(c.In[0]).prepare(c, from, total)
 	})
 }
 
-func (l columnSumsLayout) prepare(c *exec.DeviceCall, from, total int) (cuda.Step, error) {
+func (l columnSumsLayout) prepare(c *exec.DeviceCall, from, total int) cuda.Step {
 	rows, cols := sizeOf(c.In[0])
 	g := cuda.Grid{X: cuda.Blocks(cols, l.lanes*l.wide), Y: cuda.Blocks(rows, l.each), Threads: 256}
 	var parts cuda.Pointer
@@ -129,5 +120,5 @@ func (l columnSumsLayout) prepare(c *exec.DeviceCall, from, total int) (cuda.Ste
 	}
 	k := cuda.Load(c, columnSumsSource, "sum_rows", cuda.Type("X", c.In[0]), cuda.Value("WIDE", l.wide),
 		cuda.Value("LANES", l.lanes), cuda.Value("STRIPS", columnSumsStrips))
-	return func() { k.Enqueue(g, c.Out, parts, c.In[0], rows, cols, l.each, from, total) }, nil
+	return func() { k.Enqueue(g, c.Out, parts, c.In[0], rows, cols, l.each, from, total) }
 }

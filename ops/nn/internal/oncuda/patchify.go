@@ -14,7 +14,7 @@ func PatchCopy(s tensor.Shape, patch int, back bool) cuda.Steps {
 	if !back {
 		half.Writes = []int{output}
 	}
-	return cuda.OnWith(half, func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.OnWith(half, func(c *exec.DeviceCall) cuda.Step {
 		images := s
 		if images == nil {
 			images = c.In[0].Shape
@@ -25,6 +25,6 @@ func PatchCopy(s tensor.Shape, patch int, back bool) cuda.Steps {
 		return func() {
 			k.Enqueue(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels,
 				height, width)
-		}, nil
+		}
 	})
 }

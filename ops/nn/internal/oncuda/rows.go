@@ -12,7 +12,7 @@ const output = -1
 
 // Zeros is the step of a result of zeros.
 func Zeros() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) { return func() { cuda.Zero(c.Out) }, nil })
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return func() { cuda.Zero(c.Out) } })
 }
 
 // pieceOf returns the neighbours that a thread takes at once from rows whose lengths and beginnings these are.

@@ -70,24 +70,24 @@ func Gradient(at Operands) cuda.Steps {
 
 // timesPool is the product of operand 0 with the pool that shape says.
 func timesPool(at Operands, shape func(x *copies) cuda.Product) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		x := newCopies(c, at)
 		p := shape(x)
 		p.LDA, p.LDB, p.A, p.B = x.leftLD, x.ld, x.t, x.t
 		return func() {
 			d := cuda.Of(c)
 			d.Note(d.Multiply(p, x.run(), x.pool, cuda.At(c.Out), 0))
-		}, nil
+		}
 	})
 }
 
 // Columns takes n columns from the pointer on.
 func Columns(n int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, poolSource, "pool_columns", cuda.Macro{Name: "V", Value: "float"}, cuda.Is("VEC", false))
 		values := c.Out.Shape.TotalSize()
 		return func() {
 			k.Enqueue(cuda.Each(values), c.Out, c.In[0], c.In[1], int64(values), n, c.In[0].Shape[1])
-		}, nil
+		}
 	})
 }

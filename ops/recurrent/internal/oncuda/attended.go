@@ -51,14 +51,12 @@ const (
 
 // Forward is the step of the gates.
 func (d Attended) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r, h := c.In[atStart].Shape[0], c.In[atQuery].Shape[0]
 		x := d.newWork(c, r, h, cuda.Part{In: atWeightHH, Rows: 3 * h, Cols: h}, cuda.Part{In: atQuery, Rows: h, Cols: h})
 		x.source = attendedSource
 		half, state, hidden, queries := x.rows(r, h), x.floats(r*h), x.floats(3*r*h), x.floats(r*h)
-		if err := x.scratch(); err != nil {
-			return nil, err
-		}
+		x.scratch()
 		half = x.matrix(half)
 		pack, begin, attend, gates := x.kernel("pack_gates"), x.kernel("begin_states"), x.kernel("attend"), x.kernel("gates")
 		return func() {
@@ -78,7 +76,7 @@ func (d Attended) Forward() cuda.Steps {
 				gates.Enqueue(x.values(), c.Out, x.at(hidden), nil, c.In[atBiasHH], x.at(state), half.At, c.Aux[0], packing,
 					r, d.Len, h, half.LD, t, false)
 			}
-		}, nil
+		}
 	})
 }
 
@@ -87,14 +85,12 @@ func (d Attended) ranks(r int) cuda.Grid { return cuda.Grid{X: r, Threads: 256, 
 
 // Backward is the step of back.
 func (d Attended) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r, h := c.In[ofStart].Shape[0], c.In[ofStart].Shape[1]
 		x := d.newWork(c, r, h, cuda.Part{In: ofWeightHH, Rows: 3 * h, Cols: h}, cuda.Part{In: ofQuery, Rows: h, Cols: h})
 		x.source = attendedSource
 		dhidden, half, carry, queries, scores := x.rows(r, 3*h), x.rows(r, h), x.floats(r*h), x.floats(r*h), x.floats(r*h)
-		if err := x.scratch(); err != nil {
-			return nil, err
-		}
+		x.scratch()
 		dhidden, half = x.matrix(dhidden), x.matrix(half)
 		begin, before, gates, attend := x.kernel("begin_back"), x.kernel("before_step"), x.kernel("gates_back"),
 			x.kernel("attend_back")
@@ -131,31 +127,29 @@ func (d Attended) Backward() cuda.Steps {
 			}
 			sum.Enqueue(cuda.Each(h), c.Aux[backScore], x.at(scores), r, h, r)
 			unrank.Enqueue(cuda.Grid{X: r, Threads: 256}, c.Aux[backStart], x.at(carry), packing, r, d.Len, h)
-		}, nil
+		}
 	})
 }
 
 // GradX is the step of gradX.
 func (d Attended) GradX() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r, h := c.Out.Shape[0]/d.Len, c.Out.Shape[1]/3
 		k := cuda.Load(c, attendedSource, "unpack_gates")
 		return func() {
 			k.Enqueue(cuda.Grid{X: r * d.Len, Threads: 256}, c.Out, c.In[0], c.In[1], r, d.Len, h)
-		}, nil
+		}
 	})
 }
 
 // GradQuery is the step of gradQuery.
 func (d Attended) GradQuery() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r, h := c.In[3].Shape[0], c.Out.Shape[1]
 		x := d.newWork(c, r, h)
 		x.source = attendedSource
 		dqueries, before := x.rows(r*d.Len, h), x.rows(r*d.Len, h)
-		if err := x.scratch(); err != nil {
-			return nil, err
-		}
+		x.scratch()
 		dqueries, before = x.matrix(dqueries), x.matrix(before)
 		round, pack := x.kernel("round_rows"), x.kernel("pack_before")
 		return func() {
@@ -163,6 +157,6 @@ func (d Attended) GradQuery() cuda.Steps {
 			pack.Enqueue(x.places(), before.At, c.In[1], c.In[3], c.In[2], r, d.Len, h, before.LD, false)
 			cuda.Multiply(c, cuda.Product{TransA: true, M: h, N: h, K: r * d.Len}, dqueries, before, cuda.MatrixOf(c.Out, 0,
 				h), nil)
-		}, nil
+		}
 	})
 }

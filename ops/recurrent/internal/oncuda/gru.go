@@ -62,10 +62,9 @@ func (u GRU) newWork(c *exec.DeviceCall, r, h int, parts ...cuda.Part) *work {
 }
 
 // scratch takes the memory that the step has asked for, and prepares the parts.
-func (x *work) scratch() (err error) {
+func (x *work) scratch() {
 	x.base = cuda.Scratch(x.c, x.room.Bytes)
-	x.factors, err = cuda.NewFactors(x.c, x.parts...)
-	return err
+	x.factors = cuda.NewFactors(x.c, x.parts...)
 }
 
 // place brings the parts into their form, at the beginning of each run.
@@ -108,7 +107,7 @@ func operand(c *exec.DeviceCall, k int) any {
 
 // Pack is the step of pack.
 func Pack(l int, full bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, gruSource, "pack")
 		r := (c.Out.Shape[0] - 2*(l+1)) / 2
 		return func() {
@@ -117,21 +116,19 @@ func Pack(l int, full bool) cuda.Steps {
 				lengths = c.In[0]
 			}
 			k.Enqueue(cuda.Each(r+l+1), c.Out, lengths, r, l)
-		}, nil
+		}
 	})
 }
 
 // Forward is the step of the gates.
 func (u GRU) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		total, in, h := c.In[inX].Shape[0], c.In[inX].Shape[1], c.In[inWeightHH].Shape[0]/3
 		r := total / u.Len
 		x := u.newWork(c, r, h,
 			cuda.Part{In: inWeightIH, Rows: 3 * h, Cols: in}, cuda.Part{In: inWeightHH, Rows: 3 * h, Cols: h})
 		packed, half, state, hidden := x.rows(total, in), x.rows(r, h), x.floats(r*h), x.floats(3*r*h)
-		if err := x.scratch(); err != nil {
-			return nil, err
-		}
+		x.scratch()
 		packed, half = x.matrix(packed), x.matrix(half)
 		pack, begin, gates := x.kernel("pack_rows"), x.kernel("begin_states"), x.kernel("gates")
 		return func() {
@@ -156,20 +153,18 @@ func (u GRU) Forward() cuda.Steps {
 					packing,
 					r, u.Len, h, half.LD, t, u.Reverse)
 			}
-		}, nil
+		}
 	})
 }
 
 // Backward is the step of gradGates.
 func (u GRU) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r, h := c.In[gradStates].Shape[0]/u.Len, c.In[gradWeight].Shape[0]/3
 		weight := cuda.Part{In: gradWeight, Rows: 3 * h, Cols: h}
 		x := u.newWork(c, r, h, weight)
 		d, carry := x.rows(r, 3*h), x.floats(r*h)
-		if err := x.scratch(); err != nil {
-			return nil, err
-		}
+		x.scratch()
 		d = x.matrix(d)
 		begin, back, unrank := x.kernel("begin_back"), x.kernel("gates_back"), x.kernel("unrank")
 		return func() {
@@ -189,20 +184,18 @@ func (u GRU) Backward() cuda.Steps {
 				return
 			}
 			unrank.Enqueue(cuda.Grid{X: r, Threads: 256}, c.Aux[0], x.at(carry), packing, r, u.Len, h)
-		}, nil
+		}
 	})
 }
 
 // GradX is the step of gradX.
 func (u GRU) GradX() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		total, n, h := c.In[0].Shape[0], c.Out.Shape[1], c.In[0].Shape[1]/4
 		x := u.newWork(c, total/u.Len, h,
 			cuda.Part{In: 0, Rows: total, Cols: 3 * h, LD: 4 * h}, cuda.Part{In: 1, Rows: 3 * h, Cols: n})
 		dx := x.floats(total * n)
-		if err := x.scratch(); err != nil {
-			return nil, err
-		}
+		x.scratch()
 		unpack := x.kernel("unpack_rows")
 		return func() {
 			x.place()
@@ -210,20 +203,18 @@ func (u GRU) GradX() cuda.Steps {
 			cuda.Multiply(c, cuda.Product{M: total, N: n, K: 2 * h}, d.From(h), w, to, nil)
 			cuda.Multiply(c, cuda.Product{M: total, N: n, K: h, Beta: 1}, d, w.From(2*h*w.LD), to, nil)
 			unpack.Enqueue(x.places(), c.Out, x.at(dx), c.In[2], x.r, u.Len, n, u.Reverse, c.Accumulate)
-		}, nil
+		}
 	})
 }
 
 // GradWeightIH is the step of gradWeightIH.
 func (u GRU) GradWeightIH() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		total, n, h := c.In[0].Shape[0], c.Out.Shape[1], c.In[0].Shape[1]/4
 		gates := cuda.Part{In: 0, Rows: total, Cols: 3 * h, LD: 4 * h}
 		x := u.newWork(c, total/u.Len, h, gates)
 		packed := x.rows(total, n)
-		if err := x.scratch(); err != nil {
-			return nil, err
-		}
+		x.scratch()
 		packed = x.matrix(packed)
 		pack := x.kernel("pack_rows")
 		return func() {
@@ -233,20 +224,18 @@ func (u GRU) GradWeightIH() cuda.Steps {
 			cuda.Multiply(c, p, d.From(h), packed, cuda.MatrixOf(c.Out, 0, n), nil)
 			p.M = h
 			cuda.Multiply(c, p, d, packed, cuda.MatrixOf(c.Out, 2*h*n, n), nil)
-		}, nil
+		}
 	})
 }
 
 // GradWeightHH is the step of gradWeightHH.
 func (u GRU) GradWeightHH() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		total, h := c.In[0].Shape[0], c.Out.Shape[1]
 		gates := cuda.Part{In: 0, From: h, Rows: total, Cols: 3 * h, LD: 4 * h}
 		x := u.newWork(c, total/u.Len, h, gates)
 		before := x.rows(total, h)
-		if err := x.scratch(); err != nil {
-			return nil, err
-		}
+		x.scratch()
 		before = x.matrix(before)
 		pack := x.kernel("pack_before")
 		return func() {
@@ -255,13 +244,13 @@ func (u GRU) GradWeightHH() cuda.Steps {
 				u.Reverse)
 			p := cuda.Product{TransA: true, M: 3 * h, N: h, K: total, Beta: cuda.Beta(c)}
 			cuda.Multiply(c, p, x.placed[0], before, cuda.MatrixOf(c.Out, 0, h), nil)
-		}, nil
+		}
 	})
 }
 
 // GradBias is the step of gradBias, which sums so many rows at a time: rows of no token are 0.
 func GradBias(biasBlock int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, width := c.In[0].Shape[0], c.In[0].Shape[1]
 		blocks := cuda.Blocks(rows, biasBlock)
 		parts := cuda.Scratch(c, 4*int64(blocks)*int64(width))
@@ -271,6 +260,6 @@ func GradBias(biasBlock int) cuda.Steps {
 			g.Y = blocks
 			sums.Enqueue(g, parts, c.In[0], rows, width, biasBlock)
 			finish.Enqueue(cuda.Each(width), c.Out, c.Aux[0], parts, blocks, width/4)
-		}, nil
+		}
 	})
 }

@@ -9,7 +9,7 @@ var hopsSource = cuda.NewSource(files, "hops", "hops.cu")
 
 // Hops is the step of the divergence of walks of up to count hops: the same matrices as on the host, in scratch.
 func Hops(temperature, target float32, count int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		size := (4*int64(n)*int64(n) + 255) / 256 * 256 // of a matrix
 		first := (8*int64(n)*int64(count) + 255) / 256 * 256
@@ -53,6 +53,6 @@ func Hops(temperature, target float32, count int) cuda.Steps {
 				multiply(grad(l-1), grad(l), power(1), false, true, 1)
 			}
 			finish.Enqueue(rows(n), c.Aux[0], power(1), grad(1), n, count > 1, temperature)
-		}, nil
+		}
 	})
 }

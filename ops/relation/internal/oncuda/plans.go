@@ -21,7 +21,7 @@ var LaunchedRounds = 2000
 // there may be, and those behind the last one that is needed look on the device and return. Rounds from LaunchedRounds on, which few
 // plans need, and all of a small plan are one launch, in which a block makes them one after another.
 func Plans(own, target transport.Options) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, m, rounds := c.In[0].Shape[0], c.In[0].Shape[1], own.Iterations
 		tolerance := own.Tolerance
 		if tolerance == 0 {
@@ -58,6 +58,6 @@ func Plans(own, target transport.Options) cuda.Steps {
 			solve()
 			compare.Enqueue(cuda.Grid{X: n, Threads: 256}, append([]any{sums, c.Aux[0]}, arguments()...)...)
 			loss.Enqueue(cuda.Grid{Threads: 256}, append([]any{c.Out, c.Aux[1], sums}, arguments()...)...)
-		}, nil
+		}
 	})
 }

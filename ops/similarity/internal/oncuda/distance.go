@@ -44,7 +44,7 @@ func (x Distance) unit(width int) int {
 
 // Forward is the step of the scores.
 func (x Distance) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		columns := x.Columns
 		rows, total, width, n := c.Out.Shape[0], c.Out.Shape[1], c.In[0].Shape[1], c.In[columns.Keys].Shape[0]
 		k := x.load(c, "distance_scores")
@@ -52,14 +52,14 @@ func (x Distance) Forward() cuda.Steps {
 		return func() {
 			args := append([]any{c.Out, c.In[0]}, columns.arguments(c)...)
 			k.Enqueue(g, append(args, rows, n, total, width, x.unit(width))...)
-		}, nil
+		}
 	})
 }
 
 // Backward is the step of the gradient for operand of: of f from all columns, or of the keys, the first columns, from f. Keys
 // whose columns do not exist have scores of 0, and so no gradient.
 func (x Distance) Backward(operands, of int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		layout := x.Columns
 		scores, dy := operands, operands+1
 		width := c.In[0].Shape[1]
@@ -96,6 +96,6 @@ func (x Distance) Backward(operands, of int) cuda.Steps {
 				gradient.Enqueue(channels, args...)
 			}
 			sum.Enqueue(cuda.Grid{X: cuda.Blocks(rows*width, 256), Threads: 256}, c.Out, parts, chunks, rows*width)
-		}, nil
+		}
 	})
 }

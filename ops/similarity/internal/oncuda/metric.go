@@ -8,15 +8,15 @@ import (
 
 // MultiplyColumns is the step of Diagonal and of its gradient for x: the diagonal of one head as wide as the rows.
 func MultiplyColumns() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
-		return scaleHeads(c, 0, c.In[0].Shape[1]), nil
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		return scaleHeads(c, 0, c.In[0].Shape[1])
 	})
 }
 
 // DiagonalWeights is the step of its gradient for w.
 func DiagonalWeights() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
-		return scaleHeadsWeights(c, 0, c.In[0].Shape[1]), nil
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		return scaleHeadsWeights(c, 0, c.In[0].Shape[1])
 	})
 }
 
@@ -61,36 +61,36 @@ func weightsProduct(beta float32, rows, n, d int) cuda.Product {
 
 // MultiplyBlocks is the step of BlockDiagonal and of its gradient for x.
 func MultiplyBlocks(transposed bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		n, d := blocks(c.In[1].Shape)
 		p := blocksProduct(transposed, rows, n, d)
 		return func() {
 			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, d), cuda.MatrixOf(c.Out, 0, cols), nil)
-		}, nil
+		}
 	})
 }
 
 // BlockWeights is the step of its gradient for the blocks.
 func BlockWeights() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		n, d := blocks(c.Out.Shape)
 		p := weightsProduct(0, rows, n, d)
 		return func() {
 			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, cols), cuda.MatrixOf(c.Out, 0, d), nil)
-		}, nil
+		}
 	})
 }
 
 // FoldColumns is the step of heads of width columns from one on times the weights of their channels, or with transposed of its
 // gradient for x: a product for each head.
 func FoldColumns(from, width int, transposed bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		n, d := blocks(c.In[1].Shape)
 		if d == 1 {
-			return scaleHeads(c, from, width), nil
+			return scaleHeads(c, from, width)
 		}
 		p := blocksProduct(transposed, rows, n, d)
 		return func() {
@@ -99,17 +99,17 @@ func FoldColumns(from, width int, transposed bool) cuda.Steps {
 				x, w, to := cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], 0, d), cuda.MatrixOf(c.Out, at, cols)
 				cuda.Multiply(c, p, x, w, to, nil)
 			}
-		}, nil
+		}
 	})
 }
 
 // FoldColumnsWeights is the step of its gradient for the weights: the heads one after the other.
 func FoldColumnsWeights(from, width int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		n, d := blocks(c.Out.Shape)
 		if d == 1 {
-			return scaleHeadsWeights(c, from, width), nil
+			return scaleHeadsWeights(c, from, width)
 		}
 		return func() {
 			for at := from; at < from+width; at += n * d {
@@ -117,6 +117,6 @@ func FoldColumnsWeights(from, width int) cuda.Steps {
 				dy, x := cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], at, cols)
 				cuda.Multiply(c, p, dy, x, cuda.MatrixOf(c.Out, 0, d), nil)
 			}
-		}, nil
+		}
 	})
 }

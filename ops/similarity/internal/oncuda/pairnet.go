@@ -87,13 +87,13 @@ func pairNetColumns(rows, cols int) cuda.Grid {
 
 // PairNetForward is the step of the scores.
 func PairNetForward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r := newPairNet(c)
 		score := r.kernel("pair_scores")
 		r.scratch()
 		return r.run(func(from, n int) {
 			score.Enqueue(pairNetColumns(n, r.m), rowsFrom(c.Out, from), r.hidden, rowsFrom(c.In[3], from), r.t, c.In[5], r.m, r.h)
-		}), nil
+		})
 	})
 }
 
@@ -102,7 +102,7 @@ func PairNetForward() cuda.Steps {
 //	dy (m, c) += g^T scaled,  outer (n h, c) = g y,  da_hc += sum_i outer_ihc x_ic,  dx_ic = sum_h outer_ihc a_hc
 //	du_ih = sum_j g_ihj,  dt_jh += sum_i g_ihj
 func PairNetGrad() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (cuda.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r := newPairNet(c)
 		slopes, sum := r.kernel("pair_slopes"), r.kernel("sum_products")
 		dt, dvs := r.floats(r.h*r.m), r.floats(r.n*r.h) // (H, M), and (N, H) for each image
@@ -132,6 +132,6 @@ func PairNetGrad() cuda.Steps {
 			blocks()
 			r.transpose(c.Aux[3], dt, r.h, r.m)
 			add(dv, 1, r.h, dvs, nil, r.n, 1, 1, r.h, false)
-		}, nil
+		}
 	})
 }
