@@ -20,12 +20,12 @@
 //
 //	// LayerNorm is the step of a layer norm.
 //	func LayerNorm(eps float32) cuda.Steps {
-//		return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+//		return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 //			k := cuda.Load(c, layerNormSource, "layer_norm", cuda.Type("X", c.In[0]), cuda.Type("Y", c.Out))
 //			rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
-//			return func() error {
-//				return k.Launch(cuda.Grid{X: rows, Threads: 256}, c.In[0], c.In[1], c.In[2], c.Out, c.Aux[0], c.Aux[1], cols, eps)
-//			}, nil
+//			return func() {
+//				k.Enqueue(cuda.Grid{X: rows, Threads: 256}, c.In[0], c.In[1], c.In[2], c.Out, c.Aux[0], c.Aux[1], cols, eps)
+//			}
 //		})
 //	}
 //

@@ -8,7 +8,7 @@ import "github.com/geoalign/geoalign/internal/exec"
 //	room := cuda.NewRoom(c, parts...)
 //	sums := room.Take(4 * rows)
 //	base := cuda.Scratch(c, room.Bytes) // before NewFactors: the memory does not change then
-//	f, err := cuda.NewFactors(c, parts...)
+//	f := cuda.NewFactors(c, parts...)
 //
 // The values lie at base + sums.
 type Room struct{ Bytes int64 }

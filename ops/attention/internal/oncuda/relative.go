@@ -25,9 +25,7 @@ func RelativeGrad(n, farthest int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, relativeSource, "relative_bias_grad")
 		heads, lq, lk := c.In[0].Shape[0], c.In[0].Shape[1], c.In[0].Shape[2]
-		return func() {
-			k.Enqueue(cuda.Grid{X: n * heads, Threads: 256}, c.Out, c.In[0], lq, lk, heads, n, farthest)
-		}
+		return func() { k.Enqueue(cuda.Grid{X: n * heads, Threads: 256}, c.Out, c.In[0], lq, lk, heads, n, farthest) }
 	})
 }
 

@@ -48,8 +48,6 @@ func planes(name string, s tensor.Shape) cuda.Steps {
 		}
 		k := cuda.Load(c, placesSource, name)
 		n := c.Out.Shape.TotalSize()
-		return func() {
-			k.Enqueue(cuda.Each(n), c.Out, c.In[0], int64(n), images[1], images[2]*images[3])
-		}
+		return func() { k.Enqueue(cuda.Each(n), c.Out, c.In[0], int64(n), images[1], images[2]*images[3]) }
 	})
 }

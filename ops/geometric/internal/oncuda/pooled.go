@@ -71,9 +71,7 @@ func Gather(pool batch.Pool) cuda.Steps {
 		}
 		k := loadGeometric(c, "pool_rows", Options{}, 1)
 		values := c.Out.Shape.TotalSize()
-		return func() {
-			k.Enqueue(cuda.Each(values), c.Out, at, c.In[0], int64(values), pool.Rows(), pool.Width())
-		}
+		return func() { k.Enqueue(cuda.Each(values), c.Out, at, c.In[0], int64(values), pool.Rows(), pool.Width()) }
 	})
 }
 

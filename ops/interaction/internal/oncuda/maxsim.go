@@ -159,8 +159,6 @@ func (s Side) Tokens(mode, n int) cuda.Steps {
 func Mismatch() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, maxsimSource, "mismatch_samples")
-		return func() {
-			k.Enqueue(cuda.Grid{Threads: 512}, c.Out, c.In[0], c.In[1], c.In[0].Shape[0])
-		}
+		return func() { k.Enqueue(cuda.Grid{Threads: 512}, c.Out, c.In[0], c.In[1], c.In[0].Shape[0]) }
 	})
 }

@@ -19,9 +19,7 @@ func OfLength(name string, parameters ...int) cuda.Steps {
 
 // GatherInts is the step of the values of operand 0 at the places of operand 1.
 func GatherInts() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		return ints(c, c.In, "gather_ints", c.In[0].Shape[0])
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return ints(c, c.In, "gather_ints", c.In[0].Shape[0]) })
 }
 
 func ints(c *exec.DeviceCall, in []exec.Operand, name string, parameters ...int) cuda.Step {

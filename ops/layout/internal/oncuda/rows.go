@@ -44,9 +44,7 @@ func (p Place) Take() cuda.Steps {
 		cols, n := c.In[0].Shape[1], c.Out.Shape.TotalSize()
 		m := newMover(c, "take_rows", n, cols)
 		grid, units := m.over(n)
-		return func() {
-			m.Enqueue(grid, c.Out, c.In[0], units, cols/m.values, p.First, p.T, p.Kept, p.From, p.Shift)
-		}
+		return func() { m.Enqueue(grid, c.Out, c.In[0], units, cols/m.values, p.First, p.T, p.Kept, p.From, p.Shift) }
 	})
 }
 
@@ -81,9 +79,7 @@ func insert(c *exec.DeviceCall, l, k, at int) cuda.Step {
 	cols := n / c.Out.Shape[0]
 	m := newMover(c, "join_rows", n, cols)
 	grid, units := m.over(n)
-	return func() {
-		m.Enqueue(grid, c.Out, c.In[0], c.In[1], units, cols/m.values, l, k, at)
-	}
+	return func() { m.Enqueue(grid, c.Out, c.In[0], c.In[1], units, cols/m.values, l, k, at) }
 }
 
 // ConcatRows is an insertion behind all rows of one sequence.
@@ -100,9 +96,7 @@ func ConcatColumns() cuda.Steps {
 		n, d, e := c.Out.Shape.TotalSize(), c.In[0].Shape[1], c.In[1].Shape[1]
 		m := newMover(c, "join_columns", n, d, e)
 		grid, units := m.over(n)
-		return func() {
-			m.Enqueue(grid, c.Out, c.In[0], c.In[1], units, d/m.values, e/m.values)
-		}
+		return func() { m.Enqueue(grid, c.Out, c.In[0], c.In[1], units, d/m.values, e/m.values) }
 	})
 }
 
@@ -112,8 +106,6 @@ func ColumnRange(from, n int) cuda.Steps {
 		width := c.In[0].Shape[1]
 		m := newMover(c, "column_range", c.Out.Shape.TotalSize(), from, n, width)
 		grid, units := m.over(c.Out.Shape.TotalSize())
-		return func() {
-			m.Enqueue(grid, c.Out, c.In[0], units, n/m.values, width/m.values, from/m.values)
-		}
+		return func() { m.Enqueue(grid, c.Out, c.In[0], units, n/m.values, width/m.values, from/m.values) }
 	})
 }

@@ -44,16 +44,12 @@ func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.
 
 // Activation is the step of an op that is an activation.
 func Activation(of vector.Activation) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		return activate(c, of, &c.Out, &c.In[0])
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return activate(c, of, &c.Out, &c.In[0]) })
 }
 
 // ActivationGrad is the step of its gradient for x, or the result of relu and tanh, and dy.
 func ActivationGrad(of vector.Activation) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1])
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1]) })
 }
 
 // Gated is the step of SwiGLU, and of its gradient.
@@ -80,9 +76,7 @@ func GELUDropout(keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := sizeOf(c.In[0])
 		k := cuda.Load(c, activationSource, "activate", activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
-		return func() {
-			k.Enqueue(activationGrid(rows*cols), c.Out, c.In[0], int64(rows*cols), c.In[1], cols, 1/keep)
-		}
+		return func() { k.Enqueue(activationGrid(rows*cols), c.Out, c.In[0], int64(rows*cols), c.In[1], cols, 1/keep) }
 	})
 }
 

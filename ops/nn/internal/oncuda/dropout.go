@@ -56,8 +56,6 @@ func Dropout(keep float32) cuda.Steps {
 		p := pieceOf(cols)
 		k := cuda.Load(c, dropoutSource, "dropout", cuda.Value("PIECE", p), cuda.Is("DROPOUT", true), cuda.Type("Y", c.Out),
 			cuda.Is("ACCUMULATE", c.Accumulate))
-		return func() {
-			k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, 1/keep)
-		}
+		return func() { k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, 1/keep) }
 	})
 }

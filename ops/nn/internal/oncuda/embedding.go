@@ -16,9 +16,7 @@ func Gather(block int) cuda.Steps {
 		n, width, rows := c.In[0].Shape[0]/block, block*c.In[0].Shape[1], c.In[1].Shape[0]
 		p := pieceOf(width)
 		k := cuda.Load(c, embeddingSource, "gather", cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", false))
-		return func() {
-			k.Enqueue(pieceGrid(rows, width, p), c.Out, c.In[0], c.In[1], rows, width, n)
-		}
+		return func() { k.Enqueue(pieceGrid(rows, width, p), c.Out, c.In[0], c.In[1], rows, width, n) }
 	})
 }
 

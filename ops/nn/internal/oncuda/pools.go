@@ -37,9 +37,7 @@ func MeanTokensGrad(l, skip int) cuda.Steps {
 		rows, cols := sizeOf(c.Out)
 		p := pieceOf(cols)
 		k := cuda.Load(c, poolsSource, "mean_tokens_dx", cuda.Value("PIECE", p))
-		return func() {
-			k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], lengthsOf(c), rows, cols, l, skip)
-		}
+		return func() { k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], lengthsOf(c), rows, cols, l, skip) }
 	})
 }
 
@@ -53,9 +51,7 @@ func MaxTokens(l int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b, cols := sizeOf(c.Out)
 		k := cuda.Load(c, poolsSource, "max_tokens", cuda.Value("PIECE", 1))
-		return func() {
-			k.Enqueue(columnGrid(b, cols), c.Out, c.Aux[0], c.In[0], c.In[1], cols, l)
-		}
+		return func() { k.Enqueue(columnGrid(b, cols), c.Out, c.Aux[0], c.In[0], c.In[1], cols, l) }
 	})
 }
 
@@ -65,9 +61,7 @@ func MaxTokensGrad(l int) cuda.Steps {
 		rows, cols := sizeOf(c.Out)
 		p := pieceOf(cols)
 		k := cuda.Load(c, poolsSource, "max_tokens_dx", cuda.Value("PIECE", p))
-		return func() {
-			k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.InAux[0][0], c.In[1], rows, cols, l)
-		}
+		return func() { k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.InAux[0][0], c.In[1], rows, cols, l) }
 	})
 }
 
@@ -76,9 +70,7 @@ func SoftPool(l int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b, cols := sizeOf(c.Out)
 		k := cuda.Load(c, poolsSource, "soft_pool", cuda.Value("PIECE", 1))
-		return func() {
-			k.Enqueue(columnGrid(b, cols), c.Out, c.Aux[0], c.Aux[1], c.In[0], c.In[1], c.In[2], cols, l)
-		}
+		return func() { k.Enqueue(columnGrid(b, cols), c.Out, c.Aux[0], c.Aux[1], c.In[0], c.In[1], c.In[2], cols, l) }
 	})
 }
 

@@ -29,8 +29,6 @@ func Multiply() cuda.Steps {
 		rows, cols := sizeOf(c.Out)
 		p := pieceOf(cols)
 		k := cuda.Load(c, scaleSource, "multiply", cuda.Value("PIECE", p), cuda.Is("SHIFT", false))
-		return func() {
-			k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols)
-		}
+		return func() { k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols) }
 	})
 }

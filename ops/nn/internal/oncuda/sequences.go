@@ -13,9 +13,7 @@ func AddRepeated(l int) cuda.Steps {
 		rows, cols := sizeOf(c.In[0])
 		p := pieceOf(cols)
 		k := cuda.Load(c, sequencesSource, "add_repeated", cuda.Value("PIECE", p), cuda.Is("COPY", false))
-		return func() {
-			k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, l)
-		}
+		return func() { k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, l) }
 	})
 }
 
@@ -47,9 +45,7 @@ func Prepend(p int) cuda.Steps {
 
 // Repeat repeats operand 0.
 func Repeat() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		return sequenceCopy{first: c.In[0].Shape[0]}.prepare(c)
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return sequenceCopy{first: c.In[0].Shape[0]}.prepare(c) })
 }
 
 // SumSequences sums rows 0 to l, of rows, of all sequences; what the result has more is 0.
@@ -70,8 +66,6 @@ func Sinusoids(l, d int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.Out.Shape.TotalSize()
 		k := cuda.Load(c, sequencesSource, "sinusoids", cuda.Value("PIECE", 1), cuda.Is("COPY", false))
-		return func() {
-			k.Enqueue(cuda.Grid{X: cuda.Blocks(n/2, 256), Threads: 256}, c.Out, int64(n), d, l)
-		}
+		return func() { k.Enqueue(cuda.Grid{X: cuda.Blocks(n/2, 256), Threads: 256}, c.Out, int64(n), d, l) }
 	})
 }

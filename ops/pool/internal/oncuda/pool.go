@@ -86,8 +86,6 @@ func Columns(n int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, poolSource, "pool_columns", cuda.Macro{Name: "V", Value: "float"}, cuda.Is("VEC", false))
 		values := c.Out.Shape.TotalSize()
-		return func() {
-			k.Enqueue(cuda.Each(values), c.Out, c.In[0], c.In[1], int64(values), n, c.In[0].Shape[1])
-		}
+		return func() { k.Enqueue(cuda.Each(values), c.Out, c.In[0], c.In[1], int64(values), n, c.In[0].Shape[1]) }
 	})
 }

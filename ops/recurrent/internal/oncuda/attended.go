@@ -136,9 +136,7 @@ func (d Attended) GradX() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r, h := c.Out.Shape[0]/d.Len, c.Out.Shape[1]/3
 		k := cuda.Load(c, attendedSource, "unpack_gates")
-		return func() {
-			k.Enqueue(cuda.Grid{X: r * d.Len, Threads: 256}, c.Out, c.In[0], c.In[1], r, d.Len, h)
-		}
+		return func() { k.Enqueue(cuda.Grid{X: r * d.Len, Threads: 256}, c.Out, c.In[0], c.In[1], r, d.Len, h) }
 	})
 }
 

@@ -8,16 +8,12 @@ import (
 
 // MultiplyColumns is the step of Diagonal and of its gradient for x: the diagonal of one head as wide as the rows.
 func MultiplyColumns() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		return scaleHeads(c, 0, c.In[0].Shape[1])
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return scaleHeads(c, 0, c.In[0].Shape[1]) })
 }
 
 // DiagonalWeights is the step of its gradient for w.
 func DiagonalWeights() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		return scaleHeadsWeights(c, 0, c.In[0].Shape[1])
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return scaleHeadsWeights(c, 0, c.In[0].Shape[1]) })
 }
 
 // scaleHeads returns the step of rows of which some columns, in heads as wide as w, are multiplied by w.

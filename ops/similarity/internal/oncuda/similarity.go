@@ -99,8 +99,6 @@ func RowProductsGrad() cuda.Steps {
 		each := c.In[0].Shape[0] / n
 		k := cuda.Load(c, similaritySource, "row_products_gradient")
 		g := cuda.Grid{X: n, Y: cuda.Blocks(cols, 128), Threads: 128}
-		return func() {
-			k.Enqueue(g, c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], cols, each)
-		}
+		return func() { k.Enqueue(g, c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], cols, each) }
 	})
 }
