@@ -65,14 +65,15 @@ type factor struct {
 	kernel  *Kernel
 }
 
-// rowAlign is what rows of bfloat16 values should begin at multiples of, in values: the fast products read 16 bytes at once.
+// rowAlign is what rows of bfloat16 values should begin at multiples of, in values: the fast products read 16 bytes at
+// once.
 const rowAlign = 8
 
 // largePart is the number of values from which on it pays to copy a part so that its rows are aligned.
 const largePart = 1 << 20
 
-// NewFactors prepares parts of operands for the products of a step. Those that are not of the type that the product wants, and that
-// have no shadow, are rounded into scratch memory, each into its own.
+// NewFactors prepares parts of operands for the products of a step. Those that are not of the type that the product
+// wants, and that have no shadow, are rounded into scratch memory, each into its own.
 func NewFactors(c *exec.DeviceCall, parts ...Part) *Factors {
 	f := &Factors{call: c}
 	var bytes int64
@@ -82,10 +83,12 @@ func NewFactors(c *exec.DeviceCall, parts ...Part) *Factors {
 		}
 		x := factor{Part: p, ld: (p.Cols + rowAlign - 1) / rowAlign * rowAlign}
 		in := c.In[p.In]
-		x.copied = in.Type != p.Type || p.Limit > 0 || p.Type == exec.BFloat16 && p.LD%rowAlign != 0 && p.Rows*p.Cols >= largePart
+		x.copied = in.Type != p.Type || p.Limit > 0 || p.Type == exec.BFloat16 && p.LD%rowAlign != 0 &&
+			p.Rows*p.Cols >= largePart
 		if x.copied {
 			if in.Type == exec.Int32 || int64(p.Rows)*int64(x.ld/rowAlign) >= 1<<32 {
-				Of(c).Note(fmt.Errorf("cuda: a product cannot read %d x %d values of an operand %v", p.Rows, p.Cols, in.Shape))
+				Of(c).Note(fmt.Errorf("cuda: a product cannot read %d x %d values of an operand %v", p.Rows, p.Cols,
+					in.Shape))
 				return f
 			}
 			wide := 16 / size(in.Type)
@@ -133,8 +136,8 @@ func (f *Factors) Place() []Matrix {
 	return list
 }
 
-// Multiply enqueues the product p of a step's call, of which sizes, transposition, factors and batch are given: to = op(a) op(b) +
-// beta to + bias, bias a row or nil.
+// Multiply enqueues the product p of a step's call, of which sizes, transposition, factors and batch are given: to =
+// op(a) op(b) + beta to + bias, bias a row or nil.
 func Multiply(c *exec.DeviceCall, p Product, a, b, to Matrix, bias *Matrix) {
 	p.A, p.B, p.C, p.LDA, p.LDB, p.LDC = a.Type, b.Type, to.Type, a.LD, b.LD, to.LD
 	var row Pointer
@@ -146,7 +149,8 @@ func Multiply(c *exec.DeviceCall, p Product, a, b, to Matrix, bias *Matrix) {
 	}
 }
 
-// Beta is the factor of what the memory of a product's result holds before: 1 if the executor wants the product added to it.
+// Beta is the factor of what the memory of a product's result holds before: 1 if the executor wants the product added
+// to it.
 func Beta(c *exec.DeviceCall) float32 {
 	if c.Accumulate {
 		return 1

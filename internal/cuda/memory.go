@@ -123,7 +123,8 @@ func (b *Buffer) Host() exec.Array {
 	return *b.host
 }
 
-// pinnedWords is the size in words from which a view is worth memory that the device copies from and to without the driver's help.
+// pinnedWords is the size in words from which a view is worth memory that the device copies from and to without the
+// driver's help.
 const pinnedWords = 16 << 10
 
 // view returns memory of the host's for a view, for as long as m lives.

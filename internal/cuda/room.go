@@ -2,8 +2,8 @@ package cuda
 
 import "github.com/geoalign/geoalign/internal/exec"
 
-// Room gives parts of the scratch memory of a step away. Scratch returns the same memory to everyone who asks, so that a step
-// with Factors lays what it needs besides behind them:
+// Room gives parts of the scratch memory of a step away. Scratch returns the same memory to everyone who asks, so that
+// a step with Factors lays what it needs besides behind them:
 //
 //	room := cuda.NewRoom(c, parts...)
 //	sums := room.Take(4 * rows)

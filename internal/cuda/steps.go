@@ -8,8 +8,8 @@ type Steps = map[string]exec.DeviceStep
 // Step enqueues the work of an op.
 type Step = func()
 
-// Prepare makes the step of an op, nil for one that is left to the host. What goes wrong first in it, or in a step, Device.Note
-// keeps until it ends: nothing is enqueued behind it.
+// Prepare makes the step of an op, nil for one that is left to the host. What goes wrong first in it, or in a step,
+// Device.Note keeps until it ends: nothing is enqueued behind it.
 type Prepare = func(c *exec.DeviceCall) Step
 
 // On names the step of an op for this device.
@@ -65,7 +65,8 @@ func (d *Device) took() error {
 	return err
 }
 
-// Optional returns operand i as a parameter of a kernel, the null pointer for a negative one. It is called when a step runs.
+// Optional returns operand i as a parameter of a kernel, the null pointer for a negative one. It is called when a step
+// runs.
 func Optional(c *exec.DeviceCall, i int) any {
 	if i < 0 {
 		return nil

@@ -11,8 +11,8 @@ var transposeText string
 
 var transposeSource = Source{Name: "transpose", Text: transposeText}
 
-// Transpose returns what enqueues to (cols, rows) = from (rows, cols) transposed: floats to values of the type of like. Each of
-// the two is an operand or a Pointer.
+// Transpose returns what enqueues to (cols, rows) = from (rows, cols) transposed: floats to values of the type of like.
+// Each of the two is an operand or a Pointer.
 func Transpose(c *exec.DeviceCall, like exec.Operand) func(to, from any, rows, cols int) {
 	k := Load(c, &transposeSource, "transpose", Type("Y", like))
 	return func(to, from any, rows, cols int) {

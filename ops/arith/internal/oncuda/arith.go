@@ -68,8 +68,8 @@ func sum(c *exec.DeviceCall, factor float64, dot, over bool) cuda.Step {
 	}
 }
 
-// Combine is the step of Combine, or with scalars of WeightedSum: eight arrays at a time, behind the first eight by seven
-// beside the result so far.
+// Combine is the step of Combine, or with scalars of WeightedSum: eight arrays at a time, behind the first eight by
+// seven beside the result so far.
 func Combine(weights []float32, scalars bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, name := c.Out.Shape.TotalSize(), "combine"
@@ -140,7 +140,8 @@ func products(layout func(c *exec.DeviceCall) (depth int, a, b strides)) cuda.St
 		}
 		k := cuda.Load(c, arithSource, name)
 		return func() {
-			k.Enqueue(grid, c.Out, c.In[0], c.In[1], int64(size), n, depth, int64(a.row), a.step, a.col, int64(b.row), b.step, b.col)
+			k.Enqueue(grid, c.Out, c.In[0], c.In[1], int64(size), n, depth, int64(a.row), a.step, a.col, int64(b.row),
+				b.step, b.col)
 		}
 	})
 }

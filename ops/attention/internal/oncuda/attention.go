@@ -10,7 +10,8 @@ import (
 
 // Kernels of one set of names and parameters, in two precisions.
 var (
-	halvesSource = cuda.NewSource(files, "attention in bfloat16", "shared.cuh", "halves.cuh", "halves_forward.cu", "halves_backward.cu")
+	halvesSource = cuda.NewSource(files, "attention in bfloat16", "shared.cuh", "halves.cuh", "halves_forward.cu",
+		"halves_backward.cu")
 	floatsSource = cuda.NewSource(files, "attention in float32", "shared.cuh", "floats.cu")
 	sortSource   = cuda.NewSource(files, "rows by key sequence", "sort.cu")
 )
@@ -54,7 +55,8 @@ func (a Attention) prepare(c *exec.DeviceCall, backward bool) *work {
 		x.halves = x.halves || o.Type == exec.BFloat16
 	}
 	x.macros = []cuda.Macro{
-		cuda.Value("E", x.e), cuda.Is("SELF", a.Self), cuda.Is("INDEX", a.Index >= 0), cuda.Is("LENGTHS", a.Lengths >= 0),
+		cuda.Value("E", x.e), cuda.Is("SELF", a.Self), cuda.Is("INDEX", a.Index >= 0),
+		cuda.Is("LENGTHS", a.Lengths >= 0),
 		cuda.Is("DROPOUT", a.Bits >= 0), cuda.Is("BIAS", a.Bias >= 0), cuda.Is("CAUSAL", a.Causal),
 	}
 	if x.halves {
@@ -100,7 +102,8 @@ func (a Attention) Forward() cuda.Steps {
 				grid := cuda.Grid{X: cuda.Blocks(x.rows+x.seqs+1, 256), Threads: 256}
 				sort.Enqueue(grid, c.Aux[1], c.Aux[2], c.In[a.Index], x.rows, x.seqs)
 			}
-			args := []any{c.In[0], x.keyValues(), cuda.Optional(c, a.Index), cuda.Optional(c, a.Lengths), cuda.Optional(c, a.Bits), cuda.Optional(c, a.Bias),
+			args := []any{c.In[0], x.keyValues(), cuda.Optional(c, a.Index), cuda.Optional(c, a.Lengths),
+				cuda.Optional(c, a.Bits), cuda.Optional(c, a.Bias),
 				c.Out, c.Aux[0], a.LQ, a.LK, a.Heads, x.seqs, x.alpha(), a.rescale()}
 			if x.halves {
 				order, starts := any(nil), any(nil)
@@ -118,7 +121,8 @@ func (a Attention) Forward() cuda.Steps {
 // alpha returns what scores are multiplied by.
 func (x *work) alpha() float32 { return float32(1 / math.Sqrt(float64(x.e))) }
 
-// rescale returns what kept probabilities are multiplied by: 1 where none is dropped, as in inference whatever Keep says.
+// rescale returns what kept probabilities are multiplied by: 1 where none is dropped, as in inference whatever Keep
+// says.
 func (a Attention) rescale() float32 {
 	if a.Bits < 0 {
 		return 1
@@ -157,7 +161,8 @@ func (a Attention) Backward() cuda.Steps {
 			if a.Index >= 0 {
 				order, starts = c.InAux[len(c.In)-2][1], c.InAux[len(c.In)-2][2]
 			}
-			args := []any{c.In[0], kv, cuda.Optional(c, a.Index), lengths, bits, bias, c.In[len(c.In)-2], dout, lse, delta,
+			args := []any{c.In[0], kv, cuda.Optional(c, a.Index), lengths, bits, bias, c.In[len(c.In)-2], dout, lse,
+				delta,
 				c.Out, a.LQ, a.LK, a.Heads, x.seqs, x.alpha(), a.rescale()}
 			if x.halves {
 				args = slices.Insert(args, 11, any(x.rows))

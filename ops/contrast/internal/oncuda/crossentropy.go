@@ -45,7 +45,8 @@ func (x CrossEntropy) Backward() cuda.Steps {
 		rows, total := c.In[0].Shape[0], c.In[0].Shape[1]
 		k := x.kernel(c, "cross_entropy_ds")
 		width := powerOfTwo(total/16, 32, 256)
-		grid := cuda.Grid{X: cuda.Blocks(rows, 256/width), Y: cuda.Blocks(total, 16*width), Threads: width, ThreadsY: 256 / width}
+		grid := cuda.Grid{X: cuda.Blocks(rows, 256/width), Y: cuda.Blocks(total, 16*width), Threads: width,
+			ThreadsY: 256 / width}
 		return func() {
 			aux := c.InAux[len(c.In)-2]
 			args := []any{c.Out, c.In[len(c.In)-1], aux[ceWeight], aux[ceLogits], aux[ceTeacher], c.In[0], rows, total}
@@ -61,6 +62,7 @@ func (x CrossEntropy) kernel(c *exec.DeviceCall, name string) *cuda.Kernel {
 
 // target are the parameters that a row's target is made of.
 func (x CrossEntropy) target(c *exec.DeviceCall) []any {
-	return []any{cuda.Optional(c, x.Teacher), cuda.Optional(c, x.Alpha), cuda.Optional(c, max(x.Labels, x.RowIDs)), cuda.Optional(c, x.ColIDs),
+	return []any{cuda.Optional(c, x.Teacher), cuda.Optional(c, x.Alpha), cuda.Optional(c, max(x.Labels, x.RowIDs)),
+		cuda.Optional(c, x.ColIDs),
 		cuda.Optional(c, x.Cols), cuda.Optional(c, x.Extra), cuda.Optional(c, x.Uniform)}
 }

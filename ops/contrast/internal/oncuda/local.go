@@ -33,7 +33,8 @@ func (l LocalContrast) Forward() cuda.Steps {
 		grid, args := l.rows(c)
 		each, mean := cuda.Load(c, localSource, "local_rows"), cuda.Load(c, localSource, "local_mean")
 		return func() {
-			each.Enqueue(grid, append([]any{partial, c.Aux[localLSE], c.Aux[localCount], c.Aux[localSum]}, args()...)...)
+			each.Enqueue(grid, append([]any{partial, c.Aux[localLSE], c.Aux[localCount], c.Aux[localSum]},
+				args()...)...)
 			mean.Enqueue(oneBlock(c), c.Out, partial, c.Aux[localCount], b)
 		}
 	})
@@ -46,7 +47,8 @@ func (l LocalContrast) Backward() cuda.Steps {
 		k := cuda.Load(c, localSource, "local_ds")
 		return func() {
 			aux := c.InAux[len(c.In)-2]
-			k.Enqueue(grid, append([]any{c.Out, aux[localLSE], aux[localCount], aux[localSum], c.In[len(c.In)-1]}, args()...)...)
+			k.Enqueue(grid, append([]any{c.Out, aux[localLSE], aux[localCount], aux[localSum], c.In[len(c.In)-1]},
+				args()...)...)
 		}
 	})
 }

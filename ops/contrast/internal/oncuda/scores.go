@@ -77,7 +77,8 @@ func (t Triplets) Forward() cuda.Steps {
 		n := c.In[0].Shape[0]
 		partial := cuda.Scratch(c, 16*int64(n))
 		same := partial + cuda.Pointer(8*n)
-		count, each, mean := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet"), cuda.Load(c, scoresSource, "triplet_mean")
+		count, each, mean := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet"),
+			cuda.Load(c, scoresSource, "triplet_mean")
 		return func() {
 			count(same, c.In[1])
 			each.Enqueue(eachRow(c), partial, c.In[0], c.In[1], n, t.Hardest, t.Soft, cuda.Double(t.Margin))
@@ -94,7 +95,8 @@ func (t Triplets) Backward() cuda.Steps {
 		count, each := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet_ds")
 		return func() {
 			count(same, c.In[1])
-			each.Enqueue(eachRow(c), c.Out, c.In[0], c.In[1], c.In[2], same, n, t.Hardest, t.Soft, cuda.Double(t.Margin))
+			each.Enqueue(eachRow(c), c.Out, c.In[0], c.In[1], c.In[2], same, n, t.Hardest, t.Soft,
+				cuda.Double(t.Margin))
 		}
 	})
 }

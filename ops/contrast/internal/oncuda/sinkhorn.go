@@ -7,7 +7,8 @@ import (
 
 var sinkhornSource = cuda.NewSource(files, "sinkhorn", "sums.cuh", "sinkhorn.cu")
 
-// Sinkhorn is the step of the codes, where the share of a prototype is at least least before it is evened. Which rows of the queue exist its kernels look up themselves.
+// Sinkhorn is the step of the codes, where the share of a prototype is at least least before it is evened. Which rows
+// of the queue exist its kernels look up themselves.
 func Sinkhorn(epsilon float32, iterations int, least float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		most, k := c.In[0].Shape[0], c.In[0].Shape[1]
@@ -20,7 +21,8 @@ func Sinkhorn(epsilon float32, iterations int, least float32) cuda.Steps {
 		top := row + cuda.Pointer(4*most)
 		col := top + cuda.Pointer(4*most)
 		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, sinkhornSource, "sinkhorn_"+name) }
-		start, rows, columns, balance, codes := kernel("start"), kernel("rows"), kernel("columns"), kernel("balance"), kernel("codes")
+		start, rows, columns, balance, codes := kernel("start"), kernel("rows"), kernel("columns"), kernel("balance"),
+			kernel("codes")
 		each := func(rows int) cuda.Grid { return cuda.Grid{X: rows, Threads: powerOfTwo(k/4, 32, 512)} }
 		return func() {
 			var queue, existing any

@@ -9,14 +9,15 @@ import (
 
 var convSource = cuda.NewSource(files, "conv", "conv.cu")
 
-// ColumnBudget is how many values of columns are held at once, 64 MiB: about what the second-level cache of a device keeps
-// from the kernel that writes them to the product that reads them. Those of one image are held in any case.
+// ColumnBudget is how many values of columns are held at once, 64 MiB: about what the second-level cache of a device
+// keeps from the kernel that writes them to the product that reads them. Those of one image are held in any case.
 var ColumnBudget = int64(16 << 20)
 
 // most is how many values the kernels of columns and weights count, in 32 bits.
 const most = 1<<31 - 1
 
-// convolution is a convolution on the device, by products of columns that are made some images at a time; conv.cu says how.
+// convolution is a convolution on the device, by products of columns that are made some images at a time; conv.cu says
+// how.
 type convolution struct {
 	convolve.Sizes
 	c       *exec.DeviceCall
@@ -31,8 +32,8 @@ type convolution struct {
 	columns, uncolumns, pack, unpack *cuda.Kernel
 }
 
-// prepare prepares a convolution, with scratch of so many bytes of the caller's. It is nil where sizes are beyond what the kernels
-// count, and the host does it.
+// prepare prepares a convolution, with scratch of so many bytes of the caller's. It is nil where sizes are beyond what
+// the kernels count, and the host does it.
 func prepare(c *exec.DeviceCall, s convolve.Sizes, extra int64) *convolution {
 	k := &convolution{Sizes: s, c: c, direct: s.Kernel == 1 && s.Stride == 1,
 		terms: s.Kernel * s.Kernel * s.In, in: s.Height * s.Width, out: s.OutHeight() * s.OutWidth()}
@@ -50,7 +51,8 @@ func prepare(c *exec.DeviceCall, s convolve.Sizes, extra int64) *convolution {
 	at := cuda.Scratch(c, columns+packed+extra)
 	k.columnsAt, k.packedAt, k.extraAt = at, at+cuda.Pointer(columns), at+cuda.Pointer(columns+packed)
 	load := func(name string) *cuda.Kernel { return cuda.Load(c, convSource, name, pieceOf(s.In)) }
-	k.columns, k.uncolumns, k.pack, k.unpack = load("conv_columns"), load("conv_uncolumns"), load("conv_pack"), load("conv_unpack")
+	k.columns, k.uncolumns, k.pack, k.unpack = load("conv_columns"), load("conv_uncolumns"), load("conv_pack"),
+		load("conv_unpack")
 	return k
 }
 
@@ -79,7 +81,8 @@ func (k *convolution) weights(at int) cuda.Matrix {
 	return cuda.Matrix{At: k.packedAt, LD: k.wide}
 }
 
-// chunks calls each for the images from one to another, exclusive, of each chunk; all images are one of a direct convolution.
+// chunks calls each for the images from one to another, exclusive, of each chunk; all images are one of a direct
+// convolution.
 func (k *convolution) chunks(each func(from, to int)) {
 	step := k.images
 	if k.direct {
@@ -152,7 +155,8 @@ func (k *convolution) gradient() {
 		cuda.Multiply(k.c, p, dy, x, to, nil)
 	})
 	if !k.direct {
-		k.unpack.Enqueue(cuda.Each(k.Out*k.terms), k.c.Out, k.packedAt, k.Out, k.In, k.Kernel*k.Kernel, k.wide, k.c.Accumulate)
+		k.unpack.Enqueue(cuda.Each(k.Out*k.terms), k.c.Out, k.packedAt, k.Out, k.In, k.Kernel*k.Kernel, k.wide,
+			k.c.Accumulate)
 	}
 }
 
@@ -161,17 +165,23 @@ type Sizes func(x, w tensor.Shape) (convolve.Sizes, error)
 
 // Forward is the step of the convolution of operand 0 with operand 1.
 func Forward(sizes Sizes) cuda.Steps {
-	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) { return sizes(c.In[0].Shape, c.In[1].Shape) }, (*convolution).forward)
+	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) {
+		return sizes(c.In[0].Shape, c.In[1].Shape)
+	}, (*convolution).forward)
 }
 
 // Data is the step of its gradient for x of a shape.
 func Data(sizes Sizes, x tensor.Shape) cuda.Steps {
-	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) { return sizes(x, c.In[1].Shape) }, (*convolution).data)
+	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) {
+		return sizes(x, c.In[1].Shape)
+	}, (*convolution).data)
 }
 
 // Gradient is the step of its gradient for w of a shape.
 func Gradient(sizes Sizes, w tensor.Shape) cuda.Steps {
-	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) { return sizes(c.In[1].Shape, w) }, (*convolution).gradient)
+	return step(func(c *exec.DeviceCall) (convolve.Sizes, error) {
+		return sizes(c.In[1].Shape, w)
+	}, (*convolution).gradient)
 }
 
 func step(sizes func(c *exec.DeviceCall) (convolve.Sizes, error), run func(*convolution)) cuda.Steps {
@@ -203,7 +213,8 @@ func Folded(sizes Sizes, eps float32, relu, added bool) cuda.Steps {
 			return nil
 		}
 		piece := pieceOf(filters)
-		scale, normalise := cuda.Load(c, convSource, "conv_scale", piece), cuda.Load(c, convSource, "conv_normalise", piece)
+		scale, normalise := cuda.Load(c, convSource, "conv_scale", piece),
+			cuda.Load(c, convSource, "conv_normalise", piece)
 		pieces := values
 		if filters%4 == 0 {
 			pieces = values / 4

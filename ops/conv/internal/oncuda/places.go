@@ -15,7 +15,8 @@ func MaxPool(g convolve.Sizes) cuda.Steps {
 		k := cuda.Load(c, placesSource, "max_pool")
 		n := c.Out.Shape.TotalSize()
 		return func() {
-			k.Enqueue(cuda.Each(n), c.Out, c.Aux[0], c.In[0], int64(n), g.Height, g.Width, c.Out.Shape[1], g.OutHeight(), g.OutWidth(),
+			k.Enqueue(cuda.Each(n), c.Out, c.Aux[0], c.In[0], int64(n), g.Height, g.Width, c.Out.Shape[1],
+				g.OutHeight(), g.OutWidth(),
 				g.Kernel, g.Stride, g.Pad)
 		}
 	})
@@ -27,7 +28,8 @@ func MaxPoolGrad(g convolve.Sizes) cuda.Steps {
 		k := cuda.Load(c, placesSource, "max_pool_dx")
 		n := c.Out.Shape.TotalSize()
 		return func() {
-			k.Enqueue(cuda.Each(n), c.Out, c.InAux[0][0], c.In[1], int64(n), g.Height, g.Width, c.Out.Shape[1], g.OutHeight(), g.OutWidth(),
+			k.Enqueue(cuda.Each(n), c.Out, c.InAux[0][0], c.In[1], int64(n), g.Height, g.Width, c.Out.Shape[1],
+				g.OutHeight(), g.OutWidth(),
 				g.Kernel, g.Stride, g.Pad)
 		}
 	})

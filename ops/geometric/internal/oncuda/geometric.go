@@ -42,8 +42,8 @@ type comparison struct {
 // words takes room for n values of four bytes.
 func words(r *cuda.Room, n int) cuda.Pointer { return r.Take(4 * int64(n)) }
 
-// newComparison prepares the comparison for chunks of so many anchors, with memory from r: base is to be added by place. It is nil
-// where neighbourhoods are larger than a grid.
+// newComparison prepares the comparison for chunks of so many anchors, with memory from r: base is to be added by
+// place. It is nil where neighbourhoods are larger than a grid.
 func newComparison(c *exec.DeviceCall, o Options, anchors, k, n, channels, groups int, r *cuda.Room) *comparison {
 	x := &comparison{Options: o, k: k, n: n, channels: channels, groups: groups, per: 4}
 	switch {
@@ -52,28 +52,34 @@ func newComparison(c *exec.DeviceCall, o Options, anchors, k, n, channels, group
 	case k <= 32:
 		x.per = 2
 	}
-	if tiles := x.tiles(k); tiles*max(tiles, x.tiles(channels)) > 65535 || int64(anchors)*int64(k)*int64(max(k, groups)) > 1<<31-1 {
+	if tiles := x.tiles(k); tiles*max(tiles, x.tiles(channels)) > 65535 ||
+		int64(anchors)*int64(k)*int64(max(k, groups)) > 1<<31-1 {
 		return nil
 	}
 	rows := anchors * k
-	x.whole, x.xSquares, x.zSquares, x.norms = words(r, anchors), words(r, rows), words(r, rows), words(r, rows*max(1, groups))
+	x.whole, x.xSquares, x.zSquares, x.norms = words(r, anchors), words(r, rows), words(r, rows),
+		words(r, rows*max(1, groups))
 	x.x2, x.z2, x.e, x.sums = words(r, rows*k), words(r, rows*k), words(r, rows*k), words(r, 2*rows)
 	x.means, x.shifts, x.xScales = words(r, 2*anchors), words(r, anchors), words(r, rows)
 	load := func(name string) *cuda.Kernel { return loadGeometric(c, name, o, x.per) }
-	x.mark, x.squares, x.normalise, x.distances = load("whole_anchors"), load("point_squares"), load("normalise_groups"), load("point_distances")
-	x.mean, x.compare, x.losses, x.factors = load("mean_distances"), load("compare_kernels"), load("anchor_losses"), load("pair_factors")
+	x.mark, x.squares, x.normalise, x.distances = load("whole_anchors"), load("point_squares"),
+		load("normalise_groups"), load("point_distances")
+	x.mean, x.compare, x.losses, x.factors = load("mean_distances"), load("compare_kernels"), load("anchor_losses"),
+		load("pair_factors")
 	x.spread, x.gradient = load("spread_gradient"), load("normalise_gradient")
 	return x
 }
 
 // loadGeometric returns a kernel of geometric.cu.
 func loadGeometric(c *exec.DeviceCall, name string, o Options, per int) *cuda.Kernel {
-	return cuda.Load(c, geometricSource, name, cuda.Value("KERNEL", o.Kernel), cuda.Is("RELATIVE", o.Relative), cuda.Value("PER", per))
+	return cuda.Load(c, geometricSource, name, cuda.Value("KERNEL", o.Kernel), cuda.Is("RELATIVE", o.Relative),
+		cuda.Value("PER", per))
 }
 
 // place adds where the memory lies.
 func (x *comparison) place(base cuda.Pointer) {
-	for _, p := range []*cuda.Pointer{&x.whole, &x.xSquares, &x.xScales, &x.zSquares, &x.norms, &x.x2, &x.z2, &x.e, &x.sums, &x.means, &x.shifts} {
+	for _, p := range []*cuda.Pointer{&x.whole, &x.xSquares, &x.xScales, &x.zSquares, &x.norms, &x.x2, &x.z2, &x.e,
+		&x.sums, &x.means, &x.shifts} {
 		*p += base
 	}
 }
@@ -86,8 +92,9 @@ func (x *comparison) find(near cuda.Pointer, anchors, count int) {
 	x.mark.Enqueue(warps(anchors), x.whole, near, anchors, count)
 }
 
-// run compares the points x (anchors*K, n) with z (anchors*K, C), after find. It writes the anchors' losses, the gradient of scale times
-// their sum for z to dz, and z with its groups normalised to y, which may be z; without groups z is left alone, and y is not written.
+// run compares the points x (anchors*K, n) with z (anchors*K, C), after find. It writes the anchors' losses, the
+// gradient of scale times their sum for z to dz, and z with its groups normalised to y, which may be z; without groups
+// z is left alone, and y is not written.
 func (x *comparison) run(points, z, y, dz, losses cuda.Pointer, anchors int, scale float32) {
 	rows, groups, each := anchors*x.k, 0, 0
 	length := float32(1)
@@ -116,7 +123,8 @@ func (x *comparison) run(points, z, y, dz, losses cuda.Pointer, anchors int, sca
 	}
 	x.compare.Enqueue(warps(rows), x.e, x.sums, x.x2, x.z2, x.means, x.whole, anchors, k, scale, x.Epsilon)
 	x.losses.Enqueue(warps(anchors), losses, x.shifts, x.sums, x.means, x.whole, anchors, k)
-	x.factors.Enqueue(cuda.Each(rows*k), x.x2, x.e, x.z2, x.means, x.shifts, x.whole, anchors, k) // distances of x are done with
+	// distances of x are done with
+	x.factors.Enqueue(cuda.Each(rows*k), x.x2, x.e, x.z2, x.means, x.shifts, x.whole, anchors, k)
 	x.spread.Enqueue(channels, dz, y, x.x2, x.whole, k, x.channels, x.tiles(x.channels))
 	if groups > 0 {
 		x.gradient.Enqueue(warps(groups), dz, y, x.norms, x.whole, groups, k*x.groups, each, length)
@@ -157,7 +165,8 @@ func (g Geometric) Step() cuda.Steps {
 		base := cuda.Scratch(c, r.Bytes)
 		x.place(base)
 		points, z, dz, losses = points+base, z+base, dz+base, losses+base
-		gather, sum, total := loadGeometric(c, "anchor_points", g.Options, x.per), loadGeometric(c, "sum_rows", g.Options, x.per), loadGeometric(c, "total_loss", g.Options, x.per)
+		gather, sum, total := loadGeometric(c, "anchor_points", g.Options, x.per),
+			loadGeometric(c, "sum_rows", g.Options, x.per), loadGeometric(c, "total_loss", g.Options, x.per)
 		return func() {
 			var bias *cuda.Matrix
 			if g.Bias {
@@ -169,18 +178,22 @@ func (g Geometric) Step() cuda.Steps {
 			for first := 0; first < b; first += chunk {
 				n := min(chunk, b-first)
 				m := n * k * tokens
-				near, anchors := cuda.At(c.In[gmNeighbours])+cuda.Pointer(4*first*(k-1)), cuda.At(c.In[gmAnchors])+cuda.Pointer(4*first*width)
+				near, anchors := cuda.At(c.In[gmNeighbours])+cuda.Pointer(4*first*(k-1)),
+					cuda.At(c.In[gmAnchors])+cuda.Pointer(4*first*width)
 				x.find(near, n, k-1)
 				values := n * k * width
-				gather.Enqueue(cuda.Each(values), points, anchors, c.In[gmQueue], near, x.whole, int64(values), k-1, q, width)
-				cuda.Multiply(c, cuda.Product{TransB: true, M: m, N: out, K: d}, rowsAt, w, cuda.Matrix{At: z, LD: out}, bias)
+				gather.Enqueue(cuda.Each(values), points, anchors, c.In[gmQueue], near, x.whole, int64(values), k-1, q,
+					width)
+				cuda.Multiply(c, cuda.Product{TransB: true, M: m, N: out, K: d}, rowsAt, w,
+					cuda.Matrix{At: z, LD: out}, bias)
 				x.run(points, z, z, dz, losses+cuda.Pointer(4*first), n, 1/float32(b))
 				p := cuda.Product{TransA: true, M: out, N: d, K: m}
 				if first > 0 {
 					p.Beta = 1
 				}
 				cuda.Multiply(c, p, cuda.Matrix{At: dz, LD: out}, rowsAt, dw, nil)
-				sum.Enqueue(cuda.Grid{X: cuda.Blocks(out, 32), Threads: 32, ThreadsY: 32}, c.Aux[1], dz, m, out, first > 0)
+				sum.Enqueue(cuda.Grid{X: cuda.Blocks(out, 32), Threads: 32, ThreadsY: 32}, c.Aux[1], dz, m, out,
+					first > 0)
 			}
 			total.Enqueue(cuda.Each(1), c.Out, losses, b, 1/float32(b))
 		}

@@ -36,8 +36,8 @@ type Neighbours struct {
 	Candidates   int
 }
 
-// Step is that of the search: the scores of some anchors and all rows, then the choice among them. Clusters say which rows
-// count; the others are scored all the same, which costs a device less than a list of them.
+// Step is that of the search: the scores of some anchors and all rows, then the choice among them. Clusters say which
+// rows count; the others are scored all the same, which costs a device less than a list of them.
 func (n Neighbours) Step() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b, width, q := c.In[nbX].Shape[0], c.In[nbX].Shape[1], c.In[nbQueue].Shape[0]
@@ -54,7 +54,8 @@ func (n Neighbours) Step() cuda.Steps {
 		}
 		anchors := max(1, min(b, scoreBudget/q, 65535*64))
 		r := &cuda.Room{}
-		inverse, scores, places, counts, offsets := words(r, q), words(r, anchors*q), words(r, q), words(r, clusters), words(r, anchors*clusters)
+		inverse, scores, places, counts, offsets := words(r, q), words(r, anchors*q), words(r, q), words(r, clusters),
+			words(r, anchors*clusters)
 		base := cuda.Scratch(c, r.Bytes)
 		for _, p := range []*cuda.Pointer{&inverse, &scores, &places, &counts, &offsets} {
 			*p += base
@@ -73,7 +74,9 @@ func (n Neighbours) Step() cuda.Steps {
 			for first := 0; first < b; first += anchors {
 				rows := min(anchors, b-first)
 				// at is where the values of the chunk's anchors begin in an operand with so many for each.
-				at := func(operand, each int) cuda.Pointer { return cuda.At(c.In[operand]) + cuda.Pointer(4*first*each) }
+				at := func(operand, each int) cuda.Pointer {
+					return cuda.At(c.In[operand]) + cuda.Pointer(4*first*each)
+				}
 				tiles := cuda.Grid{X: cuda.Blocks(q, 64), Y: cuda.Blocks(rows, 64), Threads: 16, ThreadsY: 16}
 				score.Enqueue(tiles, scores, at(nbX, width), c.In[nbQueue], inverse, filled, rows, q, width)
 				var noise, owner, own, used any
@@ -82,10 +85,12 @@ func (n Neighbours) Step() cuda.Steps {
 				}
 				if clusters > 0 {
 					owner, own, used = c.In[n.Owner+nbOwner], at(n.Owner+nbOwn, 1), c.In[n.Owner+nbUsed]
-					offset.Enqueue(cuda.Grid{X: rows, Threads: 256}, offsets, counts, c.In[n.Owner+nbPaths], own, used, clusters)
+					offset.Enqueue(cuda.Grid{X: rows, Threads: 256}, offsets, counts, c.In[n.Owner+nbPaths], own, used,
+						clusters)
 				}
 				out := cuda.At(c.Out) + cuda.Pointer(4*first*n.Count)
-				choose.Enqueue(cuda.Grid{X: rows, Threads: 256, Shared: 12 * size}, out, scores, noise, filled, owner, own, used, places, offsets,
+				choose.Enqueue(cuda.Grid{X: rows, Threads: 256, Shared: 12 * size}, out, scores, noise, filled, owner,
+					own, used, places, offsets,
 					q, n.Near, n.Count, size, clusters, n.Candidates)
 			}
 		}

@@ -17,8 +17,9 @@ const poolShare = 4
 // poolPiece is about how many values of a pool go to the device at a time.
 const poolPiece = 4 << 20
 
-// onDevice takes a pool to the device of c, where all that read it share it. It returns 0 for a pool that is too large, or has rows that
-// cannot be read: they are read by the host as they are wanted then, which says what is wrong with them.
+// onDevice takes a pool to the device of c, where all that read it share it. It returns 0 for a pool that is too large,
+// or has rows that cannot be read: they are read by the host as they are wanted then, which says what is wrong with
+// them.
 func onDevice(c *exec.DeviceCall, pool batch.Pool) cuda.Pointer {
 	d := cuda.Of(c)
 	if 4*int64(pool.Rows())*int64(pool.Width()) > d.Info().Bytes/poolShare {
@@ -54,7 +55,9 @@ func copyPool(d *cuda.Device, pool batch.Pool) (_ exec.Memory, err error) {
 				return nil, errors.Join(stage.Free(), m.Free())
 			}
 		}
-		err = errors.Join(piece.Store(), cuda.Copy(exec.Operand{Spec: s, Buffer: m.Buffer(from*width, s)}, exec.Operand{Spec: s, Buffer: piece}), d.Sync())
+		err = errors.Join(piece.Store(),
+			cuda.Copy(exec.Operand{Spec: s, Buffer: m.Buffer(from*width, s)}, exec.Operand{Spec: s, Buffer: piece}),
+			d.Sync())
 		if err != nil {
 			return nil, errors.Join(err, stage.Free(), m.Free())
 		}
@@ -117,8 +120,8 @@ type Pooled struct {
 	Offset        int // number of the first point
 }
 
-// Step is that of the whole op: the computation of a chunk runs on the device, for one chunk after the other, and what it gives is
-// added up there. Neighbours that are no rows of the pool, an error on the host, make the loss no number.
+// Step is that of the whole op: the computation of a chunk runs on the device, for one chunk after the other, and what
+// it gives is added up there. Neighbours that are no rows of the pool, an error on the host, make the loss no number.
 func (p Pooled) Step() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		d := cuda.Of(c)

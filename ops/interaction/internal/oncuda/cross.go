@@ -7,8 +7,9 @@ import (
 
 var crossSource = cuda.NewSource(files, "cross", "cross.cu")
 
-// blockLimits are those of a block of pairs on the CUDA device: tokens of the queries and of the context, as long as sequences
-// fit, and products of tokens, or one pair. The context has no more tokens than their products with each other allow either.
+// blockLimits are those of a block of pairs on the CUDA device: tokens of the queries and of the context, as long as
+// sequences fit, and products of tokens, or one pair. The context has no more tokens than their products with each
+// other allow either.
 type BlockLimits struct{ Queries, Context, Products int }
 
 // crossLimits are those of cross attention. A variable for tests.
@@ -17,9 +18,10 @@ var CrossLimits = BlockLimits{Queries: 4096, Context: 64 << 10, Products: 4 << 2
 // mostShared is the shared memory that every device has for a block of threads that asks for it.
 const mostShared = 160 << 10
 
-// pairsWork is a step on the CUDA device for scores of all pairs by the products of their tokens, padding too: what takes no
-// part is 0 in the matrices that products read. Rows of padding must be finite, as those of towers are: they are multiplied by
-// these zeros, while the host does not read them. A block is the pairs of some sequences of the queries with some of the context.
+// pairsWork is a step on the CUDA device for scores of all pairs by the products of their tokens, padding too: what
+// takes no part is 0 in the matrices that products read. Rows of padding must be finite, as those of towers are: they
+// are multiplied by these zeros, while the host does not read them. A block is the pairs of some sequences of the
+// queries with some of the context.
 type pairsWork struct {
 	*Cross
 	c        *exec.DeviceCall
@@ -54,8 +56,8 @@ func (x *Cross) begin(c *exec.DeviceCall, backward bool) *pairsWork {
 	return x.beginBlocks(c, backward, CrossLimits)
 }
 
-// beginBlocks is begin with other limits, and with parts of operands that are multiplied besides: they follow the operands of
-// rows in b.rows.
+// beginBlocks is begin with other limits, and with parts of operands that are multiplied besides: they follow the
+// operands of rows in b.rows.
 func (x *Cross) beginBlocks(c *exec.DeviceCall, backward bool, limits BlockLimits, besides ...cuda.Part) *pairsWork {
 	b := &pairsWork{Cross: x, c: c, source: crossSource, backward: backward, channels: c.In[0].Shape[1],
 		product: cuda.ProductType(c)}
@@ -68,7 +70,8 @@ func (x *Cross) beginBlocks(c *exec.DeviceCall, backward bool, limits BlockLimit
 	tokens := min(limits.Context, limits.Products/max(length, b.most[q]*x.Sides[q].Len))
 	b.most[k] = min(b.count[k], max(1, tokens/length))
 	for operand := range b.Cross.Rows {
-		b.parts = append(b.parts, cuda.Part{In: operand, Rows: c.In[operand].Shape[0], Cols: b.channels, Type: b.product})
+		b.parts = append(b.parts, cuda.Part{In: operand, Rows: c.In[operand].Shape[0], Cols: b.channels,
+			Type: b.product})
 	}
 	b.parts = append(b.parts, besides...)
 	b.room = cuda.NewRoom(c, b.parts...)
@@ -162,7 +165,8 @@ func (b *pairsWork) launchOn(k *cuda.Kernel, g cuda.Grid, before, behind []any) 
 func (b *pairsWork) parameters(before, behind []any) []any {
 	q, c := b.Query, 1-b.Query
 	steps := [2]int64{int64(b.count[1]), 1} // of images and of texts in the scores
-	args := append(before, b.lengths(q), b.lengths(c), b.Sides[q].Len, b.Sides[c].Len, b.Sides[q].First, b.Sides[c].First,
+	args := append(before, b.lengths(q), b.lengths(c), b.Sides[q].Len, b.Sides[c].Len, b.Sides[q].First,
+		b.Sides[c].First,
 		b.now[q].from, b.now[c].from, b.now[c].count, b.ld, steps[q], steps[c])
 	return append(args, behind...)
 }
@@ -183,8 +187,8 @@ func (b *pairsWork) gradient(operand int) exec.Operand {
 	return b.c.Aux[operand-1]
 }
 
-// run returns the step that works on all blocks: attend when their products are made, which in the backward pass leaves gradients
-// there.
+// run returns the step that works on all blocks: attend when their products are made, which in the backward pass leaves
+// gradients there.
 func (b *pairsWork) run(attend func()) cuda.Step {
 	q, k := b.Query, 1-b.Query
 	norms, addNorms := b.kernel("row_norms"), b.kernel("add_norms")
@@ -269,7 +273,8 @@ func (b *pairsWork) mix(weights cuda.Pointer) { b.mixTo(b.mixed, weights) }
 func (b *pairsWork) mixTo(mixed, weights cuda.Pointer) {
 	q, k := b.now[b.Query].count*b.Sides[b.Query].Len, b.Sides[1-b.Query].Len
 	p := cuda.Product{M: q, N: k, K: k, Batch: b.now[1-b.Query].count, StrideA: k, StrideB: k * k, StrideC: k}
-	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(weights), b.ld), cuda.FloatsAt(b.at(b.gram), k), cuda.FloatsAt(b.at(mixed), b.ld), nil)
+	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(weights), b.ld), cuda.FloatsAt(b.at(b.gram), k),
+		cuda.FloatsAt(b.at(mixed), b.ld), nil)
 }
 
 // unmix adds the gradient of G, weights^T times what the kernels have made of mixed.
@@ -280,11 +285,13 @@ func (b *pairsWork) unmix(weights cuda.Pointer) {
 // unmixRows is unmix for weights of more rows than those of the block.
 func (b *pairsWork) unmixRows(weights cuda.Pointer, rows int) {
 	k := b.Sides[1-b.Query].Len
-	p := cuda.Product{TransA: true, M: k, N: k, K: rows, Batch: b.now[1-b.Query].count, StrideA: k, StrideB: k, StrideC: k * k}
+	p := cuda.Product{TransA: true, M: k, N: k, K: rows, Batch: b.now[1-b.Query].count, StrideA: k, StrideB: k,
+		StrideC: k * k}
 	if b.now[b.Query].from > 0 {
 		p.Beta = 1
 	}
-	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(weights), b.ld), cuda.FloatsAt(b.at(b.mixed), b.ld), cuda.FloatsAt(b.at(b.dgram), k), nil)
+	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(weights), b.ld), cuda.FloatsAt(b.at(b.mixed), b.ld),
+		cuda.FloatsAt(b.at(b.dgram), k), nil)
 }
 
 // addSlopes adds the gradients of rows through the products of the block.
@@ -304,7 +311,8 @@ func (b *pairsWork) addSlopes() {
 	}
 }
 
-// addGrams adds the gradients of the rows of a side of the block through G, 2 dG k. rounded is for dG as products read it.
+// addGrams adds the gradients of the rows of a side of the block through G, 2 dG k. rounded is for dG as products read
+// it.
 func (b *pairsWork) addGrams(side int, dgram cuda.Pointer, rounded cuda.Matrix) {
 	n, count := b.Sides[side].Len, b.now[side].count
 	d := cuda.FloatsAt(b.at(dgram), n)
@@ -314,7 +322,8 @@ func (b *pairsWork) addGrams(side int, dgram cuda.Pointer, rounded cuda.Matrix) 
 			n, d.LD)
 	}
 	rows, _ := b.tokens(side)
-	p := cuda.Product{M: n, N: b.channels, K: n, Alpha: 2, Beta: 1, Batch: count, StrideA: n * d.LD, StrideB: n * rows.LD,
+	p := cuda.Product{M: n, N: b.channels, K: n, Alpha: 2, Beta: 1, Batch: count, StrideA: n * d.LD,
+		StrideB: n * rows.LD,
 		StrideC: n * b.channels}
 	cuda.Multiply(b.c, p, d, rows, b.slopes(side), nil)
 }

@@ -7,12 +7,12 @@ import (
 
 var maxsimSource = cuda.NewSource(files, "maxsim", "maxsim.cu")
 
-// maxsimProducts is how many products of tokens there may be in memory on the CUDA device, or those of an image with one text. A
-// variable for tests.
+// maxsimProducts is how many products of tokens there may be in memory on the CUDA device, or those of an image with
+// one text. A variable for tests.
 var MaxSimProducts = 16 << 20
 
-// maxSimWork are the products of some images with some texts on the CUDA device. They are made in float32, like those of the
-// host.
+// maxSimWork are the products of some images with some texts on the CUDA device. They are made in float32, like those
+// of the host.
 type maxSimWork struct {
 	*MaxSim
 	c        *exec.DeviceCall
@@ -59,7 +59,8 @@ func (b *maxSimWork) tokens(of exec.Operand, side int) (cuda.Matrix, int) {
 // launch runs a kernel of pairs: SIDES stand behind the parameters.
 func (b *maxSimWork) launch(k *cuda.Kernel, args ...any) {
 	x, y := b.Sides[0], b.Sides[1]
-	args = append(args, cuda.Optional(b.c, x.Lengths), cuda.Optional(b.c, y.Lengths), x.Len, y.Len, x.First, y.First, b.from[0], b.from[1],
+	args = append(args, cuda.Optional(b.c, x.Lengths), cuda.Optional(b.c, y.Lengths), x.Len, y.Len, x.First, y.First,
+		b.from[0], b.from[1],
 		b.to[1]-b.from[1], b.count[1], b.ld)
 	k.Enqueue(cuda.Grid{X: (b.to[0] - b.from[0]) * (b.to[1] - b.from[1]), Threads: 128}, args...)
 }
@@ -89,7 +90,8 @@ func (x *MaxSim) Forward() cuda.Steps {
 	})
 }
 
-// GradRows is the step of rowsGradient: the gradients of products, most of which are 0, times the rows of the other side.
+// GradRows is the step of rowsGradient: the gradients of products, most of which are 0, times the rows of the other
+// side.
 func (x *MaxSim) GradRows(k int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b := x.begin(c, c.InAux[x.Operands])

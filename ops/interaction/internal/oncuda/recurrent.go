@@ -7,13 +7,13 @@ import (
 
 var recurrentSource = cuda.NewSource(files, "recurrent", "cross.cu", "recurrent.cu")
 
-// Limits of a block on the CUDA device besides those of cross attention: tokens of the queries, as long as sequences fit, and values
-// of the refined queries of all pairs, and of W k of the context. A variable for tests.
+// Limits of a block on the CUDA device besides those of cross attention: tokens of the queries, as long as sequences
+// fit, and values of the refined queries of all pairs, and of W k of the context. A variable for tests.
 var RefinedLimits = struct{ Queries, Values int }{1024, 8 << 20}
 
-// recurrentWork is a step on the CUDA device, in blocks as on the host. What a pair has of its own lies in matrices of pairs: those
-// with context i of the block begin at row i*R, where R are the rows of the queries of the block. In bfloat16 the gradients of gates
-// are rounded for all that reads them, the sum that is the gradient of the bias too.
+// recurrentWork is a step on the CUDA device, in blocks as on the host. What a pair has of its own lies in matrices of
+// pairs: those with context i of the block begin at row i*R, where R are the rows of the queries of the block. In
+// bfloat16 the gradients of gates are rounded for all that reads them, the sum that is the gradient of the bias too.
 type recurrentWork struct {
 	*pairsWork
 	how *Recurrent
@@ -33,8 +33,8 @@ type recurrentWork struct {
 	kernels struct{ weigh, score, refine, slopes, gateSlopes, sumGates, sumQueries, sumRows *cuda.Kernel }
 }
 
-// takenStep has the products that the attention of a step reads and what it makes of the queries. The memory of the forward pass is
-// that of all steps.
+// takenStep has the products that the attention of a step reads and what it makes of the queries. The memory of the
+// forward pass is that of all steps.
 type takenStep struct {
 	products       cuda.Pointer
 	refined        cuda.Pointer // (pairs, C)

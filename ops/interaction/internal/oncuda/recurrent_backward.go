@@ -35,8 +35,8 @@ func (b *recurrentWork) blockBack() {
 	b.addValues()
 }
 
-// stepBack goes back through step t. drefined and dgates are the gradients of what it made of the queries, and become those of what
-// its queries were made of.
+// stepBack goes back through step t. drefined and dgates are the gradients of what it made of the queries, and become
+// those of what its queries were made of.
 func (b *recurrentWork) stepBack(t int) {
 	if !b.last(t) {
 		b.weightSlopes()
@@ -87,7 +87,8 @@ func (b *recurrentWork) stepSlopes(t int) {
 func (b *recurrentWork) addToValues(t int) {
 	rows, k, n := b.queryRows(), b.Sides[1-b.Query].Len, 2*b.channels
 	d := b.placed(b.dgates)
-	p := cuda.Product{TransA: true, M: k, N: n, K: rows, Batch: b.contexts(), StrideA: b.columns(), StrideB: rows * d.LD, StrideC: k * n}
+	p := cuda.Product{TransA: true, M: k, N: n, K: rows, Batch: b.contexts(), StrideA: b.columns(),
+		StrideB: rows * d.LD, StrideC: k * n}
 	if b.now[b.Query].from > 0 || !b.last(t+1) {
 		p.Beta = 1
 	}
@@ -111,8 +112,8 @@ func (b *recurrentWork) multipliedBack(t int) {
 	cuda.Multiply(b.c, p, d, queries, b.slopes(operand), nil)
 }
 
-// refineBack goes back through the gates of step t: drefined becomes the gradient of its queries, but for the part through the
-// gates, of which dgates become the gradients.
+// refineBack goes back through the gates of step t: drefined becomes the gradient of its queries, but for the part
+// through the gates, of which dgates become the gradients.
 func (b *recurrentWork) refineBack(t int) {
 	s := b.taken[t]
 	_, before := b.queries(t)
@@ -124,7 +125,8 @@ func (b *recurrentWork) refineBack(t int) {
 func (b *recurrentWork) addRefined(t int) {
 	b.addToBias(t, nil)
 	queries, _ := b.queries(t)
-	b.addThrough(false, b.contexts()*b.queryRows(), b.placed(b.dgates), queries, cuda.FloatsAt(b.at(b.drefined), b.channels))
+	b.addThrough(false, b.contexts()*b.queryRows(), b.placed(b.dgates), queries,
+		cuda.FloatsAt(b.at(b.drefined), b.channels))
 }
 
 // addFirst is addRefined for the first step: its queries and W q + b are those of all contexts.
@@ -137,7 +139,8 @@ func (b *recurrentWork) addFirst() {
 	b.addThrough(false, rows, d, queries, to)
 }
 
-// addToBias adds the gradients of the gates of step t to those of the bias, and makes their sum over the contexts for first.
+// addToBias adds the gradients of the gates of step t to those of the bias, and makes their sum over the contexts for
+// first.
 func (b *recurrentWork) addToBias(t int, first any) {
 	rows, n := b.queryRows(), 2*b.channels
 	begun := b.now[0].from > 0 || b.now[1].from > 0 || !b.last(t+1)
@@ -152,7 +155,8 @@ func (b *recurrentWork) addValues() {
 	b.addThrough(true, rows, b.placed(b.valuesRead), context, b.slopes(1-b.Query))
 }
 
-// addThrough adds the gradients of n rows x and of columns of the weight through their products, whose gradient is d (n, 2C).
+// addThrough adds the gradients of n rows x and of columns of the weight through their products, whose gradient is d
+// (n, 2C).
 func (b *recurrentWork) addThrough(ofContext bool, n int, d, x, dx cuda.Matrix) {
 	from, c := 0, b.channels
 	if ofContext {

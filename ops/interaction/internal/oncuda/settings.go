@@ -11,8 +11,8 @@ const (
 	textSide
 )
 
-// Side is one side of pairs: operands, -1 for those that there are not, and where the places of its tokens' maxima are among the
-// auxiliary results.
+// Side is one side of pairs: operands, -1 for those that there are not, and where the places of its tokens' maxima are
+// among the auxiliary results.
 type Side struct {
 	Lengths, Weights int
 	First, Len       int

@@ -7,13 +7,13 @@ import (
 
 var vectorsSource = cuda.NewSource(files, "vectors", "cross.cu", "vectors.cu", "vectors_graph.cu", "vectors_filter.cu")
 
-// Limits of a block of pairs on the CUDA device: nodes, padding too, or those of one pair; and images, where there are texts
-// enough. A variable for tests.
+// Limits of a block of pairs on the CUDA device: nodes, padding too, or those of one pair; and images, where there are
+// texts enough. A variable for tests.
 var VectorsLimits = struct{ Nodes, Images int }{32 << 10, 8}
 
 // vectorsWork is a step on the CUDA device, in blocks of pairs. Texts are the queries of cross attention, images the
-// context. Words that take no part have nodes too, as how many there are is known on the device alone; kernels of pairs do not read
-// them, and their gradients are 0.
+// context. Words that take no part have nodes too, as how many there are is known on the device alone; kernels of pairs
+// do not read them, and their gradients are 0.
 //
 // P pairs, W words of them, R = P + W nodes, S channels of a node.
 type vectorsWork struct {

@@ -60,8 +60,8 @@ func (b *vectorsWork) slopesFloats() int {
 	return (b.Sides[textSide].Len + 2) * b.Sides[imageSide].Len
 }
 
-// contextSlopes sets, or with beta 1 adds, the gradients of weights from those of contexts of the rows of an operand, and adds
-// those of the rows.
+// contextSlopes sets, or with beta 1 adds, the gradients of weights from those of contexts of the rows of an operand,
+// and adds those of the rows.
 func (b *vectorsWork) contextSlopes(operand int, d cuda.Matrix, beta float32) {
 	_, _, _, words := b.sizes()
 	weights, step := b.attention()

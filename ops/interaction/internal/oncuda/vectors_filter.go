@@ -48,7 +48,8 @@ func (b *vectorsWork) filterBackward() func() {
 	slopes := b.kernel("filter_slopes")
 	return func() {
 		pairs, _, nodes, _ := b.sizes()
-		before := []any{b.at(b.dnodes.values.At), b.at(f.dgates), b.at(b.dlogits), b.at(f.ends.At), b.at(b.nodes.values.At)}
+		before := []any{b.at(b.dnodes.values.At), b.at(f.dgates), b.at(b.dlogits), b.at(f.ends.At),
+			b.at(b.nodes.values.At)}
 		before = append(append(before, b.filterLayers()...), b.c.In[x.Operands])
 		b.pairs(slopes, 256, b.filterFloats(), before, []any{b.size})
 		b.addWeighted(x.Score, b.at(b.dlogits), b.placed(f.ends), pairs)

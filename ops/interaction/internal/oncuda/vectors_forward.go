@@ -47,8 +47,8 @@ func (b *vectorsWork) forwardBlock() func() {
 	}
 }
 
-// attention is the weights of the words of the block as products read them, those of the images behind each other in a row, and
-// how far apart.
+// attention is the weights of the words of the block as products read them, those of the images behind each other in a
+// row, and how far apart.
 func (b *vectorsWork) attention() (m cuda.Matrix, step int) {
 	if b.product == exec.Float32 {
 		return cuda.FloatsAt(b.at(b.weights), b.ld), b.Sides[imageSide].Len

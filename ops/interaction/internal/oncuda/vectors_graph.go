@@ -2,8 +2,8 @@ package oncuda
 
 import "github.com/geoalign/geoalign/internal/cuda"
 
-// graphWork is the memory of the reasoning over the graph of the nodes of each pair. Of the last step only the first nodes of
-// pairs are made, which alone the score reads.
+// graphWork is the memory of the reasoning over the graph of the nodes of each pair. Of the last step only the first
+// nodes of pairs are made, which alone the score reads.
 type graphWork struct {
 	steps []graphStep
 	// Gradients, of the step that is worked on.
@@ -37,12 +37,13 @@ func (b *vectorsWork) layGraph(nodes int) {
 		b.graph.steps, before = append(b.graph.steps, s), s.out
 	}
 	if g := &b.graph; b.backward {
-		g.dmixed, g.dquery, g.dkey, g.dedges = b.floatRows(nodes, b.size), b.read(nodes, b.size), b.read(nodes, b.size), b.floats(edges)
+		g.dmixed, g.dquery, g.dkey, g.dedges = b.floatRows(nodes, b.size), b.read(nodes, b.size),
+			b.read(nodes, b.size), b.floats(edges)
 	}
 }
 
-// looking returns the nodes that look at others in a step: how many of the block, every how many-th of all, and how to take
-// their rows.
+// looking returns the nodes that look at others in a step: how many of the block, every how many-th of all, and how to
+// take their rows.
 func (b *vectorsWork) looking(step int) (n, each int, rows func(cuda.Matrix) cuda.Matrix) {
 	pairs, _, nodes, _ := b.sizes()
 	if step == len(b.how.Steps)-1 {
@@ -95,7 +96,8 @@ func (b *vectorsWork) graphBackward() func() {
 		s, of := &g.steps[k], x.Steps[k]
 		_, _, nodes, _ := b.sizes()
 		n, each, rows := b.looking(k)
-		b.applySlopes(of.Out, n, rows(b.placed(s.mixed)), rows(b.placed(b.dnodes.read)), rows(b.placed(b.dnodes.values)),
+		b.applySlopes(of.Out, n, rows(b.placed(s.mixed)), rows(b.placed(b.dnodes.read)),
+			rows(b.placed(b.dnodes.values)),
 			rows(b.placed(g.dmixed)), 0)
 		b.pairs(mix, graphThreads, 0, []any{b.at(b.dnodes.values.At), b.at(g.dquery.At), b.at(g.dkey.At),
 			b.at(g.dedges), b.at(g.dmixed.At), b.at(s.edges), b.at(s.query.At), b.at(s.key.At),

@@ -16,8 +16,8 @@ func (b *vectorsWork) apply(l Layer, n int, x, y cuda.Matrix) {
 	cuda.Multiply(b.c, cuda.Product{TransB: true, M: n, N: w[0], K: w[1]}, x, b.rows[l.Weight], y, bias)
 }
 
-// applySlopes adds the gradients of a layer from rows x and dy, and sets dx to dy W + beta dx. summed are dy whose sum is the
-// gradient of the bias: floats where there are some.
+// applySlopes adds the gradients of a layer from rows x and dy, and sets dx to dy W + beta dx. summed are dy whose sum
+// is the gradient of the bias: floats where there are some.
 func (b *vectorsWork) applySlopes(l Layer, n int, x, dy, summed, dx cuda.Matrix, beta float32) {
 	w := b.c.In[l.Weight].Shape
 	p := cuda.Product{TransA: true, M: w[0], N: w[1], K: n, Beta: 1}
@@ -29,14 +29,15 @@ func (b *vectorsWork) applySlopes(l Layer, n int, x, dy, summed, dx cuda.Matrix,
 // columnParts is how many parts rows have that are added up over columns.
 const columnParts = 64
 
-// columnSums are sums (columnParts, cols) of each part of the rows of all blocks so far, which together are the gradient of
-// an operand.
+// columnSums are sums (columnParts, cols) of each part of the rows of all blocks so far, which together are the
+// gradient of an operand.
 type columnSums struct {
 	parts cuda.Pointer
 	cols  int
 }
 
-// layColumns asks for the memory of the sums, for the biases of layers that are products and the weights and biases of others.
+// layColumns asks for the memory of the sums, for the biases of layers that are products and the weights and biases of
+// others.
 func (b *vectorsWork) layColumns() {
 	b.columns = map[int]columnSums{}
 	lay := func(operands ...int) {
@@ -64,14 +65,15 @@ func (b *vectorsWork) addColumns(operand int, x cuda.Matrix, n int) {
 	}
 	to, add := b.columns[operand], !b.firstBlock()
 	if x.Type == exec.Float32 {
-		b.sumWeighted.Enqueue(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, nil, n, to.cols, int64(x.LD), add)
+		b.sumWeighted.Enqueue(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, nil, n, to.cols, int64(x.LD),
+			add)
 		return
 	}
 	b.sumRows.Enqueue(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, n, to.cols, int64(x.LD), add)
 }
 
-// addWeighted adds the gradients of the weight and bias of a layer with one result, from the gradients d (n) of results and n
-// rows x of floats.
+// addWeighted adds the gradients of the weight and bias of a layer with one result, from the gradients d (n) of results
+// and n rows x of floats.
 func (b *vectorsWork) addWeighted(l Layer, d cuda.Pointer, x cuda.Matrix, n int) {
 	to := b.columns[l.Weight]
 	b.sumWeighted.Enqueue(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, d, n, to.cols, int64(x.LD),

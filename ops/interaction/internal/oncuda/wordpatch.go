@@ -7,8 +7,8 @@ import (
 
 var wordPatchSource = cuda.NewSource(files, "wordpatch", "cross.cu", "wordpatch.cu")
 
-// wordPatchWork is a step on the CUDA device. The weights of the summaries of images lie where cross attention has its own,
-// those of the summaries of texts besides.
+// wordPatchWork is a step on the CUDA device. The weights of the summaries of images lie where cross attention has its
+// own, those of the summaries of texts besides.
 type wordPatchWork struct {
 	*pairsWork
 	overPatches, overWords cuda.Pointer
@@ -35,7 +35,8 @@ func (x *WordPatch) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 	}
 	b.scratch()
 	b.source = wordPatchSource
-	attend, align, slopes, addNorms := b.kernel("attend_both"), b.kernel("align"), b.kernel("align_slopes"), b.kernel("add_norms")
+	attend, align, slopes, addNorms := b.kernel("attend_both"), b.kernel("align"), b.kernel("align_slopes"),
+		b.kernel("add_norms")
 	return b.run(func() {
 		sim, text, image, textMixed, imageMixed := b.at(b.products[attentionSite]), b.at(b.text), b.at(b.weights),
 			b.at(b.textMixed), b.at(b.mixed)
@@ -68,17 +69,21 @@ func (x *WordPatch) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 // mixTexts makes G of each text times the weights of its summaries.
 func (b *wordPatchWork) mixTexts() {
 	n, cols := b.Sides[textSide].Len, b.now[imageSide].count*b.Sides[imageSide].Len
-	p := cuda.Product{M: n, N: cols, K: n, Batch: b.now[textSide].count, StrideA: n * n, StrideB: n * b.ld, StrideC: n * b.ld}
-	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(b.textGram), n), cuda.FloatsAt(b.at(b.text), b.ld), cuda.FloatsAt(b.at(b.textMixed), b.ld),
+	p := cuda.Product{M: n, N: cols, K: n, Batch: b.now[textSide].count, StrideA: n * n, StrideB: n * b.ld,
+		StrideC: n * b.ld}
+	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(b.textGram), n), cuda.FloatsAt(b.at(b.text), b.ld),
+		cuda.FloatsAt(b.at(b.textMixed), b.ld),
 		nil)
 }
 
 // unmixTexts makes the gradients of G of each text of the block, and adds those of its rows through G.
 func (b *wordPatchWork) unmixTexts() {
 	n, cols := b.Sides[textSide].Len, b.now[imageSide].count*b.Sides[imageSide].Len
-	p := cuda.Product{TransB: true, M: n, N: n, K: cols, Batch: b.now[textSide].count, StrideA: n * b.ld, StrideB: n * b.ld,
+	p := cuda.Product{TransB: true, M: n, N: n, K: cols, Batch: b.now[textSide].count, StrideA: n * b.ld,
+		StrideB: n * b.ld,
 		StrideC: n * n}
-	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(b.textMixed), b.ld), cuda.FloatsAt(b.at(b.text), b.ld), cuda.FloatsAt(b.at(b.dtextGram),
-		n), nil)
+	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(b.textMixed), b.ld), cuda.FloatsAt(b.at(b.text), b.ld),
+		cuda.FloatsAt(b.at(b.dtextGram),
+			n), nil)
 	b.addGrams(textSide, b.dtextGram, b.dtextGramRead)
 }

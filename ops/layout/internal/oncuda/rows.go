@@ -14,7 +14,8 @@ type mover struct {
 	values int // of a unit
 }
 
-// newMover returns a kernel for `most` values at most, in pieces of rows that begin and end at multiples of these widths.
+// newMover returns a kernel for `most` values at most, in pieces of rows that begin and end at multiples of these
+// widths.
 func newMover(c *exec.DeviceCall, name string, most int, widths ...int) mover {
 	m := mover{values: 4}
 	for _, w := range widths {
@@ -22,7 +23,8 @@ func newMover(c *exec.DeviceCall, name string, most int, widths ...int) mover {
 			m.values = 1
 		}
 	}
-	m.Kernel = cuda.Load(c, layoutSource, name, cuda.Is("VEC", m.values == 4), cuda.Is("LARGE", most/m.values >= 1<<31-threads))
+	m.Kernel = cuda.Load(c, layoutSource, name, cuda.Is("VEC", m.values == 4),
+		cuda.Is("LARGE", most/m.values >= 1<<31-threads))
 	return m
 }
 

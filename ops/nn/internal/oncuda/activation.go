@@ -34,7 +34,8 @@ func activate(c *exec.DeviceCall, of vector.Activation, y, x *exec.Operand) cuda
 	return func() { k.Enqueue(activationGrid(n), *y, *x, int64(n)) }
 }
 
-// activateGradient returns the step of dx = dy times the derivative of the activation at x, which all may lie at the same place.
+// activateGradient returns the step of dx = dy times the derivative of the activation at x, which all may lie at the
+// same place.
 func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.Operand) cuda.Step {
 	k := cuda.Load(c, activationSource, "activate_gradient",
 		activationMacros(of, dx, cuda.Type("X", *x), cuda.Type("DY", *dy))...)
@@ -59,7 +60,8 @@ func Gated(kernel string) cuda.Steps {
 		for h%wide != 0 {
 			wide /= 2
 		}
-		k := cuda.Load(c, activationSource, kernel, cuda.Value("F", int(vector.BySiLU)), cuda.Is("HALVES", true), cuda.Value("WIDE", wide))
+		k := cuda.Load(c, activationSource, kernel, cuda.Value("F", int(vector.BySiLU)), cuda.Is("HALVES", true),
+			cuda.Value("WIDE", wide))
 		g := cuda.Grid{X: rows, Y: cuda.Blocks(h/wide, activationThreads), Threads: activationThreads}
 		return func() {
 			args := []any{c.Out}
@@ -75,7 +77,8 @@ func Gated(kernel string) cuda.Steps {
 func GELUDropout(keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := sizeOf(c.In[0])
-		k := cuda.Load(c, activationSource, "activate", activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
+		k := cuda.Load(c, activationSource, "activate",
+			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
 		return func() { k.Enqueue(activationGrid(rows*cols), c.Out, c.In[0], int64(rows*cols), c.In[1], cols, 1/keep) }
 	})
 }
@@ -85,7 +88,8 @@ func GELUDropoutGrad(keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := sizeOf(c.In[0])
 		k := cuda.Load(c, activationSource, "activate_gradient",
-			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Type("DY", c.In[2]), cuda.Is("DROPPED", true))...)
+			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Type("DY", c.In[2]),
+				cuda.Is("DROPPED", true))...)
 		return func() {
 			k.Enqueue(activationGrid(rows*cols), c.Out, c.In[0], c.In[2], int64(rows*cols), c.In[1], cols, 1/keep)
 		}

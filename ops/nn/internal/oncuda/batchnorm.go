@@ -90,14 +90,17 @@ func (b BatchNorm) Step() cuda.Steps {
 			lengths, l := s.lengths(c)
 			mean, rstd, variance := c.Aux[batchMean], c.Aux[batchRstd], c.Aux[batchVariance]
 			if b.Given {
-				given.Enqueue(cuda.Grid{X: cuda.Blocks(s.cols, 128), Threads: 128}, mean, rstd, variance, c.In[3], c.In[4],
+				given.Enqueue(cuda.Grid{X: cuda.Blocks(s.cols, 128), Threads: 128}, mean, rstd, variance, c.In[3],
+					c.In[4],
 					s.cols, b.Eps)
 			} else {
 				measure.Enqueue(s.partGrid(), parts, c.In[0], lengths, s.rows, s.cols, l)
-				statistics.Enqueue(s.columnGrid(), mean, rstd, variance, parts, s.parts, c.In[0], lengths, s.rows, s.cols, l,
+				statistics.Enqueue(s.columnGrid(), mean, rstd, variance, parts, s.parts, c.In[0], lengths, s.rows,
+					s.cols, l,
 					b.Eps)
 			}
-			apply.Enqueue(s.rowGrid(), c.Out, c.In[0], c.In[1], c.In[2], cuda.Optional(c, b.Add), mean, rstd, lengths, s.rows, s.cols, l)
+			apply.Enqueue(s.rowGrid(), c.Out, c.In[0], c.In[1], c.In[2], cuda.Optional(c, b.Add), mean, rstd, lengths,
+				s.rows, s.cols, l)
 		}
 	})
 }
@@ -117,7 +120,8 @@ func (b BatchNorm) Grad() cuda.Steps {
 			mean, rstd := c.InAux[0][batchMean], c.InAux[0][batchRstd]
 			x, gamma, beta, dy := c.In[1], c.In[2], c.In[3], c.In[4]
 			sums.Enqueue(s.partGrid(), parts, x, gamma, beta, dy, mean, rstd, lengths, s.rows, s.cols, l)
-			totals.Enqueue(s.columnGrid(), c.Aux[0], c.Aux[1], slope, product, parts, s.parts, gamma, rstd, lengths, s.rows,
+			totals.Enqueue(s.columnGrid(), c.Aux[0], c.Aux[1], slope, product, parts, s.parts, gamma, rstd, lengths,
+				s.rows,
 				s.cols, l, b.Given)
 			grad.Enqueue(s.rowGrid(), c.Out, x, gamma, beta, dy, mean, rstd, slope, product, lengths, s.rows, s.cols, l)
 		}

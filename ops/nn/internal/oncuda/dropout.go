@@ -34,7 +34,8 @@ func DropoutBits(stream uint64, words int, keep float32) cuda.Steps {
 // DropoutShare makes the bits of rows in runs of part words.
 func DropoutShare(stream uint64, n, stacks, words int, keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		k, all, runs := cuda.Load(c, dropoutSource, "dropout_share", dropoutBitsMacros...), c.Out.Shape.TotalSize(), stacks
+		k, all, runs := cuda.Load(c, dropoutSource, "dropout_share", dropoutBitsMacros...), c.Out.Shape.TotalSize(),
+			stacks
 		if len(c.In) == 3 {
 			runs = c.In[2].Shape[0]
 		}
@@ -54,7 +55,8 @@ func Dropout(keep float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := sizeOf(c.In[0])
 		p := pieceOf(cols)
-		k := cuda.Load(c, dropoutSource, "dropout", cuda.Value("PIECE", p), cuda.Is("DROPOUT", true), cuda.Type("Y", c.Out),
+		k := cuda.Load(c, dropoutSource, "dropout", cuda.Value("PIECE", p), cuda.Is("DROPOUT", true),
+			cuda.Type("Y", c.Out),
 			cuda.Is("ACCUMULATE", c.Accumulate))
 		return func() { k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, 1/keep) }
 	})

@@ -27,9 +27,11 @@ func LayerNorm(eps float32) cuda.Steps {
 		if !ok {
 			return nil
 		}
-		k := cuda.Load(c, layerNormSource, "layer_norm", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
+		k := cuda.Load(c, layerNormSource, "layer_norm",
+			l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
 		return func() {
-			k.Enqueue(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.Aux[0], c.Aux[1], rows, cols, eps)
+			k.Enqueue(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.Aux[0], c.Aux[1], rows,
+				cols, eps)
 		}
 	})
 }
@@ -49,9 +51,11 @@ func Normalised() cuda.Steps {
 		if !ok {
 			return nil
 		}
-		k := cuda.Load(c, layerNormSource, "normalise", l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
+		k := cuda.Load(c, layerNormSource, "normalise",
+			l.macros(cuda.Type("Y", c.Out), shadowed(c.Out), cuda.Is("ADD", false))...)
 		return func() {
-			k.Enqueue(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.InAux[0][addNormMean], c.InAux[0][addNormRstd], rows,
+			k.Enqueue(l.grid(rows), c.Out, cuda.ShadowOf(c.Out), c.In[0], c.In[1], c.In[2], c.InAux[0][addNormMean],
+				c.InAux[0][addNormRstd], rows,
 				cols)
 		}
 	})
@@ -67,7 +71,8 @@ func AddNorm(eps, keep float32, dropout bool) cuda.Steps {
 			return nil
 		}
 		norm := c.Aux[addNormOut]
-		macros := l.macros(cuda.Type("Y", norm), shadowed(norm), cuda.Type("H", c.In[0]), cuda.Is("ADD", true), cuda.Is("DROPOUT", dropout),
+		macros := l.macros(cuda.Type("Y", norm), shadowed(norm), cuda.Type("H", c.In[0]), cuda.Is("ADD", true),
+			cuda.Is("DROPOUT", dropout),
 			cuda.Is("SUM", !c.Unread))
 		k := cuda.Load(c, layerNormSource, "add_norm", macros...)
 		scale := float32(1)
@@ -102,7 +107,8 @@ func (o LayerNormGrad) Step() cuda.Steps {
 			return nil
 		}
 		g := l.grid(rows)
-		g.X = min(g.X, 3*132*128/g.Threads) // what runs at a time on a large device; fixed, so that sums are the same everywhere
+		// what runs at a time on a large device; fixed, so that sums are the same everywhere
+		g.X = min(g.X, 3*132*128/g.Threads)
 		if l.threads == 32 {
 			g.Shared = 2 * cols * 4
 		}
@@ -116,7 +122,8 @@ func (o LayerNormGrad) Step() cuda.Steps {
 				more = c.In[o.More]
 			}
 			statistics := c.InAux[o.Of]
-			k.Enqueue(g, c.Out, cuda.ShadowOf(c.Out), parts, c.In[o.X], c.In[o.Gamma], c.In[o.DY], more, statistics[o.Mean],
+			k.Enqueue(g, c.Out, cuda.ShadowOf(c.Out), parts, c.In[o.X], c.In[o.Gamma], c.In[o.DY], more,
+				statistics[o.Mean],
 				statistics[o.Rstd], rows, cols)
 			sumParts(sum, c.Aux[0], c.Aux[1], parts, g.X, cols)
 		}

@@ -6,8 +6,9 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// Linear is the step of a linear layer over rows of the weight from one on: a product to whose result the bias is added, and, where an activation follows, a pass over
-// what it is applied to, the auxiliary result or, where that is spared, the output itself.
+// Linear is the step of a linear layer over rows of the weight from one on: a product to whose result the bias is
+// added, and, where an activation follows, a pass over what it is applied to, the auxiliary result or, where that is
+// spared, the output itself.
 func Linear(from int, bias bool, then vector.Activation) cuda.Steps {
 	return cuda.OnWith(exec.Half{Rounds: []int{0, 1}}, func(c *exec.DeviceCall) cuda.Step {
 		rows, inner, n := c.In[0].Shape[0], c.In[0].Shape[1], c.Out.Shape[1]
@@ -16,7 +17,8 @@ func Linear(from int, bias bool, then vector.Activation) cuda.Steps {
 			before = &c.Aux[0]
 		}
 		t := cuda.ProductType(c)
-		parts := []cuda.Part{{In: 0, Rows: rows, Cols: inner, Type: t}, {In: 1, From: from * inner, Rows: n, Cols: inner, Type: t}}
+		parts := []cuda.Part{{In: 0, Rows: rows, Cols: inner, Type: t},
+			{In: 1, From: from * inner, Rows: n, Cols: inner, Type: t}}
 		if bias {
 			parts = append(parts, cuda.Part{In: 2, From: from, Rows: 1, Cols: n, Type: before.Type})
 		}
@@ -44,7 +46,8 @@ func LinearGradX(from int, then vector.Activation) cuda.Steps {
 		rows, n, inner := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1]
 		t := cuda.ProductType(c)
 		f := cuda.NewFactors(c,
-			cuda.Part{In: 0, Rows: rows, Cols: n, Type: t}, cuda.Part{In: 1, From: from * inner, Rows: n, Cols: inner, Type: t})
+			cuda.Part{In: 0, Rows: rows, Cols: n, Type: t},
+			cuda.Part{In: 1, From: from * inner, Rows: n, Cols: inner, Type: t})
 		derive := func() {}
 		if then != 0 {
 			derive = activateGradient(c, then, &c.Out, &c.In[2], &c.Out)
@@ -63,7 +66,8 @@ func LinearGradW(from int) cuda.Steps {
 	return cuda.OnWith(exec.Half{Rounds: []int{0, 1}}, func(c *exec.DeviceCall) cuda.Step {
 		rows, n, inner, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1], c.Out.Shape[0]
 		t := cuda.ProductType(c)
-		f := cuda.NewFactors(c, cuda.Part{In: 0, Rows: rows, Cols: n, Type: t}, cuda.Part{In: 1, Rows: rows, Cols: inner, Type: t})
+		f := cuda.NewFactors(c, cuda.Part{In: 0, Rows: rows, Cols: n, Type: t},
+			cuda.Part{In: 1, Rows: rows, Cols: inner, Type: t})
 		first, end := from*inner, (from+n)*inner
 		p := cuda.Product{TransA: true, M: n, N: inner, K: rows, Beta: cuda.Beta(c)}
 		return func() {
@@ -79,14 +83,15 @@ func LinearGradW(from int) cuda.Steps {
 
 var columnSumsSource = cuda.NewSource(files, "column sums", "columnsums.cu")
 
-// columnSumsLayout is how blocks of 256 threads share a matrix: lanes threads take wide neighbours each of a row, and a block so
-// many rows. The blocks of a strip of columns are counted, for up to columnSumsStrips.
+// columnSumsLayout is how blocks of 256 threads share a matrix: lanes threads take wide neighbours each of a row, and a
+// block so many rows. The blocks of a strip of columns are counted, for up to columnSumsStrips.
 type columnSumsLayout struct{ wide, lanes, each int }
 
 const columnSumsStrips = 4096
 
-// layoutOfSums has lanes for 128 bytes of a row, and for a block the rows that its threads load at once, which is enough to keep
-// memory busy; more where there are blocks enough, and all of a few rows, so that nothing is left to add.
+// layoutOfSums has lanes for 128 bytes of a row, and for a block the rows that its threads load at once, which is
+// enough to keep memory busy; more where there are blocks enough, and all of a few rows, so that nothing is left to
+// add.
 func layoutOfSums(in exec.Operand) columnSumsLayout {
 	rows, cols := sizeOf(in)
 	l := columnSumsLayout{wide: 4, lanes: 8}

@@ -24,7 +24,8 @@ func L2NormalizeGrad(eps float32) cuda.Steps {
 		rows, cols := sizeOf(c.Out)
 		k := cuda.Load(c, normalizeSource, "l2_normalize_dx", cuda.Value("PIECE", pieceOf(cols)))
 		return func() {
-			k.Enqueue(cuda.Grid{X: cuda.Blocks(rows, 8), Threads: 256}, c.Out, c.In[0], c.InAux[0][0], c.In[1], rows, cols,
+			k.Enqueue(cuda.Grid{X: cuda.Blocks(rows, 8), Threads: 256}, c.Out, c.In[0], c.InAux[0][0], c.In[1], rows,
+				cols,
 				eps)
 		}
 	})

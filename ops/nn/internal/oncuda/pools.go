@@ -81,7 +81,8 @@ func SoftPoolGrad(l int) cuda.Steps {
 		p := pieceOf(cols)
 		k := cuda.Load(c, poolsSource, "soft_pool_dx", cuda.Value("PIECE", p))
 		return func() {
-			k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], c.In[3], c.In[4], c.InAux[0][0],
+			k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.Aux[0], c.In[0], c.In[1], c.In[2], c.In[3], c.In[4],
+				c.InAux[0][0],
 				c.InAux[0][1], rows, cols, l)
 		}
 	})
@@ -103,7 +104,8 @@ func SortPool(l int, temperature float32) cuda.Steps {
 			w := c.Aux[sortPoolWeights]
 			weights.Enqueue(cuda.Grid{X: cuda.Blocks(b, 4), Threads: 128}, w, c.In[1], c.In[2], b, l,
 				1/temperature)
-			sort.Enqueue(cuda.Grid{X: b, Y: cuda.Blocks(cols, 32), Threads: 256}, c.Out, c.Aux[sortPoolOrder], w, c.In[0],
+			sort.Enqueue(cuda.Grid{X: b, Y: cuda.Blocks(cols, 32), Threads: 256}, c.Out, c.Aux[sortPoolOrder], w,
+				c.In[0],
 				c.In[2], cols, l)
 		}
 	})
@@ -116,7 +118,8 @@ func SortPoolGradX(l int) cuda.Steps {
 		k := cuda.Load(c, sortPoolSource, "sort_pool_dx", cuda.Value("PIECE", 1))
 		return func() {
 			cuda.Zero(c.Out)
-			k.Enqueue(pieceGrid(rows, cols, 1), c.Out, c.InAux[0][sortPoolOrder], c.InAux[0][sortPoolWeights], c.In[1], rows,
+			k.Enqueue(pieceGrid(rows, cols, 1), c.Out, c.InAux[0][sortPoolOrder], c.InAux[0][sortPoolWeights], c.In[1],
+				rows,
 				cols, l)
 		}
 	})

@@ -55,7 +55,8 @@ func layoutOf(cols, most int) (rowLayout, bool) {
 }
 
 func (l rowLayout) macros(more ...cuda.Macro) []cuda.Macro {
-	return append([]cuda.Macro{cuda.Value("PIECE", l.piece), cuda.Value("PIECES", l.pieces), cuda.Value("THREADS", l.threads),
+	return append([]cuda.Macro{cuda.Value("PIECE", l.piece), cuda.Value("PIECES", l.pieces),
+		cuda.Value("THREADS", l.threads),
 		cuda.Is("EXACT", l.piece*l.pieces*l.threads == l.cols)}, more...)
 }
 

@@ -17,8 +17,8 @@ func AddRepeated(l int) cuda.Steps {
 	})
 }
 
-// sequenceCopy makes of each sequence first rows of operand head and then count rows of operand 0, without skip rows before
-// each of its sequences.
+// sequenceCopy makes of each sequence first rows of operand head and then count rows of operand 0, without skip rows
+// before each of its sequences.
 type sequenceCopy struct{ head, first, count, skip int }
 
 func (s sequenceCopy) prepare(c *exec.DeviceCall) cuda.Step {

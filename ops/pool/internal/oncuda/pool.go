@@ -10,7 +10,8 @@ var poolSource = cuda.NewSource(files, "pool", "pool.cu")
 // Operands are where those of a pool are among an op's; Cols is -1 where every column exists.
 type Operands struct{ Keys, Queue, Pointer, Cols int }
 
-// copies are operands of a product with the pool as it wants them: of its type, with rows that begin at multiples of 16 bytes.
+// copies are operands of a product with the pool as it wants them: of its type, with rows that begin at multiples of 16
+// bytes.
 type copies struct {
 	c       *exec.DeviceCall
 	at      Operands
@@ -26,7 +27,8 @@ type copies struct {
 
 // newCopies prepares the product of operand 0 with the pool at.
 func newCopies(c *exec.DeviceCall, at Operands) *copies {
-	x := &copies{c: c, at: at, n: c.In[at.Queue].Shape[0], wide: c.In[at.Queue].Shape[1], left: c.In[0].Shape[0], leftCols: c.In[0].Shape[1]}
+	x := &copies{c: c, at: at, n: c.In[at.Queue].Shape[0], wide: c.In[at.Queue].Shape[1], left: c.In[0].Shape[0],
+		leftCols: c.In[0].Shape[1]}
 	typed, size := cuda.Macro{Name: "V", Value: "float"}, int64(4)
 	x.ld, x.leftLD = (x.wide+3)/4*4, x.leftCols
 	if c.BF16 {
@@ -45,7 +47,8 @@ func newCopies(c *exec.DeviceCall, at Operands) *copies {
 func (x *copies) run() (left cuda.Pointer) {
 	in := x.c.In
 	x.assemble.Enqueue(cuda.Grid{X: cuda.Blocks(x.n, 8), Threads: 32, ThreadsY: 8},
-		x.pool, in[x.at.Keys], in[x.at.Queue], in[x.at.Pointer], cuda.Optional(x.c, x.at.Cols), in[x.at.Keys].Shape[0], x.n, x.wide, x.ld)
+		x.pool, in[x.at.Keys], in[x.at.Queue], in[x.at.Pointer], cuda.Optional(x.c, x.at.Cols), in[x.at.Keys].Shape[0],
+		x.n, x.wide, x.ld)
 	if x.t == exec.Float32 {
 		return cuda.At(in[0])
 	}

@@ -13,7 +13,8 @@ type Attended struct {
 	Memory int
 }
 
-// Operands of the op of the gates, of that of their gradients, and auxiliary results of the latter, as the ops have them.
+// Operands of the op of the gates, of that of their gradients, and auxiliary results of the latter, as the ops have
+// them.
 const (
 	atX = iota
 	atKeys
@@ -53,12 +54,14 @@ const (
 func (d Attended) Forward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r, h := c.In[atStart].Shape[0], c.In[atQuery].Shape[0]
-		x := d.newWork(c, r, h, cuda.Part{In: atWeightHH, Rows: 3 * h, Cols: h}, cuda.Part{In: atQuery, Rows: h, Cols: h})
+		x := d.newWork(c, r, h, cuda.Part{In: atWeightHH, Rows: 3 * h, Cols: h},
+			cuda.Part{In: atQuery, Rows: h, Cols: h})
 		x.source = attendedSource
 		half, state, hidden, queries := x.rows(r, h), x.floats(r*h), x.floats(3*r*h), x.floats(r*h)
 		x.scratch()
 		half = x.matrix(half)
-		pack, begin, attend, gates := x.kernel("pack_gates"), x.kernel("begin_states"), x.kernel("attend"), x.kernel("gates")
+		pack, begin, attend, gates := x.kernel("pack_gates"), x.kernel("begin_states"), x.kernel("attend"),
+			x.kernel("gates")
 		return func() {
 			x.place()
 			packing := c.In[atPacking]
@@ -68,12 +71,14 @@ func (d Attended) Forward() cuda.Steps {
 			for t := range d.Len {
 				cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: 3 * h, K: h}, half, x.placed[0],
 					cuda.FloatsAt(x.at(hidden), 3*h), nil)
-				cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: h, K: h}, half, x.placed[1], cuda.FloatsAt(x.at(queries),
-					h), nil)
+				cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: h, K: h}, half, x.placed[1],
+					cuda.FloatsAt(x.at(queries),
+						h), nil)
 				attend.Enqueue(d.ranks(r), c.Out, c.Aux[1], x.at(queries), c.In[atKeys], c.In[atValues], c.In[atScore],
 					c.In[atMemory], packing,
 					r, d.Len, h, d.Memory, t)
-				gates.Enqueue(x.values(), c.Out, x.at(hidden), nil, c.In[atBiasHH], x.at(state), half.At, c.Aux[0], packing,
+				gates.Enqueue(x.values(), c.Out, x.at(hidden), nil, c.In[atBiasHH], x.at(state), half.At, c.Aux[0],
+					packing,
 					r, d.Len, h, half.LD, t, false)
 			}
 		}
@@ -87,9 +92,11 @@ func (d Attended) ranks(r int) cuda.Grid { return cuda.Grid{X: r, Threads: 256, 
 func (d Attended) Backward() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		r, h := c.In[ofStart].Shape[0], c.In[ofStart].Shape[1]
-		x := d.newWork(c, r, h, cuda.Part{In: ofWeightHH, Rows: 3 * h, Cols: h}, cuda.Part{In: ofQuery, Rows: h, Cols: h})
+		x := d.newWork(c, r, h, cuda.Part{In: ofWeightHH, Rows: 3 * h, Cols: h},
+			cuda.Part{In: ofQuery, Rows: h, Cols: h})
 		x.source = attendedSource
-		dhidden, half, carry, queries, scores := x.rows(r, 3*h), x.rows(r, h), x.floats(r*h), x.floats(r*h), x.floats(r*h)
+		dhidden, half, carry, queries, scores := x.rows(r, 3*h), x.rows(r, h), x.floats(r*h), x.floats(r*h),
+			x.floats(r*h)
 		x.scratch()
 		dhidden, half = x.matrix(dhidden), x.matrix(half)
 		begin, before, gates, attend := x.kernel("begin_back"), x.kernel("before_step"), x.kernel("gates_back"),
@@ -100,18 +107,22 @@ func (d Attended) Backward() cuda.Steps {
 			packing, start := c.In[ofPacking], c.In[ofStart]
 			before.Enqueue(cuda.Grid{X: r, Threads: 256}, half.At, c.In[ofStates], start, packing, r, d.Len, h, half.LD,
 				t)
-			cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: h, K: h}, half, x.placed[1], cuda.FloatsAt(x.at(queries), h),
+			cuda.Multiply(c, cuda.Product{TransB: true, M: r, N: h, K: h}, half, x.placed[1],
+				cuda.FloatsAt(x.at(queries), h),
 				nil)
 			gates.Enqueue(x.values(), c.Out, c.In[ofGates], dhidden.At, x.at(carry), c.In[ofStates], start, c.In[ofDY],
 				packing,
 				r, d.Len, h, dhidden.LD, t, false)
 			attend.Enqueue(d.ranks(r), c.Aux[backQueries], half.At, c.Aux[backKeys], c.Aux[backValues], x.at(scores),
 				c.Out, c.InAux[ofGates][1],
-				x.at(queries), c.In[ofKeys], c.In[ofValues], c.In[ofScore], c.In[ofMemory], packing, r, d.Len, h, d.Memory, half.LD,
+				x.at(queries), c.In[ofKeys], c.In[ofValues], c.In[ofScore], c.In[ofMemory], packing, r, d.Len, h,
+				d.Memory, half.LD,
 				t)
-			cuda.Multiply(c, cuda.Product{M: r, N: h, K: 3 * h, Beta: 1}, dhidden, x.placed[0], cuda.FloatsAt(x.at(carry), h),
+			cuda.Multiply(c, cuda.Product{M: r, N: h, K: 3 * h, Beta: 1}, dhidden, x.placed[0],
+				cuda.FloatsAt(x.at(carry), h),
 				nil)
-			cuda.Multiply(c, cuda.Product{M: r, N: h, K: h, Beta: 1}, half, x.placed[1], cuda.FloatsAt(x.at(carry), h), nil)
+			cuda.Multiply(c, cuda.Product{M: r, N: h, K: h, Beta: 1}, half, x.placed[1], cuda.FloatsAt(x.at(carry), h),
+				nil)
 		}
 		return func() {
 			x.place()
@@ -153,8 +164,9 @@ func (d Attended) GradQuery() cuda.Steps {
 		return func() {
 			round.Enqueue(x.places(), dqueries.At, c.InAux[0][backQueries], h, dqueries.LD)
 			pack.Enqueue(x.places(), before.At, c.In[1], c.In[3], c.In[2], r, d.Len, h, before.LD, false)
-			cuda.Multiply(c, cuda.Product{TransA: true, M: h, N: h, K: r * d.Len}, dqueries, before, cuda.MatrixOf(c.Out, 0,
-				h), nil)
+			cuda.Multiply(c, cuda.Product{TransA: true, M: h, N: h, K: r * d.Len}, dqueries, before,
+				cuda.MatrixOf(c.Out, 0,
+					h), nil)
 		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 
 var gruSource = cuda.NewSource(files, "gru", "gru.cu")
 
-// How many tokens a step has is known on the device alone: products of a step are those of all sequences, and those of all
-// steps of all places. Rows of no token are 0 there.
+// How many tokens a step has is known on the device alone: products of a step are those of all sequences, and those of
+// all steps of all places. Rows of no token are 0 there.
 
 // GRU is a gated recurrent unit over sequences of so many places.
 type GRU struct {
@@ -53,7 +53,8 @@ type work struct {
 
 // newWork begins a step that multiplies parts of operands.
 func (u GRU) newWork(c *exec.DeviceCall, r, h int, parts ...cuda.Part) *work {
-	x := &work{c: c, source: gruSource, r: r, l: u.Len, h: h, reverse: u.Reverse, product: cuda.ProductType(c), parts: parts}
+	x := &work{c: c, source: gruSource, r: r, l: u.Len, h: h, reverse: u.Reverse, product: cuda.ProductType(c),
+		parts: parts}
 	for i := range parts {
 		parts[i].Type = x.product
 	}
@@ -173,7 +174,8 @@ func (u GRU) Backward() cuda.Steps {
 			begin.Enqueue(x.places(), c.Out, x.at(carry), packing, r, u.Len, h)
 			recurrent := cuda.Product{M: r, N: h, K: 3 * h, Beta: 1}
 			for t := u.Len - 1; t >= 0; t-- {
-				back.Enqueue(x.values(), c.Out, c.In[gradGates], d.At, x.at(carry), c.In[gradStates], start, c.In[gradDY],
+				back.Enqueue(x.values(), c.Out, c.In[gradGates], d.At, x.at(carry), c.In[gradStates], start,
+					c.In[gradDY],
 					packing,
 					r, u.Len, h, d.LD, t, u.Reverse)
 				if t > 0 || u.Start {

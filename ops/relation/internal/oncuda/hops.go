@@ -20,7 +20,8 @@ func Hops(temperature, target float32, count int) cuda.Steps {
 		fixed, walks := matrix(2*count), [2]cuda.Pointer{matrix(2*count + 1), matrix(2*count + 2)}
 
 		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, hopsSource, name) }
-		softmax, compare, mean, finish := kernel("distributions"), kernel("compare_rows"), kernel("mean_loss"), kernel("softmax_gradient")
+		softmax, compare, mean, finish := kernel("distributions"), kernel("compare_rows"), kernel("mean_loss"),
+			kernel("softmax_gradient")
 		rows := func(blocks int) cuda.Grid { return cuda.Grid{X: blocks, Threads: 256} }
 		multiply := func(out, a, b cuda.Pointer, transA, transB bool, beta float32) {
 			p := cuda.Product{TransA: transA, TransB: transB, M: n, N: n, K: n, LDA: n, LDB: n, LDC: n, Beta: beta}

@@ -48,7 +48,8 @@ func (x Distance) Forward() cuda.Steps {
 		columns := x.Columns
 		rows, total, width, n := c.Out.Shape[0], c.Out.Shape[1], c.In[0].Shape[1], c.In[columns.Keys].Shape[0]
 		k := x.load(c, "distance_scores")
-		g := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16, ThreadsY: 16}
+		g := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16,
+			ThreadsY: 16}
 		return func() {
 			args := append([]any{c.Out, c.In[0]}, columns.arguments(c)...)
 			k.Enqueue(g, append(args, rows, n, total, width, x.unit(width))...)
@@ -56,8 +57,8 @@ func (x Distance) Forward() cuda.Steps {
 	})
 }
 
-// Backward is the step of the gradient for operand of: of f from all columns, or of the keys, the first columns, from f. Keys
-// whose columns do not exist have scores of 0, and so no gradient.
+// Backward is the step of the gradient for operand of: of f from all columns, or of the keys, the first columns, from
+// f. Keys whose columns do not exist have scores of 0, and so no gradient.
 func (x Distance) Backward(operands, of int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		layout := x.Columns
@@ -83,13 +84,16 @@ func (x Distance) Backward(operands, of int) cuda.Steps {
 		slopes := cuda.Scratch(c, slopeBytes+4*int64(chunks)*int64(rows)*int64(width))
 		parts := slopes + cuda.Pointer(slopeBytes)
 		slope, gradient, sum := x.load(c, "distance_slopes"), x.load(c, "distance_gradient"), x.load(c, "distance_sum")
-		pairs := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16, ThreadsY: 16}
-		channels := cuda.Grid{X: cuda.Blocks(rows, distanceTile), Y: cuda.Blocks(unit, distanceTile), Z: chunks, Threads: 16, ThreadsY: 16}
+		pairs := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16,
+			ThreadsY: 16}
+		channels := cuda.Grid{X: cuda.Blocks(rows, distanceTile), Y: cuda.Blocks(unit, distanceTile), Z: chunks,
+			Threads: 16, ThreadsY: 16}
 		return func() {
 			for from := 0; from < width; from += unit {
 				if !x.L2 {
 					args := append([]any{slopes, c.In[scores], c.In[dy], c.In[of]}, columns.arguments(c)...)
-					slope.Enqueue(pairs, append(args, rows, n, total, width, from, unit, int64(rowStep), int64(colStep))...)
+					slope.Enqueue(pairs,
+						append(args, rows, n, total, width, from, unit, int64(rowStep), int64(colStep))...)
 				}
 				args := append([]any{parts, slopes, c.In[scores], c.In[dy], c.In[of]}, columns.arguments(c)...)
 				args = append(args, rows, n, total, width, from, unit, each, int64(rowStep), int64(colStep))

@@ -21,7 +21,8 @@ func scaleHeads(c *exec.DeviceCall, from, width int) cuda.Step {
 	rows, cols, n := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0]
 	k := cuda.Load(c, similaritySource, "multiply_columns")
 	return func() {
-		k.Enqueue(cuda.Grid{X: rows, Y: cuda.Blocks(cols, 256), Threads: 256}, c.Out, c.In[0], c.In[1], cols, from, width, n)
+		k.Enqueue(cuda.Grid{X: rows, Y: cuda.Blocks(cols, 256), Threads: 256}, c.Out, c.In[0], c.In[1], cols, from,
+			width, n)
 	}
 }
 
@@ -30,7 +31,8 @@ func scaleHeadsWeights(c *exec.DeviceCall, from, width int) cuda.Step {
 	rows, cols, n := c.In[0].Shape[0], c.In[0].Shape[1], c.Out.Shape[0]
 	k := cuda.Load(c, similaritySource, "multiply_columns_weights")
 	return func() {
-		k.Enqueue(cuda.Grid{X: cuda.Blocks(n, 32), Threads: 32, ThreadsY: 32}, c.Out, c.In[0], c.In[1], rows, cols, from, width, n)
+		k.Enqueue(cuda.Grid{X: cuda.Blocks(n, 32), Threads: 32, ThreadsY: 32}, c.Out, c.In[0], c.In[1], rows, cols,
+			from, width, n)
 	}
 }
 
@@ -62,7 +64,8 @@ func MultiplyBlocks(transposed bool) cuda.Steps {
 		n, d := blocks(c.In[1].Shape)
 		p := blocksProduct(transposed, rows, n, d)
 		return func() {
-			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, d), cuda.MatrixOf(c.Out, 0, cols), nil)
+			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, d),
+				cuda.MatrixOf(c.Out, 0, cols), nil)
 		}
 	})
 }
@@ -74,13 +77,14 @@ func BlockWeights() cuda.Steps {
 		n, d := blocks(c.Out.Shape)
 		p := weightsProduct(0, rows, n, d)
 		return func() {
-			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, cols), cuda.MatrixOf(c.Out, 0, d), nil)
+			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, cols),
+				cuda.MatrixOf(c.Out, 0, d), nil)
 		}
 	})
 }
 
-// FoldColumns is the step of heads of width columns from one on times the weights of their channels, or with transposed of its
-// gradient for x: a product for each head.
+// FoldColumns is the step of heads of width columns from one on times the weights of their channels, or with transposed
+// of its gradient for x: a product for each head.
 func FoldColumns(from, width int, transposed bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
@@ -92,7 +96,8 @@ func FoldColumns(from, width int, transposed bool) cuda.Steps {
 		return func() {
 			cuda.Copy(c.Out, c.In[0])
 			for at := from; at < from+width; at += n * d {
-				x, w, to := cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], 0, d), cuda.MatrixOf(c.Out, at, cols)
+				x, w, to := cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], 0, d),
+					cuda.MatrixOf(c.Out, at, cols)
 				cuda.Multiply(c, p, x, w, to, nil)
 			}
 		}

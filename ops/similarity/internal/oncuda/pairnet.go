@@ -7,8 +7,8 @@ import (
 
 var pairNetSource = cuda.NewSource(files, "pairnet", "pairnet.cu")
 
-// PairNetValues is what a block of images has at most of hidden units of pairs, and of weights times images; an image is one in
-// any case. It fits into the second cache of large devices. A variable for tests.
+// PairNetValues is what a block of images has at most of hidden units of pairs, and of weights times images; an image
+// is one in any case. It fits into the second cache of large devices. A variable for tests.
 var PairNetValues = 4 << 20
 
 // pairNetSlices is SLICES of pairnet.cu.
@@ -18,8 +18,8 @@ const pairNetSlices = 8
 //
 //	p (n h, m) = scaled (n h, c) y^T,  scaled_ihc = a_hc x_ic
 //
-// with all texts. Products are in float32 as on the host, or tf32: the gradient jumps where a hidden unit crosses zero, so that
-// bfloat16 would move it by more than its own rounding.
+// with all texts. Products are in float32 as on the host, or tf32: the gradient jumps where a hidden unit crosses zero,
+// so that bfloat16 would move it by more than its own rounding.
 type pairNet struct {
 	c            *exec.DeviceCall
 	n, m, h, dim int
@@ -36,7 +36,8 @@ type pairNet struct {
 }
 
 func newPairNet(c *exec.DeviceCall) *pairNet {
-	r := &pairNet{c: c, n: c.In[0].Shape[0], m: c.In[1].Shape[0], h: c.In[2].Shape[0], dim: c.In[0].Shape[1], room: cuda.NewRoom(c)}
+	r := &pairNet{c: c, n: c.In[0].Shape[0], m: c.In[1].Shape[0], h: c.In[2].Shape[0], dim: c.In[0].Shape[1],
+		room: cuda.NewRoom(c)}
 	r.most = min(r.n, max(1, PairNetValues/(r.h*max(r.m, r.dim))))
 	r.scaled, r.hidden, r.t = r.floats(r.most*r.h*r.dim), r.floats(r.most*r.h*r.m), r.floats(r.h*r.m)
 	r.transpose, r.scale = cuda.Transpose(c, c.Out), r.kernel("scale_weights")
@@ -63,7 +64,8 @@ func (r *pairNet) run(block func(from, n int)) cuda.Step {
 		for from := 0; from < r.n; from += r.most {
 			n := min(r.most, r.n-from)
 			all := n * r.h * r.dim
-			r.scale.Enqueue(cuda.Grid{X: cuda.Blocks(all, 256), Threads: 256}, r.scaled, c.In[2], rowsFrom(c.In[0], from),
+			r.scale.Enqueue(cuda.Grid{X: cuda.Blocks(all, 256), Threads: 256}, r.scaled, c.In[2],
+				rowsFrom(c.In[0], from),
 				r.h, r.dim, int64(all))
 			p := cuda.Product{TransB: true, M: n * r.h, N: r.m, K: r.dim}
 			cuda.Multiply(c, p, cuda.FloatsAt(r.scaled, r.dim), r.texts(), cuda.FloatsAt(r.hidden, r.m), nil)
@@ -92,7 +94,8 @@ func PairNetForward() cuda.Steps {
 		score := r.kernel("pair_scores")
 		r.scratch()
 		return r.run(func(from, n int) {
-			score.Enqueue(pairNetColumns(n, r.m), rowsFrom(c.Out, from), r.hidden, rowsFrom(c.In[3], from), r.t, c.In[5], r.m, r.h)
+			score.Enqueue(pairNetColumns(n, r.m), rowsFrom(c.Out, from), r.hidden, rowsFrom(c.In[3], from), r.t,
+				c.In[5], r.m, r.h)
 		})
 	})
 }
@@ -114,7 +117,8 @@ func PairNetGrad() cuda.Steps {
 		blocks := r.run(func(from, n int) {
 			x, more, rows := rowsFrom(c.In[0], from), from > 0, n*r.h
 			threads := min(1024, 32*cuda.Blocks(r.m, 256))
-			slopes.Enqueue(cuda.Grid{X: rows, Threads: threads}, r.hidden, rowsFrom(du, from), dvs+cuda.Pointer(4*from*r.h),
+			slopes.Enqueue(cuda.Grid{X: rows, Threads: threads}, r.hidden, rowsFrom(du, from),
+				dvs+cuda.Pointer(4*from*r.h),
 				rowsFrom(c.In[6], from), rowsFrom(c.In[3], from), r.t, c.In[5], r.m, r.h)
 			add(dt, r.h, r.m, r.hidden, nil, n, 1, r.h, r.m, more)
 			g, scaled := cuda.FloatsAt(r.hidden, r.m), cuda.FloatsAt(r.scaled, r.dim)

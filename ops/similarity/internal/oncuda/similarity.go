@@ -7,8 +7,9 @@ import (
 
 var similaritySource = cuda.NewSource(files, "similarity", "similarity.cu")
 
-// How many columns exist the device alone knows when a step is enqueued: products are of all columns. In what they read the columns
-// that do not exist are taken as zero, and in what they write they are cleared. The rows of a queue behind them must be numbers.
+// How many columns exist the device alone knows when a step is enqueued: products are of all columns. In what they read
+// the columns that do not exist are taken as zero, and in what they write they are cleared. The rows of a queue behind
+// them must be numbers.
 
 // Similarity is a product with columns, of which operands queue and cols may be -1.
 type Similarity struct{ Queue, Cols int }
@@ -46,7 +47,8 @@ func (s Similarity) GradF() cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b, total, n, width := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0], c.In[1].Shape[1]
 		t := cuda.ProductType(c)
-		parts := []cuda.Part{{In: 0, Rows: b, Cols: total, Type: t, Limit: max(s.Cols, 0)}, {In: 1, Rows: n, Cols: width, Type: t}}
+		parts := []cuda.Part{{In: 0, Rows: b, Cols: total, Type: t, Limit: max(s.Cols, 0)},
+			{In: 1, Rows: n, Cols: width, Type: t}}
 		if s.Queue >= 0 {
 			parts = append(parts, cuda.Part{In: s.Queue, Rows: total - n, Cols: width, Type: t})
 		}
@@ -71,7 +73,8 @@ func (s Similarity) GradKeys(n int) cuda.Steps {
 		b, width, total := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[1]
 		t := cuda.ProductType(c)
 		f := cuda.NewFactors(c,
-			cuda.Part{In: 1, Rows: b, Cols: n, LD: total, Type: t, Limit: max(s.Cols, 0)}, cuda.Part{In: 0, Rows: b, Cols: width, Type: t})
+			cuda.Part{In: 1, Rows: b, Cols: n, LD: total, Type: t, Limit: max(s.Cols, 0)},
+			cuda.Part{In: 0, Rows: b, Cols: width, Type: t})
 		p := cuda.Product{TransA: true, M: n, N: width, K: b}
 		return func() {
 			m := f.Place()
@@ -87,7 +90,8 @@ func RowProducts() cuda.Steps {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		k := cuda.Load(c, similaritySource, "row_products")
 		return func() {
-			k.Enqueue(cuda.Grid{X: cuda.Blocks(rows, warps), Threads: 32 * warps}, c.Out, c.In[0], c.In[1], rows, cols, rows/c.In[1].Shape[0])
+			k.Enqueue(cuda.Grid{X: cuda.Blocks(rows, warps), Threads: 32 * warps}, c.Out, c.In[0], c.In[1], rows, cols,
+				rows/c.In[1].Shape[0])
 		}
 	})
 }
