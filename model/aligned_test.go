@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/align"
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 )
 
 // rotatedRows are n pairs of rows of 6 and 4 channels, where a text is some channels of its image.
@@ -65,7 +65,7 @@ func TestStartHeads(t *testing.T) {
 			}
 		}
 		for _, q := range h.params.List() {
-			if !q.Twin {
+			if !q.Momentum {
 				continue
 			}
 			for i, v := range h.params.MomentumValue(q) {

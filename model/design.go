@@ -3,8 +3,8 @@ package model
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
@@ -14,7 +14,7 @@ import (
 type design struct {
 	space       space.Space // of the features
 	image, text side
-	teacher     bool           // both sides have momentum twins
+	teacher     bool           // both sides have momentum copies
 	fusion      *encoders.BERT // layers over pairs, or nil
 	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is encoded,
 	// the queue holds one ring, and the batch enters the queue before it is compared.
@@ -121,8 +121,8 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}
 	}
-	switch task := cfg.Data.SentencePairs; {
-	case cfg.Model.JudgesPairs() && task.Classes() > 0:
+	switch task := cfg.Data.SentencePairs.Of(); {
+	case cfg.Model.JudgesPairs() && len(task.Classes) > 0:
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	case cfg.Model.JudgesPairs():
 		all = append(all, batch.Column{Name: batch.Scores})

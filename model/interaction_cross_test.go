@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // TestCrossInteraction: kinds, directions and sites of the metric become those of the published
@@ -49,17 +50,14 @@ func TestCrossEvaluates(t *testing.T) {
 	for _, kind := range []string{config.InteractionSCAN, config.InteractionBFAN, config.InteractionIMRAM} {
 		cfg := tinyFILIP(kind)
 		cfg.Model.Interaction.Steps = 3
-		cfg.Objective.Hinge = config.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
+		cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
 		cfg.Objective.Poly, cfg.Objective.CMPM = config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
 		m := buildInteraction(t, cfg)
 		b := randomPairs(m, 7)
 		for i := range b.Lengths {
 			b.Lengths[i] = max(b.Lengths[i], 2)
 		}
-		r, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{})
 		encode := func(e *Encoder) ([]float32, []int32) {
 			x, n, err := e.EncodeTokens(t.Context(), m.feed(b, Control{}).Batch)
 			if err != nil {
@@ -72,7 +70,7 @@ func TestCrossEvaluates(t *testing.T) {
 		n := len(b.IDs)
 		scores := make([][]float64, n)
 		for i := range n { // an image at a time
-			one, err := m.Interact(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
+			one, err := m.Interaction().Scores(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
 			if err != nil {
 				t.Fatal(err)
 			}

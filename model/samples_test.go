@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyNAAF is a model with a boundary.
@@ -14,11 +15,11 @@ func tinyNAAF() config.Config {
 	cfg := tinyFILIP(config.InteractionNAAF)
 	cfg.Model.Interaction.Penalty = 2
 	cfg.Objective.ITC.InBatchWeight = 0
-	cfg.Objective.Hinge = config.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
+	cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
 	return cfg
 }
 
-func boundaryOf(t *testing.T, m *Pairs) []float32 {
+func boundaryOf(t *testing.T, m *Trainer) []float32 {
 	t.Helper()
 	q, ok := m.params.Get(interact.BoundaryName)
 	if !ok || !q.Frozen {
@@ -28,12 +29,9 @@ func boundaryOf(t *testing.T, m *Pairs) []float32 {
 }
 
 // pass runs a step and no update, and returns the loss.
-func pass(t *testing.T, m *Pairs, b Batch) float64 {
+func pass(t *testing.T, m *Trainer, b Batch) float64 {
 	t.Helper()
-	r, err := m.Forward(b, Control{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := forward(t, m, b, Control{})
 	return r.Loss
 }
 

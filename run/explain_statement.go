@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -61,10 +61,10 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 		return nil, err
 	}
 	m, ok := t.Model.(towers)
-	if !ok || !m.HasJudgedMaps() {
+	if !ok || m.Classifier() == nil || !m.Classifier().HasHeatMaps() {
 		return nil, &ArgumentError{fmt.Errorf("model.system %q has no heat maps of two pictures", cfg.Model.System)}
 	}
-	x := &Explainer{t: t, pairs: m.Pairs, b: batch.New(1, m.JudgeColumns()...)}
+	x := &Explainer{t: t, model: m.Model, b: batch.New(1, m.Classifier().Columns()...)}
 	if err := x.setImage(out.image, batch.Images); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 	if err := x.read(o, nil, out); err != nil {
 		return nil, err
 	}
-	logits, err := m.Judge(ctx, x.b)
+	logits, err := m.Classifier().Logits(ctx, x.b)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 		return nil, err
 	}
 	r := Relevance{Name: StatementScore, Kind: StatementScore, Score: float64(logits[class])}
-	maps, err := m.JudgedMaps(ctx, x.b, []int32{int32(class)})
+	maps, err := m.Classifier().HeatMaps(ctx, x.b, []int32{int32(class)})
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +105,10 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 // readStatement decodes the pictures of a statement of a split, and returns its text, which o.Text takes the place of.
 func (t *Trained) readStatement(ctx context.Context, o ExplainOptions, out *Explanation) (text string, err error) {
 	split := t.split(o.Split)
-	if err := source.CheckSplit(t.Config, split); err != nil {
+	if err := source.CheckSplit(t.Config.Source(), split); err != nil {
 		return "", &ArgumentError{err}
 	}
-	x, err := source.Examples(ctx, t.Config, split, source.Options{Warn: func(note string) { Lines(t.log).Say("%s", note) }})
+	x, err := source.OpenExamples(ctx, t.Config.Source(), split, source.Options{Warn: func(note string) { Lines(t.log).Say("%s", note) }})
 	if err != nil {
 		return "", err
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -17,43 +17,41 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// heatMapper is a model with heat maps of pairs; *model.Pairs is one.
-type heatMapper interface {
-	HeatMaps(ctx context.Context, b *batch.Batch, of model.HeatOf) ([]float32, error)
-	CheckHeat(of model.HeatOf) error
-	DefaultBlocks() model.Blocks
-}
+// explained is a model with heat maps of pairs.
+type explained interface{ Explainer() *model.Explainer }
 
 // grounding looks for what the expressions of eval.split name. Of a model of scenes they are about scenes.
 func (e Evaluation) grounding(ctx context.Context) (Scores, error) {
 	c := e.Config
 	bad := func(format string, args ...any) error { return &ArgumentError{fmt.Errorf(format, args...)} }
 	if c.Data.Kind == "scenes" {
-		c.Data.Kind, c.Data.Examples.Source = config.GroundingKind, config.ExamplesOfScenes
+		c.Data.Kind, c.Data.Examples.Source = source.GroundingKind, source.ExamplesOfScenes
 	}
-	m, ok := e.Model.(heatMapper)
+	m, ok := e.Model.(explained)
 	switch {
 	case !ok || e.Tokenizer == nil:
 		return nil, bad("the task %s needs a model of images and texts: use --task %s for model.system %q", TaskGrounding, DefaultTask(e.Config), c.Model.System)
-	case c.Data.Kind != config.GroundingKind:
-		return nil, bad("the task %s reads pictures with expressions and boxes, which data.kind %q has not: set data.kind = %q and the files of data.examples", TaskGrounding, c.Data.Kind, config.GroundingKind)
+	case c.Data.Kind != source.GroundingKind:
+		return nil, bad("the task %s reads pictures with expressions and boxes, which data.kind %q has not: set data.kind = %q and the files of data.examples", TaskGrounding, c.Data.Kind, source.GroundingKind)
 	case c.Model.Image.Resize == "crop":
 		return nil, bad("the task %s needs heat maps of whole pictures, and model.image.resize is %q: set it to \"squash\"", TaskGrounding, c.Model.Image.Resize)
 	}
-	of := heatOf(c.Eval.Grounding, m.DefaultBlocks(), c.Model.Image.Depth)
-	if err := m.CheckHeat(of); err != nil {
+	of := heatOf(c.Eval.Grounding, m.Explainer().DefaultBlocks(), c.Model.Image.Depth)
+	if err := m.Explainer().CheckHeat(of); err != nil {
 		return nil, &ArgumentError{fmt.Errorf("eval.grounding: %w", err)}
 	}
 	x, err := e.Set.files().openExamples(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	rows := source.ExampleColumns(c, x, e.Tokenizer)
+	rows := source.ExampleColumns(c.Source(), x, e.Tokenizer)
 	if n := c.Eval.MaxImages; n > 0 && n < x.Len() {
 		rows.Of = firstExamples{x, n}
 	}
 	s, err := tasks.Grounding{
-		Heat:    func(ctx context.Context, b *batch.Batch) ([]float32, error) { return m.HeatMaps(ctx, b, of) },
+		Heat: func(ctx context.Context, b *batch.Batch) ([]float32, error) {
+			return m.Explainer().HeatMaps(ctx, b, of)
+		},
 		Columns: append(e.Model.Image().Columns(), e.Model.Text().Columns()...), Examples: x, Rows: rows,
 		BatchSize: c.Eval.BatchSize, Workers: e.encoding().Workers, Progress: e.Progress,
 	}.Run(ctx)
