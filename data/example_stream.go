@@ -23,9 +23,9 @@ var pictureColumns = [...]struct{ column, stream string }{
 	{batch.SecondImages, rng.Augment + "/other"},
 }
 
-// ExampleStream is the endless training stream of examples: a new permutation every epoch, or one after the other where they have no
-// end. Its columns are those of the pictures, of the text, batch.IDs with the number of the sample in the list, batch.Labels, and those of
-// answers.
+// ExampleStream is the endless training stream of examples: a new permutation every epoch, or one after the other where
+// they have no end. Its columns are those of the pictures, of the text, batch.IDs with the number of the sample in the
+// list, batch.Labels, and those of answers.
 type ExampleStream struct {
 	examples Examples
 	cfg      ExampleConfig

@@ -103,7 +103,9 @@ func parseImageList(file string, b []byte, captioned []string, a *account.Accoun
 		case names.Missing:
 			return fmt.Errorf("image %q has no caption in the file of captions", said)
 		case names.Ambiguous:
-			return fmt.Errorf("image %q has several names in the file of captions that differ only in Unicode normalisation (NFC, NFD): write one of them", said)
+			return fmt.Errorf(
+				"image %q has several names in the file of captions that differ only in Unicode normalisation "+
+					"(NFC, NFD): write one of them", said)
 		case names.Folded:
 			a.Changed(entryUnit, 1, foldedName, file+": "+said)
 		}

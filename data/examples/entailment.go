@@ -13,15 +13,17 @@ import (
 // EntailmentClasses are the classes of visual entailment in the order of their numbers (ALBEF's).
 var EntailmentClasses = []string{"contradiction", "neutral", "entailment"}
 
-// entailmentFields are the names of the fields in both forms of the files: picture, hypothesis, label, and the id of a row, which may lack.
+// entailmentFields are the names of the fields in both forms of the files: picture, hypothesis, label, and the id of a
+// row, which may lack.
 var entailmentFields = [...][4]string{
 	{"Flickr30K_ID", "sentence2", "gold_label", "pairID"}, // SNLI-VE
 	{"image", "sentence", "label", ""},                    // ALBEF
 }
 
-// LoadEntailment reads visual entailment: the lines of SNLI-VE (snli_ve_train.jsonl, Xie et al. 2019) with the picture NAME.jpg of
-// Flickr30K_ID, or ALBEF's list of {"image", "sentence", "label"}. A row whose annotators did not agree has the label "-" and is left out;
-// another label than those of EntailmentClasses is an error, since the file is then of another task.
+// LoadEntailment reads visual entailment: the lines of SNLI-VE (snli_ve_train.jsonl, Xie et al. 2019) with the picture
+// NAME.jpg of Flickr30K_ID, or ALBEF's list of {"image", "sentence", "label"}. A row whose annotators did not agree has
+// the label "-" and is left out; another label than those of EntailmentClasses is an error, since the file is then of
+// another task.
 func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 	f := &data.FileExamples{Classes: EntailmentClasses, MaxPixels: o.MaxPixels}
 	var c Counts
@@ -41,7 +43,8 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 					at = append(at, k)
 				case n != "" && n != "pairID":
 					return table.Columns{}, table.Whole(path, fmt.Errorf(
-						"field %q is missing: want those of SNLI-VE (Flickr30K_ID, sentence2, gold_label) or image, sentence, label", n))
+						"field %q is missing: want those of SNLI-VE (Flickr30K_ID, sentence2, gold_label) or "+
+							"image, sentence, label", n))
 				}
 			}
 			return table.Columns{At: at}, nil
@@ -60,7 +63,8 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 				c.Unlabelled++
 				return nil
 			case class < 0:
-				return at(fmt.Errorf("label %.40q is none of %s: name files of visual entailment", label, strings.Join(EntailmentClasses, ", ")))
+				return at(fmt.Errorf("label %.40q is none of %s: name files of visual entailment", label,
+					strings.Join(EntailmentClasses, ", ")))
 			case picture == "":
 				c.bad(at(fmt.Errorf("field %q is empty", names[0])))
 				return nil

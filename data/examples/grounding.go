@@ -16,9 +16,10 @@ import (
 
 // GroundingFiles hold what lists of expressions leave out. Any may be empty.
 type GroundingFiles struct {
-	Refs       string // refs(unc).p of refer, a pickle: which object an expression with a ref_id is about
-	Instances  string // instances.json of refer or COCO: pictures with their sizes, and boxes of objects
-	Detections string // {"image id or name": [[x, y, width, height, ...], ...]}, ALBEF's dets.json: boxes to look for objects in
+	Refs      string // refs(unc).p of refer, a pickle: which object an expression with a ref_id is about
+	Instances string // instances.json of refer or COCO: pictures with their sizes, and boxes of objects
+	// {"image id or name": [[x, y, width, height, ...], ...]}, ALBEF's dets.json: boxes to look for objects in
+	Detections string
 }
 
 // grounding is a split being read.
@@ -36,13 +37,15 @@ type grounding struct {
 	folded     int // names of pictures found by another Unicode normal form
 }
 
-// LoadGrounding reads expressions about objects of pictures, for a split (train, val, test). A path is a list in JSON of
+// LoadGrounding reads expressions about objects of pictures, for a split (train, val, test). A path is a list in JSON
+// of
 //
 //	{"image": "a/b.jpg", "text": "the cup on the left", "bbox": [x, y, width, height], "proposals": [[x, y, width, height], ...], "kind": "..."}
 //
-// of which the last three may lack; instead of "bbox" there may be a "ref_id" of f.Refs (ALBEF's refcoco+_val.json). Or it is f.Refs itself,
-// whose expressions of the split are read then, for test those of testA and testB, which are the kinds. Boxes are in pixels. Of val
-// and test, expressions without a target are left out. A target that reaches out of a picture of known size is clipped, one that lies outside of it is a bad row.
+// of which the last three may lack; instead of "bbox" there may be a "ref_id" of f.Refs (ALBEF's refcoco+_val.json). Or
+// it is f.Refs itself, whose expressions of the split are read then, for test those of testA and testB, which are the
+// kinds. Boxes are in pixels. Of val and test, expressions without a target are left out. A target that reaches out of
+// a picture of known size is clipped, one that lies outside of it is a bad row.
 func LoadGrounding(paths []string, split string, f GroundingFiles, o Options) (*data.FileExamples, error) {
 	g := &grounding{o: o, split: split, out: &data.FileExamples{MaxPixels: o.MaxPixels}}
 	var err error
@@ -182,7 +185,8 @@ func (g *grounding) add(e data.Example, box []float64, size picture, path string
 		if size.w > 0 {
 			if inside, cut := b.Clip(size.w, size.h); cut {
 				if inside.W < 1 || inside.H < 1 {
-					return fmt.Errorf(`"bbox": the box %v lies outside of the picture of %g x %g pixels`, box, size.w, size.h)
+					return fmt.Errorf(`"bbox": the box %v lies outside of the picture of %g x %g pixels`, box, size.w,
+						size.h)
 				}
 				b = inside
 				g.clipped++

@@ -36,13 +36,15 @@ func (c *Counts) bad(reason error) {
 // rowUnit is what an account of samples counts.
 const rowUnit = "row"
 
-// finish puts what was left out into the account of the examples. An error says that more rows are bad than may be, or that nothing is left.
+// finish puts what was left out into the account of the examples. An error says that more rows are bad than may be, or
+// that nothing is left.
 func (c *Counts) finish(f *data.FileExamples, file string, o Options) error {
 	if float64(c.Bad) > o.MaxBadShare*float64(c.Rows) {
 		return fmt.Errorf("data: %s: %d of %d rows cannot be used, the first is %s: mend them, or raise data.max_bad_share (%g)", file, c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
 	}
 	if f.Len() == 0 {
-		return fmt.Errorf("data: %s: none of %d rows is a sample with a label (%d without one)", file, c.Rows, c.Unlabelled)
+		return fmt.Errorf("data: %s: none of %d rows is a sample with a label (%d without one)", file, c.Rows,
+			c.Unlabelled)
 	}
 	if f.Met == nil {
 		f.Met = account.New()

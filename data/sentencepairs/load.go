@@ -89,10 +89,10 @@ type Options struct {
 	MaxBadShare float64 // of the rows may be bad; with more, reading is an error
 }
 
-// Load reads the pairs of files in their order. A path is a file that package table reads, or of STS12 to STS16 a folder with
-// the layout of SentEval: STS.input.NAME.txt with two sentences a line and STS.gs.NAME.txt with a score a line. Names of
-// columns are those of the task, or text_a, text_b and label. Rows that cannot be used are counted (Counts). A label that is
-// no class of the task is an error, as the files are then of another task.
+// Load reads the pairs of files in their order. A path is a file that package table reads, or of STS12 to STS16 a
+// folder with the layout of SentEval: STS.input.NAME.txt with two sentences a line and STS.gs.NAME.txt with a score a
+// line. Names of columns are those of the task, or text_a, text_b and label. Rows that cannot be used are counted
+// (Counts). A label that is no class of the task is an error, as the files are then of another task.
 func Load(t Task, paths []string, o Options) (*Set, error) {
 	s := &Set{Task: t}
 	if len(paths) == 0 {
@@ -105,14 +105,17 @@ func Load(t Task, paths []string, o Options) (*Set, error) {
 	}
 	c := s.Counts
 	if float64(c.Bad) > o.MaxBadShare*float64(c.Rows) {
-		return nil, fmt.Errorf("data: %s: %d of %d rows cannot be read, the first is %s: copy the file again, or raise data.max_bad_share (%g)", paths[0], c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
+		return nil, fmt.Errorf(
+			"data: %s: %d of %d rows cannot be read, the first is %s: copy the file again, or raise "+
+				"data.max_bad_share (%g)", paths[0], c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
 	}
 	if len(s.Pairs) == 0 {
 		hint := ""
 		if c.Unlabelled > 0 {
 			hint = ": GLUE gives out the test files without labels: use the dev files"
 		}
-		return nil, fmt.Errorf("data: %s: none of %d rows is a pair of sentences with a label (%s)%s", paths[0], c.Rows, c, hint)
+		return nil, fmt.Errorf("data: %s: none of %d rows is a pair of sentences with a label (%s)%s", paths[0], c.Rows,
+			c, hint)
 	}
 	return s, nil
 }
@@ -152,7 +155,8 @@ func (s *Set) part(name string, first int) {
 // errScore is a score that is no number of the scale.
 var errScore = errors.New("no score")
 
-// add adds a pair, or counts why not; wrong tells the place of its label. An error is of a label that no file of the task has.
+// add adds a pair, or counts why not; wrong tells the place of its label. An error is of a label that no file of the
+// task has.
 func (s *Set) add(a, b, label string, wrong func(error) error) error {
 	p := Pair{A: strings.TrimSpace(a), B: strings.TrimSpace(b), Label: data.UnknownLabel}
 	label = strings.TrimSpace(label)
@@ -222,7 +226,8 @@ func (t Task) class(text string) (int32, error) {
 	if others != nil {
 		hint = "it is one of " + strings.Join(others, ", ") + ": files of two tasks cannot be mixed"
 	}
-	return 0, fmt.Errorf("the label %.40q is no class of the task %s, which has %s: %s", text, t.Name, strings.Join(t.Classes, ", "), hint)
+	return 0, fmt.Errorf("the label %.40q is no class of the task %s, which has %s: %s", text, t.Name,
+		strings.Join(t.Classes, ", "), hint)
 }
 
 // columns finds the columns of the task among those of a file.
@@ -251,5 +256,6 @@ func (t Task) columns(names []string) (table.Columns, error) {
 	if len(missing) == 1 && c.At[2] < 0 {
 		hint = "GLUE gives out the test files without labels: use the dev files"
 	}
-	return c, fmt.Errorf("there is no column %s of the task %s, only %q: %s", strings.Join(missing, ", "), t.Name, names, hint)
+	return c, fmt.Errorf("there is no column %s of the task %s, only %q: %s", strings.Join(missing, ", "), t.Name,
+		names, hint)
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 )
 
 // StreamConfig says how pairs become samples.
@@ -57,7 +57,8 @@ func (cfg StreamConfig) Columns() []data.Column {
 	if cfg.Joint {
 		texts = cfg.Text.JointColumns()
 	}
-	return append(texts, data.Column{Name: batch.IDs, Type: batch.Int32}, data.Column{Name: batch.Labels, Type: batch.Int32}, data.Column{Name: batch.Scores})
+	return append(texts, data.Column{Name: batch.IDs, Type: batch.Int32},
+		data.Column{Name: batch.Labels, Type: batch.Int32}, data.Column{Name: batch.Scores})
 }
 
 // EpochSamples is the number of pairs.
