@@ -48,7 +48,8 @@ func parseCOCO(file string, b []byte, imageRoot string, opt Options) (*Files, er
 	if len(doc.Annotations) == 0 {
 		return nil, table.Whole(
 			file, errors.New(
-				`list "annotations" is missing or empty: take captions_*.json, not image_info_*.json or instances_*.json`))
+				`list "annotations" is missing or empty: take captions_*.json, not image_info_*.json or `+
+					`instances_*.json`))
 	}
 	opt = opt.counting()
 	written := names.List{Root: imageRoot}

@@ -200,7 +200,9 @@ func (b *tableBuilder) seen(row []string, at columns, image int, known bool, pat
 		role, ok := roles[name]
 		switch {
 		case !ok:
-			return fmt.Errorf("column %q: there is no role %q: write query, gallery, or nothing for an image that is both", t.cfg.Role, name)
+			return fmt.Errorf(
+				"column %q: there is no role %q: write query, gallery, or nothing for an image that is "+
+					"both", t.cfg.Role, name)
 		case !known:
 			t.roles = append(t.roles, role)
 		case t.roles[image] != role:

@@ -71,7 +71,9 @@ func parseFlickr(file string, b []byte, written *names.List) (list []string, cap
 		head, caption, ok := strings.Cut(line, "\t")
 		at := strings.LastIndexByte(head, '#')
 		if !ok || at <= 0 || strings.Trim(head[at+1:], "0123456789") != "" {
-			return fmt.Errorf("want image.jpg#0, a tab and a caption (got %.60q); a table with a line of names is data.kind \"csv\"", line)
+			return fmt.Errorf(
+				"want image.jpg#0, a tab and a caption (got %.60q); a table with a line of names is data.kind "+
+					"\"csv\"", line)
 		}
 		name := written.Name(head[:at])
 		if _, known := captions[name]; !known {

@@ -239,7 +239,9 @@ func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, iden
 			err = files.ReplaceFrom(name, func(w io.Writer) error { return writeShardIndex(w, s) })
 		}
 		if err != nil {
-			warn(fmt.Errorf("data: the index of a shard cannot be kept in data.cache_dir, and is made again at the next start: %w", err))
+			warn(fmt.Errorf(
+				"data: the index of a shard cannot be kept in data.cache_dir, and is made again at the next start: "+
+					"%w", err))
 		}
 	}
 	return s, stamp, nil

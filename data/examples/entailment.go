@@ -26,7 +26,7 @@ var entailmentFields = [...][4]string{
 // another task.
 func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 	f := &data.FileExamples{Classes: EntailmentClasses, MaxPixels: o.MaxPixels}
-	var c Counts
+	var c table.Counts
 	for _, path := range paths {
 		names, snli := entailmentFields[1], false
 		pick := func(columns []string) (table.Columns, error) {
@@ -53,7 +53,7 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 			c.Rows++
 			at := r.Wrong
 			if r.Err != nil {
-				c.bad(at(r.Err))
+				c.Refuse(at(r.Err))
 				return nil
 			}
 			picture, text, label := strings.TrimSpace(r.Cells[0]), r.Cells[1], strings.TrimSpace(r.Cells[2])
@@ -66,10 +66,10 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 				return at(fmt.Errorf("label %.40q is none of %s: name files of visual entailment", label,
 					strings.Join(EntailmentClasses, ", ")))
 			case picture == "":
-				c.bad(at(fmt.Errorf("field %q is empty", names[0])))
+				c.Refuse(at(fmt.Errorf("field %q is empty", names[0])))
 				return nil
 			case strings.TrimSpace(text) == "":
-				c.bad(at(fmt.Errorf("field %q is empty", names[1])))
+				c.Refuse(at(fmt.Errorf("field %q is empty", names[1])))
 				return nil
 			}
 			if snli && filepath.Ext(picture) == "" {
@@ -86,7 +86,7 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 			return nil, err
 		}
 	}
-	return f, c.finish(f, paths[0], o)
+	return f, finish(&c, f, paths[0], o)
 }
 
 // below joins the name of a picture to the folder it starts from, unless it is absolute.

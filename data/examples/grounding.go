@@ -30,7 +30,7 @@ type grounding struct {
 	instances  instances
 	detections detections
 	out        *data.FileExamples
-	counts     Counts
+	counts     table.Counts
 	clipped    int // targets that reach out of their picture
 	dropped    int // boxes of detections or proposals without an area
 	without    int // expressions without proposals
@@ -40,7 +40,8 @@ type grounding struct {
 // LoadGrounding reads expressions about objects of pictures, for a split (train, val, test). A path is a list in JSON
 // of
 //
-//	{"image": "a/b.jpg", "text": "the cup on the left", "bbox": [x, y, width, height], "proposals": [[x, y, width, height], ...], "kind": "..."}
+//	{"image": "a/b.jpg", "text": "the cup on the left", "bbox": [x, y, width, height],
+//	 "proposals": [[x, y, width, height], ...], "kind": "..."}
 //
 // of which the last three may lack; instead of "bbox" there may be a "ref_id" of f.Refs (ALBEF's refcoco+_val.json). Or
 // it is f.Refs itself, whose expressions of the split are read then, for test those of testA and testB, which are the
@@ -79,7 +80,7 @@ func LoadGrounding(paths []string, split string, f GroundingFiles, o Options) (*
 			return nil, err
 		}
 	}
-	if err := g.counts.finish(g.out, paths[0], o); err != nil {
+	if err := finish(&g.counts, g.out, paths[0], o); err != nil {
 		return nil, err
 	}
 	g.out.Met.Changed(rowUnit, g.clipped, "the target reaches out of its picture and is clipped")
@@ -119,7 +120,7 @@ func (g *grounding) addList(path string, b []byte) error {
 	for i, raw := range l.Raw {
 		g.counts.Rows++
 		if err := g.row(raw); err != nil {
-			g.counts.bad(l.Wrong(i, err))
+			g.counts.Refuse(l.Wrong(i, err))
 		}
 	}
 	return nil

@@ -41,25 +41,25 @@ const nlvrOrders = 6
 // line:
 //
 //   - NLVR2 (Suhr et al. 2019): {"sentence", "label", "identifier"} with the identifier SPLIT-SET-PAIR-SENTENCE. The
-//     pictures are SPLIT-SET-PAIR-img0.png, the left one, and SPLIT-SET-PAIR-img1.png, in the folder SPLIT, and of training in that of
-//     "directory" within it; or all below one folder, as the first picture that is there shows.
+//     pictures are SPLIT-SET-PAIR-img0.png, the left one, and SPLIT-SET-PAIR-img1.png, in the folder SPLIT, and of
+//     training in that of "directory" within it; or all below one folder, as the first picture that is there shows.
 //   - ALBEF's lists: {"images": [left, right], "sentence", "label"}.
 //   - NLVR (Suhr et al. 2017): {"sentence", "label", "identifier", "directory", "structured_rep"}. Its six pictures
-//     DIRECTORY/SPLIT-IDENTIFIER-K.png, where SPLIT is the name of the file, show three boxes beside each other in every order: six samples, whose first picture is
-//     the two left boxes and whose second is the right one.
+//     DIRECTORY/SPLIT-IDENTIFIER-K.png, where SPLIT is the name of the file, show three boxes beside each
+//     other in every order: six samples, whose first picture is the two left boxes and whose second is the right one.
 //
 // Labels are true and false in any case, as text or not. A statement without one is left out, and another label is an
 // error. Files of different forms do not go together.
 func LoadNLVR(paths []string, o Options) (*data.FileExamples, error) {
 	f := &data.FileExamples{Classes: NLVRClasses, MaxPixels: o.MaxPixels}
-	var c Counts
+	var c table.Counts
 	form := ""
 	for _, path := range paths {
 		r := nlvrReader{f: f, o: o, file: path, form: &form}
 		err := table.Objects(path, func(row table.Row) error {
 			c.Rows++
 			if row.Err != nil {
-				c.bad(row.Wrong(row.Err))
+				c.Refuse(row.Wrong(row.Err))
 				return nil
 			}
 			return r.take(row, &c)
@@ -68,7 +68,7 @@ func LoadNLVR(paths []string, o Options) (*data.FileExamples, error) {
 			return nil, err
 		}
 	}
-	return f, c.finish(f, paths[0], o)
+	return f, finish(&c, f, paths[0], o)
 }
 
 // nlvrReader reads a file.
@@ -83,17 +83,17 @@ type nlvrReader struct {
 }
 
 // take reads a statement.
-func (r *nlvrReader) take(row table.Row, c *Counts) error {
+func (r *nlvrReader) take(row table.Row, c *table.Counts) error {
 	wrong := row.Wrong
 	var s statement
 	if err := json.Unmarshal(row.Raw, &s); err != nil {
-		c.bad(wrong(fmt.Errorf("it is no statement: %w", err)))
+		c.Refuse(wrong(fmt.Errorf("it is no statement: %w", err)))
 		return nil
 	}
 	form, err := s.form()
 	switch {
 	case err != nil:
-		c.bad(wrong(err))
+		c.Refuse(wrong(err))
 		return nil
 	case *r.form == "":
 		*r.form = form

@@ -95,7 +95,8 @@ func (g *grounding) readRefs(path string) error {
 	if g.instances.pictures == nil {
 		return table.Whole(
 			path, errors.New(
-				"the pickle names no pictures and no boxes: name instances.json beside it with data.grounding.instances"))
+				"the pickle names no pictures and no boxes: name instances.json beside it with "+
+					"data.grounding.instances"))
 	}
 	list, err := loadRefs(path)
 	if err != nil {
@@ -111,7 +112,7 @@ func (g *grounding) addRefs(path string, list []ref) {
 		if !r.of(g.split) {
 			continue
 		}
-		bad := func(err error) { g.counts.bad(&table.RecordError{File: path, Index: i, Err: err}) }
+		bad := func(err error) { g.counts.Refuse(&table.RecordError{File: path, Index: i, Err: err}) }
 		size, ok := g.instances.pictures[r.image]
 		for _, text := range r.sentences {
 			g.counts.Rows++
@@ -168,7 +169,9 @@ func parseInstances(path string, b []byte) (instances, error) {
 			BBox strictjson.Numbers
 		}
 	}
-	if err := table.ParseJSON(path, b, `it is no file of COCO's instances (an object with the lists "images" and "annotations")`, &doc); err != nil {
+	if err := table.ParseJSON(
+		path, b, `it is no file of COCO's instances (an object with the lists "images" and `+
+			`"annotations")`, &doc); err != nil {
 		return x, err
 	}
 	for i, p := range doc.Images {

@@ -40,7 +40,7 @@ type question struct {
 type questions struct {
 	VQA
 	o         Options
-	counts    Counts
+	counts    table.Counts
 	list      []question
 	answers   map[int64]annotation
 	annotated bool // a file of annotations was read
@@ -49,10 +49,10 @@ type questions struct {
 
 // LoadVQA reads questions about pictures in the order of the files. A file is one of
 //
-//	{"data_subtype", "questions": [{"image_id", "question", "question_id"}]}                                       VQA v2
-//	{"annotations": [{"question_id", "answer_type", "question_type", "answers": [{"answer"}]}]}                    VQA v2
-//	[{"question_id", "question", "answer": text or [texts], "image", "dataset": "vqa" or "vg"}]                    ALBEF
-//	[[question, answer, number of the picture], ...]                                                               easy-VQA
+//	{"data_subtype", "questions": [{"image_id", "question", "question_id"}]}  VQA v2
+//	{"annotations": [{"question_id", "answer_type", "question_type", "answers": [{"answer"}]}]}  VQA v2
+//	[{"question_id", "question", "answer": text or [texts], "image", "dataset": "vqa" or "vg"}]  ALBEF
+//	[[question, answer, number of the picture], ...]  easy-VQA
 //
 // The answers of a question weigh the share of those who gave them, the one of vg VisualGenomeWeight. The pictures of
 // easy-VQA are images/<number>.png beside the file, and its kinds are yes/no, colour and shape. The ID of a row without
@@ -141,7 +141,7 @@ func (q *questions) rows(l table.Entries, read func(file string, raw json.RawMes
 			err = errors.New("the question is missing or blank")
 		}
 		if err != nil {
-			q.counts.bad(l.Wrong(i, err))
+			q.counts.Refuse(l.Wrong(i, err))
 			continue
 		}
 		if x.ID == "" {
@@ -165,7 +165,7 @@ func (q *questions) finish(file string) (*data.FileExamples, error) {
 		if x.wants && q.annotated {
 			a, ok := q.answers[x.number]
 			if !ok {
-				q.counts.bad(x.at(fmt.Errorf("question_id %d has no annotation: name both files of a split", x.number)))
+				q.counts.Refuse(x.at(fmt.Errorf("question_id %d has no annotation: name both files of a split", x.number)))
 				continue
 			}
 			delete(q.answers, x.number)
@@ -180,7 +180,7 @@ func (q *questions) finish(file string) (*data.FileExamples, error) {
 	if len(q.answers) > 0 && q.Share == nil {
 		f.Met.LeftOut("annotation", len(q.answers), "its question is not there")
 	}
-	return f, q.counts.finish(f, file, q.o)
+	return f, finish(&q.counts, f, file, q.o)
 }
 
 // listed reads a row of a list: of easy-VQA or of ALBEF.

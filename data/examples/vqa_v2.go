@@ -66,7 +66,7 @@ func (q *questions) annotations(l table.Entries) {
 			err = fmt.Errorf("question_id %d is there twice", number)
 		}
 		if err != nil {
-			q.counts.bad(l.Wrong(i, err))
+			q.counts.Refuse(l.Wrong(i, err))
 			continue
 		}
 		q.answers[number] = a

@@ -77,7 +77,9 @@ func pickIndex(header []string) (c table.Columns, err error) {
 		case at >= 0:
 			c.At = append(c.At, at)
 		case i < 2:
-			return c, fmt.Errorf("it has no column %s: begin with a line that names the columns image_row and text_row (got %.80q)", name, header)
+			return c, fmt.Errorf(
+				"it has no column %s: begin with a line that names the columns image_row and text_row (got "+
+					"%.80q)", name, header)
 		}
 	}
 	return c, nil

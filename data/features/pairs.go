@@ -104,7 +104,9 @@ func (p *Pairs) divide(c PairsConfig) (err error) {
 func (p *Pairs) inStep(d Division) (map[string][]Pair, error) {
 	n := p.images.Rows()
 	if m := p.texts.Rows(); n != m {
-		return nil, fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one pair, so write both from one list, or name a table of the pairs in data.pairs.index", p.images.Path(), n, p.texts.Path(), m)
+		return nil, fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one "+
+			"pair, so write both from one list, or name a table of the pairs in data.pairs.index",
+			p.images.Path(), n, p.texts.Path(), m)
 	}
 	list := make([]Pair, n)
 	for i := range list {

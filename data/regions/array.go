@@ -62,7 +62,9 @@ func (a *array) check() error {
 	}
 	for i, l := range a.lengths {
 		if l < 0 || l > int64(a.most) {
-			return fmt.Errorf("regions: %s: row %d has the length %d: it must be from 0 to %d, the regions of the array", path, i, l, a.most)
+			return fmt.Errorf(
+				"regions: %s: row %d has the length %d: it must be from 0 to %d, the regions of the "+
+					"array", path, i, l, a.most)
 		}
 	}
 	return nil

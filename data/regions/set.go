@@ -115,7 +115,9 @@ func (s *Set) join(captions, ids []string) error {
 	n := l.images
 	if m := s.cfg.MaxCaptions; m > 0 && m < len(captions) {
 		if m%l.captions != 0 {
-			return fmt.Errorf("regions: the first %d captions of %s are no whole images, which have %d each: choose a multiple", m, s.cfg.Captions, l.captions)
+			return fmt.Errorf(
+				"regions: the first %d captions of %s are no whole images, which have %d each: choose a "+
+					"multiple", m, s.cfg.Captions, l.captions)
 		}
 		n = m / l.captions
 	}

@@ -87,7 +87,9 @@ func newTensors(path string, f *safetensors.File) (_ Features, err error) {
 	for _, name := range t.keys {
 		x, _ := f.Lookup(name)
 		if len(x.Shape) != 2 {
-			return nil, fmt.Errorf("regions: %s: tensor %q has the shape %v: want (R, D), a row for each region of the image", path, name, x.Shape)
+			return nil, fmt.Errorf(
+				"regions: %s: tensor %q has the shape %v: want (R, D), a row for each region of the "+
+					"image", path, name, x.Shape)
 		}
 		if x.Shape[0] > 0 { // an image may have none
 			if t.width == 0 {

@@ -28,7 +28,9 @@ func (s *Set) loadLayout(dir string) error {
 		return err
 	}
 	if found == nil {
-		return fmt.Errorf("data: %s has no file %s*%s with the sentences of the task %s: name the folder that has, such as %s", dir, inputs, ending, s.Task.Name, s.Task.folders[0])
+		return fmt.Errorf(
+			"data: %s has no file %s*%s with the sentences of the task %s: name the folder that has, such as "+
+				"%s", dir, inputs, ending, s.Task.Name, s.Task.folders[0])
 	}
 	scored, err := parts(dir, golds)
 	if err != nil {
@@ -80,7 +82,7 @@ func (s *Set) loadPart(dir, name string) error {
 		s.Counts.Rows++
 		a, rest, ok := strings.Cut(line, "\t")
 		if !ok {
-			s.Counts.bad(&table.LineError{File: path, Line: i + 1,
+			s.Counts.Refuse(&table.LineError{File: path, Line: i + 1,
 				Err: errors.New("it has no tab between two sentences")})
 			continue
 		}

@@ -36,12 +36,8 @@ type Set struct {
 
 // Counts say what was read and what was left out.
 type Counts struct {
-	Rows       int      `json:"rows"`       // of the files
-	Unlabelled int      `json:"unlabelled"` // left out: without a class or a score
-	Empty      int      `json:"empty"`      // left out: a sentence is empty
-	Bad        int      `json:"bad"`        // left out: other than its file says
-	Examples   []string `json:"examples,omitempty"`
-	Ignored    []string `json:"ignored,omitempty"` // files of scores without a file of sentences
+	table.Counts
+	Ignored []string `json:"ignored,omitempty"` // files of scores without a file of sentences
 }
 
 // Thin keeps so many pairs at even distances; all with 0, or where there are no more. The parts are one then.
@@ -54,17 +50,6 @@ func (s *Set) Thin(most int) {
 		some[k] = s.Pairs[k*len(s.Pairs)/most]
 	}
 	s.Pairs, s.Parts = some, []Part{{Last: most}}
-}
-
-// mostExamples is the number of bad rows that Counts keep the reasons of.
-const mostExamples = 5
-
-// bad counts a row that cannot be used.
-func (c *Counts) bad(reason error) {
-	c.Bad++
-	if len(c.Examples) < mostExamples {
-		c.Examples = append(c.Examples, reason.Error())
-	}
 }
 
 // String says what was left out, "" where nothing was.
@@ -104,7 +89,7 @@ func Load(t Task, paths []string, o Options) (*Set, error) {
 		}
 	}
 	c := s.Counts
-	if float64(c.Bad) > o.MaxBadShare*float64(c.Rows) {
+	if c.TooBad(o.MaxBadShare) {
 		return nil, fmt.Errorf(
 			"data: %s: %d of %d rows cannot be read, the first is %s: copy the file again, or raise "+
 				"data.max_bad_share (%g)", paths[0], c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
@@ -132,7 +117,7 @@ func (s *Set) load(path string) error {
 	err := table.Read(path, s.Task.columns, func(r table.Row) error {
 		s.Counts.Rows++
 		if r.Err != nil {
-			s.Counts.bad(r.Wrong(r.Err))
+			s.Counts.Refuse(r.Wrong(r.Err))
 			return nil
 		}
 		return s.add(r.Cells[0], r.Cells[1], r.Cells[2], r.Wrong)
@@ -179,7 +164,7 @@ func (s *Set) add(a, b, label string, wrong func(error) error) error {
 	}
 	switch {
 	case errors.Is(err, errScore):
-		s.Counts.bad(err)
+		s.Counts.Refuse(err)
 		return nil
 	case err != nil:
 		return err

@@ -314,7 +314,9 @@ func (p *floatRows) end() error {
 // textColumn finds a column of texts or numbers, and what makes a text of each.
 func (p *Parquet) textColumn(leaf *parquet.Column) (*Column, func(parquet.Value) string, error) {
 	if !leaf.Leaf() || leaf.MaxRepetitionLevel() > 0 {
-		return nil, nil, fmt.Errorf("column %q is not supported: it holds lists or groups (got %s): texts and numbers are read", leaf.Name(), leaf)
+		return nil, nil, fmt.Errorf(
+			"column %q is not supported: it holds lists or groups (got %s): texts and numbers are "+
+				"read", leaf.Name(), leaf)
 	}
 	text, err := parquetfile.Text(p.file, leaf)
 	if err != nil {
