@@ -35,7 +35,7 @@ func openTutor(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config, t
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model.TutorKey, err)
 	}
-	theirs, _, err := config.ParseStored(filepath.Join(ck.Path, configFile), text)
+	theirs, _, err := config.ParseStored(filepath.Join(ck.Path, configFile), text, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model.TutorKey, err)
 	}
