@@ -64,7 +64,7 @@ func Differences(old, now Config) []Difference {
 // NotDefault lists the keys of c that have not their default.
 func (c Config) NotDefault() []Difference {
 	defaults := Default()
-	defaults.Added = c.fresh()
+	defaults.Added = fresh(c.Added)
 	return differences(defaults, c)
 }
 
