@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -43,7 +44,7 @@ func Average(path string, o AverageOptions) (Averaged, error) {
 	if (o.Last > 0) == (o.Best > 0) || o.Last < 0 || o.Best < 0 {
 		return Averaged{}, &ArgumentError{fmt.Errorf("the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)}
 	}
-	if err := vacantOrTidy(o.Out, Lines(o.Log).Say); err != nil {
+	if err := vacantOrTidy(o.Out, console.Lines(o.Log).Say); err != nil {
 		return Averaged{}, err
 	}
 	entries, err := chosen(path, o)
@@ -77,7 +78,7 @@ func Average(path string, o AverageOptions) (Averaged, error) {
 		return Averaged{}, err
 	}
 	snap.Files = a.files
-	return done, inNewRun(o.Out, Lines(o.Log).Say, func() error {
+	return done, inNewRun(o.Out, console.Lines(o.Log).Say, func() error {
 		store, err := checkpoint.NewStore(filepath.Join(o.Out, runlog.CheckpointsDir), checkpoint.Retention{})
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -21,7 +22,7 @@ func (t *Trained) noteData(ctx context.Context, name string, set *Split) {
 	}
 	s, err := openedSplitOf(ctx, t.Config, name, e, source.Inputs(t.Config, name))
 	if err == nil {
-		known.note(ctx, s, Lines(t.log).Say)
+		known.note(ctx, s, console.Lines(t.log).Say)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // Files of a folder of embeddings of a split; package gallery reads them.
@@ -83,10 +84,10 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint
-	sayUnknownWords(Lines(t.log).Say, split, set, t.Tokenizer)
+	sayUnknownWords(console.Lines(t.log).Say, split, set, t.Tokenizer)
 	begun := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Twin: t.twin, weights: t.weights(), evalScore: cfg.Eval.Score, reading: reading(cfg)}
 	done = begun
-	skip := tolerant{sets: []screened{{set, cfg, t.Model}}, limit: cfg.Data.MaxBadShare, group: t.group, say: Lines(t.log).Say, progress: progress}
+	skip := tolerant{sets: []screened{{set, cfg, t.Model}}, limit: cfg.Data.MaxBadShare, group: t.group, say: console.Lines(t.log).Say, progress: progress}
 	err = skip.run(ctx, func() error {
 		done = begun
 		done.Images, done.LeftOut = set.Len(), set.LeftOut()
@@ -106,7 +107,7 @@ func (t *Trained) embedFolder(out, other string) (l *files.FolderLock, err error
 		if _, err := os.Stat(filepath.Join(out, other)); err == nil {
 			return &ArgumentError{fmt.Errorf("%s holds another gallery (%s): choose another folder with --out", out, other)}
 		}
-		l, err = Lock(out, Lines(t.log).Say)
+		l, err = Lock(out, console.Lines(t.log).Say)
 		return err
 	})
 	if err != nil { // of any rank

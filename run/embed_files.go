@@ -21,6 +21,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // EmbedFiles encodes files of any length to a gallery in shards in the folder out (empty:
@@ -98,7 +99,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	case in.Images != "":
 		m.Decoder = data.JPEGDecoder().String() // that Load chose
 	}
-	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, written: map[string]identity.Stamp{}, say: Lines(t.log).Say, encoding: t.encoding(progress)}
+	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, written: map[string]identity.Stamp{}, say: console.Lines(t.log).Say, encoding: t.encoding(progress)}
 	if err := parallel.ByFirst(t.group, s.open); err != nil {
 		return done, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -20,7 +21,7 @@ import (
 // error of libraries that were passed over, once in the life of the process. Close it
 // after use.
 func OpenEngine(cfg config.Config) (*compute.Engine, error) {
-	return OpenEngineOf(parallel.Single{}, cfg, Lines(nil).Say)
+	return OpenEngineOf(parallel.Single{}, cfg, console.Lines(nil).Say)
 }
 
 // OpenEngineOf is OpenEngine of one of several processes, all of which call it. Without compute.threads a process takes its share

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // member is the model as it scores the pairs of the split.
@@ -55,7 +56,7 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 		if err := x.loadForSplit(); err != nil {
 			return nil, err
 		}
-		list = append(list, Evaluation{Task: TaskRetrieval, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.group, Progress: progress, Say: Lines(t.log).Say})
+		list = append(list, Evaluation{Task: TaskRetrieval, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.group, Progress: progress, Say: console.Lines(t.log).Say})
 	}
 	list[0].With = list[1:]
 	t.evaluated = list[0].Set

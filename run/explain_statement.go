@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // StatementScore is the logit of the class that a model tells of a statement about two pictures.
@@ -108,7 +109,7 @@ func (t *Trained) readStatement(ctx context.Context, o ExplainOptions, out *Expl
 	if err := source.CheckSplit(t.Config, split); err != nil {
 		return "", &ArgumentError{err}
 	}
-	x, err := source.Examples(ctx, t.Config, split, source.Options{Warn: func(note string) { Lines(t.log).Say("%s", note) }})
+	x, err := source.Examples(ctx, t.Config, split, source.Options{Warn: func(note string) { console.Lines(t.log).Say("%s", note) }})
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -112,7 +113,7 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	}
 	env := runlog.CollectEnvironment(setupOf(engine), os.Args)
 	r.Path = o.Out
-	return r, writeImported(o.Out, cfg, env, snap, Lines(o.Log).Say)
+	return r, writeImported(o.Out, cfg, env, snap, console.Lines(o.Log).Say)
 }
 
 // WeightSettings returns what Import would say of weights without a configuration: their family, settings and notes.
@@ -222,7 +223,7 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 	sets = slices.Concat(sets, o.Set, []string{"init.checkpoint=''", "init.image.path=''", "init.text.path=''", config.Override("run.out", o.Out)})
 	cfg, notices, err := config.LoadNoted(o.File, sets)
 	for _, n := range notices {
-		Lines(o.Log).Say("note: %s", n)
+		console.Lines(o.Log).Say("note: %s", n)
 	}
 	if err != nil {
 		return cfg, err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -27,7 +28,7 @@ func Merge(path, out string, log io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := inNewRun(out, Lines(log).Say, func() error {
+	if err := inNewRun(out, console.Lines(log).Say, func() error {
 		store, err := checkpoint.NewStore(filepath.Join(out, runlog.CheckpointsDir), checkpoint.Retention{Last: 1})
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -82,7 +83,7 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 		return nil, noTwins(ck)
 	}
 	if ck.Notice != "" {
-		Lines(o.Log).Say("%s", ck.Notice)
+		console.Lines(o.Log).Say("%s", ck.Notice)
 	}
 	var err error
 	if t.Config, err = ConfigOver(ck, o); err != nil {
@@ -120,7 +121,7 @@ func ConfigOver(ck *checkpoint.Checkpoint, o OpenOptions) (cfg config.Config, er
 		cfg, notices, err = train.OpenConfig(ck, o.Set...)
 	}
 	for _, n := range notices {
-		Lines(o.Log).Say("note: %s", n)
+		console.Lines(o.Log).Say("note: %s", n)
 	}
 	if problems := (config.Errors)(nil); errors.As(err, &problems) {
 		err = problems.Using()
@@ -159,7 +160,7 @@ func (t *Trained) Load() (err error) {
 		return nil
 	}
 	if t.Engine == nil {
-		if t.Engine, err = OpenEngineOf(t.group, t.Config, Lines(t.log).Say); err != nil {
+		if t.Engine, err = OpenEngineOf(t.group, t.Config, console.Lines(t.log).Say); err != nil {
 			return err
 		}
 	}
@@ -247,16 +248,16 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	cfg := t.Config
 	cfg.Eval.Split = t.split(split) // of pairs of sentences
 	if task == TaskProbe && cfg.Eval.Split == "train" {
-		Lines(t.log).Say("note: the probe is fitted to images of the split train and tested on them, so its figures say nothing of images that it has not seen: name another --split")
+		console.Lines(t.log).Say("note: the probe is fitted to images of the split train and tested on them, so its figures say nothing of images that it has not seen: name another --split")
 	}
 	if set == nil {
 		set = &Split{}
 	}
-	sayUnknownWords(Lines(t.log).Say, cfg.Eval.Split, set, t.Tokenizer)
+	sayUnknownWords(console.Lines(t.log).Say, cfg.Eval.Split, set, t.Tokenizer)
 	t.evaluated = set
-	s, err := Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Group: t.group, Progress: progress, Say: Lines(t.log).Say})
+	s, err := Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Group: t.group, Progress: progress, Say: console.Lines(t.log).Say})
 	if err == nil && set.Galleries == nil { // else OpenSplit said it
-		sayInputs(Lines(t.log).Say, cfg.Eval.Split, set)
+		sayInputs(console.Lines(t.log).Say, cfg.Eval.Split, set)
 	}
 	return s, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -41,13 +42,13 @@ func newOpening(cfg config.Config, o Options, dry bool) *opening {
 	}
 	switch {
 	case b.group.Rank() > 0:
-		b.report = Lines(nil)
+		b.report = console.Lines(nil)
 		b.warn = func(format string, args ...any) {
-			Lines(o.Warn).Say("rank %d: "+format, append([]any{b.group.Rank()}, args...)...)
+			console.Lines(o.Warn).Say("rank %d: "+format, append([]any{b.group.Rank()}, args...)...)
 		}
 		return b
 	case b.report == nil:
-		b.report = Lines(o.Log)
+		b.report = console.Lines(o.Log)
 	}
 	b.warn = b.report.Say
 	return b
@@ -84,7 +85,7 @@ func SetGroup(g parallel.Group, c config.Parallel) error {
 
 // convert makes copies of files that are read in another form, of which others may use those of rank 0.
 func (b *opening) convert(ctx context.Context) error {
-	progress, end := phases(b.report)
+	progress, end := console.Phases(b.report)
 	defer end()
 	return parallel.First(b.group, func() error { return source.Convert(ctx, b.cfg, progress) })
 }
@@ -175,7 +176,7 @@ func (b *opening) openEngine(context.Context) (err error) {
 
 // openTexts opens the tokenizer, which each rank learns where there is no file of it.
 func (b *opening) openTexts(ctx context.Context) (err error) {
-	progress, end := phases(b.report)
+	progress, end := console.Phases(b.report)
 	defer end()
 	b.tok, err = OpenTokenizer(ctx, b.cfg, b.from, progress)
 	return err

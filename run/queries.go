@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // Queries encodes single texts and images by the model of a gallery, as the rows of the gallery
@@ -58,9 +59,9 @@ func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, erro
 	case named && other:
 		return nil, errors.Join(fmt.Errorf("the gallery %s was made by %s before it was trained anew: embed again, or name a copy of the old one with --checkpoint", g.Path, path), t.Close())
 	case !named && g.Meta.Model != "" && step != g.Meta.Step:
-		Lines(o.Log).Say("note: the gallery was made at step %d, this checkpoint is of step %d: unless they are of one model, scores mean nothing", g.Meta.Step, step)
+		console.Lines(o.Log).Say("note: the gallery was made at step %d, this checkpoint is of step %d: unless they are of one model, scores mean nothing", g.Meta.Step, step)
 	case !named && other:
-		Lines(o.Log).Say("note: the gallery was made by other parameters than those of this checkpoint: unless they are of one model, scores mean nothing")
+		console.Lines(o.Log).Say("note: the gallery was made by other parameters than those of this checkpoint: unless they are of one model, scores mean nothing")
 	}
 	return q, nil
 }

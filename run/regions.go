@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -75,7 +76,7 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 		return done, err
 	}
 	defer m.Close()
-	if err := tookTowers(cfg, from, m.Params(), Lines(log).Say); err != nil {
+	if err := tookTowers(cfg, from, m.Params(), console.Lines(log).Say); err != nil {
 		return done, err
 	}
 	return writeRegions(ctx, towers{m}, cfg, o, log)
@@ -121,12 +122,12 @@ func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptio
 	}
 	done.LeftOut = set.NumTexts() - done.Captions*set.NumImages()
 	if cfg.Model.Image.Resize == "crop" {
-		Lines(log).Say("note: images are cut to a square, and boxes are shares of that square")
+		console.Lines(log).Say("note: images are cut to a square, and boxes are shares of that square")
 	}
 	if err := os.MkdirAll(o.Out, 0o777); err != nil {
 		return done, fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	lock, err := Lock(o.Out, Lines(log).Say)
+	lock, err := Lock(o.Out, console.Lines(log).Say)
 	if err != nil {
 		return done, err
 	}

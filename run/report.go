@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -123,7 +124,7 @@ func (o ReportOptions) curves(dir string, noCheckpoint bool, none error) (*pages
 		}
 		return nil, &ArgumentError{fmt.Errorf("%s holds neither %s nor a checkpoint: it is no run folder%s", dir, runlog.MetricsFile, hint)}
 	}
-	say := Lines(o.Log).Say
+	say := console.Lines(o.Log).Say
 	if none != nil {
 		say("note: only the curves are drawn: %v", none)
 	}
@@ -139,7 +140,7 @@ func (o ReportOptions) curves(dir string, noCheckpoint bool, none error) (*pages
 func (o ReportOptions) describe(dir string, d *pages.Data) error {
 	cfg, notices, err := o.config(filepath.Join(dir, runlog.ConfigFile))
 	for _, n := range notices {
-		Lines(o.Log).Say("note: %s", n)
+		console.Lines(o.Log).Say("note: %s", n)
 	}
 	switch {
 	case err == nil:

@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -23,9 +24,9 @@ import (
 
 // Options say how a run is made.
 type Options struct {
-	Resume   string    // Auto (also if empty), Never, or the path of a checkpoint to go on from
-	Log      io.Writer // messages; nil: none
-	Reporter Reporter  // shows how the run goes on; nil: Lines(Log)
+	Resume   string           // Auto (also if empty), Never, or the path of a checkpoint to go on from
+	Log      io.Writer        // messages; nil: none
+	Reporter console.Reporter // shows how the run goes on; nil: Lines(Log)
 	// Several marks one of several runs of a process: its report is drawn without
 	// features, and the time since the start of the process is not told.
 	Several bool
@@ -41,7 +42,7 @@ type Run struct {
 	cfg     config.Config
 	dir     string
 	several bool
-	report  Reporter // silent but on rank 0
+	report  console.Reporter // silent but on rank 0
 	warn    func(format string, args ...any)
 	group   parallel.Group
 
@@ -149,7 +150,7 @@ func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream
 			return nil
 		}, err
 	}
-	progress, end := phases(r.report)
+	progress, end := console.Phases(r.report)
 	defer end()
 	defer func() { r.trains = stream }()
 	stream, err = OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress, Warn: func(s string) { r.report.Say("%s", s) }})

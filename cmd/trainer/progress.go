@@ -8,19 +8,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 )
 
 // newReporter returns what shows a run on out: a bar on a terminal, else lines.
-func newReporter(out io.Writer, quiet bool) run.Reporter {
+func newReporter(out io.Writer, quiet bool) console.Reporter {
 	if quiet {
-		return run.Lines(nil)
+		return console.Lines(nil)
 	}
 	if f := terminalOf(out); f != nil {
 		return &terminal{out: out, draw: f, phases: newPhaseBar(out, false)}
 	}
-	return run.Lines(out)
+	return console.Lines(out)
 }
 
 // terminal shows a run on a terminal: a bar that is redrawn, with the numbers of the step
@@ -29,7 +29,7 @@ type terminal struct {
 	out    io.Writer // of lines
 	draw   io.Writer // of bars
 	bar    *bar      // nil before the steps
-	meter  run.Meter
+	meter  console.Meter
 	steps  int       // of this session
 	drawn  time.Time // the bar
 	phases *phaseBar
@@ -49,7 +49,7 @@ func (t *terminal) Say(format string, args ...any) {
 
 // Steps implements run.Reporter.
 func (t *terminal) Steps(_, total int, limit time.Duration) train.Hook {
-	t.meter = run.Meter{Limit: limit}
+	t.meter = console.Meter{Limit: limit}
 	t.bar = newBar(t.draw, total)
 	return train.Hook{
 		Name: "progress", Stage: train.StageLog,

@@ -1,4 +1,4 @@
-package run
+package console
 
 import (
 	"context"
@@ -24,8 +24,8 @@ type Reporter interface {
 	PhasesDone()
 }
 
-// phases returns what tells a reporter of phases, and what ends them where there was any.
-func phases(report Reporter) (progress func(phase string, done, of int), end func()) {
+// Phases returns what tells a reporter of phases, and what ends them where there was any.
+func Phases(report Reporter) (progress func(phase string, done, of int), end func()) {
 	shown := false
 	return func(phase string, done, of int) {
 			shown = true
