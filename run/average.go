@@ -8,6 +8,8 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -42,9 +44,9 @@ var averaged = []string{"model", train.TwinsGroup}
 // holds the parameters once.
 func Average(path string, o AverageOptions) (Averaged, error) {
 	if (o.Last > 0) == (o.Best > 0) || o.Last < 0 || o.Best < 0 {
-		return Averaged{}, &ArgumentError{fmt.Errorf("the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)}
+		return Averaged{}, console.Argument("the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)
 	}
-	if err := vacantOrTidy(o.Out, console.Lines(o.Log).Say); err != nil {
+	if err := folder.Vacant(o.Out, console.Lines(o.Log).Say); err != nil {
 		return Averaged{}, err
 	}
 	entries, err := chosen(path, o)
@@ -78,7 +80,7 @@ func Average(path string, o AverageOptions) (Averaged, error) {
 		return Averaged{}, err
 	}
 	snap.Files = a.files
-	return done, inNewRun(o.Out, console.Lines(o.Log).Say, func() error {
+	return done, folder.New(o.Out, console.Lines(o.Log).Say, func() error {
 		store, err := checkpoint.NewStore(filepath.Join(o.Out, runlog.CheckpointsDir), checkpoint.Retention{})
 		if err != nil {
 			return err
@@ -90,7 +92,7 @@ func Average(path string, o AverageOptions) (Averaged, error) {
 // chosen lists the checkpoints of a run of which the mean is taken, by ascending step.
 func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 	dir := path
-	if HasRun(path) {
+	if folder.HasRun(path) {
 		dir = filepath.Join(path, runlog.CheckpointsDir)
 	}
 	all, err := checkpoint.List(dir)
@@ -98,10 +100,10 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 		return nil, err
 	}
 	if len(all) == 0 && dir != path {
-		return nil, &ArgumentError{fmt.Errorf("%s has no checkpoint so far: train it first", path)}
+		return nil, console.Argument("%s has no checkpoint so far: train it first", path)
 	}
 	if len(all) == 0 {
-		return nil, &ArgumentError{fmt.Errorf("%s holds no checkpoints: give a run folder, not that of a step", path)}
+		return nil, console.Argument("%s holds no checkpoints: give a run folder, not that of a step", path)
 	}
 	newest, err := checkpoint.Open(dir)
 	if err != nil {
@@ -133,17 +135,17 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 		slices.SortFunc(all, func(a, b checkpoint.Entry) int { return a.Step - b.Step })
 	}
 	if len(all) < n {
-		if cfg, err := ownConfig(newest); err == nil && cfg.Model.Fitted() {
+		if cfg, err := setup.OwnConfig(newest); err == nil && cfg.Model.Fitted() {
 			return nil, noMean(cfg)
 		}
-		return nil, &ArgumentError{fmt.Errorf("%s has %d %s, and the mean of %d is wanted: take fewer, or keep more in training (%s)", path, len(all), what, n, key)}
+		return nil, console.Argument("%s has %d %s, and the mean of %d is wanted: take fewer, or keep more in training (%s)", path, len(all), what, n, key)
 	}
 	return all[len(all)-n:], nil
 }
 
 // noMean refuses a mean of a closed form.
 func noMean(c config.Config) error {
-	return &ArgumentError{fmt.Errorf("model.system = %q is fitted at once, and has one checkpoint: a mean is of others", c.Model.System)}
+	return console.Argument("model.system = %q is fitted at once, and has one checkpoint: a mean is of others", c.Model.System)
 }
 
 // averaging is the mean of what was added, and the files of the last checkpoint.
@@ -162,7 +164,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 		return err
 	}
 	defer ck.Close()
-	cfg, err := ownConfig(ck)
+	cfg, err := setup.OwnConfig(ck)
 	if err != nil {
 		return err
 	}
@@ -170,7 +172,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 		return noMean(cfg)
 	}
 	if a.from != "" {
-		if err := conflicts(a.cfg, cfg, config.FixedModel, fmt.Sprintf("%s was made", a.from), "take fewer checkpoints"); err != nil {
+		if err := setup.Conflicts(a.cfg, cfg, config.FixedModel, fmt.Sprintf("%s was made", a.from), "take fewer checkpoints"); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // ContributionsPage is the name of the page of a split.
@@ -101,7 +102,7 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 		return nil, err
 	}
 	if cfg.Model.ImagesOnly() {
-		return nil, &ArgumentError{fmt.Errorf("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)}
+		return nil, console.Argument("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)
 	}
 	if err := onePicture(cfg); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -185,7 +186,7 @@ func (b *opening) sameAsBefore(ctx context.Context) error {
 		return nil
 	}
 	return parallel.Alone(b.group, func() error {
-		known, err := knownDataOf(folderOf(b.from), b.from)
+		known, err := knownDataOf(folder.Of(b.from), b.from)
 		if err != nil {
 			return fmt.Errorf("%w: remove the file to resume without a comparison of the data", err)
 		}

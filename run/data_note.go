@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -28,7 +29,7 @@ func (t *Trained) noteData(ctx context.Context, name string, set *Split) {
 
 // noteOtherSplit says the same of a run that starts from a checkpoint and evaluates on files of the same names.
 func (r *Run) noteOtherSplit(ck *checkpoint.Checkpoint) {
-	known, err := knownDataOf(folderOf(ck), nil)
+	known, err := knownDataOf(folder.Of(ck), nil)
 	if err != nil || known == nil || !r.first() || r.data == nil {
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
 )
 
 // Files of a folder of embeddings of a split; package gallery reads them.
@@ -105,9 +106,9 @@ func (t *Trained) embedFolder(out, other string) (l *files.FolderLock, err error
 			return fmt.Errorf("%w: choose another folder with --out", err)
 		}
 		if _, err := os.Stat(filepath.Join(out, other)); err == nil {
-			return &ArgumentError{fmt.Errorf("%s holds another gallery (%s): choose another folder with --out", out, other)}
+			return console.Argument("%s holds another gallery (%s): choose another folder with --out", out, other)
 		}
-		l, err = Lock(out, console.Lines(t.log).Say)
+		l, err = folder.Lock(out, console.Lines(t.log).Say)
 		return err
 	})
 	if err != nil { // of any rank

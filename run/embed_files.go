@@ -156,20 +156,20 @@ func (s *sharding) open() error {
 		{"--twin", strconv.FormatBool(old.Twin), strconv.FormatBool(s.m.Twin)}, {"--shard", strconv.Itoa(old.ShardRows), strconv.Itoa(s.m.ShardRows)}, {"channels", strconv.Itoa(old.Dim), strconv.Itoa(s.m.Dim)},
 	} {
 		if x.old != x.now {
-			return &ArgumentError{fmt.Errorf("%s holds a gallery with another %s (%s, now %s): choose another folder with --out, or remove that one", s.dir, x.what, x.old, x.now)}
+			return console.Argument("%s holds a gallery with another %s (%s, now %s): choose another folder with --out, or remove that one", s.dir, x.what, x.old, x.now)
 		}
 	}
 	switch {
 	case old.Reading == "":
 		s.m.Reading = "" // that of shards that stay is not known
 	case old.Reading != s.m.Reading:
-		return &ArgumentError{fmt.Errorf("%s holds a gallery whose texts were read by other settings (%s, now %s): choose another folder with --out, or remove that one", s.dir, old.Reading, s.m.Reading)}
+		return console.Argument("%s holds a gallery whose texts were read by other settings (%s, now %s): choose another folder with --out, or remove that one", s.dir, old.Reading, s.m.Reading)
 	}
 	switch {
 	case old.Weights == "":
 		s.m.Weights = "" // those of shards that stay are not known
 	case s.m.Weights != "" && s.m.Weights != old.Weights:
-		return &ArgumentError{fmt.Errorf("%s holds a gallery that %s made before it was trained anew: choose another folder with --out, or remove that one", s.dir, old.Model)}
+		return console.Argument("%s holds a gallery that %s made before it was trained anew: choose another folder with --out, or remove that one", s.dir, old.Model)
 	}
 	s.was = *old
 	if len(old.Shards) > 0 { // which may all stay

@@ -15,10 +15,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -27,6 +27,7 @@ import (
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // Inputs name what EmbedFiles encodes: exactly one of Images, Texts and Rows.
@@ -60,7 +61,7 @@ func (in *Inputs) setDefaults(cfg config.Config) error {
 		in.Side = gallery.Image
 	}
 	stored, system := cfg.Model.Stored(), cfg.Model.System
-	bad := func(format string, args ...any) error { return &ArgumentError{fmt.Errorf(format, args...)} }
+	bad := console.Argument
 	switch {
 	case named != 1:
 		return bad("one of --images, --texts and --rows says what to embed (got %d of them)", named)
@@ -128,7 +129,7 @@ func noPictures(cfg config.Config) error {
 	if !cfg.ReadsRegions() {
 		return nil
 	}
-	return &ArgumentError{fmt.Errorf("model.image.style %q reads features of regions: a picture by itself has none; encode a split of data.kind = \"regions\"", config.StyleRegions)}
+	return console.Argument("model.image.style %q reads features of regions: a picture by itself has none; encode a split of data.kind = \"regions\"", config.StyleRegions)
 }
 
 // openImages opens a folder or a list of images.
@@ -405,7 +406,7 @@ func (x *rowInputs) fits(m Model) error {
 		of = m.Text()
 	}
 	if want := of.Width(); x.m.Width() != want {
-		return &ArgumentError{fmt.Errorf("%s: its rows have %d numbers, and the head of the side %s reads %d: name features of the encoder that it was trained on, or the other side", x.m.Path(), x.m.Width(), x.side, want)}
+		return console.Argument("%s: its rows have %d numbers, and the head of the side %s reads %d: name features of the encoder that it was trained on, or the other side", x.m.Path(), x.m.Width(), x.side, want)
 	}
 	return nil
 }

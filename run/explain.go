@@ -2,17 +2,17 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // Formulas of what patches add to the score of features; words have FormulaChannels.
@@ -70,17 +70,17 @@ type Explanation struct {
 // Explainable returns an *ArgumentError for a system whose scores no patches or words make up.
 func Explainable(cfg config.Config) error {
 	if cfg.Model.Stored() {
-		return &ArgumentError{fmt.Errorf("model.system %q reads stored features, which have no patches and no words: explain a model with towers", cfg.Model.System)}
+		return console.Argument("model.system %q reads stored features, which have no patches and no words: explain a model with towers", cfg.Model.System)
 	}
 	if cfg.Model.TextsOnly() {
-		return &ArgumentError{fmt.Errorf("model.system %q has no images: explain a model of images and texts, or of images", cfg.Model.System)}
+		return console.Argument("model.system %q has no images: explain a model of images and texts, or of images", cfg.Model.System)
 	}
 	return nil
 }
 
 // check refuses options that do not fit a configuration, and fills in what is empty.
 func (o *ExplainOptions) check(cfg config.Config) error {
-	bad := func(format string, args ...any) error { return &ArgumentError{fmt.Errorf(format, args...)} }
+	bad := console.Argument
 	if o.Tokens == 0 {
 		o.Tokens = DefaultTokens
 	}
@@ -131,13 +131,13 @@ func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, 
 	switch {
 	case o.Row != nil:
 	case o.Image == "" && t.Config.ReadsRegions():
-		return nil, &ArgumentError{errors.New("--row names the image to explain, a row of --split")}
+		return nil, console.Argument("--row names the image to explain, a row of --split")
 	case o.Image == "":
-		return nil, &ArgumentError{errors.New("--image names the file of the image to explain")}
+		return nil, console.Argument("--image names the file of the image to explain")
 	case only && o.With == "":
-		return nil, &ArgumentError{fmt.Errorf("--with names the image to compare with: model.system %q has no texts", t.Config.Model.System)}
+		return nil, console.Argument("--with names the image to compare with: model.system %q has no texts", t.Config.Model.System)
 	case !only && o.Text == "":
-		return nil, &ArgumentError{errors.New("--text gives the text to explain")}
+		return nil, console.Argument("--text gives the text to explain")
 	}
 	out := &Explanation{cfg: t.Config}
 	var set *Split
@@ -202,7 +202,7 @@ func (x *Explainer) read(o ExplainOptions, set *Split, out *Explanation) (err er
 	x.setText(out.Text)
 	switch n, all := unknown(x.words); {
 	case n == all:
-		return &ArgumentError{fmt.Errorf("the vocabulary of the model knows no word of the text %.60q: use words of its captions", out.Text)}
+		return console.Argument("the vocabulary of the model knows no word of the text %.60q: use words of its captions", out.Text)
 	case n > 0:
 		out.Notes = append(out.Notes, fmt.Sprintf("The vocabulary lacks %s of the text.", words.Count(n, "word")))
 	}

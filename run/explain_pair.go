@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // Scores that are explained, by the names that files and JSON have.
@@ -64,19 +65,19 @@ func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
 	}
 	m, ok := t.Model.(towers)
 	if !ok {
-		return nil, &ArgumentError{fmt.Errorf("model.system %q has no towers to explain a score by", t.Config.Model.System)}
+		return nil, console.Argument("model.system %q has no towers to explain a score by", t.Config.Model.System)
 	}
 	x := &Explainer{t: t, pairs: m.Pairs, formula: o.Formula}
 	switch {
 	case o.Formula == FormulaTerms && !m.HasTerms():
-		return nil, &ArgumentError{fmt.Errorf("model.interaction.kind %q does not say what its scores are made of: leave out --formula, and gradients do", t.Config.Model.Interaction.Kind)}
+		return nil, console.Argument("model.interaction.kind %q does not say what its scores are made of: leave out --formula, and gradients do", t.Config.Model.Interaction.Kind)
 	case o.Formula == "" && m.HasTerms() && o.Block == nil && o.Layer == nil:
 		x.formula = FormulaTerms
 	case o.Formula == "":
 		x.formula = FormulaChannels
 	}
 	if err := m.Explains(); err != nil {
-		return nil, &ArgumentError{err}
+		return nil, &console.ArgumentError{Err: err}
 	}
 	x.at = m.DefaultBlocks()
 	for _, b := range []struct {
@@ -88,7 +89,7 @@ func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
 		}
 	}
 	if err := m.CheckBlocks(x.at); err != nil {
-		return nil, &ArgumentError{err}
+		return nil, &console.ArgumentError{Err: err}
 	}
 	columns := append(m.Image().Columns(), m.Text().Columns()...)
 	if t.Config.Model.ImagesOnly() {
@@ -237,7 +238,7 @@ func (x *Explainer) patches(values []float64) *explain.Map {
 func (x *Explainer) seenText(text string) (clean string, notes []string, err error) {
 	cfg := x.t.Config
 	if clean, err = caption(text, cleaner(cfg), x.t.Tokenizer); err != nil {
-		return "", nil, &ArgumentError{err}
+		return "", nil, &console.ArgumentError{Err: err}
 	}
 	whole := uncut(cfg)(text)
 	if whole != clean {

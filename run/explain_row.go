@@ -8,12 +8,13 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // openPairs opens a split (empty: eval.split) whose pairs are to be explained.
 func (t *Trained) openPairs(ctx context.Context, split string, progress func(phase string, done, total int)) (*Split, error) {
 	if err := source.CheckSplit(t.Config, t.split(split)); err != nil {
-		return nil, &ArgumentError{err}
+		return nil, &console.ArgumentError{Err: err}
 	}
 	cfg := t.Config
 	cfg.Eval.Folds = 0 // the split is not ranked
@@ -22,7 +23,7 @@ func (t *Trained) openPairs(ctx context.Context, split string, progress func(pha
 		return nil, err
 	}
 	if set.Eval == nil {
-		return nil, &ArgumentError{fmt.Errorf("data.kind %q has no images and texts to explain", cfg.Data.Kind)}
+		return nil, console.Argument("data.kind %q has no images and texts to explain", cfg.Data.Kind)
 	}
 	return set, nil
 }
@@ -35,7 +36,7 @@ func (t *Trained) openRow(ctx context.Context, o ExplainOptions, out *Explanatio
 		return nil, err
 	}
 	if *o.Row >= set.Len() {
-		return nil, &ArgumentError{fmt.Errorf("--row must be below %d: the split %s has %s (got %d)", set.Len(), t.split(o.Split), words.Count(set.Len(), "image"), *o.Row)}
+		return nil, console.Argument("--row must be below %d: the split %s has %s (got %d)", set.Len(), t.split(o.Split), words.Count(set.Len(), "image"), *o.Row)
 	}
 	out.Split, out.Row, out.Name = t.split(o.Split), *o.Row, set.Eval.ImageName(*o.Row)
 	regions := t.Config.ReadsRegions()

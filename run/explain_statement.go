@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
@@ -27,11 +26,11 @@ const FormulaAttention = "attention"
 func (o *ExplainOptions) checkStatement(cfg config.Config) error {
 	switch {
 	case cfg.Objective.NLVR.Weight == 0:
-		return &ArgumentError{errors.New("the model was trained for objective.assignment, which tells nothing of a statement: fine-tune it with trainer finetune --task nlvr")}
+		return console.Argument("the model was trained for objective.assignment, which tells nothing of a statement: fine-tune it with trainer finetune --task nlvr")
 	case o.Block != nil || o.Layer != nil || o.Fusion != nil || o.Formula != "":
-		return &ArgumentError{errors.New("a statement about two pictures is explained by the fusion layers in the middle, one for each picture: leave out --block, --layer, --fusion and --formula")}
+		return console.Argument("a statement about two pictures is explained by the fusion layers in the middle, one for each picture: leave out --block, --layer, --fusion and --formula")
 	case o.Row == nil && (o.Image == "" || o.With == "" || o.Text == ""):
-		return &ArgumentError{errors.New("the model reads statements about two pictures: give --image, --with and --text, or a statement of --split with --row")}
+		return console.Argument("the model reads statements about two pictures: give --image, --with and --text, or a statement of --split with --row")
 	}
 	return nil
 }
@@ -39,7 +38,7 @@ func (o *ExplainOptions) checkStatement(cfg config.Config) error {
 // onePicture refuses a model of statements about two pictures, which has no pairs of one.
 func onePicture(cfg config.Config) error {
 	if cfg.Pictures() > 1 {
-		return &ArgumentError{errors.New("the model reads statements about two pictures, which have no score of a pair: explain one with --row, or with --image, --with and --text")}
+		return console.Argument("the model reads statements about two pictures, which have no score of a pair: explain one with --row, or with --image, --with and --text")
 	}
 	return nil
 }
@@ -63,7 +62,7 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 	}
 	m, ok := t.Model.(towers)
 	if !ok || !m.HasJudgedMaps() {
-		return nil, &ArgumentError{fmt.Errorf("model.system %q has no heat maps of two pictures", cfg.Model.System)}
+		return nil, console.Argument("model.system %q has no heat maps of two pictures", cfg.Model.System)
 	}
 	x := &Explainer{t: t, pairs: m.Pairs, b: batch.New(1, m.JudgeColumns()...)}
 	if err := x.setImage(out.image, batch.Images); err != nil {
@@ -107,14 +106,14 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 func (t *Trained) readStatement(ctx context.Context, o ExplainOptions, out *Explanation) (text string, err error) {
 	split := t.split(o.Split)
 	if err := source.CheckSplit(t.Config, split); err != nil {
-		return "", &ArgumentError{err}
+		return "", &console.ArgumentError{Err: err}
 	}
 	x, err := source.Examples(ctx, t.Config, split, source.Options{Warn: func(note string) { console.Lines(t.log).Say("%s", note) }})
 	if err != nil {
 		return "", err
 	}
 	if *o.Row >= x.Len() || x.Pictures() < 2 {
-		return "", &ArgumentError{fmt.Errorf("--row must be below %d, the statements about two pictures of the split %s (got %d)", x.Len(), split, *o.Row)}
+		return "", console.Argument("--row must be below %d, the statements about two pictures of the split %s (got %d)", x.Len(), split, *o.Row)
 	}
 	e := x.Example(*o.Row)
 	out.Split, out.Row, out.Name = split, *o.Row, e.ID

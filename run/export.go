@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/export"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -38,7 +39,7 @@ func (t *Trained) Export(o export.Options) (export.Written, error) {
 		w.Notes = append(w.Notes, "scales and shifts (model.tuning.ssf) are merged into the weights and biases of their layers")
 	}
 	if refused := (*export.RefusedError)(nil); errors.As(err, &refused) {
-		err = &ArgumentError{err}
+		err = &console.ArgumentError{Err: err}
 	}
 	return w, err
 }

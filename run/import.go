@@ -14,6 +14,8 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -66,18 +68,18 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 		}
 		notes := ""
 		if len(r.Unknown) > 0 {
-			notes += fmt.Sprintf("\nnot known: %d tensors: %s", len(r.Unknown), listed(r.Unknown))
+			notes += fmt.Sprintf("\nnot known: %d tensors: %s", len(r.Unknown), setup.FirstNames(r.Unknown))
 		}
 		for _, n := range r.Notes { // such as why the other tower is not read
 			notes += "\nnote: " + n
 		}
-		return nil, &ArgumentError{fmt.Errorf("%s is %s, which has the %s tower alone, and a run has both: train from it with\n  trainer train %s%s", m.Path(), m.Family, r.Side, strings.Join(r.Flags, " "), notes)}
+		return nil, console.Argument("%s is %s, which has the %s tower alone, and a run has both: train from it with\n  trainer train %s%s", m.Path(), m.Family, r.Side, strings.Join(r.Flags, " "), notes)
 	}
 	if len(m.Unlike) > 0 {
 		if o.DryRun {
 			return r, nil
 		}
-		return nil, &ArgumentError{fmt.Errorf("%s: features would be others than those of the weights: %s: towers can start from it, with init.image.path and init.text.path", m.Path(), strings.Join(m.Unlike, "; "))}
+		return nil, console.Argument("%s: features would be others than those of the weights: %s: towers can start from it, with init.image.path and init.text.path", m.Path(), strings.Join(m.Unlike, "; "))
 	}
 	cfg, err := r.config(m, o)
 	if err != nil {
@@ -88,16 +90,16 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 		if tok, err = tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template); err != nil {
 			return nil, fmt.Errorf("data.vocab: %w", err)
 		}
-		if err := classless(cfg, tok); err != nil {
+		if err := setup.Classless(cfg, tok); err != nil {
 			return nil, err
 		}
 	}
-	engine, err := OpenEngine(cfg)
+	engine, err := setup.Engine(cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer engine.Close()
-	p, err := train.Layout(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Rows: m.Shape(wordEmbeddings)[0], Start: m})
+	p, err := train.Layout(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Rows: m.Shape(setup.WordEmbeddings)[0], Start: m})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +113,7 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := runlog.CollectEnvironment(setupOf(engine), os.Args)
+	env := runlog.CollectEnvironment(setup.Description(engine), os.Args)
 	r.Path = o.Out
 	return r, writeImported(o.Out, cfg, env, snap, console.Lines(o.Log).Say)
 }
@@ -129,7 +131,7 @@ func WeightSettings(path, family string) (*Imported, error) {
 func described(path string, m *weights.Model) *Imported {
 	r := &Imported{Family: m.Family, From: m.Path(), Read: []string{}, Resampled: []string{}, Fresh: []string{}, Unread: []string{}, Unknown: []string{}, Notes: []string{}}
 	r.Unknown, r.Notes = append(r.Unknown, m.Report().Unexpected...), append(r.Notes, m.Notes...)
-	switch image, text := hasSide(m, "image"), hasSide(m, "text"); {
+	switch image, text := setup.HasSide(m, "image"), setup.HasSide(m, "text"); {
 	case !text:
 		r.Side = "image"
 	case !image:
@@ -159,10 +161,10 @@ func (r *Imported) setAll(path string, m *weights.Model) {
 	add := func(s weights.Setting) {
 		r.Settings = append(r.Settings, s.String())
 		value := strings.ReplaceAll(s.Value, ", ", ",")
-		if text, quoted := strings.CutPrefix(value, `"`); quoted && plainWord.MatchString(strings.TrimSuffix(text, `"`)) {
+		if text, quoted := strings.CutPrefix(value, `"`); quoted && setup.PlainWord.MatchString(strings.TrimSuffix(text, `"`)) {
 			value = strings.TrimSuffix(text, `"`) // of a text alone, which --set takes without quotes
 		}
-		r.Flags = append(r.Flags, "--set "+shellWord(s.Key+"="+value))
+		r.Flags = append(r.Flags, "--set "+setup.ShellWord(s.Key+"="+value))
 	}
 	text := func(key, value string) {
 		_, value, _ = strings.Cut(config.Override(key, value), "=")
@@ -180,7 +182,7 @@ func (r *Imported) setAll(path string, m *weights.Model) {
 		add(s)
 	}
 	if r.Side != "image" {
-		if place := tokenizerOf(m); place != "" {
+		if place := setup.TokenizerOf(m); place != "" {
 			text("data.vocab", place)
 			text("data.template", config.TemplateFile)
 		}
@@ -217,7 +219,7 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 			sets = append(sets, s.String())
 		}
 	}
-	if place := tokenizerOf(m); place != "" {
+	if place := setup.TokenizerOf(m); place != "" {
 		sets = append(sets, config.Override("data.vocab", place), "data.template="+config.TemplateFile)
 	}
 	sets = slices.Concat(sets, o.Set, []string{"init.checkpoint=''", "init.image.path=''", "init.text.path=''", config.Override("run.out", o.Out)})
@@ -228,7 +230,7 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 	if err != nil {
 		return cfg, err
 	}
-	errs, err := disagreements(cfg, m, forModel)
+	errs, err := setup.Disagreements(cfg, m, setup.ForModel)
 	if err != nil {
 		return cfg, err
 	}
@@ -240,7 +242,7 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 			return e.Path == "data.vocab"
 		})
 	}
-	return cfg, oneError(errs)
+	return cfg, setup.OneError(errs)
 }
 
 // compare fills in which parameters p has from m, and fails for those that m lacks.
@@ -273,12 +275,12 @@ func (r *Imported) compare(p *model.Params, m *weights.Model, allow bool) error 
 	if strings.HasPrefix(r.Fresh[0], "text/mlm/") || r.Fresh[0] == "temperature" {
 		hint += "; a model that is not trained by masked words has none with --set objective.mlm.weight=0"
 	}
-	return fmt.Errorf("%s lacks %d parameters of the model (%s): %s", m.Path(), len(r.Fresh), listed(r.Fresh), hint)
+	return fmt.Errorf("%s lacks %d parameters of the model (%s): %s", m.Path(), len(r.Fresh), setup.FirstNames(r.Fresh), hint)
 }
 
 // writeImported writes a run folder.
 func writeImported(dir string, cfg config.Config, env runlog.Environment, snap checkpoint.Snapshot, say func(format string, args ...any)) error {
-	return inNewRun(dir, say, func() error {
+	return folder.New(dir, say, func() error {
 		store, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{})
 		if err != nil {
 			return err
@@ -303,7 +305,7 @@ func (r *Imported) String() string {
 		names []string
 	}{{"resampled", r.Resampled}, {"random", r.Fresh}, {"left out", r.Unread}, {"not known", r.Unknown}} {
 		if len(l.names) > 0 {
-			fmt.Fprintf(&b, "\n%d %s: %s", len(l.names), l.what, listed(l.names))
+			fmt.Fprintf(&b, "\n%d %s: %s", len(l.names), l.what, setup.FirstNames(l.names))
 		}
 	}
 	for _, note := range r.Notes {

@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/stricttoml"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -131,7 +132,7 @@ func Inspect(path, group string) (*Inspection, error) {
 		return nil, err
 	}
 	r.nameMetric()
-	switch d, err := ReadDataRecord(folderOf(ckpt)); {
+	switch d, err := ReadDataRecord(folder.Of(ckpt)); {
 	case err == nil:
 		r.Data = &d
 	case !errors.Is(err, fs.ErrNotExist):

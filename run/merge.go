@@ -2,11 +2,11 @@ package run
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -23,12 +23,12 @@ func Merge(path, out string, log io.Writer) (string, error) {
 	defer ck.Close()
 	snap, _, err := train.Merge(ck)
 	if errors.Is(err, train.ErrNoAdapters) {
-		return "", &ArgumentError{fmt.Errorf("%s: %w: what weights can take in they have already", ck.Path, err)}
+		return "", console.Argument("%s: %w: what weights can take in they have already", ck.Path, err)
 	}
 	if err != nil {
 		return "", err
 	}
-	if err := inNewRun(out, console.Lines(log).Say, func() error {
+	if err := folder.New(out, console.Lines(log).Say, func() error {
 		store, err := checkpoint.NewStore(filepath.Join(out, runlog.CheckpointsDir), checkpoint.Retention{Last: 1})
 		if err != nil {
 			return err

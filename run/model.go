@@ -3,13 +3,17 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -60,7 +64,7 @@ func (t towers) Text() Encoder  { return t.Pairs.Text() }
 func (t towers) PairScore() (scoring.Score, error) {
 	s, err := t.Pairs.PairScore()
 	if errors.Is(err, model.ErrNoFeatures) {
-		err = &ArgumentError{err}
+		err = &console.ArgumentError{Err: err}
 	}
 	return s, err
 }
@@ -81,3 +85,28 @@ func (f fitted) Match(context.Context, []float32, []int32, []int32, []float32, i
 // modelGroups are the files of tensors of which a checkpoint has one: the parameters of towers
 // and heads, or a fitted map. Who uses a model checks the bytes of both.
 var modelGroups = []string{"model", "alignment"}
+
+// fitsFiles compares the widths of a fitted map with those of the files of a configuration.
+func fitsFiles(m Model, cfg config.Config) error {
+	p, err := source.Pairs(cfg)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var errs config.Errors
+	for _, side := range []struct {
+		key  string
+		want int
+		m    *features.Matrix
+	}{{"image", m.Image().Width(), p.Images()}, {"text", m.Text().Width(), p.Texts()}} {
+		if have := side.m.Width(); have != side.want {
+			errs = append(errs, &config.Error{Path: "data.pairs." + side.key, Value: side.m.Path(),
+				Msg:  fmt.Sprintf("has rows of %d numbers, and the checkpoint is a map of rows of %d", have, side.want),
+				Hint: "name features of the encoder that it was fitted to"})
+		}
+	}
+	if errs != nil {
+		return errs
+	}
+	return nil
+}

@@ -15,6 +15,8 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -55,7 +57,7 @@ type Trained struct {
 // inference. Settings that change what the parameters compute must be those of the
 // checkpoint. Close the result after use.
 func Open(path string, o OpenOptions) (*Trained, error) {
-	ck, err := choose(groupOf(o), func() (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, modelGroups...) },
+	ck, err := setup.SharedCheckpoint(groupOf(o), func() (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, modelGroups...) },
 		func(path string) (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, modelGroups...) })
 	if err != nil {
 		return nil, err
@@ -89,25 +91,25 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 	if t.Config, err = ConfigOver(ck, o); err != nil {
 		return nil, err
 	}
-	if err := sameKeys(ck, t.Config, config.FixedModel); err != nil {
+	if err := setup.SameKeys(ck, t.Config, config.FixedModel); err != nil {
 		return nil, err
 	}
-	if err := needsPairs(t.Config); err != nil {
+	if err := setup.NeedsPairs(t.Config); err != nil {
 		return nil, err
 	}
-	if err := sameSplits(ck, t.Config); err != nil {
+	if err := setup.SameSplits(ck, t.Config); err != nil {
 		return nil, err
 	}
-	return t, sameProgram(t.group, t.Config, "")
+	return t, setup.SameProgram(t.group, t.Config, "")
 }
 
 // noTwins says what to do about a checkpoint without momentum twins.
 func noTwins(ck *checkpoint.Checkpoint) error {
 	cure := "or train with momentum.enabled = true"
-	if own, err := ownConfig(ck); err == nil && !own.Model.HasTeacher() {
+	if own, err := setup.OwnConfig(ck); err == nil && !own.Model.HasTeacher() {
 		cure = "a model of this kind is trained without"
 	}
-	return &ArgumentError{fmt.Errorf("%s has no momentum twins: leave out --twin, %s", ck.Path, cure)}
+	return console.Argument("%s has no momentum twins: leave out --twin, %s", ck.Path, cure)
 }
 
 // ConfigOver reads the TOML file of o, or where it is empty the configuration of a
@@ -136,7 +138,7 @@ func ConfigOver(ck *checkpoint.Checkpoint, o OpenOptions) (cfg config.Config, er
 }
 
 // Folder returns the run folder of the checkpoint.
-func (t *Trained) Folder() string { return folderOf(t.Checkpoint) }
+func (t *Trained) Folder() string { return folder.Of(t.Checkpoint) }
 
 // weights tells the parameters that are in use from others: the checksums of their files. It is empty of checkpoints of
 // earlier versions.
@@ -160,7 +162,7 @@ func (t *Trained) Load() (err error) {
 		return nil
 	}
 	if t.Engine == nil {
-		if t.Engine, err = OpenEngineOf(t.group, t.Config, console.Lines(t.log).Say); err != nil {
+		if t.Engine, err = setup.EngineOf(t.group, t.Config, console.Lines(t.log).Say); err != nil {
 			return err
 		}
 	}
@@ -228,7 +230,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 		return nil, err
 	}
 	if err := source.CheckSplit(t.Config, t.split(split)); err != nil {
-		return nil, &ArgumentError{err}
+		return nil, &console.ArgumentError{Err: err}
 	}
 	if err := t.loadForSplit(); err != nil {
 		return nil, err

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
@@ -34,7 +34,7 @@ func openTask(t *testing.T, sets ...string) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := open(t.Context(), cfg, Options{}, true)
+	r, err := openRun(t.Context(), cfg, Options{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -65,7 +66,7 @@ func TestChoose(t *testing.T) {
 		{func(string) (*checkpoint.Checkpoint, error) { return checkpoint.Load(other) }, "rank 1 has another checkpoint"},
 	} {
 		for r, err := range atOnce(2, func(g parallel.Group) error {
-			ck, err := choose(g, func() (*checkpoint.Checkpoint, error) { return checkpoint.Load(dir) }, c.open)
+			ck, err := setup.SharedCheckpoint(g, func() (*checkpoint.Checkpoint, error) { return checkpoint.Load(dir) }, c.open)
 			if err == nil {
 				err = ck.Close()
 			}
@@ -97,12 +98,12 @@ func atOnce(n int, f func(g parallel.Group) error) []error {
 // TestRanksWithOtherData: rank 1 has another order, another vocabulary, fewer rows to evaluate on, or other parameters.
 func TestRanksWithOtherData(t *testing.T) {
 	cfg := settings(t, t.TempDir())
-	tok, err := OpenTokenizer(t.Context(), cfg, nil, nil)
+	tok, err := setup.Tokenizer(t.Context(), cfg, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	less := settings(t, t.TempDir(), "data.vocab_size=70")
-	small, err := OpenTokenizer(t.Context(), less, nil, nil)
+	small, err := setup.Tokenizer(t.Context(), less, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -57,16 +59,16 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 	if image, _ := cfg.Towers(); image == "" {
 		return done, config.Errors{{Path: "init.image.path", Value: "", Msg: "must name the weights of an image tower", Hint: "or name a run with --checkpoint"}}
 	}
-	tok, err := OpenTokenizer(ctx, cfg, nil, o.Progress)
+	tok, err := setup.Tokenizer(ctx, cfg, nil, o.Progress)
 	if err != nil {
 		return done, err
 	}
-	from, err := openTowers(cfg)
+	from, err := setup.Towers(cfg)
 	if err != nil {
 		return done, err
 	}
 	defer from.Close()
-	engine, err := OpenEngine(cfg)
+	engine, err := setup.Engine(cfg)
 	if err != nil {
 		return done, err
 	}
@@ -76,7 +78,7 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 		return done, err
 	}
 	defer m.Close()
-	if err := tookTowers(cfg, from, m.Params(), console.Lines(log).Say); err != nil {
+	if err := setup.CheckTowers(cfg, from, m.Params(), console.Lines(log).Say); err != nil {
 		return done, err
 	}
 	return writeRegions(ctx, towers{m}, cfg, o, log)
@@ -85,7 +87,7 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 // regionSplit opens a split whose images are encoded, with its captions as they are written.
 func regionSplit(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (*data.Eval, error) {
 	if err := source.CheckSplit(cfg, split); err != nil {
-		return nil, &ArgumentError{err}
+		return nil, &console.ArgumentError{Err: err}
 	}
 	ds, err := source.Split(ctx, cfg, split, source.Options{Progress: progress})
 	if err != nil {
@@ -96,7 +98,7 @@ func regionSplit(ctx context.Context, cfg config.Config, split string, progress 
 
 func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptions, log io.Writer) (done RegionsWritten, err error) {
 	if cfg.Model.Stored() || cfg.Model.TextsOnly() {
-		return done, &ArgumentError{fmt.Errorf("model.system %q has no image tower, whose patches are regions", cfg.Model.System)}
+		return done, console.Argument("model.system %q has no image tower, whose patches are regions", cfg.Model.System)
 	}
 	if err := noPictures(cfg); err != nil {
 		return done, err
@@ -127,7 +129,7 @@ func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptio
 	if err := os.MkdirAll(o.Out, 0o777); err != nil {
 		return done, fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	lock, err := Lock(o.Out, console.Lines(log).Say)
+	lock, err := folder.Lock(o.Out, console.Lines(log).Say)
 	if err != nil {
 		return done, err
 	}
@@ -172,7 +174,7 @@ func captionsOfAll(set *data.Eval, n int) (int, error) {
 		}
 	}
 	if n > least {
-		return 0, &ArgumentError{fmt.Errorf("--captions must be at most %s: so many has %s (got %d)", words.Count(least, "caption"), set.ImageName(at), n)}
+		return 0, console.Argument("--captions must be at most %s: so many has %s (got %d)", words.Count(least, "caption"), set.ImageName(at), n)
 	}
 	if n == 0 {
 		n = least
@@ -210,7 +212,7 @@ func newGrid(e Encoder, cfg config.Config, cells int) (g grid, err error) {
 		return g, fmt.Errorf("the image tower has %d tokens, fewer than the %d patches of its picture: its patches are no grid", e.Len(), g.side*g.side)
 	}
 	if g.cells < 1 || g.cells > g.side {
-		return g, &ArgumentError{fmt.Errorf("--grid must be from 1 to %d, the patches in a row of a picture (got %d)", g.side, cells)}
+		return g, console.Argument("--grid must be from 1 to %d, the patches in a row of a picture (got %d)", g.side, cells)
 	}
 	return g, nil
 }

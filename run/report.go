@@ -53,7 +53,7 @@ func Report(ctx context.Context, dir string, o ReportOptions) (Reported, error) 
 		done.Path = filepath.Join(dir, runlog.ReportFile)
 	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return done, &ArgumentError{fmt.Errorf("%s is no folder: give the folder of a run, such as runs/quickstart", dir)}
+		return done, console.Argument("%s is no folder: give the folder of a run, such as runs/quickstart", dir)
 	}
 	ck, none, err := o.checkpoint(dir)
 	if err != nil {
@@ -122,7 +122,7 @@ func (o ReportOptions) curves(dir string, noCheckpoint bool, none error) (*pages
 		if _, err := os.Stat(filepath.Join(dir, ablation.TableFile)); err == nil {
 			hint = ": the folder of an ablation has its page already; give RUN/seed-N below it for that of a run"
 		}
-		return nil, &ArgumentError{fmt.Errorf("%s holds neither %s nor a checkpoint: it is no run folder%s", dir, runlog.MetricsFile, hint)}
+		return nil, console.Argument("%s holds neither %s nor a checkpoint: it is no run folder%s", dir, runlog.MetricsFile, hint)
 	}
 	say := console.Lines(o.Log).Say
 	if none != nil {

@@ -17,6 +17,8 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -93,11 +95,11 @@ type session interface {
 // ctx. Close the run after use. Of several processes all call it, and where one fails all do, with
 // a *parallel.Failure.
 func New(ctx context.Context, cfg config.Config, o Options) (*Run, error) {
-	return open(ctx, cfg, o, false)
+	return openRun(ctx, cfg, o, false)
 }
 
-// open is New. A run that is dry writes nothing, and so can be planned alone.
-func open(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, error) {
+// openRun is New. A run that is dry writes nothing, and so can be planned alone.
+func openRun(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, error) {
 	b := newOpening(cfg, o, dry)
 	defer func() {
 		if b.from != nil { // or the space of its files is not free when it is pruned
@@ -196,7 +198,7 @@ func (r *Run) wordRows(from *checkpoint.Checkpoint) (int, error) {
 		return train.TableRows(from, r.tok)
 	}
 	if path := r.cfg.Init.Checkpoint; path != "" {
-		ck, err := openInit(path)
+		ck, err := setup.InitCheckpoint(path)
 		if err != nil {
 			return 0, fmt.Errorf("init.checkpoint: %w", err)
 		}
@@ -213,7 +215,7 @@ func (r *Run) wordRows(from *checkpoint.Checkpoint) (int, error) {
 
 // lock keeps other processes from dir until the run is closed or the process ends.
 func (r *Run) lock(dir string) error {
-	l, err := Lock(dir, r.report.Say)
+	l, err := folder.Lock(dir, r.report.Say)
 	if err == nil {
 		r.locked = l
 		r.closers = append(r.closers, l.Release)
@@ -256,22 +258,16 @@ func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error
 	case r.cfg.Init.Checkpoint != "":
 		return r.initModel()
 	case r.towers != train.Towers{}:
-		return tookTowers(r.cfg, r.towers, r.pairs.Params(), r.report.Say)
+		return setup.CheckTowers(r.cfg, r.towers, r.pairs.Params(), r.report.Say)
 	case r.cfg.HeadsStart() != "":
 		return r.startHeads(ctx)
 	}
 	return nil
 }
 
-// openInit opens a checkpoint to start from. All who ask for a part of it check the same
-// files, so that they take the same checkpoint where the newest is damaged.
-func openInit(path string) (*checkpoint.Checkpoint, error) {
-	return checkpoint.Open(path, "model", "momentum")
-}
-
 // initModel copies the parameters of init.checkpoint into the fresh model.
 func (r *Run) initModel() error {
-	ck, err := openInit(r.cfg.Init.Checkpoint)
+	ck, err := setup.InitCheckpoint(r.cfg.Init.Checkpoint)
 	if err != nil {
 		return fmt.Errorf("init.checkpoint: %w", err)
 	}
@@ -285,7 +281,7 @@ func (r *Run) initModel() error {
 	r.noteOtherSplit(ck)
 	took, err := train.InitModel(r.pairs, ck, r.cfg.Model)
 	if err != nil {
-		return shapeKeys(ck, r.cfg, err)
+		return setup.ShapeKeys(ck, r.cfg, err)
 	}
 	r.report.Say("parameters from %s: %s", ck.Path, took)
 	return nil
@@ -294,7 +290,7 @@ func (r *Run) initModel() error {
 // takesOver says by which keys the model cannot take over the parameters of a checkpoint. A run of texts alone takes the text
 // tower of any system, and one that tells the classes of images the image tower.
 func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
-	old, err := ownConfig(ck)
+	old, err := setup.OwnConfig(ck)
 	if err != nil {
 		return err
 	}
@@ -305,7 +301,7 @@ func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
 	case old.Model.System != r.cfg.Model.System && r.cfg.Model.Classifies():
 		list = config.ImageConflicts(old, r.cfg)
 	default:
-		return sameKeys(ck, r.cfg, config.FixedMeaning)
+		return setup.SameKeys(ck, r.cfg, config.FixedMeaning)
 	}
 	var errs config.Errors
 	for _, c := range list {

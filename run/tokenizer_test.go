@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -100,7 +101,7 @@ func TestTokenizerFitsTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := OpenEngine(o.Config)
+	engine, err := setup.Engine(o.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestTokenizerFitsTheModel(t *testing.T) {
 func TestNoClassToken(t *testing.T) {
 	sets := withTokenizer(kindFolder(t, "gemma"), "model.system=clip", "objective.mlm.weight=0", "objective.itm.weight=0", "model.text.fusion_layers=0")
 	for pool, want := range map[string]string{"class": "model.text.pool: must be mean or end: class reads the first token", "mean": "", "end": ""} {
-		_, err := OpenTokenizer(t.Context(), settings(t, t.TempDir(), append(sets, "model.text.pool="+pool)...), nil, nil)
+		_, err := setup.Tokenizer(t.Context(), settings(t, t.TempDir(), append(sets, "model.text.pool="+pool)...), nil, nil)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--set model.text.pool=mean")) {
 			t.Errorf("pool %s: %v, want %q", pool, err, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 // OpenOptions say how a gallery is opened to be served.
@@ -47,7 +48,7 @@ func Open(ctx context.Context, path string, o OpenOptions) (s *Source, err error
 		s.Engine, s.Encoder = model.Engine, model
 		s.Close = func() error { return errors.Join(g.Close(), model.Close()) }
 	} else {
-		if s.Engine, err = run.OpenEngine(config.Default()); err != nil {
+		if s.Engine, err = setup.Engine(config.Default()); err != nil {
 			return s, err
 		}
 		s.Close = func() error { s.Engine.Close(); return g.Close() }

@@ -14,15 +14,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 func newPreviewCommand() *cobra.Command {
@@ -155,7 +155,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 	case "sentences":
 		return nil, usageError{errors.New(`data.kind "sentences" has no images to draw: trainer data stats shows what its texts are like`)}
 	}
-	if err := run.UseDecoder(cfg); err != nil {
+	if err := setup.UseDecoder(cfg); err != nil {
 		return nil, err
 	}
 	if cfg.Data.Kind == "regions" {

@@ -19,6 +19,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/search"
 )
 
@@ -267,7 +268,7 @@ func (s *lookup) query(ctx context.Context, mode string) (err error) {
 	if err != nil || s.engine != nil {
 		return err
 	}
-	s.engine, err = run.OpenEngine(config.Default())
+	s.engine, err = setup.Engine(config.Default())
 	return err
 }
 

@@ -1,4 +1,4 @@
-package run
+package folder
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -28,10 +29,10 @@ func Lock(dir string, say func(format string, args ...any)) (*files.FolderLock, 
 	return nil, fmt.Errorf("run.out: %w", err)
 }
 
-// inNewRun has fill write a run folder that holds no run so far, while no other process does. One that cannot be finished is removed,
+// New has fill write a run folder that holds no run so far, while no other process does. One that cannot be finished is removed,
 // unless it was there before. What a process left there that was killed before it had written a checkpoint is no run.
-func inNewRun(dir string, say func(format string, args ...any), fill func() error) (err error) {
-	if err := vacantOrTidy(dir, say); err != nil {
+func New(dir string, say func(format string, args ...any), fill func() error) (err error) {
+	if err := Vacant(dir, say); err != nil {
 		return err
 	}
 	_, before := os.Stat(dir)
@@ -55,9 +56,9 @@ func inNewRun(dir string, say func(format string, args ...any), fill func() erro
 	return errors.Join(err, os.RemoveAll(filepath.Join(dir, runlog.CheckpointsDir)))
 }
 
-// vacantOrTidy is vacant, and takes away what a process left in a run that was killed when the run was whole: its owner file and
+// Vacant is vacant, and takes away what a process left in a run that was killed when the run was whole: its owner file and
 // temporary files.
-func vacantOrTidy(dir string, say func(format string, args ...any)) error {
+func Vacant(dir string, say func(format string, args ...any)) error {
 	refused := vacant(dir)
 	if refused == nil || dir == "" {
 		return refused
@@ -75,9 +76,9 @@ func vacantOrTidy(dir string, say func(format string, args ...any)) error {
 func vacant(dir string) error {
 	switch {
 	case dir == "":
-		return &ArgumentError{errors.New("run.out: name the folder of the new run with --out")}
+		return console.Argument("run.out: name the folder of the new run with --out")
 	case holdsRun(dir):
-		return &ArgumentError{fmt.Errorf("run.out: %s holds a run already: choose another folder with --out", dir)}
+		return console.Argument("run.out: %s holds a run already: choose another folder with --out", dir)
 	}
 	return nil
 }
@@ -99,28 +100,4 @@ func holdsRun(dir string) bool {
 		}
 	}
 	return false
-}
-
-// guardedLog is a log that is not written any more once the lock of its folder is lost.
-type guardedLog struct {
-	runlog.Logger
-	lost func() error
-}
-
-var _ runlog.Rewinder = guardedLog{}
-
-// Log implements runlog.Logger.
-func (l guardedLog) Log(step int, values map[string]float64) error {
-	if err := l.lost(); err != nil {
-		return err
-	}
-	return l.Logger.Log(step, values)
-}
-
-// Rewind implements runlog.Rewinder.
-func (l guardedLog) Rewind(step int) error {
-	if err := l.lost(); err != nil {
-		return err
-	}
-	return l.Logger.(runlog.Rewinder).Rewind(step)
 }

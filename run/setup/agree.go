@@ -1,4 +1,4 @@
-package run
+package setup
 
 import (
 	"fmt"
@@ -13,22 +13,22 @@ import (
 	"github.com/geoalign/geoalign/weights"
 )
 
-// purpose says what stored weights are read for.
-type purpose string
+// Purpose says what stored weights are read for.
+type Purpose string
 
 const (
-	forModel purpose = "import"     // all that they have
-	forImage purpose = "init.image" // the image tower
-	forText  purpose = "init.text"  // the text tower, and layers of it for fusion layers
+	ForModel Purpose = "import"     // all that they have
+	forImage Purpose = "init.image" // the image tower
+	forText  Purpose = "init.text"  // the text tower, and layers of it for fusion layers
 )
 
 // side is the first part of the names of the parameters that are read.
-func (p purpose) side() string { return strings.TrimPrefix(string(p), "init.") }
+func (p Purpose) side() string { return strings.TrimPrefix(string(p), "init.") }
 
 // demanded returns cfg with the values that the weights demand: structure, sizes and how images are prepared. Image and
 // position tables may have other sizes, which are resampled or cut, what no file says may be known better, and what stands for an image or a text of a tower
 // alone is a matter of choice.
-func demanded(cfg config.Config, m *weights.Model, p purpose) (config.Config, error) {
+func demanded(cfg config.Config, m *weights.Model, p Purpose) (config.Config, error) {
 	var sets []string
 	for _, s := range m.Settings() {
 		if !s.Assumed {
@@ -41,7 +41,7 @@ func demanded(cfg config.Config, m *weights.Model, p purpose) (config.Config, er
 	}
 	want, own := cfg, cfg.Model
 	switch p {
-	case forModel:
+	case ForModel:
 		want.Model = all.Model
 	case forImage:
 		want.Model.Image = all.Model.Image
@@ -73,8 +73,8 @@ func shareLayers(t *config.Text, fusion int) {
 	}
 }
 
-// disagreements lists the keys of cfg that are not as the weights demand, each with what to set.
-func disagreements(cfg config.Config, m *weights.Model, p purpose) (errs config.Errors, err error) {
+// Disagreements lists the keys of cfg that are not as the weights demand, each with what to set.
+func Disagreements(cfg config.Config, m *weights.Model, p Purpose) (errs config.Errors, err error) {
 	want, err := demanded(cfg, m, p)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func disagreements(cfg config.Config, m *weights.Model, p purpose) (errs config.
 		errs = append(errs, &config.Error{Path: d.Path, Value: d.Was, Msg: fmt.Sprintf("must be %s for the weights in %s", config.Show(d.Now), m.Path()),
 			Hint: setFlag(d.Path, d.Now)})
 	}
-	if m.Has(wordEmbeddings) && p != forImage {
+	if m.Has(WordEmbeddings) && p != forImage {
 		if e := vocabularyOf(cfg, m); e != nil {
 			errs = append(errs, e)
 		}
@@ -91,15 +91,15 @@ func disagreements(cfg config.Config, m *weights.Model, p purpose) (errs config.
 	return errs, nil
 }
 
-// wordEmbeddings is the parameter with a row for every token.
-const wordEmbeddings = "text/embeddings/word/weight"
+// WordEmbeddings is the parameter with a row for every token.
+const WordEmbeddings = "text/embeddings/word/weight"
 
 // vocabularyOf says by what data.vocab is not the vocabulary of the weights, nil where it is, as far as the files beside
 // them tell.
 func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
 	const key = "data.vocab"
-	place := tokenizerOf(m)
-	rows := m.Shape(wordEmbeddings)[0]
+	place := TokenizerOf(m)
+	rows := m.Shape(WordEmbeddings)[0]
 	hint := "name the vocabulary that they were trained with"
 	if place != "" {
 		hint = setFlag(key, place)
@@ -119,7 +119,7 @@ func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
 		return e
 	}
 	if own.Size() > rows {
-		return fail("has %d tokens, and %s in %s %d rows", own.Size(), wordEmbeddings, m.Path(), rows)
+		return fail("has %d tokens, and %s in %s %d rows", own.Size(), WordEmbeddings, m.Path(), rows)
 	}
 	if place == "" {
 		return nil
@@ -136,8 +136,8 @@ func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
 	return nil
 }
 
-// tokenizerOf returns the folder of weights where it has the files of a tokenizer, else it is empty.
-func tokenizerOf(m *weights.Model) string {
+// TokenizerOf returns the folder of weights where it has the files of a tokenizer, else it is empty.
+func TokenizerOf(m *weights.Model) string {
 	t := m.Tokenizer
 	if t.JSON == "" && t.Vocabulary == "" && t.SentencePiece == "" {
 		return ""
@@ -149,8 +149,8 @@ func tokenizerOf(m *weights.Model) string {
 	return folder
 }
 
-// oneError returns the problems of weights as an error whose last line sets all of them at once, nil without any.
-func oneError(errs config.Errors) error {
+// OneError returns the problems of weights as an error whose last line sets all of them at once, nil without any.
+func OneError(errs config.Errors) error {
 	if len(errs) == 0 {
 		return nil
 	}
@@ -173,21 +173,21 @@ func setFlag(path string, value any) string {
 	text := config.Show(value)
 	switch v := value.(type) {
 	case string:
-		if text = v; v == "" || !plainWord.MatchString(v) {
+		if text = v; v == "" || !PlainWord.MatchString(v) {
 			text = strings.TrimPrefix(config.Override(path, v), path+"=")
 		}
 	case []float64:
 		text = strings.ReplaceAll(text, " ", ",")
 	}
-	return "--set " + shellWord(path+"="+text)
+	return "--set " + ShellWord(path+"="+text)
 }
 
-// plainWord is a text that neither a shell nor TOML reads as more.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=+-]+$`)
+// PlainWord is a text that neither a shell nor TOML reads as more.
+var PlainWord = regexp.MustCompile(`^[A-Za-z0-9_./=+-]+$`)
 
-// shellWord quotes a word where a shell would see more than one in it.
-func shellWord(s string) string {
-	if plainWord.MatchString(s) {
+// ShellWord quotes a word where a shell would see more than one in it.
+func ShellWord(s string) string {
+	if PlainWord.MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

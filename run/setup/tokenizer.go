@@ -1,4 +1,4 @@
-package run
+package setup
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// OpenTokenizer returns the tokenizer of a run, openTokenizer's, whose template leaves room for a word.
+// Tokenizer returns the tokenizer of a run, openTokenizer's, whose template leaves room for a word.
 // progress is told how far captions are read that it is learned from, where that takes long, and may be nil.
-func OpenTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
+func Tokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
 	t, err := openTokenizer(ctx, cfg, from, progress)
 	if err != nil || t == nil {
 		return nil, err
@@ -38,7 +38,7 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 		return train.OpenTokenizer(from)
 	}
 	if cfg.Init.Checkpoint != "" { // its embeddings are those of its own vocabulary
-		ck, err := openInit(cfg.Init.Checkpoint)
+		ck, err := InitCheckpoint(cfg.Init.Checkpoint)
 		if err != nil {
 			return nil, fmt.Errorf("init.checkpoint: %w", err)
 		}
@@ -54,7 +54,7 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 		if err != nil {
 			return nil, fmt.Errorf("data.vocab: %w", err)
 		}
-		return t, classless(cfg, t)
+		return t, Classless(cfg, t)
 	}
 	captions, err := source.Captions(ctx, cfg, source.Options{Progress: progress})
 	if err != nil {
@@ -87,8 +87,8 @@ func withNewWords(ctx context.Context, cfg config.Config, t *tokenizer.Tokenizer
 	return more, nil
 }
 
-// classless refuses the first token for a text where it is none that the tokenizer puts there, but a word.
-func classless(cfg config.Config, t *tokenizer.Tokenizer) error {
+// Classless refuses the first token for a text where it is none that the tokenizer puts there, but a word.
+func Classless(cfg config.Config, t *tokenizer.Tokenizer) error {
 	if cfg.Model.Stored() || !cfg.Model.Text.ReadsClass() || t.ClsID() >= 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package run
+package setup
 
 import (
 	"encoding/json"
@@ -17,21 +17,21 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// OpenEngine starts the kernels that a configuration asks for, chooses its decoder of images (UseDecoder), and warns on standard
+// Engine starts the kernels that a configuration asks for, chooses its decoder of images (UseDecoder), and warns on standard
 // error of libraries that were passed over, once in the life of the process. Close it
 // after use.
-func OpenEngine(cfg config.Config) (*compute.Engine, error) {
-	return OpenEngineOf(parallel.Single{}, cfg, console.Lines(nil).Say)
+func Engine(cfg config.Config) (*compute.Engine, error) {
+	return EngineOf(parallel.Single{}, cfg, console.Lines(nil).Say)
 }
 
-// OpenEngineOf is OpenEngine of one of several processes, all of which call it. Without compute.threads a process takes its share
+// EngineOf is OpenEngine of one of several processes, all of which call it. Without compute.threads a process takes its share
 // of the processors of its machine. Warnings of other ranks, and kernels other than its own, are told by rank 0.
-func OpenEngineOf(g parallel.Group, cfg config.Config, say func(format string, args ...any)) (*compute.Engine, error) {
-	return openEngine(g, cfg, keptKernels{}, say)
+func EngineOf(g parallel.Group, cfg config.Config, say func(format string, args ...any)) (*compute.Engine, error) {
+	return ResumedEngine(g, cfg, KeptKernels{}, say)
 }
 
-// openEngine is OpenEngineOf of a run that goes on with the kernels that rank 0 has kept.
-func openEngine(g parallel.Group, cfg config.Config, kept keptKernels, say func(format string, args ...any)) (*compute.Engine, error) {
+// ResumedEngine is OpenEngineOf of a run that goes on with the kernels that rank 0 has kept.
+func ResumedEngine(g parallel.Group, cfg config.Config, kept KeptKernels, say func(format string, args ...any)) (*compute.Engine, error) {
 	if err := tellKept(g, &kept); err != nil {
 		return nil, err
 	}
@@ -145,7 +145,17 @@ func warnOnce(w string) {
 // warned holds the warnings that were given.
 var warned sync.Map
 
-// setupOf describes what a run computes with.
-func setupOf(e *compute.Engine) runlog.Setup {
+// Description describes what a run computes with.
+func Description(e *compute.Engine) runlog.Setup {
 	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode, Decoder: data.JPEGDecoder().String()}
+}
+
+// UseDecoder chooses what decodes JPEG files by data.decoder, before images are read, and warns on standard error of
+// libraries that were passed over, once in the life of the process.
+func UseDecoder(cfg config.Config) error {
+	_, warnings, err := data.UseDecoder(cfg.Data.Decoder)
+	for _, w := range warnings {
+		warnOnce(w)
+	}
+	return err
 }

@@ -1,62 +1,16 @@
-package run
+package setup
 
 import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// widths compares the widths of the heads with those of the files.
-func widths(h config.Heads, p *features.Pairs) error {
-	var errs config.Errors
-	for _, side := range []struct {
-		key  string
-		want int
-		m    *features.Matrix
-	}{{"image", h.InImage, p.Images()}, {"text", h.InText, p.Texts()}} {
-		if have := side.m.Width(); side.want != have {
-			errs = append(errs, &config.Error{Path: "model.heads.in_" + side.key, Value: side.want,
-				Msg:  fmt.Sprintf("must be %d, the width of %s", have, side.m.Path()),
-				Hint: fmt.Sprintf("name features of the other width in data.pairs.%s, or leave this key out to train on these", side.key)})
-		}
-	}
-	if errs != nil {
-		return errs
-	}
-	return nil
-}
-
-// fitsFiles compares the widths of a fitted map with those of the files of a configuration.
-func fitsFiles(m Model, cfg config.Config) error {
-	p, err := source.Pairs(cfg)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	var errs config.Errors
-	for _, side := range []struct {
-		key  string
-		want int
-		m    *features.Matrix
-	}{{"image", m.Image().Width(), p.Images()}, {"text", m.Text().Width(), p.Texts()}} {
-		if have := side.m.Width(); have != side.want {
-			errs = append(errs, &config.Error{Path: "data.pairs." + side.key, Value: side.m.Path(),
-				Msg:  fmt.Sprintf("has rows of %d numbers, and the checkpoint is a map of rows of %d", have, side.want),
-				Hint: "name features of the encoder that it was fitted to"})
-		}
-	}
-	if errs != nil {
-		return errs
-	}
-	return nil
-}
-
-// needsPairs refuses the configuration of alignment heads or of a closed form without stored features. bench
+// NeedsPairs refuses the configuration of alignment heads or of a closed form without stored features. bench
 // makes features up and does not ask.
-func needsPairs(cfg config.Config) error {
+func NeedsPairs(cfg config.Config) error {
 	if !cfg.Model.Stored() || cfg.Data.Kind == "pairs" {
 		return nil
 	}
@@ -64,14 +18,14 @@ func needsPairs(cfg config.Config) error {
 		Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
 }
 
-// sameSplits refuses to draw the splits of stored features anew for a checkpoint that was
+// SameSplits refuses to draw the splits of stored features anew for a checkpoint that was
 // trained on a part of their rows: its training rows would stand in the splits that it is
 // evaluated on. Other files have rows of their own.
-func sameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
+func SameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 	if cfg.Data.Kind != "pairs" {
 		return nil
 	}
-	old, err := ownConfig(ck)
+	old, err := OwnConfig(ck)
 	if err != nil {
 		return err
 	}

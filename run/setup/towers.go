@@ -1,4 +1,4 @@
-package run
+package setup
 
 import (
 	"errors"
@@ -11,16 +11,16 @@ import (
 	"github.com/geoalign/geoalign/weights"
 )
 
-// openTowers opens the files of init.image and init.text and compares the configuration with them. The error for
+// Towers opens the files of init.image and init.text and compares the configuration with them. The error for
 // keys that do not fit names all of them. Close the result after use.
-func openTowers(cfg config.Config) (t train.Towers, err error) {
+func Towers(cfg config.Config) (t train.Towers, err error) {
 	defer func() {
 		if err != nil {
 			t.Close() // what failed first says why
 		}
 	}()
 	var all config.Errors
-	open := func(p purpose, path, family string) (*weights.Model, error) {
+	open := func(p Purpose, path, family string) (*weights.Model, error) {
 		if path == "" {
 			return nil, nil
 		}
@@ -28,11 +28,11 @@ func openTowers(cfg config.Config) (t train.Towers, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s.path: %w", p, err)
 		}
-		if !hasSide(m, p.side()) {
+		if !HasSide(m, p.side()) {
 			return m, config.Errors{{Path: string(p) + ".path", Value: path, Msg: fmt.Sprintf("is %s, which has no %s tower", m.Family, p.side()),
 				Hint: "name a model with one, or use the other key"}}
 		}
-		errs, err := disagreements(cfg, m, p)
+		errs, err := Disagreements(cfg, m, p)
 		all = append(all, errs...)
 		return m, err
 	}
@@ -43,20 +43,20 @@ func openTowers(cfg config.Config) (t train.Towers, err error) {
 	if t.Text, err = open(forText, text, cfg.Init.Text.Family); err != nil {
 		return t, err
 	}
-	return t, oneError(all)
+	return t, OneError(all)
 }
 
-// hasSide says whether weights have a tower of a side, image or text.
-func hasSide(m *weights.Model, side string) bool {
-	return map[string]bool{"image": m.Has("image/pos_embed") || m.Has("image/conv1/weight"), "text": m.Has(wordEmbeddings)}[side]
+// HasSide says whether weights have a tower of a side, image or text.
+func HasSide(m *weights.Model, side string) bool {
+	return map[string]bool{"image": m.Has("image/pos_embed") || m.Has("image/conv1/weight"), "text": m.Has(WordEmbeddings)}[side]
 }
 
-// tookTowers tells what was read of the towers' files, and fails where they lack a parameter that they should have.
-func tookTowers(cfg config.Config, t train.Towers, p *model.Params, say func(format string, args ...any)) error {
+// CheckTowers tells what was read of the towers' files, and fails where they lack a parameter that they should have.
+func CheckTowers(cfg config.Config, t train.Towers, p *model.Params, say func(format string, args ...any)) error {
 	fresh, missing := t.Lacks(p)
 	var errs []error
 	for _, x := range []struct {
-		p     purpose
+		p     Purpose
 		m     *weights.Model
 		allow bool
 	}{{forImage, t.Image, cfg.Init.Image.AllowMissing}, {forText, t.Text, cfg.Init.Text.AllowMissing}} {
@@ -65,7 +65,7 @@ func tookTowers(cfg config.Config, t train.Towers, p *model.Params, say func(for
 		}
 		new, lacks := ofSide(fresh, x.p), ofSide(missing, x.p)
 		if len(lacks) > 0 && !x.allow {
-			errs = append(errs, config.Errors{{Path: string(x.p) + ".path", Value: x.m.Path(), Msg: "lacks " + listed(lacks),
+			errs = append(errs, config.Errors{{Path: string(x.p) + ".path", Value: x.m.Path(), Msg: "lacks " + FirstNames(lacks),
 				Hint: setFlag(string(x.p)+".allow_missing", true) + " starts these from random numbers"}})
 			continue
 		}
@@ -92,7 +92,7 @@ func took(r weights.Report, side string, fresh []string) string {
 		names []string
 	}{{"resampled", r.Resampled}, {"cut", r.Cut}, {"random", fresh}, {"left out", of(r.Unread)}, {"not known", r.Unexpected}} {
 		if len(l.names) > 0 {
-			fmt.Fprintf(&b, ", %d %s (%s)", len(l.names), l.what, listed(l.names))
+			fmt.Fprintf(&b, ", %d %s (%s)", len(l.names), l.what, FirstNames(l.names))
 		}
 	}
 	for _, note := range r.Notes {
@@ -102,7 +102,7 @@ func took(r weights.Report, side string, fresh []string) string {
 }
 
 // ofSide returns the names of the parameters of a tower.
-func ofSide(names []string, p purpose) (list []string) {
+func ofSide(names []string, p Purpose) (list []string) {
 	for _, name := range names {
 		if strings.HasPrefix(name, p.side()+"/") {
 			list = append(list, name)
@@ -111,8 +111,8 @@ func ofSide(names []string, p purpose) (list []string) {
 	return list
 }
 
-// listed names the first parameters of a list.
-func listed(names []string) string {
+// FirstNames names the first parameters of a list.
+func FirstNames(names []string) string {
 	s := strings.Join(names[:min(3, len(names))], ", ")
 	if len(names) > 3 {
 		s += fmt.Sprintf(" and %d more", len(names)-3)

@@ -1,4 +1,4 @@
-package run
+package setup
 
 import (
 	"errors"
@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// ownConfig returns the configuration that a checkpoint was made with.
-func ownConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
+// OwnConfig returns the configuration that a checkpoint was made with.
+func OwnConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
 	old, _, err := train.OpenConfig(ck)
 	if err != nil {
 		return old, fmt.Errorf("the checkpoint's own configuration: %w", err)
@@ -20,18 +21,18 @@ func ownConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
 	return old, nil
 }
 
-// sameKeys returns an error that lists the keys by which cfg cannot use ck.
-func sameKeys(ck *checkpoint.Checkpoint, cfg config.Config, use config.Fixed) error {
-	old, err := ownConfig(ck)
+// SameKeys returns an error that lists the keys by which cfg cannot use ck.
+func SameKeys(ck *checkpoint.Checkpoint, cfg config.Config, use config.Fixed) error {
+	old, err := OwnConfig(ck)
 	if err != nil {
 		return err
 	}
-	return conflicts(old, cfg, use, fmt.Sprintf("the checkpoint %s was made", ck.Path), "use its value, or another checkpoint")
+	return Conflicts(old, cfg, use, fmt.Sprintf("the checkpoint %s was made", ck.Path), "use its value, or another checkpoint")
 }
 
-// conflicts returns an error that lists why a checkpoint made with old cannot be used with
+// Conflicts returns an error that lists why a checkpoint made with old cannot be used with
 // cfg. Each problem begins with was and ends with hint. Of another system only that is said.
-func conflicts(old, cfg config.Config, use config.Fixed, was, hint string) error {
+func Conflicts(old, cfg config.Config, use config.Fixed, was, hint string) error {
 	var errs config.Errors
 	for _, c := range config.Conflicts(old, cfg, use) {
 		e := &config.Error{Path: c.Path, Value: c.Now, Msg: was + " with " + c.With, Hint: hint}
@@ -46,15 +47,15 @@ func conflicts(old, cfg config.Config, use config.Fixed, was, hint string) error
 	return nil
 }
 
-// shapeKeys is err, or where a parameter has another shape than in ck the keys that cfg changes
+// ShapeKeys is err, or where a parameter has another shape than in ck the keys that cfg changes
 // of those that give it its shape: the ones that the error names, else those of its part of the
 // model, else all of the model.
-func shapeKeys(ck *checkpoint.Checkpoint, cfg config.Config, err error) error {
+func ShapeKeys(ck *checkpoint.Checkpoint, cfg config.Config, err error) error {
 	var shape *train.ShapeError
 	if !errors.As(err, &shape) {
 		return err
 	}
-	old, failed := ownConfig(ck)
+	old, failed := OwnConfig(ck)
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
@@ -82,25 +83,25 @@ func shapeKeys(ck *checkpoint.Checkpoint, cfg config.Config, err error) error {
 	return err
 }
 
-// checkResume refuses to go on with what a run cannot change and tells what else
+// CheckResume refuses to go on with what a run cannot change and tells what else
 // has changed.
-func checkResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format string, args ...any)) error {
-	old, err := ownConfig(from)
+func CheckResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format string, args ...any)) error {
+	old, err := OwnConfig(from)
 	if err != nil {
 		return err
 	}
 	if !old.Model.Fitted() && !from.Has("optimizer") {
-		dir := folderOf(from)
+		dir := folder.Of(from)
 		return fmt.Errorf("%s holds weights alone, as import, average and merge write them, and no run to go on with: train from them into another folder with\n"+
 			"  trainer finetune --checkpoint %s --out FOLDER\nfor retrieval, or else with\n  trainer train --config FILE --set %s --out FOLDER\n"+
-			"with a configuration of the same model (trainer inspect %s --print-config prints it)", from.Path, shellWord(dir), shellWord(config.Override("init.checkpoint", dir)), shellWord(dir))
+			"with a configuration of the same model (trainer inspect %s --print-config prints it)", from.Path, ShellWord(dir), ShellWord(config.Override("init.checkpoint", dir)), ShellWord(dir))
 	}
-	err = conflicts(old, cfg, config.FixedRun, fmt.Sprintf("the run in %s was started", from.Path),
+	err = Conflicts(old, cfg, config.FixedRun, fmt.Sprintf("the run in %s was started", from.Path),
 		"go on with that value, choose another folder with --out, or start anew with --resume never")
 	if err != nil {
 		return err
 	}
-	if err := sameSplits(from, cfg); err != nil {
+	if err := SameSplits(from, cfg); err != nil {
 		return err
 	}
 	for _, d := range config.Differences(old, cfg) {
@@ -109,4 +110,10 @@ func checkResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format
 		}
 	}
 	return nil
+}
+
+// InitCheckpoint opens a checkpoint to start from. All who ask for a part of it check the same
+// files, so that they take the same checkpoint where the newest is damaged.
+func InitCheckpoint(path string) (*checkpoint.Checkpoint, error) {
+	return checkpoint.Open(path, "model", "momentum")
 }
