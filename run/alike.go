@@ -26,9 +26,9 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 	const hint = "give all machines the same data"
 	var out dataFacts
 	if r.data != nil {
-		for _, s := range r.data.splits {
-			for i, f := range s.record.Files {
-				out = append(out, setup.NewFact(s.inputs[i].Key, fmt.Sprint(f.Path, f.Bytes), fmt.Sprintf("%s of %d bytes", f.Path, f.Bytes), hint))
+		for _, s := range r.data.Splits {
+			for i, f := range s.Record.Files {
+				out = append(out, setup.NewFact(s.Inputs[i].Key, fmt.Sprint(f.Path, f.Bytes), fmt.Sprintf("%s of %d bytes", f.Path, f.Bytes), hint))
 			}
 		}
 	}
@@ -51,11 +51,11 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 	if r.data == nil {
 		return out, nil
 	}
-	for _, s := range r.data.splits {
-		out = append(out, setup.NewFact("number of samples of "+s.name, fmt.Sprint(s.record.Samples), "", hint),
-			setup.NewFact("list of samples of "+s.name, s.record.List.String(), "sum "+s.record.List.String(), hint))
-		for _, f := range s.early {
-			out = append(out, setup.NewFact("content of "+s.short(f.path), f.sum.String(), "sum "+f.sum.String(), hint))
+	for _, s := range r.data.Splits {
+		out = append(out, setup.NewFact("number of samples of "+s.Name, fmt.Sprint(s.Record.Samples), "", hint),
+			setup.NewFact("list of samples of "+s.Name, s.Record.List.String(), "sum "+s.Record.List.String(), hint))
+		for _, f := range s.Early {
+			out = append(out, setup.NewFact("content of "+s.Short(f.Path), f.Sum.String(), "sum "+f.Sum.String(), hint))
 		}
 	}
 	return out, nil

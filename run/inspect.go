@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/internal/stricttoml"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -39,7 +40,7 @@ type Inspection struct {
 	Tokenizer *TokenizerInfo `json:"tokenizer,omitempty"`
 
 	// Data identifies the data of the run; nil where its folder does not say.
-	Data *DataRecord `json:"data,omitempty"`
+	Data *record.Data `json:"data,omitempty"`
 
 	ConfigText string `json:"-"` // of the run
 }
@@ -132,7 +133,7 @@ func Inspect(path, group string) (*Inspection, error) {
 		return nil, err
 	}
 	r.nameMetric()
-	switch d, err := ReadDataRecord(folder.Of(ckpt)); {
+	switch d, err := record.Read(folder.Of(ckpt)); {
 	case err == nil:
 		r.Data = &d
 	case !errors.Is(err, fs.ErrNotExist):

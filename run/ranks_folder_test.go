@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -129,9 +130,9 @@ func TestRanksWithOtherData(t *testing.T) {
 	}{
 		{func(*Run, *data.Stream) {}, ""},
 		{func(r *Run, _ *data.Stream) {
-			other := *r.data.splits[0]
-			other.record.List[0]++
-			r.data = &openedData{splits: []*openedSplit{&other}}
+			other := *r.data.Splits[0]
+			other.Record.List[0]++
+			r.data = &record.Opened{Splits: []*record.OpenedSplit{&other}}
 		}, "rank 1 has another list of samples of train than rank 0 (sum "},
 		{func(r *Run, _ *data.Stream) { r.tok = small }, "rank 1 has another vocabulary than rank 0"},
 		{func(r *Run, _ *data.Stream) { r.set = few }, "rank 1 has another split val than rank 0 (20 rows there, 10 rows here)"},

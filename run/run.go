@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -57,10 +58,10 @@ type Run struct {
 	pairs    *model.Pairs // that is trained in steps; nil of a fit
 	kept     []*keptTower // that training does not run
 	trains   any          // that has the entries of the training data
-	data     *openedData
-	known    *knownData // of the data of the run that it goes on with; nil: nothing
-	accepted []string   // splits that had changed when it was opened
-	checked  bool       // what files of the data hold
+	data     *record.Opened
+	known    *record.Known // of the data of the run that it goes on with; nil: nothing
+	accepted []string      // splits that had changed when it was opened
+	checked  bool          // what files of the data hold
 	session  session
 	store    *checkpoint.Store
 	state    train.State // of the checkpoint that the run goes on from
@@ -181,7 +182,7 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 		return err
 	}
 	if r.data != nil {
-		s.Loader().Identify(r.data.trained())
+		s.Loader().Identify(r.data.Trained())
 	}
 	r.session = s
 	r.closers = append(r.closers, s.Close, r.releaseTowers)

@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/process"
+	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -104,8 +105,8 @@ func (r *Run) prepare(finished bool) (err error) {
 		return err
 	}
 	err = runlog.Prepare(r.dir, text, runlog.CollectEnvironment(setup.Description(r.engine), os.Args))
-	if err == nil && len(r.data.splits) > 0 {
-		err = r.keepData(r.data.splits)
+	if err == nil && len(r.data.Splits) > 0 {
+		err = record.Keep(r.dir, r.known, r.accepted, r.data.Splits)
 	}
 	if err == nil {
 		err = r.writeKernels()

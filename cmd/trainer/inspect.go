@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/run/verify"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -252,7 +253,7 @@ func printInspection(w io.Writer, r *run.Inspection) error {
 }
 
 // printData writes what identifies the data of a run.
-func printData(w io.Writer, d run.DataRecord) {
+func printData(w io.Writer, d record.Data) {
 	fmt.Fprintf(w, "\ndata\tsamples\tsum of the list\tfiles\tMB\tsum of the files\n")
 	for _, name := range slices.Sorted(maps.Keys(d.Splits)) {
 		s := d.Splits[name]

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/record"
 )
 
 // dataVerified is what a comparison of the data of a run with its record found.
@@ -24,14 +24,14 @@ type dataVerified struct {
 // verifyData compares the data of a run with what the run recorded of them, nil for a run without a record. Data that cannot be opened, as
 // on another machine, are no fault of the run.
 func verifyData(c *cobra.Command, dir string, sets []string, out outputFlags) (*dataVerified, error) {
-	list, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) ([]run.Difference, error) {
-		return run.VerifyData(ctx, dir, sets, progress)
+	list, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) ([]record.Difference, error) {
+		return record.Verify(ctx, dir, sets, progress)
 	})
 	switch {
 	case c.Context().Err() != nil:
 		return nil, c.Context().Err()
 	case errors.Is(err, fs.ErrNotExist):
-		if _, missing := run.ReadDataRecord(dir); errors.Is(missing, fs.ErrNotExist) {
+		if _, missing := record.Read(dir); errors.Is(missing, fs.ErrNotExist) {
 			return nil, nil
 		}
 		fallthrough

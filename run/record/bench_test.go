@@ -1,10 +1,12 @@
-package run
+package record
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/identity"
 )
@@ -16,33 +18,40 @@ func BenchmarkDataIdentity(b *testing.B) {
 	if _, err := os.Stat(root); err != nil {
 		b.Skip("there is no ", root)
 	}
-	cfg := settings(&testing.T{}, b.TempDir(), "data.root="+root, "data.kind=captions", "data.captions.train_files=train.json", "data.captions.val_files=val.json")
-	stream, err := OpenStream(b.Context(), cfg, nil, source.Options{})
+	cfg, err := config.Default().With("data.root="+root, "data.kind=captions", "data.captions.train_files=train.json", "data.captions.val_files=val.json")
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := &Run{cfg: cfg}
+	stream, err := source.Stream(b.Context(), cfg, source.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	lists := func(b *testing.B) *Opened {
+		e, ok := data.EntriesOf(stream)
+		if !ok {
+			b.Fatal("the stream has no entries")
+		}
+		s, err := OpenSplit(b.Context(), cfg, "train", e, source.Inputs(cfg, "train"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return &Opened{Splits: []*OpenedSplit{s}}
+	}
 	b.Run("open", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := OpenStream(b.Context(), cfg, nil, source.Options{}); err != nil {
+			if _, err := source.Stream(b.Context(), cfg, source.Options{}); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("lists", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := r.openedDataOf(b.Context(), stream); err != nil {
-				b.Fatal(err)
-			}
+			lists(b)
 		}
 	})
 	store := filepath.Join(b.TempDir(), "sums")
 	read := func(b *testing.B, path string) {
-		d, err := r.openedDataOf(b.Context(), stream)
-		if err != nil {
-			b.Fatal(err)
-		}
-		p := newPass(d, nil, nil)
+		p := NewPass(lists(b), nil, nil)
 		p.book = identity.OpenBook(path)
 		p.rest.hurry()
 		if err := p.run(b.Context()); err != nil {

@@ -1,4 +1,4 @@
-package run
+package record
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// sentencesSplit is the name of the sentences of eval.sentences among the splits of a DataRecord.
-const sentencesSplit = "eval.sentences"
+// SentencesSplit is the name of the sentences of eval.sentences among the splits of a DataRecord.
+const SentencesSplit = "eval.sentences"
 
-// VerifyData compares the data that the configuration of a run folder names with what the folder has recorded of them, and reads all
+// Verify compares the data that the configuration of a run folder names with what the folder has recorded of them, and reads all
 // of their files. sets override the configuration, such as data.root=FOLDER where the data have moved. A folder without a record is
 // fs.ErrNotExist. progress is told how much of a phase is done, and may be nil.
-func VerifyData(ctx context.Context, dir string, sets []string, progress func(phase string, done, of int)) ([]Difference, error) {
-	record, err := ReadDataRecord(dir)
+func Verify(ctx context.Context, dir string, sets []string, progress func(phase string, done, of int)) ([]Difference, error) {
+	record, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func VerifyData(ctx context.Context, dir string, sets []string, progress func(ph
 	if err != nil {
 		return nil, err
 	}
-	known := &knownData{dir, record, readSums(dir)}
+	known := &Known{dir, record, readSums(dir)}
 	var all []Difference
 	for _, name := range slices.Sorted(maps.Keys(record.Splits)) {
 		list, err := known.verify(ctx, cfg, name, progress)
@@ -48,13 +48,13 @@ func VerifyData(ctx context.Context, dir string, sets []string, progress func(ph
 }
 
 // verify compares a split.
-func (k *knownData) verify(ctx context.Context, cfg config.Config, name string, progress func(phase string, done, of int)) (list []Difference, err error) {
+func (k *Known) verify(ctx context.Context, cfg config.Config, name string, progress func(phase string, done, of int)) (list []Difference, err error) {
 	var e data.Entries
 	inputs, end := source.Inputs(cfg, name), func() error { return nil }
-	if name == sentencesSplit {
-		var f evalFiles
-		if _, err = f.openSentences(cfg); err == nil {
-			e, inputs = f.Entries(), source.SentencesInputs(cfg)
+	if name == SentencesSplit {
+		var list []source.Sentences
+		if list, err = source.OpenSentences(cfg); err == nil {
+			e, inputs = SentencesEntries(list), source.SentencesInputs(cfg)
 		}
 	} else {
 		e, end, err = source.Entries(ctx, cfg, name, source.Options{Progress: progress})
@@ -67,14 +67,14 @@ func (k *knownData) verify(ctx context.Context, cfg config.Config, name string, 
 			err = bad
 		}
 	}()
-	s, err := openedSplitOf(ctx, cfg, name, e, inputs)
+	s, err := OpenSplit(ctx, cfg, name, e, inputs)
 	if err != nil {
 		return nil, err
 	}
 	if list, err = k.compare(ctx, s); err != nil || list != nil {
 		return list, err
 	}
-	p := newPass(&openedData{splits: []*openedSplit{s}}, k, nil)
+	p := NewPass(&Opened{Splits: []*OpenedSplit{s}}, k, nil)
 	p.book = identity.OpenBook("") // all bytes are read
 	p.rest.hurry()
 	if progress != nil {
@@ -83,6 +83,15 @@ func (k *knownData) verify(ctx context.Context, cfg config.Config, name string, 
 	if err := p.run(ctx); err != nil {
 		return nil, err
 	}
-	list, _, _ = p.state()
+	list, _, _ = p.State()
 	return list, nil
+}
+
+// SentencesEntries are those of eval.sentences, one task behind the other.
+func SentencesEntries(tasks []source.Sentences) data.Entries {
+	var list []data.Entries
+	for _, s := range tasks {
+		list = append(list, s.Test.Entries())
+	}
+	return data.JoinEntries(list...)
 }

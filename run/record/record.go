@@ -1,4 +1,4 @@
-package run
+package record
 
 import (
 	"bytes"
@@ -20,28 +20,28 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// DataRecord identifies the data that a run was trained and evaluated on: data.json of its folder.
-type DataRecord struct {
-	Rule   int                     `json:"rule"` // data.EntriesRule
-	Splits map[string]*SplitRecord `json:"splits"`
+// Data identifies the data that a run was trained and evaluated on: data.json of its folder.
+type Data struct {
+	Rule   int               `json:"rule"` // data.EntriesRule
+	Splits map[string]*Split `json:"splits"`
 }
 
-// SplitRecord identifies a split. Sums are those of package identity.
-type SplitRecord struct {
-	Samples  int           `json:"samples"`
-	List     identity.Sum  `json:"list"`            // of what the lists say of the samples, in their order: data.Entries.Sum
-	Files    []FileRecord  `json:"files,omitempty"` // that the configuration names
-	Contents ContentRecord `json:"contents"`        // of files beside the lists
+// Split identifies a split. Sums are those of package identity.
+type Split struct {
+	Samples  int          `json:"samples"`
+	List     identity.Sum `json:"list"`            // of what the lists say of the samples, in their order: data.Entries.Sum
+	Files    []File       `json:"files,omitempty"` // that the configuration names
+	Contents Contents     `json:"contents"`        // of files beside the lists
 }
 
-// FileRecord is a file, by its path from data.root where it lies there.
-type FileRecord struct {
+// File is a file, by its path from data.root where it lies there.
+type File struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 }
 
-// ContentRecord is all files that hold pictures or features.
-type ContentRecord struct {
+// Contents is all files that hold pictures or features.
+type Contents struct {
 	Files int          `json:"files"`
 	Bytes int64        `json:"bytes"`
 	Sum   identity.Sum `json:"sum,omitzero"` // of what they hold, in their order; absent: not all were read yet
@@ -85,8 +85,8 @@ func (f fileSum) append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, f.Sum)
 }
 
-// ReadDataRecord reads that of a run folder. One that lacks it, as of an earlier version, is fs.ErrNotExist.
-func ReadDataRecord(dir string) (r DataRecord, err error) {
+// Read reads that of a run folder. One that lacks it, as of an earlier version, is fs.ErrNotExist.
+func Read(dir string) (r Data, err error) {
 	path := filepath.Join(dir, runlog.DataFile)
 	text, err := files.Read(path, files.MaxRecord)
 	if err != nil {
@@ -106,7 +106,7 @@ func ReadDataRecord(dir string) (r DataRecord, err error) {
 	return r, nil
 }
 
-func (r DataRecord) write(dir string) error {
+func (r Data) write(dir string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func writeSums(dir string, splits map[string]splitSums) error {
 			b = f.append(b)
 		}
 	}
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 	return files.Replace(filepath.Join(dir, runlog.SumsFile), b)
 }
 
@@ -157,7 +157,7 @@ var errSums = errors.New("it is damaged")
 // parseSums reads the bytes of data.sums.
 func parseSums(text []byte) (map[string]splitSums, error) {
 	end := len(text) - 4
-	if end < len(sumsMagic) || string(text[:len(sumsMagic)]) != sumsMagic || crc32.Checksum(text[:end], castagnoli) != binary.LittleEndian.Uint32(text[end:]) {
+	if end < len(sumsMagic) || string(text[:len(sumsMagic)]) != sumsMagic || crc32.Checksum(text[:end], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(text[end:]) {
 		return nil, errSums
 	}
 	r := bytes.NewReader(text[len(sumsMagic):end])

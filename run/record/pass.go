@@ -1,4 +1,4 @@
-package run
+package record
 
 import (
 	"cmp"
@@ -13,12 +13,12 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 )
 
-// dataPass reads what the pictures and features of a run hold, beside its steps, and compares that with what they held when the run
+// Pass reads what the pictures and features of a run hold, beside its steps, and compares that with what they held when the run
 // began. It takes a small share of one processor, and a file that stays as it is is read once on a machine.
-type dataPass struct {
-	splits []*openedSplit
-	known  *knownData // nil: there is nothing to compare with
-	save   func(splits []*openedSplit) error
+type Pass struct {
+	Splits []*OpenedSplit
+	known  *Known // nil: there is nothing to compare with
+	save   func(splits []*OpenedSplit) error
 	book   *identity.Book
 	rest   *throttle
 	told   func(done, of int) // nil: nobody is
@@ -32,13 +32,13 @@ type dataPass struct {
 	whole bool         // all was read
 }
 
-// newPass returns a pass. save keeps what was found out of the lists and then of the files, and may be nil.
-func newPass(d *openedData, known *knownData, save func([]*openedSplit) error) *dataPass {
-	return &dataPass{splits: d.splits, known: known, save: save, rest: newThrottle(), done: make(chan struct{})}
+// NewPass returns a pass. save keeps what was found out of the lists and then of the files, and may be nil.
+func NewPass(d *Opened, known *Known, save func([]*OpenedSplit) error) *Pass {
+	return &Pass{Splits: d.Splits, known: known, save: save, rest: newThrottle(), done: make(chan struct{})}
 }
 
-// begin begins to read files below a folder.
-func (p *dataPass) begin(root string) {
+// Begin begins to read files below a folder.
+func (p *Pass) Begin(root string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	go func() {
@@ -64,8 +64,8 @@ func bookOf(root string) string {
 	return usercache.File("data-" + identity.OfBytes([]byte(abs)).String()[:16] + ".sums")
 }
 
-func (p *dataPass) run(ctx context.Context) error {
-	for _, s := range p.splits {
+func (p *Pass) run(ctx context.Context) error {
+	for _, s := range p.Splits {
 		if err := s.list(ctx); err != nil {
 			return err
 		}
@@ -76,9 +76,9 @@ func (p *dataPass) run(ctx context.Context) error {
 	if err := p.keep(); err != nil {
 		return err
 	}
-	unread := make([][]int, len(p.splits)) // files that may have changed since they were read
-	for k, s := range p.splits {
-		for i := range s.files {
+	unread := make([][]int, len(p.Splits)) // files that may have changed since they were read
+	for k, s := range p.Splits {
+		for i := range s.Files {
 			if err := p.rest.take(ctx, func() error { return nil }); err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func (p *dataPass) run(ctx context.Context) error {
 			}
 		}
 	}
-	for k, s := range p.splits {
+	for k, s := range p.Splits {
 		for n, i := range unread[k] {
 			if p.told != nil {
 				p.told(n+1, len(unread[k]))
@@ -97,30 +97,30 @@ func (p *dataPass) run(ctx context.Context) error {
 			}
 		}
 	}
-	for _, s := range p.splits {
-		c := &s.record.Contents
-		c.Files = len(s.files)
+	for _, s := range p.Splits {
+		c := &s.Record.Contents
+		c.Files = len(s.Files)
 		c.Sum, c.Bytes = sumOfFiles(s.sums)
 	}
 	return p.keep()
 }
 
-func (p *dataPass) keep() error {
+func (p *Pass) keep() error {
 	if p.save == nil {
 		return nil
 	}
-	return p.save(p.splits)
+	return p.save(p.Splits)
 }
 
 // look takes size and sum of a file that is known, or not there. It is false for one that must be read.
-func (p *dataPass) look(s *openedSplit, i int) bool {
-	st, err := identity.StampOf(s.files[i])
+func (p *Pass) look(s *OpenedSplit, i int) bool {
+	st, err := identity.StampOf(s.Files[i])
 	if err != nil {
 		p.compare(s, i)
 		return true
 	}
 	s.sums[i].Size = st.Size
-	if sum, ok := p.book.Known(s.files[i], st); ok {
+	if sum, ok := p.book.Known(s.Files[i], st); ok {
 		s.sums[i].Sum = shortSum(sum)
 	}
 	p.compare(s, i)
@@ -128,8 +128,8 @@ func (p *dataPass) look(s *openedSplit, i int) bool {
 }
 
 // read reads a file. One that cannot be read is as one that is not there: a bad sample, of which others tell.
-func (p *dataPass) read(ctx context.Context, s *openedSplit, i int) error {
-	sum, err := p.book.Sum(ctx, s.files[i])
+func (p *Pass) read(ctx context.Context, s *OpenedSplit, i int) error {
+	sum, err := p.book.Sum(ctx, s.Files[i])
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -143,12 +143,12 @@ func (p *dataPass) read(ctx context.Context, s *openedSplit, i int) error {
 }
 
 // compare notes where a file is another one than it was.
-func (p *dataPass) compare(s *openedSplit, i int) {
+func (p *Pass) compare(s *OpenedSplit, i int) {
 	if p.known == nil {
 		return
 	}
-	was, ok := p.known.sums[s.name]
-	if !ok || i >= len(was.Files) || len(was.Files) != len(s.files) {
+	was, ok := p.known.sums[s.Name]
+	if !ok || i >= len(was.Files) || len(was.Files) != len(s.Files) {
 		return
 	}
 	a, b := was.Files[i], s.sums[i]
@@ -158,11 +158,11 @@ func (p *dataPass) compare(s *openedSplit, i int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k := range p.found {
-		if p.found[k].Split == s.name {
+		if p.found[k].Split == s.Name {
 			return // the first is enough
 		}
 	}
-	p.found = append(p.found, Difference{s.name, fmt.Sprintf("%s %s (others may too)", s.short(s.files[i]), fileChanged(a, b))})
+	p.found = append(p.found, Difference{s.Name, fmt.Sprintf("%s %s (others may too)", s.Short(s.Files[i]), fileChanged(a, b))})
 }
 
 // fileChanged says in what a file differs.
@@ -178,15 +178,15 @@ func fileChanged(was, now fileSum) string {
 	return fmt.Sprintf("has its %s bytes with another content than it had", words.Thousands(int(now.Size)))
 }
 
-// state is what was found so far.
-func (p *dataPass) state() (found []Difference, whole bool, err error) {
+// State is what was found so far.
+func (p *Pass) State() (found []Difference, whole bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Difference(nil), p.found...), p.whole, p.err
 }
 
-// finish waits for the end at full speed, no longer than so.
-func (p *dataPass) finish(ctx context.Context, most time.Duration) {
+// Finish waits for the end at full speed, no longer than so.
+func (p *Pass) Finish(ctx context.Context, most time.Duration) {
 	p.rest.hurry()
 	t := time.NewTimer(most)
 	defer t.Stop()
@@ -201,7 +201,7 @@ func (p *dataPass) finish(ctx context.Context, most time.Duration) {
 const passEnd = time.Second
 
 // Close ends it.
-func (p *dataPass) Close() error {
+func (p *Pass) Close() error {
 	p.cancel()
 	t := time.NewTimer(passEnd)
 	defer t.Stop()
