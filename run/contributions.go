@@ -93,10 +93,10 @@ func (t *tally) list() (out []Contribution) {
 	return out
 }
 
-// Contributions explains at most n right pairs of a split (empty: eval.split; 0: DefaultPairs), images at
+// WriteContributions explains at most n right pairs of a split (empty: eval.split; 0: DefaultPairs), images at
 // even distances with the first text of each, and writes a page with charts to the folder dir. progress is
 // told how much is done and may be nil. It ends early with the error of ctx.
-func (t *Trained) Contributions(ctx context.Context, split string, n int, o ExplainOptions, dir string, progress func(phase string, done, total int)) (*Contributions, error) {
+func WriteContributions(ctx context.Context, t *Trained, split string, n int, o ExplainOptions, dir string, progress func(phase string, done, total int)) (*Contributions, error) {
 	cfg := t.Config
 	if err := Explainable(cfg); err != nil {
 		return nil, err
@@ -107,20 +107,20 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 	if err := onePicture(cfg); err != nil {
 		return nil, err
 	}
-	set, err := t.openPairs(ctx, split, progress)
+	set, err := openPairs(ctx, t, split, progress)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil { // before the work
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	x, err := t.Explainer(o)
+	x, err := NewExplainer(t, o)
 	if err != nil {
 		return nil, err
 	}
 	var said Explanation
 	x.describe(&said)
-	c := &Contributions{Folder: dir, Checkpoint: said.Checkpoint, Step: said.Step, Split: t.split(split), Score: said.Score,
+	c := &Contributions{Folder: dir, Checkpoint: said.Checkpoint, Step: said.Step, Split: t.SplitName(split), Score: said.Score,
 		Formula: said.Formula, Block: said.Block, Layer: said.Layer, tokens: said.tokens, system: said.System}
 	total := set.Len()
 	if n <= 0 {

@@ -9,7 +9,6 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -117,7 +116,7 @@ func (f evalFiles) Entries() data.Entries { return record.SentencesEntries(f.sen
 
 // noteData says where a split is not the one that the run was trained or evaluated on under its name.
 func (t *Trained) noteData(ctx context.Context, name string, set *Split) {
-	if t.log == nil || t.group.Rank() > 0 {
+	if t.log == nil || t.Group.Rank() > 0 {
 		return
 	}
 	known, err := record.ReadKnown(t.Folder(), nil)
@@ -127,7 +126,7 @@ func (t *Trained) noteData(ctx context.Context, name string, set *Split) {
 	}
 	s, err := record.OpenSplit(ctx, t.Config, name, e, source.Inputs(t.Config, name))
 	if err == nil {
-		known.Note(ctx, s, console.Lines(t.log).Say)
+		known.Note(ctx, s, t.Say)
 	}
 }
 

@@ -474,7 +474,7 @@ func TestOtherSplit(t *testing.T) {
 		if _, err := m.Evaluate(t.Context(), "", "", nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Embed(t.Context(), "val", filepath.Join(t.TempDir(), "out"), nil); err != nil {
+		if _, err := EmbedSplit(t.Context(), m, "val", filepath.Join(t.TempDir(), "out"), nil); err != nil {
 			t.Fatal(err)
 		}
 		var seen recorder

@@ -56,59 +56,53 @@ type Embedded struct {
 	reading   string // see reading
 }
 
-// Embed encodes a split (empty: eval.split) and writes its features with the names of their
+// EmbedSplit encodes a split (empty: eval.split) and writes its features with the names of their
 // rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a
 // phase is done and may be nil. Memory holds the features of a batch. Several processes share the encoding, and rank 0 writes.
-func (t *Trained) Embed(ctx context.Context, split, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
-	split = t.split(split)
+func EmbedSplit(ctx context.Context, t *Trained, split, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
+	split = t.SplitName(split)
 	if out == "" {
 		out = filepath.Join(t.Folder(), "embeddings-"+split)
 	}
-	cfg := t.Config
-	cfg.Eval.Folds = 0 // the split is not ranked
-	set, err := OpenSplit(ctx, cfg, split, t.log, progress)
+	set, err := t.Unranked(ctx, split, progress)
 	if err != nil {
 		return Embedded{}, err
 	}
-	t.noteData(ctx, split, set)
-	if !cfg.Model.TextsOnly() {
-		if err := set.findFiles(ctx, cfg, split, progress); err != nil {
-			return Embedded{}, err
-		}
+	if err := t.Look(ctx, split, set, progress); err != nil {
+		return Embedded{}, err
 	}
-	folder, err := t.embedFolder(out, gallery.ManifestFile) // before the work
+	folder, err := openFolder(t, out, gallery.ManifestFile) // before the work
 	if err != nil {
 		return Embedded{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Release()) }()
-	if err := t.loadForSplit(); err != nil {
+	if err := t.LoadForSplit(); err != nil {
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint
-	sayUnknownWords(console.Lines(t.log).Say, split, set, t.Tokenizer)
-	begun := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Twin: t.twin, weights: t.weights(), evalScore: cfg.Eval.Score, reading: reading(cfg)}
+	t.SayUnknownWords(split, set)
+	begun := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Twin: t.Twin, weights: t.Weights(), evalScore: t.Config.Eval.Score, reading: reading(t.Config)}
 	done = begun
-	skip := tolerant{sets: []screened{{set, cfg, t.Model}}, limit: cfg.Data.MaxBadShare, group: t.group, say: console.Lines(t.log).Say, progress: progress}
-	err = skip.run(ctx, func() error {
+	err = t.Tolerate(ctx, set, progress, func() error {
 		done = begun
 		done.Images, done.LeftOut = set.Len(), set.LeftOut()
-		return parallel.Agree(t.group, t.embed(ctx, set, t.encoding(progress), &done, folder.Lost))
+		return parallel.Agree(t.Group, writeSplit(ctx, t, set, encodingOf(t, progress), &done, folder.Lost))
 	})
 	done.Account = set.Account()
 	return done, err
 }
 
-// embedFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses one that holds
+// openFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses one that holds
 // what was embedded in the other way, whose file is other.
-func (t *Trained) embedFolder(out, other string) (l *files.FolderLock, err error) {
-	err = parallel.ByFirst(t.group, func() (err error) {
+func openFolder(t *Trained, out, other string) (l *files.FolderLock, err error) {
+	err = parallel.ByFirst(t.Group, func() (err error) {
 		if err := os.MkdirAll(out, 0o777); err != nil {
 			return fmt.Errorf("%w: choose another folder with --out", err)
 		}
 		if _, err := os.Stat(filepath.Join(out, other)); err == nil {
 			return console.Argument("%s holds another gallery (%s): choose another folder with --out", out, other)
 		}
-		l, err = folder.Lock(out, console.Lines(t.log).Say)
+		l, err = folder.Lock(out, t.Say)
 		return err
 	})
 	if err != nil { // of any rank
@@ -117,14 +111,14 @@ func (t *Trained) embedFolder(out, other string) (l *files.FolderLock, err error
 	return l, nil
 }
 
-// encoding says how rows are encoded.
-func (t *Trained) encoding(progress func(phase string, done, total int)) tasks.Encoding {
-	return tasks.Encoding{BatchSize: t.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: t.group, Progress: progress}
+// encodingOf says how rows are encoded.
+func encodingOf(t *Trained, progress func(phase string, done, total int)) tasks.Encoding {
+	return tasks.Encoding{BatchSize: t.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: t.Group, Progress: progress}
 }
 
-// embed encodes set, completes what is said of it and writes the files. Features go by way of
+// writeSplit encodes set, completes what is said of it and writes the files. Features go by way of
 // files without a name, so that memory holds those of a batch.
-func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded, lost func() error) error {
+func writeSplit(ctx context.Context, t *Trained, set *Split, e tasks.Encoding, done *Embedded, lost func() error) error {
 	rows, err := newRowEncoder(t)
 	if err != nil {
 		return err
@@ -147,13 +141,13 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 	}
 	add := func(side string, g data.Gallery, phase string) (*spooled, error) {
 		s, err := rows.spool(ctx, e, side, g, phase, done.Path, nil)
-		if err == nil && t.group.Rank() == 0 {
+		if err == nil && t.Group.Rank() == 0 {
 			tensors = append(tensors, s.tensors(done.Dim)...)
 		}
 		return s, err
 	}
 	if !t.Config.Model.ImagesOnly() {
-		texts, err := set.Texts(textColumns(t.Config, t.Tokenizer))
+		texts, err := set.Texts(t.TextColumns())
 		if err != nil {
 			return err
 		}
@@ -173,14 +167,14 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 	}
 	if alone {
 		done.Images = 0
-		return parallel.Alone(t.group, write)
+		return parallel.Alone(t.Group, write)
 	}
 	images, err := add(gallery.Image, set.Images(), "encoding images")
 	if err != nil {
 		return err
 	}
 	defer images.Close()
-	return parallel.Alone(t.group, write)
+	return parallel.Alone(t.Group, write)
 }
 
 // absolute is the path by which a gallery names its model, from whatever folder it is searched.

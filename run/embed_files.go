@@ -31,24 +31,24 @@ import (
 // same where names and bytes are; images are read for that where what the file system says of them does not prove it.
 // progress is told how much of a shard is done and may be nil. Several processes share the encoding and rank 0
 // writes; with Inputs.LeaveOut rank 0 does all of it.
-func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
-	if t.group.Size() > 1 && in.LeaveOut { // which inputs are left out only their reader knows
+func EmbedFiles(ctx context.Context, t *Trained, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
+	if t.Group.Size() > 1 && in.LeaveOut { // which inputs are left out only their reader knows
 		if err := t.Load(); err != nil {
 			return done, err
 		}
-		g := t.group
-		t.group = parallel.Single{}
-		defer func() { t.group = g }()
+		g := t.Group
+		t.Group = parallel.Single{}
+		defer func() { t.Group = g }()
 		err = parallel.Alone(g, func() error {
-			done, err = t.embedFiles(ctx, in, out, progress)
+			done, err = writeFiles(ctx, t, in, out, progress)
 			return err
 		})
 		return done, err
 	}
-	return t.embedFiles(ctx, in, out, progress)
+	return writeFiles(ctx, t, in, out, progress)
 }
 
-func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
+func writeFiles(ctx context.Context, t *Trained, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
 	if err := in.setDefaults(t.Config); err != nil {
 		return done, err
 	}
@@ -58,11 +58,11 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 				progress("converting "+filepath.Base(in.Rows), done, total)
 			}
 		}
-		if err := parallel.First(t.group, func() error { return features.Convert(ctx, in.Rows, in.Tensor, t.Config.Data.CacheDir, told) }); err != nil {
+		if err := parallel.First(t.Group, func() error { return features.Convert(ctx, in.Rows, in.Tensor, t.Config.Data.CacheDir, told) }); err != nil {
 			return done, fmt.Errorf("--rows: %w", err)
 		}
 	}
-	from, err := openInputs(t.Config, in, func() *data.Texts { return textColumns(t.Config, t.Tokenizer) })
+	from, err := openInputs(t.Config, in, t.TextColumns)
 	if err != nil {
 		return done, err
 	}
@@ -73,7 +73,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 		name := filepath.Base(m.From)
 		out = filepath.Join(t.Folder(), "embeddings-"+strings.TrimSuffix(name, filepath.Ext(name)))
 	}
-	folder, err := t.embedFolder(out, gallery.FeaturesFile)
+	folder, err := openFolder(t, out, gallery.FeaturesFile)
 	if err != nil {
 		return done, err
 	}
@@ -90,23 +90,23 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	if err != nil {
 		return done, err
 	}
-	done.Path, done.Model, done.Step, done.Twin = out, t.Checkpoint.Path, t.Checkpoint.Step, t.twin
+	done.Path, done.Model, done.Step, done.Twin = out, t.Checkpoint.Path, t.Checkpoint.Step, t.Twin
 	rows.describe(&done)
-	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: absolute(done.Model), Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.weights()}
+	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: absolute(done.Model), Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.Weights()}
 	switch {
 	case in.Texts != "":
 		m.Reading = reading(t.Config)
 	case in.Images != "":
 		m.Decoder = data.JPEGDecoder().String() // that Load chose
 	}
-	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, written: map[string]identity.Stamp{}, say: console.Lines(t.log).Say, encoding: t.encoding(progress)}
-	if err := parallel.ByFirst(t.group, s.open); err != nil {
+	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, written: map[string]identity.Stamp{}, say: t.Say, encoding: encodingOf(t, progress)}
+	if err := parallel.ByFirst(t.Group, s.open); err != nil {
 		return done, err
 	}
 	if err := s.run(ctx, from); err != nil {
 		return done, err
 	}
-	if t.group.Rank() > 0 {
+	if t.Group.Rank() > 0 {
 		return done, nil
 	}
 	done.Shards, done.Kept, done.LeftOut = len(s.m.Shards), s.kept, s.m.LeftOut
@@ -190,7 +190,7 @@ func (s *sharding) decodes() {
 
 // run makes the shards that are missing.
 func (s *sharding) run(ctx context.Context, from inputs) error {
-	g := s.rows.t.group
+	g := s.rows.t.Group
 	for k := 0; ; k++ {
 		p, err := from.next(s.in.Shard)
 		if err != nil {
@@ -227,7 +227,7 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 
 // keep keeps a shard that is there and serves, as rank 0 finds.
 func (s *sharding) keep(ctx context.Context, k int, p *part, sum string) (bool, error) {
-	g := s.rows.t.group
+	g := s.rows.t.Group
 	if err := parallel.Agree(g, nil); err != nil {
 		return false, err
 	}
@@ -371,7 +371,7 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 		return x, err
 	}
 	defer rows.Close()
-	if s.rows.t.group.Rank() > 0 {
+	if s.rows.t.Group.Rank() > 0 {
 		return x, nil
 	}
 	kept, shown := 0, 0

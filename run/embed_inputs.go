@@ -318,7 +318,7 @@ func openTexts(cfg config.Config, from string, columns func() *data.Texts) (*tex
 	if err != nil {
 		return nil, fmt.Errorf("--texts: %w", err)
 	}
-	x := &textInputs{from: abs, clean: cleaner(cfg), columns: columns, met: account.New()}
+	x := &textInputs{from: abs, clean: func(s string) string { return data.Clean(cfg.Data.Clean, s, cfg.Data.MaxWords) }, columns: columns, met: account.New()}
 	x.pull, x.stop = iter.Pull2(textLines(abs))
 	return x, f.Close()
 }
@@ -354,7 +354,7 @@ func (x *textInputs) next(n int) (*part, error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	p.gallery = listedTexts{texts, x.clean, x.columns()}
+	p.gallery = Texts(texts, x.clean, x.columns())
 	p.line = func(i, row int) any {
 		return struct {
 			Row     int    `json:"row"`

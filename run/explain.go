@@ -114,7 +114,7 @@ func (o *ExplainOptions) check(cfg config.Config) error {
 // Explain explains the score of an image and a text, or of two images where the system has no texts:
 // the whole of it, the class tokens or spheres of the space, and the match head, as far as the model
 // has them. Of a model of statements about two pictures it explains what the model tells of one. It ends early with the error of ctx.
-func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, error) {
+func Explain(ctx context.Context, t *Trained, o ExplainOptions) (*Explanation, error) {
 	if err := Explainable(t.Config); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, 
 		if err := o.checkStatement(t.Config); err != nil {
 			return nil, err
 		}
-		return t.explainStatement(ctx, o)
+		return explainStatement(ctx, t, o)
 	}
 	only := t.Config.Model.ImagesOnly()
 	switch {
@@ -143,14 +143,14 @@ func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, 
 	var set *Split
 	var err error
 	if o.Row != nil {
-		set, err = t.openRow(ctx, o, out)
+		set, err = openRow(ctx, t, o, out)
 	} else {
 		err = out.decode(o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	x, err := t.Explainer(o)
+	x, err := NewExplainer(t, o)
 	if err != nil {
 		return nil, err
 	}

@@ -48,9 +48,9 @@ type Explainer struct {
 	ids     []int32 // tokens of the text
 }
 
-// Explainer opens the model, which must have patches or words, and checks the options. Of those that say
+// NewExplainer opens the model, which must have patches or words, and checks the options. Of those that say
 // which pair is explained it looks at none.
-func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
+func NewExplainer(t *Trained, o ExplainOptions) (*Explainer, error) {
 	if err := Explainable(t.Config); err != nil {
 		return nil, err
 	}
@@ -63,11 +63,11 @@ func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
 	if err := t.Load(); err != nil {
 		return nil, err
 	}
-	m, ok := t.Model.(towers)
+	m, ok := PairsOf(t.Model)
 	if !ok {
 		return nil, console.Argument("model.system %q has no towers to explain a score by", t.Config.Model.System)
 	}
-	x := &Explainer{t: t, pairs: m.Pairs, formula: o.Formula}
+	x := &Explainer{t: t, pairs: m, formula: o.Formula}
 	switch {
 	case o.Formula == FormulaTerms && !m.HasTerms():
 		return nil, console.Argument("model.interaction.kind %q does not say what its scores are made of: leave out --formula, and gradients do", t.Config.Model.Interaction.Kind)
@@ -120,7 +120,7 @@ func (x *Explainer) setImage(m *transform.Image, column string) error {
 
 // setText makes a text that is clean already that of the pair.
 func (x *Explainer) setText(clean string) {
-	textColumns(x.t.Config, x.t.Tokenizer).Fill(clean, x.b.Row(0))
+	x.t.TextColumns().Fill(clean, x.b.Row(0))
 	x.ids = x.b.Ints(batch.Tokens)[:x.b.Ints(batch.Lengths)[0]]
 	x.words = wordsOf(x.t.Tokenizer, x.ids)
 }
@@ -237,7 +237,7 @@ func (x *Explainer) patches(values []float64) *explain.Map {
 // seenText is a text as the model reads it, with notes on what of it is lost.
 func (x *Explainer) seenText(text string) (clean string, notes []string, err error) {
 	cfg := x.t.Config
-	if clean, err = caption(text, cleaner(cfg), x.t.Tokenizer); err != nil {
+	if clean, err = x.t.Caption(text); err != nil {
 		return "", nil, &console.ArgumentError{Err: err}
 	}
 	whole := uncut(cfg)(text)

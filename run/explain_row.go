@@ -12,33 +12,31 @@ import (
 )
 
 // openPairs opens a split (empty: eval.split) whose pairs are to be explained.
-func (t *Trained) openPairs(ctx context.Context, split string, progress func(phase string, done, total int)) (*Split, error) {
-	if err := source.CheckSplit(t.Config, t.split(split)); err != nil {
+func openPairs(ctx context.Context, t *Trained, split string, progress func(phase string, done, total int)) (*Split, error) {
+	if err := source.CheckSplit(t.Config, t.SplitName(split)); err != nil {
 		return nil, &console.ArgumentError{Err: err}
 	}
-	cfg := t.Config
-	cfg.Eval.Folds = 0 // the split is not ranked
-	set, err := OpenSplit(ctx, cfg, t.split(split), t.log, progress)
+	set, err := t.Unranked(ctx, split, progress)
 	if err != nil {
 		return nil, err
 	}
 	if set.Eval == nil {
-		return nil, console.Argument("data.kind %q has no images and texts to explain", cfg.Data.Kind)
+		return nil, console.Argument("data.kind %q has no images and texts to explain", t.Config.Data.Kind)
 	}
 	return set, nil
 }
 
 // openRow opens the split of the row that is asked for, and decodes the picture of the image. A model of
 // regions needs none.
-func (t *Trained) openRow(ctx context.Context, o ExplainOptions, out *Explanation) (*Split, error) {
-	set, err := t.openPairs(ctx, o.Split, nil)
+func openRow(ctx context.Context, t *Trained, o ExplainOptions, out *Explanation) (*Split, error) {
+	set, err := openPairs(ctx, t, o.Split, nil)
 	if err != nil {
 		return nil, err
 	}
 	if *o.Row >= set.Len() {
-		return nil, console.Argument("--row must be below %d: the split %s has %s (got %d)", set.Len(), t.split(o.Split), words.Count(set.Len(), "image"), *o.Row)
+		return nil, console.Argument("--row must be below %d: the split %s has %s (got %d)", set.Len(), t.SplitName(o.Split), words.Count(set.Len(), "image"), *o.Row)
 	}
-	out.Split, out.Row, out.Name = t.split(o.Split), *o.Row, set.Eval.ImageName(*o.Row)
+	out.Split, out.Row, out.Name = t.SplitName(o.Split), *o.Row, set.Eval.ImageName(*o.Row)
 	regions := t.Config.ReadsRegions()
 	if _, ok := batch.Find(set.Images().Columns(), batch.Images); !ok && regions {
 		out.Notes = append(out.Notes, "There is no picture of the image: name the folder of pictures in data.regions.pictures to see one.")

@@ -35,6 +35,9 @@ func (o *ExplainOptions) checkStatement(cfg config.Config) error {
 	return nil
 }
 
+// pictureSides are the pictures of a statement.
+var pictureSides = [2]string{"left", "right"}
+
 // onePicture refuses a model of statements about two pictures, which has no pairs of one.
 func onePicture(cfg config.Config) error {
 	if cfg.Pictures() > 1 {
@@ -44,13 +47,13 @@ func onePicture(cfg config.Config) error {
 }
 
 // explainStatement explains which class the model tells of a statement about two pictures.
-func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Explanation, error) {
+func explainStatement(ctx context.Context, t *Trained, o ExplainOptions) (*Explanation, error) {
 	cfg := t.Config
 	out := &Explanation{cfg: cfg, Checkpoint: t.Checkpoint.Path, Step: t.Checkpoint.Step, System: cfg.Model.System, Formula: FormulaAttention, Block: -1, Layer: -1}
 	out.Fusion = (cfg.Model.Text.FusionLayers - 1) / 2 * 2 // of the left picture
 	var err error
 	if o.Row != nil {
-		o.Text, err = t.readStatement(ctx, o, out)
+		o.Text, err = readStatement(ctx, t, o, out)
 	} else {
 		err = out.decode(o)
 	}
@@ -60,11 +63,11 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 	if err := t.Load(); err != nil {
 		return nil, err
 	}
-	m, ok := t.Model.(towers)
+	m, ok := PairsOf(t.Model)
 	if !ok || !m.HasJudgedMaps() {
 		return nil, console.Argument("model.system %q has no heat maps of two pictures", cfg.Model.System)
 	}
-	x := &Explainer{t: t, pairs: m.Pairs, b: batch.New(1, m.JudgeColumns()...)}
+	x := &Explainer{t: t, pairs: m, b: batch.New(1, m.JudgeColumns()...)}
 	if err := x.setImage(out.image, batch.Images); err != nil {
 		return nil, err
 	}
@@ -96,19 +99,19 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 	out.Score = "logit of " + out.Said
 	for k, over := range []*explain.Map{r.Image, r.Other} {
 		if over.Most() == 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("No patch of the %s picture speaks for it: its map is dark.", sides[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("No patch of the %s picture speaks for it: its map is dark.", pictureSides[k]))
 		}
 	}
 	return out, nil
 }
 
 // readStatement decodes the pictures of a statement of a split, and returns its text, which o.Text takes the place of.
-func (t *Trained) readStatement(ctx context.Context, o ExplainOptions, out *Explanation) (text string, err error) {
-	split := t.split(o.Split)
+func readStatement(ctx context.Context, t *Trained, o ExplainOptions, out *Explanation) (text string, err error) {
+	split := t.SplitName(o.Split)
 	if err := source.CheckSplit(t.Config, split); err != nil {
 		return "", &console.ArgumentError{Err: err}
 	}
-	x, err := source.Examples(ctx, t.Config, split, source.Options{Warn: func(note string) { console.Lines(t.log).Say("%s", note) }})
+	x, err := source.Examples(ctx, t.Config, split, source.Options{Warn: func(note string) { t.Say("%s", note) }})
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +143,7 @@ func (f *explainFolder) statement(r Relevance) error {
 		name, side string
 		m          *transform.Image
 		over       *explain.Map
-	}{{"statement.png", sides[0], f.e.image, r.Image}, {"statement-with.png", sides[1], f.e.other, r.Other}} {
+	}{{"statement.png", pictureSides[0], f.e.image, r.Image}, {"statement-with.png", pictureSides[1], f.e.other, r.Other}} {
 		if err := f.heat(&s.Pictures, x.name, x.m, *x.over, pages.Picture{Alt: "what the words look at in the " + x.side + " picture", Caption: x.side}); err != nil {
 			return err
 		}

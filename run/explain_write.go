@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
@@ -22,6 +23,9 @@ import (
 
 // ExplainPage is the name of the page in the folder of an explanation.
 const ExplainPage = "explain.html"
+
+// mostPage bounds a page that is there already, in bytes.
+const mostPage = 64 << 20
 
 // mostInlined is the longer side in pixels of a picture within a page; its file has all.
 const mostInlined = 720
@@ -77,7 +81,7 @@ func (e *Explanation) Write(dir string) ([]string, error) {
 	if err := pages.WriteExplanation(&b, f.page); err != nil {
 		return nil, err
 	}
-	before, _ := files.Read(filepath.Join(dir, ExplainPage), mostPart) // none, or a page of something else
+	before, _ := files.Read(filepath.Join(dir, ExplainPage), mostPage) // none, or a page of something else
 	if err := f.write(ExplainPage, b.Bytes()); err != nil {
 		return nil, err
 	}
@@ -310,7 +314,7 @@ func (f *explainFolder) heat(to *[]pages.Picture, name string, m *transform.Imag
 	if f.e.Regions > 0 {
 		return f.regions(to, name, over, p)
 	}
-	return f.add(to, name, overlaid(f.e.cfg, m, m.NRGBA(), over), p)
+	return f.add(to, name, overlay(f.e.cfg, m, m.NRGBA(), over), p)
 }
 
 // heatSmall is heat for one of many maps of the image: at most mostInlined pixels a side.
@@ -322,7 +326,7 @@ func (f *explainFolder) heatSmall(to *[]pages.Picture, name string, over explain
 	if f.small == nil {
 		f.small = explain.Reduced(m.NRGBA(), mostInlined)
 	}
-	return f.add(to, name, overlaid(f.e.cfg, m, f.small, over), p)
+	return f.add(to, name, overlay(f.e.cfg, m, f.small, over), p)
 }
 
 // regions is heat over regions, on the picture of the image where there is one.
@@ -348,7 +352,7 @@ func (f *explainFolder) add(to *[]pages.Picture, name string, m image.Image, p p
 		return err
 	}
 	var err error
-	if p.PNG, err = encodePNG(explain.Reduced(m, mostInlined)); err != nil {
+	if p.PNG, err = pngOf(explain.Reduced(m, mostInlined)); err != nil {
 		return err
 	}
 	*to = append(*to, p)
@@ -368,7 +372,7 @@ func (f *explainFolder) strip(name string, list []explain.Word) error {
 }
 
 func (f *explainFolder) picture(name string, m image.Image) error {
-	text, err := encodePNG(m)
+	text, err := pngOf(m)
 	if err != nil {
 		return err
 	}
@@ -383,8 +387,16 @@ func (f *explainFolder) write(name string, content []byte) error {
 	return nil
 }
 
-func encodePNG(m image.Image) ([]byte, error) {
+func pngOf(m image.Image) ([]byte, error) {
 	var b bytes.Buffer
 	err := png.Encode(&b, m)
 	return b.Bytes(), err
+}
+
+// overlay lays a map over a picture m, shown in another size, where the model sees it.
+func overlay(cfg config.Config, m *transform.Image, shown image.Image, over explain.Map) *image.RGBA {
+	x, y, w, h := source.ImageInput(cfg).Seen(m.W, m.H, cfg.Model.Image.Size)
+	b := shown.Bounds()
+	sx, sy := float64(b.Dx())/float64(m.W), float64(b.Dy())/float64(m.H)
+	return explain.Overlay(shown, over, x*sx, y*sy, w*sx, h*sy)
 }

@@ -8,20 +8,21 @@ import (
 
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/weights"
 )
 
 // Export writes the model in the form of another program, see package export. With OpenOptions.Twin the
 // momentum twins take the place of their parameters. Adapters of low rank, scales and shifts are taken in by the weights of their layers.
-func (t *Trained) Export(o export.Options) (export.Written, error) {
+func Export(t *Trained, o export.Options) (export.Written, error) {
 	m := export.Model{Config: t.Config}
 	var err error
-	if m.Params, err = t.params(); err != nil {
+	if m.Params, err = paramsOf(t); err != nil {
 		return export.Written{}, err
 	}
-	if o.To == export.ALBEF && !t.twin {
-		if m.Twins, err = t.teacher(m.Params); err != nil {
+	if o.To == export.ALBEF && !t.Twin {
+		if m.Twins, err = teacherOf(t, m.Params); err != nil {
 			return export.Written{}, err
 		}
 	}
@@ -44,21 +45,21 @@ func (t *Trained) Export(o export.Options) (export.Written, error) {
 	return w, err
 }
 
-// params are the parameters of the checkpoint, without adapters: the weights of their layers have taken them in.
-func (t *Trained) params() ([]weights.Param, error) {
-	i := slices.IndexFunc(modelGroups, t.Checkpoint.Has)
+// paramsOf are the parameters of the checkpoint, without adapters: the weights of their layers have taken them in.
+func paramsOf(t *Trained) ([]weights.Param, error) {
+	i := slices.IndexFunc(setup.ModelGroups, t.Checkpoint.Has)
 	if i < 0 {
 		return nil, fmt.Errorf("%s has no parameters", t.Checkpoint.Path)
 	}
-	list, err := train.Params(t.Checkpoint, modelGroups[i], t.Config.Model, nil)
-	if err != nil || !t.twin {
+	list, err := train.Params(t.Checkpoint, setup.ModelGroups[i], t.Config.Model, nil)
+	if err != nil || !t.Twin {
 		return list, err
 	}
-	return t.withTwins(list)
+	return withTwins(t, list)
 }
 
 // withTwins returns parameters with twins in the place of those that have one.
-func (t *Trained) withTwins(list []weights.Param) ([]weights.Param, error) {
+func withTwins(t *Trained, list []weights.Param) ([]weights.Param, error) {
 	twins, err := train.Params(t.Checkpoint, train.TwinsGroup, t.Config.Model, nil)
 	if err != nil {
 		return nil, err
@@ -72,15 +73,15 @@ func (t *Trained) withTwins(list []weights.Param) ([]weights.Param, error) {
 	return list, nil
 }
 
-// teacher are the momentum twins, as momentum/NAME, and the features of the queue; none where there are none. What is
+// teacherOf are the momentum twins, as momentum/NAME, and the features of the queue; none where there are none. What is
 // locked of a tower is its own twin.
-func (t *Trained) teacher(params []weights.Param) (list []weights.Param, err error) {
+func teacherOf(t *Trained, params []weights.Param) (list []weights.Param, err error) {
 	if t.Checkpoint.Has(train.TwinsGroup) {
 		f, err := t.Checkpoint.Group(train.TwinsGroup)
 		if err != nil {
 			return nil, err
 		}
-		all, err := t.withTwins(params)
+		all, err := withTwins(t, params)
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/run/record"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -95,8 +96,8 @@ func Inspect(path, group string) (*Inspection, error) {
 	}
 	names := ckpt.Groups()
 	if group == "" {
-		group = modelGroups[0]
-		for _, g := range modelGroups {
+		group = setup.ModelGroups[0]
+		for _, g := range setup.ModelGroups {
 			if slices.Contains(names, g) {
 				group = g
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -16,7 +17,7 @@ import (
 // by their layers (model.lora, model.tuning.ssf), see train.Merge. It returns the folder of the checkpoint. A folder
 // that holds a run already is an *ArgumentError, as is a checkpoint without anything to take in. Notes go to log; nil: nowhere.
 func Merge(path, out string, log io.Writer) (string, error) {
-	ck, err := checkpoint.Open(path, modelGroups...)
+	ck, err := checkpoint.Open(path, setup.ModelGroups...)
 	if err != nil {
 		return "", err
 	}

@@ -69,6 +69,15 @@ func (t towers) PairScore() (scoring.Score, error) {
 	return s, err
 }
 
+// ModelOf is a model of towers or heads as a Model.
+func ModelOf(p *model.Pairs) Model { return towers{p} }
+
+// PairsOf returns the towers or heads of a model; ok is false for a map in closed form.
+func PairsOf(m Model) (p *model.Pairs, ok bool) {
+	t, ok := m.(towers)
+	return t.Pairs, ok
+}
+
 // fitted is a map in closed form as a Model.
 type fitted struct{ *model.Aligned }
 
@@ -81,10 +90,6 @@ func (f fitted) Metric() (*scoring.Metric, error) { return nil, nil }
 func (f fitted) Match(context.Context, []float32, []int32, []int32, []float32, int, int) ([]float32, error) {
 	return nil, errors.New("run: a map in closed form has no match head: set eval.rerank_top = 0")
 }
-
-// modelGroups are the files of tensors of which a checkpoint has one: the parameters of towers
-// and heads, or a fitted map. Who uses a model checks the bytes of both.
-var modelGroups = []string{"model", "alignment"}
 
 // fitsFiles compares the widths of a fitted map with those of the files of a configuration.
 func fitsFiles(m Model, cfg config.Config) error {

@@ -54,7 +54,7 @@ func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, erro
 	if err := q.open(g); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	step, weights := t.Checkpoint.Step, t.weights()
+	step, weights := t.Checkpoint.Step, t.Weights()
 	switch other := weights != "" && g.Meta.Weights != "" && weights != g.Meta.Weights; {
 	case named && other:
 		return nil, errors.Join(fmt.Errorf("the gallery %s was made by %s before it was trained anew: embed again, or name a copy of the old one with --checkpoint", g.Path, path), t.Close())
@@ -109,13 +109,13 @@ func (q *Queries) Texts(ctx context.Context, texts []string) ([]float32, error) 
 	if err := q.Reads(gallery.Text); err != nil {
 		return nil, err
 	}
-	x, _, err := q.encode(ctx, gallery.Text, listedTexts{texts, cleaner(q.Config), textColumns(q.Config, q.Tokenizer)})
+	x, _, err := q.encode(ctx, gallery.Text, Texts(texts, cleaner(q.Config), q.TextColumns()))
 	return x, err
 }
 
 // CheckText says whether something is left of a text as a caption.
 func (q *Queries) CheckText(text string) error {
-	_, err := caption(text, cleaner(q.Config), q.Tokenizer)
+	_, err := q.Caption(text)
 	return err
 }
 

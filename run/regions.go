@@ -47,11 +47,11 @@ type RegionsWritten struct {
 // WriteRegions encodes the images of a split with the image tower and writes the cells of its grid as regions, the files of
 // data.kind = "regions": SPLIT_ims.npy (N, R, D), SPLIT_boxes.npy (N, R, 4), SPLIT_caps.txt and SPLIT_ids.txt. A file is
 // there as a whole or not at all. Memory holds the features of a batch.
-func (t *Trained) WriteRegions(ctx context.Context, o RegionOptions) (RegionsWritten, error) {
+func WriteRegions(ctx context.Context, t *Trained, o RegionOptions) (RegionsWritten, error) {
 	if err := t.Load(); err != nil {
 		return RegionsWritten{}, err
 	}
-	return writeRegions(ctx, t.Model, t.Config, o, t.log)
+	return writeRegions(ctx, t.Model, t.Config, o, t.Say)
 }
 
 // WriteRegionsOf is Trained.WriteRegions of the image tower that init.image of a configuration names.
@@ -81,7 +81,7 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 	if err := setup.CheckTowers(cfg, from, m.Params(), console.Lines(log).Say); err != nil {
 		return done, err
 	}
-	return writeRegions(ctx, towers{m}, cfg, o, log)
+	return writeRegions(ctx, ModelOf(m), cfg, o, console.Lines(log).Say)
 }
 
 // regionSplit opens a split whose images are encoded, with its captions as they are written.
@@ -96,7 +96,7 @@ func regionSplit(ctx context.Context, cfg config.Config, split string, progress 
 	return data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: source.ImageInput(cfg), Clean: data.CleanWhitespace})
 }
 
-func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptions, log io.Writer) (done RegionsWritten, err error) {
+func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptions, say func(format string, args ...any)) (done RegionsWritten, err error) {
 	if cfg.Model.Stored() || cfg.Model.TextsOnly() {
 		return done, console.Argument("model.system %q has no image tower, whose patches are regions", cfg.Model.System)
 	}
@@ -124,12 +124,12 @@ func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptio
 	}
 	done.LeftOut = set.NumTexts() - done.Captions*set.NumImages()
 	if cfg.Model.Image.Resize == "crop" {
-		console.Lines(log).Say("note: images are cut to a square, and boxes are shares of that square")
+		say("note: images are cut to a square, and boxes are shares of that square")
 	}
 	if err := os.MkdirAll(o.Out, 0o777); err != nil {
 		return done, fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	lock, err := folder.Lock(o.Out, console.Lines(log).Say)
+	lock, err := folder.Lock(o.Out, say)
 	if err != nil {
 		return done, err
 	}

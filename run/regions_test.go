@@ -36,7 +36,7 @@ func TestWriteRegions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	done, err := o.WriteRegions(t.Context(), RegionOptions{Split: "val", Out: out})
+	done, err := WriteRegions(t.Context(), o, RegionOptions{Split: "val", Out: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestRegionsOfResNet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	done, err := o.WriteRegions(t.Context(), RegionOptions{Split: "val", Out: filepath.Join(dir, "regions")})
+	done, err := WriteRegions(t.Context(), o, RegionOptions{Split: "val", Out: filepath.Join(dir, "regions")})
 	if err != nil || done.Regions != 9 { // 24 pixels, of which 8 are a place
 		t.Errorf("%d regions, error %v", done.Regions, err)
 	}

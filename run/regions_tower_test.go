@@ -95,7 +95,7 @@ func TestRegionSizes(t *testing.T) {
 		t.Errorf("%d regions of %d features are stored", o.Config.Data.Regions.Most, r)
 	}
 	out := filepath.Join(t.TempDir(), "gallery")
-	if _, err := o.Embed(t.Context(), "val", out, nil); err != nil {
+	if _, err := EmbedSplit(t.Context(), o, "val", out, nil); err != nil {
 		t.Error(err)
 	}
 	refused := func(what string, err error, want string) {
@@ -105,12 +105,12 @@ func TestRegionSizes(t *testing.T) {
 		}
 	}
 	for _, form := range []string{export.HF, export.Timm, export.ONNX} {
-		_, err = o.Export(export.Options{To: form, Side: "image", Out: filepath.Join(t.TempDir(), form)})
+		_, err = Export(o, export.Options{To: form, Side: "image", Out: filepath.Join(t.TempDir(), form)})
 		refused("export", err, `model.image.style = "regions" cannot be told to `+form+": it has no tower over features of regions: use --to geoalign")
 	}
-	_, err = o.WriteRegions(t.Context(), RegionOptions{Split: "val", Out: t.TempDir()})
+	_, err = WriteRegions(t.Context(), o, RegionOptions{Split: "val", Out: t.TempDir()})
 	refused("regions", err, "model.image.style")
-	_, err = o.EmbedFiles(t.Context(), Inputs{Images: t.TempDir()}, filepath.Join(t.TempDir(), "files"), nil)
+	_, err = EmbedFiles(t.Context(), o, Inputs{Images: t.TempDir()}, filepath.Join(t.TempDir(), "files"), nil)
 	refused("embed of files", err, "model.image.style")
 	o.Close()
 

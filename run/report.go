@@ -19,6 +19,7 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -100,7 +101,7 @@ func (o ReportOptions) checkpoint(dir string) (ck *checkpoint.Checkpoint, none, 
 	if o.NoModel {
 		return nil, nil, nil
 	}
-	ck, err = checkpoint.Open(cmp.Or(o.Checkpoint, dir), modelGroups...)
+	ck, err = checkpoint.Open(cmp.Or(o.Checkpoint, dir), setup.ModelGroups...)
 	switch {
 	case err == nil:
 		return ck, nil, nil

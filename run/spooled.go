@@ -87,7 +87,7 @@ type spooled struct {
 // begin at row i of the gallery, keep chooses those that are kept; nil: all.
 func (r rowEncoder) spool(ctx context.Context, e tasks.Encoding, side string, g data.Gallery, phase, dir string, keep func(i int) bool) (s *spooled, err error) {
 	s = &spooled{side: side}
-	if r.t.group.Rank() > 0 { // which encodes its share for rank 0
+	if r.t.Group.Rank() > 0 { // which encodes its share for rank 0
 		return s, r.run(ctx, e, side, g, phase, func(int, []float32, []float32) error { return nil })
 	}
 	defer func() {

@@ -131,7 +131,7 @@ func TestEmbedWithoutUnreadablePictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	done, err := m.Embed(t.Context(), "val", "", nil)
+	done, err := EmbedSplit(t.Context(), m, "val", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,13 +149,13 @@ func (f *embedFlags) execute(c *cobra.Command) error {
 	var done run.Embedded
 	if files {
 		what = cmp.Or(f.in.Images, f.in.Texts, f.in.Rows)
-		done, err = t.EmbedFiles(c.Context(), f.in, f.out, bar.show)
+		done, err = run.EmbedFiles(c.Context(), t, f.in, f.out, bar.show)
 	} else {
 		what = cmp.Or(f.split, t.Config.Eval.Split)
 		if err := checkFinite(t.Config, what); err != nil {
 			return err
 		}
-		done, err = t.Embed(c.Context(), what, f.out, bar.show)
+		done, err = run.EmbedSplit(c.Context(), t, what, f.out, bar.show)
 	}
 	bar.done()
 	if err != nil || groupOf(c).Rank() > 0 {

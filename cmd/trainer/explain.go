@@ -143,7 +143,7 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 	if f.split != "" && !row {
 		return f.contributions(c, t, out)
 	}
-	e, err := t.Explain(c.Context(), f.options)
+	e, err := run.Explain(c.Context(), t, f.options)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 // contributions explains a split.
 func (f *explainFlags) contributions(c *cobra.Command, t *run.Trained, out string) error {
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
-	found, err := t.Contributions(c.Context(), f.split, f.pairs, f.options, out, bar.show)
+	found, err := run.WriteContributions(c.Context(), t, f.split, f.pairs, f.options, out, bar.show)
 	bar.done()
 	if err != nil {
 		return err

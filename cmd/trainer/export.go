@@ -68,7 +68,7 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 				return err
 			}
 			defer t.Close()
-			w, err := t.Export(o)
+			w, err := run.Export(t, o)
 			if err != nil {
 				return err
 			}

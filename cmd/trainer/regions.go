@@ -93,5 +93,5 @@ func writeRegions(c *cobra.Command, f *runFlags, o run.RegionOptions, checkpoint
 	if err := split(t.Config); err != nil {
 		return done, err
 	}
-	return t.WriteRegions(c.Context(), o)
+	return run.WriteRegions(c.Context(), t, o)
 }

@@ -495,7 +495,7 @@ func TestEmbedGoesOn(t *testing.T) {
 	in, out, whole := run.Inputs{Images: photos, Shard: 2}, filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
-	if _, err := opened.EmbedFiles(ctx, in, out, func(string, int, int) {
+	if _, err := run.EmbedFiles(ctx, opened, in, out, func(string, int, int) {
 		if calls++; calls == 2 { // within the second shard
 			cancel()
 		}
@@ -505,11 +505,11 @@ func TestEmbedGoesOn(t *testing.T) {
 	if m, err := gallery.ReadManifest(out); err != nil || len(m.Shards) < 1 || m.Complete {
 		t.Fatalf("stopped: %+v, %v", m, err)
 	}
-	done, err := opened.EmbedFiles(t.Context(), in, out, nil)
+	done, err := run.EmbedFiles(t.Context(), opened, in, out, nil)
 	if err != nil || done.Kept < 1 || done.Shards != 3 {
 		t.Fatalf("%+v: %v", done, err)
 	}
-	if _, err := opened.EmbedFiles(t.Context(), in, whole, nil); err != nil {
+	if _, err := run.EmbedFiles(t.Context(), opened, in, whole, nil); err != nil {
 		t.Fatal(err)
 	}
 	list, err := os.ReadDir(whole)

@@ -117,3 +117,7 @@ func CheckResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format
 func InitCheckpoint(path string) (*checkpoint.Checkpoint, error) {
 	return checkpoint.Open(path, "model", "momentum")
 }
+
+// ModelGroups are the files of tensors of which a checkpoint has one: the parameters of towers
+// and heads, or a fitted map. Who uses a model checks the bytes of both.
+var ModelGroups = []string{"model", "alignment"}

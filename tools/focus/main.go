@@ -155,7 +155,7 @@ func look(dir string, n, block int, formula string) (found map[string]focus, wor
 	if block >= 0 {
 		o.Block = &block
 	}
-	x, err := t.Explainer(o)
+	x, err := run.NewExplainer(t, o)
 	if err != nil {
 		return nil, 0, err
 	}

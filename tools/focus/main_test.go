@@ -49,7 +49,7 @@ func TestWordsOfThreeObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer model.Close()
-	x, err := model.Explainer(run.ExplainOptions{})
+	x, err := run.NewExplainer(model, run.ExplainOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func point(dir string, n int) (found map[way]pointing, chance float64, err error
 		case x.by == "attention":
 			formula = ""
 		}
-		e, err := t.Explainer(run.ExplainOptions{Formula: formula})
+		e, err := run.NewExplainer(t, run.ExplainOptions{Formula: formula})
 		if err != nil {
 			return nil, 0, err
 		}
