@@ -24,8 +24,9 @@ import (
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
-	"github.com/geoalign/geoalign/explain"
+	heat "github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/explain"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -61,17 +62,17 @@ func measure(runs []string, n, block int) error {
 	var order []key
 	all := map[key][]focus{}
 	for _, dir := range runs {
-		for _, formula := range []string{run.FormulaChannels, run.FormulaElementwise, run.FormulaGradCAM} {
+		for _, formula := range []string{explain.FormulaChannels, explain.FormulaElementwise, explain.FormulaGradCAM} {
 			found, worth, err := look(dir, n, block, formula)
 			if err != nil {
 				return fmt.Errorf("%s: %w", dir, err)
 			}
-			if formula == run.FormulaChannels {
+			if formula == explain.FormulaChannels {
 				fmt.Printf("%-24s words: correlation %.2f with what the score loses without them\n", dir, worth)
 			}
-			for _, score := range []string{run.PairScore, run.MatchScore} {
+			for _, score := range []string{explain.PairScore, explain.MatchScore} {
 				f, ok := found[score]
-				if !ok || score == run.MatchScore && formula != run.FormulaChannels {
+				if !ok || score == explain.MatchScore && formula != explain.FormulaChannels {
 					continue
 				}
 				k := key{score, formula}
@@ -98,7 +99,7 @@ type key struct{ score, formula string }
 
 func print(name string, k key, f focus) {
 	formula := k.formula
-	if k.score == run.MatchScore {
+	if k.score == explain.MatchScore {
 		formula = "attention"
 	}
 	fmt.Printf("%-24s %-7s %-12s %8.1f%% %8.1f%% %9.2f %8.1f%%   %.0f%% of the maps have their peak in the box\n",
@@ -117,7 +118,7 @@ type tally struct {
 }
 
 // add counts the map of object k of a scene.
-func (t *tally) add(m explain.Map, objects []scenes.Object, k int) {
+func (t *tally) add(m heat.Map, objects []scenes.Object, k int) {
 	inside, area, most := within(m, objects[k].Box())
 	t.sum.inside, t.sum.area, t.n = t.sum.inside+inside, t.sum.area+area, t.n+1
 	if most {
@@ -151,11 +152,11 @@ func look(dir string, n, block int, formula string) (found map[string]focus, wor
 	if err != nil {
 		return nil, 0, err
 	}
-	o := run.ExplainOptions{Formula: formula}
+	o := explain.Options{Formula: formula}
 	if block >= 0 {
 		o.Block = &block
 	}
-	x, err := run.NewExplainer(t, o)
+	x, err := explain.New(t, o)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -195,7 +196,7 @@ func look(dir string, n, block int, formula string) (found map[string]focus, wor
 
 // within returns the share of the mass of a map that lies in a box, each patch counted as even, the
 // share of the picture that the box has, and whether the middle of the largest patch lies in it.
-func within(m explain.Map, b scenes.Box) (mass, area float64, most bool) {
+func within(m heat.Map, b scenes.Box) (mass, area float64, most bool) {
 	total, best, at := 0.0, math.Inf(-1), 0
 	for i, v := range m.Values {
 		v = max(v, 0)

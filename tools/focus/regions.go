@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/explain"
 )
 
 // pointing is how often the strongest region is the object that words name.
@@ -39,8 +40,8 @@ type way struct{ text, by string }
 // ways are the ways in which a model of regions can point: with the name of an object as the whole text,
 // by each formula, and with the name within the caption, by what its words look at and by what they add.
 var ways = []way{
-	{"name alone", run.FormulaTerms}, {"name alone", run.FormulaChannels}, {"name alone", run.FormulaElementwise}, {"name alone", run.FormulaGradCAM},
-	{"in its caption", "attention"}, {"in its caption", run.FormulaTerms},
+	{"name alone", explain.FormulaTerms}, {"name alone", explain.FormulaChannels}, {"name alone", explain.FormulaElementwise}, {"name alone", explain.FormulaGradCAM},
+	{"in its caption", "attention"}, {"in its caption", explain.FormulaTerms},
 }
 
 // point measures how often the strongest region of a name is the object that it names, among n scenes of
@@ -65,12 +66,12 @@ func point(dir string, n int) (found map[way]pointing, chance float64, err error
 	for _, x := range ways {
 		formula := x.by
 		switch {
-		case !t.Config.Model.Interacts() && (x.by == run.FormulaTerms || x.text == "in its caption"):
+		case !t.Config.Model.Interacts() && (x.by == explain.FormulaTerms || x.text == "in its caption"):
 			continue
 		case x.by == "attention":
 			formula = ""
 		}
-		e, err := run.NewExplainer(t, run.ExplainOptions{Formula: formula})
+		e, err := explain.New(t, explain.Options{Formula: formula})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -96,7 +97,7 @@ func point(dir string, n int) (found map[way]pointing, chance float64, err error
 }
 
 // names points with the name of each object of a scene as the text.
-func (p *pointing) names(e *run.Explainer, set *run.Split, row int, scene scenes.Scene) error {
+func (p *pointing) names(e *explain.Explainer, set *run.Split, row int, scene scenes.Scene) error {
 	for k, o := range scene.Objects {
 		if err := e.SetRow(set, row, "a "+o.FullName()); err != nil {
 			return err
@@ -111,7 +112,7 @@ func (p *pointing) names(e *run.Explainer, set *run.Split, row int, scene scenes
 }
 
 // caption points with each name within the caption of a scene.
-func (p *pointing) caption(e *run.Explainer, set *run.Split, row int, scene scenes.Scene, attention bool) error {
+func (p *pointing) caption(e *explain.Explainer, set *run.Split, row int, scene scenes.Scene, attention bool) error {
 	text := set.Eval.Text(set.Eval.ImageTexts(row)[0])
 	if err := e.SetRow(set, row, text); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (p *pointing) caption(e *run.Explainer, set *run.Split, row int, scene scen
 }
 
 // add adds what regions are to a word: what it looks at, or what it adds with them.
-func add(to *[]float64, r run.Relevance, word, token int, attention bool) {
+func add(to *[]float64, r explain.Relevance, word, token int, attention bool) {
 	if *to == nil {
 		*to = make([]float64, len(r.Image.Values))
 	}

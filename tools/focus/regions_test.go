@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/explain"
 )
 
 // trained trains a smaller model than that of a configuration for some steps.
@@ -39,8 +40,8 @@ func trainedWith(t *testing.T, file string, sets ...string) string {
 // region of a name is the object that it names, nearly always, of one that has not learned not often.
 func TestStrongestRegionIsTheNamedOne(t *testing.T) {
 	for file, ways := range map[string][]way{
-		"gssf-scan.toml":  {{"name alone", run.FormulaElementwise}, {"in its caption", "attention"}, {"in its caption", run.FormulaTerms}},
-		"gssf-vsepp.toml": {{"name alone", run.FormulaElementwise}, {"name alone", run.FormulaGradCAM}},
+		"gssf-scan.toml":  {{"name alone", explain.FormulaElementwise}, {"in its caption", "attention"}, {"in its caption", explain.FormulaTerms}},
+		"gssf-vsepp.toml": {{"name alone", explain.FormulaElementwise}, {"name alone", explain.FormulaGradCAM}},
 	} {
 		late, chance, err := point(trained(t, file, "120"), 60)
 		if err != nil {

@@ -1,4 +1,4 @@
-package run
+package explain
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 // TestWordsOf: whatever the kind of the tokenizer, its pieces are joined to the words of a text, each
 // place is in one word, and what stands around a text is told apart.
 func TestWordsOf(t *testing.T) {
-	const kinds = "../data/tokenizer/testdata/kinds"
+	const kinds = "../../data/tokenizer/testdata/kinds"
 	list, err := os.ReadDir(kinds)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package run
+package explain
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 )
 
@@ -23,7 +24,7 @@ const StatementScore = "statement"
 const FormulaAttention = "attention"
 
 // checkStatement refuses options that a statement about two pictures has no use for, and asks for what it needs.
-func (o *ExplainOptions) checkStatement(cfg config.Config) error {
+func (o *Options) checkStatement(cfg config.Config) error {
 	switch {
 	case cfg.Objective.NLVR.Weight == 0:
 		return console.Argument("the model was trained for objective.assignment, which tells nothing of a statement: fine-tune it with trainer finetune --task nlvr")
@@ -47,7 +48,7 @@ func onePicture(cfg config.Config) error {
 }
 
 // explainStatement explains which class the model tells of a statement about two pictures.
-func explainStatement(ctx context.Context, t *Trained, o ExplainOptions) (*Explanation, error) {
+func explainStatement(ctx context.Context, t *run.Trained, o Options) (*Explanation, error) {
 	cfg := t.Config
 	out := &Explanation{cfg: cfg, Checkpoint: t.Checkpoint.Path, Step: t.Checkpoint.Step, System: cfg.Model.System, Formula: FormulaAttention, Block: -1, Layer: -1}
 	out.Fusion = (cfg.Model.Text.FusionLayers - 1) / 2 * 2 // of the left picture
@@ -63,7 +64,7 @@ func explainStatement(ctx context.Context, t *Trained, o ExplainOptions) (*Expla
 	if err := t.Load(); err != nil {
 		return nil, err
 	}
-	m, ok := PairsOf(t.Model)
+	m, ok := run.PairsOf(t.Model)
 	if !ok || !m.HasJudgedMaps() {
 		return nil, console.Argument("model.system %q has no heat maps of two pictures", cfg.Model.System)
 	}
@@ -106,7 +107,7 @@ func explainStatement(ctx context.Context, t *Trained, o ExplainOptions) (*Expla
 }
 
 // readStatement decodes the pictures of a statement of a split, and returns its text, which o.Text takes the place of.
-func readStatement(ctx context.Context, t *Trained, o ExplainOptions, out *Explanation) (text string, err error) {
+func readStatement(ctx context.Context, t *run.Trained, o Options, out *Explanation) (text string, err error) {
 	split := t.SplitName(o.Split)
 	if err := source.CheckSplit(t.Config, split); err != nil {
 		return "", &console.ArgumentError{Err: err}

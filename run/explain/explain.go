@@ -1,4 +1,4 @@
-package run
+package explain
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 )
 
@@ -26,8 +27,8 @@ const (
 // DefaultTokens is how many class tokens are shown unless asked otherwise.
 const DefaultTokens = 16
 
-// ExplainOptions say which score is explained and where.
-type ExplainOptions struct {
+// Options say which score is explained and where.
+type Options struct {
 	Image string // file
 	Row   *int   // in the place of Image: a row of the images of a split, from 0 on
 	Split string // of Row; empty: eval.split
@@ -79,7 +80,7 @@ func Explainable(cfg config.Config) error {
 }
 
 // check refuses options that do not fit a configuration, and fills in what is empty.
-func (o *ExplainOptions) check(cfg config.Config) error {
+func (o *Options) check(cfg config.Config) error {
 	bad := console.Argument
 	if o.Tokens == 0 {
 		o.Tokens = DefaultTokens
@@ -111,10 +112,10 @@ func (o *ExplainOptions) check(cfg config.Config) error {
 	return nil
 }
 
-// Explain explains the score of an image and a text, or of two images where the system has no texts:
+// Score explains the score of an image and a text, or of two images where the system has no texts:
 // the whole of it, the class tokens or spheres of the space, and the match head, as far as the model
 // has them. Of a model of statements about two pictures it explains what the model tells of one. It ends early with the error of ctx.
-func Explain(ctx context.Context, t *Trained, o ExplainOptions) (*Explanation, error) {
+func Score(ctx context.Context, t *run.Trained, o Options) (*Explanation, error) {
 	if err := Explainable(t.Config); err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func Explain(ctx context.Context, t *Trained, o ExplainOptions) (*Explanation, e
 		return nil, console.Argument("--text gives the text to explain")
 	}
 	out := &Explanation{cfg: t.Config}
-	var set *Split
+	var set *run.Split
 	var err error
 	if o.Row != nil {
 		set, err = openRow(ctx, t, o, out)
@@ -150,7 +151,7 @@ func Explain(ctx context.Context, t *Trained, o ExplainOptions) (*Explanation, e
 	if err != nil {
 		return nil, err
 	}
-	x, err := NewExplainer(t, o)
+	x, err := New(t, o)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,7 @@ func Explain(ctx context.Context, t *Trained, o ExplainOptions) (*Explanation, e
 }
 
 // decode reads the files of images.
-func (e *Explanation) decode(o ExplainOptions) (err error) {
+func (e *Explanation) decode(o Options) (err error) {
 	if e.image, err = data.DecodeFile(o.Image, e.cfg.Data.MaxPixels); err != nil {
 		return fmt.Errorf("--image: %w", err)
 	}
@@ -188,7 +189,7 @@ func (e *Explanation) decode(o ExplainOptions) (err error) {
 }
 
 // read makes the text that is asked for that of the pair, or the first one of a row.
-func (x *Explainer) read(o ExplainOptions, set *Split, out *Explanation) (err error) {
+func (x *Explainer) read(o Options, set *run.Split, out *Explanation) (err error) {
 	if o.Text == "" {
 		out.Text = set.Eval.Text(set.Eval.ImageTexts(out.Row)[0]) // clean already
 		out.Notes = append(out.Notes, x.cut(out.Text)...)

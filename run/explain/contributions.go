@@ -1,4 +1,4 @@
-package run
+package explain
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 )
 
@@ -96,7 +97,7 @@ func (t *tally) list() (out []Contribution) {
 // WriteContributions explains at most n right pairs of a split (empty: eval.split; 0: DefaultPairs), images at
 // even distances with the first text of each, and writes a page with charts to the folder dir. progress is
 // told how much is done and may be nil. It ends early with the error of ctx.
-func WriteContributions(ctx context.Context, t *Trained, split string, n int, o ExplainOptions, dir string, progress func(phase string, done, total int)) (*Contributions, error) {
+func WriteContributions(ctx context.Context, t *run.Trained, split string, n int, o Options, dir string, progress func(phase string, done, total int)) (*Contributions, error) {
 	cfg := t.Config
 	if err := Explainable(cfg); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func WriteContributions(ctx context.Context, t *Trained, split string, n int, o 
 	if err := os.MkdirAll(dir, 0o777); err != nil { // before the work
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	x, err := NewExplainer(t, o)
+	x, err := New(t, o)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func WriteContributions(ctx context.Context, t *Trained, split string, n int, o 
 }
 
 // add explains the pair of an image of a split with its first text.
-func (x *Explainer) add(ctx context.Context, set *Split, image int, c *Contributions, tokens, words, places, regions, scores *tally) error {
+func (x *Explainer) add(ctx context.Context, set *run.Split, image int, c *Contributions, tokens, words, places, regions, scores *tally) error {
 	if err := x.fill(set, image); err != nil {
 		return err
 	}

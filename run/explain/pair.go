@@ -1,4 +1,4 @@
-package run
+package explain
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 )
 
@@ -39,7 +40,7 @@ type Relevance struct {
 
 // Explainer explains scores of pairs by the towers of a model, one pair after the other, for one goroutine.
 type Explainer struct {
-	t       *Trained
+	t       *run.Trained
 	pairs   *model.Pairs
 	at      model.Blocks
 	formula string // for patches
@@ -48,9 +49,9 @@ type Explainer struct {
 	ids     []int32 // tokens of the text
 }
 
-// NewExplainer opens the model, which must have patches or words, and checks the options. Of those that say
+// New opens the model, which must have patches or words, and checks the options. Of those that say
 // which pair is explained it looks at none.
-func NewExplainer(t *Trained, o ExplainOptions) (*Explainer, error) {
+func New(t *run.Trained, o Options) (*Explainer, error) {
 	if err := Explainable(t.Config); err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func NewExplainer(t *Trained, o ExplainOptions) (*Explainer, error) {
 	if err := t.Load(); err != nil {
 		return nil, err
 	}
-	m, ok := PairsOf(t.Model)
+	m, ok := run.PairsOf(t.Model)
 	if !ok {
 		return nil, console.Argument("model.system %q has no towers to explain a score by", t.Config.Model.System)
 	}

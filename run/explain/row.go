@@ -1,4 +1,4 @@
-package run
+package explain
 
 import (
 	"context"
@@ -8,11 +8,12 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 )
 
 // openPairs opens a split (empty: eval.split) whose pairs are to be explained.
-func openPairs(ctx context.Context, t *Trained, split string, progress func(phase string, done, total int)) (*Split, error) {
+func openPairs(ctx context.Context, t *run.Trained, split string, progress func(phase string, done, total int)) (*run.Split, error) {
 	if err := source.CheckSplit(t.Config, t.SplitName(split)); err != nil {
 		return nil, &console.ArgumentError{Err: err}
 	}
@@ -28,7 +29,7 @@ func openPairs(ctx context.Context, t *Trained, split string, progress func(phas
 
 // openRow opens the split of the row that is asked for, and decodes the picture of the image. A model of
 // regions needs none.
-func openRow(ctx context.Context, t *Trained, o ExplainOptions, out *Explanation) (*Split, error) {
+func openRow(ctx context.Context, t *run.Trained, o Options, out *Explanation) (*run.Split, error) {
 	set, err := openPairs(ctx, t, o.Split, nil)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func openRow(ctx context.Context, t *Trained, o ExplainOptions, out *Explanation
 }
 
 // setRow makes a row of a split the image of the pair, with what is drawn of it.
-func (x *Explainer) setRow(set *Split, out *Explanation) error {
+func (x *Explainer) setRow(set *run.Split, out *Explanation) error {
 	if !x.t.Config.ReadsRegions() {
 		return x.setImage(out.image, batch.Images)
 	}
@@ -73,12 +74,12 @@ func (x *Explainer) setRow(set *Split, out *Explanation) error {
 }
 
 // setRegions makes the regions of a row of a split those of the pair.
-func (x *Explainer) setRegions(set *Split, row int) error {
+func (x *Explainer) setRegions(set *run.Split, row int) error {
 	return set.Images().Fill(row, x.b.Row(0))
 }
 
 // SetRow makes the image of a row of a split, and a text, the pair to explain.
-func (x *Explainer) SetRow(set *Split, row int, text string) error {
+func (x *Explainer) SetRow(set *run.Split, row int, text string) error {
 	clean, _, err := x.seenText(text)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (x *Explainer) SetRow(set *Split, row int, text string) error {
 }
 
 // fill makes the image of a row of a split that of the pair.
-func (x *Explainer) fill(set *Split, row int) error {
+func (x *Explainer) fill(set *run.Split, row int) error {
 	if x.t.Config.ReadsRegions() {
 		return x.setRegions(set, row)
 	}

@@ -1,4 +1,4 @@
-package run
+package explain
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ import (
 	pages "github.com/geoalign/geoalign/report"
 )
 
-// ExplainPage is the name of the page in the folder of an explanation.
-const ExplainPage = "explain.html"
+// Page is the name of the page in the folder of an explanation.
+const Page = "explain.html"
 
 // mostPage bounds a page that is there already, in bytes.
 const mostPage = 64 << 20
@@ -45,7 +45,7 @@ func (e *Explanation) Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	f := explainFolder{dir: dir, e: e, files: []string{ExplainPage}}
+	f := explainFolder{dir: dir, e: e, files: []string{Page}}
 	f.page = pages.Explanation{Title: e.Text, Facts: e.facts(), Notes: e.Notes}
 	if e.Text == "" {
 		f.page.Title = "two images"
@@ -81,8 +81,8 @@ func (e *Explanation) Write(dir string) ([]string, error) {
 	if err := pages.WriteExplanation(&b, f.page); err != nil {
 		return nil, err
 	}
-	before, _ := files.Read(filepath.Join(dir, ExplainPage), mostPage) // none, or a page of something else
-	if err := f.write(ExplainPage, b.Bytes()); err != nil {
+	before, _ := files.Read(filepath.Join(dir, Page), mostPage) // none, or a page of something else
+	if err := f.write(Page, b.Bytes()); err != nil {
 		return nil, err
 	}
 	for _, name := range pages.Beside(before) {
