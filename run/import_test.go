@@ -16,12 +16,13 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 	"github.com/geoalign/geoalign/weights"
+	"github.com/geoalign/geoalign/weights/weightstest"
 )
 
 // golden opens what a package computed of a stored model.
 func expected(t *testing.T, name string) *safetensors.File {
 	t.Helper()
-	f, err := safetensors.Open(filepath.Join("..", "weights", "testdata", name, "expected.safetensors"))
+	f, err := safetensors.Open(filepath.Join(weightstest.Folder(t, name), "expected.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func expected(t *testing.T, name string) *safetensors.File {
 // imported makes a run of a stored model.
 func imported(t *testing.T, name string, sets ...string) (*Imported, string) {
 	t.Helper()
-	dir, from := t.TempDir(), stored(t, name)
+	dir, from := t.TempDir(), weightstest.Stored(t, name)
 	r, err := Import(t.Context(), ImportOptions{From: from, Out: dir, Set: append([]string{"train.batch_size=2", "data.tokens=6", "data.vocab=" + filepath.Join(from, "vocab.txt"), "data.template=file"}, sets...)})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func imported(t *testing.T, name string, sets ...string) (*Imported, string) {
 
 // What the configuration or its base says comes before how such models are trained.
 func TestImportConfigured(t *testing.T) {
-	dir, from := t.TempDir(), stored(t, "clip")
+	dir, from := t.TempDir(), weightstest.Stored(t, "clip")
 	for name, text := range map[string]string{"base.toml": "version = 2\n[data]\nclean = \"albef\"\n", "own.toml": "base = \"base.toml\"\nversion = 2\n[model.text]\ndropout = 0.25\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -205,7 +206,7 @@ func TestImportRefused(t *testing.T) {
 		want    string // empty: no error
 	}{
 		"no vocabulary":       {"clip", func(folder string) { os.Remove(filepath.Join(folder, "vocab.txt")) }, nil, false, "data.vocab: must name the vocabulary of the weights in "},
-		"another vocabulary":  {"clip", func(folder string) { short(folder) }, []string{"data.vocab=" + filepath.Join(stored(t, "clip"), "vocab.txt")}, false, "data.vocab: has another vocabulary, of 24 tokens, than the weights"},
+		"another vocabulary":  {"clip", func(folder string) { short(folder) }, []string{"data.vocab=" + filepath.Join(weightstest.Stored(t, "clip"), "vocab.txt")}, false, "data.vocab: has another vocabulary, of 24 tokens, than the weights"},
 		"a smaller one":       {"clip", short, nil, false, ""},
 		"missing":             {"clip", func(folder string) { without(t, folder, scale, "") }, nil, false, "lacks 1 parameters of the model (logit_scale): --allow-missing starts them"},
 		"missing and allowed": {"clip", func(folder string) { without(t, folder, scale, "") }, nil, true, ""},
@@ -238,7 +239,7 @@ func TestImportRefused(t *testing.T) {
 		}, nil, false, "names the shard model-00001-of-00002.safetensors, which is not beside it: download it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			folder, dir := stored(t, c.family), filepath.Join(t.TempDir(), "run")
+			folder, dir := weightstest.Stored(t, c.family), filepath.Join(t.TempDir(), "run")
 			if c.prepare != nil {
 				c.prepare(folder)
 			}
@@ -259,7 +260,25 @@ func TestImportRefused(t *testing.T) {
 		})
 	}
 	_, dir := imported(t, "clip")
-	if _, err := Import(t.Context(), ImportOptions{From: stored(t, "clip"), Out: dir, Set: []string{"train.batch_size=2", "data.tokens=6"}}); err == nil || !strings.Contains(err.Error(), "holds a run already") {
+	if _, err := Import(t.Context(), ImportOptions{From: weightstest.Stored(t, "clip"), Out: dir, Set: []string{"train.batch_size=2", "data.tokens=6"}}); err == nil || !strings.Contains(err.Error(), "holds a run already") {
 		t.Errorf("a run is overwritten: %v", err)
+	}
+}
+
+// TestNoClassTokenInImport: neither is one taken for a text by weights that were trained with one.
+func TestNoClassTokenInImport(t *testing.T) {
+	vocab := []string{`"[PAD]": 0`}
+	for i := 1; i < 24; i++ {
+		vocab = append(vocab, fmt.Sprintf(`"w%d": %d`, i, i))
+	}
+	folder := t.TempDir()
+	file := filepath.Join(folder, "tokenizer.json")
+	text := `{"added_tokens": [], "model": {"type": "WordPiece", "unk_token": "w1", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {` + strings.Join(vocab, ", ") + `}}}`
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Import(t.Context(), ImportOptions{From: weightstest.Folder(t, "albef") + "/checkpoint_03.pth", Out: filepath.Join(folder, "run"), Set: []string{"data.vocab=" + file, "data.template=file", "data.tokens=6", "train.batch_size=2", "model.image.heads=2", "model.text.heads=2"}})
+	if err == nil || !strings.Contains(err.Error(), "model.text.pool: must be mean or end") {
+		t.Error(err)
 	}
 }

@@ -122,24 +122,6 @@ func TestNoClassToken(t *testing.T) {
 	}
 }
 
-// TestNoClassTokenInImport: neither is one taken for a text by weights that were trained with one.
-func TestNoClassTokenInImport(t *testing.T) {
-	vocab := []string{`"[PAD]": 0`}
-	for i := 1; i < 24; i++ {
-		vocab = append(vocab, fmt.Sprintf(`"w%d": %d`, i, i))
-	}
-	folder := t.TempDir()
-	file := filepath.Join(folder, "tokenizer.json")
-	text := `{"added_tokens": [], "model": {"type": "WordPiece", "unk_token": "w1", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {` + strings.Join(vocab, ", ") + `}}}`
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Import(t.Context(), ImportOptions{From: "../weights/testdata/albef/checkpoint_03.pth", Out: filepath.Join(folder, "run"), Set: []string{"data.vocab=" + file, "data.template=file", "data.tokens=6", "train.batch_size=2", "model.image.heads=2", "model.text.heads=2"}})
-	if err == nil || !strings.Contains(err.Error(), "model.text.pool: must be mean or end") {
-		t.Error(err)
-	}
-}
-
 // TestNewWords: a run of questions from a checkpoint of captions takes in the words that captions have not, its own checkpoints have them, and
 // it goes on from these as it is. Without the key words stay unknown.
 func TestNewWords(t *testing.T) {
