@@ -49,7 +49,7 @@ func caption(text string, clean func(string) string, tok data.Tokenizer) (string
 	return cleaned, nil
 }
 
-// Texts is a gallery of texts that no split has, cleaned by clean: the columns of the tokenizer.
-func Texts(texts []string, clean func(string) string, columns *data.Texts) data.Gallery {
-	return listedTexts{texts, clean, columns}
+// Texts is a gallery of texts that no split has, cleaned as captions are: the columns of the tokenizer.
+func Texts(cfg config.Config, texts []string, columns *data.Texts) data.Gallery {
+	return listedTexts{texts, cleaner(cfg), columns}
 }

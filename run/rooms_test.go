@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/embed"
 	training "github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/weights/weightstest"
@@ -38,14 +39,14 @@ func TestEmbedWithoutUnreadablePictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	done, err := run.EmbedSplit(t.Context(), m, "val", "", nil)
+	done, err := embed.Split(t.Context(), m, "val", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if done.Images != 10 || done.Texts != 20 || done.LeftOut != 3 || done.Account.Unused() != 3 || !strings.Contains(done.Account.String(), "13 images: 10 used; left out: ") {
 		t.Errorf("%+v, %s", done, done.Account)
 	}
-	names, err := os.ReadFile(filepath.Join(done.Path, run.ImagesFile))
+	names, err := os.ReadFile(filepath.Join(done.Path, embed.ImagesFile))
 	if err != nil || strings.Count(string(names), "\n") != 10 || strings.Contains(string(names), "004.png") {
 		t.Errorf("%s, %v", names, err)
 	}
@@ -63,7 +64,7 @@ func TestWriteRegions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	done, err := run.WriteRegions(t.Context(), o, run.RegionOptions{Split: "val", Out: out})
+	done, err := embed.WriteRegions(t.Context(), o, embed.RegionOptions{Split: "val", Out: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestWriteRegions(t *testing.T) {
 	}
 	sets := []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "model.image.size=16", "init.image.path=" + vit}
 	write := func(sets []string) error {
-		_, err := run.WriteRegionsOf(t.Context(), settings(t, dir, sets...), run.RegionOptions{Split: "val", Grid: 2, Out: out}, nil)
+		_, err := embed.WriteRegionsOf(t.Context(), settings(t, dir, sets...), embed.RegionOptions{Split: "val", Grid: 2, Out: out}, nil)
 		return err
 	}
 	if err = write(sets); err == nil || !strings.Contains(err.Error(), "model.image.width: must be 8") {
@@ -144,7 +145,7 @@ func TestRegionsOfResNet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	done, err := run.WriteRegions(t.Context(), o, run.RegionOptions{Split: "val", Out: filepath.Join(dir, "regions")})
+	done, err := embed.WriteRegions(t.Context(), o, embed.RegionOptions{Split: "val", Out: filepath.Join(dir, "regions")})
 	if err != nil || done.Regions != 9 { // 24 pixels, of which 8 are a place
 		t.Errorf("%d regions, error %v", done.Regions, err)
 	}
@@ -163,7 +164,7 @@ func TestRegionSizes(t *testing.T) {
 		t.Errorf("%d regions of %d features are stored", o.Config.Data.Regions.Most, r)
 	}
 	out := filepath.Join(t.TempDir(), "gallery")
-	if _, err := run.EmbedSplit(t.Context(), o, "val", out, nil); err != nil {
+	if _, err := embed.Split(t.Context(), o, "val", out, nil); err != nil {
 		t.Error(err)
 	}
 	refused := func(what string, err error, want string) {
@@ -176,9 +177,9 @@ func TestRegionSizes(t *testing.T) {
 		_, err = run.Export(o, export.Options{To: form, Side: "image", Out: filepath.Join(t.TempDir(), form)})
 		refused("export", err, `model.image.style = "regions" cannot be told to `+form+": it has no tower over features of regions: use --to geoalign")
 	}
-	_, err = run.WriteRegions(t.Context(), o, run.RegionOptions{Split: "val", Out: t.TempDir()})
+	_, err = embed.WriteRegions(t.Context(), o, embed.RegionOptions{Split: "val", Out: t.TempDir()})
 	refused("regions", err, "model.image.style")
-	_, err = run.EmbedFiles(t.Context(), o, run.Inputs{Images: t.TempDir()}, filepath.Join(t.TempDir(), "files"), nil)
+	_, err = embed.Files(t.Context(), o, embed.Inputs{Images: t.TempDir()}, filepath.Join(t.TempDir(), "files"), nil)
 	refused("embed of files", err, "model.image.style")
 	o.Close()
 
@@ -266,12 +267,12 @@ func TestEmbedConverts(t *testing.T) {
 	}
 	defer o.Close()
 	var phases []string
-	in, out := run.Inputs{Rows: "../data/features/testdata/double.parquet", Side: gallery.Text}, filepath.Join(dir, "gallery")
+	in, out := embed.Inputs{Rows: "../data/features/testdata/double.parquet", Side: gallery.Text}, filepath.Join(dir, "gallery")
 	ctx, stop := context.WithCancel(t.Context())
-	if _, err := run.EmbedFiles(ctx, o, in, out, func(phase string, _, _ int) { phases = []string{phase}; stop() }); !errors.Is(err, context.Canceled) || phases[0] != "converting double.parquet" || copies(t, other) != 2 {
+	if _, err := embed.Files(ctx, o, in, out, func(phase string, _, _ int) { phases = []string{phase}; stop() }); !errors.Is(err, context.Canceled) || phases[0] != "converting double.parquet" || copies(t, other) != 2 {
 		t.Errorf("an embed that was stopped: %v, told %v, %d copies", err, phases, copies(t, other))
 	}
-	if done, err := run.EmbedFiles(t.Context(), o, in, out, nil); err != nil || done.Texts != 3 || copies(t, other) != 3 {
+	if done, err := embed.Files(t.Context(), o, in, out, nil); err != nil || done.Texts != 3 || copies(t, other) != 3 {
 		t.Errorf("embedded %+v: %v, %d copies", done, err, copies(t, other))
 	}
 }
@@ -289,7 +290,7 @@ func TestEmbedTrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := o.Model
-	if done, err := run.EmbedSplit(t.Context(), o, "test", filepath.Join(dir, "features"), nil); err != nil || done.Images != 12 || done.Dim != 8 || done.Step != 8 {
+	if done, err := embed.Split(t.Context(), o, "test", filepath.Join(dir, "features"), nil); err != nil || done.Images != 12 || done.Dim != 8 || done.Step != 8 {
 		t.Errorf("%+v, error %v", done, err)
 	}
 	if o.Model != m {

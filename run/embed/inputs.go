@@ -1,4 +1,4 @@
-package run
+package embed
 
 import (
 	"bufio"
@@ -27,6 +27,7 @@ import (
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 )
 
@@ -301,7 +302,7 @@ func textLines(path string) iter.Seq2[numbered, error] {
 // textInputs are the lines of a file.
 type textInputs struct {
 	from    string
-	clean   func(string) string
+	cfg     config.Config
 	columns func() *data.Texts
 	pull    func() (numbered, error, bool)
 	stop    func()
@@ -318,7 +319,7 @@ func openTexts(cfg config.Config, from string, columns func() *data.Texts) (*tex
 	if err != nil {
 		return nil, fmt.Errorf("--texts: %w", err)
 	}
-	x := &textInputs{from: abs, clean: func(s string) string { return data.Clean(cfg.Data.Clean, s, cfg.Data.MaxWords) }, columns: columns, met: account.New()}
+	x := &textInputs{from: abs, cfg: cfg, columns: columns, met: account.New()}
 	x.pull, x.stop = iter.Pull2(textLines(abs))
 	return x, f.Close()
 }
@@ -346,7 +347,7 @@ func (x *textInputs) next(n int) (*part, error) {
 		x.met.LeftOut("line", l.number-x.last-1, "a blank line")
 		x.last = l.number
 		lines, texts = append(lines, l), append(texts, l.text)
-		if c := x.columns(); c != nil && data.CountUnknown(c.Tokenizer, c.Tokenizer.Encode(x.clean(l.text), 0)) > 0 {
+		if c := x.columns(); c != nil && data.CountUnknown(c.Tokenizer, c.Tokenizer.Encode(data.Clean(x.cfg.Data.Clean, l.text, x.cfg.Data.MaxWords), 0)) > 0 {
 			x.met.Changed("line", 1, "with words that the vocabulary lacks", fmt.Sprintf("line %d: %s", l.number, l.text))
 		}
 		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%d\x00%s\n", l.number, l.text))
@@ -354,7 +355,7 @@ func (x *textInputs) next(n int) (*part, error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	p.gallery = Texts(texts, x.clean, x.columns())
+	p.gallery = run.Texts(x.cfg, texts, x.columns())
 	p.line = func(i, row int) any {
 		return struct {
 			Row     int    `json:"row"`
@@ -400,7 +401,7 @@ func featuresColumn(side string) string {
 }
 
 // fits compares the width of the rows with what a loaded model reads.
-func (x *rowInputs) fits(m Model) error {
+func (x *rowInputs) fits(m run.Model) error {
 	of := m.Image()
 	if x.side == gallery.Text {
 		of = m.Text()

@@ -1,4 +1,4 @@
-package run
+package embed
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/run"
 )
 
 // imageFeatures is the tensor of images as the head gives them, where the score changes them before
@@ -20,13 +21,13 @@ const imageFeatures = "image_features"
 
 // rowEncoder encodes rows as they are stored: images folded with what the score does to them.
 type rowEncoder struct {
-	t     *Trained
+	t     *run.Trained
 	dim   int           // C
 	score scoring.Score // has no terms for a system of images alone
 }
 
 // newRowEncoder asks a loaded model for its space and score.
-func newRowEncoder(t *Trained) (r rowEncoder, err error) {
+func newRowEncoder(t *run.Trained) (r rowEncoder, err error) {
 	r.t = t
 	if t.Config.Model.ImagesOnly() {
 		r.dim = t.Model.Image().Width()
@@ -43,7 +44,7 @@ func (r rowEncoder) folds() bool {
 }
 
 // describe completes what is said of the rows.
-func (r rowEncoder) describe(done *Embedded) {
+func (r rowEncoder) describe(done *Result) {
 	done.Dim = r.dim
 	if len(r.score.Terms) > 0 {
 		done.Space, done.Score, done.Product = r.t.Config.Model.Head.Topology, r.score.String(), r.score.Folds()

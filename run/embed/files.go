@@ -1,4 +1,4 @@
-package run
+package embed
 
 import (
 	"context"
@@ -21,17 +21,18 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 )
 
-// EmbedFiles encodes files of any length to a gallery in shards in the folder out (empty:
+// Files encodes files of any length to a gallery in shards in the folder out (empty:
 // RUN/embeddings-NAME, after the file). Memory holds the names of a shard and the features of a
 // batch. A shard that is there and whole, of the same inputs, is kept: so the same call goes on
 // with one that was interrupted, and what changed since is done again, with a note. Inputs are the
 // same where names and bytes are; images are read for that where what the file system says of them does not prove it.
 // progress is told how much of a shard is done and may be nil. Several processes share the encoding and rank 0
 // writes; with Inputs.LeaveOut rank 0 does all of it.
-func EmbedFiles(ctx context.Context, t *Trained, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
+func Files(ctx context.Context, t *run.Trained, in Inputs, out string, progress func(phase string, done, total int)) (done Result, err error) {
 	if t.Group.Size() > 1 && in.LeaveOut { // which inputs are left out only their reader knows
 		if err := t.Load(); err != nil {
 			return done, err
@@ -48,7 +49,7 @@ func EmbedFiles(ctx context.Context, t *Trained, in Inputs, out string, progress
 	return writeFiles(ctx, t, in, out, progress)
 }
 
-func writeFiles(ctx context.Context, t *Trained, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
+func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string, progress func(phase string, done, total int)) (done Result, err error) {
 	if err := in.setDefaults(t.Config); err != nil {
 		return done, err
 	}

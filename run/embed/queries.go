@@ -1,4 +1,4 @@
-package run
+package embed
 
 import (
 	"context"
@@ -10,20 +10,21 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 )
 
 // Queries encodes single texts and images by the model of a gallery, as the rows of the gallery
 // were. It is for one goroutine at a time. Close it after use.
 type Queries struct {
-	*Trained
+	*run.Trained
 	rows   rowEncoder
 	widths map[string]int // of the stored features of each side; nil where the model reads none
 }
 
 // OpenQueries opens the checkpoint that a gallery names, or that at path. It must have the
 // channels and the score of the gallery.
-func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, error) {
+func OpenQueries(g *gallery.Gallery, path string, o run.OpenOptions) (*Queries, error) {
 	if g == nil {
 		return nil, errors.New("run: OpenQueries needs a gallery (got nil): open one with gallery.Open")
 	}
@@ -43,7 +44,7 @@ func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, erro
 	}
 	o.Set = append(sets, o.Set...)
 	o.Twin = g.Meta.Twin
-	t, err := Open(path, o)
+	t, err := run.Open(path, o)
 	if err != nil && g.Meta.Twin {
 		err = fmt.Errorf("the gallery %s was made with --twin: %w", g.Path, err)
 	}
@@ -77,7 +78,7 @@ func (q *Queries) open(g *gallery.Gallery) (err error) {
 	if q.Config.Model.Stored() {
 		q.widths = map[string]int{gallery.Image: q.Model.Image().Width(), gallery.Text: q.Model.Text().Width()}
 	}
-	var said Embedded
+	var said Result
 	q.rows.describe(&said)
 	switch meta := g.Meta; {
 	case said.Dim != g.Dim():
@@ -109,7 +110,7 @@ func (q *Queries) Texts(ctx context.Context, texts []string) ([]float32, error) 
 	if err := q.Reads(gallery.Text); err != nil {
 		return nil, err
 	}
-	x, _, err := q.encode(ctx, gallery.Text, Texts(texts, cleaner(q.Config), q.TextColumns()))
+	x, _, err := q.encode(ctx, gallery.Text, run.Texts(q.Config, texts, q.TextColumns()))
 	return x, err
 }
 

@@ -1,4 +1,4 @@
-package run
+package embed
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/folder"
 )
@@ -30,8 +31,8 @@ const (
 	TextsFile    = gallery.TextsFile
 )
 
-// Embedded is what Embed did.
-type Embedded struct {
+// Result is what Embed did.
+type Result struct {
 	Path    string `json:"path"`
 	Model   string `json:"model"` // step folder of the checkpoint
 	Step    int    `json:"step"`
@@ -56,32 +57,32 @@ type Embedded struct {
 	reading   string // see reading
 }
 
-// EmbedSplit encodes a split (empty: eval.split) and writes its features with the names of their
+// Split encodes a split (empty: eval.split) and writes its features with the names of their
 // rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a
 // phase is done and may be nil. Memory holds the features of a batch. Several processes share the encoding, and rank 0 writes.
-func EmbedSplit(ctx context.Context, t *Trained, split, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
+func Split(ctx context.Context, t *run.Trained, split, out string, progress func(phase string, done, total int)) (done Result, err error) {
 	split = t.SplitName(split)
 	if out == "" {
 		out = filepath.Join(t.Folder(), "embeddings-"+split)
 	}
 	set, err := t.Unranked(ctx, split, progress)
 	if err != nil {
-		return Embedded{}, err
+		return Result{}, err
 	}
 	if err := t.Look(ctx, split, set, progress); err != nil {
-		return Embedded{}, err
+		return Result{}, err
 	}
 	folder, err := openFolder(t, out, gallery.ManifestFile) // before the work
 	if err != nil {
-		return Embedded{}, err
+		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Release()) }()
 	if err := t.LoadForSplit(); err != nil {
-		return Embedded{}, err
+		return Result{}, err
 	}
 	ck := t.Checkpoint
 	t.SayUnknownWords(split, set)
-	begun := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Twin: t.Twin, weights: t.Weights(), evalScore: t.Config.Eval.Score, reading: reading(t.Config)}
+	begun := Result{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Twin: t.Twin, weights: t.Weights(), evalScore: t.Config.Eval.Score, reading: reading(t.Config)}
 	done = begun
 	err = t.Tolerate(ctx, set, progress, func() error {
 		done = begun
@@ -94,7 +95,7 @@ func EmbedSplit(ctx context.Context, t *Trained, split, out string, progress fun
 
 // openFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses one that holds
 // what was embedded in the other way, whose file is other.
-func openFolder(t *Trained, out, other string) (l *files.FolderLock, err error) {
+func openFolder(t *run.Trained, out, other string) (l *files.FolderLock, err error) {
 	err = parallel.ByFirst(t.Group, func() (err error) {
 		if err := os.MkdirAll(out, 0o777); err != nil {
 			return fmt.Errorf("%w: choose another folder with --out", err)
@@ -112,13 +113,13 @@ func openFolder(t *Trained, out, other string) (l *files.FolderLock, err error) 
 }
 
 // encodingOf says how rows are encoded.
-func encodingOf(t *Trained, progress func(phase string, done, total int)) tasks.Encoding {
+func encodingOf(t *run.Trained, progress func(phase string, done, total int)) tasks.Encoding {
 	return tasks.Encoding{BatchSize: t.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: t.Group, Progress: progress}
 }
 
 // writeSplit encodes set, completes what is said of it and writes the files. Features go by way of
 // files without a name, so that memory holds those of a batch.
-func writeSplit(ctx context.Context, t *Trained, set *Split, e tasks.Encoding, done *Embedded, lost func() error) error {
+func writeSplit(ctx context.Context, t *run.Trained, set *run.Split, e tasks.Encoding, done *Result, lost func() error) error {
 	rows, err := newRowEncoder(t)
 	if err != nil {
 		return err
@@ -190,7 +191,7 @@ func absolute(path string) string {
 type namedImages interface{ ImageName(i int) string }
 
 // writeEmbeddings writes the folder done.Path; each file is there as a whole or not at all. The features have the sums of all files.
-func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) error {
+func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) error {
 	meta := map[string]string{"model": absolute(done.Model), "step": strconv.Itoa(done.Step), "split": done.Split,
 		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space, "eval_score": done.evalScore}
 	lines := func(n int, row func(i int) any) func(w io.Writer) error {

@@ -1,4 +1,4 @@
-package run
+package embed
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run"
 )
 
 // unnamed are galleries whose rows have no names.
@@ -25,7 +26,7 @@ func TestEmbedOverOthers(t *testing.T) {
 		}
 	}
 	rows := []safetensors.Tensor{{Name: gallery.Image, Shape: []int{1, 2}, Data: []float32{0.6, 0.8}}, {Name: gallery.Text, Shape: []int{1, 2}, Data: []float32{1, 0}}}
-	if err := writeEmbeddings(&Split{Galleries: unnamed{}}, rows, Embedded{Path: dir, Images: 1, Texts: 1}); err != nil {
+	if err := writeEmbeddings(&run.Split{Galleries: unnamed{}}, rows, Result{Path: dir, Images: 1, Texts: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{ImagesFile, TextsFile} {

@@ -1,4 +1,4 @@
-package run
+package embed
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/run/setup"
@@ -47,7 +48,7 @@ type RegionsWritten struct {
 // WriteRegions encodes the images of a split with the image tower and writes the cells of its grid as regions, the files of
 // data.kind = "regions": SPLIT_ims.npy (N, R, D), SPLIT_boxes.npy (N, R, 4), SPLIT_caps.txt and SPLIT_ids.txt. A file is
 // there as a whole or not at all. Memory holds the features of a batch.
-func WriteRegions(ctx context.Context, t *Trained, o RegionOptions) (RegionsWritten, error) {
+func WriteRegions(ctx context.Context, t *run.Trained, o RegionOptions) (RegionsWritten, error) {
 	if err := t.Load(); err != nil {
 		return RegionsWritten{}, err
 	}
@@ -81,7 +82,7 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 	if err := setup.CheckTowers(cfg, from, m.Params(), console.Lines(log).Say); err != nil {
 		return done, err
 	}
-	return writeRegions(ctx, ModelOf(m), cfg, o, console.Lines(log).Say)
+	return writeRegions(ctx, run.ModelOf(m), cfg, o, console.Lines(log).Say)
 }
 
 // regionSplit opens a split whose images are encoded, with its captions as they are written.
@@ -96,7 +97,7 @@ func regionSplit(ctx context.Context, cfg config.Config, split string, progress 
 	return data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: source.ImageInput(cfg), Clean: data.CleanWhitespace})
 }
 
-func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptions, say func(format string, args ...any)) (done RegionsWritten, err error) {
+func writeRegions(ctx context.Context, m run.Model, cfg config.Config, o RegionOptions, say func(format string, args ...any)) (done RegionsWritten, err error) {
 	if cfg.Model.Stored() || cfg.Model.TextsOnly() {
 		return done, console.Argument("model.system %q has no image tower, whose patches are regions", cfg.Model.System)
 	}
@@ -202,7 +203,7 @@ type grid struct {
 	width int
 }
 
-func newGrid(e Encoder, cfg config.Config, cells int) (g grid, err error) {
+func newGrid(e run.Encoder, cfg config.Config, cells int) (g grid, err error) {
 	im := cfg.Model.Image
 	g = grid{side: im.Grid(), cells: cells, width: e.Width()}
 	if cells == 0 {
