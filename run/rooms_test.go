@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/convert"
 	"github.com/geoalign/geoalign/run/embed"
 	training "github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -174,7 +175,7 @@ func TestRegionSizes(t *testing.T) {
 		}
 	}
 	for _, form := range []string{export.HF, export.Timm, export.ONNX} {
-		_, err = run.Export(o, export.Options{To: form, Side: "image", Out: filepath.Join(t.TempDir(), form)})
+		_, err = convert.Export(o, export.Options{To: form, Side: "image", Out: filepath.Join(t.TempDir(), form)})
 		refused("export", err, `model.image.style = "regions" cannot be told to `+form+": it has no tower over features of regions: use --to geoalign")
 	}
 	_, err = embed.WriteRegions(t.Context(), o, embed.RegionOptions{Split: "val", Out: t.TempDir()})
@@ -233,7 +234,7 @@ func TestBatchNormsResume(t *testing.T) {
 		t.Error("a run in pieces differs from a whole one")
 	}
 	mean := filepath.Join(t.TempDir(), "mean")
-	if _, err := run.Average(whole, run.AverageOptions{Last: 2, Out: mean}); err != nil {
+	if _, err := convert.Average(whole, convert.AverageOptions{Last: 2, Out: mean}); err != nil {
 		t.Fatal(err)
 	}
 	name := "image/bn/running_mean"

@@ -118,7 +118,7 @@ func TestTowersRefused(t *testing.T) {
 	fits := append(slices.Clone(fused), "model.image.style=deit", "model.image.patch=4", "model.image.depth=2", "model.image.width=8", "model.image.mlp=16", "model.image.mean=[0.5,0.5,0.5]", "model.image.std=[0.5,0.5,0.5]",
 		"model.image.interpolation=bilinear", "model.text.width=8", "model.text.mlp=16", "data.vocab="+filepath.Join(bert, "vocab.txt"))
 	short := weightstest.Stored(t, "bert")
-	without(t, short, func(name string) bool { return strings.Contains(name, "layer.0.output.dense") }, "")
+	weightstest.Without(t, short, func(name string) bool { return strings.Contains(name, "layer.0.output.dense") }, "")
 	alone := filepath.Join(t.TempDir(), "bert.safetensors") // without the files of a tokenizer beside it
 	if os.Link(filepath.Join(bert, "model.safetensors"), alone) != nil {
 		t.Skip("this file system has no links")

@@ -55,7 +55,7 @@ captions and ids, for data.kind = "csv" with data.csv.id = "image_id".`,
 			if err != nil {
 				return err
 			}
-			if err := convert(c, cfg, out.quiet || out.json); err != nil {
+			if err := convertData(c, cfg, out.quiet || out.json); err != nil {
 				return err
 			}
 			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*checkReport, error) {

@@ -38,7 +38,7 @@ pairs of sentences (data.kind = "sentence_pairs") their classes or scores.`,
 			if err != nil {
 				return err
 			}
-			if err := convert(c, cfg, out.quiet || out.json); err != nil {
+			if err := convertData(c, cfg, out.quiet || out.json); err != nil {
 				return err
 			}
 			if cfg.Data.Kind == storedPairs {

@@ -558,7 +558,7 @@ func TestEmbedOfWhatIsNoUTF8(t *testing.T) {
 		t.Skip(err)
 	}
 	again := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out}
-	fails(t, exitFailed, embed, `caf\xe9.png: the name is no UTF-8: rename the file`, "--skip-bad")
+	fails(t, exitFailed, again, `caf\xe9.png: the name is no UTF-8: rename the file`, "--skip-bad")
 	if err := os.Rename(filepath.Join(photos, "sub0", "02.png"), filepath.Join(photos, "sub0", "a\n 1.0\t7.png")); err != nil {
 		t.Skip(err)
 	}

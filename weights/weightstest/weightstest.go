@@ -3,10 +3,13 @@ package weightstest
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // Stored copies a tiny stored model with a vocabulary of 24 tokens, as many as it has rows, to a folder.
@@ -68,5 +71,36 @@ func Flags(t testing.TB, err error) (sets []string) {
 			word, rest, _ = strings.Cut(after, " ")
 		}
 		sets = append(sets, word)
+	}
+}
+
+// Without copies weights without tensors, and with bad numbers in others.
+func Without(t testing.TB, folder string, drop func(name string) bool, bad string) {
+	t.Helper()
+	path := filepath.Join(folder, "model.safetensors")
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []safetensors.Tensor
+	for _, x := range f.Tensors() {
+		v, err := f.Float32(x.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Name == bad {
+			v[0] = float32(math.NaN())
+		}
+		if !drop(x.Name) {
+			list = append(list, safetensors.Tensor{Name: x.Name, Shape: x.Shape, Data: v})
+		}
+	}
+	f.Close()
+	to, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(safetensors.Write(to, list, nil), to.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

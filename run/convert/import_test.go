@@ -1,4 +1,4 @@
-package run
+package convert
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 	"github.com/geoalign/geoalign/weights"
@@ -71,7 +72,7 @@ func TestImportConfigured(t *testing.T) {
 func TestImportComputes(t *testing.T) {
 	for _, name := range []string{"clip", "open_clip", "siglip"} {
 		_, dir := imported(t, name)
-		tr, err := Open(dir, OpenOptions{})
+		tr, err := run.Open(dir, run.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,47 +145,16 @@ func TestImportALBEF(t *testing.T) {
 	if err := c.Counters("queue", &queue); err != nil || queue.Filled != 4 || queue.Pointer != 0 {
 		t.Errorf("%+v %v", queue, err)
 	}
-	tuned, err := FinetuneConfig(dir, "", OpenOptions{Set: []string{"run.out=" + t.TempDir(), "data.scenes.val_samples=8", "data.scenes.epoch_samples=8", "train.max_steps=1", "model.image.size=16", "eval.rerank_top=2"}})
+	tuned, err := run.FinetuneConfig(dir, "", run.OpenOptions{Set: []string{"run.out=" + t.TempDir(), "data.scenes.val_samples=8", "data.scenes.epoch_samples=8", "train.max_steps=1", "model.image.size=16", "eval.rerank_top=2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := New(t.Context(), tuned, Options{})
+	run, err := run.New(t.Context(), tuned, run.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
 	if _, err := run.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// without copies weights without tensors, and with bad numbers in others.
-func without(t *testing.T, folder string, drop func(name string) bool, bad string) {
-	t.Helper()
-	path := filepath.Join(folder, "model.safetensors")
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []safetensors.Tensor
-	for _, x := range f.Tensors() {
-		v, err := f.Float32(x.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if x.Name == bad {
-			v[0] = float32(math.NaN())
-		}
-		if !drop(x.Name) {
-			list = append(list, safetensors.Tensor{Name: x.Name, Shape: x.Shape, Data: v})
-		}
-	}
-	f.Close()
-	to, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(safetensors.Write(to, list, nil), to.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -208,9 +178,9 @@ func TestImportRefused(t *testing.T) {
 		"no vocabulary":       {"clip", func(folder string) { os.Remove(filepath.Join(folder, "vocab.txt")) }, nil, false, "data.vocab: must name the vocabulary of the weights in "},
 		"another vocabulary":  {"clip", func(folder string) { short(folder) }, []string{"data.vocab=" + filepath.Join(weightstest.Stored(t, "clip"), "vocab.txt")}, false, "data.vocab: has another vocabulary, of 24 tokens, than the weights"},
 		"a smaller one":       {"clip", short, nil, false, ""},
-		"missing":             {"clip", func(folder string) { without(t, folder, scale, "") }, nil, false, "lacks 1 parameters of the model (logit_scale): --allow-missing starts them"},
-		"missing and allowed": {"clip", func(folder string) { without(t, folder, scale, "") }, nil, true, ""},
-		"not a number":        {"clip", func(folder string) { without(t, folder, keep, "visual_projection.weight") }, nil, false, `tensor "image_proj/weight": it has numbers that are not finite`},
+		"missing":             {"clip", func(folder string) { weightstest.Without(t, folder, scale, "") }, nil, false, "lacks 1 parameters of the model (logit_scale): --allow-missing starts them"},
+		"missing and allowed": {"clip", func(folder string) { weightstest.Without(t, folder, scale, "") }, nil, true, ""},
+		"not a number":        {"clip", func(folder string) { weightstest.Without(t, folder, keep, "visual_projection.weight") }, nil, false, `tensor "image_proj/weight": it has numbers that are not finite`},
 		"another width":       {"clip", nil, []string{"model.image.width=16", "model.head.dim=4"}, false, "--set model.image.width=8 --set model.head.dim=6"},
 		"another mean":        {"clip", nil, []string{"model.image.mean=[0.5, 0.5, 0.5]"}, false, "--set 'model.image.mean=[0.48145466,0.4578275,0.40821073]'"},
 		"one tower":           {"bert", nil, nil, false, "has the text tower alone, and a run has both: train from it with\n  trainer train --set init.text.path="},
@@ -218,7 +188,7 @@ func TestImportRefused(t *testing.T) {
 			if err := os.Rename(filepath.Join(folder, "open_clip_model.safetensors"), filepath.Join(folder, "model.safetensors")); err != nil {
 				t.Fatal(err)
 			}
-			without(t, folder, func(name string) bool { return strings.HasPrefix(name, "visual.ln_pre.") }, "")
+			weightstest.Without(t, folder, func(name string) bool { return strings.HasPrefix(name, "visual.ln_pre.") }, "")
 		}, nil, false, "\nnote: the image tower is not read: it has no norm before its blocks (no_ln_pre)"},
 		"another pool": {"open_clip", func(folder string) {
 			path := filepath.Join(folder, "open_clip_config.json")

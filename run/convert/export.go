@@ -1,4 +1,4 @@
-package run
+package convert
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/export"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
@@ -15,7 +16,7 @@ import (
 
 // Export writes the model in the form of another program, see package export. With OpenOptions.Twin the
 // momentum twins take the place of their parameters. Adapters of low rank, scales and shifts are taken in by the weights of their layers.
-func Export(t *Trained, o export.Options) (export.Written, error) {
+func Export(t *run.Trained, o export.Options) (export.Written, error) {
 	m := export.Model{Config: t.Config}
 	var err error
 	if m.Params, err = paramsOf(t); err != nil {
@@ -46,7 +47,7 @@ func Export(t *Trained, o export.Options) (export.Written, error) {
 }
 
 // paramsOf are the parameters of the checkpoint, without adapters: the weights of their layers have taken them in.
-func paramsOf(t *Trained) ([]weights.Param, error) {
+func paramsOf(t *run.Trained) ([]weights.Param, error) {
 	i := slices.IndexFunc(setup.ModelGroups, t.Checkpoint.Has)
 	if i < 0 {
 		return nil, fmt.Errorf("%s has no parameters", t.Checkpoint.Path)
@@ -59,7 +60,7 @@ func paramsOf(t *Trained) ([]weights.Param, error) {
 }
 
 // withTwins returns parameters with twins in the place of those that have one.
-func withTwins(t *Trained, list []weights.Param) ([]weights.Param, error) {
+func withTwins(t *run.Trained, list []weights.Param) ([]weights.Param, error) {
 	twins, err := train.Params(t.Checkpoint, train.TwinsGroup, t.Config.Model, nil)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func withTwins(t *Trained, list []weights.Param) ([]weights.Param, error) {
 
 // teacherOf are the momentum twins, as momentum/NAME, and the features of the queue; none where there are none. What is
 // locked of a tower is its own twin.
-func teacherOf(t *Trained, params []weights.Param) (list []weights.Param, err error) {
+func teacherOf(t *run.Trained, params []weights.Param) (list []weights.Param, err error) {
 	if t.Checkpoint.Has(train.TwinsGroup) {
 		f, err := t.Checkpoint.Group(train.TwinsGroup)
 		if err != nil {
