@@ -6,100 +6,76 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/geoalign/geoalign/config/section"
 )
+
+// Error is one problem of a configuration, Errors all of them.
+type (
+	Error  = section.Error
+	Errors = section.Errors
+)
+
+// Show prints a value of a configuration for messages.
+func Show(v any) string { return section.Show(v) }
 
 // Validate checks every value and the combinations that cannot work. The error
 // is an Errors with all problems, nil if there are none. It looks at no file.
-func (c Config) Validate() error { return c.problems().orNil() }
+func (c Config) Validate() error { return c.problems().OrNil() }
 
 func (c Config) problems() Errors {
-	k := &checker{fields: schema(&c), failed: map[string]bool{}}
+	k := newChecker(&c)
 	for _, f := range leaves(&c) {
 		if f.value.Kind() == reflect.Float64 {
-			k.require(f.path, isFinite(f.value.Float()), "must be a finite number")
+			k.Require(f.path, isFinite(f.value.Float()), "must be a finite number")
 		}
 		switch v := f.value.Interface().(type) { // a file can hold no other text
 		case string:
-			k.require(f.path, utf8.ValidString(v), "must be UTF-8 text")
+			k.Require(f.path, utf8.ValidString(v), "must be UTF-8 text")
 		case []float64:
-			k.require(f.path, !slices.ContainsFunc(v, func(v float64) bool { return !isFinite(v) }), "must be finite numbers")
+			k.Require(f.path, !slices.ContainsFunc(v, func(v float64) bool { return !isFinite(v) }), "must be finite numbers")
 		case []string:
-			k.require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }), "must be UTF-8 text")
+			k.Require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }), "must be UTF-8 text")
 		}
 	}
-	for _, s := range readSections(&c) {
-		s.check(k, &c)
+	for _, f := range readSections(&c) {
+		switch s := f.value.Addr().Interface().(type) {
+		case section.Section:
+			s.Check(k.Enter(f.path))
+			k.needs(s)
+		case rooted:
+			s.check(k, &c)
+		}
 	}
+	k.Enter("")
+	c.checkMixed(k)
 	k.limits(&c)
 	k.units()
 	k.products(&c)
-	return k.errs
+	return k.Errs
 }
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// checker collects the first problem of each key.
-type checker struct {
-	fields map[string]reflect.Value
-	failed map[string]bool
-	errs   Errors
-}
+// checker is a section.Checker with the checks of what lies between sections.
+type checker struct{ *section.Checker }
 
-// require records a problem of the key at path unless ok.
-func (k *checker) require(path string, ok bool, msg string, hint ...string) {
-	if ok || k.failed[path] {
-		return
+func newChecker(c *Config) *checker {
+	var all []any
+	for _, f := range fields(c) {
+		if f.section() {
+			all = append(all, f.value.Addr().Interface())
+		}
 	}
-	k.failed[path] = true
-	k.errs = append(k.errs, &Error{Path: path, Value: k.fields[path].Interface(), Msg: msg, Hint: strings.Join(hint, " ")})
+	return &checker{section.NewChecker(schema(c), all, c.facts())}
 }
 
-// training is require of what training alone reads.
-func (k *checker) training(path string, ok bool, msg string, hint ...string) {
-	n := len(k.errs)
-	k.require(path, ok, msg, hint...)
-	for _, e := range k.errs[n:] {
-		e.Training = true
+// needs asks for what a component needs that is on.
+func (k *checker) needs(s section.Section) {
+	n, needs := s.(section.Needer)
+	if x, can := s.(section.Switched); needs && (!can || x.On()) {
+		k.Needs("weight", n.Needs()...)
 	}
-}
-
-// number returns the value at path as a float64.
-func (k *checker) number(path string) float64 {
-	switch v := k.fields[path]; v.Kind() {
-	case reflect.Int:
-		return float64(v.Int())
-	default:
-		return v.Float()
-	}
-}
-
-func (k *checker) positive(paths ...string) {
-	for _, p := range paths {
-		k.require(p, k.number(p) > 0, "must be > 0")
-	}
-}
-
-func (k *checker) notNegative(paths ...string) {
-	for _, p := range paths {
-		k.require(p, k.number(p) >= 0, "must be >= 0")
-	}
-}
-
-// belowOne requires values in [0, 1).
-func (k *checker) belowOne(paths ...string) {
-	for _, p := range paths {
-		v := k.number(p)
-		k.require(p, v >= 0 && v < 1, "must be at least 0 and below 1")
-	}
-}
-
-func (k *checker) oneOf(path string, allowed ...string) {
-	k.require(path, slices.Contains(allowed, k.fields[path].String()), "must be one of "+strings.Join(allowed, ", "))
-}
-
-// oneOfOrEmpty is oneOf for a key whose empty value stands for one of them.
-func (k *checker) oneOfOrEmpty(path string, allowed ...string) {
-	k.require(path, k.fields[path].String() == "" || slices.Contains(allowed, k.fields[path].String()), "must be empty or one of "+strings.Join(allowed, ", "))
 }
 
 // units checks the quantities that can be given in one of several units.
@@ -107,15 +83,15 @@ func (k *checker) units() {
 	for _, g := range groups {
 		var set []string
 		for _, p := range g.paths {
-			if k.number(p) > 0 {
+			if k.Number(p) > 0 {
 				set = append(set, p)
 			}
 		}
 		if len(set) > 1 {
-			k.require(set[1], false, "must not be set together with "+set[0], "set one of "+strings.Join(g.paths, ", "))
+			k.Require(set[1], false, "must not be set together with "+set[0], "set one of "+strings.Join(g.paths, ", "))
 		}
 		if g.need && len(set) == 0 {
-			k.require(g.paths[0], false, "one duration must be > 0", "set one of "+strings.Join(g.paths, ", "))
+			k.Require(g.paths[0], false, "one duration must be > 0", "set one of "+strings.Join(g.paths, ", "))
 		}
 	}
 }

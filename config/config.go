@@ -23,21 +23,32 @@ package config
 
 //go:generate go run ./gen -out ../docs/config.md
 
+import (
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/train/optim"
+	"github.com/geoalign/geoalign/train/schedule"
+)
+
 // Config is a whole run.
 type Config struct {
-	Run       Run       `toml:"run"`
-	Data      Data      `toml:"data"`
-	Model     Model     `toml:"model"`
-	Momentum  Momentum  `toml:"momentum" read:"steps"`
-	Queue     Queue     `toml:"queue" read:"steps"`
-	Objective Objective `toml:"objective" read:"steps"`
-	Optimizer Optimizer `toml:"optimizer" read:"steps"`
-	Schedule  Schedule  `toml:"schedule" read:"steps"`
-	Train     Train     `toml:"train" read:"steps"`
-	Eval      Eval      `toml:"eval"`
-	Compute   Compute   `toml:"compute"`
-	Parallel  Parallel  `toml:"parallel" read:"ranks"`
-	Init      Init      `toml:"init"`
+	Run       Run               `toml:"run"`
+	Data      source.Data       `toml:"data"`
+	Model     Model             `toml:"model"`
+	Momentum  Momentum          `toml:"momentum" read:"steps"`
+	Queue     Queue             `toml:"queue" read:"steps"`
+	Objective Objective         `toml:"objective" read:"steps"`
+	Optimizer optim.Settings    `toml:"optimizer" read:"steps"`
+	Schedule  schedule.Settings `toml:"schedule" read:"steps"`
+	Train     Train             `toml:"train" read:"steps"`
+	Eval      Eval              `toml:"eval"`
+	Compute   compute.Settings  `toml:"compute"`
+	Parallel  Parallel          `toml:"parallel" read:"ranks"`
+	Init      Init              `toml:"init"`
+
+	// Added are sections of other modules, which Load was given.
+	Added []Added `toml:"-"`
 
 	// Ranks is the number of processes that train together, which the launcher says; 0: this one alone.
 	Ranks int `toml:"-"`
@@ -57,24 +68,22 @@ type Config struct {
 // momentum.ramp_steps; Advice says so.
 func Default() Config {
 	var c Config
-	for _, s := range sections(&c) {
-		s.defaults()
+	for _, f := range fields(&c) {
+		if !f.section() {
+			continue
+		}
+		switch s := f.value.Addr().Interface().(type) {
+		case section.Section:
+			s.Defaults()
+		case rooted:
+			s.defaults()
+		}
 	}
 	return c
 }
 
-// section is a table of the configuration, the pointer to its struct.
-type section interface {
+// rooted is a section that is checked with all of the configuration.
+type rooted interface {
 	defaults()                   // sets what is not zero by default
 	check(k *checker, c *Config) // reports what is wrong with its keys in c, which it is part of
-}
-
-// sections lists those of c in the order of the documentation, each before those in it.
-func sections(c *Config) (list []section) {
-	for _, f := range fields(c) {
-		if f.section() {
-			list = append(list, f.value.Addr().Interface().(section))
-		}
-	}
-	return list
 }

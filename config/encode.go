@@ -11,6 +11,7 @@ import (
 // Encode writes the configuration as TOML, every key included and
 // with its version. Load reads it back to the same Config.
 func (c Config) Encode() ([]byte, error) {
+	c.own()
 	var b bytes.Buffer
 	b.WriteString("# Resolved configuration: defaults, file and overrides. Every key is explained in docs/config.md.\n")
 	fmt.Fprintf(&b, "version = %d\n\n", Version)
@@ -24,6 +25,9 @@ func (c Config) Encode() ([]byte, error) {
 	enc.Indent = ""
 	if err := enc.Encode(c); err != nil {
 		return nil, fmt.Errorf("config: encode: %w", err)
+	}
+	if err := c.encodeAdded(&b); err != nil {
+		return nil, err
 	}
 	return b.Bytes(), nil
 }

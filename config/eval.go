@@ -46,21 +46,21 @@ func (e *Eval) defaults() {
 }
 
 func (e *Eval) check(k *checker, c *Config) {
-	k.oneOf("eval.split", "val", "test")
-	k.oneOf("eval.ties", TiesWorst, TiesMean)
-	k.positive("eval.batch_size")
-	k.oneOf("eval.score", append([]string{"train"}, scoreKinds[:len(scoreKinds)-1]...)...)
-	k.require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", c.trainMetric())
-	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
-	k.belowOne("eval.probe_hold")
+	k.OneOf("eval.split", "val", "test")
+	k.OneOf("eval.ties", TiesWorst, TiesMean)
+	k.Positive("eval.batch_size")
+	k.OneOf("eval.score", append([]string{"train"}, scoreKinds[:len(scoreKinds)-1]...)...)
+	k.Require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", c.trainMetric())
+	k.NotNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
+	k.BelowOne("eval.probe_hold")
 	for i, task := range e.Beside {
-		k.require("eval.beside", slices.Contains(besideTasks, task), "must be some of "+strings.Join(besideTasks, ", "))
-		k.require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
-		k.training("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`, "eval.sentences.tasks names no task")
-		k.training("eval.beside", task != "sentiment" || e.Sentiment.Train != "", `must not have "sentiment"`, "eval.sentiment.train names no file")
+		k.Require("eval.beside", slices.Contains(besideTasks, task), "must be some of "+strings.Join(besideTasks, ", "))
+		k.Require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
+		k.Training("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`, "eval.sentences.tasks names no task")
+		k.Training("eval.beside", task != "sentiment" || e.Sentiment.Train != "", `must not have "sentiment"`, "eval.sentiment.train names no file")
 	}
-	k.require("eval.beside", len(e.Beside) == 0 || !c.Model.TextsOnly(), "must be empty", c.Model.named()+" has no images")
-	k.positive("eval.probe_samples", "eval.probe_neighbours")
-	k.require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0 && !c.Model.Fitted(), "must be 0 when objective.itm.weight is 0",
+	k.Require("eval.beside", len(e.Beside) == 0 || !c.Model.TextsOnly(), "must be empty", c.Model.named()+" has no images")
+	k.Positive("eval.probe_samples", "eval.probe_neighbours")
+	k.Require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0 && !c.Model.Fitted(), "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")
 }

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/geoalign/geoalign/data/source"
+
 // EvalCaptioning says how a model writes captions of images in trainer eval --task captioning, by beam search, and what they are
 // compared with.
 type EvalCaptioning struct {
@@ -16,17 +18,17 @@ func (e *EvalCaptioning) defaults() {
 
 func (e *EvalCaptioning) check(k *checker, c *Config) {
 	const path = "eval.captioning."
-	k.positive(path + "beams")
-	k.notNegative(path+"min_tokens", path+"max_tokens", path+"nearest", path+"length_penalty")
+	k.Positive(path + "beams")
+	k.NotNegative(path+"min_tokens", path+"max_tokens", path+"nearest", path+"length_penalty")
 	if c.Objective.Captioning.byTransformer() == 0 {
 		return
 	}
-	k.require(path+"max_tokens", e.Most(c.Data) <= c.Model.Text.Positions, "must be at most model.text.positions")
-	k.require(path+"min_tokens", e.MinTokens < e.Most(c.Data), "must be below eval.captioning.max_tokens")
+	k.Require(path+"max_tokens", e.Most(c.Data) <= c.Model.Text.Positions, "must be at most model.text.positions")
+	k.Require(path+"min_tokens", e.MinTokens < e.Most(c.Data), "must be below eval.captioning.max_tokens")
 }
 
 // Most returns the tokens of a caption at most, with the one that ends it.
-func (e EvalCaptioning) Most(d Data) int {
+func (e EvalCaptioning) Most(d source.Data) int {
 	if e.MaxTokens > 0 {
 		return e.MaxTokens
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // Sentences says on which pairs of sentences a text tower is evaluated without fine-tuning, and how: --task sentences, and
@@ -42,28 +45,28 @@ func (s *Sentences) check(k *checker, c *Config) {
 	const key = "eval.sentences."
 	seen := map[string]bool{}
 	for _, item := range s.Tasks {
-		t, ok := sentenceTask(item)
-		k.require(key+"tasks", ok, fmt.Sprintf("has an item %q that is none", item), `write "mrpc", "mrpc=dev.tsv" or "mrpc=dev.tsv,train.tsv"`)
-		k.require(key+"tasks", slices.Contains(SentenceTasks, t.Name), fmt.Sprintf("has an item %q of no task", item), "the tasks are "+strings.Join(SentenceTasks, ", "))
-		k.require(key+"tasks", !seen[t.Name], "must name a task once")
+		t, ok := source.ParseSentenceTask(item)
+		k.Require(key+"tasks", ok, fmt.Sprintf("has an item %q that is none", item), `write "mrpc", "mrpc=dev.tsv" or "mrpc=dev.tsv,train.tsv"`)
+		k.Require(key+"tasks", slices.Contains(sentencepairs.Names(), t.Name), fmt.Sprintf("has an item %q of no task", item), "the tasks are "+strings.Join(sentencepairs.Names(), ", "))
+		k.Require(key+"tasks", !seen[t.Name], "must name a task once")
 		seen[t.Name] = true
 	}
-	k.require(key+"folder", s.Folder != "", "must name a folder")
-	k.oneOf(key+"split", "val", "test")
-	k.oneOf(key+"feature", SentenceClass, SentenceMean, SentenceHead)
-	k.require(key+"feature", s.Feature != SentenceHead || !c.Model.Interacts(), `must not be "head" with model.interaction.kind`, "the model compares tokens: it has no feature of a sentence")
+	k.Require(key+"folder", s.Folder != "", "must name a folder")
+	k.OneOf(key+"split", "val", "test")
+	k.OneOf(key+"feature", SentenceClass, SentenceMean, SentenceHead)
+	k.Require(key+"feature", s.Feature != SentenceHead || !c.Model.Interacts(), `must not be "head" with model.interaction.kind`, "the model compares tokens: it has no feature of a sentence")
 	for i, rule := range s.Rules {
-		k.require(key+"rules", slices.Contains([]string{RuleFixed, RuleTuned, RuleKMeans, RuleProbe}, rule), "must be some of fixed, tuned, kmeans, probe")
-		k.require(key+"rules", !slices.Contains(s.Rules[:i], rule), "must name a rule once")
+		k.Require(key+"rules", slices.Contains([]string{RuleFixed, RuleTuned, RuleKMeans, RuleProbe}, rule), "must be some of fixed, tuned, kmeans, probe")
+		k.Require(key+"rules", !slices.Contains(s.Rules[:i], rule), "must name a rule once")
 	}
-	k.notNegative(key+"max_train", key+"max_pairs", key+"isotropy")
-	k.require(key+"isotropy", s.Isotropy != 1, "must be 0 or at least 2")
+	k.NotNegative(key+"max_train", key+"max_pairs", key+"isotropy")
+	k.Require(key+"isotropy", s.Isotropy != 1, "must be 0 or at least 2")
 }
 
 // Items are the tasks.
-func (s Sentences) Items() (list []SentenceTask) {
+func (s Sentences) Items() (list []source.SentenceTask) {
 	for _, item := range s.Tasks {
-		t, _ := sentenceTask(item)
+		t, _ := source.ParseSentenceTask(item)
 		list = append(list, t)
 	}
 	return list

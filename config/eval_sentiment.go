@@ -28,16 +28,16 @@ func (s *Sentiment) check(k *checker, _ *Config) {
 	const key = "eval.sentiment."
 	for _, file := range []struct{ name, path, other string }{{"train", s.Train, s.Test}, {"test", s.Test, s.Train}} {
 		ext := strings.ToLower(filepath.Ext(file.path))
-		k.require(key+file.name, file.path != "" || file.other == "", "must name a file of utterances beside the other one")
-		k.require(key+file.name, file.path == "" || ext == ".npz" || ext == ".safetensors", "must end in .npz or .safetensors")
+		k.Require(key+file.name, file.path != "" || file.other == "", "must name a file of utterances beside the other one")
+		k.Require(key+file.name, file.path == "" || ext == ".npz" || ext == ".safetensors", "must end in .npz or .safetensors")
 	}
 	for _, file := range []struct{ name, path, other string }{{"train_texts", s.TrainTexts, s.TestTexts}, {"test_texts", s.TestTexts, s.TrainTexts}} {
-		k.require(key+file.name, file.path != "" || file.other == "", "must name a text file beside the other one")
+		k.Require(key+file.name, file.path != "" || file.other == "", "must name a text file beside the other one")
 	}
 	for i, m := range s.Modalities {
-		k.require(key+"modalities", slices.Contains(Modalities, m), fmt.Sprintf("must be some of %s", strings.Join(Modalities, ", ")))
-		k.require(key+"modalities", !slices.Contains(s.Modalities[:i], m), "must name a modality once")
+		k.Require(key+"modalities", slices.Contains(Modalities, m), fmt.Sprintf("must be some of %s", strings.Join(Modalities, ", ")))
+		k.Require(key+"modalities", !slices.Contains(s.Modalities[:i], m), "must name a modality once")
 	}
-	k.require(key+"modalities", len(s.Modalities) > 0 || s.TrainTexts != "", "must name a modality", "or name the words of the utterances with train_texts and test_texts")
-	k.notNegative(key + "decay")
+	k.Require(key+"modalities", len(s.Modalities) > 0 || s.TrainTexts != "", "must name a modality", "or name the words of the utterances with train_texts and test_texts")
+	k.NotNegative(key + "decay")
 }

@@ -11,6 +11,6 @@ type TextProbe struct {
 func (*TextProbe) defaults() {}
 
 func (p *TextProbe) check(k *checker, _ *Config) {
-	k.require("eval.textprobe.train", p.Train != "" || p.Test == "", "must name a file beside that of eval.textprobe.test")
-	k.require("eval.textprobe.test", p.Test != "" || p.Train == "", "must name a file beside that of eval.textprobe.train")
+	k.Require("eval.textprobe.train", p.Train != "" || p.Test == "", "must name a file beside that of eval.textprobe.test")
+	k.Require("eval.textprobe.test", p.Test != "" || p.Train == "", "must name a file beside that of eval.textprobe.train")
 }

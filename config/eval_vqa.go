@@ -12,6 +12,6 @@ type EvalVQA struct {
 func (e *EvalVQA) defaults() { *e = EvalVQA{Common: 3192, Top: 128, Beams: 3} }
 
 func (e *EvalVQA) check(k *checker, _ *Config) {
-	k.notNegative("eval.vqa.common", "eval.vqa.top")
-	k.positive("eval.vqa.beams")
+	k.NotNegative("eval.vqa.common", "eval.vqa.top")
+	k.Positive("eval.vqa.beams")
 }

@@ -41,27 +41,27 @@ func (z *ZeroShot) defaults() {
 
 func (z *ZeroShot) check(k *checker, c *Config) {
 	const key = "eval.zeroshot."
-	k.oneOf(key+"average", AverageEmbeddings, AverageScores)
-	k.oneOf(key+"images_split", AllImages, "train", "val", "test")
-	k.require(key+"templates", len(z.Templates) > 0, "must have at least one template", `such as "a photo of a {}."`)
+	k.OneOf(key+"average", AverageEmbeddings, AverageScores)
+	k.OneOf(key+"images_split", AllImages, "train", "val", "test")
+	k.Require(key+"templates", len(z.Templates) > 0, "must have at least one template", `such as "a photo of a {}."`)
 	for i, t := range z.Templates {
 		if err := CheckTemplate(t); err != nil {
-			k.require(key+"templates", false, fmt.Sprintf("number %d %v", i+1, err))
+			k.Require(key+"templates", false, fmt.Sprintf("number %d %v", i+1, err))
 		}
 	}
 	if z.Image == "" {
 		return
 	}
-	k.require(key+"image", c.Model.Stored(), "must be empty", c.Model.named()+" reads images, which eval.zeroshot.images names, and no stored features")
+	k.Require(key+"image", c.Model.Stored(), "must be empty", c.Model.named()+" reads images, which eval.zeroshot.images names, and no stored features")
 	for _, file := range []struct{ name, path string }{{"image", z.Image}, {"text", z.Text}} {
 		ext := strings.ToLower(filepath.Ext(file.path))
-		k.require(key+file.name, file.path != "", "must name a file of features", "eval.zeroshot.image asks for classification by texts")
-		k.require(key+file.name, ext == ".npy" || ext == ".safetensors", "must end in .npy or .safetensors")
-		tensor := k.fields[key+file.name+"_tensor"].String()
-		k.require(key+file.name+"_tensor", tensor == "" || ext != ".npy", "must be empty for a .npy file", "which holds one array")
+		k.Require(key+file.name, file.path != "", "must name a file of features", "eval.zeroshot.image asks for classification by texts")
+		k.Require(key+file.name, ext == ".npy" || ext == ".safetensors", "must end in .npy or .safetensors")
+		tensor := k.Value(key + file.name + "_tensor").(string)
+		k.Require(key+file.name+"_tensor", tensor == "" || ext != ".npy", "must be empty for a .npy file", "which holds one array")
 	}
 	for _, name := range []string{"image_labels", "text_labels"} {
-		k.require(key+name, k.fields[key+name].String() != "", "must name a text file with a class on each line")
+		k.Require(key+name, k.Value(key+name) != "", "must name a text file with a class on each line")
 	}
 }
 

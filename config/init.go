@@ -13,10 +13,10 @@ type Init struct {
 func (i *Init) defaults() {}
 
 func (i *Init) check(k *checker, c *Config) {
-	k.require("init.checkpoint", i.Checkpoint == "" || !c.Model.Fitted(), "must be empty", c.Model.named()+" is fitted to the training pairs anew and starts from no parameters")
-	k.require("init.new_words", i.NewWords >= 0, "must be >= 0")
+	k.Require("init.checkpoint", i.Checkpoint == "" || !c.Model.Fitted(), "must be empty", c.Model.named()+" is fitted to the training pairs anew and starts from no parameters")
+	k.Require("init.new_words", i.NewWords >= 0, "must be >= 0")
 	for _, path := range []string{"init.image.path", "init.text.path"} {
-		k.require(path, i.Checkpoint == "" || k.fields[path].String() == "", "must be empty with init.checkpoint", "parameters start from one of the two")
+		k.Require(path, i.Checkpoint == "" || k.Value(path) == "", "must be empty with init.checkpoint", "parameters start from one of the two")
 	}
 }
 
@@ -47,7 +47,7 @@ func (i *InitImage) defaults() { *i = InitImage{LRFactor: 1, LayerDecay: 1} }
 
 func (i *InitImage) check(k *checker, c *Config) {
 	k.rate("init.image.lr_factor", "init.image.layer_decay")
-	k.training("init.image.layer_decay", c.Model.Stored() || c.Model.Image.Transforms() || i.LayerDecay == 1, fmt.Sprintf("must be 1 with model.image.style %q", c.Model.Image.Style), "such a tower has no blocks: init.image.lr_factor is the rate of all of it")
+	k.Training("init.image.layer_decay", c.Model.Stored() || c.Model.Image.Transforms() || i.LayerDecay == 1, fmt.Sprintf("must be 1 with model.image.style %q", c.Model.Image.Style), "such a tower has no blocks: init.image.lr_factor is the rate of all of it")
 }
 
 // InitText is what the text tower starts from, and how fast it learns. Fusion layers take self-attention and feed-forward parts
@@ -68,6 +68,6 @@ func (i *InitText) check(k *checker, _ *Config) {
 
 // rate checks the keys by which a tower learns.
 func (k *checker) rate(factor, decay string) {
-	k.positive(factor, decay)
-	k.require(decay, k.number(decay) <= 1, "must be at most 1", "a block learns no faster than the one above it")
+	k.Positive(factor, decay)
+	k.Require(decay, k.Number(decay) <= 1, "must be at most 1", "a block learns no faster than the one above it")
 }

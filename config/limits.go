@@ -46,7 +46,7 @@ func above(v reflect.Value, most float64) bool {
 func (k *checker) limits(c *Config) {
 	for _, f := range leaves(c) {
 		if most, text := f.limit(); text != "" {
-			k.require(f.path, !above(f.value, most), "must be at most "+text, limitHint)
+			k.Require(f.path, !above(f.value, most), "must be at most "+text, limitHint)
 		}
 	}
 }
@@ -140,12 +140,12 @@ var products = []product{
 
 // products checks them where every key is within its own limits.
 func (k *checker) products(c *Config) {
-	if len(k.errs) > 0 {
+	if len(k.Errs) > 0 {
 		return
 	}
 	for _, p := range products {
 		n := p.n(c)
-		k.require(p.path, n <= p.most, fmt.Sprintf("makes %.0f %s, of which there must be at most %.0f", n, p.what, p.most), cmp.Or(p.cure, "lower one of these"))
+		k.Require(p.path, n <= p.most, fmt.Sprintf("makes %.0f %s, of which there must be at most %.0f", n, p.what, p.most), cmp.Or(p.cure, "lower one of these"))
 	}
 }
 

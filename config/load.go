@@ -19,23 +19,23 @@ import (
 
 // Load returns the defaults, overridden by the TOML file at path (none if path
 // is empty), overridden by sets of the form "dotted.path=value", and checks the
-// result. All problems are collected: on failure the error is an Errors.
-func Load(path string, sets []string) (Config, error) {
-	c, _, err := LoadNoted(path, sets)
+// result. All problems are collected: on failure the error is an Errors. Sections of other modules are added (see Add).
+func Load(path string, sets []string, added ...Added) (Config, error) {
+	c, _, err := LoadNoted(path, sets, added...)
 	return c, err
 }
 
 // LoadNoted is Load and also returns what a user should know of the file that is no
 // problem, one line each: keys that have another name since.
-func LoadNoted(path string, sets []string) (Config, []string, error) {
+func LoadNoted(path string, sets []string, added ...Added) (Config, []string, error) {
 	if path == "" {
-		return parse("", nil, sets)
+		return parse("", nil, sets, added)
 	}
 	text, err := files.Read(path, files.MaxConfig)
 	if err != nil {
 		return Default(), nil, Errors{{Msg: err.Error(), Hint: "give an existing TOML file with --config"}}
 	}
-	return parse(path, text, sets)
+	return parse(path, text, sets, added)
 }
 
 // Given returns the keys that the TOML file at path and its bases set, under the names that they have now; none of a
@@ -57,17 +57,20 @@ func Given(path string) map[string]bool {
 
 // Parse is Load on the text of a file; name stands for it in messages, and the path of
 // a base starts from its folder.
-func Parse(name string, text []byte, sets []string) (Config, error) {
-	c, _, err := parse(name, text, sets)
+func Parse(name string, text []byte, sets []string, added ...Added) (Config, error) {
+	c, _, err := parse(name, text, sets, added)
 	return c, err
 }
 
-func parse(name string, text []byte, sets []string) (Config, []string, error) {
-	c := Default()
+func parse(name string, text []byte, sets []string, added []Added) (Config, []string, error) {
+	c, errs := add(added)
+	if len(errs) > 0 {
+		return c, nil, errs
+	}
 	l := newLoader(&c)
 	l.file(name, text)
 	if l.newer {
-		return c, l.notices, l.errs.orNil() // whose other keys nobody here can judge
+		return c, l.notices, l.errs.OrNil() // whose other keys nobody here can judge
 	}
 	l.upgrade(&c)
 	l.overrides(sets)
@@ -79,7 +82,7 @@ func parse(name string, text []byte, sets []string) (Config, []string, error) {
 			l.errs = append(l.errs, e)
 		}
 	}
-	return c, l.notices, l.errs.orNil()
+	return c, l.notices, l.errs.OrNil()
 }
 
 // loader fills a Config through its fields and collects the problems.

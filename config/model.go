@@ -30,7 +30,7 @@ func (m *Model) check(k *checker, _ *Config) {
 	for _, s := range systems {
 		names = append(names, s.name)
 	}
-	k.oneOf("model.system", names...)
+	k.OneOf("model.system", names...)
 }
 
 // traits are what a system offers. The parts of a configuration ask for them and not for

@@ -27,7 +27,7 @@ const (
 func (a *Align) defaults() { *a = Align{Method: AlignByCCA, Center: true, UnitLength: true} }
 
 func (a *Align) check(k *checker, _ *Config) {
-	k.oneOf("model.align.method", AlignByCCA, AlignByRidge, AlignByProcrustes, AlignByCSA, AlignByASIF, AlignByWasserstein)
+	k.OneOf("model.align.method", AlignByCCA, AlignByRidge, AlignByProcrustes, AlignByCSA, AlignByASIF, AlignByWasserstein)
 }
 
 // AlignCCA is canonical correlation analysis.
@@ -40,7 +40,7 @@ type AlignCCA struct {
 func (a *AlignCCA) defaults() { *a = AlignCCA{Power: 1} }
 
 func (a *AlignCCA) check(k *checker, _ *Config) {
-	k.notNegative("model.align.cca.shrinkage", "model.align.cca.components", "model.align.cca.power")
+	k.NotNegative("model.align.cca.shrinkage", "model.align.cca.components", "model.align.cca.power")
 }
 
 // AlignRidge is ridge regression.
@@ -52,8 +52,8 @@ type AlignRidge struct {
 func (a *AlignRidge) defaults() { *a = AlignRidge{Direction: "both"} }
 
 func (a *AlignRidge) check(k *checker, _ *Config) {
-	k.oneOf("model.align.ridge.direction", "both", "text_to_image", "image_to_text")
-	k.notNegative("model.align.ridge.penalty")
+	k.OneOf("model.align.ridge.direction", "both", "text_to_image", "image_to_text")
+	k.NotNegative("model.align.ridge.penalty")
 }
 
 // AlignProcrustes is the orthogonal map.
@@ -74,7 +74,7 @@ type AlignCSA struct {
 func (a *AlignCSA) defaults() {}
 
 func (a *AlignCSA) check(k *checker, _ *Config) {
-	k.notNegative("model.align.csa.shrinkage", "model.align.csa.components")
+	k.NotNegative("model.align.csa.shrinkage", "model.align.csa.components")
 }
 
 // AlignASIF compares rows by their similarities to the training pairs.
@@ -86,8 +86,8 @@ type AlignASIF struct {
 func (a *AlignASIF) defaults() { *a = AlignASIF{P: 8} }
 
 func (a *AlignASIF) check(k *checker, _ *Config) {
-	k.notNegative("model.align.asif.k")
-	k.positive("model.align.asif.p")
+	k.NotNegative("model.align.asif.k")
+	k.Positive("model.align.asif.p")
 }
 
 // AlignWasserstein is Procrustes without pairs: of the training pairs only the rows are used.
@@ -100,6 +100,6 @@ type AlignWasserstein struct {
 func (a *AlignWasserstein) defaults() { *a = AlignWasserstein{Rows: 500, Restarts: 4} }
 
 func (a *AlignWasserstein) check(k *checker, _ *Config) {
-	k.notNegative("model.align.wasserstein.components", "model.align.wasserstein.restarts")
-	k.require("model.align.wasserstein.rows", a.Rows >= 2, "must be >= 2")
+	k.NotNegative("model.align.wasserstein.components", "model.align.wasserstein.restarts")
+	k.Require("model.align.wasserstein.rows", a.Rows >= 2, "must be >= 2")
 }

@@ -51,26 +51,26 @@ func (m Model) Attends(where string) (width, heads int) {
 func (a *AttentionMetric) check(k *checker, c *Config) {
 	const path = "model.attention_metric."
 	places := []string{AttendImage, AttendText, AttendFusion}
-	k.oneOfOrEmpty(path+"form", "diag", "block_diag", "dense")
-	k.oneOf(path+"heads", AttendOwn, AttendShared)
-	k.notNegative(path + "blocks")
+	k.OneOfOrEmpty(path+"form", "diag", "block_diag", "dense")
+	k.OneOf(path+"heads", AttendOwn, AttendShared)
+	k.NotNegative(path + "blocks")
 	for _, where := range a.Where {
-		k.require(path+"where", slices.Contains(places, where), "must be some of "+strings.Join(places, ", "))
+		k.Require(path+"where", slices.Contains(places, where), "must be some of "+strings.Join(places, ", "))
 	}
 	some := false
 	for _, where := range places {
 		width, heads := c.Model.Attends(where)
 		named := a.Form != "" && slices.Contains(a.Where, where)
-		k.require(path+"where", !named || width > 0, "must not have "+where, c.Model.named()+" has no such attention with these towers")
+		k.Require(path+"where", !named || width > 0, "must not have "+where, c.Model.named()+" has no such attention with these towers")
 		if !a.At(where) || width < 1 || heads < 1 {
 			continue
 		}
 		some = true
 		channels := width / heads
 		n := a.HeadBlocks(channels)
-		k.require(path+"blocks", a.Form != "block_diag" || channels%n == 0, fmt.Sprintf("must divide the channels of a head (%d of %s)", channels, where), "choose a divisor: the blocks have one size")
+		k.Require(path+"blocks", a.Form != "block_diag" || channels%n == 0, fmt.Sprintf("must divide the channels of a head (%d of %s)", channels, where), "choose a divisor: the blocks have one size")
 		frozen := where == AttendImage && c.Model.Image.Freeze || where == AttendText && c.Model.Text.Freeze
-		k.training(path+"where", !frozen, "must not have "+where+" with a frozen tower", "its metric would stay the identity: list other places in where, or use model.lora in the place of model."+where+".freeze")
+		k.Training(path+"where", !frozen, "must not have "+where+" with a frozen tower", "its metric would stay the identity: list other places in where, or use model.lora in the place of model."+where+".freeze")
 	}
-	k.require(path+"form", a.Form == "" || c.Model.Stored() || some, "must be empty", "the model has no attention of a transformer")
+	k.Require(path+"form", a.Form == "" || c.Model.Stored() || some, "must be empty", "the model has no attention of a transformer")
 }

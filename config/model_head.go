@@ -29,19 +29,19 @@ func (c *Config) hasMLPHead() bool { return c.Model.Head.Style == HeadMLP && c.M
 
 // checkStyle tells a head of several layers what it cannot be.
 func (h *Head) checkStyle(k *checker, c *Config) {
-	k.oneOf("model.head.style", HeadLinear, HeadTanh, HeadMLP)
-	k.oneOf("model.head.activation", "tanh", "gelu", "relu", "silu")
-	k.notNegative("model.head.shared")
+	k.OneOf("model.head.style", HeadLinear, HeadTanh, HeadMLP)
+	k.OneOf("model.head.activation", "tanh", "gelu", "relu", "silu")
+	k.NotNegative("model.head.shared")
 	if h.Style != HeadMLP && h.Style != HeadTanh {
 		return
 	}
 	const path, want = "model.head.style", `must be "linear"`
 	t := c.Model.traits()
-	k.require(path, t.words && !t.whole && !t.sentences, want, c.Model.named()+" has no other")
-	k.require(path, h.Identity == "", want+" with model.head.identity", "a side without a projection has no layers: set model.head.identity = \"\"")
+	k.Require(path, t.words && !t.whole && !t.sentences, want, c.Model.named()+" has no other")
+	k.Require(path, h.Identity == "", want+" with model.head.identity", "a side without a projection has no layers: set model.head.identity = \"\"")
 	space, err := h.Space()
-	k.require(path, err != nil || !space.Tokens, want+" with model.head.topology = \"Multi(n,m)\"", "its class tokens share one layer: use another topology")
-	k.training(path, !c.GeometricQueue(), want+" with objective.geometric", "the term passes points through one layer: set objective.geometric.weight = 0")
+	k.Require(path, err != nil || !space.Tokens, want+" with model.head.topology = \"Multi(n,m)\"", "its class tokens share one layer: use another topology")
+	k.Training(path, !c.GeometricQueue(), want+" with objective.geometric", "the term passes points through one layer: set objective.geometric.weight = 0")
 }
 
 // Hidden is the width of the hidden layer of an mlp over a tower of a width.
@@ -73,34 +73,34 @@ func (h Head) Weights(width int) int64 {
 
 // check tells whether the space fits the head, and what its class tokens need.
 func (h *Head) check(k *checker, c *Config) {
-	k.positive("model.head.dim")
-	k.notNegative("model.head.token_blocks")
+	k.Positive("model.head.dim")
+	k.NotNegative("model.head.token_blocks")
 	space, err := h.Space()
 	if err != nil {
-		k.require("model.head.topology", h.Dim < 1, err.Error(), "n x m must be model.head.dim: change one of the two")
+		k.Require("model.head.topology", h.Dim < 1, err.Error(), "n x m must be model.head.dim: change one of the two")
 		return
 	}
 	switch t := c.Model.traits(); {
 	case t.stored:
-		k.require("model.head.topology", !space.Tokens, "must be sphere, Ob(n,m) or euclid", c.Model.named()+" has one class token for each feature, and Multi(n,m) needs m")
+		k.Require("model.head.topology", !space.Tokens, "must be sphere, Ob(n,m) or euclid", c.Model.named()+" has one class token for each feature, and Multi(n,m) needs m")
 	case t.sentences:
-		k.require("model.head.dim", h.Dim == c.Model.Text.Width || c.Objective.SimCSE.Head == SentenceHeadAlways && !t.sentencePairs, "must be model.text.width", "an embedding is what the text tower gives, where objective.simcse.head is not \"always\"")
+		k.Require("model.head.dim", h.Dim == c.Model.Text.Width || c.Objective.SimCSE.Head == SentenceHeadAlways && !t.sentencePairs, "must be model.text.width", "an embedding is what the text tower gives, where objective.simcse.head is not \"always\"")
 		fallthrough
 	case !t.tokens:
-		k.require("model.head.topology", h.Topology == "sphere", `must be "sphere"`, c.Model.named()+" has no other")
+		k.Require("model.head.topology", h.Topology == "sphere", `must be "sphere"`, c.Model.named()+" has no other")
 	}
 	h.checkIdentity(k, c)
 	h.checkStyle(k, c)
-	k.require("model.head.token_blocks", h.TokenBlocks == 0 || space.Tokens, "must be 0 without class tokens of their own", "set model.head.topology = \"Multi(n,m)\"")
+	k.Require("model.head.token_blocks", h.TokenBlocks == 0 || space.Tokens, "must be 0 without class tokens of their own", "set model.head.topology = \"Multi(n,m)\"")
 	if !space.Tokens {
 		return
 	}
-	k.require("model.head.token_blocks", h.TokenBlocks <= min(c.Model.Image.Depth, c.Model.Text.Layers), "must be at most model.image.depth and model.text.layers",
+	k.Require("model.head.token_blocks", h.TokenBlocks <= min(c.Model.Image.Depth, c.Model.Text.Layers), "must be at most model.image.depth and model.text.layers",
 		"0 is all blocks")
 	least := c.Data.Tokens + space.Spheres - 1
-	k.require("model.text.positions", c.hasGRU() || least <= c.Model.Text.Positions, fmt.Sprintf("must be at least data.tokens plus the repeated class tokens, %d", least),
+	k.Require("model.text.positions", c.hasGRU() || least <= c.Model.Text.Positions, fmt.Sprintf("must be at least data.tokens plus the repeated class tokens, %d", least),
 		"Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions")
-	k.require("objective.tcl.local", !c.Objective.TCL.Local, "must be false with several class tokens", "a part is one token, which has no m spheres: use objective.tcl.intra, or another topology")
+	k.Require("objective.tcl.local", !c.Objective.TCL.Local, "must be false with several class tokens", "a part is one token, which has no m spheres: use objective.tcl.intra, or another topology")
 }
 
 // Whole says whether a side, image or text, has no projection.
@@ -108,10 +108,10 @@ func (h Head) Whole(side string) bool { return h.Identity == side || h.Identity 
 
 // checkIdentity tells a side without a projection that needs one.
 func (h *Head) checkIdentity(k *checker, c *Config) {
-	k.oneOfOrEmpty("model.head.identity", "image", "text", "both")
+	k.OneOfOrEmpty("model.head.identity", "image", "text", "both")
 	t := c.Model.traits()
-	k.require("model.head.identity", h.Identity == "" || t.tokens, "must be empty", c.Model.named()+" has a head of its own")
-	k.require("model.head.identity", h.Identity == "" || !t.whole, "must be empty", c.Model.named()+" has no projection where a tower is as wide as model.head.dim")
+	k.Require("model.head.identity", h.Identity == "" || t.tokens, "must be empty", c.Model.named()+" has a head of its own")
+	k.Require("model.head.identity", h.Identity == "" || !t.whole, "must be empty", c.Model.named()+" has no projection where a tower is as wide as model.head.dim")
 	space, err := h.Space()
 	if err != nil || !t.tokens {
 		return
@@ -125,9 +125,9 @@ func (h *Head) checkIdentity(k *checker, c *Config) {
 		if !h.Whole(x.side) {
 			continue
 		}
-		k.require("model.head.identity", dim == x.width, fmt.Sprintf("must leave the projection of a side whose width is not that of the space: model.%s.width is %d, a token of the space %d", x.side, x.width, dim),
+		k.Require("model.head.identity", dim == x.width, fmt.Sprintf("must leave the projection of a side whose width is not that of the space: model.%s.width is %d, a token of the space %d", x.side, x.width, dim),
 			h.widen(x.width))
-		k.training("model.head.identity", !c.Objective.UsesGeometric() || !x.regular, "must leave the projection that objective.geometric regularises",
+		k.Training("model.head.identity", !c.Objective.UsesGeometric() || !x.regular, "must leave the projection that objective.geometric regularises",
 			"set objective.geometric.weight = 0 or model.head.identity = \"\"")
 	}
 }

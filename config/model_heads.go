@@ -33,23 +33,23 @@ func (c Config) HeadsStart() string {
 }
 
 func (h *Heads) check(k *checker, c *Config) {
-	k.notNegative("model.heads.in_image", "model.heads.in_text")
-	k.notNegative("model.heads.layers")
-	k.positive("model.heads.hidden")
-	k.belowOne("model.heads.dropout")
-	k.oneOf("model.heads.activation", "gelu", "relu", "silu")
-	k.oneOfOrEmpty("model.heads.start", startMethods...)
+	k.NotNegative("model.heads.in_image", "model.heads.in_text")
+	k.NotNegative("model.heads.layers")
+	k.Positive("model.heads.hidden")
+	k.BelowOne("model.heads.dropout")
+	k.OneOf("model.heads.activation", "gelu", "relu", "silu")
+	k.OneOfOrEmpty("model.heads.start", startMethods...)
 	if !c.hasHeads() {
 		return
 	}
-	k.require("model.heads.start", h.Start == "" || h.Layers == 0, "must be empty with hidden layers", "a map in closed form is one linear layer: set model.heads.layers = 0")
-	k.require("model.heads.start", h.Start == "" || c.Model.Head.Topology == "sphere", "must be empty on another space than a sphere", "the map is made for cosines of whole rows: set model.head.topology = \"sphere\"")
-	k.require("model.heads.start", h.Start == "" || c.Init.Checkpoint == "", "must be empty with init.checkpoint", "training starts from one of the two")
-	k.require("model.heads.start", h.Start != AlignByRidge || c.Model.Align.Ridge.Direction != "both", `cannot be "ridge" both ways`,
+	k.Require("model.heads.start", h.Start == "" || h.Layers == 0, "must be empty with hidden layers", "a map in closed form is one linear layer: set model.heads.layers = 0")
+	k.Require("model.heads.start", h.Start == "" || c.Model.Head.Topology == "sphere", "must be empty on another space than a sphere", "the map is made for cosines of whole rows: set model.head.topology = \"sphere\"")
+	k.Require("model.heads.start", h.Start == "" || c.Init.Checkpoint == "", "must be empty with init.checkpoint", "training starts from one of the two")
+	k.Require("model.heads.start", h.Start != AlignByRidge || c.Model.Align.Ridge.Direction != "both", `cannot be "ridge" both ways`,
 		`its space has two parts of unit length each, a head has one: set model.align.ridge.direction = "text_to_image" or "image_to_text"`)
 	if c.Data.Kind != "pairs" {
 		const hint = "set data.kind = \"pairs\", whose files tell it; trainer bench, which needs no files, takes a width"
-		k.require("model.heads.in_image", h.InImage > 0, "must be > 0", hint)
-		k.require("model.heads.in_text", h.InText > 0, "must be > 0", hint)
+		k.Require("model.heads.in_image", h.InImage > 0, "must be > 0", hint)
+		k.Require("model.heads.in_text", h.InText > 0, "must be > 0", hint)
 	}
 }

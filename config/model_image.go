@@ -77,52 +77,52 @@ func (i Image) Hidden() int {
 }
 
 func (i *Image) check(k *checker, c *Config) {
-	k.oneOfOrEmpty("model.image.style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleResNet, StyleRegions)
-	k.positive("model.image.size", "model.image.width")
+	k.OneOfOrEmpty("model.image.style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleResNet, StyleRegions)
+	k.Positive("model.image.size", "model.image.width")
 	if i.Style == StyleRegions {
-		k.oneOfOrEmpty("model.image.pool", "mean", "max", "gpo", "esa", "gru")
+		k.OneOfOrEmpty("model.image.pool", "mean", "max", "gpo", "esa", "gru")
 		space, err := c.Model.Head.Space()
-		k.require("model.head.topology", err != nil || !space.Tokens, "must be sphere, Ob(n,m) or euclid", "regions have no class tokens, of which Multi(n,m) reads m")
+		k.Require("model.head.topology", err != nil || !space.Tokens, "must be sphere, Ob(n,m) or euclid", "regions have no class tokens, of which Multi(n,m) reads m")
 		return
 	}
 	i.checkPixels(k)
 	if i.Style == StyleResNet {
 		space, err := c.Model.Head.Space()
-		k.require("model.head.topology", err != nil || !space.Tokens, "must be sphere, Ob(n,m) or euclid", "a residual network has one class token, and Multi(n,m) reads m")
+		k.Require("model.head.topology", err != nil || !space.Tokens, "must be sphere, Ob(n,m) or euclid", "a residual network has one class token, and Multi(n,m) reads m")
 		return
 	}
-	k.positive("model.image.patch", "model.image.depth", "model.image.heads")
-	k.notNegative("model.image.mlp", "model.image.registers")
-	k.require("model.image.size", i.Patch <= 0 || i.Size%i.Patch == 0, "must be a multiple of model.image.patch")
-	k.require("model.image.width", i.Heads <= 0 || i.Width%i.Heads == 0, "must be a multiple of model.image.heads")
-	k.oneOfOrEmpty("model.image.activation", "gelu", "gelu_tanh", "quick_gelu", "swiglu")
-	k.oneOfOrEmpty("model.image.pool", "class", "mean", "attention")
-	k.require("model.image.pool", i.Style != StyleSigLIP || i.Pooling() != "class", "must be mean or attention with model.image.style \"siglip\", which has no class token")
-	k.notNegative("model.image.eps")
+	k.Positive("model.image.patch", "model.image.depth", "model.image.heads")
+	k.NotNegative("model.image.mlp", "model.image.registers")
+	k.Require("model.image.size", i.Patch <= 0 || i.Size%i.Patch == 0, "must be a multiple of model.image.patch")
+	k.Require("model.image.width", i.Heads <= 0 || i.Width%i.Heads == 0, "must be a multiple of model.image.heads")
+	k.OneOfOrEmpty("model.image.activation", "gelu", "gelu_tanh", "quick_gelu", "swiglu")
+	k.OneOfOrEmpty("model.image.pool", "class", "mean", "attention")
+	k.Require("model.image.pool", i.Style != StyleSigLIP || i.Pooling() != "class", "must be mean or attention with model.image.style \"siglip\", which has no class token")
+	k.NotNegative("model.image.eps")
 	i.checkClasses(k, c)
-	k.notNegative("model.image.keep_patches")
+	k.NotNegative("model.image.keep_patches")
 	if i.LeavesPatchesOut() && i.Patch > 0 {
 		has := c.Model.traits()
-		k.require("model.image.keep_patches", i.Kept() < i.Patches(), fmt.Sprintf("must leave out at least one of the %d patches of an image, or be 1", i.Patches()), "a share is rounded to whole patches")
-		k.require("model.image.keep_patches", !has.fusion || c.Model.Text.FusionLayers == 0, "must be 1 with fusion layers, which attend to all patches")
-		k.training("model.image.keep_patches", !c.Objective.TCL.Local, "must be 1 with objective.tcl.local, which compares all patches")
-		k.training("model.image.keep_patches", !c.Objective.comparesTokens() && c.Objective.Captioning.Weight == 0, "must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches")
+		k.Require("model.image.keep_patches", i.Kept() < i.Patches(), fmt.Sprintf("must leave out at least one of the %d patches of an image, or be 1", i.Patches()), "a share is rounded to whole patches")
+		k.Require("model.image.keep_patches", !has.fusion || c.Model.Text.FusionLayers == 0, "must be 1 with fusion layers, which attend to all patches")
+		k.Training("model.image.keep_patches", !c.Objective.TCL.Local, "must be 1 with objective.tcl.local, which compares all patches")
+		k.Training("model.image.keep_patches", !c.Objective.comparesTokens() && c.Objective.Captioning.Weight == 0, "must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches")
 	}
 }
 
 // checkPixels tells how images cannot be resized and normalised.
 func (i *Image) checkPixels(k *checker) {
-	k.oneOfOrEmpty("model.image.resize", "squash", "crop")
-	k.oneOfOrEmpty("model.image.interpolation", "bicubic", "bilinear")
-	k.require("model.image.crop", i.Crop == 0 || i.Crop >= 0.1, "must be 0 or at least 0.1")
+	k.OneOfOrEmpty("model.image.resize", "squash", "crop")
+	k.OneOfOrEmpty("model.image.interpolation", "bicubic", "bilinear")
+	k.Require("model.image.crop", i.Crop == 0 || i.Crop >= 0.1, "must be 0 or at least 0.1")
 	within := func(v float64) bool { return v >= 0 && v <= 1 }
-	k.require("model.image.mean", len(i.Mean) == len(i.Std), "must have as many values as model.image.std", "set both, or none")
+	k.Require("model.image.mean", len(i.Mean) == len(i.Std), "must have as many values as model.image.std", "set both, or none")
 	for _, path := range []string{"model.image.mean", "model.image.std"} {
-		v := k.fields[path].Interface().([]float64)
-		k.require(path, len(v) == 0 || len(v) == 3, "must have three values, of R, G and B, or none")
-		k.require(path, !slices.ContainsFunc(v, func(v float64) bool { return !within(v) }), "must be between 0 and 1", "pixels are in [0, 1] when they are normalised")
+		v := k.Value(path).([]float64)
+		k.Require(path, len(v) == 0 || len(v) == 3, "must have three values, of R, G and B, or none")
+		k.Require(path, !slices.ContainsFunc(v, func(v float64) bool { return !within(v) }), "must be between 0 and 1", "pixels are in [0, 1] when they are normalised")
 	}
-	k.require("model.image.std", !slices.Contains(i.Std, 0), "must be above 0")
+	k.Require("model.image.std", !slices.Contains(i.Std, 0), "must be above 0")
 }
 
 // Resized returns the side in pixels that an image is resized to before its centre, of Size, is cut out.
@@ -179,6 +179,6 @@ func (i *Image) checkClasses(k *checker, c *Config) {
 		return
 	}
 	const cure = "Multi(n,m) reads m class tokens: choose another model.head.topology"
-	k.require("model.image.style", i.Style != StyleSigLIP, "must have class tokens", cure)
-	k.require("model.image.pool", i.Pooling() == "class" || i.Style == StyleSigLIP, "must be class with several class tokens", cure)
+	k.Require("model.image.style", i.Style != StyleSigLIP, "must have class tokens", cure)
+	k.Require("model.image.pool", i.Pooling() == "class" || i.Style == StyleSigLIP, "must be class with several class tokens", cure)
 }

@@ -23,41 +23,41 @@ const (
 func (r *RegionTower) defaults() { *r = RegionTower{Encoder: RegionsLinear, Layers: 4} }
 
 func (r *RegionTower) check(k *checker, c *Config) {
-	k.notNegative("model.image.regions.in", "model.image.regions.layers", "model.image.regions.metric_blocks", "model.image.regions.drop", "model.image.regions.mask")
+	k.NotNegative("model.image.regions.in", "model.image.regions.layers", "model.image.regions.metric_blocks", "model.image.regions.drop", "model.image.regions.mask")
 	if !c.ReadsRegions() {
 		return
 	}
-	k.oneOf("model.image.regions.encoder", RegionsLinear, RegionsMLP, RegionsGraph)
-	k.require("model.image.style", c.Model.traits().interacts, `must not be "regions"`, c.Model.named()+` reads pixels: use model.system "clip" or "matching"`)
-	k.require("data.kind", c.Data.Kind == "regions", `must be "regions" with model.image.style "regions"`, "other kinds have no features of regions")
-	k.require("model.image.regions.drop", r.Drop < 1, "must be below 1")
-	k.require("model.image.regions.drop", r.Drop == 0 || !c.Data.CacheFeatures, "must be 0 with data.cache_features", "what is kept of an image is the same at every step")
-	k.require("model.image.regions.mask", r.Mask < 1, "must be below 1")
+	k.OneOf("model.image.regions.encoder", RegionsLinear, RegionsMLP, RegionsGraph)
+	k.Require("model.image.style", c.Model.traits().interacts, `must not be "regions"`, c.Model.named()+` reads pixels: use model.system "clip" or "matching"`)
+	k.Require("data.kind", c.Data.Kind == "regions", `must be "regions" with model.image.style "regions"`, "other kinds have no features of regions")
+	k.Require("model.image.regions.drop", r.Drop < 1, "must be below 1")
+	k.Require("model.image.regions.drop", r.Drop == 0 || !c.Data.CacheFeatures, "must be 0 with data.cache_features", "what is kept of an image is the same at every step")
+	k.Require("model.image.regions.mask", r.Mask < 1, "must be below 1")
 	if r.Mask > 0 && c.Model.Image.Pooling() == "esa" {
 		const path = "model.image.regions.mask"
-		k.training(path, c.Objective.Hinge.Weight > 0 && !c.Model.Interacts(), "must be 0 without objective.hinge, or with model.interaction, which compare no views")
-		k.training(path, r.Drop == 0, "must be 0 with model.image.regions.drop", "set one of the two")
-		k.training(path, !c.AccumulatesFeatures() && !c.Data.CacheFeatures, `must be 0 with train.accumulate = "features" and data.cache_features`, "they keep one feature of an image")
+		k.Training(path, c.Objective.Hinge.Weight > 0 && !c.Model.Interacts(), "must be 0 without objective.hinge, or with model.interaction, which compare no views")
+		k.Training(path, r.Drop == 0, "must be 0 with model.image.regions.drop", "set one of the two")
+		k.Training(path, !c.AccumulatesFeatures() && !c.Data.CacheFeatures, `must be 0 with train.accumulate = "features" and data.cache_features`, "they keep one feature of an image")
 	}
-	k.require("model.image.width", r.Encoder != RegionsMLP || c.Model.Image.Width%2 == 0, `must be even with model.image.regions.encoder "mlp"`, "its hidden layer is half as wide")
+	k.Require("model.image.width", r.Encoder != RegionsMLP || c.Model.Image.Width%2 == 0, `must be even with model.image.regions.encoder "mlp"`, "its hidden layer is half as wide")
 	if c.trainsNorms() {
 		k.accumulates(c, "model.image.regions.batch_norm")
-		k.training("train.batch_size", c.Train.BatchSize != 1, "must be at least 2 with model.image.regions.batch_norm", "one row has no variance")
+		k.Training("train.batch_size", c.Train.BatchSize != 1, "must be at least 2 with model.image.regions.batch_norm", "one row has no variance")
 	}
 	if r.Encoder != RegionsGraph {
 		return
 	}
-	k.positive("model.image.regions.layers")
-	k.oneOfOrEmpty("model.image.regions.metric", "cosine", "diag", "block_diag", "dense")
+	k.Positive("model.image.regions.layers")
+	k.OneOfOrEmpty("model.image.regions.metric", "cosine", "diag", "block_diag", "dense")
 	if r.Metric == "block_diag" {
 		n := c.Model.Image.RegionBlocks()
-		k.require("model.image.regions.metric_blocks", n > 0 && c.Model.Image.Width%n == 0, "must divide model.image.width", "choose a divisor: the blocks have one size")
+		k.Require("model.image.regions.metric_blocks", n > 0 && c.Model.Image.Width%n == 0, "must divide model.image.width", "choose a divisor: the blocks have one size")
 	}
 }
 
 // accumulates tells batch norms, which a key asks for, that pairs of several micro-batches are compared.
 func (k *checker) accumulates(c *Config, key string) {
-	k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with `+key, "a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch")
+	k.Training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with `+key, "a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch")
 }
 
 // trainsNorms says whether batch norms see the statistics of a batch in training.

@@ -27,19 +27,19 @@ const (
 func (r *ResNet) defaults() { *r = ResNet{Depth: 50, Width: 64, TeacherNorm: TeacherNormBatch} }
 
 func (r *ResNet) check(k *checker, c *Config) {
-	k.notNegative("model.image.resnet.depth", "model.image.resnet.width", "model.image.resnet.frozen_stages", "model.image.resnet.shuffle_groups")
+	k.NotNegative("model.image.resnet.depth", "model.image.resnet.width", "model.image.resnet.frozen_stages", "model.image.resnet.shuffle_groups")
 	if c.readsResNet() || r.TeacherNorm != "" {
-		k.oneOf("model.image.resnet.teacher_norm", TeacherNormBatch, TeacherNormRunning)
+		k.OneOf("model.image.resnet.teacher_norm", TeacherNormBatch, TeacherNormRunning)
 	}
 	if !c.readsResNet() {
 		return
 	}
-	k.require("model.image.resnet.depth", r.basic() || r.bottleneck(), "must be 18, 34, 50 or 101")
-	k.positive("model.image.resnet.width")
+	k.Require("model.image.resnet.depth", r.basic() || r.bottleneck(), "must be 18, 34, 50 or 101")
+	k.Positive("model.image.resnet.width")
 	if c.trainsResNetNorms() {
 		k.accumulates(c, `batch norms of model.image.style "resnet" that are not frozen`)
 		last := c.Model.Image.Patches() * c.Train.BatchSize
-		k.training("train.batch_size", last != 1, "must be at least 2 with images of one place", "one row has no variance: or set model.image.resnet.frozen_norm = true")
+		k.Training("train.batch_size", last != 1, "must be at least 2 with images of one place", "one row has no variance: or set model.image.resnet.frozen_norm = true")
 	}
 	r.checkGroups(k, c)
 }
@@ -50,14 +50,14 @@ func (r *ResNet) checkGroups(k *checker, c *Config) {
 		return
 	}
 	const path = "model.image.resnet.shuffle_groups"
-	k.training(path, c.Momentum.Enabled, "must be 0 without momentum", "there is no key whose batch norm could tell which batch it is of")
-	k.training(path, c.trainsResNetNorms(), "must be 0 with frozen batch norms", "they take no statistics from the batch")
-	k.training(path, r.TeacherNorm == TeacherNormBatch, `must be 0 with model.image.resnet.teacher_norm "running"`, "batch norms of the twin take no statistics from the batch")
+	k.Training(path, c.Momentum.Enabled, "must be 0 without momentum", "there is no key whose batch norm could tell which batch it is of")
+	k.Training(path, c.trainsResNetNorms(), "must be 0 with frozen batch norms", "they take no statistics from the batch")
+	k.Training(path, r.TeacherNorm == TeacherNormBatch, `must be 0 with model.image.resnet.teacher_norm "running"`, "batch norms of the twin take no statistics from the batch")
 	if c.Train.BatchSize < 1 {
 		return // reported with the batch
 	}
-	k.training(path, c.Train.BatchSize%r.ShuffleGroups == 0, fmt.Sprintf("must divide train.batch_size (%d)", c.Train.BatchSize), "the groups have one size")
-	k.training(path, c.Train.BatchSize != r.ShuffleGroups, "must be less than train.batch_size", "a group is 2 images at least")
+	k.Training(path, c.Train.BatchSize%r.ShuffleGroups == 0, fmt.Sprintf("must divide train.batch_size (%d)", c.Train.BatchSize), "the groups have one size")
+	k.Training(path, c.Train.BatchSize != r.ShuffleGroups, "must be less than train.batch_size", "a group is 2 images at least")
 }
 
 // basic and bottleneck say which blocks there are.

@@ -122,44 +122,44 @@ func (m Model) Interacts() bool { return m.Interaction.Kind != "" }
 
 func (i *Interaction) check(k *checker, c *Config) {
 	const path = "model.interaction.kind"
-	k.oneOfOrEmpty(path, InteractionMaxAve, InteractionMaxSum, InteractionMaxSoft, InteractionSCAN, InteractionBFAN, InteractionIMRAM, InteractionNAAF, InteractionSGR, InteractionSAF)
-	k.oneOfOrEmpty("model.interaction.direction", DirectionBoth, DirectionImageToText, DirectionTextToImage)
-	k.oneOfOrEmpty("model.interaction.pool", PoolLSE, PoolMean)
-	k.oneOf("model.interaction.metric", MetricSimilarity, MetricAttention, MetricBoth)
-	k.notNegative("model.interaction.hidden", "model.interaction.sim_dim", "model.interaction.steps", "model.interaction.penalty")
-	k.belowOne("model.interaction.dropout")
+	k.OneOfOrEmpty(path, InteractionMaxAve, InteractionMaxSum, InteractionMaxSoft, InteractionSCAN, InteractionBFAN, InteractionIMRAM, InteractionNAAF, InteractionSGR, InteractionSAF)
+	k.OneOfOrEmpty("model.interaction.direction", DirectionBoth, DirectionImageToText, DirectionTextToImage)
+	k.OneOfOrEmpty("model.interaction.pool", PoolLSE, PoolMean)
+	k.OneOf("model.interaction.metric", MetricSimilarity, MetricAttention, MetricBoth)
+	k.NotNegative("model.interaction.hidden", "model.interaction.sim_dim", "model.interaction.steps", "model.interaction.penalty")
+	k.BelowOne("model.interaction.dropout")
 	if i.Stepped() {
-		k.positive("model.interaction.steps")
+		k.Positive("model.interaction.steps")
 	}
-	k.require("model.interaction.penalty", i.Penalty > 0 || !i.Mismatches(), "must be > 0")
-	k.require("model.interaction.direction", !i.Mismatches() || i.Way() == DirectionTextToImage, `must be "text_to_image" or empty with model.interaction.kind = "naaf"`, "it is words that are matched or not")
+	k.Require("model.interaction.penalty", i.Penalty > 0 || !i.Mismatches(), "must be > 0")
+	k.Require("model.interaction.direction", !i.Mismatches() || i.Way() == DirectionTextToImage, `must be "text_to_image" or empty with model.interaction.kind = "naaf"`, "it is words that are matched or not")
 	for _, path := range []string{"model.interaction.attention_scale", "model.interaction.lse_scale"} {
-		v := k.number(path)
-		k.require(path, v == 0 || v >= 1e-3 && v <= 1e4, "must be 0 or between 0.001 and 10000")
+		v := k.Number(path)
+		k.Require(path, v == 0 || v >= 1e-3 && v <= 1e4, "must be 0 or between 0.001 and 10000")
 	}
 	if i.Kind == "" {
 		return
 	}
-	k.require(path, c.Model.traits().interacts, "must be empty", c.Model.named()+` compares features: use "clip" or "matching"`)
+	k.Require(path, c.Model.traits().interacts, "must be empty", c.Model.named()+` compares features: use "clip" or "matching"`)
 	if i.MakesVectors() {
-		k.positive("model.interaction.sim_dim")
-		k.require("model.interaction.direction", i.Way() == DirectionTextToImage, `must be "text_to_image" or empty`, "a vector of similarity belongs to a word")
+		k.Positive("model.interaction.sim_dim")
+		k.Require("model.interaction.direction", i.Way() == DirectionTextToImage, `must be "text_to_image" or empty`, "a vector of similarity belongs to a word")
 	}
-	k.require("model.head.topology", c.Model.Head.Topology == "sphere", `must be "sphere" with model.interaction`, "tokens are unit vectors of one sphere")
-	k.training("momentum.enabled", !c.Momentum.Enabled, "must be false with model.interaction", "a teacher and a queue hold one feature of each image and text")
+	k.Require("model.head.topology", c.Model.Head.Topology == "sphere", `must be "sphere" with model.interaction`, "tokens are unit vectors of one sphere")
+	k.Training("momentum.enabled", !c.Momentum.Enabled, "must be false with model.interaction", "a teacher and a queue hold one feature of each image and text")
 	o := c.Objective
 	for _, x := range []struct {
 		path string
 		on   bool
 	}{{"objective.itc.weight", o.ITC.Weight > 0}, {"objective.klot.weight", o.KLOT.Weight > 0}, {"objective.structure.weight", o.Structure.Weight > 0},
 		{"objective.geometric.weight", o.UsesGeometric()}} {
-		k.training(x.path, !x.on, "must be 0 with model.interaction", "it compares features: use objective.itc.in_batch_weight, objective.siglip, objective.hinge, objective.poly or objective.cmpm")
+		k.Training(x.path, !x.on, "must be 0 with model.interaction", "it compares features: use objective.itc.in_batch_weight, objective.siglip, objective.hinge, objective.poly or objective.cmpm")
 	}
 	terms := c.PairTerms()
-	k.require(o.scorePath(), len(terms) == 1 && slices.Contains([]string{ScoreCosine, ScoreGSSF}, terms[0].Kind) && terms[0].Weight == 1,
+	k.Require(o.scorePath(), len(terms) == 1 && slices.Contains([]string{ScoreCosine, ScoreGSSF}, terms[0].Kind) && terms[0].Weight == 1,
 		"must be cosine or gssf with model.interaction", "that is how two tokens are compared")
-	k.require("eval.beside", !slices.Contains(c.Eval.Beside, "zeroshot"), "must not have zeroshot with model.interaction", "it compares features")
-	k.require("eval.score", c.Eval.Score == "train", `must be "train" with model.interaction`, "evaluation compares tokens as training does")
-	k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with model.interaction`, "features are all that is kept of other micro-batches")
-	k.training("model.image.keep_patches", !c.Model.Image.LeavesPatchesOut(), "must be 1 with model.interaction", "all patches are compared")
+	k.Require("eval.beside", !slices.Contains(c.Eval.Beside, "zeroshot"), "must not have zeroshot with model.interaction", "it compares features")
+	k.Require("eval.score", c.Eval.Score == "train", `must be "train" with model.interaction`, "evaluation compares tokens as training does")
+	k.Training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with model.interaction`, "features are all that is kept of other micro-batches")
+	k.Training("model.image.keep_patches", !c.Model.Image.LeavesPatchesOut(), "must be 1 with model.interaction", "all patches are compared")
 }

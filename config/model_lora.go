@@ -27,12 +27,12 @@ func (l LoRA) Globs() []string {
 func (m Model) Adapts() bool { return m.LoRA.Rank > 0 && !m.Stored() }
 
 func (l *LoRA) check(k *checker, c *Config) {
-	k.notNegative("model.lora.rank")
-	k.positive("model.lora.alpha")
-	k.belowOne("model.lora.dropout")
+	k.NotNegative("model.lora.rank")
+	k.Positive("model.lora.alpha")
+	k.BelowOne("model.lora.dropout")
 	for _, glob := range l.Layers {
 		_, err := path.Match(glob, "")
-		k.require("model.lora.layers", err == nil && glob != "", "must be globs of names", "such as \"text/layers/*/attention/*\"")
+		k.Require("model.lora.layers", err == nil && glob != "", "must be globs of names", "such as \"text/layers/*/attention/*\"")
 	}
-	k.training("model.lora.rank", !c.Model.Adapts() || len(c.tunedTowers()) > 0, "must be 0 without a transformer that is not frozen: nothing has adapters", c.thaw())
+	k.Training("model.lora.rank", !c.Model.Adapts() || len(c.tunedTowers()) > 0, "must be 0 without a transformer that is not frozen: nothing has adapters", c.thaw())
 }

@@ -41,36 +41,36 @@ func (t Text) Pooling() string {
 func (t Text) ReadsClass() bool { return t.Pooling() == "class" || t.Pooling() == "pooler" }
 
 func (t *Text) check(k *checker, c *Config) {
-	k.positive("model.text.layers", "model.text.width")
-	k.notNegative("model.text.mlp", "model.text.fusion_layers")
+	k.Positive("model.text.layers", "model.text.width")
+	k.NotNegative("model.text.mlp", "model.text.fusion_layers")
 	if t.Style != StyleGRU {
-		k.positive("model.text.heads", "model.text.positions")
-		k.require("model.text.width", t.Heads <= 0 || t.Width%t.Heads == 0, "must be a multiple of model.text.heads")
+		k.Positive("model.text.heads", "model.text.positions")
+		k.Require("model.text.width", t.Heads <= 0 || t.Width%t.Heads == 0, "must be a multiple of model.text.heads")
 	}
-	k.belowOne("model.text.dropout")
-	k.notNegative("model.text.eps")
-	k.oneOfOrEmpty("model.text.style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP, StyleGRU)
-	k.oneOfOrEmpty("model.text.activation", "gelu", "gelu_tanh", "quick_gelu")
-	k.oneOfOrEmpty("model.text.pool", "class", "pooler", "mean", "first_last", "end", "max", "gpo", "esa")
-	k.require("model.text.pool", !t.PreNorm() || t.Pooling() != "class", "must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
-	k.require("model.text.pool", t.Style != StyleGRU || t.Pooling() != "class", "must be mean, end, max, gpo or esa with model.text.style \"gru\", whose first state has seen one word")
-	k.require("model.text.pool", t.Pool != PoolFirstLast || t.masksWords() || t.Style == StyleMPNet, "must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet",
+	k.BelowOne("model.text.dropout")
+	k.NotNegative("model.text.eps")
+	k.OneOfOrEmpty("model.text.style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP, StyleGRU)
+	k.OneOfOrEmpty("model.text.activation", "gelu", "gelu_tanh", "quick_gelu")
+	k.OneOfOrEmpty("model.text.pool", "class", "pooler", "mean", "first_last", "end", "max", "gpo", "esa")
+	k.Require("model.text.pool", !t.PreNorm() || t.Pooling() != "class", "must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
+	k.Require("model.text.pool", t.Style != StyleGRU || t.Pooling() != "class", "must be mean, end, max, gpo or esa with model.text.style \"gru\", whose first state has seen one word")
+	k.Require("model.text.pool", t.Pool != PoolFirstLast || t.masksWords() || t.Style == StyleMPNet, "must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet",
 		"first_last reads the states behind the first layer of these")
-	k.require("model.text.pool", t.Pool != PoolFirstLast || t.Layers > 0, "must be another without layers", "first_last reads the states behind two of them")
-	k.require("model.text.pool", t.Pool != "pooler" || t.masksWords() || t.Style == StyleMPNet, "must not be pooler with a model.text.style other than bert, roberta and mpnet", "they have no first token that stands for a text")
+	k.Require("model.text.pool", t.Pool != PoolFirstLast || t.Layers > 0, "must be another without layers", "first_last reads the states behind two of them")
+	k.Require("model.text.pool", t.Pool != "pooler" || t.masksWords() || t.Style == StyleMPNet, "must not be pooler with a model.text.style other than bert, roberta and mpnet", "they have no first token that stands for a text")
 	has := c.Model.traits()
-	k.require("model.text.fusion_layers", t.FusionLayers == 0 || has.fusion || !has.words, "must be 0", c.Model.named()+" has no fusion layers")
+	k.Require("model.text.fusion_layers", t.FusionLayers == 0 || has.fusion || !has.words, "must be 0", c.Model.named()+" has no fusion layers")
 	fuses := c.Objective.fuses()
-	k.require("model.text.fusion_layers", t.FusionLayers > 0 || !fuses || !has.fusion, "must be > 0",
+	k.Require("model.text.fusion_layers", t.FusionLayers > 0 || !fuses || !has.fusion, "must be > 0",
 		"objective.itm and objective.mlm read the fusion layers")
-	k.require("model.text.style", !has.fusion || t.FusionLayers == 0 || t.masksWords(), "must be bert or roberta with fusion layers, which matching and masked language modelling read",
+	k.Require("model.text.style", !has.fusion || t.FusionLayers == 0 || t.masksWords(), "must be bert or roberta with fusion layers, which matching and masked language modelling read",
 		"set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style")
-	k.training("model.text.freeze", !t.Freeze || !c.Model.Image.Freeze || c.Model.Head.Identity != "both" || t.FusionLayers > 0,
+	k.Training("model.text.freeze", !t.Freeze || !c.Model.Image.Freeze || c.Model.Head.Identity != "both" || t.FusionLayers > 0,
 		"must be false where no other part is trained", "model.head.identity = \"both\" leaves nothing to train beside the towers")
 	if space, err := c.Model.Head.Space(); err == nil && space.Tokens && has.words {
 		const cure = "Multi(n,m) reads m class tokens: choose another model.head.topology"
-		k.require("model.text.style", t.masksWords(), "must be bert or roberta with several class tokens", cure)
-		k.require("model.text.pool", t.Pooling() == "class", "must be class with several class tokens", cure)
+		k.Require("model.text.style", t.masksWords(), "must be bert or roberta with several class tokens", cure)
+		k.Require("model.text.pool", t.Pooling() == "class", "must be class with several class tokens", cure)
 	}
 }
 

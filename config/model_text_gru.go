@@ -16,14 +16,14 @@ const (
 func (g *GRU) defaults() { *g = GRU{Embedding: 300, Directions: GRUMean} }
 
 func (g *GRU) check(k *checker, c *Config) {
-	k.notNegative("model.text.gru.embedding")
+	k.NotNegative("model.text.gru.embedding")
 	if c.hasGRU() {
-		k.positive("model.text.gru.embedding")
+		k.Positive("model.text.gru.embedding")
 	}
 	if c.hasGRU() || g.Directions != "" {
-		k.oneOf("model.text.gru.directions", GRUForward, GRUMean, GRUConcat)
+		k.OneOf("model.text.gru.directions", GRUForward, GRUMean, GRUConcat)
 	}
-	k.require("model.text.width", !c.hasGRU() || g.Directions != GRUConcat || c.Model.Text.Width%2 == 0, "must be even with model.text.gru.directions \"concat\", which halves it")
+	k.Require("model.text.width", !c.hasGRU() || g.Directions != GRUConcat || c.Model.Text.Width%2 == 0, "must be even with model.text.gru.directions \"concat\", which halves it")
 }
 
 // hasGRU says whether texts pass recurrent units.

@@ -101,24 +101,24 @@ func (c *Config) thaw() string {
 }
 
 func (t *Tuning) check(k *checker, c *Config) {
-	k.notNegative("model.tuning.adapter_width", "model.tuning.partial_blocks", "model.tuning.prompt_tokens", "model.tuning.metric_blocks")
-	k.oneOf("model.tuning.adapter_activation", "gelu", "relu")
-	k.oneOfOrEmpty("model.tuning.metric", "diag", "block_diag", "dense")
+	k.NotNegative("model.tuning.adapter_width", "model.tuning.partial_blocks", "model.tuning.prompt_tokens", "model.tuning.metric_blocks")
+	k.OneOf("model.tuning.adapter_activation", "gelu", "relu")
+	k.OneOfOrEmpty("model.tuning.metric", "diag", "block_diag", "dense")
 	towers := c.tunedTowers()
 	if len(towers) == 0 && !c.Model.Stored() {
 		for _, key := range t.methods() {
-			k.training(key, false, "must be off without a transformer that is not frozen: there is nothing to tune", c.thaw())
+			k.Training(key, false, "must be off without a transformer that is not frozen: there is nothing to tune", c.thaw())
 		}
 	}
 	for _, x := range towers {
-		k.training("model.tuning.partial_blocks", t.PartialBlocks <= x.blocks, fmt.Sprintf("must be at most %s (%d)", x.blocksKey, x.blocks), "leave model.tuning off to train all")
-		k.require("model.tuning.prompt_tokens", t.PromptTokens == 0 || x.style != StyleMPNet, fmt.Sprintf("must be 0 with %s %q, whose attention reads distances that prompts have not", x.styleKey, x.style))
+		k.Training("model.tuning.partial_blocks", t.PartialBlocks <= x.blocks, fmt.Sprintf("must be at most %s (%d)", x.blocksKey, x.blocks), "leave model.tuning off to train all")
+		k.Require("model.tuning.prompt_tokens", t.PromptTokens == 0 || x.style != StyleMPNet, fmt.Sprintf("must be 0 with %s %q, whose attention reads distances that prompts have not", x.styleKey, x.style))
 		if n := t.MetricBlocks; t.Metric == "block_diag" && c.Model.lowRank() {
 			msg := fmt.Sprintf("must divide %s (%d)", x.widthKey, x.width)
 			if n == 0 {
-				k.require("model.tuning.metric_blocks", x.width%metricChannels == 0, msg, fmt.Sprintf("0 stands for blocks of %d channels: choose a divisor", metricChannels))
+				k.Require("model.tuning.metric_blocks", x.width%metricChannels == 0, msg, fmt.Sprintf("0 stands for blocks of %d channels: choose a divisor", metricChannels))
 			} else {
-				k.require("model.tuning.metric_blocks", n < 0 || x.width%n == 0, msg, "choose a divisor: the blocks have one size")
+				k.Require("model.tuning.metric_blocks", n < 0 || x.width%n == 0, msg, "choose a divisor: the blocks have one size")
 			}
 		}
 	}

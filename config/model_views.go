@@ -8,4 +8,4 @@ type Views struct {
 
 func (v *Views) defaults() {}
 
-func (v *Views) check(k *checker, _ *Config) { k.notNegative("model.views.hidden") }
+func (v *Views) check(k *checker, _ *Config) { k.NotNegative("model.views.hidden") }

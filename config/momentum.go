@@ -27,11 +27,11 @@ func (m Momentum) Dynamic() bool {
 }
 
 func (m *Momentum) check(k *checker, c *Config) {
-	k.oneOf("momentum.rule", MomentumStatic, MomentumDynamic, MomentumDynamicTeacher)
-	k.belowOne("momentum.m")
-	k.notNegative("momentum.ramp_steps")
-	k.require("momentum.enabled", !m.Enabled || c.Model.traits().teacher, "must be false", "there is one encoder and no teacher in "+c.Model.named())
-	k.require("momentum.rule", !m.Dynamic() || c.Model.traits().captions, `must be "static"`, c.Model.named()+" has no texts to compare")
+	k.OneOf("momentum.rule", MomentumStatic, MomentumDynamic, MomentumDynamicTeacher)
+	k.BelowOne("momentum.m")
+	k.NotNegative("momentum.ramp_steps")
+	k.Require("momentum.enabled", !m.Enabled || c.Model.traits().teacher, "must be false", "there is one encoder and no teacher in "+c.Model.named())
+	k.Require("momentum.rule", !m.Dynamic() || c.Model.traits().captions, `must be "static"`, c.Model.named()+" has no texts to compare")
 }
 
 // needsTeacher is what is done about a part that reads a teacher where there is none.

@@ -1,38 +1,40 @@
 package config
 
+import "github.com/geoalign/geoalign/objectives"
+
 // Objective weighs the losses; a weight of 0 switches a loss off.
 type Objective struct {
-	Distill       Distill       `toml:"distill"`
-	DistillScores DistillScores `toml:"distill_scores"`
-	ITC           ITC           `toml:"itc"`
-	SigLIP        SigLIP        `toml:"siglip"`
-	Hinge         Hinge         `toml:"hinge"`
-	Triplet       Triplet       `toml:"triplet"`
-	Softmax       Softmax       `toml:"softmax"`
-	Poly          Poly          `toml:"poly"`
-	CMPM          CMPM          `toml:"cmpm"`
-	SimCSE        SimCSE        `toml:"simcse"`
-	MCSE          MCSE          `toml:"mcse"`
-	SentencePairs PairLoss      `toml:"sentence_pairs"`
-	Classes       ClassLoss     `toml:"classes"`
-	KLOT          KLOT          `toml:"klot"`
-	Structure     Structure     `toml:"structure"`
-	GSSF          GSSF          `toml:"gssf" read:"metric"`
-	Geodesic      Geodesic      `toml:"geodesic" read:"graph"`
-	Geometric     Geometric     `toml:"geometric"`
-	TCL           TCL           `toml:"tcl"`
-	ADCL          ADCL          `toml:"adcl"`
-	MAFA          MAFA          `toml:"mafa"`
-	SwAV          SwAV          `toml:"swav" read:"prototypes"`
-	ITM           ITM           `toml:"itm"`
-	MLM           MLM           `toml:"mlm"`
-	NLVR          NLVR          `toml:"nlvr"`
-	Assignment    Assignment    `toml:"assignment"`
-	Captioning    Captioning    `toml:"captioning"`
-	VQA           VQA           `toml:"vqa"`
-	WordPatch     WordPatch     `toml:"word_patch"`
-	TokenImage    TokenImage    `toml:"token_image"`
-	TextSwap      TextSwap      `toml:"text_swap"`
+	Distill       Distill           `toml:"distill"`
+	DistillScores DistillScores     `toml:"distill_scores"`
+	ITC           ITC               `toml:"itc"`
+	SigLIP        objectives.SigLIP `toml:"siglip"`
+	Hinge         objectives.Hinge  `toml:"hinge"`
+	Triplet       Triplet           `toml:"triplet"`
+	Softmax       Softmax           `toml:"softmax"`
+	Poly          Poly              `toml:"poly"`
+	CMPM          CMPM              `toml:"cmpm"`
+	SimCSE        SimCSE            `toml:"simcse"`
+	MCSE          MCSE              `toml:"mcse"`
+	SentencePairs PairLoss          `toml:"sentence_pairs"`
+	Classes       ClassLoss         `toml:"classes"`
+	KLOT          KLOT              `toml:"klot"`
+	Structure     Structure         `toml:"structure"`
+	GSSF          GSSF              `toml:"gssf" read:"metric"`
+	Geodesic      Geodesic          `toml:"geodesic" read:"graph"`
+	Geometric     Geometric         `toml:"geometric"`
+	TCL           TCL               `toml:"tcl"`
+	ADCL          ADCL              `toml:"adcl"`
+	MAFA          MAFA              `toml:"mafa"`
+	SwAV          SwAV              `toml:"swav" read:"prototypes"`
+	ITM           ITM               `toml:"itm"`
+	MLM           MLM               `toml:"mlm"`
+	NLVR          NLVR              `toml:"nlvr"`
+	Assignment    Assignment        `toml:"assignment"`
+	Captioning    Captioning        `toml:"captioning"`
+	VQA           VQA               `toml:"vqa"`
+	WordPatch     WordPatch         `toml:"word_patch"`
+	TokenImage    TokenImage        `toml:"token_image"`
+	TextSwap      TextSwap          `toml:"text_swap"`
 
 	Entailment EntailmentLoss `toml:"entailment"`
 }
@@ -56,9 +58,9 @@ func (o Objective) readsImages() bool {
 }
 
 func (o *Objective) check(k *checker, c *Config) {
-	k.notNegative("objective.itc.weight")
+	k.NotNegative("objective.itc.weight")
 	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||
 		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.Classes.Weight > 0 || o.task() != nil
 	c.checkTask(k)
-	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
+	k.Require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

@@ -32,22 +32,22 @@ func (a ADCL) Drops() bool { return a.fuses() && a.Dropout > 0 }
 
 func (a *ADCL) check(k *checker, c *Config) {
 	const path = "objective.adcl.weight"
-	k.notNegative(path, "objective.adcl.rank")
-	k.positive("objective.adcl.dim")
+	k.NotNegative(path, "objective.adcl.rank")
+	k.Positive("objective.adcl.dim")
 	// Outside of these float32 has no room for the logits.
 	for _, p := range []string{"objective.adcl.temperature", "objective.adcl.fusion_temperature"} {
-		k.require(p, k.number(p) >= 1e-3 && k.number(p) <= 1e3, "must be between 0.001 and 1000", "0.07 and 0.1 are usual")
+		k.Require(p, k.Number(p) >= 1e-3 && k.Number(p) <= 1e3, "must be between 0.001 and 1000", "0.07 and 0.1 are usual")
 	}
-	k.oneOf("objective.adcl.fusion", FusionTucker, FusionAttention, FusionNone)
-	k.belowOne("objective.adcl.dropout")
+	k.OneOf("objective.adcl.fusion", FusionTucker, FusionAttention, FusionNone)
+	k.BelowOne("objective.adcl.dropout")
 	if a.Weight == 0 {
 		return
 	}
-	k.require(path, c.Model.traits().captions, "must be 0", c.Model.named()+" reads no captions")
-	k.require(path, !c.Model.Interacts(), "must be 0 with model.interaction", "it compares features") // before it is told to have a teacher, which goes with none
-	k.require(path, c.Momentum.Enabled, "must be 0 without momentum", needsTeacher)
-	k.require(path, c.Queue.Size > 0, "must be 0 without a queue", "its negatives are there: set queue.size")
-	k.require(path, c.Model.Head.Topology == "sphere", `must be 0 with another model.head.topology than "sphere"`, "it compares unit vectors of one sphere")
+	k.Require(path, c.Model.traits().captions, "must be 0", c.Model.named()+" reads no captions")
+	k.Require(path, !c.Model.Interacts(), "must be 0 with model.interaction", "it compares features") // before it is told to have a teacher, which goes with none
+	k.Require(path, c.Momentum.Enabled, "must be 0 without momentum", needsTeacher)
+	k.Require(path, c.Queue.Size > 0, "must be 0 without a queue", "its negatives are there: set queue.size")
+	k.Require(path, c.Model.Head.Topology == "sphere", `must be 0 with another model.head.topology than "sphere"`, "it compares unit vectors of one sphere")
 }
 
 // Weights returns the weights of the matrices of the fusion of features of c channels.

@@ -23,16 +23,16 @@ func (p *Captioning) defaults() {
 
 func (p *Captioning) check(k *checker, c *Config) {
 	const path = "objective.captioning.weight"
-	k.notNegative(path, "objective.captioning.tokens")
-	k.positive("objective.captioning.width", "objective.captioning.embedding")
-	k.require("objective.captioning.dropout", p.Dropout >= 0 && p.Dropout < 1, "must be at least 0 and below 1")
-	k.require("objective.captioning.tokens", p.Tokens != 1, "must be at least 2, or 0", "the first token of a caption is given")
-	k.oneOf("objective.captioning.decoder", CaptionGRU, CaptionTransformer)
+	k.NotNegative(path, "objective.captioning.tokens")
+	k.Positive("objective.captioning.width", "objective.captioning.embedding")
+	k.Require("objective.captioning.dropout", p.Dropout >= 0 && p.Dropout < 1, "must be at least 0 and below 1")
+	k.Require("objective.captioning.tokens", p.Tokens != 1, "must be at least 2, or 0", "the first token of a caption is given")
+	k.OneOf("objective.captioning.decoder", CaptionGRU, CaptionTransformer)
 	if p.Weight == 0 {
 		return
 	}
-	k.require(path, c.Model.traits().captions && c.Model.traits().words, "must be 0", c.Model.named()+" has no captions of words")
-	k.training(path, !c.Data.CacheFeatures || !c.Model.Image.Freeze, "must be 0 with data.cache_features and model.image.freeze", "the tokens of images are not kept")
+	k.Require(path, c.Model.traits().captions && c.Model.traits().words, "must be 0", c.Model.named()+" has no captions of words")
+	k.Training(path, !c.Data.CacheFeatures || !c.Model.Image.Freeze, "must be 0 with data.cache_features and model.image.freeze", "the tokens of images are not kept")
 }
 
 // byTransformer is the weight of the loss where captions are written by the transformer.

@@ -16,17 +16,17 @@ func (l *ClassLoss) defaults() { *l = ClassLoss{Smoothing: 0.1} }
 
 func (l *ClassLoss) check(k *checker, c *Config) {
 	const path = "objective.classes."
-	k.notNegative(path+"weight", path+"mixup", path+"cutmix")
-	k.belowOne(path + "smoothing")
+	k.NotNegative(path+"weight", path+"mixup", path+"cutmix")
+	k.BelowOne(path + "smoothing")
 	classifies := c.Model.Classifies()
-	k.require(path+"weight", classifies || l.Weight == 0, "must be 0", c.Model.named()+` tells no classes: use "classes"`)
-	k.require(path+"weight", !classifies || l.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
+	k.Require(path+"weight", classifies || l.Weight == 0, "must be 0", c.Model.named()+` tells no classes: use "classes"`)
+	k.Require(path+"weight", !classifies || l.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
 	if !classifies {
 		return
 	}
-	k.require("model.head.dim", c.Model.Head.Dim == c.Model.Image.TokenWidth(), fmt.Sprintf("must be %d, the width of what the image tower gives", c.Model.Image.TokenWidth()),
+	k.Require("model.head.dim", c.Model.Head.Dim == c.Model.Image.TokenWidth(), fmt.Sprintf("must be %d, the width of what the image tower gives", c.Model.Image.TokenWidth()),
 		"features of "+c.Model.named()+" are that, without a projection")
-	k.training("model.image.freeze", !c.Model.Image.Freeze, "must be false", c.Model.named()+" trains the image tower: trainer eval --task probe fits a classifier to a frozen one")
+	k.Training("model.image.freeze", !c.Model.Image.Freeze, "must be false", c.Model.named()+" trains the image tower: trainer eval --task probe fits a classifier to a frozen one")
 }
 
 // Mixes says whether the images of a batch are mixed with each other.

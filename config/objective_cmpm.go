@@ -11,5 +11,5 @@ func (p *CMPM) defaults() { *p = CMPM{Scale: 1} }
 
 func (p *CMPM) check(k *checker, c *Config) {
 	k.pairLoss("objective.cmpm.weight", p.Weight, c)
-	k.require("objective.cmpm.scale", p.Scale >= 1e-3 && p.Scale <= 1e4, "must be between 0.001 and 10000")
+	k.Require("objective.cmpm.scale", p.Scale >= 1e-3 && p.Scale <= 1e4, "must be between 0.001 and 10000")
 }

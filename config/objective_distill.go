@@ -11,8 +11,8 @@ func (d *Distill) defaults() { *d = Distill{Alpha: 0.4, RampEpochs: 1} }
 
 func (d *Distill) check(k *checker, c *Config) {
 	const path = "objective.distill.alpha"
-	k.require(path, d.Alpha >= 0 && d.Alpha <= 1, "must be between 0 and 1")
-	k.notNegative("objective.distill.ramp_steps", "objective.distill.ramp_epochs")
-	k.require(path, d.Alpha == 0 || !c.lacksTeacher(), "must be 0 without momentum", needsTeacher)
-	k.require(path, d.Alpha == 0 || c.Model.traits().captions, "must be 0", c.Model.named()+" has no soft targets of a teacher")
+	k.Require(path, d.Alpha >= 0 && d.Alpha <= 1, "must be between 0 and 1")
+	k.NotNegative("objective.distill.ramp_steps", "objective.distill.ramp_epochs")
+	k.Require(path, d.Alpha == 0 || !c.lacksTeacher(), "must be 0 without momentum", needsTeacher)
+	k.Require(path, d.Alpha == 0 || c.Model.traits().captions, "must be 0", c.Model.named()+" has no soft targets of a teacher")
 }

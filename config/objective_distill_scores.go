@@ -16,15 +16,15 @@ func (d *DistillScores) defaults() { *d = DistillScores{Weight: 1, Temperature: 
 
 func (d *DistillScores) check(k *checker, c *Config) {
 	const path = "objective.distill_scores."
-	k.oneOfOrEmpty(path+"metric", "diag", "block_diag", "dense")
-	k.notNegative(path + "blocks")
-	k.positive(path+"weight", path+"temperature")
+	k.OneOfOrEmpty(path+"metric", "diag", "block_diag", "dense")
+	k.NotNegative(path + "blocks")
+	k.Positive(path+"weight", path+"temperature")
 	if d.Teacher == "" {
 		return
 	}
-	k.require(path+"teacher", c.Model.traits().captions && !c.Model.Fitted(), "must be empty", c.Model.named()+" has no scores of pairs in a batch")
-	k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with objective.distill_scores.teacher`, "the teacher scores the pairs of one micro-batch")
-	k.training("data.cache_features", !c.Data.CacheFeatures, "must be false with objective.distill_scores.teacher", "the teacher reads images and texts")
+	k.Require(path+"teacher", c.Model.traits().captions && !c.Model.Fitted(), "must be empty", c.Model.named()+" has no scores of pairs in a batch")
+	k.Training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with objective.distill_scores.teacher`, "the teacher scores the pairs of one micro-batch")
+	k.Training("data.cache_features", !c.Data.CacheFeatures, "must be false with objective.distill_scores.teacher", "the teacher reads images and texts")
 }
 
 // TeacherBlocks returns the blocks of the metric of a teacher of so many channels, 0 where they do not fit.

@@ -11,4 +11,4 @@ const EntailmentClasses = 3
 
 func (e *EntailmentLoss) defaults() {}
 
-func (e *EntailmentLoss) check(k *checker, _ *Config) { k.notNegative("objective.entailment.weight") }
+func (e *EntailmentLoss) check(k *checker, _ *Config) { k.NotNegative("objective.entailment.weight") }

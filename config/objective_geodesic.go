@@ -51,38 +51,38 @@ func (g *Geodesic) defaults() {
 
 // check includes what the graph needs of the rest, only where something reads it.
 func (g *Geodesic) check(k *checker, c *Config) {
-	k.oneOf("objective.geodesic.construction", "group", "split")
-	k.oneOf("objective.geodesic.kmeans_init", "plusplus", "rows")
-	k.oneOf("objective.geodesic.gradient", gradients...)
-	k.positive("objective.geodesic.neighbours", "objective.geodesic.iterations", "objective.geodesic.period_steps", "objective.geodesic.entries", "objective.geodesic.softness", "objective.geodesic.limit_pi")
-	k.notNegative("objective.geodesic.lag_steps", "objective.geodesic.temperature", "objective.geodesic.weigh")
-	k.require("objective.geodesic.mix", g.Mix > 0 && g.Mix <= 1, "must be above 0 and at most 1", `objective.itc.score = "cosine" switches the geodesic off`)
-	k.require("objective.geodesic.lag_steps", g.LagSteps < max(g.PeriodSteps, 1), "must be below objective.geodesic.period_steps", "one graph would not be ready when the next is begun")
+	k.OneOf("objective.geodesic.construction", "group", "split")
+	k.OneOf("objective.geodesic.kmeans_init", "plusplus", "rows")
+	k.OneOf("objective.geodesic.gradient", gradients...)
+	k.Positive("objective.geodesic.neighbours", "objective.geodesic.iterations", "objective.geodesic.period_steps", "objective.geodesic.entries", "objective.geodesic.softness", "objective.geodesic.limit_pi")
+	k.NotNegative("objective.geodesic.lag_steps", "objective.geodesic.temperature", "objective.geodesic.weigh")
+	k.Require("objective.geodesic.mix", g.Mix > 0 && g.Mix <= 1, "must be above 0 and at most 1", `objective.itc.score = "cosine" switches the geodesic off`)
+	k.Require("objective.geodesic.lag_steps", g.LagSteps < max(g.PeriodSteps, 1), "must be below objective.geodesic.period_steps", "one graph would not be ready when the next is begun")
 	// Outside of these float32 has no room for what is computed from them.
-	k.require("objective.geodesic.limit_pi", g.LimitPi >= 0.01 && g.LimitPi <= 1000, "must be between 0.01 and 1000", "4 in the paper")
-	k.require("objective.geodesic.softness", g.Softness >= 1e-4 && g.Softness <= 100, "must be between 0.0001 and 100")
-	k.require("objective.geodesic.weigh", g.Weigh <= 1e4, "must be at most 10000")
+	k.Require("objective.geodesic.limit_pi", g.LimitPi >= 0.01 && g.LimitPi <= 1000, "must be between 0.01 and 1000", "4 in the paper")
+	k.Require("objective.geodesic.softness", g.Softness >= 1e-4 && g.Softness <= 100, "must be between 0.0001 and 100")
+	k.Require("objective.geodesic.weigh", g.Weigh <= 1e4, "must be at most 10000")
 	g.checkLayers(k)
 	if i := c.Objective.ITC; g.Temperature > 0 {
-		k.require("objective.geodesic.temperature", g.Temperature >= c.LeastTemperature() && g.Temperature <= i.TemperatureMax,
+		k.Require("objective.geodesic.temperature", g.Temperature >= c.LeastTemperature() && g.Temperature <= i.TemperatureMax,
 			"must be 0 or lie between objective.itc.temperature_min and temperature_max")
 	}
-	k.require("objective.geodesic.weigh", g.Weigh == 0 || !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic), `must be 0 with a geodesic score`,
+	k.Require("objective.geodesic.weigh", g.Weigh == 0 || !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic), `must be 0 with a geodesic score`,
 		"it weighs the negatives of another score")
-	k.require("objective.itc.target_score", c.Objective.ITC.TargetScore != "geodesic" || c.Objective.Distill.Alpha > 0 || hasKind(c.Objective.ScoreTerms(), ScoreGeodesic),
+	k.Require("objective.itc.target_score", c.Objective.ITC.TargetScore != "geodesic" || c.Objective.Distill.Alpha > 0 || hasKind(c.Objective.ScoreTerms(), ScoreGeodesic),
 		"needs objective.distill.alpha > 0", "there are no soft targets without it")
-	k.require("objective.geodesic.weigh", g.Weigh == 0 || c.Model.traits().captions, "must be 0", c.Model.named()+" does not weigh negatives")
+	k.Require("objective.geodesic.weigh", g.Weigh == 0 || c.Model.traits().captions, "must be 0", c.Model.named()+" does not weigh negatives")
 	if !c.Objective.UsesGraph() {
 		return
 	}
 	const hint = "the geodesic needs the queue that its graph spans: or leave it out of the scores"
-	k.require("momentum.enabled", !c.lacksTeacher(), "must be true", hint)
-	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
+	k.Require("momentum.enabled", !c.lacksTeacher(), "must be true", hint)
+	k.Require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
 	if n := len(g.Layers); n > 0 {
-		k.require("objective.geodesic.layers", c.Queue.Size == 0 || g.Layers[n-1] <= c.Queue.Size, "must not end in more clusters than queue.size",
+		k.Require("objective.geodesic.layers", c.Queue.Size == 0 || g.Layers[n-1] <= c.Queue.Size, "must not end in more clusters than queue.size",
 			"use fewer clusters or a larger queue")
 	}
-	k.require("objective.itc.weight", c.Objective.ITC.Weight > 0, "must be > 0", "the graph is read by the contrast with the queue")
+	k.Require("objective.itc.weight", c.Objective.ITC.Weight > 0, "must be > 0", "the graph is read by the contrast with the queue")
 }
 
 // mostLayers is the largest number of layers of a graph.
@@ -90,10 +90,10 @@ const mostLayers = 16
 
 func (g *Geodesic) checkLayers(k *checker) {
 	layers := g.Layers
-	k.require("objective.geodesic.layers", len(layers) > 0, "must name at least the number of bottom centres", "such as [256]")
-	k.require("objective.geodesic.layers", len(layers) <= mostLayers, fmt.Sprintf("must name at most %d layers", mostLayers), "such as [16, 256]")
-	k.require("objective.geodesic.layers", !slices.ContainsFunc(layers, func(n int) bool { return n < 1 }), "must hold numbers > 0")
+	k.Require("objective.geodesic.layers", len(layers) > 0, "must name at least the number of bottom centres", "such as [256]")
+	k.Require("objective.geodesic.layers", len(layers) <= mostLayers, fmt.Sprintf("must name at most %d layers", mostLayers), "such as [16, 256]")
+	k.Require("objective.geodesic.layers", !slices.ContainsFunc(layers, func(n int) bool { return n < 1 }), "must hold numbers > 0")
 	for i := 1; i < len(layers); i++ {
-		k.require("objective.geodesic.layers", layers[i] > layers[i-1], "must grow from the top layer to the bottom one", "such as [16, 256]")
+		k.Require("objective.geodesic.layers", layers[i] > layers[i-1], "must grow from the top layer to the bottom one", "such as [16, 256]")
 	}
 }

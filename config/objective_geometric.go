@@ -44,30 +44,30 @@ func (g *Geometric) defaults() {
 
 // check includes what the term needs of the rest, only where it is on.
 func (g *Geometric) check(k *checker, c *Config) {
-	k.notNegative("objective.geometric.weight")
-	k.oneOf("objective.geometric.modalities", "both", "image", "text")
-	k.oneOf("objective.geometric.sampling", "biased", "uniform", "closest")
-	k.oneOf("objective.geometric.search", "exact", "clusters")
-	k.oneOf("objective.geometric.kernel", "heat", "linear", "squared", "inverse")
-	k.oneOf("objective.geometric.scale", "unit", "relative", "none")
-	k.require("objective.geometric.neighbours", g.Neighbours >= 2, "must be >= 2", "the anchor is one of them")
-	k.positive("objective.geometric.pool")
-	k.require("objective.geometric.epsilon", g.Epsilon >= 1e-4 && g.Epsilon <= 1e4, "must be between 0.0001 and 10000", "0.8 in the paper")
-	k.notNegative("objective.geometric.chunk")
+	k.NotNegative("objective.geometric.weight")
+	k.OneOf("objective.geometric.modalities", "both", "image", "text")
+	k.OneOf("objective.geometric.sampling", "biased", "uniform", "closest")
+	k.OneOf("objective.geometric.search", "exact", "clusters")
+	k.OneOf("objective.geometric.kernel", "heat", "linear", "squared", "inverse")
+	k.OneOf("objective.geometric.scale", "unit", "relative", "none")
+	k.Require("objective.geometric.neighbours", g.Neighbours >= 2, "must be >= 2", "the anchor is one of them")
+	k.Positive("objective.geometric.pool")
+	k.Require("objective.geometric.epsilon", g.Epsilon >= 1e-4 && g.Epsilon <= 1e4, "must be between 0.0001 and 10000", "0.8 in the paper")
+	k.NotNegative("objective.geometric.chunk")
 	if !c.GeometricQueue() {
 		return
 	}
 	if !c.Model.traits().captions { // whose queue and teacher are no remedy
-		k.require("objective.geometric.weight", false, "must be 0", c.Model.named()+" keeps no features before the head")
+		k.Require("objective.geometric.weight", false, "must be 0", c.Model.named()+" keeps no features before the head")
 		return
 	}
 	const hint = "neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0"
-	k.require("momentum.enabled", c.Momentum.Enabled, "must be true", hint)
-	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
+	k.Require("momentum.enabled", c.Momentum.Enabled, "must be true", hint)
+	k.Require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
 	if c.Queue.Size > 0 && g.Neighbours > 0 { // by division: the product may overflow
-		k.require("objective.geometric.neighbours", g.Pool <= c.Queue.Size/g.Neighbours, "objective.geometric.pool times this must not be more than queue.size",
+		k.Require("objective.geometric.neighbours", g.Pool <= c.Queue.Size/g.Neighbours, "objective.geometric.pool times this must not be more than queue.size",
 			fmt.Sprintf("the nearest %d x %d of the %d entries of the queue are wanted: use fewer, or a larger queue", g.Pool, g.Neighbours, c.Queue.Size))
 	}
-	k.require("objective.geometric.search", g.Search == "exact" || c.Objective.UsesGraph(), `must be "exact" without a graph over the queue`,
+	k.Require("objective.geometric.search", g.Search == "exact" || c.Objective.UsesGraph(), `must be "exact" without a graph over the queue`,
 		`its clusters are those of the geodesic, which no score that is trained has`)
 }

@@ -45,27 +45,27 @@ func (g GSSF) Units(dim int) int { return cmp.Or(g.Hidden, max(1, dim/4)) }
 func (g *GSSF) check(k *checker, c *Config) {
 	const form = "objective.gssf.form"
 	dim := c.Model.Head.Dim
-	k.oneOf(form, "cosine", "diag", "block_diag", "dense", "sparse", "low_rank", "mlp")
-	k.oneOfOrEmpty("objective.gssf.decay_to", DecayToIdentity, "zero")
-	k.oneOfOrEmpty("objective.gssf.start", StartIdentity, StartRandom)
-	k.notNegative("objective.gssf.blocks", "objective.gssf.rank", "objective.gssf.hidden", "objective.gssf.l1", "objective.gssf.decay")
-	k.belowOne("objective.gssf.dropout")
+	k.OneOf(form, "cosine", "diag", "block_diag", "dense", "sparse", "low_rank", "mlp")
+	k.OneOfOrEmpty("objective.gssf.decay_to", DecayToIdentity, "zero")
+	k.OneOfOrEmpty("objective.gssf.start", StartIdentity, StartRandom)
+	k.NotNegative("objective.gssf.blocks", "objective.gssf.rank", "objective.gssf.hidden", "objective.gssf.l1", "objective.gssf.decay")
+	k.BelowOne("objective.gssf.dropout")
 	if dim < 1 || !c.UsesMetric() {
 		return
 	}
 	g.options(k)
 	switch n := c.MetricBlocks(); g.Form {
 	case "block_diag":
-		k.require("objective.gssf.blocks", n > 0 && dim%n == 0, fmt.Sprintf("must divide model.head.dim (%d)", dim), "choose a divisor: the blocks have one size")
+		k.Require("objective.gssf.blocks", n > 0 && dim%n == 0, fmt.Sprintf("must divide model.head.dim (%d)", dim), "choose a divisor: the blocks have one size")
 	case "low_rank":
-		k.require("objective.gssf.rank", g.LowRank(dim) <= dim, fmt.Sprintf("must be at most model.head.dim (%d)", dim), "a full rank is objective.gssf.form = \"dense\"")
+		k.Require("objective.gssf.rank", g.LowRank(dim) <= dim, fmt.Sprintf("must be at most model.head.dim (%d)", dim), "a full rank is objective.gssf.form = \"dense\"")
 	case "sparse":
-		k.training("objective.gssf.l1", g.L1 > 0, `must be > 0 with objective.gssf.form "sparse"`, `without it the form is "dense"`)
+		k.Training("objective.gssf.l1", g.L1 > 0, `must be > 0 with objective.gssf.form "sparse"`, `without it the form is "dense"`)
 	case "mlp":
 		o := c.Objective
-		k.training(form, o.ITC.Weight == 0, `must not be "mlp" with objective.itc.weight > 0`, "it compares the pairs of a batch, not a batch with a queue: use objective.itc.in_batch_weight")
-		k.require(form, !c.Model.Interacts(), `must not be "mlp" with model.interaction`, "tokens are compared by products")
-		k.training(form, o.ITM.Weight == 0 || !hasKind(o.NegativeTerms(), ScoreGSSF), `must not be "mlp" with objective.itm.negatives = "gssf"`, `use "score"`)
+		k.Training(form, o.ITC.Weight == 0, `must not be "mlp" with objective.itc.weight > 0`, "it compares the pairs of a batch, not a batch with a queue: use objective.itc.in_batch_weight")
+		k.Require(form, !c.Model.Interacts(), `must not be "mlp" with model.interaction`, "tokens are compared by products")
+		k.Training(form, o.ITM.Weight == 0 || !hasKind(o.NegativeTerms(), ScoreGSSF), `must not be "mlp" with objective.itm.negatives = "gssf"`, `use "score"`)
 	}
 }
 
@@ -84,9 +84,9 @@ func (g *GSSF) options(k *checker) {
 		{"objective.gssf.decay", g.Decay != 0, []string{"diag", "block_diag", "dense"}},
 		{"objective.gssf.dropout", g.Dropout != 0, []string{"dense"}},
 	} {
-		k.require(x.path, !x.set || slices.Contains(x.of, g.Form), fmt.Sprintf("is not of objective.gssf.form %q", g.Form), "it is of "+strings.Join(x.of, ", "))
+		k.Require(x.path, !x.set || slices.Contains(x.of, g.Form), fmt.Sprintf("is not of objective.gssf.form %q", g.Form), "it is of "+strings.Join(x.of, ", "))
 	}
-	k.require("objective.gssf.decay_to", g.DecayTo != "zero" || g.Decay > 0, "is not read with objective.gssf.decay = 0", "set it, or leave this one out")
+	k.Require("objective.gssf.decay_to", g.DecayTo != "zero" || g.Decay > 0, "is not read with objective.gssf.decay = 0", "set it, or leave this one out")
 }
 
 // UsesMetric says whether a score reads the learned metric of objective.gssf.

@@ -27,10 +27,10 @@ func (i *ITC) defaults() {
 }
 
 func (i *ITC) check(k *checker, c *Config) {
-	k.notNegative("objective.itc.weight", "objective.itc.in_batch_weight")
-	k.require("objective.itc.weight", i.Weight == 0 || !c.lacksTeacher(), "must be 0 without momentum", needsTeacher+",",
+	k.NotNegative("objective.itc.weight", "objective.itc.in_batch_weight")
+	k.Require("objective.itc.weight", i.Weight == 0 || !c.lacksTeacher(), "must be 0 without momentum", needsTeacher+",",
 		"or use objective.itc.in_batch_weight")
-	k.oneOf("objective.itc.positives", "pair", "id")
+	k.OneOf("objective.itc.positives", "pair", "id")
 	k.scores(*c)
 	i.checkTemperature(k, c)
 	if c.Model.traits().captions {
@@ -38,39 +38,39 @@ func (i *ITC) check(k *checker, c *Config) {
 	}
 	system := c.Model.named()
 	if c.Model.ByIdentity() {
-		k.require("objective.itc.weight", i.Weight == 0, "must be 0", system+" is trained by objective.triplet.weight and objective.softmax.weight")
-		k.require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no pairs")
-		k.require(c.Objective.scorePath(), !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic), "must not be geodesic", system+" has no queue")
+		k.Require("objective.itc.weight", i.Weight == 0, "must be 0", system+" is trained by objective.triplet.weight and objective.softmax.weight")
+		k.Require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no pairs")
+		k.Require(c.Objective.scorePath(), !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic), "must not be geodesic", system+" has no queue")
 		return
 	}
 	if c.Model.Classifies() {
-		k.require("objective.itc.weight", i.Weight == 0, "must be 0", system+" is trained by objective.classes.weight")
-		k.require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no pairs")
-		k.require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" compares no pairs")
+		k.Require("objective.itc.weight", i.Weight == 0, "must be 0", system+" is trained by objective.classes.weight")
+		k.Require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no pairs")
+		k.Require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" compares no pairs")
 		return
 	}
 	if c.Model.TextsOnly() {
-		k.require("objective.itc.weight", i.Weight == 0, "must be 0", system+" compares no images with texts")
-		k.require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no images with texts")
-		k.require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" knows a sentence by its text alone")
+		k.Require("objective.itc.weight", i.Weight == 0, "must be 0", system+" compares no images with texts")
+		k.Require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no images with texts")
+		k.Require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" knows a sentence by its text alone")
 		return
 	}
-	k.require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" knows an image by its views alone")
+	k.Require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" knows an image by its views alone")
 	for _, t := range c.Objective.ScoreTerms() {
-		k.require(c.Objective.scorePath(), t.Kind == ScoreCosine || t.Kind == ScoreGeodesic, "must be cosine or geodesic", system+" has no other")
+		k.Require(c.Objective.scorePath(), t.Kind == ScoreCosine || t.Kind == ScoreGeodesic, "must be cosine or geodesic", system+" has no other")
 	}
-	k.require("objective.itc.weight", i.Weight > 0, "must be > 0", "it is the loss of "+system)
-	k.require("objective.itc.in_batch_weight", i.InBatchWeight == 0 || c.Model.traits().teacher, "must be 0", system+" compares no pairs")
+	k.Require("objective.itc.weight", i.Weight > 0, "must be > 0", "it is the loss of "+system)
+	k.Require("objective.itc.in_batch_weight", i.InBatchWeight == 0 || c.Model.traits().teacher, "must be 0", system+" compares no pairs")
 }
 
 // checkTemperature checks the range of the temperature.
 func (i *ITC) checkTemperature(k *checker, c *Config) {
-	k.positive("objective.itc.temperature", "objective.itc.temperature_max")
-	k.require("objective.itc.temperature_min", i.TemperatureMin > 0 || i.LogTemperature && i.TemperatureMin == 0, "must be > 0",
+	k.Positive("objective.itc.temperature", "objective.itc.temperature_max")
+	k.Require("objective.itc.temperature_min", i.TemperatureMin > 0 || i.LogTemperature && i.TemperatureMin == 0, "must be > 0",
 		"or 0 with objective.itc.log_temperature, which caps the scale at 100 for each sphere")
 	least := c.LeastTemperature()
-	k.require("objective.itc.temperature_max", i.TemperatureMax >= least, "must be at least objective.itc.temperature_min")
-	k.require("objective.itc.temperature", i.Temperature >= least && i.Temperature <= i.TemperatureMax,
+	k.Require("objective.itc.temperature_max", i.TemperatureMax >= least, "must be at least objective.itc.temperature_min")
+	k.Require("objective.itc.temperature", i.Temperature >= least && i.Temperature <= i.TemperatureMax,
 		"must lie between objective.itc.temperature_min and temperature_max")
 }
 

@@ -11,9 +11,9 @@ func (m *ITM) defaults() { *m = ITM{Weight: 1, Negatives: "score"} }
 
 func (m *ITM) check(k *checker, c *Config) {
 	const path = "objective.itm.weight"
-	k.notNegative(path, "objective.itm.negative_floor")
-	k.oneOf("objective.itm.negatives", append([]string{"score"}, scoreKinds...)...)
+	k.NotNegative(path, "objective.itm.negative_floor")
+	k.OneOf("objective.itm.negatives", append([]string{"score"}, scoreKinds...)...)
 	has := c.Model.traits()
-	k.require(path, m.Weight == 0 || has.captions, "must be 0", c.Model.named()+" reads no captions")
-	k.require(path, m.Weight == 0 || has.fusion, "must be 0", c.Model.named()+" has no fusion layers, which matching reads")
+	k.Require(path, m.Weight == 0 || has.captions, "must be 0", c.Model.named()+" reads no captions")
+	k.Require(path, m.Weight == 0 || has.fusion, "must be 0", c.Model.named()+" has no fusion layers, which matching reads")
 }

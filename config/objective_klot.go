@@ -34,12 +34,12 @@ func (o KLOT) Target() float64 {
 }
 
 func (o *KLOT) check(k *checker, c *Config) {
-	k.notNegative("objective.klot.weight", "objective.klot.rows")
-	k.require("objective.klot.weight", o.Weight == 0 || c.Model.traits().stored, "must be 0",
+	k.NotNegative("objective.klot.weight", "objective.klot.rows")
+	k.Require("objective.klot.weight", o.Weight == 0 || c.Model.traits().stored, "must be 0",
 		c.Model.named()+` trains its towers, and the alignment is fitted to features that stay: use model.system "heads" over stored features`)
-	k.oneOf("objective.klot.reference", references...)
+	k.OneOf("objective.klot.reference", references...)
 	const hint = "0.3 did well for cosines"
-	k.require("objective.klot.epsilon", o.Epsilon >= 1e-3 && o.Epsilon <= 1e3, "must be between 0.001 and 1000", hint)
-	k.require("objective.klot.target_epsilon", o.TargetEpsilon == 0 || o.TargetEpsilon >= 1e-3 && o.TargetEpsilon <= 1e3, "must be 0, or between 0.001 and 1000", hint)
-	k.positive("objective.klot.iterations")
+	k.Require("objective.klot.epsilon", o.Epsilon >= 1e-3 && o.Epsilon <= 1e3, "must be between 0.001 and 1000", hint)
+	k.Require("objective.klot.target_epsilon", o.TargetEpsilon == 0 || o.TargetEpsilon >= 1e-3 && o.TargetEpsilon <= 1e3, "must be 0, or between 0.001 and 1000", hint)
+	k.Positive("objective.klot.iterations")
 }

@@ -12,10 +12,10 @@ func (m *MAFA) defaults() { *m = MAFA{PositiveAbove: 0.8, NegativeBelow: 0.5} }
 
 func (m *MAFA) check(k *checker, c *Config) {
 	o := c.Objective
-	k.require("objective.mafa.positive_above", m.PositiveAbove >= 0 && m.PositiveAbove <= 1, "must be between 0 and 1")
-	k.require("objective.mafa.negative_below", m.NegativeBelow >= 0 && m.NegativeBelow <= m.PositiveAbove, "must be between 0 and objective.mafa.positive_above")
-	k.belowOne("objective.mafa.uniform")
-	k.require("objective.mafa.uniform", m.Uniform == 0 || o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0,
+	k.Require("objective.mafa.positive_above", m.PositiveAbove >= 0 && m.PositiveAbove <= 1, "must be between 0 and 1")
+	k.Require("objective.mafa.negative_below", m.NegativeBelow >= 0 && m.NegativeBelow <= m.PositiveAbove, "must be between 0 and objective.mafa.positive_above")
+	k.BelowOne("objective.mafa.uniform")
+	k.Require("objective.mafa.uniform", m.Uniform == 0 || o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0,
 		"needs objective.itc.weight or objective.itc.in_batch_weight > 0", "it is a part of the contrast's targets")
-	k.require("objective.mafa.connector", m.Connector == "" || o.ITM.Weight > 0, "needs objective.itm.weight > 0", "it relabels the negatives of matching")
+	k.Require("objective.mafa.connector", m.Connector == "" || o.ITM.Weight > 0, "needs objective.itm.weight > 0", "it relabels the negatives of matching")
 }

@@ -11,11 +11,11 @@ func (m *MCSE) defaults() { *m = MCSE{Temperature: 0.05} }
 
 func (m *MCSE) check(k *checker, c *Config) {
 	const path = "objective.mcse.weight"
-	k.notNegative(path)
+	k.NotNegative(path)
 	k.least("objective.mcse.temperature")
 	if m.Weight == 0 {
 		return
 	}
-	k.require(path, c.Model.traits().captions, "must be 0", c.Model.named()+" has no images beside its texts")
+	k.Require(path, c.Model.traits().captions, "must be 0", c.Model.named()+" has no images beside its texts")
 	k.sentences(c, path)
 }

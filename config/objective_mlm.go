@@ -10,12 +10,12 @@ func (m *MLM) defaults() { *m = MLM{Weight: 1, Prob: 0.15} }
 
 func (m *MLM) check(k *checker, c *Config) {
 	const path = "objective.mlm.weight"
-	k.notNegative(path)
-	k.require("objective.mlm.prob", m.Prob >= 0 && m.Prob < 1, "must be at least 0 and below 1")
-	k.require("objective.mlm.prob", m.Prob > 0 || m.Weight == 0, "must be above 0 and below 1",
+	k.NotNegative(path)
+	k.Require("objective.mlm.prob", m.Prob >= 0 && m.Prob < 1, "must be at least 0 and below 1")
+	k.Require("objective.mlm.prob", m.Prob > 0 || m.Weight == 0, "must be above 0 and below 1",
 		"set objective.mlm.weight = 0 to switch the loss off")
 	has := c.Model.traits()
-	k.require(path, m.Weight == 0 || has.captions, "must be 0", c.Model.named()+" reads no captions")
-	k.require(path, m.Weight == 0 || has.words, "must be 0", c.Model.named()+" has no text tower, whose words would be masked")
-	k.require(path, m.Weight == 0 || has.fusion, "must be 0", c.Model.named()+" has no fusion layers, which predict the words")
+	k.Require(path, m.Weight == 0 || has.captions, "must be 0", c.Model.named()+" reads no captions")
+	k.Require(path, m.Weight == 0 || has.words, "must be 0", c.Model.named()+" has no text tower, whose words would be masked")
+	k.Require(path, m.Weight == 0 || has.fusion, "must be 0", c.Model.named()+" has no fusion layers, which predict the words")
 }

@@ -15,7 +15,7 @@ func (*NLVR) defaults() {}
 func (n *NLVR) check(k *checker, c *Config) {
 	const path = "objective.nlvr.weight"
 	k.twoPictures(path, n.Weight, c)
-	k.require(path, n.Weight == 0 || !c.Objective.Captioning.recurs(), "must be 0 with objective.captioning.weight > 0", "a caption is of one picture")
+	k.Require(path, n.Weight == 0 || !c.Objective.Captioning.recurs(), "must be 0 with objective.captioning.weight > 0", "a caption is of one picture")
 }
 
 // Assignment is pre-training for objective.nlvr on images with captions (Li et al. 2021, section 5, "text assignment"): of which
@@ -28,13 +28,13 @@ func (*Assignment) defaults() {}
 
 func (a *Assignment) check(k *checker, c *Config) {
 	k.twoPictures("objective.assignment.weight", a.Weight, c)
-	k.training("train.batch_size", a.Weight == 0 || c.Train.BatchSize > 2, "must be at least 3 with objective.assignment", "a caption is shown with two other images of the batch")
+	k.Training("train.batch_size", a.Weight == 0 || c.Train.BatchSize > 2, "must be at least 3 with objective.assignment", "a caption is shown with two other images of the batch")
 }
 
 // twoPictures checks the weight of a loss whose fusion layers read two pictures of a text.
 func (k *checker) twoPictures(path string, weight float64, c *Config) {
-	k.notNegative(path)
-	k.require(path, weight == 0 || c.Model.Image.Style != StyleRegions, `must be 0 with model.image.style = "regions"`, "two pictures of a text are pixels")
+	k.NotNegative(path)
+	k.Require(path, weight == 0 || c.Model.Image.Style != StyleRegions, `must be 0 with model.image.style = "regions"`, "two pictures of a text are pixels")
 }
 
 // Pictures is the number of pictures of a text in the fusion layers, 1 or 2.

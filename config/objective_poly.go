@@ -11,5 +11,5 @@ func (p *Poly) defaults() { *p = Poly{Margin: 0.2} }
 
 func (p *Poly) check(k *checker, c *Config) {
 	k.pairLoss("objective.poly.weight", p.Weight, c)
-	k.require("objective.poly.margin", p.Margin >= 0 && p.Margin <= 1e4, "must be between 0 and 10000", "0.2 in the paper's code")
+	k.Require("objective.poly.margin", p.Margin >= 0 && p.Margin <= 1e4, "must be between 0 and 10000", "0.2 in the paper's code")
 }

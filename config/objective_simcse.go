@@ -23,35 +23,35 @@ func (s *SimCSE) defaults() {
 
 func (s *SimCSE) check(k *checker, c *Config) {
 	const path = "objective.simcse.weight"
-	k.notNegative(path)
+	k.NotNegative(path)
 	k.least("objective.simcse.temperature")
-	k.oneOf("objective.simcse.head", SentenceHeadTraining, SentenceHeadAlways, SentenceHeadNone)
-	k.notNegative("objective.simcse.hard_negative_weight")
-	k.require("objective.simcse.hard_negative_weight", s.HardNegativeWeight >= 1e-6 || !c.HasNegatives(), "must be at least 0.000001", "leave out data.sentences.negative for none")
-	k.require(path, s.Weight > 0 || !c.Model.TextsOnly() || c.Model.JudgesPairs(), "must be > 0", "it is the loss of "+c.Model.named())
+	k.OneOf("objective.simcse.head", SentenceHeadTraining, SentenceHeadAlways, SentenceHeadNone)
+	k.NotNegative("objective.simcse.hard_negative_weight")
+	k.Require("objective.simcse.hard_negative_weight", s.HardNegativeWeight >= 1e-6 || !c.HasNegatives(), "must be at least 0.000001", "leave out data.sentences.negative for none")
+	k.Require(path, s.Weight > 0 || !c.Model.TextsOnly() || c.Model.JudgesPairs(), "must be > 0", "it is the loss of "+c.Model.named())
 	if s.Weight == 0 {
 		return
 	}
-	k.require(path, !c.Model.JudgesPairs(), "must be 0", c.Model.named()+" is trained by objective.sentence_pairs.weight")
+	k.Require(path, !c.Model.JudgesPairs(), "must be 0", c.Model.named()+" is trained by objective.sentence_pairs.weight")
 	k.sentences(c, path)
-	k.require("objective.simcse.head", s.Head != SentenceHeadAlways || c.Model.TextsOnly(), "must be training or none", c.Model.named()+" has a head of its own for evaluation")
+	k.Require("objective.simcse.head", s.Head != SentenceHeadAlways || c.Model.TextsOnly(), "must be training or none", c.Model.named()+" has a head of its own for evaluation")
 }
 
 // least requires a temperature that float32 has room for.
 func (k *checker) least(path string) {
-	k.require(path, k.number(path) >= 1e-4, "must be at least 0.0001", "0.05 in the paper")
+	k.Require(path, k.Number(path) >= 1e-4, "must be at least 0.0001", "0.05 in the paper")
 }
 
 // sentences asks for what a contrast of two passes of a text needs.
 func (k *checker) sentences(c *Config, path string) {
 	t := c.Model.traits()
-	k.require(path, t.words && !t.fusion, "must be 0", c.Model.named()+` has no text tower of its own: use "simcse", "clip" or "matching"`)
+	k.Require(path, t.words && !t.fusion, "must be 0", c.Model.named()+` has no text tower of its own: use "simcse", "clip" or "matching"`)
 	if !t.words {
 		return
 	}
-	k.require(path, !c.Model.Interacts(), "must be 0 with model.interaction.kind", "it reads one vector for each text")
+	k.Require(path, !c.Model.Interacts(), "must be 0 with model.interaction.kind", "it reads one vector for each text")
 	space, err := c.Model.Head.Space()
-	k.require(path, err != nil || !space.Tokens, "must be 0 with several class tokens", "it reads one vector for each text: choose another model.head.topology")
-	k.training("model.text.freeze", !c.Model.Text.Freeze, "must be false with "+path+" > 0", "it trains the text tower")
-	k.training("model.text.dropout", c.Model.Text.Dropout > 0 || c.HasPositives(), "must be > 0 with "+path+" > 0", "two passes of a text differ by dropout alone")
+	k.Require(path, err != nil || !space.Tokens, "must be 0 with several class tokens", "it reads one vector for each text: choose another model.head.topology")
+	k.Training("model.text.freeze", !c.Model.Text.Freeze, "must be false with "+path+" > 0", "it trains the text tower")
+	k.Training("model.text.dropout", c.Model.Text.Dropout > 0 || c.HasPositives(), "must be > 0 with "+path+" > 0", "two passes of a text differ by dropout alone")
 }

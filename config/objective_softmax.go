@@ -12,8 +12,8 @@ func (s *Softmax) defaults() { *s = Softmax{Smoothing: 0.1} }
 
 func (s *Softmax) check(k *checker, c *Config) {
 	const path = "objective.softmax.weight"
-	k.notNegative(path, "objective.softmax.classes")
-	k.require(path, s.Weight == 0 || c.Model.traits().identities, "must be 0", c.Model.named()+` has no identities: use "identities"`)
-	k.require("objective.softmax.classes", s.Weight == 0 || s.Classes >= 2, "must be at least 2", "the number of identities of the training data")
-	k.belowOne("objective.softmax.smoothing")
+	k.NotNegative(path, "objective.softmax.classes")
+	k.Require(path, s.Weight == 0 || c.Model.traits().identities, "must be 0", c.Model.named()+` has no identities: use "identities"`)
+	k.Require("objective.softmax.classes", s.Weight == 0 || s.Classes >= 2, "must be at least 2", "the number of identities of the training data")
+	k.BelowOne("objective.softmax.smoothing")
 }

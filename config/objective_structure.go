@@ -22,12 +22,12 @@ func (o Structure) Target() float64 {
 }
 
 func (o *Structure) check(k *checker, c *Config) {
-	k.notNegative("objective.structure.weight", "objective.structure.warmup_steps")
-	k.require("objective.structure.weight", o.Weight == 0 || c.Model.traits().captions, "must be 0",
+	k.NotNegative("objective.structure.weight", "objective.structure.warmup_steps")
+	k.Require("objective.structure.weight", o.Weight == 0 || c.Model.traits().captions, "must be 0",
 		c.Model.named()+" compares two views of an image: the term keeps each of two modalities as it is")
-	k.oneOf("objective.structure.modalities", "both", "image", "text")
-	k.positive("objective.structure.hops")
+	k.OneOf("objective.structure.modalities", "both", "image", "text")
+	k.Positive("objective.structure.hops")
 	const hint = "0.05 keeps a step to the nearest few"
-	k.require("objective.structure.temperature", o.Temperature >= 1e-3 && o.Temperature <= 1e3, "must be between 0.001 and 1000", hint)
-	k.require("objective.structure.target_temperature", o.TargetTemperature == 0 || o.TargetTemperature >= 1e-3 && o.TargetTemperature <= 1e3, "must be 0, or between 0.001 and 1000", hint)
+	k.Require("objective.structure.temperature", o.Temperature >= 1e-3 && o.Temperature <= 1e3, "must be between 0.001 and 1000", hint)
+	k.Require("objective.structure.target_temperature", o.TargetTemperature == 0 || o.TargetTemperature >= 1e-3 && o.TargetTemperature <= 1e3, "must be 0, or between 0.001 and 1000", hint)
 }

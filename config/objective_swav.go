@@ -13,7 +13,7 @@ type SwAV struct {
 func (w *SwAV) defaults() { *w = SwAV{Prototypes: 3000, Epsilon: 0.05, Iterations: 3} }
 
 func (w *SwAV) check(k *checker, _ *Config) {
-	k.positive("objective.swav.epsilon", "objective.swav.iterations")
-	k.require("objective.swav.prototypes", w.Prototypes >= 2, "must be >= 2")
-	k.notNegative("objective.swav.freeze_steps")
+	k.Positive("objective.swav.epsilon", "objective.swav.iterations")
+	k.Require("objective.swav.prototypes", w.Prototypes >= 2, "must be >= 2")
+	k.NotNegative("objective.swav.freeze_steps")
 }

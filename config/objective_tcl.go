@@ -11,20 +11,20 @@ type TCL struct {
 func (t *TCL) defaults() { *t = TCL{Grid: 4} }
 
 func (t *TCL) check(k *checker, c *Config) {
-	k.positive("objective.tcl.grid")
+	k.Positive("objective.tcl.grid")
 	has := c.Model.traits()
 	for _, p := range []string{"objective.tcl.intra", "objective.tcl.local"} {
-		if k.fields[p].Bool() {
-			k.require(p, has.captions, "must be false", c.Model.named()+" reads no captions")
-			k.require(p, c.Objective.ITC.Weight > 0, "needs objective.itc.weight > 0", "its terms are part of the contrast against momentum features")
+		if k.Value(p) == true {
+			k.Require(p, has.captions, "must be false", c.Model.named()+" reads no captions")
+			k.Require(p, c.Objective.ITC.Weight > 0, "needs objective.itc.weight > 0", "its terms are part of the contrast against momentum features")
 		}
 	}
 	if !t.Local {
 		return
 	}
-	k.require("objective.tcl.local", has.tokens, "must be false", c.Model.named()+" has no parts of an image or text")
-	k.require("objective.tcl.local", !c.ReadsRegions(), `must be false with model.image.style = "regions"`, "parts of an image are squares of its patches")
+	k.Require("objective.tcl.local", has.tokens, "must be false", c.Model.named()+" has no parts of an image or text")
+	k.Require("objective.tcl.local", !c.ReadsRegions(), `must be false with model.image.style = "regions"`, "parts of an image are squares of its patches")
 	if i := c.Model.Image; (i.Patch > 0 || c.readsResNet()) && t.Grid > 0 {
-		k.require("objective.tcl.grid", i.Grid()%t.Grid == 0, "must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer)")
+		k.Require("objective.tcl.grid", i.Grid()%t.Grid == 0, "must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer)")
 	}
 }

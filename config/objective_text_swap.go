@@ -18,9 +18,9 @@ func (t *TextSwap) defaults() {
 
 func (t *TextSwap) check(k *checker, c *Config) {
 	k.tokenLoss("objective.text_swap.weight", t.Weight, c)
-	k.require("objective.text_swap.margin", t.Margin > 0 && t.Margin <= 1e4, "must be above 0 and at most 10000", "0.2 is what cosines are trained with")
-	k.require("objective.text_swap.alpha", t.Alpha >= 0 && t.Alpha <= 1e4, "must be between 0 and 10000")
-	k.require("objective.text_swap.probability", t.Probability >= 0 && t.Probability <= 1, "must be between 0 and 1")
-	k.require("objective.text_swap.probability", t.Probability > 0 || t.Weight == 0, "must be above 0 and at most 1", "to leave the loss out set objective.text_swap.weight = 0")
-	k.oneOf("objective.text_swap.attention", "local", "batch")
+	k.Require("objective.text_swap.margin", t.Margin > 0 && t.Margin <= 1e4, "must be above 0 and at most 10000", "0.2 is what cosines are trained with")
+	k.Require("objective.text_swap.alpha", t.Alpha >= 0 && t.Alpha <= 1e4, "must be between 0 and 10000")
+	k.Require("objective.text_swap.probability", t.Probability >= 0 && t.Probability <= 1, "must be between 0 and 1")
+	k.Require("objective.text_swap.probability", t.Probability > 0 || t.Weight == 0, "must be above 0 and at most 1", "to leave the loss out set objective.text_swap.weight = 0")
+	k.OneOf("objective.text_swap.attention", "local", "batch")
 }

@@ -12,6 +12,6 @@ func (t *TokenImage) defaults() { *t = TokenImage{Margin: 0.5, Negatives: "rando
 
 func (t *TokenImage) check(k *checker, c *Config) {
 	k.tokenLoss("objective.token_image.weight", t.Weight, c)
-	k.require("objective.token_image.margin", t.Margin > 0 && t.Margin <= 1e4, "must be above 0 and at most 10000", "0.5 is what cosines are trained with")
-	k.oneOf("objective.token_image.negatives", "random", "half")
+	k.Require("objective.token_image.margin", t.Margin > 0 && t.Margin <= 1e4, "must be above 0 and at most 10000", "0.5 is what cosines are trained with")
+	k.OneOf("objective.token_image.negatives", "random", "half")
 }

@@ -13,11 +13,11 @@ func (t *Triplet) defaults() { *t = Triplet{Margin: 0.3, Negatives: "hardest"} }
 
 func (t *Triplet) check(k *checker, c *Config) {
 	const path = "objective.triplet.weight"
-	k.notNegative(path)
-	k.require(path, t.Weight == 0 || c.Model.traits().identities, "must be 0", c.Model.named()+` has no identities: use "identities"`)
-	k.require("objective.triplet.margin", t.Margin > 0 && t.Margin <= 1e4, "must be above 0 and at most 10000", "0.3 is what distances are trained with")
-	k.oneOf("objective.triplet.negatives", "hardest", "all")
+	k.NotNegative(path)
+	k.Require(path, t.Weight == 0 || c.Model.traits().identities, "must be 0", c.Model.named()+` has no identities: use "identities"`)
+	k.Require("objective.triplet.margin", t.Margin > 0 && t.Margin <= 1e4, "must be above 0 and at most 10000", "0.3 is what distances are trained with")
+	k.OneOf("objective.triplet.negatives", "hardest", "all")
 	if t.Weight > 0 && c.Model.traits().identities {
-		k.require("data.identities.images", c.Data.Identities.Images >= 2, "must be at least 2 with objective.triplet.weight > 0", "a triplet has two images of one identity")
+		k.Require("data.identities.images", c.Data.Identities.Images >= 2, "must be at least 2 with objective.triplet.weight > 0", "a triplet has two images of one identity")
 	}
 }

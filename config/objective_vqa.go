@@ -14,8 +14,8 @@ func (v *VQA) defaults() { *v = VQA{Answers: 10, Tokens: 10} }
 
 func (v *VQA) check(k *checker, c *Config) {
 	const path = "objective.vqa."
-	k.notNegative(path+"weight", path+"rows")
-	k.positive(path + "answers")
-	k.require(path+"tokens", v.Tokens >= 3, "must be at least 3", "two tokens stand around the words of an answer")
-	k.require(path+"tokens", v.Weight == 0 || v.Tokens <= c.Model.Text.Positions+1, "must be at most model.text.positions + 1", "the last token of an answer has no position")
+	k.NotNegative(path+"weight", path+"rows")
+	k.Positive(path + "answers")
+	k.Require(path+"tokens", v.Tokens >= 3, "must be at least 3", "two tokens stand around the words of an answer")
+	k.Require(path+"tokens", v.Weight == 0 || v.Tokens <= c.Model.Text.Positions+1, "must be at most model.text.positions + 1", "the last token of an answer has no position")
 }

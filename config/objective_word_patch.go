@@ -17,22 +17,22 @@ func (w *WordPatch) defaults() {
 func (w *WordPatch) check(k *checker, c *Config) {
 	k.tokenLoss("objective.word_patch.weight", w.Weight, c)
 	for _, path := range []string{"objective.word_patch.temperature", "objective.word_patch.context_temperature", "objective.word_patch.attention_scale"} {
-		v := k.number(path)
-		k.require(path, v >= 1e-3 && v <= 1e4, "must be between 0.001 and 10000")
+		v := k.Number(path)
+		k.Require(path, v >= 1e-3 && v <= 1e4, "must be between 0.001 and 10000")
 	}
-	k.oneOf("objective.word_patch.reduce", "mean", "sum")
+	k.OneOf("objective.word_patch.reduce", "mean", "sum")
 }
 
 // tokenLoss checks the weight of a loss over the tokens of images and texts within a batch.
 func (k *checker) tokenLoss(path string, weight float64, c *Config) {
-	k.notNegative(path)
+	k.NotNegative(path)
 	if weight == 0 {
 		return
 	}
 	has := c.Model.traits()
-	k.require(path, has.captions && has.words && has.tokens, "must be 0", c.Model.named()+" has no words and patches in one space")
+	k.Require(path, has.captions && has.words && has.tokens, "must be 0", c.Model.named()+" has no words and patches in one space")
 	space, err := c.Model.Head.Space()
-	k.require(path, err != nil || !space.Tokens, "must be 0 with model.head.topology = \"Multi(n,m)\"", "a word or a patch is one token and has no m spheres")
-	k.training(path, !c.Data.CacheFeatures || !c.Model.Image.Freeze && !c.Model.Text.Freeze, "must be 0 with data.cache_features and a frozen tower", "tokens are not kept")
-	k.training("train.batch_size", c.Train.BatchSize >= 2, "must be at least 2 with "+path+" > 0", "a pair is told from others of its batch")
+	k.Require(path, err != nil || !space.Tokens, "must be 0 with model.head.topology = \"Multi(n,m)\"", "a word or a patch is one token and has no m spheres")
+	k.Training(path, !c.Data.CacheFeatures || !c.Model.Image.Freeze && !c.Model.Text.Freeze, "must be 0 with data.cache_features and a frozen tower", "tokens are not kept")
+	k.Training("train.batch_size", c.Train.BatchSize >= 2, "must be at least 2 with "+path+" > 0", "a pair is told from others of its batch")
 }

@@ -89,9 +89,10 @@ func (l *loader) overrides(sets []string) {
 
 // With returns c with overrides of the form "dotted.path=value". The result is not checked.
 func (c Config) With(sets ...string) (Config, error) {
+	c.own()
 	l := newLoader(&c)
 	l.overrides(sets)
-	return c, l.errs.orNil()
+	return c, l.errs.OrNil()
 }
 
 // firstKey returns the first key below a section.

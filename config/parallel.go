@@ -1,6 +1,10 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/compute"
+)
 
 // Parallel is what several processes, ranks, that train one model together do. Their number is the
 // launcher's, as in mpirun -n 8, and is no key: a run goes on with another one.
@@ -23,10 +27,10 @@ func (p *Parallel) defaults() {
 }
 
 func (p *Parallel) check(k *checker, c *Config) {
-	k.oneOf("parallel.contrast", OfAllRanks, OfOwnRank)
-	k.oneOf("parallel.negatives", OfAllRanks, OfOwnRank)
-	k.oneOf("parallel.wire", "fp32", "bf16")
-	k.positive("parallel.bucket_mb", "parallel.timeout_seconds")
+	k.OneOf("parallel.contrast", OfAllRanks, OfOwnRank)
+	k.OneOf("parallel.negatives", OfAllRanks, OfOwnRank)
+	k.OneOf("parallel.wire", "fp32", "bf16")
+	k.Positive("parallel.bucket_mb", "parallel.timeout_seconds")
 	p.checkRanks(k, c)
 }
 
@@ -39,25 +43,25 @@ func (p *Parallel) checkRanks(k *checker, c *Config) {
 		return
 	}
 	n, o := c.Ranks, c.Objective
-	k.training("compute.device", c.Compute.Device == DeviceCPU, `must be "cpu" with several processes`, "one process trains on a GPU")
-	k.training("train.batch_size", c.Train.BatchSize%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "it is the batch of all, of which each has an equal share")
-	k.training("model.system", !c.Model.Fitted(), "cannot be trained by several processes", "it is fitted at once and has no steps: start one process")
-	k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with several processes`, "they compare the pairs of all as it is: raise train.batch_size instead")
-	k.training("train.batch_size", !p.LocalNegatives() || o.ITM.Weight == 0 || c.RankRows() >= 2, fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
+	k.Training("compute.device", c.Compute.Device == compute.DeviceCPU, `must be "cpu" with several processes`, "one process trains on a GPU")
+	k.Training("train.batch_size", c.Train.BatchSize%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "it is the batch of all, of which each has an equal share")
+	k.Training("model.system", !c.Model.Fitted(), "cannot be trained by several processes", "it is fitted at once and has no steps: start one process")
+	k.Training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with several processes`, "they compare the pairs of all as it is: raise train.batch_size instead")
+	k.Training("train.batch_size", !p.LocalNegatives() || o.ITM.Weight == 0 || c.RankRows() >= 2, fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
 		`hard negatives are of a process's own rows: raise it, or set parallel.contrast and parallel.negatives = "global"`)
-	k.training("train.batch_size", p.Contrast != OfOwnRank || o.ITC.InBatchWeight == 0 && o.SimCSE.Weight == 0 || c.RankRows() >= 2, fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
+	k.Training("train.batch_size", p.Contrast != OfOwnRank || o.ITC.InBatchWeight == 0 && o.SimCSE.Weight == 0 || c.RankRows() >= 2, fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
 		`a pair is compared with those of its own process, and one alone teaches nothing: raise it, or set parallel.contrast = "global"`)
-	k.training("parallel.negatives", o.MAFA.Connector == "" || p.LocalNegatives(), `must be "local" with objective.mafa.connector and several processes`, "the connector sees the pairs of its own process")
+	k.Training("parallel.negatives", o.MAFA.Connector == "" || p.LocalNegatives(), `must be "local" with objective.mafa.connector and several processes`, "the connector sees the pairs of its own process")
 	if g := c.Model.Image.ResNet.ShuffleGroups; c.readsResNet() && g > 1 {
-		k.training("model.image.resnet.shuffle_groups", g%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "each has as many of the groups")
+		k.Training("model.image.resnet.shuffle_groups", g%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "each has as many of the groups")
 	}
 }
 
 // CheckRanks is what Validate says of c.Ranks processes.
 func (c Config) CheckRanks() error {
-	k := &checker{fields: schema(&c), failed: map[string]bool{}}
+	k := newChecker(&c)
 	c.Parallel.checkRanks(k, &c)
-	return k.errs.orNil()
+	return k.Errs.OrNil()
 }
 
 // ContrastRows returns the number of pairs that a pair is compared with: those of all processes, or of its own.

@@ -9,11 +9,11 @@ type Queue struct {
 func (q *Queue) defaults() { *q = Queue{Size: 65536} }
 
 func (q *Queue) check(k *checker, c *Config) {
-	k.notNegative("queue.size", "queue.start_steps")
-	k.require("queue.size", q.Size == 0 || q.Size >= c.Train.BatchSize, "must be 0 or at least train.batch_size",
+	k.NotNegative("queue.size", "queue.start_steps")
+	k.Require("queue.size", q.Size == 0 || q.Size >= c.Train.BatchSize, "must be 0 or at least train.batch_size",
 		"a batch would push out its own features: raise queue.size or lower train.batch_size")
-	k.require("queue.size", q.Size == 0 || q.Size >= c.ComparedRows(), "must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = \"features\"",
+	k.Require("queue.size", q.Size == 0 || q.Size >= c.ComparedRows(), "must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = \"features\"",
 		"the pairs of an update enter it together: raise queue.size or lower train.accumulate_steps")
-	k.require("queue.size", q.Size == 0 || !c.Model.ByIdentity() && !c.Model.Classifies() && !c.Model.TextsOnly(), "must be 0", c.Model.named()+" compares a batch with itself")
-	k.require("queue.size", q.Size == 0 || !c.lacksTeacher(), "must be 0 without momentum", needsTeacher)
+	k.Require("queue.size", q.Size == 0 || !c.Model.ByIdentity() && !c.Model.Classifies() && !c.Model.TextsOnly(), "must be 0", c.Model.named()+" compares a batch with itself")
+	k.Require("queue.size", q.Size == 0 || !c.lacksTeacher(), "must be 0 without momentum", needsTeacher)
 }

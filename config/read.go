@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // hasHeads says whether the system is that of model.heads.
@@ -11,7 +14,7 @@ func (c *Config) hasHeads() bool { return c.Model.Stored() && !c.Model.Fitted() 
 
 // readSections lists the sections of c in the order of the documentation, each before those
 // in it, without those of training in steps where the system has none.
-func readSections(c *Config) (list []section) {
+func readSections(c *Config) (list []field) {
 	idle := "" // section that is left out with all in it
 	for _, f := range fields(c) {
 		switch {
@@ -19,30 +22,72 @@ func readSections(c *Config) (list []section) {
 		case c.Model.Fitted() && f.tag.Get("read") == "steps":
 			idle = f.path + "."
 		default:
-			list = append(list, f.value.Addr().Interface().(section))
+			list = append(list, f)
 		}
 	}
 	return list
 }
 
-// condition returns that of the tag read, and whether there is one.
-func (f field) condition() (condition, bool) {
+// reading is when something reads a key.
+type reading struct {
+	condition
+	when *section.Condition // in place of holds
+}
+
+// condition returns that of the tags when and read, and whether there is one.
+func (f field) condition() (reading, bool) {
+	if text := f.tag.Get("when"); text != "" {
+		when, err := section.When(text, around(f.path))
+		if err != nil {
+			panic("config: " + f.path + ": " + err.Error())
+		}
+		return reading{condition{with: when.With()}, &when}, true
+	}
 	name := f.tag.Get("read")
 	x, known := conditions[name]
 	if name != "" && !known {
 		panic("config: " + f.path + ": the tag read names no condition: " + name)
 	}
-	return x, known
+	return reading{condition: x}, known
+}
+
+// met says whether a condition is, with these facts; an empty one always is.
+func (x reading) met(c *Config, held map[section.Fact]bool) bool {
+	if x.when != nil {
+		return x.when.Holds(c.Get, func(f section.Fact) bool { return held[f] })
+	}
+	return x.holds == nil || x.holds(c)
+}
+
+// switches returns the condition under which a section reads its keys that can be off, by its path.
+func (f field) switches() (x reading, can bool) {
+	if !f.section() {
+		return x, false
+	}
+	if _, can = f.value.Addr().Interface().(section.Switched); can {
+		at := f.path
+		x.condition = condition{at + ".weight > 0", func(c *Config) bool {
+			s, _ := c.sectionAt(at)
+			return s.(section.Switched).On()
+		}}
+	}
+	return x, can
 }
 
 // ReadWith says in words with what a key or section is read that has a condition of its own,
 // else it is empty.
 func ReadWith(path string) string {
 	var c Config
+	var on reading
 	for _, f := range fields(&c) {
+		if x, can := f.switches(); can && f.path == around(path) && path != f.path+".weight" {
+			on = x
+		}
 		if f.path == path {
-			x, _ := f.condition()
-			return x.with
+			if x, own := f.condition(); own {
+				return x.with
+			}
+			return on.with
 		}
 	}
 	return ""
@@ -57,8 +102,10 @@ type Unread struct {
 // Unread lists the keys that were set and that nothing reads, in the order of the
 // documentation.
 func (c Config) Unread() (list []Unread) {
-	of := map[string]condition{} // by section and key, those around it included
+	of := map[string]reading{}  // by section and key, those around it included
+	ons := map[string]reading{} // by section that can be off
 	set := map[string]bool{}
+	facts := c.facts()
 	defaults := Default()
 	for _, d := range c.NotDefault() {
 		was, _ := defaults.Get(d.Path)
@@ -67,11 +114,18 @@ func (c Config) Unread() (list []Unread) {
 	}
 	for _, f := range fields(&c) {
 		x, own := f.condition()
-		if outer := of[around(f.path)]; !own || outer.holds != nil && !outer.holds(&c) {
+		outer := of[around(f.path)]
+		if on, can := ons[around(f.path)]; can && f.path != around(f.path)+".weight" && outer.met(&c, facts.Held) {
+			outer = on
+		}
+		if !own || !outer.met(&c, facts.Held) {
 			x = outer
 		}
 		of[f.path] = x
-		if set[f.path] && x.holds != nil && !x.holds(&c) {
+		if on, can := f.switches(); can {
+			ons[f.path] = on
+		}
+		if set[f.path] && !x.met(&c, facts.Held) {
 			list = append(list, Unread{f.path, x.with})
 		}
 	}
@@ -143,5 +197,5 @@ func (o Objective) readsMix() bool {
 
 // ReadsImageFiles says whether images are decoded: those of the data, or those of zero-shot classification.
 func (c *Config) ReadsImageFiles() bool {
-	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != source.SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

@@ -12,6 +12,6 @@ type Run struct {
 func (r *Run) defaults() { *r = Run{Name: "run", Seed: 42} }
 
 func (r *Run) check(k *checker, _ *Config) {
-	k.require("run.name", r.Name != "" || r.Out != "", "must not be empty", "name the run or set run.out")
-	k.require("run.name", !strings.ContainsAny(r.Name, `/\`) && r.Name != "." && r.Name != "..", "must not be a path", "use run.out for the folder")
+	k.Require("run.name", r.Name != "" || r.Out != "", "must not be empty", "name the run or set run.out")
+	k.Require("run.name", !strings.ContainsAny(r.Name, `/\`) && r.Name != "." && r.Name != "..", "must not be a path", "use run.out for the folder")
 }

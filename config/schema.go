@@ -23,7 +23,24 @@ func fields(c *Config) []field {
 	for i, p := range places() {
 		list[i] = field{p.path, v.FieldByIndex(p.index), p.tag}
 	}
+	for _, a := range c.Added {
+		v := reflect.ValueOf(a.Section).Elem()
+		list = append(list, field{path: a.Path, value: v})
+		for _, p := range below(place{path: a.Path}, v.Type()) {
+			list = append(list, field{p.path, v.FieldByIndex(p.index), p.tag})
+		}
+	}
 	return list
+}
+
+// sectionAt returns the pointer to the section at a path.
+func (c *Config) sectionAt(path string) (any, bool) {
+	for _, f := range fields(c) {
+		if f.path == path && f.section() {
+			return f.value.Addr().Interface(), true
+		}
+	}
+	return nil, false
 }
 
 // place is where a key stands in every Config.
@@ -50,7 +67,7 @@ var placeOf = sync.OnceValue(func() map[string]place {
 func below(at place, t reflect.Type) (list []place) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if f.Tag.Get("toml") == "-" { // no key
+		if name := f.Tag.Get("toml"); name == "" || name == "-" { // no key
 			continue
 		}
 		p := place{strings.TrimPrefix(at.path+"."+f.Tag.Get("toml"), "."), append(slices.Clip(at.index), i), f.Tag}
@@ -91,7 +108,7 @@ func Paths() []string {
 func (c Config) Get(path string) (any, bool) {
 	p, ok := placeOf()[path]
 	if !ok {
-		return nil, false
+		return c.addedValue(path)
 	}
 	v := reflect.ValueOf(&c).Elem().FieldByIndex(p.index)
 	if v.Kind() == reflect.Struct {

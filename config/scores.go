@@ -108,8 +108,8 @@ func (o Objective) usedTerms() []ScoreTerm {
 // scores checks the score of the contrast against the space of the head.
 func (k *checker) scores(c Config) {
 	o := c.Objective
-	k.oneOf("objective.itc.score", scoreKinds...)
-	k.oneOf("objective.itc.target_score", append([]string{"same"}, scoreKinds...)...)
+	k.OneOf("objective.itc.score", scoreKinds...)
+	k.OneOf("objective.itc.target_score", append([]string{"same"}, scoreKinds...)...)
 	k.terms(o)
 	space, err := c.Model.Head.Space()
 	if err != nil {
@@ -126,7 +126,7 @@ func (k *checker) scores(c Config) {
 			continue
 		}
 		for _, kind := range []string{ScoreCosine, ScoreAngle} {
-			k.require(x.path, !space.Euclid || !hasKind(x.terms, kind), fmt.Sprintf("%s needs unit vectors, which model.head.topology \"euclid\" has not", kind),
+			k.Require(x.path, !space.Euclid || !hasKind(x.terms, kind), fmt.Sprintf("%s needs unit vectors, which model.head.topology \"euclid\" has not", kind),
 				`use inner, l2, gssf or geodesic`)
 		}
 	}
@@ -138,17 +138,17 @@ func (k *checker) terms(o Objective) {
 	sum := 0.0
 	for i, t := range o.ITC.Scores {
 		at := fmt.Sprintf("item %d: ", i+1)
-		k.require(path, slices.Contains(scoreKinds, t.Kind), at+"kind must be one of "+strings.Join(scoreKinds, ", "))
-		k.require(path, t.Weight >= 0, at+"weight must be >= 0", "leave the term out, or give it a weight above 0")
-		k.require(path, t.Weight <= 1e6, at+"weight must be at most 1000000")
-		k.require(path, !(t.Weight > 0 && t.Weight < 1e-6), at+"weight must be 0 or at least 0.000001", "leave the term out, or give it a larger weight")
-		k.require(path, !hasKind(o.ITC.Scores[:i], t.Kind), at+t.Kind+" is there twice", "add the weights")
+		k.Require(path, slices.Contains(scoreKinds, t.Kind), at+"kind must be one of "+strings.Join(scoreKinds, ", "))
+		k.Require(path, t.Weight >= 0, at+"weight must be >= 0", "leave the term out, or give it a weight above 0")
+		k.Require(path, t.Weight <= 1e6, at+"weight must be at most 1000000")
+		k.Require(path, !(t.Weight > 0 && t.Weight < 1e-6), at+"weight must be 0 or at least 0.000001", "leave the term out, or give it a larger weight")
+		k.Require(path, !hasKind(o.ITC.Scores[:i], t.Kind), at+t.Kind+" is there twice", "add the weights")
 		sum += t.Weight
 	}
 	if len(o.ITC.Scores) == 0 {
 		return
 	}
-	k.require(path, sum > 0, "at least one weight must be > 0", `write [{kind = "cosine", weight = 1}]`)
-	k.require("objective.itc.score", o.ITC.Score == Default().Objective.ITC.Score, "must not be set together with objective.itc.scores", "give it as a term")
-	k.require("objective.geodesic.mix", o.Geodesic.Mix == 1, "must be 1 with objective.itc.scores", "write the shares as weights")
+	k.Require(path, sum > 0, "at least one weight must be > 0", `write [{kind = "cosine", weight = 1}]`)
+	k.Require("objective.itc.score", o.ITC.Score == Default().Objective.ITC.Score, "must not be set together with objective.itc.scores", "give it as a term")
+	k.Require("objective.geodesic.mix", o.Geodesic.Mix == 1, "must be 1 with objective.itc.scores", "write the shares as weights")
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/train/schedule"
 )
 
 // Train is the loop. Exactly one of the max_* durations must be set.
@@ -49,6 +51,12 @@ func (c Config) ComparedRows() int {
 	return c.RankRows()
 }
 
+// Length is how long the run is.
+func (t *Train) Length() schedule.Length {
+	return schedule.Length{BatchSize: t.BatchSize, AccumulateSteps: t.AccumulateSteps, MaxSteps: t.MaxSteps, MaxSamples: t.MaxSamples,
+		MaxEpochs: t.MaxEpochs, MaxMinutes: t.MaxMinutes}
+}
+
 // HeldBatches returns the batches that a step has in memory at a time.
 func (c Config) HeldBatches() int {
 	if c.AccumulatesFeatures() {
@@ -68,18 +76,18 @@ const (
 func (t *Train) KeepsByMetric() bool { return strings.HasPrefix(t.KeepBestBy, "eval/") }
 
 func (t *Train) check(k *checker, c *Config) {
-	k.positive("train.batch_size", "train.accumulate_steps", "train.log_every_steps")
-	k.require("train.batch_size", t.BatchSize >= 2, "must be >= 2", "contrast and matching need another pair as a negative")
-	k.notNegative("train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "train.eval_every_steps",
+	k.Positive("train.batch_size", "train.accumulate_steps", "train.log_every_steps")
+	k.Require("train.batch_size", t.BatchSize >= 2, "must be >= 2", "contrast and matching need another pair as a negative")
+	k.NotNegative("train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "train.eval_every_steps",
 		"train.save_every_steps", "train.save_every_minutes", "train.keep_last", "train.keep_best", "train.keep_every_steps")
 	if !t.KeepsByMetric() {
-		k.oneOf("train.keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
+		k.OneOf("train.keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
 	}
 	for _, of := range []string{"eval/sts/", "eval/pairs/", "eval/isotropy/"} {
-		k.training("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) || slices.Contains(c.Eval.Beside, "sentences") || c.Model.TextsOnly() && len(c.Eval.Sentences.Tasks) > 0, "names a number that is not measured", `add "sentences" to eval.beside`)
+		k.Training("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) || slices.Contains(c.Eval.Beside, "sentences") || c.Model.TextsOnly() && len(c.Eval.Sentences.Tasks) > 0, "names a number that is not measured", `add "sentences" to eval.beside`)
 	}
-	k.oneOf("train.on_nan", "stop", "skip", "rollback")
-	k.oneOf("train.accumulate", AccumulateGradients, AccumulateFeatures)
+	k.OneOf("train.on_nan", "stop", "skip", "rollback")
+	k.OneOf("train.accumulate", AccumulateGradients, AccumulateFeatures)
 	if c.AccumulatesFeatures() {
 		t.checkFeatures(k, c)
 	}
@@ -89,7 +97,7 @@ func (t *Train) check(k *checker, c *Config) {
 // micro-batches.
 func (t *Train) checkFeatures(k *checker, c *Config) {
 	o := c.Objective
-	k.training("train.accumulate", c.Model.traits().captions, `must be "gradients"`, c.Model.named()+" has no pairs")
+	k.Training("train.accumulate", c.Model.traits().captions, `must be "gradients"`, c.Model.named()+" has no pairs")
 	for _, x := range []struct {
 		key  string
 		used bool
@@ -100,7 +108,7 @@ func (t *Train) checkFeatures(k *checker, c *Config) {
 		{"objective.klot.weight", o.KLOT.Weight > 0}, {"objective.structure.weight", o.Structure.Weight > 0},
 		{"objective.geometric.weight", o.UsesGeometric()},
 	} {
-		k.training("train.accumulate", !x.used, `must be "gradients" with `+x.key+" > 0", "it reads more than the features of other micro-batches: set "+x.key+" = 0")
+		k.Training("train.accumulate", !x.used, `must be "gradients" with `+x.key+" > 0", "it reads more than the features of other micro-batches: set "+x.key+" = 0")
 	}
-	k.training("train.accumulate", !o.TCL.Local, `must be "gradients" with objective.tcl.local`, "it reads tokens of other micro-batches: set objective.tcl.local = false")
+	k.Training("train.accumulate", !o.TCL.Local, `must be "gradients" with objective.tcl.local`, "it reads tokens of other micro-batches: set objective.tcl.local = false")
 }

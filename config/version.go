@@ -144,12 +144,20 @@ func (l *loader) readVersion(value any, line int) bool {
 //
 // To train on with the configuration, check it with Validate.
 func ParseStored(name string, text []byte, sets ...string) (Config, []string, error) {
-	c := Default()
+	return ParseStoredLike(Config{}, name, text, sets...)
+}
+
+// ParseStoredLike is ParseStored with the sections of other modules that like has.
+func ParseStoredLike(like Config, name string, text []byte, sets ...string) (Config, []string, error) {
+	c, errs := add(like.fresh())
+	if len(errs) > 0 {
+		return c, nil, errs
+	}
 	l := newLoader(&c)
 	l.stored = true
 	l.file(name, text)
 	if l.newer {
-		return c, nil, l.errs.orNil()
+		return c, nil, l.errs.OrNil()
 	}
 	l.upgrade(&c)
 	l.complete(&c)
@@ -169,5 +177,5 @@ func ParseStored(name string, text []byte, sets ...string) (Config, []string, er
 		}
 		l.errs = append(l.errs, e)
 	}
-	return c, l.notices, l.errs.orNil()
+	return c, l.notices, l.errs.OrNil()
 }

@@ -18,7 +18,7 @@ hidden = 256
 // Keys of earlier versions are translated: in a user's file and on the command line with a
 // notice, in a stored one without.
 func TestRenamedKeys(t *testing.T) {
-	c, notices, err := parse("x.toml", []byte(oldFile), []string{"data.val_files=v.json"})
+	c, notices, err := parse("x.toml", []byte(oldFile), []string{"data.val_files=v.json"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

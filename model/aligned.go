@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/geoalign/geoalign/align"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 	"github.com/geoalign/geoalign/state"

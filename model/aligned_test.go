@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/align"
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 )
 
 // rotatedRows are n pairs of rows of 6 and 4 channels, where a text is some channels of its image.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/align"
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // BenchmarkAnchors maps 32 rows of 768 channels to the shared space: by ASIF, which compares them with all of its

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"

@@ -3,8 +3,8 @@ package model
 import (
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/objectives"
 )
 

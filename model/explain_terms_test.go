@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/interact"
 )

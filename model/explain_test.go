@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 )
 
 // tinyGRU is tinyCLIP whose captions pass recurrent units, with a teacher and a queue.

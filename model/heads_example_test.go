@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 )

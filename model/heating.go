@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/exec"

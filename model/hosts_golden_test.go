@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyHost is a host of GSSF over features of regions, by name, of the sizes of tools/goldens/hosts.py.
@@ -20,7 +21,7 @@ func tinyHost(name string) config.Config {
 	c.Model.Image = config.Image{Style: config.StyleRegions, Width: 8, Regions: config.RegionTower{In: 6, Encoder: config.RegionsLinear}}
 	c.Model.Text = config.Text{Style: config.StyleGRU, Layers: 1, Width: 8, GRU: config.GRU{Embedding: 7, Directions: config.GRUForward}}
 	c.Objective.ITC.InBatchWeight = 0
-	c.Objective.Hinge = config.Hinge{Weight: 1, Margin: 0.2, Negatives: "hardest"}
+	c.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: 0.2, Negatives: "hardest"}
 	name, c.Model.Image.Regions.BatchNorm = strings.CutSuffix(name, "_norm")
 	name, caption := strings.CutSuffix(name, "_caption")
 	if caption {

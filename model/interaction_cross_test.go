@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // TestCrossInteraction: kinds, directions and sites of the metric become those of the published
@@ -49,7 +50,7 @@ func TestCrossEvaluates(t *testing.T) {
 	for _, kind := range []string{config.InteractionSCAN, config.InteractionBFAN, config.InteractionIMRAM} {
 		cfg := tinyFILIP(kind)
 		cfg.Model.Interaction.Steps = 3
-		cfg.Objective.Hinge = config.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
+		cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
 		cfg.Objective.Poly, cfg.Objective.CMPM = config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
 		m := buildInteraction(t, cfg)
 		b := randomPairs(m, 7)

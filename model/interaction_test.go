@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyFILIP is the dual encoder of tinyCLIP, compared by tokens.
@@ -109,7 +110,7 @@ func TestInteraction(t *testing.T) {
 		for _, positives := range []string{"pair", "id"} {
 			o := &cfg.Objective
 			o.ITC.Positives = positives
-			o.Hinge, o.Poly, o.CMPM = config.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}, config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
+			o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}, config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
 			m := buildInteraction(t, cfg)
 			if _, ok := m.params.Get("image_proj/weight"); ok != (name == "clip") {
 				t.Errorf("%s: projection of images %t", name, ok)
@@ -196,7 +197,7 @@ func TestPairLosses(t *testing.T) {
 		for _, positives := range []string{"pair", "id"} {
 			o := &cfg.Objective
 			o.ITC.InBatchWeight, o.ITC.Positives = 0, positives
-			o.Hinge, o.Poly, o.CMPM = config.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}, config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
+			o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}, config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
 			m := build(t, cfg, "plain", 1)
 			b := randomBatch(m, 3)
 			r, err := m.Forward(b, Control{})
@@ -235,13 +236,13 @@ func TestPairLosses(t *testing.T) {
 // TestHingeWarmup: all negatives come before the hardest ones, by steps or by epochs.
 func TestHingeWarmup(t *testing.T) {
 	for name, c := range map[string]struct {
-		hinge    config.Hinge
+		hinge    objectives.Hinge
 		perEpoch float64
 	}{
-		"steps":  {config.Hinge{Weight: 1, Margin: 2, Negatives: "hardest", WarmupSteps: 3}, 100},
-		"epochs": {config.Hinge{Weight: 1, Margin: 2, Negatives: "hardest", WarmupEpochs: 1.5}, 2},
+		"steps":  {objectives.Hinge{Weight: 1, Margin: 2, Negatives: "hardest", WarmupSteps: 3}, 100},
+		"epochs": {objectives.Hinge{Weight: 1, Margin: 2, Negatives: "hardest", WarmupEpochs: 1.5}, 2},
 	} {
-		value := func(h config.Hinge, update int) float64 {
+		value := func(h objectives.Hinge, update int) float64 {
 			cfg := tinyCLIP("sphere")
 			cfg.Objective.ITC.InBatchWeight, cfg.Objective.Hinge = 0, h
 			m := buildCLIP(t, cfg)
@@ -273,7 +274,7 @@ func TestPairLossChance(t *testing.T) {
 		cfg := tinyCLIP("sphere")
 		o := &cfg.Objective
 		o.ITC.InBatchWeight = 0
-		o.Hinge, o.Poly, o.CMPM = config.Hinge{Weight: 1, Margin: .2, Negatives: negatives}, config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
+		o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weight: 1, Margin: .2, Negatives: negatives}, config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
 		m := buildCLIP(t, cfg)
 		n := cfg.Train.BatchSize
 		s := make([][]float64, n)

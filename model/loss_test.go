@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"

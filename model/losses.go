@@ -26,11 +26,10 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 			list = append(list, objectives.FusedContrast{Weight: c.Weight, Temperature: c.FusionTemperature, Fusion: fusion, Name: "adcl/" + c.Fusion})
 		}
 	}
-	if c := obj.SigLIP; c.Weight > 0 {
-		list = append(list, &objectives.SigLIP{Weight: c.Weight, Scale: c.Scale, ScaleMax: c.ScaleMax, Bias: c.Bias})
-	}
-	if c := obj.Hinge; c.Weight > 0 {
-		list = append(list, objectives.Hinge{Weight: c.Weight, Margin: c.Margin, Hardest: c.Negatives == "hardest", Warmup: c.WarmupSteps, WarmupEpochs: c.WarmupEpochs})
+	for _, l := range []objectives.Settings{&obj.SigLIP, &obj.Hinge} {
+		if l.On() {
+			list = append(list, l)
+		}
 	}
 	if c := obj.Triplet; c.Weight > 0 {
 		list = append(list, objectives.Triplet{Weight: c.Weight, Margin: c.Margin, Soft: c.Soft, Hardest: c.Negatives == "hardest"})

@@ -1,9 +1,9 @@
 package model
 
 import (
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"

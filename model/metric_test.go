@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // metricForms are settings of objective.gssf over a head of 8 channels, with the number of their weights.
@@ -152,7 +153,7 @@ func metricOfStoredFeatures(t *testing.T, name string, m *Pairs, b Batch) {
 func TestMetricDropout(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: "dense", Dropout: 0.5}
-	cfg.Objective.Hinge = config.Hinge{Weight: 1, Margin: 0.2, Negatives: "all"}
+	cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: 0.2, Negatives: "all"}
 	m := build(t, cfg, "builtin", 1)
 	b := randomPairs(m, 3)
 	loss := map[float64]bool{}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/kernel"

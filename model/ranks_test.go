@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
 )

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"

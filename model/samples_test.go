@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyNAAF is a model with a boundary.
@@ -14,7 +15,7 @@ func tinyNAAF() config.Config {
 	cfg := tinyFILIP(config.InteractionNAAF)
 	cfg.Model.Interaction.Penalty = 2
 	cfg.Objective.ITC.InBatchWeight = 0
-	cfg.Objective.Hinge = config.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
+	cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
 	return cfg
 }
 

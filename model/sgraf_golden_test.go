@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // tinySGRAF is a host with vectors of similarity of the sizes of tools/goldens/sgraf.py, without a metric.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/objectives"
 )
 

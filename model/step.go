@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"

@@ -6,9 +6,9 @@ import (
 
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"

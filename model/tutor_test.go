@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tutors are frozen teachers of tiny models, whose widths and scores are their own.
@@ -16,7 +17,7 @@ func tutors() map[string]config.Config {
 	gssf.Objective.ITC.Score = "gssf"
 	tokens := tinyCLIP("sphere")
 	tokens.Model.System, tokens.Model.Interaction = "matching", config.Interaction{Kind: "scan", Metric: "similarity"}
-	tokens.Objective.ITC.InBatchWeight, tokens.Objective.Hinge = 0, config.Hinge{Weight: 1, Margin: 0.2, Negatives: "all"}
+	tokens.Objective.ITC.InBatchWeight, tokens.Objective.Hinge = 0, objectives.Hinge{Weight: 1, Margin: 0.2, Negatives: "all"}
 	distance := tinyCLIP("euclid")
 	return map[string]config.Config{"gssf": gssf, "tokens": tokens, "distance": distance}
 }

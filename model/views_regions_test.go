@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 )
 
 // TestMaskedViews: with masks that hide nothing the hinge loss is that of both views of an image, and of one text; others hide

@@ -2,6 +2,7 @@ package objectives
 
 import (
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
@@ -18,17 +19,42 @@ import (
 //
 // Where images have two masked views (Zhu et al. 2023, "ESA"), each view is an image of the first term, and the second
 // term has the scores of Worst: a text is compared with the farther view of its image and the nearer ones of others.
+//
+// It trains region-word systems. The score is that of model.interaction, or of objective.itc without the geodesic.
 type Hinge struct {
-	Weight  float64
-	Margin  float64 // g
-	Hardest bool    // the maximum, else the sum
-	// Warmup and WarmupEpochs are how long the sum stands in the place of the maximum, the longer
-	// of the two.
-	Warmup       int
-	WarmupEpochs float64
+	// of the loss in the total; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+	// by which a pair shall be nearer than a negative
+	Margin float64 `toml:"margin"`
+	// hardest (the nearest negative of a row or column) | all (their sum)
+	Negatives string `toml:"negatives"`
+	// the first steps have all negatives; 0: as warmup_epochs says
+	WarmupSteps int `toml:"warmup_steps" when:"negatives=hardest" max:"1000000000"`
+	// the same in epochs, 1 in VSE-infinity; at most one of the two
+	WarmupEpochs float64 `toml:"warmup_epochs" when:"negatives=hardest" max:"1000000000"`
 }
 
-var _ Preparer = Hinge{}
+var (
+	_ Preparer = Hinge{}
+	_ Settings = (*Hinge)(nil)
+)
+
+// Defaults implements section.Section.
+func (l *Hinge) Defaults() { *l = Hinge{Margin: 0.2, Negatives: "hardest"} }
+
+// On implements section.Switched.
+func (l *Hinge) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (l *Hinge) Needs() []section.Fact { return []section.Fact{section.Captions} }
+
+// Check implements section.Section.
+func (l *Hinge) Check(k *section.Checker) {
+	k.NotNegative("weight", "warmup_steps", "warmup_epochs")
+	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",
+		"0.2 is what cosines are trained with")
+	k.OneOf("negatives", "hardest", "all")
+}
 
 // Prepare implements Preparer.
 func (l Hinge) Prepare(s *Step) { s.ReadPairs() }
@@ -36,9 +62,9 @@ func (l Hinge) Prepare(s *Step) { s.ReadPairs() }
 // Build implements Loss.
 func (l Hinge) Build(s *Step) []Part {
 	s = s.Whole()
-	warm := Ramp{To: 1, Steps: l.Warmup, Epochs: l.WarmupEpochs}
+	warm := Ramp{To: 1, Steps: l.WarmupSteps, Epochs: l.WarmupEpochs}
 	hardest := s.Floats("hardest negatives", func(f *feed.Step, dst []float32) error {
-		if dst[0] = 0; l.Hardest && warm.At(f.Update, f.PerEpoch) == 1 {
+		if dst[0] = 0; l.Negatives == "hardest" && warm.At(f.Update, f.PerEpoch) == 1 {
 			dst[0] = 1
 		}
 		return nil
@@ -53,7 +79,7 @@ func (l Hinge) Build(s *Step) []Part {
 	}
 	part := s.Part("hinge", l.Weight, sum)
 	part.Chance = directions * l.Margin * float64(s.Rows)
-	if !l.Hardest {
+	if l.Negatives == "all" {
 		part.Chance *= float64(s.Rows - 1)
 	}
 	return []Part{part}

@@ -3,8 +3,8 @@ package objectives
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"

@@ -3,6 +3,7 @@ package objectives
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
@@ -21,21 +22,45 @@ const (
 //	L = -1/B sum_i sum_j log sigmoid(z_ij (t s_ij + b)),  t = exp(t')
 //
 // with z_ij = 1 for right answers and -1 for all others, scores s of PairScores, and
-// t' and b learned. The temperature of the contrast takes no part.
+// t' and b learned. The score is that of objective.itc without the geodesic, and its temperature takes no part.
 type SigLIP struct {
-	Weight   float64
-	Scale    float64 // initial t
-	ScaleMax float64 // t is clamped to at most this
-	Bias     float64 // initial b
+	// of the loss in the total; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+	// initial scale t of the scores; the paper's t = exp(t') with t' = log 10
+	Scale float64 `toml:"scale"`
+	// the scale is clamped to at most this
+	ScaleMax float64 `toml:"scale_max"`
+	// initial value b of what is added to the logits: far below 0, since most pairs are negatives
+	Bias float64 `toml:"bias"`
 
 	scale Values
 }
 
 var (
+	_ Settings = (*SigLIP)(nil)
 	_ Preparer = (*SigLIP)(nil)
 	_ Starter  = (*SigLIP)(nil)
 	_ Finisher = (*SigLIP)(nil)
 )
+
+// Defaults implements section.Section.
+func (l *SigLIP) Defaults() { *l = SigLIP{Scale: 10, ScaleMax: 100, Bias: -10} }
+
+// On implements section.Switched.
+func (l *SigLIP) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (l *SigLIP) Needs() []section.Fact { return []section.Fact{section.Captions} }
+
+// Check implements section.Section.
+func (l *SigLIP) Check(k *section.Checker) {
+	k.NotNegative("weight")
+	// Outside of these float32 has no room for what is computed from them.
+	k.Require("scale", l.Scale >= 1e-3 && l.Scale <= 1e4, "must be between 0.001 and 10000", "10 in the paper")
+	k.Require("scale_max", l.ScaleMax >= l.Scale && l.ScaleMax <= 1e4,
+		"must be at least objective.siglip.scale and at most 10000")
+	k.Require("bias", l.Bias >= -1e3 && l.Bias <= 1e3, "must be between -1000 and 1000", "-10 in the paper")
+}
 
 // Prepare implements Preparer.
 func (l *SigLIP) Prepare(s *Step) {

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/arith"
 	"gorgonia.org/gorgonia"

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gonum.org/v1/gonum/stat/distuv"

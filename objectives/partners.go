@@ -3,8 +3,8 @@ package objectives
 import (
 	"math/rand/v2"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gorgonia.org/gorgonia"
 )

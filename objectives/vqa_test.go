@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 )
 
 // answersOf returns a batch of answers with the given weights, two rows of three, of which answer a of row i is the tokens

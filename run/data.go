@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/run/record"
@@ -51,7 +52,7 @@ func (r *Run) changed(all []record.Difference) error {
 	if len(all) == 0 {
 		return nil
 	}
-	if r.cfg.Data.Changed != config.DataAccepted {
+	if r.cfg.Data.Changed != source.DataAccepted {
 		return &record.ChangedError{Folder: r.known.Folder, Differences: all}
 	}
 	for _, d := range all {
@@ -74,7 +75,7 @@ func (r *Run) openedDataOf(ctx context.Context, train any) (*record.Opened, erro
 		}
 		return err
 	}
-	if err := add("train", train, source.Inputs(r.cfg, "train")); err != nil {
+	if err := add("train", train, source.Inputs(r.cfg.Source(), "train")); err != nil {
 		return nil, err
 	}
 	if r.set == nil || r.cfg.Eval.Split == "train" {
@@ -87,9 +88,9 @@ func (r *Run) openedDataOf(ctx context.Context, train any) (*record.Opened, erro
 // named is the name of the split in a DataRecord, and what it is read from.
 func (s *Split) named(cfg config.Config) (string, []source.Input) {
 	if s.listed() != nil && s.Galleries == nil && s.kept.examples == nil && s.kept.pairs == nil {
-		return record.SentencesSplit, source.SentencesInputs(cfg)
+		return record.SentencesSplit, evalfiles.SentencesInputs(cfg)
 	}
-	return cfg.Eval.Split, source.Inputs(cfg, cfg.Eval.Split)
+	return cfg.Eval.Split, source.Inputs(cfg.Source(), cfg.Eval.Split)
 }
 
 // listed is what has the entries of a split; nil: there is nothing.
@@ -124,7 +125,7 @@ func (t *Trained) noteData(ctx context.Context, name string, set *Split) {
 	if err != nil || known == nil || known.Record.Splits[name] == nil || !ok {
 		return
 	}
-	s, err := record.OpenSplit(ctx, t.Config, name, e, source.Inputs(t.Config, name))
+	s, err := record.OpenSplit(ctx, t.Config, name, e, source.Inputs(t.Config.Source(), name))
 	if err == nil {
 		known.Note(ctx, s, t.Say)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/compute/parallel"
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -25,7 +25,7 @@ func (r *Run) watchData() train.Hook {
 	if r.first() {
 		var p *record.Pass
 		save = func(splits []*record.OpenedSplit) error {
-			if found, _, _ := p.State(); len(found) > 0 && r.cfg.Data.Changed != config.DataAccepted {
+			if found, _, _ := p.State(); len(found) > 0 && r.cfg.Data.Changed != source.DataAccepted {
 				return nil // the record stays that of the data before
 			}
 			return record.Keep(r.dir, r.known, r.accepted, splits)

@@ -93,7 +93,7 @@ func (f fitted) Match(context.Context, []float32, []int32, []int32, []float32, i
 
 // fitsFiles compares the widths of a fitted map with those of the files of a configuration.
 func fitsFiles(m Model, cfg config.Config) error {
-	p, err := source.Pairs(cfg)
+	p, err := source.OpenPairs(cfg.Source())
 	if err != nil {
 		return err
 	}

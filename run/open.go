@@ -266,7 +266,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	if err := CheckTask(task); err != nil {
 		return nil, err
 	}
-	if err := source.CheckSplit(t.Config, t.SplitName(split)); err != nil {
+	if err := source.CheckSplit(t.Config.Source(), t.SplitName(split)); err != nil {
 		return nil, &console.ArgumentError{Err: err}
 	}
 	if err := t.LoadForSplit(); err != nil {

@@ -32,7 +32,7 @@ func (e Evaluation) captioned(ctx context.Context) (Scores, error) {
 	if w.Nearest > 0 {
 		asWritten := unaugmented(c)
 		asWritten.Data.Clean = data.CleanNone
-		if t.Nearest.Train, err = source.Stream(ctx, asWritten, source.Options{Progress: e.Progress}); err != nil {
+		if t.Nearest.Train, err = source.Stream(ctx, asWritten.Source(), source.Options{Progress: e.Progress}); err != nil {
 			return nil, err
 		}
 	}

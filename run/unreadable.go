@@ -175,7 +175,7 @@ func (s *Split) without(cfg config.Config, images, texts data.BadRows) error {
 	s.leftOut += s.Len() - g.Images().Len()
 	s.Galleries = g
 	s.Eval, _ = g.(*data.Eval)
-	return source.CheckFolds(cfg, g.Images().Len())
+	return source.CheckFolds(cfg.Source(), g.Images().Len())
 }
 
 // firstOf is the lowest row.

@@ -1,5 +1,5 @@
 // Command gen writes the reference of the configuration, docs/config.md, from
-// the comments of the structs in package config and from the defaults.
+// the comments of the sections and from their defaults.
 package main
 
 import (
@@ -9,10 +9,10 @@ import (
 )
 
 func main() {
-	source := flag.String("source", ".", "folder of the files with the structs")
+	root := flag.String("root", "..", "folder of the module")
 	out := flag.String("out", "../docs/config.md", "file to write")
 	flag.Parse()
-	text, err := render(*source)
+	text, err := render(*root)
 	if err == nil {
 		err = os.WriteFile(*out, text, 0o644)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -35,53 +36,78 @@ beyond it a number is a mistake, and within it what the keys make together is st
 before any of it is taken. *Read with* says when something reads a key, or all keys of a section that have no such words of
 their own; else the key does nothing, and validate and train note it when it is set to another value than its default.
 
-Written by ` + "`go generate ./config`" + ` from the comments of the structs in package config.
+Written by ` + "`go generate ./config`" + ` from the comments of the sections.
 `
 
-// render returns the reference as Markdown: a table per section. source is the folder of
-// the structs.
-func render(source string) ([]byte, error) {
-	names, err := filepath.Glob(filepath.Join(source, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	structs := map[string]*ast.StructType{}
-	docs := map[string]string{}
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			return nil, err
-		}
-		collect(file, structs, docs)
-	}
-	if structs["Config"] == nil {
-		return nil, fmt.Errorf("no struct Config in %s", source)
-	}
-	r := renderer{structs: structs, docs: docs, defaults: config.Default()}
+// render returns the reference as Markdown: a table per section. root is the folder of the module.
+func render(root string) ([]byte, error) {
+	r := renderer{root: root, packages: map[string]map[string]typeDoc{}, defaults: config.Default()}
 	r.WriteString(strings.ReplaceAll(header, "VERSION", strconv.Itoa(config.Version)))
-	if err := r.section("Config", ""); err != nil {
+	if err := r.section(reflect.TypeFor[config.Config](), ""); err != nil {
 		return nil, err
 	}
 	return r.Bytes(), nil
 }
 
+const module = "github.com/geoalign/geoalign/"
+
+// typeDoc is the comment of a struct, and those of its fields by their names.
+type typeDoc struct {
+	doc    string
+	fields map[string]string
+}
+
+// doc returns the comments of a struct, from the source of its package.
+func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
+	if r.packages[t.PkgPath()] == nil {
+		types := map[string]typeDoc{}
+		r.packages[t.PkgPath()] = types
+		names, err := filepath.Glob(filepath.Join(r.root, strings.TrimPrefix(t.PkgPath(), module), "*.go"))
+		if err != nil {
+			return typeDoc{}, err
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+			if err != nil {
+				return typeDoc{}, err
+			}
+			collect(file, types)
+		}
+	}
+	d, ok := r.packages[t.PkgPath()][t.Name()]
+	if !ok {
+		return d, fmt.Errorf("no struct %s in the source", t)
+	}
+	return d, nil
+}
+
 // collect adds the structs of a file and their comments.
-func collect(file *ast.File, structs map[string]*ast.StructType, docs map[string]string) {
+func collect(file *ast.File, types map[string]typeDoc) {
+	line := func(g *ast.CommentGroup) string { return strings.Join(strings.Fields(g.Text()), " ") }
 	for _, d := range file.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok {
 			continue
 		}
 		for _, s := range g.Specs {
-			if t, ok := s.(*ast.TypeSpec); ok {
-				if st, ok := t.Type.(*ast.StructType); ok {
-					structs[t.Name.Name] = st
-					docs[t.Name.Name] = strings.Join(strings.Fields(g.Doc.Text()), " ")
+			t, ok := s.(*ast.TypeSpec)
+			if !ok {
+				continue
+			}
+			st, ok := t.Type.(*ast.StructType)
+			if !ok {
+				continue
+			}
+			about := typeDoc{cmp.Or(line(t.Doc), line(g.Doc)), map[string]string{}}
+			for _, f := range st.Fields.List {
+				for _, name := range f.Names {
+					about.fields[name.Name] = cmp.Or(line(f.Doc), line(f.Comment))
 				}
 			}
+			types[t.Name.Name] = about
 		}
 	}
 }
@@ -94,42 +120,46 @@ var escape = strings.NewReplacer("|", `\|`, "<", "&lt;")
 
 type renderer struct {
 	bytes.Buffer
-	structs  map[string]*ast.StructType
-	docs     map[string]string
+	root     string
+	packages map[string]map[string]typeDoc // by path and name
 	defaults config.Config
 }
 
 // section writes the table of a struct's own keys, then the sections in it.
-func (r *renderer) section(name, path string) error {
-	type sub struct{ name, path string }
+func (r *renderer) section(t reflect.Type, path string) error {
+	about, err := r.doc(t)
+	if err != nil {
+		return err
+	}
+	type sub struct {
+		t    reflect.Type
+		path string
+	}
 	var subs []sub
 	var rows bytes.Buffer
-	for _, f := range r.structs[name].Fields.List {
-		tag, err := strconv.Unquote(f.Tag.Value)
-		if err != nil {
-			return err
-		}
-		key := reflect.StructTag(tag).Get("toml")
-		if key == "-" {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key := f.Tag.Get("toml")
+		if key == "" || key == "-" {
 			continue
 		}
 		full := strings.TrimPrefix(path+"."+key, ".")
-		if id, ok := f.Type.(*ast.Ident); ok && r.structs[id.Name] != nil {
-			subs = append(subs, sub{id.Name, full})
+		if f.Type.Kind() == reflect.Struct {
+			subs = append(subs, sub{f.Type, full})
 			continue
 		}
 		value, ok := r.defaults.Get(full)
 		if !ok {
-			return fmt.Errorf("%s.%s has no key %s", name, f.Names[0].Name, full)
+			return fmt.Errorf("%s.%s has no key %s", t, f.Name, full)
 		}
-		text := strings.Join(strings.Fields(f.Comment.Text()), " ")
+		text := about.fields[f.Name]
 		if text == "" {
 			return fmt.Errorf("%s has no comment", full)
 		}
-		if fixed := reflect.StructTag(tag).Get("fixed"); fixed != "" {
+		if fixed := f.Tag.Get("fixed"); fixed != "" {
 			text += " (*" + fixedBy[fixed] + "*)"
 		}
-		if most := reflect.StructTag(tag).Get("max"); most != "" {
+		if most := f.Tag.Get("max"); most != "" {
 			text += " (at most " + most + ")"
 		}
 		if with := config.ReadWith(full); with != "" {
@@ -138,7 +168,7 @@ func (r *renderer) section(name, path string) error {
 		fmt.Fprintf(&rows, "| `%s` | %s | `%s` | %s |\n", key, typeName(value), literal(value), escape.Replace(text))
 	}
 	if path != "" {
-		_, doc, _ := strings.Cut(r.docs[name], " ")
+		_, doc, _ := strings.Cut(about.doc, " ")
 		doc = strings.TrimPrefix(doc, "is ")
 		doc = strings.ToUpper(doc[:1]) + doc[1:]
 		if with := config.ReadWith(path); with != "" && !strings.Contains(doc, with) {
@@ -150,7 +180,7 @@ func (r *renderer) section(name, path string) error {
 		fmt.Fprintf(r, "\n| key | type | default | meaning |\n|---|---|---|---|\n%s", rows.Bytes())
 	}
 	for _, s := range subs {
-		if err := r.section(s.name, s.path); err != nil {
+		if err := r.section(s.t, s.path); err != nil {
 			return err
 		}
 	}
@@ -170,11 +200,11 @@ func typeName(v any) string {
 		return "integers"
 	case []float64:
 		return "numbers"
-	case []config.ScoreTerm:
-		return "tables"
-	default:
-		return fmt.Sprintf("%T", v)
 	}
+	if t := reflect.TypeOf(v); t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+		return "tables"
+	}
+	return fmt.Sprintf("%T", v)
 }
 
 // literal writes a value as TOML.

@@ -10,7 +10,7 @@ import (
 )
 
 func TestReferenceIsUpToDate(t *testing.T) {
-	want, err := render("..")
+	want, err := render("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("docs/config.md does not match the comments of package config: run go generate ./config")
+		t.Error("docs/config.md does not match the comments of the sections: run go generate ./config")
 	}
 }
 
@@ -41,7 +41,10 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 func TestRenderRefusesAKeyWithoutComment(t *testing.T) {
 	source := t.TempDir()
 	text := "package c\n// Config is a run.\ntype Config struct {\n\tRun Run `toml:\"run\"`\n}\n// Run names a run.\ntype Run struct {\n\tName string `toml:\"name\"`\n}\n"
-	if err := os.WriteFile(source+"/c.go", []byte(text), 0o644); err != nil {
+	if err := os.Mkdir(source+"/config", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(source+"/config/c.go", []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := render(source); err == nil || !strings.Contains(err.Error(), "run.name has no comment") {

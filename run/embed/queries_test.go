@@ -1,9 +1,10 @@
 package embed
 
 import (
-	"github.com/geoalign/geoalign/run"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/run"
 )
 
 func TestOpenQueriesOfNoGallery(t *testing.T) {

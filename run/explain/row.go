@@ -14,7 +14,7 @@ import (
 
 // openPairs opens a split (empty: eval.split) whose pairs are to be explained.
 func openPairs(ctx context.Context, t *run.Trained, split string, progress func(phase string, done, total int)) (*run.Split, error) {
-	if err := source.CheckSplit(t.Config, t.SplitName(split)); err != nil {
+	if err := source.CheckSplit(t.Config.Source(), t.SplitName(split)); err != nil {
 		return nil, &console.ArgumentError{Err: err}
 	}
 	set, err := t.Unranked(ctx, split, progress)

@@ -109,10 +109,10 @@ func explainStatement(ctx context.Context, t *run.Trained, o Options) (*Explanat
 // readStatement decodes the pictures of a statement of a split, and returns its text, which o.Text takes the place of.
 func readStatement(ctx context.Context, t *run.Trained, o Options, out *Explanation) (text string, err error) {
 	split := t.SplitName(o.Split)
-	if err := source.CheckSplit(t.Config, split); err != nil {
+	if err := source.CheckSplit(t.Config.Source(), split); err != nil {
 		return "", &console.ArgumentError{Err: err}
 	}
-	x, err := source.Examples(ctx, t.Config, split, source.Options{Warn: func(note string) { t.Say("%s", note) }})
+	x, err := source.OpenExamples(ctx, t.Config.Source(), split, source.Options{Warn: func(note string) { t.Say("%s", note) }})
 	if err != nil {
 		return "", err
 	}

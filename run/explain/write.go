@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/files"
@@ -158,7 +157,7 @@ func (f *explainFolder) seen() error {
 		if x.m.W == side && x.m.H == side {
 			continue // the model sees it as it is
 		}
-		in := source.ImageInput(f.e.cfg)
+		in := f.e.cfg.ImageInput()
 		pixels := make([]float32, 3*side*side)
 		if err := (transform.Eval{Input: in, Size: side}).Apply(x.m, nil, pixels); err != nil {
 			return err
@@ -395,7 +394,7 @@ func pngOf(m image.Image) ([]byte, error) {
 
 // overlay lays a map over a picture m, shown in another size, where the model sees it.
 func overlay(cfg config.Config, m *transform.Image, shown image.Image, over explain.Map) *image.RGBA {
-	x, y, w, h := source.ImageInput(cfg).Seen(m.W, m.H, cfg.Model.Image.Size)
+	x, y, w, h := cfg.ImageInput().Seen(m.W, m.H, cfg.Model.Image.Size)
 	b := shown.Bounds()
 	sx, sy := float64(b.Dx())/float64(m.W), float64(b.Dy())/float64(m.H)
 	return explain.Overlay(shown, over, x*sx, y*sy, w*sx, h*sy)

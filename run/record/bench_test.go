@@ -22,7 +22,7 @@ func BenchmarkDataIdentity(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	stream, err := source.Stream(b.Context(), cfg, source.Options{})
+	stream, err := source.Stream(b.Context(), cfg.Source(), source.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func BenchmarkDataIdentity(b *testing.B) {
 		if !ok {
 			b.Fatal("the stream has no entries")
 		}
-		s, err := OpenSplit(b.Context(), cfg, "train", e, source.Inputs(cfg, "train"))
+		s, err := OpenSplit(b.Context(), cfg, "train", e, source.Inputs(cfg.Source(), "train"))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func BenchmarkDataIdentity(b *testing.B) {
 	}
 	b.Run("open", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := source.Stream(b.Context(), cfg, source.Options{}); err != nil {
+			if _, err := source.Stream(b.Context(), cfg.Source(), source.Options{}); err != nil {
 				b.Fatal(err)
 			}
 		}

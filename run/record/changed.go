@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -35,7 +35,7 @@ type ChangedError struct {
 // Error names what changed and what to do.
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the data are not those that the run in %s was trained on:%s\nput them back as they were, or resume with these with --set data.changed=%s (the numbers are then not those of a run in one piece), or start anew with --resume never",
-		e.Folder, LinesOf(e.Differences), config.DataAccepted)
+		e.Folder, LinesOf(e.Differences), source.DataAccepted)
 }
 
 func LinesOf(list []Difference) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
@@ -50,14 +51,14 @@ func Verify(ctx context.Context, dir string, sets []string, progress func(phase 
 // verify compares a split.
 func (k *Known) verify(ctx context.Context, cfg config.Config, name string, progress func(phase string, done, of int)) (list []Difference, err error) {
 	var e data.Entries
-	inputs, end := source.Inputs(cfg, name), func() error { return nil }
+	inputs, end := source.Inputs(cfg.Source(), name), func() error { return nil }
 	if name == SentencesSplit {
-		var list []source.Sentences
-		if list, err = source.OpenSentences(cfg); err == nil {
-			e, inputs = SentencesEntries(list), source.SentencesInputs(cfg)
+		var list []evalfiles.Sentences
+		if list, err = evalfiles.OpenSentences(cfg); err == nil {
+			e, inputs = SentencesEntries(list), evalfiles.SentencesInputs(cfg)
 		}
 	} else {
-		e, end, err = source.Entries(ctx, cfg, name, source.Options{Progress: progress})
+		e, end, err = source.Entries(ctx, cfg.Source(), name, source.Options{Progress: progress})
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (k *Known) verify(ctx context.Context, cfg config.Config, name string, prog
 }
 
 // SentencesEntries are those of eval.sentences, one task behind the other.
-func SentencesEntries(tasks []source.Sentences) data.Entries {
+func SentencesEntries(tasks []evalfiles.Sentences) data.Entries {
 	var list []data.Entries
 	for _, s := range tasks {
 		list = append(list, s.Test.Entries())

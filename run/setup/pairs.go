@@ -42,7 +42,7 @@ func SameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 		bad("data.pairs.index", now.Index, "was made with %q", was.Index)
 		return errs
 	}
-	if !source.DrawsSplits(cfg) {
+	if !source.DrawsSplits(cfg.Source()) {
 		return nil
 	}
 	held, holds := was.ValSamples+was.TestSamples, now.ValSamples+now.TestSamples

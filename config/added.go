@@ -1,0 +1,105 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/geoalign/geoalign/config/section"
+)
+
+// Added is a section of another module, such as a loss of its own with its table.
+type Added struct {
+	Path    string // dotted path of the table, such as "objective.smoothed"
+	Section section.Section
+}
+
+// Add returns the section of type T that stands at a path, with its defaults. Give it to Load, Parse or ParseStored:
+//
+//	cfg, err := config.Load("run.toml", nil, config.Add[Smoothed]("objective.smoothed"))
+func Add[T any, P interface {
+	*T
+	section.Section
+}](path string) Added {
+	s := P(new(T))
+	s.Defaults()
+	return Added{path, s}
+}
+
+// sectionName is what a table of a section is called.
+var sectionName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// add returns the defaults with further sections in them, each of which stands in a section of Config and has a name of its own.
+func add(list []Added) (c Config, errs Errors) {
+	c = Default()
+	for _, a := range list {
+		dot := strings.LastIndexByte(a.Path, '.')
+		switch _, taken := schema(&c)[a.Path]; {
+		case taken:
+			errs = append(errs, &Error{Path: a.Path, Msg: "is registered twice", Hint: "give the section another name"})
+			continue
+		case !sectionName.MatchString(a.Path[dot+1:]):
+			errs = append(errs, &Error{Path: a.Path, Msg: "is not a name of a section", Hint: "use lower-case letters, digits and _"})
+			continue
+		}
+		if _, known := c.sectionAt(a.Path[:max(dot, 0)]); !known {
+			errs = append(errs, &Error{Path: a.Path, Msg: "stands in no section", Hint: `a loss is registered as "objective.NAME"`})
+			continue
+		}
+		c.Added = append(c.Added, a.clone())
+	}
+	return c, errs
+}
+
+// clone returns a copy whose section is another one.
+func (a Added) clone() Added {
+	v := reflect.New(reflect.TypeOf(a.Section).Elem())
+	v.Elem().Set(reflect.ValueOf(a.Section).Elem())
+	return Added{a.Path, v.Interface().(section.Section)}
+}
+
+// own gives c added sections of its own, which those of the configuration that it was copied from share otherwise.
+func (c *Config) own() {
+	list := make([]Added, len(c.Added))
+	for i, a := range c.Added {
+		list[i] = a.clone()
+	}
+	c.Added = list
+}
+
+// addedValue returns the value of a key of an added section.
+func (c Config) addedValue(path string) (any, bool) {
+	for _, f := range fields(&c)[len(places()):] {
+		if f.path == path && !f.section() {
+			return f.value.Interface(), true
+		}
+	}
+	return nil, false
+}
+
+// encodeAdded writes the added sections as tables behind those of Config.
+func (c Config) encodeAdded(b *bytes.Buffer) error {
+	for _, a := range c.Added {
+		fmt.Fprintf(b, "\n[%s]\n", a.Path)
+		enc := toml.NewEncoder(b)
+		enc.Indent = ""
+		if err := enc.Encode(a.Section); err != nil {
+			return fmt.Errorf("config: encode %s: %w", a.Path, err)
+		}
+	}
+	return nil
+}
+
+// fresh returns the added sections of c with their defaults.
+func (c Config) fresh() (list []Added) {
+	for _, a := range c.Added {
+		s := reflect.New(reflect.TypeOf(a.Section).Elem()).Interface().(section.Section)
+		s.Defaults()
+		list = append(list, Added{a.Path, s})
+	}
+	return list
+}

@@ -1,0 +1,132 @@
+package section
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Checker collects the first problem of each key. A key without a dot is one of the section that is checked.
+type Checker struct {
+	Facts
+	Errs     Errors
+	fields   map[string]reflect.Value
+	sections []any // pointers to all sections
+	failed   map[string]bool
+	at       string // path of the section that is checked
+}
+
+// NewChecker returns a checker of the keys of fields, by path, of sections between which facts hold.
+func NewChecker(fields map[string]reflect.Value, sections []any, facts Facts) *Checker {
+	return &Checker{Facts: facts, fields: fields, sections: sections, failed: map[string]bool{}}
+}
+
+// Of returns the section of type T of the configuration that is checked. One that is not there is a mistake of the program.
+func Of[T any](k *Checker) *T {
+	for _, s := range k.sections {
+		if t, ok := s.(*T); ok {
+			return t
+		}
+	}
+	panic("section: no section is a " + reflect.TypeFor[T]().String())
+}
+
+// Enter makes keys without a dot those of the section at path, and returns k.
+func (k *Checker) Enter(path string) *Checker {
+	k.at = path
+	return k
+}
+
+// Path returns the dotted path of a key.
+func (k *Checker) Path(key string) string {
+	if k.at == "" || strings.Contains(key, ".") {
+		return key
+	}
+	return k.at + "." + key
+}
+
+// Has says whether a fact holds.
+func (k *Checker) Has(f Fact) bool { return k.Held[f] }
+
+// Require records a problem of a key unless ok.
+func (k *Checker) Require(key string, ok bool, msg string, hint ...string) {
+	path := k.Path(key)
+	if ok || k.failed[path] {
+		return
+	}
+	k.failed[path] = true
+	k.Errs = append(k.Errs, &Error{Path: path, Value: k.fields[path].Interface(), Msg: msg, Hint: strings.Join(hint, " ")})
+}
+
+// Training is Require of what training alone reads.
+func (k *Checker) Training(key string, ok bool, msg string, hint ...string) {
+	n := len(k.Errs)
+	k.Require(key, ok, msg, hint...)
+	for _, e := range k.Errs[n:] {
+		e.Training = true
+	}
+}
+
+// Needs requires key to be 0 unless all facts hold, and says what would give the one that does not.
+func (k *Checker) Needs(key string, needs ...Fact) {
+	for _, f := range needs {
+		if !k.Has(f) {
+			why, cure := k.Lack(f)
+			k.Require(key, false, "must be 0", why+": "+cure)
+		}
+	}
+}
+
+// Value returns the value of a key.
+func (k *Checker) Value(key string) any { return k.fields[k.Path(key)].Interface() }
+
+// Number returns the value of a key as a float64.
+func (k *Checker) Number(key string) float64 {
+	switch v := k.fields[k.Path(key)]; v.Kind() {
+	case reflect.Int:
+		return float64(v.Int())
+	default:
+		return v.Float()
+	}
+}
+
+// Positive requires numbers above 0.
+func (k *Checker) Positive(keys ...string) {
+	for _, p := range keys {
+		k.Require(p, k.Number(p) > 0, "must be > 0")
+	}
+}
+
+// NotNegative requires numbers of at least 0.
+func (k *Checker) NotNegative(keys ...string) {
+	for _, p := range keys {
+		k.Require(p, k.Number(p) >= 0, "must be >= 0")
+	}
+}
+
+// BelowOne requires values in [0, 1).
+func (k *Checker) BelowOne(keys ...string) {
+	for _, p := range keys {
+		v := k.Number(p)
+		k.Require(p, v >= 0 && v < 1, "must be at least 0 and below 1")
+	}
+}
+
+// Share requires values in [0, 1].
+func (k *Checker) Share(keys ...string) {
+	for _, p := range keys {
+		v := k.Number(p)
+		k.Require(p, v >= 0 && v <= 1, "must be between 0 and 1")
+	}
+}
+
+// OneOf requires one of the allowed values.
+func (k *Checker) OneOf(key string, allowed ...string) {
+	k.Require(key, slices.Contains(allowed, k.fields[k.Path(key)].String()), "must be one of "+strings.Join(allowed, ", "))
+}
+
+// OneOfOrEmpty is OneOf for a key whose empty value stands for one of them.
+func (k *Checker) OneOfOrEmpty(key string, allowed ...string) {
+	v := k.fields[k.Path(key)].String()
+	k.Require(key, v == "" || slices.Contains(allowed, v), "must be empty or one of "+strings.Join(allowed, ", "))
+}
