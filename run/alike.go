@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/run/setup"
 )
 
@@ -33,7 +34,7 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 		}
 	}
 	if r.cfg.ReadsImageFiles() {
-		out = append(out, setup.DecoderFact(data.JPEGDecoder()))
+		out = append(out, setup.DecoderFact(images.JPEGDecoder()))
 	}
 	if r.tok != nil {
 		text, err := r.tok.JSON()

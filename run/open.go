@@ -84,7 +84,7 @@ func groupOf(o OpenOptions) parallel.Group {
 // result, and stays the caller's where there is an error.
 func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) {
 	t := &Trained{Checkpoint: ck, log: o.Log, Twin: o.Twin, Group: groupOf(o)}
-	if o.Twin && !ck.Has(train.TwinsGroup) {
+	if o.Twin && !ck.Has(train.MomentumGroup) {
 		return nil, noTwins(ck)
 	}
 	if ck.Notice != "" {
@@ -148,7 +148,7 @@ func (t *Trained) Folder() string { return folder.Of(t.Checkpoint) }
 func (t *Trained) Weights() string {
 	groups := setup.ModelGroups
 	if t.Twin {
-		groups = append(slices.Clone(groups), train.TwinsGroup)
+		groups = append(slices.Clone(groups), train.MomentumGroup)
 	}
 	var sums []string
 	for _, g := range groups {

@@ -17,7 +17,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -296,7 +296,7 @@ func TestDecodersAreCompared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.Contains(facts, setup.DecoderFact(data.JPEGDecoder())) != want {
+		if slices.Contains(facts, setup.DecoderFact(images.JPEGDecoder())) != want {
 			t.Errorf("%s: %+v", kind, facts)
 		}
 	}

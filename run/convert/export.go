@@ -61,7 +61,7 @@ func paramsOf(t *run.Trained) ([]weights.Param, error) {
 
 // withTwins returns parameters with twins in the place of those that have one.
 func withTwins(t *run.Trained, list []weights.Param) ([]weights.Param, error) {
-	twins, err := train.Params(t.Checkpoint, train.TwinsGroup, t.Config.Model, nil)
+	twins, err := train.Params(t.Checkpoint, train.MomentumGroup, t.Config.Model, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func withTwins(t *run.Trained, list []weights.Param) ([]weights.Param, error) {
 // teacherOf are the momentum twins, as momentum/NAME, and the features of the queue; none where there are none. What is
 // locked of a tower is its own twin.
 func teacherOf(t *run.Trained, params []weights.Param) (list []weights.Param, err error) {
-	if t.Checkpoint.Has(train.TwinsGroup) {
-		f, err := t.Checkpoint.Group(train.TwinsGroup)
+	if t.Checkpoint.Has(train.MomentumGroup) {
+		f, err := t.Checkpoint.Group(train.MomentumGroup)
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/compute/parallel"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
@@ -98,7 +98,7 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string, prog
 	case in.Texts != "":
 		m.Reading = reading(t.Config)
 	case in.Images != "":
-		m.Decoder = data.JPEGDecoder().String() // that Load chose
+		m.Decoder = images.JPEGDecoder().String() // that Load chose
 	}
 	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, written: map[string]identity.Stamp{}, say: t.Say, encoding: encodingOf(t, progress)}
 	if err := parallel.ByFirst(t.Group, s.open); err != nil {
@@ -112,7 +112,7 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string, prog
 	}
 	done.Shards, done.Kept, done.LeftOut = len(s.m.Shards), s.kept, s.m.LeftOut
 	done.Account = from.Account()
-	done.Account.Move(map[string]string{"images": data.ImageFile, "texts": "line", "rows": "row"}[m.Source], s.m.LeftOut, "it cannot be read") // those of shards that were kept too
+	done.Account.Move(map[string]string{"images": images.FileUnit, "texts": "line", "rows": "row"}[m.Source], s.m.LeftOut, "it cannot be read") // those of shards that were kept too
 	done.Images = s.m.Rows
 	if m.Side == gallery.Text {
 		done.Images, done.Texts = 0, s.m.Rows
@@ -122,7 +122,7 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string, prog
 		if !done.Account.Whole() {
 			found = ": " + done.Account.String()
 		}
-		return done, fmt.Errorf("%s has nothing to embed%s: give images (%s), lines of text or rows", m.From, found, data.FormatsRead)
+		return done, fmt.Errorf("%s has nothing to embed%s: give images (%s), lines of text or rows", m.From, found, images.FormatsRead)
 	}
 	return done, nil
 }

@@ -82,7 +82,7 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 	if err := setup.CheckTowers(cfg, from, m.Params(), console.Lines(log).Say); err != nil {
 		return done, err
 	}
-	return writeRegions(ctx, run.ModelOf(m), cfg, o, console.Lines(log).Say)
+	return writeRegions(ctx, run.ModelOf(m.Model), cfg, o, console.Lines(log).Say)
 }
 
 // regionSplit opens a split whose images are encoded, with its captions as they are written.

@@ -40,7 +40,7 @@ type Relevance struct {
 // Explainer explains scores of pairs by the towers of a model, one pair after the other, for one goroutine.
 type Explainer struct {
 	t       *run.Trained
-	pairs   *model.Pairs
+	model   *model.Model
 	at      model.Blocks
 	formula string // for patches
 	b       *batch.Batch
@@ -63,23 +63,23 @@ func New(t *run.Trained, o Options) (*Explainer, error) {
 	if err := t.Load(); err != nil {
 		return nil, err
 	}
-	m, ok := run.PairsOf(t.Model)
+	m, ok := run.TowersOf(t.Model)
 	if !ok {
 		return nil, console.Argument("model.system %q has no towers to explain a score by", t.Config.Model.System)
 	}
-	x := &Explainer{t: t, pairs: m, formula: o.Formula}
+	x := &Explainer{t: t, model: m, formula: o.Formula}
 	switch {
-	case o.Formula == FormulaTerms && !m.HasTerms():
+	case o.Formula == FormulaTerms && !m.Explainer().HasTerms():
 		return nil, console.Argument("model.interaction.kind %q does not say what its scores are made of: leave out --formula, and gradients do", t.Config.Model.Interaction.Kind)
-	case o.Formula == "" && m.HasTerms() && o.Block == nil && o.Layer == nil:
+	case o.Formula == "" && m.Explainer().HasTerms() && o.Block == nil && o.Layer == nil:
 		x.formula = FormulaTerms
 	case o.Formula == "":
 		x.formula = FormulaChannels
 	}
-	if err := m.Explains(); err != nil {
+	if err := m.Explainer().Check(); err != nil {
 		return nil, &console.ArgumentError{Err: err}
 	}
-	x.at = m.DefaultBlocks()
+	x.at = m.Explainer().DefaultBlocks()
 	for _, b := range []struct {
 		to  *int
 		ask *int
@@ -88,7 +88,7 @@ func New(t *run.Trained, o Options) (*Explainer, error) {
 			*b.to = *b.ask
 		}
 	}
-	if err := m.CheckBlocks(x.at); err != nil {
+	if err := m.Explainer().CheckBlocks(x.at); err != nil {
 		return nil, &console.ArgumentError{Err: err}
 	}
 	columns := append(m.Image().Columns(), m.Text().Columns()...)
@@ -127,7 +127,7 @@ func (x *Explainer) setText(clean string) {
 
 // groups is m, the class tokens or spheres that have scores of their own, 0 where the whole score is all there is.
 func (x *Explainer) groups() int {
-	if sp := x.pairs.Space(); sp.Groups() > 1 && !x.t.Config.Model.ImagesOnly() {
+	if sp := x.model.Space(); sp.Groups() > 1 && !x.t.Config.Model.ImagesOnly() {
 		return sp.Groups()
 	}
 	return 0
@@ -135,7 +135,7 @@ func (x *Explainer) groups() int {
 
 // Pair explains the score of the features.
 func (x *Explainer) Pair(ctx context.Context) (Relevance, error) {
-	e, err := x.pairs.Explain(ctx, x.b, x.at)
+	e, err := x.model.Explainer().Pair(ctx, x.b, x.at)
 	if err != nil {
 		return Relevance{}, err
 	}
@@ -144,7 +144,7 @@ func (x *Explainer) Pair(ctx context.Context) (Relevance, error) {
 
 // Group explains the score of class token k.
 func (x *Explainer) Group(ctx context.Context, k int) (Relevance, error) {
-	e, err := x.pairs.ExplainGroup(ctx, x.b, x.at, k)
+	e, err := x.model.Explainer().Group(ctx, x.b, x.at, k)
 	if err != nil {
 		return Relevance{}, err
 	}
@@ -187,7 +187,7 @@ func (x *Explainer) relevance(r Relevance, e *model.Explained) Relevance {
 
 // Match explains the logit of the match head.
 func (x *Explainer) Match(ctx context.Context) (Relevance, error) {
-	e, err := x.pairs.ExplainMatch(ctx, x.b, x.at)
+	e, err := x.model.Explainer().Match(ctx, x.b, x.at)
 	if err != nil {
 		return Relevance{}, err
 	}

@@ -64,11 +64,11 @@ func explainStatement(ctx context.Context, t *run.Trained, o Options) (*Explanat
 	if err := t.Load(); err != nil {
 		return nil, err
 	}
-	m, ok := run.PairsOf(t.Model)
-	if !ok || !m.HasJudgedMaps() {
+	m, ok := run.TowersOf(t.Model)
+	if !ok || m.Classifier() == nil || !m.Classifier().HasHeatMaps() {
 		return nil, console.Argument("model.system %q has no heat maps of two pictures", cfg.Model.System)
 	}
-	x := &Explainer{t: t, pairs: m, b: batch.New(1, m.JudgeColumns()...)}
+	x := &Explainer{t: t, model: m, b: batch.New(1, m.Classifier().Columns()...)}
 	if err := x.setImage(out.image, batch.Images); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func explainStatement(ctx context.Context, t *run.Trained, o Options) (*Explanat
 	if err := x.read(o, nil, out); err != nil {
 		return nil, err
 	}
-	logits, err := m.Judge(ctx, x.b)
+	logits, err := m.Classifier().Logits(ctx, x.b)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func explainStatement(ctx context.Context, t *run.Trained, o Options) (*Explanat
 		return nil, err
 	}
 	r := Relevance{Name: StatementScore, Kind: StatementScore, Score: float64(logits[class])}
-	maps, err := m.JudgedMaps(ctx, x.b, []int32{int32(class)})
+	maps, err := m.Classifier().HeatMaps(ctx, x.b, []int32{int32(class)})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run/console"
@@ -147,13 +147,13 @@ var warned sync.Map
 
 // Description describes what a run computes with.
 func Description(e *compute.Engine) runlog.Setup {
-	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode, Decoder: data.JPEGDecoder().String()}
+	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode, Decoder: images.JPEGDecoder().String()}
 }
 
 // UseDecoder chooses what decodes JPEG files by data.decoder, before images are read, and warns on standard error of
 // libraries that were passed over, once in the life of the process.
 func UseDecoder(cfg config.Config) error {
-	_, warnings, err := data.UseDecoder(cfg.Data.Decoder)
+	_, warnings, err := images.UseDecoder(cfg.Data.Decoder)
 	for _, w := range warnings {
 		warnOnce(w)
 	}

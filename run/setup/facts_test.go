@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 )
 
 // TestOtherDataOnARank: lists of another length and in another order are found, and so are files of another size.
@@ -31,7 +31,7 @@ func TestOtherDataOnARank(t *testing.T) {
 // TestOtherDecoderOnARank: where image files are read, all ranks decode JPEG files with the same.
 func TestOtherDecoderOnARank(t *testing.T) {
 	var all [][]byte
-	for _, d := range []data.Decoder{{Name: data.DecoderTurbo, Version: "2"}, {Name: data.DecoderBuiltin}} {
+	for _, d := range []images.Decoder{{Name: images.DecoderTurbo, Version: "2"}, {Name: images.DecoderBuiltin}} {
 		text, err := json.Marshal([]Fact{DecoderFact(d)})
 		if err != nil {
 			t.Fatal(err)
