@@ -4,11 +4,11 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/run"

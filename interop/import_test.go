@@ -21,6 +21,7 @@ import (
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/convert"
 	"github.com/geoalign/geoalign/weights"
 )
 
@@ -260,7 +261,7 @@ func openStored(t *testing.T, folder string, words int) stored {
 	whole := m.Has("image/pos_embed") && m.Has("text/embeddings/word/weight")
 	if whole {
 		dir := filepath.Join(t.TempDir(), "run")
-		r, err := run.Import(t.Context(), run.ImportOptions{From: folder, Out: dir, Set: []string{"data.tokens=" + strconv.Itoa(words)}})
+		r, err := convert.Import(t.Context(), convert.ImportOptions{From: folder, Out: dir, Set: []string{"data.tokens=" + strconv.Itoa(words)}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -34,7 +35,7 @@ func (c *campaign) soak() error {
 	if err != nil {
 		return err
 	}
-	w := watch{Reporter: run.Lines(nil), every: max(c.length/samples, 50*time.Millisecond), from: c.length / 5}
+	w := watch{Reporter: console.Lines(nil), every: max(c.length/samples, 50*time.Millisecond), from: c.length / 5}
 	for _, s := range []*[]float64{&w.hours, &w.heap, &w.resident} {
 		*s = make([]float64, 0, samples) // or the watch would be seen to grow
 	}
@@ -63,7 +64,7 @@ func (c *campaign) soak() error {
 
 // watch is a Reporter that looks at the memory.
 type watch struct {
-	run.Reporter
+	console.Reporter
 	every, from time.Duration // between samples; what comes before from is not one
 
 	next                  time.Duration
