@@ -38,7 +38,8 @@ func TestSameRows(t *testing.T) {
 				wantError(t, err, "rows of the images are all the same", "rows that differ")
 			}
 		}
-		for _, prepare := range []Prepare{{}, {KeepMean: true}, {KeepLength: true}, {KeepMean: true, KeepLength: true}} {
+		for _, prepare := range []Prepare{{}, {KeepMean: true}, {KeepLength: true},
+			{KeepMean: true, KeepLength: true}} {
 			if f, err := Forecast(e, p, ForecastOptions{Prepare: prepare, Permutations: 1}); err == nil {
 				t.Errorf("%d rows: the forecast is %+v", n, f)
 			} else {
@@ -87,13 +88,15 @@ func TestFitErrors(t *testing.T) {
 	for i := range long.Data {
 		long.Data[i] *= 1e25
 	}
-	for name, method := range map[string]Method{"ridge": Ridge{}, "procrustes": Procrustes{}, "cca": CCA{}, "csa": CSA{}, "wasserstein": Wasserstein{}} {
+	for name, method := range map[string]Method{"ridge": Ridge{}, "procrustes": Procrustes{}, "cca": CCA{},
+		"csa": CSA{}, "wasserstein": Wasserstein{}} {
 		t.Run(name, func(t *testing.T) {
 			_, err := method.Fit(e, Pairs{good, marked})
 			wantError(t, err, "rows of the texts", "extreme size")
 		})
 	}
-	for _, method := range []Method{Ridge{Prepare: Prepare{KeepLength: true}}, CCA{Prepare: Prepare{KeepLength: true}}} {
+	for _, method := range []Method{Ridge{Prepare: Prepare{KeepLength: true}},
+		CCA{Prepare: Prepare{KeepLength: true}}} {
 		_, err := method.Fit(e, Pairs{long, good})
 		wantError(t, err, "rows of the images", "extreme size")
 	}

@@ -17,8 +17,8 @@ func trimVQA(s string) string {
 // isSpace is str.isspace of Python.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// NormalizeVQA writes an answer as the official evaluation of VQA compares it: marks out, in lower case, numbers from none to ten as
-// digits, without articles, apostrophes of contractions where they belong.
+// NormalizeVQA writes an answer as the official evaluation of VQA compares it: marks out, in lower case, numbers from
+// none to ten as digits, without articles, apostrophes of contractions where they belong.
 func NormalizeVQA(answer string) string {
 	s := cases.Lower(language.Und).String(unpoint(unmark(answer)))
 	var out []string

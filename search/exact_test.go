@@ -68,7 +68,8 @@ func TestExactTies(t *testing.T) {
 	for _, m := range []Metric{Cosine, L2} {
 		for _, queries := range [][]float32{row, slices.Repeat(row, 70)} {
 			for threads := 1; threads <= 3; threads++ {
-				got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries, Options{Metric: m, K: k})
+				got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries,
+					Options{Metric: m, K: k})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +91,8 @@ func TestExactThreads(t *testing.T) {
 	for _, m := range metrics {
 		var want *Hits
 		for _, threads := range []int{1, 2, 5} {
-			got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries, Options{Metric: m, K: k})
+			got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries,
+				Options{Metric: m, K: k})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,8 +158,10 @@ func TestCosineOfShortRows(t *testing.T) {
 				continue
 			}
 			for i, s := range got.Scores {
-				if math.Abs(float64(s-want.Scores[i])) > 1e-4 || got.Rows[i] != want.Rows[i] { // a number of 1e-40 has five digits
-					t.Errorf("%s of %v: hit %d is row %d with %v, want row %d with %v", name, scale, i, got.Rows[i], s, want.Rows[i], want.Scores[i])
+				// a number of 1e-40 has five digits
+				if math.Abs(float64(s-want.Scores[i])) > 1e-4 || got.Rows[i] != want.Rows[i] {
+					t.Errorf("%s of %v: hit %d is row %d with %v, want row %d with %v", name, scale, i, got.Rows[i], s,
+						want.Rows[i], want.Scores[i])
 				}
 			}
 		}
@@ -175,7 +179,8 @@ func TestExactProgressAndCancel(t *testing.T) {
 		}
 		last, total = done, of
 	}}
-	if _, err := Exact(context.Background(), e, pool(t, x, 64), normal(r, 1100, 64), o); err != nil || last != total || total == 0 {
+	if _, err := Exact(context.Background(), e, pool(t, x, 64), normal(r, 1100, 64), o); err != nil || last != total ||
+		total == 0 {
 		t.Errorf("ended at %d of %d: %v", last, total, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -224,7 +229,8 @@ func TestExactErrors(t *testing.T) {
 	if _, err := Memory(good, 0); err == nil {
 		t.Error("rows of no width")
 	}
-	zero, err := Exact(context.Background(), e, pool(t, []float32{0, 0, 3, 4}, 2), []float32{0, 0}, Options{Metric: L2, K: 2})
+	zero, err := Exact(context.Background(), e, pool(t, []float32{0, 0, 3, 4}, 2), []float32{0, 0},
+		Options{Metric: L2, K: 2})
 	if err != nil || !slices.Equal(zero.Scores, []float32{0, -5}) {
 		t.Errorf("zero rows in a Euclidean space: %v %v", zero, err)
 	}

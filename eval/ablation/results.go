@@ -203,7 +203,8 @@ func (r *Results) baseline(at *float64) *Row {
 		row := &r.Rows[i]
 		switch {
 		case r.Baseline == "":
-		case at == nil && row.At == nil && row.Name == r.Baseline, at != nil && row.At != nil && row.Method == r.Baseline && *row.At == *at:
+		case at == nil && row.At == nil && row.Name == r.Baseline, at != nil && row.At != nil &&
+			row.Method == r.Baseline && *row.At == *at:
 			return row
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
@@ -120,7 +120,8 @@ func firstTokens(ctx context.Context, m Encoder, b *batch.Batch) (classes []floa
 
 func (m *fakeModel) HasMatching() bool { return !m.noHead }
 
-func (m *fakeModel) Match(_ context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
+func (m *fakeModel) Match(_ context.Context, states []float32, lengths, index []int32, images []float32, n,
+	k int) ([]float32, error) {
 	if m.fail == "match" {
 		return nil, errFake
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
@@ -126,7 +126,8 @@ func TestReID(t *testing.T) {
 						}
 					}
 				}
-				if !(math.Abs(float64(folded[j])-sum) <= 1e-6*max(1, math.Abs(sum))) && name != "l2" && name != "both" || !(math.Abs(float64(folded[j])-sum) <= 1e-3) {
+				if !(math.Abs(float64(folded[j])-sum) <= 1e-6*max(1, math.Abs(sum))) && name != "l2" &&
+					name != "both" || !(math.Abs(float64(folded[j])-sum) <= 1e-3) {
 					t.Fatalf("%s: score %g, want %g", name, folded[j], sum)
 				}
 			}

@@ -96,14 +96,17 @@ func measure(dir string, n int) ([]line, error) {
 			return nil, err
 		}
 		add := func(what string, f focus) {
-			lines = append(lines, line{what, []string{"in box %", "of area %", "times", "in others' %", "peak in box %"}, []float64{100 * f.inside, 100 * f.area, f.inside / f.area, 100 * f.others, 100 * f.most}})
+			lines = append(lines, line{what, []string{"in box %", "of area %", "times", "in others' %",
+				"peak in box %"}, []float64{100 * f.inside, 100 * f.area, f.inside / f.area, 100 * f.others,
+				100 * f.most}})
 		}
 		add(formula, found[run.PairScore])
 		if match, ok := found[run.MatchScore]; ok && formula == run.FormulaChannels {
 			add("match head", match)
 		}
 		if formula == run.FormulaChannels {
-			lines = append(lines, line{"words", []string{"correlation with what the score loses without them"}, []float64{worth}})
+			lines = append(lines, line{"words", []string{"correlation with what the score loses without them"},
+				[]float64{worth}})
 		}
 	}
 	return lines, nil

@@ -36,7 +36,8 @@ func parseVersion1(raw []byte) (manifest, error) {
 	if err := decodeJSON(raw, &old); err != nil {
 		return manifest{}, err
 	}
-	m := manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files), Parts: map[string]partState{}, old: true}
+	m := manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files),
+		Parts: map[string]partState{}, old: true}
 	counters := map[string]map[string]json.RawMessage{}
 	for file := range old.Files {
 		if part, ok := strings.CutSuffix(file, extension); ok {
@@ -84,7 +85,8 @@ func parseVersion2(raw []byte) (manifest, error) {
 		Parts  map[string]partState `json:"parts"`
 	}
 	err := decodeJSON(raw, &old)
-	return manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files), Parts: old.Parts}, err
+	return manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files), Parts: old.Parts},
+		err
 }
 
 // sizes are files of which no more is known; nil stays nil.

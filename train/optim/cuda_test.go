@@ -25,8 +25,8 @@ type slabs struct {
 	spans, twinSpans        []cuda.Span
 }
 
-// Parameters of odd lengths, with every property that a segment can have, and between two of them one of no segment. Two runs of
-// twins begin with parameters, and one in the midst of one.
+// Parameters of odd lengths, with every property that a segment can have, and between two of them one of no segment.
+// Two runs of twins begin with parameters, and one in the midst of one.
 func newSlabs() *slabs {
 	s := &slabs{}
 	for i, p := range []struct {
@@ -155,7 +155,8 @@ func shadow(t *testing.T, what string, d *cuda.Device, m *cuda.Mirror) {
 	defer memory.Free()
 	b := memory.Buffer(0, exec.Spec{Shape: tensor.Shape{m.Words()}})
 	_, from := m.At()
-	err = d.Kernel(&widen, "widen").Launch(cuda.Grid{X: cuda.Blocks(m.Words(), 256), Threads: 256}, b.(*cuda.Buffer).Pointer(), from, m.Words())
+	err = d.Kernel(&widen, "widen").Launch(cuda.Grid{X: cuda.Blocks(m.Words(), 256), Threads: 256},
+		b.(*cuda.Buffer).Pointer(), from, m.Words())
 	if err = errors.Join(err, b.Fetch()); err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +171,8 @@ func shadow(t *testing.T, what string, d *cuda.Device, m *cuda.Mirror) {
 	}
 }
 
-// TestCUDA compares updates on the device with the host's, with and without twins, clipping and shadows. In its midst the
-// optimiser of the device is replaced by one that goes on from the moments of a checkpoint.
+// TestCUDA compares updates on the device with the host's, with and without twins, clipping and shadows. In its midst
+// the optimiser of the device is replaced by one that goes on from the moments of a checkpoint.
 func TestCUDA(t *testing.T) {
 	d := cudatest.Open(t)
 	for name, c := range map[string]struct {
@@ -246,8 +247,8 @@ func TestCUDA(t *testing.T) {
 	}
 }
 
-// The norm counts what an update reads alone, is not finite if and only if an element of that is not, and such a gradient does to
-// an element what it does on the host.
+// The norm counts what an update reads alone, is not finite if and only if an element of that is not, and such a
+// gradient does to an element what it does on the host.
 func TestCUDANonFinite(t *testing.T) {
 	d := cudatest.Open(t)
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32} {
