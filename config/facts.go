@@ -14,6 +14,11 @@ func (c *Config) facts() section.Facts {
 	if c.Momentum.Enabled && c.Model.HasTeacher() {
 		held[section.Teacher] = true
 	}
+	for f, has := range c.dataFacts() {
+		if has {
+			held[f] = true
+		}
+	}
 	for _, f := range fields(c) {
 		if f.section() {
 			if g, ok := f.value.Addr().Interface().(section.Giver); ok {
@@ -49,6 +54,3 @@ func (t traits) facts() (list []section.Fact) {
 	}
 	return list
 }
-
-// has says whether a fact holds in c.
-func (c *Config) has(f section.Fact) bool { return c.facts().Held[f] }

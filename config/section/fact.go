@@ -32,7 +32,20 @@ const (
 
 // Facts that other sections give.
 const (
-	Teacher Fact = "teacher" // a momentum encoder is trained beside the model
+	Teacher      Fact = "teacher"       // a momentum encoder is trained beside the model
+	Pixels       Fact = "pixels"        // images are read as pixels
+	Drawn        Fact = "drawn"         // the data is the built-in scenes, whose training split has no end
+	Examples     Fact = "examples"      // the data is examples of a downstream task
+	WordVocab    Fact = "words learned" // a vocabulary of whole words is learned
+	SecondView   Fact = "second view"   // a training step reads a second view of an image
+	ShortBatches Fact = "short batches" // the end of an epoch may not fill a batch
+	Files        Fact = "files"         // samples are read from files
+	ImageFiles   Fact = "image files"   // images are decoded from files
+	Root         Fact = "root"          // some path starts from data.root
+	TextFiles    Fact = "text files"    // sentences are read from files
+	Positives    Fact = "positives"     // a sentence has a positive beside it
+	Negatives    Fact = "negatives"     // and a hard negative
+	Mixed        Fact = "mixed"         // batches of sentences stand between those of pairs
 )
 
 // about is what messages say of a fact.
@@ -60,6 +73,24 @@ var facts = map[Fact]about{
 	Interacts:     {`model.system = "clip" or "matching"`, "does not compare tokens"},
 	Classes:       {`model.system = "classes"`, "has no classes"},
 	Teacher:       {"momentum.enabled = true", "has no momentum encoder"},
+	Pixels:        {`a model.system that reads images and a model.image.style other than "regions"`, "does not read pixels"},
+	Drawn:         {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, "does not read scenes"},
+	Examples:      {`data.kind of a downstream task, such as "entailment"`, "has no examples of a task"},
+	WordVocab:     {`data.vocab_kind = "words" or, with data.kind = "regions", "auto"`, "learns no words"},
+	SecondView: {"a loss against momentum features of images, such as objective.itc.weight > 0",
+		"does not read a second view"},
+	ShortBatches: {"a model.system that is trained in steps and not by identities, whose epochs are whole batches",
+		"has whole batches"},
+	Files: {`a data.kind other than "scenes" and a model.system that is trained in steps, data.sentences.batches, or eval.sentences.tasks`,
+		"does not read files"},
+	ImageFiles: {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures, ` +
+		"or a model.system with a text tower and eval.zeroshot.images", "does not read files of images"},
+	Root: {`a data.kind other than "scenes", data.vocab, or files of data.sentences, eval.zeroshot, eval.textprobe, ` +
+		"eval.sentences, eval.sentiment or eval.vqa", "does not read files"},
+	TextFiles: {`data.kind = "sentences", or data.sentences.batches > 0`, "does not read files of sentences"},
+	Positives: {"data.sentences.positive", "has no positives"},
+	Negatives: {"data.sentences.negative", "has no hard negatives"},
+	Mixed:     {"data.sentences.batches > 0", "has no batches of sentences"},
 }
 
 // With says what gives the fact, in words that follow "read with".
@@ -76,6 +107,9 @@ type Facts struct {
 	Held   map[Fact]bool
 }
 
+// Named is the system in a message.
+func (s Facts) Named() string { return fmt.Sprintf("model.system %q", s.System) }
+
 // Lack says why a fact does not hold and what would give it.
 func (s Facts) Lack(f Fact) (why, cure string) {
 	var by []string
@@ -84,7 +118,7 @@ func (s Facts) Lack(f Fact) (why, cure string) {
 			by = append(by, fmt.Sprintf("%q", name))
 		}
 	}
-	why = fmt.Sprintf("model.system %q %s", s.System, facts[f].lack)
+	why = s.Named() + " " + facts[f].lack
 	switch n := len(by); n {
 	case 0:
 		return why, "set " + f.With()

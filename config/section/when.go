@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Condition is what must hold for something to read a key, one or several terms joined by "and".
-type Condition struct{ terms []term }
+// Condition is what must hold for something to read a key: any of some groups of terms, all of a group.
+type Condition struct{ groups [][]term }
 
 // term is a fact, or a comparison of a key.
 type term struct {
@@ -23,49 +23,54 @@ type term struct {
 //
 //	negatives=hardest      kind=scan|bfan      decoder!=transformer      weight>0
 //
-// or a key alone, which holds where it is not zero. Keys without a dot are of the section. Terms are joined by " and ".
+// or a key alone, which holds where it is not zero. Keys without a dot are of the section. Terms are joined by " and ", and groups of
+// them by " or ".
 func When(text, at string) (c Condition, err error) {
-	for part := range strings.SplitSeq(text, " and ") {
-		if f := Fact(part); f.Known() {
-			c.terms = append(c.terms, term{fact: f})
-			continue
-		}
-		t := term{path: part}
-		for _, op := range []string{"!=", "=", ">"} {
-			if key, values, ok := strings.Cut(part, op); ok {
-				t = term{path: key, op: op, values: strings.Split(values, "|")}
-				break
+	for group := range strings.SplitSeq(text, " or ") {
+		var terms []term
+		for part := range strings.SplitSeq(group, " and ") {
+			t, ok := parseTerm(part, at)
+			if !ok {
+				return c, fmt.Errorf("the tag when names no fact and no key: %s", part)
 			}
+			terms = append(terms, t)
 		}
-		if t.path == "" || strings.ContainsAny(t.path, " |<>=!") {
-			return c, fmt.Errorf("the tag when names no fact and no key: %s", part)
-		}
-		if !strings.Contains(t.path, ".") {
-			t.path = strings.TrimPrefix(at+"."+t.path, ".")
-		}
-		c.terms = append(c.terms, t)
+		c.groups = append(c.groups, terms)
 	}
 	return c, nil
 }
 
-// Holds says whether all terms do, of keys with these values and of facts. A key that is not there is a mistake of the program.
-func (c Condition) Holds(value func(path string) (any, bool), has func(Fact) bool) bool {
-	for _, t := range c.terms {
-		if t.fact != "" {
-			if !has(t.fact) {
-				return false
-			}
-			continue
-		}
-		v, ok := value(t.path)
-		if !ok {
-			panic("section: the tag when names no key: " + t.path)
-		}
-		if !t.holds(reflect.ValueOf(v)) {
-			return false
+func parseTerm(text, at string) (t term, ok bool) {
+	if f := Fact(text); f.Known() {
+		return term{fact: f}, true
+	}
+	t.path = text
+	for _, op := range []string{"!=", "=", ">"} {
+		if key, values, ok := strings.Cut(text, op); ok {
+			t = term{path: key, op: op, values: strings.Split(values, "|")}
+			break
 		}
 	}
-	return true
+	if !strings.Contains(t.path, ".") && t.path != "" {
+		t.path = strings.TrimPrefix(at+"."+t.path, ".")
+	}
+	return t, t.path != "" && !strings.ContainsAny(t.path, " |<>=!")
+}
+
+// Holds says whether the condition does, with these values of keys and these facts. A key that is not there is a mistake of the program.
+func (c Condition) Holds(value func(path string) (any, bool), has func(Fact) bool) bool {
+	return slices.ContainsFunc(c.groups, func(terms []term) bool {
+		return !slices.ContainsFunc(terms, func(t term) bool {
+			if t.fact != "" {
+				return !has(t.fact)
+			}
+			v, ok := value(t.path)
+			if !ok {
+				panic("section: the tag when names no key: " + t.path)
+			}
+			return !t.holds(reflect.ValueOf(v))
+		})
+	})
 }
 
 func (t term) holds(v reflect.Value) bool {
@@ -92,11 +97,18 @@ func (t term) holds(v reflect.Value) bool {
 
 // With says the condition in words that follow "read with".
 func (c Condition) With() string {
-	var list []string
-	for _, t := range c.terms {
-		list = append(list, t.with())
+	var groups []string
+	for _, terms := range c.groups {
+		var list []string
+		for _, t := range terms {
+			list = append(list, t.with())
+		}
+		groups = append(groups, strings.Join(list, " and "))
 	}
-	return strings.Join(list, " and ")
+	if n := len(groups); n > 2 {
+		return strings.Join(groups[:n-1], ", ") + " or " + groups[n-1]
+	}
+	return strings.Join(groups, " or ")
 }
 
 func (t term) with() string {

@@ -82,7 +82,7 @@ func measure(dir string, n int) ([]line, error) {
 		return nil, err
 	}
 	defer t.Close()
-	w, err := source.World(t.Config)
+	w, err := source.World(t.Config.Source())
 	if err != nil {
 		return nil, err
 	}

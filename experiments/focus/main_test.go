@@ -54,7 +54,7 @@ func TestWordsOfThreeObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := source.World(model.Config)
+	w, err := source.World(model.Config.Source())
 	if err != nil {
 		t.Fatal(err)
 	}

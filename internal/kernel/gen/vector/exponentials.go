@@ -99,19 +99,6 @@ func exponentials() {
 			})
 			b.result(b.fold(sums, VADDPS))
 		})
-	kernel("sumExpDotVec", "func(x, y *float32, n int, shift float32) float32",
-		"returns the sum of exp(x - shift) * y.", func(b *body) {
-			x, y, shift, sums := pointer("x"), pointer("y"), b.scalar("shift"), b.zeros(unroll)
-			b.expConstants(true)
-			b.each(pointer("n"), unroll, func(s step) {
-				v := s.load(x)
-				VSUBPS(shift, v, v)
-				v = b.exp(v, true)
-				VMULPS(s.load(y), v, v)
-				s.accumulate(v, sums[s.u])
-			})
-			b.result(b.fold(sums, VADDPS))
-		})
 	kernel("sumExpMaxVec", "func(x *float32, n int, shift float32) (sum, top float32)",
 		"returns the sum of exp(x - shift) and the largest x - shift that is no NaN.", func(b *body) {
 			x, shift, sums, tops := pointer("x"), b.scalar("shift"), b.zeros(unroll), b.minusInf(unroll)
