@@ -13,7 +13,7 @@ import (
 // shared space, as in GeRA. It fails for a class without prompts.
 func ClassMeans(features []float32, class []int32, names []string, sp space.Space) ([]float32, error) {
 	if len(class) == 0 || len(features)%len(class) != 0 {
-		return nil, fmt.Errorf("eval: %d numbers are no rows of %d prompts", len(features), len(class))
+		return nil, fmt.Errorf("eval: %d numbers are not rows of %d prompts", len(features), len(class))
 	}
 	c := len(features) / len(class)
 	if err := sp.Check(c); err != nil {
@@ -47,7 +47,7 @@ func ClassMeans(features []float32, class []int32, names []string, sp space.Spac
 func ClassMeanScores(scores []float32, class []int32, names []string, dst []float32) error {
 	p, k := len(class), len(names)
 	if p == 0 || len(scores)%p != 0 || len(dst) < len(scores)/p*k {
-		return fmt.Errorf("eval: %d scores are no rows of %d prompts, or there is no room for those of %d classes",
+		return fmt.Errorf("eval: %d scores are not rows of %d prompts, or there is no room for those of %d classes",
 			len(scores), p, k)
 	}
 	count := make([]float64, k)

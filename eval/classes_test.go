@@ -39,7 +39,7 @@ func TestClassMeans(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := ClassMeans([]float32{1, 0, 1}, []int32{0, 0}, []string{"dog"}, space.Space{}); err == nil {
-		t.Error("3 numbers are no rows of 2 prompts")
+		t.Error("3 numbers are not rows of 2 prompts")
 	}
 }
 

@@ -78,7 +78,7 @@ func TestClassMeanScores(t *testing.T) {
 		t.Errorf("%v %v", got, err)
 	}
 	if err := ClassMeanScores([]float32{1, 2, 3}, []int32{1, 0}, []string{"a", "b"}, got); err == nil {
-		t.Error("3 scores are no rows of 2 prompts")
+		t.Error("3 scores are not rows of 2 prompts")
 	}
 	if err := ClassMeanScores([]float32{1, 2}, []int32{0, 0}, []string{"a", "b"}, got); err == nil ||
 		!strings.Contains(err.Error(), `class "b" has no prompt`) {

@@ -11,12 +11,12 @@ const NoCamera = -1
 
 // Item is an image as re-identification sees it.
 type Item struct {
-	Image  int   // its number: an image is no candidate of itself
+	Image  int   // its number: an image is not a candidate of itself
 	ID     int64 // of what it shows; images of one id are right answers for each other
 	Camera int32 // that took it, or NoCamera
 }
 
-// ignored says whether a gallery item is no candidate of a query: it is the same image, or one of
+// ignored says whether a gallery item is not a candidate of a query: it is the same image, or one of
 // the same id by the same camera (the rule of Market-1501, Zheng et al. 2015).
 func (q Item) ignored(x Item) bool {
 	return q.Image == x.Image || q.ID == x.ID && q.Camera == x.Camera && q.Camera != NoCamera

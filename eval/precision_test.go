@@ -100,6 +100,6 @@ func TestPrecisionVector(t *testing.T) {
 	}
 	one, err := NewCorrespondence([]int{0, 1}, []int{0, 1})
 	if err != nil || one.Several() {
-		t.Errorf("one text an image are no several right answers (%v)", err)
+		t.Errorf("one text an image are not several right answers (%v)", err)
 	}
 }

@@ -68,7 +68,7 @@ func commaInNumber(s string) bool {
 	return false
 }
 
-// unpoint takes out points that no digit follows. The official script hands a flag over in the place of the largest
+// unpoint takes out points that no digit follows. The official script hands a flag over instead of the largest
 // number of points, so that only so many go.
 func unpoint(s string) string {
 	const most = 32

@@ -218,11 +218,11 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	for want, spoil := range map[string]func(dir string) error{
-		"is not complete":                edit(func(m *Manifest) { m.Complete = false }),
-		"which is no name in the folder": edit(func(m *Manifest) { m.Shards[0].Names = "../x.jsonl" }),
-		"its side must be":               edit(func(m *Manifest) { m.Side = "both" }),
-		"it has version 2":               edit(func(m *Manifest) { m.Version = 2 }),
-		"its shards have 15":             edit(func(m *Manifest) { m.Rows = 16 }),
+		"is not complete":                   edit(func(m *Manifest) { m.Complete = false }),
+		"which is not a name in the folder": edit(func(m *Manifest) { m.Shards[0].Names = "../x.jsonl" }),
+		"its side must be":                  edit(func(m *Manifest) { m.Side = "both" }),
+		"it has version 2":                  edit(func(m *Manifest) { m.Version = 2 }),
+		"its shards have 15":                edit(func(m *Manifest) { m.Rows = 16 }),
 		"it has 300 bytes, and index.json says 152: run the same embed again": func(
 			dir string) error {
 			return os.Truncate(filepath.Join(dir, "images-00001.safetensors"), 300)

@@ -35,7 +35,7 @@ type Meta struct {
 	Product   bool   `json:"product"`              // the score is the product of rows
 	Space     string `json:"space,omitempty"`      // where features lie, as in model.head.topology
 	Split     string `json:"split,omitempty"`      // of a split: which
-	Twin      bool   `json:"twin,omitempty"`       // the momentum twins of the model made them
+	Twin      bool   `json:"twin,omitempty"`       // the momentum encoder of the model made them
 	Weights   string `json:"weights,omitempty"`    // checksums of the parameters; empty: not known
 	// how texts became tokens, as settings with commas between; empty: no texts, or not known
 	Reading string `json:"reading,omitempty"`
@@ -104,7 +104,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 func parseManifest(b []byte) (*Manifest, error) {
 	var v struct{ Version int }
 	if err := json.Unmarshal(b, &v); err != nil {
-		return nil, fmt.Errorf("it is no JSON of a gallery: %w", err)
+		return nil, fmt.Errorf("it is not the JSON of a gallery: %w", err)
 	}
 	if v.Version != manifestVersion {
 		return nil, fmt.Errorf("it has version %d, and this program reads version %d", v.Version, manifestVersion)
@@ -136,7 +136,7 @@ func (m *Manifest) check() error {
 	for i, s := range m.Shards {
 		for _, name := range []string{s.Features, s.Names} {
 			if name != "" && (name != filepath.Base(name) || !filepath.IsLocal(name)) || s.Features == "" {
-				return fmt.Errorf("shard %d has the file %q, which is no name in the folder", i, name)
+				return fmt.Errorf("shard %d has the file %q, which is not a name in the folder", i, name)
 			}
 		}
 		if s.Rows < 0 || s.Inputs < s.Rows || s.Rows > math.MaxInt32-rows {

@@ -80,10 +80,10 @@ func (r reference) ints(name string) (all []int32) {
 	return all
 }
 
-// param returns what a parameter, or its twin, is in the reference.
-func (r reference) param(prefix, name string, twin bool) []float32 {
+// param returns what a parameter, or its momentum copy, is in the reference.
+func (r reference) param(prefix, name string, momentum bool) []float32 {
 	r.t.Helper()
-	names, err := published(name, twin)
+	names, err := published(name, momentum)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func (r reference) masking(cfg config.Config, b *batch.Batch, start int) int {
 
 // TestStepOfThePublishedLayout loads weights by the names of ALBEF's checkpoints, makes one
 // update, and compares with an independent PyTorch step: losses and gradients, then parameters,
-// twins and queue after the update, and the losses of the next forward pass.
+// momentum encoder and queue after the update, and the losses of the next forward pass.
 func TestStepOfThePublishedLayout(t *testing.T) {
 	r := openReference(t)
 	cfg, err := config.Load("", sets)
@@ -181,8 +181,8 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 		grad, wantGrad := m.Params().Grad(q), r.param("grad/", q.Name, false) // alike, see above
 		r.moved(q.Name, m.Params().Value(q), grad, wantGrad, r.param("after/", q.Name, false), 1e-3*rate)
 		if q.Twin {
-			r.moved("twin of "+q.Name, m.Params().MomentumValue(q), grad, wantGrad, r.param("after/", q.Name, true),
-				1e-3*rate)
+			r.moved("momentum copy of "+q.Name, m.Params().MomentumValue(q), grad, wantGrad,
+				r.param("after/", q.Name, true), 1e-3*rate)
 		}
 	}
 
@@ -197,7 +197,7 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 	}
 }
 
-// load gives m the reference's parameters, its full queues, and its twins as they are in the
+// load gives m the reference's parameters, its full queues, and its momentum encoder as they are in the
 // first forward pass, which moves them before it reads them; here an update moves them.
 func load(r reference, m *model.Pairs) {
 	p := m.Params()

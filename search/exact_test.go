@@ -203,8 +203,8 @@ func TestExactErrors(t *testing.T) {
 		{"no metric", good, good, Options{K: 1}, "no metric \"\": choose cosine, inner or l2"},
 		{"an unknown metric", good, good, Options{Metric: "dot", K: 1}, "no metric \"dot\""},
 		{"an empty pool", nil, good, Options{Metric: L2, K: 1}, "the pool is empty"},
-		{"no queries", good, nil, Options{Metric: L2, K: 1}, "0 numbers are no queries of the width 2"},
-		{"another width", good, good[:3], Options{Metric: L2, K: 1}, "3 numbers are no queries of the width 2"},
+		{"no queries", good, nil, Options{Metric: L2, K: 1}, "0 numbers are not queries of the width 2"},
+		{"another width", good, good[:3], Options{Metric: L2, K: 1}, "3 numbers are not queries of the width 2"},
 		{"k of 0", good, good, Options{Metric: L2}, "k must be at least 1 (got 0)"},
 		{"a large k", good, good, Options{Metric: L2, K: 4}, "k = 4 neighbours among 3 rows: ask for at most 3"},
 		{"a large k with skips", good, good, Options{Metric: L2, K: 3, Skip: []int32{-1, 0, 1}}, "ask for at most 2"},
@@ -223,7 +223,7 @@ func TestExactErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Memory(good, 4); err == nil || !strings.Contains(err.Error(), "6 numbers are no rows of width 4") {
+	if _, err := Memory(good, 4); err == nil || !strings.Contains(err.Error(), "6 numbers are not rows of width 4") {
 		t.Errorf("rows that are not whole: %v", err)
 	}
 	if _, err := Memory(good, 0); err == nil {

@@ -349,7 +349,7 @@ func TestOpenErrors(t *testing.T) {
 func TestSaveErrors(t *testing.T) {
 	index, _ := built(t, Cosine, 50, 4, BuildOptions{})
 	dir := t.TempDir()
-	if err := index.Save(dir); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+	if err := index.Save(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("over a folder: %v", err)
 	}
 	if err := index.Save(filepath.Join(dir, "none", "x")); !errors.Is(err, os.ErrNotExist) {

@@ -245,7 +245,7 @@ func TestIndexErrors(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{search(x[:7], Options{K: 1}), "7 numbers are no queries of the width 8"},
+		{search(x[:7], Options{K: 1}), "7 numbers are not queries of the width 8"},
 		{search(make([]float32, 8), Options{K: 1}), "row 0 of the queries is zero"},
 		{search(nan[8*123:8*124], Options{K: 1}), "row 0 of the queries is not finite (got NaN in column 4)"},
 		{search(x[:8], Options{K: 301}), "k = 301 neighbours among 300 rows: ask for at most 300"},
@@ -257,7 +257,7 @@ func TestIndexErrors(t *testing.T) {
 		{build(x, BuildOptions{Cells: -1}), "cells must be in [1, 65536] (got -1)"},
 		{build(x, BuildOptions{Recall: 2}), "recall must be above 0 and at most 1 (got 2)"},
 		{build(x, BuildOptions{K: 300}), "k = 300 neighbours among 300 rows: choose 1 to 299"},
-		{build(x, BuildOptions{Queries: x[:9]}), "9 numbers are no queries of the width 8"},
+		{build(x, BuildOptions{Queries: x[:9]}), "9 numbers are not queries of the width 8"},
 	} {
 		if err := c.do(); err == nil || !strings.Contains(err.Error(), c.want) ||
 			!strings.Contains(err.Error(), "search: ") {

@@ -170,7 +170,7 @@ func cast[T float32 | int32 | int8](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(T(0))))
 }
 
-// checkValues refuses values that a search would fail by: a checksum is no proof against
+// checkValues refuses values that a search would fail by: a checksum is not a proof against
 // somebody who writes one.
 func (x *Index) checkValues() error {
 	if sum := fingerprintOf(x.header.Rows, x.header.Width, x.sums); sum != x.header.Fingerprint {

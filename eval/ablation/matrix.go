@@ -175,7 +175,7 @@ func (m *Matrix) problems() (errs config.Errors) {
 		fail("run", nil, "every run is hidden", "leave one in the table")
 	}
 	if m.Baseline != "" && !slices.ContainsFunc(m.Runs, func(r Run) bool { return r.named(m.Baseline) && visible(r) }) {
-		fail("baseline", m.Baseline, "is no run of the table", m.nearestRun(m.Baseline))
+		fail("baseline", m.Baseline, "is not a run of the table", m.nearestRun(m.Baseline))
 	}
 	if m.Correct != "" && m.Correct != "holm" {
 		fail("correct", m.Correct, `must be "holm" or left out`, "")

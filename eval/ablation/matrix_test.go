@@ -47,7 +47,7 @@ func TestParseErrors(t *testing.T) {
 		head + run + "hidden = true\n":                         {"run: every run is hidden"},
 		head + "seeds = [1, 1]\n" + run:                        {"seeds: must be different numbers >= 0 (got 1)"},
 		head + "seeds = [-1]\n" + run:                          {"seeds: must be different numbers >= 0 (got -1)"},
-		head + "baseline = \"b\"\n" + run:                      {`baseline: is no run of the table (got "b")`},
+		head + "baseline = \"b\"\n" + run:                      {`baseline: is not a run of the table (got "b")`},
 		head + "better = {loss = \"up\"}\n" + run:              {"better.loss: must be one of higher, lower, none"},
 		head + "better = {lr = \"higher\"}\n" + run:            {"better.lr: is not one of metrics"},
 		"base = \"a\"\n" + run:                                 {"metrics: must name at least one"},
@@ -227,7 +227,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestManyUnknownNames: of a file that is no matrix few names are told, and what they are like is not looked for of
+// TestManyUnknownNames: of a file that is not a matrix few names are told, and what they are like is not looked for of
 // all.
 func TestManyUnknownNames(t *testing.T) {
 	var keys, starts strings.Builder

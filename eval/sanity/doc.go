@@ -1,4 +1,4 @@
-// Package sanity says beside a number that it is no result: a loss that diverged, a run that learned nothing, an
+// Package sanity says beside a number that it is not a result: a loss that diverged, a run that learned nothing, an
 // evaluation at chance, one on so few samples that its last digits mean nothing, features that are all one point,
 // scores that tie, a column of features that alone decides.
 //

@@ -26,7 +26,7 @@ type Answered struct {
 type AnsweredScores struct {
 	Questions int
 	Unknown   int // without an answer by people, which the rest leaves out
-	Outside   int // of which the heaviest answer is no candidate
+	Outside   int // of which the heaviest answer is not a candidate
 	Accuracy  float64
 	Reachable float64     // of the best candidate for each question; 100 for a model that writes
 	Majority  float64     // of the answer that is the best one for all questions

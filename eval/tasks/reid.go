@@ -24,7 +24,7 @@ type IdentifiedSet interface {
 type ReID struct {
 	Model     Encoder
 	Set       IdentifiedSet
-	Score     scoring.Score // of a gallery image, in the place of an image, with a query, in that of a text
+	Score     scoring.Score // of a gallery image, as an image, with a query, as a text
 	Engine    *kernel.Engine
 	BatchSize int            // images encoded at a time, at least 1
 	Workers   int            // goroutines that read images; 0: 1
@@ -100,7 +100,7 @@ func (t ReID) Run(ctx context.Context) (ReIDScores, error) {
 	return s, err
 }
 
-// queryScorer returns what writes the scores (n, g) of at most reidChunk queries (n, C), in the place of texts, with a
+// queryScorer returns what writes the scores (n, g) of at most reidChunk queries (n, C), which stand for texts, with a
 // gallery of g images, which is folded once where the score is a product.
 func queryScorer(e *kernel.Engine, s scoring.Score, gallery []float32,
 	g int) (func(queries []float32, n int, dst []float32) error, error) {

@@ -45,7 +45,7 @@ func (n numbered) Fill(i int, row batch.Row) error {
 }
 
 // TestReID: queries are searched in the gallery by the direct score x^T W y, to 1e-6, whether the metric is folded
-// into the gallery or the score is no product.
+// into the gallery or the score is not a product.
 func TestReID(t *testing.T) {
 	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
 	if err != nil {

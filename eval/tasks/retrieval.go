@@ -40,7 +40,7 @@ type Retrieval struct {
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds int
-	// MeanTies takes the mean over all orders of candidates of equal scores, in the place of the order against the
+	// MeanTies takes the mean over all orders of candidates of equal scores, instead of the order against the
 	// model.
 	MeanTies bool
 	Workers  int            // goroutines that read rows; 0: 1

@@ -82,7 +82,7 @@ func angleEncoder(feature string) (SentenceEncoder, *int) {
 func TestSentenceEncoder(t *testing.T) {
 	for feature, want := range map[string][]float32{
 		ClassFeature: direction(31), HeadFeature: direction(121),
-		// Of 31 three tokens are no padding, of 30 two.
+		// Of 31 three tokens are not padding, of 30 two.
 		MeanFeature: {(direction(31)[0] + direction(32)[0] + direction(33)[0]) / 3, (direction(31)[1] + direction(32)[1] + direction(33)[1]) / 3},
 	} {
 		e, read := angleEncoder(feature)

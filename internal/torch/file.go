@@ -46,7 +46,7 @@ type File struct {
 }
 
 // Open reads the archive's directory and pickle at path. It fails for files of other formats, for
-// objects that are no tensors, and where a tensor is not in the file as a whole. Close it after use.
+// objects that are not tensors, and where a tensor is not in the file as a whole. Close it after use.
 func Open(path string) (*File, error) {
 	f, size, err := files.Open(path, 0)
 	if err != nil {

@@ -203,7 +203,7 @@ func TestEditedState(t *testing.T) {
 		{`"bytes"`, `"size"`, "bytes, want "},
 		{`"crc32c"`, `"md5"`, "has no checksum"},
 		{`"vocab.txt"`, `"../vocab.txt"`, `file "../vocab.txt" of 6 bytes: the name is not that of another file`},
-		{`"step": 20`, `"step": 20,,`, "it is no JSON: invalid character"},
+		{`"step": 20`, `"step": 20,,`, "it is not JSON: invalid character"},
 	} {
 		dir := t.TempDir()
 		save(t, newStore(t, dir, Retention{}), 10, 20)
@@ -229,7 +229,7 @@ func TestEditedState(t *testing.T) {
 	}
 }
 
-// Counters are of the kind that their part has: a null is no zero.
+// Counters are of the kind that their part has: a null is not a zero.
 func TestEditedCounters(t *testing.T) {
 	type numbers struct {
 		Position uint64             `json:"position"`

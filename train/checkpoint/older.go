@@ -9,7 +9,7 @@ import (
 )
 
 // The first version of state.json has a field format of 1, no parts, and one flat list of
-// everything that is no tensor; the tensors are in the same files. Fields that a folder
+// everything that is not a tensor; the tensors are in the same files. Fields that a folder
 // lacks are zero, since the list grew over time.
 
 // version1Fields says which counter of which part was which field of the list.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A pipe in the place of a file is damage, which nobody waits for.
+// A pipe instead of a file is damage, which nobody waits for.
 func TestPipeInPlaceOfFile(t *testing.T) {
 	for name, want := range map[string]int{latestName: 20, "step-00000020/" + manifestName: 10,
 		"step-00000020/model.safetensors": 10} {

@@ -15,7 +15,7 @@ import (
 )
 
 // Restore sets parts to the checkpoint and returns the names of those that it holds and
-// that are not among them, which is no error. First every part is compared with the
+// that are not among them, which is not an error. First every part is compared with the
 // checkpoint: if one does not fit, all are as they were. An error while tensors are read,
 // of a damaged file, leaves them half restored: do not go on with them.
 func (c *Checkpoint) Restore(parts []state.Part) (unread []string, err error) {

@@ -72,7 +72,7 @@ func (o *AdamW) UseCUDA(d *cuda.Device, m Mirrors) (err error) {
 	}
 	if m.Twins != nil {
 		if _, shadow := m.Twins.At(); shadow != 0 {
-			return errors.New("optim: the mirror of the momentum twins has values in bfloat16 too, which no update would change")
+			return errors.New("optim: the mirror of the momentum encoder has values in bfloat16 too, which no update would change")
 		}
 	}
 	c := &onCUDA{
@@ -282,14 +282,14 @@ func (p *part) joins(q *part) bool {
 // twin returns the word at which moving averages lie, and how many lie in one span from there.
 func (c *onCUDA) twin(values []float32) (word, n int, err error) {
 	if c.Twins == nil {
-		return 0, 0, errors.New("optim: the momentum twins have no mirror on the device")
+		return 0, 0, errors.New("optim: the momentum encoder has no mirror on the device")
 	}
 	if i, ok := c.Twins.Index(values); ok {
 		if s, ok := c.Twins.SpanOf(i); ok {
 			return c.Twins.Place(i), min(len(values), s.Hi-i), nil
 		}
 	}
-	return 0, 0, errors.New("optim: the mirror of the momentum twins is of other memory than those of SetTwins")
+	return 0, 0, errors.New("optim: the mirror of the momentum encoder is of other memory than those of SetTwins")
 }
 
 // norm is the square root of the sum of squares of the gradients.

@@ -365,11 +365,11 @@ func TestCUDAErrors(t *testing.T) {
 	}{
 		{Mirrors{Grads: good.Grads, Twins: good.Twins}, "the parameters have no mirror"},
 		{Mirrors{Params: good.Params, Twins: good.Twins}, "the gradients have no mirror"},
-		{Mirrors{Params: good.Params, Grads: good.Grads}, "the momentum twins have no mirror"},
+		{Mirrors{Params: good.Params, Grads: good.Grads}, "the momentum encoder has no mirror"},
 		{Mirrors{Params: foreign.Params, Grads: good.Grads, Twins: good.Twins}, "the mirror of the parameters is of other memory"},
 		{Mirrors{Params: good.Params, Grads: foreign.Grads, Twins: good.Twins}, "the mirror of the gradients is of other memory"},
-		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: foreign.Twins}, "the mirror of the momentum twins is of other memory"},
-		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: rounded}, "the mirror of the momentum twins has values in bfloat16"},
+		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: foreign.Twins}, "the mirror of the momentum encoder is of other memory"},
+		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: rounded}, "the mirror of the momentum encoder has values in bfloat16"},
 		{Mirrors{Params: good.Params, Grads: shifted.Grads, Twins: good.Twins}, "other spans at element 0"},
 		{Mirrors{Params: partial.Params, Grads: partial.Grads, Twins: good.Twins}, "no span of the mirror of the parameters has element 0"},
 	} {

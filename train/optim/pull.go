@@ -6,7 +6,7 @@ package optim
 //	w <- w - lr Decay (w - e)                               e: 0, or with Identity that of the identity
 //	w <- sign(w) max(|w| - lr L1, 0)   off the diagonal     the proximal step of L1 |w|
 type Pull struct {
-	Decay    float64 // in the place of optimizer.decay
+	Decay    float64 // instead of optimizer.decay
 	Identity bool
 	L1       float64
 	Side     int

@@ -1,7 +1,7 @@
 package ptb
 
 // The sets of characters below are ranges in hexadecimal. Stanford's tokenizer 3.4.1 knows Unicode 6.3, so that letters
-// and digits that came later are no words to it: unicode.Letter does not do. TestAutomaton compares them with its
+// and digits that came later are not words to it: unicode.Letter does not do. TestAutomaton compares them with its
 // tables.
 
 // letterRanges are the letters (L) up to U+FFFF.

@@ -1,7 +1,7 @@
 package ptb
 
 // A rule is one kind of token. Of all rules the one with the longest match counts, of those of one length the first.
-// What follows must be there and counts in that length, but it is no part of the token.
+// What follows must be there and counts in that length, but it is not a part of the token.
 type rule struct {
 	name    string
 	text    string // an expression, see anyCase
