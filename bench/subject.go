@@ -16,7 +16,7 @@ import (
 
 // workload is a model with a batch of random data.
 type workload struct {
-	*model.Pairs
+	*model.Trainer
 	feed  feed.Step
 	clock int // update that the model is told to prepare for
 }
@@ -50,7 +50,7 @@ func newWorkload(cfg config.Config, engine *compute.Engine, group parallel.Group
 	if k.Weight > 0 {
 		o.Reference = randomReference(cfg)
 	}
-	if cfg.GeometricPool() || k.Weight > 0 && k.Rows > 0 {
+	if cfg.Objective.Geometric.On() && cfg.Model.Stored() || k.Weight > 0 && k.Rows > 0 {
 		o.ImagePool, o.TextPool = newPool(cfg.Model.Heads.InImage), newPool(cfg.Model.Heads.InText)
 	}
 	m, err := model.New(cfg, o)
@@ -63,7 +63,7 @@ func newWorkload(cfg config.Config, engine *compute.Engine, group parallel.Group
 		fill(r, q.ImageBackbone)
 		fill(r, q.TextBackbone)
 	}
-	return &workload{Pairs: m, feed: feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late}, clock: cfg.Queue.StartSteps}, nil
+	return &workload{Trainer: m, feed: feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late}, clock: cfg.Queue.StartSteps}, nil
 }
 
 // forward computes losses and gradients; step counts the random streams.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 	"gorgonia.org/gorgonia"
 )
@@ -42,15 +43,15 @@ var geoalignCases = map[string]geoalignCase{
 // geoalignFlagship is all of the combined objective at once.
 func geoalignFlagship(c *config.Config) {
 	c.Model.Head.Topology = "Multi(4,2)"
-	c.Objective.ITC.Scores = []config.ScoreTerm{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
-	c.Objective.GSSF = config.GSSF{Form: "block_diag", Blocks: 2}
+	c.Objective.ITC.Scores = objectives.Terms{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
+	c.Objective.GSSF = objectives.GSSF{Form: "block_diag", Blocks: 2}
 	geoalignPaths(c, "same_cluster+straight_through+soft_entry")
 	geoalignGeometric(c, 50, "both", "heat", "unit", "biased")
 }
 
 func geoalignOblique(c *config.Config) {
 	c.Model.Head.Topology = "Ob(4,2)"
-	c.Objective.ITC.Scores = []config.ScoreTerm{{Kind: "angle", Weight: 0.3}, {Kind: "gssf", Weight: 1}}
+	c.Objective.ITC.Scores = objectives.Terms{{Kind: "angle", Weight: 0.3}, {Kind: "gssf", Weight: 1}}
 	c.Objective.GSSF.Form = "diag"
 	c.Objective.ITC.LogTemperature, c.Objective.ITC.TemperatureMin = true, 0
 	geoalignGeometric(c, 50, "image", "inverse", "relative", "closest")
@@ -70,7 +71,7 @@ func geoalignGeometric(c *config.Config, weight float64, modalities, kernel, sca
 // geoalignStep is a case's model with the golden's weights, twins, queue and graphs, and
 // its batch. What the file of the case does not hold is that of albef.py, base.
 type geoalignStep struct {
-	m *Pairs
+	m *Trainer
 	b Batch
 	golden
 	base golden
@@ -93,7 +94,7 @@ func loadGeoalign(t testing.TB, name string, change ...func(c *config.Config)) g
 	s := geoalignStep{m: m, b: b, golden: golden{t, f}, base: base}
 	for _, q := range m.params.List() {
 		s.set(m.params.Value(q), "param/"+q.Name)
-		if q.Twin {
+		if q.Momentum {
 			s.set(m.params.MomentumValue(q), "momentum/"+q.Name)
 		}
 	}

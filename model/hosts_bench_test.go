@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // BenchmarkHosts reports the step time of what TCL and MAFA add to ALBEF, as ratios of
@@ -19,11 +20,11 @@ func BenchmarkHosts(b *testing.B) {
 	views, intra, both, mafa := base, base, base, base
 	views.Data.Views = 2
 	intra.Objective.TCL.Intra = true
-	both.Objective.TCL = config.TCL{Intra: true, Local: true, Grid: 3}
-	mafa.Objective.MAFA = config.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5, Uniform: .1}
+	both.Objective.TCL = objectives.TCL{Intra: true, Local: true, Grid: 3}
+	mafa.Objective.MAFA = objectives.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5, Uniform: .1}
 	hosts := []struct {
 		name string
-		m    *Pairs
+		m    *Trainer
 		best time.Duration
 	}{
 		{name: "albef", m: build(b, base, "", 2)}, {name: "views", m: build(b, views, "", 2)}, {name: "intra", m: build(b, intra, "", 2)},
@@ -39,9 +40,7 @@ func BenchmarkHosts(b *testing.B) {
 			x := randomBatch(h.m, 1)
 			x.Views = slices.Clone(x.Images)
 			begin := time.Now()
-			if _, err := h.m.Forward(x, Control{UseQueue: true, Alpha: .2, Uniform: .1}); err != nil {
-				b.Fatal(err)
-			}
+			forward(b, h.m, x, Control{UseQueue: true, Alpha: .2, Uniform: .1})
 			if d := time.Since(begin); h.best == 0 || d < h.best {
 				h.best = d
 			}
@@ -53,7 +52,7 @@ func BenchmarkHosts(b *testing.B) {
 	}
 }
 
-func connectedTo(b *testing.B, cfg config.Config, judge *Pairs) *Pairs {
+func connectedTo(b *testing.B, cfg config.Config, judge *Trainer) *Trainer {
 	m, err := newConnected(cfg, judge.engine, connectorOf(judge))
 	if err != nil {
 		b.Fatal(err)

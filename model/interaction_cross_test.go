@@ -35,7 +35,7 @@ func TestCrossInteraction(t *testing.T) {
 	} {
 		cfg := tinyFILIP(c.set.Kind)
 		cfg.Model.Interaction, cfg.Model.Head.Dim = c.set, 16
-		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: "dense"}
+		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", objectives.GSSF{Form: "dense"}
 		if err := cfg.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -51,16 +51,13 @@ func TestCrossEvaluates(t *testing.T) {
 		cfg := tinyFILIP(kind)
 		cfg.Model.Interaction.Steps = 3
 		cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
-		cfg.Objective.Poly, cfg.Objective.CMPM = config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
+		cfg.Objective.Poly, cfg.Objective.CMPM = objectives.Poly{Weight: 1, Margin: .2}, objectives.CMPM{Weight: 1, Scale: 2}
 		m := buildInteraction(t, cfg)
 		b := randomPairs(m, 7)
 		for i := range b.Lengths {
 			b.Lengths[i] = max(b.Lengths[i], 2)
 		}
-		r, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{})
 		encode := func(e *Encoder) ([]float32, []int32) {
 			x, n, err := e.EncodeTokens(t.Context(), m.feed(b, Control{}).Batch)
 			if err != nil {
@@ -73,7 +70,7 @@ func TestCrossEvaluates(t *testing.T) {
 		n := len(b.IDs)
 		scores := make([][]float64, n)
 		for i := range n { // an image at a time
-			one, err := m.Interact(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
+			one, err := m.Interaction().Scores(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
 			if err != nil {
 				t.Fatal(err)
 			}

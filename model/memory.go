@@ -4,6 +4,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
@@ -11,7 +12,7 @@ import (
 )
 
 // past makes the queue and the graphs over it inputs of a step.
-type past struct{ p *Pairs }
+type past struct{ p *Trainer }
 
 var _ objectives.Memory = (*past)(nil)
 
@@ -104,7 +105,7 @@ func (m *past) inputs(s *objectives.Step, x *objectives.Banks) *pastFill {
 // fill says for a step where the batch enters the queue, which entries exist, and whether
 // the graphs are read. A step that does not read the queue has its batch in the first
 // entries of a pool and no others.
-func (f *pastFill) fill(p *Pairs, at *feed.Step) (err error) {
+func (f *pastFill) fill(p *Trainer, at *feed.Step) (err error) {
 	q, use := p.queue, at.Update >= p.cfg.Queue.StartSteps
 	f.filled[0], f.usable[0] = int32(q.Filled), 0
 	if use {
@@ -170,7 +171,7 @@ type keyNodes struct{ image, text, imageBackbone, textBackbone *gorgonia.Node }
 func teacherKeys(cfg config.Config) func(s *objectives.Step) keyNodes {
 	g := cfg.Objective.Geometric
 	backbone := func(s *objectives.Step, x objectives.Side, wanted bool) *gorgonia.Node {
-		if !wanted || !cfg.GeometricQueue() {
+		if !wanted || !cfg.Has(section.BackboneQueue) {
 			return nil
 		}
 		return s.Backbone(x)

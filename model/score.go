@@ -8,73 +8,48 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
-	"github.com/geoalign/geoalign/space"
 )
-
-// newScores are the scores of a configuration over features of a space, with parameters of
-// the scopes on and, of the teacher, twins.
-func newScores(cfg config.Config, space space.Space, on, twins encoders.Scope) objectives.Scores {
-	obj, g := cfg.Objective, cfg.Objective.Geodesic
-	return objectives.Scores{
-		Params: on, Twins: twins, Space: space,
-		Temperature: obj.ITC.Temperature, Log: obj.ITC.LogTemperature, Learn: obj.ITC.LearnTemperature, GeodesicTemperature: g.Temperature,
-		Metric: metricForm(cfg),
-		Paths:  objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, geodesicLimit(g, space), g.DirectPositives),
-	}
-}
 
 // metricForm is the form of the learned metric of objective.gssf.
 func metricForm(cfg config.Config) encoders.Metric {
-	g := cfg.Objective.GSSF
-	m := encoders.Metric{
-		Form: g.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim, Symmetric: g.Symmetric, Dropout: g.Dropout, Random: g.Start == config.StartRandom,
-	}
-	switch m.Form {
-	case encoders.MetricLowRank:
-		m.Rank = g.LowRank(m.Dim)
-	case encoders.MetricMLP:
-		m.Hidden = g.Units(m.Dim)
-	}
-	if g.Decay > 0 || g.L1 > 0 {
-		m.Pull = encoders.Pull{Decay: g.Decay, Identity: g.Decay > 0 && g.DecayTo != "zero", L1: g.L1}
-	}
-	return m
+	space, _ := cfg.Model.Head.Space()
+	return cfg.Objective.GSSF.Of(space)
 }
 
 // PairScore is the score by which stored features of images and texts are compared, that
 // of eval.score with the parameters as they are now. A model that compares tokens has none:
 // the error is ErrNoFeatures.
-func (p *Pairs) PairScore() (scoring.Score, error) {
-	if p.design.interaction != nil {
-		return scoring.Score{Space: p.design.space}, ErrNoFeatures
+func (m *Model) PairScore() (scoring.Score, error) {
+	if m.design.interaction != nil {
+		return scoring.Score{Space: m.design.space}, ErrNoFeatures
 	}
-	return StoredScore(p.cfg, p.values)
+	return StoredScore(m.cfg, m.values)
 }
 
 // Metric returns the learned metric of objective.gssf as stored features are compared by it, nil without one: sparse and
 // low_rank are dense.
-func (p *Pairs) Metric() (*scoring.Metric, error) {
-	return storedMetric(metricForm(p.cfg), encoders.SimilaritySite, p.values)
+func (m *Model) Metric() (*scoring.Metric, error) {
+	return storedMetric(metricForm(m.cfg), encoders.SimilaritySite, m.values)
 }
 
 // values are those of a parameter, nil where there is none.
-func (p *Pairs) values(name string, shape ...int) ([]float32, error) {
-	q, ok, err := p.params.stored(name, shape...)
+func (m *Model) values(name string, shape ...int) ([]float32, error) {
+	q, ok, err := m.params.stored(name, shape...)
 	if !ok || err != nil {
 		return nil, err
 	}
-	return p.params.Value(q), nil
+	return m.params.Value(q), nil
 }
 
-// StoredScore is the score by which features of a model are compared, see Pairs.PairScore, for parameters that read
+// StoredScore is the score by which features of a model are compared, see Model.PairScore, for parameters that read
 // gives by their names, nil where there is none.
 func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]float32, error)) (x scoring.Score, err error) {
 	if x.Space, err = cfg.Model.Head.Space(); err != nil {
 		return x, err
 	}
 	for _, t := range cfg.EvalTerms() {
-		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
-		if t.Kind == config.ScoreGSSF {
+		term := scoring.Term{Kind: t.Kind, Weight: float32(t.Weight)}
+		if t.Kind == scoring.GSSF {
 			if term.Metric, err = storedMetric(metricForm(cfg), encoders.SimilaritySite, read); err != nil {
 				return x, err
 			}

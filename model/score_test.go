@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // TestIdentityMetricStartsAsTheCosine, for a whole step: before its first
@@ -13,20 +14,17 @@ import (
 // same gradients but for the metric's own.
 func TestIdentityMetricStartsAsTheCosine(t *testing.T) {
 	for _, backend := range []string{"auto", "builtin", "plain"} {
-		run := func(set func(c *config.Config)) (*Pairs, *Result) {
+		run := func(set func(c *config.Config)) (*Trainer, *Result) {
 			cfg := allOn()
 			set(&cfg)
 			m := build(t, cfg, backend, 2)
-			r, err := m.Forward(randomBatch(m, 1), Control{Alpha: 0.4, UseQueue: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := forward(t, m, randomBatch(m, 1), Control{Alpha: 0.4, UseQueue: true})
 			return m, r
 		}
 		cosine, want := run(func(*config.Config) {})
 		for _, form := range []string{"cosine", "diag", "block_diag", "dense"} {
 			m, got := run(func(c *config.Config) {
-				c.Objective.ITC.Score, c.Objective.GSSF = "gssf", config.GSSF{Form: form, Blocks: 2}
+				c.Objective.ITC.Score, c.Objective.GSSF = "gssf", objectives.GSSF{Form: form, Blocks: 2}
 			})
 			if got.Loss != want.Loss || !slices.Equal(got.Parts, want.Parts) {
 				t.Errorf("%s, %s: %v, the cosine has %v", backend, form, got.Parts, want.Parts)
@@ -46,10 +44,7 @@ func TestLogTemperature(t *testing.T) {
 	cfg := clipConfig(combinedConfig())
 	cfg.Model.Head.Topology = "Multi(2,4)"
 	cfg.Objective.ITC.LogTemperature, cfg.Objective.ITC.TemperatureMin = true, 0
-	m, err := newModel(cfg, newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, newEngine(t))
 	if got := m.Temperature(); !(math.Abs(got-0.07) <= 1e-6) {
 		t.Errorf("the temperature starts at %v", got)
 	}
@@ -65,9 +60,7 @@ func TestLogTemperature(t *testing.T) {
 		}
 	}
 	cfg.Objective.ITC.LearnTemperature = false
-	if m, err = newModel(cfg, newEngine(t)); err != nil {
-		t.Fatal(err)
-	}
+	m = modelOn(t, cfg, newEngine(t))
 	if m.Learnable(logScaleName) {
 		t.Error("a fixed scale is learned")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyMCSE is the model of mcse in tools/goldens/simcse.py.
@@ -14,8 +15,8 @@ func tinyMCSE() config.Config {
 	cfg.Model.Head.Style = config.HeadTanh
 	o := &cfg.Objective
 	o.ITC.InBatchWeight = 0
-	o.SimCSE = config.SimCSE{Weight: 1, Temperature: 0.3, Head: config.SentenceHeadTraining, HardNegativeWeight: 1}
-	o.MCSE = config.MCSE{Weight: 0.4, Temperature: 0.2}
+	o.SimCSE = objectives.SimCSE{Weight: 1, Temperature: 0.3, Head: objectives.SentenceHeadTraining, HardNegativeWeight: 1}
+	o.MCSE = objectives.MCSE{Weight: 0.4, Temperature: 0.2}
 	return cfg
 }
 
@@ -50,10 +51,7 @@ func TestGoldenSentences(t *testing.T) {
 				b.Positives, b.PositiveLengths = g.ints("input/tokens2"), g.ints("input/lengths2")
 				b.Negatives, b.NegativeLengths = g.ints("input/tokens3"), g.ints("input/lengths3")
 			}
-			res, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, m, b, Control{})
 			got := map[string]float64{"loss": res.Loss}
 			for _, p := range res.Parts {
 				got[p.Name] = p.Value

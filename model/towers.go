@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -20,7 +21,7 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 			return encoders.MLP{Space: space, Shared: h.Shared, Layers: 1, Hidden: h.Hidden(width), Activation: h.Activation}
 		}
 		if m.Head.Style == config.HeadTanh {
-			return sentenceHead(space)
+			return objectives.SentenceHead(space)
 		}
 		p := head
 		p.Identity = m.Head.Whole(side)
@@ -134,4 +135,24 @@ func attentionMetric(m config.Model, where string) encoders.AttentionMetric {
 	}
 	width, heads := m.Attends(where)
 	return encoders.AttentionMetric{Form: a.Form, Blocks: a.HeadBlocks(width / max(1, heads)), Shared: a.Heads == config.AttendShared}
+}
+
+// regionTower is the tower of images that come as features of regions.
+func regionTower(cfg config.Config) encoders.RegionTower {
+	im := cfg.Model.Image
+	r := im.Regions
+	t := encoders.RegionTower{Regions: cfg.Data.Regions.Most, In: r.In, Width: im.Width, MLP: r.Encoder == config.RegionsMLP, BatchNorm: r.BatchNorm && r.Encoder != config.RegionsLinear, Pool: encoders.Pool(im.Pooling())}
+	if r.Encoder == config.RegionsGraph {
+		t.Graph = encoders.RegionGraph{Layers: r.Layers, Metric: encoders.Metric{Form: r.Metric, Blocks: im.RegionBlocks(), Dim: im.Width}}
+	}
+	return t
+}
+
+// resNetTower is the residual network of a model.
+func resNetTower(m config.Model) encoders.ResNetTower {
+	r := m.Image.ResNet
+	return encoders.ResNetTower{ResNet: encoders.ResNet{
+		Size: m.Image.Size, Depth: r.Depth, Width: r.Width, SmallStem: r.SmallStem,
+		FrozenStages: r.FrozenStages, FrozenNorm: r.FrozenNorm, Groups: r.ShuffleGroups, ZeroInitResidual: r.ZeroInitResidual,
+	}}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyViPMM is the system of tools/goldens/vipmm.py: all losses of ViPMM, a teacher that sees a second view, and a queue.
@@ -26,9 +27,9 @@ func tinyViPMM(fusion string) config.Config {
 	o := &c.Objective
 	o.ADCL.Weight, o.ADCL.Temperature, o.ADCL.FusionTemperature = 0.04, 0.07, 0.1
 	o.ITC.InBatchWeight, o.ITC.Temperature, o.ITC.LearnTemperature = 2, 0.1, false
-	o.WordPatch = config.WordPatch{Weight: 1, Temperature: 0.1, ContextTemperature: 0.2, AttentionScale: 1, Reduce: "mean"}
-	o.TokenImage = config.TokenImage{Weight: 1, Margin: 0.5, Negatives: "random"}
-	o.TextSwap = config.TextSwap{Weight: 1, Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
+	o.WordPatch = objectives.WordPatch{Weight: 1, Temperature: 0.1, ContextTemperature: 0.2, AttentionScale: 1, Reduce: "mean"}
+	o.TokenImage = objectives.TokenImage{Weight: 1, Margin: 0.5, Negatives: "random"}
+	o.TextSwap = objectives.TextSwap{Weight: 1, Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
 	return c
 }
 
@@ -44,16 +45,13 @@ func TestGoldenViPMM(t *testing.T) {
 			}
 			t.Cleanup(func() { f.Close() })
 			g := golden{t, f}
-			m, err := New(tinyViPMM(fusion), Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1, End: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := newTrainer(t, tinyViPMM(fusion), Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1, End: 1})
 			for _, q := range m.params.List() {
 				if q.Frozen { // the temperature
 					continue
 				}
 				copy(m.params.Value(q), g.floats("param/"+q.Name))
-				if q.Twin {
+				if q.Momentum {
 					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 				}
 			}
@@ -113,7 +111,7 @@ func TestGoldenViPMM(t *testing.T) {
 			}
 			twins := 0
 			for _, q := range m.params.List() {
-				if q.Twin {
+				if q.Momentum {
 					twins++
 					compare("twin of "+q.Name, m.params.MomentumValue(q), g.floats("after/"+q.Name), 1e-5)
 				}
@@ -128,7 +126,7 @@ func TestGoldenViPMM(t *testing.T) {
 }
 
 // setPartners sets the row that each is told from in the place of what a loss has drawn; one that names itself has none.
-func (p *Pairs) setPartners(name string, rows []int32) {
+func (p *Trainer) setPartners(name string, rows []int32) {
 	index, there := p.step.inputs.Memory(name).([]int32), p.floats(name+" there")
 	copy(index, rows)
 	for i, j := range rows {

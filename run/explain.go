@@ -214,15 +214,15 @@ func (x *Explainer) describe(out *Explanation) {
 	cfg := x.t.Config
 	out.Checkpoint, out.Step, out.System = x.t.Checkpoint.Path, x.t.Checkpoint.Step, cfg.Model.System
 	out.Formula, out.Block, out.Layer, out.Fusion = x.formula, x.at.Image, x.at.Text, -1
-	out.Score, out.tokens = "cosine", x.pairs.Space().Tokens
+	out.Score, out.tokens = "cosine", x.model.Space().Tokens
 	if cfg.Model.ImagesOnly() {
 		out.Layer = -1
 	} else if cfg.Model.Interacts() {
 		out.Score = cfg.Model.Interaction.Kind
-	} else if s, err := x.pairs.PairScore(); err == nil {
+	} else if s, err := x.model.PairScore(); err == nil {
 		out.Score = s.Host().String()
 	}
-	if x.pairs.HasMatching() {
+	if x.model.Matcher() != nil {
 		out.Fusion = x.at.Fusion
 	}
 }
@@ -230,7 +230,7 @@ func (x *Explainer) describe(out *Explanation) {
 // All explains the pair: the score of the features, and that of the match head where there is one.
 func (x *Explainer) All(ctx context.Context) ([]Relevance, error) {
 	r, err := x.Pair(ctx)
-	if err != nil || !x.pairs.HasMatching() {
+	if err != nil || x.model.Matcher() == nil {
 		return []Relevance{r}, err
 	}
 	m, err := x.Match(ctx)
