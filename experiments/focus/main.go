@@ -97,7 +97,9 @@ func measure(dir string, n int) ([]line, error) {
 			return nil, err
 		}
 		add := func(what string, f focus) {
-			lines = append(lines, line{what, []string{"in box %", "of area %", "times", "in others' %", "peak in box %"}, []float64{100 * f.inside, 100 * f.area, f.inside / f.area, 100 * f.others, 100 * f.most}})
+			lines = append(lines, line{what, []string{"in box %", "of area %", "times", "in others' %",
+				"peak in box %"}, []float64{100 * f.inside, 100 * f.area, f.inside / f.area, 100 * f.others,
+				100 * f.most}})
 		}
 		add(formula, found[explain.PairScore])
 		if match, ok := found[explain.MatchScore]; ok && formula == explain.FormulaChannels {

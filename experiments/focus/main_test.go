@@ -22,9 +22,10 @@ import (
 // several times more of their mass in the box of the object that a text names than the box has of the
 // picture, and more than in the box of another object.
 func TestModelsLookAtWhatIsNamed(t *testing.T) {
-	dir := trainedWith(t, "focus.toml", "run.seed=1", "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
-		"eval.rerank_top=0", "data.scenes.min_objects=1", "data.scenes.test_samples=40", "model.image.size=32", "model.image.patch=4", "model.image.width=32",
-		"model.text.width=32", "model.text.layers=1", "model.head.dim=32", "optimizer.lr=3e-3", "train.batch_size=32", "train.max_steps=200")
+	dir := trainedWith(t, "focus.toml", "run.seed=1", "model.system=clip", "model.text.fusion_layers=0",
+		"objective.itm.weight=0", "eval.rerank_top=0", "data.scenes.min_objects=1", "data.scenes.test_samples=40",
+		"model.image.size=32", "model.image.patch=4", "model.image.width=32", "model.text.width=32",
+		"model.text.layers=1", "model.head.dim=32", "optimizer.lr=3e-3", "train.batch_size=32", "train.max_steps=200")
 	found := measured(t, dir, 40)
 	for formula, least := range map[string]float64{explain.FormulaChannels: 4, explain.FormulaElementwise: 4, explain.FormulaGradCAM: 2} {
 		if f := found[formula]; !(f[2] >= least && f[0] >= 1.5*f[3]) {
@@ -36,12 +37,14 @@ func TestModelsLookAtWhatIsNamed(t *testing.T) {
 	}
 }
 
-// TestWordsOfThreeObjects: a caption of three objects that is not cleaned has a comma, which the model reads as a word and which has a
-// share of its own.
+// TestWordsOfThreeObjects: a caption of three objects that is not cleaned has a comma, which the model reads as a word
+// and which has a share of its own.
 func TestWordsOfThreeObjects(t *testing.T) {
-	dir := trainedWith(t, "focus.toml", "run.seed=1", "compute.threads=1", "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
-		"eval.rerank_top=0", "data.scenes.min_objects=3", "data.scenes.max_objects=3", "data.scenes.test_samples=40", "data.tokens=40", "data.clean=none", "model.text.positions=40", "model.image.size=32", "model.image.patch=8",
-		"model.image.width=32", "model.text.width=32", "train.batch_size=16", "train.max_steps=1")
+	dir := trainedWith(t, "focus.toml", "run.seed=1", "compute.threads=1", "model.system=clip",
+		"model.text.fusion_layers=0", "objective.itm.weight=0", "eval.rerank_top=0", "data.scenes.min_objects=3",
+		"data.scenes.max_objects=3", "data.scenes.test_samples=40", "data.tokens=40", "data.clean=none",
+		"model.text.positions=40", "model.image.size=32", "model.image.patch=8", "model.image.width=32",
+		"model.text.width=32", "train.batch_size=16", "train.max_steps=1")
 	model, err := run.Open(dir, run.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +86,8 @@ func TestWordsOfThreeObjects(t *testing.T) {
 		without[i] = absent
 		losses = append(losses, whole.Score-score(without).Score)
 	}
-	if got, err := words(x, img, scene.Caption(nil)); err != nil || !(math.Abs(got-stat.Correlation(shares, losses, nil)) < 1e-9) {
+	if got, err := words(x, img, scene.Caption(nil)); err != nil ||
+		!(math.Abs(got-stat.Correlation(shares, losses, nil)) < 1e-9) {
 		t.Errorf("correlation %v, %v, want %v", got, err, stat.Correlation(shares, losses, nil))
 	}
 }
@@ -116,8 +120,10 @@ func TestWithin(t *testing.T) {
 // trained trains a smaller model than that of a configuration for some steps.
 func trained(t *testing.T, file string, steps string) string {
 	t.Helper()
-	return trainedWith(t, filepath.Join("..", "..", "configs", file), "run.seed=1", "compute.threads=1", "data.scenes.test_samples=60", "data.scenes.epoch_samples=320", "model.image.width=64",
-		"model.text.width=64", "model.head.dim=64", "model.text.gru.embedding=32", "optimizer.lr=3e-3", "train.batch_size=32", "train.max_steps="+steps, "eval.batch_size=60")
+	return trainedWith(t, filepath.Join("..", "..", "configs", file), "run.seed=1", "compute.threads=1",
+		"data.scenes.test_samples=60", "data.scenes.epoch_samples=320", "model.image.width=64", "model.text.width=64",
+		"model.head.dim=64", "model.text.gru.embedding=32", "optimizer.lr=3e-3", "train.batch_size=32",
+		"train.max_steps="+steps, "eval.batch_size=60")
 }
 
 // trainedWith trains by a configuration with settings over it, and returns the run folder.

@@ -69,7 +69,8 @@ func point(t *run.Trained, w *scenes.World, n int) (lines []line, err error) {
 			}
 		}
 		right := 100 * float64(p.right) / float64(p.named)
-		lines = append(lines, line{x.text + ", " + x.by, []string{"right %", "chance %", "names"}, []float64{right, 100 * float64(n) / objects, float64(p.named)}})
+		lines = append(lines, line{x.text + ", " + x.by, []string{"right %", "chance %", "names"},
+			[]float64{right, 100 * float64(n) / objects, float64(p.named)}})
 	}
 	return lines, nil
 }

@@ -51,8 +51,10 @@ func (c *campaign) soak() error {
 	heap, herr := w.slope(w.heap)
 	resident, rerr := w.slope(w.resident)
 	c.say("%d steps in %v, %d samples from %v on:", w.steps, c.length, len(w.hours), w.from)
-	c.say("heap after a collection: %.2f MiB at the end, grows by %+.3f +- %.3f MiB an hour", last(w.heap)/(1<<20), heap/(1<<20), herr/(1<<20))
-	c.say("resident: %.1f MiB at the end, grows by %+.2f +- %.2f MiB an hour", last(w.resident)/(1<<20), resident/(1<<20), rerr/(1<<20))
+	c.say("heap after a collection: %.2f MiB at the end, grows by %+.3f +- %.3f MiB an hour", last(w.heap)/(1<<20),
+		heap/(1<<20), herr/(1<<20))
+	c.say("resident: %.1f MiB at the end, grows by %+.2f +- %.2f MiB an hour", last(w.resident)/(1<<20),
+		resident/(1<<20), rerr/(1<<20))
 	if len(w.hours) < 10 {
 		return fmt.Errorf("%d samples are too few: give it more time with -for", len(w.hours))
 	}
