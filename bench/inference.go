@@ -12,13 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/median"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 // InferenceOptions say what is encoded, and how long.
@@ -85,7 +86,7 @@ func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions
 	if cfg, err = run.Resolve(cfg); err != nil {
 		return r, err
 	}
-	engine, err := run.OpenEngine(cfg)
+	engine, err := setup.Engine(cfg)
 	if err != nil {
 		return r, err
 	}

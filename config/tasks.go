@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
@@ -26,16 +27,13 @@ func (c Config) Settings() (list tasks.Settings) {
 type taskLoss struct {
 	name string
 	tasks.Loss
-	soft bool
 }
 
 // taskLosses lists the losses of downstream tasks that are on.
 func (o Objective) taskLosses() (list []taskLoss) {
 	for _, f := range fields(&Config{Objective: o}) {
-		if l, ok := f.value.Addr().Interface().(tasks.Loss); ok {
-			if on, soft := l.Trains(); on {
-				list = append(list, taskLoss{strings.TrimPrefix(f.path, "objective."), l, soft})
-			}
+		if l, ok := f.value.Addr().Interface().(tasks.Loss); ok && l.Trains() {
+			list = append(list, taskLoss{strings.TrimPrefix(f.path, "objective."), l})
 		}
 	}
 	return list
@@ -97,8 +95,7 @@ func (c Config) Pictures() int {
 
 // Writes says whether the model has the decoder that objective.vqa and objective.captioning train.
 func (c Config) Writes() bool {
-	on, _ := c.Objective.Captioning.Trains()
-	return on || c.Objective.VQA.On()
+	return c.Objective.Captioning.Trains() || c.Objective.VQA.On()
 }
 
 // JointPairs says whether both sentences of a pair are one text.
@@ -128,9 +125,7 @@ func (c *Config) checkTask(k *checker) {
 	for _, x := range losses[1:] {
 		k.Require(path, false, "must be 0", "one task is trained at a time: objective."+x.name+".weight is above 0")
 	}
-	o := c.Objective
-	alone := o.ITC.Weight == 0 && !o.comparesBatch() && !o.comparesTokens() && o.ITM.Weight == 0 && o.MLM.Weight == 0 && o.ADCL.Weight == 0 &&
-		o.MCSE.Weight == 0 && o.SimCSE.Weight == 0 && o.Softmax.Weight == 0
+	alone := !slices.ContainsFunc(c.on(), func(x loss) bool { return x.at != "objective."+l.name && !x.gives(section.Beside) })
 	k.Require(path, alone, "must be 0 beside other losses",
 		"a task is trained alone: set the weights of objective.itc, itm, mlm and others to 0, as trainer finetune --task "+l.name+" does")
 }

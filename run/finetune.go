@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/all"
 	"github.com/geoalign/geoalign/tasks/classes"
@@ -144,7 +145,7 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	if task != "" && !slices.Contains(FinetuneTasks(), task) {
 		return config.Config{}, &ArgumentError{fmt.Errorf("no task %q to fine-tune for: the tasks are %s", task, strings.Join(FinetuneTasks(), ", "))}
 	}
-	ck, err := openInit(path)
+	ck, err := setup.InitCheckpoint(path)
 	if err != nil {
 		return config.Config{}, err
 	}
@@ -155,10 +156,10 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	}
 	task = cmp.Or(task, base.Task(), retrieval.Name)
 	if m := base.Model; task != classes.Name && (m.TextsOnly() || m.ImagesOnly()) {
-		return base, &ArgumentError{fmt.Errorf("the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, m.System, shellWord(config.Override("init.checkpoint", path)))}
+		return base, &ArgumentError{fmt.Errorf("the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, m.System, setup.ShellWord(config.Override("init.checkpoint", path)))}
 	}
 	if task == classes.Name {
-		own, err := ownConfig(ck)
+		own, err := setup.OwnConfig(ck)
 		if err != nil {
 			return base, err
 		}
@@ -180,7 +181,7 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 		return cfg, config.Errors{{Path: "init.checkpoint", Value: cfg.Init.Checkpoint, Msg: "is what is fine-tuned, " + strconv.Quote(path),
 			Hint: "leave it out, or name the other checkpoint with --checkpoint"}}
 	}
-	if err := sameSplits(ck, cfg); err != nil {
+	if err := setup.SameSplits(ck, cfg); err != nil {
 		return cfg, err
 	}
 	return cfg, cfg.Validate() // of a stored one not everything is

@@ -17,6 +17,9 @@ import (
 	"github.com/geoalign/geoalign/internal/stricttoml"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/record"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -39,7 +42,7 @@ type Inspection struct {
 	Tokenizer *TokenizerInfo `json:"tokenizer,omitempty"`
 
 	// Data identifies the data of the run; nil where its folder does not say.
-	Data *DataRecord `json:"data,omitempty"`
+	Data *record.Data `json:"data,omitempty"`
 
 	ConfigText string `json:"-"` // of the run
 }
@@ -94,8 +97,8 @@ func Inspect(path, group string) (*Inspection, error) {
 	}
 	names := ckpt.Groups()
 	if group == "" {
-		group = modelGroups[0]
-		for _, g := range modelGroups {
+		group = setup.ModelGroups[0]
+		for _, g := range setup.ModelGroups {
 			if slices.Contains(names, g) {
 				group = g
 			}
@@ -132,7 +135,7 @@ func Inspect(path, group string) (*Inspection, error) {
 		return nil, err
 	}
 	r.nameMetric()
-	switch d, err := ReadDataRecord(folderOf(ckpt)); {
+	switch d, err := record.Read(folder.Of(ckpt)); {
 	case err == nil:
 		r.Data = &d
 	case !errors.Is(err, fs.ErrNotExist):

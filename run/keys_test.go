@@ -200,7 +200,7 @@ var unseenIn = map[string][]string{
 // numbers makes all numbers of a run of some steps, in pieces: those of each step, the
 // parameters, and those of every evaluation. It ends early where piece returns false.
 func numbers(ctx context.Context, cfg config.Config, piece func(text string) bool) error {
-	r, err := open(ctx, cfg, Options{}, true)
+	r, err := openRun(ctx, cfg, Options{}, true)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,16 @@ package run
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -75,9 +79,18 @@ func (t towers) Interaction() tasks.Interaction {
 func (t towers) PairScore() (scoring.Score, error) {
 	s, err := t.Model.PairScore()
 	if errors.Is(err, model.ErrNoFeatures) {
-		err = &ArgumentError{err}
+		err = &console.ArgumentError{Err: err}
 	}
 	return s, err
+}
+
+// ModelOf is a model of towers or heads as a Model.
+func ModelOf(p *model.Model) Model { return towers{p} }
+
+// TowersOf returns the towers or heads of a model; ok is false for a map in closed form.
+func TowersOf(m Model) (p *model.Model, ok bool) {
+	t, ok := m.(towers)
+	return t.Model, ok
 }
 
 // fitted is a map in closed form as a Model.
@@ -88,6 +101,27 @@ func (f fitted) Text() Encoder                    { return f.Aligned.Text() }
 func (f fitted) Matcher() tasks.Matcher           { return nil }
 func (f fitted) Metric() (*scoring.Metric, error) { return nil, nil }
 
-// modelGroups are the files of tensors of which a checkpoint has one: the parameters of towers
-// and heads, or a fitted map. Who uses a model checks the bytes of both.
-var modelGroups = []string{"model", "alignment"}
+// fitsFiles compares the widths of a fitted map with those of the files of a configuration.
+func fitsFiles(m Model, cfg config.Config) error {
+	p, err := source.OpenPairs(cfg.Source())
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var errs config.Errors
+	for _, side := range []struct {
+		key  string
+		want int
+		m    *features.Matrix
+	}{{"image", m.Image().Width(), p.Images()}, {"text", m.Text().Width(), p.Texts()}} {
+		if have := side.m.Width(); have != side.want {
+			errs = append(errs, &config.Error{Path: "data.pairs." + side.key, Value: side.m.Path(),
+				Msg:  fmt.Sprintf("has rows of %d numbers, and the checkpoint is a map of rows of %d", have, side.want),
+				Hint: "name features of the encoder that it was fitted to"})
+		}
+	}
+	if errs != nil {
+		return errs
+	}
+	return nil
+}

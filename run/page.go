@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -46,7 +47,7 @@ func PageData(dir string) (*pages.Data, error) {
 	if d.Sentences, err = readSentences(dir); err != nil {
 		return nil, err
 	}
-	if e, ok := readEnvironment(dir); ok {
+	if e, ok := folder.Environment(dir); ok {
 		d.Environment = machine(e)
 	}
 	return d, nil

@@ -189,7 +189,7 @@ const noFeatures = "The model compares images and texts by their tokens (model.i
 // Draw adds what a page shows of the model to d: learned metrics and features. Its scores
 // need the engine: write the page before t is closed.
 func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) error {
-	if err := t.loadForSplit(); err != nil {
+	if err := t.LoadForSplit(); err != nil {
 		return err
 	}
 	set, err := t.Split(ctx, o.Split, o.Progress)
@@ -197,7 +197,7 @@ func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) err
 		return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
 	}
 	d.Metrics = learnedMetrics(t.Config, t.Model)
-	e := embedder{cfg: t.Config, engine: t.Engine, model: t.Model, tok: t.Tokenizer, set: set, split: t.split(o.Split),
+	e := embedder{cfg: t.Config, engine: t.Engine, model: t.Model, tok: t.Tokenizer, set: set, split: t.SplitName(o.Split),
 		points: cmp.Or(o.Points, DefaultPoints), colour: o.Colour, progress: o.Progress}
 	return e.draw(ctx, d)
 }

@@ -148,7 +148,8 @@ func (e Encoding) Features(ctx context.Context, m Encoder, g data.Gallery, phase
 }
 
 // ClassTokens returns the m class tokens of every row, before any head: (n, m*Width).
-func (e Encoding) ClassTokens(ctx context.Context, m ClassEncoder, g data.Gallery, phase string) (all []float32, err error) {
+func (e Encoding) ClassTokens(ctx context.Context, m ClassEncoder, g data.Gallery, phase string) (all []float32,
+	err error) {
 	err = e.RunClasses(ctx, m, g, phase, func(_ int, x []float32) error { all = append(all, x...); return nil })
 	return all, err
 }

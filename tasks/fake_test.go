@@ -119,7 +119,8 @@ func firstTokens(ctx context.Context, m tasks.Encoder, b *batch.Batch) (classes 
 	return classes, err
 }
 
-func (m *fakeModel) Match(_ context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
+func (m *fakeModel) Match(_ context.Context, states []float32, lengths, index []int32, images []float32, n,
+	k int) ([]float32, error) {
 	if m.fail == "match" {
 		return nil, errFake
 	}

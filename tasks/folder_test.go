@@ -142,7 +142,8 @@ func TestFolder(t *testing.T) {
 				Engine: engine, Images: set.Images(), Texts: texts}, TextImage: set.TextImage, ImageID: set.ImageID, Encoding: tasks.Encoding{BatchSize: 7},
 		})
 		want := 100 - 100*float64(off)
-		if s.First.I2T.R1 != want || s.First.T2I.R1 != want || off == 0 && (s.First.I2T.MeanRank != 1 || s.First.T2I.MedianRank != 1) {
+		if s.First.I2T.R1 != want || s.First.T2I.R1 != want || off == 0 &&
+			(s.First.I2T.MeanRank != 1 || s.First.T2I.MedianRank != 1) {
 			t.Errorf("off by %d: %+v", off, s.First)
 		}
 		precise := []float64{100, 96, 100, 96} // red has 8 images

@@ -6,8 +6,8 @@ import "github.com/geoalign/geoalign/config/section"
 type Loss interface {
 	section.Section
 	section.Switched
-	// Trains says whether it is on, and whether it has soft targets where objective.distill.alpha is above 0.
-	Trains() (on, soft bool)
+	// Trains says whether it is on, and trains the model for a task.
+	Trains() bool
 }
 
 // TwoPictures is a Loss that can read two pictures of a text.

@@ -208,10 +208,12 @@ func TestProgress(t *testing.T) {
 			last[phase] = [2]int{done, total}
 		}
 		mustRun(t, r)
-		if want := []string{"encoding texts", "encoding images", "re-ranking texts", "re-ranking images"}; !slices.Equal(order, want) {
+		if want := []string{"encoding texts", "encoding images", "re-ranking texts",
+			"re-ranking images"}; !slices.Equal(order, want) {
 			t.Errorf("phases %v, want %v", order, want)
 		}
-		for phase, want := range map[string]int{"encoding texts": 12, "encoding images": 6, "re-ranking texts": 6, "re-ranking images": 12} {
+		for phase, want := range map[string]int{"encoding texts": 12, "encoding images": 6, "re-ranking texts": 6,
+			"re-ranking images": 12} {
 			if last[phase] != [2]int{want, want} {
 				t.Errorf("%s ends at %v, want %d", phase, last[phase], want)
 			}

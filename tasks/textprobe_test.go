@@ -47,7 +47,8 @@ func TestTextProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Top1 != 100 || s.Chance != 50 || s.Train != 60 || s.Test != 30 || s.Voted || s.Chosen || s.PerClass.Images[1] != 15 {
+	if s.Top1 != 100 || s.Chance != 50 || s.Train != 60 || s.Test != 30 || s.Voted || s.Chosen ||
+		s.PerClass.Images[1] != 15 {
 		t.Errorf("%+v", s)
 	}
 	if _, voted := s.Values()["knn_top1"]; voted || strings.Contains(s.Table(), "k-NN") {

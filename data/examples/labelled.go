@@ -19,7 +19,7 @@ var labelledColumns = [...][]string{{"image", "img"}, {"second_image", "image2"}
 // without a label is left out. The classes are the names of the labels in their order.
 func LoadLabelled(paths []string, pictures int, o Options) (*data.FileExamples, error) {
 	f := &data.FileExamples{MaxPixels: o.MaxPixels}
-	var c Counts
+	var c table.Counts
 	var labels []string
 	for _, path := range paths {
 		id := false
@@ -40,7 +40,7 @@ func LoadLabelled(paths []string, pictures int, o Options) (*data.FileExamples, 
 		err := table.Read(path, pick, func(r table.Row) error {
 			c.Rows++
 			if r.Err != nil {
-				c.bad(r.Wrong(r.Err))
+				c.Refuse(r.Wrong(r.Err))
 				return nil
 			}
 			cells := r.Cells
@@ -50,10 +50,10 @@ func LoadLabelled(paths []string, pictures int, o Options) (*data.FileExamples, 
 				c.Unlabelled++
 				return nil
 			case slices.Contains(cells[:pictures], ""):
-				c.bad(r.Wrong(errors.New("a picture has no name")))
+				c.Refuse(r.Wrong(errors.New("a picture has no name")))
 				return nil
 			case strings.TrimSpace(text) == "":
-				c.bad(r.Wrong(errors.New("the text is empty")))
+				c.Refuse(r.Wrong(errors.New("the text is empty")))
 				return nil
 			}
 			e := data.Example{ID: fmt.Sprint(f.Len()), Text: text}
@@ -77,5 +77,5 @@ func LoadLabelled(paths []string, pictures int, o Options) (*data.FileExamples, 
 		k, _ := slices.BinarySearch(f.Classes, label)
 		f.List[i].Label = int32(k)
 	}
-	return f, c.finish(f, paths[0], o)
+	return f, finish(&c, f, paths[0], o)
 }

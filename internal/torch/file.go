@@ -15,7 +15,8 @@ import (
 
 // Tensor is where a tensor lies in a file.
 type Tensor struct {
-	Name    string // keys of the dictionaries and numbers of the lists around it, joined by dots; empty for a file that is one tensor
+	// keys of the dictionaries and numbers of the lists around it, joined by dots; empty for a file that is one tensor
+	Name    string
 	DType   safetensors.DType
 	Shape   []int
 	Strides []int // elements from one index of an axis to the next
@@ -45,7 +46,7 @@ type File struct {
 }
 
 // Open reads the archive's directory and pickle at path. It fails for files of other formats, for
-// objects that are no tensors, and where a tensor is not in the file as a whole. Close it after use.
+// objects that are not tensors, and where a tensor is not in the file as a whole. Close it after use.
 func Open(path string) (*File, error) {
 	f, size, err := files.Open(path, 0)
 	if err != nil {
@@ -121,7 +122,8 @@ func newArchive(z *zip.Reader, size int64) (*archive, error) {
 			return nil, fmt.Errorf("it has %q twice", m.Name)
 		}
 		a.members[m.Name] = m
-		if folder, ok := strings.CutSuffix(m.Name, "data.pkl"); ok && strings.Count(m.Name, "/") == 1 && strings.HasSuffix(folder, "/") {
+		if folder, ok := strings.CutSuffix(m.Name, "data.pkl"); ok && strings.Count(m.Name, "/") == 1 &&
+			strings.HasSuffix(folder, "/") {
 			if a.folder != "" {
 				return nil, fmt.Errorf("it has two pickles, %sdata.pkl and %s", a.folder, m.Name)
 			}
@@ -183,7 +185,8 @@ func (a *archive) span(key string, n int64) (int64, error) {
 		return 0, fmt.Errorf("storage %q: %w", key, err)
 	}
 	if at > a.size-n { // archive/zip looks at the directory alone
-		return 0, fmt.Errorf("storage %q needs %d bytes from %d on, and the file has %d: copy it again", key, n, at, a.size)
+		return 0, fmt.Errorf("storage %q needs %d bytes from %d on, and the file has %d: copy it again", key, n, at,
+			a.size)
 	}
 	return at, nil
 }

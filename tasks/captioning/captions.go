@@ -10,8 +10,8 @@ import (
 	"github.com/geoalign/geoalign/tasks"
 )
 
-// Captioned compares the captions that a model writes for images with those of people, by BLEU and CIDEr-D as the official
-// evaluation of COCO's captions computes them.
+// Captioned compares the captions that a model writes for images with those of people, by BLEU and CIDEr-D as the
+// official evaluation of COCO's captions computes them.
 type Captioned struct {
 	// Write returns a caption of each of the n rows of b. It ends early with the error of ctx.
 	Write   func(ctx context.Context, b *batch.Batch) ([]string, error)
@@ -21,8 +21,8 @@ type Captioned struct {
 	tasks.Encoding
 }
 
-// Nearest is the baseline of captions that are copied: an image gets the caption of the training image whose class tokens have
-// the largest cosine with its own.
+// Nearest is the baseline of captions that are copied: an image gets the caption of the training image whose class
+// tokens have the largest cosine with its own.
 type Nearest struct {
 	Model   tasks.ClassEncoder
 	Train   data.Stream // images that are not augmented, with captions

@@ -40,7 +40,19 @@ func (l *Loss) Defaults() {
 func (l *Loss) On() bool { return l.Weight > 0 }
 
 // Trains implements tasks.Loss: captions by recurrent units are trained beside other losses.
-func (l *Loss) Trains() (on, soft bool) { return l.On() && l.Decoder == Transformer, true }
+func (l *Loss) Trains() bool { return l.On() && l.Decoder == Transformer }
+
+// Gives implements section.Giver.
+func (l *Loss) Gives() []section.Fact {
+	list := []section.Fact{section.BatchImages, section.States, section.AllPatches}
+	switch {
+	case l.Decoder == Transformer:
+		return append(list, section.FusedPairs, section.Soft)
+	case l.Dropout > 0:
+		return append(list, section.Beside, section.Dropout)
+	}
+	return append(list, section.Beside)
+}
 
 // Recurs says whether captions are written by recurrent units.
 func (l *Loss) Recurs() bool { return l.On() && l.Decoder != Transformer }

@@ -29,6 +29,9 @@ func (l *Loss) Defaults() { *l = Loss{Smoothing: 0.1} }
 // On implements section.Switched.
 func (l *Loss) On() bool { return l.Weight > 0 }
 
+// Gives implements section.Giver.
+func (*Loss) Gives() []section.Fact { return []section.Fact{section.Beside} }
+
 // Check implements section.Section.
 func (l *Loss) Check(k *section.Checker) {
 	k.NotNegative("weight", "mixup", "cutmix")

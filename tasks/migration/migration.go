@@ -14,9 +14,9 @@ import (
 )
 
 // Migration measures what an index of an old embedding model gives to queries of a new one. Images are items as the
-// old model has them, texts the same items by the new one, row i of one being row i of the other. The states of the encoders
-// must be the stored rows. What is right are the neighbours that an item has by the new model, by cosine. It holds all rows of both sides,
-// stored and mapped.
+// old model has them, texts the same items by the new one, row i of one being row i of the other. The states of the
+// encoders must be the stored rows. What is right are the neighbours that an item has by the new model, by cosine. It
+// holds all rows of both sides, stored and mapped.
 type Migration struct {
 	Image, Text   tasks.Encoder
 	Images, Texts data.Gallery
@@ -77,7 +77,8 @@ func (t Migration) Run(ctx context.Context) (Scores, error) {
 	return s, err
 }
 
-// mapped returns the k old items that are nearest to each of n queries of the new model, by the score of the mapped rows.
+// mapped returns the k old items that are nearest to each of n queries of the new model, by the score of the mapped
+// rows.
 func (t Migration) mapped(ctx context.Context, queries, rows []float32, n, k int) ([]int32, error) {
 	score, err := reid.QueryScorer(t.Engine, t.Score, rows, n)
 	if err != nil {

@@ -63,16 +63,30 @@ func (l *AssignmentLoss) On() bool { return l.Weight > 0 }
 func (l *Loss) On() bool { return l.Weight > 0 }
 
 // Trains implements tasks.Loss.
-func (l *EntailmentLoss) Trains() (on, soft bool) { return l.On(), true }
+func (l *EntailmentLoss) Trains() bool { return l.On() }
 
 // Trains implements tasks.Loss.
-func (l *NLVRLoss) Trains() (on, soft bool) { return l.On(), true }
-
-// Trains implements tasks.Loss: it has no teacher.
-func (l *AssignmentLoss) Trains() (on, soft bool) { return l.On(), false }
+func (l *NLVRLoss) Trains() bool { return l.On() }
 
 // Trains implements tasks.Loss.
-func (l *Loss) Trains() (on, soft bool) { return l.On(), true }
+func (l *AssignmentLoss) Trains() bool { return l.On() }
+
+// Trains implements tasks.Loss.
+func (l *Loss) Trains() bool { return l.On() }
+
+// Gives implements section.Giver.
+func (*EntailmentLoss) Gives() []section.Fact {
+	return []section.Fact{section.FusedPairs, section.Soft}
+}
+
+// Gives implements section.Giver.
+func (*NLVRLoss) Gives() []section.Fact { return []section.Fact{section.FusedPairs, section.Soft} }
+
+// Gives implements section.Giver: it has no teacher.
+func (*AssignmentLoss) Gives() []section.Fact { return []section.Fact{section.FusedPairs} }
+
+// Gives implements section.Giver.
+func (*Loss) Gives() []section.Fact { return []section.Fact{section.FusedPairs, section.Soft} }
 
 // ReadsTwo implements tasks.TwoPictures.
 func (l *NLVRLoss) ReadsTwo() bool { return l.On() }

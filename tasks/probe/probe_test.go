@@ -50,7 +50,8 @@ func colours(n int, scramble bool, unknown ...int) *data.Memory {
 		if scramble {
 			class = int32(i * i / 7 % 3)
 		}
-		m.Images, m.ClassOf, m.Texts = append(m.Images, img), append(m.ClassOf, class), append(m.Texts, []string{"a picture"})
+		m.Images, m.ClassOf, m.Texts = append(m.Images, img), append(m.ClassOf, class),
+			append(m.Texts, []string{"a picture"})
 	}
 	for _, i := range unknown {
 		m.ClassOf[i] = data.UnknownLabel

@@ -83,7 +83,8 @@ func newScored(m Member, block int, progress func(phase string, done, total int)
 	if !ok || !also {
 		return nil, errors.New("tasks: an interaction needs encoders of tokens")
 	}
-	return &tokens{Member: m, image: tokenSide{e: image, block: block}, text: tokenSide{e: text, block: block}, progress: progress}, nil
+	return &tokens{Member: m, image: tokenSide{e: image, block: block}, text: tokenSide{e: text, block: block},
+		progress: progress}, nil
 }
 
 // features are those of a split.
@@ -117,7 +118,8 @@ func (f *features) rows(ctx context.Context, row, n int, dst []float32) error {
 	return f.Score.Rows(f.Engine, f.images[row*c:(row+n)*c], n, f.texts, len(f.texts)/c, dst)
 }
 
-// meanCosine returns the mean cosine of two images and of two texts of the first member, 0 where it compares tokens or distances.
+// meanCosine returns the mean cosine of two images and of two texts of the first member, 0 where it compares tokens or
+// distances.
 func (m mean) meanCosine() (cosine [2]float64) {
 	if f, ok := m[0].(*features); ok && !f.Score.Space.Euclid {
 		cosine[0], _ = sanity.MeanCosine(f.images, f.Image.Dim())

@@ -32,7 +32,8 @@ type Retrieval struct {
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds int
-	// MeanTies takes the mean over all orders of candidates of equal scores, in the place of the order against the model.
+	// MeanTies takes the mean over all orders of candidates of equal scores, instead of the order against the
+	// model.
 	MeanTies bool
 }
 
@@ -40,7 +41,8 @@ type Retrieval struct {
 func (r *Retrieval) check() error {
 	switch {
 	case r.RerankTop < 0 || r.Folds < 0:
-		return fmt.Errorf("tasks: eval.rerank_top and eval.folds must not be negative (got %d and %d)", r.RerankTop, r.Folds)
+		return fmt.Errorf("tasks: eval.rerank_top and eval.folds must not be negative (got %d and %d)", r.RerankTop,
+			r.Folds)
 	case r.RerankTop > 0 && r.Interaction != nil:
 		return fmt.Errorf("tasks: eval.rerank_top = %d needs fusion layers, and this model compares tokens: set eval.rerank_top = 0", r.RerankTop)
 	case r.RerankTop > 0 && r.Matcher == nil:
@@ -126,7 +128,8 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 			precise = append(precise, p)
 		}
 	}
-	s := Scores{Score: scoreName(members), First: eval.Mean(scored), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
+	s := Scores{Score: scoreName(members), First: eval.Mean(scored), Chance: eval.Mean(chance),
+		Images: corr.NumImages(), Texts: corr.NumTexts()}
 	s.WorstRMean, s.TiedRMean, s.MeanCosine = eval.Mean(worst).RMean(), eval.Mean(tied).RMean(), g.members.meanCosine()
 	if precise != nil {
 		p := eval.MeanPrecision(precise)

@@ -35,6 +35,9 @@ func (p *Loss) On() bool { return p.Weight > 0 }
 // Joint says whether both sentences of a pair are one text.
 func (p *Loss) Joint() bool { return p.On() && p.Encoding == Joint }
 
+// Gives implements section.Giver.
+func (*Loss) Gives() []section.Fact { return []section.Fact{section.Beside} }
+
 // Check implements section.Section.
 func (p *Loss) Check(k *section.Checker) {
 	k.NotNegative("weight")

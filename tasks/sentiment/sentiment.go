@@ -62,7 +62,8 @@ func (t Sentiment) features(ctx context.Context, p Part, name string) (x []float
 	var v sentences.Vectors
 	if p.Sentences != nil {
 		if len(p.Sentences) != n {
-			return nil, 0, fmt.Errorf("tasks: %d sentences of %d %s utterances: give one each", len(p.Sentences), n, name)
+			return nil, 0, fmt.Errorf("tasks: %d sentences of %d %s utterances: give one each", len(p.Sentences), n,
+				name)
 		}
 		if v, err = t.Encoder.Encode(ctx, p.Sentences, "encoding "+name+" sentences"); err != nil {
 			return nil, 0, err

@@ -11,7 +11,8 @@ import (
 	"github.com/geoalign/geoalign/tasks"
 )
 
-// Answered compares the answers of a model to questions with those of people, by the official accuracy of VQA (eval.VQAAccuracy).
+// Answered compares the answers of a model to questions with those of people, by the official accuracy of VQA
+// (eval.VQAAccuracy).
 type Answered struct {
 	// Answer returns an answer to each of the n rows of b. It ends early with the error of ctx.
 	Answer     func(ctx context.Context, b *batch.Batch) ([]string, error)
@@ -103,7 +104,8 @@ func (t Answered) score(s *Scores) {
 type answersOfKind struct {
 	count int
 	right float64
-	// Of each answer, were it given to all: to questions where people agree, as it is written, and to others, as it is compared there.
+	// Of each answer, were it given to all: to questions where people agree, as it is written, and to others, as it is
+	// compared there.
 	plain, normalized map[string]float64
 }
 

@@ -28,7 +28,9 @@ func (g questionRows) Fill(i int, row batch.Row) error {
 func TestAnswered(t *testing.T) {
 	f := &data.FileExamples{}
 	add := func(kind string, answers ...data.Answer) { f.Add(data.Example{Kind: kind, Answers: answers}, "x") }
-	add("number", data.Answer{Text: "two", Weight: .7}, data.Answer{Text: "2", Weight: .2}, data.Answer{Text: "3", Weight: .1}) // all but one mean 2
+	// all but one mean 2
+	add("number", data.Answer{Text: "two", Weight: .7}, data.Answer{Text: "2", Weight: .2},
+		data.Answer{Text: "3", Weight: .1})
 	add("colour", data.Answer{Text: "teal", Weight: .8}, data.Answer{Text: "blue", Weight: .2})
 	add("colour", data.Answer{Text: "red", Weight: 1})
 	add("colour") // nobody knows

@@ -29,7 +29,12 @@ func (l *Loss) Defaults() { *l = Loss{Answers: 10, Tokens: 10} }
 func (l *Loss) On() bool { return l.Weight > 0 }
 
 // Trains implements tasks.Loss.
-func (l *Loss) Trains() (on, soft bool) { return l.On(), true }
+func (l *Loss) Trains() bool { return l.On() }
+
+// Gives implements section.Giver.
+func (*Loss) Gives() []section.Fact {
+	return []section.Fact{section.FusedPairs, section.Soft, section.States}
+}
 
 // Check implements section.Section.
 func (l *Loss) Check(k *section.Checker) {
