@@ -103,6 +103,9 @@ func (q *Queue) keepOn(d *cuda.Device) error {
 	return nil
 }
 
+// both are the rings of images and of texts.
+func (q *Queue) both() [2][]float32 { return [2][]float32{q.Image, q.Text} }
+
 // Size returns Q.
 func (q *Queue) Size() int { return q.size }
 
