@@ -8,7 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
@@ -176,11 +176,11 @@ func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, 
 
 // decode reads the files of images.
 func (e *Explanation) decode(o ExplainOptions) (err error) {
-	if e.image, err = data.DecodeFile(o.Image, e.cfg.Data.MaxPixels); err != nil {
+	if e.image, err = images.DecodeFile(o.Image, e.cfg.Data.MaxPixels); err != nil {
 		return fmt.Errorf("--image: %w", err)
 	}
 	if o.With != "" {
-		if e.other, err = data.DecodeFile(o.With, e.cfg.Data.MaxPixels); err != nil {
+		if e.other, err = images.DecodeFile(o.With, e.cfg.Data.MaxPixels); err != nil {
 			return fmt.Errorf("--with: %w", err)
 		}
 	}

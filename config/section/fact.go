@@ -34,6 +34,7 @@ const (
 const (
 	Teacher      Fact = "teacher"       // a momentum encoder is trained beside the model
 	Pixels       Fact = "pixels"        // images are read as pixels
+	GPU          Fact = "gpu"           // graphs run on a GPU
 	Drawn        Fact = "drawn"         // the data is the built-in scenes, whose training split has no end
 	Examples     Fact = "examples"      // the data is examples of a downstream task
 	WordVocab    Fact = "words learned" // a vocabulary of whole words is learned
@@ -74,6 +75,7 @@ var facts = map[Fact]about{
 	Classes:       {`model.system = "classes"`, "has no classes"},
 	Teacher:       {"momentum.enabled = true", "has no momentum encoder"},
 	Pixels:        {`a model.system that reads images and a model.image.style other than "regions"`, "does not read pixels"},
+	GPU:           {`compute.device = "cuda"`, "runs on the CPU"},
 	Drawn:         {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, "does not read scenes"},
 	Examples:      {`data.kind of a downstream task, such as "entailment"`, "has no examples of a task"},
 	WordVocab:     {`data.vocab_kind = "words" or, with data.kind = "regions", "auto"`, "learns no words"},
