@@ -44,7 +44,8 @@ func (p *Trainer) Kept(name string) (width int, kept bool) {
 }
 
 // TowerHash is a hash of what decides the class tokens that the tower of a side, image or text, gives for an input: its
-// parameters, and the settings by which it and its inputs are made. Kernels count too, since they round in their own ways.
+// parameters, and the settings by which it and its inputs are made. Kernels count too, since they round in their own
+// ways.
 func (p *Model) TowerHash(name string) []byte {
 	h := sha256.New()
 	m, d := p.cfg.Model, p.cfg.Data

@@ -35,8 +35,8 @@ type Graphs struct {
 	state  graphsState
 }
 
-// share has ranks share the builds that the steps wait for. One beside the steps each makes for itself: what is exchanged there
-// would meet that of the steps.
+// share has ranks share the builds that the steps wait for. One beside the steps each makes for itself: what is
+// exchanged there would meet that of the steps.
 func (g *Graphs) share(ranks parallel.Group) {
 	for _, x := range g.list() {
 		x.Share(ranks)

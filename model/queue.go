@@ -89,7 +89,8 @@ func newQueue(a queueArgs) *Queue {
 	return q
 }
 
-// keepOn has a device keep the rings; nil: none. What enters them goes there row by row, and products in bfloat16 round them.
+// keepOn has a device keep the rings; nil: none. What enters them goes there row by row, and products in bfloat16 round
+// them.
 func (q *Queue) keepOn(d *cuda.Device) error {
 	if d == nil {
 		return nil

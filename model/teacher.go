@@ -18,8 +18,8 @@ import (
 // TeacherKey is where the configuration names the frozen teacher of scores.
 const TeacherKey = "objective.distill_scores.teacher"
 
-// scoreTeacher is a frozen model that gives targets to scores (objective.distill_scores), in evaluation mode. Its parameters are
-// read once, when the model that it teaches is made.
+// scoreTeacher is a frozen model that gives targets to scores (objective.distill_scores), in evaluation mode. Its
+// parameters are read once, when the model that it teaches is made.
 type scoreTeacher struct {
 	m     *Model
 	rows  int
