@@ -122,7 +122,8 @@ func (c *Classifier) HeatMaps(ctx context.Context, b *batch.Batch, classes []int
 // buildMaps adds the sum of the logits of a class of each row to a computation, with what heat maps are made of.
 func (c *Classifier) buildMaps(rows int, n *net) (*heatMaps, gorgonia.Nodes, error) {
 	if !c.HasHeatMaps() {
-		return nil, nil, fmt.Errorf("model: model.system %q has no pictures of patches to draw heat maps of", c.m.cfg.Model.System)
+		return nil, nil, fmt.Errorf("model: model.system %q has no pictures of patches to draw heat maps of",
+			c.m.cfg.Model.System)
 	}
 	return newHeatMaps(c.m, rows, func(x *heatMaps) *gorgonia.Node {
 		z := c.head(c.m, n, rows, x) // (n, k)
@@ -153,7 +154,8 @@ func imageHead(l objectives.Classes) rowHead {
 	return func(m *Model, n *net, rows int, x *heatMaps) *gorgonia.Node {
 		var tap encoders.Tap
 		if e := m.explainer; x != nil {
-			tap = e.tap(&m.design.image, e.DefaultBlocks().Image, func(tokens *gorgonia.Node, t int) { x.tokens.node, x.t = tokens, t })
+			tap = e.tap(&m.design.image, e.DefaultBlocks().Image,
+				func(tokens *gorgonia.Node, t int) { x.tokens.node, x.t = tokens, t })
 		}
 		return l.Logits(n.root(), m.image.encode(n, rows, tap, encoders.Want{Classes: true}).Classes)
 	}
@@ -172,7 +174,8 @@ func fusedHead(head encoders.TaskHead) rowHead {
 		}
 		image := tower.Encode(&encoders.Context{}, e.scope(n), in, encoders.Want{Tokens: true})
 		text := m.text.encode(n, rows, encoders.Tap{}, encoders.Want{Tokens: true})
-		a := encoders.FusionArgs{Texts: text.Tokens, Lengths: text.Lengths, Images: image.Tokens, At: n.firstTokens(rows, text.Len),
+		a := encoders.FusionArgs{Texts: text.Tokens, Lengths: text.Lengths, Images: image.Tokens,
+			At:      n.firstTokens(rows, text.Len),
 			TextLen: text.Len, ImageLen: image.Len}
 		if pictures > 1 {
 			a.Pairs = objectives.BothPictures(n.inputs, rows)
@@ -180,7 +183,8 @@ func fusedHead(head encoders.TaskHead) rowHead {
 		var tap encoders.Tap
 		if x != nil {
 			at := m.explainer.DefaultBlocks().Fusion
-			tap = x.attention(*m.design.fusion, rows, at-at%pictures, pictures, image.Len) // the first attends to the first picture
+			at -= at % pictures // which attends to the first
+			tap = x.attention(*m.design.fusion, rows, at, pictures, image.Len)
 			x.lengths = text.Lengths
 		}
 		return head.Forward(n.root().In(objectives.TaskHead), m.fuse(n, tap, a)) // (n, classes)

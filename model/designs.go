@@ -131,7 +131,8 @@ func identities(cfg config.Config, space space.Space) design {
 // its class tokens on the unit sphere. Both sides are this tower, so that whatever asks for either side of a score has
 // it; a step encodes the images once.
 func classes(cfg config.Config, space space.Space) design {
-	one := side{name: "image", proj: "image_proj", frozen: cfg.Model.Image.Freeze, tower: imageTower(cfg, space), head: encoders.Projection{Space: space, Identity: true}}
+	one := side{name: "image", proj: "image_proj", frozen: cfg.Model.Image.Freeze, tower: imageTower(cfg, space),
+		head: encoders.Projection{Space: space, Identity: true}}
 	return design{image: one, text: one, views: true}
 }
 
@@ -159,7 +160,8 @@ func sentenceHead(space space.Space) encoders.Projection {
 // the first type.
 func sentencePairs(cfg config.Config, o Options, space space.Space) design {
 	t := textTower(cfg, o, space)
-	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: t, head: encoders.Projection{Space: space, Identity: true}}
+	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: t,
+		head: encoders.Projection{Space: space, Identity: true}}
 	if cfg.JointPairs() {
 		t.Segments = true
 		one.inTraining = t

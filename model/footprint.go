@@ -115,7 +115,8 @@ func (f Footprint) fits() error {
 // those that find no room where the gradients will be, r - g; where results take half, those are r/2 - g, and g is half
 // of the moments.
 func (f Footprint) there(half bool) Footprint {
-	x := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Momentum: f.Momentum, Buffers: f.Buffers}
+	x := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Momentum: f.Momentum,
+		Buffers: f.Buffers}
 	if half {
 		x.Buffers = max((f.Buffers-f.Moments/2)/2, 0)
 	}

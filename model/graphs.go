@@ -205,7 +205,8 @@ func (g *Graphs) begin(step int) (err error) {
 	}
 	p := g.spare
 	if p == nil {
-		p = &Pending{rows: [2][]float32{make([]float32, len(g.queue.Image)), make([]float32, len(g.queue.Text))}, done: make(chan error, 1)}
+		p = &Pending{rows: [2][]float32{make([]float32, len(g.queue.Image)), make([]float32, len(g.queue.Text))},
+			done: make(chan error, 1)}
 		if p.graphPair, err = g.empty(); err != nil {
 			return err
 		}

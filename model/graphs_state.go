@@ -54,7 +54,8 @@ func (g *Graphs) StateVersion() int { return 1 }
 // Counters implements state.Part.
 func (g *Graphs) Counters() any {
 	g.Wait() // its error is that of PrepareSave, and a restore forgets the rebuild
-	c := graphCounters{Begun: g.Begun, Used: usedCentres(g.graphPair), Figures: g.Figures(), Layers: slices.Clone(g.cfg.Layers)}
+	c := graphCounters{Begun: g.Begun, Used: usedCentres(g.graphPair), Figures: g.Figures(),
+		Layers: slices.Clone(g.cfg.Layers)}
 	if p := g.Pending; p != nil {
 		c.Pending = &pendingCounters{Begun: p.Begun, Pointer: p.Pointer, Pushed: p.Pushed, Used: usedCentres(p.graphPair)}
 	}
@@ -93,7 +94,8 @@ func (g *Graphs) CheckCounters() (err error) {
 func (g *Graphs) checkUsed(used [2][]int) error {
 	for i, x := range g.list() {
 		if len(used[i]) != len(x.Layers) {
-			return fmt.Errorf("model: graph: %d layers with centres, want %d: choose another checkpoint", len(used[i]), len(x.Layers))
+			return fmt.Errorf("model: graph: %d layers with centres, want %d: choose another checkpoint",
+				len(used[i]), len(x.Layers))
 		}
 		for j, l := range x.Layers {
 			if n := used[i][j]; n < 1 || n > len(l.Parent) {

@@ -82,7 +82,8 @@ func (e *Explainer) buildMaps(of heatKey, n *net) (*heatMaps, gorgonia.Nodes, er
 
 // match builds the sum of the match logits of pairs.
 func (x *heatMaps) match(m *Model, n *net, of heatKey) *gorgonia.Node {
-	logits, _, text := m.matchLogits(n, of.rows, x.attention(*m.design.fusion, of.rows, of.Layer, 1, m.image.Len())) // (n, 2)
+	tap := x.attention(*m.design.fusion, of.rows, of.Layer, 1, m.image.Len())
+	logits, _, text := m.matchLogits(n, of.rows, tap) // (n, 2)
 	x.lengths = text.Lengths
 	return arith.Sum(layout.StridedRows(layout.Reshape(logits, 2*of.rows, 1), 1, 2, of.rows))
 }
@@ -155,7 +156,8 @@ func (x *heatMaps) attention(f encoders.BERT, rows, at, pictures, t int) encoder
 	x.heads, x.d = f.Heads, f.Width
 	return encoders.Tap{Cross: func(i int, q, kv, gathered *gorgonia.Node) {
 		if k := i - at; k >= 0 && k < pictures {
-			x.looks = append(x.looks, &look{q: q, kv: kv, gathered: tapped{node: gathered}, l: q.Shape()[0] / rows, t: t, from: k * rows})
+			x.looks = append(x.looks, &look{q: q, kv: kv, gathered: tapped{node: gathered}, l: q.Shape()[0] / rows, t: t,
+				from: k * rows})
 		}
 	}}
 }

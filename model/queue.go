@@ -70,7 +70,8 @@ func newQueue(a queueArgs) *Queue {
 		}
 		return make([]float32, a.size*width)
 	}
-	q := &Queue{Image: ring(a.dim), IDs: make([]int32, a.size), size: a.size, dim: a.dim, ImageBackbone: ring(a.image), TextBackbone: ring(a.text)}
+	q := &Queue{Image: ring(a.dim), IDs: make([]int32, a.size), size: a.size, dim: a.dim, ImageBackbone: ring(a.image),
+		TextBackbone: ring(a.text)}
 	if !a.imagesOnly {
 		q.Text = ring(a.dim)
 	}
@@ -161,7 +162,8 @@ func (p *Trainer) newQueue() error {
 	if err := (Footprint{Queue: estimate{p.Model}.queueBytes()}).fits(); err != nil {
 		return err
 	}
-	a := queueArgs{size: cfg.Queue.Size, dim: cfg.Model.Head.Dim, spheres: p.design.space.Spheres, imagesOnly: p.design.views, seed: cfg.Run.Seed}
+	a := queueArgs{size: cfg.Queue.Size, dim: cfg.Model.Head.Dim, spheres: p.design.space.Spheres,
+		imagesOnly: p.design.views, seed: cfg.Run.Seed}
 	a.image, a.text = estimate{p.Model}.backboneWidths()
 	p.queue = newQueue(a)
 	if err := p.queue.keepOn(onDevice(p.engine)); err != nil {
@@ -219,7 +221,8 @@ func (q *Queue) Tensors() (list []state.Tensor) {
 // CheckCounters implements state.Checker.
 func (q *Queue) CheckCounters() error {
 	if s := q.saved; s.Pointer < 0 || s.Pointer >= q.size || s.Filled < 0 || s.Filled > q.size {
-		return fmt.Errorf("model: queue: pointer %d and fill %d do not fit %d entries: choose another checkpoint", s.Pointer, s.Filled, q.size)
+		return fmt.Errorf("model: queue: pointer %d and fill %d do not fit %d entries: choose another checkpoint", s.Pointer,
+			s.Filled, q.size)
 	}
 	return nil
 }

@@ -144,7 +144,8 @@ func (b *builder) agree() {
 	}
 	a := &b.step.agreement
 	a.online, a.teacher = b.s.Online.Text.Features, b.s.Teacher.Text.Features
-	objectives.Need(a.online != nil && a.teacher != nil, "momentum.rule", "needs text features of the student and of the teacher: set momentum.rule = \"static\"")
+	objectives.Need(a.online != nil && a.teacher != nil, "momentum.rule",
+		"needs text features of the student and of the teacher: set momentum.rule = \"static\"")
 }
 
 // nodes lists what a step has to compute for it.

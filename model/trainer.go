@@ -321,7 +321,10 @@ func (p *Trainer) stage() error {
 
 // filters says whether a loss changes gradients.
 func (p *Trainer) filters() bool {
-	return slices.ContainsFunc(p.step.losses, func(l objectives.Loss) bool { _, ok := l.(objectives.GradientFilter); return ok })
+	return slices.ContainsFunc(p.step.losses, func(l objectives.Loss) bool {
+		_, ok := l.(objectives.GradientFilter)
+		return ok
+	})
 }
 
 // keep remembers what the batch brings to the queue and to running statistics, and how far it moves the teacher.

@@ -136,7 +136,8 @@ func (w *Writer) encodeImages(ctx context.Context, b *batch.Batch, rows []int, d
 func (w *Writer) buildStates(of statesKey, n *net) (*decoderStates, gorgonia.Nodes, error) {
 	m := w.m
 	k, l, t := of.images, m.text.Len(), m.image.Len()
-	x := &decoderStates{images: make([]float32, k*t*m.image.Width()), image: make([]int32, of.rows), of: make([]int32, of.rows)}
+	x := &decoderStates{images: make([]float32, k*t*m.image.Width()), image: make([]int32, of.rows),
+		of: make([]int32, of.rows)}
 	states := n.inputs.SharedFloats("image states", x.images, k*t, m.image.Width())
 	if x.n, x.len = k, t; w.ReadsQuestions() {
 		x.n, x.len = of.rows, l
@@ -356,7 +357,8 @@ func (x *heatMaps) ofTexts(w *Writer, n *net, rows int) *gorgonia.Node {
 		return n.inputs.SharedInts("text "+name, values, len(values))
 	}
 	x.lengths = ints("lengths", t.lengths)
-	a := encoders.DecoderArgs{IDs: ints("tokens", t.tokens), Lengths: x.lengths, Len: t.len, States: image.Tokens, StateLen: image.Len}
+	a := encoders.DecoderArgs{IDs: ints("tokens", t.tokens), Lengths: x.lengths, Len: t.len, States: image.Tokens,
+		StateLen: image.Len}
 	scope := n.root().In("decoder")
 	if w.ReadsQuestions() {
 		text := m.text.encode(n, rows, encoders.Tap{}, encoders.Want{Tokens: true})

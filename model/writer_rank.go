@@ -109,7 +109,8 @@ func (r *Ranker) Rank(ctx context.Context, b *batch.Batch) ([]float32, error) {
 // newRow begins a row.
 func (r *Ranker) newRow(scores []float32) rankedRow {
 	n := len(r.tree.nodes)
-	x := rankedRow{sums: make([]float64, n), needed: make([]bool, n), inner: make([]bool, n), chosen: make([]bool, r.count), place: make([]int32, n), scores: scores}
+	x := rankedRow{sums: make([]float64, n), needed: make([]bool, n), inner: make([]bool, n),
+		chosen: make([]bool, r.count), place: make([]int32, n), scores: scores}
 	x.needed[0], x.inner[0] = true, true
 	for i := range scores {
 		scores[i], x.chosen[i] = float32(math.Inf(-1)), true
