@@ -323,7 +323,7 @@ func (e *Explainer) score(on encoders.Scope) objectives.Score {
 		term := objectives.Term{Kind: t.Kind, Weight: t.Weight}
 		if t.Metric != nil && t.Metric.Form != "cosine" {
 			learned := objectives.Terms{{Kind: t.Kind, Weight: float64(t.Weight)}}
-			term = newScores(e.m.cfg, score.Space, on, on).Bare(learned, false).Terms[0]
+			term = objectives.NewScores(e.m.cfg.View(), score.Space, on, on).Bare(learned, false).Terms[0]
 		}
 		s.Terms = append(s.Terms, term)
 	}
