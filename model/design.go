@@ -16,8 +16,8 @@ type design struct {
 	image, text side
 	teacher     bool           // both sides have momentum copies
 	fusion      *encoders.BERT // layers over pairs, or nil
-	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is encoded,
-	// the queue holds one ring, and the batch enters the queue before it is compared.
+	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is
+	// encoded, the queue holds one ring, and the batch enters the queue before it is compared.
 	views bool
 	// crops are further, smaller views of an image through the tower of that size, which the image side's head follows.
 	crops crops
@@ -73,7 +73,8 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d = heads(cfg, o, space)
 	default:
 		if cfg.Model.Fitted() {
-			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
+			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here",
+				Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs or heads", s)
 	}
@@ -116,7 +117,10 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	for _, x := range []struct {
 		text batch.Text
 		read bool
-	}{{batch.PositiveText, cfg.HasPositives() || cfg.Model.JudgesPairs() && !cfg.JointPairs()}, {batch.NegativeText, cfg.HasNegatives()}} {
+	}{
+		{batch.PositiveText, cfg.HasPositives() || cfg.Model.JudgesPairs() && !cfg.JointPairs()},
+		{batch.NegativeText, cfg.HasNegatives()},
+	} {
 		if x.read {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}
