@@ -50,7 +50,7 @@ func newWorkload(cfg config.Config, engine *compute.Engine, group parallel.Group
 	if k.Weight > 0 {
 		o.Reference = randomReference(cfg)
 	}
-	if cfg.GeometricPool() || k.Weight > 0 && k.Rows > 0 {
+	if cfg.Objective.Geometric.On() && cfg.Model.Stored() || k.Weight > 0 && k.Rows > 0 {
 		o.ImagePool, o.TextPool = newPool(cfg.Model.Heads.InImage), newPool(cfg.Model.Heads.InText)
 	}
 	m, err := model.New(cfg, o)

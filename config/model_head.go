@@ -1,6 +1,11 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/objectives"
+)
 
 // Head projects both towers into the shared space.
 type Head struct {
@@ -41,7 +46,7 @@ func (h *Head) checkStyle(k *checker, c *Config) {
 	k.Require(path, h.Identity == "", want+" with model.head.identity", "a side without a projection has no layers: set model.head.identity = \"\"")
 	space, err := h.Space()
 	k.Require(path, err != nil || !space.Tokens, want+" with model.head.topology = \"Multi(n,m)\"", "its class tokens share one layer: use another topology")
-	k.Training(path, !c.GeometricQueue(), want+" with objective.geometric", "the term passes points through one layer: set objective.geometric.weight = 0")
+	k.Training(path, !c.Has(section.BackboneQueue), want+" with objective.geometric", "the term passes points through one layer: set objective.geometric.weight = 0")
 }
 
 // Hidden is the width of the hidden layer of an mlp over a tower of a width.
@@ -84,7 +89,7 @@ func (h *Head) check(k *checker, c *Config) {
 	case t.stored:
 		k.Require("model.head.topology", !space.Tokens, "must be sphere, Ob(n,m) or euclid", c.Model.named()+" has one class token for each feature, and Multi(n,m) needs m")
 	case t.sentences:
-		k.Require("model.head.dim", h.Dim == c.Model.Text.Width || c.Objective.SimCSE.Head == SentenceHeadAlways && !t.sentencePairs, "must be model.text.width", "an embedding is what the text tower gives, where objective.simcse.head is not \"always\"")
+		k.Require("model.head.dim", h.Dim == c.Model.Text.Width || c.Objective.SimCSE.Head == objectives.SentenceHeadAlways && !t.sentencePairs, "must be model.text.width", "an embedding is what the text tower gives, where objective.simcse.head is not \"always\"")
 		fallthrough
 	case !t.tokens:
 		k.Require("model.head.topology", h.Topology == "sphere", `must be "sphere"`, c.Model.named()+" has no other")
@@ -100,7 +105,6 @@ func (h *Head) check(k *checker, c *Config) {
 	least := c.Data.Tokens + space.Spheres - 1
 	k.Require("model.text.positions", c.hasGRU() || least <= c.Model.Text.Positions, fmt.Sprintf("must be at least data.tokens plus the repeated class tokens, %d", least),
 		"Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions")
-	k.Require("objective.tcl.local", !c.Objective.TCL.Local, "must be false with several class tokens", "a part is one token, which has no m spheres: use objective.tcl.intra, or another topology")
 }
 
 // Whole says whether a side, image or text, has no projection.
@@ -127,7 +131,7 @@ func (h *Head) checkIdentity(k *checker, c *Config) {
 		}
 		k.Require("model.head.identity", dim == x.width, fmt.Sprintf("must leave the projection of a side whose width is not that of the space: model.%s.width is %d, a token of the space %d", x.side, x.width, dim),
 			h.widen(x.width))
-		k.Training("model.head.identity", !c.Objective.UsesGeometric() || !x.regular, "must leave the projection that objective.geometric regularises",
+		k.Training("model.head.identity", !c.Objective.Geometric.On() || !x.regular, "must leave the projection that objective.geometric regularises",
 			"set objective.geometric.weight = 0 or model.head.identity = \"\"")
 	}
 }

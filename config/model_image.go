@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/geoalign/geoalign/config/section"
 )
 
 // Image is the image tower: a vision transformer, a residual network, or features of regions.
@@ -106,7 +108,7 @@ func (i *Image) check(k *checker, c *Config) {
 		k.Require("model.image.keep_patches", i.Kept() < i.Patches(), fmt.Sprintf("must leave out at least one of the %d patches of an image, or be 1", i.Patches()), "a share is rounded to whole patches")
 		k.Require("model.image.keep_patches", !has.fusion || c.Model.Text.FusionLayers == 0, "must be 1 with fusion layers, which attend to all patches")
 		k.Training("model.image.keep_patches", !c.Objective.TCL.Local, "must be 1 with objective.tcl.local, which compares all patches")
-		k.Training("model.image.keep_patches", !c.Objective.comparesTokens() && c.Objective.Captioning.Weight == 0, "must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches")
+		k.Training("model.image.keep_patches", !c.Has(section.AllPatches), "must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches")
 	}
 }
 

@@ -3,6 +3,9 @@ package config
 import (
 	"cmp"
 	"slices"
+
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // Interaction compares an image and a text by all their tokens, in the place of one feature of
@@ -147,16 +150,11 @@ func (i *Interaction) check(k *checker, c *Config) {
 	}
 	k.Require("model.head.topology", c.Model.Head.Topology == "sphere", `must be "sphere" with model.interaction`, "tokens are unit vectors of one sphere")
 	k.Training("momentum.enabled", !c.Momentum.Enabled, "must be false with model.interaction", "a teacher and a queue hold one feature of each image and text")
-	o := c.Objective
-	for _, x := range []struct {
-		path string
-		on   bool
-	}{{"objective.itc.weight", o.ITC.Weight > 0}, {"objective.klot.weight", o.KLOT.Weight > 0}, {"objective.structure.weight", o.Structure.Weight > 0},
-		{"objective.geometric.weight", o.UsesGeometric()}} {
-		k.Training(x.path, !x.on, "must be 0 with model.interaction", "it compares features: use objective.itc.in_batch_weight, objective.siglip, objective.hinge, objective.poly or objective.cmpm")
+	for _, l := range c.on(section.Vectors) {
+		k.Training(l.key(), false, "must be 0 with model.interaction", "it compares features: use objective.itc.in_batch_weight, objective.siglip, objective.hinge, objective.poly or objective.cmpm")
 	}
 	terms := c.PairTerms()
-	k.Require(o.scorePath(), len(terms) == 1 && slices.Contains([]string{ScoreCosine, ScoreGSSF}, terms[0].Kind) && terms[0].Weight == 1,
+	k.Require(c.Objective.ITC.ScorePath(), len(terms) == 1 && slices.Contains([]scoring.Kind{scoring.Cosine, scoring.GSSF}, terms[0].Kind) && terms[0].Weight == 1,
 		"must be cosine or gssf with model.interaction", "that is how two tokens are compared")
 	k.Require("eval.beside", !slices.Contains(c.Eval.Beside, "zeroshot"), "must not have zeroshot with model.interaction", "it compares features")
 	k.Require("eval.score", c.Eval.Score == "train", `must be "train" with model.interaction`, "evaluation compares tokens as training does")

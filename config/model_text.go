@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/geoalign/geoalign/config/section"
+)
 
 // Text is the text tower and the fusion layers above it.
 type Text struct {
@@ -60,8 +64,7 @@ func (t *Text) check(k *checker, c *Config) {
 	k.Require("model.text.pool", t.Pool != "pooler" || t.masksWords() || t.Style == StyleMPNet, "must not be pooler with a model.text.style other than bert, roberta and mpnet", "they have no first token that stands for a text")
 	has := c.Model.traits()
 	k.Require("model.text.fusion_layers", t.FusionLayers == 0 || has.fusion || !has.words, "must be 0", c.Model.named()+" has no fusion layers")
-	fuses := c.Objective.fuses()
-	k.Require("model.text.fusion_layers", t.FusionLayers > 0 || !fuses || !has.fusion, "must be > 0",
+	k.Require("model.text.fusion_layers", t.FusionLayers > 0 || !c.Has(section.FusedPairs) || !has.fusion, "must be > 0",
 		"objective.itm and objective.mlm read the fusion layers")
 	k.Require("model.text.style", !has.fusion || t.FusionLayers == 0 || t.masksWords(), "must be bert or roberta with fusion layers, which matching and masked language modelling read",
 		"set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style")

@@ -130,11 +130,8 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	if cfg.Model.Classifies() {
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	}
-	if v := cfg.Objective.VQA; v.Weight > 0 {
-		all = append(all, objectives.VQA{Answers: v.Answers, Len: v.Tokens}.Columns()...)
-	}
-	for _, l := range newFused(cfg, Options{}) {
-		if c, ok := l.(objectives.Columned); ok {
+	for _, s := range cfg.Losses() {
+		if c, ok := taskLoss(cfg, Options{}, s).(objectives.Columned); ok {
 			all = append(all, c.Columns()...)
 		}
 	}
@@ -144,7 +141,7 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	if d.crops.count > 0 {
 		all = append(all, d.crops.column())
 	}
-	if g := cfg.Objective.Geometric; cfg.GeometricPool() {
+	if g := cfg.Objective.Geometric; g.On() && cfg.Model.Stored() {
 		near := func(name string, read bool) {
 			if read {
 				all = append(all, batch.Column{Name: name, Shape: []int{g.Neighbours}, Type: batch.Int32})

@@ -141,17 +141,12 @@ func classes(cfg config.Config, space space.Space) design {
 // the head makes of it.
 func simcse(cfg config.Config, o Options, space space.Space) design {
 	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: textTower(cfg, o, space)}
-	if cfg.Objective.SimCSE.Head == config.SentenceHeadAlways {
-		one.head = sentenceHead(space)
+	if cfg.Objective.SimCSE.Head == objectives.SentenceHeadAlways {
+		one.head = objectives.SentenceHead(space)
 	} else {
 		one.head = encoders.Projection{Space: space, Identity: true}
 	}
 	return design{image: one, text: one, views: true}
-}
-
-// sentenceHead is the head of SimCSE: a linear layer and tanh.
-func sentenceHead(space space.Space) encoders.Projection {
-	return encoders.Projection{Space: space, Activation: "tanh"}
 }
 
 // sentencePairs is fine-tuning of a text tower on pairs of sentences: that of simcse without a head of its own, and in training

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
 )
@@ -12,7 +13,7 @@ import (
 func newInteraction(cfg config.Config) encoders.Interaction {
 	c := cfg.Model.Interaction
 	var metric encoders.Metric
-	if cfg.UsesMetric() {
+	if cfg.Has(section.Metric) {
 		metric = metricForm(cfg)
 	}
 	maxSim := func(reduce interact.Reduce) encoders.Interaction {

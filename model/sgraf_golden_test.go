@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinySGRAF is a host with vectors of similarity of the sizes of tools/goldens/sgraf.py, without a metric.
@@ -49,7 +50,7 @@ func TestGoldenSGRAF(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			g, cfg := openHost(t, kind), tinySGRAF(kind)
 			if kind == config.InteractionSGR {
-				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", config.GSSF{Form: "dense"}, config.MetricBoth
+				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", objectives.GSSF{Form: "dense"}, config.MetricBoth
 			}
 			m := buildCLIP(t, cfg)
 			b := g.hostStep(t, m)
@@ -73,7 +74,7 @@ func TestSGRAFMetricStart(t *testing.T) {
 		for _, form := range []string{"diag", "block_diag", "dense"} {
 			for site, weights := range map[string]int{config.MetricSimilarity: 1, config.MetricAttention: 1, config.MetricBoth: 2} {
 				cfg := tinySGRAF(kind)
-				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", config.GSSF{Form: form, Blocks: 2}, site
+				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", objectives.GSSF{Form: form, Blocks: 2}, site
 				m := buildCLIP(t, cfg)
 				for _, q := range plain.params.List() {
 					same, _ := m.params.Get(q.Name)
@@ -96,7 +97,7 @@ func TestSGRAFDropout(t *testing.T) {
 	losses := map[string]bool{}
 	for _, dropout := range []float64{0, .4} {
 		cfg := tinySGRAF(config.InteractionSAF)
-		cfg.Model.Interaction.Dropout, cfg.Objective.CMPM = dropout, config.CMPM{Weight: 1, Scale: 1}
+		cfg.Model.Interaction.Dropout, cfg.Objective.CMPM = dropout, objectives.CMPM{Weight: 1, Scale: 1}
 		m, again := buildCLIP(t, cfg), buildCLIP(t, cfg)
 		g := openHost(t, "saf")
 		b := hostBatch(m, g)

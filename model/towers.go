@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -20,7 +21,7 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 			return encoders.MLP{Space: space, Shared: h.Shared, Layers: 1, Hidden: h.Hidden(width), Activation: h.Activation}
 		}
 		if m.Head.Style == config.HeadTanh {
-			return sentenceHead(space)
+			return objectives.SentenceHead(space)
 		}
 		p := head
 		p.Identity = m.Head.Whole(side)

@@ -86,7 +86,10 @@ func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 
 // collect adds the structs of a file and their comments.
 func collect(file *ast.File, types map[string]typeDoc) {
-	line := func(g *ast.CommentGroup) string { return strings.Join(strings.Fields(g.Text()), " ") }
+	line := func(g *ast.CommentGroup) string { // its first paragraph, which is for users
+		text, _, _ := strings.Cut(g.Text(), "\n\n")
+		return strings.Join(strings.Fields(text), " ")
+	}
 	for _, d := range file.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok {

@@ -32,7 +32,7 @@ func Verify(ctx context.Context, dir string, sets []string, progress func(phase 
 	if err != nil {
 		return nil, err
 	}
-	cfg, _, err := config.ParseStored(path, text, sets...)
+	cfg, _, err := config.ParseStored(path, text, sets)
 	if err != nil {
 		return nil, err
 	}

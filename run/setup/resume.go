@@ -12,9 +12,9 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// OwnConfig returns the configuration that a checkpoint was made with.
-func OwnConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
-	old, _, err := train.OpenConfig(ck)
+// OwnConfig returns the configuration that a checkpoint was made with, with sections of other modules.
+func OwnConfig(ck *checkpoint.Checkpoint, added ...config.Added) (config.Config, error) {
+	old, _, err := train.OpenConfig(ck, nil, added...)
 	if err != nil {
 		return old, fmt.Errorf("the checkpoint's own configuration: %w", err)
 	}
@@ -23,7 +23,7 @@ func OwnConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
 
 // SameKeys returns an error that lists the keys by which cfg cannot use ck.
 func SameKeys(ck *checkpoint.Checkpoint, cfg config.Config, use config.Fixed) error {
-	old, err := OwnConfig(ck)
+	old, err := OwnConfig(ck, cfg.Added...)
 	if err != nil {
 		return err
 	}
