@@ -85,7 +85,7 @@ func shapeKeys(ck *checkpoint.Checkpoint, cfg config.Config, err error) error {
 // checkResume refuses to go on with what a run cannot change and tells what else
 // has changed.
 func checkResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format string, args ...any)) error {
-	old, err := ownConfig(from)
+	old, err := ownConfig(from, cfg.Added...)
 	if err != nil {
 		return err
 	}
