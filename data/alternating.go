@@ -4,12 +4,15 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/images"
 )
 
-// Alternating is a training stream whose batches are of pairs and of sentences in turn: a batch of pairs, then Every batches of
-// sentences (MCSE, Zhang et al. 2022). Rows of sentences have zeros in the columns of images; the column batch.Paired tells both
-// apart. An epoch is one of the pairs, of whole batches. After a bad sample, in whose place the loader takes the next one, batches
-// hold some of both until the epoch ends, or for good where a loader does not drop its rest (LoaderConfig.DropLast).
+// Alternating is a training stream whose batches are of pairs and of sentences in turn: a batch of pairs, then Every
+// batches of sentences (MCSE, Zhang et al. 2022). Rows of sentences have zeros in the columns of images; the column
+// batch.Paired tells both apart. An epoch is one of the pairs, of whole batches. After a bad sample, in whose place the
+// loader takes the next one, batches hold some of both until the epoch ends, or for good where a loader does not drop
+// its rest (LoaderConfig.DropLast).
 type Alternating struct {
 	Stream           // of the pairs
 	sentences Stream // whose columns are some of those of the pairs
@@ -20,10 +23,12 @@ type Alternating struct {
 // NewAlternating returns the stream of batches of the given size, every >= 1.
 func NewAlternating(pairs, sentences Stream, batchSize, every int) (Stream, error) {
 	if batchSize < 1 || every < 1 {
-		return nil, fmt.Errorf("data: batches of %d, of which %d are of sentences for each of pairs: want at least 1", batchSize, every)
+		return nil, fmt.Errorf("data: batches of %d, of which %d are of sentences for each of pairs: want at least 1",
+			batchSize, every)
 	}
 	if pairs.EpochSamples() < batchSize {
-		return nil, fmt.Errorf("data: an epoch of %d pairs fills no batch of %d: use a smaller train.batch_size", pairs.EpochSamples(), batchSize)
+		return nil, fmt.Errorf("data: an epoch of %d pairs fills no batch of %d: use a smaller train.batch_size",
+			pairs.EpochSamples(), batchSize)
 	}
 	a := Alternating{pairs, sentences, uint64(batchSize), uint64(every)}
 	if t, ok := pairs.(Towered); ok {
@@ -77,7 +82,7 @@ func (a Alternating) at(c uint64) (k uint64, paired bool) {
 func (a Alternating) Sample(c uint64, row batch.Row) error { return a.SampleTimed(c, row, nil) }
 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
-func (a Alternating) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
+func (a Alternating) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
 	k, paired := a.at(c)
 	if paired {
 		row.Set(batch.Paired, 1)
@@ -95,4 +100,36 @@ func (a Alternating) Describe(c uint64) (caption string, imageID int64, err erro
 		return caption, -1, err
 	}
 	return Describe(a.Stream, k)
+}
+
+// Overfit returns the first n samples of s, over and over: the same images,
+// crops and captions (a model that cannot learn these by heart has a fault).
+func Overfit(s Stream, n int) (Stream, error) {
+	if n <= 0 {
+		return nil, fmt.Errorf("data: number of samples to overfit must be > 0 (got %d)", n)
+	}
+	return overfit{s, uint64(n)}, nil
+}
+
+type overfit struct {
+	Stream
+	n uint64
+}
+
+func (o overfit) Sample(c uint64, row batch.Row) error { return o.Stream.Sample(c%o.n, row) }
+
+func (o overfit) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
+	return sampleTimed(o.Stream, c%o.n, row, w)
+}
+
+func (o overfit) EpochSamples() int { return int(o.n) }
+
+func (o overfit) Describe(c uint64) (string, int64, error) { return Describe(o.Stream, c%o.n) }
+
+// Account is that of the pairs and of the sentences together.
+func (a Alternating) Account() *account.Account {
+	sum := account.New()
+	sum.Add(account.Of(a.Stream))
+	sum.Add(account.Of(a.sentences))
+	return sum
 }

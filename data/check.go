@@ -13,17 +13,19 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Kinds of findings, from grave to harmless.
 const (
-	MissingImage     = "missing image"     // the file does not exist
-	BadImage         = "bad image"         // it cannot be decoded
-	LargeImage       = "large image"       // more pixels than allowed
-	NoCaption        = "no caption"        // nothing is left of the image's captions
-	BadRow           = "bad row"           // a row of stored features that is not finite, or of sentences that cannot be read
+	MissingImage = "missing image" // the file does not exist
+	BadImage     = "bad image"     // it cannot be decoded
+	LargeImage   = "large image"   // more pixels than allowed
+	NoCaption    = "no caption"    // nothing is left of the image's captions
+	// a row of stored features that is not finite, or of sentences that cannot be read
+	BadRow           = "bad row"
 	Leak             = "leak"              // an image, or a text without one, of this split is in another one too
 	ZeroRow          = "zero row"          // a row of stored features without direction
 	EmptyCaption     = "empty caption"     // dropped on loading
@@ -35,7 +37,8 @@ const (
 )
 
 // kinds in the order of a report.
-var kinds = []string{MissingImage, BadImage, LargeImage, NoCaption, BadRow, Leak, ZeroRow, EmptyCaption, LongCaption, UnmatchedQuery, DuplicateImage, DuplicateCaption, RepeatedCaption}
+var kinds = []string{MissingImage, BadImage, LargeImage, NoCaption, BadRow, Leak, ZeroRow, EmptyCaption, LongCaption,
+	UnmatchedQuery, DuplicateImage, DuplicateCaption, RepeatedCaption}
 
 // Finding is one kind of trouble in a data set.
 type Finding struct {
@@ -245,7 +248,7 @@ func (c *checker) images(ctx context.Context, ds Dataset) error {
 			return exhausted(err)
 		case errors.Is(err, fs.ErrNotExist):
 			c.add(MissingImage, 1, ds.Name(i))
-		case errors.Is(err, ErrTooLarge):
+		case errors.Is(err, images.ErrTooLarge):
 			c.add(LargeImage, 1, err.Error())
 		case err != nil:
 			c.add(BadImage, 1, err.Error())

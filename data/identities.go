@@ -64,8 +64,8 @@ type IdentityCounts struct {
 }
 
 // identityOrder is the order of P x K batches: P identities with K images each, side by side. An epoch
-// visits the identities in a permutation of its own, once each; those that fill no batch at its end wait for another epoch.
-// The images of a visit are drawn without repetition, as long as there are others.
+// visits the identities in a permutation of its own, once each; those that fill no batch at its end wait for another
+// epoch. The images of a visit are drawn without repetition, as long as there are others.
 type identityOrder struct {
 	seed   uint64
 	k      int
@@ -75,10 +75,12 @@ type identityOrder struct {
 }
 
 // newIdentityOrder takes the identity of each of n samples, numbered from 0 to below count; a negative one is none.
-func newIdentityOrder(seed uint64, n, count int, identity func(i int) int32, cfg IdentityConfig) (*identityOrder, IdentityCounts, error) {
+func newIdentityOrder(seed uint64, n, count int, identity func(i int) int32, cfg IdentityConfig) (*identityOrder,
+	IdentityCounts, error) {
 	var c IdentityCounts
 	if cfg.Identities < 2 || cfg.Images < 1 {
-		return nil, c, fmt.Errorf("data: batches of %d identities with %d images each: want at least 2 with at least 1", cfg.Identities, cfg.Images)
+		return nil, c, fmt.Errorf("data: batches of %d identities with %d images each: want at least 2 with at least 1",
+			cfg.Identities, cfg.Images)
 	}
 	all := make([][]uint32, count)
 	for i := range n {
@@ -98,7 +100,9 @@ func newIdentityOrder(seed uint64, n, count int, identity func(i int) int32, cfg
 	}
 	c.Identities = len(o.images)
 	if o.visits = c.Identities / cfg.Identities * cfg.Identities; o.visits == 0 {
-		return nil, c, fmt.Errorf("data: %d identities fill no batch of %d with %d images each (%d have fewer images): lower train.batch_size, or data.identities.images", c.Identities, cfg.Identities, cfg.Images, c.Short)
+		return nil, c, fmt.Errorf(
+			"data: %d identities fill no batch of %d with %d images each (%d have fewer images): lower "+
+				"train.batch_size, or data.identities.images", c.Identities, cfg.Identities, cfg.Images, c.Short)
 	}
 	o.order = NewOrder(seed, c.Identities)
 	return o, c, nil
@@ -144,3 +148,56 @@ func (s *SceneStream) NumIdentities() int { return len(s.world.Classes()) }
 
 // IdentityCounts implements IdentityStream.
 func (s *SceneStream) IdentityCounts() IdentityCounts { return s.identities }
+
+// denseIDs numbers the ids of a data set 0, 1, 2 ... in its order. It is nil where the ids are these
+// numbers already.
+type denseIDs map[int64]int32
+
+func newDenseIDs(ds Dataset) (d denseIDs) {
+	for i := range ds.Len() {
+		id := ds.ImageID(i)
+		if d == nil && id == int64(i) {
+			continue
+		}
+		if d == nil {
+			d = make(denseIDs, ds.Len())
+			for j := range i {
+				d[int64(j)] = int32(j)
+			}
+		}
+		if _, known := d[id]; !known {
+			d[id] = int32(len(d))
+		}
+	}
+	return d
+}
+
+// of is the number of an id.
+func (d denseIDs) of(id int64) int32 {
+	if d == nil {
+		return int32(id)
+	}
+	return d[id]
+}
+
+// count is the number of ids of n images.
+func (d denseIDs) count(n int) int {
+	if d == nil {
+		return n
+	}
+	return len(d)
+}
+
+// HashID is the value of the column batch.IDs for an id of a source that has no end or
+// no dense numbers: the id itself where it fits, else 31 bits of its hash (a row then
+// agrees by chance with one of 65,536 queue entries once in 30,000 times).
+func HashID(id int64) int32 {
+	if id >= 0 && id < 1<<31 {
+		return int32(id)
+	}
+	// Finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+	x := uint64(id)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return int32((x ^ x>>31) >> 33)
+}

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
 )
@@ -65,11 +67,13 @@ type TrainConfig struct {
 	Clean     string // rule by which captions are cleaned, see Clean
 	// Identities makes batches of some identities with some images each.
 	Identities IdentityConfig
-	Pairs      bool // every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at each access
+	// every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at
+	// each access
+	Pairs bool
 }
 
-// Crops are Count small views of an image, of Size pixels a side and with shares of the area from ScaleMin to ScaleMax, which pass the
-// other steps of TrainConfig.Transform too.
+// Crops are Count small views of an image, of Size pixels a side and with shares of the area from ScaleMin to ScaleMax,
+// which pass the other steps of TrainConfig.Transform too.
 type Crops struct {
 	Count, Size        int
 	ScaleMin, ScaleMax float64
@@ -124,7 +128,9 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 		t.n, parts = len(t.pairs), firsts
 	}
 	if t.n == 0 {
-		return nil, fmt.Errorf("data: the training data has no sample (%d images, %d pairs): check the files of the train split", ds.Len(), len(t.pairs))
+		return nil, fmt.Errorf(
+			"data: the training data has no sample (%d images, %d pairs): check the files of the train "+
+				"split", ds.Len(), len(t.pairs))
 	}
 	if cfg.Transform.Size <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.Transform.Size)
@@ -136,7 +142,8 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 		t.order = newPartOrder(cfg.Seed, t.n, parts, mixed)
 		return t, nil
 	}
-	o, counts, err := newIdentityOrder(cfg.Seed, t.n, t.dense.count(t.n), func(i int) int32 { return t.dense.of(ds.ImageID(i)) }, cfg.Identities)
+	o, counts, err := newIdentityOrder(cfg.Seed, t.n, t.dense.count(t.n),
+		func(i int) int32 { return t.dense.of(ds.ImageID(i)) }, cfg.Identities)
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +215,8 @@ func (cfg *TrainConfig) columns(images []Column) []Column {
 func (t *Train) Sample(c uint64, row batch.Row) error { return t.SampleTimed(c, row, nil) }
 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
-func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
-	w.start()
+func (t *Train) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
+	w.Start()
 	i, j, caption, err := t.caption(c)
 	if err != nil {
 		return err
@@ -220,28 +227,28 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	id := t.ds.ImageID(i)
 	row.Set(batch.IDs, t.dense.of(id))
 	row.Set(batch.Labels, labelOf(t.ds, i))
-	w.lap(StageText)
+	w.Lap(images.StageText)
 	if hasPictures(row) && hasPixels(t.ds) {
 		img, err := imageOf(t.ds, i, w)
 		if err != nil {
 			return err
 		}
-		w.saw(img)
+		w.Saw(img)
 		if err := t.cfg.applyViews(img, c, row, w); err != nil {
 			return fmt.Errorf("%s: %w", t.ds.Name(i), err)
 		}
-		w.start()
+		w.Start()
 	}
 	if err := fillImage(t.ds, i, row); err != nil {
 		return err
 	}
-	w.lap(StageRead)
+	w.Lap(images.StageRead)
 	t.cfg.Text.Fill(caption, row)
 	if err := t.cfg.fillOthers(t.ds, i, row); err != nil {
 		return err
 	}
-	w.lap(StageText)
-	w.made()
+	w.Lap(images.StageText)
+	w.Made()
 	return nil
 }
 
@@ -302,3 +309,6 @@ func (t *Train) item(c uint64) (image, caption int) {
 	}
 	return int(k), -1
 }
+
+// Account implements account.Accounted.
+func (t *Train) Account() *account.Account { return account.Of(t.ds) }

@@ -136,3 +136,23 @@ func attentionMetric(m config.Model, where string) encoders.AttentionMetric {
 	width, heads := m.Attends(where)
 	return encoders.AttentionMetric{Form: a.Form, Blocks: a.HeadBlocks(width / max(1, heads)), Shared: a.Heads == config.AttendShared}
 }
+
+// regionTower is the tower of images that come as features of regions.
+func regionTower(cfg config.Config) encoders.RegionTower {
+	im := cfg.Model.Image
+	r := im.Regions
+	t := encoders.RegionTower{Regions: cfg.Data.Regions.Most, In: r.In, Width: im.Width, MLP: r.Encoder == config.RegionsMLP, BatchNorm: r.BatchNorm && r.Encoder != config.RegionsLinear, Pool: encoders.Pool(im.Pooling())}
+	if r.Encoder == config.RegionsGraph {
+		t.Graph = encoders.RegionGraph{Layers: r.Layers, Metric: encoders.Metric{Form: r.Metric, Blocks: im.RegionBlocks(), Dim: im.Width}}
+	}
+	return t
+}
+
+// resNetTower is the residual network of a model.
+func resNetTower(m config.Model) encoders.ResNetTower {
+	r := m.Image.ResNet
+	return encoders.ResNetTower{ResNet: encoders.ResNet{
+		Size: m.Image.Size, Depth: r.Depth, Width: r.Width, SmallStem: r.SmallStem,
+		FrozenStages: r.FrozenStages, FrozenNorm: r.FrozenNorm, Groups: r.ShuffleGroups, ZeroInitResidual: r.ZeroInitResidual,
+	}}
+}

@@ -18,8 +18,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Tutor is a frozen model that has been trained before.
-type Tutor interface {
+// ScoreTeacher is a frozen model that has been trained before.
+type ScoreTeacher interface {
 	// Columns are the columns of a batch that it reads.
 	Columns() []batch.Column
 	// Dim is C, the channels of its features; 0 where it compares tokens.
@@ -104,18 +104,18 @@ func (l *DistillScores) MetricOf(dim int) (m encoders.Metric, err error) {
 
 // Prepare implements Preparer.
 func (l *DistillScores) Prepare(s *Step) {
-	if s.Tutor != nil {
+	if s.ScoreTeacher != nil {
 		s.ReadPairs()
 	}
 }
 
 // Build implements Loss.
 func (l *DistillScores) Build(s *Step) []Part {
-	if s.Tutor == nil { // it evaluates, but Step says so
+	if s.ScoreTeacher == nil { // it evaluates, but Step says so
 		return nil
 	}
 	s = s.Whole()
-	s.Read(s.Tutor.Columns()...)
+	s.Read(s.ScoreTeacher.Columns()...)
 	scale := []float32{float32(1 / l.Temperature)}
 	student, teacher := arith.Combine(scale, s.PairScores()), arith.Combine(scale, l.scores(s)) // (B, B)
 	var terms gorgonia.Nodes
@@ -140,21 +140,21 @@ func (l *DistillScores) Build(s *Step) []Part {
 // scores are those of the teacher, (B, B).
 func (l *DistillScores) scores(s *Step) *gorgonia.Node {
 	if l.Metric == "" && s.own == nil {
-		return s.Floats("teacher/scores", func(f *feed.Step, dst []float32) error { return s.Tutor.Scores(f.Batch, dst) }, s.Rows, s.Rows)
+		return s.Floats("teacher/scores", func(f *feed.Step, dst []float32) error { return s.ScoreTeacher.Scores(f.Batch, dst) }, s.Rows, s.Rows)
 	}
 	of := s
 	if s.own != nil {
 		of = s.own
-		Need(s.Tutor.Dim() > 0, "distill_scores", `the teacher compares tokens, which processes do not exchange: set parallel.contrast = "local", or train on one process`)
+		Need(s.ScoreTeacher.Dim() > 0, "distill_scores", `the teacher compares tokens, which processes do not exchange: set parallel.contrast = "local", or train on one process`)
 	}
 	side := func(name string, m Modality) *gorgonia.Node {
-		return of.Gather(s.Floats(name, func(f *feed.Step, dst []float32) error { return s.Tutor.Features(f.Batch, m, dst) }, of.Rows, s.Tutor.Dim()))
+		return of.Gather(s.Floats(name, func(f *feed.Step, dst []float32) error { return s.ScoreTeacher.Features(f.Batch, m, dst) }, of.Rows, s.ScoreTeacher.Dim()))
 	}
 	if l.Metric == "" {
 		return nn.Linear(side("teacher/images", Image), side("teacher/texts", Text), nil)
 	}
-	metric, err := l.MetricOf(s.Tutor.Dim())
+	metric, err := l.MetricOf(s.ScoreTeacher.Dim())
 	Need(err == nil, "distill_scores", "%w", err)
-	scores := Scores{Params: s.Params.In("teacher"), Metric: metric, Space: space.Space{Dim: s.Tutor.Dim(), Spheres: 1, Euclid: true}}
+	scores := Scores{Params: s.Params.In("teacher"), Metric: metric, Space: space.Space{Dim: s.ScoreTeacher.Dim(), Spheres: 1, Euclid: true}}
 	return scores.Bare(Terms{{Kind: scoring.GSSF, Weight: 1}}, false).Pairs(side("teacher/images", Image), side("teacher/texts", Text))
 }

@@ -19,7 +19,7 @@ const (
 
 // Scores makes the scores of a step, which share their parameters.
 type Scores struct {
-	Params, Twins encoders.Scope // the learned metric of a teacher is the twin
+	Params, MomentumParams encoders.Scope // the learned metric of a teacher is the momentum copy
 
 	Temperature float64 // initial value
 	Log         bool    // the parameter is the logarithm of the scale 1/temperature
@@ -34,12 +34,12 @@ type Scores struct {
 	Space   space.Space       // of the features
 }
 
-// NewScores are the scores of a configuration over features of a space, with parameters of the scopes on and, of the teacher,
-// twins.
-func NewScores(v section.Viewer, s space.Space, on, twins encoders.Scope) Scores {
+// NewScores are the scores of a configuration over features of a space, with parameters of the scope on, and of the scope
+// momentum for the teacher.
+func NewScores(v section.Viewer, s space.Space, on, momentum encoders.Scope) Scores {
 	i, g := section.Of[ITC](v), section.Of[Geodesic](v)
 	return Scores{
-		Params: on, Twins: twins, Space: s,
+		Params: on, MomentumParams: momentum, Space: s,
 		Temperature: i.Temperature, Log: i.LogTemperature, Learn: i.LearnTemperature, GeodesicTemperature: g.Temperature,
 		Metric: section.Of[GSSF](v).Of(s), Paths: ParsePaths(g.Gradient, g.Entries, g.Softness, g.Limit(s), g.DirectPositives),
 	}
@@ -58,7 +58,7 @@ func (s Scores) temperature(name string, start float64) *gorgonia.Node {
 	return p.Param(name, encoders.Const(float32(start)))
 }
 
-// Score is the score of some terms. That of the teacher has the momentum twin of the
+// Score is the score of some terms. That of the teacher has the momentum copy of the
 // learned metric.
 func (s Scores) Score(terms Terms, teacher bool) Score {
 	x := s.Bare(terms, teacher)
@@ -78,7 +78,7 @@ func (s Scores) Bare(terms Terms, teacher bool) Score {
 		case scoring.GSSF:
 			p, c := s.Params, s.Context
 			if teacher {
-				p, c = s.Twins, nil
+				p, c = s.MomentumParams, nil
 			}
 			term.Metric, term.Net = s.Metric.Weights(c, p, encoders.SimilaritySite), s.Metric.Net(p)
 		case scoring.Geodesic:

@@ -3,19 +3,19 @@ package examples
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
-	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
-// countAnswers returns distinct answers, each with the share of those who gave it as its weight (ALBEF), the heaviest first and
-// of equally heavy ones the first that was given. Blank ones count and are left out; nil where nothing is left.
+// countAnswers returns distinct answers, each with the share of those who gave it as its weight (ALBEF), the heaviest
+// first and of equally heavy ones the first that was given. Blank ones count and are left out; nil where nothing is
+// left.
 func countAnswers(given []string) []data.Answer {
 	var out []data.Answer
 	at := map[string]int{}
@@ -38,8 +38,8 @@ func countAnswers(given []string) []data.Answer {
 	return out
 }
 
-// LoadAnswers reads a list of answers: JSON, a list of texts as ALBEF's answer_list.json, or text with one on each line. It fails
-// on an empty list and on answers that are blank or there twice.
+// LoadAnswers reads a list of answers: JSON, a list of texts as ALBEF's answer_list.json, or text with one on each
+// line. It fails on an empty list and on answers that are blank or there twice.
 func LoadAnswers(path string) ([]string, error) {
 	b, err := files.Read(path, files.MaxVocabulary)
 	if err != nil {
@@ -51,11 +51,8 @@ func LoadAnswers(path string) ([]string, error) {
 func parseAnswers(file string, b []byte) (answers []string, err error) {
 	b = files.WithoutMark(b)
 	if text := bytes.TrimSpace(b); len(text) > 0 && text[0] == '[' {
-		if err := json.Unmarshal(text, &answers); err != nil {
-			return nil, &data.RecordError{File: file, Index: -1, Err: fmt.Errorf("not a JSON list of answers: %w", err)}
-		}
-		if err := strictjson.Check(text); err != nil {
-			return nil, &data.RecordError{File: file, Index: -1, Err: err}
+		if err := table.Decode(text, &answers); err != nil {
+			return nil, table.Whole(file, fmt.Errorf("not a JSON list of answers: %w", err))
 		}
 	} else {
 		for line := range strings.Lines(string(b)) {
@@ -65,23 +62,25 @@ func parseAnswers(file string, b []byte) (answers []string, err error) {
 		}
 	}
 	if len(answers) == 0 {
-		return nil, &data.RecordError{File: file, Index: -1, Err: errors.New("the list of answers is empty: write one answer on each line")}
+		return nil, table.Whole(file, errors.New("the list of answers is empty: write one answer on each line"))
 	}
 	first := map[string]int{}
+	l := table.Entries{File: file}
 	for i, a := range answers {
 		if strings.TrimSpace(a) == "" {
-			return nil, &data.RecordError{File: file, Index: i, Err: errors.New("the answer is blank: take it out")}
+			return nil, l.Wrong(i, errors.New("the answer is blank: take it out"))
 		}
 		if k, ok := first[a]; ok {
-			return nil, &data.RecordError{File: file, Index: i, Err: fmt.Errorf("answer %q is that of entry %d already: take one out", a, k)}
+			return nil, l.Wrong(i, fmt.Errorf("answer %q is that of entry %d already: take one out", a, k))
 		}
 		first[a] = i
 	}
 	return answers, nil
 }
 
-// CommonAnswers returns the most frequent heaviest answers of samples, n of them at most (0: all), the most frequent first
-// and of equally frequent ones the first in the alphabet. Of an endless split it counts Len samples, as one epoch.
+// CommonAnswers returns the most frequent heaviest answers of samples, n of them at most (0: all), the most frequent
+// first and of equally frequent ones the first in the alphabet. Of an endless split it counts Len samples, as one
+// epoch.
 func CommonAnswers(ex data.Examples, n int) []string {
 	count := map[string]int{}
 	for i := range ex.Len() {
@@ -93,7 +92,10 @@ func CommonAnswers(ex data.Examples, n int) []string {
 	for a := range count {
 		all = append(all, a)
 	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]),
+			strings.Compare(a, b))
+	})
 	if n > 0 && len(all) > n {
 		all = all[:n]
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 )
 
-// table is the .tsv of bottom-up attention (Anderson et al. 2018): a line for each image of image_id, image_w, image_h,
-// num_boxes, boxes and features, the last two float32 in base64. It keeps where lines lie and reads one when its
-// image is used.
-type table struct {
+// attentionTable is the .tsv of bottom-up attention (Anderson et al. 2018): a line for each image of image_id, image_w,
+// image_h, num_boxes, boxes and features, the last two float32 in base64. It keeps where lines lie and reads one when
+// its image is used.
+type attentionTable struct {
 	path        string
 	file        *os.File
 	keys        []string // image_id
@@ -51,7 +51,7 @@ func openTable(path string) (_ Features, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("regions: %w", err)
 	}
-	t := &table{path: path, file: f}
+	t := &attentionTable{path: path, file: f}
 	t.bytes.New = func() any { return new([]byte) }
 	if err = t.index(bufio.NewReaderSize(f, 1<<20)); err == nil {
 		err = t.measure()
@@ -63,7 +63,7 @@ func openTable(path string) (_ Features, err error) {
 }
 
 // index finds the lines.
-func (t *table) index(r *bufio.Reader) error {
+func (t *attentionTable) index(r *bufio.Reader) error {
 	seen := map[string]bool{}
 	var at int64
 	for line := 1; ; line++ {
@@ -124,7 +124,9 @@ type tableRow struct {
 func parseTableHead(head []byte) (h tableRow, err error) {
 	cells := bytes.SplitN(head, []byte("\t"), 5)
 	if len(cells) < 5 {
-		return h, fmt.Errorf("it has no %d columns with tabs between: want image_id, image_w, image_h, num_boxes, boxes, features; a file that is cut short must be copied again", tableColumns)
+		return h, fmt.Errorf(
+			"it has no %d columns with tabs between: want image_id, image_w, image_h, num_boxes, boxes, features; "+
+				"a file that is cut short must be copied again", tableColumns)
 	}
 	if h.id = string(bytes.TrimSpace(cells[0])); h.id == "" {
 		return h, errors.New("its image_id is empty")
@@ -145,11 +147,12 @@ func parseTableHead(head []byte) (h tableRow, err error) {
 }
 
 // measure finds the width of the features in the first line that has some.
-func (t *table) measure() error {
+func (t *attentionTable) measure() error {
 	var first error
 	for i := range t.lines {
 		err := t.line(i, func(h tableRow, _, features []byte) error {
-			n := base64.StdEncoding.DecodedLen(len(features)) - bytes.Count(features[max(0, len(features)-2):], []byte("="))
+			n := base64.StdEncoding.DecodedLen(len(features)) - bytes.Count(features[max(0, len(features)-2):],
+				[]byte("="))
 			if h.boxes > 0 && n > 0 && n%(4*h.boxes) == 0 {
 				t.width = n / (4 * h.boxes)
 				return nil
@@ -170,12 +173,12 @@ func (t *table) measure() error {
 }
 
 // wrong says of which image an error is.
-func (t *table) wrong(i int, err error) error {
+func (t *attentionTable) wrong(i int, err error) error {
 	return fmt.Errorf("regions: %s: line %d, image %s: %w", t.path, t.lines[i].line, t.keys[i], err)
 }
 
 // line calls f with the columns of the line of image i.
-func (t *table) line(i int, f func(h tableRow, boxes, features []byte) error) error {
+func (t *attentionTable) line(i int, f func(h tableRow, boxes, features []byte) error) error {
 	b := t.bytes.Get().(*[]byte)
 	defer t.bytes.Put(b)
 	size := int(t.lines[i].size)
@@ -192,18 +195,21 @@ func (t *table) line(i int, f func(h tableRow, boxes, features []byte) error) er
 	}
 	cells := bytes.Split(bytes.TrimRight(*b, "\r\n"), []byte("\t"))
 	if len(cells) != tableColumns {
-		return t.wrong(i, fmt.Errorf("it has %d columns, not %d: where it is the last line the file is cut short, so copy it again", len(cells), tableColumns))
+		return t.wrong(
+			i, fmt.Errorf(
+				"it has %d columns, not %d: where it is the last line the file is cut short, so copy it again", len(
+					cells), tableColumns))
 	}
 	return f(h, cells[4], cells[5])
 }
 
-func (t *table) Len() int       { return len(t.lines) }
-func (t *table) Most() int      { return t.most }
-func (t *table) Width() int     { return t.width }
-func (t *table) Boxed() bool    { return true }
-func (t *table) Keys() []string { return t.keys }
+func (t *attentionTable) Len() int       { return len(t.lines) }
+func (t *attentionTable) Most() int      { return t.most }
+func (t *attentionTable) Width() int     { return t.width }
+func (t *attentionTable) Boxed() bool    { return true }
+func (t *attentionTable) Keys() []string { return t.keys }
 
-func (t *table) Read(i int, features, boxes []float32) (n int, err error) {
+func (t *attentionTable) Read(i int, features, boxes []float32) (n int, err error) {
 	err = t.line(i, func(h tableRow, placed, rows []byte) error {
 		n = min(h.boxes, len(features)/t.width)
 		if err := decodeFloats(features[:n*t.width], rows, h.boxes*t.width); err != nil {
@@ -239,7 +245,8 @@ func decodeFloats(dst []float32, text []byte, n int) error {
 	case err != nil:
 		return fmt.Errorf("%w: the line is damaged or cut short", err)
 	case got != 4*n:
-		return fmt.Errorf("%d bytes in place of %d: the line is damaged or cut short, or its num_boxes is wrong", got, 4*n)
+		return fmt.Errorf("%d bytes in place of %d: the line is damaged or cut short, or its num_boxes is wrong", got,
+			4*n)
 	}
 	for i := range dst {
 		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
@@ -247,4 +254,4 @@ func decodeFloats(dst []float32, text []byte, n int) error {
 	return nil
 }
 
-func (t *table) Close() error { return t.file.Close() }
+func (t *attentionTable) Close() error { return t.file.Close() }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 )
@@ -20,16 +19,18 @@ const (
 	ending = ".txt"
 )
 
-// loadLayout adds the pairs of a folder with STS.input.NAME.txt and STS.gs.NAME.txt, a part for each NAME, in the order of the
-// names. A line of scores that is empty means a pair without a score. Scores without sentences, which SemEval may not give
-// out, are left out and named in Counts.Ignored.
+// loadLayout adds the pairs of a folder with STS.input.NAME.txt and STS.gs.NAME.txt, a part for each NAME, in the order
+// of the names. A line of scores that is empty means a pair without a score. Scores without sentences, which SemEval
+// may not give out, are left out and named in Counts.Ignored.
 func (s *Set) loadLayout(dir string) error {
 	found, err := parts(dir, inputs)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return fmt.Errorf("data: %s has no file %s*%s with the sentences of the task %s: name the folder that has, such as %s", dir, inputs, ending, s.Task.Name, s.Task.folders[0])
+		return fmt.Errorf(
+			"data: %s has no file %s*%s with the sentences of the task %s: name the folder that has, such as "+
+				"%s", dir, inputs, ending, s.Task.Name, s.Task.folders[0])
 	}
 	scored, err := parts(dir, golds)
 	if err != nil {
@@ -73,18 +74,20 @@ func (s *Set) loadPart(dir, name string) error {
 		return err
 	}
 	if len(sentences) != len(scores) {
-		return &data.RecordError{File: gold, Index: -1, Err: fmt.Errorf("it has %d lines and %s has %d: copy both again", len(scores), filepath.Base(path), len(sentences))}
+		return table.Whole(gold, fmt.Errorf("it has %d lines and %s has %d: copy both again", len(scores),
+			filepath.Base(path), len(sentences)))
 	}
 	first := len(s.Pairs)
 	for i, line := range sentences {
 		s.Counts.Rows++
 		a, rest, ok := strings.Cut(line, "\t")
 		if !ok {
-			s.Counts.bad(&data.LineError{File: path, Line: i + 1, Err: errors.New("it has no tab between two sentences")})
+			s.Counts.Refuse(&table.LineError{File: path, Line: i + 1,
+				Err: errors.New("it has no tab between two sentences")})
 			continue
 		}
 		b, _, _ := strings.Cut(rest, "\t") // STS16 has the sources behind
-		wrong := func(err error) error { return &data.LineError{File: gold, Line: i + 1, Err: err} }
+		wrong := func(err error) error { return &table.LineError{File: gold, Line: i + 1, Err: err} }
 		if err := s.add(a, b, scores[i], wrong); err != nil {
 			return err
 		}

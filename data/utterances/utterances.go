@@ -12,8 +12,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // Modalities of the layout, which are the names of the arrays of a file.
@@ -34,13 +34,14 @@ type Set struct {
 	NotFinite int                  // numbers that are none, read as 0: the audio features of MOSEI have some
 }
 
-// Load reads a .npz or .safetensors file with the array labels (N, 1) or (N, 1, 1) and an array (N, L, D) of each of some
-// modalities. Steps of zeros before or behind a sequence are padding, those within it are not. Modalities need not have one L: they are pooled each by
-// itself. They must have one N. A modality may also be (N, D), which is pooled already. An error names the file and the array.
+// Load reads a .npz or .safetensors file with the array labels (N, 1) or (N, 1, 1) and an array (N, L, D) of each of
+// some modalities. Steps of zeros before or behind a sequence are padding, those within it are not. Modalities need not
+// have one L: they are pooled each by itself. They must have one N. A modality may also be (N, D), which is pooled
+// already. An error names the file and the array.
 func Load(path string, modalities []string) (*Set, error) {
 	s := &Set{Pooled: map[string][]float32{}, Width: map[string]int{}, Empty: map[string]int{}}
 	wrong := func(name string, err error) error {
-		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("array %q: %w", name, err)}
+		return table.Whole(path, fmt.Errorf("array %q: %w", name, err))
 	}
 	read := func(name string, take func(m *features.Matrix, row []float32) error) error {
 		m, err := features.OpenArray(path, name, 3)

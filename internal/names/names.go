@@ -1,7 +1,11 @@
-// Package names compares names of files that come from different lists: of captions, of splits, of features, of archives.
+// Package names compares names of files that come from different lists: of captions, of splits, of features, of
+// archives.
 package names
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,10 +36,11 @@ type How int
 
 // Ways of being found.
 const (
-	Missing   How = iota // there is no such name
-	Exact                // by the same clean name
-	Folded               // by a name that differs only in Unicode normalisation: an accent is a letter of its own (NFD) or a part of one (NFC)
-	Ambiguous            // several names differ from it only in Unicode normalisation
+	Missing How = iota // there is no such name
+	Exact              // by the same clean name
+	// by a name that differs only in Unicode normalisation: an accent is a letter of its own (NFD) or a part of one (NFC)
+	Folded
+	Ambiguous // several names differ from it only in Unicode normalisation
 )
 
 // Index finds values by names.
@@ -85,7 +90,8 @@ func (x *Index[T]) Find(name string) (v T, how How) {
 
 func fold(name string) string { return normalform.String(norm.NFC, name) }
 
-// Form names the Unicode normal form of a name, for messages: NFC, NFD, or "neither NFC nor NFD"; "" where both are the same.
+// Form names the Unicode normal form of a name, for messages: NFC, NFD, or "neither NFC nor NFD"; "" where both are the
+// same.
 func Form(name string) string {
 	switch c, d := norm.NFC.IsNormalString(name), norm.NFD.IsNormalString(name); {
 	case c && d:
@@ -148,4 +154,17 @@ func (l *List) Name(name string) string {
 	}
 	l.Turned++
 	return Clean(turned)
+}
+
+// OtherForm adds to the error of a file that is not there that one has the same name in another Unicode normal form, which
+// looks the same.
+func OtherForm(err error, path string) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if other := Sibling(path); other != "" {
+		return fmt.Errorf("%w: there is a file whose name differs only in Unicode normalisation (the list has %s, the file %s): rename the file, or write its name into the list",
+			err, Form(filepath.Base(path)), Form(filepath.Base(other)))
+	}
+	return err
 }
