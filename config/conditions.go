@@ -64,9 +64,9 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
 		}},
-	"views":      {"a model.system of two views of an image", func(c *Config) bool { return c.Model.seesViews() }},
-	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
-	"heads":      {`model.system = "heads"`, (*Config).hasHeads},
+	"views": {"a model.system of two views of an image", func(c *Config) bool { return c.Model.seesViews() }},
+	"steps": {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
+	"heads": {`model.system = "heads"`, (*Config).hasHeads},
 	"fusion": {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool {
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Has(section.FusedPairs))
