@@ -154,7 +154,7 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Momentum.Enabled && c.Has(section.TeacherFeatures) && c.hasDropout() }},
 	"queue": {"queue.size > 0, and objective.itc.weight or objective.adcl.weight > 0",
 		func(c *Config) bool {
-			return c.Queue.Size > 0 && (c.Objective.ITC.Weight > 0 || c.Objective.ADCL.Weight > 0)
+			return c.Queue.Size > 0 && c.Has(section.PastFeatures)
 		}},
 
 	// Losses of tasks.
