@@ -41,7 +41,8 @@ func (t traits) facts() (list []section.Fact) {
 		{!t.stored && !t.sentences, section.Images}, {!t.captions && !t.sentences && !t.identities && !t.classes, section.Views},
 		{!t.fitted, section.Steps}, {t.fitted, section.Fitted}, {t.identities, section.Identities}, {t.sentences, section.Sentences},
 		{t.sentencePairs, section.SentencePairs}, {t.prototypes, section.Prototypes}, {t.interacts, section.Interacts},
-		{t.classes, section.Classes},
+		{t.classes, section.Classes}, {!t.captions && !t.sentences, section.ImagesAlone}, {t.stored && !t.fitted, section.FeatureHeads},
+		{!t.identities && !t.classes && !t.sentences, section.Queued}, {t.whole, section.TowerAsSpace},
 	} {
 		if x.has {
 			list = append(list, x.fact)

@@ -28,11 +28,34 @@ const (
 	Prototypes    Fact = "prototypes"     // views are compared with learned prototypes
 	Interacts     Fact = "interacts"      // images and texts can be compared by their tokens
 	Classes       Fact = "classes"        // images alone whose classes are known
+	ImagesAlone   Fact = "images alone"   // images without captions
+	FeatureHeads  Fact = "heads"          // heads over stored features, trained in steps
+	Queued        Fact = "queued"         // a batch can be compared with a queue
+	TowerAsSpace  Fact = "tower as space" // a tower as wide as the space has no projection
 )
 
 // Facts that other sections give.
 const (
-	Teacher Fact = "teacher" // a momentum encoder is trained beside the model
+	Teacher         Fact = "teacher"          // a momentum encoder is trained beside the model
+	Pixels          Fact = "pixels"           // images are read as pixels
+	Patches         Fact = "patches"          // images pass a transformer of patches
+	Regions         Fact = "regions"          // images are features of regions
+	Convolutions    Fact = "convolutions"     // images pass a residual network
+	BatchNorms      Fact = "batch norms"      // those of a residual network are trained
+	RegionNorms     Fact = "region norms"     // batch norms of regions are trained
+	WordAttention   Fact = "word attention"   // texts pass a transformer
+	Recurrent       Fact = "recurrent"        // texts pass recurrent units
+	Adapters        Fact = "adapters"         // linear layers of towers have adapters of low rank
+	LowRank         Fact = "low rank"         // there are paths of low rank, of model.lora or of model.tuning
+	Tuned           Fact = "tuned"            // towers are trained by few parameters
+	Skips           Fact = "skips"            // hidden layers of stored features have skips to add
+	Dropout         Fact = "dropout"          // something drops hidden states
+	Features        Fact = "features"         // images and texts are compared by one feature of each
+	TokenScores     Fact = "token scores"     // images and texts are compared by their tokens
+	FusionLoss      Fact = "fusion loss"      // a loss reads fusion layers
+	PatchLoss       Fact = "patch loss"       // a loss reads all patches of an image
+	TeacherFeatures Fact = "teacher features" // a loss, or the momentum itself, reads features of the teacher
+	LearnedMetric   Fact = "learned metric"   // a score has a learned metric
 )
 
 // about is what messages say of a fact.
@@ -59,7 +82,31 @@ var facts = map[Fact]about{
 	Prototypes:    {`model.system = "swav"`, "has no prototypes"},
 	Interacts:     {`model.system = "clip" or "matching"`, "does not compare tokens"},
 	Classes:       {`model.system = "classes"`, "has no classes"},
-	Teacher:       {"momentum.enabled = true", "has no momentum encoder"},
+	ImagesAlone:   {"a model.system of images alone", "reads more than images"},
+	FeatureHeads:  {`model.system = "heads"`, "has no heads over stored features"},
+	Queued:        {"a model.system with a queue", "compares a batch with itself"},
+	TowerAsSpace:  {`model.system = "matching"`, "projects every tower"},
+
+	Teacher:         {"momentum.enabled = true", "has no momentum encoder"},
+	Pixels:          {`a model.image.style other than "regions"`, "reads no pixels"},
+	Patches:         {`a model.image.style other than "regions" and "resnet"`, "has no patches of images"},
+	Regions:         {`model.image.style = "regions"`, "reads no regions"},
+	Convolutions:    {`model.image.style = "resnet"`, "has no residual network"},
+	BatchNorms:      {`model.image.style = "resnet" with batch norms that are not frozen`, "trains no batch norms"},
+	RegionNorms:     {"model.image.regions.batch_norm = true", "trains no batch norms of regions"},
+	WordAttention:   {`a model.text.style other than "gru"`, "has no transformer of texts"},
+	Recurrent:       {`model.text.style = "gru"`, "has no recurrent units"},
+	Adapters:        {"model.lora.rank > 0", "has no adapters of low rank"},
+	LowRank:         {"model.lora.rank or model.tuning.adapter_width > 0", "has no paths of low rank"},
+	Tuned:           {"model.lora or model.tuning", "is not trained by few parameters"},
+	Skips:           {"model.heads.layers > 1, or 1 and features as wide as model.heads.hidden", "has no skips"},
+	Dropout:         {"a dropout of the towers, model.text.dropout or model.heads.dropout > 0", "has no dropout"},
+	Features:        {`model.interaction.kind = ""`, "compares tokens"},
+	TokenScores:     {"model.interaction.kind", "compares features"},
+	FusionLoss:      {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0", "trains no fusion layers"},
+	PatchLoss:       {"a loss over all patches, such as objective.word_patch", "has no loss over patches"},
+	TeacherFeatures: {"a loss against momentum features", "has no loss against momentum features"},
+	LearnedMetric:   {`objective.itc.score = "gssf"`, "has no learned metric"},
 }
 
 // With says what gives the fact, in words that follow "read with".

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Condition is what must hold for something to read a key, one or several terms joined by "and".
-type Condition struct{ terms []term }
+// Condition is what must hold for something to read a key: all terms of one of several lists.
+type Condition struct{ any [][]term }
 
 // term is a fact, or a comparison of a key.
 type term struct {
@@ -23,11 +23,24 @@ type term struct {
 //
 //	negatives=hardest      kind=scan|bfan      decoder!=transformer      weight>0
 //
-// or a key alone, which holds where it is not zero. Keys without a dot are of the section. Terms are joined by " and ".
+// or a key alone, which holds where it is not zero. Keys without a dot are of the section. Terms are joined by " and ", and
+// lists of them by " or ".
 func When(text, at string) (c Condition, err error) {
+	for list := range strings.SplitSeq(text, " or ") {
+		all, err := terms(list, at)
+		if err != nil {
+			return c, err
+		}
+		c.any = append(c.any, all)
+	}
+	return c, nil
+}
+
+// terms parses those that are joined by " and ".
+func terms(text, at string) (list []term, err error) {
 	for part := range strings.SplitSeq(text, " and ") {
 		if f := Fact(part); f.Known() {
-			c.terms = append(c.terms, term{fact: f})
+			list = append(list, term{fact: f})
 			continue
 		}
 		t := term{path: part}
@@ -38,34 +51,29 @@ func When(text, at string) (c Condition, err error) {
 			}
 		}
 		if t.path == "" || strings.ContainsAny(t.path, " |<>=!") {
-			return c, fmt.Errorf("the tag when names no fact and no key: %s", part)
+			return nil, fmt.Errorf("the tag when names no fact and no key: %s", part)
 		}
 		if !strings.Contains(t.path, ".") {
 			t.path = strings.TrimPrefix(at+"."+t.path, ".")
 		}
-		c.terms = append(c.terms, t)
+		list = append(list, t)
 	}
-	return c, nil
+	return list, nil
 }
 
-// Holds says whether all terms do, of keys with these values and of facts. A key that is not there is a mistake of the program.
+// Holds says whether it does, of keys with these values and of facts. A key that is not there is a mistake of the program.
 func (c Condition) Holds(value func(path string) (any, bool), has func(Fact) bool) bool {
-	for _, t := range c.terms {
+	fails := func(t term) bool {
 		if t.fact != "" {
-			if !has(t.fact) {
-				return false
-			}
-			continue
+			return !has(t.fact)
 		}
 		v, ok := value(t.path)
 		if !ok {
 			panic("section: the tag when names no key: " + t.path)
 		}
-		if !t.holds(reflect.ValueOf(v)) {
-			return false
-		}
+		return !t.holds(reflect.ValueOf(v))
 	}
-	return true
+	return slices.ContainsFunc(c.any, func(all []term) bool { return !slices.ContainsFunc(all, fails) })
 }
 
 func (t term) holds(v reflect.Value) bool {
@@ -92,11 +100,15 @@ func (t term) holds(v reflect.Value) bool {
 
 // With says the condition in words that follow "read with".
 func (c Condition) With() string {
-	var list []string
-	for _, t := range c.terms {
-		list = append(list, t.with())
+	var lists []string
+	for _, all := range c.any {
+		var list []string
+		for _, t := range all {
+			list = append(list, t.with())
+		}
+		lists = append(lists, strings.Join(list, " and "))
 	}
-	return strings.Join(list, " and ")
+	return strings.Join(lists, ", or ")
 }
 
 func (t term) with() string {
