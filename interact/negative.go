@@ -32,6 +32,12 @@ const alike = 5
 
 var _ encoders.Interaction = Negative{}
 
+func naaf(o Options, metric encoders.Metric) encoders.Interaction {
+	x := Negative{Scale: o.attention(DirectionTextToImage, 20, "").Scale}
+	x.Attention, x.Similarity = o.sites(metric)
+	return x
+}
+
 // Scores implements encoders.Interaction.
 func (m Negative) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y := tokens(images), tokens(texts)

@@ -25,6 +25,17 @@ type Vectors struct {
 
 var _ encoders.Interaction = Vectors{}
 
+func sgr(o Options, metric encoders.Metric) encoders.Interaction {
+	x := Vectors{Dim: o.SimDim, Steps: o.Steps, Dropout: o.Dropout, Scale: o.attention(DirectionTextToImage, 9, "").Scale}
+	x.Attention, x.Similarity = o.sites(metric)
+	return x
+}
+
+func saf(o Options, metric encoders.Metric) encoders.Interaction {
+	o.Steps = 0
+	return sgr(o, metric)
+}
+
 // Scores implements encoders.Interaction.
 func (v Vectors) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y, scope := tokens(images), tokens(texts), s.In("interaction")

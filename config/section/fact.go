@@ -56,6 +56,7 @@ const (
 	PatchLoss       Fact = "patch loss"       // a loss reads all patches of an image
 	TeacherFeatures Fact = "teacher features" // a loss, or the momentum itself, reads features of the teacher
 	LearnedMetric   Fact = "learned metric"   // a score has a learned metric
+	FeatureBatches  Fact = "feature batches"  // an update compares the features of several micro-batches
 )
 
 // about is what messages say of a fact.
@@ -106,6 +107,7 @@ var facts = map[Fact]about{
 	FusionLoss:      {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0", "trains no fusion layers"},
 	PatchLoss:       {"a loss over all patches, such as objective.word_patch", "has no loss over patches"},
 	TeacherFeatures: {"a loss against momentum features", "has no loss against momentum features"},
+	FeatureBatches:  {`train.accumulate = "features"`, "compares the pairs of a micro-batch"},
 	LearnedMetric:   {`objective.itc.score = "gssf"`, "has no learned metric"},
 }
 
@@ -123,6 +125,9 @@ type Facts struct {
 	Held   map[Fact]bool
 }
 
+// Named is the system in a message.
+func (s Facts) Named() string { return fmt.Sprintf("model.system %q", s.System) }
+
 // Lack says why a fact does not hold and what would give it.
 func (s Facts) Lack(f Fact) (why, cure string) {
 	var by []string
@@ -131,7 +136,7 @@ func (s Facts) Lack(f Fact) (why, cure string) {
 			by = append(by, fmt.Sprintf("%q", name))
 		}
 	}
-	why = fmt.Sprintf("model.system %q %s", s.System, facts[f].lack)
+	why = s.Named() + " " + facts[f].lack
 	switch n := len(by); n {
 	case 0:
 		return why, "set " + f.With()
