@@ -19,7 +19,7 @@ func (c Config) Advice() []string {
 	if c.Model.Adapts() && c.Init.Random() {
 		list = append(list, "init.checkpoint is empty and model.lora.rank > 0: towers keep their random weights; set init.checkpoint to what is adapted")
 	} else if c.Model.Tunes() && c.Init.Random() {
-		list = append(list, "init.checkpoint is empty and "+c.Model.Tuning.methods()[0]+" is set: towers keep their random weights; set init.checkpoint, init.image.path or init.text.path to what is tuned")
+		list = append(list, "init.checkpoint is empty and "+c.Model.Tuning.Methods()[0]+" is set: towers keep their random weights; set init.checkpoint, init.image.path or init.text.path to what is tuned")
 	}
 	if c.Train.MaxSteps > 0 && c.Schedule.WarmupSteps >= c.Train.MaxSteps {
 		list = append(list, fmt.Sprintf("schedule.warmup_steps (%d) is not shorter than train.max_steps (%d): the learning rate never comes down", c.Schedule.WarmupSteps, c.Train.MaxSteps))

@@ -23,23 +23,26 @@ package config
 
 //go:generate go run ./gen -out ../docs/config.md
 
-import "github.com/geoalign/geoalign/config/section"
+import (
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/objectives"
+)
 
 // Config is a whole run.
 type Config struct {
-	Run       Run       `toml:"run"`
-	Data      Data      `toml:"data"`
-	Model     Model     `toml:"model"`
-	Momentum  Momentum  `toml:"momentum" read:"steps"`
-	Queue     Queue     `toml:"queue" read:"steps"`
-	Objective Objective `toml:"objective" read:"steps"`
-	Optimizer Optimizer `toml:"optimizer" read:"steps"`
-	Schedule  Schedule  `toml:"schedule" read:"steps"`
-	Train     Train     `toml:"train" read:"steps"`
-	Eval      Eval      `toml:"eval"`
-	Compute   Compute   `toml:"compute"`
-	Parallel  Parallel  `toml:"parallel" read:"ranks"`
-	Init      Init      `toml:"init"`
+	Run       Run                 `toml:"run"`
+	Data      Data                `toml:"data"`
+	Model     Model               `toml:"model"`
+	Momentum  objectives.Momentum `toml:"momentum" when:"steps"`
+	Queue     objectives.Queue    `toml:"queue" when:"steps"`
+	Objective Objective           `toml:"objective" read:"steps"`
+	Optimizer Optimizer           `toml:"optimizer" read:"steps"`
+	Schedule  Schedule            `toml:"schedule" read:"steps"`
+	Train     Train               `toml:"train" read:"steps"`
+	Eval      Eval                `toml:"eval"`
+	Compute   Compute             `toml:"compute"`
+	Parallel  Parallel            `toml:"parallel" read:"ranks"`
+	Init      Init                `toml:"init"`
 
 	// Added are sections of other modules, which Load was given.
 	Added []Added `toml:"-"`

@@ -183,9 +183,9 @@ func (d *Data) checkViews(k *checker, c *Config) {
 	switch t := c.Model.traits(); {
 	case t.identities:
 		k.Require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
-	case t.classes:
+	case c.Model.Classifies():
 		k.Require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
-	case t.sentences:
+	case c.Model.TextsOnly():
 		k.Require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees no images")
 	case !t.captions:
 		k.Require("data.views", d.Views == 2, "must be 2", c.Model.named()+" compares two views of an image")

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/geoalign/geoalign/encoders"
+
 // Crops are small views of an image beside the two of data.views (multi-crop, Caron et al. 2020, section 3.2): SwAV predicts the codes
 // of the two views from them too, and they have no codes themselves.
 type Crops struct {
@@ -18,7 +20,7 @@ func (r *Crops) check(k *checker, c *Config) {
 	if r.Count < 1 || !c.Model.traits().prototypes {
 		return
 	}
-	k.Training("data.crops.count", c.Model.Image.Style == StyleResNet, `must be 0 with a vision transformer`, `its position table is that of one size: set model.image.style = "resnet", which takes images of any size`)
+	k.Training("data.crops.count", c.Model.Image.Style == encoders.StyleResNet, `must be 0 with a vision transformer`, `its position table is that of one size: set model.image.style = "resnet", which takes images of any size`)
 }
 
 // SmallCrops returns how many small views of an image there are.

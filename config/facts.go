@@ -1,8 +1,26 @@
 package config
 
-import "github.com/geoalign/geoalign/config/section"
+import (
+	"reflect"
+	"slices"
+	"sync"
 
-// facts are those that hold in c.
+	"github.com/geoalign/geoalign/config/section"
+)
+
+// givers are the places of sections that give facts, in the order of the documentation.
+var givers = sync.OnceValue(func() (list []place) {
+	for _, p := range places() {
+		if reflect.PointerTo(typeAt(p)).Implements(reflect.TypeFor[section.Giver]()) {
+			list = append(list, p)
+		}
+	}
+	return list
+})
+
+func typeAt(p place) reflect.Type { return reflect.TypeFor[Config]().FieldByIndex(p.index).Type }
+
+// facts are those that hold in c. A section gives what it does where something reads it.
 func (c *Config) facts() section.Facts {
 	held := map[section.Fact]bool{}
 	hold := func(list []section.Fact) {
@@ -10,46 +28,52 @@ func (c *Config) facts() section.Facts {
 			held[f] = true
 		}
 	}
-	hold(c.Model.traits().facts())
-	if c.Momentum.Enabled && c.Model.HasTeacher() {
-		held[section.Teacher] = true
-	}
-	for _, f := range fields(c) {
-		if f.section() {
-			if g, ok := f.value.Addr().Interface().(section.Giver); ok {
-				hold(g.Gives())
+	hold(given(c.Model.System))
+	c.holdOld(held)
+	has := func(f section.Fact) bool { return held[f] }
+	give := func(path string, s any) {
+		g, gives := s.(section.Giver)
+		if on, can := s.(section.Switched); !gives || can && !on.On() {
+			return
+		}
+		for at := path; at != ""; at = around(at) {
+			if text := placeOf()[at].tag.Get("when"); text != "" && !when(text, around(at)).Holds(c.Get, has) {
+				return
 			}
 		}
+		hold(g.Gives())
 	}
-	x := section.Facts{System: c.Model.System, Held: held, Of: func(system string) []section.Fact {
-		return Model{System: system}.traits().facts()
-	}}
-	for _, s := range systems {
-		x.Names = append(x.Names, s.name)
+	v := reflect.ValueOf(c).Elem()
+	for _, p := range givers() {
+		give(p.path, v.FieldByIndex(p.index).Addr().Interface())
 	}
-	return x
+	for _, a := range c.Added {
+		give(a.Path, a.Section)
+	}
+	return section.Facts{System: c.Model.System, Held: held, Of: given, Names: systemNames()}
 }
 
-// facts are what a system gives.
-func (t traits) facts() (list []section.Fact) {
-	for _, x := range []struct {
-		has  bool
-		fact section.Fact
-	}{
-		{t.captions, section.Captions}, {t.words, section.Words}, {t.fusion, section.Fusion}, {t.teacher, section.Momentum},
-		{t.tokens, section.Tokens}, {t.stored, section.Stored}, {!t.stored, section.Towers},
-		{!t.stored && !t.sentences, section.Images}, {!t.captions && !t.sentences && !t.identities && !t.classes, section.Views},
-		{!t.fitted, section.Steps}, {t.fitted, section.Fitted}, {t.identities, section.Identities}, {t.sentences, section.Sentences},
-		{t.sentencePairs, section.SentencePairs}, {t.prototypes, section.Prototypes}, {t.interacts, section.Interacts},
-		{t.classes, section.Classes}, {!t.captions && !t.sentences, section.ImagesAlone}, {t.stored && !t.fitted, section.FeatureHeads},
-		{!t.identities && !t.classes && !t.sentences, section.Queued}, {t.whole, section.TowerAsSpace},
+// Has says whether a fact holds.
+func (c Config) Has(f section.Fact) bool {
+	return slices.Contains(given(c.Model.System), f) || c.facts().Held[f]
+}
+
+// has is Has of a configuration that is not copied.
+func (c *Config) has(f section.Fact) bool { return c.Has(f) }
+
+// holdOld adds what sections give that are not converted yet.
+func (c *Config) holdOld(held map[section.Fact]bool) {
+	o := c.Objective
+	for f, holds := range map[section.Fact]bool{
+		section.FusionLoss:      o.fuses(),
+		section.PatchLoss:       o.TCL.Local || o.comparesTokens() || o.Captioning.Weight > 0,
+		section.TeacherFeatures: o.distils() || o.ADCL.Weight > 0 || c.GeometricQueue(),
+		section.LearnedMetric:   c.UsesMetric(),
+		section.FeatureBatches:  c.AccumulatesFeatures(),
+		section.Dropout:         c.JointPairs() && o.SentencePairs.Dropout > 0,
 	} {
-		if x.has {
-			list = append(list, x.fact)
+		if holds {
+			held[f] = true
 		}
 	}
-	return list
 }
-
-// has says whether a fact holds in c.
-func (c *Config) has(f section.Fact) bool { return c.facts().Held[f] }

@@ -13,17 +13,9 @@ type KLOT struct {
 }
 
 // references are the values of objective.klot.reference: maps of one linear layer a side.
-var references = []string{AlignByCCA, AlignByProcrustes}
+var references = []string{"cca", "procrustes"}
 
-// klotReference returns the map that objective.klot has fitted, nothing without it.
-func (c Config) klotReference() string {
-	if !c.hasHeads() || c.Objective.KLOT.Weight == 0 {
-		return ""
-	}
-	return c.Objective.KLOT.Reference
-}
-
-func (o *KLOT) defaults() { *o = KLOT{Reference: AlignByCCA, Epsilon: 0.3, Iterations: 100} }
+func (o *KLOT) defaults() { *o = KLOT{Reference: "cca", Epsilon: 0.3, Iterations: 100} }
 
 // Target returns the eps of the alignment's plan.
 func (o KLOT) Target() float64 {

@@ -31,7 +31,7 @@ func (p *PairLoss) check(k *checker, c *Config) {
 	k.Training("data.kind", c.Data.Kind == SentencePairsKind, `must be "`+SentencePairsKind+`"`, c.Model.named()+" is trained on these")
 	t := c.Model.Text
 	joint := p.Encoding == PairsJoint
-	k.Require(path+"encoding", !joint || t.masksWords() && t.Pooling() == "class", `must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
+	k.Require(path+"encoding", !joint || t.MasksWords() && t.Pooling() == "class", `must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
 	k.Training("model.text.freeze", !t.Freeze, "must be false", c.Model.named()+" trains the text tower")
 }
 

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/geoalign/geoalign/config/section"
 )
-
-// hasHeads says whether the system is that of model.heads.
-func (c *Config) hasHeads() bool { return c.Model.Stored() && !c.Model.Fitted() }
 
 // readSections lists the sections of c in the order of the documentation, each before those
 // in it, without those of training in steps where the system has none.
@@ -18,7 +16,7 @@ func readSections(c *Config) (list []field) {
 	for _, f := range fields(c) {
 		switch {
 		case !f.section() || idle != "" && strings.HasPrefix(f.path, idle):
-		case c.Model.Fitted() && f.tag.Get("read") == "steps":
+		case c.Model.Fitted() && (f.tag.Get("read") == "steps" || f.tag.Get("when") == "steps"):
 			idle = f.path + "."
 		default:
 			list = append(list, f)
@@ -30,10 +28,7 @@ func readSections(c *Config) (list []field) {
 // condition returns that of the tags when and read, and whether there is one.
 func (f field) condition() (condition, bool) {
 	if text := f.tag.Get("when"); text != "" {
-		when, err := section.When(text, around(f.path))
-		if err != nil {
-			panic("config: " + f.path + ": " + err.Error())
-		}
+		when := when(text, around(f.path))
 		return condition{when.With(), func(c *Config) bool { return when.Holds(c.Get, c.has) }}, true
 	}
 	name := f.tag.Get("read")
@@ -42,6 +37,23 @@ func (f field) condition() (condition, bool) {
 		panic("config: " + f.path + ": the tag read names no condition: " + name)
 	}
 	return x, known
+}
+
+// parsed are conditions by their text and the section that they are of.
+var parsed sync.Map
+
+// when returns the condition of a tag of a key of the section at a path.
+func when(text, at string) section.Condition {
+	key := [2]string{text, at}
+	if c, ok := parsed.Load(key); ok {
+		return c.(section.Condition)
+	}
+	c, err := section.When(text, at)
+	if err != nil {
+		panic("config: [" + at + "]: " + err.Error())
+	}
+	parsed.Store(key, c)
+	return c
 }
 
 // switches returns the condition under which a section reads its keys that can be off, by its path.
@@ -142,12 +154,6 @@ func (c Config) ReadsSecondView() bool {
 	return c.Model.seesViews() || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
 }
 
-// hasDropout says whether a tower of the system drops anything.
-func (c *Config) hasDropout() bool {
-	t := c.Model.traits()
-	return t.words && c.Model.Text.Dropout > 0 || c.JointPairs() && c.Objective.SentencePairs.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0 || c.Model.Adapts() && c.Model.LoRA.Dropout > 0
-}
-
 // readsScore says whether something compares images and texts by the score of objective.itc.
 func (c *Config) readsScore() bool {
 	o := c.Objective
@@ -165,11 +171,6 @@ func (o Objective) fuses() bool {
 func (o Objective) distils() bool {
 	t := o.task()
 	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || t != nil && t.soft) && o.Distill.Alpha > 0
-}
-
-// readsTeacher says whether a loss reads features of the teacher.
-func (c *Config) readsTeacher() bool {
-	return c.Objective.distils() || c.Objective.ADCL.Weight > 0 || c.GeometricQueue() || c.Momentum.Dynamic()
 }
 
 // readsMix says whether a score that is computed is named by the geodesic alone.

@@ -78,7 +78,7 @@ func (t *TextOptions) Check(k *section.Checker) {
 	k.OneOfOrEmpty("style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP, StyleGRU)
 	k.OneOfOrEmpty("activation", "gelu", "gelu_tanh", "quick_gelu")
 	k.OneOfOrEmpty("pool", "class", "pooler", "mean", "first_last", "end", "max", "gpo", "esa")
-	class, bert := t.Pooling() == "class", t.masksWords() || t.Style == StyleMPNet
+	class, bert := t.Pooling() == "class", t.MasksWords() || t.Style == StyleMPNet
 	k.Require("pool", !t.PreNorm() || !class, "must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
 	k.Require("pool", t.Style != StyleGRU || !class,
 		"must be mean, end, max, gpo or esa with model.text.style \"gru\", whose first state has seen one word")
@@ -94,14 +94,14 @@ func (t *TextOptions) Check(k *section.Checker) {
 		k.Named()+" has no fusion layers")
 	k.Require("fusion_layers", t.FusionLayers > 0 || !k.Has(section.FusionLoss) || !k.Has(section.Fusion), "must be > 0",
 		"objective.itm and objective.mlm read the fusion layers")
-	k.Require("style", !k.Has(section.Fusion) || t.FusionLayers == 0 || t.masksWords(),
+	k.Require("style", !k.Has(section.Fusion) || t.FusionLayers == 0 || t.MasksWords(),
 		"must be bert or roberta with fusion layers, which matching and masked language modelling read",
 		"set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style")
 	head := section.Of[HeadOptions](k)
 	k.Training("freeze", !t.Freeze || !section.Of[ImageOptions](k).Freeze || head.Identity != "both" || t.FusionLayers > 0,
 		"must be false where no other part is trained", "model.head.identity = \"both\" leaves nothing to train beside the towers")
 	if space, err := head.Space(); err == nil && space.Tokens && k.Has(section.Words) {
-		k.Require("style", t.masksWords(), "must be bert or roberta with several class tokens", oneClassCure)
+		k.Require("style", t.MasksWords(), "must be bert or roberta with several class tokens", oneClassCure)
 		k.Require("pool", class, "must be class with several class tokens", oneClassCure)
 	}
 }
@@ -143,9 +143,9 @@ const mpnetBuckets = 32
 // PreNorm says whether the layers of a style have their norms first.
 func (t TextOptions) PreNorm() bool { return t.Style == StyleCLIP || t.Style == StyleSigLIP }
 
-// masksWords says whether a style is of the layers that masked language modelling and fusion
+// MasksWords says whether a style is of the layers that masked language modelling and fusion
 // are made of.
-func (t TextOptions) masksWords() bool {
+func (t TextOptions) MasksWords() bool {
 	return slices.Contains([]string{"", StyleBERT, StyleRoBERTa}, t.Style)
 }
 

@@ -1,6 +1,8 @@
 package interact
 
 import (
+	"cmp"
+
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/exchange"
 	"github.com/geoalign/geoalign/ops/interaction"
@@ -33,7 +35,7 @@ const alike = 5
 var _ encoders.Interaction = Negative{}
 
 func naaf(o Options, metric encoders.Metric) encoders.Interaction {
-	x := Negative{Scale: o.attention(DirectionTextToImage, 20, "").Scale}
+	x := Negative{Scale: float32(cmp.Or(o.AttentionScale, 20))}
 	x.Attention, x.Similarity = o.sites(metric)
 	return x
 }

@@ -1,6 +1,8 @@
 package interact
 
 import (
+	"cmp"
+
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/interaction"
 	"gorgonia.org/gorgonia"
@@ -26,7 +28,7 @@ type Vectors struct {
 var _ encoders.Interaction = Vectors{}
 
 func sgr(o Options, metric encoders.Metric) encoders.Interaction {
-	x := Vectors{Dim: o.SimDim, Steps: o.Steps, Dropout: o.Dropout, Scale: o.attention(DirectionTextToImage, 9, "").Scale}
+	x := Vectors{Dim: o.SimDim, Steps: o.Steps, Dropout: o.Dropout, Scale: float32(cmp.Or(o.AttentionScale, 9))}
 	x.Attention, x.Similarity = o.sites(metric)
 	return x
 }
