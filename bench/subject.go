@@ -81,7 +81,7 @@ func (w *workload) forward(ctx context.Context, step int) error {
 func randomReference(cfg config.Config) *objectives.Reference {
 	r, h := rand.New(rand.NewPCG(5, 6)), cfg.Model.Heads
 	k := min(h.InImage, h.InText)
-	if cfg.Objective.KLOT.Reference == config.AlignByProcrustes {
+	if cfg.Objective.KLOT.Reference == "procrustes" {
 		k = max(h.InImage, h.InText)
 	}
 	layer := func(d int) objectives.Layer {

@@ -86,3 +86,11 @@ func (m *Model) Check(k *section.Checker) { k.OneOf("system", systemNames()...) 
 
 // has says whether the system has a fact.
 func (m Model) has(f section.Fact) bool { return slices.Contains(given(m.System), f) }
+
+// Folded is m without what weights can take in, or that says nothing of a trained model: adapters of low rank,
+// scales and shifts, and which of its own parameters were trained.
+func (m Model) Folded() Model {
+	m.LoRA.Defaults()
+	m.Tuning = m.Tuning.Folded()
+	return m
+}

@@ -9,7 +9,7 @@ import (
 // Full returns v with every default written out, for programs that write the tower in another form.
 func (v ViT) Full() ViT {
 	v.MLP, v.Classes, v.Eps = v.Hidden(), v.classes(), cmp.Or(v.Eps, vitEps)
-	v.Activation, v.Pool = cmp.Or(v.Activation, "gelu"), cmp.Or(v.Pool, string(PoolClass))
+	v.Activation, v.Pool = cmp.Or(v.Activation, "gelu"), cmp.Or(v.Pool, PoolClass)
 	if v.Classes == 1 || v.TokenBlocks == 0 {
 		v.TokenBlocks = v.Depth
 	}

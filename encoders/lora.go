@@ -41,7 +41,7 @@ func (l *LoRA) Defaults() { *l = LoRA{Alpha: 16} }
 // Gives implements section.Giver.
 func (l *LoRA) Gives() (list []section.Fact) {
 	if l.Rank > 0 {
-		list = append(list, section.Adapters, section.LowRank, section.Tuned)
+		list = append(list, section.Adapters, section.LowRank, section.Tuned, section.Foldable)
 		if l.Dropout > 0 {
 			list = append(list, section.Dropout)
 		}

@@ -18,7 +18,7 @@ import (
 //
 //	x = fc(v)                     (VSE++, Faghri et al. 2018; SCAN, Lee et al. 2018)
 //	x = fc(v) + fc2(relu(fc1(v))) with mlp (VSE-infinity, Chen et al. 2021); the bias of fc is that of both
-//	x = graph(unit(fc(v)))        with graph layers (VSRN, Li et al. 2019), see RegionGraph
+//	x = graph(unit(fc(v)))        with graph layers (VSRN, Li et al. 2019), see reason
 //
 // With batch norms there are the batch norms of the published code: fc1(v) is bn(fc1(v)), and with graph layers there is
 // one in each layer and one behind the pool.
@@ -110,12 +110,12 @@ func (t RegionTower) normed() bool {
 	return t.BatchNorm && t.Encoder != "" && t.Encoder != RegionsLinear
 }
 
-// reasons returns the graph over regions, of no layers where the encoder is another.
-func (t RegionTower) reasons() (g RegionGraph) {
-	if t.Encoder == RegionsGraph {
-		g = RegionGraph{t.Layers, Metric{Form: t.Metric, Blocks: cmp.Or(t.MetricBlocks, t.Width/16), Dim: t.Width}}
+// Reasons returns the layers of the graph over regions, 0 where the encoder is another.
+func (t RegionTower) Reasons() int {
+	if t.Encoder != RegionsGraph {
+		return 0
 	}
-	return g
+	return t.Layers
 }
 
 // regionWeights counts the weights of the matrices of a tower of regions and of its pool.
@@ -177,7 +177,7 @@ func (t RegionTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence 
 		} else {
 			q.Classes = pool.of(s, x, lengths, q.Len) // (n, width)
 		}
-		if t.normed() && t.reasons().Layers > 0 {
+		if t.normed() && t.Reasons() > 0 {
 			q.Classes = BatchNorm{}.Of(c, s.In("bn"), q.Classes)
 		}
 	}
@@ -201,8 +201,8 @@ func (t RegionTower) regions(c *Context, s Scope, v, lengths *gorgonia.Node) *go
 		}
 		x = arith.Add(x, linearNoBias(s, "fc2", torchLinear, nn.ReLU(h), t.Width))
 	}
-	if g := t.reasons(); g.Layers > 0 {
-		x = g.reason(c, s, nn.L2Normalize(x, centerEps), lengths, t.Regions, norm)
+	if t.Reasons() > 0 {
+		x = t.reason(c, s, nn.L2Normalize(x, centerEps), lengths, t.Regions, norm)
 	}
 	return x
 }
@@ -213,31 +213,27 @@ func xavier(out int) start {
 	return func(in int) (Init, Init) { return Uniform(math.Sqrt(6 / float64(in+out))), Zeros }
 }
 
-// RegionGraph is reasoning over the graph of the regions of an image (VSRN, Li et al. 2019, equations 2 to 4): the
-// regions pass Layers layers
+// reason passes regions x (n*l, D) through reasoning over the graph of the regions of an image (VSRN, Li et al. 2019,
+// equations 2 to 4), layers
 //
 //	x' = x + W (R g(x)),  R = theta(x) phi(x)^T / n
 //
-// with n the regions of the image and no softmax, after which they are brought to unit length. W and its bias start
-// at 0, so that a layer starts as the identity. With a batch norm it is bn(W (R g(x))) whose weight starts at 0 instead. A metric compares theta(x) and phi(x) in the place of their product.
-type RegionGraph struct {
-	Layers int
-	Metric Metric // its weights are those of each layer
-}
-
-// reason passes regions x (n*l, D) through the layers, with a batch norm of each or none: (n*l, D).
-func (g RegionGraph) reason(c *Context, s Scope, x, lengths *gorgonia.Node, l int, norm *BatchNorm) *gorgonia.Node {
+// with n the regions of the image and no softmax, after which they are brought to unit length: (n*l, D). W and its bias
+// start at 0, so that a layer starts as the identity. With a batch norm it is bn(W (R g(x))) whose weight starts at 0
+// instead. A metric, with weights of each layer, compares theta(x) and phi(x) in the place of their product.
+func (t RegionTower) reason(c *Context, s Scope, x, lengths *gorgonia.Node, l int, norm *BatchNorm) *gorgonia.Node {
+	metric := Metric{Form: t.Metric, Blocks: cmp.Or(t.MetricBlocks, t.Width/16), Dim: t.Width}
 	d := columns("region graph", x)
 	start := from(Zeros)
 	if norm != nil {
 		start = torchLinear
 	}
-	for i := range g.Layers {
+	for i := range t.Layers {
 		layer := s.Layer("graph", i)
 		s.tap.tokens(i, x, l)
 		s.block(func() {
 			theta, phi, value := linear(layer, "theta", torchLinear, x, d), linear(layer, "phi", torchLinear, x, d), linear(layer, "g", torchLinear, x, d)
-			phi = FoldTexts(phi, g.Metric.Weights(nil, layer, SimilaritySite))
+			phi = FoldTexts(phi, metric.Weights(nil, layer, SimilaritySite))
 			y := attention.Affinity(theta, phi, value, lengths, l)
 			y = linear(layer, "w", start, y, d)
 			if norm != nil {

@@ -82,12 +82,12 @@ func (t *TextOptions) Check(k *section.Checker) {
 	k.Require("pool", !t.PreNorm() || !class, "must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
 	k.Require("pool", t.Style != StyleGRU || !class,
 		"must be mean, end, max, gpo or esa with model.text.style \"gru\", whose first state has seen one word")
-	k.Require("pool", t.Pool != string(PoolFirstLast) || bert,
+	k.Require("pool", t.Pool != PoolFirstLast || bert,
 		"must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet",
 		"first_last reads the states behind the first layer of these")
-	k.Require("pool", t.Pool != string(PoolFirstLast) || t.Layers > 0, "must be another without layers",
+	k.Require("pool", t.Pool != PoolFirstLast || t.Layers > 0, "must be another without layers",
 		"first_last reads the states behind two of them")
-	k.Require("pool", t.Pool != string(PoolPooler) || bert,
+	k.Require("pool", t.Pool != PoolPooler || bert,
 		"must not be pooler with a model.text.style other than bert, roberta and mpnet",
 		"they have no first token that stands for a text")
 	k.Require("fusion_layers", t.FusionLayers == 0 || k.Has(section.Fusion) || !k.Has(section.Words), "must be 0",

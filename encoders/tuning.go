@@ -53,6 +53,9 @@ func (t *Tuning) Gives() (list []section.Fact) {
 	if len(t.Methods()) > 0 {
 		list = append(list, section.Tuned)
 	}
+	if t.SSF {
+		list = append(list, section.Foldable)
+	}
 	return list
 }
 

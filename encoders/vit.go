@@ -141,9 +141,9 @@ func (v ViT) pooled(s Scope, x, y *gorgonia.Node) *gorgonia.Node {
 	switch {
 	case Pool(v.Pool).byClass():
 		return leading(y, v.classes(), t)
-	case Pool(v.Pool) == PoolMean && v.NormFirst:
+	case v.Pool == PoolMean && v.NormFirst:
 		return nn.MeanTokens(s.tap.pooled(y, t), nil, t, v.prefix())
-	case Pool(v.Pool) == PoolMean:
+	case v.Pool == PoolMean:
 		return norm(s, "norm", nn.MeanTokens(s.tap.pooled(x, t), nil, t, v.prefix()), v.eps())
 	}
 	if v.prefix() > 0 {
@@ -275,7 +275,7 @@ func (v ViT) check(images *gorgonia.Node) {
 	if v.Registers < 0 || v.NoClass && (Pool(v.Pool).byClass() || v.classes() > 1) || !Pool(v.Pool).byClass() && v.classes() > 1 {
 		misuse("vit", images, "want at least 0 registers, a pool other than class without a class token, and one class token with such a pool (got %d, %q and %d)", v.Registers, v.Pool, v.classes())
 	}
-	if !slices.Contains([]Pool{"", PoolClass, PoolMean, PoolAttention}, Pool(v.Pool)) {
+	if !slices.Contains([]string{"", PoolClass, PoolMean, PoolAttention}, v.Pool) {
 		misuse("vit", images, "pool must be class, mean or attention (got %q)", v.Pool)
 	}
 	if s := images.Shape(); len(s) != 4 || s[1] != 3 || s[2] != v.Size || s[3] != v.Size {

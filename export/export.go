@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
@@ -104,7 +105,7 @@ func (x *job) write() (Written, error) {
 	if !slices.Contains([]string{"", "image", "text"}, x.Side) {
 		return Written{}, fmt.Errorf("a model has no side %q: use image or text", x.Side)
 	}
-	if x.Config.Model.Folds() {
+	if x.Config.Has(section.Foldable) {
 		return Written{}, fmt.Errorf("model.lora.rank = %d and model.tuning.ssf = %t: no form has adapters, scales and shifts: merge them first (train.Params)", x.Config.Model.LoRA.Rank, x.Config.Model.Tuning.SSF)
 	}
 	if err := x.describe(); err != nil {

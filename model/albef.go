@@ -10,7 +10,7 @@ import (
 // encoder, trained by image-text contrast against a momentum teacher and a queue,
 // image-text matching with hard negatives, and masked language modelling.
 func albef(cfg config.Config, o Options, space space.Space) design {
-	d := pairOfTowers(cfg, o, space, encoders.Projection{Space: space})
+	d := pairOfTowers(cfg, o, encoders.Projection{Space: space})
 	if bert, ok := textEncoder(cfg.Model, o, space).(encoders.BERT); ok {
 		bert.Pictures = cfg.Pictures()
 		d.fusion = &bert

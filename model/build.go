@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -41,8 +42,6 @@ type builder struct {
 	blocks blocks // of the student, to compute again in the backward pass
 	judge  *judge // of hard negatives, or nil
 	norms  norms  // of the student
-	// matched are the globs of model.lora.layers that have matched a layer.
-	matched map[string]bool
 }
 
 // buildStep builds and compiles the training step.
@@ -126,7 +125,7 @@ func (b *builder) addLosses() error {
 func (p *Pairs) newBuilder(rows int) *builder {
 	cfg, obj, n := p.cfg, p.cfg.Objective, newNet(p.params)
 	on, twins := encoders.NewScope(n.params), encoders.NewScope(n.twins)
-	b := &builder{Pairs: p, net: n, matched: map[string]bool{}}
+	b := &builder{Pairs: p, net: n}
 	if cfg.Compute.Recompute {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
@@ -185,16 +184,15 @@ func (b *builder) scope(s encoders.Scope, name string) encoders.Scope {
 
 // tuned gives a tower or fusion layers of the step the tuning of the configuration.
 func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
-	return tunedBy(b.cfg.Model, s, c, b.matched)
+	return tuned(b.cfg.Model, s, c)
 }
 
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
 	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
-	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
+	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !b.cfg.Has(section.Dropout) &&
 		(captioning.Weight == 0 || captioning.Decoder == config.CaptionTransformer || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 &&
-		!b.cfg.Objective.ADCL.Drops() &&
-		!(b.cfg.JointPairs() && b.cfg.Objective.SentencePairs.Dropout > 0) {
+		!b.cfg.Objective.ADCL.Drops() {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {

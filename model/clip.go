@@ -11,5 +11,5 @@ import (
 // projection without bias onto the topology of model.head. The paper trains it by symmetric
 // contrast within the batch alone; a teacher and a queue are a matter of configuration.
 func clip(cfg config.Config, o Options, space space.Space) design {
-	return pairOfTowers(cfg, o, space, encoders.Projection{Space: space, NoBias: true, Gaussian: true})
+	return pairOfTowers(cfg, o, encoders.Projection{Space: space, NoBias: true, Gaussian: true})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
@@ -82,7 +83,11 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d.image.teacher = map[string]string{batch.Images: batch.Views}
 	}
 	d.space = space
-	d.interaction = newInteraction(cfg)
+	var metric encoders.Metric
+	if cfg.Has(section.LearnedMetric) {
+		metric = metricForm(cfg)
+	}
+	d.interaction = cfg.Model.Interaction.Interaction(cfg.Model.Head.Dim, metric)
 	if cfg.Data.CacheFeatures {
 		d.image.kept, d.text.kept = d.image.frozen, d.text.frozen
 	}

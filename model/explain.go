@@ -80,7 +80,7 @@ func (p *Pairs) layers(s *side) int {
 	case encoders.TextTower:
 		return p.cfg.Model.Text.Layers
 	case encoders.RegionTower:
-		return t.Graph.Layers
+		return t.Reasons()
 	case encoders.ResNetTower:
 		return 0 // the places of the last layer alone
 	}

@@ -67,14 +67,14 @@ func interacted(t *testing.T, m *Pairs, b *batch.Batch) float64 {
 // TestExplainTerms: of every kind, direction, pool, form and site of the metric, over pixels and over
 // regions, the terms add up to the score of evaluation.
 func TestExplainTerms(t *testing.T) {
-	var list []config.Interaction
+	var list []interact.Options
 	for _, way := range []string{"both", "image_to_text", "text_to_image"} {
 		for _, kind := range []string{"max_ave", "max_sum", "max_soft"} {
-			list = append(list, config.Interaction{Kind: kind, Direction: way, Metric: "similarity", ClassTokens: way == "both"})
+			list = append(list, interact.Options{Kind: kind, Direction: way, Metric: "similarity", ClassTokens: way == "both"})
 		}
 		for _, kind := range []string{"scan", "bfan"} {
 			for i, site := range []string{"similarity", "attention", "both"} {
-				list = append(list, config.Interaction{Kind: kind, Direction: way, Metric: site, Pool: []string{"", "mean", "lse"}[i], ClassTokens: site == "both"})
+				list = append(list, interact.Options{Kind: kind, Direction: way, Metric: site, Pool: []string{"", "mean", "lse"}[i], ClassTokens: site == "both"})
 			}
 		}
 	}

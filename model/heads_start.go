@@ -23,7 +23,7 @@ func StartHeads(ctx context.Context, p *Pairs, pairs align.Pairs) (string, error
 		return "", err
 	}
 	w := m.Width()
-	if c < w && name != config.AlignByCCA {
+	if c < w && name != "cca" {
 		return "", config.Errors{{Path: "model.head.dim", Value: c, Msg: fmt.Sprintf("must be at least %d for model.heads.start = %q, whose map has so many channels", w, name),
 			Hint: `raise it: further channels start from zero; or start from "cca", whose first channels are its best`}}
 	}

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // withLoRA is a configuration with adapters of rank 2 for layers.
 func withLoRA(cfg config.Config, layers ...string) config.Config {
-	cfg.Model.LoRA = config.LoRA{Rank: 2, Alpha: 3, Layers: layers}
+	cfg.Model.LoRA = encoders.LoRA{Rank: 2, Alpha: 3, Layers: layers}
 	return cfg
 }
 
@@ -67,7 +68,7 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 				t.Fatal(err)
 			}
 			plain := cfg
-			plain.Model.LoRA = config.LoRA{}
+			plain.Model.LoRA = encoders.LoRA{}
 			base, m := build(t, plain, "builtin", 2), build(t, cfg, "builtin", 2)
 			want, err := base.Forward(loraBatch(base), Control{Alpha: 0.4})
 			if err != nil {
@@ -123,7 +124,7 @@ func TestLoRAMerged(t *testing.T) {
 	for name, cfg := range loraSystems(t) {
 		t.Run(name, func(t *testing.T) {
 			plain := cfg
-			plain.Model.LoRA = config.LoRA{}
+			plain.Model.LoRA = encoders.LoRA{}
 			adapted, base := build(t, cfg, "builtin", 2), build(t, plain, "builtin", 2)
 			fresh, err := base.Forward(loraBatch(base), Control{})
 			if err != nil {

@@ -131,7 +131,7 @@ func newSimCSE(cfg config.Config) objectives.Loss {
 		HardNegativeWeight: c.HardNegativeWeight}
 	switch sphere := (space.Space{Dim: d, Spheres: 1}); {
 	case c.Head == config.SentenceHeadTraining:
-		l.Head = sentenceHead(sphere)
+		l.Head = encoders.TanhHead(sphere)
 	case c.Head == config.SentenceHeadNone:
 		l.Head = encoders.Projection{Space: sphere, Identity: true}
 	}

@@ -12,7 +12,7 @@ import (
 // projection with a bias. It is trained by the losses over the scores of a batch, as a rule by
 // objective.hinge.
 func matchingSystem(cfg config.Config, o Options, space space.Space) design {
-	d := pairOfTowers(cfg, o, space, encoders.Projection{Space: space})
+	d := pairOfTowers(cfg, o, encoders.Projection{Space: space})
 	for _, x := range []struct {
 		*side
 		own encoders.Tower // in the place of the side's

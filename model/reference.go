@@ -26,7 +26,7 @@ func FitReference(ctx context.Context, cfg config.Config, e *compute.Engine, pai
 
 // fitLinear fits the map of a name, which key asks for, of one linear layer a side.
 func fitLinear(ctx context.Context, cfg config.Config, e *compute.Engine, key, name string, pairs align.Pairs) (*align.Linear, error) {
-	method, zero := alignMethod(cfg, name)
+	method, zero := cfg.Model.Align.Named(name, cfg.Run.Seed)
 	a := &Aligned{method: method, engine: e, fitted: zero}
 	if _, err := a.Fit(ctx, pairs); err != nil {
 		return nil, err

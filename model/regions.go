@@ -6,22 +6,9 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gorgonia.org/gorgonia"
 )
-
-// regionTower is the tower of images that come as features of regions.
-func regionTower(cfg config.Config) encoders.RegionTower {
-	im := cfg.Model.Image
-	r := im.Regions
-	t := encoders.RegionTower{Regions: cfg.Data.Regions.Most, In: r.In, Width: im.Width, MLP: r.Encoder == config.RegionsMLP, BatchNorm: r.BatchNorm && r.Encoder != config.RegionsLinear, Pool: encoders.Pool(im.Pooling())}
-	if r.Encoder == config.RegionsGraph {
-		t.Graph = encoders.RegionGraph{Layers: r.Layers, Metric: encoders.Metric{Form: r.Metric, Blocks: im.RegionBlocks(), Dim: im.Width}}
-	}
-	return t
-}
 
 // regions lets the online side see a share of the regions of an image.
 func (b *builder) regions() {

@@ -4,20 +4,10 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gorgonia.org/gorgonia"
 )
-
-// resNetTower is the residual network of a model.
-func resNetTower(m config.Model) encoders.ResNetTower {
-	r := m.Image.ResNet
-	return encoders.ResNetTower{ResNet: encoders.ResNet{
-		Size: m.Image.Size, Depth: r.Depth, Width: r.Width, SmallStem: r.SmallStem,
-		FrozenStages: r.FrozenStages, FrozenNorm: r.FrozenNorm, Groups: r.ShuffleGroups, ZeroInitResidual: r.ZeroInitResidual,
-	}}
-}
 
 // teacherNorms gives batch norms of the momentum twin what they normalise by: statistics of their own batch, whose groups are of
 // shuffled images, or the running ones. Either way the running ones of the twin follow the student's, as all twins do.
@@ -26,7 +16,7 @@ func (b *builder) teacherNorms() {
 		return
 	}
 	r := b.cfg.Model.Image.ResNet
-	if b.cfg.Model.Image.Style == config.StyleResNet && r.TeacherNorm == config.TeacherNormRunning {
+	if b.cfg.Model.Image.Style == encoders.StyleResNet && r.TeacherNorm == encoders.TeacherNormRunning {
 		return
 	}
 	b.s.Mentor.Statistics = func(encoders.Moments, ...encoders.Moments) {}

@@ -15,7 +15,7 @@ type samples struct {
 
 // samples takes the samples of an interaction that learns from some.
 func (b *builder) samples() {
-	if b.cfg.Model.Interaction.Mismatches() {
+	if b.cfg.Model.Interaction.Kind == interact.NAAF {
 		b.s.Student.Samples = func(n *gorgonia.Node) { b.step.samples = &samples{node: n} }
 	}
 }

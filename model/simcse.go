@@ -13,14 +13,9 @@ import (
 func simcse(cfg config.Config, o Options, space space.Space) design {
 	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: textTower(cfg, o, space)}
 	if cfg.Objective.SimCSE.Head == config.SentenceHeadAlways {
-		one.head = sentenceHead(space)
+		one.head = encoders.TanhHead(space)
 	} else {
 		one.head = encoders.Projection{Space: space, Identity: true}
 	}
 	return design{image: one, text: one, views: true}
-}
-
-// sentenceHead is the head of SimCSE: a linear layer and tanh.
-func sentenceHead(space space.Space) encoders.Projection {
-	return encoders.Projection{Space: space, Activation: "tanh"}
 }

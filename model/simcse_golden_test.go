@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // tinyMCSE is the model of mcse in tools/goldens/simcse.py.
 func tinyMCSE() config.Config {
 	cfg := tinyCLIP("sphere")
-	cfg.Model.Head.Style = config.HeadTanh
+	cfg.Model.Head.Style = encoders.HeadTanh
 	o := &cfg.Objective
 	o.ITC.InBatchWeight = 0
 	o.SimCSE = config.SimCSE{Weight: 1, Temperature: 0.3, Head: config.SentenceHeadTraining, HardNegativeWeight: 1}

@@ -30,11 +30,11 @@ var tunings = map[string]func(m *config.Model){
 }
 
 func allTuning(m *config.Model) {
-	m.LoRA = config.LoRA{Rank: 2, Alpha: 3, Layers: everyBlock}
+	m.LoRA = encoders.LoRA{Rank: 2, Alpha: 3, Layers: everyBlock}
 	if m.ImagesOnly() {
 		m.LoRA.Layers = everyBlock[:1]
 	}
-	m.Tuning = config.Tuning{AdapterWidth: 3, AdapterActivation: "gelu", BitFit: true, PartialBlocks: 1, PromptTokens: 2, PromptDeep: true, SSF: true, Metric: "diag"}
+	m.Tuning = encoders.Tuning{AdapterWidth: 3, AdapterActivation: "gelu", BitFit: true, PartialBlocks: 1, PromptTokens: 2, PromptDeep: true, SSF: true, Metric: "diag"}
 }
 
 // tunable are systems whose towers are tuned.
@@ -260,8 +260,8 @@ func TestPromptsAndLengths(t *testing.T) {
 // TestTuningLeavesOtherTowers: towers that are no transformers, and the pool of a tower, are trained as ever.
 func TestTuningLeavesOtherTowers(t *testing.T) {
 	cfg := tinyCLIP("sphere")
-	cfg.Model.Text.Style, cfg.Model.Text.GRU = "gru", config.GRU{Embedding: 5, Directions: "mean"}
-	cfg.Model.LoRA = config.LoRA{Rank: 2, Alpha: 2}
+	cfg.Model.Text.Style, cfg.Model.Text.GRU = "gru", encoders.GRU{Embedding: 5, Directions: "mean"}
+	cfg.Model.LoRA = encoders.LoRA{Rank: 2, Alpha: 2}
 	m := build(t, cfg, "builtin", 1)
 	for _, q := range m.Params().List() {
 		if strings.HasPrefix(q.Name, "text/") && (q.Locked || !m.Learnable(q.Name)) {
@@ -338,7 +338,7 @@ func TestTuningCounts(t *testing.T) {
 func TestTuningRefused(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Model.Image.MLP, cfg.Model.Text.MLP = 20, 28
-	cfg.Model.LoRA, cfg.Model.Tuning.Metric, cfg.Model.Tuning.MetricBlocks = config.LoRA{Rank: 2, Alpha: 2, Layers: everyBlock}, "block_diag", 8
+	cfg.Model.LoRA, cfg.Model.Tuning.Metric, cfg.Model.Tuning.MetricBlocks = encoders.LoRA{Rank: 2, Alpha: 2, Layers: everyBlock}, "block_diag", 8
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package model
 import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
 )
@@ -19,14 +18,11 @@ import (
 // has batch norms of its own statistics, and all crops together. Its queue holds features of first views, and both views' codes are
 // balanced together with it, where SwAV keeps a queue for each view.
 func views(cfg config.Config) design {
-	im, hidden := cfg.Model.Image, cfg.Model.Views.Hidden
-	if hidden == 0 {
-		hidden = im.TokenWidth()
-	}
+	im, sphere := cfg.Model.Image, space.Space{Dim: cfg.Model.Head.Dim}
 	first := side{
 		name: "image", proj: "image_proj", frozen: im.Freeze,
-		tower: imageTower(cfg, space.Space{Dim: cfg.Model.Head.Dim}),
-		head:  encoders.MLP{Space: space.Space{Dim: cfg.Model.Head.Dim}, Layers: 1, Hidden: hidden, Activation: "relu"},
+		tower: imageTower(cfg, sphere),
+		head:  cfg.Model.Views.Head(im.TokenWidth(), sphere),
 	}
 	second := first
 	second.column = map[string]string{batch.Images: batch.Views}
@@ -35,7 +31,7 @@ func views(cfg config.Config) design {
 	if n := cfg.SmallCrops(); n > 0 {
 		small := cfg
 		small.Model.Image.Size = cfg.Data.Crops.Size
-		d.crops = crops{tower: imageTower(small, space.Space{Dim: cfg.Model.Head.Dim}), count: n, size: cfg.Data.Crops.Size}
+		d.crops = crops{tower: imageTower(small, sphere), count: n, size: cfg.Data.Crops.Size}
 	}
 	d.keys = func(s *objectives.Step) keyNodes {
 		if s.HasTeacher() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -182,7 +183,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 			}
 		}
 	}
-	if cfg.Model.Folds() { // a mean of products is no product of means
+	if cfg.Has(section.Foldable) { // a mean of products is no product of means
 		cfg.Model = cfg.Model.Folded()
 		if a.files[runlog.ConfigFile], err = cfg.Encode(); err != nil {
 			return err

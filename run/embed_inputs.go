@@ -22,6 +22,7 @@ import (
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
@@ -128,7 +129,7 @@ func noPictures(cfg config.Config) error {
 	if !cfg.ReadsRegions() {
 		return nil
 	}
-	return &ArgumentError{fmt.Errorf("model.image.style %q reads features of regions: a picture by itself has none; encode a split of data.kind = \"regions\"", config.StyleRegions)}
+	return &ArgumentError{fmt.Errorf("model.image.style %q reads features of regions: a picture by itself has none; encode a split of data.kind = \"regions\"", encoders.StyleRegions)}
 }
 
 // openImages opens a folder or a list of images.

@@ -6,11 +6,12 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
 // widths compares the widths of the heads with those of the files.
-func widths(h config.Heads, p *features.Pairs) error {
+func widths(h encoders.FeatureHeads, p *features.Pairs) error {
 	var errs config.Errors
 	for _, side := range []struct {
 		key  string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -62,7 +63,7 @@ func openTutor(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config, t
 			return nil, bad(fmt.Sprintf("has another vocabulary, of %d tokens, than this run, of %d", its.Size(), tok.Size()),
 				fmt.Sprintf("train with its vocabulary: data.vocab = %q", filepath.Join(ck.Path, TokenizerFile)))
 		}
-		if most := cfg.Data.Tokens; theirs.Model.Text.Style != config.StyleGRU && theirs.Model.Text.Positions < most {
+		if most := cfg.Data.Tokens; theirs.Model.Text.Style != encoders.StyleGRU && theirs.Model.Text.Positions < most {
 			return nil, bad(fmt.Sprintf("must have at least data.tokens = %d positions (it has %d)", most, theirs.Model.Text.Positions), "choose another run, or fewer tokens")
 		}
 	}

@@ -48,6 +48,7 @@ const (
 	Adapters        Fact = "adapters"         // linear layers of towers have adapters of low rank
 	LowRank         Fact = "low rank"         // there are paths of low rank, of model.lora or of model.tuning
 	Tuned           Fact = "tuned"            // towers are trained by few parameters
+	Foldable        Fact = "foldable"         // weights can take in what stands beside them
 	Skips           Fact = "skips"            // hidden layers of stored features have skips to add
 	Dropout         Fact = "dropout"          // something drops hidden states
 	Features        Fact = "features"         // images and texts are compared by one feature of each
@@ -100,6 +101,7 @@ var facts = map[Fact]about{
 	Adapters:        {"model.lora.rank > 0", "has no adapters of low rank"},
 	LowRank:         {"model.lora.rank or model.tuning.adapter_width > 0", "has no paths of low rank"},
 	Tuned:           {"model.lora or model.tuning", "is not trained by few parameters"},
+	Foldable:        {"model.lora.rank > 0 or model.tuning.ssf = true", "has nothing that weights can take in"},
 	Skips:           {"model.heads.layers > 1, or 1 and features as wide as model.heads.hidden", "has no skips"},
 	Dropout:         {"a dropout of the towers, model.text.dropout or model.heads.dropout > 0", "has no dropout"},
 	Features:        {`model.interaction.kind = ""`, "compares tokens"},
