@@ -24,8 +24,8 @@ func TestDualEncoderOptions(t *testing.T) {
 		p.Forward(on.In("text_proj"), y, p.Classes())
 		return s
 	}
-	v := ViT{Size: 32, Patch: 8, Depth: 2, Width: 64, Heads: 2, Classes: 4}
-	b := BERT{Vocab: 300, Positions: 60, Layers: 2, Width: 64, Heads: 2, Classes: 4}
+	v := ViT{ImageOptions: ImageOptions{Size: 32, Patch: 8, Depth: 2, Width: 64, Heads: 2}, Classes: 4}
+	b := BERT{TextOptions: TextOptions{Positions: 60, Layers: 2, Width: 64, Heads: 2}, Vocab: 300, Classes: 4}
 	p := Projection{Space: space.Space{Dim: 64, Spheres: 4, Tokens: true}}
 	plain := build(v, b, p)
 	v.NoPatchBias, v.PreNorm, v.TorchStart, v.Eps = true, true, true, 1e-5

@@ -180,7 +180,7 @@ func TestResNetRefuses(t *testing.T) {
 		"want a width and a size of at least 1":    {Size: 8, Depth: 18},
 		"frozen stages must be 0 to 5":             {Size: 8, Depth: 18, Width: 2, FrozenStages: 6},
 		"want images (B, 3, 9, 9)":                 {Size: 9, Depth: 18, Width: 2},
-		"2 groups must divide the images":          {Size: 8, Depth: 18, Width: 2, Groups: 2},
+		"2 groups must divide the images":          {Size: 8, Depth: 18, Width: 2, ShuffleGroups: 2},
 	} {
 		err := func() (err error) {
 			defer op.Catch(&err)
