@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build static quickstart frozen bench tables test interop race fuzz campaign differential lint vuln generated ci
+.PHONY: help deps build static quickstart frozen bench tables test interop race fuzz campaign differential lint experiments vuln generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -66,6 +66,9 @@ lint: ## gofmt, go vet and staticcheck
 	$(GO) vet ./...
 	@$(GO) run $(STATICCHECK) -version >/dev/null || { echo "lint: $(STATICCHECK) could not be downloaded or built"; exit 1; }
 	$(GO) run $(STATICCHECK) ./...
+
+experiments: ## vet and test the programs of experiments/, a module of their own
+	cd experiments && CGO_ENABLED=0 $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && CGO_ENABLED=0 $(GO) test ./...
 
 vuln: ## known vulnerabilities in what is called, where their database can be reached
 	@GO="$(GO)" sh tools/vuln.sh

@@ -48,6 +48,7 @@ func (c Config) problems() Errors {
 		}
 	}
 	k.Enter("")
+	c.checkMixed(k)
 	k.limits(&c)
 	k.units()
 	k.products(&c)

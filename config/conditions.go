@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // condition says when something reads a key or a section; the tag read names it.
@@ -18,9 +20,7 @@ var conditions = map[string]condition{
 	// Systems.
 	"images": {"a model.system that reads images", func(c *Config) bool { return c.Model.seesImages() }},
 	"towers": {"a model.system with towers", func(c *Config) bool { return !c.Model.Stored() }},
-	"pixels": {`a model.system that reads images and a model.image.style other than "regions"`,
-		func(c *Config) bool { return c.Model.seesImages() && !c.ReadsRegions() }},
-	"words": {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"words":  {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
 	"started words": {"init.checkpoint and a model.system with a text tower",
 		func(c *Config) bool { return c.Init.Checkpoint != "" && c.Model.traits().words }},
 	"pairs": {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
@@ -30,87 +30,25 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
 		}},
-	"identities": {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
-	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
-	"kernels":    {`a compute.backend other than "plain"`, func(c *Config) bool { return c.Compute.Backend != "plain" }},
+	"steps":   {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
+	"kernels": {`a compute.backend other than "plain"`, func(c *Config) bool { return c.Compute.Backend != "plain" }},
 	"gpu": {`compute.device = "cuda" and compute.precision = "fp32"`, func(c *Config) bool {
 		_, gpu := c.Compute.CUDA()
 		return gpu && c.Compute.Precision == "fp32"
 	}},
-	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
-	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
-
-	// Closed forms.
+	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 
 	// Data.
-	"scenes":  {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, func(c *Config) bool { return c.Data.Drawn() }},
-	"regions": {`data.kind = "regions"`, ofKind("regions")},
-	"region files": {`data.kind = "regions" and data.regions.source = "files"`,
-		func(c *Config) bool { return c.Data.Kind == "regions" && !c.Data.Drawn() }},
-	"region scenes": {`data.kind = "regions" and data.regions.source = "scenes"`,
-		func(c *Config) bool { return c.Data.Kind == "regions" && c.Data.Drawn() }},
-	"one list":      {`data.kind = "captions" or "csv"`, func(c *Config) bool { return c.Data.Kind == "captions" || c.Data.Kind == "csv" }},
-	"caption lists": {`data.kind = "captions"`, ofKind("captions")},
-	"karpathy":      {`data.kind = "karpathy"`, ofKind("karpathy")},
-	"pair files":    {`data.kind = "pairs"`, ofKind("pairs")},
-	"csv":           {`data.kind = "csv"`, ofKind("csv")},
-	"coco":          {`data.kind = "coco"`, ofKind("coco")},
-	"flickr":        {`data.kind = "flickr"`, ofKind("flickr")},
-	"webdataset":    {`data.kind = "webdataset"`, ofKind("webdataset")},
-	"parquet":       {`data.kind = "parquet"`, ofKind("parquet")},
-	"sentences": {`data.kind = "sentences", or data.sentences.batches > 0`,
-		func(c *Config) bool { return c.Data.Kind == "sentences" || c.MixesSentences() }},
-	"beside pairs": {`objective.mcse.weight > 0 and a data.kind other than "sentences"`,
-		func(c *Config) bool { return c.Data.Kind != "sentences" && c.Objective.MCSE.Weight > 0 }},
-	"examples": {"data.kind of a downstream task, such as \"entailment\"", func(c *Config) bool { return c.Data.ReadsExamples() }},
-	"example files": {`data.kind of a downstream task and data.examples.source = "files"`,
-		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
-	"grounding files": {`data.kind = "grounding" and data.examples.source = "files"`,
-		func(c *Config) bool { return c.Data.Kind == GroundingKind && c.Data.Examples.Source == ExamplesOfFiles }},
 	"heat maps": {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
-	"questions": {`data.kind = "vqa"`, ofKind(VQAKind)},
-	"question files": {`data.kind = "vqa" and data.examples.source = "files"`,
-		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Data.Examples.Source == ExamplesOfFiles }},
+	"questions": {`data.kind = "vqa"`, ofKind(source.VQAKind)},
 	"ranked answers": {`data.kind = "vqa" and eval.vqa.generate = false`,
-		func(c *Config) bool { return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate }},
+		func(c *Config) bool { return c.Data.Kind == source.VQAKind && !c.Eval.VQA.Generate }},
 	"common answers": {`data.kind = "vqa", eval.vqa.generate = false and eval.vqa.candidates = ""`,
 		func(c *Config) bool {
-			return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate && c.Eval.VQA.Candidates == ""
+			return c.Data.Kind == source.VQAKind && !c.Eval.VQA.Generate && c.Eval.VQA.Candidates == ""
 		}},
 	"written answers": {`data.kind = "vqa" and eval.vqa.generate = true`,
-		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Eval.VQA.Generate }},
-	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
-	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures, or a model.system with a text tower and eval.zeroshot.images`,
-		(*Config).ReadsImageFiles},
-	"root": {`a data.kind other than "scenes", data.vocab, or files of data.sentences, eval.zeroshot, eval.textprobe, eval.sentences, eval.sentiment or eval.vqa`,
-		func(c *Config) bool {
-			return !c.Data.Drawn() || c.Data.Vocab != "" || c.MixesSentences() || c.Data.Kind == VQAKind && c.Eval.VQA.Candidates != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
-		}},
-	"given vocabulary": {`data.vocab and a model.system with a text tower`,
-		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
-	"counted words": {`data.clean = "albef" and a model.system with a text tower`,
-		func(c *Config) bool { return c.Data.Clean == "albef" && c.Model.traits().words }},
-	"own vocabulary": {`data.vocab = "" and a model.system with towers`,
-		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
-	"own words": {`data.vocab = "", a model.system with towers, and data.vocab_kind = "words" or, with data.kind = "regions", "auto"`,
-		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() && c.Data.LearnsWords() }},
-	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps, data.sentences.batches, or eval.sentences.tasks`,
-		func(c *Config) bool {
-			return !c.Data.Drawn() && !c.Model.Fitted() || c.MixesSentences() || len(c.Eval.Sentences.Tasks) > 0
-		}},
-	"cache": {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
-	"cache limit": {`data.cache = "memory" or "disk", or data.cache_features = true`,
-		func(c *Config) bool { return c.Data.Cache != "none" || c.Data.CacheFeatures }},
-	"disk cache": {`data.cache = "disk", data.cache_features = true, or data.kind = "webdataset" or "pairs"`,
-		func(c *Config) bool {
-			return c.Data.Cache == "disk" || c.Data.CacheFeatures || c.Data.Kind == "webdataset" || c.Data.Kind == "pairs"
-		}},
-	"short batches": {`a model.system that is trained in steps and not by identities, whose epochs are whole batches`,
-		func(c *Config) bool { return !c.Model.Fitted() && !c.Model.ByIdentity() }},
-	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images as pixels",
-		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && c.Model.seesImages() && !c.ReadsRegions() }},
-	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
-		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
+		func(c *Config) bool { return c.Data.Kind == source.VQAKind && c.Eval.VQA.Generate }},
 
 	// Several processes.
 	"ranks": {"several processes that train together", func(c *Config) bool { return c.Ranks > 1 }},

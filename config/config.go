@@ -25,13 +25,14 @@ package config
 
 import (
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/objectives"
 )
 
 // Config is a whole run.
 type Config struct {
 	Run       Run                 `toml:"run"`
-	Data      Data                `toml:"data"`
+	Data      source.Data         `toml:"data"`
 	Model     Model               `toml:"model"`
 	Momentum  objectives.Momentum `toml:"momentum" when:"steps"`
 	Queue     objectives.Queue    `toml:"queue" when:"steps"`

@@ -2,7 +2,8 @@ package config
 
 import (
 	"fmt"
-	"slices"
+
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // EntailmentKind is the data.kind and the task of visual entailment.
@@ -24,10 +25,10 @@ type downstream struct {
 // tasks are the downstream tasks: each is a row here, a group of keys, a loss, a kind of data and an evaluation.
 var tasks = []downstream{
 	{name: "entailment", kind: EntailmentKind, loss: func(o *Objective) float64 { return o.Entailment.Weight }, fuses: true, soft: true},
-	{name: GroundingKind, kind: GroundingKind}, // by the losses of retrieval
+	{name: source.GroundingKind, kind: source.GroundingKind}, // by the losses of retrieval
 	{name: "nlvr", kind: NLVRKind, loss: func(o *Objective) float64 { return o.NLVR.Weight }, fuses: true, soft: true},
 	{name: "assignment", loss: func(o *Objective) float64 { return o.Assignment.Weight }, fuses: true, start: true},
-	{name: "vqa", kind: VQAKind, loss: func(o *Objective) float64 { return o.VQA.Weight }, fuses: true, soft: true},
+	{name: "vqa", kind: source.VQAKind, loss: func(o *Objective) float64 { return o.VQA.Weight }, fuses: true, soft: true},
 	{name: "captioning", loss: func(o *Objective) float64 { return o.Captioning.byTransformer() }, fuses: true, soft: true},
 }
 
@@ -66,19 +67,6 @@ func (c Config) Task() string {
 		}
 	}
 	return ""
-}
-
-// ReadsExamples says whether the data is examples of a downstream task (data.Examples).
-func (d Data) ReadsExamples() bool { return slices.Contains(exampleKinds(), d.Kind) }
-
-// exampleKinds are the kinds of data that are examples of a downstream task.
-func exampleKinds() (list []string) {
-	for _, t := range tasks {
-		if t.kind != "" {
-			list = append(list, t.kind)
-		}
-	}
-	return list
 }
 
 // checkTask checks that the loss of a downstream task stands alone and has its data.

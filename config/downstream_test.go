@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // TestDownstreamTasks: the loss of a task stands alone and has its data, and data of a task has its loss.
@@ -12,7 +14,7 @@ func TestDownstreamTasks(t *testing.T) {
 		o.ITC.Weight, o.ITC.InBatchWeight, o.ITM.Weight, o.MLM.Weight = 0, 0, 0, 0
 		o.Entailment.Weight = 1
 		c.Queue.Size, c.Eval.RerankTop = 0, 0
-		c.Data.Kind, c.Data.Examples.Source = EntailmentKind, ExamplesOfScenes
+		c.Data.Kind, c.Data.Examples.Source = EntailmentKind, source.ExamplesOfScenes
 	}
 	for name, x := range map[string]struct {
 		change func(c *Config)
@@ -29,7 +31,7 @@ func TestDownstreamTasks(t *testing.T) {
 		"two pictures and a caption": {func(c *Config) {
 			c.Objective.Entailment.Weight, c.Objective.NLVR.Weight, c.Objective.Captioning.Weight, c.Data.Kind = 0, 1, 1, NLVRKind
 		}, "objective.nlvr.weight: must be 0 with objective.captioning.weight > 0"},
-		"no files": {func(c *Config) { c.Data.Examples.Source = ExamplesOfFiles }, "data.examples.train_files: must name at least one file"},
+		"no files": {func(c *Config) { c.Data.Examples.Source = source.ExamplesOfFiles }, "data.examples.train_files: must name at least one file"},
 	} {
 		c := Default()
 		alone(&c)

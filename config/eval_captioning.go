@@ -1,5 +1,7 @@
 package config
 
+import "github.com/geoalign/geoalign/data/source"
+
 // EvalCaptioning says how a model writes captions of images in trainer eval --task captioning, by beam search, and what they are
 // compared with.
 type EvalCaptioning struct {
@@ -26,7 +28,7 @@ func (e *EvalCaptioning) check(k *checker, c *Config) {
 }
 
 // Most returns the tokens of a caption at most, with the one that ends it.
-func (e EvalCaptioning) Most(d Data) int {
+func (e EvalCaptioning) Most(d source.Data) int {
 	if e.MaxTokens > 0 {
 		return e.MaxTokens
 	}

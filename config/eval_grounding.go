@@ -1,5 +1,7 @@
 package config
 
+import "github.com/geoalign/geoalign/data/source"
+
 // EvalGrounding says which attention heat maps of pairs are read from (--task grounding).
 type EvalGrounding struct {
 	Mode  string `toml:"mode"`             // itm (the attention of words to patches in a fusion layer, by the match head) | itc (that of the image's class token in a block of the image tower, by the cosine)
@@ -21,7 +23,7 @@ func (e *EvalGrounding) check(k *checker, c *Config) {
 	if e.Mode == GroundingByCosine {
 		layers = c.Model.Image.Depth
 	}
-	if c.Data.Kind == GroundingKind {
+	if c.Data.Kind == source.GroundingKind {
 		k.Require("eval.grounding.layer", e.Layer <= layers || layers < 0, "must be at most model.text.fusion_layers, or model.image.depth with eval.grounding.mode = \"itc\"")
 		k.Require("eval.grounding.mode", e.Mode != GroundingByMatch || layers > 0 && c.Objective.ITM.Weight > 0, "must be itc without a match head", "objective.itm.weight or model.text.fusion_layers is 0")
 		k.Require("model.image.resize", c.Model.Image.Resize != "crop", "must not be \"crop\"", "a heat map is one of the whole picture")

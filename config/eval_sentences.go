@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // Sentences says on which pairs of sentences a text tower is evaluated without fine-tuning, and how: --task sentences, and
@@ -42,9 +45,9 @@ func (s *Sentences) check(k *checker, c *Config) {
 	const key = "eval.sentences."
 	seen := map[string]bool{}
 	for _, item := range s.Tasks {
-		t, ok := sentenceTask(item)
+		t, ok := source.ParseSentenceTask(item)
 		k.Require(key+"tasks", ok, fmt.Sprintf("has an item %q that is none", item), `write "mrpc", "mrpc=dev.tsv" or "mrpc=dev.tsv,train.tsv"`)
-		k.Require(key+"tasks", slices.Contains(SentenceTasks, t.Name), fmt.Sprintf("has an item %q of no task", item), "the tasks are "+strings.Join(SentenceTasks, ", "))
+		k.Require(key+"tasks", slices.Contains(sentencepairs.Names(), t.Name), fmt.Sprintf("has an item %q of no task", item), "the tasks are "+strings.Join(sentencepairs.Names(), ", "))
 		k.Require(key+"tasks", !seen[t.Name], "must name a task once")
 		seen[t.Name] = true
 	}
@@ -61,9 +64,9 @@ func (s *Sentences) check(k *checker, c *Config) {
 }
 
 // Items are the tasks.
-func (s Sentences) Items() (list []SentenceTask) {
+func (s Sentences) Items() (list []source.SentenceTask) {
 	for _, item := range s.Tasks {
-		t, _ := sentenceTask(item)
+		t, _ := source.ParseSentenceTask(item)
 		list = append(list, t)
 	}
 	return list

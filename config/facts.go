@@ -29,6 +29,9 @@ func (c *Config) facts() section.Facts {
 		}
 	}
 	hold(given(c.Model.System))
+	for f, holds := range c.dataFacts() {
+		held[f] = held[f] || holds
+	}
 	c.holdOld(held)
 	has := func(f section.Fact) bool { return held[f] }
 	give := func(path string, s any) {
@@ -72,8 +75,6 @@ func (c *Config) holdOld(held map[section.Fact]bool) {
 		section.FeatureBatches:  c.AccumulatesFeatures(),
 		section.Dropout:         c.JointPairs() && o.SentencePairs.Dropout > 0,
 	} {
-		if holds {
-			held[f] = true
-		}
+		held[f] = held[f] || holds
 	}
 }

@@ -46,7 +46,7 @@ func TestImagesOnly(t *testing.T) {
 		{"moco", func(c *Config) { c.Objective.TCL.Local = true }, `objective.tcl.local: must be false (got true); model.system "moco" reads no captions`},
 		{"moco", func(c *Config) { c.Momentum.Rule = "dynamic" }, `momentum.rule: must be "static" (got "dynamic"); model.system "moco" has no texts to compare`},
 		{"moco", func(c *Config) { c.Objective.ADCL.Weight = 0.04 }, `objective.adcl.weight: must be 0 (got 0.04); model.system "moco" reads no captions`},
-		{"moco", func(c *Config) { c.Objective.SigLIP.Weight = 1 }, `objective.siglip.weight: must be 0 (got 1); model.system "moco" reads no captions`},
+		{"moco", func(c *Config) { c.Objective.SigLIP.Weight = 1 }, `objective.siglip.weight: must be 0 (got 1); model.system "moco" has no pairs of images and captions: use "albef", "clip", "matching", "heads" or "align"`},
 		{"moco", func(c *Config) { c.Objective.Structure.Weight = 1 }, `objective.structure.weight: must be 0 (got 1); model.system "moco" compares two views of an image: the term keeps each of two modalities as it is`},
 		{"swav", func(c *Config) { c.Objective.Geometric.Weight = 1 }, `objective.geometric.weight: must be 0 (got 1); model.system "swav" keeps no features before the head`},
 		{"moco", func(c *Config) { c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1 }, `objective.itc.weight: must be > 0 (got 0); it is the loss of model.system "moco"`},

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/geoalign/geoalign/data/source"
+
 // PairLoss is fine-tuning on pairs of sentences (data.kind = "sentence_pairs"): a classifier of their classes, or a regression
 // of their scores. Sentences are encoded each by itself (Reimers and Gurevych 2019, "Sentence-BERT", section 3) or side by side
 // (Devlin et al. 2019, "BERT", section 4).
@@ -28,30 +30,11 @@ func (p *PairLoss) check(k *checker, c *Config) {
 	if !judges {
 		return
 	}
-	k.Training("data.kind", c.Data.Kind == SentencePairsKind, `must be "`+SentencePairsKind+`"`, c.Model.named()+" is trained on these")
+	k.Training("data.kind", c.Data.Kind == source.SentencePairsKind, `must be "`+source.SentencePairsKind+`"`, c.Model.named()+" is trained on these")
 	t := c.Model.Text
 	joint := p.Encoding == PairsJoint
 	k.Require(path+"encoding", !joint || t.MasksWords() && t.Pooling() == "class", `must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
 	k.Training("model.text.freeze", !t.Freeze, "must be false", c.Model.named()+" trains the text tower")
-}
-
-// Classes returns the number of classes of the task, 0 of one with scores.
-func (s SentencePairs) Classes() int {
-	switch s.Task {
-	case "mnli", "mnli-mm", "snli", "sick-e":
-		return 3
-	case "qnli", "qqp", "mrpc", "rte":
-		return 2
-	}
-	return 0
-}
-
-// Scale returns the least and the largest score of a task with scores.
-func (s SentencePairs) Scale() (low, high float64) {
-	if s.Task == "sick" {
-		return 1, 5
-	}
-	return 0, 5
 }
 
 // JointPairs says whether both sentences of a pair are one text.

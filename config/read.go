@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // readSections lists the sections of c in the order of the documentation, each before those
@@ -25,18 +26,32 @@ func readSections(c *Config) (list []field) {
 	return list
 }
 
+// reading is when something reads a key.
+type reading struct {
+	condition
+	when *section.Condition // in place of holds
+}
+
 // condition returns that of the tags when and read, and whether there is one.
-func (f field) condition() (condition, bool) {
+func (f field) condition() (reading, bool) {
 	if text := f.tag.Get("when"); text != "" {
 		when := when(text, around(f.path))
-		return condition{when.With(), func(c *Config) bool { return when.Holds(c.Get, c.has) }}, true
+		return reading{condition{with: when.With()}, &when}, true
 	}
 	name := f.tag.Get("read")
 	x, known := conditions[name]
 	if name != "" && !known {
 		panic("config: " + f.path + ": the tag read names no condition: " + name)
 	}
-	return x, known
+	return reading{condition: x}, known
+}
+
+// met says whether a condition is, with these facts; an empty one always is.
+func (x reading) met(c *Config, held map[section.Fact]bool) bool {
+	if x.when != nil {
+		return x.when.Holds(c.Get, func(f section.Fact) bool { return held[f] })
+	}
+	return x.holds == nil || x.holds(c)
 }
 
 // parsed are conditions by their text and the section that they are of.
@@ -57,13 +72,13 @@ func when(text, at string) section.Condition {
 }
 
 // switches returns the condition under which a section reads its keys that can be off, by its path.
-func (f field) switches() (x condition, can bool) {
+func (f field) switches() (x reading, can bool) {
 	if !f.section() {
 		return x, false
 	}
 	if _, can = f.value.Addr().Interface().(section.Switched); can {
 		at := f.path
-		x = condition{at + ".weight > 0", func(c *Config) bool {
+		x.condition = condition{at + ".weight > 0", func(c *Config) bool {
 			s, _ := c.sectionAt(at)
 			return s.(section.Switched).On()
 		}}
@@ -75,7 +90,7 @@ func (f field) switches() (x condition, can bool) {
 // else it is empty.
 func ReadWith(path string) string {
 	var c Config
-	var on condition
+	var on reading
 	for _, f := range fields(&c) {
 		if x, can := f.switches(); can && f.path == around(path) && path != f.path+".weight" {
 			on = x
@@ -99,9 +114,10 @@ type Unread struct {
 // Unread lists the keys that were set and that nothing reads, in the order of the
 // documentation.
 func (c Config) Unread() (list []Unread) {
-	of := map[string]condition{}  // by section and key, those around it included
-	ons := map[string]condition{} // by section that can be off
+	of := map[string]reading{}  // by section and key, those around it included
+	ons := map[string]reading{} // by section that can be off
 	set := map[string]bool{}
+	facts := c.facts()
 	defaults := Default()
 	for _, d := range c.NotDefault() {
 		was, _ := defaults.Get(d.Path)
@@ -111,17 +127,17 @@ func (c Config) Unread() (list []Unread) {
 	for _, f := range fields(&c) {
 		x, own := f.condition()
 		outer := of[around(f.path)]
-		if on, can := ons[around(f.path)]; can && f.path != around(f.path)+".weight" && (outer.holds == nil || outer.holds(&c)) {
+		if on, can := ons[around(f.path)]; can && f.path != around(f.path)+".weight" && outer.met(&c, facts.Held) {
 			outer = on
 		}
-		if !own || outer.holds != nil && !outer.holds(&c) {
+		if !own || !outer.met(&c, facts.Held) {
 			x = outer
 		}
 		of[f.path] = x
 		if on, can := f.switches(); can {
 			ons[f.path] = on
 		}
-		if set[f.path] && x.holds != nil && !x.holds(&c) {
+		if set[f.path] && !x.met(&c, facts.Held) {
 			list = append(list, Unread{f.path, x.with})
 		}
 	}
@@ -182,5 +198,5 @@ func (o Objective) readsMix() bool {
 
 // ReadsImageFiles says whether images are decoded: those of the data, or those of zero-shot classification.
 func (c *Config) ReadsImageFiles() bool {
-	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != source.SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

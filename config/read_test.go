@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // TestConditionsAreNamed holds the tags and the table against each other.
@@ -55,7 +57,7 @@ func mixesSentences(c *Config) {
 func asksAboutScenes(c *Config) {
 	inBatch(c)
 	c.Objective.ITC.InBatchWeight, c.Objective.VQA.Weight = 0, 1
-	c.Data.Kind, c.Data.Examples.Source = VQAKind, ExamplesOfScenes
+	c.Data.Kind, c.Data.Examples.Source = source.VQAKind, source.ExamplesOfScenes
 }
 
 // TestUnread: a key that is set in a configuration where nothing reads it, and what makes
@@ -151,7 +153,7 @@ func TestUnread(t *testing.T) {
 }
 
 // fileData reads images of files through a cache.
-func fileData(cache string) Data {
+func fileData(cache string) source.Data {
 	d := Default().Data
 	d.Kind, d.Captions.TrainFiles, d.Captions.ValFiles, d.Cache = "captions", []string{"a.json"}, []string{"b.json"}, cache
 	if cache == "disk" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -38,7 +39,7 @@ func simcse() Config {
 func pairsOf(task string) Config {
 	c := simcse()
 	c.Model.System, c.Objective.SimCSE.Weight, c.Objective.SentencePairs.Weight = "sentence_pairs", 0, 1
-	c.Data.Kind, c.Data.SentencePairs.Task, c.Data.SentencePairs.TrainFiles = SentencePairsKind, task, []string{"train.tsv"}
+	c.Data.Kind, c.Data.SentencePairs.Task, c.Data.SentencePairs.TrainFiles = source.SentencePairsKind, task, []string{"train.tsv"}
 	return c
 }
 
@@ -53,7 +54,7 @@ func classifier() Config {
 // regionHost is clip over features of regions.
 func regionHost() Config {
 	c := clip()
-	c.Data.Kind, c.Data.Regions.Source = "regions", RegionsOfScenes
+	c.Data.Kind, c.Data.Regions.Source = "regions", source.RegionsOfScenes
 	c.Model.Image.Style = StyleRegions
 	c.Model.Image.Regions.defaults()
 	return c

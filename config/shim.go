@@ -33,15 +33,17 @@ func (m Model) Tunes() bool {
 	return m.has(section.Towers) && (m.LoRA.Rank > 0 || len(m.Tuning.Methods()) > 0)
 }
 
-func (c *Config) hasHeads() bool       { return c.has(section.FeatureHeads) }
-func (c *Config) hasGRU() bool         { return c.has(section.Recurrent) }
-func (c *Config) readsResNet() bool    { return c.has(section.Convolutions) }
-func (c *Config) ReadsRegions() bool   { return c.has(section.Regions) }
-func (c *Config) lacksTeacher() bool   { return c.has(section.Momentum) && !c.Momentum.Enabled }
-func (c *Config) readsTeacher() bool   { return c.has(section.TeacherFeatures) }
-func (c Config) CentersFeatures() bool { return c.has(section.FeatureHeads) && c.Model.Heads.Center }
+func (c *Config) hasHeads() bool     { return c.has(section.FeatureHeads) }
+func (c *Config) hasGRU() bool       { return c.has(section.Recurrent) }
+func (c *Config) readsResNet() bool  { return c.has(section.Convolutions) }
+func (c *Config) ReadsRegions() bool { return c.has(section.Regions) }
+func (c *Config) lacksTeacher() bool { return c.Model.has(section.Momentum) && !c.Momentum.Enabled }
+func (c *Config) readsTeacher() bool { return c.has(section.TeacherFeatures) }
+func (c Config) CentersFeatures() bool {
+	return c.Model.has(section.FeatureHeads) && c.Model.Heads.Center
+}
 func (c Config) HeadsStart() string {
-	if !c.has(section.FeatureHeads) {
+	if !c.Model.has(section.FeatureHeads) {
 		return ""
 	}
 	return c.Model.Heads.Start

@@ -123,7 +123,7 @@ func TestResNetGroups(t *testing.T) {
 	order, back := []int32{4, 1, 5, 0, 2, 3}, []int32{3, 1, 4, 5, 0, 2}
 	encode := func(rows []int32, groups int, shuffled bool) []float32 {
 		s, tower := newStore(.1), tower
-		tower.Groups = groups
+		tower.ShuffleGroups = groups
 		images := s.floats("images", len(rows), 3, size, size)
 		var x []float32
 		for _, r := range rows {

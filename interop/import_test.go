@@ -13,11 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
@@ -172,13 +171,13 @@ func comparePictures(t *testing.T, e *safetensors.File, folder string, s stored)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := (transform.Eval{Input: source.ImageInput(s.config), Size: side}).Apply(m, nil, own[i*len(own)/examples:(i+1)*len(own)/examples]); err != nil {
+		if err := (transform.Eval{Input: s.config.ImageInput(), Size: side}).Apply(m, nil, own[i*len(own)/examples:(i+1)*len(own)/examples]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	levels := func(name string) (most float64, share float64) {
 		for i, v := range floats(t, e, name) {
-			std := float64(source.ImageInput(s.config).Std[i/(side*side)%3])
+			std := float64(s.config.ImageInput().Std[i/(side*side)%3])
 			d := math.Abs(float64(own[i]-v)) * 255 * std
 			if most = math.Max(most, d); d > 0.5 {
 				share += 1 / float64(len(own))

@@ -126,8 +126,8 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}
 	}
-	switch task := cfg.Data.SentencePairs; {
-	case cfg.Model.JudgesPairs() && task.Classes() > 0:
+	switch task := cfg.Data.SentencePairs.Of(); {
+	case cfg.Model.JudgesPairs() && len(task.Classes) > 0:
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	case cfg.Model.JudgesPairs():
 		all = append(all, batch.Column{Name: batch.Scores})

@@ -67,7 +67,7 @@ func TestRegionFilesTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	captions, err := source.Captions(t.Context(), cfg, source.Options{})
+	captions, err := source.Texts(t.Context(), cfg.Source(), source.Options{})
 	if err != nil || len(captions) != 5*regionBatch {
 		t.Fatalf("%d captions, %v", len(captions), err)
 	}
@@ -81,7 +81,7 @@ func TestRegionFilesTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := source.Stream(t.Context(), cfg, source.Options{Tokenizer: tok})
+	stream, err := source.Stream(t.Context(), cfg.Source(), source.Options{Tokenizer: tok})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestRegionFilesTrain(t *testing.T) {
 		}
 		l.Recycle(b)
 	}
-	set, err := source.Galleries(t.Context(), cfg, "val", source.Options{})
+	set, err := source.Galleries(t.Context(), cfg.Source(), "val", source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,9 @@ type judgedPairs struct{ objectives.SentencePairs }
 
 // newSentencePairs is the loss over pairs of sentences.
 func newSentencePairs(cfg config.Config) objectives.SentencePairs {
-	c, task := cfg.Objective.SentencePairs, cfg.Data.SentencePairs
-	l := objectives.SentencePairs{Weight: c.Weight, Joint: cfg.JointPairs(), Head: encoders.PairHead{Classes: task.Classes(), Dropout: c.Dropout}}
-	l.Low, l.High = task.Scale()
+	c, task := cfg.Objective.SentencePairs, cfg.Data.SentencePairs.Of()
+	l := objectives.SentencePairs{Weight: c.Weight, Joint: cfg.JointPairs(), Head: encoders.PairHead{Classes: len(task.Classes), Dropout: c.Dropout}}
+	l.Low, l.High = task.Low, task.High
 	return l
 }
 

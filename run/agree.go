@@ -114,8 +114,8 @@ func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
 	own, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
 	if err != nil {
 		e := fail("%v", err)
-		if place != "" && cfg.Data.Template != config.TemplateFile {
-			e.Hint += " " + setFlag("data.template", config.TemplateFile)
+		if place != "" && cfg.Data.Template != source.TemplateFile {
+			e.Hint += " " + setFlag("data.template", source.TemplateFile)
 		}
 		return e
 	}
@@ -125,7 +125,7 @@ func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
 	if place == "" {
 		return nil
 	}
-	theirs, err := tokenizer.Load(place, config.TemplateFile)
+	theirs, err := tokenizer.Load(place, source.TemplateFile)
 	if err != nil { // of a kind that is not read: the user has found another form
 		return nil
 	}

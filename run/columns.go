@@ -19,7 +19,7 @@ func ColumnCautions(cfg config.Config) []string {
 	if cfg.Data.Kind != "pairs" {
 		return nil
 	}
-	p, err := source.Pairs(cfg)
+	p, err := source.OpenPairs(cfg.Source())
 	if err != nil {
 		return nil
 	}

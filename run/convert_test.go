@@ -69,7 +69,7 @@ func TestConversion(t *testing.T) {
 	open := func(ctx context.Context) (*Trained, []string, error) {
 		var phases []string
 		o, err := Open(dir, OpenOptions{Set: []string{"data.cache_dir=" + other}, Prepare: func(cfg config.Config) error {
-			return source.Convert(ctx, cfg, func(phase string, done, of int) { phases = append(phases, phase) })
+			return source.Convert(ctx, cfg.Source(), func(phase string, done, of int) { phases = append(phases, phase) })
 		}})
 		return o, phases, err
 	}

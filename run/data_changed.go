@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/compute/parallel"
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -34,7 +34,7 @@ type DataChangedError struct {
 // Error names what changed and what to do.
 func (e *DataChangedError) Error() string {
 	return fmt.Sprintf("the data are not those that the run in %s was trained on:%s\nput them back as they were, or resume with these with --set data.changed=%s (the numbers are then not those of a run in one piece), or start anew with --resume never",
-		e.Folder, linesOf(e.Differences), config.DataAccepted)
+		e.Folder, linesOf(e.Differences), source.DataAccepted)
 }
 
 func linesOf(list []Difference) string {
@@ -210,7 +210,7 @@ func (r *Run) changed(all []Difference) error {
 	if len(all) == 0 {
 		return nil
 	}
-	if r.cfg.Data.Changed != config.DataAccepted {
+	if r.cfg.Data.Changed != source.DataAccepted {
 		return &DataChangedError{r.known.folder, all}
 	}
 	for _, d := range all {

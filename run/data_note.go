@@ -19,7 +19,7 @@ func (t *Trained) noteData(ctx context.Context, name string, set *Split) {
 	if err != nil || known == nil || known.record.Splits[name] == nil || !ok {
 		return
 	}
-	s, err := openedSplitOf(ctx, t.Config, name, e, source.Inputs(t.Config, name))
+	s, err := openedSplitOf(ctx, t.Config, name, e, source.Inputs(t.Config.Source(), name))
 	if err == nil {
 		known.note(ctx, s, Lines(t.log).Say)
 	}

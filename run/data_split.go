@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/identity"
 )
@@ -166,7 +167,7 @@ func (r *Run) openedDataOf(ctx context.Context, train any) (*openedData, error) 
 		}
 		return err
 	}
-	if err := add("train", train, source.Inputs(r.cfg, "train")); err != nil {
+	if err := add("train", train, source.Inputs(r.cfg.Source(), "train")); err != nil {
 		return nil, err
 	}
 	if r.set == nil || r.cfg.Eval.Split == "train" {
@@ -179,9 +180,9 @@ func (r *Run) openedDataOf(ctx context.Context, train any) (*openedData, error) 
 // named is the name of the split in a DataRecord, and what it is read from.
 func (s *Split) named(cfg config.Config) (string, []source.Input) {
 	if s.listed() != nil && s.Galleries == nil && s.kept.examples == nil && s.kept.pairs == nil {
-		return sentencesSplit, source.SentencesInputs(cfg)
+		return sentencesSplit, evalfiles.SentencesInputs(cfg)
 	}
-	return cfg.Eval.Split, source.Inputs(cfg, cfg.Eval.Split)
+	return cfg.Eval.Split, source.Inputs(cfg.Source(), cfg.Eval.Split)
 }
 
 // trained is the sum of the training data, zero where it is not known.

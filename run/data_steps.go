@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/compute/parallel"
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -69,7 +69,7 @@ func (r *Run) watchData() train.Hook {
 	if r.first() {
 		var p *dataPass
 		save = func(splits []*openedSplit) error {
-			if found, _, _ := p.state(); len(found) > 0 && r.cfg.Data.Changed != config.DataAccepted {
+			if found, _, _ := p.state(); len(found) > 0 && r.cfg.Data.Changed != source.DataAccepted {
 				return nil // the record stays that of the data before
 			}
 			return r.keepData(splits)

@@ -257,7 +257,7 @@ func TestChangedPicture(t *testing.T) {
 	if again, err := ReadDataRecord(r.out); err != nil || again.Splits["train"].Contents != record.Splits["train"].Contents {
 		t.Errorf("the record changed: %v", err)
 	}
-	said, err := r.train(t, 5, "data.changed="+config.DataAccepted)
+	said, err := r.train(t, 5, "data.changed="+source.DataAccepted)
 	if err != nil || !strings.Contains(said, "changed since the checkpoint: data of train: 04.png") {
 		t.Fatalf("accepted: %v\n%s", err, said)
 	}
@@ -445,7 +445,7 @@ func TestEntriesOfKinds(t *testing.T) {
 			if s.name == sentencesSplit {
 				continue
 			}
-			e, end, err := source.Entries(t.Context(), r.cfg, s.name, source.Options{})
+			e, end, err := source.Entries(t.Context(), r.cfg.Source(), s.name, source.Options{})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
@@ -50,14 +51,14 @@ func VerifyData(ctx context.Context, dir string, sets []string, progress func(ph
 // verify compares a split.
 func (k *knownData) verify(ctx context.Context, cfg config.Config, name string, progress func(phase string, done, of int)) (list []Difference, err error) {
 	var e data.Entries
-	inputs, end := source.Inputs(cfg, name), func() error { return nil }
+	inputs, end := source.Inputs(cfg.Source(), name), func() error { return nil }
 	if name == sentencesSplit {
 		var f evalFiles
 		if _, err = f.openSentences(cfg); err == nil {
-			e, inputs = f.Entries(), source.SentencesInputs(cfg)
+			e, inputs = f.Entries(), evalfiles.SentencesInputs(cfg)
 		}
 	} else {
-		e, end, err = source.Entries(ctx, cfg, name, source.Options{Progress: progress})
+		e, end, err = source.Entries(ctx, cfg.Source(), name, source.Options{Progress: progress})
 	}
 	if err != nil {
 		return nil, err

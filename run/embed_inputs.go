@@ -15,12 +15,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/features"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/gallery"
@@ -145,7 +144,7 @@ func openImages(cfg config.Config, from string) (*imageInputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
 	}
-	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, input: source.ImageInput(cfg), maxPixels: cfg.Data.MaxPixels, met: account.New()}
+	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, input: cfg.ImageInput(), maxPixels: cfg.Data.MaxPixels, met: account.New()}
 	images := data.ImagesBelow(abs, x.met)
 	if !st.IsDir() {
 		x.root = filepath.Dir(abs)

@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 )
@@ -31,9 +32,9 @@ const (
 
 	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
 	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
-	TaskGrounding  = config.GroundingKind  // of pictures with expressions: where what they name lies, by heat maps of pairs
+	TaskGrounding  = source.GroundingKind  // of pictures with expressions: where what they name lies, by heat maps of pairs
 	TaskNLVR       = config.NLVRKind       // of statements about two pictures
-	TaskVQA        = config.VQAKind        // questions about pictures
+	TaskVQA        = source.VQAKind        // questions about pictures
 	TaskCaptioning = "captioning"          // captions that a model writes
 	// TaskClassification is of images: their classes, by a model that was fine-tuned to tell them.
 	TaskClassification = config.ClassificationTask

@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"github.com/geoalign/geoalign/batch"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/model"
@@ -114,7 +113,7 @@ func (x *Explainer) Set(m *transform.Image, text string) error {
 // setImage makes m the image of the pair, or with a column of its own the second one.
 func (x *Explainer) setImage(m *transform.Image, column string) error {
 	cfg := x.t.Config
-	return transform.Eval{Input: source.ImageInput(cfg), Size: cfg.Model.Image.Size}.Apply(m, nil, x.b.Floats(column))
+	return transform.Eval{Input: cfg.ImageInput(), Size: cfg.Model.Image.Size}.Apply(m, nil, x.b.Floats(column))
 }
 
 // setText makes a text that is clean already that of the pair.

@@ -12,7 +12,7 @@ import (
 
 // openPairs opens a split (empty: eval.split) whose pairs are to be explained.
 func (t *Trained) openPairs(ctx context.Context, split string, progress func(phase string, done, total int)) (*Split, error) {
-	if err := source.CheckSplit(t.Config, t.split(split)); err != nil {
+	if err := source.CheckSplit(t.Config.Source(), t.split(split)); err != nil {
 		return nil, &ArgumentError{err}
 	}
 	cfg := t.Config

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -105,10 +105,10 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 // readStatement decodes the pictures of a statement of a split, and returns its text, which o.Text takes the place of.
 func (t *Trained) readStatement(ctx context.Context, o ExplainOptions, out *Explanation) (text string, err error) {
 	split := t.split(o.Split)
-	if err := source.CheckSplit(t.Config, split); err != nil {
+	if err := source.CheckSplit(t.Config.Source(), split); err != nil {
 		return "", &ArgumentError{err}
 	}
-	x, err := source.Examples(ctx, t.Config, split, source.Options{Warn: func(note string) { Lines(t.log).Say("%s", note) }})
+	x, err := source.OpenExamples(ctx, t.Config.Source(), split, source.Options{Warn: func(note string) { Lines(t.log).Say("%s", note) }})
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/files"
@@ -154,7 +153,7 @@ func (f *explainFolder) seen() error {
 		if x.m.W == side && x.m.H == side {
 			continue // the model sees it as it is
 		}
-		in := source.ImageInput(f.e.cfg)
+		in := f.e.cfg.ImageInput()
 		pixels := make([]float32, 3*side*side)
 		if err := (transform.Eval{Input: in, Size: side}).Apply(x.m, nil, pixels); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // finetuneTasks are the settings of each task that a checkpoint is fine-tuned for, over those of the checkpoint. Retrieval is first.
@@ -15,10 +16,10 @@ var finetuneTasks = []finetuneTask{
 	{TaskRetrieval, []string{"objective.mlm.weight=0", "objective.itc.positives=id"}},
 	{TaskClassification, nil}, // classificationSettings
 	{TaskEntailment, alone("objective.entailment.weight=1", "data.kind="+config.EntailmentKind)},
-	{TaskGrounding, []string{"objective.mlm.weight=0", "objective.itc.positives=id", "data.kind=" + config.GroundingKind, "data.crop_scale_min=1"}},
+	{TaskGrounding, []string{"objective.mlm.weight=0", "objective.itc.positives=id", "data.kind=" + source.GroundingKind, "data.crop_scale_min=1"}},
 	{"assignment", alone("objective.assignment.weight=1", "objective.distill.alpha=0", "momentum.enabled=false")},
 	{TaskNLVR, alone("objective.nlvr.weight=1", "data.kind="+config.NLVRKind)},
-	{TaskVQA, alone("objective.vqa.weight=1", "data.kind="+config.VQAKind)},
+	{TaskVQA, alone("objective.vqa.weight=1", "data.kind="+source.VQAKind)},
 	{TaskCaptioning, alone("objective.captioning.weight=1", "objective.captioning.decoder="+config.CaptionTransformer)},
 }
 
@@ -119,14 +120,14 @@ func sourceOf(base config.Config, sets []string) []string {
 			files = true
 		}
 	}
-	source := config.ExamplesOfScenes
-	if files || !(config.Data{Kind: kind}).ReadsExamples() {
-		source = config.ExamplesOfFiles // the default, where nothing reads it
+	from := source.ExamplesOfScenes
+	if files || !(source.Data{Kind: kind}).ReadsExamples() {
+		from = source.ExamplesOfFiles // the default, where nothing reads it
 	}
-	if source == base.Data.Examples.Source {
+	if from == base.Data.Examples.Source {
 		return nil
 	}
-	return []string{"data.examples.source=" + source}
+	return []string{"data.examples.source=" + from}
 }
 
 // settingsOf are the settings of a task over those of a configuration, under those of a user.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // TestClassificationSettings: the settings of classification make a valid configuration of every one in configs with an image tower that
@@ -123,7 +124,7 @@ func TestFinetuneOfScenes(t *testing.T) {
 		if slices.ContainsFunc(cfg.Unread(), func(u config.Unread) bool { return u.Path == "data.examples.source" }) {
 			t.Errorf("%s sets data.examples.source, which nothing reads with data.kind %q", task, cfg.Data.Kind)
 		}
-		if cfg.Data.Kind != base.Data.Kind && cfg.Data.Examples.Source != config.ExamplesOfScenes {
+		if cfg.Data.Kind != base.Data.Kind && cfg.Data.Examples.Source != source.ExamplesOfScenes {
 			t.Errorf("%s has the source %q", task, cfg.Data.Examples.Source)
 		}
 	}
@@ -182,7 +183,7 @@ func TestFilesOfATask(t *testing.T) {
 	base := config.Default()
 	base.Data.Kind = "scenes"
 	for set, want := range map[string]string{
-		"data.batch=1": config.ExamplesOfScenes, `data.examples.train_files=["x.jsonl"]`: "", ` data.examples.train_files = ["x.jsonl"]`: "",
+		"data.batch=1": source.ExamplesOfScenes, `data.examples.train_files=["x.jsonl"]`: "", ` data.examples.train_files = ["x.jsonl"]`: "",
 	} {
 		got := sourceOf(base, []string{"data.kind = 'entailment' ", set})
 		if want == "" && got != nil || want != "" && !slices.Equal(got, []string{"data.examples.source=" + want}) {

@@ -59,7 +59,7 @@ func forecastLevel(l align.Level) ForecastLevel {
 // not what unlike spaces give. It ends early with the error of ctx.
 func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Forecasted, error) {
 	var f Forecasted
-	p, err := source.Pairs(cfg)
+	p, err := source.OpenPairs(cfg.Source())
 	if err != nil {
 		return f, err
 	}

@@ -181,7 +181,7 @@ func (r *Imported) setAll(path string, m *weights.Model) {
 	if r.Side != "image" {
 		if place := tokenizerOf(m); place != "" {
 			text("data.vocab", place)
-			text("data.template", config.TemplateFile)
+			text("data.template", source.TemplateFile)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 		}
 	}
 	if place := tokenizerOf(m); place != "" {
-		sets = append(sets, config.Override("data.vocab", place), "data.template="+config.TemplateFile)
+		sets = append(sets, config.Override("data.vocab", place), "data.template="+source.TemplateFile)
 	}
 	sets = slices.Concat(sets, o.Set, []string{"init.checkpoint=''", "init.image.path=''", "init.text.path=''", config.Override("run.out", o.Out)})
 	cfg, notices, err := config.LoadNoted(o.File, sets)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
 )
@@ -17,7 +18,7 @@ import (
 // features and vocabulary, those of tasks, and the checkpoints that it starts from or learns from. Those that are missing or of
 // the wrong kind are config.Errors with their key.
 func CheckInputs(cfg config.Config) error {
-	return source.CheckInputs(slices.Concat(source.Inputs(cfg, source.Splits...), source.ZeroShotInputs(cfg), source.TextProbeInputs(cfg), source.SentencesInputs(cfg), source.SentimentInputs(cfg), startInputs(cfg), frozenInputs(cfg)))
+	return source.CheckInputs(slices.Concat(source.Inputs(cfg.Source(), source.Splits...), evalfiles.ZeroShotInputs(cfg), evalfiles.TextProbeInputs(cfg), evalfiles.SentencesInputs(cfg), evalfiles.SentimentInputs(cfg), startInputs(cfg), frozenInputs(cfg)))
 }
 
 // CheckFolds opens the split that eval.folds cuts, if it cuts any, and says whether it does. Other errors of the data are those of
@@ -26,7 +27,7 @@ func CheckFolds(ctx context.Context, cfg config.Config) error {
 	if cfg.Eval.Folds < 2 || DefaultTask(cfg) != TaskRetrieval {
 		return nil
 	}
-	set, err := source.Galleries(ctx, cfg, cfg.Eval.Split, source.Options{})
+	set, err := source.Galleries(ctx, cfg.Source(), cfg.Eval.Split, source.Options{})
 	if c, ok := set.(io.Closer); ok && err == nil {
 		return c.Close()
 	}
@@ -38,15 +39,15 @@ func CheckFolds(ctx context.Context, cfg config.Config) error {
 
 // checkTraining is CheckInputs of what every training run reads: its data, that of the tasks beside its own, and frozen models.
 func checkTraining(cfg config.Config) error {
-	list := append(source.Inputs(cfg, "train", cfg.Eval.Split), frozenInputs(cfg)...)
+	list := append(source.Inputs(cfg.Source(), "train", cfg.Eval.Split), frozenInputs(cfg)...)
 	if cfg.Model.Stored() || slices.Contains(cfg.Eval.Beside, TaskZeroShot) {
-		list = append(list, source.ZeroShotInputs(cfg)...)
+		list = append(list, evalfiles.ZeroShotInputs(cfg)...)
 	}
 	if slices.Contains(cfg.Eval.Beside, TaskSentences) {
-		list = append(list, source.SentencesInputs(cfg)...)
+		list = append(list, evalfiles.SentencesInputs(cfg)...)
 	}
 	if slices.Contains(cfg.Eval.Beside, TaskSentiment) {
-		list = append(list, source.SentimentInputs(cfg)...)
+		list = append(list, evalfiles.SentimentInputs(cfg)...)
 	}
 	return source.CheckInputs(list)
 }
@@ -83,7 +84,7 @@ func frozenInputs(cfg config.Config) (list []source.Input) {
 func startInputs(cfg config.Config) []source.Input {
 	path := cfg.Init.Checkpoint
 	if path == "" {
-		return append(towerInputs(cfg), source.Vocabulary(cfg)...)
+		return append(towerInputs(cfg), source.Vocabulary(cfg.Source())...)
 	}
 	return []source.Input{{Key: "init.checkpoint", Value: path, Path: path, Folder: true}} // which has a vocabulary of its own
 }

@@ -226,7 +226,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	if err := CheckTask(task); err != nil {
 		return nil, err
 	}
-	if err := source.CheckSplit(t.Config, t.split(split)); err != nil {
+	if err := source.CheckSplit(t.Config.Source(), t.split(split)); err != nil {
 		return nil, &ArgumentError{err}
 	}
 	if err := t.loadForSplit(); err != nil {

@@ -86,7 +86,7 @@ func SetGroup(g parallel.Group, c config.Parallel) error {
 func (b *opening) convert(ctx context.Context) error {
 	progress, end := phases(b.report)
 	defer end()
-	return parallel.First(b.group, func() error { return source.Convert(ctx, b.cfg, progress) })
+	return parallel.First(b.group, func() error { return source.Convert(ctx, b.cfg.Source(), progress) })
 }
 
 // resolve completes the configuration from the data, and looks whether there is memory for it before the data takes

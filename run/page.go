@@ -172,7 +172,7 @@ func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
 	case TaskSiblings:
 		return []keptMetric{{siblingsMetric, "mAP"}}
 	case TaskSentencePairs:
-		if cfg.Data.SentencePairs.Classes() == 0 {
+		if cfg.Data.SentencePairs.Of().Scored() {
 			return []keptMetric{{logPrefix(TaskSentencePairs) + "spearman", "Spearman"}}
 		}
 		return []keptMetric{{logPrefix(TaskSentencePairs) + "accuracy", "accuracy"}}

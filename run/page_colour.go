@@ -95,7 +95,7 @@ func (e *embedder) attribute(f *pages.Features, chosen []int) error {
 		}
 		return nil
 	}
-	w, err := source.World(e.cfg)
+	w, err := source.World(e.cfg.Source())
 	if err != nil {
 		return err
 	}

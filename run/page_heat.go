@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"image"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/explain"
@@ -146,7 +145,7 @@ func (h *seenHeat) beside(pictures []pages.Picture, maps []explain.Map, images .
 
 // overlaid lays a map over a picture m, shown in another size, where the model sees it.
 func overlaid(cfg config.Config, m *transform.Image, shown image.Image, over explain.Map) *image.RGBA {
-	x, y, w, h := source.ImageInput(cfg).Seen(m.W, m.H, cfg.Model.Image.Size)
+	x, y, w, h := cfg.ImageInput().Seen(m.W, m.H, cfg.Model.Image.Size)
 	b := shown.Bounds()
 	sx, sy := float64(b.Dx())/float64(m.W), float64(b.Dy())/float64(m.H)
 	return explain.Overlay(shown, over, x*sx, y*sy, w*sx, h*sy)

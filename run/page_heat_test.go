@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
@@ -61,7 +61,7 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 		if !ok || s.Heat == nil {
 			t.Fatalf("%s: %T has no heat maps", task, scores)
 		}
-		m, rows := r.model.(towers).Pairs, source.ExampleColumns(r.cfg, s.Examples, r.tok)
+		m, rows := r.model.(towers).Pairs, source.ExampleColumns(r.cfg.Source(), s.Examples, r.tok)
 		for i := range s.Said { // else a model that has learned nothing says the same of all
 			s.Said[i] = int32(i*i%7) % int32(len(s.Examples.Labels()))
 		}
@@ -159,7 +159,7 @@ func TestWrittenHeat(t *testing.T) {
 		var gallery data.Gallery
 		as := data.Answers{Tokens: 5, Clean: data.CleanNone}
 		if s, ok := scores.(Answered); ok {
-			gallery = source.ExampleColumns(r.cfg, s.Examples, r.tok)
+			gallery = source.ExampleColumns(r.cfg.Source(), s.Examples, r.tok)
 		} else {
 			gallery = scores.(Captioned).Set.Images()
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	pages "github.com/geoalign/geoalign/report"
 )
 
@@ -47,7 +48,7 @@ func TestBestEvaluation(t *testing.T) {
 // Every task that a model is fine-tuned for has its best evaluation at the head of the page, under the name by which checkpoints are kept.
 func TestKeptMetricsOfTasks(t *testing.T) {
 	for kind, s := range map[string]Scores{
-		config.EntailmentKind: JudgedExamples{Of: TaskEntailment}, config.NLVRKind: JudgedExamples{Of: TaskNLVR}, config.VQAKind: Answered{}, config.GroundingKind: Grounding{},
+		config.EntailmentKind: JudgedExamples{Of: TaskEntailment}, config.NLVRKind: JudgedExamples{Of: TaskNLVR}, source.VQAKind: Answered{}, source.GroundingKind: Grounding{},
 	} {
 		cfg := config.Default()
 		cfg.Data.Kind = kind

@@ -32,7 +32,7 @@ func widths(h encoders.FeatureHeads, p *features.Pairs) error {
 
 // fitsFiles compares the widths of a fitted map with those of the files of a configuration.
 func fitsFiles(m Model, cfg config.Config) error {
-	p, err := source.Pairs(cfg)
+	p, err := source.OpenPairs(cfg.Source())
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func sameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 		bad("data.pairs.index", now.Index, "was made with %q", was.Index)
 		return errs
 	}
-	if !source.DrawsSplits(cfg) {
+	if !source.DrawsSplits(cfg.Source()) {
 		return nil
 	}
 	held, holds := was.ValSamples+was.TestSamples, now.ValSamples+now.TestSamples

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
@@ -124,7 +123,7 @@ func (q *Queries) Images(ctx context.Context, images []*transform.Image) (featur
 	if err := q.Reads(gallery.Image); err != nil {
 		return nil, nil, err
 	}
-	rows, features, err = q.encode(ctx, gallery.Image, listedImages{len(images), q.Config.Model.Image.Size, source.ImageInput(q.Config), func(i int) (*transform.Image, error) { return images[i], nil }})
+	rows, features, err = q.encode(ctx, gallery.Image, listedImages{len(images), q.Config.Model.Image.Size, q.Config.ImageInput(), func(i int) (*transform.Image, error) { return images[i], nil }})
 	if features == nil {
 		features = rows
 	}

@@ -83,14 +83,14 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 
 // regionSplit opens a split whose images are encoded, with its captions as they are written.
 func regionSplit(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (*data.Eval, error) {
-	if err := source.CheckSplit(cfg, split); err != nil {
+	if err := source.CheckSplit(cfg.Source(), split); err != nil {
 		return nil, &ArgumentError{err}
 	}
-	ds, err := source.Split(ctx, cfg, split, source.Options{Progress: progress})
+	ds, err := source.Split(ctx, cfg.Source(), split, source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
-	return data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: source.ImageInput(cfg), Clean: data.CleanWhitespace})
+	return data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: cfg.ImageInput(), Clean: data.CleanWhitespace})
 }
 
 func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptions, log io.Writer) (done RegionsWritten, err error) {

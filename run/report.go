@@ -69,7 +69,7 @@ func Report(ctx context.Context, dir string, o ReportOptions) (Reported, error) 
 		err = o.describe(dir, d)
 	} else {
 		var t *Trained
-		prepare := func(cfg config.Config) error { return source.Convert(ctx, cfg, o.Progress) }
+		prepare := func(cfg config.Config) error { return source.Convert(ctx, cfg.Source(), o.Progress) }
 		if t, err = OpenCheckpoint(ck, OpenOptions{File: o.File, Set: o.Set, Log: o.Log, Prepare: prepare}); err != nil {
 			return done, err
 		}

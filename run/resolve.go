@@ -20,7 +20,7 @@ func Resolve(cfg config.Config) (config.Config, error) {
 	if !cfg.Model.Stored() || cfg.Model.Fitted() || cfg.Data.Kind != "pairs" {
 		return cfg, nil
 	}
-	p, err := source.Pairs(cfg)
+	p, err := source.OpenPairs(cfg.Source())
 	if h := cfg.Model.Heads; err != nil && h.InImage > 0 && h.InText > 0 {
 		return cfg, nil // nothing is open; who reads the files says what is wrong with them
 	}
@@ -38,7 +38,7 @@ func Resolve(cfg config.Config) (config.Config, error) {
 // resolveRegions fills in the sizes of regions.
 func resolveRegions(cfg config.Config) (config.Config, error) {
 	own := &cfg.Model.Image.Regions
-	s, err := source.SizeOfRegions(cfg)
+	s, err := source.SizeOfRegions(cfg.Source())
 	if own.In > 0 && cfg.Data.Regions.Most > 0 && (err != nil || s.Width == 0) {
 		return cfg, nil // who reads the files says what is wrong with them
 	}
@@ -46,7 +46,7 @@ func resolveRegions(cfg config.Config) (config.Config, error) {
 	case err != nil:
 		return cfg, cmp.Or(checkTraining(cfg), err)
 	case s.Width == 0:
-		return cfg, cmp.Or(checkTraining(cfg), source.CheckInputs(source.Inputs(cfg, "train")), error(config.Errors{{Path: "model.image.regions.in", Value: own.In,
+		return cfg, cmp.Or(checkTraining(cfg), source.CheckInputs(source.Inputs(cfg.Source(), "train")), error(config.Errors{{Path: "model.image.regions.in", Value: own.In,
 			Msg: "must be > 0 where no file of data.regions.features is there", Hint: "or set data.root and data.regions.features to the files"}}))
 	case own.In == 0:
 		own.In = s.Width

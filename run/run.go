@@ -136,7 +136,7 @@ func (r *Run) closeAtEnd(data any) {
 // stream is nil of a fit.
 func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream data.Stream, build func(ctx context.Context) error, err error) {
 	if r.cfg.Model.Fitted() {
-		p, err := source.Pairs(r.cfg)
+		p, err := source.OpenPairs(r.cfg.Source())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -235,7 +235,7 @@ func OpenStream(ctx context.Context, cfg config.Config, tok *tokenizer.Tokenizer
 	if tok != nil {
 		o.Tokenizer = tok
 	}
-	return source.Stream(ctx, cfg, o)
+	return source.Stream(ctx, cfg.Source(), o)
 }
 
 // begin sets the session to the checkpoint that the run goes on from, or starts from.

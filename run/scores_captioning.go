@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/words"
@@ -32,7 +32,7 @@ func (e Evaluation) captioned(ctx context.Context) (Scores, error) {
 	if w.Nearest > 0 {
 		asWritten := unaugmented(c)
 		asWritten.Data.Clean = data.CleanNone
-		if t.Nearest.Train, err = source.Stream(ctx, asWritten, source.Options{Progress: e.Progress}); err != nil {
+		if t.Nearest.Train, err = source.Stream(ctx, asWritten.Source(), source.Options{Progress: e.Progress}); err != nil {
 			return nil, err
 		}
 	}

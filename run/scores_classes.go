@@ -6,7 +6,7 @@ import (
 	"runtime"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/words"
@@ -44,11 +44,11 @@ func (e Evaluation) zeroShot(ctx context.Context) (Scores, error) {
 }
 
 // openZeroShot opens images and prompts.
-func (e Evaluation) openZeroShot() (*source.ZeroShot, error) {
+func (e Evaluation) openZeroShot() (*evalfiles.ZeroShot, error) {
 	m := e.Config.Model
 	switch {
 	case m.Stored():
-		z, err := source.OpenZeroShotFiles(e.Config)
+		z, err := evalfiles.OpenZeroShotFiles(e.Config)
 		if z == nil && err == nil {
 			err = config.Errors{{Path: "eval.zeroshot.image", Value: "", Msg: "must name features of images for --task " + TaskZeroShot, Hint: "docs/align.md says which files it needs"}}
 		}
@@ -65,7 +65,7 @@ func (e Evaluation) openZeroShot() (*source.ZeroShot, error) {
 	if images == nil {
 		images = e.Set.Eval
 	}
-	return source.OpenZeroShotImages(e.Config, images)
+	return evalfiles.OpenZeroShotImages(e.Config, images)
 }
 
 // ZeroShot is the outcome of zero-shot classification.

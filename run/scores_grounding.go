@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -29,14 +29,14 @@ func (e Evaluation) grounding(ctx context.Context) (Scores, error) {
 	c := e.Config
 	bad := func(format string, args ...any) error { return &ArgumentError{fmt.Errorf(format, args...)} }
 	if c.Data.Kind == "scenes" {
-		c.Data.Kind, c.Data.Examples.Source = config.GroundingKind, config.ExamplesOfScenes
+		c.Data.Kind, c.Data.Examples.Source = source.GroundingKind, source.ExamplesOfScenes
 	}
 	m, ok := e.Model.(heatMapper)
 	switch {
 	case !ok || e.Tokenizer == nil:
 		return nil, bad("the task %s needs a model of images and texts: use --task %s for model.system %q", TaskGrounding, DefaultTask(e.Config), c.Model.System)
-	case c.Data.Kind != config.GroundingKind:
-		return nil, bad("the task %s reads pictures with expressions and boxes, which data.kind %q has not: set data.kind = %q and the files of data.examples", TaskGrounding, c.Data.Kind, config.GroundingKind)
+	case c.Data.Kind != source.GroundingKind:
+		return nil, bad("the task %s reads pictures with expressions and boxes, which data.kind %q has not: set data.kind = %q and the files of data.examples", TaskGrounding, c.Data.Kind, source.GroundingKind)
 	case c.Model.Image.Resize == "crop":
 		return nil, bad("the task %s needs heat maps of whole pictures, and model.image.resize is %q: set it to \"squash\"", TaskGrounding, c.Model.Image.Resize)
 	}
@@ -48,7 +48,7 @@ func (e Evaluation) grounding(ctx context.Context) (Scores, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := source.ExampleColumns(c, x, e.Tokenizer)
+	rows := source.ExampleColumns(c.Source(), x, e.Tokenizer)
 	if n := c.Eval.MaxImages; n > 0 && n < x.Len() {
 		rows.Of = firstExamples{x, n}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -24,7 +25,7 @@ func (e Evaluation) probe(ctx context.Context) (Scores, error) {
 	if e.Set.Eval == nil {
 		return nil, &ArgumentError{fmt.Errorf("the probe needs a model with an image encoder: model.system %q has none", c.Model.System)}
 	}
-	stream, err := source.Stream(ctx, unaugmented(c), source.Options{Progress: e.Progress})
+	stream, err := source.Stream(ctx, unaugmented(c).Source(), source.Options{Progress: e.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (e Evaluation) textProbe(ctx context.Context) (Scores, error) {
 	if err := e.noWords(); err != nil {
 		return nil, err
 	}
-	p, err := source.OpenTextProbe(c)
+	p, err := evalfiles.OpenTextProbe(c)
 	if err != nil {
 		return nil, err
 	}

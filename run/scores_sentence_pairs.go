@@ -25,7 +25,7 @@ func (e Evaluation) sentencePairs(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	s, err := tasks.Judged{
-		Model: judge, Set: set, Columns: source.SentenceColumns(c, e.Tokenizer),
+		Model: judge, Set: set, Columns: source.SentenceColumns(c.Source(), e.Tokenizer),
 		Encoding: e.encoding(),
 	}.Run(ctx)
 	return JudgedPairs{s}, err

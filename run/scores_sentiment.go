@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/words"
@@ -26,7 +26,7 @@ func (e Evaluation) sentiment(ctx context.Context) (Scores, error) {
 		Train: tasks.SentimentPart{Set: train.Set, Sentences: train.Sentences}, Test: tasks.SentimentPart{Set: test.Set, Sentences: test.Sentences},
 	}.Run(ctx)
 	out := Sentiment{SentimentScores: s}
-	for _, part := range []source.Sentiment{train, test} {
+	for _, part := range []evalfiles.Sentiment{train, test} {
 		out.NotFinite += part.Set.NotFinite
 	}
 	return out, err

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -37,7 +37,7 @@ func (e Evaluation) answered(ctx context.Context) (Scores, error) {
 	if !ok || !m.HasDecoder() {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that was fine-tuned for it (trainer finetune --task %s)", e.Task, e.Task)}
 	}
-	t := tasks.Answered{Columns: m.DecoderColumns(), Examples: x, Gallery: source.ExampleColumns(e.Config, x, e.Tokenizer), Encoding: e.encoding()}
+	t := tasks.Answered{Columns: m.DecoderColumns(), Examples: x, Gallery: source.ExampleColumns(e.Config.Source(), x, e.Tokenizer), Encoding: e.encoding()}
 	if e.Config.Eval.VQA.Generate {
 		t.Answer = e.writer(m)
 	} else if t.Candidates, t.Answer, err = e.chooser(ctx, m); err != nil {

@@ -52,7 +52,7 @@ func OpenSplit(ctx context.Context, cfg config.Config, split string, note io.Wri
 }
 
 func openSplit(ctx context.Context, cfg config.Config, split string, say func(format string, args ...any), progress func(phase string, done, of int)) (*Split, error) {
-	g, err := source.Galleries(ctx, cfg, split, source.Options{Progress: progress})
+	g, err := source.Galleries(ctx, cfg.Source(), split, source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func openSplit(ctx context.Context, cfg config.Config, split string, say func(fo
 // so that none is found missing after hours of training. It is nil where the configuration
 // names no files for it, and where a probe has no classes.
 func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*Split, error) {
-	if source.Unnamed(cfg, cfg.Eval.Split) && DefaultTask(cfg) != TaskSentences {
+	if source.Unnamed(cfg.Source(), cfg.Eval.Split) && DefaultTask(cfg) != TaskSentences {
 		return nil, nil
 	}
 	switch DefaultTask(cfg) {

@@ -10,7 +10,7 @@ import (
 
 // startHeads starts linear heads from a map in closed form, fitted to the training pairs.
 func (r *Run) startHeads(ctx context.Context) error {
-	p, err := source.Pairs(r.cfg)
+	p, err := source.OpenPairs(r.cfg.Source())
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 		}
 		return t, classless(cfg, t)
 	}
-	captions, err := source.Captions(ctx, cfg, source.Options{Progress: progress})
+	captions, err := source.Texts(ctx, cfg.Source(), source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 
 // withNewWords is the tokenizer of a checkpoint with init.new_words of the training texts.
 func withNewWords(ctx context.Context, cfg config.Config, t *tokenizer.Tokenizer, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
-	texts, err := source.Captions(ctx, cfg, source.Options{Progress: progress})
+	texts, err := source.Texts(ctx, cfg.Source(), source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,10 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
@@ -175,7 +175,7 @@ func (s *Split) without(cfg config.Config, images, texts data.BadRows) error {
 	s.leftOut += s.Len() - g.Images().Len()
 	s.Galleries = g
 	s.Eval, _ = g.(*data.Eval)
-	return source.CheckFolds(cfg, g.Images().Len())
+	return source.CheckFolds(cfg.Source(), g.Images().Len())
 }
 
 // firstOf is the lowest row.

@@ -73,7 +73,7 @@ func headsOver(t *testing.T, dir string, sets ...string) *Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(engine.Close)
-	stream, err := source.Stream(context.Background(), cfg, source.Options{Engine: engine})
+	stream, err := source.Stream(context.Background(), cfg.Source(), source.Options{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}

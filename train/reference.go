@@ -27,7 +27,7 @@ func refer(o *model.Options, cfg config.Config, stream data.Stream) error {
 		p = s.Pairs()
 	} else {
 		var err error
-		if p, err = source.Pairs(cfg); err != nil {
+		if p, err = source.OpenPairs(cfg.Source()); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func TestRefer(t *testing.T) {
 		if err := refer(&o, cfg, nil); err != nil {
 			t.Fatal(err)
 		}
-		p, err := source.Pairs(cfg)
+		p, err := source.OpenPairs(cfg.Source())
 		if err != nil {
 			t.Fatal(err)
 		}

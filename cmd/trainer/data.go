@@ -71,7 +71,7 @@ type namedSplit struct {
 // finite data set and is left out.
 func finiteSplits(cfg config.Config, split string) ([]string, error) {
 	if split == "all" {
-		return source.Finite(cfg)
+		return source.Finite(cfg.Source())
 	}
 	return []string{split}, checkFinite(cfg, split)
 }
@@ -87,7 +87,7 @@ func openSplits(ctx context.Context, cfg config.Config, split string, o source.O
 	}
 	var list []namedSplit
 	for _, name := range names {
-		ds, err := source.Split(ctx, cfg, name, o)
+		ds, err := source.Split(ctx, cfg.Source(), name, o)
 		if err != nil {
 			return nil, err
 		}

@@ -113,13 +113,13 @@ type splitReport struct {
 
 // checkData checks each split, and each pair of splits for common images.
 func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress func(phase string, done, of int)) (*checkReport, error) {
-	if o.write != "" && (cfg.Data.Kind == storedPairs || cfg.Data.Kind == config.SentencePairsKind) {
+	if o.write != "" && (cfg.Data.Kind == storedPairs || cfg.Data.Kind == source.SentencePairsKind) {
 		return nil, usageError{fmt.Errorf("--write is of images with captions, which data.kind %q has not", cfg.Data.Kind)}
 	}
 	if cfg.Data.Kind == storedPairs {
 		return checkPairs(ctx, cfg, o, progress)
 	}
-	if cfg.Data.Kind == config.SentencePairsKind {
+	if cfg.Data.Kind == source.SentencePairsKind {
 		return checkSentences(ctx, cfg, o, progress)
 	}
 	splits, err := openSplits(ctx, cfg, o.split, source.Options{Progress: progress})

@@ -24,7 +24,7 @@ func checkPairs(ctx context.Context, cfg config.Config, o checkOptions, progress
 	if err != nil {
 		return nil, err
 	}
-	p, err := source.Pairs(cfg)
+	p, err := source.OpenPairs(cfg.Source())
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func statisticsOfPairs(ctx context.Context, cfg config.Config, split string) (*p
 	if err != nil {
 		return nil, err
 	}
-	p, err := source.Pairs(cfg)
+	p, err := source.OpenPairs(cfg.Source())
 	if err != nil {
 		return nil, err
 	}

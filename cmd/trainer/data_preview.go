@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -62,7 +62,7 @@ is printed and no file written, and so for pairs of sentences (data.kind = "sent
 				return err
 			}
 			warn := func(text string) { fmt.Fprintln(out.note(c), text) }
-			if cfg.Data.Kind == config.SentencePairsKind {
+			if cfg.Data.Kind == source.SentencePairsKind {
 				return sentenceTable(c, cfg, split, images, out.json)
 			}
 			if table, err := regionTable(c, cfg, split, images, out.json, source.Options{Warn: warn}); table || err != nil {
@@ -162,7 +162,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 		return regionSamples(ctx, cfg, split, n, o)
 	}
 	if split == "train" {
-		stream, err := source.Stream(ctx, cfg, o)
+		stream, err := source.Stream(ctx, cfg.Source(), o)
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +201,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 		return next, err
 	}
 	cfg.Eval.Folds = 0 // whatever the number of images
-	set, err := source.Eval(ctx, cfg, split, o)
+	set, err := source.Eval(ctx, cfg.Source(), split, o)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 		if err := set.LoadImage(i, pixels); err != nil {
 			return nil, nil, err
 		}
-		img, err := source.ImageInput(cfg).Denormalize(pixels, side, side)
+		img, err := cfg.ImageInput().Denormalize(pixels, side, side)
 		return []*transform.Image{img}, []string{set.Text(set.ImageTexts(i)[0])}, err
 	}, nil
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 )
@@ -21,7 +21,7 @@ func underBoth(text string, names []string, label int32) []string {
 // pictures are the images of a row in some columns, as they are before they are normalised.
 func pictures(cfg config.Config, row batch.Row, columns []batch.Column) (list []*transform.Image, err error) {
 	for _, c := range columns {
-		img, err := source.ImageInput(cfg).Denormalize(row.Floats(c.Name), c.Shape[2], c.Shape[1])
+		img, err := cfg.ImageInput().Denormalize(row.Floats(c.Name), c.Shape[2], c.Shape[1])
 		if err != nil {
 			return nil, err
 		}
@@ -36,12 +36,12 @@ func twoPictures(ctx context.Context, cfg config.Config, split string, n *int, o
 	if !cfg.Data.ReadsExamples() {
 		return nil, nil
 	}
-	x, err := source.Examples(ctx, cfg, split, o)
+	x, err := source.OpenExamples(ctx, cfg.Source(), split, o)
 	if err != nil || x.Pictures() < 2 {
 		return nil, err
 	}
 	*n = min(*n, x.Len())
-	rows := source.ExampleColumns(cfg, x, nil)
+	rows := source.ExampleColumns(cfg.Source(), x, nil)
 	var columns []batch.Column
 	for _, name := range []string{batch.Images, batch.SecondImages} {
 		c, _ := batch.Find(rows.Columns(), name)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -21,7 +21,7 @@ func openRegions(ctx context.Context, cfg config.Config, split string, o source.
 	if err := checkFinite(cfg, split); err != nil {
 		return nil, err
 	}
-	ds, err := source.Split(ctx, cfg, split, o)
+	ds, err := source.Split(ctx, cfg.Source(), split, o)
 	if err != nil {
 		return nil, err
 	}

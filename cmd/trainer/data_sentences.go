@@ -26,7 +26,7 @@ func sentenceSplits(ctx context.Context, cfg config.Config, split string, progre
 	}
 	sets = map[string]*sentencepairs.Set{}
 	for _, name := range names {
-		if sets[name], err = source.SentencePairs(cfg, name); err != nil {
+		if sets[name], err = source.OpenSentencePairs(cfg.Source(), name); err != nil {
 			return nil, nil, m, err
 		}
 	}
@@ -125,7 +125,7 @@ func (r *sentencesReport) print(w io.Writer) error {
 
 // sentenceTable prints the first n pairs of a split of sentence pairs.
 func sentenceTable(c *cobra.Command, cfg config.Config, split string, n int, asJSON bool) error {
-	set, err := source.SentencePairs(cfg, split)
+	set, err := source.OpenSentencePairs(cfg.Source(), split)
 	if err != nil {
 		return err
 	}

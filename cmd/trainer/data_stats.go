@@ -50,7 +50,7 @@ pairs of sentences (data.kind = "sentence_pairs") their classes or scores.`,
 				}
 				return r.print(c.OutOrStdout())
 			}
-			if cfg.Data.Kind == config.SentencePairsKind {
+			if cfg.Data.Kind == source.SentencePairsKind {
 				r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*sentencesReport, error) {
 					return statisticsOfSentences(ctx, cfg, split, progress)
 				})

@@ -84,7 +84,7 @@ func TestPreviewShowsEvaluation(t *testing.T) {
 		t.Fatal(len(views), captions, err)
 	}
 	cfg.Eval.Folds = 0
-	seen, err := source.Eval(t.Context(), cfg, "val", source.Options{})
+	seen, err := source.Eval(t.Context(), cfg.Source(), "val", source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestPreviewTwoPictures(t *testing.T) {
 		if err != nil || n != 4 {
 			t.Fatal(split, n, err)
 		}
-		x, err := source.Examples(t.Context(), cfg, split, source.Options{})
+		x, err := source.OpenExamples(t.Context(), cfg.Source(), split, source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

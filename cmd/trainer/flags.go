@@ -152,7 +152,7 @@ func opening(c *cobra.Command, f *configFlags, quiet bool) run.OpenOptions {
 func convert(c *cobra.Command, cfg config.Config, quiet bool) error {
 	bar := newPhaseBar(c.ErrOrStderr(), quiet)
 	defer bar.done()
-	return source.Convert(c.Context(), cfg, bar.show)
+	return source.Convert(c.Context(), cfg.Source(), bar.show)
 }
 
 // printJSON writes v as indented JSON.

@@ -58,6 +58,18 @@ const (
 	TeacherFeatures Fact = "teacher features" // a loss, or the momentum itself, reads features of the teacher
 	LearnedMetric   Fact = "learned metric"   // a score has a learned metric
 	FeatureBatches  Fact = "feature batches"  // an update compares the features of several micro-batches
+	Drawn           Fact = "drawn"            // the data is the built-in scenes, whose training split has no end
+	Examples        Fact = "examples"         // the data is examples of a downstream task
+	WordVocab       Fact = "words learned"    // a vocabulary of whole words is learned
+	SecondView      Fact = "second view"      // a training step reads a second view of an image
+	ShortBatches    Fact = "short batches"    // the end of an epoch may not fill a batch
+	Files           Fact = "files"            // samples are read from files
+	ImageFiles      Fact = "image files"      // images are decoded from files
+	Root            Fact = "root"             // some path starts from data.root
+	TextFiles       Fact = "text files"       // sentences are read from files
+	Positives       Fact = "positives"        // a sentence has a positive beside it
+	Negatives       Fact = "negatives"        // and a hard negative
+	Mixed           Fact = "mixed"            // batches of sentences stand between those of pairs
 )
 
 // about is what messages say of a fact.
@@ -90,7 +102,7 @@ var facts = map[Fact]about{
 	TowerAsSpace:  {`model.system = "matching"`, "projects every tower"},
 
 	Teacher:         {"momentum.enabled = true", "has no momentum encoder"},
-	Pixels:          {`a model.image.style other than "regions"`, "reads no pixels"},
+	Pixels:          {`a model.system that reads images and a model.image.style other than "regions"`, "does not read pixels"},
 	Patches:         {`a model.image.style other than "regions" and "resnet"`, "has no patches of images"},
 	Regions:         {`model.image.style = "regions"`, "reads no regions"},
 	Convolutions:    {`model.image.style = "resnet"`, "has no residual network"},
@@ -111,6 +123,23 @@ var facts = map[Fact]about{
 	TeacherFeatures: {"a loss against momentum features", "has no loss against momentum features"},
 	FeatureBatches:  {`train.accumulate = "features"`, "compares the pairs of a micro-batch"},
 	LearnedMetric:   {`objective.itc.score = "gssf"`, "has no learned metric"},
+	Drawn:           {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, "does not read scenes"},
+	Examples:        {`data.kind of a downstream task, such as "entailment"`, "has no examples of a task"},
+	WordVocab:       {`data.vocab_kind = "words" or, with data.kind = "regions", "auto"`, "learns no words"},
+	SecondView: {"a loss against momentum features of images, such as objective.itc.weight > 0",
+		"does not read a second view"},
+	ShortBatches: {"a model.system that is trained in steps and not by identities, whose epochs are whole batches",
+		"has whole batches"},
+	Files: {`a data.kind other than "scenes" and a model.system that is trained in steps, data.sentences.batches, or eval.sentences.tasks`,
+		"does not read files"},
+	ImageFiles: {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures, ` +
+		"or a model.system with a text tower and eval.zeroshot.images", "does not read files of images"},
+	Root: {`a data.kind other than "scenes", data.vocab, or files of data.sentences, eval.zeroshot, eval.textprobe, ` +
+		"eval.sentences, eval.sentiment or eval.vqa", "does not read files"},
+	TextFiles: {`data.kind = "sentences", or data.sentences.batches > 0`, "does not read files of sentences"},
+	Positives: {"data.sentences.positive", "has no positives"},
+	Negatives: {"data.sentences.negative", "has no hard negatives"},
+	Mixed:     {"data.sentences.batches > 0", "has no batches of sentences"},
 }
 
 // With says what gives the fact, in words that follow "read with".

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Condition is what must hold for something to read a key: all terms of one of several lists.
-type Condition struct{ any [][]term }
+// Condition is what must hold for something to read a key: any of some groups of terms, all of a group.
+type Condition struct{ groups [][]term }
 
 // term is a fact, or a comparison of a key.
 type term struct {
@@ -23,57 +23,54 @@ type term struct {
 //
 //	negatives=hardest      kind=scan|bfan      decoder!=transformer      weight>0
 //
-// or a key alone, which holds where it is not zero. Keys without a dot are of the section. Terms are joined by " and ", and
-// lists of them by " or ".
+// or a key alone, which holds where it is not zero. Keys without a dot are of the section. Terms are joined by " and ", and groups of
+// them by " or ".
 func When(text, at string) (c Condition, err error) {
-	for list := range strings.SplitSeq(text, " or ") {
-		all, err := terms(list, at)
-		if err != nil {
-			return c, err
+	for group := range strings.SplitSeq(text, " or ") {
+		var terms []term
+		for part := range strings.SplitSeq(group, " and ") {
+			t, ok := parseTerm(part, at)
+			if !ok {
+				return c, fmt.Errorf("the tag when names no fact and no key: %s", part)
+			}
+			terms = append(terms, t)
 		}
-		c.any = append(c.any, all)
+		c.groups = append(c.groups, terms)
 	}
 	return c, nil
 }
 
-// terms parses those that are joined by " and ".
-func terms(text, at string) (list []term, err error) {
-	for part := range strings.SplitSeq(text, " and ") {
-		if f := Fact(part); f.Known() {
-			list = append(list, term{fact: f})
-			continue
-		}
-		t := term{path: part}
-		for _, op := range []string{"!=", "=", ">"} {
-			if key, values, ok := strings.Cut(part, op); ok {
-				t = term{path: key, op: op, values: strings.Split(values, "|")}
-				break
-			}
-		}
-		if t.path == "" || strings.ContainsAny(t.path, " |<>=!") {
-			return nil, fmt.Errorf("the tag when names no fact and no key: %s", part)
-		}
-		if !strings.Contains(t.path, ".") {
-			t.path = strings.TrimPrefix(at+"."+t.path, ".")
-		}
-		list = append(list, t)
+func parseTerm(text, at string) (t term, ok bool) {
+	if f := Fact(text); f.Known() {
+		return term{fact: f}, true
 	}
-	return list, nil
+	t.path = text
+	for _, op := range []string{"!=", "=", ">"} {
+		if key, values, ok := strings.Cut(text, op); ok {
+			t = term{path: key, op: op, values: strings.Split(values, "|")}
+			break
+		}
+	}
+	if !strings.Contains(t.path, ".") && t.path != "" {
+		t.path = strings.TrimPrefix(at+"."+t.path, ".")
+	}
+	return t, t.path != "" && !strings.ContainsAny(t.path, " |<>=!")
 }
 
-// Holds says whether it does, of keys with these values and of facts. A key that is not there is a mistake of the program.
+// Holds says whether the condition does, with these values of keys and these facts. A key that is not there is a mistake of the program.
 func (c Condition) Holds(value func(path string) (any, bool), has func(Fact) bool) bool {
-	fails := func(t term) bool {
-		if t.fact != "" {
-			return !has(t.fact)
-		}
-		v, ok := value(t.path)
-		if !ok {
-			panic("section: the tag when names no key: " + t.path)
-		}
-		return !t.holds(reflect.ValueOf(v))
-	}
-	return slices.ContainsFunc(c.any, func(all []term) bool { return !slices.ContainsFunc(all, fails) })
+	return slices.ContainsFunc(c.groups, func(terms []term) bool {
+		return !slices.ContainsFunc(terms, func(t term) bool {
+			if t.fact != "" {
+				return !has(t.fact)
+			}
+			v, ok := value(t.path)
+			if !ok {
+				panic("section: the tag when names no key: " + t.path)
+			}
+			return !t.holds(reflect.ValueOf(v))
+		})
+	})
 }
 
 func (t term) holds(v reflect.Value) bool {
@@ -100,15 +97,18 @@ func (t term) holds(v reflect.Value) bool {
 
 // With says the condition in words that follow "read with".
 func (c Condition) With() string {
-	var lists []string
-	for _, all := range c.any {
+	var groups []string
+	for _, terms := range c.groups {
 		var list []string
-		for _, t := range all {
+		for _, t := range terms {
 			list = append(list, t.with())
 		}
-		lists = append(lists, strings.Join(list, " and "))
+		groups = append(groups, strings.Join(list, " and "))
 	}
-	return strings.Join(lists, ", or ")
+	if n := len(groups); n > 2 {
+		return strings.Join(groups[:n-1], ", ") + " or " + groups[n-1]
+	}
+	return strings.Join(groups, " or ")
 }
 
 func (t term) with() string {

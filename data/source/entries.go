@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 )
 
 // Entries opens a split for its entries alone, which are those of its stream and of its gallery. Call end after their last use.
-func Entries(ctx context.Context, cfg config.Config, split string, o Options) (e data.Entries, end func() error, err error) {
+func Entries(ctx context.Context, cfg Setup, split string, o Options) (e data.Entries, end func() error, err error) {
 	cfg.Data.Cache = "none"
 	x, err := openEntries(ctx, cfg, split, o)
 	if err != nil {
@@ -28,7 +27,7 @@ func Entries(ctx context.Context, cfg config.Config, split string, o Options) (e
 	return e, end, nil
 }
 
-func openEntries(ctx context.Context, cfg config.Config, split string, o Options) (any, error) {
+func openEntries(ctx context.Context, cfg Setup, split string, o Options) (any, error) {
 	k, err := kindOf(cfg)
 	switch {
 	case err != nil:

@@ -6,7 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/scenes"
@@ -14,10 +15,49 @@ import (
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
+// Examples names the samples of a downstream task, of which data.kind says the form ([tasks.md](tasks.md)).
+type Examples struct {
+	// files | scenes (about the built-in pictures of [data.scenes], with answers that are known exactly)
+	Source string `toml:"source"`
+	// training files: names, ranges such as part-{00..09}.json, or patterns such as train*.json
+	TrainFiles []string `toml:"train_files" when:"source=files"`
+	// validation files
+	ValFiles []string `toml:"val_files" when:"source=files"`
+	// test files
+	TestFiles []string `toml:"test_files" when:"source=files"`
+	// folder of the pictures that files name; relative to data.root
+	ImageRoot string `toml:"image_root" when:"source=files"`
+}
+
+// Values of data.examples.source.
+const (
+	ExamplesOfFiles  = "files"
+	ExamplesOfScenes = "scenes"
+)
+
+// Defaults implements section.Section.
+func (e *Examples) Defaults() { *e = Examples{Source: ExamplesOfFiles} }
+
+// Check implements section.Section.
+func (e *Examples) Check(k *section.Checker) {
+	k.OneOf("data.examples.source", ExamplesOfFiles, ExamplesOfScenes)
+	if section.Of[Data](k).ReadsExamples() && e.Source == ExamplesOfFiles {
+		k.Training("data.examples.train_files", len(e.TrainFiles) > 0, fmt.Sprintf(`must name at least one file for data.kind %q`, section.Of[Data](k).Kind), `or set data.examples.source = "scenes"`)
+	}
+	if section.Of[Data](k).ReadsExamples() {
+		k.Require("data.kind", k.Has(section.Captions) && !k.Has(section.Stored), fmt.Sprintf("must not be %q", section.Of[Data](k).Kind), k.Named()+" has no images with texts")
+	}
+}
+
+// Split returns the files of a split: train, val or test.
+func (e Examples) Split(name string) []string {
+	return filesOf(name, e.TrainFiles, e.ValFiles, e.TestFiles)
+}
+
 // exampleKind is a kind of data that is samples of a downstream task.
 type exampleKind struct {
 	// files reads the samples of a split.
-	files func(cfg config.Config, split string, paths []string, o examples.Options) (*data.FileExamples, error)
+	files func(cfg Setup, split string, paths []string, o examples.Options) (*data.FileExamples, error)
 	// scene makes a sample of a scene, by a generator that is the sample's own.
 	scene func(w *scenes.World, s scenes.Scene, g *sceneDraw) (data.Example, []scenes.Scene)
 	// pictures of a sample of scenes, 1 or 2.
@@ -25,19 +65,19 @@ type exampleKind struct {
 	classes   []string // names of the classes; nil: none
 	byPicture bool     // ids of training samples are those of their pictures
 	// inputs are the files and folders beside those of data.examples; nil: there are none.
-	inputs func(cfg config.Config) []Input
+	inputs func(cfg Setup) []Input
 	// answers says how answers become columns; nil: there are none.
-	answers func(cfg config.Config) data.Answers
+	answers func(cfg Setup) data.Answers
 }
 
 // examplesOf is the Kind of samples of a downstream task.
 func examplesOf(x exampleKind) Kind {
-	open := func(_ context.Context, cfg config.Config, split string, o Options) (data.Examples, error) {
+	open := func(_ context.Context, cfg Setup, split string, o Options) (data.Examples, error) {
 		e, err := x.open(cfg, split)
-		return e, rootHint(err, cfg.Data.Root)
+		return e, RootHint(err, cfg.Data.Root)
 	}
 	return Kind{
-		Splits: func(cfg config.Config) (list []string) {
+		Splits: func(cfg Setup) (list []string) {
 			if cfg.Data.Drawn() {
 				return []string{"val", "test"}
 			}
@@ -49,7 +89,7 @@ func examplesOf(x exampleKind) Kind {
 			return list
 		},
 		MayLack: true,
-		Inputs: func(cfg config.Config, split string) (list []Input) {
+		Inputs: func(cfg Setup, split string) (list []Input) {
 			if x.inputs != nil {
 				list = x.inputs(cfg)
 			}
@@ -57,10 +97,10 @@ func examplesOf(x exampleKind) Kind {
 				return list
 			}
 			list = append(list, expanded(cfg, exampleFiles(split), cfg.Data.Examples.Split(split))...)
-			return append(list, below(cfg, "data.examples.image_root", cfg.Data.Examples.ImageRoot, true)...)
+			return append(list, Under(cfg, "data.examples.image_root", cfg.Data.Examples.ImageRoot, true)...)
 		},
 		Examples: open,
-		Stream: func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {
+		Stream: func(ctx context.Context, cfg Setup, o Options) (data.Stream, error) {
 			e, err := open(ctx, cfg, "train", o)
 			if err != nil {
 				return nil, err
@@ -78,14 +118,14 @@ func examplesOf(x exampleKind) Kind {
 			}
 			return data.NewExampleStream(e, c)
 		},
-		Split: func(ctx context.Context, cfg config.Config, split string, o Options) (data.Dataset, error) {
+		Split: func(ctx context.Context, cfg Setup, split string, o Options) (data.Dataset, error) {
 			e, err := open(ctx, cfg, split, o)
 			if err != nil {
 				return nil, err
 			}
 			return data.ExampleDataset{Of: e}, nil
 		},
-		Captions: func(ctx context.Context, cfg config.Config, o Options) (list []string, err error) {
+		Captions: func(ctx context.Context, cfg Setup, o Options) (list []string, err error) {
 			e, err := open(ctx, cfg, "train", o)
 			if err != nil {
 				return nil, err
@@ -113,13 +153,13 @@ func examplesOf(x exampleKind) Kind {
 func exampleFiles(split string) string { return "data.examples." + split + "_files" }
 
 // open opens the samples of a split.
-func (x exampleKind) open(cfg config.Config, split string) (data.Examples, error) {
+func (x exampleKind) open(cfg Setup, split string) (data.Examples, error) {
 	if cfg.Data.Drawn() {
 		return x.drawn(cfg, split)
 	}
 	files := cfg.Data.Examples.Split(split)
 	if len(files) == 0 {
-		return nil, config.Errors{{Path: exampleFiles(split), Msg: "must name at least one file", Hint: "or choose another split"}}
+		return nil, section.Errors{{Path: exampleFiles(split), Msg: "must name at least one file", Hint: "or choose another split"}}
 	}
 	paths, err := data.Expand(cfg.Data.Root, files)
 	if err != nil {
@@ -135,13 +175,13 @@ func (x exampleKind) open(cfg config.Config, split string) (data.Examples, error
 }
 
 // drawn are the samples of a split about scenes.
-func (x exampleKind) drawn(cfg config.Config, split string) (data.Examples, error) {
+func (x exampleKind) drawn(cfg Setup, split string) (data.Examples, error) {
 	w, err := World(cfg)
 	if err != nil {
 		return nil, err
 	}
-	e := &data.SceneExamples{Size: cfg.Model.Image.Size, Classes: x.classes, Scenes: x.pictures, Split: split, World: w.Config()}
-	at, seed := w.Train, cfg.Run.Seed
+	e := &data.SceneExamples{Size: cfg.ImageSize, Classes: x.classes, Scenes: x.pictures, Split: split, World: w.Config()}
+	at, seed := w.Train, cfg.Seed
 	switch split {
 	case "train":
 		e.Samples, e.NoEnd = cfg.Data.Scenes.EpochSamples, true
@@ -180,16 +220,16 @@ type sceneDraw struct {
 func (g *sceneDraw) rand() *rand.Rand { return rng.New(g.seed, rng.Scenes+"/examples/"+g.split, g.n) }
 
 // ExampleColumns says how the samples of a split become rows of an evaluation; tok is nil without columns of text.
-func ExampleColumns(cfg config.Config, x data.Examples, tok data.Tokenizer) data.ExampleGallery {
-	g := data.ExampleGallery{Of: x, Picture: transform.Eval{Input: ImageInput(cfg), Size: cfg.Model.Image.Size}, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords}
+func ExampleColumns(cfg Setup, x data.Examples, tok data.Tokenizer) data.ExampleGallery {
+	g := data.ExampleGallery{Of: x, Picture: transform.Eval{Input: cfg.Input, Size: cfg.ImageSize}, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords}
 	if tok != nil {
 		g.Text = &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
 	}
 	return g
 }
 
-// Examples opens a split of samples of a downstream task, at most eval.max_images of them where that is set.
-func Examples(ctx context.Context, cfg config.Config, split string, o Options) (data.Examples, error) {
+// OpenExamples opens a split of samples of a downstream task, at most eval.max_images of them where that is set.
+func OpenExamples(ctx context.Context, cfg Setup, split string, o Options) (data.Examples, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
@@ -201,5 +241,5 @@ func Examples(ctx context.Context, cfg config.Config, split string, o Options) (
 	if err != nil {
 		return nil, err
 	}
-	return data.FirstExamples(x, cfg.Eval.MaxImages), nil
+	return data.FirstExamples(x, cfg.MaxImages), nil
 }

@@ -7,15 +7,14 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 )
 
 // lists is a kind of data that is images with captions in files.
 type lists struct {
-	load    func(ctx context.Context, cfg config.Config, split string, o Options) (data.Cached, error)
-	splits  func(cfg config.Config) []string
-	inputs  func(cfg config.Config, split string) []Input
+	load    func(ctx context.Context, cfg Setup, split string, o Options) (data.Cached, error)
+	splits  func(cfg Setup) []string
+	inputs  func(cfg Setup, split string) []Input
 	mayLack bool
 }
 
@@ -29,15 +28,15 @@ func opened[D data.Cached](ds D, err error) (data.Cached, error) {
 
 // imageFiles is the Kind of images with captions in files.
 func imageFiles(l lists) Kind {
-	load := func(ctx context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
+	load := func(ctx context.Context, cfg Setup, split string, o Options) (data.Cached, error) {
 		ds, err := l.load(ctx, cfg, split, o)
-		return ds, rootHint(err, cfg.Data.Root)
+		return ds, RootHint(err, cfg.Data.Root)
 	}
 	return Kind{
 		Splits:  l.splits,
 		MayLack: l.mayLack,
 		Inputs:  l.inputs,
-		Stream: func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {
+		Stream: func(ctx context.Context, cfg Setup, o Options) (data.Stream, error) {
 			ds, err := load(ctx, cfg, "train", o)
 			if err != nil {
 				return nil, err
@@ -49,10 +48,10 @@ func imageFiles(l lists) Kind {
 			ds.UseCache(cache)
 			return data.NewTrain(ds, o.train(cfg))
 		},
-		Split: func(ctx context.Context, cfg config.Config, split string, o Options) (data.Dataset, error) {
+		Split: func(ctx context.Context, cfg Setup, split string, o Options) (data.Dataset, error) {
 			return load(ctx, cfg, split, o)
 		},
-		Captions: func(ctx context.Context, cfg config.Config, o Options) ([]string, error) {
+		Captions: func(ctx context.Context, cfg Setup, o Options) ([]string, error) {
 			ds, err := load(ctx, cfg, "train", o)
 			if err != nil {
 				return nil, err
@@ -82,12 +81,12 @@ func imageFiles(l lists) Kind {
 const vocabularyPhase = "reading captions for a vocabulary"
 
 // options of the sources that read files, which o.Progress is told of as a phase.
-func options(cfg config.Config, o Options, phase string) data.Options {
+func options(cfg Setup, o Options, phase string) data.Options {
 	return data.Options{MaxPixels: cfg.Data.MaxPixels, Clean: cfg.Data.Clean, Progress: o.opening(phase)}
 }
 
 // divided is options with the images of a split, where the training files are divided.
-func divided(cfg config.Config, split string, o data.Options) data.Options {
+func divided(cfg Setup, split string, o data.Options) data.Options {
 	d := cfg.Data.Split
 	if d.Divides() && (split == "train" || d.Percent(split) > 0) {
 		o.Keep = data.Divide(split, d.Val, d.Test)
@@ -95,8 +94,8 @@ func divided(cfg config.Config, split string, o data.Options) data.Options {
 	return o
 }
 
-// rootHint says where relative paths start from when a file is not there.
-func rootHint(err error, root string) error {
+// RootHint says where relative paths start from when a file is not there.
+func RootHint(err error, root string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: relative paths start from data.root (%q): set it with --set data.root=FOLDER", err, root)
 	}
@@ -104,7 +103,7 @@ func rootHint(err error, root string) error {
 }
 
 // newCache returns the cache of decoded training images, nil for none.
-func newCache(cfg config.Config, warn func(string)) (*data.Cache, error) {
+func newCache(cfg Setup, warn func(string)) (*data.Cache, error) {
 	d := cfg.Data
 	return data.NewCache(data.CacheConfig{
 		Kind:     d.Cache,

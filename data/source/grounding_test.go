@@ -1,4 +1,4 @@
-package source
+package source_test
 
 import (
 	"os"
@@ -6,19 +6,20 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // TestGroundingScenes: held-out expressions do not depend on the seed of a run, those of training do, and boxes are in the pixels of the picture.
 func TestGroundingScenes(t *testing.T) {
 	cfg := config.Default()
-	cfg.Data.Kind, cfg.Data.Examples.Source, cfg.Model.Image.Size = config.GroundingKind, config.ExamplesOfScenes, 48
+	cfg.Data.Kind, cfg.Data.Examples.Source, cfg.Model.Image.Size = source.GroundingKind, source.ExamplesOfScenes, 48
 	open := func(seed uint64, split string) []data.Example {
 		c := cfg
 		c.Run.Seed = seed
-		x, err := Examples(t.Context(), c, split, Options{})
+		x, err := source.OpenExamples(t.Context(), c.Source(), split, source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,8 +49,8 @@ func TestGroundingIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := config.Default()
-	cfg.Data.Kind, cfg.Data.Root, cfg.Data.Examples.TrainFiles = config.GroundingKind, dir, []string{"train.json"}
-	s, err := Stream(t.Context(), cfg, Options{})
+	cfg.Data.Kind, cfg.Data.Root, cfg.Data.Examples.TrainFiles = source.GroundingKind, dir, []string{"train.json"}
+	s, err := source.Stream(t.Context(), cfg.Source(), source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+
 	"github.com/geoalign/geoalign/data"
 )
 
@@ -24,7 +24,7 @@ type Input struct {
 
 // Inputs lists what some splits of a configuration are read from, a folder before what is
 // below it.
-func Inputs(cfg config.Config, splits ...string) []Input {
+func Inputs(cfg Setup, splits ...string) []Input {
 	k, err := kindOf(cfg)
 	if err != nil || k.Inputs == nil {
 		return nil
@@ -32,67 +32,25 @@ func Inputs(cfg config.Config, splits ...string) []Input {
 	var list []Input
 	for _, split := range splits {
 		list = append(list, k.Inputs(cfg, split)...)
-		if split == "train" && cfg.MixesSentences() {
+		if split == "train" && cfg.Mixed {
 			list = append(list, sentenceLists.inputs(cfg, split)...)
 		}
 	}
 	return list
 }
 
-// ZeroShotInputs lists the files and folders of eval.zeroshot.
-func ZeroShotInputs(cfg config.Config) (list []Input) {
-	switch z := cfg.Eval.ZeroShot; {
-	case cfg.Model.Stored():
-		return zeroShotInputs(cfg)
-	case cfg.Model.ImagesOnly(), cfg.Model.TextsOnly():
-		return nil
-	default:
-		return slices.Concat(named(cfg, "eval.zeroshot.images", z.Images, true), named(cfg, "eval.zeroshot.classes", z.Classes, false),
-			named(cfg, "eval.zeroshot.templates_file", z.TemplatesFile, false))
-	}
-}
-
-// TextProbeInputs lists the files of eval.textprobe.
-func TextProbeInputs(cfg config.Config) []Input {
-	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
-		return nil
-	}
-	p := cfg.Eval.TextProbe
-	return append(named(cfg, "eval.textprobe.train", p.Train, false), named(cfg, "eval.textprobe.test", p.Test, false)...)
-}
-
-// SentencesInputs lists the files and folders of eval.sentences.
-func SentencesInputs(cfg config.Config) (list []Input) {
-	const key = "eval.sentences."
-	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
-		return nil
-	}
-	found := false // below eval.sentences.folder
-	for _, t := range cfg.Eval.Sentences.Items() {
-		found = found || t.Test == ""
-		for _, name := range []string{t.Test, t.Train} {
-			st, err := os.Stat(Below(cfg.Data.Root, name))
-			list = append(list, named(cfg, key+"tasks", name, err == nil && st.IsDir())...)
-		}
-	}
-	if found {
-		list = append(list, below(cfg, key+"folder", cfg.Eval.Sentences.Folder, true)...)
-	}
-	return list
-}
-
-// named is below of a key that may be empty.
-func named(cfg config.Config, key, value string, folder bool) []Input {
+// Named is Under of a key that may be empty.
+func Named(cfg Setup, key, value string, folder bool) []Input {
 	if value == "" {
 		return nil
 	}
-	return below(cfg, key, value, folder)
+	return Under(cfg, key, value, folder)
 }
 
-// CheckInputs returns config.Errors of the inputs that are not there or of the wrong kind. Of
+// CheckInputs returns section.Errors of the inputs that are not there or of the wrong kind. Of
 // relative paths below a data.root that is missing only the root is told.
 func CheckInputs(list []Input) error {
-	var errs config.Errors
+	var errs section.Errors
 	noRoot := false
 	told := map[Input]bool{}
 	for _, in := range list {
@@ -108,7 +66,7 @@ func CheckInputs(list []Input) error {
 		case below:
 			hint = "relative paths start from data.root: set it with --set data.root=FOLDER"
 		}
-		errs = append(errs, &config.Error{Path: in.Key, Value: in.Value, Msg: msg, Hint: hint})
+		errs = append(errs, &section.Error{Path: in.Key, Value: in.Value, Msg: msg, Hint: hint})
 	}
 	if errs == nil {
 		return nil
@@ -120,12 +78,12 @@ func CheckInputs(list []Input) error {
 const rootKey = "data.root"
 
 // root is that folder.
-func root(cfg config.Config) Input {
+func root(cfg Setup) Input {
 	return Input{Key: rootKey, Value: cfg.Data.Root, Path: cfg.Data.Root, Folder: true}
 }
 
-// below is the file or folder that a key names, and data.root before it where it is relative.
-func below(cfg config.Config, key, value string, folder bool) []Input {
+// Under is the file or folder that a key names, and data.root before it where it is relative.
+func Under(cfg Setup, key, value string, folder bool) []Input {
 	in := Input{Key: key, Value: value, Path: Below(cfg.Data.Root, value), Folder: folder}
 	if filepath.IsAbs(value) {
 		return []Input{in}
@@ -133,22 +91,22 @@ func below(cfg config.Config, key, value string, folder bool) []Input {
 	return []Input{root(cfg), in}
 }
 
-// content is below of a file that holds what samples consist of.
-func content(cfg config.Config, key, value string, folder bool) []Input {
-	list := below(cfg, key, value, folder)
+// content is Under of a file that holds what samples consist of.
+func content(cfg Setup, key, value string, folder bool) []Input {
+	list := Under(cfg, key, value, folder)
 	list[len(list)-1].Content = true
 	return list
 }
 
 // expanded are the files that names of a key stand for, see data.Expand.
-func expanded(cfg config.Config, key string, names []string) (list []Input) {
+func expanded(cfg Setup, key string, names []string) (list []Input) {
 	for _, name := range names {
 		paths, err := data.Expand(cfg.Data.Root, []string{name})
 		if err != nil {
 			paths = []string{Below(cfg.Data.Root, name)} // which is not there
 		}
 		for _, path := range paths {
-			in := below(cfg, key, name, false)
+			in := Under(cfg, key, name, false)
 			in[len(in)-1].Path = path
 			list = append(list, in...)
 		}
@@ -157,12 +115,12 @@ func expanded(cfg config.Config, key string, names []string) (list []Input) {
 }
 
 // Vocabulary is the input of data.vocab, nothing where it is empty.
-func Vocabulary(cfg config.Config) []Input {
-	if cfg.Data.Vocab == "" || cfg.Model.Stored() {
+func Vocabulary(cfg Setup) []Input {
+	if cfg.Data.Vocab == "" || cfg.Stored {
 		return nil
 	}
 	st, err := os.Stat(Below(cfg.Data.Root, cfg.Data.Vocab))
-	return below(cfg, "data.vocab", cfg.Data.Vocab, err == nil && st.IsDir())
+	return Under(cfg, "data.vocab", cfg.Data.Vocab, err == nil && st.IsDir())
 }
 
 // wrong says what is wrong with an input, "" if nothing is.

@@ -1,11 +1,12 @@
-package source
+package source_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -16,7 +17,7 @@ func TestImageCrop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ImageInput(cfg).Resized; got != want {
+		if got := cfg.ImageInput().Resized; got != want {
 			t.Errorf("model.image.crop=%s resizes to %d, want %d", set, got, want)
 		}
 	}
@@ -30,7 +31,7 @@ func TestImageInput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream, err := Stream(t.Context(), cfg, Options{})
+		stream, err := source.Stream(t.Context(), cfg.Source(), source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func TestImageInput(t *testing.T) {
 		if err := stream.Sample(3, b.Row(0)); err != nil {
 			t.Fatal(err)
 		}
-		set, err := Eval(t.Context(), cfg, "val", Options{})
+		set, err := source.Eval(t.Context(), cfg.Source(), "val", source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func TestImageInput(t *testing.T) {
 		if err := set.LoadImage(1, seen); err != nil {
 			t.Fatal(err)
 		}
-		return b.Floats(batch.Images), seen, ImageInput(cfg)
+		return b.Floats(batch.Images), seen, cfg.ImageInput()
 	}
 	mean := "model.image.mean=0.5,0.4,0.3"
 	trained, seen, plain := pixels()

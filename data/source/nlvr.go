@@ -1,7 +1,6 @@
 package source
 
 import (
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/scenes"
@@ -10,7 +9,7 @@ import (
 // nlvr is data.kind = "nlvr": statements about two pictures.
 var nlvr = examplesOf(exampleKind{
 	pictures: 2, classes: examples.NLVRClasses,
-	files: func(_ config.Config, _ string, paths []string, o examples.Options) (*data.FileExamples, error) {
+	files: func(_ Setup, _ string, paths []string, o examples.Options) (*data.FileExamples, error) {
 		return examples.LoadNLVR(paths, o)
 	},
 	scene: func(w *scenes.World, _ scenes.Scene, g *sceneDraw) (data.Example, []scenes.Scene) {
@@ -22,3 +21,8 @@ var nlvr = examplesOf(exampleKind{
 		return e, s.Pictures[:]
 	},
 })
+
+// NLVR is data.kind = "nlvr", which has the keys of data.examples.
+type NLVR struct{}
+
+func (*NLVR) kind() Kind { return nlvr }

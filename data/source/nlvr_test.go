@@ -1,24 +1,25 @@
-package source
+package source_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
 // TestNLVRScenes: a row of training has the pictures and the label of the statement of its number, the left picture first.
 func TestNLVRScenes(t *testing.T) {
 	cfg := config.Default()
-	cfg.Data.Kind, cfg.Data.Examples.Source = config.NLVRKind, config.ExamplesOfScenes
+	cfg.Data.Kind, cfg.Data.Examples.Source = config.NLVRKind, source.ExamplesOfScenes
 	cfg.Model.Image.Size, cfg.Data.CropScaleMin, cfg.Data.Flip, cfg.Data.RandAugmentOps = 24, 1, false, 0
-	stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
+	stream, err := source.Stream(t.Context(), cfg.Source(), source.Options{Tokenizer: letters{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := World(cfg)
+	w, err := source.World(cfg.Source())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestNLVRScenes(t *testing.T) {
 			m := transform.NewImage(24, 24)
 			s.Pictures[k].RenderRGB(m.Pix, 24)
 			want := make([]float32, 3*24*24)
-			transform.Train{Input: ImageInput(cfg), Size: 24}.Normalize(m, want)
+			transform.Train{Input: cfg.ImageInput(), Size: 24}.Normalize(m, want)
 			if !slices.Equal(b.Floats(column), want) {
 				t.Errorf("sample %d: %s is not picture %d", c, column, k)
 			}

@@ -1,4 +1,4 @@
-package source
+package source_test
 
 import (
 	"os"
@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // TestRegions: all splits have the regions of the largest, and the validation split can be cut.
 func TestRegions(t *testing.T) {
 	cfg := configOf("regions", folder(t))
-	stream, err := Stream(t.Context(), cfg, Options{})
+	stream, err := source.Stream(t.Context(), cfg.Source(), source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := Eval(t.Context(), cfg, "val", Options{})
+	set, err := source.Eval(t.Context(), cfg.Source(), "val", source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,13 +33,13 @@ func TestRegions(t *testing.T) {
 		t.Errorf("%d images, %d texts", set.NumImages(), set.NumTexts())
 	}
 	cfg.Data.Regions.ValCaptions, cfg.Data.Regions.Most = 2, 1
-	if set, err = Eval(t.Context(), cfg, "val", Options{}); err != nil || set.NumImages() != 1 || set.NumTexts() != 2 {
+	if set, err = source.Eval(t.Context(), cfg.Source(), "val", source.Options{}); err != nil || set.NumImages() != 1 || set.NumTexts() != 2 {
 		t.Errorf("cut: %v %v", set, err)
 	}
 	if c, _ := batch.Find(set.Images().Columns(), batch.Regions); !slices.Equal(c.Shape, []int{1, 3}) {
 		t.Errorf("column %v with data.regions.most = 1", c)
 	}
-	if train, err := Split(t.Context(), cfg, "train", Options{}); err != nil || train.Len() != 2 {
+	if train, err := source.Split(t.Context(), cfg.Source(), "train", source.Options{}); err != nil || train.Len() != 2 {
 		t.Errorf("train is cut too: %v", err)
 	}
 }
@@ -48,25 +48,25 @@ func TestRegions(t *testing.T) {
 func TestRegionsErrors(t *testing.T) {
 	root := folder(t)
 	for _, c := range []struct {
-		set  func(r *config.Regions)
+		set  func(r *source.Regions)
 		want string
 	}{
-		{func(r *config.Regions) { r.Features = "{split}_feat.npy" }, "data.regions.features: there is no such file: " + filepath.Join(root, "dev_feat.npy")},
-		{func(r *config.Regions) { r.Captions = "{split}_precaps.txt" }, "data.regions.captions: there is no such file"},
-		{func(r *config.Regions) { r.Boxes = "{split}_boxes.npy" }, "data.regions.boxes: there is no such file"},
-		{func(r *config.Regions) { r.Pictures = "images" }, "data.regions.pictures: there is no such folder"},
+		{func(r *source.Regions) { r.Features = "{split}_feat.npy" }, "data.regions.features: there is no such file: " + filepath.Join(root, "dev_feat.npy")},
+		{func(r *source.Regions) { r.Captions = "{split}_precaps.txt" }, "data.regions.captions: there is no such file"},
+		{func(r *source.Regions) { r.Boxes = "{split}_boxes.npy" }, "data.regions.boxes: there is no such file"},
+		{func(r *source.Regions) { r.Pictures = "images" }, "data.regions.pictures: there is no such folder"},
 	} {
 		cfg := configOf("regions", root)
 		c.set(&cfg.Data.Regions)
-		if err := CheckInputs(Inputs(cfg, "val")); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := source.CheckInputs(source.Inputs(cfg.Source(), "val")); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
 	cfg := configOf("regions", root)
-	if err := CheckInputs(Inputs(cfg, Splits...)); err != nil { // there is no test split
+	if err := source.CheckInputs(source.Inputs(cfg.Source(), source.Splits...)); err != nil { // there is no test split
 		t.Error(err)
 	}
-	if _, err := Split(t.Context(), cfg, "test", Options{}); err == nil || !strings.Contains(err.Error(), "data.regions.test: must name the split") {
+	if _, err := source.Split(t.Context(), cfg.Source(), "test", source.Options{}); err == nil || !strings.Contains(err.Error(), "data.regions.test: must name the split") {
 		t.Error(err)
 	}
 	for from, to := range map[string]string{"image": "train", "text": "dev"} { // a tensor of 20 rows is an image of 20 regions
@@ -79,7 +79,7 @@ func TestRegionsErrors(t *testing.T) {
 		}
 	}
 	cfg.Data.Regions.Features = "{split}.safetensors"
-	if _, err := Stream(t.Context(), cfg, Options{}); err == nil || !strings.Contains(err.Error(), "dev.safetensors 5: all splits must have one width") {
+	if _, err := source.Stream(t.Context(), cfg.Source(), source.Options{}); err == nil || !strings.Contains(err.Error(), "dev.safetensors 5: all splits must have one width") {
 		t.Error(err)
 	}
 }
@@ -87,12 +87,12 @@ func TestRegionsErrors(t *testing.T) {
 // TestRegionsOfScenes: the built-in scenes as regions, beside their pictures.
 func TestRegionsOfScenes(t *testing.T) {
 	cfg := configOf("scenes", t.TempDir())
-	cfg.Data.Kind, cfg.Data.Regions.Source, cfg.Data.Regions.Width = "regions", config.RegionsOfScenes, 12
-	stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
+	cfg.Data.Kind, cfg.Data.Regions.Source, cfg.Data.Regions.Width = "regions", source.RegionsOfScenes, 12
+	stream, err := source.Stream(t.Context(), cfg.Source(), source.Options{Tokenizer: letters{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := Eval(t.Context(), cfg, "test", Options{})
+	set, err := source.Eval(t.Context(), cfg.Source(), "test", source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,10 +103,10 @@ func TestRegionsOfScenes(t *testing.T) {
 			}
 		}
 	}
-	if captions, err := Captions(t.Context(), cfg, Options{}); err != nil || len(captions) == 0 {
+	if captions, err := source.Texts(t.Context(), cfg.Source(), source.Options{}); err != nil || len(captions) == 0 {
 		t.Errorf("%d captions, %v", len(captions), err)
 	}
-	if got, err := Finite(cfg); err != nil || !slices.Equal(got, []string{"val", "test"}) {
+	if got, err := source.Finite(cfg.Source()); err != nil || !slices.Equal(got, []string{"val", "test"}) {
 		t.Errorf("splits %q, %v", got, err)
 	}
 }

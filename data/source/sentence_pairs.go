@@ -4,17 +4,74 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
+	"strings"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 )
 
+// SentencePairs names the files of data.kind = "sentence_pairs": pairs of sentences with a class or a score, in the forms in which
+// the task is given out ([sentences.md](sentences.md)).
+type SentencePairs struct {
+	// mnli | mnli-mm | qnli | snli | qqp | mrpc | rte | stsb | sick | sick-e | sts12 | sts13 | sts14 | sts15 | sts16:
+	// which columns a file has and which classes or scores
+	Task string `toml:"task"`
+	// training files: names, ranges such as part-{00..09}.tsv, patterns such as train-*.parquet, or a folder of the
+	// task, whose files are found by their names
+	TrainFiles []string `toml:"train_files"`
+	// validation files
+	ValFiles []string `toml:"val_files"`
+	// test files
+	TestFiles []string `toml:"test_files"`
+}
+
+// Defaults implements section.Section.
+func (s *SentencePairs) Defaults() { *s = SentencePairs{Task: "mnli"} }
+
+// Check implements section.Section.
+func (s *SentencePairs) Check(k *section.Checker) {
+	k.OneOf("data.sentence_pairs.task", sentencepairs.Names()...)
+	splitFiles(k, SentencePairsKind, s.Split)
+	if section.Of[Data](k).Kind == SentencePairsKind {
+		k.Training("data.kind", k.Has(section.SentencePairs), `must not be "`+SentencePairsKind+`"`, k.Named()+" reads no pairs of sentences: evaluate on them with eval.sentences")
+	}
+}
+
+// SentencePairsKind is the data.kind of pairs of sentences.
+const SentencePairsKind = "sentence_pairs"
+
+// Split returns the files of a split: train, val or test.
+func (s SentencePairs) Split(name string) []string {
+	return filesOf(name, s.TrainFiles, s.ValFiles, s.TestFiles)
+}
+
+// Of returns the task, of whose name Check says whether there is one.
+func (s SentencePairs) Of() sentencepairs.Task {
+	t, _ := sentencepairs.TaskOf(s.Task)
+	return t
+}
+
+// SentenceTask is an item of eval.sentences.tasks.
+type SentenceTask struct {
+	Name  string
+	Test  string // file or folder of the pairs that are evaluated; empty: found in eval.sentences.folder
+	Train string // file of those that rules are fitted to; empty: found where Test is a folder
+}
+
+// ParseSentenceTask reads "task", "task=test" or "task=test,train". ok is false for another form.
+func ParseSentenceTask(item string) (t SentenceTask, ok bool) {
+	name, paths, named := strings.Cut(item, "=")
+	t.Name = strings.TrimSpace(name)
+	test, train, fitted := strings.Cut(paths, ",")
+	t.Test, t.Train = strings.TrimSpace(test), strings.TrimSpace(train)
+	return t, (!named || t.Test != "") && (!fitted || t.Train != "" && !strings.Contains(t.Train, ","))
+}
+
 // sentencePairs is data.kind = "sentence_pairs": two sentences with a class or a score.
 var sentencePairs = Kind{
-	Splits: func(cfg config.Config) (list []string) {
+	Splits: func(cfg Setup) (list []string) {
 		for _, split := range Splits {
 			if len(cfg.Data.SentencePairs.Split(split)) > 0 {
 				list = append(list, split)
@@ -23,31 +80,31 @@ var sentencePairs = Kind{
 		return list
 	},
 	MayLack: true,
-	Inputs: func(cfg config.Config, split string) (list []Input) {
+	Inputs: func(cfg Setup, split string) (list []Input) {
 		for _, name := range cfg.Data.SentencePairs.Split(split) {
 			path := Below(cfg.Data.Root, name)
 			st, err := os.Stat(path)
 			if paths, bad := data.Expand(cfg.Data.Root, []string{name}); bad == nil && len(paths) > 0 {
 				path = paths[0]
 			}
-			in := below(cfg, sentenceFiles(split), name, err == nil && st.IsDir())
+			in := Under(cfg, sentenceFiles(split), name, err == nil && st.IsDir())
 			in[len(in)-1].Path = path
 			list = append(list, in...)
 		}
 		return list
 	},
-	Entries: func(_ context.Context, cfg config.Config, split string, _ Options) (any, error) {
-		return SentencePairs(cfg, split)
+	Entries: func(_ context.Context, cfg Setup, split string, _ Options) (any, error) {
+		return OpenSentencePairs(cfg, split)
 	},
-	Stream: func(_ context.Context, cfg config.Config, o Options) (data.Stream, error) {
-		set, err := SentencePairs(cfg, "train")
+	Stream: func(_ context.Context, cfg Setup, o Options) (data.Stream, error) {
+		set, err := OpenSentencePairs(cfg, "train")
 		if err != nil {
 			return nil, err
 		}
 		return sentencepairs.NewStream(set, SentenceColumns(cfg, o.Tokenizer))
 	},
-	Captions: func(_ context.Context, cfg config.Config, _ Options) (out []string, err error) {
-		set, err := SentencePairs(cfg, "train")
+	Captions: func(_ context.Context, cfg Setup, _ Options) (out []string, err error) {
+		set, err := OpenSentencePairs(cfg, "train")
 		if err != nil {
 			return nil, err
 		}
@@ -62,20 +119,20 @@ var sentencePairs = Kind{
 func sentenceFiles(split string) string { return "data.sentence_pairs." + split + "_files" }
 
 // SentenceColumns says how pairs of sentences become columns; nil is no tokenizer.
-func SentenceColumns(cfg config.Config, tok data.Tokenizer) sentencepairs.StreamConfig {
-	c := sentencepairs.StreamConfig{Seed: cfg.Run.Seed, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords, Joint: cfg.JointPairs()}
+func SentenceColumns(cfg Setup, tok data.Tokenizer) sentencepairs.StreamConfig {
+	c := sentencepairs.StreamConfig{Seed: cfg.Seed, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords, Joint: cfg.JointPairs}
 	if tok != nil {
 		c.Text = &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
 	}
 	return c
 }
 
-// SentencePairs reads a split of data.kind = "sentence_pairs".
-func SentencePairs(cfg config.Config, split string) (*sentencepairs.Set, error) {
+// OpenSentencePairs reads a split of data.kind = "sentence_pairs".
+func OpenSentencePairs(cfg Setup, split string) (*sentencepairs.Set, error) {
 	c := cfg.Data.SentencePairs
 	names := c.Split(split)
 	if len(names) == 0 {
-		return nil, config.Errors{{Path: sentenceFiles(split), Msg: "must name at least one file", Hint: "or choose another split"}}
+		return nil, section.Errors{{Path: sentenceFiles(split), Msg: "must name at least one file", Hint: "or choose another split"}}
 	}
 	task, err := sentencepairs.TaskOf(c.Task)
 	if err != nil {
@@ -85,21 +142,21 @@ func SentencePairs(cfg config.Config, split string) (*sentencepairs.Set, error) 
 	for _, name := range names {
 		list, err := sentenceFile(cfg, task, name, split)
 		if err != nil {
-			return nil, rootHint(err, cfg.Data.Root)
+			return nil, RootHint(err, cfg.Data.Root)
 		}
 		paths = append(paths, list...)
 	}
 	set, err := sentencepairs.Load(task, paths, sentenceOptions(cfg))
-	return set, rootHint(err, cfg.Data.Root)
+	return set, RootHint(err, cfg.Data.Root)
 }
 
 // sentenceOptions say how the files of sentence pairs are read.
-func sentenceOptions(cfg config.Config) sentencepairs.Options {
+func sentenceOptions(cfg Setup) sentencepairs.Options {
 	return sentencepairs.Options{MaxBadShare: cfg.Data.MaxBadShare}
 }
 
 // sentenceFile is the files that a name stands for: itself, what a pattern finds, or the files of a split in a folder.
-func sentenceFile(cfg config.Config, task sentencepairs.Task, name, split string) ([]string, error) {
+func sentenceFile(cfg Setup, task sentencepairs.Task, name, split string) ([]string, error) {
 	path := Below(cfg.Data.Root, name)
 	if st, err := os.Stat(path); err != nil || !st.IsDir() {
 		return data.Expand(cfg.Data.Root, []string{name})
@@ -111,82 +168,4 @@ func sentenceFile(cfg config.Config, task sentencepairs.Task, name, split string
 	return found.Paths, err
 }
 
-// Sentences are the pairs of a task that a model is evaluated on.
-type Sentences struct {
-	Test  *sentencepairs.Set
-	Split string             // of Test: val or test, empty where files are named
-	Train *sentencepairs.Set // that rules are fitted to; nil: there is none, or no rule is
-	From  []string           // files of Test
-}
-
-// OpenSentences reads the files of eval.sentences.
-func OpenSentences(cfg config.Config) (list []Sentences, err error) {
-	const key = "eval.sentences.tasks"
-	c := cfg.Eval.Sentences
-	if len(c.Tasks) == 0 {
-		return nil, config.Errors{{Path: key, Value: c.Tasks, Msg: "must name a task of sentence pairs", Hint: `such as "stsb", with its folder in eval.sentences.folder: docs/sentences.md says what there is`}}
-	}
-	for _, item := range c.Items() {
-		s, err := openSentences(cfg, item)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", key, item.Name, rootHint(err, cfg.Data.Root))
-		}
-		list = append(list, s)
-	}
-	return list, nil
-}
-
-// openSentences reads the files of an item of eval.sentences.tasks.
-func openSentences(cfg config.Config, item config.SentenceTask) (s Sentences, err error) {
-	task, err := sentencepairs.TaskOf(item.Name)
-	if err != nil {
-		return s, err
-	}
-	found, folder := sentencepairs.Found{Paths: []string{Below(cfg.Data.Root, item.Test)}}, Below(cfg.Data.Root, cfg.Eval.Sentences.Folder)
-	if item.Test != "" {
-		folder = ""
-		if st, err := os.Stat(found.Paths[0]); err == nil && st.IsDir() {
-			folder = found.Paths[0]
-		}
-	}
-	if folder != "" {
-		if found, err = sentencepairs.Find(task, folder, cfg.Eval.Sentences.Split); err != nil {
-			return s, err
-		}
-	}
-	o := sentenceOptions(cfg)
-	s.Split, s.From = found.Split, found.Paths
-	if s.Test, err = sentencepairs.Load(task, found.Paths, o); err != nil || task.Scored() {
-		return s, err
-	}
-	s.Test.Thin(cfg.Eval.Sentences.MaxPairs)
-	if c := cfg.Eval.Sentences; !slices.Contains(c.Rules, config.RuleTuned) && !slices.Contains(c.Rules, config.RuleProbe) {
-		return s, nil
-	}
-	train := sentencepairs.Found{}
-	switch {
-	case item.Train != "":
-		train.Paths = []string{Below(cfg.Data.Root, item.Train)}
-	case folder != "":
-		train, _ = sentencepairs.Find(task, folder, sentencepairs.Train) // rules that need one say so
-	}
-	if train.Paths == nil {
-		return s, nil
-	}
-	if s.Train, err = sentencepairs.Load(task, train.Paths, o); err == nil {
-		s.Train.Thin(cfg.Eval.Sentences.MaxTrain)
-	}
-	return s, err
-}
-
-// String names the files of a task, for people.
-func (s Sentences) String() string {
-	name := filepath.Base(s.From[0])
-	if dir := filepath.Base(filepath.Dir(s.From[0])); dir != "." && dir != string(filepath.Separator) {
-		name = filepath.ToSlash(filepath.Join(dir, name))
-	}
-	if n := len(s.From); n > 1 {
-		name += fmt.Sprintf(" and %d more", n-1)
-	}
-	return name
-}
+func (*SentencePairs) kind() Kind { return sentencePairs }

@@ -1,4 +1,4 @@
-package source
+package source_test
 
 import (
 	"os"
@@ -7,18 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/account"
-	"github.com/geoalign/geoalign/batch"
-	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/evalfiles"
+	"github.com/geoalign/geoalign/data/source"
 )
-
-// TestSentenceTasks: the configuration knows the tasks that there are.
-func TestSentenceTasks(t *testing.T) {
-	if !slices.Equal(config.SentenceTasks, sentencepairs.Names()) {
-		t.Errorf("config has %q, sentencepairs %q", config.SentenceTasks, sentencepairs.Names())
-	}
-}
 
 // sentenceFolder writes files of tasks and returns a configuration of their folder.
 func sentenceFolder(t *testing.T) config.Config {
@@ -46,15 +40,15 @@ func sentenceFolder(t *testing.T) config.Config {
 // TestSentencePairs: files, patterns and folders of a split are the pairs of a stream.
 func TestSentencePairs(t *testing.T) {
 	cfg := sentenceFolder(t)
-	cfg.Data.Kind = config.SentencePairsKind
+	cfg.Data.Kind = source.SentencePairsKind
 	p := &cfg.Data.SentencePairs
 	p.Task, p.ValFiles = "mrpc", []string{"MRPC"}
 	for _, files := range [][]string{{"MRPC"}, {"MRPC/train.tsv"}, {"MRPC/tr*.tsv"}} {
 		p.TrainFiles = files
-		if err := CheckInputs(Inputs(cfg, Splits...)); err != nil {
+		if err := source.CheckInputs(source.Inputs(cfg.Source(), source.Splits...)); err != nil {
 			t.Error(err)
 		}
-		s, err := Stream(t.Context(), cfg, Options{})
+		s, err := source.Stream(t.Context(), cfg.Source(), source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,32 +59,32 @@ func TestSentencePairs(t *testing.T) {
 		if got := account.Of(s).String(); got != "3 rows: 2 used; left out: without a label: 1" {
 			t.Errorf("account %q", got)
 		}
-		words, err := Captions(t.Context(), cfg, Options{})
+		words, err := source.Texts(t.Context(), cfg.Source(), source.Options{})
 		if err != nil || !slices.Equal(words, []string{"a cat", "a small cat", "a dog", "trees"}) {
 			t.Errorf("%q, %v", words, err)
 		}
 	}
-	if list, err := Finite(cfg); err != nil || !slices.Equal(list, []string{"train", "val"}) {
+	if list, err := source.Finite(cfg.Source()); err != nil || !slices.Equal(list, []string{"train", "val"}) {
 		t.Errorf("%q, %v", list, err)
 	}
-	if set, err := SentencePairs(cfg, "val"); err != nil || len(set.Pairs) != 1 {
+	if set, err := source.OpenSentencePairs(cfg.Source(), "val"); err != nil || len(set.Pairs) != 1 {
 		t.Errorf("%+v, %v", set, err)
 	}
 	p.TestFiles = []string{"MRPC"}
 	for split, want := range map[string]string{"test": "has no test files of the task mrpc, only those of val: name these", "train": "relative paths start from data.root"} {
 		p.TrainFiles = []string{"none.tsv"}
-		if _, err := SentencePairs(cfg, split); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := source.OpenSentencePairs(cfg.Source(), split); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if err := CheckInputs(Inputs(cfg, "train")); err == nil || !strings.Contains(err.Error(), "data.sentence_pairs.train_files: there is no such file") {
+	if err := source.CheckInputs(source.Inputs(cfg.Source(), "train")); err == nil || !strings.Contains(err.Error(), "data.sentence_pairs.train_files: there is no such file") {
 		t.Error(err)
 	}
 	p.TrainFiles = nil
-	if _, err := SentencePairs(cfg, "train"); err == nil || !strings.Contains(err.Error(), "data.sentence_pairs.train_files: must name at least one file") {
+	if _, err := source.OpenSentencePairs(cfg.Source(), "train"); err == nil || !strings.Contains(err.Error(), "data.sentence_pairs.train_files: must name at least one file") {
 		t.Error(err)
 	}
-	if _, err := Split(t.Context(), cfg, "val", Options{}); err == nil || !strings.Contains(err.Error(), "has no images and captions") {
+	if _, err := source.Split(t.Context(), cfg.Source(), "val", source.Options{}); err == nil || !strings.Contains(err.Error(), "has no images and captions") {
 		t.Error(err)
 	}
 }
@@ -107,10 +101,10 @@ func TestOpenSentences(t *testing.T) {
 		{"mrpc=own.tsv", " own.tsv", 0}, {"rte=own.tsv,own.tsv", " own.tsv", 1},
 	} {
 		e.Tasks = []string{c.item}
-		if err := CheckInputs(SentencesInputs(cfg)); err != nil {
+		if err := source.CheckInputs(evalfiles.SentencesInputs(cfg)); err != nil {
 			t.Error(err)
 		}
-		list, err := OpenSentences(cfg)
+		list, err := evalfiles.OpenSentences(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,12 +121,12 @@ func TestOpenSentences(t *testing.T) {
 		}
 	}
 	e.Tasks, e.MaxTrain, e.MaxPairs = []string{"mrpc=MRPC/train.tsv,MRPC/train.tsv"}, 1, 1
-	if list, err := OpenSentences(cfg); err != nil || len(list[0].Train.Pairs) != 1 || len(list[0].Test.Pairs) != 1 {
+	if list, err := evalfiles.OpenSentences(cfg); err != nil || len(list[0].Train.Pairs) != 1 || len(list[0].Test.Pairs) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	rules := e.Rules
 	e.Rules = []string{config.RuleFixed, config.RuleKMeans}
-	if list, err := OpenSentences(cfg); err != nil || list[0].Train != nil {
+	if list, err := evalfiles.OpenSentences(cfg); err != nil || list[0].Train != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
 	e.Rules = rules
@@ -140,35 +134,20 @@ func TestOpenSentences(t *testing.T) {
 		"rte": "eval.sentences.tasks: rte: data: ", "rte=none.tsv": "relative paths start from data.root", "stsb=own.tsv,none.tsv": "", "rte=own.tsv,none.tsv": "no such file",
 	} {
 		e.Tasks = []string{item}
-		if _, err := OpenSentences(cfg); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if _, err := evalfiles.OpenSentences(cfg); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", item, err, want)
 		}
 	}
 	e.Tasks = []string{"rte=none.tsv"}
-	if err := CheckInputs(SentencesInputs(cfg)); err == nil || !strings.Contains(err.Error(), "eval.sentences.tasks: there is no such file") {
+	if err := source.CheckInputs(evalfiles.SentencesInputs(cfg)); err == nil || !strings.Contains(err.Error(), "eval.sentences.tasks: there is no such file") {
 		t.Error(err)
 	}
 	e.Tasks, e.Folder = []string{"rte"}, "none"
-	if err := CheckInputs(SentencesInputs(cfg)); err == nil || !strings.Contains(err.Error(), "eval.sentences.folder: there is no such folder") {
+	if err := source.CheckInputs(evalfiles.SentencesInputs(cfg)); err == nil || !strings.Contains(err.Error(), "eval.sentences.folder: there is no such folder") {
 		t.Error(err)
 	}
 	e.Tasks = nil
-	if _, err := OpenSentences(cfg); err == nil || !strings.Contains(err.Error(), "eval.sentences.tasks: must name a task") {
+	if _, err := evalfiles.OpenSentences(cfg); err == nil || !strings.Contains(err.Error(), "eval.sentences.tasks: must name a task") {
 		t.Error(err)
-	}
-}
-
-// TestSentenceTaskSizes: the configuration knows the classes and the scale of every task.
-func TestSentenceTaskSizes(t *testing.T) {
-	for _, name := range config.SentenceTasks {
-		task, err := sentencepairs.TaskOf(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := config.SentencePairs{Task: name}
-		low, high := c.Scale()
-		if c.Classes() != len(task.Classes) || task.Scored() && (low != task.Low || high != task.High) {
-			t.Errorf("%s has %d classes and scores from %g to %g, config says %d and %g to %g", name, len(task.Classes), task.Low, task.High, c.Classes(), low, high)
-		}
 	}
 }

@@ -9,60 +9,38 @@ package source
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/compute"
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
-// kinds are the values of data.kind.
-var kinds = map[string]Kind{
-	"captions":       imageFiles(captionLists),
-	"coco":           imageFiles(coco),
-	"csv":            imageFiles(csvTables),
-	"entailment":     entailment,
-	"nlvr":           nlvr,
-	"flickr":         imageFiles(flickr),
-	"folder":         imageFiles(classFolders),
-	"grounding":      grounding,
-	"karpathy":       imageFiles(karpathy),
-	"pairs":          storedPairs,
-	"parquet":        imageFiles(parquetTables),
-	"regions":        regionSets,
-	"scenes":         scenesKind,
-	"sentences":      imageFiles(sentenceLists),
-	"sentence_pairs": sentencePairs,
-	"vqa":            vqa,
-	"webdataset":     imageFiles(shards),
-}
-
 // Kind opens data of one kind. A function that a kind does not have is nil.
 type Kind struct {
 	// Splits lists the finite splits that the configuration has, train first.
-	Splits func(cfg config.Config) []string
+	Splits func(cfg Setup) []string
 	// MayLack says that a configuration need not have a val or test split: a run is
 	// then not evaluated. Of other kinds it is an error.
 	MayLack bool
 	// Stream opens the endless stream of training samples.
-	Stream func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error)
+	Stream func(ctx context.Context, cfg Setup, o Options) (data.Stream, error)
 	// Split opens a finite split of images with captions.
-	Split func(ctx context.Context, cfg config.Config, split string, o Options) (data.Dataset, error)
+	Split func(ctx context.Context, cfg Setup, split string, o Options) (data.Dataset, error)
 	// Examples opens a split of samples of a downstream task.
-	Examples func(ctx context.Context, cfg config.Config, split string, o Options) (data.Examples, error)
+	Examples func(ctx context.Context, cfg Setup, split string, o Options) (data.Examples, error)
 	// Galleries opens a finite split for retrieval; nil: that of Split.
-	Galleries func(ctx context.Context, cfg config.Config, split string, o Options) (data.Galleries, error)
+	Galleries func(ctx context.Context, cfg Setup, split string, o Options) (data.Galleries, error)
 	// Inputs lists the files and folders that a split is read from, as the configuration
 	// names them.
-	Inputs func(cfg config.Config, split string) []Input
+	Inputs func(cfg Setup, split string) []Input
 	// Entries opens a split for its data.Entries alone; nil: Examples, Stream or Split do.
-	Entries func(ctx context.Context, cfg config.Config, split string, o Options) (any, error)
+	Entries func(ctx context.Context, cfg Setup, split string, o Options) (any, error)
 	// Captions returns what a vocabulary is learned from, cleaned.
-	Captions func(ctx context.Context, cfg config.Config, o Options) ([]string, error)
+	Captions func(ctx context.Context, cfg Setup, o Options) ([]string, error)
 }
 
 // Options say how a training stream is made, and who is told how far the opening of any data is.
@@ -82,23 +60,23 @@ type Options struct {
 var Splits = []string{"train", "val", "test"}
 
 // Stream opens the training stream of a configuration. It ends early with the error of ctx.
-func Stream(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {
+func Stream(ctx context.Context, cfg Setup, o Options) (data.Stream, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
 	}
 	s, err := k.Stream(ctx, cfg, o)
-	if err == nil && cfg.MixesSentences() {
+	if err == nil && cfg.Mixed {
 		s, err = alternating(ctx, s, cfg, o)
 	}
-	if err != nil || !cfg.Model.ByIdentity() {
+	if err != nil || !cfg.ByIdentity {
 		return s, err
 	}
 	return s, o.checkIdentities(cfg, s)
 }
 
 // Split opens a finite split of images with captions. It may end early with the error of ctx.
-func Split(ctx context.Context, cfg config.Config, split string, o Options) (data.Dataset, error) {
+func Split(ctx context.Context, cfg Setup, split string, o Options) (data.Dataset, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
@@ -110,12 +88,12 @@ func Split(ctx context.Context, cfg config.Config, split string, o Options) (dat
 }
 
 // Eval opens a split of images with captions for evaluation.
-func Eval(ctx context.Context, cfg config.Config, split string, o Options) (*data.Eval, error) {
+func Eval(ctx context.Context, cfg Setup, split string, o Options) (*data.Eval, error) {
 	ds, err := Split(ctx, cfg, split, o)
 	if err != nil {
 		return nil, err
 	}
-	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: ImageInput(cfg), MaxWords: cfg.Data.MaxWords, Clean: cfg.Data.Clean, MaxImages: cfg.Eval.MaxImages})
+	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.ImageSize, Input: cfg.Input, MaxWords: cfg.Data.MaxWords, Clean: cfg.Data.Clean, MaxImages: cfg.MaxImages})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +104,7 @@ func Eval(ctx context.Context, cfg config.Config, split string, o Options) (*dat
 }
 
 // Galleries opens a split of any kind for retrieval.
-func Galleries(ctx context.Context, cfg config.Config, split string, o Options) (data.Galleries, error) {
+func Galleries(ctx context.Context, cfg Setup, split string, o Options) (data.Galleries, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
@@ -149,16 +127,16 @@ func Galleries(ctx context.Context, cfg config.Config, split string, o Options) 
 }
 
 // CheckFolds says whether eval.folds divides a gallery of images.
-func CheckFolds(cfg config.Config, images int) error {
-	if n := cfg.Eval.Folds; n > 1 && images%n != 0 {
-		return config.Errors{{Path: "eval.folds", Value: n, Msg: fmt.Sprintf("must divide the %d images of the split", images),
+func CheckFolds(cfg Setup, images int) error {
+	if n := cfg.Folds; n > 1 && images%n != 0 {
+		return section.Errors{{Path: "eval.folds", Value: n, Msg: fmt.Sprintf("must divide the %d images of the split", images),
 			Hint: "choose a divisor, or the size of the gallery with eval.max_images"}}
 	}
 	return nil
 }
 
-// Captions returns the cleaned captions that a vocabulary is learned from.
-func Captions(ctx context.Context, cfg config.Config, o Options) ([]string, error) {
+// Texts returns the cleaned captions that a vocabulary is learned from.
+func Texts(ctx context.Context, cfg Setup, o Options) ([]string, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
@@ -167,15 +145,15 @@ func Captions(ctx context.Context, cfg config.Config, o Options) ([]string, erro
 		return nil, fmt.Errorf("source: data.kind %q has no captions to learn a vocabulary from", cfg.Data.Kind)
 	}
 	list, err := k.Captions(ctx, cfg, o)
-	if err != nil || !cfg.MixesSentences() {
+	if err != nil || !cfg.Mixed {
 		return list, err
 	}
-	more, err := kinds["sentences"].Captions(ctx, cfg, o)
+	more, err := kinds()["sentences"].Captions(ctx, cfg, o)
 	return append(list, more...), err
 }
 
 // Finite lists the finite splits that a configuration has, train first.
-func Finite(cfg config.Config) ([]string, error) {
+func Finite(cfg Setup) ([]string, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
@@ -185,12 +163,12 @@ func Finite(cfg config.Config) ([]string, error) {
 
 // CheckSplit says which splits there are where data has none of that name. A split that
 // only lacks its files is found out by opening it.
-func CheckSplit(cfg config.Config, split string) error {
+func CheckSplit(cfg Setup, split string) error {
 	list, err := Finite(cfg)
 	switch {
 	case err != nil:
 		return err
-	case slices.Contains(list, split), slices.Contains(Splits, split) && kinds[cfg.Data.Kind].MayLack && !cfg.Data.Drawn():
+	case slices.Contains(list, split), slices.Contains(Splits, split) && kinds()[cfg.Data.Kind].MayLack && !cfg.Data.Drawn():
 		return nil
 	}
 	why := ""
@@ -201,31 +179,22 @@ func CheckSplit(cfg config.Config, split string) error {
 }
 
 // Unnamed says that a configuration leaves a split out, which its kind allows.
-func Unnamed(cfg config.Config, split string) bool {
+func Unnamed(cfg Setup, split string) bool {
 	k, err := kindOf(cfg)
 	return err == nil && k.MayLack && !slices.Contains(k.Splits(cfg), split)
 }
 
-func kindOf(cfg config.Config) (Kind, error) {
-	k, ok := kinds[cfg.Data.Kind]
-	if !ok {
-		return k, config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: "is no kind of data",
-			Hint: "use one of " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")}}
-	}
-	return k, nil
-}
-
 // train is what all kinds with images do with them.
-func (o Options) train(cfg config.Config) data.TrainConfig {
+func (o Options) train(cfg Setup) data.TrainConfig {
 	d := cfg.Data
 	t := data.TrainConfig{
-		Seed:     cfg.Run.Seed,
+		Seed:     cfg.Seed,
 		MaxWords: d.MaxWords,
 		Clean:    d.Clean,
 		Pairs:    o.PerCaption,
 		Transform: transform.Train{
-			Input:    ImageInput(cfg),
-			Size:     cfg.Model.Image.Size,
+			Input:    cfg.Input,
+			Size:     cfg.ImageSize,
 			ScaleMin: d.CropScaleMin,
 			Flip:     d.Flip,
 			Ops:      d.RandAugmentOps,
@@ -235,27 +204,17 @@ func (o Options) train(cfg config.Config) data.TrainConfig {
 			Blur:     d.Blur,
 		},
 	}
-	if r := cfg.Data.Crops; cfg.SmallCrops() > 0 {
+	if r := cfg.Data.Crops; cfg.SmallCrops > 0 {
 		t.Crops = data.Crops{Count: r.Count, Size: r.Size, ScaleMin: r.ScaleMin, ScaleMax: r.ScaleMax}
 	}
-	if cfg.Model.ByIdentity() {
+	if cfg.ByIdentity {
 		id := d.Identities
-		t.Identities = data.IdentityConfig{Identities: cfg.BatchIdentities(), Images: id.Images, LeaveOut: id.Short == "leave_out"}
+		t.Identities = data.IdentityConfig{Identities: cfg.Data.Identities.Of(cfg.BatchSize), Images: id.Images, LeaveOut: id.Short == "leave_out"}
 	}
 	if o.Tokenizer != nil {
 		t.Text = &data.Texts{Tokenizer: o.Tokenizer, Tokens: d.Tokens}
 	}
 	return t
-}
-
-// ImageInput is what the image tower of a configuration wants of images.
-func ImageInput(cfg config.Config) transform.Input {
-	im := cfg.Model.Image
-	in := transform.Input{Crop: im.Resize == "crop", Resized: im.Resized(), Bilinear: im.Interpolation == "bilinear"}
-	for c := range im.Mean {
-		in.Mean[c], in.Std[c] = float32(im.Mean[c]), float32(im.Std[c])
-	}
-	return in
 }
 
 // Below joins a path of the configuration to the folder it starts from, data.root,

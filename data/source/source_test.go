@@ -1,4 +1,4 @@
-package source
+package source_test
 
 import (
 	"archive/tar"
@@ -13,10 +13,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -150,7 +152,7 @@ func configOf(kind, root string) config.Config {
 		d.Scenes.ValSamples, d.Scenes.TestSamples = 10, 10
 	}
 	if d.ReadsExamples() {
-		d.Examples.Source, d.Scenes.ValSamples, d.Scenes.TestSamples = config.ExamplesOfScenes, 10, 10
+		d.Examples.Source, d.Scenes.ValSamples, d.Scenes.TestSamples = source.ExamplesOfScenes, 10, 10
 	}
 	return cfg
 }
@@ -162,12 +164,12 @@ func TestKinds(t *testing.T) {
 	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]",
 		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "sentence_pairs": "[train val]", "sentences": "[train val]", "webdataset": "[train val]",
 		"entailment": "[val test]", "grounding": "[val test]", "nlvr": "[val test]", "vqa": "[val test]"}
-	for kind := range kinds {
+	for _, kind := range source.Kinds() {
 		cfg := configOf(kind, root)
 		if cfg.Data.ReadsExamples() {
 			splits[kind] = splits["scenes"]
 		}
-		stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
+		stream, err := source.Stream(t.Context(), cfg.Source(), source.Options{Tokenizer: letters{}})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -179,14 +181,14 @@ func TestKinds(t *testing.T) {
 		if _, text := batch.Find(columns, batch.Tokens); text != (kind != "pairs") {
 			t.Errorf("%s: columns %v", kind, columns)
 		}
-		names, err := Finite(cfg)
+		names, err := source.Finite(cfg.Source())
 		if got, _ := json.Marshal(names); err != nil || strings.NewReplacer(`"`, "", ",", " ").Replace(string(got)) != splits[kind] {
 			t.Errorf("%s: splits %v, want %s", kind, names, splits[kind])
 		}
 		if kind == "sentence_pairs" { // which has no images
 			continue
 		}
-		set, err := Galleries(t.Context(), cfg, "val", Options{})
+		set, err := source.Galleries(t.Context(), cfg.Source(), "val", source.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -200,12 +202,12 @@ func TestKinds(t *testing.T) {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}
-		captions, err := Captions(t.Context(), cfg, Options{})
+		captions, err := source.Texts(t.Context(), cfg.Source(), source.Options{})
 		if (err != nil) != (kind == "pairs") || kind != "pairs" && len(captions) == 0 {
 			t.Errorf("%s: %d captions (%v)", kind, len(captions), err)
 		}
 		// Without a tokenizer there is no text, and no column of it.
-		if stream, err = Stream(t.Context(), cfg, Options{}); err != nil || slices.ContainsFunc(stream.Columns(), func(c data.Column) bool { return c.Name == batch.Tokens }) {
+		if stream, err = source.Stream(t.Context(), cfg.Source(), source.Options{}); err != nil || slices.ContainsFunc(stream.Columns(), func(c data.Column) bool { return c.Name == batch.Tokens }) {
 			t.Errorf("%s: text without a tokenizer (%v)", kind, err)
 		}
 	}
@@ -215,7 +217,7 @@ func TestKinds(t *testing.T) {
 func TestPerCaption(t *testing.T) {
 	cfg := configOf("captions", folder(t))
 	for per, want := range map[bool]int{false: 1, true: 2} {
-		if s, err := Stream(t.Context(), cfg, Options{PerCaption: per}); err != nil || s.EpochSamples() != want {
+		if s, err := source.Stream(t.Context(), cfg.Source(), source.Options{PerCaption: per}); err != nil || s.EpochSamples() != want {
 			t.Errorf("%v: %v samples, %v", per, s, err)
 		}
 	}
@@ -230,7 +232,7 @@ func TestNeighbours(t *testing.T) {
 	g.Neighbours, g.Pool, g.Weight = 3, 2, 0.5
 	for modalities, want := range map[string][]string{"both": {batch.ImageNeighbours, batch.TextNeighbours}, "image": {batch.ImageNeighbours}, "text": {batch.TextNeighbours}} {
 		g.Modalities = modalities
-		s, err := Stream(t.Context(), cfg, Options{})
+		s, err := source.Stream(t.Context(), cfg.Source(), source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +259,7 @@ func TestNeighbours(t *testing.T) {
 		t.Errorf("%d files of lists (%v)", len(list), err)
 	}
 	g.Weight = 0
-	if s, err := Stream(t.Context(), cfg, Options{}); err != nil || len(s.Columns()) != 3 {
+	if s, err := source.Stream(t.Context(), cfg.Source(), source.Options{}); err != nil || len(s.Columns()) != 3 {
 		t.Errorf("columns without the term: %v", err)
 	}
 }
@@ -267,30 +269,30 @@ func TestInputsOfKinds(t *testing.T) {
 	root := folder(t)
 	for _, c := range []struct {
 		kind   string
-		change func(d *config.Data)
+		change func(d *source.Data)
 		want   string
 	}{
-		{"csv", func(d *config.Data) { d.CSV.TrainFiles = []string{"pairs.tsv", "none.csv"} }, "data.csv.train_files: there is no such file: " + filepath.Join(root, "none.csv")},
-		{"webdataset", func(d *config.Data) { d.WebDataset.TrainFiles = []string{"shard-{0..1}.tar"} }, "data.webdataset.train_files: there is no such file: " + filepath.Join(root, "shard-1.tar")},
-		{"webdataset", func(d *config.Data) { d.WebDataset.ValFiles = []string{"val-*.tar"} }, "data.webdataset.val_files: there is no such file: " + filepath.Join(root, "val-*.tar")},
-		{"parquet", func(d *config.Data) { d.Parquet.ValFiles = []string{"none.parquet"} }, "data.parquet.val_files: there is no such file"},
-		{"coco", func(d *config.Data) { d.COCO.ValFile = "none.json" }, "data.coco.val_file: there is no such file"},
-		{"coco", func(d *config.Data) { d.COCO.TrainImages = "none" }, "data.coco.train_images: there is no such folder"},
-		{"flickr", func(d *config.Data) { d.Flickr.ValList = "none.txt" }, "data.flickr.val_list: there is no such file"},
-		{"flickr", func(d *config.Data) { d.Flickr.File = "none.token" }, "data.flickr.file: there is no such file"},
-		{"flickr", func(d *config.Data) { d.Flickr.ImageRoot = "none" }, "data.flickr.image_root: there is no such folder"},
+		{"csv", func(d *source.Data) { d.CSV.TrainFiles = []string{"pairs.tsv", "none.csv"} }, "data.csv.train_files: there is no such file: " + filepath.Join(root, "none.csv")},
+		{"webdataset", func(d *source.Data) { d.WebDataset.TrainFiles = []string{"shard-{0..1}.tar"} }, "data.webdataset.train_files: there is no such file: " + filepath.Join(root, "shard-1.tar")},
+		{"webdataset", func(d *source.Data) { d.WebDataset.ValFiles = []string{"val-*.tar"} }, "data.webdataset.val_files: there is no such file: " + filepath.Join(root, "val-*.tar")},
+		{"parquet", func(d *source.Data) { d.Parquet.ValFiles = []string{"none.parquet"} }, "data.parquet.val_files: there is no such file"},
+		{"coco", func(d *source.Data) { d.COCO.ValFile = "none.json" }, "data.coco.val_file: there is no such file"},
+		{"coco", func(d *source.Data) { d.COCO.TrainImages = "none" }, "data.coco.train_images: there is no such folder"},
+		{"flickr", func(d *source.Data) { d.Flickr.ValList = "none.txt" }, "data.flickr.val_list: there is no such file"},
+		{"flickr", func(d *source.Data) { d.Flickr.File = "none.token" }, "data.flickr.file: there is no such file"},
+		{"flickr", func(d *source.Data) { d.Flickr.ImageRoot = "none" }, "data.flickr.image_root: there is no such folder"},
 	} {
 		cfg := configOf(c.kind, root)
-		if err := CheckInputs(Inputs(cfg, Splits...)); err != nil {
+		if err := source.CheckInputs(source.Inputs(cfg.Source(), source.Splits...)); err != nil {
 			t.Errorf("%s: %v", c.kind, err)
 		}
 		c.change(&cfg.Data)
-		if err := CheckInputs(Inputs(cfg, Splits...)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := source.CheckInputs(source.Inputs(cfg.Source(), source.Splits...)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.kind, err, c.want)
 		}
 	}
 	for _, kind := range []string{"csv", "coco", "flickr", "webdataset", "parquet"} {
-		if _, err := Eval(t.Context(), configOf(kind, root), "test", Options{}); err == nil || !strings.Contains(err.Error(), "data."+kind+".test_") {
+		if _, err := source.Eval(t.Context(), configOf(kind, root).Source(), "test", source.Options{}); err == nil || !strings.Contains(err.Error(), "data."+kind+".test_") {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -298,13 +300,13 @@ func TestInputsOfKinds(t *testing.T) {
 
 // TestCheckSplitOfScenes: whatever is made of scenes, their training split has no end.
 func TestCheckSplitOfScenes(t *testing.T) {
-	for _, kind := range []string{"scenes", "regions", config.VQAKind} {
+	for _, kind := range []string{"scenes", "regions", source.VQAKind} {
 		cfg := config.Default()
-		cfg.Data.Kind, cfg.Data.Regions.Source, cfg.Data.Examples.Source = kind, config.RegionsOfScenes, config.ExamplesOfScenes
-		if err := CheckSplit(cfg, "train"); err == nil || !strings.Contains(err.Error(), "has val, test, as its train split has no end") {
+		cfg.Data.Kind, cfg.Data.Regions.Source, cfg.Data.Examples.Source = kind, source.RegionsOfScenes, source.ExamplesOfScenes
+		if err := source.CheckSplit(cfg.Source(), "train"); err == nil || !strings.Contains(err.Error(), "has val, test, as its train split has no end") {
 			t.Errorf("%s: %v", kind, err)
 		}
-		if err := CheckSplit(cfg, "test"); err != nil {
+		if err := source.CheckSplit(cfg.Source(), "test"); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -335,13 +337,13 @@ func TestInputsOfExamples(t *testing.T) {
 		{"vqa", func(c *config.Config) { c.Eval.VQA.Candidates = "answers.txt" }, "eval.vqa.candidates: there is no such file"},
 		{"vqa", func(c *config.Config) { c.Eval.VQA.Candidates, c.Eval.VQA.Generate = "answers.txt", true }, ""},
 		{"vqa", func(c *config.Config) {
-			c.Data.Examples.Source, c.Eval.VQA.Candidates = config.ExamplesOfScenes, "answers.txt"
+			c.Data.Examples.Source, c.Eval.VQA.Candidates = source.ExamplesOfScenes, "answers.txt"
 		}, "eval.vqa.candidates: there is no such file"},
 	} {
 		cfg := config.Default()
 		cfg.Data.Kind, cfg.Data.Root, cfg.Data.Examples.TrainFiles = c.kind, root, []string{"train-*.json"}
 		c.change(&cfg)
-		err := CheckInputs(Inputs(cfg, Splits...))
+		err := source.CheckInputs(source.Inputs(cfg.Source(), source.Splits...))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.kind, err, c.want)
 		}
@@ -351,37 +353,46 @@ func TestInputsOfExamples(t *testing.T) {
 func TestSourceRefuses(t *testing.T) {
 	root := folder(t)
 	cfg := configOf("captions", root)
-	if !Unnamed(cfg, "test") || Unnamed(cfg, "val") || Unnamed(configOf("karpathy", root), "test") || !Unnamed(configOf("pairs", root), "test") {
+	if !source.Unnamed(cfg.Source(), "test") || source.Unnamed(cfg.Source(), "val") || source.Unnamed(configOf("karpathy", root).Source(), "test") || !source.Unnamed(configOf("pairs", root).Source(), "test") {
 		t.Error("splits that a configuration may leave out")
 	}
-	_, err := Eval(t.Context(), cfg, "test", Options{})
-	if _, ok := errors.AsType[config.Errors](err); !ok || !strings.Contains(err.Error(), "data.captions.test_files: must name at least one file") {
+	_, err := source.Eval(t.Context(), cfg.Source(), "test", source.Options{})
+	if _, ok := errors.AsType[section.Errors](err); !ok || !strings.Contains(err.Error(), "data.captions.test_files: must name at least one file") {
 		t.Errorf("got %v", err)
 	}
 	cfg.Data.Captions.TrainFiles = []string{"none.json"}
-	if _, err := Stream(t.Context(), cfg, Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
+	if _, err := source.Stream(t.Context(), cfg.Source(), source.Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
 		t.Errorf("got %v", err)
 	}
 	classes, pairs := configOf("folder", root), configOf("pairs", root)
 	for want, f := range map[string]func() error{
-		`has no folder "test", only train and val: make it, or`: func() error { _, err := Eval(t.Context(), classes, "test", Options{}); return err },
-		"has no images and captions":                            func() error { _, err := Eval(t.Context(), pairs, "val", Options{}); return err },
-		"no captions to learn a vocabulary from":                func() error { _, err := Captions(t.Context(), pairs, Options{}); return err },
-		"data.pairs.test_samples":                               func() error { _, err := Galleries(t.Context(), pairs, "test", Options{}); return err },
+		`has no folder "test", only train and val: make it, or`: func() error {
+			_, err := source.Eval(t.Context(), classes.Source(), "test", source.Options{})
+			return err
+		},
+		"has no images and captions":             func() error { _, err := source.Eval(t.Context(), pairs.Source(), "val", source.Options{}); return err },
+		"no captions to learn a vocabulary from": func() error { _, err := source.Texts(t.Context(), pairs.Source(), source.Options{}); return err },
+		"data.pairs.test_samples": func() error {
+			_, err := source.Galleries(t.Context(), pairs.Source(), "test", source.Options{})
+			return err
+		},
 		"must divide the 4 images of the split": func() error {
 			c := pairs
 			c.Eval.Folds = 3
-			_, err := Galleries(t.Context(), c, "val", Options{})
+			_, err := source.Galleries(t.Context(), c.Source(), "val", source.Options{})
 			return err
 		},
 		"must divide the 10 images of the split": func() error {
 			c := configOf("scenes", root)
 			c.Eval.Folds = 3
-			_, err := Eval(t.Context(), c, "val", Options{})
+			_, err := source.Eval(t.Context(), c.Source(), "val", source.Options{})
 			return err
 		},
-		"data.kind: is no kind of data (got \"x\"": func() error { _, err := Stream(t.Context(), configOf("x", root), Options{}); return err },
-		"use one of captions, coco, csv, ":         func() error { _, err := Finite(configOf("x", root)); return err },
+		"data.kind: is no kind of data (got \"x\"": func() error {
+			_, err := source.Stream(t.Context(), configOf("x", root).Source(), source.Options{})
+			return err
+		},
+		"use one of captions, coco, csv, ": func() error { _, err := source.Finite(configOf("x", root).Source()); return err },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -2,20 +2,54 @@ package source
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+
 	"github.com/geoalign/geoalign/data"
 )
 
-// fileLists is a kind of data whose configuration lists the files of each split under section.train_files, val_files and
+// filesOf is what a kind of data with files for each split has for the split of that name.
+func filesOf[T any](name string, train, val, test T) (files T) {
+	switch name {
+	case "train":
+		return train
+	case "val":
+		return val
+	case "test":
+		return test
+	}
+	return files
+}
+
+// splitFiles checks train_files, val_files and test_files of a kind of data: training needs the
+// first, and an evaluation beside it the files of its split.
+func splitFiles(k *section.Checker, kind string, split func(name string) []string) {
+	key := func(name string) string { return "data." + kind + "." + name + "_files" }
+	for _, name := range []string{"train", "val", "test"} {
+		k.Require(key(name), !slices.Contains(split(name), ""), "must not hold an empty file name")
+	}
+	if section.Of[Data](k).Kind != kind {
+		return
+	}
+	k.Training(key("train"), len(split("train")) > 0, fmt.Sprintf("must name at least one file for data.kind %q", kind))
+	ownFiles := k.Has(section.Sentences) && !k.Has(section.SentencePairs) && len(k.Value("eval.sentences.tasks").([]string)) > 0 // which are evaluated in the place of a split
+	if k.Number("train.eval_every_steps") > 0 && !ownFiles && (evaluated(k) == "val" || evaluated(k) == "test") {
+		k.Training(key(evaluated(k)), len(split(evaluated(k))) > 0, "must name at least one file",
+			"or set eval.split or train.eval_every_steps = 0")
+	}
+}
+
+// fileLists is a kind of data whose configuration lists the files of each split under train_files, val_files and
 // test_files. names returns them, load opens what they stand for.
-func fileLists(section string, names func(d config.Data, split string) []string, load func(ctx context.Context, split string, paths []string, cfg config.Config, o Options) (data.Cached, error)) lists {
-	key := func(split string) string { return "data." + section + "." + split + "_files" }
+func fileLists(kind string, names func(d Data, split string) []string, load func(ctx context.Context, split string, paths []string, cfg Setup, o Options) (data.Cached, error)) lists {
+	key := func(split string) string { return "data." + kind + "." + split + "_files" }
 	return lists{
-		load: func(ctx context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
+		load: func(ctx context.Context, cfg Setup, split string, o Options) (data.Cached, error) {
 			list := names(cfg.Data, split)
 			if len(list) == 0 {
-				return nil, config.Errors{{Path: key(split), Msg: "must name at least one file", Hint: "or choose another split"}}
+				return nil, section.Errors{{Path: key(split), Msg: "must name at least one file", Hint: "or choose another split"}}
 			}
 			paths, err := data.Expand(cfg.Data.Root, list)
 			if err != nil {
@@ -23,7 +57,7 @@ func fileLists(section string, names func(d config.Data, split string) []string,
 			}
 			return load(ctx, split, paths, cfg, o)
 		},
-		splits: func(cfg config.Config) (list []string) {
+		splits: func(cfg Setup) (list []string) {
 			for _, split := range Splits {
 				if len(names(cfg.Data, split)) > 0 {
 					list = append(list, split)
@@ -31,9 +65,12 @@ func fileLists(section string, names func(d config.Data, split string) []string,
 			}
 			return list
 		},
-		inputs: func(cfg config.Config, split string) (list []Input) {
+		inputs: func(cfg Setup, split string) (list []Input) {
 			return append(expanded(cfg, key(split), names(cfg.Data, split)), root(cfg)) // of the images
 		},
 		mayLack: true,
 	}
 }
+
+// evaluated is the split that is evaluated while a model is trained.
+func evaluated(k *section.Checker) string { return k.Value("eval.split").(string) }

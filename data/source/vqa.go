@@ -1,35 +1,70 @@
 package source
 
 import (
-	"context"
 	"path/filepath"
+	"regexp"
 	"slices"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/scenes"
 )
 
+// VQAKind is the data.kind and the task of questions about pictures.
+const VQAKind = "vqa"
+
+// VQAFiles says how files of questions about pictures are read (data.kind = "vqa"): questions and annotations of VQA v2, ALBEF's lists, or
+// the rows of easy-VQA, which are told apart by what they hold. A file that several of data.examples.train_files, val_files and test_files
+// name is divided among these by its pictures.
+type VQAFiles struct {
+	// name of a picture of VQA v2 in data.examples.image_root, with %d or %012d for its image_id; empty:
+	// COCO_<data_subtype>_%012d.jpg
+	ImageName string `toml:"image_name"`
+	// folder of the pictures of ALBEF's rows with "dataset": "vg", relative to data.root; empty:
+	// data.examples.image_root
+	GenomeRoot string `toml:"genome_root"`
+	// by what accuracies of VQA v2 are told apart: answer_type (yes/no, number, other) | question_type (the first
+	// words)
+	Kinds string `toml:"kinds"`
+}
+
+// Values of data.vqa.kinds.
+const (
+	VQAAnswerType   = "answer_type"
+	VQAQuestionType = "question_type"
+)
+
+// imageNumber is a name with one verb for a number.
+var imageNumber = regexp.MustCompile(`^[^%]*%(?:0[1-9]\d?)?d[^%]*$`)
+
+// Defaults implements section.Section.
+func (v *VQAFiles) Defaults() { *v = VQAFiles{Kinds: VQAAnswerType} }
+
+// Check implements section.Section.
+func (v *VQAFiles) Check(k *section.Checker) {
+	k.OneOf("data.vqa.kinds", VQAAnswerType, VQAQuestionType)
+	k.Require("data.vqa.image_name", v.ImageName == "" || imageNumber.MatchString(v.ImageName), "must have %d or %012d once", "it stands for the image_id")
+}
+
 // vqa is data.kind = "vqa": questions about pictures with their answers.
 var vqa = examplesOf(exampleKind{
 	pictures: 1,
-	inputs: func(cfg config.Config) (list []Input) {
-		if v := cfg.Eval.VQA; !v.Generate {
-			list = named(cfg, "eval.vqa.candidates", v.Candidates, false)
-		}
+	inputs: func(cfg Setup) (list []Input) {
+		list = Named(cfg, "eval.vqa.candidates", cfg.Candidates, false)
 		if !cfg.Data.Drawn() {
-			list = append(list, named(cfg, "data.vqa.genome_root", cfg.Data.VQA.GenomeRoot, true)...)
+			list = append(list, Named(cfg, "data.vqa.genome_root", cfg.Data.VQA.GenomeRoot, true)...)
 		}
 		return list
 	},
-	files: func(cfg config.Config, split string, paths []string, o examples.Options) (*data.FileExamples, error) {
+	files: func(cfg Setup, split string, paths []string, o examples.Options) (*data.FileExamples, error) {
 		share, err := shareFiles(cfg, split)
 		if err != nil {
 			return nil, err
 		}
 		c := cfg.Data.VQA
-		v := examples.VQA{ImageName: c.ImageName, QuestionType: c.Kinds == config.VQAQuestionType, NeedAnswers: split == "train", Share: share}
+		v := examples.VQA{ImageName: c.ImageName, QuestionType: c.Kinds == VQAQuestionType, NeedAnswers: split == "train", Share: share}
 		if c.GenomeRoot != "" {
 			v.GenomeRoot = Below(cfg.Data.Root, c.GenomeRoot)
 		}
@@ -39,13 +74,13 @@ var vqa = examplesOf(exampleKind{
 		q := w.Question(s, g.rand())
 		return data.Example{Text: q.Text, Kind: q.Kind, Label: data.UnknownLabel, Answers: []data.Answer{{Text: q.Answer, Weight: 1}}}, []scenes.Scene{s}
 	},
-	answers: func(cfg config.Config) data.Answers {
-		return data.Answers{Most: cfg.Objective.VQA.Answers, Tokens: cfg.Objective.VQA.Tokens, Clean: data.CleanLower}
+	answers: func(cfg Setup) data.Answers {
+		return cfg.Answers
 	},
 })
 
 // shareFiles says which questions of files that other splits name too are of split; nil where none does.
-func shareFiles(cfg config.Config, split string) (func(file, picture string) bool, error) {
+func shareFiles(cfg Setup, split string) (func(file, picture string) bool, error) {
 	named := map[string][]string{} // splits that name a file
 	files := map[string]string{}   // the file that a path leads to
 	shared := false
@@ -83,22 +118,4 @@ func fileAt(path string) string {
 	return path
 }
 
-// Candidates are the answers that a model ranks for questions: those of eval.vqa.candidates, or the commonest of the training data. They
-// fail where there are none.
-func Candidates(ctx context.Context, cfg config.Config, o Options) ([]string, error) {
-	c := cfg.Eval.VQA
-	if c.Candidates != "" {
-		list, err := examples.LoadAnswers(Below(cfg.Data.Root, c.Candidates))
-		return list, rootHint(err, cfg.Data.Root)
-	}
-	cfg.Eval.MaxImages = 0 // which is of the samples that are evaluated
-	x, err := Examples(ctx, cfg, "train", o)
-	if err != nil {
-		return nil, err
-	}
-	list := examples.CommonAnswers(x, c.Common)
-	if len(list) == 0 {
-		return nil, config.Errors{{Path: "eval.vqa.candidates", Msg: "must name a file: no question of the training data has an answer"}}
-	}
-	return list, nil
-}
+func (*VQAFiles) kind() Kind { return vqa }

@@ -1,4 +1,4 @@
-package source
+package source_test
 
 import (
 	"bytes"
@@ -11,9 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/evalfiles"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 // endedLetters are letters with a token that ends a text.
@@ -43,7 +45,7 @@ func questionsConfig(t *testing.T, n int) config.Config {
 		t.Fatal(err)
 	}
 	cfg := config.Default()
-	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Root = 16, config.VQAKind, dir
+	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Root = 16, source.VQAKind, dir
 	e := &cfg.Data.Examples
 	e.TrainFiles, e.ValFiles, e.TestFiles = []string{"q.json"}, []string{"q.json"}, []string{"q.json"}
 	cfg.Objective.VQA.Answers, cfg.Objective.VQA.Tokens = 2, 4
@@ -54,8 +56,8 @@ func questionsConfig(t *testing.T, n int) config.Config {
 func TestVQAOfFiles(t *testing.T) {
 	cfg := questionsConfig(t, 60)
 	seen := 0
-	for _, split := range Splits {
-		x, err := Examples(t.Context(), cfg, split, Options{})
+	for _, split := range source.Splits {
+		x, err := source.OpenExamples(t.Context(), cfg.Source(), split, source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +68,7 @@ func TestVQAOfFiles(t *testing.T) {
 	if seen != 60 {
 		t.Errorf("%d questions in all splits", seen)
 	}
-	s, err := Stream(t.Context(), cfg, Options{Tokenizer: endedLetters{}})
+	s, err := source.Stream(t.Context(), cfg.Source(), source.Options{Tokenizer: endedLetters{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,16 +87,16 @@ func TestVQAOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	train, test := cfg, cfg
-	train.Data.Examples = config.Examples{Source: config.ExamplesOfFiles, TrainFiles: []string{"asked.json"}}
-	test.Data.Examples = config.Examples{Source: config.ExamplesOfFiles, TestFiles: []string{"asked.json"}}
-	if x, err := Examples(t.Context(), train, "train", Options{}); err != nil || x.Len() != 1 {
+	train.Data.Examples = source.Examples{Source: source.ExamplesOfFiles, TrainFiles: []string{"asked.json"}}
+	test.Data.Examples = source.Examples{Source: source.ExamplesOfFiles, TestFiles: []string{"asked.json"}}
+	if x, err := source.OpenExamples(t.Context(), train.Source(), "train", source.Options{}); err != nil || x.Len() != 1 {
 		t.Errorf("train: %v, want 1 question", err)
 	}
-	if x, err := Examples(t.Context(), test, "test", Options{}); err != nil || x.Len() != 2 {
+	if x, err := source.OpenExamples(t.Context(), test.Source(), "test", source.Options{}); err != nil || x.Len() != 2 {
 		t.Errorf("test: %v, want 2 questions", err)
 	}
 	cfg.Data.Examples.ValFiles, cfg.Data.Examples.TestFiles = nil, nil
-	if x, err := Examples(t.Context(), cfg, "train", Options{}); err != nil || x.Len() != 60 {
+	if x, err := source.OpenExamples(t.Context(), cfg.Source(), "train", source.Options{}); err != nil || x.Len() != 60 {
 		t.Errorf("a file that one split names: %v", err)
 	}
 }
@@ -111,8 +113,8 @@ func TestVQAOfOneFile(t *testing.T) {
 	cfg.Data.Root = "."
 	cfg.Data.Examples.ValFiles, cfg.Data.Examples.TestFiles = []string{path}, []string{"link.json"}
 	seen := map[string]string{}
-	for _, split := range Splits {
-		x, err := Examples(t.Context(), cfg, split, Options{})
+	for _, split := range source.Splits {
+		x, err := source.OpenExamples(t.Context(), cfg.Source(), split, source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,21 +134,21 @@ func TestVQAOfOneFile(t *testing.T) {
 func TestCandidates(t *testing.T) {
 	cfg := questionsConfig(t, 60)
 	cfg.Eval.MaxImages = 1 // of the samples that are evaluated
-	if got, err := Candidates(t.Context(), cfg, Options{}); err != nil || !slices.Equal(got, []string{"yes", "no"}) {
+	if got, err := evalfiles.Candidates(t.Context(), cfg, source.Options{}); err != nil || !slices.Equal(got, []string{"yes", "no"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	cfg.Eval.VQA.Common = 1
-	if got, err := Candidates(t.Context(), cfg, Options{}); err != nil || !slices.Equal(got, []string{"yes"}) {
+	if got, err := evalfiles.Candidates(t.Context(), cfg, source.Options{}); err != nil || !slices.Equal(got, []string{"yes"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	cfg.Eval.VQA.Candidates = "answers.txt"
-	if _, err := Candidates(t.Context(), cfg, Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
+	if _, err := evalfiles.Candidates(t.Context(), cfg, source.Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
 		t.Errorf("no file: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(cfg.Data.Root, "answers.txt"), []byte("maybe\nno\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Candidates(t.Context(), cfg, Options{}); err != nil || !slices.Equal(got, []string{"maybe", "no"}) {
+	if got, err := evalfiles.Candidates(t.Context(), cfg, source.Options{}); err != nil || !slices.Equal(got, []string{"maybe", "no"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -154,16 +156,16 @@ func TestCandidates(t *testing.T) {
 // TestVQAOfScenes: held-out questions do not depend on the seed of a run, those of training do, and no kind of question lacks.
 func TestVQAOfScenes(t *testing.T) {
 	cfg := config.Default()
-	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Examples.Source = 16, config.VQAKind, config.ExamplesOfScenes
+	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Examples.Source = 16, source.VQAKind, source.ExamplesOfScenes
 	cfg.Data.Scenes.ValSamples, cfg.Data.Scenes.TestSamples, cfg.Data.Scenes.EpochSamples = 50, 10, 500
 	other := cfg
 	other.Run.Seed++
 	for _, split := range []string{"train", "val"} {
-		a, err := Examples(t.Context(), cfg, split, Options{})
+		a, err := source.OpenExamples(t.Context(), cfg.Source(), split, source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := Examples(t.Context(), other, split, Options{})
+		b, err := source.OpenExamples(t.Context(), other.Source(), split, source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,11 +184,11 @@ func TestVQAOfScenes(t *testing.T) {
 			t.Errorf("%s: %d of %d questions are the same for another seed, kinds %v", split, same, a.Len(), kinds)
 		}
 	}
-	got, err := Candidates(t.Context(), cfg, Options{})
+	got, err := evalfiles.Candidates(t.Context(), cfg, source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := World(cfg)
+	w, err := source.World(cfg.Source())
 	if err != nil {
 		t.Fatal(err)
 	}

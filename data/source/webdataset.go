@@ -3,13 +3,44 @@ package source
 import (
 	"context"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+
 	"github.com/geoalign/geoalign/data"
 )
 
+// WebDataset names the shards of data.kind = "webdataset": tar files in which the members of a pair follow each other and share the name up
+// to the first dot, such as 000017.jpg and 000017.txt.
+type WebDataset struct {
+	// training shards: file names, ranges such as train-{000..099}.tar or patterns such as train-*.tar
+	TrainFiles []string `toml:"train_files"`
+	// validation shards
+	ValFiles []string `toml:"val_files"`
+	// test shards
+	TestFiles []string `toml:"test_files"`
+	// key of the .json member that holds the caption, a text or a list of texts; empty: the caption is the .txt member
+	JSONKey string `toml:"json_key"`
+	// samples that are mixed with each other: an epoch visits the shards in random order, and draws the order within
+	// each so many samples; 1: as they lie
+	Shuffle int `toml:"shuffle" max:"100000000"`
+}
+
+// Defaults implements section.Section.
+func (f *WebDataset) Defaults() { *f = WebDataset{Shuffle: 5000} }
+
+// Check implements section.Section.
+func (f *WebDataset) Check(k *section.Checker) {
+	splitFiles(k, "webdataset", f.Split)
+	k.Positive("data.webdataset.shuffle")
+}
+
+// Split returns the shards of a split: train, val or test.
+func (f WebDataset) Split(name string) []string {
+	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
+}
+
 // shards is data.kind = "webdataset": tar files of samples.
-var shards = fileLists("webdataset", func(d config.Data, split string) []string { return d.WebDataset.Split(split) },
-	func(ctx context.Context, _ string, paths []string, cfg config.Config, o Options) (data.Cached, error) {
+var shards = fileLists("webdataset", func(d Data, split string) []string { return d.WebDataset.Split(split) },
+	func(ctx context.Context, _ string, paths []string, cfg Setup, o Options) (data.Cached, error) {
 		c := data.ShardsConfig{
 			JSONKey:  cfg.Data.WebDataset.JSONKey,
 			Shuffle:  cfg.Data.WebDataset.Shuffle,
@@ -18,3 +49,5 @@ var shards = fileLists("webdataset", func(d config.Data, split string) []string 
 		}
 		return opened(data.OpenShards(ctx, paths, c, options(cfg, o, "indexing shards")))
 	})
+
+func (*WebDataset) kind() Kind { return imageFiles(shards) }

@@ -9,7 +9,7 @@ import (
 	"github.com/geoalign/geoalign/internal/cause"
 )
 
-// Name is the name of the device for op.Op.On.
+// Name is the name of the device in op.Op.On.
 const Name = "cuda"
 
 // oldestCUDA is the oldest version of CUDA whose driver and libraries are used.

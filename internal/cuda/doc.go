@@ -2,7 +2,7 @@
 //
 // Nothing of CUDA is needed to build the program. The driver (libcuda), the run-time compiler (NVRTC) and the matrix
 // library (cuBLASLt) are loaded when a device is opened; see Libraries for where they are looked for. Kernels are
-// CUDA C++ beside the ops that they belong to, compiled for the architecture of the device when they are first
+// CUDA C++ beside the steps that launch them, compiled for the architecture of the device when they are first
 // needed and kept in the user's cache folder.
 //
 // All work of a device is enqueued on one stream, in the order of the calls, and nothing waits but Sync and the copies to the
@@ -10,21 +10,23 @@
 //
 // # Steps of ops
 //
-// A step for this device is made by a function in op.Op.On under Name:
+// A step for this device is made by a function that On names in op.Op.On. It lies in the folder internal/oncuda of the package of
+// the op, with its kernels:
 //
-//	//go:embed layernorm.cu
-//	var layerNormText string
+//	//go:embed *.cu
+//	var files embed.FS
 //
-//	var layerNormSource = cuda.Source{Name: "layernorm", Text: layerNormText}
+//	var layerNormSource = cuda.NewSource(files, "layer norm", "layernorm.cu")
 //
-//	func layerNormOnCUDA(eps float32) func(c *exec.DeviceCall) (exec.Step, error) {
-//		return func(c *exec.DeviceCall) (exec.Step, error) {
-//			k := cuda.Load(c, &layerNormSource, "layer_norm", cuda.Type("X", c.In[0]), cuda.Type("Y", c.Out))
+//	// LayerNorm is the step of a layer norm.
+//	func LayerNorm(eps float32) cuda.Steps {
+//		return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+//			k := cuda.Load(c, layerNormSource, "layer_norm", cuda.Type("X", c.In[0]), cuda.Type("Y", c.Out))
 //			rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 //			return func() error {
 //				return k.Launch(cuda.Grid{X: rows, Threads: 256}, c.In[0], c.In[1], c.In[2], c.Out, c.Aux[0], c.Aux[1], cols, eps)
 //			}, nil
-//		}
+//		})
 //	}
 //
 // An operand may be float32, bfloat16 or int32, as its Type says: kernels name the types of their operands by macros that

@@ -100,11 +100,11 @@ func NewFactors(c *exec.DeviceCall, parts ...Part) (*Factors, error) {
 	if bytes == 0 {
 		return f, nil
 	}
-	at, err := Scratch(c, bytes)
+	at := Scratch(c, bytes)
 	for i := range f.parts {
 		f.parts[i].scratch += at
 	}
-	return f, err
+	return f, nil
 }
 
 // Place enqueues what brings the parts into the form that products want, and returns them. It is a part of a step.

@@ -2,7 +2,7 @@ package cuda
 
 import (
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -27,6 +27,20 @@ var common string
 type Source struct {
 	Name string // for messages
 	Text string
+}
+
+// NewSource returns the source that files of kernels are one after the other.
+func NewSource(from embed.FS, name string, files ...string) *Source {
+	var text strings.Builder
+	for _, f := range files {
+		b, err := from.ReadFile(f)
+		if err != nil {
+			panic(err) // a name that is not embedded
+		}
+		text.Write(b)
+		text.WriteByte('\n')
+	}
+	return &Source{Name: name, Text: text.String()}
 }
 
 // Macro is a definition that a source is compiled with.

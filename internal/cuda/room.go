@@ -7,7 +7,7 @@ import "github.com/geoalign/geoalign/internal/exec"
 //
 //	room := cuda.NewRoom(c, parts...)
 //	sums := room.Take(4 * rows)
-//	base, err := cuda.Scratch(c, room.Bytes) // before NewFactors: the memory does not change then
+//	base := cuda.Scratch(c, room.Bytes) // before NewFactors: the memory does not change then
 //	f, err := cuda.NewFactors(c, parts...)
 //
 // The values lie at base + sums.

@@ -18,10 +18,10 @@ type scratch struct {
 
 // Scratch returns memory that a step may use while it runs, for a number of bytes, aligned to 256: all steps share it, and what
 // it holds is gone when another step runs. It is asked for when a step is prepared. Only Launch and Multiply take such a pointer.
-func Scratch(c *exec.DeviceCall, bytes int64) (Pointer, error) {
+func Scratch(c *exec.DeviceCall, bytes int64) Pointer {
 	d := Of(c)
 	d.scratch.need = max(d.scratch.need, bytes, 256)
-	return scratchAt, nil
+	return scratchAt
 }
 
 // address returns the address of the device that a pointer stands for.

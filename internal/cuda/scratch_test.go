@@ -33,11 +33,7 @@ func TestScratch(t *testing.T) {
 		x, _ := onDevice(t, d, exec.Float32, values)
 		out, _ := onDevice(t, d, exec.Float32, make([]float32, n))
 		c := &exec.DeviceCall{In: []exec.Operand{x}, Out: out}
-		p, err := cuda.Scratch(c, bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p += cuda.Pointer(bytes - 4*n)
+		p := cuda.Scratch(c, bytes) + cuda.Pointer(bytes-4*n)
 		k := cuda.Load(c, &plusSource, "plus")
 		g := cuda.Grid{X: cuda.Blocks(n, 256), Threads: 256}
 		return func() error {

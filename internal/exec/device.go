@@ -211,6 +211,17 @@ type DeviceOp interface {
 	PrepareOn(device string, c *DeviceCall) (Step, error)
 }
 
+// Prepare makes the step of an op for a device, see DeviceOp.PrepareOn.
+type Prepare = func(c *DeviceCall) (Step, error)
+
+// DeviceStep is what an op has for one device.
+type DeviceStep struct {
+	Prepare Prepare
+	Half    Half // what the step does with bfloat16 besides
+	// Keeps says of a Remaker that its operand is kept instead: making it again costs more there than its memory is worth.
+	Keeps bool
+}
+
 // hostBuffer is a value in the host's memory, where there is nothing to copy.
 type hostBuffer struct{ Array }
 

@@ -61,7 +61,7 @@ func (e each) apply(x *gorgonia.Node) *gorgonia.Node {
 		}
 	}
 	o := &op.Op{
-		Kind: e.kind, Diff: []bool{false}, Accumulates: e.accumulates, HalfOn: map[string]exec.Half{"ram": e.half},
+		Kind: e.kind, Diff: []bool{false}, Accumulates: e.accumulates, On: map[string]exec.DeviceStep{"ram": {Half: e.half}},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error {
@@ -80,7 +80,7 @@ func (e each) apply(x *gorgonia.Node) *gorgonia.Node {
 		o.InPlace = []int{0}
 	}
 	if !e.onHost {
-		o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){"ram": func(c *exec.DeviceCall) (exec.Step, error) {
+		o.On = map[string]exec.DeviceStep{"ram": {Half: e.half, Prepare: func(c *exec.DeviceCall) (exec.Step, error) {
 			if e.saw != nil {
 				*e.saw = append(*e.saw, c.In[0].Type)
 			}
@@ -91,7 +91,7 @@ func (e each) apply(x *gorgonia.Node) *gorgonia.Node {
 				}
 				return nil
 			}, nil
-		}}
+		}}}
 	}
 	return op.Apply(o, x)
 }

@@ -109,7 +109,7 @@ func onRAM(x *gorgonia.Node) *gorgonia.Node {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error { double(c.Out.F32, c.In[0].F32); return nil }, nil
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){"ram": func(c *exec.DeviceCall) (exec.Step, error) {
+		On: map[string]exec.DeviceStep{"ram": {Prepare: func(c *exec.DeviceCall) (exec.Step, error) {
 			if !c.In[0].Shape.Eq(c.Out.Shape) || c.In[0].Type != exec.Float32 {
 				return nil, errors.New("operands are not as the graph has them")
 			}
@@ -117,7 +117,7 @@ func onRAM(x *gorgonia.Node) *gorgonia.Node {
 				double(c.Out.Buffer.(*ramBuffer).words, c.In[0].Buffer.(*ramBuffer).words)
 				return nil
 			}, nil
-		}},
+		}}},
 	}, x)
 }
 
@@ -377,7 +377,7 @@ func TestDeviceAux(t *testing.T) {
 		Host: func(*exec.Call) (exec.Step, error) {
 			return nil, errors.New("the step of the host is not wanted")
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){"ram": func(c *exec.DeviceCall) (exec.Step, error) {
+		On: map[string]exec.DeviceStep{"ram": {Prepare: func(c *exec.DeviceCall) (exec.Step, error) {
 			return func() error {
 				out, aux, in := c.Out.Buffer.(*ramBuffer).words, c.Aux[0].Buffer.(*ramBuffer).words, c.In[0].Buffer.(*ramBuffer).words
 				k := int32(math.Float32bits(c.In[1].Buffer.(*ramBuffer).words[0]))
@@ -386,7 +386,7 @@ func TestDeviceAux(t *testing.T) {
 				}
 				return nil
 			}, nil
-		}},
+		}}},
 	}, x, k)
 	out := op.Apply(&op.Op{
 		Kind: "plus auxiliary", Diff: []bool{false}, Shape: same,

@@ -82,6 +82,14 @@ type Call struct {
 // Step runs an op once on the buffers of the Call it was prepared with.
 type Step func() error
 
+// For returns the step that calls body on ranges that cover [0, n), on several threads.
+func (c *Call) For(n, grain int, body func(worker, lo, hi int)) (Step, error) {
+	return func() error {
+		c.Engine.For(n, grain, body)
+		return nil
+	}, nil
+}
+
 // Op is a Gorgonia op that the executor can run without allocation.
 type Op interface {
 	gorgonia.Op

@@ -15,7 +15,7 @@ const module = "github.com/geoalign/geoalign/"
 // order is the layers from the top: a package imports packages of its own line and of lines
 // below it. A folder stands for all below it that have no line of their own.
 var order = [][]string{
-	{"cmd", "tools", "interop"},
+	{"cmd", "tools", "interop", "experiments"},
 	{"bench", "serve"},
 	{"run"},
 	{"report", "eval/ablation", "export"},
@@ -23,13 +23,14 @@ var order = [][]string{
 	{"train"},
 	{"eval/tasks"},
 	{"model", "eval", "align", "config/gen"},
-	{"data/source"},
+	{"data/evalfiles"},
 	{"config"},
 	{"objectives"},
 	{"objectives/scoring", "objectives/geodesic"},
 	{"weights", "interact"},
 	{"encoders"},
 	{"gallery"},
+	{"data/source"},
 	{"data/features", "data/regions", "data/neighbours", "data/descriptor", "data/utterances"},
 	{"data"},
 	{"compute/feed"},
@@ -87,8 +88,13 @@ func TestImportsPointDownwards(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if other, ok := strings.CutPrefix(name, module); ok && layer(t, other) < layer(t, own) {
+			other, ok := strings.CutPrefix(name, module)
+			switch {
+			case !ok:
+			case layer(t, other) < layer(t, own):
 				t.Errorf("%s imports %s, which lies above %s", path, other, own)
+			case other == "internal/cuda" && strings.HasPrefix(own, "ops/") && !strings.Contains(own, "/internal/"):
+				t.Errorf("%s imports %s: steps for the device lie in %s/internal/oncuda", path, other, own)
 			}
 		}
 		return nil

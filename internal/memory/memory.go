@@ -18,9 +18,6 @@ func Total() int64 {
 	return total(meminfo(read("/proc/meminfo"), "MemTotal"), groupLimit(read("/proc/self/cgroup"), read))
 }
 
-// Available returns the bytes of the machine that can be taken without swapping.
-func Available() int64 { return meminfo(read("/proc/meminfo"), "MemAvailable") }
-
 // Peak returns the largest resident size of the process since its start or the last
 // ResetPeak.
 func Peak() int64 { return meminfo(read("/proc/self/status"), "VmHWM") }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -16,7 +17,7 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 	if len(weights) != len(xs) || len(xs) == 0 {
 		panic(&op.BuildError{Op: "combine", Err: fmt.Errorf("want a weight for each of at least one array (got %d weights and %d arrays)", len(weights), len(xs))})
 	}
-	o := &op.Op{Kind: "combine", Args: fmt.Sprintf("weights=%g", weights), Diff: make([]bool, len(xs)), InPlace: []int{0}, On: onCUDA(combineOnCUDA(weights, false))}
+	o := &op.Op{Kind: "combine", Args: fmt.Sprintf("weights=%g", weights), Diff: make([]bool, len(xs)), InPlace: []int{0}, On: oncuda.Combine(weights, false)}
 	for i := range o.Diff {
 		o.Diff[i] = true
 	}
@@ -29,7 +30,7 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 		return in[0].Clone(), nil
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
-		body := func(_, lo, hi int) {
+		return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 			out := c.Out.F32[lo:hi]
 			if len(weights) == 1 {
 				vector.Scale(out, weights[0], c.In[0].F32[lo:hi])
@@ -39,11 +40,7 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 			for k := 2; k < len(weights); k++ {
 				vector.Axpy(out, weights[k], c.In[k].F32[lo:hi])
 			}
-		}
-		return func() error {
-			c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-			return nil
-		}, nil
+		})
 	}
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		grads := make(gorgonia.Nodes, len(in))
@@ -61,14 +58,10 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 // Times returns a*x for a constant a. It is for gradients: none flows back through it. In a forward graph Combine does the same.
 func Times(a float32, x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "times", Args: fmt.Sprintf("a=%g", a), Diff: []bool{false}, InPlace: []int{0}, On: elementsOnCUDA("scale", a),
+		Kind: "times", Args: fmt.Sprintf("a=%g", a), Diff: []bool{false}, InPlace: []int{0}, On: oncuda.Elements("scale", a),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) { vector.Scale(c.Out.F32[lo:hi], a, c.In[0].F32[lo:hi]) }
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) { vector.Scale(c.Out.F32[lo:hi], a, c.In[0].F32[lo:hi]) })
 		},
 	}, x)
 }

@@ -3,6 +3,7 @@ package arith
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,7 +13,7 @@ import (
 // row of the product: (R, M*N), where column m*N+n is x_m * y_n.
 func Outer(x, y *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "outer", Diff: []bool{true, true}, On: onCUDA(outerOnCUDA),
+		Kind: "outer", Diff: []bool{true, true}, On: oncuda.Outer(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
 			if err := op.Need(len(x) == 2 && len(y) == 2 && x[0] == y[0], "want two matrices with as many rows (got %v and %v)", x, y); err != nil {
@@ -22,18 +23,14 @@ func Outer(x, y *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			m, n := c.In[0].Dim(1), c.In[1].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(m*n), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					y := c.In[1].F32[r*n:][:n]
 					for i, v := range c.In[0].F32[r*m:][:m] {
 						vector.Scale(c.Out.F32[(r*m+i)*n:][:n], v, y)
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(m*n), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(outerGradX(), in[1], dy), op.Apply(outerGradY(), in[0], dy)}
@@ -43,11 +40,7 @@ func Outer(x, y *gorgonia.Node) *gorgonia.Node {
 
 // outerGradX returns the sums of dy (R, M*N) over the columns of y, weighted by y (R, N): (R, M).
 func outerGradX() *op.Op {
-	on := productsOnCUDA(func(c *exec.DeviceCall) (int, strides, strides) {
-		n := c.In[0].Shape[1]
-		return n, strides{n, 1, 0}, strides{c.In[1].Shape[1], 1, n}
-	})
-	return outerGrad("outer dx", on, func(dx, y, dy []float32) {
+	return outerGrad("outer dx", oncuda.OuterGradX(), func(dx, y, dy []float32) {
 		for i := range dx {
 			dx[i] = vector.Dot(y, dy[i*len(y):][:len(y)])
 		}
@@ -56,11 +49,7 @@ func outerGradX() *op.Op {
 
 // outerGradY returns the sums of dy (R, M*N) over the columns of x, weighted by x (R, M): (R, N).
 func outerGradY() *op.Op {
-	on := productsOnCUDA(func(c *exec.DeviceCall) (int, strides, strides) {
-		m, width := c.In[0].Shape[1], c.In[1].Shape[1]
-		return m, strides{m, 1, 0}, strides{width, width / m, 1}
-	})
-	return outerGrad("outer dy", on, func(dy, x, d []float32) {
+	return outerGrad("outer dy", oncuda.OuterGradY(), func(dy, x, d []float32) {
 		clear(dy)
 		for i, v := range x {
 			vector.Axpy(dy, v, d[i*len(dy):][:len(dy)])
@@ -69,7 +58,7 @@ func outerGradY() *op.Op {
 }
 
 // outerGrad returns an op of each row of an operand (R, N) of Outer and of dy (R, M*N): (R, M).
-func outerGrad(kind string, on steps, row func(dst, other, dy []float32)) *op.Op {
+func outerGrad(kind string, on map[string]exec.DeviceStep, row func(dst, other, dy []float32)) *op.Op {
 	return &op.Op{
 		Kind: kind, Diff: []bool{false, false}, On: on,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
@@ -77,15 +66,11 @@ func outerGrad(kind string, on steps, row func(dst, other, dy []float32)) *op.Op
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			m, n, width := c.Out.Dim(1), c.In[0].Dim(1), c.In[1].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(width), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					row(c.Out.F32[r*m:][:m], c.In[0].F32[r*n:][:n], c.In[1].F32[r*width:][:width])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(width), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

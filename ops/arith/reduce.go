@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -30,7 +31,7 @@ func reduction(kind string, mean bool) *op.Op {
 	}
 	return &op.Op{
 		Kind: kind, Diff: []bool{true},
-		On:      onCUDA(func(c *exec.DeviceCall) (exec.Step, error) { return sumOnCUDA(factor(c.In[0].Shape), false, false)(c) }),
+		On:      oncuda.Sum(mean),
 		Shape:   func([]tensor.Shape) (tensor.Shape, error) { return tensor.ScalarShape(), nil },
 		Scratch: func(in []tensor.Shape, _ int) int { return blocks(in[0].TotalSize()) },
 		Host: func(c *exec.Call) (exec.Step, error) {
@@ -60,16 +61,12 @@ func reduction(kind string, mean bool) *op.Op {
 // spread returns an array of the given shape full of factor*dy for a scalar dy.
 func spread(shape tensor.Shape, factor float32) *op.Op {
 	return &op.Op{
-		Kind: "spread", Args: fmt.Sprintf("shape=%v factor=%g", shape, factor), Diff: []bool{false}, On: elementsOnCUDA("spread", factor),
+		Kind: "spread", Args: fmt.Sprintf("shape=%v factor=%g", shape, factor), Diff: []bool{false}, On: oncuda.Elements("spread", factor),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return shape.Clone(), op.Need(len(in[0]) == 0, "want a scalar")
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) { vector.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0]) }
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) { vector.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0]) })
 		},
 	}
 }
@@ -78,7 +75,7 @@ func spread(shape tensor.Shape, factor float32) *op.Op {
 // of a loss: a scalar.
 func WeightedSum(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 	weights = append([]float32(nil), weights...)
-	o := &op.Op{Kind: "weighted sum", Args: fmt.Sprintf("weights=%v", weights), Diff: make([]bool, len(xs)), On: onCUDA(combineOnCUDA(weights, true))}
+	o := &op.Op{Kind: "weighted sum", Args: fmt.Sprintf("weights=%v", weights), Diff: make([]bool, len(xs)), On: oncuda.Combine(weights, true)}
 	for i := range o.Diff {
 		o.Diff[i] = true
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -25,7 +26,7 @@ func divScalarOp() *op.Op {
 	o := scaling("div scalar", "div_scalar", func(s float32) float32 { return 1 / s })
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		// ds = -sum(dy*x)/s^2 = -sum(dy*out)/s: with the output, x need not be kept.
-		ds := op.Apply(scaledDot("div scalar ds", onCUDA(sumOnCUDA(-1, true, true)), func(s float32) float32 { return -1 / s }), dy, out, in[1])
+		ds := op.Apply(scaledDot("div scalar ds", oncuda.Dot(-1, true), func(s float32) float32 { return -1 / s }), dy, out, in[1])
 		return gorgonia.Nodes{DivScalar(dy, in[1]), ds}
 	}
 	return o
@@ -35,7 +36,7 @@ func mulExpOp() *op.Op {
 	o := scaling("mul exp", "mul_exp", exp32)
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		// dt = sum(dy*x)*exp(t) = sum(dy*out): with the output, x need not be kept.
-		dt := op.Apply(scaledDot("mul exp dt", onCUDA(sumOnCUDA(1, true, false)), func(float32) float32 { return 1 }), dy, out, in[1])
+		dt := op.Apply(scaledDot("mul exp dt", oncuda.Dot(1, false), func(float32) float32 { return 1 }), dy, out, in[1])
 		return gorgonia.Nodes{MulExp(dy, in[1]), dt}
 	}
 	return o
@@ -46,7 +47,7 @@ func exp32(x float32) float32 { return float32(math.Exp(float64(x))) }
 func mulScalarOp() *op.Op {
 	o := scaling("mul scalar", "mul_scalar", func(s float32) float32 { return s })
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-		ds := op.Apply(scaledDot("mul scalar ds", onCUDA(sumOnCUDA(1, true, false)), func(float32) float32 { return 1 }), dy, in[0], in[1])
+		ds := op.Apply(scaledDot("mul scalar ds", oncuda.Dot(1, false), func(float32) float32 { return 1 }), dy, in[0], in[1])
 		return gorgonia.Nodes{MulScalar(dy, in[1]), ds}
 	}
 	return o
@@ -55,18 +56,14 @@ func mulScalarOp() *op.Op {
 // scaling returns an op out = factor(s) * x, whose kernel has a name.
 func scaling(kind, kernel string, factor func(s float32) float32) *op.Op {
 	return &op.Op{
-		Kind: kind, Diff: []bool{true, true}, InPlace: []int{0}, On: elementsOnCUDA(kernel),
+		Kind: kind, Diff: []bool{true, true}, InPlace: []int{0}, On: oncuda.Elements(kernel),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(len(in[1]) == 0, "want a scalar (got %v)", in[1])
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				vector.Scale(c.Out.F32[lo:hi], factor(c.In[1].F32[0]), c.In[0].F32[lo:hi])
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
@@ -76,7 +73,7 @@ func scaling(kind, kernel string, factor func(s float32) float32) *op.Op {
 const dotBlock = 4096
 
 // scaledDot returns an op out = factor(s) * sum(x*y) for x, y and s.
-func scaledDot(kind string, on steps, factor func(s float32) float32) *op.Op {
+func scaledDot(kind string, on map[string]exec.DeviceStep, factor func(s float32) float32) *op.Op {
 	blocks := func(n int) int { return (n + dotBlock - 1) / dotBlock }
 	return &op.Op{
 		Kind: kind, Diff: []bool{false, false, false}, On: on,

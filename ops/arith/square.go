@@ -3,6 +3,7 @@ package arith
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -11,7 +12,7 @@ import (
 // Square returns x*x for x of any shape.
 func Square(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "square", Diff: []bool{true}, InPlace: []int{0}, On: elementsOnCUDA("square"),
+		Kind: "square", Diff: []bool{true}, InPlace: []int{0}, On: oncuda.Elements("square"),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return elements(c, func(lo, hi int) { vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[0].F32[lo:hi]) }), nil
@@ -25,7 +26,7 @@ func Square(x *gorgonia.Node) *gorgonia.Node {
 // squareGrad returns 2*x*dy for x and dy.
 func squareGrad() *op.Op {
 	return &op.Op{
-		Kind: "square dx", Diff: []bool{false, false}, InPlace: []int{1}, On: elementsOnCUDA("square_dx"),
+		Kind: "square dx", Diff: []bool{false, false}, InPlace: []int{1}, On: oncuda.Elements("square_dx"),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -15,10 +16,7 @@ import (
 func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "sum products", Args: fmt.Sprintf("n=%d", n), Diff: []bool{true, true},
-		On: productsOnCUDA(func(c *exec.DeviceCall) (int, strides, strides) {
-			width := c.In[0].Shape[1]
-			return width / n, strides{width, n, 1}, strides{width, n, 1}
-		}),
+		On: oncuda.SumProducts(n),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
 			if err := op.Need(n > 0 && len(x) == 2 && x.Eq(y) && x[1]%n == 0, "want two matrices (R, K*n) of groups of n = %d columns (got %v and %v)", n, x, y); err != nil {
@@ -28,16 +26,12 @@ func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(width), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					x, y := c.In[0].F32[r*width:][:width], c.In[1].F32[r*width:][:width]
 					sumProducts(c.Out.F32[r*n:][:n], x, y)
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(width), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(mulGroups(n), in[1], dy), op.Apply(mulGroups(n), in[0], dy)}
@@ -60,22 +54,18 @@ func sumProducts(dst, x, y []float32) {
 // mulGroups returns x (R, K*n) with each of its groups of n columns times dy (R, n).
 func mulGroups(n int) *op.Op {
 	return &op.Op{
-		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, InPlace: []int{0}, On: onCUDA(mulGroupsOnCUDA(n)),
+		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, InPlace: []int{0}, On: oncuda.MulGroups(n),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(width), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					dx, x, dy := c.Out.F32[r*width:][:width], c.In[0].F32[r*width:][:width], c.In[1].F32[r*n:][:n]
 					for at := 0; at < width; at += n {
 						vector.Mul(dx[at:][:n], x[at:][:n], dy)
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(width), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -3,9 +3,9 @@ package attention
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/attention/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -64,7 +64,7 @@ func affinity(l int) *op.Op {
 				return nil
 			}, nil
 		},
-		On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: affinityOnCUDA(l)},
+		On: oncuda.Affinity(l),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			q, k, v, lengths := in[0], in[1], in[2], in[3]
 			return gorgonia.Nodes{Affinity(dy, v, k, lengths, l), Affinity(v, dy, q, lengths, l), Affinity(k, q, dy, lengths, l), nil}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/ops/attention/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -36,7 +37,7 @@ type SelfArgs struct {
 // Keep.
 func SelfAttention(args SelfArgs) *gorgonia.Node {
 	a := &attention{self: true, causal: args.Causal, lq: args.Len, lk: args.Len, heads: args.Heads, keep: args.Keep}
-	return a.apply([]*gorgonia.Node{args.QKV}, nil, args.Lengths, args.Bits, args.Bias)
+	return a.apply(op.Operands{args.QKV}, nil, args.Lengths, args.Bits, args.Bias)
 }
 
 // CrossArgs are R sequences of Lq queries that attend to N sequences of Lk keys.
@@ -57,7 +58,7 @@ type CrossArgs struct {
 // CrossAttention is SelfAttention with keys and values of other sequences: (R*Lq, D).
 func CrossAttention(args CrossArgs) *gorgonia.Node {
 	a := &attention{lq: args.QueryLen, lk: args.KeyLen, heads: args.Heads, keep: args.Keep}
-	return a.apply([]*gorgonia.Node{args.Q, args.KV}, args.Index, args.Lengths, args.Bits, args.Bias)
+	return a.apply(op.Operands{args.Q, args.KV}, args.Index, args.Lengths, args.Bits, args.Bias)
 }
 
 // attention describes an attention op. index, lengths, bits and bias are the positions
@@ -70,15 +71,16 @@ type attention struct {
 	operands                   int
 }
 
-func (a *attention) apply(in []*gorgonia.Node, index, lengths, bits, bias *gorgonia.Node) *gorgonia.Node {
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
+// onCUDA is the op as its steps for the CUDA device know it.
+func (a *attention) onCUDA() oncuda.Attention {
+	return oncuda.Attention{
+		Self: a.self, Causal: a.causal, LQ: a.lq, LK: a.lk, Heads: a.heads, Keep: a.keep,
+		Index: a.index, Lengths: a.lengths, Bits: a.bits, Bias: a.bias,
 	}
-	a.index, a.lengths, a.bits, a.bias = add(index), add(lengths), add(bits), add(bias)
+}
+
+func (a *attention) apply(in op.Operands, index, lengths, bits, bias *gorgonia.Node) *gorgonia.Node {
+	a.index, a.lengths, a.bits, a.bias = in.Add(index), in.Add(lengths), in.Add(bits), in.Add(bias)
 	a.operands = len(in)
 	return op.Apply(a.forward(), in...)
 }

@@ -3,7 +3,6 @@ package attention
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/attend"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
@@ -48,7 +47,7 @@ func (a *attention) backward() *op.Op {
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 5 * a.product(in) }
 	o.Host = a.prepareBackward
-	o.On = map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: a.backwardOnCUDA}
+	o.On = a.onCUDA().Backward()
 	return o
 }
 

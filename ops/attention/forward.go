@@ -1,7 +1,6 @@
 package attention
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -53,7 +52,7 @@ func (a *attention) forward() *op.Op {
 			return nil
 		}, nil
 	}
-	o.On = map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: a.forwardOnCUDA}
+	o.On = a.onCUDA().Forward()
 	o.Grad = a.gradients
 	return o
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/attention/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -33,20 +33,16 @@ func RelativeBias(table *gorgonia.Node, lq, lk, farthest int) *gorgonia.Node {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			heads := c.In[0].Dim(1)
 			of := buckets(c.In[0].Dim(0), lq, lk, farthest)
-			body := func(_, lo, hi int) {
+			return c.For(heads, op.RowGrain(lq*lk), func(_, lo, hi int) {
 				table, out := c.In[0].F32, c.Out.F32
 				for h := lo; h < hi; h++ {
 					for i, b := range of {
 						out[h*len(of)+i] = table[int(b)*heads+h]
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(heads, op.RowGrain(lq*lk), body)
-				return nil
-			}, nil
+			})
 		},
-		On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: relativeOnCUDA(farthest)},
+		On: oncuda.Relative(farthest),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(relativeGrad(in[0].Shape()[0], farthest), dy)}
 		},
@@ -64,7 +60,7 @@ func relativeGrad(n, farthest int) *op.Op {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			heads := c.In[0].Dim(0)
 			of := buckets(n, c.In[0].Dim(1), c.In[0].Dim(2), farthest)
-			body := func(_, lo, hi int) {
+			return c.For(heads, op.RowGrain(len(of)), func(_, lo, hi int) {
 				dy, out := c.In[0].F32, c.Out.F32
 				for h := lo; h < hi; h++ {
 					for b := range n {
@@ -74,13 +70,9 @@ func relativeGrad(n, farthest int) *op.Op {
 						out[int(b)*heads+h] += dy[h*len(of)+i]
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(heads, op.RowGrain(len(of)), body)
-				return nil
-			}, nil
+			})
 		},
-		On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: relativeGradOnCUDA(n, farthest)},
+		On: oncuda.RelativeGrad(n, farthest),
 	}
 }
 

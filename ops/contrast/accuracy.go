@@ -3,6 +3,7 @@ package contrast
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -14,7 +15,7 @@ import (
 // logit is wrong, so that constant logits score 0. There is no gradient.
 func Accuracy(logits, labels *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "accuracy", Diff: []bool{false, false}, On: onCUDA(accuracyOnCUDA),
+		Kind: "accuracy", Diff: []bool{false, false}, On: oncuda.Accuracy(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.ScalarShape(), op.All(
 				op.Need(len(in[0]) == 2, "want logits (R, V)"),

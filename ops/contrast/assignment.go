@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -17,7 +18,7 @@ func SamplePairs(logits, noise, rowIDs *gorgonia.Node) *gorgonia.Node {
 	if rowIDs != nil {
 		in = append(in, rowIDs)
 	}
-	o := &op.Op{Kind: "sample pairs", Ints: true, Diff: make([]bool, len(in)), On: samplePairsOnCUDA}
+	o := &op.Op{Kind: "sample pairs", Ints: true, Diff: make([]bool, len(in)), On: oncuda.SamplePairs}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[0]) == 2 && in[0][0] >= 2 && in[0][0] == in[0][1], "want logits (B, B) of two rows or more"); err != nil {
 			return nil, err
@@ -34,7 +35,7 @@ func SamplePairs(logits, noise, rowIDs *gorgonia.Node) *gorgonia.Node {
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * in[0][0] }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b := c.In[0].Dim(0)
-		body := func(worker, lo, hi int) {
+		return c.For(b, op.RowGrain(32*b), func(worker, lo, hi int) {
 			w := c.Scratch[worker*b : (worker+1)*b]
 			var ids []int32
 			if len(c.In) == 3 {
@@ -48,11 +49,7 @@ func SamplePairs(logits, noise, rowIDs *gorgonia.Node) *gorgonia.Node {
 					c.Out.I32[k*b+i] = int32(drawn)
 				}
 			}
-		}
-		return func() error {
-			c.Engine.For(b, op.RowGrain(32*b), body)
-			return nil
-		}, nil
+		})
 	}
 	return op.Apply(o, in...)
 }
@@ -83,7 +80,7 @@ func AssignedPictures(sampled, answers *gorgonia.Node, picture int) *gorgonia.No
 		}
 		return nil
 	})
-	o.Args, o.On = fmt.Sprintf("picture=%d", picture), assignedPicturesOnCUDA(picture)
+	o.Args, o.On = fmt.Sprintf("picture=%d", picture), oncuda.AssignedPictures(picture, AssignedNone)
 	return op.Apply(o, sampled, answers)
 }
 
@@ -100,7 +97,7 @@ func AssignmentLabels(sampled, answers *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = assignmentLabelsOnCUDA
+	o.On = oncuda.AssignmentLabels(AssignedNone)
 	return op.Apply(o, sampled, answers)
 }
 

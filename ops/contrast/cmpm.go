@@ -19,7 +19,7 @@ const cmpmEps = 1e-8
 // of its id. The gradient goes to s.
 func CMPM(scores, ids *gorgonia.Node, scale float64) *gorgonia.Node {
 	return pairLossOf(pairLoss{
-		kind: "cmpm", args: fmt.Sprintf("scale=%g", scale), parameters: doubles(scale, cmpmEps),
+		kind: "cmpm", args: fmt.Sprintf("scale=%g", scale), parameters: []float64{scale, cmpmEps},
 		loss: func(r scoreRow) (sum float64) {
 			r.divergence(scale, func(_ int, p, log float64) { sum += p * log })
 			return sum

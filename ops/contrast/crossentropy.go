@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -63,20 +64,21 @@ type crossEntropy struct {
 	operands                                     int
 }
 
+// onCUDA is the loss as its steps for the CUDA device know it.
+func (x *crossEntropy) onCUDA() oncuda.CrossEntropy {
+	return oncuda.CrossEntropy{
+		Labels: x.labels, RowIDs: x.rowIDs, ColIDs: x.colIDs, Cols: x.cols,
+		Teacher: x.teacher, Alpha: x.alpha, Extra: x.extra, Uniform: x.uniform,
+	}
+}
+
 // CrossEntropyRows returns the terms of the mean of CrossEntropy, (R), 0 for a row that is left out, for rows of different weights.
 func CrossEntropyRows(a CrossEntropyArgs) *gorgonia.Node {
-	in := []*gorgonia.Node{a.Logits}
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
+	in := op.Operands{a.Logits}
 	x := &crossEntropy{
-		teacher: add(a.Teacher), alpha: add(a.Alpha), labels: add(a.Labels),
-		rowIDs: add(a.RowIDs), colIDs: add(a.ColIDs), cols: add(a.Cols),
-		extra: add(a.Extra), uniform: add(a.Uniform),
+		teacher: in.Add(a.Teacher), alpha: in.Add(a.Alpha), labels: in.Add(a.Labels),
+		rowIDs: in.Add(a.RowIDs), colIDs: in.Add(a.ColIDs), cols: in.Add(a.Cols),
+		extra: in.Add(a.Extra), uniform: in.Add(a.Uniform),
 	}
 	x.operands = len(in)
 	if err := x.check(); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -14,7 +15,7 @@ import (
 
 // forward is the op of the rows' losses.
 func (x *crossEntropy) forward() *op.Op {
-	o := &op.Op{Kind: "cross entropy", Args: x.args(), Shape: x.shape, Aux: x.aux, Diff: make([]bool, x.operands), On: onCUDA(x.forwardOnCUDA)}
+	o := &op.Op{Kind: "cross entropy", Args: x.args(), Shape: x.shape, Aux: x.aux, Diff: make([]bool, x.operands), On: x.onCUDA().Forward()}
 	o.Diff[0] = true
 	o.Scratch = func(in []tensor.Shape, _ int) int { return in[0][0] * chain.Blocks(in[0][1]) * cePartials }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
@@ -231,7 +232,7 @@ func (x *crossEntropy) hardTarget(c *exec.Call, r int, s []float32) (weight, mea
 // keptMean returns the mean of the rows' losses over the rows that were not left
 // out, 0 if there is none.
 func keptMean() *op.Op {
-	o := &op.Op{Kind: "mean of kept rows", Diff: []bool{true}, On: keptMeanOnCUDA}
+	o := &op.Op{Kind: "mean of kept rows", Diff: []bool{true}, On: oncuda.KeptMean}
 	o.Shape = func([]tensor.Shape) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		return func() error {
@@ -252,7 +253,7 @@ func keptMean() *op.Op {
 // keptMeanGrad spreads the gradient of the mean over the rows.
 func keptMeanGrad() *op.Op {
 	return &op.Op{
-		Kind: "mean of kept rows dx", Diff: []bool{false, false}, On: keptMeanGradOnCUDA,
+		Kind: "mean of kept rows dx", Diff: []bool{false, false}, On: oncuda.KeptMeanGrad,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error {

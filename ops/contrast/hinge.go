@@ -17,7 +17,7 @@ import (
 // al. 2018, equation 5), the second its equation 4. hardest is a scalar. The gradient goes to s.
 func Hinge(scores, ids, hardest *gorgonia.Node, margin float64) *gorgonia.Node {
 	return pairLossOf(pairLoss{
-		kind: "hinge", args: fmt.Sprintf("margin=%g", margin), scalar: "hardest", parameters: doubles(margin),
+		kind: "hinge", args: fmt.Sprintf("margin=%g", margin), scalar: "hardest", parameters: []float64{margin},
 		loss: func(r scoreRow) (sum float64) {
 			r.violations(margin, func(_ int, v float64) { sum += v })
 			return sum

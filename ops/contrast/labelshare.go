@@ -2,6 +2,7 @@ package contrast
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,7 +13,7 @@ import (
 // without any.
 func LabelShare(own, all *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "label share", Diff: []bool{false, false}, On: labelShareOnCUDA,
+		Kind: "label share", Diff: []bool{false, false}, On: oncuda.LabelShare,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.ScalarShape(), op.Need(len(in[0]) == 1 && len(in[1]) == 1 && in[1][0]%in[0][0] == 0, "want labels of one rank and of all (got %v and %v)", in[0], in[1])
 		},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -36,16 +37,8 @@ type LocalArgs struct {
 // any sample, and for a sample without negatives, the loss is 0. The other parts of
 // sample i are neither positives nor negatives of part p. The gradient goes to Logits.
 func LocalContrast(a LocalArgs) *gorgonia.Node {
-	l := localContrast{lengths: -1, ids: -1, first: a.First}
-	in := []*gorgonia.Node{a.Logits}
-	if a.Lengths != nil {
-		l.lengths = len(in)
-		in = append(in, a.Lengths)
-	}
-	if a.IDs != nil {
-		l.ids = len(in)
-		in = append(in, a.IDs)
-	}
+	in := op.Operands{a.Logits}
+	l := localContrast{lengths: in.Add(a.Lengths), ids: in.Add(a.IDs), first: a.First}
 	l.operands = len(in)
 	return op.Apply(l.forward(), in...)
 }
@@ -54,6 +47,11 @@ func LocalContrast(a LocalArgs) *gorgonia.Node {
 type localContrast struct {
 	lengths, ids, first int
 	operands            int
+}
+
+// onCUDA is the loss as its steps for the CUDA device know it.
+func (l localContrast) onCUDA() oncuda.LocalContrast {
+	return oncuda.LocalContrast{Lengths: l.lengths, IDs: l.ids, First: l.first}
 }
 
 // Auxiliary results, for each row: lse = log sum_{negatives} exp s, the number of parts
@@ -99,7 +97,7 @@ func (l localContrast) negative(c *exec.Call, i, j int) bool {
 }
 
 func (l localContrast) forward() *op.Op {
-	o := &op.Op{Kind: "local contrast", Args: l.args(), Diff: make([]bool, l.operands), Shape: l.shape, On: onCUDA(l.forwardOnCUDA)}
+	o := &op.Op{Kind: "local contrast", Args: l.args(), Diff: make([]bool, l.operands), Shape: l.shape, On: l.onCUDA().Forward()}
 	o.Diff[0] = true
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		rows := exec.AuxSpec{Shape: tensor.Shape{in[0][0]}}
@@ -176,7 +174,7 @@ func (l localContrast) negatives(c *exec.Call, i, p int, s []float32) float64 {
 
 // backward returns the gradient of the logits, for the operands, the output and dy.
 func (l localContrast) backward() *op.Op {
-	o := &op.Op{Kind: "local contrast dx", Args: l.args(), Diff: make([]bool, l.operands+2), InPlace: []int{0}, On: onCUDA(l.backwardOnCUDA)}
+	o := &op.Op{Kind: "local contrast dx", Args: l.args(), Diff: make([]bool, l.operands+2), InPlace: []int{0}, On: l.onCUDA().Backward()}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, cols := c.In[0].Dim(0), c.In[0].Dim(1)

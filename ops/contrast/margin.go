@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -17,7 +18,7 @@ import (
 // a row of weight 0 is not read. Gradients go to p and n.
 func Margin(positives, negatives, weights *gorgonia.Node, margin float64) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "margin", Args: fmt.Sprintf("margin=%g", margin), Diff: []bool{true, true, false}, Shape: marginShape, On: marginOnCUDA(margin),
+		Kind: "margin", Args: fmt.Sprintf("margin=%g", margin), Diff: []bool{true, true, false}, Shape: marginShape, On: oncuda.Margin(margin),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error { // of a few thousand rows: not worth a thread
 				sum, all := 0., 0.
@@ -55,7 +56,7 @@ func violation(c *exec.Call, r int, margin float64) float64 {
 // is its auxiliary result.
 func marginGrad(margin float64) *op.Op {
 	return &op.Op{
-		Kind: "margin dp", Args: fmt.Sprintf("margin=%g", margin), Diff: make([]bool, 4), On: marginGradOnCUDA(margin),
+		Kind: "margin dp", Args: fmt.Sprintf("margin=%g", margin), Diff: make([]bool, 4), On: oncuda.MarginGrad(margin),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			_, err := marginShape(in[:3])
 			return in[0].Clone(), err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -36,17 +37,10 @@ func SampleNegativesOf(logits, noise, ids, own *gorgonia.Node, floor float64) *g
 }
 
 func sampleNegatives(logits, noise, ids, own *gorgonia.Node, byColumn bool, floor float64) *gorgonia.Node {
-	in := []*gorgonia.Node{logits, noise}
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
-	idsAt, ownAt := add(ids), add(own)
+	in := op.Operands{logits, noise}
+	idsAt, ownAt := in.Add(ids), in.Add(own)
 	o := &op.Op{Kind: "sample negatives", Args: fmt.Sprintf("byColumn=%t,floor=%g,ids=%d,own=%d", byColumn, floor, idsAt, ownAt), Ints: true, Diff: make([]bool, len(in))}
-	o.On = sampleNegativesOnCUDA(idsAt, ownAt, byColumn, floor)
+	o.On = oncuda.SampleNegatives(idsAt, ownAt, byColumn, floor)
 	batch := func(in []tensor.Shape) int { // B
 		if ownAt >= 0 && len(in[1]) == 2 {
 			return in[1][1]
@@ -156,7 +150,7 @@ func NegativeLabels(idx *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = negativeLabelsOnCUDA
+	o.On = oncuda.NegativeLabels
 	return op.Apply(o, idx)
 }
 
@@ -174,6 +168,6 @@ func NegativeLabelsOf(idx, own *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = negativeLabelsOfOnCUDA
+	o.On = oncuda.NegativeLabelsOf
 	return op.Apply(o, idx, own)
 }

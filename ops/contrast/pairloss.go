@@ -2,6 +2,7 @@ package contrast
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -18,7 +19,12 @@ type pairLoss struct {
 	loss  func(r scoreRow) float64
 	slope func(r scoreRow, ds []float32)
 	// parameters are those of the kernels on a CUDA device, which have the loss's kind as their names, behind the operands.
-	parameters []any
+	parameters []float64
+}
+
+// onCUDA is the loss as its steps for the CUDA device know it.
+func (l pairLoss) onCUDA() oncuda.PairLoss {
+	return oncuda.PairLoss{Kind: l.kind, Scalar: l.scalar != "", IDs: l.ids, Parameters: l.parameters}
 }
 
 // scoreRow is row i of scores.
@@ -48,11 +54,8 @@ func (r scoreRow) own() float64 { return float64(r.s[r.i]) }
 
 // pairLossOf puts the loss of scores with further operands into the graph; ids may be nil.
 func pairLossOf(l pairLoss, scores, ids *gorgonia.Node, further ...*gorgonia.Node) *gorgonia.Node {
-	in := append(gorgonia.Nodes{scores}, further...)
-	if l.ids = -1; ids != nil {
-		l.ids = len(in)
-		in = append(in, ids)
-	}
+	in := append(op.Operands{scores}, further...)
+	l.ids = in.Add(ids)
 	return op.Apply(l.forward(len(in)), in...)
 }
 
@@ -78,7 +81,7 @@ func (l pairLoss) row(c *exec.Call, i int) scoreRow {
 }
 
 func (l pairLoss) forward(operands int) *op.Op {
-	o := &op.Op{Kind: l.kind, Args: l.args + idsArg(l.ids), Diff: make([]bool, operands), Shape: l.shape, On: onCUDA(l.forwardOnCUDA)}
+	o := &op.Op{Kind: l.kind, Args: l.args + idsArg(l.ids), Diff: make([]bool, operands), Shape: l.shape, On: l.onCUDA().Forward()}
 	o.Diff[0] = true
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		n := c.In[0].Dim(0)
@@ -109,11 +112,11 @@ func (l pairLoss) forward(operands int) *op.Op {
 // backward is the gradient of the scores; the last operand is that of the loss.
 func (l pairLoss) backward(operands int) *op.Op {
 	return &op.Op{
-		Kind: l.kind + " ds", Args: l.args + idsArg(l.ids), Diff: make([]bool, operands+1), On: l.backwardOnCUDA(operands),
+		Kind: l.kind + " ds", Args: l.args + idsArg(l.ids), Diff: make([]bool, operands+1), On: l.onCUDA().Backward(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Dim(0)
-			body := func(_, lo, hi int) {
+			return c.For(n, op.RowGrain(8*n), func(_, lo, hi int) {
 				g := c.In[operands].F32[0]
 				for i := lo; i < hi; i++ {
 					ds := c.Out.F32[i*n:][:n]
@@ -123,11 +126,7 @@ func (l pairLoss) backward(operands int) *op.Op {
 						ds[j] *= g
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(n, op.RowGrain(8*n), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

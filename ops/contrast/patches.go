@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -43,10 +44,10 @@ func (p patchPool) row(n, q, i, k int) int {
 }
 
 func (p patchPool) forward() *op.Op {
-	o := &op.Op{Kind: "pool patches", Args: p.args(), Diff: []bool{true}, Shape: p.shape, On: p.onCUDA("pool_patches")}
+	o := &op.Op{Kind: "pool patches", Args: p.args(), Diff: []bool{true}, Shape: p.shape, On: oncuda.PoolPatches(p.t, p.side, p.grid)}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		width, cell, parts := c.In[0].Dim(1), p.side/p.grid, p.grid*p.grid
-		body := func(_, lo, hi int) {
+		return c.For(c.Out.Dim(0), op.RowGrain(cell*cell*width), func(_, lo, hi int) {
 			for r := lo; r < hi; r++ {
 				y := c.Out.F32[r*width : (r+1)*width]
 				clear(y)
@@ -56,11 +57,7 @@ func (p patchPool) forward() *op.Op {
 				}
 				vector.Scale(y, 1/float32(cell*cell), y)
 			}
-		}
-		return func() error {
-			c.Engine.For(c.Out.Dim(0), op.RowGrain(cell*cell*width), body)
-			return nil
-		}, nil
+		})
 	}
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		return gorgonia.Nodes{op.Apply(p.backward(in[0].Shape()), dy)}
@@ -70,13 +67,13 @@ func (p patchPool) forward() *op.Op {
 
 // backward gives every patch its share of the gradient of its part.
 func (p patchPool) backward(shape tensor.Shape) *op.Op {
-	o := &op.Op{Kind: "pool patches dx", Args: fmt.Sprintf("%s shape=%v", p.args(), shape), Diff: []bool{false}, On: p.onCUDA("pool_patches_dx")}
+	o := &op.Op{Kind: "pool patches dx", Args: fmt.Sprintf("%s shape=%v", p.args(), shape), Diff: []bool{false}, On: oncuda.PoolPatchesGrad(p.t, p.side, p.grid)}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		return shape.Clone(), op.Need(len(in[0]) == 2 && in[0][0]*p.t == shape[0]*p.grid*p.grid && in[0][1] == shape[1], "dy does not fit")
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		width, cell, parts := shape[1], p.side/p.grid, p.grid*p.grid
-		body := func(_, lo, hi int) {
+		return c.For(shape[0]/p.t, op.RowGrain(p.t*width), func(_, lo, hi int) {
 			for n := lo; n < hi; n++ {
 				clear(c.Out.F32[n*p.t*width : ((n+1)*p.t-p.side*p.side)*width])
 				for q := range parts {
@@ -88,11 +85,7 @@ func (p patchPool) backward(shape tensor.Shape) *op.Op {
 					}
 				}
 			}
-		}
-		return func() error {
-			c.Engine.For(shape[0]/p.t, op.RowGrain(p.t*width), body)
-			return nil
-		}, nil
+		})
 	}
 	return o
 }

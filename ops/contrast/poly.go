@@ -2,6 +2,7 @@ package contrast
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 )
@@ -28,7 +29,7 @@ const polyPairMost = 1 - 1e-5
 func Poly(scores, ids *gorgonia.Node, margin float64) *gorgonia.Node {
 	return pairLossOf(pairLoss{
 		kind: "poly", args: fmt.Sprintf("margin=%g", margin),
-		parameters: doubles(append(append([]float64{margin, polyPairMost}, polyPair[:]...), polyNegative[:]...)...),
+		parameters: slices.Concat([]float64{margin, polyPairMost}, polyPair[:], polyNegative[:]),
 		loss: func(r scoreRow) float64 {
 			p, n, at := r.polynomials(margin)
 			if at < 0 {

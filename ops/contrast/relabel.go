@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -20,7 +21,7 @@ func HardestNegatives(logits, rowIDs *gorgonia.Node) (first, second *gorgonia.No
 	if rowIDs != nil {
 		in = append(in, rowIDs)
 	}
-	o := &op.Op{Kind: "hardest negatives", Ints: true, Diff: make([]bool, len(in)), On: hardestNegativesOnCUDA}
+	o := &op.Op{Kind: "hardest negatives", Ints: true, Diff: make([]bool, len(in)), On: oncuda.HardestNegatives}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[0]) == 2 && in[0][1] >= in[0][0], "want logits (B, M) with M >= B"); err != nil {
 			return nil, err
@@ -35,7 +36,7 @@ func HardestNegatives(logits, rowIDs *gorgonia.Node) (first, second *gorgonia.No
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, m := c.In[0].Dim(0), c.In[0].Dim(1)
-		body := func(_, lo, hi int) {
+		return c.For(b, op.RowGrain(4*b), func(_, lo, hi int) {
 			var ids []int32
 			if len(c.In) == 2 {
 				ids = c.In[1].I32
@@ -43,11 +44,7 @@ func HardestNegatives(logits, rowIDs *gorgonia.Node) (first, second *gorgonia.No
 			for i := lo; i < hi; i++ {
 				c.Out.I32[i], c.Aux[0].I32[i] = hardest(c.In[0].F32[i*m:i*m+b], ids, i)
 			}
-		}
-		return func() error {
-			c.Engine.For(b, op.RowGrain(4*b), body)
-			return nil
-		}, nil
+		})
 	}
 	first = op.Apply(o, in...)
 	return first, takeInts(first, 0, first.Shape())
@@ -101,7 +98,7 @@ type Relabelled struct {
 // A row whose index is its own has no negative and is left out, and so is one to be
 // replaced without a second hardest.
 func Relabel(first, second, logits *gorgonia.Node, above, below float64) Relabelled {
-	o := &op.Op{Kind: "relabel", Args: fmt.Sprintf("above=%v below=%v", above, below), Ints: true, Diff: make([]bool, 3), On: relabelOnCUDA(above, below)}
+	o := &op.Op{Kind: "relabel", Args: fmt.Sprintf("above=%v below=%v", above, below), Ints: true, Diff: make([]bool, 3), On: oncuda.Relabel(above, below)}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.All(
 			op.Need(len(in[0]) == 1, "want indices (B) (got %v)", in[0]),
@@ -166,6 +163,6 @@ func LookUpColumns(columns, idx *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = lookUpColumnsOnCUDA
+	o.On = oncuda.LookUpColumns
 	return op.Apply(o, columns, idx)
 }

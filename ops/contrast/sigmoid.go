@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/geoalign/geoalign/internal/kernel/vector"
-
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -44,15 +44,8 @@ type SigmoidArgs struct {
 // normalised. Gradients go to Scores, LogScale and Bias. Logits are never kept: the
 // backward pass makes them again and may write over the scores.
 func SigmoidContrast(a SigmoidArgs) *gorgonia.Node {
-	in := []*gorgonia.Node{a.Scores, a.LogScale, a.Bias}
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
-	x := &sigmoidContrast{labels: add(a.Labels), rowIDs: add(a.RowIDs), colIDs: add(a.ColIDs), cols: add(a.Cols)}
+	in := op.Operands{a.Scores, a.LogScale, a.Bias}
+	x := &sigmoidContrast{labels: in.Add(a.Labels), rowIDs: in.Add(a.RowIDs), colIDs: in.Add(a.ColIDs), cols: in.Add(a.Cols)}
 	x.operands = len(in)
 	if err := x.check(); err != nil {
 		panic(&op.BuildError{Op: "sigmoid contrast", Err: err})
@@ -65,6 +58,11 @@ func SigmoidContrast(a SigmoidArgs) *gorgonia.Node {
 type sigmoidContrast struct {
 	labels, rowIDs, colIDs, cols int
 	operands                     int
+}
+
+// onCUDA is the loss as its steps for the CUDA device know it.
+func (x *sigmoidContrast) onCUDA() oncuda.SigmoidContrast {
+	return oncuda.SigmoidContrast{Positives: max(x.labels, x.rowIDs), ColIDs: x.colIDs, Cols: x.cols}
 }
 
 func (x *sigmoidContrast) check() error {
@@ -112,7 +110,7 @@ func sigmoidScratch(_ []tensor.Shape, threads int) int { return 2 * sigmoidChunk
 
 // forward is the op of the loss.
 func (x *sigmoidContrast) forward() *op.Op {
-	o := &op.Op{Kind: "sigmoid contrast", Args: x.args(), Shape: x.shape, Scratch: sigmoidScratch, Diff: make([]bool, x.operands), On: onCUDA(x.forwardOnCUDA)}
+	o := &op.Op{Kind: "sigmoid contrast", Args: x.args(), Shape: x.shape, Scratch: sigmoidScratch, Diff: make([]bool, x.operands), On: x.onCUDA().Forward()}
 	o.Diff[0], o.Diff[1], o.Diff[2] = true, true, true
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)

@@ -3,9 +3,8 @@ package contrast
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/internal/kernel/vector"
-
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/tensor"
 )
@@ -23,7 +22,7 @@ const (
 //
 // in one pass over each row. ds may take the memory of the scores.
 func (x *sigmoidContrast) backward() *op.Op {
-	o := &op.Op{Kind: "sigmoid contrast dx", Args: x.args(), Scratch: sigmoidScratch, Diff: make([]bool, x.operands+1), InPlace: []int{0}, On: onCUDA(x.backwardOnCUDA)}
+	o := &op.Op{Kind: "sigmoid contrast dx", Args: x.args(), Scratch: sigmoidScratch, Diff: make([]bool, x.operands+1), InPlace: []int{0}, On: x.onCUDA().Backward()}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 	o.Aux = func([]tensor.Shape) []exec.AuxSpec {
 		return []exec.AuxSpec{{Shape: tensor.ScalarShape()}, {Shape: tensor.ScalarShape()}}

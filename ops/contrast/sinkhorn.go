@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -45,7 +46,7 @@ func Sinkhorn(a SinkhornArgs) *gorgonia.Node {
 	s := sinkhorn{epsilon: a.Epsilon, iterations: a.Iterations}
 	return op.Apply(&op.Op{
 		Kind: "sinkhorn", Args: fmt.Sprintf("epsilon=%v iterations=%d", a.Epsilon, a.Iterations),
-		Diff: make([]bool, len(in)), Shape: s.shape, Host: s.prepare, On: onCUDA(s.onCUDA),
+		Diff: make([]bool, len(in)), Shape: s.shape, Host: s.prepare, On: oncuda.Sinkhorn(s.epsilon, s.iterations, leastShare),
 		Scratch: func(in []tensor.Shape, _ int) int {
 			rows, k := s.size(in)
 			return rows*k + 2*rows + 2*k

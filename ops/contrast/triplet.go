@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -33,7 +34,7 @@ func Triplet(scores, ids *gorgonia.Node, t Triplets) *gorgonia.Node {
 // TripletAnchors returns how many rows of ids (B) int32 have a positive and a negative, a scalar.
 func TripletAnchors(ids *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "triplet anchors", Diff: []bool{false}, On: onCUDA(tripletAnchorsOnCUDA),
+		Kind: "triplet anchors", Diff: []bool{false}, On: oncuda.TripletAnchors(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.ScalarShape(), op.Need(len(in[0]) == 1, "want ids (B) (got %v)", in[0])
 		},
@@ -125,7 +126,7 @@ func (t Triplets) over(ids []int32) float64 {
 
 func (t Triplets) forward() *op.Op {
 	o := &op.Op{
-		Kind: "triplet", Args: t.args(), Diff: []bool{true, false}, On: onCUDA(t.forwardOnCUDA),
+		Kind: "triplet", Args: t.args(), Diff: []bool{true, false}, On: oncuda.Triplets(t).Forward(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.Need(len(in[0]) == 2 && in[0][0] == in[0][1], "want scores (B, B) (got %v)", in[0]); err != nil {
 				return nil, err
@@ -165,7 +166,7 @@ func (t Triplets) forward() *op.Op {
 // backward is the gradient of the scores; the last operand is that of the loss.
 func (t Triplets) backward() *op.Op {
 	return &op.Op{
-		Kind: "triplet ds", Args: t.args(), Diff: make([]bool, 3), On: onCUDA(t.backwardOnCUDA),
+		Kind: "triplet ds", Args: t.args(), Diff: make([]bool, 3), On: oncuda.Triplets(t).Backward(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			b := c.In[0].Dim(0)

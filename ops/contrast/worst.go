@@ -2,6 +2,7 @@ package contrast
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/contrast/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,7 +13,7 @@ import (
 // elsewhere. Of equal ones that of a counts.
 func Worst(a, b *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "worst", Diff: []bool{true, true}, On: worstOnCUDA,
+		Kind: "worst", Diff: []bool{true, true}, On: oncuda.Worst,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x := in[0]
 			if err := op.Need(len(x) == 2 && x[0] == x[1], "want scores (B, B) (got %v)", x); err != nil {
@@ -22,7 +23,7 @@ func Worst(a, b *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				a, b := c.In[0].F32, c.In[1].F32
 				for i := lo; i < hi; i++ {
 					c.Out.F32[i] = a[i]
@@ -30,11 +31,7 @@ func Worst(a, b *gorgonia.Node) *gorgonia.Node {
 						c.Out.F32[i] = b[i]
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			da := op.Apply(worstGrad(), in[0], in[1], dy)
@@ -54,14 +51,14 @@ func second(a, b float32, right bool) bool {
 // worstGrad returns da for a, b and dy; db is its auxiliary result.
 func worstGrad() *op.Op {
 	return &op.Op{
-		Kind: "worst dx", Diff: make([]bool, 3), On: worstGradOnCUDA,
+		Kind: "worst dx", Diff: make([]bool, 3), On: oncuda.WorstGrad,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[2]), "scores and dy must have one shape")
 		},
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1]}} },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				a, b, dy := c.In[0].F32, c.In[1].F32, c.In[2].F32
 				for i := lo; i < hi; i++ {
 					c.Out.F32[i], c.Aux[0].F32[i] = dy[i], 0
@@ -69,11 +66,7 @@ func worstGrad() *op.Op {
 						c.Out.F32[i], c.Aux[0].F32[i] = 0, dy[i]
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -3,6 +3,7 @@ package conv
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
+	"github.com/geoalign/geoalign/ops/conv/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -27,7 +28,7 @@ func Conv(x, w *gorgonia.Node, g Geometry) *gorgonia.Node {
 				return nil
 			}, err
 		},
-		On: device(g.forwardOnCUDA),
+		On: oncuda.Forward(g.of),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{
 				op.Apply(g.gradX(in[0].Shape()), dy, in[1]),
@@ -51,7 +52,7 @@ func (g Geometry) gradX(x tensor.Shape) *op.Op {
 				return nil
 			}, err
 		},
-		On: device(g.dataOnCUDA(x)),
+		On: oncuda.Data(g.of, x),
 	}
 }
 
@@ -69,7 +70,7 @@ func (g Geometry) gradW(w tensor.Shape) *op.Op {
 				return nil
 			}, err
 		},
-		On: device(g.gradientOnCUDA(w)),
+		On: oncuda.Gradient(g.of, w),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/conv/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
@@ -69,9 +70,9 @@ func TestCUDAChunks(t *testing.T) {
 	if !cudatest.Emulated(d) {
 		b, g = 50, Geometry{56, 56, 3, 1, 1}
 	}
-	budget := columnBudget
-	columnBudget = int64(2 * g.out() * 9 * 4)
-	defer func() { columnBudget = budget }()
+	budget := oncuda.ColumnBudget
+	oncuda.ColumnBudget = int64(2 * g.out() * 9 * 4)
+	defer func() { oncuda.ColumnBudget = budget }()
 	r := rand.New(rand.NewPCG(47, 6))
 	optest.CheckCUDA(t, []optest.Case{{Name: "chunks", WRT: []int{0, 1},
 		Inputs: []optest.Input{optest.F32s(r, "x", b*g.in(), 4), optest.F32s(r, "w", 8, 4, 3, 3)},

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/conv/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -59,6 +60,6 @@ func folded(g Geometry, eps float32, relu, padded bool, n int) *op.Op {
 				return nil
 			}, err
 		},
-		On: device(g.foldedOnCUDA(eps, relu, n == 7)),
+		On: oncuda.Folded(g.of, eps, relu, n == 7),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/conv/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -27,18 +28,14 @@ func MaxPool(x *gorgonia.Node, g Geometry) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(g.Kernel*g.Kernel*d), func(_, lo, hi int) {
 				for row := lo; row < hi; row++ {
 					image, p := row/g.out(), row%g.out()
 					g.largest(c.Out.F32[row*d:][:d], c.Aux[0].I32[row*d:][:d], c.In[0].F32[image*g.in()*d:][:g.in()*d], p)
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(g.Kernel*g.Kernel*d), body)
-				return nil
-			}, nil
+			})
 		},
-		On: device(g.maxPoolOnCUDA),
+		On: oncuda.MaxPool(g.sizes()),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(g.maxPoolGrad(in[0].Shape()), out, dy)}
 		},
@@ -75,7 +72,7 @@ func (g Geometry) maxPoolGrad(x tensor.Shape) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := x[1]
-			body := func(_, lo, hi int) {
+			return c.For(x[0]/g.in(), 1, func(_, lo, hi int) {
 				clear(c.Out.F32[lo*g.in()*d : hi*g.in()*d])
 				for row := lo * g.out(); row < hi*g.out(); row++ {
 					dx, dy := c.Out.F32[row/g.out()*g.in()*d:], c.In[1].F32[row*d:][:d]
@@ -83,12 +80,8 @@ func (g Geometry) maxPoolGrad(x tensor.Shape) *op.Op {
 						dx[int(at)*d+j] += dy[j]
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(x[0]/g.in(), 1, body)
-				return nil
-			}, nil
+			})
 		},
-		On: device(g.maxPoolGradOnCUDA),
+		On: oncuda.MaxPoolGrad(g.sizes()),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/conv/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -23,7 +24,7 @@ func FromPlanes(images *gorgonia.Node) *gorgonia.Node {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			s := c.In[0].Shape
 			channels, places := s[1], s[2]*s[3]
-			body := func(_, lo, hi int) {
+			return c.For(s[0], op.RowGrain(channels*places), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					rows, planes := c.Out.F32[b*channels*places:][:channels*places], c.In[0].F32[b*channels*places:]
 					for j := range channels {
@@ -32,13 +33,9 @@ func FromPlanes(images *gorgonia.Node) *gorgonia.Node {
 						}
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(s[0], op.RowGrain(channels*places), body)
-				return nil
-			}, nil
+			})
 		},
-		On: device(planesOnCUDA("from_planes", nil)),
+		On: oncuda.FromPlanes(),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(toPlanes(in[0].Shape()), dy)}
 		},
@@ -54,7 +51,7 @@ func toPlanes(s tensor.Shape) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			channels, places := s[1], s[2]*s[3]
-			body := func(_, lo, hi int) {
+			return c.For(s[0], op.RowGrain(channels*places), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					planes, rows := c.Out.F32[b*channels*places:][:channels*places], c.In[0].F32[b*channels*places:]
 					for j := range channels {
@@ -63,12 +60,8 @@ func toPlanes(s tensor.Shape) *op.Op {
 						}
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(s[0], op.RowGrain(channels*places), body)
-				return nil
-			}, nil
+			})
 		},
-		On: device(planesOnCUDA("to_planes", s)),
+		On: oncuda.ToPlanes(s),
 	}
 }

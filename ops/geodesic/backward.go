@@ -13,7 +13,7 @@ import (
 // row of dE stays in the first-level cache while the columns are added to it.
 func (x *geodesic) backward() *op.Op {
 	dy := x.operands
-	o := &op.Op{Kind: "geodesic dx", Args: x.args(), Diff: make([]bool, x.operands+1), On: device(x.backwardOnCUDA)}
+	o := &op.Op{Kind: "geodesic dx", Args: x.args(), Diff: make([]bool, x.operands+1), On: x.onCUDA().Backward()}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		out, err := x.shape(in[:dy])
 		if err != nil {

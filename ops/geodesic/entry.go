@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/geodesic/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -60,6 +61,11 @@ type entry struct {
 	local    local
 }
 
+// onCUDA is the op as its steps for the CUDA device know it.
+func (e entry) onCUDA() oncuda.Entry {
+	return oncuda.Entry{Entries: e.entries, Softness: e.softness, Space: e.local.Space}
+}
+
 func (e entry) args() string {
 	return fmt.Sprintf("entries=%d softness=%g%s", e.entries, e.softness, e.local.args())
 }
@@ -90,7 +96,7 @@ func (e entry) shape(in []tensor.Shape) (tensor.Shape, error) {
 }
 
 func (e entry) forward() *op.Op {
-	o := &op.Op{Kind: "centre distances", Args: e.args(), Shape: e.shape, Diff: []bool{true, false, false, false}, On: device(e.onCUDA)}
+	o := &op.Op{Kind: "centre distances", Args: e.args(), Shape: e.shape, Diff: []bool{true, false, false, false}, On: e.onCUDA().Forward()}
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		s := tensor.Shape{in[entryX][0], e.entries}
 		return []exec.AuxSpec{entryIndex: {Shape: s, Int: true}, entryDots: {Shape: s}}
@@ -190,7 +196,7 @@ func nearestFew(index []int32, values, dots []float32) {
 // backward returns dx for the operands of the op, its output and the gradient dE of that.
 func (e entry) backward() *op.Op {
 	const out, dy = entryCount + 1, entryCount + 2
-	o := &op.Op{Kind: "centre distances dx", Args: e.args(), Diff: make([]bool, dy+1), On: device(e.backwardOnCUDA)}
+	o := &op.Op{Kind: "centre distances dx", Args: e.args(), Diff: make([]bool, dy+1), On: e.onCUDA().Backward()}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		return in[entryX].Clone(), op.Need(in[dy].Eq(in[out]), "dy must have shape %v (got %v)", in[out], in[dy])
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/geodesic/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/ops/pool"
 	"github.com/geoalign/geoalign/space"
@@ -113,6 +114,14 @@ type geodesic struct {
 	pool               pool.Operands
 	nearest, positives int
 	operands           int
+}
+
+// onCUDA are the scores as their steps for the CUDA device know them.
+func (x *geodesic) onCUDA() oncuda.Geodesic {
+	return oncuda.Geodesic{
+		Space: x.local().Space, SameCluster: x.SameCluster, DirectPositives: x.DirectPositives, Limit: x.Limit,
+		Pool: x.pool, Nearest: x.nearest, Positives: x.positives,
+	}
 }
 
 // checkArgs looks at what does not depend on shapes.

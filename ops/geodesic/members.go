@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/geodesic/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/ops/pool"
@@ -25,7 +26,7 @@ func clusterMembers(a GeodesicArgs) *gorgonia.Node {
 	at, in := pool.Pool{Keys: a.KeyOwner, Queue: a.Owner, Pointer: a.Pool.Pointer, Cols: a.Pool.Cols}.Operands(gorgonia.Nodes{a.Count})
 	return op.Apply(&op.Op{
 		Kind: "cluster members", Args: fmt.Sprintf("clusters=%d %s", clusters, at.Args()), Ints: true, Diff: make([]bool, len(in)),
-		On: device(membersOnCUDA(at, clusters)),
+		On: oncuda.Members(at, clusters),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			owner, keys := in[at.Queue], in[at.Keys]
 			if err := op.All(
@@ -97,7 +98,7 @@ func idColumns(rowIDs, colIDs, cols *gorgonia.Node) *gorgonia.Node {
 		in = append(in, cols)
 	}
 	return op.Apply(&op.Op{
-		Kind: "id columns", Ints: true, Diff: make([]bool, len(in)), On: device(idColumnsOnCUDA),
+		Kind: "id columns", Ints: true, Diff: make([]bool, len(in)), On: oncuda.IDColumns(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.Need(len(in[0]) == 1 && len(in[1]) == 1, "want ids of rows (B) and columns (N)"); err != nil {
 				return nil, err

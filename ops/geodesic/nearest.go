@@ -6,6 +6,7 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/geodesic/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -24,7 +25,7 @@ import (
 func NearestCentre(x, centres, count *gorgonia.Node, s space.Space) (index, angle *gorgonia.Node) {
 	local := local{s}
 	index = op.Apply(&op.Op{
-		Kind: "nearest centre", Args: local.args(), Ints: true, Diff: []bool{false, false, false}, On: device(local.nearestOnCUDA),
+		Kind: "nearest centre", Args: local.args(), Ints: true, Diff: []bool{false, false, false}, On: oncuda.NearestCentre(local.Space),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := checkCentres(in); err != nil {
 				return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/geometric/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -44,7 +45,7 @@ func gather(pool batch.Pool) *op.Op {
 				return nil
 			}, nil
 		},
-		On: device(gatherOnCUDA(pool)),
+		On: oncuda.Gather(pool),
 	}
 }
 
@@ -82,7 +83,7 @@ func compare(o Options, k, b int) *op.Op {
 			r.part = r.compare
 			return r.step, nil
 		},
-		On: device(compareOnCUDA(o, k, b)),
+		On: oncuda.Compare(o.onCUDA(), k, b, o.groupsOf(0)),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{nil, nil, arith.MulScalar(op.Take(out, 0, in[cmFeatures].Shape()), dy)}
 		},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/geometric/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -116,7 +117,10 @@ func (g *geometricOp) forward() *op.Op {
 		return 2 * 2 * points * int64(in[gmWeight].TotalSize())
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) { return newGeometricRun(g, c).step, nil }
-	o.On = device(g.onCUDA)
+	o.On = oncuda.Geometric{
+		Options: g.onCUDA(), Groups: g.groupsOf(g.groups), Bias: g.bias,
+		Chunk: func(in []tensor.Shape) int { return g.sizes(in, 0).chunk },
+	}.Step()
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		grads := gorgonia.Nodes{nil, nil, nil, arith.MulScalar(op.Take(out, 0, in[gmWeight].Shape()), dy)}
 		if g.bias {

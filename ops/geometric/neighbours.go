@@ -3,8 +3,10 @@ package geometric
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/geometric/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -138,7 +140,10 @@ func (n *neighbours) forward(operands int) *op.Op {
 			return 2 * int64(in[nbX].TotalSize()) * int64(rows)
 		},
 		Host: func(c *exec.Call) (exec.Step, error) { return newNeighbourRun(n, c).step, nil },
-		On:   device(n.onCUDA),
+		On: oncuda.Neighbours{
+			Near: n.near, Count: n.count, Law: slices.Index([]string{Closest, Uniform, Biased}, n.law), Noise: n.noise, Owner: n.owner,
+			Candidates: n.candidates,
+		}.Step(),
 		Grad: func(in gorgonia.Nodes, _, _ *gorgonia.Node) gorgonia.Nodes {
 			return make(gorgonia.Nodes, len(in))
 		},

@@ -3,6 +3,9 @@ package geometric
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/geoalign/geoalign/ops/geometric/internal/oncuda"
 )
 
 // Kernels of squared distances d2; each is divided by its row sum (eq. 4 and section
@@ -32,6 +35,14 @@ type Options struct {
 	// Epsilon is the width of Heat, above 0 (.8 in the paper). The others have none.
 	Epsilon float32
 	Scale   string // Unit, Relative or None
+}
+
+// onCUDA are the options as steps for the CUDA device know them.
+func (o Options) onCUDA() oncuda.Options {
+	return oncuda.Options{
+		Kernel: slices.Index([]string{Heat, Linear, Squared, Inverse}, o.Kernel), Epsilon: o.Epsilon,
+		Unit: o.Scale == Unit, Relative: o.Scale == Relative,
+	}
 }
 
 // Check returns an error that names the setting that cannot be used.

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/geometric/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -138,6 +139,12 @@ func (p *pooled) op(opts Options) *op.Op {
 	if p.keyed {
 		first = 2
 	}
+	on := oncuda.Pooled{
+		Rows: p.rows, Key: p.key, Loss: p.loss, Grads: p.grads, First: first, Points: p.b * p.k, Chunk: p.anchors * p.k, Offset: p.offset,
+	}
+	for _, x := range p.parameters {
+		on.Copies = append(on.Copies, x.Copy)
+	}
 	o := &op.Op{
 		Kind: pooledKind,
 		Args: fmt.Sprintf("kernel=%s eps=%g scale=%s pool=%dx%d anchors=%d first=%d", opts.Kernel, opts.Epsilon, opts.Scale, p.pool.Rows(), p.pool.Width(), p.anchors, p.offset),
@@ -159,7 +166,7 @@ func (p *pooled) op(opts Options) *op.Op {
 			}
 			return r.step, nil
 		},
-		On: device(p.onCUDA(first)),
+		On: on.Step(),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			grads := make(gorgonia.Nodes, first, len(in))
 			for i, x := range in[first:] {

@@ -3,6 +3,7 @@ package interaction
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -51,27 +52,22 @@ func CrossAttention(images, texts Tokens, how Cross) *gorgonia.Node {
 // take returns the operands: rows of images and texts, those of one side under the metric of each
 // site, which may be nil, and the lengths. Blocks are those of cross attention.
 func (x *cross) take(images, texts Tokens, attention, similarity *gorgonia.Node, under int) gorgonia.Nodes {
-	in := gorgonia.Nodes{images.Rows, texts.Rows}
+	in := op.Operands{images.Rows, texts.Rows}
 	x.of = [6]int{0, 1, under, under}
 	x.sites = [2][2]int{{0, 1}, {0, 1}}
 	for site, rows := range []*gorgonia.Node{attention, similarity} {
-		if rows != nil {
-			x.sites[site][under] = len(in)
-			in = append(in, rows)
+		if at := in.Add(rows); at >= 0 {
+			x.sites[site][under] = at
 		}
 	}
 	x.rows = len(in)
 	for k, q := range []Tokens{images, texts} {
-		x.sides[k] = side{rows: k, lengths: -1, weights: -1, places: -1, first: q.First, len: q.Len}
-		if q.Lengths != nil {
-			x.sides[k].lengths = len(in)
-			in = append(in, q.Lengths)
-		}
+		x.sides[k] = side{rows: k, lengths: in.Add(q.Lengths), weights: -1, places: -1, first: q.First, len: q.Len}
 		x.most[k] = max(crossRows, q.Len)
 		x.sequences[k] = x.most[k]
 	}
 	x.operands = len(in)
-	return in
+	return gorgonia.Nodes(in)
 }
 
 // Sites of products.
@@ -93,6 +89,13 @@ type cross struct {
 	focal       bool
 	// Of each side in a block: the most tokens that take part, and the most sequences.
 	most, sequences [2]int
+}
+
+// onCUDA is the op as its steps for the CUDA device know it.
+func (x *cross) onCUDA() *oncuda.Cross {
+	return &oncuda.Cross{
+		Sides: sidesOnCUDA(x.sides), Query: x.query, Sites: x.sites, Of: x.of, Rows: x.rows, Scale: x.scale, Pool: x.pool, Focal: x.focal,
+	}
 }
 
 func (x *cross) args() string { return fmt.Sprintf("%+v", *x) }
@@ -124,7 +127,7 @@ func (x *cross) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (x *cross) op() scored {
 	return scored{
 		kind: "cross attention scores", gradients: "cross attention scores drows", args: x.args(), operands: x.operands, floats: first(x.rows), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.stepOnCUDA,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
 	}
 }
 

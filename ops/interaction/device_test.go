@@ -10,18 +10,18 @@ import (
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // onCUDA runs cases in blocks of pairs as they are, and in small ones.
 func onCUDA(t *testing.T, cases []optest.Case, onHost ...string) {
 	t.Helper()
-	before := crossLimits
-	t.Cleanup(func() { crossLimits = before })
+	before := oncuda.CrossLimits
+	t.Cleanup(func() { oncuda.CrossLimits = before })
 	optest.CheckCUDA(t, cases, onHost...)
-	crossLimits.queries, crossLimits.products = 20, 800
+	oncuda.CrossLimits.Queries, oncuda.CrossLimits.Products = 20, 800
 	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases, onHost...) })
 }
 
@@ -89,10 +89,10 @@ func TestMaxSimOnCUDA(t *testing.T) {
 		p.images, p.texts = randomSide(r, p.n, 50, p.channels, false, true), randomSide(r, p.m, 32, p.channels, true, true)
 		cases = append(cases, optest.Case{Name: "large maxsim", Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build})
 	}
-	before := maxsimProducts
-	t.Cleanup(func() { maxsimProducts = before })
+	before := oncuda.MaxSimProducts
+	t.Cleanup(func() { oncuda.MaxSimProducts = before })
 	optest.CheckCUDA(t, cases)
-	maxsimProducts = 300
+	oncuda.MaxSimProducts = 300
 	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases) })
 }
 
@@ -177,31 +177,10 @@ func TestRecurrentOnCUDA(t *testing.T) {
 		cases = append(cases, large)
 	}
 	onCUDA(t, cases)
-	before := refinedLimits
-	t.Cleanup(func() { refinedLimits = before })
-	refinedLimits.values = 400
+	before := oncuda.RefinedLimits
+	t.Cleanup(func() { oncuda.RefinedLimits = before })
+	oncuda.RefinedLimits.Values = 400
 	t.Run("few values", func(t *testing.T) { optest.CheckCUDA(t, cases[:11]) })
-}
-
-// TestRecurrentRoom: the memory of a step does not grow with the contexts, also where there is one short query.
-func TestRecurrentRoom(t *testing.T) {
-	room := func(images int, bf16 bool) int64 {
-		sides := [2]side{{lengths: -1, len: 576}, {lengths: -1, len: 14}}
-		x := &recurrent{cross: cross{sides: sides, query: textSide, rows: 2, of: [6]int{0, 1}, sites: [2][2]int{{0, 1}, {0, 1}}},
-			weight: 2, steps: 3}
-		c := &exec.DeviceCall{BF16: bf16}
-		for _, shape := range []tensor.Shape{{images * 576, 1024}, {14, 1024}, {2048, 2048}, {2048}} {
-			c.In = append(c.In, exec.Operand{Spec: exec.Spec{Shape: shape, Type: cuda.ProductType(c)}})
-		}
-		b := x.takeOnCUDA(c, true)
-		before := cuda.NewRoom(c, b.parts...).Bytes // the operands as products read them
-		return b.room.Bytes - before
-	}
-	for _, bf16 := range []bool{false, true} {
-		if few, many := room(50, bf16), room(600, bf16); many != few || many > 512<<20 {
-			t.Errorf("bf16 %v: %d MB for 50 images, %d MB for 600, want as many and at most 512", bf16, few>>20, many>>20)
-		}
-	}
 }
 
 // moved returns how far results of the host move, relative to the largest element of each, if every operand changes by a bit or none.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -37,17 +37,10 @@ type Tokens struct {
 // Products are made in float32, for blocks of images and texts, so that no memory is taken for
 // all of them. The place of each maximum is kept: 4 bytes x N*M*(T+L) with both sums.
 func MaxSim(images, texts Tokens) *gorgonia.Node {
-	in := []*gorgonia.Node{images.Rows, texts.Rows}
-	add := func(n *gorgonia.Node) int {
-		if n == nil {
-			return -1
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
+	in := op.Operands{images.Rows, texts.Rows}
 	x, kept := &maxSim{}, 0
 	for k, q := range []Tokens{images, texts} {
-		s := side{rows: k, lengths: add(q.Lengths), weights: add(q.Weights), first: q.First, len: q.Len, places: -1}
+		s := side{rows: k, lengths: in.Add(q.Lengths), weights: in.Add(q.Weights), first: q.First, len: q.Len, places: -1}
 		if s.weights >= 0 {
 			s.places, kept = kept, kept+1
 		}
@@ -72,6 +65,23 @@ type side struct {
 type maxSim struct {
 	sides    [2]side
 	operands int
+}
+
+// onCUDA is the op as its steps for the CUDA device know it.
+func (x *maxSim) onCUDA() *oncuda.MaxSim {
+	return &oncuda.MaxSim{Sides: sidesOnCUDA(x.sides), Operands: x.operands}
+}
+
+// sidesOnCUDA are both sides as steps for the CUDA device know them.
+func sidesOnCUDA(sides [2]side) (list [2]oncuda.Side) {
+	for k, s := range sides {
+		list[k] = s.onCUDA()
+	}
+	return list
+}
+
+func (s side) onCUDA() oncuda.Side {
+	return oncuda.Side{Lengths: s.lengths, Weights: s.weights, First: s.first, Len: s.len, Places: s.places}
 }
 
 func (x *maxSim) args() string { return fmt.Sprintf("%+v", x.sides) }
@@ -147,7 +157,7 @@ func (x *maxSim) forward() *op.Op {
 	}
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
 	o.Host = x.host
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: x.stepOnCUDA}
+	o.On = x.onCUDA().Forward()
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		operands := append(append(gorgonia.Nodes{}, in...), out, dy)
 		grads := make(gorgonia.Nodes, x.operands)

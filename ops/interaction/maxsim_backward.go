@@ -3,7 +3,6 @@ package interaction
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -13,7 +12,7 @@ import (
 // gradient is what the gradient ops share: operands are the forward's, its output, whose
 // auxiliary results say where the maxima are, and the gradient g (N, M) of that. body works on
 // sequences of side k, each by one thread; on is its step on the CUDA device.
-func (x *maxSim) gradient(kind string, k int, shape func(in []tensor.Shape) tensor.Shape, body func(c *exec.Call, i int), on func(c *exec.DeviceCall) (exec.Step, error)) *op.Op {
+func (x *maxSim) gradient(kind string, k int, shape func(in []tensor.Shape) tensor.Shape, body func(c *exec.Call, i int), on map[string]exec.DeviceStep) *op.Op {
 	return &op.Op{
 		Kind: kind, Args: fmt.Sprintf("%s of=%d", x.args(), k), Diff: make([]bool, x.operands+2),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
@@ -23,18 +22,14 @@ func (x *maxSim) gradient(kind string, k int, shape func(in []tensor.Shape) tens
 			}
 			return shape(in), op.Need(in[x.operands].Eq(out) && in[x.operands+1].Eq(out), "output and dy must have shape %v", out)
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: on},
+		On: on,
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[k].Dim(0) / x.sides[k].len
-			each := func(_, lo, hi int) {
+			return c.For(n, 1, func(_, lo, hi int) {
 				for i := lo; i < hi; i++ {
 					body(c, i)
 				}
-			}
-			return func() error {
-				c.Engine.For(n, 1, each)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
@@ -102,7 +97,7 @@ func (x *maxSim) rowsGradient(k int) *op.Op {
 				}
 			}
 		}
-	}, x.rowsOnCUDA(k))
+	}, x.onCUDA().GradRows(k))
 }
 
 // weightsGradient is that of the weights of side k, sum_j g_ij max_l x_it.y_jl. The maxima are
@@ -121,5 +116,5 @@ func (x *maxSim) weightsGradient(k int) *op.Op {
 				}
 			}
 		}
-	}, x.weightsOnCUDA(k))
+	}, x.onCUDA().GradWeights(k))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -64,6 +65,11 @@ type negative struct {
 	smooth   float32
 }
 
+// onCUDA is the op as its steps for the CUDA device know it.
+func (x *negative) onCUDA() *oncuda.Negative {
+	return &oncuda.Negative{Cross: *x.cross.onCUDA(), Boundary: x.boundary, Value: x.value, Smooth: x.smooth}
+}
+
 func (x *negative) args() string { return fmt.Sprintf("%+v", *x) }
 
 func (x *negative) shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -80,7 +86,7 @@ func (x *negative) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (x *negative) op() scored {
 	return scored{
 		kind: "negative attention scores", gradients: "negative attention scores drows", args: x.args(), operands: x.boundary + 1, floats: first(x.rows), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.stepOnCUDA,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
 	}
 }
 

@@ -1,8 +1,8 @@
 package interaction
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -23,7 +23,7 @@ func MismatchSamples(scores, moments *gorgonia.Node) *gorgonia.Node {
 			}
 			return tensor.Shape{6}, op.WantShape(in, 1, "moments", s[0], s[0], 3)
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: mismatchOnCUDA},
+		On: oncuda.Mismatch(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Dim(0)
 			return func() error {

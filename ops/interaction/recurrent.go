@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -72,6 +73,11 @@ type recurrent struct {
 	weight int // the operand, before the bias
 }
 
+// onCUDA is the op as its steps for the CUDA device know it.
+func (x *recurrent) onCUDA() *oncuda.Recurrent {
+	return &oncuda.Recurrent{Cross: *x.cross.onCUDA(), Steps: x.steps, Unit: x.unit, Weight: x.weight}
+}
+
 // limit makes the blocks smaller than those of cross attention.
 func (x *recurrent) limit() {
 	q, k := x.query, 1-x.query
@@ -99,7 +105,7 @@ func (x *recurrent) op() scored {
 	return scored{
 		kind: "recurrent attention scores", gradients: "recurrent attention scores drows", args: x.args(), operands: x.weight + 2,
 		floats: append(first(x.rows), x.weight, x.weight+1), passes: 4,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.stepOnCUDA,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
 	}
 }
 

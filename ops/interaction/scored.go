@@ -1,7 +1,6 @@
 package interaction
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -22,7 +21,7 @@ type scored struct {
 	flops   func(in []tensor.Shape) int64
 	slopes  func(in []tensor.Shape) int64 // products of the second op
 	step    func(c *exec.Call, backward bool) (exec.Step, error)
-	onCUDA  func(c *exec.DeviceCall, backward bool) (exec.Step, error) // nil: there is no step
+	onCUDA  func(backward bool) map[string]exec.DeviceStep // nil: there is no step
 }
 
 func (x scored) forward() *op.Op {
@@ -48,13 +47,11 @@ func (x scored) forward() *op.Op {
 }
 
 // on are the steps for devices.
-func (x scored) on(backward bool) map[string]func(c *exec.DeviceCall) (exec.Step, error) {
+func (x scored) on(backward bool) map[string]exec.DeviceStep {
 	if x.onCUDA == nil {
 		return nil
 	}
-	return map[string]func(c *exec.DeviceCall) (exec.Step, error){
-		cuda.Name: func(c *exec.DeviceCall) (exec.Step, error) { return x.onCUDA(c, backward) },
-	}
+	return x.onCUDA(backward)
 }
 
 // backward returns the gradient of the images' rows, and as auxiliary results those of the other floats, from the

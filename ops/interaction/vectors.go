@@ -3,6 +3,7 @@ package interaction
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -111,6 +112,23 @@ type vectors struct {
 	operands              int
 }
 
+// onCUDA is the op as its steps for the CUDA device know it.
+func (x *vectors) onCUDA() *oncuda.Vectors {
+	y := &oncuda.Vectors{
+		Sides: sidesOnCUDA(x.sides), Scale: x.scale, Attention: x.attention, Similarity: x.similarity, Layers: x.layers,
+		Local: x.local.onCUDA(), Global: x.global.onCUDA(), Score: x.score.onCUDA(), Gate: x.gate.onCUDA(),
+		Floats: x.floats, Operands: x.operands,
+	}
+	for _, s := range x.steps {
+		y.Steps = append(y.Steps, oncuda.Reasoning{
+			Query: s.query.onCUDA(), Key: s.key.onCUDA(), Out: s.out.onCUDA(),
+		})
+	}
+	return y
+}
+
+func (l layer) onCUDA() oncuda.Layer { return oncuda.Layer{Weight: l.weight, Bias: l.bias} }
+
 func (x *vectors) args() string { return fmt.Sprintf("%+v", *x) }
 
 func (x *vectors) shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -165,7 +183,7 @@ func (l layer) check(in []tensor.Shape, name string, out, inputs int) error {
 func (x *vectors) op() scored {
 	return scored{
 		kind: "similarity vectors", gradients: "similarity vectors doperands", args: x.args(), operands: x.operands, floats: first(x.floats), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.stepOnCUDA,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
 	}
 }
 

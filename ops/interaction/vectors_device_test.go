@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 )
 
@@ -51,10 +52,10 @@ func TestVectorsOnCUDA(t *testing.T) {
 			cases = append(cases, c)
 		}
 	}
-	before := vectorsLimits
-	t.Cleanup(func() { vectorsLimits = before })
+	before := oncuda.VectorsLimits
+	t.Cleanup(func() { oncuda.VectorsLimits = before })
 	optest.CheckCUDA(t, cases)
-	vectorsLimits.nodes, vectorsLimits.images = 60, 2
+	oncuda.VectorsLimits.Nodes, oncuda.VectorsLimits.Images = 60, 2
 	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases) })
 }
 

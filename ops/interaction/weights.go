@@ -3,9 +3,9 @@ package interaction
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -14,12 +14,12 @@ import (
 // Mean returns the weights (R*Len) by which the maxima of tokens are averaged: 1/n for the n
 // tokens of a sequence that take part, 0 for the others.
 func (q Tokens) Mean() *gorgonia.Node {
-	return q.weights("token mean", tokenMean, func(w []float32) { vector.Fill(w, 1/float32(max(1, len(w)))) })
+	return q.weights("token mean", oncuda.TokenMean, func(w []float32) { vector.Fill(w, 1/float32(max(1, len(w)))) })
 }
 
 // Sum returns weights of 1 for tokens that take part, 0 for the others: (R*Len).
 func (q Tokens) Sum() *gorgonia.Node {
-	return q.weights("token sum", tokenSum, func(w []float32) { vector.Fill(w, 1) })
+	return q.weights("token sum", oncuda.TokenSum, func(w []float32) { vector.Fill(w, 1) })
 }
 
 // weights are those of the rows that set gives to the tokens of a sequence that take part.
@@ -31,7 +31,7 @@ func (q Tokens) weights(kind string, mode int, set func(w []float32)) *gorgonia.
 // Spread returns the value of each sequence, values (R), for those of its tokens that take part, 0 for the others: (R*Len).
 // No gradient flows through it.
 func (q Tokens) Spread(values *gorgonia.Node) *gorgonia.Node {
-	o := q.perToken("token spread", 2, tokenSpread, func(c *exec.Call, at, lo, hi int) {
+	o := q.perToken("token spread", 2, oncuda.TokenSpread, func(c *exec.Call, at, lo, hi int) {
 		vector.Fill(c.Out.F32[at+lo:at+hi], c.In[1].F32[at/q.Len])
 	})
 	shape := o.Shape
@@ -48,14 +48,14 @@ func (q Tokens) Spread(values *gorgonia.Node) *gorgonia.Node {
 // Softmax returns the weights softmax(logits) over the tokens of each sequence that take part,
 // 0 for the others, for logits (R*Len, 1): (R*Len). The gradient goes to the logits.
 func (q Tokens) Softmax(logits *gorgonia.Node) *gorgonia.Node {
-	o := q.perToken("token softmax", 1, tokenSoftmax, func(c *exec.Call, at, lo, hi int) {
+	o := q.perToken("token softmax", 1, oncuda.TokenSoftmax, func(c *exec.Call, at, lo, hi int) {
 		if hi > lo {
 			vector.Softmax(c.Out.F32[at+lo:at+hi], c.In[0].F32[at+lo:at+hi])
 		}
 	})
 	o.Diff[0] = true
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
-		o := q.perToken("token softmax dlogits", 3, tokenSoftmaxSlopes, func(c *exec.Call, at, lo, hi int) {
+		o := q.perToken("token softmax dlogits", 3, oncuda.TokenSoftmaxSlopes, func(c *exec.Call, at, lo, hi int) {
 			vector.SoftmaxGradRow(c.Out.F32[at+lo:at+hi], c.In[1].F32[at+lo:at+hi], c.In[2].F32[at+lo:at+hi])
 		})
 		shape := o.Shape
@@ -92,7 +92,7 @@ func (q Tokens) perToken(kind string, operands, mode int, row func(c *exec.Call,
 			n, err := s.sequences(in, in[0])
 			return tensor.Shape{n * s.len}, err
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: s.tokensOnCUDA(mode, operands)},
+		On: s.onCUDA().Tokens(mode, operands),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Dim(0) / s.len
 			body := func(_, from, to int) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -59,6 +60,11 @@ type wordPatch struct {
 	WordPatch
 }
 
+// onCUDA is the op as its steps for the CUDA device know it.
+func (x *wordPatch) onCUDA() *oncuda.WordPatch {
+	return &oncuda.WordPatch{Cross: *x.cross.onCUDA(), Context: x.Context, Temperature: x.Temperature, Sum: x.Sum}
+}
+
 func (x *wordPatch) args() string { return fmt.Sprintf("%+v", *x) }
 
 func (x *wordPatch) shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -74,7 +80,7 @@ func (x *wordPatch) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (x *wordPatch) op() scored {
 	return scored{
 		kind: "word patch scores", gradients: "word patch scores drows", args: x.args(), operands: x.operands, floats: first(x.rows),
-		shape: x.shape, scratch: x.scratch, step: x.step, onCUDA: x.stepOnCUDA,
+		shape: x.shape, scratch: x.scratch, step: x.step, onCUDA: x.onCUDA().Step,
 		flops:  func(in []tensor.Shape) int64 { return x.flops(in) + x.mixes(in) },
 		slopes: func(in []tensor.Shape) int64 { return 3*x.flops(in) + 2*x.mixes(in) },
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/layout/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,7 +13,7 @@ import (
 // ConcatColumns puts the columns of b (R, E) after those of a (R, D): (R, D+E).
 func ConcatColumns(a, b *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "concat columns", Diff: []bool{true, true}, On: device(concatColumnsOnCUDA),
+		Kind: "concat columns", Diff: []bool{true, true}, On: oncuda.ConcatColumns(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			a, b := in[0], in[1]
 			if err := op.Need(len(a) == 2 && len(b) == 2 && a[0] == b[0], "want two matrices with as many rows (got %v and %v)", a, b); err != nil {
@@ -22,17 +23,13 @@ func ConcatColumns(a, b *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d, width := c.In[0].Dim(1), c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(width), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					row := c.Out.F32[r*width:][:width]
 					copy(row[:d], c.In[0].F32[r*d:])
 					copy(row[d:], c.In[1].F32[r*(width-d):])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(width), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			d, e := in[0].Shape()[1], in[1].Shape()[1]
@@ -44,19 +41,15 @@ func ConcatColumns(a, b *gorgonia.Node) *gorgonia.Node {
 // columnRange returns n columns of x (R, D) from column from on: (R, n).
 func columnRange(from, n int) *op.Op {
 	return &op.Op{
-		Kind: "column range", Args: fmt.Sprintf("from=%d n=%d", from, n), Diff: []bool{false}, On: device(columnRangeOnCUDA(from, n)),
+		Kind: "column range", Args: fmt.Sprintf("from=%d n=%d", from, n), Diff: []bool{false}, On: oncuda.ColumnRange(from, n),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{in[0][0], n}, nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(n), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					copy(c.Out.F32[r*n:][:n], c.In[0].F32[r*width+from:])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(n), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

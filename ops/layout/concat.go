@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/layout/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -13,7 +14,7 @@ import (
 // ConcatRows puts the rows of b (R2, D) below those of a (R1, D): (R1+R2, D). A row may have more axes, such as an image.
 func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "concat rows", Diff: []bool{true, true}, On: device(concatRowsOnCUDA),
+		Kind: "concat rows", Diff: []bool{true, true}, On: oncuda.ConcatRows(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			a, b := in[0], in[1]
 			if err := op.Need(len(a) >= 2 && len(b) == len(a) && slices.Equal(a[1:], b[1:]), "want a (R1, D) and b (R2, D)"); err != nil {
@@ -23,17 +24,13 @@ func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Len()
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
 				out := c.Out.F32[lo:hi]
 				if lo < n {
 					out = out[copy(out, c.In[0].F32[lo:min(hi, n)]):]
 				}
 				copy(out, c.In[1].F32[max(lo-n, 0):max(hi-n, 0)])
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			n := in[0].Shape()[0]

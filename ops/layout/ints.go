@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/layout/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -28,7 +29,7 @@ func RepeatFirst(x *gorgonia.Node, l, k int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args, o.On = fmt.Sprintf("l=%d k=%d", l, k), device(intsOnCUDA("repeat_first", l, k))
+	o.Args, o.On = fmt.Sprintf("l=%d k=%d", l, k), oncuda.Ints("repeat_first", l, k)
 	return op.Apply(o, x)
 }
 
@@ -43,7 +44,7 @@ func AddInt(x *gorgonia.Node, k int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args, o.On = fmt.Sprintf("k=%d", k), device(intsOnCUDA("add_int", k))
+	o.Args, o.On = fmt.Sprintf("k=%d", k), oncuda.Ints("add_int", k)
 	return op.Apply(o, x)
 }
 
@@ -55,7 +56,7 @@ func AtLeastInt(x *gorgonia.Node, least int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args, o.On = fmt.Sprintf("least=%d", least), device(intsOnCUDA("at_least", least))
+	o.Args, o.On = fmt.Sprintf("least=%d", least), oncuda.Ints("at_least", least)
 	return op.Apply(o, x)
 }
 
@@ -81,7 +82,7 @@ func ConcatInts(xs ...*gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = device(concatIntsOnCUDA)
+	o.On = oncuda.ConcatInts()
 	return op.Apply(o, xs...)
 }
 
@@ -101,7 +102,7 @@ func GatherInts(x, idx *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = device(gatherIntsOnCUDA)
+	o.On = oncuda.GatherInts()
 	return op.Apply(o, x, idx)
 }
 
@@ -118,7 +119,7 @@ func LastRows(lengths *gorgonia.Node, l int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args, o.On = fmt.Sprintf("l=%d", l), device(intsOnCUDA("last_rows", l))
+	o.Args, o.On = fmt.Sprintf("l=%d", l), oncuda.Ints("last_rows", l)
 	return op.Apply(o, lengths)
 }
 
@@ -130,7 +131,7 @@ func Numbers(x *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.On = device(ofLength("numbers"))
+	o.On = oncuda.OfLength("numbers")
 	return op.Apply(o, x)
 }
 
@@ -148,6 +149,6 @@ func FullLengths(x *gorgonia.Node, l int) *gorgonia.Node {
 		}
 		return nil
 	})
-	o.Args, o.On = fmt.Sprintf("l=%d", l), device(ofLength("fill_ints", l))
+	o.Args, o.On = fmt.Sprintf("l=%d", l), oncuda.OfLength("fill_ints", l)
 	return op.Apply(o, x)
 }

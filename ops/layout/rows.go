@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/layout/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -18,7 +19,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 		return x
 	}
 	return op.Apply(&op.Op{
-		Kind: "strided rows", Args: fmt.Sprintf("start=%d stride=%d count=%d", start, stride, count), Diff: []bool{true}, On: device(strided(start, stride).take),
+		Kind: "strided rows", Args: fmt.Sprintf("start=%d stride=%d count=%d", start, stride, count), Diff: []bool{true}, On: strided(start, stride).Take(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x := in[0]
 			if err := op.All(
@@ -32,7 +33,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(count, op.RowGrain(cols), func(_, lo, hi int) {
 				x, out := c.In[0].F32, c.Out.F32
 				if stride == 1 {
 					copy(out[lo*cols:hi*cols], x[(start+lo)*cols:(start+hi)*cols])
@@ -42,11 +43,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 					at := (start + i*stride) * cols
 					copy(out[i*cols:(i+1)*cols], x[at:at+cols])
 				}
-			}
-			return func() error {
-				c.Engine.For(count, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(spreadRows(in[0].Shape()[0], start, stride, count), dy)}
@@ -58,7 +55,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 func spreadRows(rows, start, stride, count int) *op.Op {
 	return &op.Op{
 		Kind: "strided rows dx", Args: fmt.Sprintf("rows=%d start=%d stride=%d count=%d", rows, start, stride, count),
-		Diff: []bool{false}, Accumulates: true, On: device(strided(start, stride).put),
+		Diff: []bool{false}, Accumulates: true, On: strided(start, stride).Put(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{rows, in[0][1]}, op.Need(in[0][0] == count, "dy must have %d rows", count)
 		},
@@ -76,17 +73,13 @@ func spreadRows(rows, start, stride, count int) *op.Op {
 				}
 			}
 			if c.Accumulate {
-				add := func(_, lo, hi int) {
+				return c.For(count, op.RowGrain(cols), func(_, lo, hi int) {
 					dy, out := c.In[0].F32, c.Out.F32
 					for i := lo; i < hi; i++ {
 						row := out[(start+i*stride)*cols:][:cols]
 						vector.Add(row, row, dy[i*cols:(i+1)*cols])
 					}
-				}
-				return func() error {
-					c.Engine.For(count, op.RowGrain(cols), add)
-					return nil
-				}, nil
+				})
 			}
 			return func() error {
 				c.Engine.For(rows, op.RowGrain(cols), body)
@@ -95,3 +88,6 @@ func spreadRows(rows, start, stride, count int) *op.Op {
 		},
 	}
 }
+
+// strided are the rows start, start+stride, ... as the steps for the CUDA device know them.
+func strided(start, stride int) oncuda.Place { return oncuda.Place{First: start, T: stride, Kept: 1} }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/layout/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -61,7 +62,7 @@ func (p sequencePart) check() error {
 
 func (p sequencePart) forward() *op.Op {
 	return &op.Op{
-		Kind: "sequence rows", Args: p.args(), Diff: []bool{true}, On: device(p.place().take),
+		Kind: "sequence rows", Args: p.args(), Diff: []bool{true}, On: p.place().Take(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.All(op.Need(len(in[0]) == 2, "want x (N*t, D)"), p.check()); err != nil {
 				return nil, err
@@ -72,18 +73,14 @@ func (p sequencePart) forward() *op.Op {
 			cols, runs := c.In[0].Dim(1), p.runs()
 			whole, part := p.t*cols, p.kept()*cols
 			sequences := c.In[0].Dim(0) / p.t
-			body := func(_, lo, hi int) {
+			return c.For(sequences, op.RowGrain(part), func(_, lo, hi int) {
 				for s := lo; s < hi; s++ {
 					x, out := c.In[0].F32[s*whole:(s+1)*whole], c.Out.F32[s*part:(s+1)*part]
 					for _, r := range runs {
 						copy(out[r.part*cols:(r.part+r.n)*cols], x[r.whole*cols:])
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(sequences, op.RowGrain(part), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(p.backward(), dy)}
@@ -94,7 +91,7 @@ func (p sequencePart) forward() *op.Op {
 // backward puts the rows of dy at their places among zeros.
 func (p sequencePart) backward() *op.Op {
 	return &op.Op{
-		Kind: "sequence rows dx", Args: p.args(), Diff: []bool{false}, Accumulates: true, On: device(p.place().put),
+		Kind: "sequence rows dx", Args: p.args(), Diff: []bool{false}, Accumulates: true, On: p.place().Put(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{in[0][0] / p.kept() * p.t, in[0][1]}, op.Need(in[0][0]%p.kept() == 0, "dy does not fit")
 		},
@@ -102,7 +99,7 @@ func (p sequencePart) backward() *op.Op {
 			cols, runs := c.In[0].Dim(1), p.runs()
 			whole, part := p.t*cols, p.kept()*cols
 			sequences := c.In[0].Dim(0) / p.kept()
-			body := func(_, lo, hi int) {
+			return c.For(sequences, op.RowGrain(whole), func(_, lo, hi int) {
 				for s := lo; s < hi; s++ {
 					dy, out := c.In[0].F32[s*part:(s+1)*part], c.Out.F32[s*whole:(s+1)*whole]
 					if !c.Accumulate {
@@ -117,11 +114,7 @@ func (p sequencePart) backward() *op.Op {
 						}
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(sequences, op.RowGrain(whole), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
@@ -132,7 +125,7 @@ func (p sequencePart) backward() *op.Op {
 func InsertRows(x, y *gorgonia.Node, l, k, at int) *gorgonia.Node {
 	part := sequencePart{t: l + k, from: at, n: k}
 	return op.Apply(&op.Op{
-		Kind: "insert rows", Args: fmt.Sprintf("l=%d k=%d at=%d", l, k, at), Diff: []bool{true, true}, On: device(insertOnCUDA(l, k, at)),
+		Kind: "insert rows", Args: fmt.Sprintf("l=%d k=%d at=%d", l, k, at), Diff: []bool{true, true}, On: oncuda.Insert(l, k, at),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
 			if err := op.All(
@@ -147,18 +140,14 @@ func InsertRows(x, y *gorgonia.Node, l, k, at int) *gorgonia.Node {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[0].Dim(1)
 			first, more, own := at*cols, k*cols, l*cols
-			body := func(_, lo, hi int) {
+			return c.For(c.In[0].Dim(0)/l, op.RowGrain(own+more), func(_, lo, hi int) {
 				for s := lo; s < hi; s++ {
 					x, out := c.In[0].F32[s*own:(s+1)*own], c.Out.F32[s*(own+more):(s+1)*(own+more)]
 					copy(out, x[:first])
 					copy(out[first:], c.In[1].F32[s*more:(s+1)*more])
 					copy(out[first+more:], x[first:])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[0].Dim(0)/l, op.RowGrain(own+more), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			rest := part
@@ -166,4 +155,12 @@ func InsertRows(x, y *gorgonia.Node, l, k, at int) *gorgonia.Node {
 			return gorgonia.Nodes{op.Apply(rest.forward(), dy), op.Apply(part.forward(), dy)}
 		},
 	}, x, y)
+}
+
+// place is the part as its steps for the CUDA device know it.
+func (p sequencePart) place() oncuda.Place {
+	if p.rest {
+		return oncuda.Place{T: p.t, Kept: p.kept(), From: p.from, Shift: p.n}
+	}
+	return oncuda.Place{T: p.t, Kept: p.n, Shift: p.from}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/layout/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -14,7 +15,7 @@ import (
 // the other direction of a contrast.
 func Transpose(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "transpose", Diff: []bool{true}, WritesHalf: []int{op.Output}, On: device(transposeOnCUDA),
+		Kind: "transpose", Diff: []bool{true}, WritesHalf: []int{op.Output}, On: oncuda.Transpose(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if len(in[0]) != 2 {
 				return nil, op.Need(false, "want a matrix")

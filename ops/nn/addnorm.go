@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -83,7 +84,7 @@ func (a addNorm) forward(dropout bool) *op.Op {
 	o.Scratch = layerNormRows
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-		body := func(worker, lo, hi int) {
+		return c.For(rows, op.RowGrain(cols), func(worker, lo, hi int) {
 			h, x, gamma, beta := c.In[0], c.In[1].F32, c.In[2].F32, c.In[3].F32
 			sum, norm := c.Out.F32, c.Aux[addNormOut]
 			mean, rstd := c.Aux[addNormMean].F32, c.Aux[addNormRstd].F32
@@ -102,13 +103,9 @@ func (a addNorm) forward(dropout bool) *op.Op {
 			for r := lo; r < hi; r++ {
 				mean[r], rstd[r] = layerNormRow(c, worker, norm, r, sum[r*cols:(r+1)*cols], gamma, beta, a.eps)
 			}
-		}
-		return func() error {
-			c.Engine.For(rows, op.RowGrain(cols), body)
-			return nil
-		}, nil
+		})
 	}
-	o.On, o.HalfOn = onCUDA(a.onCUDA(dropout)), halfOnCUDA(exec.Half{Shadows: []int{addNormOut}})
+	o.On = oncuda.AddNorm(a.eps, a.keep, dropout)
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		var bits *gorgonia.Node
 		if dropout {
@@ -145,7 +142,7 @@ func (a addNorm) gradients(sum, dy, gamma, beta, bits *gorgonia.Node) gorgonia.N
 	}
 	total, dgamma, dbeta := dy, (*gorgonia.Node)(nil), (*gorgonia.Node)(nil)
 	if normed == nil {
-		dgamma, dbeta = op.Apply(op.Zeros(), gamma), op.Apply(op.Zeros(), beta)
+		dgamma, dbeta = op.Apply(zeros(), gamma), op.Apply(zeros(), beta)
 	} else {
 		total = normed
 		if len(others) > 0 {
@@ -199,11 +196,11 @@ func addNormGrad(more bool) *op.Op {
 			}
 		}), nil
 	}
-	on := layerNormGradOperands{x: 0, gamma: 1, dy: 2, more: -1, of: 0, mean: addNormMean, rstd: addNormRstd}
+	on := oncuda.LayerNormGrad{X: 0, Gamma: 1, DY: 2, More: -1, Of: 0, Mean: addNormMean, Rstd: addNormRstd}
 	if more {
-		on.more = 3
+		on.More = 3
 	}
-	o.On, o.HalfOn = onCUDA(on.onCUDA), halfOnCUDA(exec.Half{Shadows: []int{op.Output}})
+	o.On = on.Step()
 	return o
 }
 
@@ -235,5 +232,17 @@ func dropoutAddRows(dst, x []float32, y exec.Array, bits []int32, lo, hi, cols i
 	}
 	for r := lo; r < hi; r++ {
 		part(r, r+1)
+	}
+}
+
+// zeros returns zeros of its operand's shape.
+func zeros() *op.Op {
+	return &op.Op{
+		Kind: "zeros", Diff: []bool{false},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
+		Host: func(c *exec.Call) (exec.Step, error) {
+			return func() error { clear(c.Out.F32); return nil }, nil
+		},
+		On: oncuda.Zeros(),
 	}
 }

@@ -3,9 +3,9 @@ package nn
 import (
 	"strings"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -40,9 +40,9 @@ func activated(of vector.Activation) *op.Op {
 	return &op.Op{
 		Kind: of.String() + " again", Diff: []bool{false, false}, Remakes: true, ReadsHalf: []int{0}, WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationOnCUDA(of)},
+		On:    oncuda.Activation(of),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), geluGrain, func(_, lo, hi int) {
 				x, y := c.In[0], c.Out
 				switch {
 				case x.BF16 != nil && y.BF16 != nil:
@@ -55,11 +55,7 @@ func activated(of vector.Activation) *op.Op {
 				default:
 					of.Apply(y.F32[lo:hi], x.F32[lo:hi])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), geluGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
@@ -68,12 +64,12 @@ func activated(of vector.Activation) *op.Op {
 // gamma and beta. The fourth operand is the output as it was made first.
 func normalised() *op.Op {
 	return &op.Op{
-		Kind: "norm again", Diff: []bool{false, false, false, false}, Remakes: true, KeepsOn: []string{cuda.Name},
+		Kind: "norm again", Diff: []bool{false, false, false, false}, Remakes: true,
 		WritesHalf: []int{op.Output}, HalfScratch: layerNormRows,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(worker, lo, hi int) {
+			return c.For(rows, op.RowGrain(cols), func(worker, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					mean, rstd := c.InAux[0][addNormMean].F32[r], c.InAux[0][addNormRstd].F32[r]
 					row, at, to := []float32(nil), r*cols, (r+1)*cols
@@ -87,12 +83,8 @@ func normalised() *op.Op {
 						vector.ToBF16(c.Out.BF16[at:to], row)
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(rows, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(normalisedOnCUDA),
+		On: oncuda.Normalised(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -83,6 +84,18 @@ func (b *batchNorm) residual() int {
 		return 5
 	}
 	return 3
+}
+
+// onCUDA is a step for the CUDA device: what is summed over processes is the host's.
+func (b *batchNorm) onCUDA(step func(oncuda.BatchNorm) map[string]exec.DeviceStep) map[string]exec.DeviceStep {
+	if b.group != nil {
+		return nil
+	}
+	add := -1
+	if b.added {
+		add = b.residual()
+	}
+	return step(oncuda.BatchNorm{Given: b.given, ReLU: b.relu, Add: add, Padded: b.padded, Len: b.l, Eps: b.eps})
 }
 
 // Auxiliary results of the forward pass.
@@ -182,13 +195,13 @@ func (b *batchNorm) forward(n int) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(b.onCUDA),
+		On: b.onCUDA(oncuda.BatchNorm.Step),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			grads := make(gorgonia.Nodes, n)
 			gated := *b
 			if b.added {
 				if b.relu {
-					dy = op.Apply(reluGrad(), out, dy)
+					dy = op.Apply(relu.backward(), out, dy)
 				}
 				grads[b.residual()] = dy
 				gated.relu = false

@@ -3,6 +3,7 @@ package nn
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/tensor"
 )
@@ -76,6 +77,6 @@ func (b *batchNorm) backward(n int) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(b.gradOnCUDA),
+		On: b.onCUDA(oncuda.BatchNorm.Grad),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -30,20 +31,16 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 			)
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), 512, func(_, lo, hi int) {
 				k := c.In[0].I32
 				stream, first := uint64(uint32(k[0]))|uint64(uint32(k[1]))<<32, 0
 				if len(k) == 3 {
 					first = int(k[2]) * MaskWords(cols)
 				}
 				vector.DropoutBits(c.Out.I32[lo:hi], stream+site*siteStep, uint64(first+lo), keep)
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), 512, body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(dropoutBitsOnCUDA(site, cols, keep)),
+		On: oncuda.DropoutBits(site*siteStep, MaskWords(cols), keep),
 	}, key)
 }
 
@@ -73,7 +70,7 @@ func DropoutShare(key, share, places *gorgonia.Node, site uint64, n, stacks, col
 			if len(c.In) == 3 {
 				part = n / c.In[2].Dim(0) * words
 			}
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), 512, func(_, lo, hi int) {
 				k, share := c.In[0].I32, c.In[1].I32
 				stream := uint64(uint32(k[0])) | uint64(uint32(k[1]))<<32
 				for lo < hi {
@@ -86,13 +83,9 @@ func DropoutShare(key, share, places *gorgonia.Node, site uint64, n, stacks, col
 					vector.DropoutBits(c.Out.I32[lo:to], stream+site*siteStep, uint64(first+lo-i*part), keep)
 					lo = to
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), 512, body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(dropoutShareOnCUDA(site, n, stacks, cols, keep)),
+		On: oncuda.DropoutShare(site*siteStep, n, stacks, words, keep),
 	}
 	in := []*gorgonia.Node{key, share}
 	if places != nil {
@@ -128,7 +121,7 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 				}
 			}), nil
 		},
-		On: onCUDA(dropoutOnCUDA(keep)),
+		On: oncuda.Dropout(keep),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{Dropout(dy, in[1], keep), nil}
 		},

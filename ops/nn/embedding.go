@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -65,7 +66,7 @@ func (g *gather) forward() *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(g.onCUDA),
+		On: oncuda.Gather(g.block),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(g.backward(in[0].Shape()[0]), in[1], dy), nil}
 		},
@@ -113,6 +114,6 @@ func (g *gather) backward(rows int) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(g.gradOnCUDA),
+		On: oncuda.GatherGrad(g.block, g.still),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -22,7 +23,7 @@ func GELUDropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 				vector.GELUDropout(valuesAt(c.Out, at), valuesAt(c.In[0], at), n, bits, 1/keep)
 			}), nil
 		},
-		On: onCUDA(geluDropoutOnCUDA(keep)),
+		On: oncuda.GELUDropout(keep),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(geluDropoutGrad(keep), in[0], in[1], dy), nil}
 		},
@@ -45,7 +46,7 @@ func geluDropoutGrad(keep float32) *op.Op {
 				vector.GELUDropoutGrad(valuesAt(c.Out, at), valuesAt(c.In[0], at), valuesAt(c.In[2], at), n, bits, 1/keep)
 			}), nil
 		},
-		On: onCUDA(geluDropoutGradOnCUDA(keep)),
+		On: oncuda.GELUDropoutGrad(keep),
 	}
 }
 

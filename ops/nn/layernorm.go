@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,19 +33,15 @@ func LayerNorm(x, gamma, beta *gorgonia.Node, eps float32) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(worker, lo, hi int) {
+			return c.For(rows, op.RowGrain(cols), func(worker, lo, hi int) {
 				x, gamma, beta := c.In[0].F32, c.In[1].F32, c.In[2].F32
 				mean, rstd := c.Aux[0].F32, c.Aux[1].F32
 				for r := lo; r < hi; r++ {
 					mean[r], rstd[r] = layerNormRow(c, worker, c.Out, r, x[r*cols:(r+1)*cols], gamma, beta, eps)
 				}
-			}
-			return func() error {
-				c.Engine.For(rows, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(layerNormOnCUDA(eps)), HalfOn: halfOnCUDA(exec.Half{Shadows: []int{op.Output}}),
+		On: oncuda.LayerNorm(eps),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(layerNormGrad(), out, in[0], in[1], dy)
 			d := in[1].Shape()
@@ -100,8 +97,7 @@ func layerNormGrad() *op.Op {
 				}
 			}), nil
 		},
-		On:     onCUDA(layerNormGradOperands{x: 1, gamma: 2, dy: 3, more: -1, of: 0, mean: 0, rstd: 1}.onCUDA),
-		HalfOn: halfOnCUDA(exec.Half{Shadows: []int{op.Output}}),
+		On: oncuda.LayerNormGrad{X: 1, Gamma: 2, DY: 3, More: -1, Of: 0, Mean: 0, Rstd: 1}.Step(),
 	}
 }
 

@@ -3,10 +3,10 @@ package nn
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -113,7 +113,7 @@ func (l linear) forward() *op.Op {
 		}
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(l.rows(in[1])) }
-	o.On, o.HalfOn = onCUDA(l.onCUDA), halfOnCUDA(exec.Half{Rounds: []int{0, 1}})
+	o.On = oncuda.Linear(l.from, l.bias, l.then)
 	o.HalfScratch = func(in []tensor.Shape, _ int) int { return in[0][0] * l.rows(in[1]) }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		inner := c.In[0].Dim(1)
@@ -178,7 +178,7 @@ func (l linear) gradX(then vector.Activation) *op.Op {
 		},
 		FLOPs:       func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
 		HalfScratch: func(in []tensor.Shape, _ int) int { return in[0][0] * in[1][1] },
-		On:          onCUDA(l.gradXOnCUDA(then)), HalfOn: halfOnCUDA(exec.Half{Rounds: []int{0, 1}}),
+		On:          oncuda.LinearGradX(l.from, then),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			p := op.Product(c, false, false)
 			p.M, p.N, p.K, p.LDC, p.Activation = c.In[0].Dim(0), c.In[1].Dim(1), c.In[0].Dim(1), c.In[1].Dim(1), then
@@ -222,7 +222,7 @@ func (l linear) gradW(total int) *op.Op {
 			return tensor.Shape{total, in[1][1]}, op.Need(in[0][0] == in[1][0] && l.from+in[0][1] <= total, "dy and x do not fit")
 		},
 		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
-		On:    onCUDA(l.gradWOnCUDA), HalfOn: halfOnCUDA(exec.Half{Rounds: []int{0, 1}}),
+		On:    oncuda.LinearGradW(l.from),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			p := op.Product(c, true, false)
 			p.M, p.N, p.K, p.LDC = c.In[0].Dim(1), c.In[1].Dim(1), c.In[0].Dim(0), c.In[1].Dim(1)
@@ -249,15 +249,11 @@ func activationGrad(of vector.Activation) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: activationGradOnCUDA(of)},
+		On: oncuda.ActivationGrad(of),
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Len(), geluGrain, func(_, lo, hi int) {
 				activationGradPart(of, c.Out, c.In[0], c.In[1].F32, lo, hi)
-			}
-			return func() error {
-				c.Engine.For(c.Out.Len(), geluGrain, body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
@@ -295,7 +291,7 @@ func columnSums(from, total int) *op.Op {
 		Scratch: func(in []tensor.Shape, _ int) int {
 			return (in[0][0] + columnBlock - 1) / columnBlock * in[0][1]
 		},
-		On: onCUDA(columnSumsOnCUDA(from, total)), HalfOn: halfOnCUDA(exec.Half{Rounds: []int{0}}),
+		On: oncuda.ColumnSums(from, total),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			blocks := (rows + columnBlock - 1) / columnBlock

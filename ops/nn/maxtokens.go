@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -44,7 +45,7 @@ func MaxTokens(x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(maxTokensOnCUDA(l)),
+		On: oncuda.MaxTokens(l),
 		Grad: func(_ gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(maxTokensGrad(l), out, dy), nil}
 		},
@@ -60,7 +61,7 @@ func maxTokensGrad(l int) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[1].Dim(0), op.RowGrain(l*d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					dx, dy := c.Out.F32[b*l*d:][:l*d], c.In[1].F32[b*d:][:d]
 					clear(dx)
@@ -70,13 +71,9 @@ func maxTokensGrad(l int) *op.Op {
 						}
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[1].Dim(0), op.RowGrain(l*d), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(maxTokensGradOnCUDA(l)),
+		On: oncuda.MaxTokensGrad(l),
 	}
 }
 

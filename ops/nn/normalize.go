@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -25,20 +26,16 @@ func L2Normalize(x *gorgonia.Node, eps float32) *gorgonia.Node {
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0]}}} }, // |row|
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(rows, op.RowGrain(cols), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					x := c.In[0].F32[r*cols : (r+1)*cols]
 					norm := float32(math.Sqrt(vector.SumSq(x)))
 					c.Aux[0].F32[r] = norm
 					vector.Scale(c.Out.F32[r*cols:(r+1)*cols], 1/max(norm, eps), x)
 				}
-			}
-			return func() error {
-				c.Engine.For(rows, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(l2NormalizeOnCUDA(eps)),
+		On: oncuda.L2Normalize(eps),
 		Grad: func(_ gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(l2NormalizeGrad(eps), out, dy)}
 		},
@@ -55,7 +52,7 @@ func l2NormalizeGrad(eps float32) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(rows, op.RowGrain(cols), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					y, dy := c.In[0].F32[r*cols:(r+1)*cols], c.In[1].F32[r*cols:(r+1)*cols]
 					dx := c.Out.F32[r*cols : (r+1)*cols]
@@ -67,12 +64,8 @@ func l2NormalizeGrad(eps float32) *op.Op {
 					along := vector.Dot(y, dy)
 					vector.Axpby(dx, 1/norm, dy, -along/norm, y)
 				}
-			}
-			return func() error {
-				c.Engine.For(rows, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(l2NormalizeGradOnCUDA(eps)),
+		On: oncuda.L2NormalizeGrad(eps),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -30,7 +31,7 @@ func Patchify(images *gorgonia.Node, patch int) *gorgonia.Node {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return patchCopy(c, c.In[0].Shape, patch, false), nil
 		},
-		On: onCUDA(patchCopyOnCUDA(nil, patch, false)), HalfOn: halfOnCUDA(exec.Half{Writes: []int{op.Output}}),
+		On: oncuda.PatchCopy(nil, patch, false),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(unpatchify(in[0].Shape(), patch), dy)}
 		},
@@ -47,7 +48,7 @@ func unpatchify(images tensor.Shape, patch int) *op.Op {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return patchCopy(c, images, patch, true), nil
 		},
-		On: onCUDA(patchCopyOnCUDA(images, patch, true)),
+		On: oncuda.PatchCopy(images, patch, true),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,7 +33,7 @@ func AddPositions(x, table *gorgonia.Node, l int) *gorgonia.Node {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			return addRepeated(c, rows, cols, l), nil
 		},
-		On: onCUDA(addRepeatedOnCUDA(l)),
+		On: oncuda.AddRepeated(l),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{dy, op.Apply(positionsGrad(l, in[1].Shape()[0]), dy)}
 		},
@@ -79,6 +80,6 @@ func positionsGrad(l, n int) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(sumSequencesOnCUDA(l, l)),
+		On: oncuda.SumSequences(l, l),
 	}
 }

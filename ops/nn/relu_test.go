@@ -56,7 +56,7 @@ func TestReLUErrors(t *testing.T) {
 	_, ns := optest.Nodes([]optest.Input{optest.F32s(rand.New(rand.NewPCG(1, 2)), "x", 2), optest.F32s(rand.New(rand.NewPCG(1, 2)), "y", 3)})
 	for name, build := range map[string]func(){
 		"no operand":   func() { ReLU(nil) },
-		"other length": func() { op.Apply(reluGrad(), ns[0], ns[1]) },
+		"other length": func() { op.Apply(relu.backward(), ns[0], ns[1]) },
 	} {
 		optest.BuildError(t, name, "", build)
 	}

@@ -3,6 +3,7 @@ package nn
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -20,7 +21,7 @@ func ScaleColumns(x, scale *gorgonia.Node) *gorgonia.Node {
 			return in[0].Clone(), op.WantVector(in[1], "scale", in[0][1])
 		},
 		Host: func(c *exec.Call) (exec.Step, error) { return scaleRows(c), nil },
-		On:   onCUDA(scaleRowsOnCUDA(0, false)),
+		On:   oncuda.ScaleRows(0, false),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			back := op.Apply(scaleColumnsGrad(), in[0], dy)
 			return gorgonia.Nodes{op.Apply(scaledColumns(), dy, in[1]), op.Apply(columnSums(0, in[1].Shape()[0]), back)}
@@ -34,7 +35,7 @@ func scaledColumns() *op.Op {
 		Kind: "scale columns dx", Diff: []bool{false, false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host:  func(c *exec.Call) (exec.Step, error) { return scaleRows(c), nil },
-		On:    onCUDA(scaleRowsOnCUDA(0, false)),
+		On:    oncuda.ScaleRows(0, false),
 	}
 }
 
@@ -46,13 +47,9 @@ func scaleColumnsGrad() *op.Op {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) { vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi]) }
-			return func() error {
-				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
-				return nil
-			}, nil
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) { vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi]) })
 		},
-		On: onCUDA(multiplyOnCUDA),
+		On: oncuda.Multiply(),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -28,20 +29,16 @@ func ScaleShift(x, scale, shift *gorgonia.Node, from int) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(cols), func(_, lo, hi int) {
 				scale, shift := c.In[1].F32[from:from+cols], c.In[2].F32[from:from+cols]
 				for r := lo; r < hi; r++ {
 					row := c.Out.F32[r*cols:][:cols]
 					vector.Mul(row, c.In[0].F32[r*cols:][:cols], scale)
 					vector.Add(row, row, shift)
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(scaleRowsOnCUDA(from, true)),
+		On: oncuda.ScaleRows(from, true),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			total := in[1].Shape()[0]
 			return gorgonia.Nodes{
@@ -60,17 +57,13 @@ func scaleShiftGrad(from int) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(cols), func(_, lo, hi int) {
 				scale := c.In[1].F32[from : from+cols]
 				for r := lo; r < hi; r++ {
 					vector.Mul(c.Out.F32[r*cols:][:cols], c.In[0].F32[r*cols:][:cols], scale)
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(scaleRowsOnCUDA(from, false)),
+		On: oncuda.ScaleRows(from, false),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -41,6 +42,6 @@ func Sinusoids(like *gorgonia.Node, l, d int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(sinusoidsOnCUDA(l, d)),
+		On: oncuda.Sinusoids(l, d),
 	}, like)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -46,7 +47,7 @@ func SoftPool(x, scores, lengths *gorgonia.Node, l int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
-		On: onCUDA(softPoolOnCUDA(l)),
+		On: oncuda.SoftPool(l),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(softPoolGrad(l), out, in[0], in[1], in[2], dy)
 			return gorgonia.Nodes{dx, op.Take(dx, 0, in[1].Shape()), nil}
@@ -97,7 +98,7 @@ func softPoolGrad(l int) *op.Op {
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[2]}} },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[0].Dim(0), op.RowGrain(l*d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					y, dy, top, scale := c.In[0].F32[b*d:][:d], c.In[4].F32[b*d:][:d], c.InAux[0][0].F32[b*d:][:d], c.InAux[0][1].F32[b*d:][:d]
 					n := int(c.In[3].I32[b])
@@ -114,12 +115,8 @@ func softPoolGrad(l int) *op.Op {
 					clear(c.Out.F32[(b*l+n)*d : (b+1)*l*d])
 					clear(c.Aux[0].F32[(b*l+n)*d : (b+1)*l*d])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[0].Dim(0), op.RowGrain(l*d), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(softPoolGradOnCUDA(l)),
+		On: oncuda.SoftPoolGrad(l),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -84,7 +85,7 @@ func (p sortPool) forward() *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(p.onCUDA),
+		On: oncuda.SortPool(p.l, p.temperature),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(p.gradX(), out, dy), op.Apply(p.gradScores(), out, in[0], dy), nil}
 		},
@@ -130,7 +131,7 @@ func (p sortPool) gradX() *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[1].Dim(0), op.RowGrain(p.l*d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					dx, dy := c.Out.F32[b*p.l*d:][:p.l*d], c.In[1].F32[b*d:][:d]
 					clear(dx)
@@ -143,13 +144,9 @@ func (p sortPool) gradX() *op.Op {
 						}
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[1].Dim(0), op.RowGrain(p.l*d), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(p.gradXOnCUDA),
+		On: oncuda.SortPoolGradX(p.l),
 	}
 }
 
@@ -162,7 +159,7 @@ func (p sortPool) gradScores() *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			d := c.In[2].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[2].Dim(0), op.RowGrain(p.l*d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					w, ds := c.InAux[0][sortPoolWeights].F32[b*p.l:][:p.l], c.Out.F32[b*p.l:][:p.l]
 					x, dy := c.In[1].F32[b*p.l*d:][:p.l*d], c.In[2].F32[b*d:][:d]
@@ -179,12 +176,8 @@ func (p sortPool) gradScores() *op.Op {
 						ds[k] = w[k] * (dw - mean) / p.temperature
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[2].Dim(0), op.RowGrain(p.l*d), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(p.gradScoresOnCUDA),
+		On: oncuda.SortPoolGradScores(p.l, p.temperature),
 	}
 }

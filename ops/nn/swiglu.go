@@ -1,9 +1,9 @@
 package nn
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -20,20 +20,16 @@ func SwiGLU(x *gorgonia.Node) *gorgonia.Node {
 			}
 			return tensor.Shape{in[0][0], in[0][1] / 2}, nil
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: gatedOnCUDA("gated")},
+		On: oncuda.Gated("gated"),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			h := c.Out.Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0), op.RowGrain(2*h), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					x, out := c.In[0].F32[2*r*h:][:2*h], c.Out.F32[r*h:][:h]
 					vector.BySiLU.Apply(out, x[:h])
 					vector.Mul(out, out, x[h:])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0), op.RowGrain(2*h), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(swiGLUGrad(), in[0], dy)}
@@ -50,10 +46,10 @@ func swiGLUGrad() *op.Op {
 			return x.Clone(), op.Need(len(dy) == 2 && dy[0] == x[0] && 2*dy[1] == x[1], "dy must have half the columns of x (got %v and %v)", dy, x)
 		},
 		Scratch: func(in []tensor.Shape, threads int) int { return threads * in[1][1] },
-		On:      map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: gatedOnCUDA("gated_gradient")},
+		On:      oncuda.Gated("gated_gradient"),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			h := c.In[1].Dim(1)
-			body := func(worker, lo, hi int) {
+			return c.For(c.In[1].Dim(0), op.RowGrain(4*h), func(worker, lo, hi int) {
 				silu := c.Scratch[worker*h:][:h]
 				for r := lo; r < hi; r++ {
 					x, dy, out := c.In[0].F32[2*r*h:][:2*h], c.In[1].F32[r*h:][:h], c.Out.F32[2*r*h:][:2*h]
@@ -62,11 +58,7 @@ func swiGLUGrad() *op.Op {
 					vector.Mul(out[:h], out[:h], dy)
 					vector.Mul(out[h:], silu, dy)
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[1].Dim(0), op.RowGrain(4*h), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -31,20 +32,16 @@ func PrependToken(x, token *gorgonia.Node, p int) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			first, rest := c.In[1].Len(), p*c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(c.In[0].Dim(0)/p, op.RowGrain(first+rest), func(_, lo, hi int) {
 				x, token, out := c.In[0].F32, c.In[1].F32, c.Out.F32
 				for b := lo; b < hi; b++ {
 					at := b * (first + rest)
 					copy(out[at:at+first], token)
 					copy(out[at+first:at+first+rest], x[b*rest:(b+1)*rest])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.In[0].Dim(0)/p, op.RowGrain(first+rest), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(prependOnCUDA(p)), HalfOn: halfOnCUDA(exec.Half{Reads: []int{0}}),
+		On: oncuda.Prepend(p),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(dropToken(p, in[1].Shape()), dy), op.Apply(sumToken(p, in[1].Shape()), dy)}
 		},
@@ -62,18 +59,14 @@ func dropToken(p int, token tensor.Shape) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			first, rest := k*cols, p*cols
-			body := func(_, lo, hi int) {
+			return c.For(c.Out.Dim(0)/p, op.RowGrain(rest), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					at := b*(first+rest) + first
 					copy(c.Out.F32[b*rest:(b+1)*rest], c.In[0].F32[at:at+rest])
 				}
-			}
-			return func() error {
-				c.Engine.For(c.Out.Dim(0)/p, op.RowGrain(rest), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(sequenceCopy{count: p, skip: k}.onCUDA), HalfOn: halfOnCUDA(exec.Half{Writes: []int{op.Output}}),
+		On: oncuda.Drop(p, k),
 	}
 }
 
@@ -97,6 +90,6 @@ func sumToken(p int, token tensor.Shape) *op.Op {
 				return nil
 			}, nil
 		},
-		On: onCUDA(sumSequencesOnCUDA(k, p+k)),
+		On: oncuda.SumSequences(k, p+k),
 	}
 }

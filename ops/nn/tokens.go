@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -22,17 +23,13 @@ func RepeatRows(x *gorgonia.Node, n int) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			size := c.In[0].Len()
-			body := func(_, lo, hi int) {
+			return c.For(n, op.RowGrain(size), func(_, lo, hi int) {
 				for i := lo; i < hi; i++ {
 					copy(c.Out.F32[i*size:(i+1)*size], c.In[0].F32)
 				}
-			}
-			return func() error {
-				c.Engine.For(n, op.RowGrain(size), body)
-				return nil
-			}, nil
+			})
 		},
-		On: onCUDA(repeatOnCUDA),
+		On: oncuda.Repeat(),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			k := in[0].Shape()[0]
 			return gorgonia.Nodes{op.Apply(positionsGrad(k, k), dy)}
@@ -117,7 +114,7 @@ func (m meanTokens) forward() *op.Op {
 			return nil
 		}, nil
 	}
-	o.On = onCUDA(m.onCUDA)
+	o.On = oncuda.MeanTokens(m.l, m.skip)
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		operands := []*gorgonia.Node{dy}
 		if m.lengths {
@@ -139,7 +136,7 @@ func (m meanTokens) backward() *op.Op {
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		cols := c.Out.Dim(1)
-		body := func(_, lo, hi int) {
+		return c.For(c.In[0].Dim(0), op.RowGrain(m.l*cols), func(_, lo, hi int) {
 			for b := lo; b < hi; b++ {
 				dy, out, end := c.In[0].F32[b*cols:][:cols], c.Out.F32[b*m.l*cols:][:m.l*cols], m.end(c, b)
 				for r := range m.l {
@@ -150,12 +147,8 @@ func (m meanTokens) backward() *op.Op {
 					}
 				}
 			}
-		}
-		return func() error {
-			c.Engine.For(c.In[0].Dim(0), op.RowGrain(m.l*cols), body)
-			return nil
-		}, nil
+		})
 	}
-	o.On = onCUDA(m.gradOnCUDA)
+	o.On = oncuda.MeanTokensGrad(m.l, m.skip)
 	return o
 }

@@ -29,7 +29,7 @@ type Op struct {
 	Host func(c *exec.Call) (exec.Step, error)
 	// On makes steps for other devices, by their names, see exec.DeviceOp. On a device that
 	// it does not name the host's step works on copies.
-	On map[string]func(c *exec.DeviceCall) (exec.Step, error)
+	On map[string]exec.DeviceStep
 	// Grad returns a gradient node for each operand, nil where Diff is false.
 	Grad func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes
 	// Optional parts, see the interfaces of package exec.
@@ -43,15 +43,11 @@ type Op struct {
 	SparesAux bool
 	// Remakes: the output is the last operand, which the step does not read, see exec.Remaker.
 	Remakes bool
-	// KeepsOn are devices on which that operand is kept instead: where making it again costs more than its memory is worth.
-	KeepsOn []string
 	// Accumulates: the step heeds Call.Accumulate.
 	Accumulates bool
 	// ReadsHalf lists the operands that may be bfloat16, WritesHalf the results that
 	// the step writes as bfloat16 where it finds them so: auxiliary ones, or Output.
 	ReadsHalf, WritesHalf []int
-	// HalfOn says what steps of On do with bfloat16 besides, by the names of devices, see exec.Half.
-	HalfOn map[string]exec.Half
 	// Nested is a computation that the step runs as Call.Inner, see exec.Nester.
 	Nested *exec.Nested
 	// For is what an op that builds on this one wants to know of it, such as what made it.
@@ -160,11 +156,10 @@ func (a *applied) Prepare(c *exec.Call) (exec.Step, error) { return a.op.Host(c)
 
 // PrepareOn implements exec.DeviceOp.
 func (a *applied) PrepareOn(device string, c *exec.DeviceCall) (exec.Step, error) {
-	on := a.op.On[device]
-	if on == nil {
-		return nil, nil
+	if prepare := a.op.On[device].Prepare; prepare != nil {
+		return prepare(c)
 	}
-	return on(c)
+	return nil, nil
 }
 
 func (a *applied) Aux(in []tensor.Shape) []exec.AuxSpec {
@@ -205,7 +200,7 @@ func (a *applied) SparesAux() bool { return a.op.SparesAux }
 
 // Remakes implements exec.Remaker.
 func (a *applied) Remakes(device string) bool {
-	return a.op.Remakes && !slices.Contains(a.op.KeepsOn, device)
+	return a.op.Remakes && !a.op.On[device].Keeps
 }
 
 // Nested implements exec.Nester.
@@ -218,7 +213,7 @@ func (a *applied) ReadsHalf(operand int) bool { return slices.Contains(a.op.Read
 func (a *applied) WritesHalf(aux int) bool { return slices.Contains(a.op.WritesHalf, max(aux, Output)) }
 
 // HalfOn implements exec.HalfDeviceOp.
-func (a *applied) HalfOn(device string) exec.Half { return a.op.HalfOn[device] }
+func (a *applied) HalfOn(device string) exec.Half { return a.op.On[device].Half }
 
 // Alias implements exec.Aliaser.
 func (a *applied) Alias() (operand, aux int, ok bool) {

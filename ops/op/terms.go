@@ -3,8 +3,6 @@ package op
 import (
 	"reflect"
 
-	"github.com/geoalign/geoalign/internal/cuda"
-	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -38,18 +36,4 @@ func Operand(n *gorgonia.Node, i int) *gorgonia.Node {
 		i--
 	}
 	panic("ops: " + n.String() + " has fewer operands")
-}
-
-// Zeros returns zeros of its operand's shape.
-func Zeros() *Op {
-	return &Op{
-		Kind: "zeros", Diff: []bool{false},
-		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		Host: func(c *exec.Call) (exec.Step, error) {
-			return func() error { clear(c.Out.F32); return nil }, nil
-		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){
-			cuda.Name: func(c *exec.DeviceCall) (exec.Step, error) { return func() error { return cuda.Zero(c.Out) }, nil },
-		},
-	}
 }

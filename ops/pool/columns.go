@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/pool/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -14,7 +15,7 @@ import (
 // negatives are drawn. There is no gradient.
 func Columns(x, pointer *gorgonia.Node, n int) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "pool columns", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, On: device(columnsOnCUDA(n)),
+		Kind: "pool columns", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, On: oncuda.Columns(n),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.All(
 				op.Need(len(in[0]) == 2, "want x (B, N)"),

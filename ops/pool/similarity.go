@@ -4,6 +4,7 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/pool/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -14,7 +15,7 @@ import (
 // gradient goes to f alone.
 func Similarity(f *gorgonia.Node, p Pool) *gorgonia.Node {
 	at, in := p.Operands(gorgonia.Nodes{f})
-	o := &op.Op{Kind: "pool similarity", Args: at.Args(), Diff: make([]bool, len(in)), On: device(similarityOnCUDA(at))}
+	o := &op.Op{Kind: "pool similarity", Args: at.Args(), Diff: make([]bool, len(in)), On: oncuda.Similarity(oncuda.Operands(at))}
 	o.Diff[0] = true
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[0]) == 2, "want f (B, C)"); err != nil {
@@ -58,7 +59,7 @@ func poolFLOPs(at Operands) func(in []tensor.Shape) int64 {
 // products of B rows with a pool.
 func Gradient(dy *gorgonia.Node, p Pool) *gorgonia.Node {
 	at, in := p.Operands(gorgonia.Nodes{dy})
-	o := &op.Op{Kind: "pool similarity df", Args: at.Args(), Diff: make([]bool, len(in)), On: device(gradientOnCUDA(at))}
+	o := &op.Op{Kind: "pool similarity df", Args: at.Args(), Diff: make([]bool, len(in)), On: oncuda.Gradient(oncuda.Operands(at))}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[at.Keys]) == 2, "want keys (B2, C)"); err != nil {
 			return nil, err

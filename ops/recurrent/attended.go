@@ -3,10 +3,10 @@ package recurrent
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/recurrent/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -53,6 +53,11 @@ type attended struct {
 	*unit
 	m  int
 	in gorgonia.Nodes // operands of the gates
+}
+
+// onCUDA is the unit as its steps for the CUDA device know it.
+func (d *attended) onCUDA() oncuda.Attended {
+	return oncuda.Attended{GRU: d.unit.onCUDA(), Memory: d.m}
 }
 
 // Operands of the op of the gates.
@@ -112,7 +117,7 @@ func (d *attended) gates() *op.Op {
 			rows, h := int64(in[atX][0]), int64(in[atQuery][0])
 			return rows * (8*h*h + 9*int64(d.m)*h)
 		},
-		On:   map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: d.forwardOnCUDA},
+		On:   d.onCUDA().Forward(),
 		Host: d.forward,
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			grads := make(gorgonia.Nodes, len(in))

@@ -1,7 +1,6 @@
 package recurrent
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -49,7 +48,7 @@ func (d *attended) back() *op.Op {
 			rows, h := int64(in[ofStates][0]), int64(in[ofStates][1])
 			return rows * (10*h*h + 18*int64(d.m)*h)
 		},
-		On:   map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: d.backwardOnCUDA},
+		On:   d.onCUDA().Backward(),
 		Host: d.backward,
 	}
 }
@@ -155,7 +154,7 @@ func (d *attended) gradX() *op.Op {
 	return &op.Op{
 		Kind: "attended gru input", Args: d.args(), Diff: make([]bool, 2),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{in[0][0], in[0][1] / 4 * 3}, nil },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: d.gradXOnCUDA},
+		On:    d.onCUDA().GradX(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			h, r := c.Out.Dim(1)/3, c.Out.Dim(0)/d.l
 			var p packing
@@ -185,7 +184,7 @@ func (d *attended) gradQuery() *op.Op {
 		Shape:   func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{in[1][1], in[1][1]}, nil },
 		Scratch: func(in []tensor.Shape, _ int) int { return in[1].TotalSize() },
 		FLOPs:   func(in []tensor.Shape) int64 { return 2 * int64(in[1].TotalSize()) * int64(in[1][1]) },
-		On:      map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: d.gradQueryOnCUDA},
+		On:      d.onCUDA().GradQuery(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			h, r := c.Out.Dim(1), c.In[3].Dim(0)
 			var p packing

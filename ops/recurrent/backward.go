@@ -1,7 +1,6 @@
 package recurrent
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -37,7 +36,7 @@ func (u *unit) gradGates() *op.Op {
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[gradDY][0]) * int64(in[gradWeight].TotalSize()) }
 	o.Host = u.backward
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: u.backwardOnCUDA}
+	o.On = u.onCUDA().Backward()
 	return o
 }
 

@@ -3,12 +3,12 @@ package recurrent
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/recurrent/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -74,6 +74,9 @@ type unit struct {
 	weight         *gorgonia.Node // WeightHH
 }
 
+// onCUDA is the unit as its steps for the CUDA device know it.
+func (u *unit) onCUDA() oncuda.GRU { return oncuda.GRU{Len: u.l, Reverse: u.reverse, Start: u.start} }
+
 // Operands of the op of the gates.
 const (
 	inX = iota
@@ -120,7 +123,7 @@ func (u *unit) gates() *op.Op {
 		return 6 * int64(in[inX][0]) * int64(s.h) * int64(s.in+s.h)
 	}
 	o.Host = u.forward
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: u.forwardOnCUDA}
+	o.On = u.onCUDA().Forward()
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		grads := gorgonia.Nodes{
 			op.Apply(u.gradX(), dy, in[inWeightIH], u.packing),

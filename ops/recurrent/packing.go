@@ -3,9 +3,9 @@ package recurrent
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/recurrent/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -72,7 +72,7 @@ func pack(x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 		}
 		return p.fill(func(r int) int { return int(c.In[0].I32[r]) })
 	})
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: packOnCUDA(l, full)}
+	o.On = oncuda.Pack(l, full)
 	o.Args = fmt.Sprintf("l=%d full=%t", l, full)
 	return op.Apply(o, in)
 }

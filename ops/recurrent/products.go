@@ -1,10 +1,10 @@
 package recurrent
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/recurrent/internal/oncuda"
 	"gorgonia.org/tensor"
 )
 
@@ -18,7 +18,7 @@ func (u *unit) gradX() *op.Op {
 		Shape:   func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{in[0][0], in[1][1]}, nil },
 		Scratch: func(in []tensor.Shape, _ int) int { return in[0][0] * in[1][1] },
 		FLOPs:   func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[1].TotalSize()) },
-		On:      map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: u.gradXOnCUDA},
+		On:      u.onCUDA().GradX(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n, h, r := c.Out.Dim(1), c.In[0].Dim(1)/4, c.Out.Dim(0)/u.l
 			var p packing
@@ -62,7 +62,7 @@ func (u *unit) gradWeightIH() *op.Op {
 		Shape:   func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{in[0][1] / 4 * 3, in[1][1]}, nil },
 		Scratch: func(in []tensor.Shape, _ int) int { return in[1].TotalSize() },
 		FLOPs:   func(in []tensor.Shape) int64 { return 2 * int64(in[1].TotalSize()) * int64(in[0][1]/4*3) },
-		On:      map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: u.gradWeightIHOnCUDA},
+		On:      u.onCUDA().GradWeightIH(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n, h, r := c.Out.Dim(1), c.In[0].Dim(1)/4, c.In[0].Dim(0)/u.l
 			var p packing
@@ -96,7 +96,7 @@ func (u *unit) gradWeightHH() *op.Op {
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{3 * in[1][1], in[1][1]}, nil }
 	o.Scratch = func(in []tensor.Shape, _ int) int { return in[1].TotalSize() }
 	o.FLOPs = func(in []tensor.Shape) int64 { return 6 * int64(in[1].TotalSize()) * int64(in[1][1]) }
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: u.gradWeightHHOnCUDA}
+	o.On = u.onCUDA().GradWeightHH()
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		h, r := c.Out.Dim(1), c.In[1].Dim(0)/u.l
 		var p packing
@@ -148,7 +148,7 @@ func (u *unit) gradBias() *op.Op {
 			return []exec.AuxSpec{{Shape: tensor.Shape{in[0][1] / 4 * 3}}}
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return (blocks(in[0][0]) + 1) * in[0][1] },
-		On:      map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: u.gradBiasOnCUDA},
+		On:      oncuda.GradBias(biasBlock),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)
 			h, rows := width/4, 0

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
+	"github.com/geoalign/geoalign/ops/relation/internal/oncuda"
 	"gorgonia.org/gorgonia"
 )
 
@@ -91,10 +92,10 @@ func TestPlansOnCUDA(t *testing.T) {
 	}
 	onHost := []string{"mul scalar", "combine"}
 	optest.CheckCUDA(t, cases, onHost...)
-	small, launched := smallPlan, launchedRounds
-	t.Cleanup(func() { smallPlan, launchedRounds = small, launched })
-	smallPlan = 0
+	small, launched := oncuda.SmallPlan, oncuda.LaunchedRounds
+	t.Cleanup(func() { oncuda.SmallPlan, oncuda.LaunchedRounds = small, launched })
+	oncuda.SmallPlan = 0
 	t.Run("launches", func(t *testing.T) { optest.CheckCUDA(t, cases, onHost...) })
-	launchedRounds = 4
+	oncuda.LaunchedRounds = 4
 	t.Run("launches, then a block", func(t *testing.T) { optest.CheckCUDA(t, cases, onHost...) })
 }

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/relation/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -67,7 +67,7 @@ func (x hops) forward() *op.Op {
 			return int64(4*(x.count-1)) * 2 * n * n * n
 		},
 		Host: x.prepare,
-		On:   map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: x.prepareOnCUDA},
+		On:   oncuda.Hops(x.temperature, x.target, x.count),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{arith.MulScalar(op.Take(out, 0, in[0].Shape()), dy), nil}
 		},

@@ -3,11 +3,11 @@ package relation
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/transport"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/relation/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -59,7 +59,7 @@ func (x plans) forward() *op.Op {
 		Aux: func(in []tensor.Shape) []exec.AuxSpec {
 			return []exec.AuxSpec{{Shape: in[0].Clone()}, {Shape: tensor.ScalarShape()}}
 		},
-		Host: x.prepare, On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: x.onCUDA},
+		Host: x.prepare, On: oncuda.Plans(x.own, x.target),
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{arith.MulScalar(op.Take(out, 0, in[0].Shape()), dy), nil}
 		},

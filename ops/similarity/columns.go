@@ -3,10 +3,10 @@ package similarity
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/similarity/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -58,11 +58,11 @@ const foldRows = 64
 // op is the step of x with W x, or with transposed W^T x, in the columns.
 func (f folding) op(kind string, transposed bool, grad func(in gorgonia.Nodes, dy *gorgonia.Node) gorgonia.Nodes) *op.Op {
 	o := &op.Op{Kind: kind, Args: f.args(), Diff: []bool{grad != nil, grad != nil}, Shape: f.shape, FLOPs: f.flops}
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: f.onCUDA(transposed)}
+	o.On = oncuda.FoldColumns(f.from, f.width, transposed)
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 		n, d := columnBlocks(c.In[1].Shape)
-		body := func(_, lo, hi int) {
+		return c.For((rows+foldRows-1)/foldRows, 1, func(_, lo, hi int) {
 			lo, hi = lo*foldRows, min(hi*foldRows, rows)
 			x, w, out := c.In[0].F32, c.In[1].F32, c.Out.F32
 			copy(out[lo*cols:hi*cols], x[lo*cols:hi*cols])
@@ -78,11 +78,7 @@ func (f folding) op(kind string, transposed bool, grad func(in gorgonia.Nodes, d
 					c.Engine.GemmSerial(false, !transposed, hi-lo, d, d, 1, x[k:], cols, w[b*d*d:], d, 0, out[k:], cols)
 				}
 			}
-		}
-		return func() error {
-			c.Engine.For((rows+foldRows-1)/foldRows, 1, body)
-			return nil
-		}, nil
+		})
 	}
 	if grad != nil {
 		o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes { return grad(in, dy) }
@@ -99,7 +95,7 @@ func (f folding) weights(w tensor.Shape) *op.Op {
 			return w.Clone(), op.Need(in[0].Eq(in[1]), "dy and x must have one shape")
 		},
 		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(f.width) * int64(d) },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: f.weightsOnCUDA},
+		On:    oncuda.FoldColumnsWeights(f.from, f.width),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			diagonal := func(_, lo, hi int) {

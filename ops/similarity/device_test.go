@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/pool"
+	"github.com/geoalign/geoalign/ops/similarity/internal/oncuda"
 	"gorgonia.org/gorgonia"
 )
 
@@ -24,8 +25,8 @@ func TestCUDA(t *testing.T) {
 
 // TestPairNetOnCUDA has all images in one block, and blocks of a few and of one.
 func TestPairNetOnCUDA(t *testing.T) {
-	before := pairNetValues
-	t.Cleanup(func() { pairNetValues = before })
+	before := oncuda.PairNetValues
+	t.Cleanup(func() { oncuda.PairNetValues = before })
 	r := rand.New(rand.NewPCG(54, 2))
 	cases := pairNetCases()
 	sizes := [][4]int{{1, 1, 1, 1}, {2, 3, 4, 5}, {7, 5, 6, 33}, {3, 40, 9, 2}, {13, 300, 3, 40}, {70, 1, 37, 64}}
@@ -37,9 +38,9 @@ func TestPairNetOnCUDA(t *testing.T) {
 			Build: buildPairNet, Jumps: s[1] > 300})
 	}
 	optest.CheckCUDA(t, cases)
-	pairNetValues = 4 * 65 * 96
+	oncuda.PairNetValues = 4 * 65 * 96
 	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases[:len(sizes)+1]) })
-	pairNetValues = 1
+	oncuda.PairNetValues = 1
 	t.Run("image by image", func(t *testing.T) { optest.CheckCUDA(t, cases[:4]) })
 }
 

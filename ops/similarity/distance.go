@@ -3,10 +3,10 @@ package similarity
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/ops/pool"
+	"github.com/geoalign/geoalign/ops/similarity/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -64,7 +64,7 @@ type columnLayout interface {
 	// runs appends the columns that exist to dst in their order.
 	runs(c *exec.Call, s *pool.State, dst []columnRun) ([]columnRun, error)
 	// onDevice returns the operands that say so, for steps that cannot read them.
-	onDevice() deviceColumns
+	onDevice() oncuda.Columns
 }
 
 // batchLayout is that of Similarity: the batch, then the queue.
@@ -87,6 +87,12 @@ func (l batchLayout) runs(c *exec.Call, _ *pool.State, dst []columnRun) ([]colum
 
 // poolLayout is that of pool.Similarity.
 type poolLayout struct{ pool.Operands }
+
+func (l batchLayout) onDevice() oncuda.Columns {
+	return oncuda.Columns{Keys: 1, Queue: l.queue, Pointer: -1, Cols: l.cols}
+}
+
+func (l poolLayout) onDevice() oncuda.Columns { return oncuda.Columns(l.Operands) }
 
 func (l poolLayout) args() string { return l.Args() }
 
@@ -115,6 +121,11 @@ func (l poolLayout) runs(c *exec.Call, s *pool.State, dst []columnRun) ([]column
 type distance struct {
 	Distance
 	layout columnLayout
+}
+
+// onCUDA is the distance as its steps for the CUDA device know it.
+func (x *distance) onCUDA() oncuda.Distance {
+	return oncuda.Distance{L2: x.Kind == "l2", Spheres: x.Spheres, Columns: x.layout.onDevice()}
 }
 
 func (x *distance) args() string {
@@ -150,7 +161,7 @@ func (x *distance) forward(kind string, in gorgonia.Nodes, keys int) *op.Op {
 		o.Diff[keys] = true
 	}
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: x.forwardOnCUDA}
+	o.On = x.onCUDA().Forward()
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		r := x.newRun(c, c.In[0].Dim(1))
 		rows, total := c.Out.Dim(0), c.Out.Dim(1)
@@ -204,7 +215,7 @@ func (x *distance) backward(kind string, operands, of int) *op.Op {
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * x.flops(in[:operands]) }
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: x.backwardOnCUDA(operands, of)}
+	o.On = x.onCUDA().Backward(operands, of)
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		r := x.newRun(c, c.In[0].Dim(1))
 		r.total = c.In[out].Dim(1)

@@ -3,11 +3,11 @@ package similarity
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/similarity/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -18,11 +18,11 @@ import (
 func Diagonal(x, w *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "diagonal", Diff: []bool{true, true}, InPlace: []int{0}, Shape: diagonalShape, Host: multiplyColumns,
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: multiplyColumnsOnCUDA},
+		On: oncuda.MultiplyColumns(),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(&op.Op{
 				Kind: "diagonal dx", Diff: []bool{false, false}, InPlace: []int{0}, Shape: diagonalShape, Host: multiplyColumns,
-				On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: multiplyColumnsOnCUDA},
+				On: oncuda.MultiplyColumns(),
 			}, dy, in[1])
 			return gorgonia.Nodes{dx, op.Apply(diagonalWeights(), in[0], dy)}
 		},
@@ -38,15 +38,11 @@ func diagonalShape(in []tensor.Shape) (tensor.Shape, error) {
 
 func multiplyColumns(c *exec.Call) (exec.Step, error) {
 	rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-	body := func(_, lo, hi int) {
+	return c.For(rows, op.RowGrain(cols), func(_, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			vector.Mul(c.Out.F32[r*cols:(r+1)*cols], c.In[0].F32[r*cols:(r+1)*cols], c.In[1].F32)
 		}
-	}
-	return func() error {
-		c.Engine.For(rows, op.RowGrain(cols), body)
-		return nil
-	}, nil
+	})
 }
 
 // diagonalWeights returns dw_c = sum_r x_rc dy_rc.
@@ -57,10 +53,10 @@ func diagonalWeights() *op.Op {
 			return tensor.Shape{in[0][1]}, op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return in[0][1] },
-		On:      map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: diagonalWeightsOnCUDA},
+		On:      oncuda.DiagonalWeights(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(cols, max(16, op.RowGrain(rows)), func(_, lo, hi int) {
 				// Products and sums are rounded one by one: the cut leaves no trace.
 				dw, part := c.Out.F32[lo:hi], c.Scratch[lo:hi]
 				clear(dw)
@@ -68,11 +64,7 @@ func diagonalWeights() *op.Op {
 					vector.Mul(part, c.In[0].F32[r*cols+lo:r*cols+hi], c.In[1].F32[r*cols+lo:r*cols+hi])
 					vector.Add(dw, dw, part)
 				}
-			}
-			return func() error {
-				c.Engine.For(cols, max(16, op.RowGrain(rows)), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }
@@ -89,12 +81,12 @@ func BlockDiagonal(x, w *gorgonia.Node, transposed bool) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "block diagonal", Args: fmt.Sprintf("transposed=%t", transposed), Diff: []bool{true, true}, Shape: blockShape, FLOPs: blockFLOPs,
 		Host: multiplyBlocks(transposed),
-		On:   map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: multiplyBlocksOnCUDA(transposed)},
+		On:   oncuda.MultiplyBlocks(transposed),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(&op.Op{
 				Kind: "block diagonal dx", Args: fmt.Sprintf("transposed=%t", transposed), Diff: []bool{false, false}, Shape: blockShape, FLOPs: blockFLOPs,
 				Host: multiplyBlocks(!transposed),
-				On:   map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: multiplyBlocksOnCUDA(!transposed)},
+				On:   oncuda.MultiplyBlocks(!transposed),
 			}, dy, in[1])
 			left, right := dy, in[0] // dW_ij = sum_r dy_ri x_rj
 			if transposed {
@@ -143,15 +135,11 @@ func multiplyBlocks(transposed bool) func(c *exec.Call) (exec.Step, error) {
 				return nil
 			}, nil
 		}
-		body := func(_, lo, hi int) {
+		return c.For(n, blockGrain(rows, d), func(_, lo, hi int) {
 			for b := lo; b < hi; b++ {
 				c.Engine.GemmSerial(false, !transposed, rows, d, d, 1, c.In[0].F32[b*d:], cols, c.In[1].F32[b*d*d:], d, 0, c.Out.F32[b*d:], cols)
 			}
-		}
-		return func() error {
-			c.Engine.For(n, blockGrain(rows, d), body)
-			return nil
-		}, nil
+		})
 	}
 }
 
@@ -168,18 +156,14 @@ func blockWeights(w tensor.Shape) *op.Op {
 			return w.Clone(), op.Need(in[0].Eq(in[1]) && in[0][1] == n*d, "want two arrays (R, %d)", n*d)
 		},
 		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0].TotalSize()) * int64(d) },
-		On:    map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: blockWeightsOnCUDA},
+		On:    oncuda.BlockWeights(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
+			return c.For(n, blockGrain(rows, d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					c.Engine.GemmSerial(true, false, d, d, rows, 1, c.In[0].F32[b*d:], cols, c.In[1].F32[b*d:], cols, 0, c.Out.F32[b*d*d:], d)
 				}
-			}
-			return func() error {
-				c.Engine.For(n, blockGrain(rows, d), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

@@ -1,11 +1,11 @@
 package similarity
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/similarity/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -29,7 +29,7 @@ func PairNet(a PairNetArgs) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "pair net", Diff: []bool{true, true, true, true, true, true}, Shape: pairNetShape, FLOPs: pairNetFLOPs,
 		Scratch: func(in []tensor.Shape, _ int) int { return in[2].TotalSize() + in[4].TotalSize() },
-		Host:    pairNetHost, On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: pairNetForwardOnCUDA},
+		Host:    pairNetHost, On: oncuda.PairNetForward(),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(pairNetGrad(), append(append(gorgonia.Nodes{}, in...), dy)...)
 			grads := gorgonia.Nodes{dx}
@@ -126,7 +126,7 @@ func pairNetGrad() *op.Op {
 			return list
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return 2*in[2].TotalSize() + in[4].TotalSize() },
-		Host:    pairNetGradHost, On: map[string]func(*exec.DeviceCall) (exec.Step, error){cuda.Name: pairNetGradOnCUDA},
+		Host:    pairNetGradHost, On: oncuda.PairNetGrad(),
 	}
 }
 

@@ -1,10 +1,10 @@
 package similarity
 
 import (
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/similarity/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -21,19 +21,15 @@ func RowProducts(x, y *gorgonia.Node) *gorgonia.Node {
 			}
 			return tensor.Shape{x[0]}, nil
 		},
-		On: map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: rowProductsOnCUDA},
+		On: oncuda.RowProducts(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			each := rows / c.In[1].Dim(0)
-			body := func(_, lo, hi int) {
+			return c.For(rows, op.RowGrain(cols), func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					c.Out.F32[r] = vector.Dot(c.In[0].F32[r*cols:][:cols], c.In[1].F32[r/each*cols:][:cols])
 				}
-			}
-			return func() error {
-				c.Engine.For(rows, op.RowGrain(cols), body)
-				return nil
-			}, nil
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			d := op.Apply(rowProductsGrad(), in[0], in[1], dy)
@@ -51,11 +47,11 @@ func rowProductsGrad() *op.Op {
 			return in[0].Clone(), op.Need(in[2].TotalSize() == in[0][0], "dy must have a value for each row of x")
 		},
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1].Clone()}} },
-		On:  map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: rowProductsGradOnCUDA},
+		On:  oncuda.RowProductsGrad(),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n, cols := c.In[1].Dim(0), c.In[0].Dim(1)
 			each := c.In[0].Dim(0) / n
-			body := func(_, lo, hi int) {
+			return c.For(n, op.RowGrain(2*each*cols), func(_, lo, hi int) {
 				for i := lo; i < hi; i++ {
 					y, dy := c.In[1].F32[i*cols:][:cols], c.Aux[0].F32[i*cols:][:cols]
 					clear(dy)
@@ -64,11 +60,7 @@ func rowProductsGrad() *op.Op {
 						vector.Axpy(dy, c.In[2].F32[r], c.In[0].F32[r*cols:][:cols])
 					}
 				}
-			}
-			return func() error {
-				c.Engine.For(n, op.RowGrain(2*each*cols), body)
-				return nil
-			}, nil
+			})
 		},
 	}
 }

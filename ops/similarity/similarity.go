@@ -3,9 +3,9 @@ package similarity
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/similarity/internal/oncuda"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -27,18 +27,10 @@ func Similarity(f, keys, queue, cols *gorgonia.Node) *gorgonia.Node {
 
 // newSimilarity returns the description of the op and its operands.
 func newSimilarity(f, keys, queue, cols *gorgonia.Node) (*similarity, gorgonia.Nodes) {
-	s := &similarity{queue: -1, cols: -1}
-	in := gorgonia.Nodes{f, keys}
-	if queue != nil {
-		s.queue = len(in)
-		in = append(in, queue)
-	}
-	if cols != nil {
-		s.cols = len(in)
-		in = append(in, cols)
-	}
+	in := op.Operands{f, keys}
+	s := &similarity{queue: in.Add(queue), cols: in.Add(cols)}
 	s.operands = len(in)
-	return s, in
+	return s, gorgonia.Nodes(in)
 }
 
 // similarity describes the op. queue and cols are the positions of those
@@ -93,7 +85,7 @@ func (s *similarity) forward() *op.Op {
 		}
 		return 2 * int64(out[0]) * int64(out[1]) * int64(in[0][1])
 	}
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: s.onCUDA}
+	o.On = oncuda.Similarity{Queue: s.queue, Cols: s.cols}.Step()
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, width, n, total := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(0), c.Out.Dim(1)
 		p := op.Product(c, false, true)
@@ -145,7 +137,7 @@ func (s *similarity) gradF() *op.Op {
 		return tensor.Shape{in[0][0], in[1][1]}, s.checkCols(in)
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) }
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: s.gradFOnCUDA}
+	o.On = oncuda.Similarity{Queue: s.queue, Cols: s.cols}.GradF()
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, total, n, width := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(0), c.In[1].Dim(1)
 		p := op.Product(c, false, false)
@@ -174,7 +166,7 @@ func (s *similarity) gradKeys(n int) *op.Op {
 		return tensor.Shape{n, in[0][1]}, s.checkCols(in)
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(n) * int64(in[0][1]) }
-	o.On = map[string]func(c *exec.DeviceCall) (exec.Step, error){cuda.Name: s.gradKeysOnCUDA(n)}
+	o.On = oncuda.Similarity{Queue: s.queue, Cols: s.cols}.GradKeys(n)
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, width, total := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(1)
 		p := op.Product(c, true, false)

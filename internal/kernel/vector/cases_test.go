@@ -40,7 +40,6 @@ var vectorKernels = []vectorKernel{
 	{"ExpSum special", 2, true, 1e-6, 1.5e-45, one(func(s [][]float32) float32 { return ExpSum(s[0], s[1], -1) }), one(func(s [][]float32) float32 { return plainExpSum(s[0], s[1], -1) })},
 	{"SumExp", 1, true, 1e-6, 0, one(func(s [][]float32) float32 { return SumExp(s[0], 2) }), one(func(s [][]float32) float32 { return plainSumExp(s[0], 2) })},
 	{"SumExp infinite shift", 1, true, 1e-6, 0, one(func(s [][]float32) float32 { return SumExp(s[0], -kerneltest.Inf) }), one(func(s [][]float32) float32 { return plainSumExp(s[0], -kerneltest.Inf) })},
-	{"SumExpDot", 2, false, 1e-6, 1e-2, one(func(s [][]float32) float32 { return SumExpDot(s[0], s[1], 2) }), one(func(s [][]float32) float32 { return plainSumExpDot(s[0], s[1], 2) })},
 	{"SumExpMax", 1, true, 1e-6, 0, two(func(s [][]float32) (a, b float32) { return SumExpMax(s[0], 2) }), two(func(s [][]float32) (a, b float32) { return plainSumExp(s[0], 2), plainTop(s[0], 2) })},
 	{"SumExpDotMax", 2, false, 1e-6, 1e-2, three(func(s [][]float32) (a, b, c float32) { return SumExpDotMax(s[0], s[1], 2) }), three(func(s [][]float32) (a, b, c float32) {
 		return plainSumExp(s[0], 2), plainSumExpDot(s[0], s[1], 2), plainTop(s[0], 2)

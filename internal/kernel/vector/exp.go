@@ -35,15 +35,6 @@ func SumExp(x []float32, shift float32) float32 {
 	return sumExpVec(unsafe.SliceData(x), len(x), shift)
 }
 
-// SumExpDot returns sum exp(x - shift) * y.
-func SumExpDot(x, y []float32, shift float32) float32 {
-	if !cpu.HasAVX2FMA {
-		return plainSumExpDot(x, y, shift)
-	}
-	n := len(x)
-	return sumExpDotVec(at(x, n), at(y, n), n, shift)
-}
-
 // SumExpMax returns SumExp and the largest x - shift, NaNs left out: where shift is a
 // guess of the largest x, it tells how good the guess was.
 func SumExpMax(x []float32, shift float32) (sum, top float32) {
@@ -53,7 +44,7 @@ func SumExpMax(x []float32, shift float32) (sum, top float32) {
 	return sumExpMaxVec(unsafe.SliceData(x), len(x), shift)
 }
 
-// SumExpDotMax is SumExpMax that also returns SumExpDot.
+// SumExpDotMax is SumExpMax that also returns the sum of exp(x - shift) * y.
 func SumExpDotMax(x, y []float32, shift float32) (sum, dot, top float32) {
 	if !cpu.HasAVX2FMA {
 		return plainSumExp(x, shift), plainSumExpDot(x, y, shift), plainTop(x, shift)

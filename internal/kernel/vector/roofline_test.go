@@ -66,7 +66,6 @@ var roofs = []roof{
 	{"Exp", 8, expMul, expAll, 0, expNarrow, 2, func(s, _ [][]float32, _ []int32) { Exp(s[0], s[1]) }},
 	{"ExpSum", 8, expMul, expAll + 2, 0, expNarrow, 2, func(s, _ [][]float32, _ []int32) { ExpSum(s[0], s[1], 1) }},
 	{"SumExp", 4, expMul, expAll + 2, 0, expNarrow, 1, func(s, _ [][]float32, _ []int32) { SumExp(s[0], 1) }},
-	{"SumExpDot", 8, expMul + 1, expAll + 3, 0, expNarrow, 2, func(s, _ [][]float32, _ []int32) { SumExpDot(s[0], s[1], 1) }},
 	{"SumExpMax", 4, expMul, expAll + 3, 0, expNarrow, 1, func(s, _ [][]float32, _ []int32) { SumExpMax(s[0], 1) }},
 	{"SumExpDotMax", 8, expMul + 1, expAll + 5, 0, expNarrow, 2, func(s, _ [][]float32, _ []int32) { SumExpDotMax(s[0], s[1], 1) }},
 	{"SoftmaxDiff", 8, expMul + 1, expAll + 2, 0, expNarrow, 2, func(s, _ [][]float32, _ []int32) { SoftmaxDiff(s[0], s[1], 1, 2) }},

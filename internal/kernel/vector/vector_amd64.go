@@ -82,11 +82,6 @@ func expSumVec(dst *float32, x *float32, n int, shift float32) float32
 //go:noescape
 func sumExpVec(x *float32, n int, shift float32) float32
 
-// sumExpDotVec returns the sum of exp(x - shift) * y.
-//
-//go:noescape
-func sumExpDotVec(x *float32, y *float32, n int, shift float32) float32
-
 // sumExpMaxVec returns the sum of exp(x - shift) and the largest x - shift that is no NaN.
 //
 //go:noescape

@@ -39,8 +39,6 @@ func expSumVec(dst, x *float32, n int, shift float32) float32 { panic(noVectors)
 
 func sumExpVec(x *float32, n int, shift float32) float32 { panic(noVectors) }
 
-func sumExpDotVec(x, y *float32, n int, shift float32) float32 { panic(noVectors) }
-
 func sumExpMaxVec(x *float32, n int, shift float32) (sum, top float32) { panic(noVectors) }
 
 func sumExpDotMaxVec(x, y *float32, n int, shift float32) (sum, dot, top float32) { panic(noVectors) }

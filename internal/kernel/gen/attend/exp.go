@@ -9,7 +9,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Coefficients of tools/fit_vector.py: 2^r on [0, 1) with a relative error of 2.6e-6, a thousandth of what rounding to
+// Coefficients of experiments/fit_vector.py: 2^r on [0, 1) with a relative error of 2.6e-6, a thousandth of what rounding to
 // bfloat16 loses, and log2(1+r)/r on [0, 1) with an absolute error of log2(1+r) of 3.1e-7.
 var (
 	exp2 = []float32{1.00000259, 0.69300384, 0.24144276, 0.05201146, 0.01353417}

@@ -1,4 +1,4 @@
-// Package fit has the coefficients that several generators of assembly use, from the highest power down. They are those of tools/fit_vector.py.
+// Package fit has the coefficients that several generators of assembly use, from the highest power down. They are those of experiments/fit_vector.py.
 package fit
 
 // GELU for results of bfloat16, whose rounding loses 2e-3 to 4e-3: x Phi(x) = max(x, 0) - a (1-Phi(a)) of a = min(|x|, HalfTailEnd), and its derivative by

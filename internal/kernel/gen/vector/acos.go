@@ -9,7 +9,7 @@ import (
 )
 
 // asin(s) = s + s z (c0 + c1 z + ...) for z = s^2 <= 1/4: a minimax fit of relative
-// error 5e-9 by tools/fit_vector.py, coefficients from the highest power down.
+// error 5e-9 by experiments/fit_vector.py, coefficients from the highest power down.
 var asinP = []float32{0.042166344821453094, 0.024179495871067047, 0.045470379292964935, 0.07495297491550446, 0.16666752099990845}
 
 // pi in two parts, whose sum is exact to 48 bits.

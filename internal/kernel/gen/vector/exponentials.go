@@ -9,7 +9,7 @@ import (
 // Constants of exp(x) = 2^n exp(r), n = round(x log2 e), r = x - n ln 2. ln 2 is
 // split in two (Cody and Waite 1980, chapter 6) so that the first product and
 // difference are exact. The polynomial 1 + r + r^2 (e0 + e1 r + ...) is a minimax
-// fit of relative error 3e-9 on |r| <= ln 2 / 2 by tools/fit_vector.py.
+// fit of relative error 3e-9 on |r| <= ln 2 / 2 by experiments/fit_vector.py.
 const (
 	log2E  = 1.44269504
 	ln2Hi  = 0.693359375
@@ -96,19 +96,6 @@ func exponentials() {
 				v := s.load(x)
 				VSUBPS(shift, v, v)
 				s.accumulate(b.exp(v, true), sums[s.u])
-			})
-			b.result(b.fold(sums, VADDPS))
-		})
-	kernel("sumExpDotVec", "func(x, y *float32, n int, shift float32) float32",
-		"returns the sum of exp(x - shift) * y.", func(b *body) {
-			x, y, shift, sums := pointer("x"), pointer("y"), b.scalar("shift"), b.zeros(unroll)
-			b.expConstants(true)
-			b.each(pointer("n"), unroll, func(s step) {
-				v := s.load(x)
-				VSUBPS(shift, v, v)
-				v = b.exp(v, true)
-				VMULPS(s.load(y), v, v)
-				s.accumulate(v, sums[s.u])
 			})
 			b.result(b.fold(sums, VADDPS))
 		})

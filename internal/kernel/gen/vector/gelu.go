@@ -10,7 +10,7 @@ import (
 )
 
 // The normal tail 1 - Phi(a) = exp(-a^2/2) P(a)/Q(a) for a in [0, 14.5]: P/Q is a
-// minimax fit by tools/fit_vector.py, of relative error 6e-9, 3e-8 with the
+// minimax fit by experiments/fit_vector.py, of relative error 6e-9, 3e-8 with the
 // coefficients rounded. All coefficients are positive, so nothing cancels, and
 // beyond 14.5 the tail is below the smallest float32.
 var (

@@ -7,7 +7,7 @@ import (
 )
 
 // sin(x) = x + x z (c0 + c1 z + ...) for z = x^2, |x| <= pi/2: a minimax fit by
-// tools/fit_vector.py, of absolute error 1.1e-7 with all roundings and never beyond 1,
+// experiments/fit_vector.py, of absolute error 1.1e-7 with all roundings and never beyond 1,
 // coefficients from the highest power down.
 var sinP = []float32{2.600054585855105e-06, -0.00019806614727713168, 0.008333020843565464, -0.16666658222675323}
 

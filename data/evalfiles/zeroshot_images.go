@@ -1,0 +1,177 @@
+package evalfiles
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
+)
+
+// mostListed is the number of names that a message lists.
+const mostListed = 12
+
+// OpenZeroShotImages returns what eval.zeroshot says of a system that reads images and words: images, those of ZeroShotSet or of
+// a split, nil for none, and prompts for their classes.
+func OpenZeroShotImages(cfg config.Config, images *data.Eval) (*ZeroShot, error) {
+	var labels []string
+	ok := false
+	if images != nil { // examples of a task are no split
+		labels, ok = images.Labels()
+	}
+	if !ok {
+		return nil, config.Errors{{Path: "eval.zeroshot.images", Value: "", Msg: fmt.Sprintf("must name a folder of classes, as data.kind %q has no classes", cfg.Data.Kind),
+			Hint: `give a folder with a folder of images for each class, or use data.kind "folder" or "scenes"`}}
+	}
+	z := &ZeroShot{Images: images.Images(), ImageClass: make([]int32, images.NumImages())}
+	for i := range z.ImageClass {
+		z.ImageClass[i] = images.Label(i)
+	}
+	names, err := classNames(cfg, labels)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := promptTemplates(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for k, of := range names {
+		z.Classes = append(z.Classes, of[0])
+		for _, name := range of {
+			for _, t := range templates {
+				z.PromptTexts, z.PromptClass = append(z.PromptTexts, strings.Replace(t, config.Place, name, 1)), append(z.PromptClass, int32(k))
+			}
+		}
+	}
+	return z, nil
+}
+
+// ZeroShotSet opens the images of the folder that eval.zeroshot names; nil where it names none.
+func ZeroShotSet(cfg config.Config) (*data.Eval, error) {
+	const key = "eval.zeroshot.images"
+	z := cfg.Eval.ZeroShot
+	if z.Images == "" {
+		return nil, nil
+	}
+	if err := source.CheckInputs(source.Under(cfg.Source(), key, z.Images, true)); err != nil {
+		return nil, err
+	}
+	files, err := data.LoadFolder(source.Below(cfg.Data.Root, z.Images), z.ImagesSplit, data.Options{MaxPixels: cfg.Data.MaxPixels, Clean: cfg.Data.Clean})
+	if err != nil {
+		return nil, fmt.Errorf("%s and images_split: %w", key, err)
+	}
+	set, err := data.NewEval(files, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: cfg.ImageInput(), Clean: cfg.Data.Clean})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return set, nil
+}
+
+// classNames returns the names of each class, at least one: those of eval.zeroshot.classes, or the label
+// with _ as a space. Each leaves something as a caption.
+func classNames(cfg config.Config, labels []string) ([][]string, error) {
+	const key = "eval.zeroshot.classes"
+	z := cfg.Eval.ZeroShot
+	names := make([][]string, len(labels))
+	if z.Classes == "" {
+		for k, label := range labels {
+			names[k] = []string{strings.ReplaceAll(label, "_", " ")}
+		}
+		return names, checkNames(cfg, names, "eval.zeroshot.images", z.Images, "rename the folder, or give the class a name in eval.zeroshot.classes")
+	}
+	lines, err := readLines(cfg, key, z.Classes)
+	if err != nil {
+		return nil, err
+	}
+	wrong := func(hint, format string, args ...any) error {
+		return config.Errors{{Path: key, Value: z.Classes, Msg: fmt.Sprintf(format, args...), Hint: hint}}
+	}
+	tabs := 0
+	for _, line := range lines {
+		tabs += min(1, strings.Count(line, "\t"))
+	}
+	switch {
+	case tabs == 0 && len(lines) != len(labels):
+		return nil, wrong("write the name of each class on a line of its own in this order: "+listed(labels), "has %d lines, and the images have %d classes", len(lines), len(labels))
+	case tabs == 0:
+		for k, line := range lines {
+			names[k] = []string{line}
+		}
+	case tabs != len(lines):
+		i := slices.IndexFunc(lines, func(line string) bool { return !strings.Contains(line, "\t") })
+		return nil, wrong("write the folder and the name of its class on each line, with a tab between", "has no tab on line %d, and others have one", i+1)
+	default:
+		number := make(map[string]int, len(labels))
+		for k, label := range labels {
+			number[label] = k
+		}
+		for i, line := range lines {
+			folder, name, _ := strings.Cut(line, "\t")
+			k, ok := number[strings.TrimSpace(folder)]
+			if !ok {
+				return nil, wrong("the classes are "+listed(labels), "names the class %q on line %d, which no image has", strings.TrimSpace(folder), i+1)
+			}
+			names[k] = append(names[k], strings.TrimSpace(name))
+		}
+		if k := slices.IndexFunc(names, func(n []string) bool { return n == nil }); k >= 0 {
+			return nil, wrong("add a line for it", "has no name for the class %q", labels[k])
+		}
+	}
+	return names, checkNames(cfg, names, key, z.Classes, "write a name with a letter or a digit")
+}
+
+// checkNames refuses a name of which cleaning leaves nothing.
+func checkNames(cfg config.Config, names [][]string, key, value, hint string) error {
+	for k, of := range names {
+		for _, name := range of {
+			if data.Clean(cfg.Data.Clean, name, 0) == "" {
+				return config.Errors{{Path: key, Value: value, Msg: fmt.Sprintf("gives class %d the name %q, of which nothing is left as a caption", k+1, name), Hint: hint}}
+			}
+		}
+	}
+	return nil
+}
+
+// promptTemplates returns the templates of prompts, at least one.
+func promptTemplates(cfg config.Config) ([]string, error) {
+	const key = "eval.zeroshot.templates_file"
+	z := cfg.Eval.ZeroShot
+	if z.TemplatesFile == "" {
+		return z.Templates, nil
+	}
+	lines, err := readLines(cfg, key, z.TemplatesFile)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range lines {
+		if err := config.CheckTemplate(t); err != nil {
+			return nil, config.Errors{{Path: key, Value: z.TemplatesFile, Msg: fmt.Sprintf("line %d %v", i+1, err)}}
+		}
+	}
+	if len(lines) == 0 {
+		return nil, config.Errors{{Path: key, Value: z.TemplatesFile, Msg: "is empty", Hint: `write a template on each line, such as "a photo of a {}."`}}
+	}
+	return lines, nil
+}
+
+// readLines returns the lines of the file that a key names.
+func readLines(cfg config.Config, key, path string) ([]string, error) {
+	if err := source.CheckInputs(source.Under(cfg.Source(), key, path, false)); err != nil {
+		return nil, err
+	}
+	lines, err := readClasses(source.Below(cfg.Data.Root, path))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return lines, nil
+}
+
+// listed writes some names for people.
+func listed(names []string) string {
+	if len(names) <= mostListed {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:mostListed-1], ", ") + ", ... , " + names[len(names)-1]
+}

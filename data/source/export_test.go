@@ -1,0 +1,7 @@
+package source
+
+// Patience and VocabularyPhase are for the tests of progress.
+var (
+	Patience        = &patience
+	VocabularyPhase = vocabularyPhase
+)

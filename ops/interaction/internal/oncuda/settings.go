@@ -1,0 +1,120 @@
+package oncuda
+
+import (
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+// The sides of a pair.
+const (
+	imageSide = iota
+	textSide
+)
+
+// Side is one side of pairs: operands, -1 for those that there are not, and where the places of its tokens' maxima are among the
+// auxiliary results.
+type Side struct {
+	Lengths, Weights int
+	First, Len       int
+	Places           int
+}
+
+// Sites of products.
+const (
+	attentionSite = iota
+	similaritySite
+)
+
+// Cross is cross attention, and what those that build on it have in common.
+type Cross struct {
+	Sides       [2]Side   // images, texts
+	Query       int       // the side of the queries
+	Sites       [2][2]int // the operand that each site takes of each side
+	Of          [6]int    // the side of each operand of rows
+	Rows        int       // operands that are rows
+	Scale, Pool float32
+	Focal       bool
+}
+
+// shared says whether both sites have the same products.
+func (x *Cross) shared() bool { return x.Sites[attentionSite] == x.Sites[similaritySite] }
+
+// Negative is attention with a boundary for mismatched words.
+type Negative struct {
+	Cross
+	Boundary int // the operand
+	Value    int
+	Smooth   float32
+}
+
+// Recurrent is attention in steps that refine the queries.
+type Recurrent struct {
+	Cross
+	Steps  int
+	Unit   bool
+	Weight int // the operand, before the bias
+}
+
+// WordPatch is the alignment of words and patches.
+type WordPatch struct {
+	Cross
+	Context, Temperature float32
+	Sum                  bool
+}
+
+// Parts of the nodes of a pair: those of words, and the first one.
+const (
+	wordPart = iota
+	wholePart
+)
+
+// Operands of Vectors.
+const (
+	vectorsImages = 2
+	vectorsTexts  = 3
+)
+
+// Layer are the operands of a linear layer, 0 for one that there is not.
+type Layer struct{ Weight, Bias int }
+
+// Reasoning are the layers of a step.
+type Reasoning struct{ Query, Key, Out Layer }
+
+// Vectors are similarity vectors.
+type Vectors struct {
+	Sides                 [2]Side
+	Scale                 float32
+	Attention, Similarity int // operands
+	Layers                int // the first operand that is of a layer
+	Local, Global, Score  Layer
+	Gate                  Layer
+	Steps                 []Reasoning
+	Floats                int // operands that have gradients
+	Operands              int
+}
+
+// MaxSim are scores by the maxima of products of tokens.
+type MaxSim struct {
+	Sides    [2]Side
+	Operands int
+}
+
+// step is that of an op of scores, or of its gradients.
+func step(prepare func(c *exec.DeviceCall, backward bool) (exec.Step, error), backward bool) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) { return prepare(c, backward) })
+}
+
+// Step is that of the scores, or of their gradients.
+func (x *Cross) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }
+
+// Step is that of the scores, or of their gradients.
+func (x *Negative) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }
+
+// Step is that of the scores, or of their gradients.
+func (x *Recurrent) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }
+
+// Step is that of the scores, or of their gradients.
+func (x *WordPatch) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }
+
+// Step is that of the scores, or of their gradients.
+func (x *Vectors) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }

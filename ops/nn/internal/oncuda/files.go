@@ -1,0 +1,6 @@
+package oncuda
+
+import "embed"
+
+//go:embed *.cu *.cuh
+var files embed.FS

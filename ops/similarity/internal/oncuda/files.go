@@ -1,0 +1,6 @@
+package oncuda
+
+import "embed"
+
+//go:embed *.cu
+var files embed.FS
