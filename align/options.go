@@ -2,7 +2,7 @@ package align
 
 import "github.com/geoalign/geoalign/config/section"
 
-// Options are the closed form of model.system = "align", which is fitted to all training pairs
+// Options is the closed form of model.system = "align", which is fitted to all training pairs
 // of stored features at once, and of model.heads.start.
 type Options struct {
 	// cca | ridge | procrustes | csa | asif | wasserstein

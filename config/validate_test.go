@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/encoders"
 )
 
 func TestDefaultIsValid(t *testing.T) {
@@ -70,7 +72,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 			*c = clip()
 			c.Model.Text.Dropout, c.Objective.ITC.InBatchWeight, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight, c.Data.Sentences.Batches = 0.1, 0, 1, 1, 2
 		}, "data.sentences.train_files: must name at least one file with data.sentences.batches > 0 (got [])"},
-		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = StyleCLIP, "first_last" },
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = encoders.StyleCLIP, "first_last" },
 			`model.text.pool: must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet (got "first_last"); first_last reads the states behind the first layer of these`},
 		{func(c *Config) { *c = classifier(); c.Objective.Classes.Weight = 0 }, `objective.itc.weight: at least one objective must have a weight > 0 (got 0)
 objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "classes"`},
@@ -108,9 +110,9 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.TCL.Local = "features", 2, 0, 0, true
 		}, `train.accumulate: must be "gradients" with objective.tcl.local (got "features"); it reads tokens of other micro-batches: set objective.tcl.local = false`},
 		{func(c *Config) { *c = clip(); c.Model.Image.KeepPatches, c.Objective.WordPatch.Weight = 0.5, 1 },
-			"model.image.keep_patches: must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
+			"model.image.keep_patches: must be 1 with objective.tcl.local, word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
 		{func(c *Config) { *c = clip(); c.Model.Image.KeepPatches, c.Objective.Captioning.Weight = 0.5, 1 },
-			"model.image.keep_patches: must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
+			"model.image.keep_patches: must be 1 with objective.tcl.local, word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
 		{func(c *Config) {
 			*c = clip()
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Model.Text.Dropout, c.Objective.SimCSE.Weight = "features", 2, 0.1, 1
@@ -292,10 +294,10 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 3 }, "model.image.resnet.shuffle_groups: must divide train.batch_size (64) (got 3); the groups have one size"},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 64 }, "model.image.resnet.shuffle_groups: must be less than train.batch_size (got 64); a group is 2 images at least"},
 		{func(c *Config) {
-			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "running", ShuffleGroups: 4}
-		}, `model.image.resnet.shuffle_groups: must be 0 with model.image.resnet.teacher_norm "running" (got 4); batch norms of the twin take no statistics from the batch`},
+			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", encoders.ResNet{Depth: 18, Width: 64, TeacherNorm: "running", ShuffleGroups: 4}
+		}, `model.image.resnet.shuffle_groups: must be 0 with model.image.resnet.teacher_norm "running" (got 4); batch norms of the momentum encoder take no statistics from the batch`},
 		{func(c *Config) {
-			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "batch", FrozenNorm: true, ShuffleGroups: 4}
+			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", encoders.ResNet{Depth: 18, Width: 64, TeacherNorm: "batch", FrozenNorm: true, ShuffleGroups: 4}
 		}, "model.image.resnet.shuffle_groups: must be 0 with frozen batch norms (got 4); they take no statistics from the batch"},
 		{func(c *Config) {
 			*c = clip()

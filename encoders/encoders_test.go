@@ -301,7 +301,9 @@ func TestMisuse(t *testing.T) {
 		{"patch does not fit", "multiple of the patch", func(s *store, on Scope) {
 			ViT{ImageOptions: ImageOptions{Size: 8, Patch: 3, Depth: 1, Width: 4, Heads: 1}}.Forward(on, s.floats("x", 2, 3, 8, 8))
 		}},
-		{"no patch", "multiple of the patch", func(s *store, on Scope) { ViT{ImageOptions: ImageOptions{Size: 8}}.Forward(on, s.floats("x", 2, 3, 8, 8)) }},
+		{"no patch", "multiple of the patch", func(s *store, on Scope) {
+			ViT{ImageOptions: ImageOptions{Size: 8}}.Forward(on, s.floats("x", 2, 3, 8, 8))
+		}},
 		{"no patch of a tower", "multiple of the patch", func(s *store, on Scope) {
 			ImageTower{ViT{ImageOptions: ImageOptions{Size: 8}}}.Encode(&Context{}, on, Inputs{batch.Images: s.floats("x", 2, 3, 8, 8)}, Want{Classes: true})
 		}},

@@ -20,6 +20,7 @@ const (
 
 // GRU is the text encoder of image-text matching (VSE++, Faghri et al. 2018; SCAN, Lee et al.
 // 2018): embeddings of words and gated recurrent units over them, in one direction or in both.
+//
 // Layers are those of PyTorch's nn.GRU: a further layer reads the states of both directions side by
 // side. Parameters have PyTorch's shapes and values to start from.
 type GRU struct {

@@ -12,8 +12,10 @@ import (
 )
 
 // AttentionMetric is a learned metric inside the attention of a transformer (GSSF, section III-B): q^T (W o U) k in the
-// place of the product q^T k of a query and a key, for each head on its d = D/H channels. W starts as the identity and
-// is a parameter of each layer, gssf/weight below that of the attention. As q^T (W k) is the product of q with another key, W is folded into
+// place of the product q^T k of a query and a key, for each head on its d = D/H channels.
+// W starts as the identity, with weights of each layer.
+//
+// It is a parameter, gssf/weight below that of the attention. As q^T (W k) is the product of q with another key, W is folded into
 // the keys, and attention itself knows nothing of it.
 type AttentionMetric struct {
 	// empty (the product) | diag (one weight for each channel of a head) | block_diag (weights within blocks of

@@ -84,7 +84,7 @@ func TestDualEncoderOptions(t *testing.T) {
 
 // TestEpsOption: the epsilon reaches the norms.
 func TestEpsOption(t *testing.T) {
-	run := func(eps float32) []float32 {
+	run := func(eps float64) []float32 {
 		_, b := several(0)
 		b.Eps, b.FinalNorm = eps, true
 		return runText(t, b)
@@ -95,7 +95,7 @@ func TestEpsOption(t *testing.T) {
 	if d := distance(run(0), run(.1)); d < 1e-3 {
 		t.Errorf("another epsilon changes nothing but %v", d)
 	}
-	image := func(eps float32) []float32 {
+	image := func(eps float64) []float32 {
 		v, _ := several(0)
 		v.Eps, v.PreNorm = eps, true
 		s := newStore(.2)

@@ -10,8 +10,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// ResNet is a residual network of convolutions (He et al. 2016) as torchvision has it: a stem and four stages of blocks. A
-// block is the sum of its input and of two convolutions of 3 x 3, or in a bottleneck of 1 x 1, 3 x 3 and 1 x 1, each followed by
+// ResNet is a residual network of convolutions (He et al. 2016) as torchvision has it: a stem and four stages of blocks.
+//
+// A block is the sum of its input and of two convolutions of 3 x 3, or in a bottleneck of 1 x 1, 3 x 3 and 1 x 1, each followed by
 // a batch norm and, but for the last before the sum, by ReLU; ReLU follows the sum. The first block of the stages 2 to 4 moves
 // its first convolution of 3 x 3 by two places at a time (version 1.5 of the bottleneck), and where a block changes the shape
 // its input passes a convolution of 1 x 1 and a batch norm.

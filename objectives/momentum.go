@@ -10,13 +10,13 @@ type Momentum struct {
 	// static (m as below) | dynamic (1-m is the mean cosine of the batch's text features with those of the teacher, at
 	// least 0: encoders that agree are copied anew, as ViPMM is printed) | dynamic_teacher (m is that cosine: encoders
 	// that agree stay, in MoCo's sense of m); logged as online_weight, which is 1-m
-	Rule string `toml:"rule" when:"enabled"`
+	Rule string `toml:"rule" when:"enabled=true"`
 	// theta_m = m*theta_m + (1-m)*theta, once a step; 0: copies
-	M float64 `toml:"m" when:"enabled and rule=static"`
+	M float64 `toml:"m" when:"enabled=true and rule=static"`
 	// m(t) = min(m, (1+t)/(ramp_steps+t)) at step t, so that a young teacher follows closely; 0: constant m
-	RampSteps int `toml:"ramp_steps" when:"enabled and rule=static" max:"1000000000"`
+	RampSteps int `toml:"ramp_steps" when:"enabled=true and rule=static" max:"1000000000"`
 	// dropout active in the teacher, as in ALBEF's code
-	Dropout bool `toml:"dropout" when:"enabled and teacher features and dropout"`
+	Dropout bool `toml:"dropout" when:"enabled=true and teacher features and dropout"`
 }
 
 // Rules of momentum.

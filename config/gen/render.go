@@ -86,7 +86,10 @@ func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 
 // collect adds the structs of a file and their comments.
 func collect(file *ast.File, types map[string]typeDoc) {
-	line := func(g *ast.CommentGroup) string { return strings.Join(strings.Fields(g.Text()), " ") }
+	line := func(g *ast.CommentGroup) string { // of the first paragraph, which is for those who read no code
+		text, _, _ := strings.Cut(g.Text(), "\n\n")
+		return strings.Join(strings.Fields(text), " ")
+	}
 	for _, d := range file.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok {
@@ -170,7 +173,7 @@ func (r *renderer) section(t reflect.Type, path string) error {
 	if path != "" {
 		_, doc, _ := strings.Cut(about.doc, " ")
 		doc = strings.TrimPrefix(doc, "is ")
-		doc = strings.ToUpper(doc[:1]) + doc[1:]
+		doc = strings.ToUpper(doc[:1]) + strings.TrimRight(doc[1:], ".,:") + "." // a formula may follow
 		if with := config.ReadWith(path); with != "" && !strings.Contains(doc, with) {
 			doc += " Read with " + with + "."
 		}
