@@ -76,7 +76,7 @@ func loadGolden(t testing.TB, mode string) (*Pairs, Batch, golden) {
 	cfg := tinyConfig()
 	if cfg.Objective.ITC.Positives = mode; mode == "metric" {
 		cfg.Objective.ITC.Positives = "pair"
-		cfg.Model.AttentionMetric = encoders.AttentionMetric{Form: "dense", Heads: config.AttendOwn}
+		cfg.Model.AttentionMetric = encoders.AttentionMetric{Form: "dense", Heads: "own"}
 	}
 	m, err := newModel(cfg, newEngine(t))
 	if err != nil {

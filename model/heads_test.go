@@ -54,7 +54,9 @@ func TestGoldenHeads(t *testing.T) {
 	for mode, change := range map[string]func(c *config.Config){
 		"pair": func(*config.Config) {},
 		"id":   func(c *config.Config) { c.Objective.ITC.Positives, c.Model.Heads.Activation = "id", "relu" },
-		"deep": func(c *config.Config) { c.Model.Heads, c.Model.Head = deep, encoders.HeadOptions{Dim: 6, Topology: "Ob(3,2)"} },
+		"deep": func(c *config.Config) {
+			c.Model.Heads, c.Model.Head = deep, encoders.HeadOptions{Dim: 6, Topology: "Ob(3,2)"}
+		},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			file, err := safetensors.Open("testdata/heads_" + mode + ".safetensors")

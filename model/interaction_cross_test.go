@@ -39,7 +39,7 @@ func TestCrossInteraction(t *testing.T) {
 		if err := cfg.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		if got := newInteraction(cfg); !reflect.DeepEqual(got, c.want) {
+		if got := cfg.Model.Interaction.Interaction(16, metricForm(cfg)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: got %+v, want %+v", c.set, got, c.want)
 		}
 	}

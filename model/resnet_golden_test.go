@@ -48,7 +48,7 @@ func TestGoldenResNet(t *testing.T) {
 			}
 			m := config.Model{Image: encoders.ImageOptions{Size: network.size, ResNet: network.resNet}}
 			change(&m.Image.ResNet)
-			t.Run(name+"/"+variant, func(t *testing.T) { goldenResNet(t, e, f, resNetTower(m), variant) })
+			t.Run(name+"/"+variant, func(t *testing.T) { goldenResNet(t, e, f, encoders.ResNetTower{ResNet: m.Image.Network()}, variant) })
 		}
 	}
 }

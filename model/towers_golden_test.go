@@ -121,7 +121,7 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 	}
 	cfg := config.Default()
 	cfg.Model, cfg.Data.Tokens, cfg.Momentum.Enabled = m, 6, false
-	d := pairOfTowers(cfg, Options{Vocab: vocab, Pad: pad}, space.Space{Dim: 8}, encoders.Projection{})
+	d := pairOfTowers(cfg, Options{Vocab: vocab, Pad: pad}, encoders.Projection{Space: space.Space{Dim: 8}})
 	side := d.image
 	if _, ok := f.Lookup("input/tokens"); ok {
 		side = d.text

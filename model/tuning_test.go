@@ -315,7 +315,7 @@ func TestTuningCounts(t *testing.T) {
 		c.set(&m)
 		cfg := config.Default()
 		cfg.Model = m
-		side := pairOfTowers(cfg, Options{Vocab: 30522}, space.Space{Dim: d}, encoders.Projection{}).text
+		side := pairOfTowers(cfg, Options{Vocab: 30522}, encoders.Projection{Space: space.Space{Dim: d}}).text
 		b := newNet(NewParams(1, false))
 		scope := tuned(m, encoders.NewScope(b.params).In(side.name), &encoders.Context{})
 		side.tower.Encode(&encoders.Context{}, scope, b.towerInputs(side.tower, 2, nil), encoders.Want{Classes: true})
