@@ -30,12 +30,7 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
 		}},
-	"steps":   {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
-	"kernels": {`a compute.backend other than "plain"`, func(c *Config) bool { return c.Compute.Backend != "plain" }},
-	"gpu": {`compute.device = "cuda" and compute.precision = "fp32"`, func(c *Config) bool {
-		_, gpu := c.Compute.CUDA()
-		return gpu && c.Compute.Precision == "fp32"
-	}},
+	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
 	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 
 	// Data.
@@ -167,13 +162,6 @@ var conditions = map[string]condition{
 
 	// Training.
 	"micro-batches": {"train.accumulate_steps > 1", func(c *Config) bool { return c.Train.AccumulateSteps > 1 }},
-	"decay":         {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
-	"warmup": {"a warm-up, such as schedule.warmup_steps > 0",
-		func(c *Config) bool {
-			s := c.Schedule
-			return s.WarmupSteps > 0 || s.WarmupEpochs > 0 || s.WarmupPercent > 0
-		}},
-	"falling rate": {`schedule.kind = "cosine" or "staircase"`, func(c *Config) bool { return c.Schedule.Kind != "constant" }},
 }
 
 // weighed is the condition that a weight is above 0.

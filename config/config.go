@@ -24,9 +24,12 @@ package config
 //go:generate go run ./gen -out ../docs/config.md
 
 import (
+	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/train/optim"
+	"github.com/geoalign/geoalign/train/schedule"
 )
 
 // Config is a whole run.
@@ -37,11 +40,11 @@ type Config struct {
 	Momentum  objectives.Momentum `toml:"momentum" when:"steps"`
 	Queue     objectives.Queue    `toml:"queue" when:"steps"`
 	Objective Objective           `toml:"objective" read:"steps"`
-	Optimizer Optimizer           `toml:"optimizer" read:"steps"`
-	Schedule  Schedule            `toml:"schedule" read:"steps"`
+	Optimizer optim.Settings      `toml:"optimizer" read:"steps"`
+	Schedule  schedule.Settings   `toml:"schedule" read:"steps"`
 	Train     Train               `toml:"train" read:"steps"`
 	Eval      Eval                `toml:"eval"`
-	Compute   Compute             `toml:"compute"`
+	Compute   compute.Settings    `toml:"compute"`
 	Parallel  Parallel            `toml:"parallel" read:"ranks"`
 	Init      Init                `toml:"init"`
 

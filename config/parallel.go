@@ -1,6 +1,10 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/compute"
+)
 
 // Parallel is what several processes, ranks, that train one model together do. Their number is the
 // launcher's, as in mpirun -n 8, and is no key: a run goes on with another one.
@@ -39,7 +43,7 @@ func (p *Parallel) checkRanks(k *checker, c *Config) {
 		return
 	}
 	n, o := c.Ranks, c.Objective
-	k.Training("compute.device", c.Compute.Device == DeviceCPU, `must be "cpu" with several processes`, "one process trains on a GPU")
+	k.Training("compute.device", c.Compute.Device == compute.DeviceCPU, `must be "cpu" with several processes`, "one process trains on a GPU")
 	k.Training("train.batch_size", c.Train.BatchSize%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "it is the batch of all, of which each has an equal share")
 	k.Training("model.system", !c.Model.Fitted(), "cannot be trained by several processes", "it is fitted at once and has no steps: start one process")
 	k.Training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with several processes`, "they compare the pairs of all as it is: raise train.batch_size instead")

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/train/schedule"
 )
 
 // Train is the loop. Exactly one of the max_* durations must be set.
@@ -47,6 +49,12 @@ func (c Config) ComparedRows() int {
 		return c.Train.BatchSize * c.Train.AccumulateSteps
 	}
 	return c.RankRows()
+}
+
+// Length is how long the run is.
+func (t *Train) Length() schedule.Length {
+	return schedule.Length{BatchSize: t.BatchSize, AccumulateSteps: t.AccumulateSteps, MaxSteps: t.MaxSteps, MaxSamples: t.MaxSamples,
+		MaxEpochs: t.MaxEpochs, MaxMinutes: t.MaxMinutes}
 }
 
 // HeldBatches returns the batches that a step has in memory at a time.

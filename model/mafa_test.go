@@ -213,7 +213,7 @@ func TestFindsFalseNegatives(t *testing.T) {
 	judge := build(t, cfg, "", 2)
 	distinct := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	p := judge.params
-	adam, err := optim.New(judge.engine, p.Values(), p.Grads(), []optim.Segment{{Name: "all", Len: p.Count()}}, config.Optimizer{Beta1: .9, Beta2: .98, Eps: 1e-8})
+	adam, err := optim.New(judge.engine, p.Values(), p.Grads(), []optim.Segment{{Name: "all", Len: p.Count()}}, optim.Settings{Beta1: .9, Beta2: .98, Eps: 1e-8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func TestUpdateMomentum(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := m.params
-	o, err := optim.New(m.engine, p.Values(), p.Grads(), []optim.Segment{{Name: "all", Len: p.Count()}}, config.Optimizer{Beta1: .9, Beta2: .98, Eps: 1e-8})
+	o, err := optim.New(m.engine, p.Values(), p.Grads(), []optim.Segment{{Name: "all", Len: p.Count()}}, optim.Settings{Beta1: .9, Beta2: .98, Eps: 1e-8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestMomentumOrientation(t *testing.T) {
 		{"dynamic_teacher", schedule.DynamicMomentum(0.995, true), 0.005},
 	} {
 		params, twin := []float32{1}, []float32{0}
-		o, err := optim.New(engine, params, []float32{0}, []optim.Segment{{Name: "theta", Len: 1, Rate: 1}}, config.Optimizer{Eps: 1e-8})
+		o, err := optim.New(engine, params, []float32{0}, []optim.Segment{{Name: "theta", Len: 1, Rate: 1}}, optim.Settings{Eps: 1e-8})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -32,7 +31,7 @@ func newToy(t *testing.T, e *kernel.Engine) *toy {
 	}
 	var err error
 	y.opt, err = optim.New(e, y.params, y.grads, []optim.Segment{{Name: "w", Len: 40, Decay: true}},
-		config.Optimizer{Beta1: 0.9, Beta2: 0.98, Eps: 1e-8, Decay: 0.1, ClipNorm: 1})
+		optim.Settings{Beta1: 0.9, Beta2: 0.98, Eps: 1e-8, Decay: 0.1, ClipNorm: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 	"math"
 	"time"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/cause"
 	"github.com/geoalign/geoalign/internal/cuda"
@@ -82,7 +82,7 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	if n := cfg.Data.OverfitSamples; n > 0 {
 		epoch = n
 	}
-	if s.span, err = schedule.NewSpan(cfg.Train, epoch, cfg.DropsLast()); err != nil {
+	if s.span, err = schedule.NewSpan(cfg.Train.Length(), epoch, cfg.DropsLast()); err != nil {
 		return nil, err
 	}
 	if err := wholeIdentities(cfg, s.group.Size()); err != nil {
@@ -123,12 +123,12 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 
 // NewOptimizer returns the optimiser of all parameters of m that training changes, and
 // of the momentum twins of m for StepTwins.
-func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*optim.AdamW, error) {
+func NewOptimizer(c optim.Settings, engine *kernel.Engine, m Trainable) (*optim.AdamW, error) {
 	return NewOptimizerAt(c, Rates{}, engine, m)
 }
 
 // NewOptimizerAt is NewOptimizer with a rate for each parameter.
-func NewOptimizerAt(c config.Optimizer, rates Rates, engine *kernel.Engine, m Trainable) (*optim.AdamW, error) {
+func NewOptimizerAt(c optim.Settings, rates Rates, engine *kernel.Engine, m Trainable) (*optim.AdamW, error) {
 	p := m.Params()
 	var segs []optim.Segment
 	for _, q := range p.List() {

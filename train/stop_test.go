@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // runs makes a run of each session at once. after is a hook of each rank.

@@ -70,6 +70,7 @@ const (
 	Positives       Fact = "positives"        // a sentence has a positive beside it
 	Negatives       Fact = "negatives"        // and a hard negative
 	Mixed           Fact = "mixed"            // batches of sentences stand between those of pairs
+	GPU             Fact = "gpu"              // graphs run on a GPU
 )
 
 // about is what messages say of a fact.
@@ -126,6 +127,7 @@ var facts = map[Fact]about{
 	Drawn:           {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, "does not read scenes"},
 	Examples:        {`data.kind of a downstream task, such as "entailment"`, "has no examples of a task"},
 	WordVocab:       {`data.vocab_kind = "words" or, with data.kind = "regions", "auto"`, "learns no words"},
+	GPU:             {`compute.device = "cuda"`, "runs on the CPU"},
 	SecondView: {"a loss against momentum features of images, such as objective.itc.weight > 0",
 		"does not read a second view"},
 	ShortBatches: {"a model.system that is trained in steps and not by identities, whose epochs are whole batches",

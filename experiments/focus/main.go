@@ -145,26 +145,8 @@ func (t *tally) mean() focus {
 }
 
 // look explains n scenes of the test split to a run.
-<<<<<<< HEAD:tools/focus/main.go
-func look(dir string, n, block int, formula string) (found map[string]focus, worth float64, err error) {
-	t, err := run.Open(dir, run.OpenOptions{})
-	if err != nil {
-		return nil, 0, err
-	}
-	defer t.Close()
-	w, err := source.World(t.Config.Source())
-	if err != nil {
-		return nil, 0, err
-	}
-	o := run.ExplainOptions{Formula: formula}
-	if block >= 0 {
-		o.Block = &block
-	}
-	x, err := t.Explainer(o)
-=======
 func look(t *run.Trained, w *scenes.World, n int, formula string) (found map[string]focus, worth float64, err error) {
 	x, err := t.Explainer(run.ExplainOptions{Formula: formula})
->>>>>>> base:experiments/focus/main.go
 	if err != nil {
 		return nil, 0, err
 	}

@@ -32,7 +32,7 @@ var order = [][]string{
 	{"weights", "interact"},
 	{"encoders"},
 	{"gallery"},
-	{"data/source"},
+	{"data/source", "train/optim", "train/schedule"},
 	{"data/features", "data/regions", "data/neighbours", "data/descriptor", "data/utterances"},
 	{"data"},
 	{"compute/feed"},

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/memory"
@@ -23,7 +22,7 @@ type AdamW struct {
 	partial       []float64 // sum of squares per chunk
 	segments      []Segment
 	counters      counters
-	cfg           config.Optimizer
+	cfg           Settings
 
 	// The closures are made once, since passing a new one to For allocates.
 	sumBody, stepBody, twinBody func(worker, lo, hi int)
@@ -40,7 +39,7 @@ type AdamW struct {
 // length. segs lists the parameters in the order of their offsets; elements
 // outside all segments and those of frozen ones are never touched. The moments start
 // at zero.
-func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c config.Optimizer) (*AdamW, error) {
+func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c Settings) (*AdamW, error) {
 	if len(params) != len(grads) {
 		return nil, fmt.Errorf("optim: %d parameters but %d gradients: both slabs must have one length", len(params), len(grads))
 	}

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
-var hyper = config.Optimizer{LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 0.02}
+var hyper = Settings{LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 0.02}
 
 func engine(t testing.TB, threads int) *kernel.Engine {
 	t.Helper()
@@ -64,7 +63,7 @@ func TestAgainstPyTorch(t *testing.T) {
 		off += n
 	}
 	params, grads := append([]float32(nil), g.Start...), make([]float32, off)
-	o, err := New(engine(t, 2), params, grads, segs, config.Optimizer{Beta1: g.Beta1, Beta2: g.Beta2, Eps: g.Eps, Decay: g.Decay, ClipNorm: g.Clip})
+	o, err := New(engine(t, 2), params, grads, segs, Settings{Beta1: g.Beta1, Beta2: g.Beta2, Eps: g.Eps, Decay: g.Decay, ClipNorm: g.Clip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +266,7 @@ func TestNewErrors(t *testing.T) {
 		name  string
 		grads []float32
 		segs  []Segment
-		c     config.Optimizer
+		c     Settings
 		want  string
 	}{
 		{"lengths", four[:3], nil, hyper, "one length"},

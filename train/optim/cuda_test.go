@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -84,7 +83,7 @@ func (s *slabs) draw(step int) {
 	}
 }
 
-func (s *slabs) optimiser(t *testing.T, c config.Optimizer) *AdamW {
+func (s *slabs) optimiser(t *testing.T, c Settings) *AdamW {
 	t.Helper()
 	o, err := New(engine(t, 2), s.params, s.grads, s.segs, c)
 	if err == nil {

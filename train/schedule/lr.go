@@ -3,8 +3,6 @@ package schedule
 import (
 	"fmt"
 	"math"
-
-	"github.com/geoalign/geoalign/config"
 )
 
 // tick is the number of steps that ALBEF's code holds a warm-up rate for.
@@ -22,7 +20,7 @@ type LR struct {
 // NewLR returns the schedule that c describes, with peak rate peak, over span.
 // Exactly one of the warm-up durations of c may be set, none means no warm-up.
 // Kinds cosine and staircase need span.Total > 0.
-func NewLR(peak float64, c config.Schedule, span Span) (LR, error) {
+func NewLR(peak float64, c Settings, span Span) (LR, error) {
 	s := LR{kind: c.Kind, peak: peak, warmup: c.WarmupLR, min: c.MinLR, total: span.Total, perEpoch: span.Epoch}
 	switch c.Kind {
 	case "constant":
@@ -53,7 +51,7 @@ func NewLR(peak float64, c config.Schedule, span Span) (LR, error) {
 }
 
 // warmupSteps converts the one warm-up duration of c that is set to steps.
-func warmupSteps(c config.Schedule, span Span) (int, error) {
+func warmupSteps(c Settings, span Span) (int, error) {
 	set := 0
 	for _, v := range []float64{float64(c.WarmupSteps), c.WarmupEpochs, c.WarmupPercent} {
 		if v < 0 || math.IsNaN(v) {

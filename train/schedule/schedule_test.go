@@ -5,11 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/geoalign/geoalign/config"
 )
 
-func newLR(t *testing.T, peak float64, c config.Schedule, s Span) LR {
+func newLR(t *testing.T, peak float64, c Settings, s Span) LR {
 	t.Helper()
 	lr, err := NewLR(peak, c, s)
 	if err != nil {
@@ -25,7 +23,7 @@ func near(got, want float64) bool { return math.Abs(got-want) <= 0.5e-4*math.Abs
 // warm-up and least rate 1e-5, 20 ticks of 100 steps.
 func TestStaircasePretraining(t *testing.T) {
 	const perEpoch = 7000
-	lr := newLR(t, 1e-4, config.Schedule{Kind: "staircase", WarmupSteps: 2000, WarmupLR: 1e-5, MinLR: 1e-5}, Span{Total: 30 * perEpoch, Epoch: perEpoch})
+	lr := newLR(t, 1e-4, Settings{Kind: "staircase", WarmupSteps: 2000, WarmupLR: 1e-5, MinLR: 1e-5}, Span{Total: 30 * perEpoch, Epoch: perEpoch})
 	for _, c := range []struct {
 		epoch, i int
 		want     float64
@@ -45,7 +43,7 @@ func TestStaircasePretraining(t *testing.T) {
 func TestStaircaseIsTheLoop(t *testing.T) {
 	const peak, start, least = 1e-4, 1e-5, 2e-6
 	for _, c := range []struct{ epochs, perEpoch, ticks int }{{3, 450, 2}, {2, 201, 2}, {2, 200, 2}, {4, 150, 3}, {2, 101, 1}, {3, 120, 0}} {
-		lr := newLR(t, peak, config.Schedule{Kind: "staircase", WarmupSteps: 100 * c.ticks, WarmupLR: start, MinLR: least}, Span{Total: c.epochs * c.perEpoch, Epoch: float64(c.perEpoch)})
+		lr := newLR(t, peak, Settings{Kind: "staircase", WarmupSteps: 100 * c.ticks, WarmupLR: start, MinLR: least}, Span{Total: c.epochs * c.perEpoch, Epoch: float64(c.perEpoch)})
 		rate := start
 		set := func(at int) {
 			if rate = start + float64(at)*(peak-start)/float64(c.ticks); at >= c.ticks {
@@ -74,7 +72,7 @@ func TestStaircaseIsTheLoop(t *testing.T) {
 
 // The rates of ALBEF's retrieval fine-tuning on COCO.
 func TestStaircaseFinetuning(t *testing.T) {
-	lr := newLR(t, 1e-5, config.Schedule{Kind: "staircase", MinLR: 1e-6}, Span{Total: 50, Epoch: 10})
+	lr := newLR(t, 1e-5, Settings{Kind: "staircase", MinLR: 1e-6}, Span{Total: 50, Epoch: 10})
 	for e, want := range []float64{1e-5, 9.1406e-6, 6.8906e-6, 4.1094e-6, 1.8594e-6} {
 		for _, i := range []int{0, 9} {
 			if got := lr.At(e*10 + i); !near(got, want) {
@@ -86,7 +84,7 @@ func TestStaircaseFinetuning(t *testing.T) {
 
 // Values by hand: W 10, T 110, half way through the cosine the mean of both ends.
 func TestCosine(t *testing.T) {
-	lr := newLR(t, 1, config.Schedule{Kind: "cosine", WarmupSteps: 10, WarmupLR: 0.1, MinLR: 0.2}, Span{Total: 110, Epoch: 10})
+	lr := newLR(t, 1, Settings{Kind: "cosine", WarmupSteps: 10, WarmupLR: 0.1, MinLR: 0.2}, Span{Total: 110, Epoch: 10})
 	for _, c := range []struct {
 		step int
 		want float64
@@ -99,7 +97,7 @@ func TestCosine(t *testing.T) {
 
 // A trial of a few steps follows the long warm-up of its configuration.
 func TestRunWithinTheWarmup(t *testing.T) {
-	lr := newLR(t, 1, config.Schedule{Kind: "cosine", WarmupSteps: 10}, Span{Total: 5, Epoch: 10})
+	lr := newLR(t, 1, Settings{Kind: "cosine", WarmupSteps: 10}, Span{Total: 5, Epoch: 10})
 	if lr.At(0) != 0 || lr.At(4) != 0.4 || lr.At(10) != 1 {
 		t.Errorf("rates %v %v %v", lr.At(0), lr.At(4), lr.At(10))
 	}
@@ -108,15 +106,15 @@ func TestRunWithinTheWarmup(t *testing.T) {
 // Epochs end within steps where batches are accumulated: 7 batches by 4 are 1.75 steps, so that 4 of 8 epochs are 7 of 14 steps, and
 // the steps after 0, 2, 4 and 6 earlier ones are the first of epochs 0, 1, 2 and 3.
 func TestEpochsThatEndWithinSteps(t *testing.T) {
-	span, err := NewSpan(config.Train{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 8}, 56, true)
+	span, err := NewSpan(Length{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 8}, 56, true)
 	if err != nil || span.Total != 14 {
 		t.Fatalf("%+v, %v", span, err)
 	}
-	if lr := newLR(t, 2, config.Schedule{Kind: "cosine", WarmupEpochs: 4}, span); lr.WarmupSteps() != 7 {
+	if lr := newLR(t, 2, Settings{Kind: "cosine", WarmupEpochs: 4}, span); lr.WarmupSteps() != 7 {
 		t.Errorf("a warm-up of 4 epochs of 1.75 steps has %d, want 7", lr.WarmupSteps())
 	}
 	span.Total = 7 // 4 epochs
-	lr := newLR(t, 1, config.Schedule{Kind: "staircase"}, span)
+	lr := newLR(t, 1, Settings{Kind: "staircase"}, span)
 	for step, epoch := range []float64{0, 0, 1, 1, 2, 2, 3} {
 		if got, want := lr.At(step), 0.5*(1+math.Cos(math.Pi*epoch/4)); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("step %d has the rate %v, want %v of epoch %v of 4", step, got, want, epoch)
@@ -125,7 +123,7 @@ func TestEpochsThatEndWithinSteps(t *testing.T) {
 }
 
 func TestConstantAndWarmupUnits(t *testing.T) {
-	for name, c := range map[string]config.Schedule{
+	for name, c := range map[string]Settings{
 		"steps":   {Kind: "constant", WarmupSteps: 20},
 		"epochs":  {Kind: "constant", WarmupEpochs: 2},
 		"percent": {Kind: "constant", WarmupPercent: 10},
@@ -142,16 +140,16 @@ func TestNewLRErrors(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		lr   float64
-		c    config.Schedule
+		c    Settings
 		s    Span
 		want string
 	}{
-		{"kind", 1, config.Schedule{Kind: "cosin"}, span, "unknown kind"},
-		{"minutes", 1, config.Schedule{Kind: "cosine"}, Span{Epoch: 10}, "needs the number of steps"},
-		{"two warm-ups", 1, config.Schedule{Kind: "cosine", WarmupSteps: 1, WarmupEpochs: 1}, span, "set one of"},
-		{"negative", -1, config.Schedule{Kind: "cosine"}, span, "optimizer.lr"},
-		{"nan", 1, config.Schedule{Kind: "cosine", MinLR: math.NaN()}, span, "schedule.min_lr"},
-		{"percent of unknown", 1, config.Schedule{Kind: "constant", WarmupPercent: 5}, Span{Epoch: 10}, "warmup_percent"},
+		{"kind", 1, Settings{Kind: "cosin"}, span, "unknown kind"},
+		{"minutes", 1, Settings{Kind: "cosine"}, Span{Epoch: 10}, "needs the number of steps"},
+		{"two warm-ups", 1, Settings{Kind: "cosine", WarmupSteps: 1, WarmupEpochs: 1}, span, "set one of"},
+		{"negative", -1, Settings{Kind: "cosine"}, span, "optimizer.lr"},
+		{"nan", 1, Settings{Kind: "cosine", MinLR: math.NaN()}, span, "schedule.min_lr"},
+		{"percent of unknown", 1, Settings{Kind: "constant", WarmupPercent: 5}, Span{Epoch: 10}, "warmup_percent"},
 	} {
 		if _, err := NewLR(c.lr, c.c, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
@@ -220,28 +218,28 @@ func TestDue(t *testing.T) {
 func TestNewSpan(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		c       config.Train
+		c       Length
 		samples int
 		drop    bool
 		want    Span
 	}{
-		{"steps", config.Train{BatchSize: 8, MaxSteps: 7}, 100, true, Span{Total: 7, PerEpoch: 12, Epoch: 12}},
-		{"epochs, last kept", config.Train{BatchSize: 8, MaxEpochs: 2}, 100, false, Span{Total: 26, PerEpoch: 13, Epoch: 13}},
-		{"epochs, last dropped", config.Train{BatchSize: 8, MaxEpochs: 2}, 100, true, Span{Total: 24, PerEpoch: 12, Epoch: 12}},
-		{"part of an epoch", config.Train{BatchSize: 8, MaxEpochs: 0.1}, 100, true, Span{Total: 2, PerEpoch: 12, Epoch: 12}},
-		{"accumulated", config.Train{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 1}, 96, true, Span{Total: 3, PerEpoch: 3, Epoch: 3}},
-		{"samples", config.Train{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 33}, 100, true, Span{Total: 3, PerEpoch: 6, Epoch: 6}},
-		{"samples of whole steps", config.Train{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 32}, 100, true, Span{Total: 2, PerEpoch: 6, Epoch: 6}},
-		{"an epoch that ends within a step", config.Train{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 2}, 100, false, Span{Total: 7, PerEpoch: 3, Epoch: 3.25}},
-		{"several epochs a step", config.Train{BatchSize: 64, AccumulateSteps: 4, MaxEpochs: 10}, 100, true, Span{Total: 3, PerEpoch: 1, Epoch: 0.25}},
-		{"minutes", config.Train{BatchSize: 8, MaxMinutes: 1.5}, 100, true, Span{PerEpoch: 12, Epoch: 12, Limit: 90 * time.Second}},
-		{"minutes beyond any time.Duration", config.Train{BatchSize: 8, MaxMinutes: 1e9}, 100, true, Span{PerEpoch: 12, Epoch: 12, Limit: longest}},
+		{"steps", Length{BatchSize: 8, MaxSteps: 7}, 100, true, Span{Total: 7, PerEpoch: 12, Epoch: 12}},
+		{"epochs, last kept", Length{BatchSize: 8, MaxEpochs: 2}, 100, false, Span{Total: 26, PerEpoch: 13, Epoch: 13}},
+		{"epochs, last dropped", Length{BatchSize: 8, MaxEpochs: 2}, 100, true, Span{Total: 24, PerEpoch: 12, Epoch: 12}},
+		{"part of an epoch", Length{BatchSize: 8, MaxEpochs: 0.1}, 100, true, Span{Total: 2, PerEpoch: 12, Epoch: 12}},
+		{"accumulated", Length{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 1}, 96, true, Span{Total: 3, PerEpoch: 3, Epoch: 3}},
+		{"samples", Length{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 33}, 100, true, Span{Total: 3, PerEpoch: 6, Epoch: 6}},
+		{"samples of whole steps", Length{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 32}, 100, true, Span{Total: 2, PerEpoch: 6, Epoch: 6}},
+		{"an epoch that ends within a step", Length{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 2}, 100, false, Span{Total: 7, PerEpoch: 3, Epoch: 3.25}},
+		{"several epochs a step", Length{BatchSize: 64, AccumulateSteps: 4, MaxEpochs: 10}, 100, true, Span{Total: 3, PerEpoch: 1, Epoch: 0.25}},
+		{"minutes", Length{BatchSize: 8, MaxMinutes: 1.5}, 100, true, Span{PerEpoch: 12, Epoch: 12, Limit: 90 * time.Second}},
+		{"minutes beyond any time.Duration", Length{BatchSize: 8, MaxMinutes: 1e9}, 100, true, Span{PerEpoch: 12, Epoch: 12, Limit: longest}},
 	} {
 		if got, err := NewSpan(c.c, c.samples, c.drop); err != nil || got != c.want {
 			t.Errorf("%s: got %+v, %v, want %+v", c.name, got, err, c.want)
 		}
 	}
-	for name, c := range map[string]config.Train{
+	for name, c := range map[string]Length{
 		"none":   {BatchSize: 8},
 		"two":    {BatchSize: 8, MaxSteps: 1, MaxEpochs: 1},
 		"batch":  {MaxSteps: 1},

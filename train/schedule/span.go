@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/geoalign/geoalign/config"
 )
 
 // Span is the length of a run.
@@ -16,10 +14,17 @@ type Span struct {
 	Limit    time.Duration // wall-clock limit; 0: none
 }
 
+// Length is how long a run is: exactly one of the max fields is set.
+type Length struct {
+	BatchSize, AccumulateSteps int
+	MaxSteps, MaxSamples       int
+	MaxEpochs, MaxMinutes      float64
+}
+
 // NewSpan converts the one duration of c that is set to steps, for an epoch of
 // the given number of samples. dropLast says whether a short last batch of an
 // epoch is dropped.
-func NewSpan(c config.Train, samplesPerEpoch int, dropLast bool) (Span, error) {
+func NewSpan(c Length, samplesPerEpoch int, dropLast bool) (Span, error) {
 	if c.BatchSize <= 0 {
 		return Span{}, fmt.Errorf("train.batch_size: must be > 0 (got %d)", c.BatchSize)
 	}

@@ -1,0 +1,83 @@
+package compute
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/geoalign/geoalign/config/section"
+)
+
+// Settings selects device, threads and kernels.
+type Settings struct {
+	// where graphs run: cpu | cuda (the first NVIDIA GPU) | cuda:1 (the second) ...; see docs/gpu.md. Ops without a
+	// step for the device run on the host, with copies. A checkpoint is of no device: --set compute.device=cpu opens
+	// one of a GPU without it
+	Device string `toml:"device"`
+	// on a GPU with compute.precision = "fp32": products may round operands to TF32 (10 bits of mantissa), which its
+	// matrix units compute several times as fast
+	TF32 bool `toml:"tf32" when:"gpu and precision=fp32"`
+	// auto (the fastest found) | onednn | openblas | mkl | builtin (assembly) | plain (Go)
+	Backend string `toml:"backend"`
+	// 0: all processors, or what the limit of a container leaves of them
+	Threads int `toml:"threads" max:"1024"`
+	// how the kernel of each large matrix product is chosen among the libraries that are found and the built-in ones:
+	// off (by fixed rules) | cache (by what was measured on this machine, and a product that is not known is measured
+	// when it is first computed, within a second in all; the others keep the fixed rules until on measures them) | on
+	// (measured anew at each start, within ten seconds). A run goes on with the kernels that it began with. On a GPU
+	// likewise among what cuBLASLt proposes, of which off takes the first
+	Tune string `toml:"tune" when:"backend!=plain"`
+	// of matrix products: fp32 | bf16 (operands rounded to bfloat16, sums in float32; parameters, moments, statistics
+	// and losses stay float32, and convolutions compute in it). bf16 is faster on GPUs and on processors with
+	// AVX-512-BF16 or AMX
+	Precision string `toml:"precision" when:"steps"`
+	// compute the activations of every transformer block again in the backward pass instead of keeping them: less
+	// memory, about a third more time
+	Recompute bool `toml:"recompute" when:"towers"`
+	// name the first op that makes a NaN (slow, on a GPU very much so)
+	CheckNaN bool `toml:"check_nan" when:"steps"`
+}
+
+// Defaults implements section.Section.
+func (x *Settings) Defaults() {
+	*x = Settings{Device: DeviceCPU, Backend: "auto", Tune: "cache", Precision: "fp32"}
+}
+
+// DeviceCPU is compute.device of the host's processors.
+const DeviceCPU = "cpu"
+
+// deviceCUDA begins compute.device of a GPU.
+const deviceCUDA = "cuda"
+
+// CUDA returns the number of the GPU that compute.device names; false for the host.
+func (x *Settings) CUDA() (index int, ok bool) {
+	name, number, numbered := strings.Cut(x.Device, ":")
+	if name != deviceCUDA {
+		return 0, false
+	}
+	if !numbered {
+		return 0, true
+	}
+	index, err := strconv.Atoi(number)
+	return index, err == nil && index >= 0 && index < 1024 && strconv.Itoa(index) == number
+}
+
+// Check implements section.Section.
+func (x *Settings) Check(k *section.Checker) {
+	_, gpu := x.CUDA()
+	k.Require("device", gpu || x.Device == DeviceCPU, "must be cpu, cuda or cuda:N")
+	if gpu {
+		k.Training("train.accumulate", k.Value("train.accumulate") != "features" || k.Number("train.accumulate_steps") <= 1, `must be "gradients" with compute.device = "cuda"`, "a GPU keeps one micro-batch at a time: raise train.batch_size instead")
+	}
+	k.OneOf("backend", "auto", "onednn", "openblas", "mkl", "builtin", "plain")
+	k.NotNegative("threads")
+	k.OneOf("tune", "off", "cache", "on")
+	k.OneOf("precision", "fp32", "bf16")
+}
+
+// Gives implements section.Giver.
+func (x *Settings) Gives() []section.Fact {
+	if _, gpu := x.CUDA(); gpu {
+		return []section.Fact{section.GPU}
+	}
+	return nil
+}
