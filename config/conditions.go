@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 )
 
@@ -18,20 +19,20 @@ type condition struct {
 // condition besides, such as the weight of a loss that a system has not.
 var conditions = map[string]condition{
 	// Systems.
-	"images": {"a model.system that reads images", func(c *Config) bool { return c.Model.seesImages() }},
-	"towers": {"a model.system with towers", func(c *Config) bool { return !c.Model.Stored() }},
-	"words":  {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"images": {"a model.system that reads images", func(c *Config) bool { return c.Has(section.Images) }},
+	"towers": {"a model.system with towers", func(c *Config) bool { return !c.Has(section.Stored) }},
+	"words":  {"a model.system with a text tower", func(c *Config) bool { return c.Has(section.Words) }},
 	"started words": {"init.checkpoint and a model.system with a text tower",
-		func(c *Config) bool { return c.Init.Checkpoint != "" && c.Model.traits().words }},
-	"pairs": {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+		func(c *Config) bool { return c.Init.Checkpoint != "" && c.Has(section.Words) }},
+	"pairs": {"a model.system of pairs", func(c *Config) bool { return c.Has(section.Captions) }},
 	"features": {`a model.system of pairs whose features are compared (model.interaction.kind = "")`,
-		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Interacts() }},
+		func(c *Config) bool { return c.Has(section.Captions) && !c.Has(section.TokenScores) }},
 	"scored": {"a model.system of pairs or of identities that is trained in steps",
 		func(c *Config) bool {
-			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
+			return (c.Has(section.Captions) || c.Has(section.Identities)) && !c.Has(section.Fitted)
 		}},
-	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
-	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Has(section.Fitted) }},
+	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Has(section.Prototypes) }},
 
 	// Data.
 	"heat maps": {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
@@ -93,7 +94,7 @@ var conditions = map[string]condition{
 			return c.Objective.UsesGraph() && strings.Contains(c.Objective.Geodesic.Gradient, "soft_entry")
 		}},
 	"direct": {"a geodesic between samples, which prototypes are not",
-		func(c *Config) bool { return c.Objective.UsesGraph() && !c.Model.traits().prototypes }},
+		func(c *Config) bool { return c.Objective.UsesGraph() && !c.Has(section.Prototypes) }},
 	"contrast": weighed("objective.itc.weight"),
 	"geometric queue": {"objective.geometric.weight > 0 and a model.system with towers",
 		func(c *Config) bool { return c.GeometricQueue() }},
@@ -121,7 +122,7 @@ var conditions = map[string]condition{
 	"connector": {"objective.mafa.connector", func(c *Config) bool { return c.Objective.MAFA.Connector != "" }},
 	"targets": {"objective.itc.in_batch_weight > 0 or, of pairs, objective.itc.weight > 0",
 		func(c *Config) bool {
-			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
+			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Has(section.ImagesAlone)
 		}},
 	"itm":            weighed("objective.itm.weight"),
 	"captioning":     weighed("objective.captioning.weight"),
@@ -134,22 +135,22 @@ var conditions = map[string]condition{
 	"mlm":            weighed("objective.mlm.weight"),
 
 	// Evaluation.
-	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
+	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Has(section.Stored) && c.Eval.ZeroShot.Image != "" }},
 	"zero-shot": {"a model.system with a text tower, or eval.zeroshot.image",
-		func(c *Config) bool { return c.Model.traits().words || c.Eval.ZeroShot.Image != "" }},
+		func(c *Config) bool { return c.Has(section.Words) || c.Eval.ZeroShot.Image != "" }},
 	"class folder": {"a model.system with a text tower and eval.zeroshot.images",
-		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.Images != "" }},
+		func(c *Config) bool { return c.Has(section.Words) && c.Eval.ZeroShot.Images != "" }},
 	"templates": {`a model.system with a text tower and eval.zeroshot.templates_file = ""`,
-		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.TemplatesFile == "" }},
+		func(c *Config) bool { return c.Has(section.Words) && c.Eval.ZeroShot.TemplatesFile == "" }},
 	"sentence tasks": {"a model.system with a text tower and eval.sentences.tasks",
-		func(c *Config) bool { return c.Model.traits().words && len(c.Eval.Sentences.Tasks) > 0 }},
+		func(c *Config) bool { return c.Has(section.Words) && len(c.Eval.Sentences.Tasks) > 0 }},
 	"sentiment": {"a model.system with a text tower and eval.sentiment.train",
-		func(c *Config) bool { return c.Model.traits().words && c.Eval.Sentiment.Train != "" }},
+		func(c *Config) bool { return c.Has(section.Words) && c.Eval.Sentiment.Train != "" }},
 	"sentence vectors": {"a model.system with a text tower, and eval.sentences.tasks or eval.sentiment.train_texts",
 		func(c *Config) bool {
-			return c.Model.traits().words && (len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.TrainTexts != "")
+			return c.Has(section.Words) && (len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.TrainTexts != "")
 		}},
-	"fixed decay": {"a model.system with towers and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
+	"fixed decay": {"a model.system with towers and eval.probe_hold = 0", func(c *Config) bool { return !c.Has(section.Stored) && c.Eval.ProbeHold == 0 }},
 
 	// Starts.
 	"image weights": {"init.image.path", func(c *Config) bool { return c.Init.Image.Path != "" }},

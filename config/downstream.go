@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 )
 
@@ -52,10 +53,10 @@ func (o *Objective) TaskLoss() string {
 
 // Task returns the downstream task that a configuration trains and evaluates, by its loss or by its data; empty: none.
 func (c Config) Task() string {
-	if c.Model.Stored() || c.Model.TextsOnly() {
+	if c.Has(section.Stored) || c.Has(section.Sentences) {
 		return ""
 	}
-	if c.Model.Classifies() {
+	if c.Has(section.Classes) {
 		return ClassificationTask
 	}
 	if t := c.Objective.task(); t != nil && !t.start {

@@ -58,11 +58,11 @@ func (c *Config) facts() section.Facts {
 
 // Has says whether a fact holds.
 func (c Config) Has(f section.Fact) bool {
-	return slices.Contains(given(c.Model.System), f) || c.facts().Held[f]
+	if ofSystem(f) { // whatever sections say
+		return slices.Contains(given(c.Model.System), f)
+	}
+	return c.facts().Held[f]
 }
-
-// has is Has of a configuration that is not copied.
-func (c *Config) has(f section.Fact) bool { return c.Has(f) }
 
 // holdOld adds what sections give that are not converted yet.
 func (c *Config) holdOld(held map[section.Fact]bool) {

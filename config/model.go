@@ -84,8 +84,15 @@ func (m *Model) Defaults() { *m = Model{System: "albef"} }
 // Check implements section.Section.
 func (m *Model) Check(k *section.Checker) { k.OneOf("system", systemNames()...) }
 
-// has says whether the system has a fact.
-func (m Model) has(f section.Fact) bool { return slices.Contains(given(m.System), f) }
+// ofSystem says whether a fact is one of a system, which no section gives.
+func ofSystem(f section.Fact) bool {
+	for _, s := range systems {
+		if slices.Contains(s.has, f) {
+			return true
+		}
+	}
+	return false
+}
 
 // Folded is m without what weights can take in, or that says nothing of a trained model: adapters of low rank,
 // scales and shifts, and which of its own parameters were trained.

@@ -17,7 +17,7 @@ func readSections(c *Config) (list []field) {
 	for _, f := range fields(c) {
 		switch {
 		case !f.section() || idle != "" && strings.HasPrefix(f.path, idle):
-		case c.Model.Fitted() && (f.tag.Get("read") == "steps" || f.tag.Get("when") == "steps"):
+		case c.Has(section.Fitted) && (f.tag.Get("read") == "steps" || f.tag.Get("when") == "steps"):
 			idle = f.path + "."
 		default:
 			list = append(list, f)
@@ -167,14 +167,14 @@ func around(path string) string { return path[:max(strings.LastIndexByte(path, '
 // ReadsSecondView says whether a training step reads the second view of data.views.
 func (c Config) ReadsSecondView() bool {
 	g := c.Objective.Geometric
-	return c.Model.seesViews() || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
+	return c.Has(section.Views) || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
 }
 
 // readsScore says whether something compares images and texts by the score of objective.itc.
 func (c *Config) readsScore() bool {
 	o := c.Objective
 	return o.contrasts() || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
-		(c.Model.traits().captions || c.Model.ByIdentity()) && c.Eval.Score == "train"
+		(c.Has(section.Captions) || c.Has(section.Identities)) && c.Eval.Score == "train"
 }
 
 func (o Objective) contrasts() bool { return o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 }
@@ -198,5 +198,5 @@ func (o Objective) readsMix() bool {
 
 // ReadsImageFiles says whether images are decoded: those of the data, or those of zero-shot classification.
 func (c *Config) ReadsImageFiles() bool {
-	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != source.SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+	return c.Has(section.Words) && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != source.SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

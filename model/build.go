@@ -234,7 +234,7 @@ func (p *Pairs) ranks() objectives.Ranks {
 // patches lets the online side see a share of the patches of an image.
 func (b *builder) patches() {
 	im := b.cfg.Model.Image
-	if b.cfg.Model.Stored() || !im.LeavesPatchesOut() {
+	if b.cfg.Has(section.Stored) || !im.LeavesPatchesOut() {
 		return
 	}
 	views := 0

@@ -73,7 +73,7 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 	case "heads":
 		d = heads(cfg, o, space)
 	default:
-		if cfg.Model.Fitted() {
+		if cfg.Has(section.Fitted) {
 			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs or heads", s)
@@ -121,18 +121,18 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	for _, x := range []struct {
 		text batch.Text
 		read bool
-	}{{batch.PositiveText, cfg.HasPositives() || cfg.Model.JudgesPairs() && !cfg.JointPairs()}, {batch.NegativeText, cfg.HasNegatives()}} {
+	}{{batch.PositiveText, cfg.HasPositives() || cfg.Has(section.SentencePairs) && !cfg.JointPairs()}, {batch.NegativeText, cfg.HasNegatives()}} {
 		if x.read {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}
 	}
 	switch task := cfg.Data.SentencePairs.Of(); {
-	case cfg.Model.JudgesPairs() && len(task.Classes) > 0:
+	case cfg.Has(section.SentencePairs) && len(task.Classes) > 0:
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
-	case cfg.Model.JudgesPairs():
+	case cfg.Has(section.SentencePairs):
 		all = append(all, batch.Column{Name: batch.Scores})
 	}
-	if cfg.Model.Classifies() {
+	if cfg.Has(section.Classes) {
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	}
 	if v := cfg.Objective.VQA; v.Weight > 0 {

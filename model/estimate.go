@@ -2,6 +2,7 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/ops/geometric"
@@ -177,7 +178,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 
 // fusedWeights returns the weights of the matrices that fuse features, which have no twins.
 func (p *Pairs) fusedWeights() int64 {
-	if p.cfg.Model.Stored() {
+	if p.cfg.Has(section.Stored) {
 		return 0
 	}
 	return p.cfg.Objective.ADCL.Weights(p.cfg.Model.Head.Dim)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 )
 
@@ -34,7 +35,7 @@ func Describe(cfg config.Config, o Options) (Sides, error) {
 		}
 		return Side{Tower: s.tower, Head: s.head, Name: s.name, Proj: s.proj}
 	}
-	p := Sides{Image: of(d.image, o.Image), Text: of(d.text, o.Text), Views: d.views && !cfg.Model.TextsOnly(), Sentences: cfg.Model.TextsOnly()}
+	p := Sides{Image: of(d.image, o.Image), Text: of(d.text, o.Text), Views: d.views && !cfg.Has(section.Sentences), Sentences: cfg.Has(section.Sentences)}
 	if d.fusion != nil && d.fusion.FusionLayers > 0 {
 		p.Fusion = d.fusion
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/model"
@@ -43,11 +44,11 @@ func openTutor(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config, t
 	bad := func(msg, hint string) error {
 		return config.Errors{{Path: model.TutorKey, Value: cfg.Objective.DistillScores.Teacher, Msg: msg, Hint: hint}}
 	}
-	if theirs.Model.Fitted() {
+	if theirs.Has(section.Fitted) {
 		return nil, bad(fmt.Sprintf("must be a model of towers or heads (this one is of system %q)", theirs.Model.System), "choose another run")
 	}
 	var its *tokenizer.Tokenizer
-	if tok != nil && !theirs.Model.Stored() && !theirs.Model.ImagesOnly() {
+	if tok != nil && !theirs.Has(section.Stored) && !theirs.Has(section.ImagesAlone) {
 		if its, err = OpenTokenizer(ck); err != nil {
 			return nil, fmt.Errorf("%s: %w", model.TutorKey, err)
 		}
