@@ -6,9 +6,10 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
@@ -31,7 +32,7 @@ type DataReport struct {
 	ImageSize  int             `json:"image_size"`
 	BatchSize  int             `json:"batch_size"`
 	Processors int             `json:"processors"`
-	Decoder    data.Decoder    `json:"decoder"` // of JPEG files
+	Decoder    images.Decoder  `json:"decoder"` // of JPEG files
 	Cache      string          `json:"cache"`
 	CacheStats data.CacheStats `json:"cache_stats"` // after the measurement
 	Pixels     int             `json:"pixels"`      // of an image in the source, on average
@@ -85,9 +86,9 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 		}
 		columns = stream.Columns() // whatever tower reads them
 	}
-	images, cache := 0, (*data.Cache)(nil)
+	pictures, cache := 0, (*data.Cache)(nil)
 	if t, ok := stream.(*data.Train); ok {
-		images, cache = t.NumImages(), t.Cache()
+		pictures, cache = t.NumImages(), t.Cache()
 	}
 	if n := max(o.Samples, cfg.Data.OverfitSamples); n > 0 {
 		cfg.Data.OverfitSamples = 0
@@ -100,10 +101,10 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 	}
 	r := &DataReport{
 		Config: cfg.Run.Name, Kind: cfg.Data.Kind, ImageSize: cfg.Model.Image.Size, BatchSize: cfg.Train.BatchSize,
-		Processors: runtime.GOMAXPROCS(0), Decoder: data.JPEGDecoder(), Cache: cfg.Data.Cache,
+		Processors: runtime.GOMAXPROCS(0), Decoder: images.JPEGDecoder(), Cache: cfg.Data.Cache,
 	}
 	duration := time.Duration(o.Seconds * float64(time.Second))
-	if err := r.measureStages(stream, columns, duration, images); err != nil {
+	if err := r.measureStages(stream, columns, duration, pictures); err != nil {
 		return nil, err
 	}
 	// Every measurement begins where the last one ended, so that each meets the
@@ -165,7 +166,7 @@ func (o DataOptions) workerCounts(cfg config.Config) []int {
 }
 
 // measureStages fills in what one worker does.
-func (r *DataReport) measureStages(stream data.Stream, columns []batch.Column, atLeast time.Duration, images int) error {
+func (r *DataReport) measureStages(stream data.Stream, columns []batch.Column, atLeast time.Duration, pictures int) error {
 	data.MeasureStages(stream, columns, 0, 0) // page faults of the first sample
 	w, bad := data.MeasureStages(stream, columns, 0, atLeast)
 	if w.Samples == 0 {
@@ -173,10 +174,10 @@ func (r *DataReport) measureStages(stream data.Stream, columns []batch.Column, a
 	}
 	r.Samples, r.Bad = w.Samples, bad
 	r.Pixels = int(w.Pixels) / w.Samples
-	r.CacheGB = 3 * float64(r.Pixels) * float64(images) / 1e9
+	r.CacheGB = 3 * float64(r.Pixels) * float64(pictures) / 1e9
 	n := float64(w.Samples)
 	r.SampleMS = w.Total().Seconds() * 1e3 / n
-	for s := range data.NumStages {
+	for s := range images.NumStages {
 		if t := w.Time(s); t > 0 {
 			r.Stages = append(r.Stages, StageShare{s.String(), t.Seconds() * 1e3 / n, t.Seconds() / w.Total().Seconds()})
 		}

@@ -107,7 +107,7 @@ func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions
 		}
 	}
 	for _, side := range o.Sides {
-		m := measured{InferenceOptions: o, engine: engine, cfg: cfg, pairs: p, encoder: p.Image(), side: side}
+		m := measured{InferenceOptions: o, engine: engine, cfg: cfg, model: p, encoder: p.Image(), side: side}
 		if side == TextSide {
 			m.encoder = p.Text()
 		}
@@ -150,14 +150,14 @@ type measured struct {
 	engine *compute.Engine
 	InferenceOptions
 	cfg     config.Config
-	pairs   *model.Pairs
+	model   *model.Model
 	encoder *model.Encoder
 	side    string
 }
 
 // readings says for each measurement whether states are read. A model of tokens gives these alone.
 func (m *measured) readings() []bool {
-	if m.pairs.InteractionName() != "" || m.cfg.Has(section.Stored) {
+	if m.model.Interaction() != nil || m.cfg.Model.Stored() {
 		return []bool{false}
 	}
 	return []bool{false, true}
@@ -166,7 +166,7 @@ func (m *measured) readings() []bool {
 // encode encodes a batch.
 func (m *measured) encode(ctx context.Context, b *batch.Batch, states bool) (err error) {
 	switch {
-	case m.pairs.InteractionName() != "":
+	case m.model.Interaction() != nil:
 		_, _, err = m.encoder.EncodeTokens(ctx, b)
 	case states:
 		_, _, err = m.encoder.Encode(ctx, b)

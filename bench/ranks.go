@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/median"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"

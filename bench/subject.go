@@ -4,11 +4,11 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/run"
@@ -16,7 +16,7 @@ import (
 
 // workload is a model with a batch of random data.
 type workload struct {
-	*model.Pairs
+	*model.Trainer
 	feed  feed.Step
 	clock int // update that the model is told to prepare for
 }
@@ -63,7 +63,7 @@ func newWorkload(cfg config.Config, engine *compute.Engine, group parallel.Group
 		fill(r, q.ImageBackbone)
 		fill(r, q.TextBackbone)
 	}
-	return &workload{Pairs: m, feed: feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late}, clock: cfg.Queue.StartSteps}, nil
+	return &workload{Trainer: m, feed: feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late}, clock: cfg.Queue.StartSteps}, nil
 }
 
 // forward computes losses and gradients; step counts the random streams.

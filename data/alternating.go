@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/images"
 )
 
 // Alternating is a training stream whose batches are of pairs and of sentences in turn: a batch of pairs, then Every batches of
@@ -77,7 +79,7 @@ func (a Alternating) at(c uint64) (k uint64, paired bool) {
 func (a Alternating) Sample(c uint64, row batch.Row) error { return a.SampleTimed(c, row, nil) }
 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
-func (a Alternating) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
+func (a Alternating) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
 	k, paired := a.at(c)
 	if paired {
 		row.Set(batch.Paired, 1)
@@ -95,4 +97,36 @@ func (a Alternating) Describe(c uint64) (caption string, imageID int64, err erro
 		return caption, -1, err
 	}
 	return Describe(a.Stream, k)
+}
+
+// Overfit returns the first n samples of s, over and over: the same images,
+// crops and captions (a model that cannot learn these by heart has a fault).
+func Overfit(s Stream, n int) (Stream, error) {
+	if n <= 0 {
+		return nil, fmt.Errorf("data: number of samples to overfit must be > 0 (got %d)", n)
+	}
+	return overfit{s, uint64(n)}, nil
+}
+
+type overfit struct {
+	Stream
+	n uint64
+}
+
+func (o overfit) Sample(c uint64, row batch.Row) error { return o.Stream.Sample(c%o.n, row) }
+
+func (o overfit) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
+	return sampleTimed(o.Stream, c%o.n, row, w)
+}
+
+func (o overfit) EpochSamples() int { return int(o.n) }
+
+func (o overfit) Describe(c uint64) (string, int64, error) { return Describe(o.Stream, c%o.n) }
+
+// Account is that of the pairs and of the sentences together.
+func (a Alternating) Account() *account.Account {
+	sum := account.New()
+	sum.Add(account.Of(a.Stream))
+	sum.Add(account.Of(a.sentences))
+	return sum
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
@@ -101,17 +102,17 @@ func (c *Cache) Image(path string, maxPixels int) (*transform.Image, error) {
 	return c.image(path, maxPixels, nil)
 }
 
-func (c *Cache) image(path string, maxPixels int, w *Stopwatch) (*transform.Image, error) {
-	return c.part(path, "", maxPixels, w, func() (*transform.Image, error) { return decodeFile(path, maxPixels, w) })
+func (c *Cache) image(path string, maxPixels int, w *images.Stopwatch) (*transform.Image, error) {
+	return c.part(path, "", maxPixels, w, func() (*transform.Image, error) { return images.DecodeFileTimed(path, maxPixels, w) })
 }
 
 // part returns the image that decode makes of a part of the file at path from the cache, or decodes
 // it and keeps it. Parts of a file have different names, and the file as a whole none.
-func (c *Cache) part(path, name string, maxPixels int, w *Stopwatch, decode func() (*transform.Image, error)) (*transform.Image, error) {
+func (c *Cache) part(path, name string, maxPixels int, w *images.Stopwatch, decode func() (*transform.Image, error)) (*transform.Image, error) {
 	if c == nil {
 		return decode()
 	}
-	defer func() { w.lap(StageCache) }()
+	defer func() { w.Lap(images.StageCache) }()
 	err := files.CheckPath(path)
 	var stamp identity.Stamp
 	if err == nil {
@@ -140,7 +141,7 @@ func (c *Cache) part(path, name string, maxPixels int, w *Stopwatch, decode func
 		c.warn(fmt.Errorf("data: the image cache cannot be read: %w", err))
 	}
 	c.stats.misses.Add(1)
-	w.lap(StageCache)
+	w.Lap(images.StageCache)
 	if m, err = decode(); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/identity"
 )
@@ -30,7 +31,7 @@ import (
 // system's page cache serves both alike.
 
 // cacheVersion changes when the pixels that decoding gives or the layout change.
-// The decoders are those of the Go release, so it counts too, and JPEGDecoder.
+// The decoders are those of the Go release, so it counts too, and images.JPEGDecoder.
 var cacheVersion = "geoalign image cache 4 " + runtime.Version()
 
 const (
@@ -44,9 +45,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // diskStore keeps images in a folder.
 type diskStore struct {
-	dir  string
-	max  int64
-	size int
+	decoder func() images.Decoder // on which pixels depend
+	dir     string
+	max     int64
+	size    int
 
 	mu    sync.Mutex
 	bytes int64 // in the folder, as far as known
@@ -61,7 +63,7 @@ func openDiskStore(cfg CacheConfig) (*diskStore, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o777); err != nil {
 		return nil, fmt.Errorf("data: folder of the image cache: %w: set data.cache_dir to one that can be made", err)
 	}
-	s := &diskStore{dir: cfg.Dir, max: cfg.MaxBytes, size: cfg.Size}
+	s := &diskStore{decoder: images.JPEGDecoder, dir: cfg.Dir, max: cfg.MaxBytes, size: cfg.Size}
 	bytes, err := s.count()
 	if err != nil {
 		return nil, fmt.Errorf("data: folder of the image cache: %w", err)
@@ -102,7 +104,7 @@ func (s *diskStore) count() (bytes int64, err error) {
 
 // file is the name of the entry of an image.
 func (s *diskStore) file(src source) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", cacheVersion, JPEGDecoder(), s.size, src.maxPixels, src.path))
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", cacheVersion, s.decoder(), s.size, src.maxPixels, src.path))
 	name := hex.EncodeToString(h[:16])
 	return filepath.Join(s.dir, name[:2], name+cacheSuffix)
 }
@@ -246,4 +248,40 @@ func (s *diskStore) usage() (int64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bytes, s.full
+}
+
+// CacheFile says what a file of a cache folder (data.cache_dir) holds, by its name; empty: it is none that this package writes.
+func CacheFile(name string) string {
+	base := filepath.Base(name)
+	switch {
+	case strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, ".index"):
+		return "index of a shard"
+	case strings.HasSuffix(base, cacheSuffix):
+		return "image"
+	}
+	return ""
+}
+
+// CheckCacheFile compares the bytes of a file that CacheFile knows with its checksum.
+func CheckCacheFile(name string, b []byte) error {
+	if CacheFile(name) != "image" {
+		n := len(b) - 4
+		if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
+			return errors.New("its checksum does not fit")
+		}
+		return nil
+	}
+	if len(b) < cacheHeader {
+		return errors.New("its head is cut short")
+	}
+	e, err := parseCacheHeader(b[:cacheHeader])
+	switch {
+	case err != nil:
+		return err
+	case len(b)-cacheHeader != 3*e.w*e.h:
+		return fmt.Errorf("its size does not fit an image of %dx%d", e.w, e.h)
+	case crc32.Checksum(b[cacheHeader:], castagnoli) != e.sum:
+		return errors.New("its checksum does not fit")
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/identity"
@@ -26,7 +27,7 @@ func cachePhotos(t *testing.T) []string {
 	dir := t.TempDir()
 	var paths []string
 	for _, name := range []string{"color.jpg", "odd.jpg", "wide.jpg", "grey.jpg", "progressive.jpg", "alpha.png", "lossy.webp"} {
-		b, err := os.ReadFile(filepath.Join("testdata", "images", name))
+		b, err := os.ReadFile(filepath.Join("images", "testdata", "images", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func same(a, b *transform.Image) bool { return a.W == b.W && a.H == b.H && slice
 
 func decoded(t *testing.T, path string, size int) *transform.Image {
 	t.Helper()
-	m, err := DecodeFile(path, 0)
+	m, err := images.DecodeFile(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestCacheSeesChangedFiles(t *testing.T) {
 }
 
 func decodedBytes(t *testing.T, name string, size int) []uint8 {
-	return decoded(t, filepath.Join("testdata", "images", name), size).Pix
+	return decoded(t, filepath.Join("images", "testdata", "images", name), size).Pix
 }
 
 // entries lists the files of a cache folder.
@@ -480,7 +481,7 @@ func FuzzCacheEntry(f *testing.F) {
 		m.Pix[i] = uint8(i)
 	}
 	src := source{"/a.jpg", identity.Stamp{Size: 1000, Modified: 2000}, 0}
-	s := &diskStore{dir: f.TempDir(), max: 1 << 30}
+	s := &diskStore{decoder: images.JPEGDecoder, dir: f.TempDir(), max: 1 << 30}
 	if err := s.save(src, m); err != nil {
 		f.Fatal(err)
 	}
@@ -562,5 +563,14 @@ func BenchmarkCacheHit(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What a cache on disk has of one decoder is not what another gives.
+func TestCacheOfDecoder(t *testing.T) {
+	turbo := images.Decoder{Name: images.DecoderTurbo, Version: "2"}
+	builtin, other := diskStore{dir: "x", decoder: images.JPEGDecoder}, diskStore{dir: "x", decoder: func() images.Decoder { return turbo }}
+	if src := (source{path: "/a.jpg"}); builtin.file(src) == other.file(src) {
+		t.Error("the decoders share an entry")
 	}
 }

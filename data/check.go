@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 )
@@ -245,7 +246,7 @@ func (c *checker) images(ctx context.Context, ds Dataset) error {
 			return exhausted(err)
 		case errors.Is(err, fs.ErrNotExist):
 			c.add(MissingImage, 1, ds.Name(i))
-		case errors.Is(err, ErrTooLarge):
+		case errors.Is(err, images.ErrTooLarge):
 			c.add(LargeImage, 1, err.Error())
 		case err != nil:
 			c.add(BadImage, 1, err.Error())

@@ -3,8 +3,10 @@ package data
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -209,4 +211,18 @@ func TestCheckOfALimit(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
+}
+
+// bomb is a PNG of a few bytes whose header promises w x h pixels.
+func bomb(w, h uint32) []byte {
+	var b bytes.Buffer
+	b.WriteString("\x89PNG\r\n\x1a\n")
+	head := append([]byte("IHDR"), make([]byte, 13)...)
+	binary.BigEndian.PutUint32(head[4:], w)
+	binary.BigEndian.PutUint32(head[8:], h)
+	head[12], head[13] = 8, 2
+	binary.Write(&b, binary.BigEndian, uint32(13))
+	b.Write(head)
+	binary.Write(&b, binary.BigEndian, crc32.ChecksumIEEE(head))
+	return b.Bytes()
 }

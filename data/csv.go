@@ -1,8 +1,6 @@
 package data
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/csv"
@@ -17,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/names"
 )
@@ -53,12 +52,9 @@ type Table struct {
 
 // tableFile is one of the tables.
 type tableFile struct {
-	path    string
-	r       io.ReaderAt
-	comma   rune
-	at      columns
-	first   int     // row
-	offsets []int64 // of the rows, and the end
+	*table.Text
+	at    columns
+	first int // row
 }
 
 // columns are the places of columns.
@@ -120,8 +116,9 @@ type tableBuilder struct {
 	opt        Options
 	done, size int64 // bytes of the tables that are read, and of all
 
-	names names.List // of images in the table that is read
-	path  string     // of that table
+	file  tableFile  // that is read
+	names names.List // of images in it
+	width int        // its columns; 0: the line that names them is still to come
 	line  int        // of the row that is added
 }
 
@@ -139,150 +136,94 @@ func sum16(s string) [16]byte {
 }
 
 // read adds the rows of a file of size bytes.
-func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
-	f := tableFile{path: path, r: r, comma: b.t.cfg.Comma, first: len(b.owner)}
-	if f.comma == 0 {
-		f.comma = ','
+func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) (err error) {
+	cfg := b.t.cfg
+	layout := table.Layout{Separator: cfg.Comma, Lazy: cfg.LazyQuotes, Unquoted: cfg.Unquoted}
+	if layout.Separator == 0 {
+		layout.Separator = ','
 		if strings.EqualFold(filepath.Ext(path), ".tsv") {
-			f.comma = '\t'
+			layout.Separator = '\t'
 		}
 	}
-	begin, err := afterMark(r)
-	if err != nil {
-		return fmt.Errorf("data: %s: %w", path, err)
-	}
-	source := &rowLimit{r: io.NewSectionReader(r, begin, size-begin)}
-	c := b.t.reader(bufio.NewReaderSize(source, readAhead), f.comma)
-	b.names, b.path = names.List{Root: b.t.root}, path
-	line := 1 // of the row that was read last
-	read := func() ([]string, error) {
-		source.end = c.InputOffset() + maxRow + readAhead
-		row, err := c.Read()
-		if err == nil {
-			line = c.Line()
-		}
-		return row, err
-	}
-	header, err := read()
-	if err == io.EOF {
-		return &RecordError{path, -1, errors.New("it is empty: begin with a line that names the columns")}
-	}
-	if err == nil {
-		if f.at, err = b.t.columns(header, f.comma); err != nil {
-			err = &LineError{path, line, err}
-		}
-	}
-	for err == nil {
-		f.offsets = append(f.offsets, begin+c.InputOffset())
-		var row []string
-		if row, err = read(); err == nil {
-			b.line = line
-			if err = b.add(row, f.at, len(b.owner)); err != nil {
-				err = &LineError{path, line, err}
-			}
-			if b.opt.Progress != nil && len(f.offsets)%1000 == 0 {
-				b.opt.Progress(int((b.done+c.InputOffset())>>20), int(b.size>>20)+1)
-			}
-		}
-	}
-	if err != io.EOF {
-		var bad *csv.ParseError
-		switch {
-		case errors.As(err, &bad):
-			err = &LineError{path, bad.StartLine, errors.New(csvReason(bad, b.t.cfg.Unquoted))}
-		case errors.Is(err, errLongRow):
-			err = &LineError{path, line, fmt.Errorf("a row behind the one that begins here has %w", err)}
-		}
+	b.file = tableFile{first: len(b.owner)}
+	if b.file.Text, err = table.NewText(path, r, size, layout); err != nil {
 		return err
 	}
-	if len(f.offsets) == 1 {
-		return &RecordError{path, -1, errors.New("it has no row behind the line that names the columns")}
-	}
-	if open, err := b.t.endsInCell(&f); err != nil || open {
-		return &LineError{path, line, cmp.Or(err, errOpenCell)}
+	b.file.Index = true
+	b.names, b.width = names.List{Root: b.t.root}, 0
+	err = b.file.Scan(func(line int, cells []string) error {
+		if b.line = line; b.width > 0 {
+			return b.wrong(b.row(cells))
+		}
+		b.width = len(cells)
+		b.file.at, err = b.t.columns(cells, layout.Separator)
+		return b.wrong(err)
+	})
+	switch {
+	case err != nil:
+		return csvReason(err, cfg.Unquoted)
+	case b.width == 0:
+		return table.Whole(path, errors.New("it is empty: begin with a line that names the columns"))
+	case b.file.Rows() == 0:
+		return table.Whole(path, errors.New("it has no row behind the line that names the columns"))
 	}
 	b.opt.Account.Changed(rowUnit, b.names.Turned, "backslashes in the path, which are read as slashes", path)
-	b.t.files = append(b.t.files, f)
+	b.t.files = append(b.t.files, b.file)
 	return nil
 }
 
+// row takes a row of the table that is read.
+func (b *tableBuilder) row(cells []string) error {
+	if len(cells) != b.width {
+		return csv.ErrFieldCount
+	}
+	if n := len(b.owner); b.opt.Progress != nil && n%1000 == 0 {
+		b.opt.Progress(int((b.done+b.file.Offset())>>20), int(b.size>>20)+1)
+	}
+	return b.add(cells, b.file.at, len(b.owner))
+}
+
+// wrong is an error with the place of the row that is added.
+func (b *tableBuilder) wrong(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &table.LineError{File: b.file.Path(), Line: b.line, Err: err}
+}
+
 // place is that of the row that is added.
-func (b *tableBuilder) place() string { return fmt.Sprintf("%s: line %d", b.path, b.line) }
+func (b *tableBuilder) place() string { return fmt.Sprintf("%s: line %d", b.file.Path(), b.line) }
 
 // rowUnit is what an account of tables counts.
 const rowUnit = "row"
 
-var errOpenCell = errors.New("a quotation mark is never closed: a cell that begins with one ends with one, so put such a cell in quotation marks and write its own twice, or set " + unquotedHint)
-
 // unquotedHint is what reads a table whose quotation marks are only characters.
 const unquotedHint = `data.csv.quoting = "none" if the table has no quoting`
 
-// endsInCell says whether the last row of a file ends within a cell in quotation marks, of which encoding/csv does not complain
-// with LazyQuotes: the empty lines behind it are then the cell's.
-func (t *Table) endsInCell(f *tableFile) (bool, error) {
-	if !t.cfg.LazyQuotes {
-		return false, nil
-	}
-	const lines = "\n\n"
-	at := f.offsets[len(f.offsets)-2:]
-	b := make([]byte, at[1]-at[0], at[1]-at[0]+int64(len(lines)))
-	if _, err := f.r.ReadAt(b, at[0]); err != nil && err != io.EOF {
-		return false, err
-	}
-	c := t.reader(bytes.NewReader(append(b, lines...)), f.comma)
-	_, err := c.Read()
-	return c.InputOffset() > int64(len(b))+1, err
-}
-
-// afterMark is where a table begins: behind the byte order mark, where there is one.
-func afterMark(r io.ReaderAt) (int64, error) {
-	var b [len(files.ByteOrderMark)]byte
-	if n, err := r.ReadAt(b[:], 0); string(b[:n]) != files.ByteOrderMark {
-		if err == io.EOF {
-			err = nil
+// csvReason says of a row that cannot be told apart what to do.
+func csvReason(err error, unquoted bool) error {
+	for _, x := range []struct {
+		is   error
+		cure string
+	}{
+		{csv.ErrBareQuote, ": put the cell in quotation marks and write its own twice, or set " + unquotedHint},
+		{csv.ErrQuote, ": a cell that begins with a quotation mark ends with one, and its own are written twice; or set " + unquotedHint},
+		{table.ErrOpenCell, ", so put such a cell in quotation marks and write its own twice, or set " + unquotedHint},
+		{csv.ErrFieldCount, "it has more or fewer columns than the first line: put cells that hold the separator in quotation marks"},
+	} {
+		at, ok := errors.AsType[*table.LineError](err)
+		if !ok || !errors.Is(err, x.is) {
+			continue
 		}
-		return 0, err
+		switch {
+		case x.is != csv.ErrFieldCount:
+			x.cure = x.is.Error() + x.cure
+		case unquoted:
+			x.cure = "it has more or fewer columns than the first line: without quoting (data.csv.quoting) no cell can hold the separator"
+		}
+		return &table.LineError{File: at.File, Line: at.Line, Err: errors.New(x.cure)}
 	}
-	return int64(len(b)), nil
-}
-
-// Largest row of a table in bytes, and how much is read before it is wanted.
-const (
-	maxRow    = 16 << 20
-	readAhead = 1 << 20
-)
-
-var errLongRow = fmt.Errorf("more than %d MiB: close the quotation mark of the cell that goes on, and end lines with \\n or \\r\\n", maxRow>>20)
-
-// rowLimit reads a table up to an end that moves with its rows, so that one without an end is not read into memory.
-type rowLimit struct {
-	r       io.Reader
-	at, end int64
-}
-
-// Read implements io.Reader.
-func (l *rowLimit) Read(p []byte) (int, error) {
-	if l.at >= l.end {
-		return 0, errLongRow
-	}
-	n, err := l.r.Read(p[:min(int64(len(p)), l.end-l.at)])
-	l.at += int64(n)
-	return n, err
-}
-
-// csvReason says what is wrong with a row, and what to do.
-func csvReason(e *csv.ParseError, unquoted bool) string {
-	switch {
-	case errors.Is(e.Err, csv.ErrBareQuote):
-		return e.Err.Error() + ": put the cell in quotation marks and write its own twice, or set " + unquotedHint
-	case errors.Is(e.Err, csv.ErrQuote):
-		return e.Err.Error() + ": a cell that begins with a quotation mark ends with one, and its own are written twice; or set " + unquotedHint
-	case errors.Is(e.Err, csv.ErrFieldCount) && unquoted:
-		return "it has more or fewer columns than the first line: without quoting (data.csv.quoting) no cell can hold the separator"
-	case errors.Is(e.Err, csv.ErrFieldCount):
-		return "it has more or fewer columns than the first line: put cells that hold the separator in quotation marks"
-	}
-	return e.Err.Error()
+	return err
 }
 
 // columns finds the columns in the line that names them.
@@ -295,8 +236,8 @@ func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 		i := slices.Index(names, name)
 		switch {
 		case err != nil:
-		case i < 0 && notText(header[0]) != "":
-			err = errors.New(notText(header[0]))
+		case i < 0 && !utf8.ValidString(header[0]):
+			err = errors.New(notUTF8)
 		case i < 0:
 			err = fmt.Errorf("data.csv.%s: there is no column %q: the columns are %q, by the separator %q", key, name, names, comma)
 		case slices.Contains(names[i+1:], name):
@@ -316,19 +257,6 @@ func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 		at.caption = at.id
 	}
 	return at, err
-}
-
-// notText says what a table is that begins with head and is no text in UTF-8; "" where it is.
-func notText(head string) string {
-	switch {
-	case strings.HasPrefix(head, gzipMagic):
-		return "it is compressed: unpack it, as gunzip does"
-	case strings.Contains(head, "\x00"):
-		return "it is UTF-16 or no text: save it as UTF-8 (iconv -f UTF-16 -t UTF-8 does it)"
-	case !utf8.ValidString(head):
-		return notUTF8
-	}
-	return ""
 }
 
 const notUTF8 = "it is no UTF-8: save the table as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)"

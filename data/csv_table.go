@@ -1,16 +1,18 @@
 package data
 
 import (
-	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/names"
@@ -24,13 +26,12 @@ func (t *Table) row(n uint32) ([]string, *tableFile, error) {
 	}
 	f := &t.files[k]
 	i := int(n) - f.first
-	b := make([]byte, f.offsets[i+1]-f.offsets[i])
-	if _, err := f.r.ReadAt(b, f.offsets[i]); err != nil {
-		return nil, f, fmt.Errorf("data: %s: row %d: %w", f.path, i+1, err)
-	}
-	row, err := t.reader(bytes.NewReader(b), f.comma).Read()
-	if err != nil || len(row) <= max(f.at.image, f.at.caption) {
-		return nil, f, fmt.Errorf("data: %s: row %d is not what it was: start again", f.path, i+1)
+	row, err := f.Row(i)
+	switch _, broken := errors.AsType[*csv.ParseError](err); {
+	case err != nil && err != io.EOF && !broken:
+		return nil, f, fmt.Errorf("data: %s: row %d: %w", f.Path(), i+1, err)
+	case err != nil || len(row) <= max(f.at.image, f.at.caption):
+		return nil, f, fmt.Errorf("data: %s: row %d is not what it was: start again", f.Path(), i+1)
 	}
 	return row, f, nil
 }
@@ -93,17 +94,17 @@ func (t *Table) key(ctx context.Context) (identity.Sum, error) {
 	all := identity.NewList()
 	all.Add(fmt.Sprint(t.cfg), t.clean)
 	for _, f := range t.files {
-		size := f.offsets[len(f.offsets)-1]
+		size := f.Offset()
 		parts := make([]string, (size+keyPart-1)/keyPart)
 		if err := each(ctx, len(parts), runtime.GOMAXPROCS(0), func(k int) error {
 			b := make([]byte, min(keyPart, size-int64(k)*keyPart))
-			_, err := f.r.ReadAt(b, int64(k)*keyPart)
+			_, err := f.ReadAt(b, int64(k)*keyPart)
 			if parts[k] = identity.OfBytes(b).String(); err == io.EOF { // with the last bytes
 				err = nil
 			}
 			return err
 		}); err != nil {
-			return identity.Sum{}, fmt.Errorf("data: %s: %w", f.path, err)
+			return identity.Sum{}, fmt.Errorf("data: %s: %w", f.Path(), err)
 		}
 		all.Add(parts...)
 	}
@@ -154,7 +155,7 @@ func (t *Table) place(i int) (path, part string) { return t.Name(i), "" }
 // Image reads and decodes image i, or takes it from the cache.
 func (t *Table) Image(i int) (*transform.Image, error) { return t.imageTimed(i, nil) }
 
-func (t *Table) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
+func (t *Table) imageTimed(i int, w *images.Stopwatch) (*transform.Image, error) {
 	path, err := t.file(i)
 	if err != nil {
 		return nil, err
@@ -166,9 +167,112 @@ func (t *Table) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 func (t *Table) Close() error {
 	var errs []error
 	for _, f := range t.files {
-		if c, ok := f.r.(*os.File); ok {
-			errs = append(errs, c.Close())
-		}
+		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// roles are the words of a column of roles.
+var roles = map[string]Role{"": Either, "query": Query, "gallery": Searched}
+
+// seen takes the camera and the role of a row of an image, which is known from an earlier row or not.
+func (b *tableBuilder) seen(row []string, at columns, image int, known bool, path string) error {
+	t := b.t
+	if at.camera >= 0 {
+		camera, name := int32(-1), strings.TrimSpace(row[at.camera])
+		if name != "" {
+			var old bool
+			if camera, old = b.cameras[name]; !old {
+				camera = int32(len(b.cameras))
+				b.cameras[strings.Clone(name)] = camera
+			}
+		}
+		switch {
+		case !known:
+			t.cameras = append(t.cameras, camera)
+		case t.cameras[image] != camera:
+			return fmt.Errorf("image %q has another camera here (%q) than in an earlier row: one image, one camera", path, name)
+		}
+	}
+	if at.role >= 0 {
+		name := strings.TrimSpace(row[at.role])
+		role, ok := roles[name]
+		switch {
+		case !ok:
+			return fmt.Errorf("column %q: there is no role %q: write query, gallery, or nothing for an image that is both", t.cfg.Role, name)
+		case !known:
+			t.roles = append(t.roles, role)
+		case t.roles[image] != role:
+			return fmt.Errorf("image %q has another role here (%q) than in an earlier row: one image, one role", path, name)
+		}
+	}
+	return nil
+}
+
+// Camera implements Seen.
+func (t *Table) Camera(i int) int32 {
+	if t.cameras == nil {
+		return -1
+	}
+	return t.cameras[i]
+}
+
+// Role implements Seen.
+func (t *Table) Role(i int) Role {
+	if t.roles == nil {
+		return Either
+	}
+	return t.roles[i]
+}
+
+// Columns of the tables that WriteCSV writes: the first two are the defaults of data.csv.
+const (
+	csvImage   = "filepath"
+	csvCaption = "title"
+	CSVID      = "image_id"
+)
+
+// ErrNoFiles says that images are no files of their own, such as parts of shards.
+var ErrNoFiles = errors.New("data: its images are no files of their own, which a table could name")
+
+// WriteCSV writes a table of the images of a data set that keep wants, as LoadCSV reads it with the id CSVID: a row for each
+// caption, with paths that start from root where they lie below it. Images without a caption have none. It returns the images that were written. Of a
+// data set whose images are no files of their own the error is ErrNoFiles.
+func WriteCSV(w io.Writer, ds Dataset, root string, keep func(i int) bool) (images int, err error) {
+	f, ok := ds.(pathed)
+	if p, is := ds.(*Parquet); is {
+		for _, x := range p.tables {
+			ok = ok && x.images == nil
+		}
+	}
+	if x, is := ds.(ExampleDataset); is {
+		ok = areFiles(x.Of)
+	}
+	if !ok {
+		return 0, ErrNoFiles
+	}
+	if root, err = filepath.Abs(root); err != nil {
+		return 0, err
+	}
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{csvImage, csvCaption, CSVID}) // Error tells at the end
+	for i := range ds.Len() {
+		captions := ds.Captions(i)
+		if !keep(i) || len(captions) == 0 {
+			continue
+		}
+		path, err := filepath.Abs(f.path(i))
+		if err != nil {
+			return images, err
+		}
+		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
+		for _, s := range captions {
+			_ = c.Write([]string{filepath.ToSlash(path), s, strconv.FormatInt(ds.ImageID(i), 10)})
+		}
+		images++
+	}
+	c.Flush()
+	return images, c.Error()
 }

@@ -244,7 +244,7 @@ func TestCSVRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(table.files[0].path, 20); err != nil {
+	if err := os.Truncate(table.files[0].Path(), 20); err != nil {
 		t.Fatal(err)
 	}
 	if table.Captions(0) != nil || table.Fault(0) == nil || !strings.Contains(table.Fault(0).Error(), "row 1") {
@@ -291,7 +291,7 @@ func TestCSVMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	took := cap(table.files[0].offsets)*8 + 4*(cap(table.images)+cap(table.ends)+cap(table.rows))
+	took := 8*table.files[0].Rows() + 4*(cap(table.images)+cap(table.ends)+cap(table.rows))
 	if took > 30*rows || table.Len() != rows/2 || table.NumCaptions(7) != 2 {
 		t.Errorf("%d bytes for %d rows of %d images", took, rows, table.Len())
 	}

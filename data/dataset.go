@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -25,7 +26,7 @@ type Dataset interface {
 
 // Options of the sources that read files.
 type Options struct {
-	MaxPixels int    // pixel limit of an image; 0: DefaultMaxPixels
+	MaxPixels int    // pixel limit of an image; 0: images.DefaultMaxPixels
 	Clean     string // rule by which captions are cleaned, see Clean
 	// Progress is told how far a list, a table, shards or folders are read when they are opened, from one goroutine at a
 	// time; nil: nobody is.
@@ -156,7 +157,7 @@ func (f *Files) Image(i int) (*transform.Image, error) {
 
 func (f *Files) place(i int) (path, part string) { return f.items[i].Path, "" }
 
-func (f *Files) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
+func (f *Files) imageTimed(i int, w *images.Stopwatch) (*transform.Image, error) {
 	return f.cache.image(f.items[i].Path, f.maxPixels, w)
 }
 

@@ -12,7 +12,7 @@ type FileExamples struct {
 	List      []Example
 	Paths     [][]string // of the pictures of each, as many for all
 	Classes   []string   // names of the classes; nil: none
-	MaxPixels int        // pixel limit of a picture; 0: DefaultMaxPixels
+	MaxPixels int        // pixel limit of a picture; 0: images.DefaultMaxPixels
 	// Cut returns the part of a file that is picture k of a sample, for files that hold both; nil: a file is a picture.
 	Cut func(m *transform.Image, k int) *transform.Image
 	Met *account.Account // what became of the rows of the files; nil: nobody counted

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
 )
@@ -98,8 +100,8 @@ func exampleColumns(x Examples, size int, text *Texts, answers Answers) (list []
 func (s *ExampleStream) Sample(c uint64, row batch.Row) error { return s.SampleTimed(c, row, nil) }
 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
-func (s *ExampleStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
-	w.start()
+func (s *ExampleStream) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
+	w.Start()
 	i := s.at(c)
 	e := s.examples.Example(i)
 	if err := fillExample(e, i, row, s.cfg.Text, s.cfg.Answers, s.cfg.Clean, s.cfg.MaxWords); err != nil {
@@ -108,7 +110,7 @@ func (s *ExampleStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error
 	if s.cfg.ByPicture {
 		row.Set(batch.IDs, HashID(ExampleDataset{s.examples}.ImageID(i)))
 	}
-	w.lap(StageText)
+	w.Lap(images.StageText)
 	for k, p := range pictureColumns[:s.examples.Pictures()] {
 		dst := row.Floats(p.column)
 		if dst == nil {
@@ -118,14 +120,14 @@ func (s *ExampleStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error
 		if err != nil {
 			return err
 		}
-		w.lap(StageRead)
-		w.saw(img)
-		if err := s.cfg.Transform.ApplyTimed(img, rng.New(s.cfg.Seed, p.stream, c), dst, w.transform()); err != nil {
+		w.Lap(images.StageRead)
+		w.Saw(img)
+		if err := s.cfg.Transform.ApplyTimed(img, rng.New(s.cfg.Seed, p.stream, c), dst, w.Transform()); err != nil {
 			return fmt.Errorf("%s: %w", s.examples.PictureName(i, k), err)
 		}
-		w.start()
+		w.Start()
 	}
-	w.made()
+	w.Made()
 	return nil
 }
 
@@ -196,3 +198,6 @@ func (g ExampleGallery) Fill(i int, row batch.Row) error {
 	}
 	return nil
 }
+
+// Account implements account.Accounted.
+func (s *ExampleStream) Account() *account.Account { return account.Of(s.examples) }

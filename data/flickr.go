@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/names"
-	"github.com/geoalign/geoalign/internal/words"
 )
 
 // LoadFlickr reads the captions of Flickr30k or Flickr8k: lines of image#number, a tab and a caption,
@@ -20,9 +20,9 @@ import (
 // with the name of an image on each line, with or without .jpg, which are the images of the data set in
 // their order; empty: all images, in the order of the captions. The id of an image is its place there.
 func LoadFlickr(file, imageRoot, images string, opt Options) (*Files, error) {
-	b, err := files.Read(file, files.MaxList)
+	b, err := table.ReadFile(file, "Flickr file")
 	if err != nil {
-		return nil, fmt.Errorf("data: Flickr file: %w", err)
+		return nil, err
 	}
 	opt = opt.counting()
 	written := names.List{Root: imageRoot}
@@ -32,9 +32,9 @@ func LoadFlickr(file, imageRoot, images string, opt Options) (*Files, error) {
 	}
 	countTurned(opt.Account, written, file)
 	if images != "" {
-		b, err := files.Read(images, files.MaxList)
+		b, err := table.ReadFile(images, "list of images")
 		if err != nil {
-			return nil, fmt.Errorf("data: list of images: %w", err)
+			return nil, err
 		}
 		if list, err = parseImageList(images, b, list, opt.Account); err != nil {
 			return nil, err
@@ -48,21 +48,6 @@ func LoadFlickr(file, imageRoot, images string, opt Options) (*Files, error) {
 	return NewFiles(items, opt), nil
 }
 
-// LineError is a line of a text file that cannot be used.
-type LineError struct {
-	File string
-	Line int // from 1
-	Err  error
-}
-
-// Error names the file and the line.
-func (e *LineError) Error() string {
-	return fmt.Sprintf("data: %s: line %d: %v", e.File, e.Line, words.Short(e.Err))
-}
-
-// Unwrap returns the reason.
-func (e *LineError) Unwrap() error { return e.Err }
-
 // eachLine calls f with each line that is not blank.
 func eachLine(file string, b []byte, f func(line string) error) error {
 	r := bufio.NewReader(bytes.NewReader(files.WithoutMark(b)))
@@ -70,7 +55,7 @@ func eachLine(file string, b []byte, f func(line string) error) error {
 		line, end := r.ReadString('\n')
 		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {
 			if err := f(line); err != nil {
-				return &LineError{file, n, err}
+				return &table.LineError{File: file, Line: n, Err: err}
 			}
 		}
 		if end == io.EOF {
@@ -84,11 +69,11 @@ func parseFlickr(file string, b []byte, written *names.List) (list []string, cap
 	captions = map[string][]string{}
 	err = eachLine(file, b, func(line string) error {
 		head, caption, ok := strings.Cut(line, "\t")
-		name, number, ok2 := cutLast(head, "#")
-		if !ok || !ok2 || name == "" || strings.Trim(number, "0123456789") != "" {
+		at := strings.LastIndexByte(head, '#')
+		if !ok || at <= 0 || strings.Trim(head[at+1:], "0123456789") != "" {
 			return fmt.Errorf("want image.jpg#0, a tab and a caption (got %.60q); a table with a line of names is data.kind \"csv\"", line)
 		}
-		name = written.Name(name)
+		name := written.Name(head[:at])
 		if _, known := captions[name]; !known {
 			list = append(list, name)
 		}
@@ -96,7 +81,7 @@ func parseFlickr(file string, b []byte, written *names.List) (list []string, cap
 		return nil
 	})
 	if err == nil && list == nil {
-		err = &RecordError{file, -1, errors.New("it has no caption")}
+		err = table.Whole(file, errors.New("it has no caption"))
 	}
 	return list, captions, err
 }
@@ -131,18 +116,10 @@ func parseImageList(file string, b []byte, captioned []string, a *account.Accoun
 		return nil
 	})
 	if err == nil && list == nil {
-		err = &RecordError{file, -1, errors.New("it names no image")}
+		err = table.Whole(file, errors.New("it names no image"))
 	}
 	return list, err
 }
 
 // foldedName is why a name is not as it is written.
 const foldedName = "names found that differ only in Unicode normalisation (NFC, NFD)"
-
-// cutLast is strings.Cut at the last separator.
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
-}

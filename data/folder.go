@@ -10,7 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/images"
+	"github.com/geoalign/geoalign/internal/names"
+	"github.com/geoalign/geoalign/internal/normalform"
 )
 
 // AllImages in the place of a split is all images of a folder of classes that is not divided.
@@ -27,7 +32,7 @@ var splits = []string{"train", "val", "test"}
 // Classes are numbered in the order of their sorted names. In folders by split the
 // classes are those of train (of the split itself where there is no train), and
 // a class of another split must be one of them. Files of the formats that are read count, by their extension and also in folders
-// further down, by links too (see ImagesBelow); names that begin with a dot do not.
+// further down, by links too (see images.Below); names that begin with a dot do not.
 //
 // The caption of an image is the name of its class with '_' as a space, and its id is
 // the number of its class: every image of a class is a right answer to the caption of
@@ -90,7 +95,7 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 					Label:    int32(label),
 				})
 			} else {
-				opt.Account.Used(ImageFile, -1) // it is of another split
+				opt.Account.Used(images.FileUnit, -1) // it is of another split
 			}
 		}
 	}
@@ -178,7 +183,7 @@ func folders(dir string) ([]string, error) {
 func imagesBelow(dir string, a *account.Account) ([]string, error) {
 	var names []string
 	own := account.New()
-	for name, err := range ImagesBelow(dir, own) {
+	for name, err := range images.Below(dir, own) {
 		if err != nil {
 			return nil, err
 		}
@@ -189,9 +194,27 @@ func imagesBelow(dir string, a *account.Account) ([]string, error) {
 		if !own.Whole() {
 			found = ": " + own.String()
 		}
-		return nil, fmt.Errorf("data: class folder %s has no image (%s)%s: add some or remove the folder", dir, FormatsRead, found)
+		return nil, fmt.Errorf("data: class folder %s has no image (%s)%s: add some or remove the folder", dir, images.FormatsRead, found)
 	}
 	a.Add(own)
 	slices.Sort(names)
 	return names, nil
+}
+
+// Divide says which images of a list are in a split (train, val or test), of which val and test have a share in percent. An image is
+// in the split that the first 8 bytes of the SHA-256 of its clean name in the normal form NFC say, as a big-endian number
+// modulo 1,000,000 in ten-thousandths of a percent: from 0 on val, then test, then train. So all entries of an image are in one split,
+// and new images move none to another.
+func Divide(split string, val, test float64) func(name string) bool {
+	return func(name string) bool {
+		sum := sha256.Sum256([]byte(normalform.String(norm.NFC, names.Clean(name))))
+		at := float64(binary.BigEndian.Uint64(sum[:])%1_000_000) / 10_000
+		switch {
+		case at < val:
+			return split == "val"
+		case at < val+test:
+			return split == "test"
+		}
+		return split == "train"
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/internal/identity"
 )
 

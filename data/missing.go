@@ -2,11 +2,8 @@ package data
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -91,27 +88,45 @@ type pathed interface{ path(i int) string }
 
 func (f *Files) path(i int) string { return f.items[i].Path }
 
-// otherForm adds to the error of a file that is not there that one has the same name in another Unicode normal form, which
-// looks the same.
-func otherForm(err error, path string) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if other := names.Sibling(path); other != "" {
-		return fmt.Errorf("%w: there is a file whose name differs only in Unicode normalisation (the list has %s, the file %s): rename the file, or write its name into the list",
-			err, names.Form(filepath.Base(path)), names.Form(filepath.Base(other)))
-	}
-	return err
-}
-
 // isFile returns an error unless there is a regular file at path.
 func isFile(path string) error {
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return otherForm(err, path)
+		return names.OtherForm(err, path)
 	case !st.Mode().IsRegular():
 		return &files.KindError{Path: path, Mode: st.Mode()}
 	}
 	return nil
+}
+
+// FindExampleFiles looks for the files of the pictures of examples, as Eval.FindFiles does.
+func FindExampleFiles(ctx context.Context, x Examples, workers int, progress func(done, of int)) error {
+	if !areFiles(x) {
+		return nil
+	}
+	var paths []string
+	seen := map[string]bool{}
+	for i := range x.Len() {
+		for k := range x.Pictures() {
+			if p := x.PictureName(i, k); !seen[p] {
+				seen[p] = true
+				paths = append(paths, p)
+			}
+		}
+	}
+	return findFiles(ctx, paths, workers, progress)
+}
+
+// areFiles says whether the pictures of examples are files.
+func areFiles(x Examples) bool {
+	switch part := x.(type) {
+	case firstExamples:
+		return areFiles(part.Examples)
+	case someExamples:
+		return areFiles(part.Examples)
+	case *FileExamples:
+		return true
+	}
+	return false
 }

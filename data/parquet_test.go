@@ -11,6 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
@@ -110,37 +111,6 @@ func TestParquetCacheOfFiles(t *testing.T) {
 	}
 }
 
-// Of a file whose images lie in many pages as many are kept as are mixed, and each is read about once
-// an epoch.
-func TestParquetPages(t *testing.T) {
-	for name, most := range map[string]int{"lists": 6, "index": 6} { // pages of one row
-		p, err := OpenParquet("", []string{parquetFile(name)}, ParquetConfig{Image: "image", Caption: "caption", Shuffle: 1}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range p.Len() {
-			if _, err := p.Image(i); err != nil {
-				t.Fatal(err)
-			}
-			if p.pages.rows > 3 || p.pages.rows != len(p.pages.pages) {
-				t.Errorf("%s: %d rows in %d pages are kept", name, p.pages.rows, len(p.pages.pages))
-			}
-		}
-		if p.pages.reads > most {
-			t.Errorf("%s: %d pages are read, want at most %d", name, p.pages.reads, most)
-		}
-		for _, i := range []int{5, 0, 3, 1} { // backwards
-			if m, err := p.Image(i); err != nil || !bytes.Equal(m.Pix, pixelsOf(i).Pix) {
-				t.Errorf("%s: image %d: %v", name, i, err)
-			}
-		}
-		if name == "index" && p.pages.reads > most+4 {
-			t.Errorf("with an index of pages %d are read for 4 images", p.pages.reads-most)
-		}
-		p.Close()
-	}
-}
-
 func TestParquetRefuses(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "a.parquet")
 	writeFile(t, text, []byte("this is no table, and long enough to be one"))
@@ -214,14 +184,17 @@ func FuzzParquet(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c := pageCache{most: 2}
-		defer c.close()
+		c := table.Pages{Most: 2}
+		defer c.Close()
 		for i := range min(x.texts.len(), 100) {
 			_ = x.texts.list(i, 0)
 		}
-		for g, chunk := range x.images {
+		for _, g := range x.groups {
 			for _, row := range []int{1, 0} {
-				if _, err := c.get(g, row, chunk); err != nil && err.Error() == "" {
+				if x.images == nil {
+					break
+				}
+				if _, err := c.Get(x.images, g.number, row); err != nil && err.Error() == "" {
 					t.Error("an error without words")
 				}
 			}

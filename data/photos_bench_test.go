@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -49,17 +50,17 @@ func BenchmarkPhotos(b *testing.B) {
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "images/s")
 		})
 	}
-	own := func(f []byte) (*transform.Image, error) { return Decode(f, 0) }
-	defer UseDecoder(DecoderBuiltin)
+	own := func(f []byte) (*transform.Image, error) { return images.Decode(f, 0) }
+	defer images.UseDecoder(images.DecoderBuiltin)
 	run("before", func(f []byte) (*transform.Image, error) {
 		m, err := jpeg.Decode(bytes.NewReader(f))
 		if err != nil {
 			return nil, err
 		}
-		return FromImage(m)
+		return images.FromImage(m)
 	})
-	for _, name := range []string{DecoderBuiltin, DecoderTurbo} {
-		if _, _, err := UseDecoder(name); err == nil {
+	for _, name := range []string{images.DecoderBuiltin, images.DecoderTurbo} {
+		if _, _, err := images.UseDecoder(name); err == nil {
 			run(name, own)
 		}
 	}

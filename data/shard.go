@@ -1,18 +1,23 @@
 package data
 
 import (
-	"archive/tar"
 	"bytes"
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
-	"path"
-	"slices"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/geoalign/geoalign/data/images"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
-	"github.com/geoalign/geoalign/internal/names"
+	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -39,78 +44,25 @@ const (
 	maxJSON = 16 << 20
 )
 
-// gzipMagic begins what gzip has compressed.
-const gzipMagic = "\x1f\x8b"
-
-// errCompressed says that a shard is no plain tar file.
-var errCompressed = errors.New("it is compressed: unpack it to a .tar file, as gunzip does; images gain nothing by it")
-
 // indexShard reads the headers of a tar file of size bytes, and the members that hold captions: the .txt
 // member of a sample, or what its .json member has under jsonKey, less those of which the
-// rule clean leaves nothing. Members of a sample follow each other, and share
-// their name up to the first dot behind the last slash. What is incomplete or cannot be read is a sample
+// rule clean leaves nothing. Members of a sample follow each other. What is incomplete or cannot be read is a sample
 // with a fault; what is neither image nor caption is passed over. An error means that the file is no tar file.
 func indexShard(r io.ReadSeeker, size int64, jsonKey, clean string) (*shard, error) {
-	if err := checkPlain(r); err != nil {
-		return nil, err
-	}
 	x := shardIndexer{jsonKey: jsonKey, clean: clean, other: map[string]bool{}}
-	t := tar.NewReader(r)
-	end := int64(0) // of the last member
-	for first := true; ; first = false {
-		h, err := t.Next()
-		if err == io.EOF && size-end < 512 {
-			err = errors.New("it has no end")
-		}
-		if err == io.EOF {
-			err = x.ended(r)
-			if err != nil {
-				return nil, err
-			}
-			break
-		}
-		if err != nil && first && size > 0 {
-			return nil, fmt.Errorf("it is no tar file: %w", err)
-		}
-		if err != nil {
-			x.cut(err)
-			break
-		}
-		offset, err := r.Seek(0, io.SeekCurrent)
-		if err != nil {
-			return nil, err
-		}
-		if end = offset; h.Typeflag == tar.TypeReg && !isSparse(h) { // whose size is not that of its bytes here
-			if h.Size > size-offset {
-				x.cut(fmt.Errorf("%s ends in the middle", h.Name))
-				break
-			}
-			end += (h.Size + 511) / 512 * 512
-		}
-		if err := x.member(h, offset, t); err != nil {
-			x.cut(err)
-			break
-		}
+	lost, err := table.Members(r, size, x.member)
+	switch {
+	case err != nil:
+		return nil, err
+	case lost == table.ErrBehindEnd:
+		x.ends("behind the end of the shard", lost.Error())
+	case lost != nil:
+		x.ends("end of the shard", fmt.Sprintf("the shard is cut or damaged here, and what follows is lost (%s): copy it again",
+			words.Cut(lost.Error(), longestExample)))
 	}
 	x.flush()
 	x.s.Other = endsOf(x.other)
 	return &x.s, nil
-}
-
-// checkPlain refuses compressed files, and goes back to the start.
-func checkPlain(r io.ReadSeeker) error {
-	var b [4]byte
-	n, err := io.ReadFull(r, b[:])
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return err
-	}
-	for _, magic := range []string{gzipMagic, "\x28\xb5\x2f\xfd", "BZh", "\xfd7zX"} {
-		if bytes.HasPrefix(b[:n], []byte(magic)) {
-			return errCompressed
-		}
-	}
-	_, err = r.Seek(0, io.SeekStart)
-	return err
 }
 
 // shardIndexer puts members together to samples.
@@ -129,52 +81,37 @@ type shardIndexer struct {
 	fault        string // the first one
 }
 
-// splitMember returns the key and the end of the name of a member.
-func splitMember(name string) (key, ext string, ok bool) {
-	dir, base := path.Split(name)
-	before, after, found := strings.Cut(base, ".")
-	if !found || before == "" || after == "" {
-		return "", "", false
-	}
-	return names.Clean(dir + before), strings.ToLower(after), true
-}
-
-// member takes a member whose bytes lie at offset and can be read from r. An error means that the
-// file is cut.
-func (x *shardIndexer) member(h *tar.Header, offset int64, r io.Reader) error {
-	key, ext, ok := splitMember(h.Name)
-	if !ok || h.Typeflag == tar.TypeDir {
-		return nil
-	}
-	if !x.open || key != x.key {
+// member takes a member. An error means that the file is cut.
+func (x *shardIndexer) member(m table.Member) error {
+	if !x.open || m.Record != x.key {
 		x.flush()
-		x.key, x.open = key, true
+		x.key, x.open = m.Record, true
 	}
-	isCaption := ext == "txt" && x.jsonKey == "" || ext == "json" && x.jsonKey != ""
-	isImage := !strings.Contains(ext, ".") && isImageName("."+ext)
+	isCaption := m.Field == "txt" && x.jsonKey == "" || m.Field == "json" && x.jsonKey != ""
+	isImage := !strings.Contains(m.Field, ".") && images.IsName("."+m.Field)
 	switch {
 	case !isCaption && !isImage:
-		x.other[ext] = true
-	case h.Typeflag != tar.TypeReg || isSparse(h):
-		x.bad("%s is a link, sparse or no file: write the files themselves", h.Name)
+		x.other[m.Field] = true
+	case !m.Plain:
+		x.bad("%s is a link, sparse or no file: write the files themselves", m.Name)
 	case isImage && x.image != "":
-		x.bad("%s and %s are two images of one sample", x.image, h.Name)
+		x.bad("%s and %s are two images of one sample", x.image, m.Name)
 	case isImage:
-		x.image, x.offset, x.size = h.Name, offset, h.Size
+		x.image, x.offset, x.size = m.Name, m.Offset, m.Size
 	case x.hasCaption:
-		x.bad("%s is there twice", h.Name)
-	case ext == "txt" && h.Size > maxText || h.Size > maxJSON:
-		x.bad("%s has %d bytes, too many for captions", h.Name, h.Size)
+		x.bad("%s is there twice", m.Name)
+	case m.Field == "txt" && m.Size > maxText || m.Size > maxJSON:
+		x.bad("%s has %d bytes, too many for captions", m.Name, m.Size)
 	default:
-		b, err := io.ReadAll(r)
+		b, err := m.Read()
 		if err != nil {
-			return fmt.Errorf("%s: %w", h.Name, err)
+			return err
 		}
 		x.hasCaption, b = true, files.WithoutMark(b)
 		list := []string{string(b)}
-		if ext == "json" {
-			if list, err = captionsOfJSON(b, x.jsonKey); err != nil {
-				x.bad("%s: %v", h.Name, err)
+		if m.Field == "json" {
+			if list, err = table.Texts(b, x.jsonKey); err != nil {
+				x.bad("%s: %v", m.Name, err)
 			}
 		}
 		for _, c := range list {
@@ -188,25 +125,6 @@ func (x *shardIndexer) member(h *tar.Header, offset int64, r io.Reader) error {
 	return nil
 }
 
-// isSparse says whether the bytes of a member do not lie as they are.
-func isSparse(h *tar.Header) bool {
-	for key := range h.PAXRecords {
-		if strings.HasPrefix(key, "GNU.sparse.") {
-			return true
-		}
-	}
-	return h.Typeflag == tar.TypeGNUSparse
-}
-
-// captionsOfJSON returns the text or the texts that an object has under key.
-func captionsOfJSON(b []byte, key string) ([]string, error) {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(b, &object); err != nil {
-		return nil, jsonError(err)
-	}
-	return captionsOf(key, object[key])
-}
-
 // bad notes the first fault of a sample.
 func (x *shardIndexer) bad(format string, args ...any) {
 	if x.fault == "" {
@@ -214,32 +132,10 @@ func (x *shardIndexer) bad(format string, args ...any) {
 	}
 }
 
-// cut ends the shard with a sample whose fault says so.
-func (x *shardIndexer) cut(err error) {
+// ends adds what ends the shard early, as a sample with a fault.
+func (x *shardIndexer) ends(name, fault string) {
 	x.flush()
-	x.key, x.open = "end of the shard", true
-	x.fault = fmt.Sprintf("the shard is cut or damaged here, and what follows is lost (%s): copy it again", words.Cut(err.Error(), longestExample))
-}
-
-// ended looks behind the mark that ends the archive, up to which tar files are read: of two that were put together as bytes
-// (cat a.tar b.tar) the second is lost, which is a sample with a fault. Zeros fill the last block.
-func (x *shardIndexer) ended(r io.Reader) error {
-	block := make([]byte, 1<<16)
-	for {
-		n, err := r.Read(block)
-		if slices.ContainsFunc(block[:n], func(b byte) bool { return b != 0 }) {
-			x.flush()
-			x.key, x.open = "behind the end of the shard", true
-			x.fault = "something follows the mark that ends the archive and is not read: join archives with tar --concatenate, or give them as several files"
-			return nil
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	x.key, x.open, x.fault = name, true, fault
 }
 
 // flush adds the sample that was put together. A group of members without image and caption is none.
@@ -290,4 +186,84 @@ func (s *shard) check(size int64) error {
 		}
 	}
 	return nil
+}
+
+// An index of a shard is kept in a file: the gob of a shard and a checksum. Its name is a
+// fingerprint of path and stamp of the shard and of what its captions are, so that of a shard that has changed is another one.
+
+// shardIndexVersion grows when an index of the same file becomes another one.
+const shardIndexVersion = 5
+
+// openShard returns the index of the shard at path, and its state, from the folder dir or by reading it. With dir
+// it is kept there (empty: nowhere). What is wrong with the folder is told to warn.
+func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, identity.Stamp, error) {
+	f, size, err := files.Open(path, 0)
+	if err != nil {
+		return nil, identity.Stamp{}, fmt.Errorf("data: shard: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, identity.Stamp{}, fmt.Errorf("data: shard: %w", err)
+	}
+	stamp, name := identity.StampOfInfo(st), ""
+	if dir != "" {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			abs = path
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s\x00%s", shardIndexVersion, abs, stamp.Shared(), jsonKey, clean))
+		name = filepath.Join(dir, fmt.Sprintf("shard-%x.index", sum[:16]))
+		b, err := os.ReadFile(name)
+		var s *shard
+		if err == nil {
+			s, err = parseShardIndex(b, size)
+		}
+		if err == nil {
+			return s, stamp, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			warn(fmt.Errorf("data: %s is made anew: %w", name, err))
+		}
+	}
+	s, err := indexShard(f, size, jsonKey, clean)
+	if err != nil {
+		return nil, identity.Stamp{}, fmt.Errorf("data: shard %s: %w", path, err)
+	}
+	if dir != "" {
+		err := os.MkdirAll(dir, 0o777)
+		if err == nil {
+			err = files.ReplaceFrom(name, func(w io.Writer) error { return writeShardIndex(w, s) })
+		}
+		if err != nil {
+			warn(fmt.Errorf("data: the index of a shard cannot be kept in data.cache_dir, and is made again at the next start: %w", err))
+		}
+	}
+	return s, stamp, nil
+}
+
+func writeShardIndex(w io.Writer, s *shard) error {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(s); err != nil {
+		return err
+	}
+	_, err := w.Write(binary.LittleEndian.AppendUint32(b.Bytes(), crc32.Checksum(b.Bytes(), castagnoli)))
+	return err
+}
+
+// parseShardIndex reads the index of a shard of size bytes.
+func parseShardIndex(b []byte, size int64) (*shard, error) {
+	n := len(b) - 4
+	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
+		return nil, errors.New("its checksum does not fit")
+	}
+	return decodeShard(b[:n], size)
+}
+
+func decodeShard(b []byte, size int64) (*shard, error) {
+	var s shard
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&s); err != nil {
+		return nil, err
+	}
+	return &s, s.check(size)
 }

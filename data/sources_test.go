@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
@@ -136,7 +137,7 @@ func TestLoadCaptionsRefuses(t *testing.T) {
 	for _, c := range badCaptions {
 		writeFile(t, filepath.Join(dir, "l.json"), []byte(c.in))
 		_, err := LoadCaptions(dir, []string{"l.json"}, Options{})
-		var rec *RecordError
+		var rec *table.RecordError
 		if !errors.As(err, &rec) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "l.json") {
 			t.Errorf("%s: got %v, want l.json and %q", c.in, err, c.want)
 		}

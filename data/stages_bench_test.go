@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
 )
@@ -35,7 +36,7 @@ func benchJPEGs(b *testing.B, count, w, h int) (files [][]byte, photo bool) {
 		const tile = 128
 		for y := 0; len(paths) > 0 && y < h; y += tile {
 			for x := 0; x < w; x += tile {
-				p, err := DecodeFile(paths[r.IntN(len(paths))], 0)
+				p, err := images.DecodeFile(paths[r.IntN(len(paths))], 0)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -70,7 +71,7 @@ func BenchmarkStages(b *testing.B) {
 		}
 		dir := b.TempDir()
 		var paths []string
-		var images []*transform.Image
+		var whole []*transform.Image
 		var raw []image.Image
 		for i, f := range files {
 			p := filepath.Join(dir, fmt.Sprint(i))
@@ -78,7 +79,7 @@ func BenchmarkStages(b *testing.B) {
 				b.Fatal(err)
 			}
 			paths = append(paths, p)
-			m, err := Decode(f, 0)
+			m, err := images.Decode(f, 0)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -86,7 +87,7 @@ func BenchmarkStages(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			images, raw = append(images, m), append(raw, y)
+			whole, raw = append(whole, m), append(raw, y)
 		}
 		dst := make([]float32, 3*side*side)
 		stage := func(stage string, f func(i int) error) {
@@ -103,20 +104,20 @@ func BenchmarkStages(b *testing.B) {
 		}
 		stage("read", func(i int) error { _, err := os.ReadFile(paths[i]); return err })
 		stage("jpeg", func(i int) error { _, err := jpeg.Decode(bytes.NewReader(files[i])); return err })
-		stage("colour", func(i int) error { _, err := FromImage(raw[i]); return err })
+		stage("colour", func(i int) error { _, err := images.FromImage(raw[i]); return err })
 		apply := func(t transform.Train) func(i int) error {
-			return func(i int) error { return t.Apply(images[i], rng.New(1, rng.Augment, uint64(i)), dst) }
+			return func(i int) error { return t.Apply(whole[i], rng.New(1, rng.Augment, uint64(i)), dst) }
 		}
 		stage("crop+resize+normalise", apply(transform.Train{Size: side, ScaleMin: 0.2}))
 		stage("crop+resize+flip+randaugment+normalise", apply(transform.Train{Size: side, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}))
-		square, err := transform.Resize(images[0], side, side)
+		square, err := transform.Resize(whole[0], side, side)
 		if err != nil {
 			b.Fatal(err)
 		}
-		stage("resize", func(i int) error { _, err := transform.Resize(images[i], side-1, side-1); return err })
+		stage("resize", func(i int) error { _, err := transform.Resize(whole[i], side-1, side-1); return err })
 		stage("normalise", func(int) error { transform.Normalize(square, dst); return nil })
 		stage("whole", func(i int) error {
-			m, err := DecodeFile(paths[i], 0)
+			m, err := images.DecodeFile(paths[i], 0)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/transform"
 )
@@ -35,16 +36,16 @@ func TestMeasureStages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromFile := []Stage{StageRead, StageDecode, StageColour, StageResize, StageNormalize, StageText}
+	fromFile := []images.Stage{images.StageRead, images.StageDecode, images.StageColour, images.StageResize, images.StageNormalize, images.StageText}
 	for _, c := range []struct {
 		name   string
 		stream Stream
-		want   []Stage
+		want   []images.Stage
 	}{
 		{"files", files, fromFile},
 		{"overfit", few, fromFile},
-		{"scenes", drawn, []Stage{StageDraw, StageResize, StageNormalize, StageText}},
-		{"untimed", struct{ Stream }{files}, []Stage{StageRead}},
+		{"scenes", drawn, []images.Stage{images.StageDraw, images.StageResize, images.StageNormalize, images.StageText}},
+		{"untimed", struct{ Stream }{files}, []images.Stage{images.StageRead}},
 	} {
 		begin := time.Now()
 		w, bad := MeasureStages(c.stream, oneView(c.stream), 0, 30*time.Millisecond)
@@ -57,7 +58,7 @@ func TestMeasureStages(t *testing.T) {
 				t.Errorf("%s: no time in %v", c.name, s)
 			}
 		}
-		if hidden := w.Time(StageCache) + w.Time(StageDraw); !slices.Contains(c.want, StageDraw) && hidden != 0 {
+		if hidden := w.Time(images.StageCache) + w.Time(images.StageDraw); !slices.Contains(c.want, images.StageDraw) && hidden != 0 {
 			t.Errorf("%s: %v in stages that it does not have", c.name, hidden)
 		}
 		if c.name == "files" && bad == 0 {
@@ -69,7 +70,7 @@ func TestMeasureStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	ds.UseCache(cache)
-	if w, _ := MeasureStages(files, oneView(files), 0, 5*time.Millisecond); w.Time(StageCache) <= 0 {
+	if w, _ := MeasureStages(files, oneView(files), 0, 5*time.Millisecond); w.Time(images.StageCache) <= 0 {
 		t.Error("no time in the cache")
 	}
 }
@@ -85,7 +86,7 @@ func TestTimedSamplesAreTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := batch.New(1, s.Columns()...), batch.New(1, s.Columns()...)
-	var w Stopwatch
+	var w images.Stopwatch
 	for c := range uint64(20) {
 		if err := s.Sample(c, a.Row(0)); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
 )
@@ -208,8 +210,8 @@ func (cfg *TrainConfig) columns(images []Column) []Column {
 func (t *Train) Sample(c uint64, row batch.Row) error { return t.SampleTimed(c, row, nil) }
 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
-func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
-	w.start()
+func (t *Train) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
+	w.Start()
 	i, j, caption, err := t.caption(c)
 	if err != nil {
 		return err
@@ -220,28 +222,28 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	id := t.ds.ImageID(i)
 	row.Set(batch.IDs, t.dense.of(id))
 	row.Set(batch.Labels, labelOf(t.ds, i))
-	w.lap(StageText)
+	w.Lap(images.StageText)
 	if hasPictures(row) && hasPixels(t.ds) {
 		img, err := imageOf(t.ds, i, w)
 		if err != nil {
 			return err
 		}
-		w.saw(img)
+		w.Saw(img)
 		if err := t.cfg.applyViews(img, c, row, w); err != nil {
 			return fmt.Errorf("%s: %w", t.ds.Name(i), err)
 		}
-		w.start()
+		w.Start()
 	}
 	if err := fillImage(t.ds, i, row); err != nil {
 		return err
 	}
-	w.lap(StageRead)
+	w.Lap(images.StageRead)
 	t.cfg.Text.Fill(caption, row)
 	if err := t.cfg.fillOthers(t.ds, i, row); err != nil {
 		return err
 	}
-	w.lap(StageText)
-	w.made()
+	w.Lap(images.StageText)
+	w.Made()
 	return nil
 }
 
@@ -302,3 +304,6 @@ func (t *Train) item(c uint64) (image, caption int) {
 	}
 	return int(k), -1
 }
+
+// Account implements account.Accounted.
+func (t *Train) Account() *account.Account { return account.Of(t.ds) }

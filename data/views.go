@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
 )
@@ -25,13 +26,13 @@ func hasPictures(row batch.Row) bool {
 }
 
 // applyViews writes the views of img that row has, each with an augmentation of its own.
-func (cfg *TrainConfig) applyViews(img *transform.Image, c uint64, row batch.Row, w *Stopwatch) error {
+func (cfg *TrainConfig) applyViews(img *transform.Image, c uint64, row batch.Row, w *images.Stopwatch) error {
 	for _, v := range views {
 		dst := row.Floats(v.column)
 		if dst == nil {
 			continue
 		}
-		if err := cfg.Transform.ApplyTimed(img, rng.New(cfg.Seed, v.stream, c), dst, w.transform()); err != nil {
+		if err := cfg.Transform.ApplyTimed(img, rng.New(cfg.Seed, v.stream, c), dst, w.Transform()); err != nil {
 			return err
 		}
 	}
@@ -39,7 +40,7 @@ func (cfg *TrainConfig) applyViews(img *transform.Image, c uint64, row batch.Row
 }
 
 // applyCrops writes the small views of img, if dst has room for them.
-func (cfg *TrainConfig) applyCrops(img *transform.Image, c uint64, dst []float32, w *Stopwatch) error {
+func (cfg *TrainConfig) applyCrops(img *transform.Image, c uint64, dst []float32, w *images.Stopwatch) error {
 	if dst == nil {
 		return nil
 	}
@@ -51,7 +52,7 @@ func (cfg *TrainConfig) applyCrops(img *transform.Image, c uint64, dst []float32
 	}
 	r := rng.New(cfg.Seed, crops, c)
 	for v := range cfg.Crops.Count {
-		if err := small.ApplyTimed(img, r, dst[v*n:][:n], w.transform()); err != nil {
+		if err := small.ApplyTimed(img, r, dst[v*n:][:n], w.Transform()); err != nil {
 			return err
 		}
 	}

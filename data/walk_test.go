@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/images"
 )
 
 // link makes a link at name, both below dir.
@@ -21,7 +22,7 @@ func link(t *testing.T, dir, to, name string) {
 // found are the images below a folder.
 func found(t *testing.T, dir string, a *account.Account) (list []string) {
 	t.Helper()
-	for name, err := range ImagesBelow(dir, a) {
+	for name, err := range images.Below(dir, a) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +60,7 @@ func TestImagesBelowLinks(t *testing.T) {
 	if got := found(t, in, nil); !slices.Equal(got, want) {
 		t.Errorf("without an account: %q", got)
 	}
-	for name, err := range ImagesBelow(in, nil) { // that stops early
+	for name, err := range images.Below(in, nil) { // that stops early
 		if name != "a.jpg" || err != nil {
 			t.Error(name, err)
 		}

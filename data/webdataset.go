@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
-	"github.com/geoalign/geoalign/internal/identity"
 )
 
 // ShardsConfig says how shards are read.
@@ -28,13 +27,9 @@ const indexWorkers = 8
 // and the captions of each sample. A sample that is incomplete or cannot be read has no captions and an
 // image that is an error.
 type Shards struct {
-	cfg       ShardsConfig
-	files     handles
-	shards    []*shard
-	first     []int // sample of each shard, and the end
-	maxPixels int
-	keeper
-	tally
+	cfg    ShardsConfig
+	shards []*shard
+	fileRows
 }
 
 var (
@@ -49,8 +44,7 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 		return nil, errors.New("data: no shard given: set data.webdataset.train_files, val_files or test_files")
 	}
 	opt = opt.counting()
-	s := &Shards{cfg: cfg, maxPixels: opt.MaxPixels, tally: tally{opt.Account}, shards: make([]*shard, len(paths))}
-	s.files = handles{paths: paths, files: make([]identity.Stamp, len(paths))}
+	s := &Shards{cfg: cfg, shards: make([]*shard, len(paths)), fileRows: newFileRows(paths, shardCaptions, opt)}
 	var mu sync.Mutex
 	done, warned := 0, false
 	err := each(ctx, len(paths), indexWorkers, func(i int) (err error) {
@@ -77,18 +71,17 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 
 // count numbers the samples.
 func (s *Shards) count() error {
-	n, whole := 0, 0
+	whole := 0
 	var faults, other []string
 	for k, x := range s.shards {
-		s.first = append(s.first, n)
-		n += x.Texts.len()
-		for i := range x.Texts.len() {
-			if fault := x.string(i, shardFault); fault == "" {
+		from := s.Len()
+		s.add(&x.Texts, x.Empty)
+		for i := from; i < s.Len(); i++ {
+			if fault := s.text(i, shardFault); fault == "" {
 				whole++
-				first, end := x.Texts.span(i)
-				countImage(s.account, int(end-first)-shardCaptions, s.files.paths[k]+": "+x.string(i, shardName))
+				countImage(s.account, s.NumCaptions(i), s.Name(i))
 			} else {
-				place := s.files.paths[k] + ": " + x.string(i, shardName) + ": " + fault
+				place := s.Name(i) + ": " + fault
 				s.account.LeftOut(ImageUnit, 1, "an incomplete or damaged sample", place)
 				if len(faults) < 3 {
 					faults = append(faults, place)
@@ -104,7 +97,7 @@ func (s *Shards) count() error {
 			other = []string{"members in " + s.files.paths[k] + " end in " + x.Other}
 		}
 	}
-	if s.first = append(s.first, n); whole == 0 {
+	if whole == 0 {
 		what := "a .txt member, or data.webdataset.json_key for captions in .json members"
 		if s.cfg.JSONKey != "" {
 			what = "a .json member"
@@ -121,63 +114,19 @@ func (s *Shards) count() error {
 // shardUnit is what an account of shards counts beside images and captions.
 const shardUnit = "shard"
 
-// string is one of the strings of sample i.
-func (x *shard) string(i, which int) string {
-	first, _ := x.Texts.span(i)
-	return x.Texts.at(first + uint64(which))
-}
-
-// at returns the shard of sample i, its number and that of the sample in it.
-func (s *Shards) at(i int) (x *shard, k, in int) {
-	k = sort.SearchInts(s.first, i+1) - 1
-	return s.shards[k], k, i - s.first[k]
-}
-
-// Len is the number of samples, with those that are incomplete.
-func (s *Shards) Len() int { return s.first[len(s.first)-1] }
-
-// Captions of sample i.
-func (s *Shards) Captions(i int) []string {
-	x, _, in := s.at(i)
-	return x.Texts.list(in, shardCaptions)
-}
-
-// NumCaptions is the number of captions of sample i.
-func (s *Shards) NumCaptions(i int) int {
-	x, _, in := s.at(i)
-	first, end := x.Texts.span(in)
-	return int(end-first) - shardCaptions
-}
-
-// EmptyCaptions is the number of captions that were dropped because nothing of
-// them is left after cleaning.
-func (s *Shards) EmptyCaptions() (n int) {
-	for _, x := range s.shards {
-		n += x.Empty
-	}
-	return n
-}
-
-// ImageID of sample i is i.
-func (s *Shards) ImageID(i int) int64 { return int64(i) }
-
 // Name is the path of the shard of sample i and the name of its image in it.
-func (s *Shards) Name(i int) string {
-	x, k, in := s.at(i)
-	return s.files.paths[k] + ": " + x.string(in, shardName)
-}
+func (s *Shards) Name(i int) string { return s.container(i) + ": " + s.text(i, shardName) }
 
 // entry names sample i without its shard, with the size of its image.
 func (s *Shards) entry(i int) Entry {
-	x, k, in := s.at(i)
-	rest := append(s.Captions(i), strconv.FormatInt(x.Sizes[in], 10))
-	return Entry{Name: x.string(in, shardName), Rest: rest, Files: []string{s.files.paths[k]}, Shared: true}
+	file, in := s.at(i)
+	rest := append(s.Captions(i), strconv.FormatInt(s.shards[file].Sizes[in], 10))
+	return Entry{Name: s.text(i, shardName), Rest: rest, Files: []string{s.container(i)}, Shared: true}
 }
 
 // Fault is why sample i cannot be used, nil if it can.
 func (s *Shards) Fault(i int) error {
-	x, _, in := s.at(i)
-	if fault := x.string(in, shardFault); fault != "" {
+	if fault := s.text(i, shardFault); fault != "" {
 		return fmt.Errorf("data: %s: %s", s.Name(i), fault)
 	}
 	return nil
@@ -190,34 +139,26 @@ func (s *Shards) Parts() ([]int, int) { return s.first[:len(s.shards)], s.cfg.Sh
 func (s *Shards) Image(i int) (*transform.Image, error) { return s.imageTimed(i, nil) }
 
 func (s *Shards) place(i int) (path, part string) {
-	x, k, in := s.at(i)
-	return s.files.paths[k], strconv.FormatInt(x.Offsets[in], 10)
+	file, in := s.at(i)
+	return s.container(i), strconv.FormatInt(s.shards[file].Offsets[in], 10)
 }
 
-func (s *Shards) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
-	x, k, in := s.at(i)
+func (s *Shards) imageTimed(i int, w *images.Stopwatch) (*transform.Image, error) {
 	if err := s.Fault(i); err != nil {
 		return nil, err
 	}
+	file, in := s.at(i)
 	path, part := s.place(i)
 	return s.cache.part(path, part, s.maxPixels, w, func() (*transform.Image, error) {
-		b := make([]byte, 0)
+		var b []byte
 		var err error
-		if size := x.Sizes[in]; size > maxBytes(s.maxPixels) {
-			err = fmt.Errorf("it has %d bytes, more than an image of data.max_pixels: %w", size, ErrTooLarge)
+		if size := s.shards[file].Sizes[in]; size > images.MaxBytes(s.maxPixels) {
+			err = fmt.Errorf("it has %d bytes, more than an image of data.max_pixels: %w", size, images.ErrTooLarge)
 		} else {
 			b = make([]byte, size)
-			_, err = s.files.readAt(k, b, x.Offsets[in])
+			_, err = s.files.readAt(file, b, s.shards[file].Offsets[in])
 		}
-		w.lap(StageRead)
-		var m *transform.Image
-		if err == nil {
-			m, err = decode(b, s.maxPixels, w)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.Name(i), err)
-		}
-		return m, nil
+		return s.decoded(s.Name(i), b, err, w)
 	})
 }
 

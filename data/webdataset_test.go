@@ -213,7 +213,7 @@ func TestShardFaults(t *testing.T) {
 			if !strings.HasPrefix(got[i], c.want[i]) {
 				t.Errorf("%s: %q, want %q", name, got[i], c.want[i])
 			}
-			if whole := s.string(i, shardFault) == ""; whole != (string(b[s.Offsets[i]:s.Offsets[i]+s.Sizes[i]]) == img) {
+			if whole := s.Texts.list(i, 0)[shardFault] == ""; whole != (string(b[s.Offsets[i]:s.Offsets[i]+s.Sizes[i]]) == img) {
 				t.Errorf("%s: sample %d lies at %d, %d", name, i, s.Offsets[i], s.Sizes[i])
 			}
 		}
@@ -223,11 +223,11 @@ func TestShardFaults(t *testing.T) {
 // samplesOf says what is in an index.
 func samplesOf(s *shard) (list []string) {
 	for i := range s.Texts.len() {
-		text := s.string(i, shardFault)
+		text := s.Texts.list(i, 0)[shardFault]
 		if text == "" {
 			text = fmt.Sprintf("%q", s.Texts.list(i, shardCaptions))
 		}
-		list = append(list, s.string(i, shardName)+": "+text)
+		list = append(list, s.Texts.list(i, 0)[shardName]+": "+text)
 	}
 	return list
 }
@@ -254,7 +254,7 @@ func TestCutShards(t *testing.T) {
 		}
 		got := samplesOf(s)
 		if int64(n) >= end+512 {
-			if len(got) < 2 || s.string(0, shardFault) != "" || s.string(1, shardFault) != "" {
+			if len(got) < 2 || s.Texts.list(0, 0)[shardFault] != "" || s.Texts.list(1, 0)[shardFault] != "" {
 				t.Errorf("cut at %d behind the end: %q", n, got)
 			}
 			continue

@@ -11,7 +11,7 @@ import (
 // statistics of the batch, which Context.Statistics hears of, in inference and where the parameters are locked by the
 // running ones. The zero value is that of all rows, with weights that start at 1.
 //
-// Running statistics are frozen parameters: whatever is done with parameters is done with them, saving, twins and means of
+// Running statistics are frozen parameters: whatever is done with parameters is done with them, saving, momentum copies and means of
 // checkpoints included, and the end of an update moves them.
 type BatchNorm struct {
 	// Lengths (R/Len) int32 says how many of every Len rows take part; the others come out as 0. nil: all do.

@@ -4,7 +4,7 @@
 //
 // An encoder is a plain struct of sizes. Its methods take the nodes of
 // their input and a Scope that hands out parameters by name, so the same code
-// builds the online tower, its momentum twin and the computation of inference.
+// builds the online tower, the momentum encoder and the computation of inference.
 //
 // A tower may have several class tokens, which a projection maps onto as many spheres.
 // What reads the tokens of an item, such as the fusion layers, sees the first class token

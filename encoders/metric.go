@@ -114,7 +114,7 @@ func (m Metric) scope(s Scope) Scope {
 	if s.traits.Settings == "" {
 		s.traits.Settings = metricSettings
 	}
-	return s.As(Traits{Twin: true, Group: GroupMetric})
+	return s.As(Traits{Momentum: true, Group: GroupMetric})
 }
 
 // Weights returns W of a site: (C), (N, d, d) or (C, C); nil for the cosine and for mlp, which has none. Where the

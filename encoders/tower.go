@@ -8,7 +8,7 @@ import (
 
 // Tower encodes the rows of one modality. What it reads it says by Columns; what a caller
 // reads of the result it says by Want, and nothing else is computed. The same tower builds
-// the online side, its momentum twin and the computation of inference.
+// the online side, the momentum encoder and the computation of inference.
 type Tower interface {
 	// Columns are the columns of a batch that Encode reads.
 	Columns() []batch.Column

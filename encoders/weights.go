@@ -19,12 +19,12 @@ type Weights interface {
 // Traits are what a parameter is besides its name and shape. Who updates, saves or resizes
 // parameters asks them and knows no names.
 type Traits struct {
-	Twin   bool // has a momentum twin
-	Frozen bool // is not trained
+	Momentum bool // the momentum encoder has a copy of it
+	Frozen   bool // is not trained
 	// Given: comes from the data of training, so that a checkpoint that training starts from does
 	// not change it.
 	Given bool
-	// Locked: is not trained, and has no gradient, optimiser state nor twin; where a twin is
+	// Locked: is not trained, and has no gradient, optimiser state nor momentum copy; where a momentum copy is
 	// asked for, it is the parameter itself.
 	Locked bool
 	// Added: tuning puts it beside the parameters of a transformer, whose stored weights have none.
@@ -47,7 +47,7 @@ type Traits struct {
 
 // over returns t with what o sets.
 func (t Traits) over(o Traits) Traits {
-	t.Twin, t.Frozen, t.Locked, t.Grid = t.Twin || o.Twin, t.Frozen || o.Frozen, t.Locked || o.Locked, t.Grid || o.Grid
+	t.Momentum, t.Frozen, t.Locked, t.Grid = t.Momentum || o.Momentum, t.Frozen || o.Frozen, t.Locked || o.Locked, t.Grid || o.Grid
 	t.Given, t.Added, t.Front = t.Given || o.Given, t.Added || o.Added, t.Front || o.Front
 	if o.Pull != (Pull{}) {
 		t.Pull = o.Pull

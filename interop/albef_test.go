@@ -176,7 +176,7 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 	for _, q := range m.Params().List() {
 		grad, wantGrad := m.Params().Grad(q), r.param("grad/", q.Name, false) // alike, see above
 		r.moved(q.Name, m.Params().Value(q), grad, wantGrad, r.param("after/", q.Name, false), 1e-3*rate)
-		if q.Twin {
+		if q.Momentum {
 			r.moved("twin of "+q.Name, m.Params().MomentumValue(q), grad, wantGrad, r.param("after/", q.Name, true), 1e-3*rate)
 		}
 	}
@@ -194,12 +194,12 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 
 // load gives m the reference's parameters, its full queues, and its twins as they are in the
 // first forward pass, which moves them before it reads them; here an update moves them.
-func load(r reference, m *model.Pairs) {
+func load(r reference, m *model.Trainer) {
 	p := m.Params()
 	used := 0
 	for _, q := range p.List() {
 		used += copy(p.Value(q), r.param("before/", q.Name, false))
-		if q.Twin {
+		if q.Momentum {
 			twin := p.MomentumValue(q)
 			used += copy(twin, r.param("before/", q.Name, true))
 			for i, v := range p.Value(q) {
@@ -226,7 +226,7 @@ func load(r reference, m *model.Pairs) {
 }
 
 // forward returns the parts of the loss of a step.
-func forward(t *testing.T, m *model.Pairs, b *batch.Batch, counter int) map[string]float64 {
+func forward(t *testing.T, m *model.Trainer, b *batch.Batch, counter int) map[string]float64 {
 	t.Helper()
 	res, err := m.Step(t.Context(), &feed.Step{Batch: b, Counter: counter})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
@@ -167,7 +167,7 @@ func comparePictures(t *testing.T, e *safetensors.File, folder string, s stored)
 	side := s.config.Model.Image.Size
 	own := make([]float32, examples*3*side*side)
 	for i := range examples {
-		m, err := data.DecodeFile(filepath.Join(folder, fmt.Sprintf("picture%d.png", i)), 0)
+		m, err := images.DecodeFile(filepath.Join(folder, fmt.Sprintf("picture%d.png", i)), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,10 +94,7 @@ func TestADCL(t *testing.T) {
 			m.queue.Filled, m.queue.Pointer = 5, 5
 			c, tau := cfg.Model.Head.Dim, cfg.Objective.ADCL.Temperature
 			for _, filled := range []int{5, 0} {
-				r, err := m.Forward(b, Control{UseQueue: filled > 0})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := forward(t, m, b, Control{UseQueue: filled > 0})
 				parts := map[string]float64{}
 				for _, p := range r.Parts {
 					parts[p.Name] = p.Value
@@ -136,7 +133,7 @@ func TestADCL(t *testing.T) {
 				}
 			}
 			for _, q := range m.params.List() {
-				if q.Twin && len(q.Name) > 4 && q.Name[:5] == "adcl/" {
+				if q.Momentum && len(q.Name) > 4 && q.Name[:5] == "adcl/" {
 					t.Errorf("%s has a twin", q.Name)
 				}
 			}
@@ -151,10 +148,7 @@ func TestADCLOfOnePair(t *testing.T) {
 		cfg := tinyADCL(fusion, 2)
 		cfg.Train.BatchSize = 1
 		m := build(t, cfg, "plain", 1)
-		r, err := m.Forward(randomBatch(m, 3), Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, randomBatch(m, 3), Control{})
 		for _, p := range r.Parts {
 			if !(math.Abs(p.Value) <= 1e-6) {
 				t.Errorf("%s: %s is %v, want 0", fusion, p.Name, p.Value)
@@ -167,7 +161,7 @@ func TestADCLOfOnePair(t *testing.T) {
 }
 
 // naiveFused is L_q with a core of a rank.
-func (p *Pairs) naiveFused(online, teacher [2][][]float64, rank int, tau float64) float64 {
+func (p *Trainer) naiveFused(online, teacher [2][][]float64, rank int, tau float64) float64 {
 	product := func(name string, x []float64) (y []float64) {
 		q, _ := p.params.Get(name)
 		for w := p.params.Value(q); len(w) > 0; w = w[len(x):] {

@@ -2,11 +2,15 @@ package model
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 	"github.com/geoalign/geoalign/state"
@@ -152,4 +156,94 @@ func (m *MapEncoder) Features(ctx context.Context, b *batch.Batch) ([]float32, e
 // EncodeClasses returns the rows (n, D) of b as they are.
 func (m *MapEncoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {
 	return b.Floats(m.column), ctx.Err()
+}
+
+// FitReference fits the alignment of objective.klot.reference to pairs, with the settings of
+// [model.align]. It ends early with the error of ctx.
+func FitReference(ctx context.Context, cfg config.Config, e *compute.Engine, pairs align.Pairs) (*objectives.Reference, error) {
+	m, err := fitLinear(ctx, cfg, e, "objective.klot.reference", cfg.Objective.KLOT.Reference, pairs)
+	if err != nil {
+		return nil, err
+	}
+	layer := func(s align.Side) (l objectives.Layer) {
+		l.Weight, l.Bias = m.Layer(s)
+		return l
+	}
+	return &objectives.Reference{Image: layer(align.Image), Text: layer(align.Text)}, nil
+}
+
+// fitLinear fits the map of a name, which key asks for, of one linear layer a side.
+func fitLinear(ctx context.Context, cfg config.Config, e *compute.Engine, key, name string, pairs align.Pairs) (*align.Linear, error) {
+	method, zero := cfg.Model.Align.Named(name, cfg.Run.Seed)
+	a := &Aligned{method: method, engine: e, fitted: zero}
+	if _, err := a.Fit(ctx, pairs); err != nil {
+		return nil, err
+	}
+	m, ok := a.fitted.(*align.Linear)
+	if !ok || m.Parts() > 1 {
+		return nil, fmt.Errorf("model: %s = %q is no map of one linear layer a side", key, name)
+	}
+	return m, nil
+}
+
+// StartHeads sets linear heads to the map of model.heads.start, fitted to pairs, and returns in
+// words what they start from. Channels that the map has not are zero. Of CCA, whose channels
+// are ordered by correlation, the first ones are taken where the heads have fewer; of the
+// other maps none can be left out, which is config.Errors. The weights of a side are scaled to
+// the size of fresh ones, which cosines do not see.
+func StartHeads(ctx context.Context, p *Trainer, pairs align.Pairs) (string, error) {
+	cfg := p.cfg
+	name, c := cfg.Model.Heads.Start, cfg.Model.Head.Dim
+	m, err := fitLinear(ctx, cfg, p.engine, "model.heads.start", name, pairs)
+	if err != nil {
+		return "", err
+	}
+	w := m.Width()
+	if c < w && name != "cca" {
+		return "", config.Errors{{Path: "model.head.dim", Value: c, Msg: fmt.Sprintf("must be at least %d for model.heads.start = %q, whose map has so many channels", w, name),
+			Hint: `raise it: further channels start from zero; or start from "cca", whose first channels are its best`}}
+	}
+	for s, side := range []side{p.design.image, p.design.text} {
+		weight, err := p.params.named(side.proj + "/fc1/weight")
+		if err != nil {
+			return "", err
+		}
+		bias, err := p.params.named(side.proj + "/fc1/bias")
+		if err != nil {
+			return "", err
+		}
+		startLayer(weight, bias, m, align.Side(s), min(c, w))
+	}
+	p.params.CopyToMomentum()
+	took := fmt.Sprintf("%s of %d pairs", name, pairs.Len())
+	switch {
+	case c > w:
+		took += fmt.Sprintf(": %d of %d channels, the others are zero", w, c)
+	case c < w:
+		took += fmt.Sprintf(": the first %d of its %d channels", c, w)
+	}
+	return took, nil
+}
+
+// startLayer sets a linear layer, weight (C, D) and bias (C), to the first n channels of a map.
+func startLayer(weight, bias []float32, m *align.Linear, s align.Side, n int) {
+	d := m.RowWidth(s)
+	from, offset := m.Layer(s)
+	clear(weight)
+	clear(bias)
+	copy(weight, from[:n*d])
+	copy(bias, offset[:n])
+	// Fresh weights are uniform within 1/sqrt(D).
+	scale := float32(math.Sqrt(float64(n) / 3 / max(vector.SumSq(weight), 1e-30)))
+	vector.Scale(weight, scale, weight)
+	vector.Scale(bias, scale, bias)
+}
+
+// named returns the values of a parameter.
+func (p *Params) named(name string) ([]float32, error) {
+	q, ok := p.Get(name)
+	if !ok {
+		return nil, fmt.Errorf("model: there is no parameter %s: model.heads.start needs linear heads", name)
+	}
+	return p.Value(q), nil
 }

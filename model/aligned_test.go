@@ -65,7 +65,7 @@ func TestStartHeads(t *testing.T) {
 			}
 		}
 		for _, q := range h.params.List() {
-			if !q.Twin {
+			if !q.Momentum {
 				continue
 			}
 			for i, v := range h.params.MomentumValue(q) {

@@ -22,14 +22,8 @@ func TestAttentionMetricStartsAsTheProduct(t *testing.T) {
 			with := cfg
 			with.Model.AttentionMetric = metric
 			base, m := build(t, cfg, "builtin", 2), build(t, with, "builtin", 2)
-			want, err := base.Forward(loraBatch(base), Control{Alpha: 0.4})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := m.Forward(loraBatch(m), Control{Alpha: 0.4})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := forward(t, base, loraBatch(base), Control{Alpha: 0.4})
+			got := forward(t, m, loraBatch(m), Control{Alpha: 0.4})
 			if got.Loss != want.Loss || !slices.Equal(got.Parts, want.Parts) {
 				t.Errorf("%s, %+v: %v, without %v", name, metric, got.Parts, want.Parts)
 			}

@@ -31,12 +31,12 @@ type trainStep struct {
 	keys      keyNodes
 	norms     norms
 	agreement agreement
-	samples   *samples // nil unless an interaction learns from some
+	samples   *boundarySamples // nil unless an interaction learns from some
 }
 
 // builder is a training step under construction.
 type builder struct {
-	*Pairs
+	*Trainer
 	net    *net
 	s      *objectives.Step
 	blocks blocks // of the student, to compute again in the backward pass
@@ -45,7 +45,7 @@ type builder struct {
 }
 
 // buildStep builds and compiles the training step.
-func (p *Pairs) buildStep() (err error) {
+func (p *Trainer) buildStep() (err error) {
 	defer op.Catch(&err)
 	b, err := p.assemble()
 	if err != nil {
@@ -58,12 +58,12 @@ func (p *Pairs) buildStep() (err error) {
 }
 
 // assemble builds the training step: the online sides, the teacher's, then one loss after the other.
-func (p *Pairs) assemble() (b *builder, err error) {
+func (p *Trainer) assemble() (b *builder, err error) {
 	defer op.Catch(&err)
 	b = p.newBuilder(p.cfg.ComparedRows())
 	p.step = &trainStep{inputs: b.s.Inputs, losses: newLosses(p.cfg, p.o)}
-	if p.tutor != nil {
-		l, err := p.tutor.loss(p.cfg.Objective.DistillScores)
+	if p.teacher != nil {
+		l, err := p.teacher.loss(p.cfg.Objective.DistillScores)
 		if err != nil {
 			return nil, err
 		}
@@ -122,16 +122,16 @@ func (b *builder) addLosses() error {
 }
 
 // newBuilder starts a step of so many rows with what it has before the towers.
-func (p *Pairs) newBuilder(rows int) *builder {
+func (p *Trainer) newBuilder(rows int) *builder {
 	cfg, obj, n := p.cfg, p.cfg.Objective, newNet(p.params)
-	on, twins := encoders.NewScope(n.params), encoders.NewScope(n.twins)
-	b := &builder{Pairs: p, net: n}
+	on, momentum := encoders.NewScope(n.params), encoders.NewScope(n.momentum)
+	b := &builder{Trainer: p, net: n}
 	if cfg.Compute.Recompute {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
 	s := &objectives.Step{
-		Inputs: n.inputs, Rows: rows, Ranks: p.ranks(), Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
-		Scores:        newScores(cfg, p.design.space, on, twins),
+		Inputs: n.inputs, Rows: rows, Ranks: p.ranks(), Seed: cfg.Run.Seed, Params: on, MomentumParams: momentum, Student: &encoders.Context{},
+		Scores:        newScores(cfg, p.design.space, on, momentum),
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
 		NegativeTerms: terms(obj.NegativeTerms()), PairTerms: terms(cfg.PairTerms()),
@@ -140,7 +140,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	}
 	b.s, s.Scores.Context = s, s.Student
 	if p.design.teacher {
-		s.Mentor = &encoders.Context{}
+		s.TeacherContext = &encoders.Context{}
 		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
 	}
 	if p.queue != nil || p.design.teacher {
@@ -151,8 +151,8 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	}
 	if p.o.Group.Size() > 1 {
 		s.Student.Group = p.o.Group
-		if s.Mentor != nil {
-			s.Mentor.Group = p.o.Group
+		if s.TeacherContext != nil {
+			s.TeacherContext.Group = p.o.Group
 		}
 	}
 	s.Student.Statistics = b.norms.add
@@ -165,7 +165,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
 		s.Fusion = &objectives.Fusion{
-			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student), Twins: b.tuned(b.scope(twins, "text"), s.Mentor),
+			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student), MomentumParams: b.tuned(b.scope(momentum, "text"), s.TeacherContext),
 			TextLen: textLen, ImageLen: imageLen,
 		}
 	}
@@ -176,10 +176,10 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	return b
 }
 
-// scope is the scope of a tower or head, whose parameters have twins where there is a
+// scope is the scope of a tower or head, whose parameters have momentum copies where there is a
 // teacher.
 func (b *builder) scope(s encoders.Scope, name string) encoders.Scope {
-	return s.As(encoders.Traits{Twin: b.design.teacher}).In(name)
+	return s.As(encoders.Traits{Momentum: b.design.teacher}).In(name)
 }
 
 // tuned gives a tower or fusion layers of the step the tuning of the configuration.
@@ -203,9 +203,9 @@ func (b *builder) dropout() {
 	b.s.Student.DropoutKey = key
 	b.share(b.s.Student)
 	if b.s.HasTeacher() && b.cfg.Momentum.Dropout {
-		b.s.Mentor.DropoutKey = key
-		b.s.Mentor.SkipSites(teacherSites)
-		b.share(b.s.Mentor)
+		b.s.TeacherContext.DropoutKey = key
+		b.s.TeacherContext.SkipSites(teacherSites)
+		b.share(b.s.TeacherContext)
 	}
 }
 
@@ -223,7 +223,7 @@ func (b *builder) share(c *encoders.Context) {
 }
 
 // ranks are the processes that the losses of a step compare their rows with.
-func (p *Pairs) ranks() objectives.Ranks {
+func (p *Trainer) ranks() objectives.Ranks {
 	if p.o.Group.Size() == 1 {
 		return objectives.Ranks{}
 	}
@@ -240,7 +240,7 @@ func (b *builder) patches() {
 	views := 0
 	b.s.Student.Patches = func(n, tokens, classes int) (*gorgonia.Node, int) {
 		views++
-		name, kept, of := fmt.Sprintf("%s/%d", rng.Patches, views), im.Kept(), b.drawnOf(n)
+		name, kept, of := fmt.Sprintf("%s/%d", rng.Patches, views), im.Kept(), b.shareOf(n)
 		return b.s.Ints(name, func(f *feed.Step, dst []int32) error {
 			of.take(dst, n, tokens, func(all []int32) {
 				keepRows(rng.New(b.s.Seed, name, f.Stream()), all, n*of.ranks, tokens, classes, kept)
@@ -260,8 +260,8 @@ func (b *builder) encode() {
 	if !d.teacher {
 		return
 	}
-	s.Teacher.Image = b.side(&d.image, s.Twins, s.Mentor, r.Teacher.Image, d.image.teacher)
-	s.Teacher.Text = b.side(&d.text, s.Twins, s.Mentor, r.Teacher.Text, d.text.teacher)
+	s.Teacher.Image = b.side(&d.image, s.MomentumParams, s.TeacherContext, r.Teacher.Image, d.image.teacher)
+	s.Teacher.Text = b.side(&d.text, s.MomentumParams, s.TeacherContext, r.Teacher.Text, d.text.teacher)
 }
 
 // captions makes the inputs of a text tower, unless a loss has made them.
@@ -365,7 +365,7 @@ func (b *builder) compile() error {
 	if b.cfg.Train.AccumulateSteps > 1 {
 		need.Gradients *= 2 // with their sum
 	}
-	need.Queue, need.Plans = b.queueBytes(), b.plansBytes()
+	need.Queue, need.Plans = estimate{b.Model}.queueBytes(), estimate{b.Model}.plansBytes()
 	if b.judge != nil {
 		need.Connector = b.judge.params.bytes()
 	}
@@ -409,4 +409,23 @@ func (v values) Value() []float32 {
 func (v values) Grad() []float32 {
 	q, _ := v.params.Get(v.name)
 	return v.params.Grad(q)
+}
+
+// blocks collects the transformer blocks of a step under construction, whose results
+// the backward pass computes again where memory is short (compute.recompute).
+type blocks struct {
+	list []exec.Block
+	from int64
+	open bool
+}
+
+// mark returns a function to call before and after the nodes of each block are added.
+func (b *blocks) mark(g *gorgonia.ExprGraph) func() {
+	return func() {
+		at := exec.NextID(g)
+		if b.open {
+			b.list = append(b.list, exec.Block{From: b.from, To: at})
+		}
+		b.from, b.open = at, !b.open
+	}
 }

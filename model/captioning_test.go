@@ -11,12 +11,9 @@ import (
 )
 
 // captioned makes a step and returns the part of the captioning loss.
-func captioned(t *testing.T, m *Pairs, b *batch.Batch, counter int) float64 {
+func captioned(t *testing.T, m *Trainer, b *batch.Batch, counter int) float64 {
 	t.Helper()
-	res, err := m.Step(t.Context(), &feed.Step{Batch: b, Counter: counter})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := stepOf(t, m, &feed.Step{Batch: b, Counter: counter})
 	i := slices.IndexFunc(res.Parts, func(p Part) bool { return p.Name == "captioning" })
 	if i < 0 {
 		t.Fatalf("there is no captioning loss in %v", res.Parts)

@@ -44,20 +44,14 @@ func TestGoldenClasses(t *testing.T) {
 			}
 			t.Cleanup(func() { file.Close() })
 			g := golden{t, file}
-			m, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Classes: fiveClasses})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Classes: fiveClasses})
 			for _, q := range m.params.List() {
 				copy(m.params.Value(q), g.floats("param/"+q.Name))
 			}
 			x := batch.New(4, m.Columns()...)
 			copy(x.Floats(batch.Images), g.floats("input/images"))
 			copy(x.Ints(batch.Labels), g.ints("input/labels"))
-			res, err := m.Step(t.Context(), &feed.Step{Batch: x})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := stepOf(t, m, &feed.Step{Batch: x})
 			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*max(1, want)) {
 				t.Errorf("the loss is %v, PyTorch says %v", res.Loss, want)
 			}
@@ -79,9 +73,9 @@ func TestGoldenClasses(t *testing.T) {
 			}
 			want := g.floats("expect/logits")
 			for _, n := range []int{4, 3} { // of any number of images
-				part := batch.New(n, m.JudgeColumns()...)
+				part := batch.New(n, m.Classifier().Columns()...)
 				copy(part.Floats(batch.Images), x.Floats(batch.Images))
-				got, err := m.Judge(t.Context(), part)
+				got, err := m.Classifier().Logits(t.Context(), part)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -97,10 +91,7 @@ func TestGoldenClasses(t *testing.T) {
 func TestClassesOfTowers(t *testing.T) {
 	cfg := tinyClasses(t, "model.image.style=resnet", "model.image.resnet.depth=18", "model.image.size=32", "model.head.dim=512",
 		"objective.classes.mixup=1", "objective.classes.cutmix=1")
-	m, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Classes: fiveClasses})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Classes: fiveClasses})
 	x := batch.New(4, m.Columns()...)
 	for i := range x.Floats(batch.Images) {
 		x.Floats(batch.Images)[i] = float32(math.Sin(float64(i * i)))
@@ -108,10 +99,7 @@ func TestClassesOfTowers(t *testing.T) {
 	copy(x.Ints(batch.Labels), []int32{0, 1, 2, 3})
 	var losses []float64
 	for _, counter := range []int{0, 1, 0} {
-		res, err := m.Step(t.Context(), &feed.Step{Batch: x, Counter: counter})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := stepOf(t, m, &feed.Step{Batch: x, Counter: counter})
 		losses = append(losses, res.Loss)
 	}
 	if losses[0] == losses[1] || losses[0] != losses[2] {

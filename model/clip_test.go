@@ -31,17 +31,14 @@ func tinyCLIP(topology string) config.Config {
 	return c
 }
 
-func buildCLIP(t testing.TB, cfg config.Config) *Pairs {
+func buildCLIP(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	m, err := newModel(cfg, newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, newEngine(t))
 	return m
 }
 
 // randomPairs is a batch of noise and texts of at least two tokens.
-func randomPairs(m *Pairs, seed uint64) Batch {
+func randomPairs(m *Trainer, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 9))
 	b, l := m.cfg.Train.BatchSize, m.cfg.Data.Tokens
 	x := Batch{Images: make([]float32, b*3*m.cfg.Model.Image.Size*m.cfg.Model.Image.Size), Tokens: make([]int32, b*l), Lengths: make([]int32, b), IDs: iota32(0, b, 1)}
@@ -87,10 +84,7 @@ func TestGoldenCLIP(t *testing.T) {
 				copy(m.params.Value(q), g.floats("param/"+q.Name))
 			}
 			b := Batch{Images: g.floats("input/images"), Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"), IDs: g.ints("input/ids")}
-			res, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, m, b, Control{})
 			if len(res.Parts) != 1 || res.Parts[0].Name != "itc_in_batch" || res.Parts[0].Value != res.Loss {
 				t.Errorf("parts %v of the loss %v, want itc_in_batch alone", res.Parts, res.Loss)
 			}
@@ -103,14 +97,8 @@ func TestGoldenCLIP(t *testing.T) {
 					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
 				}
 			}
-			_, image, err := m.EncodeImages(b.Images, 5)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, text, err := m.EncodeTexts(b.Tokens, b.Lengths, 5)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, image := encodeImages(t, m, b.Images, 5)
+			_, text := encodeTexts(t, m, b.Tokens, b.Lengths, 5)
 			for name, got := range map[string][]float32{"image": image, "text": text} {
 				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
 					t.Errorf("%s features differ by %.1e (%v)", name, rel, err)
@@ -141,10 +129,7 @@ func TestCLIPLearns(t *testing.T) {
 			b := randomPairs(m, 3)
 			var losses []float64
 			for step := range 200 {
-				res, err := m.Forward(b, Control{Step: step})
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := forward(t, m, b, Control{Step: step})
 				losses = append(losses, res.Loss)
 				for _, q := range m.params.List() {
 					rate := float32(0.02)
@@ -198,24 +183,16 @@ func TestCLIPEncodes(t *testing.T) {
 	cfg.Model.Head.TokenBlocks = 1
 	m := buildCLIP(t, cfg)
 	b := randomPairs(m, 4)
-	states, image, err := m.EncodeImages(b.Images, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states, image := encodeImages(t, m, b.Images, 5)
 	if len(states) != 5*m.Image().Len()*m.Image().Width() || len(image) != 5*m.Dim() {
 		t.Errorf("%d states and %d features", len(states), len(image))
 	}
 	all := slices.Clone(image)
-	if _, image, err = m.EncodeImages(b.Images[len(b.Images)/5:][:len(b.Images)/5], 1); err != nil {
-		t.Fatal(err)
-	}
+	_, image = encodeImages(t, m, b.Images[len(b.Images)/5:][:len(b.Images)/5], 1)
 	if rel, err := relative(image, all[8:16]); err != nil || rel > 1e-5 {
 		t.Errorf("an image alone differs by %v (%v)", rel, err)
 	}
-	states, text, err := m.EncodeTexts(b.Tokens, b.Lengths, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states, text := encodeTexts(t, m, b.Tokens, b.Lengths, 5)
 	if len(states) != 5*m.Text().Len()*m.Text().Width() || len(text) != 5*m.Dim() {
 		t.Errorf("%d states and %d features", len(states), len(text))
 	}
@@ -225,14 +202,11 @@ func TestCLIPEncodes(t *testing.T) {
 			b.Tokens[i*6+k] = 11
 		}
 	}
-	if _, text, err = m.EncodeTexts(b.Tokens, b.Lengths, 5); err != nil || !slices.Equal(text, all) {
+	if _, text, err := m.EncodeTexts(b.Tokens, b.Lengths, 5); err != nil || !slices.Equal(text, all) {
 		t.Errorf("padding changes features (%v)", err)
 	}
-	if m.HasMatching() {
+	if m.Matcher() != nil {
 		t.Error("a dual encoder has no match head")
-	}
-	if _, err := m.Match(t.Context(), nil, nil, nil, nil, 1, 1); err == nil {
-		t.Error("matching gives no error")
 	}
 	if m.Queue() != nil || m.Graphs() != nil || m.Before(3) != nil || m.Close() != nil {
 		t.Error("there is neither queue nor graph")
@@ -247,14 +221,12 @@ func TestCLIPSteadyState(t *testing.T) {
 	b := randomPairs(m, 5)
 	s := m.feed(b, Control{Step: 1})
 	n := testing.AllocsPerRun(20, func() {
-		if _, err := m.Step(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		stepOf(t, m, s)
 	})
 	if n > 12 {
 		t.Errorf("a step allocates %v times", n)
 	}
-	if f := m.Footprint(); f.Buffers == 0 || f.Parameters != 4*int64(m.params.Count()) || f.Twins != 0 {
+	if f := m.Footprint(); f.Buffers == 0 || f.Parameters != 4*int64(m.params.Count()) || f.Momentum != 0 {
 		t.Errorf("footprint %+v", f)
 	}
 }
@@ -268,10 +240,8 @@ func TestCLIPRecompute(t *testing.T) {
 	cfg.Compute.Recompute = true
 	again := buildCLIP(t, cfg)
 	b := randomPairs(kept, 7)
-	for _, m := range []*Pairs{kept, again} {
-		if _, err := m.Forward(b, Control{}); err != nil {
-			t.Fatal(err)
-		}
+	for _, m := range []*Trainer{kept, again} {
+		forward(t, m, b, Control{})
 	}
 	if !sameBits(kept.params.Grads(), again.params.Grads()) {
 		t.Error("gradients differ")
@@ -287,22 +257,12 @@ func TestCLIPBF16(t *testing.T) {
 	cfg := tinyCLIP("Multi(2,4)")
 	cfg.Model.Head.TokenBlocks = 1
 	full := buildCLIP(t, cfg)
-	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	half, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := engineOf(t, kernel.Options{Threads: 2, Precision: "bf16"})
+	half := modelOn(t, cfg, e)
 	b := randomPairs(full, 8)
 	var loss [2]float64
-	for i, m := range []*Pairs{full, half} {
-		res, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for i, m := range []*Trainer{full, half} {
+		res := forward(t, m, b, Control{})
 		loss[i] = res.Loss
 	}
 	if d := math.Abs(loss[1]/loss[0] - 1); !(d < 0.01) || d == 0 {

@@ -17,10 +17,10 @@ type outcome struct {
 	parts     []objectives.Part
 	result    Result
 	learnable map[string]bool
-	features  []gradientTo   // further nodes with a gradient
-	places    map[int64]Span // of the gradients of parameters, by their nodes
-	rounded   *rounded       // nil unless it pays, see kernel.Engine.KeepsRounded
-	footprint Footprint      // of training by it
+	features  []gradientTo    // further nodes with a gradient
+	places    map[int64]Span  // of the gradients of parameters, by their nodes
+	rounded   *roundedWeights // nil unless it pays, see kernel.Engine.KeepsRounded
+	footprint Footprint       // of training by it
 }
 
 // compile differentiates the loss and compiles the step with the further outputs,
@@ -149,11 +149,6 @@ func (o *outcome) read() (*Result, error) {
 		o.result.Parts[i] = Part{Name: p.Name, Value: float64(v), Measure: p.Measure}
 	}
 	return &o.result, nil
-}
-
-// bindParams ties the nodes of parameters and twins to their memory.
-func (b *net) bindParams(m *exec.Machine) (err error) {
-	return errors.Join(b.params.bindTo(m), b.twins.bindTo(m))
 }
 
 // bindTo ties the nodes handed out to their memory.

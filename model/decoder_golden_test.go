@@ -26,17 +26,14 @@ func tinyDecoder(mode string) config.Config {
 }
 
 // newDecoderModel returns the model of a tinyDecoder.
-func newDecoderModel(t testing.TB, cfg config.Config) *Pairs {
+func newDecoderModel(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	m, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, BeginID: 2, EndID: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, BeginID: 2, EndID: 3})
 	return m
 }
 
 // loadDecoder returns a model with a golden's weights and twins, and its batch.
-func loadDecoder(t testing.TB, mode string) (*Pairs, *batch.Batch, golden) {
+func loadDecoder(t testing.TB, mode string) (*Trainer, *batch.Batch, golden) {
 	t.Helper()
 	f, err := safetensors.Open("testdata/decoder_" + mode + ".safetensors")
 	if err != nil {
@@ -47,7 +44,7 @@ func loadDecoder(t testing.TB, mode string) (*Pairs, *batch.Batch, golden) {
 	m := newDecoderModel(t, tinyDecoder(mode))
 	for _, q := range m.params.List() {
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Twin {
+		if q.Momentum {
 			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 		}
 	}
@@ -70,9 +67,7 @@ func TestGoldenDecoder(t *testing.T) {
 	for _, mode := range []string{"vqa", "captioning"} {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadDecoder(t, mode)
-			if _, err := m.Step(t.Context(), &feed.Step{Batch: b}); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, m, &feed.Step{Batch: b})
 			compareStep(t, m, g)
 		})
 	}
@@ -84,7 +79,7 @@ func TestGoldenRank(t *testing.T) {
 		m, b, g := loadDecoder(t, mode)
 		want := g.floats("expect/scores")
 		candidates := [][]int32{{2, 7, 3}, {2, 8, 9, 3}, {2, 7, 9, 11, 3}, {2, 7, 9, 3}, {2, 30, 3}, {2, 8, 3}, {2, 3}}
-		r, err := m.NewRanker(candidates, 0)
+		r, err := m.Writer().Ranker(candidates, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +96,7 @@ func TestGoldenRank(t *testing.T) {
 		one := batch.New(1, b.Columns()...)
 		one.Row(0).Copy(b.Row(3))
 		for i, c := range candidates {
-			r, err := m.NewRanker([][]int32{c}, 0)
+			r, err := m.Writer().Ranker([][]int32{c}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +122,7 @@ func TestGoldenGenerate(t *testing.T) {
 	for _, mode := range []string{"vqa", "captioning"} {
 		m, b, g := loadDecoder(t, mode)
 		for k, o := range searches {
-			got, err := m.Generate(t.Context(), b, o)
+			got, err := m.Writer().Generate(t.Context(), b, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,12 +11,9 @@ import (
 )
 
 // partOf returns a part of the loss of a step of a batch.
-func partOf(t *testing.T, m *Pairs, b *batch.Batch, name string) float64 {
+func partOf(t *testing.T, m *Trainer, b *batch.Batch, name string) float64 {
 	t.Helper()
-	res, err := m.Step(t.Context(), &feed.Step{Batch: b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := stepOf(t, m, &feed.Step{Batch: b})
 	i := slices.IndexFunc(res.Parts, func(p Part) bool { return p.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no %s in %v", name, res.Parts)
@@ -25,7 +22,7 @@ func partOf(t *testing.T, m *Pairs, b *batch.Batch, name string) float64 {
 }
 
 // withValues gives a model the values of another one of the same parameters.
-func withValues(t *testing.T, m, from *Pairs) *Pairs {
+func withValues(t *testing.T, m, from *Trainer) *Trainer {
 	t.Helper()
 	for _, q := range m.params.List() {
 		x, ok := from.params.Get(q.Name)
@@ -109,12 +106,12 @@ func TestGenerateRefuses(t *testing.T) {
 		"at least 5 tokens of at most 5 leave no place for the last":  {MinTokens: 5, MaxTokens: 5},
 		"beams must be from 1 to half of the vocabulary, 20 (got -1)": {Beams: -1},
 	} {
-		if _, err := m.Generate(t.Context(), b, o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := m.Writer().Generate(t.Context(), b, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}
 	m.o.EndID = -1
-	if _, err := m.Generate(t.Context(), b, GenerateOptions{}); err == nil || !strings.Contains(err.Error(), "use a vocabulary with [CLS] and [SEP]") {
+	if _, err := m.Writer().Generate(t.Context(), b, GenerateOptions{}); err == nil || !strings.Contains(err.Error(), "use a vocabulary with [CLS] and [SEP]") {
 		t.Errorf("without a token that ends a text: %v", err)
 	}
 }
@@ -126,7 +123,7 @@ func TestDecoderOfOpenedModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.Generate(t.Context(), b, searches[2])
+	got, err := p.Writer().Generate(t.Context(), b, searches[2])
 	if err != nil {
 		t.Fatal(err)
 	}

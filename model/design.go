@@ -15,7 +15,7 @@ import (
 type design struct {
 	space       space.Space // of the features
 	image, text side
-	teacher     bool           // both sides have momentum twins
+	teacher     bool           // both sides have momentum copies
 	fusion      *encoders.BERT // layers over pairs, or nil
 	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is encoded,
 	// the queue holds one ring, and the batch enters the queue before it is compared.

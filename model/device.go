@@ -6,16 +6,16 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-// The slabs of placed.
+// The slabs of a placement.
 const (
 	ofValues = iota
 	ofGrads
-	ofTwins
+	ofMomentum
 )
 
-// placed is where parameters, gradients and twins lie on a device. The slabs of the host stay: whoever asks for a parameter there
+// placement is where parameters, gradients and momentum copies lie on a device. The slabs of the host stay: whoever asks for a parameter there
 // gets it as the device has it, and what is changed there the device takes before its next work.
-type placed struct {
+type placement struct {
 	device *cuda.Device
 	slabs  [3]*cuda.Mirror // nil where there is nothing
 }
@@ -35,7 +35,7 @@ func (p *Params) place(e exec.Engine) (err error) {
 	if d == nil || p.placed != nil {
 		return nil
 	}
-	var spans, twins []cuda.Span
+	var spans, momentum []cuda.Span
 	for _, q := range p.list {
 		if q.Locked {
 			if err := p.held.keepOn(d, q.own, e.BF16()); err != nil {
@@ -44,16 +44,16 @@ func (p *Params) place(e exec.Engine) (err error) {
 			continue
 		}
 		spans = append(spans, cuda.Span{Lo: q.offset, Hi: q.offset + q.Len()})
-		if q.Twin {
-			twins = append(twins, cuda.Span{Lo: q.mirror, Hi: q.mirror + q.Len()})
+		if q.Momentum {
+			momentum = append(momentum, cuda.Span{Lo: q.mirror, Hi: q.mirror + q.Len()})
 		}
 	}
-	x := &placed{device: d}
+	x := &placement{device: d}
 	for i, s := range []struct {
 		host    []float32
 		spans   []cuda.Span
 		rounded bool // what products read once in a step they round themselves
-	}{{p.values, spans, e.BF16()}, {p.grads, spans, false}, {p.momentum, twins, false}} {
+	}{{p.values, spans, e.BF16()}, {p.grads, spans, false}, {p.momentum, momentum, false}} {
 		if len(s.host) == 0 {
 			continue
 		}
@@ -68,14 +68,14 @@ func (p *Params) place(e exec.Engine) (err error) {
 	return nil
 }
 
-// held is what lies on a device besides the slabs of training: values that never change there, and computations for inference.
-type held struct {
+// deviceMemory is what lies on a device besides the slabs of training: values that never change there, and computations for inference.
+type deviceMemory struct {
 	mirrors  []*cuda.Mirror
 	machines map[*exec.Machine]bool
 }
 
 // keepOn has a device keep values that never change, until close.
-func (h *held) keepOn(d *cuda.Device, own []float32, rounded bool) error {
+func (h *deviceMemory) keepOn(d *cuda.Device, own []float32, rounded bool) error {
 	if _, kept := d.Mirrored(own); kept || len(own) == 0 {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (h *held) keepOn(d *cuda.Device, own []float32, rounded bool) error {
 }
 
 // add has close give the memory of a computation back.
-func (h *held) add(m *exec.Machine) {
+func (h *deviceMemory) add(m *exec.Machine) {
 	if h.machines == nil {
 		h.machines = map[*exec.Machine]bool{}
 	}
@@ -96,7 +96,7 @@ func (h *held) add(m *exec.Machine) {
 }
 
 // drop gives the memory of a computation back that is not run any more.
-func (h *held) drop(m *exec.Machine) error {
+func (h *deviceMemory) drop(m *exec.Machine) error {
 	if !h.machines[m] {
 		return nil // the host's, which nobody holds then
 	}
@@ -105,7 +105,7 @@ func (h *held) drop(m *exec.Machine) error {
 }
 
 // close gives all memory back.
-func (h *held) close() error {
+func (h *deviceMemory) close() error {
 	var errs []error
 	for m := range h.machines {
 		errs = append(errs, m.Close())
@@ -113,32 +113,12 @@ func (h *held) close() error {
 	for _, m := range h.mirrors {
 		errs = append(errs, m.Close())
 	}
-	*h = held{}
-	return cause.Join(errs...)
-}
-
-// closeDevice gives back what the model holds on a device. Computations for inference that are asked for afterwards are compiled anew.
-func (p *Pairs) closeDevice() error {
-	if onDevice(p.engine) == nil {
-		return nil
-	}
-	var errs []error
-	if p.step != nil && p.step.machine != nil {
-		errs = append(errs, p.step.machine.Close())
-	}
-	errs = append(errs, p.params.placed.close(), p.params.held.close(), p.image.kept.room.Close(), p.text.kept.room.Close(), p.matchings.room.Close())
-	p.params.placed = nil
-	p.image.Forget()
-	p.text.Forget()
-	p.matchings, p.judgings, p.explainings, p.heatings, p.readings, p.writings, p.interactions = matchings{}, nil, nil, nil, nil, nil, nil
-	if p.queue != nil {
-		errs = append(errs, p.queue.held.close())
-	}
+	*h = deviceMemory{}
 	return cause.Join(errs...)
 }
 
 // keep has the device of an engine, if there is one, keep the values of parameters that lie in no slab.
-func (h *held) keep(e exec.Engine, list []*Param) error {
+func (h *deviceMemory) keep(e exec.Engine, list []*Param) error {
 	d := onDevice(e)
 	if d == nil {
 		return nil
@@ -164,14 +144,14 @@ func (p *Params) changed() {
 }
 
 // host brings values from lo to hi of a slab of the host's up to date, for a caller that may change them.
-func (x *placed) host(slab, lo, hi int) {
+func (x *placement) host(slab, lo, hi int) {
 	if x != nil && x.slabs[slab] != nil {
 		x.slabs[slab].Edit(lo, hi)
 	}
 }
 
 // fetch brings a slab to the host.
-func (x *placed) fetch(slab int) error {
+func (x *placement) fetch(slab int) error {
 	if x == nil || x.slabs[slab] == nil {
 		return nil
 	}
@@ -180,17 +160,17 @@ func (x *placed) fetch(slab int) error {
 	return m.Err()
 }
 
-// Device returns the device that the parameters of training lie on, with the mirrors of their values, gradients and twins (nil
+// Device returns the device that the parameters of training lie on, with the mirrors of their values, gradients and momentum copies (nil
 // without); nil: the host.
-func (p *Params) Device() (d *cuda.Device, values, grads, twins *cuda.Mirror) {
+func (p *Params) Device() (d *cuda.Device, values, grads, momentum *cuda.Mirror) {
 	if x := p.placed; x != nil {
-		return x.device, x.slabs[ofValues], x.slabs[ofGrads], x.slabs[ofTwins]
+		return x.device, x.slabs[ofValues], x.slabs[ofGrads], x.slabs[ofMomentum]
 	}
 	return nil, nil, nil, nil
 }
 
 // close gives the device's memory back. What is asked of the parameters afterwards is what the host had last.
-func (x *placed) close() error {
+func (x *placement) close() error {
 	if x == nil {
 		return nil
 	}

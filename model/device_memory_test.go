@@ -67,10 +67,7 @@ func TestCUDARoom(t *testing.T) {
 	t.Cleanup(func() { x.Close() })
 	encode := func(n int) string {
 		t.Helper()
-		_, texts, err := x.EncodeTexts(b.Tokens[:n*len(b.Tokens)/4], b.Lengths[:n], n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, texts := encodeTexts(t, x, b.Tokens[:n*len(b.Tokens)/4], b.Lengths[:n], n)
 		return fmt.Sprint(texts)
 	}
 	first := map[int]string{}
@@ -82,7 +79,7 @@ func TestCUDARoom(t *testing.T) {
 			t.Errorf("%d texts: %s, at first %s", n, got, first[n])
 		}
 	}
-	if n := len(x.text.kept.nets); n < 4 {
+	if n := len(x.text.encodings.kept); n < 4 {
 		t.Errorf("%d computations are kept", n)
 	}
 	x.Text().Forget()
@@ -99,11 +96,7 @@ func TestCUDATooLarge(t *testing.T) {
 	d := cudatest.Open(t)
 	cfg := tinyConfig()
 	cfg.Model.Image.Width, cfg.Model.Text.Width = 32<<10, 32<<10
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
+	e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 1})
 	e.SetDevice(d)
 	t.Cleanup(func() { e.SetDevice(nil) })
 	limitMemory(t, 1<<50)

@@ -69,28 +69,21 @@ func deviceSystems() map[string]config.Config {
 }
 
 // deviceModel builds a model on the host, or on a device.
-func deviceModel(t *testing.T, cfg config.Config, precision string, device kernel.Device) *Pairs {
+func deviceModel(t *testing.T, cfg config.Config, precision string, device kernel.Device) *Trainer {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
+	e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
 	if device != nil {
 		e.SetDevice(device)
 		t.Cleanup(func() { e.SetDevice(nil) })
 	}
 	cfg.Compute.Precision = precision
-	m, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, e)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
 
 // sameParams wants what of returns for each parameter of got to be within tolerance of that of want, relative to its largest element.
-func sameParams(t *testing.T, what string, got, want *Pairs, tolerance float64, of func(p *Params, q *Param) []float32) {
+func sameParams(t *testing.T, what string, got, want *Trainer, tolerance float64, of func(p *Params, q *Param) []float32) {
 	t.Helper()
 	for _, q := range want.params.List() {
 		x := of(want.params, q)
@@ -106,7 +99,7 @@ func sameParams(t *testing.T, what string, got, want *Pairs, tolerance float64, 
 
 // twinOf is the twin of a parameter, nil without one.
 func twinOf(p *Params, q *Param) []float32 {
-	if !q.Twin {
+	if !q.Momentum {
 		return nil
 	}
 	return p.MomentumValue(q)
@@ -159,30 +152,24 @@ func TestCUDASystems(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			cfg := rankConfig(t, x)
-			build := func(d kernel.Device) *Pairs {
+			build := func(d kernel.Device) *Trainer {
 				o := rankOptions(t, x)
 				if d != nil {
 					o.Engine.SetDevice(d)
 					t.Cleanup(func() { o.Engine.SetDevice(nil) })
 				}
-				m, err := New(cfg, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := newTrainer(t, cfg, o)
 				t.Cleanup(func() { m.Close() })
 				return m
 			}
 			host, device := build(nil), build(d)
 			s := &feed.Step{Batch: randomRows(host.Columns(), cfg.Train.BatchSize, 1), Update: 1, Counter: 1, PerEpoch: 10}
 			var losses []float64
-			for _, m := range []*Pairs{host, device} {
+			for _, m := range []*Trainer{host, device} {
 				if err := m.Before(1); err != nil {
 					t.Fatal(err)
 				}
-				r, err := m.Step(t.Context(), s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := stepOf(t, m, s)
 				losses = append(losses, r.Loss)
 			}
 			if on := device.step.machine.OnHost(); len(on) > 0 {
@@ -197,7 +184,7 @@ func TestCUDASystems(t *testing.T) {
 }
 
 // hostAndDevice builds a model twice, on the host and on the device.
-func hostAndDevice(t *testing.T, build func() *Pairs) (host, device *Pairs) {
+func hostAndDevice(t *testing.T, build func() *Trainer) (host, device *Trainer) {
 	t.Helper()
 	d := cudatest.Open(t)
 	host = build()
@@ -214,7 +201,7 @@ func TestCUDAViews(t *testing.T) {
 		{"moco", "model.image.resnet.shuffle_groups=2"}, {"moco", "model.image.resnet.teacher_norm=running"}, {"swav", "objective.swav.epsilon=0.5"},
 	} {
 		t.Run(x.system+" "+x.set, func(t *testing.T) {
-			host, device := hostAndDevice(t, func() *Pairs {
+			host, device := hostAndDevice(t, func() *Trainer {
 				return newViewsSystem(t, tinyViews(t, x.system, append(slices.Clone(narrow), x.set, "model.image.size=32")...))
 			})
 			for i := range 4 {
@@ -236,7 +223,7 @@ func TestCUDAGera(t *testing.T) {
 			cfg := deepGera()
 			cfg.Objective.Geometric.Scale = scale
 			var b Batch
-			host, device := hostAndDevice(t, func() (m *Pairs) {
+			host, device := hostAndDevice(t, func() (m *Trainer) {
 				m, b = buildGera(t, cfg, newEngine(t))
 				return m
 			})
@@ -309,15 +296,9 @@ func TestCUDAStage(t *testing.T) {
 		case i < 3:
 			staged.Stage(feeds[i+1].Batch)
 		}
-		want, err := plain.Step(t.Context(), f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := stepOf(t, plain, f)
 		loss := want.Loss
-		got, err := staged.Step(t.Context(), f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := stepOf(t, staged, f)
 		if got.Loss != loss {
 			t.Errorf("step %d: loss %v, without staging %v", i, got.Loss, loss)
 		}
@@ -338,7 +319,7 @@ func TestCUDAPlans(t *testing.T) {
 	again, looked := cfg, cfg
 	again.Compute.Recompute, looked.Compute.CheckNaN = true, true
 	plain, disturbed := deviceModel(t, cfg, "bf16", d), deviceModel(t, cfg, "bf16", d)
-	others := map[string]*Pairs{"computed again": deviceModel(t, again, "bf16", d), "looked at": deviceModel(t, looked, "bf16", d), "disturbed": disturbed}
+	others := map[string]*Trainer{"computed again": deviceModel(t, again, "bf16", d), "looked at": deviceModel(t, looked, "bf16", d), "disturbed": disturbed}
 	for i := range 3 {
 		b, c := randomBatch(plain, uint64(i)), Control{Step: i, Alpha: 0.4, UseQueue: i > 0}
 		if _, _, err := disturbed.EncodeImages(b.Images[:(1+i%2)*len(b.Images)/4], 1+i%2); err != nil {

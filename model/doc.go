@@ -1,5 +1,5 @@
 // Package model wires encoders and objectives into whole systems: it owns the
-// parameters with their momentum twins and the feature queues, builds one
+// parameters with their momentum copies and the feature queues, builds one
 // computation for each mode and batch shape, and runs it. A graph is always the geodesic
 // graph over a queue.
 //

@@ -28,10 +28,7 @@ func TestTeacherAndQueueOfEverySystem(t *testing.T) {
 				m.queue.IDs[i] = int32(i % 5)
 			}
 			b := randomBatch(m, 7)
-			res, err := m.Forward(b, Control{Alpha: alpha, UseQueue: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, m, b, Control{Alpha: alpha, UseQueue: true})
 			k, err := m.Features()
 			if err != nil {
 				t.Fatal(err)
@@ -95,14 +92,14 @@ func TestNamesOfSystemsMakeNoDifference(t *testing.T) {
 	if err := b.buildStep(); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*Pairs{a, b} {
+	for _, m := range []*Trainer{a, b} {
 		fillQueue(m.queue)
 		t.Cleanup(func() { m.Close() })
 	}
 	for i := range 4 {
 		x := randomBatch(a, uint64(i))
 		var results []Result
-		for _, m := range []*Pairs{a, b} {
+		for _, m := range []*Trainer{a, b} {
 			if err := m.Before(i); err != nil {
 				t.Fatal(err)
 			}
@@ -125,10 +122,7 @@ func TestHeadsReadFilledRowsAlone(t *testing.T) {
 	m := build(t, headsConfig(combinedConfig()), "builtin", 2)
 	b := randomBatch(m, 2)
 	loss := func() float64 {
-		r, err := m.Forward(b, Control{Alpha: 0.2, UseQueue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{Alpha: 0.2, UseQueue: true})
 		return r.Loss
 	}
 	loss()

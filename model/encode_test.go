@@ -75,8 +75,7 @@ func mixed(e *Encoder, n int, seed uint64) *batch.Batch {
 // plainly encodes a batch at once with all places, by a computation that keeps everything.
 func plainly(t testing.TB, e *Encoder, b *batch.Batch) (states, classes, features []float32) {
 	t.Helper()
-	n := newNet(e.p.params)
-	on := encoders.NewScope(n.params).As(encoders.Traits{Twin: e.p.design.teacher})
+	n := newNet(e.m.params)
 	in := encoders.Inputs{}
 	for _, c := range e.Columns() {
 		if c.Type == batch.Int32 {
@@ -85,9 +84,9 @@ func plainly(t testing.TB, e *Encoder, b *batch.Batch) (states, classes, feature
 			in[c.Name] = n.inputs.Column(c, b.Rows())
 		}
 	}
-	q := e.side.tower.Encode(&encoders.Context{}, e.scope(on.In(e.side.name)), in, encoders.Want{Tokens: true, Classes: true})
-	f := e.side.head.Project(&encoders.Context{}, on.In(e.side.proj), q.Classes)
-	m, err := n.compileEval(exec.Config{Engine: e.p.engine}, q.Tokens, q.Classes, f)
+	q := e.side.tower.Encode(&encoders.Context{}, e.scope(n), in, encoders.Want{Tokens: true, Classes: true})
+	f := e.project(n, q.Classes)
+	m, err := n.compile(exec.Config{Engine: e.m.engine}, gorgonia.Nodes{q.Tokens, q.Classes, f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,18 +117,11 @@ func smallChunks(t testing.TB, most, least int) {
 // the whole batch gives, of every system; and a row has the same bits by itself as among others.
 func TestEncoding(t *testing.T) {
 	smallChunks(t, 60, 24)
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
+	e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2})
 	const n, tol = 23, 1e-5
 	for name, cfg := range encodedSystems(t) {
 		t.Run(name, func(t *testing.T) {
-			m, err := newModel(cfg, e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := modelOn(t, cfg, e)
 			for _, x := range []*Encoder{m.Image(), m.Text()} {
 				b := mixed(x, n, 1)
 				wantStates, wantClasses, wantFeatures := plainly(t, x, b)
@@ -255,18 +247,18 @@ func TestFewComputations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(x.kept.nets) != mostKept {
-		t.Errorf("%d computations are kept, want %d", len(x.kept.nets), mostKept)
+	if len(x.encodings.kept) != mostKept {
+		t.Errorf("%d computations are kept, want %d", len(x.encodings.kept), mostKept)
 	}
 	var largest int64
-	for _, y := range x.kept.nets {
+	for _, y := range x.encodings.kept {
 		largest = max(largest, y.machine.Memory())
 	}
-	if got := x.kept.room.Bytes(); float64(got) > 1.6*float64(largest)+math.MaxUint16 {
+	if got := x.encodings.room.Bytes(); float64(got) > 1.6*float64(largest)+math.MaxUint16 {
 		t.Errorf("they share %d bytes, the largest has %d", got, largest)
 	}
 	x.Forget()
-	if len(x.kept.nets) != 0 || x.kept.room.Bytes() != 0 {
+	if len(x.encodings.kept) != 0 || x.encodings.room.Bytes() != 0 {
 		t.Error("something is kept of what was forgotten")
 	}
 }
@@ -290,12 +282,12 @@ func TestMatchOfShortTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	index := []int32{1, 0, 3, 2}
-	scores, err := m.Match(t.Context(), ts, lengths, index, is, n, n)
+	scores, err := m.Matcher().Match(t.Context(), ts, lengths, index, is, n, n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := clone(scores[:n-1])
-	scores, err = m.Match(t.Context(), ts[:(n-1)*len(ts)/n], lengths[:n-1], index[:n-1], is, n-1, n)
+	scores, err = m.Matcher().Match(t.Context(), ts[:(n-1)*len(ts)/n], lengths[:n-1], index[:n-1], is, n-1, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +295,7 @@ func TestMatchOfShortTexts(t *testing.T) {
 		t.Errorf("%v without the long text, %v with it", scores, want)
 	}
 	places := map[int]bool{}
-	for of := range m.matchings.of {
+	for of := range m.Matcher().logits.kept {
 		places[of.places] = true
 	}
 	if !places[6] || !places[14] {
@@ -316,16 +308,9 @@ func TestMatchOfShortTexts(t *testing.T) {
 func TestPreparedWeights(t *testing.T) {
 	smallChunks(t, 60, 24)
 	for _, precision := range []string{"fp32", "bf16"} {
-		e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(e.Close)
+		e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
 		for name, cfg := range map[string]config.Config{"albef": tinyConfig(), "clip": tinyCLIP("Multi(2,4)")} {
-			m, err := newModel(cfg, e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := modelOn(t, cfg, e)
 			p, err := Open(cfg, Options{Engine: e, Vocab: tinyVocab, MaskID: 4}, &memorySource{p: m.params})
 			if err != nil {
 				t.Fatal(err)

@@ -31,10 +31,7 @@ func TestGoldenEntailment(t *testing.T) {
 	}
 	t.Cleanup(func() { f.Close() })
 	g := golden{t, f}
-	m, err := newModel(entailmentConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, entailmentConfig(), newEngine(t))
 	has := func(name string) bool { _, ok := f.Lookup(name); return ok }
 	read := 0
 	for _, q := range m.params.List() {
@@ -46,7 +43,7 @@ func TestGoldenEntailment(t *testing.T) {
 		}
 		read++
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if !q.Twin {
+		if !q.Momentum {
 			t.Fatalf("%s has no twin", q.Name)
 		}
 		copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
@@ -83,7 +80,7 @@ func TestGoldenEntailment(t *testing.T) {
 	if compared < 60 || compared != read {
 		t.Errorf("compared %d gradients of %d parameters", compared, read)
 	}
-	said, err := m.Judge(t.Context(), b)
+	said, err := m.Classifier().Logits(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 // be; of parameters and of what a step keeps for its backward pass only the large parts
 // are counted, so that what does not fit by the estimate does not fit.
 func Estimate(cfg config.Config) (Footprint, error) {
-	p, err := newPairs(cfg, Options{}, nil)
+	m, err := modelOf(cfg, Options{}, nil)
 	if err != nil {
 		return Footprint{}, err
 	}
-	return p.estimate(), nil
+	return estimate{m}.footprint(), nil
 }
 
 // Fits returns a *MemoryError for a configuration that this machine cannot train by its
@@ -36,7 +36,7 @@ func Fits(cfg config.Config) error {
 // fitsByPart names in its error no more than what is already too large.
 func (f Footprint) fitsByPart() error {
 	for _, part := range []Footprint{
-		{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Twins: f.Twins, Queue: f.Queue},
+		{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Momentum: f.Momentum, Queue: f.Queue},
 		f,
 	} {
 		if err := part.fits(); err != nil {
@@ -46,8 +46,11 @@ func (f Footprint) fitsByPart() error {
 	return nil
 }
 
-// estimate is Estimate of a model with the towers of its configuration.
-func (p *Pairs) estimate() Footprint {
+// estimate is how much memory the parts of training a model with the towers of its configuration take.
+type estimate struct{ *Model }
+
+// footprint is Estimate.
+func (p estimate) footprint() Footprint {
 	f := Footprint{Queue: p.queueBytes(), Plans: p.plansBytes(), Batches: p.batchBytes()}
 	weights, kept := p.sizes()
 	f.Parameters = 4 * weights
@@ -58,7 +61,7 @@ func (p *Pairs) estimate() Footprint {
 		f.Gradients *= 2
 	}
 	if p.cfg.Momentum.Enabled && p.design.teacher {
-		f.Twins = f.Moments/2 - 4*p.fusedWeights()
+		f.Momentum = f.Moments/2 - 4*p.fusedWeights()
 	}
 	if p.cfg.AccumulatesFeatures() {
 		f.Features = 4 * 4 * int64(p.cfg.ComparedRows()) * int64(p.Dim()) // of both sides, with their gradients
@@ -68,13 +71,13 @@ func (p *Pairs) estimate() Footprint {
 }
 
 // resultBytes returns the memory of what a step keeps for its backward pass, of towers that keep so many values of a row.
-func (p *Pairs) resultBytes(kept int64) int64 {
+func (p estimate) resultBytes(kept int64) int64 {
 	return 4 * (int64(p.cfg.RankRows())*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs()) // similarities of both spaces and the gradient
 }
 
 // tokenPlaces counts the places of the nearest tokens that an interaction keeps for its backward
 // pass.
-func (p *Pairs) tokenPlaces() int64 {
+func (p estimate) tokenPlaces() int64 {
 	x, ok := p.design.interaction.(interact.MaxSim) // cross attention keeps nothing of a pair but its score
 	if !ok {
 		return 0
@@ -93,7 +96,7 @@ func (p *Pairs) tokenPlaces() int64 {
 
 // chunkValues counts the values of the points that pass a head at a time in the geometric
 // term over pools, and the gradients that are added up there.
-func (p *Pairs) chunkValues() int64 {
+func (p estimate) chunkValues() int64 {
 	if !p.cfg.GeometricPool() {
 		return 0
 	}
@@ -111,7 +114,7 @@ func (p *Pairs) chunkValues() int64 {
 }
 
 // batchBytes returns the memory of the batches and rows that a loader has under way.
-func (p *Pairs) batchBytes() int64 {
+func (p estimate) batchBytes() int64 {
 	columns, err := Columns(p.cfg)
 	if err != nil {
 		return 0
@@ -134,7 +137,7 @@ func (p *Pairs) batchBytes() int64 {
 
 // sizes counts the weights of the matrices and the values of a sample that pass from block
 // to block, which the backward pass reads.
-func (p *Pairs) sizes() (weights, kept int64) {
+func (p estimate) sizes() (weights, kept int64) {
 	m := p.cfg.Model
 	if m.Stored() {
 		return m.Heads.Weights(m.Head.Dim)
@@ -176,8 +179,8 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	return weights + w, kept + k
 }
 
-// fusedWeights returns the weights of the matrices that fuse features, which have no twins.
-func (p *Pairs) fusedWeights() int64 {
+// fusedWeights returns the weights of the matrices that fuse features, which have no momentum copies.
+func (p estimate) fusedWeights() int64 {
 	if p.cfg.Has(section.Stored) {
 		return 0
 	}
@@ -186,7 +189,7 @@ func (p *Pairs) fusedWeights() int64 {
 
 // queueLogits counts the products of a sample with the queue, of both sides, that objective.adcl keeps, and those of its channels
 // with each other with a full core.
-func (p *Pairs) queueLogits() (n int64) {
+func (p estimate) queueLogits() (n int64) {
 	a, c := p.cfg.Objective.ADCL, int64(p.cfg.Model.Head.Dim)
 	if a.Weight == 0 {
 		return 0
@@ -198,7 +201,7 @@ func (p *Pairs) queueLogits() (n int64) {
 }
 
 // sentenceSizes are those of a text tower alone, for all texts of a row.
-func (p *Pairs) sentenceSizes() (weights, kept int64) {
+func (p estimate) sentenceSizes() (weights, kept int64) {
 	m, t := p.cfg.Model, p.cfg.Model.Text
 	weights = t.Weights()
 	if head, ok := p.design.text.head.(encoders.Projection); !ok || !head.Identity {
@@ -211,7 +214,7 @@ func (p *Pairs) sentenceSizes() (weights, kept int64) {
 }
 
 // keptOfTexts counts the values that pass from layer to layer of a text tower, for all texts of a row.
-func (p *Pairs) keptOfTexts() int64 {
+func (p estimate) keptOfTexts() int64 {
 	t := p.cfg.Model.Text
 	word := int64(t.Width) * int64(t.Layers-1)
 	if t.Style == encoders.StyleGRU {
@@ -221,14 +224,14 @@ func (p *Pairs) keptOfTexts() int64 {
 }
 
 // decoderWeights returns the weights of the matrices of the decoder, without those of words.
-func (p *Pairs) decoderWeights() int64 {
+func (p estimate) decoderWeights() int64 {
 	d := int64(p.cfg.Model.Text.Width)
 	return p.fusionWeights() + d*d + d*int64(p.cfg.Model.Text.Positions)
 }
 
 // captioningSizes are those of the decoder of objective.captioning or objective.vqa: of recurrent units the logits of a caption, its gates and its weights of the tokens
 // of an image.
-func (p *Pairs) captioningSizes() (weights, kept int64) {
+func (p estimate) captioningSizes() (weights, kept int64) {
 	c := p.cfg.Objective.Captioning
 	if p.cfg.Writes() {
 		return p.decoderWeights(), 0
@@ -247,7 +250,7 @@ func (p *Pairs) captioningSizes() (weights, kept int64) {
 }
 
 // lockedWeights returns those of sizes that are not trained.
-func (p *Pairs) lockedWeights() (n int64) {
+func (p estimate) lockedWeights() (n int64) {
 	m := p.cfg.Model
 	if m.Stored() {
 		return 0
@@ -281,11 +284,65 @@ func (p *Pairs) lockedWeights() (n int64) {
 }
 
 // fusionWeights returns the weights of the matrices of the fusion layers.
-func (p *Pairs) fusionWeights() int64 {
+func (p estimate) fusionWeights() int64 {
 	x, t := p.cfg.Model.Image, p.cfg.Model.Text
 	if p.design.fusion == nil {
 		return 0
 	}
 	keys := 2 * int64(t.Width) * int64(x.TokenWidth()) // one for all pictures of a text
 	return (t.BlockWeights()+2*int64(t.Width)*int64(t.Width))*int64(p.design.fusion.CrossLayers()) + keys*int64(t.FusionLayers)
+}
+
+// queueBytes returns the memory of a queue: rings of features, one for each modality, and
+// the ids; with the graphs over them, their centres, paths, owners and reaches, and once
+// more for a rebuild beside the steps.
+func (p estimate) queueBytes() int64 {
+	c := p.cfg
+	n, dim, rings := int64(c.Queue.Size), int64(c.Model.Head.Dim), int64(2)
+	if p.design.views {
+		rings = 1
+	}
+	bytes := 4 * n * (rings*dim + 1)
+	image, text := p.backboneWidths()
+	bytes += 4 * n * int64(image+text)
+	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
+		k := int64(g.Layers[len(g.Layers)-1])
+		graph := 4 * (k*dim + k*k + 2*n) // of the bottom layer; those above are small
+		bytes += rings * graph
+		if g.LagSteps > 0 {
+			bytes += rings * (graph + 4*n*dim)
+		}
+	}
+	return bytes
+}
+
+// plansBytes returns the memory of the transport plans of objective.klot: those of both spaces in
+// float64, and what a plan needs to be found, 32 bytes for each pair of rows.
+func (p estimate) plansBytes() int64 { return 32 * p.planPairs() }
+
+// planPairs returns the number of pairs of rows that the transport plans of a step have, 0 without
+// them.
+func (p estimate) planPairs() int64 {
+	k := p.cfg.Objective.KLOT
+	if k.Weight == 0 {
+		return 0
+	}
+	n := int64(p.cfg.ContrastRows() + k.Rows)
+	return n * n
+}
+
+// backboneWidths returns how many values of each sample's class tokens the queue keeps
+// before the heads of images and of texts.
+func (p estimate) backboneWidths() (image, text int) {
+	g := p.cfg.Objective.Geometric
+	if !p.cfg.GeometricQueue() {
+		return 0, 0
+	}
+	if g.Images() {
+		image = p.design.image.tower.Classes() * p.image.Width()
+	}
+	if g.Texts() {
+		text = p.design.text.tower.Classes() * p.text.Width()
+	}
+	return image, text
 }

@@ -78,17 +78,18 @@ func TestEstimate(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := m.Footprint()
-			if least.Queue != f.Queue || least.Plans != f.Plans || least.Parameters > f.Parameters || least.Gradients > f.Gradients || least.Moments > f.Moments || least.Twins > f.Twins ||
+			if least.Queue != f.Queue || least.Plans != f.Plans || least.Parameters > f.Parameters || least.Gradients > f.Gradients || least.Moments > f.Moments || least.Momentum > f.Momentum ||
 				least.Buffers > f.Buffers {
 				t.Errorf("estimated %+v of %+v", least, f)
 			}
 			if least.Parameters < f.Parameters/2 || least.Batches == 0 {
 				t.Errorf("estimated only %+v of %+v", least, f)
 			}
-			p, err := newPairs(cfg, Options{}, nil)
+			sized, err := modelOf(cfg, Options{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
+			p := estimate{sized}
 			_, kept := p.sizes()
 			results, held := p.resultBytes(kept), f.Buffers+m.Machine().Borrowed()
 			if results == 0 || results > held || least.Buffers != max(results-least.Gradients, 0) {
@@ -127,7 +128,7 @@ func TestEstimateOfTheLargest(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		for _, n := range []int64{f.Parameters, f.Twins, f.Queue, f.Plans, f.Buffers, f.Batches, f.Total()} {
+		for _, n := range []int64{f.Parameters, f.Momentum, f.Queue, f.Plans, f.Buffers, f.Batches, f.Total()} {
 			if n < 0 || n > math.MaxInt64/4 {
 				t.Errorf("%s: %+v", name, f)
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 // randomPair is a pair of regions or pixels with a text of so many tokens.
-func randomPair(m *Pairs, regions, tokens int) *batch.Batch {
+func randomPair(m *Trainer, regions, tokens int) *batch.Batch {
 	b := batch.New(1, append(m.Image().Columns(), m.Text().Columns()...)...)
 	r := rand.New(rand.NewPCG(uint64(regions), uint64(tokens)))
 	for _, name := range []string{batch.Images, batch.Regions} {
@@ -34,7 +34,7 @@ func randomPair(m *Pairs, regions, tokens int) *batch.Batch {
 }
 
 // stir moves all parameters from where they start, so that metrics are not the identity.
-func stir(m *Pairs) {
+func stir(m *Trainer) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, q := range m.params.List() {
 		for i := range m.params.Value(q) {
@@ -44,7 +44,7 @@ func stir(m *Pairs) {
 }
 
 // interacted is the score of a pair as evaluation computes it.
-func interacted(t *testing.T, m *Pairs, b *batch.Batch) float64 {
+func interacted(t *testing.T, m *Trainer, b *batch.Batch) float64 {
 	t.Helper()
 	encode := func(e *Encoder) ([]float32, []int32) {
 		x := batch.New(1, e.Columns()...)
@@ -57,7 +57,7 @@ func interacted(t *testing.T, m *Pairs, b *batch.Batch) float64 {
 	}
 	x, nx := encode(m.Image())
 	y, ny := encode(m.Text())
-	s, err := m.Interact(t.Context(), x, nx, y, ny)
+	s, err := m.Interaction().Scores(t.Context(), x, nx, y, ny)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func termsAddUp(t *testing.T, cfg config.Config) {
 	stir(m)
 	for _, size := range [][2]int{{3, 5}, {1, 2}, {4, 6}} {
 		b := randomPair(m, size[0], size[1])
-		e, err := m.Explain(t.Context(), b, m.DefaultBlocks())
+		e, err := m.Explainer().Pair(t.Context(), b, m.Explainer().DefaultBlocks())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ type silent struct{ interact.MaxSim }
 func TestExplainOtherInteractions(t *testing.T) {
 	m := buildInteraction(t, tinyFILIP("max_ave"))
 	b := randomPair(m, 0, 5)
-	e, err := m.Explain(t.Context(), b, m.DefaultBlocks())
+	e, err := m.Explainer().Pair(t.Context(), b, m.Explainer().DefaultBlocks())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,8 +161,8 @@ func TestExplainOtherInteractions(t *testing.T) {
 			text[i] += v
 		}
 	}
-	m.explainings, m.design.interaction = nil, silent{m.design.interaction.(interact.MaxSim)}
-	if e, err = m.Explain(t.Context(), b, m.DefaultBlocks()); err != nil || e.Compared.Terms != nil {
+	m.explainer.pairs.kept, m.design.interaction = nil, silent{m.design.interaction.(interact.MaxSim)}
+	if e, err = m.Explainer().Pair(t.Context(), b, m.Explainer().DefaultBlocks()); err != nil || e.Compared.Terms != nil {
 		t.Fatalf("terms of a kind that has none, or %v", err)
 	}
 	if e.Image.N != len(image) || e.Compared.Image.First != 0 || e.Compared.Text.First != 1 {
@@ -190,12 +190,12 @@ func TestExplainHosts(t *testing.T) {
 		stir(m)
 		b := randomPair(m, 3, 5)
 		copy(b.Ints(batch.Tokens), []int32{2, 3, 4, 5, 6}) // each once
-		at := m.DefaultBlocks()
+		at := m.Explainer().DefaultBlocks()
 		if want := map[string]Blocks{"vsepp": {}, "vseinf": {Text: 1}, "esa": {Text: 1}, "vsrn": {Image: 2}}[host]; at.Image != want.Image || at.Text != want.Text {
 			t.Errorf("%s: default blocks %v", name, at)
 		}
 		explained := func(at Blocks) *Explained {
-			e, err := m.Explain(t.Context(), b, at)
+			e, err := m.Explainer().Pair(t.Context(), b, at)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,13 +252,13 @@ func TestExplainAdapters(t *testing.T) {
 		m := buildCLIP(t, cfg)
 		b := randomPair(m, 0, 5)
 		score := func() (out []float64) {
-			e, err := m.Explain(t.Context(), b, m.DefaultBlocks())
+			e, err := m.Explainer().Pair(t.Context(), b, m.Explainer().DefaultBlocks())
 			if err != nil {
 				t.Fatal(err)
 			}
 			out = append(out, e.Score)
-			if m.HasMatching() {
-				if e, err = m.ExplainMatch(t.Context(), b, m.DefaultBlocks()); err != nil {
+			if m.Matcher() != nil {
+				if e, err = m.Explainer().Match(t.Context(), b, m.Explainer().DefaultBlocks()); err != nil {
 					t.Fatal(err)
 				}
 				out = append(out, e.Score)

@@ -14,7 +14,7 @@ import (
 )
 
 // onePair is row i of the images and texts of a golden, as a batch.
-func onePair(m *Pairs, g golden, i int) *batch.Batch {
+func onePair(m *Trainer, g golden, i int) *batch.Batch {
 	b := batch.New(1, append(m.Image().Columns(), m.Text().Columns()...)...)
 	row, l := g.floats("input/images"), m.cfg.Data.Tokens
 	n := len(b.Floats(batch.Images))
@@ -70,10 +70,10 @@ func TestGoldenExplain(t *testing.T) {
 				x, err := (*Explained)(nil), error(nil)
 				b, at := onePair(m, g, row), Blocks{Image: layer, Text: layer}
 				if parts[1] == "pair" {
-					x, err = m.Explain(t.Context(), b, at)
+					x, err = m.Explainer().Pair(t.Context(), b, at)
 				} else {
 					fmt.Sscanf(parts[1], "group%d", &group)
-					x, err = m.ExplainGroup(t.Context(), b, at, group)
+					x, err = m.Explainer().Group(t.Context(), b, at, group)
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -105,7 +105,7 @@ func TestGoldenExplainMatch(t *testing.T) {
 	for row := range 3 {
 		b := onePair(m, g, row)
 		for layer := range 2 {
-			x, err := m.ExplainMatch(t.Context(), b, Blocks{Fusion: layer})
+			x, err := m.Explainer().Match(t.Context(), b, Blocks{Fusion: layer})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestGoldenExplainMatch(t *testing.T) {
 }
 
 // nudged returns the derivative of a score to element k of a parameter, by central differences.
-func nudged(t *testing.T, m *Pairs, name string, k int, score func() float64) float64 {
+func nudged(t *testing.T, m *Trainer, name string, k int, score func() float64) float64 {
 	t.Helper()
 	q, ok := m.params.Get(name)
 	if !ok {
@@ -151,14 +151,14 @@ func TestExplainGradients(t *testing.T) {
 		l := copy(b.Ints(batch.Tokens), x.Tokens[:cfg.Data.Tokens])
 		b.Ints(batch.Lengths)[0] = int32(l)
 		score := func() float64 {
-			e, err := m.Explain(t.Context(), b, Blocks{1, 1, 0})
+			e, err := m.Explainer().Pair(t.Context(), b, Blocks{1, 1, 0})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return e.Score
 		}
 		for k := range 5 {
-			e, err := m.explaining(explainKey{"pair", Blocks{1, 1, 0}})
+			e, err := m.explainer.pairs.get(explainKey{"pair", Blocks{1, 1, 0}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +198,7 @@ func TestExplainMatchGradients(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
 	b := onePair(m, g, 0)
 	run := func() *Explained {
-		x, err := m.ExplainMatch(t.Context(), b, Blocks{Fusion: 1})
+		x, err := m.Explainer().Match(t.Context(), b, Blocks{Fusion: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestExplainRefuses(t *testing.T) {
 	m := buildCLIP(t, tinyCLIP("Multi(2,4)"))
 	b := batch.New(1, append(m.Image().Columns(), m.Text().Columns()...)...)
 	b.Ints(batch.Lengths)[0] = 1
-	at := m.DefaultBlocks()
+	at := m.Explainer().DefaultBlocks()
 	if at != (Blocks{1, 1, 0}) {
 		t.Errorf("default blocks %v", at)
 	}
@@ -234,15 +234,15 @@ func TestExplainRefuses(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	_, err := m.Explain(t.Context(), b, Blocks{2, 1, 0})
+	_, err := m.Explainer().Pair(t.Context(), b, Blocks{2, 1, 0})
 	wants(err, "no block of the image tower 2: the model has 2")
-	_, err = m.Explain(t.Context(), b, Blocks{0, -1, 0})
+	_, err = m.Explainer().Pair(t.Context(), b, Blocks{0, -1, 0})
 	wants(err, "no layer of the text tower -1")
-	_, err = m.ExplainGroup(t.Context(), b, at, 4)
+	_, err = m.Explainer().Group(t.Context(), b, at, 4)
 	wants(err, "no class token or sphere 4")
-	_, err = m.ExplainMatch(t.Context(), b, at)
+	_, err = m.Explainer().Match(t.Context(), b, at)
 	wants(err, "no match head")
-	_, err = m.Explain(t.Context(), batch.New(2, b.Columns()...), at)
+	_, err = m.Explainer().Pair(t.Context(), batch.New(2, b.Columns()...), at)
 	wants(err, "one row")
 
 	cfg := config.Default()
@@ -250,12 +250,9 @@ func TestExplainRefuses(t *testing.T) {
 	cfg.Model.Heads.InImage, cfg.Model.Heads.InText, cfg.Model.Heads.Hidden = 4, 4, 4
 	cfg.Model.Head.Dim, cfg.Train.BatchSize = 4, 4
 	cfg.Objective.ITC.Weight, cfg.Objective.ITM.Weight, cfg.Objective.MLM.Weight, cfg.Objective.ITC.InBatchWeight = 0, 0, 0, 1
-	h, err := New(cfg, Options{Engine: newEngine(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wants(h.Explains(), `model.system "heads" has a tower without patches or words`)
-	_, err = h.Explain(t.Context(), b, at)
+	h := newTrainer(t, cfg, Options{Engine: newEngine(t)})
+	wants(h.Explainer().Check(), `model.system "heads" has a tower without patches or words`)
+	_, err = h.Explainer().Pair(t.Context(), b, at)
 	wants(err, `model.system "heads"`)
 }
 
@@ -283,8 +280,8 @@ func TestExplainStyles(t *testing.T) {
 		copy(b.Floats(batch.Images), x.Images)
 		copy(b.Ints(batch.Tokens), x.Tokens[:cfg.Data.Tokens])
 		b.Ints(batch.Lengths)[0] = x.Lengths[0]
-		for _, at := range []Blocks{{}, m.DefaultBlocks()} {
-			e, err := m.Explain(t.Context(), b, at)
+		for _, at := range []Blocks{{}, m.Explainer().DefaultBlocks()} {
+			e, err := m.Explainer().Pair(t.Context(), b, at)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -299,8 +296,8 @@ func TestExplainStyles(t *testing.T) {
 				}
 			}
 		}
-		if mean := strings.Contains(name, "mean") || name == "siglip"; name != "clip mean" && (m.DefaultBlocks().Image == 2) != mean {
-			t.Errorf("%s: default blocks %v", name, m.DefaultBlocks())
+		if mean := strings.Contains(name, "mean") || name == "siglip"; name != "clip mean" && (m.Explainer().DefaultBlocks().Image == 2) != mean {
+			t.Errorf("%s: default blocks %v", name, m.Explainer().DefaultBlocks())
 		}
 	}
 }
@@ -311,12 +308,12 @@ func TestExplainPools(t *testing.T) {
 		cfg := tinyHost("vseinf")
 		cfg.Model.Image.Size, cfg.Model.Text.Pool = 16, pool // the size is of the pictures, which no tower reads
 		m := buildCLIP(t, cfg)
-		at := m.DefaultBlocks()
+		at := m.Explainer().DefaultBlocks()
 		if at.Text != cfg.Model.Text.Layers {
 			t.Errorf("%s: default blocks %v", pool, at)
 			continue
 		}
-		e, err := m.Explain(t.Context(), randomPair(m, 3, 5), at)
+		e, err := m.Explainer().Pair(t.Context(), randomPair(m, 3, 5), at)
 		if err != nil {
 			t.Fatal(err)
 		}

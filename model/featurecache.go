@@ -36,7 +36,7 @@ type featureCache struct {
 type towerPass struct {
 	b         *builder
 	machine   *exec.Machine
-	rounded   *rounded // nil unless it pays
+	rounded   *roundedWeights // nil unless it pays
 	sides     []cachedSide
 	backward  bool            // there is something to train
 	learnable map[string]bool // parameters that it trains
@@ -67,7 +67,7 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 	side := func(x *side, to *towerPass, teacher bool) objectives.Side {
 		p, ctx, names, what := pass.s.Params, pass.s.Student, x.column, "features of all "
 		if teacher {
-			p, ctx, names, what = pass.s.Twins, pass.s.Mentor, x.teacher, "teacher's features of all "
+			p, ctx, names, what = pass.s.MomentumParams, pass.s.TeacherContext, x.teacher, "teacher's features of all "
 		}
 		out := pass.side(x, p, ctx, objectives.Read{Features: true}, names)
 		objectives.Need(out.View == nil, "train.accumulate", `must be "gradients" with two masked views of an image: one is kept of other micro-batches`)
@@ -80,7 +80,7 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 		to.sides = append(to.sides, f)
 		on := s.Params
 		if teacher {
-			on = s.Twins
+			on = s.MomentumParams
 		}
 		return objectives.Side{Sequence: encoders.Sequence{Len: out.Len, Width: out.Width}, Features: f.input, Head: x.head, Scope: b.scope(on, x.proj)}
 	}
@@ -127,7 +127,7 @@ func (c *featureCache) bytes() (n int64) {
 
 // compile compiles the towers once the step of the losses of p is compiled, which fixes the set
 // of parameters, and counts what they take and train with it.
-func (c *featureCache) compile(p *Pairs) (err error) {
+func (c *featureCache) compile(p *Trainer) (err error) {
 	t := p.step
 	reads := t.columns
 	c.batch = batch.New(p.cfg.ComparedRows(), t.columns...)
@@ -235,7 +235,7 @@ func (x *towerPass) forward(ctx context.Context, s *feed.Step) error {
 
 // Encode computes the features of a micro-batch and keeps them, with its rows of the columns that
 // losses read. It ends early with the error of ctx.
-func (p *Pairs) Encode(ctx context.Context, s *feed.Step) error {
+func (p *Trainer) Encode(ctx context.Context, s *feed.Step) error {
 	if p.cache == nil {
 		return errNoCache
 	}
@@ -255,7 +255,7 @@ func (p *Pairs) Encode(ctx context.Context, s *feed.Step) error {
 // the gradients of the losses' own parameters in Params.Grads; those of the towers are 0 there. It
 // changes no state, as Step does not, and draws what a step over one batch of all pairs
 // draws. s has no batch. The result is reused by the next call.
-func (p *Pairs) Compare(ctx context.Context, s *feed.Step) (*Result, error) {
+func (p *Trainer) Compare(ctx context.Context, s *feed.Step) (*Result, error) {
 	if p.cache == nil {
 		return nil, errNoCache
 	}
@@ -270,7 +270,7 @@ func (p *Pairs) Compare(ctx context.Context, s *feed.Step) (*Result, error) {
 
 // Backward computes the gradients of towers and heads of a micro-batch, which Encode has seen
 // before Compare, in Params.Grads; those of other parameters are not touched.
-func (p *Pairs) Backward(ctx context.Context, s *feed.Step) error {
+func (p *Trainer) Backward(ctx context.Context, s *feed.Step) error {
 	if p.cache == nil {
 		return errNoCache
 	}

@@ -34,7 +34,7 @@ func microBatches(s *feed.Step, k int) (list []*feed.Step) {
 }
 
 // compareInParts makes a step over all micro-batches and returns the sum of the gradients.
-func compareInParts(t testing.TB, m *Pairs, parts []*feed.Step) (*Result, []float32) {
+func compareInParts(t testing.TB, m *Trainer, parts []*feed.Step) (*Result, []float32) {
 	t.Helper()
 	for _, s := range parts {
 		if err := m.Encode(t.Context(), s); err != nil {
@@ -121,17 +121,14 @@ func TestFeatureCache(t *testing.T) {
 				for i := range b.IDs {
 					b.IDs[i] = int32(i * 2 / 3)
 				}
-				for _, m := range []*Pairs{whole, m} {
+				for _, m := range []*Trainer{whole, m} {
 					if err := m.Before(update); err != nil {
 						t.Fatal(err)
 					}
 				}
 				s := whole.feed(b, Control{Step: update})
 				s.PerEpoch = 100
-				want, err := whole.Step(t.Context(), s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := stepOf(t, whole, s)
 				got, sum := compareInParts(t, m, microBatches(s, k))
 				if !(math.Abs(got.Loss-want.Loss) <= 1e-5*math.Abs(want.Loss)) || len(got.Parts) != len(want.Parts) {
 					t.Errorf("update %d: loss %v, of one batch %v (%v, %v)", update, got.Loss, want.Loss, got.Parts, want.Parts)
@@ -154,7 +151,7 @@ func TestFeatureCache(t *testing.T) {
 					whole.Params().Values()[i] -= 0.05 * g
 				}
 				copy(m.Params().Values(), whole.Params().Values())
-				for _, m := range []*Pairs{whole, m} {
+				for _, m := range []*Trainer{whole, m} {
 					m.UpdateMomentum(0.9)
 					if err := m.After(); err != nil {
 						t.Fatal(err)

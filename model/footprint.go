@@ -15,7 +15,7 @@ type Footprint struct {
 	Parameters int64
 	Gradients  int64 // with their sum over micro-batches where there are several
 	Moments    int64 // of the optimiser, two for each parameter
-	Twins      int64
+	Momentum   int64 // copies of the momentum encoder
 	Queue      int64
 	Connector  int64 // parameters of the frozen model of objective.mafa
 	Rounded    int64 // bfloat16 copies of weights, with compute.precision = "bf16"
@@ -27,7 +27,7 @@ type Footprint struct {
 
 // Total returns the sum.
 func (f Footprint) Total() int64 {
-	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Connector + f.Rounded + f.Plans + f.Features + f.Buffers + f.Batches
+	return f.Parameters + f.Gradients + f.Moments + f.Momentum + f.Queue + f.Connector + f.Rounded + f.Plans + f.Features + f.Buffers + f.Batches
 }
 
 // String lists the parts that are not empty.
@@ -38,7 +38,7 @@ func (f Footprint) String() string {
 		bytes int64
 	}{
 		{"parameters", f.Parameters}, {"gradients", f.Gradients}, {"moments", f.Moments},
-		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"transport plans", f.Plans}, {"features of micro-batches", f.Features}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
+		{"momentum encoder", f.Momentum}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"transport plans", f.Plans}, {"features of micro-batches", f.Features}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
 	} {
 		if p.bytes > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", p.name, gigabytes(p.bytes)))
@@ -55,68 +55,14 @@ func gigabytes(n int64) string {
 }
 
 // Footprint returns the memory of training this model.
-func (p *Pairs) Footprint() Footprint { return p.step.footprint }
-
-// queueBytes returns the memory of a queue: rings of features, one for each modality, and
-// the ids; with the graphs over them, their centres, paths, owners and reaches, and once
-// more for a rebuild beside the steps.
-func (p *Pairs) queueBytes() int64 {
-	c := p.cfg
-	n, dim, rings := int64(c.Queue.Size), int64(c.Model.Head.Dim), int64(2)
-	if p.design.views {
-		rings = 1
-	}
-	bytes := 4 * n * (rings*dim + 1)
-	image, text := p.backboneWidths()
-	bytes += 4 * n * int64(image+text)
-	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
-		k := int64(g.Layers[len(g.Layers)-1])
-		graph := 4 * (k*dim + k*k + 2*n) // of the bottom layer; those above are small
-		bytes += rings * graph
-		if g.LagSteps > 0 {
-			bytes += rings * (graph + 4*n*dim)
-		}
-	}
-	return bytes
-}
-
-// plansBytes returns the memory of the transport plans of objective.klot: those of both spaces in
-// float64, and what a plan needs to be found, 32 bytes for each pair of rows.
-func (p *Pairs) plansBytes() int64 { return 32 * p.planPairs() }
-
-// planPairs returns the number of pairs of rows that the transport plans of a step have, 0 without
-// them.
-func (p *Pairs) planPairs() int64 {
-	k := p.cfg.Objective.KLOT
-	if k.Weight == 0 {
-		return 0
-	}
-	n := int64(p.cfg.ContrastRows() + k.Rows)
-	return n * n
-}
-
-// backboneWidths returns how many values of each sample's class tokens the queue keeps
-// before the heads of images and of texts.
-func (p *Pairs) backboneWidths() (image, text int) {
-	g := p.cfg.Objective.Geometric
-	if !p.cfg.GeometricQueue() {
-		return 0, 0
-	}
-	if g.Images() {
-		image = p.design.image.tower.Classes() * p.image.Width()
-	}
-	if g.Texts() {
-		text = p.design.text.tower.Classes() * p.text.Width()
-	}
-	return image, text
-}
+func (p *Trainer) Footprint() Footprint { return p.step.footprint }
 
 // footprint returns the memory of the parameters asked for so far, allocated or not.
 func (p *Params) footprint() (f Footprint) {
 	for _, q := range p.list {
 		f.Parameters += 4 * int64(q.Len())
-		if q.Twin {
-			f.Twins += 4 * int64(q.Len())
+		if q.Momentum {
+			f.Momentum += 4 * int64(q.Len())
 		}
 		if !q.Locked {
 			f.Gradients += 4 * int64(q.Len())
@@ -168,7 +114,7 @@ func (f Footprint) fits() error {
 // there is what of an estimate lies on a device at least. Of results of r bytes beside gradients of g, f.Buffers are those that find no room
 // where the gradients will be, r - g; where results take half, those are r/2 - g, and g is half of the moments.
 func (f Footprint) there(half bool) Footprint {
-	x := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Twins: f.Twins, Buffers: f.Buffers}
+	x := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Momentum: f.Momentum, Buffers: f.Buffers}
 	if half {
 		x.Buffers = max((f.Buffers-f.Moments/2)/2, 0)
 	}

@@ -17,16 +17,16 @@ func TestFootprint(t *testing.T) {
 	m := build(t, tinyConfig(), "auto", 1)
 	f, n := m.Footprint(), 4*int64(m.params.Count())
 	// 8 entries of 8 channels for two modalities and an id.
-	want := Footprint{Parameters: n, Gradients: n, Moments: 2 * n, Twins: 4 * int64(len(m.params.momentum)), Queue: 4 * 8 * 17, Buffers: m.Machine().Memory()}
+	want := Footprint{Parameters: n, Gradients: n, Moments: 2 * n, Momentum: 4 * int64(len(m.params.momentum)), Queue: 4 * 8 * 17, Buffers: m.Machine().Memory()}
 	if f != want {
 		t.Errorf("got %+v, want %+v", f, want)
 	}
-	if sum := 4*n + want.Twins + want.Queue + want.Buffers; f.Total() != sum {
+	if sum := 4*n + want.Momentum + want.Queue + want.Buffers; f.Total() != sum {
 		t.Errorf("total %d, want %d", f.Total(), sum)
 	}
 	h := buildHeads(t, tinyHeads())
 	n = 4 * int64(h.params.Count())
-	if f := h.Footprint(); f.Parameters != n || f.Twins != 0 || f.Queue != 0 || f.Buffers <= 0 {
+	if f := h.Footprint(); f.Parameters != n || f.Momentum != 0 || f.Queue != 0 || f.Buffers <= 0 {
 		t.Errorf("heads: %+v", f)
 	}
 	cfg := tinyKLOT() // 5 pairs and 3 unpaired rows
@@ -41,10 +41,7 @@ func TestFootprint(t *testing.T) {
 // TestTooLarge refuses what the machine cannot hold, each time before it is taken.
 func TestTooLarge(t *testing.T) {
 	engine := newEngine(t)
-	m, err := newModel(tinyConfig(), engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), engine)
 	f := m.Footprint()
 	for name, c := range map[string]struct {
 		limit   int64

@@ -35,8 +35,8 @@ func TestFrozenTowers(t *testing.T) {
 				}
 				locked := 0
 				for _, q := range m.Params().List() {
-					if q.Locked != tower(q) || q.Locked && (q.Twin || m.Learnable(q.Name) || m.Params().Grad(q) != nil) || !q.Locked && !m.Learnable(q.Name) && free.Learnable(q.Name) {
-						t.Errorf("%s: locked %v, with a twin %v, learned %v", q.Name, q.Locked, q.Twin, m.Learnable(q.Name))
+					if q.Locked != tower(q) || q.Locked && (q.Momentum || m.Learnable(q.Name) || m.Params().Grad(q) != nil) || !q.Locked && !m.Learnable(q.Name) && free.Learnable(q.Name) {
+						t.Errorf("%s: locked %v, with a twin %v, learned %v", q.Name, q.Locked, q.Momentum, m.Learnable(q.Name))
 					}
 					if q.Locked {
 						locked += q.Len()
@@ -46,17 +46,15 @@ func TestFrozenTowers(t *testing.T) {
 					t.Errorf("%d values are locked, %d of %d have gradients", locked, len(m.Params().Grads()), m.Params().Count())
 				}
 				before, after := free.Footprint(), m.Footprint()
-				if n := 4 * int64(locked); after.Gradients != before.Gradients-n || after.Moments != before.Moments-2*n || after.Buffers >= before.Buffers || before.Twins > 0 && after.Twins >= before.Twins {
+				if n := 4 * int64(locked); after.Gradients != before.Gradients-n || after.Moments != before.Moments-2*n || after.Buffers >= before.Buffers || before.Momentum > 0 && after.Momentum >= before.Momentum {
 					t.Errorf("takes %v, %v without", after, before)
 				}
-				for _, m := range []*Pairs{m, free} {
+				for _, m := range []*Trainer{m, free} {
 					b := viewsBatch(1)
 					if name != "moco" {
 						b = randomBatch(m, 1)
 					}
-					if _, err := m.Forward(b, Control{}); err != nil {
-						t.Fatal(err)
-					}
+					forward(t, m, b, Control{})
 				}
 				if a, b := free.step.machine.Profile().FLOPs, m.step.machine.Profile().FLOPs; b >= a {
 					t.Errorf("%d operations a step, %d without", b, a)
@@ -64,7 +62,7 @@ func TestFrozenTowers(t *testing.T) {
 				if g := m.Params().Grads(); !slices.ContainsFunc(g, func(v float32) bool { return v != 0 }) {
 					t.Error("nothing has a gradient")
 				}
-				if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Twins > after.Twins || e.Buffers > after.Buffers {
+				if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Momentum > after.Momentum || e.Buffers > after.Buffers {
 					t.Errorf("the estimate %v is no lower limit of %v (%v)", e, after, err)
 				}
 			})
@@ -78,9 +76,7 @@ func TestFrozenTeacher(t *testing.T) {
 	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.ITC.Weight = true, 16, 1
 	flops := func() int64 {
 		m := build(t, cfg, "builtin", 2)
-		if _, err := m.Step(t.Context(), m.feed(randomBatch(m, 1), Control{})); err != nil {
-			t.Fatal(err)
-		}
+		stepOf(t, m, m.feed(randomBatch(m, 1), Control{}))
 		return m.step.machine.Profile().FLOPs
 	}
 	taught := flops()

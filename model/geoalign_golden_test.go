@@ -70,7 +70,7 @@ func geoalignGeometric(c *config.Config, weight float64, modalities, kernel, sca
 // geoalignStep is a case's model with the golden's weights, twins, queue and graphs, and
 // its batch. What the file of the case does not hold is that of albef.py, base.
 type geoalignStep struct {
-	m *Pairs
+	m *Trainer
 	b Batch
 	golden
 	base golden
@@ -93,7 +93,7 @@ func loadGeoalign(t testing.TB, name string, change ...func(c *config.Config)) g
 	s := geoalignStep{m: m, b: b, golden: golden{t, f}, base: base}
 	for _, q := range m.params.List() {
 		s.set(m.params.Value(q), "param/"+q.Name)
-		if q.Twin {
+		if q.Momentum {
 			s.set(m.params.MomentumValue(q), "momentum/"+q.Name)
 		}
 	}

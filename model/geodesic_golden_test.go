@@ -11,7 +11,7 @@ import (
 // loadGeomm returns the golden's ALBEF with a contrast by geodesic scores through the
 // graphs of tools/goldens/geomm.py, and its batch. The queue is full and the batch enters
 // it at row 6 of 8.
-func loadGeomm(t testing.TB, mode string, change func(*config.Config)) (*Pairs, Batch, golden, golden) {
+func loadGeomm(t testing.TB, mode string, change func(*config.Config)) (*Trainer, Batch, golden, golden) {
 	_, b, g := loadGolden(t, mode)
 	f, err := safetensors.Open("testdata/geomm_" + mode + ".safetensors")
 	if err != nil {
@@ -26,7 +26,7 @@ func loadGeomm(t testing.TB, mode string, change func(*config.Config)) (*Pairs, 
 	m := build(t, cfg, "", 2)
 	for _, q := range m.params.List() {
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Twin {
+		if q.Momentum {
 			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // geodesicModel returns the golden's model with a contrast by geodesic scores alone: a
 // queue of 12 random rows, of which filled are, whose next batch of 4 is written to rows
 // 10, 11, 0 and 1 once it is full. Where it is full its graphs are built.
-func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*Pairs, Batch) {
+func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*Trainer, Batch) {
 	t.Helper()
 	_, b, g := loadGolden(t, "id")
 	cfg := tinyConfig()
@@ -29,7 +29,7 @@ func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*Pair
 			continue
 		}
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Twin {
+		if q.Momentum {
 			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 		}
 	}
@@ -88,10 +88,7 @@ func TestGeodesicGradientsAgainstFiniteDifferences(t *testing.T) {
 			m, b := geodesicModel(t, 12, change)
 			alpha := 0.0
 			loss := func() float64 {
-				res, err := m.Forward(b, Control{Alpha: alpha, UseQueue: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := forward(t, m, b, Control{Alpha: alpha, UseQueue: true})
 				return res.Loss
 			}
 			moved := 0.0
@@ -140,12 +137,9 @@ func TestGeodesicGradientsAgainstFiniteDifferences(t *testing.T) {
 // TestGeodesicStartsAsCosine: before the queue is full, loss and gradients are those of
 // cosines over the same columns, and but for rounding those of ALBEF's columns.
 func TestGeodesicStartsAsCosine(t *testing.T) {
-	run := func(filled int, change func(*config.Config)) (*Pairs, float64) {
+	run := func(filled int, change func(*config.Config)) (*Trainer, float64) {
 		m, b := geodesicModel(t, filled, change)
-		res, err := m.Forward(b, Control{Alpha: 0.4, UseQueue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{Alpha: 0.4, UseQueue: true})
 		return m, res.Loss
 	}
 	pool := func(c *config.Config) { c.Objective.ITC.Score, c.Objective.Geodesic.Weigh = "cosine", 1 }
@@ -181,10 +175,7 @@ func TestGeodesicLossAgainstDefinition(t *testing.T) {
 		})
 		m.params.CopyToMomentum()
 		const alpha = 0.4
-		res, err := m.Forward(b, Control{Alpha: alpha, UseQueue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{Alpha: alpha, UseQueue: true})
 		if own := []int32{10, 11, 0, 1}; !slices.Equal(m.ints("own entries"), own) {
 			t.Fatalf("labels %v, want %v", m.ints("own entries"), own)
 		}
@@ -292,9 +283,7 @@ func TestGeodesicSteps(t *testing.T) {
 func TestWeighLowersLogits(t *testing.T) {
 	for filled, want := range map[int]float32{12: -2, 8: 0} {
 		m, b := geodesicModel(t, filled, func(c *config.Config) { c.Objective.ITC.Score, c.Objective.Geodesic.Weigh = "cosine", 2 })
-		if _, err := m.Forward(b, Control{UseQueue: true}); err != nil {
-			t.Fatal(err)
-		}
+		forward(t, m, b, Control{UseQueue: true})
 		if got := m.floats("weight of the teacher's scores"); len(got) != 1 || got[0] != want {
 			t.Errorf("%d filled: scores of the teacher are added %v times, want %v", filled, got, want)
 		}

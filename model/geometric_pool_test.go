@@ -66,13 +66,10 @@ func poolsOf(cfg config.Config) (image, text memoryPool, near func() []int32) {
 }
 
 // buildGera is a model over random pools with a batch for it.
-func buildGera(t testing.TB, cfg config.Config, e *kernel.Engine) (*Pairs, Batch) {
+func buildGera(t testing.TB, cfg config.Config, e *kernel.Engine) (*Trainer, Batch) {
 	t.Helper()
 	image, text, near := poolsOf(cfg)
-	m, err := New(cfg, Options{Engine: e, ImagePool: image, TextPool: text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newTrainer(t, cfg, Options{Engine: e, ImagePool: image, TextPool: text})
 	f := randomFeatures(cfg, 6)
 	f.ImageNeighbours, f.TextNeighbours = near(), near()
 	return m, f
@@ -92,10 +89,7 @@ func TestGoldenGeometricPool(t *testing.T) {
 		t.Run(fmt.Sprint("chunk ", chunk), func(t *testing.T) {
 			cfg := geraHeads()
 			cfg.Objective.Geometric.Chunk = chunk
-			h, err := New(cfg, Options{Engine: newEngine(t), ImagePool: memoryPool{6, g.floats("input/image_pool")}, TextPool: memoryPool{4, g.floats("input/text_pool")}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := newTrainer(t, cfg, Options{Engine: newEngine(t), ImagePool: memoryPool{6, g.floats("input/image_pool")}, TextPool: memoryPool{4, g.floats("input/text_pool")}})
 			for _, q := range h.params.List() {
 				copy(h.params.Value(q), g.floats("param/"+q.Name))
 			}
@@ -131,10 +125,7 @@ func TestGeometricPoolDifferences(t *testing.T) {
 	cfg.Objective.Geometric.Weight, cfg.Objective.ITC.InBatchWeight = 100, 1e-3
 	h, f := buildGera(t, cfg, newEngine(t))
 	loss := func() float64 {
-		r, err := h.Forward(f, Control{Step: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, h, f, Control{Step: 3})
 		return r.Loss
 	}
 	loss()
@@ -170,9 +161,7 @@ func TestGeometricPoolChunks(t *testing.T) {
 	for _, chunk := range []int{0, 4, 12, 16} {
 		cfg.Objective.Geometric.Chunk = chunk
 		h, f := buildGera(t, cfg, newEngine(t))
-		if _, err := h.Forward(f, Control{Step: 7}); err != nil {
-			t.Fatal(err)
-		}
+		forward(t, h, f, Control{Step: 7})
 		if want == nil {
 			want = slices.Clone(h.params.Grads())
 		}
@@ -185,30 +174,20 @@ func TestGeometricPoolChunks(t *testing.T) {
 // TestGeometricPoolBF16: with products in bfloat16 losses are near those of float32, at other
 // weights too, which the heads read in bfloat16 where the model keeps them so.
 func TestGeometricPoolBF16(t *testing.T) {
-	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
+	e := engineOf(t, kernel.Options{Threads: 2, Precision: "bf16"})
 	cfg := deepGera()
 	full, f := buildGera(t, cfg, newEngine(t))
 	half, _ := buildGera(t, cfg, e)
 	for step := range 2 {
-		want, err := full.Forward(f, Control{Step: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := forward(t, full, f, Control{Step: 1})
 		parts := slices.Clone(want.Parts)
-		got, err := half.Forward(f, Control{Step: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := forward(t, half, f, Control{Step: 1})
 		for i, p := range got.Parts {
 			if d := math.Abs(p.Value/parts[i].Value - 1); !(d < 0.02) || d == 0 {
 				t.Errorf("step %d: %s is %v, in float32 %v", step, p.Name, p.Value, parts[i].Value)
 			}
 		}
-		for _, m := range []*Pairs{full, half} {
+		for _, m := range []*Trainer{full, half} {
 			for _, q := range m.params.List() {
 				if q.Name != temperatureName {
 					for i := range m.params.Value(q) {
@@ -225,9 +204,7 @@ func TestGeometricPoolAllocates(t *testing.T) {
 	h, f := buildGera(t, deepGera(), newEngine(t))
 	s := h.feed(f, Control{Step: 1})
 	n := testing.AllocsPerRun(20, func() {
-		if _, err := h.Step(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		stepOf(t, h, s)
 	})
 	if n > 8 { // as TestHeadsAllocate
 		t.Errorf("a step allocates %v times", n)
@@ -274,17 +251,14 @@ func TestGeometricPoolNaN(t *testing.T) {
 	for i := range image.data {
 		image.data[i] = 3e38
 	}
-	h, err := New(cfg, Options{Engine: newEngine(t), ImagePool: image, TextPool: text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := newTrainer(t, cfg, Options{Engine: newEngine(t), ImagePool: image, TextPool: text})
 	weight, _ := h.params.Get("image_head/fc1/weight")
 	for i := range h.params.Value(weight) { // or the sums are finite
 		h.params.Value(weight)[i] = 2
 	}
 	f := randomFeatures(cfg, 6)
 	f.ImageNeighbours, f.TextNeighbours = near(), near()
-	_, err = h.Forward(f, Control{})
+	_, err := h.Forward(f, Control{})
 	if bad, ok := errors.AsType[*exec.NonFiniteError](err); !ok || !strings.HasPrefix(bad.Op, "linear") || !strings.Contains(err.Error(), "geometric pool") {
 		t.Errorf("got %v", err)
 	}
@@ -328,10 +302,7 @@ func TestGeometricPoolErrors(t *testing.T) {
 		}
 	}
 	cfg.Objective.Geometric.Modalities = "text"
-	h, err := New(cfg, Options{Engine: newEngine(t), TextPool: text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := newTrainer(t, cfg, Options{Engine: newEngine(t), TextPool: text})
 	columns, err := Columns(cfg)
 	if err != nil || len(columns) != len(h.Columns()) {
 		t.Errorf("columns %v and %v (%v)", columns, h.Columns(), err)
@@ -343,10 +314,7 @@ func TestGeometricPoolMasks(t *testing.T) {
 	cfg := geraHeads()
 	cfg.Model.Heads.InText, cfg.Model.Heads.Dropout = cfg.Model.Heads.InImage, 0.5
 	image, _, near := poolsOf(cfg)
-	h, err := New(cfg, Options{Engine: newEngine(t), ImagePool: image, TextPool: image})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := newTrainer(t, cfg, Options{Engine: newEngine(t), ImagePool: image, TextPool: image})
 	for _, q := range h.params.List() {
 		if name, ok := strings.CutPrefix(q.Name, "text_head/"); ok {
 			twin, _ := h.params.Get("image_head/" + name)
@@ -356,10 +324,7 @@ func TestGeometricPoolMasks(t *testing.T) {
 	f := randomFeatures(cfg, 6)
 	f.ImageNeighbours = near()
 	f.TextNeighbours = f.ImageNeighbours
-	r, err := h.Forward(f, Control{Step: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := forward(t, h, f, Control{Step: 2})
 	value := map[string]float64{}
 	for _, p := range r.Parts {
 		value[p.Name] = p.Value

@@ -66,7 +66,7 @@ func (g golden) ints(name string) []int32 {
 }
 
 // loadGolden returns a model with the golden's weights, twins and queue, and its batch.
-func loadGolden(t testing.TB, mode string) (*Pairs, Batch, golden) {
+func loadGolden(t testing.TB, mode string) (*Trainer, Batch, golden) {
 	f, err := safetensors.Open("testdata/albef_" + mode + ".safetensors")
 	if err != nil {
 		t.Fatal(err)
@@ -78,13 +78,10 @@ func loadGolden(t testing.TB, mode string) (*Pairs, Batch, golden) {
 		cfg.Objective.ITC.Positives = "pair"
 		cfg.Model.AttentionMetric = encoders.AttentionMetric{Form: "dense", Heads: "own"}
 	}
-	m, err := newModel(cfg, newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, newEngine(t))
 	for _, q := range m.params.List() {
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Twin {
+		if q.Momentum {
 			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 		}
 	}
@@ -130,7 +127,7 @@ func TestGoldenStep(t *testing.T) {
 
 // compareStep compares the loss, its parts and all gradients of the step that ran last with
 // those of a golden.
-func compareStep(t *testing.T, m *Pairs, want golden) {
+func compareStep(t *testing.T, m *Trainer, want golden) {
 	t.Helper()
 	for _, p := range append([]objectives.Part{{Name: "loss", Node: m.step.loss}}, m.step.parts...) {
 		if p.Name == "itm_accuracy" {

@@ -17,10 +17,7 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 	temperature, _ := m.params.Get(temperatureName)
 	m.params.Value(temperature)[0] = 0.3 // a smoother loss than at 0.07
 	loss := func(alpha float64) float64 {
-		res, err := m.Forward(b, Control{Alpha: alpha, UseQueue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{Alpha: alpha, UseQueue: true})
 		var s float64 // the parts have a digit more than their sum
 		for _, p := range res.Parts {
 			switch p.Name {
@@ -45,7 +42,7 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 // checkDifferences compares the gradients of a step, which loss runs with a given share of
 // distillation, with finite differences of what it returns: of the three entries of each
 // parameter with the largest gradient.
-func checkDifferences(t *testing.T, m *Pairs, loss func(alpha float64) float64, names []string) {
+func checkDifferences(t *testing.T, m *Trainer, loss func(alpha float64) float64, names []string) {
 	for _, name := range names {
 		q, ok := m.params.Get(name)
 		if !ok {

@@ -169,3 +169,125 @@ func (g *Graphs) close() error {
 	}
 	return err
 }
+
+// Pending is a pair of graphs under construction, mostly beside the steps.
+type Pending struct {
+	Image, Text *geodesic.Graph
+	Begun       int // step of the copy of the queue
+	Pointer     int // of the queue at that step
+	Pushed      int // entries written since then
+
+	imageRows, textRows []float32 // what they are over: beside the steps a copy of the rings
+	done                chan error
+}
+
+// begin starts a rebuild beside the steps.
+func (g *Graphs) begin(step int) (err error) {
+	if g.beside == nil {
+		// The built-in product on one thread: what it computes depends on nothing that the
+		// steps do meanwhile.
+		if g.beside, err = kernel.New(kernel.Options{Backend: "builtin", Threads: 1}); err != nil {
+			return err
+		}
+	}
+	p := g.spare
+	if p == nil {
+		p = &Pending{imageRows: make([]float32, len(g.queue.Image)), textRows: make([]float32, len(g.queue.Text)), done: make(chan error, 1)}
+		if p.Image, err = g.empty(); err != nil {
+			return err
+		}
+		if g.Text != nil {
+			if p.Text, err = g.empty(); err != nil {
+				return err
+			}
+		}
+	}
+	g.spare, g.Pending = nil, p
+	p.Begun, p.Pointer, p.Pushed = step, g.queue.Pointer, 0
+	copy(p.imageRows, g.queue.Image)
+	copy(p.textRows, g.queue.Text)
+	p.Image.CopyFrom(g.Image) // where a warm start begins
+	if g.Text != nil {
+		p.Text.CopyFrom(g.Text)
+	}
+	go func() {
+		p.done <- g.build(g.beside, p)
+	}()
+	return nil
+}
+
+// Wait returns when no rebuild is in progress.
+func (g *Graphs) Wait() error {
+	if g.Pending == nil || g.Pending.done == nil {
+		return nil
+	}
+	err := <-g.Pending.done
+	g.Pending.done <- err // for the next to wait
+	return err
+}
+
+// switchIn puts the pending graphs in the place of the current ones and attaches what
+// entered the queue since their copy was made.
+func (g *Graphs) switchIn() error {
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	p := g.Pending
+	g.Image.CopyFrom(p.Image)
+	if g.Text != nil {
+		g.Text.CopyFrom(p.Text)
+	}
+	n := min(p.Pushed, g.queue.size)
+	g.attach(p.Pointer, min(n, g.queue.size-p.Pointer))
+	g.attach(0, max(0, n-(g.queue.size-p.Pointer)))
+	g.Begun, g.Pending = p.Begun, nil
+	if p.done != nil {
+		<-p.done
+		g.spare = p
+	}
+	g.Describe()
+	return nil
+}
+
+// Describe keeps the figures of the newest graphs for the log: graph/<modality>/<figure>.
+func (g *Graphs) Describe() {
+	g.values = g.values[:0]
+	for _, m := range []struct {
+		name  string
+		graph *geodesic.Graph
+	}{{"image", g.Image}, {"text", g.Text}} {
+		if m.graph == nil {
+			continue
+		}
+		s := m.graph.Stats()
+		components := 0
+		for _, l := range s.Layers {
+			components += l.Components
+		}
+		for _, v := range []Part{
+			{Name: "centres", Value: float64(m.graph.Used)},
+			{Name: "components", Value: float64(components)},
+			{Name: "usage_entropy", Value: s.Entropy},
+			{Name: "mean_path", Value: s.Path},
+			{Name: "unreachable", Value: s.Unreached},
+			{Name: "truncated", Value: s.Truncated},
+			{Name: "seconds", Value: s.Seconds},
+		} {
+			v.Name, v.Measure = "graph/"+m.name+"/"+v.Name, true
+			g.values = append(g.values, v)
+		}
+	}
+}
+
+// Figures returns the figures of the newest graphs that are finite numbers, by the names
+// they have in the log. They describe the queue as it was when the graphs were switched
+// in, so a checkpoint keeps them.
+func (g *Graphs) Figures() map[string]float64 {
+	figures := map[string]float64{}
+	for _, v := range g.values {
+		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
+			figures[v.Name] = v.Value
+		}
+	}
+	return figures
+}

@@ -58,7 +58,7 @@ func TestGRUExplained(t *testing.T) {
 	const words = 4
 	b.Ints(batch.Lengths)[0] = words
 	for layer, d := range []int{cfg.Model.Text.GRU.Embedding, cfg.Model.Text.Width} {
-		e, err := m.Explain(t.Context(), b, Blocks{1, layer, 0})
+		e, err := m.Explainer().Pair(t.Context(), b, Blocks{1, layer, 0})
 		if err != nil {
 			t.Fatal(err)
 		}

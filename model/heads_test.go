@@ -24,12 +24,9 @@ func tinyHeads() config.Config {
 	return c
 }
 
-func buildHeads(t testing.TB, cfg config.Config) *Pairs {
+func buildHeads(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	h, err := newModel(cfg, newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := modelOn(t, cfg, newEngine(t))
 	return h
 }
 
@@ -72,10 +69,7 @@ func TestGoldenHeads(t *testing.T) {
 				copy(h.params.Value(q), g.floats("param/"+q.Name))
 			}
 			f := Batch{ImageFeatures: g.floats("input/image"), TextFeatures: g.floats("input/text"), IDs: g.ints("input/ids")}
-			res, err := h.Forward(f, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, h, f, Control{})
 			if len(res.Parts) != 1 || res.Parts[0].Name != "itc_in_batch" {
 				t.Fatalf("parts %v, want itc_in_batch alone", res.Parts)
 			}
@@ -117,10 +111,7 @@ func TestHeadsDropout(t *testing.T) {
 	cfg.Model.Heads.Dropout = 0.5
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 1)
 	loss := func(step int) float64 {
-		res, err := h.Forward(f, Control{Step: step})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, h, f, Control{Step: step})
 		return res.Loss
 	}
 	a, b, again := loss(0), loss(1), loss(0)
@@ -153,10 +144,7 @@ func TestHeadsLearn(t *testing.T) {
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 2)
 	var losses []float64
 	for step := range 200 {
-		res, err := h.Forward(f, Control{Step: step})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, h, f, Control{Step: step})
 		losses = append(losses, res.Loss)
 		for _, q := range h.params.List() {
 			rate := float32(0.05)
@@ -197,9 +185,7 @@ func TestHeadsAllocate(t *testing.T) {
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 3)
 	s := h.feed(f, Control{Step: 1})
 	n := testing.AllocsPerRun(20, func() {
-		if _, err := h.Step(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		stepOf(t, h, s)
 	})
 	if n > 8 { // a random stream and the interfaces of inputs, whatever the sizes
 		t.Errorf("a step allocates %v times", n)

@@ -13,7 +13,7 @@ import (
 )
 
 // setParam writes values to a parameter from its beginning.
-func setParam(t *testing.T, m *Pairs, name string, values ...float32) {
+func setParam(t *testing.T, m *Trainer, name string, values ...float32) {
 	t.Helper()
 	q, ok := m.params.Get(name)
 	if !ok {
@@ -23,7 +23,7 @@ func setParam(t *testing.T, m *Pairs, name string, values ...float32) {
 }
 
 // param returns the values of a parameter.
-func param(t *testing.T, m *Pairs, name string) []float32 {
+func param(t *testing.T, m *Trainer, name string) []float32 {
 	t.Helper()
 	q, ok := m.params.Get(name)
 	if !ok {
@@ -56,10 +56,7 @@ func sameMaps(t *testing.T, what string, got, want []float32) {
 // PyTorch; and each row of a batch has its own.
 func TestJudgedMapsOfPairs(t *testing.T) {
 	match, _, g := loadGolden(t, "pair")
-	m, err := newModel(entailmentConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, entailmentConfig(), newEngine(t))
 	for _, q := range m.params.List() {
 		if !strings.HasPrefix(q.Name, "task_head/") {
 			copy(m.params.Value(q), param(t, match, q.Name))
@@ -82,16 +79,16 @@ func TestJudgedMapsOfPairs(t *testing.T) {
 	setParam(t, m, "task_head/classifier/weight", w...)
 
 	x := goldenPairs(m, g, 4)
-	want, err := match.HeatMaps(t.Context(), x, HeatOf{true, 0})
+	want, err := match.Explainer().HeatMaps(t.Context(), x, HeatOf{true, 0})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := m.JudgedMaps(t.Context(), x, []int32{1, 1, 1, 1})
+	got, err := m.Classifier().HeatMaps(t.Context(), x, []int32{1, 1, 1, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameMaps(t, "as a match", got, want)
-	other, err := m.JudgedMaps(t.Context(), x, []int32{0, 1, 0, 1})
+	other, err := m.Classifier().HeatMaps(t.Context(), x, []int32{0, 1, 0, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,26 +96,20 @@ func TestJudgedMapsOfPairs(t *testing.T) {
 		if same := slices.Equal(other[4*i:][:4], got[4*i:][:4]); same != (i%2 == 1) {
 			t.Errorf("row %d: class %d and class 1 have the maps %v and %v", i, i%2, other[4*i:][:4], got[4*i:][:4])
 		}
-		one, err := m.JudgedMaps(t.Context(), rowOf(x, i), []int32{int32(i % 2)})
+		one, err := m.Classifier().HeatMaps(t.Context(), rowOf(x, i), []int32{int32(i % 2)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		sameMaps(t, fmt.Sprint("row ", i), one, other[4*i:][:4])
 	}
-	if _, err := m.JudgedMaps(t.Context(), x, []int32{0, 1, 3, 0}); err == nil || !strings.Contains(err.Error(), "no class 3: the model tells 3") {
+	if _, err := m.Classifier().HeatMaps(t.Context(), x, []int32{0, 1, 3, 0}); err == nil || !strings.Contains(err.Error(), "no class 3: the model tells 3") {
 		t.Error(err)
 	}
-	if _, err := m.JudgedMaps(t.Context(), x, []int32{0}); err == nil || !strings.Contains(err.Error(), "a class for each (got 1)") {
+	if _, err := m.Classifier().HeatMaps(t.Context(), x, []int32{0}); err == nil || !strings.Contains(err.Error(), "a class for each (got 1)") {
 		t.Error(err)
 	}
-	if match.HasJudgedMaps() || !m.HasJudgedMaps() || m.HasWrittenMaps() {
+	if match.Classifier() != nil || !m.Classifier().HasHeatMaps() || m.Writer() != nil {
 		t.Error("a model of pairs has maps of classes, or one of classes has none")
-	}
-	if _, err := match.JudgedMaps(t.Context(), x, []int32{0, 1, 0, 1}); err != errJudgesNothing {
-		t.Error(err)
-	}
-	if _, err := m.WrittenMaps(t.Context(), x, nil); err != errNoDecoder {
-		t.Error(err)
 	}
 }
 
@@ -163,22 +154,22 @@ func TestJudgedMapsOfTwoPictures(t *testing.T) {
 			}
 			copy(one.params.Value(q), param(t, both, name))
 		}
-		b := batch.New(4, both.JudgeColumns()...)
+		b := batch.New(4, both.Classifier().Columns()...)
 		copy(b.Floats(batch.Images), g.floats("input/images"))
 		copy(b.Floats(batch.SecondImages), g.floats("input/second"))
 		copy(b.Ints(batch.Tokens), g.ints("input/tokens"))
 		copy(b.Ints(batch.Lengths), g.ints("input/lengths"))
-		x := batch.New(4, one.JudgeColumns()...)
+		x := batch.New(4, one.Classifier().Columns()...)
 		copy(x.Floats(batch.Images), g.floats([]string{"input/images", "input/second"}[picture]))
 		copy(x.Ints(batch.Tokens), b.Ints(batch.Tokens))
 		copy(x.Ints(batch.Lengths), b.Ints(batch.Lengths))
 
 		classes := []int32{0, 1, 1, 0}
-		want, err := one.JudgedMaps(t.Context(), x, classes)
+		want, err := one.Classifier().HeatMaps(t.Context(), x, classes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		maps, err := both.JudgedMaps(t.Context(), b, classes)
+		maps, err := both.Classifier().HeatMaps(t.Context(), b, classes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,21 +185,19 @@ func TestJudgedMapsOfTwoPictures(t *testing.T) {
 }
 
 // nudges compares the sums over rows of gradients (n, D), of which D elements of a parameter shift all, with finite differences.
-func nudges(t *testing.T, m *Pairs, name string, from int, key heatKey, run func()) {
+func nudges(t *testing.T, m *Trainer, name string, from int, x *heatMaps, run func()) {
 	t.Helper()
 	score := func() float64 {
 		run()
-		v, err := m.heatings[key].machine.Scalar(m.heatings[key].score)
+		v, err := x.machine.Scalar(x.score)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return float64(v)
 	}
-	score()
-	x := m.heatings[key]
 	grad := x.tokens.grad
 	if len(x.looks) > 0 {
-		grad = x.looks[0].grad
+		grad = x.looks[0].gathered.grad
 	}
 	most := 0.0
 	for k := range 5 {
@@ -248,13 +237,13 @@ func TestJudgedMapsOfImages(t *testing.T) {
 		for i := range w {
 			w[i] = float32(math.Sin(float64(i * i)))
 		}
-		b := batch.New(3, m.JudgeColumns()...)
+		b := batch.New(3, m.Classifier().Columns()...)
 		for i := range b.Floats(batch.Images) {
 			b.Floats(batch.Images)[i] = float32(math.Sin(float64(i*i%977) * .7))
 		}
 		var maps []float32
 		run := func() {
-			if maps, err = m.JudgedMaps(t.Context(), b, classes); err != nil {
+			if maps, err = m.Classifier().HeatMaps(t.Context(), b, classes); err != nil {
 				t.Fatal(name, err)
 			}
 		}
@@ -276,9 +265,8 @@ func TestJudgedMapsOfImages(t *testing.T) {
 			sameMaps(t, name, maps, want)
 			continue
 		}
-		key := heatKey{score: "judged", rows: 3}
-		nudges(t, m, map[string]string{"class": "image/blocks/01/norm1/bias", "mean": "image/blocks/01/mlp/fc2/bias"}[name], 0, key, run)
-		x := m.heatings[key]
+		x := m.classifier.maps.kept[3]
+		nudges(t, m, map[string]string{"class": "image/blocks/01/norm1/bias", "mean": "image/blocks/01/mlp/fc2/bias"}[name], 0, x, run)
 		a, _ := x.machine.Value(x.tokens.node)
 		g, _ := x.machine.Value(x.tokens.grad)
 		for r := range 3 {
@@ -301,7 +289,7 @@ func TestWrittenMaps(t *testing.T) {
 	texts := [][]int32{{2, 7, 3}, {2, 8, 9, 3}, {2, 7, 9, 11, 3}, {2, 30, 3}}
 	for mode, name := range map[string]string{"vqa": "text/layers/02/crossattention/kv/bias", "captioning": "decoder/layers/00/crossattention/kv/bias"} {
 		m, b, _ := loadDecoder(t, mode)
-		ranker, err := m.NewRanker(texts, 0)
+		ranker, err := m.Writer().Ranker(texts, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,13 +303,12 @@ func TestWrittenMaps(t *testing.T) {
 		}
 		var maps []float32
 		run := func() {
-			if maps, err = m.WrittenMaps(t.Context(), b, texts); err != nil {
+			if maps, err = m.Writer().HeatMaps(t.Context(), b, texts); err != nil {
 				t.Fatal(err)
 			}
 		}
 		run()
-		key := heatKey{score: "written", rows: 4, len: 4}
-		x := m.heatings[key]
+		x := m.writer.maps.kept[textsKey{rows: 4, len: 4}]
 		if x == nil {
 			t.Fatalf("%s: no computation of texts of 4 tokens", mode)
 		}
@@ -336,7 +323,7 @@ func TestWrittenMaps(t *testing.T) {
 				n = int(b.Ints(batch.Lengths)[i])
 			}
 			var v [3][]float32
-			for k, node := range []*gorgonia.Node{x.looks[0].q, x.looks[0].kv, x.looks[0].grad} {
+			for k, node := range []*gorgonia.Node{x.looks[0].q, x.looks[0].kv, x.looks[0].gathered.grad} {
 				a, err := x.machine.Value(node)
 				if err != nil {
 					t.Fatal(err)
@@ -353,7 +340,7 @@ func TestWrittenMaps(t *testing.T) {
 		}
 		sameMaps(t, mode+", of what the tokens look at", all, plain)
 		for i, text := range texts {
-			one, err := m.WrittenMaps(t.Context(), rowOf(b, i), [][]int32{text})
+			one, err := m.Writer().HeatMaps(t.Context(), rowOf(b, i), [][]int32{text})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -364,9 +351,9 @@ func TestWrittenMaps(t *testing.T) {
 			}
 			sameMaps(t, fmt.Sprint(mode, " ", i), one, all[4*i:][:4])
 		}
-		nudges(t, m, name, 24, key, run)
+		nudges(t, m, name, 24, x, run)
 		for _, bad := range [][][]int32{texts[:3], {{2}, {2, 3}, {2, 3}, {2, 3}}, {make([]int32, 12), {2, 3}, {2, 3}, {2, 3}}} {
-			if _, err := m.WrittenMaps(t.Context(), b, bad); err == nil {
+			if _, err := m.Writer().HeatMaps(t.Context(), b, bad); err == nil {
 				t.Errorf("maps of %v", bad)
 			}
 		}

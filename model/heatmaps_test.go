@@ -12,7 +12,7 @@ import (
 )
 
 // goldenPairs is a batch of the first n pairs of a golden.
-func goldenPairs(m *Pairs, g golden, n int) *batch.Batch {
+func goldenPairs(m *Trainer, g golden, n int) *batch.Batch {
 	b := batch.New(n, append(m.Image().Columns(), m.Text().Columns()...)...)
 	copy(b.Floats(batch.Images), g.floats("input/images"))
 	copy(b.Ints(batch.Tokens), g.ints("input/tokens"))
@@ -31,7 +31,7 @@ func TestGoldenHeatMaps(t *testing.T) {
 	for _, of := range []HeatOf{{true, 0}, {true, 1}, {false, 0}, {false, 1}} {
 		name := fmt.Sprintf("%s/%d", map[bool]string{true: "itm", false: "itc"}[of.Match], of.Layer)
 		for _, rows := range []int{4, 1, 4} {
-			maps, err := m.HeatMaps(t.Context(), goldenPairs(m, g, rows), of)
+			maps, err := m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, rows), of)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,15 +51,15 @@ func TestGoldenHeatMaps(t *testing.T) {
 			explainedAs(t, name+"/scores", scores, want.floats(name + "/scores")[:len(scores)])
 		}
 	}
-	if len(m.heatings) != 4*2 {
-		t.Errorf("%d computations are kept", len(m.heatings))
+	if len(m.explainer.maps.kept) != 4*2 {
+		t.Errorf("%d computations are kept", len(m.explainer.maps.kept))
 	}
 }
 
 // TestHeatMapsOfPairs: a pair has the map that Grad-CAM of it alone has.
 func TestHeatMapsOfPairs(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
-	maps, err := m.HeatMaps(t.Context(), goldenPairs(m, g, 4), HeatOf{true, 0})
+	maps, err := m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, 4), HeatOf{true, 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestHeatMapsRefuse(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
 	dual := buildCLIP(t, tinyCLIP("Multi(2,4)"))
 	for _, c := range []struct {
-		m    *Pairs
+		m    *Trainer
 		of   HeatOf
 		want string
 	}{
@@ -94,7 +94,7 @@ func TestHeatMapsRefuse(t *testing.T) {
 		{dual, HeatOf{true, 0}, "no match head"},
 		{dual, HeatOf{false, 0}, "no class token that attends"},
 	} {
-		_, err := c.m.HeatMaps(t.Context(), goldenPairs(m, g, 1), c.of)
+		_, err := c.m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, 1), c.of)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.of, err, c.want)
 		}

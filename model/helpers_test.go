@@ -5,12 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
 // build returns a model on an engine of its own backend and threads.
-func build(t testing.TB, cfg config.Config, backend string, threads int) *Pairs {
+func build(t testing.TB, cfg config.Config, backend string, threads int) *Trainer {
 	t.Helper()
 	e, err := kernel.New(kernel.Options{Backend: backend, Threads: threads})
 	if err != nil {
@@ -18,17 +19,14 @@ func build(t testing.TB, cfg config.Config, backend string, threads int) *Pairs 
 	}
 	t.Cleanup(e.Close)
 	giveDevice(t, e)
-	m, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, e)
 	return m
 }
 
 // randomBatch returns a batch of cfg's size: random pixels, captions of 3 tokens and
 // more that start with id 2, two of three with one token masked by id 4, ids that repeat
 // every 3 rows, and random features.
-func randomBatch(m *Pairs, seed uint64) Batch {
+func randomBatch(m *Trainer, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 0))
 	cfg, rows := m.cfg, m.MaskRows()
 	b, l := cfg.Train.BatchSize, cfg.Data.Tokens
@@ -75,12 +73,9 @@ func randomBatch(m *Pairs, seed uint64) Batch {
 }
 
 // step runs a whole training step with plain gradient descent.
-func step(t testing.TB, m *Pairs, b Batch, c Control) *Result {
+func step(t testing.TB, m *Trainer, b Batch, c Control) *Result {
 	t.Helper()
-	res, err := m.Forward(b, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := forward(t, m, b, c)
 	grads := m.params.Grads()
 	for i, v := range grads {
 		m.params.Values()[i] -= 0.05 * v
@@ -106,3 +101,77 @@ func sameBits(a, b []float32) bool {
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// newTrainer returns a model for training.
+func newTrainer(t testing.TB, cfg config.Config, o Options) *Trainer {
+	t.Helper()
+	m, err := New(cfg, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// modelOn is newModel, which must not fail.
+func modelOn(t testing.TB, cfg config.Config, e *kernel.Engine) *Trainer {
+	t.Helper()
+	m, err := newModel(cfg, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// forward computes losses and gradients of a batch.
+func forward(t testing.TB, m *Trainer, b Batch, c Control) *Result {
+	t.Helper()
+	r, err := m.Forward(b, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// stepOf computes losses and gradients of a micro-batch.
+func stepOf(t testing.TB, m *Trainer, s *feed.Step) *Result {
+	t.Helper()
+	r, err := m.Step(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// encodeImages and encodeTexts return what the encoders of m give for n rows.
+func encodeImages(t testing.TB, m interface {
+	EncodeImages(images []float32, n int) (states, features []float32, err error)
+}, images []float32, n int) (states, features []float32) {
+	t.Helper()
+	states, features, err := m.EncodeImages(images, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return states, features
+}
+
+func encodeTexts(t testing.TB, m interface {
+	EncodeTexts(tokens, lengths []int32, n int) (states, features []float32, err error)
+}, tokens, lengths []int32, n int) (states, features []float32) {
+	t.Helper()
+	states, features, err := m.EncodeTexts(tokens, lengths, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return states, features
+}
+
+// engineOf returns an engine until the end of the test.
+func engineOf(t testing.TB, o kernel.Options) *kernel.Engine {
+	t.Helper()
+	e, err := kernel.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}

@@ -23,7 +23,7 @@ func BenchmarkHosts(b *testing.B) {
 	mafa.Objective.MAFA = config.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5, Uniform: .1}
 	hosts := []struct {
 		name string
-		m    *Pairs
+		m    *Trainer
 		best time.Duration
 	}{
 		{name: "albef", m: build(b, base, "", 2)}, {name: "views", m: build(b, views, "", 2)}, {name: "intra", m: build(b, intra, "", 2)},
@@ -39,9 +39,7 @@ func BenchmarkHosts(b *testing.B) {
 			x := randomBatch(h.m, 1)
 			x.Views = slices.Clone(x.Images)
 			begin := time.Now()
-			if _, err := h.m.Forward(x, Control{UseQueue: true, Alpha: .2, Uniform: .1}); err != nil {
-				b.Fatal(err)
-			}
+			forward(b, h.m, x, Control{UseQueue: true, Alpha: .2, Uniform: .1})
 			if d := time.Since(begin); h.best == 0 || d < h.best {
 				h.best = d
 			}
@@ -53,7 +51,7 @@ func BenchmarkHosts(b *testing.B) {
 	}
 }
 
-func connectedTo(b *testing.B, cfg config.Config, judge *Pairs) *Pairs {
+func connectedTo(b *testing.B, cfg config.Config, judge *Trainer) *Trainer {
 	m, err := newConnected(cfg, judge.engine, connectorOf(judge))
 	if err != nil {
 		b.Fatal(err)

@@ -55,7 +55,7 @@ var (
 )
 
 // hostBatch is a batch of the inputs of a golden.
-func hostBatch(m *Pairs, g golden) *batch.Batch {
+func hostBatch(m *Trainer, g golden) *batch.Batch {
 	b := batch.New(5, m.Columns()...)
 	copy(b.Floats(batch.Regions), g.floats("input/regions"))
 	copy(b.Ints(batch.RegionLengths), g.ints("input/region_lengths"))
@@ -66,7 +66,7 @@ func hostBatch(m *Pairs, g golden) *batch.Batch {
 }
 
 // hostFeatures are the features of both sides.
-func hostFeatures(t *testing.T, m *Pairs, b *batch.Batch) (image, text []float32) {
+func hostFeatures(t *testing.T, m *Trainer, b *batch.Batch) (image, text []float32) {
 	t.Helper()
 	of := func(e *Encoder) []float32 {
 		_, f, err := e.Encode(t.Context(), hostColumns(e, b))
@@ -91,7 +91,7 @@ func openHost(t *testing.T, name string) golden {
 
 // hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a step,
 // and running statistics behind the update.
-func (g golden) hostStep(t *testing.T, m *Pairs) *batch.Batch {
+func (g golden) hostStep(t *testing.T, m *Trainer) *batch.Batch {
 	t.Helper()
 	names := map[string]bool{}
 	for _, info := range g.f.Tensors() {
@@ -110,10 +110,7 @@ func (g golden) hostStep(t *testing.T, m *Pairs) *batch.Batch {
 		t.Fatalf("there is no %v", names)
 	}
 	b := hostBatch(m, g)
-	res, err := m.Step(t.Context(), &feed.Step{Batch: b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := stepOf(t, m, &feed.Step{Batch: b})
 	if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
 		t.Errorf("loss %v, PyTorch %v", res.Loss, want)
 	}
@@ -147,7 +144,7 @@ func hostColumns(e *Encoder, b *batch.Batch) *batch.Batch {
 }
 
 // tokenScores are the scores of a model that compares tokens.
-func tokenScores(t *testing.T, m *Pairs, b *batch.Batch) []float32 {
+func tokenScores(t *testing.T, m *Trainer, b *batch.Batch) []float32 {
 	t.Helper()
 	of := func(e *Encoder) ([]float32, []int32) {
 		x, n, err := e.EncodeTokens(t.Context(), hostColumns(e, b))
@@ -158,7 +155,7 @@ func tokenScores(t *testing.T, m *Pairs, b *batch.Batch) []float32 {
 	}
 	x, nx := of(m.Image())
 	y, ny := of(m.Text())
-	scores, err := m.Interact(t.Context(), x, nx, y, ny)
+	scores, err := m.Interaction().Scores(t.Context(), x, nx, y, ny)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,15 +212,12 @@ func TestHostMetricStart(t *testing.T) {
 				row.Ints(batch.Tokens)[k] = int32(5 + (3*i+k)%15)
 			}
 		}
-		loss := func(m *Pairs) float64 {
-			res, err := m.Step(t.Context(), &feed.Step{Batch: b})
-			if err != nil {
-				t.Fatal(err)
-			}
+		loss := func(m *Trainer) float64 {
+			res := stepOf(t, m, &feed.Step{Batch: b})
 			return res.Loss
 		}
-		outputs := func(m *Pairs) (list [][]float32) {
-			if plain.InteractionName() != "" {
+		outputs := func(m *Trainer) (list [][]float32) {
+			if plain.Interaction() != nil {
 				return [][]float32{tokenScores(t, m, b)}
 			}
 			image, text := hostFeatures(t, m, b)

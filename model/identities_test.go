@@ -134,10 +134,7 @@ func TestIdentityLosses(t *testing.T) {
 		for i := range v { // smaller than at the start, so that finite differences are
 			v[i] /= 8
 		}
-		res, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{})
 		got := map[string]float64{}
 		for _, p := range res.Parts {
 			got[p.Name] = p.Value
@@ -159,10 +156,7 @@ func TestIdentityLosses(t *testing.T) {
 			continue // kinks, which the op is tested without
 		}
 		checkDifferences(t, m, func(float64) float64 {
-			res, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, m, b, Control{})
 			var s float64
 			for _, p := range res.Parts {
 				switch p.Name {

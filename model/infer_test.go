@@ -34,9 +34,7 @@ func TestInferenceEqualsTraining(t *testing.T) {
 	cfg.Momentum.Dropout = false
 	m := build(t, cfg, "auto", 2)
 	x := randomBatch(m, 3)
-	if _, err := m.Forward(x, Control{Alpha: 0.4, UseQueue: true}); err != nil {
-		t.Fatal(err)
-	}
+	forward(t, m, x, Control{Alpha: 0.4, UseQueue: true})
 	k, err := m.Features()
 	if err != nil {
 		t.Fatal(err)
@@ -46,18 +44,12 @@ func TestInferenceEqualsTraining(t *testing.T) {
 	size := len(x.Images) / b
 	for _, n := range []int{1, 2, b} {
 		for i := 0; i < b; i += n {
-			states, f, err := m.EncodeImages(x.Images[i*size:][:n*size], n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			states, f := encodeImages(t, m, x.Images[i*size:][:n*size], n)
 			if want := n * m.Image().Len() * m.Image().Width(); len(states) != want {
 				t.Fatalf("%d values of image states, want %d", len(states), want)
 			}
 			closeTo(t, "image features", f, imageM[i*c:][:n*c], 1e-6)
-			states, f, err = m.EncodeTexts(x.Tokens[i*l:][:n*l], x.Lengths[i:][:n], n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			states, f = encodeTexts(t, m, x.Tokens[i*l:][:n*l], x.Lengths[i:][:n], n)
 			if want := n * m.Text().Len() * m.Text().Width(); len(states) != want {
 				t.Fatalf("%d values of text states, want %d", len(states), want)
 			}
@@ -94,32 +86,23 @@ func TestMatchEqualsTraining(t *testing.T) {
 		m.params.Value(w)[m.Text().Width()+i] = float32(math.Sin(float64(i)))
 	}
 	x := randomBatch(m, 5)
-	res, err := m.Forward(x, Control{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := forward(t, m, x, Control{})
 	var itm float64
 	for _, p := range res.Parts {
 		if p.Name == "itm" {
 			itm = p.Value
 		}
 	}
-	is, _, err := m.EncodeImages(x.Images, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is, _ := encodeImages(t, m, x.Images, 2)
 	images := clone(is)
-	ts, _, err := m.EncodeTexts(x.Tokens, x.Lengths, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts, _ := encodeTexts(t, m, x.Tokens, x.Lengths, 2)
 	states := clone(ts)
-	r, err := m.Match(t.Context(), states, x.Lengths, []int32{0, 1}, images, 2, 2)
+	r, err := m.Matcher().Match(t.Context(), states, x.Lengths, []int32{0, 1}, images, 2, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pairs := clone(r)
-	if r, err = m.Match(t.Context(), states, x.Lengths, []int32{1, 0}, images, 2, 2); err != nil {
+	if r, err = m.Matcher().Match(t.Context(), states, x.Lengths, []int32{1, 0}, images, 2, 2); err != nil {
 		t.Fatal(err)
 	}
 	others := clone(r)
@@ -134,11 +117,11 @@ func TestMatchEqualsTraining(t *testing.T) {
 	// One text against both images, and both texts against one image.
 	one := clone(states[:len(states)/2])
 	both := append(clone(one), one...)
-	if r, err = m.Match(t.Context(), both, []int32{x.Lengths[0], x.Lengths[0]}, []int32{1, 0}, images, 2, 2); err != nil {
+	if r, err = m.Matcher().Match(t.Context(), both, []int32{x.Lengths[0], x.Lengths[0]}, []int32{1, 0}, images, 2, 2); err != nil {
 		t.Fatal(err)
 	}
 	closeTo(t, "one text, two images", r, []float32{others[0], pairs[0]}, 1e-5)
-	if r, err = m.Match(t.Context(), states, x.Lengths, []int32{0, 0}, images[:len(images)/2], 2, 1); err != nil {
+	if r, err = m.Matcher().Match(t.Context(), states, x.Lengths, []int32{0, 0}, images[:len(images)/2], 2, 1); err != nil {
 		t.Fatal(err)
 	}
 	closeTo(t, "two texts, one image", r, []float32{pairs[0], others[1]}, 1e-5)
@@ -148,16 +131,11 @@ func TestMatchEqualsTraining(t *testing.T) {
 func TestInferenceFollowsParameters(t *testing.T) {
 	m := build(t, tinyConfig(), "auto", 1)
 	x := randomBatch(m, 1)
-	_, f, err := m.EncodeImages(x.Images, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, f := encodeImages(t, m, x.Images, 4)
 	before := clone(f)
 	q, _ := m.params.Get("image_proj/bias")
 	m.params.Value(q)[0] += 1
-	if _, f, err = m.EncodeImages(x.Images, 4); err != nil {
-		t.Fatal(err)
-	}
+	_, f = encodeImages(t, m, x.Images, 4)
 	if sameBits(before, f) {
 		t.Error("features did not change with a parameter")
 	}
@@ -172,11 +150,8 @@ func TestQueueSwitch(t *testing.T) {
 	cfg.Queue.Size = 0
 	without := build(t, cfg, "auto", 2)
 	x := randomBatch(with, 1)
-	run := func(m *Pairs, use bool) float64 {
-		res, err := m.Forward(x, Control{Alpha: 0.4, UseQueue: use})
-		if err != nil {
-			t.Fatal(err)
-		}
+	run := func(m *Trainer, use bool) float64 {
+		res := forward(t, m, x, Control{Alpha: 0.4, UseQueue: use})
 		return res.Loss
 	}
 	run(with, true)
@@ -269,14 +244,8 @@ func TestModelErrors(t *testing.T) {
 	}
 	cfg := tinyConfig()
 	cfg.Objective.ITM.Weight = 0
-	m, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.HasMatching() {
+	m := modelOn(t, cfg, e)
+	if m.Matcher() != nil {
 		t.Error("a model without matching has a match head")
-	}
-	if _, err := m.Match(t.Context(), nil, nil, nil, nil, 1, 1); err == nil || !strings.Contains(err.Error(), "objective.itm.weight") {
-		t.Errorf("matching without a head: %v", err)
 	}
 }

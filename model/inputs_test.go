@@ -22,9 +22,7 @@ func TestStepMasksItsCaptions(t *testing.T) {
 		seen := map[int]bool{}
 		for _, counter := range []int{3, 4} {
 			s := m.feed(b, Control{Step: counter})
-			if _, err := m.Step(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, m, s)
 			k := objectives.Masker{Prob: 0.4, Vocab: tinyVocab, MaskID: 4, Capacity: m.MaskRows()}
 			var want objectives.Masked
 			if err := k.Apply(rng.New(cfg.Run.Seed, rng.Mask, uint64(counter)), b.Tokens, b.Lengths, &want); err != nil {
@@ -62,9 +60,7 @@ func TestStepFollowsItsSchedules(t *testing.T) {
 	s.PerEpoch = 4
 	for update := range 12 {
 		s.Update, s.Counter = update, update
-		if _, err := m.Step(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		stepOf(t, m, s)
 		if want := 0.4 * min(float64(update)/8, 1); !(math.Abs(float64(m.floats("alpha")[0])-want) <= 1e-7) {
 			t.Errorf("update %d: alpha is %v, want %v", update, m.floats("alpha")[0], want)
 		}
@@ -99,9 +95,7 @@ func TestStepDrawsItsShareOfTheNoise(t *testing.T) {
 	draw := func(rank, ranks int) (all [][]float32) {
 		s := m.feed(randomBatch(m, 1), Control{Step: 5})
 		s.Rank, s.Ranks = rank, ranks
-		if _, err := m.Step(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		stepOf(t, m, s)
 		for _, name := range noise {
 			all = append(all, slices.Clone(m.floats(name)))
 		}

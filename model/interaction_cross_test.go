@@ -57,10 +57,7 @@ func TestCrossEvaluates(t *testing.T) {
 		for i := range b.Lengths {
 			b.Lengths[i] = max(b.Lengths[i], 2)
 		}
-		r, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{})
 		encode := func(e *Encoder) ([]float32, []int32) {
 			x, n, err := e.EncodeTokens(t.Context(), m.feed(b, Control{}).Batch)
 			if err != nil {
@@ -73,7 +70,7 @@ func TestCrossEvaluates(t *testing.T) {
 		n := len(b.IDs)
 		scores := make([][]float64, n)
 		for i := range n { // an image at a time
-			one, err := m.Interact(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
+			one, err := m.Interaction().Scores(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
 			if err != nil {
 				t.Fatal(err)
 			}

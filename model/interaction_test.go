@@ -16,21 +16,18 @@ func tinyFILIP(kind string) config.Config {
 }
 
 // buildInteraction builds a model whose texts begin with one token that is no word.
-func buildInteraction(t testing.TB, cfg config.Config) *Pairs {
+func buildInteraction(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	m, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1})
 	t.Cleanup(func() { m.Close() })
 	return m
 }
 
 // tokenRows are the tokens of a side that take part, as unit rows: those after the first.
-func tokenRows(t testing.TB, m *Pairs, e *Encoder, b Batch, lengths []int32) (rows [][][]float64) {
+func tokenRows(t testing.TB, m *Trainer, e *Encoder, b Batch, lengths []int32) (rows [][][]float64) {
 	t.Helper()
 	states, _, err := e.Encode(t.Context(), m.feed(b, Control{}).Batch)
 	if err != nil {
@@ -120,10 +117,7 @@ func TestInteraction(t *testing.T) {
 				b.Lengths[i] = max(b.Lengths[i], 2)
 			}
 			b.IDs[3] = b.IDs[0]
-			r, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := forward(t, m, b, Control{})
 			s := naiveMaxAve(tokenRows(t, m, m.Image(), b, nil), tokenRows(t, m, m.Text(), b, b.Lengths))
 			comparePairLosses(t, name+" "+positives, r, s, lossIDs(b.IDs, positives), 0.3)
 		}
@@ -200,10 +194,7 @@ func TestPairLosses(t *testing.T) {
 			o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}, config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
 			m := build(t, cfg, "plain", 1)
 			b := randomBatch(m, 3)
-			r, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := forward(t, m, b, Control{})
 			var s [][]float64
 			_, x, err := m.Image().Encode(t.Context(), m.feed(b, Control{}).Batch)
 			if err != nil {
@@ -248,10 +239,7 @@ func TestHingeWarmup(t *testing.T) {
 			m := buildCLIP(t, cfg)
 			f := m.feed(randomPairs(m, 5), Control{})
 			f.Update, f.PerEpoch = update, c.perEpoch
-			r, err := m.Step(t.Context(), f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := stepOf(t, m, f)
 			return r.Loss
 		}
 		all, hardest := c.hinge, c.hinge
@@ -298,10 +286,7 @@ func TestInteractionGradients(t *testing.T) {
 	m := buildInteraction(t, cfg)
 	b := randomPairs(m, 5)
 	checkDifferences(t, m, func(float64) float64 {
-		r, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{})
 		return r.Loss
 	}, []string{"gssf/weight", "interaction/image/fc1/weight", "interaction/text/fc2/weight", "image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/layers/00/attention/output/weight"})
 }
@@ -321,8 +306,8 @@ func TestInteractionHasNoFeatures(t *testing.T) {
 func TestInteract(t *testing.T) {
 	cfg := tinyFILIP("max_ave")
 	m := buildInteraction(t, cfg)
-	if m.InteractionName() != "max_ave" {
-		t.Errorf("name %q", m.InteractionName())
+	if name := m.Interaction().Name(); name != "max_ave" {
+		t.Errorf("name %q", name)
 	}
 	b := randomPairs(m, 7)
 	b.Lengths[1] = 1 // no word
@@ -352,7 +337,7 @@ func TestInteract(t *testing.T) {
 		}
 	}
 	for _, size := range [][2]int{{n, n}, {2, n}, {1, 3}} {
-		got, err := m.Interact(t.Context(), images[:size[0]*m.Image().Len()*m.Dim()], imageLengths[:size[0]], texts[:size[1]*m.Text().Len()*m.Dim()], textLengths[:size[1]])
+		got, err := m.Interaction().Scores(t.Context(), images[:size[0]*m.Image().Len()*m.Dim()], imageLengths[:size[0]], texts[:size[1]*m.Text().Len()*m.Dim()], textLengths[:size[1]])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +347,7 @@ func TestInteract(t *testing.T) {
 		t.Errorf("score of features: %v", err)
 	}
 	plain := buildCLIP(t, tinyCLIP("sphere"))
-	if _, err := plain.Interact(t.Context(), nil, nil, nil, nil); err == nil || plain.InteractionName() != "" {
-		t.Errorf("a model of features interacts: %v", err)
+	if plain.Interaction() != nil {
+		t.Error("a model of features interacts")
 	}
 }

@@ -69,13 +69,10 @@ func tinyKLOT() config.Config {
 	return cfg
 }
 
-func buildKLOT(t *testing.T, cfg config.Config, o Options) *Pairs {
+func buildKLOT(t *testing.T, cfg config.Config, o Options) *Trainer {
 	t.Helper()
 	o.Engine = newEngine(t)
-	m, err := New(cfg, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newTrainer(t, cfg, o)
 	return m
 }
 
@@ -134,10 +131,7 @@ func TestKLOT(t *testing.T) {
 		o := klotOptions(cfg, 4, 7)
 		m := buildKLOT(t, cfg, o)
 		b := randomFeatures(cfg, 3)
-		r, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{})
 		images, texts := b.ImageFeatures, b.TextFeatures
 		if further > 0 {
 			images = slices.Concat(images, o.ImagePool.(*recorded).last(further))
@@ -176,10 +170,7 @@ func TestKLOTGradients(t *testing.T) {
 	m := buildKLOT(t, cfg, klotOptions(cfg, 4, 7))
 	b := randomFeatures(cfg, 3)
 	checkDifferences(t, m, func(float64) float64 {
-		r, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{})
 		return 2 * r.Parts[0].Value
 	}, []string{"image_head/fc1/weight", "image_head/fc2/weight", "text_head/fc2/bias"})
 }
@@ -192,9 +183,7 @@ func TestKLOTDraws(t *testing.T) {
 		cfg.Run.Seed = seed
 		o := klotOptions(cfg, 4, 1000)
 		m := buildKLOT(t, cfg, o)
-		if _, err := m.Forward(randomFeatures(cfg, 3), Control{Step: step}); err != nil {
-			t.Fatal(err)
-		}
+		forward(t, m, randomFeatures(cfg, 3), Control{Step: step})
 		return o.ImagePool.(*recorded).read, o.TextPool.(*recorded).read
 	}
 	images, texts := draw(1, 5)

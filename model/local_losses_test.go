@@ -86,10 +86,7 @@ func TestLocalLossesGradients(t *testing.T) {
 		m := buildCLIP(t, cfg)
 		b := randomPairs(m, 5)
 		checkDifferences(t, m, func(float64) float64 {
-			res, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, m, b, Control{})
 			return res.Loss
 		}, []string{"image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/embeddings/word/weight"})
 	}
@@ -99,18 +96,12 @@ func TestLocalLossesGradients(t *testing.T) {
 func TestLocalLossesWithoutWords(t *testing.T) {
 	cfg := withLocal(tinyCLIP("sphere"))
 	cfg.Objective.ITC.InBatchWeight = 0
-	m, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, Begin: 1, End: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, Begin: 1, End: 1})
 	b := randomPairs(m, 6)
 	for i := range b.Lengths {
 		b.Lengths[i] = 2
 	}
-	res, err := m.Forward(b, Control{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := forward(t, m, b, Control{})
 	parts := map[string]float64{}
 	for _, p := range res.Parts {
 		parts[p.Name] = p.Value

@@ -40,7 +40,7 @@ func loraSystems(t testing.TB) map[string]config.Config {
 }
 
 // loraBatch is a batch for a system.
-func loraBatch(m *Pairs) Batch {
+func loraBatch(m *Trainer) Batch {
 	if m.cfg.Model.ImagesOnly() {
 		return viewsBatch(1)
 	}
@@ -48,7 +48,7 @@ func loraBatch(m *Pairs) Batch {
 }
 
 // scatter gives adapters values that show.
-func scatter(m *Pairs, scale float32) {
+func scatter(m *Trainer, scale float32) {
 	for _, q := range m.Params().List() {
 		if strings.HasSuffix(q.Name, "/lora_b") {
 			for i := range m.Params().Value(q) {
@@ -70,10 +70,7 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 			plain := cfg
 			plain.Model.LoRA = encoders.LoRA{}
 			base, m := build(t, plain, "builtin", 2), build(t, cfg, "builtin", 2)
-			want, err := base.Forward(loraBatch(base), Control{Alpha: 0.4})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := forward(t, base, loraBatch(base), Control{Alpha: 0.4})
 			got, err := m.Forward(loraBatch(m), Control{Alpha: 0.4})
 			if err != nil || !(math.Abs(got.Loss-want.Loss) <= 1e-6*math.Abs(want.Loss)) {
 				t.Errorf("loss %v, of the base %v (%v)", got.Loss, want.Loss, err)
@@ -82,8 +79,8 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 			for _, q := range m.Params().List() {
 				tower := strings.HasPrefix(q.Name, "image/") || strings.HasPrefix(q.Name, "text/")
 				adapter := strings.HasSuffix(q.Name, "/lora_a") || strings.HasSuffix(q.Name, "/lora_b")
-				if q.Locked != (tower && !adapter) || adapter && (!m.Learnable(q.Name) || q.Twin != cfg.Momentum.Enabled) || q.Locked && (m.Learnable(q.Name) || q.Twin) {
-					t.Errorf("%s: locked %t, learned %t, with a twin %t", q.Name, q.Locked, m.Learnable(q.Name), q.Twin)
+				if q.Locked != (tower && !adapter) || adapter && (!m.Learnable(q.Name) || q.Momentum != cfg.Momentum.Enabled) || q.Locked && (m.Learnable(q.Name) || q.Momentum) {
+					t.Errorf("%s: locked %t, learned %t, with a twin %t", q.Name, q.Locked, m.Learnable(q.Name), q.Momentum)
 				}
 				if q.Locked {
 					locked += q.Len()
@@ -98,10 +95,10 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 				t.Errorf("%d adapters, %d values locked, %d trained", adapters, locked, trained)
 			}
 			before, after := base.Footprint(), m.Footprint()
-			if after.Gradients != 4*int64(trained) || after.Moments != 8*int64(trained) || cfg.Momentum.Enabled && after.Twins >= before.Twins/2 {
+			if after.Gradients != 4*int64(trained) || after.Moments != 8*int64(trained) || cfg.Momentum.Enabled && after.Momentum >= before.Momentum/2 {
 				t.Errorf("takes %v, %v without adapters", after, before)
 			}
-			if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Twins > after.Twins || e.Buffers > after.Buffers {
+			if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Momentum > after.Momentum || e.Buffers > after.Buffers {
 				t.Errorf("the estimate %v is no lower limit of %v (%v)", e, after, err)
 			}
 		})
@@ -109,7 +106,7 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 }
 
 // countAdapters returns the values of adapters.
-func countAdapters(m *Pairs) (n int) {
+func countAdapters(m *Trainer) (n int) {
 	for _, q := range m.Params().List() {
 		if strings.Contains(q.Name, "/lora_") {
 			n += q.Len()
@@ -126,10 +123,7 @@ func TestLoRAMerged(t *testing.T) {
 			plain := cfg
 			plain.Model.LoRA = encoders.LoRA{}
 			adapted, base := build(t, cfg, "builtin", 2), build(t, plain, "builtin", 2)
-			fresh, err := base.Forward(loraBatch(base), Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fresh := forward(t, base, loraBatch(base), Control{})
 			start := fresh.Loss
 			scatter(adapted, 0.05)
 			for _, q := range base.Params().List() {
@@ -145,10 +139,7 @@ func TestLoRAMerged(t *testing.T) {
 				MergeLoRA(w, adapted.Params().Value(down), adapted.Params().Value(up), 2, 1.5)
 			}
 			base.Params().CopyToMomentum()
-			want, err := base.Forward(loraBatch(base), Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := forward(t, base, loraBatch(base), Control{})
 			got, err := adapted.Forward(loraBatch(adapted), Control{})
 			if err != nil || !(math.Abs(got.Loss-want.Loss) <= 2e-6*math.Abs(want.Loss)) || math.Abs(got.Loss-start) < 1e-3 {
 				t.Errorf("loss %v, merged %v, of fresh adapters %v (%v)", got.Loss, want.Loss, start, err)
@@ -161,10 +152,7 @@ func TestLoRAMerged(t *testing.T) {
 			copy(noisy.Params().Values(), adapted.Params().Values())
 			b := loraBatch(base)
 			rows := cfg.Train.BatchSize
-			_, x, err := base.EncodeImages(b.Images, rows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, x := encodeImages(t, base, b.Images, rows)
 			_, y, err := noisy.EncodeImages(b.Images, rows)
 			if rel, failed := relative(y, x); err != nil || failed != nil || rel > 1e-6*5 {
 				t.Errorf("features of images differ by %.1e (%v)", rel, err)
@@ -192,10 +180,7 @@ func TestLoRAGradients(t *testing.T) {
 		scatter(m, 0.1)
 		b := randomBatch(m, 3)
 		loss := func(alpha float64) float64 {
-			res, err := m.Forward(b, Control{Alpha: alpha})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, m, b, Control{Alpha: alpha})
 			return res.Loss
 		}
 		names := []string{"image/blocks/00/attn/qkv/lora_a", "image/blocks/01/attn/qkv/lora_b", "image/blocks/00/mlp/fc1/lora_a", "image/blocks/01/mlp/fc2/lora_b",
@@ -247,10 +232,7 @@ func TestLoRALearns(t *testing.T) {
 	parts := build(t, inMicroBatches(cfg, 2), "builtin", 2)
 	copy(parts.Params().Values(), m.Params().Values())
 	s := m.feed(b, Control{})
-	want, err := m.Step(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := stepOf(t, m, s)
 	got, sum := compareInParts(t, parts, microBatches(s, 2))
 	if rel, err := relative(sum, m.Params().Grads()); err != nil || rel > 1e-5 || !(math.Abs(got.Loss-want.Loss) <= 1e-5*want.Loss) {
 		t.Errorf("features of two micro-batches: gradients differ by %.1e, loss %v and %v (%v)", rel, got.Loss, want.Loss, err)

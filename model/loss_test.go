@@ -94,7 +94,7 @@ func TestALossOfItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		q, ok := m.Params().Get("naming/weight")
-		if !ok || !m.Learnable(q.Name) || q.Twin {
+		if !ok || !m.Learnable(q.Name) || q.Momentum {
 			t.Fatalf("the loss has no layer: %+v", q)
 		}
 		start := slices.Clone(m.Params().Value(q))

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
@@ -184,4 +185,58 @@ func terms(list []config.ScoreTerm) (t objectives.Terms) {
 		t = append(t, objectives.WeightedKind{Kind: scoring.Kind(x.Kind), Weight: x.Weight})
 	}
 	return t
+}
+
+// newClasses is the loss over classes of images.
+func newClasses(cfg config.Config, o Options) objectives.Classes {
+	c, size := cfg.Objective.Classes, cfg.Model.Image.Size
+	return objectives.Classes{
+		Weight: c.Weight, Smoothing: c.Smoothing, Mix: objectives.Mix{Mixup: c.Mixup, Cutmix: c.Cutmix},
+		Head:   encoders.ClassHead{Classes: len(o.Classes), Norm: c.Norm},
+		Images: batch.Column{Name: batch.Images, Shape: []int{3, size, size}},
+	}
+}
+
+// newSentencePairs is the loss over pairs of sentences.
+func newSentencePairs(cfg config.Config) objectives.SentencePairs {
+	c, task := cfg.Objective.SentencePairs, cfg.Data.SentencePairs.Of()
+	l := objectives.SentencePairs{Weight: c.Weight, Joint: cfg.JointPairs(), Head: encoders.PairHead{Classes: len(task.Classes), Dropout: c.Dropout}}
+	l.Low, l.High = task.Low, task.High
+	return l
+}
+
+// newEntailment is the loss of visual entailment.
+func newEntailment(cfg config.Config) objectives.Entailment {
+	return objectives.Entailment{Weight: cfg.Objective.Entailment.Weight, Head: encoders.TaskHead{Classes: config.EntailmentClasses}}
+}
+
+// newNLVR is the loss of statements about two pictures.
+func newNLVR(cfg config.Config) objectives.NLVR {
+	return objectives.NLVR{Weight: cfg.Objective.NLVR.Weight, Head: encoders.TaskHead{Classes: 2}, Size: cfg.Model.Image.Size}
+}
+
+// newDecoder is the decoder of a configuration: its fusion layers with words, positions and a head of their own. It has no
+// learned metric and is not tuned.
+func newDecoder(cfg config.Config, o Options) encoders.Decoder {
+	b, ok := textEncoder(cfg.Model, o, space.Space{Dim: cfg.Model.Head.Dim, Spheres: 1}).(encoders.BERT)
+	objectives.Need(ok && b.FusionLayers > 0, "decoder", "has the structure of fusion layers: set model.text.fusion_layers > 0, with a model.text.style of bert or roberta")
+	b.Layers, b.Classes, b.TokenBlocks, b.FinalNorm = 0, 0, 0, false
+	b.Metric, b.FusionMetric = encoders.AttentionMetric{}, encoders.AttentionMetric{}
+	return encoders.Decoder{BERT: b}
+}
+
+// newVQA is the loss of answers.
+func newVQA(cfg config.Config, o Options) objectives.VQA {
+	c := cfg.Objective.VQA
+	return objectives.VQA{Weight: c.Weight, Decoder: newDecoder(cfg, o), Answers: c.Answers, Len: c.Tokens, Rows: c.Rows}
+}
+
+// newCaptioning is the loss of captions that the decoder writes.
+func newCaptioning(cfg config.Config, o Options) objectives.Loss {
+	c := cfg.Objective.Captioning
+	l := objectives.CaptioningByDecoder{Weight: c.Weight, Decoder: newDecoder(cfg, o), Len: cfg.Data.Tokens, Tokens: c.Tokens, Last: o.EndID}
+	if o.End > 0 {
+		l.Last = -1
+	}
+	return l
 }

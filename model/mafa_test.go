@@ -20,12 +20,12 @@ func mafaConfig() config.Config {
 }
 
 // connectorOf returns a model as a connector.
-func connectorOf(m *Pairs) *Connector {
+func connectorOf(m *Trainer) *Connector {
 	return &Connector{Model: m.cfg.Model, Vocab: m.Vocab(), From: &memorySource{p: m.params}}
 }
 
 // connected builds a model with a connector.
-func connected(t testing.TB, cfg config.Config, c *Connector) *Pairs {
+func connected(t testing.TB, cfg config.Config, c *Connector) *Trainer {
 	t.Helper()
 	m, err := newConnected(cfg, newEngine(t), c)
 	if err != nil {
@@ -36,7 +36,7 @@ func connected(t testing.TB, cfg config.Config, c *Connector) *Pairs {
 
 // otherModel is a connector of other widths and depths, with weights large enough that its
 // opinions differ.
-func otherModel(t testing.TB) *Pairs {
+func otherModel(t testing.TB) *Trainer {
 	cfg := tinyConfig()
 	cfg.Run.Seed = 5
 	cfg.Model.Image = encoders.ImageOptions{Size: 16, Patch: 4, Depth: 1, Width: 24, Heads: 3}
@@ -72,22 +72,13 @@ func TestRelabellingByInference(t *testing.T) {
 	for seed := range uint64(8) {
 		b := randomBatch(m, seed)
 		const uniform = .25
-		res, err := m.Forward(b, Control{Uniform: uniform})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{Uniform: uniform})
 		got := map[string]float64{}
 		for _, p := range res.Parts {
 			got[p.Name] = p.Value
 		}
-		_, image, err := m.EncodeImages(b.Images, n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, text, err := m.EncodeTexts(b.Tokens, b.Lengths, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, image := encodeImages(t, m, b.Images, n)
+		_, text := encodeTexts(t, m, b.Tokens, b.Lengths, n)
 		match := matches(t, judge, b, n)
 		var positives, replaced, loss float64
 		for side := range 2 {
@@ -145,25 +136,19 @@ func TestRelabellingByInference(t *testing.T) {
 }
 
 // matches returns the probability that text i and image j match, (n, n).
-func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
+func matches(t testing.TB, m *Trainer, b Batch, n int) []float64 {
 	t.Helper()
-	images, _, err := m.EncodeImages(b.Images, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	images, _ := encodeImages(t, m, b.Images, n)
 	images = slices.Clone(images)
-	texts, _, err := m.EncodeTexts(b.Tokens, b.Lengths, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts, _ := encodeTexts(t, m, b.Tokens, b.Lengths, n)
 	out := make([]float64, n*n)
 	for j := range n {
 		index := slices.Repeat([]int32{int32(j)}, n)
-		g, err := m.matching(pairing{n, n, evenPlaces(slices.Max(b.Lengths), m.text.Len())})
+		g, err := m.matcher.logits.get(pairing{n, n, evenPlaces(slices.Max(b.Lengths), m.text.Len())})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Match(t.Context(), texts, b.Lengths, index, images, n, n); err != nil {
+		if _, err := m.Matcher().Match(t.Context(), texts, b.Lengths, index, images, n, n); err != nil {
 			t.Fatal(err)
 		}
 		a, err := g.machine.Value(g.logits)
@@ -182,7 +167,7 @@ func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
 
 // pairsOfClasses is a batch whose image and caption i show class of[i]: one colour and one
 // word, with noise.
-func pairsOfClasses(m *Pairs, of []int, seed uint64) Batch {
+func pairsOfClasses(m *Trainer, of []int, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 4))
 	l, size := m.cfg.Data.Tokens, m.cfg.Model.Image.Size
 	b := Batch{Masked: make([]int32, len(of)*l), MaskPlaces: make([]int32, m.MaskRows()), MaskLabels: slices.Repeat([]int32{-100}, m.MaskRows())}
@@ -219,10 +204,7 @@ func TestFindsFalseNegatives(t *testing.T) {
 	}
 	accuracy := 0.
 	for i := range 600 {
-		res, err := judge.Forward(pairsOfClasses(judge, distinct, uint64(i)), Control{Step: i})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, judge, pairsOfClasses(judge, distinct, uint64(i)), Control{Step: i})
 		adam.Step(3e-3, 1, adam.GradNorm(1))
 		judge.ClampTemperature()
 		for _, p := range res.Parts {
@@ -243,10 +225,7 @@ func TestFindsFalseNegatives(t *testing.T) {
 	// The student is the connector's copy, so that a duplicate is the hardest negative.
 	copy(m.params.Values(), judge.params.Values())
 	positives := func(of []int) float64 {
-		res, err := m.Forward(pairsOfClasses(m, of, 1000), Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, pairsOfClasses(m, of, 1000), Control{})
 		for _, p := range res.Parts {
 			if p.Name == "mafa_positives" {
 				return p.Value
@@ -319,9 +298,7 @@ func TestUniformShareBeginsWithTheSecondEpoch(t *testing.T) {
 	s := m.feed(randomBatch(m, 1), Control{})
 	for update, want := range []float32{0, 0, 0, .5, .5} {
 		s.Update, s.PerEpoch = update, 3
-		if _, err := m.Step(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		stepOf(t, m, s)
 		if got := m.floats("uniform share")[0]; got != want {
 			t.Errorf("update %d of 3 per epoch: a share of %v, want %v", update, got, want)
 		}
@@ -347,10 +324,7 @@ func TestConnectorErrors(t *testing.T) {
 		}
 	}
 	// Without its connector a model evaluates, but does not train.
-	m, err := newModel(mafaConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, mafaConfig(), newEngine(t))
 	b := randomBatch(m, 1)
 	if _, _, err := m.EncodeImages(b.Images, 4); err != nil {
 		t.Error(err)

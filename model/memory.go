@@ -11,7 +11,7 @@ import (
 )
 
 // past makes the queue and the graphs over it inputs of a step.
-type past struct{ p *Pairs }
+type past struct{ p *Trainer }
 
 var _ objectives.Memory = (*past)(nil)
 
@@ -104,7 +104,7 @@ func (m *past) inputs(s *objectives.Step, x *objectives.Banks) *pastFill {
 // fill says for a step where the batch enters the queue, which entries exist, and whether
 // the graphs are read. A step that does not read the queue has its batch in the first
 // entries of a pool and no others.
-func (f *pastFill) fill(p *Pairs, at *feed.Step) (err error) {
+func (f *pastFill) fill(p *Trainer, at *feed.Step) (err error) {
 	q, use := p.queue, at.Update >= p.cfg.Queue.StartSteps
 	f.filled[0], f.usable[0] = int32(q.Filled), 0
 	if use {

@@ -33,18 +33,12 @@ var metricForms = map[string]struct {
 func TestMetricForms(t *testing.T) {
 	cosine := build(t, tinyCLIP("sphere"), "builtin", 1)
 	b := randomPairs(cosine, 3)
-	want, err := cosine.Forward(b, Control{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := forward(t, cosine, b, Control{})
 	for name, form := range metricForms {
 		cfg := tinyCLIP("sphere")
 		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", form.GSSF
 		m := build(t, cfg, "builtin", 1)
-		got, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := forward(t, m, b, Control{})
 		if name != "low_rank, 3" && !slices.Equal(got.Parts, want.Parts) {
 			t.Errorf("%s starts at %v, the cosine at %v", name, got.Parts, want.Parts)
 		}
@@ -90,12 +84,9 @@ func TestMetricRandomStart(t *testing.T) {
 }
 
 // metricOfStoredFeatures compares the loss of a step with its definition over stored features.
-func metricOfStoredFeatures(t *testing.T, name string, m *Pairs, b Batch) {
+func metricOfStoredFeatures(t *testing.T, name string, m *Trainer, b Batch) {
 	t.Helper()
-	got, err := m.Forward(b, Control{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := forward(t, m, b, Control{})
 	batch := m.feed(b, Control{}).Batch
 	_, x, err := m.Image().Encode(t.Context(), batch)
 	if err != nil {
@@ -161,10 +152,7 @@ func TestMetricDropout(t *testing.T) {
 	for step := range 4 {
 		s := m.feed(b, Control{})
 		s.Counter = step
-		r, err := m.Step(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := stepOf(t, m, s)
 		loss[r.Loss] = true
 		// Where a weight is left out it has no gradient of either loss.
 		if n := len(m.params.Grad(q)); n != 64 {

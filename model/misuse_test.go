@@ -10,16 +10,10 @@ import (
 func TestMatchRefuses(t *testing.T) {
 	m := build(t, tinyConfig(), "auto", 1)
 	x := randomBatch(m, 5)
-	ts, _, err := m.EncodeTexts(x.Tokens[:2*tinyConfig().Data.Tokens], x.Lengths[:2], 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	is, _, err := m.EncodeImages(x.Images[:len(x.Images)/2], 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts, _ := encodeTexts(t, m, x.Tokens[:2*tinyConfig().Data.Tokens], x.Lengths[:2], 2)
+	is, _ := encodeImages(t, m, x.Images[:len(x.Images)/2], 2)
 	states, images, short, index := slices.Clone(ts), slices.Clone(is), []int32{2, 2}, []int32{0, 1}
-	if _, err := m.Match(t.Context(), states, short, index, images, 2, 2); err != nil {
+	if _, err := m.Matcher().Match(t.Context(), states, short, index, images, 2, 2); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -32,7 +26,7 @@ func TestMatchRefuses(t *testing.T) {
 		"no texts":           {nil, 0, 2, "0 pairs with 2 images"},
 		"no images":          {states, 2, 0, "2 pairs with 0 images"},
 	} {
-		if r, err := m.Match(t.Context(), c.states, short, index, images, c.n, c.k); err == nil || !strings.Contains(err.Error(), c.want) {
+		if r, err := m.Matcher().Match(t.Context(), c.states, short, index, images, c.n, c.k); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v, want an error with %q", name, r, err, c.want)
 		}
 	}
@@ -41,12 +35,12 @@ func TestMatchRefuses(t *testing.T) {
 // TestOptionsRefused: no engine, and texts without a vocabulary, are errors that name the option.
 func TestOptionsRefused(t *testing.T) {
 	e := build(t, tinyConfig(), "auto", 1).engine
-	for want, f := range map[string]func() (*Pairs, error){
-		"Options.Engine":        func() (*Pairs, error) { return New(tinyConfig(), Options{Vocab: tinyVocab}) },
-		"Options.Engine is nil": func() (*Pairs, error) { return Open(tinyConfig(), Options{Vocab: tinyVocab}, nil) },
-		"Options.Vocab":         func() (*Pairs, error) { return New(tinyConfig(), Options{Engine: e}) },
+	for want, f := range map[string]func() error{
+		"Options.Engine":        func() error { _, err := New(tinyConfig(), Options{Vocab: tinyVocab}); return err },
+		"Options.Engine is nil": func() error { _, err := Open(tinyConfig(), Options{Vocab: tinyVocab}, nil); return err },
+		"Options.Vocab":         func() error { _, err := New(tinyConfig(), Options{Engine: e}); return err },
 	} {
-		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
 		}
 	}

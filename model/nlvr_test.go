@@ -44,7 +44,7 @@ func TestGoldenPictures(t *testing.T) {
 			g, m := golden{t, f}, build(t, cfg, "builtin", 2)
 			for _, q := range m.params.List() {
 				copy(m.params.Value(q), g.floats("param/"+q.Name))
-				if q.Twin {
+				if q.Momentum {
 					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 				}
 			}
@@ -78,18 +78,18 @@ func TestGoldenPictures(t *testing.T) {
 }
 
 // compareJudged compares what a model says of the rows of a batch, whose columns are those that Judge asks for, with logits.
-func compareJudged(t *testing.T, m *Pairs, b Batch, logits []float32) {
+func compareJudged(t *testing.T, m *Trainer, b Batch, logits []float32) {
 	t.Helper()
 	var names []string
 	x := m.feed(b, Control{}).Batch
-	for _, c := range m.JudgeColumns() {
+	for _, c := range m.Classifier().Columns() {
 		names = append(names, c.Name)
 	}
 	slices.Sort(names)
 	if want := []string{batch.Images, batch.SecondImages, batch.Lengths, batch.Tokens}; !slices.Equal(names, want) {
 		t.Errorf("columns %q, want %q", names, want)
 	}
-	got, err := m.Judge(t.Context(), x)
+	got, err := m.Classifier().Logits(t.Context(), x)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // normBatches are batches of a host, with numbers behind the regions of an image, which are no part of it.
-func normBatches(m *Pairs, n int) (list []*batch.Batch) {
+func normBatches(m *Trainer, n int) (list []*batch.Batch) {
 	for s := range n {
 		b := batch.New(m.cfg.Train.BatchSize, m.Columns()...)
 		for i := range b.Rows() {
@@ -34,7 +34,7 @@ func normBatches(m *Pairs, n int) (list []*batch.Batch) {
 }
 
 // running are the running statistics of a model, one after the other.
-func running(m *Pairs) (list []float32) {
+func running(m *Trainer) (list []float32) {
 	for _, q := range m.params.List() {
 		if strings.Contains(q.Name, "running_") {
 			list = append(list, m.params.Value(q)...)
@@ -53,18 +53,14 @@ func TestRunningStatistics(t *testing.T) {
 			t.Fatal("there are none")
 		}
 		for i, b := range data[:2] { // an update each, of which only the end changes anything
-			if _, err := one.Step(t.Context(), &feed.Step{Batch: b, Update: i, Counter: i}); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, one, &feed.Step{Batch: b, Update: i, Counter: i})
 			if err := one.After(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		steps := []*feed.Step{{Batch: data[2]}, {Batch: data[0]}, {Batch: data[1], Micro: 1, Counter: 1}}
 		for _, s := range steps { // the first is dropped
-			if _, err := both.Step(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, both, s)
 		}
 		if !sameBits(running(both), start) {
 			t.Errorf("%s: a step moves running statistics", host)
@@ -118,10 +114,8 @@ func TestNormsComputedAgain(t *testing.T) {
 	cfg.Compute.Recompute = true
 	again := buildCLIP(t, cfg)
 	for i, b := range normBatches(plain, 2) {
-		for _, m := range []*Pairs{plain, again} {
-			if _, err := m.Step(t.Context(), &feed.Step{Batch: b, Update: i, Counter: i}); err != nil {
-				t.Fatal(err)
-			}
+		for _, m := range []*Trainer{plain, again} {
+			stepOf(t, m, &feed.Step{Batch: b, Update: i, Counter: i})
 			if err := m.After(); err != nil {
 				t.Fatal(err)
 			}
@@ -140,9 +134,7 @@ func TestLockedNorms(t *testing.T) {
 	q, _ := m.params.Get("image/bn1/running_mean")
 	copy(m.params.Value(q), []float32{1, -1, .5, 2})
 	before := running(m)
-	if _, err := m.Step(t.Context(), &feed.Step{Batch: normBatches(m, 1)[0]}); err != nil {
-		t.Fatal(err)
-	}
+	stepOf(t, m, &feed.Step{Batch: normBatches(m, 1)[0]})
 	if err := m.After(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +154,7 @@ func TestNormsOfTwins(t *testing.T) {
 	}
 	var twins []string
 	for _, q := range m.params.List() {
-		if strings.Contains(q.Name, "running_") && q.Twin && !m.Learnable(q.Name) {
+		if strings.Contains(q.Name, "running_") && q.Momentum && !m.Learnable(q.Name) {
 			twins = append(twins, q.Name)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // opened returns the model of m's parameters for inference.
-func opened(t testing.TB, m *Pairs) (*Pairs, *memorySource) {
+func opened(t testing.TB, m *Trainer) (*Model, *memorySource) {
 	t.Helper()
 	from := &memorySource{p: m.params}
 	x, err := Open(m.cfg, Options{Engine: m.engine, Vocab: m.Vocab()}, from)
@@ -23,13 +23,13 @@ func opened(t testing.TB, m *Pairs) (*Pairs, *memorySource) {
 
 // TestOpenReadsWhatIsAskedFor: features of images need no parameter of the text side, those
 // of texts none of the image side or of the fusion layers, and each is read once. There are
-// no gradients, no twins, no queue and no training step.
+// no gradients and no momentum encoder.
 func TestOpenReadsWhatIsAskedFor(t *testing.T) {
 	m := build(t, tinyConfig(), "", 2)
 	b := randomBatch(m, 1)
 	x, from := opened(t, m)
-	if len(from.read) > 0 || x.Queue() != nil || x.Graphs() != nil || x.Machine() != nil {
-		t.Errorf("read %v, queue %v before anything is asked for", from.read, x.Queue())
+	if len(from.read) > 0 {
+		t.Errorf("read %v before anything is asked for", from.read)
 	}
 	only := func(prefixes ...string) {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestOpenReadsWhatIsAskedFor(t *testing.T) {
 	}
 	only("image/", "image_proj/", "text/embeddings/", "text/layers/00/", "text/layers/01/", "text_proj/")
 	before := len(from.read)
-	if _, err := x.Match(t.Context(), make([]float32, 6*24), []int32{2}, []int32{0}, make([]float32, 5*16), 1, 1); err != nil {
+	if _, err := x.Matcher().Match(t.Context(), make([]float32, 6*24), []int32{2}, []int32{0}, make([]float32, 5*16), 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	if images == 0 || !slices.Contains(from.read[before:], "itm_head/weight") || !slices.Contains(from.read[before:], "text/layers/02/crossattention/kv/weight") {
@@ -90,12 +90,12 @@ func TestOpenHasTheBitsOfTheModel(t *testing.T) {
 		step(t, m, b, Control{})
 		x, _ := opened(t, m)
 		batch := m.feed(b, Control{}).Batch
-		sides := []func(*Pairs) *Encoder{(*Pairs).Image, (*Pairs).Text}
+		sides := []func(*Model) *Encoder{(*Model).Image, (*Model).Text}
 		if m.design.views {
 			sides = sides[:1]
 		}
 		for i, side := range sides {
-			states, features, err := side(m).Encode(t.Context(), batch)
+			states, features, err := side(m.Model).Encode(t.Context(), batch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestOpenHasTheBitsOfTheModel(t *testing.T) {
 			if err != nil || !sameBits(s, states) || !sameBits(f, features) || len(f) == 0 {
 				t.Errorf("%s, side %d: other states or features (%v)", name, i, err)
 			}
-			if side(x).Len() != side(m).Len() || side(x).Width() != side(m).Width() {
+			if side(x).Len() != side(m.Model).Len() || side(x).Width() != side(m.Model).Width() {
 				t.Errorf("%s, side %d: other sizes", name, i)
 			}
 		}
@@ -128,31 +128,25 @@ func TestOpenMatches(t *testing.T) {
 	m := build(t, tinyConfig(), "builtin", 2)
 	b := randomBatch(m, 1)
 	x, _ := opened(t, m)
-	if !x.HasMatching() {
+	if x.Matcher() == nil {
 		t.Fatal("no match head")
 	}
-	match := func(m *Pairs) []float32 {
-		images, _, err := m.EncodeImages(b.Images, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts, _, err := m.EncodeTexts(b.Tokens, b.Lengths, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := m.Match(t.Context(), texts, b.Lengths, []int32{3, 1, 0, 1}, images, 4, 4)
+	match := func(m *Model) []float32 {
+		images, _ := encodeImages(t, m, b.Images, 4)
+		texts, _ := encodeTexts(t, m, b.Tokens, b.Lengths, 4)
+		s, err := m.Matcher().Match(t.Context(), texts, b.Lengths, []int32{3, 1, 0, 1}, images, 4, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return clone(s)
 	}
-	if !sameBits(match(x), match(m)) {
+	if !sameBits(match(x), match(m.Model)) {
 		t.Error("other scores of pairs")
 	}
 	cfg := tinyConfig()
 	cfg.Objective.ITM.Weight = 0
 	without, _ := opened(t, build(t, cfg, "builtin", 1))
-	if without.HasMatching() {
+	if without.Matcher() != nil {
 		t.Error("a model without matching has a match head")
 	}
 }

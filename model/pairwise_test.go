@@ -183,11 +183,7 @@ func TestEveryPairOfSettings(t *testing.T) {
 // TestComputedAgainInBF16: of combinations of settings with dropout, what is computed again has the bits of what is kept where results
 // are stored in bfloat16 too.
 func TestComputedAgainInBF16(t *testing.T) {
-	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
+	e := engineOf(t, kernel.Options{Threads: 2, Precision: "bf16"})
 	base := combinedConfig()
 	for name, base := range map[string]config.Config{"albef": base, "clip": dualConfig(base)} {
 		factors := slices.Concat(pairFactors(true), teacherFactors(), towerFactors("", "roberta mean"))

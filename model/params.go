@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/state"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -38,26 +39,26 @@ func (p *Param) Len() int { return p.Shape.TotalSize() }
 
 // Params owns the parameters of a model in flat buffers: all values one after
 // another, in the order of their names, and likewise gradients and momentum
-// twins. So an update, a norm or an exchange is one pass over one slice. Locked parameters
+// momentum copies. So an update, a norm or an exchange is one pass over one slice. Locked parameters
 // are in none of them.
 type Params struct {
-	seed   uint64
-	twins  bool // parameters that may have a momentum twin have one
-	list   []*Param
-	byName map[string]*Param
-	sealed bool
-	source Source // of stored values, for inference; nil: for training
-	start  Source // of values that training starts from; nil: none
+	seed     uint64
+	averaged bool // parameters that may have a momentum copy have one
+	list     []*Param
+	byName   map[string]*Param
+	sealed   bool
+	source   Source // of stored values, for inference; nil: for training
+	start    Source // of values that training starts from; nil: none
 
 	values, grads, momentum []float32
-	placed                  *placed // on a device, nil: on the host alone
-	held                    held    // there
+	placed                  *placement   // on a device, nil: on the host alone
+	held                    deviceMemory // there
 }
 
-// NewParams returns an empty store for training. With twins, parameters whose traits say
-// so have a momentum twin.
-func NewParams(seed uint64, twins bool) *Params {
-	return &Params{seed: seed, twins: twins, byName: map[string]*Param{}}
+// NewParams returns an empty store for training. With momentum copies, parameters whose traits say
+// so have a momentum copy.
+func NewParams(seed uint64, momentum bool) *Params {
+	return &Params{seed: seed, averaged: momentum, byName: map[string]*Param{}}
 }
 
 // Source gives stored parameters, such as those of a checkpoint.
@@ -70,7 +71,7 @@ type Source interface {
 }
 
 // readParams returns an empty store for inference: it takes the memory of the parameters
-// that a computation asks for, and reads them. There are no gradients and no twins.
+// that a computation asks for, and reads them. There are no gradients and no momentum copies.
 func readParams(source Source) *Params {
 	return &Params{byName: map[string]*Param{}, source: source}
 }
@@ -110,7 +111,7 @@ func (p *Params) stored(name string, shape ...int) (*Param, bool, error) {
 
 // seal fixes the set of parameters, allocates the buffers and initialises them.
 // Every parameter draws from a stream of its own name, so adding one changes no
-// other. Those that start has are read from there. Twins start as copies.
+// other. Those that start has are read from there. Those of the momentum encoder start as copies.
 func (p *Params) seal() error {
 	if p.sealed {
 		return nil
@@ -122,7 +123,7 @@ func (p *Params) seal() error {
 }
 
 // allocate fixes the set of parameters and takes the memory of their values, gradients
-// and twins.
+// and momentum copies.
 func (p *Params) allocate() {
 	p.sealed = true
 	slices.SortFunc(p.list, func(a, b *Param) int { return strings.Compare(a.Name, b.Name) })
@@ -134,7 +135,7 @@ func (p *Params) allocate() {
 		}
 		q.offset, q.mirror = n, m
 		n += q.Len()
-		if q.Twin {
+		if q.Momentum {
 			m += q.Len()
 		}
 	}
@@ -179,10 +180,10 @@ func (p *Params) Begin(q *Param, dst []float32) error {
 	return nil
 }
 
-// CopyToMomentum sets every twin to its parameter.
+// CopyToMomentum sets every momentum copy to its parameter.
 func (p *Params) CopyToMomentum() {
 	for _, q := range p.list {
-		if q.Twin {
+		if q.Momentum {
 			copy(p.MomentumValue(q), p.Value(q))
 		}
 	}
@@ -236,16 +237,16 @@ func (p *Params) Grad(q *Param) []float32 {
 	return p.grads[q.offset:][:q.Len():q.Len()]
 }
 
-// MomentumValue returns the values of a parameter's twin.
+// MomentumValue returns the values of a parameter's momentum copy.
 func (p *Params) MomentumValue(q *Param) []float32 {
-	p.placed.host(ofTwins, q.mirror, q.mirror+q.Len())
+	p.placed.host(ofMomentum, q.mirror, q.mirror+q.Len())
 	return p.momentum[q.mirror:][:q.Len():q.Len()]
 }
 
 // Offset returns where a parameter that is not locked starts in the flat buffers.
 func (p *Params) Offset(q *Param) int { return q.offset }
 
-// Count returns the number of values, twins not counted.
+// Count returns the number of values, momentum copies not counted.
 func (p *Params) Count() (n int) {
 	for _, q := range p.list {
 		n += q.Len()
@@ -253,17 +254,17 @@ func (p *Params) Count() (n int) {
 	return n
 }
 
-// Twins calls f on each contiguous run of parameters with twins: where the run begins
-// in Values, and its twins. Few long runs, so that an update is one pass.
-func (p *Params) Twins(f func(offset int, twin []float32)) {
-	p.placed.host(ofTwins, 0, len(p.momentum))
+// MomentumRuns calls f on each contiguous run of parameters with momentum copies: where the run begins
+// in Values, and its momentum copies. Few long runs, so that an update is one pass.
+func (p *Params) MomentumRuns(f func(offset int, copy []float32)) {
+	p.placed.host(ofMomentum, 0, len(p.momentum))
 	for i := 0; i < len(p.list); {
-		if !p.list[i].Twin {
+		if !p.list[i].Momentum {
 			i++
 			continue
 		}
 		j, n := i, 0
-		for ; j < len(p.list) && p.list[j].Twin; j++ {
+		for ; j < len(p.list) && p.list[j].Momentum; j++ {
 			n += p.list[j].Len()
 		}
 		f(p.list[i].offset, p.momentum[p.list[i].mirror:][:n])
@@ -281,7 +282,7 @@ type binding struct {
 	nodes    map[string]*gorgonia.Node
 }
 
-// bind starts handing out nodes of g. With momentum, twins are handed out instead
+// bind starts handing out nodes of g. With momentum, momentum copies are handed out instead
 // of the parameters themselves.
 func (p *Params) bind(g *gorgonia.ExprGraph, momentum bool) *binding {
 	return &binding{params: p, graph: g, momentum: momentum, nodes: map[string]*gorgonia.Node{}}
@@ -302,7 +303,7 @@ func (b *binding) Param(name string, t encoders.Traits, init encoders.Init, shap
 	case q == nil && b.params.sealed:
 		panic(misnamed(name, "was asked for after the first step was built, which had none of this name"))
 	case q == nil:
-		t.Frozen, t.Twin = t.Frozen || t.Locked, t.Twin && b.params.twins && !t.Locked
+		t.Frozen, t.Momentum = t.Frozen || t.Locked, t.Momentum && b.params.averaged && !t.Locked
 		q = &Param{Name: name, Shape: slices.Clone(shape), Traits: t, init: init}
 		b.params.byName[name] = q
 		b.params.list = append(b.params.list, q)
@@ -314,8 +315,8 @@ func (b *binding) Param(name string, t encoders.Traits, init encoders.Init, shap
 	}
 	label := b.prefix + name
 	if b.momentum {
-		if !q.Twin {
-			panic(misnamed(name, "has no momentum twin: its traits say so"))
+		if !q.Momentum {
+			panic(misnamed(name, "has no copy in the momentum encoder: its traits say so"))
 		}
 		label = "momentum/" + name
 	}
@@ -348,4 +349,67 @@ func (b *binding) each(f func(q *Param, n *gorgonia.Node, mem []float32)) {
 			f(q, n, b.params.Value(q))
 		}
 	}
+}
+
+// State returns the parts of a checkpoint that hold the parameters: "model", all of them,
+// and "momentum", their momentum copies, where there are any.
+func (p *Params) State() []state.Part {
+	parts := []state.Part{paramsPart{p}}
+	for _, q := range p.list {
+		if q.Momentum {
+			return append(parts, momentumPart{p})
+		}
+	}
+	return parts
+}
+
+// paramsPart is every parameter under its name. Another set of names or shapes is another
+// architecture.
+type paramsPart struct{ p *Params }
+
+var (
+	_ state.Exact    = paramsPart{}
+	_ state.Preparer = paramsPart{}
+	_ state.Restorer = paramsPart{}
+	_ state.Preparer = momentumPart{}
+)
+
+// PrepareSave implements state.Preparer: values on a device come to the host, or there is nothing to save.
+func (x paramsPart) PrepareSave() error { return x.p.placed.fetch(ofValues) }
+
+// Restored implements state.Restorer: the device takes what was read.
+func (x paramsPart) Restored() error {
+	x.p.changed()
+	return nil
+}
+
+func (paramsPart) StateName() string { return "model" }
+func (paramsPart) StateVersion() int { return 1 }
+func (paramsPart) Counters() any     { return nil }
+func (paramsPart) ExactTensors()     {}
+
+func (x paramsPart) Tensors() (list []state.Tensor) {
+	for _, q := range x.p.list {
+		list = append(list, state.Tensor{Name: q.Name, Shape: q.Shape, Data: x.p.Value(q)})
+	}
+	return list
+}
+
+// momentumPart is the momentum copy of every parameter that has one, under its name.
+type momentumPart struct{ p *Params }
+
+func (momentumPart) StateName() string { return "momentum" }
+func (momentumPart) StateVersion() int { return 1 }
+func (momentumPart) Counters() any     { return nil }
+
+// PrepareSave implements state.Preparer.
+func (x momentumPart) PrepareSave() error { return x.p.placed.fetch(ofMomentum) }
+
+func (x momentumPart) Tensors() (list []state.Tensor) {
+	for _, q := range x.p.list {
+		if q.Momentum {
+			list = append(list, state.Tensor{Name: q.Name, Shape: q.Shape, Data: x.p.MomentumValue(q)})
+		}
+	}
+	return list
 }

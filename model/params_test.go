@@ -16,13 +16,10 @@ import (
 // TestTwinsAreEncodersAndProjections pins which parameters the teacher has:
 // everything but the match head and the temperature.
 func TestTwinsAreEncodersAndProjections(t *testing.T) {
-	m, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), newEngine(t))
 	var without []string
 	for _, q := range m.params.List() {
-		if !q.Twin {
+		if !q.Momentum {
 			without = append(without, q.Name)
 		}
 	}
@@ -31,18 +28,16 @@ func TestTwinsAreEncodersAndProjections(t *testing.T) {
 	}
 	for _, name := range []string{"image/pos_embed", "image_proj/weight", "text/embeddings/word/weight",
 		"text/layers/03/crossattention/kv/weight", "text/mlm/bias", "text_proj/bias"} {
-		if q, ok := m.params.Get(name); !ok || !q.Twin {
+		if q, ok := m.params.Get(name); !ok || !q.Momentum {
 			t.Errorf("%s has no twin", name)
 		}
 	}
 	cfg := tinyConfig()
 	cfg.Momentum.Enabled, cfg.Queue.Size = false, 0
 	cfg.Objective.Distill.Alpha, cfg.Objective.ITC.Weight = 0, 0
-	if m, err = newModel(cfg, newEngine(t)); err != nil {
-		t.Fatal(err)
-	}
+	m = modelOn(t, cfg, newEngine(t))
 	for _, q := range m.params.List() {
-		if q.Twin {
+		if q.Momentum {
 			t.Errorf("%s has a twin without momentum", q.Name)
 		}
 	}
@@ -51,10 +46,7 @@ func TestTwinsAreEncodersAndProjections(t *testing.T) {
 // TestFlatBuffers says that values, gradients and runs of twins lie where List and
 // Offset say, each exactly once, and that twins start as copies.
 func TestFlatBuffers(t *testing.T) {
-	m, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), newEngine(t))
 	p := m.params
 	next, twins := 0, 0
 	last := ""
@@ -67,7 +59,7 @@ func TestFlatBuffers(t *testing.T) {
 			t.Errorf("%s does not lie at %d", q.Name, next)
 		}
 		next += q.Len()
-		if q.Twin {
+		if q.Momentum {
 			twins += q.Len()
 			if !sameBits(p.Value(q), p.MomentumValue(q)) {
 				t.Errorf("the twin of %s does not start as its copy", q.Name)
@@ -82,14 +74,14 @@ func TestFlatBuffers(t *testing.T) {
 		p.Values()[i] = float32(i)
 	}
 	for _, q := range p.List() {
-		if q.Twin {
+		if q.Momentum {
 			for i := range p.MomentumValue(q) {
 				p.MomentumValue(q)[i] = float32(p.Offset(q) + i)
 			}
 		}
 	}
 	covered := 0
-	p.Twins(func(offset int, twin []float32) {
+	p.MomentumRuns(func(offset int, twin []float32) {
 		value := p.Values()[offset:][:len(twin)]
 		covered += len(value)
 		if !slices.Equal(value, twin) {
@@ -104,17 +96,14 @@ func TestFlatBuffers(t *testing.T) {
 // TestUpdateMomentum by hand: theta = 1, theta_m = 0, m = .995 gives .005; and a loop over
 // random values. A learning rate of 0 keeps the parameters.
 func TestUpdateMomentum(t *testing.T) {
-	m, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), newEngine(t))
 	p := m.params
 	o, err := optim.New(m.engine, p.Values(), p.Grads(), []optim.Segment{{Name: "all", Len: p.Count()}}, optim.Settings{Beta1: .9, Beta2: .98, Eps: 1e-8})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var twins []optim.Twin
-	p.Twins(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
+	p.MomentumRuns(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
 	if err := o.SetTwins(twins); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +124,7 @@ func TestUpdateMomentum(t *testing.T) {
 	values := slices.Clone(p.Values())
 	o.StepTwins(0, 1, 1, 0.9)
 	for _, q := range p.List() {
-		if !q.Twin {
+		if !q.Momentum {
 			continue
 		}
 		for i, got := range p.MomentumValue(q) {
@@ -159,10 +148,7 @@ func TestUpdateMomentum(t *testing.T) {
 
 // TestClampTemperature uses the range of ALBEF's code, [.001, .5].
 func TestClampTemperature(t *testing.T) {
-	m, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tinyConfig(), newEngine(t))
 	q, _ := m.params.Get(temperatureName)
 	for _, c := range []struct{ in, want float32 }{{-1, .001}, {0, .001}, {.07, .07}, {.5, .5}, {3, .5}} {
 		m.params.Value(q)[0] = c.in
@@ -177,10 +163,7 @@ func TestClampTemperature(t *testing.T) {
 // normals of ViT, normals of BERT, PyTorch's default of the projections.
 func TestInitialValues(t *testing.T) {
 	cfg := tinyConfig()
-	m, err := newModel(cfg, newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, newEngine(t))
 	stats := func(name string) (mean, std, most float64) {
 		q, ok := m.params.Get(name)
 		if !ok {
@@ -229,7 +212,7 @@ func TestInitialValues(t *testing.T) {
 func TestParameterMisuse(t *testing.T) {
 	p := NewParams(1, true)
 	b := p.bind(gorgonia.NewGraph(), false)
-	b.Param("a", encoders.Traits{Twin: true}, encoders.Zeros, 2, 3)
+	b.Param("a", encoders.Traits{Momentum: true}, encoders.Zeros, 2, 3)
 	b.Param("b", encoders.Traits{}, encoders.Zeros, 2)
 	mustPanic := func(what string, f func()) {
 		t.Helper()
@@ -255,21 +238,12 @@ func TestParameterMisuse(t *testing.T) {
 // TestSeedDecidesParameters: each parameter depends on seed and name alone.
 func TestSeedDecidesParameters(t *testing.T) {
 	e := newEngine(t)
-	small, err := newModel(tinyConfig(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	small := modelOn(t, tinyConfig(), e)
 	cfg := tinyConfig()
 	cfg.Model.Image.Depth++
-	deep, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deep := modelOn(t, cfg, e)
 	cfg.Run.Seed++
-	other, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := modelOn(t, cfg, e)
 	for _, q := range small.params.List() {
 		d, _ := deep.params.Get(q.Name)
 		o, _ := other.params.Get(q.Name)
@@ -293,10 +267,7 @@ func TestGroupsAreThoseOfTheNames(t *testing.T) {
 		"albef": allOn(), "every idea": everyIdea(), "temperature of its own": own, "clip": logs, "heads": tinyHeads(),
 		"moco": tinyViews(t, "moco"), "swav": tinyViews(t, "swav"),
 	} {
-		m, err := newModel(cfg, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := modelOn(t, cfg, e)
 		for _, q := range m.params.List() {
 			want := ""
 			switch base := path.Base(q.Name); {

@@ -55,13 +55,10 @@ func TestKeptPatches(t *testing.T) {
 			all := buildCLIP(t, cfg)
 			cfg.Model.Image.KeepPatches = 0.25
 			some := buildCLIP(t, cfg)
-			loss := func(m *Pairs, update int) float64 {
+			loss := func(m *Trainer, update int) float64 {
 				s := m.feed(randomBatch(m, 1), Control{})
 				s.Update, s.Counter = update, update
-				r, err := m.Step(t.Context(), s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := stepOf(t, m, s)
 				return r.Loss
 			}
 			first, second := loss(some, 1), loss(some, 2)
@@ -80,7 +77,7 @@ func TestKeptPatches(t *testing.T) {
 }
 
 // encodedImages are the features of a batch of images.
-func encodedImages(t *testing.T, m *Pairs) []float32 {
+func encodedImages(t *testing.T, m *Trainer) []float32 {
 	t.Helper()
 	_, f, err := m.Image().Encode(t.Context(), m.feed(randomBatch(m, 1), Control{}).Batch)
 	if err != nil {

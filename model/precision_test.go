@@ -13,21 +13,14 @@ import (
 // has 8 bits, so operands are off by up to 0.4 %.
 func TestBF16(t *testing.T) {
 	full, b, g := loadGolden(t, "pair")
-	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	half, err := newModel(full.cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := engineOf(t, kernel.Options{Threads: 2, Precision: "bf16"})
+	half := modelOn(t, full.cfg, e)
 	copy(half.params.values, full.params.values)
 	copy(half.params.momentum, full.params.momentum)
 	copy(half.queue.Image, full.queue.Image)
 	copy(half.queue.Text, full.queue.Text)
 	half.queue.Filled, half.queue.Pointer = full.queue.Filled, full.queue.Pointer
-	run := func(m *Pairs) *Result {
+	run := func(m *Trainer) *Result {
 		tg := m.step
 		if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
 			t.Fatal(err)
@@ -62,18 +55,11 @@ func TestBF16(t *testing.T) {
 // TestRoundedWeights: weights that are rounded once a step give the bits of weights that
 // every product rounds, also after they have changed.
 func TestRoundedWeights(t *testing.T) {
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: "bf16"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	make := func(keep bool) *Pairs {
+	e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2, Precision: "bf16"})
+	make := func(keep bool) *Trainer {
 		defer func(before func(exec.Engine) bool) { keepRounded = before }(keepRounded)
 		keepRounded = func(exec.Engine) bool { return keep }
-		m, err := newModel(tinyConfig(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := modelOn(t, tinyConfig(), e)
 		if got := m.Footprint().Rounded > 0; got != keep {
 			t.Fatalf("rounded weights are counted: %t, want %t", got, keep)
 		}

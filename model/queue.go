@@ -6,6 +6,7 @@ import (
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/state"
 )
 
 // NoID marks a queue entry that has no image id: it is never a positive.
@@ -47,7 +48,7 @@ type Queue struct {
 	graphs    *Graphs // over the rings, or nil
 	saved     queueCounters
 	device    *cuda.Device // that keeps the rings too, or nil
-	held      held         // there
+	held      deviceMemory // there
 }
 
 // queueArgs says what a queue holds.
@@ -148,16 +149,16 @@ func (q *Queue) Push(k Keys, ids []int32) error {
 }
 
 // newQueue makes the queue of the configuration and the graphs over it, if there is one.
-func (p *Pairs) newQueue() error {
+func (p *Trainer) newQueue() error {
 	cfg := p.cfg
 	if cfg.Queue.Size == 0 {
 		return nil
 	}
-	if err := (Footprint{Queue: p.queueBytes()}).fits(); err != nil {
+	if err := (Footprint{Queue: estimate{p.Model}.queueBytes()}).fits(); err != nil {
 		return err
 	}
 	a := queueArgs{size: cfg.Queue.Size, dim: cfg.Model.Head.Dim, spheres: p.design.space.Spheres, imagesOnly: p.design.views, seed: cfg.Run.Seed}
-	a.image, a.text = p.backboneWidths()
+	a.image, a.text = estimate{p.Model}.backboneWidths()
 	p.queue = newQueue(a)
 	if err := p.queue.keepOn(onDevice(p.engine)); err != nil {
 		return err
@@ -171,5 +172,59 @@ func (p *Pairs) newQueue() error {
 	}
 	p.graphs.share(p.o.Group)
 	p.queue.graphs = p.graphs
+	return nil
+}
+
+// queueCounters are what a checkpoint holds of a queue besides its rings.
+type queueCounters struct {
+	Pointer int `json:"pointer"`
+	Filled  int `json:"filled"`
+}
+
+var (
+	_ state.Part     = (*Queue)(nil)
+	_ state.Checker  = (*Queue)(nil)
+	_ state.Restorer = (*Queue)(nil)
+)
+
+// StateName implements state.Part.
+func (q *Queue) StateName() string { return "queue" }
+
+// StateVersion implements state.Part.
+func (q *Queue) StateVersion() int { return 1 }
+
+// Counters implements state.Part.
+func (q *Queue) Counters() any {
+	q.saved = queueCounters{Pointer: q.Pointer, Filled: q.Filled}
+	return &q.saved
+}
+
+// Tensors implements state.Part: the rings that the queue keeps and the ids.
+func (q *Queue) Tensors() (list []state.Tensor) {
+	for _, ring := range []struct {
+		name string
+		rows []float32
+	}{{"image", q.Image}, {"text", q.Text}, {"image_backbone", q.ImageBackbone}, {"text_backbone", q.TextBackbone}} {
+		if ring.rows != nil {
+			list = append(list, state.Tensor{Name: ring.name, Shape: []int{q.size, len(ring.rows) / q.size}, Data: ring.rows})
+		}
+	}
+	return append(list, state.Tensor{Name: "ids", Shape: []int{q.size}, Data: q.IDs})
+}
+
+// CheckCounters implements state.Checker.
+func (q *Queue) CheckCounters() error {
+	if s := q.saved; s.Pointer < 0 || s.Pointer >= q.size || s.Filled < 0 || s.Filled > q.size {
+		return fmt.Errorf("model: queue: pointer %d and fill %d do not fit %d entries: choose another checkpoint", s.Pointer, s.Filled, q.size)
+	}
+	return nil
+}
+
+// Restored implements state.Restorer.
+func (q *Queue) Restored() error {
+	q.Pointer, q.Filled = q.saved.Pointer, q.saved.Filled
+	for _, r := range q.rings(Keys{}) {
+		q.device.Touch(r.rows, 0, len(r.rows))
+	}
 	return nil
 }

@@ -27,7 +27,7 @@ type plainRanker struct {
 }
 
 // newPlainRanker compiles it for questions of t states.
-func newPlainRanker(t testing.TB, p *Pairs, candidates [][]int32) *plainRanker {
+func newPlainRanker(t testing.TB, p *Trainer, candidates [][]int32) *plainRanker {
 	t.Helper()
 	b, d := newNet(p.params), newDecoder(p.cfg, p.o)
 	x := &plainRanker{count: len(candidates), t: p.text.Len(), d: p.text.Width()}
@@ -44,13 +44,13 @@ func newPlainRanker(t testing.TB, p *Pairs, candidates [][]int32) *plainRanker {
 		copy(next[i*x.n:], c[1:])
 		lengths[i] = int32(len(c))
 	}
-	logits := d.Logits(&encoders.Context{}, encoders.NewScope(b.params).As(encoders.Traits{Twin: p.design.teacher}).In("decoder"), encoders.DecoderArgs{
+	logits := d.Logits(&encoders.Context{}, b.root().In("decoder"), encoders.DecoderArgs{
 		IDs: b.inputs.FixedInts("tokens", ids), Lengths: b.inputs.FixedInts("lengths", lengths), Len: x.n,
 		States: b.inputs.SharedFloats("states", x.of, x.count*x.t, x.d), StateLengths: b.inputs.SharedInts("seen", x.seen, x.count), StateLen: x.t,
 	})
 	x.terms = contrast.CrossEntropyRows(contrast.CrossEntropyArgs{Logits: logits, Labels: b.inputs.FixedInts("next", next)})
 	var err error
-	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine}, x.terms); err != nil {
+	if x.machine, err = b.compile(exec.Config{Engine: p.engine}, gorgonia.Nodes{x.terms}); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -80,21 +80,19 @@ func (x *plainRanker) rank(t testing.TB, states []float32, seen int32, scores []
 }
 
 // questionStates returns the states of the questions of a batch, (n*L, D), each with its own image.
-func questionStates(t testing.TB, p *Pairs, b *batch.Batch) []float32 {
+func questionStates(t testing.TB, p *Trainer, b *batch.Batch) []float32 {
 	t.Helper()
 	n := newNet(p.params)
-	on := encoders.NewScope(n.params).As(encoders.Traits{Twin: p.design.teacher})
-	c, in := &encoders.Context{}, n.towerInputs(p.design.text.tower, b.Rows(), nil)
-	texts := p.design.text.tower.Encode(c, on.In("text"), in, encoders.Want{Tokens: true})
+	texts := p.text.encode(n, b.Rows(), encoders.Tap{}, encoders.Want{Tokens: true})
 	images, _, err := p.image.Encode(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	states := p.design.fusion.Fusion(c, on.In("text"), encoders.FusionArgs{
-		Texts: texts.Tokens, Lengths: in[batch.Lengths], Images: n.inputs.SharedFloats("images", images, b.Rows()*p.image.Len(), p.image.Width()),
+	states := p.fuse(n, encoders.Tap{}, encoders.FusionArgs{
+		Texts: texts.Tokens, Lengths: texts.Lengths, Images: n.inputs.SharedFloats("images", images, b.Rows()*p.image.Len(), p.image.Width()),
 		TextLen: p.text.Len(), ImageLen: p.image.Len(),
 	})
-	m, err := n.compileEval(exec.Config{Engine: p.engine}, states)
+	m, err := n.compile(exec.Config{Engine: p.engine}, gorgonia.Nodes{states})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +122,8 @@ func randomCandidates(r *rand.Rand, n, most, vocab int) (list [][]int32) {
 }
 
 // questions returns a batch of n random questions, every second of which is about the image of the one before it.
-func questions(p *Pairs, r *rand.Rand, n int) *batch.Batch {
-	b := batch.New(n, p.DecoderColumns()...)
+func questions(p *Trainer, r *rand.Rand, n int) *batch.Batch {
+	b := batch.New(n, p.Writer().Columns()...)
 	for i := range n {
 		row := b.Row(i)
 		pixels := row.Floats(batch.Images)
@@ -153,7 +151,7 @@ func TestRankSharesPrefixes(t *testing.T) {
 	candidates := randomCandidates(r, 500, 4, tinyVocab)
 	candidates = append(candidates, candidates[0]) // the same again
 	b := questions(m, r, 6)
-	ranker, err := m.NewRanker(candidates, 0)
+	ranker, err := m.Writer().Ranker(candidates, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +174,7 @@ func TestRankSharesPrefixes(t *testing.T) {
 
 	// The candidates with the likeliest first words alone.
 	const top = 40
-	some, err := m.NewRanker(candidates, top)
+	some, err := m.Writer().Ranker(candidates, top)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +216,7 @@ func firstWords(candidates [][]int32) (list [][]int32) {
 // TestRankTies: of candidates with one first word those that come first are ranked.
 func TestRankTies(t *testing.T) {
 	m, b, _ := loadDecoder(t, "vqa")
-	r, err := m.NewRanker([][]int32{{2, 7, 8, 3}, {2, 7, 9, 3}, {2, 7, 3}}, 2)
+	r, err := m.Writer().Ranker([][]int32{{2, 7, 8, 3}, {2, 7, 9, 3}, {2, 7, 3}}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,15 +239,15 @@ func TestRankRefuses(t *testing.T) {
 		"candidate 0 has the token 40: want [0, 40)":              {{2, 40, 3}},
 		"candidate 0 has 12 tokens: want at most 11":              {make([]int32, 12)},
 	} {
-		if _, err := m.NewRanker(list, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := m.Writer().Ranker(list, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}
-	r, err := m.NewRanker([][]int32{{2, 3}}, 0)
+	r, err := m.Writer().Ranker([][]int32{{2, 3}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Rank(t.Context(), batch.New(0, m.DecoderColumns()...)); err == nil {
+	if _, err := r.Rank(t.Context(), batch.New(0, m.Writer().Columns()...)); err == nil {
 		t.Error("a batch without rows is ranked")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -257,15 +255,9 @@ func TestRankRefuses(t *testing.T) {
 	if _, err := r.Rank(ctx, b); err == nil {
 		t.Error("a cancelled ranking goes on")
 	}
-	pretrained, err := newModel(tinyConfig(), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pretrained.NewRanker([][]int32{{2, 3}}, 0); err == nil || !strings.Contains(err.Error(), "no decoder") {
-		t.Errorf("a model without a decoder ranks: %v", err)
-	}
-	if _, err := pretrained.Generate(t.Context(), b, GenerateOptions{}); err == nil || !strings.Contains(err.Error(), "no decoder") {
-		t.Errorf("a model without a decoder writes: %v", err)
+	pretrained := modelOn(t, tinyConfig(), newEngine(t))
+	if pretrained.Writer() != nil {
+		t.Error("a model without a decoder writes")
 	}
 }
 
@@ -276,15 +268,12 @@ func BenchmarkRank(b *testing.B) {
 	cfg.Model.Text = encoders.TextOptions{Layers: 2, FusionLayers: 4, Width: 192, Heads: 6, Positions: 32}
 	cfg.Data.Tokens, cfg.Objective.VQA.Tokens = 16, 8
 	const vocab, n = 5000, 20
-	m, err := New(cfg, Options{Engine: newEngine(b), Vocab: vocab, MaskID: 4, BeginID: 2, EndID: 3})
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := newTrainer(b, cfg, Options{Engine: newEngine(b), Vocab: vocab, MaskID: 4, BeginID: 2, EndID: 3})
 	r := rand.New(rand.NewPCG(1, 2))
 	candidates := slices.Concat(randomCandidates(r, 80, 1, 100), randomCandidates(r, 15, 3, 100), randomCandidates(r, 5, 6, 100))
 	x := questions(m, r, n)
 	b.Run("shared", func(b *testing.B) {
-		ranker, err := m.NewRanker(candidates, 0)
+		ranker, err := m.Writer().Ranker(candidates, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

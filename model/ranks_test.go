@@ -66,8 +66,8 @@ func rankCases() map[string]rankCase {
 			cfg.Train.BatchSize, cfg.Queue.Size, cfg.Parallel.Negatives = 8, 16, config.OfOwnRank
 			return cfg
 		}, o: judgedBy, local: []string{"itm", "itm_accuracy", "itc", "mafa_positives", "mafa_replaced", "itc_in_batch"}},
-		"clip, taught by scores":   {cfg: taught(""), o: tutored},
-		"clip, taught by a metric": {cfg: taught("dense"), o: tutored},
+		"clip, taught by scores":   {cfg: taught(""), o: withTeacher},
+		"clip, taught by a metric": {cfg: taught("dense"), o: withTeacher},
 		"geodesic":                 with(nil),
 		"geodesic, pairs":          with(pair, []string{"objective.itc.scores=[]", "objective.itc.score=geodesic"}),
 		"clip":                     with(clip, pair),
@@ -175,10 +175,10 @@ func taught(metric string) func() config.Config {
 	}
 }
 
-// tutored has the teacher.
-func tutored(t *testing.T, o *Options) {
+// withTeacher has the teacher.
+func withTeacher(t *testing.T, o *Options) {
 	o.Vocab = tinyVocab
-	o.Tutor, _ = opened(t, build(t, tutors()["gssf"], "builtin", 1))
+	o.Teacher, _ = opened(t, build(t, scoreTeachers()["gssf"], "builtin", 1))
 }
 
 // randomPool is one of random rows.
@@ -280,20 +280,14 @@ func shareOf(b *batch.Batch, rank, n int) *batch.Batch {
 }
 
 // withRanks builds the model of one process and those of n ranks.
-func withRanks(t *testing.T, x rankCase) (whole *Pairs, ranks []*Pairs) {
+func withRanks(t *testing.T, x rankCase) (whole *Trainer, ranks []*Trainer) {
 	t.Helper()
 	cfg := rankConfig(t, x)
-	whole, err := New(cfg, rankOptions(t, x))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole = newTrainer(t, cfg, rankOptions(t, x))
 	for _, g := range paralleltest.Ranks(max(2, x.ranks)) {
 		o := rankOptions(t, x)
 		o.Group = &recorder{Group: g}
-		m, err := New(cfg, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := newTrainer(t, cfg, o)
 		ranks = append(ranks, m)
 	}
 	return whole, ranks
@@ -323,10 +317,10 @@ func (r *recorder) GatherInts(dst, x []int32) ([]int32, error) {
 }
 
 // logOf is what a model's rank has exchanged.
-func logOf(m *Pairs) *[]string { return &m.o.Group.(*recorder).log }
+func logOf(m *Trainer) *[]string { return &m.o.Group.(*recorder).log }
 
 // onRanks calls f for all ranks at once.
-func onRanks(t *testing.T, ranks []*Pairs, f func(i int, m *Pairs) error) {
+func onRanks(t *testing.T, ranks []*Trainer, f func(i int, m *Trainer) error) {
 	t.Helper()
 	errs := make([]error, len(ranks))
 	var wg sync.WaitGroup
@@ -361,8 +355,8 @@ func TestRanks(t *testing.T) {
 	for name, x := range rankCases() {
 		t.Run(name, func(t *testing.T) {
 			whole, ranks := withRanks(t, x)
-			least, f := ranks[0].estimate(), ranks[0].Footprint()
-			if least.Buffers > f.Buffers || least.Queue != f.Queue || least.Plans != f.Plans || least.Batches >= whole.estimate().Batches {
+			least, f := estimate{ranks[0].Model}.footprint(), ranks[0].Footprint()
+			if least.Buffers > f.Buffers || least.Queue != f.Queue || least.Plans != f.Plans || least.Batches >= (estimate{whole.Model}).footprint().Batches {
 				t.Errorf("estimated %+v of %+v", least, f)
 			}
 			for step := range 3 {
@@ -373,19 +367,16 @@ func TestRanks(t *testing.T) {
 }
 
 // agree makes an update of one process and of ranks and compares them.
-func agree(t *testing.T, x rankCase, whole *Pairs, ranks []*Pairs, step int, gradients float64) {
+func agree(t *testing.T, x rankCase, whole *Trainer, ranks []*Trainer, step int, gradients float64) {
 	t.Helper()
 	b := randomRows(whole.Columns(), whole.cfg.Train.BatchSize, uint64(step))
 	at := feed.Step{Batch: b, Update: step, Counter: step, PerEpoch: 1}
 	if err := whole.Before(step); err != nil {
 		t.Fatal(err)
 	}
-	want, err := whole.Step(t.Context(), &at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := stepOf(t, whole, &at)
 	got := make([]*Result, len(ranks))
-	onRanks(t, ranks, func(i int, m *Pairs) error {
+	onRanks(t, ranks, func(i int, m *Trainer) error {
 		own := at
 		own.Batch, own.Rank, own.Ranks = shareOf(b, i, len(ranks)), i, len(ranks)
 		err := m.Before(step)
@@ -419,7 +410,7 @@ func agree(t *testing.T, x rankCase, whole *Pairs, ranks []*Pairs, step int, gra
 	if err := whole.After(); err != nil {
 		t.Fatal(err)
 	}
-	onRanks(t, ranks, func(_ int, m *Pairs) error {
+	onRanks(t, ranks, func(_ int, m *Trainer) error {
 		move(m, whole.params.Grads())
 		return m.After()
 	})
@@ -435,7 +426,7 @@ func agree(t *testing.T, x rankCase, whole *Pairs, ranks []*Pairs, step int, gra
 }
 
 // move is plain gradient descent, with the twins.
-func move(m *Pairs, grads []float32) {
+func move(m *Trainer, grads []float32) {
 	for i, v := range grads {
 		m.params.Values()[i] -= .05 * v
 	}
@@ -443,7 +434,7 @@ func move(m *Pairs, grads []float32) {
 }
 
 // compareGradients compares the sum of the ranks' gradients over their number with those of one process, by name.
-func compareGradients(t *testing.T, step int, whole *Pairs, ranks []*Pairs, tol float64) {
+func compareGradients(t *testing.T, step int, whole *Trainer, ranks []*Trainer, tol float64) {
 	t.Helper()
 	largest := func(x []float32) (most float64) {
 		for _, v := range x {
@@ -503,7 +494,7 @@ func TestExchangesKeepTheirOrder(t *testing.T) {
 		for range 6 {
 			_, ranks := withRanks(t, rankCases()[name])
 			b := randomRows(ranks[0].Columns(), ranks[0].cfg.Train.BatchSize, 1)
-			onRanks(t, ranks, func(i int, m *Pairs) error {
+			onRanks(t, ranks, func(i int, m *Trainer) error {
 				_, err := m.Step(t.Context(), &feed.Step{Batch: shareOf(b, i, len(ranks)), PerEpoch: 1, Rank: i, Ranks: len(ranks)})
 				return err
 			})
@@ -537,15 +528,12 @@ func TestOwnRanksAlone(t *testing.T) {
 			one, _ := withRanks(t, x)
 			b := randomRows(ranks[0].Columns(), local.Train.BatchSize, 3)
 			got := make([]*Result, 2)
-			onRanks(t, ranks, func(i int, m *Pairs) (err error) {
+			onRanks(t, ranks, func(i int, m *Trainer) (err error) {
 				got[i], err = m.Step(t.Context(), &feed.Step{Batch: shareOf(b, i, 2), PerEpoch: 1, Rank: i, Ranks: 2})
 				return err
 			})
 			for i, r := range got {
-				want, err := one.Step(t.Context(), &feed.Step{Batch: shareOf(b, i, 2), PerEpoch: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := stepOf(t, one, &feed.Step{Batch: shareOf(b, i, 2), PerEpoch: 1})
 				for k, p := range want.Parts {
 					if far(r.Parts[k].Value, p.Value, max(1, math.Abs(p.Value))) > 1e-6 {
 						t.Errorf("rank %d: %s is %v, alone %v", i, p.Name, r.Parts[k].Value, p.Value)
@@ -561,7 +549,7 @@ func TestOneProcessExchangesNothing(t *testing.T) {
 	for name, x := range rankCases() {
 		t.Run(name, func(t *testing.T) {
 			whole, ranks := withRanks(t, x)
-			count := func(p *Pairs) (n int) {
+			count := func(p *Trainer) (n int) {
 				for _, n2 := range p.step.machine.Profile().Kinds {
 					if strings.Contains(n2.Kind, "of ranks") {
 						n++
@@ -598,7 +586,7 @@ func TestOneRankIsNotFiniteWithinAnOp(t *testing.T) {
 		near[i] = min(row, rankPool-2)
 	}
 	near[len(near)-1] = rankPool - 1 // of the last rank
-	onRanks(t, ranks, func(i int, m *Pairs) error {
+	onRanks(t, ranks, func(i int, m *Trainer) error {
 		_, err := m.Step(t.Context(), &feed.Step{Batch: shareOf(b, i, len(ranks)), Rank: i, Ranks: len(ranks)})
 		if bad := errors.As(err, new(*exec.NonFiniteError)); bad != (i == len(ranks)-1) || !bad && err != nil {
 			return fmt.Errorf("rank %d: %v", i, err)

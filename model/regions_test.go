@@ -64,7 +64,7 @@ func (r regionTower) linear(s encoders.Scope, name string, x *gorgonia.Node, out
 const regionBatch = 6
 
 // regionModel returns a system whose images are regions.
-func regionModel(t testing.TB, sets ...string) (*model.Pairs, config.Config, *compute.Engine) {
+func regionModel(t testing.TB, sets ...string) (*model.Trainer, config.Config, *compute.Engine) {
 	t.Helper()
 	cfg, err := config.Load("", append([]string{
 		"model.system=clip", "model.text.layers=1", "model.text.width=16", "model.text.heads=2", "model.text.positions=8", "model.head.dim=8",
@@ -121,7 +121,7 @@ func TestATowerOfItsOwnTrains(t *testing.T) {
 					t.Errorf("the step does not read %s: %v", c, m.Columns())
 				}
 			}
-			if q, ok := m.Params().Get("image/qkv/weight"); !ok || !q.Twin || !m.Learnable(q.Name) {
+			if q, ok := m.Params().Get("image/qkv/weight"); !ok || !q.Momentum || !m.Learnable(q.Name) {
 				t.Error("the tower's parameters must be learned and have twins")
 			}
 			optimizer, err := train.NewOptimizer(cfg.Optimizer, engine, m)
@@ -162,7 +162,7 @@ func TestATowerOfItsOwnTrains(t *testing.T) {
 
 // regionEncoding: what lies behind an image's regions does not matter, nor does the rest of
 // the batch, and a column that is missing is named.
-func regionEncoding(t *testing.T, m *model.Pairs, b *batch.Batch, r *rand.Rand) {
+func regionEncoding(t *testing.T, m *model.Trainer, b *batch.Batch, r *rand.Rand) {
 	t.Helper()
 	states, features, err := m.Image().Encode(t.Context(), b)
 	if err != nil || len(states) != regionBatch*5*12 || len(features) != regionBatch*8 {

@@ -26,11 +26,7 @@ func BenchmarkResNet(b *testing.B) {
 	for _, mode := range []string{"train", "encode"} {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/threads=%d", mode, threads), func(b *testing.B) {
-				e, err := kernel.New(kernel.Options{Threads: threads})
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer e.Close()
+				e := engineOf(b, kernel.Options{Threads: threads})
 				clock := kerneltest.Clock
 				if threads != 1 {
 					start := time.Now()

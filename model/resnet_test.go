@@ -15,11 +15,9 @@ import (
 var narrow = []string{"model.image.style=resnet", "model.image.resnet.depth=18", "model.image.resnet.width=2", "model.image.resnet.small_stem=true"}
 
 // keysOf are the features that a batch of 4 leaves in the queue.
-func keysOf(t *testing.T, m *Pairs, b Batch, counter int) []float32 {
+func keysOf(t *testing.T, m *Trainer, b Batch, counter int) []float32 {
 	t.Helper()
-	if _, err := m.Forward(b, Control{Step: counter, UseQueue: true}); err != nil {
-		t.Fatal(err)
-	}
+	forward(t, m, b, Control{Step: counter, UseQueue: true})
 	k, err := m.Features()
 	if err != nil {
 		t.Fatal(err)
@@ -81,9 +79,7 @@ func TestResNetGroupStatistics(t *testing.T) {
 	if len(m.step.norms.list) != 2*20 || x < 0 || len(m.step.norms.list[x].groups) != 2 {
 		t.Fatalf("%d statistics", len(m.step.norms.list))
 	}
-	if _, err := m.Forward(viewsBatch(1), Control{UseQueue: true}); err != nil {
-		t.Fatal(err)
-	}
+	forward(t, m, viewsBatch(1), Control{UseQueue: true})
 	var mean [2]float64
 	for _, group := range m.step.norms.list[x].groups {
 		v, err := m.step.machine.Value(group)
@@ -157,8 +153,8 @@ func TestResNetSystems(t *testing.T) {
 			if m.Learnable(q.Name) != want {
 				t.Errorf("%s: %s is trained: %v", name, q.Name, !want)
 			}
-			if follows := cfg.Momentum.Enabled && !q.Locked; strings.Contains(q.Name, "running_") && q.Twin != follows {
-				t.Errorf("%s: %s has a twin: %v", name, q.Name, q.Twin)
+			if follows := cfg.Momentum.Enabled && !q.Locked; strings.Contains(q.Name, "running_") && q.Momentum != follows {
+				t.Errorf("%s: %s has a twin: %v", name, q.Name, q.Momentum)
 			}
 		}
 	}
@@ -187,10 +183,7 @@ func TestResNetCrops(t *testing.T) {
 		crops[i] = b.Images[i%len(b.Images)]
 	}
 	step := func() float64 {
-		r, err := m.Step(t.Context(), &feed.Step{Batch: x})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := stepOf(t, m, &feed.Step{Batch: x})
 		return r.Loss
 	}
 	first := step()
@@ -230,14 +223,14 @@ func TestResNetExplains(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := buildCLIP(t, cfg)
-	if m.DefaultBlocks().Image != 0 {
-		t.Errorf("block %d is looked at", m.DefaultBlocks().Image)
+	if m.Explainer().DefaultBlocks().Image != 0 {
+		t.Errorf("block %d is looked at", m.Explainer().DefaultBlocks().Image)
 	}
 	x, one := randomPairs(m, 3), batch.New(1, slices.Concat(m.Image().Columns(), m.Text().Columns())...)
 	copy(one.Floats(batch.Images), x.Images)
 	copy(one.Ints(batch.Tokens), x.Tokens)
 	one.SetInts(batch.Lengths, x.Lengths[:1])
-	e, err := m.Explain(t.Context(), one, m.DefaultBlocks())
+	e, err := m.Explainer().Pair(t.Context(), one, m.Explainer().DefaultBlocks())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,10 +255,8 @@ func TestResNetComputedAgain(t *testing.T) {
 	plain := newViewsSystem(t, tinyViews(t, "moco", sets...))
 	again := newViewsSystem(t, tinyViews(t, "moco", append(sets, "compute.recompute=true")...))
 	for seed := range uint64(2) {
-		for _, m := range []*Pairs{plain, again} {
-			if _, err := m.Forward(viewsBatch(seed), Control{UseQueue: true}); err != nil {
-				t.Fatal(err)
-			}
+		for _, m := range []*Trainer{plain, again} {
+			forward(t, m, viewsBatch(seed), Control{UseQueue: true})
 			if err := m.After(); err != nil {
 				t.Fatal(err)
 			}

@@ -9,11 +9,11 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// rounded keeps bfloat16 copies of the weights of a computation, so that a step rounds each
+// roundedWeights keeps bfloat16 copies of the weights of a computation, so that a step rounds each
 // weight once however many products read it. A product of a library saves a pass over
 // memory by them; one that rounds its operands while it packs them would gain 1 to 3 %
-// for two bytes a parameter and twin, and does without.
-type rounded struct {
+// for two bytes a parameter and copy, and does without.
+type roundedWeights struct {
 	engine exec.Engine
 	copies []weightCopy
 	body   func(worker, lo, hi int)
@@ -33,15 +33,15 @@ var keepRounded = exec.Engine.KeepsRounded
 
 // bindRounded gives the weights of b copies in bfloat16: the parameters with two axes,
 // since others are in no product.
-func bindRounded(e exec.Engine, b *net, m *exec.Machine) (*rounded, error) {
-	r := &rounded{engine: e}
+func bindRounded(e exec.Engine, b *net, m *exec.Machine) (*roundedWeights, error) {
+	r := &roundedWeights{engine: e}
 	r.body = func(_, lo, hi int) {
 		for _, c := range r.copies[lo:hi] {
 			vector.ToBF16(c.to, c.from)
 		}
 	}
 	var err error
-	for _, w := range []*binding{b.params, b.twins} {
+	for _, w := range []*binding{b.params, b.momentum} {
 		w.each(func(q *Param, n *gorgonia.Node, mem []float32) {
 			if err != nil || len(q.Shape) != 2 {
 				return
@@ -58,10 +58,10 @@ func bindRounded(e exec.Engine, b *net, m *exec.Machine) (*rounded, error) {
 }
 
 // update rounds all weights.
-func (r *rounded) update() { r.engine.For(len(r.copies), 1, r.body) }
+func (r *roundedWeights) update() { r.engine.For(len(r.copies), 1, r.body) }
 
 // bytes returns the memory of the copies.
-func (r *rounded) bytes() (n int64) {
+func (r *roundedWeights) bytes() (n int64) {
 	for _, c := range r.copies {
 		n += 2 * int64(len(c.to))
 	}

@@ -19,7 +19,7 @@ func tinyNAAF() config.Config {
 	return cfg
 }
 
-func boundaryOf(t *testing.T, m *Pairs) []float32 {
+func boundaryOf(t *testing.T, m *Trainer) []float32 {
 	t.Helper()
 	q, ok := m.params.Get(interact.BoundaryName)
 	if !ok || !q.Frozen {
@@ -29,12 +29,9 @@ func boundaryOf(t *testing.T, m *Pairs) []float32 {
 }
 
 // pass runs a step and no update, and returns the loss.
-func pass(t *testing.T, m *Pairs, b Batch) float64 {
+func pass(t *testing.T, m *Trainer, b Batch) float64 {
 	t.Helper()
-	r, err := m.Forward(b, Control{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := forward(t, m, b, Control{})
 	return r.Loss
 }
 

@@ -12,11 +12,11 @@ import (
 )
 
 // newScores are the scores of a configuration over features of a space, with parameters of
-// the scopes on and, of the teacher, twins.
-func newScores(cfg config.Config, space space.Space, on, twins encoders.Scope) objectives.Scores {
+// the scopes on and, of the teacher, momentum copies.
+func newScores(cfg config.Config, space space.Space, on, momentum encoders.Scope) objectives.Scores {
 	obj, g := cfg.Objective, cfg.Objective.Geodesic
 	return objectives.Scores{
-		Params: on, Twins: twins, Space: space,
+		Params: on, MomentumParams: momentum, Space: space,
 		Temperature: obj.ITC.Temperature, Log: obj.ITC.LogTemperature, Learn: obj.ITC.LearnTemperature, GeodesicTemperature: g.Temperature,
 		Metric: metricForm(cfg),
 		Paths:  objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, geodesicLimit(g, space), g.DirectPositives),
@@ -44,29 +44,29 @@ func metricForm(cfg config.Config) encoders.Metric {
 // PairScore is the score by which stored features of images and texts are compared, that
 // of eval.score with the parameters as they are now. A model that compares tokens has none:
 // the error is ErrNoFeatures.
-func (p *Pairs) PairScore() (scoring.Score, error) {
-	if p.design.interaction != nil {
-		return scoring.Score{Space: p.design.space}, ErrNoFeatures
+func (m *Model) PairScore() (scoring.Score, error) {
+	if m.design.interaction != nil {
+		return scoring.Score{Space: m.design.space}, ErrNoFeatures
 	}
-	return StoredScore(p.cfg, p.values)
+	return StoredScore(m.cfg, m.values)
 }
 
 // Metric returns the learned metric of objective.gssf as stored features are compared by it, nil without one: sparse and
 // low_rank are dense.
-func (p *Pairs) Metric() (*scoring.Metric, error) {
-	return storedMetric(metricForm(p.cfg), encoders.SimilaritySite, p.values)
+func (m *Model) Metric() (*scoring.Metric, error) {
+	return storedMetric(metricForm(m.cfg), encoders.SimilaritySite, m.values)
 }
 
 // values are those of a parameter, nil where there is none.
-func (p *Pairs) values(name string, shape ...int) ([]float32, error) {
-	q, ok, err := p.params.stored(name, shape...)
+func (m *Model) values(name string, shape ...int) ([]float32, error) {
+	q, ok, err := m.params.stored(name, shape...)
 	if !ok || err != nil {
 		return nil, err
 	}
-	return p.params.Value(q), nil
+	return m.params.Value(q), nil
 }
 
-// StoredScore is the score by which features of a model are compared, see Pairs.PairScore, for parameters that read
+// StoredScore is the score by which features of a model are compared, see Model.PairScore, for parameters that read
 // gives by their names, nil where there is none.
 func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]float32, error)) (x scoring.Score, err error) {
 	if x.Space, err = cfg.Model.Head.Space(); err != nil {

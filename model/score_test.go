@@ -13,14 +13,11 @@ import (
 // same gradients but for the metric's own.
 func TestIdentityMetricStartsAsTheCosine(t *testing.T) {
 	for _, backend := range []string{"auto", "builtin", "plain"} {
-		run := func(set func(c *config.Config)) (*Pairs, *Result) {
+		run := func(set func(c *config.Config)) (*Trainer, *Result) {
 			cfg := allOn()
 			set(&cfg)
 			m := build(t, cfg, backend, 2)
-			r, err := m.Forward(randomBatch(m, 1), Control{Alpha: 0.4, UseQueue: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := forward(t, m, randomBatch(m, 1), Control{Alpha: 0.4, UseQueue: true})
 			return m, r
 		}
 		cosine, want := run(func(*config.Config) {})
@@ -46,10 +43,7 @@ func TestLogTemperature(t *testing.T) {
 	cfg := clipConfig(combinedConfig())
 	cfg.Model.Head.Topology = "Multi(2,4)"
 	cfg.Objective.ITC.LogTemperature, cfg.Objective.ITC.TemperatureMin = true, 0
-	m, err := newModel(cfg, newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, cfg, newEngine(t))
 	if got := m.Temperature(); !(math.Abs(got-0.07) <= 1e-6) {
 		t.Errorf("the temperature starts at %v", got)
 	}
@@ -65,9 +59,7 @@ func TestLogTemperature(t *testing.T) {
 		}
 	}
 	cfg.Objective.ITC.LearnTemperature = false
-	if m, err = newModel(cfg, newEngine(t)); err != nil {
-		t.Fatal(err)
-	}
+	m = modelOn(t, cfg, newEngine(t))
 	if m.Learnable(logScaleName) {
 		t.Error("a fixed scale is learned")
 	}

@@ -53,10 +53,7 @@ func TestGoldenPairs(t *testing.T) {
 			if v := x.Floats(batch.Scores); v != nil {
 				copy(v, g.floats("input/scores"))
 			}
-			res, err := m.Step(t.Context(), &feed.Step{Batch: x})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := stepOf(t, m, &feed.Step{Batch: x})
 			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*max(1, want)) {
 				t.Errorf("the loss is %v, PyTorch says %v", res.Loss, want)
 			}
@@ -75,11 +72,11 @@ func TestGoldenPairs(t *testing.T) {
 			}
 			want := g.floats("expect/outputs")
 			for _, n := range []int{4, 2} { // of any number of pairs
-				part := batch.New(n, m.JudgeColumns()...)
+				part := batch.New(n, m.Classifier().Columns()...)
 				for _, c := range part.Columns() {
 					copy(part.Ints(c.Name), x.Ints(c.Name))
 				}
-				got, err := m.Judge(t.Context(), part)
+				got, err := m.Classifier().Logits(t.Context(), part)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -102,21 +99,18 @@ func TestPairsDropout(t *testing.T) {
 	copy(x.Ints(batch.Lengths), b.Lengths)
 	copy(x.Ints(batch.Labels), []int32{0, 1, 0, 1})
 	loss := func(step int) float64 {
-		res, err := m.Step(t.Context(), &feed.Step{Batch: x, Update: step, Counter: step})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := stepOf(t, m, &feed.Step{Batch: x, Update: step, Counter: step})
 		return res.Loss
 	}
 	if a, b, again := loss(1), loss(2), loss(1); a == b || a != again {
 		t.Errorf("losses of two steps and of the first again: %v, %v, %v", a, b, again)
 	}
 	said := func() []float32 {
-		part := batch.New(4, m.JudgeColumns()...)
+		part := batch.New(4, m.Classifier().Columns()...)
 		for _, c := range part.Columns() {
 			copy(part.Ints(c.Name), x.Ints(c.Name))
 		}
-		y, err := m.Judge(t.Context(), part)
+		y, err := m.Classifier().Logits(t.Context(), part)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func tinySGRAF(kind string) config.Config {
 }
 
 // hostScores are the scores of images [from, to) of a batch with all its texts, as evaluation makes them.
-func hostScores(t *testing.T, m *Pairs, b *batch.Batch, from, to int) []float32 {
+func hostScores(t *testing.T, m *Trainer, b *batch.Batch, from, to int) []float32 {
 	t.Helper()
 	encode := func(e *Encoder) ([]float32, []int32) {
 		x := batch.New(b.Rows(), e.Columns()...)
@@ -37,7 +37,7 @@ func hostScores(t *testing.T, m *Pairs, b *batch.Batch, from, to int) []float32 
 	x, nx := encode(m.Image())
 	y, ny := encode(m.Text())
 	size := len(x) / len(nx)
-	scores, err := m.Interact(t.Context(), x[from*size:to*size], nx[from:to], y, ny)
+	scores, err := m.Interaction().Scores(t.Context(), x[from*size:to*size], nx[from:to], y, ny)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +105,8 @@ func TestSGRAFDropout(t *testing.T) {
 		if !slices.Equal(hostScores(t, m, b, 0, 5), hostScores(t, m, b, 0, 5)) {
 			t.Error("evaluation draws masks")
 		}
-		for _, m := range []*Pairs{m, again} {
-			r, err := m.Step(t.Context(), &feed.Step{Batch: b})
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, m := range []*Trainer{m, again} {
+			r := stepOf(t, m, &feed.Step{Batch: b})
 			losses[fmt.Sprint(r.Loss)] = true
 		}
 	}

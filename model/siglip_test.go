@@ -22,10 +22,7 @@ func TestSigLIP(t *testing.T) {
 				cfg.Objective.SigLIP = objectives.SigLIP{Weight: 0.5, Scale: 4, ScaleMax: 5, Bias: -3}
 				m := build(t, cfg, "plain", 1)
 				b := randomBatch(m, 3)
-				r, err := m.Forward(b, Control{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := forward(t, m, b, Control{})
 				s := m.feed(b, Control{})
 				_, x, err := m.Image().Encode(t.Context(), s.Batch)
 				if err != nil {
@@ -140,10 +137,7 @@ func TestSigLIPGradients(t *testing.T) {
 	m := buildCLIP(t, cfg)
 	b := randomPairs(m, 5)
 	checkDifferences(t, m, func(float64) float64 {
-		res, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{})
 		var contrast, sigmoid float64
 		for _, p := range res.Parts {
 			switch p.Name {

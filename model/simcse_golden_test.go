@@ -51,10 +51,7 @@ func TestGoldenSentences(t *testing.T) {
 				b.Positives, b.PositiveLengths = g.ints("input/tokens2"), g.ints("input/lengths2")
 				b.Negatives, b.NegativeLengths = g.ints("input/tokens3"), g.ints("input/lengths3")
 			}
-			res, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, m, b, Control{})
 			got := map[string]float64{"loss": res.Loss}
 			for _, p := range res.Parts {
 				got[p.Name] = p.Value

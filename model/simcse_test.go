@@ -51,7 +51,7 @@ func sentenceBatch(seed uint64) Batch {
 }
 
 // classesOf encodes the texts of a batch without dropout: (4, D).
-func classesOf(t testing.TB, m *Pairs, ids, lengths []int32) []float32 {
+func classesOf(t testing.TB, m *Trainer, ids, lengths []int32) []float32 {
 	t.Helper()
 	x := batch.New(4, m.Text().Columns()...)
 	copy(x.Ints(batch.Tokens), ids)
@@ -64,7 +64,7 @@ func classesOf(t testing.TB, m *Pairs, ids, lengths []int32) []float32 {
 }
 
 // headed is the head of SimCSE of rows x (n, d) in float64: tanh(W x + b).
-func headed(m *Pairs, name string, x []float32) []float64 {
+func headed(m *Trainer, name string, x []float32) []float64 {
 	q, _ := m.params.Get(name + "/weight")
 	p, _ := m.params.Get(name + "/bias")
 	w, bias := m.params.Value(q), m.params.Value(p)
@@ -143,10 +143,7 @@ func TestSimCSE(t *testing.T) {
 			cfg := tinySimCSE(t, slices.Concat(triplets, sets)...)
 			m := build(t, cfg, "builtin", 2)
 			b, c := sentenceBatch(5), cfg.Objective.SimCSE
-			res, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, m, b, Control{})
 			got := map[string]float64{}
 			for _, p := range res.Parts {
 				got[p.Name] = p.Value
@@ -176,10 +173,7 @@ func TestSimCSE(t *testing.T) {
 				names = append(names, "text_proj/weight", "text_proj/bias")
 			}
 			checkDifferences(t, m, func(float64) float64 {
-				res, err := m.Forward(b, Control{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := forward(t, m, b, Control{})
 				return res.Loss
 			}, names)
 		})
@@ -192,10 +186,7 @@ func TestSimCSEDropout(t *testing.T) {
 	m := build(t, tinySimCSE(t), "builtin", 2)
 	b := sentenceBatch(9)
 	loss := func(step int) float64 {
-		res, err := m.Forward(b, Control{Step: step})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{Step: step})
 		return res.Loss
 	}
 	first := loss(1)
@@ -247,10 +238,7 @@ func TestSentencesThreads(t *testing.T) {
 					x.Floats(c.Name)[i] = r.Float32()
 				}
 			}
-			res, err := m.Step(t.Context(), &feed.Step{Batch: x, Update: 1, Counter: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := stepOf(t, m, &feed.Step{Batch: x, Update: 1, Counter: 1})
 			got := append(slices.Clone(m.params.Grads()), float32(res.Loss))
 			if want == nil {
 				want = got

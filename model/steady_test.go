@@ -36,9 +36,7 @@ func TestAllocationsDoNotDependOnDepth(t *testing.T) {
 		s, n := m.feed(randomBatch(m, 1), Control{}), 0
 		step := func() {
 			s.Update, s.Counter = n, n
-			if _, err := m.Step(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			stepOf(t, m, s)
 			if err := m.After(); err != nil {
 				t.Fatal(err)
 			}
@@ -109,14 +107,14 @@ func heapDoesNotGrow(t *testing.T, cfg config.Config) {
 // TestSameSeedSameBits trains two fresh models for three steps with the same seed and
 // the same number of threads.
 func TestSameSeedSameBits(t *testing.T) {
-	train := func(threads int, backend string) *Pairs {
+	train := func(threads int, backend string) *Trainer {
 		m := build(t, allOn(), backend, threads)
 		for i := range 3 {
 			step(t, m, randomBatch(m, uint64(i)), Control{Step: i, Alpha: 0.2, UseQueue: i > 0})
 		}
 		return m
 	}
-	same := func(a, b *Pairs) bool {
+	same := func(a, b *Trainer) bool {
 		return sameBits(a.params.values, b.params.values) && sameBits(a.params.momentum, b.params.momentum) &&
 			sameBits(a.params.grads, b.params.grads) && sameBits(a.queue.Image, b.queue.Image) && sameBits(a.queue.Text, b.queue.Text)
 	}
@@ -135,10 +133,7 @@ func TestStepChangesRandomNumbers(t *testing.T) {
 	b := randomBatch(m, 1)
 	var losses []float64
 	for _, i := range []int{0, 1, 0} {
-		res, err := m.Forward(b, Control{Step: i, UseQueue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{Step: i, UseQueue: true})
 		losses = append(losses, res.Loss)
 	}
 	if losses[0] == losses[1] || losses[0] != losses[2] {

@@ -59,10 +59,7 @@ func TestStructure(t *testing.T) {
 		cfg.Objective.Structure = config.Structure{Weight: 3, Modalities: modalities, Hops: 3, Temperature: .5, TargetTemperature: .25}
 		m := buildHeads(t, cfg)
 		b := randomFeatures(cfg, 3)
-		r, err := m.Forward(b, Control{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{})
 		got, total := map[string]float64{}, 0.
 		for _, p := range r.Parts {
 			got[p.Name] = p.Value
@@ -102,10 +99,7 @@ func TestStructureGradients(t *testing.T) {
 		m := buildCLIP(t, cfg)
 		b := randomPairs(m, 5)
 		checkDifferences(t, m, func(float64) float64 {
-			r, err := m.Forward(b, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := forward(t, m, b, Control{})
 			return 10 * (r.Parts[0].Value + r.Parts[1].Value)
 		}, []string{"image_proj/weight", "text_proj/weight"})
 	}
@@ -120,10 +114,7 @@ func TestStructureWarmUp(t *testing.T) {
 	m := buildHeads(t, cfg)
 	b := randomFeatures(cfg, 3)
 	for step, share := range []float64{0, .25, .5, .75, 1, 1} {
-		r, err := m.Forward(b, Control{Step: step})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := forward(t, m, b, Control{Step: step})
 		if want := r.Parts[0].Value + 3*share*r.Parts[1].Value; r.Parts[1].Value < 1e-3 || !(math.Abs(r.Loss-want) <= 1e-5) {
 			t.Errorf("step %d: loss %v of %v, want %v", step, r.Loss, r.Parts, want)
 		}

@@ -58,10 +58,12 @@ type Control struct {
 
 // newModel builds the model of a configuration over the vocabulary of the goldens, for
 // training.
-func newModel(cfg config.Config, e *kernel.Engine) (*Pairs, error) { return newConnected(cfg, e, nil) }
+func newModel(cfg config.Config, e *kernel.Engine) (*Trainer, error) {
+	return newConnected(cfg, e, nil)
+}
 
 // newConnected is newModel with a connector, or nil.
-func newConnected(cfg config.Config, e *kernel.Engine, c *Connector) (*Pairs, error) {
+func newConnected(cfg config.Config, e *kernel.Engine, c *Connector) (*Trainer, error) {
 	o := Options{Engine: e, Vocab: tinyVocab, MaskID: 4, Connector: c}
 	if cfg.Objective.TCL.Local {
 		o.Begin = 1 // [CLS], which is no part of a text
@@ -70,7 +72,7 @@ func newConnected(cfg config.Config, e *kernel.Engine, c *Connector) (*Pairs, er
 }
 
 // feed is what Step reads of a batch.
-func (p *Pairs) feed(b Batch, c Control) *feed.Step {
+func (p *Trainer) feed(b Batch, c Control) *feed.Step {
 	x := batch.New(p.cfg.Train.BatchSize, p.Columns()...)
 	for name, values := range map[string][]float32{
 		batch.Images: b.Images, batch.Views: b.Views, batch.SecondImages: b.Second, batch.ImageFeatures: b.ImageFeatures, batch.TextFeatures: b.TextFeatures,
@@ -90,7 +92,7 @@ func (p *Pairs) feed(b Batch, c Control) *feed.Step {
 
 // load fills the inputs of the training step, and then sets what the step would draw or
 // schedule itself.
-func (p *Pairs) load(b Batch, c Control) (*feed.Step, error) {
+func (p *Trainer) load(b Batch, c Control) (*feed.Step, error) {
 	s := p.feed(b, c)
 	start := p.cfg.Queue.StartSteps
 	defer func() { p.cfg.Queue.StartSteps = start }()
@@ -112,7 +114,7 @@ func (p *Pairs) load(b Batch, c Control) (*feed.Step, error) {
 }
 
 // mask sets the masked captions, the places where they are read and their labels.
-func (p *Pairs) mask(b Batch) {
+func (p *Trainer) mask(b Batch) {
 	l := int32(p.cfg.Data.Tokens)
 	copy(p.ints("text")[len(b.Tokens):], b.Masked)
 	first := int32(0) // fused texts before the masked ones
@@ -132,19 +134,19 @@ func (p *Pairs) mask(b Batch) {
 }
 
 // floats returns the memory of a float32 input of the training step, or nil.
-func (p *Pairs) floats(name string) []float32 {
+func (p *Trainer) floats(name string) []float32 {
 	x, _ := p.step.inputs.Memory(name).([]float32)
 	return x
 }
 
 // ints returns the memory of an int32 input of the training step, or nil.
-func (p *Pairs) ints(name string) []int32 {
+func (p *Trainer) ints(name string) []int32 {
 	x, _ := p.step.inputs.Memory(name).([]int32)
 	return x
 }
 
 // Forward is Step with a batch whose masks are given, and with the schedules of c.
-func (p *Pairs) Forward(b Batch, c Control) (*Result, error) {
+func (p *Trainer) Forward(b Batch, c Control) (*Result, error) {
 	s, err := p.load(b, c)
 	if err != nil {
 		return nil, err
@@ -153,17 +155,17 @@ func (p *Pairs) Forward(b Batch, c Control) (*Result, error) {
 }
 
 // MaskRows returns M, the rows of the language-modelling loss; 0 without one.
-func (p *Pairs) MaskRows() int { return len(p.ints("mask labels")) }
+func (p *Trainer) MaskRows() int { return len(p.ints("mask labels")) }
 
 // UpdateMomentum moves every twin towards its parameter, as the optimiser does.
-func (p *Pairs) UpdateMomentum(mom float64) {
-	p.params.Twins(func(offset int, twin []float32) {
+func (p *Trainer) UpdateMomentum(mom float64) {
+	p.params.MomentumRuns(func(offset int, twin []float32) {
 		vector.EMA(twin, p.params.values[offset:][:len(twin)], float32(1-mom))
 	})
 }
 
 // Enqueue pushes what the last step's batch brings to the queue with other ids.
-func (p *Pairs) Enqueue(ids []int32) error {
+func (p *Trainer) Enqueue(ids []int32) error {
 	k, err := p.Features()
 	if err != nil || p.queue == nil {
 		return err
@@ -172,14 +174,14 @@ func (p *Pairs) Enqueue(ids []int32) error {
 }
 
 // EncodeImages encodes n images (n, 3, size, size).
-func (p *Pairs) EncodeImages(images []float32, n int) (states, features []float32, err error) {
+func (p *Model) EncodeImages(images []float32, n int) (states, features []float32, err error) {
 	b := batch.New(n)
 	b.SetFloats(batch.Images, images)
 	return p.Image().Encode(context.Background(), b)
 }
 
 // EncodeTexts encodes n texts (n, L) of lengths (n).
-func (p *Pairs) EncodeTexts(tokens, lengths []int32, n int) (states, features []float32, err error) {
+func (p *Model) EncodeTexts(tokens, lengths []int32, n int) (states, features []float32, err error) {
 	b := batch.New(n)
 	b.SetInts(batch.Tokens, tokens)
 	b.SetInts(batch.Lengths, lengths)
@@ -187,7 +189,7 @@ func (p *Pairs) EncodeTexts(tokens, lengths []int32, n int) (states, features []
 }
 
 // EncodeFeatures passes n feature rows (n, D) of images or texts through their head.
-func (p *Pairs) EncodeFeatures(e *Encoder, rows []float32, n int) ([]float32, error) {
+func (p *Model) EncodeFeatures(e *Encoder, rows []float32, n int) ([]float32, error) {
 	b := batch.New(n)
 	b.SetFloats(e.Columns()[0].Name, rows)
 	_, features, err := e.Encode(context.Background(), b)

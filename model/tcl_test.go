@@ -22,20 +22,17 @@ func tclConfig(mode string) config.Config {
 }
 
 // loadTCL returns the golden model and its batch.
-func loadTCL(t testing.TB, mode string) (*Pairs, Batch, golden) {
+func loadTCL(t testing.TB, mode string) (*Trainer, Batch, golden) {
 	f, err := safetensors.Open("testdata/tcl_" + mode + ".safetensors")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
 	g := golden{t, f}
-	m, err := newModel(tclConfig(mode), newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOn(t, tclConfig(mode), newEngine(t))
 	for _, q := range m.params.List() {
 		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Twin {
+		if q.Momentum {
 			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 		}
 	}
@@ -149,10 +146,7 @@ func TestTCLTerms(t *testing.T) {
 func TestViewsReachTheTeacherAlone(t *testing.T) {
 	m, b, _ := loadTCL(t, "pair")
 	run := func() (loss float64, features []float32) {
-		res, err := m.Forward(b, Control{UseQueue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{UseQueue: true})
 		k, err := m.Features()
 		if err != nil {
 			t.Fatal(err)
@@ -186,10 +180,7 @@ func TestTCLGradients(t *testing.T) {
 	temperature, _ := m.params.Get(temperatureName)
 	m.params.Value(temperature)[0] = 0.3
 	itc := func() float64 {
-		res, err := m.Forward(b, Control{UseQueue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, b, Control{UseQueue: true})
 		var s float64
 		for _, p := range res.Parts {
 			if !p.Measure {
@@ -260,10 +251,7 @@ func TestLocalTermsAreCosines(t *testing.T) {
 	m := build(t, cfg, "auto", 2)
 	x := randomBatch(m, 9)
 	local := func() (values []float64) {
-		res, err := m.Forward(x, Control{Alpha: 0.4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := forward(t, m, x, Control{Alpha: 0.4})
 		for _, p := range res.Parts {
 			if strings.HasPrefix(p.Name, "itc_local") {
 				values = append(values, p.Value)

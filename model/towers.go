@@ -1,9 +1,6 @@
 package model
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/space"
@@ -51,29 +48,4 @@ func textArgs(m config.Model, o Options, space space.Space) encoders.TowerArgs {
 // textEncoder is the text encoder of a model, with its fusion layers.
 func textEncoder(m config.Model, o Options, space space.Space) encoders.TextEncoder {
 	return m.Text.Encoder(textArgs(m, o, space))
-}
-
-// tuned returns the scope of a tower or of fusion layers with the tuning of a model's configuration. The
-// dropout of adapters is that of c.
-func tuned(m config.Model, s encoders.Scope, c *encoders.Context) encoders.Scope {
-	return s.Tuned(m.Tuning, m.LoRA, c)
-}
-
-// checkAdapters refuses a glob of model.lora.layers that no layer of the step has matched.
-func (b *builder) checkAdapters() error {
-	l := b.cfg.Model.LoRA
-	if l.Rank == 0 {
-		return nil
-	}
-	for _, glob := range l.Layers {
-		one := encoders.LoRA{Layers: []string{glob}}
-		if !slices.ContainsFunc(b.Pairs.params.List(), func(q *Param) bool {
-			layer, adapter := strings.CutSuffix(q.Name, "/"+encoders.LoRADown)
-			return adapter && one.Adapts(layer)
-		}) {
-			return config.Errors{{Path: "model.lora.layers", Value: glob, Msg: "matches no linear layer of a transformer or fusion layer that is not frozen",
-				Hint: "trainer inspect, or trainer train --dry-run without it, lists the names of parameters"}}
-		}
-	}
-	return nil
 }

@@ -67,10 +67,7 @@ func trainedOf(m config.Model, name string) bool {
 func TestTuningStartsAsTheBase(t *testing.T) {
 	for system, plain := range tunable(t) {
 		base := build(t, plain, "builtin", 2)
-		want, err := base.Forward(loraBatch(base), Control{Alpha: 0.4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := forward(t, base, loraBatch(base), Control{Alpha: 0.4})
 		loss := want.Loss
 		for method, set := range tunings {
 			t.Run(system+"/"+method, func(t *testing.T) {
@@ -87,8 +84,8 @@ func TestTuningStartsAsTheBase(t *testing.T) {
 				trained, new := 0, 0
 				for _, q := range m.Params().List() {
 					tower := strings.HasPrefix(q.Name, "image/") || strings.HasPrefix(q.Name, "text/")
-					if learns := !tower || trainedOf(cfg.Model, q.Name); q.Locked == learns || q.Locked && (m.Learnable(q.Name) || q.Twin) || tower && learns && q.Twin != cfg.Momentum.Enabled {
-						t.Errorf("%s: locked %t, learned %t, with a twin %t", q.Name, q.Locked, m.Learnable(q.Name), q.Twin)
+					if learns := !tower || trainedOf(cfg.Model, q.Name); q.Locked == learns || q.Locked && (m.Learnable(q.Name) || q.Momentum) || tower && learns && q.Momentum != cfg.Momentum.Enabled {
+						t.Errorf("%s: locked %t, learned %t, with a twin %t", q.Name, q.Locked, m.Learnable(q.Name), q.Momentum)
 					}
 					if !q.Locked {
 						trained += q.Len()
@@ -101,7 +98,7 @@ func TestTuningStartsAsTheBase(t *testing.T) {
 					t.Errorf("%d values are trained, %d have gradients; %d values, %d of them new, the base has %d", trained, len(m.Params().Grads()), m.Params().Count(), new, base.Params().Count())
 				}
 				after := m.Footprint()
-				if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Twins > after.Twins || e.Buffers > after.Buffers {
+				if e, err := Estimate(cfg); err != nil || e.Parameters > after.Parameters || e.Gradients > after.Gradients || e.Moments > after.Moments || e.Momentum > after.Momentum || e.Buffers > after.Buffers {
 					t.Errorf("the estimate %v is no lower limit of %v (%v)", e, after, err)
 				}
 			})
@@ -110,7 +107,7 @@ func TestTuningStartsAsTheBase(t *testing.T) {
 }
 
 // spread gives what tuning adds values that show.
-func spread(m *Pairs, scale float32) {
+func spread(m *Trainer, scale float32) {
 	for _, q := range m.Params().List() {
 		if added(q.Name) {
 			for i := range m.Params().Value(q) {
@@ -130,10 +127,7 @@ func TestTuningGradients(t *testing.T) {
 		spread(m, 0.1)
 		b := randomBatch(m, 3)
 		loss := func(alpha float64) float64 {
-			res, err := m.Forward(b, Control{Alpha: alpha})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := forward(t, m, b, Control{Alpha: alpha})
 			return res.Loss
 		}
 		names := []string{"image/blocks/00/attn/adapter/down/weight", "image/blocks/01/mlp/adapter/up/bias", "image/blocks/00/attn/adapter/metric", "image/blocks/01/prompts", "image/blocks/00/norm1/ssf_shift",
@@ -156,9 +150,7 @@ func TestTuningOwnGradients(t *testing.T) {
 			tuned := cfg
 			tunings[method](&tuned.Model)
 			m, compared := build(t, tuned, "builtin", 2), 0
-			if _, err := m.Forward(loraBatch(m), Control{}); err != nil {
-				t.Fatal(err)
-			}
+			forward(t, m, loraBatch(m), Control{})
 			for _, q := range m.Params().List() {
 				from, _ := whole.Params().Get(q.Name)
 				if q.Locked {
@@ -226,10 +218,7 @@ func TestPromptsAndLengths(t *testing.T) {
 		spread(m, 0.3)
 		b := randomPairs(m, 1)
 		rows := cfg.Train.BatchSize
-		_, y, err := m.EncodeTexts(b.Tokens, b.Lengths, rows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, y := encodeTexts(t, m, b.Tokens, b.Lengths, rows)
 		want := slices.Clone(y)
 		// Another word behind the end of a text changes nothing.
 		tokens := slices.Clone(b.Tokens)
@@ -240,14 +229,12 @@ func TestPromptsAndLengths(t *testing.T) {
 				changed++
 			}
 		}
-		if _, y, err = m.EncodeTexts(tokens, b.Lengths, rows); err != nil || changed == 0 || !sameBits(y, want) {
+		if _, y, err := m.EncodeTexts(tokens, b.Lengths, rows); err != nil || changed == 0 || !sameBits(y, want) {
 			t.Errorf("%s: words behind the end of a text change it (%v, %d of them)", name, err, changed)
 		}
 		// Other prompts change every text.
 		spread(m, 0.3)
-		if _, y, err = m.EncodeTexts(b.Tokens, b.Lengths, rows); err != nil {
-			t.Fatal(err)
-		}
+		_, y = encodeTexts(t, m, b.Tokens, b.Lengths, rows)
 		dim := len(y) / rows
 		for i := range rows {
 			if sameBits(y[i*dim:][:dim], want[i*dim:][:dim]) {
@@ -400,10 +387,7 @@ func TestMergedTuning(t *testing.T) {
 				MergeSSF(value("weight"), value("bias"), values[name], values[layer+"/ssf_shift"])
 			}
 			base.Params().CopyToMomentum()
-			want, err := tuned.Forward(loraBatch(tuned), Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := forward(t, tuned, loraBatch(tuned), Control{})
 			got, err := base.Forward(loraBatch(base), Control{})
 			if err != nil || !(math.Abs(got.Loss-want.Loss) <= 5e-6*math.Abs(want.Loss)) {
 				t.Errorf("%s, metric %q: merged %v, tuned %v (%v)", system, metric, got.Loss, want.Loss, err)
@@ -422,7 +406,7 @@ func TestTuningRecompute(t *testing.T) {
 		again := build(t, cfg, "builtin", 1)
 		cfg.Compute.Recompute, cfg.Compute.Precision = false, "bf16"
 		half := build(t, cfg, "builtin", 1)
-		for _, m := range []*Pairs{kept, again, half} {
+		for _, m := range []*Trainer{kept, again, half} {
 			spread(m, 0.05)
 		}
 		want, got, rounded := step(t, kept, loraBatch(kept), Control{}), step(t, again, loraBatch(kept), Control{}), step(t, half, loraBatch(kept), Control{})

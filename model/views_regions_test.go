@@ -11,7 +11,7 @@ import (
 // TestMaskedViews: with masks that hide nothing the hinge loss is that of both views of an image, and of one text; others hide
 // regions anew at each step, and evaluation sees all.
 func TestMaskedViews(t *testing.T) {
-	host := func(mask, hinge float64) *Pairs {
+	host := func(mask, hinge float64) *Trainer {
 		cfg := tinyHost("esa_norm")
 		cfg.Model.Image.Regions.Mask = mask
 		cfg.Objective.Hinge.Margin = hinge
@@ -23,11 +23,8 @@ func TestMaskedViews(t *testing.T) {
 	for i := range b.Rows() {
 		b.Row(i).Set(batch.RegionLengths, int32(4))
 	}
-	loss := func(m *Pairs, counter int) float64 {
-		res, err := m.Step(t.Context(), &feed.Step{Batch: b, Counter: counter})
-		if err != nil {
-			t.Fatal(err)
-		}
+	loss := func(m *Trainer, counter int) float64 {
+		res := stepOf(t, m, &feed.Step{Batch: b, Counter: counter})
 		return res.Loss
 	}
 	// The scores of the step, whose batch norm sees the batch: features of evaluation with those statistics.

@@ -32,7 +32,7 @@ func tinyViews(t testing.TB, system string, sets ...string) config.Config {
 }
 
 // newViewsSystem builds a system of images alone.
-func newViewsSystem(t testing.TB, cfg config.Config) *Pairs {
+func newViewsSystem(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
 	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
 	if err != nil {
@@ -40,10 +40,7 @@ func newViewsSystem(t testing.TB, cfg config.Config) *Pairs {
 	}
 	t.Cleanup(e.Close)
 	giveDevice(t, e)
-	m, err := New(cfg, Options{Engine: e})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newTrainer(t, cfg, Options{Engine: e})
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -63,21 +60,18 @@ func viewsOfSize(seed uint64, size int) Batch {
 }
 
 // descend makes a training step with plain gradient descent.
-func descend(t testing.TB, m *Pairs, step int, useQueue bool) *Result {
+func descend(t testing.TB, m *Trainer, step int, useQueue bool) *Result {
 	t.Helper()
 	if err := m.Before(step); err != nil {
 		t.Fatal(err)
 	}
 	b := viewsOfSize(uint64(step), m.cfg.Model.Image.Size)
-	r, err := m.Forward(b, Control{Step: step, UseQueue: useQueue})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := forward(t, m, b, Control{Step: step, UseQueue: useQueue})
 	p := m.Params()
 	for i, g := range p.Grads() {
 		p.Values()[i] -= .05 * g
 	}
-	p.Twins(func(offset int, twin []float32) {
+	p.MomentumRuns(func(offset int, twin []float32) {
 		for i := range twin {
 			twin[i] += .1 * (p.Values()[offset+i] - twin[i])
 		}
@@ -112,10 +106,7 @@ func TestViewsGradients(t *testing.T) {
 		}
 		b := viewsBatch(77)
 		loss := func() float64 {
-			r, err := m.Forward(b, Control{UseQueue: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := forward(t, m, b, Control{UseQueue: true})
 			var s float64
 			for _, p := range r.Parts {
 				switch p.Name {
@@ -189,10 +180,7 @@ func TestViewsQueue(t *testing.T) {
 				if err := m.Before(12); err != nil {
 					t.Fatal(err)
 				}
-				r, err := m.Forward(viewsBatch(3), Control{UseQueue: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := forward(t, m, viewsBatch(3), Control{UseQueue: true})
 				losses = append(losses, r.Loss)
 				for i, g := range m.Params().Grads() {
 					m.Params().Values()[i] -= .05 * g
@@ -214,10 +202,7 @@ func TestViewsWithoutQueue(t *testing.T) {
 			descend(t, m, step, false)
 		}
 		loss := func(use bool) float64 {
-			r, err := m.Forward(viewsBatch(50), Control{UseQueue: use})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := forward(t, m, viewsBatch(50), Control{UseQueue: use})
 			return r.Loss
 		}
 		without, with := loss(false), loss(true)
@@ -285,10 +270,7 @@ func TestViewsEncodeImages(t *testing.T) {
 	if s := vector.SumSq(third); !(math.Abs(s-1) <= 1e-5) {
 		t.Errorf("a feature of length %v", math.Sqrt(s))
 	}
-	_, one, err := m.EncodeImages(b.Images[2*192:][:192], 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, one := encodeImages(t, m, b.Images[2*192:][:192], 1)
 	for i := range one {
 		if !(math.Abs(float64(one[i]-third[i])) <= 1e-5) {
 			t.Errorf("channel %d is %v alone and %v in a batch", i, one[i], third[i])

@@ -46,16 +46,13 @@ func TestGoldenViPMM(t *testing.T) {
 			}
 			t.Cleanup(func() { f.Close() })
 			g := golden{t, f}
-			m, err := New(tinyViPMM(fusion), Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1, End: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := newTrainer(t, tinyViPMM(fusion), Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1, End: 1})
 			for _, q := range m.params.List() {
 				if q.Frozen { // the temperature
 					continue
 				}
 				copy(m.params.Value(q), g.floats("param/"+q.Name))
-				if q.Twin {
+				if q.Momentum {
 					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 				}
 			}
@@ -115,7 +112,7 @@ func TestGoldenViPMM(t *testing.T) {
 			}
 			twins := 0
 			for _, q := range m.params.List() {
-				if q.Twin {
+				if q.Momentum {
 					twins++
 					compare("twin of "+q.Name, m.params.MomentumValue(q), g.floats("after/"+q.Name), 1e-5)
 				}
@@ -130,7 +127,7 @@ func TestGoldenViPMM(t *testing.T) {
 }
 
 // setPartners sets the row that each is told from in the place of what a loss has drawn; one that names itself has none.
-func (p *Pairs) setPartners(name string, rows []int32) {
+func (p *Trainer) setPartners(name string, rows []int32) {
 	index, there := p.step.inputs.Memory(name).([]int32), p.floats(name+" there")
 	copy(index, rows)
 	for i, j := range rows {

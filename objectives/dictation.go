@@ -94,14 +94,14 @@ func (d *dictation) loss(s *Step, decoder encoders.Decoder, x told) *gorgonia.No
 		at := ints("numbers", d.numbers)
 		defer s.Student.Numbered(at)()
 		if s.HasTeacher() {
-			defer s.Mentor.Numbered(at)()
+			defer s.TeacherContext.Numbered(at)()
 		}
 	}
-	twin := encoders.Traits{Twin: s.HasTeacher()}
-	e := contrast.CrossEntropyArgs{Logits: decoder.Logits(s.Student, s.Params.As(twin).In("decoder"), a), Labels: ints("next tokens", d.next)} // (R*n, V)
+	averaged := encoders.Traits{Momentum: s.HasTeacher()}
+	e := contrast.CrossEntropyArgs{Logits: decoder.Logits(s.Student, s.Params.As(averaged).In("decoder"), a), Labels: ints("next tokens", d.next)} // (R*n, V)
 	if x.Teacher != nil {
 		a.States = x.Teacher
-		e.Teacher, e.Alpha = decoder.Logits(s.Mentor, s.Twins.As(twin).In("decoder"), a), s.Alpha()
+		e.Teacher, e.Alpha = decoder.Logits(s.TeacherContext, s.MomentumParams.As(averaged).In("decoder"), a), s.Alpha()
 	}
 	terms, n := contrast.CrossEntropyRows(e), len(d.next)
 	weights := s.SharedFloats(d.name+" weights", d.weights, 1, n)

@@ -13,18 +13,18 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// featuresTutor is a teacher with the features of a golden.
-type featuresTutor struct {
+// featuresTeacher is a teacher with the features of a golden.
+type featuresTeacher struct {
 	u, v []float32
 	rows int
 }
 
-func (f featuresTutor) Columns() []batch.Column {
+func (f featuresTeacher) Columns() []batch.Column {
 	return []batch.Column{{Name: "seen", Type: batch.Int32}}
 }
-func (f featuresTutor) Dim() int { return len(f.u) / f.rows }
+func (f featuresTeacher) Dim() int { return len(f.u) / f.rows }
 
-func (f featuresTutor) Features(_ *batch.Batch, side Modality, dst []float32) error {
+func (f featuresTeacher) Features(_ *batch.Batch, side Modality, dst []float32) error {
 	copy(dst, f.u)
 	if side == Text {
 		copy(dst, f.v)
@@ -32,7 +32,7 @@ func (f featuresTutor) Features(_ *batch.Batch, side Modality, dst []float32) er
 	return nil
 }
 
-func (f featuresTutor) Scores(_ *batch.Batch, dst []float32) error {
+func (f featuresTeacher) Scores(_ *batch.Batch, dst []float32) error {
 	for i := range f.rows {
 		for j := range f.rows {
 			dst[i*f.rows+j] = 0
@@ -52,7 +52,7 @@ func TestGoldenDistillScores(t *testing.T) {
 		b := newBench(t)
 		in := feed.New(b.g)
 		rows, c := golden["x"].Shape[0], golden["x"].Shape[1]
-		tutor := featuresTutor{golden["u"].Data, golden["v"].Data, rows}
+		teacher := featuresTeacher{golden["u"].Data, golden["v"].Data, rows}
 		w := goldenWeights{b, golden, map[string]*gorgonia.Node{}}
 		x, y := b.floats("x", golden["x"].Data, rows, c), b.floats("y", golden["y"].Data, rows, c)
 		s := &Step{
@@ -60,9 +60,9 @@ func TestGoldenDistillScores(t *testing.T) {
 			Scores: Scores{Space: space.Space{Dim: c, Spheres: 1, Euclid: true}},
 			Online: Sides{Image: Side{Features: x}, Text: Side{Features: y}},
 		}
-		l := DistillScores{Weight: 0.5, Temperature: temperatures[name], Teacher: tutor}
+		l := DistillScores{Weight: 0.5, Temperature: temperatures[name], Teacher: teacher}
 		if name == "diag" || name == "block_diag" {
-			l.Metric = encoders.Metric{Form: name, Blocks: 3, Dim: tutor.Dim()}
+			l.Metric = encoders.Metric{Form: name, Blocks: 3, Dim: teacher.Dim()}
 		}
 		parts := l.Build(s)
 		if columns := in.Columns(); len(columns) != 1 || columns[0].Name != "seen" {
@@ -118,7 +118,7 @@ func TestGoldenDistillScores(t *testing.T) {
 	}
 }
 
-// seenBatch is a batch with the column of featuresTutor.
+// seenBatch is a batch with the column of featuresTeacher.
 func seenBatch(rows int) *batch.Batch {
 	b := batch.New(rows)
 	b.SetInts("seen", make([]int32, rows))

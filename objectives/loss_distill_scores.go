@@ -14,8 +14,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Tutor is a frozen model that has been trained before.
-type Tutor interface {
+// ScoreTeacher is a frozen model that has been trained before.
+type ScoreTeacher interface {
 	// Columns are the columns of a batch that it reads.
 	Columns() []batch.Column
 	// Dim is C, the channels of its features; 0 where it compares tokens.
@@ -37,7 +37,7 @@ type Tutor interface {
 // from the divergence to W.
 type DistillScores struct {
 	Weight, Temperature float64
-	Teacher             Tutor
+	Teacher             ScoreTeacher
 	Metric              encoders.Metric // of no form: none
 }
 

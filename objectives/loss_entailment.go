@@ -52,20 +52,20 @@ func (l Entailment) Loss(s *Step, states *gorgonia.Node) []Part {
 	x := contrast.CrossEntropyArgs{Logits: l.Head.Forward(s.taskHead(s.Params), states), Labels: labels, Alpha: s.Alpha()} // (B, Classes)
 	if x.Alpha != nil {
 		first := s.Fusion.firstTokens(s, 0, s.Rows)
-		mentor := s.Fusion.BERT.Fusion(s.Mentor, s.Fusion.Twins, encoders.FusionArgs{
+		teacher := s.Fusion.BERT.Fusion(s.TeacherContext, s.Fusion.MomentumParams, encoders.FusionArgs{
 			Texts: s.Teacher.Text.Tokens, Lengths: s.Captions.Clean[batch.Lengths], Images: s.Teacher.Image.Tokens, At: &first,
 			TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
 		}) // (B, D)
-		x.Teacher = l.Head.Forward(s.taskHead(s.Twins), mentor) // (B, Classes)
+		x.Teacher = l.Head.Forward(s.taskHead(s.MomentumParams), teacher) // (B, Classes)
 	}
 	part := s.Part("entailment", l.Weight, s.mean(contrast.CrossEntropy(x), labels))
 	part.Chance = math.Log(float64(l.Head.Classes))
 	return []Part{part, {Name: "entailment_accuracy", Node: s.mean(contrast.Accuracy(x.Logits, labels), labels), Measure: true}}
 }
 
-// taskHead is the scope of the classifier of a downstream task below params or twins.
+// taskHead is the scope of the classifier of a downstream task below params or momentum copies.
 func (s *Step) taskHead(root encoders.Scope) encoders.Scope {
-	return root.As(encoders.Traits{Twin: s.HasTeacher()}).In(TaskHead)
+	return root.As(encoders.Traits{Momentum: s.HasTeacher()}).In(TaskHead)
 }
 
 // firstTokens are the first tokens of n fused pairs, which first pairs stand before.

@@ -27,7 +27,7 @@ var (
 //
 //	L_q = mean_i -log( exp(Q_i . Q^aug_i / tau2) / sum_j exp(Q_i . Q^aug_j / tau2) )
 //
-// with unit rows Q and Q^aug, and one fusion for both: it has no twin, and its gradient comes from both sides, while the
+// with unit rows Q and Q^aug, and one fusion for both: it has no momentum copy, and its gradient comes from both sides, while the
 // teacher's features have none.
 type FusedContrast struct {
 	Weight      float64

@@ -17,10 +17,10 @@ type MLM struct {
 	Weight float64
 	Masker Masker // its capacity is set by Prepare
 
-	first           int // fused pairs before these
-	masked          Masked
-	student, mentor placesMemory
-	labels          []int32
+	first            int // fused pairs before these
+	masked           Masked
+	student, teacher placesMemory
+	labels           []int32
 
 	// Of several ranks: what all have.
 	whole           int // rows of the loss
@@ -76,7 +76,7 @@ func (l *MLM) Prepare(s *Step) {
 	}
 	s.Captions = Captions{All: captions("", 2*b, 0), Clean: captions("clean ", b, 0), Masked: captions("masked ", b, b)}
 	m := l.Masker.Capacity
-	l.student, l.mentor, l.labels = newPlaces(m), newPlaces(m), make([]int32, m)
+	l.student, l.teacher, l.labels = newPlaces(m), newPlaces(m), make([]int32, m)
 	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{tokens}, Type: batch.Int32}, batch.Column{Name: batch.Lengths, Type: batch.Int32})
 	s.OnFill(func(f *feed.Step) error {
 		clean, words := f.Batch.Ints(batch.Tokens), f.Batch.Ints(batch.Lengths)
@@ -89,7 +89,7 @@ func (l *MLM) Prepare(s *Step) {
 		copy(ids[n:], l.masked.Tokens)
 		copy(l.labels, l.masked.Labels)
 		l.student.set(l.masked.Positions, l.first, tokens)
-		l.mentor.set(l.masked.Positions, 0, tokens)
+		l.teacher.set(l.masked.Positions, 0, tokens)
 		return nil
 	})
 }
@@ -116,7 +116,7 @@ func (l *MLM) mask(s *Step, f *feed.Step, tokens, lengths []int32) (err error) {
 	for i := range l.student.numbers {
 		l.student.numbers[i] = int32(min(first+i, l.whole-1)) // those of rows without a label are any
 	}
-	copy(l.mentor.numbers, l.student.numbers)
+	copy(l.teacher.numbers, l.student.numbers)
 	return nil
 }
 
@@ -139,12 +139,12 @@ func (l *MLM) Loss(s *Step, states *gorgonia.Node) []Part {
 	var teacher *gorgonia.Node
 	alpha := s.Alpha()
 	if alpha != nil {
-		at := l.mentor.input(s, "teacher mask")
-		x := bert.Fusion(s.Mentor, s.Fusion.Twins, encoders.FusionArgs{
+		at := l.teacher.input(s, "teacher mask")
+		x := bert.Fusion(s.TeacherContext, s.Fusion.MomentumParams, encoders.FusionArgs{
 			Texts: s.Teacher.Text.Masked, Lengths: s.Captions.Masked[batch.Lengths], Images: s.Teacher.Image.Tokens, At: &at,
 			TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
 		}) // (M, D)
-		teacher = bert.MLMHead(s.Fusion.Twins, x) // (M, V)
+		teacher = bert.MLMHead(s.Fusion.MomentumParams, x) // (M, V)
 	}
 	return []Part{s.Part("mlm", l.Weight, s.mean(MaskedLM(logits, teacher, labels, alpha), labels))}
 }

@@ -66,7 +66,7 @@ func (l NLVR) Loss(s *Step, states *gorgonia.Node) []Part {
 	x := contrast.CrossEntropyArgs{Logits: l.logits(s.Params, states), Labels: labels, Alpha: s.Alpha()} // (B, 2)
 	if x.Alpha != nil {
 		first := s.Fusion.firstTokens(s, 0, s.Rows)
-		x.Teacher = l.logits(s.Twins, s.Fusion.Fusion(s.Mentor, s.Fusion.Twins, encoders.FusionArgs{
+		x.Teacher = l.logits(s.MomentumParams, s.Fusion.Fusion(s.TeacherContext, s.Fusion.MomentumParams, encoders.FusionArgs{
 			Texts: s.Teacher.Text.Tokens, Lengths: s.Captions.Clean[batch.Lengths], Images: s.Teacher.Image.Tokens,
 			Pairs: BothPictures(s.Inputs, s.Rows), At: &first, TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
 		})) // (B, 2)
@@ -76,7 +76,7 @@ func (l NLVR) Loss(s *Step, states *gorgonia.Node) []Part {
 	return []Part{part, {Name: "nlvr_accuracy", Node: s.mean(contrast.Accuracy(x.Logits, labels), labels), Measure: true}}
 }
 
-// logits are those of states (B, D) by the parameters of s, or by their twins.
+// logits are those of states (B, D) by the parameters of s, or by their momentum copies.
 func (l NLVR) logits(s encoders.Scope, states *gorgonia.Node) *gorgonia.Node {
-	return l.Head.Forward(s.As(encoders.Traits{Twin: true}).In(TaskHead), states)
+	return l.Head.Forward(s.As(encoders.Traits{Momentum: true}).In(TaskHead), states)
 }

@@ -12,7 +12,7 @@ type MoCo struct {
 	Score  Terms
 }
 
-// Prepare implements Preparer: the first view passes the encoder, the second its twin.
+// Prepare implements Preparer: the first view passes the encoder, the second the momentum encoder.
 func (l MoCo) Prepare(s *Step) {
 	s.Reads.Online.Image.Features, s.Reads.Teacher.Text.Features = true, true
 }

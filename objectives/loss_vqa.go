@@ -19,7 +19,7 @@ import (
 //	L = 1/B sum_i sum_a w_ia sum_t (1-alpha) CE(token t+1) + alpha H(teacher, token t+1)
 //
 // over the questions i of a batch, their answers a of weight w_ia, and the tokens of an answer but the last. The teacher is the
-// twins of the towers, the fusion layers and the decoder. The states of a question are computed once, however many answers it has.
+// momentum copies of the towers, the fusion layers and the decoder. The states of a question are computed once, however many answers it has.
 type VQA struct {
 	Weight  float64
 	Decoder encoders.Decoder
@@ -91,7 +91,7 @@ func (l VQA) Build(s *Step) []Part {
 	}
 	x := told{Online: states(s.Student, f.Params, s.Online), Lengths: lengths, Len: f.TextLen} // (B*L, D)
 	if s.Alpha() != nil {
-		x.Teacher = states(s.Mentor, f.Twins, s.Teacher)
+		x.Teacher = states(s.TeacherContext, f.MomentumParams, s.Teacher)
 	}
 	parts := []Part{s.Part("vqa", l.Weight, d.loss(s, l.Decoder, x))}
 	if rows < s.Rows*l.Answers {

@@ -37,7 +37,7 @@ func (t Terms) Has(kind scoring.Kind) bool {
 
 // Scores makes the scores of a step, which share their parameters.
 type Scores struct {
-	Params, Twins encoders.Scope // the learned metric of a teacher is the twin
+	Params, MomentumParams encoders.Scope // the learned metric of a teacher is the momentum copy
 
 	Temperature float64 // initial value
 	Log         bool    // the parameter is the logarithm of the scale 1/temperature
@@ -65,7 +65,7 @@ func (s Scores) temperature(name string, start float64) *gorgonia.Node {
 	return p.Param(name, encoders.Const(float32(start)))
 }
 
-// Score is the score of some terms. That of the teacher has the momentum twin of the
+// Score is the score of some terms. That of the teacher has the momentum copy of the
 // learned metric.
 func (s Scores) Score(terms Terms, teacher bool) Score {
 	x := s.Bare(terms, teacher)
@@ -85,7 +85,7 @@ func (s Scores) Bare(terms Terms, teacher bool) Score {
 		case scoring.GSSF:
 			p, c := s.Params, s.Context
 			if teacher {
-				p, c = s.Twins, nil
+				p, c = s.MomentumParams, nil
 			}
 			term.Metric, term.Net = s.Metric.Weights(c, p, encoders.SimilaritySite), s.Metric.Net(p)
 		case scoring.Geodesic:

@@ -66,33 +66,33 @@ type Step struct {
 	Seed  uint64 // of the random streams
 	Ranks Ranks  // the processes of which each has as many rows
 
-	Params, Twins   encoders.Scope    // parameters and their momentum twins
-	Student, Mentor *encoders.Context // dropout of the online and of the teacher's towers
-	Online, Teacher Sides             // what the towers made of the batch; Teacher is empty without one
-	Crops           *gorgonia.Node    // (B*V, C) features of V further views of each image, one image after the other; nil without
-	Reads           Reads             // what losses read of the towers, before they are built
-	Captions        Captions          // inputs of the text tower, where there is one
-	IDs             *gorgonia.Node    // (B) int32, rows of one id are positives of each other; nil: pairs are told by their place
-	Scores          Scores
-	Fusion          *Fusion                  // layers over pairs, nil without
-	Distill         *Ramp                    // of the weight of the teacher's soft targets, nil without a teacher
-	Memory          Memory                   // past features, nil without a queue and without a teacher
-	Judge           Judge                    // of hard negatives, or nil
-	Relabelling     Relabelling              // what becomes of negatives that Judge takes for matches
-	Uniform         float64                  // share of the uniform distribution in the targets of the contrast, from the second epoch on
-	NegativeTerms   Terms                    // of the score that negatives of matching are drawn by; nil: that of the contrast
-	PairTerms       Terms                    // of the score of pairs without a queue
-	Interaction     encoders.Interaction     // scores pairs by their tokens, in the place of features and PairTerms; nil: by features
-	AllTokens       bool                     // class tokens and what stands around a text take part in Interaction
-	Values          func(name string) Values // memory of a parameter by name
-	banks           *Banks
-	pairScores      *gorgonia.Node // of Interaction, once they are built
-	similarities    Contrast       // of the first contrast that was built
-	relabelled      *Relabelled    // by Judge, once it was asked
-	parts           []Part         // of the losses built so far
-	alpha           *gorgonia.Node
-	mixed           []float32 // images of all ranks that are mixed
-	own, whole      *Step     // of a step of Whole that of this rank, and of that one the other, once it was asked for
+	Params, MomentumParams  encoders.Scope    // parameters and their momentum copies
+	Student, TeacherContext *encoders.Context // dropout of the online and of the teacher's towers
+	Online, Teacher         Sides             // what the towers made of the batch; Teacher is empty without one
+	Crops                   *gorgonia.Node    // (B*V, C) features of V further views of each image, one image after the other; nil without
+	Reads                   Reads             // what losses read of the towers, before they are built
+	Captions                Captions          // inputs of the text tower, where there is one
+	IDs                     *gorgonia.Node    // (B) int32, rows of one id are positives of each other; nil: pairs are told by their place
+	Scores                  Scores
+	Fusion                  *Fusion                  // layers over pairs, nil without
+	Distill                 *Ramp                    // of the weight of the teacher's soft targets, nil without a teacher
+	Memory                  Memory                   // past features, nil without a queue and without a teacher
+	Judge                   Judge                    // of hard negatives, or nil
+	Relabelling             Relabelling              // what becomes of negatives that Judge takes for matches
+	Uniform                 float64                  // share of the uniform distribution in the targets of the contrast, from the second epoch on
+	NegativeTerms           Terms                    // of the score that negatives of matching are drawn by; nil: that of the contrast
+	PairTerms               Terms                    // of the score of pairs without a queue
+	Interaction             encoders.Interaction     // scores pairs by their tokens, in the place of features and PairTerms; nil: by features
+	AllTokens               bool                     // class tokens and what stands around a text take part in Interaction
+	Values                  func(name string) Values // memory of a parameter by name
+	banks                   *Banks
+	pairScores              *gorgonia.Node // of Interaction, once they are built
+	similarities            Contrast       // of the first contrast that was built
+	relabelled              *Relabelled    // by Judge, once it was asked
+	parts                   []Part         // of the losses built so far
+	alpha                   *gorgonia.Node
+	mixed                   []float32 // images of all ranks that are mixed
+	own, whole              *Step     // of a step of Whole that of this rank, and of that one the other, once it was asked for
 }
 
 // Judge returns the logits (R, 2), class 1 meaning match, that a frozen model gives pairs
@@ -150,8 +150,8 @@ type Captions struct {
 // Fusion is the layers with cross-attention over pairs of a text and an image.
 type Fusion struct {
 	encoders.BERT
-	Params, Twins     encoders.Scope // of the text tower, which the layers continue
-	TextLen, ImageLen int            // L and T, tokens of a text and of an image
+	Params, MomentumParams encoders.Scope // of the text tower, which the layers continue
+	TextLen, ImageLen      int            // L and T, tokens of a text and of an image
 }
 
 // Need stops the construction of a step that has not what a loss reads, with the
@@ -200,8 +200,8 @@ func (s *Step) Alpha() *gorgonia.Node {
 	return s.alpha
 }
 
-// HasTeacher says whether there are momentum twins.
-func (s *Step) HasTeacher() bool { return s.Mentor != nil }
+// HasTeacher says whether there is a momentum encoder.
+func (s *Step) HasTeacher() bool { return s.TeacherContext != nil }
 
 // needTeacher requires a teacher.
 func needTeacher(s *Step, loss string) {

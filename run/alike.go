@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -167,7 +168,7 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 		}
 	}
 	if r.cfg.ReadsImageFiles() {
-		out = append(out, decoderFact(data.JPEGDecoder()))
+		out = append(out, decoderFact(images.JPEGDecoder()))
 	}
 	if r.tok != nil {
 		text, err := r.tok.JSON()
@@ -196,7 +197,7 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 }
 
 // decoderFact is what decodes JPEG files on a rank: pixels depend on it, and so which rank has a sample would.
-func decoderFact(d data.Decoder) fact {
+func decoderFact(d images.Decoder) fact {
 	return fact{"decoder of JPEG files", d.String(), "", `install the same libjpeg-turbo on every machine, or choose data.decoder = "builtin", which needs none`}
 }
 

@@ -34,7 +34,7 @@ type Averaged struct {
 }
 
 // averaged are the groups of a checkpoint that a mean is taken of: parameters and their momentum twins.
-var averaged = []string{"model", train.TwinsGroup}
+var averaged = []string{"model", train.MomentumGroup}
 
 // Average writes the mean of the parameters of several checkpoints of the run at path to the run folder o.Out, as a checkpoint
 // of the last one's step with its configuration and tokenizer. It is evaluated, embedded and exported as

@@ -75,7 +75,7 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 		p.Shapes = append(p.Shapes, []any{q.Name, []int(q.Shape)})
 	}
 	need := m.Footprint()
-	p.ParametersMB = memory.MB(need.Parameters + need.Gradients + need.Moments + need.Twins)
+	p.ParametersMB = memory.MB(need.Parameters + need.Gradients + need.Moments + need.Momentum)
 	p.QueueMB, p.ConnectorMB, p.RoundedMB = memory.MB(need.Queue), memory.MB(need.Connector), memory.MB(need.Rounded)
 	p.PlansMB, p.FeaturesMB, p.BuffersMB = memory.MB(need.Plans), memory.MB(need.Features), memory.MB(need.Buffers)
 	times := make([]time.Duration, 0, dryRunSteps)

@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
@@ -96,7 +97,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	case in.Texts != "":
 		m.Reading = reading(t.Config)
 	case in.Images != "":
-		m.Decoder = data.JPEGDecoder().String() // that Load chose
+		m.Decoder = images.JPEGDecoder().String() // that Load chose
 	}
 	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, written: map[string]identity.Stamp{}, say: Lines(t.log).Say, encoding: t.encoding(progress)}
 	if err := parallel.ByFirst(t.group, s.open); err != nil {
@@ -110,7 +111,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 	}
 	done.Shards, done.Kept, done.LeftOut = len(s.m.Shards), s.kept, s.m.LeftOut
 	done.Account = from.Account()
-	done.Account.Move(map[string]string{"images": data.ImageFile, "texts": "line", "rows": "row"}[m.Source], s.m.LeftOut, "it cannot be read") // those of shards that were kept too
+	done.Account.Move(map[string]string{"images": images.FileUnit, "texts": "line", "rows": "row"}[m.Source], s.m.LeftOut, "it cannot be read") // those of shards that were kept too
 	done.Images = s.m.Rows
 	if m.Side == gallery.Text {
 		done.Images, done.Texts = 0, s.m.Rows
@@ -120,7 +121,7 @@ func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progres
 		if !done.Account.Whole() {
 			found = ": " + done.Account.String()
 		}
-		return done, fmt.Errorf("%s has nothing to embed%s: give images (%s), lines of text or rows", m.From, found, data.FormatsRead)
+		return done, fmt.Errorf("%s has nothing to embed%s: give images (%s), lines of text or rows", m.From, found, images.FormatsRead)
 	}
 	return done, nil
 }

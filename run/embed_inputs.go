@@ -20,6 +20,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/gallery"
@@ -145,17 +146,17 @@ func openImages(cfg config.Config, from string) (*imageInputs, error) {
 		return nil, fmt.Errorf("--images: %w", err)
 	}
 	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, input: cfg.ImageInput(), maxPixels: cfg.Data.MaxPixels, met: account.New()}
-	images := data.ImagesBelow(abs, x.met)
+	paths := images.Below(abs, x.met)
 	if !st.IsDir() {
 		x.root = filepath.Dir(abs)
 		written := names.List{Root: x.root}
-		images = func(yield func(string, error) bool) {
+		paths = func(yield func(string, error) bool) {
 			for l, err := range textLines(abs) {
 				turned := written.Turned
 				name := written.Name(l.text)
 				if err == nil {
-					x.met.Used(data.ImageFile, 1)
-					x.met.Changed(data.ImageFile, written.Turned-turned, "backslashes in the path, which are read as slashes", l.text)
+					x.met.Used(images.FileUnit, 1)
+					x.met.Changed(images.FileUnit, written.Turned-turned, "backslashes in the path, which are read as slashes", l.text)
 				}
 				if !yield(filepath.FromSlash(name), err) || err != nil {
 					return
@@ -163,7 +164,7 @@ func openImages(cfg config.Config, from string) (*imageInputs, error) {
 			}
 		}
 	}
-	x.pull, x.stop = iter.Pull2(images)
+	x.pull, x.stop = iter.Pull2(paths)
 	return x, nil
 }
 
@@ -238,7 +239,7 @@ func (x *imageInputs) next(n int) (*part, error) {
 		if !utf8.ValidString(files[i]) { // a gallery could not say which file it is
 			return nil, fmt.Errorf("%s: the name is no UTF-8: rename the file", x.path(files[i]))
 		}
-		return data.DecodeFile(x.path(files[i]), x.maxPixels)
+		return images.DecodeFile(x.path(files[i]), x.maxPixels)
 	}}
 	p.line = func(i, row int) any {
 		return struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -146,5 +146,5 @@ var warned sync.Map
 
 // setupOf describes what a run computes with.
 func setupOf(e *compute.Engine) runlog.Setup {
-	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode, Decoder: data.JPEGDecoder().String()}
+	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode, Decoder: images.JPEGDecoder().String()}
 }

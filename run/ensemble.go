@@ -16,9 +16,10 @@ func (e Evaluation) member() (m tasks.Member, err error) {
 	if m.Texts, err = e.Set.Texts(textColumns(e.Config, e.Tokenizer)); err != nil {
 		return m, err
 	}
-	if x, ok := e.Model.(tasks.Interaction); ok && x.InteractionName() != "" {
-		m.Interaction = x
-		return m, nil
+	if t, ok := e.Model.(towers); ok {
+		if m.Interaction = t.Interaction(); m.Interaction != nil {
+			return m, nil
+		}
 	}
 	m.Score, err = e.Model.PairScore()
 	return m, err

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -50,7 +50,7 @@ func (r *Run) tellData() {
 
 // tellDecoder says where a run that reads images goes on with another decoder of JPEG files, whoever has chosen it.
 func (r *Run) tellDecoder(from *checkpoint.Checkpoint) {
-	now := data.JPEGDecoder().String()
+	now := images.JPEGDecoder().String()
 	if was, ok := readEnvironment(folderOf(from)); ok && was.Decoder != "" && was.Decoder != now && r.cfg.ReadsImageFiles() {
 		r.report.Say("changed since the checkpoint: decoder of JPEG files = %q (was %q), so pixels differ by a few grey levels and the numbers are not those of a run in one piece", now, was.Decoder)
 	}

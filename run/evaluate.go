@@ -214,7 +214,7 @@ func evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		with = append(with, m)
 	}
 	s, err := tasks.Retrieval{
-		Member: own, With: with, Matcher: e.Model, TextImage: e.Set.TextImage, ImageID: e.Set.ImageID, BatchSize: c.Eval.BatchSize,
+		Member: own, With: with, Matcher: e.Model.Matcher(), TextImage: e.Set.TextImage, ImageID: e.Set.ImageID, BatchSize: c.Eval.BatchSize,
 		MeanTies: c.Eval.Ties == config.TiesMean, RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err

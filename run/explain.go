@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/explain"
@@ -176,11 +176,11 @@ func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, 
 
 // decode reads the files of images.
 func (e *Explanation) decode(o ExplainOptions) (err error) {
-	if e.image, err = data.DecodeFile(o.Image, e.cfg.Data.MaxPixels); err != nil {
+	if e.image, err = images.DecodeFile(o.Image, e.cfg.Data.MaxPixels); err != nil {
 		return fmt.Errorf("--image: %w", err)
 	}
 	if o.With != "" {
-		if e.other, err = data.DecodeFile(o.With, e.cfg.Data.MaxPixels); err != nil {
+		if e.other, err = images.DecodeFile(o.With, e.cfg.Data.MaxPixels); err != nil {
 			return fmt.Errorf("--with: %w", err)
 		}
 	}
@@ -214,15 +214,15 @@ func (x *Explainer) describe(out *Explanation) {
 	cfg := x.t.Config
 	out.Checkpoint, out.Step, out.System = x.t.Checkpoint.Path, x.t.Checkpoint.Step, cfg.Model.System
 	out.Formula, out.Block, out.Layer, out.Fusion = x.formula, x.at.Image, x.at.Text, -1
-	out.Score, out.tokens = "cosine", x.pairs.Space().Tokens
+	out.Score, out.tokens = "cosine", x.model.Space().Tokens
 	if cfg.Model.ImagesOnly() {
 		out.Layer = -1
 	} else if cfg.Model.Interacts() {
 		out.Score = cfg.Model.Interaction.Kind
-	} else if s, err := x.pairs.PairScore(); err == nil {
+	} else if s, err := x.model.PairScore(); err == nil {
 		out.Score = s.Host().String()
 	}
-	if x.pairs.HasMatching() {
+	if x.model.Matcher() != nil {
 		out.Fusion = x.at.Fusion
 	}
 }
@@ -230,7 +230,7 @@ func (x *Explainer) describe(out *Explanation) {
 // All explains the pair: the score of the features, and that of the match head where there is one.
 func (x *Explainer) All(ctx context.Context) ([]Relevance, error) {
 	r, err := x.Pair(ctx)
-	if err != nil || !x.pairs.HasMatching() {
+	if err != nil || x.model.Matcher() == nil {
 		return []Relevance{r}, err
 	}
 	m, err := x.Match(ctx)

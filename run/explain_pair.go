@@ -38,7 +38,7 @@ type Relevance struct {
 // Explainer explains scores of pairs by the towers of a model, one pair after the other, for one goroutine.
 type Explainer struct {
 	t       *Trained
-	pairs   *model.Pairs
+	model   *model.Model
 	at      model.Blocks
 	formula string // for patches
 	b       *batch.Batch
@@ -65,19 +65,19 @@ func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
 	if !ok {
 		return nil, &ArgumentError{fmt.Errorf("model.system %q has no towers to explain a score by", t.Config.Model.System)}
 	}
-	x := &Explainer{t: t, pairs: m.Pairs, formula: o.Formula}
+	x := &Explainer{t: t, model: m.Model, formula: o.Formula}
 	switch {
-	case o.Formula == FormulaTerms && !m.HasTerms():
+	case o.Formula == FormulaTerms && !m.Explainer().HasTerms():
 		return nil, &ArgumentError{fmt.Errorf("model.interaction.kind %q does not say what its scores are made of: leave out --formula, and gradients do", t.Config.Model.Interaction.Kind)}
-	case o.Formula == "" && m.HasTerms() && o.Block == nil && o.Layer == nil:
+	case o.Formula == "" && m.Explainer().HasTerms() && o.Block == nil && o.Layer == nil:
 		x.formula = FormulaTerms
 	case o.Formula == "":
 		x.formula = FormulaChannels
 	}
-	if err := m.Explains(); err != nil {
+	if err := m.Explainer().Check(); err != nil {
 		return nil, &ArgumentError{err}
 	}
-	x.at = m.DefaultBlocks()
+	x.at = m.Explainer().DefaultBlocks()
 	for _, b := range []struct {
 		to  *int
 		ask *int
@@ -86,7 +86,7 @@ func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
 			*b.to = *b.ask
 		}
 	}
-	if err := m.CheckBlocks(x.at); err != nil {
+	if err := m.Explainer().CheckBlocks(x.at); err != nil {
 		return nil, &ArgumentError{err}
 	}
 	columns := append(m.Image().Columns(), m.Text().Columns()...)
@@ -125,7 +125,7 @@ func (x *Explainer) setText(clean string) {
 
 // groups is m, the class tokens or spheres that have scores of their own, 0 where the whole score is all there is.
 func (x *Explainer) groups() int {
-	if sp := x.pairs.Space(); sp.Groups() > 1 && !x.t.Config.Model.ImagesOnly() {
+	if sp := x.model.Space(); sp.Groups() > 1 && !x.t.Config.Model.ImagesOnly() {
 		return sp.Groups()
 	}
 	return 0
@@ -133,7 +133,7 @@ func (x *Explainer) groups() int {
 
 // Pair explains the score of the features.
 func (x *Explainer) Pair(ctx context.Context) (Relevance, error) {
-	e, err := x.pairs.Explain(ctx, x.b, x.at)
+	e, err := x.model.Explainer().Pair(ctx, x.b, x.at)
 	if err != nil {
 		return Relevance{}, err
 	}
@@ -142,7 +142,7 @@ func (x *Explainer) Pair(ctx context.Context) (Relevance, error) {
 
 // Group explains the score of class token k.
 func (x *Explainer) Group(ctx context.Context, k int) (Relevance, error) {
-	e, err := x.pairs.ExplainGroup(ctx, x.b, x.at, k)
+	e, err := x.model.Explainer().Group(ctx, x.b, x.at, k)
 	if err != nil {
 		return Relevance{}, err
 	}
@@ -185,7 +185,7 @@ func (x *Explainer) relevance(r Relevance, e *model.Explained) Relevance {
 
 // Match explains the logit of the match head.
 func (x *Explainer) Match(ctx context.Context) (Relevance, error) {
-	e, err := x.pairs.ExplainMatch(ctx, x.b, x.at)
+	e, err := x.model.Explainer().Match(ctx, x.b, x.at)
 	if err != nil {
 		return Relevance{}, err
 	}

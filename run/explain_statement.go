@@ -61,10 +61,10 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 		return nil, err
 	}
 	m, ok := t.Model.(towers)
-	if !ok || !m.HasJudgedMaps() {
+	if !ok || m.Classifier() == nil || !m.Classifier().HasHeatMaps() {
 		return nil, &ArgumentError{fmt.Errorf("model.system %q has no heat maps of two pictures", cfg.Model.System)}
 	}
-	x := &Explainer{t: t, pairs: m.Pairs, b: batch.New(1, m.JudgeColumns()...)}
+	x := &Explainer{t: t, model: m.Model, b: batch.New(1, m.Classifier().Columns()...)}
 	if err := x.setImage(out.image, batch.Images); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 	if err := x.read(o, nil, out); err != nil {
 		return nil, err
 	}
-	logits, err := m.Judge(ctx, x.b)
+	logits, err := m.Classifier().Logits(ctx, x.b)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (t *Trained) explainStatement(ctx context.Context, o ExplainOptions) (*Expl
 		return nil, err
 	}
 	r := Relevance{Name: StatementScore, Kind: StatementScore, Score: float64(logits[class])}
-	maps, err := m.JudgedMaps(ctx, x.b, []int32{int32(class)})
+	maps, err := m.Classifier().HeatMaps(ctx, x.b, []int32{int32(class)})
 	if err != nil {
 		return nil, err
 	}

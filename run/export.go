@@ -58,7 +58,7 @@ func (t *Trained) params() ([]weights.Param, error) {
 
 // withTwins returns parameters with twins in the place of those that have one.
 func (t *Trained) withTwins(list []weights.Param) ([]weights.Param, error) {
-	twins, err := train.Params(t.Checkpoint, train.TwinsGroup, t.Config.Model, nil)
+	twins, err := train.Params(t.Checkpoint, train.MomentumGroup, t.Config.Model, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (t *Trained) withTwins(list []weights.Param) ([]weights.Param, error) {
 // teacher are the momentum twins, as momentum/NAME, and the features of the queue; none where there are none. What is
 // locked of a tower is its own twin.
 func (t *Trained) teacher(params []weights.Param) (list []weights.Param, err error) {
-	if t.Checkpoint.Has(train.TwinsGroup) {
-		f, err := t.Checkpoint.Group(train.TwinsGroup)
+	if t.Checkpoint.Has(train.MomentumGroup) {
+		f, err := t.Checkpoint.Group(train.MomentumGroup)
 		if err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func frozenInputs(cfg config.Config) (list []source.Input) {
 		return nil // no loss is there to ask
 	}
 	o := cfg.Objective
-	for _, x := range []source.Input{{Key: model.TutorKey, Path: o.DistillScores.Teacher}, {Key: model.ConnectorKey, Path: o.MAFA.Connector}} {
+	for _, x := range []source.Input{{Key: model.TeacherKey, Path: o.DistillScores.Teacher}, {Key: model.ConnectorKey, Path: o.MAFA.Connector}} {
 		if x.Path != "" {
 			x.Value, x.Folder = x.Path, true
 			list = append(list, x)

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/model"
 )

@@ -231,7 +231,7 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 			add([]byte(q.Name))
 			add(p.Value(q))
 		}
-		p.Twins(func(_ int, twin []float32) { add(twin) })
+		p.MomentumRuns(func(_ int, twin []float32) { add(twin) })
 	}
 	if !piece(fmt.Sprintf("%x", h.Sum(nil))) {
 		return nil

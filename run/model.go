@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"errors"
 
 	"github.com/geoalign/geoalign/compute"
@@ -21,12 +20,12 @@ type Encoder interface {
 }
 
 // Model is a trained system as evaluations, embeddings and pages use it: one of towers or
-// heads, a *model.Pairs, or a fitted map, a *model.Aligned.
+// heads, a *model.Model, or a fitted map, a *model.Aligned.
 type Model interface {
-	tasks.Matcher
 	Image() Encoder
 	Text() Encoder
-	Dim() int // C, channels of the shared space
+	Matcher() tasks.Matcher // the match head, nil without one
+	Dim() int               // C, channels of the shared space
 	// PairScore is the score by which stored features of images and texts are compared.
 	PairScore() (scoring.Score, error)
 	// Metric returns the learned metric of pairs, nil without one.
@@ -44,25 +43,57 @@ func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Toke
 	}
 	open := train.OpenModel
 	if twin {
-		open = train.OpenTwin
+		open = train.OpenMomentum
 	}
 	p, err := open(cfg, ck, tok, engine)
 	return towers{p}, err
 }
 
 // towers is a model of towers or heads as a Model.
-type towers struct{ *model.Pairs }
+type towers struct{ *model.Model }
 
-func (t towers) Image() Encoder { return t.Pairs.Image() }
-func (t towers) Text() Encoder  { return t.Pairs.Text() }
+func (t towers) Image() Encoder { return t.Model.Image() }
+func (t towers) Text() Encoder  { return t.Model.Text() }
+
+// Matcher implements Model.
+func (t towers) Matcher() tasks.Matcher {
+	if m := t.Model.Matcher(); m != nil {
+		return m
+	}
+	return nil
+}
+
+// Interaction is what compares tokens, nil of a model that compares features.
+func (t towers) Interaction() tasks.Interaction {
+	if x := t.Model.Interaction(); x != nil {
+		return x
+	}
+	return nil
+}
 
 // PairScore implements Model. That tokens are compared, and no features, is an *ArgumentError: a choice of what to do with the model.
 func (t towers) PairScore() (scoring.Score, error) {
-	s, err := t.Pairs.PairScore()
+	s, err := t.Model.PairScore()
 	if errors.Is(err, model.ErrNoFeatures) {
 		err = &ArgumentError{err}
 	}
 	return s, err
+}
+
+// decoder is the decoder of a model, nil of one that writes nothing.
+func decoder(m Model) *model.Writer {
+	if t, ok := m.(towers); ok {
+		return t.Writer()
+	}
+	return nil
+}
+
+// classifier is the classifier of a model, nil of one that was not fine-tuned to have any.
+func classifier(m Model) *model.Classifier {
+	if t, ok := m.(towers); ok {
+		return t.Classifier()
+	}
+	return nil
 }
 
 // fitted is a map in closed form as a Model.
@@ -70,13 +101,8 @@ type fitted struct{ *model.Aligned }
 
 func (f fitted) Image() Encoder                   { return f.Aligned.Image() }
 func (f fitted) Text() Encoder                    { return f.Aligned.Text() }
-func (f fitted) HasMatching() bool                { return false }
+func (f fitted) Matcher() tasks.Matcher           { return nil }
 func (f fitted) Metric() (*scoring.Metric, error) { return nil, nil }
-
-// Match implements tasks.Matcher.
-func (f fitted) Match(context.Context, []float32, []int32, []int32, []float32, int, int) ([]float32, error) {
-	return nil, errors.New("run: a map in closed form has no match head: set eval.rerank_top = 0")
-}
 
 // modelGroups are the files of tensors of which a checkpoint has one: the parameters of towers
 // and heads, or a fitted map. Who uses a model checks the bytes of both.

@@ -78,7 +78,7 @@ func groupOf(o OpenOptions) parallel.Group {
 // result, and stays the caller's where there is an error.
 func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) {
 	t := &Trained{Checkpoint: ck, log: o.Log, twin: o.Twin, group: groupOf(o)}
-	if o.Twin && !ck.Has(train.TwinsGroup) {
+	if o.Twin && !ck.Has(train.MomentumGroup) {
 		return nil, noTwins(ck)
 	}
 	if ck.Notice != "" {
@@ -142,7 +142,7 @@ func (t *Trained) Folder() string { return folderOf(t.Checkpoint) }
 func (t *Trained) weights() string {
 	groups := modelGroups
 	if t.twin {
-		groups = append(slices.Clone(groups), train.TwinsGroup)
+		groups = append(slices.Clone(groups), train.MomentumGroup)
 	}
 	var sums []string
 	for _, g := range groups {

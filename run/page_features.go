@@ -56,8 +56,8 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		}}
 	m, images := e.model, tasks.Some{Gallery: e.set.Images(), Rows: chosen}
 	var err error
-	if x, ok := m.(tasks.Interaction); ok && e.cfg.Model.Interacts() {
-		return f, e.pairs(ctx, f, encoding, tasks.Member{Image: m.Image(), Text: m.Text(), Interaction: x, Images: images, Engine: e.engine}, chosen)
+	if t, ok := m.(towers); ok && e.cfg.Model.Interacts() {
+		return f, e.pairs(ctx, f, encoding, tasks.Member{Image: m.Image(), Text: m.Text(), Interaction: t.Interaction(), Images: images, Engine: e.engine}, chosen)
 	}
 	if e.cfg.Model.ImagesOnly() {
 		f.C = m.Image().Width()

@@ -9,7 +9,6 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
-	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
 )
@@ -25,21 +24,6 @@ type seenHeat struct {
 	maps func(ctx context.Context, rows []int) ([]float32, error)
 }
 
-// judgedMapper is a model with heat maps of the classes that it tells; *model.Pairs is one.
-type judgedMapper interface {
-	tasks.Judge
-	HasJudgedMaps() bool
-	JudgedMaps(ctx context.Context, b *batch.Batch, classes []int32) ([]float32, error)
-}
-
-// writtenMapper is a model with heat maps of what it writes; *model.Pairs is one.
-type writtenMapper interface {
-	DecoderColumns() []batch.Column
-	HasWrittenMaps() bool
-	ReadsQuestions() bool
-	WrittenMaps(ctx context.Context, b *batch.Batch, texts [][]int32) ([]float32, error)
-}
-
 // heat asks the model for maps of rows of a gallery.
 func (e Evaluation) heat(what string, columns []batch.Column, g data.Gallery, of func(ctx context.Context, b *batch.Batch, rows []int) ([]float32, error)) *seenHeat {
 	encoding := e.encoding()
@@ -51,42 +35,47 @@ func (e Evaluation) heat(what string, columns []batch.Column, g data.Gallery, of
 
 // judgedHeat draws maps of the classes that were said of examples; nil of a model that has none.
 func (e Evaluation) judgedHeat(said []int32, g data.Gallery) *seenHeat {
-	m, ok := e.Model.(judgedMapper)
-	if !ok || !m.HasJudgedMaps() {
+	m := classifier(e.Model)
+	if m == nil || !m.HasHeatMaps() {
 		return nil
 	}
 	what := "what the patches add to the logit of the class that was said"
 	if e.Task != TaskClassification {
 		what = "the patches that the words look at in " + e.middleLayer() + " as far as that speaks for the class that was said"
 	}
-	return e.heat(what, m.JudgeColumns(), g, func(ctx context.Context, b *batch.Batch, rows []int) ([]float32, error) {
+	return e.heat(what, m.Columns(), g, func(ctx context.Context, b *batch.Batch, rows []int) ([]float32, error) {
 		classes := make([]int32, len(rows))
 		for i, r := range rows {
 			classes[i] = said[r]
 		}
-		return m.JudgedMaps(ctx, b, classes)
+		return m.HeatMaps(ctx, b, classes)
 	})
 }
 
 // writtenHeat draws maps of what was written about the rows of a gallery, as tokens; nil of a model that has none.
 func (e Evaluation) writtenHeat(said []string, as data.Answers, g data.Gallery) *seenHeat {
-	m, ok := e.Model.(writtenMapper)
-	if !ok || !m.HasWrittenMaps() {
+	m := decoder(e.Model)
+	if m == nil || !m.HasHeatMaps() {
 		return nil
 	}
 	what := "the patches that the words of the caption look at in " + e.middleLayer() + " of the decoder as far as that speaks for the caption"
 	if m.ReadsQuestions() {
 		what = "the patches that the words of the question look at in " + e.middleLayer() + " as far as that speaks for the answer"
 	}
-	return e.heat(what, m.DecoderColumns(), g, func(ctx context.Context, b *batch.Batch, rows []int) ([]float32, error) {
-		texts := make([][]int32, len(rows))
-		for i, r := range rows {
-			if texts[i] = as.Encode(said[r], e.Tokenizer); texts[i] == nil { // nothing but its end was written
-				texts[i] = []int32{e.Tokenizer.ClsID(), e.Tokenizer.SepID()}
-			}
-		}
-		return m.WrittenMaps(ctx, b, texts)
+	return e.heat(what, m.Columns(), g, func(ctx context.Context, b *batch.Batch, rows []int) ([]float32, error) {
+		return m.HeatMaps(ctx, b, e.textsOf(said, as, rows))
 	})
+}
+
+// textsOf are the texts about some rows as tokens.
+func (e Evaluation) textsOf(said []string, as data.Answers, rows []int) [][]int32 {
+	texts := make([][]int32, len(rows))
+	for i, r := range rows {
+		if texts[i] = as.Encode(said[r], e.Tokenizer); texts[i] == nil { // nothing but its end
+			texts[i] = []int32{e.Tokenizer.ClsID(), e.Tokenizer.SepID()}
+		}
+	}
+	return texts
 }
 
 // middleLayer is the fusion layer whose attention is drawn, as eval.grounding.layer counts.

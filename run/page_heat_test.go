@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"image/png"
 	"os"
@@ -61,7 +60,7 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 		if !ok || s.Heat == nil {
 			t.Fatalf("%s: %T has no heat maps", task, scores)
 		}
-		m, rows := r.model.(towers).Pairs, source.ExampleColumns(r.cfg.Source(), s.Examples, r.tok)
+		m, rows := r.model.(towers).Model, source.ExampleColumns(r.cfg.Source(), s.Examples, r.tok)
 		for i := range s.Said { // else a model that has learned nothing says the same of all
 			s.Said[i] = int32(i*i%7) % int32(len(s.Examples.Labels()))
 		}
@@ -88,11 +87,11 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 					i = k
 				}
 			}
-			b := batch.New(1, m.JudgeColumns()...)
+			b := batch.New(1, m.Classifier().Columns()...)
 			if err := rows.Fill(i, b.Row(0)); err != nil {
 				t.Fatal(err)
 			}
-			maps, err := m.JudgedMaps(t.Context(), b, s.Said[i:i+1])
+			maps, err := m.Classifier().HeatMaps(t.Context(), b, s.Said[i:i+1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,9 +152,7 @@ func TestWrittenHeat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Evaluation{Task: scores.Task(), Config: r.cfg, Engine: r.engine, Tokenizer: r.tok}
-		seen := &texts{towers: r.model.(towers)}
-		e.Model = seen
+		e := Evaluation{Task: scores.Task(), Config: r.cfg, Engine: r.engine, Tokenizer: r.tok, Model: r.model}
 		var gallery data.Gallery
 		as := data.Answers{Tokens: 5, Clean: data.CleanNone}
 		if s, ok := scores.(Answered); ok {
@@ -163,26 +160,15 @@ func TestWrittenHeat(t *testing.T) {
 		} else {
 			gallery = scores.(Captioned).Set.Images()
 		}
-		h := e.writtenHeat([]string{"red", "top left", "", "red"}, as, gallery)
-		maps, err := h.of(t.Context(), []int{3, 2, 1})
+		said, rows := []string{"red", "top left", "", "red"}, []int{3, 2, 1}
+		maps, err := e.writtenHeat(said, as, gallery).of(t.Context(), rows)
 		if err != nil || len(maps) != 3 || len(maps[1]) != 1 || len(maps[1][0].Values) != 4 {
 			t.Fatalf("%v, %v", maps, err)
 		}
 		id := func(word string) int32 { i, _ := r.tok.ID(word); return i }
 		want := [][]int32{{id("[CLS]"), id("red"), id("[SEP]")}, {id("[CLS]"), id("[SEP]")}, {id("[CLS]"), id("top"), id("left"), id("[SEP]")}}
-		if !slices.EqualFunc(seen.got, want, slices.Equal[[]int32]) {
-			t.Errorf("texts %v, want %v", seen.got, want)
+		if got := e.textsOf(said, as, rows); !slices.EqualFunc(got, want, slices.Equal[[]int32]) {
+			t.Errorf("texts %v, want %v", got, want)
 		}
 	}
-}
-
-// texts is a model that notes which texts maps are asked for.
-type texts struct {
-	towers
-	got [][]int32
-}
-
-func (x *texts) WrittenMaps(ctx context.Context, b *batch.Batch, list [][]int32) ([]float32, error) {
-	x.got = append(x.got, list...)
-	return x.towers.WrittenMaps(ctx, b, list)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -247,7 +247,7 @@ func TestOtherDataOnARank(t *testing.T) {
 // TestOtherDecoderOnARank: where image files are read, all ranks decode JPEG files with the same.
 func TestOtherDecoderOnARank(t *testing.T) {
 	var all [][]byte
-	for _, d := range []data.Decoder{{Name: data.DecoderTurbo, Version: "2"}, {Name: data.DecoderBuiltin}} {
+	for _, d := range []images.Decoder{{Name: images.DecoderTurbo, Version: "2"}, {Name: images.DecoderBuiltin}} {
 		text, err := json.Marshal([]fact{decoderFact(d)})
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +264,7 @@ func TestOtherDecoderOnARank(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.Contains(facts, decoderFact(data.JPEGDecoder())) != want {
+		if slices.Contains(facts, decoderFact(images.JPEGDecoder())) != want {
 			t.Errorf("%s: %+v", kind, facts)
 		}
 	}

@@ -78,7 +78,7 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 	if err := tookTowers(cfg, from, m.Params(), Lines(log).Say); err != nil {
 		return done, err
 	}
-	return writeRegions(ctx, towers{m}, cfg, o, log)
+	return writeRegions(ctx, towers{m.Model}, cfg, o, log)
 }
 
 // regionSplit opens a split whose images are encoded, with its captions as they are written.

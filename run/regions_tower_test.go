@@ -147,7 +147,7 @@ func TestBatchNormsResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		for _, group := range []string{"model", train.TwinsGroup} {
+		for _, group := range []string{"model", train.MomentumGroup} {
 			b, err := os.ReadFile(filepath.Join(c.Path, group+".safetensors"))
 			if err != nil || !strings.Contains(string(b), "image/graph/00/bn/running_var") {
 				t.Fatalf("%s has no running statistics: %v", group, err)

@@ -51,9 +51,9 @@ type Run struct {
 	tok      *tokenizer.Tokenizer // nil for a system without texts
 	set      *Split               // nil: nothing to evaluate on
 	model    Model
-	pairs    *model.Pairs // that is trained in steps; nil of a fit
-	kept     []*keptTower // that training does not run
-	trains   any          // that has the entries of the training data
+	pairs    *model.Trainer // that is trained in steps; nil of a fit
+	kept     []*keptTower   // that training does not run
+	trains   any            // that has the entries of the training data
 	data     *openedData
 	known    *knownData // of the data of the run that it goes on with; nil: nothing
 	accepted []string   // splits that had changed when it was opened
@@ -165,7 +165,7 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 	if r.pairs, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok, Group: r.group, Stream: stream, Rows: rows, Start: r.towers}); err != nil {
 		return err
 	}
-	r.model = towers{r.pairs}
+	r.model = towers{r.pairs.Model}
 	r.closers = append(r.closers, r.pairs.Close)
 	if err := r.keepTowers(stream); err != nil {
 		return err

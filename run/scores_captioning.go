@@ -19,8 +19,8 @@ import (
 // captioned has a model that was fine-tuned to write captions write those of the images of the split.
 func (e Evaluation) captioned(ctx context.Context) (Scores, error) {
 	c := e.Config
-	m, ok := e.Model.(decoder)
-	if !ok || c.Task() != TaskCaptioning {
+	m := decoder(e.Model)
+	if m == nil || c.Task() != TaskCaptioning {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that was fine-tuned for it (trainer finetune --task %s): use --task %s here", TaskCaptioning, TaskCaptioning, DefaultTask(c))}
 	}
 	set, err := e.Set.Eval.Rephrased()
@@ -28,7 +28,7 @@ func (e Evaluation) captioned(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	w := c.Eval.Captioning
-	t := tasks.Captioned{Columns: m.DecoderColumns(), Set: set, Encoding: e.encoding(), Nearest: tasks.Nearest{Model: e.Model.Image(), Engine: e.Engine, Samples: w.Nearest}}
+	t := tasks.Captioned{Columns: m.Columns(), Set: set, Encoding: e.encoding(), Nearest: tasks.Nearest{Model: e.Model.Image(), Engine: e.Engine, Samples: w.Nearest}}
 	if w.Nearest > 0 {
 		asWritten := unaugmented(c)
 		asWritten.Data.Clean = data.CleanNone

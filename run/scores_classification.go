@@ -18,18 +18,15 @@ import (
 // classification asks a model that was fine-tuned to tell the classes of images about those of the split.
 func (e Evaluation) classification(ctx context.Context) (Scores, error) {
 	c := e.Config
-	judge, ok := e.Model.(interface {
-		tasks.Judge
-		Classes() []string
-	})
-	if !ok || !c.Model.Classifies() {
+	m := classifier(e.Model)
+	if m == nil || !c.Model.Classifies() {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that was fine-tuned for it (trainer finetune --task %s), which model.system %q is not: use --task %s", TaskClassification, TaskClassification, c.Model.System, DefaultTask(c))}
 	}
-	x, err := newClassExamples(c, e.Set.Eval, judge.Classes())
+	x, err := newClassExamples(c, e.Set.Eval, m.Classes())
 	if err != nil {
 		return nil, err
 	}
-	s, err := tasks.Classified{Model: judge, Examples: x, Gallery: e.Set.Eval.Images(), Encoding: e.encoding()}.Run(ctx)
+	s, err := tasks.Classified{Model: m, Examples: x, Gallery: e.Set.Eval.Images(), Encoding: e.encoding()}.Run(ctx)
 	out := ClassifiedImages{JudgedExamples: JudgedExamples{s, TaskClassification, x, e.judgedHeat(s.Said, e.Set.Eval.Images())}}
 	if err == nil {
 		out.Top5 = x.among(s, 5)

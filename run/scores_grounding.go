@@ -17,12 +17,8 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// heatMapper is a model with heat maps of pairs; *model.Pairs is one.
-type heatMapper interface {
-	HeatMaps(ctx context.Context, b *batch.Batch, of model.HeatOf) ([]float32, error)
-	CheckHeat(of model.HeatOf) error
-	DefaultBlocks() model.Blocks
-}
+// explained is a model with heat maps of pairs.
+type explained interface{ Explainer() *model.Explainer }
 
 // grounding looks for what the expressions of eval.split name. Of a model of scenes they are about scenes.
 func (e Evaluation) grounding(ctx context.Context) (Scores, error) {
@@ -31,7 +27,7 @@ func (e Evaluation) grounding(ctx context.Context) (Scores, error) {
 	if c.Data.Kind == "scenes" {
 		c.Data.Kind, c.Data.Examples.Source = source.GroundingKind, source.ExamplesOfScenes
 	}
-	m, ok := e.Model.(heatMapper)
+	m, ok := e.Model.(explained)
 	switch {
 	case !ok || e.Tokenizer == nil:
 		return nil, bad("the task %s needs a model of images and texts: use --task %s for model.system %q", TaskGrounding, DefaultTask(e.Config), c.Model.System)
@@ -40,8 +36,8 @@ func (e Evaluation) grounding(ctx context.Context) (Scores, error) {
 	case c.Model.Image.Resize == "crop":
 		return nil, bad("the task %s needs heat maps of whole pictures, and model.image.resize is %q: set it to \"squash\"", TaskGrounding, c.Model.Image.Resize)
 	}
-	of := heatOf(c.Eval.Grounding, m.DefaultBlocks(), c.Model.Image.Depth)
-	if err := m.CheckHeat(of); err != nil {
+	of := heatOf(c.Eval.Grounding, m.Explainer().DefaultBlocks(), c.Model.Image.Depth)
+	if err := m.Explainer().CheckHeat(of); err != nil {
 		return nil, &ArgumentError{fmt.Errorf("eval.grounding: %w", err)}
 	}
 	x, err := e.Set.files().openExamples(ctx, c)
@@ -53,7 +49,9 @@ func (e Evaluation) grounding(ctx context.Context) (Scores, error) {
 		rows.Of = firstExamples{x, n}
 	}
 	s, err := tasks.Grounding{
-		Heat:    func(ctx context.Context, b *batch.Batch) ([]float32, error) { return m.HeatMaps(ctx, b, of) },
+		Heat: func(ctx context.Context, b *batch.Batch) ([]float32, error) {
+			return m.Explainer().HeatMaps(ctx, b, of)
+		},
 		Columns: append(e.Model.Image().Columns(), e.Model.Text().Columns()...), Examples: x, Rows: rows,
 		BatchSize: c.Eval.BatchSize, Workers: e.encoding().Workers, Progress: e.Progress,
 	}.Run(ctx)

@@ -64,12 +64,12 @@ func (e Evaluation) classified(ctx context.Context) (Scores, error) {
 	if err != nil {
 		return nil, err
 	}
-	judge, ok := e.Model.(tasks.Judge)
-	if !ok {
+	m := classifier(e.Model)
+	if m == nil {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model with fusion layers, which model.system %q has not", e.Task, e.Config.Model.System)}
 	}
 	rows := source.ExampleColumns(e.Config.Source(), x, e.Tokenizer)
-	s, err := tasks.Classified{Model: judge, Examples: x, Gallery: rows, Encoding: e.encoding()}.Run(ctx)
+	s, err := tasks.Classified{Model: m, Examples: x, Gallery: rows, Encoding: e.encoding()}.Run(ctx)
 	return JudgedExamples{s, e.Task, x, e.judgedHeat(s.Said, rows)}, err
 }
 

@@ -12,8 +12,8 @@ import (
 // sentencePairs asks a model that was fine-tuned on pairs of sentences about those of eval.split.
 func (e Evaluation) sentencePairs(ctx context.Context) (Scores, error) {
 	c := e.Config
-	judge, ok := e.Model.(tasks.Judge)
-	if !ok || !c.Model.JudgesPairs() {
+	m := classifier(e.Model)
+	if m == nil || !c.Model.JudgesPairs() {
 		use := TaskSentences
 		if e.noWords() != nil {
 			use = DefaultTask(c)
@@ -25,7 +25,7 @@ func (e Evaluation) sentencePairs(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	s, err := tasks.Judged{
-		Model: judge, Set: set, Columns: source.SentenceColumns(c.Source(), e.Tokenizer),
+		Model: m, Set: set, Columns: source.SentenceColumns(c.Source(), e.Tokenizer),
 		Encoding: e.encoding(),
 	}.Run(ctx)
 	return JudgedPairs{s}, err

@@ -19,25 +19,17 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// decoder is a model that writes; *model.Pairs is one.
-type decoder interface {
-	HasDecoder() bool
-	DecoderColumns() []batch.Column
-	NewRanker(candidates [][]int32, top int) (*model.Ranker, error)
-	Generate(ctx context.Context, b *batch.Batch, o model.GenerateOptions) ([][]int32, error)
-}
-
 // answered asks a model that was fine-tuned to answer questions those of eval.split.
 func (e Evaluation) answered(ctx context.Context) (Scores, error) {
 	x, err := e.examples(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, ok := e.Model.(decoder)
-	if !ok || !m.HasDecoder() {
+	m := decoder(e.Model)
+	if m == nil {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that was fine-tuned for it (trainer finetune --task %s)", e.Task, e.Task)}
 	}
-	t := tasks.Answered{Columns: m.DecoderColumns(), Examples: x, Gallery: source.ExampleColumns(e.Config.Source(), x, e.Tokenizer), Encoding: e.encoding()}
+	t := tasks.Answered{Columns: m.Columns(), Examples: x, Gallery: source.ExampleColumns(e.Config.Source(), x, e.Tokenizer), Encoding: e.encoding()}
 	if e.Config.Eval.VQA.Generate {
 		t.Answer = e.writer(m)
 	} else if t.Candidates, t.Answer, err = e.chooser(ctx, m); err != nil {
@@ -48,7 +40,7 @@ func (e Evaluation) answered(ctx context.Context) (Scores, error) {
 }
 
 // writer answers freely.
-func (e Evaluation) writer(m decoder) func(ctx context.Context, b *batch.Batch) ([]string, error) {
+func (e Evaluation) writer(m *model.Writer) func(ctx context.Context, b *batch.Batch) ([]string, error) {
 	o := model.GenerateOptions{Beams: e.Config.Eval.VQA.Beams, MaxTokens: e.Config.Objective.VQA.Tokens - 1}
 	return func(ctx context.Context, b *batch.Batch) ([]string, error) {
 		ids, err := m.Generate(ctx, b, o)
@@ -69,7 +61,7 @@ func (e Evaluation) answers() data.Answers {
 }
 
 // chooser ranks candidates, which it returns.
-func (e Evaluation) chooser(ctx context.Context, m decoder) ([]string, func(ctx context.Context, b *batch.Batch) ([]string, error), error) {
+func (e Evaluation) chooser(ctx context.Context, m *model.Writer) ([]string, func(ctx context.Context, b *batch.Batch) ([]string, error), error) {
 	c := e.Config
 	candidates, err := e.Set.files().openCandidates(ctx, c)
 	if err != nil {
@@ -86,7 +78,7 @@ func (e Evaluation) chooser(ctx context.Context, m decoder) ([]string, func(ctx 
 	if len(kept) == 0 {
 		return nil, nil, config.Errors{{Path: "eval.vqa.candidates", Value: c.Eval.VQA.Candidates, Msg: "has no answer of at least one word"}}
 	}
-	r, err := m.NewRanker(ids, c.Eval.VQA.Top)
+	r, err := m.Ranker(ids, c.Eval.VQA.Top)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -23,7 +23,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -187,7 +187,7 @@ func opener(t testing.TB, dir string, f *fake, open *sync.Map) func(ctx context.
 			if err != nil {
 				return nil, err
 			}
-			return data.DecodeFile(path, 0)
+			return images.DecodeFile(path, 0)
 		}
 		s.Close = func() error { open.Delete(g); e.Close(); return g.Close() }
 		open.Store(g, true)

@@ -17,7 +17,7 @@ type OpenOptions struct {
 	NoModel    bool            // queries are rows and vectors, and no checkpoint is opened
 	Run        run.OpenOptions // of the checkpoint
 	Side       string          // whose rows are searched; empty: images where there are any
-	MaxPixels  int             // of an image that a thumbnail is made of; 0: data.DefaultMaxPixels
+	MaxPixels  int             // of an image that a thumbnail is made of; 0: images.DefaultMaxPixels
 	Index      gallery.IndexOptions
 	// Roots are folders that thumbnails of embedded files may be read from beside that of the gallery's images.
 	Roots []string

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 )
@@ -85,9 +85,9 @@ func (r *roots) picture(path string, maxPixels int) (*transform.Image, error) {
 	}
 	defer f.Close()
 	if maxPixels <= 0 {
-		maxPixels = data.DefaultMaxPixels
+		maxPixels = images.DefaultMaxPixels
 	}
-	most := 8*int64(maxPixels) + 16<<20 // as data.DecodeFile
+	most := 8*int64(maxPixels) + 16<<20 // as images.DecodeFile
 	size, err := files.Regular(f, most)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (r *roots) picture(path string, maxPixels int) (*transform.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := data.Decode(b, maxPixels)
+	m, err := images.Decode(b, maxPixels)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
@@ -271,7 +271,7 @@ func (s *Server) image(q *query, text string) error {
 	if err != nil {
 		return bad("image must be the base64 of a JPEG, PNG, WebP, GIF, BMP or TIFF file")
 	}
-	w, h, err := data.Size(b, s.o.Limits.Pixels)
+	w, h, err := images.Size(b, s.o.Limits.Pixels)
 	if err != nil {
 		return bad("%v", err)
 	}
@@ -292,7 +292,7 @@ func (s *Server) image(q *query, text string) error {
 		return &failure{http.StatusServiceUnavailable, "too many images are being decoded: ask again in a second"}
 	}
 	defer s.decoders.give()
-	m, err := data.Decode(b, s.o.Limits.Pixels)
+	m, err := images.Decode(b, s.o.Limits.Pixels)
 	if err != nil {
 		return bad("%v", err)
 	}

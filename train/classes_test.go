@@ -18,7 +18,7 @@ import (
 )
 
 // judging makes a model of a task that tells classes.
-func judging(t *testing.T, e *kernel.Engine, sets ...string) (*model.Pairs, config.Config) {
+func judging(t *testing.T, e *kernel.Engine, sets ...string) (*model.Trainer, config.Config) {
 	t.Helper()
 	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", append([]string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0",
 		"objective.mlm.weight=0", "queue.size=0", "queue.start_steps=0", "eval.rerank_top=0", "objective.distill.alpha=0"}, sets...))
@@ -101,7 +101,7 @@ func TestInitOfOtherClasses(t *testing.T) {
 			if anew := slices.Contains(r.Fresh, q.Name); anew != c.anew || !anew && !slices.Equal(now.Params().Value(q), old.Params().Value(p)) {
 				t.Errorf("%s of %v starts anew: %v, want %v", q.Name, c.now, anew, c.anew)
 			}
-			if q.Twin && !slices.Equal(now.Params().Value(q), now.Params().MomentumValue(q)) {
+			if q.Momentum && !slices.Equal(now.Params().Value(q), now.Params().MomentumValue(q)) {
 				t.Errorf("the teacher of %s is another", q.Name)
 			}
 		}

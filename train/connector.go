@@ -74,8 +74,8 @@ func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokeni
 	}, nil
 }
 
-// TwinsGroup is the group of a checkpoint with the momentum twins, under the names of their parameters.
-const TwinsGroup = "momentum"
+// MomentumGroup is the group of a checkpoint with the momentum encoder, under the names of their parameters.
+const MomentumGroup = "momentum"
 
 // stored are the parameters of a checkpoint as the source of a model.
 type stored struct {
@@ -97,12 +97,12 @@ func (s stored) Has(name string) bool {
 func (s stored) Read(name string, shape []int, dst []float32) error {
 	group := "model"
 	if s.twin {
-		f, err := s.ck.Group(TwinsGroup)
+		f, err := s.ck.Group(MomentumGroup)
 		if err != nil {
 			return err
 		}
 		if _, ok := f.Lookup(name); ok {
-			group = TwinsGroup
+			group = MomentumGroup
 		}
 	}
 	return s.ck.ReadFloat32(group, name, shape, dst)
@@ -111,16 +111,16 @@ func (s stored) Read(name string, shape []int, dst []float32) error {
 // OpenModel returns the model of a checkpoint for inference, which reads the parameters
 // that an evaluation asks for: the checkpoint must stay open. tok is nil for a system
 // without texts.
-func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model, error) {
 	return openStored(cfg, stored{ck: ck}, tok, engine)
 }
 
-// OpenTwin is OpenModel with the momentum twins in the place of the parameters that have one.
-func OpenTwin(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+// OpenMomentum is OpenModel with the momentum encoder's copies instead of the parameters that have one.
+func OpenMomentum(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model, error) {
 	return openStored(cfg, stored{ck: ck, twin: true}, tok, engine)
 }
 
-func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model, error) {
 	o := modelOptions(tok, engine)
 	var err error
 	if o.Classes, err = OpenClasses(from.ck); err != nil {

@@ -22,7 +22,7 @@ func Imported(cfg config.Config, tok *tokenizer.Tokenizer, p *model.Params, m *w
 	for _, q := range p.List() {
 		begin := func(dst []float32) error { return p.Begin(q, dst) }
 		params.Memory = append(params.Memory, lazy(q.Name, q.Shape, begin))
-		if !q.Twin {
+		if !q.Momentum {
 			continue
 		}
 		if name := "momentum/" + q.Name; m.Has(name) {

@@ -112,22 +112,22 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 		return r, err
 	}
 	p.CopyToMomentum()
-	if !c.Has(TwinsGroup) {
+	if !c.Has(MomentumGroup) {
 		return r, nil
 	}
-	if list, err = Params(c, TwinsGroup, was, keep); err != nil {
+	if list, err = Params(c, MomentumGroup, was, keep); err != nil {
 		return r, err
 	}
 	if list, err = forPictures(list, p.Names(), c.Path); err != nil {
 		return r, err
 	}
 	from = byName(list)
-	if plain, err = decoderStarts(c, TwinsGroup, was, keep, p.Names()); err != nil {
+	if plain, err = decoderStarts(c, MomentumGroup, was, keep, p.Names()); err != nil {
 		return r, err
 	}
 	dropTaskHeads(m, from)
 	for _, q := range p.List() {
-		if q.Twin && !q.Given {
+		if q.Momentum && !q.Given {
 			if _, _, err := take(startOf(q.Name, from, plain, now), c.Path, q, p.MomentumValue(q), now); err != nil {
 				return r, err
 			}

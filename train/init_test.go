@@ -33,7 +33,7 @@ func TestInitCopiesParametersAndTeacher(t *testing.T) {
 		t.Error("the parameters or the twins differ from the checkpoint's")
 	}
 	for _, q := range fresh.model.Params().List() {
-		if q.Twin && !slices.Equal(fresh.model.Params().Value(q), fresh.model.Params().MomentumValue(q)) {
+		if q.Momentum && !slices.Equal(fresh.model.Params().Value(q), fresh.model.Params().MomentumValue(q)) {
 			return
 		}
 	}
@@ -48,7 +48,7 @@ func TestInitWithoutATeacher(t *testing.T) {
 	}
 	p := fresh.model.Params()
 	for _, q := range p.List() {
-		if q.Twin && !slices.Equal(p.Value(q), p.MomentumValue(q)) {
+		if q.Momentum && !slices.Equal(p.Value(q), p.MomentumValue(q)) {
 			t.Errorf("the twin of %s is no copy", q.Name)
 		}
 	}

@@ -101,7 +101,7 @@ func TestLoRAInit(t *testing.T) {
 		if c2.merges != strings.Contains(r.String(), " with tuning of the checkpoint merged (") {
 			t.Errorf("%v: %s", c2.sets, r)
 		}
-		if q, _ := next.model.Params().Get(weight); q.Twin && !slices.Equal(next.model.Params().MomentumValue(q), twin) {
+		if q, _ := next.model.Params().Get(weight); q.Momentum && !slices.Equal(next.model.Params().MomentumValue(q), twin) {
 			t.Errorf("%v: the twin of %s has not the twins of its adapter", c2.sets, weight)
 		}
 		if a, ok := next.model.Params().Get(layer + "/lora_a"); ok && !c2.merges && !slices.Equal(next.model.Params().Value(a), value(s, layer+"/lora_a")) {

@@ -80,7 +80,7 @@ func TestDynamicMomentumMovesTheTwins(t *testing.T) {
 				t.Errorf("%s, step %d: online weight %v, by the texts %v", rule, i, w, cosine)
 			}
 			heads := 0
-			p.Twins(func(offset int, twin []float32) {
+			p.MomentumRuns(func(offset int, twin []float32) {
 				for k, got := range twin {
 					theta := float64(p.Values()[offset+k])
 					want := w*theta + (1-w)*float64(before[k])
@@ -91,7 +91,7 @@ func TestDynamicMomentumMovesTheTwins(t *testing.T) {
 				before = before[len(twin):]
 			})
 			for _, q := range p.List() {
-				if strings.HasPrefix(q.Name, "text_proj/fc") && q.Twin {
+				if strings.HasPrefix(q.Name, "text_proj/fc") && q.Momentum {
 					heads++
 				}
 			}
@@ -116,7 +116,7 @@ func TestAgreementThatIsNotFinite(t *testing.T) {
 	s := small(t, 0, 0, "momentum.rule=dynamic", "model.system=clip", "model.text.fusion_layers=0", "queue.size=0", "objective.distill.alpha=0",
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0")
 	s.must(t, 0)
-	s.pairs().Params().Twins(func(_ int, twin []float32) { twin[len(twin)-1] = float32(math.NaN()) })
+	s.pairs().Params().MomentumRuns(func(_ int, twin []float32) { twin[len(twin)-1] = float32(math.NaN()) })
 	before := s.memory()
 	_, err := s.Step(t.Context(), 1)
 	var bad *NonFiniteError

@@ -18,7 +18,7 @@ import (
 type Kept func(layer string) (lora, ssf bool)
 
 // Params lists the tensors of a group of a checkpoint, the parameters or the momentum twins
-// (TwinsGroup), each of which is read when it is asked for. Weights and biases take in the adapters of low rank, scales
+// (MomentumGroup), each of which is read when it is asked for. Weights and biases take in the adapters of low rank, scales
 // and shifts of m beside them (model.MergeLoRA, model.MergeSSF), but those that keep says: so the list is of a
 // model without them that computes the same (config.Model.Folded). Among the twins a weight has the twins
 // of what it takes in; it may be locked itself and have none. c must stay open.
@@ -28,7 +28,7 @@ func Params(c *checkpoint.Checkpoint, group string, m config.Model, keep Kept) (
 		return nil, err
 	}
 	base := f
-	if group == TwinsGroup {
+	if group == MomentumGroup {
 		if base, err = c.Group("model"); err != nil {
 			return nil, err
 		}

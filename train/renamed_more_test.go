@@ -42,7 +42,7 @@ func TestInitFurtherLayers(t *testing.T) {
 			if !ok || !slices.Equal(now.Value(q), was.Value(from)) {
 				t.Errorf("%s: %s is not that of fusion layer %d", name, q.Name, x.from[layer-behind])
 			}
-			if q.Twin && !slices.Equal(now.MomentumValue(q), was.MomentumValue(from)) {
+			if q.Momentum && !slices.Equal(now.MomentumValue(q), was.MomentumValue(from)) {
 				t.Errorf("%s: the twin of %s is not that of fusion layer %d", name, q.Name, x.from[layer-behind])
 			}
 			seen++

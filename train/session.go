@@ -146,7 +146,7 @@ func NewOptimizerAt(c optim.Settings, rates Rates, engine *kernel.Engine, m Trai
 		return nil, err
 	}
 	var twins []optim.Twin
-	p.Twins(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
+	p.MomentumRuns(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
 	if err := o.SetTwins(twins); err != nil {
 		return nil, err
 	}
@@ -319,7 +319,7 @@ type stager interface {
 	Unstage() error
 }
 
-var _ stager = (*model.Pairs)(nil)
+var _ stager = (*model.Trainer)(nil)
 
 // stage names the batch that comes next, if it is ready and there is a device to take it to: the loader makes one batch more then.
 func (s *Session) stage() {

@@ -103,11 +103,11 @@ func sessionIn(t *testing.T, cfg config.Config, g parallel.Group, tok *tokenizer
 }
 
 // pairs is the model under whatever a test has put around it.
-func (s *Session) pairs() *model.Pairs {
+func (s *Session) pairs() *model.Trainer {
 	if a, ok := s.model.(*averaged); ok {
-		return a.System.(*model.Pairs)
+		return a.System.(*model.Trainer)
 	}
-	return s.model.(*model.Pairs)
+	return s.model.(*model.Trainer)
 }
 
 func (s *Session) must(t *testing.T, step int) StepResult {
@@ -124,7 +124,7 @@ func (s *Session) memory() map[string][]float32 {
 	m, v := s.optimizer.Moments()
 	p, q := s.model.Params(), s.pairs().Queue()
 	out := map[string][]float32{"values": slices.Clone(p.Values()), "m": slices.Clone(m), "v": slices.Clone(v)}
-	p.Twins(func(_ int, twin []float32) { out["twins"] = append(out["twins"], twin...) })
+	p.MomentumRuns(func(_ int, twin []float32) { out["twins"] = append(out["twins"], twin...) })
 	if q != nil {
 		out["image queue"], out["text queue"] = slices.Clone(q.Image), slices.Clone(q.Text)
 		out["queue"] = []float32{float32(q.Pointer), float32(q.Filled)}
@@ -322,13 +322,13 @@ func TestRunSurvivesABadBatch(t *testing.T) {
 
 // unstaging counts how often a model is to forget the batch that comes next.
 type unstaging struct {
-	*model.Pairs
+	*model.Trainer
 	times *int
 }
 
 func (u unstaging) Unstage() error {
 	*u.times++
-	return u.Pairs.Unstage()
+	return u.Trainer.Unstage()
 }
 
 // TestBadMicroBatchForgetsTheNext: micro-batches behind one whose loss is not finite are read and not computed, so that the one that

@@ -9,13 +9,13 @@ import (
 	"github.com/geoalign/geoalign/model"
 )
 
-// gradual is a system that tells of gradients while its Step computes others, see model.Pairs.
+// gradual is a system that tells of gradients while its Step computes others, see model.Trainer.
 type gradual interface {
 	GradientOrder() []model.Span
 	OnGradients(f func(k int))
 }
 
-var _ gradual = (*model.Pairs)(nil)
+var _ gradual = (*model.Trainer)(nil)
 
 // sums are the gradients of an update as ranks add them up: in buckets, each of which is begun as soon as the
 // backward pass of the last micro-batch has completed it, while that goes on. The buckets and their order follow from the graph

@@ -61,14 +61,14 @@ type tempered interface{ Temperature() float64 }
 type closer interface{ Close() error }
 
 var (
-	_ System   = (*model.Pairs)(nil)
-	_ comparer = (*model.Pairs)(nil)
-	_ starter  = (*model.Pairs)(nil)
-	_ undoer   = (*model.Pairs)(nil)
-	_ finisher = (*model.Pairs)(nil)
-	_ agreeing = (*model.Pairs)(nil)
-	_ tempered = (*model.Pairs)(nil)
-	_ closer   = (*model.Pairs)(nil)
+	_ System   = (*model.Trainer)(nil)
+	_ comparer = (*model.Trainer)(nil)
+	_ starter  = (*model.Trainer)(nil)
+	_ undoer   = (*model.Trainer)(nil)
+	_ finisher = (*model.Trainer)(nil)
+	_ agreeing = (*model.Trainer)(nil)
+	_ tempered = (*model.Trainer)(nil)
+	_ closer   = (*model.Trainer)(nil)
 )
 
 // ModelOptions is what a model for training needs besides its configuration.
@@ -84,7 +84,7 @@ type ModelOptions struct {
 // NewModel builds the model of a configuration for training, with freshly initialised
 // parameters, the frozen models of objective.mafa and objective.distill_scores and the alignment of objective.klot. Close it
 // after use.
-func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
+func NewModel(cfg config.Config, with ModelOptions) (*model.Trainer, error) {
 	if err := canMask(cfg, with.Tokenizer); err != nil {
 		return nil, err
 	}

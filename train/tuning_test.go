@@ -102,7 +102,7 @@ func TestTuningInit(t *testing.T) {
 		}
 		for _, q := range next.model.Params().List() {
 			was, ok := s.model.Params().Get(q.Name)
-			if ok && q.Added && q.Twin && slices.Equal(was.Shape, q.Shape) && !changed && !slices.Equal(next.model.Params().MomentumValue(q), s.model.Params().MomentumValue(was)) {
+			if ok && q.Added && q.Momentum && slices.Equal(was.Shape, q.Shape) && !changed && !slices.Equal(next.model.Params().MomentumValue(q), s.model.Params().MomentumValue(was)) {
 				t.Errorf("%v: the twin of %s does not go on", x.sets, q.Name)
 			}
 		}

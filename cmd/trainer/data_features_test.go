@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 )
 
 // The commands of make frozen, on fewer pictures: plain features are written and aligned, and words find pictures that
@@ -78,8 +78,8 @@ func TestFeaturesToSearch(t *testing.T) {
 func TestFeaturesDecoder(t *testing.T) {
 	dir, flags := photoData(t)
 	args := append([]string{"data", "features", "--split", "val", "--out", filepath.Join(dir, "features"), "--set", "data.decoder=turbojpeg"}, flags...)
-	defer data.UseDecoder(data.DecoderBuiltin)
-	if code, _, stderr := trainer(t, args...); code != exitDone && !strings.Contains(stderr, `decoder "turbojpeg" cannot be used`) || code == exitDone && data.JPEGDecoder().Name != data.DecoderTurbo {
-		t.Errorf("code %d by %v: %s", code, data.JPEGDecoder(), stderr)
+	defer images.UseDecoder(images.DecoderBuiltin)
+	if code, _, stderr := trainer(t, args...); code != exitDone && !strings.Contains(stderr, `decoder "turbojpeg" cannot be used`) || code == exitDone && images.JPEGDecoder().Name != images.DecoderTurbo {
+		t.Errorf("code %d by %v: %s", code, images.JPEGDecoder(), stderr)
 	}
 }

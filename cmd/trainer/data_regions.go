@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -50,7 +51,7 @@ func regionSamples(ctx context.Context, cfg config.Config, split string, n *int,
 		if list := ds.Captions(i); len(list) > 0 {
 			caption = list[0]
 		}
-		shown, err := data.FromImage(drawn)
+		shown, err := images.FromImage(drawn)
 		return []*transform.Image{shown}, []string{caption}, err
 	}, nil
 }

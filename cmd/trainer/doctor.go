@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
@@ -112,16 +112,16 @@ type bf16 struct {
 
 // jpegs says what data.decoder = "auto" decodes JPEG files with.
 type jpegs struct {
-	data.Decoder
+	images.Decoder
 	Reason   string   `json:"reason,omitempty"` // why it is not libjpeg-turbo, and what to do
 	Warnings []string `json:"warnings,omitempty"`
 }
 
 // examineJPEG looks for libjpeg-turbo.
 func examineJPEG() jpegs {
-	d, warnings, err := data.FindDecoder()
+	d, warnings, err := images.FindDecoder()
 	if err != nil {
-		return jpegs{data.Decoder{Name: data.DecoderBuiltin}, err.Error(), warnings}
+		return jpegs{images.Decoder{Name: images.DecoderBuiltin}, err.Error(), warnings}
 	}
 	return jpegs{d, "", warnings}
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/words"
@@ -302,7 +302,7 @@ func (s *lookup) encodeText(ctx context.Context) ([]float32, error) {
 }
 
 func (s *lookup) encodeImage(ctx context.Context) ([]float32, error) {
-	m, err := data.DecodeFile(s.flags.image, s.model.Config.Data.MaxPixels)
+	m, err := images.DecodeFile(s.flags.image, s.model.Config.Data.MaxPixels)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/utterances"
@@ -59,7 +58,7 @@ func openSentiment(cfg config.Config, path, texts string) (s Sentiment, err erro
 		return s, err
 	}
 	if have, want := len(s.Sentences), len(s.Set.Labels); have != want {
-		return s, &data.RecordError{File: texts, Index: -1, Err: fmt.Errorf("it has %d lines and %s %d utterances: write the words of one on each line", have, path, want)}
+		return s, table.Whole(texts, fmt.Errorf("it has %d lines and %s %d utterances: write the words of one on each line", have, path, want))
 	}
 	return s, nil
 }

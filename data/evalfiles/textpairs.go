@@ -3,7 +3,6 @@ package evalfiles
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
@@ -16,7 +15,7 @@ var pairColumns = []string{"text_a", "text_b", "label"}
 // loadTextPairs reads labelled pairs of texts in the order of a file that package table reads, with the columns text_a, text_b and
 // label. A row that lacks one of them is an error with its place.
 func loadTextPairs(path string) (pairs []data.TextPair, err error) {
-	err = table.Read(path, pickPairs, func(r table.Row) error {
+	err = table.Read(path, table.Named(pairColumns, noPairColumn), func(r table.Row) error {
 		for k, cell := range r.Cells {
 			if strings.TrimSpace(cell) == "" {
 				r.Err = fmt.Errorf("%s is empty: give it a value, or remove the pair", pairColumns[k])
@@ -29,7 +28,7 @@ func loadTextPairs(path string) (pairs []data.TextPair, err error) {
 		return nil
 	})
 	if err == nil && pairs == nil {
-		err = &data.RecordError{File: path, Index: -1, Err: errors.New("it has no pair")}
+		err = table.Whole(path, errors.New("it has no pair"))
 	}
 	if err != nil {
 		return nil, err
@@ -37,14 +36,7 @@ func loadTextPairs(path string) (pairs []data.TextPair, err error) {
 	return pairs, nil
 }
 
-// pickPairs finds the columns of pairs.
-func pickPairs(names []string) (c table.Columns, err error) {
-	for _, name := range pairColumns {
-		i := slices.Index(names, name)
-		if i < 0 {
-			return c, fmt.Errorf("there is no column %q (got %.200q): name the columns text_a, text_b and label", name, names)
-		}
-		c.At = append(c.At, i)
-	}
-	return c, nil
+// noPairColumn is the error of a column that a file lacks.
+func noPairColumn(k int, columns []string) error {
+	return fmt.Errorf("there is no column %q (got %.200q): name the columns text_a, text_b and label", pairColumns[k], columns)
 }

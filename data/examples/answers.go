@@ -3,15 +3,14 @@ package examples
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
-	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
 // countAnswers returns distinct answers, each with the share of those who gave it as its weight (ALBEF), the heaviest first and
@@ -51,11 +50,8 @@ func LoadAnswers(path string) ([]string, error) {
 func parseAnswers(file string, b []byte) (answers []string, err error) {
 	b = files.WithoutMark(b)
 	if text := bytes.TrimSpace(b); len(text) > 0 && text[0] == '[' {
-		if err := json.Unmarshal(text, &answers); err != nil {
-			return nil, &data.RecordError{File: file, Index: -1, Err: fmt.Errorf("not a JSON list of answers: %w", err)}
-		}
-		if err := strictjson.Check(text); err != nil {
-			return nil, &data.RecordError{File: file, Index: -1, Err: err}
+		if err := table.Decode(text, &answers); err != nil {
+			return nil, table.Whole(file, fmt.Errorf("not a JSON list of answers: %w", err))
 		}
 	} else {
 		for line := range strings.Lines(string(b)) {
@@ -65,15 +61,16 @@ func parseAnswers(file string, b []byte) (answers []string, err error) {
 		}
 	}
 	if len(answers) == 0 {
-		return nil, &data.RecordError{File: file, Index: -1, Err: errors.New("the list of answers is empty: write one answer on each line")}
+		return nil, table.Whole(file, errors.New("the list of answers is empty: write one answer on each line"))
 	}
 	first := map[string]int{}
+	l := table.Entries{File: file}
 	for i, a := range answers {
 		if strings.TrimSpace(a) == "" {
-			return nil, &data.RecordError{File: file, Index: i, Err: errors.New("the answer is blank: take it out")}
+			return nil, l.Wrong(i, errors.New("the answer is blank: take it out"))
 		}
 		if k, ok := first[a]; ok {
-			return nil, &data.RecordError{File: file, Index: i, Err: fmt.Errorf("answer %q is that of entry %d already: take one out", a, k)}
+			return nil, l.Wrong(i, fmt.Errorf("answer %q is that of entry %d already: take one out", a, k))
 		}
 		first[a] = i
 	}

@@ -40,7 +40,8 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 				case k >= 0:
 					at = append(at, k)
 				case n != "" && n != "pairID":
-					return table.Columns{}, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("field %q is missing: want those of SNLI-VE (Flickr30K_ID, sentence2, gold_label) or image, sentence, label", n)}
+					return table.Columns{}, table.Whole(path, fmt.Errorf(
+						"field %q is missing: want those of SNLI-VE (Flickr30K_ID, sentence2, gold_label) or image, sentence, label", n))
 				}
 			}
 			return table.Columns{At: at}, nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
@@ -100,23 +100,23 @@ type groundingRow struct {
 
 // readList reads a list in JSON.
 func (g *grounding) readList(path string) error {
-	b, err := files.Read(path, files.MaxList)
+	b, err := table.ReadFile(path, "list of expressions")
 	if err != nil {
-		return fmt.Errorf("data: list of expressions: %w", err)
+		return err
 	}
 	return g.addList(path, b)
 }
 
 // addList adds the expressions of a list.
 func (g *grounding) addList(path string, b []byte) error {
-	var rows []json.RawMessage
-	if err := json.Unmarshal(files.WithoutMark(b), &rows); err != nil {
-		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no JSON list of {"image", "text", ...}: %w`, err)}
+	l := table.Entries{File: path}
+	if err := table.ParseJSON(path, b, `it is no JSON list of {"image", "text", ...}`, &l.Raw); err != nil {
+		return err
 	}
-	for i, raw := range rows {
+	for i, raw := range l.Raw {
 		g.counts.Rows++
 		if err := g.row(raw); err != nil {
-			g.counts.bad(&data.RecordError{File: path, Index: i, Err: err})
+			g.counts.bad(l.Wrong(i, err))
 		}
 	}
 	return nil
@@ -125,10 +125,7 @@ func (g *grounding) addList(path string, b []byte) error {
 // row reads a row of a list. An error says that it cannot be used.
 func (g *grounding) row(raw json.RawMessage) error {
 	var r groundingRow
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return err
-	}
-	if err := strictjson.Check(raw); err != nil {
+	if err := table.Decode(raw, &r); err != nil {
 		return err
 	}
 	switch {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -54,12 +55,13 @@ func LoadNLVR(paths []string, o Options) (*data.FileExamples, error) {
 	form := ""
 	for _, path := range paths {
 		r := nlvrReader{f: f, o: o, file: path, form: &form}
-		err := objects(path, func(b json.RawMessage, wrong func(error) error) error {
+		err := table.Objects(path, func(row table.Row) error {
 			c.Rows++
-			return r.take(b, &c, wrong)
-		}, func(err error) {
-			c.Rows++
-			c.bad(err)
+			if row.Err != nil {
+				c.bad(row.Wrong(row.Err))
+				return nil
+			}
+			return r.take(row, &c)
 		})
 		if err != nil {
 			return nil, err
@@ -80,9 +82,10 @@ type nlvrReader struct {
 }
 
 // take reads a statement.
-func (r *nlvrReader) take(b json.RawMessage, c *Counts, wrong func(error) error) error {
+func (r *nlvrReader) take(row table.Row, c *Counts) error {
+	wrong := row.Wrong
 	var s statement
-	if err := json.Unmarshal(b, &s); err != nil {
+	if err := json.Unmarshal(row.Raw, &s); err != nil {
 		c.bad(wrong(fmt.Errorf("it is no statement: %w", err)))
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 // Options say how files are read.
 type Options struct {
 	ImageRoot   string  // folder of the pictures that files name
-	MaxPixels   int     // pixel limit of a picture; 0: data.DefaultMaxPixels
+	MaxPixels   int     // pixel limit of a picture; 0: images.DefaultMaxPixels
 	MaxBadShare float64 // of the rows may be left out as bad; with more, reading is an error
 }
 

@@ -1,13 +1,13 @@
 package examples
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/names"
 	"github.com/geoalign/geoalign/internal/strictjson"
 	"github.com/geoalign/geoalign/internal/torch"
@@ -35,15 +35,15 @@ func (r ref) of(split string) bool {
 
 // loadRefs reads refs(unc).p: a pickle of a list of {"ref_id", "ann_id", "image_id", "split", "sentences": [{"sent"}]}.
 func loadRefs(path string) ([]ref, error) {
-	b, err := files.Read(path, files.MaxList)
+	b, err := table.ReadFile(path, "expressions of refer")
 	if err != nil {
-		return nil, fmt.Errorf("data: expressions of refer: %w", err)
+		return nil, err
 	}
 	return parseRefs(path, b)
 }
 
 func parseRefs(path string, b []byte) ([]ref, error) {
-	bad := func(i int, err error) error { return &data.RecordError{File: path, Index: i, Err: err} }
+	bad := func(i int, err error) error { return &table.RecordError{File: path, Index: i, Err: err} }
 	v, err := torch.Plain(b)
 	if err != nil {
 		return nil, bad(-1, fmt.Errorf("it is no pickle of refer: %w", err))
@@ -93,7 +93,7 @@ func newRef(v any) (r ref, err error) {
 // readRefs reads the expressions of the split.
 func (g *grounding) readRefs(path string) error {
 	if g.instances.pictures == nil {
-		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("the pickle names no pictures and no boxes: name instances.json beside it with data.grounding.instances")}
+		return table.Whole(path, errors.New("the pickle names no pictures and no boxes: name instances.json beside it with data.grounding.instances"))
 	}
 	list, err := loadRefs(path)
 	if err != nil {
@@ -109,7 +109,7 @@ func (g *grounding) addRefs(path string, list []ref) {
 		if !r.of(g.split) {
 			continue
 		}
-		bad := func(err error) { g.counts.bad(&data.RecordError{File: path, Index: i, Err: err}) }
+		bad := func(err error) { g.counts.bad(&table.RecordError{File: path, Index: i, Err: err}) }
 		size, ok := g.instances.pictures[r.image]
 		for _, text := range r.sentences {
 			g.counts.Rows++
@@ -144,9 +144,9 @@ type picture struct {
 
 // loadInstances reads instances.json: {"images": [{"id", "file_name", "width", "height"}], "annotations": [{"id", "bbox"}]}.
 func loadInstances(path string) (instances, error) {
-	b, err := files.Read(path, files.MaxList)
+	b, err := table.ReadFile(path, "instances")
 	if err != nil {
-		return instances{}, fmt.Errorf("data: instances: %w", err)
+		return instances{}, err
 	}
 	return parseInstances(path, b)
 }
@@ -164,23 +164,23 @@ func parseInstances(path string, b []byte) (instances, error) {
 			BBox strictjson.Numbers
 		}
 	}
-	if err := json.Unmarshal(b, &doc); err != nil {
-		return x, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no file of COCO's instances (an object with the lists "images" and "annotations"): %w`, err)}
+	if err := table.ParseJSON(path, b, `it is no file of COCO's instances (an object with the lists "images" and "annotations")`, &doc); err != nil {
+		return x, err
 	}
 	for i, p := range doc.Images {
 		if p.ID == nil || p.Name == "" || p.Width < 0 || p.Height < 0 {
-			return x, &data.RecordError{File: path, Index: i, Err: fmt.Errorf(`list "images": want "id", "file_name", "width" and "height"`)}
+			return x, table.Entries{File: path, List: "images"}.Wrong(i, errors.New(`want "id", "file_name", "width" and "height"`))
 		}
 		x.pictures[*p.ID] = picture{p.Name, p.Width, p.Height}
 	}
 	for i, a := range doc.Annotations {
 		if a.ID == nil || a.BBox == nil {
-			return x, &data.RecordError{File: path, Index: i, Err: fmt.Errorf(`list "annotations": want "id" and "bbox"`)}
+			return x, table.Entries{File: path, List: "annotations"}.Wrong(i, errors.New(`want "id" and "bbox"`))
 		}
 		x.boxes[*a.ID] = a.BBox
 	}
 	if len(x.pictures) == 0 {
-		return x, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`list "images" is missing or empty`)}
+		return x, table.Whole(path, errors.New(`list "images" is missing or empty`))
 	}
 	return x, nil
 }
@@ -198,17 +198,17 @@ func (d detections) find(name string) ([]data.Rect, names.How) {
 
 // loadDetections reads {"image": [[x, y, width, height, ...], ...]} and counts boxes that cannot be.
 func loadDetections(path string) (detections, int, error) {
-	b, err := files.Read(path, files.MaxList)
+	b, err := table.ReadFile(path, "detections")
 	if err != nil {
-		return detections{}, 0, fmt.Errorf("data: detections: %w", err)
+		return detections{}, 0, err
 	}
 	return parseDetections(path, b)
 }
 
 func parseDetections(path string, b []byte) (out detections, dropped int, err error) {
 	var doc map[string][][]any
-	if err := json.Unmarshal(b, &doc); err != nil {
-		return out, 0, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no object {"image id or name": [[x, y, width, height, ...], ...]}: %w`, err)}
+	if err := table.ParseJSON(path, b, `it is no object {"image id or name": [[x, y, width, height, ...], ...]}`, &doc); err != nil {
+		return out, 0, err
 	}
 	out.boxes = names.NewIndex[[]data.Rect]()
 	for image, boxes := range doc {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
@@ -63,11 +64,11 @@ func LoadVQA(paths []string, v VQA, o Options) (*data.FileExamples, error) {
 	}
 	q := questions{VQA: v, o: o, answers: map[int64]annotation{}}
 	for _, path := range paths {
-		b, err := files.Read(path, files.MaxList)
-		if err != nil {
-			return nil, fmt.Errorf("data: file of questions: %w", err)
+		b, err := table.ReadFile(path, "file of questions")
+		if err == nil {
+			err = q.read(path, b)
 		}
-		if err := q.read(path, b); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -76,31 +77,31 @@ func LoadVQA(paths []string, v VQA, o Options) (*data.FileExamples, error) {
 
 // read adds what a file has.
 func (q *questions) read(file string, b []byte) error {
-	b = bytes.TrimSpace(files.WithoutMark(b))
-	whole := func(err error) error { return &data.RecordError{File: file, Index: -1, Err: err} }
-	if len(b) > 0 && b[0] == '[' {
-		var rows []json.RawMessage
-		if err := json.Unmarshal(b, &rows); err != nil {
-			return whole(fmt.Errorf("not a JSON list of questions: %w", err))
+	l := table.Entries{File: file}
+	if b = bytes.TrimSpace(files.WithoutMark(b)); len(b) > 0 && b[0] == '[' {
+		if err := table.ParseJSON(file, b, "not a JSON list of questions", &l.Raw); err != nil {
+			return err
 		}
-		return q.rows(file, rows, q.listed)
+		return q.rows(l, q.listed)
 	}
 	var doc struct {
 		Subtype     string            `json:"data_subtype"`
 		Questions   []json.RawMessage `json:"questions"`
 		Annotations []json.RawMessage `json:"annotations"`
 	}
-	if err := json.Unmarshal(b, &doc); err != nil {
-		return whole(fmt.Errorf(`no questions: want a JSON list of them, or an object with the list "questions" or "annotations" of VQA v2: %w`, err))
+	if err := table.ParseJSON(file, b, `no questions: want a JSON list of them, or an object with the list "questions" or "annotations" of VQA v2`,
+		&doc); err != nil {
+		return err
 	}
 	switch {
 	case len(doc.Questions) > 0:
 		name, err := q.pictureName(doc.Subtype)
 		if err != nil {
-			return whole(err)
+			return table.Whole(file, err)
 		}
 		asked := make(map[int64]bool, len(doc.Questions))
-		return q.rows(file, doc.Questions, func(file string, raw json.RawMessage) (question, error) {
+		l.Raw = doc.Questions
+		return q.rows(l, func(file string, raw json.RawMessage) (question, error) {
 			x, err := vqaQuestion(raw, name)
 			if err == nil && asked[x.number] {
 				err = fmt.Errorf("question_id %d is there twice", x.number)
@@ -109,42 +110,43 @@ func (q *questions) read(file string, b []byte) error {
 			return x, err
 		})
 	case len(doc.Annotations) > 0:
-		return q.annotations(file, doc.Annotations)
+		l.Raw = doc.Annotations
+		q.annotations(l)
+		return nil
 	}
-	return whole(errors.New(`list "questions" or "annotations" is missing or empty: take OpenEnded_*_questions.json and *_annotations.json of VQA v2`))
+	return table.Whole(file, errors.New(`list "questions" or "annotations" is missing or empty: take OpenEnded_*_questions.json and *_annotations.json of VQA v2`))
 }
 
 // rows reads each row by read and keeps those of the split.
-func (q *questions) rows(file string, rows []json.RawMessage, read func(file string, raw json.RawMessage) (question, error)) error {
-	if len(rows) == 0 {
-		return &data.RecordError{File: file, Index: -1, Err: errors.New("the list is empty")}
+func (q *questions) rows(l table.Entries, read func(file string, raw json.RawMessage) (question, error)) error {
+	if len(l.Raw) == 0 {
+		return table.Whole(l.File, errors.New("the list is empty"))
 	}
-	for i, raw := range rows {
+	for i, raw := range l.Raw {
 		q.counts.Rows++
-		at := func(err error) error { return &data.RecordError{File: file, Index: i, Err: err} }
 		err := strictjson.Check(raw)
 		var x question
 		if err == nil {
-			x, err = read(file, raw)
+			x, err = read(l.File, raw)
 		}
 		if err == nil && strings.TrimSpace(x.Text) == "" {
 			err = errors.New("the question is missing or blank")
 		}
 		if err != nil {
-			q.counts.bad(at(err))
+			q.counts.bad(l.Wrong(i, err))
 			continue
 		}
 		if x.ID == "" {
 			x.ID = fmt.Sprint(q.before + i)
 		}
-		x.Label, x.at = data.UnknownLabel, at
-		if q.Share == nil || q.Share(file, x.picture) {
+		x.Label, x.at = data.UnknownLabel, func(err error) error { return l.Wrong(i, err) }
+		if q.Share == nil || q.Share(l.File, x.picture) {
 			q.list = append(q.list, x)
 		} else {
 			q.counts.Other++
 		}
 	}
-	q.before += len(rows)
+	q.before += len(l.Raw)
 	return nil
 }
 

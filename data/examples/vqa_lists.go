@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // VisualGenomeWeight is the weight of the one answer to a question of Visual Genome (ALBEF).
@@ -21,7 +23,7 @@ func albefQuestion(raw json.RawMessage, imageRoot, genomeRoot string) (x questio
 		Image    string          `json:"image"`
 		Dataset  string          `json:"dataset"`
 	}
-	if err := json.Unmarshal(raw, &e); err != nil {
+	if err := table.Decode(raw, &e); err != nil {
 		return x, err
 	}
 	if e.ID != nil {
@@ -36,16 +38,10 @@ func albefQuestion(raw json.RawMessage, imageRoot, genomeRoot string) (x questio
 		return x, fmt.Errorf(`field "dataset" must be "vqa" or "vg" (got %q)`, e.Dataset)
 	}
 	x.Text, x.picture = e.Question, below(imageRoot, e.Image)
-	if len(e.Answer) == 0 || string(e.Answer) == "null" {
+	if table.IsNull(e.Answer) {
 		return x, nil
 	}
-	var given []string
-	if e.Answer[0] == '"' {
-		given = make([]string, 1)
-		err = json.Unmarshal(e.Answer, &given[0])
-	} else {
-		err = json.Unmarshal(e.Answer, &given)
-	}
+	given, err := table.TextOrTexts("answer", e.Answer)
 	if err != nil {
 		return x, fmt.Errorf(`field "answer" must be a text or a list of texts (got %.60s)`, e.Answer)
 	}

@@ -102,7 +102,7 @@ func TestVQABadRows(t *testing.T) {
 		{`{"question": "what", "question": "why", "image": "1.jpg"}`, `key "question" is there twice`},
 		{`["what", "red"]`, `want [question, answer, number of the picture] (got ["what", "red"])`},
 		{`["what", "red", null]`, "want [question, answer, number of the picture]"},
-		{`3`, "cannot unmarshal number"},
+		{`3`, "the value has the wrong type (got a JSON number)"},
 	} {
 		paths := written(t, "["+good+", "+c.row+"]")
 		if _, err := LoadVQA(paths, VQA{}, Options{}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "1 of 2 rows cannot be used") {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/internal/strictjson"
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // imageNumber is a name of pictures with a verb for their number.
@@ -36,7 +36,7 @@ func vqaQuestion(raw json.RawMessage, name string) (x question, err error) {
 		Question string `json:"question"`
 		ID       *int64 `json:"question_id"`
 	}
-	if err := json.Unmarshal(raw, &e); err != nil {
+	if err := table.Decode(raw, &e); err != nil {
 		return x, err
 	}
 	if e.ID == nil || e.Image == nil {
@@ -55,21 +55,20 @@ type annotation struct {
 }
 
 // annotations reads those of a file.
-func (q *questions) annotations(file string, rows []json.RawMessage) error {
+func (q *questions) annotations(l table.Entries) {
 	q.annotated = true
-	for i, raw := range rows {
+	for i, raw := range l.Raw {
 		q.counts.Rows++
 		number, a, err := q.annotation(raw)
 		if _, twice := q.answers[number]; err == nil && twice {
 			err = fmt.Errorf("question_id %d is there twice", number)
 		}
 		if err != nil {
-			q.counts.bad(&data.RecordError{File: file, Index: i, Err: err})
+			q.counts.bad(l.Wrong(i, err))
 			continue
 		}
 		q.answers[number] = a
 	}
-	return nil
 }
 
 func (q *questions) annotation(raw json.RawMessage) (number int64, a annotation, err error) {
@@ -81,10 +80,7 @@ func (q *questions) annotation(raw json.RawMessage) (number int64, a annotation,
 			Answer *string `json:"answer"`
 		} `json:"answers"`
 	}
-	if err := strictjson.Check(raw); err != nil {
-		return 0, a, err
-	}
-	if err := json.Unmarshal(raw, &e); err != nil {
+	if err := table.Decode(raw, &e); err != nil {
 		return 0, a, err
 	}
 	if e.ID == nil {

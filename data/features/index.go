@@ -3,7 +3,6 @@ package features
 import (
 	"bufio"
 	"encoding/binary"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 )
 
@@ -44,80 +44,90 @@ type index struct {
 // readIndex reads a table.
 func readIndex(path string) (*index, error) {
 	x := &index{path: path, unit: "line"}
-	f, size, err := files.Open(path, files.MaxList)
-	if err != nil {
-		return nil, fmt.Errorf("features: index of pairs: %w", err)
-	}
-	defer f.Close()
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".npy":
 		x.unit = "row"
-		x.entries, err = parseIndexNPY(f, size)
+		return x, x.readNPY()
 	case ".tsv":
-		x.entries, err = parseIndexTable(f, '\t')
+		return x, x.openTable('\t')
 	case ".csv":
-		x.entries, err = parseIndexTable(f, ',')
+		return x, x.openTable(',')
 	default:
-		err = fmt.Errorf("an index of pairs must end in .tsv, .csv or .npy (got %q)", ext)
+		return nil, fmt.Errorf("features: %s: an index of pairs must end in .tsv, .csv or .npy (got %q)", path, ext)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("features: %s: %w", path, err)
-	}
-	return x, nil
 }
 
-// parseIndexTable reads a .tsv or .csv file.
-func parseIndexTable(r io.Reader, comma rune) ([]entry, error) {
-	in := bufio.NewReaderSize(r, 1<<16)
-	files.SkipMark(in)
-	t := csv.NewReader(in)
-	t.Comma, t.ReuseRecord = comma, true
-	header, err := t.Read()
-	if err != nil && err != io.EOF {
-		return nil, err
-	}
-	names := [3]string{"image_row", "text_row", "split"}
-	var at [3]int // of these; -1: none
-	for i, name := range names {
-		at[i] = -1
+// indexColumns are those of a table, of which the last may lack.
+var indexColumns = []string{"image_row", "text_row", "split"}
+
+// pickIndex finds them.
+func pickIndex(header []string) (c table.Columns, err error) {
+	for i, name := range indexColumns {
+		at := -1
 		for j, column := range header {
 			if strings.TrimSpace(column) != name {
 				continue
 			}
-			if at[i] >= 0 {
-				return nil, fmt.Errorf("line 1: it has two columns %s", name)
+			if at >= 0 {
+				return c, fmt.Errorf("it has two columns %s", name)
 			}
-			at[i] = j
+			at = j
 		}
-		if at[i] < 0 && name != "split" {
-			return nil, fmt.Errorf("line 1: it has no column %s: begin with a line that names the columns image_row and text_row (got %.80q)", name, strings.Join(header, string(comma)))
+		switch {
+		case at >= 0:
+			c.At = append(c.At, at)
+		case i < 2:
+			return c, fmt.Errorf("it has no column %s: begin with a line that names the columns image_row and text_row (got %.80q)", name, header)
 		}
 	}
-	var list []entry
-	for {
-		record, err := t.Read()
-		if err == io.EOF {
-			return list, nil
+	return c, nil
+}
+
+// openTable reads a .tsv or .csv file.
+func (x *index) openTable(separator rune) error {
+	t, err := table.OpenText(x.path, table.Layout{Separator: separator})
+	if err != nil {
+		return fmt.Errorf("features: index of pairs: %w", err)
+	}
+	defer t.Close()
+	return x.readTable(t)
+}
+
+// readTable reads a table.
+func (x *index) readTable(t *table.Text) error {
+	return t.Read(pickIndex, func(r table.Row) (err error) {
+		if r.Err != nil {
+			return r.Wrong(r.Err)
 		}
-		if err != nil {
-			return nil, err // which names the line
-		}
-		e := entry{split: -1}
-		e.line, _ = t.FieldPos(0)
+		e := entry{split: -1, line: r.Line}
 		for i, dst := range []*int64{&e.image, &e.text} {
-			text := strings.TrimSpace(record[at[i]])
+			text := strings.TrimSpace(r.Cells[i])
 			if *dst, err = strconv.ParseInt(text, 10, 64); err != nil {
-				return nil, fmt.Errorf("line %d: %s must be a whole number (got %.40q)", e.line, names[i], text)
+				return r.Wrong(fmt.Errorf("%s must be a whole number (got %.40q)", indexColumns[i], text))
 			}
 		}
-		if at[2] >= 0 {
-			name := strings.TrimSpace(record[at[2]])
+		if len(r.Cells) > 2 {
+			name := strings.TrimSpace(r.Cells[2])
 			if e.split = int8(slices.Index(splitNames, name)); e.split < 0 {
-				return nil, fmt.Errorf("line %d: split must be train, val or test (got %.40q)", e.line, name)
+				return r.Wrong(fmt.Errorf("split must be train, val or test (got %.40q)", name))
 			}
 		}
-		list = append(list, e)
+		x.entries = append(x.entries, e)
+		return nil
+	})
+}
+
+// readNPY reads a .npy file.
+func (x *index) readNPY() error {
+	f, size, err := files.Open(x.path, files.MaxList)
+	if err != nil {
+		return fmt.Errorf("features: index of pairs: %w", err)
 	}
+	defer f.Close()
+	if x.entries, err = parseIndexNPY(f, size); err != nil {
+		return fmt.Errorf("features: %s: %w", x.path, err)
+	}
+	return nil
 }
 
 // indexTypes are the types of a .npy file.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 )
 
@@ -25,7 +25,7 @@ func readLines(path string) ([]string, error) {
 	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 	for i, line := range lines {
 		if lines[i] = strings.TrimSuffix(line, "\r"); !utf8.ValidString(line) {
-			return nil, &data.LineError{File: path, Line: i + 1, Err: errors.New("it is no UTF-8 text")}
+			return nil, &table.LineError{File: path, Line: i + 1, Err: errors.New("it is no UTF-8 text")}
 		}
 	}
 	return lines, nil
@@ -48,7 +48,7 @@ func readCaptions(path string, words bool) ([]string, error) {
 		lines[i] = strings.Join(w, " ")
 	}
 	if numbers {
-		return nil, &data.LineError{File: path, Line: 1, Err: errors.New("all its words are numbers, so it holds the numbers of words in some vocabulary: give a file of the words themselves")}
+		return nil, &table.LineError{File: path, Line: 1, Err: errors.New("all its words are numbers, so it holds the numbers of words in some vocabulary: give a file of the words themselves")}
 	}
 	return lines, nil
 }

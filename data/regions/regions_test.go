@@ -455,7 +455,7 @@ func TestPictures(t *testing.T) {
 	if _, err := load(t, Config{Features: two, Captions: f.text("c.txt", "a", "b")}).Image(0); err == nil || !strings.Contains(err.Error(), "data.regions.pictures") {
 		t.Errorf("without a folder: %v", err)
 	}
-	src, err := filepath.Glob("../testdata/images/*.png")
+	src, err := filepath.Glob("../images/testdata/images/*.png")
 	if err != nil || src == nil {
 		t.Fatal("no picture for the test")
 	}

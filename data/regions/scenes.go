@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/internal/rng"
 )
@@ -129,7 +130,7 @@ func (t *sceneStream) Columns() []data.Column {
 
 func (t *sceneStream) Sample(c uint64, row batch.Row) error { return t.SampleTimed(c, row, nil) }
 
-func (t *sceneStream) SampleTimed(c uint64, row batch.Row, w *data.Stopwatch) error {
+func (t *sceneStream) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch) error {
 	if err := t.SceneStream.SampleTimed(c, row, w); err != nil {
 		return err
 	}

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
-	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data/images"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/names"
 )
@@ -125,7 +127,7 @@ func (s *Set) join(captions, ids []string) error {
 		if ids != nil {
 			mine := slices.Compact(slices.Clone(ids[i*l.ids : (i+1)*l.ids]))
 			if len(mine) > 1 {
-				return &data.LineError{File: s.cfg.IDs, Line: i*l.ids + 1, Err: fmt.Errorf("the captions of one image have the ids %q: they must agree", mine)}
+				return &table.LineError{File: s.cfg.IDs, Line: i*l.ids + 1, Err: fmt.Errorf("the captions of one image have the ids %q: they must agree", mine)}
 			}
 			s.keys[i] = mine[0]
 		}
@@ -313,7 +315,7 @@ func (s *Set) Image(i int) (*transform.Image, error) {
 	if filepath.Ext(name) == "" {
 		name += ".jpg"
 	}
-	return data.DecodeFile(filepath.Join(s.cfg.Pictures, filepath.FromSlash(name)), s.cfg.MaxPixels)
+	return images.DecodeFile(filepath.Join(s.cfg.Pictures, filepath.FromSlash(name)), s.cfg.MaxPixels)
 }
 
 // Features are the regions.

@@ -16,10 +16,10 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 )
 
-// table is the .tsv of bottom-up attention (Anderson et al. 2018): a line for each image of image_id, image_w, image_h,
+// attentionTable is the .tsv of bottom-up attention (Anderson et al. 2018): a line for each image of image_id, image_w, image_h,
 // num_boxes, boxes and features, the last two float32 in base64. It keeps where lines lie and reads one when its
 // image is used.
-type table struct {
+type attentionTable struct {
 	path        string
 	file        *os.File
 	keys        []string // image_id
@@ -51,7 +51,7 @@ func openTable(path string) (_ Features, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("regions: %w", err)
 	}
-	t := &table{path: path, file: f}
+	t := &attentionTable{path: path, file: f}
 	t.bytes.New = func() any { return new([]byte) }
 	if err = t.index(bufio.NewReaderSize(f, 1<<20)); err == nil {
 		err = t.measure()
@@ -63,7 +63,7 @@ func openTable(path string) (_ Features, err error) {
 }
 
 // index finds the lines.
-func (t *table) index(r *bufio.Reader) error {
+func (t *attentionTable) index(r *bufio.Reader) error {
 	seen := map[string]bool{}
 	var at int64
 	for line := 1; ; line++ {
@@ -145,7 +145,7 @@ func parseTableHead(head []byte) (h tableRow, err error) {
 }
 
 // measure finds the width of the features in the first line that has some.
-func (t *table) measure() error {
+func (t *attentionTable) measure() error {
 	var first error
 	for i := range t.lines {
 		err := t.line(i, func(h tableRow, _, features []byte) error {
@@ -170,12 +170,12 @@ func (t *table) measure() error {
 }
 
 // wrong says of which image an error is.
-func (t *table) wrong(i int, err error) error {
+func (t *attentionTable) wrong(i int, err error) error {
 	return fmt.Errorf("regions: %s: line %d, image %s: %w", t.path, t.lines[i].line, t.keys[i], err)
 }
 
 // line calls f with the columns of the line of image i.
-func (t *table) line(i int, f func(h tableRow, boxes, features []byte) error) error {
+func (t *attentionTable) line(i int, f func(h tableRow, boxes, features []byte) error) error {
 	b := t.bytes.Get().(*[]byte)
 	defer t.bytes.Put(b)
 	size := int(t.lines[i].size)
@@ -197,13 +197,13 @@ func (t *table) line(i int, f func(h tableRow, boxes, features []byte) error) er
 	return f(h, cells[4], cells[5])
 }
 
-func (t *table) Len() int       { return len(t.lines) }
-func (t *table) Most() int      { return t.most }
-func (t *table) Width() int     { return t.width }
-func (t *table) Boxed() bool    { return true }
-func (t *table) Keys() []string { return t.keys }
+func (t *attentionTable) Len() int       { return len(t.lines) }
+func (t *attentionTable) Most() int      { return t.most }
+func (t *attentionTable) Width() int     { return t.width }
+func (t *attentionTable) Boxed() bool    { return true }
+func (t *attentionTable) Keys() []string { return t.keys }
 
-func (t *table) Read(i int, features, boxes []float32) (n int, err error) {
+func (t *attentionTable) Read(i int, features, boxes []float32) (n int, err error) {
 	err = t.line(i, func(h tableRow, placed, rows []byte) error {
 		n = min(h.boxes, len(features)/t.width)
 		if err := decodeFloats(features[:n*t.width], rows, h.boxes*t.width); err != nil {
@@ -247,4 +247,4 @@ func decodeFloats(dst []float32, text []byte, n int) error {
 	return nil
 }
 
-func (t *table) Close() error { return t.file.Close() }
+func (t *attentionTable) Close() error { return t.file.Close() }

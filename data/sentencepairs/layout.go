@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 )
@@ -73,18 +72,18 @@ func (s *Set) loadPart(dir, name string) error {
 		return err
 	}
 	if len(sentences) != len(scores) {
-		return &data.RecordError{File: gold, Index: -1, Err: fmt.Errorf("it has %d lines and %s has %d: copy both again", len(scores), filepath.Base(path), len(sentences))}
+		return table.Whole(gold, fmt.Errorf("it has %d lines and %s has %d: copy both again", len(scores), filepath.Base(path), len(sentences)))
 	}
 	first := len(s.Pairs)
 	for i, line := range sentences {
 		s.Counts.Rows++
 		a, rest, ok := strings.Cut(line, "\t")
 		if !ok {
-			s.Counts.bad(&data.LineError{File: path, Line: i + 1, Err: errors.New("it has no tab between two sentences")})
+			s.Counts.bad(&table.LineError{File: path, Line: i + 1, Err: errors.New("it has no tab between two sentences")})
 			continue
 		}
 		b, _, _ := strings.Cut(rest, "\t") // STS16 has the sources behind
-		wrong := func(err error) error { return &data.LineError{File: gold, Line: i + 1, Err: err} }
+		wrong := func(err error) error { return &table.LineError{File: gold, Line: i + 1, Err: err} }
 		if err := s.add(a, b, scores[i], wrong); err != nil {
 			return err
 		}

@@ -98,17 +98,17 @@ type reader struct {
 // lines reads a file with a sentence on each line.
 func (r *reader) lines(path string) error {
 	if len(r.names) > 1 {
-		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1], r.names[1], strings.Join(tables, ", "))}
+		return table.Whole(path, fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1], r.names[1], strings.Join(tables, ", ")))
 	}
 	return table.Lines(path, func(n int, line string) error {
-		r.take([]string{line}, func(err error) error { return &data.LineError{File: path, Line: n, Err: err} })
+		r.take([]string{line}, func(err error) error { return &table.LineError{File: path, Line: n, Err: err} })
 		return nil
 	})
 }
 
 // table reads a table.
 func (r *reader) table(path string) error {
-	return table.Read(path, r.pick, func(row table.Row) error {
+	return table.Read(path, table.Named(r.names, r.missing), func(row table.Row) error {
 		if row.Err != nil {
 			r.set.counts.Rows++
 			r.bad(&r.set.counts.Bad, row.Wrong(row.Err))
@@ -119,16 +119,9 @@ func (r *reader) table(path string) error {
 	})
 }
 
-// pick finds the columns.
-func (r *reader) pick(columns []string) (c table.Columns, err error) {
-	for k, name := range r.names {
-		i := slices.Index(columns, name)
-		if i < 0 {
-			return c, fmt.Errorf("data.sentences.%s: there is no column %q: the columns are %q", r.keys[k], name, columns)
-		}
-		c.At = append(c.At, i)
-	}
-	return c, nil
+// missing is the error of a column that a table lacks.
+func (r *reader) missing(k int, columns []string) error {
+	return fmt.Errorf("data.sentences.%s: there is no column %q: the columns are %q", r.keys[k], r.names[k], columns)
 }
 
 // bad counts a row.

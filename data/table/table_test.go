@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/geoalign/geoalign/data"
 )
 
 // read returns the rows of a file of a text, as "line: cells".
@@ -32,16 +30,7 @@ func read(t *testing.T, name, text string, pick Picker) (rows []string, err erro
 
 // columns picks columns by name.
 func columns(names ...string) Picker {
-	return func(all []string) (c Columns, err error) {
-		for _, name := range names {
-			at := slices.Index(all, name)
-			if at < 0 {
-				return c, fmt.Errorf("no %q in %q", name, all)
-			}
-			c.At = append(c.At, at)
-		}
-		return c, nil
-	}
+	return Named(names, func(k int, all []string) error { return fmt.Errorf("no %q in %q", names[k], all) })
 }
 
 // TestRead: cells in the order that was asked for, with their lines.
@@ -78,7 +67,7 @@ func TestWrong(t *testing.T) {
 		}
 		want := "data: " + path + ": line 3: x"
 		if strings.Contains(name, "json") {
-			want = (&data.RecordError{File: path, Index: 0, Err: errors.New("x")}).Error()
+			want = (&RecordError{File: path, Index: 0, Err: errors.New("x")}).Error()
 		}
 		if err := Read(path, columns("a"), func(r Row) error { return r.Wrong(errors.New("x")) }); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
@@ -90,11 +79,11 @@ func TestWrong(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"a.tsv", "", "it is empty"}, {"a.tsv", "\n\n", "it is empty"}, {"a.csv", "", "it is empty"}, {"a.tsv", "a\tb\n", `line 1: no "c" in ["a" "b"]`},
-		{"a.tsv", "a\tc\n" + strings.Repeat("x", maxLine+1), "line 2: it has more than 16 MiB"}, {"a.csv", "a,c\n\"1,2\n", "line 2: it is no row"},
+		{"a.tsv", "a\tc\n" + strings.Repeat("x", maxRow+1), "line 2: it has more than 16 MiB"}, {"a.csv", "a,c\n\"1,2\n", "line 2: it is no row"},
 		{"a.json", "{", "neither an object"}, {"a.json", `{"0": {"a": 1, "a": 2, "c": 1}}`, "neither an object"}, {"a.json", "[]", "it has no row"}, {"a.json", "[3]", "entry 0: want an object"}, {"a.json", "[null]", "entry 0: want an object"},
 		{"a.json", `[{"a": 1, "c": 2, "a": 3}]`, `key "a" is there twice`}, {"a.jsonl", "{\"a\": 1, \"c\": 2}\n{\"a\": 1, \"c\": 2, \"a\": 3}\n", `line 2: key "a" is there twice`},
 		{"a.jsonl", "{\"a\": 1, \"c\": 2}\nx\n", "line 2: it is no JSON object"}, {"a.jsonl", "", "it has no row"}, {"a.jsonl", "[1]", "want an object"},
-		{"a.jsonl", "{\"a\": 1, \"c\": 2}\n" + strings.Repeat("x", maxLine+1), "line 2: it has more than 16 MiB"},
+		{"a.jsonl", "{\"a\": 1, \"c\": 2}\n" + strings.Repeat("x", maxRow+1), "line 2: it has more than 16 MiB"},
 		{"a.tsv", "\xff\xfea\x00\t\x00c\x00\n\x00", "line 1: it is UTF-16 or no text"}, {"a.csv", "\x1f\x8b\x08a,c", "line 1: it is compressed"}, {"a.jsonl", "\x1f\x8b\x08a", "line 1: it is compressed"},
 		{"a.parquet", "PAR1", "no .parquet file"}, {"a.xls", "", `not from ".xls"`},
 	} {
@@ -108,7 +97,7 @@ func TestReadErrors(t *testing.T) {
 			t.Error(ext, err)
 		}
 	}
-	stop := &data.RecordError{File: "x", Index: -1, Err: errors.New("stop")}
+	stop := &RecordError{File: "x", Index: -1, Err: errors.New("stop")}
 	path := filepath.Join(t.TempDir(), "a.tsv")
 	if err := os.WriteFile(path, []byte("a\n1\n2\n"), 0o644); err != nil {
 		t.Fatal(err)

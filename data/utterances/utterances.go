@@ -12,8 +12,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // Modalities of the layout, which are the names of the arrays of a file.
@@ -40,7 +40,7 @@ type Set struct {
 func Load(path string, modalities []string) (*Set, error) {
 	s := &Set{Pooled: map[string][]float32{}, Width: map[string]int{}, Empty: map[string]int{}}
 	wrong := func(name string, err error) error {
-		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("array %q: %w", name, err)}
+		return table.Whole(path, fmt.Errorf("array %q: %w", name, err))
 	}
 	read := func(name string, take func(m *features.Matrix, row []float32) error) error {
 		m, err := features.OpenArray(path, name, 3)

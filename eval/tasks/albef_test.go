@@ -68,7 +68,7 @@ func TestALBEF(t *testing.T) {
 	const top = 3
 	got := mustRun(t, Retrieval{
 		Member:  Member{Image: m.Image(), Text: m.Text(), Score: score, Engine: engine, Images: set.Images(), Texts: texts},
-		Matcher: m, TextImage: set.TextImage, ImageID: set.ImageID, BatchSize: 4, RerankTop: top, Workers: 2,
+		Matcher: m.Matcher(), TextImage: set.TextImage, ImageID: set.ImageID, BatchSize: 4, RerankTop: top, Workers: 2,
 	})
 
 	one := &single{t: t, m: m, tok: tok, set: set}
@@ -107,7 +107,7 @@ func TestALBEF(t *testing.T) {
 // single encodes and scores one thing at a time.
 type single struct {
 	t   *testing.T
-	m   *model.Pairs
+	m   *model.Trainer
 	tok *tokenizer.Tokenizer
 	set *data.Eval
 }
@@ -140,7 +140,7 @@ func (s *single) encode(e Encoder, b *batch.Batch) (states, features []float32) 
 func (s *single) score(i, j int) float32 {
 	image, _ := s.image(i)
 	text, lengths, _ := s.text(j)
-	r, err := s.m.Match(context.Background(), text, lengths, []int32{0}, image, 1, 1)
+	r, err := s.m.Matcher().Match(context.Background(), text, lengths, []int32{0}, image, 1, 1)
 	if err != nil {
 		s.t.Fatal(err)
 	}

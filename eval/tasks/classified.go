@@ -6,14 +6,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 )
 
 // Classified compares the classes that a model gives to examples with their own.
 type Classified struct {
-	Model    Judge
+	Model    RowClassifier
 	Examples data.Examples
 	Gallery  data.Gallery // the examples as rows
 	Encoding
@@ -44,8 +44,8 @@ func (t Classified) Run(ctx context.Context) (ClassifiedScores, error) {
 	s := ClassifiedScores{Examples: t.Examples.Len(), Table: eval.NewClassTable(names)}
 	right, all := map[string]int{}, map[string]int{}
 	at, good := 0, 0
-	err := t.batches(ctx, t.Model.JudgeColumns(), t.Gallery, "judging examples", func(b *batch.Batch, k int) error {
-		out, err := t.Model.Judge(ctx, b)
+	err := t.batches(ctx, t.Model.Columns(), t.Gallery, "judging examples", func(b *batch.Batch, k int) error {
+		out, err := t.Model.Logits(ctx, b)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,6 @@ type fakeModel struct {
 	images, texts     [][]float32 // features by index
 	scores            [][]float32 // match score by image and text
 	owner             []int       // image of each text
-	noHead            bool
 	fail              string // what fails: "images", "texts" or "match"
 	states, features  []float32
 	match             []float32
@@ -117,8 +116,6 @@ func firstTokens(ctx context.Context, m Encoder, b *batch.Batch) (classes []floa
 	}
 	return classes, err
 }
-
-func (m *fakeModel) HasMatching() bool { return !m.noHead }
 
 func (m *fakeModel) Match(_ context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
 	if m.fail == "match" {

@@ -5,24 +5,24 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/eval"
 )
 
-// Judge is a model that was fine-tuned on pairs of sentences; *model.Pairs is one.
-type Judge interface {
-	// JudgeColumns are the columns of a batch that Judge reads.
-	JudgeColumns() []batch.Column
-	// Judge returns logits (n, classes) of the n rows of b, or scores (n, 1). They are overwritten by the next call. It ends
+// RowClassifier classifies or scores rows of a batch, such as *model.Classifier.
+type RowClassifier interface {
+	// Columns are the columns of a batch that Logits reads.
+	Columns() []batch.Column
+	// Logits returns logits (n, classes) of the n rows of b, or scores (n, 1). They are overwritten by the next call. It ends
 	// early with the error of ctx.
-	Judge(ctx context.Context, b *batch.Batch) ([]float32, error)
+	Logits(ctx context.Context, b *batch.Batch) ([]float32, error)
 }
 
 // Judged compares what a model says of pairs of sentences with their classes or scores.
 type Judged struct {
-	Model   Judge
+	Model   RowClassifier
 	Set     *sentencepairs.Set
 	Columns sentencepairs.StreamConfig // how pairs become columns
 	Encoding
@@ -54,8 +54,8 @@ func (t Judged) Run(ctx context.Context) (JudgedScores, error) {
 	counts := make([]int, max(1, len(s.Classes)))
 	var given, scores []float64
 	right, at := 0, 0
-	err := t.batches(ctx, t.Model.JudgeColumns(), judgedPairs{t.Set, t.Columns}, "reading pairs of sentences", func(b *batch.Batch, k int) error {
-		out, err := t.Model.Judge(ctx, b)
+	err := t.batches(ctx, t.Model.Columns(), judgedPairs{t.Set, t.Columns}, "reading pairs of sentences", func(b *batch.Batch, k int) error {
+		out, err := t.Model.Logits(ctx, b)
 		if err != nil {
 			return err
 		}

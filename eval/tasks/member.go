@@ -33,19 +33,19 @@ type TokenEncoder interface {
 	Dim() int
 }
 
-// Interaction scores images and texts by their tokens; *model.Pairs is one.
+// Interaction scores images and texts by their tokens; *model.Interaction is one.
 type Interaction interface {
-	// InteractionName says how pairs are compared; empty: by their features.
-	InteractionName() string
-	// Interact returns the scores (n, m) of n images with m texts from tokens and their numbers
+	// Name says how pairs are compared; empty: by their features.
+	Name() string
+	// Scores returns the scores (n, m) of n images with m texts from tokens and their numbers
 	// (n) and (m). The next call overwrites them. It ends early with the error of ctx.
-	Interact(ctx context.Context, images []float32, imageLengths []int32, texts []float32, textLengths []int32) ([]float32, error)
+	Scores(ctx context.Context, images []float32, imageLengths []int32, texts []float32, textLengths []int32) ([]float32, error)
 }
 
 // Name says how the member compares pairs.
 func (m Member) Name() string {
 	if m.Interaction != nil {
-		return m.Interaction.InteractionName()
+		return m.Interaction.Name()
 	}
 	return m.Score.String()
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/geoalign/geoalign/eval"
 )
 
-// Matcher is a matching head over pairs of encoded rows; *model.Pairs has one.
+// Matcher is a matching head over pairs of encoded rows, such as *model.Matcher.
 type Matcher interface {
-	HasMatching() bool
 	// Match scores n pairs: text states (n*L, E) with lengths (n), and for each the index
 	// of its image among the states of k images (k*T, D).
 	Match(ctx context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error)
@@ -102,7 +101,7 @@ func (r *Retrieval) check() error {
 		return fmt.Errorf("tasks: eval.rerank_top and eval.folds must not be negative (got %d and %d)", r.RerankTop, r.Folds)
 	case r.RerankTop > 0 && r.Interaction != nil:
 		return fmt.Errorf("tasks: eval.rerank_top = %d needs fusion layers, and this model compares tokens: set eval.rerank_top = 0", r.RerankTop)
-	case r.RerankTop > 0 && (r.Matcher == nil || !r.Matcher.HasMatching()):
+	case r.RerankTop > 0 && r.Matcher == nil:
 		return fmt.Errorf("tasks: eval.rerank_top = %d needs a match head, and this model was trained without one: set eval.rerank_top = 0", r.RerankTop)
 	}
 	return nil

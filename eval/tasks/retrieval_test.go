@@ -235,7 +235,6 @@ func TestErrors(t *testing.T) {
 	}{
 		"no batch":        {func(r *Retrieval, _ *fakeModel) { r.BatchSize = 0 }, "batch_size must be at least 1"},
 		"negative top":    {func(r *Retrieval, _ *fakeModel) { r.RerankTop = -1 }, "must not be negative"},
-		"no head":         {func(r *Retrieval, m *fakeModel) { m.noHead = true }, "set eval.rerank_top = 0"},
 		"no matcher":      {func(r *Retrieval, _ *fakeModel) { r.Matcher = nil }, "set eval.rerank_top = 0"},
 		"folds":           {func(r *Retrieval, _ *fakeModel) { r.Folds = 5 }, "cannot be cut into 5 equal folds"},
 		"image":           {func(r *Retrieval, m *fakeModel) { fakeSet{n: 6, owner: m.owner, bad: 5}.into(r) }, "evaluation row 5"},

@@ -131,7 +131,7 @@ func (t *tokens) band(ctx context.Context, i, n, m int) error {
 func (t *tokens) score(ctx context.Context, i, n, j, m int) error {
 	images, imageLengths := t.image.take(i, n)
 	texts, textLengths := t.text.take(j, m)
-	scores, err := t.Interaction.Interact(ctx, images, imageLengths, texts, textLengths)
+	scores, err := t.Interaction.Scores(ctx, images, imageLengths, texts, textLengths)
 	if err != nil {
 		return err
 	}

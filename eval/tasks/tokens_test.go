@@ -20,9 +20,9 @@ type fakeInteraction struct {
 	pairs  int            // of rows with a token
 }
 
-func (f *fakeInteraction) InteractionName() string { return "fake" }
+func (f *fakeInteraction) Name() string { return "fake" }
 
-func (f *fakeInteraction) Interact(_ context.Context, images []float32, imageLengths []int32, texts []float32, textLengths []int32) ([]float32, error) {
+func (f *fakeInteraction) Scores(_ context.Context, images []float32, imageLengths []int32, texts []float32, textLengths []int32) ([]float32, error) {
 	n, m := len(imageLengths), len(textLengths)
 	if len(images) != n*fakeDim || len(texts) != m*fakeDim {
 		return nil, errors.New("sizes do not fit")
@@ -103,7 +103,7 @@ func TestInteractionEnds(t *testing.T) {
 // failing is an interaction that fails.
 type failing struct{ *fakeInteraction }
 
-func (failing) Interact(context.Context, []float32, []int32, []float32, []int32) ([]float32, error) {
+func (failing) Scores(context.Context, []float32, []int32, []float32, []int32) ([]float32, error) {
 	return nil, errFake
 }
 

@@ -113,7 +113,7 @@ func Find(t testing.TB, name string, sets ...string) Case {
 // Tiny is a model with random parameters and what it makes of a batch.
 type Tiny struct {
 	export.Model
-	Pairs *model.Pairs
+	Pairs *model.Trainer
 	Batch *batch.Batch
 }
 
@@ -144,7 +144,7 @@ func New(t testing.TB, c Case) *Tiny {
 	for _, q := range m.Params().List() {
 		randomise(q.Name, m.Params().Value(q))
 		x.Params = append(x.Params, param(q.Name, q.Shape, m.Params().Value(q)))
-		if q.Twin {
+		if q.Momentum {
 			randomise("twin/"+q.Name, m.Params().MomentumValue(q))
 			x.Twins = append(x.Twins, param("momentum/"+q.Name, q.Shape, m.Params().MomentumValue(q)))
 		}

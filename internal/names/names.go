@@ -2,6 +2,9 @@
 package names
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,4 +151,17 @@ func (l *List) Name(name string) string {
 	}
 	l.Turned++
 	return Clean(turned)
+}
+
+// OtherForm adds to the error of a file that is not there that one has the same name in another Unicode normal form, which
+// looks the same.
+func OtherForm(err error, path string) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if other := Sibling(path); other != "" {
+		return fmt.Errorf("%w: there is a file whose name differs only in Unicode normalisation (the list has %s, the file %s): rename the file, or write its name into the list",
+			err, Form(filepath.Base(path)), Form(filepath.Base(other)))
+	}
+	return err
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/images"
 )
 
 type imageCase struct {
@@ -33,15 +33,15 @@ func compareImages(o *options) (*result, error) {
 		return nil, err
 	}
 	r := new(result)
-	for _, name := range []string{data.DecoderBuiltin, data.DecoderTurbo} {
-		d, _, err := data.UseDecoder(name)
+	for _, name := range []string{images.DecoderBuiltin, images.DecoderTurbo} {
+		d, _, err := images.UseDecoder(name)
 		if err != nil {
 			r.note("not compared: %v", err)
 			continue
 		}
 		c := imageCounts{notSupported: map[string]int{}, largest: map[string]int{}}
 		for _, x := range cases {
-			if name == data.DecoderTurbo && x.Kind != "jpeg" {
+			if name == images.DecoderTurbo && x.Kind != "jpeg" {
 				continue
 			}
 			r.cases++
@@ -53,7 +53,7 @@ func compareImages(o *options) (*result, error) {
 		r.note("%s: largest differences of values %v", d, c.largest)
 		r.counts(d.String()+": not supported", c.notSupported)
 	}
-	data.UseDecoder(data.DecoderBuiltin)
+	images.UseDecoder(images.DecoderBuiltin)
 	return r, nil
 }
 
@@ -65,9 +65,9 @@ type imageCounts struct {
 
 func (n *imageCounts) compare(dir string, c imageCase, decoder string) error {
 	path := filepath.Join(dir, c.Name)
-	m, err := data.DecodeFile(path, 0)
+	m, err := images.DecodeFile(path, 0)
 	switch {
-	case errors.Is(err, data.ErrNotSupported):
+	case errors.Is(err, images.ErrNotSupported):
 		if c.Kind == "other" || c.Kind == "tiff" || c.Damage != "" || strings.Contains(c.Settings, `"restart_marker_blocks"`) {
 			n.notSupported[strings.TrimPrefix(err.Error(), path+": data: ")]++
 			return nil
@@ -102,7 +102,7 @@ func (n *imageCounts) compare(dir string, c imageCase, decoder string) error {
 		return nil // each makes its own of such data
 	}
 	most := map[string]int{"exact": 0, "lossy webp": mostWebP, "jpeg": mostBuiltin}[c.Promised]
-	if c.Promised == "jpeg" && decoder == data.DecoderTurbo && !strings.Contains(c.Settings, "CMYK") && !strings.Contains(c.Settings, "keep_rgb") {
+	if c.Promised == "jpeg" && decoder == images.DecoderTurbo && !strings.Contains(c.Settings, "CMYK") && !strings.Contains(c.Settings, "keep_rgb") {
 		most = mostTurbo
 	}
 	worst, at := 0, 0

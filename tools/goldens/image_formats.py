@@ -1,7 +1,7 @@
 """Small image files for the decoder tests of data: formats beside JPEG, PNG and WebP, first pictures of animations, orientation wherever
 programs write it, and files without an end mark, with Pillow's view of them.
 
-Made with Pillow 13.0.0. Writes data/testdata/formats/NAME and NAME.rgb: width and height (two bytes each, the higher first) and raw
+Made with Pillow 13.0.0. Writes data/images/testdata/formats/NAME and NAME.rgb: width and height (two bytes each, the higher first) and raw
 RGB, turned by ImageOps.exif_transpose, transparent pixels over white.
 
   python tools/goldens/image_formats.py
@@ -15,7 +15,7 @@ import zlib
 import numpy as np
 from PIL import Image, ImageOps
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "data/testdata/formats"
+OUT = pathlib.Path(__file__).resolve().parents[2] / "data/images/testdata/formats"
 W, H = 12, 9
 
 

@@ -1,6 +1,6 @@
 """Small image files of many kinds for the decoder tests of data, with Pillow's view of them.
 
-Made with Pillow 13.0.0. Writes data/testdata/images/NAME.{png,jpg,webp} and NAME.rgb (raw RGB, 12 x 9
+Made with Pillow 13.0.0. Writes data/images/testdata/images/NAME.{png,jpg,webp} and NAME.rgb (raw RGB, 12 x 9
 (odd.jpg: 11 x 7), transparent pixels over white).
 
   python tools/goldens/images.py
@@ -11,7 +11,7 @@ import pathlib
 import numpy as np
 from PIL import Image
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "data/testdata/images"
+OUT = pathlib.Path(__file__).resolve().parents[2] / "data/images/testdata/images"
 W, H = 12, 9
 
 

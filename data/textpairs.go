@@ -1,4 +1,0 @@
-package data
-
-// TextPair is two texts with the class of their relation.
-type TextPair struct{ A, B, Label string }
