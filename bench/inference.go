@@ -157,7 +157,7 @@ type measured struct {
 
 // readings says for each measurement whether states are read. A model of tokens gives these alone.
 func (m *measured) readings() []bool {
-	if m.model.Interaction() != nil || m.cfg.Model.Stored() {
+	if m.model.Interaction() != nil || m.cfg.Has(section.Stored) {
 		return []bool{false}
 	}
 	return []bool{false, true}

@@ -94,9 +94,9 @@ func (c Config) encodeAdded(b *bytes.Buffer) error {
 	return nil
 }
 
-// fresh returns the added sections of c with their defaults.
-func (c Config) fresh() (list []Added) {
-	for _, a := range c.Added {
+// fresh returns added sections with their defaults.
+func fresh(added []Added) (list []Added) {
+	for _, a := range added {
 		s := reflect.New(reflect.TypeOf(a.Section).Elem()).Interface().(section.Section)
 		s.Defaults()
 		list = append(list, Added{a.Path, s})

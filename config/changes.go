@@ -6,7 +6,9 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // Fixed says where a key keeps the value that a checkpoint was made with.
@@ -48,10 +50,13 @@ type Difference struct {
 // that stand for others are replaced: a width of 0 is what follows from it.
 func Differences(old, now Config) []Difference {
 	if old.Model.Head.Topology == now.Model.Head.Topology { // which 0 blocks follow
-		old.Objective.GSSF.Blocks, now.Objective.GSSF.Blocks = old.MetricBlocks(), now.MetricBlocks()
+		for _, c := range []*Config{&old, &now} {
+			space, _ := c.Model.Head.Space()
+			c.Objective.GSSF.Blocks = c.Objective.GSSF.BlocksOf(space)
+		}
 	}
 	if dim := now.Model.Head.Dim; old.Model.Head.Dim == dim { // which ranks and units of 0 follow
-		for _, g := range []*GSSF{&old.Objective.GSSF, &now.Objective.GSSF} {
+		for _, g := range []*objectives.GSSF{&old.Objective.GSSF, &now.Objective.GSSF} {
 			g.Rank, g.Hidden = g.LowRank(dim), g.Units(dim)
 		}
 	}
@@ -59,12 +64,21 @@ func Differences(old, now Config) []Difference {
 }
 
 // NotDefault lists the keys of c that have not their default.
-func (c Config) NotDefault() []Difference { return differences(Default(), c) }
+func (c Config) NotDefault() []Difference {
+	defaults := Default()
+	defaults.Added = fresh(c.Added)
+	return differences(defaults, c)
+}
 
+// differences are those of keys that both have.
 func differences(old, now Config) (list []Difference) {
-	before := leaves(&old)
-	for i, f := range leaves(&now) {
-		was, is := before[i].value.Interface(), f.value.Interface()
+	before := schema(&old)
+	for _, f := range leaves(&now) {
+		x, both := before[f.path]
+		if !both {
+			continue
+		}
+		was, is := x.Interface(), f.value.Interface()
 		if reflect.DeepEqual(was, is) || fmt.Sprint(was) == fmt.Sprint(is) { // a nil list is an empty one
 			continue
 		}
@@ -118,8 +132,8 @@ func Conflicts(old, now Config, use Fixed) (list []Conflict) {
 
 // scoreConflicts lists the parameters of scores that only one of two configurations has.
 func scoreConflicts(old, now Config) (list []Conflict) {
-	learned := func(c Config) bool { return c.UsesMetric() && c.Objective.GSSF.Form != "cosine" }
-	if before, after := learned(old), learned(now); before != after && old.UsesMetric() != now.UsesMetric() { // else the form tells
+	learned := func(c Config) bool { return c.Has(section.Metric) && c.Objective.GSSF.Form != "cosine" }
+	if before, after := learned(old), learned(now); before != after && old.Has(section.Metric) != now.Has(section.Metric) { // else the form tells
 		path := "objective.itc.scores"
 		for _, f := range scoreFields(now) {
 			if was, _ := old.Get(f.path); !reflect.DeepEqual(was, f.value.Interface()) {
@@ -132,7 +146,7 @@ func scoreConflicts(old, now Config) (list []Conflict) {
 		list = append(list, Conflict{Path: path, Now: value,
 			With: fmt.Sprintf("%v and %s, which %s now", Show(was), either(before, "a learned metric", "no learned metric"), either(after, "a score reads", "no score reads"))})
 	}
-	own := func(c Config) bool { return c.Objective.Geodesic.Temperature > 0 && c.Objective.UsesGeodesic() }
+	own := func(c Config) bool { return c.Objective.Geodesic.Temperature > 0 && c.Has(section.Geodesic) }
 	if before, after := own(old), own(now); before != after {
 		list = append(list, Conflict{Path: "objective.geodesic.temperature", Now: now.Objective.Geodesic.Temperature,
 			With: fmt.Sprintf("%v, %s", old.Objective.Geodesic.Temperature, either(before, "a temperature of the geodesic's own", "without a temperature of the geodesic's own"))})
@@ -153,7 +167,7 @@ func scoreFields(c Config) (list []field) {
 func queueConflicts(old, now Config) []Conflict {
 	lacks := func(other string) bool {
 		has := func(c Config) bool {
-			return c.GeometricQueue() && c.Objective.Geometric.Modalities != other
+			return c.Has(section.BackboneQueue) && c.Objective.Geometric.Modalities != other
 		}
 		return has(now) && !has(old)
 	}
@@ -161,7 +175,7 @@ func queueConflicts(old, now Config) []Conflict {
 		return nil
 	}
 	path := "objective.geometric.weight"
-	if old.GeometricQueue() {
+	if old.Has(section.BackboneQueue) {
 		path = "objective.geometric.modalities"
 	}
 	value, _ := now.Get(path)

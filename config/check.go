@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 	"slices"
@@ -41,7 +42,9 @@ func (c Config) problems() Errors {
 	for _, f := range readSections(&c) {
 		switch s := f.value.Addr().Interface().(type) {
 		case section.Section:
-			s.Check(k.Enter(f.path))
+			k.Enter(f.path)
+			k.switches(s)
+			s.Check(k.Checker)
 			k.needs(s)
 		case rooted:
 			s.check(k, &c)
@@ -62,20 +65,25 @@ func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 type checker struct{ *section.Checker }
 
 func newChecker(c *Config) *checker {
-	var all []any
-	for _, f := range fields(c) {
-		if f.section() {
-			all = append(all, f.value.Addr().Interface())
+	return &checker{section.NewChecker(schema(c), c.View())}
+}
+
+// switches checks the weights that switch a component on.
+func (k *checker) switches(s section.Section) {
+	if _, can := s.(section.Switched); !can {
+		return
+	}
+	for _, key := range section.Switches(s) {
+		if _, ok := k.Value(key).(float64); ok {
+			k.NotNegative(key)
 		}
 	}
-	return &checker{section.NewChecker(schema(c), all, c.facts())}
 }
 
 // needs asks for what a component needs that is on.
 func (k *checker) needs(s section.Section) {
-	n, needs := s.(section.Needer)
-	if x, can := s.(section.Switched); needs && (!can || x.On()) {
-		k.Needs("weight", n.Needs()...)
+	if n, ok := s.(section.Needer); ok && section.On(s) {
+		k.Needs(cmp.Or(append(section.Switches(s), "weight")...), n.Needs()...)
 	}
 }
 

@@ -28,7 +28,7 @@ func (c Config) Source() source.Setup {
 		MaxImages: c.Eval.MaxImages, Folds: c.Eval.Folds,
 		Answers: data.Answers{Most: c.Objective.VQA.Answers, Tokens: c.Objective.VQA.Tokens, Clean: data.CleanLower},
 	}
-	if c.Has(section.Stored) && c.Objective.UsesGeometric() {
+	if c.Has(section.Stored) && c.Objective.Geometric.On() {
 		s.Neighbours = source.Neighbours{Config: neighbours.Config{K: g.Neighbours, Near: g.Near(), Sampling: g.Sampling, Anchor: g.Anchor},
 			Image: g.Images(), Text: g.Texts()}
 	}
@@ -46,7 +46,6 @@ func (c *Config) dataFacts() map[section.Fact]bool {
 	d, drawn := c.Data, c.Data.Drawn()
 	return map[section.Fact]bool{
 		section.Mixed:        c.MixesSentences(),
-		section.SecondView:   c.ReadsSecondView(),
 		section.ShortBatches: !c.Has(section.Fitted) && !c.Has(section.Identities),
 		section.ImageFiles:   c.ReadsImageFiles(),
 		section.TextFiles:    d.Kind == "sentences" || c.MixesSentences(),
@@ -58,7 +57,7 @@ func (c *Config) dataFacts() map[section.Fact]bool {
 
 // checkMixed asks for losses that do without the images that sentences lack.
 func (c *Config) checkMixed(k *checker) {
-	k.Training("data.sentences.batches", !c.MixesSentences() || !c.Objective.readsImages(),
+	k.Training("data.sentences.batches", !c.MixesSentences() || !c.Has(section.BatchImages),
 		"must be 0 with losses on images besides objective.mcse", "they compare the images of a batch, which sentences have not")
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
@@ -92,7 +93,6 @@ func (c *Config) checkTask(k *checker) {
 	for _, x := range tasks {
 		k.Require(path, x.name == t.name || x.loss == nil || x.loss(&c.Objective) == 0, "must be 0", "one task is trained at a time: objective."+x.name+".weight is above 0")
 	}
-	o := c.Objective
-	alone := o.ITC.Weight == 0 && !o.comparesBatch() && !o.comparesTokens() && o.ITM.Weight == 0 && o.MLM.Weight == 0 && o.ADCL.Weight == 0 && o.MCSE.Weight == 0 && o.SimCSE.Weight == 0 && o.Softmax.Weight == 0
+	alone := !slices.ContainsFunc(c.on(), func(l loss) bool { return l.at != "objective."+t.name && !l.gives(section.Beside) })
 	k.Require(path, alone, "must be 0 beside other losses", "a task is trained alone: set the weights of objective.itc, itm, mlm and others to 0, as trainer finetune --task "+t.name+" does")
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // besideTasks are those that eval.beside can name.
@@ -51,8 +53,8 @@ func (e *Eval) check(k *checker, c *Config) {
 	k.OneOf("eval.split", "val", "test")
 	k.OneOf("eval.ties", TiesWorst, TiesMean)
 	k.Positive("eval.batch_size")
-	k.OneOf("eval.score", append([]string{"train"}, scoreKinds[:len(scoreKinds)-1]...)...)
-	k.Require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", c.trainMetric())
+	k.OneOf("eval.score", append([]string{"train"}, objectives.ScoreKinds[:len(objectives.ScoreKinds)-1]...)...)
+	k.Require("eval.score", e.Score != string(scoring.GSSF) || c.Has(section.Metric), "needs a metric that is trained", c.trainMetric())
 	k.NotNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
 	k.BelowOne("eval.probe_hold")
 	for i, task := range e.Beside {
@@ -63,6 +65,6 @@ func (e *Eval) check(k *checker, c *Config) {
 	}
 	k.Require("eval.beside", len(e.Beside) == 0 || !c.Has(section.Sentences), "must be empty", c.Model.named()+" has no images")
 	k.Positive("eval.probe_samples", "eval.probe_neighbours")
-	k.Require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0 && !c.Has(section.Fitted), "must be 0 when objective.itm.weight is 0",
+	k.Require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.On() && !c.Has(section.Fitted), "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")
 }

@@ -14,7 +14,7 @@ func FuzzParseStored(f *testing.F) {
 	f.Add("[model.image]\nwidth = 7\nheads = 2\n", "=")
 	f.Fuzz(func(t *testing.T, text, set string) {
 		defer budgettest.WithinBytes(t, len(text)+len(set), 64<<20)() // the schema is made anew for each of several readings
-		c, notices, err := ParseStored("config.toml", []byte(text), set)
+		c, notices, err := ParseStored("config.toml", []byte(text), []string{set})
 		if err != nil && err.Error() == "" {
 			t.Error("an error without words")
 		}

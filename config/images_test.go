@@ -3,13 +3,15 @@ package config
 import (
 	"errors"
 	"testing"
+
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // imagesOnly is a configuration of a system of images alone.
 func imagesOnly(system string) Config {
 	c := Default()
 	c.Model.System, c.Data.Views = system, 2
-	c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.Distill = 0, 0, Distill{}
+	c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.Distill = 0, 0, objectives.Distill{}
 	c.Momentum.Enabled = system == "moco"
 	return c
 }
@@ -36,18 +38,18 @@ func TestImagesOnly(t *testing.T) {
 		want   string
 	}{
 		{"moco", func(c *Config) { c.Data.Views = 1 }, `data.views: must be 2 (got 1); model.system "moco" compares two views of an image`},
-		{"moco", func(c *Config) { c.Objective.ITM.Weight = 1 }, `objective.itm.weight: must be 0 (got 1); model.system "moco" reads no captions`},
-		{"swav", func(c *Config) { c.Objective.MLM.Weight = .5 }, `objective.mlm.weight: must be 0 (got 0.5); model.system "swav" reads no captions`},
+		{"moco", func(c *Config) { c.Objective.ITM.Weight = 1 }, `objective.itm.weight: must be 0 (got 1); model.system "moco" has no fusion layers: use "albef"`},
+		{"swav", func(c *Config) { c.Objective.MLM.Weight = .5 }, `objective.mlm.weight: must be 0 (got 0.5); model.system "swav" has no fusion layers: use "albef"`},
 		{"swav", func(c *Config) { c.Objective.Distill.Alpha = .4 }, `objective.distill.alpha: must be 0 (got 0.4); model.system "swav" has no soft targets of a teacher`},
 		{"moco", func(c *Config) { c.Objective.ITC.Positives = "id" }, `objective.itc.positives: must be "pair" (got "id"); model.system "moco" knows an image by its views alone`},
 		{"moco", func(c *Config) { c.Objective.Geodesic.Weigh = .5 }, `objective.geodesic.weigh: must be 0 (got 0.5); model.system "moco" does not weigh negatives`},
 		{"swav", func(c *Config) { c.Objective.ITC.InBatchWeight = 1 }, `objective.itc.in_batch_weight: must be 0 (got 1); model.system "swav" compares no pairs`},
 		{"swav", func(c *Config) { c.Momentum.Enabled = true }, `momentum.enabled: must be false (got true); there is one encoder and no teacher in model.system "swav"`},
-		{"moco", func(c *Config) { c.Objective.TCL.Local = true }, `objective.tcl.local: must be false (got true); model.system "moco" reads no captions`},
+		{"moco", func(c *Config) { c.Objective.TCL.Local = true }, `objective.tcl.local: must be false (got true); model.system "moco" has no pairs of images and captions: use "albef", "clip", "matching", "heads" or "align"`},
 		{"moco", func(c *Config) { c.Momentum.Rule = "dynamic" }, `momentum.rule: must be "static" (got "dynamic"); model.system "moco" has no texts to compare`},
-		{"moco", func(c *Config) { c.Objective.ADCL.Weight = 0.04 }, `objective.adcl.weight: must be 0 (got 0.04); model.system "moco" reads no captions`},
+		{"moco", func(c *Config) { c.Objective.ADCL.Weight = 0.04 }, `objective.adcl.weight: must be 0 (got 0.04); model.system "moco" has no pairs of images and captions: use "albef", "clip", "matching", "heads" or "align"`},
 		{"moco", func(c *Config) { c.Objective.SigLIP.Weight = 1 }, `objective.siglip.weight: must be 0 (got 1); model.system "moco" has no pairs of images and captions: use "albef", "clip", "matching", "heads" or "align"`},
-		{"moco", func(c *Config) { c.Objective.Structure.Weight = 1 }, `objective.structure.weight: must be 0 (got 1); model.system "moco" compares two views of an image: the term keeps each of two modalities as it is`},
+		{"moco", func(c *Config) { c.Objective.Structure.Weight = 1 }, `objective.structure.weight: must be 0 (got 1); model.system "moco" has no pairs of images and captions: use "albef", "clip", "matching", "heads" or "align"`},
 		{"swav", func(c *Config) { c.Objective.Geometric.Weight = 1 }, `objective.geometric.weight: must be 0 (got 1); model.system "swav" keeps no features before the head`},
 		{"moco", func(c *Config) { c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1 }, `objective.itc.weight: must be > 0 (got 0); it is the loss of model.system "moco"`},
 		{"moco", func(c *Config) { c.Model.Views.Hidden = -1 }, `model.views.hidden: must be >= 0 (got -1)`},

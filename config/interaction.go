@@ -1,13 +1,22 @@
 package config
 
-import "github.com/geoalign/geoalign/config/section"
+import (
+	"slices"
 
-// tokenScores tells scores that two tokens cannot be compared by, where model.interaction compares tokens.
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/objectives/scoring"
+)
+
+// tokenScores tells losses and scores what they cannot be where model.interaction compares tokens.
 func (k *checker) tokenScores(c *Config) {
 	if !k.Has(section.TokenScores) {
 		return
 	}
+	for _, l := range c.on(section.Vectors) {
+		k.Training(l.key(), false, "must be 0 with model.interaction",
+			"it compares features: use objective.itc.in_batch_weight, objective.siglip, objective.hinge, objective.poly or objective.cmpm")
+	}
 	terms := c.PairTerms()
-	k.Require(c.Objective.scorePath(), len(terms) == 1 && terms[0].Weight == 1 && (terms[0].Kind == ScoreCosine || terms[0].Kind == ScoreGSSF),
+	k.Require(c.Objective.ITC.ScorePath(), len(terms) == 1 && terms[0].Weight == 1 && slices.Contains([]scoring.Kind{scoring.Cosine, scoring.GSSF}, terms[0].Kind),
 		"must be cosine or gssf with model.interaction", "that is how two tokens are compared")
 }

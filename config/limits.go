@@ -106,7 +106,7 @@ var products = []product{
 		}},
 	{"objective.geometric.neighbours", "points of a batch, train.batch_size x objective.geometric.neighbours", 1<<31 - 1, "",
 		func(c *Config) float64 {
-			return pick(c.GeometricPool(), float64(c.RankRows())*float64(c.Objective.Geometric.Neighbours))
+			return pick(c.Objective.Geometric.On() && c.Has(section.Stored), float64(c.RankRows())*float64(c.Objective.Geometric.Neighbours))
 		}},
 	{"queue.size", "values of a queue, queue.size x model.head.dim", mostValues, "",
 		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},

@@ -29,12 +29,12 @@ func TestManyUnknownKeys(t *testing.T) {
 			t.Errorf("%q is not said of\n%v", want, err)
 		}
 	}
-	_, notices, err := ParseStored("many.toml", []byte(text))
+	_, notices, err := ParseStored("many.toml", []byte(text), nil)
 	if last := notices[len(notices)-1]; err != nil || len(notices) > mostUnknown+3 || !strings.Contains(strings.Join(notices, "\n"), "and 280 more keys") {
 		t.Errorf("%d notices, the last %q, %v", len(notices), last, err)
 	}
 	text, _ = many(5000)
-	for name, err := range map[string]error{"of the user": second(Parse("many.toml", []byte(text), nil)), "of a run": third(ParseStored("many.toml", []byte(text)))} {
+	for name, err := range map[string]error{"of the user": second(Parse("many.toml", []byte(text), nil)), "of a run": third(ParseStored("many.toml", []byte(text), nil))} {
 		if err == nil || !strings.HasPrefix(err.Error(), "many.toml: has 5,000 keys, more than any configuration") || len(err.Error()) > 1000 {
 			t.Errorf("%s: %.1000v", name, err)
 		}

@@ -1,66 +1,121 @@
 package config
 
-import "github.com/geoalign/geoalign/objectives"
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/objectives"
+)
 
 // Objective weighs the losses; a weight of 0 switches a loss off.
+//
+// They are built and added up in the order of the fields. Contrasts stand before what draws negatives by their logits.
 type Objective struct {
-	Distill       Distill           `toml:"distill"`
-	DistillScores DistillScores     `toml:"distill_scores"`
-	ITC           ITC               `toml:"itc"`
-	SigLIP        objectives.SigLIP `toml:"siglip"`
-	Hinge         objectives.Hinge  `toml:"hinge"`
-	Triplet       Triplet           `toml:"triplet"`
-	Softmax       Softmax           `toml:"softmax"`
-	Poly          Poly              `toml:"poly"`
-	CMPM          CMPM              `toml:"cmpm"`
-	SimCSE        SimCSE            `toml:"simcse"`
-	MCSE          MCSE              `toml:"mcse"`
-	SentencePairs PairLoss          `toml:"sentence_pairs"`
-	Classes       ClassLoss         `toml:"classes"`
-	KLOT          KLOT              `toml:"klot"`
-	Structure     Structure         `toml:"structure"`
-	GSSF          GSSF              `toml:"gssf" read:"metric"`
-	Geodesic      Geodesic          `toml:"geodesic" read:"graph"`
-	Geometric     Geometric         `toml:"geometric"`
-	TCL           TCL               `toml:"tcl"`
-	ADCL          ADCL              `toml:"adcl"`
-	MAFA          MAFA              `toml:"mafa"`
-	SwAV          SwAV              `toml:"swav" read:"prototypes"`
-	ITM           ITM               `toml:"itm"`
-	MLM           MLM               `toml:"mlm"`
-	NLVR          NLVR              `toml:"nlvr"`
-	Assignment    Assignment        `toml:"assignment"`
-	Captioning    Captioning        `toml:"captioning"`
-	VQA           VQA               `toml:"vqa"`
-	WordPatch     WordPatch         `toml:"word_patch"`
-	TokenImage    TokenImage        `toml:"token_image"`
-	TextSwap      TextSwap          `toml:"text_swap"`
+	ITC           objectives.ITC        `toml:"itc"`
+	SwAV          objectives.SwAV       `toml:"swav" when:"prototypes"`
+	TCL           objectives.TCL        `toml:"tcl"`
+	GSSF          objectives.GSSF       `toml:"gssf" when:"metric"`
+	Geodesic      objectives.Geodesic   `toml:"geodesic" when:"graph"`
+	Distill       objectives.Distill    `toml:"distill"`
+	MAFA          objectives.MAFA       `toml:"mafa"`
+	ADCL          objectives.ADCL       `toml:"adcl"`
+	SigLIP        objectives.SigLIP     `toml:"siglip"`
+	Hinge         objectives.Hinge      `toml:"hinge"`
+	Triplet       objectives.Triplet    `toml:"triplet"`
+	Softmax       objectives.Softmax    `toml:"softmax"`
+	Poly          objectives.Poly       `toml:"poly"`
+	CMPM          objectives.CMPM       `toml:"cmpm"`
+	SimCSE        objectives.SimCSE     `toml:"simcse"`
+	MCSE          objectives.MCSE       `toml:"mcse"`
+	SentencePairs PairLoss              `toml:"sentence_pairs"`
+	Classes       ClassLoss             `toml:"classes"`
+	KLOT          objectives.KLOT       `toml:"klot"`
+	Structure     objectives.Structure  `toml:"structure"`
+	WordPatch     objectives.WordPatch  `toml:"word_patch"`
+	TokenImage    objectives.TokenImage `toml:"token_image"`
+	TextSwap      objectives.TextSwap   `toml:"text_swap"`
+	VQA           VQA                   `toml:"vqa"`
+	Captioning    Captioning            `toml:"captioning"`
 
+	// Losses over fused pairs, which pass the fusion layers together.
+	ITM        objectives.ITM `toml:"itm"`
+	MLM        objectives.MLM `toml:"mlm"`
 	Entailment EntailmentLoss `toml:"entailment"`
+	NLVR       NLVR           `toml:"nlvr"`
+	Assignment Assignment     `toml:"assignment"`
+
+	Geometric     objectives.Geometric     `toml:"geometric"`
+	DistillScores objectives.DistillScores `toml:"distill_scores"`
 }
 
 func (o *Objective) defaults() {}
 
-// comparesBatch says whether a loss reads the scores of a batch.
-func (o Objective) comparesBatch() bool {
-	return o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.Hinge.Weight > 0 || o.Triplet.Weight > 0 || o.Poly.Weight > 0 || o.CMPM.Weight > 0 ||
-		o.DistillScores.Teacher != ""
+// loss is a section of a loss.
+type loss struct {
+	at string // its path
+	section.Switched
 }
 
-// comparesTokens says whether a loss compares words with patches or images.
-func (o Objective) comparesTokens() bool {
-	return o.WordPatch.Weight > 0 || o.TokenImage.Weight > 0 || o.TextSwap.Weight > 0
+// key is the one that switches the loss on.
+func (l loss) key() string {
+	return l.at + "." + cmp.Or(append(section.Switches(l.Switched), "weight")...)
 }
 
-// readsImages says whether a loss of pairs besides objective.mcse reads the images of a batch, all of which must be there.
-func (o Objective) readsImages() bool {
-	return o.ITC.Weight > 0 || o.comparesBatch() || o.comparesTokens() || o.ADCL.Weight > 0 || o.UsesGeometric() || o.Structure.Weight > 0 || o.Captioning.Weight > 0
+// gives says whether a loss gives a fact.
+func (l loss) gives(f section.Fact) bool {
+	g, ok := l.Switched.(section.Giver)
+	return ok && slices.Contains(g.Gives(), f)
+}
+
+// losses are the sections of losses that c has, those of other modules last.
+func (c *Config) losses() (list []loss) {
+	for _, f := range sections(c) {
+		if s, ok := f.value.Addr().Interface().(section.Switched); ok && strings.HasPrefix(f.path, "objective.") {
+			list = append(list, loss{f.path, s})
+		}
+	}
+	return list
+}
+
+// on are the losses that are on and give a fact, or all that are on without one.
+func (c *Config) on(facts ...section.Fact) (list []loss) {
+	return slices.DeleteFunc(c.losses(), func(l loss) bool {
+		return !l.On() || slices.ContainsFunc(facts, func(f section.Fact) bool { return !l.gives(f) })
+	})
+}
+
+// Losses returns copies of the sections of losses that are on, in the order in which they are built: pointers.
+func (c Config) Losses() (list []any) {
+	for _, f := range sections(&c) {
+		if !strings.HasPrefix(f.path, "objective.") || !section.On(f.value.Addr().Interface()) {
+			continue
+		}
+		if x, own := f.condition(); !own || x.met(&c, c.View()) {
+			s := reflect.New(f.value.Type())
+			s.Elem().Set(f.value)
+			list = append(list, s.Interface())
+		}
+	}
+	return list
 }
 
 func (o *Objective) check(k *checker, c *Config) {
-	k.NotNegative("objective.itc.weight")
-	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||
-		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.Classes.Weight > 0 || o.task() != nil
 	c.checkTask(k)
-	k.Require("objective.itc.weight", some, "at least one objective must have a weight > 0")
+	if len(c.on()) == 0 {
+		hint := "set at least one objective weight above 0"
+		for _, d := range c.NotDefault() {
+			for _, l := range c.losses() {
+				if around(d.Path) == l.at && l.at != "objective.itc" && d.Path != l.key() {
+					hint += ", such as " + l.key() + ", since " + d.Path + " is set"
+				}
+			}
+		}
+		k.Require("objective.itc.weight", false, "no loss is on", hint)
+	}
+	if i, t := c.Model.Image, o.TCL; t.Local && (i.Patch > 0 || c.Has(section.Convolutions)) && t.Grid > 0 {
+		k.Require("objective.tcl.grid", i.Grid()%t.Grid == 0, "must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer)")
+	}
 }

@@ -1,6 +1,10 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/config/section"
+)
 
 // ClassLoss is fine-tuning of an image tower for classification: the cross-entropy of a linear layer over its class token, or over
 // what model.image.pool makes of its tokens. The classes are those of the training data, whose names a checkpoint keeps.
@@ -18,7 +22,7 @@ func (l *ClassLoss) check(k *checker, c *Config) {
 	const path = "objective.classes."
 	k.NotNegative(path+"weight", path+"mixup", path+"cutmix")
 	k.BelowOne(path + "smoothing")
-	classifies := c.Model.Classifies()
+	classifies := c.Has(section.Classes)
 	k.Require(path+"weight", classifies || l.Weight == 0, "must be 0", c.Model.named()+` tells no classes: use "classes"`)
 	k.Require(path+"weight", !classifies || l.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
 	if !classifies {

@@ -1,6 +1,9 @@
 package config
 
-import "github.com/geoalign/geoalign/data/source"
+import (
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
+)
 
 // PairLoss is fine-tuning on pairs of sentences (data.kind = "sentence_pairs"): a classifier of their classes, or a regression
 // of their scores. Sentences are encoded each by itself (Reimers and Gurevych 2019, "Sentence-BERT", section 3) or side by side
@@ -24,7 +27,7 @@ func (p *PairLoss) check(k *checker, c *Config) {
 	k.NotNegative(path + "weight")
 	k.OneOf(path+"encoding", PairsSeparate, PairsJoint)
 	k.BelowOne(path + "dropout")
-	judges := c.Model.JudgesPairs()
+	judges := c.Has(section.SentencePairs)
 	k.Require(path+"weight", judges || p.Weight == 0, "must be 0", c.Model.named()+` reads no pairs of sentences: use "sentence_pairs"`)
 	k.Require(path+"weight", !judges || p.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
 	if !judges {

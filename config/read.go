@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -46,10 +47,10 @@ func (f field) condition() (reading, bool) {
 	return reading{condition: x}, known
 }
 
-// met says whether a condition is, with these facts; an empty one always is.
-func (x reading) met(c *Config, held map[section.Fact]bool) bool {
+// met says whether a condition is, in a view of c; an empty one always is.
+func (x reading) met(c *Config, v *section.View) bool {
 	if x.when != nil {
-		return x.when.Holds(c.Get, func(f section.Fact) bool { return held[f] })
+		return x.when.Holds(c.Get, v.Has)
 	}
 	return x.holds == nil || x.holds(c)
 }
@@ -71,19 +72,29 @@ func when(text, at string) section.Condition {
 	return c
 }
 
-// switches returns the condition under which a section reads its keys that can be off, by its path.
-func (f field) switches() (x reading, can bool) {
+// switches returns the condition under which a section reads its keys that can be off, and the paths of those that switch it, which
+// are read always; none of a section without such keys.
+func (f field) switches() (x reading, keys []string) {
 	if !f.section() {
-		return x, false
+		return x, nil
 	}
-	if _, can = f.value.Addr().Interface().(section.Switched); can {
-		at := f.path
-		x.condition = condition{at + ".weight > 0", func(c *Config) bool {
-			s, _ := c.sectionAt(at)
-			return s.(section.Switched).On()
-		}}
+	s := f.value.Addr().Interface()
+	if _, can := s.(section.Switched); !can {
+		return x, nil
 	}
-	return x, can
+	for _, key := range section.Switches(s) {
+		keys = append(keys, f.path+"."+key)
+	}
+	x.with = strings.Join(keys, " or ")
+	if field, _ := f.value.Type().FieldByName("Weight"); len(keys) > 0 && strings.HasSuffix(keys[0], "."+field.Tag.Get("toml")) {
+		x.with += " > 0"
+	}
+	at := f.path
+	x.holds = func(c *Config) bool {
+		s, _ := c.sectionAt(at)
+		return section.On(s)
+	}
+	return x, keys
 }
 
 // ReadWith says in words with what a key or section is read that has a condition of its own,
@@ -92,8 +103,10 @@ func ReadWith(path string) string {
 	var c Config
 	var on reading
 	for _, f := range fields(&c) {
-		if x, can := f.switches(); can && f.path == around(path) && path != f.path+".weight" {
-			on = x
+		if f.path == around(path) {
+			if x, keys := f.switches(); len(keys) > 0 && !slices.Contains(keys, path) {
+				on = x
+			}
 		}
 		if f.path == path {
 			if x, own := f.condition(); own {
@@ -116,28 +129,34 @@ type Unread struct {
 func (c Config) Unread() (list []Unread) {
 	of := map[string]reading{}  // by section and key, those around it included
 	ons := map[string]reading{} // by section that can be off
+	always := map[string]bool{} // keys that switch one
 	set := map[string]bool{}
-	facts := c.facts()
-	defaults := Default()
+	v, defaults := c.View(), Default()
 	for _, d := range c.NotDefault() {
 		was, _ := defaults.Get(d.Path)
 		now, _ := c.Get(d.Path)
 		set[d.Path] = !reflect.DeepEqual(was, now) && !replaced(&c, d.Path) // else it follows another key
 	}
 	for _, f := range fields(&c) {
+		if !f.section() && !set[f.path] {
+			continue
+		}
 		x, own := f.condition()
 		outer := of[around(f.path)]
-		if on, can := ons[around(f.path)]; can && f.path != around(f.path)+".weight" && outer.met(&c, facts.Held) {
+		if on, can := ons[around(f.path)]; can && !always[f.path] && outer.met(&c, v) {
 			outer = on
 		}
-		if !own || !outer.met(&c, facts.Held) {
+		if !own || !outer.met(&c, v) {
 			x = outer
 		}
 		of[f.path] = x
-		if on, can := f.switches(); can {
+		if on, keys := f.switches(); len(keys) > 0 {
 			ons[f.path] = on
+			for _, key := range keys {
+				always[key] = true
+			}
 		}
-		if set[f.path] && !x.met(&c, facts.Held) {
+		if set[f.path] && !x.met(&c, v) {
 			list = append(list, Unread{f.path, x.with})
 		}
 	}
@@ -165,36 +184,7 @@ func (c Config) notRead() (lines []string) {
 func around(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
 
 // ReadsSecondView says whether a training step reads the second view of data.views.
-func (c Config) ReadsSecondView() bool {
-	g := c.Objective.Geometric
-	return c.Has(section.Views) || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
-}
-
-// readsScore says whether something compares images and texts by the score of objective.itc.
-func (c *Config) readsScore() bool {
-	o := c.Objective
-	return o.contrasts() || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
-		(c.Has(section.Captions) || c.Has(section.Identities)) && c.Eval.Score == "train"
-}
-
-func (o Objective) contrasts() bool { return o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 }
-func (o Objective) fuses() bool {
-	t := o.task()
-	return o.ITM.Weight > 0 || o.MLM.Weight > 0 || t != nil && t.fuses
-}
-
-// distils says whether a loss has soft targets where objective.distill.alpha is above 0.
-func (o Objective) distils() bool {
-	t := o.task()
-	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || t != nil && t.soft) && o.Distill.Alpha > 0
-}
-
-// readsMix says whether a score that is computed is named by the geodesic alone.
-func (o Objective) readsMix() bool {
-	const kind = ScoreGeodesic
-	return len(o.ITC.Scores) == 0 && o.ITC.Score == kind || o.ITM.Weight > 0 && o.ITM.Negatives == kind ||
-		o.ITC.TargetScore == kind && o.ITC.Weight > 0 && o.Distill.Alpha > 0
-}
+func (c Config) ReadsSecondView() bool { return c.Has(section.SecondView) }
 
 // ReadsImageFiles says whether images are decoded: those of the data, or those of zero-shot classification.
 func (c *Config) ReadsImageFiles() bool {

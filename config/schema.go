@@ -33,10 +33,31 @@ func fields(c *Config) []field {
 	return list
 }
 
+// sections lists the sections of c among its fields.
+func sections(c *Config) []field {
+	v := reflect.ValueOf(c).Elem()
+	list := make([]field, 0, len(sectionPlaces())+len(c.Added))
+	for _, p := range sectionPlaces() {
+		list = append(list, field{p.path, v.FieldByIndex(p.index), p.tag})
+	}
+	for _, a := range c.Added {
+		list = append(list, field{path: a.Path, value: reflect.ValueOf(a.Section).Elem()})
+	}
+	return list
+}
+
+// sectionPlaces lists the places of sections.
+var sectionPlaces = sync.OnceValue(func() []place {
+	var c Config
+	return slices.DeleteFunc(slices.Clone(places()), func(p place) bool {
+		return reflect.ValueOf(&c).Elem().FieldByIndex(p.index).Kind() != reflect.Struct
+	})
+})
+
 // sectionAt returns the pointer to the section at a path.
 func (c *Config) sectionAt(path string) (any, bool) {
-	for _, f := range fields(c) {
-		if f.path == path && f.section() {
+	for _, f := range sections(c) {
+		if f.path == path {
 			return f.value.Addr().Interface(), true
 		}
 	}

@@ -97,19 +97,8 @@ func (t *Train) check(k *checker, c *Config) {
 // checkFeatures tells losses that read more than features, which are all that is kept of the
 // micro-batches.
 func (t *Train) checkFeatures(k *checker, c *Config) {
-	o := c.Objective
 	k.Training("train.accumulate", c.Has(section.Captions), `must be "gradients"`, c.Model.named()+" has no pairs")
-	for _, x := range []struct {
-		key  string
-		used bool
-	}{
-		{"objective.itm.weight", o.ITM.Weight > 0}, {"objective.mlm.weight", o.MLM.Weight > 0}, {"objective.captioning.weight", o.Captioning.Weight > 0},
-		{"objective.vqa.weight", o.VQA.Weight > 0}, {"objective.simcse.weight", o.SimCSE.Weight > 0}, {"objective.mcse.weight", o.MCSE.Weight > 0},
-		{"objective.word_patch.weight", o.WordPatch.Weight > 0}, {"objective.token_image.weight", o.TokenImage.Weight > 0}, {"objective.text_swap.weight", o.TextSwap.Weight > 0},
-		{"objective.klot.weight", o.KLOT.Weight > 0}, {"objective.structure.weight", o.Structure.Weight > 0},
-		{"objective.geometric.weight", o.UsesGeometric()},
-	} {
-		k.Training("train.accumulate", !x.used, `must be "gradients" with `+x.key+" > 0", "it reads more than the features of other micro-batches: set "+x.key+" = 0")
+	for _, l := range c.on(section.States) {
+		k.Training("train.accumulate", false, `must be "gradients" with `+l.key()+" > 0", "it reads more than the features of other micro-batches: set "+l.key()+" = 0")
 	}
-	k.Training("train.accumulate", !o.TCL.Local, `must be "gradients" with objective.tcl.local`, "it reads tokens of other micro-batches: set objective.tcl.local = false")
 }

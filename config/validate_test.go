@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 func TestDefaultIsValid(t *testing.T) {
@@ -22,7 +24,7 @@ func TestValidateMessages(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Weight = 0; c.Objective.MCSE.Weight = 0 }, `objective.itc.weight: at least one objective must have a weight > 0 (got 0)
+		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Weight = 0; c.Objective.MCSE.Weight = 0 }, `objective.itc.weight: no loss is on (got 0); set at least one objective weight above 0
 objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "simcse"`},
 		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Head = "pooler" }, `objective.simcse.head: must be one of training, always, none (got "pooler")`},
 		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Temperature = 0 }, "objective.simcse.temperature: must be at least 0.0001 (got 0); 0.05 in the paper"},
@@ -35,7 +37,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) { *c = simcse(); c.Model.Text.Freeze = true }, "model.text.freeze: must be false with objective.simcse.weight > 0 (got true); it trains the text tower"},
 		{func(c *Config) { *c = simcse(); c.Model.Head.Dim = 8 }, `model.head.dim: must be model.text.width (got 8); an embedding is what the text tower gives, where objective.simcse.head is not "always"`},
 		{func(c *Config) { *c = simcse(); c.Model.Head.Style = "mlp" }, `model.head.style: must be "linear" (got "mlp"); model.system "simcse" has no other`},
-		{func(c *Config) { *c = simcse(); c.Objective.MCSE.Weight = 1 }, `objective.mcse.weight: must be 0 (got 1); model.system "simcse" has no images beside its texts`},
+		{func(c *Config) { *c = simcse(); c.Objective.MCSE.Weight = 1 }, `objective.mcse.weight: must be 0 (got 1); model.system "simcse" has no pairs of images and captions: use "albef", "clip", "matching", "heads" or "align"`},
 		{func(c *Config) { *c = simcse(); c.Objective.ITC.InBatchWeight = 1 }, `objective.itc.in_batch_weight: must be 0 (got 1); model.system "simcse" compares no images with texts`},
 		{func(c *Config) { *c = simcse(); c.Queue.Size = 4096 }, `queue.size: must be 0 (got 4096); model.system "simcse" compares a batch with itself`},
 		{func(c *Config) { *c = simcse(); c.Data.Cache = "memory"; c.Data.Kind = "folder" }, `data.cache: must be none (got "memory"); model.system "simcse" reads no images`},
@@ -74,7 +76,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		}, "data.sentences.train_files: must name at least one file with data.sentences.batches > 0 (got [])"},
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = encoders.StyleCLIP, "first_last" },
 			`model.text.pool: must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet (got "first_last"); first_last reads the states behind the first layer of these`},
-		{func(c *Config) { *c = classifier(); c.Objective.Classes.Weight = 0 }, `objective.itc.weight: at least one objective must have a weight > 0 (got 0)
+		{func(c *Config) { *c = classifier(); c.Objective.Classes.Weight = 0 }, `objective.itc.weight: no loss is on (got 0); set at least one objective weight above 0
 objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "classes"`},
 		{func(c *Config) { *c = clip(); c.Objective.Classes.Weight = 1 }, `objective.classes.weight: must be 0 (got 1); model.system "clip" tells no classes: use "classes"`},
 		{func(c *Config) { *c = classifier(); c.Objective.Classes.Smoothing = 1 }, "objective.classes.smoothing: must be at least 0 and below 1 (got 1)"},
@@ -110,9 +112,9 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.TCL.Local = "features", 2, 0, 0, true
 		}, `train.accumulate: must be "gradients" with objective.tcl.local (got "features"); it reads tokens of other micro-batches: set objective.tcl.local = false`},
 		{func(c *Config) { *c = clip(); c.Model.Image.KeepPatches, c.Objective.WordPatch.Weight = 0.5, 1 },
-			"model.image.keep_patches: must be 1 with objective.tcl.local, word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
+			"model.image.keep_patches: must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
 		{func(c *Config) { *c = clip(); c.Model.Image.KeepPatches, c.Objective.Captioning.Weight = 0.5, 1 },
-			"model.image.keep_patches: must be 1 with objective.tcl.local, word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
+			"model.image.keep_patches: must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches (got 0.5)"},
 		{func(c *Config) {
 			*c = clip()
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Model.Text.Dropout, c.Objective.SimCSE.Weight = "features", 2, 0.1, 1
@@ -413,9 +415,9 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Model.Heads.Activation = "tanh" }, `model.heads.activation: must be one of gelu, relu, silu (got "tanh")`},
 		{func(c *Config) { *c = headsConfig(); c.Model.Heads.Start = "random" }, `model.heads.start: must be empty or one of cca, ridge, procrustes (got "random")`},
 		{func(c *Config) { *c = headsConfig(); c.Objective.MLM.Weight = 1 },
-			`objective.mlm.weight: must be 0 (got 1); model.system "heads" has no text tower, whose words would be masked`},
+			`objective.mlm.weight: must be 0 (got 1); model.system "heads" has no fusion layers: use "albef"`},
 		{func(c *Config) { *c = headsConfig(); c.Objective.ITM.Weight = 1 },
-			`objective.itm.weight: must be 0 (got 1); model.system "heads" has no fusion layers, which matching reads`},
+			`objective.itm.weight: must be 0 (got 1); model.system "heads" has no fusion layers: use "albef"`},
 		{func(c *Config) { *c = headsConfig(); c.Data.Views, c.Momentum.Enabled = 2, true }, `data.views: must be 1 (got 2); stored features have no views`},
 		{func(c *Config) { *c = headsConfig(); c.Model.Head.Topology = "Multi(16,16)" }, `model.head.topology: must be sphere, Ob(n,m) or euclid (got "Multi(16,16)"); model.system "heads" has one class token for each feature, and Multi(n,m) needs m`},
 		{func(c *Config) { *c = headsConfig(); c.Model.Heads.Layers = -1 }, `model.heads.layers: must be >= 0 (got -1)`},
@@ -457,7 +459,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Objective.ITM.NegativeFloor = 1.5 }, "objective.itm.negative_floor: must be at most 1 (got 1.5); lower it: docs/config.md lists the limit of every key"},
 		{func(c *Config) { c.Objective.ITM.Weight = -1 }, "objective.itm.weight: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Objective.ITM.Weight, c.Objective.ITC.Weight, c.Objective.MLM.Weight = 0, 0, 0 },
-			"objective.itc.weight: at least one objective must have a weight > 0 (got 0)"},
+			"objective.itc.weight: no loss is on (got 0); set at least one objective weight above 0"},
 		{func(c *Config) { c.Objective.ITC.Positives = "all" }, `objective.itc.positives: must be one of pair, id (got "all")`},
 		{func(c *Config) { c.Objective.ITC.TemperatureMin = 0 }, "objective.itc.temperature_min: must be > 0 (got 0); or 0 with objective.itc.log_temperature, which caps the scale at 100 for each sphere"},
 		{func(c *Config) { c.Objective.ITC.Temperature = 0.6 }, "objective.itc.temperature: must lie between objective.itc.temperature_min and temperature_max (got 0.6)"},
@@ -467,7 +469,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Objective.SigLIP.Weight = -1 }, "objective.siglip.weight: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Objective.SigLIP.Scale = 0 }, "objective.siglip.scale: must be between 0.001 and 10000 (got 0); 10 in the paper"},
 		{func(c *Config) { c.Objective.SigLIP.ScaleMax = 9 }, "objective.siglip.scale_max: must be at least objective.siglip.scale and at most 10000 (got 9)"},
-		{func(c *Config) { c.Objective.KLOT.Weight = 1 }, `objective.klot.weight: must be 0 (got 1); model.system "albef" trains its towers, and the alignment is fitted to features that stay: use model.system "heads" over stored features`},
+		{func(c *Config) { c.Objective.KLOT.Weight = 1 }, `objective.klot.weight: must be 0 (got 1); model.system "albef" does not read stored features: use "heads" or "align"`},
 		{func(c *Config) { c.Objective.KLOT.Reference = "ridge" }, "objective.klot.reference: must be one of cca, procrustes (got \"ridge\")"},
 		{func(c *Config) { c.Objective.KLOT.Epsilon = 0 }, "objective.klot.epsilon: must be between 0.001 and 1000 (got 0); 0.3 did well for cosines"},
 		{func(c *Config) { c.Objective.KLOT.TargetEpsilon = 1e-4 }, "objective.klot.target_epsilon: must be 0, or between 0.001 and 1000 (got 0.0001); 0.3 did well for cosines"},
@@ -630,7 +632,7 @@ func TestValidateAcceptsDualEncoders(t *testing.T) {
 		"queue":         func(c *Config) { c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight = true, 128, 1 },
 		"everything": func(c *Config) {
 			c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight, c.Objective.Distill.Alpha = true, 128, 1, 0.4
-			c.Objective.ITC.Scores = []ScoreTerm{{"gssf", 1}, {"geodesic", 0.5}}
+			c.Objective.ITC.Scores = objectives.Terms{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
 			c.Objective.Geometric.Weight, c.Objective.TCL.Intra, c.Objective.SigLIP.Weight = 1, true, 0.5
 		},
 	} {
@@ -734,8 +736,8 @@ func TestIdentities(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	if !c.Model.ImagesOnly() || !c.UsesMetric() || c.ReadsSecondView() || c.BatchIdentities() != 2 {
-		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.UsesMetric(), c.ReadsSecondView(), c.BatchIdentities())
+	if !c.Model.ImagesOnly() || !c.Has(section.Metric) || c.ReadsSecondView() || c.BatchIdentities() != 2 {
+		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.Has(section.Metric), c.ReadsSecondView(), c.BatchIdentities())
 	}
 }
 
@@ -772,9 +774,9 @@ func TestTokenLosses(t *testing.T) {
 			change func(c *Config)
 			want   string
 		}{
-			{func(c *Config) { c.Model.System = "moco" }, `: must be 0 (got 1); model.system "moco" has no words and patches in one space`},
-			{func(c *Config) { c.Model.System = "identities" }, `: must be 0 (got 1); model.system "identities" has no words and patches in one space`},
-			{func(c *Config) { c.Model.System = "heads" }, `: must be 0 (got 1); model.system "heads" has no words and patches in one space`},
+			{func(c *Config) { c.Model.System = "moco" }, `: must be 0 (got 1); model.system "moco" has no pairs of images and captions: use "albef", "clip" or "matching"`},
+			{func(c *Config) { c.Model.System = "identities" }, `: must be 0 (got 1); model.system "identities" has no pairs of images and captions: use "albef", "clip" or "matching"`},
+			{func(c *Config) { c.Model.System = "heads" }, `: must be 0 (got 1); model.system "heads" has no text tower: use "albef", "clip" or "matching"`},
 			{func(c *Config) { c.Data.CacheFeatures, c.Model.Text.Freeze = true, true }, ": must be 0 with data.cache_features and a frozen tower (got 1); tokens are not kept"},
 			{func(c *Config) { c.Data.CacheFeatures, c.Model.Image.Freeze = true, true }, ": must be 0 with data.cache_features and a frozen tower (got 1); tokens are not kept"},
 		} {

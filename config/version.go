@@ -143,14 +143,9 @@ func (l *loader) readVersion(value any, line int) bool {
 // error: the overrides and what they lead to, a key of the architecture with a value that
 // no model can be built of, a value of a wrong type, and a file of a later version.
 //
-// To train on with the configuration, check it with Validate.
-func ParseStored(name string, text []byte, sets ...string) (Config, []string, error) {
-	return ParseStoredLike(Config{}, name, text, sets...)
-}
-
-// ParseStoredLike is ParseStored with the sections of other modules that like has.
-func ParseStoredLike(like Config, name string, text []byte, sets ...string) (Config, []string, error) {
-	c, errs := add(like.fresh())
+// To train on with the configuration, check it with Validate. Sections of other modules are added, from their defaults.
+func ParseStored(name string, text []byte, sets []string, added ...Added) (Config, []string, error) {
+	c, errs := add(fresh(added))
 	if len(errs) > 0 {
 		return c, nil, errs
 	}

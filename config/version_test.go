@@ -36,7 +36,7 @@ func TestRenamedKeys(t *testing.T) {
 	if !slices.Equal(notices, want) {
 		t.Errorf("got %q", notices)
 	}
-	if _, notices, err := ParseStored("x.toml", []byte(oldFile)); err != nil || notices != nil {
+	if _, notices, err := ParseStored("x.toml", []byte(oldFile), nil); err != nil || notices != nil {
 		t.Errorf("stored: %q, %v", notices, err)
 	}
 	for text, want := range map[string]string{
@@ -74,7 +74,7 @@ func TestRemovedKeys(t *testing.T) {
 	if want := "x.toml:2: train.fast: is gone since configuration version 2; every step is fast now"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	_, notices, err := ParseStored("x.toml", text)
+	_, notices, err := ParseStored("x.toml", text, nil)
 	if want := "x.toml:2: train.fast: is gone since configuration version 2: every step is fast now"; err != nil || !slices.Equal(notices, []string{want}) {
 		t.Errorf("got %q, %v", notices, err)
 	}
@@ -104,7 +104,7 @@ func TestParseStored(t *testing.T) {
 		"no version": {"version = \"two\"\n", nil, nil, `x:1: version: must be an integer > 0 (got "two"); write 2, or leave it out`},
 		"a base":     {"base = \"none.toml\"\n", nil, []string{"x:1: base: is unknown to this version and is not read"}, ""},
 	} {
-		_, notices, err := ParseStored("x", []byte(r.text), r.sets...)
+		_, notices, err := ParseStored("x", []byte(r.text), r.sets)
 		if !slices.Equal(notices, r.notices) {
 			t.Errorf("%s: notices %q", name, notices)
 		}
@@ -118,15 +118,15 @@ func TestParseStored(t *testing.T) {
 // something reads it.
 func TestUpgrades(t *testing.T) {
 	old := "objective.itm.negative_floor = 0.0\n[model.heads]\nin_image = 768\nin_text = 768\n"
-	c, _, err := ParseStored("x", []byte(old))
+	c, _, err := ParseStored("x", []byte(old), nil)
 	if err != nil || Differences(Default(), c) != nil {
 		t.Errorf("%v: %+v", err, Differences(Default(), c))
 	}
-	c, _, err = ParseStored("x", []byte(old+"[model]\nsystem = \"heads\"\n"))
+	c, _, err = ParseStored("x", []byte(old+"[model]\nsystem = \"heads\"\n"), nil)
 	if c.Model.Heads.InImage != 768 {
 		t.Errorf("%+v, %v", c.Model.Heads, err)
 	}
-	c, _, err = ParseStored("x", []byte("[model.heads]\nin_image = 768\nin_text = 512\n"))
+	c, _, err = ParseStored("x", []byte("[model.heads]\nin_image = 768\nin_text = 512\n"), nil)
 	if c.Model.Heads.InImage != 768 || c.Model.Heads.InText != 512 {
 		t.Errorf("one that is not the default: %+v, %v", c.Model.Heads, err)
 	}
@@ -150,7 +150,7 @@ func TestKeysThatARunLacks(t *testing.T) {
 		"objective.itm.negative_floor = 0.0":  0,
 		"objective.itm.negative_floor = 0.25": 0.25,
 	} {
-		c, notices, err := ParseStored("x", []byte(text))
+		c, notices, err := ParseStored("x", []byte(text), nil)
 		if c.Objective.ITM.NegativeFloor != want || err != nil && !strings.Contains(text, "weight") || notices != nil {
 			t.Errorf("%q: floor %v, %v, %v, want %v", text, c.Objective.ITM.NegativeFloor, notices, err, want)
 		}

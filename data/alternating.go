@@ -8,10 +8,11 @@ import (
 	"github.com/geoalign/geoalign/data/images"
 )
 
-// Alternating is a training stream whose batches are of pairs and of sentences in turn: a batch of pairs, then Every batches of
-// sentences (MCSE, Zhang et al. 2022). Rows of sentences have zeros in the columns of images; the column batch.Paired tells both
-// apart. An epoch is one of the pairs, of whole batches. After a bad sample, in whose place the loader takes the next one, batches
-// hold some of both until the epoch ends, or for good where a loader does not drop its rest (LoaderConfig.DropLast).
+// Alternating is a training stream whose batches are of pairs and of sentences in turn: a batch of pairs, then Every
+// batches of sentences (MCSE, Zhang et al. 2022). Rows of sentences have zeros in the columns of images; the column
+// batch.Paired tells both apart. An epoch is one of the pairs, of whole batches. After a bad sample, in whose place the
+// loader takes the next one, batches hold some of both until the epoch ends, or for good where a loader does not drop
+// its rest (LoaderConfig.DropLast).
 type Alternating struct {
 	Stream           // of the pairs
 	sentences Stream // whose columns are some of those of the pairs
@@ -22,10 +23,12 @@ type Alternating struct {
 // NewAlternating returns the stream of batches of the given size, every >= 1.
 func NewAlternating(pairs, sentences Stream, batchSize, every int) (Stream, error) {
 	if batchSize < 1 || every < 1 {
-		return nil, fmt.Errorf("data: batches of %d, of which %d are of sentences for each of pairs: want at least 1", batchSize, every)
+		return nil, fmt.Errorf("data: batches of %d, of which %d are of sentences for each of pairs: want at least 1",
+			batchSize, every)
 	}
 	if pairs.EpochSamples() < batchSize {
-		return nil, fmt.Errorf("data: an epoch of %d pairs fills no batch of %d: use a smaller train.batch_size", pairs.EpochSamples(), batchSize)
+		return nil, fmt.Errorf("data: an epoch of %d pairs fills no batch of %d: use a smaller train.batch_size",
+			pairs.EpochSamples(), batchSize)
 	}
 	a := Alternating{pairs, sentences, uint64(batchSize), uint64(every)}
 	if t, ok := pairs.(Towered); ok {

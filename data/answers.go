@@ -7,7 +7,8 @@ import (
 	"github.com/geoalign/geoalign/batch"
 )
 
-// Answers turns the answers of examples into the columns batch.Answers, AnswerLengths and AnswerWeights. The zero value gives no columns.
+// Answers turns the answers of examples into the columns batch.Answers, AnswerLengths and AnswerWeights. The zero value
+// gives no columns.
 type Answers struct {
 	Most   int    // A, answers of an example; of more the heaviest are kept
 	Tokens int    // L, tokens of an answer, those that begin and end it included
@@ -44,8 +45,8 @@ func (a Answers) columns() []Column {
 	}
 }
 
-// Encode returns the ids of an answer, from the token that begins a text to the one that ends it: at most Tokens, the last of which ends
-// it always. nil: nothing is left of it by Clean.
+// Encode returns the ids of an answer, from the token that begins a text to the one that ends it: at most Tokens, the
+// last of which ends it always. nil: nothing is left of it by Clean.
 func (a Answers) Encode(answer string, t Tokenizer) []int32 {
 	said := Clean(a.Clean, answer, 0)
 	if said == "" {

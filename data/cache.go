@@ -73,7 +73,8 @@ var errDamaged = errors.New("damaged")
 // NewCache returns the cache that cfg describes, nil for kind "none".
 func NewCache(cfg CacheConfig) (*Cache, error) {
 	if cfg.MaxBytes < 0 || cfg.Size < 0 {
-		return nil, fmt.Errorf("data: size and limit of the image cache must be >= 0 (got %d pixels, %d bytes)", cfg.Size, cfg.MaxBytes)
+		return nil, fmt.Errorf("data: size and limit of the image cache must be >= 0 (got %d pixels, %d bytes)",
+			cfg.Size, cfg.MaxBytes)
 	}
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = math.MaxInt64
@@ -103,12 +104,16 @@ func (c *Cache) Image(path string, maxPixels int) (*transform.Image, error) {
 }
 
 func (c *Cache) image(path string, maxPixels int, w *images.Stopwatch) (*transform.Image, error) {
-	return c.part(path, "", maxPixels, w, func() (*transform.Image, error) { return images.DecodeFileTimed(path, maxPixels, w) })
+	return c.part(path, "", maxPixels, w, func() (*transform.Image,
+		error) {
+		return images.DecodeFileTimed(path, maxPixels, w)
+	})
 }
 
 // part returns the image that decode makes of a part of the file at path from the cache, or decodes
 // it and keeps it. Parts of a file have different names, and the file as a whole none.
-func (c *Cache) part(path, name string, maxPixels int, w *images.Stopwatch, decode func() (*transform.Image, error)) (*transform.Image, error) {
+func (c *Cache) part(path, name string, maxPixels int, w *images.Stopwatch,
+	decode func() (*transform.Image, error)) (*transform.Image, error) {
 	if c == nil {
 		return decode()
 	}

@@ -35,8 +35,9 @@ import (
 var cacheVersion = "geoalign image cache 4 " + runtime.Version()
 
 const (
-	cacheMagic  = "GEOAIMG2"
-	cacheHeader = len(cacheMagic) + 32 // width, height (32 bits), sum of the stamp of the source (128), check sums of pixels and header (32)
+	cacheMagic = "GEOAIMG2"
+	// width, height (32 bits), sum of the stamp of the source (128), check sums of pixels and header (32)
+	cacheHeader = len(cacheMagic) + 32
 	cacheSuffix = ".rgb"
 	tempPrefix  = ".new-"
 )
@@ -104,7 +105,8 @@ func (s *diskStore) count() (bytes int64, err error) {
 
 // file is the name of the entry of an image.
 func (s *diskStore) file(src source) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", cacheVersion, s.decoder(), s.size, src.maxPixels, src.path))
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", cacheVersion, s.decoder(), s.size, src.maxPixels,
+		src.path))
 	name := hex.EncodeToString(h[:16])
 	return filepath.Join(s.dir, name[:2], name+cacheSuffix)
 }
@@ -153,10 +155,12 @@ type cacheEntry struct {
 	sum   uint32       // of the pixels
 }
 
-// parseCacheHeader reads the first cacheHeader bytes of an entry, of this version or an earlier one, which lie the same way.
+// parseCacheHeader reads the first cacheHeader bytes of an entry, of this version or an earlier one, which lie the same
+// way.
 func parseCacheHeader(b []byte) (e cacheEntry, err error) {
 	n := len(cacheMagic)
-	if string(b[:n-1]) != cacheMagic[:n-1] || crc32.Checksum(b[:cacheHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[cacheHeader-4:]) {
+	if string(b[:n-1]) != cacheMagic[:n-1] || crc32.Checksum(b[:cacheHeader-4],
+		castagnoli) != binary.LittleEndian.Uint32(b[cacheHeader-4:]) {
 		return e, fmt.Errorf("%w: its head is no head of an entry", errDamaged)
 	}
 	w, h := binary.LittleEndian.Uint32(b[n:]), binary.LittleEndian.Uint32(b[n+4:])
@@ -250,7 +254,8 @@ func (s *diskStore) usage() (int64, bool) {
 	return s.bytes, s.full
 }
 
-// CacheFile says what a file of a cache folder (data.cache_dir) holds, by its name; empty: it is none that this package writes.
+// CacheFile says what a file of a cache folder (data.cache_dir) holds, by its name; empty: it is none that this package
+// writes.
 func CacheFile(name string) string {
 	base := filepath.Base(name)
 	switch {

@@ -51,7 +51,8 @@ func LoadCaptions(root string, lists []string, opt Options) (*Files, error) {
 		all = append(all, recs...)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("data: no image of the caption files is in the split: raise data.split, or name files of its own")
+		return nil, errors.New(
+			"data: no image of the caption files is in the split: raise data.split, or name files of its own")
 	}
 	return merge(root, all, opt)
 }
@@ -85,7 +86,10 @@ func parseCaptions(file string, b []byte, opt Options) ([]captioned, error) {
 	l := table.Entries{File: file}
 	if err := table.ParseJSON(file, b, "not a JSON list of entries with image and caption", &l.Raw); err != nil {
 		if isLines(b) {
-			err = table.Whole(file, errors.New("these are JSON lines, one entry a line, and not a JSON list: write [ before the first entry, a comma after each but the last and ] at the end (jq -s . does it)"))
+			err = table.Whole(
+				file, errors.New(
+					"these are JSON lines, one entry a line, and not a JSON list: write [ before the first entry, a "+
+						"comma after each but the last and ] at the end (jq -s . does it)"))
 		}
 		return nil, err
 	}
@@ -180,7 +184,9 @@ func merge(root string, recs []captioned, opt Options) (*Files, error) {
 			continue
 		}
 		if items[n].ID != v {
-			return nil, &table.RecordError{File: r.file, Index: r.index, Err: fmt.Errorf("image %q has another image_id here than in an earlier entry: one image, one id", r.image)}
+			return nil, &table.RecordError{File: r.file, Index: r.index,
+				Err: fmt.Errorf("image %q has another image_id here than in an earlier entry: one image, one id",
+					r.image)}
 		}
 		items[n].Captions = append(items[n].Captions, r.captions...)
 	}

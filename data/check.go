@@ -20,11 +20,12 @@ import (
 
 // Kinds of findings, from grave to harmless.
 const (
-	MissingImage     = "missing image"     // the file does not exist
-	BadImage         = "bad image"         // it cannot be decoded
-	LargeImage       = "large image"       // more pixels than allowed
-	NoCaption        = "no caption"        // nothing is left of the image's captions
-	BadRow           = "bad row"           // a row of stored features that is not finite, or of sentences that cannot be read
+	MissingImage = "missing image" // the file does not exist
+	BadImage     = "bad image"     // it cannot be decoded
+	LargeImage   = "large image"   // more pixels than allowed
+	NoCaption    = "no caption"    // nothing is left of the image's captions
+	// a row of stored features that is not finite, or of sentences that cannot be read
+	BadRow           = "bad row"
 	Leak             = "leak"              // an image, or a text without one, of this split is in another one too
 	ZeroRow          = "zero row"          // a row of stored features without direction
 	EmptyCaption     = "empty caption"     // dropped on loading
@@ -36,7 +37,8 @@ const (
 )
 
 // kinds in the order of a report.
-var kinds = []string{MissingImage, BadImage, LargeImage, NoCaption, BadRow, Leak, ZeroRow, EmptyCaption, LongCaption, UnmatchedQuery, DuplicateImage, DuplicateCaption, RepeatedCaption}
+var kinds = []string{MissingImage, BadImage, LargeImage, NoCaption, BadRow, Leak, ZeroRow, EmptyCaption, LongCaption,
+	UnmatchedQuery, DuplicateImage, DuplicateCaption, RepeatedCaption}
 
 // Finding is one kind of trouble in a data set.
 type Finding struct {

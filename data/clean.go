@@ -55,7 +55,10 @@ func unescape(s string) string { return htmlText(htmlText(normalform.String(norm
 
 // joinFields puts one space between the words of s. Separators of information are white space too.
 func joinFields(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }), " ")
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || r >= 0x1c &&
+			r <= 0x1f
+	}), " ")
 }
 
 // lower is the lower case of Unicode, with the sigma that ends a word.
@@ -85,8 +88,8 @@ func CleanCaption(s string, maxWords int) string {
 // entity is a reference to a character in HTML, by its number or its name.
 var entity = regexp.MustCompile(`&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[0-9A-Za-z]+;?)`)
 
-// htmlText reads the entities of HTML as html.unescape of Python does. The package html leaves numbers of one digit that no semicolon ends,
-// and keeps controls.
+// htmlText reads the entities of HTML as html.unescape of Python does. The package html leaves numbers of one digit
+// that no semicolon ends, and keeps controls.
 func htmlText(s string) string {
 	if !strings.Contains(s, "&") {
 		return s
@@ -107,7 +110,8 @@ func htmlText(s string) string {
 			return string(unicode.ReplacementChar)
 		case r >= 0x80 && r <= 0x9f:
 			return html.UnescapeString("&#" + strconv.Itoa(int(r)) + ";") // of Windows-1252
-		case r < ' ' && r != '\t' && r != '\n' && r != '\f' && r != '\r', r == 0x7f, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
+		case r < ' ' && r != '\t' && r != '\n' && r != '\f' && r != '\r', r == 0x7f, r >= 0xfdd0 && r <= 0xfdef,
+			r&0xfffe == 0xfffe:
 			return "" // no characters of HTML
 		}
 		return string(r)

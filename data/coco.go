@@ -38,14 +38,18 @@ func parseCOCO(file string, b []byte, imageRoot string, opt Options) (*Files, er
 		Images      []json.RawMessage `json:"images"`
 		Annotations []json.RawMessage `json:"annotations"`
 	}
-	if err := table.ParseJSON(file, b, `not a COCO file (an object with the lists "images" and "annotations")`, &doc); err != nil {
+	if err := table.ParseJSON(file, b, `not a COCO file (an object with the lists "images" and "annotations")`,
+		&doc); err != nil {
 		return nil, err
 	}
 	if len(doc.Images) == 0 {
 		return nil, table.Whole(file, errors.New(`list "images" is missing or empty`))
 	}
 	if len(doc.Annotations) == 0 {
-		return nil, table.Whole(file, errors.New(`list "annotations" is missing or empty: take captions_*.json, not image_info_*.json or instances_*.json`))
+		return nil, table.Whole(
+			file, errors.New(
+				`list "annotations" is missing or empty: take captions_*.json, not image_info_*.json or `+
+					`instances_*.json`))
 	}
 	opt = opt.counting()
 	written := names.List{Root: imageRoot}
@@ -69,21 +73,22 @@ func parseCOCO(file string, b []byte, imageRoot string, opt Options) (*Files, er
 		return nil, err
 	}
 	countTurned(opt.Account, written, file)
-	err = table.Each(table.Entries{File: file, List: "annotations", Raw: doc.Annotations}, func(i int, e cocoAnnotation) error {
-		switch {
-		case e.Image == nil:
-			return errors.New(`field "image_id" is missing`)
-		case e.Caption == nil:
-			return errors.New(`field "caption" is missing: take captions_*.json, not instances_*.json`)
-		}
-		k, ok := at[*e.Image]
-		if !ok {
-			return fmt.Errorf(`image_id %d is that of no entry of "images"`, *e.Image)
-		}
-		items[k].Captions = append(items[k].Captions, *e.Caption)
-		opt.tell(i+1, len(doc.Annotations))
-		return nil
-	})
+	err = table.Each(table.Entries{File: file, List: "annotations", Raw: doc.Annotations},
+		func(i int, e cocoAnnotation) error {
+			switch {
+			case e.Image == nil:
+				return errors.New(`field "image_id" is missing`)
+			case e.Caption == nil:
+				return errors.New(`field "caption" is missing: take captions_*.json, not instances_*.json`)
+			}
+			k, ok := at[*e.Image]
+			if !ok {
+				return fmt.Errorf(`image_id %d is that of no entry of "images"`, *e.Image)
+			}
+			items[k].Captions = append(items[k].Captions, *e.Caption)
+			opt.tell(i+1, len(doc.Annotations))
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -50,8 +50,8 @@ func fillImage(ds Dataset, i int, row batch.Row) error {
 	return nil
 }
 
-// Accompanied is a Dataset that has further texts beside each caption: its positive, and behind it its hard negative. Training
-// streams of it give them.
+// Accompanied is a Dataset that has further texts beside each caption: its positive, and behind it its hard negative.
+// Training streams of it give them.
 type Accompanied interface {
 	Dataset
 	// Others is the number of these texts, the same for all: 0, 1 or 2.
@@ -88,7 +88,8 @@ func (cfg *TrainConfig) fillOthers(ds Dataset, i int, row batch.Row) error {
 	for k, text := range OtherTexts(ds, i) {
 		s := Clean(cfg.Clean, text, cfg.MaxWords)
 		if s == "" {
-			return fmt.Errorf("data: %s: nothing is left of %.60q by data.clean: use another rule, or remove the row", ds.Name(i), text)
+			return fmt.Errorf("data: %s: nothing is left of %.60q by data.clean: use another rule, or remove the row",
+				ds.Name(i), text)
 		}
 		cfg.Text.FillText(s, row, otherTexts[k])
 	}

@@ -27,7 +27,8 @@ type CSVConfig struct {
 	Camera, Role   string // columns of cameras and roles (query, gallery or nothing); empty: none are known
 	Comma          rune   // between columns; 0: a tab in files that end in .tsv, else a comma
 	LazyQuotes     bool   // see encoding/csv
-	Unquoted       bool   // quotation marks are characters like any others: a line is a row, and each separator in it ends a cell
+	// quotation marks are characters like any others: a line is a row, and each separator in it ends a cell
+	Unquoted bool
 }
 
 // Table is a Dataset of the images and captions that tables of pairs name. It keeps where the rows lie,
@@ -82,7 +83,8 @@ func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (_ *Table
 	}()
 	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, cameras: map[string]int32{}, numbers: true, opt: opt}
 	if cfg.Caption == "" && cfg.ID == "" {
-		return nil, errors.New("data: table: rows have neither a caption nor an id: set data.csv.caption or data.csv.id")
+		return nil, errors.New(
+			"data: table: rows have neither a caption nor an id: set data.csv.caption or data.csv.id")
 	}
 	for _, path := range tables {
 		if st, err := os.Stat(path); err == nil { // else opening says why not
@@ -219,7 +221,8 @@ func csvReason(err error, unquoted bool) error {
 		case x.is != csv.ErrFieldCount:
 			x.cure = x.is.Error() + x.cure
 		case unquoted:
-			x.cure = "it has more or fewer columns than the first line: without quoting (data.csv.quoting) no cell can hold the separator"
+			x.cure = "it has more or fewer columns than the first line: without quoting (data.csv.quoting) no cell " +
+				"can hold the separator"
 		}
 		return &table.LineError{File: at.File, Line: at.Line, Err: errors.New(x.cure)}
 	}
@@ -239,7 +242,8 @@ func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 		case i < 0 && !utf8.ValidString(header[0]):
 			err = errors.New(notUTF8)
 		case i < 0:
-			err = fmt.Errorf("data.csv.%s: there is no column %q: the columns are %q, by the separator %q", key, name, names, comma)
+			err = fmt.Errorf("data.csv.%s: there is no column %q: the columns are %q, by the separator %q", key, name,
+				names, comma)
 		case slices.Contains(names[i+1:], name):
 			err = fmt.Errorf("data.csv.%s: there are two columns %q: rename one", key, name)
 		}
@@ -251,7 +255,8 @@ func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 		}
 		return find(key, name)
 	}
-	at = columns{image: find("image", t.cfg.Image), caption: optional("caption", t.cfg.Caption), id: optional("id", t.cfg.ID),
+	at = columns{image: find("image", t.cfg.Image), caption: optional("caption", t.cfg.Caption),
+		id:     optional("id", t.cfg.ID),
 		camera: optional("camera", t.cfg.Camera), role: optional("role", t.cfg.Role)}
 	if at.caption < 0 {
 		at.caption = at.id
@@ -315,7 +320,8 @@ func (b *tableBuilder) add(row []string, at columns, n int) error {
 		b.opt.Account.Used(rowUnit, 1)
 	}
 	if b.t.cfg.LazyQuotes && slices.ContainsFunc(row, func(cell string) bool { return strings.Contains(cell, "\n") }) {
-		b.opt.Account.Changed(rowUnit, 1, "cells that span lines, which may be rows merged by data.csv.lazy_quotes", b.place())
+		b.opt.Account.Changed(rowUnit, 1, "cells that span lines, which may be rows merged by data.csv.lazy_quotes",
+			b.place())
 	}
 	b.owner = append(b.owner, image)
 	return nil

@@ -191,7 +191,8 @@ func (b *tableBuilder) seen(row []string, at columns, image int, known bool, pat
 		case !known:
 			t.cameras = append(t.cameras, camera)
 		case t.cameras[image] != camera:
-			return fmt.Errorf("image %q has another camera here (%q) than in an earlier row: one image, one camera", path, name)
+			return fmt.Errorf("image %q has another camera here (%q) than in an earlier row: one image, one camera",
+				path, name)
 		}
 	}
 	if at.role >= 0 {
@@ -199,11 +200,14 @@ func (b *tableBuilder) seen(row []string, at columns, image int, known bool, pat
 		role, ok := roles[name]
 		switch {
 		case !ok:
-			return fmt.Errorf("column %q: there is no role %q: write query, gallery, or nothing for an image that is both", t.cfg.Role, name)
+			return fmt.Errorf(
+				"column %q: there is no role %q: write query, gallery, or nothing for an image that is "+
+					"both", t.cfg.Role, name)
 		case !known:
 			t.roles = append(t.roles, role)
 		case t.roles[image] != role:
-			return fmt.Errorf("image %q has another role here (%q) than in an earlier row: one image, one role", path, name)
+			return fmt.Errorf("image %q has another role here (%q) than in an earlier row: one image, one role", path,
+				name)
 		}
 	}
 	return nil
@@ -235,9 +239,9 @@ const (
 // ErrNoFiles says that images are no files of their own, such as parts of shards.
 var ErrNoFiles = errors.New("data: its images are no files of their own, which a table could name")
 
-// WriteCSV writes a table of the images of a data set that keep wants, as LoadCSV reads it with the id CSVID: a row for each
-// caption, with paths that start from root where they lie below it. Images without a caption have none. It returns the images that were written. Of a
-// data set whose images are no files of their own the error is ErrNoFiles.
+// WriteCSV writes a table of the images of a data set that keep wants, as LoadCSV reads it with the id CSVID: a row for
+// each caption, with paths that start from root where they lie below it. Images without a caption have none. It returns
+// the images that were written. Of a data set whose images are no files of their own the error is ErrNoFiles.
 func WriteCSV(w io.Writer, ds Dataset, root string, keep func(i int) bool) (images int, err error) {
 	f, ok := ds.(pathed)
 	if p, is := ds.(*Parquet); is {

@@ -28,8 +28,8 @@ type Dataset interface {
 type Options struct {
 	MaxPixels int    // pixel limit of an image; 0: images.DefaultMaxPixels
 	Clean     string // rule by which captions are cleaned, see Clean
-	// Progress is told how far a list, a table, shards or folders are read when they are opened, from one goroutine at a
-	// time; nil: nobody is.
+	// Progress is told how far a list, a table, shards or folders are read when they are opened, from one goroutine at
+	// a time; nil: nobody is.
 	Progress func(done, of int)
 	// Keep says which images of captions lists and tables are read, by their names as they are written; nil: all.
 	Keep func(name string) bool

@@ -19,8 +19,8 @@ type Entries struct {
 	At func(i int) Entry
 	// Group numbers the entries that are right answers for each other, 0, 1, ... in their order; nil: each is alone.
 	Group func(i int) int32
-	// Key is a sum that is quicker to have than that of the entries, which it stands for: where keys are equal the entries are, but
-	// equal entries may have different keys. nil: there is none.
+	// Key is a sum that is quicker to have than that of the entries, which it stands for: where keys are equal the
+	// entries are, but equal entries may have different keys. nil: there is none.
 	Key func(ctx context.Context) (identity.Sum, error)
 }
 
@@ -32,8 +32,8 @@ type Entry struct {
 	Name  string   // that stays with the sample wherever it stands, such as the path of its picture; empty: it has none
 	Rest  []string // captions, classes, answers and what else its lists say
 	Files []string // that its pictures are read from
-	// Shared says that files hold the pictures of many samples. Their paths are then no part of the sample: it stays the
-	// same in a file of another name.
+	// Shared says that files hold the pictures of many samples. Their paths are then no part of the sample: it stays
+	// the same in a file of another name.
 	Shared bool
 }
 
@@ -113,11 +113,15 @@ func JoinEntries(list ...Entries) (all Entries) {
 	return all
 }
 
-// drawnEntries are those of samples that the program draws: one, which says what decides them. Later versions must write the same
-// text for the same samples.
+// drawnEntries are those of samples that the program draws: one, which says what decides them. Later versions must
+// write the same text for the same samples.
 func drawnEntries(split string, w scenes.Config, more ...string) Entries {
-	text := fmt.Sprintf("%d to %d objects, %d shapes, %d colours, %d sizes, held out %d and %d", w.MinObjects, w.MaxObjects, w.Shapes, w.Colours, w.Sizes, w.ValSamples, w.TestSamples)
-	return Entries{Len: 1, At: func(int) Entry { return Entry{Name: "scenes/" + split, Rest: append([]string{text}, more...)} }}
+	text := fmt.Sprintf("%d to %d objects, %d shapes, %d colours, %d sizes, held out %d and %d", w.MinObjects,
+		w.MaxObjects, w.Shapes, w.Colours, w.Sizes, w.ValSamples, w.TestSamples)
+	return Entries{Len: 1, At: func(int) Entry {
+		return Entry{Name: "scenes/" + split,
+			Rest: append([]string{text}, more...)}
+	}}
 }
 
 // Entries implements Listed: what decides the scenes.
@@ -215,8 +219,8 @@ func entriesOfExamples(x Examples) Entries {
 // entryChunk is how many entries are summed at a time.
 const entryChunk = 4096
 
-// Sum returns the sum of the entries in their order and with their groups, or what stands for it. name makes of a path what stays
-// the same where the data moves. What pictures hold does not count. It ends early with the error of ctx.
+// Sum returns the sum of the entries in their order and with their groups, or what stands for it. name makes of a path
+// what stays the same where the data moves. What pictures hold does not count. It ends early with the error of ctx.
 func (e Entries) Sum(ctx context.Context, name func(string) string) (identity.Sum, error) {
 	if e.Key != nil {
 		return e.Key(ctx)

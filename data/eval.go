@@ -61,13 +61,15 @@ func NewEval(ds Dataset, cfg EvalConfig) (*Eval, error) {
 		e.byImage = append(e.byImage, mine)
 	}
 	if len(e.images) == 0 {
-		return nil, fmt.Errorf("data: none of the %d images of the evaluation split has a caption of at least one word (punctuation does not count): give the entries of its files captions", ds.Len())
+		return nil, fmt.Errorf(
+			"data: none of the %d images of the evaluation split has a caption of at least one word (punctuation "+
+				"does not count): give the entries of its files captions", ds.Len())
 	}
 	return e, nil
 }
 
-// Rephrased is the split with a caption for every phrasing where its data can say the same in several ways, as scenes can; else it is
-// the split itself.
+// Rephrased is the split with a caption for every phrasing where its data can say the same in several ways, as scenes
+// can; else it is the split itself.
 func (e *Eval) Rephrased() (*Eval, error) {
 	ds, ok := e.ds.(interface{ Rephrased() *SceneSet })
 	if !ok {

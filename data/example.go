@@ -34,7 +34,8 @@ type Answer struct {
 // Rect is a part of a picture in pixels of its source: the left upper corner, width and height.
 type Rect struct{ X, Y, W, H float64 }
 
-// Examples are the samples of a downstream task in an order that never changes. Methods may be called from several goroutines.
+// Examples are the samples of a downstream task in an order that never changes. Methods may be called from several
+// goroutines.
 type Examples interface {
 	// Len is the number of samples; of an endless training split those that count as one epoch.
 	Len() int
@@ -71,8 +72,8 @@ func (f firstExamples) Len() int { return f.n }
 // clipSlack is how many pixels a box may reach out of its picture as it is: annotations are rounded.
 const clipSlack = 1
 
-// Clip returns the part of r in a picture of w x h pixels, and whether that is another one by more than a pixel. Of a box outside of the picture nothing
-// is left, in width or in height.
+// Clip returns the part of r in a picture of w x h pixels, and whether that is another one by more than a pixel. Of a
+// box outside of the picture nothing is left, in width or in height.
 func (r Rect) Clip(w, h float64) (inside Rect, cut bool) {
 	if r.X >= -clipSlack && r.Y >= -clipSlack && r.X+r.W <= w+clipSlack && r.Y+r.H <= h+clipSlack {
 		return r, false
@@ -84,7 +85,8 @@ func (r Rect) Clip(w, h float64) (inside Rect, cut bool) {
 // TextPair is two texts with the class of their relation.
 type TextPair struct{ A, B, Label string }
 
-// ExampleDataset is examples as images with captions: the first picture of each with its text. Examples about one picture have one id.
+// ExampleDataset is examples as images with captions: the first picture of each with its text. Examples about one
+// picture have one id.
 type ExampleDataset struct{ Of Examples }
 
 var (

@@ -23,9 +23,9 @@ var pictureColumns = [...]struct{ column, stream string }{
 	{batch.SecondImages, rng.Augment + "/other"},
 }
 
-// ExampleStream is the endless training stream of examples: a new permutation every epoch, or one after the other where they have no
-// end. Its columns are those of the pictures, of the text, batch.IDs with the number of the sample in the list, batch.Labels, and those of
-// answers.
+// ExampleStream is the endless training stream of examples: a new permutation every epoch, or one after the other where
+// they have no end. Its columns are those of the pictures, of the text, batch.IDs with the number of the sample in the
+// list, batch.Labels, and those of answers.
 type ExampleStream struct {
 	examples Examples
 	cfg      ExampleConfig
@@ -135,7 +135,9 @@ func (s *ExampleStream) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch
 func fillExample(e Example, i int, row batch.Row, text *Texts, answers Answers, clean string, maxWords int) error {
 	said := Clean(clean, e.Text, maxWords)
 	if said == "" {
-		return fmt.Errorf("data: sample %d: nothing is left of the text %.60q by data.clean: use another rule, or remove the sample", i, e.Text)
+		return fmt.Errorf(
+			"data: sample %d: nothing is left of the text %.60q by data.clean: use another rule, or remove the "+
+				"sample", i, e.Text)
 	}
 	text.Fill(said, row)
 	row.Set(batch.IDs, int32(i&0x7fffffff))

@@ -9,8 +9,8 @@ import (
 	"github.com/geoalign/geoalign/internal/identity"
 )
 
-// fileRows is what data sets of rows share whose pictures lie in the files of the rows: their texts, which are in memory, and
-// the files, which are opened when a picture is wanted.
+// fileRows is what data sets of rows share whose pictures lie in the files of the rows: their texts, which are in
+// memory, and the files, which are opened when a picture is wanted.
 type fileRows struct {
 	files     handles
 	texts     []*packed // of each file a list for each row, the captions behind what else is said of it

@@ -71,7 +71,9 @@ func parseFlickr(file string, b []byte, written *names.List) (list []string, cap
 		head, caption, ok := strings.Cut(line, "\t")
 		at := strings.LastIndexByte(head, '#')
 		if !ok || at <= 0 || strings.Trim(head[at+1:], "0123456789") != "" {
-			return fmt.Errorf("want image.jpg#0, a tab and a caption (got %.60q); a table with a line of names is data.kind \"csv\"", line)
+			return fmt.Errorf(
+				"want image.jpg#0, a tab and a caption (got %.60q); a table with a line of names is data.kind "+
+					"\"csv\"", line)
 		}
 		name := written.Name(head[:at])
 		if _, known := captions[name]; !known {
@@ -103,7 +105,9 @@ func parseImageList(file string, b []byte, captioned []string, a *account.Accoun
 		case names.Missing:
 			return fmt.Errorf("image %q has no caption in the file of captions", said)
 		case names.Ambiguous:
-			return fmt.Errorf("image %q has several names in the file of captions that differ only in Unicode normalisation (NFC, NFD): write one of them", said)
+			return fmt.Errorf(
+				"image %q has several names in the file of captions that differ only in Unicode normalisation "+
+					"(NFC, NFD): write one of them", said)
 		case names.Folded:
 			a.Changed(entryUnit, 1, foldedName, file+": "+said)
 		}

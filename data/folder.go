@@ -31,8 +31,8 @@ var splits = []string{"train", "val", "test"}
 //
 // Classes are numbered in the order of their sorted names. In folders by split the
 // classes are those of train (of the split itself where there is no train), and
-// a class of another split must be one of them. Files of the formats that are read count, by their extension and also in folders
-// further down, by links too (see images.Below); names that begin with a dot do not.
+// a class of another split must be one of them. Files of the formats that are read count, by their extension and also
+// in folders further down, by links too (see images.Below); names that begin with a dot do not.
 //
 // The caption of an image is the name of its class with '_' as a space, and its id is
 // the number of its class: every image of a class is a right answer to the caption of
@@ -46,7 +46,9 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 		return nil, err
 	}
 	if bySplit && split == AllImages {
-		return nil, fmt.Errorf("data: %s is divided into folders by split: choose one of train, val and test, or name the folder below it", root)
+		return nil, fmt.Errorf(
+			"data: %s is divided into folders by split: choose one of train, val and test, or name the folder "+
+				"below it", root)
 	}
 	from, namesFrom := root, root
 	if bySplit {
@@ -60,7 +62,8 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 		return nil, err
 	}
 	if len(classes) < 2 {
-		return nil, fmt.Errorf("data: %s: images in one folder per class need at least 2 classes (got %d folders)", namesFrom, len(classes))
+		return nil, fmt.Errorf("data: %s: images in one folder per class need at least 2 classes (got %d folders)",
+			namesFrom, len(classes))
 	}
 	present := classes
 	if from != namesFrom {
@@ -76,11 +79,13 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 		}
 		label, known := slices.BinarySearch(classes, class)
 		if !known {
-			return nil, fmt.Errorf("data: %s: class %q is not in %s: rename or remove the folder", from, class, namesFrom)
+			return nil, fmt.Errorf("data: %s: class %q is not in %s: rename or remove the folder", from, class,
+				namesFrom)
 		}
 		caption := strings.ReplaceAll(class, "_", " ")
 		if blank(opt.Clean, caption) {
-			return nil, fmt.Errorf("data: %s: nothing of the class name %q is left as a caption: rename the folder", from, class)
+			return nil, fmt.Errorf("data: %s: nothing of the class name %q is left as a caption: rename the folder",
+				from, class)
 		}
 		files, err := imagesBelow(filepath.Join(from, class), opt.Account)
 		if err != nil {
@@ -100,7 +105,8 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 		}
 	}
 	if len(items) == 0 {
-		return nil, fmt.Errorf("data: %s: no image is in the %s split: add images, or make the folders train, val and test", from, split)
+		return nil, fmt.Errorf(
+			"data: %s: no image is in the %s split: add images, or make the folders train, val and test", from, split)
 	}
 	f := NewFiles(items, opt)
 	f.classes = classes
@@ -194,17 +200,18 @@ func imagesBelow(dir string, a *account.Account) ([]string, error) {
 		if !own.Whole() {
 			found = ": " + own.String()
 		}
-		return nil, fmt.Errorf("data: class folder %s has no image (%s)%s: add some or remove the folder", dir, images.FormatsRead, found)
+		return nil, fmt.Errorf("data: class folder %s has no image (%s)%s: add some or remove the folder", dir,
+			images.FormatsRead, found)
 	}
 	a.Add(own)
 	slices.Sort(names)
 	return names, nil
 }
 
-// Divide says which images of a list are in a split (train, val or test), of which val and test have a share in percent. An image is
-// in the split that the first 8 bytes of the SHA-256 of its clean name in the normal form NFC say, as a big-endian number
-// modulo 1,000,000 in ten-thousandths of a percent: from 0 on val, then test, then train. So all entries of an image are in one split,
-// and new images move none to another.
+// Divide says which images of a list are in a split (train, val or test), of which val and test have a share in
+// percent. An image is in the split that the first 8 bytes of the SHA-256 of its clean name in the normal form NFC say,
+// as a big-endian number modulo 1,000,000 in ten-thousandths of a percent: from 0 on val, then test, then train. So all
+// entries of an image are in one split, and new images move none to another.
 func Divide(split string, val, test float64) func(name string) bool {
 	return func(name string) bool {
 		sum := sha256.Sum256([]byte(normalform.String(norm.NFC, names.Clean(name))))

@@ -64,8 +64,8 @@ type IdentityCounts struct {
 }
 
 // identityOrder is the order of P x K batches: P identities with K images each, side by side. An epoch
-// visits the identities in a permutation of its own, once each; those that fill no batch at its end wait for another epoch.
-// The images of a visit are drawn without repetition, as long as there are others.
+// visits the identities in a permutation of its own, once each; those that fill no batch at its end wait for another
+// epoch. The images of a visit are drawn without repetition, as long as there are others.
 type identityOrder struct {
 	seed   uint64
 	k      int
@@ -75,10 +75,12 @@ type identityOrder struct {
 }
 
 // newIdentityOrder takes the identity of each of n samples, numbered from 0 to below count; a negative one is none.
-func newIdentityOrder(seed uint64, n, count int, identity func(i int) int32, cfg IdentityConfig) (*identityOrder, IdentityCounts, error) {
+func newIdentityOrder(seed uint64, n, count int, identity func(i int) int32, cfg IdentityConfig) (*identityOrder,
+	IdentityCounts, error) {
 	var c IdentityCounts
 	if cfg.Identities < 2 || cfg.Images < 1 {
-		return nil, c, fmt.Errorf("data: batches of %d identities with %d images each: want at least 2 with at least 1", cfg.Identities, cfg.Images)
+		return nil, c, fmt.Errorf("data: batches of %d identities with %d images each: want at least 2 with at least 1",
+			cfg.Identities, cfg.Images)
 	}
 	all := make([][]uint32, count)
 	for i := range n {
@@ -98,7 +100,9 @@ func newIdentityOrder(seed uint64, n, count int, identity func(i int) int32, cfg
 	}
 	c.Identities = len(o.images)
 	if o.visits = c.Identities / cfg.Identities * cfg.Identities; o.visits == 0 {
-		return nil, c, fmt.Errorf("data: %d identities fill no batch of %d with %d images each (%d have fewer images): lower train.batch_size, or data.identities.images", c.Identities, cfg.Identities, cfg.Images, c.Short)
+		return nil, c, fmt.Errorf(
+			"data: %d identities fill no batch of %d with %d images each (%d have fewer images): lower "+
+				"train.batch_size, or data.identities.images", c.Identities, cfg.Identities, cfg.Images, c.Short)
 	}
 	o.order = NewOrder(seed, c.Identities)
 	return o, c, nil

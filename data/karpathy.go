@@ -90,7 +90,8 @@ func parseKarpathy(file string, b []byte, imageRoot, split string, opt Options) 
 	}
 	for _, s := range sortedKeys(perSplit) {
 		if s != "restval" && !slices.Contains(splits, s) {
-			opt.Account.NotUnderstood(entryUnit, perSplit[s], "a split that is neither train, restval, val nor test", fmt.Sprintf("%s: %q", file, s))
+			opt.Account.NotUnderstood(entryUnit, perSplit[s], "a split that is neither train, restval, val nor test",
+				fmt.Sprintf("%s: %q", file, s))
 		}
 	}
 	countTurned(opt.Account, written, file)

@@ -30,14 +30,18 @@ type Batch struct {
 
 // LoaderConfig sizes a loader.
 type LoaderConfig struct {
-	BatchSize   int      // rows of a batch, of several processes those of all
-	Columns     []Column // of a batch: what the model reads
-	Workers     int      // goroutines that make samples; 0: the number of processors
-	Prefetch    int      // batches prepared ahead; 0: 2
-	Held        int      // batches that the caller keeps at a time; 0: 1
-	MaxBadShare float64  // stop when more than this share of the samples read since the loader was made is bad, judged from 50 on; 0: at the first
-	Overfit     int      // only the first N samples, over and over; 0: all
-	DropLast    bool     // leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of epochs
+	BatchSize int      // rows of a batch, of several processes those of all
+	Columns   []Column // of a batch: what the model reads
+	Workers   int      // goroutines that make samples; 0: the number of processors
+	Prefetch  int      // batches prepared ahead; 0: 2
+	Held      int      // batches that the caller keeps at a time; 0: 1
+	// stop when more than this share of the samples read since the loader was made is bad, judged from 50 on; 0: at the
+	// first
+	MaxBadShare float64
+	Overfit     int // only the first N samples, over and over; 0: all
+	// leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of
+	// epochs
+	DropLast bool
 	// Group is the processes that share the batches, each by an equal number of rows in the order of the
 	// ranks; nil: this one alone. All have the same stream.
 	Group parallel.Group
@@ -67,7 +71,9 @@ type BadShareError struct {
 
 // Error names the share and the first reasons.
 func (e *BadShareError) Error() string {
-	s := fmt.Sprintf("data: %d of %d samples are bad, more than data.max_bad_share = %g allows: mend the data (trainer data check lists what is wrong) or raise the limit", e.Bad, e.Read, e.Allowed)
+	s := fmt.Sprintf(
+		"data: %d of %d samples are bad, more than data.max_bad_share = %g allows: mend the data (trainer data "+
+			"check lists what is wrong) or raise the limit", e.Bad, e.Read, e.Allowed)
 	for i, x := range e.Examples {
 		if i == 3 {
 			break
@@ -138,17 +144,21 @@ func NewLoader(stream Stream, cfg LoaderConfig) (*Loader, error) {
 	case cfg.BatchSize <= 0:
 		return nil, fmt.Errorf("data: batch size must be > 0 (got %d)", cfg.BatchSize)
 	case len(cfg.Columns) == 0:
-		return nil, fmt.Errorf("data: a loader needs the columns of a batch: those that the model reads, or all that the stream has")
+		return nil, fmt.Errorf(
+			"data: a loader needs the columns of a batch: those that the model reads, or all that the stream has")
 	case cfg.MaxBadShare < 0 || cfg.MaxBadShare > 1 || cfg.MaxBadShare != cfg.MaxBadShare:
 		return nil, fmt.Errorf("data: share of bad samples must be in [0, 1] (got %g)", cfg.MaxBadShare)
 	case cfg.Workers < 0 || cfg.Prefetch < 0 || cfg.Overfit < 0:
-		return nil, fmt.Errorf("data: workers, prefetch and overfit must be >= 0 (got %d, %d, %d)", cfg.Workers, cfg.Prefetch, cfg.Overfit)
+		return nil, fmt.Errorf("data: workers, prefetch and overfit must be >= 0 (got %d, %d, %d)", cfg.Workers,
+			cfg.Prefetch, cfg.Overfit)
 	}
 	if cfg.Group == nil {
 		cfg.Group = parallel.Single{}
 	}
 	if n := cfg.Group.Size(); cfg.BatchSize%n != 0 {
-		return nil, fmt.Errorf("train.batch_size: the rows of a batch must be shared equally (got %d rows for %d processes): use a multiple of %d", cfg.BatchSize, n, n)
+		return nil, fmt.Errorf(
+			"train.batch_size: the rows of a batch must be shared equally (got %d rows for %d processes): use a "+
+				"multiple of %d", cfg.BatchSize, n, n)
 	}
 	if err := batch.Check(cfg.Columns, stream.Columns()); err != nil {
 		return nil, err
@@ -166,7 +176,9 @@ func NewLoader(stream Stream, cfg LoaderConfig) (*Loader, error) {
 		}
 	}
 	if n := stream.EpochSamples(); n <= 0 || cfg.DropLast && n < cfg.BatchSize {
-		return nil, fmt.Errorf("data: an epoch of %d samples fills no batch of %d: use a smaller train.batch_size or data.drop_last = false", n, cfg.BatchSize)
+		return nil, fmt.Errorf(
+			"data: an epoch of %d samples fills no batch of %d: use a smaller train.batch_size or data.drop_last = "+
+				"false", n, cfg.BatchSize)
 	}
 	return &Loader{stream: stream, cfg: cfg, pool: make(chan *Batch, cfg.Prefetch+1+max(1, cfg.Held))}, nil
 }
@@ -181,8 +193,8 @@ func (l *Loader) Start(position uint64) {
 	}
 }
 
-// Rewind goes back to an earlier Place, and counts what comes behind it anew. Unlike Start it reads nothing, and so does not
-// wait for a sample in progress, before the next call of Next.
+// Rewind goes back to an earlier Place, and counts what comes behind it anew. Unlike Start it reads nothing, and so
+// does not wait for a sample in progress, before the next call of Next.
 func (l *Loader) Rewind(p Place) {
 	l.pos, l.passed, l.back, l.failed = p.position, p.counts, true, nil
 	l.mu.Lock()
@@ -247,8 +259,9 @@ func (l *Loader) hand(r result) (*Batch, error) {
 	return r.batch, nil
 }
 
-// Peek returns the batch that the next call of Next returns, and leaves it there, so that it can be taken to a device beside other
-// work; nil where it is not ready, or of several processes. After Start, Rewind or Close it may be filled anew.
+// Peek returns the batch that the next call of Next returns, and leaves it there, so that it can be taken to a device
+// beside other work; nil where it is not ready, or of several processes. After Start, Rewind or Close it may be filled
+// anew.
 func (l *Loader) Peek() *Batch {
 	if l.closed || l.failed != nil || l.run == nil || l.back || l.cfg.Group.Size() > 1 {
 		return nil
@@ -264,8 +277,8 @@ func (l *Loader) Peek() *Batch {
 	return l.ahead.batch // nil with an error
 }
 
-// Recycle gives a batch that Next has returned back for reuse; one of another loader, or one that was given back before, is ignored.
-// The caller must not touch it again.
+// Recycle gives a batch that Next has returned back for reuse; one of another loader, or one that was given back
+// before, is ignored. The caller must not touch it again.
 func (l *Loader) Recycle(b *Batch) {
 	if b != nil && b.owner == l && b.out.CompareAndSwap(true, false) {
 		l.reuse(b)
@@ -290,8 +303,9 @@ func (l *Loader) Close() error {
 	return nil
 }
 
-// Bad returns how many samples were read and how many of them were bad, by all processes and up to the last batch that Next
-// returned, since the loader was made or, of one that was restored, since the run began; and the first reasons since it was made.
+// Bad returns how many samples were read and how many of them were bad, by all processes and up to the last batch that
+// Next returned, since the loader was made or, of one that was restored, since the run began; and the first reasons
+// since it was made.
 func (l *Loader) Bad() (bad, read uint64, examples []BadSample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

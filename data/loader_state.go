@@ -9,8 +9,9 @@ import (
 type loaderCounters struct {
 	Position uint64 `json:"position"`                // next sample of the stream
 	Epoch    int    `json:"epoch_samples,omitempty"` // samples of an epoch; 0: saved by an earlier version
-	Read     uint64 `json:"read,omitempty"`          // samples before the position that were read, for data.max_bad_share
-	Bad      uint64 `json:"bad,omitempty"`           // and that were bad
+	// samples before the position that were read, for data.max_bad_share
+	Read uint64 `json:"read,omitempty"`
+	Bad  uint64 `json:"bad,omitempty"` // and that were bad
 
 	// What identifies the samples, as Identify was told; empty: it was not, or by an earlier version.
 	Samples string `json:"samples,omitempty"`
@@ -43,8 +44,8 @@ func (l *Loader) Counters() any {
 // Identify tells what identifies the samples (Entries.Sum), which checkpoints hold.
 func (l *Loader) Identify(samples identity.Sum) { l.samples = samples }
 
-// LoaderIdentity returns what a checkpoint says of the samples of its loader, whose counters read sets; ok is false where it says nothing,
-// or by another rule.
+// LoaderIdentity returns what a checkpoint says of the samples of its loader, whose counters read sets; ok is false
+// where it says nothing, or by another rule.
 func LoaderIdentity(read func(part string, counters any) error) (samples identity.Sum, ok bool) {
 	var c loaderCounters
 	if err := read(loaderName, &c); err != nil {
@@ -57,8 +58,8 @@ func LoaderIdentity(read func(part string, counters any) error) (samples identit
 // Tensors implements state.Part: none.
 func (l *Loader) Tensors() []state.Tensor { return nil }
 
-// Restored implements state.Restorer: the loader starts at the position, and goes on counting bad samples where the epoch is as long
-// as it was. Of other data it counts anew.
+// Restored implements state.Restorer: the loader starts at the position, and goes on counting bad samples where the
+// epoch is as long as it was. Of other data it counts anew.
 func (l *Loader) Restored() error {
 	l.resized = 0
 	p := Place{position: l.saved.Position}

@@ -23,7 +23,9 @@ const maxMissing = 5
 // Error counts the files and names the first.
 func (e *MissingError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "data: %d of %d image files cannot be read: correct their paths or data.root, or remove the entries", e.Count, e.Of)
+	fmt.Fprintf(
+		&b, "data: %d of %d image files cannot be read: correct their paths or data.root, or remove the "+
+			"entries", e.Count, e.Of)
 	for _, x := range e.Examples {
 		fmt.Fprintf(&b, "\n  %v", x)
 	}

@@ -18,7 +18,8 @@ import (
 // ParquetConfig says how tables of images are read.
 type ParquetConfig struct {
 	Image, Caption string // columns
-	Shuffle        int    // samples that are mixed with each other in training, see Parted; twice as many encoded images are kept in memory
+	// samples that are mixed with each other in training, see Parted; twice as many encoded images are kept in memory
+	Shuffle int
 }
 
 // Parquet is a Dataset of the rows of .parquet files, each an image with its captions. Captions and
@@ -50,8 +51,8 @@ var (
 )
 
 // OpenParquet opens .parquet files as Hugging Face's datasets exports them. The column of images is a group
-// of bytes and path, bytes, or a path, which starts from root unless absolute; that of captions is a string or a list of
-// strings. An error names the file and the columns it has.
+// of bytes and path, bytes, or a path, which starts from root unless absolute; that of captions is a string or a list
+// of strings. An error names the file and the columns it has.
 func OpenParquet(root string, paths []string, cfg ParquetConfig, opt Options) (*Parquet, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("data: no table given: set data.parquet.train_files, val_files or test_files")
@@ -130,7 +131,8 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (*parq
 			continue
 		}
 		if n < 0 || n > int64(math.MaxInt32-row) {
-			return nil, fmt.Errorf("a row group has %d rows: at most %d are read of a file: write several", n, math.MaxInt32)
+			return nil, fmt.Errorf("a row group has %d rows: at most %d are read of a file: write several", n,
+				math.MaxInt32)
 		}
 		x.groups = append(x.groups, rowGroup{g, row})
 		paths, garbled, err := path.Strings(g, n)
@@ -199,8 +201,8 @@ func (p *Parquet) Parts() ([]int, int) { return p.groups, p.cfg.Shuffle }
 // Image reads and decodes the image of row i, or takes it from the cache.
 func (p *Parquet) Image(i int) (*transform.Image, error) { return p.imageTimed(i, nil) }
 
-// place of the image of row i. The part of a table has the state of the file with it that the row names, of which the image is
-// where it has no bytes.
+// place of the image of row i. The part of a table has the state of the file with it that the row names, of which the
+// image is where it has no bytes.
 func (p *Parquet) place(i int) (path, part string) {
 	file, in := p.at(i)
 	named := p.text(i, 0)

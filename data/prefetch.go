@@ -146,11 +146,13 @@ func (l *Loader) sample(counter uint64, row batch.Row) (err error) {
 // exhausted is the error of a machine that has run out of files or memory, which is no fault
 // of the sample.
 func exhausted(err error) error {
-	return fmt.Errorf("data: %w: this is no bad sample but a limit of the machine: raise it (ulimit -n for open files) or lower data.workers", err)
+	return fmt.Errorf(
+		"data: %w: this is no bad sample but a limit of the machine: raise it (ulimit -n for open files) or lower "+
+			"data.workers", err)
 }
 
-// counting counts samples in their order. Where the rest of an epoch fills no batch it is dropped as soon as that is known, as layout
-// does it: several processes do not read it, so it does not count as read.
+// counting counts samples in their order. Where the rest of an epoch fills no batch it is dropped as soon as that is
+// known, as layout does it: several processes do not read it, so it does not count as read.
 type counting struct {
 	l *Loader
 	counts
@@ -226,7 +228,8 @@ func (p *prefetch) assemble(position uint64, x counting, all []BadSample) {
 			// Without this a stream whose samples are all bad, within a share of
 			// 1, would be read for ever.
 			if l.tooFar(s.counter - sent) {
-				send(result{err: fmt.Errorf("data: no batch of %d good samples in %d samples: %w", l.cfg.BatchSize, s.counter-sent, s.err)})
+				send(result{err: fmt.Errorf("data: no batch of %d good samples in %d samples: %w", l.cfg.BatchSize,
+					s.counter-sent, s.err)})
 				return
 			}
 		} else {

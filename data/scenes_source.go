@@ -52,7 +52,8 @@ func NewSceneStream(w *scenes.World, epochSamples int, cfg TrainConfig) (*SceneS
 	if cfg.Identities.Images == 0 {
 		return s, nil
 	}
-	o, counts, err := newIdentityOrder(cfg.Seed, epochSamples, len(w.Classes()), func(i int) int32 { return int32(w.Class(w.Train(uint64(i)))) }, cfg.Identities)
+	o, counts, err := newIdentityOrder(cfg.Seed, epochSamples, len(w.Classes()),
+		func(i int) int32 { return int32(w.Class(w.Train(uint64(i)))) }, cfg.Identities)
 	if err != nil {
 		return nil, err
 	}
@@ -207,8 +208,8 @@ func SceneCaptions(w *scenes.World, n int, clean string) []string {
 	return all
 }
 
-// SceneExamples are examples about scenes of a procedural world, which are drawn when they are asked for. Those of training have no end;
-// those of val and test are about the held-out scenes.
+// SceneExamples are examples about scenes of a procedural world, which are drawn when they are asked for. Those of
+// training have no end; those of val and test are about the held-out scenes.
 type SceneExamples struct {
 	Samples int      // of an epoch, or of the split
 	Size    int      // side of a picture in pixels

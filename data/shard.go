@@ -57,7 +57,8 @@ func indexShard(r io.ReadSeeker, size int64, jsonKey, clean string) (*shard, err
 	case lost == table.ErrBehindEnd:
 		x.ends("behind the end of the shard", lost.Error())
 	case lost != nil:
-		x.ends("end of the shard", fmt.Sprintf("the shard is cut or damaged here, and what follows is lost (%s): copy it again",
+		x.ends("end of the shard", fmt.Sprintf(
+			"the shard is cut or damaged here, and what follows is lost (%s): copy it again",
 			words.Cut(lost.Error(), longestExample)))
 	}
 	x.flush()
@@ -189,7 +190,8 @@ func (s *shard) check(size int64) error {
 }
 
 // An index of a shard is kept in a file: the gob of a shard and a checksum. Its name is a
-// fingerprint of path and stamp of the shard and of what its captions are, so that of a shard that has changed is another one.
+// fingerprint of path and stamp of the shard and of what its captions are, so that of a shard that has changed is
+// another one.
 
 // shardIndexVersion grows when an index of the same file becomes another one.
 const shardIndexVersion = 5
@@ -212,7 +214,8 @@ func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, iden
 		if err != nil {
 			abs = path
 		}
-		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s\x00%s", shardIndexVersion, abs, stamp.Shared(), jsonKey, clean))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s\x00%s", shardIndexVersion, abs, stamp.Shared(),
+			jsonKey, clean))
 		name = filepath.Join(dir, fmt.Sprintf("shard-%x.index", sum[:16]))
 		b, err := os.ReadFile(name)
 		var s *shard
@@ -236,7 +239,9 @@ func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, iden
 			err = files.ReplaceFrom(name, func(w io.Writer) error { return writeShardIndex(w, s) })
 		}
 		if err != nil {
-			warn(fmt.Errorf("data: the index of a shard cannot be kept in data.cache_dir, and is made again at the next start: %w", err))
+			warn(fmt.Errorf(
+				"data: the index of a shard cannot be kept in data.cache_dir, and is made again at the next start: "+
+					"%w", err))
 		}
 	}
 	return s, stamp, nil

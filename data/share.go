@@ -141,7 +141,8 @@ func (l *Loader) nextShared(ctx context.Context) (*Batch, error) {
 		var rows []uint64
 		rows, end = l.layout(nil, l.pos, bad)
 		if l.tooFar(end - l.pos - 1) {
-			return nil, l.fail(r, fmt.Errorf("data: no batch of %d good samples in %d samples: %w", l.cfg.BatchSize, end-l.pos-1, lost[len(lost)-1].Err))
+			return nil, l.fail(r, fmt.Errorf("data: no batch of %d good samples in %d samples: %w", l.cfg.BatchSize,
+				end-l.pos-1, lost[len(lost)-1].Err))
 		}
 		r = l.remake(r.batch, l.own(rows))
 		r.batch.Counter, r.batch.End = l.pos, end
@@ -248,8 +249,8 @@ func (l *Loader) tell(r result) ([]BadSample, error) {
 	return lost, nil
 }
 
-// judge counts the samples of a batch that ends before end, of which bad is known, one after the other as assemble does, and judges
-// at every bad one as it does. So the verdict is that of one process.
+// judge counts the samples of a batch that ends before end, of which bad is known, one after the other as assemble
+// does, and judges at every bad one as it does. So the verdict is that of one process.
 func (l *Loader) judge(bad map[uint64]error, end uint64) (n counts, all []BadSample, err error) {
 	x := l.counting(l.pos)
 	all = slices.Clone(l.examples)

@@ -28,7 +28,8 @@ type UnknownWord struct {
 	Count int    `json:"count"`
 }
 
-// UnknownWords counts the words of texts, split at white space, that tok has unknown tokens for, the most frequent first.
+// UnknownWords counts the words of texts, split at white space, that tok has unknown tokens for, the most frequent
+// first.
 func UnknownWords(tok Tokenizer, counts map[string]int) (list []UnknownWord) {
 	if tok == nil {
 		return nil
@@ -54,8 +55,8 @@ type Quantiles struct {
 	Mean float64 `json:"mean"`
 }
 
-// CountUnknown counts the tokens of a whole text that stand for what tok does not know; 0 where tok does not tell. What stands around
-// a text does not count: its id may be the same, as CLIP's is.
+// CountUnknown counts the tokens of a whole text that stand for what tok does not know; 0 where tok does not tell. What
+// stands around a text does not count: its id may be the same, as CLIP's is.
 func CountUnknown(tok Tokenizer, ids []int32) (n int) {
 	u, ok := tok.(interface{ UnkID() int32 })
 	if !ok {
@@ -133,10 +134,11 @@ func NewQuantiles(x []int) Quantiles {
 type IdentityStats struct {
 	Identities  int       `json:"identities"`
 	PerIdentity Quantiles `json:"images_per_identity"`
-	Cameras     int       `json:"cameras"`           // that are known
-	Queries     int       `json:"queries"`           // images that search
-	Gallery     int       `json:"gallery"`           // images that are searched
-	Unmatched   int       `json:"unmatched_queries"` // without an image of their identity by another camera in the gallery
+	Cameras     int       `json:"cameras"` // that are known
+	Queries     int       `json:"queries"` // images that search
+	Gallery     int       `json:"gallery"` // images that are searched
+	// without an image of their identity by another camera in the gallery
+	Unmatched int `json:"unmatched_queries"`
 }
 
 // NewIdentityStats counts the identities of ds. It opens no image.

@@ -67,11 +67,13 @@ type TrainConfig struct {
 	Clean     string // rule by which captions are cleaned, see Clean
 	// Identities makes batches of some identities with some images each.
 	Identities IdentityConfig
-	Pairs      bool // every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at each access
+	// every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at
+	// each access
+	Pairs bool
 }
 
-// Crops are Count small views of an image, of Size pixels a side and with shares of the area from ScaleMin to ScaleMax, which pass the
-// other steps of TrainConfig.Transform too.
+// Crops are Count small views of an image, of Size pixels a side and with shares of the area from ScaleMin to ScaleMax,
+// which pass the other steps of TrainConfig.Transform too.
 type Crops struct {
 	Count, Size        int
 	ScaleMin, ScaleMax float64
@@ -126,7 +128,9 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 		t.n, parts = len(t.pairs), firsts
 	}
 	if t.n == 0 {
-		return nil, fmt.Errorf("data: the training data has no sample (%d images, %d pairs): check the files of the train split", ds.Len(), len(t.pairs))
+		return nil, fmt.Errorf(
+			"data: the training data has no sample (%d images, %d pairs): check the files of the train "+
+				"split", ds.Len(), len(t.pairs))
 	}
 	if cfg.Transform.Size <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.Transform.Size)
@@ -138,7 +142,8 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 		t.order = newPartOrder(cfg.Seed, t.n, parts, mixed)
 		return t, nil
 	}
-	o, counts, err := newIdentityOrder(cfg.Seed, t.n, t.dense.count(t.n), func(i int) int32 { return t.dense.of(ds.ImageID(i)) }, cfg.Identities)
+	o, counts, err := newIdentityOrder(cfg.Seed, t.n, t.dense.count(t.n),
+		func(i int) int32 { return t.dense.of(ds.ImageID(i)) }, cfg.Identities)
 	if err != nil {
 		return nil, err
 	}

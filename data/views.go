@@ -48,7 +48,8 @@ func (cfg *TrainConfig) applyCrops(img *transform.Image, c uint64, dst []float32
 	small.Size, small.ScaleMin, small.ScaleMax = cfg.Crops.Size, cfg.Crops.ScaleMin, cfg.Crops.ScaleMax
 	n := 3 * small.Size * small.Size
 	if len(dst) != cfg.Crops.Count*n {
-		return fmt.Errorf("data: %d small views of %d pixels a side have %d values (got room for %d)", cfg.Crops.Count, small.Size, cfg.Crops.Count*n, len(dst))
+		return fmt.Errorf("data: %d small views of %d pixels a side have %d values (got room for %d)", cfg.Crops.Count,
+			small.Size, cfg.Crops.Count*n, len(dst))
 	}
 	r := rng.New(cfg.Seed, crops, c)
 	for v := range cfg.Crops.Count {

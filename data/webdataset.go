@@ -105,7 +105,9 @@ func (s *Shards) count() error {
 		if faults = append(faults, other...); faults == nil {
 			faults = []string{s.files.paths[0] + " has no members"}
 		}
-		return fmt.Errorf("data: none of the %d shards has a complete sample: want an image (.jpg, .png, .webp or another format that is read) and %s\n  %s",
+		return fmt.Errorf(
+			"data: none of the %d shards has a complete sample: want an image (.jpg, .png, .webp or another format "+
+				"that is read) and %s\n  %s",
 			len(s.shards), what, strings.Join(faults, "\n  "))
 	}
 	return nil

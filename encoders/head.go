@@ -72,8 +72,6 @@ func (h *HeadOptions) Check(k *section.Checker) {
 	k.Require("model.text.positions", k.Has(section.Recurrent) || least <= text.Positions,
 		fmt.Sprintf("must be at least data.tokens plus the repeated class tokens, %d", least),
 		"Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions")
-	k.Require("objective.tcl.local", k.Value("objective.tcl.local") == false, "must be false with several class tokens",
-		"a part is one token, which has no m spheres: use objective.tcl.intra, or another topology")
 }
 
 // checkIdentity tells a side without a projection that needs one.
@@ -121,7 +119,7 @@ func (h *HeadOptions) checkStyle(k *section.Checker, space space.Space) {
 		"a side without a projection has no layers: set model.head.identity = \"\"")
 	k.Require("style", !space.Tokens, want+" with model.head.topology = \"Multi(n,m)\"",
 		"its class tokens share one layer: use another topology")
-	k.Training("style", k.Number("objective.geometric.weight") == 0 || k.Has(section.Stored), want+" with objective.geometric",
+	k.Training("style", !k.Has(section.BackboneQueue), want+" with objective.geometric",
 		"the term passes points through one layer: set objective.geometric.weight = 0")
 }
 

@@ -43,7 +43,7 @@ func (l *LoRA) Gives() (list []section.Fact) {
 	if l.Rank > 0 {
 		list = append(list, section.Adapters, section.LowRank, section.Tuned, section.Foldable)
 		if l.Dropout > 0 {
-			list = append(list, section.Dropout)
+			list = append(list, section.TowerDropout)
 		}
 	}
 	return list

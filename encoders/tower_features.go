@@ -44,7 +44,7 @@ func (h *FeatureHeads) Defaults() {
 // Gives implements section.Giver.
 func (h *FeatureHeads) Gives() (list []section.Fact) {
 	if h.Dropout > 0 {
-		list = append(list, section.Dropout)
+		list = append(list, section.TowerDropout)
 	}
 	if h.Layers > 1 || h.Layers == 1 && (h.Hidden == h.InImage || h.Hidden == h.InText) {
 		list = append(list, section.Skips)

@@ -139,8 +139,9 @@ func (i *ImageOptions) Check(k *section.Checker) {
 			"a share is rounded to whole patches")
 		k.Require("keep_patches", !k.Has(section.Fusion) || section.Of[TextOptions](k).FusionLayers == 0,
 			"must be 1 with fusion layers, which attend to all patches")
-		k.Training("keep_patches", !k.Has(section.PatchLoss),
-			"must be 1 with objective.tcl.local, word_patch, token_image, text_swap or captioning, which read all patches")
+		k.Training("keep_patches", k.Value("objective.tcl.local") != true, "must be 1 with objective.tcl.local, which compares all patches")
+		k.Training("keep_patches", !k.Has(section.AllPatches),
+			"must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches")
 	}
 }
 

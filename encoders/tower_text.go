@@ -21,7 +21,7 @@ type TextOptions struct {
 	// text layers
 	Layers int `toml:"layers" fixed:"model" max:"128"`
 	// layers with cross-attention to the image
-	FusionLayers int `toml:"fusion_layers" when:"fusion loss or fusion_layers=0" fixed:"model" max:"128"`
+	FusionLayers int `toml:"fusion_layers" when:"fused pairs or fusion_layers=0" fixed:"model" max:"128"`
 	// width of a token, a multiple of heads; of gru that of a state
 	Width int `toml:"width" fixed:"model" max:"65536"`
 	// attention heads
@@ -60,7 +60,7 @@ func (t *TextOptions) Gives() []section.Fact {
 		list[0] = section.Recurrent
 	}
 	if t.Dropout > 0 {
-		list = append(list, section.Dropout)
+		list = append(list, section.TowerDropout)
 	}
 	return list
 }
@@ -92,7 +92,7 @@ func (t *TextOptions) Check(k *section.Checker) {
 		"they have no first token that stands for a text")
 	k.Require("fusion_layers", t.FusionLayers == 0 || k.Has(section.Fusion) || !k.Has(section.Words), "must be 0",
 		k.Named()+" has no fusion layers")
-	k.Require("fusion_layers", t.FusionLayers > 0 || !k.Has(section.FusionLoss) || !k.Has(section.Fusion), "must be > 0",
+	k.Require("fusion_layers", t.FusionLayers > 0 || !k.Has(section.FusedPairs) || !k.Has(section.Fusion), "must be > 0",
 		"objective.itm and objective.mlm read the fusion layers")
 	k.Require("style", !k.Has(section.Fusion) || t.FusionLayers == 0 || t.MasksWords(),
 		"must be bert or roberta with fusion layers, which matching and masked language modelling read",

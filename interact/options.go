@@ -41,7 +41,7 @@ type Options struct {
 	// of kinds of cross attention with objective.itc.score = "gssf", where the learned metric is: similarity (where a
 	// token is compared with its context, and of sgr and saf where the wholes are) | attention (in the products that
 	// attention reads) | both (each with weights of its own)
-	Metric string `toml:"metric" when:"kind=scan|bfan|imram|naaf|sgr|saf and learned metric" fixed:"model"`
+	Metric string `toml:"metric" when:"kind=scan|bfan|imram|naaf|sgr|saf and metric" fixed:"model"`
 
 	// of sgr: steps of reasoning; of imram: steps whose scores are added up
 	Steps int `toml:"steps" when:"kind=imram|sgr" fixed:"model" max:"128"`
@@ -115,7 +115,7 @@ func (o *Options) Gives() []section.Fact {
 	case o.Kind == "":
 		return []section.Fact{section.Features}
 	case o.vectors() && o.Dropout > 0:
-		return []section.Fact{section.TokenScores, section.Dropout}
+		return []section.Fact{section.TokenScores, section.TowerDropout}
 	}
 	return []section.Fact{section.TokenScores}
 }
@@ -156,11 +156,6 @@ func (o *Options) Check(k *section.Checker) {
 		"tokens are unit vectors of one sphere")
 	k.Training("momentum.enabled", k.Value("momentum.enabled") == false, "must be false with model.interaction",
 		"a teacher and a queue hold one feature of each image and text")
-	for _, loss := range []string{"itc", "klot", "structure", "geometric"} {
-		key := "objective." + loss + ".weight"
-		k.Training(key, !(k.Number(key) > 0), "must be 0 with model.interaction",
-			"it compares features: use objective.itc.in_batch_weight, objective.siglip, objective.hinge, objective.poly or objective.cmpm")
-	}
 	k.Require("eval.beside", !slices.Contains(k.Value("eval.beside").([]string), "zeroshot"),
 		"must not have zeroshot with model.interaction", "it compares features")
 	k.Require("eval.score", k.Value("eval.score") == "train", `must be "train" with model.interaction`,

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyADCL is a dual encoder with a teacher, a queue of which 5 of 8 entries are filled, and the contrasts of ViPMM.
 func tinyADCL(fusion string, rank int) config.Config {
 	c := tinyCLIP("sphere")
 	c.Momentum.Enabled, c.Queue.Size = true, 8
-	c.Objective.ADCL = config.ADCL{Weight: 0.5, Temperature: 0.2, Fusion: fusion, FusionTemperature: 0.4, Dim: 6, Rank: rank}
+	c.Objective.ADCL = objectives.ADCL{Weight: 0.5, Temperature: 0.2, Fusion: fusion, FusionTemperature: 0.4, Dim: 6, Rank: rank}
 	c.Objective.ITC.InBatchWeight = 0
 	return c
 }

@@ -62,14 +62,6 @@ func (p *Trainer) assemble() (b *builder, err error) {
 	defer op.Catch(&err)
 	b = p.newBuilder(p.cfg.ComparedRows())
 	p.step = &trainStep{inputs: b.s.Inputs, losses: newLosses(p.cfg, p.o)}
-	if p.teacher != nil {
-		l, err := p.teacher.loss(p.cfg.Objective.DistillScores)
-		if err != nil {
-			return nil, err
-		}
-		p.step.losses = append(p.step.losses, l)
-	}
-	p.step.losses = append(p.step.losses, p.o.Losses...)
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.Preparer); ok {
 			x.Prepare(b.s)
@@ -123,7 +115,7 @@ func (b *builder) addLosses() error {
 
 // newBuilder starts a step of so many rows with what it has before the towers.
 func (p *Trainer) newBuilder(rows int) *builder {
-	cfg, obj, n := p.cfg, p.cfg.Objective, newNet(p.params)
+	cfg, obj, v, n := p.cfg, p.cfg.Objective, p.cfg.View(), newNet(p.params)
 	on, momentum := encoders.NewScope(n.params), encoders.NewScope(n.momentum)
 	b := &builder{Trainer: p, net: n}
 	if cfg.Compute.Recompute {
@@ -131,17 +123,24 @@ func (p *Trainer) newBuilder(rows int) *builder {
 	}
 	s := &objectives.Step{
 		Inputs: n.inputs, Rows: rows, Ranks: p.ranks(), Seed: cfg.Run.Seed, Params: on, MomentumParams: momentum, Student: &encoders.Context{},
-		Scores:        newScores(cfg, p.design.space, on, momentum),
+		Scores:    objectives.NewScores(v, p.design.space, on, momentum),
+		Config:    v,
+		Reference: p.o.Reference, ImagePool: p.o.ImagePool, TextPool: p.o.TextPool,
+		Words:         objectives.Words{Vocab: p.o.Vocab, MaskID: p.o.MaskID, Specials: p.o.Specials},
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
-		NegativeTerms: terms(obj.NegativeTerms()), PairTerms: terms(cfg.PairTerms()),
+		NegativeTerms: objectives.NegativeTerms(v), PairTerms: objectives.PairTerms(v, p.design.space),
 		Interaction: p.design.interaction, AllTokens: cfg.Model.Interaction.ClassTokens,
 		Values: func(name string) objectives.Values { return values{p.params, name} },
 	}
 	b.s, s.Scores.Context = s, s.Student
 	if p.design.teacher {
 		s.TeacherContext = &encoders.Context{}
-		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
+		ramp := obj.Distill.Ramp()
+		s.Distill = &ramp
+	}
+	if p.teacher != nil {
+		s.ScoreTeacher = p.teacher
 	}
 	if p.queue != nil || p.design.teacher {
 		s.Memory = &past{p}
@@ -169,7 +168,7 @@ func (p *Trainer) newBuilder(rows int) *builder {
 			TextLen: textLen, ImageLen: imageLen,
 		}
 	}
-	if p.o.Connector != nil && obj.ITM.Weight > 0 {
+	if p.o.Connector != nil && obj.ITM.On() {
 		b.judge = newJudge(p.o.Connector, n.g)
 		s.Judge = b.judge.logits
 	}
@@ -189,10 +188,8 @@ func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
 
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
-	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
-	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !b.cfg.Has(section.Dropout) &&
-		(captioning.Weight == 0 || captioning.Decoder == config.CaptionTransformer || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 &&
-		!b.cfg.Objective.ADCL.Drops() {
+	m := b.cfg.Model
+	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !b.s.Has(section.TowerDropout) && !b.s.Has(section.Dropout) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {

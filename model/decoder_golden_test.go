@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyDecoder is the model of tools/goldens/decoder.py, for vqa or captioning.
@@ -16,7 +17,7 @@ func tinyDecoder(mode string) config.Config {
 	c := tinyConfig()
 	c.Queue.Size = 0
 	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0, 0
-	c.Objective.Distill = config.Distill{Alpha: 0.4}
+	c.Objective.Distill = objectives.Distill{Alpha: 0.4}
 	if mode == "vqa" {
 		c.Objective.VQA = config.VQA{Weight: 1, Answers: 3, Tokens: 5}
 	} else {

@@ -48,7 +48,7 @@ func Describe(cfg config.Config, o Options) (Sides, error) {
 // Layout returns the parameters that training a configuration has, in the order of their names, without memory for
 // any of them: their names, shapes and traits, and the values that each begins with (Params.Begin).
 func Layout(cfg config.Config, o Options) (*Params, error) {
-	if !cfg.Objective.UsesGraph() && cfg.Queue.Size > 0 { // whose size is no part of any shape
+	if !cfg.Has(section.Graph) && cfg.Queue.Size > 0 { // whose size is no part of any shape
 		cfg.Queue.Size = cfg.Train.BatchSize
 	}
 	params := NewParams(cfg.Run.Seed, cfg.Momentum.Enabled)

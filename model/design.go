@@ -84,7 +84,7 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 	}
 	d.space = space
 	var metric encoders.Metric
-	if cfg.Has(section.LearnedMetric) {
+	if cfg.Has(section.Metric) {
 		metric = metricForm(cfg)
 	}
 	d.interaction = cfg.Model.Interaction.Interaction(cfg.Model.Head.Dim, metric)
@@ -135,11 +135,8 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	if cfg.Has(section.Classes) {
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	}
-	if v := cfg.Objective.VQA; v.Weight > 0 {
-		all = append(all, objectives.VQA{Answers: v.Answers, Len: v.Tokens}.Columns()...)
-	}
-	for _, l := range newFused(cfg, Options{}) {
-		if c, ok := l.(objectives.Columned); ok {
+	for _, s := range cfg.Losses() {
+		if c, ok := taskLoss(cfg, Options{}, s).(objectives.Columned); ok {
 			all = append(all, c.Columns()...)
 		}
 	}
@@ -149,7 +146,7 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	if d.crops.count > 0 {
 		all = append(all, d.crops.column())
 	}
-	if g := cfg.Objective.Geometric; cfg.GeometricPool() {
+	if g := cfg.Objective.Geometric; g.On() && cfg.Has(section.Stored) {
 		near := func(name string, read bool) {
 			if read {
 				all = append(all, batch.Column{Name: name, Shape: []int{g.Neighbours}, Type: batch.Int32})

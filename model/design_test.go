@@ -52,7 +52,7 @@ func TestSecondViewHasAReader(t *testing.T) {
 	cfg := tinyConfig()
 	cfg.Data.Views = 2
 	inBatch(&cfg)
-	d, err := newDesign(cfg, Options{Losses: []objectives.Loss{objectives.InBatch{Weight: 1}}})
+	d, err := newDesign(cfg, Options{Losses: []objectives.Loss{&objectives.ITC{InBatchWeight: 1}}})
 	if err != nil || d.image.teacher[batch.Images] != batch.Views {
 		t.Errorf("a loss of the caller's may read second views: %v, %v", d.image.teacher, err)
 	}

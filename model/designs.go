@@ -138,7 +138,7 @@ func classes(cfg config.Config, space space.Space) design {
 // the head makes of it.
 func simcse(cfg config.Config, o Options, space space.Space) design {
 	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: textTower(cfg, o, space)}
-	if cfg.Objective.SimCSE.Head == config.SentenceHeadAlways {
+	if cfg.Objective.SimCSE.Head == objectives.SentenceHeadAlways {
 		one.head = encoders.TanhHead(space)
 	} else {
 		one.head = encoders.Projection{Space: space, Identity: true}

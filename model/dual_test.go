@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // TestTeacherAndQueueOfEverySystem computes the contrast with momentum features and a queue
@@ -78,7 +79,7 @@ func TestTeacherAndQueueOfEverySystem(t *testing.T) {
 func TestNamesOfSystemsMakeNoDifference(t *testing.T) {
 	cfg := combinedConfig()
 	cfg.Objective.ITM.Weight, cfg.Objective.MLM.Weight = 0, 0
-	cfg.Objective.ITC.Scores = []config.ScoreTerm{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
+	cfg.Objective.ITC.Scores = objectives.Terms{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
 	cfg.Objective.GSSF.Form, cfg.Objective.Geometric.Weight, cfg.Objective.TCL.Intra = "dense", 1, true
 	a := build(t, cfg, "builtin", 2)
 	// The towers of the systems start differently and have other options; those of ALBEF are

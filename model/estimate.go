@@ -97,7 +97,7 @@ func (p estimate) tokenPlaces() int64 {
 // chunkValues counts the values of the points that pass a head at a time in the geometric
 // term over pools, and the gradients that are added up there.
 func (p estimate) chunkValues() int64 {
-	if !p.cfg.GeometricPool() {
+	if !p.cfg.Objective.Geometric.On() || !p.cfg.Has(section.Stored) {
 		return 0
 	}
 	g, h := p.cfg.Objective.Geometric, p.cfg.Model.Heads
@@ -187,17 +187,9 @@ func (p estimate) fusedWeights() int64 {
 	return p.cfg.Objective.ADCL.Weights(p.cfg.Model.Head.Dim)
 }
 
-// queueLogits counts the products of a sample with the queue, of both sides, that objective.adcl keeps, and those of its channels
-// with each other with a full core.
-func (p estimate) queueLogits() (n int64) {
-	a, c := p.cfg.Objective.ADCL, int64(p.cfg.Model.Head.Dim)
-	if a.Weight == 0 {
-		return 0
-	}
-	if a.Fusion == config.FusionTucker && a.Rank == 0 {
-		n = 2 * c * c
-	}
-	return n + 2*int64(p.cfg.Queue.Size)
+// queueLogits counts the products of a sample with the queue that objective.adcl keeps.
+func (p estimate) queueLogits() int64 {
+	return p.cfg.Objective.ADCL.Logits(p.cfg.Model.Head.Dim, p.cfg.Queue.Size)
 }
 
 // sentenceSizes are those of a text tower alone, for all texts of a row.
@@ -305,7 +297,7 @@ func (p estimate) queueBytes() int64 {
 	bytes := 4 * n * (rings*dim + 1)
 	image, text := p.backboneWidths()
 	bytes += 4 * n * int64(image+text)
-	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
+	if g := c.Objective.Geodesic; n > 0 && c.Has(section.Graph) {
 		k := int64(g.Layers[len(g.Layers)-1])
 		graph := 4 * (k*dim + k*k + 2*n) // of the bottom layer; those above are small
 		bytes += rings * graph
@@ -324,7 +316,7 @@ func (p estimate) plansBytes() int64 { return 32 * p.planPairs() }
 // them.
 func (p estimate) planPairs() int64 {
 	k := p.cfg.Objective.KLOT
-	if k.Weight == 0 {
+	if !k.On() {
 		return 0
 	}
 	n := int64(p.cfg.ContrastRows() + k.Rows)
@@ -335,7 +327,7 @@ func (p estimate) planPairs() int64 {
 // before the heads of images and of texts.
 func (p estimate) backboneWidths() (image, text int) {
 	g := p.cfg.Objective.Geometric
-	if !p.cfg.GeometricQueue() {
+	if !p.cfg.Has(section.BackboneQueue) {
 		return 0, 0
 	}
 	if g.Images() {

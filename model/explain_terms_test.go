@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // randomPair is a pair of regions or pixels with a text of so many tokens.
@@ -86,7 +87,7 @@ func TestExplainTerms(t *testing.T) {
 		}
 		cfg.Model.Interaction = how
 		if form := []string{"", "diag", "block_diag", "dense"}[i%4]; form != "" {
-			cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: form, Blocks: 2}
+			cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", objectives.GSSF{Form: form, Blocks: 2}
 		}
 		t.Run(fmt.Sprintf("%+v", how), func(t *testing.T) { termsAddUp(t, cfg) })
 	}
@@ -94,7 +95,7 @@ func TestExplainTerms(t *testing.T) {
 
 // TestExplainTermsOfForms: so they do under the forms of a metric that are stored otherwise than they are made up, at both sites.
 func TestExplainTermsOfForms(t *testing.T) {
-	for name, form := range map[string]config.GSSF{
+	for name, form := range map[string]objectives.GSSF{
 		"sparse": {Form: "sparse", L1: 0.1}, "low_rank": {Form: "low_rank", Rank: 3}, "symmetric": {Form: "low_rank", Rank: 3, Symmetric: true},
 	} {
 		for _, kind := range []string{"max_ave", "bfan"} {

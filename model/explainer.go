@@ -320,7 +320,7 @@ func (e *Explainer) score(on encoders.Scope) objectives.Score {
 	for _, t := range score.Host().Terms {
 		term := objectives.Term{Kind: t.Kind, Weight: t.Weight}
 		if t.Metric != nil && t.Metric.Form != "cosine" {
-			term = newScores(e.m.cfg, score.Space, on, on).Bare(objectives.Terms{{Kind: t.Kind, Weight: float64(t.Weight)}}, false).Terms[0]
+			term = objectives.NewScores(e.m.cfg.View(), score.Space, on, on).Bare(objectives.Terms{{Kind: t.Kind, Weight: float64(t.Weight)}}, false).Terms[0]
 		}
 		s.Terms = append(s.Terms, term)
 	}

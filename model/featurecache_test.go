@@ -231,7 +231,7 @@ func TestFeatureCacheMemory(t *testing.T) {
 }
 
 // tokenLoss is a loss that reads tokens.
-type tokenLoss struct{ objectives.InBatch }
+type tokenLoss struct{ *objectives.ITC }
 
 func (tokenLoss) Prepare(s *objectives.Step) { s.Reads.Online.Image.Tokens = true }
 
@@ -249,7 +249,7 @@ func TestFeatureCacheErrors(t *testing.T) {
 	cfg.Train.BatchSize = 8
 	parts := inMicroBatches(cfg, 2)
 	for want, l := range map[string]objectives.Loss{
-		`train.accumulate: must be "gradients" with a loss that reads tokens`: tokenLoss{},
+		`train.accumulate: must be "gradients" with a loss that reads tokens`: tokenLoss{&objectives.ITC{InBatchWeight: 1}},
 		`set train.accumulate = "gradients"`:                                  classLoss{},
 	} {
 		if _, err := New(parts, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, Losses: []objectives.Loss{l}}); err == nil || !strings.Contains(err.Error(), want) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 	"gorgonia.org/gorgonia"
 )
@@ -42,15 +43,15 @@ var geoalignCases = map[string]geoalignCase{
 // geoalignFlagship is all of the combined objective at once.
 func geoalignFlagship(c *config.Config) {
 	c.Model.Head.Topology = "Multi(4,2)"
-	c.Objective.ITC.Scores = []config.ScoreTerm{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
-	c.Objective.GSSF = config.GSSF{Form: "block_diag", Blocks: 2}
+	c.Objective.ITC.Scores = objectives.Terms{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
+	c.Objective.GSSF = objectives.GSSF{Form: "block_diag", Blocks: 2}
 	geoalignPaths(c, "same_cluster+straight_through+soft_entry")
 	geoalignGeometric(c, 50, "both", "heat", "unit", "biased")
 }
 
 func geoalignOblique(c *config.Config) {
 	c.Model.Head.Topology = "Ob(4,2)"
-	c.Objective.ITC.Scores = []config.ScoreTerm{{Kind: "angle", Weight: 0.3}, {Kind: "gssf", Weight: 1}}
+	c.Objective.ITC.Scores = objectives.Terms{{Kind: "angle", Weight: 0.3}, {Kind: "gssf", Weight: 1}}
 	c.Objective.GSSF.Form = "diag"
 	c.Objective.ITC.LogTemperature, c.Objective.ITC.TemperatureMin = true, 0
 	geoalignGeometric(c, 50, "image", "inverse", "relative", "closest")

@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // memoryPool is a pool in memory.
@@ -33,7 +34,7 @@ func (p memoryPool) Row(i int, dst []float32) error {
 // geraHeads is tinyHeads with the geometric term of both sides, neighbourhoods of 4 points.
 func geraHeads() config.Config {
 	c := tinyHeads()
-	c.Objective.Geometric = config.Geometric{Weight: 0.5, Modalities: "both", Neighbours: 4, Pool: 2, Sampling: "biased", Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
+	c.Objective.Geometric = objectives.Geometric{Weight: 0.5, Modalities: "both", Neighbours: 4, Pool: 2, Sampling: "biased", Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
 	return c
 }
 

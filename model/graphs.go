@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 	"github.com/geoalign/geoalign/space"
 )
@@ -26,7 +27,7 @@ type Graphs struct {
 	queue  *Queue
 	engine *kernel.Engine
 	beside *kernel.Engine // of rebuilds beside the steps, made when first needed
-	cfg    config.Geodesic
+	cfg    objectives.Geodesic
 	space  space.Space // of the features
 	seed   uint64
 	spare  *Pending // memory of the next rebuild beside the steps
@@ -56,17 +57,11 @@ func newGraphs(cfg config.Config, space space.Space, q *Queue, e *kernel.Engine)
 	return g, err
 }
 
-// geodesicLimit is the length at which paths are cut, in the unit of the local metric: on m
-// spheres an angle is up to sqrt(m) pi, so that much more is a long path.
-func geodesicLimit(g config.Geodesic, space space.Space) float64 {
-	return g.LimitPi * math.Pi * math.Sqrt(float64(space.Spheres))
-}
-
 func (g *Graphs) empty() (*geodesic.Graph, error) {
 	x, err := geodesic.New(g.queue.size, g.queue.dim, geodesic.Options{
 		Layers: g.cfg.Layers, Split: g.cfg.Construction == "split", Neighbours: g.cfg.Neighbours,
 		Iterations: g.cfg.Iterations, Init: g.cfg.KMeansInit, WarmStart: g.cfg.WarmStart,
-		Space: g.space, Limit: float32(geodesicLimit(g.cfg, g.space)),
+		Space: g.space, Limit: float32(g.cfg.Limit(g.space)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("model: objective.geodesic: %w", err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // TestHeadsTakeEveryPart builds alignment heads with each part of the objective that reads no
@@ -28,7 +29,7 @@ func TestHeadsTakeEveryPart(t *testing.T) {
 		"sum": func(c *config.Config) {
 			taught(c)
 			c.Objective.ITC.Score = config.Default().Objective.ITC.Score
-			c.Objective.ITC.Scores = []config.ScoreTerm{{Kind: "geodesic", Weight: 1}, {Kind: "gssf", Weight: 0.5}}
+			c.Objective.ITC.Scores = objectives.Terms{{Kind: "geodesic", Weight: 1}, {Kind: "gssf", Weight: 0.5}}
 			c.Objective.Geometric.Weight, c.Objective.SigLIP.Weight = 1, 1
 		},
 		"ids":  func(c *config.Config) { c.Objective.ITC.Positives = "id" },

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // BenchmarkHosts reports the step time of what TCL and MAFA add to ALBEF, as ratios of
@@ -19,8 +20,8 @@ func BenchmarkHosts(b *testing.B) {
 	views, intra, both, mafa := base, base, base, base
 	views.Data.Views = 2
 	intra.Objective.TCL.Intra = true
-	both.Objective.TCL = config.TCL{Intra: true, Local: true, Grid: 3}
-	mafa.Objective.MAFA = config.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5, Uniform: .1}
+	both.Objective.TCL = objectives.TCL{Intra: true, Local: true, Grid: 3}
+	mafa.Objective.MAFA = objectives.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5, Uniform: .1}
 	hosts := []struct {
 		name string
 		m    *Trainer

@@ -43,7 +43,7 @@ func tinyHost(name string) config.Config {
 		if i2t {
 			c.Model.Interaction.Direction = interact.DirectionImageToText
 		}
-		c.Objective.ITC.Score, c.Objective.GSSF = "gssf", config.GSSF{Form: "dense"}
+		c.Objective.ITC.Score, c.Objective.GSSF = "gssf", objectives.GSSF{Form: "dense"}
 	}
 	return c
 }
@@ -228,7 +228,7 @@ func TestHostMetricStart(t *testing.T) {
 		for _, form := range []string{"diag", "block_diag", "dense"} {
 			with := cfg
 			with.Objective.ITC.Score = "gssf"
-			with.Objective.GSSF = config.GSSF{Form: form, Blocks: 2}
+			with.Objective.GSSF = objectives.GSSF{Form: form, Blocks: 2}
 			graph := strings.HasPrefix(name, "vsrn")
 			if graph {
 				with.Model.Image.Regions.Metric, with.Model.Image.Regions.MetricBlocks = form, 2

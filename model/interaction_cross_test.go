@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
@@ -35,7 +34,7 @@ func TestCrossInteraction(t *testing.T) {
 	} {
 		cfg := tinyFILIP(c.set.Kind)
 		cfg.Model.Interaction, cfg.Model.Head.Dim = c.set, 16
-		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: "dense"}
+		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", objectives.GSSF{Form: "dense"}
 		if err := cfg.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +50,7 @@ func TestCrossEvaluates(t *testing.T) {
 		cfg := tinyFILIP(kind)
 		cfg.Model.Interaction.Steps = 3
 		cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
-		cfg.Objective.Poly, cfg.Objective.CMPM = config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
+		cfg.Objective.Poly, cfg.Objective.CMPM = objectives.Poly{Weight: 1, Margin: .2}, objectives.CMPM{Weight: 1, Scale: 2}
 		m := buildInteraction(t, cfg)
 		b := randomPairs(m, 7)
 		for i := range b.Lengths {

@@ -65,7 +65,7 @@ func klotOptions(cfg config.Config, k, n int) Options {
 func tinyKLOT() config.Config {
 	cfg := tinyHeads()
 	cfg.Objective.ITC.InBatchWeight = 0
-	cfg.Objective.KLOT = config.KLOT{Weight: 2, Reference: "cca", Epsilon: .4, TargetEpsilon: .3, Iterations: 1000, Rows: 3}
+	cfg.Objective.KLOT = objectives.KLOT{Weight: 2, Reference: "cca", Epsilon: .4, TargetEpsilon: .3, Iterations: 1000, Rows: 3}
 	return cfg
 }
 

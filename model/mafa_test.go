@@ -9,13 +9,14 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"
 )
 
 // mafaConfig is tinyConfig with relabelling.
 func mafaConfig() config.Config {
 	cfg := tinyConfig()
-	cfg.Objective.MAFA = config.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5}
+	cfg.Objective.MAFA = objectives.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5}
 	return cfg
 }
 
@@ -220,7 +221,7 @@ func TestFindsFalseNegatives(t *testing.T) {
 	if accuracy < .9 {
 		t.Fatalf("the connector did not learn to match: accuracy %v", accuracy)
 	}
-	cfg.Objective.MAFA = config.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5}
+	cfg.Objective.MAFA = objectives.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5}
 	m := connected(t, cfg, connectorOf(judge))
 	// The student is the connector's copy, so that a duplicate is the hardest negative.
 	copy(m.params.Values(), judge.params.Values())

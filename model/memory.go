@@ -4,6 +4,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
@@ -170,7 +171,7 @@ type keyNodes struct{ image, text, imageBackbone, textBackbone *gorgonia.Node }
 func teacherKeys(cfg config.Config) func(s *objectives.Step) keyNodes {
 	g := cfg.Objective.Geometric
 	backbone := func(s *objectives.Step, x objectives.Side, wanted bool) *gorgonia.Node {
-		if !wanted || !cfg.GeometricQueue() {
+		if !wanted || !cfg.Has(section.BackboneQueue) {
 			return nil
 		}
 		return s.Backbone(x)

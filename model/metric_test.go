@@ -6,25 +6,24 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 )
 
 // metricForms are settings of objective.gssf over a head of 8 channels, with the number of their weights.
 var metricForms = map[string]struct {
-	config.GSSF
+	objectives.GSSF
 	weights int
 }{
-	"diag":                {config.GSSF{Form: "diag"}, 8},
-	"block_diag":          {config.GSSF{Form: "block_diag", Blocks: 2}, 32},
-	"dense":               {config.GSSF{Form: "dense"}, 64},
-	"dense decayed":       {config.GSSF{Form: "dense", Decay: 0.1, DecayTo: "identity"}, 64},
-	"sparse":              {config.GSSF{Form: "sparse", L1: 0.1}, 64},
-	"low_rank":            {config.GSSF{Form: "low_rank", Rank: 8}, 128},
-	"low_rank, 3":         {config.GSSF{Form: "low_rank", Rank: 3}, 48},
-	"low_rank, symmetric": {config.GSSF{Form: "low_rank", Rank: 8, Symmetric: true}, 64},
-	"mlp":                 {config.GSSF{Form: "mlp", Hidden: 6}, 2*6*8 + 2*6},
+	"diag":                {objectives.GSSF{Form: "diag"}, 8},
+	"block_diag":          {objectives.GSSF{Form: "block_diag", Blocks: 2}, 32},
+	"dense":               {objectives.GSSF{Form: "dense"}, 64},
+	"dense decayed":       {objectives.GSSF{Form: "dense", Decay: 0.1, DecayTo: "identity"}, 64},
+	"sparse":              {objectives.GSSF{Form: "sparse", L1: 0.1}, 64},
+	"low_rank":            {objectives.GSSF{Form: "low_rank", Rank: 8}, 128},
+	"low_rank, 3":         {objectives.GSSF{Form: "low_rank", Rank: 3}, 48},
+	"low_rank, symmetric": {objectives.GSSF{Form: "low_rank", Rank: 8, Symmetric: true}, 64},
+	"mlp":                 {objectives.GSSF{Form: "mlp", Hidden: 6}, 2*6*8 + 2*6},
 }
 
 // TestMetricForms: every form has its weights and starts as the cosine, bit for bit in loss and gradients, where it is
@@ -67,7 +66,7 @@ func TestMetricForms(t *testing.T) {
 func TestMetricRandomStart(t *testing.T) {
 	for form, variance := range map[string]float64{"diag": 1, "block_diag": 0.25, "dense": 0.125, "sparse": 0.125} {
 		cfg := tinyCLIP("sphere")
-		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: form, Blocks: 2, L1: 1, Start: config.StartRandom}
+		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", objectives.GSSF{Form: form, Blocks: 2, L1: 1, Start: "random"}
 		q, _ := build(t, cfg, "builtin", 1).params.Get("gssf/weight")
 		m := build(t, cfg, "builtin", 1)
 		sum := 0.0
@@ -143,7 +142,7 @@ func metricOfStoredFeatures(t *testing.T, name string, m *Trainer, b Batch) {
 // TestMetricDropout: a step leaves out weights of W by its key, the same in every loss, and evaluation none.
 func TestMetricDropout(t *testing.T) {
 	cfg := tinyCLIP("sphere")
-	cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: "dense", Dropout: 0.5}
+	cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", objectives.GSSF{Form: "dense", Dropout: 0.5}
 	cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: 0.2, Negatives: "all"}
 	m := build(t, cfg, "builtin", 1)
 	b := randomPairs(m, 3)

@@ -13,6 +13,8 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // factor is a part of the configuration with its settings.
@@ -45,7 +47,7 @@ func scoreFactor(queue bool) factor {
 	for _, kinds := range sums {
 		f.settings = append(f.settings, setting{kinds, func(c *config.Config) {
 			for i, k := range strings.Fields(kinds) {
-				c.Objective.ITC.Scores = append(c.Objective.ITC.Scores, config.ScoreTerm{Kind: k, Weight: 1 / float64(1+i)})
+				c.Objective.ITC.Scores = append(c.Objective.ITC.Scores, objectives.ScoreTerm{Kind: scoring.Kind(k), Weight: 1 / float64(1+i)})
 			}
 		}})
 	}
@@ -344,6 +346,6 @@ func clipConfig(c config.Config) config.Config {
 	c = dualConfig(c)
 	c.Momentum.Enabled, c.Queue.Size = false, 0
 	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
-	c.Objective.Distill = config.Distill{}
+	c.Objective.Distill = objectives.Distill{}
 	return c
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives/scoring"
@@ -163,7 +164,7 @@ func (p *Trainer) newQueue() error {
 	if err := p.queue.keepOn(onDevice(p.engine)); err != nil {
 		return err
 	}
-	if !cfg.Objective.UsesGraph() {
+	if !cfg.Has(section.Graph) {
 		return nil
 	}
 	var err error

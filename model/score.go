@@ -8,37 +8,12 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
-	"github.com/geoalign/geoalign/space"
 )
-
-// newScores are the scores of a configuration over features of a space, with parameters of
-// the scopes on and, of the teacher, momentum copies.
-func newScores(cfg config.Config, space space.Space, on, momentum encoders.Scope) objectives.Scores {
-	obj, g := cfg.Objective, cfg.Objective.Geodesic
-	return objectives.Scores{
-		Params: on, MomentumParams: momentum, Space: space,
-		Temperature: obj.ITC.Temperature, Log: obj.ITC.LogTemperature, Learn: obj.ITC.LearnTemperature, GeodesicTemperature: g.Temperature,
-		Metric: metricForm(cfg),
-		Paths:  objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, geodesicLimit(g, space), g.DirectPositives),
-	}
-}
 
 // metricForm is the form of the learned metric of objective.gssf.
 func metricForm(cfg config.Config) encoders.Metric {
-	g := cfg.Objective.GSSF
-	m := encoders.Metric{
-		Form: g.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim, Symmetric: g.Symmetric, Dropout: g.Dropout, Random: g.Start == config.StartRandom,
-	}
-	switch m.Form {
-	case encoders.MetricLowRank:
-		m.Rank = g.LowRank(m.Dim)
-	case encoders.MetricMLP:
-		m.Hidden = g.Units(m.Dim)
-	}
-	if g.Decay > 0 || g.L1 > 0 {
-		m.Pull = encoders.Pull{Decay: g.Decay, Identity: g.Decay > 0 && g.DecayTo != "zero", L1: g.L1}
-	}
-	return m
+	space, _ := cfg.Model.Head.Space()
+	return cfg.Objective.GSSF.Of(space)
 }
 
 // PairScore is the score by which stored features of images and texts are compared, that
@@ -73,8 +48,8 @@ func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]floa
 		return x, err
 	}
 	for _, t := range cfg.EvalTerms() {
-		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
-		if t.Kind == config.ScoreGSSF {
+		term := scoring.Term{Kind: t.Kind, Weight: float32(t.Weight)}
+		if t.Kind == scoring.GSSF {
 			if term.Metric, err = storedMetric(metricForm(cfg), encoders.SimilaritySite, read); err != nil {
 				return x, err
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // TestIdentityMetricStartsAsTheCosine, for a whole step: before its first
@@ -23,7 +24,7 @@ func TestIdentityMetricStartsAsTheCosine(t *testing.T) {
 		cosine, want := run(func(*config.Config) {})
 		for _, form := range []string{"cosine", "diag", "block_diag", "dense"} {
 			m, got := run(func(c *config.Config) {
-				c.Objective.ITC.Score, c.Objective.GSSF = "gssf", config.GSSF{Form: form, Blocks: 2}
+				c.Objective.ITC.Score, c.Objective.GSSF = "gssf", objectives.GSSF{Form: form, Blocks: 2}
 			})
 			if got.Loss != want.Loss || !slices.Equal(got.Parts, want.Parts) {
 				t.Errorf("%s, %s: %v, the cosine has %v", backend, form, got.Parts, want.Parts)

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinySGRAF is a host with vectors of similarity of the sizes of tools/goldens/sgraf.py, without a metric.
@@ -51,7 +52,7 @@ func TestGoldenSGRAF(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			g, cfg := openHost(t, kind), tinySGRAF(kind)
 			if kind == "sgr" {
-				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", config.GSSF{Form: "dense"}, interact.MetricBoth
+				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", objectives.GSSF{Form: "dense"}, interact.MetricBoth
 			}
 			m := buildCLIP(t, cfg)
 			b := g.hostStep(t, m)
@@ -75,7 +76,7 @@ func TestSGRAFMetricStart(t *testing.T) {
 		for _, form := range []string{"diag", "block_diag", "dense"} {
 			for site, weights := range map[string]int{interact.MetricSimilarity: 1, interact.MetricAttention: 1, interact.MetricBoth: 2} {
 				cfg := tinySGRAF(kind)
-				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", config.GSSF{Form: form, Blocks: 2}, site
+				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", objectives.GSSF{Form: form, Blocks: 2}, site
 				m := buildCLIP(t, cfg)
 				for _, q := range plain.params.List() {
 					same, _ := m.params.Get(q.Name)
@@ -98,7 +99,7 @@ func TestSGRAFDropout(t *testing.T) {
 	losses := map[string]bool{}
 	for _, dropout := range []float64{0, .4} {
 		cfg := tinySGRAF("saf")
-		cfg.Model.Interaction.Dropout, cfg.Objective.CMPM = dropout, config.CMPM{Weight: 1, Scale: 1}
+		cfg.Model.Interaction.Dropout, cfg.Objective.CMPM = dropout, objectives.CMPM{Weight: 1, Scale: 1}
 		m, again := buildCLIP(t, cfg), buildCLIP(t, cfg)
 		g := openHost(t, "saf")
 		b := hostBatch(m, g)

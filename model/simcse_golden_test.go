@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyMCSE is the model of mcse in tools/goldens/simcse.py.
@@ -15,8 +16,8 @@ func tinyMCSE() config.Config {
 	cfg.Model.Head.Style = encoders.HeadTanh
 	o := &cfg.Objective
 	o.ITC.InBatchWeight = 0
-	o.SimCSE = config.SimCSE{Weight: 1, Temperature: 0.3, Head: config.SentenceHeadTraining, HardNegativeWeight: 1}
-	o.MCSE = config.MCSE{Weight: 0.4, Temperature: 0.2}
+	o.SimCSE = objectives.SimCSE{Weight: 1, Temperature: 0.3, Head: objectives.SentenceHeadTraining, HardNegativeWeight: 1}
+	o.MCSE = objectives.MCSE{Weight: 0.4, Temperature: 0.2}
 	return cfg
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // allOn is the tiny model with dropout, queue, teacher and all losses.
@@ -21,7 +22,7 @@ func everyIdea() config.Config {
 	cfg := combinedConfig()
 	cfg.Model.Text.Dropout = 0.1
 	cfg.Model.Head.Topology = "Multi(4,2)"
-	cfg.Objective.ITC.Scores = []config.ScoreTerm{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
+	cfg.Objective.ITC.Scores = objectives.Terms{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
 	cfg.Objective.Geodesic.PeriodSteps = 20
 	cfg.Objective.Geometric.Weight, cfg.Objective.Geometric.Search = 1, "clusters"
 	return cfg

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // walks are the ends of l steps by the softmax of the cosines of rows (n, d) over tau.
@@ -40,7 +40,7 @@ func walks(rows []float32, n, l int, tau float64) []float64 {
 }
 
 // naiveStructure is the mean divergence of walks among n rows before and after the head.
-func naiveStructure(before, after []float32, n int, c config.Structure) (loss float64) {
+func naiveStructure(before, after []float32, n int, c objectives.Structure) (loss float64) {
 	for l := 1; l <= c.Hops; l++ {
 		q := walks(after, n, l, c.Temperature)
 		for i, p := range walks(before, n, l, c.Target()) {
@@ -56,7 +56,7 @@ func TestStructure(t *testing.T) {
 	for _, modalities := range []string{"both", "image", "text"} {
 		cfg := tinyHeads()
 		cfg.Objective.ITC.InBatchWeight = 1
-		cfg.Objective.Structure = config.Structure{Weight: 3, Modalities: modalities, Hops: 3, Temperature: .5, TargetTemperature: .25}
+		cfg.Objective.Structure = objectives.Structure{Weight: 3, Modalities: modalities, Hops: 3, Temperature: .5, TargetTemperature: .25}
 		m := buildHeads(t, cfg)
 		b := randomFeatures(cfg, 3)
 		r := forward(t, m, b, Control{})
@@ -95,7 +95,7 @@ func TestStructureGradients(t *testing.T) {
 	for _, topology := range []string{"sphere", "Ob(4,2)", "euclid"} {
 		cfg := tinyCLIP(topology)
 		cfg.Objective.ITC.InBatchWeight = 0
-		cfg.Objective.KLOT.Weight, cfg.Objective.Structure = 0, config.Structure{Weight: 10, Modalities: "both", Hops: 2, Temperature: .5}
+		cfg.Objective.KLOT.Weight, cfg.Objective.Structure = 0, objectives.Structure{Weight: 10, Modalities: "both", Hops: 2, Temperature: .5}
 		m := buildCLIP(t, cfg)
 		b := randomPairs(m, 5)
 		checkDifferences(t, m, func(float64) float64 {
@@ -109,7 +109,7 @@ func TestStructureGradients(t *testing.T) {
 // total, and the log has its value.
 func TestStructureWarmUp(t *testing.T) {
 	cfg := tinyHeads()
-	cfg.Objective.Structure = config.Structure{Weight: 3, Modalities: "image", Hops: 1, Temperature: .5, WarmupSteps: 4}
+	cfg.Objective.Structure = objectives.Structure{Weight: 3, Modalities: "image", Hops: 1, Temperature: .5, WarmupSteps: 4}
 	cfg.Objective.ITC.InBatchWeight = 1
 	m := buildHeads(t, cfg)
 	b := randomFeatures(cfg, 3)

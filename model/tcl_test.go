@@ -17,7 +17,7 @@ func tclConfig(mode string) config.Config {
 	cfg.Data.Views = 2
 	cfg.Objective.ITC.InBatchWeight = 0
 	cfg.Objective.ITC.Positives = mode
-	cfg.Objective.TCL = config.TCL{Intra: true, Local: true, Grid: map[string]int{"pair": 1, "id": 2}[mode]}
+	cfg.Objective.TCL = objectives.TCL{Intra: true, Local: true, Grid: map[string]int{"pair": 1, "id": 2}[mode]}
 	return cfg
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
-	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/state"
 )
@@ -73,6 +72,9 @@ func newScoreTeacher(p *Model, cfg config.Config, d *design, rows int) (*scoreTe
 		if s, err := p.PairScore(); t.Dim() == 0 || err != nil || !s.Folds() {
 			return nil, bad(`set parallel.contrast = "local", or start one process`, "has scores that are no products of features, which %d processes need", cfg.Ranks)
 		}
+	}
+	if _, err := cfg.Objective.DistillScores.MetricOf(t.Dim()); err != nil {
+		return nil, err
 	}
 	if err := t.load(); err != nil {
 		return nil, fmt.Errorf("%s: %w", TeacherKey, err)
@@ -199,18 +201,3 @@ func (t *scoreTeacher) CheckCounters() error {
 
 // Absent implements state.Optional: distillation was added to a run.
 func (t *scoreTeacher) Absent() error { return nil }
-
-// loss is that of a configuration with a teacher.
-func (t *scoreTeacher) loss(d config.DistillScores) (objectives.Loss, error) {
-	l := objectives.DistillScores{Weight: d.Weight, Temperature: d.Temperature, Teacher: t}
-	if d.Metric != "" {
-		l.Metric = encoders.Metric{Form: d.Metric, Dim: t.Dim()}
-		if d.Metric == encoders.MetricBlockDiag {
-			var err error
-			if l.Metric.Blocks, err = d.TeacherBlocks(t.Dim()); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return l, nil
-}

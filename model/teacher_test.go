@@ -26,7 +26,7 @@ func scoreTeachers() map[string]config.Config {
 // taughtConfig is a student.
 func taughtConfig(metric string) config.Config {
 	cfg := tinyCLIP("sphere")
-	cfg.Objective.DistillScores = config.DistillScores{Teacher: "runs/teacher", Weight: 2, Temperature: 0.5, Metric: metric}
+	cfg.Objective.DistillScores = objectives.DistillScores{Teacher: "runs/teacher", Weight: 2, Temperature: 0.5, Metric: metric}
 	return cfg
 }
 

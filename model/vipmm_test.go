@@ -28,9 +28,9 @@ func tinyViPMM(fusion string) config.Config {
 	o := &c.Objective
 	o.ADCL.Weight, o.ADCL.Temperature, o.ADCL.FusionTemperature = 0.04, 0.07, 0.1
 	o.ITC.InBatchWeight, o.ITC.Temperature, o.ITC.LearnTemperature = 2, 0.1, false
-	o.WordPatch = config.WordPatch{Weight: 1, Temperature: 0.1, ContextTemperature: 0.2, AttentionScale: 1, Reduce: "mean"}
-	o.TokenImage = config.TokenImage{Weight: 1, Margin: 0.5, Negatives: "random"}
-	o.TextSwap = config.TextSwap{Weight: 1, Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
+	o.WordPatch = objectives.WordPatch{Weight: 1, Temperature: 0.1, ContextTemperature: 0.2, AttentionScale: 1, Reduce: "mean"}
+	o.TokenImage = objectives.TokenImage{Weight: 1, Margin: 0.5, Negatives: "random"}
+	o.TextSwap = objectives.TextSwap{Weight: 1, Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
 	return c
 }
 

@@ -60,9 +60,10 @@ func TestGoldenDistillScores(t *testing.T) {
 			Scores: Scores{Space: space.Space{Dim: c, Spheres: 1, Euclid: true}},
 			Online: Sides{Image: Side{Features: x}, Text: Side{Features: y}},
 		}
-		l := DistillScores{Weight: 0.5, Temperature: temperatures[name], Teacher: teacher}
+		s.ScoreTeacher = teacher
+		l := &DistillScores{Teacher: "run", Weight: 0.5, Temperature: temperatures[name]}
 		if name == "diag" || name == "block_diag" {
-			l.Metric = encoders.Metric{Form: name, Blocks: 3, Dim: teacher.Dim()}
+			l.Metric, l.Blocks = name, 3
 		}
 		parts := l.Build(s)
 		if columns := in.Columns(); len(columns) != 1 || columns[0].Name != "seen" {

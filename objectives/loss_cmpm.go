@@ -3,12 +3,15 @@ package objectives
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"
 )
 
-// CMPM is cross-modal projection matching (Zhang and Lu 2018, "Deep Cross-Modal Projection
-// Learning for Image-Text Matching", equations 1 to 5) over the pairs of a batch: the
+// CMPM is cross-modal projection matching (Zhang and Lu 2018): the softmax of the scores of a row shall be the
+// distribution of its matches.
+//
+// It is over the pairs of a batch ("Deep Cross-Modal Projection Learning for Image-Text Matching", equations 1 to 5): the
 // divergence of the softmax of each row from the distribution of its matches,
 //
 //	L = 1/B sum_i sum_j p_ij log(p_ij / (q_ij + 1e-8)),  p_i = softmax_j(Scale s_ij)
@@ -17,15 +20,42 @@ import (
 // projections of rows that have a length onto unit vectors; those of unit vectors need a Scale.
 // Matches are pairs of one id where the step has ids, each with the same share q, as the paper
 // has it; its code divides by the square root of their number.
-type CMPM struct{ Weight, Scale float64 }
+type CMPM struct {
+	// of the loss in the total; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+	// scores are multiplied by this before the softmax: that of cosines alone is nearly flat
+	Scale float64 `toml:"scale"`
+}
 
-var _ Preparer = CMPM{}
+var (
+	_ Settings = (*CMPM)(nil)
+	_ Preparer = (*CMPM)(nil)
+)
+
+// Defaults implements section.Section.
+func (l *CMPM) Defaults() { *l = CMPM{Scale: 1} }
+
+// On implements section.Switched.
+func (l *CMPM) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (*CMPM) Needs() []section.Fact { return []section.Fact{section.Captions} }
+
+// Gives implements section.Giver.
+func (*CMPM) Gives() []section.Fact {
+	return []section.Fact{section.PairScores, section.BatchImages}
+}
+
+// Check implements section.Section.
+func (l *CMPM) Check(k *section.Checker) {
+	k.Between(1e-3, 1e4, "scale")
+}
 
 // Prepare implements Preparer.
-func (l CMPM) Prepare(s *Step) { s.ReadPairs() }
+func (l *CMPM) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
-func (l CMPM) Build(s *Step) []Part {
+func (l *CMPM) Build(s *Step) []Part {
 	s = s.Whole()
 	part := s.Part("cmpm", l.Weight, s.bothWays(1/float64(s.Rows), func(scores *gorgonia.Node) *gorgonia.Node {
 		return contrast.CMPM(scores, s.IDs, l.Scale)

@@ -1,8 +1,12 @@
 package objectives
 
 import (
+	"cmp"
+	"fmt"
+
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops/arith"
@@ -26,8 +30,10 @@ type ScoreTeacher interface {
 	Features(b *batch.Batch, side Modality, dst []float32) error
 }
 
-// DistillScores is distillation from a frozen teacher by the scores of a batch (GSSF, section III-B; the divergence of
-// Zhang et al. 2018, "Deep Mutual Learning", equation 5),
+// DistillScores is distillation from a frozen teacher (GSSF, section III-B): the scores that another model, a run of its own,
+// gives the pairs of a batch are targets of the scores of this one, row by row and column by column.
+//
+// By the divergence of Zhang et al. (2018, "Deep Mutual Learning", equation 5),
 //
 //	L = 1/B sum_i KL(p^T_i || p^S_i) + 1/B sum_j KL(p^T_.j || p^S_.j),  p = softmax(scores / Temperature)
 //
@@ -36,20 +42,80 @@ type ScoreTeacher interface {
 // the right answers of rows and columns, a part of the total of the same weight. No gradient passes
 // from the divergence to W.
 type DistillScores struct {
-	Weight, Temperature float64
-	Teacher             ScoreTeacher
-	Metric              encoders.Metric // of no form: none
+	// checkpoint or run folder of the frozen model, which reads images and texts as this run makes them; empty: off
+	Teacher string `toml:"teacher"`
+	// of the loss in the total
+	Weight float64 `toml:"weight" max:"1000000"`
+	// by which the scores of both are divided before their softmax
+	Temperature float64 `toml:"temperature" max:"1000000"`
+	// learned metric of the teacher's features, trained with the student: empty (none) | diag | block_diag | dense
+	Metric string `toml:"metric" fixed:"run"`
+	// of metric block_diag, a divisor of the teacher's channels; 0: of 16 channels each
+	Blocks int `toml:"blocks" when:"metric=block_diag" fixed:"run" max:"65536"`
 }
 
-var _ Preparer = DistillScores{}
+var (
+	_ Settings = (*DistillScores)(nil)
+	_ Preparer = (*DistillScores)(nil)
+)
+
+// Defaults implements section.Section.
+func (l *DistillScores) Defaults() { *l = DistillScores{Weight: 1, Temperature: 1} }
+
+// On implements section.Switched.
+func (l *DistillScores) On() bool { return l.Teacher != "" }
+
+// Switches implements section.Switcher.
+func (*DistillScores) Switches() []string { return []string{"teacher"} }
+
+// Needs implements section.Needer.
+func (*DistillScores) Needs() []section.Fact { return []section.Fact{section.Captions} }
+
+// Gives implements section.Giver.
+func (*DistillScores) Gives() []section.Fact {
+	return []section.Fact{section.PairScores, section.BatchImages}
+}
+
+// Check implements section.Section.
+func (l *DistillScores) Check(k *section.Checker) {
+	k.OneOfOrEmpty("metric", encoders.MetricDiag, encoders.MetricBlockDiag, encoders.MetricDense)
+	k.NotNegative("blocks")
+	k.Positive("weight", "temperature")
+	if !l.On() {
+		return
+	}
+	k.Training("train.accumulate", !accumulatesFeatures(k), `must be "gradients" with objective.distill_scores.teacher`,
+		"the teacher scores the pairs of one micro-batch")
+	k.Training("data.cache_features", k.Value("data.cache_features") == false,
+		"must be false with objective.distill_scores.teacher", "the teacher reads images and texts")
+}
+
+// MetricOf is the metric of a teacher of so many channels, without a form where there is none.
+func (l *DistillScores) MetricOf(dim int) (m encoders.Metric, err error) {
+	if m.Form, m.Dim = l.Metric, dim; l.Metric != encoders.MetricBlockDiag {
+		return m, nil
+	}
+	if m.Blocks = cmp.Or(l.Blocks, max(1, dim/16)); dim%m.Blocks != 0 {
+		return m, section.Errors{{Path: "objective.distill_scores.blocks", Value: l.Blocks,
+			Msg: fmt.Sprintf("must divide the %d channels of the teacher", dim), Hint: "choose a divisor: the blocks have one size"}}
+	}
+	return m, nil
+}
 
 // Prepare implements Preparer.
-func (l DistillScores) Prepare(s *Step) { s.ReadPairs() }
+func (l *DistillScores) Prepare(s *Step) {
+	if s.ScoreTeacher != nil {
+		s.ReadPairs()
+	}
+}
 
 // Build implements Loss.
-func (l DistillScores) Build(s *Step) []Part {
+func (l *DistillScores) Build(s *Step) []Part {
+	if s.ScoreTeacher == nil { // it evaluates, but Step says so
+		return nil
+	}
 	s = s.Whole()
-	s.Read(l.Teacher.Columns()...)
+	s.Read(s.ScoreTeacher.Columns()...)
 	scale := []float32{float32(1 / l.Temperature)}
 	student, teacher := arith.Combine(scale, s.PairScores()), arith.Combine(scale, l.scores(s)) // (B, B)
 	var terms gorgonia.Nodes
@@ -61,7 +127,7 @@ func (l DistillScores) Build(s *Step) []Part {
 		terms = append(terms, cross, contrast.CrossEntropy(of)) // H(p^T)
 	}
 	parts := []Part{s.Part("distill_scores", l.Weight, arith.WeightedSum([]float32{1, -1, 1, -1}, terms...))}
-	if l.Metric.Form != "" {
+	if l.Metric != "" {
 		own := Positives{Labels: s.Own()}
 		if s.IDs != nil {
 			own = Positives{RowIDs: s.IDs, ColIDs: s.IDs}
@@ -72,21 +138,23 @@ func (l DistillScores) Build(s *Step) []Part {
 }
 
 // scores are those of the teacher, (B, B).
-func (l DistillScores) scores(s *Step) *gorgonia.Node {
-	if l.Metric.Form == "" && s.own == nil {
-		return s.Floats("teacher/scores", func(f *feed.Step, dst []float32) error { return l.Teacher.Scores(f.Batch, dst) }, s.Rows, s.Rows)
+func (l *DistillScores) scores(s *Step) *gorgonia.Node {
+	if l.Metric == "" && s.own == nil {
+		return s.Floats("teacher/scores", func(f *feed.Step, dst []float32) error { return s.ScoreTeacher.Scores(f.Batch, dst) }, s.Rows, s.Rows)
 	}
 	of := s
 	if s.own != nil {
 		of = s.own
-		Need(l.Teacher.Dim() > 0, "distill_scores", `the teacher compares tokens, which processes do not exchange: set parallel.contrast = "local", or train on one process`)
+		Need(s.ScoreTeacher.Dim() > 0, "distill_scores", `the teacher compares tokens, which processes do not exchange: set parallel.contrast = "local", or train on one process`)
 	}
 	side := func(name string, m Modality) *gorgonia.Node {
-		return of.Gather(s.Floats(name, func(f *feed.Step, dst []float32) error { return l.Teacher.Features(f.Batch, m, dst) }, of.Rows, l.Teacher.Dim()))
+		return of.Gather(s.Floats(name, func(f *feed.Step, dst []float32) error { return s.ScoreTeacher.Features(f.Batch, m, dst) }, of.Rows, s.ScoreTeacher.Dim()))
 	}
-	if l.Metric.Form == "" {
+	if l.Metric == "" {
 		return nn.Linear(side("teacher/images", Image), side("teacher/texts", Text), nil)
 	}
-	scores := Scores{Params: s.Params.In("teacher"), Metric: l.Metric, Space: space.Space{Dim: l.Teacher.Dim(), Spheres: 1, Euclid: true}}
+	metric, err := l.MetricOf(s.ScoreTeacher.Dim())
+	Need(err == nil, "distill_scores", "%w", err)
+	scores := Scores{Params: s.Params.In("teacher"), Metric: metric, Space: space.Space{Dim: s.ScoreTeacher.Dim(), Spheres: 1, Euclid: true}}
 	return scores.Bare(Terms{{Kind: scoring.GSSF, Weight: 1}}, false).Pairs(side("teacher/images", Image), side("teacher/texts", Text))
 }

@@ -1,7 +1,10 @@
 package objectives
 
 import (
+	"fmt"
+
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/geometric"
@@ -9,20 +12,103 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Geometric is the geometric term of each side that is regularised: it compares the
-// neighbourhood of every image, or text, before and after the head (GeRA, eq. 3). The
-// points before it are the teacher's, which the queue keeps, and pass the student's head:
-// a gradient reaches the head alone.
+// Geometric is the regularisation of GeRA: the head keeps the geometry that the features of a tower have before it. Of stored
+// features the neighbours are rows of a pool, found once; else they are sought in the queue, which then keeps the features before
+// the head too.
+//
+// The neighbourhood of every image, or text, is compared before and after the head (GeRA, eq. 3). Points of the queue are
+// the teacher's, and pass the student's head: a gradient reaches the head alone.
 type Geometric struct {
-	Weight      float64 // for each side
-	Image, Text bool    // sides with the term
-	Near        int     // M, the nearest entries of the queue that neighbours are sampled among
-	Neighbours  int     // K, points of a neighbourhood, the anchor among them
-	Sampling    string  // biased, uniform or closest
-	Clusters    bool    // search the nearest clusters of the graph instead of all entries
-	Kernel      string  // heat, linear, squared or inverse
-	Epsilon     float64 // width of the heat kernel
-	Scale       string  // of distances: unit, relative or none
+	// alpha of GeRA, for each modality; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+	// both | image | text
+	Modalities string `toml:"modalities"`
+	// K, points of a neighbourhood, the anchor among them
+	Neighbours int `toml:"neighbours" max:"65536"`
+	// neighbours are sampled among the pool x K nearest entries of the queue, or rows of the pool of stored features
+	Pool int `toml:"pool" max:"65536"`
+	// biased (nearer ones are likelier) | uniform | closest
+	Sampling string `toml:"sampling"`
+	// the anchor is the first of the K points
+	Anchor bool `toml:"anchor" when:"stored"`
+	// exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there
+	// is one)
+	Search string `toml:"search" when:"towers"`
+	// of two points: heat | linear | squared | inverse
+	Kernel string `toml:"kernel"`
+	// width of the heat kernel, exp(-d^2/(4 epsilon))
+	Epsilon float64 `toml:"epsilon" when:"kernel=heat"`
+	// of distances: unit (vectors are scaled to unit length) | relative (to the mean of the neighbourhood) | none
+	Scale string `toml:"scale"`
+	// rows of the pool that pass a head at a time, at least those of one anchor: fewer take less memory; 0: about 4096
+	Chunk int `toml:"chunk" when:"stored" max:"16777216"`
+}
+
+var _ Settings = (*Geometric)(nil)
+
+// Defaults implements section.Section.
+func (l *Geometric) Defaults() {
+	*l = Geometric{Modalities: "both", Neighbours: 16, Pool: 5, Sampling: "biased", Anchor: true, Search: "exact",
+		Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
+}
+
+// On implements section.Switched.
+func (l *Geometric) On() bool { return l.Weight > 0 }
+
+// Images says whether images have the term where it is on.
+func (l *Geometric) Images() bool { return l.Modalities != "text" }
+
+// Texts says whether texts have the term where it is on.
+func (l *Geometric) Texts() bool { return l.Modalities != "image" }
+
+// Near returns M, the nearest points that neighbours are sampled among.
+func (l *Geometric) Near() int { return l.Pool * l.Neighbours }
+
+// Gives implements section.Giver.
+func (l *Geometric) Gives() []section.Fact {
+	list := []section.Fact{section.Vectors, section.States, section.BatchImages, section.Beside}
+	if l.Images() {
+		list = append(list, section.TeacherImages)
+	}
+	return list
+}
+
+// Derives implements section.Deriver.
+func (l *Geometric) Derives(v *section.View) []section.Fact {
+	if v.Has(section.Stored) {
+		return nil
+	}
+	return []section.Fact{section.BackboneQueue, section.TeacherFeatures}
+}
+
+// Check implements section.Section: what the term needs of the rest is told only where it is on.
+func (l *Geometric) Check(k *section.Checker) {
+	k.OneOf("modalities", "both", "image", "text")
+	k.OneOf("sampling", "biased", "uniform", "closest")
+	k.OneOf("search", "exact", "clusters")
+	k.OneOf("kernel", "heat", "linear", "squared", "inverse")
+	k.OneOf("scale", "unit", "relative", "none")
+	k.Require("neighbours", l.Neighbours >= 2, "must be >= 2", "the anchor is one of them")
+	k.Positive("pool")
+	k.Require("epsilon", l.Epsilon >= 1e-4 && l.Epsilon <= 1e4, "must be between 0.0001 and 10000", "0.8 in the paper")
+	k.NotNegative("chunk")
+	if !l.On() || k.Has(section.Stored) {
+		return
+	}
+	if !k.Has(section.Captions) { // whose queue and teacher are no remedy
+		k.Require("weight", false, "must be 0", k.Named()+" keeps no features before the head")
+		return
+	}
+	const hint = "neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0"
+	size := int(k.Number("queue.size"))
+	k.Require("momentum.enabled", k.Value("momentum.enabled") == true, "must be true", hint)
+	k.Require("queue.size", size > 0, "must be > 0", hint)
+	if size > 0 && l.Neighbours > 0 { // by division: the product may overflow
+		k.Require("neighbours", l.Pool <= size/l.Neighbours, "objective.geometric.pool times this must not be more than queue.size",
+			fmt.Sprintf("the nearest %d x %d of the %d entries of the queue are wanted: use fewer, or a larger queue", l.Pool, l.Neighbours, size))
+	}
+	k.Require("search", l.Search == "exact" || k.Has(section.Graph), `must be "exact" without a graph over the queue`,
+		"its clusters are those of the geodesic, which no score that is trained has")
 }
 
 // searched is how many times as many entries are looked at as the nearest that are wanted,
@@ -36,7 +122,10 @@ type linearHead interface {
 }
 
 // Build implements Loss.
-func (l Geometric) Build(s *Step) (parts []Part) {
+func (l *Geometric) Build(s *Step) (parts []Part) {
+	if s.Has(section.Stored) {
+		return l.pooled(s)
+	}
 	needTeacher(s, "geometric")
 	banks := s.Banks()
 	Need(banks.Size > 0, "geometric", "needs the queue: set queue.size > 0, or objective.geometric.weight = 0")
@@ -50,15 +139,15 @@ func (l Geometric) Build(s *Step) (parts []Part) {
 		return nil
 	})
 	add := func(name string, x regularised) {
-		mem := make([]float32, s.Rows*l.Near)
+		mem := make([]float32, s.Rows*l.Near())
 		noise = append(noise, mem)
-		x.noise = s.SharedFloats("noise of "+name+" neighbours", mem, s.Rows, l.Near)
+		x.noise = s.SharedFloats("noise of "+name+" neighbours", mem, s.Rows, l.Near())
 		parts = append(parts, s.Part("geometric_"+name, l.Weight, l.term(s, x)))
 	}
-	if l.Image {
+	if l.Images() {
 		add("image", regularised{online: s.Online.Image, points: s.Backbone(s.Teacher.Image), past: banks.ImageBackbone, bank: banks.Image})
 	}
-	if l.Text {
+	if l.Texts() {
 		add("text", regularised{online: s.Online.Text, points: s.Backbone(s.Teacher.Text), past: banks.TextBackbone, bank: banks.Text})
 	}
 	return parts
@@ -74,13 +163,13 @@ type regularised struct {
 }
 
 // term is the term of a side.
-func (l Geometric) term(s *Step, x regularised) *gorgonia.Node {
+func (l *Geometric) term(s *Step, x regularised) *gorgonia.Node {
 	banks := s.Banks()
 	args := geometric.NeighbourArgs{
 		X: x.points, Queue: x.past, Filled: banks.Filled, Noise: x.noise,
-		Near: l.Near, Count: l.Neighbours - 1, Sampling: l.Sampling,
+		Near: l.Near(), Count: l.Neighbours - 1, Sampling: l.Sampling,
 	}
-	if g := x.bank.Graph; l.Clusters {
+	if g := x.bank.Graph; l.Search == "clusters" {
 		Need(g != nil, "geometric", "needs the graph over the queue to search its clusters: set objective.geometric.search = \"exact\"")
 		owner, _ := x.bank.Attach()
 		if s.splits() {
@@ -88,7 +177,7 @@ func (l Geometric) term(s *Step, x regularised) *gorgonia.Node {
 		}
 		args.Clusters = &geometric.NeighbourClusters{
 			Owner: g.Owner, Own: owner, Paths: g.Paths, Used: g.Count,
-			Candidates: min(searched*l.Near, banks.Size),
+			Candidates: min(searched*l.Near(), banks.Size),
 		}
 	}
 	head, ok := x.online.Head.(linearHead)

@@ -9,8 +9,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Hinge is the triplet loss with a margin over the pairs of a batch (Faghri et al. 2018,
-// "VSE++", equations 4 and 5), the sum over both directions and the batch,
+// Hinge is the triplet loss with a margin over the pairs of a batch (Faghri et al. 2018, "VSE++", equations 4 and 5), which trains
+// region-word systems. The score is that of model.interaction, or of objective.itc without the geodesic.
+//
+// It is the sum over both directions and the batch,
 //
 //	L = sum_i max_j (g + s_ij - s_ii)_+ + max_j (g + s_ji - s_ii)_+
 //
@@ -19,8 +21,6 @@ import (
 //
 // Where images have two masked views (Zhu et al. 2023, "ESA"), each view is an image of the first term, and the second
 // term has the scores of Worst: a text is compared with the farther view of its image and the nearer ones of others.
-//
-// It trains region-word systems. The score is that of model.interaction, or of objective.itc without the geodesic.
 type Hinge struct {
 	// of the loss in the total; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -48,9 +48,12 @@ func (l *Hinge) On() bool { return l.Weight > 0 }
 // Needs implements section.Needer.
 func (l *Hinge) Needs() []section.Fact { return []section.Fact{section.Captions} }
 
+// Gives implements section.Giver.
+func (*Hinge) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
+
 // Check implements section.Section.
 func (l *Hinge) Check(k *section.Checker) {
-	k.NotNegative("weight", "warmup_steps", "warmup_epochs")
+	k.NotNegative("warmup_steps", "warmup_epochs")
 	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",
 		"0.2 is what cosines are trained with")
 	k.OneOf("negatives", "hardest", "all")

@@ -4,23 +4,58 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
-// ITM is image-text matching (Matching) with hard negatives as a loss over fused pairs: B
+// ITM is image-text matching with hard negatives.
+//
+// It is Matching as a loss over fused pairs: B
 // pairs, B texts with a wrong image, B images with a wrong text. It reads the first token
 // of each.
 type ITM struct {
-	Weight float64
-	Floor  float64 // added to the probability of every negative before the draw
+	// of the loss in the total
+	Weight float64 `toml:"weight" max:"1000000"`
+	// drawn by: score (of the contrast), or one of the kinds of objective.itc.score; geodesic is that of the teacher
+	Negatives string `toml:"negatives"`
+	// added to the softmax that negatives are drawn by, so that some are drawn whatever their score; 0: the softmax
+	// alone, as in ALBEF
+	NegativeFloor float64 `toml:"negative_floor" max:"1"`
 
 	labels *gorgonia.Node // (3B) int32
 }
 
-var _ Fused = (*ITM)(nil)
+var (
+	_ Settings = (*ITM)(nil)
+	_ Fused    = (*ITM)(nil)
+)
+
+// Defaults implements section.Section.
+func (l *ITM) Defaults() { *l = ITM{Weight: 1, Negatives: "score"} }
+
+// On implements section.Switched.
+func (l *ITM) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (*ITM) Needs() []section.Fact { return []section.Fact{section.Fusion} }
+
+// Gives implements section.Giver.
+func (l *ITM) Gives() []section.Fact {
+	list := []section.Fact{section.FusedPairs, section.Temperature, section.States}
+	if l.Negatives == "score" {
+		list = append(list, section.Score)
+	}
+	return list
+}
+
+// Check implements section.Section.
+func (l *ITM) Check(k *section.Checker) {
+	k.NotNegative("negative_floor")
+	k.OneOf("negatives", append([]string{"score"}, ScoreKinds...)...)
+}
 
 // Prepare implements Fused.
 func (l *ITM) Prepare(s *Step) {
@@ -69,11 +104,11 @@ func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 	noiseI2T, noiseT2I := s.SharedFloats("noise i2t", forI2T, b, n), s.SharedFloats("noise t2i", forT2I, b, n)
 	if s.globalNegatives() {
 		own, ids := s.Own(), s.Gather(s.IDs)
-		texts, images = contrast.SampleNegativesOf(c.I2T, noiseI2T, ids, own, l.Floor), contrast.SampleNegativesOf(c.T2I, noiseT2I, ids, own, l.Floor)
+		texts, images = contrast.SampleNegativesOf(c.I2T, noiseI2T, ids, own, l.NegativeFloor), contrast.SampleNegativesOf(c.T2I, noiseT2I, ids, own, l.NegativeFloor)
 		l.labels = layout.ConcatInts(match, contrast.NegativeLabelsOf(images, own), contrast.NegativeLabelsOf(texts, own))
 		return texts, images
 	}
-	texts, images = HardNegatives(Contrast{I2T: s.ownColumns(c.I2T), T2I: s.ownColumns(c.T2I)}, noiseI2T, noiseT2I, s.IDs, l.Floor)
+	texts, images = HardNegatives(Contrast{I2T: s.ownColumns(c.I2T), T2I: s.ownColumns(c.T2I)}, noiseI2T, noiseT2I, s.IDs, l.NegativeFloor)
 	l.labels = MatchingLabels(match, images, texts)
 	return texts, images
 }

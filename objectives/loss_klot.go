@@ -1,15 +1,20 @@
 package objectives
 
 import (
+	"cmp"
+
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/relation"
 	"github.com/geoalign/geoalign/ops/similarity"
 	"gorgonia.org/gorgonia"
 )
 
-// KLOT is the regulariser of SOTAlign (arXiv 2602.23353): images and texts shall be as near to
-// each other as a linear alignment of the frozen features says, which was fitted to the pairs
-// before training. Both spaces give an entropic transport plan between the images and the texts
+// KLOT is the regulariser of SOTAlign (arXiv 2602.23353): the transport plan between the images and the texts of a batch stays
+// near that of a linear alignment of the frozen features, which is fitted to the training pairs before the first step. Rows need
+// not be in pairs.
+//
+// Images and texts shall be as near to each other as the alignment says. Both spaces give an entropic transport plan between the images and the texts
 // of the step, and the loss is
 //
 //	KL(P* || P),  P* = plan of the reference's cosines / eps*,  P = plan of the scores / eps
@@ -17,30 +22,70 @@ import (
 // with the gradient (P - P*)/eps in the scores, those of the step's PairTerms. No row has to be
 // in a pair: besides the batch there may be unpaired rows of both sides.
 type KLOT struct {
-	Weight                 float64
-	Reference              *Reference
-	Epsilon, TargetEpsilon float64    // of P and of P*
-	Iterations             int        // of Sinkhorn at most
-	Rows                   int        // R, rows that each step draws of each side besides; 0: the batch alone
-	ImagePool, TextPool    batch.Pool // that they are drawn from
+	// of the loss in the total; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+	// the alignment that is fitted, with its settings in [model.align]: cca | procrustes
+	Reference string `toml:"reference"`
+	// of the plan of the trained scores, in their units: the smaller, the more a row looks at its nearest alone
+	Epsilon float64 `toml:"epsilon"`
+	// of the plan of the alignment's cosines; 0: epsilon
+	TargetEpsilon float64 `toml:"target_epsilon"`
+	// of Sinkhorn at most; klot_off in the log says by which share the rows of the plan are off at the end
+	Iterations int `toml:"iterations" max:"100000"`
+	// R, unpaired rows of each side that every step draws besides its batch, from all rows that training may see, paired
+	// or not (data.pairs.paired, image_pool, text_pool); 0: none
+	Rows int `toml:"rows" max:"65536"`
+}
+
+var _ Settings = (*KLOT)(nil)
+
+// Defaults implements section.Section.
+func (l *KLOT) Defaults() { *l = KLOT{Reference: "cca", Epsilon: 0.3, Iterations: 100} }
+
+// References are the values of objective.klot.reference: maps of one linear layer a side.
+var References = []string{"cca", "procrustes"}
+
+// On implements section.Switched.
+func (l *KLOT) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (*KLOT) Needs() []section.Fact { return []section.Fact{section.Stored} }
+
+// Gives implements section.Giver.
+func (*KLOT) Gives() []section.Fact {
+	return []section.Fact{section.PairScores, section.Vectors, section.States, section.Beside}
+}
+
+// Target returns the eps of the alignment's plan.
+func (l *KLOT) Target() float64 { return cmp.Or(l.TargetEpsilon, l.Epsilon) }
+
+// Check implements section.Section.
+func (l *KLOT) Check(k *section.Checker) {
+	k.NotNegative("rows")
+	k.OneOf("reference", References...)
+	const hint = "0.3 did well for cosines"
+	k.Require("epsilon", l.Epsilon >= 1e-3 && l.Epsilon <= 1e3, "must be between 0.001 and 1000", hint)
+	k.Require("target_epsilon", l.TargetEpsilon == 0 || l.TargetEpsilon >= 1e-3 && l.TargetEpsilon <= 1e3,
+		"must be 0, or between 0.001 and 1000", hint)
+	k.Positive("iterations")
 }
 
 // Build implements Loss.
-func (l KLOT) Build(s *Step) []Part {
+func (l *KLOT) Build(s *Step) []Part {
 	s = s.Whole()
 	defer s.ofAll()()
-	Need(l.Reference != nil, "klot", "needs the alignment that it keeps to: give it in model.Options.Reference, or set objective.klot.weight = 0")
+	Need(s.Reference != nil, "klot", "needs the alignment that it keeps to: give it in model.Options.Reference, or set objective.klot.weight = 0")
 	var image, text *gorgonia.Node
 	if l.Rows > 0 {
 		has := func(p batch.Pool) bool { return p != nil && p.Rows() > 0 }
-		Need(has(l.ImagePool) && has(l.TextPool), "klot", "needs rows to draw from: give them in model.Options.ImagePool and TextPool, or set objective.klot.rows = 0")
-		image, text = s.Draw("unpaired images", l.ImagePool, l.Rows), s.Draw("unpaired texts", l.TextPool, l.Rows)
+		Need(has(s.ImagePool) && has(s.TextPool), "klot", "needs rows to draw from: give them in model.Options.ImagePool and TextPool, or set objective.klot.rows = 0")
+		image, text = s.Draw("unpaired images", s.ImagePool, l.Rows), s.Draw("unpaired texts", s.TextPool, l.Rows)
 	}
 	x, y := s.withFurther(s.Online.Image, s.Student, image), s.withFurther(s.Online.Text, s.Student, text)
 	loss, off := relation.PlanDivergence(relation.PlanArgs{
 		Scores:  s.Scores.Bare(s.PairTerms, false).Pairs(x.after, y.after), // (B+R, B+R)
-		Target:  similarity.Similarity(l.Reference.Image.apply(s, "image reference", x.before), l.Reference.Text.apply(s, "text reference", y.before), nil, nil),
-		Epsilon: l.Epsilon, TargetEpsilon: l.TargetEpsilon, Iterations: l.Iterations, Tolerance: planTolerance,
+		Target:  similarity.Similarity(s.Reference.Image.apply(s, "image reference", x.before), s.Reference.Text.apply(s, "text reference", y.before), nil, nil),
+		Epsilon: l.Epsilon, TargetEpsilon: l.Target(), Iterations: l.Iterations, Tolerance: planTolerance,
 	})
 	return []Part{s.Part("klot", l.Weight, loss), {Name: "klot_off", Node: off, Measure: true}}
 }

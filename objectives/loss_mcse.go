@@ -6,39 +6,65 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
-// MCSE is the grounding of sentences of Zhang et al. (2022, "MCSE", equations 3 and 4): both passes z, z' of text i under
-// dropout should find its image among those of the batch,
+// MCSE is the grounding of sentences of Zhang et al. (2022, "MCSE", equations 3 and 4): both passes of a text under dropout should
+// find the image of the text among those of the batch. It stands beside objective.simcse, and its weight is the paper's lambda.
+//
+// Both passes z, z' of text i under dropout should find its image among those of the batch,
 //
 //	L = -1/2B sum_i sum_{h in z_i, z'_i} log exp(s(g(h), f(v_i))/tau) / sum_j exp(s(g(h), f(v_j))/tau)
 //
 // for the cosine s and heads g and f of the two sides, which are those of evaluation. There is one direction: texts search images.
 // Of rows without an image neither the texts search nor is there an image v_j to find.
 type MCSE struct {
-	Weight      float64 // the paper's lambda
-	Temperature float64 // tau
-	Mixed       bool    // some rows have no image, as batch.Paired says: they are left out, as texts and as images
+	// of the loss in the total, 0.05 for captions alone and 0.01 beside other sentences in the paper; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+	// by which cosines are divided; constant
+	Temperature float64 `toml:"temperature" max:"1000000"`
 }
 
-var _ Preparer = MCSE{}
+var (
+	_ Settings = (*MCSE)(nil)
+	_ Preparer = (*MCSE)(nil)
+)
+
+// Defaults implements section.Section.
+func (l *MCSE) Defaults() { *l = MCSE{Temperature: 0.05} }
+
+// On implements section.Switched.
+func (l *MCSE) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (*MCSE) Needs() []section.Fact { return []section.Fact{section.Captions} }
+
+// Gives implements section.Giver.
+func (*MCSE) Gives() []section.Fact {
+	return []section.Fact{section.States}
+}
+
+// Check implements section.Section.
+func (l *MCSE) Check(k *section.Checker) {
+	checkTexts(k, l)
+}
 
 // Prepare implements Preparer.
-func (l MCSE) Prepare(s *Step) {
+func (l *MCSE) Prepare(s *Step) {
 	s.readTwice()
 	s.Reads.Online.Image.Features = true
 }
 
 // Build implements Loss.
-func (l MCSE) Build(s *Step) []Part {
+func (l *MCSE) Build(s *Step) []Part {
 	texts, images := directions(s, s.sentences("mcse", nil)), directions(s, s.Online.Image.Features)
 	logits := cosineLogits(texts, s.Gather(images), l.Temperature) // (2B, N)
 	own := s.Own()
-	if l.Mixed {
+	if s.Has(section.Mixed) {
 		own = s.paired()
 		logits = arith.Add(logits, s.withoutImage(2*s.Rows))
 	}

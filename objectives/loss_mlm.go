@@ -3,21 +3,28 @@ package objectives
 import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gorgonia.org/gorgonia"
 )
 
-// MLM is masked language modelling (MaskedLM) as a loss over fused pairs: B masked
+// MLM is masked language modelling.
+//
+// It is MaskedLM as a loss over fused pairs: B masked
 // captions with their own image, read at the masked places. It masks the captions itself.
 //
 // The number of masked tokens varies, the shapes of a compiled step do not: M = MaskCapacity rows, of
 // which those that are not used have a label that is ignored.
 type MLM struct {
-	Weight float64
-	Masker Masker // its capacity is set by Prepare
+	// of the loss in the total
+	Weight float64 `toml:"weight" max:"1000000"`
+	// probability that a token is chosen for prediction
+	Prob float64 `toml:"prob"`
 
-	first            int // fused pairs before these
+	masker Masker
+	first  int // fused pairs before these
+
 	masked           Masked
 	student, teacher placesMemory
 	labels           []int32
@@ -28,7 +35,31 @@ type MLM struct {
 	tokens, lengths []int32
 }
 
-var _ Fused = (*MLM)(nil)
+var (
+	_ Settings = (*MLM)(nil)
+	_ Fused    = (*MLM)(nil)
+)
+
+// Defaults implements section.Section.
+func (l *MLM) Defaults() { *l = MLM{Weight: 1, Prob: 0.15} }
+
+// On implements section.Switched.
+func (l *MLM) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (*MLM) Needs() []section.Fact { return []section.Fact{section.Fusion} }
+
+// Gives implements section.Giver.
+func (*MLM) Gives() []section.Fact {
+	return []section.Fact{section.FusedPairs, section.Soft, section.States}
+}
+
+// Check implements section.Section.
+func (l *MLM) Check(k *section.Checker) {
+	k.BelowOne("prob")
+	k.Require("prob", l.Prob > 0 || !l.On(), "must be above 0 and below 1",
+		"set objective.mlm.weight = 0 to switch the loss off")
+}
 
 // placesMemory is the memory of places.
 type placesMemory struct {
@@ -60,8 +91,9 @@ func (m placesMemory) set(places []int32, first, l int) {
 // Prepare implements Fused: it adds the masked captions to the inputs of the text tower.
 func (l *MLM) Prepare(s *Step) {
 	b, tokens := s.Rows, s.Fusion.TextLen
-	l.Masker.Capacity = MaskCapacity(b, tokens, l.Masker.Prob)
-	l.whole = MaskCapacity(b*s.Ranks.size(), tokens, l.Masker.Prob)
+	l.masker = Masker{Prob: l.Prob, Vocab: s.Words.Vocab, MaskID: s.Words.MaskID, Specials: s.Words.Specials}
+	l.masker.Capacity = MaskCapacity(b, tokens, l.masker.Prob)
+	l.whole = MaskCapacity(b*s.Ranks.size(), tokens, l.masker.Prob)
 	s.Reads.Online.Image.Tokens, s.Reads.Online.Text.Masked = true, true
 	if s.Alpha() != nil {
 		s.Reads.Teacher.Image.Tokens, s.Reads.Teacher.Text.Masked = true, true
@@ -75,7 +107,7 @@ func (l *MLM) Prepare(s *Step) {
 		}
 	}
 	s.Captions = Captions{All: captions("", 2*b, 0), Clean: captions("clean ", b, 0), Masked: captions("masked ", b, b)}
-	m := l.Masker.Capacity
+	m := l.masker.Capacity
 	l.student, l.teacher, l.labels = newPlaces(m), newPlaces(m), make([]int32, m)
 	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{tokens}, Type: batch.Int32}, batch.Column{Name: batch.Lengths, Type: batch.Int32})
 	s.OnFill(func(f *feed.Step) error {
@@ -98,7 +130,7 @@ func (l *MLM) Prepare(s *Step) {
 func (l *MLM) mask(s *Step, f *feed.Step, tokens, lengths []int32) (err error) {
 	r := rng.New(s.Seed, rng.Mask, f.Stream())
 	if s.Ranks.size() == 1 {
-		return l.Masker.Apply(r, tokens, lengths, &l.masked)
+		return l.masker.Apply(r, tokens, lengths, &l.masked)
 	}
 	g := s.Ranks.Group
 	if l.tokens, err = g.GatherInts(l.tokens[:0], tokens); err != nil {
@@ -107,12 +139,12 @@ func (l *MLM) mask(s *Step, f *feed.Step, tokens, lengths []int32) (err error) {
 	if l.lengths, err = g.GatherInts(l.lengths[:0], lengths); err != nil {
 		return err
 	}
-	all := l.Masker
+	all := l.masker
 	all.Capacity = l.whole
 	if err := all.Apply(r, l.tokens, l.lengths, &l.all); err != nil {
 		return err
 	}
-	first := l.masked.share(&l.all, tokens, g.Rank(), l.Masker.Capacity)
+	first := l.masked.share(&l.all, tokens, g.Rank(), l.masker.Capacity)
 	for i := range l.student.numbers {
 		l.student.numbers[i] = int32(min(first+i, l.whole-1)) // those of rows without a label are any
 	}

@@ -17,12 +17,12 @@ const (
 
 // SigLIP is the sigmoid loss of Zhai et al. (2023, "Sigmoid Loss for Language Image
 // Pre-Training", section 3.2, algorithm 1) over the pairs of a batch: each pair of an image
-// and a text is judged by itself,
+// and a text is judged by itself. The score is that of objective.itc without the geodesic, and its temperature takes no part.
 //
 //	L = -1/B sum_i sum_j log sigmoid(z_ij (t s_ij + b)),  t = exp(t')
 //
 // with z_ij = 1 for right answers and -1 for all others, scores s of PairScores, and
-// t' and b learned. The score is that of objective.itc without the geodesic, and its temperature takes no part.
+// t' and b learned.
 type SigLIP struct {
 	// of the loss in the total; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -52,9 +52,11 @@ func (l *SigLIP) On() bool { return l.Weight > 0 }
 // Needs implements section.Needer.
 func (l *SigLIP) Needs() []section.Fact { return []section.Fact{section.Captions} }
 
+// Gives implements section.Giver.
+func (*SigLIP) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
+
 // Check implements section.Section.
 func (l *SigLIP) Check(k *section.Checker) {
-	k.NotNegative("weight")
 	// Outside of these float32 has no room for what is computed from them.
 	k.Require("scale", l.Scale >= 1e-3 && l.Scale <= 1e4, "must be between 0.001 and 10000", "10 in the paper")
 	k.Require("scale_max", l.ScaleMax >= l.Scale && l.ScaleMax <= 1e4,

@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/attention"
 	"github.com/geoalign/geoalign/ops/contrast"
@@ -11,8 +12,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// TextSwap is the hinge loss of pairs whose text is swapped with some probability for another one of the batch
-// (ViPMM, equations 16 to 19). With the features x and y of a pair, of length 1, and what attention across the
+// TextSwap is the hinge loss of pairs whose text is swapped for another one of the batch, by the scores of features and of what
+// attention across the modalities makes of them (ViPMM, equations 16 to 19): the mean over the pairs that are swapped.
+//
+// With the features x and y of a pair, of length 1, and what attention across the
 // modalities makes of each, F_x of the text as the image sees it and F_y of the image as the text does,
 //
 //	F_x = softmax(Y X^T / sqrt(d)) X        F_y = softmax(X Y^T / sqrt(d)) Y
@@ -22,27 +25,66 @@ import (
 // the mean over the pairs that are swapped, 0 of none. X are the words of the text and Y the patches of the image, in the
 // shared space, and f_x and f_y the means of F_x over the patches and of F_y over the words: of single
 // vectors, as X and Y are introduced, the softmax is 1, and of the two matrices the printed product F_x^T F_y has no shape.
-// With Batch X and Y are instead the features of all texts and images of the batch, and f_x and f_y a pair's rows of F_x and F_y.
+// With attention "batch" X and Y are instead the features of all texts and images of the batch, and f_x and f_y a pair's rows of F_x and F_y.
 type TextSwap struct {
-	Weight    float64
-	Margin    float64 // M
-	Alpha     float64
-	Prob      float64 // that a text is swapped
-	Batch     bool
-	Recompute bool // g' has F_y of the swapped text, as printed it has that of its own
-	Images    bool // a second term swaps images in the place of texts
+	// of the loss in the total, 1 in ViPMM; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+	// by which a pair shall be nearer than a swapped one; ViPMM does not say its value
+	Margin float64 `toml:"margin"`
+	// weight of the score after attention; ViPMM does not say its value
+	Alpha float64 `toml:"alpha"`
+	// that the text of a pair is swapped; ViPMM does not say its value
+	Probability float64 `toml:"probability"`
+	// local (between the words of a text and the patches of an image) | batch (among the features of the batch)
+	Attention string `toml:"attention"`
+	// a swapped pair has attention of its own on both sides, where ViPMM keeps that of the right pair on one
+	Recompute bool `toml:"recompute"`
+	// a second term swaps images in the place of texts
+	Images bool `toml:"images"`
 }
 
-var _ Preparer = TextSwap{}
+var (
+	_ Settings = (*TextSwap)(nil)
+	_ Preparer = (*TextSwap)(nil)
+)
+
+// Defaults implements section.Section.
+func (l *TextSwap) Defaults() {
+	*l = TextSwap{Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
+}
+
+// On implements section.Switched.
+func (l *TextSwap) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (*TextSwap) Needs() []section.Fact {
+	return []section.Fact{section.Captions, section.Words, section.Tokens}
+}
+
+// Gives implements section.Giver.
+func (*TextSwap) Gives() []section.Fact {
+	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
+}
+
+// Check implements section.Section.
+func (l *TextSwap) Check(k *section.Checker) {
+	checkTokens(k, l)
+	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000", "0.2 is what cosines are trained with")
+	k.Between(0, 1e4, "alpha")
+	k.Share("probability")
+	k.Require("probability", l.Probability > 0 || !l.On(), "must be above 0 and at most 1",
+		"to leave the loss out set objective.text_swap.weight = 0")
+	k.OneOf("attention", "local", "batch")
+}
 
 // Prepare implements Preparer.
-func (l TextSwap) Prepare(s *Step) { s.ReadLocal() }
+func (l *TextSwap) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
-func (l TextSwap) Build(s *Step) []Part {
+func (l *TextSwap) Build(s *Step) []Part {
 	s = s.Whole()
 	var a attended
-	if l.Batch {
+	if l.Attention == "batch" {
 		a = batchAttended{s.unit(s.Online.Text.Features), s.unit(s.Online.Image.Features)}
 	} else {
 		a = localAttended{wholeTokens(s.tokensOf("text_swap", s.Online.Text)), wholeTokens(s.tokensOf("text_swap", s.Online.Image))}
@@ -52,7 +94,7 @@ func (l TextSwap) Build(s *Step) []Part {
 	matched := l.score(x, y, fx, fy)                                        // (B)
 	part := Part{Name: "text_swap", Weight: l.Weight, Chance: l.Margin}
 
-	swap, has := s.partners("text_swap texts", Partners{Prob: l.Prob}) // (B)
+	swap, has := s.partners("text_swap texts", Partners{Prob: l.Probability}) // (B)
 	otherFy := fy
 	if l.Recompute {
 		otherFy = a.image(swap, nil)
@@ -60,7 +102,7 @@ func (l TextSwap) Build(s *Step) []Part {
 	g := l.score(nn.GatherRows(x, swap, 1), y, a.text(swap, nil), otherFy)
 	part.Node = contrast.Margin(matched, g, has, l.Margin)
 	if l.Images {
-		swap, has := s.partners("text_swap images", Partners{Prob: l.Prob})
+		swap, has := s.partners("text_swap images", Partners{Prob: l.Probability})
 		otherFx := fx
 		if l.Recompute {
 			otherFx = a.text(nil, swap)
@@ -73,7 +115,7 @@ func (l TextSwap) Build(s *Step) []Part {
 }
 
 // score returns g (B).
-func (l TextSwap) score(x, y, fx, fy *gorgonia.Node) *gorgonia.Node {
+func (l *TextSwap) score(x, y, fx, fy *gorgonia.Node) *gorgonia.Node {
 	return arith.Combine([]float32{1, float32(l.Alpha)}, similarity.RowProducts(x, y), similarity.RowProducts(fx, fy))
 }
 

@@ -1,13 +1,16 @@
 package objectives
 
 import (
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/similarity"
 )
 
-// TokenImage is the hinge loss of the tokens of a text with its image against another one of the batch (ViPMM,
-// equations 13 to 15, after Vokenization, Tan and Bansal 2020). With the relevance r_i(Y) = J_s,i . J_y of token i for the
+// TokenImage is the hinge loss of the tokens of a text with its image against another one of the batch (ViPMM, equations 13 to
+// 15, after Vokenization): the mean over the tokens of all texts.
+//
+// With the relevance r_i(Y) = J_s,i . J_y of token i for the
 // image Y, both as the heads map them, of length 1,
 //
 //	L = mean_i max(0, M - r_i(Y) + r_i(Y'))
@@ -15,22 +18,52 @@ import (
 // over the tokens of all texts of the batch, without what stands around a text: the printed loss is that of a
 // scalar where r is a vector. A pair without another image has no part in it; without any the loss is 0.
 type TokenImage struct {
-	Weight float64
-	Margin float64 // M
-	Half   bool    // Y' is the image half a batch away, as in Vokenization, else one in a random order
+	// of the loss in the total, 1 in ViPMM; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+	// by which a token shall be nearer to its image, 0.5 in Vokenization
+	Margin float64 `toml:"margin"`
+	// random (each image is the wrong one of one other pair, anew at each step) | half (that of the pair half a batch
+	// away, as in Vokenization)
+	Negatives string `toml:"negatives"`
 }
 
-var _ Preparer = TokenImage{}
+var (
+	_ Settings = (*TokenImage)(nil)
+	_ Preparer = (*TokenImage)(nil)
+)
+
+// Defaults implements section.Section.
+func (l *TokenImage) Defaults() { *l = TokenImage{Margin: 0.5, Negatives: "random"} }
+
+// On implements section.Switched.
+func (l *TokenImage) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (*TokenImage) Needs() []section.Fact {
+	return []section.Fact{section.Captions, section.Words, section.Tokens}
+}
+
+// Gives implements section.Giver.
+func (*TokenImage) Gives() []section.Fact {
+	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
+}
+
+// Check implements section.Section.
+func (l *TokenImage) Check(k *section.Checker) {
+	checkTokens(k, l)
+	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000", "0.5 is what cosines are trained with")
+	k.OneOf("negatives", "random", "half")
+}
 
 // Prepare implements Preparer.
-func (l TokenImage) Prepare(s *Step) { s.ReadLocal() }
+func (l *TokenImage) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
-func (l TokenImage) Build(s *Step) []Part {
+func (l *TokenImage) Build(s *Step) []Part {
 	s = s.Whole()
-	text, images := s.tokensOf("token_image", s.Online.Text), s.unit(s.Online.Image.Features) // (B*L, C), (B, C)
-	index, has := s.partners("token_image negatives", Partners{Half: l.Half, Prob: 1})        // (B)
-	own := similarity.RowProducts(text.Rows, images)                                          // (B*L)
+	text, images := s.tokensOf("token_image", s.Online.Text), s.unit(s.Online.Image.Features)         // (B*L, C), (B, C)
+	index, has := s.partners("token_image negatives", Partners{Half: l.Negatives == "half", Prob: 1}) // (B)
+	own := similarity.RowProducts(text.Rows, images)                                                  // (B*L)
 	other := similarity.RowProducts(text.Rows, nn.GatherRows(images, index, 1))
 	part := s.Part("token_image", l.Weight, contrast.Margin(own, other, text.Spread(has), l.Margin))
 	part.Chance = l.Margin

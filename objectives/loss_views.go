@@ -1,28 +1,18 @@
 package objectives
 
 import (
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"gorgonia.org/gorgonia"
 )
 
-// MoCo is the contrast of two views of an image against a queue (ViewContrast) as a loss.
-type MoCo struct {
-	Weight float64
-	Score  Terms
-}
-
-// Prepare implements Preparer: the first view passes the encoder, the second the momentum encoder.
-func (l MoCo) Prepare(s *Step) {
-	s.Reads.Online.Image.Features, s.Reads.Teacher.Text.Features = true, true
-}
-
-// Build implements Loss.
-func (l MoCo) Build(s *Step) []Part {
+// views is the contrast of two views of an image against a queue (ViewContrast).
+func (l *ITC) views(s *Step) []Part {
 	needTeacher(s, "itc")
 	banks := s.Banks()
 	loss, accuracy := ViewContrast{
-		Query: s.Online.Image.Features, Score: s.Scores.Score(l.Score, false),
+		Query: s.Online.Image.Features, Score: s.Scores.Score(ScoreTerms(s.Config), false),
 		Positives: banks.Positives, Bank: banks.Image,
 	}.Build()
 	return []Part{s.Part("itc", l.Weight, loss), {Name: "itc_accuracy", Node: accuracy, Measure: true}}
@@ -31,14 +21,19 @@ func (l MoCo) Build(s *Step) []Part {
 // PrototypesName is the parameter of SwAV's prototypes.
 const PrototypesName = "prototypes"
 
-// SwAV is swapped prediction between two views of an image (SwappedPrediction) as a loss.
+// SwAV is the swapped prediction of model.system = "swav": the code of one view, which prototypes it belongs to, is predicted
+// from the other. Its weight is objective.itc.weight, its temperature and score (cosine or geodesic) are those of objective.itc too.
+//
+// See SwappedPrediction.
 type SwAV struct {
-	Weight      float64
-	Score       Terms
-	Prototypes  int     // K
-	Epsilon     float64 // temperature of the codes
-	Iterations  int     // of Sinkhorn and Knopp
-	FreezeSteps int     // first updates in which the prototypes stay as they are
+	// number of prototypes
+	Prototypes int `toml:"prototypes" fixed:"model" max:"1048576"`
+	// temperature of the codes: smaller ones choose fewer prototypes
+	Epsilon float64 `toml:"epsilon" max:"1000000"`
+	// of Sinkhorn and Knopp, which balance the prototypes
+	Iterations int `toml:"iterations" max:"1000"`
+	// first steps in which the prototypes stay as they are
+	FreezeSteps int `toml:"freeze_steps" max:"1000000000"`
 
 	prototypes Values
 	before     []float32 // the prototypes when Start was called
@@ -52,6 +47,16 @@ var (
 	_ GradientFilter = (*SwAV)(nil)
 )
 
+// Defaults implements section.Section.
+func (l *SwAV) Defaults() { *l = SwAV{Prototypes: 3000, Epsilon: 0.05, Iterations: 3} }
+
+// Check implements section.Section.
+func (l *SwAV) Check(k *section.Checker) {
+	k.Positive("epsilon", "iterations")
+	k.Require("prototypes", l.Prototypes >= 2, "must be >= 2")
+	k.NotNegative("freeze_steps")
+}
+
 // Prepare implements Preparer: both views pass one encoder, and so do the crops where there are any.
 func (l *SwAV) Prepare(s *Step) {
 	s.Reads.Online.Image.Features, s.Reads.Online.Text.Features = true, true
@@ -61,7 +66,7 @@ func (l *SwAV) Prepare(s *Step) {
 func (l *SwAV) Build(s *Step) []Part {
 	s = s.Whole()
 	first, second := s.Online.Image.Features, s.Online.Text.Features // (B, C)
-	score, banks := s.Scores.Score(l.Score, false), s.Banks()
+	score, banks := s.Scores.Score(ScoreTerms(s.Config), false), s.Banks()
 	l.dim = first.Shape()[1]
 	p := SwappedPrediction{
 		Views:      [2]*gorgonia.Node{first, second},
@@ -88,7 +93,7 @@ func (l *SwAV) Build(s *Step) []Part {
 		}
 	}
 	l.prototypes = s.Values(PrototypesName)
-	return []Part{s.Part("swav", l.Weight, p.Build())}
+	return []Part{s.Part("swav", section.Of[ITC](s.Config).Weight, p.Build())}
 }
 
 // Start implements Starter: it brings the prototypes back to the unit sphere, where the

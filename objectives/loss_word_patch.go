@@ -3,12 +3,15 @@ package objectives
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/interaction"
 )
 
-// WordPatch is the contrast of the words of texts with the patches of images within the batch (ViPMM, equations 8 to
-// 12): of the alignments phi_loc of interaction.WordPatchScores, which also says how equations 9 and 10 are read,
+// WordPatch is the contrast of the words of texts with the patches of images within the batch (ViPMM, equations 8 to 12): each
+// patch is compared with a summary of the text, each word with one of the image, the sum of both directions.
+//
+// Of the alignments phi_loc of interaction.WordPatchScores, which also says how equations 9 and 10 are read,
 //
 //	L = -1/B sum_i log(phi_ii / sum_j phi_ij) - 1/B sum_i log(phi_ii / sum_j phi_ji)
 //
@@ -16,24 +19,72 @@ import (
 // class tokens, what stands around a text and padding take no part. Pairs of one id are positives of each other,
 // where the step has ids.
 type WordPatch struct {
-	Weight             float64
-	Temperature        float64 // tau of the cosines
-	ContextTemperature float64 // tau_1 of the softmax of the attention
-	Scale              float64 // of the products that the attention is the softmax of
-	Sum                bool    // phi_loc is the sum over words and patches as printed, which grows with the length of a text, else the sum of both means
+	// of the loss in the total, 1 in ViPMM; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+	// of the cosines of words and patches with their summaries, tau_phi in ViPMM
+	Temperature float64 `toml:"temperature"`
+	// of the softmax of the attention that makes a summary, tau_1 in ViPMM, which does not say its value
+	ContextTemperature float64 `toml:"context_temperature"`
+	// of the products of words and patches that the attention is the softmax of: nearly flat at 1, the value of ViPMM
+	AttentionScale float64 `toml:"attention_scale"`
+	// mean (over words and over patches) | sum (as printed, which favours long texts)
+	Reduce string `toml:"reduce"`
 }
 
-var _ Preparer = WordPatch{}
+var (
+	_ Settings = (*WordPatch)(nil)
+	_ Preparer = (*WordPatch)(nil)
+)
+
+// Defaults implements section.Section.
+func (l *WordPatch) Defaults() {
+	*l = WordPatch{Temperature: 0.1, ContextTemperature: 0.1, AttentionScale: 1, Reduce: "mean"}
+}
+
+// On implements section.Switched.
+func (l *WordPatch) On() bool { return l.Weight > 0 }
+
+// Needs implements section.Needer.
+func (*WordPatch) Needs() []section.Fact {
+	return []section.Fact{section.Captions, section.Words, section.Tokens}
+}
+
+// Gives implements section.Giver.
+func (*WordPatch) Gives() []section.Fact {
+	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
+}
+
+// Check implements section.Section.
+func (l *WordPatch) Check(k *section.Checker) {
+	checkTokens(k, l)
+	k.Between(1e-3, 1e4, "temperature", "context_temperature", "attention_scale")
+	k.OneOf("reduce", "mean", "sum")
+}
+
+// checkTokens checks the weight of a loss over the tokens of images and texts within a batch.
+func checkTokens(k *section.Checker, l section.Switched) {
+	if !l.On() {
+		return
+	}
+	space, err := headSpace(k)
+	k.Require("weight", err != nil || !space.Tokens, "must be 0 with model.head.topology = \"Multi(n,m)\"",
+		"a word or a patch is one token and has no m spheres")
+	frozen := k.Value("model.image.freeze") == true || k.Value("model.text.freeze") == true
+	k.Training("weight", k.Value("data.cache_features") == false || !frozen,
+		"must be 0 with data.cache_features and a frozen tower", "tokens are not kept")
+	k.Training("train.batch_size", k.Number("train.batch_size") >= 2, "must be at least 2 with "+k.Path("weight")+" > 0",
+		"a pair is told from others of its batch")
+}
 
 // Prepare implements Preparer.
-func (l WordPatch) Prepare(s *Step) { s.ReadLocal() }
+func (l *WordPatch) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
-func (l WordPatch) Build(s *Step) []Part {
+func (l *WordPatch) Build(s *Step) []Part {
 	own := s
 	s = s.Whole()
 	logits := own.Gather(interaction.WordPatchScores(own.tokensOf("word_patch", own.Online.Image), s.tokensOf("word_patch", s.Online.Text), interaction.WordPatch{
-		Scale: float32(l.Scale), Context: float32(l.ContextTemperature), Temperature: float32(l.Temperature), Sum: l.Sum,
+		Scale: float32(l.AttentionScale), Context: float32(l.ContextTemperature), Temperature: float32(l.Temperature), Sum: l.Reduce == "sum",
 	})) // (N, N)
 	mean := InBatchContrast(logits, s.positives()).Loss
 	part := s.Part("word_patch", l.Weight, arith.WeightedSum([]float32{2}, mean))

@@ -1,11 +1,39 @@
 package objectives
 
 import (
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
+
+// MAFA handles false negatives: a frozen model relabels the hardest negatives of matching.
+type MAFA struct {
+	// checkpoint or run folder of the frozen model with a match head; empty: off
+	Connector string `toml:"connector"`
+	// a negative that the connector matches with more than this probability becomes a positive
+	PositiveAbove float64 `toml:"positive_above" when:"connector"`
+	// below this it stays a negative; in between the second hardest takes its place
+	NegativeBelow float64 `toml:"negative_below" when:"connector"`
+	// share of a uniform distribution in the targets of the contrast from the second epoch on
+	Uniform float64 `toml:"uniform" when:"targets"`
+}
+
+// Defaults implements section.Section.
+func (m *MAFA) Defaults() { *m = MAFA{PositiveAbove: 0.8, NegativeBelow: 0.5} }
+
+// Check implements section.Section.
+func (m *MAFA) Check(k *section.Checker) {
+	k.Share("positive_above")
+	k.Require("negative_below", m.NegativeBelow >= 0 && m.NegativeBelow <= m.PositiveAbove,
+		"must be between 0 and objective.mafa.positive_above")
+	k.BelowOne("uniform")
+	k.Require("uniform", m.Uniform == 0 || section.Of[ITC](k).On(),
+		"needs objective.itc.weight or objective.itc.in_batch_weight > 0", "it is a part of the contrast's targets")
+	k.Require("connector", m.Connector == "" || section.Of[ITM](k).On(), "needs objective.itm.weight > 0",
+		"it relabels the negatives of matching")
+}
 
 // Relabelling handles false negatives as MAFA does (Byun et al. 2023):
 // the hardest negative of each image and text, the one with the highest score of the

@@ -16,7 +16,7 @@ type Momentum struct {
 	// m(t) = min(m, (1+t)/(ramp_steps+t)) at step t, so that a young teacher follows closely; 0: constant m
 	RampSteps int `toml:"ramp_steps" when:"enabled=true and rule=static" max:"1000000000"`
 	// dropout active in the teacher, as in ALBEF's code
-	Dropout bool `toml:"dropout" when:"enabled=true and teacher features and dropout"`
+	Dropout bool `toml:"dropout" when:"enabled=true and teacher features and tower dropout"`
 }
 
 // Rules of momentum.

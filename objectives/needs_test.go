@@ -39,7 +39,7 @@ func TestLossesNeed(t *testing.T) {
 		"five patches": {local(side(5)), "itc_local: reads a square of patches, and the image tower gives 5 tokens of another kind"},
 		"regions":      {local(regions), "itc_local: reads a square of patches, and the image tower gives 4 tokens of another kind"},
 		"empty pool": {func() {
-			KLOT{Weight: 1, Reference: &Reference{}, Rows: 2, ImagePool: noRows{}, TextPool: noRows{}}.Build(&Step{Rows: 2, Inputs: feed.New(n.g)})
+			(&KLOT{Weight: 1, Rows: 2}).Build(&Step{Rows: 2, Inputs: feed.New(n.g), Reference: &Reference{}, ImagePool: noRows{}, TextPool: noRows{}})
 		}, "klot: needs rows to draw from"},
 	} {
 		err := func() (err error) {

@@ -13,6 +13,14 @@ type Queue struct {
 // Defaults implements section.Section.
 func (q *Queue) Defaults() { *q = Queue{Size: 65536} }
 
+// Gives implements section.Giver.
+func (q *Queue) Gives() []section.Fact {
+	if q.Size == 0 {
+		return nil
+	}
+	return []section.Fact{section.Queue}
+}
+
 // Check implements section.Section.
 func (q *Queue) Check(k *section.Checker) {
 	k.NotNegative("size", "start_steps")

@@ -3,6 +3,7 @@ package objectives
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
@@ -15,25 +16,6 @@ const (
 	LogScaleName            = "logit_scale"          // with Scores.Log
 	GeodesicTemperatureName = "geodesic/temperature" // with Scores.GeodesicTemperature
 )
-
-// Terms are the terms of a score before it has parameters.
-type Terms []WeightedKind
-
-// WeightedKind is a term of a score.
-type WeightedKind struct {
-	Kind   scoring.Kind
-	Weight float64
-}
-
-// Has says whether there is a term of a kind.
-func (t Terms) Has(kind scoring.Kind) bool {
-	for _, x := range t {
-		if x.Kind == kind {
-			return true
-		}
-	}
-	return false
-}
 
 // Scores makes the scores of a step, which share their parameters.
 type Scores struct {
@@ -50,6 +32,17 @@ type Scores struct {
 	Context *encoders.Context // dropout of the learned metric, not of a teacher's; nil: none
 	Paths   Paths             // of geodesic terms
 	Space   space.Space       // of the features
+}
+
+// NewScores are the scores of a configuration over features of a space, with parameters of the scope on, and of the scope
+// momentum for the teacher.
+func NewScores(v section.Viewer, s space.Space, on, momentum encoders.Scope) Scores {
+	i, g := section.Of[ITC](v), section.Of[Geodesic](v)
+	return Scores{
+		Params: on, MomentumParams: momentum, Space: s,
+		Temperature: i.Temperature, Log: i.LogTemperature, Learn: i.LearnTemperature, GeodesicTemperature: g.Temperature,
+		Metric: section.Of[GSSF](v).Of(s), Paths: ParsePaths(g.Gradient, g.Entries, g.Softness, g.Limit(s), g.DirectPositives),
+	}
 }
 
 // Divisor is the temperature that scores are divided by.

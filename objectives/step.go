@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/op"
@@ -85,15 +86,32 @@ type Step struct {
 	Interaction             encoders.Interaction     // scores pairs by their tokens, in the place of features and PairTerms; nil: by features
 	AllTokens               bool                     // class tokens and what stands around a text take part in Interaction
 	Values                  func(name string) Values // memory of a parameter by name
-	banks                   *Banks
-	pairScores              *gorgonia.Node // of Interaction, once they are built
-	similarities            Contrast       // of the first contrast that was built
-	relabelled              *Relabelled    // by Judge, once it was asked
-	parts                   []Part         // of the losses built so far
-	alpha                   *gorgonia.Node
-	mixed                   []float32 // images of all ranks that are mixed
-	own, whole              *Step     // of a step of Whole that of this rank, and of that one the other, once it was asked for
+
+	Config              *section.View // all sections and what holds between them; nil: nothing holds
+	ScoreTeacher        ScoreTeacher  // whose scores objective.distill_scores reads, or nil
+	Reference           *Reference    // that objective.klot keeps to, or nil
+	ImagePool, TextPool batch.Pool    // rows of stored features by their numbers, or nil
+	Words               Words         // of the vocabulary
+
+	banks        *Banks
+	pairScores   *gorgonia.Node // of Interaction, once they are built
+	similarities Contrast       // of the first contrast that was built
+	relabelled   *Relabelled    // by Judge, once it was asked
+	parts        []Part         // of the losses built so far
+	alpha        *gorgonia.Node
+	mixed        []float32 // images of all ranks that are mixed
+	own, whole   *Step     // of a step of Whole that of this rank, and of that one the other, once it was asked for
 }
+
+// Words is what masked language modelling is told of the vocabulary.
+type Words struct {
+	Vocab    int     // V
+	MaskID   int32   // id of [MASK]
+	Specials []int32 // ids that are not hidden besides the first of a text
+}
+
+// Has says whether a fact holds in the configuration.
+func (s *Step) Has(f section.Fact) bool { return s.Config != nil && s.Config.Has(f) }
 
 // Judge returns the logits (R, 2), class 1 meaning match, that a frozen model gives pairs
 // of a text and an image of the batch, each (R) int32.

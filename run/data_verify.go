@@ -32,7 +32,7 @@ func VerifyData(ctx context.Context, dir string, sets []string, progress func(ph
 	if err != nil {
 		return nil, err
 	}
-	cfg, _, err := config.ParseStored(path, text, sets...)
+	cfg, _, err := config.ParseStored(path, text, sets)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/median"
 	"github.com/geoalign/geoalign/internal/memory"
@@ -66,7 +67,7 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 	p := Plan{
 		Parameters: m.Params().Count(), Trainable: m.Trained(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
 		Nodes: m.Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
-		Graphs: r.cfg.Queue.Size > 0 && r.cfg.Objective.UsesGraph(),
+		Graphs: r.cfg.Queue.Size > 0 && r.cfg.Has(section.Graph),
 	}
 	if n := r.group.Size(); n > 1 {
 		p.Processes, p.RankRows = n, r.cfg.RankRows()

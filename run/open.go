@@ -23,6 +23,8 @@ type OpenOptions struct {
 	File string    // TOML file with the configuration to use; empty: the checkpoint's own
 	Set  []string  // overrides of it, as in eval.split=test
 	Log  io.Writer // messages; nil: none
+	// Added are sections of other modules that the checkpoint was trained with.
+	Added []config.Added
 	// Twin takes the momentum twins in the place of the parameters that have one; a checkpoint without any is
 	// an error.
 	Twin bool
@@ -115,9 +117,9 @@ func noTwins(ck *checkpoint.Checkpoint) error {
 func ConfigOver(ck *checkpoint.Checkpoint, o OpenOptions) (cfg config.Config, err error) {
 	var notices []string
 	if o.File != "" {
-		cfg, notices, err = config.LoadNoted(o.File, o.Set)
+		cfg, notices, err = config.LoadNoted(o.File, o.Set, o.Added...)
 	} else {
-		cfg, notices, err = train.OpenConfig(ck, o.Set...)
+		cfg, notices, err = train.OpenConfig(ck, o.Set, o.Added...)
 	}
 	for _, n := range notices {
 		Lines(o.Log).Say("note: %s", n)

@@ -164,7 +164,7 @@ func (o ReportOptions) config(path string) (config.Config, []string, error) {
 	if err != nil {
 		return config.Config{}, nil, err
 	}
-	return config.ParseStored(path, text, o.Set...)
+	return config.ParseStored(path, text, o.Set)
 }
 
 // WritePage draws and writes a page; a page that fails leaves the old one as it is.

@@ -11,9 +11,9 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// ownConfig returns the configuration that a checkpoint was made with.
-func ownConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
-	old, _, err := train.OpenConfig(ck)
+// ownConfig returns the configuration that a checkpoint was made with, with sections of other modules.
+func ownConfig(ck *checkpoint.Checkpoint, added ...config.Added) (config.Config, error) {
+	old, _, err := train.OpenConfig(ck, nil, added...)
 	if err != nil {
 		return old, fmt.Errorf("the checkpoint's own configuration: %w", err)
 	}
@@ -22,7 +22,7 @@ func ownConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
 
 // sameKeys returns an error that lists the keys by which cfg cannot use ck.
 func sameKeys(ck *checkpoint.Checkpoint, cfg config.Config, use config.Fixed) error {
-	old, err := ownConfig(ck)
+	old, err := ownConfig(ck, cfg.Added...)
 	if err != nil {
 		return err
 	}

@@ -293,7 +293,7 @@ func (r *Run) initModel() error {
 // takesOver says by which keys the model cannot take over the parameters of a checkpoint. A run of texts alone takes the text
 // tower of any system, and one that tells the classes of images the image tower.
 func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
-	old, err := ownConfig(ck)
+	old, err := ownConfig(ck, r.cfg.Added...)
 	if err != nil {
 		return err
 	}

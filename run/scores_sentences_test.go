@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -158,7 +159,7 @@ func TestNotesOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := &sentencepairs.Set{Task: spec, Pairs: []sentencepairs.Pair{{A: "one two three", B: "two"}, {A: "!", B: "two"}}, Counts: sentencepairs.Counts{Rows: 3, Empty: 1, Ignored: []string{"STS.gs.SMT.txt"}}}
+	set := &sentencepairs.Set{Task: spec, Pairs: []sentencepairs.Pair{{A: "one two three", B: "two"}, {A: "!", B: "two"}}, Counts: sentencepairs.Counts{Counts: table.Counts{Rows: 3, Empty: 1}, Ignored: []string{"STS.gs.SMT.txt"}}}
 	got := strings.Join(notesOf(set, sentencepairs.Measure{Tokenizer: tok, Clean: "albef", MaxWords: 2, Tokens: 9}), "\n")
 	want := "mrpc: left out of 3 rows: 1 with an empty sentence\nmrpc: scores without sentences: STS.gs.SMT.txt\nmrpc: the end of 1 of 3 sentences is cut (data.max_words, data.tokens)\nmrpc: nothing is left of 1 sentence by data.clean"
 	if got != want {

@@ -28,7 +28,7 @@ func wholeIdentities(c config.Config, ranks int) error {
 	switch {
 	case ranks == 1 || images <= 1 || !c.Has(section.Identities) || c.Parallel.Contrast != config.OfOwnRank:
 		return nil
-	case rows == images && c.Objective.Triplet.Weight > 0:
+	case rows == images && c.Objective.Triplet.On():
 		return fmt.Errorf("train.batch_size: with parallel.contrast = %q the %d rows of a process are of one identity (data.identities.images), and its images have no negatives for objective.triplet: use a multiple of %d, or parallel.contrast = %q", config.OfOwnRank, rows, 2*images*ranks, config.OfAllRanks)
 	case rows%images == 0:
 		return nil

@@ -41,7 +41,7 @@ func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokeni
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model.ConnectorKey, err)
 	}
-	cfg, _, err := config.ParseStored(filepath.Join(ck.Path, configFile), text)
+	cfg, _, err := config.ParseStored(filepath.Join(ck.Path, configFile), text, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model.ConnectorKey, err)
 	}

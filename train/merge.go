@@ -18,7 +18,7 @@ var ErrNoAdapters = errors.New("train: the checkpoint has nothing to merge: mode
 // run are left out, so that it can be used and trained from but not resumed. c must stay open until
 // the snapshot is saved.
 func Merge(c *checkpoint.Checkpoint) (checkpoint.Snapshot, config.Config, error) {
-	cfg, _, err := OpenConfig(c)
+	cfg, _, err := OpenConfig(c, nil)
 	var snap checkpoint.Snapshot
 	if problems := (config.Errors)(nil); errors.As(err, &problems) {
 		err = problems.Using()

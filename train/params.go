@@ -197,7 +197,7 @@ func folded(c *checkpoint.Checkpoint, p *model.Params, now config.Model) (was co
 	if err != nil || !slices.ContainsFunc(f.Tensors(), func(x safetensors.Info) bool { return foldable(x.Name) }) {
 		return was, nil, err
 	}
-	cfg, _, err := OpenConfig(c)
+	cfg, _, err := OpenConfig(c, nil)
 	if problems := (config.Errors)(nil); errors.As(err, &problems) {
 		err = problems.Using()
 	}

@@ -104,12 +104,12 @@ func restore(own *runPart, c *checkpoint.Checkpoint, seed uint64, parts []state.
 
 // OpenConfig returns the configuration that a checkpoint was trained with, overridden by
 // sets, and what config.ParseStored tells of it.
-func OpenConfig(c *checkpoint.Checkpoint, sets ...string) (config.Config, []string, error) {
+func OpenConfig(c *checkpoint.Checkpoint, sets []string, added ...config.Added) (config.Config, []string, error) {
 	text, err := c.File(configFile)
 	if err != nil {
 		return config.Config{}, nil, err
 	}
-	return config.ParseStored(filepath.Join(c.Path, configFile), text, sets...)
+	return config.ParseStored(filepath.Join(c.Path, configFile), text, sets, added...)
 }
 
 // OpenTokenizer returns the tokenizer that a checkpoint was trained with.

@@ -150,7 +150,7 @@ func TestVersion1IsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	cfg, _, err := OpenConfig(c)
+	cfg, _, err := OpenConfig(c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

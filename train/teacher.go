@@ -37,7 +37,7 @@ func openTeacher(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model.TeacherKey, err)
 	}
-	theirs, _, err := config.ParseStored(filepath.Join(ck.Path, configFile), text)
+	theirs, _, err := config.ParseStored(filepath.Join(ck.Path, configFile), text, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model.TeacherKey, err)
 	}

@@ -184,7 +184,9 @@ func (in *Inputs) Memory(name string) any { return in.memory[name] }
 func (in *Inputs) known(name string, ints bool, shape []int) *gorgonia.Node {
 	n, dtype := in.nodes[name], dtypeOf(ints)
 	if n != nil && (n.Dtype() != dtype || !slices.Equal(n.Shape(), shape)) {
-		panic(&op.BuildError{Op: "input " + name, Err: fmt.Errorf("is %v %v and is asked for as %v %v: give one of the two another name", n.Dtype(), n.Shape(), dtype, tensor.Shape(shape))})
+		panic(&op.BuildError{Op: "input " + name,
+			Err: fmt.Errorf("is %v %v and is asked for as %v %v: give one of the two another name", n.Dtype(),
+				n.Shape(), dtype, tensor.Shape(shape))})
 	}
 	return n
 }
@@ -204,7 +206,8 @@ func (in *Inputs) node(name string, ints bool, shape []int) *gorgonia.Node {
 	if len(shape) == 0 {
 		n = gorgonia.NewScalar(in.g, dtype, gorgonia.WithName(name))
 	} else {
-		n = gorgonia.NewTensor(in.g, dtype, len(shape), gorgonia.WithShape(slices.Clone(shape)...), gorgonia.WithName(name))
+		n = gorgonia.NewTensor(in.g, dtype, len(shape), gorgonia.WithShape(slices.Clone(shape)...),
+			gorgonia.WithName(name))
 	}
 	in.nodes[name] = n
 	return n

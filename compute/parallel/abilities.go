@@ -5,8 +5,8 @@ import "time"
 // What not every group can do are interfaces of one method. A group that stands for another one has
 // Unwrap, by which they are found.
 
-// Aborter is a group that can end all its processes at once, this one among them: what is not saved is lost. It says err, unless it is
-// nil, and does not return.
+// Aborter is a group that can end all its processes at once, this one among them: what is not saved is lost. It says
+// err, unless it is nil, and does not return.
 type Aborter interface{ Abort(err error) }
 
 // Placed is a group that knows which of its ranks share a machine.

@@ -86,7 +86,7 @@ func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 
 // collect adds the structs of a file and their comments.
 func collect(file *ast.File, types map[string]typeDoc) {
-	line := func(g *ast.CommentGroup) string { // of the first paragraph, which is for those who read no code
+	line := func(g *ast.CommentGroup) string { // its first paragraph, which is for users
 		text, _, _ := strings.Cut(g.Text(), "\n\n")
 		return strings.Join(strings.Fields(text), " ")
 	}
@@ -173,7 +173,7 @@ func (r *renderer) section(t reflect.Type, path string) error {
 	if path != "" {
 		_, doc, _ := strings.Cut(about.doc, " ")
 		doc = strings.TrimPrefix(doc, "is ")
-		doc = strings.ToUpper(doc[:1]) + strings.TrimRight(doc[1:], ".,:") + "." // a formula may follow
+		doc = strings.ToUpper(doc[:1]) + doc[1:]
 		if with := config.ReadWith(path); with != "" && !strings.Contains(doc, with) {
 			doc += " Read with " + with + "."
 		}

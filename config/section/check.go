@@ -1,6 +1,7 @@
 package section
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -8,27 +9,16 @@ import (
 
 // Checker collects the first problem of each key. A key without a dot is one of the section that is checked.
 type Checker struct {
-	Facts
-	Errs     Errors
-	fields   map[string]reflect.Value
-	sections []any // pointers to all sections
-	failed   map[string]bool
-	at       string // path of the section that is checked
+	*View
+	Errs   Errors
+	fields map[string]reflect.Value
+	failed map[string]bool
+	at     string // path of the section that is checked
 }
 
-// NewChecker returns a checker of the keys of fields, by path, of sections between which facts hold.
-func NewChecker(fields map[string]reflect.Value, sections []any, facts Facts) *Checker {
-	return &Checker{Facts: facts, fields: fields, sections: sections, failed: map[string]bool{}}
-}
-
-// Of returns the section of type T of the configuration that is checked. One that is not there is a mistake of the program.
-func Of[T any](k *Checker) *T {
-	for _, s := range k.sections {
-		if t, ok := s.(*T); ok {
-			return t
-		}
-	}
-	panic("section: no section is a " + reflect.TypeFor[T]().String())
+// NewChecker returns a checker of the keys of fields, by path.
+func NewChecker(fields map[string]reflect.Value, v *View) *Checker {
+	return &Checker{View: v, fields: fields, failed: map[string]bool{}}
 }
 
 // Enter makes keys without a dot those of the section at path, and returns k.
@@ -44,9 +34,6 @@ func (k *Checker) Path(key string) string {
 	}
 	return k.at + "." + key
 }
-
-// Has says whether a fact holds.
-func (k *Checker) Has(f Fact) bool { return k.Held[f] }
 
 // Require records a problem of a key unless ok.
 func (k *Checker) Require(key string, ok bool, msg string, hint ...string) {
@@ -67,13 +54,21 @@ func (k *Checker) Training(key string, ok bool, msg string, hint ...string) {
 	}
 }
 
-// Needs requires key to be 0 unless all facts hold, and says what would give the one that does not.
+// Needs requires key to be 0, false or empty unless all facts hold, and says what would give the one that does not.
 func (k *Checker) Needs(key string, needs ...Fact) {
 	for _, f := range needs {
-		if !k.Has(f) {
-			why, cure := k.Lack(f)
-			k.Require(key, false, "must be 0", why+": "+cure)
+		if k.Has(f) {
+			continue
 		}
+		msg := "must be 0"
+		switch k.Value(key).(type) {
+		case bool:
+			msg = "must be false"
+		case string:
+			msg = "must be empty"
+		}
+		why, cure := k.Lack(f, needs...)
+		k.Require(key, false, msg, why+": "+cure)
 	}
 }
 
@@ -82,12 +77,11 @@ func (k *Checker) Value(key string) any { return k.fields[k.Path(key)].Interface
 
 // Number returns the value of a key as a float64.
 func (k *Checker) Number(key string) float64 {
-	switch v := k.fields[k.Path(key)]; v.Kind() {
-	case reflect.Int:
+	v := k.fields[k.Path(key)]
+	if v.CanInt() {
 		return float64(v.Int())
-	default:
-		return v.Float()
 	}
+	return v.Float()
 }
 
 // Positive requires numbers above 0.
@@ -117,6 +111,14 @@ func (k *Checker) Share(keys ...string) {
 	for _, p := range keys {
 		v := k.Number(p)
 		k.Require(p, v >= 0 && v <= 1, "must be between 0 and 1")
+	}
+}
+
+// Between requires numbers in [least, most].
+func (k *Checker) Between(least, most float64, keys ...string) {
+	for _, p := range keys {
+		v := k.Number(p)
+		k.Require(p, v >= least && v <= most, fmt.Sprintf("must be between %v and %v", least, most))
 	}
 }
 

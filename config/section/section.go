@@ -22,12 +22,33 @@ type Section interface {
 	Check(k *Checker) // reports what is wrong with its keys
 }
 
-// Switched is a section that can be off, such as a loss of weight 0. Nothing reads its keys then but "weight", and its
-// needs are not asked for.
+// Switched is a section that can be off, such as a loss of weight 0. Nothing reads its keys then but those that switch it, its
+// needs are not asked for, and it gives nothing.
 type Switched interface{ On() bool }
+
+// Switcher is a Switched section that has other keys to switch it than "weight".
+type Switcher interface{ Switches() []string }
+
+// Switches are the keys that switch a section.
+func Switches(s any) []string {
+	if x, ok := s.(Switcher); ok {
+		return x.Switches()
+	}
+	return []string{"weight"}
+}
+
+// On says whether a section is on, as one is that cannot be off.
+func On(s any) bool {
+	x, can := s.(Switched)
+	return !can || x.On()
+}
 
 // Needer is a section that needs what others give.
 type Needer interface{ Needs() []Fact }
 
-// Giver is a section that gives what others need.
+// Giver is a section that gives what others need or depend on.
 type Giver interface{ Gives() []Fact }
+
+// Deriver is a section that gives what rests on other sections: Derives is asked when all has been given that a Giver gives, in
+// the order of the sections.
+type Deriver interface{ Derives(v *View) []Fact }

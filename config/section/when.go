@@ -15,16 +15,16 @@ type Condition struct{ groups [][]term }
 type term struct {
 	fact   Fact
 	path   string
-	op     string   // "=", "!=", ">", or "" for a key that is set
+	op     string   // "=", "!=", ">", "~", or "" for a key that is set
 	values []string // of "=" and "!=", any of them
 }
 
 // When parses the tag when of a key of the section at a path. A term is a fact, a comparison with values,
 //
-//	negatives=hardest      kind=scan|bfan      decoder!=transformer      weight>0
+//	negatives=hardest      kind=scan|bfan      decoder!=transformer      weight>0      gradient~soft_entry
 //
-// or a key alone, which holds where it is not zero. Keys without a dot are of the section. Terms are joined by " and ", and groups of
-// them by " or ".
+// where ~ is a text that has the value in it and a list is compared by its length, or a key alone, which holds where it is
+// not zero. Keys without a dot are of the section. Terms are joined by " and ", and groups of them by " or ".
 func When(text, at string) (c Condition, err error) {
 	for group := range strings.SplitSeq(text, " or ") {
 		var terms []term
@@ -45,7 +45,7 @@ func parseTerm(text, at string) (t term, ok bool) {
 		return term{fact: f}, true
 	}
 	t.path = text
-	for _, op := range []string{"!=", "=", ">"} {
+	for _, op := range []string{"!=", "=", ">", "~"} {
 		if key, values, ok := strings.Cut(text, op); ok {
 			t = term{path: key, op: op, values: strings.Split(values, "|")}
 			break
@@ -54,7 +54,7 @@ func parseTerm(text, at string) (t term, ok bool) {
 	if !strings.Contains(t.path, ".") && t.path != "" {
 		t.path = strings.TrimPrefix(at+"."+t.path, ".")
 	}
-	return t, t.path != "" && !strings.ContainsAny(t.path, " |<>=!")
+	return t, t.path != "" && !strings.ContainsAny(t.path, " |<>=!~")
 }
 
 // Holds says whether the condition does, with these values of keys and these facts. A key that is not there is a mistake of the program.
@@ -79,13 +79,18 @@ func (t term) holds(v reflect.Value) bool {
 		return slices.Contains(t.values, fmt.Sprint(v.Interface()))
 	case "!=":
 		return !slices.Contains(t.values, fmt.Sprint(v.Interface()))
+	case "~":
+		return strings.Contains(v.String(), t.values[0])
 	case ">":
 		least, err := strconv.ParseFloat(t.values[0], 64)
 		if err != nil {
 			panic("section: the tag when compares with no number: " + t.values[0])
 		}
-		if v.CanInt() {
+		switch {
+		case v.CanInt():
 			return float64(v.Int()) > least
+		case v.Kind() == reflect.Slice:
+			return float64(v.Len()) > least
 		}
 		return v.Float() > least
 	}
@@ -131,6 +136,8 @@ func (t term) with() string {
 		return t.path + " = " + any
 	case "!=":
 		return "a " + t.path + " other than " + any
+	case "~":
+		return t.path + " with " + any
 	case ">":
 		return t.path + " > " + any
 	}

@@ -133,7 +133,8 @@ func (a *Account) Add(b *Account) {
 	for _, u := range b.Units {
 		mine := a.unit(u.Of)
 		mine.Used += u.Used
-		for _, x := range []struct{ to, from *[]*Reason }{{&mine.LeftOut, &u.LeftOut}, {&mine.NotUnderstood, &u.NotUnderstood}, {&mine.Changed, &u.Changed}} {
+		for _, x := range []struct{ to, from *[]*Reason }{{&mine.LeftOut, &u.LeftOut},
+			{&mine.NotUnderstood, &u.NotUnderstood}, {&mine.Changed, &u.Changed}} {
 			for _, r := range *x.from {
 				add(x.to, r.Count, r.Why, r.Places...)
 			}

@@ -16,8 +16,8 @@ const (
 // ImageWidth is the number of channels of Image.
 const ImageWidth = 3*colourCells*colourCells + directions*edgeCells*edgeCells
 
-// Image returns the mean colours of 12 x 12 cells of a picture, less the mean of all, and histograms of the directions of
-// its edges in 6 x 6 cells (Dalal and Triggs 2005), each of these parts as a unit vector, and so the
+// Image returns the mean colours of 12 x 12 cells of a picture, less the mean of all, and histograms of the directions
+// of its edges in 6 x 6 cells (Dalal and Triggs 2005), each of these parts as a unit vector, and so the
 // whole. Of a picture of one colour everything is 0. Sides below 12 pixels leave cells empty.
 func Image(m *transform.Image) []float32 {
 	x := make([]float32, ImageWidth)

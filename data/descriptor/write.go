@@ -65,7 +65,8 @@ func Write(ctx context.Context, ds data.Dataset, dir string, progress func(done,
 		return nil
 	}
 	err = features.Write(filepath.Join(dir, ImageFile), func(image func([]float32) error) error {
-		return features.Write(filepath.Join(dir, TextFile), func(text func([]float32) error) error { return each(image, text) })
+		return features.Write(filepath.Join(dir, TextFile),
+			func(text func([]float32) error) error { return each(image, text) })
 	})
 	if err != nil {
 		return w, err

@@ -13,8 +13,9 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 )
 
-// countAnswers returns distinct answers, each with the share of those who gave it as its weight (ALBEF), the heaviest first and
-// of equally heavy ones the first that was given. Blank ones count and are left out; nil where nothing is left.
+// countAnswers returns distinct answers, each with the share of those who gave it as its weight (ALBEF), the heaviest
+// first and of equally heavy ones the first that was given. Blank ones count and are left out; nil where nothing is
+// left.
 func countAnswers(given []string) []data.Answer {
 	var out []data.Answer
 	at := map[string]int{}
@@ -37,8 +38,8 @@ func countAnswers(given []string) []data.Answer {
 	return out
 }
 
-// LoadAnswers reads a list of answers: JSON, a list of texts as ALBEF's answer_list.json, or text with one on each line. It fails
-// on an empty list and on answers that are blank or there twice.
+// LoadAnswers reads a list of answers: JSON, a list of texts as ALBEF's answer_list.json, or text with one on each
+// line. It fails on an empty list and on answers that are blank or there twice.
 func LoadAnswers(path string) ([]string, error) {
 	b, err := files.Read(path, files.MaxVocabulary)
 	if err != nil {
@@ -77,8 +78,9 @@ func parseAnswers(file string, b []byte) (answers []string, err error) {
 	return answers, nil
 }
 
-// CommonAnswers returns the most frequent heaviest answers of samples, n of them at most (0: all), the most frequent first
-// and of equally frequent ones the first in the alphabet. Of an endless split it counts Len samples, as one epoch.
+// CommonAnswers returns the most frequent heaviest answers of samples, n of them at most (0: all), the most frequent
+// first and of equally frequent ones the first in the alphabet. Of an endless split it counts Len samples, as one
+// epoch.
 func CommonAnswers(ex data.Examples, n int) []string {
 	count := map[string]int{}
 	for i := range ex.Len() {
@@ -90,7 +92,10 @@ func CommonAnswers(ex data.Examples, n int) []string {
 	for a := range count {
 		all = append(all, a)
 	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]),
+			strings.Compare(a, b))
+	})
 	if n > 0 && len(all) > n {
 		all = all[:n]
 	}

@@ -13,18 +13,20 @@ import (
 // EntailmentClasses are the classes of visual entailment in the order of their numbers (ALBEF's).
 var EntailmentClasses = []string{"contradiction", "neutral", "entailment"}
 
-// entailmentFields are the names of the fields in both forms of the files: picture, hypothesis, label, and the id of a row, which may lack.
+// entailmentFields are the names of the fields in both forms of the files: picture, hypothesis, label, and the id of a
+// row, which may lack.
 var entailmentFields = [...][4]string{
 	{"Flickr30K_ID", "sentence2", "gold_label", "pairID"}, // SNLI-VE
 	{"image", "sentence", "label", ""},                    // ALBEF
 }
 
-// LoadEntailment reads visual entailment: the lines of SNLI-VE (snli_ve_train.jsonl, Xie et al. 2019) with the picture NAME.jpg of
-// Flickr30K_ID, or ALBEF's list of {"image", "sentence", "label"}. A row whose annotators did not agree has the label "-" and is left out;
-// another label than those of EntailmentClasses is an error, since the file is then of another task.
+// LoadEntailment reads visual entailment: the lines of SNLI-VE (snli_ve_train.jsonl, Xie et al. 2019) with the picture
+// NAME.jpg of Flickr30K_ID, or ALBEF's list of {"image", "sentence", "label"}. A row whose annotators did not agree has
+// the label "-" and is left out; another label than those of EntailmentClasses is an error, since the file is then of
+// another task.
 func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 	f := &data.FileExamples{Classes: EntailmentClasses, MaxPixels: o.MaxPixels}
-	var c Counts
+	var c table.Counts
 	for _, path := range paths {
 		names, snli := entailmentFields[1], false
 		pick := func(columns []string) (table.Columns, error) {
@@ -41,7 +43,8 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 					at = append(at, k)
 				case n != "" && n != "pairID":
 					return table.Columns{}, table.Whole(path, fmt.Errorf(
-						"field %q is missing: want those of SNLI-VE (Flickr30K_ID, sentence2, gold_label) or image, sentence, label", n))
+						"field %q is missing: want those of SNLI-VE (Flickr30K_ID, sentence2, gold_label) or "+
+							"image, sentence, label", n))
 				}
 			}
 			return table.Columns{At: at}, nil
@@ -50,7 +53,7 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 			c.Rows++
 			at := r.Wrong
 			if r.Err != nil {
-				c.bad(at(r.Err))
+				c.Refuse(at(r.Err))
 				return nil
 			}
 			picture, text, label := strings.TrimSpace(r.Cells[0]), r.Cells[1], strings.TrimSpace(r.Cells[2])
@@ -60,12 +63,13 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 				c.Unlabelled++
 				return nil
 			case class < 0:
-				return at(fmt.Errorf("label %.40q is none of %s: name files of visual entailment", label, strings.Join(EntailmentClasses, ", ")))
+				return at(fmt.Errorf("label %.40q is none of %s: name files of visual entailment", label,
+					strings.Join(EntailmentClasses, ", ")))
 			case picture == "":
-				c.bad(at(fmt.Errorf("field %q is empty", names[0])))
+				c.Refuse(at(fmt.Errorf("field %q is empty", names[0])))
 				return nil
 			case strings.TrimSpace(text) == "":
-				c.bad(at(fmt.Errorf("field %q is empty", names[1])))
+				c.Refuse(at(fmt.Errorf("field %q is empty", names[1])))
 				return nil
 			}
 			if snli && filepath.Ext(picture) == "" {
@@ -82,7 +86,7 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 			return nil, err
 		}
 	}
-	return f, c.finish(f, paths[0], o)
+	return f, finish(&c, f, paths[0], o)
 }
 
 // below joins the name of a picture to the folder it starts from, unless it is absolute.

@@ -16,9 +16,10 @@ import (
 
 // GroundingFiles hold what lists of expressions leave out. Any may be empty.
 type GroundingFiles struct {
-	Refs       string // refs(unc).p of refer, a pickle: which object an expression with a ref_id is about
-	Instances  string // instances.json of refer or COCO: pictures with their sizes, and boxes of objects
-	Detections string // {"image id or name": [[x, y, width, height, ...], ...]}, ALBEF's dets.json: boxes to look for objects in
+	Refs      string // refs(unc).p of refer, a pickle: which object an expression with a ref_id is about
+	Instances string // instances.json of refer or COCO: pictures with their sizes, and boxes of objects
+	// {"image id or name": [[x, y, width, height, ...], ...]}, ALBEF's dets.json: boxes to look for objects in
+	Detections string
 }
 
 // grounding is a split being read.
@@ -29,20 +30,23 @@ type grounding struct {
 	instances  instances
 	detections detections
 	out        *data.FileExamples
-	counts     Counts
+	counts     table.Counts
 	clipped    int // targets that reach out of their picture
 	dropped    int // boxes of detections or proposals without an area
 	without    int // expressions without proposals
 	folded     int // names of pictures found by another Unicode normal form
 }
 
-// LoadGrounding reads expressions about objects of pictures, for a split (train, val, test). A path is a list in JSON of
+// LoadGrounding reads expressions about objects of pictures, for a split (train, val, test). A path is a list in JSON
+// of
 //
-//	{"image": "a/b.jpg", "text": "the cup on the left", "bbox": [x, y, width, height], "proposals": [[x, y, width, height], ...], "kind": "..."}
+//	{"image": "a/b.jpg", "text": "the cup on the left", "bbox": [x, y, width, height],
+//	 "proposals": [[x, y, width, height], ...], "kind": "..."}
 //
-// of which the last three may lack; instead of "bbox" there may be a "ref_id" of f.Refs (ALBEF's refcoco+_val.json). Or it is f.Refs itself,
-// whose expressions of the split are read then, for test those of testA and testB, which are the kinds. Boxes are in pixels. Of val
-// and test, expressions without a target are left out. A target that reaches out of a picture of known size is clipped, one that lies outside of it is a bad row.
+// of which the last three may lack; instead of "bbox" there may be a "ref_id" of f.Refs (ALBEF's refcoco+_val.json). Or
+// it is f.Refs itself, whose expressions of the split are read then, for test those of testA and testB, which are the
+// kinds. Boxes are in pixels. Of val and test, expressions without a target are left out. A target that reaches out of
+// a picture of known size is clipped, one that lies outside of it is a bad row.
 func LoadGrounding(paths []string, split string, f GroundingFiles, o Options) (*data.FileExamples, error) {
 	g := &grounding{o: o, split: split, out: &data.FileExamples{MaxPixels: o.MaxPixels}}
 	var err error
@@ -76,7 +80,7 @@ func LoadGrounding(paths []string, split string, f GroundingFiles, o Options) (*
 			return nil, err
 		}
 	}
-	if err := g.counts.finish(g.out, paths[0], o); err != nil {
+	if err := finish(&g.counts, g.out, paths[0], o); err != nil {
 		return nil, err
 	}
 	g.out.Met.Changed(rowUnit, g.clipped, "the target reaches out of its picture and is clipped")
@@ -116,7 +120,7 @@ func (g *grounding) addList(path string, b []byte) error {
 	for i, raw := range l.Raw {
 		g.counts.Rows++
 		if err := g.row(raw); err != nil {
-			g.counts.bad(l.Wrong(i, err))
+			g.counts.Refuse(l.Wrong(i, err))
 		}
 	}
 	return nil
@@ -182,7 +186,8 @@ func (g *grounding) add(e data.Example, box []float64, size picture, path string
 		if size.w > 0 {
 			if inside, cut := b.Clip(size.w, size.h); cut {
 				if inside.W < 1 || inside.H < 1 {
-					return fmt.Errorf(`"bbox": the box %v lies outside of the picture of %g x %g pixels`, box, size.w, size.h)
+					return fmt.Errorf(`"bbox": the box %v lies outside of the picture of %g x %g pixels`, box, size.w,
+						size.h)
 				}
 				b = inside
 				g.clipped++

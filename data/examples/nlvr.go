@@ -37,28 +37,29 @@ var (
 // nlvrOrders is the number of pictures of a statement of NLVR, which show its boxes in every order.
 const nlvrOrders = 6
 
-// LoadNLVR reads statements that are true or false of two pictures, each file a list of objects or an object on each line:
+// LoadNLVR reads statements that are true or false of two pictures, each file a list of objects or an object on each
+// line:
 //
-//   - NLVR2 (Suhr et al. 2019): {"sentence", "label", "identifier"} with the identifier SPLIT-SET-PAIR-SENTENCE. The pictures are
-//     SPLIT-SET-PAIR-img0.png, the left one, and SPLIT-SET-PAIR-img1.png, in the folder SPLIT, and of training in that of
-//     "directory" within it; or all below one folder, as the first picture that is there shows.
+//   - NLVR2 (Suhr et al. 2019): {"sentence", "label", "identifier"} with the identifier SPLIT-SET-PAIR-SENTENCE. The
+//     pictures are SPLIT-SET-PAIR-img0.png, the left one, and SPLIT-SET-PAIR-img1.png, in the folder SPLIT, and of
+//     training in that of "directory" within it; or all below one folder, as the first picture that is there shows.
 //   - ALBEF's lists: {"images": [left, right], "sentence", "label"}.
-//   - NLVR (Suhr et al. 2017): {"sentence", "label", "identifier", "directory", "structured_rep"}. Its six pictures DIRECTORY/SPLIT-IDENTIFIER-K.png,
-//     where SPLIT is the name of the file, show three boxes beside each other in every order: six samples, whose first picture is
-//     the two left boxes and whose second is the right one.
+//   - NLVR (Suhr et al. 2017): {"sentence", "label", "identifier", "directory", "structured_rep"}. Its six pictures
+//     DIRECTORY/SPLIT-IDENTIFIER-K.png, where SPLIT is the name of the file, show three boxes beside each
+//     other in every order: six samples, whose first picture is the two left boxes and whose second is the right one.
 //
-// Labels are true and false in any case, as text or not. A statement without one is left out, and another label is an error. Files of
-// different forms do not go together.
+// Labels are true and false in any case, as text or not. A statement without one is left out, and another label is an
+// error. Files of different forms do not go together.
 func LoadNLVR(paths []string, o Options) (*data.FileExamples, error) {
 	f := &data.FileExamples{Classes: NLVRClasses, MaxPixels: o.MaxPixels}
-	var c Counts
+	var c table.Counts
 	form := ""
 	for _, path := range paths {
 		r := nlvrReader{f: f, o: o, file: path, form: &form}
 		err := table.Objects(path, func(row table.Row) error {
 			c.Rows++
 			if row.Err != nil {
-				c.bad(row.Wrong(row.Err))
+				c.Refuse(row.Wrong(row.Err))
 				return nil
 			}
 			return r.take(row, &c)
@@ -67,7 +68,7 @@ func LoadNLVR(paths []string, o Options) (*data.FileExamples, error) {
 			return nil, err
 		}
 	}
-	return f, c.finish(f, paths[0], o)
+	return f, finish(&c, f, paths[0], o)
 }
 
 // nlvrReader reads a file.
@@ -82,17 +83,17 @@ type nlvrReader struct {
 }
 
 // take reads a statement.
-func (r *nlvrReader) take(row table.Row, c *Counts) error {
+func (r *nlvrReader) take(row table.Row, c *table.Counts) error {
 	wrong := row.Wrong
 	var s statement
 	if err := json.Unmarshal(row.Raw, &s); err != nil {
-		c.bad(wrong(fmt.Errorf("it is no statement: %w", err)))
+		c.Refuse(wrong(fmt.Errorf("it is no statement: %w", err)))
 		return nil
 	}
 	form, err := s.form()
 	switch {
 	case err != nil:
-		c.bad(wrong(err))
+		c.Refuse(wrong(err))
 		return nil
 	case *r.form == "":
 		*r.form = form
@@ -117,12 +118,14 @@ func (r *nlvrReader) take(row table.Row, c *Counts) error {
 	case formNLVR2:
 		id := nlvr2ID.FindStringSubmatch(s.Identifier)
 		name := strings.Join(id[1:4], "-") + "-img"
-		folder := r.find(name+"0.png", []string{filepath.Join(id[1], s.directory()), filepath.Join("images", id[1], s.directory()), id[1], s.directory(), ""})
+		folder := r.find(name+"0.png", []string{filepath.Join(id[1], s.directory()),
+			filepath.Join("images", id[1], s.directory()), id[1], s.directory(), ""})
 		r.f.Add(e, filepath.Join(folder, name+"0.png"), filepath.Join(folder, name+"1.png"))
 	case formNLVR1:
 		split := strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file))
 		name := func(k int) string { return fmt.Sprintf("%s-%s-%d.png", split, s.Identifier, k) }
-		folder := r.find(name(0), []string{s.directory(), filepath.Join("images", s.directory()), filepath.Join(split, "images", s.directory()), ""})
+		folder := r.find(name(0), []string{s.directory(), filepath.Join("images", s.directory()),
+			filepath.Join(split, "images", s.directory()), ""})
 		r.f.Cut = cutBoxes
 		for k := range nlvrOrders {
 			e.ID = name(k)
@@ -146,7 +149,8 @@ func (s statement) form() (string, error) {
 	case s.Sentence == nil || strings.TrimSpace(*s.Sentence) == "":
 		return "", errors.New(`field "sentence" is missing or empty`)
 	case s.Images != nil && len(s.Images) != 2:
-		return "", fmt.Errorf(`field "images" must name two pictures, the left one and the right one (got %d)`, len(s.Images))
+		return "", fmt.Errorf(`field "images" must name two pictures, the left one and the right one (got %d)`,
+			len(s.Images))
 	case s.Images != nil && slices.Contains(s.Images, ""):
 		return "", errors.New(`field "images" has an empty name: a statement is about two pictures`)
 	case s.Images != nil:
@@ -156,7 +160,9 @@ func (s statement) form() (string, error) {
 	case nlvr1ID.MatchString(s.Identifier) && s.Boxes != nil:
 		return formNLVR1, nil
 	}
-	return "", fmt.Errorf(`field "identifier" %.40q is none of NLVR2, such as dev-850-0-0, and there is no field "images" with two pictures`, s.Identifier)
+	return "", fmt.Errorf(
+		`field "identifier" %.40q is none of NLVR2, such as dev-850-0-0, and there is no field "images" with two `+
+			`pictures`, s.Identifier)
 }
 
 // truth returns the class of the label, known = false for a statement without one.
@@ -181,10 +187,12 @@ func (s statement) directory() string {
 	return name
 }
 
-// mostLooked is the number of statements of a file by which the layout of its pictures is looked for, so that a few missing ones do not hide it.
+// mostLooked is the number of statements of a file by which the layout of its pictures is looked for, so that a few
+// missing ones do not hide it.
 const mostLooked = 100
 
-// find returns the folder, of those below the root of pictures, that has a picture. It looks until it finds one: the others of a file lie alike.
+// find returns the folder, of those below the root of pictures, that has a picture. It looks until it finds one: the
+// others of a file lie alike.
 func (r *nlvrReader) find(name string, folders []string) string {
 	for i, folder := range folders {
 		if r.found || r.looked == mostLooked {
@@ -220,8 +228,8 @@ func cutBoxes(m *transform.Image, k int) *transform.Image {
 	return part
 }
 
-// NLVRGroup returns what statements have in common whose answers are consistent when all of them are right: of NLVR2 set and
-// sentence, of NLVR the presentation (as their metrics.py have it), else the text.
+// NLVRGroup returns what statements have in common whose answers are consistent when all of them are right: of NLVR2
+// set and sentence, of NLVR the presentation (as their metrics.py have it), else the text.
 func NLVRGroup(e data.Example) string {
 	if x := nlvr2ID.FindStringSubmatch(e.ID); x != nil {
 		return x[1] + "-" + x[2] + "--" + x[4]

@@ -93,7 +93,10 @@ func newRef(v any) (r ref, err error) {
 // readRefs reads the expressions of the split.
 func (g *grounding) readRefs(path string) error {
 	if g.instances.pictures == nil {
-		return table.Whole(path, errors.New("the pickle names no pictures and no boxes: name instances.json beside it with data.grounding.instances"))
+		return table.Whole(
+			path, errors.New(
+				"the pickle names no pictures and no boxes: name instances.json beside it with "+
+					"data.grounding.instances"))
 	}
 	list, err := loadRefs(path)
 	if err != nil {
@@ -109,7 +112,7 @@ func (g *grounding) addRefs(path string, list []ref) {
 		if !r.of(g.split) {
 			continue
 		}
-		bad := func(err error) { g.counts.bad(&table.RecordError{File: path, Index: i, Err: err}) }
+		bad := func(err error) { g.counts.Refuse(&table.RecordError{File: path, Index: i, Err: err}) }
 		size, ok := g.instances.pictures[r.image]
 		for _, text := range r.sentences {
 			g.counts.Rows++
@@ -121,7 +124,8 @@ func (g *grounding) addRefs(path string, list []ref) {
 				bad(fmt.Errorf("an expression is empty"))
 				continue
 			}
-			e := data.Example{ID: strconv.FormatInt(r.id, 10), Text: text, Kind: r.kind(g.split), Label: data.UnknownLabel}
+			e := data.Example{ID: strconv.FormatInt(r.id, 10), Text: text, Kind: r.kind(g.split),
+				Label: data.UnknownLabel}
 			e.Proposals, _ = g.detections.find(strconv.FormatInt(r.image, 10))
 			if err := g.add(e, g.instances.boxes[r.ann], size, below(g.o.ImageRoot, size.name)); err != nil {
 				bad(err)
@@ -142,7 +146,8 @@ type picture struct {
 	w, h float64
 }
 
-// loadInstances reads instances.json: {"images": [{"id", "file_name", "width", "height"}], "annotations": [{"id", "bbox"}]}.
+// loadInstances reads instances.json: {"images": [{"id", "file_name", "width", "height"}], "annotations": [{"id",
+// "bbox"}]}.
 func loadInstances(path string) (instances, error) {
 	b, err := table.ReadFile(path, "instances")
 	if err != nil {
@@ -164,12 +169,15 @@ func parseInstances(path string, b []byte) (instances, error) {
 			BBox strictjson.Numbers
 		}
 	}
-	if err := table.ParseJSON(path, b, `it is no file of COCO's instances (an object with the lists "images" and "annotations")`, &doc); err != nil {
+	if err := table.ParseJSON(
+		path, b, `it is no file of COCO's instances (an object with the lists "images" and `+
+			`"annotations")`, &doc); err != nil {
 		return x, err
 	}
 	for i, p := range doc.Images {
 		if p.ID == nil || p.Name == "" || p.Width < 0 || p.Height < 0 {
-			return x, table.Entries{File: path, List: "images"}.Wrong(i, errors.New(`want "id", "file_name", "width" and "height"`))
+			return x, table.Entries{File: path, List: "images"}.Wrong(i,
+				errors.New(`want "id", "file_name", "width" and "height"`))
 		}
 		x.pictures[*p.ID] = picture{p.Name, p.Width, p.Height}
 	}
@@ -207,7 +215,8 @@ func loadDetections(path string) (detections, int, error) {
 
 func parseDetections(path string, b []byte) (out detections, dropped int, err error) {
 	var doc map[string][][]any
-	if err := table.ParseJSON(path, b, `it is no object {"image id or name": [[x, y, width, height, ...], ...]}`, &doc); err != nil {
+	if err := table.ParseJSON(path, b, `it is no object {"image id or name": [[x, y, width, height, ...], ...]}`,
+		&doc); err != nil {
 		return out, 0, err
 	}
 	out.boxes = names.NewIndex[[]data.Rect]()

@@ -18,7 +18,8 @@ import (
 
 // VQA says how questions about pictures are read.
 type VQA struct {
-	ImageName    string // file of a picture of VQA v2, with %d or %012d for its image_id; "": COCO_<data_subtype>_%012d.jpg
+	// file of a picture of VQA v2, with %d or %012d for its image_id; "": COCO_<data_subtype>_%012d.jpg
+	ImageName    string
 	GenomeRoot   string // folder of the pictures of "dataset": "vg"; "": Options.ImageRoot
 	QuestionType bool   // the kind of a question of VQA v2 is its question_type, else its answer_type
 	NeedAnswers  bool   // questions without answers are left out
@@ -39,7 +40,7 @@ type question struct {
 type questions struct {
 	VQA
 	o         Options
-	counts    Counts
+	counts    table.Counts
 	list      []question
 	answers   map[int64]annotation
 	annotated bool // a file of annotations was read
@@ -48,19 +49,21 @@ type questions struct {
 
 // LoadVQA reads questions about pictures in the order of the files. A file is one of
 //
-//	{"data_subtype", "questions": [{"image_id", "question", "question_id"}]}                                       VQA v2
-//	{"annotations": [{"question_id", "answer_type", "question_type", "answers": [{"answer"}]}]}                    VQA v2
-//	[{"question_id", "question", "answer": text or [texts], "image", "dataset": "vqa" or "vg"}]                    ALBEF
-//	[[question, answer, number of the picture], ...]                                                               easy-VQA
+//	{"data_subtype", "questions": [{"image_id", "question", "question_id"}]}  VQA v2
+//	{"annotations": [{"question_id", "answer_type", "question_type", "answers": [{"answer"}]}]}  VQA v2
+//	[{"question_id", "question", "answer": text or [texts], "image", "dataset": "vqa" or "vg"}]  ALBEF
+//	[[question, answer, number of the picture], ...]  easy-VQA
 //
-// The answers of a question weigh the share of those who gave them, the one of vg VisualGenomeWeight. The pictures of easy-VQA
-// are images/<number>.png beside the file, and its kinds are yes/no, colour and shape. The ID of a row without question_id is its number, from 0 and
-// on from file to file. Without "answer" or annotations nobody knows the answer. Rows that
-// cannot be used are counted, a question that the annotations lack among them, and so is an annotation without a question. Of a file that
-// several splits name all rows count, since nobody knows of which split a row is that cannot be read.
+// The answers of a question weigh the share of those who gave them, the one of vg VisualGenomeWeight. The pictures of
+// easy-VQA are images/<number>.png beside the file, and its kinds are yes/no, colour and shape. The ID of a row without
+// question_id is its number, from 0 and on from file to file. Without "answer" or annotations nobody knows the answer.
+// Rows that cannot be used are counted, a question that the annotations lack among them, and so is an annotation
+// without a question. Of a file that several splits name all rows count, since nobody knows of which split a row is
+// that cannot be read.
 func LoadVQA(paths []string, v VQA, o Options) (*data.FileExamples, error) {
 	if v.ImageName != "" && !imageNumber.MatchString(v.ImageName) {
-		return nil, fmt.Errorf("data: names of pictures must have %%d or %%012d once, for the image_id (got %q)", v.ImageName)
+		return nil, fmt.Errorf("data: names of pictures must have %%d or %%012d once, for the image_id (got %q)",
+			v.ImageName)
 	}
 	q := questions{VQA: v, o: o, answers: map[int64]annotation{}}
 	for _, path := range paths {
@@ -89,7 +92,9 @@ func (q *questions) read(file string, b []byte) error {
 		Questions   []json.RawMessage `json:"questions"`
 		Annotations []json.RawMessage `json:"annotations"`
 	}
-	if err := table.ParseJSON(file, b, `no questions: want a JSON list of them, or an object with the list "questions" or "annotations" of VQA v2`,
+	if err := table.ParseJSON(
+		file, b, `no questions: want a JSON list of them, or an object with the list "questions" or "annotations" `+
+			`of VQA v2`,
 		&doc); err != nil {
 		return err
 	}
@@ -114,7 +119,10 @@ func (q *questions) read(file string, b []byte) error {
 		q.annotations(l)
 		return nil
 	}
-	return table.Whole(file, errors.New(`list "questions" or "annotations" is missing or empty: take OpenEnded_*_questions.json and *_annotations.json of VQA v2`))
+	return table.Whole(
+		file, errors.New(
+			`list "questions" or "annotations" is missing or empty: take OpenEnded_*_questions.json and `+
+				`*_annotations.json of VQA v2`))
 }
 
 // rows reads each row by read and keeps those of the split.
@@ -133,7 +141,7 @@ func (q *questions) rows(l table.Entries, read func(file string, raw json.RawMes
 			err = errors.New("the question is missing or blank")
 		}
 		if err != nil {
-			q.counts.bad(l.Wrong(i, err))
+			q.counts.Refuse(l.Wrong(i, err))
 			continue
 		}
 		if x.ID == "" {
@@ -157,7 +165,7 @@ func (q *questions) finish(file string) (*data.FileExamples, error) {
 		if x.wants && q.annotated {
 			a, ok := q.answers[x.number]
 			if !ok {
-				q.counts.bad(x.at(fmt.Errorf("question_id %d has no annotation: name both files of a split", x.number)))
+				q.counts.Refuse(x.at(fmt.Errorf("question_id %d has no annotation: name both files of a split", x.number)))
 				continue
 			}
 			delete(q.answers, x.number)
@@ -172,7 +180,7 @@ func (q *questions) finish(file string) (*data.FileExamples, error) {
 	if len(q.answers) > 0 && q.Share == nil {
 		f.Met.LeftOut("annotation", len(q.answers), "its question is not there")
 	}
-	return f, q.counts.finish(f, file, q.o)
+	return f, finish(&q.counts, f, file, q.o)
 }
 
 // listed reads a row of a list: of easy-VQA or of ALBEF.
@@ -183,8 +191,8 @@ func (q *questions) listed(file string, raw json.RawMessage) (question, error) {
 	return albefQuestion(raw, q.o.ImageRoot, q.GenomeRoot)
 }
 
-// Split is the split of a picture in a file that several splits name, one of these: that of data.FolderSplit of "vqa" and the picture's
-// name without folders, or where it is not named the first one.
+// Split is the split of a picture in a file that several splits name, one of these: that of data.FolderSplit of "vqa"
+// and the picture's name without folders, or where it is not named the first one.
 func Split(picture string, named []string) string {
 	if own := data.FolderSplit("vqa", filepath.Base(picture)); slices.Contains(named, own) {
 		return own

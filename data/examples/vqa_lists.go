@@ -60,7 +60,8 @@ func easyQuestion(raw json.RawMessage, folder string) (x question, err error) {
 	var row []json.RawMessage
 	var answer string
 	var image *int64
-	if json.Unmarshal(raw, &row) != nil || len(row) != 3 || json.Unmarshal(row[0], &x.Text) != nil || json.Unmarshal(row[1], &answer) != nil ||
+	if json.Unmarshal(raw, &row) != nil || len(row) != 3 || json.Unmarshal(row[0], &x.Text) != nil ||
+		json.Unmarshal(row[1], &answer) != nil ||
 		json.Unmarshal(row[2], &image) != nil || image == nil {
 		return x, fmt.Errorf("want [question, answer, number of the picture] (got %.80s)", raw)
 	}

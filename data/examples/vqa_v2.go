@@ -21,7 +21,9 @@ func (q *questions) pictureName(subtype string) (string, error) {
 	name := q.ImageName
 	if name == "" {
 		if subtype == "" || strings.ContainsAny(subtype, `%/\`) {
-			return "", fmt.Errorf(`field "data_subtype" must tell of which pictures the questions are (got %q): or set data.vqa.image_name, such as "%%012d.jpg"`, subtype)
+			return "", fmt.Errorf(
+				`field "data_subtype" must tell of which pictures the questions are (got %q): or set `+
+					`data.vqa.image_name, such as "%%012d.jpg"`, subtype)
 		}
 		part, rest, _ := strings.Cut(subtype, "-")
 		name = "COCO_" + part + strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz") + "_%012d.jpg"
@@ -64,7 +66,7 @@ func (q *questions) annotations(l table.Entries) {
 			err = fmt.Errorf("question_id %d is there twice", number)
 		}
 		if err != nil {
-			q.counts.bad(l.Wrong(i, err))
+			q.counts.Refuse(l.Wrong(i, err))
 			continue
 		}
 		q.answers[number] = a

@@ -16,7 +16,8 @@ import (
 func (m *Matrix) ReadRows(first int, dst []float32) (err error) {
 	n := len(dst) / m.width
 	if first < 0 || n*m.width != len(dst) || first > m.rows-n {
-		return fmt.Errorf("features: %s: there are no rows %d to %d of %d numbers among %d of %d", m.path, first, first+n, len(dst), m.rows, m.width)
+		return fmt.Errorf("features: %s: there are no rows %d to %d of %d numbers among %d of %d", m.path, first,
+			first+n, len(dst), m.rows, m.width)
 	}
 	if m.mapped == nil {
 		for i := range n {
@@ -31,7 +32,8 @@ func (m *Matrix) ReadRows(first int, dst []float32) (err error) {
 	b := m.mapped[m.start+int64(first)*int64(m.width*size):][:len(dst)*size]
 	// The file's byte order is the processor's, and values lie at multiples of their size, nearly
 	// everywhere.
-	if m.dtype == safetensors.BF16 && binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && len(b) > 0 && uintptr(unsafe.Pointer(&b[0]))%uintptr(size) == 0 {
+	if m.dtype == safetensors.BF16 && binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && len(b) > 0 &&
+		uintptr(unsafe.Pointer(&b[0]))%uintptr(size) == 0 {
 		vector.FromBF16(dst, unsafe.Slice((*uint16)(unsafe.Pointer(&b[0])), len(dst)))
 		return nil
 	}

@@ -100,7 +100,8 @@ func summary(norms []float64) Norms {
 	for _, n := range norms {
 		sum += n
 	}
-	return Norms{Min: norms[0], Median: norms[(len(norms)-1)/2], Max: norms[len(norms)-1], Mean: sum / float64(len(norms))}
+	return Norms{Min: norms[0], Median: norms[(len(norms)-1)/2], Max: norms[len(norms)-1],
+		Mean: sum / float64(len(norms))}
 }
 
 func norm(row []float32) float64 {

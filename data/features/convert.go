@@ -13,7 +13,8 @@ import (
 )
 
 // Formats whose rows do not lie one after another become a .npy file in a cache folder once, which
-// is then mapped. Its name is a sum of the contents of what it was made of, so a source that has changed has another copy.
+// is then mapped. Its name is a sum of the contents of what it was made of, so a source that has changed has another
+// copy.
 
 // convertVersion grows when the copy of the same source becomes another one.
 const convertVersion = 1
@@ -96,7 +97,8 @@ func newConversion(ctx context.Context, path, tensor, cache string) (conversion,
 func (c conversion) run(ctx context.Context, progress func(done, of int)) error {
 	cache := filepath.Dir(c.copied)
 	if err := os.MkdirAll(cache, 0o777); err != nil {
-		return fmt.Errorf("features: folder of the copy of %s: %w: set data.cache_dir to one that can be made", c.path, err)
+		return fmt.Errorf("features: folder of the copy of %s: %w: set data.cache_dir to one that can be made", c.path,
+			err)
 	}
 	read := torchRows
 	if strings.EqualFold(filepath.Ext(c.path), ".parquet") {
@@ -149,7 +151,8 @@ func sourcesOf(path string) ([]string, error) {
 		}
 	}
 	if names == nil {
-		return nil, fmt.Errorf("%s: the folder has no .pt file: name a file of features, or a folder of files of torch.save", path)
+		return nil, fmt.Errorf(
+			"%s: the folder has no .pt file: name a file of features, or a folder of files of torch.save", path)
 	}
 	slices.SortFunc(names, words.Natural)
 	for i, stem := range names {
@@ -158,7 +161,8 @@ func sourcesOf(path string) ([]string, error) {
 	return names, nil
 }
 
-// copyName returns the name of the copy of some files of a path: one of their contents, so that a copy of them elsewhere has the same.
+// copyName returns the name of the copy of some files of a path: one of their contents, so that a copy of them
+// elsewhere has the same.
 func copyName(ctx context.Context, path string, sources []string, tensor string) (string, error) {
 	book := identity.User()
 	contents, err := book.SumOf(ctx, absolute(path)+" is converted", sources)

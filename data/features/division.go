@@ -36,7 +36,8 @@ const (
 func (d Division) check() error {
 	switch {
 	case d.ValSamples < 0 || d.TestSamples < 0 || d.Paired < 0:
-		return fmt.Errorf("features: val_samples, test_samples and paired must be >= 0 (got %d, %d and %d)", d.ValSamples, d.TestSamples, d.Paired)
+		return fmt.Errorf("features: val_samples, test_samples and paired must be >= 0 (got %d, %d and %d)",
+			d.ValSamples, d.TestSamples, d.Paired)
 	case d.Hold != "" && d.Hold != Random && d.Hold != Last:
 		return fmt.Errorf("features: hold must be %q or %q (got %q)", Random, Last, string(d.Hold))
 	}
@@ -52,7 +53,9 @@ func (d Division) divide(list []Pair, path string, seed uint64) (map[string][]Pa
 	n := len(starts) - 1
 	held := d.ValSamples + d.TestSamples
 	if held >= n {
-		return nil, fmt.Errorf("features: no image is left for training: %s has %d, and data.pairs.val_samples = %d and data.pairs.test_samples = %d take %d: lower them", path, n, d.ValSamples, d.TestSamples, held)
+		return nil, fmt.Errorf(
+			"features: no image is left for training: %s has %d, and data.pairs.val_samples = %d and "+
+				"data.pairs.test_samples = %d take %d: lower them", path, n, d.ValSamples, d.TestSamples, held)
 	}
 	order := make([]int32, n)
 	for i := range order {
@@ -69,7 +72,8 @@ func (d Division) divide(list []Pair, path string, seed uint64) (map[string][]Pa
 		rng.New(seed, splitStream, 0).Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
 	}
 	splits := map[string][]Pair{}
-	for name, items := range map[string][]int32{"test": order[:d.TestSamples], "val": order[d.TestSamples:held], "train": order[held:]} {
+	for name, items := range map[string][]int32{"test": order[:d.TestSamples], "val": order[d.TestSamples:held],
+		"train": order[held:]} {
 		slices.Sort(items) // in the order of the files
 		var part []Pair
 		for _, i := range items {
@@ -84,7 +88,9 @@ func (d Division) divide(list []Pair, path string, seed uint64) (map[string][]Pa
 func (d Division) budget(train []Pair, seed uint64) ([]Pair, error) {
 	switch n := len(train); {
 	case d.Paired > n:
-		return nil, fmt.Errorf("features: data.pairs.paired = %d is more than the %d pairs of the train split: lower it, or use 0 for all", d.Paired, n)
+		return nil, fmt.Errorf(
+			"features: data.pairs.paired = %d is more than the %d pairs of the train split: lower it, or use 0 for "+
+				"all", d.Paired, n)
 	case d.Paired == 0 || d.Paired == n:
 		return train, nil
 	}

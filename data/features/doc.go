@@ -3,7 +3,9 @@
 // other rows are unpaired. Nothing is decoded and no text is tokenized; rows are read from the files as
 // they are needed.
 //
-//	pairs, err := features.Open(features.PairsConfig{Image: "image.npy", Text: "text.npy", Division: features.Division{ValSamples: 1000}}, seed)
+//	pairs, err := features.Open(features.PairsConfig{
+//		Image: "image.npy", Text: "text.npy", Division: features.Division{ValSamples: 1000},
+//	}, seed)
 //	stream := pairs.Stream(features.StreamConfig{}) // batch.ImageFeatures (D), batch.TextFeatures (E), batch.IDs
 //	set, err := pairs.Set("val", 0)
 //	pool, err := pairs.ImagePool() // rows that training may see, paired or not

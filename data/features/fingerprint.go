@@ -10,8 +10,9 @@ import (
 	"github.com/geoalign/geoalign/internal/identity"
 )
 
-// Fingerprint returns a sum of what the pool is made of: all bytes of its files, which the user's book knows where they did not change
-// since they were last read, which rows of them, and how they are centred. A copy of the files has the same.
+// Fingerprint returns a sum of what the pool is made of: all bytes of its files, which the user's book knows where they
+// did not change since they were last read, which rows of them, and how they are centred. A copy of the files has the
+// same.
 func (p *Pool) Fingerprint(ctx context.Context) (string, error) {
 	h := sha256.New()
 	book := identity.User()

@@ -77,7 +77,9 @@ func pickIndex(header []string) (c table.Columns, err error) {
 		case at >= 0:
 			c.At = append(c.At, at)
 		case i < 2:
-			return c, fmt.Errorf("it has no column %s: begin with a line that names the columns image_row and text_row (got %.80q)", name, header)
+			return c, fmt.Errorf(
+				"it has no column %s: begin with a line that names the columns image_row and text_row (got "+
+					"%.80q)", name, header)
 		}
 	}
 	return c, nil
@@ -141,14 +143,18 @@ func parseIndexNPY(r io.ReaderAt, size int64) ([]entry, error) {
 	}
 	width, ok := indexTypes[h.descr]
 	if !ok {
-		return nil, fmt.Errorf("its numbers are of type %q: save them as <i4 or <i8, as numpy.save(file, x.astype('<i8')) does", h.descr)
+		return nil, fmt.Errorf(
+			"its numbers are of type %q: save them as <i4 or <i8, as numpy.save(file, x.astype('<i8')) does", h.descr)
 	}
 	if len(h.shape) != 2 || h.shape[1] != 2 || h.fortran && h.shape[0] > 1 {
-		return nil, fmt.Errorf("its shape is %v (fortran_order %v): a row for each pair with the two columns image_row and text_row is needed, in C order", h.shape, h.fortran)
+		return nil, fmt.Errorf(
+			"its shape is %v (fortran_order %v): a row for each pair with the two columns image_row and text_row "+
+				"is needed, in C order", h.shape, h.fortran)
 	}
 	n := h.shape[0]
 	if n > math.MaxInt32 || size-h.start != int64(2*width*n) {
-		return nil, fmt.Errorf("%d rows need %d bytes (got %d): copy it again", n, int64(2*width)*int64(n), size-h.start)
+		return nil, fmt.Errorf("%d rows need %d bytes (got %d): copy it again", n, int64(2*width)*int64(n),
+			size-h.start)
 	}
 	list := make([]entry, n)
 	in, b := bufio.NewReaderSize(io.NewSectionReader(r, h.start, size-h.start), 1<<16), make([]byte, 2*width)
@@ -158,7 +164,8 @@ func parseIndexNPY(r io.ReaderAt, size int64) ([]entry, error) {
 		}
 		e := entry{split: -1, line: i}
 		if width == 4 {
-			e.image, e.text = int64(int32(binary.LittleEndian.Uint32(b))), int64(int32(binary.LittleEndian.Uint32(b[4:])))
+			e.image, e.text = int64(int32(binary.LittleEndian.Uint32(b))),
+				int64(int32(binary.LittleEndian.Uint32(b[4:])))
 		} else {
 			e.image, e.text = int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))
 		}
@@ -181,20 +188,26 @@ func (x *index) check(images, texts *Matrix) error {
 	if len(x.entries) == 0 {
 		return fmt.Errorf("features: %s has no pair: write a row for each", x.path)
 	}
-	owner, part := make([]int32, texts.Rows()), make([]int8, images.Rows()) // 1 plus the entry of a text, 2 plus the split of an image
+	// 1 plus the entry of a text, 2 plus the split of an image
+	owner, part := make([]int32, texts.Rows()), make([]int8, images.Rows())
 	for i, e := range x.entries {
 		if e.image < 0 || e.image >= int64(images.Rows()) {
-			return x.bad(e, "image_row %d is out of range: %s has %d rows, counted from 0", e.image, images.Path(), images.Rows())
+			return x.bad(e, "image_row %d is out of range: %s has %d rows, counted from 0", e.image, images.Path(),
+				images.Rows())
 		}
 		if e.text < 0 || e.text >= int64(texts.Rows()) {
-			return x.bad(e, "text_row %d is out of range: %s has %d rows, counted from 0", e.text, texts.Path(), texts.Rows())
+			return x.bad(e, "text_row %d is out of range: %s has %d rows, counted from 0", e.text, texts.Path(),
+				texts.Rows())
 		}
 		if first := owner[e.text]; first > 0 {
-			return x.bad(e, "text_row %d was named in %s %d already: a text belongs to one image, so remove one, or store its features once for each image", e.text, x.unit, x.entries[first-1].line)
+			return x.bad(
+				e, "text_row %d was named in %s %d already: a text belongs to one image, so remove one, or store "+
+					"its features once for each image", e.text, x.unit, x.entries[first-1].line)
 		}
 		owner[e.text] = int32(i + 1)
 		if s := part[e.image]; s != 0 && s != e.split+2 {
-			return x.bad(e, "image_row %d is in split %s here and in %s before: an image belongs to one split", e.image, splitNames[e.split], splitNames[s-2])
+			return x.bad(e, "image_row %d is in split %s here and in %s before: an image belongs to one split", e.image,
+				splitNames[e.split], splitNames[s-2])
 		}
 		part[e.image] = e.split + 2
 	}

@@ -80,9 +80,12 @@ func (m *Matrix) open(tensor string, mapping func(*os.File, int64) []byte) (err 
 	case ext == ".pt" || ext == ".pth":
 		err = m.openTorch(tensor)
 	case converted(path):
-		return fmt.Errorf("features: %s must be converted before it can be read: name a folder for the copy in data.cache_dir", path)
+		return fmt.Errorf(
+			"features: %s must be converted before it can be read: name a folder for the copy in data.cache_dir", path)
 	default:
-		return fmt.Errorf("features: %s: a file of features must end in .npy, .npz, .safetensors, .pt, .pth or .parquet (got %q)", path, ext)
+		return fmt.Errorf(
+			"features: %s: a file of features must end in .npy, .npz, .safetensors, .pt, .pth or .parquet (got "+
+				"%q)", path, ext)
 	}
 	if err == nil {
 		m.convert, err = safetensors.Floats(m.dtype)
@@ -125,11 +128,17 @@ func (m *Matrix) takeNPY(h npyHeader, begin int64) error {
 	t, ok := npyTypes[h.descr]
 	switch {
 	case strings.HasPrefix(h.descr, "|O"), h.descr == "O":
-		return fmt.Errorf("it holds Python objects (type %q), which are pickled and not read: save a matrix of numbers, as numpy.save(file, numpy.stack(rows).astype('<f4'), allow_pickle=False) does", h.descr)
+		return fmt.Errorf(
+			"it holds Python objects (type %q), which are pickled and not read: save a matrix of numbers, as "+
+				"numpy.save(file, numpy.stack(rows).astype('<f4'), allow_pickle=False) does", h.descr)
 	case strings.HasPrefix(h.descr, ">"):
-		return fmt.Errorf("its numbers are big-endian (type %q): save them as <f2, <f4 or <f8, as numpy.save(file, x.astype('<f4')) does", h.descr)
+		return fmt.Errorf(
+			"its numbers are big-endian (type %q): save them as <f2, <f4 or <f8, as numpy.save(file, "+
+				"x.astype('<f4')) does", h.descr)
 	case !ok:
-		return fmt.Errorf("its numbers are of type %q: save them as <f2, <f4 or <f8, as numpy.save(file, x.astype('<f4')) does", h.descr)
+		return fmt.Errorf(
+			"its numbers are of type %q: save them as <f2, <f4 or <f8, as numpy.save(file, x.astype('<f4')) "+
+				"does", h.descr)
 	}
 	m.dtype, m.start = t, begin+h.start
 	if err := m.setShape(h.shape); err != nil {
@@ -204,7 +213,9 @@ func (m *Matrix) setShape(shape []int) error {
 	case !ok && m.axes == 2:
 		return fmt.Errorf("its shape is %v: a row for each pair and a column for each channel are needed", shape)
 	case !ok:
-		return fmt.Errorf("its shape is %v: %d axes are needed, none of them empty, of which the first counts the images", shape, m.axes)
+		return fmt.Errorf(
+			"its shape is %v: %d axes are needed, none of them empty, of which the first counts the "+
+				"images", shape, m.axes)
 	}
 	m.rows, m.width, m.shape = shape[0], 1, slices.Clone(shape[1:])
 	for _, n := range m.shape {
@@ -237,9 +248,11 @@ func (m *Matrix) checkSize() (int64, error) {
 	want := m.start + int64(m.rows)*row
 	switch size := have; {
 	case size < want:
-		return 0, fmt.Errorf("it is cut short: %d rows of %d numbers need %d bytes (got %d): copy it again", m.rows, m.width, want, size)
+		return 0, fmt.Errorf("it is cut short: %d rows of %d numbers need %d bytes (got %d): copy it again", m.rows,
+			m.width, want, size)
 	case size > want && (m.inflated || strings.EqualFold(filepath.Ext(m.path), ".npy")):
-		return 0, fmt.Errorf("%d bytes follow its %d rows of %d numbers: save one array in a file", size-want, m.rows, m.width)
+		return 0, fmt.Errorf("%d bytes follow its %d rows of %d numbers: save one array in a file", size-want, m.rows,
+			m.width)
 	}
 	return want, nil
 }
@@ -263,7 +276,8 @@ func (m *Matrix) Type() string { return string(m.dtype) }
 // finite, or too large for float32.
 func (m *Matrix) Row(i int, dst []float32) error {
 	if i < 0 || i >= m.rows || len(dst) != m.width {
-		return fmt.Errorf("features: %s: there is no row %d of %d numbers among %d of %d", m.path, i, len(dst), m.rows, m.width)
+		return fmt.Errorf("features: %s: there is no row %d of %d numbers among %d of %d", m.path, i, len(dst), m.rows,
+			m.width)
 	}
 	if err := m.read(i, dst); err != nil {
 		return err
@@ -313,5 +327,7 @@ type NonFiniteError struct {
 
 // Error names the row.
 func (e *NonFiniteError) Error() string {
-	return fmt.Sprintf("features: %s: row %d is not finite (got %v in column %d): compute it again or remove the pair from both files", e.Path, e.Row, e.Value, e.Column)
+	return fmt.Sprintf(
+		"features: %s: row %d is not finite (got %v in column %d): compute it again or remove the pair from both "+
+			"files", e.Path, e.Row, e.Value, e.Column)
 }

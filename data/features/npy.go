@@ -88,7 +88,8 @@ func (h *npyHeader) parse(text []byte) error {
 	for rest := m[1]; len(bytes.TrimSpace(rest)) > 0; {
 		e := npyEntry.FindSubmatch(rest)
 		if e == nil {
-			return fmt.Errorf("its header cannot be read from %.60q on: save a plain matrix of floats with numpy.save", rest)
+			return fmt.Errorf("its header cannot be read from %.60q on: save a plain matrix of floats with numpy.save",
+				rest)
 		}
 		if _, twice := seen[string(e[1])]; twice {
 			return fmt.Errorf("its header has %s twice", e[1])

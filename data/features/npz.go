@@ -20,8 +20,8 @@ import (
 // A .npz file is a zip archive of .npy files. Members of numpy.savez lie in it as they are and are
 // mapped with it. Those of numpy.savez_compressed are inflated into memory.
 
-// A member that is inflated may have so many bytes, and so many for each of the compressed ones. Zeros become a thousandth, features a
-// tenth at best.
+// A member that is inflated may have so many bytes, and so many for each of the compressed ones. Zeros become a
+// thousandth, features a tenth at best.
 const (
 	maxInflated   = 2 << 30
 	inflatedFree  = 64 << 20
@@ -52,7 +52,8 @@ func (m *Matrix) mapMember(f *zip.File) error {
 	}
 	size := int64(f.UncompressedSize64)
 	if size < 0 || f.CompressedSize64 != f.UncompressedSize64 {
-		return fmt.Errorf("%s: its sizes %d and %d differ: copy the file again", f.Name, f.CompressedSize64, f.UncompressedSize64)
+		return fmt.Errorf("%s: its sizes %d and %d differ: copy the file again", f.Name, f.CompressedSize64,
+			f.UncompressedSize64)
 	}
 	h, err := readNPYHeader(io.NewSectionReader(m.file, at, size))
 	if err != nil {
@@ -62,19 +63,21 @@ func (m *Matrix) mapMember(f *zip.File) error {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	if n := int64(m.rows) * int64(m.width); n > size || h.start+n*int64(m.dtype.Size()) != size {
-		return fmt.Errorf("%s has %d bytes, and its %d rows of %d numbers need others: save it again", f.Name, size, m.rows, m.width)
+		return fmt.Errorf("%s has %d bytes, and its %d rows of %d numbers need others: save it again", f.Name, size,
+			m.rows, m.width)
 	}
 	return m.checkMember(f, at, size)
 }
 
-// checkMember reads a member that will be mapped, of size bytes from at on, and compares it with its checksum. The user's book knows
-// members that were whole, so that each is read once.
+// checkMember reads a member that will be mapped, of size bytes from at on, and compares it with its checksum. The
+// user's book knows members that were whole, so that each is read once.
 func (m *Matrix) checkMember(f *zip.File, at, size int64) error {
 	book := identity.User()
 	name := fmt.Sprintf("%s %s at %d has the CRC-32 %08x", absolute(m.path), f.Name, at, f.CRC32)
 	err := book.Check(name, m.stamp, func() error {
 		h := crc32.NewIEEE()
-		if _, err := io.CopyBuffer(struct{ io.Writer }{h}, io.NewSectionReader(m.file, at, size), make([]byte, 1<<20)); err != nil {
+		if _, err := io.CopyBuffer(struct{ io.Writer }{h}, io.NewSectionReader(m.file, at, size),
+			make([]byte, 1<<20)); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 		return checkCRC(f, h.Sum32())
@@ -88,7 +91,8 @@ func (m *Matrix) checkMember(f *zip.File, at, size int64) error {
 // checkCRC compares the checksum of what was read of a member with that of the archive.
 func checkCRC(f *zip.File, got uint32) error {
 	if got != f.CRC32 {
-		return fmt.Errorf("%s was damaged: its CRC-32 is %08x, and %08x is written in the archive: copy the file again", f.Name, got, f.CRC32)
+		return fmt.Errorf("%s was damaged: its CRC-32 is %08x, and %08x is written in the archive: copy the file again",
+			f.Name, got, f.CRC32)
 	}
 	return nil
 }
@@ -125,8 +129,8 @@ func npzMember(r io.ReaderAt, size int64, name string) (*zip.File, error) {
 	return f, nil
 }
 
-// inflate reads a compressed member of a file of size bytes into memory. What its header says is compared with the directory, and
-// both with what a file of this size may become, before memory is taken for it.
+// inflate reads a compressed member of a file of size bytes into memory. What its header says is compared with the
+// directory, and both with what a file of this size may become, before memory is taken for it.
 func (m *Matrix) inflate(f *zip.File, size int64) error {
 	r, err := f.Open()
 	if err != nil {
@@ -146,12 +150,15 @@ func (m *Matrix) inflate(f *zip.File, size int64) error {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	row := uint64(m.width) * uint64(m.dtype.Size())
-	if n := f.UncompressedSize64; n < uint64(h.start) || (n-uint64(h.start))/row != uint64(m.rows) || (n-uint64(h.start))%row != 0 {
-		return fmt.Errorf("%s has %d bytes, and its %d rows of %d numbers need others: save it again", f.Name, n, m.rows, m.width)
+	if n := f.UncompressedSize64; n < uint64(h.start) || (n-uint64(h.start))/row != uint64(m.rows) ||
+		(n-uint64(h.start))%row != 0 {
+		return fmt.Errorf("%s has %d bytes, and its %d rows of %d numbers need others: save it again", f.Name, n,
+			m.rows, m.width)
 	}
 	limit := min(inflatedFree+inflatedRatio*min(int64(min(f.CompressedSize64, math.MaxInt64)), size), maxInflated)
 	need := int64(f.UncompressedSize64)
-	if err := budget.Check(f.Name+", which is compressed,", need, limit, "save it with numpy.savez or numpy.save, which are mapped"); err != nil {
+	if err := budget.Check(f.Name+", which is compressed,", need, limit,
+		"save it with numpy.savez or numpy.save, which are mapped"); err != nil {
 		return err
 	}
 	m.mapped = make([]byte, need)

@@ -14,8 +14,9 @@ type PairsConfig struct {
 	ImagePool, TextPool     string // files of further rows of a side, which are in no pair; empty: none
 	Index                   string // table of the pairs; empty: row i of one file belongs to row i of the other
 	Cache                   string // folder of copies of files that must be converted; empty: they are refused
-	Center                  bool   // rows that training sees besides samples, and those of fits, are centred: see Pairs.Centres
-	Division                       // without a table that says the split of each pair
+	// rows that training sees besides samples, and those of fits, are centred: see Pairs.Centres
+	Center   bool
+	Division // without a table that says the split of each pair
 }
 
 // Pair is a row of the image features and the row of the text features that belongs to it.
@@ -38,11 +39,13 @@ func (c PairsConfig) Convert(ctx context.Context, progress func(path string, don
 	if progress == nil {
 		progress = func(string, int, int) {}
 	}
-	for _, x := range []struct{ path, tensor string }{{c.Image, c.ImageTensor}, {c.Text, c.TextTensor}, {c.ImagePool, c.ImageTensor}, {c.TextPool, c.TextTensor}} {
+	for _, x := range []struct{ path, tensor string }{{c.Image, c.ImageTensor}, {c.Text, c.TextTensor},
+		{c.ImagePool, c.ImageTensor}, {c.TextPool, c.TextTensor}} {
 		if x.path == "" {
 			continue
 		}
-		if err := Convert(ctx, x.path, x.tensor, c.Cache, func(done, of int) { progress(x.path, done, of) }); err != nil {
+		if err := Convert(ctx, x.path, x.tensor, c.Cache,
+			func(done, of int) { progress(x.path, done, of) }); err != nil {
 			return err
 		}
 	}
@@ -101,7 +104,9 @@ func (p *Pairs) divide(c PairsConfig) (err error) {
 func (p *Pairs) inStep(d Division) (map[string][]Pair, error) {
 	n := p.images.Rows()
 	if m := p.texts.Rows(); n != m {
-		return nil, fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one pair, so write both from one list, or name a table of the pairs in data.pairs.index", p.images.Path(), n, p.texts.Path(), m)
+		return nil, fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one "+
+			"pair, so write both from one list, or name a table of the pairs in data.pairs.index",
+			p.images.Path(), n, p.texts.Path(), m)
 	}
 	list := make([]Pair, n)
 	for i := range list {
@@ -139,9 +144,12 @@ func (p *Pairs) Split(split string) ([]Pair, error) {
 	case !ok:
 		return nil, fmt.Errorf("features: there is no split %q: use train, val or test", split)
 	case len(list) == 0 && p.index != "":
-		return nil, fmt.Errorf("features: the %s split is empty: %s names no pair of it and data.pairs.%s_samples is 0, so choose another split", split, p.index, split)
+		return nil, fmt.Errorf(
+			"features: the %s split is empty: %s names no pair of it and data.pairs.%s_samples is 0, so choose "+
+				"another split", split, p.index, split)
 	case len(list) == 0:
-		return nil, fmt.Errorf("features: the %s split is empty: set data.pairs.%s_samples, or choose another split", split, split)
+		return nil, fmt.Errorf("features: the %s split is empty: set data.pairs.%s_samples, or choose another split",
+			split, split)
 	}
 	return list, nil
 }

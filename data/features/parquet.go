@@ -20,7 +20,8 @@ func parquetRows(paths []string, column string, emit func([]float32) error, told
 	return readParquet(f, size, column, emit, told)
 }
 
-func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) error, told func(done, of int)) (err error) {
+func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) error,
+	told func(done, of int)) (err error) {
 	f, err := table.OpenParquet(r, size)
 	if err != nil {
 		return err
@@ -31,11 +32,13 @@ func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) 
 // floatColumn chooses among the columns of lists of numbers.
 func floatColumn(name string, names []string) (string, error) {
 	if name == "" && len(names) == 0 {
-		return "", errors.New("it has no column of lists of FLOAT, DOUBLE or FLOAT16: write the features as one list a row")
+		return "", errors.New(
+			"it has no column of lists of FLOAT, DOUBLE or FLOAT16: write the features as one list a row")
 	}
 	name, err := choose(name, names)
 	if err != nil {
-		return "", errors.New(strings.NewReplacer("it has no tensor", "it has no column of lists of FLOAT, DOUBLE or FLOAT16",
+		return "", errors.New(strings.NewReplacer("it has no tensor",
+			"it has no column of lists of FLOAT, DOUBLE or FLOAT16",
 			"it holds the tensors", "it has the columns").Replace(err.Error()))
 	}
 	return name, nil

@@ -30,7 +30,8 @@ func newPool(main, more *Matrix, held []int32, centre Centre) (*Pool, error) {
 		p.rows = append(p.rows, i)
 	}
 	if n := int64(len(p.rows)) + int64(p.moreRows()); n > maxRows {
-		return nil, fmt.Errorf("features: %s and %s have %d rows together: at most %d can be numbered", main.Path(), more.Path(), n, maxRows)
+		return nil, fmt.Errorf("features: %s and %s have %d rows together: at most %d can be numbered", main.Path(),
+			more.Path(), n, maxRows)
 	}
 	return p, nil
 }
@@ -55,8 +56,8 @@ func (p *Pool) Place(i int32) (int32, bool) {
 	return int32(at), ok
 }
 
-// Row reads row i into dst (D), centred where its Pairs are. It fails with a *NonFiniteError, which names file and row, where a
-// number is not finite.
+// Row reads row i into dst (D), centred where its Pairs are. It fails with a *NonFiniteError, which names file and row,
+// where a number is not finite.
 func (p *Pool) Row(i int, dst []float32) error {
 	m, j := p.at(i)
 	err := m.Row(j, dst)
@@ -89,7 +90,8 @@ func (p *Pool) ReadRows(first int, dst []float32) error {
 	d := p.Width()
 	n := len(dst) / d
 	if first < 0 || n*d != len(dst) || first > p.Rows()-n {
-		return fmt.Errorf("features: there are no rows %d to %d of %d numbers in a pool of %d of %d", first, first+n, len(dst), p.Rows(), d)
+		return fmt.Errorf("features: there are no rows %d to %d of %d numbers in a pool of %d of %d", first, first+n,
+			len(dst), p.Rows(), d)
 	}
 	defer p.centre.each(dst)
 	for n > 0 {
@@ -124,7 +126,10 @@ func openMore(path, tensor, cache string, main *Matrix) (*Matrix, error) {
 		return nil, err
 	}
 	if m.Width() != main.Width() {
-		return nil, errors.Join(fmt.Errorf("features: the rows of the pool %s have %d numbers, and those of %s %d: a pool holds features of the same encoder", path, m.Width(), main.Path(), main.Width()), m.Close())
+		return nil, errors.Join(
+			fmt.Errorf(
+				"features: the rows of the pool %s have %d numbers, and those of %s %d: a pool holds features of the "+
+					"same encoder", path, m.Width(), main.Path(), main.Width()), m.Close())
 	}
 	return m, nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/geoalign/geoalign/internal/identity"
 )
 
-// Stamp says which rows of which file these are, and what the file system says of the file that is open: equal ones are of equal
-// rows where they prove anything.
+// Stamp says which rows of which file these are, and what the file system says of the file that is open: equal ones are
+// of equal rows where they prove anything.
 func (m *Matrix) Stamp() (rows string, s identity.Stamp, err error) {
 	s, err = m.stamp()
 	return fmt.Sprintf("%s %d rows of %d %s at %d", absolute(m.file.Name()), m.rows, m.width, m.dtype, m.start), s, err

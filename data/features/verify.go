@@ -22,8 +22,8 @@ type Described struct {
 	Summed bool   // the file has checksums of what it holds
 }
 
-// Describe reads the header of a file of features. With whole it reads all of it, compares what has a checksum with it, and fails where
-// something is damaged.
+// Describe reads the header of a file of features. With whole it reads all of it, compares what has a checksum with it,
+// and fails where something is damaged.
 func Describe(ctx context.Context, path string, whole bool) (d Described, err error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".npy":
@@ -38,7 +38,8 @@ func Describe(ctx context.Context, path string, whole bool) (d Described, err er
 	case ".parquet":
 		d.Holds, err = describeParquet(path)
 	default:
-		return d, fmt.Errorf("features: %s: a file of features must end in .npy, .npz, .safetensors, .pt, .pth or .parquet", path)
+		return d, fmt.Errorf(
+			"features: %s: a file of features must end in .npy, .npz, .safetensors, .pt, .pth or .parquet", path)
 	}
 	return d, err
 }

@@ -18,7 +18,8 @@ func (s *Set) Without(images, texts data.BadRows) (data.Galleries, error) {
 		i := s.owner[j]
 		_, bad := images[int(i)]
 		if _, also := texts[j]; bad || also {
-			out.bad.Move("pair", 1, "a row that cannot be read, so the evaluation leaves it out", images[int(i)]+texts[j])
+			out.bad.Move("pair", 1, "a row that cannot be read, so the evaluation leaves it out",
+				images[int(i)]+texts[j])
 			continue
 		}
 		if i != last {

@@ -43,7 +43,8 @@ func writeArray(f *os.File, shape []int, rows func(emit func([]float32) error) e
 			width, shape = len(row), []int{len(row)}
 		}
 		if len(row) != width || width == 0 {
-			return fmt.Errorf("row %d has %d numbers, and row 0 has %d: all rows of a matrix have one width, above 0", count, len(row), width)
+			return fmt.Errorf("row %d has %d numbers, and row 0 has %d: all rows of a matrix have one width, above 0",
+				count, len(row), width)
 		}
 		count++
 		b = b[:0]

@@ -20,11 +20,12 @@ const DefaultMaxPixels = 50_000_000
 // ErrTooLarge is the reason for an image above the pixel limit.
 var ErrTooLarge = errors.New("more pixels than allowed")
 
-// Decode decodes a JPEG, PNG, WebP, GIF, BMP or TIFF file, of an animation and of several pages the first picture. The size in the
-// header is tested against maxPixels (0: DefaultMaxPixels) and MaxSide, and the memory that decoding takes against 7 bytes for each
-// pixel of maxPixels and 16 MiB, before any pixel is decoded. Grey, CMYK, palette and 16-bit images become 8-bit RGB; transparent
-// ones are put over white. An image is turned upright as its EXIF tag Orientation says, or XMP where there is none. Damaged files are
-// errors, never panics; one that may be sound and is not read is an ErrNotSupported.
+// Decode decodes a JPEG, PNG, WebP, GIF, BMP or TIFF file, of an animation and of several pages the first picture. The
+// size in the header is tested against maxPixels (0: DefaultMaxPixels) and MaxSide, and the memory that decoding takes
+// against 7 bytes for each pixel of maxPixels and 16 MiB, before any pixel is decoded. Grey, CMYK, palette and 16-bit
+// images become 8-bit RGB; transparent ones are put over white. An image is turned upright as its EXIF tag Orientation
+// says, or XMP where there is none. Damaged files are errors, never panics; one that may be sound and is not read is an
+// ErrNotSupported.
 func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
 	return DecodeTimed(b, maxPixels, nil)
 }
@@ -88,7 +89,8 @@ func decodePlain(b []byte, cfg image.Config, f Format, w *Stopwatch) (*transform
 		img = onCanvas(img, cfg)
 	}
 	if d := img.Bounds(); d.Dx() != cfg.Width || d.Dy() != cfg.Height {
-		return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", f.Name, d.Dx(), d.Dy(), cfg.Width, cfg.Height)
+		return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", f.Name, d.Dx(), d.Dy(), cfg.Width,
+			cfg.Height)
 	}
 	w.Lap(StageDecode)
 	return fromImage(img, false), nil
@@ -117,9 +119,11 @@ func header(r io.Reader, size int64, maxPixels int) (cfg image.Config, f Format,
 	case cfg.Width <= 0 || cfg.Height <= 0:
 		err = fmt.Errorf("data: %s image without pixels (%dx%d)", f.Name, cfg.Width, cfg.Height)
 	case cfg.Width > MaxSide || cfg.Height > MaxSide:
-		err = fmt.Errorf("data: %s image of %dx%d: %w: a side may have %d: cut it into pieces or shrink it", f.Name, cfg.Width, cfg.Height, ErrTooLarge, MaxSide)
+		err = fmt.Errorf("data: %s image of %dx%d: %w: a side may have %d: cut it into pieces or shrink it", f.Name,
+			cfg.Width, cfg.Height, ErrTooLarge, MaxSide)
 	case int64(cfg.Width)*int64(cfg.Height) > int64(maxPixels):
-		err = fmt.Errorf("data: %s image of %dx%d: %w (%d): shrink it or raise data.max_pixels", f.Name, cfg.Width, cfg.Height, ErrTooLarge, maxPixels)
+		err = fmt.Errorf("data: %s image of %dx%d: %w (%d): shrink it or raise data.max_pixels", f.Name, cfg.Width,
+			cfg.Height, ErrTooLarge, maxPixels)
 	}
 	return cfg, f, err
 }

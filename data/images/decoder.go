@@ -37,10 +37,10 @@ func (d Decoder) String() string {
 // turbo is the library in use, nil for the built-in decoder.
 var turbo atomic.Pointer[turbojpeg.Library]
 
-// UseDecoder chooses what decodes JPEG files from now on in this process, which is the built-in decoder before. The name
-// is one of DecoderAuto (or empty), DecoderBuiltin and DecoderTurbo. The strings are what to warn of; a library that is
-// asked for by name and cannot be used is an error, which says what to install. Choose before images are read: pixels of the decoders differ
-// by a few grey levels.
+// UseDecoder chooses what decodes JPEG files from now on in this process, which is the built-in decoder before. The
+// name is one of DecoderAuto (or empty), DecoderBuiltin and DecoderTurbo. The strings are what to warn of; a library
+// that is asked for by name and cannot be used is an error, which says what to install. Choose before images are read:
+// pixels of the decoders differ by a few grey levels.
 func UseDecoder(name string) (Decoder, []string, error) {
 	switch name {
 	case DecoderBuiltin:
@@ -78,8 +78,9 @@ func FindDecoder() (d Decoder, warnings []string, err error) {
 // builtins are decoders with their memory, for a goroutine at a time.
 var builtins = sync.Pool{New: func() any { return new(fast.Decoder) }}
 
-// decodeJPEG decodes a JPEG file with the given header. A picture that is whole is read without the mark of its end, which is missing, or
-// has something else in its place, where a transfer or a tool lost it: Pillow reads it too. Each decoder takes need bytes at most.
+// decodeJPEG decodes a JPEG file with the given header. A picture that is whole is read without the mark of its end,
+// which is missing, or has something else in its place, where a transfer or a tool lost it: Pillow reads it too. Each
+// decoder takes need bytes at most.
 func decodeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*transform.Image, error) {
 	if fast.TooManyScans(b) {
 		return nil, fmt.Errorf("data: JPEG image of more than %d scans: write it anew", fast.MostScans)
@@ -98,8 +99,8 @@ func decodeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*transfor
 // endOfImage is the mark at the end of a JPEG file.
 var endOfImage = []byte{0xff, 0xd9}
 
-// endedJPEG returns a JPEG file of one sequential scan with the mark of the end behind it, nil for others: of several scans some may be
-// missing. Whether the scan is whole is for the decoder to find out.
+// endedJPEG returns a JPEG file of one sequential scan with the mark of the end behind it, nil for others: of several
+// scans some may be missing. Whether the scan is whole is for the decoder to find out.
 func endedJPEG(b []byte, cfg image.Config) []byte {
 	d := builtins.Get().(*fast.Decoder)
 	defer builtins.Put(d)
@@ -112,8 +113,8 @@ func endedJPEG(b []byte, cfg image.Config) []byte {
 	return nil
 }
 
-// decodeWholeJPEG decodes a file that has all of its marks. The library decodes what it does without a warning; the built-in
-// decoder what it has no doubt about; what is left, or damaged, is image/jpeg's to decode or to refuse.
+// decodeWholeJPEG decodes a file that has all of its marks. The library decodes what it does without a warning; the
+// built-in decoder what it has no doubt about; what is left, or damaged, is image/jpeg's to decode or to refuse.
 func decodeWholeJPEG(b []byte, cfg image.Config, need int64, w *Stopwatch) (*transform.Image, error) {
 	l := turbo.Load()
 	if l != nil && (cfg.ColorModel == color.YCbCrModel || cfg.ColorModel == color.GrayModel) {

@@ -1,5 +1,5 @@
-// Package images reads image files as 8-bit RGB: it knows their formats, decodes them within a limit of pixels and memory, turns
-// them upright, and finds those of a folder.
+// Package images reads image files as 8-bit RGB: it knows their formats, decodes them within a limit of pixels and
+// memory, turns them upright, and finds those of a folder.
 //
 //	m, err := images.DecodeFile("a.jpg", 0)
 //

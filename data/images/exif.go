@@ -9,9 +9,9 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 )
 
-// orientation returns the value of the EXIF tag Orientation of an image file, 1 to 8 (EXIF 2.32, 4.6.4.A), which says how a camera was
-// held. Where EXIF has no such tag, it is that of XMP (TIFF's namespace). It is 1, upright, where the file has neither, and where what it
-// has is damaged: as PIL.ImageOps.exif_transpose turns images.
+// orientation returns the value of the EXIF tag Orientation of an image file, 1 to 8 (EXIF 2.32, 4.6.4.A), which says
+// how a camera was held. Where EXIF has no such tag, it is that of XMP (TIFF's namespace). It is 1, upright, where the
+// file has neither, and where what it has is damaged: as PIL.ImageOps.exif_transpose turns images.
 func orientation(b []byte) int {
 	exif, xmp := metadata(b)
 	value, found := tiffOrientation(exif)
@@ -57,8 +57,8 @@ func withoutExifMark(b []byte) []byte {
 // xmpMark stands before XMP in JPEG.
 var xmpMark = []byte("http://ns.adobe.com/xap/1.0/\x00")
 
-// metadataOfJPEG looks among the segments behind the start of the image (EXIF 2.32, 4.7.2; XMP specification, part 3, 1.1.3). A program
-// that splits EXIF goes on in the next segment; of XMP the last one counts.
+// metadataOfJPEG looks among the segments behind the start of the image (EXIF 2.32, 4.7.2; XMP specification, part 3,
+// 1.1.3). A program that splits EXIF goes on in the next segment; of XMP the last one counts.
 func metadataOfJPEG(b []byte) (exif, xmp []byte) {
 	const (
 		startOfScan = 0xda
@@ -92,7 +92,8 @@ const (
 	pngXMP     = "XML:com.adobe.xmp"
 )
 
-// metadataOfPNG looks for the chunk eXIf (PNG, third edition, 11.3.4.5), for ImageMagick's text of EXIF where there is none, and for XMP.
+// metadataOfPNG looks for the chunk eXIf (PNG, third edition, 11.3.4.5), for ImageMagick's text of EXIF where there is
+// none, and for XMP.
 func metadataOfPNG(b []byte) (exif, xmp []byte) {
 	for _, c := range pngChunks(b) {
 		if c.name == "eXIf" {
@@ -106,7 +107,8 @@ func metadataOfPNG(b []byte) (exif, xmp []byte) {
 	return exif, texts[pngXMP]
 }
 
-// rawProfile returns the bytes of a text of ImageMagick: an empty line, the name, the number of bytes, and the bytes in hexadecimal.
+// rawProfile returns the bytes of a text of ImageMagick: an empty line, the name, the number of bytes, and the bytes in
+// hexadecimal.
 func rawProfile(text []byte) []byte {
 	for range 3 {
 		_, behind, ok := bytes.Cut(text, []byte{'\n'})
@@ -141,8 +143,8 @@ const (
 	tagXMP         = 0x02bc
 )
 
-// tiffTag finds a tag in the first directory of a TIFF structure, the last of its kind: its type, how many values it has, and where they
-// lie: in the four bytes behind that, or at the offset that these hold.
+// tiffTag finds a tag in the first directory of a TIFF structure, the last of its kind: its type, how many values it
+// has, and where they lie: in the four bytes behind that, or at the offset that these hold.
 func tiffTag(b []byte, tag uint16) (kind uint16, count uint32, value []byte, order binary.ByteOrder) {
 	const entry = 12 // bytes of an entry: tag, type, count, value
 	if len(b) < 8 {
@@ -189,8 +191,8 @@ func tiffOrientation(b []byte) (value int, found bool) {
 	return 1, true
 }
 
-// tiffFax tells whether the pixels of a TIFF file are compressed by CCITT's groups 3 and 4, of which the library swaps black and white where
-// black is zero.
+// tiffFax tells whether the pixels of a TIFF file are compressed by CCITT's groups 3 and 4, of which the library swaps
+// black and white where black is zero.
 func tiffFax(b []byte) bool {
 	_, _, in, order := tiffTag(b, tagCompression)
 	return in != nil && order.Uint16(in) >= 2 && order.Uint16(in) <= 4

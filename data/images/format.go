@@ -87,7 +87,8 @@ func magic(list ...string) func([]byte) bool {
 	}
 }
 
-// brand tells whether a file of ISO's base media format is of one of some brands: its own, or one that it is compatible with.
+// brand tells whether a file of ISO's base media format is of one of some brands: its own, or one that it is compatible
+// with.
 func brand(list ...string) func([]byte) bool {
 	return func(head []byte) bool {
 		if len(head) < 12 || string(head[4:8]) != "ftyp" {
@@ -131,7 +132,8 @@ func IsName(name string) bool {
 // broken is the error of an image that a decoder refuses: for what the decoder lacks, not supported, else damaged.
 func (f Format) broken(what string, err error) error {
 	for _, lacks := range []bool{
-		is[jpeg.UnsupportedError](err), is[png.UnsupportedError](err), is[tiff.UnsupportedError](err), errors.Is(err, bmp.ErrUnsupported),
+		is[jpeg.UnsupportedError](err), is[png.UnsupportedError](err), is[tiff.UnsupportedError](err), errors.Is(err,
+			bmp.ErrUnsupported),
 		f.Name == "GIF" && err != nil && strings.Contains(err.Error(), "frame bounds larger"),
 	} {
 		if lacks {

@@ -6,8 +6,8 @@ import (
 	"image/draw"
 )
 
-// onCanvas puts the first picture of a GIF file where it lies on the canvas. What it leaves free is transparent if it has a
-// transparent colour, else of its first colour, as Pillow has it.
+// onCanvas puts the first picture of a GIF file where it lies on the canvas. What it leaves free is transparent if it
+// has a transparent colour, else of its first colour, as Pillow has it.
 func onCanvas(img image.Image, cfg image.Config) image.Image {
 	p, ok := img.(*image.Paletted)
 	canvas := image.Rect(0, 0, cfg.Width, cfg.Height)
@@ -26,8 +26,8 @@ func onCanvas(img image.Image, cfg image.Config) image.Image {
 	return out
 }
 
-// endedGIF returns a GIF file that ends behind a block of the data of its first picture with the end of the data and of the file, and
-// others as they are. Whether all pixels are there is for the decoder to find out.
+// endedGIF returns a GIF file that ends behind a block of the data of its first picture with the end of the data and of
+// the file, and others as they are. Whether all pixels are there is for the decoder to find out.
 func endedGIF(b []byte) []byte {
 	const head, descriptor = 13, 10
 	if len(b) < head {

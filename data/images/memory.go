@@ -26,8 +26,8 @@ func MaxBytes(maxPixels int) int64 {
 	return bytesPerPixel*int64(pixelLimit(maxPixels)) + spareBytes
 }
 
-// shared is the memory that all goroutines decode images in: an eighth of the machine's, or what one image of the default
-// limit takes.
+// shared is the memory that all goroutines decode images in: an eighth of the machine's, or what one image of the
+// default limit takes.
 var shared = sync.OnceValue(func() *budget.Shared {
 	one := MaxBytes(64_000_000)
 	return budget.NewShared(max(one, machine.Total()/8), one)
@@ -35,7 +35,8 @@ var shared = sync.OnceValue(func() *budget.Shared {
 
 // checkBytes compares the memory that decoding an image takes with what it may take.
 func checkBytes(cfg image.Config, format string, bytes int64, maxPixels int) error {
-	err := budget.Check(fmt.Sprintf("%s image of %dx%d", format, cfg.Width, cfg.Height), bytes, MaxBytes(maxPixels), "save it as a plain JPEG, shrink it or raise data.max_pixels")
+	err := budget.Check(fmt.Sprintf("%s image of %dx%d", format, cfg.Width, cfg.Height), bytes, MaxBytes(maxPixels),
+		"save it as a plain JPEG, shrink it or raise data.max_pixels")
 	if err != nil {
 		return fmt.Errorf("data: %w: %w", ErrTooLarge, err)
 	}

@@ -15,7 +15,8 @@ const pngSignature = "\x89PNG\r\n\x1a\n"
 // pngEnd is the last chunk of a PNG file.
 const pngEnd = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
 
-// pngChunks gives the names and the data of the chunks behind the signature that are whole, and where the next one begins.
+// pngChunks gives the names and the data of the chunks behind the signature that are whole, and where the next one
+// begins.
 func pngChunks(b []byte) iter.Seq2[int, pngChunk] {
 	return func(yield func(end int, c pngChunk) bool) {
 		const frame = 12 // bytes of a chunk that are not its data: size and name before, checksum behind
@@ -37,8 +38,8 @@ type pngChunk struct {
 	data []byte
 }
 
-// endedPNG returns a PNG file with a sound end mark behind its last chunk, where that is missing, cut or damaged behind the pixels, and
-// others as they are. Whether all pixels are there is for the decoder to find out.
+// endedPNG returns a PNG file with a sound end mark behind its last chunk, where that is missing, cut or damaged behind
+// the pixels, and others as they are. Whether all pixels are there is for the decoder to find out.
 func endedPNG(b []byte) []byte {
 	last, pixels := len(pngSignature), false
 	for end, c := range pngChunks(b) {
@@ -66,8 +67,8 @@ func endedPNG(b []byte) []byte {
 // maxPNGText is the largest text that is inflated, Pillow's limit too.
 const maxPNGText = 1 << 20
 
-// pngTexts returns the last texts of a PNG file under each of some keywords (PNG, third edition, 11.3.3), inflated where they are
-// compressed. A text that is too long or damaged is left out.
+// pngTexts returns the last texts of a PNG file under each of some keywords (PNG, third edition, 11.3.3), inflated
+// where they are compressed. A text that is too long or damaged is left out.
 func pngTexts(b []byte, keywords ...string) map[string][]byte {
 	last := map[string]pngChunk{}
 	for _, c := range pngChunks(b) {

@@ -16,9 +16,10 @@ import (
 const FileUnit = "file"
 
 // Below gives the images of a folder and those below it as paths from it, with slashes: those of the formats
-// that are read, by their extensions. Names that begin with a dot do not count. The order is that of the names, folder by folder. Links to
-// folders are followed behind all else, each folder once: a link to one that is read under another name, as a link
-// to a folder around it is, is left out. a counts all files and such links, and may be nil. An error is the last that it gives.
+// that are read, by their extensions. Names that begin with a dot do not count. The order is that of the names, folder
+// by folder. Links to folders are followed behind all else, each folder once: a link to one that is read under another
+// name, as a link to a folder around it is, is left out. a counts all files and such links, and may be nil. An error is
+// the last that it gives.
 func Below(dir string, a *account.Account) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		w := &walk{dir: dir, account: a, yield: yield, seen: map[string]bool{}}
@@ -69,7 +70,8 @@ func (w *walk) entries(name, real string) error {
 		}
 		at, kind := path.Join(name, e.Name()), e.Type()
 		if kind&fs.ModeSymlink != 0 {
-			if info, err := os.Stat(filepath.Join(real, e.Name())); err == nil { // else a file that is not there, if it has the name of an image
+			// else a file that is not there, if it has the name of an image
+			if info, err := os.Stat(filepath.Join(real, e.Name())); err == nil {
 				kind = info.Mode().Type()
 			}
 			if kind.IsDir() {

@@ -111,7 +111,8 @@ func (p *webpPicture) file() []byte {
 	}
 	if p.alpha != nil {
 		w, h := p.at.Dx()-1, p.at.Dy()-1
-		chunk("VP8X", []byte{1 << 4, 0, 0, 0, byte(w), byte(w >> 8), byte(w >> 16), byte(h), byte(h >> 8), byte(h >> 16)})
+		chunk("VP8X", []byte{1 << 4, 0, 0, 0, byte(w), byte(w >> 8), byte(w >> 16), byte(h), byte(h >> 8),
+			byte(h >> 16)})
 		chunk("ALPH", p.alpha)
 	}
 	chunk(p.kind, p.pixels)
@@ -134,7 +135,8 @@ func decodeWebP(b []byte, cfg image.Config, w *Stopwatch) (*transform.Image, err
 	if c, err := webp.DecodeConfig(bytes.NewReader(file)); err != nil {
 		return fail(err)
 	} else if c.Width != p.at.Dx() || c.Height != p.at.Dy() {
-		return nil, fmt.Errorf("data: WebP image is %dx%d, its header says %dx%d", c.Width, c.Height, p.at.Dx(), p.at.Dy())
+		return nil, fmt.Errorf("data: WebP image is %dx%d, its header says %dx%d", c.Width, c.Height, p.at.Dx(),
+			p.at.Dy())
 	}
 	if p.kind == "VP8L" && len(p.pixels) < 5 {
 		return fail(errors.New("it has no pixels"))

@@ -52,7 +52,8 @@ func (l *Lists) describe(ctx context.Context, o Options) (description, error) {
 	}
 	h := sha256.New()
 	_ = binary.Write(h, binary.LittleEndian, l.anchors) // a hash takes everything
-	d := description{Version: cacheVersion, Side: l.side, Pool: pool, Anchors: hex.EncodeToString(h.Sum(nil)), Near: l.Near, Indexed: l.indexed()}
+	d := description{Version: cacheVersion, Side: l.side, Pool: pool, Anchors: hex.EncodeToString(h.Sum(nil)),
+		Near: l.Near, Indexed: l.indexed()}
 	if d.Indexed {
 		d.Seed = o.Seed
 	}
@@ -88,10 +89,13 @@ func (l *Lists) cached(ctx context.Context, o Options) error {
 		return fmt.Errorf("neighbours: folder of the lists: %w: set data.cache_dir to one that can be made", err)
 	}
 	err = files.ReplaceFrom(path, func(w io.Writer) error {
-		return safetensors.WriteSummed(w, []safetensors.Tensor{{Name: "near", Shape: []int{len(l.anchors), l.most}, Data: l.near}}, map[string]string{descriptionKey: string(text)})
+		return safetensors.WriteSummed(w, []safetensors.Tensor{{Name: "near", Shape: []int{len(l.anchors), l.most},
+			Data: l.near}}, map[string]string{descriptionKey: string(text)})
 	})
 	if err != nil {
-		o.Note(fmt.Sprintf("the neighbours of %ss cannot be kept in data.cache_dir, and are found again at the next start: %v", l.side, err))
+		o.Note(fmt.Sprintf(
+			"the neighbours of %ss cannot be kept in data.cache_dir, and are found again at the next start: "+
+				"%v", l.side, err))
 	}
 	return nil
 }
@@ -106,7 +110,8 @@ func (l *Lists) load(path string, d description) error {
 	closer := func() error { return nil }
 	b := files.Map(f, size)
 	if b != nil {
-		closer = sync.OnceValue(func() error { return files.Unmap(b) }) // a second time it may be the memory of other lists
+		// a second time it may be the memory of other lists
+		closer = sync.OnceValue(func() error { return files.Unmap(b) })
 	} else if b, err = files.Rest(f, size, 0); err != nil {
 		return err
 	}
@@ -136,7 +141,8 @@ func (l *Lists) parse(b []byte, want description) (err error) {
 		return errors.New("it is of other rows")
 	}
 	info, ok := f.Lookup("near")
-	if !ok || info.DType != safetensors.I32 || len(info.Shape) != 2 || info.Shape[0] != len(l.anchors) || info.Shape[1] < l.drawn() || info.Shape[1] > l.most {
+	if !ok || info.DType != safetensors.I32 || len(info.Shape) != 2 || info.Shape[0] != len(l.anchors) ||
+		info.Shape[1] < l.drawn() || info.Shape[1] > l.most {
 		return fmt.Errorf("its lists are %s %v, not I32 [%d %d]", info.DType, info.Shape, len(l.anchors), l.most)
 	}
 	start, length, _ := f.Span("near")

@@ -11,8 +11,10 @@ import (
 // Config says which rows of its side's pool a training sample has with it: K drawn from the M
 // nearest ones, without replacement.
 type Config struct {
-	K        int    // rows of a sample, the anchor among them if it is one; 0: none
-	Near     int    // M, the nearest rows of the pool that they are drawn from; the anchor is not one. Fewer where the pool has not as many
+	K int // rows of a sample, the anchor among them if it is one; 0: none
+	// M, the nearest rows of the pool that they are drawn from; the anchor is not one. Fewer where the pool has not as
+	// many
+	Near     int
 	Sampling string // geometric.Closest, Uniform, or Biased: nearer ones are likelier
 	Anchor   bool   // the sample's own row is the first of the K
 }

@@ -2,8 +2,11 @@
 // of a side that is in a pair of training the M nearest rows of the side's pool, paired or not, of
 // which K are drawn for a sample.
 //
-//	lists, err := neighbours.Images(ctx, pairs, neighbours.Config{K: 16, Near: 80, Sampling: geometric.Biased, Anchor: true}, neighbours.Options{Engine: engine, Cache: dir})
-//	stream := pairs.Stream(features.StreamConfig{ImageNeighbours: lists}) // batch.ImageNeighbours (K) int32, rows of lists.Pool()
+//	lists, err := neighbours.Images(ctx, pairs, neighbours.Config{
+//		K: 16, Near: 80, Sampling: geometric.Biased, Anchor: true,
+//	}, neighbours.Options{Engine: engine, Cache: dir})
+//	stream := pairs.Stream(features.StreamConfig{ImageNeighbours: lists})
+//	// batch.ImageNeighbours (K) int32, rows of lists.Pool()
 //
 // Near is by the cosine of the features as they are stored (GeRA leaves the number M and
 // the law of the biased draw open: here M is given, and

@@ -59,7 +59,8 @@ func Texts(ctx context.Context, p *features.Pairs, c Config, o Options) (*Lists,
 	return find(ctx, "text", p, pool, func(q features.Pair) int32 { return q.Text }, c, o)
 }
 
-func find(ctx context.Context, side string, p *features.Pairs, pool *features.Pool, row func(features.Pair) int32, c Config, o Options) (*Lists, error) {
+func find(ctx context.Context, side string, p *features.Pairs, pool *features.Pool, row func(features.Pair) int32,
+	c Config, o Options) (*Lists, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,9 @@ func find(ctx context.Context, side string, p *features.Pairs, pool *features.Po
 
 // tooFew says that the pool has not enough rows.
 func (l *Lists) tooFew(others int) error {
-	return fmt.Errorf("neighbours: a neighbourhood of %d needs %d rows beside the anchor, and the pool of %ss has %d that can be compared: lower objective.geometric.neighbours, or name more features in data.pairs.%s_pool",
+	return fmt.Errorf(
+		"neighbours: a neighbourhood of %d needs %d rows beside the anchor, and the pool of %ss has %d that can be "+
+			"compared: lower objective.geometric.neighbours, or name more features in data.pairs.%s_pool",
 		l.K, l.drawn(), l.side, max(0, others), l.side)
 }
 
@@ -175,7 +178,8 @@ func (l *Lists) search(ctx context.Context, o Options) error {
 }
 
 // searcher chooses how rows are found and says so.
-func (l *Lists) searcher(ctx context.Context, pool usableRows, o Options) (func(queries []float32, skip []int32) (*search.Hits, error), error) {
+func (l *Lists) searcher(ctx context.Context, pool usableRows,
+	o Options) (func(queries []float32, skip []int32) (*search.Hits, error), error) {
 	how := search.Options{Metric: search.Cosine, K: l.most}
 	what := fmt.Sprintf("the %d nearest of %d %ss for each of %d", l.most, pool.Rows(), l.side, len(l.anchors))
 	l.recall = 1
@@ -283,7 +287,9 @@ func (l *Lists) usable(ctx context.Context, o Options) (usableRows, error) {
 	if bad == nil {
 		return u, nil
 	}
-	o.Note(fmt.Sprintf("%d of %d rows of the pool of %ss are zero or not finite and are nobody's neighbours (the first: %s)", len(bad), total, l.side, l.pool.Name(int(bad[0]))))
+	o.Note(fmt.Sprintf(
+		"%d of %d rows of the pool of %ss are zero or not finite and are nobody's neighbours (the first: %s)", len(
+			bad), total, l.side, l.pool.Name(int(bad[0]))))
 	u.rows = make([]int32, 0, total-len(bad))
 	for i := range int32(total) {
 		if len(bad) > 0 && bad[0] == i {
@@ -296,7 +302,8 @@ func (l *Lists) usable(ctx context.Context, o Options) (usableRows, error) {
 }
 
 // errGone says that the lists cannot be read any more.
-var errGone = errors.New("neighbours: the file of the neighbours can no longer be read: it was changed or its disk fails: start again")
+var errGone = errors.New(
+	"neighbours: the file of the neighbours can no longer be read: it was changed or its disk fails: start again")
 
 // Rows returns K, the rows that Draw gives.
 func (l *Lists) Rows() int { return l.K }
@@ -313,7 +320,8 @@ func (l *Lists) Draw(seed, counter uint64, i int32, dst []int32) (err error) {
 	}
 	near := l.near[place*l.most : (place+1)*l.most]
 	if near[0] < 0 {
-		return fmt.Errorf("neighbours: %s is zero or not finite and has none: compute it again or remove the pair", l.pool.Name(int(at)))
+		return fmt.Errorf("neighbours: %s is zero or not finite and has none: compute it again or remove the pair",
+			l.pool.Name(int(at)))
 	}
 	if l.Anchor {
 		dst[0], dst = at, dst[1:]

@@ -9,7 +9,8 @@ import (
 )
 
 // boxColours tell the boxes of an image apart.
-var boxColours = []color.RGBA{{230, 60, 60, 255}, {40, 110, 230, 255}, {30, 160, 80, 255}, {240, 160, 20, 255}, {150, 70, 200, 255}, {20, 180, 190, 255}}
+var boxColours = []color.RGBA{{230, 60, 60, 255}, {40, 110, 230, 255}, {30, 160, 80, 255}, {240, 160, 20, 255},
+	{150, 70, 200, 255}, {20, 180, 190, 255}}
 
 // Boxes draws boxes on an image: left, top, right, bottom of each as shares of its width and height. A small image is
 // enlarged so that lines do not cover it.

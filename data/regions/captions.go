@@ -48,7 +48,10 @@ func readCaptions(path string, words bool) ([]string, error) {
 		lines[i] = strings.Join(w, " ")
 	}
 	if numbers {
-		return nil, &table.LineError{File: path, Line: 1, Err: errors.New("all its words are numbers, so it holds the numbers of words in some vocabulary: give a file of the words themselves")}
+		return nil, &table.LineError{File: path, Line: 1,
+			Err: errors.New(
+				"all its words are numbers, so it holds the numbers of words in some vocabulary: give a file of the " +
+					"words themselves")}
 	}
 	return lines, nil
 }
@@ -61,7 +64,9 @@ func readMapping(path string) (map[string]string, error) {
 	}
 	var m map[string]string
 	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf("regions: %s: want an object of the ids of images with the names of their files, such as {\"42\": \"val2014/42.jpg\"}: %w", path, err)
+		return nil, fmt.Errorf(
+			"regions: %s: want an object of the ids of images with the names of their files, such as {\"42\": "+
+				"\"val2014/42.jpg\"}: %w", path, err)
 	}
 	return m, nil
 }

@@ -42,7 +42,8 @@ func OpenFeatures(path, tensor, boxes string) (Features, error) {
 		}
 		return openTable(path)
 	default:
-		return nil, fmt.Errorf("regions: %s: a file of regions must end in .npy, .npz, .pt, .safetensors or .tsv (got %q)", path, ext)
+		return nil, fmt.Errorf(
+			"regions: %s: a file of regions must end in .npy, .npz, .pt, .safetensors or .tsv (got %q)", path, ext)
 	}
 }
 
@@ -92,7 +93,9 @@ func checkBoxes(boxes []float32, wrong BoxError) error {
 func checkFinite(x []float32, path string, row, width int) error {
 	for i, v := range x {
 		if v-v != 0 { // NaN or an infinity
-			return fmt.Errorf("regions: %s: row %d: feature %d of region %d is not finite (got %v): compute the image again or remove it", path, row, i%width, i/width, v)
+			return fmt.Errorf(
+				"regions: %s: row %d: feature %d of region %d is not finite (got %v): compute the image again or "+
+					"remove it", path, row, i%width, i/width, v)
 		}
 	}
 	return nil

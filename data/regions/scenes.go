@@ -170,8 +170,8 @@ func (t *sceneSet) FillImage(i int, row batch.Row) error {
 
 // Words is implemented by data sets that know which regions the words of captions name.
 type Words interface {
-	// RegionsOf returns, for each word of caption j of image i as data.Caption splits it at blanks, the regions that the
-	// word names: those of an object for its size, colour and shape, none for others.
+	// RegionsOf returns, for each word of caption j of image i as data.Caption splits it at blanks, the regions that
+	// the word names: those of an object for its size, colour and shape, none for others.
 	RegionsOf(i, j int) (words []string, regions [][]int)
 }
 

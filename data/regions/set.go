@@ -33,7 +33,8 @@ type Config struct {
 	Features string // see OpenFeatures
 	Tensor   string // in them; empty: the only one
 	Boxes    string // file of boxes; empty: none, or those in Features
-	Captions string // text file of captions: as many as there are images, or a whole multiple, those of an image together
+	// text file of captions: as many as there are images, or a whole multiple, those of an image together
+	Captions string
 	Words    bool   // a line of Captions is words with commas or blanks between them
 	IDs      string // text file of ids, one for each image or each caption; empty, or not there: none
 	Mapping  string // JSON of names of files by id; empty: none
@@ -114,7 +115,9 @@ func (s *Set) join(captions, ids []string) error {
 	n := l.images
 	if m := s.cfg.MaxCaptions; m > 0 && m < len(captions) {
 		if m%l.captions != 0 {
-			return fmt.Errorf("regions: the first %d captions of %s are no whole images, which have %d each: choose a multiple", m, s.cfg.Captions, l.captions)
+			return fmt.Errorf(
+				"regions: the first %d captions of %s are no whole images, which have %d each: choose a "+
+					"multiple", m, s.cfg.Captions, l.captions)
 		}
 		n = m / l.captions
 	}
@@ -127,7 +130,8 @@ func (s *Set) join(captions, ids []string) error {
 		if ids != nil {
 			mine := slices.Compact(slices.Clone(ids[i*l.ids : (i+1)*l.ids]))
 			if len(mine) > 1 {
-				return &table.LineError{File: s.cfg.IDs, Line: i*l.ids + 1, Err: fmt.Errorf("the captions of one image have the ids %q: they must agree", mine)}
+				return &table.LineError{File: s.cfg.IDs, Line: i*l.ids + 1,
+					Err: fmt.Errorf("the captions of one image have the ids %q: they must agree", mine)}
 			}
 			s.keys[i] = mine[0]
 		}
@@ -190,10 +194,14 @@ func (s *Set) layout(captions, ids []string) (l layout, err error) {
 		images, of = len(ids), s.cfg.IDs
 	}
 	if len(captions)%images != 0 {
-		return l, fmt.Errorf("regions: %s has %d captions and %s %d images: give each image one caption or the same number of captions, each on a line of its own", s.cfg.Captions, len(captions), of, images)
+		return l, fmt.Errorf(
+			"regions: %s has %d captions and %s %d images: give each image one caption or the same number of "+
+				"captions, each on a line of its own", s.cfg.Captions, len(captions), of, images)
 	}
 	if ids != nil && len(ids) != images && len(ids) != len(captions) {
-		return l, fmt.Errorf("regions: %s has %d ids, %s %d images and %s %d captions: give an id for each image or each caption, or none (data.regions.ids = \"\")", s.cfg.IDs, len(ids), of, images, s.cfg.Captions, len(captions))
+		return l, fmt.Errorf(
+			"regions: %s has %d ids, %s %d images and %s %d captions: give an id for each image or each caption, "+
+				"or none (data.regions.ids = \"\")", s.cfg.IDs, len(ids), of, images, s.cfg.Captions, len(captions))
 	}
 	l = layout{images, len(captions) / images, 1, len(ids) / images}
 	if l.captions > 1 {
@@ -225,7 +233,8 @@ func (s *Set) place(keys []string) {
 		case names.Missing, names.Ambiguous:
 			row = -1
 		case names.Folded:
-			s.account.Changed(data.ImageUnit, 1, "regions found by a name that differs only in Unicode normalisation (NFC, NFD)", k)
+			s.account.Changed(
+				data.ImageUnit, 1, "regions found by a name that differs only in Unicode normalisation (NFC, NFD)", k)
 		}
 		s.rows[i] = row
 	}
@@ -237,7 +246,9 @@ func (s *Set) repeated(images int, ids []string) (bool, error) {
 	case s.cfg.Repeated == RepeatedNo:
 		return false, nil
 	case s.cfg.Repeated == RepeatedYes && images%CaptionsOfImage != 0:
-		return false, fmt.Errorf("regions: %s has %d images, which are no multiple of %d: they cannot be repeated, so set data.regions.repeated = %q", s.cfg.Features, images, CaptionsOfImage, RepeatedNo)
+		return false, fmt.Errorf(
+			"regions: %s has %d images, which are no multiple of %d: they cannot be repeated, so set "+
+				"data.regions.repeated = %q", s.cfg.Features, images, CaptionsOfImage, RepeatedNo)
 	case s.cfg.Repeated == RepeatedYes:
 		return true, nil
 	case images%CaptionsOfImage != 0:
@@ -304,7 +315,8 @@ func (s *Set) Pixels() bool { return s.cfg.Pictures != "" }
 func (s *Set) Image(i int) (*transform.Image, error) {
 	switch {
 	case s.cfg.Pictures == "":
-		return nil, errors.New("regions: there are no pictures of the images: name their folder in data.regions.pictures")
+		return nil, errors.New(
+			"regions: there are no pictures of the images: name their folder in data.regions.pictures")
 	case s.keys == nil:
 		return nil, errors.New("regions: the images have no names: give data.regions.ids, and data.regions.mapping")
 	}
@@ -355,7 +367,8 @@ func (s *Set) FillImage(i int, row batch.Row) error {
 		return err
 	}
 	if n == 0 {
-		return fmt.Errorf("regions: %s: row %d, image %s, has no region: remove it and its captions", s.cfg.Features, s.rows[i], s.Name(i))
+		return fmt.Errorf("regions: %s: row %d, image %s, has no region: remove it and its captions", s.cfg.Features,
+			s.rows[i], s.Name(i))
 	}
 	row.Set(batch.RegionLengths, int32(n))
 	return nil

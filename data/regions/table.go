@@ -16,9 +16,9 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 )
 
-// attentionTable is the .tsv of bottom-up attention (Anderson et al. 2018): a line for each image of image_id, image_w, image_h,
-// num_boxes, boxes and features, the last two float32 in base64. It keeps where lines lie and reads one when its
-// image is used.
+// attentionTable is the .tsv of bottom-up attention (Anderson et al. 2018): a line for each image of image_id, image_w,
+// image_h, num_boxes, boxes and features, the last two float32 in base64. It keeps where lines lie and reads one when
+// its image is used.
 type attentionTable struct {
 	path        string
 	file        *os.File
@@ -124,7 +124,9 @@ type tableRow struct {
 func parseTableHead(head []byte) (h tableRow, err error) {
 	cells := bytes.SplitN(head, []byte("\t"), 5)
 	if len(cells) < 5 {
-		return h, fmt.Errorf("it has no %d columns with tabs between: want image_id, image_w, image_h, num_boxes, boxes, features; a file that is cut short must be copied again", tableColumns)
+		return h, fmt.Errorf(
+			"it has no %d columns with tabs between: want image_id, image_w, image_h, num_boxes, boxes, features; "+
+				"a file that is cut short must be copied again", tableColumns)
 	}
 	if h.id = string(bytes.TrimSpace(cells[0])); h.id == "" {
 		return h, errors.New("its image_id is empty")
@@ -149,7 +151,8 @@ func (t *attentionTable) measure() error {
 	var first error
 	for i := range t.lines {
 		err := t.line(i, func(h tableRow, _, features []byte) error {
-			n := base64.StdEncoding.DecodedLen(len(features)) - bytes.Count(features[max(0, len(features)-2):], []byte("="))
+			n := base64.StdEncoding.DecodedLen(len(features)) - bytes.Count(features[max(0, len(features)-2):],
+				[]byte("="))
 			if h.boxes > 0 && n > 0 && n%(4*h.boxes) == 0 {
 				t.width = n / (4 * h.boxes)
 				return nil
@@ -192,7 +195,10 @@ func (t *attentionTable) line(i int, f func(h tableRow, boxes, features []byte) 
 	}
 	cells := bytes.Split(bytes.TrimRight(*b, "\r\n"), []byte("\t"))
 	if len(cells) != tableColumns {
-		return t.wrong(i, fmt.Errorf("it has %d columns, not %d: where it is the last line the file is cut short, so copy it again", len(cells), tableColumns))
+		return t.wrong(
+			i, fmt.Errorf(
+				"it has %d columns, not %d: where it is the last line the file is cut short, so copy it again", len(
+					cells), tableColumns))
 	}
 	return f(h, cells[4], cells[5])
 }
@@ -239,7 +245,8 @@ func decodeFloats(dst []float32, text []byte, n int) error {
 	case err != nil:
 		return fmt.Errorf("%w: the line is damaged or cut short", err)
 	case got != 4*n:
-		return fmt.Errorf("%d bytes in place of %d: the line is damaged or cut short, or its num_boxes is wrong", got, 4*n)
+		return fmt.Errorf("%d bytes in place of %d: the line is damaged or cut short, or its num_boxes is wrong", got,
+			4*n)
 	}
 	for i := range dst {
 		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))

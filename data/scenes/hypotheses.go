@@ -9,8 +9,9 @@ type Hypothesis struct {
 	Kind  string // what a false one has wrong, or "true" and "hidden"
 }
 
-// Hypothesis hangs a curtain before a column of the scene and draws a sentence about one place, with the three labels equally often. Text
-// alone says nothing of the label: a place is hidden or not by the curtain, and what is said to be there is drawn alike for all.
+// Hypothesis hangs a curtain before a column of the scene and draws a sentence about one place, with the three labels
+// equally often. Text alone says nothing of the label: a place is hidden or not by the curtain, and what is said to be
+// there is drawn alike for all.
 func (s Scene) Hypothesis(r *rand.Rand) (Scene, Hypothesis) {
 	label := r.IntN(3)
 	s.Curtain = s.curtain(r)

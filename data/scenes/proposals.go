@@ -9,8 +9,8 @@ const (
 	mostOverlap    = 0.4 // of a distractor with the box of any object, as intersection over union
 )
 
-// Proposals draws the boxes of all objects, each side a little off, and six that overlap no object by more than 0.4 (intersection over
-// union), in an order that says nothing. Lengths are shares of the picture's width.
+// Proposals draws the boxes of all objects, each side a little off, and six that overlap no object by more than 0.4
+// (intersection over union), in an order that says nothing. Lengths are shares of the picture's width.
 func (s Scene) Proposals(r *rand.Rand) []Box {
 	list := make([]Box, 0, len(s.Objects)+numDistractors)
 	for _, o := range s.Objects {

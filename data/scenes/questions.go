@@ -52,7 +52,8 @@ func (w *World) Answers() []string {
 func (w *World) Question(s Scene, r *rand.Rand) Question {
 	var kinds []string
 	for _, k := range QuestionKinds() {
-		if (k != AskColour || w.cfg.Colours > 1) && (k != AskShape || w.cfg.Shapes > 1) && (k != AskSize || w.cfg.Sizes > 1) &&
+		if (k != AskColour || w.cfg.Colours > 1) && (k != AskShape || w.cfg.Shapes > 1) &&
+			(k != AskSize || w.cfg.Sizes > 1) &&
 			(k != AskRelation || len(s.Objects) > 1) {
 			kinds = append(kinds, k)
 		}
@@ -78,8 +79,8 @@ func (w *World) Question(s Scene, r *rand.Rand) Question {
 	return q
 }
 
-// naming is one way of several to name an object: as name where no other object of the scene is called so, with its size where
-// that makes it one, or by its place.
+// naming is one way of several to name an object: as name where no other object of the scene is called so, with its
+// size where that makes it one, or by its place.
 func (s Scene) naming(o Object, r *rand.Rand, name string) string {
 	called := func(x Object) bool { return x.Shape.String() == name || x.Colour.String()+" object" == name }
 	alike, sized := 0, 0
@@ -101,7 +102,8 @@ func (s Scene) naming(o Object, r *rand.Rand, name string) string {
 	return ways[r.IntN(len(ways))]
 }
 
-// askCount asks for the number of all objects, or of those of a colour or a shape; each number that some of these has is as likely.
+// askCount asks for the number of all objects, or of those of a colour or a shape; each number that some of these has
+// is as likely.
 func (w *World) askCount(s Scene, r *rand.Rand) (text, answer string) {
 	if r.IntN(2) == 0 {
 		return "how many objects are there?", numberAnswer(len(s.Objects))
@@ -126,7 +128,8 @@ func (w *World) askCount(s Scene, r *rand.Rand) (text, answer string) {
 	return "how many " + names(with[r.IntN(len(with))]) + " are there?", numberAnswer(n)
 }
 
-// numberAnswer is the word for n objects: none, or a number as captions have it, so that a vocabulary of captions has its letters.
+// numberAnswer is the word for n objects: none, or a number as captions have it, so that a vocabulary of captions has
+// its letters.
 func numberAnswer(n int) string {
 	if n == 0 {
 		return "none"

@@ -22,8 +22,8 @@ type Referring struct {
 // look is what an expression says of an object's look: size, colour and shape, each or not.
 type look struct{ size, colour, shape bool }
 
-// looks are the ways to say it, as often as they are drawn. What does not name the shape says "object". Most say much: a text that fits
-// many scenes teaches little.
+// looks are the ways to say it, as often as they are drawn. What does not name the shape says "object". Most say much:
+// a text that fits many scenes teaches little.
 var looks = []look{
 	{true, true, true}, {true, true, true}, {true, true, true}, {colour: true, shape: true}, {colour: true, shape: true}, {colour: true, shape: true},
 	{size: true, shape: true}, {size: true, colour: true}, {shape: true}, {colour: true},
@@ -49,8 +49,9 @@ func (l look) fits(a, b Object) bool {
 	return (!l.size || a.Size == b.Size) && (!l.colour || a.Colour == b.Colour) && (!l.shape || a.Shape == b.Shape)
 }
 
-// Refer draws an object and an expression for it, by its look half of the time, else by its place or by where it lies from another object.
-// No other object fits it, also where "to the left of" is read as further to the left, whatever the height. The scene has an object at least.
+// Refer draws an object and an expression for it, by its look half of the time, else by its place or by where it lies
+// from another object. No other object fits it, also where "to the left of" is read as further to the left, whatever
+// the height. The scene has an object at least.
 func (s Scene) Refer(r *rand.Rand) Referring {
 	at := r.IntN(len(s.Objects))
 	o := s.Objects[at]

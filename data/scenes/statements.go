@@ -24,20 +24,21 @@ var StatementKinds = []string{
 	"more", // there are more red shapes on the left; or on the right, and of circles
 }
 
-// statementTurns are the kinds in the order in which they take turns. What is easy comes more often: most statements are the truer the more
-// there is to see, which is learned first, and turning that round for some of them, and comparing, builds on it.
+// statementTurns are the kinds in the order in which they take turns. What is easy comes more often: most statements
+// are the truer the more there is to see, which is learned first, and turning that round for some of them, and
+// comparing, builds on it.
 var statementTurns = []string{"side", "some", "both", "more", "side", "some", "both", "one", "none"}
 
-// statementGroup is how many statements in a row say the same, each of other pictures: half of them are true, so that the text alone
-// tells nothing, as in NLVR2 (Suhr et al. 2019, section 3).
+// statementGroup is how many statements in a row say the same, each of other pictures: half of them are true, so that
+// the text alone tells nothing, as in NLVR2 (Suhr et al. 2019, section 3).
 const statementGroup = 4
 
 // statementDraws is how often a picture is looked for among those of a split before one is drawn that is in none.
 const statementDraws = 4096
 
-// Statement returns statement i of a split: a function of seed, name and i alone. Statements 4n to 4n+3 have one text, and two of
-// them are true, in any order; kinds take turns. at gives pictures of the split for any number. Of a split that has none a
-// statement needs, pictures are drawn anew.
+// Statement returns statement i of a split: a function of seed, name and i alone. Statements 4n to 4n+3 have one text,
+// and two of them are true, in any order; kinds take turns. at gives pictures of the split for any number. Of a split
+// that has none a statement needs, pictures are drawn anew.
 func (w *World) Statement(at func(i uint64) Scene, seed uint64, name string, i uint64) Statement {
 	group := i / statementGroup
 	r := rng.New(seed, rng.Scenes+"/statements/"+name, group)
@@ -91,11 +92,12 @@ func (w *World) claim(kind string, r *rand.Rand) claim {
 	if x.colour >= 0 && x.shape >= 0 { // of which a picture has one at most
 		x.shape = -1
 	}
-	return claim{"there are more " + x.many() + side, func(l, r int) bool { return left && l > r || !left && r > l }, x.count, false}
+	return claim{"there are more " + x.many() + side, func(l, r int) bool { return left && l > r || !left && r > l },
+		x.count, false}
 }
 
-// pictures draws two that the claim is true of, or false. A claim about whether there are any is made true or false in every way
-// equally often.
+// pictures draws two that the claim is true of, or false. A claim about whether there are any is made true or false in
+// every way equally often.
 func (c claim) pictures(truth bool, r *rand.Rand, draw func() Scene) [2]Scene {
 	if !c.exists {
 		for {

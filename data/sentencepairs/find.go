@@ -16,9 +16,10 @@ type Found struct {
 	Paths []string
 }
 
-// Find returns the files of a split of a task in a folder, by the names that GLUE, SentEval, the authors and the hub give
-// them. The folder is that of the task, or one that has a folder of the task's name, such as MRPC, or STS/STS12-en-test.
-// Of val and test the other one is found where a task has no files of one, as STS12 to STS16 have no val: Found says which.
+// Find returns the files of a split of a task in a folder, by the names that GLUE, SentEval, the authors and the hub
+// give them. The folder is that of the task, or one that has a folder of the task's name, such as MRPC, or
+// STS/STS12-en-test. Of val and test the other one is found where a task has no files of one, as STS12 to STS16 have no
+// val: Found says which.
 func Find(t Task, dir, split string) (Found, error) {
 	splits := []string{split}
 	switch split {
@@ -39,7 +40,9 @@ func Find(t Task, dir, split string) (Found, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return Found{}, fmt.Errorf("data: %w", err)
 	}
-	return Found{}, fmt.Errorf("data: %s has no %s files of the task %s, in it or in a folder %s: name the file or its folder", dir, split, t.Name, strings.Join(t.folders, ", "))
+	return Found{}, fmt.Errorf(
+		"data: %s has no %s files of the task %s, in it or in a folder %s: name the file or its "+
+			"folder", dir, split, t.Name, strings.Join(t.folders, ", "))
 }
 
 // below lists the folders in dir that are named after the task, whatever the case of the letters.

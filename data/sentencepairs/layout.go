@@ -19,16 +19,18 @@ const (
 	ending = ".txt"
 )
 
-// loadLayout adds the pairs of a folder with STS.input.NAME.txt and STS.gs.NAME.txt, a part for each NAME, in the order of the
-// names. A line of scores that is empty means a pair without a score. Scores without sentences, which SemEval may not give
-// out, are left out and named in Counts.Ignored.
+// loadLayout adds the pairs of a folder with STS.input.NAME.txt and STS.gs.NAME.txt, a part for each NAME, in the order
+// of the names. A line of scores that is empty means a pair without a score. Scores without sentences, which SemEval
+// may not give out, are left out and named in Counts.Ignored.
 func (s *Set) loadLayout(dir string) error {
 	found, err := parts(dir, inputs)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return fmt.Errorf("data: %s has no file %s*%s with the sentences of the task %s: name the folder that has, such as %s", dir, inputs, ending, s.Task.Name, s.Task.folders[0])
+		return fmt.Errorf(
+			"data: %s has no file %s*%s with the sentences of the task %s: name the folder that has, such as "+
+				"%s", dir, inputs, ending, s.Task.Name, s.Task.folders[0])
 	}
 	scored, err := parts(dir, golds)
 	if err != nil {
@@ -72,14 +74,16 @@ func (s *Set) loadPart(dir, name string) error {
 		return err
 	}
 	if len(sentences) != len(scores) {
-		return table.Whole(gold, fmt.Errorf("it has %d lines and %s has %d: copy both again", len(scores), filepath.Base(path), len(sentences)))
+		return table.Whole(gold, fmt.Errorf("it has %d lines and %s has %d: copy both again", len(scores),
+			filepath.Base(path), len(sentences)))
 	}
 	first := len(s.Pairs)
 	for i, line := range sentences {
 		s.Counts.Rows++
 		a, rest, ok := strings.Cut(line, "\t")
 		if !ok {
-			s.Counts.bad(&table.LineError{File: path, Line: i + 1, Err: errors.New("it has no tab between two sentences")})
+			s.Counts.Refuse(&table.LineError{File: path, Line: i + 1,
+				Err: errors.New("it has no tab between two sentences")})
 			continue
 		}
 		b, _, _ := strings.Cut(rest, "\t") // STS16 has the sources behind

@@ -36,12 +36,8 @@ type Set struct {
 
 // Counts say what was read and what was left out.
 type Counts struct {
-	Rows       int      `json:"rows"`       // of the files
-	Unlabelled int      `json:"unlabelled"` // left out: without a class or a score
-	Empty      int      `json:"empty"`      // left out: a sentence is empty
-	Bad        int      `json:"bad"`        // left out: other than its file says
-	Examples   []string `json:"examples,omitempty"`
-	Ignored    []string `json:"ignored,omitempty"` // files of scores without a file of sentences
+	table.Counts
+	Ignored []string `json:"ignored,omitempty"` // files of scores without a file of sentences
 }
 
 // Thin keeps so many pairs at even distances; all with 0, or where there are no more. The parts are one then.
@@ -54,17 +50,6 @@ func (s *Set) Thin(most int) {
 		some[k] = s.Pairs[k*len(s.Pairs)/most]
 	}
 	s.Pairs, s.Parts = some, []Part{{Last: most}}
-}
-
-// mostExamples is the number of bad rows that Counts keep the reasons of.
-const mostExamples = 5
-
-// bad counts a row that cannot be used.
-func (c *Counts) bad(reason error) {
-	c.Bad++
-	if len(c.Examples) < mostExamples {
-		c.Examples = append(c.Examples, reason.Error())
-	}
 }
 
 // String says what was left out, "" where nothing was.
@@ -89,10 +74,10 @@ type Options struct {
 	MaxBadShare float64 // of the rows may be bad; with more, reading is an error
 }
 
-// Load reads the pairs of files in their order. A path is a file that package table reads, or of STS12 to STS16 a folder with
-// the layout of SentEval: STS.input.NAME.txt with two sentences a line and STS.gs.NAME.txt with a score a line. Names of
-// columns are those of the task, or text_a, text_b and label. Rows that cannot be used are counted (Counts). A label that is
-// no class of the task is an error, as the files are then of another task.
+// Load reads the pairs of files in their order. A path is a file that package table reads, or of STS12 to STS16 a
+// folder with the layout of SentEval: STS.input.NAME.txt with two sentences a line and STS.gs.NAME.txt with a score a
+// line. Names of columns are those of the task, or text_a, text_b and label. Rows that cannot be used are counted
+// (Counts). A label that is no class of the task is an error, as the files are then of another task.
 func Load(t Task, paths []string, o Options) (*Set, error) {
 	s := &Set{Task: t}
 	if len(paths) == 0 {
@@ -104,15 +89,18 @@ func Load(t Task, paths []string, o Options) (*Set, error) {
 		}
 	}
 	c := s.Counts
-	if float64(c.Bad) > o.MaxBadShare*float64(c.Rows) {
-		return nil, fmt.Errorf("data: %s: %d of %d rows cannot be read, the first is %s: copy the file again, or raise data.max_bad_share (%g)", paths[0], c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
+	if c.TooBad(o.MaxBadShare) {
+		return nil, fmt.Errorf(
+			"data: %s: %d of %d rows cannot be read, the first is %s: copy the file again, or raise "+
+				"data.max_bad_share (%g)", paths[0], c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
 	}
 	if len(s.Pairs) == 0 {
 		hint := ""
 		if c.Unlabelled > 0 {
 			hint = ": GLUE gives out the test files without labels: use the dev files"
 		}
-		return nil, fmt.Errorf("data: %s: none of %d rows is a pair of sentences with a label (%s)%s", paths[0], c.Rows, c, hint)
+		return nil, fmt.Errorf("data: %s: none of %d rows is a pair of sentences with a label (%s)%s", paths[0], c.Rows,
+			c, hint)
 	}
 	return s, nil
 }
@@ -129,7 +117,7 @@ func (s *Set) load(path string) error {
 	err := table.Read(path, s.Task.columns, func(r table.Row) error {
 		s.Counts.Rows++
 		if r.Err != nil {
-			s.Counts.bad(r.Wrong(r.Err))
+			s.Counts.Refuse(r.Wrong(r.Err))
 			return nil
 		}
 		return s.add(r.Cells[0], r.Cells[1], r.Cells[2], r.Wrong)
@@ -152,7 +140,8 @@ func (s *Set) part(name string, first int) {
 // errScore is a score that is no number of the scale.
 var errScore = errors.New("no score")
 
-// add adds a pair, or counts why not; wrong tells the place of its label. An error is of a label that no file of the task has.
+// add adds a pair, or counts why not; wrong tells the place of its label. An error is of a label that no file of the
+// task has.
 func (s *Set) add(a, b, label string, wrong func(error) error) error {
 	p := Pair{A: strings.TrimSpace(a), B: strings.TrimSpace(b), Label: data.UnknownLabel}
 	label = strings.TrimSpace(label)
@@ -175,7 +164,7 @@ func (s *Set) add(a, b, label string, wrong func(error) error) error {
 	}
 	switch {
 	case errors.Is(err, errScore):
-		s.Counts.bad(err)
+		s.Counts.Refuse(err)
 		return nil
 	case err != nil:
 		return err
@@ -222,7 +211,8 @@ func (t Task) class(text string) (int32, error) {
 	if others != nil {
 		hint = "it is one of " + strings.Join(others, ", ") + ": files of two tasks cannot be mixed"
 	}
-	return 0, fmt.Errorf("the label %.40q is no class of the task %s, which has %s: %s", text, t.Name, strings.Join(t.Classes, ", "), hint)
+	return 0, fmt.Errorf("the label %.40q is no class of the task %s, which has %s: %s", text, t.Name,
+		strings.Join(t.Classes, ", "), hint)
 }
 
 // columns finds the columns of the task among those of a file.
@@ -251,5 +241,6 @@ func (t Task) columns(names []string) (table.Columns, error) {
 	if len(missing) == 1 && c.At[2] < 0 {
 		hint = "GLUE gives out the test files without labels: use the dev files"
 	}
-	return c, fmt.Errorf("there is no column %s of the task %s, only %q: %s", strings.Join(missing, ", "), t.Name, names, hint)
+	return c, fmt.Errorf("there is no column %s of the task %s, only %q: %s", strings.Join(missing, ", "), t.Name,
+		names, hint)
 }

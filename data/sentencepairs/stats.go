@@ -149,7 +149,8 @@ func (s *Set) Check(m Measure, others map[string]*Set, examples int) (found []da
 		}
 		for _, p := range s.Pairs {
 			if _, both := theirs[[2]string{p.A, p.B}]; both {
-				add(data.Leak, "remove the pair from one split: its scores would be too good", 1, fmt.Sprintf("%s is in %s too", p, name))
+				add(data.Leak, "remove the pair from one split: its scores would be too good", 1,
+					fmt.Sprintf("%s is in %s too", p, name))
 			}
 		}
 	}
@@ -160,7 +161,8 @@ func (s *Set) Check(m Measure, others map[string]*Set, examples int) (found []da
 		case strings.TrimSpace(data.Clean(m.Clean, x, 0)) == "":
 			add(BlankRow, "use another data.clean, which leaves something of it", 1, fmt.Sprintf("%.80q", x))
 		case cut:
-			add(LongSentence, "raise data.max_words or data.tokens, or accept that the end is cut", 1, fmt.Sprintf("%.80q", x))
+			add(LongSentence, "raise data.max_words or data.tokens, or accept that the end is cut", 1,
+				fmt.Sprintf("%.80q", x))
 		}
 	}
 	first := map[[2]string]Pair{}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // UnkID makes letters know an unknown token: x.
@@ -13,7 +14,7 @@ func (letters) UnkID() int32 { return 'x' }
 
 // TestStats counts pairs, sentences, words and tokens, and what is cut.
 func TestStats(t *testing.T) {
-	set := &Set{Task: taskOf(t, "rte"), Pairs: []Pair{{"One two three.", "xx", 1, 0}, {"One two three.", "four", 1, 0}, {"xx", "five six", 0, 0}}, Counts: Counts{Rows: 4, Empty: 1}}
+	set := &Set{Task: taskOf(t, "rte"), Pairs: []Pair{{"One two three.", "xx", 1, 0}, {"One two three.", "four", 1, 0}, {"xx", "five six", 0, 0}}, Counts: Counts{Counts: table.Counts{Rows: 4, Empty: 1}}}
 	m := Measure{Tokenizer: letters{}, Clean: data.CleanALBEF, MaxWords: 2, Tokens: 7}
 	s := set.Stats(m)
 	// "one two three" loses a word, "five six" a letter.
@@ -42,7 +43,7 @@ func TestStats(t *testing.T) {
 // TestCheck: every kind of finding, grave ones first.
 func TestCheck(t *testing.T) {
 	set := &Set{Task: taskOf(t, "rte"), Pairs: []Pair{{"A b", "C", 1, 0}, {"A b", "C", 0, 0}, {"D", "E", 1, 0}, {"D", "E", 1, 0}, {"?", "one two three", 0, 0}},
-		Counts: Counts{Rows: 11, Unlabelled: 2, Empty: 1, Bad: 3, Examples: []string{"row 7", "row 8"}}}
+		Counts: Counts{Counts: table.Counts{Rows: 11, Unlabelled: 2, Empty: 1, Bad: 3, Examples: []string{"row 7", "row 8"}}}}
 	other := &Set{Pairs: []Pair{{"D", "E", 0, 0}, {"E", "D", 0, 0}}}
 	var got []string
 	for _, f := range set.Check(Measure{Clean: data.CleanALBEF, MaxWords: 2}, map[string]*Set{"val": other, "test": {}}, 1) {

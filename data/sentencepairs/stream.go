@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 )
 
 // StreamConfig says how pairs become samples.
@@ -57,7 +57,8 @@ func (cfg StreamConfig) Columns() []data.Column {
 	if cfg.Joint {
 		texts = cfg.Text.JointColumns()
 	}
-	return append(texts, data.Column{Name: batch.IDs, Type: batch.Int32}, data.Column{Name: batch.Labels, Type: batch.Int32}, data.Column{Name: batch.Scores})
+	return append(texts, data.Column{Name: batch.IDs, Type: batch.Int32},
+		data.Column{Name: batch.Labels, Type: batch.Int32}, data.Column{Name: batch.Scores})
 }
 
 // EpochSamples is the number of pairs.
@@ -74,7 +75,9 @@ func (s *Set) Fill(i int, cfg StreamConfig, row batch.Row) error {
 	p := s.Pairs[i]
 	a, b := data.Clean(cfg.Clean, p.A, cfg.MaxWords), data.Clean(cfg.Clean, p.B, cfg.MaxWords)
 	if a == "" || b == "" {
-		return fmt.Errorf("data: pair %d: nothing is left of %.60q and %.60q by data.clean: use another rule, or remove the pair", i, p.A, p.B)
+		return fmt.Errorf(
+			"data: pair %d: nothing is left of %.60q and %.60q by data.clean: use another rule, or remove the "+
+				"pair", i, p.A, p.B)
 	}
 	if cfg.Joint {
 		cfg.Text.FillJoint(a, b, row)

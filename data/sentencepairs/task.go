@@ -1,5 +1,6 @@
-// Package sentencepairs reads the tasks of sentence pairs: two sentences with a class, as in MNLI and MRPC, or with a score of
-// how alike they are, as in the STS tasks. A file may be as GLUE, SentEval, the authors or the Hugging Face hub give it out.
+// Package sentencepairs reads the tasks of sentence pairs: two sentences with a class, as in MNLI and MRPC, or with a
+// score of how alike they are, as in the STS tasks. A file may be as GLUE, SentEval, the authors or the Hugging Face
+// hub give it out.
 //
 //	task, err := sentencepairs.TaskOf("mrpc")
 //	set, err := sentencepairs.Load(task, []string{"MRPC/dev.tsv"}, sentencepairs.Options{MaxBadShare: 0.01})
@@ -32,8 +33,8 @@ type Task struct {
 // Scored says whether pairs have scores, in the place of classes.
 func (t Task) Scored() bool { return t.Classes == nil }
 
-// Alike is the score above which pairs mean nearly the same: four fifths of the scale, 4 of 5 as in SimCSE (Gao et al. 2021,
-// section 3).
+// Alike is the score above which pairs mean nearly the same: four fifths of the scale, 4 of 5 as in SimCSE (Gao et al.
+// 2021, section 3).
 func (t Task) Alike() float64 { return t.Low + 0.8*(t.High-t.Low) }
 
 // Names of splits.
@@ -52,13 +53,15 @@ var (
 // common are the names of files that exports of any task have.
 var common = map[string][]string{
 	Train: exports("train"),
-	Val:   append([]string{"dev.tsv", "dev.json", "dev.jsonl", "dev.csv", "val.tsv", "val.json", "val.jsonl", "val.csv"}, exports("validation")...),
-	Test:  exports("test"),
+	Val: append([]string{"dev.tsv", "dev.json", "dev.jsonl", "dev.csv", "val.tsv", "val.json", "val.jsonl",
+		"val.csv"}, exports("validation")...),
+	Test: exports("test"),
 }
 
 // exports are the names of files that exports of a split have.
 func exports(split string) []string {
-	return []string{split + ".tsv", split + ".json", split + ".jsonl", split + ".csv", split + ".parquet", split + "-*.parquet", "data/" + split + "-*.parquet"}
+	return []string{split + ".tsv", split + ".json", split + ".jsonl", split + ".csv", split + ".parquet",
+		split + "-*.parquet", "data/" + split + "-*.parquet"}
 }
 
 // tasks are those that there are, in the order of the documentation.
@@ -66,16 +69,19 @@ var tasks = []Task{
 	{Name: "mnli", Classes: entailments, Near: []int32{0, 1, 2},
 		a: []string{"sentence1", "premise"}, b: []string{"sentence2", "hypothesis"}, label: []string{"gold_label", "label"}, folders: []string{"MNLI", "multinli_1.0"},
 		files: map[string][]string{Train: {"multinli_1.0_train.jsonl", "multinli_1.0_train.txt"},
-			Val: append([]string{"dev_matched.tsv", "multinli_1.0_dev_matched.jsonl", "multinli_1.0_dev_matched.txt"}, exports("validation_matched")...)}},
+			Val: append([]string{"dev_matched.tsv", "multinli_1.0_dev_matched.jsonl", "multinli_1.0_dev_matched.txt"},
+				exports("validation_matched")...)}},
 	{Name: "mnli-mm", Classes: entailments, Near: []int32{0, 1, 2},
 		a: []string{"sentence1", "premise"}, b: []string{"sentence2", "hypothesis"}, label: []string{"gold_label", "label"}, folders: []string{"MNLI-mm", "MNLI", "multinli_1.0"}, alone: "MNLI-mm",
 		files: map[string][]string{Train: {"multinli_1.0_train.jsonl", "multinli_1.0_train.txt"},
-			Val: append([]string{"dev_mismatched.tsv", "multinli_1.0_dev_mismatched.jsonl", "multinli_1.0_dev_mismatched.txt"}, exports("validation_mismatched")...)}},
+			Val: append([]string{"dev_mismatched.tsv", "multinli_1.0_dev_mismatched.jsonl",
+				"multinli_1.0_dev_mismatched.txt"}, exports("validation_mismatched")...)}},
 	{Name: "qnli", Classes: entailed, Near: []int32{0, 1},
 		a: []string{"question"}, b: []string{"sentence"}, label: []string{"label"}, folders: []string{"QNLI", "QNLIv2"}},
 	{Name: "snli", Classes: entailments, Near: []int32{0, 1, 2},
 		a: []string{"sentence1", "premise"}, b: []string{"sentence2", "hypothesis"}, label: []string{"gold_label", "label"}, folders: []string{"SNLI", "snli_1.0"},
-		files: map[string][]string{Train: {"snli_1.0_train.jsonl", "snli_1.0_train.txt"}, Val: {"snli_1.0_dev.jsonl", "snli_1.0_dev.txt"}, Test: {"snli_1.0_test.jsonl", "snli_1.0_test.txt"}}},
+		files: map[string][]string{Train: {"snli_1.0_train.jsonl", "snli_1.0_train.txt"},
+			Val: {"snli_1.0_dev.jsonl", "snli_1.0_dev.txt"}, Test: {"snli_1.0_test.jsonl", "snli_1.0_test.txt"}}},
 	{Name: "qqp", Classes: []string{"not_duplicate", "duplicate"}, Near: []int32{1, 0},
 		a: []string{"question1"}, b: []string{"question2"}, label: []string{"is_duplicate", "label"}, folders: []string{"QQP"}},
 	{Name: "mrpc", Classes: []string{"not_equivalent", "equivalent"}, Near: []int32{1, 0},
@@ -94,12 +100,14 @@ var tasks = []Task{
 }
 
 // sickFiles are the names that SentEval has.
-var sickFiles = map[string][]string{Train: {"SICK_train.txt"}, Val: {"SICK_trial.txt"}, Test: {"SICK_test_annotated.txt"}}
+var sickFiles = map[string][]string{Train: {"SICK_train.txt"}, Val: {"SICK_trial.txt"},
+	Test: {"SICK_test_annotated.txt"}}
 
 // sts is a task of SemEval.
 func sts(name string) Task {
 	year := strings.ToUpper(name)
-	return Task{Name: name, High: 5, layout: true, a: []string{"sentence1"}, b: []string{"sentence2"}, label: []string{"score", "label"},
+	return Task{Name: name, High: 5, layout: true, a: []string{"sentence1"}, b: []string{"sentence2"},
+		label:   []string{"score", "label"},
 		folders: []string{year + "-en-test", year}}
 }
 
@@ -115,7 +123,8 @@ func Names() (list []string) {
 func TaskOf(name string) (Task, error) {
 	i := slices.IndexFunc(tasks, func(t Task) bool { return t.Name == name })
 	if i < 0 {
-		return Task{}, fmt.Errorf("there is no task of sentence pairs %q: the tasks are %s", name, strings.Join(Names(), ", "))
+		return Task{}, fmt.Errorf("there is no task of sentence pairs %q: the tasks are %s", name,
+			strings.Join(Names(), ", "))
 	}
 	return tasks[i], nil
 }

@@ -18,8 +18,9 @@ type Config struct {
 	// Columns of tables. Empty Positive and Negative: there are none.
 	Sentence, Positive, Negative string
 	MaxBadShare                  float64 // of the rows may be bad; with more, reading is an error
-	Clean                        string  // rule by which sentences are cleaned, see data.Clean: rows of which it leaves nothing are left out
-	MaxWords                     int     // words that Counts.Long begins behind; 0: none are counted
+	// rule by which sentences are cleaned, see data.Clean: rows of which it leaves nothing are left out
+	Clean    string
+	MaxWords int // words that Counts.Long begins behind; 0: none are counted
 }
 
 // columns are the keys and names of the columns that are read.
@@ -61,11 +62,14 @@ func (c Counts) Account() *account.Account {
 // tables are the endings of files that are tables.
 var tables = []string{".csv", ".tsv", ".json", ".jsonl", ".parquet"}
 
-// Load reads the sentences of files in their order: of tables (.csv, .tsv, .json, .jsonl, .parquet) the columns that are named,
-// of every other file each line. Rows that cannot be used are counted. An error names the file and the place.
+// Load reads the sentences of files in their order: of tables (.csv, .tsv, .json, .jsonl, .parquet) the columns that
+// are named, of every other file each line. Rows that cannot be used are counted. An error names the file and the
+// place.
 func Load(paths []string, cfg Config) (*Set, error) {
 	if cfg.Sentence == "" || cfg.Positive == "" && cfg.Negative != "" {
-		return nil, errors.New("data: sentences need a column, and hard negatives one of positives: set data.sentences.sentence, and positive where there is a negative")
+		return nil, errors.New(
+			"data: sentences need a column, and hard negatives one of positives: set data.sentences.sentence, and " +
+				"positive where there is a negative")
 	}
 	keys, names := cfg.columns()
 	r := reader{cfg: cfg, keys: keys, names: names, set: &Set{per: len(names)}}
@@ -80,7 +84,8 @@ func Load(paths []string, cfg Config) (*Set, error) {
 	}
 	c := r.set.counts
 	if bad := c.Bad + c.Garbled; float64(bad) > cfg.MaxBadShare*float64(c.Rows) {
-		return nil, fmt.Errorf("%w: %d of %d rows are so, more than data.max_bad_share = %g allows", c.First, bad, c.Rows, cfg.MaxBadShare)
+		return nil, fmt.Errorf("%w: %d of %d rows are so, more than data.max_bad_share = %g allows", c.First, bad,
+			c.Rows, cfg.MaxBadShare)
 	}
 	if r.set.Len() == 0 {
 		return nil, fmt.Errorf("data: %s: there is no sentence in %d rows", strings.Join(paths, ", "), c.Rows)
@@ -98,7 +103,9 @@ type reader struct {
 // lines reads a file with a sentence on each line.
 func (r *reader) lines(path string) error {
 	if len(r.names) > 1 {
-		return table.Whole(path, fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1], r.names[1], strings.Join(tables, ", ")))
+		return table.Whole(
+			path, fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1],
+				r.names[1], strings.Join(tables, ", ")))
 	}
 	return table.Lines(path, func(n int, line string) error {
 		r.take([]string{line}, func(err error) error { return &table.LineError{File: path, Line: n, Err: err} })
@@ -146,7 +153,8 @@ func (r *reader) take(texts []string, wrong func(error) error) {
 		texts[k], long = t, long || r.cfg.MaxWords > 0 && len(strings.Fields(t)) > r.cfg.MaxWords
 	}
 	if garbled {
-		r.bad(&c.Garbled, wrong(errors.New("it is no UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)")))
+		r.bad(&c.Garbled, wrong(
+			errors.New("it is no UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)")))
 	}
 	if long {
 		c.Long++

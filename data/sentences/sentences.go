@@ -1,5 +1,5 @@
-// Package sentences reads files of sentences without images: a sentence on each line, or tables with a column of sentences and,
-// for training with positives, columns of positives and hard negatives.
+// Package sentences reads files of sentences without images: a sentence on each line, or tables with a column of
+// sentences and, for training with positives, columns of positives and hard negatives.
 //
 //	set, err := sentences.Load([]string{"wiki1m.txt"}, sentences.Config{Sentence: "sentence"})
 //	stream, err := data.NewTrain(set, data.TrainConfig{Text: texts, ...})
@@ -11,9 +11,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/transform"
 )
 

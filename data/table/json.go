@@ -14,8 +14,8 @@ import (
 	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
-// ParseJSON reads the bytes of a JSON file into v: a list of entries ([]json.RawMessage), a struct of lists, or a map. wanted
-// says what it should be, for the *RecordError of a file that is not.
+// ParseJSON reads the bytes of a JSON file into v: a list of entries ([]json.RawMessage), a struct of lists, or a map.
+// wanted says what it should be, for the *RecordError of a file that is not.
 func ParseJSON(file string, b []byte, wanted string, v any) error {
 	if err := json.Unmarshal(files.WithoutMark(b), v); err != nil {
 		return Whole(file, fmt.Errorf("%s: %w", wanted, jsonError(err)))
@@ -56,8 +56,8 @@ func (l Entries) Wrong(i int, err error) error {
 	return &RecordError{File: l.File, Index: i, Err: err}
 }
 
-// Each calls take with each entry as an E, which has a field for each that is read, and ends early with its error, to which
-// it adds the place.
+// Each calls take with each entry as an E, which has a field for each that is read, and ends early with its error, to
+// which it adds the place.
 func Each[E any](l Entries, take func(i int, e E) error) error {
 	for i, raw := range l.Raw {
 		var e E
@@ -72,7 +72,8 @@ func Each[E any](l Entries, take func(i int, e E) error) error {
 	return nil
 }
 
-// Decode reads an entry into v. What encoding/json passes over in silence, such as a key that is there twice, is an error.
+// Decode reads an entry into v. What encoding/json passes over in silence, such as a key that is there twice, is an
+// error.
 func Decode(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v); err != nil {
 		return jsonError(err)
@@ -135,8 +136,8 @@ func jsonError(err error) error {
 	return err
 }
 
-// Objects calls row for each JSON object of a file that is a list of them or has one on each line, whatever its name, and ends
-// early with its error. What is no object is a Row with an error.
+// Objects calls row for each JSON object of a file that is a list of them or has one on each line, whatever its name,
+// and ends early with its error. What is no object is a Row with an error.
 func Objects(path string, row func(r Row) error) error {
 	t, err := OpenText(path, Layout{})
 	if err != nil {
@@ -176,7 +177,8 @@ func (t *Text) objects(row func(r Row) error) error {
 		}
 		r := Row{Line: n, Raw: raw, path: t.path}
 		if !json.Valid(raw) || raw[0] != '{' {
-			r.Err = fmt.Errorf("it is no JSON object (got %.60s): want an object on each line, or a list of objects", raw)
+			r.Err = fmt.Errorf("it is no JSON object (got %.60s): want an object on each line, or a list of objects",
+				raw)
 		} else {
 			r.Err = strictjson.Check(raw)
 		}
@@ -254,7 +256,8 @@ func readJSON(path string, pick Picker, row func(r Row) error) error {
 	}
 	b = files.WithoutMark(b)
 	broken := func(err error) error {
-		return Whole(path, fmt.Errorf(`it is neither an object {"0": {...}, ...} nor a list [{...}, ...] of rows: %w`, err))
+		return Whole(path, fmt.Errorf(`it is neither an object {"0": {...}, ...} nor a list [{...}, ...] of rows: %w`,
+			err))
 	}
 	var whole json.RawMessage
 	if err := Decode(b, &whole); err != nil {

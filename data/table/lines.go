@@ -20,9 +20,9 @@ const (
 
 var errLongLine = fmt.Errorf("it has more than %d MiB: end lines with \\n or \\r\\n", maxRow>>20)
 
-// Lines calls take for each line of a text file with its number from 1, without the byte order mark and what ends the line;
-// bytes that are no UTF-8 are U+FFFD. It ends early with the error of take. Other errors name the file: it is not there, a
-// line is too long, or it is compressed or UTF-16.
+// Lines calls take for each line of a text file with its number from 1, without the byte order mark and what ends the
+// line; bytes that are no UTF-8 are U+FFFD. It ends early with the error of take. Other errors name the file: it is not
+// there, a line is too long, or it is compressed or UTF-16.
 func Lines(path string, take func(n int, line string) error) error {
 	t, err := OpenText(path, Layout{})
 	if err != nil {

@@ -15,7 +15,9 @@ import (
 )
 
 // errArrow is the error of a file that pyarrow writes beside .parquet.
-var errArrow = errors.New("it is an Arrow file, which is not read: write it as .parquet, as pyarrow.parquet.write_table or to_parquet of datasets do")
+var errArrow = errors.New(
+	"it is an Arrow file, which is not read: write it as .parquet, as pyarrow.parquet.write_table or to_parquet of " +
+		"datasets do")
 
 // Parquet is an open .parquet file. It belongs to one goroutine.
 type Parquet struct {
@@ -156,7 +158,9 @@ func (p *Parquet) Picture(name string) (content, path *Column, err error) {
 			of[1] = c.Column("path")
 		}
 	default:
-		return nil, nil, fmt.Errorf("column %q is neither a group with bytes, nor bytes, nor a path (got %s): export images with datasets' to_parquet", name, c)
+		return nil, nil, fmt.Errorf(
+			"column %q is neither a group with bytes, nor bytes, nor a path (got %s): export images with datasets' "+
+				"to_parquet", name, c)
 	}
 	if content, err = p.values(of[0]); err == nil {
 		path, err = p.values(of[1])
@@ -187,8 +191,8 @@ func (p *Parquet) Strings(name string) (list *Column, err error) {
 	return p.values(leaf)
 }
 
-// Strings returns the strings of each row of a row group, and how many were no UTF-8. What is null is left out. Of a nil column
-// no row has one.
+// Strings returns the strings of each row of a row group, and how many were no UTF-8. What is null is left out. Of a
+// nil column no row has one.
 func (c *Column) Strings(group int, rows int64) (list [][]string, garbled int, err error) {
 	defer parquetfile.Recovered(&err)
 	if c == nil {
@@ -221,9 +225,10 @@ func (c *Column) Strings(group int, rows int64) (list [][]string, garbled int, e
 	return list, garbled, err
 }
 
-// Floats calls emit with each row of a column of lists of FLOAT, DOUBLE or FLOAT16; an empty name is the only one of that kind.
-// pick chooses among several. told hears how many rows of how many are read.
-func (p *Parquet) Floats(pick func(names []string) (string, error), emit func([]float32) error, told func(done, of int)) (err error) {
+// Floats calls emit with each row of a column of lists of FLOAT, DOUBLE or FLOAT16; an empty name is the only one of
+// that kind. pick chooses among several. told hears how many rows of how many are read.
+func (p *Parquet) Floats(pick func(names []string) (string, error), emit func([]float32) error,
+	told func(done, of int)) (err error) {
 	defer parquetfile.Recovered(&err)
 	var names []string
 	leaves := map[string]*parquet.Column{}
@@ -286,7 +291,8 @@ func (p *floatRows) add(v parquet.Value) error {
 		return errors.New("its first value goes on with a row: copy the file again")
 	}
 	if v.DefinitionLevel() != p.filled {
-		return fmt.Errorf("row %d is null or empty, or has a value that is null: write a list of numbers for every row", p.count-1)
+		return fmt.Errorf("row %d is null or empty, or has a value that is null: write a list of numbers for every row",
+			p.count-1)
 	}
 	p.row = append(p.row, p.number(v))
 	if len(p.row) > math.MaxInt32 {
@@ -308,7 +314,9 @@ func (p *floatRows) end() error {
 // textColumn finds a column of texts or numbers, and what makes a text of each.
 func (p *Parquet) textColumn(leaf *parquet.Column) (*Column, func(parquet.Value) string, error) {
 	if !leaf.Leaf() || leaf.MaxRepetitionLevel() > 0 {
-		return nil, nil, fmt.Errorf("column %q is not supported: it holds lists or groups (got %s): texts and numbers are read", leaf.Name(), leaf)
+		return nil, nil, fmt.Errorf(
+			"column %q is not supported: it holds lists or groups (got %s): texts and numbers are "+
+				"read", leaf.Name(), leaf)
 	}
 	text, err := parquetfile.Text(p.file, leaf)
 	if err != nil {
@@ -368,7 +376,8 @@ func (x *parquetRows) read(in io.ReaderAt, size int64, pick Picker) (err error) 
 				return err
 			}
 			if len(values[k]) != len(values[0]) {
-				return fmt.Errorf("column %q has %d rows and %q has %d: copy the file again", c.name(), len(values[k]), columns[0].name(), len(values[0]))
+				return fmt.Errorf("column %q has %d rows and %q has %d: copy the file again", c.name(), len(values[k]),
+					columns[0].name(), len(values[0]))
 			}
 		}
 		for i := range values[0] {

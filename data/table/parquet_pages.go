@@ -16,8 +16,8 @@ import (
 // mostCursors is the number of row groups that are read at a time.
 const mostCursors = 16
 
-// Pages keeps pages of bytes, such as encoded images, that were read last. Pages can only be read one after the other, so it
-// goes on in a row group where it was. Methods may be called from several goroutines.
+// Pages keeps pages of bytes, such as encoded images, that were read last. Pages can only be read one after the other,
+// so it goes on in a row group where it was. Methods may be called from several goroutines.
 type Pages struct {
 	Most int // rows that are kept, and less than a page more
 

@@ -1,14 +1,14 @@
-// Package table is the source of rows of all lists and tables: of text with tabs, commas or another separator (CSV, TSV),
-// JSON, JSON lines, Parquet and tar shards. It knows the form of a file, where each row lies in it, and no data set: which
-// fields mean what is said by who reads a list.
+// Package table is the source of rows of all lists and tables: of text with tabs, commas or another separator (CSV,
+// TSV), JSON, JSON lines, Parquet and tar shards. It knows the form of a file, where each row lies in it, and no data
+// set: which fields mean what is said by who reads a list.
 //
 //	err := table.Read("dev.tsv", func(columns []string) (table.Columns, error) {
 //		return table.Columns{At: []int{0, 2}}, nil
 //	}, func(r table.Row) error { ... })
 //
-// Read hands on rows with cells of text, whatever the form of the file. Entries are those of a JSON file with fields of any
-// type. Text and Parquet can also be read at any row, which is how tables of millions of pictures are used, and Members are
-// those of a tar file with the places of their bytes.
+// Read hands on rows with cells of text, whatever the form of the file. Entries are those of a JSON file with fields of
+// any type. Text and Parquet can also be read at any row, which is how tables of millions of pictures are used, and
+// Members are those of a tar file with the places of their bytes.
 package table
 
 import (
@@ -48,7 +48,8 @@ type Columns struct {
 // Picker chooses columns by the names that a file has, or of a table without names by the cells of its first line.
 type Picker func(columns []string) (Columns, error)
 
-// Named picks the columns of some names. missing is the error of the one that a file lacks, by its place among the names.
+// Named picks the columns of some names. missing is the error of the one that a file lacks, by its place among the
+// names.
 func Named(names []string, missing func(k int, columns []string) error) Picker {
 	return func(columns []string) (c Columns, err error) {
 		for k, name := range names {
@@ -67,14 +68,15 @@ var Formats = []string{".tsv", ".txt", ".csv", ".json", ".jsonl", ".parquet"}
 
 // Read calls row for each row of a file, in order, and ends early with its error. The name of the file says what it is.
 //
-//   - .tsv and .txt: a line for each row with tabs between the cells. A quotation mark is a character like any other, as in
-//     the files of GLUE.
+//   - .tsv and .txt: a line for each row with tabs between the cells. A quotation mark is a character like any other,
+//     as in the files of GLUE.
 //   - .csv: cells in quotation marks where they need them; a table with tabs in its first line is read as .tsv.
-//   - .json: a list or an object of objects. .jsonl: an object on each line. The columns are the fields of the first object.
+//   - .json: a list or an object of objects. .jsonl: an object on each line. The columns are the fields of the first
+//     object.
 //   - .parquet: columns of texts and numbers.
 //
-// A byte order mark is left out. Lines that are blank are skipped. A row with another number of cells, or an object without
-// a field that is wanted, is a Row with an error. Errors are a *RecordError or *LineError.
+// A byte order mark is left out. Lines that are blank are skipped. A row with another number of cells, or an object
+// without a field that is wanted, is a Row with an error. Errors are a *RecordError or *LineError.
 func Read(path string, pick Picker, row func(r Row) error) error {
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".tsv", ".txt", ".csv":

@@ -13,8 +13,8 @@ import (
 	"github.com/geoalign/geoalign/internal/names"
 )
 
-// Member is a file in a tar file, which is a field of a record: members of a record share their name up to the first dot behind
-// the last slash, as WebDataset has it.
+// Member is a file in a tar file, which is a field of a record: members of a record share their name up to the first
+// dot behind the last slash, as WebDataset has it.
 type Member struct {
 	Name   string
 	Record string // name up to the dot
@@ -39,11 +39,13 @@ func (m Member) Read() ([]byte, error) {
 var errCompressed = errors.New("it is compressed: unpack it to a .tar file, as gunzip does; images gain nothing by it")
 
 // ErrBehindEnd says that an archive was read up to the mark of its end, and has more.
-var ErrBehindEnd = errors.New("something follows the mark that ends the archive and is not read: join archives with tar --concatenate, or give them as several files")
+var ErrBehindEnd = errors.New(
+	"something follows the mark that ends the archive and is not read: join archives with tar --concatenate, or " +
+		"give them as several files")
 
-// Members calls take for each member of a tar file of size bytes that has a record and a field, in their order. lost is why the
-// file could not be read up to its end, be it an error of take: what came before may be used. An error means that the file is
-// no tar file.
+// Members calls take for each member of a tar file of size bytes that has a record and a field, in their order. lost is
+// why the file could not be read up to its end, be it an error of take: what came before may be used. An error means
+// that the file is no tar file.
 func Members(r io.ReadSeeker, size int64, take func(m Member) error) (lost, err error) {
 	if err := checkPlain(r); err != nil {
 		return nil, err
@@ -120,8 +122,8 @@ func isSparse(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeGNUSparse
 }
 
-// ended looks behind the mark that ends the archive, up to which tar files are read: of two that were put together as bytes
-// (cat a.tar b.tar) the second is lost. Zeros fill the last block.
+// ended looks behind the mark that ends the archive, up to which tar files are read: of two that were put together as
+// bytes (cat a.tar b.tar) the second is lost. Zeros fill the last block.
 func ended(r io.Reader) (lost, err error) {
 	block := make([]byte, 1<<16)
 	for {

@@ -20,8 +20,8 @@ type Layout struct {
 	Unquoted  bool // quotation marks are characters like any others: a line is a row, each separator in it ends a cell
 }
 
-// Text is a table of lines. Scan reads all rows, and with Index a row can be read again. Methods but Scan may be called from
-// several goroutines.
+// Text is a table of lines. Scan reads all rows, and with Index a row can be read again. Methods but Scan may be called
+// from several goroutines.
 type Text struct {
 	Index bool // keep where rows lie, 8 bytes for each
 
@@ -85,13 +85,14 @@ func (t *Text) ReadAt(b []byte, off int64) (int, error) { return t.r.ReadAt(b, o
 func (t *Text) rest() io.Reader { return io.NewSectionReader(t.r, t.begin, t.size-t.begin) }
 
 // errLongRow ends the reading of a cell in quotation marks that has no end.
-var errLongRow = fmt.Errorf("more than %d MiB: close the quotation mark of the cell that goes on, and end lines with \\n or \\r\\n", maxRow>>20)
+var errLongRow = fmt.Errorf(
+	"more than %d MiB: close the quotation mark of the cell that goes on, and end lines with \\n or \\r\\n", maxRow>>20)
 
 // ErrOpenCell is a last cell in quotation marks that does not end, with Layout.Lazy.
 var ErrOpenCell = errors.New("a quotation mark is never closed: a cell that begins with one ends with one")
 
-// Scan calls take for each row with its line, the one that names the columns among them, and ends early with its error. The
-// next row overwrites cells. A row that cannot be told apart is a *LineError that wraps an error of encoding/csv.
+// Scan calls take for each row with its line, the one that names the columns among them, and ends early with its error.
+// The next row overwrites cells. A row that cannot be told apart is a *LineError that wraps an error of encoding/csv.
 func (t *Text) Scan(take func(line int, cells []string) error) error {
 	in := &rowLimit{r: t.rest()}
 	rows := t.layout.rows(in)
@@ -105,7 +106,9 @@ func (t *Text) Scan(take func(line int, cells []string) error) error {
 		case err == io.EOF:
 			return t.closed(line)
 		case broken:
-			return &LineError{t.path, bad.StartLine, fmt.Errorf("it is no row of comma-separated values (%w): write a quotation mark within a cell twice, and close that of the cell", bad.Err)}
+			return &LineError{t.path, bad.StartLine, fmt.Errorf(
+				"it is no row of comma-separated values (%w): write a quotation mark within a cell twice, and "+
+					"close that of the cell", bad.Err)}
 		case errors.Is(err, errLongLine):
 			return &LineError{t.path, rows.Line(), err}
 		case errors.Is(err, errLongRow):
@@ -153,8 +156,8 @@ func (t *Text) bytes(i, room int) ([]byte, error) {
 	return b, nil
 }
 
-// closed refuses a last row that ends within a cell in quotation marks, of which encoding/csv does not complain with Lazy: the
-// empty lines behind it are then the cell's.
+// closed refuses a last row that ends within a cell in quotation marks, of which encoding/csv does not complain with
+// Lazy: the empty lines behind it are then the cell's.
 func (t *Text) closed(line int) error {
 	if !t.layout.Lazy || t.layout.Unquoted || len(t.places) < 2 {
 		return nil
@@ -197,7 +200,8 @@ func (q quotedRows) Line() int {
 	return line
 }
 
-// unquotedRows are rows without any quoting: a row is a line, and every separator in it ends a cell. Empty lines are no rows.
+// unquotedRows are rows without any quoting: a row is a line, and every separator in it ends a cell. Empty lines are no
+// rows.
 type unquotedRows struct {
 	lines     *lineReader
 	separator string
@@ -286,8 +290,8 @@ func (t *picked) take(line int, cells []string) error {
 	return t.row(r)
 }
 
-// chosen takes the wanted cells of a row whose file has so many columns, 0 where any number from the last wanted one on is
-// right.
+// chosen takes the wanted cells of a row whose file has so many columns, 0 where any number from the last wanted one on
+// is right.
 func chosen(at []int, cells []string, columns int, into []string) ([]string, error) {
 	most := 0
 	for _, i := range at {

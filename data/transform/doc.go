@@ -8,8 +8,8 @@
 //	err := t.Apply(img, rng.New(seed, rng.Augment, counter), dst)
 //
 // Resampling, AutoContrast, Equalize, Brightness, Sharpness, Contrast, Saturation,
-// Hue, Gray and Blur give the same bytes as Pillow and torchvision on it. The affine operations resample bilinearly on a grid of 1/32
-// pixel with the fill colour outside, about the same origins as ALBEF's code
+// Hue, Gray and Blur give the same bytes as Pillow and torchvision on it. The affine operations resample bilinearly on
+// a grid of 1/32 pixel with the fill colour outside, about the same origins as ALBEF's code
 // (which calls OpenCV's warpAffine), not Pillow's.
 //
 // Everything is a pure function of the image and the generator.

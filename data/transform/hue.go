@@ -91,7 +91,8 @@ var hueTables = sync.OnceValue(func() *hues {
 	for h := range 256 {
 		at := float64(h) * 6 / 255
 		sixth := int(at) % 6
-		t.arcs[h] = arc{float32(at - math.Floor(at)), sixth%2 == 0, places[sixth][0], places[sixth][1], places[sixth][2]}
+		t.arcs[h] = arc{float32(at - math.Floor(at)), sixth%2 == 0, places[sixth][0], places[sixth][1],
+			places[sixth][2]}
 	}
 	return t
 })

@@ -11,9 +11,11 @@ import (
 // Train is the training pipeline: random resized crop to Size x Size, colour
 // jitter, grey, blur, random flip, RandAugment, normalise (ALBEF, TCL).
 type Train struct {
-	Input            // how images are resized and normalised
-	Size     int     // side of the output
-	ScaleMin float64 // least share of the area that a crop keeps; 1 or more, and 0: no random crop, the image is resized as in evaluation
+	Input     // how images are resized and normalised
+	Size  int // side of the output
+	// least share of the area that a crop keeps; 1 or more, and 0: no random crop, the image is resized as in
+	// evaluation
+	ScaleMin float64
 	ScaleMax float64 // largest share; 0: 1
 	Flip     bool    // mirror every second image
 	Jitter   float64 // probability of ColorJitter(0.4, 0.4, 0.4, 0.1); 0: never
@@ -105,7 +107,8 @@ func ready(img *Image, size int, dst []float32) error {
 		return fmt.Errorf("transform: size must be positive (got %d)", size)
 	}
 	if len(dst) != 3*size*size {
-		return fmt.Errorf("transform: the output of an image of %dx%d has %d values (got %d)", size, size, 3*size*size, len(dst))
+		return fmt.Errorf("transform: the output of an image of %dx%d has %d values (got %d)", size, size, 3*size*size,
+			len(dst))
 	}
 	return img.check()
 }

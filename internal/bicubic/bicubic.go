@@ -1,5 +1,6 @@
-// Package bicubic resamples grids as PyTorch's interpolate does with mode "bicubic" and align_corners=False: half-pixel centres, the
-// coefficient -0.75, borders repeated, no smoothing where a grid is made smaller; or, by Smooth, as it does with antialias=True and Pillow resizes.
+// Package bicubic resamples grids as PyTorch's interpolate does with mode "bicubic" and align_corners=False: half-pixel
+// centres, the coefficient -0.75, borders repeated, no smoothing where a grid is made smaller; or, by Smooth, as it
+// does with antialias=True and Pillow resizes.
 package bicubic
 
 import "math"

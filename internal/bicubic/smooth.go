@@ -5,10 +5,13 @@ import (
 	"slices"
 )
 
-// Smooth sets w to the weights of the places, from first on, of a grid of n that place i of a resampled one is made of, which sum to 1: as
-// Pillow resizes, and PyTorch's interpolate with antialias=True, by a kernel that is 0 from radius on and widened where the grid is made
-// smaller, with nothing beyond the borders. scale is n over the size of the resampled grid. The memory of w is used where it suffices.
-func Smooth(w []float64, i int, scale float64, n int, kernel func(x float64) float64, radius float64) (first int, weights []float64) {
+// Smooth sets w to the weights of the places, from first on, of a grid of n that place i of a resampled one is made of,
+// which sum to 1: as Pillow resizes, and PyTorch's interpolate with antialias=True, by a kernel that is 0 from radius
+// on and widened where the grid is made smaller, with nothing beyond the borders. scale is n over the size of the
+// resampled grid. The memory of w is used where it suffices.
+func Smooth(
+	w []float64, i int, scale float64, n int, kernel func(x float64) float64, radius float64,
+) (first int, weights []float64) {
 	wide := max(scale, 1)
 	centre, support := (float64(i)+0.5)*scale, radius*wide
 	first, end := max(int(centre-support+0.5), 0), min(int(centre+support+0.5), n)

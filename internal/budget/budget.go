@@ -1,6 +1,7 @@
-// Package budget bounds what small inputs become. Whoever decodes, inflates or normalises what others made says before it
-// begins, from headers, how many bytes that will take (Check), reads no more than it may (Reader), and shares the memory for
-// large pieces with others (Shared). Training, checks and servers use the same bounds, so that what one refuses all do.
+// Package budget bounds what small inputs become. Whoever decodes, inflates or normalises what others made says before
+// it begins, from headers, how many bytes that will take (Check), reads no more than it may (Reader), and shares the
+// memory for large pieces with others (Shared). Training, checks and servers use the same bounds, so that what one
+// refuses all do.
 package budget
 
 import "fmt"

@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// large is the size in bytes of a piece of work before which memory that is no longer used is collected where it counts.
+// large is the size in bytes of a piece of work before which memory that is no longer used is collected where it
+// counts.
 const large = 16 << 20
 
-// Shared is memory that goroutines share for their work: of small pieces many go on at once, of large ones few. Make one with
-// NewShared.
+// Shared is memory that goroutines share for their work: of small pieces many go on at once, of large ones few. Make
+// one with NewShared.
 type Shared struct {
 	size int64 // of all at a time
 	lean int64 // that pieces which follow each other may take with what those before left
@@ -22,7 +23,8 @@ type Shared struct {
 	large         int   // pieces at work
 }
 
-// NewShared returns size bytes to share. What is no longer used is collected before large pieces where it and they are more than lean.
+// NewShared returns size bytes to share. What is no longer used is collected before large pieces where it and they are
+// more than lean.
 func NewShared(size, lean int64) *Shared {
 	s := &Shared{size: size, lean: lean}
 	s.turn.L = &s.mu

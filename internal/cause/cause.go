@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Join is errors.Join without errors whose innermost ones earlier ones have too. Errors that were joined before are looked at one by one.
+// Join is errors.Join without errors whose innermost ones earlier ones have too. Errors that were joined before are
+// looked at one by one.
 func Join(errs ...error) error {
 	var told []error
 	for _, err := range parts(errs) {
@@ -23,7 +24,8 @@ func Join(errs ...error) error {
 // several is an error of more than one.
 type several interface{ Unwrap() []error }
 
-// joined returns the errors that errors.Join made err of, nil where it is another one: a sentence about several errors stays whole.
+// joined returns the errors that errors.Join made err of, nil where it is another one: a sentence about several errors
+// stays whole.
 func joined(err error) []error {
 	x, ok := err.(several)
 	if !ok || err.Error() != errors.Join(x.Unwrap()...).Error() {

@@ -16,7 +16,8 @@ const (
 	mostBorrowed = 16
 )
 
-// loan is memory of the caller's that the device may read. Keeping the slice keeps its memory from being used for anything else.
+// loan is memory of the caller's that the device may read. Keeping the slice keeps its memory from being used for
+// anything else.
 type loan struct {
 	slice []float32
 	bytes int64
@@ -30,7 +31,8 @@ type loans struct {
 	event   uintptr
 }
 
-// Borrow implements exec.Borrower: large values are read where they lie, from pages that the driver pins when it first sees them.
+// Borrow implements exec.Borrower: large values are read where they lie, from pages that the driver pins when it first
+// sees them.
 func (d *Device) Borrow(to exec.Buffer, from exec.Array) (bool, error) {
 	b, ok := to.(*Buffer)
 	bytes := 4 * int64(len(from.F32))
@@ -63,7 +65,8 @@ func (d *Device) lend(slice []float32, bytes int64) bool {
 	if len(d.loans.list) >= mostBorrowed || d.loans.refused[p] {
 		return false
 	}
-	if d.driver.do("cuMemHostRegister_v2", uintptr(p), uintptr(bytes), 0) != nil { // such as pages that another slice has too
+	// such as pages that another slice has too
+	if d.driver.do("cuMemHostRegister_v2", uintptr(p), uintptr(bytes), 0) != nil {
 		if d.loans.refused == nil {
 			d.loans.refused = map[unsafe.Pointer]bool{}
 		}

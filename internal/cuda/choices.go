@@ -7,8 +7,8 @@ import (
 	"github.com/geoalign/geoalign/internal/usercache"
 )
 
-// choicesFile keeps what was measured of products on the devices of this machine: a run that goes on, or is made again, takes the
-// algorithms that it had, and so has the bits that it had.
+// choicesFile keeps what was measured of products on the devices of this machine: a run that goes on, or is made again,
+// takes the algorithms that it had, and so has the bits that it had.
 const choicesFile = "cuda-products.json"
 
 // choices are the algorithms of products by the words of their keys.
@@ -32,8 +32,8 @@ func (d *Device) known() choices {
 	return c
 }
 
-// keepChoices writes what was measured since, beside what other programs have written meanwhile. A file that cannot be written
-// costs the time of the next measurement alone.
+// keepChoices writes what was measured since, beside what other programs have written meanwhile. A file that cannot be
+// written costs the time of the next measurement alone.
 func (d *Device) keepChoices() {
 	if !d.measured {
 		return

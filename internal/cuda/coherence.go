@@ -33,8 +33,9 @@ func (m *Mirror) changedSpan(k int) {
 	m.newer[k] = true
 }
 
-// Edit brings the values from lo to hi of the host's slice up to date, where work on the device has changed them, and has the
-// device take them before its next work, since the caller may change them. A copy that fails is an error of Refresh.
+// Edit brings the values from lo to hi of the host's slice up to date, where work on the device has changed them, and
+// has the device take them before its next work, since the caller may change them. A copy that fails is an error of
+// Refresh.
 func (m *Mirror) Edit(lo, hi int) {
 	m.Read(lo, hi)
 	m.Touch(lo, hi)
@@ -79,8 +80,8 @@ func (d *Device) Touch(host []float32, lo, hi int) {
 	}
 }
 
-// Refresh implements exec.Mirrorer: it takes what the host has changed to the device. After a copy to the host that failed it
-// takes nothing and fails again and again: what the host has changed was not the newest.
+// Refresh implements exec.Mirrorer: it takes what the host has changed to the device. After a copy to the host that
+// failed it takes nothing and fails again and again: what the host has changed was not the newest.
 func (d *Device) Refresh() error {
 	for _, m := range d.mirrors {
 		if m.err != nil {

@@ -21,9 +21,9 @@ type Options struct {
 	Index int
 	// TF32 permits products of float32 values that are rounded to 10 bits of mantissa.
 	TF32 bool
-	// Tune says how the algorithm of a large product is chosen among those that the matrix library proposes: its first proposal
-	// (TuneOff, or empty), the one that was fastest on this machine when the product was first met (TuneCache), or measured anew
-	// (TuneOn). Sums round by the algorithm: another one is other bits.
+	// Tune says how the algorithm of a large product is chosen among those that the matrix library proposes: its first
+	// proposal (TuneOff, or empty), the one that was fastest on this machine when the product was first met
+	// (TuneCache), or measured anew (TuneOn). Sums round by the algorithm: another one is other bits.
 	Tune string
 }
 
@@ -36,6 +36,8 @@ const (
 
 // Device is a GPU.
 type Device struct {
+	failed error // what went wrong first in the step that runs
+
 	driver   *driver
 	compiler *library
 	matrix   *library
@@ -77,7 +79,8 @@ type Info struct {
 // String is one line about the device.
 func (i Info) String() string {
 	return fmt.Sprintf("%s (compute capability %d.%d, %d multiprocessors, %.0f GiB, driver for CUDA %d.%d, NVRTC %s, cuBLASLt %s)",
-		i.Name, i.Major, i.Minor, i.Multiprocessors, float64(i.Bytes)/(1<<30), i.Driver/1000, i.Driver%1000/10, i.NVRTC, i.CuBLASLt)
+		i.Name, i.Major, i.Minor, i.Multiprocessors, float64(i.Bytes)/(1<<30), i.Driver/1000, i.Driver%1000/10,
+		i.NVRTC, i.CuBLASLt)
 }
 
 // Open opens a device. The error says what is missing.
@@ -139,7 +142,8 @@ func (d *Device) start() error {
 	for _, a := range []struct {
 		which int
 		to    *int
-	}{{attributeMajor, &d.info.Major}, {attributeMinor, &d.info.Minor}, {attributeMultiprocessors, &d.info.Multiprocessors}, {attributeSharedOptIn, &d.info.Shared}} {
+	}{{attributeMajor, &d.info.Major}, {attributeMinor, &d.info.Minor},
+		{attributeMultiprocessors, &d.info.Multiprocessors}, {attributeSharedOptIn, &d.info.Shared}} {
 		var bad error
 		*a.to, bad = d.driver.attribute(uintptr(*device), a.which)
 		err = cause.Join(err, bad)
@@ -148,10 +152,12 @@ func (d *Device) start() error {
 		return err
 	}
 	if d.info.Driver < 1000*oldestCUDA {
-		return fmt.Errorf("cuda: the driver of %s is for CUDA %d.%d: a driver for CUDA %d or newer is needed", d.info.Name, d.info.Driver/1000, d.info.Driver%1000/10, oldestCUDA)
+		return fmt.Errorf("cuda: the driver of %s is for CUDA %d.%d: a driver for CUDA %d or newer is needed",
+			d.info.Name, d.info.Driver/1000, d.info.Driver%1000/10, oldestCUDA)
 	}
 	if d.info.Major < 8 {
-		return fmt.Errorf("cuda: %s has compute capability %d.%d: 8.0 (Ampere) or newer is needed", d.info.Name, d.info.Major, d.info.Minor)
+		return fmt.Errorf("cuda: %s has compute capability %d.%d: 8.0 (Ampere) or newer is needed", d.info.Name,
+			d.info.Major, d.info.Minor)
 	}
 	context := new(uintptr)
 	if err := d.driver.do("cuDevicePrimaryCtxRetain", uintptr(unsafe.Pointer(context)), uintptr(*device)); err != nil {

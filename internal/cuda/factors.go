@@ -65,15 +65,16 @@ type factor struct {
 	kernel  *Kernel
 }
 
-// rowAlign is what rows of bfloat16 values should begin at multiples of, in values: the fast products read 16 bytes at once.
+// rowAlign is what rows of bfloat16 values should begin at multiples of, in values: the fast products read 16 bytes at
+// once.
 const rowAlign = 8
 
 // largePart is the number of values from which on it pays to copy a part so that its rows are aligned.
 const largePart = 1 << 20
 
-// NewFactors prepares parts of operands for the products of a step. Those that are not of the type that the product wants, and that
-// have no shadow, are rounded into scratch memory, each into its own.
-func NewFactors(c *exec.DeviceCall, parts ...Part) (*Factors, error) {
+// NewFactors prepares parts of operands for the products of a step. Those that are not of the type that the product
+// wants, and that have no shadow, are rounded into scratch memory, each into its own.
+func NewFactors(c *exec.DeviceCall, parts ...Part) *Factors {
 	f := &Factors{call: c}
 	var bytes int64
 	for _, p := range parts {
@@ -82,10 +83,13 @@ func NewFactors(c *exec.DeviceCall, parts ...Part) (*Factors, error) {
 		}
 		x := factor{Part: p, ld: (p.Cols + rowAlign - 1) / rowAlign * rowAlign}
 		in := c.In[p.In]
-		x.copied = in.Type != p.Type || p.Limit > 0 || p.Type == exec.BFloat16 && p.LD%rowAlign != 0 && p.Rows*p.Cols >= largePart
+		x.copied = in.Type != p.Type || p.Limit > 0 || p.Type == exec.BFloat16 && p.LD%rowAlign != 0 &&
+			p.Rows*p.Cols >= largePart
 		if x.copied {
 			if in.Type == exec.Int32 || int64(p.Rows)*int64(x.ld/rowAlign) >= 1<<32 {
-				return nil, fmt.Errorf("cuda: a product cannot read %d x %d values of an operand %v", p.Rows, p.Cols, in.Shape)
+				Of(c).Note(fmt.Errorf("cuda: a product cannot read %d x %d values of an operand %v", p.Rows, p.Cols,
+					in.Shape))
+				return f
 			}
 			wide := 16 / size(in.Type)
 			for p.LD%wide != 0 || p.From%wide != 0 {
@@ -98,17 +102,17 @@ func NewFactors(c *exec.DeviceCall, parts ...Part) (*Factors, error) {
 		f.parts = append(f.parts, x)
 	}
 	if bytes == 0 {
-		return f, nil
+		return f
 	}
 	at := Scratch(c, bytes)
 	for i := range f.parts {
 		f.parts[i].scratch += at
 	}
-	return f, nil
+	return f
 }
 
 // Place enqueues what brings the parts into the form that products want, and returns them. It is a part of a step.
-func (f *Factors) Place() ([]Matrix, error) {
+func (f *Factors) Place() []Matrix {
 	list := make([]Matrix, len(f.parts))
 	for i := range f.parts {
 		x := &f.parts[i]
@@ -124,28 +128,29 @@ func (f *Factors) Place() ([]Matrix, error) {
 				limit = f.call.In[x.Limit]
 			}
 			g := Grid{X: Blocks(x.Rows*x.ld/rowAlign, 256), Threads: 256}
-			if err := x.kernel.Launch(g, x.scratch, m.At, limit, x.Rows, x.ld, x.Cols, int64(x.LD)); err != nil {
-				return nil, err
-			}
+			x.kernel.Enqueue(g, x.scratch, m.At, limit, x.Rows, x.ld, x.Cols, int64(x.LD))
 			m = Matrix{At: x.scratch, LD: x.ld, Type: x.Type}
 		}
 		list[i] = m
 	}
-	return list, nil
+	return list
 }
 
-// Multiply enqueues the product p of a step's call, of which sizes, transposition, factors and batch are given: to = op(a) op(b) +
-// beta to + bias, bias a row or nil.
-func Multiply(c *exec.DeviceCall, p Product, a, b, to Matrix, bias *Matrix) error {
+// Multiply enqueues the product p of a step's call, of which sizes, transposition, factors and batch are given: to =
+// op(a) op(b) + beta to + bias, bias a row or nil.
+func Multiply(c *exec.DeviceCall, p Product, a, b, to Matrix, bias *Matrix) {
 	p.A, p.B, p.C, p.LDA, p.LDB, p.LDC = a.Type, b.Type, to.Type, a.LD, b.LD, to.LD
 	var row Pointer
 	if bias != nil {
 		p.Bias, p.BiasType, row = true, bias.Type, bias.At
 	}
-	return Of(c).Multiply(p, a.At, b.At, to.At, row)
+	if d := Of(c); d.failed == nil {
+		d.failed = d.Multiply(p, a.At, b.At, to.At, row)
+	}
 }
 
-// Beta is the factor of what the memory of a product's result holds before: 1 if the executor wants the product added to it.
+// Beta is the factor of what the memory of a product's result holds before: 1 if the executor wants the product added
+// to it.
 func Beta(c *exec.DeviceCall) float32 {
 	if c.Accumulate {
 		return 1
@@ -154,13 +159,13 @@ func Beta(c *exec.DeviceCall) float32 {
 }
 
 // ZeroPart clears the values from one to another, exclusive, of an operand.
-func ZeroPart(o exec.Operand, from, to int) error {
+func ZeroPart(o exec.Operand, from, to int) {
 	if from == to {
-		return nil
+		return
 	}
 	b := o.Buffer.(*Buffer)
 	n := size(o.Type)
-	return b.memory.device.zero(b.at+Pointer(from*n), int64(to-from)*int64(n))
+	b.memory.device.clear(b.at+Pointer(from*n), int64(to-from)*int64(n))
 }
 
 // addBias adds a row to each row of the result of a product.

@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -55,21 +56,15 @@ func TestFactors(t *testing.T) {
 			if test.limit != 0 {
 				part.Limit = 2
 			}
-			f, err := cuda.NewFactors(c, part, cuda.Part{In: 1, Rows: wide, Cols: wide, Type: test.to})
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := f.Place()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if m[0].Type != test.to || m[1].Type != test.to {
-				t.Errorf("types %v and %v, want %v", m[0].Type, m[1].Type, test.to)
-			}
-			p := cuda.Product{M: test.multiplied, N: wide, K: wide}
-			if err := cuda.Multiply(c, p, m[0], m[1], cuda.MatrixOf(out, 0, wide), nil); err != nil {
-				t.Fatal(err)
-			}
+			f := cuda.NewFactors(c, part, cuda.Part{In: 1, Rows: wide, Cols: wide, Type: test.to})
+			inStep(t, c, func() {
+				m := f.Place()
+				if m[0].Type != test.to || m[1].Type != test.to {
+					t.Errorf("types %v and %v, want %v", m[0].Type, m[1].Type, test.to)
+				}
+				p := cuda.Product{M: test.multiplied, N: wide, K: wide}
+				cuda.Multiply(c, p, m[0], m[1], cuda.MatrixOf(out, 0, wide), nil)
+			})
 			want := make([]float32, test.multiplied*wide)
 			for i := range want {
 				row, col := i/wide, i%wide
@@ -105,17 +100,58 @@ func TestFactorsOfShadow(t *testing.T) {
 	b := memory.Buffer(0, s).(*cuda.Buffer)
 	out, _ := onDevice(t, d, exec.Float32, make([]float32, 1))
 	c := &exec.DeviceCall{In: []exec.Operand{{Spec: s, Buffer: b}}, Out: out, BF16: true}
-	f, err := cuda.NewFactors(c, cuda.Part{In: 0, From: 30, Rows: 18, Cols: 15, Type: exec.BFloat16})
+	f := cuda.NewFactors(c, cuda.Part{In: 0, From: 30, Rows: 18, Cols: 15, Type: exec.BFloat16})
+	inStep(t, c, func() {
+		if got, want := f.Place()[0], (cuda.Matrix{At: b.Shadow() + 60, LD: 15, Type: exec.BFloat16}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
+// inStep prepares a step that does work, and runs it.
+func inStep(t *testing.T, c *exec.DeviceCall, work func()) {
+	t.Helper()
+	step, err := cuda.On(func(*exec.DeviceCall) cuda.Step { return work })[cuda.Name].Prepare(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.Place()
+	if err := step(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStepError: a step ends with what first went wrong in it, and nothing is enqueued behind that; so does its preparation.
+func TestStepError(t *testing.T) {
+	d := cudatest.Open(t)
+	out, _ := onDevice(t, d, exec.Float32, []float32{3})
+	c := &exec.DeviceCall{Out: out}
+	first := errors.New("first")
+	steps := cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		return func() {
+			d.Note(nil)
+			d.Note(first)
+			d.Note(errors.New("second"))
+			cuda.Load(c, &plusSource, "no such kernel").Enqueue(cuda.Grid{})
+			cuda.Zero(out)
+		}
+	})
+	step, err := steps[cuda.Name].Prepare(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (cuda.Matrix{At: b.Shadow() + 60, LD: 15, Type: exec.BFloat16}); got[0] != want {
-		t.Errorf("got %+v, want %+v", got[0], want)
+	for range 2 {
+		if err := step(); !errors.Is(err, first) {
+			t.Errorf("the step gives %v", err)
+		}
 	}
+	if got := fetched(t, out); got[0] != 3 {
+		t.Errorf("a step that has failed has gone on: %v", got)
+	}
+	_, err = cuda.On(func(*exec.DeviceCall) cuda.Step { d.Note(first); return func() {} })[cuda.Name].Prepare(c)
+	if !errors.Is(err, first) {
+		t.Errorf("the preparation gives %v", err)
+	}
+	inStep(t, c, func() { cuda.Zero(out) })
 }
 
 func countOf(t *testing.T, d *cuda.Device, n int32) exec.Operand {

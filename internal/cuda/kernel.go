@@ -32,8 +32,8 @@ type Double float64
 // Blocks returns the number of pieces of size n that count is cut into.
 func Blocks(count, n int) int { return (count + n - 1) / n }
 
-// Load returns a kernel of a source for the device that the result of c lies on, compiled with macros that Type, Is and Value
-// define. The compiler works beside the caller: what it finds wrong is an error of Launch.
+// Load returns a kernel of a source for the device that the result of c lies on, compiled with macros that Type, Is and
+// Value define. The compiler works beside the caller: what it finds wrong is an error of Launch.
 func Load(c *exec.DeviceCall, s *Source, name string, macros ...Macro) *Kernel {
 	return Of(c).Kernel(s, name, macros...)
 }
@@ -53,14 +53,16 @@ func (k *Kernel) ready() error {
 		return err
 	}
 	name := append([]byte(k.name), 0)
-	if err := k.device.driver.do("cuModuleGetFunction", uintptr(unsafe.Pointer(&k.handle)), m, uintptr(unsafe.Pointer(&name[0]))); err != nil {
+	if err := k.device.driver.do("cuModuleGetFunction", uintptr(unsafe.Pointer(&k.handle)), m,
+		uintptr(unsafe.Pointer(&name[0]))); err != nil {
 		return fmt.Errorf("kernel %s of %s: %w", k.name, k.module.source.Name, err)
 	}
 	return nil
 }
 
-// Launch enqueues the kernel. args are its parameters in order: exec.Operand, Pointer, int (as int), int32, uint32, uint64, int64,
-// bool (as bool or int), float32, Double; a nil stands for the null pointer, and an operand without a buffer too.
+// Launch enqueues the kernel. args are its parameters in order: exec.Operand, Pointer, int (as int), int32, uint32,
+// uint64, int64, bool (as bool or int), float32, Double; a nil stands for the null pointer, and an operand without a
+// buffer too.
 func (k *Kernel) Launch(g Grid, args ...any) error {
 	if err := k.ready(); err != nil {
 		return err
@@ -82,11 +84,13 @@ func (k *Kernel) Launch(g Grid, args ...any) error {
 		pointers[i] = unsafe.Pointer(&values[i])
 	}
 	dim := func(n int) uintptr { return uintptr(max(n, 1)) }
-	err := k.device.driver.do("cuLaunchKernel", k.handle, dim(g.X), dim(g.Y), dim(g.Z), dim(g.Threads), dim(g.ThreadsY), 1,
+	err := k.device.driver.do("cuLaunchKernel", k.handle, dim(g.X), dim(g.Y), dim(g.Z), dim(g.Threads),
+		dim(g.ThreadsY), 1,
 		uintptr(g.Shared), k.device.stream, uintptr(unsafe.Pointer(&pointers[0])), 0)
 	runtime.KeepAlive(pointers)
 	if err != nil {
-		return fmt.Errorf("kernel %s with a grid of %d x %d x %d blocks of %d x %d threads: %w", k.name, dim(g.X), dim(g.Y), dim(g.Z), dim(g.Threads), dim(g.ThreadsY), err)
+		return fmt.Errorf("kernel %s with a grid of %d x %d x %d blocks of %d x %d threads: %w", k.name, dim(g.X),
+			dim(g.Y), dim(g.Z), dim(g.Threads), dim(g.ThreadsY), err)
 	}
 	return nil
 }

@@ -38,17 +38,20 @@ var (
 	}
 	compilerPart = part{
 		what: "NVRTC", names: []string{"libnvrtc.so.13", "libnvrtc.so.12"},
-		install:   "install it with: pip install nvidia-cuda-nvrtc-cu12, or set " + LibrariesEnv + " to the folder of libnvrtc.so.12 or .13",
+		install: "install it with: pip install nvidia-cuda-nvrtc-cu12, or set " + LibrariesEnv +
+			" to the folder of libnvrtc.so.12 or .13",
 		functions: compilerFunctions,
 	}
 	matrixPart = part{
 		what: "cuBLASLt", names: []string{"libcublasLt.so.13", "libcublasLt.so.12"},
-		install:   "install it with: pip install nvidia-cublas-cu12, or set " + LibrariesEnv + " to the folder of libcublasLt.so.12 or .13",
+		install: "install it with: pip install nvidia-cublas-cu12, or set " + LibrariesEnv +
+			" to the folder of libcublasLt.so.12 or .13",
 		functions: matrixFunctions,
 	}
 )
 
-// upTo is the part in the versions that a driver for a version of CUDA runs: code that a newer compiler makes it refuses.
+// upTo is the part in the versions that a driver for a version of CUDA runs: code that a newer compiler makes it
+// refuses.
 func (p part) upTo(cuda int) part {
 	p.names = slices.DeleteFunc(slices.Clone(p.names), func(name string) bool {
 		v, err := strconv.Atoi(name[strings.LastIndexByte(name, '.')+1:])
@@ -63,19 +66,22 @@ func (p part) stem() string {
 	return stem + ".so"
 }
 
-// mine says whether a file that somebody names may be the part: not where it has the name of another, or of a version left out.
+// mine says whether a file that somebody names may be the part: not where it has the name of another, or of a version
+// left out.
 func (p part) mine(file string) bool {
 	name := filepath.Base(file)
 	for _, o := range []part{driverPart, compilerPart, matrixPart} {
 		if strings.HasPrefix(name, o.stem()) {
-			return o.stem() == p.stem() && (name == p.stem() || slices.ContainsFunc(p.names, func(n string) bool { return strings.HasPrefix(name, n) }))
+			return o.stem() == p.stem() && (name == p.stem() || slices.ContainsFunc(p.names, func(n string) bool {
+				return strings.HasPrefix(name, n)
+			}))
 		}
 	}
 	return true
 }
 
-// open loads a library from the first place that has it: the folders and files of LibrariesEnv, the loader's own places,
-// CUDA's usual folders, and Python packages.
+// open loads a library from the first place that has it: the folders and files of LibrariesEnv, the loader's own
+// places, CUDA's usual folders, and Python packages.
 func (p part) open() (*library, error) {
 	var errs []error
 	for _, file := range p.candidates() {
@@ -137,7 +143,8 @@ func (p part) candidates() (files []string) {
 // folders are patterns of the folders that CUDA's libraries usually lie in.
 func folders() []string {
 	list := []string{"/usr/local/nvidia/lib64", "/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/x86_64-linux/lib"}
-	packages := []string{"/usr/lib/python3*/*-packages", "/usr/local/lib/python3*/*-packages", "/opt/*/lib/python3*/site-packages", "/opt/*/.venv/lib/python3*/site-packages"}
+	packages := []string{"/usr/lib/python3*/*-packages", "/usr/local/lib/python3*/*-packages",
+		"/opt/*/lib/python3*/site-packages", "/opt/*/.venv/lib/python3*/site-packages"}
 	if home, err := os.UserHomeDir(); err == nil {
 		packages = append(packages, filepath.Join(files.Literal(home), ".local/lib/python3*/site-packages"))
 	}

@@ -45,7 +45,8 @@ func (d *Device) MeasureProduct(m, n, k int, t exec.Type, limit time.Duration) (
 	return gflops, nil
 }
 
-// noise fills memory with numbers from N(0, 1), a period of them again and again: products of zeros run faster than those of data.
+// noise fills memory with numbers from N(0, 1), a period of them again and again: products of zeros run faster than
+// those of data.
 func (d *Device) noise(m *Memory, t exec.Type, values int) error {
 	r := rand.New(rand.NewPCG(3, 4))
 	words := make([]float32, min(values, 1<<20+7))

@@ -123,7 +123,8 @@ func (b *Buffer) Host() exec.Array {
 	return *b.host
 }
 
-// pinnedWords is the size in words from which a view is worth memory that the device copies from and to without the driver's help.
+// pinnedWords is the size in words from which a view is worth memory that the device copies from and to without the
+// driver's help.
 const pinnedWords = 16 << 10
 
 // view returns memory of the host's for a view, for as long as m lives.
@@ -192,14 +193,14 @@ func (d *Device) zero(at Pointer, bytes int64) error {
 	return d.driver.do("cuMemsetD8Async", uintptr(at), 0, uintptr(bytes), d.stream)
 }
 
-// Zero clears an operand.
-func Zero(o exec.Operand) error {
+// Zero clears an operand in a step.
+func Zero(o exec.Operand) {
 	b := o.Buffer.(*Buffer)
 	bytes := int64(4 * o.Shape.TotalSize())
 	if o.Type == exec.BFloat16 {
 		bytes /= 2
 	}
-	return b.memory.device.zero(b.at, bytes)
+	b.memory.device.clear(b.at, bytes)
 }
 
 // Copy copies operand from to operand to, of the same type and number of values.

@@ -14,8 +14,9 @@ import (
 // Span is a piece of a slice of the host's: a parameter among all, say.
 type Span struct{ Lo, Hi int }
 
-// Mirror is memory of the device that stands for a slice of the host's: what a machine on the device reads or writes there it
-// reads and writes here instead, and nothing is copied until Fetch or Store. Every span begins at a multiple of 256 bytes.
+// Mirror is memory of the device that stands for a slice of the host's: what a machine on the device reads or writes
+// there it reads and writes here instead, and nothing is copied until Fetch or Store. Every span begins at a multiple
+// of 256 bytes.
 type Mirror struct {
 	device *Device
 	host   []float32
@@ -32,14 +33,15 @@ type Mirror struct {
 // spanAlign is the alignment of spans in words.
 const spanAlign = 64
 
-// Mirror makes a mirror of host, of spans that follow each other there. With shadow it keeps the values in bfloat16 too,
-// for products in it. Its values are not there before Store.
+// Mirror makes a mirror of host, of spans that follow each other there. With shadow it keeps the values in bfloat16
+// too, for products in it. Its values are not there before Store.
 func (d *Device) Mirror(host []float32, spans []Span, shadow bool) (*Mirror, error) {
 	m := &Mirror{device: d, host: host, spans: spans}
 	end := 0
 	for _, s := range spans {
 		if s.Lo < end || s.Hi < s.Lo || s.Hi > len(host) {
-			return nil, fmt.Errorf("cuda: a mirror of %d values has no span from %d to %d after %d", len(host), s.Lo, s.Hi, end)
+			return nil, fmt.Errorf("cuda: a mirror of %d values has no span from %d to %d after %d", len(host), s.Lo,
+				s.Hi, end)
 		}
 		end = s.Hi
 		m.at = append(m.at, m.words)
@@ -143,7 +145,8 @@ func (m *Mirror) round(at, n int) error {
 	if m.shadow == nil || n == 0 {
 		return nil
 	}
-	return m.cast.Launch(Grid{X: Blocks(n, 1024), Threads: 256}, m.shadow.at+Pointer(2*at), m.memory.at+Pointer(4*at), int64(n))
+	return m.cast.Launch(Grid{X: Blocks(n, 1024), Threads: 256}, m.shadow.at+Pointer(2*at), m.memory.at+Pointer(4*at),
+		int64(n))
 }
 
 // Fetch brings all values to the host.
@@ -152,7 +155,8 @@ func (m *Mirror) Fetch() error { return m.FetchSpan(0, len(m.host)) }
 // FetchSpan brings the values from lo to hi to the host.
 func (m *Mirror) FetchSpan(lo, hi int) error {
 	err := m.each(lo, hi, func(lo, hi, at int) error {
-		return m.device.driver.do("cuMemcpyDtoHAsync_v2", uintptr(unsafe.Pointer(&m.host[lo])), uintptr(m.memory.at+Pointer(4*at)), uintptr(4*(hi-lo)), m.device.stream)
+		return m.device.driver.do("cuMemcpyDtoHAsync_v2", uintptr(unsafe.Pointer(&m.host[lo])),
+			uintptr(m.memory.at+Pointer(4*at)), uintptr(4*(hi-lo)), m.device.stream)
 	})
 	if err != nil {
 		return err
@@ -226,7 +230,8 @@ func (d *Device) Mirrored(host []float32) (exec.Mirrored, bool) {
 	return nil, false
 }
 
-// Lend implements exec.Lender: the memory of a mirror of host that has no shadow, whose values are what they are in float32.
+// Lend implements exec.Lender: the memory of a mirror of host that has no shadow, whose values are what they are in
+// float32.
 func (d *Device) Lend(host []float32) (exec.Lent, bool) {
 	for _, m := range d.mirrors {
 		if m.shadow == nil && len(m.host) == len(host) && unsafe.SliceData(m.host) == unsafe.SliceData(host) {

@@ -122,7 +122,8 @@ func (m *module) load(d *Device) (uintptr, error) {
 			return
 		}
 		take := func() error {
-			err := d.driver.do("cuModuleLoadData", uintptr(unsafe.Pointer(&m.handle)), uintptr(unsafe.Pointer(&image[0])))
+			err := d.driver.do("cuModuleLoadData", uintptr(unsafe.Pointer(&m.handle)),
+				uintptr(unsafe.Pointer(&image[0])))
 			runtime.KeepAlive(image)
 			return err
 		}
@@ -141,13 +142,15 @@ func (m *module) load(d *Device) (uintptr, error) {
 // compile returns the machine code of a source, from the user's cache folder if it is there and is not to be made anew.
 func (d *Device) compile(s *Source, macros []Macro, anew bool) ([]byte, error) {
 	options := []string{
-		fmt.Sprintf("--gpu-architecture=sm_%d%d", d.info.Major, d.info.Minor), "--std=c++17", "--fmad=true", "-lineinfo",
+		fmt.Sprintf("--gpu-architecture=sm_%d%d", d.info.Major, d.info.Minor), "--std=c++17", "--fmad=true",
+		"-lineinfo",
 	}
 	for _, m := range macros {
 		options = append(options, "-D"+m.Name+"="+m.Value)
 	}
 	text := common + "\n#line 1 \"" + s.Name + ".cu\"\n" + s.Text
-	sum := sha256.Sum256([]byte(strings.Join(options, " ") + "\x00" + d.info.NVRTC + "\x00" + d.info.Name + "\x00" + text))
+	sum := sha256.Sum256([]byte(strings.Join(options, " ") + "\x00" + d.info.NVRTC + "\x00" + d.info.Name + "\x00" +
+		text))
 	file := usercache.File(filepath.Join("cuda", hex.EncodeToString(sum[:16])+".cubin"))
 	if image, err := cached(file); err == nil && !anew {
 		return image, nil
@@ -191,7 +194,8 @@ func (d *Device) compileText(name, text string, options []string) ([]byte, error
 	c := d.compiler
 	program := new(uintptr)
 	src, label := append([]byte(text), 0), append([]byte(name+".cu"), 0)
-	if s := c.call("nvrtcCreateProgram", uintptr(unsafe.Pointer(program)), uintptr(unsafe.Pointer(&src[0])), uintptr(unsafe.Pointer(&label[0])), 0, 0, 0); s != 0 {
+	if s := c.call("nvrtcCreateProgram", uintptr(unsafe.Pointer(program)), uintptr(unsafe.Pointer(&src[0])),
+		uintptr(unsafe.Pointer(&label[0])), 0, 0, 0); s != 0 {
 		return nil, d.compilerError("nvrtcCreateProgram", s, "")
 	}
 	defer c.call("nvrtcDestroyProgram", uintptr(unsafe.Pointer(program)))

@@ -55,15 +55,16 @@ func (d *Device) matrixError(call string, status uintptr) error {
 	if status == 0 {
 		return nil
 	}
-	text := map[uintptr]string{1: "not initialised", 3: "no memory", 7: "invalid value", 8: "the device lacks a feature", 13: "execution failed", 14: "internal error", 15: "not supported"}[status]
+	text := map[uintptr]string{1: "not initialised", 3: "no memory", 7: "invalid value",
+		8: "the device lacks a feature", 13: "execution failed", 14: "internal error", 15: "not supported"}[status]
 	if text == "" {
 		text = "unknown error"
 	}
 	return &Error{Call: call, Status: int(status), Text: text}
 }
 
-// Product is C = op(A) op(B) + beta C for row-major matrices, op(A) (M, K), op(B) (K, N) and C (M, N): a batch of them, or
-// one where Batch is 0.
+// Product is C = op(A) op(B) + beta C for row-major matrices, op(A) (M, K), op(B) (K, N) and C (M, N): a batch of them,
+// or one where Batch is 0.
 type Product struct {
 	TransA, TransB bool
 	M, N, K        int
@@ -108,7 +109,8 @@ func (d *Device) Multiply(p Product, a, b, c, bias Pointer) error {
 		err = d.multiply(p, a, b, c, bias)
 	}
 	if err != nil {
-		err = fmt.Errorf("product %d x %d x %d (leading dimensions %d, %d, %d): %w", p.M, p.N, p.K, p.LDA, p.LDB, p.LDC, err)
+		err = fmt.Errorf("product %d x %d x %d (leading dimensions %d, %d, %d): %w", p.M, p.N, p.K, p.LDA, p.LDB,
+			p.LDC, err)
 	}
 	return err
 }
@@ -128,7 +130,8 @@ func (d *Device) multiply(p Product, a, b, c, bias Pointer) error {
 	}
 	if p.Bias && !x.separate {
 		at := uint64(bias)
-		if err := d.matrixDo("cublasLtMatmulDescSetAttribute", x.desc, descBias, uintptr(unsafe.Pointer(&at)), 8); err != nil {
+		if err := d.matrixDo("cublasLtMatmulDescSetAttribute", x.desc, descBias, uintptr(unsafe.Pointer(&at)),
+			8); err != nil {
 			return err
 		}
 	}
@@ -152,7 +155,8 @@ func (d *Device) multiply(p Product, a, b, c, bias Pointer) error {
 func (d *Device) run(x *algorithm, choice *[8]uint64, p Product, a, b, c, to Pointer) error {
 	scale := &[2]float32{p.Alpha, p.Beta}
 	// cuBLASLt's matrices are column-major: it computes the transpose of C, of op(B) and op(A) exchanged.
-	err := d.matrixDo("cublasLtMatmul", d.handle, x.desc, uintptr(unsafe.Pointer(&scale[0])), uintptr(b), x.a, uintptr(a), x.b,
+	err := d.matrixDo("cublasLtMatmul", d.handle, x.desc, uintptr(unsafe.Pointer(&scale[0])), uintptr(b), x.a,
+		uintptr(a), x.b,
 		uintptr(unsafe.Pointer(&scale[1])), uintptr(c), x.c, uintptr(to), x.c, uintptr(unsafe.Pointer(&choice[0])),
 		uintptr(d.workspace.at), workspaceBytes, d.stream)
 	runtime.KeepAlive(scale)
@@ -226,7 +230,8 @@ func (d *Device) describe(key productKey, bias Pointer) (_ *algorithm, err error
 	if key.Bias {
 		epilogue = epilogueBias
 		err = set(err, "cublasLtMatmulDescSetAttribute", x.desc, descBiasType, realType(key.BiasType), 4)
-		err = set(err, "cublasLtMatmulDescSetAttribute", x.desc, descBias, uint64(bias), 8) // its alignment is looked at
+		// its alignment is looked at
+		err = set(err, "cublasLtMatmulDescSetAttribute", x.desc, descBias, uint64(bias), 8)
 	}
 	err = set(err, "cublasLtMatmulDescSetAttribute", x.desc, descEpilogue, epilogue, 4)
 	if err != nil {
@@ -250,7 +255,8 @@ func (d *Device) describe(key productKey, bias Pointer) (_ *algorithm, err error
 		{&x.c, key.C, key.N, key.M, key.LDC, key.StrideC},
 	} {
 		if err == nil {
-			err = d.matrixDo("cublasLtMatrixLayoutCreate", uintptr(unsafe.Pointer(l.to)), uintptr(realType(l.t)), uintptr(l.rows), uintptr(l.cols), uintptr(l.ld))
+			err = d.matrixDo("cublasLtMatrixLayoutCreate", uintptr(unsafe.Pointer(l.to)), uintptr(realType(l.t)),
+				uintptr(l.rows), uintptr(l.cols), uintptr(l.ld))
 		}
 		if key.Batch > 0 {
 			err = set(err, "cublasLtMatrixLayoutSetAttribute", *l.to, layoutBatch, uint64(key.Batch), 4)
@@ -266,13 +272,15 @@ func (d *Device) describe(key productKey, bias Pointer) (_ *algorithm, err error
 	}
 	defer d.matrix.call("cublasLtMatmulPreferenceDestroy", *preference)
 	err = set(err, "cublasLtMatmulPreferenceSetAttribute", *preference, preferenceWorkspace, workspaceBytes, 8)
-	// Parts of a sum over K that are made side by side are kept as float32 and added in a fixed order by a step of their own: not in
-	// C, in its type.
-	err = set(err, "cublasLtMatmulPreferenceSetAttribute", *preference, preferenceReduction, reductionNone|reductionCompute, 4)
+	// Parts of a sum over K that are made side by side are kept as float32 and added in a fixed order by a step of
+	// their own: not in C, in its type.
+	err = set(err, "cublasLtMatmulPreferenceSetAttribute", *preference, preferenceReduction,
+		reductionNone|reductionCompute, 4)
 	for _, p := range []struct {
 		which uintptr
 		align int
-	}{{preferenceAlignA, key.align[1]}, {preferenceAlignB, key.align[0]}, {preferenceAlignC, key.align[2]}, {preferenceAlignD, key.align[2]}} {
+	}{{preferenceAlignA, key.align[1]}, {preferenceAlignB, key.align[0]}, {preferenceAlignC, key.align[2]},
+		{preferenceAlignD, key.align[2]}} {
 		err = set(err, "cublasLtMatmulPreferenceSetAttribute", *preference, p.which, uint64(p.align), 4)
 	}
 	if err != nil {

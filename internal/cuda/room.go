@@ -2,13 +2,13 @@ package cuda
 
 import "github.com/geoalign/geoalign/internal/exec"
 
-// Room gives parts of the scratch memory of a step away. Scratch returns the same memory to everyone who asks, so that a step
-// with Factors lays what it needs besides behind them:
+// Room gives parts of the scratch memory of a step away. Scratch returns the same memory to everyone who asks, so that
+// a step with Factors lays what it needs besides behind them:
 //
 //	room := cuda.NewRoom(c, parts...)
 //	sums := room.Take(4 * rows)
 //	base := cuda.Scratch(c, room.Bytes) // before NewFactors: the memory does not change then
-//	f, err := cuda.NewFactors(c, parts...)
+//	f := cuda.NewFactors(c, parts...)
 //
 // The values lie at base + sums.
 type Room struct{ Bytes int64 }

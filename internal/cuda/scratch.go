@@ -6,8 +6,8 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-// scratchAt is where scratch memory begins to those who prepare steps: no address of the device, but one that becomes one when
-// something is enqueued, once it is known how much all steps need.
+// scratchAt is where scratch memory begins to those who prepare steps: no address of the device, but one that becomes
+// one when something is enqueued, once it is known how much all steps need.
 const scratchAt = Pointer(1) << 62
 
 // scratch is memory that all steps share, one after the other.
@@ -16,8 +16,9 @@ type scratch struct {
 	memory *Memory
 }
 
-// Scratch returns memory that a step may use while it runs, for a number of bytes, aligned to 256: all steps share it, and what
-// it holds is gone when another step runs. It is asked for when a step is prepared. Only Launch and Multiply take such a pointer.
+// Scratch returns memory that a step may use while it runs, for a number of bytes, aligned to 256: all steps share it,
+// and what it holds is gone when another step runs. It is asked for when a step is prepared. Only Launch and Multiply
+// take such a pointer.
 func Scratch(c *exec.DeviceCall, bytes int64) Pointer {
 	d := Of(c)
 	d.scratch.need = max(d.scratch.need, bytes, 256)
@@ -35,8 +36,8 @@ func (d *Device) address(p Pointer) (Pointer, error) {
 	return d.scratch.memory.at + p - scratchAt, nil
 }
 
-// reserve has scratch memory be as large as the steps that were prepared need it. What is too small is given back, unless a
-// recording knows it: then with the last such recording.
+// reserve has scratch memory be as large as the steps that were prepared need it. What is too small is given back,
+// unless a recording knows it: then with the last such recording.
 func (d *Device) reserve() error {
 	s := &d.scratch
 	if s.need == 0 || s.memory != nil && s.memory.bytes >= s.need {

@@ -45,9 +45,7 @@ func TestScratch(t *testing.T) {
 	}
 	check := func(what string, run func() error, out exec.Operand) {
 		t.Helper()
-		if err := cuda.Zero(out); err != nil {
-			t.Fatal(err)
-		}
+		inStep(t, &exec.DeviceCall{Out: out}, func() { cuda.Zero(out) })
 		if err := run(); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}

@@ -44,7 +44,8 @@ func (x *stage) Fill(from exec.Array) (bool, error) {
 	}
 	err := d.driver.do("cuStreamWaitEvent", d.aside, x.free, 0)
 	if err == nil {
-		err = d.driver.do("cuMemcpyHtoDAsync_v2", uintptr(x.memory.at), uintptr(unsafe.Pointer(unsafe.SliceData(from.F32))), uintptr(bytes), d.aside)
+		err = d.driver.do("cuMemcpyHtoDAsync_v2", uintptr(x.memory.at),
+			uintptr(unsafe.Pointer(unsafe.SliceData(from.F32))), uintptr(bytes), d.aside)
 	}
 	if err == nil {
 		x.filling = true

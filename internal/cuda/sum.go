@@ -23,7 +23,8 @@ func (d *Device) PrepareRound(c *exec.DeviceCall) (exec.Step, error) {
 	}
 	k := d.Kernel(&productSource, "place_rows", Type("FROM", x), Type("TO", c.Out), Value("WIDE", wide))
 	return func() error {
-		return k.Launch(Grid{X: Blocks(rows*cols/rowAlign, 256), Threads: 256}, c.Out, x, nil, rows, cols, cols, int64(cols))
+		return k.Launch(Grid{X: Blocks(rows*cols/rowAlign, 256), Threads: 256}, c.Out, x, nil, rows, cols, cols,
+			int64(cols))
 	}, nil
 }
 

@@ -10,8 +10,8 @@ import (
 
 var _ exec.Timeline = (*Device)(nil)
 
-// ballast is how long the device is kept busy before marks, so that the host has enqueued what lies between them when it gets there:
-// what is measured is the time of the device alone.
+// ballast is how long the device is kept busy before marks, so that the host has enqueued what lies between them when
+// it gets there: what is measured is the time of the device alone.
 const ballast = 60 * time.Millisecond
 
 // marks are events on the stream.
@@ -68,7 +68,8 @@ func (d *Device) End() (times []time.Duration, err error) {
 	m := &d.marks
 	for i := 1; i < m.used; i++ {
 		ms := new(float32)
-		if err := d.driver.do("cuEventElapsedTime", uintptr(unsafe.Pointer(ms)), m.events[i-1], m.events[i]); err != nil {
+		if err := d.driver.do("cuEventElapsedTime", uintptr(unsafe.Pointer(ms)), m.events[i-1],
+			m.events[i]); err != nil {
 			return nil, err
 		}
 		times = append(times, time.Duration(float64(*ms)*float64(time.Millisecond)))

@@ -11,7 +11,8 @@ import (
 // tuneRuns is how often an algorithm runs when it is timed, after once that does not count.
 const tuneRuns = 3
 
-// tunedFLOPs is the least number of operations of a product whose algorithms are measured: the others are launches more than work.
+// tunedFLOPs is the least number of operations of a product whose algorithms are measured: the others are launches more
+// than work.
 const tunedFLOPs = 1 << 28
 
 // better is the share of the time of cuBLASLt's first proposal that another algorithm must stay below.
@@ -21,7 +22,8 @@ const better = 0.98
 func (d *Device) settle(x *algorithm, key productKey, a, b, c Pointer) error {
 	x.tuned = true
 	p := key.Product
-	if (d.options.Tune != TuneCache && d.options.Tune != TuneOn) || 2*int64(p.M)*int64(p.N)*int64(p.K)*int64(max(p.Batch, 1)) < tunedFLOPs {
+	if (d.options.Tune != TuneCache && d.options.Tune != TuneOn) ||
+		2*int64(p.M)*int64(p.N)*int64(p.K)*int64(max(p.Batch, 1)) < tunedFLOPs {
 		return nil
 	}
 	if d.chosen == nil {
@@ -46,8 +48,8 @@ func (d *Device) settle(x *algorithm, key productKey, a, b, c Pointer) error {
 	return nil
 }
 
-// tune times the algorithms of a product on its operands and puts the fastest first. What is in C is written only if it is not
-// read.
+// tune times the algorithms of a product on its operands and puts the fastest first. What is in C is written only if it
+// is not read.
 func (d *Device) tune(x *algorithm, p Product, a, b, c Pointer) (err error) {
 	if len(x.choices) == 1 {
 		return nil

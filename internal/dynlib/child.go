@@ -16,7 +16,8 @@ import (
 // probeVariable names what a child process does.
 const probeVariable = "GEOALIGN_PROBE"
 
-// servant is what a child process does: it reads questions and writes answers, each a line of JSON, and returns the exit status.
+// servant is what a child process does: it reads questions and writes answers, each a line of JSON, and returns the
+// exit status.
 type servant func(args []string, questions io.Reader, answers io.Writer) int
 
 var servants = map[string]servant{}
@@ -72,8 +73,8 @@ func Start(name string, args ...string) (*Child, error) {
 	return c, nil
 }
 
-// Ask sends a question, unless it is nil, and sets answer to the next answer, which must come within limit. The error is an *EndedError;
-// the child is closed then.
+// Ask sends a question, unless it is nil, and sets answer to the next answer, which must come within limit. The error
+// is an *EndedError; the child is closed then.
 func (c *Child) Ask(question, answer any, limit time.Duration) error {
 	if question != nil {
 		text, err := json.Marshal(question)

@@ -39,8 +39,8 @@ func ProbeInChild() {
 	os.Exit(do(os.Args[1:], os.Stdin, os.NewFile(3, "answers")))
 }
 
-// endAfter ends this process when its parent has ended: what hangs in a library would go on for ever without the one that
-// limits its time.
+// endAfter ends this process when its parent has ended: what hangs in a library would go on for ever without the one
+// that limits its time.
 func endAfter(parent int) {
 	for os.Getppid() == parent {
 		time.Sleep(time.Second)
@@ -210,7 +210,8 @@ func (t Trial) probeOnce(files []string) ([]verdict, error) {
 		case last.File == "":
 			return nil, fmt.Errorf("the child process tried nothing: %w", err)
 		case errors.As(err, &end):
-			warning := fmt.Sprintf("%s is not used: %s %s: remove or replace the file, or name another with %s", last.File, last.Step, end.How, t.Env)
+			warning := fmt.Sprintf("%s is not used: %s %s: remove or replace the file, or name another with %s",
+				last.File, last.Step, end.How, t.Env)
 			return append(out, verdict{File: last.File, Warning: warning, passing: end.Late || end.Outside}), nil
 		default:
 			return nil, err

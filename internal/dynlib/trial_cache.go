@@ -117,7 +117,8 @@ func searchPath() []string {
 		out = append(out, filepath.SplitList(os.Getenv(v))...)
 	}
 	triple := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu"
-	return append(out, "/lib/"+triple, "/usr/lib/"+triple, "/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/opt/homebrew/lib")
+	return append(out, "/lib/"+triple, "/usr/lib/"+triple, "/usr/local/lib", "/lib64", "/usr/lib64", "/lib",
+		"/usr/lib", "/opt/homebrew/lib")
 }
 
 // locate returns where the loader probably finds a file, or an empty string.

@@ -21,7 +21,8 @@ func crashAtOnce() {
 }
 
 // crashes are the signals that a defect of a program causes.
-var crashes = []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGFPE, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS}
+var crashes = []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGFPE, syscall.SIGABRT,
+	syscall.SIGTRAP, syscall.SIGSYS}
 
 // fromOutside reports whether a process was ended by a signal that says nothing
 // about its library, such as the interrupt of the whole program.

@@ -15,16 +15,17 @@ import (
 type Config struct {
 	// Engine is what steps on the host compute with.
 	Engine Engine
-	// Device keeps the results and runs the ops that have steps for it; nil is that of the engine, see DeviceEngine, and without one
-	// the host.
+	// Device keeps the results and runs the ops that have steps for it; nil is that of the engine, see DeviceEngine,
+	// and without one the host.
 	Device Device
 	// Outputs are the nodes to compute. Their values are valid after a run.
 	Outputs gorgonia.Nodes
 	// Bind gives memory of the caller's to some of the outputs, which are then
 	// written there, such as gradients into one flat buffer.
 	Bind map[*gorgonia.Node][]float32
-	// Lend is memory of the caller's that holds nothing of worth before a run where nodes are bound to parts of it, such as
-	// the flat buffer of all gradients: results lie there until the op that writes the bound node. What nobody is bound to keeps its values.
+	// Lend is memory of the caller's that holds nothing of worth before a run where nodes are bound to parts of it,
+	// such as the flat buffer of all gradients: results lie there until the op that writes the bound node. What nobody
+	// is bound to keeps its values.
 	Lend []float32
 	// Recompute trades time for memory: parts of the forward pass that are computed
 	// again for the backward pass. The zero value keeps everything.
@@ -40,8 +41,8 @@ type Config struct {
 	// CheckNaN looks at every result and stops at the first op that makes a NaN
 	// or an infinity out of finite operands. Slow.
 	CheckNaN bool
-	// RunOn has a run with CheckNaN go on to its end, and return the error of the first such op then: other processes wait for
-	// what later ops exchange.
+	// RunOn has a run with CheckNaN go on to its end, and return the error of the first such op then: other processes
+	// wait for what later ops exchange.
 	RunOn bool
 }
 
@@ -86,7 +87,8 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 	m := newMachine(cfg, p)
 	switch {
 	case cfg.Room != nil && cfg.Device == nil:
-		m.scratch, m.arena, m.lent = cfg.Room.take(&cfg.Room.scratch, p.scratch), cfg.Room.take(&cfg.Room.arena, p.arena), true
+		m.scratch, m.arena, m.lent = cfg.Room.take(&cfg.Room.scratch, p.scratch),
+			cfg.Room.take(&cfg.Room.arena, p.arena), true
 	case cfg.Device == nil:
 		m.arena = memory.Floats(p.arena)
 		fallthrough

@@ -26,7 +26,8 @@ type Engine interface {
 	MultiplySerial(p *gemm.Product)
 	// PackWeights packs op(B) of p for products like it, nil where that saves nothing.
 	PackWeights(p *gemm.Product) *gemm.Packed
-	GemmSerial(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+	GemmSerial(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+		beta float32, c []float32, ldc int)
 	NewAttention(s attend.Sizes) *attend.Head
 	NewConvolution(s convolve.Sizes) *convolve.Convolution
 }
@@ -62,8 +63,8 @@ type Recording interface {
 
 // Mirrorer is a Device with memory that stands for memory of the host's, such as parameters that stay on the device.
 type Mirrorer interface {
-	// Mirrored returns memory that stands for host, false if there is none. Its Free does nothing, and the host's view of a buffer
-	// there is host itself.
+	// Mirrored returns memory that stands for host, false if there is none. Its Free does nothing, and the host's view
+	// of a buffer there is host itself.
 	Mirrored(host []float32) (Mirrored, bool)
 	// Refresh takes what the host has changed in such memory to the device.
 	Refresh() error
@@ -95,8 +96,8 @@ type Stager interface {
 
 // Stage is memory of a device that values wait in.
 type Stage interface {
-	// Fill begins to copy values there, which may not change until Take and the end of the run after it, or Drop. False: it does
-	// not, such as where they are few.
+	// Fill begins to copy values there, which may not change until Take and the end of the run after it, or Drop.
+	// False: it does not, such as where they are few.
 	Fill(from Array) (bool, error)
 	// Take enqueues the copy from there to a buffer.
 	Take(to Buffer) error
@@ -105,8 +106,8 @@ type Stage interface {
 	Free() error
 }
 
-// Adder is a Device with a step for the additions that Gorgonia makes when a node has several gradients, whose op is not of
-// package ops.
+// Adder is a Device with a step for the additions that Gorgonia makes when a node has several gradients, whose op is
+// not of package ops.
 type Adder interface {
 	// PrepareAdd is DeviceOp.PrepareOn of Out = In[0] + In[1], of one number of values.
 	PrepareAdd(c *DeviceCall) (Step, error)
@@ -218,7 +219,8 @@ type Prepare = func(c *DeviceCall) (Step, error)
 type DeviceStep struct {
 	Prepare Prepare
 	Half    Half // what the step does with bfloat16 besides
-	// Keeps says of a Remaker that its operand is kept instead: making it again costs more there than its memory is worth.
+	// Keeps says of a Remaker that its operand is kept instead: making it again costs more there than its memory is
+	// worth.
 	Keeps bool
 }
 

@@ -88,7 +88,8 @@ func (m *Machine) hand() error {
 	return nil
 }
 
-// take gives an input that a step on the device reads a buffer there, where the caller binds it to memory of the host's.
+// take gives an input that a step on the device reads a buffer there, where the caller binds it to memory of the
+// host's.
 func (s *inputSlot) take(d Device) error {
 	spec := inputSpec(s.node)
 	if s.own == nil {

@@ -108,8 +108,8 @@ func (b *builder) staged(i int, c *Call, in []Buffer, step Step) Step {
 	}
 }
 
-// widen gives c float32 in place of bfloat16 that the op's step on the host does not read or write, and returns both for each: of
-// what it reads and of what it writes.
+// widen gives c float32 in place of bfloat16 that the op's step on the host does not read or write, and returns both
+// for each: of what it reads and of what it writes.
 func (b *builder) widen(e *entry, c *Call) (read, written []Array) {
 	float := func(a *Array, takes bool, list *[]Array) {
 		if a.F32 != nil || a.BF16 == nil || takes {

@@ -42,7 +42,8 @@ func (in *instruction) finite(b Buffer) error {
 	}
 	for i, h := range a.BF16 {
 		if h&0x7f80 == 0x7f80 {
-			return &NonFiniteError{Op: in.node.Op().String(), Shape: a.Shape, Index: i, Value: math.Float32frombits(uint32(h) << 16)}
+			return &NonFiniteError{Op: in.node.Op().String(), Shape: a.Shape, Index: i,
+				Value: math.Float32frombits(uint32(h) << 16)}
 		}
 	}
 	return nil

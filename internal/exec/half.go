@@ -30,13 +30,13 @@ type HalfScratcher interface {
 	HalfScratch(in []tensor.Shape, threads int) int
 }
 
-// Half is what the step of an op for a device does with bfloat16, besides what HalfReader and HalfWriter say of all its steps.
-// Where the op has no step for the device after all, that of the host works on the values as float32.
+// Half is what the step of an op for a device does with bfloat16, besides what HalfReader and HalfWriter say of all its
+// steps. Where the op has no step for the device after all, that of the host works on the values as float32.
 type Half struct {
 	// Reads lists operands that may be bfloat16, Writes results: auxiliary ones, or -1, the output.
 	Reads, Writes []int
-	// Rounds lists operands whose values the step rounds before it multiplies them, or might as well: operands that HalfReader
-	// or Reads names, for which there may be a shadow, see shadow.go.
+	// Rounds lists operands whose values the step rounds before it multiplies them, or might as well: operands that
+	// HalfReader or Reads names, for which there may be a shadow, see shadow.go.
 	Rounds []int
 	// Shadows lists results that the step writes twice where it finds Operand.Shadow.
 	Shadows []int
@@ -107,7 +107,9 @@ func (p *plan) halve(external map[int][]float32, threads int) {
 	}
 	for pos := range p.entries {
 		e := &p.entries[pos]
-		if s, ok := e.node.Op().(HalfScratcher); ok && slices.ContainsFunc(e.results(), func(r result) bool { return r.unit >= 0 && p.units[r.unit].half }) {
+		if s, ok := e.node.Op().(HalfScratcher); ok && slices.ContainsFunc(e.results(), func(r result) bool {
+			return r.unit >= 0 && p.units[r.unit].half
+		}) {
 			e.scratch = max(e.scratch, s.HalfScratch(p.shapes(e), threads))
 			p.scratch = max(p.scratch, e.scratch)
 		}

@@ -52,7 +52,8 @@ func (p *plan) inPlace(external map[int][]float32, m *merged) {
 				continue
 			}
 			u := m.find(src.out.unit)
-			if u == out || p.units[u].to != pos || p.units[u].size != p.units[out].size || p.units[u].half != p.units[out].half {
+			if u == out || p.units[u].to != pos || p.units[u].size != p.units[out].size ||
+				p.units[u].half != p.units[out].half {
 				continue
 			}
 			if external[u] != nil {

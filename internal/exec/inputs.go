@@ -13,8 +13,8 @@ type inputSlot struct {
 	array Array
 	bound bool // by SetInput, which goes before a value of the node's own
 	uses  []inputUse
-	// On a device: whether a step of the device reads it, and the value there, in memory of the slot's own or, if it is resident, of
-	// the caller's; nil so far.
+	// On a device: whether a step of the device reads it, and the value there, in memory of the slot's own or, if it is
+	// resident, of the caller's; nil so far.
 	placed     bool
 	buffer     Buffer
 	own        Buffer
@@ -81,7 +81,8 @@ func (s *inputSlot) set(data any) error {
 	return nil
 }
 
-// setBuffer points the device's steps to b or, without one, to the slot's own buffer, which the next run makes where there is none.
+// setBuffer points the device's steps to b or, without one, to the slot's own buffer, which the next run makes where
+// there is none.
 func (s *inputSlot) setBuffer(b Buffer) {
 	if b == nil && !s.resident {
 		return
@@ -106,7 +107,8 @@ func (m *Machine) SetShadow(n *gorgonia.Node, bf16 []uint16) error {
 	case slot.node.Dtype() != tensor.Float32:
 		return fmt.Errorf("exec: input %s is %v: only float32 has a bfloat16 copy", slot.node.Name(), slot.node.Dtype())
 	case len(bf16) != slot.array.Len():
-		return fmt.Errorf("exec: input %s has %d elements, its bfloat16 copy %d", slot.node.Name(), slot.array.Len(), len(bf16))
+		return fmt.Errorf("exec: input %s has %d elements, its bfloat16 copy %d", slot.node.Name(), slot.array.Len(),
+			len(bf16))
 	}
 	slot.array.BF16 = bf16
 	for _, u := range slot.uses {

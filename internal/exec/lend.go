@@ -32,8 +32,8 @@ func (c *Config) lend() (l Lent) {
 	return l
 }
 
-// borrow places the units that are bound within host where they lie in what it lends, and returns the space between them: free
-// until the op that writes them first. What nobody binds there is never free.
+// borrow places the units that are bound within host where they lie in what it lends, and returns the space between
+// them: free until the op that writes them first. What nobody binds there is never free.
 func (p *plan) borrow(l Lent, host []float32) *space {
 	s := &space{limit: l.Words}
 	for i := range p.units {

@@ -10,5 +10,6 @@ type MemoryError struct {
 
 // Error says what is needed and what there is.
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("exec: the results of this graph need %d MB, more than the %d MB that may be used", e.Need>>20, e.Max>>20)
+	return fmt.Sprintf("exec: the results of this graph need %d MB, more than the %d MB that may be used", e.Need>>20,
+		e.Max>>20)
 }

@@ -39,8 +39,8 @@ type Machine struct {
 	within bool
 	room   *Room    // on a device: whose memory it is
 	stored []Buffer // there: the constants
-	// On a device: what is recorded, by the first instruction; the exchanges of inputs' buffers so far; and whether every op is
-	// waited for.
+	// On a device: what is recorded, by the first instruction; the exchanges of inputs' buffers so far; and whether
+	// every op is waited for.
 	sections  map[int]*section
 	exchanges int
 	stepwise  bool

@@ -64,7 +64,8 @@ func (p *plan) bind(bind map[*gorgonia.Node][]float32) (map[int][]float32, error
 		case out.unit < 0 || p.entries[i].consts != nil || p.entries[i].alias && external[out.unit] != nil:
 			return nil, fmt.Errorf("exec: cannot bind %v: it is no computed result of its own", n)
 		case len(mem) != p.units[out.unit].size:
-			return nil, fmt.Errorf("exec: bound memory of %v has %d elements, the node %d", n, len(mem), p.units[out.unit].size)
+			return nil, fmt.Errorf("exec: bound memory of %v has %d elements, the node %d", n, len(mem),
+				p.units[out.unit].size)
 		case external[out.unit] != nil:
 			return nil, fmt.Errorf("exec: two bound nodes share the result of %v", n)
 		}
@@ -75,7 +76,8 @@ func (p *plan) bind(bind map[*gorgonia.Node][]float32) (map[int][]float32, error
 
 // layout gives every unit an offset such that no two units that live at the same
 // time overlap: largest first, each at the lowest place that is free throughout
-// its life (the greedy-by-size strategy of Pisarchyk and Lee 2020), in memory that is lent if there is one, else in the arena.
+// its life (the greedy-by-size strategy of Pisarchyk and Lee 2020), in memory that is lent if there is one, else in the
+// arena.
 func (p *plan) layout(lent *space) {
 	var order []int
 	for i, u := range p.units {

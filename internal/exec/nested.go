@@ -33,8 +33,8 @@ type Inner struct {
 	around *Machine // nil for an op that runs on its own
 }
 
-// Buffer returns where a device keeps the value of an output, or of an input that the op fills there before each Run: what the
-// host has of that is not read. It is nil for an input that no output depends on.
+// Buffer returns where a device keeps the value of an output, or of an input that the op fills there before each Run:
+// what the host has of that is not read. It is nil for an input that no output depends on.
 func (n *Inner) Buffer(x *gorgonia.Node) (Buffer, error) {
 	if i, ok := n.plan.index[x.ID()]; ok && n.plan.outputs[i] && n.views[i] == nil {
 		return n.buffers[i], nil
@@ -97,8 +97,8 @@ func (b *builder) inner(e *entry) (*Inner, error) {
 	return n, nil
 }
 
-// innerOnDevice makes the machine within entry e on the device, with memory of its own there. The memory is counted as on the host;
-// the host's steps within it work in the scratch of the op.
+// innerOnDevice makes the machine within entry e on the device, with memory of its own there. The memory is counted as
+// on the host; the host's steps within it work in the scratch of the op.
 func (b *builder) innerOnDevice(e *entry) (*Inner, error) {
 	m := newMachine(Config{Engine: b.cfg.Engine, Device: b.cfg.Device, CheckNaN: b.cfg.CheckNaN}, e.inner)
 	m.scratch, m.within = b.scratch[aligned(e.own)+aligned(e.inner.arena):e.scratch], true

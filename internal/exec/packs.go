@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Packs are the packed parts of a graph input that never changes, such as a weight in inference. Products of several machines
-// read them, on one goroutine.
+// Packs are the packed parts of a graph input that never changes, such as a weight in inference. Products of several
+// machines read them, on one goroutine.
 type Packs struct{ of map[packedPart]*gemm.Packed }
 
 // packedPart is n rows of the input from one on, for products of few rows alone or for all.
@@ -17,8 +17,8 @@ type packedPart struct {
 	few     bool
 }
 
-// Of returns op(B) of p packed, which is n = p.N rows of the input from row from on; nil where packing saves nothing, see
-// kernel.Engine.PackWeights. It packs at the first call. A nil x has nothing.
+// Of returns op(B) of p packed, which is n = p.N rows of the input from row from on; nil where packing saves nothing,
+// see kernel.Engine.PackWeights. It packs at the first call. A nil x has nothing.
 func (x *Packs) Of(e Engine, p *gemm.Product, from int) *gemm.Packed {
 	if x == nil {
 		return nil
@@ -56,8 +56,8 @@ func (x *Packs) Bytes() (n int64) {
 	return n
 }
 
-// SetPacks says that a graph input never changes, and gives what reads it a place for packed parts of it. Like SetInput it
-// reaches all uses and ignores inputs that no output depends on.
+// SetPacks says that a graph input never changes, and gives what reads it a place for packed parts of it. Like SetInput
+// it reaches all uses and ignores inputs that no output depends on.
 func (m *Machine) SetPacks(n *gorgonia.Node, x *Packs) {
 	slot := m.inputs[n.ID()]
 	if slot == nil {

@@ -31,8 +31,8 @@ type entry struct {
 	in   []int // entries of the operands
 	out  result
 	aux  []result
-	// Of the output and the auxiliary results: their shadows, of unit -1 where there is none; nil: nowhere. Of the operands: the
-	// unit of the shadow that is read instead, -1: none; nil: of no operand.
+	// Of the output and the auxiliary results: their shadows, of unit -1 where there is none; nil: nowhere. Of the
+	// operands: the unit of the shadow that is read instead, -1: none; nil: of no operand.
 	shadows []result
 	shaded  []int
 	alias   bool // never run

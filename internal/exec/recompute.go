@@ -47,7 +47,8 @@ func (r Recompute) sorted() ([]Block, error) {
 	for i, b := range blocks {
 		switch {
 		case b.From < 0 || b.From >= b.To:
-			return nil, fmt.Errorf("exec: a block to compute again must hold nodes (got ids from %d to before %d)", b.From, b.To)
+			return nil, fmt.Errorf("exec: a block to compute again must hold nodes (got ids from %d to before %d)",
+				b.From, b.To)
 		case b.To > r.Backward:
 			return nil, fmt.Errorf("exec: a block to compute again must end before the backward pass (got node %d, the backward pass begins with %d)", b.To-1, r.Backward)
 		case i > 0 && b.From < blocks[i-1].To:

@@ -10,8 +10,8 @@ type section struct {
 // recorded says whether the op is all the device's own: a computation within it has recordings of its own.
 func (in *instruction) recorded() bool { return in.onDevice && in.inner == nil }
 
-// sectionAt returns the section that begins at instruction i of the first n, made when it is first asked for; nil where the
-// instruction is not recorded.
+// sectionAt returns the section that begins at instruction i of the first n, made when it is first asked for; nil where
+// the instruction is not recorded.
 func (m *Machine) sectionAt(i, n int) *section {
 	if !m.prog[i].recorded() {
 		return nil
@@ -77,8 +77,9 @@ func (m *Machine) forget() (errs []error) {
 	return errs
 }
 
-// StepByStep has the machine run its ops one by one where a device would run them together, and measures the time of each: what a
-// profile holds are times of the device then, but for ops on the host, for which it is how long the device waited.
+// StepByStep has the machine run its ops one by one where a device would run them together, and measures the time of
+// each: what a profile holds are times of the device then, but for ops on the host, for which it is how long the device
+// waited.
 func (m *Machine) StepByStep(on bool) { m.stepwise = on }
 
 // timeline returns what measures ops on the device, nil if nothing does.

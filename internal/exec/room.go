@@ -6,8 +6,9 @@ import (
 	"github.com/geoalign/geoalign/internal/memory"
 )
 
-// Room is memory that several machines work in, on the host or on one device, of which one runs at a time: the results of one are
-// gone when another runs. It grows with the machines that are compiled, and those from before keep the memory that they have.
+// Room is memory that several machines work in, on the host or on one device, of which one runs at a time: the results
+// of one are gone when another runs. It grows with the machines that are compiled, and those from before keep the
+// memory that they have.
 type Room struct {
 	arena, scratch []float32
 	lent           []Memory // of a device, the newest last

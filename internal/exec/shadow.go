@@ -11,11 +11,13 @@ type Rounder interface {
 // value is a result of an entry: its output (0) or auxiliary result k-1, as in entry.results.
 type value struct{ entry, k int }
 
-// shadow gives results that stay float32 a copy in bfloat16, a shadow, for the steps on a device that would each round them for
-// themselves: those read the shadow, and what else reads the result has every bit of it. The step that makes the result writes
-// both, or one that rounds follows it, if two steps at least are spared that. It says whether there are shadows.
+// shadow gives results that stay float32 a copy in bfloat16, a shadow, for the steps on a device that would each round
+// them for themselves: those read the shadow, and what else reads the result has every bit of it. The step that makes
+// the result writes both, or one that rounds follows it, if two steps at least are spared that. It says whether there
+// are shadows.
 //
-// It comes after the last change of who shares memory with whom: a sum that an op adds to in place has the shadow of that op.
+// It comes after the last change of who shares memory with whom: a sum that an op adds to in place has the shadow of
+// that op.
 func (p *plan) shadow() (any bool) {
 	readers := map[value]int{}
 	p.rounded(func(_ *entry, _ int, v value) { readers[v]++ })
@@ -46,8 +48,8 @@ func (p *plan) shadow() (any bool) {
 	return any
 }
 
-// rounded calls f for the operands that steps of the device round before they multiply, and that a shadow may take the place of:
-// computed results that stay float32 and whose rows are multiples of 16 bytes in it.
+// rounded calls f for the operands that steps of the device round before they multiply, and that a shadow may take the
+// place of: computed results that stay float32 and whose rows are multiples of 16 bytes in it.
 func (p *plan) rounded(f func(e *entry, operand int, v value)) {
 	for pos := range p.entries {
 		e := &p.entries[pos]
@@ -106,8 +108,8 @@ func (e *entry) shadowOf(operand int) int {
 	return e.shaded[operand]
 }
 
-// shade returns the step of entry i with what rounds the results whose shadows the step does not write itself; own says that it
-// is the op's own step for the device.
+// shade returns the step of entry i with what rounds the results whose shadows the step does not write itself; own says
+// that it is the op's own step for the device.
 func (b *builder) shade(i int, step Step, own bool) (Step, error) {
 	e := &b.plan.entries[i]
 	for k, r := range e.shadows {
@@ -116,7 +118,8 @@ func (b *builder) shade(i int, step Step, own bool) (Step, error) {
 		}
 		from := e.results()[k]
 		c := &DeviceCall{
-			In: []Operand{{Spec: b.spec(from), Buffer: b.buffer(from)}}, Out: Operand{Spec: b.spec(r), Buffer: b.buffer(r)}, BF16: true,
+			In:  []Operand{{Spec: b.spec(from), Buffer: b.buffer(from)}},
+			Out: Operand{Spec: b.spec(r), Buffer: b.buffer(r)}, BF16: true,
 		}
 		round, err := b.cfg.Device.(Rounder).PrepareRound(c)
 		if err != nil {

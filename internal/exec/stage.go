@@ -7,12 +7,13 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Stage tells a machine on a device of values that SetInput will bind to an input before the next run: the device may copy them
-// beside what it computes now. They may not change until the end of that run, or Unstage. It does nothing where the device
-// cannot, no step of the device reads the input, or the values are few.
+// Stage tells a machine on a device of values that SetInput will bind to an input before the next run: the device may
+// copy them beside what it computes now. They may not change until the end of that run, or Unstage. It does nothing
+// where the device cannot, no step of the device reads the input, or the values are few.
 func (m *Machine) Stage(n *gorgonia.Node, values []float32) error {
 	slot, d := m.inputs[n.ID()], m.stager()
-	if d == nil || slot == nil || !slot.placed || slot.resident || slot.buffer == nil || len(values) != slot.array.Len() {
+	if d == nil || slot == nil || !slot.placed || slot.resident || slot.buffer == nil ||
+		len(values) != slot.array.Len() {
 		return nil
 	}
 	if slot.stage == nil {
@@ -34,8 +35,8 @@ func (m *Machine) Stage(n *gorgonia.Node, values []float32) error {
 	return err
 }
 
-// takeStaged has the slot's buffer filled from where its values wait, if they are those that are bound. Others that wait are not
-// those of the next run after all, and are forgotten.
+// takeStaged has the slot's buffer filled from where its values wait, if they are those that are bound. Others that
+// wait are not those of the next run after all, and are forgotten.
 func (s *inputSlot) takeStaged() (bool, error) {
 	staged := s.staged
 	if s.staged = nil; staged == nil {

@@ -25,7 +25,8 @@ type SizeError struct {
 
 // Error says both sizes.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%s has %d bytes, more than the %d that are read of such a file: is it the right one?", e.Path, e.Size, e.Limit)
+	return fmt.Sprintf("%s has %d bytes, more than the %d that are read of such a file: is it the right one?", e.Path,
+		e.Size, e.Limit)
 }
 
 // KindError says that a path leads to something else than a file.

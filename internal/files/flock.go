@@ -2,8 +2,8 @@ package files
 
 import "os"
 
-// flock locks an open file or folder against all others that open it, until it is closed. got is false where another one has it; an error
-// says that there are no locks. Tests replace it: see SimulateFlock.
+// flock locks an open file or folder against all others that open it, until it is closed. got is false where another
+// one has it; an error says that there are no locks. Tests replace it: see SimulateFlock.
 var flock = systemFlock
 
 // Ways in which a file system does without locks, for SimulateFlock.
@@ -24,8 +24,9 @@ func SimulateFlock(how string) {
 	}
 }
 
-// exclusive locks an open file or folder that has the name path. works says that the lock is one: a file system that ignores the call gives it
-// to whoever asks, also to this process for the second time. Locks on some network file systems are of one machine alone.
+// exclusive locks an open file or folder that has the name path. works says that the lock is one: a file system that
+// ignores the call gives it to whoever asks, also to this process for the second time. Locks on some network file
+// systems are of one machine alone.
 func exclusive(f *os.File, path string) (got, works bool) {
 	got, err := flock(f)
 	if err != nil {
@@ -43,7 +44,8 @@ func exclusive(f *os.File, path string) (got, works bool) {
 	return true, err == nil && !again
 }
 
-// own locks a file until it is closed, and says whether it did and the file still has its name: another one may have renamed it in between.
+// own locks a file until it is closed, and says whether it did and the file still has its name: another one may have
+// renamed it in between.
 func own(f *os.File) bool {
 	if got, works := exclusive(f, f.Name()); !got || !works {
 		return false

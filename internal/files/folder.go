@@ -12,9 +12,9 @@ import (
 // tempPrefix begins the names of files and folders in work.
 const tempPrefix = ".tmp-"
 
-// FillFolder writes the folder at path, which is not there, in one step: fill writes to a folder beside it, which gets its name when
-// all is there. What killed processes left beside it, of this folder or of others, is removed first. Where another process
-// writes the same folder that is a *HeldError. say is that of Lock.
+// FillFolder writes the folder at path, which is not there, in one step: fill writes to a folder beside it, which gets
+// its name when all is there. What killed processes left beside it, of this folder or of others, is removed first.
+// Where another process writes the same folder that is a *HeldError. say is that of Lock.
 func FillFolder(path string, say func(format string, args ...any), fill func(dir string) error) error {
 	parent, base := filepath.Split(filepath.Clean(path))
 	sweepFolders(parent)
@@ -54,7 +54,8 @@ func lockEmpty(dir string, say func(format string, args ...any)) (*FolderLock, e
 	return l, nil
 }
 
-// justBegun says that a folder has an empty owner file and nothing else: its process was killed before it could write to it.
+// justBegun says that a folder has an empty owner file and nothing else: its process was killed before it could write
+// to it.
 func justBegun(dir string) bool {
 	list, err := os.ReadDir(dir)
 	if err != nil || len(list) != 1 || list[0].Name() != OwnerFile {
@@ -83,8 +84,8 @@ func drop(l *FolderLock) error {
 	return errors.Join(l.Release(), os.Remove(l.dir))
 }
 
-// sweepFolders removes the folders in work below parent whose processes have ended: those with an owner file. One that cannot be removed is
-// no error of the caller's.
+// sweepFolders removes the folders in work below parent whose processes have ended: those with an owner file. One that
+// cannot be removed is no error of the caller's.
 func sweepFolders(parent string) {
 	d, err := os.Open(filepath.Clean(parent + "."))
 	if err != nil {

@@ -14,16 +14,17 @@ import (
 	"github.com/geoalign/geoalign/internal/process"
 )
 
-// Times of owner files. The heartbeat rewrites the file; an owner that cannot be looked at, on another machine or in another container,
-// counts as ended when there was none for staleAfter and none comes while another heartbeat is waited for.
+// Times of owner files. The heartbeat rewrites the file; an owner that cannot be looked at, on another machine or in
+// another container, counts as ended when there was none for staleAfter and none comes while another heartbeat is
+// waited for.
 var (
 	beatEvery  = 10 * time.Second
 	staleAfter = 2 * time.Minute
 )
 
-// FolderLock is the lock of a folder, which one process has at a time. Two things make it: the system's lock (flock), which ends with the
-// process however it does, and the owner file, which says who has it and decides alone where the file system has no locks, or has them
-// for each machine alone. A nil one is that of a process that others write for.
+// FolderLock is the lock of a folder, which one process has at a time. Two things make it: the system's lock (flock),
+// which ends with the process however it does, and the owner file, which says who has it and decides alone where the
+// file system has no locks, or has them for each machine alone. A nil one is that of a process that others write for.
 type FolderLock struct {
 	dir, path string // of the owner file
 	f         *os.File
@@ -51,7 +52,8 @@ func (e *HeldError) Error() string {
 		text += " (" + e.Owner.String() + ")"
 	}
 	if e.Remote {
-		text += fmt.Sprintf(", by its heartbeat of the last %v: if it has ended, remove %s", staleAfter, filepath.Join(e.Dir, OwnerFile))
+		text += fmt.Sprintf(", by its heartbeat of the last %v: if it has ended, remove %s", staleAfter,
+			filepath.Join(e.Dir, OwnerFile))
 	}
 	return text
 }
@@ -59,9 +61,9 @@ func (e *HeldError) Error() string {
 // own locks of this process by their tokens: its number may be that of one that has ended.
 var ownTokens sync.Map
 
-// Lock takes the lock of a folder until Release is called or the process ends, however it does. Where another one has it, of this process
-// or not, that is a *HeldError. say is told where the file system has no locks, and where the lock was taken over from another
-// machine; nil: nobody is, and nothing is waited for.
+// Lock takes the lock of a folder until Release is called or the process ends, however it does. Where another one has
+// it, of this process or not, that is a *HeldError. say is told where the file system has no locks, and where the lock
+// was taken over from another machine; nil: nobody is, and nothing is waited for.
 func Lock(dir string, say func(format string, args ...any)) (*FolderLock, error) {
 	for range 100 { // a folder that gets another name meanwhile, as what an export has finished
 		f, err := os.Open(dir)
@@ -137,7 +139,8 @@ func (l *FolderLock) claim(works bool, say func(format string, args ...any)) err
 			return err
 		}
 		if j.remote && patient {
-			say("note: the lock of %s was left by %s, without a heartbeat for %v: taken over", l.dir, j.owner, staleAfter)
+			say("note: the lock of %s was left by %s, without a heartbeat for %v: taken over", l.dir, j.owner,
+				staleAfter)
 		}
 		patient = false // it was waited for
 	}
@@ -163,7 +166,8 @@ func (l *FolderLock) write() error {
 	return nil
 }
 
-// takeOver removes the owner file of one that has ended, while no other process does: what such a one judged a moment ago may be another's now.
+// takeOver removes the owner file of one that has ended, while no other process does: what such a one judged a moment
+// ago may be another's now.
 func (l *FolderLock) takeOver(works bool) error {
 	guard := l.path + "-takeover"
 	f, err := os.OpenFile(guard, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -200,7 +204,8 @@ func (l *FolderLock) beat() {
 		l.written = false
 		return
 	default:
-		if f, err := os.OpenFile(l.path, os.O_WRONLY, 0); err == nil { // the time of the change is the file system's own clock's
+		// the time of the change is the file system's own clock's
+		if f, err := os.OpenFile(l.path, os.O_WRONLY, 0); err == nil {
 			_, _ = f.WriteAt(l.content, 0)
 			_ = f.Close()
 		}
@@ -208,8 +213,8 @@ func (l *FolderLock) beat() {
 	l.timer.Reset(beatEvery)
 }
 
-// Lost returns an error once another process has taken the lock over, as one does that cannot see this one while it is stopped for
-// minutes. What the lock protects must not be written to then.
+// Lost returns an error once another process has taken the lock over, as one does that cannot see this one while it is
+// stopped for minutes. What the lock protects must not be written to then.
 func (l *FolderLock) Lost() error {
 	if l == nil {
 		return nil
@@ -291,7 +296,8 @@ func judge(l *FolderLock, works, patient bool) (v verdict) {
 	case o.SameMachine(self) && o.Namespace == self.Namespace:
 		v.held = process.Alive(o.PID, o.Started)
 		return v
-	case o.Host == self.Host && !o.SameMachine(self) && beat.Before(process.Booted()): // this machine started again since
+	// this machine started again since
+	case o.Host == self.Host && !o.SameMachine(self) && beat.Before(process.Booted()):
 		return v
 	}
 	v.remote = true
@@ -320,7 +326,8 @@ func judge(l *FolderLock, works, patient bool) (v verdict) {
 // halfWritten is how long an owner file may be without its content before its writer counts as killed.
 func halfWritten() time.Duration { return beatEvery / 10 }
 
-// clock returns the time of the clock that the times of files in a folder are of: a file server's may differ from that of this machine.
+// clock returns the time of the clock that the times of files in a folder are of: a file server's may differ from that
+// of this machine.
 func clock(dir, token string) (time.Time, error) {
 	path := filepath.Join(dir, tempPrefix+"clock-"+token)
 	if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {

@@ -10,8 +10,8 @@ import (
 // longestPath is the length in bytes from which on no system opens a file.
 const longestPath = 32767
 
-// CheckPath returns the error of opening a file of a name that is longer than any, with a part of the name alone: lists that others
-// made may have texts of any length in the place of a name.
+// CheckPath returns the error of opening a file of a name that is longer than any, with a part of the name alone: lists
+// that others made may have texts of any length in the place of a name.
 func CheckPath(path string) error {
 	if len(path) <= longestPath {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 )
 
-// OwnerFile is the file in a locked folder that says who has the lock. It is there while the lock is held, and stays where its process is killed.
+// OwnerFile is the file in a locked folder that says who has the lock. It is there while the lock is held, and stays
+// where its process is killed.
 const OwnerFile = ".lock"
 
 // Owner is what that file says.
@@ -38,7 +39,8 @@ func newOwner(token string) Owner {
 	if len(command) > maxCommand {
 		command = strings.ToValidUTF8(command[:maxCommand], "") + "..."
 	}
-	return Owner{Program: ownProgram, Identity: process.Self(), Since: time.Now().UTC().Truncate(time.Second), Command: command, Token: token}
+	return Owner{Program: ownProgram, Identity: process.Self(), Since: time.Now().UTC().Truncate(time.Second),
+		Command: command, Token: token}
 }
 
 // parseOwner reads an owner file, of which the beginning may be all that is there.
@@ -49,8 +51,8 @@ func parseOwner(b []byte) (o Owner, ok bool) {
 	return o, true
 }
 
-// readOwner reads the owner file at path and the time of its last heartbeat. The file is opened for that: a network file system
-// looks at the server then.
+// readOwner reads the owner file at path and the time of its last heartbeat. The file is opened for that: a network
+// file system looks at the server then.
 func readOwner(path string) (o Owner, ok bool, beat time.Time, err error) {
 	f, size, err := Open(path, maxOwner)
 	if err != nil {
@@ -75,5 +77,6 @@ func (o Owner) String() string {
 	if o.Command != "" {
 		command = ": " + words.Inline(o.Command)
 	}
-	return fmt.Sprintf("process %d on %s since %s%s", o.PID, words.Inline(o.Host), o.Since.Local().Format("2006-01-02 15:04:05"), command)
+	return fmt.Sprintf("process %d on %s since %s%s", o.PID, words.Inline(o.Host),
+		o.Since.Local().Format("2006-01-02 15:04:05"), command)
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // Replace writes the file at path in one step: who reads it, also after a kill, sees the
-// old content or the new, never a part. Of several who write it at once, in one process or more, the last one's stays. A
-// signal that asks the process to end waits for it. The error names the path.
+// old content or the new, never a part. Of several who write it at once, in one process or more, the last one's stays.
+// A signal that asks the process to end waits for it. The error names the path.
 func Replace(path string, content []byte) error {
 	return ReplaceFrom(path, func(w io.Writer) error { _, err := w.Write(content); return err })
 }
@@ -61,7 +61,9 @@ func replace(path string, fill func(f *os.File) error) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	for _, do := range []func() error{func() error { return fill(f) }, f.Sync, func() error { return rename(f, f.Name(), path) }} {
+	for _, do := range []func() error{func() error {
+		return fill(f)
+	}, f.Sync, func() error { return rename(f, f.Name(), path) }} {
 		if err = do(); err != nil {
 			return err
 		}
@@ -82,9 +84,9 @@ func Probe(dir string) error {
 	return nil
 }
 
-// Temporary returns an empty file in the folder of path that nobody else writes: that of a name which what a killed process left there has
-// too, whose lock ended with it, or where another one has that in work a file of a name that is drawn. Of these, those that a
-// killed process left are removed.
+// Temporary returns an empty file in the folder of path that nobody else writes: that of a name which what a killed
+// process left there has too, whose lock ended with it, or where another one has that in work a file of a name that is
+// drawn. Of these, those that a killed process left are removed.
 func Temporary(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	name := dir + tempPrefix + base
@@ -109,14 +111,15 @@ func Temporary(path string) (*os.File, error) {
 	}
 }
 
-// A temporary file that nobody has locked is left over when it is leftAfter old, for who has just made one and not locked it yet; where the file
-// system has no locks that would tell, leftWithoutLocks.
+// A temporary file that nobody has locked is left over when it is leftAfter old, for who has just made one and not
+// locked it yet; where the file system has no locks that would tell, leftWithoutLocks.
 const (
 	leftAfter        = time.Minute
 	leftWithoutLocks = time.Hour
 )
 
-// sweep removes the files with drawn names of Temporary that killed processes left. That one cannot be removed is no error of the caller's.
+// sweep removes the files with drawn names of Temporary that killed processes left. That one cannot be removed is no
+// error of the caller's.
 func sweep(dir, name string) {
 	d, err := os.Open(filepath.Clean(dir + "."))
 	if err != nil {
@@ -126,7 +129,8 @@ func sweep(dir, name string) {
 	for {
 		list, err := d.Readdirnames(1000)
 		for _, n := range list {
-			if drawn, ok := strings.CutPrefix(n, name+"-"); ok && len(drawn) == 8 && strings.Trim(drawn, "0123456789abcdef") == "" {
+			if drawn, ok := strings.CutPrefix(n, name+"-"); ok && len(drawn) == 8 &&
+				strings.Trim(drawn, "0123456789abcdef") == "" {
 				removeLeft(filepath.Join(dir, n))
 			}
 		}

@@ -104,7 +104,8 @@ func (r *record) read(b []byte) {
 // append adds the bytes of a record to b.
 func (r *record) append(b []byte) []byte {
 	b = append(b, r.Path[:]...)
-	for _, v := range []uint64{uint64(r.Stamp.Size), uint64(r.Stamp.Modified), uint64(r.Stamp.Changed), r.Stamp.File, r.Stamp.Device} {
+	for _, v := range []uint64{uint64(r.Stamp.Size), uint64(r.Stamp.Modified), uint64(r.Stamp.Changed), r.Stamp.File,
+		r.Stamp.Device} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	return append(b, r.Sum[:]...)

@@ -125,10 +125,12 @@ func moved(from []int) (n int) {
 	return n
 }
 
-// Words says what differs. name is that of entry j of the list of now; what is the word for one entry, such as "sample".
+// Words says what differs. name is that of entry j of the list of now; what is the word for one entry, such as
+// "sample".
 func (c Change) Words(what string, name func(j int) string) string {
 	if c.Renamed {
-		return fmt.Sprintf("all %s say what they said in the same order, but have other names (the first is %s)", words.Count(c.Now, what), name(0))
+		return fmt.Sprintf("all %s say what they said in the same order, but have other names (the first is %s)",
+			words.Count(c.Now, what), name(0))
 	}
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -143,7 +145,8 @@ func (c Change) Words(what string, name func(j int) string) string {
 		}
 	}
 	if n := len(c.Changed); n > 0 {
-		add("%s of another content under the name that it had (the first is %s)", words.Count(n, what), name(c.Changed[0]))
+		add("%s of another content under the name that it had (the first is %s)", words.Count(n, what),
+			name(c.Changed[0]))
 	}
 	if n := len(c.Gone); n > 0 {
 		add("%s gone (the first was number %d)", words.Thousands(n), c.Gone[0]+1)

@@ -8,7 +8,8 @@ import (
 )
 
 // A JSON file can have its own checksum, the CRC-32C of its bytes with zeros in the place of the digits: the first
-// key of that name, as an encoder with an indent writes it. Whatever else changes from version to version, this does not.
+// key of that name, as an encoder with an indent writes it. Whatever else changes from version to version, this does
+// not.
 const (
 	SealKey  = `"checksum": "`
 	SealZero = "00000000" // what the digits are before Seal

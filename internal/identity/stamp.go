@@ -55,8 +55,8 @@ func Together(stamps ...Stamp) Stamp {
 	return all
 }
 
-// Shared is the stamp as a text for caches that several machines use: without the device, whose number each machine chooses for
-// itself.
+// Shared is the stamp as a text for caches that several machines use: without the device, whose number each machine
+// chooses for itself.
 func (s Stamp) Shared() string {
 	s.Device = 0
 	return s.String()

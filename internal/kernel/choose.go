@@ -68,10 +68,10 @@ const (
 	fromDefault = "default"  // not measured
 )
 
-// choose returns the choice for p. It is the same at every call for products of one key. A product whose C is rounded, or
-// replaced by what follows it, is measured and checked without that, and where the fixed rules take the built-in product so does the
-// choice: that does what follows in the cache, and a library leaves C in memory first (a step of the quickstart in bfloat16 took
-// 16 % more with a library whose bare products were 5 to 10 % faster).
+// choose returns the choice for p. It is the same at every call for products of one key. A product whose C is rounded,
+// or replaced by what follows it, is measured and checked without that, and where the fixed rules take the built-in
+// product so does the choice: that does what follows in the cache, and a library leaves C in memory first (a step of
+// the quickstart in bfloat16 took 16 % more with a library whose bare products were 5 to 10 % faster).
 func (e *Engine) choose(p *gemm.Product) choice {
 	if e.tuner == nil || p.M*p.N*p.K < leastTuned || p.Alpha == 0 || p.Packed != nil {
 		return choice{way: e.fixed(p)}
@@ -133,7 +133,8 @@ func (t *tuner) known(d *decision, p *gemm.Product) {
 	}
 }
 
-// rule returns the choice for p by fixed rules, of the built-in product where those take a library that ended a process for p.
+// rule returns the choice for p by fixed rules, of the built-in product where those take a library that ended a process
+// for p.
 func (t *tuner) rule(product string, p *gemm.Product) choice {
 	c := choice{way: t.e.fixed(p)}
 	if !t.table.Ended(product, t.nameOf(p, c)) {
@@ -191,8 +192,8 @@ func (t *tuner) candidates(p *gemm.Product) (list []choice) {
 	return list
 }
 
-// other returns c split along the other side than by default, and whether that can be done and is worth a try: a side that is more
-// than twice as long is the better one, since each thread reads all of the operand along the other side.
+// other returns c split along the other side than by default, and whether that can be done and is worth a try: a side
+// that is more than twice as long is the better one, since each thread reads all of the operand along the other side.
 func (t *tuner) other(p *gemm.Product, c choice) (choice, bool) {
 	own := sideOf(p.M, p.N, p.K, t.e.threads)
 	if own == sideAuto || max(p.M, p.N) > 2*min(p.M, p.N) {

@@ -19,7 +19,8 @@ import (
 type Options struct {
 	// Backend is "auto" (oneDNN, then OpenBLAS, then builtin), "onednn",
 	// "openblas", "mkl", "builtin" or "plain" (no assembly at all). Empty means "auto". With "auto" the built-in
-	// product computes all on Zen 4 and Zen 5, where it is the fastest; a library that is found is a candidate of Tune then.
+	// product computes all on Zen 4 and Zen 5, where it is the fastest; a library that is found is a candidate of Tune
+	// then.
 	Backend string
 	// Threads is the number of threads; 0 means all processors that this process may use, see cpu.Available.
 	Threads int
@@ -28,8 +29,8 @@ type Options struct {
 	Precision string
 	// Tune is how the kernel of a product is chosen: "off" or "", by fixed rules; "cache", by what was measured on
 	// this machine before, and what is not known is measured at its first use, within a second in all; or "on",
-	// measured anew, within ten seconds. It takes programs that begin with ProbeInChild, since measuring calls every library
-	// that is found; elsewhere it is off, as Tuning says.
+	// measured anew, within ten seconds. It takes programs that begin with ProbeInChild, since measuring calls every
+	// library that is found; elsewhere it is off, as Tuning says.
 	Tune string
 	// Warn is told of what goes wrong later than New; nil: Warnings has it.
 	Warn func(text string)
@@ -93,7 +94,8 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{threads: o.Threads, backend: l.Backend, info: l.Info, warnings: warnings, bf16: o.Precision == precisionBF16}
+	e := &Engine{threads: o.Threads, backend: l.Backend, info: l.Info, warnings: warnings,
+		bf16: o.Precision == precisionBF16}
 	if e.threads == 0 {
 		e.threads = cpu.Available()
 	}
@@ -178,7 +180,8 @@ func (e *Engine) Describe() string {
 
 // NewAttention returns attention of one head in the engine's precision.
 func (e *Engine) NewAttention(s attend.Sizes) *attend.Head {
-	return attend.New(s, attend.Products{Plain: e.info.Name == library.Plain, BF16: e.bf16, Float: e.float, Tiles: e.tiles, AMX: e.amx})
+	return attend.New(s, attend.Products{Plain: e.info.Name == library.Plain, BF16: e.bf16, Float: e.float,
+		Tiles: e.tiles, AMX: e.amx})
 }
 
 // NewConvolution returns a convolution in float32, whatever the engine's precision.
@@ -210,13 +213,15 @@ func (e *Engine) For(n, grain int, body func(worker, lo, hi int)) {
 // ldc are the row strides of A, B and C as stored. Must not be called inside For.
 // With beta == 0, C is not read. A slice that is too short is a panic. C must not
 // overlap A or B.
-func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	e.Multiply(&gemm.Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha,
 		A: gemm.Matrix{F32: a, LD: lda}, B: gemm.Matrix{F32: b, LD: ldb}, Beta: beta, C: c, LDC: ldc})
 }
 
 // GemmSerial is Gemm on the calling thread alone, for use inside For.
-func (e *Engine) GemmSerial(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (e *Engine) GemmSerial(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32,
+	ldb int, beta float32, c []float32, ldc int) {
 	e.MultiplySerial(&gemm.Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha,
 		A: gemm.Matrix{F32: a, LD: lda}, B: gemm.Matrix{F32: b, LD: ldb}, Beta: beta, C: c, LDC: ldc})
 }
@@ -225,7 +230,8 @@ func (e *Engine) GemmSerial(transA, transB bool, m, n, k int, alpha float32, a [
 // of e, for about d and returns the billions of floating-point operations a second,
 // 2*m*n*k for each product.
 func MeasureGEMM(e *Engine, m, n, k int, d time.Duration) (gflops float64) {
-	return MeasureProduct(e, &gemm.Product{M: m, N: n, K: k, Alpha: 1, BF16: e.bf16, A: gemm.Matrix{F32: library.Values(m*k, 1), LD: k},
+	return MeasureProduct(e, &gemm.Product{M: m, N: n, K: k, Alpha: 1, BF16: e.bf16,
+		A: gemm.Matrix{F32: library.Values(m*k, 1), LD: k},
 		B: gemm.Matrix{F32: library.Values(k*n, 2), LD: n}, C: make([]float32, m*n), LDC: n}, d)
 }
 

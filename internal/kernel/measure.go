@@ -11,19 +11,21 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// How a product is measured. Each candidate computes it once, which is checked. Then a part of it is timed, along its longest
-// side, which has least to do with how fast a kernel is. The candidate with the least time of two turns has to beat the default
-// then: in pairs of runs one after the other, of which it must win most by the margin, and those of the whole product after them. Machines are slower for some milliseconds
-// now and then, which a pair has in common, and of two kernels that are even the default stays. Before each run other memory is
-// written to, since products of a step do not find their operands in the level-2 cache either.
+// How a product is measured. Each candidate computes it once, which is checked. Then a part of it is timed, along its
+// longest side, which has least to do with how fast a kernel is. The candidate with the least time of two turns has to
+// beat the default then: in pairs of runs one after the other, of which it must win most by the margin, and those of
+// the whole product after them. Machines are slower for some milliseconds now and then, which a pair has in common, and
+// of two kernels that are even the default stays. Before each run other memory is written to, since products of a step
+// do not find their operands in the level-2 cache either.
 const (
 	turns      = 2
-	pairsWon   = 5                    // that win
-	pairsLost  = 3                    // that lose
-	wholePairs = 2                    // of the whole product, all of which are to be won
-	margin     = 0.05                 // by which a pair is won
-	slow       = 1.5                  // times the first time of the default, from partTime on: no turn at all
-	mostSlow   = 3                    // products for which a way took that many times as long as the best, one after the other: see lags
+	pairsWon   = 5    // that win
+	pairsLost  = 3    // that lose
+	wholePairs = 2    // of the whole product, all of which are to be won
+	margin     = 0.05 // by which a pair is won
+	slow       = 1.5  // times the first time of the default, from partTime on: no turn at all
+	// products for which a way took that many times as long as the best, one after the other: see lags
+	mostSlow   = 3
 	partTime   = 2 * time.Millisecond // that a part should take
 	coldRoom   = 512 << 10            // values that a thread writes before each run
 	leastShare = 4                    // a part is at least 1/4
@@ -50,7 +52,8 @@ type measurement struct {
 }
 
 // measure times the candidates for p on its own operands and returns the best. ok is false where that
-// could not be told: the fixed rules stay. The result of p is undefined then and otherwise. builtin leaves libraries out.
+// could not be told: the fixed rules stay. The result of p is undefined then and otherwise. builtin leaves libraries
+// out.
 func (t *tuner) measure(product string, p *gemm.Product, builtin bool) (best choice, found tune.Choice, ok bool) {
 	rule := t.rule(product, p)
 	candidates := slices.DeleteFunc(t.candidates(p), func(c choice) bool {
@@ -60,7 +63,8 @@ func (t *tuner) measure(product string, p *gemm.Product, builtin bool) (best cho
 		return best, found, false
 	}
 	outside := t.untried(product, p, append(candidates, rule))
-	if t.left <= 0 || t.rate > 0 && t.cost(gflop(p)/t.rate, len(candidates), outside) > t.left || resultSize(p) > mostRoom || max(p.A.Length(), p.B.Length()) > mostOperand {
+	if t.left <= 0 || t.rate > 0 && t.cost(gflop(p)/t.rate, len(candidates), outside) > t.left ||
+		resultSize(p) > mostRoom || max(p.A.Length(), p.B.Length()) > mostOperand {
 		return best, found, false
 	}
 	if !t.sound(product, p, rule) {
@@ -145,7 +149,8 @@ func (t *tuner) partOf(p *gemm.Product, took time.Duration) *gemm.Product {
 	return &q
 }
 
-// cost estimates what a measurement takes of a product that takes so many seconds, with so many runs in another process.
+// cost estimates what a measurement takes of a product that takes so many seconds, with so many runs in another
+// process.
 func (t *tuner) cost(seconds float64, candidates, outside int) time.Duration {
 	part := max(min(1, partTime.Seconds()/seconds), 1./leastShare)
 	runs := 1 + float64(outside) + 1.5*float64(candidates) + part*turns*float64(candidates+3)
@@ -177,8 +182,8 @@ func (m *measurement) fastest(trials []*trial) *trial {
 	return first
 }
 
-// holds says whether a trial that beats the default in the part does so in the whole: oneDNN 2.6 does a part of 2048x1536x768 in
-// bfloat16 at 1020 GFLOP/s and the whole at 800, the built-in product both at 940.
+// holds says whether a trial that beats the default in the part does so in the whole: oneDNN 2.6 does a part of
+// 2048x1536x768 in bfloat16 at 1020 GFLOP/s and the whole at 800, the built-in product both at 940.
 func (m *measurement) holds(x *trial) bool {
 	for n := 0; m.part != m.p && n < wholePairs; n++ {
 		m.chill()
@@ -212,8 +217,8 @@ func (m *measurement) run(x *trial) time.Duration {
 	return d
 }
 
-// try computes the product by a candidate for the first time and says whether it may be chosen. One that panics or is wrong is
-// never tried again. Where the default is wrong, that is noted.
+// try computes the product by a candidate for the first time and says whether it may be chosen. One that panics or is
+// wrong is never tried again. Where the default is wrong, that is noted.
 func (m *measurement) try(x *trial) bool {
 	if x.way.foreign {
 		if !m.sound(m.product, m.p, x.choice) {
@@ -234,7 +239,8 @@ func (m *measurement) try(x *trial) bool {
 	case defaultWrong:
 		if !m.rule.wrong {
 			m.rule.wrong = true
-			m.e.warn(fmt.Sprintf("%s is wrong for the product %s: %s: %s is used for it", m.rule.name, m.product, difference, x.name))
+			m.e.warn(fmt.Sprintf("%s is wrong for the product %s: %s: %s is used for it", m.rule.name, m.product,
+				difference, x.name))
 		}
 		return true
 	}
@@ -245,8 +251,8 @@ func (m *measurement) try(x *trial) bool {
 	return false
 }
 
-// lags says whether a way was slow for each of the first products that it was tried for. It is not tried for more then, where time is
-// short: a library that does not know the processor is slow for all.
+// lags says whether a way was slow for each of the first products that it was tried for. It is not tried for more then,
+// where time is short: a library that does not know the processor is slow for all.
 func (t *tuner) lags(w *way) bool {
 	was := t.slow[w]
 	return t.mode != tune.On && len(was) >= mostSlow && !slices.Contains(was[:mostSlow], false)

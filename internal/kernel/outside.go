@@ -16,10 +16,10 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// Before this process computes a product by a library for the first time, to measure it or since a run has chosen it, another
-// process does, with operands of its own. What ends that process, or does not come back, is left out for the product. The other
-// process is this program again (dynlib.Start). It goes on from product to product, so that a start of a process and of the
-// libraries, 0.1 s, is paid once, and once more for each that ends it.
+// Before this process computes a product by a library for the first time, to measure it or since a run has chosen it,
+// another process does, with operands of its own. What ends that process, or does not come back, is left out for the
+// product. The other process is this program again (dynlib.Start). It goes on from product to product, so that a start
+// of a process and of the libraries, 0.1 s, is paid once, and once more for each that ends it.
 
 // servant is its name.
 const servant = "products"
@@ -27,8 +27,8 @@ const servant = "products"
 // outsideTimeout is how long it may take to start, or to compute a product.
 var outsideTimeout = 10 * time.Second
 
-// mostOperand is the number of values of an operand above which a product is not tried, and not measured, since the other process needs
-// operands of its own.
+// mostOperand is the number of values of an operand above which a product is not tried, and not measured, since the
+// other process needs operands of its own.
 const mostOperand = 64 << 20
 
 // attempt is a product that the other process computes by a library.
@@ -40,7 +40,8 @@ type attempt struct {
 	Alpha, Beta float32
 }
 
-// tester computes an attempt in another process. A *dynlib.EndedError says that it ended it; any other error, that there is none.
+// tester computes an attempt in another process. A *dynlib.EndedError says that it ended it; any other error, that
+// there is none.
 type tester interface {
 	try(a attempt) error
 	close()
@@ -88,7 +89,8 @@ func (o *outside) try(a attempt) error {
 			if errors.As(err, &end) && end.Late { // as for a product: the machine is busy
 				return err
 			}
-			return fmt.Errorf("to load the libraries %v", err) // no EndedError, since it has nothing to do with a product
+			// no EndedError, since it has nothing to do with a product
+			return fmt.Errorf("to load the libraries %v", err)
 		}
 		o.child = c
 	}
@@ -122,7 +124,8 @@ func (t *tuner) sound(product string, p *gemm.Product, c choice) bool {
 	case t.ends[lib] >= mostEnds:
 		return false
 	}
-	err := t.outside.try(attempt{Library: lib, Half: c.way.path == pathLibrary, Side: c.side, Key: tune.KeyOf(p), Alpha: p.Alpha, Beta: p.Beta})
+	err := t.outside.try(attempt{Library: lib, Half: c.way.path == pathLibrary, Side: c.side, Key: tune.KeyOf(p),
+		Alpha: p.Alpha, Beta: p.Beta})
 	var end *dynlib.EndedError
 	if err == nil {
 		t.table.Tried(product, kernel, true)
@@ -244,7 +247,8 @@ type operandValues struct {
 // product returns the product of an attempt, without what this program does after any product.
 func (v *operandValues) product(a attempt) gemm.Product {
 	k := a.Key
-	p := gemm.Product{TransA: k.TransA, TransB: k.TransB, M: k.M, N: k.N, K: k.K, Alpha: a.Alpha, Beta: a.Beta, BF16: k.BF16, LDC: k.LDC}
+	p := gemm.Product{TransA: k.TransA, TransB: k.TransB, M: k.M, N: k.N, K: k.K, Alpha: a.Alpha, Beta: a.Beta,
+		BF16: k.BF16, LDC: k.LDC}
 	rows, columns := p.StoredA()
 	p.A = v.matrix((rows-1)*k.LDA+columns, k.LDA, k.HalfA)
 	rows, columns = p.StoredB()

@@ -2,14 +2,15 @@ package kernel
 
 import "github.com/geoalign/geoalign/internal/kernel/gemm"
 
-// packRows is the number of rows up to which a product by packed weights is faster than any library, which packs them at each call.
+// packRows is the number of rows up to which a product by packed weights is faster than any library, which packs them
+// at each call.
 const packRows = 64
 
-// PackWeights packs op(B) of p for products like p: the same B, K and N, about as many rows. Products that name it as their
-// Packed give the same bits as those of the built-in product without it, and do not pack. The result is nil where
+// PackWeights packs op(B) of p for products like p: the same B, K and N, about as many rows. Products that name it as
+// their Packed give the same bits as those of the built-in product without it, and do not pack. The result is nil where
 // packing would save nothing: a library multiplies so many rows, operands are converted for it, or there is no
-// assembly. It allocates N x K x 4 bytes, half of it in bfloat16. Weights that change are packed anew.
-// Must not be called inside For.
+// assembly. It allocates N x K x 4 bytes, half of it in bfloat16. Weights that change are packed anew. Must not be
+// called inside For.
 //
 // What it saves grows as rows fall: see BenchmarkPacked.
 func (e *Engine) PackWeights(p *gemm.Product) *gemm.Packed {

@@ -54,7 +54,8 @@ func (e *Engine) convert(p *gemm.Product, w path, s *operandScratch, parallel bo
 }
 
 // convertOperand returns x as the path takes it.
-func (e *Engine) convertOperand(p *gemm.Product, w path, s *scratch, x gemm.Matrix, rows, columns int, parallel bool) gemm.Matrix {
+func (e *Engine) convertOperand(p *gemm.Product, w path, s *scratch, x gemm.Matrix, rows, columns int,
+	parallel bool) gemm.Matrix {
 	if w == pathLibrary && x.BF16 != nil || w == pathFloat && x.BF16 == nil && !p.BF16 {
 		return x
 	}

@@ -21,7 +21,8 @@ func (r *room) take(n int) []float32 {
 // resultSize returns the values of the result of p, from its first to its last.
 func resultSize(p *gemm.Product) int { return (p.M-1)*p.LDC + p.N }
 
-// output is where a trial writes its result. What follows the result goes to where it belongs, and is overwritten later.
+// output is where a trial writes its result. What follows the result goes to where it belongs, and is overwritten
+// later.
 type output []float32
 
 // outputs returns where the default and the candidates write. The default has the result of p itself where that is

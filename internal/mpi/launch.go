@@ -67,7 +67,8 @@ func launched(env func(string) string) *Launcher {
 // programs are the names of the programs that start the processes of a run, and the families whose
 // they are. Behind a process that was started by hand is a shell.
 var programs = map[string][]Family{
-	"orterun": {OpenMPI, ABI}, "orted": {OpenMPI, ABI}, "prterun": {OpenMPI, ABI}, "prted": {OpenMPI, ABI}, "prte": {OpenMPI, ABI},
+	"orterun": {OpenMPI, ABI}, "orted": {OpenMPI, ABI}, "prterun": {OpenMPI, ABI}, "prted": {OpenMPI, ABI},
+	"prte":           {OpenMPI, ABI},
 	"mpirun.openmpi": {OpenMPI, ABI}, "mpiexec.openmpi": {OpenMPI, ABI}, "ompirun_wrapper": {OpenMPI, ABI},
 	"mpiexec.hydra": {ABI, MPICH}, "mpirun.mpich": {ABI, MPICH}, "mpiexec.mpich": {ABI, MPICH},
 	"hydra_pmi_proxy": {ABI, MPICH}, "mpiexec.gforker": {ABI, MPICH},

@@ -44,7 +44,8 @@ func quietly(f func() error) error {
 	for n := range s.before {
 		s.now = action{}
 		// One that does not exist fails both times.
-		if dynlib.Call(sigaction, uintptr(n), 0, uintptr(unsafe.Pointer(&s.now))) == 0 && !bytes.Equal(s.now[:], s.before[n][:]) {
+		if dynlib.Call(sigaction, uintptr(n), 0, uintptr(unsafe.Pointer(&s.now))) == 0 &&
+			!bytes.Equal(s.now[:], s.before[n][:]) {
 			dynlib.Call(sigaction, uintptr(n), uintptr(unsafe.Pointer(&s.before[n])), 0)
 		}
 	}

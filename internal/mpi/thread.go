@@ -75,7 +75,8 @@ func (t *thread) connect(p place) (err error) {
 		return fmt.Errorf("mpi: the environment of the library cannot be set: %w", err)
 	}
 	if t.api, err = p.find(); err != nil {
-		return fmt.Errorf("%w. This process was started by %s as one of several: %s=off makes it one on its own", err, p.launcher.Name, Variable)
+		return fmt.Errorf("%w. This process was started by %s as one of several: %s=off makes it one on its own", err,
+			p.launcher.Name, Variable)
 	}
 	if err := t.api.Share(); err != nil {
 		return fmt.Errorf("mpi: %s cannot be loaded: %w", t.api.file, err)

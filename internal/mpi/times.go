@@ -19,11 +19,12 @@ func (t *times) add(began int64, bytes int) {
 	t.spent.Add(clock() - began)
 }
 
-// Times implements parallel.Timed. The time of an exchange runs from its turn on this rank to its end, so the wait for ranks
-// that come later is a part of it, and waiting behind other exchanges is not.
+// Times implements parallel.Timed. The time of an exchange runs from its turn on this rank to its end, so the wait for
+// ranks that come later is a part of it, and waiting behind other exchanges is not.
 func (w *World) Times() parallel.Times {
 	t := &w.times
-	return parallel.Times{Exchanges: int(t.exchanges.Load()), Bytes: t.bytes.Load(), Exchange: time.Duration(t.spent.Load())}
+	return parallel.Times{Exchanges: int(t.exchanges.Load()), Bytes: t.bytes.Load(),
+		Exchange: time.Duration(t.spent.Load())}
 }
 
 // bytes is how much this rank gives.

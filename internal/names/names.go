@@ -1,4 +1,5 @@
-// Package names compares names of files that come from different lists: of captions, of splits, of features, of archives.
+// Package names compares names of files that come from different lists: of captions, of splits, of features, of
+// archives.
 package names
 
 import (
@@ -35,10 +36,11 @@ type How int
 
 // Ways of being found.
 const (
-	Missing   How = iota // there is no such name
-	Exact                // by the same clean name
-	Folded               // by a name that differs only in Unicode normalisation: an accent is a letter of its own (NFD) or a part of one (NFC)
-	Ambiguous            // several names differ from it only in Unicode normalisation
+	Missing How = iota // there is no such name
+	Exact              // by the same clean name
+	// by a name that differs only in Unicode normalisation: an accent is a letter of its own (NFD) or a part of one (NFC)
+	Folded
+	Ambiguous // several names differ from it only in Unicode normalisation
 )
 
 // Index finds values by names.
@@ -88,7 +90,8 @@ func (x *Index[T]) Find(name string) (v T, how How) {
 
 func fold(name string) string { return normalform.String(norm.NFC, name) }
 
-// Form names the Unicode normal form of a name, for messages: NFC, NFD, or "neither NFC nor NFD"; "" where both are the same.
+// Form names the Unicode normal form of a name, for messages: NFC, NFD, or "neither NFC nor NFD"; "" where both are the
+// same.
 func Form(name string) string {
 	switch c, d := norm.NFC.IsNormalString(name), norm.NFD.IsNormalString(name); {
 	case c && d:

@@ -1,6 +1,6 @@
-// Package normalform has the normal forms of Unicode (UAX 15) for texts of any kind. Those of package norm put a joiner into
-// runs of more than 30 marks (UAX 15, section 13, the stream-safe format), and sort and compose on either side of it alone, which no
-// other program does.
+// Package normalform has the normal forms of Unicode (UAX 15) for texts of any kind. Those of package norm put a joiner
+// into runs of more than 30 marks (UAX 15, section 13, the stream-safe format), and sort and compose on either side of
+// it alone, which no other program does.
 package normalform
 
 import (
@@ -22,7 +22,8 @@ func String(f norm.Form, s string) string {
 	return n
 }
 
-// whole is String by the definition: characters are decomposed, marks sorted by their classes, and the text composed again.
+// whole is String by the definition: characters are decomposed, marks sorted by their classes, and the text composed
+// again.
 func whole(f norm.Form, s string) string {
 	apart := norm.NFD
 	if f == norm.NFKC || f == norm.NFKD {
@@ -49,8 +50,9 @@ func whole(f norm.Form, s string) string {
 // class is the canonical combining class of a character, 0 for what is no mark.
 func class(r rune) uint8 { return norm.NFD.PropertiesString(string(r)).CCC() }
 
-// compose joins each character to the last one of class 0 before it where both have a composite and nothing between them is in
-// the way: a character of class 0, or of the same class or a higher one (UAX 15, D115 and D117). It works in place.
+// compose joins each character to the last one of class 0 before it where both have a composite and nothing between
+// them is in the way: a character of class 0, or of the same class or a higher one (UAX 15, D115 and D117). It works in
+// place.
 func compose(text []rune) []rune {
 	out, base, last := text[:0], -1, uint8(0) // last is the class of the character before
 	for _, r := range text {

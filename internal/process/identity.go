@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// Identity tells processes apart, also those of other machines and containers, and those that had the same number before. What a system
-// does not tell is empty.
+// Identity tells processes apart, also those of other machines and containers, and those that had the same number
+// before. What a system does not tell is empty.
 type Identity struct {
-	Host      string `json:"host"`                // name of the machine or container
-	Boot      string `json:"boot,omitempty"`      // another one after each start of the machine; containers share that of their machine
+	Host string `json:"host"` // name of the machine or container
+	// another one after each start of the machine; containers share that of their machine
+	Boot      string `json:"boot,omitempty"`
 	Namespace string `json:"namespace,omitempty"` // within which process ids are unique
 	PID       int    `json:"pid"`
 	Started   string `json:"started,omitempty"` // clock ticks from the start of the machine to that of the process
@@ -57,8 +58,8 @@ func Booted() time.Time {
 	return time.Now().Add(-up)
 }
 
-// Alive says whether the process of a number in the namespace of this one goes on. With started it must have begun then: a number is
-// given again. A process that has ended and is not waited for yet does not go on. In doubt it does.
+// Alive says whether the process of a number in the namespace of this one goes on. With started it must have begun
+// then: a number is given again. A process that has ended and is not waited for yet does not go on. In doubt it does.
 func Alive(pid int, started string) bool {
 	if pid <= 0 {
 		return false

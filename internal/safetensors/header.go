@@ -100,12 +100,14 @@ func parseHeader(raw []byte, dataSize int64) ([]Info, map[string]string, error) 
 	var end int64
 	for _, t := range infos {
 		if t.begin != end {
-			return nil, nil, formatError("tensor %q begins at byte %d of the data, want %d: gap or overlap", t.Name, t.begin, end)
+			return nil, nil, formatError("tensor %q begins at byte %d of the data, want %d: gap or overlap", t.Name,
+				t.begin, end)
 		}
 		end = t.end
 	}
 	if end != dataSize {
-		return nil, nil, formatError("the tensors need %d bytes of data, the file has %d: truncated or not complete", end, dataSize)
+		return nil, nil, formatError("the tensors need %d bytes of data, the file has %d: truncated or not complete",
+			end, dataSize)
 	}
 	return infos, meta, nil
 }
@@ -148,7 +150,8 @@ func parseInfo(dec *json.Decoder, name string) (Info, error) {
 		n = 0
 	}
 	if info.end-info.begin != n {
-		return Info{}, formatError("tensor %q: %s %v needs %d bytes, data_offsets %v give %d", name, e.DType, e.Shape, n, e.Offsets, info.end-info.begin)
+		return Info{}, formatError("tensor %q: %s %v needs %d bytes, data_offsets %v give %d", name, e.DType, e.Shape,
+			n, e.Offsets, info.end-info.begin)
 	}
 	return info, nil
 }

@@ -153,7 +153,8 @@ func (f *File) want(name string, n int) (Info, error) {
 		return Info{}, f.missing(name)
 	}
 	if info.Len() != n {
-		return Info{}, fmt.Errorf("safetensors: tensor %q has shape %v (%d elements), want %d elements", name, info.Shape, info.Len(), n)
+		return Info{}, fmt.Errorf("safetensors: tensor %q has shape %v (%d elements), want %d elements", name,
+			info.Shape, info.Len(), n)
 	}
 	return info, nil
 }

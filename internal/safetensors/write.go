@@ -47,7 +47,8 @@ func (t Tensor) layout() (DType, int, error) {
 		return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write a %T: use []float32, []int64, []int32, []uint8, a *Spool or a Lazy", t.Name, t.Data)
 	}
 	if want := (Info{Shape: t.Shape}).Len(); want != n {
-		return "", 0, fmt.Errorf("safetensors: tensor %q: shape %v needs %d elements (got %d)", t.Name, t.Shape, want, n)
+		return "", 0, fmt.Errorf("safetensors: tensor %q: shape %v needs %d elements (got %d)", t.Name, t.Shape, want,
+			n)
 	}
 	return d, n, nil
 }
@@ -68,7 +69,9 @@ func Write(w io.Writer, tensors []Tensor, meta map[string]string) error {
 		}
 		types[t.Name] = d
 	}
-	sort.SliceStable(tensors, func(i, j int) bool { return types[tensors[i].Name].size() > types[tensors[j].Name].size() })
+	sort.SliceStable(tensors, func(i, j int) bool {
+		return types[tensors[i].Name].size() > types[tensors[j].Name].size()
+	})
 
 	head, err := header(tensors, types, meta)
 	if err != nil {

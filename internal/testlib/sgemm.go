@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 )
 
-// SGEMM is code of BLAS's Fortran function sgemm_, right and slow, with sizes of 32 bits or, wide, of 64. Products of at terms
-// run the code then first, of at most 24 bytes, which may end the process.
+// SGEMM is code of BLAS's Fortran function sgemm_, right and slow, with sizes of 32 bits or, wide, of 64. Products of
+// at terms run the code then first, of at most 24 bytes, which may end the process.
 func SGEMM(wide bool, at int32, then []byte) []byte {
 	text := sgemm32
 	if wide {

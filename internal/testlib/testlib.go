@@ -17,12 +17,14 @@ type Func struct {
 
 // Machine code of functions that take no notice of their arguments.
 var (
-	ReturnsZero = []byte{0x31, 0xc0, 0xc3}                                                      // xor eax, eax; ret
-	Segfaults   = []byte{0x31, 0xc0, 0xc7, 0x00, 0, 0, 0, 0, 0xc3}                              // xor eax, eax; mov dword [rax], 0
-	Illegal     = []byte{0x0f, 0x0b}                                                            // ud2
-	Loops       = []byte{0xeb, 0xfe}                                                            // jmp to itself
-	ExitsZero   = []byte{0x31, 0xff, 0xb8, 231, 0, 0, 0, 0x0f, 0x05}                            // exit_group(0)
-	KillsItself = []byte{0xb8, 39, 0, 0, 0, 0x0f, 0x05, 0x89, 0xc7, 0xbe, 6, 0, 0, 0, 0xb8, 62, // kill(getpid(), SIGABRT)
+	ReturnsZero = []byte{0x31, 0xc0, 0xc3} // xor eax, eax; ret
+	// xor eax, eax; mov dword [rax], 0
+	Segfaults = []byte{0x31, 0xc0, 0xc7, 0x00, 0, 0, 0, 0, 0xc3}
+	Illegal   = []byte{0x0f, 0x0b}                                 // ud2
+	Loops     = []byte{0xeb, 0xfe}                                 // jmp to itself
+	ExitsZero = []byte{0x31, 0xff, 0xb8, 231, 0, 0, 0, 0x0f, 0x05} // exit_group(0)
+	// kill(getpid(), SIGABRT)
+	KillsItself = []byte{0xb8, 39, 0, 0, 0, 0x0f, 0x05, 0x89, 0xc7, 0xbe, 6, 0, 0, 0, 0xb8, 62,
 		0, 0, 0, 0x0f, 0x05, 0xc3}
 )
 
@@ -88,10 +90,12 @@ func Build(functions []Func, init []byte) []byte {
 		return uint64(at)
 	}
 	for _, f := range functions {
-		symbols = append(symbols, symbol{Name: uint32(len(names)), Info: 0x12, Section: 1, Value: place(f.Code), Size: uint64(len(f.Code))})
+		symbols = append(symbols, symbol{Name: uint32(len(names)), Info: 0x12, Section: 1, Value: place(f.Code),
+			Size: uint64(len(f.Code))})
 		names = append(append(names, f.Name...), 0)
 	}
-	dynamic := [][2]uint64{{4, uint64(hashAt)}, {6, uint64(symbolsAt)}, {5, uint64(namesAt)}, {10, uint64(namesSize)}, {11, 24}}
+	dynamic := [][2]uint64{{4, uint64(hashAt)}, {6, uint64(symbolsAt)}, {5, uint64(namesAt)}, {10, uint64(namesSize)},
+		{11, 24}}
 	if init != nil {
 		dynamic = append(dynamic, [2]uint64{12, place(init)})
 	}

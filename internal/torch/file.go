@@ -121,7 +121,8 @@ func newArchive(z *zip.Reader, size int64) (*archive, error) {
 			return nil, fmt.Errorf("it has %q twice", m.Name)
 		}
 		a.members[m.Name] = m
-		if folder, ok := strings.CutSuffix(m.Name, "data.pkl"); ok && strings.Count(m.Name, "/") == 1 && strings.HasSuffix(folder, "/") {
+		if folder, ok := strings.CutSuffix(m.Name, "data.pkl"); ok && strings.Count(m.Name, "/") == 1 &&
+			strings.HasSuffix(folder, "/") {
 			if a.folder != "" {
 				return nil, fmt.Errorf("it has two pickles, %sdata.pkl and %s", a.folder, m.Name)
 			}
@@ -183,7 +184,8 @@ func (a *archive) span(key string, n int64) (int64, error) {
 		return 0, fmt.Errorf("storage %q: %w", key, err)
 	}
 	if at > a.size-n { // archive/zip looks at the directory alone
-		return 0, fmt.Errorf("storage %q needs %d bytes from %d on, and the file has %d: copy it again", key, n, at, a.size)
+		return 0, fmt.Errorf("storage %q needs %d bytes from %d on, and the file has %d: copy it again", key, n, at,
+			a.size)
 	}
 	return at, nil
 }

@@ -19,8 +19,10 @@ const (
 
 // storages are the names of types.
 var storages = map[global]safetensors.DType{
-	"torch.DoubleStorage": safetensors.F64, "torch.FloatStorage": safetensors.F32, "torch.HalfStorage": safetensors.F16, "torch.BFloat16Storage": safetensors.BF16,
-	"torch.LongStorage": safetensors.I64, "torch.IntStorage": safetensors.I32, "torch.ShortStorage": safetensors.I16, "torch.CharStorage": safetensors.I8,
+	"torch.DoubleStorage": safetensors.F64, "torch.FloatStorage": safetensors.F32,
+	"torch.HalfStorage": safetensors.F16, "torch.BFloat16Storage": safetensors.BF16,
+	"torch.LongStorage": safetensors.I64, "torch.IntStorage": safetensors.I32, "torch.ShortStorage": safetensors.I16,
+	"torch.CharStorage": safetensors.I8,
 	"torch.ByteStorage": safetensors.U8, "torch.BoolStorage": safetensors.Bool,
 }
 
@@ -167,8 +169,8 @@ func metadata(v any) error {
 	return nil
 }
 
-// rebuild makes a tensor of (storage, first element, shape, strides, whether it is trained, hooks), and since version 2.0 of
-// PyTorch metadata.
+// rebuild makes a tensor of (storage, first element, shape, strides, whether it is trained, hooks), and since version
+// 2.0 of PyTorch metadata.
 func rebuild(args tuple) (any, error) {
 	bad := errors.New("it makes no tensor that can be")
 	if len(args) < 6 || len(args) > 7 {

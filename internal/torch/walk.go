@@ -35,7 +35,8 @@ func (w *walker) walk(name string, v any, depth int) error {
 	w.values++
 	w.names += len(name)
 	if w.values > maxValues || depth > maxDepth || w.names > maxNames {
-		return fmt.Errorf("it has more than %d values, more than %d in each other, or names of more than %d bytes", maxValues, maxDepth, maxNames)
+		return fmt.Errorf("it has more than %d values, more than %d in each other, or names of more than %d bytes",
+			maxValues, maxDepth, maxNames)
 	}
 	at := func(key any) string {
 		if name == "" {
@@ -83,6 +84,7 @@ func (w *walker) add(name string, t stored) error {
 		return fmt.Errorf("tensor %.80q: %w", name, err)
 	}
 	w.file.index[name] = len(w.file.tensors)
-	w.file.tensors = append(w.file.tensors, Tensor{Name: name, DType: t.storage.dtype, Shape: t.shape, Strides: t.strides, Offset: begin + t.start*size})
+	w.file.tensors = append(w.file.tensors,
+		Tensor{Name: name, DType: t.storage.dtype, Shape: t.shape, Strides: t.strides, Offset: begin + t.start*size})
 	return nil
 }

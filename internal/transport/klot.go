@@ -20,7 +20,8 @@ import (
 // from it. grad may be the memory of the target.
 func (p *Plan) KL(target, grad []float64) (float64, error) {
 	if len(target) != p.N*p.M || len(grad) != p.N*p.M {
-		return 0, fmt.Errorf("transport: the target plan has %d values and its gradient %d: want %d x %d", len(target), len(grad), p.N, p.M)
+		return 0, fmt.Errorf("transport: the target plan has %d values and its gradient %d: want %d x %d", len(target),
+			len(grad), p.N, p.M)
 	}
 	p.target, p.grad = target, grad
 	p.e.For(p.N, grain(8*p.M), p.divide)

@@ -23,7 +23,8 @@ const Tolerance = 1e-6
 // defaults returns the options with the defaults filled in.
 func (o Options) defaults() (Options, error) {
 	if !(o.Epsilon > 0) || math.IsInf(o.Epsilon, 0) || o.Iterations < 0 || !(o.Tolerance >= 0) {
-		return o, fmt.Errorf("transport: a plan needs eps > 0, iterations and a tolerance >= 0 (got %v, %d and %v)", o.Epsilon, o.Iterations, o.Tolerance)
+		return o, fmt.Errorf("transport: a plan needs eps > 0, iterations and a tolerance >= 0 (got %v, %d and %v)",
+			o.Epsilon, o.Iterations, o.Tolerance)
 	}
 	if o.Iterations == 0 {
 		o.Iterations = 1000
@@ -70,7 +71,8 @@ func New(e Engine, n, m int) (*Plan, error) {
 		return nil, fmt.Errorf("transport: a plan needs items on both sides (got %d and %d)", n, m)
 	}
 	p := &Plan{
-		N: n, M: m, e: e, S: make([]float64, n*m), F: make([]float64, n), G: make([]float64, m), p: make([]float64, n*m), t: make([]float64, n*m),
+		N: n, M: m, e: e, S: make([]float64, n*m), F: make([]float64, n), G: make([]float64, m),
+		p: make([]float64, n*m), t: make([]float64, n*m),
 		u: make([]float64, n), v: make([]float64, m), before: make([]float64, n), sums: make([]float64, n),
 	}
 	p.rows = func(_, lo, hi int) { p.potentials(p.F, p.G, p.S, lo, hi) }

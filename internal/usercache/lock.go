@@ -12,8 +12,9 @@ import (
 // lockWait is how long Lock waits for others, which need some milliseconds.
 const lockWait = time.Second
 
-// Lock has other processes that call it for a file of the same folder wait until release is called, so that who reads a file, adds to
-// it and writes it loses nothing that another one adds meanwhile. Where the lock is not to be had in time it does without.
+// Lock has other processes that call it for a file of the same folder wait until release is called, so that who reads a
+// file, adds to it and writes it loses nothing that another one adds meanwhile. Where the lock is not to be had in time
+// it does without.
 func Lock(file string) (release func()) {
 	none := func() {}
 	dir := filepath.Dir(file)

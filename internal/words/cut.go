@@ -29,8 +29,8 @@ func Cut(text string, most int) string {
 // Shown returns a name, a key or a value of a file as a message quotes it: cut, and Inline.
 func Shown(text string) string { return Inline(Cut(text, shown)) }
 
-// Short returns err with a message that is cut: an error that quotes what a file has may be as long as the file. What it
-// wraps stays; nil is nil.
+// Short returns err with a message that is cut: an error that quotes what a file has may be as long as the file. What
+// it wraps stays; nil is nil.
 func Short(err error) error {
 	if err == nil {
 		return nil

@@ -30,7 +30,8 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// Inline is Visible of text within a line, a cell of a table as a rule: line feeds and tabs are written as \n and \t too.
+// Inline is Visible of text within a line, a cell of a table as a rule: line feeds and tabs are written as \n and \t
+// too.
 func Inline(text string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Visible(text))
 }

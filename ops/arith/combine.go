@@ -15,9 +15,12 @@ import (
 // several scores of the same pairs, say.
 func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 	if len(weights) != len(xs) || len(xs) == 0 {
-		panic(&op.BuildError{Op: "combine", Err: fmt.Errorf("want a weight for each of at least one array (got %d weights and %d arrays)", len(weights), len(xs))})
+		panic(&op.BuildError{Op: "combine",
+			Err: fmt.Errorf("want a weight for each of at least one array (got %d weights and %d arrays)",
+				len(weights), len(xs))})
 	}
-	o := &op.Op{Kind: "combine", Args: fmt.Sprintf("weights=%g", weights), Diff: make([]bool, len(xs)), InPlace: []int{0}, On: oncuda.Combine(weights, false)}
+	o := &op.Op{Kind: "combine", Args: fmt.Sprintf("weights=%g", weights), Diff: make([]bool, len(xs)),
+		InPlace: []int{0}, On: oncuda.Combine(weights, false)}
 	for i := range o.Diff {
 		o.Diff[i] = true
 	}
@@ -55,13 +58,17 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 	return op.Apply(o, xs...)
 }
 
-// Times returns a*x for a constant a. It is for gradients: none flows back through it. In a forward graph Combine does the same.
+// Times returns a*x for a constant a. It is for gradients: none flows back through it. In a forward graph Combine does
+// the same.
 func Times(a float32, x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "times", Args: fmt.Sprintf("a=%g", a), Diff: []bool{false}, InPlace: []int{0}, On: oncuda.Elements("scale", a),
+		Kind: "times", Args: fmt.Sprintf("a=%g", a), Diff: []bool{false}, InPlace: []int{0},
+		On:    oncuda.Elements("scale", a),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
-			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) { vector.Scale(c.Out.F32[lo:hi], a, c.In[0].F32[lo:hi]) })
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
+				vector.Scale(c.Out.F32[lo:hi], a, c.In[0].F32[lo:hi])
+			})
 		},
 	}, x)
 }

@@ -16,7 +16,8 @@ func Outer(x, y *gorgonia.Node) *gorgonia.Node {
 		Kind: "outer", Diff: []bool{true, true}, On: oncuda.Outer(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
-			if err := op.Need(len(x) == 2 && len(y) == 2 && x[0] == y[0], "want two matrices with as many rows (got %v and %v)", x, y); err != nil {
+			if err := op.Need(len(x) == 2 && len(y) == 2 && x[0] == y[0],
+				"want two matrices with as many rows (got %v and %v)", x, y); err != nil {
 				return nil, err
 			}
 			return tensor.Shape{x[0], x[1] * y[1]}, nil

@@ -61,12 +61,15 @@ func reduction(kind string, mean bool) *op.Op {
 // spread returns an array of the given shape full of factor*dy for a scalar dy.
 func spread(shape tensor.Shape, factor float32) *op.Op {
 	return &op.Op{
-		Kind: "spread", Args: fmt.Sprintf("shape=%v factor=%g", shape, factor), Diff: []bool{false}, On: oncuda.Elements("spread", factor),
+		Kind: "spread", Args: fmt.Sprintf("shape=%v factor=%g", shape, factor), Diff: []bool{false},
+		On: oncuda.Elements("spread", factor),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return shape.Clone(), op.Need(len(in[0]) == 0, "want a scalar")
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) { vector.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0]) })
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
+				vector.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0])
+			})
 		},
 	}
 }
@@ -75,12 +78,14 @@ func spread(shape tensor.Shape, factor float32) *op.Op {
 // of a loss: a scalar.
 func WeightedSum(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 	weights = append([]float32(nil), weights...)
-	o := &op.Op{Kind: "weighted sum", Args: fmt.Sprintf("weights=%v", weights), Diff: make([]bool, len(xs)), On: oncuda.Combine(weights, true)}
+	o := &op.Op{Kind: "weighted sum", Args: fmt.Sprintf("weights=%v", weights), Diff: make([]bool, len(xs)),
+		On: oncuda.Combine(weights, true)}
 	for i := range o.Diff {
 		o.Diff[i] = true
 	}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
-		if err := op.Need(len(in) > 0 && len(in) == len(weights), "want a weight for each operand (got %d weights, %d operands)", len(weights), len(in)); err != nil {
+		if err := op.Need(len(in) > 0 && len(in) == len(weights),
+			"want a weight for each operand (got %d weights, %d operands)", len(weights), len(in)); err != nil {
 			return nil, err
 		}
 		for i, s := range in {

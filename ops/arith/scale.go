@@ -26,7 +26,9 @@ func divScalarOp() *op.Op {
 	o := scaling("div scalar", "div_scalar", func(s float32) float32 { return 1 / s })
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		// ds = -sum(dy*x)/s^2 = -sum(dy*out)/s: with the output, x need not be kept.
-		ds := op.Apply(scaledDot("div scalar ds", oncuda.Dot(-1, true), func(s float32) float32 { return -1 / s }), dy, out, in[1])
+		ds := op.Apply(scaledDot("div scalar ds", oncuda.Dot(-1, true), func(s float32) float32 {
+			return -1 / s
+		}), dy, out, in[1])
 		return gorgonia.Nodes{DivScalar(dy, in[1]), ds}
 	}
 	return o
@@ -36,7 +38,9 @@ func mulExpOp() *op.Op {
 	o := scaling("mul exp", "mul_exp", exp32)
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		// dt = sum(dy*x)*exp(t) = sum(dy*out): with the output, x need not be kept.
-		dt := op.Apply(scaledDot("mul exp dt", oncuda.Dot(1, false), func(float32) float32 { return 1 }), dy, out, in[1])
+		dt := op.Apply(scaledDot("mul exp dt", oncuda.Dot(1, false), func(float32) float32 {
+			return 1
+		}), dy, out, in[1])
 		return gorgonia.Nodes{MulExp(dy, in[1]), dt}
 	}
 	return o
@@ -47,7 +51,9 @@ func exp32(x float32) float32 { return float32(math.Exp(float64(x))) }
 func mulScalarOp() *op.Op {
 	o := scaling("mul scalar", "mul_scalar", func(s float32) float32 { return s })
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-		ds := op.Apply(scaledDot("mul scalar ds", oncuda.Dot(1, false), func(float32) float32 { return 1 }), dy, in[0], in[1])
+		ds := op.Apply(scaledDot("mul scalar ds", oncuda.Dot(1, false), func(float32) float32 {
+			return 1
+		}), dy, in[0], in[1])
 		return gorgonia.Nodes{MulScalar(dy, in[1]), ds}
 	}
 	return o
@@ -78,7 +84,8 @@ func scaledDot(kind string, on map[string]exec.DeviceStep, factor func(s float32
 	return &op.Op{
 		Kind: kind, Diff: []bool{false, false, false}, On: on,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return tensor.ScalarShape(), op.Need(in[0].TotalSize() == in[1].TotalSize(), "operands must have the same size")
+			return tensor.ScalarShape(),
+				op.Need(in[0].TotalSize() == in[1].TotalSize(), "operands must have the same size")
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return blocks(in[0].TotalSize()) },
 		Host: func(c *exec.Call) (exec.Step, error) {

@@ -15,7 +15,9 @@ func Square(x *gorgonia.Node) *gorgonia.Node {
 		Kind: "square", Diff: []bool{true}, InPlace: []int{0}, On: oncuda.Elements("square"),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
-			return elements(c, func(lo, hi int) { vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[0].F32[lo:hi]) }), nil
+			return elements(c, func(lo, hi int) {
+				vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[0].F32[lo:hi])
+			}), nil
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(squareGrad(), in[0], dy)}

@@ -19,7 +19,8 @@ func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 		On: oncuda.SumProducts(n),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
-			if err := op.Need(n > 0 && len(x) == 2 && x.Eq(y) && x[1]%n == 0, "want two matrices (R, K*n) of groups of n = %d columns (got %v and %v)", n, x, y); err != nil {
+			if err := op.Need(n > 0 && len(x) == 2 && x.Eq(y) && x[1]%n == 0,
+				"want two matrices (R, K*n) of groups of n = %d columns (got %v and %v)", n, x, y); err != nil {
 				return nil, err
 			}
 			return tensor.Shape{x[0], n}, nil
@@ -54,7 +55,8 @@ func sumProducts(dst, x, y []float32) {
 // mulGroups returns x (R, K*n) with each of its groups of n columns times dy (R, n).
 func mulGroups(n int) *op.Op {
 	return &op.Op{
-		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, InPlace: []int{0}, On: oncuda.MulGroups(n),
+		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, InPlace: []int{0},
+		On:    oncuda.MulGroups(n),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)

@@ -35,7 +35,8 @@ func affinity(l int) *op.Op {
 				return nil, err
 			}
 			return v.Clone(), op.All(
-				op.Need(q[0]%l == 0 && v[0] == q[0], "rows must be those of v and a multiple of %d (got %d and %d)", l, q[0], v[0]),
+				op.Need(q[0]%l == 0 && v[0] == q[0], "rows must be those of v and a multiple of %d (got %d and %d)", l,
+					q[0], v[0]),
 				op.Need(len(in[3]) == 1 && in[3][0] == q[0]/l, "lengths must have shape (%d) (got %v)", q[0]/l, in[3]),
 			)
 		},
@@ -45,7 +46,8 @@ func affinity(l int) *op.Op {
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					n := int(c.In[3].I32[r])
-					q, k, v, out := c.In[0].F32[r*l*d:], c.In[1].F32[r*l*d:], c.In[2].F32[r*l*e:], c.Out.F32[r*l*e:][:l*e]
+					q, k, v, out := c.In[0].F32[r*l*d:], c.In[1].F32[r*l*d:], c.In[2].F32[r*l*e:],
+						c.Out.F32[r*l*e:][:l*e]
 					clear(out)
 					for i := range n {
 						for j := range n {
@@ -67,7 +69,8 @@ func affinity(l int) *op.Op {
 		On: oncuda.Affinity(l),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			q, k, v, lengths := in[0], in[1], in[2], in[3]
-			return gorgonia.Nodes{Affinity(dy, v, k, lengths, l), Affinity(v, dy, q, lengths, l), Affinity(k, q, dy, lengths, l), nil}
+			return gorgonia.Nodes{Affinity(dy, v, k, lengths, l), Affinity(v, dy, q, lengths, l),
+				Affinity(k, q, dy, lengths, l), nil}
 		},
 	}
 }

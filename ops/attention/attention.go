@@ -129,17 +129,20 @@ func (a *attention) callDims(c *exec.Call) attentionDims {
 
 func (a *attention) shape(in []tensor.Shape) (tensor.Shape, error) {
 	if err := op.All(
-		op.Need(a.lq > 0 && a.lk > 0 && a.heads > 0, "want at least one token and one head (got %d queries, %d keys, %d heads)", a.lq, a.lk, a.heads),
+		op.Need(a.lq > 0 && a.lk > 0 && a.heads > 0,
+			"want at least one token and one head (got %d queries, %d keys, %d heads)", a.lq, a.lk, a.heads),
 		nn.CheckKeep(a.keep),
 	); err != nil {
 		return nil, err
 	}
 	q := in[0]
-	if err := op.Need(len(q) == 2 && q[0]%a.lq == 0, "want a matrix with a multiple of %d rows (got %v)", a.lq, q); err != nil {
+	if err := op.Need(len(q) == 2 && q[0]%a.lq == 0, "want a matrix with a multiple of %d rows (got %v)", a.lq,
+		q); err != nil {
 		return nil, err
 	}
 	if a.self {
-		if err := op.Need(q[1]%(3*a.heads) == 0, "qkv must have 3D columns, D a multiple of %d heads (got %d)", a.heads, q[1]); err != nil {
+		if err := op.Need(q[1]%(3*a.heads) == 0, "qkv must have 3D columns, D a multiple of %d heads (got %d)",
+			a.heads, q[1]); err != nil {
 			return nil, err
 		}
 	} else if err := a.checkKeys(q, in[1]); err != nil {
@@ -147,7 +150,8 @@ func (a *attention) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	s := a.dims(in)
 	if err := op.All(
-		op.Need(a.index >= 0 || s.seqs == s.rows, "without index, want as many key sequences as rows (got %d and %d)", s.seqs, s.rows),
+		op.Need(a.index >= 0 || s.seqs == s.rows, "without index, want as many key sequences as rows (got %d and %d)",
+			s.seqs, s.rows),
 		a.checkInts(in, a.index, "index", s.rows),
 		a.checkInts(in, a.lengths, "lengths", s.rows),
 	); err != nil {
@@ -155,13 +159,15 @@ func (a *attention) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	if a.bits >= 0 {
 		words := s.rows * a.heads * a.lq * s.words
-		if err := op.Need(in[a.bits].TotalSize() == words, "dropout mask must have %d words (got %v)", words, in[a.bits]); err != nil {
+		if err := op.Need(in[a.bits].TotalSize() == words, "dropout mask must have %d words (got %v)", words,
+			in[a.bits]); err != nil {
 			return nil, err
 		}
 	}
 	if a.bias >= 0 {
 		if err := op.All(
-			op.Need(in[a.bias].Eq(tensor.Shape{a.heads, a.lq, a.lk}), "bias must have shape (%d, %d, %d) (got %v)", a.heads, a.lq, a.lk, in[a.bias]),
+			op.Need(in[a.bias].Eq(tensor.Shape{a.heads, a.lq, a.lk}), "bias must have shape (%d, %d, %d) (got %v)",
+				a.heads, a.lq, a.lk, in[a.bias]),
 			op.Need(a.index < 0, "rows with a bias have key sequences of their own: leave out index"),
 		); err != nil {
 			return nil, err
@@ -182,7 +188,8 @@ func (a *attention) checkInts(in []tensor.Shape, operand int, name string, n int
 	if operand < 0 {
 		return nil
 	}
-	return op.Need(len(in[operand]) == 1 && in[operand][0] == n, "%s must have shape (%d) (got %v)", name, n, in[operand])
+	return op.Need(len(in[operand]) == 1 && in[operand][0] == n, "%s must have shape (%d) (got %v)", name, n,
+		in[operand])
 }
 
 // checkValues looks at the integers of a run: a wrong one would read memory that

@@ -14,7 +14,8 @@ import (
 // again: they are never kept. With an index, the rows sorted by key sequence (R) and
 // where each sequence's rows begin (N+1) follow.
 func (a *attention) forward() *op.Op {
-	o := &op.Op{Kind: "self attention", Args: a.args(), Shape: a.shape, Diff: make([]bool, a.operands), ReadsHalf: a.readsHalf(), WritesHalf: []int{op.Output}}
+	o := &op.Op{Kind: "self attention", Args: a.args(), Shape: a.shape, Diff: make([]bool, a.operands),
+		ReadsHalf: a.readsHalf(), WritesHalf: []int{op.Output}}
 	o.Diff[0] = true
 	if !a.self {
 		o.Kind = "cross attention"

@@ -23,12 +23,16 @@ func RelativeBias(table *gorgonia.Node, lq, lk, farthest int) *gorgonia.Node {
 		Kind: "relative bias", Args: fmt.Sprintf("lq=%d lk=%d farthest=%d", lq, lk, farthest), Diff: []bool{true},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.All(
-				op.Need(len(in[0]) == 2 && in[0][0]%4 == 0, "want a table (N, H) with a multiple of 4 buckets (got %v)", in[0]),
+				op.Need(len(in[0]) == 2 && in[0][0]%4 == 0,
+					"want a table (N, H) with a multiple of 4 buckets (got %v)", in[0]),
 				op.Need(lq > 0 && lk > 0, "want at least one query and key (got %d and %d)", lq, lk),
 			); err != nil {
 				return nil, err
 			}
-			return tensor.Shape{in[0][1], lq, lk}, op.Need(farthest > in[0][0]/4, "the farthest distance must be above %d, those with buckets of their own (got %d)", in[0][0]/4, farthest)
+			return tensor.Shape{in[0][1], lq, lk},
+				op.Need(farthest > in[0][0]/4,
+					"the farthest distance must be above %d, those with buckets of their own (got %d)", in[0][0]/4,
+					farthest)
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			heads := c.In[0].Dim(1)

@@ -39,7 +39,8 @@ func (a *attention) workerScratch(s attentionDims, backward bool) int {
 
 // newWork prepares a call.
 func (a *attention) newWork(c *exec.Call, backward bool) *attentionWork {
-	w := &attentionWork{attention: a, attentionDims: a.callDims(c), c: c, workers: make([]attentionWorker, c.Engine.Threads())}
+	w := &attentionWork{attention: a, attentionDims: a.callDims(c), c: c,
+		workers: make([]attentionWorker, c.Engine.Threads())}
 	for i := range w.workers {
 		t := &w.workers[i]
 		t.kernel = c.Engine.NewAttention(a.sizes(w.attentionDims, backward))

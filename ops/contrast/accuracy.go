@@ -19,7 +19,8 @@ func Accuracy(logits, labels *gorgonia.Node) *gorgonia.Node {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.ScalarShape(), op.All(
 				op.Need(len(in[0]) == 2, "want logits (R, V)"),
-				op.Need(len(in[1]) == 1 && in[1][0] == in[0][0], "want a label for each of %d rows (got %v)", in[0][0], in[1]),
+				op.Need(len(in[1]) == 1 && in[1][0] == in[0][0], "want a label for each of %d rows (got %v)", in[0][0],
+					in[1]),
 			)
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return in[0][0] },

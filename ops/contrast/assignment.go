@@ -10,9 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// SamplePairs draws for each of B rows two other rows of the batch, different ones, as SampleNegatives draws one of logits
-// (B, B) by rows and without a floor: (2B) int32, the first of all rows and behind them the second. A row with one negative
-// gets its own index as the second.
+// SamplePairs draws for each of B rows two other rows of the batch, different ones, as SampleNegatives draws one of
+// logits (B, B) by rows and without a floor: (2B) int32, the first of all rows and behind them the second. A row with
+// one negative gets its own index as the second.
 func SamplePairs(logits, noise, rowIDs *gorgonia.Node) *gorgonia.Node {
 	in := []*gorgonia.Node{logits, noise}
 	if rowIDs != nil {
@@ -20,7 +20,8 @@ func SamplePairs(logits, noise, rowIDs *gorgonia.Node) *gorgonia.Node {
 	}
 	o := &op.Op{Kind: "sample pairs", Ints: true, Diff: make([]bool, len(in)), On: oncuda.SamplePairs}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
-		if err := op.Need(len(in[0]) == 2 && in[0][0] >= 2 && in[0][0] == in[0][1], "want logits (B, B) of two rows or more"); err != nil {
+		if err := op.Need(len(in[0]) == 2 && in[0][0] >= 2 && in[0][0] == in[0][1],
+			"want logits (B, B) of two rows or more"); err != nil {
 			return nil, err
 		}
 		b := in[0][0]
@@ -62,9 +63,9 @@ const (
 	Assignments
 )
 
-// AssignedPictures returns picture 0 or 1 of each text (B) int32, where sampled (2B) is what SamplePairs gives and answers (B)
-// says which of the two is the text's own, row i for text i. The other one is its first negative, and of AssignedNone both are
-// negatives.
+// AssignedPictures returns picture 0 or 1 of each text (B) int32, where sampled (2B) is what SamplePairs gives and
+// answers (B) says which of the two is the text's own, row i for text i. The other one is its first negative, and of
+// AssignedNone both are negatives.
 func AssignedPictures(sampled, answers *gorgonia.Node, picture int) *gorgonia.Node {
 	o := op.IntsOp("assigned pictures", 2, assignmentShape, func(c *exec.Call) error {
 		first, second := c.In[0].I32[:c.Out.Len()], c.In[0].I32[c.Out.Len():]
@@ -103,5 +104,6 @@ func AssignmentLabels(sampled, answers *gorgonia.Node) *gorgonia.Node {
 
 // assignmentShape is (B) for sampled (2B) and answers (B).
 func assignmentShape(in []tensor.Shape) (tensor.Shape, error) {
-	return in[1].Clone(), op.Need(len(in[0]) == 1 && len(in[1]) == 1 && in[0][0] == 2*in[1][0], "want samples (2B) and answers (B) (got %v and %v)", in[0], in[1])
+	return in[1].Clone(), op.Need(len(in[0]) == 1 && len(in[1]) == 1 && in[0][0] == 2*in[1][0],
+		"want samples (2B) and answers (B) (got %v and %v)", in[0], in[1])
 }

@@ -72,7 +72,8 @@ func (x *crossEntropy) onCUDA() oncuda.CrossEntropy {
 	}
 }
 
-// CrossEntropyRows returns the terms of the mean of CrossEntropy, (R), 0 for a row that is left out, for rows of different weights.
+// CrossEntropyRows returns the terms of the mean of CrossEntropy, (R), 0 for a row that is left out, for rows of
+// different weights.
 func CrossEntropyRows(a CrossEntropyArgs) *gorgonia.Node {
 	in := op.Operands{a.Logits}
 	x := &crossEntropy{

@@ -12,7 +12,8 @@ import (
 // output and the gradient g (R) of that. The result is g*(softmax(s) - y), made in
 // one pass over each row; it may take the memory of the logits or of the teacher.
 func (x *crossEntropy) backward() *op.Op {
-	o := &op.Op{Kind: "cross entropy dx", Args: x.args(), Diff: make([]bool, x.operands+2), InPlace: []int{0}, On: x.onCUDA().Backward()}
+	o := &op.Op{Kind: "cross entropy dx", Args: x.args(), Diff: make([]bool, x.operands+2), InPlace: []int{0},
+		On: x.onCUDA().Backward()}
 	if x.teacher >= 0 {
 		o.InPlace = append(o.InPlace, x.teacher)
 	}

@@ -15,7 +15,8 @@ import (
 
 // forward is the op of the rows' losses.
 func (x *crossEntropy) forward() *op.Op {
-	o := &op.Op{Kind: "cross entropy", Args: x.args(), Shape: x.shape, Aux: x.aux, Diff: make([]bool, x.operands), On: x.onCUDA().Forward()}
+	o := &op.Op{Kind: "cross entropy", Args: x.args(), Shape: x.shape, Aux: x.aux, Diff: make([]bool, x.operands),
+		On: x.onCUDA().Forward()}
 	o.Diff[0] = true
 	o.Scratch = func(in []tensor.Shape, _ int) int { return in[0][0] * chain.Blocks(in[0][1]) * cePartials }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
@@ -71,7 +72,8 @@ func (x *crossEntropy) targets(c *exec.Call, cols int, ids *chain.Match) error {
 	if x.extra >= 0 {
 		for r, e := range c.In[x.extra].I32 {
 			if int(e) >= cols {
-				return fmt.Errorf("ops: cross entropy: extra positive %d of row %d: want less than %d columns", e, r, cols)
+				return fmt.Errorf("ops: cross entropy: extra positive %d of row %d: want less than %d columns", e, r,
+					cols)
 			}
 		}
 	}

@@ -76,7 +76,8 @@ func (l localContrast) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	b := in[0][0]
 	return tensor.ScalarShape(), op.All(
-		op.Need(l.first >= 0 && l.first < max(1, in[0][1]/b), "the first part must be in [0, %d) (got %d)", in[0][1]/b, l.first),
+		op.Need(l.first >= 0 && l.first < max(1, in[0][1]/b), "the first part must be in [0, %d) (got %d)", in[0][1]/b,
+			l.first),
 		op.WantShape(in, l.lengths, "lengths", b),
 		op.WantShape(in, l.ids, "ids", b),
 	)
@@ -97,7 +98,8 @@ func (l localContrast) negative(c *exec.Call, i, j int) bool {
 }
 
 func (l localContrast) forward() *op.Op {
-	o := &op.Op{Kind: "local contrast", Args: l.args(), Diff: make([]bool, l.operands), Shape: l.shape, On: l.onCUDA().Forward()}
+	o := &op.Op{Kind: "local contrast", Args: l.args(), Diff: make([]bool, l.operands), Shape: l.shape,
+		On: l.onCUDA().Forward()}
 	o.Diff[0] = true
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		rows := exec.AuxSpec{Shape: tensor.Shape{in[0][0]}}
@@ -148,7 +150,8 @@ func (l localContrast) row(c *exec.Call, i, p int, s []float32) float32 {
 			sum += e / (1 + e)
 		}
 	}
-	c.Aux[localLSE].F32[i], c.Aux[localCount].F32[i], c.Aux[localSum].F32[i] = float32(lse), float32(hi-lo), float32(sum)
+	c.Aux[localLSE].F32[i], c.Aux[localCount].F32[i], c.Aux[localSum].F32[i] = float32(lse), float32(hi-lo),
+		float32(sum)
 	return float32(loss / float64(max(1, hi-lo)))
 }
 
@@ -174,7 +177,8 @@ func (l localContrast) negatives(c *exec.Call, i, p int, s []float32) float64 {
 
 // backward returns the gradient of the logits, for the operands, the output and dy.
 func (l localContrast) backward() *op.Op {
-	o := &op.Op{Kind: "local contrast dx", Args: l.args(), Diff: make([]bool, l.operands+2), InPlace: []int{0}, On: l.onCUDA().Backward()}
+	o := &op.Op{Kind: "local contrast dx", Args: l.args(), Diff: make([]bool, l.operands+2), InPlace: []int{0},
+		On: l.onCUDA().Backward()}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, cols := c.In[0].Dim(0), c.In[0].Dim(1)

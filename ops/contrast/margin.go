@@ -18,7 +18,8 @@ import (
 // a row of weight 0 is not read. Gradients go to p and n.
 func Margin(positives, negatives, weights *gorgonia.Node, margin float64) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "margin", Args: fmt.Sprintf("margin=%g", margin), Diff: []bool{true, true, false}, Shape: marginShape, On: oncuda.Margin(margin),
+		Kind: "margin", Args: fmt.Sprintf("margin=%g", margin), Diff: []bool{true, true, false}, Shape: marginShape,
+		On: oncuda.Margin(margin),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error { // of a few thousand rows: not worth a thread
 				sum, all := 0., 0.
@@ -44,7 +45,8 @@ func marginShape(in []tensor.Shape) (tensor.Shape, error) {
 	if err := op.Need(len(in[0]) == 1, "want scores (R) (got %v)", in[0]); err != nil {
 		return nil, err
 	}
-	return tensor.ScalarShape(), op.All(op.WantShape(in, 1, "negatives", in[0][0]), op.WantShape(in, 2, "weights", in[0][0]))
+	return tensor.ScalarShape(), op.All(op.WantShape(in, 1, "negatives", in[0][0]),
+		op.WantShape(in, 2, "weights", in[0][0]))
 }
 
 // violation is the hinge of row r, NaN where a score is.

@@ -30,8 +30,8 @@ func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool, floor 
 	return sampleNegatives(logits, noise, rowIDs, nil, byColumn, floor)
 }
 
-// SampleNegativesOf is SampleNegatives of R rows of a batch of B, which own (R) int32 names: logits (R, M) with M >= B, noise
-// (R, B), ids (B) int32 or nil. The result, (R) int32, names rows of the batch.
+// SampleNegativesOf is SampleNegatives of R rows of a batch of B, which own (R) int32 names: logits (R, M) with M >= B,
+// noise (R, B), ids (B) int32 or nil. The result, (R) int32, names rows of the batch.
 func SampleNegativesOf(logits, noise, ids, own *gorgonia.Node, floor float64) *gorgonia.Node {
 	return sampleNegatives(logits, noise, ids, own, false, floor)
 }
@@ -39,7 +39,9 @@ func SampleNegativesOf(logits, noise, ids, own *gorgonia.Node, floor float64) *g
 func sampleNegatives(logits, noise, ids, own *gorgonia.Node, byColumn bool, floor float64) *gorgonia.Node {
 	in := op.Operands{logits, noise}
 	idsAt, ownAt := in.Add(ids), in.Add(own)
-	o := &op.Op{Kind: "sample negatives", Args: fmt.Sprintf("byColumn=%t,floor=%g,ids=%d,own=%d", byColumn, floor, idsAt, ownAt), Ints: true, Diff: make([]bool, len(in))}
+	o := &op.Op{Kind: "sample negatives",
+		Args: fmt.Sprintf("byColumn=%t,floor=%g,ids=%d,own=%d", byColumn, floor, idsAt, ownAt), Ints: true,
+		Diff: make([]bool, len(in))}
 	o.On = oncuda.SampleNegatives(idsAt, ownAt, byColumn, floor)
 	batch := func(in []tensor.Shape) int { // B
 		if ownAt >= 0 && len(in[1]) == 2 {
@@ -157,7 +159,8 @@ func NegativeLabels(idx *gorgonia.Node) *gorgonia.Node {
 // NegativeLabelsOf is NegativeLabels of the rows of a batch that own (R) int32 names.
 func NegativeLabelsOf(idx, own *gorgonia.Node) *gorgonia.Node {
 	shape := func(in []tensor.Shape) (tensor.Shape, error) {
-		return in[0].Clone(), op.Need(len(in[0]) == 1 && in[0].Eq(in[1]), "want as many negatives as rows (got %v and %v)", in[0], in[1])
+		return in[0].Clone(), op.Need(len(in[0]) == 1 && in[0].Eq(in[1]),
+			"want as many negatives as rows (got %v and %v)", in[0], in[1])
 	}
 	o := op.IntsOp("negative labels", 2, shape, func(c *exec.Call) error {
 		for i, j := range c.In[0].I32 {

@@ -18,7 +18,8 @@ type pairLoss struct {
 	// loss returns that of a row; slope sets the gradient of it, all B values.
 	loss  func(r scoreRow) float64
 	slope func(r scoreRow, ds []float32)
-	// parameters are those of the kernels on a CUDA device, which have the loss's kind as their names, behind the operands.
+	// parameters are those of the kernels on a CUDA device, which have the loss's kind as their names, behind the
+	// operands.
 	parameters []float64
 }
 
@@ -81,7 +82,8 @@ func (l pairLoss) row(c *exec.Call, i int) scoreRow {
 }
 
 func (l pairLoss) forward(operands int) *op.Op {
-	o := &op.Op{Kind: l.kind, Args: l.args + idsArg(l.ids), Diff: make([]bool, operands), Shape: l.shape, On: l.onCUDA().Forward()}
+	o := &op.Op{Kind: l.kind, Args: l.args + idsArg(l.ids), Diff: make([]bool, operands), Shape: l.shape,
+		On: l.onCUDA().Forward()}
 	o.Diff[0] = true
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		n := c.In[0].Dim(0)

@@ -28,12 +28,14 @@ func (p patchPool) args() string { return fmt.Sprintf("t=%d side=%d grid=%d", p.
 func (p patchPool) shape(in []tensor.Shape) (tensor.Shape, error) {
 	if err := op.All(
 		op.Need(len(in[0]) == 2, "want x (n*T, C)"),
-		op.Need(p.grid > 0 && p.side > 0 && p.side%p.grid == 0, "a side of %d patches does not divide into %d parts", p.side, p.grid),
+		op.Need(p.grid > 0 && p.side > 0 && p.side%p.grid == 0, "a side of %d patches does not divide into %d parts",
+			p.side, p.grid),
 		op.Need(p.t >= p.side*p.side, "%d tokens hold no %d patches", p.t, p.side*p.side),
 	); err != nil {
 		return nil, err
 	}
-	return tensor.Shape{in[0][0] / p.t * p.grid * p.grid, in[0][1]}, op.Need(in[0][0]%p.t == 0, "%d rows are no multiple of %d tokens", in[0][0], p.t)
+	return tensor.Shape{in[0][0] / p.t * p.grid * p.grid, in[0][1]},
+		op.Need(in[0][0]%p.t == 0, "%d rows are no multiple of %d tokens", in[0][0], p.t)
 }
 
 // part returns the token of patch (i, k) in part q of image n: its row in x.
@@ -44,7 +46,8 @@ func (p patchPool) row(n, q, i, k int) int {
 }
 
 func (p patchPool) forward() *op.Op {
-	o := &op.Op{Kind: "pool patches", Args: p.args(), Diff: []bool{true}, Shape: p.shape, On: oncuda.PoolPatches(p.t, p.side, p.grid)}
+	o := &op.Op{Kind: "pool patches", Args: p.args(), Diff: []bool{true}, Shape: p.shape,
+		On: oncuda.PoolPatches(p.t, p.side, p.grid)}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		width, cell, parts := c.In[0].Dim(1), p.side/p.grid, p.grid*p.grid
 		return c.For(c.Out.Dim(0), op.RowGrain(cell*cell*width), func(_, lo, hi int) {
@@ -67,9 +70,11 @@ func (p patchPool) forward() *op.Op {
 
 // backward gives every patch its share of the gradient of its part.
 func (p patchPool) backward(shape tensor.Shape) *op.Op {
-	o := &op.Op{Kind: "pool patches dx", Args: fmt.Sprintf("%s shape=%v", p.args(), shape), Diff: []bool{false}, On: oncuda.PoolPatchesGrad(p.t, p.side, p.grid)}
+	o := &op.Op{Kind: "pool patches dx", Args: fmt.Sprintf("%s shape=%v", p.args(), shape), Diff: []bool{false},
+		On: oncuda.PoolPatchesGrad(p.t, p.side, p.grid)}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
-		return shape.Clone(), op.Need(len(in[0]) == 2 && in[0][0]*p.t == shape[0]*p.grid*p.grid && in[0][1] == shape[1], "dy does not fit")
+		return shape.Clone(), op.Need(len(in[0]) == 2 && in[0][0]*p.t == shape[0]*p.grid*p.grid &&
+			in[0][1] == shape[1], "dy does not fit")
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		width, cell, parts := shape[1], p.side/p.grid, p.grid*p.grid

@@ -73,7 +73,8 @@ func hardest(s []float32, ids []int32, i int) (first, second int32) {
 // takeInts is op.Take for an int32 auxiliary result.
 func takeInts(n *gorgonia.Node, aux int, shape tensor.Shape) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "take", Args: fmt.Sprintf("ints aux=%d shape=%v", aux, shape), Ints: true, Diff: []bool{false}, Alias: &[2]int{0, aux},
+		Kind: "take", Args: fmt.Sprintf("ints aux=%d shape=%v", aux, shape), Ints: true, Diff: []bool{false},
+		Alias: &[2]int{0, aux},
 		Shape: func([]tensor.Shape) (tensor.Shape, error) { return shape.Clone(), nil },
 	}, n)
 }
@@ -98,7 +99,8 @@ type Relabelled struct {
 // A row whose index is its own has no negative and is left out, and so is one to be
 // replaced without a second hardest.
 func Relabel(first, second, logits *gorgonia.Node, above, below float64) Relabelled {
-	o := &op.Op{Kind: "relabel", Args: fmt.Sprintf("above=%v below=%v", above, below), Ints: true, Diff: make([]bool, 3), On: oncuda.Relabel(above, below)}
+	o := &op.Op{Kind: "relabel", Args: fmt.Sprintf("above=%v below=%v", above, below), Ints: true,
+		Diff: make([]bool, 3), On: oncuda.Relabel(above, below)}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.All(
 			op.Need(len(in[0]) == 1, "want indices (B) (got %v)", in[0]),
@@ -110,7 +112,8 @@ func Relabel(first, second, logits *gorgonia.Node, above, below float64) Relabel
 		return in[0].Clone(), op.All(op.WantShape(in, 1, "second hardest", b), op.WantShape(in, 2, "logits", b, 2))
 	}
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
-		return []exec.AuxSpec{{Shape: in[0].Clone(), Int: true}, {Shape: in[0].Clone(), Int: true}, {Shape: tensor.ScalarShape()}, {Shape: tensor.ScalarShape()}}
+		return []exec.AuxSpec{{Shape: in[0].Clone(), Int: true}, {Shape: in[0].Clone(), Int: true},
+			{Shape: tensor.ScalarShape()}, {Shape: tensor.ScalarShape()}}
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		return func() error {

@@ -45,7 +45,8 @@ type SigmoidArgs struct {
 // backward pass makes them again and may write over the scores.
 func SigmoidContrast(a SigmoidArgs) *gorgonia.Node {
 	in := op.Operands{a.Scores, a.LogScale, a.Bias}
-	x := &sigmoidContrast{labels: in.Add(a.Labels), rowIDs: in.Add(a.RowIDs), colIDs: in.Add(a.ColIDs), cols: in.Add(a.Cols)}
+	x := &sigmoidContrast{labels: in.Add(a.Labels), rowIDs: in.Add(a.RowIDs), colIDs: in.Add(a.ColIDs),
+		cols: in.Add(a.Cols)}
 	x.operands = len(in)
 	if err := x.check(); err != nil {
 		panic(&op.BuildError{Op: "sigmoid contrast", Err: err})
@@ -110,7 +111,8 @@ func sigmoidScratch(_ []tensor.Shape, threads int) int { return 2 * sigmoidChunk
 
 // forward is the op of the loss.
 func (x *sigmoidContrast) forward() *op.Op {
-	o := &op.Op{Kind: "sigmoid contrast", Args: x.args(), Shape: x.shape, Scratch: sigmoidScratch, Diff: make([]bool, x.operands), On: x.onCUDA().Forward()}
+	o := &op.Op{Kind: "sigmoid contrast", Args: x.args(), Shape: x.shape, Scratch: sigmoidScratch,
+		Diff: make([]bool, x.operands), On: x.onCUDA().Forward()}
 	o.Diff[0], o.Diff[1], o.Diff[2] = true, true, true
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
@@ -150,7 +152,8 @@ func (x *sigmoidContrast) forward() *op.Op {
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		ds := op.Apply(x.backward(), append(append(gorgonia.Nodes{}, in...), dy)...)
 		grads := make(gorgonia.Nodes, x.operands)
-		grads[0], grads[1], grads[2] = ds, op.Take(ds, sigmoidScale, tensor.ScalarShape()), op.Take(ds, sigmoidBias, tensor.ScalarShape())
+		grads[0], grads[1], grads[2] = ds, op.Take(ds, sigmoidScale, tensor.ScalarShape()),
+			op.Take(ds, sigmoidBias, tensor.ScalarShape())
 		return grads
 	}
 	return o

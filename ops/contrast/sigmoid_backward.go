@@ -22,7 +22,8 @@ const (
 //
 // in one pass over each row. ds may take the memory of the scores.
 func (x *sigmoidContrast) backward() *op.Op {
-	o := &op.Op{Kind: "sigmoid contrast dx", Args: x.args(), Scratch: sigmoidScratch, Diff: make([]bool, x.operands+1), InPlace: []int{0}, On: x.onCUDA().Backward()}
+	o := &op.Op{Kind: "sigmoid contrast dx", Args: x.args(), Scratch: sigmoidScratch, Diff: make([]bool, x.operands+1),
+		InPlace: []int{0}, On: x.onCUDA().Backward()}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 	o.Aux = func([]tensor.Shape) []exec.AuxSpec {
 		return []exec.AuxSpec{{Shape: tensor.ScalarShape()}, {Shape: tensor.ScalarShape()}}

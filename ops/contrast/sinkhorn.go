@@ -37,7 +37,8 @@ type SinkhornArgs struct {
 // Values that are not finite give codes that are not, in every row.
 func Sinkhorn(a SinkhornArgs) *gorgonia.Node {
 	if !(a.Epsilon > 0) || a.Iterations < 1 {
-		panic(&op.BuildError{Op: "sinkhorn", Err: fmt.Errorf("want epsilon > 0 and at least one iteration (got %v and %d)", a.Epsilon, a.Iterations)})
+		panic(&op.BuildError{Op: "sinkhorn",
+			Err: fmt.Errorf("want epsilon > 0 and at least one iteration (got %v and %d)", a.Epsilon, a.Iterations)})
 	}
 	in := []*gorgonia.Node{a.Scores}
 	if a.Queue != nil {
@@ -46,7 +47,8 @@ func Sinkhorn(a SinkhornArgs) *gorgonia.Node {
 	s := sinkhorn{epsilon: a.Epsilon, iterations: a.Iterations}
 	return op.Apply(&op.Op{
 		Kind: "sinkhorn", Args: fmt.Sprintf("epsilon=%v iterations=%d", a.Epsilon, a.Iterations),
-		Diff: make([]bool, len(in)), Shape: s.shape, Host: s.prepare, On: oncuda.Sinkhorn(s.epsilon, s.iterations, leastShare),
+		Diff: make([]bool, len(in)), Shape: s.shape, Host: s.prepare,
+		On: oncuda.Sinkhorn(s.epsilon, s.iterations, leastShare),
 		Scratch: func(in []tensor.Shape, _ int) int {
 			rows, k := s.size(in)
 			return rows*k + 2*rows + 2*k
@@ -83,7 +85,8 @@ func (s sinkhorn) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	if len(in) > 1 {
 		if err := op.All(
-			op.Need(len(in[1]) == 2 && in[1][1] == in[0][1], "scores of the queue must have shape (Q, %d) (got %v)", in[0][1], in[1]),
+			op.Need(len(in[1]) == 2 && in[1][1] == in[0][1], "scores of the queue must have shape (Q, %d) (got %v)",
+				in[0][1], in[1]),
 			op.Need(len(in[2]) == 0, "rows must be a scalar (got %v)", in[2]),
 		); err != nil {
 			return nil, err

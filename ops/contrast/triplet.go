@@ -25,8 +25,8 @@ type Triplets struct {
 
 // Triplet returns the mean loss of the triplets of rows whose scores with each other are s (B, B), with
 // ids (B) int32 (Hermans et al. 2017, "In Defense of the Triplet Loss", "batch hard" and "batch all"): over
-// the anchors, or over all triplets whether they have a loss or not. An anchor without a positive, or without a negative, is
-// left out; without any other the loss is 0. The gradient goes to s.
+// the anchors, or over all triplets whether they have a loss or not. An anchor without a positive, or without a
+// negative, is left out; without any other the loss is 0. The gradient goes to s.
 func Triplet(scores, ids *gorgonia.Node, t Triplets) *gorgonia.Node {
 	return op.Apply(t.forward(), scores, ids)
 }
@@ -128,7 +128,8 @@ func (t Triplets) forward() *op.Op {
 	o := &op.Op{
 		Kind: "triplet", Args: t.args(), Diff: []bool{true, false}, On: oncuda.Triplets(t).Forward(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			if err := op.Need(len(in[0]) == 2 && in[0][0] == in[0][1], "want scores (B, B) (got %v)", in[0]); err != nil {
+			if err := op.Need(len(in[0]) == 2 && in[0][0] == in[0][1], "want scores (B, B) (got %v)",
+				in[0]); err != nil {
 				return nil, err
 			}
 			return tensor.ScalarShape(), op.WantShape(in, 1, "ids", in[0][0])

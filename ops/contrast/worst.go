@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Worst returns of two scores of each pair, such as those of two views of an image, a and b (B, B), the one that is worse for a
-// triplet loss (Zhu et al. 2023, "ESA", the self-expanding loss): the smaller on the diagonal, of right pairs, and the larger
-// elsewhere. Of equal ones that of a counts.
+// Worst returns of two scores of each pair, such as those of two views of an image, a and b (B, B), the one that is
+// worse for a triplet loss (Zhu et al. 2023, "ESA", the self-expanding loss): the smaller on the diagonal, of right
+// pairs, and the larger elsewhere. Of equal ones that of a counts.
 func Worst(a, b *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "worst", Diff: []bool{true, true}, On: oncuda.Worst,

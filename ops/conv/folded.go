@@ -14,9 +14,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Folded returns nn.BatchNorm of Conv(a.X, w, g) by the given statistics a.Mean and a.Variance, with a.Add and a.ReLU, in
-// one pass over the result, with the bits of the two ops: (B*Ho*Wo, Cout). No gradient flows through it: it is for inference and frozen layers.
-// Lengths are not taken.
+// Folded returns nn.BatchNorm of Conv(a.X, w, g) by the given statistics a.Mean and a.Variance, with a.Add and a.ReLU,
+// in one pass over the result, with the bits of the two ops: (B*Ho*Wo, Cout). No gradient flows through it: it is for
+// inference and frozen layers. Lengths are not taken.
 func Folded(w *gorgonia.Node, g Geometry, a nn.BatchNormArgs) *gorgonia.Node {
 	in := gorgonia.Nodes{a.X, w, a.Gamma, a.Beta, a.Mean, a.Variance}
 	if a.Add != nil {
@@ -33,7 +33,8 @@ func folded(g Geometry, eps float32, relu, padded bool, n int) *op.Op {
 			if err != nil {
 				return nil, err
 			}
-			errs := []error{op.Need(!padded, "lengths are not taken: all places count"), op.Need(eps >= 0, "eps must not be negative (got %g)", eps)}
+			errs := []error{op.Need(!padded, "lengths are not taken: all places count"),
+				op.Need(eps >= 0, "eps must not be negative (got %g)", eps)}
 			for i, name := range []string{"gamma", "beta", "mean", "variance"} {
 				errs = append(errs, op.WantVector(in[2+i], name, y[1]))
 			}

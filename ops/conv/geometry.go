@@ -35,14 +35,19 @@ func (g Geometry) out() int { return g.OutHeight() * g.OutWidth() }
 func (g Geometry) images(x tensor.Shape) (int, error) {
 	if err := op.All(
 		op.Need(g.Height > 0 && g.Width > 0, "an image has at least one place (got %d x %d)", g.Height, g.Width),
-		op.Need(g.Kernel > 0 && g.Stride > 0, "kernel and stride must be at least 1 (got %d and %d)", g.Kernel, g.Stride),
-		op.Need(g.Pad >= 0 && g.Pad < max(g.Kernel, 1), "pad must be in [0, %d), so that each window sees a place (got %d)", g.Kernel, g.Pad),
-		op.Need(min(g.Height, g.Width)+2*g.Pad >= g.Kernel, "a window of %d places does not fit into images of %d x %d with a border of %d", g.Kernel, g.Height, g.Width, g.Pad),
+		op.Need(g.Kernel > 0 && g.Stride > 0, "kernel and stride must be at least 1 (got %d and %d)", g.Kernel,
+			g.Stride),
+		op.Need(g.Pad >= 0 && g.Pad < max(g.Kernel, 1),
+			"pad must be in [0, %d), so that each window sees a place (got %d)", g.Kernel, g.Pad),
+		op.Need(min(g.Height, g.Width)+2*g.Pad >= g.Kernel,
+			"a window of %d places does not fit into images of %d x %d with a border of %d", g.Kernel, g.Height,
+			g.Width, g.Pad),
 		op.Need(len(x) == 2, "want x (B*H*W, C)"),
 	); err != nil {
 		return 0, err
 	}
-	return x[0] / g.in(), op.Need(x[0]%g.in() == 0 && x[0] > 0, "rows of x must be a multiple of the %d x %d places of an image (got %d)", g.Height, g.Width, x[0])
+	return x[0] / g.in(), op.Need(x[0]%g.in() == 0 && x[0] > 0,
+		"rows of x must be a multiple of the %d x %d places of an image (got %d)", g.Height, g.Width, x[0])
 }
 
 // of returns the sizes of a convolution of x (B*H*W, Cin) by w (Cout, Cin, k, k).
@@ -52,7 +57,8 @@ func (g Geometry) of(x, w tensor.Shape) (convolve.Sizes, error) {
 	if err != nil {
 		return s, err
 	}
-	if err := op.Need(len(w) == 4 && w[2] == g.Kernel && w[3] == g.Kernel, "want w (Cout, Cin, %d, %d) (got %v)", g.Kernel, g.Kernel, w); err != nil {
+	if err := op.Need(len(w) == 4 && w[2] == g.Kernel && w[3] == g.Kernel, "want w (Cout, Cin, %d, %d) (got %v)",
+		g.Kernel, g.Kernel, w); err != nil {
 		return s, err
 	}
 	s.Batch, s.In, s.Out = b, x[1], w[0]

@@ -31,7 +31,8 @@ func MaxPool(x *gorgonia.Node, g Geometry) *gorgonia.Node {
 			return c.For(c.Out.Dim(0), op.RowGrain(g.Kernel*g.Kernel*d), func(_, lo, hi int) {
 				for row := lo; row < hi; row++ {
 					image, p := row/g.out(), row%g.out()
-					g.largest(c.Out.F32[row*d:][:d], c.Aux[0].I32[row*d:][:d], c.In[0].F32[image*g.in()*d:][:g.in()*d], p)
+					g.largest(c.Out.F32[row*d:][:d], c.Aux[0].I32[row*d:][:d], c.In[0].F32[image*g.in()*d:][:g.in()*d],
+						p)
 				}
 			})
 		},

@@ -62,7 +62,8 @@ func share(g parallel.Group) *op.Op {
 	return &op.Op{
 		Kind: "gather of ranks dx", Args: fmt.Sprintf("ranks=%d", g.Size()), Diff: []bool{false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			if err := op.Need(len(in[0]) > 0 && in[0][0]%g.Size() == 0, "want rows of %d ranks (got %v)", g.Size(), in[0]); err != nil {
+			if err := op.Need(len(in[0]) > 0 && in[0][0]%g.Size() == 0, "want rows of %d ranks (got %v)", g.Size(),
+				in[0]); err != nil {
 				return nil, err
 			}
 			shape := in[0].Clone()

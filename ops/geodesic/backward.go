@@ -104,7 +104,8 @@ func (r *geodesicRun) directGradient(worker, i int) {
 		vector.PathCosSlope(slope, w.zero, w.none, w.angles[:w.n], w.dy[:w.n], r.Limit)
 		if !r.Space.One() {
 			for t, j := range w.cols[:w.n] {
-				r.local().addGradient(df, slope[t], r.features(i), r.pool.Feature(r.c, r.geodesic.pool, int(j)), w.angles[t])
+				r.local().addGradient(df, slope[t], r.features(i), r.pool.Feature(r.c, r.geodesic.pool, int(j)),
+					w.angles[t])
 			}
 			w.n = 0
 			return

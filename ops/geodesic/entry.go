@@ -91,12 +91,14 @@ func (e entry) shape(in []tensor.Shape) (tensor.Shape, error) {
 		op.WantShape(in, entryPaths, "paths", k, k),
 		op.WantShape(in, entryCount, "count"),
 		op.Need(e.entries >= 1 && e.entries <= k, "entries must be in [1, %d] (got %d)", k, e.entries),
-		op.Need(e.entries == 1 || e.softness > 0 && e.softness < math.MaxFloat32, "softness must be above 0 (got %v)", e.softness),
+		op.Need(e.entries == 1 || e.softness > 0 && e.softness < math.MaxFloat32, "softness must be above 0 (got %v)",
+			e.softness),
 	)
 }
 
 func (e entry) forward() *op.Op {
-	o := &op.Op{Kind: "centre distances", Args: e.args(), Shape: e.shape, Diff: []bool{true, false, false, false}, On: e.onCUDA().Forward()}
+	o := &op.Op{Kind: "centre distances", Args: e.args(), Shape: e.shape, Diff: []bool{true, false, false, false},
+		On: e.onCUDA().Forward()}
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		s := tensor.Shape{in[entryX][0], e.entries}
 		return []exec.AuxSpec{entryIndex: {Shape: s, Int: true}, entryDots: {Shape: s}}
@@ -128,7 +130,8 @@ func (e entry) forward() *op.Op {
 		}, nil
 	}
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
-		return gorgonia.Nodes{op.Apply(e.backward(), append(append(gorgonia.Nodes{}, in...), out, dy)...), nil, nil, nil}
+		return gorgonia.Nodes{op.Apply(e.backward(), append(append(gorgonia.Nodes{}, in...), out, dy)...), nil, nil,
+			nil}
 	}
 	return o
 }

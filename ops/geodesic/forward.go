@@ -13,7 +13,8 @@ import (
 
 // forward is the op of the scores.
 func (x *geodesic) forward() *op.Op {
-	o := &op.Op{Kind: "geodesic", Args: x.args(), Shape: x.shape, Diff: make([]bool, x.operands), On: x.onCUDA().Forward()}
+	o := &op.Op{Kind: "geodesic", Args: x.args(), Shape: x.shape, Diff: make([]bool, x.operands),
+		On: x.onCUDA().Forward()}
 	o.Diff[geoF], o.Diff[geoDistances] = true, !x.StraightThrough
 	o.Scratch = func(_ []tensor.Shape, threads int) int { return threads * directFloats }
 	o.Host = func(c *exec.Call) (exec.Step, error) {

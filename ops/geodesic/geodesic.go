@@ -129,8 +129,10 @@ func (x *geodesic) checkArgs() error {
 	for _, n := range []struct {
 		name string
 		node *gorgonia.Node
-	}{{"F", x.F}, {"Distances", x.Distances}, {"Pool.Keys", x.Pool.Keys}, {"Pool.Queue", x.Pool.Queue}, {"Pool.Pointer", x.Pool.Pointer},
-		{"Owner", x.Owner}, {"Reach", x.Reach}, {"KeyOwner", x.KeyOwner}, {"KeyReach", x.KeyReach}, {"Count", x.Count}} {
+	}{{"F", x.F}, {"Distances", x.Distances}, {"Pool.Keys", x.Pool.Keys}, {"Pool.Queue", x.Pool.Queue},
+		{"Pool.Pointer", x.Pool.Pointer},
+		{"Owner", x.Owner}, {"Reach", x.Reach}, {"KeyOwner", x.KeyOwner}, {"KeyReach", x.KeyReach},
+		{"Count", x.Count}} {
 		if n.node == nil {
 			return fmt.Errorf("operand %s is missing", n.name)
 		}
@@ -144,7 +146,8 @@ func (x *geodesic) checkArgs() error {
 
 func (x *geodesic) args() string {
 	return fmt.Sprintf("%s nearest=%d positives=%d direct=%t same=%t straight=%t limit=%g%s",
-		x.pool.Args(), x.nearest, x.positives, x.DirectPositives, x.SameCluster, x.StraightThrough, x.Limit, x.local().args())
+		x.pool.Args(), x.nearest, x.positives, x.DirectPositives, x.SameCluster, x.StraightThrough, x.Limit,
+		x.local().args())
 }
 
 func (x *geodesic) shape(in []tensor.Shape) (tensor.Shape, error) {

@@ -23,10 +23,12 @@ func clusterMembers(a GeodesicArgs) *gorgonia.Node {
 		clusters = s[1]
 	}
 	const count = 0
-	at, in := pool.Pool{Keys: a.KeyOwner, Queue: a.Owner, Pointer: a.Pool.Pointer, Cols: a.Pool.Cols}.Operands(gorgonia.Nodes{a.Count})
+	at, in := pool.Pool{Keys: a.KeyOwner, Queue: a.Owner, Pointer: a.Pool.Pointer,
+		Cols: a.Pool.Cols}.Operands(gorgonia.Nodes{a.Count})
 	return op.Apply(&op.Op{
-		Kind: "cluster members", Args: fmt.Sprintf("clusters=%d %s", clusters, at.Args()), Ints: true, Diff: make([]bool, len(in)),
-		On: oncuda.Members(at, clusters),
+		Kind: "cluster members", Args: fmt.Sprintf("clusters=%d %s", clusters, at.Args()), Ints: true,
+		Diff: make([]bool, len(in)),
+		On:   oncuda.Members(at, clusters),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			owner, keys := in[at.Queue], in[at.Keys]
 			if err := op.All(
@@ -38,7 +40,8 @@ func clusterMembers(a GeodesicArgs) *gorgonia.Node {
 			); err != nil {
 				return nil, err
 			}
-			return tensor.Shape{clusters + 1 + owner[0]}, op.Need(keys[0] <= owner[0], "a batch of %d rows does not fit into a queue of %d", keys[0], owner[0])
+			return tensor.Shape{clusters + 1 + owner[0]},
+				op.Need(keys[0] <= owner[0], "a batch of %d rows does not fit into a queue of %d", keys[0], owner[0])
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			s := new(pool.State)

@@ -25,7 +25,8 @@ import (
 func NearestCentre(x, centres, count *gorgonia.Node, s space.Space) (index, angle *gorgonia.Node) {
 	local := local{s}
 	index = op.Apply(&op.Op{
-		Kind: "nearest centre", Args: local.args(), Ints: true, Diff: []bool{false, false, false}, On: oncuda.NearestCentre(local.Space),
+		Kind: "nearest centre", Args: local.args(), Ints: true, Diff: []bool{false, false, false},
+		On: oncuda.NearestCentre(local.Space),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := checkCentres(in); err != nil {
 				return nil, err

@@ -65,11 +65,13 @@ const (
 // for the features is made on the way.
 func compare(o Options, k, b int) *op.Op {
 	return &op.Op{
-		Kind: "geometric compare", Args: fmt.Sprintf("k=%d b=%d kernel=%s eps=%g scale=%s", k, b, o.Kernel, o.Epsilon, o.Scale), Diff: []bool{false, false, true},
+		Kind: "geometric compare", Args: fmt.Sprintf("k=%d b=%d kernel=%s eps=%g scale=%s", k, b, o.Kernel, o.Epsilon,
+			o.Scale), Diff: []bool{false, false, true},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			rows, x, z := in[cmRows], in[cmPoints], in[cmFeatures]
 			return tensor.ScalarShape(), op.All(
-				op.Need(len(x) == 2 && len(z) == 2 && x[0] == rows[0] && z[0] == rows[0], "want points (R, D) and features (R, C) of rows (R)"),
+				op.Need(len(x) == 2 && len(z) == 2 && x[0] == rows[0] && z[0] == rows[0],
+					"want points (R, D) and features (R, C) of rows (R)"),
 				op.Need(rows[0]%k == 0, "%d rows are no neighbourhoods of %d", rows[0], k),
 			)
 		},
@@ -79,7 +81,8 @@ func compare(o Options, k, b int) *op.Op {
 			return threads*comparing(k, d, c) + in[cmRows][0]/k
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			r := &compareRun{c: c, Options: o, k: k, scale: 1 / float32(b), work: make([]comparison, c.Engine.Threads())}
+			r := &compareRun{c: c, Options: o, k: k, scale: 1 / float32(b),
+				work: make([]comparison, c.Engine.Threads())}
 			r.part = r.compare
 			return r.step, nil
 		},

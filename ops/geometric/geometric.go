@@ -47,7 +47,8 @@ type GeometricArgs struct {
 // Products are in float32 whatever the precision of the engine: what counts is the
 // difference of features that are nearly equal, which bfloat16 rounds away.
 func Geometric(a GeometricArgs) *gorgonia.Node {
-	g := &geometricOp{tokens: a.Tokens, groups: a.Groups, bias: a.Bias != nil, Options: Options{Kernel: a.Kernel, Epsilon: a.Epsilon, Scale: a.Scale}}
+	g := &geometricOp{tokens: a.Tokens, groups: a.Groups, bias: a.Bias != nil,
+		Options: Options{Kernel: a.Kernel, Epsilon: a.Epsilon, Scale: a.Scale}}
 	err := op.All(
 		g.Check(),
 		op.Need(a.Tokens > 0, "tokens must be at least 1 (got %d)", a.Tokens),
@@ -86,20 +87,25 @@ type geometricOp struct {
 const geometricBudget = 4 << 20
 
 func (g *geometricOp) args() string {
-	return fmt.Sprintf("tokens=%d groups=%d bias=%t kernel=%s eps=%g scale=%s budget=%d", g.tokens, g.groups, g.bias, g.Kernel, g.Epsilon, g.Scale, g.budget)
+	return fmt.Sprintf("tokens=%d groups=%d bias=%t kernel=%s eps=%g scale=%s budget=%d", g.tokens, g.groups, g.bias,
+		g.Kernel, g.Epsilon, g.Scale, g.budget)
 }
 
 func (g *geometricOp) shape(in []tensor.Shape) (tensor.Shape, error) {
 	x, queue, near, w := in[gmAnchors], in[gmQueue], in[gmNeighbours], in[gmWeight]
-	if err := op.Need(len(x) == 2 && len(queue) == 2 && len(near) == 2 && len(w) == 2, "want anchors (B, D'), a queue (Q, D'), neighbours (B, K-1) and a weight (n_out, D)"); err != nil {
+	if err := op.Need(len(x) == 2 && len(queue) == 2 && len(near) == 2 && len(w) == 2,
+		"want anchors (B, D'), a queue (Q, D'), neighbours (B, K-1) and a weight (n_out, D)"); err != nil {
 		return nil, err
 	}
 	return tensor.ScalarShape(), op.All(
 		op.Need(queue[1] == x[1], "anchors have %d columns, the queue has %d", x[1], queue[1]),
 		op.Need(near[0] == x[0], "there are %d anchors, but neighbours of %d", x[0], near[0]),
-		op.Need(w[1]*g.tokens == x[1], "%d tokens for a weight of %d columns make features of %d (got %d)", g.tokens, w[1], g.tokens*w[1], x[1]),
-		op.Need(g.groups == 0 || g.tokens*w[0]%g.groups == 0, "%d groups do not divide the %d channels behind the head", g.groups, g.tokens*w[0]),
-		op.Need(!g.bias || in[len(in)-1].Eq(tensor.Shape{w[0]}), "bias must have shape (%d) (got %v)", w[0], in[len(in)-1]),
+		op.Need(w[1]*g.tokens == x[1], "%d tokens for a weight of %d columns make features of %d (got %d)", g.tokens,
+			w[1], g.tokens*w[1], x[1]),
+		op.Need(g.groups == 0 || g.tokens*w[0]%g.groups == 0,
+			"%d groups do not divide the %d channels behind the head", g.groups, g.tokens*w[0]),
+		op.Need(!g.bias || in[len(in)-1].Eq(tensor.Shape{w[0]}), "bias must have shape (%d) (got %v)", w[0],
+			in[len(in)-1]),
 	)
 }
 

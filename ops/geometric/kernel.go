@@ -39,7 +39,8 @@ func (w *neighbourhood) use(o Options, k, width int, memory []float32) {
 	for _, s := range []struct {
 		at *[]float32
 		n  int
-	}{{&w.d2, w.k * w.k}, {&w.w, w.k * w.k}, {&w.e, w.k * w.k}, {&w.sums, w.k}, {&w.sq, w.k}, {&w.scales, w.k}, {&w.diff, width}} {
+	}{{&w.d2, w.k * w.k}, {&w.w, w.k * w.k}, {&w.e, w.k * w.k}, {&w.sums, w.k}, {&w.sq, w.k}, {&w.scales, w.k},
+		{&w.diff, width}} {
 		*s.at, memory = memory[:s.n:s.n], memory[s.n:]
 	}
 }

@@ -98,12 +98,14 @@ type neighbours struct {
 }
 
 func (n *neighbours) args() string {
-	return fmt.Sprintf("near=%d count=%d law=%s noise=%d owner=%d candidates=%d", n.near, n.count, n.law, n.noise, n.owner, n.candidates)
+	return fmt.Sprintf("near=%d count=%d law=%s noise=%d owner=%d candidates=%d", n.near, n.count, n.law, n.noise,
+		n.owner, n.candidates)
 }
 
 func (n *neighbours) shape(in []tensor.Shape) (tensor.Shape, error) {
 	x, queue := in[nbX], in[nbQueue]
-	if err := op.Need(len(x) == 2 && len(queue) == 2 && x[1] == queue[1], "want anchors (B, D') and a queue (Q, D')"); err != nil {
+	if err := op.Need(len(x) == 2 && len(queue) == 2 && x[1] == queue[1],
+		"want anchors (B, D') and a queue (Q, D')"); err != nil {
 		return nil, err
 	}
 	if err := op.All(
@@ -116,7 +118,8 @@ func (n *neighbours) shape(in []tensor.Shape) (tensor.Shape, error) {
 	if n.owner >= 0 {
 		paths := in[n.owner+nbPaths]
 		if err := op.All(
-			op.WantShape(in, n.owner+nbOwner, "owner", queue[0]), op.WantShape(in, n.owner+nbOwn, "own clusters", x[0]), op.WantShape(in, n.owner+nbUsed, "used"),
+			op.WantShape(in, n.owner+nbOwner, "owner", queue[0]),
+			op.WantShape(in, n.owner+nbOwn, "own clusters", x[0]), op.WantShape(in, n.owner+nbUsed, "used"),
 			op.Need(len(paths) == 2 && paths[0] == paths[1], "paths must have shape (K, K) (got %v)", paths),
 		); err != nil {
 			return nil, err
@@ -141,7 +144,8 @@ func (n *neighbours) forward(operands int) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) { return newNeighbourRun(n, c).step, nil },
 		On: oncuda.Neighbours{
-			Near: n.near, Count: n.count, Law: slices.Index([]string{Closest, Uniform, Biased}, n.law), Noise: n.noise, Owner: n.owner,
+			Near: n.near, Count: n.count, Law: slices.Index([]string{Closest, Uniform, Biased}, n.law), Noise: n.noise,
+			Owner:      n.owner,
 			Candidates: n.candidates,
 		}.Step(),
 		Grad: func(in gorgonia.Nodes, _, _ *gorgonia.Node) gorgonia.Nodes {

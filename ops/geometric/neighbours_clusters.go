@@ -26,7 +26,8 @@ type clusterWork struct {
 
 func newNeighbourClusters(n *neighbours, c *exec.Call) *neighbourClusters {
 	k, q := c.In[n.owner+nbPaths].Dim(0), c.In[nbQueue].Dim(0)
-	s := &neighbourClusters{c: c, at: n.owner, starts: make([]int, k+1), rows: make([]int32, q), work: make([]clusterWork, c.Engine.Threads())}
+	s := &neighbourClusters{c: c, at: n.owner, starts: make([]int, k+1), rows: make([]int32, q),
+		work: make([]clusterWork, c.Engine.Threads())}
 	for i := range s.work {
 		s.work[i] = clusterWork{make([]float32, k), make([]int32, k)}
 	}

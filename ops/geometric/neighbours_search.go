@@ -50,7 +50,8 @@ type neighbourWork struct {
 
 func newNeighbourRun(n *neighbours, c *exec.Call) *neighbourRun {
 	b := c.In[nbX].Dim(0)
-	r := &neighbourRun{neighbours: n, c: c, width: c.In[nbX].Dim(1), indices: make([]int32, min(b, neighbourAnchors)*n.near)}
+	r := &neighbourRun{neighbours: n, c: c, width: c.In[nbX].Dim(1),
+		indices: make([]int32, min(b, neighbourAnchors)*n.near)}
 	r.work = make([]neighbourWork, c.Engine.Threads())
 	for i := range r.work {
 		r.work[i].keys, r.work[i].ranks = make([]float32, n.count), make([]int32, n.count)
@@ -145,9 +146,10 @@ func (r *neighbourRun) score(worker, lo, hi int) {
 func (r *neighbourRun) multiply(w *neighbourWork, row, n, anchor, anchors int) {
 	for k := 0; k < r.width; k += neighbourInner {
 		w.product = gemm.Product{
-			TransB: true, Alpha: 1, Beta: float32(min(k, 1)), M: n, N: anchors, K: min(neighbourInner, r.width-k), LDC: anchors,
-			A: gemm.Matrix{F32: r.c.In[nbQueue].F32[row*r.width+k:], LD: r.width},
-			B: gemm.Matrix{F32: r.c.In[nbX].F32[anchor*r.width+k:], LD: r.width}, C: w.tile[:],
+			TransB: true, Alpha: 1, Beta: float32(min(k, 1)), M: n, N: anchors, K: min(neighbourInner, r.width-k),
+			LDC: anchors,
+			A:   gemm.Matrix{F32: r.c.In[nbQueue].F32[row*r.width+k:], LD: r.width},
+			B:   gemm.Matrix{F32: r.c.In[nbX].F32[anchor*r.width+k:], LD: r.width}, C: w.tile[:],
 		}
 		r.c.Engine.MultiplySerial(&w.product)
 	}

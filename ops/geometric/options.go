@@ -54,7 +54,8 @@ func (o Options) Check() error {
 		}
 	case Linear, Squared, Inverse:
 	default:
-		return fmt.Errorf("geometric: unknown kernel %q: choose %s, %s, %s or %s", o.Kernel, Heat, Linear, Squared, Inverse)
+		return fmt.Errorf("geometric: unknown kernel %q: choose %s, %s, %s or %s", o.Kernel, Heat, Linear, Squared,
+			Inverse)
 	}
 	switch o.Scale {
 	case Unit, Relative, None:

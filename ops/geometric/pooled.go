@@ -18,8 +18,8 @@ import (
 type PooledArgs struct {
 	Neighbours *gorgonia.Node // (B, K) int32 rows of the pool, the anchor among them; -1: none
 	Pool       batch.Pool     // of features of width D
-	// Key (2) int32 seeds the dropout masks of the head, nil for one without. First is the number of the first anchor in the
-	// global batch, where this process is one of several.
+	// Key (2) int32 seeds the dropout masks of the head, nil for one without. First is the number of the first anchor
+	// in the global batch, where this process is one of several.
 	Key   *gorgonia.Node
 	First int
 	Head  Head
@@ -81,7 +81,8 @@ func Pooled(a PooledArgs) *gorgonia.Node {
 		op.Need(a.Pool != nil && a.Pool.Rows() > 0 && a.Pool.Width() > 0, "want a pool with rows"),
 		op.Need(a.Chunk >= 0, "chunk must not be below 0 (got %d)", a.Chunk),
 	))
-	fail(op.Need(a.Neighbours.Shape().TotalSize() <= math.MaxInt32, "there must be at most %d points, whose numbers are int32 (got %v)", math.MaxInt32, a.Neighbours.Shape()))
+	fail(op.Need(a.Neighbours.Shape().TotalSize() <= math.MaxInt32,
+		"there must be at most %d points, whose numbers are int32 (got %v)", math.MaxInt32, a.Neighbours.Shape()))
 	p := &pooled{pool: a.Pool, b: a.Neighbours.Shape()[0], k: a.Neighbours.Shape()[1], keyed: a.Key != nil}
 	p.anchors, p.offset = Anchors(p.b, p.k, a.Chunk), a.First*p.k
 	in := gorgonia.Nodes{a.Neighbours}
@@ -91,7 +92,8 @@ func Pooled(a PooledArgs) *gorgonia.Node {
 	parameters, err := p.build(a.Head, o)
 	fail(err)
 	for _, x := range parameters {
-		fail(op.Need(x.Node.Shape().Eq(x.Copy.Shape()), "the copy of %s has shape %v (got %v)", x.Node.Name(), x.Node.Shape(), x.Copy.Shape()))
+		fail(op.Need(x.Node.Shape().Eq(x.Copy.Shape()), "the copy of %s has shape %v (got %v)", x.Node.Name(),
+			x.Node.Shape(), x.Copy.Shape()))
 		in = append(in, x.Node)
 	}
 	return op.Apply(p.op(o), in...)
@@ -140,14 +142,16 @@ func (p *pooled) op(opts Options) *op.Op {
 		first = 2
 	}
 	on := oncuda.Pooled{
-		Rows: p.rows, Key: p.key, Loss: p.loss, Grads: p.grads, First: first, Points: p.b * p.k, Chunk: p.anchors * p.k, Offset: p.offset,
+		Rows: p.rows, Key: p.key, Loss: p.loss, Grads: p.grads, First: first, Points: p.b * p.k,
+		Chunk: p.anchors * p.k, Offset: p.offset,
 	}
 	for _, x := range p.parameters {
 		on.Copies = append(on.Copies, x.Copy)
 	}
 	o := &op.Op{
 		Kind: pooledKind,
-		Args: fmt.Sprintf("kernel=%s eps=%g scale=%s pool=%dx%d anchors=%d first=%d", opts.Kernel, opts.Epsilon, opts.Scale, p.pool.Rows(), p.pool.Width(), p.anchors, p.offset),
+		Args: fmt.Sprintf("kernel=%s eps=%g scale=%s pool=%dx%d anchors=%d first=%d", opts.Kernel, opts.Epsilon,
+			opts.Scale, p.pool.Rows(), p.pool.Width(), p.anchors, p.offset),
 		Diff: make([]bool, first+len(p.parameters)),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.ScalarShape(), op.Need(!p.keyed || in[1].Eq(tensor.Shape{2}), "key must have shape (2)")
@@ -158,7 +162,8 @@ func (p *pooled) op(opts Options) *op.Op {
 			}
 			return list
 		},
-		Nested: &exec.Nested{Graph: p.loss.Graph(), Outputs: append(gorgonia.Nodes{p.loss}, p.grads...), Runs: blocks(p.b, p.anchors)},
+		Nested: &exec.Nested{Graph: p.loss.Graph(), Outputs: append(gorgonia.Nodes{p.loss}, p.grads...),
+			Runs: blocks(p.b, p.anchors)},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			r, err := newPooledRun(p, c, first)
 			if err != nil {
@@ -227,7 +232,8 @@ func (r *pooledRun) step() error {
 	near := r.c.In[0].I32
 	for i, n := range near {
 		if n < -1 || int(n) >= r.pool.Rows() {
-			return fmt.Errorf("ops: %s: neighbour %d of anchor %d: want a row in [0, %d), or -1 for none (got %d)", pooledKind, i%r.k, i/r.k, r.pool.Rows(), n)
+			return fmt.Errorf("ops: %s: neighbour %d of anchor %d: want a row in [0, %d), or -1 for none (got %d)",
+				pooledKind, i%r.k, i/r.k, r.pool.Rows(), n)
 		}
 	}
 	if err := r.bind(); err != nil {

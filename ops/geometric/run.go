@@ -103,7 +103,8 @@ func (r *geometricRun) bind() {
 func (r *geometricRun) step() error {
 	for i, n := range r.c.In[gmNeighbours].I32 {
 		if n < -1 || int(n) >= r.q {
-			return fmt.Errorf("ops: geometric: neighbour %d of anchor %d: want a row in [0, %d), or -1 for none", n, i/(r.k-1), r.q)
+			return fmt.Errorf("ops: geometric: neighbour %d of anchor %d: want a row in [0, %d), or -1 for none", n,
+				i/(r.k-1), r.q)
 		}
 	}
 	r.bind()
@@ -168,7 +169,8 @@ func (r *geometricRun) project(worker, lo, hi int) {
 		from := block * geometricRows
 		*p = gemm.Product{
 			TransB: true, Alpha: 1, M: min(geometricRows, r.n*r.k*r.tokens-from), N: r.out, K: r.d, LDC: r.out,
-			A: gemm.Matrix{F32: r.x[from*r.d:], LD: r.d}, B: gemm.Matrix{F32: r.c.In[gmWeight].F32, LD: r.d}, C: r.z[from*r.out:],
+			A: gemm.Matrix{F32: r.x[from*r.d:], LD: r.d}, B: gemm.Matrix{F32: r.c.In[gmWeight].F32, LD: r.d},
+			C: r.z[from*r.out:],
 		}
 		if r.op.bias {
 			p.Bias = r.c.In[gmBias].F32
@@ -211,7 +213,8 @@ func (r *geometricRun) weightGradient(worker, lo, hi int) {
 		*p = gemm.Product{
 			TransA: true, Alpha: 1, Beta: 1,
 			M: min(geometricOut, r.out-row), N: min(geometricColumns, r.d-col), K: r.n * r.k * r.tokens, LDC: r.d,
-			A: gemm.Matrix{F32: r.dz[row:], LD: r.out}, B: gemm.Matrix{F32: r.x[col:], LD: r.d}, C: r.c.Aux[0].F32[row*r.d+col:],
+			A: gemm.Matrix{F32: r.dz[row:], LD: r.out}, B: gemm.Matrix{F32: r.x[col:], LD: r.d},
+			C: r.c.Aux[0].F32[row*r.d+col:],
 		}
 		r.c.Engine.MultiplySerial(p)
 	}

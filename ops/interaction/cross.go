@@ -94,7 +94,8 @@ type cross struct {
 // onCUDA is the op as its steps for the CUDA device know it.
 func (x *cross) onCUDA() *oncuda.Cross {
 	return &oncuda.Cross{
-		Sides: sidesOnCUDA(x.sides), Query: x.query, Sites: x.sites, Of: x.of, Rows: x.rows, Scale: x.scale, Pool: x.pool, Focal: x.focal,
+		Sides: sidesOnCUDA(x.sides), Query: x.query, Sites: x.sites, Of: x.of, Rows: x.rows, Scale: x.scale,
+		Pool: x.pool, Focal: x.focal,
 	}
 }
 
@@ -114,19 +115,22 @@ func (x *cross) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	for k := 2; k < x.rows; k++ {
 		want := in[x.of[k]]
-		if err := op.Need(in[k].Eq(want), "rows of %s under a metric must have shape %v (got %v)", [2]string{"images", "texts"}[x.of[k]], want, in[k]); err != nil {
+		if err := op.Need(in[k].Eq(want), "rows of %s under a metric must have shape %v (got %v)",
+			[2]string{"images", "texts"}[x.of[k]], want, in[k]); err != nil {
 			return nil, err
 		}
 	}
 	return out, op.All(
-		op.Need(in[0][1] == in[1][1], "images and texts must have as many channels (got %d and %d)", in[0][1], in[1][1]),
+		op.Need(in[0][1] == in[1][1], "images and texts must have as many channels (got %d and %d)", in[0][1],
+			in[1][1]),
 		op.Need(x.scale > 0, "the scale of the attention must be > 0 (got %g)", x.scale),
 		op.Need(x.pool >= 0, "the scale of the pool must be >= 0 (got %g)", x.pool))
 }
 
 func (x *cross) op() scored {
 	return scored{
-		kind: "cross attention scores", gradients: "cross attention scores drows", args: x.args(), operands: x.operands, floats: first(x.rows), passes: 3,
+		kind: "cross attention scores", gradients: "cross attention scores drows", args: x.args(),
+		operands: x.operands, floats: first(x.rows), passes: 3,
 		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
 	}
 }

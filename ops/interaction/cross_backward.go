@@ -31,7 +31,8 @@ func (b *crossBlock) addSlopes() {
 	for i := range b.span[context].to - b.span[context].from {
 		for r, d := range b.dnorms[i*b.most[query]:][:m] {
 			if d != 0 {
-				vector.Axpy(b.dpacked[query][r*b.channels:][:b.channels], 2*d, b.packed[query][r*b.channels:][:b.channels])
+				vector.Axpy(b.dpacked[query][r*b.channels:][:b.channels], 2*d,
+					b.packed[query][r*b.channels:][:b.channels])
 			}
 		}
 	}

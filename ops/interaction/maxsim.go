@@ -40,7 +40,8 @@ func MaxSim(images, texts Tokens) *gorgonia.Node {
 	in := op.Operands{images.Rows, texts.Rows}
 	x, kept := &maxSim{}, 0
 	for k, q := range []Tokens{images, texts} {
-		s := side{rows: k, lengths: in.Add(q.Lengths), weights: in.Add(q.Weights), first: q.First, len: q.Len, places: -1}
+		s := side{rows: k, lengths: in.Add(q.Lengths), weights: in.Add(q.Weights), first: q.First, len: q.Len,
+			places: -1}
 		if s.weights >= 0 {
 			s.places, kept = kept, kept+1
 		}
@@ -98,7 +99,8 @@ func (x *maxSim) shape(in []tensor.Shape) (tensor.Shape, error) {
 		}
 		out[k] = n
 	}
-	return out, op.Need(in[0][1] == in[1][1], "images and texts must have as many channels (got %d and %d)", in[0][1], in[1][1])
+	return out, op.Need(in[0][1] == in[1][1], "images and texts must have as many channels (got %d and %d)", in[0][1],
+		in[1][1])
 }
 
 // sequences returns how many sequences rows of a shape are.

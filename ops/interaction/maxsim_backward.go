@@ -12,7 +12,8 @@ import (
 // gradient is what the gradient ops share: operands are the forward's, its output, whose
 // auxiliary results say where the maxima are, and the gradient g (N, M) of that. body works on
 // sequences of side k, each by one thread; on is its step on the CUDA device.
-func (x *maxSim) gradient(kind string, k int, shape func(in []tensor.Shape) tensor.Shape, body func(c *exec.Call, i int), on map[string]exec.DeviceStep) *op.Op {
+func (x *maxSim) gradient(kind string, k int, shape func(in []tensor.Shape) tensor.Shape,
+	body func(c *exec.Call, i int), on map[string]exec.DeviceStep) *op.Op {
 	return &op.Op{
 		Kind: kind, Args: fmt.Sprintf("%s of=%d", x.args(), k), Diff: make([]bool, x.operands+2),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
@@ -20,7 +21,8 @@ func (x *maxSim) gradient(kind string, k int, shape func(in []tensor.Shape) tens
 			if err != nil {
 				return nil, err
 			}
-			return shape(in), op.Need(in[x.operands].Eq(out) && in[x.operands+1].Eq(out), "output and dy must have shape %v", out)
+			return shape(in), op.Need(in[x.operands].Eq(out) && in[x.operands+1].Eq(out),
+				"output and dy must have shape %v", out)
 		},
 		On: on,
 		Host: func(c *exec.Call) (exec.Step, error) {
@@ -93,7 +95,8 @@ func (x *maxSim) rowsGradient(k int) *op.Op {
 			}
 			for l, t := range other {
 				if t >= 0 {
-					vector.Axpy(out[int(t)*d:][:d], g*c.In[p.other.weights].F32[j*p.other.len+l], p.token(p.other, j, l))
+					vector.Axpy(out[int(t)*d:][:d], g*c.In[p.other.weights].F32[j*p.other.len+l],
+						p.token(p.other, j, l))
 				}
 			}
 		}

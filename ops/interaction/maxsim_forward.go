@@ -70,7 +70,8 @@ func (x *maxSim) block(c *exec.Call, w work, i, iEnd, j, jEnd int) {
 	for ; i < iEnd; i++ {
 		lo, hi := images.span(c, i)
 		if hi > lo && columns > 0 {
-			c.Engine.GemmSerial(false, true, hi-lo, columns, channels, 1, c.In[0].F32[(i*images.len+lo)*channels:], channels, w.texts, channels, 0, w.products, columns)
+			c.Engine.GemmSerial(false, true, hi-lo, columns, channels, 1, c.In[0].F32[(i*images.len+lo)*channels:],
+				channels, w.texts, channels, 0, w.products, columns)
 		}
 		from := 0
 		for k := j; k < jEnd; k++ {

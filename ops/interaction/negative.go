@@ -79,13 +79,15 @@ func (x *negative) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	b := in[x.boundary]
 	return out, op.All(
-		op.Need(len(b) == 1 && x.value >= 0 && x.value < b[0], "want value %d of the boundary (got shape %v)", x.value, b),
+		op.Need(len(b) == 1 && x.value >= 0 && x.value < b[0], "want value %d of the boundary (got shape %v)", x.value,
+			b),
 		op.Need(x.smooth >= 0, "the scale of the smoothing must be >= 0 (got %g)", x.smooth))
 }
 
 func (x *negative) op() scored {
 	return scored{
-		kind: "negative attention scores", gradients: "negative attention scores drows", args: x.args(), operands: x.boundary + 1, floats: first(x.rows), passes: 3,
+		kind: "negative attention scores", gradients: "negative attention scores drows", args: x.args(),
+		operands: x.boundary + 1, floats: first(x.rows), passes: 3,
 		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
 	}
 }

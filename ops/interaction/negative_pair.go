@@ -183,7 +183,8 @@ func (b *negativeBlock) slopes(w *pairWork, t negativeThread, i int, g float32) 
 	for r := range w.q {
 		products, dproducts := w.products[similaritySite].of(r, k), w.dproducts[similaritySite].of(r, k)
 		dattention := w.dproducts[attentionSite].of(r, k)
-		weights, positive, mixed, slopes := w.weights[r*k:][:k], t.positive[r*k:][:k], w.mixed[r*k:][:k], w.slopes[r*k:][:k]
+		weights, positive, mixed, slopes := w.weights[r*k:][:k], t.positive[r*k:][:k], w.mixed[r*k:][:k],
+			w.slopes[r*k:][:k]
 		dproducts[int(t.nearest[r])] += d * w.exponents[r] // n
 		dnum, dlength := b.cosineSlopes(w, i, r, d)        // f
 		vector.Axpby(slopes, dnum, products, 2*dlength, mixed)

@@ -45,7 +45,8 @@ type Recurrent struct {
 // number of pairs. Products over channels are in the precision of the engine.
 func RecurrentAttention(images, texts Tokens, how Recurrent) *gorgonia.Node {
 	if how.Weight == nil || how.Bias == nil {
-		panic(&op.BuildError{Op: "recurrent attention scores", Err: errors.New("want the weight and the bias of the memory unit")})
+		panic(&op.BuildError{Op: "recurrent attention scores",
+			Err: errors.New("want the weight and the bias of the memory unit")})
 	}
 	x := &recurrent{cross: cross{scale: how.Scale, pool: how.Pool, query: 1}, steps: how.Steps, unit: how.Unit}
 	if how.ImageQueries {
@@ -103,8 +104,9 @@ func (x *recurrent) shape(in []tensor.Shape) (tensor.Shape, error) {
 
 func (x *recurrent) op() scored {
 	return scored{
-		kind: "recurrent attention scores", gradients: "recurrent attention scores drows", args: x.args(), operands: x.weight + 2,
-		floats: append(first(x.rows), x.weight, x.weight+1), passes: 4,
+		kind: "recurrent attention scores", gradients: "recurrent attention scores drows", args: x.args(),
+		operands: x.weight + 2,
+		floats:   append(first(x.rows), x.weight, x.weight+1), passes: 4,
 		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
 	}
 }

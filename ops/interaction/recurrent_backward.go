@@ -106,8 +106,10 @@ func (b *recurrentBlock) pairSlopes(w *pairWork, worker, i int, g float32) {
 	if b.now+1 < b.how.steps { // what the queries became of the context
 		d, values := b.rowsOf(w, i, b.gates[b.now], 2*c), b.contextOf(i, b.values, 2*c)
 		w.dweights = t.dweights[:w.q*w.k]
-		b.multiplySerial(worker, true, w.q, w.k, 2*c, gemm.Matrix{F32: d, LD: 2 * c}, gemm.Matrix{F32: values, LD: 2 * c}, 0, w.dweights, w.k)
-		b.c.Engine.GemmSerial(true, false, w.k, 2*c, w.q, 1, w.weights, w.k, d, 2*c, 1, b.contextOf(i, b.dvalues, 2*c), 2*c)
+		b.multiplySerial(worker, true, w.q, w.k, 2*c, gemm.Matrix{F32: d, LD: 2 * c},
+			gemm.Matrix{F32: values, LD: 2 * c}, 0, w.dweights, w.k)
+		b.c.Engine.GemmSerial(true, false, w.k, 2*c, w.q, 1, w.weights, w.k, d, 2*c, 1, b.contextOf(i, b.dvalues, 2*c),
+			2*c)
 	}
 	if b.now == 0 {
 		b.scoreSlopes(w, i, g)

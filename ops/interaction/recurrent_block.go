@@ -47,7 +47,8 @@ func (b *recurrentBlock) lay(m *carve, threads int) {
 			b.lengths = append(b.lengths, m.take(pairs))
 			continue
 		}
-		b.refined, b.gates, b.lengths = append(b.refined, b.refined[0]), append(b.gates, b.gates[0]), append(b.lengths, b.lengths[0])
+		b.refined, b.gates, b.lengths = append(b.refined, b.refined[0]), append(b.gates, b.gates[0]),
+			append(b.lengths, b.lengths[0])
 	}
 	if b.backward {
 		b.dvalues, b.drefined = m.take(k*2*c), m.take(pairs*c)
@@ -55,7 +56,8 @@ func (b *recurrentBlock) lay(m *carve, threads int) {
 	n := b.sides[0].len * b.sides[1].len
 	for range threads {
 		b.threads = append(b.threads, recurrentThread{
-			products: m.take(n), dproducts: m.take(n), dweights: m.take(n), reset: m.take(c), gate: m.take(c), zero: m.take(c),
+			products: m.take(n), dproducts: m.take(n), dweights: m.take(n), reset: m.take(c), gate: m.take(c),
+			zero: m.take(c),
 		})
 	}
 }

@@ -119,13 +119,15 @@ func (b *recurrentBlock) multiplyPair(w *pairWork, worker, i int) {
 		return
 	}
 	context := b.packed[b.sites[attentionSite][1-b.query]]
-	b.multiplySerial(worker, true, w.q, w.k, b.channels, b.matrix(b.queriesOf(w, i, b.now)), b.matrix(b.contextOf(i, context, b.channels)),
+	b.multiplySerial(worker, true, w.q, w.k, b.channels, b.matrix(b.queriesOf(w, i, b.now)),
+		b.matrix(b.contextOf(i, context, b.channels)),
 		0, w.products[attentionSite].values, w.k)
 }
 
 // multiplySerial makes or adds a product (m, n) over k values on one thread, with the second
 // matrix transposed or not.
-func (b *recurrentBlock) multiplySerial(worker int, transposed bool, m, n, k int, x, y gemm.Matrix, beta float32, to []float32, ld int) {
+func (b *recurrentBlock) multiplySerial(worker int, transposed bool, m, n, k int, x, y gemm.Matrix, beta float32,
+	to []float32, ld int) {
 	p := b.serial[worker]
 	p.TransB, p.Alpha, p.Beta = transposed, 1, beta
 	p.M, p.N, p.K = m, n, k
@@ -140,7 +142,8 @@ func (b *recurrentBlock) refine(w *pairWork, worker, i int) {
 	if b.now == 0 {
 		copy(gates, b.first[w.row*2*c:])
 	}
-	b.c.Engine.GemmSerial(false, false, w.q, 2*c, w.k, 1, w.weights, w.k, b.contextOf(i, b.values, 2*c), 2*c, 1, gates, 2*c)
+	b.c.Engine.GemmSerial(false, false, w.q, 2*c, w.k, 1, w.weights, w.k, b.contextOf(i, b.values, 2*c), 2*c, 1, gates,
+		2*c)
 	copy(x, b.queriesOf(w, i, b.now))
 	lengths := b.rowsOf(w, i, b.lengths[b.now], 1)
 	for r := range w.q {

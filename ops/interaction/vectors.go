@@ -141,7 +141,8 @@ func (x *vectors) shape(in []tensor.Shape) (tensor.Shape, error) {
 		out[k] = n
 	}
 	for _, rows := range in[vectorsTexts+1 : x.layers] {
-		if err := op.Need(rows.Eq(in[0]), "rows of images under a metric must have shape %v (got %v)", in[0], rows); err != nil {
+		if err := op.Need(rows.Eq(in[0]), "rows of images under a metric must have shape %v (got %v)", in[0],
+			rows); err != nil {
 			return nil, err
 		}
 	}
@@ -151,13 +152,15 @@ func (x *vectors) shape(in []tensor.Shape) (tensor.Shape, error) {
 		op.WantShape(in, vectorsImages, "whole images", out[0], c),
 		op.WantShape(in, vectorsTexts, "whole texts", out[1], c),
 		op.Need(x.scale > 0, "the scale of the attention must be > 0 (got %g)", x.scale),
-		op.Need((len(x.steps) > 0) != (x.gate != layer{}), "want steps of reasoning or a gate (got %d steps)", len(x.steps)),
+		op.Need((len(x.steps) > 0) != (x.gate != layer{}), "want steps of reasoning or a gate (got %d steps)",
+			len(x.steps)),
 		op.Need(len(local) == 2 && local[0] > 0, "want the weight of words (S, C) (got %v)", local),
 	); err != nil {
 		return nil, err
 	}
 	s := local[0]
-	if err := op.All(x.local.check(in, "words", s, c), x.global.check(in, "wholes", s, c), x.score.check(in, "the score", 1, s)); err != nil {
+	if err := op.All(x.local.check(in, "words", s, c), x.global.check(in, "wholes", s, c),
+		x.score.check(in, "the score", 1, s)); err != nil {
 		return nil, err
 	}
 	if len(x.steps) == 0 {
@@ -165,7 +168,8 @@ func (x *vectors) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	for i, r := range x.steps {
 		name := fmt.Sprintf("step %d", i)
-		if err := op.All(r.query.check(in, name, s, s), r.key.check(in, name, s, s), r.out.check(in, name, s, s)); err != nil {
+		if err := op.All(r.query.check(in, name, s, s), r.key.check(in, name, s, s),
+			r.out.check(in, name, s, s)); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +186,8 @@ func (l layer) check(in []tensor.Shape, name string, out, inputs int) error {
 
 func (x *vectors) op() scored {
 	return scored{
-		kind: "similarity vectors", gradients: "similarity vectors doperands", args: x.args(), operands: x.operands, floats: first(x.floats), passes: 3,
+		kind: "similarity vectors", gradients: "similarity vectors doperands", args: x.args(), operands: x.operands,
+		floats: first(x.floats), passes: 3,
 		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
 	}
 }

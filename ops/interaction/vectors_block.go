@@ -133,7 +133,8 @@ type vectorsWork struct {
 func (b *vectorsBlock) work() vectorsWork {
 	w := vectorsWork{
 		compare: b.compare, unite: b.unite, edges: b.edges, relu: b.relu, end: b.endGraph,
-		dend: b.endGraphSlopes, drelu: b.reluSlopes, dedges: b.edgeSlopes, dunite: b.uniteSlopes, dcompare: b.compareSlopes, sides: b.addToSides,
+		dend: b.endGraphSlopes, drelu: b.reluSlopes, dedges: b.edgeSlopes, dunite: b.uniteSlopes,
+		dcompare: b.compareSlopes, sides: b.addToSides,
 	}
 	if len(b.steps) == 0 {
 		w.end, w.dend = b.endFilter, b.endFilterSlopes
@@ -182,7 +183,8 @@ type vectorsPair struct {
 func (b *vectorsBlock) pair(i int) vectorsPair {
 	n, w := b.texts()
 	image, text := i/n, i%n
-	p := vectorsPair{image: b.fromImage + image, text: b.fromText + text, word: image*w + b.starts[text], words: b.starts[text+1] - b.starts[text]}
+	p := vectorsPair{image: b.fromImage + image, text: b.fromText + text, word: image*w + b.starts[text],
+		words: b.starts[text+1] - b.starts[text]}
 	p.node = p.word + i
 	lo, hi := b.sides[0].span(b.c, p.image)
 	p.empty = lo == hi || p.words == 0

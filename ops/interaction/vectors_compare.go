@@ -80,7 +80,8 @@ func (b *vectorsBlock) context(worker, operand int, p vectorsPair, a *attending,
 func length(row []float32) float32 { return float32(math.Sqrt(vector.SumSq(row))) }
 
 // multiply sets c (m, n) to a b + beta c on one thread; a transposed matrix is stored so.
-func (b *vectorsBlock) multiply(worker int, transA, transB bool, m, n, k int, x, y []float32, beta float32, to []float32) {
+func (b *vectorsBlock) multiply(worker int, transA, transB bool, m, n, k int, x, y []float32, beta float32,
+	to []float32) {
 	lda, ldb := k, n
 	if transA {
 		lda = m

@@ -28,8 +28,8 @@ func (q Tokens) weights(kind string, mode int, set func(w []float32)) *gorgonia.
 	return op.Apply(o, q.with(q.Rows)...)
 }
 
-// Spread returns the value of each sequence, values (R), for those of its tokens that take part, 0 for the others: (R*Len).
-// No gradient flows through it.
+// Spread returns the value of each sequence, values (R), for those of its tokens that take part, 0 for the others:
+// (R*Len). No gradient flows through it.
 func (q Tokens) Spread(values *gorgonia.Node) *gorgonia.Node {
 	o := q.perToken("token spread", 2, oncuda.TokenSpread, func(c *exec.Call, at, lo, hi int) {
 		vector.Fill(c.Out.F32[at+lo:at+hi], c.In[1].F32[at/q.Len])

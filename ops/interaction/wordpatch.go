@@ -79,8 +79,9 @@ func (x *wordPatch) shape(in []tensor.Shape) (tensor.Shape, error) {
 
 func (x *wordPatch) op() scored {
 	return scored{
-		kind: "word patch scores", gradients: "word patch scores drows", args: x.args(), operands: x.operands, floats: first(x.rows),
-		shape: x.shape, scratch: x.scratch, step: x.step, onCUDA: x.onCUDA().Step,
+		kind: "word patch scores", gradients: "word patch scores drows", args: x.args(), operands: x.operands,
+		floats: first(x.rows),
+		shape:  x.shape, scratch: x.scratch, step: x.step, onCUDA: x.onCUDA().Step,
 		flops:  func(in []tensor.Shape) int64 { return x.flops(in) + x.mixes(in) },
 		slopes: func(in []tensor.Shape) int64 { return 3*x.flops(in) + 2*x.mixes(in) },
 	}

@@ -23,7 +23,8 @@ func (b *wordPatchBlock) slopes(worker, i int) {
 	vector.Axpy(d, b.how.Scale/b.how.Context, dweights)
 
 	_, n := b.wordsOf(i)
-	b.c.Engine.GemmSerial(false, true, n, n, columns, 1, b.strip(b.text.mixed, i), columns, text, columns, 1, b.gramIn(textSide, b.dtextGram, i), n)
+	b.c.Engine.GemmSerial(false, true, n, n, columns, 1, b.strip(b.text.mixed, i), columns, text, columns, 1,
+		b.gramIn(textSide, b.dtextGram, i), n)
 	b.addGram(worker, textSide, i, b.dtextGram)
 }
 
@@ -33,7 +34,8 @@ func (b *wordPatchBlock) patchSlopes(t *wordPatchThread, d, dweights []float32, 
 	columns := b.columns()
 	patches := t.patches.of(0, columns)
 	patches.slopes(b.patchNorms, b.dpatchNorms[i*b.most[imageSide]:])
-	products, weights, mixed := b.strip(b.products[attentionSite], i), b.strip(b.text.weights, i), b.strip(b.text.mixed, i)
+	products, weights, mixed := b.strip(b.products[attentionSite], i), b.strip(b.text.weights, i),
+		b.strip(b.text.mixed, i)
 	work, twice := t.work[:columns], t.low[:columns]
 	vector.Scale(twice, 2, patches.lengths)
 	for r := 0; r < len(d); r += columns {
@@ -50,7 +52,8 @@ func (b *wordPatchBlock) patchSlopes(t *wordPatchThread, d, dweights []float32, 
 // the words of text i with their summaries of images.
 func (b *wordPatchBlock) wordSlopes(t *wordPatchThread, d, dweights []float32, i int) {
 	columns := b.columns()
-	products, weights, mixed := b.strip(b.products[attentionSite], i), b.strip(b.image.weights, i), b.strip(b.image.mixed, i)
+	products, weights, mixed := b.strip(b.products[attentionSite], i), b.strip(b.image.weights, i),
+		b.strip(b.image.mixed, i)
 	_, n := b.wordsOf(i)
 	gram, norms, dnorms := b.gramIn(textSide, b.dtextGram, i), t.rows[:n], t.drows[:n]
 	diagonalRoots(norms, b.gramIn(textSide, b.textGram, i))
@@ -106,7 +109,8 @@ func (b *wordPatchBlock) mixSlopes(_, lo, hi int) {
 			continue
 		}
 		gram := b.gramOf(b.dgram, i)
-		b.c.Engine.GemmSerial(true, false, n, n, rows, 1, b.image.mixed[at:], columns, b.image.weights[at:], columns, 1, gram, n)
+		b.c.Engine.GemmSerial(true, false, n, n, rows, 1, b.image.mixed[at:], columns, b.image.weights[at:], columns,
+			1, gram, n)
 		for text := range b.span[textSide].to - b.span[textSide].from {
 			if _, words := b.wordsOf(text); words == 0 {
 				continue

@@ -73,7 +73,8 @@ func (b *wordPatchBlock) lay(m *carve, threads int) {
 	cosinesOf := func(n int) cosines { return cosines{m.take(n), m.take(n), m.take(n), m.take(n)} }
 	for range threads {
 		b.threads = append(b.threads, wordPatchThread{
-			work: m.take(columns), low: m.take(columns), sum: m.take(columns), rows: m.take(length), drows: m.take(length),
+			work: m.take(columns), low: m.take(columns), sum: m.take(columns), rows: m.take(length),
+			drows:   m.take(length),
 			patches: cosinesOf(columns), words: cosinesOf(length * b.sequences[imageSide]),
 		})
 	}
@@ -132,7 +133,8 @@ func (b *wordPatchBlock) attend(worker, lo, hi int) {
 		t.softmaxWords(overWords, products, columns, b.how.Scale)
 		t.softmaxWords(text, overPatches, columns, 1/b.how.Context)
 		b.softmaxPatches(t, b.strip(b.image.weights, i), overWords, 1/b.how.Context)
-		b.c.Engine.GemmSerial(false, false, n, columns, n, 1, b.gramIn(textSide, b.textGram, i), n, text, columns, 0, b.strip(b.text.mixed, i), columns)
+		b.c.Engine.GemmSerial(false, false, n, columns, n, 1, b.gramIn(textSide, b.textGram, i), n, text, columns, 0,
+			b.strip(b.text.mixed, i), columns)
 	}
 }
 
@@ -141,7 +143,8 @@ func (b *wordPatchBlock) mix(_, lo, hi int) {
 	rows, columns := b.span[textSide].rows(), b.columns()
 	for i := lo; i < hi; i++ {
 		if at, n := b.patchesOf(i); n > 0 && rows > 0 {
-			b.c.Engine.GemmSerial(false, false, rows, n, n, 1, b.image.weights[at:], columns, b.gramOf(b.gram, i), n, 0, b.image.mixed[at:], columns)
+			b.c.Engine.GemmSerial(false, false, rows, n, n, 1, b.image.weights[at:], columns, b.gramOf(b.gram, i), n,
+				0, b.image.mixed[at:], columns)
 		}
 	}
 }

@@ -47,7 +47,8 @@ func (b *wordPatchBlock) score(worker, lo, hi int) {
 // patchCosines makes the cosines of all patches with their summaries of text i.
 func (b *wordPatchBlock) patchCosines(t *wordPatchThread, patches cosines, i int) {
 	columns := b.columns()
-	products, weights, mixed := b.strip(b.products[attentionSite], i), b.strip(b.text.weights, i), b.strip(b.text.mixed, i)
+	products, weights, mixed := b.strip(b.products[attentionSite], i), b.strip(b.text.weights, i),
+		b.strip(b.text.mixed, i)
 	work := t.work[:columns]
 	clear(patches.products)
 	clear(patches.lengths)
@@ -63,7 +64,8 @@ func (b *wordPatchBlock) patchCosines(t *wordPatchThread, patches cosines, i int
 // wordCosines makes the cosines of the words of text i, of so many lengths, with their summaries of an image.
 func (b *wordPatchBlock) wordCosines(words cosines, norms []float32, i, image int) {
 	columns := b.columns()
-	products, weights, mixed := b.strip(b.products[attentionSite], i), b.strip(b.image.weights, i), b.strip(b.image.mixed, i)
+	products, weights, mixed := b.strip(b.products[attentionSite], i), b.strip(b.image.weights, i),
+		b.strip(b.image.mixed, i)
 	at, k := b.patchesOf(image)
 	for r := range words.products {
 		row := weights[r*columns+at:][:k]

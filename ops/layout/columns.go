@@ -16,7 +16,8 @@ func ConcatColumns(a, b *gorgonia.Node) *gorgonia.Node {
 		Kind: "concat columns", Diff: []bool{true, true}, On: oncuda.ConcatColumns(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			a, b := in[0], in[1]
-			if err := op.Need(len(a) == 2 && len(b) == 2 && a[0] == b[0], "want two matrices with as many rows (got %v and %v)", a, b); err != nil {
+			if err := op.Need(len(a) == 2 && len(b) == 2 && a[0] == b[0],
+				"want two matrices with as many rows (got %v and %v)", a, b); err != nil {
 				return nil, err
 			}
 			return tensor.Shape{a[0], a[1] + b[1]}, nil
@@ -41,7 +42,8 @@ func ConcatColumns(a, b *gorgonia.Node) *gorgonia.Node {
 // columnRange returns n columns of x (R, D) from column from on: (R, n).
 func columnRange(from, n int) *op.Op {
 	return &op.Op{
-		Kind: "column range", Args: fmt.Sprintf("from=%d n=%d", from, n), Diff: []bool{false}, On: oncuda.ColumnRange(from, n),
+		Kind: "column range", Args: fmt.Sprintf("from=%d n=%d", from, n), Diff: []bool{false},
+		On:    oncuda.ColumnRange(from, n),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{in[0][0], n}, nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)

@@ -11,13 +11,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ConcatRows puts the rows of b (R2, D) below those of a (R1, D): (R1+R2, D). A row may have more axes, such as an image.
+// ConcatRows puts the rows of b (R2, D) below those of a (R1, D): (R1+R2, D). A row may have more axes, such as an
+// image.
 func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "concat rows", Diff: []bool{true, true}, On: oncuda.ConcatRows(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			a, b := in[0], in[1]
-			if err := op.Need(len(a) >= 2 && len(b) == len(a) && slices.Equal(a[1:], b[1:]), "want a (R1, D) and b (R2, D)"); err != nil {
+			if err := op.Need(len(a) >= 2 && len(b) == len(a) && slices.Equal(a[1:], b[1:]),
+				"want a (R1, D) and b (R2, D)"); err != nil {
 				return nil, err
 			}
 			return append(tensor.Shape{a[0] + b[0]}, a[1:]...), nil
@@ -61,7 +63,8 @@ func reshape(x *gorgonia.Node, shape tensor.Shape) *gorgonia.Node {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return shape.Clone(), op.All(
 				op.Need(len(in[0]) >= 1, "want one axis or more (got %v)", in[0]),
-				op.Need(slices.Min(shape) > 0 && in[0].TotalSize() == shape.TotalSize(), "%v is not as large as %v", in[0], shape),
+				op.Need(slices.Min(shape) > 0 && in[0].TotalSize() == shape.TotalSize(), "%v is not as large as %v",
+					in[0], shape),
 			)
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {

@@ -14,10 +14,13 @@ import (
 // of it: (N*(l+k)), such as the id of a class token before every text.
 func RepeatFirst(x *gorgonia.Node, l, k int) *gorgonia.Node {
 	shape := func(in []tensor.Shape) (tensor.Shape, error) {
-		if err := op.Need(len(in[0]) == 1 && l > 0 && k >= 0, "want a vector, a length of at least 1 and copies of at least 0 (got %v, %d and %d)", in[0], l, k); err != nil {
+		if err := op.Need(len(in[0]) == 1 && l > 0 && k >= 0,
+			"want a vector, a length of at least 1 and copies of at least 0 (got %v, %d and %d)", in[0], l,
+			k); err != nil {
 			return nil, err
 		}
-		return tensor.Shape{in[0][0] / l * (l + k)}, op.Need(in[0][0]%l == 0, "values must be a multiple of %d (got %d)", l, in[0][0])
+		return tensor.Shape{in[0][0] / l * (l + k)},
+			op.Need(in[0][0]%l == 0, "values must be a multiple of %d (got %d)", l, in[0][0])
 	}
 	o := op.IntsOp("repeat first", 1, shape, func(c *exec.Call) error {
 		out := c.Out.I32
@@ -138,10 +141,12 @@ func Numbers(x *gorgonia.Node) *gorgonia.Node {
 // FullLengths returns l for each sequence of l values of x (R*l) int32: (R).
 func FullLengths(x *gorgonia.Node, l int) *gorgonia.Node {
 	shape := func(in []tensor.Shape) (tensor.Shape, error) {
-		if err := op.Need(len(in[0]) == 1 && l > 0, "want a vector and a length of at least 1 (got %v and %d)", in[0], l); err != nil {
+		if err := op.Need(len(in[0]) == 1 && l > 0, "want a vector and a length of at least 1 (got %v and %d)", in[0],
+			l); err != nil {
 			return nil, err
 		}
-		return tensor.Shape{in[0][0] / l}, op.Need(in[0][0]%l == 0, "values must be a multiple of %d (got %d)", l, in[0][0])
+		return tensor.Shape{in[0][0] / l},
+			op.Need(in[0][0]%l == 0, "values must be a multiple of %d (got %d)", l, in[0][0])
 	}
 	o := op.IntsOp("full lengths", 1, shape, func(c *exec.Call) error {
 		for i := range c.Out.I32 {

@@ -19,17 +19,20 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 		return x
 	}
 	return op.Apply(&op.Op{
-		Kind: "strided rows", Args: fmt.Sprintf("start=%d stride=%d count=%d", start, stride, count), Diff: []bool{true}, On: strided(start, stride).Take(),
+		Kind: "strided rows", Args: fmt.Sprintf("start=%d stride=%d count=%d", start, stride, count),
+		Diff: []bool{true}, On: strided(start, stride).Take(),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x := in[0]
 			if err := op.All(
 				op.Need(len(x) == 2, "want x (R, D)"),
-				op.Need(start >= 0 && stride > 0 && count > 0, "start, stride and count must be at least 0, 1 and 1 (got %d, %d, %d)", start, stride, count),
+				op.Need(start >= 0 && stride > 0 && count > 0,
+					"start, stride and count must be at least 0, 1 and 1 (got %d, %d, %d)", start, stride, count),
 			); err != nil {
 				return nil, err
 			}
 			last := start + (count-1)*stride
-			return tensor.Shape{count, x[1]}, op.Need(last < x[0], "row %d is the last one asked for, x has %d", last, x[0])
+			return tensor.Shape{count, x[1]},
+				op.Need(last < x[0], "row %d is the last one asked for, x has %d", last, x[0])
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[0].Dim(1)

@@ -55,7 +55,8 @@ func (p sequencePart) runs() [2]run {
 
 func (p sequencePart) check() error {
 	return op.All(
-		op.Need(p.from >= 0 && p.n > 0 && p.from+p.n <= p.t, "rows %d to %d are not in a sequence of %d", p.from, p.from+p.n, p.t),
+		op.Need(p.from >= 0 && p.n > 0 && p.from+p.n <= p.t, "rows %d to %d are not in a sequence of %d", p.from,
+			p.from+p.n, p.t),
 		op.Need(p.kept() > 0, "nothing is left of a sequence of %d without %d rows", p.t, p.n),
 	)
 }
@@ -67,7 +68,8 @@ func (p sequencePart) forward() *op.Op {
 			if err := op.All(op.Need(len(in[0]) == 2, "want x (N*t, D)"), p.check()); err != nil {
 				return nil, err
 			}
-			return tensor.Shape{in[0][0] / p.t * p.kept(), in[0][1]}, op.Need(in[0][0]%p.t == 0, "rows must be a multiple of %d (got %d)", p.t, in[0][0])
+			return tensor.Shape{in[0][0] / p.t * p.kept(), in[0][1]},
+				op.Need(in[0][0]%p.t == 0, "rows must be a multiple of %d (got %d)", p.t, in[0][0])
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			cols, runs := c.In[0].Dim(1), p.runs()
@@ -125,11 +127,14 @@ func (p sequencePart) backward() *op.Op {
 func InsertRows(x, y *gorgonia.Node, l, k, at int) *gorgonia.Node {
 	part := sequencePart{t: l + k, from: at, n: k}
 	return op.Apply(&op.Op{
-		Kind: "insert rows", Args: fmt.Sprintf("l=%d k=%d at=%d", l, k, at), Diff: []bool{true, true}, On: oncuda.Insert(l, k, at),
+		Kind: "insert rows", Args: fmt.Sprintf("l=%d k=%d at=%d", l, k, at), Diff: []bool{true, true},
+		On: oncuda.Insert(l, k, at),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
 			if err := op.All(
-				op.Need(l > 0 && k > 0 && at >= 0 && at <= l, "want sequences of at least one row and a place within the first (got %d and %d rows, place %d)", l, k, at),
+				op.Need(l > 0 && k > 0 && at >= 0 && at <= l,
+					"want sequences of at least one row and a place within the first (got %d and %d rows, place %d)",
+					l, k, at),
 				op.Need(len(x) == 2 && len(y) == 2 && x[1] == y[1], "want x (N*l, D) and y (N*k, D)"),
 			); err != nil {
 				return nil, err

@@ -25,7 +25,8 @@ type unary struct {
 var (
 	gelu = unary{kind: "gelu", kernel: vector.ByGELU, grain: geluGrain, run: vector.GELU, grad: vector.GELUGrad}
 	relu = unary{
-		kind: "relu", kernel: oncuda.ReLU, grain: op.ElementGrain, ofOutput: true, run: vector.ReLU, grad: vector.ReLUGrad,
+		kind: "relu", kernel: oncuda.ReLU, grain: op.ElementGrain, ofOutput: true, run: vector.ReLU,
+		grad: vector.ReLUGrad,
 	}
 	silu = unary{
 		kind: "silu", kernel: vector.BySiLU, grain: op.ElementGrain,
@@ -60,8 +61,8 @@ func GELU(x *gorgonia.Node) *gorgonia.Node { return op.Apply(gelu.forward(), x) 
 // NaN stays NaN.
 func ReLU(x *gorgonia.Node) *gorgonia.Node { return op.Apply(relu.forward(), x) }
 
-// SiLU returns x / (1 + exp(-x)) for x of any shape (Hendrycks and Gimpel 2016). With s = 1/(1 + exp(-x)) its derivative is
-// s (1 + x (1 - s)).
+// SiLU returns x / (1 + exp(-x)) for x of any shape (Hendrycks and Gimpel 2016). With s = 1/(1 + exp(-x)) its
+// derivative is s (1 + x (1 - s)).
 func SiLU(x *gorgonia.Node) *gorgonia.Node { return op.Apply(silu.forward(), x) }
 
 // Tanh returns the hyperbolic tangent y of x of any shape, to 1e-7; its derivative is 1 - y^2.
@@ -82,7 +83,8 @@ func alone(of vector.Activation) unary {
 func activation(name string) vector.Activation {
 	of, ok := vector.ActivationOf(name)
 	if !ok {
-		panic(&op.BuildError{Op: "linear", Err: fmt.Errorf("activation must be gelu, gelu_tanh, quick_gelu or silu (got %q)", name)})
+		panic(&op.BuildError{Op: "linear",
+			Err: fmt.Errorf("activation must be gelu, gelu_tanh, quick_gelu or silu (got %q)", name)})
 	}
 	return of
 }

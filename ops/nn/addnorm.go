@@ -58,7 +58,8 @@ func (a addNorm) args() string { return fmt.Sprintf("keep=%g eps=%g", a.keep, a.
 // forward is the op of the sum, whose auxiliary results are the rest. Operands: h, x,
 // gamma, beta and perhaps bits.
 func (a addNorm) forward(dropout bool) *op.Op {
-	o := &op.Op{Kind: "add norm", Args: a.args(), Diff: []bool{true, true, true, true}, InPlace: []int{0, 1}, ReadsHalf: []int{0}, WritesHalf: []int{addNormOut}}
+	o := &op.Op{Kind: "add norm", Args: a.args(), Diff: []bool{true, true, true, true}, InPlace: []int{0, 1},
+		ReadsHalf: []int{0}, WritesHalf: []int{addNormOut}}
 	if dropout {
 		o.Diff = append(o.Diff, false)
 	}
@@ -166,12 +167,14 @@ func (a addNorm) gradients(sum, dy, gamma, beta, bits *gorgonia.Node) gorgonia.N
 // results. Operands: the sum (whose statistics it reads), gamma, the gradient of the
 // normalised sum and, if more says so, that of the sum itself.
 func addNormGrad(more bool) *op.Op {
-	o := &op.Op{Kind: addNormGradKind, Diff: make([]bool, 3), InPlace: []int{2}, Accumulates: !more, ReadsHalf: []int{2}}
+	o := &op.Op{Kind: addNormGradKind, Diff: make([]bool, 3), InPlace: []int{2}, Accumulates: !more,
+		ReadsHalf: []int{2}}
 	if more {
 		o.Diff, o.InPlace = append(o.Diff, false), append(o.InPlace, 3)
 	}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
-		return in[0].Clone(), op.Need(in[0].Eq(in[2]) && (!more || in[0].Eq(in[3])), "the sum and its gradients must have one shape")
+		return in[0].Clone(), op.Need(in[0].Eq(in[2]) && (!more || in[0].Eq(in[3])),
+			"the sum and its gradients must have one shape")
 	}
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1]}, {Shape: in[1]}} }
 	o.Scratch = func(in []tensor.Shape, _ int) int { return layerNormScratch(in[0][1]) }

@@ -38,9 +38,10 @@ func again(x *gorgonia.Node) *gorgonia.Node {
 // activated returns the activation of an operand of any shape. The second operand is the output as it was made first.
 func activated(of vector.Activation) *op.Op {
 	return &op.Op{
-		Kind: of.String() + " again", Diff: []bool{false, false}, Remakes: true, ReadsHalf: []int{0}, WritesHalf: []int{op.Output},
-		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		On:    oncuda.Activation(of),
+		Kind: of.String() + " again", Diff: []bool{false, false}, Remakes: true, ReadsHalf: []int{0},
+		WritesHalf: []int{op.Output},
+		Shape:      func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
+		On:         oncuda.Activation(of),
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return c.For(c.Out.Len(), geluGrain, func(_, lo, hi int) {
 				x, y := c.In[0], c.Out

@@ -19,8 +19,8 @@ type BatchNormArgs struct {
 	Gamma, Beta *gorgonia.Node // (D)
 	// Mean and Variance (D) are what X is normalised by, as in inference; nil: those of the rows of X.
 	Mean, Variance *gorgonia.Node
-	// Lengths (R/Len) int32 says how many of every Len rows count. Rows behind a length take no part: they are not read,
-	// are 0 in the result and have no gradient. nil: all rows count.
+	// Lengths (R/Len) int32 says how many of every Len rows count. Rows behind a length take no part: they are not
+	// read, are 0 in the result and have no gradient. nil: all rows count.
 	Lengths *gorgonia.Node
 	Len     int
 	Eps     float32
@@ -28,8 +28,8 @@ type BatchNormArgs struct {
 	// norm in a residual network, in the same pass. Add does not go with Lengths.
 	Add  *gorgonia.Node
 	ReLU bool
-	// Group is the processes whose rows are normalised together; nil: this one alone. Means, variances and the sums of the backward
-	// pass are exchanged then, and the gradients of Gamma and Beta are those of this process's rows.
+	// Group is the processes whose rows are normalised together; nil: this one alone. Means, variances and the sums of
+	// the backward pass are exchanged then, and the gradients of Gamma and Beta are those of this process's rows.
 	Group parallel.Group
 }
 
@@ -40,9 +40,9 @@ type BatchNormArgs struct {
 //
 // and max(y + Add, 0) where the arguments say so (its gradient at 0 is 0),
 // with the mean and the variance of the rows that count, divided by their number n. Sums are made in float64, of
-// differences from a first row that are rounded to float32, and parts of them by row, whose number the shape fixes. mean and
-// variance (D) are what running statistics move to: the variance is divided by n-1. Both are nil where the arguments have
-// them. Fewer than 2 rows have no variance, which is an error of the run.
+// differences from a first row that are rounded to float32, and parts of them by row, whose number the shape fixes.
+// mean and variance (D) are what running statistics move to: the variance is divided by n-1. Both are nil where the
+// arguments have them. Fewer than 2 rows have no variance, which is an error of the run.
 func BatchNorm(a BatchNormArgs) (y, mean, variance *gorgonia.Node) {
 	b := &batchNorm{eps: a.Eps, given: a.Mean != nil, padded: a.Lengths != nil, added: a.Add != nil, relu: a.ReLU}
 	if a.Group != nil && a.Group.Size() > 1 && !b.given {
@@ -106,7 +106,8 @@ const (
 )
 
 func (b *batchNorm) args() string {
-	args := fmt.Sprintf("eps=%g given=%t padded=%t l=%d added=%t relu=%t", b.eps, b.given, b.padded, b.l, b.added, b.relu)
+	args := fmt.Sprintf("eps=%g given=%t padded=%t l=%d added=%t relu=%t", b.eps, b.given, b.padded, b.l, b.added,
+		b.relu)
 	if b.group != nil {
 		args += fmt.Sprintf(" ranks=%d", b.group.Size())
 	}
@@ -128,12 +129,14 @@ func (b *batchNorm) forward(n int) *op.Op {
 				return nil, err
 			}
 			d := in[0][1]
-			errs := []error{op.WantVector(in[1], "gamma", d), op.WantVector(in[2], "beta", d), op.Need(b.eps >= 0, "eps must not be negative (got %g)", b.eps)}
+			errs := []error{op.WantVector(in[1], "gamma", d), op.WantVector(in[2], "beta", d),
+				op.Need(b.eps >= 0, "eps must not be negative (got %g)", b.eps)}
 			if b.given {
 				errs = append(errs, op.WantVector(in[3], "mean", d), op.WantVector(in[4], "variance", d))
 			}
 			if b.added {
-				errs = append(errs, op.WantShape(in, b.residual(), "what is added", in[0]...), op.Need(!b.padded, "nothing can be added to rows with lengths"))
+				errs = append(errs, op.WantShape(in, b.residual(), "what is added", in[0]...),
+					op.Need(!b.padded, "nothing can be added to rows with lengths"))
 			}
 			if b.padded {
 				_, err := pooledShape(in[0], in[n-1], b.l)
@@ -157,7 +160,9 @@ func (b *batchNorm) forward(n int) *op.Op {
 						continue
 					}
 					first := c.In[0].F32[rows.first()*d:][:d]
-					rows.each(sums.from(p), sums.from(p+1), func(lo, hi int) { vector.ColumnMoments(sum, square, c.In[0].F32[lo*d:hi*d], first) })
+					rows.each(sums.from(p), sums.from(p+1), func(lo, hi int) {
+						vector.ColumnMoments(sum, square, c.In[0].F32[lo*d:hi*d], first)
+					})
 				}
 			}
 			normalize := func(_, lo, hi int) {
@@ -218,7 +223,8 @@ func (b *batchNorm) forward(n int) *op.Op {
 	}
 }
 
-// statistics sets those of the batch. With the first row f that counts, and S and Q the sums of x - f and of its square,
+// statistics sets those of the batch. With the first row f that counts, and S and Q the sums of x - f and of its
+// square,
 //
 //	mean = f + S/n, var = (Q - S^2/n) / n
 //
@@ -236,7 +242,8 @@ func (b *batchNorm) statistics(c *exec.Call, rows *countedRows, sums *partSums) 
 	}
 }
 
-// statisticsOfRanks sets those of the rows of all ranks. With the number n, the mean m and the sum M of (x - m)^2 of each rank,
+// statisticsOfRanks sets those of the rows of all ranks. With the number n, the mean m and the sum M of (x - m)^2 of
+// each rank,
 //
 //	mean = sum n m / N, var = (sum M + n (m - mean)^2) / N
 func (b *batchNorm) statisticsOfRanks(c *exec.Call, rows *countedRows, sums *partSums, ranks *rankSums) error {

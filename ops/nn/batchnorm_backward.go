@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// backward returns dx for the output, whose statistics it reads, x, gamma, beta, dy and lengths; dgamma and dbeta are its
-// auxiliary results. With h = (x - mean) rstd and dy of those y alone that the positive part leaves, which are computed
-// again,
+// backward returns dx for the output, whose statistics it reads, x, gamma, beta, dy and lengths; dgamma and dbeta are
+// its auxiliary results. With h = (x - mean) rstd and dy of those y alone that the positive part leaves, which are
+// computed again,
 //
 //	dx = gamma rstd (dy - dbeta/n - h dgamma/n), or of given statistics gamma rstd dy
 func (b *batchNorm) backward(n int) *op.Op {
@@ -32,7 +32,9 @@ func (b *batchNorm) backward(n int) *op.Op {
 			add := func(_, lo, hi int) {
 				for p := lo; p < hi; p++ {
 					sum, product := sums.begin(p)
-					rows.each(sums.from(p), sums.from(p+1), func(lo, hi int) { columns.Sums(sum, product, c.In[1].F32[lo*d:hi*d], c.In[4].F32[lo*d:hi*d]) })
+					rows.each(sums.from(p), sums.from(p+1), func(lo, hi int) {
+						columns.Sums(sum, product, c.In[1].F32[lo*d:hi*d], c.In[4].F32[lo*d:hi*d])
+					})
 				}
 			}
 			grad := func(_, lo, hi int) {

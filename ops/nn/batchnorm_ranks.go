@@ -2,8 +2,8 @@ package nn
 
 import "github.com/geoalign/geoalign/compute/parallel"
 
-// rankSums exchanges two sums of each of d channels, and the number of rows that they are over, with the other ranks of a group. They
-// travel as two float32 each, which hold what a float64 does to 48 bits.
+// rankSums exchanges two sums of each of d channels, and the number of rows that they are over, with the other ranks of
+// a group. They travel as two float32 each, which hold what a float64 does to 48 bits.
 type rankSums struct {
 	group     parallel.Group
 	own, all  []float32
@@ -18,7 +18,8 @@ func newRankSums(g parallel.Group, d int) *rankSums {
 		return nil
 	}
 	size := 2 + 4*d
-	return &rankSums{group: g, d: d, own: make([]float32, size), all: make([]float32, 0, size*g.Size()), sum: make([]float64, d), more: make([]float64, d)}
+	return &rankSums{group: g, d: d, own: make([]float32, size), all: make([]float32, 0, size*g.Size()),
+		sum: make([]float64, d), more: make([]float64, d)}
 }
 
 // exchange sends the sums with the number of rows n.

@@ -6,8 +6,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// partSums are two sums of each column, in float64, made in parts of the rows and then added up. The shape fixes the parts,
-// so that the sums do not depend on the threads.
+// partSums are two sums of each column, in float64, made in parts of the rows and then added up. The shape fixes the
+// parts, so that the sums do not depend on the threads.
 type partSums struct {
 	rows, parts, room int
 	values            []float64
@@ -27,7 +27,8 @@ func partScratch(x tensor.Shape) int { return 4 * partsOf(x[0]) * vector.SumsRoo
 // newPartSums are the sums over operand x of a call.
 func newPartSums(c *exec.Call, x int) *partSums {
 	s := c.In[x].Shape
-	return &partSums{rows: s[0], parts: partsOf(s[0]), room: vector.SumsRoom(s[1]), values: vector.Doubles(c.Scratch[:partScratch(s)])}
+	return &partSums{rows: s[0], parts: partsOf(s[0]), room: vector.SumsRoom(s[1]),
+		values: vector.Doubles(c.Scratch[:partScratch(s)])}
 }
 
 // from is the first row of part p.

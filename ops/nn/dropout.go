@@ -25,7 +25,8 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 		Diff: []bool{false}, Ints: true,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{n * MaskWords(cols)}, op.All(
-				op.Need(len(in[0]) == 1 && (in[0][0] == 2 || in[0][0] == 3), "key must have shape (2), or (3) with the number of the first row (got %v)", in[0]),
+				op.Need(len(in[0]) == 1 && (in[0][0] == 2 || in[0][0] == 3),
+					"key must have shape (2), or (3) with the number of the first row (got %v)", in[0]),
 				op.Need(n > 0 && cols > 0, "want at least one row and column (got %d, %d)", n, cols),
 				CheckKeep(keep),
 			)
@@ -44,10 +45,10 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 	}, key)
 }
 
-// DropoutShare is DropoutBits of the rows that one of several processes, ranks, has of a global batch: a row has the bits that it
-// has where one process has the whole. share (2) int32 is the rank and the number of ranks. The n rows are
-// so many stacks, each of which has an equal share for every rank in their order. With places (M) int32 they are instead those of M
-// places, n/M rows each, whose numbers in the whole places says, and share and stacks say nothing.
+// DropoutShare is DropoutBits of the rows that one of several processes, ranks, has of a global batch: a row has the
+// bits that it has where one process has the whole. share (2) int32 is the rank and the number of ranks. The n rows are
+// so many stacks, each of which has an equal share for every rank in their order. With places (M) int32 they are
+// instead those of M places, n/M rows each, whose numbers in the whole places says, and share and stacks say nothing.
 func DropoutShare(key, share, places *gorgonia.Node, site uint64, n, stacks, cols int, keep float32) *gorgonia.Node {
 	words := MaskWords(cols)
 	o := &op.Op{
@@ -55,13 +56,16 @@ func DropoutShare(key, share, places *gorgonia.Node, site uint64, n, stacks, col
 		Diff: []bool{false, false}, Ints: true,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			err := op.All(
-				op.Need(in[0].Eq(tensor.Shape{2}) && in[1].Eq(tensor.Shape{2}), "key and share must have shape (2) (got %v and %v)", in[0], in[1]),
+				op.Need(in[0].Eq(tensor.Shape{2}) && in[1].Eq(tensor.Shape{2}),
+					"key and share must have shape (2) (got %v and %v)", in[0], in[1]),
 				op.Need(n > 0 && cols > 0, "want at least one row and column (got %d, %d)", n, cols),
-				op.Need(stacks > 0 && n%max(1, stacks) == 0, "want stacks of equal size (got %d rows, %d stacks)", n, stacks),
+				op.Need(stacks > 0 && n%max(1, stacks) == 0, "want stacks of equal size (got %d rows, %d stacks)", n,
+					stacks),
 				CheckKeep(keep),
 			)
 			if err == nil && len(in) == 3 {
-				err = op.Need(stacks == 1 && len(in[2]) == 1 && n%in[2][0] == 0, "want places (M) of %d rows in one stack (got %v, %d stacks)", n, in[2], stacks)
+				err = op.Need(stacks == 1 && len(in[2]) == 1 && n%in[2][0] == 0,
+					"want places (M) of %d rows in one stack (got %v, %d stacks)", n, in[2], stacks)
 			}
 			return tensor.Shape{n * words}, err
 		},
@@ -102,9 +106,10 @@ const siteStep = 0x9e3779b97f4a7c15
 // others divided by keep. bits are DropoutBits for R rows of D elements.
 func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "dropout", Args: fmt.Sprintf("keep=%g", keep), Diff: []bool{true, false}, InPlace: []int{0}, Accumulates: true,
-		WritesHalf: []int{op.Output},
-		Shape:      func(in []tensor.Shape) (tensor.Shape, error) { return droppedShape(in, keep) },
+		Kind: "dropout", Args: fmt.Sprintf("keep=%g", keep), Diff: []bool{true, false}, InPlace: []int{0},
+		Accumulates: true,
+		WritesHalf:  []int{op.Output},
+		Shape:       func(in []tensor.Shape) (tensor.Shape, error) { return droppedShape(in, keep) },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			scale := 1 / keep
 			return droppedRows(c, func(at, n int, bits []int32) {

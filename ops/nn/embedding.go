@@ -47,7 +47,8 @@ func (g *gather) forward() *op.Op {
 			); err != nil {
 				return nil, err
 			}
-			return tensor.Shape{index[0] * g.block, x[1]}, op.Need(x[0]%g.block == 0, "rows must be a multiple of %d (got %d)", g.block, x[0])
+			return tensor.Shape{index[0] * g.block, x[1]},
+				op.Need(x[0]%g.block == 0, "rows must be a multiple of %d (got %d)", g.block, x[0])
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n, width := c.In[0].Dim(0)/g.block, g.block*c.In[0].Dim(1)
@@ -88,7 +89,8 @@ func (g *gather) check(index []int32, n int) error {
 // one place, and the sums do not depend on their number.
 func (g *gather) backward(rows int) *op.Op {
 	return &op.Op{
-		Kind: g.kind + " dx", Args: fmt.Sprintf("block=%d still=%d rows=%d", g.block, g.still, rows), Diff: []bool{false, false}, Accumulates: true,
+		Kind: g.kind + " dx", Args: fmt.Sprintf("block=%d still=%d rows=%d", g.block, g.still, rows),
+		Diff: []bool{false, false}, Accumulates: true,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{rows, in[1][1]}, op.Need(in[0][0]*g.block == in[1][0], "index and dy do not fit")
 		},

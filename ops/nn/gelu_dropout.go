@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// GELUDropout returns Dropout(GELU(x), bits, keep) for x (R, D) in one pass: the hidden layer of a wide head is bound by
-// memory, which it goes through half as often.
+// GELUDropout returns Dropout(GELU(x), bits, keep) for x (R, D) in one pass: the hidden layer of a wide head is bound
+// by memory, which it goes through half as often.
 func GELUDropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "gelu dropout", Args: fmt.Sprintf("keep=%g", keep), Diff: []bool{true, false}, InPlace: []int{0},
@@ -33,7 +33,8 @@ func GELUDropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 // geluDropoutGrad returns dx for x, bits and dy.
 func geluDropoutGrad(keep float32) *op.Op {
 	return &op.Op{
-		Kind: "gelu dropout dx", Args: fmt.Sprintf("keep=%g", keep), Diff: []bool{false, false, false}, InPlace: []int{2, 0},
+		Kind: "gelu dropout dx", Args: fmt.Sprintf("keep=%g", keep), Diff: []bool{false, false, false},
+		InPlace:   []int{2, 0},
 		ReadsHalf: []int{0, 2}, WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.Need(in[0].Eq(in[2]), "x and dy must have one shape"); err != nil {
@@ -43,7 +44,8 @@ func geluDropoutGrad(keep float32) *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return droppedRows(c, func(at, n int, bits []int32) {
-				vector.GELUDropoutGrad(valuesAt(c.Out, at), valuesAt(c.In[0], at), valuesAt(c.In[2], at), n, bits, 1/keep)
+				vector.GELUDropoutGrad(valuesAt(c.Out, at), valuesAt(c.In[0], at), valuesAt(c.In[2], at), n, bits,
+					1/keep)
 			}), nil
 		},
 		On: oncuda.GELUDropoutGrad(keep),
@@ -58,8 +60,8 @@ func droppedShape(in []tensor.Shape, keep float32) (tensor.Shape, error) {
 	return in[0].Clone(), op.All(op.WantVector(in[1], "bits", in[0][0]*MaskWords(in[0][1])), CheckKeep(keep))
 }
 
-// droppedRows returns a step that calls part for all of the first operand's values, from value at on and with their bits, the second operand:
-// for many at a time where rows end with a word of bits, else row by row.
+// droppedRows returns a step that calls part for all of the first operand's values, from value at on and with their
+// bits, the second operand: for many at a time where rows end with a word of bits, else row by row.
 func droppedRows(c *exec.Call, part func(at, n int, bits []int32)) exec.Step {
 	rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 	words := MaskWords(cols)

@@ -56,7 +56,9 @@ func layerNormRows(in []tensor.Shape, threads int) int { return threads * in[0][
 
 // layerNormRow writes the normalised x into row r of out, as float32 or bfloat16, and
 // returns the row's statistics.
-func layerNormRow(c *exec.Call, worker int, out exec.Array, r int, x, gamma, beta []float32, eps float32) (mean, rstd float32) {
+func layerNormRow(
+	c *exec.Call, worker int, out exec.Array, r int, x, gamma, beta []float32, eps float32,
+) (mean, rstd float32) {
 	n := len(x)
 	if out.BF16 == nil {
 		return vector.LayerNorm(out.F32[r*n:(r+1)*n], x, gamma, beta, eps)

@@ -88,12 +88,15 @@ func (l linear) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	if err := op.All(
 		op.Need(x[1] == w[1], "x has %d columns, w %d", x[1], w[1]),
-		op.Need(l.from >= 0 && l.n >= 0 && l.from+l.rows(w) <= w[0], "a part must have at least one row and lie in the %d rows of w (got %d rows from %d)", w[0], max(l.n, 0), l.from),
+		op.Need(l.from >= 0 && l.n >= 0 && l.from+l.rows(w) <= w[0],
+			"a part must have at least one row and lie in the %d rows of w (got %d rows from %d)", w[0], max(l.n, 0),
+			l.from),
 	); err != nil {
 		return nil, err
 	}
 	if l.bias {
-		if err := op.Need(len(in[2]) == 1 && in[2][0] == w[0], "bias must have shape (%d) (got %v)", w[0], in[2]); err != nil {
+		if err := op.Need(len(in[2]) == 1 && in[2][0] == w[0], "bias must have shape (%d) (got %v)", w[0],
+			in[2]); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +104,8 @@ func (l linear) shape(in []tensor.Shape) (tensor.Shape, error) {
 }
 
 func (l linear) forward() *op.Op {
-	o := &op.Op{Kind: "linear", Args: l.args(), Diff: []bool{true, true}, Shape: l.shape, ReadsHalf: []int{0, 1}, WritesHalf: []int{op.Output}}
+	o := &op.Op{Kind: "linear", Args: l.args(), Diff: []bool{true, true}, Shape: l.shape, ReadsHalf: []int{0, 1},
+		WritesHalf: []int{op.Output}}
 	if l.bias {
 		o.Diff = append(o.Diff, true)
 	}
@@ -171,7 +175,8 @@ const linearGradKind = "linear dx"
 // the derivative is multiplied in while a part of the product is still in the cache.
 func (l linear) gradX(then vector.Activation) *op.Op {
 	o := &op.Op{
-		Kind: linearGradKind, Args: l.args(), Diff: []bool{false, false}, Accumulates: true, ReadsHalf: []int{0, 1}, WritesHalf: []int{op.Output},
+		Kind: linearGradKind, Args: l.args(), Diff: []bool{false, false}, Accumulates: true, ReadsHalf: []int{0, 1},
+		WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			dx := tensor.Shape{in[0][0], in[1][1]}
 			return dx, op.Need(in[0][1] == l.rows(in[1]) && (then == 0 || in[2].Eq(dx)), "dy and w do not fit")
@@ -216,10 +221,12 @@ func activationGradient(of vector.Activation, out, dy *gorgonia.Node) *gorgonia.
 // take part, zero in the others.
 func (l linear) gradW(total int) *op.Op {
 	return &op.Op{
-		Kind: "linear dw", Args: fmt.Sprintf("from=%d total=%d", l.from, total), Diff: []bool{false, false}, Accumulates: true,
-		ReadsHalf: []int{0, 1},
+		Kind: "linear dw", Args: fmt.Sprintf("from=%d total=%d", l.from, total), Diff: []bool{false, false},
+		Accumulates: true,
+		ReadsHalf:   []int{0, 1},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return tensor.Shape{total, in[1][1]}, op.Need(in[0][0] == in[1][0] && l.from+in[0][1] <= total, "dy and x do not fit")
+			return tensor.Shape{total, in[1][1]},
+				op.Need(in[0][0] == in[1][0] && l.from+in[0][1] <= total, "dy and x do not fit")
 		},
 		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
 		On:    oncuda.LinearGradW(l.from),
@@ -281,12 +288,14 @@ const columnBlock = 128
 // (R, D), zero elsewhere.
 func columnSums(from, total int) *op.Op {
 	return &op.Op{
-		Kind: "column sums", Args: fmt.Sprintf("from=%d total=%d", from, total), Diff: []bool{false}, ReadsHalf: []int{0},
+		Kind: "column sums", Args: fmt.Sprintf("from=%d total=%d", from, total), Diff: []bool{false},
+		ReadsHalf: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.Need(len(in[0]) == 2, "want a matrix"); err != nil {
 				return nil, err
 			}
-			return tensor.Shape{total}, op.Need(from+in[0][1] <= total, "%d columns from %d on do not fit into %d", in[0][1], from, total)
+			return tensor.Shape{total}, op.Need(from+in[0][1] <= total, "%d columns from %d on do not fit into %d",
+				in[0][1], from, total)
 		},
 		Scratch: func(in []tensor.Shape, _ int) int {
 			return (in[0][0] + columnBlock - 1) / columnBlock * in[0][1]

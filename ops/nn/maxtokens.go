@@ -89,7 +89,8 @@ func pooledShape(x, lengths tensor.Shape, l int) (tensor.Shape, error) {
 		return nil, err
 	}
 	rows := x[0] / l
-	return tensor.Shape{rows, x[1]}, op.Need(len(lengths) == 1 && lengths[0] == rows, "lengths must have shape (%d) (got %v)", rows, lengths)
+	return tensor.Shape{rows, x[1]}, op.Need(len(lengths) == 1 && lengths[0] == rows,
+		"lengths must have shape (%d) (got %v)", rows, lengths)
 }
 
 // checkLengths refuses lengths outside [0, l].

@@ -26,7 +26,8 @@ func Patchify(images *gorgonia.Node, patch int) *gorgonia.Node {
 				return nil, err
 			}
 			return tensor.Shape{s[0] * (s[2] / patch) * (s[3] / patch), s[1] * patch * patch},
-				op.Need(s[2]%patch == 0 && s[3]%patch == 0, "height and width must be multiples of %d (got %d, %d)", patch, s[2], s[3])
+				op.Need(s[2]%patch == 0 && s[3]%patch == 0, "height and width must be multiples of %d (got %d, %d)",
+					patch, s[2], s[3])
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return patchCopy(c, c.In[0].Shape, patch, false), nil
@@ -43,7 +44,8 @@ func unpatchify(images tensor.Shape, patch int) *op.Op {
 	return &op.Op{
 		Kind: "patchify dx", Args: fmt.Sprintf("images=%v patch=%d", images, patch), Diff: []bool{false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return images.Clone(), op.Need(in[0].TotalSize() == images.TotalSize(), "patches do not fit images %v", images)
+			return images.Clone(), op.Need(in[0].TotalSize() == images.TotalSize(), "patches do not fit images %v",
+				images)
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return patchCopy(c, images, patch, true), nil

@@ -47,7 +47,9 @@ func scaleColumnsGrad() *op.Op {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) { vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi]) })
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
+				vector.Mul(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
+			})
 		},
 		On: oncuda.Multiply(),
 	}

@@ -19,12 +19,14 @@ func ScaleShift(x, scale, shift *gorgonia.Node, from int) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "scale shift", Args: fmt.Sprintf("from=%d", from), Diff: []bool{true, true, true}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			if err := op.Need(len(in[0]) == 2 && len(in[1]) == 1, "want x (R, n), and scale and shift (D)"); err != nil {
+			if err := op.Need(len(in[0]) == 2 && len(in[1]) == 1,
+				"want x (R, n), and scale and shift (D)"); err != nil {
 				return nil, err
 			}
 			return in[0].Clone(), op.All(
 				op.WantVector(in[2], "shift", in[1][0]),
-				op.Need(from >= 0 && from+in[0][1] <= in[1][0], "%d columns from %d on are not in %d", in[0][1], from, in[1][0]),
+				op.Need(from >= 0 && from+in[0][1] <= in[1][0], "%d columns from %d on are not in %d", in[0][1], from,
+					in[1][0]),
 			)
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {

@@ -21,7 +21,8 @@ func Sinusoids(like *gorgonia.Node, l, d int) *gorgonia.Node {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.All(
 				op.Need(len(in[0]) > 0, "want rows (B, ...)"),
-				op.Need(l > 0 && d > 0 && d%2 == 0, "want at least one place and an even number of channels (got %d and %d)", l, d),
+				op.Need(l > 0 && d > 0 && d%2 == 0,
+					"want at least one place and an even number of channels (got %d and %d)", l, d),
 			); err != nil {
 				return nil, err
 			}

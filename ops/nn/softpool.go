@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// SoftPool returns the mean of each channel over the first lengths (B) int32 of the l rows of each sequence of x (B*l, D),
-// under weights of that channel (Zhu et al. 2023, "ESA"): (B, D),
+// SoftPool returns the mean of each channel over the first lengths (B) int32 of the l rows of each sequence of x (B*l,
+// D), under weights of that channel (Zhu et al. 2023, "ESA"): (B, D),
 //
 //	y_d = sum_k p_kd x_kd,  p_.d = softmax_k(s_kd)
 //
@@ -100,7 +100,8 @@ func softPoolGrad(l int) *op.Op {
 			d := c.Out.Dim(1)
 			return c.For(c.In[0].Dim(0), op.RowGrain(l*d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
-					y, dy, top, scale := c.In[0].F32[b*d:][:d], c.In[4].F32[b*d:][:d], c.InAux[0][0].F32[b*d:][:d], c.InAux[0][1].F32[b*d:][:d]
+					y, dy, top, scale := c.In[0].F32[b*d:][:d], c.In[4].F32[b*d:][:d], c.InAux[0][0].F32[b*d:][:d],
+						c.InAux[0][1].F32[b*d:][:d]
 					n := int(c.In[3].I32[b])
 					for k := range n {
 						at := (b*l + k) * d

@@ -46,7 +46,8 @@ func (p sortPool) forward() *op.Op {
 				return nil, err
 			}
 			return shape, op.All(
-				op.Need(len(in[1]) == 2 && in[1][0] == in[0][0] && in[1][1] == 1, "scores must have shape (%d, 1) (got %v)", in[0][0], in[1]),
+				op.Need(len(in[1]) == 2 && in[1][0] == in[0][0] && in[1][1] == 1,
+					"scores must have shape (%d, 1) (got %v)", in[0][0], in[1]),
 				op.Need(p.temperature > 0, "temperature must be positive (got %g)", p.temperature),
 			)
 		},

@@ -43,7 +43,8 @@ func swiGLUGrad() *op.Op {
 		Kind: "swiglu dx", Diff: []bool{false, false}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, dy := in[0], in[1]
-			return x.Clone(), op.Need(len(dy) == 2 && dy[0] == x[0] && 2*dy[1] == x[1], "dy must have half the columns of x (got %v and %v)", dy, x)
+			return x.Clone(), op.Need(len(dy) == 2 && dy[0] == x[0] && 2*dy[1] == x[1],
+				"dy must have half the columns of x (got %v and %v)", dy, x)
 		},
 		Scratch: func(in []tensor.Shape, threads int) int { return threads * in[1][1] },
 		On:      oncuda.Gated("gated_gradient"),

@@ -55,7 +55,8 @@ func dropToken(p int, token tensor.Shape) *op.Op {
 	return &op.Op{
 		Kind: "prepend token dx", Args: fmt.Sprintf("p=%d k=%d", p, k), Diff: []bool{false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return tensor.Shape{in[0][0] / (p + k) * p, cols}, op.Need(in[0][0]%(p+k) == 0 && in[0][1] == cols, "dy does not fit")
+			return tensor.Shape{in[0][0] / (p + k) * p, cols},
+				op.Need(in[0][0]%(p+k) == 0 && in[0][1] == cols, "dy does not fit")
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			first, rest := k*cols, p*cols

@@ -16,7 +16,8 @@ func RepeatRows(x *gorgonia.Node, n int) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "repeat rows", Args: fmt.Sprintf("n=%d", n), Diff: []bool{true},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			if err := op.Need(len(in[0]) == 2 && n > 0, "want x (K, D) and at least one copy (got %v and %d)", in[0], n); err != nil {
+			if err := op.Need(len(in[0]) == 2 && n > 0, "want x (K, D) and at least one copy (got %v and %d)", in[0],
+				n); err != nil {
 				return nil, err
 			}
 			return tensor.Shape{n * in[0][0], in[0][1]}, nil
@@ -82,7 +83,8 @@ func (m meanTokens) forward() *op.Op {
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		x := in[0]
 		if err := op.All(
-			op.Need(m.l > 0 && m.skip >= 0 && m.skip < m.l, "want sequences with a row that is not skipped (got %d rows, %d skipped)", m.l, m.skip),
+			op.Need(m.l > 0 && m.skip >= 0 && m.skip < m.l,
+				"want sequences with a row that is not skipped (got %d rows, %d skipped)", m.l, m.skip),
 			op.Need(len(x) == 2, "want x (B*l, D)"),
 		); err != nil {
 			return nil, err

@@ -6,7 +6,8 @@ import (
 )
 
 // IntsOp returns an op with an int32 result and no gradient.
-func IntsOp(kind string, operands int, shape func([]tensor.Shape) (tensor.Shape, error), run func(c *exec.Call) error) *Op {
+func IntsOp(kind string, operands int, shape func([]tensor.Shape) (tensor.Shape, error),
+	run func(c *exec.Call) error) *Op {
 	return &Op{
 		Kind: kind, Ints: true, Diff: make([]bool, operands), Shape: shape,
 		Host: func(c *exec.Call) (exec.Step, error) {

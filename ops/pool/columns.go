@@ -23,7 +23,8 @@ func Columns(x, pointer *gorgonia.Node, n int) *gorgonia.Node {
 			); err != nil {
 				return nil, err
 			}
-			return tensor.Shape{in[0][0], n}, op.Need(n > 0 && n <= in[0][1], "want between 1 and %d columns (got %d)", in[0][1], n)
+			return tensor.Shape{in[0][0], n},
+				op.Need(n > 0 && n <= in[0][1], "want between 1 and %d columns (got %d)", in[0][1], n)
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			total := c.In[0].Dim(1)

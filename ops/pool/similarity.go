@@ -15,7 +15,8 @@ import (
 // gradient goes to f alone.
 func Similarity(f *gorgonia.Node, p Pool) *gorgonia.Node {
 	at, in := p.Operands(gorgonia.Nodes{f})
-	o := &op.Op{Kind: "pool similarity", Args: at.Args(), Diff: make([]bool, len(in)), On: oncuda.Similarity(oncuda.Operands(at))}
+	o := &op.Op{Kind: "pool similarity", Args: at.Args(), Diff: make([]bool, len(in)),
+		On: oncuda.Similarity(oncuda.Operands(at))}
 	o.Diff[0] = true
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[0]) == 2, "want f (B, C)"); err != nil {
@@ -59,7 +60,8 @@ func poolFLOPs(at Operands) func(in []tensor.Shape) int64 {
 // products of B rows with a pool.
 func Gradient(dy *gorgonia.Node, p Pool) *gorgonia.Node {
 	at, in := p.Operands(gorgonia.Nodes{dy})
-	o := &op.Op{Kind: "pool similarity df", Args: at.Args(), Diff: make([]bool, len(in)), On: oncuda.Gradient(oncuda.Operands(at))}
+	o := &op.Op{Kind: "pool similarity df", Args: at.Args(), Diff: make([]bool, len(in)),
+		On: oncuda.Gradient(oncuda.Operands(at))}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[at.Keys]) == 2, "want keys (B2, C)"); err != nil {
 			return nil, err

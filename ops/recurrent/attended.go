@@ -103,14 +103,16 @@ func (d *attended) shape(in []tensor.Shape) (tensor.Shape, error) {
 	)
 }
 
-// gates is the op that runs over the sequences. Its output (R*L, 4H) has the gates of packed tokens, as that of a GRU, its
-// auxiliary results the states (R*L, H) and the weights p of packed tokens (R*L, M).
+// gates is the op that runs over the sequences. Its output (R*L, 4H) has the gates of packed tokens, as that of a GRU,
+// its auxiliary results the states (R*L, H) and the weights p of packed tokens (R*L, M).
 func (d *attended) gates() *op.Op {
 	return &op.Op{
-		Kind: "attended gru", Args: d.args(), Diff: []bool{true, true, true, false, true, true, true, true, true, false},
+		Kind: "attended gru", Args: d.args(),
+		Diff:  []bool{true, true, true, false, true, true, true, true, true, false},
 		Shape: d.shape,
 		Aux: func(in []tensor.Shape) []exec.AuxSpec {
-			return []exec.AuxSpec{{Shape: tensor.Shape{in[atX][0], in[atQuery][0]}}, {Shape: tensor.Shape{in[atX][0], d.m}}}
+			return []exec.AuxSpec{{Shape: tensor.Shape{in[atX][0], in[atQuery][0]}},
+				{Shape: tensor.Shape{in[atX][0], d.m}}}
 		},
 		Scratch: func(in []tensor.Shape, threads int) int { return (2*in[atStart][0] + threads) * in[atQuery][0] },
 		FLOPs: func(in []tensor.Shape) int64 {
@@ -146,7 +148,8 @@ func (d *attended) forward(c *exec.Call) (exec.Step, error) {
 			d.clearBeyond(&p, i, c.Aux[0].F32, h)
 			copy(state[i*h:][:h], c.In[atStart].F32[int(p.order[i])*h:])
 			for t := range int(p.length[i]) {
-				x, row, bias := c.In[atX].F32[p.place(i, t, false)*3*h:], c.Out.F32[p.packed(i, t)*4*h:], c.In[atBiasHH].F32
+				x, row, bias := c.In[atX].F32[p.place(i, t, false)*3*h:], c.Out.F32[p.packed(i, t)*4*h:],
+					c.In[atBiasHH].F32
 				copy(row[:h], x[2*h:])
 				vector.Add(row[h:3*h], x[:2*h], bias[:2*h])
 				copy(row[3*h:4*h], bias[2*h:])

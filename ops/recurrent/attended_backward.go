@@ -39,7 +39,8 @@ func (d *attended) back() *op.Op {
 			return in[ofGates].Clone(), op.Need(in[ofStates].Eq(in[ofDY]), "the states and dy must have one shape")
 		},
 		Aux: func(in []tensor.Shape) []exec.AuxSpec {
-			return []exec.AuxSpec{{Shape: in[ofStates]}, {Shape: in[ofKeys]}, {Shape: in[ofValues]}, {Shape: in[ofScore]}, {Shape: in[ofStart]}}
+			return []exec.AuxSpec{{Shape: in[ofStates]}, {Shape: in[ofKeys]}, {Shape: in[ofValues]},
+				{Shape: in[ofScore]}, {Shape: in[ofStart]}}
 		},
 		Scratch: func(in []tensor.Shape, threads int) int {
 			return 4*in[ofStart].TotalSize() + threads*(in[ofStart][1]+d.m)
@@ -57,7 +58,9 @@ func (d *attended) back() *op.Op {
 func (d *attended) backward(c *exec.Call) (exec.Step, error) {
 	r, h := c.In[ofStart].Dim(0), c.In[ofStart].Dim(1)
 	n := r * h
-	carry, before, queries, scores, rows := c.Scratch[:n], c.Scratch[n:2*n], c.Scratch[2*n:3*n], c.Scratch[3*n:4*n], c.Scratch[4*n:] // by rank
+	// by rank
+	carry, before, queries, scores, rows := c.Scratch[:n], c.Scratch[n:2*n], c.Scratch[2*n:3*n], c.Scratch[3*n:4*n],
+		c.Scratch[4*n:]
 	var p packing
 	t := 0
 	gather := func(_, lo, hi int) {
@@ -104,7 +107,8 @@ func (d *attended) backward(c *exec.Call) (exec.Step, error) {
 		clear(scores)
 		clear(c.Aux[backKeys].F32)
 		clear(c.Aux[backValues].F32)
-		query.B, hidden.B, back.B = op.Matrix(c, ofQuery, 0, h), op.Matrix(c, ofWeightHH, 0, h), op.Matrix(c, ofQuery, 0, h)
+		query.B, hidden.B, back.B = op.Matrix(c, ofQuery, 0, h), op.Matrix(c, ofWeightHH, 0, h),
+			op.Matrix(c, ofQuery, 0, h)
 		for t = d.l - 1; t >= 0; t-- {
 			alive := int(p.alive[t])
 			if alive == 0 {

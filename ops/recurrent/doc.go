@@ -1,4 +1,5 @@
-// Package recurrent has the gated recurrent unit over batches of sequences of different lengths, and one that attends to a memory.
+// Package recurrent has the gated recurrent unit over batches of sequences of different lengths, and one that attends
+// to a memory.
 //
 // Letters: R sequences of L places, M places of a memory, I channels of a token, H of a state, T tokens of all
 // sequences together.

@@ -39,15 +39,18 @@ func GRU(a Args) *gorgonia.Node {
 	u := &unit{l: a.Len, reverse: a.Reverse, start: a.Start != nil}
 	for _, n := range []*gorgonia.Node{a.X, a.WeightIH, a.WeightHH, a.BiasIH, a.BiasHH} {
 		if n == nil {
-			panic(&op.BuildError{Op: "gru", Err: fmt.Errorf("an operand is nil: want X, WeightIH, WeightHH, BiasIH and BiasHH")})
+			panic(&op.BuildError{Op: "gru",
+				Err: fmt.Errorf("an operand is nil: want X, WeightIH, WeightHH, BiasIH and BiasHH")})
 		}
 	}
-	if err := op.Need(len(a.WeightHH.Shape()) == 2, "WeightHH must be a matrix (got %v)", a.WeightHH.Shape()); err != nil {
+	if err := op.Need(len(a.WeightHH.Shape()) == 2, "WeightHH must be a matrix (got %v)",
+		a.WeightHH.Shape()); err != nil {
 		panic(&op.BuildError{Op: "gru", Err: err})
 	}
 	u.packing = pack(a.X, a.Lengths, a.Len)
 	u.weight = a.WeightHH
-	in := []*gorgonia.Node{a.X, a.WeightIH, a.WeightHH, a.BiasIH, a.BiasHH, u.packing, layout.Transpose(op.Detach(a.WeightHH))}
+	in := []*gorgonia.Node{a.X, a.WeightIH, a.WeightHH, a.BiasIH, a.BiasHH, u.packing,
+		layout.Transpose(op.Detach(a.WeightHH))}
 	if u.start {
 		in = append(in, a.Start)
 	}
@@ -106,7 +109,8 @@ func (u *unit) sizes(x, weight tensor.Shape) sizes {
 // result (R*L, H) the states. With the gates in this order those of the tokens are columns 0 to
 // 3H, and those of the states, in PyTorch's order, columns H to 4H.
 func (u *unit) gates() *op.Op {
-	o := &op.Op{Kind: "gru", Args: u.args(), Diff: []bool{true, true, true, true, true, false, false}, ReadsHalf: []int{inTransposed}}
+	o := &op.Op{Kind: "gru", Args: u.args(), Diff: []bool{true, true, true, true, true, false, false},
+		ReadsHalf: []int{inTransposed}}
 	if u.start {
 		o.Diff = append(o.Diff, true)
 	}
@@ -216,7 +220,8 @@ func (u *unit) forward(c *exec.Call) (exec.Step, error) {
 		vector.Add(bias[:2*h], c.In[inBiasIH].F32, c.In[inBiasHH].F32)
 		input.N, input.B, input.Bias, input.C = 2*h, op.Matrix(c, inWeightIH, 0, s.in), bias, c.Out.F32[h:]
 		c.Engine.Multiply(input)
-		input.N, input.B, input.Bias, input.C = h, op.Matrix(c, inWeightIH, 2*h*s.in, s.in), c.In[inBiasIH].F32[2*h:], c.Out.F32
+		input.N, input.B, input.Bias, input.C = h, op.Matrix(c, inWeightIH, 2*h*s.in, s.in), c.In[inBiasIH].F32[2*h:],
+			c.Out.F32
 		c.Engine.Multiply(input)
 		recurrent.B = op.Matrix(c, inTransposed, 0, 3*h)
 		for t = 0; t < u.l && p.alive[t] > 0; t++ {

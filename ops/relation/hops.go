@@ -38,7 +38,9 @@ type HopArgs struct {
 // Products are float32 whatever the engine's precision.
 func HopDivergence(a HopArgs) *gorgonia.Node {
 	if !(a.Temperature > 0) || !(a.TargetTemperature > 0) || a.Hops < 1 {
-		panic(&op.BuildError{Op: "hop divergence", Err: fmt.Errorf("want both temperatures > 0 and at least one hop (got %v, %v and %d)", a.Temperature, a.TargetTemperature, a.Hops)})
+		panic(&op.BuildError{Op: "hop divergence",
+			Err: fmt.Errorf("want both temperatures > 0 and at least one hop (got %v, %v and %d)", a.Temperature,
+				a.TargetTemperature, a.Hops)})
 	}
 	return op.Apply(hops{a.Temperature, a.TargetTemperature, a.Hops}.forward(), a.Scores, a.Target)
 }

@@ -43,7 +43,9 @@ func PlanDivergence(a PlanArgs) (loss, off *gorgonia.Node) {
 		transport.Options{Epsilon: a.TargetEpsilon, Iterations: a.Iterations, Tolerance: a.Tolerance},
 	}
 	if !(a.Epsilon > 0) || !(a.TargetEpsilon > 0) || a.Iterations < 1 || !(a.Tolerance >= 0) {
-		panic(&op.BuildError{Op: "plan divergence", Err: fmt.Errorf("want both eps > 0, at least one iteration and a tolerance >= 0 (got %v, %v, %d and %v)", a.Epsilon, a.TargetEpsilon, a.Iterations, a.Tolerance)})
+		panic(&op.BuildError{Op: "plan divergence",
+			Err: fmt.Errorf("want both eps > 0, at least one iteration and a tolerance >= 0 (got %v, %v, %d and %v)",
+				a.Epsilon, a.TargetEpsilon, a.Iterations, a.Tolerance)})
 	}
 	loss = op.Apply(x.forward(), a.Scores, a.Target)
 	return loss, op.Take(loss, 1, tensor.ScalarShape())
@@ -54,7 +56,8 @@ type plans struct{ own, target transport.Options }
 
 func (x plans) forward() *op.Op {
 	return &op.Op{
-		Kind: "plan divergence", Args: fmt.Sprintf("eps=%v target=%v iterations=%d tolerance=%v", x.own.Epsilon, x.target.Epsilon, x.own.Iterations, x.own.Tolerance),
+		Kind: "plan divergence", Args: fmt.Sprintf("eps=%v target=%v iterations=%d tolerance=%v", x.own.Epsilon,
+			x.target.Epsilon, x.own.Iterations, x.own.Tolerance),
 		Diff: []bool{true, false}, Shape: similarities,
 		Aux: func(in []tensor.Shape) []exec.AuxSpec {
 			return []exec.AuxSpec{{Shape: in[0].Clone()}, {Shape: tensor.ScalarShape()}}

@@ -12,13 +12,14 @@ import (
 )
 
 // FoldColumns returns rows x (R, E) with W applied to width of their columns, those that begin at from: a learned
-// metric in attention, W k in the place of the keys k among queries, keys and values. W is a diagonal (d), blocks (N, d, d) or one matrix
-// (d, d); where it has fewer channels than width, the channels of a head, it is that of every head. With the identity it returns the
-// bits of x. Products are in float32 whatever the engine's precision.
+// metric in attention, W k in the place of the keys k among queries, keys and values. W is a diagonal (d), blocks (N,
+// d, d) or one matrix (d, d); where it has fewer channels than width, the channels of a head, it is that of every head.
+// With the identity it returns the bits of x. Products are in float32 whatever the engine's precision.
 func FoldColumns(x, w *gorgonia.Node, from, width int) *gorgonia.Node {
 	f := folding{from, width}
 	return op.Apply(f.op("fold columns", false, func(in gorgonia.Nodes, dy *gorgonia.Node) gorgonia.Nodes {
-		return gorgonia.Nodes{op.Apply(f.op("fold columns dx", true, nil), dy, in[1]), op.Apply(f.weights(in[1].Shape()), dy, in[0])}
+		return gorgonia.Nodes{op.Apply(f.op("fold columns dx", true, nil), dy, in[1]),
+			op.Apply(f.weights(in[1].Shape()), dy, in[0])}
 	}), x, w)
 }
 
@@ -38,13 +39,16 @@ func columnBlocks(w tensor.Shape) (n, d int) {
 func (f folding) shape(in []tensor.Shape) (tensor.Shape, error) {
 	x, w := in[0], in[1]
 	if err := op.All(
-		op.Need(len(x) == 2 && f.from >= 0 && f.width > 0 && f.from+f.width <= x[1], "want x (R, E) with columns [%d, %d)", f.from, f.from+f.width),
-		op.Need(len(w) == 1 || len(w) == 2 && w[0] == w[1] || len(w) == 3 && w[1] == w[2], "want a diagonal (d), square blocks (N, d, d) or one matrix (d, d) (got %v)", w),
+		op.Need(len(x) == 2 && f.from >= 0 && f.width > 0 && f.from+f.width <= x[1],
+			"want x (R, E) with columns [%d, %d)", f.from, f.from+f.width),
+		op.Need(len(w) == 1 || len(w) == 2 && w[0] == w[1] || len(w) == 3 && w[1] == w[2],
+			"want a diagonal (d), square blocks (N, d, d) or one matrix (d, d) (got %v)", w),
 	); err != nil {
 		return nil, err
 	}
 	n, d := columnBlocks(w)
-	return x.Clone(), op.Need(f.width%(n*d) == 0, "%d blocks of %d do not make up the heads of %d columns", n, d, f.width)
+	return x.Clone(), op.Need(f.width%(n*d) == 0, "%d blocks of %d do not make up the heads of %d columns", n, d,
+		f.width)
 }
 
 func (f folding) flops(in []tensor.Shape) int64 {
@@ -56,7 +60,8 @@ func (f folding) flops(in []tensor.Shape) int64 {
 const foldRows = 64
 
 // op is the step of x with W x, or with transposed W^T x, in the columns.
-func (f folding) op(kind string, transposed bool, grad func(in gorgonia.Nodes, dy *gorgonia.Node) gorgonia.Nodes) *op.Op {
+func (f folding) op(kind string, transposed bool,
+	grad func(in gorgonia.Nodes, dy *gorgonia.Node) gorgonia.Nodes) *op.Op {
 	o := &op.Op{Kind: kind, Args: f.args(), Diff: []bool{grad != nil, grad != nil}, Shape: f.shape, FLOPs: f.flops}
 	o.On = oncuda.FoldColumns(f.from, f.width, transposed)
 	o.Host = func(c *exec.Call) (exec.Step, error) {
@@ -114,7 +119,8 @@ func (f folding) weights(w tensor.Shape) *op.Op {
 				for b := lo; b < hi; b++ {
 					for at := f.from; at < f.from+f.width; at += n * d {
 						k, beta := at+b*d, min(1, float32(at-f.from)) // the first head begins the sum
-						c.Engine.GemmSerial(true, false, d, d, rows, 1, c.In[0].F32[k:], cols, c.In[1].F32[k:], cols, beta, c.Out.F32[b*d*d:], d)
+						c.Engine.GemmSerial(true, false, d, d, rows, 1, c.In[0].F32[k:], cols, c.In[1].F32[k:], cols,
+							beta, c.Out.F32[b*d*d:], d)
 					}
 				}
 			}

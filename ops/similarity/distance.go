@@ -139,7 +139,8 @@ func (x *distance) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	return out, op.All(
 		op.Need(x.Kind == "l2" || x.Kind == "angle", "kind must be l2 or angle (got %q)", x.Kind),
-		op.Need(x.Kind == "l2" || x.Spheres > 0 && in[0][1]%x.Spheres == 0, "spheres must divide the %d channels (got %d)", in[0][1], x.Spheres),
+		op.Need(x.Kind == "l2" || x.Spheres > 0 && in[0][1]%x.Spheres == 0,
+			"spheres must divide the %d channels (got %d)", in[0][1], x.Spheres),
 	)
 }
 
@@ -172,7 +173,8 @@ func (x *distance) forward(kind string, in gorgonia.Nodes, keys int) *op.Op {
 				end := 0
 				for _, g := range r.columns {
 					for t := 0; t < g.n; t += distanceColumns {
-						r.block(w, c.In[0].F32, i, n, c.In[g.operand].F32, g.row+t, min(distanceColumns, g.n-t), c.Out.F32[i*total+g.col+t:], total)
+						r.block(w, c.In[0].F32, i, n, c.In[g.operand].F32, g.row+t, min(distanceColumns, g.n-t),
+							c.Out.F32[i*total+g.col+t:], total)
 					}
 					end = g.col + g.n
 				}
@@ -211,7 +213,8 @@ func (x *distance) backward(kind string, operands, of int) *op.Op {
 		if err != nil {
 			return nil, err
 		}
-		return in[of].Clone(), op.Need(in[out].Eq(s) && in[dy].Eq(s), "output and dy must have shape %v (got %v and %v)", s, in[out], in[dy])
+		return in[of].Clone(), op.Need(in[out].Eq(s) && in[dy].Eq(s),
+			"output and dy must have shape %v (got %v and %v)", s, in[out], in[dy])
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * x.flops(in[:operands]) }
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
@@ -227,7 +230,8 @@ func (x *distance) backward(kind string, operands, of int) *op.Op {
 			for i := lo; i < hi; i += distanceRows {
 				for _, g := range r.columns {
 					for t := 0; t < g.n; t += distanceColumns {
-						r.gradient(w, false, c.In[0].F32, i, min(distanceRows, hi-i), c.In[g.operand].F32, g.row+t, min(distanceColumns, g.n-t), g.col+t)
+						r.gradient(w, false, c.In[0].F32, i, min(distanceRows, hi-i), c.In[g.operand].F32, g.row+t,
+							min(distanceColumns, g.n-t), g.col+t)
 					}
 				}
 			}

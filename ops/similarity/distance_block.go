@@ -59,13 +59,15 @@ func (x *distance) floats(int) int { return 2*distanceBlock + distanceColumns }
 
 func (r *distanceRun) worker(i int) distanceWork {
 	s := r.c.Scratch[i*r.floats(r.width):]
-	return distanceWork{s[:distanceBlock], s[distanceBlock : 2*distanceBlock], s[2*distanceBlock : 2*distanceBlock+distanceColumns]}
+	return distanceWork{s[:distanceBlock], s[distanceBlock : 2*distanceBlock],
+		s[2*distanceBlock : 2*distanceBlock+distanceColumns]}
 }
 
 // products sets w.dots (n, m) to the products of rows f[i:i+n] and x[j:j+m] over the channels
 // [from, from+width).
 func (r *distanceRun) products(w distanceWork, f []float32, i, n int, x []float32, j, m, from, width int) {
-	r.c.Engine.GemmSerial(false, true, n, m, width, 1, f[i*r.width+from:], r.width, x[j*r.width+from:], r.width, 0, w.dots, m)
+	r.c.Engine.GemmSerial(false, true, n, m, width, 1, f[i*r.width+from:], r.width, x[j*r.width+from:], r.width, 0,
+		w.dots, m)
 }
 
 // block sets out, rows of total values, to the scores of n rows of f and m rows of x.
@@ -127,7 +129,8 @@ func (r *distanceRun) gradient(w distanceWork, swapped bool, f []float32, i, n i
 	if r.Kind == "l2" {
 		// sum_t -dy/dist (f - x_t), near rows first and one by one
 		r.nearGradients(w, swapped, f, i, n, x, j, m, at)
-		r.c.Engine.GemmSerial(false, false, n, r.width, m, -1, w.coefficients, m, x[j*r.width:], r.width, 1, out[i*r.width:], r.width)
+		r.c.Engine.GemmSerial(false, false, n, r.width, m, -1, w.coefficients, m, x[j*r.width:], r.width, 1,
+			out[i*r.width:], r.width)
 		for k := range n {
 			var sum float64
 			for _, v := range w.coefficients[k*m : (k+1)*m] {
@@ -141,7 +144,8 @@ func (r *distanceRun) gradient(w distanceWork, swapped bool, f []float32, i, n i
 	for s := range r.Spheres {
 		r.products(w, f, i, n, x, j, m, s*unit, unit)
 		r.slopes(w.dots[:n*m], w.coefficients[:n*m], w.norms)
-		r.c.Engine.GemmSerial(false, false, n, unit, m, 1, w.dots, m, x[j*r.width+s*unit:], r.width, 1, out[i*r.width+s*unit:], r.width)
+		r.c.Engine.GemmSerial(false, false, n, unit, m, 1, w.dots, m, x[j*r.width+s*unit:], r.width, 1,
+			out[i*r.width+s*unit:], r.width)
 	}
 }
 

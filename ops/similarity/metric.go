@@ -21,8 +21,9 @@ func Diagonal(x, w *gorgonia.Node) *gorgonia.Node {
 		On: oncuda.MultiplyColumns(),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(&op.Op{
-				Kind: "diagonal dx", Diff: []bool{false, false}, InPlace: []int{0}, Shape: diagonalShape, Host: multiplyColumns,
-				On: oncuda.MultiplyColumns(),
+				Kind: "diagonal dx", Diff: []bool{false, false}, InPlace: []int{0}, Shape: diagonalShape,
+				Host: multiplyColumns,
+				On:   oncuda.MultiplyColumns(),
 			}, dy, in[1])
 			return gorgonia.Nodes{dx, op.Apply(diagonalWeights(), in[0], dy)}
 		},
@@ -79,12 +80,14 @@ func diagonalWeights() *op.Op {
 // are in float32 whatever the engine's precision, as those of small blocks cost nothing.
 func BlockDiagonal(x, w *gorgonia.Node, transposed bool) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "block diagonal", Args: fmt.Sprintf("transposed=%t", transposed), Diff: []bool{true, true}, Shape: blockShape, FLOPs: blockFLOPs,
+		Kind: "block diagonal", Args: fmt.Sprintf("transposed=%t", transposed), Diff: []bool{true, true},
+		Shape: blockShape, FLOPs: blockFLOPs,
 		Host: multiplyBlocks(transposed),
 		On:   oncuda.MultiplyBlocks(transposed),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(&op.Op{
-				Kind: "block diagonal dx", Args: fmt.Sprintf("transposed=%t", transposed), Diff: []bool{false, false}, Shape: blockShape, FLOPs: blockFLOPs,
+				Kind: "block diagonal dx", Args: fmt.Sprintf("transposed=%t", transposed), Diff: []bool{false, false},
+				Shape: blockShape, FLOPs: blockFLOPs,
 				Host: multiplyBlocks(!transposed),
 				On:   oncuda.MultiplyBlocks(!transposed),
 			}, dy, in[1])
@@ -109,7 +112,8 @@ func blockShape(in []tensor.Shape) (tensor.Shape, error) {
 	x, w := in[0], in[1]
 	if err := op.All(
 		op.Need(len(x) == 2, "want x (R, C)"),
-		op.Need(len(w) == 2 && w[0] == w[1] || len(w) == 3 && w[1] == w[2], "want square blocks (N, d, d) or one matrix (C, C) (got %v)", w),
+		op.Need(len(w) == 2 && w[0] == w[1] || len(w) == 3 && w[1] == w[2],
+			"want square blocks (N, d, d) or one matrix (C, C) (got %v)", w),
 	); err != nil {
 		return nil, err
 	}
@@ -137,7 +141,8 @@ func multiplyBlocks(transposed bool) func(c *exec.Call) (exec.Step, error) {
 		}
 		return c.For(n, blockGrain(rows, d), func(_, lo, hi int) {
 			for b := lo; b < hi; b++ {
-				c.Engine.GemmSerial(false, !transposed, rows, d, d, 1, c.In[0].F32[b*d:], cols, c.In[1].F32[b*d*d:], d, 0, c.Out.F32[b*d:], cols)
+				c.Engine.GemmSerial(false, !transposed, rows, d, d, 1, c.In[0].F32[b*d:], cols, c.In[1].F32[b*d*d:], d,
+					0, c.Out.F32[b*d:], cols)
 			}
 		})
 	}
@@ -161,7 +166,8 @@ func blockWeights(w tensor.Shape) *op.Op {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			return c.For(n, blockGrain(rows, d), func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
-					c.Engine.GemmSerial(true, false, d, d, rows, 1, c.In[0].F32[b*d:], cols, c.In[1].F32[b*d:], cols, 0, c.Out.F32[b*d*d:], d)
+					c.Engine.GemmSerial(true, false, d, d, rows, 1, c.In[0].F32[b*d:], cols, c.In[1].F32[b*d:], cols,
+						0, c.Out.F32[b*d*d:], d)
 				}
 			})
 		},

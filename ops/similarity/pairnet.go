@@ -43,7 +43,8 @@ func PairNet(a PairNetArgs) *gorgonia.Node {
 
 func pairNetShape(in []tensor.Shape) (tensor.Shape, error) {
 	x, y, a := in[0], in[1], in[2]
-	if err := op.Need(len(x) == 2 && len(y) == 2 && len(a) == 2 && x[1] == y[1] && a[1] == x[1], "want x (N, C), y (M, C) and a (H, C)"); err != nil {
+	if err := op.Need(len(x) == 2 && len(y) == 2 && len(a) == 2 && x[1] == y[1] && a[1] == x[1],
+		"want x (N, C), y (M, C) and a (H, C)"); err != nil {
 		return nil, err
 	}
 	return tensor.Shape{x[0], y[0]}, op.All(

@@ -16,7 +16,8 @@ func RowProducts(x, y *gorgonia.Node) *gorgonia.Node {
 		Kind: "row products", Diff: []bool{true, true},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
-			if err := op.Need(len(x) == 2 && len(y) == 2 && x[1] == y[1] && y[0] > 0 && x[0]%y[0] == 0, "want x (B*L, C) and y (B, C) (got %v and %v)", x, y); err != nil {
+			if err := op.Need(len(x) == 2 && len(y) == 2 && x[1] == y[1] && y[0] > 0 && x[0]%y[0] == 0,
+				"want x (B*L, C) and y (B, C) (got %v and %v)", x, y); err != nil {
 				return nil, err
 			}
 			return tensor.Shape{x[0]}, nil

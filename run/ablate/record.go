@@ -111,7 +111,7 @@ func (j *job) conflict() (string, error) {
 	if !run.HasRun(j.dir) && !j.settled(false) {
 		return "", nil // nothing was saved: it begins anew
 	}
-	old, _, err := config.ParseStored(runlog.ConfigFile, text)
+	old, _, err := config.ParseStored(runlog.ConfigFile, text, nil)
 	if err != nil {
 		return "its " + strings.Join(strings.Fields(err.Error()), " "), nil
 	}

@@ -1,4 +1,5 @@
-// Package budgettest has tests assert that reading an input takes memory and time in proportion to it, whatever is in it.
+// Package budgettest has tests assert that reading an input takes memory and time in proportion to it, whatever is in
+// it.
 package budgettest
 
 import (
@@ -18,8 +19,8 @@ const (
 )
 
 // Within asserts that what happens until the function that it returns is called allocates no more bytes, all
-// together, than 8 MiB and 512 for each of size bytes of input, and takes no more than 10 seconds of processor time and 20
-// milliseconds for each thousand:
+// together, than 8 MiB and 512 for each of size bytes of input, and takes no more than 10 seconds of processor time and
+// 20 milliseconds for each thousand:
 //
 //	defer budgettest.Within(t, len(b))()
 func Within(t testing.TB, size int) func() { return WithinBytes(t, size, freeBytes) }

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime is what the process took so far: other than the time of a clock it does not count others on the machine.
+// processorTime is what the process took so far: other than the time of a clock it does not count others on the
+// machine.
 func processorTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -1,5 +1,5 @@
-// Package cudatest opens the CUDA device of tests: the GPU of the machine, or where there is none the emulator of tools/cudaemu,
-// which needs a C++ compiler.
+// Package cudatest opens the CUDA device of tests: the GPU of the machine, or where there is none the emulator of
+// tools/cudaemu, which needs a C++ compiler.
 package cudatest
 
 import (
@@ -36,7 +36,8 @@ var opened = sync.OnceValues(func() (*cuda.Device, error) {
 // errBroken is of an emulator that does not build although there is a compiler.
 var errBroken = errors.New("the emulator of tools/cudaemu does not build")
 
-// Open returns a device that all tests of a package share. It skips the test where there is neither a GPU nor a C++ compiler.
+// Open returns a device that all tests of a package share. It skips the test where there is neither a GPU nor a C++
+// compiler.
 func Open(t testing.TB) *cuda.Device {
 	t.Helper()
 	if dynlib.Static {
@@ -52,8 +53,8 @@ func Open(t testing.TB) *cuda.Device {
 	return d
 }
 
-// Emulator returns the file of the emulator, which programs use that are started with it as cuda.LibrariesEnv. It skips the test
-// where there is no C++ compiler.
+// Emulator returns the file of the emulator, which programs use that are started with it as cuda.LibrariesEnv. It skips
+// the test where there is no C++ compiler.
 func Emulator(t testing.TB) string {
 	t.Helper()
 	if dynlib.Static {
@@ -69,7 +70,8 @@ func Emulator(t testing.TB) string {
 	return file
 }
 
-// Use has programs that this process runs or starts find a device during the test: that of the machine, or the emulator.
+// Use has programs that this process runs or starts find a device during the test: that of the machine, or the
+// emulator.
 func Use(t testing.TB) {
 	t.Helper()
 	if !dynlib.Static {
@@ -86,7 +88,8 @@ func Use(t testing.TB) {
 // Emulated says whether a device is the emulator.
 func Emulated(d *cuda.Device) bool { return strings.HasPrefix(d.Info().Name, "Emulated") }
 
-// emulator builds the emulator, unless a build of the same sources is there, and returns its file; empty: there is no compiler for it.
+// emulator builds the emulator, unless a build of the same sources is there, and returns its file; empty: there is no
+// compiler for it.
 func emulator() (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	sources, _ := filepath.Glob(filepath.Join(filepath.Dir(here), "../../../tools/cudaemu/*"))

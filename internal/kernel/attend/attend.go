@@ -168,7 +168,8 @@ type Products struct {
 // New returns a Head.
 func New(s Sizes, p Products) *Head {
 	return &Head{
-		sizes: s, stride: scoreStride(s.Keys), alpha: s.alpha(), products: p.of(s), blocks: p.blocks(s), room: s.blocksScratch(),
+		sizes: s, stride: scoreStride(s.Keys), alpha: s.alpha(), products: p.of(s), blocks: p.blocks(s),
+		room: s.blocksScratch(),
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 
 //go:generate go run ../gen/attend -out passes_amd64.s -stubs passes_amd64.go -pkg attend
 
-// columns computes blocks in bfloat16. Scores are transposed: a row for each key, a column for each query. So the maximum and
-// the sums of the softmax go down the columns, without a step across a vector; keys need no padding; and every operand of
-// the five products is either read as it lies in memory or as the passes over the scores leave it:
+// columns computes blocks in bfloat16. Scores are transposed: a row for each key, a column for each query. So the
+// maximum and the sums of the softmax go down the columns, without a step across a vector; keys need no padding; and
+// every operand of the five products is either read as it lies in memory or as the passes over the scores leave it:
 //
 //	S^T  = K Q^T     rows of K as they are, Q as columns of panels
 //	dP^T = V dO^T    likewise
@@ -21,8 +21,9 @@ import (
 //	dV   = P^T dO    rows of P^T, rows of dO in pairs
 //	dK   = dS^T Q    likewise
 //
-// Scores are float32 and of panelWidth queries at a time, which stay in the level-1 cache; probabilities and their gradients
-// are kept for the block, in bfloat16. P is exp(s - max) in the forward direction, and the sum divides the output.
+// Scores are float32 and of panelWidth queries at a time, which stay in the level-1 cache; probabilities and their
+// gradients are kept for the block, in bfloat16. P is exp(s - max) in the forward direction, and the sum divides the
+// output.
 //
 // By AMX rows of words are transposed before they are a left operand, and terms are made whole tiles with zeros.
 type columns struct {
@@ -80,7 +81,8 @@ func (p Products) blocks(s Sizes) blocks {
 	if p.Plain || !p.BF16 || p.Tiles == nil || s.Width > gemm.BlockN {
 		return nil
 	}
-	return &columns{tiles: p.Tiles, amx: p.AMX, sizes: s, alpha: s.alpha(), wide: s.wide(), stride: pad(s.Queries, panelWidth)}
+	return &columns{tiles: p.Tiles, amx: p.AMX, sizes: s, alpha: s.alpha(), wide: s.wide(),
+		stride: pad(s.Queries, panelWidth)}
 }
 
 // wide returns the values of a row of halves that is copied.
@@ -152,8 +154,8 @@ func (c *columns) prepare(paired keyOrValue) {
 	}
 }
 
-// halves returns rows of E values of x as rows of bfloat16 that may be read in whole vectors: x itself if it is that. A 0 follows
-// an odd number of values.
+// halves returns rows of E values of x as rows of bfloat16 that may be read in whole vectors: x itself if it is that. A
+// 0 follows an odd number of values.
 func (c *columns) halves(x gemm.Matrix, rows int, room []float32) gemm.Matrix {
 	e := c.sizes.Width
 	if x.BF16 != nil && e == c.wide {
@@ -172,7 +174,8 @@ func (c *columns) transpose(dst []float32, x gemm.Matrix, rows int) {
 	panel, words := c.wide/2*panelWidth, c.wide/2
 	for r := 0; r < rows; r += vectorLanes {
 		from, to := &x.BF16[r*x.LD], &dst[r/panelWidth*panel+r%panelWidth]
-		attendTranspose((*byte)(unsafe.Pointer(to)), (*byte)(unsafe.Pointer(from)), x.LD*halfSize, rows-r, words/vectorLanes)
+		attendTranspose((*byte)(unsafe.Pointer(to)), (*byte)(unsafe.Pointer(from)), x.LD*halfSize, rows-r,
+			words/vectorLanes)
 	}
 }
 
@@ -212,13 +215,15 @@ func (c *columns) scored(w *gemm.TileWork, s []float32, x gemm.Matrix, panels []
 	}
 	_, height := c.tiles.Heights(c.n)
 	c.tiles.MultiplyPanels(w, &gemm.PanelProduct{
-		M: c.n, N: pad(n, vectorLanes), Terms: c.tiles.Terms(c.sizes.Width), Alpha: alpha, C: s, LDC: panelWidth, Padded: true,
-		A: gemm.RowsOperand{At: unsafe.Pointer(&x.BF16[0]), Row: row, K: gemm.WordSize, Tile: height * row},
-		B: gemm.PanelsOperand{At: unsafe.Pointer(&panels[at]), K: panelWidth * gemm.WordSize},
+		M: c.n, N: pad(n, vectorLanes), Terms: c.tiles.Terms(c.sizes.Width), Alpha: alpha, C: s, LDC: panelWidth,
+		Padded: true,
+		A:      gemm.RowsOperand{At: unsafe.Pointer(&x.BF16[0]), Row: row, K: gemm.WordSize, Tile: height * row},
+		B:      gemm.PanelsOperand{At: unsafe.Pointer(&panels[at]), K: panelWidth * gemm.WordSize},
 	}, &c.queue)
 }
 
-// weighed sets rows of y, one for each query, to alpha times the sums of pairs of rows of the sequence, weighed by words.
+// weighed sets rows of y, one for each query, to alpha times the sums of pairs of rows of the sequence, weighed by
+// words.
 func (c *columns) weighed(w *gemm.TileWork, y gemm.Matrix, rows int, words []float32, alpha float32) {
 	if c.amx != nil {
 		c.weighedByAMX(y, rows, words, alpha)
@@ -227,14 +232,16 @@ func (c *columns) weighed(w *gemm.TileWork, y gemm.Matrix, rows int, words []flo
 	_, height := c.tiles.Heights(rows)
 	c.tiles.MultiplyPanels(w, &gemm.PanelProduct{
 		M: rows, N: c.sizes.Width, Terms: c.tiles.Terms(c.n), Alpha: alpha, C: y.F32, LDC: y.LD,
-		A: gemm.RowsOperand{At: unsafe.Pointer(&words[0]), Row: gemm.WordSize, K: c.stride * gemm.WordSize, Tile: height * gemm.WordSize},
+		A: gemm.RowsOperand{At: unsafe.Pointer(&words[0]), Row: gemm.WordSize, K: c.stride * gemm.WordSize,
+			Tile: height * gemm.WordSize},
 		B: c.paired(c.pairs, c.n),
 	}, &c.queue)
 }
 
-// spread sets rows of y, one for each key, to alpha times the sums of pairs of rows of the block, weighed by rows of s, or adds
-// them.
-func (c *columns) spread(w *gemm.TileWork, y []float32, ldy int, s, pairs []float32, rows int, alpha float32, add bool) {
+// spread sets rows of y, one for each key, to alpha times the sums of pairs of rows of the block, weighed by rows of s,
+// or adds them.
+func (c *columns) spread(w *gemm.TileWork, y []float32, ldy int, s, pairs []float32, rows int, alpha float32,
+	add bool) {
 	row := c.stride * halfSize
 	if c.amx != nil {
 		c.clearQueries(s, rows)
@@ -275,12 +282,14 @@ func (c *columns) weighedByAMX(y gemm.Matrix, rows int, words []float32, alpha f
 		}
 		c.multiply(gemm.TilesProduct{
 			M: min(panelWidth, rows-i), N: c.sizes.Width, Steps: steps, Alpha: alpha, C: y.F32[i*y.LD:], LDC: y.LD,
-			A: gemm.TilesOperand{At: unsafe.Pointer(&c.turned[0]), Row: tileRow, Tile: tile * gemm.WordSize, Step: vectorLanes * tileRow},
+			A: gemm.TilesOperand{At: unsafe.Pointer(&c.turned[0]), Row: tileRow, Tile: tile * gemm.WordSize,
+				Step: vectorLanes * tileRow},
 		}, c.paired(c.pairs, c.n))
 	}
 }
 
-// clearQueries sets what rows of halves of P^T or dS^T have beyond the vectors of so many queries to 0, up to whole tiles.
+// clearQueries sets what rows of halves of P^T or dS^T have beyond the vectors of so many queries to 0, up to whole
+// tiles.
 func (c *columns) clearQueries(s []float32, queries int) {
 	from, to := pad(queries, vectorLanes), pad(queries, panelWidth)
 	if from == to {
@@ -310,8 +319,9 @@ func (c *columns) shift(b *Block, i int) {
 func (c *columns) pass(b *Block, i int) *byte {
 	a := &c.args
 	*a = passArgs{
-		scores: unsafe.Pointer(&c.scores[0]), grads: unsafe.Pointer(&c.grads[0]), keys: c.n, queries: min(panelWidth, b.N-i),
-		stats: unsafe.Pointer(&c.stats[0]), scale: 1, pRow: c.stride * halfSize, pairsRow: c.stride * gemm.WordSize,
+		scores: unsafe.Pointer(&c.scores[0]), grads: unsafe.Pointer(&c.grads[0]), keys: c.n,
+		queries: min(panelWidth, b.N-i),
+		stats:   unsafe.Pointer(&c.stats[0]), scale: 1, pRow: c.stride * halfSize, pairsRow: c.stride * gemm.WordSize,
 	}
 	if b.Bits != nil {
 		a.bits, a.bitsStride, a.scale = unsafe.Pointer(&b.Bits[i*b.Words]), b.Words*4, b.Scale

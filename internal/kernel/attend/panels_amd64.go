@@ -22,7 +22,8 @@ func (t *tiledAttention) rowsOf(x gemm.Matrix, m, n int) gemm.RowsOperand {
 // columnsOf returns the transpose of rows of scores as a left operand.
 func (t *tiledAttention) columnsOf(s []float32, rows int) gemm.RowsOperand {
 	_, height := t.tiles.Heights(t.keys.n)
-	a := gemm.RowsOperand{At: unsafe.Pointer(&s[0]), Row: gemm.WordSize, K: t.stride * gemm.WordSize, Tile: height * gemm.WordSize}
+	a := gemm.RowsOperand{At: unsafe.Pointer(&s[0]), Row: gemm.WordSize, K: t.stride * gemm.WordSize,
+		Tile: height * gemm.WordSize}
 	if t.rounded {
 		roundRows(t.a, s, t.stride, rows, t.keys.n, t.stride)
 		a.At = unsafe.Pointer(&t.a[0])

@@ -95,7 +95,8 @@ func (t *tiledAttention) scores(s []float32, x gemm.Matrix, rows int, alpha floa
 func (t *tiledAttention) weigh(y gemm.Matrix, s []float32, rows int, alpha float32, of keyOrValue) {
 	p := gemm.PanelProduct{M: rows, N: t.width, Terms: t.keys.n, Alpha: alpha, C: y.F32, LDC: y.LD}
 	if t.isFew(rows) {
-		t.few(&p, gemm.RowsOperand{At: unsafe.Pointer(&s[0]), Row: t.stride * gemm.WordSize, K: gemm.WordSize}, t.keys.of[of])
+		t.few(&p, gemm.RowsOperand{At: unsafe.Pointer(&s[0]), Row: t.stride * gemm.WordSize, K: gemm.WordSize},
+			t.keys.of[of])
 		return
 	}
 	w := t.tiles.Work.Take()
@@ -124,7 +125,8 @@ func (t *tiledAttention) few(p *gemm.PanelProduct, a gemm.RowsOperand, b gemm.Ma
 	w := t.tiles.Work.Take()
 	_, height := t.tiles.Heights(p.M)
 	a.Tile = height * a.Row
-	p.A, p.B = a, gemm.PanelsOperand{At: unsafe.Pointer(&b.F32[0]), K: b.LD * gemm.WordSize, Panel: 2 * t.tiles.Lanes * gemm.WordSize}
+	p.A, p.B = a, gemm.PanelsOperand{At: unsafe.Pointer(&b.F32[0]), K: b.LD * gemm.WordSize,
+		Panel: 2 * t.tiles.Lanes * gemm.WordSize}
 	t.tiles.MultiplyPanels(w, p, &t.queue)
 	t.tiles.Work.Give(w)
 }

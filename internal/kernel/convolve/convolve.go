@@ -15,9 +15,9 @@ type Engine interface {
 // Convolution computes one convolution, or its gradients, in float32. The work is spread over the threads in units that
 // the sizes fix or that change no bit, so the number of threads does not either. Nothing is allocated after New.
 //
-// Windows of one place are products of the images as they lie. Others are computed by tiles that read the images in place
-// (direct, filterTiles), or, where there are none, by products of what windows see, which is gathered a block of places at a
-// time.
+// Windows of one place are products of the images as they lie. Others are computed by tiles that read the images in
+// place (direct, filterTiles), or, where there are none, by products of what windows see, which is gathered a block of
+// places at a time.
 type Convolution struct {
 	Sizes
 	engine             Engine
@@ -42,10 +42,11 @@ type Convolution struct {
 const leastChannels = 16
 
 // New makes a convolution that computes with e and with tiles t, nil for none. Tiles make the products too: the
-// convolutions of ResNet-50 take 5 % less time than with those of oneDNN 2.6 (BenchmarkResNet50, two cores of Zen 4). Its
-// convolutions are not called: docs/resnet.md compares them.
+// convolutions of ResNet-50 take 5 % less time than with those of oneDNN 2.6 (BenchmarkResNet50, two cores of Zen 4).
+// Its convolutions are not called: docs/resnet.md compares them.
 func New(e Engine, t *gemm.Tiled, s Sizes) *Convolution {
-	c := &Convolution{Sizes: s, engine: e, block: s.blockSize(), products: make([]gemm.Product, e.Threads()), multiply: e.MultiplySerial}
+	c := &Convolution{Sizes: s, engine: e, block: s.blockSize(), products: make([]gemm.Product, e.Threads()),
+		multiply: e.MultiplySerial}
 	if t != nil {
 		c.multiply = t.Multiply
 	}
@@ -70,13 +71,14 @@ func (s Sizes) Scratch(threads int) int {
 		n = max(n, s.weights()) + threads*s.blockSize()*s.terms()
 	}
 	if s.Kernel > 1 {
-		n = max(n, newPass(s, threads, false).scratch(threads), newPass(s, threads, true).scratch(threads), newFilters(s).scratch(threads))
+		n = max(n, newPass(s, threads, false).scratch(threads), newPass(s, threads, true).scratch(threads),
+			newFilters(s).scratch(threads))
 	}
 	return n
 }
 
-// After is what follows a convolution: y is normalised by Columns, with Add (as y) or nil added. Without Columns y is left
-// as it is.
+// After is what follows a convolution: y is normalised by Columns, with Add (as y) or nil added. Without Columns y is
+// left as it is.
 type After struct {
 	Columns *vector.Columns
 	Add     []float32

@@ -65,8 +65,8 @@ func (d *direct) compute(e Engine, result, source, w []float32, add bool, after 
 func (d *direct) width() int { return 2 * d.tiles.Lanes }
 
 // pack packs panels lo to hi of the weights of all sweeps: for each row of a window and each block of its terms
-// panel by panel, term by term. A few channels of a panel are turned at a time, all places of the filters at once: weights
-// lie by filter, channel and place, and each is read once.
+// panel by panel, term by term. A few channels of a panel are turned at a time, all places of the filters at once:
+// weights lie by filter, channel and place, and each is read once.
 func (d *direct) pack(worker, lo, hi int) {
 	width, c, area := d.width(), d.from.channels, d.s.Kernel*d.s.Kernel
 	turned := d.threads[worker].turned
@@ -76,7 +76,8 @@ func (d *direct) pack(worker, lo, hi int) {
 			end := min(first+turnedChannels, c)
 			if d.transpose {
 				for o := first; o < end; o++ {
-					d.tiles.Transpose(turned[(o-first)*area*width:], width, d.w[(o*d.s.In+q*width)*area:], area, n, area)
+					d.tiles.Transpose(turned[(o-first)*area*width:], width, d.w[(o*d.s.In+q*width)*area:], area, n,
+						area)
 				}
 			} else {
 				d.tiles.Transpose(turned, width, d.w[(q*width*d.s.In+first)*area:], d.s.In*area, n, (end-first)*area)
@@ -126,8 +127,8 @@ func (d *direct) cut(w *sweep) []termBlock {
 	return out
 }
 
-// lookAhead asks for the weights that follow block n of blocks for columns from j on, while so many products are computed.
-// Weights that stay in the level-2 cache need not be asked for.
+// lookAhead asks for the weights that follow block n of blocks for columns from j on, while so many products are
+// computed. Weights that stay in the level-2 cache need not be asked for.
 func (d *direct) lookAhead(q *gemm.Queue, blocks []termBlock, n, j, step, products int) {
 	if d.weights() < directAhead {
 		return
@@ -140,7 +141,8 @@ func (d *direct) lookAhead(q *gemm.Queue, blocks []termBlock, n, j, step, produc
 	const line = gemm.CacheLine / gemm.WordSize
 	b := &blocks[n]
 	q.Lines, q.Products = aheadLines, products
-	q.Add(gemm.Matrix{F32: d.packed[b.at+j*b.terms:], LD: aheadLines * line}, min(step, panels(d.to.channels)-j)*b.terms/(aheadLines*line))
+	q.Add(gemm.Matrix{F32: d.packed[b.at+j*b.terms:], LD: aheadLines * line},
+		min(step, panels(d.to.channels)-j)*b.terms/(aheadLines*line))
 }
 
 // work computes units lo to hi.
@@ -226,7 +228,8 @@ func (d *direct) gathered(t *gemm.TileWork, worker, sweep, lo, hi int) {
 				d.gather(rows[(i-lo)*apart:][:b.terms], w, i, b.u, b.first)
 			}
 			p.Terms = b.terms
-			p.A = gemm.RowsOperand{At: unsafe.Pointer(&rows[0]), Row: apart * gemm.WordSize, K: gemm.WordSize, Tile: height * apart * gemm.WordSize}
+			p.A = gemm.RowsOperand{At: unsafe.Pointer(&rows[0]), Row: apart * gemm.WordSize, K: gemm.WordSize,
+				Tile: height * apart * gemm.WordSize}
 			p.B.Panel = b.terms * p.B.K
 			p.B.At = unsafe.Pointer(&d.packed[b.at+j*b.terms])
 			p.C = d.result[lo*n+j:]
@@ -264,8 +267,8 @@ func (d *direct) blank(w *sweep, result []float32, lo, hi int) {
 	}
 }
 
-// see returns the source from the first place that windows of rows lo to hi of an image see on, and how far its rows and
-// its places lie apart: the image itself, or a copy with a border.
+// see returns the source from the first place that windows of rows lo to hi of an image see on, and how far its rows
+// and its places lie apart: the image itself, or a copy with a border.
 func (d *direct) see(worker int, w *sweep, image, lo, hi int) (source []float32, across, apart int) {
 	c := d.from.channels
 	x := d.source[image*d.from.height*d.from.width*c:][:d.from.height*d.from.width*c]

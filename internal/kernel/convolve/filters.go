@@ -1,12 +1,12 @@
 package convolve
 
-// filters is how the gradient of the weights is computed by tiles: in blocks of places, which are the terms of products of
-// what windows see there (the rows) and the gradient of the result (the columns). A unit is the part of the gradient of
-// one group of channels and one of filters, over the blocks of one partial sum.
+// filters is how the gradient of the weights is computed by tiles: in blocks of places, which are the terms of products
+// of what windows see there (the rows) and the gradient of the result (the columns). A unit is the part of the gradient
+// of one group of channels and one of filters, over the blocks of one partial sum.
 type filters struct {
 	s Sizes
-	// A row of a window is runs runs of channels values that lie side by side: one for each of its places, or a single one
-	// where the images have few channels.
+	// A row of a window is runs runs of channels values that lie side by side: one for each of its places, or a single
+	// one where the images have few channels.
 	runs, channels int
 	across         int // places in a row of the result
 	rows           int // rows of the result in a block
@@ -20,8 +20,8 @@ type filters struct {
 	copies         []rowCopy
 }
 
-// rowCopy is a copy of rows of the source that some rows of a window share: those from row u on, a stride apart. Each is
-// a row further on in the copy.
+// rowCopy is a copy of rows of the source that some rows of a window share: those from row u on, a stride apart. Each
+// is a row further on in the copy.
 type rowCopy struct{ u, taps int }
 
 const (

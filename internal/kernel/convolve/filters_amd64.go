@@ -7,10 +7,11 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// filterTiles computes gradients of weights as (k, k, In, Out): what windows see is copied a block of places and a column of
-// the windows at a time, with neither a turn nor a copy for each row of the windows, since tiles read the channels of a
-// place as rows, and rows of windows lie one row of places apart in the copy. Its sums are those of the blocks of places, in their order, in each partial
-// sum, and then those of the partial sums: all of it depends on the sizes alone.
+// filterTiles computes gradients of weights as (k, k, In, Out): what windows see is copied a block of places and a
+// column of the windows at a time, with neither a turn nor a copy for each row of the windows, since tiles read the
+// channels of a place as rows, and rows of windows lie one row of places apart in the copy. Its sums are those of the
+// blocks of places, in their order, in each partial sum, and then those of the partial sums: all of it depends on the
+// sizes alone.
 type filterTiles struct {
 	*filters
 	tiles   *gemm.Tiled
@@ -47,8 +48,8 @@ func (f *filterTiles) compute(e Engine, dw, dy, x []float32, add bool, scratch [
 	f.dw, f.dy, f.x, f.sum, f.scratch = nil, nil, nil, nil, nil
 }
 
-// share is one unit of the work: of partial sum sum the blocks first to end, of the rows of windows the runs v0 to v1 and
-// so many channels from c0 on, and so many filters from o0 on.
+// share is one unit of the work: of partial sum sum the blocks first to end, of the rows of windows the runs v0 to v1
+// and so many channels from c0 on, and so many filters from o0 on.
 type share struct{ sum, first, end, v0, v1, c0, channels, o0, outs int }
 
 // share returns unit i.
@@ -121,8 +122,10 @@ func (f *filterTiles) accumulate(t *gemm.TileWork, worker int, u *share, b int) 
 	terms, width := (r1-r0)*f.across, 2*f.tiles.Lanes
 	p := &work.product
 	*p = gemm.PanelProduct{M: u.channels, N: u.outs, Terms: terms, Alpha: 1, Add: b > u.first, LDC: s.Out}
-	f.tiles.PackRows(panel, width, width*terms, gemm.Matrix{F32: f.dy, LD: s.Out}, r0*f.across*s.Out+u.o0, terms, p.N, width)
-	p.B = gemm.PanelsOperand{At: unsafe.Pointer(&panel[0]), K: width * gemm.WordSize, Panel: width * terms * gemm.WordSize}
+	f.tiles.PackRows(panel, width, width*terms, gemm.Matrix{F32: f.dy, LD: s.Out}, r0*f.across*s.Out+u.o0, terms, p.N,
+		width)
+	p.B = gemm.PanelsOperand{At: unsafe.Pointer(&panel[0]), K: width * gemm.WordSize,
+		Panel: width * terms * gemm.WordSize}
 	begin := 0
 	if f.runs < s.Kernel { // the copy has all channels
 		begin = u.c0
@@ -153,9 +156,9 @@ func (f *filterTiles) accumulate(t *gemm.TileWork, worker int, u *share, b int) 
 	}
 }
 
-// see copies n channels from channel c0 on of what row u and run v of the windows see in so many rows from row r0 of the
-// result on, and returns how far places and rows lie apart. Where the places of a row of a window are one run, the rows of
-// the images themselves are copied, with a border.
+// see copies n channels from channel c0 on of what row u and run v of the windows see in so many rows from row r0 of
+// the result on, and returns how far places and rows lie apart. Where the places of a row of a window are one run, the
+// rows of the images themselves are copied, with a border.
 func (f *filterTiles) see(dst []float32, r0, rows, u, v, c0, n int) (apart, next int) {
 	s := f.s
 	border := s.Pad * s.In

@@ -5,9 +5,9 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// The gradient of the weights is a sum over all places. Without tiles, and for windows of one place, it is made in partial
-// sums, each over a part of the places, which are then added up: so many that threads find work, in a number that the sizes
-// fix, as far as they fit into partialFloats, but leastPartials at least.
+// The gradient of the weights is a sum over all places. Without tiles, and for windows of one place, it is made in
+// partial sums, each over a part of the places, which are then added up: so many that threads find work, in a number
+// that the sizes fix, as far as they fit into partialFloats, but leastPartials at least.
 const (
 	leastPartials  = 4
 	partialFloats  = 4 << 20

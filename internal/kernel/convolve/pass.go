@@ -23,14 +23,16 @@ const (
 	directColumns = 384
 	// directResult are the elements of the result in a unit, which stay there with what they are made of.
 	directResult = 52 << 10
-	// Packed weights of directAhead floats and more are asked for while those before them are multiplied, aheadLines lines at a
-	// time.
+	// Packed weights of directAhead floats and more are asked for while those before them are multiplied, aheadLines
+	// lines at a time.
 	directAhead = 128 << 10
 	aheadLines  = 16
-	// Results with less than narrowCols columns are narrow, and a unit has narrowWindows windows of them, which are whole tiles.
+	// Results with less than narrowCols columns are narrow, and a unit has narrowWindows windows of them, which are
+	// whole tiles.
 	narrowCols    = 14
 	narrowWindows = 448
-	// narrowGap lies between rows of gathered values, so that they do not compete for the same lines of the level-1 cache.
+	// narrowGap lies between rows of gathered values, so that they do not compete for the same lines of the level-1
+	// cache.
 	narrowGap = 16
 	// narrowChannels are the least channels of which gathering them costs next to nothing.
 	narrowChannels = 64
@@ -40,7 +42,8 @@ const (
 
 // newPass cuts the convolution, or its gradient by data, into units of rows of windows.
 func newPass(s Sizes, threads int, backward bool) *pass {
-	p := &pass{s: s, from: images{s.Height, s.Width, s.In}, to: images{s.OutHeight(), s.OutWidth(), s.Out}, sweeps: s.sweeps()}
+	p := &pass{s: s, from: images{s.Height, s.Width, s.In}, to: images{s.OutHeight(), s.OutWidth(), s.Out},
+		sweeps: s.sweeps()}
 	if backward {
 		p.from, p.to, p.sweeps, p.transpose = p.to, p.from, s.backward(), true
 	}
@@ -89,8 +92,8 @@ func (p *pass) bordered() int {
 	return n
 }
 
-// narrow says that rows of windows of w are too short for tiles to run at full speed. Then the values of a block of terms
-// are gathered for windows of several rows, and of several images.
+// narrow says that rows of windows of w are too short for tiles to run at full speed. Then the values of a block of
+// terms are gathered for windows of several rows, and of several images.
 func (p *pass) narrow(w *sweep) bool {
 	return w.stride == 1 && w.cols < narrowCols && p.from.channels >= narrowChannels
 }

@@ -2,16 +2,16 @@ package convolve
 
 import "github.com/geoalign/geoalign/internal/kernel/gemm"
 
-// Places of the result in a block: enough rows for a product to run at full speed, and no more than the caches have room
-// for where what the filters see is gathered.
+// Places of the result in a block: enough rows for a product to run at full speed, and no more than the caches have
+// room for where what the filters see is gathered.
 const (
 	gatheredPlaces = 256
 	leastPlaces    = 392
 	mostPlaces     = 1024
 )
 
-// Few places give few blocks. Then the channels of the result are cut into parts, so that there are about fewUnits units
-// for threads to share.
+// Few places give few blocks. Then the channels of the result are cut into parts, so that there are about fewUnits
+// units for threads to share.
 const (
 	fewUnits     = 8
 	partChannels = 128 // least channels of a part
@@ -62,7 +62,8 @@ func (c *Convolution) forward(worker, lo, hi int) {
 	p := &c.products[worker]
 	for i := lo; i < hi; i++ {
 		from, to, first, end := c.unit(i, c.Out)
-		*p = gemm.Product{M: to - from, N: end - first, K: c.terms(), Alpha: 1, C: c.y[from*c.Out+first:], LDC: c.Out, A: gemm.Matrix{F32: c.seen(worker, from, to), LD: c.terms()}}
+		*p = gemm.Product{M: to - from, N: end - first, K: c.terms(), Alpha: 1, C: c.y[from*c.Out+first:], LDC: c.Out,
+			A: gemm.Matrix{F32: c.seen(worker, from, to), LD: c.terms()}}
 		if c.Kernel == 1 {
 			p.B = gemm.Matrix{F32: c.packed[first:], LD: c.Out}
 		} else {
@@ -101,7 +102,8 @@ func (c *Convolution) data(worker, lo, hi int) {
 // scatterData computes the gradients of images lo to hi.
 func (c *Convolution) scatterData(worker, lo, hi int) {
 	p := &c.products[worker]
-	*p = gemm.Product{N: c.terms(), K: c.Out, Alpha: 1, B: gemm.Matrix{F32: c.packed, LD: c.terms()}, C: c.columns(worker), LDC: c.terms()}
+	*p = gemm.Product{N: c.terms(), K: c.Out, Alpha: 1, B: gemm.Matrix{F32: c.packed, LD: c.terms()},
+		C: c.columns(worker), LDC: c.terms()}
 	if !c.add {
 		clear(c.x[lo*c.places()*c.In : hi*c.places()*c.In])
 	}

@@ -17,7 +17,8 @@ type sweep struct {
 
 // sweeps are those of the convolution.
 func (s Sizes) sweeps() []sweep {
-	return []sweep{{rows: s.OutHeight(), cols: s.OutWidth(), u: s.Kernel, v: s.Kernel, step: s.Stride, top: -s.Pad, left: -s.Pad, stride: 1, kstep: 1}}
+	return []sweep{{rows: s.OutHeight(), cols: s.OutWidth(), u: s.Kernel, v: s.Kernel, step: s.Stride, top: -s.Pad,
+		left: -s.Pad, stride: 1, kstep: 1}}
 }
 
 // backward are the sweeps of the gradient by data, over the gradient of the result. A pixel (i, j) is seen by row ky of
@@ -40,7 +41,8 @@ func (s Sizes) backward() []sweep {
 }
 
 // phase describes the pixels i of an axis of n with (i+pad) mod stride = y: how many there are, how many rows of the
-// filters see them, which row of the result sees the first of them first, where it lies, and with which row of a filter.
+// filters see them, which row of the result sees the first of them first, where it lies, and with which row of a
+// filter.
 func (s Sizes) phase(y, n int) (count, u, top, first, k int) {
 	first = ((y-s.Pad)%s.Stride + s.Stride) % s.Stride
 	count = max(0, (n-first+s.Stride-1)/s.Stride)

@@ -40,7 +40,8 @@ func CheckEnvironment() error {
 	case "", Plain, AVX2, AVX512, AMX:
 		return nil
 	default:
-		return fmt.Errorf("%s: must be %s, %s, %s or %s (got %q): unset it for all that the processor has", variable, Plain, AVX2, AVX512, AMX, level)
+		return fmt.Errorf("%s: must be %s, %s, %s or %s (got %q): unset it for all that the processor has", variable,
+			Plain, AVX2, AVX512, AMX, level)
 	}
 }
 

@@ -60,7 +60,8 @@ func limitIn(root string) (limit float64) {
 	return limit
 }
 
-// groupLimit returns the limit that the folder of a group sets, 0 for none: quota over period, in version 2 in one file.
+// groupLimit returns the limit that the folder of a group sets, 0 for none: quota over period, in version 2 in one
+// file.
 func groupLimit(dir string) float64 {
 	quota, period := 0., 0.
 	if text, err := os.ReadFile(filepath.Join(dir, "cpu.max")); err == nil {

@@ -18,8 +18,8 @@ const (
 
 // lookAhead plans the prefetch during the tiles of the group of b: of the next
 // group of A (2080x384x1536 in bfloat16 from float32 gained 8 %; transposed, where it
-// lies in many short pieces, 2 % at 1536x384x3840); after the only group of a few rows of the next block of B, which takes longer to pack
-// than to use (32x65568x256 gained 8 to 19 %).
+// lies in many short pieces, 2 % at 1536x384x3840); after the only group of a few rows of the next block of B, which
+// takes longer to pack than to use (32x65568x256 gained 8 to 19 %).
 func (b *block) lookAhead(tiles int) {
 	b.ahead = ahead{}
 	p, next := b.p, b.i+b.mb

@@ -8,13 +8,15 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// AMX is the built-in product of bfloat16 by the tile registers of AMX. Its unit is a tile of 16 rows of 64 bytes: of A 16 rows of 32 values along k, of
-// B 16 pairs of values along k and 16 columns, of C 16 x 16 sums in float32. Two tiles of A and two of B make four of C, which takes as many loads of
-// tiles as products, the best that eight registers allow.
+// AMX is the built-in product of bfloat16 by the tile registers of AMX. Its unit is a tile of 16 rows of 64 bytes: of A
+// 16 rows of 32 values along k, of B 16 pairs of values along k and 16 columns, of C 16 x 16 sums in float32. Two tiles
+// of A and two of B make four of C, which takes as many loads of tiles as products, the best that eight registers
+// allow.
 //
-// Both operands are packed into tiles that lie one after the other along k. A block of B stays in the level-2 cache while all rows of A pass over
-// it, two tiles of rows at a time, which stay in the level-1 cache: sums are cut along k so that there is room, and are kept in a strip meanwhile. What follows
-// the product, but for activations, is computed from the sums of one panel while the tiles of the next one are on their way.
+// Both operands are packed into tiles that lie one after the other along k. A block of B stays in the level-2 cache
+// while all rows of A pass over it, two tiles of rows at a time, which stay in the level-1 cache: sums are cut along k
+// so that there is room, and are kept in a strip meanwhile. What follows the product, but for activations, is computed
+// from the sums of one panel while the tiles of the next one are on their way.
 type AMX struct {
 	Work freelist.List[AMXWork] // memory of products in progress: each takes one and gives it back
 }
@@ -29,12 +31,13 @@ const (
 	amxTerms   = 1536 // most values along k of a block
 	amxSub     = 20   // most tiles along k for which two tiles of rows stay in the level-1 cache: 40 of 48 KiB
 
-	amxBlock = 288 << 10     // words of a block of B: little more than half of a level-2 cache of 2 MiB
-	amxWidth = 1024          // most columns of one
-	amxStrip = amxWidth + 16 // values of a row of a strip: rows that lie a multiple of 4 KiB apart share few sets of the level-1 cache
-	amxGroup = 1536 << 10    // words of a group of A
-	amxRows  = 2048          // most rows of a group of A
-	amxSmall = 128           // rows of a group of a transposed A, which lie side by side in memory
+	amxBlock = 288 << 10 // words of a block of B: little more than half of a level-2 cache of 2 MiB
+	amxWidth = 1024      // most columns of one
+	// values of a row of a strip: rows that lie a multiple of 4 KiB apart share few sets of the level-1 cache
+	amxStrip = amxWidth + 16
+	amxGroup = 1536 << 10 // words of a group of A
+	amxRows  = 2048       // most rows of a group of A
+	amxSmall = 128        // rows of a group of a transposed A, which lie side by side in memory
 )
 
 // AMXWork is the memory of one product in progress.
@@ -54,7 +57,8 @@ func NewAMX() *AMX {
 	}
 	t := &AMX{}
 	t.Work.Make = func() *AMXWork {
-		return &AMXWork{block: make([]float32, amxBlock), group: make([]float32, amxGroup), strip: make([]float32, amxPair*amxStrip)}
+		return &AMXWork{block: make([]float32, amxBlock), group: make([]float32, amxGroup),
+			strip: make([]float32, amxPair*amxStrip)}
 	}
 	return t
 }
@@ -65,7 +69,8 @@ func amxSteps(n int) int { return (n + tileValues - 1) / tileValues }
 // amxK returns the values along k of the blocks that k values are cut into.
 func amxK(k int) int { return parts(k, amxTerms, tileValues) }
 
-// Multiply computes p, with M, N, K >= 1 and Alpha other than 0. Every element of C sums its products in an order that depends on K alone.
+// Multiply computes p, with M, N, K >= 1 and Alpha other than 0. Every element of C sums its products in an order that
+// depends on K alone.
 func (t *AMX) Multiply(p *Product) {
 	if p.Beta != 0 && p.Beta != 1 {
 		for i := range p.M {
@@ -92,8 +97,8 @@ func (t *AMX) Multiply(p *Product) {
 	}
 }
 
-// columnsFirst packs rows of A as they are needed, again for each block of B: two tiles of them stay in the level-1 cache, which makes up for the
-// packing where they lie one after the other in memory.
+// columnsFirst packs rows of A as they are needed, again for each block of B: two tiles of them stay in the level-1
+// cache, which makes up for the packing where they lie one after the other in memory.
 func (t *AMX) columnsFirst(w *AMXWork, b *amxPart, stepN int, packed *Packed) {
 	p, stepM := b.p, amxPair
 	if p.TransA {
@@ -141,8 +146,10 @@ func (t *AMX) group(w *AMXWork, b *amxPart, panels []float32) {
 			a := &w.args
 			*a = amxArgs{
 				config: unsafe.Pointer(&w.config), steps: min(sub, b.steps-s), add: s, alpha: b.p.Alpha,
-				a: unsafe.Pointer(&w.group[(r/tileRows*b.steps+s)*tileWords]), aRow: CacheLine, aTile: tile, aStep: amxTile,
-				bRow: CacheLine, bTile: tile, bStep: amxTile, bPanel: 2 * tile, row: amxStrip * WordSize, step: 2 * tileRows * WordSize,
+				a: unsafe.Pointer(&w.group[(r/tileRows*b.steps+s)*tileWords]), aRow: CacheLine, aTile: tile,
+				aStep: amxTile,
+				bRow:  CacheLine, bTile: tile, bStep: amxTile, bPanel: 2 * tile, row: amxStrip * WordSize,
+				step: 2 * tileRows * WordSize,
 			}
 			if s+sub >= b.steps {
 				b.finishes(a, r, end)
@@ -162,10 +169,12 @@ func (t *AMX) group(w *AMXWork, b *amxPart, panels []float32) {
 func (b *amxPart) end(rows int) int {
 	p := b.p
 	switch {
-	case b.last && p.Half != nil && p.ActivatedHalf != nil && p.Activation == vector.ByGELU && p.Before.Length() == 0 && !b.add &&
+	case b.last && p.Half != nil && p.ActivatedHalf != nil && p.Activation == vector.ByGELU &&
+		p.Before.Length() == 0 && !b.add &&
 		p.Alpha == 1 && rows == amxPair && b.nb%amxPair == 0:
 		return endGELU
-	case b.last && p.Follows() && (p.Half == nil || p.ActivatedHalf != nil || p.Before.Length() > 0 || p.Activated != nil):
+	case b.last && p.Follows() && (p.Half == nil || p.ActivatedHalf != nil || p.Before.Length() > 0 ||
+		p.Activated != nil):
 		return endSums
 	case b.last && p.Half != nil && b.add:
 		return endSums
@@ -224,7 +233,8 @@ func (t *AMX) multiply(w *AMXWork, rows, columns, n int, panels, sums []float32)
 	w.run(rows, columns)
 }
 
-// finish takes the sums of rows from r of the group on to where they belong, with what follows the product where that is done in the cache.
+// finish takes the sums of rows from r of the group on to where they belong, with what follows the product where that
+// is done in the cache.
 func (t *AMX) finish(w *AMXWork, b *amxPart, r, rows int) {
 	p := b.p
 	follows := b.last && (p.Bias != nil || p.Follows()) && (!p.Follows() || p.FinishesTiles())

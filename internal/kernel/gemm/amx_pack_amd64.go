@@ -72,8 +72,8 @@ func (t *AMX) packColumns(w *AMXWork, b *amxPart, columns int) {
 // alongSteps is how many tiles along k are written at a time, which stay in the level-1 cache meanwhile.
 const alongSteps = 16
 
-// packAlong packs rows of n values along k of x from value at on: each becomes a row of tiles. Rows that a last tile lacks hold anything,
-// values beyond n are 0.
+// packAlong packs rows of n values along k of x from value at on: each becomes a row of tiles. Rows that a last tile
+// lacks hold anything, values beyond n are 0.
 func packAlong(dst []float32, x Matrix, at, rows, n int) {
 	steps, rest := amxSteps(n), uint64(1)<<(n%tileValues)-1
 	pack, size := amxRowsF32, x.size()
@@ -86,17 +86,19 @@ func packAlong(dst []float32, x Matrix, at, rows, n int) {
 			if whole < alongSteps {
 				last = rest
 			}
-			pack((*byte)(unsafe.Pointer(&dst[(r/tileRows*steps+s)*tileWords])), x.first(at+r*x.LD+s*tileValues), x.LD*size, min(tileRows, rows-r), whole, last)
+			pack((*byte)(unsafe.Pointer(&dst[(r/tileRows*steps+s)*tileWords])), x.first(at+r*x.LD+s*tileValues),
+				x.LD*size, min(tileRows, rows-r), whole, last)
 		}
 	}
 }
 
-// packDown packs n rows along k of x from value at on, of so many columns: each column becomes one of tiles. Columns that a last tile lacks are 0, and
-// so are pairs beyond n.
+// packDown packs n rows along k of x from value at on, of so many columns: each column becomes one of tiles. Columns
+// that a last tile lacks are 0, and so are pairs beyond n.
 func packDown(dst []float32, x Matrix, at, n, columns int) {
 	steps := amxSteps(n)
 	block := steps * tileWords
-	// Two tiles at a time: with more their places compete for few lines of the level-1 cache (0.07 ns a value with 16, 0.04 with two).
+	// Two tiles at a time: with more their places compete for few lines of the level-1 cache (0.07 ns a value with 16,
+	// 0.04 with two).
 	for q := 0; q < columns; q += amxPair {
 		pairs.PackRows(dst[q/tileRows*block:], tileRows, block, x, at+q, n, min(amxPair, columns-q), tileRows)
 	}
@@ -121,8 +123,8 @@ func (t *AMX) NewPacked(k, n int) *Packed {
 // Panel returns the columns of a panel.
 func (t *AMX) Panel() int { return amxPair }
 
-// Repack packs columns from lo to hi of op(x), where op transposes if asked, into p, which t has made. lo is a multiple of
-// Panel, and so is hi or it is N; threads may pack parts of their own.
+// Repack packs columns from lo to hi of op(x), where op transposes if asked, into p, which t has made. lo is a multiple
+// of Panel, and so is hi or it is N; threads may pack parts of their own.
 func (t *AMX) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {
 	of := Product{B: x, TransB: trans, K: p.K}
 	step := amxK(p.K)
@@ -133,7 +135,8 @@ func (t *AMX) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {
 	}
 }
 
-// amxAt returns the first word of the tiles of column j in the block of values from k on, which has so many tiles along k.
+// amxAt returns the first word of the tiles of column j in the block of values from k on, which has so many tiles along
+// k.
 func (p *Packed) amxAt(k, steps, j int) int { return amxSteps(k)*tileRows*p.columns + j*steps*tileRows }
 
 // packed returns what p was packed as, nil where it has other panels or begins within one.

@@ -2,9 +2,10 @@ package gemm
 
 import "unsafe"
 
-// TilesOperand is an operand that functions on tiles read as it lies in memory. Of a left operand row i of a tile has the 32 values along k of row i of the
-// operand; of a right one it has the pairs i along k of 16 columns, and a panel has 32. Rows lie Row bytes apart and tiles along k Step bytes. What tiles
-// along k have beyond k must be 0 on both sides.
+// TilesOperand is an operand that functions on tiles read as it lies in memory. Of a left operand row i of a tile has
+// the 32 values along k of row i of the operand; of a right one it has the pairs i along k of 16 columns, and a panel
+// has 32. Rows lie Row bytes apart and tiles along k Step bytes. What tiles along k have beyond k must be 0 on both
+// sides.
 type TilesOperand struct {
 	At        unsafe.Pointer
 	Row, Step int
@@ -52,7 +53,8 @@ func (t *AMX) MultiplyTiles(w *AMXWork, p *TilesProduct) {
 	w.args = amxArgs{}
 }
 
-// TransposeWords sets tiles, one after the other, to the transposes of 16 x 16 words of rows of src, stride words apart: n tiles down the rows.
+// TransposeWords sets tiles, one after the other, to the transposes of 16 x 16 words of rows of src, stride words
+// apart: n tiles down the rows.
 func (t *AMX) TransposeWords(tiles, src []float32, stride, n int) {
 	_, _ = tiles[n*tileWords-1], src[(n*tileRows-1)*stride+tileRows-1]
 	amxTranspose((*byte)(unsafe.Pointer(&tiles[0])), (*byte)(unsafe.Pointer(&src[0])), stride*WordSize, n)

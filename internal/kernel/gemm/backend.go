@@ -5,7 +5,8 @@ package gemm
 // arguments: m, n, k >= 1, alpha and the slices fit.
 type Backend interface {
 	// SGEMM computes C = alpha*op(A)*op(B) + beta*C as Engine.Gemm says.
-	SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+	SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
+		c []float32, ldc int)
 	// Info gives the version and the file, empty where there is none.
 	Info() (version, file string)
 }
@@ -15,5 +16,6 @@ type Backend interface {
 type HalfBackend interface {
 	// SupportsBF16 reports whether it is worth calling; it may test the library.
 	SupportsBF16() bool
-	BGEMM(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32)
+	BGEMM(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32,
+		c []float32, ldc int, bias []float32)
 }

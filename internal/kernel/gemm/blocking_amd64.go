@@ -10,10 +10,10 @@ type blocking struct {
 	panelFirst bool // all tiles of a group pass over one panel of B before the next one
 }
 
-// byCache returns the blocking for a level-2 cache of so many bytes, 0 where that is unknown: three quarters of it hold a
-// block of B, the rest a group of A and what is prefetched. On a Zen 5 with 1 MiB blocks of 256 x 768 words came out best
-// of 256 x 384, 256 x 512, 320 x 512, 384 x 384 and 512 x 384, by 1 to 6 % in float32 and 0 to 9 % in bfloat16: fewer
-// blocks along n pack A less often, which weighs more than that fewer blocks along k write C less often.
+// byCache returns the blocking for a level-2 cache of so many bytes, 0 where that is unknown: three quarters of it hold
+// a block of B, the rest a group of A and what is prefetched. On a Zen 5 with 1 MiB blocks of 256 x 768 words came out
+// best of 256 x 384, 256 x 512, 320 x 512, 384 x 384 and 512 x 384, by 1 to 6 % in float32 and 0 to 9 % in bfloat16:
+// fewer blocks along n pack A less often, which weighs more than that fewer blocks along k write C less often.
 func byCache(level2 int) blocking {
 	const terms = 256
 	columns := 384
@@ -23,9 +23,10 @@ func byCache(level2 int) blocking {
 	return blocking{terms: terms, columns: columns, rows: groupRows}
 }
 
-// forFloat is byCache for products of float32 with AVX-512. With 2 MiB (Intel with AMX, two threads) groups of one tile, which are read where they lie
-// in the level-1 cache, made products 3 to 5 % faster (a transposed A, which has to be packed into strips, was up to 13 %
-// slower by so small ones), and blocks of all of up to 384 terms, whose sums are added while C is in that cache, 2 to 4 %. Other sizes were not measured.
+// forFloat is byCache for products of float32 with AVX-512. With 2 MiB (Intel with AMX, two threads) groups of one
+// tile, which are read where they lie in the level-1 cache, made products 3 to 5 % faster (a transposed A, which has to
+// be packed into strips, was up to 13 % slower by so small ones), and blocks of all of up to 384 terms, whose sums are
+// added while C is in that cache, 2 to 4 %. Other sizes were not measured.
 func forFloat(level2 int) blocking {
 	const large = 2 << 20
 	b := byCache(level2)

@@ -18,7 +18,8 @@ func (t *Tiled) packB(w *TileWork, dst []float32, b *block) {
 	for q := 0; q < b.nb; q += 8 {
 		// Columns of op(B) are rows of B, each in a place of its own that the processor does not foresee.
 		if ahead := q + packAhead; ahead < b.nb {
-			gemmPrefetch(x.first((b.j+ahead)*x.LD+b.k), x.LD*size, (b.kb*size+CacheLine-1)/CacheLine, min(8, b.nb-ahead))
+			gemmPrefetch(x.first((b.j+ahead)*x.LD+b.k), x.LD*size, (b.kb*size+CacheLine-1)/CacheLine,
+				min(8, b.nb-ahead))
 		}
 		panel := dst[q/width*width*b.terms+q%width:]
 		t.packTransposed(w, panel, x, (b.j+q)*x.LD+b.k, min(8, b.nb-q), b.kb)
@@ -126,7 +127,8 @@ func (t *Tiled) PackRows(dst []float32, stride, block int, x Matrix, at, kb, n, 
 		if rows == 2 {
 			second = x.first(at + x.LD)
 		}
-		pack((*byte)(unsafe.Pointer(&dst[0])), block*WordSize, x.first(at), second, rows*x.LD*size, width*size, whole, blocks, mask, last)
+		pack((*byte)(unsafe.Pointer(&dst[0])), block*WordSize, x.first(at), second, rows*x.LD*size, width*size, whole,
+			blocks, mask, last)
 	}
 	if kb%rows == 0 {
 		return
@@ -135,7 +137,8 @@ func (t *Tiled) PackRows(dst []float32, stride, block int, x Matrix, at, kb, n, 
 	for from := 0; from < n; from += most { // the last row has no second one
 		m := min(most, n-from)
 		blocks := (m + width - 1) / width
-		pack((*byte)(unsafe.Pointer(&dst[kb/rows*stride+from/width*block])), block*WordSize, x.first(at+(kb-1)*x.LD+from), (*byte)(unsafe.Pointer(&zeros[0])),
+		pack((*byte)(unsafe.Pointer(&dst[kb/rows*stride+from/width*block])), block*WordSize,
+			x.first(at+(kb-1)*x.LD+from), (*byte)(unsafe.Pointer(&zeros[0])),
 			0, width*size, 1, blocks, mask, uint64(1)<<(m-(blocks-1)*width)-1)
 	}
 }
@@ -152,7 +155,8 @@ const (
 
 // packers holds the packing functions by what they read and how many vectors wide
 // their blocks are.
-var packers = [3][2]func(dst *byte, dstBlock int, src0, src1 *byte, srcStep, srcBlock, pairs, blocks int, mask, last uint64){
+var packers = [3][2]func(dst *byte, dstBlock int, src0, src1 *byte, srcStep, srcBlock, pairs, blocks int, mask,
+	last uint64){
 	{gemmWordsCols1, gemmWordsCols2},
 	{gemmPairsF32Cols1, gemmPairsF32Cols2},
 	{gemmPairsBF16Cols1, gemmPairsBF16Cols2},

@@ -11,8 +11,8 @@ func (t *Tiled) NewPacked(k, n int) *Packed {
 // Panel returns the columns of a panel.
 func (t *Tiled) Panel() int { return 2 * t.Lanes }
 
-// Repack packs columns from lo to hi of op(x), where op transposes if asked, into p, which t has made. lo is a multiple of
-// Panel, and so is hi or it is N; threads may pack parts of their own.
+// Repack packs columns from lo to hi of op(x), where op transposes if asked, into p, which t has made. lo is a multiple
+// of Panel, and so is hi or it is N; threads may pack parts of their own.
 func (t *Tiled) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {
 	w := t.Work.Take()
 	of := Product{B: x, TransB: trans, K: p.K}
@@ -25,8 +25,8 @@ func (t *Tiled) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {
 	t.Work.Give(w)
 }
 
-// at returns the first word of the panel of column j in the block of terms from value k on. Blocks of terms lie one after the
-// other, each with the panels of all columns.
+// at returns the first word of the panel of column j in the block of terms from value k on. Blocks of terms lie one
+// after the other, each with the panels of all columns.
 func (p *Packed) at(k, terms, j int) int {
 	return p.of.Terms(k)*p.columns + j*terms
 }
@@ -34,7 +34,8 @@ func (p *Packed) at(k, terms, j int) int {
 // packed returns what p was packed as, nil where it has other panels than those of t or begins within one.
 func (t *Tiled) packed(p *Product) *Packed {
 	x := p.Packed
-	if x == nil || x.of == nil || x.of.Lanes != t.Lanes || x.of.BF16 != t.BF16 || x.of.blockK(p.K) != t.blockK(p.K) || p.PackedFrom%t.Panel() != 0 {
+	if x == nil || x.of == nil || x.of.Lanes != t.Lanes || x.of.BF16 != t.BF16 || x.of.blockK(p.K) != t.blockK(p.K) ||
+		p.PackedFrom%t.Panel() != 0 {
 		return nil
 	}
 	return x

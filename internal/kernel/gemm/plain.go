@@ -17,7 +17,8 @@ func (Plain) Info() (version, file string) { return "", "" }
 
 // SGEMM implements gemm.Backend. Every element of C sums its products in the
 // order of k.
-func (Plain) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (Plain) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	ai, ap := lda, 1 // strides of op(A) along m and k
 	if transA {
 		ai, ap = 1, lda

@@ -36,7 +36,8 @@ func (x Matrix) From(i int) Matrix {
 //	C = Alpha*op(A)*op(B) * Activation'(Before)
 //
 // op transposes if asked: op(A) is M x K, op(B) is K x N, C is M x N. With Beta 0,
-// C is not read. C and Activated must not overlap anything else, but Activated may be C: the value before is not kept then.
+// C is not read. C and Activated must not overlap anything else, but Activated may be C: the value before is not kept
+// then.
 type Product struct {
 	TransA, TransB bool
 	M, N, K        int
@@ -63,8 +64,8 @@ type Product struct {
 	// Before is what Activation was applied to, with the stride of C; empty: this is no
 	// gradient. It goes with neither a Bias nor a result of the activation.
 	Before Matrix
-	// Packed is op(B) packed before, or nil. It saves the time of packing where the product is of the Tiled that made it, and
-	// changes no bit of the result; B must be there too, for others.
+	// Packed is op(B) packed before, or nil. It saves the time of packing where the product is of the Tiled that made
+	// it, and changes no bit of the result; B must be there too, for others.
 	Packed     *Packed
 	PackedFrom int // column of Packed that is column 0 of op(B)
 }

@@ -72,8 +72,8 @@ var shared struct {
 	of map[string]*Tiled
 }
 
-// Shared returns the built-in product of float32 for the instruction set in use, the same one at every call: for engines
-// whose backend has a product of its own. It returns nil where New does.
+// Shared returns the built-in product of float32 for the instruction set in use, the same one at every call: for
+// engines whose backend has a product of its own. It returns nil where New does.
 func Shared() *Tiled {
 	shared.Lock()
 	defer shared.Unlock()

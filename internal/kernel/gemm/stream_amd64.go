@@ -2,8 +2,9 @@ package gemm
 
 import "unsafe"
 
-// stream is what is read soon, of which tiles ask for a row each while they multiply: for a line at each term, at the same
-// one again until the next word is in another. A call between tiles that asks for as much took 3 to 6 % of a product.
+// stream is what is read soon, of which tiles ask for a row each while they multiply: for a line at each term, at the
+// same one again until the next word is in another. A call between tiles that asks for as much took 3 to 6 % of a
+// product.
 type stream struct {
 	x        Matrix
 	at, rows int // first value and number of rows

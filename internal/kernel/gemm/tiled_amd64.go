@@ -39,8 +39,9 @@ const (
 	WordSize  = 4
 )
 
-// rowStride returns the words from one packed row of terms words to the next: rows that lie 512 bytes or a multiple apart
-// share few sets of the level-1 cache, in which 14 of them find no room (a tile of 14 x 256 terms ran at 94 % of its speed).
+// rowStride returns the words from one packed row of terms words to the next: rows that lie 512 bytes or a multiple
+// apart share few sets of the level-1 cache, in which 14 of them find no room (a tile of 14 x 256 terms ran at 94 % of
+// its speed).
 func rowStride(terms int) int {
 	const line = CacheLine / WordSize
 	if terms%128 == 0 {
@@ -80,7 +81,8 @@ type TileWork struct {
 func (t *Tiled) Info() (version, file string) { return t.level, "" }
 
 // SGEMM implements gemm.Backend.
-func (t *Tiled) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (t *Tiled) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	t.Multiply(&Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha,
 		A: Matrix{F32: a, LD: lda}, B: Matrix{F32: b, LD: ldb}, Beta: beta, C: c, LDC: ldc})
 }
@@ -204,8 +206,8 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 	}
 }
 
-// readInPlace says whether the group of b is read where it lies. A copy pays when several panels pass over it, unless it is one
-// tile that finds room in the level-1 cache as it lies: in 8 of 12 ways, so that a panel of B passes by.
+// readInPlace says whether the group of b is read where it lies. A copy pays when several panels pass over it, unless
+// it is one tile that finds room in the level-1 cache as it lies: in 8 of 12 ways, so that a panel of B passes by.
 func (t *Tiled) readInPlace(b *block) bool {
 	switch {
 	case t.BF16:
@@ -251,7 +253,8 @@ func (t *Tiled) rowsAt(w *TileWork, b *block, r int) {
 	case b.inPlace:
 		w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&p.A.F32[(i+r)*p.A.LD+b.k]), p.A.LD*WordSize, WordSize
 	case p.TransA:
-		w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r/b.height*b.terms*t.Lanes]), WordSize, t.Lanes*WordSize
+		w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r/b.height*b.terms*t.Lanes]), WordSize,
+			t.Lanes*WordSize
 	default:
 		w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r*b.stride]), b.stride*WordSize, WordSize
 	}

@@ -1,7 +1,7 @@
 package gemm
 
-// A transpose goes down strips of so many columns, a few rows at a time: it reads whole lines of a few rows, and what it
-// writes into the rows of the result makes lines.
+// A transpose goes down strips of so many columns, a few rows at a time: it reads whole lines of a few rows, and what
+// it writes into the rows of the result makes lines.
 const (
 	stripColumns = 64
 	stripRows    = 16

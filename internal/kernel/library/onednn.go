@@ -83,7 +83,8 @@ func (d *oneDNN) Info() (version, file string) {
 }
 
 // SGEMM implements gemm.Backend.
-func (d *oneDNN) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (d *oneDNN) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	s := d.args.Take()
 	s.fn, s.transA, s.transB = d.fn, transLetter(transA), transLetter(transB)
 	s.m, s.n, s.k, s.lda, s.ldb, s.ldc = m, n, k, lda, ldb, ldc

@@ -54,15 +54,18 @@ type dnnlMatmul struct {
 var dnnlFunctions = []string{
 	"dnnl_engine_create", "dnnl_stream_create",
 	"dnnl_memory_create", "dnnl_memory_destroy", "dnnl_memory_set_data_handle", "dnnl_memory_desc_get_size",
-	"dnnl_primitive_attr_create", "dnnl_primitive_attr_destroy", "dnnl_primitive_attr_set_scratchpad_mode", "dnnl_primitive_attr_set_post_ops",
+	"dnnl_primitive_attr_create", "dnnl_primitive_attr_destroy", "dnnl_primitive_attr_set_scratchpad_mode",
+	"dnnl_primitive_attr_set_post_ops",
 	"dnnl_post_ops_create", "dnnl_post_ops_destroy", "dnnl_post_ops_append_sum", "dnnl_post_ops_append_eltwise",
 	"dnnl_primitive_desc_query", "dnnl_primitive_desc_query_md", "dnnl_primitive_desc_destroy",
 	"dnnl_primitive_create", "dnnl_primitive_destroy", "dnnl_primitive_execute",
 }
 
 var dnnlFunctionsOf = map[int32][]string{
-	2: {"dnnl_memory_desc_init_by_strides", "dnnl_matmul_desc_init", "dnnl_primitive_desc_create", "dnnl_primitive_attr_set_output_scales"},
-	3: {"dnnl_memory_desc_create_with_strides", "dnnl_memory_desc_clone", "dnnl_memory_desc_destroy", "dnnl_matmul_primitive_desc_create"},
+	2: {"dnnl_memory_desc_init_by_strides", "dnnl_matmul_desc_init", "dnnl_primitive_desc_create",
+		"dnnl_primitive_attr_set_output_scales"},
+	3: {"dnnl_memory_desc_create_with_strides", "dnnl_memory_desc_clone", "dnnl_memory_desc_destroy",
+		"dnnl_matmul_primitive_desc_create"},
 }
 
 // newDNNLMatmul finds the functions in lib and creates the engine, which lives

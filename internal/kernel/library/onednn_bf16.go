@@ -59,14 +59,16 @@ func (d *oneDNN) openMatmul() error {
 // BGEMM computes C = alpha*op(A)*op(B) + beta*C + bias as Engine.Multiply says:
 // operands bfloat16, sums and C float32; bias (n) may be nil. Many goroutines may
 // call it at once. It allocates nothing when the product was computed before.
-func (d *oneDNN) BGEMM(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32) {
+func (d *oneDNN) BGEMM(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int,
+	beta float32, c []float32, ldc int, bias []float32) {
 	if !d.SupportsBF16() || !d.half.cache.multiply(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias) {
 		d.widened(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias)
 	}
 }
 
 // widened is BGEMM by the product of float32.
-func (d *oneDNN) widened(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32) {
+func (d *oneDNN) widened(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int,
+	beta float32, c []float32, ldc int, bias []float32) {
 	x, y := make([]float32, len(a)), make([]float32, len(b))
 	vector.FromBF16(x, a)
 	vector.FromBF16(y, b)

@@ -68,7 +68,8 @@ type matmulCache struct {
 const matmulLimit = 512
 
 // multiply is BGEMM; it returns false where oneDNN refused to make the primitive.
-func (h *matmulCache) multiply(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32) bool {
+func (h *matmulCache) multiply(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16,
+	ldb int, beta float32, c []float32, ldc int, bias []float32) bool {
 	// A factor of the product would multiply the bias as well.
 	key := matmulKey{transA: transA, transB: transB, bias: bias != nil && alpha == 1, m: m, n: n, k: k,
 		lda: lda, ldb: ldb, ldc: ldc, alpha: floatBits(alpha), beta: floatBits(beta)}

@@ -12,7 +12,8 @@ import (
 
 // describe returns a descriptor of a rows x columns matrix with the two strides.
 // In version 2 it is memory of ours, which room keeps alive.
-func (d *dnnlMatmul) describe(room **[memoryDescRoom]byte, kind uintptr, rows, columns, rowStride, columnStride int) (uintptr, error) {
+func (d *dnnlMatmul) describe(room **[memoryDescRoom]byte, kind uintptr, rows, columns, rowStride,
+	columnStride int) (uintptr, error) {
 	shape := heap[[2][12]int64]() // dnnl_dims_t
 	shape[0][0], shape[0][1] = int64(rows), int64(columns)
 	shape[1][0], shape[1][1] = int64(rowStride), int64(columnStride)
@@ -23,7 +24,8 @@ func (d *dnnlMatmul) describe(room **[memoryDescRoom]byte, kind uintptr, rows, c
 		return at, d.call("dnnl_memory_desc_init_by_strides", at, 2, address(&shape[0]), kind, address(&shape[1]))
 	}
 	desc := heap[uintptr]()
-	err := d.call("dnnl_memory_desc_create_with_strides", address(desc), 2, address(&shape[0]), kind, address(&shape[1]))
+	err := d.call("dnnl_memory_desc_create_with_strides", address(desc), 2, address(&shape[0]), kind,
+		address(&shape[1]))
 	return *desc, err
 }
 
@@ -82,7 +84,8 @@ func (d *dnnlMatmul) prepare(key matmulKey) (p *prepared, err error) {
 		err = d.call("dnnl_primitive_desc_create", address(desc), address(op), attr, d.engine, 0)
 		runtime.KeepAlive(op)
 	} else {
-		err = d.call("dnnl_matmul_primitive_desc_create", address(desc), d.engine, source, weights, bias, destination, attr)
+		err = d.call("dnnl_matmul_primitive_desc_create", address(desc), d.engine, source, weights, bias, destination,
+			attr)
 	}
 	p.desc = *desc
 	return p, err
@@ -182,7 +185,8 @@ func (d *dnnlMatmul) compile(key matmulKey) *matmul {
 		return out
 	}
 	out.primitive, out.inputs, out.prepared = *primitive, p.inputs, p
-	out.inputs[4] = matmulInput{role: dnnlScratchpad, desc: dynlib.Call(d.fn["dnnl_primitive_desc_query_md"], p.desc, dnnlQueryScratch, 0)}
+	out.inputs[4] = matmulInput{role: dnnlScratchpad,
+		desc: dynlib.Call(d.fn["dnnl_primitive_desc_query_md"], p.desc, dnnlQueryScratch, 0)}
 	if out.inputs[4].desc != 0 {
 		out.scratch = int(dynlib.Call(d.fn["dnnl_memory_desc_get_size"], out.inputs[4].desc))
 	}

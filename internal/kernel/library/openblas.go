@@ -37,8 +37,9 @@ type blasArgs struct {
 
 // openBLASNames and mklNames are the files to look for.
 var (
-	openBLASNames = []string{"libopenblas.so.0", "libopenblas.so", "libscipy_openblas.so", "libscipy_openblas64_.so", "libopenblas.0.dylib", "libopenblas.dylib"}
-	mklNames      = []string{"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"}
+	openBLASNames = []string{"libopenblas.so.0", "libopenblas.so", "libscipy_openblas.so", "libscipy_openblas64_.so",
+		"libopenblas.0.dylib", "libopenblas.dylib"}
+	mklNames = []string{"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"}
 )
 
 // naming is how a build of OpenBLAS names its functions.
@@ -106,7 +107,8 @@ func newBLAS(lib *dynlib.Library, version string, n naming) (gemm.Backend, error
 func (l *blas) Info() (version, file string) { return l.version, l.lib.Path(l.fn) }
 
 // SGEMM implements gemm.Backend.
-func (l *blas) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (l *blas) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	s := l.args.Take()
 	s.transA, s.transB = byte(transLetter(transA)), byte(transLetter(transB))
 	s.m, s.n, s.k, s.lda, s.ldb, s.ldc = int64(m), int64(n), int64(k), int64(lda), int64(ldb), int64(ldc)

@@ -28,8 +28,9 @@ type machine struct {
 	Environment Environment       `json:"environment"`
 	Written     time.Time         `json:"written"`
 	Products    map[string]Choice `json:"products"`
-	Passed      kernels           `json:"passed,omitempty"` // libraries that a trial process multiplied with, and went on
-	Ended       kernels           `json:"ended,omitempty"`  // that ended a process
+	// libraries that a trial process multiplied with, and went on
+	Passed kernels `json:"passed,omitempty"`
+	Ended  kernels `json:"ended,omitempty"` // that ended a process
 }
 
 // kernels are names of kernels by product.
@@ -113,7 +114,8 @@ func (f *file) entry(env Environment) *machine {
 	if m := f.of(env); m != nil {
 		return m
 	}
-	f.Machines = append(f.Machines, machine{Environment: env, Products: map[string]Choice{}, Passed: kernels{}, Ended: kernels{}})
+	f.Machines = append(f.Machines, machine{Environment: env, Products: map[string]Choice{}, Passed: kernels{},
+		Ended: kernels{}})
 	return &f.Machines[len(f.Machines)-1]
 }
 

@@ -45,7 +45,8 @@ func (k Key) String() string {
 	for _, part := range []struct {
 		is   bool
 		text string
-	}{{k.HalfA, "A stored bf16"}, {k.HalfB, "B stored bf16"}, {k.Bias, "bias"}, {k.Activation != 0, k.Activation.String()}, {k.Adds, "added"}, {k.Finished, "finished"}} {
+	}{{k.HalfA, "A stored bf16"}, {k.HalfB, "B stored bf16"}, {k.Bias, "bias"},
+		{k.Activation != 0, k.Activation.String()}, {k.Adds, "added"}, {k.Finished, "finished"}} {
 		if part.is {
 			b.WriteString(" " + part.text)
 		}

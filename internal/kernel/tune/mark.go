@@ -117,8 +117,8 @@ func (t *Table) readMarks() {
 	}
 }
 
-// running reports whether the process of a mark goes on, as far as this system says. One with the number of this process may be
-// another container's where the mark does not tell its host.
+// running reports whether the process of a mark goes on, as far as this system says. One with the number of this
+// process may be another container's where the mark does not tell its host.
 func running(name string, hostKnown bool) bool {
 	number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(name), "kernels-"), "-")
 	pid, err := strconv.Atoi(number)

@@ -35,7 +35,8 @@ type Environment struct {
 }
 
 func (e Environment) equal(o Environment) bool {
-	return e.Processor == o.Processor && e.Instructions == o.Instructions && e.Threads == o.Threads && e.Program == o.Program && slices.Equal(e.Kernels, o.Kernels)
+	return e.Processor == o.Processor && e.Instructions == o.Instructions && e.Threads == o.Threads &&
+		e.Program == o.Program && slices.Equal(e.Kernels, o.Kernels)
 }
 
 // Table is what is known of the products of one environment. One goroutine at a time may use it.
@@ -59,7 +60,8 @@ type Table struct {
 // NewTable reads what the cache file knows of an environment, nothing with On. An empty path is a
 // table without a file.
 func NewTable(env Environment, mode, path string) *Table {
-	t := &Table{env: env, path: path, anew: mode == On, measures: true, fresh: map[string]Choice{}, passed: kernels{}, ended: kernels{}, late: kernels{}}
+	t := &Table{env: env, path: path, anew: mode == On, measures: true, fresh: map[string]Choice{}, passed: kernels{},
+		ended: kernels{}, late: kernels{}}
 	all, err := read(path)
 	_, absent := os.Stat(path)
 	switch {
@@ -81,7 +83,8 @@ func NewTable(env Environment, mode, path string) *Table {
 	t.readMarks()
 	for _, product := range slices.Sorted(maps.Keys(t.ended)) {
 		for _, kernel := range t.ended[product] {
-			t.note("%s is left out for the product %s: a process ended while it was tried (delete %s to try it again)", kernel, product, path)
+			t.note("%s is left out for the product %s: a process ended while it was tried (delete %s to try it again)",
+				kernel, product, path)
 		}
 	}
 	return t
@@ -173,8 +176,8 @@ func (t *Table) Tried(product, kernel string, passed bool) {
 	t.tried = true
 }
 
-// Late says that a trial process took too long for a kernel, as it may on a busy machine: for the life of the table it counts as ended.
-// Measuring ends, and what is not kept so far the next process measures.
+// Late says that a trial process took too long for a kernel, as it may on a busy machine: for the life of the table it
+// counts as ended. Measuring ends, and what is not kept so far the next process measures.
 func (t *Table) Late(product, kernel string) {
 	t.late.add(product, kernel)
 	t.Rest()

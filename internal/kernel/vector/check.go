@@ -11,7 +11,8 @@ func CheckMatrix(name string, rows, columns, length, ld int) {
 		return
 	}
 	if ld < columns || length < (rows-1)*ld+columns {
-		panic(fmt.Sprintf("kernel: product: %s is %d x %d with stride %d, which does not fit (slice of %d)", name, rows, columns, ld, length))
+		panic(fmt.Sprintf("kernel: product: %s is %d x %d with stride %d, which does not fit (slice of %d)", name,
+			rows, columns, ld, length))
 	}
 }
 
@@ -23,8 +24,8 @@ func CheckMatrix(name string, rows, columns, length, ld int) {
 // Each has an AVX-512 body, an AVX2 body and a plain twin in vector_plain.go. The
 // bits of a result depend on the values, the length and the instruction set, not
 // on where a slice begins; kernels that treat each element alone give the same
-// bits with AVX2 and AVX-512, and do not depend on the length either. Limits of errors are for the assembly; they are in
-// units of the last place (ulp) of float32 or relative to the exact value.
+// bits with AVX2 and AVX-512, and do not depend on the length either. Limits of errors are for the assembly; they are
+// in units of the last place (ulp) of float32 or relative to the exact value.
 
 // at returns the first element of x, which must hold at least n.
 func at(x []float32, n int) *float32 {

@@ -21,7 +21,8 @@ func CodeLimit(n int) int16 { return int16(min(1<<15-1, (1<<31-1)/(max(n, 1)<<7)
 func DotCodes(dst []int32, x []int8, y []int16) {
 	n := len(y)
 	if n == 0 || n%CodeWidth != 0 || len(x) != len(dst)*n {
-		panic(fmt.Sprintf("kernel: vector: codes: %d rows of %d codes from %d: want rows of a multiple of %d", len(dst), n, len(x), CodeWidth))
+		panic(fmt.Sprintf("kernel: vector: codes: %d rows of %d codes from %d: want rows of a multiple of %d",
+			len(dst), n, len(x), CodeWidth))
 	}
 	if len(dst) == 0 {
 		return

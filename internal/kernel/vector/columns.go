@@ -12,7 +12,8 @@ import (
 // columnValues are the values of the rows that sums go over at a time, which stay in the level-1 cache while they do.
 const columnValues = 4096
 
-// Columns is what a batch norm does with each channel: y = (x - Mean)*Scale + Shift, of which ReLU takes the positive part.
+// Columns is what a batch norm does with each channel: y = (x - Mean)*Scale + Shift, of which ReLU takes the positive
+// part.
 type Columns struct {
 	Mean, Scale, Shift []float32 // (n)
 	ReLU               bool
@@ -46,8 +47,8 @@ func ColumnMoments(sum, square []float64, x, from []float32) {
 	}
 }
 
-// Sums adds the column sums of dy and of dy*(x - Mean) to sum and product. With ReLU dy counts where y is positive alone.
-// The differences are rounded to float32.
+// Sums adds the column sums of dy and of dy*(x - Mean) to sum and product. With ReLU dy counts where y is positive
+// alone. The differences are rounded to float32.
 func (c *Columns) Sums(sum, product []float64, x, dy []float32) {
 	n, rows := len(c.Mean), rowsOf(x, len(c.Mean))
 	checkSums(sum, product, n)
@@ -69,8 +70,8 @@ func (c *Columns) Sums(sum, product []float64, x, dy []float32) {
 	}
 }
 
-// Apply sets y for rows of x, with add, unless it is nil, added before the positive part is taken. y may be the same slice
-// as x or add.
+// Apply sets y for rows of x, with add, unless it is nil, added before the positive part is taken. y may be the same
+// slice as x or add.
 func (c *Columns) Apply(y, x, add []float32) {
 	n, rows := len(c.Mean), rowsOf(x, len(c.Mean))
 	floor := float32(math.Inf(-1))
@@ -89,8 +90,8 @@ func (c *Columns) Apply(y, x, add []float32) {
 	}
 }
 
-// Grad sets dx = dy*Scale + (x - Mean)*b + a for rows of x, with ReLU of dy where y is positive alone. dx may be the same
-// slice as dy.
+// Grad sets dx = dy*Scale + (x - Mean)*b + a for rows of x, with ReLU of dy where y is positive alone. dx may be the
+// same slice as dy.
 func (c *Columns) Grad(dx, x, dy, a, b []float32) {
 	n, rows := len(c.Mean), rowsOf(x, len(c.Mean))
 	out, g := at(dx, len(x)), at(dy, len(x))

@@ -29,8 +29,8 @@ func plainCompareExchange(a, b []float32, ia, ib []int32) {
 	}
 }
 
-// MaxColumns sets top to x and at to place where x is larger than top or NaN. No two slices overlap; the length is that of
-// top.
+// MaxColumns sets top to x and at to place where x is larger than top or NaN. No two slices overlap; the length is that
+// of top.
 func MaxColumns(top []float32, at []int32, x []float32, place int32) {
 	n := len(top)
 	if len(at) < n || len(x) < n {

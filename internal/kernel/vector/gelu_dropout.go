@@ -2,8 +2,8 @@ package vector
 
 import "github.com/geoalign/geoalign/internal/kernel/cpu"
 
-// GELU with dropout behind it, in one pass over memory. Bits are those of Dropout, and float32 results those of GELU, or
-// GELUGrad, and Dropout one after the other.
+// GELU with dropout behind it, in one pass over memory. Bits are those of Dropout, and float32 results those of GELU,
+// or GELUGrad, and Dropout one after the other.
 
 // Values are float32 or bfloat16: one of the fields is set.
 type Values struct {
@@ -49,7 +49,8 @@ func GELUDropout(dst, x Values, n int, bits []int32, scale float32) {
 	}
 }
 
-// GELUDropoutGrad sets n values of dst to the gradient of x for that of the result of GELUDropout, dy. dst may be x or dy.
+// GELUDropoutGrad sets n values of dst to the gradient of x for that of the result of GELUDropout, dy. dst may be x or
+// dy.
 func GELUDropoutGrad(dst, x, dy Values, n int, bits []int32, scale float32) {
 	if dst.BF16 != nil && x.BF16 != nil && dy.BF16 != nil && cpu.HasAVX512 && n > 0 {
 		geluDropoutGradHalvesVec(&dst.BF16[:n][0], &x.BF16[:n][0], &dy.BF16[:n][0], bitsAt(bits, n), n, scale)

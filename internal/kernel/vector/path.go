@@ -29,7 +29,8 @@ func PathCos(dst, entry []float32, owner []int32, reach []float32, limit float32
 	if n == 0 {
 		return
 	}
-	checkOwner(pathCosVec(unsafe.SliceData(dst), unsafe.SliceData(entry), unsafe.SliceData(owner), preach, n, len(entry)-1, limit, turn, turnLo), entry)
+	checkOwner(pathCosVec(unsafe.SliceData(dst), unsafe.SliceData(entry), unsafe.SliceData(owner), preach, n,
+		len(entry)-1, limit, turn, turnLo), entry)
 }
 
 // PathCosSlope sets dst[j] = -dy[j] * sin(theta_j * pi/limit) * pi/limit, the gradient of
@@ -46,7 +47,8 @@ func PathCosSlope(dst, entry []float32, owner []int32, reach, dy []float32, limi
 	if n == 0 {
 		return
 	}
-	checkOwner(pathCosSlopeVec(unsafe.SliceData(dst), unsafe.SliceData(entry), unsafe.SliceData(owner), preach, pdy, n, len(entry)-1, limit, turn, turnLo), entry)
+	checkOwner(pathCosSlopeVec(unsafe.SliceData(dst), unsafe.SliceData(entry), unsafe.SliceData(owner), preach, pdy, n,
+		len(entry)-1, limit, turn, turnLo), entry)
 }
 
 // checkPath panics unless there are n owners, an entry for any and a limit to divide by.

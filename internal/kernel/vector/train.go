@@ -149,7 +149,8 @@ func AdamW(p, m, v, g []float32, s AdamWStep) {
 
 // scalars returns what the assembly wants, in its order.
 func (s *AdamWStep) scalars() [9]float32 {
-	return [9]float32{s.GradScale, s.LR * s.Decay, s.Beta1, 1 - s.Beta1, s.Beta2, 1 - s.Beta2, 1 / s.Correct2, s.Eps, s.LR / s.Correct1}
+	return [9]float32{s.GradScale, s.LR * s.Decay, s.Beta1, 1 - s.Beta1, s.Beta2, 1 - s.Beta2, 1 / s.Correct2, s.Eps,
+		s.LR / s.Correct1}
 }
 
 // AdamWEMA is AdamW followed by EMA(twin, p, w) in one pass over memory, with the same

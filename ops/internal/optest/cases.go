@@ -23,11 +23,11 @@ type Case struct {
 	// GEMM marks results that pass through a matrix product, whose bits may depend
 	// on how the library cuts it into tiles.
 	GEMM bool
-	// Jumps marks gradients that jump where a number crosses zero, as behind a positive part: by rounding some of many are on the
-	// other side. On a device few elements may then be away further than others, as deviceJumps says.
+	// Jumps marks gradients that jump where a number crosses zero, as behind a positive part: by rounding some of many
+	// are on the other side. On a device few elements may then be away further than others, as deviceJumps says.
 	Jumps bool
-	// Tied says whether two whole numbers at a place of a result stand for values that are equal but for rounding, such as the
-	// places of rows that are equally near; nil: none do.
+	// Tied says whether two whole numbers at a place of a result stand for values that are equal but for rounding, such
+	// as the places of rows that are equally near; nil: none do.
 	Tied func(place int, got, want int32) bool
 }
 
@@ -46,7 +46,8 @@ func (c Case) compileOn(t testing.TB, e *kernel.Engine, d exec.Device) (*exec.Ma
 	outputs := gorgonia.Nodes{cost}
 	if shape := cost.Shape(); len(shape) > 0 && len(c.WRT) > 0 {
 		w := F32s(rand.New(rand.NewPCG(13, 14)), "test weights", shape...)
-		wn := gorgonia.NewTensor(g, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(w.Name))
+		wn := gorgonia.NewTensor(g, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...),
+			gorgonia.WithName(w.Name))
 		inputs, ns = append(inputs, w), append(ns, wn)
 		cost = Dot(cost, wn)
 	}

@@ -56,14 +56,16 @@ func Nodes(inputs []Input) (*gorgonia.ExprGraph, gorgonia.Nodes) {
 		if len(in.Shape) == 0 {
 			ns = append(ns, gorgonia.NewScalar(g, dt, gorgonia.WithName(in.Name)))
 		} else {
-			ns = append(ns, gorgonia.NewTensor(g, dt, len(in.Shape), gorgonia.WithShape(in.Shape...), gorgonia.WithName(in.Name)))
+			ns = append(ns, gorgonia.NewTensor(g, dt, len(in.Shape), gorgonia.WithShape(in.Shape...),
+				gorgonia.WithName(in.Name)))
 		}
 	}
 	return g, ns
 }
 
 // Machine compiles outputs and binds inputs.
-func Machine(t testing.TB, g *gorgonia.ExprGraph, ns gorgonia.Nodes, inputs []Input, outputs ...*gorgonia.Node) *exec.Machine {
+func Machine(t testing.TB, g *gorgonia.ExprGraph, ns gorgonia.Nodes, inputs []Input,
+	outputs ...*gorgonia.Node) *exec.Machine {
 	t.Helper()
 	m, err := exec.Compile(g, exec.Config{Engine: Engine, Outputs: outputs})
 	if err != nil {
@@ -95,7 +97,8 @@ func Eval(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, inputs ...
 
 // Gradients returns d(sum(out * weight))/d(input) for the inputs named in wrt,
 // with fixed random weights so that no gradient cancels by symmetry.
-func Gradients(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt []int, inputs ...Input) (grads [][]float32, loss func() float64) {
+func Gradients(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt []int,
+	inputs ...Input) (grads [][]float32, loss func() float64) {
 	t.Helper()
 	g, ns := Nodes(inputs)
 	out := build(ns)
@@ -106,7 +109,8 @@ func Gradients(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt [
 		r := rand.New(rand.NewPCG(7, 7))
 		w := F32s(r, "test weights", out.Shape()...)
 		inputs = append(inputs, w)
-		wn := gorgonia.NewTensor(g, tensor.Float32, len(w.Shape), gorgonia.WithShape(w.Shape...), gorgonia.WithName(w.Name))
+		wn := gorgonia.NewTensor(g, tensor.Float32, len(w.Shape), gorgonia.WithShape(w.Shape...),
+			gorgonia.WithName(w.Name))
 		ns = append(ns, wn)
 		cost = Dot(out, wn)
 	}
@@ -160,7 +164,8 @@ func Gradients(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt [
 // CheckGrad compares the gradients of build's output (a scalar, or anything under
 // a random weighting) against central finite differences. tol is relative to the
 // largest gradient of the same input. At most 40 elements of an input are tried.
-func CheckGrad(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt []int, eps, tol float64, inputs ...Input) {
+func CheckGrad(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt []int, eps, tol float64,
+	inputs ...Input) {
 	t.Helper()
 	weighted := func(ns gorgonia.Nodes) *gorgonia.Node {
 		out := build(ns)

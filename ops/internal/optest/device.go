@@ -18,15 +18,17 @@ import (
 const (
 	deviceFloat = 1e-5
 	deviceBF16  = 2e-2
-	// deviceJumps is how far gradients of a Case with Jumps may be from the host's as vectors, relative to their length, where that
-	// is more, if all but deviceAway of their elements are within the tolerance. A wrong row among 250,000 is further away.
+	// deviceJumps is how far gradients of a Case with Jumps may be from the host's as vectors, relative to their
+	// length, where that is more, if all but deviceAway of their elements are within the tolerance. A wrong row among
+	// 250,000 is further away.
 	deviceJumps = 2e-3
 	deviceAway  = 0.1
 )
 
-// CheckCUDA runs cases on the CUDA device, in float32 and in bfloat16, and wants the host's results, to rounding; whole numbers
-// exactly. Every run is made three times, step by step, recorded and replayed, with the same bits. No op of a case may run on the
-// host, but those of kinds that onHost lists. It skips where there is no device, see package cudatest.
+// CheckCUDA runs cases on the CUDA device, in float32 and in bfloat16, and wants the host's results, to rounding; whole
+// numbers exactly. Every run is made three times, step by step, recorded and replayed, with the same bits. No op of a
+// case may run on the host, but those of kinds that onHost lists. It skips where there is no device, see package
+// cudatest.
 func CheckCUDA(t *testing.T, cases []Case, onHost ...string) {
 	t.Helper()
 	d := cudatest.Open(t)
@@ -85,7 +87,8 @@ func (c Case) checkCUDA(t *testing.T, e *kernel.Engine, d *cuda.Device, precisio
 
 func sameBits(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
 
-// closeTo wants got as near to want as tol times the largest element of it, or as deviceJumps allows, and whole numbers equal or tied.
+// closeTo wants got as near to want as tol times the largest element of it, or as deviceJumps allows, and whole numbers
+// equal or tied.
 func (c Case) closeTo(t *testing.T, what string, got, want exec.Array, tol float64, jumps bool) {
 	t.Helper()
 	for i, v := range want.I32 {
@@ -124,6 +127,7 @@ func (c Case) closeTo(t *testing.T, what string, got, want exec.Array, tol float
 		return
 	}
 	if !(worst <= tol*max(largest, 1e-20)) {
-		t.Errorf("%s: element %d of %v is %v, on the host %v: %.2g of the largest, %v (tolerance %.2g)", what, at, want.Shape, got.F32[at], want.F32[at], worst/largest, largest, tol)
+		t.Errorf("%s: element %d of %v is %v, on the host %v: %.2g of the largest, %v (tolerance %.2g)", what, at,
+			want.Shape, got.F32[at], want.F32[at], worst/largest, largest, tol)
 	}
 }

@@ -49,7 +49,8 @@ func (c TorchCase) Ints(name string) []int32 {
 }
 
 // torchInts are the arrays that are int32 inputs.
-var torchInts = map[string]bool{"lengths": true, "memory": true, "bits": true, "index": true, "labels": true, "rowIDs": true, "colIDs": true, "cols": true, "ids": true}
+var torchInts = map[string]bool{"lengths": true, "memory": true, "bits": true, "index": true, "labels": true,
+	"rowIDs": true, "colIDs": true, "cols": true, "ids": true}
 
 // Input returns an array as a graph input.
 func (c TorchCase) Input(name string) Input {
@@ -66,7 +67,8 @@ func (c TorchCase) Input(name string) Input {
 // Check compares build's output with "out", and the gradients for the wanted
 // inputs under the output gradient "dy" (none for a scalar) with the arrays that
 // want names for each of them.
-func (c TorchCase) Check(t *testing.T, tol float64, build func(get func(name string) *gorgonia.Node) *gorgonia.Node, want map[string]string) {
+func (c TorchCase) Check(t *testing.T, tol float64, build func(get func(name string) *gorgonia.Node) *gorgonia.Node,
+	want map[string]string) {
 	t.Helper()
 	var inputs []Input
 	at := map[string]int{}
@@ -120,13 +122,15 @@ func (c TorchCase) Check(t *testing.T, tol float64, build func(get func(name str
 }
 
 // CheckTorch holds ops against all cases of a file, with the gradients that it has.
-func CheckTorch(t *testing.T, file string, builds map[string]func(get func(name string) *gorgonia.Node) *gorgonia.Node) {
+func CheckTorch(t *testing.T, file string,
+	builds map[string]func(get func(name string) *gorgonia.Node) *gorgonia.Node) {
 	t.Helper()
 	CheckTorchNear(t, file, 2e-6, builds)
 }
 
 // CheckTorchNear is CheckTorch with another tolerance, relative to the largest element.
-func CheckTorchNear(t *testing.T, file string, tol float64, builds map[string]func(get func(name string) *gorgonia.Node) *gorgonia.Node) {
+func CheckTorchNear(t *testing.T, file string, tol float64,
+	builds map[string]func(get func(name string) *gorgonia.Node) *gorgonia.Node) {
 	t.Helper()
 	cases := TorchCases(t, file)
 	if len(cases) != len(builds) {

@@ -48,7 +48,8 @@ type Case struct {
 func (g Case) String() string {
 	p := g.P
 	return fmt.Sprintf("transA %v transB %v %dx%dx%d alpha %v beta %v lda %d ldb %d ldc %d bf16 %v given as bf16 %v %v bias %v gelu %v",
-		p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.Beta, p.A.LD, p.B.LD, p.LDC, p.BF16, g.HalfA, g.HalfB, g.Bias, g.Gelu)
+		p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.Beta, p.A.LD, p.B.LD, p.LDC, p.BF16, g.HalfA, g.HalfB, g.Bias,
+		g.Gelu)
 }
 
 // operand returns rows of columns random values with a stride of ld, as float32

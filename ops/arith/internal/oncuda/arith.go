@@ -11,15 +11,15 @@ var arithSource = cuda.NewSource(files, "arith", "arith.cu")
 
 // Elements is the step of an elementwise op: kernel (out, number of elements, operands..., further...).
 func Elements(kernel string, further ...any) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k, n := cuda.Load(c, arithSource, kernel), c.Out.Shape.TotalSize()
-		return func() error {
+		return func() {
 			args := []any{c.Out, int64(n)}
 			for _, x := range c.In {
 				args = append(args, x)
 			}
-			return k.Launch(fours(n), append(args, further...)...)
-		}, nil
+			k.Enqueue(fours(n), append(args, further...)...)
+		}
 	})
 }
 
@@ -28,7 +28,7 @@ func fours(n int) cuda.Grid { return cuda.Grid{X: cuda.Blocks(n, 1024), Threads:
 
 // Sum is the step of the sum of operand 0, or of its mean.
 func Sum(mean bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		if mean {
 			return sum(c, 1/float64(c.In[0].Shape.TotalSize()), false, false)
 		}
@@ -38,10 +38,10 @@ func Sum(mean bool) cuda.Steps {
 
 // Dot is the step of factor times the sum of products of operands 0 and 1, divided by operand 2 with over.
 func Dot(factor float64, over bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) { return sum(c, factor, true, over) })
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return sum(c, factor, true, over) })
 }
 
-func sum(c *exec.DeviceCall, factor float64, dot, over bool) (exec.Step, error) {
+func sum(c *exec.DeviceCall, factor float64, dot, over bool) cuda.Step {
 	n := c.In[0].Shape.TotalSize()
 	blocks := 1
 	if n > 32<<10 {
@@ -50,7 +50,7 @@ func sum(c *exec.DeviceCall, factor float64, dot, over bool) (exec.Step, error) 
 	partial := cuda.Scratch(c, 8*1024)
 	total, finish := cuda.Load(c, arithSource, "sum"), cuda.Load(c, arithSource, "finish_sum")
 	f := math.Float64bits(factor)
-	return func() error {
+	return func() {
 		var y, by any
 		if dot {
 			y = c.In[1]
@@ -59,24 +59,26 @@ func sum(c *exec.DeviceCall, factor float64, dot, over bool) (exec.Step, error) 
 			by = c.In[2]
 		}
 		grid := cuda.Grid{X: blocks, Threads: 1024}
-		if err := total.Launch(grid, c.Out, partial, c.In[0], y, int64(n), f, by); err != nil || blocks == 1 {
-			return err
+		total.Enqueue(grid, c.Out, partial, c.In[0], y, int64(n), f, by)
+		if blocks == 1 {
+			return
 		}
-		return finish.Launch(cuda.Grid{Threads: 1024}, c.Out, partial, blocks, f, by)
-	}, nil
+
+		finish.Enqueue(cuda.Grid{Threads: 1024}, c.Out, partial, blocks, f, by)
+	}
 }
 
-// Combine is the step of Combine, or with scalars of WeightedSum: eight arrays at a time, behind the first eight by seven
-// beside the result so far.
+// Combine is the step of Combine, or with scalars of WeightedSum: eight arrays at a time, behind the first eight by
+// seven beside the result so far.
 func Combine(weights []float32, scalars bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, name := c.Out.Shape.TotalSize(), "combine"
 		grid := fours(n)
 		if scalars {
 			grid, name = cuda.Grid{}, "weighted_sum"
 		}
 		k := cuda.Load(c, arithSource, name)
-		return func() error {
+		return func() {
 			for at := 0; at < len(c.In); {
 				var xs, ws [8]any
 				count := 0
@@ -94,12 +96,9 @@ func Combine(weights []float32, scalars bool) cuda.Steps {
 				if !scalars {
 					args = append(args, int64(n))
 				}
-				if err := k.Launch(grid, append(append(append(args, count), xs[:]...), ws[:]...)...); err != nil {
-					return err
-				}
+				k.Enqueue(grid, append(append(append(args, count), xs[:]...), ws[:]...)...)
 			}
-			return nil
-		}, nil
+		}
 	})
 }
 
@@ -132,7 +131,7 @@ func SumProducts(n int) cuda.Steps {
 
 // products is the step of sums of depth products of two operands for each element of the result (R, n).
 func products(layout func(c *exec.DeviceCall) (depth int, a, b strides)) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		size, n := c.Out.Shape.TotalSize(), c.Out.Shape[1]
 		depth, a, b := layout(c)
 		name, grid := "products", cuda.Grid{X: cuda.Blocks(size, 256), Threads: 256}
@@ -140,24 +139,25 @@ func products(layout func(c *exec.DeviceCall) (depth int, a, b strides)) cuda.St
 			name, grid.X = "products_of_warps", cuda.Blocks(size, 8)
 		}
 		k := cuda.Load(c, arithSource, name)
-		return func() error {
-			return k.Launch(grid, c.Out, c.In[0], c.In[1], int64(size), n, depth, int64(a.row), a.step, a.col, int64(b.row), b.step, b.col)
-		}, nil
+		return func() {
+			k.Enqueue(grid, c.Out, c.In[0], c.In[1], int64(size), n, depth, int64(a.row), a.step, a.col, int64(b.row),
+				b.step, b.col)
+		}
 	})
 }
 
 // MulGroups is the step of mulGroups.
 func MulGroups(n int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k, size, width := cuda.Load(c, arithSource, "mul_groups"), c.Out.Shape.TotalSize(), c.Out.Shape[1]
-		return func() error { return k.Launch(fours(size), c.Out, int64(size), c.In[0], c.In[1], width, n) }, nil
+		return func() { k.Enqueue(fours(size), c.Out, int64(size), c.In[0], c.In[1], width, n) }
 	})
 }
 
 // Outer is the step of Outer.
 func Outer() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k, size, m, n := cuda.Load(c, arithSource, "outer"), c.Out.Shape.TotalSize(), c.In[0].Shape[1], c.In[1].Shape[1]
-		return func() error { return k.Launch(fours(size), c.Out, int64(size), c.In[0], c.In[1], m, n) }, nil
+		return func() { k.Enqueue(fours(size), c.Out, int64(size), c.In[0], c.In[1], m, n) }
 	})
 }

@@ -10,7 +10,8 @@ import (
 
 // Kernels of one set of names and parameters, in two precisions.
 var (
-	halvesSource = cuda.NewSource(files, "attention in bfloat16", "shared.cuh", "halves.cuh", "halves_forward.cu", "halves_backward.cu")
+	halvesSource = cuda.NewSource(files, "attention in bfloat16", "shared.cuh", "halves.cuh", "halves_forward.cu",
+		"halves_backward.cu")
 	floatsSource = cuda.NewSource(files, "attention in float32", "shared.cuh", "floats.cu")
 	sortSource   = cuda.NewSource(files, "rows by key sequence", "sort.cu")
 )
@@ -54,7 +55,8 @@ func (a Attention) prepare(c *exec.DeviceCall, backward bool) *work {
 		x.halves = x.halves || o.Type == exec.BFloat16
 	}
 	x.macros = []cuda.Macro{
-		cuda.Value("E", x.e), cuda.Is("SELF", a.Self), cuda.Is("INDEX", a.Index >= 0), cuda.Is("LENGTHS", a.Lengths >= 0),
+		cuda.Value("E", x.e), cuda.Is("SELF", a.Self), cuda.Is("INDEX", a.Index >= 0),
+		cuda.Is("LENGTHS", a.Lengths >= 0),
 		cuda.Is("DROPOUT", a.Bits >= 0), cuda.Is("BIAS", a.Bias >= 0), cuda.Is("CAUSAL", a.Causal),
 	}
 	if x.halves {
@@ -85,24 +87,23 @@ func (x *work) keyValues() exec.Operand {
 
 // Forward is the forward op's step.
 func (a Attention) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		x := a.prepare(c, false)
 		if !x.fits() {
-			return nil, nil
+			return nil
 		}
 		attend := x.tiled("attend", a.LQ, a.LK, x.rows*a.Heads, false)
 		var sort *cuda.Kernel
 		if a.Index >= 0 {
 			sort = cuda.Load(c, sortSource, "sort_rows")
 		}
-		return func() error {
+		return func() {
 			if sort != nil {
 				grid := cuda.Grid{X: cuda.Blocks(x.rows+x.seqs+1, 256), Threads: 256}
-				if err := sort.Launch(grid, c.Aux[1], c.Aux[2], c.In[a.Index], x.rows, x.seqs); err != nil {
-					return err
-				}
+				sort.Enqueue(grid, c.Aux[1], c.Aux[2], c.In[a.Index], x.rows, x.seqs)
 			}
-			args := []any{c.In[0], x.keyValues(), cuda.Optional(c, a.Index), cuda.Optional(c, a.Lengths), cuda.Optional(c, a.Bits), cuda.Optional(c, a.Bias),
+			args := []any{c.In[0], x.keyValues(), cuda.Optional(c, a.Index), cuda.Optional(c, a.Lengths),
+				cuda.Optional(c, a.Bits), cuda.Optional(c, a.Bias),
 				c.Out, c.Aux[0], a.LQ, a.LK, a.Heads, x.seqs, x.alpha(), a.rescale()}
 			if x.halves {
 				order, starts := any(nil), any(nil)
@@ -112,15 +113,16 @@ func (a Attention) Forward() cuda.Steps {
 				args = slices.Insert(args, 8, any(x.rows))
 				args = slices.Insert(args, 2, order, starts)
 			}
-			return attend.kernel.Launch(attend.grid, args...)
-		}, nil
+			attend.kernel.Enqueue(attend.grid, args...)
+		}
 	})
 }
 
 // alpha returns what scores are multiplied by.
 func (x *work) alpha() float32 { return float32(1 / math.Sqrt(float64(x.e))) }
 
-// rescale returns what kept probabilities are multiplied by: 1 where none is dropped, as in inference whatever Keep says.
+// rescale returns what kept probabilities are multiplied by: 1 where none is dropped, as in inference whatever Keep
+// says.
 func (a Attention) rescale() float32 {
 	if a.Bits < 0 {
 		return 1
@@ -131,10 +133,10 @@ func (a Attention) rescale() float32 {
 // Backward is the backward op's step: the gradient of the queries, that of keys and values, and that of the bias. Each
 // makes the probabilities again, so that none adds to what another one computes.
 func (a Attention) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		x := a.prepare(c, true)
 		if !x.fits() {
-			return nil, nil
+			return nil
 		}
 		ofQueries := x.tiled("attend_dq", a.LQ, a.LK, x.rows*a.Heads, false)
 		ofKeys := x.tiled("attend_dkv", a.LK, a.LQ, x.seqs*a.Heads, a.Index >= 0)
@@ -148,7 +150,7 @@ func (a Attention) Backward() cuda.Steps {
 			ofBias.grid.X *= cuda.Blocks(a.LK, tile)
 		}
 		delta := cuda.Scratch(c, 4*int64(x.rows)*int64(a.Heads)*int64(a.LQ))
-		return func() error {
+		return func() {
 			kv, dout, lse := x.keyValues(), c.In[len(c.In)-1], c.InAux[len(c.In)-2][0]
 			lengths, bits, bias := cuda.Optional(c, a.Lengths), cuda.Optional(c, a.Bits), cuda.Optional(c, a.Bias)
 			dkv, order, starts := c.Out, any(nil), any(nil)
@@ -159,21 +161,22 @@ func (a Attention) Backward() cuda.Steps {
 			if a.Index >= 0 {
 				order, starts = c.InAux[len(c.In)-2][1], c.InAux[len(c.In)-2][2]
 			}
-			args := []any{c.In[0], kv, cuda.Optional(c, a.Index), lengths, bits, bias, c.In[len(c.In)-2], dout, lse, delta,
+			args := []any{c.In[0], kv, cuda.Optional(c, a.Index), lengths, bits, bias, c.In[len(c.In)-2], dout, lse,
+				delta,
 				c.Out, a.LQ, a.LK, a.Heads, x.seqs, x.alpha(), a.rescale()}
 			if x.halves {
 				args = slices.Insert(args, 11, any(x.rows))
 				args = slices.Insert(args, 2, order, starts)
 			}
-			if err := ofQueries.kernel.Launch(ofQueries.grid, args...); err != nil {
-				return err
+			ofQueries.kernel.Enqueue(ofQueries.grid, args...)
+			ofKeys.kernel.Enqueue(ofKeys.grid, c.In[0], kv, order, starts, lengths, bits, bias, dout, lse, delta,
+				dkv, a.LQ, a.LK, a.Heads, x.alpha(), a.rescale())
+			if a.Bias < 0 {
+				return
 			}
-			if err := ofKeys.kernel.Launch(ofKeys.grid, c.In[0], kv, order, starts, lengths, bits, bias, dout, lse, delta,
-				dkv, a.LQ, a.LK, a.Heads, x.alpha(), a.rescale()); err != nil || a.Bias < 0 {
-				return err
-			}
-			return ofBias.kernel.Launch(ofBias.grid, c.In[0], kv, lengths, bits, bias, dout, lse, delta,
+
+			ofBias.kernel.Enqueue(ofBias.grid, c.In[0], kv, lengths, bits, bias, dout, lse, delta,
 				c.Aux[dbias], x.rows, a.LQ, a.LK, a.Heads, x.alpha(), a.rescale())
-		}, nil
+		}
 	})
 }

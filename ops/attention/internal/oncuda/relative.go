@@ -12,22 +12,20 @@ var (
 
 // Relative is RelativeBias's step.
 func Relative(farthest int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, relativeSource, "relative_bias")
 		n, heads, lq, lk := c.In[0].Shape[0], c.In[0].Shape[1], c.Out.Shape[1], c.Out.Shape[2]
 		grid := cuda.Grid{X: cuda.Blocks(lq*lk, 256), Y: heads, Threads: 256}
-		return func() error { return k.Launch(grid, c.Out, c.In[0], lq, lk, heads, n, farthest) }, nil
+		return func() { k.Enqueue(grid, c.Out, c.In[0], lq, lk, heads, n, farthest) }
 	})
 }
 
 // RelativeGrad is the step of its gradient.
 func RelativeGrad(n, farthest int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, relativeSource, "relative_bias_grad")
 		heads, lq, lk := c.In[0].Shape[0], c.In[0].Shape[1], c.In[0].Shape[2]
-		return func() error {
-			return k.Launch(cuda.Grid{X: n * heads, Threads: 256}, c.Out, c.In[0], lq, lk, heads, n, farthest)
-		}, nil
+		return func() { k.Enqueue(cuda.Grid{X: n * heads, Threads: 256}, c.Out, c.In[0], lq, lk, heads, n, farthest) }
 	})
 }
 
@@ -37,10 +35,10 @@ func Affinity(l int) cuda.Steps {
 	if 4*rows*l > most {
 		return nil
 	}
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, affinitySource, "affinity")
 		d, e := c.In[0].Shape[1], c.Out.Shape[1]
 		grid := cuda.Grid{X: c.In[3].Shape[0] * cuda.Blocks(l, rows), Threads: 256, Shared: 4 * rows * l}
-		return func() error { return k.Launch(grid, c.Out, c.In[0], c.In[1], c.In[2], c.In[3], l, d, e) }, nil
+		return func() { k.Enqueue(grid, c.Out, c.In[0], c.In[1], c.In[2], c.In[3], l, d, e) }
 	})
 }

@@ -22,8 +22,8 @@ type halfTiles struct {
 // otherTiles, which benchmarks set, changes what is chosen for a kernel.
 var otherTiles func(name string, t *halfTiles)
 
-// tiled returns a kernel whose blocks hold pieces of the fixed tokens of so many heads, and pass over the moving ones, which go
-// through shared memory: those of several rows if again.
+// tiled returns a kernel whose blocks hold pieces of the fixed tokens of so many heads, and pass over the moving ones,
+// which go through shared memory: those of several rows if again.
 func (x *work) tiled(name string, fixed, moving, many int, again bool) tiles {
 	macros := append(slices.Clone(x.macros), cuda.Is(strings.ToUpper(name), true))
 	if !x.halves {
@@ -37,7 +37,8 @@ func (x *work) tiled(name string, fixed, moving, many int, again bool) tiles {
 		}
 		return tiles{
 			kernel: cuda.Load(x.c, floatsSource, name, macros...),
-			grid:   cuda.Grid{X: cuda.Blocks(fixed, 64) * many, Threads: 256, Shared: 4 * 64 * (panels*(width+4) + 64 + 4)},
+			grid: cuda.Grid{X: cuda.Blocks(fixed, 64) * many, Threads: 256,
+				Shared: 4 * 64 * (panels*(width+4) + 64 + 4)},
 		}
 	}
 	t := x.halfTiles(name, fixed, moving, again)
@@ -59,9 +60,11 @@ func (x *work) tiled(name string, fixed, moving, many int, again bool) tiles {
 		grid = cuda.Blocks(fixed, mine*t.warps) * many
 	}
 	return tiles{
-		kernel: cuda.Load(x.c, halvesSource, name, append(macros, cuda.Value("GROUPS", t.groups), cuda.Value("WARPS", t.warps),
-			cuda.Value("BLOCKS", t.blocks), cuda.Value("TILE", t.tile), cuda.Value("STAGES", stages), cuda.Value("CHUNK", t.chunk),
-			cuda.Is("TOGETHER", t.together), cuda.Is("ALONE", t.alone))...),
+		kernel: cuda.Load(x.c, halvesSource, name,
+			append(macros, cuda.Value("GROUPS", t.groups), cuda.Value("WARPS", t.warps),
+				cuda.Value("BLOCKS", t.blocks), cuda.Value("TILE", t.tile), cuda.Value("STAGES", stages),
+				cuda.Value("CHUNK", t.chunk),
+				cuda.Is("TOGETHER", t.together), cuda.Is("ALONE", t.alone))...),
 		grid: cuda.Grid{X: grid, Threads: 32 * t.warps, Shared: x.shared(name, t, stages)},
 	}
 }
@@ -80,9 +83,8 @@ func (x *work) halfTiles(name string, fixed, moving int, again bool) halfTiles {
 	if fixed <= 16 || x.e > 64 {
 		t.groups = 1
 	}
-	// Warps of a multiprocessor whose registers hold what each needs: 168 of them in the forward kernel, 255 in the others
-	// and with a bias.
-	// They are four or a multiple, one for each of its parts.
+	// Warps of a multiprocessor whose registers hold what each needs: 168 of them in the forward kernel, 255 in the
+	// others and with a bias. They are four or a multiple, one for each of its parts.
 	atOnce := 8
 	if name == "attend" && x.Bias < 0 || t.groups == 1 {
 		atOnce = 12
@@ -114,8 +116,8 @@ func (x *work) halfTiles(name string, fixed, moving int, again bool) halfTiles {
 	return t
 }
 
-// shared returns the bytes of shared memory of a block: the first stage, and after it the second one or, before that, the
-// warps' own rows.
+// shared returns the bytes of shared memory of a block: the first stage, and after it the second one or, before that,
+// the warps' own rows.
 func (x *work) shared(name string, t halfTiles, stages int) int {
 	row := 2 * ((x.e+15)/16*16 + 8)
 	stage, own := 2*t.tile*row, t.warps*16*t.groups*row

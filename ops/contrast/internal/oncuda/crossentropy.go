@@ -25,32 +25,33 @@ const crossEntropyNarrow = 256
 
 // Forward is the step of the loss of each row.
 func (x CrossEntropy) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, total := c.In[0].Shape[0], c.In[0].Shape[1]
 		k := x.kernel(c, "cross_entropy")
 		grid := cuda.Grid{X: rows, Threads: powerOfTwo(total/4, 64, 1024)}
 		if total <= crossEntropyNarrow {
 			grid = cuda.Grid{X: cuda.Blocks(rows, 8), Threads: 32, ThreadsY: 8}
 		}
-		return func() error {
+		return func() {
 			args := []any{c.Out, c.Aux[ceWeight], c.Aux[ceLogits], c.Aux[ceTeacher], c.In[0], rows, total}
-			return k.Launch(grid, append(args, x.target(c)...)...)
-		}, nil
+			k.Enqueue(grid, append(args, x.target(c)...)...)
+		}
 	})
 }
 
 // Backward is the step of its gradient.
 func (x CrossEntropy) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, total := c.In[0].Shape[0], c.In[0].Shape[1]
 		k := x.kernel(c, "cross_entropy_ds")
 		width := powerOfTwo(total/16, 32, 256)
-		grid := cuda.Grid{X: cuda.Blocks(rows, 256/width), Y: cuda.Blocks(total, 16*width), Threads: width, ThreadsY: 256 / width}
-		return func() error {
+		grid := cuda.Grid{X: cuda.Blocks(rows, 256/width), Y: cuda.Blocks(total, 16*width), Threads: width,
+			ThreadsY: 256 / width}
+		return func() {
 			aux := c.InAux[len(c.In)-2]
 			args := []any{c.Out, c.In[len(c.In)-1], aux[ceWeight], aux[ceLogits], aux[ceTeacher], c.In[0], rows, total}
-			return k.Launch(grid, append(args, x.target(c)...)...)
-		}, nil
+			k.Enqueue(grid, append(args, x.target(c)...)...)
+		}
 	})
 }
 
@@ -61,6 +62,7 @@ func (x CrossEntropy) kernel(c *exec.DeviceCall, name string) *cuda.Kernel {
 
 // target are the parameters that a row's target is made of.
 func (x CrossEntropy) target(c *exec.DeviceCall) []any {
-	return []any{cuda.Optional(c, x.Teacher), cuda.Optional(c, x.Alpha), cuda.Optional(c, max(x.Labels, x.RowIDs)), cuda.Optional(c, x.ColIDs),
+	return []any{cuda.Optional(c, x.Teacher), cuda.Optional(c, x.Alpha), cuda.Optional(c, max(x.Labels, x.RowIDs)),
+		cuda.Optional(c, x.ColIDs),
 		cuda.Optional(c, x.Cols), cuda.Optional(c, x.Extra), cuda.Optional(c, x.Uniform)}
 }

@@ -53,15 +53,13 @@ func Relabel(above, below float64) cuda.Steps {
 
 // Accuracy finds each row's hit, then their share.
 func Accuracy() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		hit := cuda.Scratch(c, 4*int64(rows))
 		hits, share := cuda.Load(c, labelsSource, "hits"), cuda.Load(c, labelsSource, "hit_share")
-		return func() error {
-			if err := hits.Launch(cuda.Grid{X: rows, Threads: powerOfTwo(cols/8, 32, 512)}, hit, c.In[0], c.In[1], cols); err != nil {
-				return err
-			}
-			return share.Launch(cuda.Grid{Threads: 1024}, c.Out, hit, rows)
-		}, nil
+		return func() {
+			hits.Enqueue(cuda.Grid{X: rows, Threads: powerOfTwo(cols/8, 32, 512)}, hit, c.In[0], c.In[1], cols)
+			share.Enqueue(cuda.Grid{Threads: 1024}, c.Out, hit, rows)
+		}
 	})
 }

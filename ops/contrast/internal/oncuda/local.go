@@ -27,29 +27,29 @@ func (l LocalContrast) rows(c *exec.DeviceCall) (cuda.Grid, func() []any) {
 
 // Forward is the step of the loss.
 func (l LocalContrast) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b := c.In[0].Shape[0]
 		partial := cuda.Scratch(c, 8*int64(b))
 		grid, args := l.rows(c)
 		each, mean := cuda.Load(c, localSource, "local_rows"), cuda.Load(c, localSource, "local_mean")
-		return func() error {
-			if err := each.Launch(grid, append([]any{partial, c.Aux[localLSE], c.Aux[localCount], c.Aux[localSum]}, args()...)...); err != nil {
-				return err
-			}
-			return mean.Launch(oneBlock(c), c.Out, partial, c.Aux[localCount], b)
-		}, nil
+		return func() {
+			each.Enqueue(grid, append([]any{partial, c.Aux[localLSE], c.Aux[localCount], c.Aux[localSum]},
+				args()...)...)
+			mean.Enqueue(oneBlock(c), c.Out, partial, c.Aux[localCount], b)
+		}
 	})
 }
 
 // Backward is the step of its gradient.
 func (l LocalContrast) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		grid, args := l.rows(c)
 		k := cuda.Load(c, localSource, "local_ds")
-		return func() error {
+		return func() {
 			aux := c.InAux[len(c.In)-2]
-			return k.Launch(grid, append([]any{c.Out, aux[localLSE], aux[localCount], aux[localSum], c.In[len(c.In)-1]}, args()...)...)
-		}, nil
+			k.Enqueue(grid, append([]any{c.Out, aux[localLSE], aux[localCount], aux[localSum], c.In[len(c.In)-1]},
+				args()...)...)
+		}
 	})
 }
 

@@ -20,7 +20,8 @@ func SampleNegatives(ids, own int, byColumn bool, floor float64) cuda.Steps {
 		if byColumn {
 			row, col = 1, m
 		}
-		return []any{c.Out, c.In[0], c.In[1], cuda.Optional(c, ids), cuda.Optional(c, own), rows, b, int64(row), int64(col),
+		return []any{c.Out, c.In[0], c.In[1], cuda.Optional(c, ids), cuda.Optional(c, own), rows, b, int64(row),
+			int64(col),
 			cuda.Double(floor)}
 	})
 }

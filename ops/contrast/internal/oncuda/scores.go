@@ -37,17 +37,15 @@ func (l PairLoss) with(args []any) []any {
 
 // Forward is the step of the loss.
 func (l PairLoss) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		partial := cuda.Scratch(c, 8*int64(n))
 		each, all := cuda.Load(c, scoresSource, l.Kind), cuda.Load(c, scoresSource, "total")
-		return func() error {
+		return func() {
 			args := append(append([]any{partial}, l.read(c)...), n)
-			if err := each.Launch(eachRow(c), l.with(args)...); err != nil {
-				return err
-			}
-			return all.Launch(oneBlock(c), c.Out, partial, n)
-		}, nil
+			each.Enqueue(eachRow(c), l.with(args)...)
+			all.Enqueue(oneBlock(c), c.Out, partial, n)
+		}
 	})
 }
 
@@ -60,10 +58,10 @@ func (l PairLoss) Backward() cuda.Steps {
 }
 
 // sameIDs launches the kernel that the number of triplets is made of, for ids of n rows.
-func sameIDs(c *exec.DeviceCall, n int) func(same cuda.Pointer, ids exec.Operand) error {
+func sameIDs(c *exec.DeviceCall, n int) func(same cuda.Pointer, ids exec.Operand) {
 	k := cuda.Load(c, scoresSource, "same_ids")
-	return func(same cuda.Pointer, ids exec.Operand) error {
-		return k.Launch(cuda.Grid{X: n, Threads: 128}, same, ids, n)
+	return func(same cuda.Pointer, ids exec.Operand) {
+		k.Enqueue(cuda.Grid{X: n, Threads: 128}, same, ids, n)
 	}
 }
 
@@ -75,50 +73,44 @@ type Triplets struct {
 
 // Forward is the step of the loss.
 func (t Triplets) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		partial := cuda.Scratch(c, 16*int64(n))
 		same := partial + cuda.Pointer(8*n)
-		count, each, mean := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet"), cuda.Load(c, scoresSource, "triplet_mean")
-		return func() error {
-			if err := count(same, c.In[1]); err != nil {
-				return err
-			}
-			if err := each.Launch(eachRow(c), partial, c.In[0], c.In[1], n, t.Hardest, t.Soft, cuda.Double(t.Margin)); err != nil {
-				return err
-			}
-			return mean.Launch(oneBlock(c), c.Out, partial, same, n, t.Hardest)
-		}, nil
+		count, each, mean := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet"),
+			cuda.Load(c, scoresSource, "triplet_mean")
+		return func() {
+			count(same, c.In[1])
+			each.Enqueue(eachRow(c), partial, c.In[0], c.In[1], n, t.Hardest, t.Soft, cuda.Double(t.Margin))
+			mean.Enqueue(oneBlock(c), c.Out, partial, same, n, t.Hardest)
+		}
 	})
 }
 
 // Backward is the step of its gradient.
 func (t Triplets) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		same := cuda.Scratch(c, 8*int64(n))
 		count, each := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet_ds")
-		return func() error {
-			if err := count(same, c.In[1]); err != nil {
-				return err
-			}
-			return each.Launch(eachRow(c), c.Out, c.In[0], c.In[1], c.In[2], same, n, t.Hardest, t.Soft, cuda.Double(t.Margin))
-		}, nil
+		return func() {
+			count(same, c.In[1])
+			each.Enqueue(eachRow(c), c.Out, c.In[0], c.In[1], c.In[2], same, n, t.Hardest, t.Soft,
+				cuda.Double(t.Margin))
+		}
 	})
 }
 
 // TripletAnchors is the step of the number of anchors that have triplets.
 func TripletAnchors() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		same := cuda.Scratch(c, 8*int64(n))
 		count, anchors := sameIDs(c, n), cuda.Load(c, scoresSource, "triplet_anchors")
-		return func() error {
-			if err := count(same, c.In[0]); err != nil {
-				return err
-			}
-			return anchors.Launch(oneBlock(c), c.Out, same, n)
-		}, nil
+		return func() {
+			count(same, c.In[0])
+			anchors.Enqueue(oneBlock(c), c.Out, same, n)
+		}
 	})
 }
 

@@ -26,35 +26,31 @@ func (x SigmoidContrast) positives(c *exec.DeviceCall) []any {
 
 // Forward is the step of the loss.
 func (x SigmoidContrast) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, total := c.In[0].Shape[0], c.In[0].Shape[1]
 		partial := cuda.Scratch(c, 8*int64(rows))
 		each, all := cuda.Load(c, sigmoidSource, "sigmoid_rows"), cuda.Load(c, sigmoidSource, "sigmoid_loss")
 		grid := cuda.Grid{X: rows, Threads: powerOfTwo(total/4, 32, 512)}
-		return func() error {
+		return func() {
 			p := x.positives(c)
-			if err := each.Launch(grid, append(append([]any{partial, c.In[0], c.In[1], c.In[2]}, p...), total)...); err != nil {
-				return err
-			}
-			return all.Launch(oneBlock(c), c.Out, partial, p[0], rows)
-		}, nil
+			each.Enqueue(grid, append(append([]any{partial, c.In[0], c.In[1], c.In[2]}, p...), total)...)
+			all.Enqueue(oneBlock(c), c.Out, partial, p[0], rows)
+		}
 	})
 }
 
 // Backward is the step of its gradients.
 func (x SigmoidContrast) Backward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, total := c.In[0].Shape[0], c.In[0].Shape[1]
 		partial := cuda.Scratch(c, 16*int64(rows))
 		each, all := cuda.Load(c, sigmoidSource, "sigmoid_ds"), cuda.Load(c, sigmoidSource, "sigmoid_scalars")
 		grid := cuda.Grid{X: rows, Threads: powerOfTwo(total/4, 32, 512)}
-		return func() error {
+		return func() {
 			p, dy := x.positives(c), c.In[len(c.In)-1]
 			args := append([]any{c.Out, partial, c.In[0], c.In[1], c.In[2]}, p...)
-			if err := each.Launch(grid, append(args, dy, rows, total)...); err != nil {
-				return err
-			}
-			return all.Launch(oneBlock(c), c.Aux[sigmoidScale], c.Aux[sigmoidBias], partial, c.In[1], p[0], dy, rows)
-		}, nil
+			each.Enqueue(grid, append(args, dy, rows, total)...)
+			all.Enqueue(oneBlock(c), c.Aux[sigmoidScale], c.Aux[sigmoidBias], partial, c.In[1], p[0], dy, rows)
+		}
 	})
 }

@@ -11,25 +11,27 @@ var placesSource = cuda.NewSource(files, "places", "places.cu")
 
 // MaxPool is the step of the maxima of windows.
 func MaxPool(g convolve.Sizes) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, placesSource, "max_pool")
 		n := c.Out.Shape.TotalSize()
-		return func() error {
-			return k.Launch(cuda.Each(n), c.Out, c.Aux[0], c.In[0], int64(n), g.Height, g.Width, c.Out.Shape[1], g.OutHeight(), g.OutWidth(),
+		return func() {
+			k.Enqueue(cuda.Each(n), c.Out, c.Aux[0], c.In[0], int64(n), g.Height, g.Width, c.Out.Shape[1],
+				g.OutHeight(), g.OutWidth(),
 				g.Kernel, g.Stride, g.Pad)
-		}, nil
+		}
 	})
 }
 
 // MaxPoolGrad is the step of its gradient.
 func MaxPoolGrad(g convolve.Sizes) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, placesSource, "max_pool_dx")
 		n := c.Out.Shape.TotalSize()
-		return func() error {
-			return k.Launch(cuda.Each(n), c.Out, c.InAux[0][0], c.In[1], int64(n), g.Height, g.Width, c.Out.Shape[1], g.OutHeight(), g.OutWidth(),
+		return func() {
+			k.Enqueue(cuda.Each(n), c.Out, c.InAux[0][0], c.In[1], int64(n), g.Height, g.Width, c.Out.Shape[1],
+				g.OutHeight(), g.OutWidth(),
 				g.Kernel, g.Stride, g.Pad)
-		}, nil
+		}
 	})
 }
 
@@ -41,15 +43,13 @@ func ToPlanes(s tensor.Shape) cuda.Steps { return planes("to_planes", s) }
 
 // planes is one of the ways between rows of places and planes of images of shape s, nil: that of the operand.
 func planes(name string, s tensor.Shape) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		images := s
 		if images == nil {
 			images = c.In[0].Shape
 		}
 		k := cuda.Load(c, placesSource, name)
 		n := c.Out.Shape.TotalSize()
-		return func() error {
-			return k.Launch(cuda.Each(n), c.Out, c.In[0], int64(n), images[1], images[2]*images[3])
-		}, nil
+		return func() { k.Enqueue(cuda.Each(n), c.Out, c.In[0], int64(n), images[1], images[2]*images[3]) }
 	})
 }

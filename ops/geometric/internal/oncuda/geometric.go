@@ -42,8 +42,8 @@ type comparison struct {
 // words takes room for n values of four bytes.
 func words(r *cuda.Room, n int) cuda.Pointer { return r.Take(4 * int64(n)) }
 
-// newComparison prepares the comparison for chunks of so many anchors, with memory from r: base is to be added by place. It is nil
-// where neighbourhoods are larger than a grid.
+// newComparison prepares the comparison for chunks of so many anchors, with memory from r: base is to be added by
+// place. It is nil where neighbourhoods are larger than a grid.
 func newComparison(c *exec.DeviceCall, o Options, anchors, k, n, channels, groups int, r *cuda.Room) *comparison {
 	x := &comparison{Options: o, k: k, n: n, channels: channels, groups: groups, per: 4}
 	switch {
@@ -52,28 +52,34 @@ func newComparison(c *exec.DeviceCall, o Options, anchors, k, n, channels, group
 	case k <= 32:
 		x.per = 2
 	}
-	if tiles := x.tiles(k); tiles*max(tiles, x.tiles(channels)) > 65535 || int64(anchors)*int64(k)*int64(max(k, groups)) > 1<<31-1 {
+	if tiles := x.tiles(k); tiles*max(tiles, x.tiles(channels)) > 65535 ||
+		int64(anchors)*int64(k)*int64(max(k, groups)) > 1<<31-1 {
 		return nil
 	}
 	rows := anchors * k
-	x.whole, x.xSquares, x.zSquares, x.norms = words(r, anchors), words(r, rows), words(r, rows), words(r, rows*max(1, groups))
+	x.whole, x.xSquares, x.zSquares, x.norms = words(r, anchors), words(r, rows), words(r, rows),
+		words(r, rows*max(1, groups))
 	x.x2, x.z2, x.e, x.sums = words(r, rows*k), words(r, rows*k), words(r, rows*k), words(r, 2*rows)
 	x.means, x.shifts, x.xScales = words(r, 2*anchors), words(r, anchors), words(r, rows)
 	load := func(name string) *cuda.Kernel { return loadGeometric(c, name, o, x.per) }
-	x.mark, x.squares, x.normalise, x.distances = load("whole_anchors"), load("point_squares"), load("normalise_groups"), load("point_distances")
-	x.mean, x.compare, x.losses, x.factors = load("mean_distances"), load("compare_kernels"), load("anchor_losses"), load("pair_factors")
+	x.mark, x.squares, x.normalise, x.distances = load("whole_anchors"), load("point_squares"),
+		load("normalise_groups"), load("point_distances")
+	x.mean, x.compare, x.losses, x.factors = load("mean_distances"), load("compare_kernels"), load("anchor_losses"),
+		load("pair_factors")
 	x.spread, x.gradient = load("spread_gradient"), load("normalise_gradient")
 	return x
 }
 
 // loadGeometric returns a kernel of geometric.cu.
 func loadGeometric(c *exec.DeviceCall, name string, o Options, per int) *cuda.Kernel {
-	return cuda.Load(c, geometricSource, name, cuda.Value("KERNEL", o.Kernel), cuda.Is("RELATIVE", o.Relative), cuda.Value("PER", per))
+	return cuda.Load(c, geometricSource, name, cuda.Value("KERNEL", o.Kernel), cuda.Is("RELATIVE", o.Relative),
+		cuda.Value("PER", per))
 }
 
 // place adds where the memory lies.
 func (x *comparison) place(base cuda.Pointer) {
-	for _, p := range []*cuda.Pointer{&x.whole, &x.xSquares, &x.xScales, &x.zSquares, &x.norms, &x.x2, &x.z2, &x.e, &x.sums, &x.means, &x.shifts} {
+	for _, p := range []*cuda.Pointer{&x.whole, &x.xSquares, &x.xScales, &x.zSquares, &x.norms, &x.x2, &x.z2, &x.e,
+		&x.sums, &x.means, &x.shifts} {
 		*p += base
 	}
 }
@@ -82,13 +88,14 @@ func (x *comparison) place(base cuda.Pointer) {
 func (x *comparison) tiles(n int) int { return cuda.Blocks(n, 16*x.per) }
 
 // find marks the anchors of which no point is missing: each has count numbers of near.
-func (x *comparison) find(near cuda.Pointer, anchors, count int) error {
-	return x.mark.Launch(warps(anchors), x.whole, near, anchors, count)
+func (x *comparison) find(near cuda.Pointer, anchors, count int) {
+	x.mark.Enqueue(warps(anchors), x.whole, near, anchors, count)
 }
 
-// run compares the points x (anchors*K, n) with z (anchors*K, C), after find. It writes the anchors' losses, the gradient of scale times
-// their sum for z to dz, and z with its groups normalised to y, which may be z; without groups z is left alone, and y is not written.
-func (x *comparison) run(points, z, y, dz, losses cuda.Pointer, anchors int, scale float32) error {
+// run compares the points x (anchors*K, n) with z (anchors*K, C), after find. It writes the anchors' losses, the
+// gradient of scale times their sum for z to dz, and z with its groups normalised to y, which may be z; without groups
+// z is left alone, and y is not written.
+func (x *comparison) run(points, z, y, dz, losses cuda.Pointer, anchors int, scale float32) {
 	rows, groups, each := anchors*x.k, 0, 0
 	length := float32(1)
 	if x.groups > 0 {
@@ -104,30 +111,24 @@ func (x *comparison) run(points, z, y, dz, losses cuda.Pointer, anchors int, sca
 	k, tiles := x.k, x.tiles(x.k)
 	pairs := cuda.Grid{X: anchors, Y: tiles * tiles, Threads: 16, ThreadsY: 16}
 	channels := cuda.Grid{X: anchors, Y: tiles * x.tiles(x.channels), Threads: 16, ThreadsY: 16}
-	var err error
-	launch := func(kernel *cuda.Kernel, g cuda.Grid, args ...any) {
-		if err == nil {
-			err = kernel.Launch(g, args...)
-		}
-	}
-	launch(x.squares, warps(rows), x.xSquares, scales, points, rows, x.n)
-	launch(x.distances, pairs, x.x2, points, scales, x.xSquares, x.whole, k, x.n, tiles)
+	x.squares.Enqueue(warps(rows), x.xSquares, scales, points, rows, x.n)
+	x.distances.Enqueue(pairs, x.x2, points, scales, x.xSquares, x.whole, k, x.n, tiles)
 	if groups > 0 {
-		launch(x.normalise, warps(groups), y, x.norms, z, groups, each, length)
+		x.normalise.Enqueue(warps(groups), y, x.norms, z, groups, each, length)
 	}
-	launch(x.squares, warps(rows), x.zSquares, nil, y, rows, x.channels)
-	launch(x.distances, pairs, x.z2, y, nil, x.zSquares, x.whole, k, x.channels, tiles)
+	x.squares.Enqueue(warps(rows), x.zSquares, nil, y, rows, x.channels)
+	x.distances.Enqueue(pairs, x.z2, y, nil, x.zSquares, x.whole, k, x.channels, tiles)
 	if x.Relative {
-		launch(x.mean, cuda.Grid{X: anchors, Y: 2, Threads: 256}, x.means, x.x2, x.z2, x.whole, k)
+		x.mean.Enqueue(cuda.Grid{X: anchors, Y: 2, Threads: 256}, x.means, x.x2, x.z2, x.whole, k)
 	}
-	launch(x.compare, warps(rows), x.e, x.sums, x.x2, x.z2, x.means, x.whole, anchors, k, scale, x.Epsilon)
-	launch(x.losses, warps(anchors), losses, x.shifts, x.sums, x.means, x.whole, anchors, k)
-	launch(x.factors, cuda.Each(rows*k), x.x2, x.e, x.z2, x.means, x.shifts, x.whole, anchors, k) // distances of x are done with
-	launch(x.spread, channels, dz, y, x.x2, x.whole, k, x.channels, x.tiles(x.channels))
+	x.compare.Enqueue(warps(rows), x.e, x.sums, x.x2, x.z2, x.means, x.whole, anchors, k, scale, x.Epsilon)
+	x.losses.Enqueue(warps(anchors), losses, x.shifts, x.sums, x.means, x.whole, anchors, k)
+	// distances of x are done with
+	x.factors.Enqueue(cuda.Each(rows*k), x.x2, x.e, x.z2, x.means, x.shifts, x.whole, anchors, k)
+	x.spread.Enqueue(channels, dz, y, x.x2, x.whole, k, x.channels, x.tiles(x.channels))
 	if groups > 0 {
-		launch(x.gradient, warps(groups), dz, y, x.norms, x.whole, groups, k*x.groups, each, length)
+		x.gradient.Enqueue(warps(groups), dz, y, x.norms, x.whole, groups, k*x.groups, each, length)
 	}
-	return err
 }
 
 // Operands of Geometric, as its op has them.
@@ -150,7 +151,7 @@ type Geometric struct {
 
 // Step is that of the op.
 func (g Geometric) Step() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b, q, width := c.In[gmAnchors].Shape[0], c.In[gmQueue].Shape[0], c.In[gmAnchors].Shape[1]
 		out, d, k := c.In[gmWeight].Shape[0], c.In[gmWeight].Shape[1], c.In[gmNeighbours].Shape[1]+1
 		tokens, chunk := width/d, g.Chunk(shapesOf(c.In))
@@ -158,14 +159,15 @@ func (g Geometric) Step() cuda.Steps {
 		r := &cuda.Room{}
 		x := newComparison(c, g.Options, chunk, k, width, channels, g.Groups, r)
 		if x == nil {
-			return nil, nil
+			return nil
 		}
 		points, z, dz, losses := words(r, rows*width), words(r, rows*channels), words(r, rows*channels), words(r, b)
 		base := cuda.Scratch(c, r.Bytes)
 		x.place(base)
 		points, z, dz, losses = points+base, z+base, dz+base, losses+base
-		gather, sum, total := loadGeometric(c, "anchor_points", g.Options, x.per), loadGeometric(c, "sum_rows", g.Options, x.per), loadGeometric(c, "total_loss", g.Options, x.per)
-		return func() error {
+		gather, sum, total := loadGeometric(c, "anchor_points", g.Options, x.per),
+			loadGeometric(c, "sum_rows", g.Options, x.per), loadGeometric(c, "total_loss", g.Options, x.per)
+		return func() {
 			var bias *cuda.Matrix
 			if g.Bias {
 				m := cuda.MatrixOf(c.In[gmBias], 0, out)
@@ -176,32 +178,24 @@ func (g Geometric) Step() cuda.Steps {
 			for first := 0; first < b; first += chunk {
 				n := min(chunk, b-first)
 				m := n * k * tokens
-				near, anchors := cuda.At(c.In[gmNeighbours])+cuda.Pointer(4*first*(k-1)), cuda.At(c.In[gmAnchors])+cuda.Pointer(4*first*width)
-				if err := x.find(near, n, k-1); err != nil {
-					return err
-				}
+				near, anchors := cuda.At(c.In[gmNeighbours])+cuda.Pointer(4*first*(k-1)),
+					cuda.At(c.In[gmAnchors])+cuda.Pointer(4*first*width)
+				x.find(near, n, k-1)
 				values := n * k * width
-				if err := gather.Launch(cuda.Each(values), points, anchors, c.In[gmQueue], near, x.whole, int64(values), k-1, q, width); err != nil {
-					return err
-				}
-				if err := cuda.Multiply(c, cuda.Product{TransB: true, M: m, N: out, K: d}, rowsAt, w, cuda.Matrix{At: z, LD: out}, bias); err != nil {
-					return err
-				}
-				if err := x.run(points, z, z, dz, losses+cuda.Pointer(4*first), n, 1/float32(b)); err != nil {
-					return err
-				}
+				gather.Enqueue(cuda.Each(values), points, anchors, c.In[gmQueue], near, x.whole, int64(values), k-1, q,
+					width)
+				cuda.Multiply(c, cuda.Product{TransB: true, M: m, N: out, K: d}, rowsAt, w,
+					cuda.Matrix{At: z, LD: out}, bias)
+				x.run(points, z, z, dz, losses+cuda.Pointer(4*first), n, 1/float32(b))
 				p := cuda.Product{TransA: true, M: out, N: d, K: m}
 				if first > 0 {
 					p.Beta = 1
 				}
-				if err := cuda.Multiply(c, p, cuda.Matrix{At: dz, LD: out}, rowsAt, dw, nil); err != nil {
-					return err
-				}
-				if err := sum.Launch(cuda.Grid{X: cuda.Blocks(out, 32), Threads: 32, ThreadsY: 32}, c.Aux[1], dz, m, out, first > 0); err != nil {
-					return err
-				}
+				cuda.Multiply(c, p, cuda.Matrix{At: dz, LD: out}, rowsAt, dw, nil)
+				sum.Enqueue(cuda.Grid{X: cuda.Blocks(out, 32), Threads: 32, ThreadsY: 32}, c.Aux[1], dz, m, out,
+					first > 0)
 			}
-			return total.Launch(cuda.Each(1), c.Out, losses, b, 1/float32(b))
-		}, nil
+			total.Enqueue(cuda.Each(1), c.Out, losses, b, 1/float32(b))
+		}
 	})
 }

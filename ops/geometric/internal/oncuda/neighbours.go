@@ -36,13 +36,13 @@ type Neighbours struct {
 	Candidates   int
 }
 
-// Step is that of the search: the scores of some anchors and all rows, then the choice among them. Clusters say which rows
-// count; the others are scored all the same, which costs a device less than a list of them.
+// Step is that of the search: the scores of some anchors and all rows, then the choice among them. Clusters say which
+// rows count; the others are scored all the same, which costs a device less than a list of them.
 func (n Neighbours) Step() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b, width, q := c.In[nbX].Shape[0], c.In[nbX].Shape[1], c.In[nbQueue].Shape[0]
 		if n.Near > mostNear {
-			return nil, nil
+			return nil
 		}
 		size := 1
 		for size < n.Near {
@@ -54,7 +54,8 @@ func (n Neighbours) Step() cuda.Steps {
 		}
 		anchors := max(1, min(b, scoreBudget/q, 65535*64))
 		r := &cuda.Room{}
-		inverse, scores, places, counts, offsets := words(r, q), words(r, anchors*q), words(r, q), words(r, clusters), words(r, anchors*clusters)
+		inverse, scores, places, counts, offsets := words(r, q), words(r, anchors*q), words(r, q), words(r, clusters),
+			words(r, anchors*clusters)
 		base := cuda.Scratch(c, r.Bytes)
 		for _, p := range []*cuda.Pointer{&inverse, &scores, &places, &counts, &offsets} {
 			*p += base
@@ -64,41 +65,34 @@ func (n Neighbours) Step() cuda.Steps {
 		}
 		norms, score, choose := load("queue_norms"), load("neighbour_scores"), load("choose_neighbours")
 		place, offset := load("cluster_places"), load("cluster_offsets")
-		return func() error {
+		return func() {
 			filled := c.In[nbFilled]
-			if err := norms.Launch(warps(q), inverse, c.In[nbQueue], q, width); err != nil {
-				return err
-			}
+			norms.Enqueue(warps(q), inverse, c.In[nbQueue], q, width)
 			if clusters > 0 {
-				if err := place.Launch(cuda.Grid{X: clusters, Threads: 256}, counts, places, c.In[n.Owner+nbOwner], filled, q); err != nil {
-					return err
-				}
+				place.Enqueue(cuda.Grid{X: clusters, Threads: 256}, counts, places, c.In[n.Owner+nbOwner], filled, q)
 			}
 			for first := 0; first < b; first += anchors {
 				rows := min(anchors, b-first)
 				// at is where the values of the chunk's anchors begin in an operand with so many for each.
-				at := func(operand, each int) cuda.Pointer { return cuda.At(c.In[operand]) + cuda.Pointer(4*first*each) }
-				tiles := cuda.Grid{X: cuda.Blocks(q, 64), Y: cuda.Blocks(rows, 64), Threads: 16, ThreadsY: 16}
-				if err := score.Launch(tiles, scores, at(nbX, width), c.In[nbQueue], inverse, filled, rows, q, width); err != nil {
-					return err
+				at := func(operand, each int) cuda.Pointer {
+					return cuda.At(c.In[operand]) + cuda.Pointer(4*first*each)
 				}
+				tiles := cuda.Grid{X: cuda.Blocks(q, 64), Y: cuda.Blocks(rows, 64), Threads: 16, ThreadsY: 16}
+				score.Enqueue(tiles, scores, at(nbX, width), c.In[nbQueue], inverse, filled, rows, q, width)
 				var noise, owner, own, used any
 				if n.Noise >= 0 {
 					noise = at(n.Noise, n.Near)
 				}
 				if clusters > 0 {
 					owner, own, used = c.In[n.Owner+nbOwner], at(n.Owner+nbOwn, 1), c.In[n.Owner+nbUsed]
-					if err := offset.Launch(cuda.Grid{X: rows, Threads: 256}, offsets, counts, c.In[n.Owner+nbPaths], own, used, clusters); err != nil {
-						return err
-					}
+					offset.Enqueue(cuda.Grid{X: rows, Threads: 256}, offsets, counts, c.In[n.Owner+nbPaths], own, used,
+						clusters)
 				}
 				out := cuda.At(c.Out) + cuda.Pointer(4*first*n.Count)
-				if err := choose.Launch(cuda.Grid{X: rows, Threads: 256, Shared: 12 * size}, out, scores, noise, filled, owner, own, used, places, offsets,
-					q, n.Near, n.Count, size, clusters, n.Candidates); err != nil {
-					return err
-				}
+				choose.Enqueue(cuda.Grid{X: rows, Threads: 256, Shared: 12 * size}, out, scores, noise, filled, owner,
+					own, used, places, offsets,
+					q, n.Near, n.Count, size, clusters, n.Candidates)
 			}
-			return nil
-		}, nil
+		}
 	})
 }

@@ -17,18 +17,21 @@ const poolShare = 4
 // poolPiece is about how many values of a pool go to the device at a time.
 const poolPiece = 4 << 20
 
-// onDevice takes a pool to the device of c, where all that read it share it. It returns 0 for a pool that is too large, or has rows that
-// cannot be read: they are read by the host as they are wanted then, which says what is wrong with them.
-func onDevice(c *exec.DeviceCall, pool batch.Pool) (cuda.Pointer, error) {
+// onDevice takes a pool to the device of c, where all that read it share it. It returns 0 for a pool that is too large,
+// or has rows that cannot be read: they are read by the host as they are wanted then, which says what is wrong with
+// them.
+func onDevice(c *exec.DeviceCall, pool batch.Pool) cuda.Pointer {
 	d := cuda.Of(c)
 	if 4*int64(pool.Rows())*int64(pool.Width()) > d.Info().Bytes/poolShare {
-		return 0, nil
+		return 0
 	}
 	var key any = pool
 	if !reflect.TypeOf(pool).Comparable() {
 		key = new(int) // equal to no other
 	}
-	return d.Keep(key, func() (exec.Memory, error) { return copyPool(d, pool) })
+	at, err := d.Keep(key, func() (exec.Memory, error) { return copyPool(d, pool) })
+	d.Note(err)
+	return at
 }
 
 // copyPool copies a pool to the device, piece by piece; it returns nil if a row cannot be read.
@@ -52,7 +55,9 @@ func copyPool(d *cuda.Device, pool batch.Pool) (_ exec.Memory, err error) {
 				return nil, errors.Join(stage.Free(), m.Free())
 			}
 		}
-		err = errors.Join(piece.Store(), cuda.Copy(exec.Operand{Spec: s, Buffer: m.Buffer(from*width, s)}, exec.Operand{Spec: s, Buffer: piece}), d.Sync())
+		err = errors.Join(piece.Store(),
+			cuda.Copy(exec.Operand{Spec: s, Buffer: m.Buffer(from*width, s)}, exec.Operand{Spec: s, Buffer: piece}),
+			d.Sync())
 		if err != nil {
 			return nil, errors.Join(err, stage.Free(), m.Free())
 		}
@@ -62,16 +67,14 @@ func copyPool(d *cuda.Device, pool batch.Pool) (_ exec.Memory, err error) {
 
 // Gather reads rows of a pool that lies on the device. A row that does not exist has values that are no numbers.
 func Gather(pool batch.Pool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		at, err := onDevice(c, pool)
-		if at == 0 || err != nil {
-			return nil, err
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		at := onDevice(c, pool)
+		if at == 0 {
+			return nil
 		}
 		k := loadGeometric(c, "pool_rows", Options{}, 1)
 		values := c.Out.Shape.TotalSize()
-		return func() error {
-			return k.Launch(cuda.Each(values), c.Out, at, c.In[0], int64(values), pool.Rows(), pool.Width())
-		}, nil
+		return func() { k.Enqueue(cuda.Each(values), c.Out, at, c.In[0], int64(values), pool.Rows(), pool.Width()) }
 	})
 }
 
@@ -84,13 +87,13 @@ const (
 
 // Compare is the step of the loss of some anchors.
 func Compare(o Options, k, b, groups int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, n, channels := c.In[cmPoints].Shape[0], c.In[cmPoints].Shape[1], c.In[cmFeatures].Shape[1]
 		anchors := rows / k
 		r := &cuda.Room{}
 		x := newComparison(c, o, anchors, k, n, channels, groups, r)
 		if x == nil {
-			return nil, nil
+			return nil
 		}
 		y, losses := words(r, rows*channels), words(r, anchors)
 		base := cuda.Scratch(c, r.Bytes)
@@ -98,15 +101,11 @@ func Compare(o Options, k, b, groups int) cuda.Steps {
 		y, losses = y+base, losses+base
 		total := loadGeometric(c, "total_loss", o, x.per)
 		scale := 1 / float32(b)
-		return func() error {
-			if err := x.find(cuda.At(c.In[cmRows]), anchors, k); err != nil {
-				return err
-			}
-			if err := x.run(cuda.At(c.In[cmPoints]), cuda.At(c.In[cmFeatures]), y, cuda.At(c.Aux[0]), losses, anchors, scale); err != nil {
-				return err
-			}
-			return total.Launch(cuda.Each(1), c.Out, losses, anchors, scale)
-		}, nil
+		return func() {
+			x.find(cuda.At(c.In[cmRows]), anchors, k)
+			x.run(cuda.At(c.In[cmPoints]), cuda.At(c.In[cmFeatures]), y, cuda.At(c.Aux[0]), losses, anchors, scale)
+			total.Enqueue(cuda.Each(1), c.Out, losses, anchors, scale)
+		}
 	})
 }
 
@@ -121,42 +120,34 @@ type Pooled struct {
 	Offset        int // number of the first point
 }
 
-// Step is that of the whole op: the computation of a chunk runs on the device, for one chunk after the other, and what it gives is
-// added up there. Neighbours that are no rows of the pool, an error on the host, make the loss no number.
+// Step is that of the whole op: the computation of a chunk runs on the device, for one chunk after the other, and what
+// it gives is added up there. Neighbours that are no rows of the pool, an error on the host, make the loss no number.
 func (p Pooled) Step() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		rows, err := bufferOf(c.Inner.Buffer(p.Rows))
-		if err != nil {
-			return nil, err
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		d := cuda.Of(c)
+		// buffer is one of the computation of a chunk; nil of an input that nothing there reads.
+		buffer := func(n *gorgonia.Node) *cuda.Buffer {
+			b, err := c.Inner.Buffer(n)
+			d.Note(err)
+			own, _ := b.(*cuda.Buffer)
+			return own
 		}
-		var key *cuda.Buffer
+		rows, key := buffer(p.Rows), (*cuda.Buffer)(nil)
 		if p.Key != nil {
-			if key, err = bufferOf(c.Inner.Buffer(p.Key)); err != nil {
-				return nil, err
-			}
+			key = buffer(p.Key)
 		}
 		// What a chunk gives, and where it is added up: the loss and the gradients.
-		results := []exec.Operand{c.Out}
-		chunk := make([]*cuda.Buffer, 1, 1+len(p.Grads))
-		if chunk[0], err = bufferOf(c.Inner.Buffer(p.Loss)); err != nil {
-			return nil, err
-		}
+		results, chunk := []exec.Operand{c.Out}, []*cuda.Buffer{buffer(p.Loss)}
 		for i, g := range p.Grads {
-			b, err := bufferOf(c.Inner.Buffer(g))
-			if err != nil {
-				return nil, err
-			}
-			results, chunk = append(results, c.Aux[i]), append(chunk, b)
+			results, chunk = append(results, c.Aux[i]), append(chunk, buffer(g))
 		}
 		begin := loadGeometric(c, "chunk_inputs", Options{}, 1)
 		bound := make([]exec.Buffer, len(p.Copies))
 		total, n := p.Points, p.Chunk
-		return func() error {
+		return func() {
 			for i, x := range p.Copies {
 				if b := c.In[p.First+i].Buffer; b != bound[i] {
-					if err := c.Inner.SetInput(x, b); err != nil {
-						return err
-					}
+					d.Note(c.Inner.SetInput(x, b))
 					bound[i] = b
 				}
 			}
@@ -165,33 +156,18 @@ func (p Pooled) Step() cuda.Steps {
 				to, seed = key.Pointer(), c.In[1]
 			}
 			for at := 0; at < total; at += n {
-				if err := begin.Launch(cuda.Each(n), rows.Pointer(), to, c.In[0], seed, n, at, total, p.Offset+at); err != nil {
-					return err
-				}
-				if err := c.Inner.Run(); err != nil {
-					return err
-				}
+				begin.Enqueue(cuda.Each(n), rows.Pointer(), to, c.In[0], seed, n, at, total, p.Offset+at)
+				d.Note(c.Inner.Run())
 				for i, x := range results {
-					var err error
 					if at == 0 {
-						err = cuda.Copy(x, exec.Operand{Spec: x.Spec, Buffer: chunk[i]})
+						d.Note(cuda.Copy(x, exec.Operand{Spec: x.Spec, Buffer: chunk[i]}))
 					} else {
-						err = cuda.Of(c).Add(cuda.At(x), chunk[i].Pointer(), x.Shape.TotalSize())
-					}
-					if err != nil {
-						return err
+						d.Note(d.Add(cuda.At(x), chunk[i].Pointer(), x.Shape.TotalSize()))
 					}
 				}
 			}
-			return nil
-		}, nil
+		}
 	})
-}
-
-// bufferOf returns a buffer of the computation of a chunk; nil of an input that nothing there reads.
-func bufferOf(b exec.Buffer, err error) (*cuda.Buffer, error) {
-	own, _ := b.(*cuda.Buffer)
-	return own, err
 }
 
 // shapesOf returns the shapes of operands.

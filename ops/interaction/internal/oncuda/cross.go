@@ -7,8 +7,9 @@ import (
 
 var crossSource = cuda.NewSource(files, "cross", "cross.cu")
 
-// blockLimits are those of a block of pairs on the CUDA device: tokens of the queries and of the context, as long as sequences
-// fit, and products of tokens, or one pair. The context has no more tokens than their products with each other allow either.
+// blockLimits are those of a block of pairs on the CUDA device: tokens of the queries and of the context, as long as
+// sequences fit, and products of tokens, or one pair. The context has no more tokens than their products with each
+// other allow either.
 type BlockLimits struct{ Queries, Context, Products int }
 
 // crossLimits are those of cross attention. A variable for tests.
@@ -17,9 +18,10 @@ var CrossLimits = BlockLimits{Queries: 4096, Context: 64 << 10, Products: 4 << 2
 // mostShared is the shared memory that every device has for a block of threads that asks for it.
 const mostShared = 160 << 10
 
-// pairsWork is a step on the CUDA device for scores of all pairs by the products of their tokens, padding too: what takes no
-// part is 0 in the matrices that products read. Rows of padding must be finite, as those of towers are: they are multiplied by
-// these zeros, while the host does not read them. A block is the pairs of some sequences of the queries with some of the context.
+// pairsWork is a step on the CUDA device for scores of all pairs by the products of their tokens, padding too: what
+// takes no part is 0 in the matrices that products read. Rows of padding must be finite, as those of towers are: they
+// are multiplied by these zeros, while the host does not read them. A block is the pairs of some sequences of the
+// queries with some of the context.
 type pairsWork struct {
 	*Cross
 	c        *exec.DeviceCall
@@ -54,8 +56,8 @@ func (x *Cross) begin(c *exec.DeviceCall, backward bool) *pairsWork {
 	return x.beginBlocks(c, backward, CrossLimits)
 }
 
-// beginBlocks is begin with other limits, and with parts of operands that are multiplied besides: they follow the operands of
-// rows in b.rows.
+// beginBlocks is begin with other limits, and with parts of operands that are multiplied besides: they follow the
+// operands of rows in b.rows.
 func (x *Cross) beginBlocks(c *exec.DeviceCall, backward bool, limits BlockLimits, besides ...cuda.Part) *pairsWork {
 	b := &pairsWork{Cross: x, c: c, source: crossSource, backward: backward, channels: c.In[0].Shape[1],
 		product: cuda.ProductType(c)}
@@ -68,7 +70,8 @@ func (x *Cross) beginBlocks(c *exec.DeviceCall, backward bool, limits BlockLimit
 	tokens := min(limits.Context, limits.Products/max(length, b.most[q]*x.Sides[q].Len))
 	b.most[k] = min(b.count[k], max(1, tokens/length))
 	for operand := range b.Cross.Rows {
-		b.parts = append(b.parts, cuda.Part{In: operand, Rows: c.In[operand].Shape[0], Cols: b.channels, Type: b.product})
+		b.parts = append(b.parts, cuda.Part{In: operand, Rows: c.In[operand].Shape[0], Cols: b.channels,
+			Type: b.product})
 	}
 	b.parts = append(b.parts, besides...)
 	b.room = cuda.NewRoom(c, b.parts...)
@@ -128,10 +131,9 @@ func (b *pairsWork) rounded(n, cols int) cuda.Matrix {
 }
 
 // scratch takes what was asked for.
-func (b *pairsWork) scratch() (err error) {
+func (b *pairsWork) scratch() {
 	b.base = cuda.Scratch(b.c, b.room.Bytes)
-	b.factors, err = cuda.NewFactors(b.c, b.parts...)
-	return err
+	b.factors = cuda.NewFactors(b.c, b.parts...)
 }
 
 // at is memory that was asked for.
@@ -149,21 +151,22 @@ func (b *pairsWork) kernel(name string) *cuda.Kernel {
 }
 
 // launch runs a kernel of pairs: PAIRS stand between the parameters before and behind.
-func (b *pairsWork) launch(k *cuda.Kernel, shared int, before, behind []any) error {
-	return b.launchOn(k, cuda.Grid{Shared: 4 * shared}, before, behind)
+func (b *pairsWork) launch(k *cuda.Kernel, shared int, before, behind []any) {
+	b.launchOn(k, cuda.Grid{Shared: 4 * shared}, before, behind)
 }
 
 // launchOn is launch with all of a grid but its blocks of pairs.
-func (b *pairsWork) launchOn(k *cuda.Kernel, g cuda.Grid, before, behind []any) error {
+func (b *pairsWork) launchOn(k *cuda.Kernel, g cuda.Grid, before, behind []any) {
 	g.X, g.Threads = b.now[b.Query].count*b.now[1-b.Query].count, 128
-	return k.Launch(g, b.parameters(before, behind)...)
+	k.Enqueue(g, b.parameters(before, behind)...)
 }
 
 // parameters are those of a kernel of pairs.
 func (b *pairsWork) parameters(before, behind []any) []any {
 	q, c := b.Query, 1-b.Query
 	steps := [2]int64{int64(b.count[1]), 1} // of images and of texts in the scores
-	args := append(before, b.lengths(q), b.lengths(c), b.Sides[q].Len, b.Sides[c].Len, b.Sides[q].First, b.Sides[c].First,
+	args := append(before, b.lengths(q), b.lengths(c), b.Sides[q].Len, b.Sides[c].Len, b.Sides[q].First,
+		b.Sides[c].First,
 		b.now[q].from, b.now[c].from, b.now[c].count, b.ld, steps[q], steps[c])
 	return append(args, behind...)
 }
@@ -184,66 +187,47 @@ func (b *pairsWork) gradient(operand int) exec.Operand {
 	return b.c.Aux[operand-1]
 }
 
-// run returns the step that works on all blocks: attend when their products are made, which in the backward pass leaves gradients
-// there.
-func (b *pairsWork) run(attend func() error) exec.Step {
+// run returns the step that works on all blocks: attend when their products are made, which in the backward pass leaves
+// gradients there.
+func (b *pairsWork) run(attend func()) cuda.Step {
 	q, k := b.Query, 1-b.Query
 	norms, addNorms := b.kernel("row_norms"), b.kernel("add_norms")
 	b.round = b.kernel("round_rows")
-	begin := func() (err error) {
-		if b.rows, err = b.factors.Place(); err != nil {
-			return err
-		}
+	begin := func() {
+		b.rows = b.factors.Place()
 		if b.backward {
 			for operand := range b.Cross.Rows {
-				if err := cuda.Zero(b.gradient(operand)); err != nil {
-					return err
-				}
+				cuda.Zero(b.gradient(operand))
 			}
 		}
 		n := b.count[q] * b.Sides[q].Len
-		return norms.Launch(cuda.Grid{X: cuda.Blocks(n, 4), Threads: 128}, b.at(b.norms), b.c.In[q], n, b.channels)
+		norms.Enqueue(cuda.Grid{X: cuda.Blocks(n, 4), Threads: 128}, b.at(b.norms), b.c.In[q], n, b.channels)
 	}
-	block := func() error {
-		if err := b.multiply(); err != nil {
-			return err
-		}
-		if err := attend(); err != nil {
-			return err
-		}
+	block := func() {
+		b.multiply()
+		attend()
 		if !b.backward {
-			return nil
+			return
 		}
-		if err := b.addSlopes(); err != nil {
-			return err
-		}
+		b.addSlopes()
 		first, rows := b.now[q].from*b.Sides[q].Len*b.channels, b.now[q].count*b.Sides[q].Len
-		return addNorms.Launch(cuda.Grid{X: rows, Threads: 128}, cuda.MatrixOf(b.gradient(q), first, 0).At,
+		addNorms.Enqueue(cuda.Grid{X: rows, Threads: 128}, cuda.MatrixOf(b.gradient(q), first, 0).At,
 			cuda.MatrixOf(b.c.In[q], first, 0).At,
 			b.at(b.dnorm), b.now[k].count, rows, b.channels)
 	}
-	return func() error {
-		if err := begin(); err != nil {
-			return err
-		}
+	return func() {
+		begin()
 		for from := 0; from < b.count[k]; from += b.most[k] {
 			b.now[k] = crossSpan{from, min(b.most[k], b.count[k]-from)}
-			if err := b.grams(k, b.gram); err != nil {
-				return err
-			}
+			b.grams(k, b.gram)
 			for at := 0; at < b.count[q]; at += b.most[q] {
 				b.now[q] = crossSpan{at, min(b.most[q], b.count[q]-at)}
-				if err := block(); err != nil {
-					return err
-				}
+				block()
 			}
 			if b.backward {
-				if err := b.addGrams(k, b.dgram, b.dgramRead); err != nil {
-					return err
-				}
+				b.addGrams(k, b.dgram, b.dgramRead)
 			}
 		}
-		return nil
 	}
 }
 
@@ -261,7 +245,7 @@ func (b *pairsWork) slopes(operand int) cuda.Matrix {
 }
 
 // multiply makes the products of the block at each site.
-func (b *pairsWork) multiply() error {
+func (b *pairsWork) multiply() {
 	for site, operands := range b.Sites {
 		if site == similaritySite && b.shared() {
 			continue
@@ -269,49 +253,49 @@ func (b *pairsWork) multiply() error {
 		queries, m := b.tokens(operands[b.Query])
 		contexts, n := b.tokens(operands[1-b.Query])
 		p := cuda.Product{TransB: true, M: m, N: n, K: b.channels}
-		if err := cuda.Multiply(b.c, p, queries, contexts, cuda.FloatsAt(b.at(b.products[site]), b.ld), nil); err != nil {
-			return err
-		}
+		cuda.Multiply(b.c, p, queries, contexts, cuda.FloatsAt(b.at(b.products[site]), b.ld), nil)
 	}
-	return nil
 }
 
 // grams makes the products of the tokens of each sequence of a side of the block with each other.
-func (b *pairsWork) grams(side int, to cuda.Pointer) error {
+func (b *pairsWork) grams(side int, to cuda.Pointer) {
 	rows, _ := b.tokens(side)
 	n := b.Sides[side].Len
 	p := cuda.Product{TransB: true, M: n, N: n, K: b.channels, Batch: b.now[side].count, StrideA: n * rows.LD,
 		StrideB: n * rows.LD, StrideC: n * n}
-	return cuda.Multiply(b.c, p, rows, rows, cuda.FloatsAt(b.at(to), n), nil)
+	cuda.Multiply(b.c, p, rows, rows, cuda.FloatsAt(b.at(to), n), nil)
 }
 
 // mix makes weights times G.
-func (b *pairsWork) mix(weights cuda.Pointer) error { return b.mixTo(b.mixed, weights) }
+func (b *pairsWork) mix(weights cuda.Pointer) { b.mixTo(b.mixed, weights) }
 
 // mixTo is mix to another matrix.
-func (b *pairsWork) mixTo(mixed, weights cuda.Pointer) error {
+func (b *pairsWork) mixTo(mixed, weights cuda.Pointer) {
 	q, k := b.now[b.Query].count*b.Sides[b.Query].Len, b.Sides[1-b.Query].Len
 	p := cuda.Product{M: q, N: k, K: k, Batch: b.now[1-b.Query].count, StrideA: k, StrideB: k * k, StrideC: k}
-	return cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(weights), b.ld), cuda.FloatsAt(b.at(b.gram), k), cuda.FloatsAt(b.at(mixed), b.ld), nil)
+	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(weights), b.ld), cuda.FloatsAt(b.at(b.gram), k),
+		cuda.FloatsAt(b.at(mixed), b.ld), nil)
 }
 
 // unmix adds the gradient of G, weights^T times what the kernels have made of mixed.
-func (b *pairsWork) unmix(weights cuda.Pointer) error {
-	return b.unmixRows(weights, b.now[b.Query].count*b.Sides[b.Query].Len)
+func (b *pairsWork) unmix(weights cuda.Pointer) {
+	b.unmixRows(weights, b.now[b.Query].count*b.Sides[b.Query].Len)
 }
 
 // unmixRows is unmix for weights of more rows than those of the block.
-func (b *pairsWork) unmixRows(weights cuda.Pointer, rows int) error {
+func (b *pairsWork) unmixRows(weights cuda.Pointer, rows int) {
 	k := b.Sides[1-b.Query].Len
-	p := cuda.Product{TransA: true, M: k, N: k, K: rows, Batch: b.now[1-b.Query].count, StrideA: k, StrideB: k, StrideC: k * k}
+	p := cuda.Product{TransA: true, M: k, N: k, K: rows, Batch: b.now[1-b.Query].count, StrideA: k, StrideB: k,
+		StrideC: k * k}
 	if b.now[b.Query].from > 0 {
 		p.Beta = 1
 	}
-	return cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(weights), b.ld), cuda.FloatsAt(b.at(b.mixed), b.ld), cuda.FloatsAt(b.at(b.dgram), k), nil)
+	cuda.Multiply(b.c, p, cuda.FloatsAt(b.at(weights), b.ld), cuda.FloatsAt(b.at(b.mixed), b.ld),
+		cuda.FloatsAt(b.at(b.dgram), k), nil)
 }
 
 // addSlopes adds the gradients of rows through the products of the block.
-func (b *pairsWork) addSlopes() error {
+func (b *pairsWork) addSlopes() {
 	for site, operands := range b.Sites {
 		if site == similaritySite && b.shared() {
 			continue
@@ -320,33 +304,28 @@ func (b *pairsWork) addSlopes() error {
 		queries, m := b.tokens(q)
 		contexts, n := b.tokens(k)
 		d := b.placed(b.dproducts[site])
-		if err := cuda.Multiply(b.c, cuda.Product{M: m, N: b.channels, K: n, Beta: 1}, d, contexts, b.slopes(q),
-			nil); err != nil {
-			return err
-		}
-		if err := cuda.Multiply(b.c, cuda.Product{TransA: true, M: n, N: b.channels, K: m, Beta: 1}, d, queries, b.slopes(k),
-			nil); err != nil {
-			return err
-		}
+		cuda.Multiply(b.c, cuda.Product{M: m, N: b.channels, K: n, Beta: 1}, d, contexts, b.slopes(q),
+			nil)
+		cuda.Multiply(b.c, cuda.Product{TransA: true, M: n, N: b.channels, K: m, Beta: 1}, d, queries, b.slopes(k),
+			nil)
 	}
-	return nil
 }
 
-// addGrams adds the gradients of the rows of a side of the block through G, 2 dG k. rounded is for dG as products read it.
-func (b *pairsWork) addGrams(side int, dgram cuda.Pointer, rounded cuda.Matrix) error {
+// addGrams adds the gradients of the rows of a side of the block through G, 2 dG k. rounded is for dG as products read
+// it.
+func (b *pairsWork) addGrams(side int, dgram cuda.Pointer, rounded cuda.Matrix) {
 	n, count := b.Sides[side].Len, b.now[side].count
 	d := cuda.FloatsAt(b.at(dgram), n)
 	if b.product == exec.BFloat16 {
 		d = b.placed(rounded)
-		if err := b.round.Launch(cuda.Grid{X: cuda.Blocks(count*n*d.LD, 256), Threads: 256}, d.At, b.at(dgram), int64(count*n),
-			n, d.LD); err != nil {
-			return err
-		}
+		b.round.Enqueue(cuda.Grid{X: cuda.Blocks(count*n*d.LD, 256), Threads: 256}, d.At, b.at(dgram), int64(count*n),
+			n, d.LD)
 	}
 	rows, _ := b.tokens(side)
-	p := cuda.Product{M: n, N: b.channels, K: n, Alpha: 2, Beta: 1, Batch: count, StrideA: n * d.LD, StrideB: n * rows.LD,
+	p := cuda.Product{M: n, N: b.channels, K: n, Alpha: 2, Beta: 1, Batch: count, StrideA: n * d.LD,
+		StrideB: n * rows.LD,
 		StrideC: n * b.channels}
-	return cuda.Multiply(b.c, p, d, rows, b.slopes(side), nil)
+	cuda.Multiply(b.c, p, d, rows, b.slopes(side), nil)
 }
 
 // sharedFloats is the shared memory of the kernels of slopes.
@@ -359,35 +338,28 @@ func (x *Cross) sharedFloats() int {
 func (x *Cross) fits() bool { return 4*x.sharedFloats() <= mostShared }
 
 // prepare makes the step.
-func (x *Cross) prepare(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+func (x *Cross) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 	if !x.fits() {
-		return nil, nil
+		return nil
 	}
 	b := x.begin(c, backward)
-	if err := b.scratch(); err != nil {
-		return nil, err
-	}
+	b.scratch()
 	q, k := x.Sides[x.Query].Len, x.Sides[1-x.Query].Len
 	weigh, score, slopes := b.kernel("weigh"), b.kernel("score"), b.kernel("score_slopes")
-	return b.run(func() error {
+	return b.run(func() {
 		s, t := b.at(b.products[attentionSite]), b.at(b.products[similaritySite])
 		weights, mixed, norms := b.at(b.weights), b.at(b.mixed), b.at(b.norms)
-		if err := b.launch(weigh, k, []any{weights, s}, []any{x.Scale, x.Focal}); err != nil {
-			return err
-		}
-		if err := b.mix(b.weights); err != nil {
-			return err
-		}
+		b.launch(weigh, k, []any{weights, s}, []any{x.Scale, x.Focal})
+		b.mix(b.weights)
 		if !backward {
-			return b.launch(score, q, []any{c.Out, weights, mixed, t, norms}, []any{x.Pool, false})
+			b.launch(score, q, []any{c.Out, weights, mixed, t, norms}, []any{x.Pool, false})
+			return
 		}
-		if err := b.launch(slopes, x.sharedFloats(),
+		b.launch(slopes, x.sharedFloats(),
 			[]any{b.dattended(), b.dscored(), mixed, b.at(b.dnorm), weights, s, t, norms, c.In[len(b.c.In)-1]},
-			[]any{b.now[b.Query].count * q, b.ldd(), x.Scale, x.Pool}); err != nil {
-			return err
-		}
-		return b.unmix(b.weights)
-	}), nil
+			[]any{b.now[b.Query].count * q, b.ldd(), x.Scale, x.Pool})
+		b.unmix(b.weights)
+	})
 }
 
 // dattended is where the gradients of the products go that the attention reads, in rows of ldd values.

@@ -7,12 +7,12 @@ import (
 
 var maxsimSource = cuda.NewSource(files, "maxsim", "maxsim.cu")
 
-// maxsimProducts is how many products of tokens there may be in memory on the CUDA device, or those of an image with one text. A
-// variable for tests.
+// maxsimProducts is how many products of tokens there may be in memory on the CUDA device, or those of an image with
+// one text. A variable for tests.
 var MaxSimProducts = 16 << 20
 
-// maxSimWork are the products of some images with some texts on the CUDA device. They are made in float32, like those of the
-// host.
+// maxSimWork are the products of some images with some texts on the CUDA device. They are made in float32, like those
+// of the host.
 type maxSimWork struct {
 	*MaxSim
 	c        *exec.DeviceCall
@@ -40,17 +40,14 @@ func (x *MaxSim) begin(c *exec.DeviceCall, places []exec.Operand) *maxSimWork {
 }
 
 // run calls block for all blocks.
-func (b *maxSimWork) run(block func() error) error {
+func (b *maxSimWork) run(block func()) {
 	for b.from[0] = 0; b.from[0] < b.count[0]; b.from[0] = b.to[0] {
 		b.to[0] = min(b.count[0], b.from[0]+b.most[0])
 		for b.from[1] = 0; b.from[1] < b.count[1]; b.from[1] = b.to[1] {
 			b.to[1] = min(b.count[1], b.from[1]+b.most[1])
-			if err := block(); err != nil {
-				return err
-			}
+			block()
 		}
 	}
-	return nil
 }
 
 // tokens are those of a side of the block in an operand like its rows, and how many.
@@ -60,11 +57,12 @@ func (b *maxSimWork) tokens(of exec.Operand, side int) (cuda.Matrix, int) {
 }
 
 // launch runs a kernel of pairs: SIDES stand behind the parameters.
-func (b *maxSimWork) launch(k *cuda.Kernel, args ...any) error {
+func (b *maxSimWork) launch(k *cuda.Kernel, args ...any) {
 	x, y := b.Sides[0], b.Sides[1]
-	args = append(args, cuda.Optional(b.c, x.Lengths), cuda.Optional(b.c, y.Lengths), x.Len, y.Len, x.First, y.First, b.from[0], b.from[1],
+	args = append(args, cuda.Optional(b.c, x.Lengths), cuda.Optional(b.c, y.Lengths), x.Len, y.Len, x.First, y.First,
+		b.from[0], b.from[1],
 		b.to[1]-b.from[1], b.count[1], b.ld)
-	return k.Launch(cuda.Grid{X: (b.to[0] - b.from[0]) * (b.to[1] - b.from[1]), Threads: 128}, args...)
+	k.Enqueue(cuda.Grid{X: (b.to[0] - b.from[0]) * (b.to[1] - b.from[1]), Threads: 128}, args...)
 }
 
 // placesOf are the places of the maxima of a side, nil for a side without a sum.
@@ -77,56 +75,53 @@ func (b *maxSimWork) placesOf(side int) any {
 
 // Forward is the step of the scores.
 func (x *MaxSim) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b := x.begin(c, c.Aux)
 		k := cuda.Load(c, maxsimSource, "maxsim")
-		block := func() error {
+		block := func() {
 			images, m := b.tokens(c.In[0], 0)
 			texts, n := b.tokens(c.In[1], 1)
 			p := cuda.Product{TransB: true, M: m, N: n, K: b.channels}
-			if err := cuda.Multiply(c, p, images, texts, cuda.FloatsAt(b.products, b.ld), nil); err != nil {
-				return err
-			}
-			return b.launch(k, c.Out, b.placesOf(0), b.placesOf(1), b.products, cuda.Optional(b.c, x.Sides[0].Weights),
+			cuda.Multiply(c, p, images, texts, cuda.FloatsAt(b.products, b.ld), nil)
+			b.launch(k, c.Out, b.placesOf(0), b.placesOf(1), b.products, cuda.Optional(b.c, x.Sides[0].Weights),
 				cuda.Optional(b.c, x.Sides[1].Weights))
 		}
-		return func() error { return b.run(block) }, nil
+		return func() { b.run(block) }
 	})
 }
 
-// GradRows is the step of rowsGradient: the gradients of products, most of which are 0, times the rows of the other side.
+// GradRows is the step of rowsGradient: the gradients of products, most of which are 0, times the rows of the other
+// side.
 func (x *MaxSim) GradRows(k int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		b := x.begin(c, c.InAux[x.Operands])
 		slopes := cuda.Load(c, maxsimSource, "maxsim_slopes")
-		block := func() error {
-			if err := b.launch(slopes, b.products, b.placesOf(0), b.placesOf(1), c.In[x.Operands+1],
-				cuda.Optional(b.c, x.Sides[0].Weights), cuda.Optional(b.c, x.Sides[1].Weights)); err != nil {
-				return err
-			}
+		block := func() {
+			b.launch(slopes, b.products, b.placesOf(0), b.placesOf(1), c.In[x.Operands+1],
+				cuda.Optional(b.c, x.Sides[0].Weights), cuda.Optional(b.c, x.Sides[1].Weights))
 			to, m := b.tokens(c.Out, k)
 			other, n := b.tokens(c.In[1-k], 1-k)
 			p := cuda.Product{TransA: k == 1, M: m, N: b.channels, K: n, Beta: 1}
 			if b.from[1-k] == 0 {
 				p.Beta = 0
 			}
-			return cuda.Multiply(c, p, cuda.FloatsAt(b.products, b.ld), other, to, nil)
+			cuda.Multiply(c, p, cuda.FloatsAt(b.products, b.ld), other, to, nil)
 		}
-		return func() error { return b.run(block) }, nil
+		return func() { b.run(block) }
 	})
 }
 
 // GradWeights is the step of weightsGradient.
 func (x *MaxSim) GradWeights(k int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		own, other, texts := x.Sides[k], x.Sides[1-k], c.In[x.Operands].Shape[1]
 		steps := [2]int64{int64(texts), 1}
 		dweights := cuda.Load(c, maxsimSource, "maxsim_dweights")
-		return func() error {
-			return dweights.Launch(cuda.Grid{X: c.In[k].Shape[0], Threads: 128}, c.Out, c.InAux[x.Operands][own.Places],
+		return func() {
+			dweights.Enqueue(cuda.Grid{X: c.In[k].Shape[0], Threads: 128}, c.Out, c.InAux[x.Operands][own.Places],
 				c.In[x.Operands+1], c.In[k], c.In[1-k],
 				own.Len, other.Len, c.In[1-k].Shape[0]/other.Len, c.In[0].Shape[1], steps[k], steps[1-k])
-		}, nil
+		}
 	})
 }
 
@@ -141,10 +136,10 @@ const (
 
 // Tokens is the step of perToken, whose operands before the lengths are n.
 func (s Side) Tokens(mode, n int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, maxsimSource, "per_token", cuda.Value("MODE", mode))
 		count := c.In[0].Shape[0] / s.Len
-		return func() error {
+		return func() {
 			var a, b, lengths any
 			switch mode {
 			case TokenSpread:
@@ -157,17 +152,15 @@ func (s Side) Tokens(mode, n int) cuda.Steps {
 			if s.Lengths >= 0 {
 				lengths = c.In[n]
 			}
-			return k.Launch(cuda.Grid{X: cuda.Blocks(count, 4), Threads: 128}, c.Out, a, b, lengths, count, s.Len, s.First)
-		}, nil
+			k.Enqueue(cuda.Grid{X: cuda.Blocks(count, 4), Threads: 128}, c.Out, a, b, lengths, count, s.Len, s.First)
+		}
 	})
 }
 
 // Mismatch is the step of MismatchSamples.
 func Mismatch() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, maxsimSource, "mismatch_samples")
-		return func() error {
-			return k.Launch(cuda.Grid{Threads: 512}, c.Out, c.In[0], c.In[1], c.In[0].Shape[0])
-		}, nil
+		return func() { k.Enqueue(cuda.Grid{Threads: 512}, c.Out, c.In[0], c.In[1], c.In[0].Shape[0]) }
 	})
 }

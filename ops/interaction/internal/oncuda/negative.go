@@ -6,59 +6,46 @@ import (
 )
 
 // prepare makes the step.
-func (x *Negative) prepare(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+func (x *Negative) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 	if !x.fits() {
-		return nil, nil
+		return nil
 	}
 	b := x.begin(c, backward)
 	q, k := x.Sides[x.Query].Len, x.Sides[1-x.Query].Len
 	above, shares := b.matrix(), b.floats(b.most[x.Query]*q*q)
-	if err := b.scratch(); err != nil {
-		return nil, err
-	}
+	b.scratch()
 	weigh, weighAbove, share := b.kernel("weigh"), b.kernel("weigh_above"), b.kernel("share")
 	score, slopes := b.kernel("negative_score"), b.kernel("negative_slopes")
 	// makeShares makes u of the queries of the block; nil where there is none.
-	makeShares := func() (any, error) {
+	makeShares := func() any {
 		if x.Smooth == 0 {
-			return nil, nil
+			return nil
 		}
-		if err := b.grams(x.Query, shares); err != nil {
-			return nil, err
-		}
+		b.grams(x.Query, shares)
 		var lengths any
 		if at := x.Sides[x.Query].Lengths; at >= 0 {
 			lengths = cuda.MatrixOf(c.In[at], b.now[x.Query].from, 0).At
 		}
 		g := cuda.Grid{X: b.now[x.Query].count, Threads: 128}
-		return b.at(shares), share.Launch(g, b.at(shares), lengths, q, x.Sides[x.Query].First, x.Smooth)
+		share.Enqueue(g, b.at(shares), lengths, q, x.Sides[x.Query].First, x.Smooth)
+		return b.at(shares)
 	}
-	return b.run(func() error {
+	return b.run(func() {
 		s, t := b.at(b.products[attentionSite]), b.at(b.products[similaritySite])
 		weights, mixed, norms := b.at(b.weights), b.at(b.mixed), b.at(b.norms)
 		boundary := cuda.MatrixOf(c.In[x.Boundary], x.Value, 0).At
-		u, err := makeShares()
-		if err != nil {
-			return err
-		}
-		if err := b.launch(weigh, k, []any{weights, s}, []any{x.Scale, false}); err != nil {
-			return err
-		}
-		if err := b.launch(weighAbove, 0, []any{b.at(above), s}, []any{x.Scale, boundary}); err != nil {
-			return err
-		}
-		if err := b.mix(above); err != nil {
-			return err
-		}
+		u := makeShares()
+		b.launch(weigh, k, []any{weights, s}, []any{x.Scale, false})
+		b.launch(weighAbove, 0, []any{b.at(above), s}, []any{x.Scale, boundary})
+		b.mix(above)
 		if !backward {
-			return b.launch(score, 3*q, []any{c.Out, c.Aux[0], b.at(above), mixed, weights, t, norms, u, boundary}, nil)
+			b.launch(score, 3*q, []any{c.Out, c.Aux[0], b.at(above), mixed, weights, t, norms, u, boundary}, nil)
+			return
 		}
-		if err := b.launch(slopes, x.sharedFloats(),
+		b.launch(slopes, x.sharedFloats(),
 			[]any{b.dattended(), b.dscored(), mixed, b.at(b.dnorm), b.at(above), weights, s, t, norms, u,
 				boundary, c.In[x.Boundary+1]},
-			[]any{b.now[x.Query].count * q, b.ldd(), x.Scale}); err != nil {
-			return err
-		}
-		return b.unmix(above)
-	}), nil
+			[]any{b.now[x.Query].count * q, b.ldd(), x.Scale})
+		b.unmix(above)
+	})
 }

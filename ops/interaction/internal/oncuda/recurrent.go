@@ -7,13 +7,13 @@ import (
 
 var recurrentSource = cuda.NewSource(files, "recurrent", "cross.cu", "recurrent.cu")
 
-// Limits of a block on the CUDA device besides those of cross attention: tokens of the queries, as long as sequences fit, and values
-// of the refined queries of all pairs, and of W k of the context. A variable for tests.
+// Limits of a block on the CUDA device besides those of cross attention: tokens of the queries, as long as sequences
+// fit, and values of the refined queries of all pairs, and of W k of the context. A variable for tests.
 var RefinedLimits = struct{ Queries, Values int }{1024, 8 << 20}
 
-// recurrentWork is a step on the CUDA device, in blocks as on the host. What a pair has of its own lies in matrices of pairs: those
-// with context i of the block begin at row i*R, where R are the rows of the queries of the block. In bfloat16 the gradients of gates
-// are rounded for all that reads them, the sum that is the gradient of the bias too.
+// recurrentWork is a step on the CUDA device, in blocks as on the host. What a pair has of its own lies in matrices of
+// pairs: those with context i of the block begin at row i*R, where R are the rows of the queries of the block. In
+// bfloat16 the gradients of gates are rounded for all that reads them, the sum that is the gradient of the bias too.
 type recurrentWork struct {
 	*pairsWork
 	how *Recurrent
@@ -33,8 +33,8 @@ type recurrentWork struct {
 	kernels struct{ weigh, score, refine, slopes, gateSlopes, sumGates, sumQueries, sumRows *cuda.Kernel }
 }
 
-// takenStep has the products that the attention of a step reads and what it makes of the queries. The memory of the forward pass is
-// that of all steps.
+// takenStep has the products that the attention of a step reads and what it makes of the queries. The memory of the
+// forward pass is that of all steps.
 type takenStep struct {
 	products       cuda.Pointer
 	refined        cuda.Pointer // (pairs, C)
@@ -43,23 +43,21 @@ type takenStep struct {
 }
 
 // prepare makes the step.
-func (x *Recurrent) prepare(c *exec.DeviceCall, backward bool) (exec.Step, error) {
+func (x *Recurrent) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 	if !x.fits() {
-		return nil, nil
+		return nil
 	}
 	b := x.beginSteps(c, backward)
-	if err := b.scratch(); err != nil {
-		return nil, err
-	}
+	b.scratch()
 	b.source = recurrentSource
 	k := &b.kernels
 	k.weigh, k.score, k.refine = b.kernel("weigh"), b.kernel("score"), b.kernel("refine")
 	if !backward {
-		return b.run(b.forward), nil
+		return b.run(b.forward)
 	}
 	k.slopes, k.gateSlopes, k.sumGates = b.kernel("step_slopes"), b.kernel("gate_slopes"), b.kernel("sum_gates")
 	k.sumQueries, k.sumRows = b.kernel("sum_queries"), b.kernel("add_weighted")
-	return b.back(b.run(b.blockBack)), nil
+	return b.back(b.run(b.blockBack))
 }
 
 // beginSteps begins a step and asks for the memory of a block.
@@ -153,8 +151,8 @@ func (b *recurrentWork) queries(t int) (cuda.Matrix, any) {
 }
 
 // launchRows runs a kernel of which a warp works on a row of a pair.
-func (b *recurrentWork) launchRows(k *cuda.Kernel, before, behind []any) error {
-	return b.launchOn(k, cuda.Grid{Y: cuda.Blocks(b.Sides[b.Query].Len, 4)}, before, behind)
+func (b *recurrentWork) launchRows(k *cuda.Kernel, before, behind []any) {
+	b.launchOn(k, cuda.Grid{Y: cuda.Blocks(b.Sides[b.Query].Len, 4)}, before, behind)
 }
 
 // last says whether a step is the last one, which makes nothing of its queries.

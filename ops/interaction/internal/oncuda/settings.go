@@ -11,8 +11,8 @@ const (
 	textSide
 )
 
-// Side is one side of pairs: operands, -1 for those that there are not, and where the places of its tokens' maxima are among the
-// auxiliary results.
+// Side is one side of pairs: operands, -1 for those that there are not, and where the places of its tokens' maxima are
+// among the auxiliary results.
 type Side struct {
 	Lengths, Weights int
 	First, Len       int
@@ -100,8 +100,8 @@ type MaxSim struct {
 }
 
 // step is that of an op of scores, or of its gradients.
-func step(prepare func(c *exec.DeviceCall, backward bool) (exec.Step, error), backward bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) { return prepare(c, backward) })
+func step(prepare func(c *exec.DeviceCall, backward bool) cuda.Step, backward bool) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return prepare(c, backward) })
 }
 
 // Step is that of the scores, or of their gradients.

@@ -7,13 +7,13 @@ import (
 
 var vectorsSource = cuda.NewSource(files, "vectors", "cross.cu", "vectors.cu", "vectors_graph.cu", "vectors_filter.cu")
 
-// Limits of a block of pairs on the CUDA device: nodes, padding too, or those of one pair; and images, where there are texts
-// enough. A variable for tests.
+// Limits of a block of pairs on the CUDA device: nodes, padding too, or those of one pair; and images, where there are
+// texts enough. A variable for tests.
 var VectorsLimits = struct{ Nodes, Images int }{32 << 10, 8}
 
 // vectorsWork is a step on the CUDA device, in blocks of pairs. Texts are the queries of cross attention, images the
-// context. Words that take no part have nodes too, as how many there are is known on the device alone; kernels of pairs do not read
-// them, and their gradients are 0.
+// context. Words that take no part have nodes too, as how many there are is known on the device alone; kernels of pairs
+// do not read them, and their gradients are 0.
 //
 // P pairs, W words of them, R = P + W nodes, S channels of a node.
 type vectorsWork struct {
@@ -44,38 +44,30 @@ type vectorsWork struct {
 }
 
 // prepare makes the step.
-func (x *Vectors) prepare(c *exec.DeviceCall, back bool) (exec.Step, error) {
+func (x *Vectors) prepare(c *exec.DeviceCall, back bool) cuda.Step {
 	b := x.begin(c, back)
 	if 4*max(b.slopesFloats(), b.filterFloats(), b.channels) > mostShared {
-		return nil, nil
+		return nil
 	}
 	b.lay()
-	if err := b.scratch(); err != nil {
-		return nil, err
-	}
+	b.scratch()
 	forward := b.forwardBlock()
 	if !back {
-		return b.blocks(forward), nil
+		return b.blocks(forward)
 	}
 	backward := b.backwardBlock()
 	b.sumRows, b.sumWeighted, b.sumParts = b.kernel("add_columns"), b.kernel("add_weighted"), b.kernel("sum_columns")
-	blocks := b.blocks(func() error {
-		if err := forward(); err != nil {
-			return err
-		}
-		return backward()
+	blocks := b.blocks(func() {
+		forward()
+		backward()
 	})
-	return func() error {
+	return func() {
 		for k := range x.Floats {
-			if err := cuda.Zero(b.gradient(k)); err != nil {
-				return err
-			}
+			cuda.Zero(b.gradient(k))
 		}
-		if err := blocks(); err != nil {
-			return err
-		}
-		return b.addParts()
-	}, nil
+		blocks()
+		b.addParts()
+	}
 }
 
 // begin begins a step.
@@ -149,12 +141,9 @@ func (b *vectorsWork) lay() {
 func (b *vectorsWork) metric() bool { return b.how.Similarity != 0 }
 
 // blocks returns the step that works on all blocks.
-func (b *vectorsWork) blocks(work func() error) exec.Step {
-	return func() error {
-		placed, err := b.factors.Place()
-		if err != nil {
-			return err
-		}
+func (b *vectorsWork) blocks(work func()) cuda.Step {
+	return func() {
+		placed := b.factors.Place()
 		for i, p := range b.parts {
 			b.rows[p.In] = placed[i]
 		}
@@ -162,12 +151,9 @@ func (b *vectorsWork) blocks(work func() error) exec.Step {
 			b.now[imageSide] = crossSpan{i, min(b.most[imageSide], b.count[imageSide]-i)}
 			for j := 0; j < b.count[textSide]; j += b.most[textSide] {
 				b.now[textSide] = crossSpan{j, min(b.most[textSide], b.count[textSide]-j)}
-				if err := work(); err != nil {
-					return err
-				}
+				work()
 			}
 		}
-		return nil
 	}
 }
 
@@ -179,7 +165,7 @@ func (b *vectorsWork) sizes() (pairs, words, nodes, rows int) {
 }
 
 // pairs runs a kernel with a block of so many threads for each pair.
-func (b *vectorsWork) pairs(k *cuda.Kernel, threads, shared int, before, behind []any) error {
+func (b *vectorsWork) pairs(k *cuda.Kernel, threads, shared int, before, behind []any) {
 	pairs, _, _, _ := b.sizes()
-	return k.Launch(cuda.Grid{X: pairs, Threads: threads, Shared: 4 * shared}, b.parameters(before, behind)...)
+	k.Enqueue(cuda.Grid{X: pairs, Threads: threads, Shared: 4 * shared}, b.parameters(before, behind)...)
 }

@@ -31,31 +31,28 @@ func (b *vectorsWork) layer(l Layer) []any {
 }
 
 // filterForward returns what scores pairs in the forward pass; the backward pass makes all by itself.
-func (b *vectorsWork) filterForward() func() error {
+func (b *vectorsWork) filterForward() func() {
 	if b.backward {
-		return func() error { return nil }
+		return func() {}
 	}
 	filter := b.kernel("filter")
-	return func() error {
-		return b.pairs(filter, 256, b.filterFloats(), append([]any{b.c.Out, b.at(b.nodes.values.At)}, b.filterLayers()...),
+	return func() {
+		b.pairs(filter, 256, b.filterFloats(), append([]any{b.c.Out, b.at(b.nodes.values.At)}, b.filterLayers()...),
 			[]any{b.size})
 	}
 }
 
 // filterBackward returns what makes the gradients of nodes from those of scores, and adds those of layers.
-func (b *vectorsWork) filterBackward() func() error {
+func (b *vectorsWork) filterBackward() func() {
 	x, f := b.how, &b.filter
 	slopes := b.kernel("filter_slopes")
-	return func() error {
+	return func() {
 		pairs, _, nodes, _ := b.sizes()
-		before := []any{b.at(b.dnodes.values.At), b.at(f.dgates), b.at(b.dlogits), b.at(f.ends.At), b.at(b.nodes.values.At)}
+		before := []any{b.at(b.dnodes.values.At), b.at(f.dgates), b.at(b.dlogits), b.at(f.ends.At),
+			b.at(b.nodes.values.At)}
 		before = append(append(before, b.filterLayers()...), b.c.In[x.Operands])
-		if err := b.pairs(slopes, 256, b.filterFloats(), before, []any{b.size}); err != nil {
-			return err
-		}
-		if err := b.addWeighted(x.Score, b.at(b.dlogits), b.placed(f.ends), pairs); err != nil {
-			return err
-		}
-		return b.addWeighted(x.Gate, b.at(f.dgates), b.placed(b.nodes.values), nodes)
+		b.pairs(slopes, 256, b.filterFloats(), before, []any{b.size})
+		b.addWeighted(x.Score, b.at(b.dlogits), b.placed(f.ends), pairs)
+		b.addWeighted(x.Gate, b.at(f.dgates), b.placed(b.nodes.values), nodes)
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // forwardBlock returns what makes the scores of a block, in the backward pass all that they are made of.
-func (b *vectorsWork) forwardBlock() func() error {
+func (b *vectorsWork) forwardBlock() func() {
 	x, c := b.how, b.c
 	weigh, round, compare, unite := b.kernel("weigh"), b.kernel("round_rows"), b.kernel("compare"), b.kernel("unite")
 	end := b.filterForward
@@ -15,52 +15,40 @@ func (b *vectorsWork) forwardBlock() func() error {
 	}
 	score := end()
 	// attend makes the weights of words and the contexts.
-	attend := func(rows int) error {
-		if err := b.multiply(); err != nil {
-			return err
-		}
+	attend := func(rows int) {
+		b.multiply()
 		s, weights := b.at(b.products[attentionSite]), b.at(b.weights)
-		if err := b.launch(weigh, b.Sides[imageSide].Len, []any{weights, s}, []any{x.Scale, false}); err != nil {
-			return err
-		}
+		b.launch(weigh, b.Sides[imageSide].Len, []any{weights, s}, []any{x.Scale, false})
 		if a := b.attended; b.product != exec.Float32 {
 			n := rows * b.most[imageSide]
-			if err := round.Launch(cuda.Each(n*a.LD), b.at(a.At), weights, int64(n), b.Sides[imageSide].Len, a.LD); err != nil {
-				return err
-			}
+			round.Enqueue(cuda.Each(n*a.LD), b.at(a.At), weights, int64(n), b.Sides[imageSide].Len, a.LD)
 		}
-		if err := b.context(0, b.contexts); err != nil || !b.metric() {
-			return err
+		b.context(0, b.contexts)
+		if !b.metric() {
+			return
 		}
-		return b.context(x.Similarity, b.folded)
+
+		b.context(x.Similarity, b.folded)
 	}
-	return func() error {
+	return func() {
 		pairs, words, _, rows := b.sizes()
-		if err := attend(rows); err != nil {
-			return err
-		}
-		if err := b.pairs(compare, 256, 0, []any{b.at(b.squares[wordPart].At), b.at(b.squares[wholePart].At),
+		attend(rows)
+		b.pairs(compare, 256, 0, []any{b.at(b.squares[wordPart].At), b.at(b.squares[wholePart].At),
 			b.at(b.contextLengths), b.at(b.folded.At), b.at(b.contexts.At), c.In[1], c.In[vectorsImages],
-			c.In[vectorsTexts]}, []any{rows, b.channels, b.squares[wordPart].LD}); err != nil {
-			return err
-		}
+			c.In[vectorsTexts]}, []any{rows, b.channels, b.squares[wordPart].LD})
 		for k, l := range []Layer{wordPart: x.Local, wholePart: x.Global} {
 			n := []int{words, pairs}[k]
-			if err := b.apply(l, n, b.placed(b.squares[k]), b.placed(b.mapped[k].values)); err != nil {
-				return err
-			}
+			b.apply(l, n, b.placed(b.squares[k]), b.placed(b.mapped[k].values))
 		}
-		if err := b.pairs(unite, 256, 0, []any{b.at(b.nodes.values.At), b.half(b.nodes), b.at(b.nodeLengths),
+		b.pairs(unite, 256, 0, []any{b.at(b.nodes.values.At), b.half(b.nodes), b.at(b.nodeLengths),
 			b.at(b.mapped[wordPart].values.At), b.at(b.mapped[wholePart].values.At)},
-			[]any{rows, b.size, b.nodes.read.LD}); err != nil {
-			return err
-		}
-		return score()
+			[]any{rows, b.size, b.nodes.read.LD})
+		score()
 	}
 }
 
-// attention is the weights of the words of the block as products read them, those of the images behind each other in a row, and
-// how far apart.
+// attention is the weights of the words of the block as products read them, those of the images behind each other in a
+// row, and how far apart.
 func (b *vectorsWork) attention() (m cuda.Matrix, step int) {
 	if b.product == exec.Float32 {
 		return cuda.FloatsAt(b.at(b.weights), b.ld), b.Sides[imageSide].Len
@@ -71,12 +59,12 @@ func (b *vectorsWork) attention() (m cuda.Matrix, step int) {
 }
 
 // context makes the contexts of the words of the block for each image, of rows of an operand.
-func (b *vectorsWork) context(operand int, to cuda.Matrix) error {
+func (b *vectorsWork) context(operand int, to cuda.Matrix) {
 	_, _, _, words := b.sizes()
 	weights, step := b.attention()
 	rows, _ := b.tokens(operand)
 	tokens := b.Sides[imageSide].Len
 	p := cuda.Product{M: words, N: b.channels, K: tokens, Batch: b.now[imageSide].count,
 		StrideA: step, StrideB: tokens * rows.LD, StrideC: words * b.channels}
-	return cuda.Multiply(b.c, p, weights, rows, b.placed(to), nil)
+	cuda.Multiply(b.c, p, weights, rows, b.placed(to), nil)
 }

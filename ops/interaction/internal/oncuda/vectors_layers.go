@@ -6,41 +6,38 @@ import (
 )
 
 // apply sets y (n, out) to the results of a layer for rows x (n, in).
-func (b *vectorsWork) apply(l Layer, n int, x, y cuda.Matrix) error {
+func (b *vectorsWork) apply(l Layer, n int, x, y cuda.Matrix) {
 	w := b.c.In[l.Weight].Shape
 	var bias *cuda.Matrix
 	if l.Bias > 0 {
 		m := cuda.MatrixOf(b.c.In[l.Bias], 0, 0)
 		bias = &m
 	}
-	return cuda.Multiply(b.c, cuda.Product{TransB: true, M: n, N: w[0], K: w[1]}, x, b.rows[l.Weight], y, bias)
+	cuda.Multiply(b.c, cuda.Product{TransB: true, M: n, N: w[0], K: w[1]}, x, b.rows[l.Weight], y, bias)
 }
 
-// applySlopes adds the gradients of a layer from rows x and dy, and sets dx to dy W + beta dx. summed are dy whose sum is the
-// gradient of the bias: floats where there are some.
-func (b *vectorsWork) applySlopes(l Layer, n int, x, dy, summed, dx cuda.Matrix, beta float32) error {
+// applySlopes adds the gradients of a layer from rows x and dy, and sets dx to dy W + beta dx. summed are dy whose sum
+// is the gradient of the bias: floats where there are some.
+func (b *vectorsWork) applySlopes(l Layer, n int, x, dy, summed, dx cuda.Matrix, beta float32) {
 	w := b.c.In[l.Weight].Shape
 	p := cuda.Product{TransA: true, M: w[0], N: w[1], K: n, Beta: 1}
-	if err := cuda.Multiply(b.c, p, dy, x, cuda.MatrixOf(b.gradient(l.Weight), 0, w[1]), nil); err != nil {
-		return err
-	}
-	if err := b.addColumns(l.Bias, summed, n); err != nil {
-		return err
-	}
-	return cuda.Multiply(b.c, cuda.Product{M: n, N: w[1], K: w[0], Beta: beta}, dy, b.rows[l.Weight], dx, nil)
+	cuda.Multiply(b.c, p, dy, x, cuda.MatrixOf(b.gradient(l.Weight), 0, w[1]), nil)
+	b.addColumns(l.Bias, summed, n)
+	cuda.Multiply(b.c, cuda.Product{M: n, N: w[1], K: w[0], Beta: beta}, dy, b.rows[l.Weight], dx, nil)
 }
 
 // columnParts is how many parts rows have that are added up over columns.
 const columnParts = 64
 
-// columnSums are sums (columnParts, cols) of each part of the rows of all blocks so far, which together are the gradient of
-// an operand.
+// columnSums are sums (columnParts, cols) of each part of the rows of all blocks so far, which together are the
+// gradient of an operand.
 type columnSums struct {
 	parts cuda.Pointer
 	cols  int
 }
 
-// layColumns asks for the memory of the sums, for the biases of layers that are products and the weights and biases of others.
+// layColumns asks for the memory of the sums, for the biases of layers that are products and the weights and biases of
+// others.
 func (b *vectorsWork) layColumns() {
 	b.columns = map[int]columnSums{}
 	lay := func(operands ...int) {
@@ -62,27 +59,31 @@ func (b *vectorsWork) firstBlock() bool {
 }
 
 // addColumns adds the sums over n rows to those of an operand, unless it is 0.
-func (b *vectorsWork) addColumns(operand int, x cuda.Matrix, n int) error {
+func (b *vectorsWork) addColumns(operand int, x cuda.Matrix, n int) {
 	if operand == 0 {
-		return nil
+		return
 	}
 	to, add := b.columns[operand], !b.firstBlock()
 	if x.Type == exec.Float32 {
-		return b.sumWeighted.Launch(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, nil, n, to.cols, int64(x.LD), add)
+		b.sumWeighted.Enqueue(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, nil, n, to.cols, int64(x.LD),
+			add)
+		return
 	}
-	return b.sumRows.Launch(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, n, to.cols, int64(x.LD), add)
+	b.sumRows.Enqueue(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, n, to.cols, int64(x.LD), add)
 }
 
-// addWeighted adds the gradients of the weight and bias of a layer with one result, from the gradients d (n) of results and n
-// rows x of floats.
-func (b *vectorsWork) addWeighted(l Layer, d cuda.Pointer, x cuda.Matrix, n int) error {
+// addWeighted adds the gradients of the weight and bias of a layer with one result, from the gradients d (n) of results
+// and n rows x of floats.
+func (b *vectorsWork) addWeighted(l Layer, d cuda.Pointer, x cuda.Matrix, n int) {
 	to := b.columns[l.Weight]
-	if err := b.sumWeighted.Launch(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, d, n, to.cols, int64(x.LD),
-		!b.firstBlock()); err != nil || l.Bias == 0 {
-		return err
+	b.sumWeighted.Enqueue(columnsGrid(to.cols, columnParts), b.at(to.parts), x.At, d, n, to.cols, int64(x.LD),
+		!b.firstBlock())
+	if l.Bias == 0 {
+		return
 	}
+
 	to = b.columns[l.Bias]
-	return b.sumWeighted.Launch(columnsGrid(1, columnParts), b.at(to.parts), d, nil, n, 1, int64(1), !b.firstBlock())
+	b.sumWeighted.Enqueue(columnsGrid(1, columnParts), b.at(to.parts), d, nil, n, 1, int64(1), !b.firstBlock())
 }
 
 // columnsGrid is that of sums over columns, for so many parts of the rows.
@@ -91,17 +92,14 @@ func columnsGrid(cols, parts int) cuda.Grid {
 }
 
 // addParts sets the gradients that are sums over columns.
-func (b *vectorsWork) addParts() error {
+func (b *vectorsWork) addParts() {
 	if b.count[imageSide] == 0 || b.count[textSide] == 0 {
-		return nil
+		return
 	}
 	for k := b.how.Layers; k < b.how.Floats; k++ {
 		if from, ok := b.columns[k]; ok {
 			g := cuda.Grid{X: cuda.Blocks(from.cols, 256), Threads: 256}
-			if err := b.sumParts.Launch(g, b.gradient(k), b.at(from.parts), columnParts, from.cols); err != nil {
-				return err
-			}
+			b.sumParts.Enqueue(g, b.gradient(k), b.at(from.parts), columnParts, from.cols)
 		}
 	}
-	return nil
 }

@@ -7,8 +7,8 @@ import (
 
 // Transpose is the step of a transposed matrix.
 func Transpose() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		transpose := cuda.Transpose(c, c.Out)
-		return func() error { return transpose(c.Out, c.In[0], c.In[0].Shape[0], c.In[0].Shape[1]) }, nil
+		return func() { transpose(c.Out, c.In[0], c.In[0].Shape[0], c.In[0].Shape[1]) }
 	})
 }

@@ -28,72 +28,70 @@ func activationMacros(of vector.Activation, y *exec.Operand, more ...cuda.Macro)
 }
 
 // activate returns the step of y = activation(x), values one by one, which may lie at the same place.
-func activate(c *exec.DeviceCall, of vector.Activation, y, x *exec.Operand) exec.Step {
+func activate(c *exec.DeviceCall, of vector.Activation, y, x *exec.Operand) cuda.Step {
 	k := cuda.Load(c, activationSource, "activate", activationMacros(of, y, cuda.Type("X", *x))...)
 	n := y.Shape.TotalSize()
-	return func() error { return k.Launch(activationGrid(n), *y, *x, int64(n)) }
+	return func() { k.Enqueue(activationGrid(n), *y, *x, int64(n)) }
 }
 
-// activateGradient returns the step of dx = dy times the derivative of the activation at x, which all may lie at the same place.
-func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.Operand) exec.Step {
+// activateGradient returns the step of dx = dy times the derivative of the activation at x, which all may lie at the
+// same place.
+func activateGradient(c *exec.DeviceCall, of vector.Activation, dx, x, dy *exec.Operand) cuda.Step {
 	k := cuda.Load(c, activationSource, "activate_gradient",
 		activationMacros(of, dx, cuda.Type("X", *x), cuda.Type("DY", *dy))...)
 	n := dx.Shape.TotalSize()
-	return func() error { return k.Launch(activationGrid(n), *dx, *x, *dy, int64(n)) }
+	return func() { k.Enqueue(activationGrid(n), *dx, *x, *dy, int64(n)) }
 }
 
 // Activation is the step of an op that is an activation.
 func Activation(of vector.Activation) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		return activate(c, of, &c.Out, &c.In[0]), nil
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return activate(c, of, &c.Out, &c.In[0]) })
 }
 
 // ActivationGrad is the step of its gradient for x, or the result of relu and tanh, and dy.
 func ActivationGrad(of vector.Activation) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1]), nil
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1]) })
 }
 
 // Gated is the step of SwiGLU, and of its gradient.
 func Gated(kernel string) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, h, wide := c.In[0].Shape[0], c.In[0].Shape[1]/2, 4
 		for h%wide != 0 {
 			wide /= 2
 		}
-		k := cuda.Load(c, activationSource, kernel, cuda.Value("F", int(vector.BySiLU)), cuda.Is("HALVES", true), cuda.Value("WIDE", wide))
+		k := cuda.Load(c, activationSource, kernel, cuda.Value("F", int(vector.BySiLU)), cuda.Is("HALVES", true),
+			cuda.Value("WIDE", wide))
 		g := cuda.Grid{X: rows, Y: cuda.Blocks(h/wide, activationThreads), Threads: activationThreads}
-		return func() error {
+		return func() {
 			args := []any{c.Out}
 			for _, x := range c.In {
 				args = append(args, x)
 			}
-			return k.Launch(g, append(args, h)...)
-		}, nil
+			k.Enqueue(g, append(args, h)...)
+		}
 	})
 }
 
 // GELUDropout is the step of GELU with dropout behind it.
 func GELUDropout(keep float32) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := sizeOf(c.In[0])
-		k := cuda.Load(c, activationSource, "activate", activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
-		return func() error {
-			return k.Launch(activationGrid(rows*cols), c.Out, c.In[0], int64(rows*cols), c.In[1], cols, 1/keep)
-		}, nil
+		k := cuda.Load(c, activationSource, "activate",
+			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Is("DROPPED", true))...)
+		return func() { k.Enqueue(activationGrid(rows*cols), c.Out, c.In[0], int64(rows*cols), c.In[1], cols, 1/keep) }
 	})
 }
 
 // GELUDropoutGrad is that of its gradient, for x, bits and dy.
 func GELUDropoutGrad(keep float32) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := sizeOf(c.In[0])
 		k := cuda.Load(c, activationSource, "activate_gradient",
-			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Type("DY", c.In[2]), cuda.Is("DROPPED", true))...)
-		return func() error {
-			return k.Launch(activationGrid(rows*cols), c.Out, c.In[0], c.In[2], int64(rows*cols), c.In[1], cols, 1/keep)
-		}, nil
+			activationMacros(vector.ByGELU, &c.Out, cuda.Type("X", c.In[0]), cuda.Type("DY", c.In[2]),
+				cuda.Is("DROPPED", true))...)
+		return func() {
+			k.Enqueue(activationGrid(rows*cols), c.Out, c.In[0], c.In[2], int64(rows*cols), c.In[1], cols, 1/keep)
+		}
 	})
 }

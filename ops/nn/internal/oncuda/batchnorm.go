@@ -77,59 +77,53 @@ func (s batchNormLayout) lengths(c *exec.DeviceCall) (any, int) {
 
 // Step is that of the op.
 func (b BatchNorm) Step() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		s, ok := b.layout(c.In[0])
 		if !ok {
-			return nil, nil
+			return nil
 		}
 		parts, _, _ := s.scratch(c)
 		load := func(name string) *cuda.Kernel { return cuda.Load(c, batchNormSource, name, s.macros()...) }
 		measure, statistics := load("batch_norm_moments"), load("batch_norm_statistics")
 		given, apply := load("batch_norm_given"), load("batch_norm")
-		return func() error {
+		return func() {
 			lengths, l := s.lengths(c)
 			mean, rstd, variance := c.Aux[batchMean], c.Aux[batchRstd], c.Aux[batchVariance]
 			if b.Given {
-				if err := given.Launch(cuda.Grid{X: cuda.Blocks(s.cols, 128), Threads: 128}, mean, rstd, variance, c.In[3], c.In[4],
-					s.cols, b.Eps); err != nil {
-					return err
-				}
+				given.Enqueue(cuda.Grid{X: cuda.Blocks(s.cols, 128), Threads: 128}, mean, rstd, variance, c.In[3],
+					c.In[4],
+					s.cols, b.Eps)
 			} else {
-				if err := measure.Launch(s.partGrid(), parts, c.In[0], lengths, s.rows, s.cols, l); err != nil {
-					return err
-				}
-				if err := statistics.Launch(s.columnGrid(), mean, rstd, variance, parts, s.parts, c.In[0], lengths, s.rows, s.cols, l,
-					b.Eps); err != nil {
-					return err
-				}
+				measure.Enqueue(s.partGrid(), parts, c.In[0], lengths, s.rows, s.cols, l)
+				statistics.Enqueue(s.columnGrid(), mean, rstd, variance, parts, s.parts, c.In[0], lengths, s.rows,
+					s.cols, l,
+					b.Eps)
 			}
-			return apply.Launch(s.rowGrid(), c.Out, c.In[0], c.In[1], c.In[2], cuda.Optional(c, b.Add), mean, rstd, lengths, s.rows, s.cols, l)
-		}, nil
+			apply.Enqueue(s.rowGrid(), c.Out, c.In[0], c.In[1], c.In[2], cuda.Optional(c, b.Add), mean, rstd, lengths,
+				s.rows, s.cols, l)
+		}
 	})
 }
 
 // Grad is the step of its gradients.
 func (b BatchNorm) Grad() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		s, ok := b.layout(c.In[1])
 		if !ok {
-			return nil, nil
+			return nil
 		}
 		parts, slope, product := s.scratch(c)
 		load := func(name string) *cuda.Kernel { return cuda.Load(c, batchNormSource, name, s.macros()...) }
 		sums, totals, grad := load("batch_norm_dx_sums"), load("batch_norm_dx_totals"), load("batch_norm_dx")
-		return func() error {
+		return func() {
 			lengths, l := s.lengths(c)
 			mean, rstd := c.InAux[0][batchMean], c.InAux[0][batchRstd]
 			x, gamma, beta, dy := c.In[1], c.In[2], c.In[3], c.In[4]
-			if err := sums.Launch(s.partGrid(), parts, x, gamma, beta, dy, mean, rstd, lengths, s.rows, s.cols, l); err != nil {
-				return err
-			}
-			if err := totals.Launch(s.columnGrid(), c.Aux[0], c.Aux[1], slope, product, parts, s.parts, gamma, rstd, lengths, s.rows,
-				s.cols, l, b.Given); err != nil {
-				return err
-			}
-			return grad.Launch(s.rowGrid(), c.Out, x, gamma, beta, dy, mean, rstd, slope, product, lengths, s.rows, s.cols, l)
-		}, nil
+			sums.Enqueue(s.partGrid(), parts, x, gamma, beta, dy, mean, rstd, lengths, s.rows, s.cols, l)
+			totals.Enqueue(s.columnGrid(), c.Aux[0], c.Aux[1], slope, product, parts, s.parts, gamma, rstd, lengths,
+				s.rows,
+				s.cols, l, b.Given)
+			grad.Enqueue(s.rowGrid(), c.Out, x, gamma, beta, dy, mean, rstd, slope, product, lengths, s.rows, s.cols, l)
+		}
 	})
 }

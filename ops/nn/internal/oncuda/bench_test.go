@@ -165,12 +165,10 @@ func (s *deviceBench) activations() {
 	// Other blocks than those of activationGrid.
 	x, y := s.at(0, bf16, 65792, 3072), s.at(1, bf16, 65792, 3072)
 	for _, threads := range []int{128, 512} {
-		s.add(fmt.Sprintf("gelu/65792x3072/bf16/threads=%d", threads), 4*65792*3072, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+		s.add(fmt.Sprintf("gelu/65792x3072/bf16/threads=%d", threads), 4*65792*3072, cuda.On(func(c *exec.DeviceCall) cuda.Step {
 			k := cuda.Load(c, activationSource, "activate", activationMacros(vector.ByGELU, &y, cuda.Type("X", x))...)
 			n := 65792 * 3072
-			return func() error {
-				return k.Launch(cuda.Grid{X: cuda.Blocks(n, 16*threads), Threads: threads}, y, x, int64(n))
-			}, nil
+			return func() { k.Enqueue(cuda.Grid{X: cuda.Blocks(n, 16*threads), Threads: threads}, y, x, int64(n)) }
 		}), &exec.DeviceCall{In: []exec.Operand{x}, Out: y})
 	}
 }
@@ -187,7 +185,7 @@ func (s *deviceBench) sums() {
 		name, c := fmt.Sprintf("sums/%dx%d/%s", m.rows, m.cols, typeName(m.t)), &exec.DeviceCall{In: []exec.Operand{x}, Out: out}
 		add := func(name string, l columnSumsLayout) {
 			s.add(name, m.rows*m.cols*bytesOf(m.t),
-				cuda.On(func(c *exec.DeviceCall) (exec.Step, error) { return l.prepare(c, 0, m.cols) }), c)
+				cuda.On(func(c *exec.DeviceCall) cuda.Step { return l.prepare(c, 0, m.cols) }), c)
 		}
 		l := layoutOfSums(x)
 		add(name, l)
@@ -224,9 +222,9 @@ func (s *deviceBench) norms() {
 			&exec.DeviceCall{In: []exec.Operand{x, gamma, beta}, InAux: [][]exec.Operand{aux, nil, nil}, Out: norm})
 		s.add("layer_norm/"+size, n*6, LayerNorm(1e-5),
 			&exec.DeviceCall{In: []exec.Operand{x, gamma, beta}, Out: norm, Aux: []exec.Operand{mean, rstd}})
-		s.add("rounding/"+size, n*6, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-			f, err := cuda.NewFactors(c, cuda.Part{In: 0, Rows: m.rows, Cols: m.cols, Type: bf16})
-			return func() error { _, err := f.Place(); return err }, err
+		s.add("rounding/"+size, n*6, cuda.On(func(c *exec.DeviceCall) cuda.Step {
+			f := cuda.NewFactors(c, cuda.Part{In: 0, Rows: m.rows, Cols: m.cols, Type: bf16})
+			return func() { f.Place() }
 		}), &exec.DeviceCall{In: []exec.Operand{x}, Out: norm})
 	}
 	// Other numbers of blocks that share a multiprocessor's registers than RESIDENT.
@@ -235,13 +233,13 @@ func (s *deviceBench) norms() {
 	x, h, sum, norm := s.at(0, f32, rows, cols), s.at(1, f32, rows, cols), s.at(2, f32, rows, cols), s.at(3, bf16, rows, cols)
 	for _, resident := range []int{3, 6, 8} {
 		name := fmt.Sprintf("add_norm/65792x768/branch=fp32/resident=%d", resident)
-		s.add(name, rows*cols*14, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+		s.add(name, rows*cols*14, cuda.On(func(c *exec.DeviceCall) cuda.Step {
 			k := cuda.Load(c, layerNormSource, "add_norm", l.macros(cuda.Type("Y", norm), cuda.Type("H", h), cuda.Is("ADD", true),
 				cuda.Is("DROPOUT", false), cuda.Value("RESIDENT", resident))...)
-			return func() error {
-				return k.Launch(l.grid(rows), sum, norm, h, x, nil, s.vector(cols), s.vector(cols), s.vector(rows), s.vector(rows), rows,
+			return func() {
+				k.Enqueue(l.grid(rows), sum, norm, h, x, nil, s.vector(cols), s.vector(cols), s.vector(rows), s.vector(rows), rows,
 					cols, float32(1e-5), float32(1))
-			}, nil
+			}
 		}), &exec.DeviceCall{Out: sum})
 	}
 }
@@ -267,24 +265,20 @@ func (s *deviceBench) chains() {
 		before, after, y := s.at(1, bf16, m.rows, 4*m.cols), s.at(2, bf16, m.rows, 4*m.cols), s.at(3, bf16, m.rows, m.cols)
 		for _, backwards := range []bool{false, true} {
 			name := fmt.Sprintf("feed_forward/%dx%d/backwards=%t", m.rows, m.cols, backwards)
-			s.add(name, 0, cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+			s.add(name, 0, cuda.On(func(c *exec.DeviceCall) cuda.Step {
+				d := cuda.Of(c)
 				first, err := Linear(0, false, 0)[cuda.Name].Prepare(c)
-				if err != nil {
-					return nil, err
-				}
+				d.Note(err)
 				second, err := Linear(0, false, 0)[cuda.Name].Prepare(&exec.DeviceCall{In: []exec.Operand{after, w2}, Out: y, BF16: true})
+				d.Note(err)
 				k := cuda.Load(c, activationSource, "activate",
 					activationMacros(vector.ByGELU, &after, cuda.Type("X", before), cuda.Is("BACKWARDS", backwards))...)
 				n := m.rows * m.cols * 4
-				return func() error {
-					if err := first(); err != nil {
-						return err
-					}
-					if err := k.Launch(activationGrid(n), after, before, int64(n)); err != nil {
-						return err
-					}
-					return second()
-				}, err
+				return func() {
+					d.Note(first())
+					k.Enqueue(activationGrid(n), after, before, int64(n))
+					d.Note(second())
+				}
 			}), &exec.DeviceCall{In: []exec.Operand{x, w1}, Out: before})
 		}
 	}

@@ -12,19 +12,17 @@ const embeddingChunk = 64
 
 // Gather is the step of rows, or blocks of them, by their index.
 func Gather(block int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, width, rows := c.In[0].Shape[0]/block, block*c.In[0].Shape[1], c.In[1].Shape[0]
 		p := pieceOf(width)
 		k := cuda.Load(c, embeddingSource, "gather", cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", false))
-		return func() error {
-			return k.Launch(pieceGrid(rows, width, p), c.Out, c.In[0], c.In[1], rows, width, n)
-		}, nil
+		return func() { k.Enqueue(pieceGrid(rows, width, p), c.Out, c.In[0], c.In[1], rows, width, n) }
 	})
 }
 
 // GatherGrad makes dx of so many rows.
 func GatherGrad(block, still int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, width, rows := c.Out.Shape[0]/block, block*c.Out.Shape[1], c.In[0].Shape[0]
 		p := pieceOf(width)
 		macros := []cuda.Macro{cuda.Value("PIECE", p), cuda.Is("ACCUMULATE", c.Accumulate)}
@@ -35,19 +33,17 @@ func GatherGrad(block, still int) cuda.Steps {
 		order := cuda.Scratch(c, 2*int64(list)+int64(chunks)*2*int64(width)*4)
 		sorted, parts := order+list, order+2*list
 		grid := cuda.Grid{X: chunks, Y: cuda.Blocks(width, 64*p), Threads: 64}
-		return func() error {
+		return func() {
 			if !c.Accumulate {
-				if err := cuda.Zero(c.Out); err != nil {
-					return err
-				}
+				cuda.Zero(c.Out)
 			}
-			if err := sorting.Launch(cuda.Grid{X: cuda.Blocks(rows, 32), Threads: 256}, order, sorted, c.In[0], rows); err != nil {
-				return err
+			sorting.Enqueue(cuda.Grid{X: cuda.Blocks(rows, 32), Threads: 256}, order, sorted, c.In[0], rows)
+			summing.Enqueue(grid, c.Out, parts, c.In[1], order, sorted, rows, width, n, still)
+			if chunks == 1 {
+				return
 			}
-			if err := summing.Launch(grid, c.Out, parts, c.In[1], order, sorted, rows, width, n, still); err != nil || chunks == 1 {
-				return err
-			}
-			return joining.Launch(grid, c.Out, parts, sorted, rows, width, n, still)
-		}, nil
+
+			joining.Enqueue(grid, c.Out, parts, sorted, rows, width, n, still)
+		}
 	})
 }

@@ -8,13 +8,14 @@ import (
 
 var patchifySource = cuda.NewSource(files, "patchify", "rows.cuh", "patchify.cu")
 
-// PatchCopy is the step between images and rows of patches, back or not. s is the shape of the images, nil: that of operand 0.
+// PatchCopy is the step between images and rows of patches, back or not. s is the shape of the images, nil: that of
+// operand 0.
 func PatchCopy(s tensor.Shape, patch int, back bool) cuda.Steps {
 	var half exec.Half
 	if !back {
 		half.Writes = []int{output}
 	}
-	return cuda.OnWith(half, func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.OnWith(half, func(c *exec.DeviceCall) cuda.Step {
 		images := s
 		if images == nil {
 			images = c.In[0].Shape
@@ -22,9 +23,10 @@ func PatchCopy(s tensor.Shape, patch int, back bool) cuda.Steps {
 		channels, height, width := images[1], images[2], images[3]
 		k := cuda.Load(c, patchifySource, "patchify", cuda.Value("PIECE", pieceOf(patch)), cuda.Value("PATCH", patch),
 			cuda.Is("BACK", back), cuda.Type("TO", c.Out))
-		return func() error {
-			return k.Launch(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0], channels,
+		return func() {
+			k.Enqueue(cuda.Grid{X: images[0] * (height / patch) * (width / patch), Threads: 192}, c.Out, c.In[0],
+				channels,
 				height, width)
-		}, nil
+		}
 	})
 }

@@ -12,7 +12,7 @@ const output = -1
 
 // Zeros is the step of a result of zeros.
 func Zeros() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) { return func() error { return cuda.Zero(c.Out) }, nil })
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return func() { cuda.Zero(c.Out) } })
 }
 
 // pieceOf returns the neighbours that a thread takes at once from rows whose lengths and beginnings these are.
@@ -55,7 +55,8 @@ func layoutOf(cols, most int) (rowLayout, bool) {
 }
 
 func (l rowLayout) macros(more ...cuda.Macro) []cuda.Macro {
-	return append([]cuda.Macro{cuda.Value("PIECE", l.piece), cuda.Value("PIECES", l.pieces), cuda.Value("THREADS", l.threads),
+	return append([]cuda.Macro{cuda.Value("PIECE", l.piece), cuda.Value("PIECES", l.pieces),
+		cuda.Value("THREADS", l.threads),
 		cuda.Is("EXACT", l.piece*l.pieces*l.threads == l.cols)}, more...)
 }
 
@@ -68,8 +69,8 @@ func (l rowLayout) grid(rows int) cuda.Grid {
 }
 
 // sumParts enqueues the sums a and b (cols) over n parts (n, 2, cols).
-func sumParts(k *cuda.Kernel, a, b exec.Operand, parts cuda.Pointer, n, cols int) error {
-	return k.Launch(cuda.Grid{X: cuda.Blocks(2*cols, 32), Threads: 1024}, a, b, parts, n, cols)
+func sumParts(k *cuda.Kernel, a, b exec.Operand, parts cuda.Pointer, n, cols int) {
+	k.Enqueue(cuda.Grid{X: cuda.Blocks(2*cols, 32), Threads: 1024}, a, b, parts, n, cols)
 }
 
 // pieceGrid has a warp for 8 pieces of each lane of a row, and blocks of 8 rows.

@@ -10,7 +10,8 @@ var poolSource = cuda.NewSource(files, "pool", "pool.cu")
 // Operands are where those of a pool are among an op's; Cols is -1 where every column exists.
 type Operands struct{ Keys, Queue, Pointer, Cols int }
 
-// copies are operands of a product with the pool as it wants them: of its type, with rows that begin at multiples of 16 bytes.
+// copies are operands of a product with the pool as it wants them: of its type, with rows that begin at multiples of 16
+// bytes.
 type copies struct {
 	c       *exec.DeviceCall
 	at      Operands
@@ -26,7 +27,8 @@ type copies struct {
 
 // newCopies prepares the product of operand 0 with the pool at.
 func newCopies(c *exec.DeviceCall, at Operands) *copies {
-	x := &copies{c: c, at: at, n: c.In[at.Queue].Shape[0], wide: c.In[at.Queue].Shape[1], left: c.In[0].Shape[0], leftCols: c.In[0].Shape[1]}
+	x := &copies{c: c, at: at, n: c.In[at.Queue].Shape[0], wide: c.In[at.Queue].Shape[1], left: c.In[0].Shape[0],
+		leftCols: c.In[0].Shape[1]}
 	typed, size := cuda.Macro{Name: "V", Value: "float"}, int64(4)
 	x.ld, x.leftLD = (x.wide+3)/4*4, x.leftCols
 	if c.BF16 {
@@ -42,15 +44,17 @@ func newCopies(c *exec.DeviceCall, at Operands) *copies {
 }
 
 // run copies the pool, and operand 0 where it is rounded, and returns where the latter lies.
-func (x *copies) run() (left cuda.Pointer, err error) {
+func (x *copies) run() (left cuda.Pointer) {
 	in := x.c.In
-	err = x.assemble.Launch(cuda.Grid{X: cuda.Blocks(x.n, 8), Threads: 32, ThreadsY: 8},
-		x.pool, in[x.at.Keys], in[x.at.Queue], in[x.at.Pointer], cuda.Optional(x.c, x.at.Cols), in[x.at.Keys].Shape[0], x.n, x.wide, x.ld)
-	if err != nil || x.t == exec.Float32 {
-		return cuda.At(in[0]), err
+	x.assemble.Enqueue(cuda.Grid{X: cuda.Blocks(x.n, 8), Threads: 32, ThreadsY: 8},
+		x.pool, in[x.at.Keys], in[x.at.Queue], in[x.at.Pointer], cuda.Optional(x.c, x.at.Cols), in[x.at.Keys].Shape[0],
+		x.n, x.wide, x.ld)
+	if x.t == exec.Float32 {
+		return cuda.At(in[0])
 	}
 	units := x.left * x.leftLD
-	return x.rounded, x.widen.Launch(cuda.Each(units), x.rounded, in[0], int64(units), x.leftCols, x.leftLD)
+	x.widen.Enqueue(cuda.Each(units), x.rounded, in[0], int64(units), x.leftCols, x.leftLD)
+	return x.rounded
 }
 
 // Similarity is operand 0 (B, C) times the transpose of the pool.
@@ -69,27 +73,22 @@ func Gradient(at Operands) cuda.Steps {
 
 // timesPool is the product of operand 0 with the pool that shape says.
 func timesPool(at Operands, shape func(x *copies) cuda.Product) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		x := newCopies(c, at)
 		p := shape(x)
 		p.LDA, p.LDB, p.A, p.B = x.leftLD, x.ld, x.t, x.t
-		return func() error {
-			left, err := x.run()
-			if err != nil {
-				return err
-			}
-			return cuda.Of(c).Multiply(p, left, x.pool, cuda.At(c.Out), 0)
-		}, nil
+		return func() {
+			d := cuda.Of(c)
+			d.Note(d.Multiply(p, x.run(), x.pool, cuda.At(c.Out), 0))
+		}
 	})
 }
 
 // Columns takes n columns from the pointer on.
 func Columns(n int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, poolSource, "pool_columns", cuda.Macro{Name: "V", Value: "float"}, cuda.Is("VEC", false))
 		values := c.Out.Shape.TotalSize()
-		return func() error {
-			return k.Launch(cuda.Each(values), c.Out, c.In[0], c.In[1], int64(values), n, c.In[0].Shape[1])
-		}, nil
+		return func() { k.Enqueue(cuda.Each(values), c.Out, c.In[0], c.In[1], int64(values), n, c.In[0].Shape[1]) }
 	})
 }

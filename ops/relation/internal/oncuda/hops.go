@@ -9,7 +9,7 @@ var hopsSource = cuda.NewSource(files, "hops", "hops.cu")
 
 // Hops is the step of the divergence of walks of up to count hops: the same matrices as on the host, in scratch.
 func Hops(temperature, target float32, count int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n := c.In[0].Shape[0]
 		size := (4*int64(n)*int64(n) + 255) / 256 * 256 // of a matrix
 		first := (8*int64(n)*int64(count) + 255) / 256 * 256
@@ -20,52 +20,40 @@ func Hops(temperature, target float32, count int) cuda.Steps {
 		fixed, walks := matrix(2*count), [2]cuda.Pointer{matrix(2*count + 1), matrix(2*count + 2)}
 
 		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, hopsSource, name) }
-		softmax, compare, mean, finish := kernel("distributions"), kernel("compare_rows"), kernel("mean_loss"), kernel("softmax_gradient")
+		softmax, compare, mean, finish := kernel("distributions"), kernel("compare_rows"), kernel("mean_loss"),
+			kernel("softmax_gradient")
 		rows := func(blocks int) cuda.Grid { return cuda.Grid{X: blocks, Threads: 256} }
-		multiply := func(out, a, b cuda.Pointer, transA, transB bool, beta float32) error {
+		multiply := func(out, a, b cuda.Pointer, transA, transB bool, beta float32) {
 			p := cuda.Product{TransA: transA, TransB: transB, M: n, N: n, K: n, LDA: n, LDB: n, LDC: n, Beta: beta}
-			return cuda.Of(c).Multiply(p, a, b, out, 0)
+			d := cuda.Of(c)
+			d.Note(d.Multiply(p, a, b, out, 0))
 		}
-		forward := func() error {
-			if err := softmax.Launch(rows(2*n), power(1), fixed, c.In[0], c.In[1], n, 1/temperature, 1/target); err != nil {
-				return err
-			}
+		forward := func() {
+			softmax.Enqueue(rows(2*n), power(1), fixed, c.In[0], c.In[1], n, 1/temperature, 1/target)
 			walk := fixed
 			for l := 1; l <= count; l++ {
 				if l > 1 {
 					next := walks[l%2]
-					if err := multiply(power(l), power(l-1), power(1), false, false, 0); err != nil {
-						return err
-					}
-					if err := multiply(next, walk, fixed, false, false, 0); err != nil {
-						return err
-					}
+					multiply(power(l), power(l-1), power(1), false, false, 0)
+					multiply(next, walk, fixed, false, false, 0)
 					walk = next
 				}
-				if err := compare.Launch(rows(n), losses+cuda.Pointer(8*n*(l-1)), grad(l), walk, power(l), n, 1/float32(n*count)); err != nil {
-					return err
-				}
+				compare.Enqueue(rows(n), losses+cuda.Pointer(8*n*(l-1)), grad(l), walk, power(l), n, 1/float32(n*count))
 			}
-			return mean.Launch(rows(1), c.Out, losses, n*count)
+			mean.Enqueue(rows(1), c.Out, losses, n*count)
 		}
-		return func() error {
-			if err := forward(); err != nil {
-				return err
-			}
+		return func() {
+			forward()
 			dp := cuda.At(c.Aux[0])
 			for l := count; l > 1; l-- {
 				beta := float32(1)
 				if l == count {
 					beta = 0
 				}
-				if err := multiply(dp, power(l-1), grad(l), true, false, beta); err != nil {
-					return err
-				}
-				if err := multiply(grad(l-1), grad(l), power(1), false, true, 1); err != nil {
-					return err
-				}
+				multiply(dp, power(l-1), grad(l), true, false, beta)
+				multiply(grad(l-1), grad(l), power(1), false, true, 1)
 			}
-			return finish.Launch(rows(n), c.Aux[0], power(1), grad(1), n, count > 1, temperature)
-		}, nil
+			finish.Enqueue(rows(n), c.Aux[0], power(1), grad(1), n, count > 1, temperature)
+		}
 	})
 }

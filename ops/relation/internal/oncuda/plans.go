@@ -8,20 +8,22 @@ import (
 
 var plansSource = cuda.NewSource(files, "plans", "plans.cu")
 
-// SmallPlan is the number of pairs of a plan up to which a block of threads makes all rounds: exponentials of a block then take
-// about as long as the two launches of a round, and rounds that are not needed cost nothing. A variable for tests.
+// SmallPlan is the number of pairs of a plan up to which a block of threads makes all rounds: exponentials of a block
+// then take about as long as the two launches of a round, and rounds that are not needed cost nothing. A variable for
+// tests.
 var SmallPlan = 1 << 14
 
-// LaunchedRounds is how many rounds of a larger plan have launches of their own at most. A recording holds each launch, and a replay
-// starts each, whether its round is needed or not. A variable for tests.
+// LaunchedRounds is how many rounds of a larger plan have launches of their own at most. A recording holds each launch,
+// and a replay starts each, whether its round is needed or not. A variable for tests.
 var LaunchedRounds = 2000
 
-// Plans is the step of the divergence of two plans, target of the fixed one. Both plans are made side by side. A round needs all rows before its columns and all
-// columns before the next rows, and so two launches. The host does not know how many rounds there will be: it launches all that
-// there may be, and those behind the last one that is needed look on the device and return. Rounds from LaunchedRounds on, which few
-// plans need, and all of a small plan are one launch, in which a block makes them one after another.
+// Plans is the step of the divergence of two plans, target of the fixed one. Both plans are made side by side. A round
+// needs all rows before its columns and all columns before the next rows, and so two launches. The host does not know
+// how many rounds there will be: it launches all that there may be, and those behind the last one that is needed look
+// on the device and return. Rounds from LaunchedRounds on, which few plans need, and all of a small plan are one
+// launch, in which a block makes them one after another.
 func Plans(own, target transport.Options) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		n, m, rounds := c.In[0].Shape[0], c.In[0].Shape[1], own.Iterations
 		tolerance := own.Tolerance
 		if tolerance == 0 {
@@ -31,7 +33,8 @@ func Plans(own, target transport.Options) cuda.Steps {
 		work := cuda.Scratch(c, 8*(2*plan+int64(n)))
 		sums := work + cuda.Pointer(16*plan)
 		kernel := func(name string) *cuda.Kernel { return cuda.Load(c, plansSource, name) }
-		begin, rows, columns, others, compare, loss := kernel("plan_begin"), kernel("plan_rows"), kernel("plan_columns"), kernel("plan_rounds"),
+		begin, rows, columns, others, compare, loss := kernel("plan_begin"), kernel("plan_rows"),
+			kernel("plan_columns"), kernel("plan_rounds"),
 			kernel("plan_compare"), kernel("plan_loss")
 		arguments := func() []any {
 			return []any{c.In[0], c.In[1], work, n, m, rounds, cuda.Double(1 / own.Epsilon),
@@ -41,33 +44,23 @@ func Plans(own, target transport.Options) cuda.Steps {
 		if n*m <= SmallPlan {
 			launched = 0
 		}
-		solve := func() error {
+		solve := func() {
 			if launched > 0 {
-				if err := begin.Launch(cuda.Grid{X: cuda.Blocks(rounds, 256), Y: 2, Threads: 256}, arguments()...); err != nil {
-					return err
-				}
+				begin.Enqueue(cuda.Grid{X: cuda.Blocks(rounds, 256), Y: 2, Threads: 256}, arguments()...)
 			}
 			for k := range launched {
-				if err := rows.Launch(cuda.Grid{X: cuda.Blocks(n, 4), Y: 2, Threads: 128}, append(arguments(), k)...); err != nil {
-					return err
-				}
-				if err := columns.Launch(cuda.Grid{X: cuda.Blocks(m, 32), Y: 2, Threads: 512}, append(arguments(), k)...); err != nil {
-					return err
-				}
+				rows.Enqueue(cuda.Grid{X: cuda.Blocks(n, 4), Y: 2, Threads: 128}, append(arguments(), k)...)
+				columns.Enqueue(cuda.Grid{X: cuda.Blocks(m, 32), Y: 2, Threads: 512}, append(arguments(), k)...)
 			}
 			if launched == rounds {
-				return nil
+				return
 			}
-			return others.Launch(cuda.Grid{Y: 2, Threads: 1024}, append(arguments(), launched)...)
+			others.Enqueue(cuda.Grid{Y: 2, Threads: 1024}, append(arguments(), launched)...)
 		}
-		return func() error {
-			if err := solve(); err != nil {
-				return err
-			}
-			if err := compare.Launch(cuda.Grid{X: n, Threads: 256}, append([]any{sums, c.Aux[0]}, arguments()...)...); err != nil {
-				return err
-			}
-			return loss.Launch(cuda.Grid{Threads: 256}, append([]any{c.Out, c.Aux[1], sums}, arguments()...)...)
-		}, nil
+		return func() {
+			solve()
+			compare.Enqueue(cuda.Grid{X: n, Threads: 256}, append([]any{sums, c.Aux[0]}, arguments()...)...)
+			loss.Enqueue(cuda.Grid{Threads: 256}, append([]any{c.Out, c.Aux[1], sums}, arguments()...)...)
+		}
 	})
 }

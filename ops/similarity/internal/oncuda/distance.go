@@ -44,22 +44,23 @@ func (x Distance) unit(width int) int {
 
 // Forward is the step of the scores.
 func (x Distance) Forward() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		columns := x.Columns
 		rows, total, width, n := c.Out.Shape[0], c.Out.Shape[1], c.In[0].Shape[1], c.In[columns.Keys].Shape[0]
 		k := x.load(c, "distance_scores")
-		g := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16, ThreadsY: 16}
-		return func() error {
+		g := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16,
+			ThreadsY: 16}
+		return func() {
 			args := append([]any{c.Out, c.In[0]}, columns.arguments(c)...)
-			return k.Launch(g, append(args, rows, n, total, width, x.unit(width))...)
-		}, nil
+			k.Enqueue(g, append(args, rows, n, total, width, x.unit(width))...)
+		}
 	})
 }
 
-// Backward is the step of the gradient for operand of: of f from all columns, or of the keys, the first columns, from f. Keys
-// whose columns do not exist have scores of 0, and so no gradient.
+// Backward is the step of the gradient for operand of: of f from all columns, or of the keys, the first columns, from
+// f. Keys whose columns do not exist have scores of 0, and so no gradient.
 func (x Distance) Backward(operands, of int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		layout := x.Columns
 		scores, dy := operands, operands+1
 		width := c.In[0].Shape[1]
@@ -83,23 +84,22 @@ func (x Distance) Backward(operands, of int) cuda.Steps {
 		slopes := cuda.Scratch(c, slopeBytes+4*int64(chunks)*int64(rows)*int64(width))
 		parts := slopes + cuda.Pointer(slopeBytes)
 		slope, gradient, sum := x.load(c, "distance_slopes"), x.load(c, "distance_gradient"), x.load(c, "distance_sum")
-		pairs := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16, ThreadsY: 16}
-		channels := cuda.Grid{X: cuda.Blocks(rows, distanceTile), Y: cuda.Blocks(unit, distanceTile), Z: chunks, Threads: 16, ThreadsY: 16}
-		return func() error {
+		pairs := cuda.Grid{X: cuda.Blocks(total, distanceTile), Y: cuda.Blocks(rows, distanceTile), Threads: 16,
+			ThreadsY: 16}
+		channels := cuda.Grid{X: cuda.Blocks(rows, distanceTile), Y: cuda.Blocks(unit, distanceTile), Z: chunks,
+			Threads: 16, ThreadsY: 16}
+		return func() {
 			for from := 0; from < width; from += unit {
 				if !x.L2 {
 					args := append([]any{slopes, c.In[scores], c.In[dy], c.In[of]}, columns.arguments(c)...)
-					if err := slope.Launch(pairs, append(args, rows, n, total, width, from, unit, int64(rowStep), int64(colStep))...); err != nil {
-						return err
-					}
+					slope.Enqueue(pairs,
+						append(args, rows, n, total, width, from, unit, int64(rowStep), int64(colStep))...)
 				}
 				args := append([]any{parts, slopes, c.In[scores], c.In[dy], c.In[of]}, columns.arguments(c)...)
 				args = append(args, rows, n, total, width, from, unit, each, int64(rowStep), int64(colStep))
-				if err := gradient.Launch(channels, args...); err != nil {
-					return err
-				}
+				gradient.Enqueue(channels, args...)
 			}
-			return sum.Launch(cuda.Grid{X: cuda.Blocks(rows*width, 256), Threads: 256}, c.Out, parts, chunks, rows*width)
-		}, nil
+			sum.Enqueue(cuda.Grid{X: cuda.Blocks(rows*width, 256), Threads: 256}, c.Out, parts, chunks, rows*width)
+		}
 	})
 }

@@ -8,33 +8,31 @@ import (
 
 // MultiplyColumns is the step of Diagonal and of its gradient for x: the diagonal of one head as wide as the rows.
 func MultiplyColumns() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		return scaleHeads(c, 0, c.In[0].Shape[1]), nil
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return scaleHeads(c, 0, c.In[0].Shape[1]) })
 }
 
 // DiagonalWeights is the step of its gradient for w.
 func DiagonalWeights() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
-		return scaleHeadsWeights(c, 0, c.In[0].Shape[1]), nil
-	})
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return scaleHeadsWeights(c, 0, c.In[0].Shape[1]) })
 }
 
 // scaleHeads returns the step of rows of which some columns, in heads as wide as w, are multiplied by w.
-func scaleHeads(c *exec.DeviceCall, from, width int) exec.Step {
+func scaleHeads(c *exec.DeviceCall, from, width int) cuda.Step {
 	rows, cols, n := c.In[0].Shape[0], c.In[0].Shape[1], c.In[1].Shape[0]
 	k := cuda.Load(c, similaritySource, "multiply_columns")
-	return func() error {
-		return k.Launch(cuda.Grid{X: rows, Y: cuda.Blocks(cols, 256), Threads: 256}, c.Out, c.In[0], c.In[1], cols, from, width, n)
+	return func() {
+		k.Enqueue(cuda.Grid{X: rows, Y: cuda.Blocks(cols, 256), Threads: 256}, c.Out, c.In[0], c.In[1], cols, from,
+			width, n)
 	}
 }
 
 // scaleHeadsWeights returns the step of the gradient for w.
-func scaleHeadsWeights(c *exec.DeviceCall, from, width int) exec.Step {
+func scaleHeadsWeights(c *exec.DeviceCall, from, width int) cuda.Step {
 	rows, cols, n := c.In[0].Shape[0], c.In[0].Shape[1], c.Out.Shape[0]
 	k := cuda.Load(c, similaritySource, "multiply_columns_weights")
-	return func() error {
-		return k.Launch(cuda.Grid{X: cuda.Blocks(n, 32), Threads: 32, ThreadsY: 32}, c.Out, c.In[0], c.In[1], rows, cols, from, width, n)
+	return func() {
+		k.Enqueue(cuda.Grid{X: cuda.Blocks(n, 32), Threads: 32, ThreadsY: 32}, c.Out, c.In[0], c.In[1], rows, cols,
+			from, width, n)
 	}
 }
 
@@ -61,70 +59,65 @@ func weightsProduct(beta float32, rows, n, d int) cuda.Product {
 
 // MultiplyBlocks is the step of BlockDiagonal and of its gradient for x.
 func MultiplyBlocks(transposed bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		n, d := blocks(c.In[1].Shape)
 		p := blocksProduct(transposed, rows, n, d)
-		return func() error {
-			return cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, d), cuda.MatrixOf(c.Out, 0, cols), nil)
-		}, nil
+		return func() {
+			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, d),
+				cuda.MatrixOf(c.Out, 0, cols), nil)
+		}
 	})
 }
 
 // BlockWeights is the step of its gradient for the blocks.
 func BlockWeights() cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		n, d := blocks(c.Out.Shape)
 		p := weightsProduct(0, rows, n, d)
-		return func() error {
-			return cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, cols), cuda.MatrixOf(c.Out, 0, d), nil)
-		}, nil
+		return func() {
+			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, cols), cuda.MatrixOf(c.In[1], 0, cols),
+				cuda.MatrixOf(c.Out, 0, d), nil)
+		}
 	})
 }
 
-// FoldColumns is the step of heads of width columns from one on times the weights of their channels, or with transposed of its
-// gradient for x: a product for each head.
+// FoldColumns is the step of heads of width columns from one on times the weights of their channels, or with transposed
+// of its gradient for x: a product for each head.
 func FoldColumns(from, width int, transposed bool) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		n, d := blocks(c.In[1].Shape)
 		if d == 1 {
-			return scaleHeads(c, from, width), nil
+			return scaleHeads(c, from, width)
 		}
 		p := blocksProduct(transposed, rows, n, d)
-		return func() error {
-			if err := cuda.Copy(c.Out, c.In[0]); err != nil {
-				return err
-			}
+		return func() {
+			cuda.Copy(c.Out, c.In[0])
 			for at := from; at < from+width; at += n * d {
-				x, w, to := cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], 0, d), cuda.MatrixOf(c.Out, at, cols)
-				if err := cuda.Multiply(c, p, x, w, to, nil); err != nil {
-					return err
-				}
+				x, w, to := cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], 0, d),
+					cuda.MatrixOf(c.Out, at, cols)
+				cuda.Multiply(c, p, x, w, to, nil)
 			}
-			return nil
-		}, nil
+		}
 	})
 }
 
 // FoldColumnsWeights is the step of its gradient for the weights: the heads one after the other.
 func FoldColumnsWeights(from, width int) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) (exec.Step, error) {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		rows, cols := c.In[0].Shape[0], c.In[0].Shape[1]
 		n, d := blocks(c.Out.Shape)
 		if d == 1 {
-			return scaleHeadsWeights(c, from, width), nil
+			return scaleHeadsWeights(c, from, width)
 		}
-		return func() error {
+		return func() {
 			for at := from; at < from+width; at += n * d {
 				p := weightsProduct(min(1, float32(at-from)), rows, n, d)
 				dy, x := cuda.MatrixOf(c.In[0], at, cols), cuda.MatrixOf(c.In[1], at, cols)
-				if err := cuda.Multiply(c, p, dy, x, cuda.MatrixOf(c.Out, 0, d), nil); err != nil {
-					return err
-				}
+				cuda.Multiply(c, p, dy, x, cuda.MatrixOf(c.Out, 0, d), nil)
 			}
-			return nil
-		}, nil
+		}
 	})
 }
