@@ -22,7 +22,8 @@ const (
 	nearlyFrom = .5
 )
 
-// LeastPermutations is the smallest number of shuffles of which a share can be below 5 %: the pairing itself counts as one.
+// LeastPermutations is the smallest number of shuffles of which a share can be below 5 %: the pairing itself counts as
+// one.
 const LeastPermutations = 19
 
 // Likeness returns the class of a forecast.
@@ -48,15 +49,19 @@ func (a *Alignability) Advice() string {
 	}
 	switch a.Likeness() {
 	case Undecided:
-		return fmt.Sprintf("With %d shuffles no measure can be told from chance: shuffle at least %d times.", a.Permutations, LeastPermutations)
+		return fmt.Sprintf("With %d shuffles no measure can be told from chance: shuffle at least %d times.",
+			a.Permutations, LeastPermutations)
 	case Unlike:
 		return fmt.Sprintf("The %d pairs are no more alike than shuffled ones: look first whether the rows of both files are in step; if they are, there is nothing in these pairs that a map could align.", a.Pairs)
 	case WeaklyAlike:
-		return "The spaces have little in common (" + cka + "): look whether all rows are in step; if they are, CCA found 4 to 16 % of held-out pairs (mean of recalls, chance 2) where it was measured, with up to 700 pairs, so use many more, or other encoders." + a.between()
+		return "The spaces have little in common (" + cka +
+			"): look whether all rows are in step; if they are, CCA found 4 to 16 % of held-out pairs (mean of recalls, chance 2) where it was measured, with up to 700 pairs, so use many more, or other encoders." + a.between()
 	case Alike:
-		return "The spaces are alike (" + cka + "): CCA found 46 to 54 % of held-out pairs (mean of recalls, chance 2) where it was measured, with up to 700 pairs, and is a good start of trained heads." + a.between()
+		return "The spaces are alike (" + cka +
+			"): CCA found 46 to 54 % of held-out pairs (mean of recalls, chance 2) where it was measured, with up to 700 pairs, and is a good start of trained heads." + a.between()
 	}
-	return "The spaces are nearly the same (" + cka + "): any closed form aligns them with few pairs. Which one is best these measures do not say: compare model.align.method = \"cca\" and \"procrustes\" on held-out pairs." + a.between()
+	return "The spaces are nearly the same (" + cka +
+		"): any closed form aligns them with few pairs. Which one is best these measures do not say: compare model.align.method = \"cca\" and \"procrustes\" on held-out pairs." + a.between()
 }
 
 // between says that the class is another one within the error of the CKA.

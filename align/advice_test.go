@@ -40,7 +40,8 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
-// TestForecastError: the error of the CKA is how far it scatters from draw to draw, and what is within it of a limit is said.
+// TestForecastError: the error of the CKA is how far it scatters from draw to draw, and what is within it of a limit is
+// said.
 func TestForecastError(t *testing.T) {
 	e := engine(t)
 	turn := rotation(2, 8)
@@ -60,7 +61,8 @@ func TestForecastError(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum, squares, said = sum+a.CKA.Value, squares+a.CKA.Value*a.CKA.Value, said+a.CKAError/draws
-		if near := math.Abs(a.CKA.Value-nearlyFrom) < 2*a.CKAError; near != strings.Contains(a.Advice(), "within two standard errors") {
+		if near := math.Abs(a.CKA.Value-nearlyFrom) < 2*a.CKAError; near != strings.Contains(a.Advice(),
+			"within two standard errors") {
 			t.Errorf("CKA %.3f, error %.3f: %s", a.CKA.Value, a.CKAError, a.Advice())
 		}
 	}

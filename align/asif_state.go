@@ -31,7 +31,8 @@ func (m *ASIFMap) CheckCounters() error {
 	case s.Widths[0] < 1 || s.Widths[0] > maxWidth || s.Widths[1] < 1 || s.Widths[1] > maxWidth:
 		return fmt.Errorf("align: rows of width %v: want 1 to %d", s.Widths, maxWidth)
 	case s.Anchors < 1 || s.Anchors > math.MaxInt32 || s.K < 1 || s.K > s.Anchors || !(s.P > 0) || math.IsInf(s.P, 0):
-		return fmt.Errorf("align: K = %d of %d anchors and P = %v: want 1 <= K <= anchors and P > 0", s.K, s.Anchors, s.P)
+		return fmt.Errorf("align: K = %d of %d anchors and P = %v: want 1 <= K <= anchors and P > 0", s.K, s.Anchors,
+			s.P)
 	}
 	return checkSize(s.Anchors, s.Widths)
 }
@@ -47,7 +48,8 @@ func (m *ASIFMap) Tensors() []state.Tensor {
 		if len(m.anchors[s]) != m.shape.Anchors*d {
 			m.anchors[s] = make([]float32, m.shape.Anchors*d)
 		}
-		out = append(out, state.Tensor{Name: Side(s).String() + ".anchors", Shape: []int{m.shape.Anchors, d}, Data: m.anchors[s]})
+		out = append(out, state.Tensor{Name: Side(s).String() + ".anchors", Shape: []int{m.shape.Anchors, d},
+			Data: m.anchors[s]})
 	}
 	return out
 }

@@ -15,9 +15,11 @@ const chooseStream = "align/folds"
 // ranks the pairs of that one. It returns the index of the best and the score of each, the
 // mean reciprocal rank of the right partner over both directions and all folds. Methods that
 // read moments share them, and the eigendecompositions of each fold.
-func Choose(e *compute.Engine, p Pairs, methods []Method, folds int, seed uint64) (best int, scores []float64, err error) {
+func Choose(e *compute.Engine, p Pairs, methods []Method, folds int, seed uint64) (best int, scores []float64,
+	err error) {
 	if len(methods) == 0 || folds < 2 {
-		return 0, nil, fmt.Errorf("align: Choose needs methods and at least 2 folds (got %d and %d)", len(methods), folds)
+		return 0, nil, fmt.Errorf("align: Choose needs methods and at least 2 folds (got %d and %d)", len(methods),
+			folds)
 	}
 	if err := p.check("cross-validation", 2*folds); err != nil {
 		return 0, nil, err

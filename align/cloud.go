@@ -49,7 +49,8 @@ func (o Wasserstein) cloud(e *compute.Engine, s Side, r Rows, m *Moments) (*clou
 	for i, v := range rows {
 		x.Set(i/r.Width(), i%r.Width(), float64(v))
 	}
-	c := &cloud{index: index, width: min(o.Components, len(spectrum.values)), basis: spectrum.vectors, rows: new(mat.Dense)}
+	c := &cloud{index: index, width: min(o.Components, len(spectrum.values)), basis: spectrum.vectors,
+		rows: new(mat.Dense)}
 	c.rows.Mul(x, c.basis)
 	return c, nil
 }

@@ -9,7 +9,8 @@ import (
 // that is still one linear layer a side. weights are > 0; nil weighs all alike.
 func Concat(weights []float64, maps ...*Linear) (*Linear, error) {
 	if len(maps) == 0 || weights != nil && len(weights) != len(maps) {
-		return nil, fmt.Errorf("align: %d weights for %d maps: want at least one map and a weight for each, or none", len(weights), len(maps))
+		return nil, fmt.Errorf("align: %d weights for %d maps: want at least one map and a weight for each, or none",
+			len(weights), len(maps))
 	}
 	var total float64
 	for i := range maps {

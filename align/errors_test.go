@@ -38,7 +38,8 @@ func TestSameRows(t *testing.T) {
 				wantError(t, err, "rows of the images are all the same", "rows that differ")
 			}
 		}
-		for _, prepare := range []Prepare{{}, {KeepMean: true}, {KeepLength: true}, {KeepMean: true, KeepLength: true}} {
+		for _, prepare := range []Prepare{{}, {KeepMean: true}, {KeepLength: true},
+			{KeepMean: true, KeepLength: true}} {
 			if f, err := Forecast(e, p, ForecastOptions{Prepare: prepare, Permutations: 1}); err == nil {
 				t.Errorf("%d rows: the forecast is %+v", n, f)
 			} else {
@@ -87,13 +88,15 @@ func TestFitErrors(t *testing.T) {
 	for i := range long.Data {
 		long.Data[i] *= 1e25
 	}
-	for name, method := range map[string]Method{"ridge": Ridge{}, "procrustes": Procrustes{}, "cca": CCA{}, "csa": CSA{}, "wasserstein": Wasserstein{}} {
+	for name, method := range map[string]Method{"ridge": Ridge{}, "procrustes": Procrustes{}, "cca": CCA{},
+		"csa": CSA{}, "wasserstein": Wasserstein{}} {
 		t.Run(name, func(t *testing.T) {
 			_, err := method.Fit(e, Pairs{good, marked})
 			wantError(t, err, "rows of the texts", "extreme size")
 		})
 	}
-	for _, method := range []Method{Ridge{Prepare: Prepare{KeepLength: true}}, CCA{Prepare: Prepare{KeepLength: true}}} {
+	for _, method := range []Method{Ridge{Prepare: Prepare{KeepLength: true}},
+		CCA{Prepare: Prepare{KeepLength: true}}} {
 		_, err := method.Fit(e, Pairs{long, good})
 		wantError(t, err, "rows of the images", "extreme size")
 	}
@@ -127,7 +130,7 @@ func TestApplyErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = m.Apply(e, Image, make([]float32, 12))
-		wantError(t, err, "no rows of 5 numbers (got 12", "encoder")
+		wantError(t, err, "not rows of 5 numbers (got 12", "encoder")
 		_, err = m.Apply(e, Text, []float32{1, 2, 3, 4, 5, 6, float32(math.Inf(1)), 8})
 		wantError(t, err, "row 1 of the texts", "column 2")
 	}
@@ -192,15 +195,15 @@ func TestShortRows(t *testing.T) {
 	}
 }
 
-// TestRaggedTable: numbers that are no whole rows are an error, not rows without the rest.
+// TestRaggedTable: numbers that are not whole rows are an error, not rows without the rest.
 func TestRaggedTable(t *testing.T) {
 	e := engine(t)
 	good, ragged := gauss(1, 30, 5), Table{make([]float32, 30*4+2), 4}
 	copy(ragged.Data, gauss(2, 30, 4).Data)
 	for _, method := range []Method{Ridge{}, CCA{}, ASIF{}, Wasserstein{}} {
 		_, err := method.Fit(e, Pairs{good, ragged})
-		wantError(t, err, "texts", "122 numbers are no rows of width 4", "whole rows")
+		wantError(t, err, "texts", "122 numbers are not rows of width 4", "whole rows")
 	}
 	_, _, err := Span(e, Text, ragged)
-	wantError(t, err, "no rows of width 4")
+	wantError(t, err, "not rows of width 4")
 }

@@ -52,14 +52,15 @@ const (
 )
 
 // Forecast compares the neighbourhoods of pairs in their two spaces. What is shuffled are pairs, so they must
-// not know of each other: give each image once, with one of its texts. Several captions of one image are near each other
-// and their images the same row, which makes spaces alike that have nothing in common.
+// not know of each other: give each image once, with one of its texts. Several captions of one image are near each
+// other and their images the same row, which makes spaces alike that have nothing in common.
 func Forecast(e *compute.Engine, p Pairs, o ForecastOptions) (*Alignability, error) {
 	if err := p.check("a forecast", 4); err != nil {
 		return nil, err
 	}
 	if o.K < 0 || o.Rows < 0 || o.Permutations < 0 {
-		return nil, fmt.Errorf("align: K, Rows and Permutations of a forecast must be >= 0 (got %d, %d and %d)", o.K, o.Rows, o.Permutations)
+		return nil, fmt.Errorf("align: K, Rows and Permutations of a forecast must be >= 0 (got %d, %d and %d)", o.K,
+			o.Rows, o.Permutations)
 	}
 	if o.Rows == 0 {
 		o.Rows = 1000
@@ -87,7 +88,8 @@ func Forecast(e *compute.Engine, p Pairs, o ForecastOptions) (*Alignability, err
 			return nil, err
 		}
 		m.prepareRows(e, s, rows)
-		if spaces[s], err = newNeighbourhoods(e, s, rows, n, o.K, rng.New(o.Seed, tiesStream, uint64(s)).Perm(n)); err != nil {
+		if spaces[s], err = newNeighbourhoods(e, s, rows, n, o.K,
+			rng.New(o.Seed, tiesStream, uint64(s)).Perm(n)); err != nil {
 			return nil, err
 		}
 	}
@@ -103,5 +105,6 @@ func Forecast(e *compute.Engine, p Pairs, o ForecastOptions) (*Alignability, err
 		levels.add(compare(order))
 	}
 	out := levels.done()
-	return &Alignability{Pairs: n, K: o.K, Mutual: out[0], CKA: out[1], CKAError: ckaError(e, spaces[Image], spaces[Text]), Agreement: out[2], Permutations: o.Permutations}, nil
+	return &Alignability{Pairs: n, K: o.K, Mutual: out[0], CKA: out[1],
+		CKAError: ckaError(e, spaces[Image], spaces[Text]), Agreement: out[2], Permutations: o.Permutations}, nil
 }

@@ -22,7 +22,8 @@ func TestForecast(t *testing.T) {
 			t.Errorf("a copy: %s %+v", name, l)
 		}
 	}
-	near(t, "null levels", []float64{same.Mutual.Null, same.CKA.Null, same.Agreement.Null}, []float64{10. / 199, 0, .5}, .01)
+	near(t, "null levels", []float64{same.Mutual.Null, same.CKA.Null, same.Agreement.Null}, []float64{10. / 199, 0, .5},
+		.01)
 
 	unlike, err := Forecast(e, Pairs{x, gauss(3, 200, 5)}, ForecastOptions{Permutations: 50})
 	if err != nil {
@@ -35,8 +36,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestForecastTies: rows that are equal in either space, of six each that know nothing of each other, are no more alike than
-// shuffled ones.
+// TestForecastTies: rows that are equal in either space, of six each that know nothing of each other, are no more alike
+// than shuffled ones.
 func TestForecastTies(t *testing.T) {
 	e := engine(t)
 	const n, kinds, d = 300, 6, 8

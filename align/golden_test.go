@@ -70,7 +70,8 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %s: %v", name, what, err)
 			}
-			near(t, name+": "+what, scores(t, e, m, narrow(c["image queries"].Data), narrow(c["text queries"].Data)), want.Data, 2e-5)
+			near(t, name+": "+what, scores(t, e, m, narrow(c["image queries"].Data), narrow(c["text queries"].Data)),
+				want.Data, 2e-5)
 		}
 		m, err := CSA{Lambda: .5}.Fit(e, p)
 		if err != nil {
@@ -95,7 +96,8 @@ func TestForecastGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, got := range map[string]float64{"mutual": f.Mutual.Value, "cka": f.CKA.Value, "agreement": f.Agreement.Value} {
+		for what, got := range map[string]float64{"mutual": f.Mutual.Value, "cka": f.CKA.Value,
+			"agreement": f.Agreement.Value} {
 			near(t, name+": "+what, []float64{got}, c[what].Data, 1e-5)
 		}
 	}
@@ -108,7 +110,8 @@ func TestPlanGolden(t *testing.T) {
 		if !ok {
 			continue
 		}
-		p, err := NewPlan(e, s.Data, s.Shape[0], s.Shape[1], PlanOptions{Epsilon: c["epsilon"].Data[0], Iterations: 20000, Tolerance: 1e-12})
+		p, err := NewPlan(e, s.Data, s.Shape[0], s.Shape[1],
+			PlanOptions{Epsilon: c["epsilon"].Data[0], Iterations: 20000, Tolerance: 1e-12})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,9 @@ import (
 // jackknifeGroups is how many parts of the pairs are left out in turn.
 const jackknifeGroups = 10
 
-// ckaError returns the standard error of the CKA of paired kernels over the choice of pairs, by leaving out a tenth of them
-// in turn (delete-a-group jackknife; Kott 2001): sqrt((g-1)/g sum_k (cka_k - mean)^2) for g groups. 0: the pairs are too few.
+// ckaError returns the standard error of the CKA of paired kernels over the choice of pairs, by leaving out a tenth of
+// them in turn (delete-a-group jackknife; Kott 2001): sqrt((g-1)/g sum_k (cka_k - mean)^2) for g groups. 0: the pairs
+// are too few.
 func ckaError(e *compute.Engine, x, y *neighbourhoods) float64 {
 	g := min(jackknifeGroups, x.n/5) // four pairs must be left, and more to say anything
 	if g < 2 {

@@ -97,7 +97,7 @@ func checkQueries(s Side, rows []float32, d int) error {
 		return fmt.Errorf("align: the map is not fitted: call Fit of a method or restore it")
 	}
 	if len(rows)%d != 0 {
-		return fmt.Errorf("align: the %ss are no rows of %d numbers (got %d numbers): give features of the encoder that the map was fitted to", s, d, len(rows))
+		return fmt.Errorf("align: the %ss are not rows of %d numbers (got %d numbers): give features of the encoder that the map was fitted to", s, d, len(rows))
 	}
 	for i := range len(rows) / d {
 		if err := checkFinite(s, i, rows[i*d:][:d]); err != nil {

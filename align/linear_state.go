@@ -47,7 +47,8 @@ func (l *Linear) CheckCounters() error {
 // checkSize bounds what is made for a checkpoint: n rows of the widths of both sides.
 func checkSize(n int, widths [2]int) error {
 	if n*(widths[0]+widths[1]) > maxNumbers {
-		return fmt.Errorf("align: %d rows of %d and %d numbers: want at most %d numbers", n, widths[0], widths[1], maxNumbers)
+		return fmt.Errorf("align: %d rows of %d and %d numbers: want at most %d numbers", n, widths[0], widths[1],
+			maxNumbers)
 	}
 	return nil
 }

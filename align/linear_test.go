@@ -165,7 +165,8 @@ func TestRankDeficient(t *testing.T) {
 			wantError(t, err, "Components must be at most 3", "got 8")
 			continue
 		}
-		for what, p := range map[string]Pairs{"columns": {wide, times(x, rotation(3, 3), 0)}, "pairs": {gauss(4, 5, 9), gauss(5, 5, 8)}} {
+		for what, p := range map[string]Pairs{"columns": {wide, times(x, rotation(3, 3), 0)},
+			"pairs": {gauss(4, 5, 9), gauss(5, 5, 8)}} {
 			m, err := method.Fit(e, p)
 			if err != nil {
 				t.Fatalf("%s: %s: %v", name, what, err)
@@ -184,7 +185,8 @@ func TestRankDeficient(t *testing.T) {
 // TestZeroRow maps what the map knows nothing of to zeros.
 func TestZeroRow(t *testing.T) {
 	e := engine(t)
-	for name, method := range map[string]Method{"cca": CCA{Prepare: Prepare{KeepMean: true}}, "csa": CSA{Prepare: Prepare{KeepMean: true}}, "asif": ASIF{}} {
+	for name, method := range map[string]Method{"cca": CCA{Prepare: Prepare{KeepMean: true}},
+		"csa": CSA{Prepare: Prepare{KeepMean: true}}, "asif": ASIF{}} {
 		m, err := method.Fit(e, Pairs{gauss(1, 30, 5), gauss(2, 30, 4)})
 		if err != nil {
 			t.Fatal(err)

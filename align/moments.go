@@ -53,8 +53,8 @@ func (m *Moments) measure(e *compute.Engine, p Pairs) error {
 	return m.products(e, p)
 }
 
-// means sets the mean of a side. It sums in float64, so that rows that are all the same become zeros: what float32 rounds
-// would be scaled to unit length.
+// means sets the mean of a side. It sums in float64, so that rows that are all the same become zeros: what float32
+// rounds would be scaled to unit length.
 func (m *Moments) means(e *compute.Engine, s Side, r Rows) error {
 	d := r.Width()
 	m.Mean[s] = make([]float64, d)
@@ -81,7 +81,8 @@ func (m *Moments) means(e *compute.Engine, s Side, r Rows) error {
 
 // extreme is the error of sums that are too large for float32.
 func (m *Moments) extreme(s Side) error {
-	return fmt.Errorf("align: sums over the %d rows of the %ss are beyond float32: look for rows of extreme size", m.Count, s)
+	return fmt.Errorf("align: sums over the %d rows of the %ss are beyond float32: look for rows of extreme size",
+		m.Count, s)
 }
 
 // products sets the covariances.
@@ -124,7 +125,8 @@ func (m *Moments) products(e *compute.Engine, p Pairs) error {
 		m.Cov[s] = mat.NewSymDense(c.r, c.mean(m.Count))
 		switch trace := mat.Trace(m.Cov[s]); {
 		case trace == 0:
-			return fmt.Errorf("align: the %d rows of the %ss are all the same: a fit needs rows that differ", m.Count, Side(s))
+			return fmt.Errorf("align: the %d rows of the %ss are all the same: a fit needs rows that differ", m.Count,
+				Side(s))
 		case math.IsNaN(trace) || math.IsInf(trace, 0):
 			return m.extreme(Side(s))
 		}

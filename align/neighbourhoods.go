@@ -20,12 +20,14 @@ type neighbourhoods struct {
 }
 
 // newNeighbourhoods ranks the neighbours of prepared rows, those that are equally near in the order that ties (n) says:
-// by their numbers, equal rows of one space would be ranked like equal rows of the other, as if both knew of each other.
+// by their numbers, equal rows of one space would be ranked like equal rows of the other, as if both knew of each
+// other.
 func newNeighbourhoods(e *compute.Engine, s Side, rows []float32, n, k int, ties []int) (*neighbourhoods, error) {
 	d := len(rows) / n
 	products := make([]float32, n*n)
 	e.Gemm(false, true, n, n, d, 1, rows, d, rows, d, 0, products, n)
-	h := &neighbourhoods{n: n, k: k, kernel: make([]float64, n*n), sums: make([]float64, n), nearest: make([]int32, n*k), share: make([]float32, n*n)}
+	h := &neighbourhoods{n: n, k: k, kernel: make([]float64, n*n), sums: make([]float64, n),
+		nearest: make([]int32, n*k), share: make([]float32, n*n)}
 	e.For(n, 8, func(_, lo, hi int) {
 		order := make([]int32, 0, n)
 		for i := lo; i < hi; i++ {

@@ -10,7 +10,8 @@ func TestPlanKL(t *testing.T) {
 	e := engine(t)
 	const n, m = 5, 4
 	tight := PlanOptions{Epsilon: .2, Iterations: 100000, Tolerance: 1e-14}
-	target, err := NewPlan(e, widen(gauss(1, n, m).Data), n, m, PlanOptions{Epsilon: .7, Iterations: 100000, Tolerance: 1e-14})
+	target, err := NewPlan(e, widen(gauss(1, n, m).Data), n, m,
+		PlanOptions{Epsilon: .7, Iterations: 100000, Tolerance: 1e-14})
 	if err != nil {
 		t.Fatal(err)
 	}

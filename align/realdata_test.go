@@ -98,13 +98,15 @@ func TestRealUnpaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	for name, p := range map[string]align.Pairs{"one space": {Image: train.Image, Text: train.Image}, "two encoders": train} {
+	for name, p := range map[string]align.Pairs{"one space": {Image: train.Image, Text: train.Image},
+		"two encoders": train} {
 		o := align.Wasserstein{Rows: 150, Components: 32, Restarts: 1}
 		m, found, err := o.FitUnpaired(e, p.Image, p.Text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: hits of 700: %.1f, objective %.3f, agreement %.2f", name, hits(t, e, m, p), found.Objective, found.Agreement)
+		t.Logf("%s: hits of 700: %.1f, objective %.3f, agreement %.2f", name, hits(t, e, m, p), found.Objective,
+			found.Agreement)
 		if got := hits(t, e, m, p); name == "one space" && got[0] < 99 {
 			t.Errorf("one space: hit@1 is %.1f", got[0])
 		}

@@ -14,7 +14,7 @@ type Rows interface {
 	Row(i int, dst []float32) error // reads row i into dst (Width)
 }
 
-// Table is rows in memory. Numbers that are no whole rows are an error of Row.
+// Table is rows in memory. Numbers that are not whole rows are an error of Row.
 type Table struct {
 	Data []float32 // (n, D), row by row
 	D    int
@@ -31,7 +31,7 @@ func (t Table) Width() int { return t.D }
 // Row implements Rows.
 func (t Table) Row(i int, dst []float32) error {
 	if t.D < 1 || len(t.Data)%t.D != 0 {
-		return fmt.Errorf("align: %d numbers are no rows of width %d: give whole rows", len(t.Data), t.D)
+		return fmt.Errorf("align: %d numbers are not rows of width %d: give whole rows", len(t.Data), t.D)
 	}
 	if i < 0 || i >= t.Rows() {
 		return fmt.Errorf("align: there is no row %d among %d", i, t.Rows())

@@ -12,7 +12,8 @@ import (
 // where there are no rows.
 func Span(e *compute.Engine, s Side, r Rows) (directions, possible int, err error) {
 	if r.Rows() < 1 || r.Width() < 1 {
-		return 0, 0, fmt.Errorf("align: %d rows of %d columns of the %ss have no directions: want at least one of each", r.Rows(), r.Width(), s)
+		return 0, 0, fmt.Errorf("align: %d rows of %d columns of the %ss have no directions: want at least one of each",
+			r.Rows(), r.Width(), s)
 	}
 	some := Select(r, spread(r.Rows(), 256))
 	x, err := readAll(e, s, some)

@@ -22,7 +22,7 @@ func TestSpan(t *testing.T) {
 					x[i*d+c] += w * basis[j*d+c]
 				}
 			}
-			x[i*d] += 5 // a common mean is no direction
+			x[i*d] += 5 // a common mean is not a direction
 		}
 		got, possible, err := Span(e, Image, Table{Data: x, D: d})
 		if err != nil {

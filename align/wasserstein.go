@@ -81,7 +81,8 @@ func (o Wasserstein) Fit(e *compute.Engine, p Pairs) (Map, error) {
 // FitUnpaired fits the map to rows of both sides, whose order means nothing.
 func (o Wasserstein) FitUnpaired(e *compute.Engine, images, texts Rows) (*Linear, *Matching, error) {
 	if o.Components < 0 || o.Rows < 0 {
-		return nil, nil, fmt.Errorf("align: Wasserstein.Components and Rows must be >= 0 (got %d and %d)", o.Components, o.Rows)
+		return nil, nil, fmt.Errorf("align: Wasserstein.Components and Rows must be >= 0 (got %d and %d)", o.Components,
+			o.Rows)
 	}
 	if o.Rows == 0 {
 		o.Rows = 500
@@ -169,7 +170,8 @@ func (o Wasserstein) alternate(e *compute.Engine, x, y *cloud, first []float64) 
 		}
 		mapped.Mul(x.rows, rotation)
 		scores.Mul(&mapped, y.rows.T())
-		if plan, err = NewPlan(e, scores.RawMatrix().Data, n, t, PlanOptions{Epsilon: eps, Iterations: 50, Tolerance: 1e-3}); err != nil {
+		if plan, err = NewPlan(e, scores.RawMatrix().Data, n, t,
+			PlanOptions{Epsilon: eps, Iterations: 50, Tolerance: 1e-3}); err != nil {
 			return nil, 0, nil, err
 		}
 		mass = masses(plan)

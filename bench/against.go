@@ -8,7 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/median"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 // Duel is a configuration measured against another one in turns: a step of the one, a
@@ -35,7 +35,7 @@ func Against(ctx context.Context, cfg, other config.Config, against []string, o 
 	if cfg.Compute != other.Compute {
 		return d, errors.New("--against: both configurations run on one engine: no compute key can differ, compare these with --vary")
 	}
-	engine, err := run.OpenEngine(cfg)
+	engine, err := setup.Engine(cfg)
 	if err != nil {
 		return d, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 // DataOptions say how the making of samples is measured.
@@ -65,10 +66,10 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 	if err != nil {
 		return nil, err
 	}
-	if err := run.UseDecoder(cfg); err != nil {
+	if err := setup.UseDecoder(cfg); err != nil {
 		return nil, err
 	}
-	tok, err := run.OpenTokenizer(ctx, cfg, nil, o.Progress)
+	tok, err := setup.Tokenizer(ctx, cfg, nil, o.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/median"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -58,7 +58,7 @@ func newSwitchable(stream data.Stream, columns []data.Column) (*switchable, erro
 
 // measureStepBeside trains for steps steps on real and as many on free samples.
 func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Stream, columns []batch.Column, tok *tokenizer.Tokenizer, steps int) (*StepBeside, error) {
-	engine, err := run.OpenEngine(cfg)
+	engine, err := setup.Engine(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 // InferenceOptions say what is encoded, and how long.
@@ -86,7 +87,7 @@ func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions
 	if cfg, err = run.Resolve(cfg); err != nil {
 		return r, err
 	}
-	engine, err := run.OpenEngine(cfg)
+	engine, err := setup.Engine(cfg)
 	if err != nil {
 		return r, err
 	}

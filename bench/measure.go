@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/optim"
 )
@@ -88,7 +89,7 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 	if err := run.SetGroup(o.Group, cfg.Parallel); err != nil {
 		return r, err
 	}
-	engine, err := run.OpenEngineOf(o.Group, cfg, o.Say)
+	engine, err := setup.EngineOf(o.Group, cfg, o.Say)
 	if err != nil {
 		return r, err
 	}

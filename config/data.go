@@ -23,7 +23,7 @@ func (c Config) Source() source.Setup {
 	g := c.Objective.Geometric
 	s := source.Setup{
 		Data: c.Data, Seed: c.Run.Seed, System: c.Model.System,
-		Stored: c.Has(section.Stored), ByIdentity: c.Has(section.Identities), JointPairs: c.JointPairs(), Mixed: c.MixesSentences(), Center: c.CentersFeatures(),
+		Stored: c.Has(section.Stored), ByIdentity: c.Has(section.Identities), JointPairs: c.JointPairs(), Mixed: c.MixesSentences(), Center: c.Has(section.FeatureHeads) && c.Model.Heads.Center,
 		Input: c.ImageInput(), ImageSize: c.Model.Image.Size, SmallCrops: c.SmallCrops(), BatchSize: c.Train.BatchSize,
 		MaxImages: c.Eval.MaxImages, Folds: c.Eval.Folds,
 		Answers: data.Answers{Most: c.Objective.VQA.Answers, Tokens: c.Objective.VQA.Tokens, Clean: data.CleanLower},

@@ -17,7 +17,7 @@ type Init struct {
 func (i *Init) defaults() {}
 
 func (i *Init) check(k *checker, c *Config) {
-	k.Require("init.checkpoint", i.Checkpoint == "" || !c.Has(section.Fitted), "must be empty", c.Model.named()+" is fitted to the training pairs anew and starts from no parameters")
+	k.Require("init.checkpoint", i.Checkpoint == "" || !c.Has(section.Fitted), "must be empty", k.Named()+" is fitted to the training pairs anew and starts from no parameters")
 	k.Require("init.new_words", i.NewWords >= 0, "must be >= 0")
 	for _, path := range []string{"init.image.path", "init.text.path"} {
 		k.Require(path, i.Checkpoint == "" || k.Value(path) == "", "must be empty with init.checkpoint", "parameters start from one of the two")

@@ -33,7 +33,7 @@ func (p *Captioning) check(k *checker, c *Config) {
 	if p.Weight == 0 {
 		return
 	}
-	k.Require(path, c.Has(section.Captions) && c.Has(section.Words), "must be 0", c.Model.named()+" has no captions of words")
+	k.Require(path, c.Has(section.Captions) && c.Has(section.Words), "must be 0", k.Named()+" has no captions of words")
 	k.Training(path, !c.Data.CacheFeatures || !c.Model.Image.Freeze, "must be 0 with data.cache_features and model.image.freeze", "the tokens of images are not kept")
 }
 

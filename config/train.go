@@ -97,7 +97,7 @@ func (t *Train) check(k *checker, c *Config) {
 // checkFeatures tells losses that read more than features, which are all that is kept of the
 // micro-batches.
 func (t *Train) checkFeatures(k *checker, c *Config) {
-	k.Training("train.accumulate", c.Has(section.Captions), `must be "gradients"`, c.Model.named()+" has no pairs")
+	k.Training("train.accumulate", c.Has(section.Captions), `must be "gradients"`, k.Named()+" has no pairs")
 	for _, l := range c.on(section.States) {
 		k.Training("train.accumulate", false, `must be "gradients" with `+l.key()+" > 0", "it reads more than the features of other micro-batches: set "+l.key()+" = 0")
 	}

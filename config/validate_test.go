@@ -736,8 +736,8 @@ func TestIdentities(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	if !c.Model.ImagesOnly() || !c.Has(section.Metric) || c.ReadsSecondView() || c.BatchIdentities() != 2 {
-		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.Has(section.Metric), c.ReadsSecondView(), c.BatchIdentities())
+	if !c.Has(section.ImagesAlone) || !c.Has(section.Metric) || c.ReadsSecondView() || c.BatchIdentities() != 2 {
+		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Has(section.ImagesAlone), c.Has(section.Metric), c.ReadsSecondView(), c.BatchIdentities())
 	}
 }
 

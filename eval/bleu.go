@@ -2,14 +2,14 @@ package eval
 
 import "math"
 
-// Bleu returns BLEU-1 to BLEU-4 of a corpus of captions, from 0 to 1 (Papineni et al. 2002), as the evaluation of COCO's
-// captions reports them: with c the length of all captions and r the sum of the lengths of the references that come
-// closest to each,
+// Bleu returns BLEU-1 to BLEU-4 of a corpus of captions, from 0 to 1 (Papineni et al. 2002), as the evaluation of
+// COCO's captions reports them: with c the length of all captions and r the sum of the lengths of the references that
+// come closest to each,
 //
 //	BLEU-n = min(1, exp(1 - r/c)) * (p_1 * ... * p_n)^(1/n),
 //
-// where p_k is the share of the captions' k-grams that some reference has, each counted as often as one reference has it at most.
-// A caption without words scores 0 and counts in r.
+// where p_k is the share of the captions' k-grams that some reference has, each counted as often as one reference has
+// it at most. A caption without words scores 0 and counts in r.
 func Bleu(all []Captioned) ([4]float64, error) {
 	var out [maxGram]float64
 	if err := checkCaptioned(all); err != nil {

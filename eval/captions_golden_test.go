@@ -40,7 +40,8 @@ func readCaptionsGolden(t *testing.T) (g captionsGolden) {
 }
 
 // checkCaptionScores compares scores with official ones: each is the scores of single captions.
-func checkCaptionScores(t *testing.T, name string, all []Captioned, bleu [4]float64, bleuEach [][4]float64, cider float64, each []float64) {
+func checkCaptionScores(t *testing.T, name string, all []Captioned, bleu [4]float64, bleuEach [][4]float64,
+	cider float64, each []float64) {
 	t.Helper()
 	near := func(what string, got, want float64) {
 		t.Helper()

@@ -25,15 +25,18 @@ func TestCaptionMetricsByHand(t *testing.T) {
 		}
 	}
 	// "the the the" has "the" once in the reference: p_1 = 1/3.
-	if bleu, err = Bleu([]Captioned{{words("the the the"), [][]string{words("the cat")}}}); err != nil || !(math.Abs(bleu[0]-1./3) <= 1e-6) {
+	if bleu, err = Bleu([]Captioned{{words("the the the"), [][]string{words("the cat")}}}); err != nil ||
+		!(math.Abs(bleu[0]-1./3) <= 1e-6) {
 		t.Errorf("BLEU-1 %v (%v), want a third", bleu[0], err)
 	}
-	// Two pictures whose texts share nothing: each caption is its reference, so all cosines of n-grams that exist are 1.
+	// Two pictures whose texts share nothing: each caption is its reference, so all cosines of n-grams that exist are
+	// 1.
 	mean, each, err := Cider([]Captioned{
 		{words("a b c d"), [][]string{words("a b c d")}},
 		{words("e f"), [][]string{words("e f"), words("g h")}},
 	})
-	if err != nil || !(math.Abs(each[0]-10) <= 1e-9) || !(math.Abs(each[1]-10*2./4/2) <= 1e-9) || !(math.Abs(mean-(10+2.5)/2) <= 1e-9) {
+	if err != nil || !(math.Abs(each[0]-10) <= 1e-9) || !(math.Abs(each[1]-10*2./4/2) <= 1e-9) ||
+		!(math.Abs(mean-(10+2.5)/2) <= 1e-9) {
 		t.Errorf("CIDEr %v of %v (%v), want 10 and 2.5", mean, each, err)
 	}
 }
@@ -56,7 +59,8 @@ func TestCaptionMetricsErrors(t *testing.T) {
 	}
 }
 
-// TestCaptionWordsByHand: what is in the other captions matters as in the official program, and ends of lines inside a caption do not shift the others.
+// TestCaptionWordsByHand: what is in the other captions matters as in the official program, and ends of lines inside a
+// caption do not shift the others.
 func TestCaptionWordsByHand(t *testing.T) {
 	for _, c := range []struct{ captions, want []string }{
 		{nil, nil},
@@ -81,15 +85,17 @@ func TestCaptionWordsByHand(t *testing.T) {
 		}
 	}
 	references := ReferenceWords([][]string{{"a dog :)", "the"}, {}, {"B.", "He", "it :)"}})
-	if got := fmt.Sprint(references); got != "[[[a dog :-rrb-] [the]] [] [[b] [he] [it -rrb-]]]" && got != "[[[a dog :-rrb-] [the]] [] [[b.] [he] [it -rrb-]]]" {
+	if got := fmt.Sprint(references); got != "[[[a dog :-rrb-] [the]] [] [[b] [he] [it -rrb-]]]" &&
+		got != "[[[a dog :-rrb-] [the]] [] [[b.] [he] [it -rrb-]]]" {
 		t.Error(got)
 	}
 }
 
-// TestCaptionWordsLinear: long texts of which every position could begin a long token are read once, which takes seconds for all (and hours
-// otherwise), with memory that grows as they do.
+// TestCaptionWordsLinear: long texts of which every position could begin a long token are read once, which takes
+// seconds for all (and hours otherwise), with memory that grows as they do.
 func TestCaptionWordsLinear(t *testing.T) {
-	for _, piece := range []string{"<a ", "<a b='", "a@", "http:", "x.[^x=", "\u00ad", "&a", "1-", "A.", "(555) ", ". ", "d'", "a.b-", "😀", "a/", "U.S. ", "\n"} {
+	for _, piece := range []string{"<a ", "<a b='", "a@", "http:", "x.[^x=", "\u00ad", "&a", "1-", "A.", "(555) ", ". ",
+		"d'", "a.b-", "😀", "a/", "U.S. ", "\n"} {
 		caption := strings.Repeat(piece, 1<<19/len(piece))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -101,9 +107,11 @@ func TestCaptionWordsLinear(t *testing.T) {
 	}
 }
 
-// FuzzCaptionWords wants the words of each caption, without spaces, in at most five times the bytes: a bracket becomes -lrb-.
+// FuzzCaptionWords wants the words of each caption, without spaces, in at most five times the bytes: a bracket becomes
+// -lrb-.
 func FuzzCaptionWords(f *testing.F) {
-	for _, c := range []string{"A man's dog isn't (here)...", "n't's'", "a\xff\x00'", "[-lrb-] it`s ‘a’ 1.2:3", "'tis cannot U.S.-a AT&T", "<a b='\n'> C. \n The", "x.[^x=\n<>] ½ ₠\r\u2028"} {
+	for _, c := range []string{"A man's dog isn't (here)...", "n't's'", "a\xff\x00'", "[-lrb-] it`s ‘a’ 1.2:3",
+		"'tis cannot U.S.-a AT&T", "<a b='\n'> C. \n The", "x.[^x=\n<>] ½ ₠\r\u2028"} {
 		f.Add(c)
 	}
 	f.Fuzz(func(t *testing.T, captions string) {
@@ -113,7 +121,8 @@ func FuzzCaptionWords(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		words := CaptionWords(list)
 		runtime.ReadMemStats(&after)
-		if all := after.TotalAlloc - before.TotalAlloc; all > uint64(64<<20+500*len(captions)) { // the rules themselves take some
+		// the rules themselves take some
+		if all := after.TotalAlloc - before.TotalAlloc; all > uint64(64<<20+500*len(captions)) {
 			t.Fatalf("%q takes %d bytes of memory", captions, all)
 		}
 		if len(words) != len(list) {

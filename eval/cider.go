@@ -2,16 +2,16 @@ package eval
 
 import "math"
 
-// Cider returns CIDEr-D of a corpus of captions and of each (Vedantam, Zitnick and Parikh 2015), as the evaluation of COCO's
-// captions reports it under the name CIDEr; 10 is the most. A text is four vectors g_n over its n-grams, of how often each stands
-// there times log(N / the number of pictures of which a reference has it), N pictures in all. The score of a caption c with references
-// r_1..r_m is
+// Cider returns CIDEr-D of a corpus of captions and of each (Vedantam, Zitnick and Parikh 2015), as the evaluation of
+// COCO's captions reports it under the name CIDEr; 10 is the most. A text is four vectors g_n over its n-grams, of how
+// often each stands there times log(N / the number of pictures of which a reference has it), N pictures in all. The
+// score of a caption c with references r_1..r_m is
 //
 //	10/m * sum_j mean_n  min(g_n(c), g_n(r_j)) . g_n(r_j) / (|g_n(c)| |g_n(r_j)|) * exp(-(l(c) - l(r_j))^2 / (2*6^2)),
 //
 // where l counts the pairs of words that follow each other, which is the length less one, as the official script does.
-// The weights come from the references of the corpus itself: the score of a caption depends on the others, and of one picture it is 0.
-// Where no reference has a word the scores are 0; the official script ends with an error.
+// The weights come from the references of the corpus itself: the score of a caption depends on the others, and of one
+// picture it is 0. Where no reference has a word the scores are 0; the official script ends with an error.
 func Cider(all []Captioned) (mean float64, each []float64, err error) {
 	if err := checkCaptioned(all); err != nil {
 		return 0, nil, err

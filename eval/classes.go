@@ -13,7 +13,7 @@ import (
 // shared space, as in GeRA. It fails for a class without prompts.
 func ClassMeans(features []float32, class []int32, names []string, sp space.Space) ([]float32, error) {
 	if len(class) == 0 || len(features)%len(class) != 0 {
-		return nil, fmt.Errorf("eval: %d numbers are no rows of %d prompts", len(features), len(class))
+		return nil, fmt.Errorf("eval: %d numbers are not rows of %d prompts", len(features), len(class))
 	}
 	c := len(features) / len(class)
 	if err := sp.Check(c); err != nil {
@@ -47,7 +47,8 @@ func ClassMeans(features []float32, class []int32, names []string, sp space.Spac
 func ClassMeanScores(scores []float32, class []int32, names []string, dst []float32) error {
 	p, k := len(class), len(names)
 	if p == 0 || len(scores)%p != 0 || len(dst) < len(scores)/p*k {
-		return fmt.Errorf("eval: %d scores are no rows of %d prompts, or there is no room for those of %d classes", len(scores), p, k)
+		return fmt.Errorf("eval: %d scores are not rows of %d prompts, or there is no room for those of %d classes",
+			len(scores), p, k)
 	}
 	count := make([]float64, k)
 	for _, c := range class {
@@ -86,15 +87,16 @@ func ClassRank(scores []float32, class int32) int {
 	return rank
 }
 
-// Likeliest is the place of the largest of scores, of equal ones the first. A score that is not a number is a *NonFiniteError, and it is
-// an error where there are none.
+// Likeliest is the place of the largest of scores, of equal ones the first. A score that is not a number is a
+// *NonFiniteError, and it is an error where there are none.
 func Likeliest(scores []float32) (int, error) {
 	if len(scores) == 0 {
 		return 0, errors.New("eval: the likeliest of no scores: give those of at least one class")
 	}
 	k := slices.Index(scores, slices.Max(scores)) // which is NaN where one is, and NaN is nowhere
 	if k < 0 {
-		return 0, &NonFiniteError{"a score is NaN", "look for the first NaN in the features, or evaluate another checkpoint"}
+		return 0, &NonFiniteError{"a score is NaN",
+			"look for the first NaN in the features, or evaluate another checkpoint"}
 	}
 	return k, nil
 }

@@ -12,7 +12,8 @@ import (
 // TestClassMeans is worked out by hand: prompts are averaged first and brought to unit length
 // after that.
 func TestClassMeans(t *testing.T) {
-	got, err := ClassMeans([]float32{1, 0, 0, 1, 0, 3, 0, 1}, []int32{1, 1, 0, 1}, []string{"dog", "cat"}, space.Space{})
+	got, err := ClassMeans([]float32{1, 0, 0, 1, 0, 3, 0, 1}, []int32{1, 1, 0, 1}, []string{"dog", "cat"},
+		space.Space{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +34,12 @@ func TestClassMeans(t *testing.T) {
 			}
 		}
 	}
-	if _, err := ClassMeans([]float32{1, 0}, []int32{0}, []string{"dog", "cat"}, space.Space{}); err == nil || !strings.Contains(err.Error(), `class "cat" has no prompt`) {
+	if _, err := ClassMeans([]float32{1, 0}, []int32{0}, []string{"dog", "cat"}, space.Space{}); err == nil ||
+		!strings.Contains(err.Error(), `class "cat" has no prompt`) {
 		t.Error(err)
 	}
 	if _, err := ClassMeans([]float32{1, 0, 1}, []int32{0, 0}, []string{"dog"}, space.Space{}); err == nil {
-		t.Error("3 numbers are no rows of 2 prompts")
+		t.Error("3 numbers are not rows of 2 prompts")
 	}
 }
 
@@ -47,7 +49,8 @@ func TestClassRank(t *testing.T) {
 	for _, c := range []struct {
 		scores []float32
 		class  int32
-	}{{[]float32{3, 1, 2}, 0}, {[]float32{3, 1, 2}, 1}, {[]float32{2, 2, 2}, 1}, {[]float32{nan, 1, 0}, 1}, {[]float32{0, nan, 0}, 1}} {
+	}{{[]float32{3, 1, 2}, 0}, {[]float32{3, 1, 2}, 1}, {[]float32{2, 2, 2}, 1}, {[]float32{nan, 1, 0}, 1},
+		{[]float32{0, nan, 0}, 1}} {
 		got = append(got, ClassRank(c.scores, c.class))
 	}
 	if want := []int{0, 2, 2, 1, 2}; !slices.Equal(got, want) {
@@ -60,7 +63,8 @@ func TestLikeliest(t *testing.T) {
 	for _, c := range []struct {
 		scores []float32
 		want   int
-	}{{[]float32{1, 3, 3}, 1}, {[]float32{-inf, -inf}, 0}, {[]float32{1, inf}, 1}, {[]float32{nan}, -1}, {[]float32{nan, 2}, -1}, {[]float32{2, nan}, -1}, {nil, -1}} {
+	}{{[]float32{1, 3, 3}, 1}, {[]float32{-inf, -inf}, 0}, {[]float32{1, inf}, 1}, {[]float32{nan}, -1},
+		{[]float32{nan, 2}, -1}, {[]float32{2, nan}, -1}, {nil, -1}} {
 		if got, err := Likeliest(c.scores); (err != nil) != (c.want < 0) || err == nil && got != c.want {
 			t.Errorf("%v: %d, %v, want %d", c.scores, got, err, c.want)
 		}

@@ -22,7 +22,8 @@ func TestClassTable(t *testing.T) {
 	if rows := c.Matrix(); !reflect.DeepEqual(rows, [][]int32{{2, 2, 0, 0}, {1, 1, 0, 0}, {0, 0, 0, 0}, {1, 0, 0, 1}}) {
 		t.Errorf("%v", rows)
 	}
-	for _, want := range []string{"cat                            4   50.00  dog (2)\n", "a name that is much lon~", "1 of 4 classes have no image."} {
+	for _, want := range []string{"cat                            4   50.00  dog (2)\n", "a name that is much lon~",
+		"1 of 4 classes have no image."} {
 		if !strings.Contains(c.Table(), want) {
 			t.Errorf("no %q in\n%s", want, c.Table())
 		}
@@ -35,7 +36,8 @@ func TestClassTable(t *testing.T) {
 	if c.Check() == nil {
 		t.Error("3 numbers for 4 classes pass")
 	}
-	if big := NewClassTable(make([]string, MostConfused+1)); big.Confused != nil || big.Matrix() != nil || big.MeanOfClasses() != 0 {
+	if big := NewClassTable(make([]string, MostConfused+1)); big.Confused != nil || big.Matrix() != nil ||
+		big.MeanOfClasses() != 0 {
 		t.Error("a matrix of too many classes is kept")
 	} else if big.Add(3, 4); big.Classes()[0].Wrong != 0 || big.Top1() != 0 {
 		t.Error("without the matrix it is not known what an image was taken for")
@@ -71,13 +73,15 @@ func TestTakenFor(t *testing.T) {
 // TestClassMeanScores is worked out by hand.
 func TestClassMeanScores(t *testing.T) {
 	got := make([]float32, 4)
-	if err := ClassMeanScores([]float32{1, 2, 3, 5, 7, 9}, []int32{1, 0, 1}, []string{"a", "b"}, got); err != nil || !reflect.DeepEqual(got, []float32{2, 2, 7, 7}) {
+	if err := ClassMeanScores([]float32{1, 2, 3, 5, 7, 9}, []int32{1, 0, 1}, []string{"a", "b"}, got); err != nil ||
+		!reflect.DeepEqual(got, []float32{2, 2, 7, 7}) {
 		t.Errorf("%v %v", got, err)
 	}
 	if err := ClassMeanScores([]float32{1, 2, 3}, []int32{1, 0}, []string{"a", "b"}, got); err == nil {
-		t.Error("3 scores are no rows of 2 prompts")
+		t.Error("3 scores are not rows of 2 prompts")
 	}
-	if err := ClassMeanScores([]float32{1, 2}, []int32{0, 0}, []string{"a", "b"}, got); err == nil || !strings.Contains(err.Error(), `class "b" has no prompt`) {
+	if err := ClassMeanScores([]float32{1, 2}, []int32{0, 0}, []string{"a", "b"}, got); err == nil ||
+		!strings.Contains(err.Error(), `class "b" has no prompt`) {
 		t.Error(err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Correlation is how well two lists of numbers agree, from -1 to 1. Where one of them is constant nothing can be told, and both
-// are 0.
+// Correlation is how well two lists of numbers agree, from -1 to 1. Where one of them is constant nothing can be told,
+// and both are 0.
 type Correlation struct {
 	Spearman float64 `json:"spearman"` // of the ranks; equal numbers have the mean of their ranks
 	Pearson  float64 `json:"pearson"`
@@ -19,7 +19,8 @@ func Correlate(x, y []float64) Correlation {
 	return Correlation{Spearman: pearson(ranksOf(x), ranksOf(y)), Pearson: pearson(x, y)}
 }
 
-// pearson is the correlation coefficient of two lists, 0 where there is none: of a constant, which rounding may hide, and of no numbers.
+// pearson is the correlation coefficient of two lists, 0 where there is none: of a constant, which rounding may hide,
+// and of no numbers.
 func pearson(x, y []float64) float64 {
 	r := stat.Correlation(x, y, nil)
 	if math.IsNaN(r) || slices.Max(x) == slices.Min(x) || slices.Max(y) == slices.Min(y) {
@@ -56,8 +57,8 @@ type STSPart struct {
 // STS is how well the similarities of the pairs of a task agree with the scores of people.
 type STS struct {
 	Parts []STSPart `json:"parts"`
-	// All is the correlation over the pairs of all parts together (the "all" of Gao et al. 2021, appendix B), Mean the mean of
-	// those of the parts and Weighted their mean weighted by pairs (mean and wmean of SentEval).
+	// All is the correlation over the pairs of all parts together (the "all" of Gao et al. 2021, appendix B), Mean the
+	// mean of those of the parts and Weighted their mean weighted by pairs (mean and wmean of SentEval).
 	All      Correlation `json:"all"`
 	Mean     Correlation `json:"mean"`
 	Weighted Correlation `json:"weighted"`
@@ -69,7 +70,8 @@ func MeasureSTS(similarities, scores []float64, names []string, ends []int) STS 
 	first := 0
 	for k, end := range ends {
 		if end > first {
-			s.Parts = append(s.Parts, STSPart{names[k], end - first, Correlate(similarities[first:end], scores[first:end])})
+			s.Parts = append(s.Parts, STSPart{names[k], end - first,
+				Correlate(similarities[first:end], scores[first:end])})
 		}
 		first = end
 	}

@@ -39,8 +39,8 @@
 //
 // # Questions and captions
 //
-// [VQAAccuracy], [Bleu] and [Cider] are the official evaluations of VQA and of COCO's captions, with their oddities: the tests compare
-// with the scripts, or with the published rules in another language.
+// [VQAAccuracy], [Bleu] and [Cider] are the official evaluations of VQA and of COCO's captions, with their oddities:
+// the tests compare with the scripts, or with the published rules in another language.
 //
 // # Chunks
 //

@@ -10,8 +10,8 @@ import (
 // RightIoU is the overlap with the target from which a box is right.
 const RightIoU = 0.5
 
-// IoU returns the overlap of two boxes of pixels over their union, as the tools of RefCOCO count it: a box of width w ends
-// at pixel x+w-1, which is part of it, and an overlap of one pixel in width or height is none.
+// IoU returns the overlap of two boxes of pixels over their union, as the tools of RefCOCO count it: a box of width w
+// ends at pixel x+w-1, which is part of it, and an overlap of one pixel in width or height is none.
 func IoU(a, b data.Rect) float64 {
 	w, h := overlap(a.X, a.W, b.X, b.W), overlap(a.Y, a.H, b.Y, b.H)
 	if w <= 1 || h <= 1 {
@@ -52,7 +52,8 @@ func (g GroundedGroup) Pointing() float64 { return share(float64(g.Points), g.N)
 // Reach is the share of expressions with a right box among the proposals in percent.
 func (g GroundedGroup) Reach() float64 { return share(float64(g.Found), g.N) }
 
-// Chance is Accuracy of a proposal drawn at random, ChancePoint Pointing of a pixel drawn at random: their expected values.
+// Chance is Accuracy of a proposal drawn at random, ChancePoint Pointing of a pixel drawn at random: their expected
+// values.
 func (g GroundedGroup) Chance() float64 { return share(g.boxes, g.N) }
 
 // ChancePoint is described with Chance.
@@ -106,7 +107,8 @@ func (g *Grounding) Add(kind string, m HeatMap, target data.Rect, proposals []da
 
 // kind returns the counts of a kind.
 func (g *Grounding) kind(name string) *GroundedGroup {
-	at, ok := slices.BinarySearchFunc(g.Kinds, name, func(c GroundedGroup, name string) int { return cmp.Compare(c.Kind, name) })
+	at, ok := slices.BinarySearchFunc(g.Kinds, name,
+		func(c GroundedGroup, name string) int { return cmp.Compare(c.Kind, name) })
 	if !ok {
 		g.Kinds = slices.Insert(g.Kinds, at, GroundedGroup{Kind: name})
 	}

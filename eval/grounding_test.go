@@ -39,7 +39,8 @@ func TestHeatMap(t *testing.T) {
 		values[i] = float64(i*i%11) - 3
 	}
 	m := NewHeatMap(values, h, w, w, h) // of its own size: as it is
-	for _, b := range []data.Rect{{X: 1, Y: 1, W: 3, H: 2}, {X: 1.7, Y: 0.2, W: 2.4, H: 3.9}, {X: -2, Y: -1, W: 4, H: 3}, {X: 5, Y: 3, W: 20, H: 20}, {X: 8, Y: 1, W: 2, H: 2}, {W: 0.5, H: 5}} {
+	for _, b := range []data.Rect{{X: 1, Y: 1, W: 3, H: 2}, {X: 1.7, Y: 0.2, W: 2.4, H: 3.9},
+		{X: -2, Y: -1, W: 4, H: 3}, {X: 5, Y: 3, W: 20, H: 20}, {X: 8, Y: 1, W: 2, H: 2}, {W: 0.5, H: 5}} {
 		want := 0.0
 		for y := range h {
 			for x := range w {
@@ -76,21 +77,25 @@ func TestGrounding(t *testing.T) {
 	m := NewHeatMap([]float64{0, 0, 0, 0, 0, 9, 9, 0, 0, 9, 9, 0, 0, 0, 0, 0}, 4, 4, 4, 4)
 	var g Grounding
 	middle, left, all := data.Rect{X: 1, Y: 1, W: 2, H: 2}, data.Rect{W: 2, H: 4}, data.Rect{W: 4, H: 4}
-	if r := g.Add("b", m, middle, []data.Rect{left, middle}); r != (Grounded{Box: 1, IoU: 1, Right: true, Points: true}) {
+	if r := g.Add("b", m, middle, []data.Rect{left, middle}); r != (Grounded{Box: 1, IoU: 1, Right: true,
+		Points: true}) {
 		t.Errorf("%+v", r)
 	}
-	if r := g.Add("a", m, left, []data.Rect{middle, all}); r.Right || r.Box != 0 || r.IoU != 0 || !r.Points { // all has the IoU .5
+	// all has the IoU .5
+	if r := g.Add("a", m, left, []data.Rect{middle, all}); r.Right || r.Box != 0 || r.IoU != 0 || !r.Points {
 		t.Errorf("%+v", r)
 	}
 	if r := g.Add("a", m, data.Rect{W: 1, H: 1}, []data.Rect{{W: 1, H: 1}}); r.Right || r.Box != -1 || r.Points {
 		t.Errorf("%+v", r)
 	}
-	// A box with the IoU .5 is right, and the middle of the pixel with the peak, (1.5, 1.5), lies in a target that begins there and not in one that ends there.
+	// A box with the IoU .5 is right, and the middle of the pixel with the peak, (1.5, 1.5), lies in a target that
+	// begins there and not in one that ends there.
 	var edges Grounding
 	if r := edges.Add("", m, left, []data.Rect{all}); !r.Right || r.IoU != .5 {
 		t.Errorf("%+v", r)
 	}
-	for target, want := range map[data.Rect]bool{{X: 1.5, Y: 1.5, W: 2, H: 2}: true, {X: 1.6, Y: 1, W: 2, H: 2}: false, {Y: 1, W: 1.5, H: 2}: false, {X: 1, W: 2, H: 1.5}: false, {X: 1, Y: 1.6, W: 2, H: 2}: false} {
+	for target, want := range map[data.Rect]bool{{X: 1.5, Y: 1.5, W: 2, H: 2}: true, {X: 1.6, Y: 1, W: 2, H: 2}: false,
+		{Y: 1, W: 1.5, H: 2}: false, {X: 1, W: 2, H: 1.5}: false, {X: 1, Y: 1.6, W: 2, H: 2}: false} {
 		if r := edges.Add("", m, target, nil); r.Points != want {
 			t.Errorf("%v: %+v", target, r)
 		}
@@ -100,7 +105,8 @@ func TestGrounding(t *testing.T) {
 	}
 	dark := NewHeatMap(make([]float64, 4), 2, 2, 4, 4)
 	var none Grounding
-	if r := none.Add("", dark, all, []data.Rect{all}); r != (Grounded{Box: -1}) || none.All.Dark != 1 || none.Kinds != nil {
+	if r := none.Add("", dark, all, []data.Rect{all}); r != (Grounded{Box: -1}) || none.All.Dark != 1 ||
+		none.Kinds != nil {
 		t.Errorf("%+v of a dark map", r)
 	}
 	close := func(name string, got, want float64) {

@@ -35,7 +35,8 @@ func NewHeatMap(values []float64, rows, columns, w, h int) HeatMap {
 	return m
 }
 
-// Peak returns the middle of the pixel with the largest value, of equal ones the first; ok is false where none is above 0.
+// Peak returns the middle of the pixel with the largest value, of equal ones the first; ok is false where none is above
+// 0.
 func (m HeatMap) Peak() (x, y float64, ok bool) {
 	return float64(m.peak%m.w) + 0.5, float64(m.peak/m.w) + 0.5, m.most > 0
 }

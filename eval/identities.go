@@ -11,12 +11,12 @@ const NoCamera = -1
 
 // Item is an image as re-identification sees it.
 type Item struct {
-	Image  int   // its number: an image is no candidate of itself
+	Image  int   // its number: an image is not a candidate of itself
 	ID     int64 // of what it shows; images of one id are right answers for each other
 	Camera int32 // that took it, or NoCamera
 }
 
-// ignored says whether a gallery item is no candidate of a query: it is the same image, or one of
+// ignored says whether a gallery item is not a candidate of a query: it is the same image, or one of
 // the same id by the same camera (the rule of Market-1501, Zheng et al. 2015).
 func (q Item) ignored(x Item) bool {
 	return q.Image == x.Image || q.ID == x.ID && q.Camera == x.Camera && q.Camera != NoCamera
@@ -25,8 +25,9 @@ func (q Item) ignored(x Item) bool {
 // Identities is how well images find others of their id, in percent, mean over the queries
 // that have a right answer among their candidates. Ties count against the right answers, as in Rank.
 type Identities struct {
-	MAP               float64 // mean over the right answers of the precision down to each (average precision)
-	MINP              float64 // right answers over the place of the last one (Ye et al. 2022, "mean inverse negative penalty")
+	MAP float64 // mean over the right answers of the precision down to each (average precision)
+	// right answers over the place of the last one (Ye et al. 2022, "mean inverse negative penalty")
+	MINP              float64
 	R1, R5, R10, R100 float64 // queries with a right answer among the first k (CMC)
 
 	Queries   int // that are in the means
@@ -53,7 +54,8 @@ type hit struct {
 func MeasureIdentities(queries, gallery []Item, chunk int, source Source) (Identities, error) {
 	r := Identities{Gallery: len(gallery)}
 	if len(queries) == 0 || len(gallery) == 0 {
-		return r, fmt.Errorf("eval: %d queries and a gallery of %d images: give each at least one", len(queries), len(gallery))
+		return r, fmt.Errorf("eval: %d queries and a gallery of %d images: give each at least one", len(queries),
+			len(gallery))
 	}
 	chunk = max(1, min(chunk, len(queries)))
 	block, hits := make([]float32, chunk*len(gallery)), make([]hit, 0, len(gallery))
@@ -66,7 +68,8 @@ func MeasureIdentities(queries, gallery []Item, chunk int, source Source) (Ident
 			hits = hits[:0]
 			for j, s := range block[i*len(gallery):][:len(gallery)] {
 				if s != s {
-					return r, &NonFiniteError{fmt.Sprintf("eval: score of query %d and gallery image %d is NaN", row+i, j), "look for the first NaN in the embeddings"}
+					return r, &NonFiniteError{fmt.Sprintf("eval: score of query %d and gallery image %d is NaN", row+i,
+						j), "look for the first NaN in the embeddings"}
 				}
 				if x := gallery[j]; !q.ignored(x) {
 					hits = append(hits, hit{s, x.ID == q.ID})

@@ -72,7 +72,8 @@ func sameIdentities(t *testing.T, got, want Identities) {
 	if got.Queries != want.Queries || got.Unmatched != want.Unmatched || got.Gallery != want.Gallery {
 		t.Errorf("counts %+v, want %+v", got, want)
 	}
-	a, b := append(got.Values(), Value{Name: "chance", Value: got.ChanceR1}), append(want.Values(), Value{Name: "chance", Value: want.ChanceR1})
+	a, b := append(got.Values(), Value{Name: "chance", Value: got.ChanceR1}),
+		append(want.Values(), Value{Name: "chance", Value: want.ChanceR1})
 	for i := range a {
 		if !(math.Abs(a[i].Value-b[i].Value) <= 1e-9) {
 			t.Errorf("%s is %g, want %g", a[i].Name, a[i].Value, b[i].Value)
@@ -127,7 +128,8 @@ func TestIdentitiesRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Candidates: 6 right, then 3 and 4 wrong, 2 right, 5 wrong.
-	want := Identities{MAP: 100 * (1 + 2./4) / 2, MINP: 100 * 2. / 4, R1: 100, R5: 100, R10: 100, R100: 100, Queries: 1, Gallery: 7, ChanceR1: 40}
+	want := Identities{MAP: 100 * (1 + 2./4) / 2, MINP: 100 * 2. / 4, R1: 100, R5: 100, R10: 100, R100: 100, Queries: 1,
+		Gallery: 7, ChanceR1: 40}
 	sameIdentities(t, got, want)
 	all, err := MeasureIdentities(gallery, gallery, 3, Matrix(make([]float32, 49), 7))
 	if err != nil {
@@ -136,7 +138,8 @@ func TestIdentitiesRules(t *testing.T) {
 	if all.R1 > 0 || all.Unmatched != 1 {
 		t.Errorf("equal scores give R@1 %g, want 0; %d unmatched, want 1", all.R1, all.Unmatched)
 	}
-	if _, err := MeasureIdentities(gallery, gallery, 1, Matrix([]float32{0, 0, 0, float32(math.NaN()), 0, 0, 0}, 7)); err == nil || !strings.Contains(err.Error(), "NaN") {
+	if _, err := MeasureIdentities(gallery, gallery, 1, Matrix([]float32{0, 0, 0, float32(math.NaN()), 0, 0, 0},
+		7)); err == nil || !strings.Contains(err.Error(), "NaN") {
 		t.Errorf("NaN gives error %v", err)
 	}
 }

@@ -7,25 +7,32 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Isotropy says how evenly embeddings fill their space. Cosine and uniformity are of all pairs of different rows, on the unit
-// sphere; the spectrum is that of the rows with their mean taken away.
+// Isotropy says how evenly embeddings fill their space. Cosine and uniformity are of all pairs of different rows, on
+// the unit sphere; the spectrum is that of the rows with their mean taken away.
 type Isotropy struct {
-	Rows          int     `json:"sentences"`
-	Width         int     `json:"width"`
-	Cosine        float64 `json:"mean_cosine"`         // mean cosine of two rows: 0 of isotropic ones, 1 where all are one direction
-	EffectiveRank float64 `json:"effective_rank"`      // exp of the entropy of the singular values as shares of their sum (Roy and Vetterli 2007)
-	Participation float64 `json:"participation_ratio"` // square of the sum of the variances over the sum of their squares: the number of directions in use
-	IsoScore      float64 `json:"isoscore"`            // 1 where all directions have one variance, 0 where one has all (Rudman et al. 2022)
-	Uniformity    float64 `json:"uniformity"`          // log of the mean of exp(-2 |x-y|^2): the less, the more even (Wang and Isola 2020, with t = 2)
-	Alignment     float64 `json:"alignment"`           // mean |x-y|^2 of rows that belong together: the less, the nearer (there, with alpha = 2); 0 without any
-	Positives     int     `json:"positives"`           // pairs of these
+	Rows  int `json:"sentences"`
+	Width int `json:"width"`
+	// mean cosine of two rows: 0 of isotropic ones, 1 where all are one direction
+	Cosine float64 `json:"mean_cosine"`
+	// exp of the entropy of the singular values as shares of their sum (Roy and Vetterli 2007)
+	EffectiveRank float64 `json:"effective_rank"`
+	// square of the sum of the variances over the sum of their squares: the number of directions in use
+	Participation float64 `json:"participation_ratio"`
+	// 1 where all directions have one variance, 0 where one has all (Rudman et al. 2022)
+	IsoScore float64 `json:"isoscore"`
+	// log of the mean of exp(-2 |x-y|^2): the less, the more even (Wang and Isola 2020, with t = 2)
+	Uniformity float64 `json:"uniformity"`
+	// mean |x-y|^2 of rows that belong together: the less, the nearer (there, with alpha = 2); 0 without any
+	Alignment float64 `json:"alignment"`
+	Positives int     `json:"positives"` // pairs of these
 
 	Spectrum []float64 `json:"-"` // singular values, the largest first
 }
 
 // Values names the numbers for logs.
 func (s Isotropy) Values() Values {
-	v := Values{{"mean_cosine", s.Cosine}, {"effective_rank", s.EffectiveRank}, {"participation_ratio", s.Participation}, {"isoscore", s.IsoScore}, {"uniformity", s.Uniformity}}
+	v := Values{{"mean_cosine", s.Cosine}, {"effective_rank", s.EffectiveRank},
+		{"participation_ratio", s.Participation}, {"isoscore", s.IsoScore}, {"uniformity", s.Uniformity}}
 	if s.Positives > 0 {
 		v = append(v, Value{"alignment", s.Alignment})
 	}
@@ -35,8 +42,8 @@ func (s Isotropy) Values() Values {
 // uniformityT is t of the uniformity.
 const uniformityT = 2
 
-// MeasureIsotropy measures n rows of d numbers, x (n, d), with the pairs of rows that belong together. It needs two rows, which
-// are finite (else a *NonFiniteError), and in memory 8 bytes x (n d + n n + min(n, d)^2).
+// MeasureIsotropy measures n rows of d numbers, x (n, d), with the pairs of rows that belong together. It needs two
+// rows, which are finite (else a *NonFiniteError), and in memory 8 bytes x (n d + n n + min(n, d)^2).
 func MeasureIsotropy(x []float32, n, d int, positives [][2]int) (Isotropy, error) {
 	s := Isotropy{Rows: n, Width: d, Positives: len(positives)}
 	if n < 2 || d < 1 || len(x) != n*d {
@@ -45,7 +52,8 @@ func MeasureIsotropy(x []float32, n, d int, positives [][2]int) (Isotropy, error
 	rows := mat.NewDense(n, d, nil)
 	for i, v := range x {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return s, &NonFiniteError{"eval: the isotropy of embeddings that are not finite numbers cannot be measured", "the model has diverged, evaluate another checkpoint"}
+			return s, &NonFiniteError{"eval: the isotropy of embeddings that are not finite numbers cannot be measured",
+				"the model has diverged, evaluate another checkpoint"}
 		}
 		rows.RawMatrix().Data[i] = float64(v)
 	}
@@ -86,7 +94,8 @@ func (s *Isotropy) spectrum(rows *mat.Dense) error {
 	n, d := rows.Dims()
 	centred := mat.DenseCopyOf(rows)
 	for j := range d {
-		first, mean := rows.At(0, j), 0.0 // less the first row equal rows are 0, which rounding of their mean would not leave
+		// less the first row equal rows are 0, which rounding of their mean would not leave
+		first, mean := rows.At(0, j), 0.0
 		for i := range n {
 			mean += (rows.At(i, j) - first) / float64(n)
 		}

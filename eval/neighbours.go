@@ -17,7 +17,8 @@ const neighbourTemperature = 0.07
 // features x (n, D) with their classes: by cosine, each vote with the weight
 // exp(cosine/0.07) (Wu et al. 2018, section 3.4). k is at most n; equal votes go to the
 // lower class. It ends early with the error of ctx. Features that are not finite are a *NonFiniteError.
-func NearestNeighbours(ctx context.Context, e *compute.Engine, x []float32, labels []int32, classes int, y []float32, m, k int) ([]int32, error) {
+func NearestNeighbours(ctx context.Context, e *compute.Engine, x []float32, labels []int32, classes int, y []float32, m,
+	k int) ([]int32, error) {
 	if err := checkRows("nearest neighbours", x, labels, classes); err != nil {
 		return nil, err
 	}

@@ -19,13 +19,33 @@ func TestNotFinite(t *testing.T) {
 		y := slices.Clone(x)
 		y[3] = float32(bad)
 		for name, f := range map[string]func() error{
-			"rows to classify":   func() error { _, err := NearestNeighbours(t.Context(), e, x, labels, 2, y, 3, 1); return err },
-			"rows with classes":  func() error { _, err := NearestNeighbours(t.Context(), e, y, labels, 2, x, 3, 1); return err },
-			"queries":            func() error { _, err := NeighbourLists(t.Context(), e, y, x, 3, 1); return err },
-			"rows of lists":      func() error { _, err := NeighbourLists(t.Context(), e, x, y, 3, 1); return err },
-			"rows before":        func() error { _, err := NeighbourRank(t.Context(), e, y, x, 3, 1, 3, false); return err },
-			"rows after":         func() error { _, err := NeighbourRank(t.Context(), e, x, y, 3, 1, 3, false); return err },
-			"rows after, euclid": func() error { _, err := NeighbourRank(t.Context(), e, x, y, 3, 1, 3, true); return err },
+			"rows to classify": func() error {
+				_, err := NearestNeighbours(t.Context(), e, x, labels, 2, y, 3,
+					1)
+				return err
+			},
+			"rows with classes": func() error {
+				_, err := NearestNeighbours(t.Context(), e, y, labels, 2, x, 3,
+					1)
+				return err
+			},
+			"queries":       func() error { _, err := NeighbourLists(t.Context(), e, y, x, 3, 1); return err },
+			"rows of lists": func() error { _, err := NeighbourLists(t.Context(), e, x, y, 3, 1); return err },
+			"rows before": func() error {
+				_, err := NeighbourRank(t.Context(), e, y, x, 3, 1, 3,
+					false)
+				return err
+			},
+			"rows after": func() error {
+				_, err := NeighbourRank(t.Context(), e, x, y, 3, 1, 3,
+					false)
+				return err
+			},
+			"rows after, euclid": func() error {
+				_, err := NeighbourRank(t.Context(), e, x, y, 3, 1, 3,
+					true)
+				return err
+			},
 		} {
 			if err := f(); !errors.As(err, new(*NonFiniteError)) {
 				t.Errorf("%s of %v: %v, want a NonFiniteError", name, bad, err)
@@ -35,7 +55,8 @@ func TestNotFinite(t *testing.T) {
 	scores := make([]float32, 9)
 	scores[5] = float32(math.NaN())
 	want := "eval: score of image 1 and text 2 is NaN: look for the first NaN in the embeddings"
-	if _, err := MeasurePrecision(c, 2, Matrix(scores, 3)); !errors.As(err, new(*NonFiniteError)) || err.Error() != want {
+	if _, err := MeasurePrecision(c, 2, Matrix(scores, 3)); !errors.As(err, new(*NonFiniteError)) ||
+		err.Error() != want {
 		t.Errorf("precision: %v, want %q", err, want)
 	}
 }

@@ -29,8 +29,8 @@ func NeighbourLists(ctx context.Context, e *compute.Engine, queries, rows []floa
 	})
 }
 
-// ScoredLists is NeighbourLists by other scores: source writes those of queries first to first+m-1 with all n rows, (m, n), and may
-// be asked for up to 256 queries at a time. A score of NaN is a *NonFiniteError.
+// ScoredLists is NeighbourLists by other scores: source writes those of queries first to first+m-1 with all n rows, (m,
+// n), and may be asked for up to 256 queries at a time. A score of NaN is a *NonFiniteError.
 func ScoredLists(n, k int, source Source) ([]int32, error) {
 	if k < 1 || n < k+1 {
 		return nil, fmt.Errorf("eval: lists of %d neighbours need more rows than that (got %d)", k, n)

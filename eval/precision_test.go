@@ -94,11 +94,12 @@ func TestPrecisionVector(t *testing.T) {
 	// Image 0: right, right, wrong, wrong, wrong, right. Image 1: right three times. Texts: one of two images is right.
 	want := Precision{I2T: PrecisionAt{(40 + 60) / 2., (30 + 30) / 2.}, T2I: PrecisionAt{20, 10}, I2TChance: 50, T2IChance: 50}
 	got := []float64{p.I2T.P5, p.I2T.P10, p.T2I.P5, p.T2I.P10, p.I2TChance, p.T2IChance}
-	if !slices.EqualFunc(got, []float64{want.I2T.P5, want.I2T.P10, want.T2I.P5, want.T2I.P10, 50, 50}, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+	if !slices.EqualFunc(got, []float64{want.I2T.P5, want.I2T.P10, want.T2I.P5, want.T2I.P10, 50, 50},
+		func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
 		t.Errorf("%+v, want %+v", p, want)
 	}
 	one, err := NewCorrespondence([]int{0, 1}, []int{0, 1})
 	if err != nil || one.Several() {
-		t.Errorf("one text an image are no several right answers (%v)", err)
+		t.Errorf("one text an image are not several right answers (%v)", err)
 	}
 }

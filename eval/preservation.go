@@ -20,7 +20,8 @@ const PreservedNeighbours = 5
 // mean of their ranks. The neighbours of at most queries
 // rows, evenly spaced, are followed among all n. It is (k+1)/2 where nothing changes, and n/2 by
 // chance. It ends early with the error of ctx. Rows that are not finite are a *NonFiniteError.
-func NeighbourRank(ctx context.Context, e *compute.Engine, before, after []float32, n, k, queries int, euclid bool) (float64, error) {
+func NeighbourRank(ctx context.Context, e *compute.Engine, before, after []float32, n, k, queries int,
+	euclid bool) (float64, error) {
 	if k < 1 || n < k+1 || queries < 1 || len(before)%n != 0 || len(after)%n != 0 {
 		return 0, fmt.Errorf("eval: ranks of %d neighbours need more rows than that, and as many before as after (got %d rows, %d and %d numbers)", k, n, len(before), len(after))
 	}
@@ -72,9 +73,9 @@ func NeighbourRank(ctx context.Context, e *compute.Engine, before, after []float
 	return sum / float64(queries*k), nil
 }
 
-// centred returns rows of width d less their mean, times the power of two that brings the largest number near 1. Beside the
-// lengths of rows that all lie far from the origin, the differences of their distances would be lost, and squares of
-// large or small numbers beyond what float32 holds; which row is nearer is the same.
+// centred returns rows of width d less their mean, times the power of two that brings the largest number near 1. Beside
+// the lengths of rows that all lie far from the origin, the differences of their distances would be lost, and squares
+// of large or small numbers beyond what float32 holds; which row is nearer is the same.
 func centred(x []float32, d int) []float32 {
 	mean, out := make([]float64, d), make([]float32, len(x))
 	for i, v := range x {

@@ -22,7 +22,10 @@ func neighbourRank(before, after []float64, n, k int, near func(x []float64, n, 
 				others = append(others, j)
 			}
 		}
-		sort.SliceStable(others, func(a, b int) bool { return cosine(before, n, i, others[a]) > cosine(before, n, i, others[b]) })
+		sort.SliceStable(others, func(a, b int) bool {
+			return cosine(before, n, i, others[a]) > cosine(before, n, i,
+				others[b])
+		})
 		for _, j := range others[:k] {
 			rank := 1.
 			for _, o := range others {

@@ -37,7 +37,8 @@ func FitProbe(ctx context.Context, e *compute.Engine, x []float32, labels []int3
 	case o.Classes < 2:
 		return nil, fmt.Errorf("eval: a probe needs at least 2 classes (got %d)", o.Classes)
 	case !(o.Decay >= 0) || o.Iterations < 0:
-		return nil, fmt.Errorf("eval: decay and iterations of a probe must be >= 0 (got %g and %d)", o.Decay, o.Iterations)
+		return nil, fmt.Errorf("eval: decay and iterations of a probe must be >= 0 (got %g and %d)", o.Decay,
+			o.Iterations)
 	}
 	if err := checkRows("a probe", x, labels, o.Classes); err != nil {
 		return nil, err
@@ -84,7 +85,8 @@ func FitProbe(ctx context.Context, e *compute.Engine, x []float32, labels []int3
 func checkRows(what string, x []float32, labels []int32, classes int) error {
 	n := len(labels)
 	if n == 0 || len(x) == 0 || len(x)%n != 0 {
-		return fmt.Errorf("eval: %s needs features of equal width for every label (got %d values for %d labels)", what, len(x), n)
+		return fmt.Errorf("eval: %s needs features of equal width for every label (got %d values for %d labels)", what,
+			len(x), n)
 	}
 	for i, l := range labels {
 		if l < 0 || int(l) >= classes {
@@ -98,7 +100,8 @@ func checkRows(what string, x []float32, labels []int32, classes int) error {
 func checkFinite(what string, x []float32, d int) error {
 	for i, v := range x {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return &NonFiniteError{fmt.Sprintf("eval: feature %d of row %d of %s is %v", i%d, i/d, what, v), "the model has diverged, evaluate another checkpoint"}
+			return &NonFiniteError{fmt.Sprintf("eval: feature %d of row %d of %s is %v", i%d, i/d, what, v),
+				"the model has diverged, evaluate another checkpoint"}
 		}
 	}
 	return nil
@@ -124,7 +127,8 @@ func (p *Probe) standardize(x []float32, n int) {
 		}
 	}
 	for j, s := range squares {
-		// A feature varies beyond the rounding of its mean, whatever its size; below 1e-30 its inverse is beyond float32.
+		// A feature varies beyond the rounding of its mean, whatever its size; below 1e-30 its inverse is beyond
+		// float32.
 		if deviation := math.Sqrt(s / float64(n)); deviation > max(1e-30, 1e-6*math.Abs(float64(p.mean[j]))) {
 			p.scale[j] = float32(1 / deviation)
 		}
@@ -146,7 +150,8 @@ func (p *Probe) prepared(x []float32, n int) []float32 {
 // equally likely ones. A NaN among their scores is a *NonFiniteError.
 func (p *Probe) Predict(x []float32, n int) ([]int32, error) {
 	if n < 1 || len(x) != n*p.dim {
-		return nil, fmt.Errorf("eval: the probe takes features of width %d (got %d values for %d rows)", p.dim, len(x), n)
+		return nil, fmt.Errorf("eval: the probe takes features of width %d (got %d values for %d rows)", p.dim, len(x),
+			n)
 	}
 	logits := make([]float32, n*p.classes)
 	p.logits(p.prepared(x, n), p.weight, p.bias, n, logits)

@@ -28,13 +28,15 @@ type DecayChoice struct {
 // to a part of n rows x (n, D) and compared by their accuracy on the others, hold*n of them, spread evenly
 // over the rows in the order of their classes. Of equally good decays the largest is taken. The caller then
 // fits a probe to all rows. progress is told how many fits are made and may be nil.
-func ChooseDecay(ctx context.Context, e *compute.Engine, x []float32, labels []int32, classes int, hold float64, progress func(done, total int)) (DecayChoice, error) {
+func ChooseDecay(ctx context.Context, e *compute.Engine, x []float32, labels []int32, classes int, hold float64,
+	progress func(done, total int)) (DecayChoice, error) {
 	if err := checkRows("the choice of a decay", x, labels, classes); err != nil {
 		return DecayChoice{}, err
 	}
 	train, held := holdRows(labels, hold)
 	if len(train) == 0 || len(held) == 0 {
-		return DecayChoice{}, fmt.Errorf("eval: holding a share of %g of %d rows leaves %d to fit to and %d to choose the decay on: use more rows or another share", hold, len(labels), len(train), len(held))
+		return DecayChoice{}, fmt.Errorf(
+			"eval: holding a share of %g of %d rows leaves %d to fit to and %d to choose the decay on: use more rows or another share", hold, len(labels), len(train), len(held))
 	}
 	d := len(x) / len(labels)
 	fitX, fitY := rowsAt(x, labels, d, train)

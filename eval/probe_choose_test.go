@@ -64,7 +64,8 @@ func TestChooseDecay(t *testing.T) {
 		hold float64
 		want string
 	}{{.001, "leaves 120 to fit to and 0"}, {1, "leaves 0 to fit to and 120"}} {
-		if _, err := ChooseDecay(t.Context(), e, x, labels, 3, c.hold, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ChooseDecay(t.Context(), e, x, labels, 3, c.hold, nil); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -30,7 +30,8 @@ func TestProbeGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
-		p, err := FitProbe(t.Context(), probeEngine(t), c.Train, c.Labels, ProbeOptions{Classes: c.Classes, Decay: c.Decay})
+		p, err := FitProbe(t.Context(), probeEngine(t), c.Train, c.Labels,
+			ProbeOptions{Classes: c.Classes, Decay: c.Decay})
 		if err != nil {
 			t.Fatal(err)
 		}

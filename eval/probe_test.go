@@ -180,7 +180,8 @@ func TestProbeMisuse(t *testing.T) {
 		{"not finite", []float32{1, 2, float32(math.NaN()), 4}, []int32{0, 1}, ProbeOptions{Classes: 2}, "feature 0 of row 1"},
 		{"negative decay", x, []int32{0, 1}, ProbeOptions{Classes: 2, Decay: -1}, "must be >= 0"},
 	} {
-		if _, err := FitProbe(t.Context(), e, c.x, c.labels, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := FitProbe(t.Context(), e, c.x, c.labels, c.o); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -215,7 +216,8 @@ func TestProbeOfAnySize(t *testing.T) {
 		}
 		// The cosines of the row to classify are 0.995 and 0.778, its products 1 and 3.3.
 		near := []float32{unit, 0, 3 * unit, 3 * unit}
-		if got, err := NearestNeighbours(t.Context(), e, near, []int32{0, 1}, 2, []float32{unit, unit / 10}, 1, 1); err != nil || got[0] != 0 {
+		if got, err := NearestNeighbours(t.Context(), e, near, []int32{0, 1}, 2, []float32{unit, unit / 10}, 1,
+			1); err != nil || got[0] != 0 {
 			t.Errorf("neighbours of size %g: class %v, %v", unit, got, err)
 		}
 	}
@@ -223,7 +225,8 @@ func TestProbeOfAnySize(t *testing.T) {
 
 // TestProbeOfConstantFeatures has nothing to go by but the frequencies.
 func TestProbeOfConstantFeatures(t *testing.T) {
-	p, err := FitProbe(t.Context(), probeEngine(t), []float32{5, 5, 5, 5, 5, 5}, []int32{1, 1, 0}, ProbeOptions{Classes: 2})
+	p, err := FitProbe(t.Context(), probeEngine(t), []float32{5, 5, 5, 5, 5, 5}, []int32{1, 1, 0},
+		ProbeOptions{Classes: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +239,8 @@ func TestProbeOfConstantFeatures(t *testing.T) {
 	}
 }
 
-// TestProbeOfCollapsedFeatures: classes of one size leave nothing to fit where features do not vary, and that is no failure.
+// TestProbeOfCollapsedFeatures: classes of one size leave nothing to fit where features do not vary, and that is no
+// failure.
 func TestProbeOfCollapsedFeatures(t *testing.T) {
 	e := probeEngine(t)
 	for _, n := range []int{4, 12, 30, 48} { // whose losses round to either side of log 2

@@ -38,7 +38,8 @@ type Source func(row, n int, dst []float32) error
 func Matrix(scores []float32, texts int) Source {
 	return func(row, n int, dst []float32) error {
 		if (row+n)*texts > len(scores) {
-			return fmt.Errorf("eval: score matrix has %d values, rows %d to %d of %d texts need %d", len(scores), row, row+n-1, texts, (row+n)*texts)
+			return fmt.Errorf("eval: score matrix has %d values, rows %d to %d of %d texts need %d", len(scores), row,
+				row+n-1, texts, (row+n)*texts)
 		}
 		copy(dst, scores[row*texts:(row+n)*texts])
 		return nil
@@ -207,7 +208,8 @@ func (r *Ranker) countRow(i int, scores []float32) error {
 
 // nanScore is the error of a score that is NaN.
 func nanScore(image, text int) error {
-	return &NonFiniteError{fmt.Sprintf("eval: score of image %d and text %d is NaN", image, text), "look for the first NaN in the embeddings"}
+	return &NonFiniteError{fmt.Sprintf("eval: score of image %d and text %d is NaN", image, text),
+		"look for the first NaN in the embeddings"}
 }
 
 // repeated compares s, the score of image i and its right text j, with what the first pass

@@ -236,7 +236,8 @@ func TestUnsteadyPositives(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := Rank(c, 3, source); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if _, err := Rank(c, 3, source); want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -78,7 +78,8 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			return nil, err
 		}
 		if k := firstNaN(scores); k >= 0 {
-			return nil, &NonFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", i, texts[k]), "look for the first NaN in the fused features"}
+			return nil, &NonFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", i, texts[k]),
+				"look for the first NaN in the fused features"}
 		}
 		rank, tie, ok := rankInList(scores, func(k int) bool { return c.right(i, texts[k]) })
 		if !ok {
@@ -96,7 +97,8 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			return nil, err
 		}
 		if k := firstNaN(scores); k >= 0 {
-			return nil, &NonFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", images[k], j), "look for the first NaN in the fused features"}
+			return nil, &NonFiniteError{fmt.Sprintf("eval: second score of image %d and text %d is NaN", images[k], j),
+				"look for the first NaN in the fused features"}
 		}
 		rank, tie, ok := rankInList(scores, func(k int) bool { return c.right(images[k], j) })
 		if !ok {
@@ -124,7 +126,8 @@ func RankAndKeep(c *Correspondence, chunk, topK int, source Source) (first *Rank
 
 // RankAndRerank ranks by source, keeps the topK candidates of each query, has
 // them scored again and returns both ranks.
-func RankAndRerank(c *Correspondence, chunk, topK int, source Source, scorer PairScorer) (first, second *Ranks, err error) {
+func RankAndRerank(c *Correspondence, chunk, topK int, source Source, scorer PairScorer) (first, second *Ranks,
+	err error) {
 	first, cand, err := RankAndKeep(c, chunk, topK, source)
 	if err != nil {
 		return nil, nil, err

@@ -84,7 +84,8 @@ func TestRerankAgainstDense(t *testing.T) {
 					inside++
 				}
 				if got[q] != want {
-					t.Fatalf("trial %d, k %d, %s query %d: rank %d, want %d (first %d)", trial, topK, name, q, got[q], want, first[q])
+					t.Fatalf("trial %d, k %d, %s query %d: rank %d, want %d (first %d)", trial, topK, name, q, got[q],
+						want, first[q])
 				}
 			}
 		}
@@ -178,7 +179,8 @@ func TestRerankErrors(t *testing.T) {
 		{2, &tableScorer{texts: 2, i2t: ok, t2i: bad}, "image 1 and text 0 is NaN"},
 		{2, &tableScorer{texts: 2, i2t: ok, t2i: ok, err: errors.New("no power")}, "no power"},
 	} {
-		if _, _, err := RankAndRerank(c, 1, tc.topK, first, tc.scorer); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, _, err := RankAndRerank(c, 1, tc.topK, first, tc.scorer); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("error %v, want %q", err, tc.want)
 		}
 	}

@@ -35,10 +35,11 @@ func (r *Ranks) Metrics() Metrics {
 	return Metrics{I2T: direction(r.I2T), T2I: direction(r.T2I)}
 }
 
-// MeanMetrics returns the metrics that are expected when equal scores are put into a random order, in the place of the order
-// against the model that [Ranks.Metrics] has. With w wrong and p right candidates that tie with the best right one of a query, and
-// b above them, that query counts for R@k by 1 - C(w, k-b)/C(w+p, k-b), the probability that not all of the first k are wrong,
-// and by b + w/(p+1) as its mean rank, of which the median is taken too. Without ties both are the same.
+// MeanMetrics returns the metrics that are expected when equal scores are put into a random order, instead of the
+// order against the model that [Ranks.Metrics] has. With w wrong and p right candidates that tie with the best right
+// one of a query, and b above them, that query counts for R@k by 1 - C(w, k-b)/C(w+p, k-b), the probability that not
+// all of the first k are wrong, and by b + w/(p+1) as its mean rank, of which the median is taken too. Without ties
+// both are the same.
 func (r *Ranks) MeanMetrics() Metrics {
 	return Metrics{I2T: meanDirection(r.I2T, r.I2TTies), T2I: meanDirection(r.T2I, r.T2ITies)}
 }

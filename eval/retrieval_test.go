@@ -96,7 +96,8 @@ func binomialRatio(a, b, k int64) float64 {
 }
 
 func sameDirection(a, b Direction) bool {
-	return near(a.R1, b.R1) && near(a.R5, b.R5) && near(a.R10, b.R10) && near(a.MeanRank, b.MeanRank) && a.MedianRank == b.MedianRank
+	return near(a.R1, b.R1) && near(a.R5, b.R5) && near(a.R10, b.R10) && near(a.MeanRank, b.MeanRank) &&
+		a.MedianRank == b.MedianRank
 }
 
 // Random scores must land at the chance level, with an id for every image and with few.

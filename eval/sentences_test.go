@@ -19,14 +19,16 @@ func TestCorrelateConstant(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	s := MeasureSTS([]float64{1, 2, 3}, []float64{1, 2, 3}, []string{"a", "b", "c"}, []int{2, 2, 3})
-	if len(s.Parts) != 2 || s.Parts[0].Pairs != 2 || s.Parts[1].Name != "c" || s.Parts[1].Spearman != 0 || !(math.Abs(s.Weighted.Spearman-2./3) <= 1e-15) || s.Mean.Spearman != .5 {
+	if len(s.Parts) != 2 || s.Parts[0].Pairs != 2 || s.Parts[1].Name != "c" || s.Parts[1].Spearman != 0 ||
+		!(math.Abs(s.Weighted.Spearman-2./3) <= 1e-15) || s.Mean.Spearman != .5 {
 		t.Errorf("%+v", s)
 	}
 }
 
 // TestThresholds: literal cases, with ties and with classes that are left out.
 func TestThresholds(t *testing.T) {
-	if f := FixedThresholds(3); !slices.Equal(f, Thresholds{2. / 3, 1. / 3}) || !slices.Equal(FixedThresholds(2), Thresholds{.5}) {
+	if f := FixedThresholds(3); !slices.Equal(f, Thresholds{2. / 3, 1. / 3}) ||
+		!slices.Equal(FixedThresholds(2), Thresholds{.5}) {
 		t.Error(f)
 	}
 	// The cosine must be above a threshold: .5 itself is not near.
@@ -42,9 +44,10 @@ func TestThresholds(t *testing.T) {
 		want    Thresholds
 	}{
 		{[]float64{.9, .1, .8, .2}, []int32{1, 0, 1, 0}, []int32{1, 0}, Thresholds{.5}},
-		{[]float64{.9, .8}, []int32{0, 0}, []int32{1, 0}, Thresholds{2}},                       // none is near
-		{[]float64{.9, .8}, []int32{1, 1}, []int32{1, 0}, Thresholds{-2}},                      // all are
-		{[]float64{.5, .5, .5}, []int32{1, 1, 0}, []int32{1, 0}, Thresholds{-2}},               // equal cosines are one class
+		{[]float64{.9, .8}, []int32{0, 0}, []int32{1, 0}, Thresholds{2}},  // none is near
+		{[]float64{.9, .8}, []int32{1, 1}, []int32{1, 0}, Thresholds{-2}}, // all are
+		// equal cosines are one class
+		{[]float64{.5, .5, .5}, []int32{1, 1, 0}, []int32{1, 0}, Thresholds{-2}},
 		{[]float64{.9, .5, .5, .1}, []int32{0, 1, 2, 2}, []int32{0, 1, 2}, Thresholds{.7, .7}}, // class 1 is left out
 	} {
 		got := TuneThresholds(c.cosines, c.labels, c.near)
@@ -63,7 +66,8 @@ func TestThresholds(t *testing.T) {
 			t.Error(n, got)
 		}
 	}
-	if got := MatchClusters([]int{0, 0, 1, 1, 2}, []int32{2, 2, 0, 1, 0}, 3); !slices.Equal(got, []int32{2, 1, 0}) && !slices.Equal(got, []int32{2, 0, 1}) {
+	if got := MatchClusters([]int{0, 0, 1, 1, 2}, []int32{2, 2, 0, 1, 0}, 3); !slices.Equal(got, []int32{2, 1, 0}) &&
+		!slices.Equal(got, []int32{2, 0, 1}) {
 		t.Error(got)
 	}
 }
@@ -109,11 +113,13 @@ func TestClusterThresholds(t *testing.T) {
 // TestIsotropyExtremes: equal rows are one direction, and axes in both directions are all of them.
 func TestIsotropyExtremes(t *testing.T) {
 	s, err := MeasureIsotropy([]float32{1, 2, 1, 2, 1, 2}, 3, 2, [][2]int{{0, 1}})
-	if err != nil || !(math.Abs(s.Cosine-1) <= 1e-12) || s.EffectiveRank != 0 || !(math.Abs(s.Uniformity) <= 1e-12) || !(math.Abs(s.Alignment) <= 1e-12) {
+	if err != nil || !(math.Abs(s.Cosine-1) <= 1e-12) || s.EffectiveRank != 0 || !(math.Abs(s.Uniformity) <= 1e-12) ||
+		!(math.Abs(s.Alignment) <= 1e-12) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	s, err = MeasureIsotropy([]float32{1, 0, -1, 0, 0, 1, 0, -1}, 4, 2, nil)
-	if err != nil || !(math.Abs(s.Cosine+1./3) <= 1e-12) || !(math.Abs(s.EffectiveRank-2) <= 1e-12) || !(math.Abs(s.Participation-2) <= 1e-12) || !(math.Abs(s.IsoScore-1) <= 1e-12) || s.Alignment != 0 {
+	if err != nil || !(math.Abs(s.Cosine+1./3) <= 1e-12) || !(math.Abs(s.EffectiveRank-2) <= 1e-12) ||
+		!(math.Abs(s.Participation-2) <= 1e-12) || !(math.Abs(s.IsoScore-1) <= 1e-12) || s.Alignment != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if len(s.Values()) != 5 {
@@ -125,7 +131,8 @@ func TestIsotropyExtremes(t *testing.T) {
 	}
 	for k := range 50 { // equal rows are 0 apart, not less, however their length is rounded
 		x, y := float32(k)/7, float32(50-k)/3
-		if s, err := MeasureIsotropy([]float32{x, y, x, y}, 2, 2, [][2]int{{0, 1}}); err != nil || s.Alignment < 0 || s.Uniformity > 0 {
+		if s, err := MeasureIsotropy([]float32{x, y, x, y}, 2, 2, [][2]int{{0, 1}}); err != nil || s.Alignment < 0 ||
+			s.Uniformity > 0 {
 			t.Errorf("%g and %g: %+v, %v", x, y, s, err)
 		}
 	}
@@ -152,7 +159,8 @@ func TestSentimentExtremes(t *testing.T) {
 	if s.Accuracy2 != 0 || s.F1 != 0 || s.Accuracy7 != 50 || s.NonNegative != 100 || s.MAE != .3 || s.Pearson != 0 {
 		t.Errorf("%+v", s)
 	}
-	if s = MeasureSentiment([]float64{1, 2}, []float64{1, 3}); s.Accuracy2 != 100 || s.F1 != 100 || s.Accuracy7 != 50 || len(s.Values()) != 6 {
+	if s = MeasureSentiment([]float64{1, 2}, []float64{1, 3}); s.Accuracy2 != 100 || s.F1 != 100 || s.Accuracy7 != 50 ||
+		len(s.Values()) != 6 {
 		t.Errorf("%+v", s)
 	}
 	if _, err := FitLinear([]float32{1}, 1, []float64{1}, 0); err == nil {

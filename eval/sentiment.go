@@ -10,8 +10,9 @@ import (
 
 // Sentiment is how well sentiments from -3 to 3 are predicted, as CMU-MOSEI is evaluated (Tsai et al. 2019, section 4).
 type Sentiment struct {
-	Rows        int     // utterances
-	Accuracy7   float64 // percent whose prediction, within -3 to 3, rounds to the whole number of the label; a half to the even one
+	Rows int // utterances
+	// percent whose prediction, within -3 to 3, rounds to the whole number of the label; a half to the even one
+	Accuracy7   float64
 	Accuracy2   float64 // percent whose sign is right, utterances with a label of 0 left out
 	F1          float64 // of the signs of these, in percent: mean of both signs weighted by their utterances
 	NonNegative float64 // percent of all that are rightly told to be negative or not
@@ -21,7 +22,8 @@ type Sentiment struct {
 
 // Values names the numbers for logs.
 func (s Sentiment) Values() Values {
-	return Values{{"accuracy7", s.Accuracy7}, {"accuracy2", s.Accuracy2}, {"f1", s.F1}, {"nonnegative", s.NonNegative}, {"mae", s.MAE}, {"pearson", s.Pearson}}
+	return Values{{"accuracy7", s.Accuracy7}, {"accuracy2", s.Accuracy2}, {"f1", s.F1}, {"nonnegative", s.NonNegative},
+		{"mae", s.MAE}, {"pearson", s.Pearson}}
 }
 
 // MeasureSentiment compares predictions with labels, of which there must be as many.
@@ -70,9 +72,9 @@ type LinearLayer struct {
 	bias   float64
 }
 
-// FitLinear fits a linear layer to n rows x (n, d) with targets y by least squares, with penalty times the squares of the weights
-// of standardised features, per row. Features that are constant take no part. Rows that are not finite are a *NonFiniteError;
-// targets and a penalty that are not are errors too.
+// FitLinear fits a linear layer to n rows x (n, d) with targets y by least squares, with penalty times the squares of
+// the weights of standardised features, per row. Features that are constant take no part. Rows that are not finite are
+// a *NonFiniteError; targets and a penalty that are not are errors too.
 func FitLinear(x []float32, d int, y []float64, penalty float64) (*LinearLayer, error) {
 	n := len(y)
 	if n < 2 || d < 1 || len(x) != n*d {

@@ -6,7 +6,8 @@ import (
 	"github.com/geoalign/geoalign/data"
 )
 
-// slidingScales are the sizes of sliding boxes, the root of their area over that of the picture's, slidingRatios width over height.
+// slidingScales are the sizes of sliding boxes, the root of their area over that of the picture's, slidingRatios width
+// over height.
 var (
 	slidingScales = []float64{1. / 8, 1. / 6, 1. / 4, 1. / 3, 1. / 2, 2. / 3}
 	slidingRatios = []float64{1. / 2, 1, 2}
@@ -15,8 +16,8 @@ var (
 // slidingSteps is how many steps a box is moved by until it has gone its own length.
 const slidingSteps = 4
 
-// SlidingBoxes are boxes of some sizes and shapes all over a picture of w x h pixels, to look for something in where no detector has
-// found any: about 3,000.
+// SlidingBoxes are boxes of some sizes and shapes all over a picture of w x h pixels, to look for something in where no
+// detector has found any: about 3,000.
 func SlidingBoxes(w, h float64) (list []data.Rect) {
 	for _, scale := range slidingScales {
 		for _, ratio := range slidingRatios {

@@ -40,7 +40,8 @@ func Table(results []Result, chance Metrics) string {
 		line("               R@5  %", func(c Result) string { return percent(d.of(c.Metrics).R5) })
 		line("               R@10 %", func(c Result) string { return percent(d.of(c.Metrics).R10) })
 		line("               mean rank", func(c Result) string { return fmt.Sprintf("%.1f", d.of(c.Metrics).MeanRank) })
-		line("               median rank", func(c Result) string { return fmt.Sprintf("%.1f", d.of(c.Metrics).MedianRank) })
+		line("               median rank",
+			func(c Result) string { return fmt.Sprintf("%.1f", d.of(c.Metrics).MedianRank) })
 	}
 	line("sum of recalls", func(c Result) string { return percent(c.Metrics.RSum()) })
 	line("mean of recalls %", func(c Result) string { return percent(c.Metrics.RMean()) })

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Thresholds tell the class of a pair by its cosine: K-1 values from the largest to the least. A cosine above the first is of
-// the nearest class, one above the second of the next, and so on. Thresholds beyond -1 and 1 leave classes out.
+// Thresholds tell the class of a pair by its cosine: K-1 values from the largest to the least. A cosine above the first
+// is of the nearest class, one above the second of the next, and so on. Thresholds beyond -1 and 1 leave classes out.
 type Thresholds []float64
 
 // FixedThresholds parts the cosines from 0 to 1 evenly among k classes: 1/2 of two, 2/3 and 1/3 of three.
@@ -28,12 +28,13 @@ func (t Thresholds) Place(cosine float64) int {
 	return k
 }
 
-// TuneThresholds returns the thresholds that tell most of n labelled cosines right. near lists the classes from the nearest to
-// the farthest. Of several that are as good it takes the largest. In time it is n log n + n K.
+// TuneThresholds returns the thresholds that tell most of n labelled cosines right. near lists the classes from the
+// nearest to the farthest. Of several that are as good it takes the largest. In time it is n log n + n K.
 func TuneThresholds(cosines []float64, labels []int32, near []int32) Thresholds {
 	order := descending(cosines)
 	n, k := len(order), len(near)
-	// right[c][i] is the most of the first i that the classes up to near[c] tell right, and cut[c][i] where the last of them begins.
+	// right[c][i] is the most of the first i that the classes up to near[c] tell right, and cut[c][i] where the last of
+	// them begins.
 	right, cut := make([][]int, k), make([][]int, k)
 	for c := range k {
 		right[c], cut[c] = make([]int, n+1), make([]int, n+1)
@@ -77,8 +78,9 @@ func descending(x []float64) []int {
 	return order
 }
 
-// ClusterThresholds parts cosines into k clusters whose squared distances to their means are least: k-means in one dimension,
-// which is exact here (Wang and Song 2011) and needs no start. The result parts the clusters. In time it is k n log n.
+// ClusterThresholds parts cosines into k clusters whose squared distances to their means are least: k-means in one
+// dimension, which is exact here (Wang and Song 2011) and needs no start. The result parts the clusters. In time it is
+// k n log n.
 func ClusterThresholds(cosines []float64, k int) Thresholds {
 	order := descending(cosines)
 	n := len(order)
@@ -129,8 +131,9 @@ func ClusterThresholds(cosines []float64, k int) Thresholds {
 	return t
 }
 
-// MatchClusters gives each of k clusters a class of its own so that most members are of the class of their cluster: the assignment
-// of the Hungarian algorithm, by trying all k! of them, as tasks have at most 3 classes. clusters and labels are those of each member.
+// MatchClusters gives each of k clusters a class of its own so that most members are of the class of their cluster: the
+// assignment of the Hungarian algorithm, by trying all k! of them, as tasks have at most 3 classes. clusters and labels
+// are those of each member.
 func MatchClusters(clusters []int, labels []int32, k int) []int32 {
 	counts := make([][]int, k)
 	for c := range counts {

@@ -112,7 +112,8 @@ func TestMeanOverTies(t *testing.T) {
 			add(&want.T2I, column, texts, func(i int) bool { return c.right(i, j) })
 		}
 		got, worst := ranks.MeanMetrics(), ranks.Metrics()
-		for _, x := range [][3]float64{{got.I2T.R1, want.I2T.R1, worst.I2T.R1}, {got.I2T.R5, want.I2T.R5, worst.I2T.R5}, {got.T2I.R1, want.T2I.R1, worst.T2I.R1}, {got.T2I.R5, want.T2I.R5, worst.T2I.R5},
+		for _, x := range [][3]float64{{got.I2T.R1, want.I2T.R1, worst.I2T.R1}, {got.I2T.R5, want.I2T.R5, worst.I2T.R5},
+			{got.T2I.R1, want.T2I.R1, worst.T2I.R1}, {got.T2I.R5, want.T2I.R5, worst.T2I.R5},
 			{got.I2T.MeanRank, want.I2T.MeanRank, math.NaN()}, {got.T2I.MeanRank, want.T2I.MeanRank, math.NaN()}} {
 			if math.Abs(x[0]-x[1]) > 1e-9 || x[0] < x[2]-1e-9 {
 				t.Fatalf("%v of %d texts: got %v, all orders give %v, the worst %v", scores, texts, x[0], x[1], x[2])
@@ -148,7 +149,8 @@ func TestMeanWithoutTies(t *testing.T) {
 		t.Fatal(err)
 	}
 	near := func(a, b Direction) bool {
-		return math.Abs(a.R1-b.R1) < 1e-9 && math.Abs(a.R5-b.R5) < 1e-9 && math.Abs(a.R10-b.R10) < 1e-9 && math.Abs(a.MeanRank-b.MeanRank) < 1e-9 && a.MedianRank == b.MedianRank
+		return math.Abs(a.R1-b.R1) < 1e-9 && math.Abs(a.R5-b.R5) < 1e-9 && math.Abs(a.R10-b.R10) < 1e-9 &&
+			math.Abs(a.MeanRank-b.MeanRank) < 1e-9 && a.MedianRank == b.MedianRank
 	}
 	if a, b := ranks.MeanMetrics(), ranks.Metrics(); !near(a.I2T, b.I2T) || !near(a.T2I, b.T2I) {
 		t.Errorf("without ties: %+v and %+v", a, b)

@@ -17,8 +17,8 @@ func trimVQA(s string) string {
 // isSpace is str.isspace of Python.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// NormalizeVQA writes an answer as the official evaluation of VQA compares it: marks out, in lower case, numbers from none to ten as
-// digits, without articles, apostrophes of contractions where they belong.
+// NormalizeVQA writes an answer as the official evaluation of VQA compares it: marks out, in lower case, numbers from
+// none to ten as digits, without articles, apostrophes of contractions where they belong.
 func NormalizeVQA(answer string) string {
 	s := cases.Lower(language.Und).String(unpoint(unmark(answer)))
 	var out []string
@@ -68,7 +68,7 @@ func commaInNumber(s string) bool {
 	return false
 }
 
-// unpoint takes out points that no digit follows. The official script hands a flag over in the place of the largest
+// unpoint takes out points that no digit follows. The official script hands a flag over instead of the largest
 // number of points, so that only so many go.
 func unpoint(s string) string {
 	const most = 32

@@ -63,7 +63,8 @@ func TestAnnotators(t *testing.T) {
 		t.Errorf("beside a blank answer: %v and %v, want 1 and 0.6", cat, dog)
 	}
 	for _, w := range []float32{1, .5, 0} { // Visual Genome has one answer, of weight .5
-		if got := Annotators([]data.Answer{{Text: "red", Weight: w}}); VQAAccuracy("red", got) != 1 || VQAAccuracy("blue", got) != 0 {
+		if got := Annotators([]data.Answer{{Text: "red", Weight: w}}); VQAAccuracy("red", got) != 1 ||
+			VQAAccuracy("blue", got) != 0 {
 			t.Errorf("a single answer of weight %v: %q", w, got)
 		}
 	}

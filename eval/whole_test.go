@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestWholeNumbers: what is right everywhere is 100 % of any number, and what is the same everywhere is 1 or -1, to the last digit.
+// TestWholeNumbers: what is right everywhere is 100 % of any number, and what is the same everywhere is 1 or -1, to the
+// last digit.
 func TestWholeNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for n := 1; n <= 60; n++ {

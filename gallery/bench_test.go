@@ -9,8 +9,8 @@ import (
 	"github.com/geoalign/geoalign/compute"
 )
 
-// BenchmarkOpen opens a gallery of 100,000 rows of 256 numbers whose files are known, or are to be read, and waits for their check. With
-// an index it opens that of the rows too.
+// BenchmarkOpen opens a gallery of 100,000 rows of 256 numbers whose files are known, or are to be read, and waits for
+// their check. With an index it opens that of the rows too.
 //
 //	go test ./gallery -run '^$' -bench Open -benchtime 10x
 func BenchmarkOpen(b *testing.B) {

@@ -26,8 +26,8 @@ type Check struct {
 	cure  string // what to do where the file is another one
 }
 
-// background is how many bytes are compared with their sums before Open returns, some tens of milliseconds; more are compared
-// while the caller goes on.
+// background is how many bytes are compared with their sums before Open returns, some tens of milliseconds; more are
+// compared while the caller goes on.
 var background int64 = 64 << 20
 
 // name is what the user's book calls the check.
@@ -42,7 +42,8 @@ func (c *Check) name() string {
 // stamp returns what the file system says of the file.
 func (c *Check) stamp() (identity.Stamp, error) { return identity.StampOf(c.Path) }
 
-// Whole reads the file and compares it with its sum; without one it looks at its form. The error says what differs and what to do.
+// Whole reads the file and compares it with its sum; without one it looks at its form. The error says what differs and
+// what to do.
 func (c *Check) Whole(ctx context.Context) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("gallery: %s was damaged or changed: %s: %s", c.Path, fmt.Sprintf(format, args...), c.cure)
@@ -118,7 +119,8 @@ func SumFile(ctx context.Context, path string) (size int64, sum string, err erro
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Known returns nil where the file is the one of the sum, as the user's book knows of earlier times or a look at all bytes shows.
+// Known returns nil where the file is the one of the sum, as the user's book knows of earlier times or a look at all
+// bytes shows.
 func (c *Check) Known(ctx context.Context) error {
 	return identity.User().Check(c.name(), c.stamp, func() error { return c.Whole(ctx) })
 }
@@ -172,8 +174,9 @@ func (g *Gallery) startChecks() error {
 	return nil
 }
 
-// Wait waits until the files have been compared with the sums that embed noted, and returns an error that says what is damaged. Files that
-// are known to be as they were are not read; small ones were compared when the gallery was opened. Searches wait by themselves.
+// Wait waits until the files have been compared with the sums that embed noted, and returns an error that says what is
+// damaged. Files that are known to be as they were are not read; small ones were compared when the gallery was opened.
+// Searches wait by themselves.
 func (g *Gallery) Wait(ctx context.Context) error {
 	if g.checked == nil {
 		return nil
@@ -186,8 +189,8 @@ func (g *Gallery) Wait(ctx context.Context) error {
 	}
 }
 
-// Checks lists the files of a gallery with what is known of their contents, those without a sum too. Files that are missing are listed. It
-// fails where the gallery does not say what its files are.
+// Checks lists the files of a gallery with what is known of their contents, those without a sum too. Files that are
+// missing are listed. It fails where the gallery does not say what its files are.
 func Checks(path string) ([]Check, error) {
 	g := &Gallery{Path: path, tables: map[string]*table{}, names: map[string]*lines{}, views: map[string]*View{}}
 	err := errors.Join(g.open(), g.Close())

@@ -25,7 +25,8 @@ func writeSplit(t testing.TB, dir string, n, c int) {
 	for i := range x {
 		x[i] = float32((i*7919)%101) - 50
 	}
-	meta := map[string]string{"model": "run/step-00000001", "step": "1", "split": "test", "score": "cosine", "product": "true"}
+	meta := map[string]string{"model": "run/step-00000001", "step": "1", "split": "test", "score": "cosine",
+		"product": "true"}
 	for _, name := range []string{ImagesFile, TextsFile} {
 		var b bytes.Buffer
 		for i := range n {
@@ -68,8 +69,8 @@ func readFile(t testing.TB, path string) []byte {
 	return b
 }
 
-// TestDamageIsFound: a byte that changed anywhere in a gallery, with its time set back, is an error that names the file and what to do, or
-// changes nothing.
+// TestDamageIsFound: a byte that changed anywhere in a gallery, with its time set back, is an error that names the file
+// and what to do, or changes nothing.
 func TestDamageIsFound(t *testing.T) {
 	for kind, write := range map[string]func(dir string){
 		"shards": func(dir string) { writeShards(t, dir, 3, 4, 0, 2) },
@@ -99,7 +100,8 @@ func TestDamageIsFound(t *testing.T) {
 				kept(t, path, b)
 				g, err := Open(dir)
 				if err != nil {
-					if found++; !strings.Contains(err.Error(), e.Name()) && e.Name() != ManifestFile && e.Name() != FeaturesFile {
+					if found++; !strings.Contains(err.Error(), e.Name()) && e.Name() != ManifestFile &&
+						e.Name() != FeaturesFile {
 						t.Errorf("%s: byte %d of %s: %v", kind, i, e.Name(), err)
 					}
 					continue
@@ -136,7 +138,8 @@ func all(t testing.TB, g *Gallery) string {
 	return text
 }
 
-// TestEditedManifest: an index.json that somebody changed is refused, and read without its checksum, as the message says.
+// TestEditedManifest: an index.json that somebody changed is refused, and read without its checksum, as the message
+// says.
 func TestEditedManifest(t *testing.T) {
 	dir := t.TempDir()
 	writeShards(t, dir, 3, 5)
@@ -145,7 +148,8 @@ func TestEditedManifest(t *testing.T) {
 	if err := os.WriteFile(path, edited, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), `if you changed it on purpose, remove the line "checksum"`) {
+	if _, err := Open(dir); err == nil ||
+		!strings.Contains(err.Error(), `if you changed it on purpose, remove the line "checksum"`) {
 		t.Error(err)
 	}
 	var lines []string
@@ -177,7 +181,9 @@ func TestSwappedShards(t *testing.T) {
 	x, y := readFile(t, a), readFile(t, b)
 	kept(t, a, y)
 	kept(t, b, x)
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "images-00000.safetensors was damaged or changed: its checksum is ") || !strings.Contains(err.Error(), "run the same embed again") {
+	if _, err := Open(dir); err == nil ||
+		!strings.Contains(err.Error(), "images-00000.safetensors was damaged or changed: its checksum is ") ||
+		!strings.Contains(err.Error(), "run the same embed again") {
 		t.Error(err)
 	}
 }
@@ -197,7 +203,8 @@ func TestDamageBehind(t *testing.T) {
 		g, v := viewed(t, dir)
 		defer g.Close()
 		_, err := v.Search(t.Context(), e, rows[:3], Options{K: 2})
-		if built := v.UseIndex(t.Context(), e, IndexOptions{From: 2}); err != nil && (built == nil || built.Error() != err.Error()) {
+		if built := v.UseIndex(t.Context(), e, IndexOptions{From: 2}); err != nil &&
+			(built == nil || built.Error() != err.Error()) {
 			t.Errorf("an index of damaged rows is built: %v", built)
 		}
 		if wait := g.Wait(t.Context()); fmt.Sprint(wait) != fmt.Sprint(err) {
@@ -208,7 +215,8 @@ func TestDamageBehind(t *testing.T) {
 	if err := look(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, "gallery.image.inner.search")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(dir, "gallery.image.inner.search")); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "images-00001.safetensors")
@@ -287,7 +295,8 @@ func TestCopiedIndex(t *testing.T) {
 		g, v := viewed(t, dir)
 		defer g.Close()
 		clear(stages)
-		if err := v.UseIndex(t.Context(), e, IndexOptions{From: 600, Progress: func(stage string, _, _ int) { stages[stage] = true }}); err != nil {
+		if err := v.UseIndex(t.Context(), e,
+			IndexOptions{From: 600, Progress: func(stage string, _, _ int) { stages[stage] = true }}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -366,7 +375,8 @@ func TestEarlierGalleries(t *testing.T) {
 			t.Fatal(err)
 		}
 		hits, err := v.Search(t.Context(), e, row, Options{K: 3, Skip: []int32{int32(c.row)}})
-		if err != nil || !slices.Equal(hits.Rows, c.want) || sums != c.sums || !strings.Contains(said, "it has version 1 of the format") {
+		if err != nil || !slices.Equal(hits.Rows, c.want) || sums != c.sums ||
+			!strings.Contains(said, "it has version 1 of the format") {
 			t.Errorf("%s: rows %v, want %v; %d sums, said %q: %v", c.name, hits.Rows, c.want, sums, said, err)
 		}
 		if err := g.Close(); err != nil {
@@ -378,8 +388,8 @@ func TestEarlierGalleries(t *testing.T) {
 	}
 }
 
-// TestReplacedRows: three rows of a large gallery that are replaced in place, with the time of the file as it was, are found in the index
-// of a file that has no checksum, and named.
+// TestReplacedRows: three rows of a large gallery that are replaced in place, with the time of the file as it was, are
+// found in the index of a file that has no checksum, and named.
 func TestReplacedRows(t *testing.T) {
 	const n, c = 120_000, 4
 	if testing.Short() {
@@ -413,7 +423,8 @@ func TestReplacedRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := ""
-		if err := v.UseIndex(t.Context(), e, IndexOptions{Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) }}); err != nil {
+		if err := v.UseIndex(t.Context(), e,
+			IndexOptions{Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) }}); err != nil {
 			t.Fatal(err)
 		}
 		return said
@@ -430,7 +441,8 @@ func TestReplacedRows(t *testing.T) {
 		copy(whole[start+row*4*c:][:4*c], bytes.Repeat([]byte{0, 0, 128, 63}, c))
 	}
 	kept(t, path, whole)
-	if said, want := use(), "rows differ among 256 to 511, 49920 to 50175 (2 of 469 blocks of rows)"; !strings.Contains(said, want) {
+	if said, want := use(), "rows differ among 256 to 511, 49920 to 50175 (2 of 469 blocks of rows)"; !strings.Contains(
+		said, want) {
 		t.Errorf("got %q, want %q", said, want)
 	}
 }

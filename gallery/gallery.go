@@ -22,7 +22,8 @@ import (
 type Gallery struct {
 	Path string
 	Meta Meta
-	ID   string // another one where the contents are others; of files without a checksum also where they are copied or touched
+	// another one where the contents are others; of files without a checksum also where they are copied or touched
+	ID   string
 	Root string // folder that the names of images start from; empty: the current one
 
 	sides  []string          // that have rows, images first
@@ -46,8 +47,9 @@ const imageFeatures = "image_features" // images as the head gives them, where i
 // Open opens the folder of a gallery, or one file of features (.npy, or .safetensors with one
 // tensor), whose rows are compared by the cosine.
 //
-// Files are compared with the checksums that embed noted, in full where what the file system says of them does not prove that they are as
-// they were at an earlier time: before Open returns if that takes an instant, else while the caller goes on, see Wait.
+// Files are compared with the checksums that embed noted, in full where what the file system says of them does not
+// prove that they are as they were at an earlier time: before Open returns if that takes an instant, else while the
+// caller goes on, see Wait.
 func Open(path string) (*Gallery, error) {
 	g := &Gallery{Path: path, tables: map[string]*table{}, names: map[string]*lines{}, views: map[string]*View{}}
 	if err := g.open(); err != nil {
@@ -153,7 +155,8 @@ func (g *Gallery) openSplit() error {
 	path := filepath.Join(g.Path, FeaturesFile)
 	f, err := safetensors.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("gallery: %s has neither %s nor %s: give a folder that embed wrote, or a file of features", g.Path, FeaturesFile, ManifestFile)
+		return fmt.Errorf("gallery: %s has neither %s nor %s: give a folder that embed wrote, or a file of features",
+			g.Path, FeaturesFile, ManifestFile)
 	}
 	if err != nil {
 		return fmt.Errorf("gallery: %w", err)
@@ -161,7 +164,9 @@ func (g *Gallery) openSplit() error {
 	meta := f.Metadata()
 	const again = "embed the split again"
 	g.checks = []Check{{Path: path, Sum: meta[safetensors.SumKey], Bytes: -1, own: true, cure: again}}
-	g.Meta = Meta{Model: meta["model"], Score: meta["score"], EvalScore: meta["eval_score"], Space: meta["space"], Split: meta["split"], Product: meta["product"] == "true", Twin: meta["twin"] == "true", Weights: meta["weights"], Reading: meta["reading"]}
+	g.Meta = Meta{Model: meta["model"], Score: meta["score"], EvalScore: meta["eval_score"], Space: meta["space"],
+		Split: meta["split"], Product: meta["product"] == "true", Twin: meta["twin"] == "true",
+		Weights: meta["weights"], Reading: meta["reading"]}
 	g.Meta.Step, _ = strconv.Atoi(meta["step"])
 	_, images := f.Lookup(Image)
 	_, texts := f.Lookup(Text)
@@ -180,7 +185,8 @@ func (g *Gallery) openSplit() error {
 		if !x.there {
 			continue
 		}
-		names := Check{Path: filepath.Join(g.Path, x.names), Sum: meta[SumOf(x.names)], Bytes: -1, where: FeaturesFile, cure: again}
+		names := Check{Path: filepath.Join(g.Path, x.names), Sum: meta[SumOf(x.names)], Bytes: -1, where: FeaturesFile,
+			cure: again}
 		if names.Sum != "" || isThere(names.Path) { // stored features have no captions
 			g.checks = append(g.checks, names)
 		}
@@ -267,7 +273,8 @@ func (g *Gallery) Dim() int { return g.tables[g.sides[0]].Width() }
 func (g *Gallery) Row(side string, i int) ([]float32, error) {
 	t := g.tables[g.own(side)]
 	if t == nil {
-		return nil, fmt.Errorf("gallery: %s has no rows of the side %q: it has %s", g.Path, side, strings.Join(g.sides, " and "))
+		return nil, fmt.Errorf("gallery: %s has no rows of the side %q: it has %s", g.Path, side,
+			strings.Join(g.sides, " and "))
 	}
 	x := make([]float32, t.Width())
 	return x, t.Row(i, x)
@@ -328,7 +335,8 @@ func (g *Gallery) Checkpoint() (string, error) {
 	if model == "" {
 		return "", fmt.Errorf("gallery: %s does not say of what model it is: name one with --checkpoint, or query by a row or a vector", g.Path)
 	}
-	for _, path := range []string{model, filepath.Join(g.Path, "..", filepath.Base(filepath.Dir(model)), filepath.Base(model))} {
+	for _, path := range []string{model, filepath.Join(g.Path, "..", filepath.Base(filepath.Dir(model)),
+		filepath.Base(model))} {
 		if st, err := os.Stat(path); err == nil && st.IsDir() {
 			return path, nil
 		}

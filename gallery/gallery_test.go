@@ -38,12 +38,14 @@ func writeRows(t testing.TB, dir string, all []float32, c int, sizes ...int) {
 	m := Manifest{Version: 1, Side: Image, Source: "images", Dim: c, Complete: true, Root: dir, Meta: Meta{Score: "cosine", Product: true, Space: "sphere"}}
 	for k, n := range sizes {
 		x := all[m.Rows*c : (m.Rows+n)*c]
-		s := Shard{Features: fmt.Sprintf("images-%05d.safetensors", k), Names: fmt.Sprintf("images-%05d.jsonl", k), Rows: n, Inputs: n}
+		s := Shard{Features: fmt.Sprintf("images-%05d.safetensors", k), Names: fmt.Sprintf("images-%05d.jsonl", k),
+			Rows: n, Inputs: n}
 		f, err := os.Create(filepath.Join(dir, s.Features))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(safetensors.Write(f, []safetensors.Tensor{{Name: "image", Shape: []int{n, c}, Data: x}}, nil), f.Close()); err != nil {
+		if err := errors.Join(safetensors.Write(f, []safetensors.Tensor{{Name: "image", Shape: []int{n, c}, Data: x}},
+			nil), f.Close()); err != nil {
 			t.Fatal(err)
 		}
 		st, err := os.Stat(f.Name())
@@ -53,7 +55,8 @@ func writeRows(t testing.TB, dir string, all []float32, c int, sizes ...int) {
 		s.FeaturesBytes, s.FeaturesSum = st.Size(), sumOf(t, f.Name())
 		var names strings.Builder
 		for i := range n {
-			fmt.Fprintf(&names, "{\"row\":%d,\"name\":\"%d%s.png\"}\n", i, m.Rows+i, strings.Repeat("x", i*311%min(5000, 2_000_000/n)))
+			fmt.Fprintf(&names, "{\"row\":%d,\"name\":\"%d%s.png\"}\n", i, m.Rows+i,
+				strings.Repeat("x", i*311%min(5000, 2_000_000/n)))
 		}
 		if err := os.WriteFile(filepath.Join(dir, s.Names), []byte(names.String()), 0o666); err != nil {
 			t.Fatal(err)
@@ -89,7 +92,8 @@ func TestShards(t *testing.T) {
 	}
 	for i := range 200 {
 		item, err := g.Item(Image, i)
-		if err != nil || item.Row != i || !strings.HasPrefix(item.Name, fmt.Sprint(i)) || strings.Trim(item.Name, "0123456789x") != ".png" {
+		if err != nil || item.Row != i || !strings.HasPrefix(item.Name, fmt.Sprint(i)) ||
+			strings.Trim(item.Name, "0123456789x") != ".png" {
 			t.Fatalf("row %d is %+.60v: %v", i, item, err)
 		}
 		row, err := g.Row(Image, i)
@@ -125,7 +129,8 @@ func viewed(t testing.TB, dir string) (*Gallery, *View) {
 	return g, v
 }
 
-// TestRecallIsThatOfTheSearch: an index that was built for a low recall has the usual one for searches that ask for none.
+// TestRecallIsThatOfTheSearch: an index that was built for a low recall has the usual one for searches that ask for
+// none.
 func TestRecallIsThatOfTheSearch(t *testing.T) {
 	dir := t.TempDir()
 	writeShards(t, dir, 8, 600, 600)
@@ -163,7 +168,11 @@ func TestIndexIsKept(t *testing.T) {
 	search := func() (built bool, first int32) {
 		g, v := viewed(t, dir)
 		defer g.Close()
-		if err := v.UseIndex(t.Context(), e, IndexOptions{From: 600, Progress: func(stage string, _, _ int) { built = built || stage != "compare rows" }}); err != nil {
+		if err := v.UseIndex(t.Context(), e,
+			IndexOptions{From: 600, Progress: func(stage string, _, _ int) {
+				built = built ||
+					stage != "compare rows"
+			}}); err != nil {
 			t.Fatal(err)
 		}
 		if recall, ok := v.Indexed(); !ok || recall < 0.9 {
@@ -209,16 +218,22 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	for want, spoil := range map[string]func(dir string) error{
-		"is not complete":                edit(func(m *Manifest) { m.Complete = false }),
-		"which is no name in the folder": edit(func(m *Manifest) { m.Shards[0].Names = "../x.jsonl" }),
-		"its side must be":               edit(func(m *Manifest) { m.Side = "both" }),
-		"it has version 2":               edit(func(m *Manifest) { m.Version = 2 }),
-		"its shards have 15":             edit(func(m *Manifest) { m.Rows = 16 }),
-		"it has 300 bytes, and index.json says 152: run the same embed again": func(dir string) error { return os.Truncate(filepath.Join(dir, "images-00001.safetensors"), 300) },
+		"is not complete":                   edit(func(m *Manifest) { m.Complete = false }),
+		"which is not a name in the folder": edit(func(m *Manifest) { m.Shards[0].Names = "../x.jsonl" }),
+		"its side must be":                  edit(func(m *Manifest) { m.Side = "both" }),
+		"it has version 2":                  edit(func(m *Manifest) { m.Version = 2 }),
+		"its shards have 15":                edit(func(m *Manifest) { m.Rows = 16 }),
+		"it has 300 bytes, and index.json says 152: run the same embed again": func(
+			dir string) error {
+			return os.Truncate(filepath.Join(dir, "images-00001.safetensors"), 300)
+		},
 		"it has 27 bytes, and index.json says ": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "images-00000.jsonl"), []byte(strings.Repeat("{}\n", 9)), 0o666)
 		},
-		"neither features.safetensors nor index.json": func(dir string) error { return os.Remove(filepath.Join(dir, ManifestFile)) },
+		"neither features.safetensors nor index.json": func(dir string) error {
+			return os.Remove(filepath.Join(dir,
+				ManifestFile))
+		},
 	} {
 		dir := t.TempDir()
 		writeShards(t, dir, 4, 10, 5)
@@ -232,7 +247,8 @@ func TestOpenRefuses(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "give a folder that embed wrote") {
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "give a folder that embed wrote") {
 		t.Errorf("no folder: %v", err)
 	}
 }

@@ -54,7 +54,8 @@ func TestLines(t *testing.T) {
 			t.Errorf("line %d: %v", i, err)
 		}
 	}
-	if err := l.add(write("long.jsonl", []string{"a", strings.Repeat("c", maxLine)}, "\n"), 2); err == nil || !strings.Contains(err.Error(), "line 2 has more than") {
+	if err := l.add(write("long.jsonl", []string{"a", strings.Repeat("c", maxLine)}, "\n"), 2); err == nil ||
+		!strings.Contains(err.Error(), "line 2 has more than") {
 		t.Errorf("a line of more than %d bytes: %v", maxLine, err)
 	}
 }

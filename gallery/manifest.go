@@ -35,23 +35,26 @@ type Meta struct {
 	Product   bool   `json:"product"`              // the score is the product of rows
 	Space     string `json:"space,omitempty"`      // where features lie, as in model.head.topology
 	Split     string `json:"split,omitempty"`      // of a split: which
-	Twin      bool   `json:"twin,omitempty"`       // the momentum twins of the model made them
+	Twin      bool   `json:"twin,omitempty"`       // the momentum encoder of the model made them
 	Weights   string `json:"weights,omitempty"`    // checksums of the parameters; empty: not known
-	Reading   string `json:"reading,omitempty"`    // how texts became tokens, as settings with commas between; empty: no texts, or not known
+	// how texts became tokens, as settings with commas between; empty: no texts, or not known
+	Reading string `json:"reading,omitempty"`
 }
 
 // Manifest is what the file index.json says of a gallery in shards.
 type Manifest struct {
-	Version   int     `json:"version"`
-	Checksum  string  `json:"checksum,omitempty"` // of this text, see identity.Seal; empty: of a program that wrote none
-	Side      string  `json:"side"`               // image or text
-	Source    string  `json:"source"`             // what was encoded: images, texts or rows
-	From      string  `json:"from"`               // the file or folder
-	Root      string  `json:"root,omitempty"`     // folder that the names of images start from
-	Meta              // of the model
-	Dim       int     `json:"dim"`                  // C
-	ShardRows int     `json:"shard_rows"`           // most rows of a shard
-	Decoder   string  `json:"decoder,omitempty"`    // of images: what decoded JPEG files, with commas between where it was not one alone; empty: not known
+	Version int `json:"version"`
+	// of this text, see identity.Seal; empty: of a program that wrote none
+	Checksum  string `json:"checksum,omitempty"`
+	Side      string `json:"side"`           // image or text
+	Source    string `json:"source"`         // what was encoded: images, texts or rows
+	From      string `json:"from"`           // the file or folder
+	Root      string `json:"root,omitempty"` // folder that the names of images start from
+	Meta             // of the model
+	Dim       int    `json:"dim"`        // C
+	ShardRows int    `json:"shard_rows"` // most rows of a shard
+	// of images: what decoded JPEG files, with commas between where it was not one alone; empty: not known
+	Decoder   string  `json:"decoder,omitempty"`
 	MaxPixels int     `json:"max_pixels,omitempty"` // of images: data.max_pixels; 0: not known
 	Complete  bool    `json:"complete"`             // nothing of the source is missing
 	Rows      int     `json:"rows"`                 // N, of all shards
@@ -71,8 +74,8 @@ type Shard struct {
 	NamesBytes    int64  `json:"names_bytes,omitempty"`
 	NamesSum      string `json:"names_crc32c,omitempty"`
 	InputsSum     string `json:"inputs_crc32c"` // of what was encoded: lines, rows, or names, sizes and times of images
-	// Of images what tells whether they are the same: the sum of names and stamps (package identity), where that proves something, and
-	// that of names and all bytes. Empty: not known.
+	// Of images what tells whether they are the same: the sum of names and stamps (package identity), where that proves
+	// something, and that of names and all bytes. Empty: not known.
 	InputsStamps   string `json:"inputs_stamps,omitempty"`
 	InputsContents string `json:"inputs_contents,omitempty"`
 }
@@ -101,7 +104,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 func parseManifest(b []byte) (*Manifest, error) {
 	var v struct{ Version int }
 	if err := json.Unmarshal(b, &v); err != nil {
-		return nil, fmt.Errorf("it is no JSON of a gallery: %w", err)
+		return nil, fmt.Errorf("it is not the JSON of a gallery: %w", err)
 	}
 	if v.Version != manifestVersion {
 		return nil, fmt.Errorf("it has version %d, and this program reads version %d", v.Version, manifestVersion)
@@ -133,7 +136,7 @@ func (m *Manifest) check() error {
 	for i, s := range m.Shards {
 		for _, name := range []string{s.Features, s.Names} {
 			if name != "" && (name != filepath.Base(name) || !filepath.IsLocal(name)) || s.Features == "" {
-				return fmt.Errorf("shard %d has the file %q, which is no name in the folder", i, name)
+				return fmt.Errorf("shard %d has the file %q, which is not a name in the folder", i, name)
 			}
 		}
 		if s.Rows < 0 || s.Inputs < s.Rows || s.Rows > math.MaxInt32-rows {
@@ -150,9 +153,11 @@ func (m *Manifest) check() error {
 // Checks lists the files of a gallery in the folder dir with what the manifest says of their contents.
 func (m *Manifest) Checks(dir string) (list []Check) {
 	for _, s := range m.Shards {
-		for _, f := range []Check{{Path: s.Features, Sum: s.FeaturesSum, Bytes: s.FeaturesBytes}, {Path: s.Names, Sum: s.NamesSum, Bytes: s.NamesBytes}} {
+		for _, f := range []Check{{Path: s.Features, Sum: s.FeaturesSum, Bytes: s.FeaturesBytes},
+			{Path: s.Names, Sum: s.NamesSum, Bytes: s.NamesBytes}} {
 			if f.Path != "" {
-				f.Path, f.where, f.cure = filepath.Join(dir, f.Path), ManifestFile, "run the same embed again, which makes damaged shards anew"
+				f.Path, f.where, f.cure = filepath.Join(dir, f.Path), ManifestFile,
+					"run the same embed again, which makes damaged shards anew"
 				list = append(list, f)
 			}
 		}

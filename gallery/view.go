@@ -25,14 +25,15 @@ type View struct {
 	recall float64       // that searches ask of it
 }
 
-// CompareBy makes all later views compare rows by the metric, cosine, inner or l2, in a gallery that names no score, as a
-// file of features is. What a model scores is compared as the model does, and refused here.
+// CompareBy makes all later views compare rows by the metric, cosine, inner or l2, in a gallery that names no score, as
+// a file of features is. What a model scores is compared as the model does, and refused here.
 func (g *Gallery) CompareBy(m search.Metric) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
 	if g.Meta.Score != "" {
-		return fmt.Errorf("gallery: %s was made for the score %s of its model (got %s): leave the metric out", g.Path, g.Meta.Score, m)
+		return fmt.Errorf("gallery: %s was made for the score %s of its model (got %s): leave the metric out", g.Path,
+			g.Meta.Score, m)
 	}
 	g.by = m
 	return nil
@@ -122,7 +123,8 @@ func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) 
 		}
 	}
 	x, err := search.Open(ctx, e, path, v.pool, comparing)
-	if _, stale := errors.AsType[*search.StaleError](err); err != nil && !stale && !errors.Is(err, search.ErrFormat) && !errors.Is(err, fs.ErrNotExist) {
+	if _, stale := errors.AsType[*search.StaleError](err); err != nil && !stale && !errors.Is(err, search.ErrFormat) &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err == nil {
@@ -135,7 +137,8 @@ func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) 
 	if err := v.g.Wait(ctx); err != nil { // no index is made of rows that are damaged
 		return err
 	}
-	x, err = search.Build(ctx, e, v.pool, search.BuildOptions{Metric: v.metric, Recall: o.Recall, Queries: v.samples(), Progress: o.Progress})
+	x, err = search.Build(ctx, e, v.pool, search.BuildOptions{Metric: v.metric, Recall: o.Recall, Queries: v.samples(),
+		Progress: o.Progress})
 	if err != nil {
 		return err
 	}
@@ -179,8 +182,8 @@ func (v *View) Indexed() (recall float64, ok bool) {
 	return v.measured(v.recall), true
 }
 
-// RecallK is of how many neighbours of a query the recall of Indexed was measured, 0 without an index. Of more neighbours a search finds a
-// smaller share.
+// RecallK is of how many neighbours of a query the recall of Indexed was measured, 0 without an index. Of more
+// neighbours a search finds a smaller share.
 func (v *View) RecallK() int {
 	if v.index == nil {
 		return 0

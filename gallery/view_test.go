@@ -44,7 +44,8 @@ func TestSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := across.samples()
-	if len(x) != 2*sampleQueries || !slices.Equal(x[:2], texts[:2]) || !slices.Equal(x[2*250:2*251], texts[2*600:2*601]) || !slices.Equal(x[2*499:], texts[2*1197:2*1198]) {
+	if len(x) != 2*sampleQueries || !slices.Equal(x[:2], texts[:2]) ||
+		!slices.Equal(x[2*250:2*251], texts[2*600:2*601]) || !slices.Equal(x[2*499:], texts[2*1197:2*1198]) {
 		t.Errorf("%d numbers of texts, from %v to %v", len(x), x[:2], x[len(x)-2:])
 	}
 	texts[2*600] = float32(math.NaN())
@@ -57,7 +58,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestScored: rows are compared by the score of the model where it is a product or a distance, and the cosine stands for other sums.
+// TestScored: rows are compared by the score of the model where it is a product or a distance, and the cosine stands
+// for other sums.
 func TestScored(t *testing.T) {
 	for _, c := range []struct {
 		score, product string

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
@@ -29,10 +29,11 @@ const (
 // sets is its configuration, with the reference's rule of weight decay.
 var sets = []string{
 	"model.image.size=8", "model.image.patch=4", "model.image.depth=2", "model.image.width=8", "model.image.heads=2",
-	"model.text.layers=2", "model.text.fusion_layers=1", "model.text.width=12", "model.text.heads=2", "model.text.positions=7", "model.text.dropout=0",
-	"model.head.dim=8", "queue.size=6", "train.batch_size=3", "data.tokens=5",
-	"momentum.m=0.995", "objective.distill.alpha=0.4", "objective.distill.ramp_epochs=0", "objective.itc.temperature=0.01", "objective.mlm.prob=0.4",
-	"optimizer.decay=0.1", "optimizer.no_decay=['bias', '1d']",
+	"model.text.layers=2", "model.text.fusion_layers=1", "model.text.width=12", "model.text.heads=2",
+	"model.text.positions=7", "model.text.dropout=0", "model.head.dim=8", "queue.size=6", "train.batch_size=3",
+	"data.tokens=5", "momentum.m=0.995", "objective.distill.alpha=0.4", "objective.distill.ramp_epochs=0",
+	"objective.itc.temperature=0.01", "objective.mlm.prob=0.4", "optimizer.decay=0.1",
+	"optimizer.no_decay=['bias', '1d']",
 }
 
 // reference is what albef_step.py wrote.
@@ -79,7 +80,7 @@ func (r reference) ints(name string) (all []int32) {
 	return all
 }
 
-// param returns what a parameter, or its twin, is in the reference.
+// param returns what a parameter, or its momentum copy, is in the reference.
 func (r reference) param(prefix, name string, twin bool) []float32 {
 	r.t.Helper()
 	names, err := published(name, twin)
@@ -121,14 +122,17 @@ func (r reference) masking(cfg config.Config, b *batch.Batch, start int) int {
 			places, wanted = append(places, int32(p)), append(wanted, l)
 		}
 	}
-	k := objectives.Masker{Prob: cfg.Objective.MLM.Prob, Vocab: vocab, MaskID: maskID, Capacity: objectives.MaskCapacity(rows, words, cfg.Objective.MLM.Prob)}
+	k := objectives.Masker{Prob: cfg.Objective.MLM.Prob, Vocab: vocab, MaskID: maskID,
+		Capacity: objectives.MaskCapacity(rows, words, cfg.Objective.MLM.Prob)}
 	var m objectives.Masked
 	for n := start; n < start+1e7; n++ {
 		s := feed.Step{Counter: n}
-		if err := k.Apply(rng.New(cfg.Run.Seed, rng.Mask, s.Stream()), b.Ints(batch.Tokens), b.Ints(batch.Lengths), &m); err != nil {
+		if err := k.Apply(rng.New(cfg.Run.Seed, rng.Mask, s.Stream()), b.Ints(batch.Tokens), b.Ints(batch.Lengths),
+			&m); err != nil {
 			r.t.Fatal(err)
 		}
-		if m.Count == len(places) && slices.Equal(m.Tokens, tokens) && slices.Equal(m.Positions[:m.Count], places) && slices.Equal(m.Labels[:m.Count], wanted) {
+		if m.Count == len(places) && slices.Equal(m.Tokens, tokens) && slices.Equal(m.Positions[:m.Count], places) &&
+			slices.Equal(m.Labels[:m.Count], wanted) {
 			return n
 		}
 	}
@@ -138,7 +142,7 @@ func (r reference) masking(cfg config.Config, b *batch.Batch, start int) int {
 
 // TestStepOfThePublishedLayout loads weights by the names of ALBEF's checkpoints, makes one
 // update, and compares with an independent PyTorch step: losses and gradients, then parameters,
-// twins and queue after the update, and the losses of the next forward pass.
+// momentum encoder and queue after the update, and the losses of the next forward pass.
 func TestStepOfThePublishedLayout(t *testing.T) {
 	r := openReference(t)
 	cfg, err := config.Load("", sets)
@@ -177,7 +181,8 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 		grad, wantGrad := m.Params().Grad(q), r.param("grad/", q.Name, false) // alike, see above
 		r.moved(q.Name, m.Params().Value(q), grad, wantGrad, r.param("after/", q.Name, false), 1e-3*rate)
 		if q.Momentum {
-			r.moved("twin of "+q.Name, m.Params().MomentumValue(q), grad, wantGrad, r.param("after/", q.Name, true), 1e-3*rate)
+			r.moved("twin of "+q.Name, m.Params().MomentumValue(q), grad, wantGrad, r.param("after/", q.Name, true),
+				1e-3*rate)
 		}
 	}
 
@@ -192,7 +197,7 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 	}
 }
 
-// load gives m the reference's parameters, its full queues, and its twins as they are in the
+// load gives m the reference's parameters, its full queues, and its momentum encoder as they are in the
 // first forward pass, which moves them before it reads them; here an update moves them.
 func load(r reference, m *model.Trainer) {
 	p := m.Params()

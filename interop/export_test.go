@@ -29,8 +29,8 @@ type exportJob struct {
 	Pooler bool     `json:"pooler"` // the layer behind the first token stands for a text
 }
 
-// TestExport writes tiny models of every style in every form that holds them. The programs that they are for load them and
-// compute the same.
+// TestExport writes tiny models of every style in every form that holds them. The programs that they are for load them
+// and compute the same.
 func TestExport(t *testing.T) {
 	interpreter := python(t)
 	dir := t.TempDir()
@@ -38,13 +38,15 @@ func TestExport(t *testing.T) {
 	for _, c := range exporttest.Cases() {
 		x := exporttest.New(t, c)
 		mean := []string{}
-		for side, pool := range map[string]string{"image": x.Config.Model.Image.Pooling(), "text": x.Config.Model.Text.Pooling()} {
+		for side, pool := range map[string]string{"image": x.Config.Model.Image.Pooling(),
+			"text": x.Config.Model.Text.Pooling()} {
 			if pool == "mean" {
 				mean = append(mean, side)
 			}
 		}
 		inputs := filepath.Join(dir, c.Name+".safetensors")
-		if err := files.ReplaceFrom(inputs, func(w io.Writer) error { return safetensors.Write(w, x.Inputs(t), nil) }); err != nil {
+		if err := files.ReplaceFrom(inputs,
+			func(w io.Writer) error { return safetensors.Write(w, x.Inputs(t), nil) }); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range []export.Options{
@@ -63,7 +65,8 @@ func TestExport(t *testing.T) {
 			if x.Tokenizer != nil {
 				ids = x.Tokenizer.Encode(text, 0)
 			}
-			jobs = append(jobs, exportJob{name, o.To, o.Out, inputs, text, ids, mean, x.Config.Model.Text.Pooling() == "pooler"})
+			jobs = append(jobs, exportJob{name, o.To, o.Out, inputs, text, ids, mean,
+				x.Config.Model.Text.Pooling() == "pooler"})
 		}
 	}
 	list := filepath.Join(dir, "jobs.json")

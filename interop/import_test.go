@@ -21,11 +21,12 @@ import (
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/convert"
 	"github.com/geoalign/geoalign/weights"
 )
 
-// storedModel has a real package make a model of full size in a folder. It returns what the package computes, and which versions
-// made it, or why none did.
+// storedModel has a real package make a model of full size in a folder. It returns what the package computes, and which
+// versions made it, or why none did.
 func storedModel(t *testing.T, family string) (folder string, expected *safetensors.File, versions string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -76,8 +77,8 @@ var fullSize = []struct{ family, of, size string }{
 }
 
 // A model of full size of each family computes here what its package computes: dual encoders through import and
-// the run that it makes, towers through their settings. So it does of pictures, which the package's processor and the settings
-// of the weights prepare.
+// the run that it makes, towers through their settings. So it does of pictures, which the package's processor and the
+// settings of the weights prepare.
 func TestPythonImport(t *testing.T) {
 	python(t)
 	rows := []string{"| family | full size | parameters | largest difference | of pictures | values of pictures | by the default processor |", "|---|---|---|---|---|---|---|"}
@@ -97,7 +98,8 @@ func TestPythonImport(t *testing.T) {
 				words = info.Shape[1]
 			}
 			s := openStored(t, folder, words)
-			row = fmt.Sprintf("| %s | %s | %.0f million | %.1e | %s |", c.of, c.size, float64(s.numbers)/1e6, compareOutputs(t, e, s.encoders, words), comparePictures(t, e, folder, s))
+			row = fmt.Sprintf("| %s | %s | %.0f million | %.1e | %s |", c.of, c.size, float64(s.numbers)/1e6,
+				compareOutputs(t, e, s.encoders, words), comparePictures(t, e, folder, s))
 		})
 		rows = append(rows, row)
 	}
@@ -143,7 +145,8 @@ func compareOutputs(t *testing.T, e *safetensors.File, p encoders, words int) fl
 }
 
 // largestDifference compares outputs of texts of words tokens, but for rows of padding.
-func largestDifference(t *testing.T, name string, got, want []float32, words int, padding func(row int) bool) (worst float64) {
+func largestDifference(t *testing.T, name string, got, want []float32, words int,
+	padding func(row int) bool) (worst float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d values, want %d", name, len(got), len(want))
@@ -156,9 +159,10 @@ func largestDifference(t *testing.T, name string, got, want []float32, words int
 	return worst
 }
 
-// comparePictures prepares the pictures of a folder as the settings of its weights say, compares with what the package's processor
-// makes of them, and their outputs with the package's. It returns the cells of a table: the largest difference of outputs, and of
-// values between 0 and 255, by the processor of the package that resizes with Pillow, and by the one that it takes by default.
+// comparePictures prepares the pictures of a folder as the settings of its weights say, compares with what the
+// package's processor makes of them, and their outputs with the package's. It returns the cells of a table: the largest
+// difference of outputs, and of values between 0 and 255, by the processor of the package that resizes with Pillow, and
+// by the one that it takes by default.
 func comparePictures(t *testing.T, e *safetensors.File, folder string, s stored) string {
 	t.Helper()
 	if _, ok := e.Lookup("picture_pixels"); !ok {
@@ -171,7 +175,8 @@ func comparePictures(t *testing.T, e *safetensors.File, folder string, s stored)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := (transform.Eval{Input: s.config.ImageInput(), Size: side}).Apply(m, nil, own[i*len(own)/examples:(i+1)*len(own)/examples]); err != nil {
+		if err := (transform.Eval{Input: s.config.ImageInput(), Size: side}).Apply(m, nil,
+			own[i*len(own)/examples:(i+1)*len(own)/examples]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,7 +197,8 @@ func comparePictures(t *testing.T, e *safetensors.File, folder string, s stored)
 	other := ""
 	if _, ok := e.Lookup("picture_default"); ok {
 		most, share := levels("picture_default")
-		if other = fmt.Sprintf("%.0f in %.2f%%", most, 100*share); most > 2.001 || share > 0.01 { // as far apart are both processors of the package
+		// as far apart are both processors of the package
+		if other = fmt.Sprintf("%.0f in %.2f%%", most, 100*share); most > 2.001 || share > 0.01 {
 			t.Errorf("values of a picture by the default processor differ by %s", other)
 		}
 	}
@@ -205,7 +211,8 @@ func comparePictures(t *testing.T, e *safetensors.File, folder string, s stored)
 	worst := 0.
 	for name, got := range map[string][]float32{"picture_image_hidden": states, "picture_image_features": features} {
 		if _, ok := e.Lookup(name); ok {
-			worst = math.Max(worst, largestDifference(t, name, got, floats(t, e, name), 1, func(int) bool { return false }))
+			worst = math.Max(worst, largestDifference(t, name, got, floats(t, e, name), 1,
+				func(int) bool { return false }))
 		}
 	}
 	if !(worst <= tolerance) {
@@ -260,7 +267,7 @@ func openStored(t *testing.T, folder string, words int) stored {
 	whole := m.Has("image/pos_embed") && m.Has("text/embeddings/word/weight")
 	if whole {
 		dir := filepath.Join(t.TempDir(), "run")
-		r, err := run.Import(t.Context(), run.ImportOptions{From: folder, Out: dir, Set: []string{"data.tokens=" + strconv.Itoa(words)}})
+		r, err := convert.Import(t.Context(), convert.ImportOptions{From: folder, Out: dir, Set: []string{"data.tokens=" + strconv.Itoa(words)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +281,9 @@ func openStored(t *testing.T, folder string, words int) stored {
 		}
 		return stored{encoders{x.Model.Image(), x.Model.Text()}, x.Config, r.Numbers}
 	}
-	sets := []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "model.head.dim=768", "model.head.identity=both", "data.tokens=" + strconv.Itoa(max(2, words))}
+	sets := []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
+		"objective.mlm.weight=0", "model.head.dim=768", "model.head.identity=both",
+		"data.tokens=" + strconv.Itoa(max(2, words))}
 	for _, s := range m.Settings() {
 		sets = append(sets, s.String())
 	}

@@ -33,9 +33,9 @@ var layout = []struct{ ours, theirs string }{
 	{`temperature`, `temp`},
 }
 
-// published returns the names of the tensors that a parameter is made of; with twin those of its
-// momentum twin, whose module has the suffix _m.
-func published(name string, twin bool) ([]string, error) {
+// published returns the names of the tensors that a parameter is made of; with momentum those in the
+// momentum encoder, whose module has the suffix _m.
+func published(name string, momentum bool) ([]string, error) {
 	for _, l := range layout {
 		re := regexp.MustCompile("^" + l.ours + "$")
 		if !re.MatchString(name) {
@@ -43,7 +43,7 @@ func published(name string, twin bool) ([]string, error) {
 		}
 		theirs := re.ReplaceAllString(name, l.theirs)
 		theirs = regexp.MustCompile(`\.0(\d)\.`).ReplaceAllString(theirs, ".$1.") // 03 is 3 there
-		if module, rest, ok := strings.Cut(theirs, "."); twin && ok {
+		if module, rest, ok := strings.Cut(theirs, "."); momentum && ok {
 			theirs = module + "_m." + rest
 		}
 		before, list, several := strings.Cut(theirs, "{")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 )
 
@@ -42,7 +43,7 @@ func TestAttentionMetricStartsAsTheProduct(t *testing.T) {
 				}
 			}
 			wanted := map[string]int{"image": cfg.Model.Image.Depth}
-			if len(metric.Where) == 0 && !cfg.Model.ImagesOnly() {
+			if len(metric.Where) == 0 && !cfg.Has(section.ImagesAlone) {
 				wanted["text"] = cfg.Model.Text.Layers
 				if cfg.Model.System == "albef" {
 					wanted["text"] += 2 * cfg.Model.Text.FusionLayers

@@ -139,15 +139,15 @@ func (p estimate) batchBytes() int64 {
 // to block, which the backward pass reads.
 func (p estimate) sizes() (weights, kept int64) {
 	m := p.cfg.Model
-	if m.Stored() {
+	if p.cfg.Has(section.Stored) {
 		return m.Heads.Weights(m.Head.Dim)
 	}
 	x, t := m.Image, m.Text
-	if m.TextsOnly() {
+	if p.cfg.Has(section.Sentences) {
 		return p.sentenceSizes()
 	}
 	weights = x.Weights()
-	some := m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
+	some := p.cfg.Has(section.Tuned) && (!p.cfg.Has(section.Adapters) || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
 	switch {
 	case x.Freeze:
 	case x.Style == encoders.StyleResNet:
@@ -158,7 +158,7 @@ func (p estimate) sizes() (weights, kept int64) {
 	default:
 		kept = int64(x.Kept()) * int64(x.Width) * int64(x.Depth-1)
 	}
-	if m.ImagesOnly() {
+	if p.cfg.Has(section.ImagesAlone) {
 		return weights, kept
 	}
 	weights += t.Weights()
@@ -199,7 +199,7 @@ func (p estimate) sentenceSizes() (weights, kept int64) {
 	if head, ok := p.design.text.head.(encoders.Projection); !ok || !head.Identity {
 		weights += m.Head.Weights(t.Width)
 	}
-	if m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) {
+	if p.cfg.Has(section.Tuned) && (!p.cfg.Has(section.Adapters) || len(m.LoRA.Layers) > 0) {
 		return weights, 0
 	}
 	return weights, p.keptOfTexts()
@@ -244,32 +244,32 @@ func (p estimate) captioningSizes() (weights, kept int64) {
 // lockedWeights returns those of sizes that are not trained.
 func (p estimate) lockedWeights() (n int64) {
 	m := p.cfg.Model
-	if m.Stored() {
+	if p.cfg.Has(section.Stored) {
 		return 0
 	}
 	last := m.Tuning.PartialBlocks // of which a tuned tower trains the weights
 	switch x := m.Image; {
-	case m.TextsOnly():
+	case p.cfg.Has(section.Sentences):
 	case x.Freeze:
 		n += x.Weights()
 	case x.Style == encoders.StyleResNet:
 		_, locked, _ := x.Network().Sizes()
 		n += locked
-	case m.Tunes() && x.Transforms():
+	case p.cfg.Has(section.Tuned) && x.Transforms():
 		x.Depth -= last
 		n += x.Weights()
 	}
-	if m.ImagesOnly() {
+	if p.cfg.Has(section.ImagesAlone) {
 		return n
 	}
 	switch t := m.Text; {
 	case t.Freeze:
 		n += t.Weights()
-	case m.Tunes() && t.Style != encoders.StyleGRU:
+	case p.cfg.Has(section.Tuned) && t.Style != encoders.StyleGRU:
 		t.Layers -= last
 		n += t.Weights()
 	}
-	if m.Tunes() && last == 0 {
+	if p.cfg.Has(section.Tuned) && last == 0 {
 		n += p.fusionWeights()
 	}
 	return n

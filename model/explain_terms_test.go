@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
@@ -247,7 +248,7 @@ func TestExplainHosts(t *testing.T) {
 // TestExplainAdapters: a model with adapters is explained with them.
 func TestExplainAdapters(t *testing.T) {
 	for name, cfg := range loraSystems(t) {
-		if cfg.Model.ImagesOnly() {
+		if cfg.Has(section.ImagesAlone) {
 			continue
 		}
 		m := buildCLIP(t, cfg)

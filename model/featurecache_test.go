@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -115,7 +116,7 @@ func TestFeatureCache(t *testing.T) {
 			whole, m := build(t, cfg, "builtin", 2), build(t, parts, "builtin", 2)
 			for update := range 4 {
 				b := randomPairs(whole, uint64(update))
-				if cfg.Model.Stored() {
+				if cfg.Has(section.Stored) {
 					b = randomFeatures(cfg, uint64(update))
 				}
 				for i := range b.IDs {

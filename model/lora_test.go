@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 )
 
@@ -41,7 +42,7 @@ func loraSystems(t testing.TB) map[string]config.Config {
 
 // loraBatch is a batch for a system.
 func loraBatch(m *Trainer) Batch {
-	if m.cfg.Model.ImagesOnly() {
+	if m.cfg.Has(section.ImagesAlone) {
 		return viewsBatch(1)
 	}
 	return randomBatch(m, 1)
@@ -144,7 +145,7 @@ func TestLoRAMerged(t *testing.T) {
 			if err != nil || !(math.Abs(got.Loss-want.Loss) <= 2e-6*math.Abs(want.Loss)) || math.Abs(got.Loss-start) < 1e-3 {
 				t.Errorf("loss %v, merged %v, of fresh adapters %v (%v)", got.Loss, want.Loss, start, err)
 			}
-			if cfg.Model.ImagesOnly() {
+			if cfg.Has(section.ImagesAlone) {
 				return
 			}
 			cfg.Model.LoRA.Dropout = 0.5

@@ -37,7 +37,7 @@ func TestCaptioningTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := open(t.Context(), cfg, Options{}, true)
+	r, err := openRun(t.Context(), cfg, Options{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

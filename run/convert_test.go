@@ -10,7 +10,6 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/gallery"
 )
 
 // parquetPairs is a fit to the columns of a .parquet file of three rows, whose copies go to a folder.
@@ -81,12 +80,4 @@ func TestConversion(t *testing.T) {
 		t.Fatalf("opened: %v, told %v, %d copies", err, phases, copies(t, other))
 	}
 	defer o.Close()
-	in, out := Inputs{Rows: "../data/features/testdata/double.parquet", Side: gallery.Text}, filepath.Join(dir, "gallery")
-	ctx, stop = context.WithCancel(t.Context())
-	if _, err := o.EmbedFiles(ctx, in, out, func(phase string, _, _ int) { phases = []string{phase}; stop() }); !errors.Is(err, context.Canceled) || phases[0] != "converting double.parquet" || copies(t, other) != 2 {
-		t.Errorf("an embed that was stopped: %v, told %v, %d copies", err, phases, copies(t, other))
-	}
-	if done, err := o.EmbedFiles(t.Context(), in, out, nil); err != nil || done.Texts != 3 || copies(t, other) != 3 {
-		t.Errorf("embedded %+v: %v, %d copies", done, err, copies(t, other))
-	}
 }

@@ -4,97 +4,44 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/geoalign/geoalign/compute/parallel"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/schedule"
 )
-
-// keepData writes what identifies the data into the run folder: lists at once, what files hold once all were read. It keeps what was
-// known of the files of lists that are the same.
-func (r *Run) keepData(splits []*openedSplit) error {
-	record := DataRecord{Rule: data.EntriesRule, Splits: map[string]*SplitRecord{}}
-	sums := map[string]splitSums{}
-	if k := r.known; k != nil && k.folder == r.dir { // splits that are not in use now
-		maps.Copy(record.Splits, k.record.Splits)
-		maps.Copy(sums, k.sums)
-	}
-	for _, s := range splits {
-		now, its := s.record, splitSums{s.record.List, s.listed, s.sums}
-		if now.Contents.Files == 0 { // they are not read yet
-			its.Files = nil
-			if was := r.known.same(s); was != nil && !slices.Contains(r.accepted, s.name) {
-				now.Contents, its.Files = was.Contents, r.known.sums[s.name].Files
-			}
-		}
-		if len(its.Files) > mostSums {
-			its.Files = nil
-		}
-		record.Splits[s.name], sums[s.name] = &now, its
-	}
-	if err := record.write(r.dir); err != nil {
-		return err
-	}
-	if splits[0].listed == nil { // they are not made yet
-		return nil
-	}
-	return writeSums(r.dir, sums)
-}
-
-// same is what is known of a split with the same list, nil where nothing is.
-func (k *knownData) same(s *openedSplit) *SplitRecord {
-	if k == nil {
-		return nil
-	}
-	if was := k.record.Splits[s.name]; was != nil && was.List == s.record.List {
-		return was
-	}
-	return nil
-}
 
 // watchData begins to read what pictures and features hold, in the background, and returns the hook that looks what was found, and
 // ends the run where that is other than before or than on another rank.
 func (r *Run) watchData() train.Hook {
 	h := train.Hook{Name: "data", Stage: train.StageEval}
-	if r.data == nil || len(r.data.splits) == 0 {
+	if r.data == nil || len(r.data.Splits) == 0 {
 		return h
 	}
-	var save func([]*openedSplit) error
+	var save func([]*record.OpenedSplit) error
 	if r.first() {
-		var p *dataPass
-		save = func(splits []*openedSplit) error {
-			if found, _, _ := p.state(); len(found) > 0 && r.cfg.Data.Changed != source.DataAccepted {
+		var p *record.Pass
+		save = func(splits []*record.OpenedSplit) error {
+			if found, _, _ := p.State(); len(found) > 0 && r.cfg.Data.Changed != source.DataAccepted {
 				return nil // the record stays that of the data before
 			}
-			return r.keepData(splits)
+			return record.Keep(r.dir, r.known, r.accepted, splits)
 		}
 		known := r.known
 		if known != nil {
-			known = known.without(r.accepted)
+			known = known.Without(r.accepted)
 		}
-		p = newPass(r.data, known, save)
-		r.data.pass = p
+		p = record.NewPass(r.data, known, save)
+		r.data.Pass = p
 	} else {
-		r.data.pass = newPass(r.data, nil, nil)
+		r.data.Pass = record.NewPass(r.data, nil, nil)
 	}
-	r.data.pass.begin(r.cfg.Data.Root)
-	h.After, h.End = r.checkData, r.data.pass.Close
+	r.data.Pass.Begin(r.cfg.Data.Root)
+	h.After, h.End = r.checkData, r.data.Pass.Close
 	return h
-}
-
-// without is what is known but for some splits.
-func (k *knownData) without(splits []string) *knownData {
-	out := &knownData{k.folder, k.record, maps.Clone(k.sums)}
-	for _, name := range splits {
-		delete(out.sums, name)
-	}
-	return out
 }
 
 // graceShare is the part of the time of a run that its end may wait for its data to be read.
@@ -105,12 +52,12 @@ const (
 
 // checkData looks what the pass has found. Of several ranks all do so after the same steps.
 func (r *Run) checkData(ctx context.Context, e *train.Event) error {
-	p := r.data.pass
+	p := r.data.Pass
 	if r.checked || e.Interrupted {
 		return nil
 	}
 	if e.Last {
-		p.finish(ctx, max(graceLeast, e.Elapsed/graceShare))
+		p.Finish(ctx, max(graceLeast, e.Elapsed/graceShare))
 	}
 	if r.group.Size() > 1 {
 		t := r.cfg.Train
@@ -119,13 +66,13 @@ func (r *Run) checkData(ctx context.Context, e *train.Event) error {
 		}
 		return r.compareRanks(p, e.Last)
 	}
-	found, whole, err := p.state()
+	found, whole, err := p.State()
 	r.checked = whole || err != nil || len(found) > 0
 	return r.toldOf(found, whole, err, e.Last)
 }
 
 // toldOf is what rank 0 does about what its pass has found.
-func (r *Run) toldOf(found []Difference, whole bool, err error, last bool) error {
+func (r *Run) toldOf(found []record.Difference, whole bool, err error, last bool) error {
 	switch {
 	case err != nil:
 		r.warn("what the pictures and features of the data hold is not known: %v", err)
@@ -145,8 +92,8 @@ type passTold struct {
 }
 
 // compareRanks compares what the pictures and features of all ranks hold, once all have read them.
-func (r *Run) compareRanks(p *dataPass, last bool) error {
-	found, whole, failed := p.state()
+func (r *Run) compareRanks(p *record.Pass, last bool) error {
+	found, whole, failed := p.State()
 	var err error
 	if r.first() {
 		err = r.toldOf(found, whole, failed, last)
@@ -156,8 +103,8 @@ func (r *Run) compareRanks(p *dataPass, last bool) error {
 	}
 	own := passTold{Whole: whole}
 	if whole {
-		for _, s := range p.splits {
-			own.Sums = append(own.Sums, s.record.Contents.Sum.String()+fmt.Sprint(len(s.files)))
+		for _, s := range p.Splits {
+			own.Sums = append(own.Sums, s.Record.Contents.Sum.String()+fmt.Sprint(len(s.Files)))
 		}
 	}
 	text, err := json.Marshal(own)
@@ -187,36 +134,20 @@ func (r *Run) compareRanks(p *dataPass, last bool) error {
 }
 
 // firstOtherFile is the error of all ranks whose files hold other things than those of rank 0.
-func (r *Run) firstOtherFile(p *dataPass) error {
+func (r *Run) firstOtherFile(p *record.Pass) error {
 	var err error
-	for _, s := range p.splits {
+	for _, s := range p.Splits {
 		var b []byte
 		if r.first() {
-			for _, f := range s.sums {
-				b = f.append(b)
-			}
+			b = s.Packed()
 		}
 		theirs, terr := parallel.Told(r.group, b)
 		if terr != nil {
 			return terr
 		}
 		if err == nil {
-			err = otherFile(s, theirs)
+			err = record.OtherFile(s, theirs)
 		}
 	}
 	return parallel.Agree(r.group, err)
-}
-
-// otherFile is the first file of a split that is another one on rank 0, which has these sums.
-func otherFile(s *openedSplit, theirs []byte) error {
-	const hint = "give all machines the same data"
-	if len(theirs) != 24*len(s.sums) {
-		return fmt.Errorf("%s: the samples lie in %s here and in %s on rank 0: %s", s.name, words.Count(len(s.sums), "file"), words.Thousands(len(theirs)/24), hint)
-	}
-	for i, f := range s.sums {
-		if b := f.append(nil); string(b) != string(theirs[24*i:24*(i+1)]) {
-			return fmt.Errorf("%s: %s holds something else than on rank 0 (and others may too): %s", s.name, s.short(s.files[i]), hint)
-		}
-	}
-	return nil
 }

@@ -2,15 +2,12 @@ package run
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,9 +15,9 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/identity"
+	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
@@ -125,7 +122,7 @@ func TestChangedData(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = r.train(t, 3)
-			var changed *DataChangedError
+			var changed *record.ChangedError
 			if !errors.As(err, &changed) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%v, want %q", err, c.want)
 			}
@@ -232,16 +229,16 @@ func swap(t *testing.T, path string, at int) {
 // run with a checkpoint.
 func TestChangedPicture(t *testing.T) {
 	r := newDataRun(t)
-	record, err := ReadDataRecord(r.out)
+	was, err := record.Read(r.out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := record.Splits["train"].Contents; c.Files != 9 || c.Sum == (identity.Sum{}) || c.Bytes == 0 {
+	if c := was.Splits["train"].Contents; c.Files != 9 || c.Sum == (identity.Sum{}) || c.Bytes == 0 {
 		t.Fatalf("%+v", c)
 	}
 	swap(t, filepath.Join(r.root, "04.png"), 50)
 	_, err = r.train(t, 4)
-	var changed *DataChangedError
+	var changed *record.ChangedError
 	if want := "train: 04.png has its "; !errors.As(err, &changed) || !strings.Contains(err.Error(), want) {
 		t.Fatalf("%v, want %q", err, want)
 	}
@@ -254,7 +251,7 @@ func TestChangedPicture(t *testing.T) {
 	if err != nil || state.Step <= 2 {
 		t.Errorf("the newest checkpoint is of step %d: %v", state.Step, err)
 	}
-	if again, err := ReadDataRecord(r.out); err != nil || again.Splits["train"].Contents != record.Splits["train"].Contents {
+	if again, err := record.Read(r.out); err != nil || again.Splits["train"].Contents != was.Splits["train"].Contents {
 		t.Errorf("the record changed: %v", err)
 	}
 	said, err := r.train(t, 5, "data.changed="+source.DataAccepted)
@@ -317,11 +314,11 @@ func TestVerifyData(t *testing.T) {
 	r := newDataRun(t)
 	verify := func(sets ...string) string {
 		t.Helper()
-		list, err := VerifyData(t.Context(), r.out, sets, nil)
+		list, err := record.Verify(t.Context(), r.out, sets, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.TrimSpace(linesOf(list))
+		return strings.TrimSpace(record.LinesOf(list))
 	}
 	if got := verify(); got != "" {
 		t.Error(got)
@@ -338,7 +335,7 @@ func TestVerifyData(t *testing.T) {
 	if got, want := verify(), "val: 3 samples, and there were 4; 1 gone (the first was number 4)"; !strings.HasPrefix(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if _, err := VerifyData(t.Context(), t.TempDir(), nil, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := record.Verify(t.Context(), t.TempDir(), nil, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -434,24 +431,24 @@ func TestEntriesOfKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := open(t.Context(), cfg, Options{}, true)
+		r, err := openRun(t.Context(), cfg, Options{}, true)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if len(r.data.splits) == 0 || r.data.trained() == (identity.Sum{}) {
+		if len(r.data.Splits) == 0 || r.data.Trained() == (identity.Sum{}) {
 			t.Errorf("%s: nothing identifies the data", name)
 		}
-		for _, s := range r.data.splits {
-			if s.name == sentencesSplit {
+		for _, s := range r.data.Splits {
+			if s.Name == record.SentencesSplit {
 				continue
 			}
-			e, end, err := source.Entries(t.Context(), r.cfg.Source(), s.name, source.Options{})
+			e, end, err := source.Entries(t.Context(), r.cfg.Source(), s.Name, source.Options{})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if sum, err := e.Sum(t.Context(), s.short); err != nil || sum != s.record.List || e.Len != s.record.Samples {
-				t.Errorf("%s: %s has the sum %v of %d, want %v of %d (%v)", name, s.name, sum, e.Len, s.record.List, s.record.Samples, err)
+			if sum, err := e.Sum(t.Context(), s.Short); err != nil || sum != s.Record.List || e.Len != s.Record.Samples {
+				t.Errorf("%s: %s has the sum %v of %d, want %v of %d (%v)", name, s.Name, sum, e.Len, s.Record.List, s.Record.Samples, err)
 			}
 			if err := end(); err != nil {
 				t.Error(err)
@@ -461,51 +458,6 @@ func TestEntriesOfKinds(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// TestSums: any damage to data.sums is found.
-func TestSums(t *testing.T) {
-	dir := t.TempDir()
-	want := map[string]splitSums{
-		"train": {List: identity.Sum{1}, Samples: []identity.Sample{{Name: 1, Rest: 2}, {Name: 3, Rest: 4}}, Files: []fileSum{{5, 6, 7}, {8, -1, 0}}},
-		"val":   {List: identity.Sum{2}, Samples: []identity.Sample{}, Files: []fileSum{}},
-	}
-	if err := writeSums(dir, want); err != nil {
-		t.Fatal(err)
-	}
-	if got := readSums(dir); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, runlog.SumsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range text {
-		bad := bytes.Clone(text)
-		bad[i] ^= 4
-		if _, err := parseSums(bad); err == nil {
-			t.Errorf("byte %d is damaged", i)
-		}
-		if _, err := parseSums(text[:i]); err == nil {
-			t.Errorf("cut at %d", i)
-		}
-	}
-}
-
-// FuzzSums: whatever data.sums holds, it is read or refused, in memory of its own size.
-func FuzzSums(f *testing.F) {
-	f.Add([]byte(sumsMagic + "\x01\x00\x00\x00\x05train"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		text = binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))
-		all, err := parseSums(text)
-		size := 0
-		for _, s := range all {
-			size += 16*len(s.Samples) + 24*len(s.Files)
-		}
-		if err == nil && size > len(text) {
-			t.Errorf("%d bytes of %d", size, len(text))
-		}
-	})
 }
 
 // TestOtherSplit: who uses a checkpoint is told where a split is not the one that the run was evaluated on.
@@ -522,7 +474,11 @@ func TestOtherSplit(t *testing.T) {
 		if _, err := m.Evaluate(t.Context(), "", "", nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Embed(t.Context(), "val", filepath.Join(t.TempDir(), "out"), nil); err != nil {
+		set, err := m.Unranked(t.Context(), "val", nil) // as embed does
+		if err == nil {
+			err = m.Look(t.Context(), "val", set, nil)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		var seen recorder
@@ -539,24 +495,5 @@ func TestOtherSplit(t *testing.T) {
 	want := "note: this is not the split that " + r.out + " had under its name: val: 1 sample of another content under the name that it had (the first is 01.png)"
 	if all := said(); strings.Count(all, want) != 3 {
 		t.Errorf("%s\nwant three times %s", all, want)
-	}
-}
-
-// TestFeatureFolders: a folder of features is all of its files.
-func TestFeatureFolders(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 3 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.pt", i)), []byte{byte(i)}, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e := data.Entries{Len: 1, At: func(int) data.Entry { return data.Entry{Name: "row 0 with 0"} }}
-	cfg := settings(t, t.TempDir(), "data.root="+dir)
-	s, err := openedSplitOf(t.Context(), cfg, "train", e, []source.Input{{Key: "data.pairs.image", Path: dir, Folder: true, Content: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.findFiles(t.Context()); err != nil || len(s.files) != 3 || len(s.early) != 3 || s.record.Files[1].Path != "1.pt" {
-		t.Errorf("%v, %+v, %+v (%v)", s.files, s.early, s.record.Files, err)
 	}
 }

@@ -51,7 +51,7 @@ const dryRunSteps = 3
 // DryRun opens a run, makes some steps in memory and reports shapes, memory and time. It
 // writes nothing.
 func DryRun(ctx context.Context, cfg config.Config, o Options) (Plan, error) {
-	r, err := open(ctx, cfg, o, true)
+	r, err := openRun(ctx, cfg, o, true)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -35,28 +36,28 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 	all := append([]*Trained{t}, others...)
 	var list []Evaluation
 	for _, x := range all {
-		if x.Config.Model.ImagesOnly() {
+		if x.Config.Has(section.ImagesAlone) {
 			return nil, &ArgumentError{fmt.Errorf("%s: scores of pairs need a model of images and texts, and model.system %q has no text tower", x.Checkpoint.Path, x.Config.Model.System)}
 		}
-		if x.Config.Model.TextsOnly() {
+		if x.Config.Has(section.Sentences) {
 			return nil, &ArgumentError{fmt.Errorf("%s: scores of pairs need a model of images and texts, and model.system %q has no images", x.Checkpoint.Path, x.Config.Model.System)}
 		}
-		set, err := x.Split(ctx, t.split(split), progress)
+		set, err := x.Split(ctx, t.SplitName(split), progress)
 		if err != nil {
 			return nil, err
 		}
-		if err := set.findFiles(ctx, x.Config, t.split(split), progress); err != nil {
+		if err := set.findFiles(ctx, x.Config, t.SplitName(split), progress); err != nil {
 			return nil, err
 		}
 		if len(list) > 0 {
 			if err := sameGalleries(list[0].Set, set); err != nil {
-				return nil, &ArgumentError{fmt.Errorf("%s and %s have other splits %q: %w: evaluate both on the same data, by --config or --set", t.Checkpoint.Path, x.Checkpoint.Path, t.split(split), err)}
+				return nil, &ArgumentError{fmt.Errorf("%s and %s have other splits %q: %w: evaluate both on the same data, by --config or --set", t.Checkpoint.Path, x.Checkpoint.Path, t.SplitName(split), err)}
 			}
 		}
-		if err := x.loadForSplit(); err != nil {
+		if err := x.LoadForSplit(); err != nil {
 			return nil, err
 		}
-		list = append(list, Evaluation{Task: TaskRetrieval, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.group, Progress: progress, Say: Lines(t.log).Say})
+		list = append(list, Evaluation{Task: TaskRetrieval, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.Group, Progress: progress, Say: t.Say})
 	}
 	list[0].With = list[1:]
 	t.evaluated = list[0].Set

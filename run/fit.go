@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -37,11 +38,11 @@ func (w *watched) Row(i int, dst []float32) error {
 // shownFit is a fit that shows how many rows it has read. It reads both sides alike.
 type shownFit struct {
 	*train.Fitting
-	report Reporter
+	report console.Reporter
 }
 
 // newFit returns the fit of a system to pairs.
-func newFit(cfg config.Config, m train.Fitter, p align.Pairs, report Reporter) shownFit {
+func newFit(cfg config.Config, m train.Fitter, p align.Pairs, report console.Reporter) shownFit {
 	p.Image = &watched{rows: p.Image, tell: func(done, total int) { report.Phase("fitting: reading pairs", done, total) }}
 	return shownFit{train.NewFitting(cfg, m, p), report}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -68,7 +69,7 @@ func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Foreca
 	if err != nil {
 		return f, err
 	}
-	e, err := OpenEngine(cfg)
+	e, err := setup.Engine(cfg)
 	if err != nil {
 		return f, err
 	}

@@ -12,10 +12,14 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/stricttoml"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/record"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -38,7 +42,7 @@ type Inspection struct {
 	Tokenizer *TokenizerInfo `json:"tokenizer,omitempty"`
 
 	// Data identifies the data of the run; nil where its folder does not say.
-	Data *DataRecord `json:"data,omitempty"`
+	Data *record.Data `json:"data,omitempty"`
 
 	ConfigText string `json:"-"` // of the run
 }
@@ -93,8 +97,8 @@ func Inspect(path, group string) (*Inspection, error) {
 	}
 	names := ckpt.Groups()
 	if group == "" {
-		group = modelGroups[0]
-		for _, g := range modelGroups {
+		group = setup.ModelGroups[0]
+		for _, g := range setup.ModelGroups {
 			if slices.Contains(names, g) {
 				group = g
 			}
@@ -131,7 +135,7 @@ func Inspect(path, group string) (*Inspection, error) {
 		return nil, err
 	}
 	r.nameMetric()
-	switch d, err := ReadDataRecord(folderOf(ckpt)); {
+	switch d, err := record.Read(folder.Of(ckpt)); {
 	case err == nil:
 		r.Data = &d
 	case !errors.Is(err, fs.ErrNotExist):
@@ -152,11 +156,12 @@ func Inspect(path, group string) (*Inspection, error) {
 func (r *Inspection) nameMetric() {
 	m, _ := r.Config["model"].(map[string]any)
 	system, known := m["system"].(string)
+	cfg := config.Config{Model: config.Model{System: system}}
 	switch {
 	case r.Metric == nil || r.Measure != "" || !known:
-	case config.Model{System: system}.ByIdentity():
+	case cfg.Has(section.Identities):
 		r.Measure = reIDMetric
-	case config.Model{System: system}.ImagesOnly():
+	case cfg.Has(section.ImagesAlone):
 		r.Measure = probeMetric
 	default:
 		r.Measure = retrievalMetric("")

@@ -2,13 +2,18 @@ package run
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -36,7 +41,7 @@ type Model interface {
 // without texts. With twin the momentum twins
 // take the place of the parameters that have one.
 func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine, twin bool) (Model, error) {
-	if cfg.Model.Fitted() {
+	if cfg.Has(section.Fitted) {
 		a := model.NewAligned(cfg, engine)
 		_, err := ck.Restore(a.State())
 		return fitted{a}, err
@@ -75,9 +80,18 @@ func (t towers) Interaction() tasks.Interaction {
 func (t towers) PairScore() (scoring.Score, error) {
 	s, err := t.Model.PairScore()
 	if errors.Is(err, model.ErrNoFeatures) {
-		err = &ArgumentError{err}
+		err = &console.ArgumentError{Err: err}
 	}
 	return s, err
+}
+
+// ModelOf is a model of towers or heads as a Model.
+func ModelOf(p *model.Model) Model { return towers{p} }
+
+// TowersOf returns the towers or heads of a model; ok is false for a map in closed form.
+func TowersOf(m Model) (p *model.Model, ok bool) {
+	t, ok := m.(towers)
+	return t.Model, ok
 }
 
 // decoder is the decoder of a model, nil of one that writes nothing.
@@ -104,6 +118,27 @@ func (f fitted) Text() Encoder                    { return f.Aligned.Text() }
 func (f fitted) Matcher() tasks.Matcher           { return nil }
 func (f fitted) Metric() (*scoring.Metric, error) { return nil, nil }
 
-// modelGroups are the files of tensors of which a checkpoint has one: the parameters of towers
-// and heads, or a fitted map. Who uses a model checks the bytes of both.
-var modelGroups = []string{"model", "alignment"}
+// fitsFiles compares the widths of a fitted map with those of the files of a configuration.
+func fitsFiles(m Model, cfg config.Config) error {
+	p, err := source.OpenPairs(cfg.Source())
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var errs config.Errors
+	for _, side := range []struct {
+		key  string
+		want int
+		m    *features.Matrix
+	}{{"image", m.Image().Width(), p.Images()}, {"text", m.Text().Width(), p.Texts()}} {
+		if have := side.m.Width(); have != side.want {
+			errs = append(errs, &config.Error{Path: "data.pairs." + side.key, Value: side.m.Path(),
+				Msg:  fmt.Sprintf("has rows of %d numbers, and the checkpoint is a map of rows of %d", have, side.want),
+				Hint: "name features of the encoder that it was fitted to"})
+		}
+	}
+	if errs != nil {
+		return errs
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,14 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -45,9 +51,10 @@ type Trained struct {
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 
-	log   io.Writer
-	twin  bool
-	group parallel.Group
+	Twin  bool           // the momentum encoder takes the place of the parameters that have a copy there
+	Group parallel.Group // of processes that use the checkpoint together
+
+	log io.Writer
 
 	evaluated *Split // by the last evaluation; nil before it
 }
@@ -56,8 +63,8 @@ type Trained struct {
 // inference. Settings that change what the parameters compute must be those of the
 // checkpoint. Close the result after use.
 func Open(path string, o OpenOptions) (*Trained, error) {
-	ck, err := choose(groupOf(o), func() (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, modelGroups...) },
-		func(path string) (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, modelGroups...) })
+	ck, err := setup.SharedCheckpoint(groupOf(o), func() (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, setup.ModelGroups...) },
+		func(path string) (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, setup.ModelGroups...) })
 	if err != nil {
 		return nil, err
 	}
@@ -79,36 +86,36 @@ func groupOf(o OpenOptions) parallel.Group {
 // OpenCheckpoint is Open for a checkpoint that is open already. It is closed with the
 // result, and stays the caller's where there is an error.
 func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) {
-	t := &Trained{Checkpoint: ck, log: o.Log, twin: o.Twin, group: groupOf(o)}
+	t := &Trained{Checkpoint: ck, log: o.Log, Twin: o.Twin, Group: groupOf(o)}
 	if o.Twin && !ck.Has(train.MomentumGroup) {
 		return nil, noTwins(ck)
 	}
 	if ck.Notice != "" {
-		Lines(o.Log).Say("%s", ck.Notice)
+		console.Lines(o.Log).Say("%s", ck.Notice)
 	}
 	var err error
 	if t.Config, err = ConfigOver(ck, o); err != nil {
 		return nil, err
 	}
-	if err := sameKeys(ck, t.Config, config.FixedModel); err != nil {
+	if err := setup.SameKeys(ck, t.Config, config.FixedModel); err != nil {
 		return nil, err
 	}
-	if err := needsPairs(t.Config); err != nil {
+	if err := setup.NeedsPairs(t.Config); err != nil {
 		return nil, err
 	}
-	if err := sameSplits(ck, t.Config); err != nil {
+	if err := setup.SameSplits(ck, t.Config); err != nil {
 		return nil, err
 	}
-	return t, sameProgram(t.group, t.Config, "")
+	return t, setup.SameProgram(t.Group, t.Config, "")
 }
 
 // noTwins says what to do about a checkpoint without momentum twins.
 func noTwins(ck *checkpoint.Checkpoint) error {
 	cure := "or train with momentum.enabled = true"
-	if own, err := ownConfig(ck); err == nil && !own.Model.HasTeacher() {
+	if own, err := setup.OwnConfig(ck); err == nil && (!own.Has(section.Momentum) || own.Has(section.TokenScores)) {
 		cure = "a model of this kind is trained without"
 	}
-	return &ArgumentError{fmt.Errorf("%s has no momentum twins: leave out --twin, %s", ck.Path, cure)}
+	return console.Argument("%s has no momentum twins: leave out --twin, %s", ck.Path, cure)
 }
 
 // ConfigOver reads the TOML file of o, or where it is empty the configuration of a
@@ -122,7 +129,7 @@ func ConfigOver(ck *checkpoint.Checkpoint, o OpenOptions) (cfg config.Config, er
 		cfg, notices, err = train.OpenConfig(ck, o.Set, o.Added...)
 	}
 	for _, n := range notices {
-		Lines(o.Log).Say("note: %s", n)
+		console.Lines(o.Log).Say("note: %s", n)
 	}
 	if problems := (config.Errors)(nil); errors.As(err, &problems) {
 		err = problems.Using()
@@ -137,13 +144,13 @@ func ConfigOver(ck *checkpoint.Checkpoint, o OpenOptions) (cfg config.Config, er
 }
 
 // Folder returns the run folder of the checkpoint.
-func (t *Trained) Folder() string { return folderOf(t.Checkpoint) }
+func (t *Trained) Folder() string { return folder.Of(t.Checkpoint) }
 
-// weights tells the parameters that are in use from others: the checksums of their files. It is empty of checkpoints of
+// Weights identifies the parameters that are in use: the checksums of their files. It is empty for checkpoints of
 // earlier versions.
-func (t *Trained) weights() string {
-	groups := modelGroups
-	if t.twin {
+func (t *Trained) Weights() string {
+	groups := setup.ModelGroups
+	if t.Twin {
 		groups = append(slices.Clone(groups), train.MomentumGroup)
 	}
 	var sums []string
@@ -161,26 +168,26 @@ func (t *Trained) Load() (err error) {
 		return nil
 	}
 	if t.Engine == nil {
-		if t.Engine, err = OpenEngineOf(t.group, t.Config, Lines(t.log).Say); err != nil {
+		if t.Engine, err = setup.EngineOf(t.Group, t.Config, t.Say); err != nil {
 			return err
 		}
 	}
-	if !t.Config.Model.Stored() {
+	if !t.Config.Has(section.Stored) {
 		if t.Tokenizer, err = train.OpenTokenizer(t.Checkpoint); err != nil {
 			return err
 		}
 	}
-	m, err := openModel(t.Config, t.Checkpoint, t.Tokenizer, t.Engine, t.twin)
+	m, err := openModel(t.Config, t.Checkpoint, t.Tokenizer, t.Engine, t.Twin)
 	if err == nil {
 		t.Model = m
 	}
 	return err
 }
 
-// loadForSplit is Load for what reads a split of the data: the features there must be of the widths
+// LoadForSplit is Load for what reads a split of the data: the features there must be of the widths
 // that a closed form was fitted to.
-func (t *Trained) loadForSplit() error {
-	if err := t.Load(); err != nil || !t.Config.Model.Fitted() {
+func (t *Trained) LoadForSplit() error {
+	if err := t.Load(); err != nil || !t.Config.Has(section.Fitted) {
 		return err
 	}
 	return fitsFiles(t.Model, t.Config)
@@ -188,24 +195,44 @@ func (t *Trained) loadForSplit() error {
 
 // Split opens a split for evaluation, see OpenSplit; empty is eval.split.
 func (t *Trained) Split(ctx context.Context, split string, progress func(phase string, done, of int)) (*Split, error) {
-	set, err := OpenSplit(ctx, t.Config, t.split(split), t.log, progress)
+	set, err := OpenSplit(ctx, t.Config, t.SplitName(split), t.log, progress)
 	if err == nil {
-		t.noteData(ctx, t.split(split), set)
+		t.noteData(ctx, t.SplitName(split), set)
 	}
 	return set, err
+}
+
+// Unranked opens a split that is not ranked: as a whole, whatever eval.folds is.
+func (t *Trained) Unranked(ctx context.Context, split string, progress func(phase string, done, of int)) (*Split, error) {
+	cfg := t.Config
+	cfg.Eval.Folds = 0
+	return OpenSplit(ctx, cfg, t.SplitName(split), t.log, progress)
+}
+
+// Look notes where a split is not the one that the run was evaluated on under its name, and looks for its files,
+// rather than when they are encoded.
+func (t *Trained) Look(ctx context.Context, split string, set *Split, progress func(phase string, done, of int)) error {
+	t.noteData(ctx, split, set)
+	if t.Config.Has(section.Sentences) { // which reads no image
+		return nil
+	}
+	return set.findFiles(ctx, t.Config, split, progress)
+}
+
+// SayUnknownWords tells which words of the captions of a split the vocabulary lacks.
+func (t *Trained) SayUnknownWords(split string, set *Split) {
+	sayUnknownWords(t.Say, split, set, t.Tokenizer)
 }
 
 // Pictures returns what decodes the images of a split by row and name: it fails for a row that the
 // split has under another name.
 func (t *Trained) Pictures(split string) (func(row int, name string) (*transform.Image, error), error) {
-	cfg := t.Config
-	cfg.Eval.Folds = 0 // the split is not ranked
-	set, err := OpenSplit(context.Background(), cfg, split, t.log, nil)
+	set, err := t.Unranked(context.Background(), split, nil)
 	if err != nil {
 		return nil, err
 	}
 	if set.Eval == nil {
-		return nil, fmt.Errorf("data.kind %q has no images to show", cfg.Data.Kind)
+		return nil, fmt.Errorf("data.kind %q has no images to show", t.Config.Data.Kind)
 	}
 	return func(row int, name string) (*transform.Image, error) {
 		if row >= set.Len() || set.Eval.ImageName(row) != name {
@@ -215,11 +242,25 @@ func (t *Trained) Pictures(split string) (func(row int, name string) (*transform
 	}, nil
 }
 
-func (t *Trained) split(split string) string {
-	if split == "" {
-		return t.Config.Eval.Split
-	}
-	return split
+// SplitName is the name of a split; empty is eval.split.
+func (t *Trained) SplitName(split string) string { return cmp.Or(split, t.Config.Eval.Split) }
+
+// Say tells a line on OpenOptions.Log.
+func (t *Trained) Say(format string, args ...any) { console.Lines(t.log).Say(format, args...) }
+
+// TextColumns says how texts become columns, nil for a system without texts.
+func (t *Trained) TextColumns() *data.Texts { return textColumns(t.Config, t.Tokenizer) }
+
+// Caption cleans a text as the captions of the data are. It fails where nothing is left of it.
+func (t *Trained) Caption(text string) (string, error) {
+	return caption(text, cleaner(t.Config), t.Tokenizer)
+}
+
+// Tolerate does work that reads the rows of a split, and again without those that cannot be read, as far as
+// data.max_bad_share allows. Errors of do are agreed on by all processes.
+func (t *Trained) Tolerate(ctx context.Context, set *Split, progress func(phase string, done, of int), do func() error) error {
+	x := tolerant{sets: []screened{{set, t.Config, t.Model}}, limit: t.Config.Data.MaxBadShare, group: t.Group, say: t.Say, progress: progress}
+	return x.run(ctx, do)
 }
 
 // Evaluate runs a task on a split; empty are that of the system and eval.split. A task that reads files of its own, as
@@ -228,10 +269,10 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	if err := CheckTask(task); err != nil {
 		return nil, err
 	}
-	if err := source.CheckSplit(t.Config.Source(), t.split(split)); err != nil {
-		return nil, &ArgumentError{err}
+	if err := source.CheckSplit(t.Config.Source(), t.SplitName(split)); err != nil {
+		return nil, &console.ArgumentError{Err: err}
 	}
-	if err := t.loadForSplit(); err != nil {
+	if err := t.LoadForSplit(); err != nil {
 		return nil, err
 	}
 	var set *Split
@@ -240,25 +281,25 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 		if set, err = t.Split(ctx, split, progress); err != nil {
 			return nil, err
 		}
-		if !t.Config.Model.TextsOnly() { // which reads no image
-			if err := set.findFiles(ctx, t.Config, t.split(split), progress); err != nil { // rather than when the texts are encoded
+		if !t.Config.Has(section.Sentences) { // which reads no image
+			if err := set.findFiles(ctx, t.Config, t.SplitName(split), progress); err != nil { // rather than when the texts are encoded
 				return nil, err
 			}
 		}
 	}
 	cfg := t.Config
-	cfg.Eval.Split = t.split(split) // of pairs of sentences
+	cfg.Eval.Split = t.SplitName(split) // of pairs of sentences
 	if task == TaskProbe && cfg.Eval.Split == "train" {
-		Lines(t.log).Say("note: the probe is fitted to images of the split train and tested on them, so its figures say nothing of images that it has not seen: name another --split")
+		t.Say("note: the probe is fitted to images of the split train and tested on them, so its figures say nothing of images that it has not seen: name another --split")
 	}
 	if set == nil {
 		set = &Split{}
 	}
-	sayUnknownWords(Lines(t.log).Say, cfg.Eval.Split, set, t.Tokenizer)
+	sayUnknownWords(t.Say, cfg.Eval.Split, set, t.Tokenizer)
 	t.evaluated = set
-	s, err := Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Group: t.group, Progress: progress, Say: Lines(t.log).Say})
+	s, err := Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Group: t.Group, Progress: progress, Say: t.Say})
 	if err == nil && set.Galleries == nil { // else OpenSplit said it
-		sayInputs(Lines(t.log).Say, cfg.Eval.Split, set)
+		sayInputs(t.Say, cfg.Eval.Split, set)
 	}
 	return s, err
 }

@@ -11,11 +11,15 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -41,13 +45,13 @@ func newOpening(cfg config.Config, o Options, dry bool) *opening {
 	}
 	switch {
 	case b.group.Rank() > 0:
-		b.report = Lines(nil)
+		b.report = console.Lines(nil)
 		b.warn = func(format string, args ...any) {
-			Lines(o.Warn).Say("rank %d: "+format, append([]any{b.group.Rank()}, args...)...)
+			console.Lines(o.Warn).Say("rank %d: "+format, append([]any{b.group.Rank()}, args...)...)
 		}
 		return b
 	case b.report == nil:
-		b.report = Lines(o.Log)
+		b.report = console.Lines(o.Log)
 	}
 	b.warn = b.report.Say
 	return b
@@ -60,12 +64,12 @@ func (r *Run) first() bool { return r.group.Rank() == 0 }
 func (b *opening) check(context.Context) error {
 	err := b.cfg.Validate()
 	if err == nil {
-		err = needsPairs(b.cfg)
+		err = setup.NeedsPairs(b.cfg)
 	}
 	if err := parallel.Agree(b.group, err); err != nil {
 		return err
 	}
-	if err := sameProgram(b.group, b.cfg, b.o.Resume); err != nil {
+	if err := setup.SameProgram(b.group, b.cfg, b.o.Resume); err != nil {
 		return err
 	}
 	return SetGroup(b.group, b.cfg.Parallel)
@@ -84,7 +88,7 @@ func SetGroup(g parallel.Group, c config.Parallel) error {
 
 // convert makes copies of files that are read in another form, of which others may use those of rank 0.
 func (b *opening) convert(ctx context.Context) error {
-	progress, end := phases(b.report)
+	progress, end := console.Phases(b.report)
 	defer end()
 	return parallel.First(b.group, func() error { return source.Convert(ctx, b.cfg.Source(), progress) })
 }
@@ -95,24 +99,26 @@ func (b *opening) resolve(context.Context) (err error) {
 	if b.cfg, err = Resolve(b.cfg); err != nil {
 		return err
 	}
-	if !b.cfg.Model.Fitted() {
+	if !b.cfg.Has(section.Fitted) {
 		if err = model.Fits(b.cfg); err != nil {
 			return err
 		}
 	}
-	if err := UseDecoder(b.cfg); err != nil {
+	if err := setup.UseDecoder(b.cfg); err != nil {
 		return err
 	}
 	return checkTraining(b.cfg)
 }
 
 // sameWhere makes sure that what the data completes is the same on all ranks.
-func (b *opening) sameWhere(context.Context) error { return sameProgram(b.group, b.cfg, b.o.Resume) }
+func (b *opening) sameWhere(context.Context) error {
+	return setup.SameProgram(b.group, b.cfg, b.o.Resume)
+}
 
 // lockEarly keeps other processes from a folder that is there before a look at its checkpoints, which a process
 // that trains there replaces.
 func (b *opening) lockEarly(context.Context) error {
-	dir := folder(b.cfg)
+	dir := runFolder(b.cfg)
 	if b.dry || !b.first() || b.o.Resume == Never || !isFolder(dir) {
 		return nil
 	}
@@ -136,7 +142,7 @@ func (b *opening) place(context.Context) error {
 	if err != nil || !found { // rank 0 starts a new run
 		return err
 	}
-	b.from, err = choose(b.group, func() (*checkpoint.Checkpoint, error) { return b.from, nil }, checkpoint.Load)
+	b.from, err = setup.SharedCheckpoint(b.group, func() (*checkpoint.Checkpoint, error) { return b.from, nil }, checkpoint.Load)
 	return err
 }
 
@@ -144,12 +150,12 @@ func (b *opening) place(context.Context) error {
 func (b *opening) start(context.Context) (err error) {
 	if b.from != nil {
 		b.Run.from = b.from.Path
-		return checkResume(b.from, b.cfg, b.report.Say)
+		return setup.CheckResume(b.from, b.cfg, b.report.Say)
 	}
 	if err := source.CheckInputs(startInputs(b.cfg)); err != nil {
 		return err
 	}
-	if b.towers, err = openTowers(b.cfg); err != nil {
+	if b.towers, err = setup.Towers(b.cfg); err != nil {
 		return err
 	}
 	b.closers = append(b.closers, b.towers.Close)
@@ -158,11 +164,11 @@ func (b *opening) start(context.Context) (err error) {
 
 // openEngine starts the kernels of each rank.
 func (b *opening) openEngine(context.Context) (err error) {
-	kept := keptKernels{}
+	kept := setup.KeptKernels{}
 	if b.from != nil && b.first() {
-		kept = b.readKernels(b.from)
+		kept = setup.ReadKernels(b.from, b.report.Say)
 	}
-	if b.engine, err = openEngine(b.group, b.cfg, kept, b.report.Say); err != nil {
+	if b.engine, err = setup.ResumedEngine(b.group, b.cfg, kept, b.report.Say); err != nil {
 		return err
 	}
 	b.closers = append(b.closers, func() error { b.engine.Close(); return nil })
@@ -175,9 +181,9 @@ func (b *opening) openEngine(context.Context) (err error) {
 
 // openTexts opens the tokenizer, which each rank learns where there is no file of it.
 func (b *opening) openTexts(ctx context.Context) (err error) {
-	progress, end := phases(b.report)
+	progress, end := console.Phases(b.report)
 	defer end()
-	b.tok, err = OpenTokenizer(ctx, b.cfg, b.from, progress)
+	b.tok, err = setup.Tokenizer(ctx, b.cfg, b.from, progress)
 	return err
 }
 
@@ -234,13 +240,13 @@ func (b *opening) lockLate(context.Context) error {
 }
 
 func (b *opening) makeFolder() error {
-	if err := Writable(b.dir); err != nil || b.locked != nil {
+	if err := folder.Writable(b.dir); err != nil || b.locked != nil {
 		return err
 	}
 	if err := b.lock(b.dir); err != nil {
 		return err
 	}
-	if HasRun(b.dir) {
+	if folder.HasRun(b.dir) {
 		return fmt.Errorf("run.out: another process began to train into %s meanwhile: start again, or choose another folder with --out", b.dir)
 	}
 	return nil
@@ -303,41 +309,6 @@ func (b *opening) fillTowers(ctx context.Context) error {
 		return nil
 	}
 	return parallel.Turns(b.group, func() error { return b.Run.fillTowers(ctx, b.dry) })
-}
-
-// choose has rank 0 find a checkpoint, and all others open the one that it found.
-func choose(g parallel.Group, find func() (*checkpoint.Checkpoint, error), open func(path string) (*checkpoint.Checkpoint, error)) (ck *checkpoint.Checkpoint, err error) {
-	if g.Size() == 1 {
-		return find()
-	}
-	defer func() {
-		if err != nil && ck != nil {
-			ck.Close()
-			ck = nil
-		}
-	}()
-	path := ""
-	if err := parallel.ByFirst(g, func() (err error) {
-		if ck, err = find(); err == nil {
-			path = ck.Path
-		}
-		return err
-	}); err != nil {
-		return ck, err
-	}
-	text, err := parallel.Told(g, []byte(path))
-	if err != nil {
-		return ck, err
-	}
-	if ck == nil {
-		if ck, err = open(string(text)); err != nil {
-			ck, err = nil, fmt.Errorf("the checkpoint of rank 0 cannot be read here: %w\n(all ranks read it: keep the run folder where every machine sees it, or copy the step folder to the same path on each)", err)
-		}
-	}
-	if err := parallel.Agree(g, err); err != nil {
-		return ck, err
-	}
-	return ck, sameCheckpoint(g, ck)
 }
 
 // tellRanks says where a run goes on with another number of processes, which sum in another order.

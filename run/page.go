@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -46,7 +48,7 @@ func PageData(dir string) (*pages.Data, error) {
 	if d.Sentences, err = readSentences(dir); err != nil {
 		return nil, err
 	}
-	if e, ok := readEnvironment(dir); ok {
+	if e, ok := folder.Environment(dir); ok {
 		d.Environment = machine(e)
 	}
 	return d, nil
@@ -73,7 +75,7 @@ func machine(e runlog.Environment) (list []pages.Fact) {
 // Describe fills in what the configuration says.
 func Describe(d *pages.Data, cfg config.Config) {
 	d.Title = cfg.Run.Name
-	if !cfg.Model.ImagesOnly() {
+	if !cfg.Has(section.ImagesAlone) {
 		d.Batch = cfg.Train.BatchSize * cfg.HeldBatches()
 		d.Queued = cfg.Queue.Size > 0
 	}
@@ -89,7 +91,7 @@ func Describe(d *pages.Data, cfg config.Config) {
 	}
 	add("data", what)
 	if c := d.Curves; c != nil && c.Rows > 0 {
-		if !cfg.Model.Fitted() { // at once, to all pairs
+		if !cfg.Has(section.Fitted) { // at once, to all pairs
 			add("steps", words.Thousands(c.Last))
 			add("samples", words.Thousands(c.Last*cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)))
 		}

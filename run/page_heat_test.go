@@ -33,7 +33,7 @@ func openTask(t *testing.T, sets ...string) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := open(t.Context(), cfg, Options{}, true)
+	r, err := openRun(t.Context(), cfg, Options{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train/checkpoint"
-	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // Ways to begin a run, for Options.Resume. Anything else is the path of a checkpoint.
@@ -20,8 +20,8 @@ const (
 	Never = "never" // start anew, in another folder where there is a run already
 )
 
-// folder returns the run folder that a configuration names.
-func folder(cfg config.Config) string {
+// runFolder returns the run folder that a configuration names.
+func runFolder(cfg config.Config) string {
 	if cfg.Run.Out != "" {
 		return cfg.Run.Out
 	}
@@ -36,7 +36,7 @@ func isFolder(path string) bool {
 
 // place decides on the run folder and the checkpoint to go on from.
 func place(cfg *config.Config, resume string, say func(format string, args ...any)) (dir string, from *checkpoint.Checkpoint, err error) {
-	dir = folder(*cfg)
+	dir = runFolder(*cfg)
 	wrong := ""
 	switch st, err := os.Stat(dir); {
 	case err == nil && !st.IsDir():
@@ -58,7 +58,7 @@ func place(cfg *config.Config, resume string, say func(format string, args ...an
 		}
 	case Never:
 		base := dir
-		for n := 2; HasRun(dir); n++ { // an earlier run is never overwritten
+		for n := 2; folder.HasRun(dir); n++ { // an earlier run is never overwritten
 			dir = fmt.Sprintf("%s-%d", base, n)
 		}
 		if dir != base {
@@ -68,9 +68,9 @@ func place(cfg *config.Config, resume string, say func(format string, args ...an
 		if from, err = checkpoint.Load(resume); err != nil {
 			return "", nil, fmt.Errorf("--resume %s: %w", resume, err)
 		}
-		if HasRun(dir) && !within(dir, from.Path) {
+		if folder.HasRun(dir) && !within(dir, from.Path) {
 			from.Close()
-			return "", nil, &ArgumentError{fmt.Errorf("%s holds another run than %s: choose another folder with --out", dir, from.Path)}
+			return "", nil, console.Argument("%s holds another run than %s: choose another folder with --out", dir, from.Path)
 		}
 	}
 	if err != nil {
@@ -81,12 +81,6 @@ func place(cfg *config.Config, resume string, say func(format string, args ...an
 	}
 	cfg.Run.Out = dir
 	return dir, from, nil
-}
-
-// HasRun reports whether a folder holds the checkpoints of a run.
-func HasRun(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, runlog.CheckpointsDir))
-	return err == nil
 }
 
 // within reports whether path lies below dir, by whatever links to either.
@@ -103,17 +97,4 @@ func resolved(path string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(abs)
-}
-
-// Writable makes the run folder and tries to write there, before the work that a
-// run begins with.
-func Writable(dir string) error {
-	err := os.MkdirAll(dir, 0o777)
-	if err == nil {
-		err = files.Probe(dir)
-	}
-	if err != nil {
-		return fmt.Errorf("run.out: %w: make the folder writable or choose another with --out", err)
-	}
-	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run/record"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -65,7 +67,7 @@ func TestChoose(t *testing.T) {
 		{func(string) (*checkpoint.Checkpoint, error) { return checkpoint.Load(other) }, "rank 1 has another checkpoint"},
 	} {
 		for r, err := range atOnce(2, func(g parallel.Group) error {
-			ck, err := choose(g, func() (*checkpoint.Checkpoint, error) { return checkpoint.Load(dir) }, c.open)
+			ck, err := setup.SharedCheckpoint(g, func() (*checkpoint.Checkpoint, error) { return checkpoint.Load(dir) }, c.open)
 			if err == nil {
 				err = ck.Close()
 			}
@@ -97,12 +99,12 @@ func atOnce(n int, f func(g parallel.Group) error) []error {
 // TestRanksWithOtherData: rank 1 has another order, another vocabulary, fewer rows to evaluate on, or other parameters.
 func TestRanksWithOtherData(t *testing.T) {
 	cfg := settings(t, t.TempDir())
-	tok, err := OpenTokenizer(t.Context(), cfg, nil, nil)
+	tok, err := setup.Tokenizer(t.Context(), cfg, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	less := settings(t, t.TempDir(), "data.vocab_size=70")
-	small, err := OpenTokenizer(t.Context(), less, nil, nil)
+	small, err := setup.Tokenizer(t.Context(), less, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +130,9 @@ func TestRanksWithOtherData(t *testing.T) {
 	}{
 		{func(*Run, *data.Stream) {}, ""},
 		{func(r *Run, _ *data.Stream) {
-			other := *r.data.splits[0]
-			other.record.List[0]++
-			r.data = &openedData{splits: []*openedSplit{&other}}
+			other := *r.data.Splits[0]
+			other.Record.List[0]++
+			r.data = &record.Opened{Splits: []*record.OpenedSplit{&other}}
 		}, "rank 1 has another list of samples of train than rank 0 (sum "},
 		{func(r *Run, _ *data.Stream) { r.tok = small }, "rank 1 has another vocabulary than rank 0"},
 		{func(r *Run, _ *data.Stream) { r.set = few }, "rank 1 has another split val than rank 0 (20 rows there, 10 rows here)"},

@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/images"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -224,52 +224,6 @@ func TestRanksAreCompared(t *testing.T) {
 	}
 }
 
-// TestOtherDataOnARank: lists of another length and in another order are found, and so are files of another size.
-func TestOtherDataOnARank(t *testing.T) {
-	own := func(value string) []byte {
-		return []byte(`[{"What":"order of training samples","Value":"` + value + `","Shown":"checksum ` + value + `","Hint":"give all machines the same data"}]`)
-	}
-	if err := differs([][]byte{own("a"), own("a"), own("a")}); err != nil {
-		t.Error(err)
-	}
-	err := differs([][]byte{own("a"), own("a"), own("b")})
-	if want := "rank 2 has another order of training samples than rank 0 (checksum a there, checksum b here): give all machines the same data"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
-	if err := differs([][]byte{own("a"), []byte("[]")}); err == nil || !strings.Contains(err.Error(), "rank 1 is another program") {
-		t.Error(err)
-	}
-	if err := differs([][]byte{own("a"), []byte("{")}); err == nil || !strings.Contains(err.Error(), "rank 1: ") {
-		t.Error(err)
-	}
-}
-
-// TestOtherDecoderOnARank: where image files are read, all ranks decode JPEG files with the same.
-func TestOtherDecoderOnARank(t *testing.T) {
-	var all [][]byte
-	for _, d := range []images.Decoder{{Name: images.DecoderTurbo, Version: "2"}, {Name: images.DecoderBuiltin}} {
-		text, err := json.Marshal([]fact{decoderFact(d)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, text)
-	}
-	if err := differs(all); err == nil || !strings.Contains(err.Error(), `rank 1 has another decoder of JPEG files than rank 0 (turbojpeg 2 there, builtin here): install the same`) {
-		t.Error(err)
-	}
-	for kind, want := range map[string]bool{"captions": true, "scenes": false} {
-		r := &Run{group: paralleltest.Ranks(2)[0], cfg: settings(t, t.TempDir())}
-		r.cfg.Data.Kind = kind
-		facts, err := r.dataOf(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.Contains(facts, decoderFact(images.JPEGDecoder())) != want {
-			t.Errorf("%s: %+v", kind, facts)
-		}
-	}
-}
-
 // TestBatchesThatCannotBeShared: rows that the ranks cannot share equally, and a fit, which has none, are problems of the
 // configuration.
 func TestBatchesThatCannotBeShared(t *testing.T) {
@@ -323,7 +277,7 @@ func (placedRank) Threads() int             { return 3 }
 func TestThreads(t *testing.T) {
 	for _, set := range []struct{ threads, want int }{{0, 3}, {2, 2}} {
 		cfg := settings(t, t.TempDir(), fmt.Sprint("compute.threads=", set.threads))
-		e, err := OpenEngineOf(placedRank{paralleltest.Ranks(1)[0]}, cfg, t.Logf)
+		e, err := setup.EngineOf(placedRank{paralleltest.Ranks(1)[0]}, cfg, t.Logf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,10 +287,17 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestKernelNotes: rank 0 tells the kernels of others where they are not its own, and warnings that it has not.
-func TestKernelNotes(t *testing.T) {
-	lines := kernelNotes([][]byte{[]byte(`{"Engine":"a","Warnings":["old"]}`), []byte(`{"Engine":"a","Warnings":["old"]}`), []byte(`{"Engine":"b","Warnings":["old","new"]}`)})
-	if len(lines) != 2 || lines[0] != "warning: rank 2: new" || !strings.HasPrefix(lines[1], "warning: rank 2 computes with b and rank 0 with a: ") {
-		t.Errorf("%q", lines)
+// TestDecodersAreCompared: where image files are read.
+func TestDecodersAreCompared(t *testing.T) {
+	for kind, want := range map[string]bool{"captions": true, "scenes": false} {
+		r := &Run{group: paralleltest.Ranks(2)[0], cfg: settings(t, t.TempDir())}
+		r.cfg.Data.Kind = kind
+		facts, err := r.dataOf(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(facts, setup.DecoderFact(images.JPEGDecoder())) != want {
+			t.Errorf("%s: %+v", kind, facts)
+		}
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -52,7 +54,7 @@ func Report(ctx context.Context, dir string, o ReportOptions) (Reported, error) 
 		done.Path = filepath.Join(dir, runlog.ReportFile)
 	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return done, &ArgumentError{fmt.Errorf("%s is no folder: give the folder of a run, such as runs/quickstart", dir)}
+		return done, console.Argument("%s is no folder: give the folder of a run, such as runs/quickstart", dir)
 	}
 	ck, none, err := o.checkpoint(dir)
 	if err != nil {
@@ -99,7 +101,7 @@ func (o ReportOptions) checkpoint(dir string) (ck *checkpoint.Checkpoint, none, 
 	if o.NoModel {
 		return nil, nil, nil
 	}
-	ck, err = checkpoint.Open(cmp.Or(o.Checkpoint, dir), modelGroups...)
+	ck, err = checkpoint.Open(cmp.Or(o.Checkpoint, dir), setup.ModelGroups...)
 	switch {
 	case err == nil:
 		return ck, nil, nil
@@ -121,9 +123,9 @@ func (o ReportOptions) curves(dir string, noCheckpoint bool, none error) (*pages
 		if _, err := os.Stat(filepath.Join(dir, ablation.TableFile)); err == nil {
 			hint = ": the folder of an ablation has its page already; give RUN/seed-N below it for that of a run"
 		}
-		return nil, &ArgumentError{fmt.Errorf("%s holds neither %s nor a checkpoint: it is no run folder%s", dir, runlog.MetricsFile, hint)}
+		return nil, console.Argument("%s holds neither %s nor a checkpoint: it is no run folder%s", dir, runlog.MetricsFile, hint)
 	}
-	say := Lines(o.Log).Say
+	say := console.Lines(o.Log).Say
 	if none != nil {
 		say("note: only the curves are drawn: %v", none)
 	}
@@ -139,7 +141,7 @@ func (o ReportOptions) curves(dir string, noCheckpoint bool, none error) (*pages
 func (o ReportOptions) describe(dir string, d *pages.Data) error {
 	cfg, notices, err := o.config(filepath.Join(dir, runlog.ConfigFile))
 	for _, n := range notices {
-		Lines(o.Log).Say("note: %s", n)
+		console.Lines(o.Log).Say("note: %s", n)
 	}
 	switch {
 	case err == nil:

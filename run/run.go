@@ -11,11 +11,16 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/record"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -23,9 +28,9 @@ import (
 
 // Options say how a run is made.
 type Options struct {
-	Resume   string    // Auto (also if empty), Never, or the path of a checkpoint to go on from
-	Log      io.Writer // messages; nil: none
-	Reporter Reporter  // shows how the run goes on; nil: Lines(Log)
+	Resume   string           // Auto (also if empty), Never, or the path of a checkpoint to go on from
+	Log      io.Writer        // messages; nil: none
+	Reporter console.Reporter // shows how the run goes on; nil: Lines(Log)
 	// Several marks one of several runs of a process: its report is drawn without
 	// features, and the time since the start of the process is not told.
 	Several bool
@@ -41,7 +46,7 @@ type Run struct {
 	cfg     config.Config
 	dir     string
 	several bool
-	report  Reporter // silent but on rank 0
+	report  console.Reporter // silent but on rank 0
 	warn    func(format string, args ...any)
 	group   parallel.Group
 
@@ -54,10 +59,10 @@ type Run struct {
 	pairs    *model.Trainer // that is trained in steps; nil of a fit
 	kept     []*keptTower   // that training does not run
 	trains   any            // that has the entries of the training data
-	data     *openedData
-	known    *knownData // of the data of the run that it goes on with; nil: nothing
-	accepted []string   // splits that had changed when it was opened
-	checked  bool       // what files of the data hold
+	data     *record.Opened
+	known    *record.Known // of the data of the run that it goes on with; nil: nothing
+	accepted []string      // splits that had changed when it was opened
+	checked  bool          // what files of the data hold
 	session  session
 	store    *checkpoint.Store
 	state    train.State // of the checkpoint that the run goes on from
@@ -92,11 +97,11 @@ type session interface {
 // ctx. Close the run after use. Of several processes all call it, and where one fails all do, with
 // a *parallel.Failure.
 func New(ctx context.Context, cfg config.Config, o Options) (*Run, error) {
-	return open(ctx, cfg, o, false)
+	return openRun(ctx, cfg, o, false)
 }
 
-// open is New. A run that is dry writes nothing, and so can be planned alone.
-func open(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, error) {
+// openRun is New. A run that is dry writes nothing, and so can be planned alone.
+func openRun(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, error) {
 	b := newOpening(cfg, o, dry)
 	defer func() {
 		if b.from != nil { // or the space of its files is not free when it is pruned
@@ -135,7 +140,7 @@ func (r *Run) closeAtEnd(data any) {
 // openData opens the training data. build makes model and session over it; from is what the run goes on from, or nil.
 // stream is nil of a fit.
 func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream data.Stream, build func(ctx context.Context) error, err error) {
-	if r.cfg.Model.Fitted() {
+	if r.cfg.Has(section.Fitted) {
 		p, err := source.OpenPairs(r.cfg.Source())
 		if err != nil {
 			return nil, nil, err
@@ -149,7 +154,7 @@ func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream
 			return nil
 		}, err
 	}
-	progress, end := phases(r.report)
+	progress, end := console.Phases(r.report)
 	defer end()
 	defer func() { r.trains = stream }()
 	stream, err = OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress, Warn: func(s string) { r.report.Say("%s", s) }})
@@ -178,7 +183,7 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 		return err
 	}
 	if r.data != nil {
-		s.Loader().Identify(r.data.trained())
+		s.Loader().Identify(r.data.Trained())
 	}
 	r.session = s
 	r.closers = append(r.closers, s.Close, r.releaseTowers)
@@ -195,7 +200,7 @@ func (r *Run) wordRows(from *checkpoint.Checkpoint) (int, error) {
 		return train.TableRows(from, r.tok)
 	}
 	if path := r.cfg.Init.Checkpoint; path != "" {
-		ck, err := openInit(path)
+		ck, err := setup.InitCheckpoint(path)
 		if err != nil {
 			return 0, fmt.Errorf("init.checkpoint: %w", err)
 		}
@@ -212,7 +217,7 @@ func (r *Run) wordRows(from *checkpoint.Checkpoint) (int, error) {
 
 // lock keeps other processes from dir until the run is closed or the process ends.
 func (r *Run) lock(dir string) error {
-	l, err := Lock(dir, r.report.Say)
+	l, err := folder.Lock(dir, r.report.Say)
 	if err == nil {
 		r.locked = l
 		r.closers = append(r.closers, l.Release)
@@ -255,22 +260,16 @@ func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error
 	case r.cfg.Init.Checkpoint != "":
 		return r.initModel()
 	case r.towers != train.Towers{}:
-		return tookTowers(r.cfg, r.towers, r.pairs.Params(), r.report.Say)
-	case r.cfg.HeadsStart() != "":
+		return setup.CheckTowers(r.cfg, r.towers, r.pairs.Params(), r.report.Say)
+	case r.cfg.Has(section.FeatureHeads) && r.cfg.Model.Heads.Start != "":
 		return r.startHeads(ctx)
 	}
 	return nil
 }
 
-// openInit opens a checkpoint to start from. All who ask for a part of it check the same
-// files, so that they take the same checkpoint where the newest is damaged.
-func openInit(path string) (*checkpoint.Checkpoint, error) {
-	return checkpoint.Open(path, "model", "momentum")
-}
-
 // initModel copies the parameters of init.checkpoint into the fresh model.
 func (r *Run) initModel() error {
-	ck, err := openInit(r.cfg.Init.Checkpoint)
+	ck, err := setup.InitCheckpoint(r.cfg.Init.Checkpoint)
 	if err != nil {
 		return fmt.Errorf("init.checkpoint: %w", err)
 	}
@@ -284,7 +283,7 @@ func (r *Run) initModel() error {
 	r.noteOtherSplit(ck)
 	took, err := train.InitModel(r.pairs, ck, r.cfg.Model)
 	if err != nil {
-		return shapeKeys(ck, r.cfg, err)
+		return setup.ShapeKeys(ck, r.cfg, err)
 	}
 	r.report.Say("parameters from %s: %s", ck.Path, took)
 	return nil
@@ -293,18 +292,18 @@ func (r *Run) initModel() error {
 // takesOver says by which keys the model cannot take over the parameters of a checkpoint. A run of texts alone takes the text
 // tower of any system, and one that tells the classes of images the image tower.
 func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
-	old, err := ownConfig(ck, r.cfg.Added...)
+	old, err := setup.OwnConfig(ck, r.cfg.Added...)
 	if err != nil {
 		return err
 	}
 	list := []config.Conflict(nil)
 	switch {
-	case old.Model.System != r.cfg.Model.System && r.cfg.Model.TextsOnly():
+	case old.Model.System != r.cfg.Model.System && r.cfg.Has(section.Sentences):
 		list = config.TextConflicts(old, r.cfg)
-	case old.Model.System != r.cfg.Model.System && r.cfg.Model.Classifies():
+	case old.Model.System != r.cfg.Model.System && r.cfg.Has(section.Classes):
 		list = config.ImageConflicts(old, r.cfg)
 	default:
-		return sameKeys(ck, r.cfg, config.FixedMeaning)
+		return setup.SameKeys(ck, r.cfg, config.FixedMeaning)
 	}
 	var errs config.Errors
 	for _, c := range list {

@@ -115,3 +115,27 @@ func (r *Run) clock(limit time.Duration) func(own time.Duration) (time.Duration,
 		return own, err
 	}
 }
+
+// guardedLog is a log that is not written any more once the lock of its folder is lost.
+type guardedLog struct {
+	runlog.Logger
+	lost func() error
+}
+
+var _ runlog.Rewinder = guardedLog{}
+
+// Log implements runlog.Logger.
+func (l guardedLog) Log(step int, values map[string]float64) error {
+	if err := l.lost(); err != nil {
+		return err
+	}
+	return l.Logger.Log(step, values)
+}
+
+// Rewind implements runlog.Rewinder.
+func (l guardedLog) Rewind(step int) error {
+	if err := l.lost(); err != nil {
+		return err
+	}
+	return l.Logger.(runlog.Rewinder).Rewind(step)
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // Split is a split for evaluation: a gallery for each side. Galleries are nil where an evaluation reads files of its own alone.
@@ -48,7 +49,7 @@ func (s *Split) Len() int { return s.Images().Len() }
 // OpenSplit opens a split for evaluation: train (of data that is finite), val or test.
 // What is left out of its files is told. progress is told how far an opening that takes long is, and may be nil.
 func OpenSplit(ctx context.Context, cfg config.Config, split string, note io.Writer, progress func(phase string, done, of int)) (*Split, error) {
-	return openSplit(ctx, cfg, split, Lines(note).Say, progress)
+	return openSplit(ctx, cfg, split, console.Lines(note).Say, progress)
 }
 
 func openSplit(ctx context.Context, cfg config.Config, split string, say func(format string, args ...any), progress func(phase string, done, of int)) (*Split, error) {
@@ -67,7 +68,7 @@ func openSplit(ctx context.Context, cfg config.Config, split string, say func(fo
 // openFinalSplit opens the split that a training run evaluates on and looks for its files,
 // so that none is found missing after hours of training. It is nil where the configuration
 // names no files for it, and where a probe has no classes.
-func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*Split, error) {
+func openFinalSplit(ctx context.Context, cfg config.Config, report console.Reporter) (*Split, error) {
 	if source.Unnamed(cfg.Source(), cfg.Eval.Split) && DefaultTask(cfg) != TaskSentences {
 		return nil, nil
 	}
@@ -88,7 +89,7 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 		}
 		return set, checkBeside(cfg, set)
 	}
-	progress, done := phases(report)
+	progress, done := console.Phases(report)
 	defer done()
 	set, err := openSplit(ctx, cfg, cfg.Eval.Split, report.Say, progress)
 	if err != nil {

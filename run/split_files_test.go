@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // TestFilesAreReadOnce: what a run opened before it began is not read again by its evaluations.
@@ -38,7 +39,7 @@ func TestFilesAreReadOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := open(t.Context(), cfg, Options{}, true)
+			r, err := openRun(t.Context(), cfg, Options{}, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +86,7 @@ func TestBesideExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = openFinalSplit(t.Context(), cfg, Lines(nil)); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if _, err = openFinalSplit(t.Context(), cfg, console.Lines(nil)); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.beside, err, c.want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -100,7 +101,7 @@ func TestTokenizerFitsTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := OpenEngine(o.Config)
+	engine, err := setup.Engine(o.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,28 +115,10 @@ func TestTokenizerFitsTheModel(t *testing.T) {
 func TestNoClassToken(t *testing.T) {
 	sets := withTokenizer(kindFolder(t, "gemma"), "model.system=clip", "objective.mlm.weight=0", "objective.itm.weight=0", "model.text.fusion_layers=0")
 	for pool, want := range map[string]string{"class": "model.text.pool: must be mean or end: class reads the first token", "mean": "", "end": ""} {
-		_, err := OpenTokenizer(t.Context(), settings(t, t.TempDir(), append(sets, "model.text.pool="+pool)...), nil, nil)
+		_, err := setup.Tokenizer(t.Context(), settings(t, t.TempDir(), append(sets, "model.text.pool="+pool)...), nil, nil)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--set model.text.pool=mean")) {
 			t.Errorf("pool %s: %v, want %q", pool, err, want)
 		}
-	}
-}
-
-// TestNoClassTokenInImport: neither is one taken for a text by weights that were trained with one.
-func TestNoClassTokenInImport(t *testing.T) {
-	vocab := []string{`"[PAD]": 0`}
-	for i := 1; i < 24; i++ {
-		vocab = append(vocab, fmt.Sprintf(`"w%d": %d`, i, i))
-	}
-	folder := t.TempDir()
-	file := filepath.Join(folder, "tokenizer.json")
-	text := `{"added_tokens": [], "model": {"type": "WordPiece", "unk_token": "w1", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {` + strings.Join(vocab, ", ") + `}}}`
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Import(t.Context(), ImportOptions{From: "../weights/testdata/albef/checkpoint_03.pth", Out: filepath.Join(folder, "run"), Set: []string{"data.vocab=" + file, "data.template=file", "data.tokens=6", "train.batch_size=2", "model.image.heads=2", "model.text.heads=2"}})
-	if err == nil || !strings.Contains(err.Error(), "model.text.pool: must be mean or end") {
-		t.Error(err)
 	}
 }
 

@@ -10,53 +10,8 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/weights"
+	"github.com/geoalign/geoalign/weights/weightstest"
 )
-
-// stored copies a tiny stored model of another package, with a vocabulary of as many tokens as it has rows.
-func stored(t *testing.T, name string) string {
-	t.Helper()
-	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS(filepath.Join("..", "weights", "testdata", name))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(folder, "expected.safetensors")); err != nil {
-		t.Fatal(err)
-	}
-	vocabulary(t, folder)
-	return folder
-}
-
-// vocabulary writes one of 24 tokens to a folder.
-func vocabulary(t *testing.T, folder string) {
-	t.Helper()
-	text := "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nabove\nleft\nof\nthe\nand\n##s\n##e\nlarge\nsmall\nyellow\ntriangle\nbelow\nright\n"
-	if err := os.WriteFile(filepath.Join(folder, "vocab.txt"), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// flags returns the values of --set of the last line of an error, as a shell would.
-func flags(t *testing.T, err error) (sets []string) {
-	t.Helper()
-	text := err.Error()
-	_, all, ok := strings.Cut(text, "; all of them: ")
-	if !ok {
-		_, all, _ = strings.Cut(text, "; ")
-	}
-	for rest := all; ; {
-		_, after, ok := strings.Cut(rest, "--set ")
-		if !ok {
-			return sets
-		}
-		word := ""
-		if quoted, ok := strings.CutPrefix(after, "'"); ok {
-			word, rest, _ = strings.Cut(quoted, "'")
-		} else {
-			word, rest, _ = strings.Cut(after, " ")
-		}
-		sets = append(sets, word)
-	}
-}
 
 // fused are settings of ALBEF that fit the stored towers but for their sizes and styles.
 var fused = []string{"model.system=albef", "model.text.fusion_layers=1", "objective.itm.weight=1", "objective.mlm.weight=1", "model.image.size=16",
@@ -65,7 +20,7 @@ var fused = []string{"model.system=albef", "model.text.fusion_layers=1", "object
 // A configuration that does not fit the files is refused with what to set, which then fits; parameters are those of the
 // files, twins are copies, and a run that goes on needs no files.
 func TestTowers(t *testing.T) {
-	bert, vit := stored(t, "bert"), stored(t, "vit")
+	bert, vit := weightstest.Stored(t, "bert"), weightstest.Stored(t, "vit")
 	if err := os.Remove(filepath.Join(vit, "vocab.txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +31,7 @@ func TestTowers(t *testing.T) {
 	if !errors.As(err, &problems) || !strings.Contains(err.Error(), "model.image.width: must be 8 for the weights in ") {
 		t.Fatal(err)
 	}
-	fixed := flags(t, err)
+	fixed := weightstest.Flags(t, err)
 	for _, want := range []string{"model.image.style=deit", "model.image.patch=4", "model.image.depth=2", "model.image.mean=[0.5,0.5,0.5]", "model.text.style=bert", "model.text.width=8", "data.vocab=" + bert} {
 		if !slices.Contains(fixed, want) && want != "model.text.style=bert" {
 			t.Errorf("%s is not among %q", want, fixed)
@@ -151,7 +106,7 @@ func TestTowers(t *testing.T) {
 
 // What stored towers cannot be used for is refused with its cure.
 func TestTowersRefused(t *testing.T) {
-	bert, vit := stored(t, "bert"), stored(t, "vit")
+	bert, vit := weightstest.Stored(t, "bert"), weightstest.Stored(t, "vit")
 	other := filepath.Join(t.TempDir(), "vocab.txt")
 	text, err := os.ReadFile(filepath.Join(bert, "vocab.txt"))
 	if err != nil {
@@ -162,8 +117,8 @@ func TestTowersRefused(t *testing.T) {
 	}
 	fits := append(slices.Clone(fused), "model.image.style=deit", "model.image.patch=4", "model.image.depth=2", "model.image.width=8", "model.image.mlp=16", "model.image.mean=[0.5,0.5,0.5]", "model.image.std=[0.5,0.5,0.5]",
 		"model.image.interpolation=bilinear", "model.text.width=8", "model.text.mlp=16", "data.vocab="+filepath.Join(bert, "vocab.txt"))
-	short := stored(t, "bert")
-	without(t, short, func(name string) bool { return strings.Contains(name, "layer.0.output.dense") }, "")
+	short := weightstest.Stored(t, "bert")
+	weightstest.Without(t, short, func(name string) bool { return strings.Contains(name, "layer.0.output.dense") }, "")
 	alone := filepath.Join(t.TempDir(), "bert.safetensors") // without the files of a tokenizer beside it
 	if os.Link(filepath.Join(bert, "model.safetensors"), alone) != nil {
 		t.Skip("this file system has no links")
@@ -213,7 +168,7 @@ func TestTowersRefused(t *testing.T) {
 
 // What tuning adds to a tower of stored weights, and a pool that no file of texts has, start fresh without being asked for.
 func TestTowersTuned(t *testing.T) {
-	bert, vit := stored(t, "bert"), stored(t, "vit")
+	bert, vit := weightstest.Stored(t, "bert"), weightstest.Stored(t, "vit")
 	if err := os.Remove(filepath.Join(vit, "vocab.txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +176,7 @@ func TestTowersTuned(t *testing.T) {
 		"model.text.pool=gpo", "model.lora.rank=2", "model.tuning.adapter_width=2", "model.tuning.prompt_tokens=1", "model.tuning.ssf=true", "model.tuning.metric=dense")
 	_, err := New(t.Context(), settings(t, t.TempDir(), sets...), Options{})
 	log := &recorder{}
-	r, err := New(t.Context(), settings(t, t.TempDir(), append(sets, flags(t, err)...)...), Options{Reporter: log})
+	r, err := New(t.Context(), settings(t, t.TempDir(), append(sets, weightstest.Flags(t, err)...)...), Options{Reporter: log})
 	if err != nil {
 		t.Fatal(err)
 	}

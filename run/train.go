@@ -16,6 +16,8 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/process"
+	"github.com/geoalign/geoalign/run/record"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -102,9 +104,9 @@ func (r *Run) prepare(finished bool) (err error) {
 	if err != nil {
 		return err
 	}
-	err = runlog.Prepare(r.dir, text, runlog.CollectEnvironment(setupOf(r.engine), os.Args))
-	if err == nil && len(r.data.splits) > 0 {
-		err = r.keepData(r.data.splits)
+	err = runlog.Prepare(r.dir, text, runlog.CollectEnvironment(setup.Description(r.engine), os.Args))
+	if err == nil && len(r.data.Splits) > 0 {
+		err = record.Keep(r.dir, r.known, r.accepted, r.data.Splits)
 	}
 	if err == nil {
 		err = r.writeKernels()
@@ -405,7 +407,7 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 
 // rollback goes back to the newest checkpoint of this run, at first the one that it went on from, but keeps the place in the data.
 func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
-	ck, err := choose(r.group, func() (*checkpoint.Checkpoint, error) {
+	ck, err := setup.SharedCheckpoint(r.group, func() (*checkpoint.Checkpoint, error) {
 		if r.from != "" && r.saved == r.state.Step {
 			return checkpoint.Load(r.from)
 		}

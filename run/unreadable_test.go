@@ -121,32 +121,6 @@ func TestEvaluationWithoutUnreadablePictures(t *testing.T) {
 	}
 }
 
-// A split is embedded without the pictures that cannot be read.
-func TestEmbedWithoutUnreadablePictures(t *testing.T) {
-	root, dir := t.TempDir(), t.TempDir()
-	trained(t, settings(t, dir, "data.kind=captions", "data.root="+root, "train.batch_size=6", "train.max_steps=1", "data.max_bad_share=0.25",
-		"data.captions.train_files="+pictured(t, root, "train", 12, nil, nil, false), "data.captions.val_files="+pictured(t, root, "val", 13, []int{4, 11}, []int{7}, false)), Options{})
-	m, err := Open(dir, OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	done, err := m.Embed(t.Context(), "val", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if done.Images != 10 || done.Texts != 20 || done.LeftOut != 3 || done.Account.Unused() != 3 || !strings.Contains(done.Account.String(), "13 images: 10 used; left out: ") {
-		t.Errorf("%+v, %s", done, done.Account)
-	}
-	names, err := os.ReadFile(filepath.Join(done.Path, ImagesFile))
-	if err != nil || strings.Count(string(names), "\n") != 10 || strings.Contains(string(names), "004.png") {
-		t.Errorf("%s, %v", names, err)
-	}
-	if s, err := m.Evaluate(t.Context(), "", "val", nil); err != nil || m.LeftOut() != 3 || s.Size() != "10 images, 20 texts" {
-		t.Errorf("%v, %d left out, %v", s, m.LeftOut(), err)
-	}
-}
-
 // A share of bad rows is judged over all rows.
 func TestBadRows(t *testing.T) {
 	bad := data.BadRows{3: "x", 7: "y"}

@@ -92,11 +92,12 @@ func benchIndex(b *testing.B, e *compute.Engine, p Pool) *Index {
 		return x
 	}
 	start := time.Now()
-	x, err := Build(context.Background(), e, p, BuildOptions{Metric: Cosine, Progress: func(stage string, done, of int) {
-		if done == of {
-			b.Logf("%-8s done after %.1f s", stage, time.Since(start).Seconds())
-		}
-	}})
+	x, err := Build(context.Background(), e, p,
+		BuildOptions{Metric: Cosine, Progress: func(stage string, done, of int) {
+			if done == of {
+				b.Logf("%-8s done after %.1f s", stage, time.Since(start).Seconds())
+			}
+		}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -150,7 +151,9 @@ func BenchmarkDataIndex(b *testing.B) {
 				found++
 			}
 		}
-		b.Logf("%4d probes: recall %.4f of the build, %.4f of the queries; alone %.3f ms, batch %.4f ms a query", point.Probes, point.Recall, float64(found)/float64(len(got.Scores)), 1e3*alone/float64(ones), 1e3*batch/float64(len(queries)/d))
+		b.Logf("%4d probes: recall %.4f of the build, %.4f of the queries; alone %.3f ms, batch %.4f ms a query",
+			point.Probes, point.Recall, float64(found)/float64(len(got.Scores)), 1e3*alone/float64(ones),
+			1e3*batch/float64(len(queries)/d))
 	}
 	b.ReportMetric(0, "ns/op")
 }

@@ -63,7 +63,8 @@ func Build(ctx context.Context, e *compute.Engine, pool Pool, o BuildOptions) (*
 		}
 	}
 	x := &Index{points: p, width: codeWidth(pool.Width())}
-	x.header = header{Version: version, Rows: pool.Rows(), Width: pool.Width(), Metric: o.Metric, Cells: o.Cells, Seed: o.Seed}
+	x.header = header{Version: version, Rows: pool.Rows(), Width: pool.Width(), Metric: o.Metric, Cells: o.Cells,
+		Seed: o.Seed}
 	b := &builder{Index: x, ctx: ctx, e: e, o: o}
 	for _, do := range []func() error{b.cluster, b.assign, b.encode, b.calibrate} {
 		if err := do(); err != nil {
@@ -101,7 +102,8 @@ func (o *BuildOptions) setDefaults(rows int) error {
 	case !(o.Recall > 0 && o.Recall <= 1):
 		return fmt.Errorf("search: recall must be above 0 and at most 1 (got %v)", o.Recall)
 	case o.K < 1 || o.K > most:
-		return fmt.Errorf("search: recall cannot be measured with k = %d neighbours among %d rows: choose 1 to %d", o.K, rows, most)
+		return fmt.Errorf("search: recall cannot be measured with k = %d neighbours among %d rows: choose 1 to %d", o.K,
+			rows, most)
 	}
 	return nil
 }
@@ -138,7 +140,8 @@ func (b *builder) cluster() error {
 	r := rng.New(b.o.Seed, rng.KMeans, 0)
 	sample := draw(r, min(cellSample*b.o.Cells, b.header.Rows), b.header.Rows)
 	x := make([]float32, len(sample)*d)
-	err := each(b.ctx, b.e, len(sample), nil, func(_, i int) error { return b.read(int(sample[i]), 1, x[i*d:(i+1)*d], nil) })
+	err := each(b.ctx, b.e, len(sample), nil,
+		func(_, i int) error { return b.read(int(sample[i]), 1, x[i*d:(i+1)*d], nil) })
 	if err != nil {
 		return err
 	}

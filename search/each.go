@@ -14,7 +14,8 @@ const stepParts = 8
 
 // each calls body for the parts 0 to n-1 on the threads of e, or on this goroutine where e is nil.
 // It ends early with the error of a part or of ctx. progress may be nil.
-func each(ctx context.Context, e *compute.Engine, n int, progress func(done, of int), body func(worker, part int) error) error {
+func each(ctx context.Context, e *compute.Engine, n int, progress func(done, of int),
+	body func(worker, part int) error) error {
 	threads := threads(e)
 	first, errs := 0, make([]error, threads)
 	step := func(worker, lo, hi int) {

@@ -68,7 +68,8 @@ func TestExactTies(t *testing.T) {
 	for _, m := range []Metric{Cosine, L2} {
 		for _, queries := range [][]float32{row, slices.Repeat(row, 70)} {
 			for threads := 1; threads <= 3; threads++ {
-				got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries, Options{Metric: m, K: k})
+				got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries,
+					Options{Metric: m, K: k})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +91,8 @@ func TestExactThreads(t *testing.T) {
 	for _, m := range metrics {
 		var want *Hits
 		for _, threads := range []int{1, 2, 5} {
-			got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries, Options{Metric: m, K: k})
+			got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries,
+				Options{Metric: m, K: k})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,8 +158,10 @@ func TestCosineOfShortRows(t *testing.T) {
 				continue
 			}
 			for i, s := range got.Scores {
-				if math.Abs(float64(s-want.Scores[i])) > 1e-4 || got.Rows[i] != want.Rows[i] { // a number of 1e-40 has five digits
-					t.Errorf("%s of %v: hit %d is row %d with %v, want row %d with %v", name, scale, i, got.Rows[i], s, want.Rows[i], want.Scores[i])
+				// a number of 1e-40 has five digits
+				if math.Abs(float64(s-want.Scores[i])) > 1e-4 || got.Rows[i] != want.Rows[i] {
+					t.Errorf("%s of %v: hit %d is row %d with %v, want row %d with %v", name, scale, i, got.Rows[i], s,
+						want.Rows[i], want.Scores[i])
 				}
 			}
 		}
@@ -175,7 +179,8 @@ func TestExactProgressAndCancel(t *testing.T) {
 		}
 		last, total = done, of
 	}}
-	if _, err := Exact(context.Background(), e, pool(t, x, 64), normal(r, 1100, 64), o); err != nil || last != total || total == 0 {
+	if _, err := Exact(context.Background(), e, pool(t, x, 64), normal(r, 1100, 64), o); err != nil || last != total ||
+		total == 0 {
 		t.Errorf("ended at %d of %d: %v", last, total, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -198,8 +203,8 @@ func TestExactErrors(t *testing.T) {
 		{"no metric", good, good, Options{K: 1}, "no metric \"\": choose cosine, inner or l2"},
 		{"an unknown metric", good, good, Options{Metric: "dot", K: 1}, "no metric \"dot\""},
 		{"an empty pool", nil, good, Options{Metric: L2, K: 1}, "the pool is empty"},
-		{"no queries", good, nil, Options{Metric: L2, K: 1}, "0 numbers are no queries of the width 2"},
-		{"another width", good, good[:3], Options{Metric: L2, K: 1}, "3 numbers are no queries of the width 2"},
+		{"no queries", good, nil, Options{Metric: L2, K: 1}, "0 numbers are not queries of the width 2"},
+		{"another width", good, good[:3], Options{Metric: L2, K: 1}, "3 numbers are not queries of the width 2"},
 		{"k of 0", good, good, Options{Metric: L2}, "k must be at least 1 (got 0)"},
 		{"a large k", good, good, Options{Metric: L2, K: 4}, "k = 4 neighbours among 3 rows: ask for at most 3"},
 		{"a large k with skips", good, good, Options{Metric: L2, K: 3, Skip: []int32{-1, 0, 1}}, "ask for at most 2"},
@@ -218,13 +223,14 @@ func TestExactErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Memory(good, 4); err == nil || !strings.Contains(err.Error(), "6 numbers are no rows of width 4") {
+	if _, err := Memory(good, 4); err == nil || !strings.Contains(err.Error(), "6 numbers are not rows of width 4") {
 		t.Errorf("rows that are not whole: %v", err)
 	}
 	if _, err := Memory(good, 0); err == nil {
 		t.Error("rows of no width")
 	}
-	zero, err := Exact(context.Background(), e, pool(t, []float32{0, 0, 3, 4}, 2), []float32{0, 0}, Options{Metric: L2, K: 2})
+	zero, err := Exact(context.Background(), e, pool(t, []float32{0, 0, 3, 4}, 2), []float32{0, 0},
+		Options{Metric: L2, K: 2})
 	if err != nil || !slices.Equal(zero.Scores, []float32{0, -5}) {
 		t.Errorf("zero rows in a Euclidean space: %v %v", zero, err)
 	}

@@ -20,7 +20,8 @@ func Example() {
 		panic(err)
 	}
 	// Each of the first two rows asks for its two nearest others.
-	hits, err := search.Exact(context.Background(), engine, pool, rows[:4], search.Options{Metric: search.Cosine, K: 2, Skip: []int32{0, 1}})
+	hits, err := search.Exact(context.Background(), engine, pool, rows[:4],
+		search.Options{Metric: search.Cosine, K: 2, Skip: []int32{0, 1}})
 	if err != nil {
 		panic(err)
 	}

@@ -129,7 +129,8 @@ func TestStale(t *testing.T) {
 		"other places":  {swapped, d, "rows differ among 0 to 255 (1 of 2 blocks of rows)"},
 	} {
 		_, err := reopened(t, path, pool(t, c.x, c.d))
-		if stale, ok := errors.AsType[*StaleError](err); !ok || stale.Path != path || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "build it again") {
+		if stale, ok := errors.AsType[*StaleError](err); !ok || stale.Path != path ||
+			!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "build it again") {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
@@ -146,7 +147,8 @@ func TestDamagedFile(t *testing.T) {
 	refused := func(b []byte, what string) {
 		t.Helper()
 		index := &Index{}
-		if err := openBytes(path, b, p, index); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "build it again") {
+		if err := openBytes(path, b, p, index); !errors.Is(err, ErrFormat) ||
+			!strings.Contains(err.Error(), "build it again") {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
@@ -165,7 +167,8 @@ func TestDamagedFile(t *testing.T) {
 }
 
 // rewrite returns the file of an index with other contents and a right checksum.
-func rewrite(t testing.TB, x *Index, change func(h map[string]any, tensors []safetensors.Tensor) []safetensors.Tensor) []byte {
+func rewrite(t testing.TB, x *Index, change func(h map[string]any,
+	tensors []safetensors.Tensor) []safetensors.Tensor) []byte {
 	t.Helper()
 	text, err := json.Marshal(x.header)
 	if err != nil {
@@ -332,10 +335,12 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("an empty file: %v", err)
 	}
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, []safetensors.Tensor{{Name: "x", Shape: []int{2, 1}, Data: []float32{1, 2}}}, nil); err != nil {
+	if err := safetensors.Write(&b, []safetensors.Tensor{{Name: "x", Shape: []int{2, 1}, Data: []float32{1, 2}}},
+		nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := openBytes("x", b.Bytes(), p, &Index{}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "without the description of an index") {
+	if err := openBytes("x", b.Bytes(), p, &Index{}); !errors.Is(err, ErrFormat) ||
+		!strings.Contains(err.Error(), "without the description of an index") {
 		t.Errorf("other tensors: %v", err)
 	}
 }
@@ -344,7 +349,7 @@ func TestOpenErrors(t *testing.T) {
 func TestSaveErrors(t *testing.T) {
 	index, _ := built(t, Cosine, 50, 4, BuildOptions{})
 	dir := t.TempDir()
-	if err := index.Save(dir); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+	if err := index.Save(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("over a folder: %v", err)
 	}
 	if err := index.Save(filepath.Join(dir, "none", "x")); !errors.Is(err, os.ErrNotExist) {

@@ -45,7 +45,8 @@ func (x *Index) find(ctx context.Context, e *compute.Engine, queries []float32, 
 	hits := newHits(len(lengths), o.K)
 	for from := 0; from < len(lengths); from += batchQueries {
 		to, d := min(from+batchQueries, len(lengths)), x.header.Width
-		b := &batch{x: x, o: o, probes: probes, first: from, raw: queries[from*d : to*d], at: at[from*d : to*d], lengths: lengths[from:to]}
+		b := &batch{x: x, o: o, probes: probes, first: from, raw: queries[from*d : to*d], at: at[from*d : to*d],
+			lengths: lengths[from:to]}
 		if err := b.run(ctx, e, hits); err != nil {
 			return nil, err
 		}

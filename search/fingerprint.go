@@ -31,9 +31,10 @@ func blockRows(n int) int {
 // blocks returns how many blocks a pool of n rows has.
 func blocks(n int) int { return (n + blockRows(n) - 1) / blockRows(n) }
 
-// eachBlock calls body with the rows of a pool, as they are stored, some at a time: those of a block one after another on one
-// thread. It sets sums (blocks) to the sums of the blocks. x (n, D) may be written to.
-func eachBlock(ctx context.Context, e *compute.Engine, p Pool, sums []identity.Sum, progress func(done, of int), body func(worker, first, n int, x []float32) error) error {
+// eachBlock calls body with the rows of a pool, as they are stored, some at a time: those of a block one after another
+// on one thread. It sets sums (blocks) to the sums of the blocks. x (n, D) may be written to.
+func eachBlock(ctx context.Context, e *compute.Engine, p Pool, sums []identity.Sum, progress func(done, of int),
+	body func(worker, first, n int, x []float32) error) error {
 	n, d := p.Rows(), p.Width()
 	size := blockRows(n)
 	rooms := make([][]float32, threads(e))
@@ -72,14 +73,14 @@ func fingerprintOf(rows, width int, sums []identity.Sum) string {
 	return l.Sum().String()
 }
 
-// stamped is a pool that lies in files: Stamp says of which rows of which files it is, beginning with a path, and what the file
-// system says of them.
+// stamped is a pool that lies in files: Stamp says of which rows of which files it is, beginning with a path, and what
+// the file system says of them.
 type stamped interface {
 	Stamp() (rows string, s identity.Stamp, err error)
 }
 
-// checkRows compares the rows of the pool with those that the index was built of. It reads them unless the stamps of their files prove
-// that they are the same.
+// checkRows compares the rows of the pool with those that the index was built of. It reads them unless the stamps of
+// their files prove that they are the same.
 func (x *Index) checkRows(ctx context.Context, e *compute.Engine, path string, progress func(done, of int)) error {
 	check := func() error {
 		now := make([]identity.Sum, len(x.sums))
@@ -148,7 +149,8 @@ func differing(now, was []identity.Sum, n int) string {
 	if more := count - namedBlocks; more > 0 {
 		names = append(names, fmt.Sprintf("in %s more", words.Count(more, "block")))
 	}
-	return fmt.Sprintf("rows differ among %s (%d of %s of rows)", strings.Join(names, ", "), count, words.Count(len(was), "block"))
+	return fmt.Sprintf("rows differ among %s (%d of %s of rows)", strings.Join(names, ", "), count,
+		words.Count(len(was), "block"))
 }
 
 // StaleError says that an index is of other rows than the pool that it was opened with.

@@ -84,7 +84,8 @@ func TestDiffering(t *testing.T) {
 		now[i] = identity.Sum{1}
 	}
 	now[1] = was[1]
-	if got, want := differing(now, was, 2000), "rows differ among 0 to 255, 512 to 767, 768 to 1023, 1024 to 1279, in 3 blocks more (7 of 8 blocks of rows)"; got != want {
+	if got, want := differing(now, was, 2000),
+		"rows differ among 0 to 255, 512 to 767, 768 to 1023, 1024 to 1279, in 3 blocks more (7 of 8 blocks of rows)"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

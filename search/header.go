@@ -41,7 +41,8 @@ func parseHeader(text string) (header, error) {
 		return h, fmt.Errorf("its description cannot be read: %v", err)
 	}
 	if v.Version != version {
-		return h, fmt.Errorf("%w: it has version %d of the format, and this program reads version %d", ErrVersion, v.Version, version)
+		return h, fmt.Errorf("%w: it has version %d of the format, and this program reads version %d", ErrVersion,
+			v.Version, version)
 	}
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.DisallowUnknownFields()
@@ -68,7 +69,8 @@ func (h *header) check() error {
 	}
 	found := false
 	for i, p := range h.Curve {
-		if p.Probes < 1 || p.Probes > h.Cells || i > 0 && p.Probes <= h.Curve[i-1].Probes || !(p.Recall >= 0 && p.Recall <= 1) {
+		if p.Probes < 1 || p.Probes > h.Cells || i > 0 && p.Probes <= h.Curve[i-1].Probes ||
+			!(p.Recall >= 0 && p.Recall <= 1) {
 			return bad("recall %v of %d cells", p.Recall, p.Probes)
 		}
 		found = found || p.Probes == h.Probes

@@ -41,7 +41,8 @@ func (h *Hits) Of(q int) (rows []int32, scores []float32) {
 // finite, of an index whose values somebody made up.
 func (h *Hits) set(q int, hits []hit) error {
 	if len(hits) < h.K {
-		return fmt.Errorf("search: query %d has %d comparable rows, not %d: %w: build it again", q, len(hits), h.K, ErrFormat)
+		return fmt.Errorf("search: query %d has %d comparable rows, not %d: %w: build it again", q, len(hits), h.K,
+			ErrFormat)
 	}
 	rows, scores := h.Of(q)
 	for i, x := range hits[:h.K] {
@@ -63,11 +64,13 @@ func (o Options) check(q, n int) error {
 	}
 	switch {
 	case o.Skip != nil && len(o.Skip) != q:
-		return fmt.Errorf("search: %d rows to skip for %d queries: give one for each, negative for none", len(o.Skip), q)
+		return fmt.Errorf("search: %d rows to skip for %d queries: give one for each, negative for none", len(o.Skip),
+			q)
 	case o.K < 1:
 		return fmt.Errorf("search: k must be at least 1 (got %d)", o.K)
 	case o.K > most && most < n:
-		return fmt.Errorf("search: k = %d neighbours among %d rows, of which one is skipped: ask for at most %d", o.K, n, most)
+		return fmt.Errorf("search: k = %d neighbours among %d rows, of which one is skipped: ask for at most %d", o.K,
+			n, most)
 	case o.K > most:
 		return fmt.Errorf("search: k = %d neighbours among %d rows: ask for at most %d", o.K, n, most)
 	}

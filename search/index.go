@@ -65,8 +65,9 @@ type Stats struct {
 func (x *Index) Stats() Stats {
 	h := &x.header
 	return Stats{
-		Rows: h.Rows, Width: h.Width, Metric: h.Metric, Cells: h.Cells, Probes: h.Probes, Recall: x.Recall(), K: h.K, Queries: h.Queries,
-		Bytes: int64(len(x.codes)) + 4*int64(len(x.centres)+len(x.starts)+len(x.rows)+len(x.scales)+len(x.half)),
+		Rows: h.Rows, Width: h.Width, Metric: h.Metric, Cells: h.Cells, Probes: h.Probes, Recall: x.Recall(), K: h.K,
+		Queries: h.Queries, Bytes: int64(len(x.codes)) + 4*int64(len(x.centres)+len(x.starts)+len(x.rows)+len(x.scales)+
+			len(x.half)),
 		Curve: slices.Clone(h.Curve), Fingerprint: h.Fingerprint,
 	}
 }
@@ -110,7 +111,8 @@ func (x *Index) Close() error {
 // setCoarse codes the centres.
 func (x *Index) setCoarse() {
 	d, c := x.header.Width, &x.coarse
-	c.codes, c.scales, c.half = make([]int8, x.header.Cells*x.width), make([]float32, x.header.Cells), make([]float32, x.header.Cells)
+	c.codes, c.scales, c.half = make([]int8, x.header.Cells*x.width), make([]float32, x.header.Cells),
+		make([]float32, x.header.Cells)
 	for i := range x.header.Cells {
 		centre := x.centres[i*d : (i+1)*d]
 		c.scales[i] = code(c.codes[i*x.width:(i+1)*x.width], centre)

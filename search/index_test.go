@@ -81,7 +81,8 @@ func TestIndexOfAllCellsIsExact(t *testing.T) {
 			index, x := built(t, m, n, d, BuildOptions{})
 			k := 1 + r.IntN(min(n-1, 20))
 			queries, skip := x[:10*d], []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-			want, err := Exact(context.Background(), engine(t, 1), index.pool, queries, Options{Metric: m, K: k, Skip: skip})
+			want, err := Exact(context.Background(), engine(t, 1), index.pool, queries,
+				Options{Metric: m, K: k, Skip: skip})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +119,8 @@ func TestIndexThreads(t *testing.T) {
 			if first == nil {
 				first, want = index, got
 			}
-			if !slices.Equal(index.codes, first.codes) || !slices.Equal(index.rows, first.rows) || !slices.Equal(index.centres, first.centres) || fmt.Sprint(index.header) != fmt.Sprint(first.header) {
+			if !slices.Equal(index.codes, first.codes) || !slices.Equal(index.rows, first.rows) ||
+				!slices.Equal(index.centres, first.centres) || fmt.Sprint(index.header) != fmt.Sprint(first.header) {
 				t.Fatalf("%s: %d threads build another index", m, threads)
 			}
 			if !slices.Equal(got.Rows, want.Rows) || !slices.Equal(got.Scores, want.Scores) {
@@ -189,13 +191,14 @@ func TestRecallOfASearch(t *testing.T) {
 	if all, err := index.probes(1); err != nil || all < high {
 		t.Errorf("looks at %d cells for all: %v", all, err)
 	}
-	if _, err := index.Search(context.Background(), nil, x[:24], Options{K: 1, Recall: 1.5}); err == nil || !strings.Contains(err.Error(), "recall must be above 0 and at most 1 (got 1.5)") {
+	if _, err := index.Search(context.Background(), nil, x[:24], Options{K: 1, Recall: 1.5}); err == nil ||
+		!strings.Contains(err.Error(), "recall must be above 0 and at most 1 (got 1.5)") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestRecallOfFewerRows: a search for fewer rows than recall was measured with finds the nearest as often as the index tells,
-// where cells hold fewer rows than that too.
+// TestRecallOfFewerRows: a search for fewer rows than recall was measured with finds the nearest as often as the index
+// tells, where cells hold fewer rows than that too.
 func TestRecallOfFewerRows(t *testing.T) {
 	const n, d, q = 12, 8, 200
 	x := mixture(rand.New(rand.NewPCG(2, 1)), n+q, d, 20, 4, .2)
@@ -242,7 +245,7 @@ func TestIndexErrors(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{search(x[:7], Options{K: 1}), "7 numbers are no queries of the width 8"},
+		{search(x[:7], Options{K: 1}), "7 numbers are not queries of the width 8"},
 		{search(make([]float32, 8), Options{K: 1}), "row 0 of the queries is zero"},
 		{search(nan[8*123:8*124], Options{K: 1}), "row 0 of the queries is not finite (got NaN in column 4)"},
 		{search(x[:8], Options{K: 301}), "k = 301 neighbours among 300 rows: ask for at most 300"},
@@ -254,9 +257,10 @@ func TestIndexErrors(t *testing.T) {
 		{build(x, BuildOptions{Cells: -1}), "cells must be in [1, 65536] (got -1)"},
 		{build(x, BuildOptions{Recall: 2}), "recall must be above 0 and at most 1 (got 2)"},
 		{build(x, BuildOptions{K: 300}), "k = 300 neighbours among 300 rows: choose 1 to 299"},
-		{build(x, BuildOptions{Queries: x[:9]}), "9 numbers are no queries of the width 8"},
+		{build(x, BuildOptions{Queries: x[:9]}), "9 numbers are not queries of the width 8"},
 	} {
-		if err := c.do(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "search: ") {
+		if err := c.do(); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "search: ") {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
@@ -266,14 +270,15 @@ func TestBuildProgressAndCancel(t *testing.T) {
 	x := normal(rand.New(rand.NewPCG(2, 5)), 3000, 16)
 	e := engine(t, 2)
 	var stages []string
-	_, err := Build(context.Background(), e, pool(t, x, 16), BuildOptions{Metric: L2, Progress: func(stage string, done, of int) {
-		if len(stages) == 0 || stages[len(stages)-1] != stage {
-			stages = append(stages, stage)
-		}
-		if done < 1 || done > of {
-			t.Errorf("%s: %d of %d", stage, done, of)
-		}
-	}})
+	_, err := Build(context.Background(), e, pool(t, x, 16),
+		BuildOptions{Metric: L2, Progress: func(stage string, done, of int) {
+			if len(stages) == 0 || stages[len(stages)-1] != stage {
+				stages = append(stages, stage)
+			}
+			if done < 1 || done > of {
+				t.Errorf("%s: %d of %d", stage, done, of)
+			}
+		}})
 	if want := []string{"cells", "assign", "encode", "exact", "recall"}; err != nil || !slices.Equal(stages, want) {
 		t.Errorf("stages %v, want %v: %v", stages, want, err)
 	}

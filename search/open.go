@@ -24,9 +24,9 @@ var ErrFormat = errors.New("no index that can be used")
 
 // Open opens the index of a pool that Save wrote. The file is mapped into memory where the system
 // can do that, and read once to compare it with its checksum. The rows of the pool are compared with those that the
-// index was built of: what the file system says of the pool's files is believed where it proves that nothing has changed since
-// they were last read, and else they are read, on the threads of e, or on the calling goroutine without one. progress is told of that and may
-// be nil. Close the index after use; the pool stays open as long.
+// index was built of: what the file system says of the pool's files is believed where it proves that nothing has
+// changed since they were last read, and else they are read, on the threads of e, or on the calling goroutine without
+// one. progress is told of that and may be nil. Close the index after use; the pool stays open as long.
 //
 // It fails with a *StaleError where the index is of other rows than the pool's, and with
 // ErrFormat where the file is cut, damaged, of an earlier version or none of an index: build it again then.
@@ -60,7 +60,8 @@ func open(path string) (*Index, error) {
 	b := files.Map(f, size)
 	x := &Index{close: func() error { return nil }}
 	if b != nil {
-		x.close = sync.OnceValue(func() error { return files.Unmap(b) }) // a second time it may be the memory of another index
+		// a second time it may be the memory of another index
+		x.close = sync.OnceValue(func() error { return files.Unmap(b) })
 	} else if b, err = files.Rest(f, size, 0); err != nil {
 		return nil, fmt.Errorf("search: open the index: %w", err)
 	}
@@ -80,14 +81,16 @@ func (x *Index) open(path string, b []byte) (err error) {
 }
 
 // take takes the pool, which must have the rows that the index was built of.
-func (x *Index) take(ctx context.Context, e *compute.Engine, path string, pool Pool, progress func(done, of int)) (err error) {
+func (x *Index) take(ctx context.Context, e *compute.Engine, path string, pool Pool,
+	progress func(done, of int)) (err error) {
 	defer files.RecoverFault(&err, errGone, debug.SetPanicOnFault(true))
 	h := &x.header
 	if err := checkPool(pool); err != nil {
 		return err
 	}
 	if pool.Rows() != h.Rows || pool.Width() != h.Width {
-		return &StaleError{path, fmt.Sprintf("it has %d rows of width %d, the pool has %d of width %d", h.Rows, h.Width, pool.Rows(), pool.Width())}
+		return &StaleError{path, fmt.Sprintf("it has %d rows of width %d, the pool has %d of width %d", h.Rows, h.Width,
+			pool.Rows(), pool.Width())}
 	}
 	x.pool, x.metric = pool, h.Metric
 	if err := x.checkRows(ctx, e, path, progress); err != nil {
@@ -125,7 +128,8 @@ func (x *Index) parse(b []byte) error {
 
 // view points the slices at their tensors, of which each must be there in its shape.
 func (x *Index) view(b []byte, f *safetensors.File) error {
-	types := map[string]safetensors.DType{"codes": safetensors.U8, "sums": safetensors.U8, "rows": safetensors.I32, "starts": safetensors.I32}
+	types := map[string]safetensors.DType{"codes": safetensors.U8, "sums": safetensors.U8, "rows": safetensors.I32,
+		"starts": safetensors.I32}
 	wanted := x.tensors()
 	data := map[string][]byte{}
 	for _, t := range wanted {
@@ -166,11 +170,12 @@ func cast[T float32 | int32 | int8](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(T(0))))
 }
 
-// checkValues refuses values that a search would fail by: a checksum is no proof against
+// checkValues refuses values that a search would fail by: a checksum is not a proof against
 // somebody who writes one.
 func (x *Index) checkValues() error {
 	if sum := fingerprintOf(x.header.Rows, x.header.Width, x.sums); sum != x.header.Fingerprint {
-		return fmt.Errorf("the fingerprint of its rows is %.40q, and the sums of their blocks give %s", x.header.Fingerprint, sum)
+		return fmt.Errorf("the fingerprint of its rows is %.40q, and the sums of their blocks give %s",
+			x.header.Fingerprint, sum)
 	}
 	at := int32(0)
 	for c, s := range x.starts {

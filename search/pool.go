@@ -18,7 +18,7 @@ type Pool interface {
 }
 
 // rowsReader is a pool that reads many rows faster than one by one. Numbers that are not finite
-// are no errors of it.
+// are not errors of it.
 type rowsReader interface {
 	ReadRows(first int, dst []float32) error
 }
@@ -32,7 +32,7 @@ type memory struct {
 // Memory returns the rows of x (N, width) as a pool. It reads x in place.
 func Memory(x []float32, width int) (Pool, error) {
 	if width < 1 || len(x)%width != 0 {
-		return nil, fmt.Errorf("search: %d numbers are no rows of width %d: give whole rows", len(x), width)
+		return nil, fmt.Errorf("search: %d numbers are not rows of width %d: give whole rows", len(x), width)
 	}
 	return &memory{x, width}, nil
 }
@@ -200,7 +200,7 @@ func toUnit(row []float32, length float64) {
 func (p *points) queries(x []float32) (at []float32, lengths []float64, err error) {
 	d := p.pool.Width()
 	if len(x) == 0 || len(x)%d != 0 {
-		return nil, nil, fmt.Errorf("search: %d numbers are no queries of the width %d of the pool: give whole rows of one encoder's features", len(x), d)
+		return nil, nil, fmt.Errorf("search: %d numbers are not queries of the width %d of the pool: give whole rows of one encoder's features", len(x), d)
 	}
 	at, lengths = append([]float32(nil), x...), make([]float64, len(x)/d)
 	for i := range lengths {

@@ -28,7 +28,8 @@ func TestPools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := safetensors.Write(f, []safetensors.Tensor{{Name: "x", Shape: []int{n, d}, Data: x}}, nil); err != nil {
+		if err := safetensors.Write(f, []safetensors.Tensor{{Name: "x", Shape: []int{n, d}, Data: x}},
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {
@@ -57,7 +58,8 @@ func TestPools(t *testing.T) {
 		if err != nil || !slices.Equal(got.Rows, want.Rows) || !slices.Equal(got.Scores, want.Scores) {
 			t.Errorf("%s: other hits: %v", name, err)
 		}
-		if _, err := Exact(context.Background(), e, of(bad), x, Options{Metric: Cosine, K: k}); err == nil || !strings.Contains(err.Error(), "row 317 of the pool is not finite") {
+		if _, err := Exact(context.Background(), e, of(bad), x, Options{Metric: Cosine, K: k}); err == nil ||
+			!strings.Contains(err.Error(), "row 317 of the pool is not finite") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/embed"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 // OpenOptions say how a gallery is opened to be served.
@@ -39,15 +41,15 @@ func Open(ctx context.Context, path string, o OpenOptions) (s *Source, err error
 	if s.Side == "" {
 		s.Side = g.Sides()[0]
 	}
-	var model *run.Queries
+	var model *embed.Queries
 	if !o.NoModel && (o.Checkpoint != "" || g.Meta.Model != "") {
-		if model, err = run.OpenQueries(g, o.Checkpoint, o.Run); err != nil {
+		if model, err = embed.OpenQueries(g, o.Checkpoint, o.Run); err != nil {
 			return s, fmt.Errorf("%w\n(--no-model serves rows and vectors without one)", err)
 		}
 		s.Engine, s.Encoder = model.Engine, model
 		s.Close = func() error { return errors.Join(g.Close(), model.Close()) }
 	} else {
-		if s.Engine, err = run.OpenEngine(config.Default()); err != nil {
+		if s.Engine, err = setup.Engine(config.Default()); err != nil {
 			return s, err
 		}
 		s.Close = func() error { s.Engine.Close(); return g.Close() }
@@ -68,7 +70,7 @@ func Open(ctx context.Context, path string, o OpenOptions) (s *Source, err error
 }
 
 // pictures returns what finds the images of rows, nil where there are none.
-func pictures(s *Source, model *run.Queries, o OpenOptions) (func(row int) (*transform.Image, error), error) {
+func pictures(s *Source, model *embed.Queries, o OpenOptions) (func(row int) (*transform.Image, error), error) {
 	g := s.Gallery
 	if first, err := g.Item(s.Side, 0); s.Side != gallery.Image || err != nil || first.Name == "" {
 		return nil, err

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -51,22 +50,7 @@ func TestFrozenTowersResume(t *testing.T) {
 			if saved != len(locked) {
 				t.Errorf("%d of %d locked parameters are saved", saved, len(locked))
 			}
-			ck := whole.save(t, t.TempDir(), 3)
-			again := small(t, 0, 0, sets...)
-			if _, err := again.Restore(ck); err != nil {
-				t.Fatal(err)
-			}
-			for i := 3; i < 6; i++ {
-				want, got := whole.must(t, i), again.must(t, i)
-				if math.Float64bits(got.Loss) != math.Float64bits(want.Loss) || !slices.Equal(got.Parts, want.Parts) {
-					t.Errorf("step %d after a resume: %v, uninterrupted %v", i, got.Loss, want.Loss)
-				}
-			}
-			for name, x := range again.memory() {
-				if !slices.Equal(x, whole.memory()[name]) {
-					t.Errorf("%s differs", name)
-				}
-			}
+			sameResumed(t, whole, 3, sets...)
 		})
 	}
 }

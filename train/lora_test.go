@@ -1,7 +1,6 @@
 package train
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -37,18 +36,7 @@ func TestLoRAResume(t *testing.T) {
 	if moved == 0 {
 		t.Error("no head is trained")
 	}
-	ck := whole.save(t, t.TempDir(), 3)
-	again := small(t, 0, 0, loraSets...)
-	if _, err := again.Restore(ck); err != nil {
-		t.Fatal(err)
-	}
-	for i := 3; i < 6; i++ {
-		want, got := whole.must(t, i), again.must(t, i)
-		if math.Float64bits(got.Loss) != math.Float64bits(want.Loss) || !slices.Equal(got.Parts, want.Parts) {
-			t.Errorf("step %d after a resume: %v, uninterrupted %v", i, got.Loss, want.Loss)
-		}
-	}
-	sameMemory(t, "resumed", again.state(), whole.state())
+	sameResumed(t, whole, 3, loraSets...)
 }
 
 // TestLoRAInit: what starts from a checkpoint with adapters computes the same: the same adapters go on,

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"

@@ -3,7 +3,6 @@ package train
 import (
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -46,19 +45,7 @@ func TestComparedResume(t *testing.T) {
 	for i := range 3 {
 		whole.must(t, i)
 	}
-	ck := whole.save(t, t.TempDir(), 3)
-	again := small(t, 0, 0, sets...)
-	again.must(t, 0) // its own past must not matter
-	if _, err := again.Restore(ck); err != nil {
-		t.Fatal(err)
-	}
-	for i := 3; i < 6; i++ {
-		want, got := whole.must(t, i), again.must(t, i)
-		if math.Float64bits(got.Loss) != math.Float64bits(want.Loss) || !slices.Equal(got.Parts, want.Parts) {
-			t.Errorf("step %d after a resume: %v, uninterrupted %v", i, got.Loss, want.Loss)
-		}
-	}
-	sameMemory(t, "resumed", again.state(), whole.state())
+	sameResumed(t, whole, 3, sets...)
 }
 
 // TestComparedNonFinite: a number that is not finite in any micro-batch leaves everything as it was

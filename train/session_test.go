@@ -49,6 +49,24 @@ func small(t *testing.T, from, to uint64, sets ...string) *Session {
 	return s
 }
 
+// sameResumed checks that a session that goes on from a checkpoint of whole, after so many steps, has its bits.
+func sameResumed(t *testing.T, whole *Session, steps int, sets ...string) {
+	t.Helper()
+	ck := whole.save(t, t.TempDir(), steps)
+	again := small(t, 0, 0, sets...)
+	again.must(t, 0) // its own past must not matter
+	if _, err := again.Restore(ck); err != nil {
+		t.Fatal(err)
+	}
+	for i := steps; i < steps+3; i++ {
+		want, got := whole.must(t, i), again.must(t, i)
+		if math.Float64bits(got.Loss) != math.Float64bits(want.Loss) || !slices.Equal(got.Parts, want.Parts) {
+			t.Errorf("step %d after a resume: %v, uninterrupted %v", i, got.Loss, want.Loss)
+		}
+	}
+	sameMemory(t, "resumed", again.state(), whole.state())
+}
+
 // trySmall is small for settings that a session may refuse.
 func trySmall(t *testing.T, from, to uint64, sets ...string) (*Session, error) {
 	t.Helper()

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/ablate"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -91,7 +91,7 @@ docs/ablate.md explains the whole format.`,
 // ablateRun makes the runs of a matrix file and prints their table.
 func ablateRun(c *cobra.Command, f *ablateFlags) error {
 	o := ablate.Options{Out: f.out, Set: f.sets, Only: f.only, Retry: f.retry, Log: f.output.note(c),
-		Reporter: func() run.Reporter { return newReporter(c.ErrOrStderr(), f.output.quiet) }}
+		Reporter: func() console.Reporter { return newReporter(c.ErrOrStderr(), f.output.quiet) }}
 	if f.seeds != "" {
 		var err error
 		if o.Seeds, err = parseSeeds(f.seeds); err != nil {

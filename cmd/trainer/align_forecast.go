@@ -60,7 +60,7 @@ files take no more memory.`,
 			if err := run.CheckInputs(cfg); err != nil {
 				return err
 			}
-			if err := convert(c, cfg, out.quiet || out.json); err != nil {
+			if err := convertData(c, cfg, out.quiet || out.json); err != nil {
 				return err
 			}
 			f, err := untilCancelled(c.Context(), func() (run.Forecasted, error) { return run.Forecast(c.Context(), cfg, o) })

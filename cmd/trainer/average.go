@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/convert"
 )
 
 func newAverageCommand() *cobra.Command {
 	var out outputFlags
 	var path string
-	var o run.AverageOptions
+	var o convert.AverageOptions
 	c := &cobra.Command{
 		Use:   "average",
 		Short: "Write the mean of several checkpoints of a run",
@@ -38,7 +38,7 @@ so training does not go on from it, and may start from it with init.checkpoint.`
 				return usageError{errors.New("average needs --out: the folder of the new run")}
 			}
 			o.Log = out.note(c)
-			a, err := run.Average(path, o)
+			a, err := convert.Average(path, o)
 			if err != nil {
 				return err
 			}

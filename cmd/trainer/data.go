@@ -12,7 +12,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 func newDataCommand() *cobra.Command {
@@ -82,7 +82,7 @@ func openSplits(ctx context.Context, cfg config.Config, split string, o source.O
 	if err != nil {
 		return nil, err
 	}
-	if err := run.UseDecoder(cfg); err != nil {
+	if err := setup.UseDecoder(cfg); err != nil {
 		return nil, err
 	}
 	var list []namedSplit

@@ -16,7 +16,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 func newCheckCommand() *cobra.Command {
@@ -55,7 +55,7 @@ captions and ids, for data.kind = "csv" with data.csv.id = "image_id".`,
 			if err != nil {
 				return err
 			}
-			if err := convert(c, cfg, out.quiet || out.json); err != nil {
+			if err := convertData(c, cfg, out.quiet || out.json); err != nil {
 				return err
 			}
 			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*checkReport, error) {
@@ -126,7 +126,7 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 	if err != nil {
 		return nil, err
 	}
-	tok, err := run.OpenTokenizer(ctx, cfg, nil, progress)
+	tok, err := setup.Tokenizer(ctx, cfg, nil, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 // sentenceSplits opens the splits of sentence pairs that are asked for, and how their sentences are measured.
@@ -32,7 +32,7 @@ func sentenceSplits(ctx context.Context, cfg config.Config, split string, progre
 	}
 	m = sentencepairs.Measure{Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords, Tokens: cfg.Data.Tokens}
 	if cfg.Data.Vocab != "" || len(cfg.Data.SentencePairs.TrainFiles) > 0 { // else there is nothing to learn a vocabulary from
-		tok, err := run.OpenTokenizer(ctx, cfg, nil, progress)
+		tok, err := setup.Tokenizer(ctx, cfg, nil, progress)
 		if err != nil {
 			return nil, nil, m, err
 		}

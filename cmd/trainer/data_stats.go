@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/setup"
 )
 
 func newStatsCommand() *cobra.Command {
@@ -38,7 +39,7 @@ pairs of sentences (data.kind = "sentence_pairs") their classes or scores.`,
 			if err != nil {
 				return err
 			}
-			if err := convert(c, cfg, out.quiet || out.json); err != nil {
+			if err := convertData(c, cfg, out.quiet || out.json); err != nil {
 				return err
 			}
 			if cfg.Data.Kind == storedPairs {
@@ -105,7 +106,7 @@ func statistics(ctx context.Context, cfg config.Config, split string, progress f
 	if err != nil {
 		return nil, err
 	}
-	tok, err := run.OpenTokenizer(ctx, cfg, nil, progress)
+	tok, err := setup.Tokenizer(ctx, cfg, nil, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/embed"
 )
 
 // embedFlags are the flags of embed.
@@ -17,7 +18,7 @@ type embedFlags struct {
 	checkpoint string
 	split, out string
 	twin       bool
-	in         run.Inputs
+	in         embed.Inputs
 }
 
 func newEmbedCommand() *cobra.Command {
@@ -146,16 +147,16 @@ func (f *embedFlags) execute(c *cobra.Command) error {
 	what := ""
 	bar := newPhaseBar(c.ErrOrStderr(), f.run.output.quiet)
 	defer bar.done()
-	var done run.Embedded
+	var done embed.Result
 	if files {
 		what = cmp.Or(f.in.Images, f.in.Texts, f.in.Rows)
-		done, err = t.EmbedFiles(c.Context(), f.in, f.out, bar.show)
+		done, err = embed.Files(c.Context(), t, f.in, f.out, bar.show)
 	} else {
 		what = cmp.Or(f.split, t.Config.Eval.Split)
 		if err := checkFinite(t.Config, what); err != nil {
 			return err
 		}
-		done, err = t.Embed(c.Context(), what, f.out, bar.show)
+		done, err = embed.Split(c.Context(), t, what, f.out, bar.show)
 	}
 	bar.done()
 	if err != nil || groupOf(c).Rank() > 0 {

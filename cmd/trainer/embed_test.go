@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/safetensors"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/embed"
 )
 
 // embedding reads a folder that embed wrote.
@@ -24,7 +24,7 @@ type embedding struct {
 
 func readEmbedding(t *testing.T, dir string) embedding {
 	t.Helper()
-	f, err := safetensors.Open(filepath.Join(dir, run.FeaturesFile))
+	f, err := safetensors.Open(filepath.Join(dir, embed.FeaturesFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestEmbed(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "deep", score)
 		set := "eval.score=" + score
 		stdout, stderr := must(t, exitDone, "embed", "--checkpoint", dir, "--set", set, "--json", "--out", out)
-		var got run.Embedded
+		var got embed.Result
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestEmbed(t *testing.T) {
 		if got.Images != e.n || got.Texts != e.m || got.Dim != 8 || e.c != 8 || got.Step != 10 || e.meta["space"] != "Multi(4,2)" || e.meta["step"] != "10" {
 			t.Errorf("%s: %+v, metadata %v, %d x %d", score, got, e.meta, e.n, e.c)
 		}
-		for name, n := range map[string]int{run.ImagesFile: e.n, run.TextsFile: e.m} {
+		for name, n := range map[string]int{embed.ImagesFile: e.n, embed.TextsFile: e.m} {
 			text, err := os.ReadFile(filepath.Join(out, name))
 			if err != nil || strings.Count(string(text), "\n") != n {
 				t.Errorf("%s has not %d lines: %v", name, n, err)
@@ -125,7 +125,7 @@ func TestEmbed(t *testing.T) {
 		}
 	}
 	must(t, exitDone, "embed", "--checkpoint", filepath.Join(dir, "checkpoints", checkpointName(10)), "--split", "test", "--quiet")
-	if _, err := os.Stat(filepath.Join(dir, "embeddings-test", run.FeaturesFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "embeddings-test", embed.FeaturesFile)); err != nil {
 		t.Error(err)
 	}
 
@@ -154,7 +154,7 @@ func TestEmbedImagesAlone(t *testing.T) {
 	if e := readEmbedding(t, out); strings.Join(e.names, " ") != "image image_id" || e.n != 10 {
 		t.Errorf("%v, %d images", e.names, e.n)
 	}
-	if _, err := os.Stat(filepath.Join(out, run.TextsFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(out, embed.TextsFile)); err == nil {
 		t.Error("there are texts")
 	}
 }

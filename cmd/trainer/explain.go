@@ -11,9 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/explain"
+	heat "github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/explain"
 )
 
 // explainFlags are the flags of explain.
@@ -24,7 +25,7 @@ type explainFlags struct {
 	checkpoint, out, split string
 	block, layer, fusion   int
 	pairs, row             int
-	options                run.ExplainOptions
+	options                explain.Options
 }
 
 func newExplainCommand() *cobra.Command {
@@ -88,12 +89,12 @@ docs/explain.md has the formulas and how well maps find what a text names.`,
 	c.Flags().StringVar(&f.out, "out", "", "`folder` to write to (default RUN/explain)")
 	c.Flags().StringVar(&f.split, "split", "", "explain right pairs of train (of data that ends), val or test; with --row one of them")
 	c.Flags().IntVar(&f.row, "row", 0, "explain row `N` of the images of --split (default eval.split), from 0 on")
-	c.Flags().IntVar(&f.pairs, "pairs", run.DefaultPairs, "pairs of --split, at even distances")
+	c.Flags().IntVar(&f.pairs, "pairs", explain.DefaultPairs, "pairs of --split, at even distances")
 	c.Flags().IntVar(&f.block, "block", 0, "block of the image tower, from 0 on (default the last)")
 	c.Flags().IntVar(&f.layer, "layer", 0, "layer of the text tower, from 0 on (default the last)")
 	c.Flags().IntVar(&f.fusion, "fusion", 0, "fusion layer, from 0 on (default the middle one)")
 	c.Flags().StringVar(&f.options.Formula, "formula", "", "of patches and regions: channels, elementwise, gradcam, or terms of an interaction (default terms where there are some, else channels)")
-	c.Flags().IntVar(&f.options.Tokens, "tokens", run.DefaultTokens, "class tokens or spheres to show, those with the largest scores")
+	c.Flags().IntVar(&f.options.Tokens, "tokens", explain.DefaultTokens, "class tokens or spheres to show, those with the largest scores")
 	return c
 }
 
@@ -143,7 +144,7 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 	if f.split != "" && !row {
 		return f.contributions(c, t, out)
 	}
-	e, err := t.Explain(c.Context(), f.options)
+	e, err := explain.Score(c.Context(), t, f.options)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 // contributions explains a split.
 func (f *explainFlags) contributions(c *cobra.Command, t *run.Trained, out string) error {
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
-	found, err := t.Contributions(c.Context(), f.split, f.pairs, f.options, out, bar.show)
+	found, err := explain.WriteContributions(c.Context(), t, f.split, f.pairs, f.options, out, bar.show)
 	bar.done()
 	if err != nil {
 		return err
@@ -179,14 +180,14 @@ func (f *explainFlags) contributions(c *cobra.Command, t *run.Trained, out strin
 }
 
 // printExplanation prints the scores with the words that add most to each.
-func printExplanation(w io.Writer, e *run.Explanation) {
+func printExplanation(w io.Writer, e *explain.Explanation) {
 	for _, n := range e.Notes {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
 	for _, r := range e.Scores {
 		fmt.Fprintf(w, "%-10s %8.3f", r.Name, r.Score)
 		var parts []string
-		for i, s := range explain.Shares(r.Words) {
+		for i, s := range heat.Shares(r.Words) {
 			if s > 0 {
 				parts = append(parts, fmt.Sprintf("%s %.0f %%", r.Words[i].Text, 100*s))
 			}
@@ -212,11 +213,11 @@ const mostPrinted = 5
 
 // strongest lists the regions with the largest shares of what is above 0, by their numbers.
 func strongest(values []float64) string {
-	list := make([]explain.Word, len(values))
+	list := make([]heat.Word, len(values))
 	for i, v := range values {
-		list[i] = explain.Word{Text: fmt.Sprint(i), Value: v}
+		list[i] = heat.Word{Text: fmt.Sprint(i), Value: v}
 	}
-	shares := explain.Shares(list)
+	shares := heat.Shares(list)
 	order := make([]int, len(values))
 	for i := range order {
 		order[i] = i

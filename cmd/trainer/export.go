@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/convert"
 )
 
 func newExportCommand() *cobra.Command {
@@ -68,7 +69,7 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 				return err
 			}
 			defer t.Close()
-			w, err := t.Export(o)
+			w, err := convert.Export(t, o)
 			if err != nil {
 				return err
 			}

@@ -145,11 +145,11 @@ func (f *runFlags) opening(c *cobra.Command) run.OpenOptions {
 // opening says how a checkpoint is opened with the flags of a configuration.
 func opening(c *cobra.Command, f *configFlags, quiet bool) run.OpenOptions {
 	out := outputFlags{quiet: quiet}
-	return run.OpenOptions{Group: groupOf(c), File: f.file, Set: f.sets, Log: out.note(c), Prepare: func(cfg config.Config) error { return convert(c, cfg, quiet) }}
+	return run.OpenOptions{Group: groupOf(c), File: f.file, Set: f.sets, Log: out.note(c), Prepare: func(cfg config.Config) error { return convertData(c, cfg, quiet) }}
 }
 
-// convert makes the copies of features that must be converted before they are read, with a bar.
-func convert(c *cobra.Command, cfg config.Config, quiet bool) error {
+// convertData makes the copies of features that must be converted before they are read, with a bar.
+func convertData(c *cobra.Command, cfg config.Config, quiet bool) error {
 	bar := newPhaseBar(c.ErrOrStderr(), quiet)
 	defer bar.done()
 	return source.Convert(c.Context(), cfg.Source(), bar.show)

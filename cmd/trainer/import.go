@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/convert"
 )
 
 func newImportCommand() *cobra.Command {
 	var f configFlags
 	var out outputFlags
-	var o run.ImportOptions
+	var o convert.ImportOptions
 	var settings bool
 	c := &cobra.Command{
 		Use:   "import",
@@ -46,7 +46,7 @@ the command line. docs/weights.md lists the files that are read.`,
 				}
 				return printSettings(c, o, out.json)
 			}
-			r, err := run.Import(c.Context(), o)
+			r, err := convert.Import(c.Context(), o)
 			if err != nil {
 				return err
 			}
@@ -76,8 +76,8 @@ the command line. docs/weights.md lists the files that are read.`,
 }
 
 // printSettings prints the settings of weights as flags, one a line, and beside them what was assumed.
-func printSettings(c *cobra.Command, o run.ImportOptions, asJSON bool) error {
-	list, err := run.WeightSettings(o.From, o.Family)
+func printSettings(c *cobra.Command, o convert.ImportOptions, asJSON bool) error {
+	list, err := convert.WeightSettings(o.From, o.Family)
 	if err != nil {
 		return err
 	}

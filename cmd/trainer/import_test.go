@@ -6,37 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/weights/weightstest"
 )
 
 // tinyCLIP is a folder with a stored dual encoder and its vocabulary.
-func tinyCLIP(t *testing.T) string {
-	t.Helper()
-	return storedFolder(t, "clip")
-}
-
-// storedFolder copies a tiny model of another package, with a vocabulary of 24 tokens.
-func storedFolder(t *testing.T, name string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, file := range []string{"config.json", "model.safetensors", "preprocessor_config.json"} {
-		b, err := os.ReadFile(filepath.Join("..", "..", "weights", "testdata", name, file))
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, file), b, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	words := "[PAD] [UNK] [CLS] [SEP] [MASK] a red blue green square circle above left of the and ##s ##e large small yellow triangle below right"
-	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte(strings.ReplaceAll(words, " ", "\n")+"\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // weightsAlone is what train says of a run folder that a run cannot go on with.
 func weightsAlone(dir string) []string {
 	return []string{"holds weights alone, as import, average and merge write them, and no run to go on with", "  trainer finetune --checkpoint " + dir + " --out FOLDER\n",
@@ -53,7 +27,7 @@ func sets(list ...string) (args []string) {
 
 // Every command uses the run of imported weights as it uses any run.
 func TestImport(t *testing.T) {
-	from, dir := tinyCLIP(t), t.TempDir()
+	from, dir := weightstest.Stored(t, "clip"), t.TempDir()
 	imported, tuned, gallery := filepath.Join(dir, "imported"), filepath.Join(dir, "tuned"), filepath.Join(dir, "gallery")
 	small := sets("data.scenes.val_samples=8", "data.scenes.epoch_samples=8", "train.batch_size=4", "compute.backend=builtin")
 
@@ -87,7 +61,7 @@ func TestImport(t *testing.T) {
 
 // The flags that --settings prints make a configuration that the weights fit.
 func TestImportSettings(t *testing.T) {
-	from, dir := storedFolder(t, "bert"), t.TempDir()
+	from, dir := weightstest.Stored(t, "bert"), t.TempDir()
 	fails(t, exitUsage, []string{"import", "--from", from, "--out", dir}, "has the text tower alone, and a run has both: train from it with", "--set init.text.path="+from)
 	stdout, _ := must(t, exitDone, "import", "--from", from, "--settings")
 	var args []string
@@ -108,7 +82,7 @@ func TestImportSettings(t *testing.T) {
 
 // --settings says which of them no file says.
 func TestImportSettingsAssumed(t *testing.T) {
-	from := storedFolder(t, "bert")
+	from := weightstest.Stored(t, "bert")
 	if err := os.Remove(filepath.Join(from, "config.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +101,7 @@ func TestImportSettingsAssumed(t *testing.T) {
 
 // What is wrong on the command line is said with its cure.
 func TestImportRefused(t *testing.T) {
-	from := tinyCLIP(t)
+	from := weightstest.Stored(t, "clip")
 	for want, args := range map[string][]string{
 		"import needs --from":              {"--out", "x"},
 		"import needs --out":               {"--from", from},

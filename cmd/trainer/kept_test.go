@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/weights/weightstest"
 )
 
 // dualSets make the tiny run one of a dual encoder.
@@ -125,7 +127,7 @@ func TestCacheFeaturesAnew(t *testing.T) {
 // configs/lit.toml trains a text tower to the stored weights of a ViT, which it keeps.
 func TestLiT(t *testing.T) {
 	_, photos := photoData(t)
-	weights, dir := storedFolder(t, "vit"), t.TempDir()
+	weights, dir := weightstest.Stored(t, "vit"), t.TempDir()
 	stdout, _ := must(t, exitDone, "import", "--from", weights, "--settings")
 	var flags []string
 	for f := range strings.FieldsSeq(stdout) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/convert"
 )
 
 func newMergeCommand() *cobra.Command {
@@ -26,7 +26,7 @@ resumed, as the teacher, the optimiser and the queue are left out.`,
 			if from == "" || out == "" {
 				return usageError{errors.New("merge needs --checkpoint, the run or step folder that is tuned, and --out, the folder to write")}
 			}
-			path, err := run.Merge(from, out, c.ErrOrStderr())
+			path, err := convert.Merge(from, out, c.ErrOrStderr())
 			if err == nil {
 				fmt.Fprintln(c.OutOrStdout(), path)
 			}

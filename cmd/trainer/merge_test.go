@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/weights/weightstest"
 )
 
 // A trained model is adapted by adapters of low rank: the run says how much of it is trained, goes
@@ -91,7 +93,7 @@ func TestExportAdapted(t *testing.T) {
 			if system == "albef" {
 				must(t, exitDone, tinyArgs(at("base"), "--max-steps", "2", "--quiet")...)
 			} else {
-				must(t, exitDone, slices.Concat([]string{"import", "--from", tinyCLIP(t), "--out", at("base")}, small)...)
+				must(t, exitDone, slices.Concat([]string{"import", "--from", weightstest.Stored(t, "clip"), "--out", at("base")}, small)...)
 			}
 			must(t, exitDone, append([]string{"finetune", "--checkpoint", at("base"), "--out", at("adapted"), "--set", "model.lora.rank=2", "--set", "model.lora.layers=['image/blocks/*/*/*', 'text/layers/*/*/*']",
 				"--set", "optimizer.lr=0.02", "--set", "schedule.warmup_steps=0", "--set", "schedule.kind=constant", "--set", "train.keep_last=3", "--set", "train.save_every_steps=2", "--max-steps", "4", "--quiet"}, small...)...)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/process"
+	"github.com/geoalign/geoalign/weights/weightstest"
 )
 
 // kills is how many exports, embeds and imports TestKilledWritersLeaveNothing kills.
@@ -82,7 +83,7 @@ func TestKilledWritersLeaveNothing(t *testing.T) {
 		"export":  {"export", "--checkpoint", run, "--to", "geoalign"},
 		"embed":   {"embed", "--checkpoint", run, "--texts", texts, "--shard", "50"},
 		"split":   {"embed", "--checkpoint", run, "--split", "test"},
-		"import":  {"import", "--from", tinyCLIP(t), "--set", "compute.backend=builtin"},
+		"import":  {"import", "--from", weightstest.Stored(t, "clip"), "--set", "compute.backend=builtin"},
 		"average": {"average", "--checkpoint", run, "--last", "2"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,11 +8,12 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/embed"
 )
 
 func newRegionsCommand() *cobra.Command {
 	var f runFlags
-	var o run.RegionOptions
+	var o embed.RegionOptions
 	var checkpoint string
 	var twin bool
 	c := &cobra.Command{
@@ -66,7 +67,7 @@ have different numbers of captions, the first of each are written.`,
 	return c
 }
 
-func writeRegions(c *cobra.Command, f *runFlags, o run.RegionOptions, checkpoint string, twin bool) (done run.RegionsWritten, err error) {
+func writeRegions(c *cobra.Command, f *runFlags, o embed.RegionOptions, checkpoint string, twin bool) (done embed.RegionsWritten, err error) {
 	split := func(cfg config.Config) error {
 		if o.Split == "" {
 			o.Split = cfg.Eval.Split
@@ -81,7 +82,7 @@ func writeRegions(c *cobra.Command, f *runFlags, o run.RegionOptions, checkpoint
 		if err := split(cfg); err != nil {
 			return done, err
 		}
-		return run.WriteRegionsOf(c.Context(), cfg, o, f.output.note(c))
+		return embed.WriteRegionsOf(c.Context(), cfg, o, f.output.note(c))
 	}
 	opening := f.opening(c)
 	opening.Twin = twin
@@ -93,5 +94,5 @@ func writeRegions(c *cobra.Command, f *runFlags, o run.RegionOptions, checkpoint
 	if err := split(t.Config); err != nil {
 		return done, err
 	}
-	return t.WriteRegions(c.Context(), o)
+	return embed.WriteRegions(c.Context(), t, o)
 }

@@ -23,7 +23,8 @@ func TestReport(t *testing.T) {
 		}
 		return string(text)
 	}
-	contains(t, page(filepath.Join(dir, runlog.ReportFile)), "PCA", "t-SNE", "own pairs", "learning rate", "best evaluation")
+	contains(t, page(filepath.Join(dir, runlog.ReportFile)), "PCA", "t-SNE", "own pairs", "learning rate",
+		"best evaluation")
 
 	out := filepath.Join(t.TempDir(), "a.html")
 	for _, colour := range []string{"shape", "objects", "length", "caption:red", "class"} {
@@ -55,14 +56,18 @@ func TestReportErrors(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(matrix, ablate.TableFile), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitUsage, []string{"report", matrix}, "it is no run folder: the folder of an ablation has its page already; give RUN/seed-N")
+	fails(t, exitUsage, []string{"report", matrix},
+		"it is no run folder: the folder of an ablation has its page already; give RUN/seed-N")
 	fails(t, exitUsage, []string{"report", dir, "--points", "1"}, "--points must be between")
 	fails(t, exitUsage, []string{"report", dir, "--split", "train"}, "--split must be val or test")
 	run := filepath.Join(dir, "run")
 	must(t, exitDone, tinyArgs(run)...)
-	fails(t, exitFailed, []string{"report", run, "--no-model", "--out", dir}, "there is something that is no regular file: choose another file with --out")
+	fails(t, exitFailed, []string{"report", run, "--no-model", "--out", dir},
+		"there is something that is not a regular file: choose another file with --out")
 	if _, err := os.Stat("/dev/full"); err == nil {
-		fails(t, exitFailed, []string{"report", run, "--no-model", "--out", "/dev/full"}, "there is something that is no regular file")
+		fails(t, exitFailed, []string{"report", run, "--no-model", "--out", "/dev/full"},
+			"there is something that is not a regular file")
 	}
-	fails(t, exitUsage, []string{"report", run, "--color", "taste"}, "the attributes of this run are colour, shape, objects, size, place", "caption:WORD")
+	fails(t, exitUsage, []string{"report", run, "--color", "taste"},
+		"the attributes of this run are colour, shape, objects, size, place", "caption:WORD")
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
@@ -256,7 +256,7 @@ func TestMinutesCountAcrossSessions(t *testing.T) {
 
 func TestOneProcessPerFolder(t *testing.T) {
 	dir := t.TempDir()
-	lock, err := run.Lock(dir, nil)
+	lock, err := folder.Lock(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

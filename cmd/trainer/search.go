@@ -19,6 +19,8 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/embed"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/search"
 )
 
@@ -231,7 +233,7 @@ type lookup struct {
 	flags *searchFlags
 	open  run.OpenOptions
 
-	model   *run.Queries    // nil where nothing is encoded
+	model   *embed.Queries  // nil where nothing is encoded
 	engine  *compute.Engine // of the model, or its own
 	queries []float32       // (Q, C)
 	from    string          // side of the queries
@@ -249,7 +251,7 @@ func (s *lookup) query(ctx context.Context, mode string) (err error) {
 		s.from = s.other()
 		s.queries, err = readRows(s.flags.vector, s.g.Dim())
 	default: // what the model encodes
-		if s.model, err = run.OpenQueries(s.g, s.flags.checkpoint, s.open); err != nil {
+		if s.model, err = embed.OpenQueries(s.g, s.flags.checkpoint, s.open); err != nil {
 			return err
 		}
 		s.engine, s.from = s.model.Engine, strings.TrimSuffix(mode, "-features")
@@ -267,7 +269,7 @@ func (s *lookup) query(ctx context.Context, mode string) (err error) {
 	if err != nil || s.engine != nil {
 		return err
 	}
-	s.engine, err = run.OpenEngine(config.Default())
+	s.engine, err = setup.Engine(config.Default())
 	return err
 }
 

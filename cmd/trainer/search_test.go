@@ -20,6 +20,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/embed"
 )
 
 // writePictures writes n small images below a folder, some of them in one of its own.
@@ -70,10 +71,10 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	must(t, exitDone, combinedArgs(ck, "--quiet", "--max-steps", "6")...)
 	writePictures(t, photos, 7)
 	args := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out, "--shard", "3", "--json"}
-	embed := func(shards, kept, rows, leftOut int, more ...string) {
+	check := func(shards, kept, rows, leftOut int, more ...string) {
 		t.Helper()
 		stdout, _ := must(t, exitDone, append(args, more...)...)
-		var done run.Embedded
+		var done embed.Result
 		if err := json.Unmarshal([]byte(stdout), &done); err != nil {
 			t.Fatal(err)
 		}
@@ -81,14 +82,14 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 			t.Errorf("%d shards, %d kept, %d images, %d left out, want %d, %d, %d, %d", done.Shards, done.Kept, done.Images, done.LeftOut, shards, kept, rows, leftOut)
 		}
 	}
-	embed(3, 0, 7, 0)
+	check(3, 0, 7, 0)
 	first, err := os.ReadFile(filepath.Join(out, "images-00001.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	embed(3, 3, 7, 0)
+	check(3, 3, 7, 0)
 	zeroed(t, filepath.Join(out, "images-00001.safetensors")) // same size, other bytes
-	embed(3, 2, 7, 0)
+	check(3, 2, 7, 0)
 	if again, err := os.ReadFile(filepath.Join(out, "images-00001.safetensors")); err != nil || string(again) != string(first) {
 		t.Errorf("the shard made again differs: %v", err)
 	}
@@ -102,7 +103,7 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	if err := os.Chtimes(replaced, time.Time{}, old.ModTime().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	embed(3, 3, 7, 0)
+	check(3, 3, 7, 0)
 	was, err := os.ReadFile(replaced)
 	if err != nil {
 		t.Fatal(err)
@@ -124,8 +125,8 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 		t.Errorf("a shard whose images stayed is made again: %s", stderr)
 	}
 	replace(was)
-	embed(3, 2, 7, 0)
-	embed(3, 3, 7, 0)
+	check(3, 2, 7, 0)
+	check(3, 3, 7, 0)
 
 	// Rows are those of the image's own encoding, whatever the shard.
 	_, names, _ := hits(t, out, "--image", filepath.Join(photos, "sub1", "03.png"), "--k", "1")
@@ -147,7 +148,7 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	fails(t, exitFailed, args, "bad.png", "--skip-bad leaves out")
 	_, stderr = must(t, exitDone, append(args, "--skip-bad")...)
 	contains(t, stderr, "left out: ", "bad.png")
-	embed(3, 3, 7, 1, "--skip-bad")
+	check(3, 3, 7, 1, "--skip-bad")
 	g, err := gallery.Open(out)
 	if err != nil {
 		t.Fatal(err)
@@ -320,10 +321,10 @@ func TestGalleryOfTrainedAnew(t *testing.T) {
 	if err := os.WriteFile(texts, []byte("a red circle\na blue square\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	embed := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out}
+	again := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out}
 	split := filepath.Join(dir, "split")
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2", "--seed", "1")...)
-	must(t, exitDone, embed...)
+	must(t, exitDone, again...)
 	must(t, exitDone, "embed", "--checkpoint", ck, "--split", "test", "--quiet", "--out", split)
 	for _, g := range []string{out, split} {
 		hits(t, g, "--text", "a red circle")
@@ -332,7 +333,7 @@ func TestGalleryOfTrainedAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2", "--seed", "2")...)
-	fails(t, exitUsage, embed, "made before it was trained anew: choose another folder")
+	fails(t, exitUsage, again, "made before it was trained anew: choose another folder")
 	for _, g := range []string{out, split} {
 		fails(t, exitFailed, []string{"search", g, "--text", "a red circle"}, "before it was trained anew: embed again")
 		_, stderr := must(t, exitDone, "search", g, "--text", "a red circle", "--checkpoint", ck)
@@ -351,11 +352,11 @@ func TestGalleryIsOfItsSettings(t *testing.T) {
 	if err := os.WriteFile(texts, []byte(long+"\na blue square\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	embed := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out}
+	again := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out}
 	set := []string{"--set", "data.clean=none", "--set", "data.tokens=7"}
-	must(t, exitDone, append(embed, set...)...)
-	must(t, exitDone, append(embed, set...)...)
-	fails(t, exitUsage, embed, "texts were read by other settings (data.clean=none,data.tokens=7, now data.clean=albef,data.max_words=")
+	must(t, exitDone, append(again, set...)...)
+	must(t, exitDone, append(again, set...)...)
+	fails(t, exitUsage, again, "texts were read by other settings (data.clean=none,data.tokens=7, now data.clean=albef,data.max_words=")
 	must(t, exitDone, append([]string{"embed", "--checkpoint", ck, "--split", "test", "--quiet", "--out", split}, set...)...)
 
 	g, err := gallery.Open(out)
@@ -373,7 +374,7 @@ func TestGalleryIsOfItsSettings(t *testing.T) {
 	}
 	defer whole.Close()
 	for _, g := range []*gallery.Gallery{g, whole} {
-		q, err := run.OpenQueries(g, "", run.OpenOptions{})
+		q, err := embed.OpenQueries(g, "", run.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -492,10 +493,10 @@ func TestEmbedGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	in, out, whole := run.Inputs{Images: photos, Shard: 2}, filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	in, out, whole := embed.Inputs{Images: photos, Shard: 2}, filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
-	if _, err := opened.EmbedFiles(ctx, in, out, func(string, int, int) {
+	if _, err := embed.Files(ctx, opened, in, out, func(string, int, int) {
 		if calls++; calls == 2 { // within the second shard
 			cancel()
 		}
@@ -505,11 +506,11 @@ func TestEmbedGoesOn(t *testing.T) {
 	if m, err := gallery.ReadManifest(out); err != nil || len(m.Shards) < 1 || m.Complete {
 		t.Fatalf("stopped: %+v, %v", m, err)
 	}
-	done, err := opened.EmbedFiles(t.Context(), in, out, nil)
+	done, err := embed.Files(t.Context(), opened, in, out, nil)
 	if err != nil || done.Kept < 1 || done.Shards != 3 {
 		t.Fatalf("%+v: %v", done, err)
 	}
-	if _, err := opened.EmbedFiles(t.Context(), in, whole, nil); err != nil {
+	if _, err := embed.Files(t.Context(), opened, in, whole, nil); err != nil {
 		t.Fatal(err)
 	}
 	list, err := os.ReadDir(whole)
@@ -556,12 +557,12 @@ func TestEmbedOfWhatIsNoUTF8(t *testing.T) {
 	if err := os.Rename(filepath.Join(photos, "sub0", "00.png"), filepath.Join(photos, "sub0", "caf\xe9.png")); err != nil {
 		t.Skip(err)
 	}
-	embed := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out}
-	fails(t, exitFailed, embed, `caf\xe9.png: the name is no UTF-8: rename the file`, "--skip-bad")
+	again := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out}
+	fails(t, exitFailed, again, `caf\xe9.png: the name is no UTF-8: rename the file`, "--skip-bad")
 	if err := os.Rename(filepath.Join(photos, "sub0", "02.png"), filepath.Join(photos, "sub0", "a\n 1.0\t7.png")); err != nil {
 		t.Skip(err)
 	}
-	stdout, _ := must(t, exitDone, append(embed, "--skip-bad")...)
+	stdout, _ := must(t, exitDone, append(again, "--skip-bad")...)
 	contains(t, stdout, "2 images", "1 left out")
 	stdout, _ = must(t, exitDone, "search", out, "--row", "1")
 	contains(t, stdout, `  sub0/a\n 1.0\t7.png`+"\n") // a name is no further row

@@ -13,10 +13,12 @@ func (m *Matrix) spread() *config.Error {
 		return nil
 	}
 	if m.Across.Key == "" || len(m.Across.Values) == 0 {
-		return &config.Error{Path: "across", Msg: "needs a key and values", Hint: `such as {key = "data.pairs.paired", values = [50, 100]}`}
+		return &config.Error{Path: "across", Msg: "needs a key and values",
+			Hint: `such as {key = "data.pairs.paired", values = [50, 100]}`}
 	}
 	if n := len(m.Runs) * len(m.Across.Values); n > mostRuns {
-		return &config.Error{Path: "across.values", Value: n, Msg: fmt.Sprintf("must not make more than %d runs", mostRuns)}
+		return &config.Error{Path: "across.values", Value: n, Msg: fmt.Sprintf("must not make more than %d runs",
+			mostRuns)}
 	}
 	named := label(m.Across.Key)
 	var runs []Run

@@ -35,8 +35,10 @@ func TestAcross(t *testing.T) {
 		got = append(got, r.Name+" <"+r.Start+"> "+strings.Join(r.Set, " "))
 	}
 	want := []string{
-		"ridge, paired=50 <> data.pairs.paired=50", "cca, paired=50 <> data.pairs.paired=50 model.align.method=cca", "heads, paired=50 <cca, paired=50> data.pairs.paired=50",
-		"ridge, paired=100 <> data.pairs.paired=100", "cca, paired=100 <> data.pairs.paired=100 model.align.method=cca", "heads, paired=100 <cca, paired=100> data.pairs.paired=100",
+		"ridge, paired=50 <> data.pairs.paired=50", "cca, paired=50 <> data.pairs.paired=50 model.align.method=cca",
+		"heads, paired=50 <cca, paired=50> data.pairs.paired=50", "ridge, paired=100 <> data.pairs.paired=100",
+		"cca, paired=100 <> data.pairs.paired=100 model.align.method=cca",
+		"heads, paired=100 <cca, paired=100> data.pairs.paired=100",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
@@ -67,7 +69,9 @@ func TestAcrossTables(t *testing.T) {
 		for k := range at {
 			row := Row{Name: fmt.Sprintf("%s, paired=%g", method, at[k]), Method: method, At: &at[k]}
 			for s, v := range values[method][k] {
-				row.Trials = append(row.Trials, Trial{Seed: int64(s + 1), State: Done, Values: Values{"eval/retrieval/first/i2t_r1": v, "seconds": 1}})
+				row.Trials = append(row.Trials,
+					Trial{Seed: int64(s + 1), State: Done,
+						Values: Values{"eval/retrieval/first/i2t_r1": v, "seconds": 1}})
 			}
 			r.Rows = append(r.Rows, row)
 		}
@@ -86,13 +90,15 @@ func TestAcrossTables(t *testing.T) {
 		t.Errorf("marks: %+v", r.Tables[0])
 	}
 	text := r.Markdown()
-	for _, want := range []string{"## i2t_r1 \u2191 across paired", "| run   |", "50 |", "100 |", "**13.8 \u00b1 0.8** (+2.8, p 0.", "(Holm)"} {
+	for _, want := range []string{"## i2t_r1 \u2191 across paired", "| run   |", "50 |", "100 |",
+		"**13.8 \u00b1 0.8** (+2.8, p 0.", "(Holm)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	p := fmt.Sprintf(",best,%v,%v,", *cells[0].Difference, *cells[0].ToBaseline.Holm) // as in the other tables
-	if csv := r.CSV(); !strings.Contains(csv, "\n,\"cca, paired=50\",,3,13.83") || !strings.Contains(csv, p) || strings.Count(csv, "\n") != 5 {
+	if csv := r.CSV(); !strings.Contains(csv, "\n,\"cca, paired=50\",,3,13.83") || !strings.Contains(csv, p) ||
+		strings.Count(csv, "\n") != 5 {
 		t.Errorf("table.csv:\n%s", csv)
 	}
 }

@@ -16,17 +16,20 @@ import (
 
 // Matrix is the content of a matrix file. Parse checks it and makes the sweeps runs.
 type Matrix struct {
-	Title    string            `toml:"title"`    // heading of the table; empty: none
-	Base     string            `toml:"base"`     // configuration that every run starts from, relative to the matrix file
+	Title string `toml:"title"` // heading of the table; empty: none
+	// configuration that every run starts from, relative to the matrix file
+	Base     string            `toml:"base"`
 	Seeds    []int64           `toml:"seeds"`    // run.seed of the repetitions; empty: 1
 	Set      []string          `toml:"set"`      // overrides of every run
 	Metrics  []string          `toml:"metrics"`  // columns of the table
 	Baseline string            `toml:"baseline"` // run that the others are compared with; empty: none
 	Better   map[string]string `toml:"better"`   // metric -> higher, lower or none, where the default is wrong
-	Correct  string            `toml:"correct"`  // holm: the p of differences to the baseline are corrected for their number; empty: not
-	Across   Axis              `toml:"across"`   // every run is made with each value: a table and a curve for each metric; empty: no such key
-	Runs     []Run             `toml:"run"`      // after Parse with those of the sweeps
-	Sweeps   []Sweep           `toml:"sweep"`
+	// holm: the p of differences to the baseline are corrected for their number; empty: not
+	Correct string `toml:"correct"`
+	// every run is made with each value: a table and a curve for each metric; empty: no such key
+	Across Axis    `toml:"across"`
+	Runs   []Run   `toml:"run"` // after Parse with those of the sweeps
+	Sweeps []Sweep `toml:"sweep"`
 }
 
 // Run is a configuration that is trained once with each seed.
@@ -54,7 +57,8 @@ func Parse(name string, text []byte) (*Matrix, error) {
 	md, err := toml.Decode(string(text), m)
 	if err != nil {
 		if oneRun(string(text)) {
-			return nil, config.Errors{{Path: "run", Where: name, Msg: "is a table, as in the configuration of one run: this must be a matrix of runs",
+			return nil, config.Errors{{Path: "run", Where: name,
+				Msg:  "is a table, as in the configuration of one run: this must be a matrix of runs",
 				Hint: "write a matrix with base, metrics and [[run]], or train with trainer train --config FILE"}}
 		}
 		e := &config.Error{Msg: strings.TrimPrefix(err.Error(), "toml: "), Where: name}
@@ -67,7 +71,8 @@ func Parse(name string, text []byte) (*Matrix, error) {
 	var errs config.Errors
 	for i, k := range md.Undecoded() { // each of which is looked for in the text
 		if i == mostUnknown {
-			errs = append(errs, &config.Error{Msg: "and more keys that are unknown too", Hint: "is this a matrix of runs?", Where: name})
+			errs = append(errs, &config.Error{Msg: "and more keys that are unknown too",
+				Hint: "is this a matrix of runs?", Where: name})
 			break
 		}
 		errs = append(errs, unknown(name, string(text), k))
@@ -131,7 +136,8 @@ func unknown(name, text string, k toml.Key) *config.Error {
 	} else {
 		e.Hint = "the keys here are " + strings.Join(known, ", ")
 	}
-	find := regexp.MustCompile(`(?m)^[ \t\["]*(` + regexp.QuoteMeta(k.String()) + `|` + regexp.QuoteMeta(last) + `)\s*["\]=]`)
+	find := regexp.MustCompile(`(?m)^[ \t\["]*(` + regexp.QuoteMeta(k.String()) + `|` + regexp.QuoteMeta(last) +
+		`)\s*["\]=]`)
 	if at := find.FindStringIndex(text); at != nil {
 		e.Where = fmt.Sprintf("%s:%d", name, 1+strings.Count(text[:at[1]], "\n"))
 	}
@@ -155,7 +161,8 @@ func (m *Matrix) problems() (errs config.Errors) {
 		fail("run", nil, "there is nothing to run", "add [[run]] with a name, or [[sweep]] with a key and values")
 	}
 	if len(m.Runs) > mostRuns {
-		fail("run", len(m.Runs), fmt.Sprintf("must be at most %d, those of sweeps included", mostRuns), "write several files")
+		fail("run", len(m.Runs), fmt.Sprintf("must be at most %d, those of sweeps included", mostRuns),
+			"write several files")
 		return errs
 	}
 	m.checkNames(fail)
@@ -168,7 +175,7 @@ func (m *Matrix) problems() (errs config.Errors) {
 		fail("run", nil, "every run is hidden", "leave one in the table")
 	}
 	if m.Baseline != "" && !slices.ContainsFunc(m.Runs, func(r Run) bool { return r.named(m.Baseline) && visible(r) }) {
-		fail("baseline", m.Baseline, "is no run of the table", m.nearestRun(m.Baseline))
+		fail("baseline", m.Baseline, "is not a run of the table", m.nearestRun(m.Baseline))
 	}
 	if m.Correct != "" && m.Correct != "holm" {
 		fail("correct", m.Correct, `must be "holm" or left out`, "")
@@ -189,7 +196,8 @@ func (m *Matrix) checkNames(fail func(path string, value any, msg, hint string))
 			fail(path, nil, "every run needs a name", "")
 		case strings.ContainsAny(r.Name, `/\:`) || strings.ContainsFunc(r.Name, func(c rune) bool { return c < ' ' }) ||
 			strings.HasPrefix(r.Name, ".") || strings.TrimSpace(r.Name) != r.Name || len(r.Name) > longestName:
-			fail(path, r.Name, "must be the name of a folder", fmt.Sprintf("no / \\ : in it, no dot or space around it, at most %d bytes", longestName))
+			fail(path, r.Name, "must be the name of a folder",
+				fmt.Sprintf("no / \\ : in it, no dot or space around it, at most %d bytes", longestName))
 		case seen[folded]:
 			fail(path, r.Name, "two runs have this name", "upper and lower case count as the same")
 		}
@@ -220,7 +228,8 @@ func (m *Matrix) checkStarts(fail func(path string, value any, msg, hint string)
 		for at := runs[r.Start]; at != nil; at = runs[at.Start] {
 			chain = append(chain, at.Name)
 			if at.Name == r.Name {
-				fail(path, r.Start, "the starts go in a circle: "+words.Cut(strings.Join(chain, " <- "), 500), "let one of them start from nothing")
+				fail(path, r.Start, "the starts go in a circle: "+words.Cut(strings.Join(chain, " <- "), 500),
+					"let one of them start from nothing")
 			}
 			if seen[at.Name] {
 				break

@@ -47,7 +47,7 @@ func TestParseErrors(t *testing.T) {
 		head + run + "hidden = true\n":                         {"run: every run is hidden"},
 		head + "seeds = [1, 1]\n" + run:                        {"seeds: must be different numbers >= 0 (got 1)"},
 		head + "seeds = [-1]\n" + run:                          {"seeds: must be different numbers >= 0 (got -1)"},
-		head + "baseline = \"b\"\n" + run:                      {`baseline: is no run of the table (got "b")`},
+		head + "baseline = \"b\"\n" + run:                      {`baseline: is not a run of the table (got "b")`},
 		head + "better = {loss = \"up\"}\n" + run:              {"better.loss: must be one of higher, lower, none"},
 		head + "better = {lr = \"higher\"}\n" + run:            {"better.lr: is not one of metrics"},
 		"base = \"a\"\n" + run:                                 {"metrics: must name at least one"},
@@ -65,7 +65,8 @@ func TestParseErrors(t *testing.T) {
 		head + run + "start = \"b\"\n[[run]]\nname = \"b\"\nstart = \"a\"\n":    {"run[1].start: the starts go in a circle: a <- b <- a", "run[2].start"},
 		head + run + "start = \"c\"\n[[run]]\nname = \"c\"\nstart = \"c\"\n":    {"run[2].start: the starts go in a circle"},
 		head + run + "start = \"cosin\"\n[[run]]\nname = \"cosine\"\n":          {`did you mean "cosine"?`},
-		head + "[[sweep]]\naxes = [{key = \"a\", values = [" + strings.Repeat("1,", 40) + "]}, {key = \"b\", values = [" + strings.Repeat("1,", 40) + "]}]\n": {
+		head + "[[sweep]]\naxes = [{key = \"a\", values = [" + strings.Repeat("1,",
+			40) + "]}, {key = \"b\", values = [" + strings.Repeat("1,", 40) + "]}]\n": {
 			"sweep[1].axes: must not make more than 1000 runs (got 1600)"},
 	} {
 		_, err := Parse("m.toml", []byte(text))
@@ -170,7 +171,8 @@ name = "a"
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Column{{"eval/retrieval/rsum", "rsum", "higher"}, {"eval/retrieval/first/i2t_mean_rank", "i2t_mean_rank (pair score)", "lower"},
+	want := []Column{{"eval/retrieval/rsum", "rsum", "higher"},
+		{"eval/retrieval/first/i2t_mean_rank", "i2t_mean_rank (pair score)", "lower"},
 		{"eval/retrieval/rerank/i2t_r1", "i2t_r1 (re-ranked)", "higher"}, {"eval/retrieval/i2t_mean_rank", "i2t_mean_rank", "lower"},
 		{"loss/itc", "loss/itc", "lower"}, {"seconds", "seconds", "lower"}, {"graph/image/entropy", "graph/image/entropy", "none"}, {"lr", "lr", "lower"}, {"itm_accuracy", "itm_accuracy", "higher"}}
 	if !slices.Equal(list, want) {
@@ -225,7 +227,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestManyUnknownNames: of a file that is no matrix few names are told, and what they are like is not looked for of all.
+// TestManyUnknownNames: of a file that is not a matrix few names are told, and what they are like is not looked for of
+// all.
 func TestManyUnknownNames(t *testing.T) {
 	var keys, starts strings.Builder
 	starts.WriteString("base = \"a.toml\"\n")
@@ -239,12 +242,14 @@ func TestManyUnknownNames(t *testing.T) {
 		done := budgettest.Within(t, len(text))
 		_, err := Parse("x.toml", []byte(text))
 		done()
-		if err == nil || name == "keys" && strings.Count(err.Error(), "\n") != mostUnknown || strings.Count(err.Error(), "did you mean") > mostUnknown {
+		if err == nil || name == "keys" && strings.Count(err.Error(), "\n") != mostUnknown ||
+			strings.Count(err.Error(), "did you mean") > mostUnknown {
 			t.Errorf("%s: %.2000v", name, err)
 		}
 	}
 	over := starts.String() + "[[run]]\nname = \"one more\"\n"
-	if _, err := Parse("x.toml", []byte(over)); err == nil || !strings.Contains(err.Error(), "run: must be at most 1000, those of sweeps included (got 1001)") {
+	if _, err := Parse("x.toml", []byte(over)); err == nil ||
+		!strings.Contains(err.Error(), "run: must be at most 1000, those of sweeps included (got 1001)") {
 		t.Errorf("%.500v", err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 // Columns that are measured by the command and not logged by a run.
 const (
-	Seconds = "seconds" // from the first step to the end of the last one, evaluations between them included, over all sessions
+	// from the first step to the end of the last one, evaluations between them included, over all sessions
+	Seconds = "seconds"
 	StepMS  = "step_ms" // mean time of a step in ms, the first 20 steps left out
 	PeakMB  = "peak_mb" // largest resident memory of the process during the run, in MB of 2^20 bytes
 )
@@ -23,7 +24,8 @@ type Column struct {
 	Better string `json:"better"` // higher, lower or none
 }
 
-// plain are the metrics without a slash in their name, and a few of others that are unlike those beside them, and which way is better.
+// plain are the metrics without a slash in their name, and a few of others that are unlike those beside them, and which
+// way is better.
 var plain = map[string]string{
 	Seconds: "lower", StepMS: "lower", PeakMB: "lower",
 	"loss": "lower", "data_wait": "lower", "samples_per_second": "higher",
@@ -31,7 +33,8 @@ var plain = map[string]string{
 
 	// Measures of losses, but for accuracies.
 	"itc_i2i": "lower", "itc_t2t": "lower", "itc_local_image": "lower", "itc_local_text": "lower",
-	"klot_off": "lower", "siglip_scale": "none", "triplet_anchors": "none", "mafa_positives": "none", "mafa_replaced": "none", "vqa_left_out": "lower",
+	"klot_off": "lower", "siglip_scale": "none", "triplet_anchors": "none", "mafa_positives": "none",
+	"mafa_replaced": "none", "vqa_left_out": "lower",
 
 	"eval/probe/decay": "none", "eval/vqa/outside": "none", // no scores
 }
@@ -120,7 +123,8 @@ func direction(name string) (better string, known bool) {
 	if b, ok := plain[name]; ok {
 		return b, true
 	}
-	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/") || strings.HasPrefix(name, "eval/sentiment/") && strings.HasSuffix(name, "mae")
+	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/") ||
+		strings.HasPrefix(name, "eval/sentiment/") && strings.HasSuffix(name, "mae")
 	if metric, ok := isotropyOf(name); ok {
 		return isotropic[metric], isotropic[metric] != ""
 	}
@@ -145,7 +149,8 @@ func direction(name string) (better string, known bool) {
 }
 
 // isotropic says which way the numbers of the isotropy of sentences are better.
-var isotropic = map[string]string{"mean_cosine": "lower", "effective_rank": "higher", "participation_ratio": "higher", "isoscore": "higher", "uniformity": "lower", "alignment": "lower"}
+var isotropic = map[string]string{"mean_cosine": "lower", "effective_rank": "higher", "participation_ratio": "higher",
+	"isoscore": "higher", "uniformity": "lower", "alignment": "lower"}
 
 // isotropyOf returns the number of eval/isotropy/<task>/<number>.
 func isotropyOf(name string) (metric string, ok bool) {

@@ -56,7 +56,7 @@ type Trial struct {
 	Folder string `json:"folder,omitempty"`
 	Steps  int    `json:"steps,omitempty"`
 	Values Values `json:"values,omitempty"` // finite
-	// Notes say which of the numbers are no result, such as those of an evaluation at chance.
+	// Notes say which of the numbers are not results, such as those of an evaluation at chance.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -121,7 +121,7 @@ func (r *Row) is(o *Row) bool {
 	return o.Name == r.Name || o.Same == r.Name || r.Same == o.Name || r.Same != "" && r.Same == o.Same
 }
 
-// whole reports whether no seed failed. A run that fails with some seeds is no best one,
+// whole reports whether no seed failed. A run that fails with some seeds is not a best one,
 // whatever the others reach.
 func (r *Row) whole() bool {
 	return !slices.ContainsFunc(r.Trials, func(t Trial) bool { return t.State == Failed })
@@ -203,7 +203,8 @@ func (r *Results) baseline(at *float64) *Row {
 		row := &r.Rows[i]
 		switch {
 		case r.Baseline == "":
-		case at == nil && row.At == nil && row.Name == r.Baseline, at != nil && row.At != nil && row.Method == r.Baseline && *row.At == *at:
+		case at == nil && row.At == nil && row.Name == r.Baseline, at != nil && row.At != nil &&
+			row.Method == r.Baseline && *row.At == *at:
 			return row
 		}
 	}

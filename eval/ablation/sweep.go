@@ -39,7 +39,8 @@ func (s Sweep) expand() ([]Run, *config.Error) {
 	case s.Key != "":
 		axes = []Axis{{s.Key, s.Values}}
 	case len(axes) == 0:
-		return nil, &config.Error{Path: "key", Msg: "must name a key of the configuration", Hint: `such as key = "queue.size" with values = [1024, 4096]`}
+		return nil, &config.Error{Path: "key", Msg: "must name a key of the configuration",
+			Hint: `such as key = "queue.size" with values = [1024, 4096]`}
 	}
 	group := s.Group
 	if group == "" {
@@ -63,7 +64,8 @@ func (s Sweep) expand() ([]Run, *config.Error) {
 			for _, v := range a.Values {
 				text, err := literal(v)
 				if err != nil {
-					return nil, &config.Error{Path: "values", Value: v, Msg: "must be numbers, strings, true, false or lists of them"}
+					return nil, &config.Error{Path: "values", Value: v,
+						Msg: "must be numbers, strings, true, false or lists of them"}
 				}
 				one := r
 				one.Set = append(slices.Clone(r.Set), a.Key+"="+text)
@@ -75,7 +77,8 @@ func (s Sweep) expand() ([]Run, *config.Error) {
 			}
 		}
 		if runs = next; len(runs) > mostRuns {
-			return nil, &config.Error{Path: "axes", Value: len(runs), Msg: fmt.Sprintf("must not make more than %d runs", mostRuns)}
+			return nil, &config.Error{Path: "axes", Value: len(runs),
+				Msg: fmt.Sprintf("must not make more than %d runs", mostRuns)}
 		}
 	}
 	if s.Name != "" {

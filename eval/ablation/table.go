@@ -16,7 +16,8 @@ const TableFile = "table.md"
 // note says what is wrong with the trials of a row.
 func (r *Row) note() string {
 	var parts []string
-	for _, s := range []struct{ state, text string }{{Failed, "failed"}, {Stopped, "interrupted"}, {Missing, "not run"}} {
+	for _, s := range []struct{ state, text string }{{Failed, "failed"}, {Stopped, "interrupted"},
+		{Missing, "not run"}} {
 		var seeds []string
 		for _, t := range r.Trials {
 			if t.State == s.state {
@@ -268,7 +269,8 @@ func (r *Results) legend() string {
 			fmt.Fprintf(&b, " In parentheses: difference to %q and the p of the same test.", r.Baseline)
 		}
 	} else {
-		fmt.Fprintf(&b, "One seed (%d), so nothing can be said about chance. **Bold**: the best of its column.", r.Seeds[0])
+		fmt.Fprintf(&b, "One seed (%d), so nothing can be said about chance. **Bold**: the best of its column.",
+			r.Seeds[0])
 		if r.Baseline != "" {
 			fmt.Fprintf(&b, " In parentheses: difference to %q.", r.Baseline)
 		}
@@ -309,7 +311,8 @@ func (r *Results) lastRanking() string {
 	case len(reranked) == rows:
 		return " Re-ranked by the matching head: " + what + "."
 	default:
-		return fmt.Sprintf(" Re-ranked by the matching head in %s, by the pair score in the others: %s.", strings.Join(reranked, ", "), what)
+		return fmt.Sprintf(" Re-ranked by the matching head in %s, by the pair score in the others: %s.",
+			strings.Join(reranked, ", "), what)
 	}
 }
 

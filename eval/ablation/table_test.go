@@ -12,7 +12,8 @@ import (
 func row(name, group string, values ...[2]float64) Row {
 	r := Row{Name: name, Group: group}
 	for i, v := range values {
-		r.Trials = append(r.Trials, Trial{Seed: int64(i + 1), State: Done, Values: map[string]float64{"eval/retrieval/rsum": v[0], "loss": v[1]}})
+		r.Trials = append(r.Trials, Trial{Seed: int64(i + 1), State: Done,
+			Values: map[string]float64{"eval/retrieval/rsum": v[0], "loss": v[1]}})
 	}
 	return r
 }
@@ -46,7 +47,8 @@ func TestLastRanking(t *testing.T) {
 	for i := range r.Rows {
 		r.Rows[i].Rerank = r.Rows[i].Name == "plain" || r.Rows[i].Hidden
 	}
-	if want := ` Re-ranked by the matching head in "plain", by the pair score in the others: rsum.`; !strings.Contains(r.Legend(), want) {
+	if want := ` Re-ranked by the matching head in "plain", by the pair score in the others: rsum.`; !strings.Contains(
+		r.Legend(), want) {
 		t.Errorf("%q is not in %q", want, r.Legend())
 	}
 	for i := range r.Rows {
@@ -86,7 +88,8 @@ func TestProgress(t *testing.T) {
 	}
 	r.Rows = r.Rows[:len(r.Rows)-2] // without the one that waits
 	r.Tabulate()
-	if got := r.Legend(); strings.Contains(got, "Not all runs are done") || !strings.Contains(got, "A run that failed with a seed is not marked") {
+	if got := r.Legend(); strings.Contains(got, "Not all runs are done") ||
+		!strings.Contains(got, "A run that failed with a seed is not marked") {
 		t.Errorf("a failed run counts as one to be made: %s", got)
 	}
 }
@@ -136,7 +139,8 @@ func TestBaselineStandsOnce(t *testing.T) {
 	if len(r.Tables) != 2 || len(r.Tables[0].Lines) != 2 || len(r.Tables[1].Lines) != 2 {
 		t.Fatalf("%+v", r.Tables)
 	}
-	if got := r.Tables[0].Lines[0]; got.Name != "k=1" || got.Note != `the same as "a"` || got.Cells[0].Difference != nil {
+	if got := r.Tables[0].Lines[0]; got.Name != "k=1" || got.Note != `the same as "a"` ||
+		got.Cells[0].Difference != nil {
 		t.Errorf("%+v", got)
 	}
 	if got := r.Tables[1].Lines; got[0].Name != "a" || got[1].Cells[0].Difference == nil {
@@ -203,7 +207,8 @@ func TestCSVAndJSON(t *testing.T) {
 	if len(lines) != 1+4+2 || lines[0][4] != "eval/retrieval/rsum mean" { // the baseline stands in both tables
 		t.Fatalf("%q", lines)
 	}
-	if got := strings.Join(lines[3][:8], "|"); got != "|alike||3|121.33333333333333|18.230011885167087|best|11.333333333333329" {
+	if got := strings.Join(lines[3][:8],
+		"|"); got != "|alike||3|121.33333333333333|18.230011885167087|best|11.333333333333329" {
 		t.Errorf("got %s", got)
 	}
 	raw, err := json.Marshal(r)

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// onePoint is the mean cosine of two rows above which they are one point: 1 - 1e-3. Features of a trained model have 0 to 0.9.
+// onePoint is the mean cosine of two rows above which they are one point: 1 - 1e-3. Features of a trained model have 0
+// to 0.9.
 const onePoint = 0.999
 
 // Collapsed says that the rows of a side are nearly one point. cosine is the mean cosine of two of n rows.
@@ -13,10 +14,12 @@ func Collapsed(side string, cosine float64, n int) string {
 	if n < 2 || !(cosine > onePoint) {
 		return ""
 	}
-	return fmt.Sprintf("the features of the %s are nearly one point: the mean cosine of two of them is %.5f", side, cosine)
+	return fmt.Sprintf("the features of the %s are nearly one point: the mean cosine of two of them is %.5f", side,
+		cosine)
 }
 
-// MeanCosine returns the mean cosine of two different rows of x (n, d), without those that are zero; n counts the others.
+// MeanCosine returns the mean cosine of two different rows of x (n, d), without those that are zero; n counts the
+// others.
 func MeanCosine(x []float32, d int) (cosine float64, n int) {
 	sum := make([]float64, d)
 	for i := 0; i+d <= len(x); i += d {
@@ -58,7 +61,8 @@ func Column(file string, column, columns int, share, largest float64) string {
 // moved is the change of a mean of recalls, in points, from which ties are told.
 const moved = 0.05
 
-// Ties says that equal scores move the mean of recalls: worst counts them against the model, mean is over all orders of them.
+// Ties says that equal scores move the mean of recalls: worst counts them against the model, mean is over all orders of
+// them.
 func Ties(worst, mean float64) string {
 	if mean-worst < moved {
 		return ""

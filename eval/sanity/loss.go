@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// divergedBy is how far above its start a loss ends that has diverged. A loss starts near what guessing gives; a part that
-	// joins later, such as the contrast with a queue, at most doubles the sum.
+	// divergedBy is how far above its start a loss ends that has diverged. A loss starts near what guessing gives; a
+	// part that joins later, such as the contrast with a queue, at most doubles the sum.
 	divergedBy = 3
 	// leastRows of a log tell whether a loss has fallen.
 	leastRows = 10
-	// flatErrors: the means of the first and of the last third differ by fewer standard errors than this, and the first value lies
-	// within as many standard deviations of the last third.
+	// flatErrors: the means of the first and of the last third differ by fewer standard errors than this, and the first
+	// value lies within as many standard deviations of the last third.
 	flatErrors = 3
 )
 
@@ -34,7 +34,8 @@ func Loss(losses []float64) string {
 	a, sdA := meanDeviation(losses[:third])
 	b, sdB := meanDeviation(losses[n-third:])
 	deviation := max(sdA, sdB)
-	if math.Abs(a-b) > flatErrors*math.Sqrt((sdA*sdA+sdB*sdB)/float64(third)) || math.Abs(first-b) > flatErrors*deviation {
+	if math.Abs(a-b) > flatErrors*math.Sqrt((sdA*sdA+sdB*sdB)/float64(third)) ||
+		math.Abs(first-b) > flatErrors*deviation {
 		return ""
 	}
 	return fmt.Sprintf("the loss has not moved beyond its noise: %.4g in the first third of the log, %.4g in the last, deviation %.2g; nothing seems to have been learned (look at optimizer.lr, optimizer.clip_norm and what is frozen)", a, b, deviation)

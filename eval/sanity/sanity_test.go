@@ -101,8 +101,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms: of guesses that are made at random a share is told from chance in about chanceP of the evaluations, and of a
-// model that is right three times as often as chance nearly never taken for one.
+// TestFalseAlarms: of guesses that are made at random a share is told from chance in about chanceP of the evaluations,
+// and of a model that is right three times as often as chance nearly never taken for one.
 func TestFalseAlarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	const trials, n = 2000, 500
@@ -121,7 +121,8 @@ func TestFalseAlarms(t *testing.T) {
 		}
 	}
 	if above[0.02] > trials/50 || above[0.06] < trials*98/100 {
-		t.Errorf("of %d evaluations %d at chance and %d at three times chance are told from chance", trials, above[0.02], above[0.06])
+		t.Errorf("of %d evaluations %d at chance and %d at three times chance are told from chance", trials,
+			above[0.02], above[0.06])
 	}
 }
 

@@ -16,8 +16,8 @@ type Share struct {
 	N      int
 }
 
-// chanceP: what guesses reach with this probability or a larger one is told from no chance. At 1 % a model that has learned a
-// little is told in one evaluation of a hundred at most, and of several shares all must be at chance.
+// chanceP: what guesses reach with this probability or a larger one is told from no chance. At 1 % a model that has
+// learned a little is told in one evaluation of a hundred at most, and of several shares all must be at chance.
 const chanceP = 0.01
 
 // atChance says whether guesses reach the share too easily: P(Binomial(N, chance) >= hits) > chanceP.
@@ -42,8 +42,8 @@ func Interval(percent float64, n int) (lo, hi float64) {
 	return 100 * max(0, centre-half), 100 * min(1, centre+half)
 }
 
-// AtChance says that none of the shares of what is measured, such as R@1, R@5 and R@10 of a direction, is above what guessing
-// reaches.
+// AtChance says that none of the shares of what is measured, such as R@1, R@5 and R@10 of a direction, is above what
+// guessing reaches.
 func AtChance(what string, shares ...Share) string {
 	var told []string
 	for _, s := range shares {
@@ -52,7 +52,8 @@ func AtChance(what string, shares ...Share) string {
 		}
 		if s.Chance < 100 {
 			lo, hi := Interval(s.Value, s.N)
-			told = append(told, fmt.Sprintf("%s %.1f %% (95 %% interval %.1f to %.1f, chance %.1f)", s.Name, s.Value, lo, hi, s.Chance))
+			told = append(told, fmt.Sprintf("%s %.1f %% (95 %% interval %.1f to %.1f, chance %.1f)", s.Name, s.Value,
+				lo, hi, s.Chance))
 		}
 	}
 	if told == nil {
@@ -70,5 +71,6 @@ func Few(s Share, of string) string {
 		return ""
 	}
 	lo, hi := Interval(s.Value, s.N)
-	return fmt.Sprintf("%d %s: one is %.1f points; %s %.1f %% has a 95 %% interval of %.1f to %.1f", s.N, of, 100/float64(s.N), s.Name, s.Value, lo, hi)
+	return fmt.Sprintf("%d %s: one is %.1f points; %s %.1f %% has a 95 %% interval of %.1f to %.1f", s.N, of,
+		100/float64(s.N), s.Name, s.Value, lo, hi)
 }

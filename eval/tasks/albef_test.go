@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/encoders"

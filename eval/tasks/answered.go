@@ -5,12 +5,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 )
 
-// Answered compares the answers of a model to questions with those of people, by the official accuracy of VQA (eval.VQAAccuracy).
+// Answered compares the answers of a model to questions with those of people, by the official accuracy of VQA
+// (eval.VQAAccuracy).
 type Answered struct {
 	// Answer returns an answer to each of the n rows of b. It ends early with the error of ctx.
 	Answer     func(ctx context.Context, b *batch.Batch) ([]string, error)
@@ -25,7 +26,7 @@ type Answered struct {
 type AnsweredScores struct {
 	Questions int
 	Unknown   int // without an answer by people, which the rest leaves out
-	Outside   int // of which the heaviest answer is no candidate
+	Outside   int // of which the heaviest answer is not a candidate
 	Accuracy  float64
 	Reachable float64     // of the best candidate for each question; 100 for a model that writes
 	Majority  float64     // of the answer that is the best one for all questions
@@ -118,7 +119,8 @@ func (t Answered) score(s *AnsweredScores) {
 type answersOfKind struct {
 	count int
 	right float64
-	// Of each answer, were it given to all: to questions where people agree, as it is written, and to others, as it is compared there.
+	// Of each answer, were it given to all: to questions where people agree, as it is written, and to others, as it is
+	// compared there.
 	plain, normalized map[string]float64
 }
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 )
 
 // questionRows are the numbers of questions as rows of a batch.
@@ -27,7 +27,9 @@ func (g questionRows) Fill(i int, row batch.Row) error {
 func TestAnswered(t *testing.T) {
 	f := &data.FileExamples{}
 	add := func(kind string, answers ...data.Answer) { f.Add(data.Example{Kind: kind, Answers: answers}, "x") }
-	add("number", data.Answer{Text: "two", Weight: .7}, data.Answer{Text: "2", Weight: .2}, data.Answer{Text: "3", Weight: .1}) // all but one mean 2
+	// all but one mean 2
+	add("number", data.Answer{Text: "two", Weight: .7}, data.Answer{Text: "2", Weight: .2},
+		data.Answer{Text: "3", Weight: .1})
 	add("colour", data.Answer{Text: "teal", Weight: .8}, data.Answer{Text: "blue", Weight: .2})
 	add("colour", data.Answer{Text: "red", Weight: 1})
 	add("colour") // nobody knows
@@ -65,9 +67,10 @@ func TestAnswered(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, c[0], c[1])
 		}
 	}
-	if want := []KindScore{{"colour", 2, 30}, {"number", 2, 100}}; !slices.EqualFunc(s.Kinds, want, func(a, b KindScore) bool {
-		return a.Kind == b.Kind && a.Examples == b.Examples && math.Abs(a.Accuracy-b.Accuracy) < 1e-9
-	}) {
+	if want := []KindScore{{"colour", 2, 30}, {"number", 2, 100}}; !slices.EqualFunc(s.Kinds, want,
+		func(a, b KindScore) bool {
+			return a.Kind == b.Kind && a.Examples == b.Examples && math.Abs(a.Accuracy-b.Accuracy) < 1e-9
+		}) {
 		t.Errorf("kinds %v, want %v", s.Kinds, want)
 	}
 	if !slices.Equal(s.KindBest, []float64{50, 50}) {

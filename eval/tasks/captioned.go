@@ -3,14 +3,14 @@ package tasks
 import (
 	"context"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/eval"
 )
 
-// Captioned compares the captions that a model writes for images with those of people, by BLEU and CIDEr-D as the official
-// evaluation of COCO's captions computes them.
+// Captioned compares the captions that a model writes for images with those of people, by BLEU and CIDEr-D as the
+// official evaluation of COCO's captions computes them.
 type Captioned struct {
 	// Write returns a caption of each of the n rows of b. It ends early with the error of ctx.
 	Write   func(ctx context.Context, b *batch.Batch) ([]string, error)
@@ -20,8 +20,8 @@ type Captioned struct {
 	Encoding
 }
 
-// Nearest is the baseline of captions that are copied: an image gets the caption of the training image whose class tokens have
-// the largest cosine with its own.
+// Nearest is the baseline of captions that are copied: an image gets the caption of the training image whose class
+// tokens have the largest cosine with its own.
 type Nearest struct {
 	Model   ClassEncoder
 	Train   data.Stream // images that are not augmented, with captions

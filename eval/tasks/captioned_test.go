@@ -5,13 +5,13 @@ import (
 	"math"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
-// TestCaptionedReadsCaptionsAsWritten: references keep what cleaning takes away, as the official evaluation has them: "a man 's
-// black-and-white t-shirt" has five words, so that 7 of 13 written ones are right.
+// TestCaptionedReadsCaptionsAsWritten: references keep what cleaning takes away, as the official evaluation has them:
+// "a man 's black-and-white t-shirt" has five words, so that 7 of 13 written ones are right.
 func TestCaptionedReadsCaptionsAsWritten(t *testing.T) {
 	ds := &data.Memory{Texts: [][]string{{"A man's black-and-white T-shirt.", "!"}, {"Two dogs run on the grass."}}}
 	for range ds.Texts {
@@ -29,7 +29,8 @@ func TestCaptionedReadsCaptionsAsWritten(t *testing.T) {
 	if err != nil || s.References != 2 {
 		t.Fatalf("%+v (%v)", s, err)
 	}
-	for name, c := range map[string][2]float64{"BLEU-1": {s.Written.Bleu[0], 100 * 7. / 13}, "BLEU-4": {s.Written.Bleu[3], 46.466}, "CIDEr-D": {s.Written.Cider, 519.99}} {
+	for name, c := range map[string][2]float64{"BLEU-1": {s.Written.Bleu[0], 100 * 7. / 13},
+		"BLEU-4": {s.Written.Bleu[3], 46.466}, "CIDEr-D": {s.Written.Cider, 519.99}} {
 		if !(math.Abs(c[0]-c[1]) <= 0.01) {
 			t.Errorf("%s: %v, want %v", name, c[0], c[1])
 		}

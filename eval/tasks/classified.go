@@ -38,7 +38,8 @@ type KindScore struct {
 	Accuracy float64 `json:"accuracy"` // in percent
 }
 
-// Run asks the model about every example. It ends early with the error of ctx. Scores of NaN are an *eval.NonFiniteError.
+// Run asks the model about every example. It ends early with the error of ctx. Scores of NaN are an
+// *eval.NonFiniteError.
 func (t Classified) Run(ctx context.Context) (ClassifiedScores, error) {
 	names := t.Examples.Labels()
 	s := ClassifiedScores{Examples: t.Examples.Len(), Table: eval.NewClassTable(names)}

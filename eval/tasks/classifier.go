@@ -53,7 +53,8 @@ func (s ProbeScores) Table() string {
 	}
 	text += fmt.Sprintf("%-12s %6.2f\n", "chance", s.Chance)
 	if s.Chosen {
-		text += fmt.Sprintf("\nThe decay %.3g was chosen, with %.2f on the training rows held for that.\n", s.Decay, s.Held)
+		text += fmt.Sprintf("\nThe decay %.3g was chosen, with %.2f on the training rows held for that.\n", s.Decay,
+			s.Held)
 	}
 	return text + "\n" + s.PerClass.Table()
 }
@@ -65,7 +66,8 @@ type labelled struct {
 }
 
 // classify fits a classifier to train and tests it on test.
-func (c Classifier) classify(ctx context.Context, train, test labelled, names []string, progress func(phase string, done, total int)) (ProbeScores, error) {
+func (c Classifier) classify(ctx context.Context, train, test labelled, names []string,
+	progress func(phase string, done, total int)) (ProbeScores, error) {
 	k := len(names)
 	s := ProbeScores{Train: len(train.labels), Test: len(test.labels), Classes: k, Decay: c.Decay}
 	if c.Hold > 0 {
@@ -80,7 +82,8 @@ func (c Classifier) classify(ctx context.Context, train, test labelled, names []
 		}
 		s.Decay, s.Held, s.Chosen = choice.Decay, choice.Top1, true
 	}
-	linear, err := eval.FitProbe(ctx, c.Engine, train.features, train.labels, eval.ProbeOptions{Classes: k, Decay: s.Decay})
+	linear, err := eval.FitProbe(ctx, c.Engine, train.features, train.labels,
+		eval.ProbeOptions{Classes: k, Decay: s.Decay})
 	if err != nil {
 		return s, err
 	}
@@ -92,7 +95,8 @@ func (c Classifier) classify(ctx context.Context, train, test labelled, names []
 	s.PerClass = eval.TableOf(names, predicted, test.labels)
 	s.MeanOfClasses = s.PerClass.MeanOfClasses()
 	if c.Neighbours > 0 {
-		predicted, err = eval.NearestNeighbours(ctx, c.Engine, train.features, train.labels, k, test.features, s.Test, c.Neighbours)
+		predicted, err = eval.NearestNeighbours(ctx, c.Engine, train.features, train.labels, k, test.features, s.Test,
+			c.Neighbours)
 		if err != nil {
 			return s, err
 		}

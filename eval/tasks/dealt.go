@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // piece is what encoding makes of the rows of a batch.
@@ -31,7 +31,8 @@ func (p piece) of(at, k, n int) piece {
 // several processes encode together, batch number i is of rank i modulo their number. As
 // many batches as there are ranks are encoded at a time and exchanged: batches are those
 // of one process, and no rank holds more than one of each rank.
-func (e Encoding) dealt(ctx context.Context, columns []batch.Column, g data.Gallery, phase string, encode func(b *batch.Batch) (piece, error), take func(p piece, k int) error) error {
+func (e Encoding) dealt(ctx context.Context, columns []batch.Column, g data.Gallery, phase string,
+	encode func(b *batch.Batch) (piece, error), take func(p piece, k int) error) error {
 	if e.ranks() == 1 {
 		return e.batches(ctx, columns, g, phase, func(b *batch.Batch, k int) error {
 			p, err := encode(b)

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // onRanks runs f on n ranks at once and returns the errors.
@@ -27,7 +27,8 @@ func onRanks(n int, f func(rank int, g parallel.Group) error) []error {
 // re-ranking, a batch that is not full and ranks that have none, and the images are shared.
 func TestRanksAreOneProcess(t *testing.T) {
 	const n, texts = 12, 2
-	for _, c := range []struct{ ranks, size, top, folds int }{{2, 5, 0, 0}, {2, 5, 5, 0}, {3, 5, 4, 3}, {3, 1, 100, 2}, {2, 100, 5, 0}, {5, 4, 5, 0}} {
+	for _, c := range []struct{ ranks, size, top, folds int }{{2, 5, 0, 0}, {2, 5, 5, 0}, {3, 5, 4, 3}, {3, 1, 100, 2},
+		{2, 100, 5, 0}, {5, 4, 5, 0}} {
 		fresh := func() (Retrieval, *fakeModel) {
 			r, m := fake(t, 7, n, texts)
 			fakeSet{n: n, owner: m.owner, ids: []int64{5, 7, 5, 9, 9, 5, 7, 7, 3, 5, 5, 9}}.into(&r)
@@ -116,12 +117,13 @@ func TestARankFails(t *testing.T) {
 	}
 }
 
-// TestRowsAtATime: images are encoded a batch at a time, texts some batches in the order of their length, the more the more
-// there are, but never all at once where several processes could share them.
+// TestRowsAtATime: images are encoded a batch at a time, texts some batches in the order of their length, the more the
+// more there are, but never all at once where several processes could share them.
 func TestRowsAtATime(t *testing.T) {
 	texts, images := fakeTexts{}.Columns(), fakeImages{}.Columns()
 	e := Encoding{BatchSize: 10}
-	for _, x := range []struct{ n, texts, images int }{{1, 1, 1}, {9, 9, 9}, {40, 10, 10}, {41, 20, 10}, {400, 100, 10}, {5000, 160, 10}} {
+	for _, x := range []struct{ n, texts, images int }{{1, 1, 1}, {9, 9, 9}, {40, 10, 10}, {41, 20, 10}, {400, 100, 10},
+		{5000, 160, 10}} {
 		if a, b := e.rows(texts, x.n), e.rows(images, x.n); a != x.texts || b != x.images {
 			t.Errorf("of %d rows %d texts and %d images at a time, want %d and %d", x.n, a, b, x.texts, x.images)
 		}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // Encoder is one side of a model; *model.Encoder is one.
@@ -107,7 +107,8 @@ func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase stri
 }
 
 // RunClasses is Run for class tokens, before any head: take gets those of some rows, (k, m*Width).
-func (e Encoding) RunClasses(ctx context.Context, m ClassEncoder, g data.Gallery, phase string, take func(rows int, classes []float32) error) error {
+func (e Encoding) RunClasses(ctx context.Context, m ClassEncoder, g data.Gallery, phase string,
+	take func(rows int, classes []float32) error) error {
 	return e.dealt(ctx, m.Columns(), g, phase, func(b *batch.Batch) (piece, error) {
 		classes, err := m.EncodeClasses(ctx, b)
 		return piece{rows: [2][]float32{classes}}, err
@@ -116,7 +117,8 @@ func (e Encoding) RunClasses(ctx context.Context, m ClassEncoder, g data.Gallery
 
 // batches reads the rows of a gallery and hands them to encode, of which the first k are new. Processes do
 // not share this work.
-func (e Encoding) batches(ctx context.Context, columns []batch.Column, g data.Gallery, phase string, encode func(b *batch.Batch, k int) error) error {
+func (e Encoding) batches(ctx context.Context, columns []batch.Column, g data.Gallery, phase string,
+	encode func(b *batch.Batch, k int) error) error {
 	if e.BatchSize < 1 {
 		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", e.BatchSize)
 	}
@@ -148,7 +150,8 @@ func (e Encoding) Features(ctx context.Context, m Encoder, g data.Gallery, phase
 }
 
 // ClassTokens returns the m class tokens of every row, before any head: (n, m*Width).
-func (e Encoding) ClassTokens(ctx context.Context, m ClassEncoder, g data.Gallery, phase string) (all []float32, err error) {
+func (e Encoding) ClassTokens(ctx context.Context, m ClassEncoder, g data.Gallery, phase string) (all []float32,
+	err error) {
 	err = e.RunClasses(ctx, m, g, phase, func(_ int, x []float32) error { all = append(all, x...); return nil })
 	return all, err
 }

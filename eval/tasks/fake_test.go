@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
@@ -29,7 +29,7 @@ type fakeModel struct {
 	images, texts     [][]float32 // features by index
 	scores            [][]float32 // match score by image and text
 	owner             []int       // image of each text
-	fail              string // what fails: "images", "texts" or "match"
+	fail              string      // what fails: "images", "texts" or "match"
 	states, features  []float32
 	match             []float32
 	imageRuns, batchN int
@@ -117,7 +117,8 @@ func firstTokens(ctx context.Context, m Encoder, b *batch.Batch) (classes []floa
 	return classes, err
 }
 
-func (m *fakeModel) Match(_ context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
+func (m *fakeModel) Match(_ context.Context, states []float32, lengths, index []int32, images []float32, n,
+	k int) ([]float32, error) {
 	if m.fail == "match" {
 		return nil, errFake
 	}

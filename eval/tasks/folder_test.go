@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 )
@@ -137,10 +137,12 @@ func TestFolder(t *testing.T) {
 			Member: Member{Image: painter{set.Images().Columns()[:1], paintOf},
 				Text:   painter{words.Columns(), func(row batch.Row) int { return (int(row.Ints(batch.Tokens)[0]) + off) % len(paints) }},
 				Score:  scoring.Score{Space: space.Space{Dim: len(paints)}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}},
-				Engine: engine, Images: set.Images(), Texts: texts}, TextImage: set.TextImage, ImageID: set.ImageID, BatchSize: 7,
+				Engine: engine, Images: set.Images(), Texts: texts}, TextImage: set.TextImage, ImageID: set.ImageID,
+			BatchSize: 7,
 		})
 		want := 100 - 100*float64(off)
-		if s.First.I2T.R1 != want || s.First.T2I.R1 != want || off == 0 && (s.First.I2T.MeanRank != 1 || s.First.T2I.MedianRank != 1) {
+		if s.First.I2T.R1 != want || s.First.T2I.R1 != want || off == 0 &&
+			(s.First.I2T.MeanRank != 1 || s.First.T2I.MedianRank != 1) {
 			t.Errorf("off by %d: %+v", off, s.First)
 		}
 		precise := []float64{100, 96, 100, 96} // red has 8 images

@@ -51,7 +51,8 @@ func (g *gallery) scores(row, n int, dst []float32) error { return g.members.row
 // encode runs the towers of all members over the split.
 func (g *gallery) encode(members []Member) error {
 	r := g.r
-	e := Encoding{BatchSize: r.BatchSize, Workers: r.Workers, Group: r.Group, Progress: r.Progress, States: r.RerankTop > 0}
+	e := Encoding{BatchSize: r.BatchSize, Workers: r.Workers, Group: r.Group, Progress: r.Progress,
+		States: r.RerankTop > 0}
 	var seen func(image bool, x Encoded)
 	if r.RerankTop > 0 {
 		g.lengths = make([]int32, 0, r.Texts.Len())

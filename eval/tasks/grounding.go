@@ -6,15 +6,16 @@ import (
 	"math"
 	"strings"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 )
 
-// Grounding looks for what expressions name in their pictures: of the boxes of a picture the one that holds most of a heat map.
+// Grounding looks for what expressions name in their pictures: of the boxes of a picture the one that holds most of a
+// heat map.
 type Grounding struct {
-	// Heat returns what the P patches of the picture say for each of the n pairs of a batch, (n, P), as many rows of patches as columns. It is
-	// overwritten by the next call.
+	// Heat returns what the P patches of the picture say for each of the n pairs of a batch, (n, P), as many rows of
+	// patches as columns. It is overwritten by the next call.
 	Heat      func(ctx context.Context, b *batch.Batch) ([]float32, error)
 	Columns   []batch.Column // that Heat reads
 	Examples  data.Examples  // with targets
@@ -46,26 +47,29 @@ type GroundingScores struct {
 	Sliding int     // which were looked for in sliding boxes, as their pictures have no others
 }
 
-// Run looks for all expressions. It ends early with the error of ctx. A map that is not finite is an *eval.NonFiniteError.
+// Run looks for all expressions. It ends early with the error of ctx. A map that is not finite is an
+// *eval.NonFiniteError.
 func (g Grounding) Run(ctx context.Context) (GroundingScores, error) {
 	var s GroundingScores
 	next := 0
-	err := Encoding{BatchSize: g.BatchSize, Workers: g.Workers, Progress: g.Progress}.batches(ctx, g.Columns, g.Rows, "grounding expressions", func(b *batch.Batch, k int) error {
-		maps, err := g.Heat(ctx, b)
-		if err != nil {
-			return err
-		}
-		p := len(maps) / b.Rows()
-		for r := range k {
-			if err := g.find(&s, next+r, maps[r*p:][:p]); err != nil {
+	err := Encoding{BatchSize: g.BatchSize, Workers: g.Workers, Progress: g.Progress}.batches(ctx, g.Columns, g.Rows,
+		"grounding expressions", func(b *batch.Batch, k int) error {
+			maps, err := g.Heat(ctx, b)
+			if err != nil {
 				return err
 			}
-		}
-		next += k
-		return nil
-	})
+			p := len(maps) / b.Rows()
+			for r := range k {
+				if err := g.find(&s, next+r, maps[r*p:][:p]); err != nil {
+					return err
+				}
+			}
+			next += k
+			return nil
+		})
 	if err == nil && s.All.N == 0 {
-		err = fmt.Errorf("tasks: no expression of %d has a target in its picture: name a split with boxes", g.Examples.Len())
+		err = fmt.Errorf("tasks: no expression of %d has a target in its picture: name a split with boxes",
+			g.Examples.Len())
 	}
 	return s, err
 }
@@ -92,7 +96,9 @@ func (g Grounding) find(s *GroundingScores, i int, patches []float32) error {
 	}
 	for k, v := range patches {
 		if f.Map[k] = float64(v); v-v != 0 {
-			return &eval.NonFiniteError{What: fmt.Sprintf("tasks: expression %d: its heat map is not finite (%v of patch %d)", i, v, k), Cure: "the model has diverged, evaluate another checkpoint"}
+			return &eval.NonFiniteError{What: fmt.Sprintf(
+				"tasks: expression %d: its heat map is not finite (%v of patch %d)", i, v, k),
+				Cure: "the model has diverged, evaluate another checkpoint"}
 		}
 	}
 	boxes := e.Proposals
@@ -129,9 +135,11 @@ func (s GroundingScores) Table() string {
 	for _, k := range s.Kinds {
 		width = max(width, len(k.Kind))
 	}
-	fmt.Fprintf(&b, "%-*s  %11s  %8s  %6s  %9s  %8s  %6s\n", width, "", "expressions", "IoU >= .5", "chance", "reachable", "pointing", "chance")
+	fmt.Fprintf(&b, "%-*s  %11s  %8s  %6s  %9s  %8s  %6s\n", width, "", "expressions", "IoU >= .5", "chance",
+		"reachable", "pointing", "chance")
 	row := func(name string, g eval.GroundedGroup) {
-		fmt.Fprintf(&b, "%-*s  %11d  %9.2f  %6.2f  %9.2f  %8.2f  %6.2f\n", width, name, g.N, g.Accuracy(), g.Chance(), g.Reach(), g.Pointing(), g.ChancePoint())
+		fmt.Fprintf(&b, "%-*s  %11d  %9.2f  %6.2f  %9.2f  %8.2f  %6.2f\n", width, name, g.N, g.Accuracy(), g.Chance(),
+			g.Reach(), g.Pointing(), g.ChancePoint())
 	}
 	row("all", s.All)
 	for _, k := range s.Kinds {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -33,7 +33,8 @@ func TestGroundingTask(t *testing.T) {
 		{Kind: "b", Target: &left, Proposals: []data.Rect{left, right}},
 		{}, // without a target
 		{Target: &data.Rect{X: 20, Y: 10, W: 30, H: 10}, Proposals: []data.Rect{{X: 20, Y: 10, W: 20, H: 10}}}, // clipped
-		{Kind: "a", Target: &data.Rect{X: 50, W: 5, H: 5}},                                                     // outside
+		// outside
+		{Kind: "a", Target: &data.Rect{X: 50, W: 5, H: 5}},
 		{Kind: "a", Target: &right}, // dark, without boxes
 	}
 	heat := func(_ context.Context, b *batch.Batch) ([]float32, error) {
@@ -50,10 +51,12 @@ func TestGroundingTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.All.N != 4 || s.All.Right != 2 || s.All.Points != 2 || s.All.Dark != 1 || s.Without != 1 || s.Outside != 1 || s.Clipped != 1 || s.Sliding != 1 || len(s.Found) != 4 {
+	if s.All.N != 4 || s.All.Right != 2 || s.All.Points != 2 || s.All.Dark != 1 || s.Without != 1 || s.Outside != 1 ||
+		s.Clipped != 1 || s.Sliding != 1 || len(s.Found) != 4 {
 		t.Errorf("%+v", s)
 	}
-	if f := s.Found[2]; f.Example != 3 || f.Target != (data.Rect{X: 20, Y: 10, W: 20, H: 10}) || !f.Right || *f.Chosen != f.Target || f.W != 40 || f.H != 20 {
+	if f := s.Found[2]; f.Example != 3 || f.Target != (data.Rect{X: 20, Y: 10, W: 20, H: 10}) || !f.Right ||
+		*f.Chosen != f.Target || f.W != 40 || f.H != 20 {
 		t.Errorf("%+v", f)
 	}
 	if f := s.Found[1]; f.Right || *f.Chosen != right {
@@ -62,7 +65,8 @@ func TestGroundingTask(t *testing.T) {
 	if m := s.Map(); m["accuracy"] != 50 || m["accuracy/b"] != 0 || m["pointing/a"] != 50 {
 		t.Errorf("%v", m)
 	}
-	for _, want := range []string{"expressions", "50.00", "1 with a dark map", "1 looked for in sliding boxes", "1 without a target"} {
+	for _, want := range []string{"expressions", "50.00", "1 with a dark map", "1 looked for in sliding boxes",
+		"1 without a target"} {
 		if !strings.Contains(s.Table(), want) {
 			t.Errorf("no %q in\n%s", want, s.Table())
 		}
@@ -75,7 +79,8 @@ func TestGroundingTask(t *testing.T) {
 	g.Heat = func(context.Context, *batch.Batch) ([]float32, error) {
 		return []float32{0, 1, float32(math.NaN()), 0}, nil
 	}
-	if _, err := g.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "expression 0: its heat map is not finite (NaN of patch 2)") {
+	if _, err := g.Run(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "expression 0: its heat map is not finite (NaN of patch 2)") {
 		t.Errorf("%v", err)
 	}
 	broken := errors.New("broken")

@@ -15,8 +15,8 @@ import (
 type RowClassifier interface {
 	// Columns are the columns of a batch that Logits reads.
 	Columns() []batch.Column
-	// Logits returns logits (n, classes) of the n rows of b, or scores (n, 1). They are overwritten by the next call. It ends
-	// early with the error of ctx.
+	// Logits returns logits (n, classes) of the n rows of b, or scores (n, 1). They are overwritten by the next call.
+	// It ends early with the error of ctx.
 	Logits(ctx context.Context, b *batch.Batch) ([]float32, error)
 }
 
@@ -54,29 +54,30 @@ func (t Judged) Run(ctx context.Context) (JudgedScores, error) {
 	counts := make([]int, max(1, len(s.Classes)))
 	var given, scores []float64
 	right, at := 0, 0
-	err := t.batches(ctx, t.Model.Columns(), judgedPairs{t.Set, t.Columns}, "reading pairs of sentences", func(b *batch.Batch, k int) error {
-		out, err := t.Model.Logits(ctx, b)
-		if err != nil {
-			return err
-		}
-		n := len(out) / b.Rows()
-		for i := range k {
-			p, row := t.Set.Pairs[at+i], out[i*n:(i+1)*n]
-			said, err := eval.Likeliest(row)
+	err := t.batches(ctx, t.Model.Columns(), judgedPairs{t.Set, t.Columns}, "reading pairs of sentences",
+		func(b *batch.Batch, k int) error {
+			out, err := t.Model.Logits(ctx, b)
 			if err != nil {
-				return fmt.Errorf("tasks: pair %d: %w", at+i, err)
+				return err
 			}
-			if s.Classes == nil {
-				given, scores = append(given, float64(row[0])), append(scores, p.Score)
-				continue
+			n := len(out) / b.Rows()
+			for i := range k {
+				p, row := t.Set.Pairs[at+i], out[i*n:(i+1)*n]
+				said, err := eval.Likeliest(row)
+				if err != nil {
+					return fmt.Errorf("tasks: pair %d: %w", at+i, err)
+				}
+				if s.Classes == nil {
+					given, scores = append(given, float64(row[0])), append(scores, p.Score)
+					continue
+				}
+				if counts[p.Label]++; said == int(p.Label) {
+					right++
+				}
 			}
-			if counts[p.Label]++; said == int(p.Label) {
-				right++
-			}
-		}
-		at += k
-		return nil
-	})
+			at += k
+			return nil
+		})
 	if err != nil || at == 0 {
 		return s, err
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval/sanity"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -15,9 +15,10 @@ import (
 // Member is a model that scores the pairs of a split, one of several where their scores are
 // averaged.
 type Member struct {
-	Image, Text   Encoder
-	Score         scoring.Score // by which features of images and texts are compared
-	Interaction   Interaction   // compares tokens in the place of features, whose encoders are TokenEncoders; nil: features
+	Image, Text Encoder
+	Score       scoring.Score // by which features of images and texts are compared
+	// compares tokens instead of features, whose encoders are TokenEncoders; nil: features
+	Interaction   Interaction
 	Images, Texts data.Gallery
 	Engine        *kernel.Engine
 }
@@ -39,7 +40,8 @@ type Interaction interface {
 	Name() string
 	// Scores returns the scores (n, m) of n images with m texts from tokens and their numbers
 	// (n) and (m). The next call overwrites them. It ends early with the error of ctx.
-	Scores(ctx context.Context, images []float32, imageLengths []int32, texts []float32, textLengths []int32) ([]float32, error)
+	Scores(ctx context.Context, images []float32, imageLengths []int32, texts []float32,
+		textLengths []int32) ([]float32, error)
 }
 
 // Name says how the member compares pairs.
@@ -81,7 +83,8 @@ func newScored(m Member, block int, progress func(phase string, done, total int)
 	if !ok || !also {
 		return nil, errors.New("tasks: an interaction needs encoders of tokens")
 	}
-	return &tokens{Member: m, image: tokenSide{e: image, block: block}, text: tokenSide{e: text, block: block}, progress: progress}, nil
+	return &tokens{Member: m, image: tokenSide{e: image, block: block}, text: tokenSide{e: text, block: block},
+		progress: progress}, nil
 }
 
 // features are those of a split.
@@ -115,7 +118,8 @@ func (f *features) rows(ctx context.Context, row, n int, dst []float32) error {
 	return f.Score.Rows(f.Engine, f.images[row*c:(row+n)*c], n, f.texts, len(f.texts)/c, dst)
 }
 
-// meanCosine returns the mean cosine of two images and of two texts of the first member, 0 where it compares tokens or distances.
+// meanCosine returns the mean cosine of two images and of two texts of the first member, 0 where it compares tokens or
+// distances.
 func (m mean) meanCosine() (cosine [2]float64) {
 	if f, ok := m[0].(*features); ok && !f.Score.Space.Euclid {
 		cosine[0], _ = sanity.MeanCosine(f.images, f.Image.Dim())

@@ -14,18 +14,19 @@ import (
 )
 
 // Migration measures what an index of an old embedding model gives to queries of a new one. Images are items as the
-// old model has them, texts the same items by the new one, row i of one being row i of the other. The states of the encoders
-// must be the stored rows. What is right are the neighbours that an item has by the new model, by cosine. It holds all rows of both sides,
-// stored and mapped.
+// old model has them, texts the same items by the new one, row i of one being row i of the other. The states of the
+// encoders must be the stored rows. What is right are the neighbours that an item has by the new model, by cosine. It
+// holds all rows of both sides, stored and mapped.
 type Migration struct {
 	Image, Text   Encoder
 	Images, Texts data.Gallery
 	TextImage     func(j int) int // item of a text
-	Score         scoring.Score   // of mapped rows, as a search of the mapped index has it; stored ones are compared by cosine
-	Engine        *kernel.Engine
-	BatchSize     int            // rows encoded at a time, at least 1
-	Workers       int            // goroutines that read rows; 0: 1
-	Group         parallel.Group // processes that encode together, see Encoding; nil: this one alone
+	// of mapped rows, as a search of the mapped index has it; stored ones are compared by cosine
+	Score     scoring.Score
+	Engine    *kernel.Engine
+	BatchSize int            // rows encoded at a time, at least 1
+	Workers   int            // goroutines that read rows; 0: 1
+	Group     parallel.Group // processes that encode together, see Encoding; nil: this one alone
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -114,7 +115,8 @@ func (t Migration) Run(ctx context.Context) (MigrationScores, error) {
 	return s, err
 }
 
-// mapped returns the k old items that are nearest to each of n queries of the new model, by the score of the mapped rows.
+// mapped returns the k old items that are nearest to each of n queries of the new model, by the score of the mapped
+// rows.
 func (t Migration) mapped(ctx context.Context, queries, rows []float32, n, k int) ([]int32, error) {
 	score, err := queryScorer(t.Engine, t.Score, rows, n)
 	if err != nil {
@@ -130,7 +132,8 @@ func (t Migration) mapped(ctx context.Context, queries, rows []float32, n, k int
 }
 
 // rows returns the rows of a side, stored and mapped.
-func (t Migration) rows(ctx context.Context, m Encoder, g data.Gallery, phase string) (stored, mapped []float32, err error) {
+func (t Migration) rows(ctx context.Context, m Encoder, g data.Gallery, phase string) (stored, mapped []float32,
+	err error) {
 	e := Encoding{BatchSize: t.BatchSize, Workers: t.Workers, Group: t.Group, Progress: t.Progress, States: true}
 	err = e.Run(ctx, m, g, phase, func(x Encoded) error {
 		stored, mapped = append(stored, x.States...), append(mapped, x.Features...)

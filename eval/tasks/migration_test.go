@@ -13,7 +13,8 @@ import (
 	"github.com/geoalign/geoalign/space"
 )
 
-// TestMigrationScore: the mapped index is searched by the score of the features, which in a Euclidean space is no cosine.
+// TestMigrationScore: the mapped index is searched by the score of the features, which in a Euclidean space is no
+// cosine.
 func TestMigrationScore(t *testing.T) {
 	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
 	if err != nil {
@@ -31,7 +32,8 @@ func TestMigrationScore(t *testing.T) {
 	}
 }
 
-// TestMigrationOfDistances: of the neighbours by the stored rows of the new model as many are found as the distances of mapped rows find.
+// TestMigrationOfDistances: of the neighbours by the stored rows of the new model as many are found as the distances of
+// mapped rows find.
 func TestMigrationOfDistances(t *testing.T) {
 	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
 	if err != nil {

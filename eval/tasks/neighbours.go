@@ -50,7 +50,8 @@ func (s NeighbourScores) Table() string {
 	row := func(side string, v, chance float64) string {
 		return fmt.Sprintf("%-30s  %8.1f  %8.1f  %8.1f\n", side, v, s.Best, chance)
 	}
-	return fmt.Sprintf("mean rank of %d nearest stored neighbours\n%-30s  %8s  %8s  %8s\n", eval.PreservedNeighbours, "", "aligned", "kept", "chance") +
+	return fmt.Sprintf("mean rank of %d nearest stored neighbours\n%-30s  %8s  %8s  %8s\n", eval.PreservedNeighbours,
+		"", "aligned", "kept", "chance") +
 		row("images", s.Image, s.Chance[0]) + row("texts", s.Text, s.Chance[1])
 }
 
@@ -71,7 +72,8 @@ func (t Neighbours) Run(ctx context.Context) (NeighbourScores, error) {
 func (t Neighbours) side(ctx context.Context, m Encoder, g data.Gallery, phase string) (float64, error) {
 	n := g.Len()
 	if n <= eval.PreservedNeighbours {
-		return 0, fmt.Errorf("tasks: %d rows have not %d neighbours each: choose a larger split", n, eval.PreservedNeighbours)
+		return 0, fmt.Errorf("tasks: %d rows have not %d neighbours each: choose a larger split", n,
+			eval.PreservedNeighbours)
 	}
 	before, after := make([]float32, 0, n*m.Len()*m.Width()), make([]float32, 0, n*m.Dim())
 	e := Encoding{BatchSize: t.BatchSize, Workers: t.Workers, Group: t.Group, Progress: t.Progress, States: true}
@@ -82,5 +84,6 @@ func (t Neighbours) side(ctx context.Context, m Encoder, g data.Gallery, phase s
 	if err != nil {
 		return 0, err
 	}
-	return eval.NeighbourRank(ctx, t.Engine, before, after, n, eval.PreservedNeighbours, neighbourQueries, t.Space.Euclid)
+	return eval.NeighbourRank(ctx, t.Engine, before, after, n, eval.PreservedNeighbours, neighbourQueries,
+		t.Space.Euclid)
 }

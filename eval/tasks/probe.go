@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // LabelledSet is a split whose images belong to classes; *data.Eval is one.
@@ -52,7 +52,8 @@ func (p Probe) Run(ctx context.Context) (ProbeScores, error) {
 		return s, fmt.Errorf(`tasks: the probe needs images with classes, which this data has not: use data.kind "folder" or "scenes"`)
 	}
 	n := min(p.Samples, p.Train.EpochSamples())
-	train, err := p.encode(ctx, "encoding training images", samples{p.Train, n}, func(i int) int32 { return source.SampleLabel(uint64(i)) })
+	train, err := p.encode(ctx, "encoding training images", samples{p.Train, n},
+		func(i int) int32 { return source.SampleLabel(uint64(i)) })
 	if err != nil {
 		return s, err
 	}
@@ -65,7 +66,8 @@ func (p Probe) Run(ctx context.Context) (ProbeScores, error) {
 
 // encode returns the class tokens of a gallery's images, without those of unknown class. A
 // training sample that cannot be read is an error here.
-func (p Probe) encode(ctx context.Context, phase string, g data.Gallery, label func(i int) int32) (out labelled, err error) {
+func (p Probe) encode(ctx context.Context, phase string, g data.Gallery, label func(i int) int32) (out labelled,
+	err error) {
 	some, labels := known(g, label)
 	out.labels = labels
 	if len(out.labels) == 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
@@ -49,7 +49,8 @@ func colours(n int, scramble bool, unknown ...int) *data.Memory {
 		if scramble {
 			class = int32(i * i / 7 % 3)
 		}
-		m.Images, m.ClassOf, m.Texts = append(m.Images, img), append(m.ClassOf, class), append(m.Texts, []string{"a picture"})
+		m.Images, m.ClassOf, m.Texts = append(m.Images, img), append(m.ClassOf, class),
+			append(m.Texts, []string{"a picture"})
 	}
 	for _, i := range unknown {
 		m.ClassOf[i] = data.UnknownLabel

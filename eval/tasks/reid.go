@@ -24,7 +24,7 @@ type IdentifiedSet interface {
 type ReID struct {
 	Model     Encoder
 	Set       IdentifiedSet
-	Score     scoring.Score // of a gallery image, in the place of an image, with a query, in that of a text
+	Score     scoring.Score // of a gallery image, as an image, with a query, as a text
 	Engine    *kernel.Engine
 	BatchSize int            // images encoded at a time, at least 1
 	Workers   int            // goroutines that read images; 0: 1
@@ -56,7 +56,8 @@ func (s ReIDScores) Table() string {
 	text := fmt.Sprintf("%-10s", "")
 	row := fmt.Sprintf("%-10s", s.Score)
 	for _, v := range s.Values() {
-		name := map[string]string{"map": "mAP", "minp": "mINP", "r1": "R@1", "r5": "R@5", "r10": "R@10", "r100": "R@100"}[v.Name]
+		name := map[string]string{"map": "mAP", "minp": "mINP", "r1": "R@1", "r5": "R@5", "r10": "R@10",
+			"r100": "R@100"}[v.Name]
 		text, row = text+fmt.Sprintf("  %6s", name), row+fmt.Sprintf("  %6.2f", v.Value)
 	}
 	text += "\n" + row + fmt.Sprintf("\n%-10s  %6.2f  %6s  %6.2f\n", "chance", s.ChanceMAP, "", s.ChanceR1)
@@ -99,9 +100,10 @@ func (t ReID) Run(ctx context.Context) (ReIDScores, error) {
 	return s, err
 }
 
-// queryScorer returns what writes the scores (n, g) of at most reidChunk queries (n, C), in the place of texts, with a gallery of g images,
-// which is folded once where the score is a product.
-func queryScorer(e *kernel.Engine, s scoring.Score, gallery []float32, g int) (func(queries []float32, n int, dst []float32) error, error) {
+// queryScorer returns what writes the scores (n, g) of at most reidChunk queries (n, C), which stand for texts, with a
+// gallery of g images, which is folded once where the score is a product.
+func queryScorer(e *kernel.Engine, s scoring.Score, gallery []float32,
+	g int) (func(queries []float32, n int, dst []float32) error, error) {
 	c := s.Space.Dim
 	if s.Folds() {
 		folded := make([]float32, len(gallery))

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
@@ -45,7 +45,7 @@ func (n numbered) Fill(i int, row batch.Row) error {
 }
 
 // TestReID: queries are searched in the gallery by the direct score x^T W y, to 1e-6, whether the metric is folded
-// into the gallery or the score is no product.
+// into the gallery or the score is not a product.
 func TestReID(t *testing.T) {
 	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
 	if err != nil {
@@ -126,7 +126,8 @@ func TestReID(t *testing.T) {
 						}
 					}
 				}
-				if !(math.Abs(float64(folded[j])-sum) <= 1e-6*max(1, math.Abs(sum))) && name != "l2" && name != "both" || !(math.Abs(float64(folded[j])-sum) <= 1e-3) {
+				if !(math.Abs(float64(folded[j])-sum) <= 1e-6*max(1, math.Abs(sum))) && name != "l2" &&
+					name != "both" || !(math.Abs(float64(folded[j])-sum) <= 1e-3) {
 					t.Fatalf("%s: score %g, want %g", name, folded[j], sum)
 				}
 			}

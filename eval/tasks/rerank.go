@@ -127,7 +127,8 @@ func (g *gallery) reranked(phase string, own, total int) {
 // match scores the k pairs in the gallery's room against the states of n images.
 func (g *reranker) match(images []float32, k, n int, dst []float32) error {
 	t := g.r.Text
-	scores, err := g.r.Matcher.Match(g.ctx, g.states[:k*t.Len()*t.Width()], g.pairLengths[:k], g.index[:k], images, k, n)
+	scores, err := g.r.Matcher.Match(g.ctx, g.states[:k*t.Len()*t.Width()], g.pairLengths[:k], g.index[:k], images, k,
+		n)
 	copy(dst, scores)
 	return err
 }

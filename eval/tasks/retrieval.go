@@ -39,7 +39,8 @@ type Retrieval struct {
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds int
-	// MeanTies takes the mean over all orders of candidates of equal scores, in the place of the order against the model.
+	// MeanTies takes the mean over all orders of candidates of equal scores, instead of the order against the
+	// model.
 	MeanTies bool
 	Workers  int            // goroutines that read rows; 0: 1
 	Group    parallel.Group // processes that encode together, see Encoding; nil: this one alone
@@ -57,7 +58,8 @@ type Scores struct {
 	Precision *eval.Precision
 	Images    int
 	Texts     int
-	// The mean of recalls of the last ranking where equal scores count against the model, and over all orders of them, whatever MeanTies.
+	// The mean of recalls of the last ranking where equal scores count against the model, and over all orders of them,
+	// whatever MeanTies.
 	WorstRMean, TiedRMean float64
 	// MeanCosine is that of two images and of two texts, 0 where no features are compared.
 	MeanCosine [2]float64
@@ -98,7 +100,8 @@ func (s Scores) Table() string {
 func (r *Retrieval) check() error {
 	switch {
 	case r.RerankTop < 0 || r.Folds < 0:
-		return fmt.Errorf("tasks: eval.rerank_top and eval.folds must not be negative (got %d and %d)", r.RerankTop, r.Folds)
+		return fmt.Errorf("tasks: eval.rerank_top and eval.folds must not be negative (got %d and %d)", r.RerankTop,
+			r.Folds)
 	case r.RerankTop > 0 && r.Interaction != nil:
 		return fmt.Errorf("tasks: eval.rerank_top = %d needs fusion layers, and this model compares tokens: set eval.rerank_top = 0", r.RerankTop)
 	case r.RerankTop > 0 && r.Matcher == nil:
@@ -184,7 +187,8 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 			precise = append(precise, p)
 		}
 	}
-	s := Scores{Score: scoreName(members), First: eval.Mean(scored), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
+	s := Scores{Score: scoreName(members), First: eval.Mean(scored), Chance: eval.Mean(chance),
+		Images: corr.NumImages(), Texts: corr.NumTexts()}
 	s.WorstRMean, s.TiedRMean, s.MeanCosine = eval.Mean(worst).RMean(), eval.Mean(tied).RMean(), g.members.meanCosine()
 	if precise != nil {
 		p := eval.MeanPrecision(precise)

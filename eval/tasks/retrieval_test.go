@@ -206,10 +206,12 @@ func TestProgress(t *testing.T) {
 			last[phase] = [2]int{done, total}
 		}
 		mustRun(t, r)
-		if want := []string{"encoding texts", "encoding images", "re-ranking texts", "re-ranking images"}; !slices.Equal(order, want) {
+		if want := []string{"encoding texts", "encoding images", "re-ranking texts",
+			"re-ranking images"}; !slices.Equal(order, want) {
 			t.Errorf("phases %v, want %v", order, want)
 		}
-		for phase, want := range map[string]int{"encoding texts": 12, "encoding images": 6, "re-ranking texts": 6, "re-ranking images": 12} {
+		for phase, want := range map[string]int{"encoding texts": 12, "encoding images": 6, "re-ranking texts": 6,
+			"re-ranking images": 12} {
 			if last[phase] != [2]int{want, want} {
 				t.Errorf("%s ends at %v, want %d", phase, last[phase], want)
 			}
@@ -322,11 +324,13 @@ func TestEncoding(t *testing.T) {
 		}
 	}
 	bad := Some{Gallery: imageRows{fakeSet{n: 7, bad: 5}}, Rows: []int{2, 5}}
-	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Image, bad, ""); !errors.Is(err, errFake) || !strings.Contains(err.Error(), "row 5 of all") {
+	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Image, bad, ""); !errors.Is(err, errFake) ||
+		!strings.Contains(err.Error(), "row 5 of all") {
 		t.Errorf("a row that cannot be read: %v", err)
 	}
 	// A model that reads what the gallery does not give is refused before it runs.
-	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Text, r.Images, ""); err == nil || !strings.Contains(err.Error(), "tokens") {
+	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Text, r.Images, ""); err == nil ||
+		!strings.Contains(err.Error(), "tokens") {
 		t.Errorf("texts of a gallery of images: %v", err)
 	}
 }

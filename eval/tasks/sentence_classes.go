@@ -9,17 +9,19 @@ import (
 
 // Rules by which a class of a pair is told.
 const (
-	FixedRule  = "fixed"  // thresholds of the cosine that part 0 to 1 evenly
-	TunedRule  = "tuned"  // those that are best on training pairs
-	KMeansRule = "kmeans" // clusters of the cosines of the pairs themselves, each a class, matched as it fits the labels best
-	ProbeRule  = "probe"  // a linear classifier on |u-v| and u*v of training pairs
+	FixedRule = "fixed" // thresholds of the cosine that part 0 to 1 evenly
+	TunedRule = "tuned" // those that are best on training pairs
+	// clusters of the cosines of the pairs themselves, each a class, matched as it fits the labels best
+	KMeansRule = "kmeans"
+	ProbeRule  = "probe" // a linear classifier on |u-v| and u*v of training pairs
 )
 
 // classes tells the classes of the pairs of a task by every rule; p has their cosines and labels.
 func (s Sentences) classes(ctx context.Context, r *PairScores, t PairTask, v Vectors, p *SentencePicture) error {
 	spec, pairs := t.Test.Task, t.Test.Pairs
 	k := len(spec.Classes)
-	r.Classes, r.Rules, r.Constant, r.Nearest = spec.Classes, map[string]float64{}, make([]float64, k), int(spec.Near[0])
+	r.Classes, r.Rules, r.Constant, r.Nearest = spec.Classes, map[string]float64{}, make([]float64, k),
+		int(spec.Near[0])
 	share := func(told func(i int) int32) float64 {
 		right := 0
 		for i, l := range p.Labels {
@@ -64,7 +66,8 @@ func (s Sentences) classes(ctx context.Context, r *PairScores, t PairTask, v Vec
 		r.Rules[TunedRule] = share(func(i int) int32 { return spec.Near[cut.Place(p.Cosines[i])] })
 	}
 	if slices.Contains(s.Rules, ProbeRule) {
-		x, err := s.Classifier.classify(ctx, labelled{related(v, train), labels}, labelled{related(v, pairs), p.Labels}, spec.Classes, s.Encoder.Progress)
+		x, err := s.Classifier.classify(ctx, labelled{related(v, train), labels}, labelled{related(v, pairs), p.Labels},
+			spec.Classes, s.Encoder.Progress)
 		if err != nil {
 			return err
 		}

@@ -45,8 +45,9 @@ func (v Vectors) Row(sentence string) []float32 {
 	return v.X[i*v.Width : (i+1)*v.Width]
 }
 
-// Encode returns the vectors of sentences, which may repeat. They are encoded in the order of their length. It keeps 4 bytes x n x
-// Width for n different ones, and ends early with the error of ctx. Vectors that are not finite are an *eval.NonFiniteError.
+// Encode returns the vectors of sentences, which may repeat. They are encoded in the order of their length. It keeps 4
+// bytes x n x Width for n different ones, and ends early with the error of ctx. Vectors that are not finite are an
+// *eval.NonFiniteError.
 func (e SentenceEncoder) Encode(ctx context.Context, sentences []string, phase string) (Vectors, error) {
 	v := Vectors{at: map[string]int{}}
 	var list []string
@@ -78,7 +79,9 @@ func (e SentenceEncoder) Encode(ctx context.Context, sentences []string, phase s
 	v.Width = len(v.X) / len(list)
 	for i, x := range v.X {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) { // of which every cosine would read as 0
-			return v, &eval.NonFiniteError{What: fmt.Sprintf("tasks: %s: the vector of %q has a number that is not finite", phase, list[i/v.Width]), Cure: "evaluate another checkpoint"}
+			return v, &eval.NonFiniteError{What: fmt.Sprintf(
+				"tasks: %s: the vector of %q has a number that is not finite", phase, list[i/v.Width]),
+				Cure: "evaluate another checkpoint"}
 		}
 	}
 	return v, nil

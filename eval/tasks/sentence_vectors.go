@@ -49,8 +49,8 @@ func related(v Vectors, pairs []sentencepairs.Pair) []float32 {
 	return relate(a, b, len(pairs))
 }
 
-// isotropyOf measures so many of the sentences of pairs, and how near those are that mean the same: of the class of similar
-// pairs, or with a score above that of Task.Alike.
+// isotropyOf measures so many of the sentences of pairs, and how near those are that mean the same: of the class of
+// similar pairs, or with a score above that of Task.Alike.
 func isotropyOf(v Vectors, spec sentencepairs.Task, pairs []sentencepairs.Pair, most int) (*eval.Isotropy, error) {
 	at := map[string]int{}
 	var x []float32

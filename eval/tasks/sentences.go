@@ -16,10 +16,10 @@ type PairTask struct {
 	Files string             // likewise
 }
 
-// Sentences evaluates the vectors of sentences on tasks of pairs, without fine-tuning. Pairs with scores are ranked by the
-// cosine of their vectors (Conneau and Kiela 2018, section 3). Classes are told by rules, beside what constant answers give: what
-// "evaluation without fine-tuning" means in ViPMM, section 5, is not stated there, and thresholds that are not fitted tell
-// little more than a constant where all cosines are large.
+// Sentences evaluates the vectors of sentences on tasks of pairs, without fine-tuning. Pairs with scores are ranked by
+// the cosine of their vectors (Conneau and Kiela 2018, section 3). Classes are told by rules, beside what constant
+// answers give: what "evaluation without fine-tuning" means in ViPMM, section 5, is not stated there, and thresholds
+// that are not fitted tell little more than a constant where all cosines are large.
 type Sentences struct {
 	Encoder  SentenceEncoder
 	Tasks    []PairTask

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/data/utterances"
 )
 
-// angles is a text tower whose sentences are degrees: the class token is the direction of the number in the plane, the head
-// turns it by a right angle, and each further token stands a degree on.
+// angles is a text tower whose sentences are degrees: the class token is the direction of the number in the plane, the
+// head turns it by a right angle, and each further token stands a degree on.
 type angles struct{}
 
 func (angles) Columns() []batch.Column { return captions.Columns() }
@@ -73,14 +73,16 @@ func (s sentenceRows) Fill(i int, row batch.Row) error {
 // angleEncoder is a SentenceEncoder of angles, with the number of sentences that were read.
 func angleEncoder(feature string) (SentenceEncoder, *int) {
 	read := new(int)
-	return SentenceEncoder{Model: angles{}, Feature: feature, Gallery: func(list []string) data.Gallery { return sentenceRows{list, read} }, Encoding: Encoding{BatchSize: 4, Workers: 1}}, read
+	return SentenceEncoder{Model: angles{}, Feature: feature,
+		Gallery:  func(list []string) data.Gallery { return sentenceRows{list, read} },
+		Encoding: Encoding{BatchSize: 4, Workers: 1}}, read
 }
 
 // TestSentenceEncoder: each different sentence is read once, whatever stands for it.
 func TestSentenceEncoder(t *testing.T) {
 	for feature, want := range map[string][]float32{
 		ClassFeature: direction(31), HeadFeature: direction(121),
-		// Of 31 three tokens are no padding, of 30 two.
+		// Of 31 three tokens are not padding, of 30 two.
 		MeanFeature: {(direction(31)[0] + direction(32)[0] + direction(33)[0]) / 3, (direction(31)[1] + direction(32)[1] + direction(33)[1]) / 3},
 	} {
 		e, read := angleEncoder(feature)
@@ -97,14 +99,16 @@ func TestSentenceEncoder(t *testing.T) {
 			}
 		}
 		if feature == MeanFeature {
-			if got, want := v.Row("30")[0], (direction(30)[0]+direction(31)[0])/2; !(math.Abs(float64(got-want)) <= 1e-5) {
+			if got, want := v.Row("30")[0],
+				(direction(30)[0]+direction(31)[0])/2; !(math.Abs(float64(got-want)) <= 1e-5) {
 				t.Errorf("%v, want %v", got, want)
 			}
 		}
 		if _, err := e.Encode(t.Context(), nil, "encoding"); err == nil {
 			t.Error("no sentence is encoded")
 		}
-		if _, err := e.Encode(t.Context(), []string{"31", "555"}, "encoding"); err == nil || !strings.Contains(err.Error(), `the vector of "555" has a number that is not finite`) {
+		if _, err := e.Encode(t.Context(), []string{"31", "555"}, "encoding"); err == nil ||
+			!strings.Contains(err.Error(), `the vector of "555" has a number that is not finite`) {
 			t.Errorf("%s: %v", feature, err)
 		}
 	}
@@ -139,22 +143,28 @@ func TestSentencesRules(t *testing.T) {
 	}
 	r := out.Tasks[0]
 	// cos 40 and cos 50 are above 1/2 too; the clusters are 10, 20, 25, 40, 50 and 80.
-	if r.Rules[FixedRule] != 100*4/6. || r.Rules[TunedRule] != 100 || r.Rules[KMeansRule] != 100*4/6. || r.Rules[ProbeRule] < 50 {
+	if r.Rules[FixedRule] != 100*4/6. || r.Rules[TunedRule] != 100 || r.Rules[KMeansRule] != 100*4/6. ||
+		r.Rules[ProbeRule] < 50 {
 		t.Errorf("%v", r.Rules)
 	}
-	if class, share := r.Majority(); class != "not_equivalent" || share != 50 || !slices.Equal(r.Constant, []float64{50, 50}) || r.Nearest != 1 {
+	if class, share := r.Majority(); class != "not_equivalent" || share != 50 ||
+		!slices.Equal(r.Constant, []float64{50, 50}) || r.Nearest != 1 {
 		t.Errorf("%s %g %+v", class, share, r)
 	}
-	if len(r.Thresholds) != 1 || !(math.Abs(r.Thresholds[0]-(math.Cos(28*math.Pi/180)+math.Cos(35*math.Pi/180))/2) <= 1e-6) {
+	if len(r.Thresholds) != 1 || !(math.Abs(r.Thresholds[0]-(math.Cos(28*math.Pi/180)+
+		math.Cos(35*math.Pi/180))/2) <= 1e-6) {
 		t.Errorf("%v", r.Thresholds)
 	}
 	if r.Pairs != 6 || r.Train != 8 || r.Split != "val" || r.STS != nil || r.Skipped != "" {
 		t.Errorf("%+v", r)
 	}
-	if i := r.Isotropy; i == nil || i.Positives != 3 || i.Width != 2 || !(math.Abs(i.Alignment-(2-2*(math.Cos(10*math.Pi/180)+math.Cos(20*math.Pi/180)+math.Cos(25*math.Pi/180))/3)) <= 1e-6) {
+	if i := r.Isotropy; i == nil || i.Positives != 3 || i.Width != 2 ||
+		!(math.Abs(i.Alignment-(2-2*(math.Cos(10*math.Pi/180)+math.Cos(20*math.Pi/180)+
+			math.Cos(25*math.Pi/180))/3)) <= 1e-6) {
 		t.Errorf("%+v", i)
 	}
-	if p := out.Picture; len(p.Pairs) != 2 || len(p.First) != 4 || len(p.Second) != 4 || len(p.Cosines) != 6 || p.Labels[2] != 0 {
+	if p := out.Picture; len(p.Pairs) != 2 || len(p.First) != 4 || len(p.Second) != 4 || len(p.Cosines) != 6 ||
+		p.Labels[2] != 0 {
 		t.Errorf("%+v", p)
 	}
 	s.Tasks[0].Train, s.Isotropy, s.Picture = nil, 0, 0
@@ -162,7 +172,8 @@ func TestSentencesRules(t *testing.T) {
 	if out, err = s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r := out.Tasks[0]; r.Pairs != 3 || len(r.Rules) != 2 || !strings.Contains(r.Skipped, "no training pairs") || r.Isotropy != nil || out.Picture != nil {
+	if r := out.Tasks[0]; r.Pairs != 3 || len(r.Rules) != 2 || !strings.Contains(r.Skipped, "no training pairs") ||
+		r.Isotropy != nil || out.Picture != nil {
 		t.Errorf("%+v", out)
 	}
 	s.Rules = []string{FixedRule}
@@ -179,22 +190,27 @@ func TestSentencesScored(t *testing.T) {
 	}
 	set := &sentencepairs.Set{Task: task, Parts: []sentencepairs.Part{{Name: "a", First: 0, Last: 3}, {Name: "b", First: 3, Last: 6}}}
 	for i, d := range []int{0, 40, 80, 10, 60, 50} {
-		set.Pairs = append(set.Pairs, sentencepairs.Pair{A: strconv.Itoa(i), B: strconv.Itoa(i + d), Label: data.UnknownLabel, Score: []float64{5, 3, 1, 4.5, 0, 1}[i]})
+		set.Pairs = append(set.Pairs, sentencepairs.Pair{A: strconv.Itoa(i), B: strconv.Itoa(i + d),
+			Label: data.UnknownLabel, Score: []float64{5, 3, 1, 4.5, 0, 1}[i]})
 	}
 	e, _ := angleEncoder(ClassFeature)
-	out, err := Sentences{Encoder: e, Tasks: []PairTask{{Test: set}}, Rules: []string{FixedRule, TunedRule}, Isotropy: 12}.Run(t.Context())
+	out, err := Sentences{Encoder: e, Tasks: []PairTask{{Test: set}}, Rules: []string{FixedRule, TunedRule},
+		Isotropy: 12}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := out.Tasks[0]
-	if r.STS == nil || len(r.STS.Parts) != 2 || !(math.Abs(r.STS.Parts[0].Spearman-1) <= 1e-12) || !(math.Abs(r.STS.Parts[1].Spearman-1) <= 1e-12) || r.STS.All.Spearman > .99 || r.STS.All.Pearson < .8 || r.Pairs != 6 || r.Rules != nil || r.Skipped != "" {
+	if r.STS == nil || len(r.STS.Parts) != 2 || !(math.Abs(r.STS.Parts[0].Spearman-1) <= 1e-12) ||
+		!(math.Abs(r.STS.Parts[1].Spearman-1) <= 1e-12) || r.STS.All.Spearman > .99 || r.STS.All.Pearson < .8 ||
+		r.Pairs != 6 || r.Rules != nil || r.Skipped != "" {
 		t.Errorf("%+v %+v", r, r.STS)
 	}
 	if r.Isotropy.Positives != 2 { // scores above 4
 		t.Errorf("%+v", r.Isotropy)
 	}
 	set.Pairs[0].A = "666"
-	if _, err := (Sentences{Encoder: e, Tasks: []PairTask{{Test: set}}}).Run(t.Context()); !errors.Is(err, errFake) || !strings.Contains(err.Error(), "sts12") {
+	if _, err := (Sentences{Encoder: e, Tasks: []PairTask{{Test: set}}}).Run(t.Context()); !errors.Is(err, errFake) ||
+		!strings.Contains(err.Error(), "sts12") {
 		t.Error(err)
 	}
 }
@@ -221,12 +237,14 @@ func TestSentiment(t *testing.T) {
 		return p
 	}
 	e, read := angleEncoder(ClassFeature)
-	task := SentimentTask{Encoder: e, Train: part(80, 7), Test: part(30, 11), Modalities: []string{"audio"}, Penalty: 1e-6}
+	task := SentimentTask{Encoder: e, Train: part(80, 7), Test: part(30, 11), Modalities: []string{"audio"},
+		Penalty: 1e-6}
 	s, err := task.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.MAE > 1e-3 || s.Pearson < .999 || s.Accuracy7 < 90 || s.Accuracy2 != 100 || s.Width != 3 || s.Train != 80 || s.Rows != 30 || s.Constant.MAE < .5 || s.Constant.Pearson != 0 || *read != 110 {
+	if s.MAE > 1e-3 || s.Pearson < .999 || s.Accuracy7 < 90 || s.Accuracy2 != 100 || s.Width != 3 || s.Train != 80 ||
+		s.Rows != 30 || s.Constant.MAE < .5 || s.Constant.Pearson != 0 || *read != 110 {
 		t.Errorf("%+v, %d sentences", s, *read)
 	}
 	task.Train.Sentences, task.Test.Sentences = nil, nil
@@ -234,11 +252,13 @@ func TestSentiment(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	task.Test.Sentences = []string{"1"}
-	if _, err = task.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "1 sentences of 30 test utterances") {
+	if _, err = task.Run(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "1 sentences of 30 test utterances") {
 		t.Error(err)
 	}
 	task.Test = part(30, 11)
-	if _, err = task.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "training utterances have 1 features and test utterances 3") {
+	if _, err = task.Run(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "training utterances have 1 features and test utterances 3") {
 		t.Error(err)
 	}
 	task.Train.Set.Pooled, task.Modalities = nil, nil

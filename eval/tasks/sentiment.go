@@ -15,7 +15,8 @@ type SentimentPart struct {
 	Sentences []string
 }
 
-// SentimentTask predicts the sentiment of utterances from their modalities, pooled and concatenated, by one linear layer.
+// SentimentTask predicts the sentiment of utterances from their modalities, pooled and concatenated, by one linear
+// layer.
 type SentimentTask struct {
 	Encoder     SentenceEncoder // of sentences
 	Train, Test SentimentPart
@@ -69,7 +70,8 @@ func (t SentimentTask) features(ctx context.Context, p SentimentPart, name strin
 	var v Vectors
 	if p.Sentences != nil {
 		if len(p.Sentences) != n {
-			return nil, 0, fmt.Errorf("tasks: %d sentences of %d %s utterances: give one each", len(p.Sentences), n, name)
+			return nil, 0, fmt.Errorf("tasks: %d sentences of %d %s utterances: give one each", len(p.Sentences), n,
+				name)
 		}
 		if v, err = t.Encoder.Encode(ctx, p.Sentences, "encoding "+name+" sentences"); err != nil {
 			return nil, 0, err

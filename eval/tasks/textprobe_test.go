@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 )
 
 // numbers is texts that are numbers.
@@ -45,14 +45,16 @@ func TestTextProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Top1 != 100 || s.Chance != 50 || s.Train != 60 || s.Test != 30 || s.Voted || s.Chosen || s.PerClass.Images[1] != 15 {
+	if s.Top1 != 100 || s.Chance != 50 || s.Train != 60 || s.Test != 30 || s.Voted || s.Chosen ||
+		s.PerClass.Images[1] != 15 {
 		t.Errorf("%+v", s)
 	}
 	if _, voted := s.Map()["knn_top1"]; voted || strings.Contains(s.Table(), "k-NN") {
 		t.Errorf("there was no vote: %v", s.Map())
 	}
 	p.Hold = 0.2
-	if s, err = p.Run(t.Context()); err != nil || !s.Chosen || s.Held != 100 || !strings.Contains(s.Table(), "was chosen, with 100.00") || s.Map()["decay"] != s.Decay {
+	if s, err = p.Run(t.Context()); err != nil || !s.Chosen || s.Held != 100 ||
+		!strings.Contains(s.Table(), "was chosen, with 100.00") || s.Map()["decay"] != s.Decay {
 		t.Errorf("%+v %v", s, err)
 	}
 	p.Test.B = numbers{1}

@@ -3,9 +3,9 @@ package tasks
 import (
 	"context"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // ScoringPhase is the phase in which an interaction scores the images of a split with all its texts.

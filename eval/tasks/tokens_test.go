@@ -22,7 +22,8 @@ type fakeInteraction struct {
 
 func (f *fakeInteraction) Name() string { return "fake" }
 
-func (f *fakeInteraction) Scores(_ context.Context, images []float32, imageLengths []int32, texts []float32, textLengths []int32) ([]float32, error) {
+func (f *fakeInteraction) Scores(_ context.Context, images []float32, imageLengths []int32, texts []float32,
+	textLengths []int32) ([]float32, error) {
 	n, m := len(imageLengths), len(textLengths)
 	if len(images) != n*fakeDim || len(texts) != m*fakeDim {
 		return nil, errors.New("sizes do not fit")
@@ -86,7 +87,8 @@ func TestInteraction(t *testing.T) {
 		t.Errorf("features for an interaction: %v", err)
 	}
 	r.RerankTop = 2
-	if _, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "eval.rerank_top = 2 needs fusion layers") {
+	if _, err := r.Run(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "eval.rerank_top = 2 needs fusion layers") {
 		t.Errorf("re-ranking: %v", err)
 	}
 }

@@ -54,8 +54,9 @@ func (s ZeroShotScores) Map() map[string]float64 {
 
 // Table formats the scores for people.
 func (s ZeroShotScores) Table() string {
-	text := fmt.Sprintf("%-24s  %6s  %6s\n%-24s  %6.2f  %6.2f\n%-24s  %6.2f\n%-24s  %6.2f  %6.2f\n", "zero-shot accuracy", "top-1", "top-5",
-		"all images %", s.Top1, s.Top5, "mean of classes %", s.MeanOfClasses1, "chance %", s.Chance1, s.Chance5)
+	text := fmt.Sprintf("%-24s  %6s  %6s\n%-24s  %6.2f  %6.2f\n%-24s  %6.2f\n%-24s  %6.2f  %6.2f\n",
+		"zero-shot accuracy", "top-1", "top-5", "all images %", s.Top1, s.Top5, "mean of classes %", s.MeanOfClasses1,
+		"chance %", s.Chance1, s.Chance5)
 	if s.Unlabelled > 0 {
 		text += fmt.Sprintf("%d images of no class are left out.\n", s.Unlabelled)
 	}

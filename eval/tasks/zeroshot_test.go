@@ -152,7 +152,8 @@ func TestZeroShotNaive(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if !(math.Abs(s.Top1-top1) <= 1e-9) || !(math.Abs(s.Top5-top5) <= 1e-9) || s.Images != 73 || s.Unlabelled != 10 || s.Prompts != 31 || s.Chance1 != 12.5 || s.Chance5 != 62.5 {
+			if !(math.Abs(s.Top1-top1) <= 1e-9) || !(math.Abs(s.Top5-top5) <= 1e-9) || s.Images != 73 ||
+				s.Unlabelled != 10 || s.Prompts != 31 || s.Chance1 != 12.5 || s.Chance5 != 62.5 {
 				t.Errorf("%s, scores %v: %+v, want %v and %v", name, byScores, s, top1, top5)
 			}
 			for i, n := range s.PerClass.Confused {
@@ -180,14 +181,16 @@ func TestZeroShotEmptyClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	right := s.PerClass.Right
-	if want := 100 * (float64(right[0])/10 + float64(right[1])/10) / 2; !(math.Abs(s.MeanOfClasses1-want) <= 1e-9) || s.PerClass.Empty() != 1 || len(s.PerClass.Classes()) != 2 {
+	if want := 100 * (float64(right[0])/10 + float64(right[1])/10) / 2; !(math.Abs(s.MeanOfClasses1-want) <= 1e-9) ||
+		s.PerClass.Empty() != 1 || len(s.PerClass.Classes()) != 2 {
 		t.Errorf("%+v", s)
 	}
 	if table := s.Table(); !strings.Contains(table, "1 of 3 classes have no image.") {
 		t.Errorf("%s", table)
 	}
 	z.Image.(fakeImages).images[7][1] = float32(math.NaN())
-	if _, err := z.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "image 7 of those with a class: a score is NaN") {
+	if _, err := z.Run(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "image 7 of those with a class: a score is NaN") {
 		t.Errorf("%v", err)
 	}
 	for i := range z.ImageClass {

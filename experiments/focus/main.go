@@ -26,8 +26,9 @@ import (
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
-	"github.com/geoalign/geoalign/explain"
+	heat "github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/explain"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
@@ -91,19 +92,21 @@ func measure(dir string, n int) ([]line, error) {
 		return point(t, w, n)
 	}
 	var lines []line
-	for _, formula := range []string{run.FormulaChannels, run.FormulaElementwise, run.FormulaGradCAM} {
+	for _, formula := range []string{explain.FormulaChannels, explain.FormulaElementwise, explain.FormulaGradCAM} {
 		found, worth, err := look(t, w, n, formula)
 		if err != nil {
 			return nil, err
 		}
 		add := func(what string, f focus) {
-			lines = append(lines, line{what, []string{"in box %", "of area %", "times", "in others' %", "peak in box %"}, []float64{100 * f.inside, 100 * f.area, f.inside / f.area, 100 * f.others, 100 * f.most}})
+			lines = append(lines, line{what, []string{"in box %", "of area %", "times", "in others' %",
+				"peak in box %"}, []float64{100 * f.inside, 100 * f.area, f.inside / f.area, 100 * f.others,
+				100 * f.most}})
 		}
-		add(formula, found[run.PairScore])
-		if match, ok := found[run.MatchScore]; ok && formula == run.FormulaChannels {
+		add(formula, found[explain.PairScore])
+		if match, ok := found[explain.MatchScore]; ok && formula == explain.FormulaChannels {
 			add("match head", match)
 		}
-		if formula == run.FormulaChannels {
+		if formula == explain.FormulaChannels {
 			lines = append(lines, line{"words", []string{"correlation with what the score loses without them"}, []float64{worth}})
 		}
 	}
@@ -122,7 +125,7 @@ type tally struct {
 }
 
 // add counts the map of object k of a scene.
-func (t *tally) add(m explain.Map, objects []scenes.Object, k int) {
+func (t *tally) add(m heat.Map, objects []scenes.Object, k int) {
 	inside, area, most := within(m, objects[k].Box())
 	t.sum.inside, t.sum.area, t.n = t.sum.inside+inside, t.sum.area+area, t.n+1
 	if most {
@@ -147,7 +150,7 @@ func (t *tally) mean() focus {
 
 // look explains n scenes of the test split to a run.
 func look(t *run.Trained, w *scenes.World, n int, formula string) (found map[string]focus, worth float64, err error) {
-	x, err := t.Explainer(run.ExplainOptions{Formula: formula})
+	x, err := explain.New(t, explain.Options{Formula: formula})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -187,7 +190,7 @@ func look(t *run.Trained, w *scenes.World, n int, formula string) (found map[str
 
 // within returns the share of the mass of a map that lies in a box, each patch counted as even, the
 // share of the picture that the box has, and whether the middle of the largest patch lies in it.
-func within(m explain.Map, b scenes.Box) (mass, area float64, most bool) {
+func within(m heat.Map, b scenes.Box) (mass, area float64, most bool) {
 	total, best, at := 0.0, math.Inf(-1), 0
 	for i, v := range m.Values {
 		v = max(v, 0)

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/data/regions"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/explain"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -29,8 +30,8 @@ const inCaption = "in its caption"
 // ways are the ways in which a model of regions can point: with the name of an object as the whole text,
 // by each formula, and with the name within the caption, by what its words look at and by what they add.
 var ways = []way{
-	{"name alone", run.FormulaTerms}, {"name alone", run.FormulaChannels}, {"name alone", run.FormulaElementwise}, {"name alone", run.FormulaGradCAM},
-	{inCaption, "attention"}, {inCaption, run.FormulaTerms},
+	{"name alone", explain.FormulaTerms}, {"name alone", explain.FormulaChannels}, {"name alone", explain.FormulaElementwise}, {"name alone", explain.FormulaGradCAM},
+	{inCaption, "attention"}, {inCaption, explain.FormulaTerms},
 }
 
 // point measures how often the strongest region of a name is the object that it names, among n scenes of
@@ -48,12 +49,12 @@ func point(t *run.Trained, w *scenes.World, n int) (lines []line, err error) {
 	for _, x := range ways {
 		formula := x.by
 		switch {
-		case !t.Config.Has(section.TokenScores) && (x.by == run.FormulaTerms || x.text == inCaption):
+		case !t.Config.Has(section.TokenScores) && (x.by == explain.FormulaTerms || x.text == inCaption):
 			continue
 		case x.by == "attention":
 			formula = ""
 		}
-		e, err := t.Explainer(run.ExplainOptions{Formula: formula})
+		e, err := explain.New(t, explain.Options{Formula: formula})
 		if err != nil {
 			return nil, err
 		}
@@ -69,13 +70,14 @@ func point(t *run.Trained, w *scenes.World, n int) (lines []line, err error) {
 			}
 		}
 		right := 100 * float64(p.right) / float64(p.named)
-		lines = append(lines, line{x.text + ", " + x.by, []string{"right %", "chance %", "names"}, []float64{right, 100 * float64(n) / objects, float64(p.named)}})
+		lines = append(lines, line{x.text + ", " + x.by, []string{"right %", "chance %", "names"},
+			[]float64{right, 100 * float64(n) / objects, float64(p.named)}})
 	}
 	return lines, nil
 }
 
 // names points with the name of each object of a scene as the text.
-func (p *pointing) names(e *run.Explainer, set *run.Split, row int, scene scenes.Scene) error {
+func (p *pointing) names(e *explain.Explainer, set *run.Split, row int, scene scenes.Scene) error {
 	for k, o := range scene.Objects {
 		if err := e.SetRow(set, row, "a "+o.FullName()); err != nil {
 			return err
@@ -90,7 +92,7 @@ func (p *pointing) names(e *run.Explainer, set *run.Split, row int, scene scenes
 }
 
 // caption points with each name within the caption of a scene.
-func (p *pointing) caption(e *run.Explainer, set *run.Split, row int, scene scenes.Scene, attention bool) error {
+func (p *pointing) caption(e *explain.Explainer, set *run.Split, row int, scene scenes.Scene, attention bool) error {
 	text := set.Eval.Text(set.Eval.ImageTexts(row)[0])
 	if err := e.SetRow(set, row, text); err != nil {
 		return err
@@ -127,7 +129,7 @@ func (p *pointing) caption(e *run.Explainer, set *run.Split, row int, scene scen
 }
 
 // add adds what regions are to a word: what it looks at, or what it adds with them.
-func add(to *[]float64, r run.Relevance, word, token int, attention bool) {
+func add(to *[]float64, r explain.Relevance, word, token int, attention bool) {
 	if *to == nil {
 		*to = make([]float64, len(r.Image.Values))
 	}

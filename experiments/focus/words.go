@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data/transform"
-	"github.com/geoalign/geoalign/explain"
-	"github.com/geoalign/geoalign/run"
+	heat "github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/run/explain"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -15,10 +15,10 @@ const absent = "qqq"
 
 // words returns how what the words of the caption of a scene are worth goes with what the score loses
 // when a word is replaced by one that the vocabulary lacks: the correlation over the words.
-func words(x *run.Explainer, img *transform.Image, caption string) (float64, error) {
-	score := func(text string) (run.Relevance, error) {
+func words(x *explain.Explainer, img *transform.Image, caption string) (float64, error) {
+	score := func(text string) (explain.Relevance, error) {
 		if err := x.Set(img, text); err != nil {
-			return run.Relevance{}, err
+			return explain.Relevance{}, err
 		}
 		return x.Pair(context.Background())
 	}
@@ -28,7 +28,7 @@ func words(x *run.Explainer, img *transform.Image, caption string) (float64, err
 	}
 	var worth, loss []float64
 	var list []string // as the model reads them: a comma is a word where captions are not cleaned
-	for i, s := range explain.Shares(r.Words) {
+	for i, s := range heat.Shares(r.Words) {
 		if w := r.Words[i]; !w.Special {
 			worth, list = append(worth, s), append(list, w.Text)
 		}

@@ -53,7 +53,8 @@ func (d directions) run(w io.Writer, out string) error {
 		}
 	}
 	fmt.Fprintf(w, "%d rows in batches of %d whose cosine with their positive is %.2f; pool of %d entries, %d bottom centres, %d of them nearest to a row; %.0f %% of the rows share a cluster with their positive; C = %d, temperature %g.\n\n",
-		rows, d.batch, meanCosine(features, keys, d.channels), d.pool, graph.Used, len(used), 100*float64(together)/float64(rows), d.channels, d.temperature)
+		rows, d.batch, meanCosine(features, keys, d.channels), d.pool, graph.Used, len(used),
+		100*float64(together)/float64(rows), d.channels, d.temperature)
 	var list []direction
 	for _, mode := range modes {
 		grad, err := d.gradients(mode, queue, graph, features, keys)
@@ -73,7 +74,8 @@ func (d directions) run(w io.Writer, out string) error {
 func (d directions) build(queue []float32) (*geodesic.Graph, error) {
 	o := config.Default().Objective.Geodesic
 	g, err := geodesic.New(d.pool, d.channels, geodesic.Options{
-		Layers: []int{int(math.Round(math.Sqrt(float64(d.clusters)))), d.clusters}, Neighbours: o.Neighbours, Iterations: o.Iterations,
+		Layers: []int{int(math.Round(math.Sqrt(float64(d.clusters)))), d.clusters}, Neighbours: o.Neighbours,
+		Iterations: o.Iterations,
 	})
 	if err != nil {
 		return nil, err
@@ -83,8 +85,10 @@ func (d directions) build(queue []float32) (*geodesic.Graph, error) {
 }
 
 // gradients returns dL/dF (rows, C), L being the contrast of each batch.
-func (d directions) gradients(mode string, queue []float32, graph *geodesic.Graph, features, keys []float32) ([]float32, error) {
-	s, err := newStep(stepOptions{engine: d.engine, batch: d.batch, channels: d.channels, size: d.pool, mode: mode, temperature: d.temperature}, queue, graph)
+func (d directions) gradients(mode string, queue []float32, graph *geodesic.Graph, features, keys []float32) ([]float32,
+	error) {
+	s, err := newStep(stepOptions{engine: d.engine, batch: d.batch, channels: d.channels, size: d.pool, mode: mode,
+		temperature: d.temperature}, queue, graph)
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +192,7 @@ func printDirections(w io.Writer, list []direction) {
 	fmt.Fprint(w, "| gradient | cosine to the positive | rows where it is > 0 | cosine with the own centre, size | effective rank, a batch | all rows | norm |\n")
 	fmt.Fprint(w, "| --- | --: | --: | --: | --: | --: | --: |\n")
 	for _, d := range list {
-		fmt.Fprintf(w, "| %s | %.3f | %.1f %% | %.3f | %.1f | %.1f | %.4f |\n", d.mode, d.positive, 100*d.share, d.centre, d.ofBatch, d.ofSet, d.norm)
+		fmt.Fprintf(w, "| %s | %.3f | %.1f %% | %.3f | %.1f | %.1f | %.4f |\n", d.mode, d.positive, 100*d.share,
+			d.centre, d.ofBatch, d.ofSet, d.norm)
 	}
 }

@@ -132,7 +132,8 @@ func (g growth) build(s *size, queue []float32) (*geodesic.Graph, error) {
 func (g growth) steps(s *size, queue []float32, graph *geodesic.Graph, bind map[string]any) error {
 	var memory [2]int64
 	for i, mode := range []string{config.Default().Objective.Geodesic.Gradient, cosine} {
-		step, err := newStep(stepOptions{engine: g.engine, batch: g.batch, channels: g.channels, size: s.points, mode: mode}, queue, graph)
+		step, err := newStep(stepOptions{engine: g.engine, batch: g.batch, channels: g.channels, size: s.points,
+			mode: mode}, queue, graph)
 		if err != nil {
 			return err
 		}
@@ -197,7 +198,8 @@ func printSizes(w io.Writer, list []size) {
 	fmt.Fprint(w, "| N | K | first build s | rebuild s | geodesic ms | cosine ms | ratio | insert ms | extra MB | N x K floats MB |\n")
 	fmt.Fprint(w, "| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	for _, s := range list {
-		fmt.Fprintf(w, "| %d | %d | %.3f | %.3f | %.2f | %.2f | %.2f | %.3f | %.1f | %.1f |\n", s.points, s.clusters, s.first, s.rebuild,
-			1e3*s.geodesic, 1e3*s.cosine, s.geodesic/s.cosine, 1e3*s.attach, float64(s.graph+s.scores)/1e6, s.cache()/1e6)
+		fmt.Fprintf(w, "| %d | %d | %.3f | %.3f | %.2f | %.2f | %.2f | %.3f | %.1f | %.1f |\n", s.points, s.clusters,
+			s.first, s.rebuild, 1e3*s.geodesic, 1e3*s.cosine, s.geodesic/s.cosine, 1e3*s.attach,
+			float64(s.graph+s.scores)/1e6, s.cache()/1e6)
 	}
 }

@@ -36,9 +36,11 @@ func main() {
 	fmt.Printf("%s, %s/%s, %s\n\n", e.Describe(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	switch {
 	case *gradients:
-		err = directions{engine: e, channels: 256, rows: 1024, batch: 64, pool: 8192, clusters: 64, aligned: .7, temperature: .07}.run(os.Stdout, *out)
+		err = directions{engine: e, channels: 256, rows: 1024, batch: 64, pool: 8192, clusters: 64, aligned: .7,
+			temperature: .07}.run(os.Stdout, *out)
 	case *grow:
-		err = growth{engine: e, channels: 256, batch: 32, repeats: 3, points: numbers(*points), clusters: numbers(*clusters), at: 65536}.run(os.Stdout, *out)
+		err = growth{engine: e, channels: 256, batch: 32, repeats: 3, points: numbers(*points),
+			clusters: numbers(*clusters), at: 65536}.run(os.Stdout, *out)
 	default:
 		log.Fatal("want -grow or -gradients")
 	}

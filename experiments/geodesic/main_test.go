@@ -53,7 +53,8 @@ func contains(t *testing.T, file, want string) {
 func TestGrow(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "grow.svg")
 	var out bytes.Buffer
-	g := growth{engine: engine(t), channels: 32, batch: 16, repeats: 1, points: []int{256, 2048}, clusters: []int{8}, at: 512}
+	g := growth{engine: engine(t), channels: 32, batch: 16, repeats: 1, points: []int{256, 2048}, clusters: []int{8},
+		at: 512}
 	if err := g.run(&out, file); err != nil {
 		t.Fatal(err)
 	}
@@ -66,19 +67,22 @@ func TestGrow(t *testing.T) {
 	contains(t, file, "growing graph, N = 512")
 }
 
-// TestGradients holds what docs/geomm.md says of eq. 3 against the ops: the literal gradient lies along the row's own centre,
-// so that those of many rows have as many directions as there are centres, and it does not point to the positive.
+// TestGradients holds what docs/geomm.md says of eq. 3 against the ops: the literal gradient lies along the row's own
+// centre, so that those of many rows have as many directions as there are centres, and it does not point to the
+// positive.
 func TestGradients(t *testing.T) {
 	const clusters, positive, centre, set = 16, 0, 2, 4
 	file := filepath.Join(t.TempDir(), "gradients.svg")
 	var out bytes.Buffer
-	d := directions{engine: engine(t), channels: 64, rows: 256, batch: 32, pool: 1024, clusters: clusters, aligned: .7, temperature: .07}
+	d := directions{engine: engine(t), channels: 64, rows: 256, batch: 32, pool: 1024, clusters: clusters, aligned: .7,
+		temperature: .07}
 	if err := d.run(&out, file); err != nil {
 		t.Fatal(err)
 	}
 	get := numbersOf(t, out.String())
 	if s := get["strict"]; s[centre] != 1 || s[set] > clusters {
-		t.Errorf("strict: cosine %v with the own centre, effective rank %v; want 1 and at most %d", s[centre], s[set], clusters)
+		t.Errorf("strict: cosine %v with the own centre, effective rank %v; want 1 and at most %d", s[centre], s[set],
+			clusters)
 	}
 	if d := get["same_cluster+straight_through"]; d[positive] < .5 || d[set] < 2*clusters {
 		t.Errorf("same_cluster+straight_through: cosine %v to the positive, effective rank %v", d[positive], d[set])
@@ -89,8 +93,8 @@ func TestGradients(t *testing.T) {
 	contains(t, file, "straight_through")
 }
 
-// TestStepComputesScores: what is timed includes the scores, although neither gradient depends on them: the cosine's two
-// products, and none of N rows in the geodesic's forward pass.
+// TestStepComputesScores: what is timed includes the scores, although neither gradient depends on them: the cosine's
+// two products, and none of N rows in the geodesic's forward pass.
 func TestStepComputesScores(t *testing.T) {
 	const b, n, c, k = 4, 512, 16, 8
 	d := directions{engine: engine(t), channels: c, pool: n, clusters: k}

@@ -116,7 +116,8 @@ func save(panels []*plot.Plot, width, height vg.Length, out string) (err error) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", out, err)
 	}
-	tiles := draw.Tiles{Cols: len(panels), Rows: 1, PadX: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap / 2, PadRight: gap}
+	tiles := draw.Tiles{Cols: len(panels), Rows: 1, PadX: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap / 2,
+		PadRight: gap}
 	for i, canvas := range plot.Align([][]*plot.Plot{panels}, tiles, draw.New(c))[0] {
 		panels[i].Draw(canvas)
 	}

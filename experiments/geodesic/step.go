@@ -21,7 +21,8 @@ const cosine = "cosine"
 
 // modes are the scores in the order of the tables.
 var modes = []string{cosine, "strict", "same_cluster", "straight_through", "soft_entry",
-	"same_cluster+straight_through", "same_cluster+soft_entry", "straight_through+soft_entry", "same_cluster+straight_through+soft_entry"}
+	"same_cluster+straight_through", "same_cluster+soft_entry", "straight_through+soft_entry",
+	"same_cluster+straight_through+soft_entry"}
 
 // step is a compiled computation on rows F (B, C) and a pool of N entries in which the
 // batch's keys stand for the oldest: scores and a gradient for F.
@@ -82,10 +83,12 @@ func newStep(o stepOptions, queue []float32, graph *geodesic.Graph) (s *step, er
 		k := len(graph.Centres) / o.channels
 		bank.Graph = &objectives.Graph{
 			Centres: input("centres", tensor.Float32, k, o.channels), Paths: input("paths", tensor.Float32, k, k),
-			Owner: input("owner", tensor.Int32, o.size), Reach: input("reach", tensor.Float32, o.size), Count: input("count", tensor.Int32),
+			Owner: input("owner", tensor.Int32, o.size), Reach: input("reach", tensor.Float32, o.size),
+			Count: input("count", tensor.Int32),
 		}
 		s.count[0] = int32(graph.Used)
-		bind["centres"], bind["paths"], bind["owner"], bind["reach"], bind["count"] = graph.Centres, graph.Paths, graph.Owner, graph.Reach, s.count[:]
+		bind["centres"], bind["paths"], bind["owner"], bind["reach"], bind["count"] = graph.Centres, graph.Paths,
+			graph.Owner, graph.Reach, s.count[:]
 		scores = bank.Geodesic(f, paths(o.mode, k), objectives.Positives{})
 	}
 	if s.grad, err = s.gradient(o, input, f, scores); err != nil {
@@ -94,14 +97,16 @@ func newStep(o stepOptions, queue []float32, graph *geodesic.Graph) (s *step, er
 	s.temperature[0] = float32(o.temperature)
 	bind["labels"], bind["temperature"] = s.labels, s.temperature[:]
 	// The gradient of some modes needs no scores, which a step computes all the same.
-	if s.machine, err = compute.Compile(g, compute.Config{Engine: o.engine, Outputs: gorgonia.Nodes{scores, s.grad}}); err != nil {
+	if s.machine, err = compute.Compile(g,
+		compute.Config{Engine: o.engine, Outputs: gorgonia.Nodes{scores, s.grad}}); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.mode, err)
 	}
 	return s, s.set(bind)
 }
 
 // gradient returns the gradient of f.
-func (s *step) gradient(o stepOptions, input func(string, tensor.Dtype, ...int) *gorgonia.Node, f, scores *gorgonia.Node) (*gorgonia.Node, error) {
+func (s *step) gradient(o stepOptions, input func(string, tensor.Dtype, ...int) *gorgonia.Node, f,
+	scores *gorgonia.Node) (*gorgonia.Node, error) {
 	var grads gorgonia.Nodes
 	var err error
 	if o.temperature == 0 {
@@ -109,7 +114,8 @@ func (s *step) gradient(o stepOptions, input func(string, tensor.Dtype, ...int) 
 		grads, err = gorgonia.Backpropagate(gorgonia.Nodes{scores}, gorgonia.Nodes{dy}, gorgonia.Nodes{f})
 	} else {
 		loss := contrast.CrossEntropy(contrast.CrossEntropyArgs{
-			Logits: arith.DivScalar(scores, input("temperature", tensor.Float32)), Labels: input("labels", tensor.Int32, o.batch),
+			Logits: arith.DivScalar(scores, input("temperature", tensor.Float32)),
+			Labels: input("labels", tensor.Int32, o.batch),
 		})
 		grads, err = gorgonia.Grad(loss, f)
 	}

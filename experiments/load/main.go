@@ -217,8 +217,10 @@ func (l *load) print(n, c int, took time.Duration) {
 		}
 		return l.took[min(len(l.took)-1, int(share*float64(len(l.took))))].Round(10 * time.Microsecond)
 	}
-	fmt.Printf("%d requests, %d at once, %d rows: %.0f a second, p50 %v, p90 %v, p99 %v, most %v\n", n, c, l.rows, float64(len(l.took))/took.Seconds(), at(.5), at(.9), at(.99), at(1))
-	fmt.Printf("mean batch %.1f, refused and asked again %d, reloads %d, lost %d\n", float64(l.batches)/float64(max(1, len(l.took))), l.refused.Load(), l.reloads.Load(), l.lost.Load())
+	fmt.Printf("%d requests, %d at once, %d rows: %.0f a second, p50 %v, p90 %v, p99 %v, most %v\n", n, c, l.rows,
+		float64(len(l.took))/took.Seconds(), at(.5), at(.9), at(.99), at(1))
+	fmt.Printf("mean batch %.1f, refused and asked again %d, reloads %d, lost %d\n",
+		float64(l.batches)/float64(max(1, len(l.took))), l.refused.Load(), l.reloads.Load(), l.lost.Load())
 	if l.example != "" {
 		fmt.Println("a lost one:", l.example)
 	}

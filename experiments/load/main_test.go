@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestLoad asks a server that refuses every third request and breaks one: refused ones are asked again, the broken one is lost,
-// and texts of any length are read.
+// TestLoad asks a server that refuses every third request and breaks one: refused ones are asked again, the broken one
+// is lost, and texts of any length are read.
 func TestLoad(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,9 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%d texts, %d rows, %v", len(l.texts), l.rows, err)
 	}
 	l.run(30, 2, 0)
-	if len(l.took) != 29 || l.lost.Load() != 1 || l.refused.Load() < 10 || l.batches != 2*29 || !strings.Contains(l.example, "500") {
-		t.Errorf("%d answers, %d lost, %d refused, batches of %d, %s", len(l.took), l.lost.Load(), l.refused.Load(), l.batches, l.example)
+	if len(l.took) != 29 || l.lost.Load() != 1 || l.refused.Load() < 10 || l.batches != 2*29 ||
+		!strings.Contains(l.example, "500") {
+		t.Errorf("%d answers, %d lost, %d refused, batches of %d, %s", len(l.took), l.lost.Load(), l.refused.Load(),
+			l.batches, l.example)
 	}
 }

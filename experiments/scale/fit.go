@@ -37,7 +37,8 @@ type Line struct {
 // fit fits a step to each link: a and c to Compute, l and w to the link's sums, p to its steps.
 func (m Measured) fit() ([]Step, error) {
 	if len(m.Links) == 0 || !(m.Batch > 0 && m.Gradient > 0 && m.Bucket > 0) {
-		return nil, fmt.Errorf("%d links, Batch %d, Gradient %g and Bucket %g: want all of them above 0", len(m.Links), m.Batch, m.Gradient, m.Bucket)
+		return nil, fmt.Errorf("%d links, Batch %d, Gradient %g and Bucket %g: want all of them above 0", len(m.Links),
+			m.Batch, m.Gradient, m.Bucket)
 	}
 	a, c, err := line(m.Compute)
 	if err != nil {
@@ -54,8 +55,9 @@ func (m Measured) fit() ([]Step, error) {
 		}
 		others := 2 * float64(l.Ranks-1)
 		step := Step{
-			Fixed: max(0, a), PerRow: c, Back: m.Back, Gradients: 1e6 * m.Gradient, Bucket: 1e6 * m.Bucket, Features: m.Feature,
-			Link: Link{Latency: max(0, at) / others, Bandwidth: others / float64(l.Ranks) * 1e6 / slope},
+			Fixed: max(0, a), PerRow: c, Back: m.Back, Gradients: 1e6 * m.Gradient, Bucket: 1e6 * m.Bucket,
+			Features: m.Feature,
+			Link:     Link{Latency: max(0, at) / others, Bandwidth: others / float64(l.Ranks) * 1e6 / slope},
 		}
 		var missing, exchanged float64
 		for _, s := range l.Steps {

@@ -22,7 +22,8 @@ func report(w io.Writer, m Measured, fits []Step) {
 		fmt.Fprintf(t, "\n%s: %.1f Gbit/s, %.0f us a message, an exchange holds up the computation beside it for %.1f times its length\n", l.Name, 8*f.Bandwidth/1e9, 1e6*f.Latency, f.Work)
 		for _, s := range l.Steps {
 			step, exposed := f.Seconds(s.Ranks, float64(s.Rows))
-			fmt.Fprintf(t, "%d ranks of %d rows\tmeasured %.0f ms\tmodel %.0f ms\tof them exposed sums %.0f ms\n", s.Ranks, s.Rows, s.MS, 1e3*step, 1e3*exposed)
+			fmt.Fprintf(t, "%d ranks of %d rows\tmeasured %.0f ms\tmodel %.0f ms\tof them exposed sums %.0f ms\n",
+				s.Ranks, s.Rows, s.MS, 1e3*step, 1e3*exposed)
 		}
 		fmt.Fprintln(t, "hosts\tstrong\tweak")
 		for _, r := range hosts {
@@ -58,7 +59,10 @@ func draw(out string, m Measured, fits []Step) error {
 				dots = append(dots, plotter.XY{X: float64(s.Ranks), Y: 1e3 * alone / s.MS})
 			}
 		}
-		line := plotter.NewFunction(func(r float64) float64 { return fits[i].Efficiency(int(math.Round(r)), m.Batch, true) })
+		line := plotter.NewFunction(func(r float64) float64 {
+			return fits[i].Efficiency(int(math.Round(r)), m.Batch,
+				true)
+		})
 		line.Color, line.Width, line.Samples = plotutil.Color(i), vg.Points(1.5), int(p.X.Max)
 		points, err := plotter.NewScatter(dots)
 		if err != nil {

@@ -49,7 +49,8 @@ func TestFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fits[0]
-	for _, x := range [][2]float64{{got.Fixed, step.Fixed}, {got.PerRow, step.PerRow}, {got.Latency, step.Latency}, {got.Bandwidth, step.Bandwidth}, {got.Work, .25}} {
+	for _, x := range [][2]float64{{got.Fixed, step.Fixed}, {got.PerRow, step.PerRow}, {got.Latency, step.Latency},
+		{got.Bandwidth, step.Bandwidth}, {got.Work, .25}} {
 		if !(math.Abs(x[0]-x[1]) <= 1e-6*x[1]) {
 			t.Errorf("fitted %+v, want %+v", got, step)
 			break

@@ -48,7 +48,7 @@ func Fill(path string, fill func(f *os.File) error) error {
 // is on the disk.
 func replace(path string, fill func(f *os.File) error) (err error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a device would be replaced
-		return errors.New("there is something that is no regular file")
+		return errors.New("there is something that is not a regular file")
 	}
 	defer process.Hold()()
 	f, err := Temporary(path)
@@ -61,9 +61,8 @@ func replace(path string, fill func(f *os.File) error) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	for _, do := range []func() error{func() error {
-		return fill(f)
-	}, f.Sync, func() error { return rename(f, f.Name(), path) }} {
+	for _, do := range []func() error{func() error { return fill(f) }, f.Sync,
+		func() error { return rename(f, f.Name(), path) }} {
 		if err = do(); err != nil {
 			return err
 		}

@@ -67,7 +67,8 @@ func TestSum(t *testing.T) {
 // Lists differ by their entries, by the order of these and by where a field ends.
 func TestList(t *testing.T) {
 	seen := map[Sum][][]string{}
-	for _, entries := range [][][]string{{}, {{}}, {{""}}, {{"a"}}, {{"a", "b"}}, {{"ab"}}, {{"a"}, {"b"}}, {{"b"}, {"a"}}, {{"a", ""}}, {{"", "a"}}, {{"a"}, {}}} {
+	for _, entries := range [][][]string{{}, {{}}, {{""}}, {{"a"}}, {{"a", "b"}}, {{"ab"}}, {{"a"}, {"b"}},
+		{{"b"}, {"a"}}, {{"a", ""}}, {{"", "a"}}, {{"a"}, {}}} {
 		l := NewList()
 		for _, e := range entries {
 			l.Add(e...)
@@ -177,7 +178,8 @@ func TestBooksOfOneFile(t *testing.T) {
 	}
 	all := OpenBook(path)
 	for i := range 4 {
-		if sum, ok := all.Known(fmt.Sprint(i), Stamp{Size: int64(i), Modified: 1}); ok != (i > 0) || ok && sum != (Sum{byte(i + 1)}) {
+		if sum, ok := all.Known(fmt.Sprint(i), Stamp{Size: int64(i), Modified: 1}); ok != (i > 0) || ok &&
+			sum != (Sum{byte(i + 1)}) {
 			t.Errorf("entry %d: %v %v", i, sum, ok)
 		}
 	}
@@ -196,7 +198,8 @@ func TestCheck(t *testing.T) {
 		file uint64 // number of the file, so another stamp
 		bad  error
 		made bool
-	}{{"x", 1, bad, true}, {"x", 1, nil, true}, {"x", 1, bad, false}, {"y", 1, nil, true}, {"x", 2, bad, true}, {"x", 1, nil, false}} {
+	}{{"x", 1, bad, true}, {"x", 1, nil, true}, {"x", 1, bad, false}, {"y", 1, nil, true}, {"x", 2, bad, true},
+		{"x", 1, nil, false}} {
 		now.File = step.file
 		before := made
 		err := check(step.name, step.bad)
@@ -209,7 +212,8 @@ func TestCheck(t *testing.T) {
 		b = OpenBook(path)
 	}
 	moving := uint64(0)
-	err := b.Check("z", func() (Stamp, error) { moving++; return Stamp{Size: 1, Modified: 1, File: moving}, nil }, func() error { return nil })
+	err := b.Check("z", func() (Stamp, error) { moving++; return Stamp{Size: 1, Modified: 1, File: moving}, nil },
+		func() error { return nil })
 	if _, ok := b.Known("z", Stamp{Size: 1, Modified: 1, File: 1}); ok || err != nil {
 		t.Errorf("contents that changed during the check are noted: %v", err)
 	}

@@ -40,7 +40,8 @@ func TestCompare(t *testing.T) {
 		{nil, []string{"a:1"}, "1 sample, and there were 0; 1 new (the first is 0)"},
 		{[]string{"a:1"}, nil, "0 samples, and there were 1; 1 gone (the first was number 1)"},
 	} {
-		got := Compare(samples(c.was...), samples(c.now...)).Words("sample", func(j int) string { return fmt.Sprint(j) })
+		got := Compare(samples(c.was...), samples(c.now...)).Words("sample",
+			func(j int) string { return fmt.Sprint(j) })
 		if got != c.want {
 			t.Errorf("%q, then %q: %s, want %s", c.was, c.now, got, c.want)
 		}

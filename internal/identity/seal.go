@@ -7,7 +7,7 @@ import (
 	"hash/crc32"
 )
 
-// A JSON file can have its own checksum, the CRC-32C of its bytes with zeros in the place of the digits: the first
+// A JSON file can have its own checksum, the CRC-32C of its bytes with zeros instead of the digits: the first
 // key of that name, as an encoder with an indent writes it. Whatever else changes from version to version, this does
 // not.
 const (

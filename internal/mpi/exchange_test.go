@@ -120,7 +120,8 @@ func counted(w *World) error {
 		return err
 	}
 	got := w.Times()
-	if n, b, d := got.Exchanges-before.Exchanges, got.Bytes-before.Bytes, got.Exchange-before.Exchange; n != 3 || b != 40+20 || d <= 0 {
+	if n, b, d := got.Exchanges-before.Exchanges, got.Bytes-before.Bytes, got.Exchange-before.Exchange; n != 3 ||
+		b != 40+20 || d <= 0 {
 		return fmt.Errorf("counted %d exchanges of %d bytes in %v, want 3 of 60", n, b, d)
 	}
 	return w.SetWire("fp32")

@@ -34,7 +34,8 @@ func TestConstants(t *testing.T) {
 		c := constantsOf(f, none)
 		want := map[string]uintptr{"MPI_IN_PLACE": c.inPlace, "MPI_STATUS_IGNORE": c.noStatus}
 		if f != OpenMPI {
-			want["MPI_COMM_WORLD"], want["MPI_BYTE"], want["MPI_ERRORS_RETURN"], want["MPI_INFO_NULL"] = c.world, c.bytes, c.returns, c.noInfo
+			want["MPI_COMM_WORLD"], want["MPI_BYTE"], want["MPI_ERRORS_RETURN"], want["MPI_INFO_NULL"] = c.world,
+				c.bytes, c.returns, c.noInfo
 		}
 		for name, value := range want {
 			got, ok := defined(text, name)

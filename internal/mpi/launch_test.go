@@ -76,7 +76,8 @@ func TestCandidates(t *testing.T) {
 		}
 	}
 	loader := slices.Concat(ABI.names(), MPICH.names(), OpenMPI.names())
-	if got, want := (place{prefix: dir}).candidates(), append(slices.Clone(files), loader...); !slices.Equal(got, want) {
+	if got, want := (place{prefix: dir}).candidates(), append(slices.Clone(files), loader...); !slices.Equal(got,
+		want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	got := place{prefix: dir, fits: []Family{OpenMPI}}.candidates()

@@ -122,7 +122,8 @@ func openMPI(tb testing.TB, mpirun string) bool {
 	if err != nil {
 		tb.Skipf("%s --version: %v: %s", mpirun, err, out)
 	}
-	return bytes.Contains(out, []byte("Open MPI")) || bytes.Contains(out, []byte("OpenRTE")) || bytes.Contains(out, []byte("PRRTE"))
+	return bytes.Contains(out, []byte("Open MPI")) || bytes.Contains(out, []byte("OpenRTE")) ||
+		bytes.Contains(out, []byte("PRRTE"))
 }
 
 // everywhere runs f for each mpirun and for 2 and 3 ranks.

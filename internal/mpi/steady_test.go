@@ -48,7 +48,8 @@ func TestOtherLauncher(t *testing.T) {
 	c := exec.Command(self)
 	c.Env = append(os.Environ(), scenarioVariable+"=steady", "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2")
 	out, err := c.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "srun has started 2 processes, but ") || !strings.Contains(string(out), "--mpi=pmix") {
+	if err == nil || !strings.Contains(string(out), "srun has started 2 processes, but ") ||
+		!strings.Contains(string(out), "--mpi=pmix") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

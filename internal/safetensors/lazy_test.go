@@ -26,7 +26,8 @@ func TestLazy(t *testing.T) {
 		"gone":                              {6, func([]float32) error { return gone }},
 		"shape [2 3] needs 6 elements (got": {5, fill},
 	} {
-		if err := Write(&bytes.Buffer{}, []Tensor{{Name: "a", Shape: []int{2, 3}, Data: data}}, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Write(&bytes.Buffer{}, []Tensor{{Name: "a", Shape: []int{2, 3}, Data: data}}, nil); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

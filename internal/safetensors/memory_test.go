@@ -23,7 +23,8 @@ func TestMemoryOrder(t *testing.T) {
 	for i, order := range []bool{was, false} {
 		inOrder = order
 		var b bytes.Buffer
-		if err := Write(&b, []Tensor{{Name: "x", Shape: []int{len(x)}, Data: x}, {Name: "none", Shape: []int{0}, Data: []float32{}}}, nil); err != nil {
+		if err := Write(&b, []Tensor{{Name: "x", Shape: []int{len(x)}, Data: x},
+			{Name: "none", Shape: []int{0}, Data: []float32{}}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		files[i] = b.Bytes()

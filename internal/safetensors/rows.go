@@ -51,5 +51,5 @@ func Floats(d DType) (func(dst []float32, b []byte), error) {
 			}
 		}, nil
 	}
-	return nil, fmt.Errorf("safetensors: %s is no type of floats that can be read: use F16, BF16, F32 or F64", d)
+	return nil, fmt.Errorf("safetensors: %s is not a type of floats that can be read: use F16, BF16, F32 or F64", d)
 }

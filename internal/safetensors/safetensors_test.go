@@ -50,7 +50,8 @@ func TestReadMixedTypes(t *testing.T) {
 	if _, err := f.Int64("f32"); err == nil || !strings.Contains(err.Error(), "not an integer type") {
 		t.Errorf("integers from f32: got %v", err)
 	}
-	if info, ok := f.Lookup("f16"); !ok || info.DType != F16 || !reflect.DeepEqual(info.Shape, []int{2, 3}) || info.Bytes() != 12 {
+	if info, ok := f.Lookup("f16"); !ok || info.DType != F16 || !reflect.DeepEqual(info.Shape, []int{2, 3}) ||
+		info.Bytes() != 12 {
 		t.Errorf("f16: got %+v", info)
 	}
 	if f.Metadata()["note"] != "mixed types" || len(f.Tensors()) != 12 {
@@ -67,7 +68,8 @@ func TestReadMixedTypes(t *testing.T) {
 // The half-precision numbers whose float32 values are known exactly.
 func TestHalf(t *testing.T) {
 	for h, want := range map[uint16]float32{
-		0x0000: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 0x0001: 1.0 / (1 << 24), 0x0400: 1.0 / (1 << 14), 0x3555: 0.33325195,
+		0x0000: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 0x0001: 1.0 / (1 << 24), 0x0400: 1.0 / (1 << 14),
+		0x3555: 0.33325195,
 	} {
 		if got := halfToFloat(h); got != want {
 			t.Errorf("%#04x: got %v, want %v", h, got, want)
@@ -231,7 +233,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add(file(`{"a":{"dtype":"BOOL","shape":[0,7],"data_offsets":[0,0]}}`, 0))
 	f.Add(file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0))
 	for _, d := range []DType{F64, BF16, I64, I32, I16, I8, U64, U32, U16, U8, "F8_E4M3", "C64"} {
-		f.Add(file(fmt.Sprintf(`{"a":{"dtype":%q,"shape":[2,1],"data_offsets":[0,%d]}}`, d, 2*d.size()), 2*int(d.size())))
+		f.Add(file(fmt.Sprintf(`{"a":{"dtype":%q,"shape":[2,1],"data_offsets":[0,%d]}}`, d, 2*d.size()),
+			2*int(d.size())))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		defer budgettest.Within(t, len(raw))()

@@ -15,7 +15,8 @@ import (
 
 // Tensor is where a tensor lies in a file.
 type Tensor struct {
-	Name    string // keys of the dictionaries and numbers of the lists around it, joined by dots; empty for a file that is one tensor
+	// keys of the dictionaries and numbers of the lists around it, joined by dots; empty for a file that is one tensor
+	Name    string
 	DType   safetensors.DType
 	Shape   []int
 	Strides []int // elements from one index of an axis to the next
@@ -45,7 +46,7 @@ type File struct {
 }
 
 // Open reads the archive's directory and pickle at path. It fails for files of other formats, for
-// objects that are no tensors, and where a tensor is not in the file as a whole. Close it after use.
+// objects that are not tensors, and where a tensor is not in the file as a whole. Close it after use.
 func Open(path string) (*File, error) {
 	f, size, err := files.Open(path, 0)
 	if err != nil {

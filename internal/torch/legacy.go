@@ -18,7 +18,7 @@ const legacyMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
 // legacyVersion is the version of the format that all of PyTorch wrote.
 const legacyVersion = 1001
 
-// readLegacy reads a file that is no zip archive.
+// readLegacy reads a file that is not a zip archive.
 func readLegacy(r io.ReaderAt, size int64) (*File, error) {
 	head := make([]byte, 2+1+8+len(legacyMagic))
 	n, _ := r.ReadAt(head, 0)
@@ -32,7 +32,7 @@ func readLegacy(r io.ReaderAt, size int64) (*File, error) {
 	case n >= 2 && head[0] == proto:
 		return nil, errors.New("it is a plain pickle, or of a format before PyTorch 0.4, which are not read: load it in Python and torch.save it again")
 	default:
-		return nil, errors.New("it is no file of torch.save, or it was cut short: its directory, at the end, is not there")
+		return nil, errors.New("it is not a file of torch.save, or it was cut short: its directory, at the end, is not there")
 	}
 	t := &tape{r: r, size: size, at: int64(from + len(legacyMagic))}
 	version, _, err := t.pickle("its version")
@@ -107,7 +107,7 @@ func (t *tape) storages(named map[string]storage) (map[string]int64, error) {
 	}
 	keys, ok := v.(*list)
 	if !ok {
-		return nil, errors.New("its keys of storages are no list")
+		return nil, errors.New("its keys of storages are not a list")
 	}
 	spans := map[string]int64{}
 	for _, v := range keys.items {

@@ -19,10 +19,9 @@ const (
 
 // storages are the names of types.
 var storages = map[global]safetensors.DType{
-	"torch.DoubleStorage": safetensors.F64, "torch.FloatStorage": safetensors.F32,
-	"torch.HalfStorage": safetensors.F16, "torch.BFloat16Storage": safetensors.BF16,
-	"torch.LongStorage": safetensors.I64, "torch.IntStorage": safetensors.I32, "torch.ShortStorage": safetensors.I16,
-	"torch.CharStorage": safetensors.I8,
+	"torch.DoubleStorage": safetensors.F64, "torch.FloatStorage": safetensors.F32, "torch.HalfStorage": safetensors.F16,
+	"torch.BFloat16Storage": safetensors.BF16, "torch.LongStorage": safetensors.I64,
+	"torch.IntStorage": safetensors.I32, "torch.ShortStorage": safetensors.I16, "torch.CharStorage": safetensors.I8,
 	"torch.ByteStorage": safetensors.U8, "torch.BoolStorage": safetensors.Bool,
 }
 
@@ -46,7 +45,7 @@ func (m *machine) name(op byte) (any, error) {
 		for i, v := range items {
 			s, ok := v.(string)
 			if !ok {
-				return nil, errors.New("a name is no text")
+				return nil, errors.New("a name is not a text")
 			}
 			parts[i] = s
 		}
@@ -70,7 +69,7 @@ func (m *machine) storage() (any, error) {
 		t = t[:5]
 	}
 	if !ok || len(t) != 5 || t[0] != any("storage") {
-		return nil, errors.New("it is no storage of a tensor")
+		return nil, errors.New("it is not a storage of a tensor")
 	}
 	kind, ok1 := t[1].(global)
 	key, ok2 := t[2].(string)
@@ -78,7 +77,7 @@ func (m *machine) storage() (any, error) {
 	n, ok3 := t[4].(int64)
 	dtype, ok4 := storages[kind]
 	if !ok || !ok1 || !ok2 || !ok3 || !ok4 || n < 0 || n > 1<<48 {
-		return nil, errors.New("it is no storage of a tensor")
+		return nil, errors.New("it is not a storage of a tensor")
 	}
 	s := storage{dtype, key, n}
 	if before, again := m.storages[key]; again && before != s {
@@ -96,7 +95,7 @@ func (m *machine) reduce() (any, error) {
 	}
 	args, ok := items[1].(tuple)
 	if !ok {
-		return nil, errors.New("its arguments are no tuple")
+		return nil, errors.New("its arguments are not a tuple")
 	}
 	switch items[0] {
 	case any(orderedDict):
@@ -130,7 +129,7 @@ func parameter(args tuple) (any, error) {
 	}
 	t, ok := args[0].(stored)
 	if !ok {
-		return nil, fmt.Errorf("%s: data is no tensor", rebuildParameter)
+		return nil, fmt.Errorf("%s: data is not a tensor", rebuildParameter)
 	}
 	return t, training(rebuildParameter, args[1], args[2])
 }
@@ -153,7 +152,7 @@ func metadata(v any) error {
 	}
 	d, ok := v.(*dict)
 	if !ok {
-		return fmt.Errorf("%s: metadata is no dictionary", rebuildTensor)
+		return fmt.Errorf("%s: metadata is not a dictionary", rebuildTensor)
 	}
 	for i, key := range d.keys {
 		switch on, ok := d.values[i].(bool); {

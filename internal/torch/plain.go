@@ -125,7 +125,7 @@ func (m *machine) doPlain(op byte) error {
 		}
 		key, err := strconv.ParseUint(line, 10, 32)
 		if err != nil {
-			return fmt.Errorf("%.40q is no number of a value", line)
+			return fmt.Errorf("%.40q is not the number of a value", line)
 		}
 		return m.remembered(op == textGet, uint32(key))
 	}
@@ -156,20 +156,20 @@ func plainText(op byte, s string) (any, error) {
 		}
 		v, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%.40q is no whole number of 64 bits", s)
+			return nil, fmt.Errorf("%.40q is not a whole number of 64 bits", s)
 		}
 		return v, nil
 	case textFloat:
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%.40q is no number", s)
+			return nil, fmt.Errorf("%.40q is not a number", s)
 		}
 		return v, nil
 	case textUnicode:
 		return unescaped(s, false)
 	}
 	if n := len(s); n < 2 || s[0] != s[n-1] || s[0] != '\'' && s[0] != '"' {
-		return nil, fmt.Errorf("%.40q is no text in quotes", s)
+		return nil, fmt.Errorf("%.40q is not a text in quotes", s)
 	}
 	return unescaped(s[1:len(s)-1], true)
 }
@@ -206,7 +206,7 @@ func unescaped(s string, repr bool) (string, error) {
 		}
 		v, err := strconv.ParseUint(s[i+2:i+2+digits], 16, 32)
 		if err != nil {
-			return "", fmt.Errorf("%.10q is no escape", s[i:])
+			return "", fmt.Errorf("%.10q is not an escape", s[i:])
 		}
 		if repr {
 			out = append(out, byte(v))

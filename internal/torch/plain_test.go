@@ -14,7 +14,8 @@ import (
 func TestPlain(t *testing.T) {
 	want := []any{
 		map[string]any{
-			"ref_id": int64(0), "split": "train", "big": int64(1 << 40), "neg": int64(-3), "f": 1.5, "none": nil, "yes": true, "no": false,
+			"ref_id": int64(0), "split": "train", "big": int64(1 << 40), "neg": int64(-3), "f": 1.5, "none": nil,
+			"yes": true, "no": false,
 			"t": []any{int64(1), "a", []any{}},
 			"sentences": []any{map[string]any{
 				"tokens": []any{"the", "lady"}, "sent": "the lady's \"dog\"\n\\x", "uni": "caf\u00e9 \u2603",
@@ -37,12 +38,14 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestPlainPython2 has what Python 2 alone writes: strings of bytes by their repr and by their length, and long numbers.
+// TestPlainPython2 has what Python 2 alone writes: strings of bytes by their repr and by their length, and long
+// numbers.
 func TestPlainPython2(t *testing.T) {
 	for text, want := range map[string]any{
-		"(lp0\nS'it\\'s \\x41\\t'\np1\na(dp2\nS'k'\nL12L\nsag1\na.": []any{"it's A\t", map[string]any{"k": int64(12)}, "it's A\t"},
-		"\x80\x02]q\x00(U\x03catT\x03\x00\x00\x00doge.":             []any{"cat", "dog"},
-		"(S\"a'b\"\nI7\nF0.25\nt.":                                  []any{"a'b", int64(7), 0.25},
+		"(lp0\nS'it\\'s \\x41\\t'\np1\na(dp2\nS'k'\nL12L\nsag1\na.": []any{"it's A\t", map[string]any{"k": int64(12)},
+			"it's A\t"},
+		"\x80\x02]q\x00(U\x03catT\x03\x00\x00\x00doge.": []any{"cat", "dog"},
+		"(S\"a'b\"\nI7\nF0.25\nt.":                      []any{"a'b", int64(7), 0.25},
 	} {
 		if got, err := Plain([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
@@ -59,8 +62,8 @@ func TestPlainRefuses(t *testing.T) {
 		"(lp0\ng0\na.":                     "again and again",
 		"(S'a'\nd.":                        "no value",
 		"I1\n.I2\n.":                       "follow the end",
-		"S'a\n.":                           "no text in quotes",
-		"Ix\n.":                            "no whole number",
+		"S'a\n.":                           "not a text in quotes",
+		"Ix\n.":                            "not a whole number",
 		"g5\n.":                            "was not stored",
 		"(lp0\n(lp1\ng0\nag0\nag0\nasg0\n": "",
 		"":                                 "ends within",

@@ -25,8 +25,9 @@ type expected struct {
 	Values     []float64
 }
 
-var dtypes = map[string]safetensors.DType{"float64": safetensors.F64, "float32": safetensors.F32, "float16": safetensors.F16, "bfloat16": safetensors.BF16,
-	"int64": safetensors.I64, "int32": safetensors.I32, "int16": safetensors.I16, "int8": safetensors.I8, "uint8": safetensors.U8, "bool": safetensors.Bool}
+var dtypes = map[string]safetensors.DType{"float64": safetensors.F64, "float32": safetensors.F32,
+	"float16": safetensors.F16, "bfloat16": safetensors.BF16, "int64": safetensors.I64, "int32": safetensors.I32,
+	"int16": safetensors.I16, "int8": safetensors.I8, "uint8": safetensors.U8, "bool": safetensors.Bool}
 
 // values reads the numbers of a contiguous tensor of real numbers or bytes at its place.
 func values(t *testing.T, file []byte, x Tensor) (list []float64) {
@@ -78,7 +79,8 @@ func TestGolden(t *testing.T) {
 		}
 		for i, w := range want {
 			g := got[i]
-			if g.Name != w.Name || g.DType != dtypes[w.DType] || !slices.Equal(g.Shape, w.Shape) || g.Contiguous() != w.Contiguous {
+			if g.Name != w.Name || g.DType != dtypes[w.DType] || !slices.Equal(g.Shape, w.Shape) ||
+				g.Contiguous() != w.Contiguous {
 				t.Errorf("%s: %+v, want %+v", name, g, w)
 				continue
 			}
@@ -105,7 +107,8 @@ func TestGolden(t *testing.T) {
 // archived is a file with a pickle and a storage of 8 bytes, edit may change its members.
 func archived(t testing.TB, pickle string, edit func(members map[string]string)) []byte {
 	t.Helper()
-	members := map[string]string{"a/data.pkl": pickle, "a/byteorder": "little", "a/data/0": "\x00\x00\x80\x3f\x00\x00\x00\x40"}
+	members := map[string]string{"a/data.pkl": pickle, "a/byteorder": "little",
+		"a/data/0": "\x00\x00\x80\x3f\x00\x00\x00\x40"}
 	if edit != nil {
 		edit(members)
 	}
@@ -147,7 +150,8 @@ func vector(start, n, stride, of byte) string { return vectorOf(start, n, stride
 
 // vectorOf is vector with the arguments behind the strides.
 func vectorOf(start, n, stride, of byte, rest string) string {
-	return "\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((" + unicode("storage") + "ctorch\nFloatStorage\n" + unicode("0") + unicode("cpu") + "K" + string(rune(of)) + "tQ" +
+	return "\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((" + unicode("storage") + "ctorch\nFloatStorage\n" +
+		unicode("0") + unicode("cpu") + "K" + string(rune(of)) + "tQ" +
 		"K" + string(rune(start)) + "K" + string(rune(n)) + "\x85K" + string(rune(stride)) + "\x85" + rest + "tR."
 }
 
@@ -164,7 +168,7 @@ func TestArguments(t *testing.T) {
 		{meta("conj", "\x88"), "a conjugate view (metadata conj): save x.resolve_conj()"},
 		{meta("zero", "\x88"), "metadata \"zero\" is not known"},
 		{meta("neg", "K\x01"), "metadata \"neg\" is not known"},
-		{"\x89" + noHooks + "K\x01", "metadata is no dictionary"},
+		{"\x89" + noHooks + "K\x01", "metadata is not a dictionary"},
 		{"\x89}K\x01K\x02s", "backward_hooks is not empty"},
 		{"K\x01" + noHooks, "requires_grad is neither true nor false"},
 		{"\x89" + noHooks + "NN", "has 8 arguments, and 6 or 7 are known"},
@@ -190,7 +194,8 @@ func TestArguments(t *testing.T) {
 			t.Errorf("parameter %q: got %v, want %q", rest, err, want)
 		}
 	}
-	for _, name := range []string{"_rebuild_tensor_v3", "_rebuild_parameter_with_state", "_rebuild_sparse_tensor", "_rebuild_qtensor"} {
+	for _, name := range []string{"_rebuild_tensor_v3", "_rebuild_parameter_with_state", "_rebuild_sparse_tensor",
+		"_rebuild_qtensor"} {
 		b := archived(t, "\x80\x02ctorch._utils\n"+name+"\n)R.", nil)
 		if _, err := NewReader(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", name, err)
@@ -218,7 +223,8 @@ func TestRefuses(t *testing.T) {
 		}
 		return b
 	}
-	if _, err := NewReader(bytes.NewReader(archived(t, vector(0, 2, 1, 2), nil)), int64(len(archived(t, vector(0, 2, 1, 2), nil)))); err != nil {
+	if _, err := NewReader(bytes.NewReader(archived(t, vector(0, 2, 1, 2), nil)),
+		int64(len(archived(t, vector(0, 2, 1, 2), nil)))); err != nil {
 		t.Fatal(err)
 	}
 	nested := "\x80\x02" + strings.Repeat("]", 40) + strings.Repeat("a", 39) + "."
@@ -229,39 +235,52 @@ func TestRefuses(t *testing.T) {
 	for want, b := range map[string][]byte{
 		"a plain pickle, or of a format before PyTorch 0.4": []byte("\x80\x02K\x01."),
 		"its data.pkl is compressed":                        archived(t, "deflate:"+vector(0, 2, 1, 2), nil),
-		"its byteorder has 17 bytes, more than":             archived(t, vector(0, 2, 1, 2), func(m map[string]string) { m["a/byteorder"] = "little little lit" }),
-		"it makes an object that holds no tensors":          archived(t, "\x80\x02ccollections\nOrderedDict\n)\x81.", nil),
-		"it gives storage \"0\" two types or sizes":         archived(t, "\x80\x02]("+strings.TrimSuffix(vector(0, 2, 1, 2)[2:], ".")+strings.TrimSuffix(vector(0, 2, 1, 3)[2:], ".")+"e.", nil),
-		`it names "torch.nn.modules.container.Sequential"`:  golden("module.pt"),
-		"its directory, at the end, is not there":           golden("rows.pt")[:len(golden("rows.pt"))-40],
-		"it is no file of torch.save":                       []byte("text"),
-		"a zip archive without data.pkl":                    archived(t, "", func(m map[string]string) { delete(m, "a/data.pkl") }),
-		"it has two pickles":                                archived(t, vector(0, 2, 1, 2), func(m map[string]string) { m["b/data.pkl"] = "." }),
-		`byte order "big"`:                                  archived(t, vector(0, 2, 1, 2), func(m map[string]string) { m["a/byteorder"] = "big" }),
-		`the bytes of storage "0" are not in it`:            archived(t, vector(0, 2, 1, 2), func(m map[string]string) { delete(m, "a/data/0") }),
-		`storage "0" has 7 bytes and needs 8`:               archived(t, vector(0, 2, 1, 2), func(m map[string]string) { m["a/data/0"] = "1234567" }),
-		`storage "0" is compressed`:                         archived(t, vector(0, 2, 1, 2), func(m map[string]string) { m["a/data/0"] = "deflate:12345678" }),
-		"shape [3] is not in its storage of 2":              archived(t, vector(0, 3, 1, 2), nil),
-		"shape [2] is not in its storage of 2":              archived(t, vector(1, 2, 1, 2), nil),
-		"shape [1] is not in its storage of 2":              archived(t, vector(2, 1, 1, 2), nil),
-		"it makes no tensor that can be":                    archived(t, vector(3, 1, 1, 2), nil),
-		`it names "os.system"`:                              archived(t, "\x80\x02cos\nsystem\n"+unicode("true")+"\x85R.", nil),
-		`it names "builtins.eval"`:                          archived(t, "\x80\x04\x8c\x08builtins\x8c\x04eval\x93.", nil),
-		"instruction 0x69 at byte 2: it is none that":       archived(t, "\x80\x02i", nil),
-		"version 6 of the format":                           archived(t, "\x80\x06.", nil),
-		"takes more values than there are":                  archived(t, "\x80\x02.", nil),
-		"there is no mark":                                  archived(t, "\x80\x02Kae.", nil),
-		"ends within an instruction":                        archived(t, "\x80\x02X\xff\xff\xff\xff", nil),
-		"gets value 7, which was not stored":                archived(t, "\x80\x02h\x07.", nil),
-		"there is nothing to store":                         archived(t, "\x80\x02q\x07.", nil),
-		"puts values into what holds none":                  archived(t, "\x80\x02K\x01K\x02a.", nil),
-		"the key of a dictionary is a torch.tuple":          archived(t, "\x80\x02})K\x02s.", nil),
-		"it is no storage of a tensor":                      archived(t, "\x80\x02K\x02Q.", nil),
-		"it makes no tensor and no dictionary":              archived(t, "\x80\x02ccollections\nOrderedDict\nK\x01\x85R.", nil),
-		"it sets what tensors do not have":                  archived(t, "\x80\x02]}b.", nil),
-		"a number of 9 bytes":                               archived(t, "\x80\x02\x8a\x09123456789.", nil),
-		"more than 32 in each other":                        archived(t, nested, nil),
-		"it has more than 1048576 values":                   archived(t, bomb+".", nil),
+		"its byteorder has 17 bytes, more than": archived(t, vector(0, 2, 1, 2),
+			func(m map[string]string) { m["a/byteorder"] = "little little lit" }),
+		"it makes an object that holds no tensors": archived(t, "\x80\x02ccollections\nOrderedDict\n)\x81.",
+			nil),
+		"it gives storage \"0\" two types or sizes": archived(t,
+			"\x80\x02]("+strings.TrimSuffix(vector(0, 2, 1, 2)[2:], ".")+strings.TrimSuffix(vector(0, 2, 1, 3)[2:],
+				".")+"e.", nil),
+		`it names "torch.nn.modules.container.Sequential"`: golden("module.pt"),
+		"its directory, at the end, is not there":          golden("rows.pt")[:len(golden("rows.pt"))-40],
+		"it is not a file of torch.save":                   []byte("text"),
+		"a zip archive without data.pkl": archived(t, "",
+			func(m map[string]string) { delete(m, "a/data.pkl") }),
+		"it has two pickles": archived(t, vector(0, 2, 1, 2),
+			func(m map[string]string) { m["b/data.pkl"] = "." }),
+		`byte order "big"`: archived(t, vector(0, 2, 1, 2),
+			func(m map[string]string) { m["a/byteorder"] = "big" }),
+		`the bytes of storage "0" are not in it`: archived(t, vector(0, 2, 1, 2),
+			func(m map[string]string) { delete(m, "a/data/0") }),
+		`storage "0" has 7 bytes and needs 8`: archived(t, vector(0, 2, 1, 2),
+			func(m map[string]string) { m["a/data/0"] = "1234567" }),
+		`storage "0" is compressed`: archived(t, vector(0, 2, 1, 2),
+			func(m map[string]string) { m["a/data/0"] = "deflate:12345678" }),
+		"shape [3] is not in its storage of 2": archived(t, vector(0, 3, 1, 2), nil),
+		"shape [2] is not in its storage of 2": archived(t, vector(1, 2, 1, 2), nil),
+		"shape [1] is not in its storage of 2": archived(t, vector(2, 1, 1, 2), nil),
+		"it makes no tensor that can be":       archived(t, vector(3, 1, 1, 2), nil),
+		`it names "os.system"`: archived(t,
+			"\x80\x02cos\nsystem\n"+unicode("true")+"\x85R.", nil),
+		`it names "builtins.eval"`: archived(t, "\x80\x04\x8c\x08builtins\x8c\x04eval\x93.",
+			nil),
+		"instruction 0x69 at byte 2: it is none that": archived(t, "\x80\x02i", nil),
+		"version 6 of the format":                     archived(t, "\x80\x06.", nil),
+		"takes more values than there are":            archived(t, "\x80\x02.", nil),
+		"there is no mark":                            archived(t, "\x80\x02Kae.", nil),
+		"ends within an instruction":                  archived(t, "\x80\x02X\xff\xff\xff\xff", nil),
+		"gets value 7, which was not stored":          archived(t, "\x80\x02h\x07.", nil),
+		"there is nothing to store":                   archived(t, "\x80\x02q\x07.", nil),
+		"puts values into what holds none":            archived(t, "\x80\x02K\x01K\x02a.", nil),
+		"the key of a dictionary is a torch.tuple":    archived(t, "\x80\x02})K\x02s.", nil),
+		"it is not a storage of a tensor":             archived(t, "\x80\x02K\x02Q.", nil),
+		"it makes no tensor and no dictionary": archived(t,
+			"\x80\x02ccollections\nOrderedDict\nK\x01\x85R.", nil),
+		"it sets what tensors do not have": archived(t, "\x80\x02]}b.", nil),
+		"a number of 9 bytes":              archived(t, "\x80\x02\x8a\x09123456789.", nil),
+		"more than 32 in each other":       archived(t, nested, nil),
+		"it has more than 1048576 values":  archived(t, bomb+".", nil),
 	} {
 		if _, err := NewReader(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -270,14 +289,16 @@ func TestRefuses(t *testing.T) {
 	if _, err := Open("testdata/none.pt"); err == nil || !strings.Contains(err.Error(), "torch: ") {
 		t.Errorf("no file: %v", err)
 	}
-	if _, err := Open("testdata/module.pt"); err == nil || !strings.Contains(err.Error(), "testdata/module.pt: data.pkl: instruction 0x63") {
+	if _, err := Open("testdata/module.pt"); err == nil ||
+		!strings.Contains(err.Error(), "testdata/module.pt: data.pkl: instruction 0x63") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // legacyFile is a file of the legacy format: a pickle, the pickle of the keys, and what follows.
 func legacyFile(pickle, keys, rest string) []byte {
-	return []byte("\x80\x02" + legacyMagic + "\x80\x02M\xe9\x03." + "\x80\x02}" + unicode("little_endian") + "\x88s." + pickle + keys + rest)
+	return []byte("\x80\x02" + legacyMagic + "\x80\x02M\xe9\x03." + "\x80\x02}" + unicode("little_endian") + "\x88s." +
+		pickle + keys + rest)
 }
 
 // A damaged or hostile file of the legacy format is refused.
@@ -289,19 +310,22 @@ func TestRefusesLegacy(t *testing.T) {
 		t.Fatal(f, err)
 	}
 	for want, b := range map[string][]byte{
-		"it has version 1000 of the legacy format":      bytes.Replace(b, []byte("M\xe9\x03"), []byte("M\xe8\x03"), 1),
-		"its numbers are not stored in the byte order":  bytes.Replace(b, []byte("\x88s."), []byte("\x89s."), 1),
-		`its object: instruction 0x63`:                  legacyFile("\x80\x02cos\nsystem\n"+unicode("true")+"\x85R.", keys, numbers),
-		`it names "os.system"`:                          legacyFile("\x80\x02cos\nsystem\n"+unicode("true")+"\x85R.", keys, numbers),
-		"its object: it ends within an instruction":     legacyFile(whole[:len(whole)-1], "", ""),
-		"its keys of storages are no list":              legacyFile(whole, "\x80\x02K\x01.", numbers),
-		`a storage "1" that no tensor is in`:            legacyFile(whole, "\x80\x02]"+unicode("1")+"a.", numbers),
-		`a storage "0" that no tensor is in, or has it`: legacyFile(whole, "\x80\x02]("+unicode("0")+unicode("0")+"e.", numbers+numbers),
-		`the bytes of storage "0" are not in it`:        legacyFile(whole, "\x80\x02].", numbers),
-		`it ends before storage "0"`:                    legacyFile(whole, keys, numbers[:7]),
-		`it ends within storage "0"`:                    legacyFile(whole, keys, numbers[:15]),
-		`storage "0" has 3 elements and needs 2`:        legacyFile(whole, keys, "\x03"+numbers[1:]+"1234"),
-		`storage "0" has -1 elements and needs 2`:       legacyFile(whole, keys, strings.Repeat("\xff", 8)+numbers[8:]),
+		"it has version 1000 of the legacy format":     bytes.Replace(b, []byte("M\xe9\x03"), []byte("M\xe8\x03"), 1),
+		"its numbers are not stored in the byte order": bytes.Replace(b, []byte("\x88s."), []byte("\x89s."), 1),
+		`its object: instruction 0x63`: legacyFile("\x80\x02cos\nsystem\n"+unicode("true")+"\x85R.",
+			keys, numbers),
+		`it names "os.system"`: legacyFile("\x80\x02cos\nsystem\n"+unicode("true")+"\x85R.",
+			keys, numbers),
+		"its object: it ends within an instruction": legacyFile(whole[:len(whole)-1], "", ""),
+		"its keys of storages are not a list":       legacyFile(whole, "\x80\x02K\x01.", numbers),
+		`a storage "1" that no tensor is in`:        legacyFile(whole, "\x80\x02]"+unicode("1")+"a.", numbers),
+		`a storage "0" that no tensor is in, or has it`: legacyFile(whole, "\x80\x02]("+unicode("0")+unicode("0")+"e.",
+			numbers+numbers),
+		`the bytes of storage "0" are not in it`:  legacyFile(whole, "\x80\x02].", numbers),
+		`it ends before storage "0"`:              legacyFile(whole, keys, numbers[:7]),
+		`it ends within storage "0"`:              legacyFile(whole, keys, numbers[:15]),
+		`storage "0" has 3 elements and needs 2`:  legacyFile(whole, keys, "\x03"+numbers[1:]+"1234"),
+		`storage "0" has -1 elements and needs 2`: legacyFile(whole, keys, strings.Repeat("\xff", 8)+numbers[8:]),
 	} {
 		if _, err := NewReader(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -309,7 +333,8 @@ func TestRefusesLegacy(t *testing.T) {
 	}
 	// A pickle larger than what is read at first.
 	long := legacyFile("\x80\x02"+unicode(strings.Repeat("a", 100<<10))+"0"+whole[2:], keys, numbers)
-	if f, err := NewReader(bytes.NewReader(long), int64(len(long))); err != nil || f.Tensors()[0].Offset != int64(len(long)-8) {
+	if f, err := NewReader(bytes.NewReader(long), int64(len(long))); err != nil ||
+		f.Tensors()[0].Offset != int64(len(long)-8) {
 		t.Error(f, err)
 	}
 }

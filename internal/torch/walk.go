@@ -84,7 +84,7 @@ func (w *walker) add(name string, t stored) error {
 		return fmt.Errorf("tensor %.80q: %w", name, err)
 	}
 	w.file.index[name] = len(w.file.tensors)
-	w.file.tensors = append(w.file.tensors,
-		Tensor{Name: name, DType: t.storage.dtype, Shape: t.shape, Strides: t.strides, Offset: begin + t.start*size})
+	w.file.tensors = append(w.file.tensors, Tensor{Name: name, DType: t.storage.dtype, Shape: t.shape,
+		Strides: t.strides, Offset: begin + t.start*size})
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/runlog"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -37,10 +38,10 @@ func (a *Ablation) Run(ctx context.Context) error {
 	if err := a.CheckInputs(); err != nil {
 		return err
 	}
-	if err := run.Writable(a.Out); err != nil {
+	if err := folder.Writable(a.Out); err != nil {
 		return err
 	}
-	lock, err := run.Lock(a.Out, func(format string, args ...any) { fmt.Fprintf(a.note, format+"\n", args...) })
+	lock, err := folder.Lock(a.Out, func(format string, args ...any) { fmt.Fprintf(a.note, format+"\n", args...) })
 	if err != nil {
 		return err
 	}

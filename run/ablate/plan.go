@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/eval/ablation"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/console"
 )
 
 // Options say what is made of a matrix file, and where.
@@ -26,7 +27,7 @@ type Options struct {
 	Retry bool      // try runs again whose numbers were not finite
 	Log   io.Writer // messages; nil: none
 	// Reporter returns what shows a run; nil: lines on Log.
-	Reporter func() run.Reporter
+	Reporter func() console.Reporter
 }
 
 // Ablation is a matrix of runs with the folders that they have.
@@ -79,7 +80,7 @@ func read(file string, o Options) (*Ablation, error) {
 		a.note = io.Discard
 	}
 	if a.o.Reporter == nil {
-		a.o.Reporter = func() run.Reporter { return run.Lines(o.Log) }
+		a.o.Reporter = func() console.Reporter { return console.Lines(o.Log) }
 	}
 	if a.Out == "" {
 		name := filepath.Base(file)

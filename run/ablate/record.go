@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -108,7 +109,7 @@ func (j *job) conflict() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !run.HasRun(j.dir) && !j.settled(false) {
+	if !folder.HasRun(j.dir) && !j.settled(false) {
 		return "", nil // nothing was saved: it begins anew
 	}
 	old, _, err := config.ParseStored(runlog.ConfigFile, text, nil)

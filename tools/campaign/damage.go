@@ -14,7 +14,7 @@ import (
 )
 
 // readers are the commands that read checkpoints, with the tensors that each reads besides
-// what is no tensor; of the others it may take any damage without a word.
+// what is not a tensor; of the others it may take any damage without a word.
 var readers = []struct {
 	name   string
 	groups []string // nil: all

@@ -31,7 +31,8 @@ const (
 	byBinary  = 20 // every so many is looked at by the program too
 )
 
-// dataKinds is what may happen to the bytes of a file of a gallery: what may happen to a checkpoint, and blocks in each other's places.
+// dataKinds is what may happen to the bytes of a file of a gallery: what may happen to a checkpoint, and blocks in each
+// other's places.
 var dataKinds = append(slices.Clone(kinds), struct {
 	name string
 	do   func(c *campaign, b []byte) []byte
@@ -61,10 +62,11 @@ var targets = []struct {
 	{"npy with an index", func(c *campaign, dir string, x []float32) error { return writeNPY(filepath.Join(dir, "x.npy"), x) }, "x.npy", func(name string) bool { return filepath.Ext(name) == ".npy" }, true, true},
 }
 
-// damageData changes files of galleries, archives and indices that were searched before, and sets their times back. A search must say so, or
-// find what it found; inspect --verify must find what has a checksum.
+// damageData changes files of galleries, archives and indices that were searched before, and sets their times back. A
+// search must say so, or find what it found; inspect --verify must find what has a checksum.
 func (c *campaign) damageData() error {
-	if err := os.Setenv("XDG_CACHE_HOME", filepath.Join(c.dir, "cache")); err != nil { // of the program that is started too
+	// of the program that is started too
+	if err := os.Setenv("XDG_CACHE_HOME", filepath.Join(c.dir, "cache")); err != nil {
 		return err
 	}
 	e, err := compute.New(compute.Options{Threads: 1})
@@ -105,11 +107,13 @@ func (c *campaign) damageData() error {
 }
 
 // damageBatch damages so many copies, which are known to be whole when it does.
-func (c *campaign) damageBatch(e *compute.Engine, wanted map[string]string, n int, counts map[string]int, wrong *failures) error {
+func (c *campaign) damageBatch(e *compute.Engine, wanted map[string]string, n int, counts map[string]int,
+	wrong *failures) error {
 	dir := filepath.Join(c.dir, "copies")
 	place := func(i int) string { return filepath.Join(dir, fmt.Sprint(i)) }
 	for i := range n {
-		if err := os.CopyFS(place(i), os.DirFS(filepath.Join(c.dir, "whole", targets[i%len(targets)].name))); err != nil {
+		if err := os.CopyFS(place(i), os.DirFS(filepath.Join(c.dir, "whole",
+			targets[i%len(targets)].name))); err != nil {
 			return err
 		}
 	}
@@ -256,14 +260,17 @@ func (c *campaign) writeShards(dir string, x []float32) error {
 	m := gallery.Manifest{Version: 1, Side: gallery.Image, Source: "images", Dim: dataWidth, ShardRows: dataRows / 3, Complete: true, Root: "/none", Meta: gallery.Meta{Score: "cosine", Product: true, Space: "sphere"}}
 	for k := range 3 {
 		n := m.ShardRows
-		s := gallery.Shard{Features: fmt.Sprintf("images-%05d.safetensors", k), Names: fmt.Sprintf("images-%05d.jsonl", k), Rows: n, Inputs: n}
+		s := gallery.Shard{Features: fmt.Sprintf("images-%05d.safetensors", k),
+			Names: fmt.Sprintf("images-%05d.jsonl", k), Rows: n, Inputs: n}
 		part := x[k*n*dataWidth : (k+1)*n*dataWidth]
 		if err := writeTo(filepath.Join(dir, s.Features), func(w io.Writer) error {
-			return safetensors.Write(w, []safetensors.Tensor{{Name: gallery.Image, Shape: []int{n, dataWidth}, Data: part}}, nil)
+			return safetensors.Write(w, []safetensors.Tensor{{Name: gallery.Image, Shape: []int{n, dataWidth},
+				Data: part}}, nil)
 		}); err != nil {
 			return err
 		}
-		if err := writeTo(filepath.Join(dir, s.Names), func(w io.Writer) error { return writeNames(w, n, k*n) }); err != nil {
+		if err := writeTo(filepath.Join(dir, s.Names),
+			func(w io.Writer) error { return writeNames(w, n, k*n) }); err != nil {
 			return err
 		}
 		var err1, err2 error
@@ -280,7 +287,8 @@ func (c *campaign) writeShards(dir string, x []float32) error {
 // writeSplit writes a gallery of images and texts as embed writes that of a split.
 func (c *campaign) writeSplit(dir string, x []float32) error {
 	const n = dataRows / 2
-	meta := map[string]string{"model": "/none", "step": "1", "split": "test", "score": "cosine", "product": "true", "space": "sphere"}
+	meta := map[string]string{"model": "/none", "step": "1", "split": "test", "score": "cosine", "product": "true",
+		"space": "sphere"}
 	for _, name := range []string{gallery.ImagesFile, gallery.TextsFile} {
 		path := filepath.Join(dir, name)
 		if err := writeTo(path, func(w io.Writer) error { return writeNames(w, n, 0) }); err != nil {
@@ -293,7 +301,9 @@ func (c *campaign) writeSplit(dir string, x []float32) error {
 		meta[gallery.SumOf(name)] = sum
 	}
 	return writeTo(filepath.Join(dir, gallery.FeaturesFile), func(w io.Writer) error {
-		return safetensors.WriteSummed(w, []safetensors.Tensor{{Name: gallery.Image, Shape: []int{n, dataWidth}, Data: x[:n*dataWidth]}, {Name: gallery.Text, Shape: []int{n, dataWidth}, Data: x[n*dataWidth:]}}, meta)
+		return safetensors.WriteSummed(w,
+			[]safetensors.Tensor{{Name: gallery.Image, Shape: []int{n, dataWidth}, Data: x[:n*dataWidth]},
+				{Name: gallery.Text, Shape: []int{n, dataWidth}, Data: x[n*dataWidth:]}}, meta)
 	})
 }
 
@@ -301,7 +311,8 @@ func (c *campaign) writeSplit(dir string, x []float32) error {
 func writeNames(w io.Writer, n, first int) error {
 	e := json.NewEncoder(w)
 	for i := range n {
-		if err := e.Encode(map[string]any{"row": i, "name": fmt.Sprintf("%d.png", first+i), "caption": fmt.Sprintf("number %d", first+i)}); err != nil {
+		if err := e.Encode(map[string]any{"row": i, "name": fmt.Sprintf("%d.png", first+i),
+			"caption": fmt.Sprintf("number %d", first+i)}); err != nil {
 			return err
 		}
 	}

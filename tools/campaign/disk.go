@@ -53,7 +53,8 @@ func (c *campaign) disk() error {
 			return fmt.Errorf("umount %s: %w", dir, err)
 		}
 	}
-	c.say("a run takes %d bytes; %d file systems of random sizes were full %d times: %d failures", need, c.n, full, wrong.n)
+	c.say("a run takes %d bytes; %d file systems of random sizes were full %d times: %d failures", need, c.n, full,
+		wrong.n)
 	return wrong.err()
 }
 
@@ -103,7 +104,8 @@ func (c *campaign) refused(dir string, room int64, args []string) error {
 	}
 	code, out, err := c.trainer(dir, args...)
 	err = errors.Join(err, mount(dir, "remount,rw,", room))
-	if err == nil && (code != 1 || !strings.Contains(out, "read-only file system") || !strings.Contains(out, "choose another")) {
+	if err == nil && (code != 1 || !strings.Contains(out, "read-only file system") ||
+		!strings.Contains(out, "choose another")) {
 		err = fmt.Errorf("%q where nothing may be written ended with %d:\n%s", args, code, tail(out))
 	}
 	return err
@@ -126,7 +128,8 @@ var errMount = errors.New("mount")
 
 // mount mounts a file system in memory of room bytes at dir; how begins its options.
 func mount(dir, how string, room int64) error {
-	out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("%ssize=%d", how, room), "campaign", dir).CombinedOutput()
+	out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("%ssize=%d", how, room), "campaign",
+		dir).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %w: %s", errMount, err, out)
 	}

@@ -28,7 +28,8 @@ func TestRanksThatLiveOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, "mpirun"), []byte("#!/bin/sh\nshift 2\n\"$@\" &\n\"$@\" &\nwait\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(path, "mpirun"), []byte("#!/bin/sh\nshift 2\n\"$@\" &\n\"$@\" &\nwait\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", path+":"+os.Getenv("PATH"))
@@ -38,7 +39,8 @@ func TestRanksThatLiveOn(t *testing.T) {
 	t.Cleanup(func() { within, patience = old, long })
 	k := killing{campaign: &campaign{n: 1, steps: 1, ranks: 2, bin: bin, log: io.Discard, rand: newRand(1)}}
 	begin := time.Now()
-	if _, _, err := k.session(t.TempDir()); err == nil || !strings.Contains(err.Error(), "the others lived for") || k.kills != 1 || time.Since(begin) > 20*time.Second {
+	if _, _, err := k.session(t.TempDir()); err == nil || !strings.Contains(err.Error(), "the others lived for") ||
+		k.kills != 1 || time.Since(begin) > 20*time.Second {
 		t.Errorf("%v after %v, %d kills", err, time.Since(begin), k.kills)
 	}
 }

@@ -43,7 +43,8 @@ type campaign struct {
 
 // campaigns are the functions by name. An error says what went wrong.
 var campaigns = map[string]func(*campaign) error{
-	"kill": (*campaign).kill, "damage": (*campaign).damage, "damage-data": (*campaign).damageData, "disk": (*campaign).disk, "soak": (*campaign).soak,
+	"kill": (*campaign).kill, "damage": (*campaign).damage, "damage-data": (*campaign).damageData,
+	"disk": (*campaign).disk, "soak": (*campaign).soak,
 }
 
 func main() {

@@ -45,7 +45,8 @@ func (c *campaign) memory() error {
 			return err
 		}
 	}
-	c.say("%d limits in runs of %d steps, of which %d ended the process: %d failures", s.limits, c.steps, s.ended, s.wrong.n)
+	c.say("%d limits in runs of %d steps, of which %d ended the process: %d failures", s.limits, c.steps, s.ended,
+		s.wrong.n)
 	return s.wrong.err()
 }
 
@@ -134,8 +135,8 @@ func lastWords(out string) string {
 
 var dying = regexp.MustCompile(`(?m)^(SIG|fatal error|panic|runtime:|unexpected fault|trainer: )`)
 
-// takeMemory lets a process have so many bytes more than it has and no others. It reports whether there was still a process
-// to do that to.
+// takeMemory lets a process have so many bytes more than it has and no others. It reports whether there was still a
+// process to do that to.
 func takeMemory(pid int, more uint64) (limited bool, err error) {
 	has, err := privateMemory(pid)
 	if err != nil {

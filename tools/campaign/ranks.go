@@ -25,7 +25,8 @@ func (c *campaign) ranked(ctx context.Context, dir string, args ...string) (*exe
 	cmd.Path, cmd.Err = exec.LookPath("mpirun")
 	cmd.Args = append([]string{"mpirun", "-n", strconv.Itoa(c.ranks), c.bin}, args...)
 	// What Open MPI needs to start ranks as root and more of them than processors. Others do not read it.
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_hwloc_base_binding_policy=none")
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		"OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_hwloc_base_binding_policy=none")
 	cmd.Cancel = func() error { // of one that hangs, all
 		ranks, err := descendants(cmd.Process.Pid, c.bin)
 		for _, pid := range ranks {

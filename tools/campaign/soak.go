@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -34,7 +35,7 @@ func (c *campaign) soak() error {
 	if err != nil {
 		return err
 	}
-	w := watch{Reporter: run.Lines(nil), every: max(c.length/samples, 50*time.Millisecond), from: c.length / 5}
+	w := watch{Reporter: console.Lines(nil), every: max(c.length/samples, 50*time.Millisecond), from: c.length / 5}
 	for _, s := range []*[]float64{&w.hours, &w.heap, &w.resident} {
 		*s = make([]float64, 0, samples) // or the watch would be seen to grow
 	}
@@ -50,8 +51,10 @@ func (c *campaign) soak() error {
 	heap, herr := w.slope(w.heap)
 	resident, rerr := w.slope(w.resident)
 	c.say("%d steps in %v, %d samples from %v on:", w.steps, c.length, len(w.hours), w.from)
-	c.say("heap after a collection: %.2f MiB at the end, grows by %+.3f +- %.3f MiB an hour", last(w.heap)/(1<<20), heap/(1<<20), herr/(1<<20))
-	c.say("resident: %.1f MiB at the end, grows by %+.2f +- %.2f MiB an hour", last(w.resident)/(1<<20), resident/(1<<20), rerr/(1<<20))
+	c.say("heap after a collection: %.2f MiB at the end, grows by %+.3f +- %.3f MiB an hour", last(w.heap)/(1<<20),
+		heap/(1<<20), herr/(1<<20))
+	c.say("resident: %.1f MiB at the end, grows by %+.2f +- %.2f MiB an hour", last(w.resident)/(1<<20),
+		resident/(1<<20), rerr/(1<<20))
 	if len(w.hours) < 10 {
 		return fmt.Errorf("%d samples are too few: give it more time with -for", len(w.hours))
 	}
@@ -63,7 +66,7 @@ func (c *campaign) soak() error {
 
 // watch is a Reporter that looks at the memory.
 type watch struct {
-	run.Reporter
+	console.Reporter
 	every, from time.Duration // between samples; what comes before from is not one
 
 	next                  time.Duration

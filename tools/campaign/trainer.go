@@ -79,7 +79,8 @@ func (c *campaign) done(dir string, args ...string) (out string, err error) {
 
 // crashed reports whether a program printed a Go panic.
 func crashed(out string) bool {
-	return strings.Contains(out, "goroutine ") && (strings.Contains(out, "panic: ") || strings.Contains(out, "fatal error: "))
+	return strings.Contains(out, "goroutine ") &&
+		(strings.Contains(out, "panic: ") || strings.Contains(out, "fatal error: "))
 }
 
 // tail returns the end of what a program printed.

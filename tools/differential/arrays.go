@@ -13,8 +13,8 @@ type arrayCase struct {
 	Strict               bool // a file that their reader takes and ours need not: more follows the array
 }
 
-// compareArrays compares the rows of arrays with what the reader of their writer gives: plain matrices of floats must be read, and of all others
-// what is read must be equal. No sound file may be called damaged.
+// compareArrays compares the rows of arrays with what the reader of their writer gives: plain matrices of floats must
+// be read, and of all others what is read must be equal. No sound file may be called damaged.
 func compareArrays(o *options) (*result, error) {
 	var cases []arrayCase
 	if err := o.cases("arrays.py", &cases, "numpy", "safetensors", "torch"); err != nil {

@@ -36,7 +36,8 @@ type official struct {
 	Error         string
 }
 
-// compareCaptions compares words, BLEU and CIDEr of captions with pycocoevalcap's. A case is a caption with its references.
+// compareCaptions compares words, BLEU and CIDEr of captions with pycocoevalcap's. A case is a caption with its
+// references.
 func compareCaptions(o *options) (*result, error) {
 	r := &result{cases: o.n}
 	texts := &captionTexts{Rand: rng.New(o.seed, "captions", 0)}
@@ -132,7 +133,8 @@ func compareCorpus(r *result, number int, c corpus, theirs official) (words int)
 	return words
 }
 
-// compareAll compares the words of a corpus of which captions have several lines: the official program has them, but not of which caption each is.
+// compareAll compares the words of a corpus of which captions have several lines: the official program has them, but
+// not of which caption each is.
 func compareAll(r *result, c corpus, theirs official) {
 	for what, p := range map[string]struct {
 		captions []string
@@ -141,7 +143,8 @@ func compareAll(r *result, c corpus, theirs official) {
 		got := slices.Concat(eval.CaptionWords(append(slices.Clone(p.captions), make([]string, c.Lines)...))...)
 		for i := range max(len(got), len(p.want)) {
 			if i >= min(len(got), len(p.want)) || got[i] != p.want[i] {
-				r.differ("%s with several lines: at word %d %q, ours %q", what, i, p.want[max(0, i-3):min(i+3, len(p.want))], got[max(0, i-3):min(i+3, len(got))])
+				r.differ("%s with several lines: at word %d %q, ours %q", what, i,
+					p.want[max(0, i-3):min(i+3, len(p.want))], got[max(0, i-3):min(i+3, len(got))])
 				break
 			}
 		}
@@ -168,7 +171,8 @@ func realCaptions(path string) ([]string, error) {
 	return out, nil
 }
 
-// corpora makes n captions with references: corpora of one and of few pictures, one of captions with several lines, and large ones.
+// corpora makes n captions with references: corpora of one and of few pictures, one of captions with several lines, and
+// large ones.
 func (g *captionTexts) corpora(n int) (all []corpus) {
 	const large = 1000
 	for k := 0; n > 0; k++ {
@@ -195,7 +199,8 @@ func (g *captionTexts) corpora(n int) (all []corpus) {
 		if g.lines {
 			c.Lines = 1
 			for _, caption := range append(slices.Concat(c.References...), c.Captions...) {
-				c.Lines += strings.Count(caption, "\r") + strings.Count(caption, "\v") + strings.Count(caption, "\f") + strings.Count(caption, "\u2028") + strings.Count(caption, "\u2029")
+				c.Lines += strings.Count(caption, "\r") + strings.Count(caption, "\v") + strings.Count(caption,
+					"\f") + strings.Count(caption, "\u2028") + strings.Count(caption, "\u2029")
 			}
 		}
 		all, n = append(all, c), n-size

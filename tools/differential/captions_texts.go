@@ -134,7 +134,8 @@ func (g *captionTexts) caption() string {
 	}
 	for i := range n {
 		if i > 0 {
-			b.WriteString(pick(g, []string{" ", " ", " ", " ", " ", " ", " ", " ", "", "", "  ", "\u00a0", "\t", ", ", ". ", "\n"}))
+			b.WriteString(pick(g, []string{" ", " ", " ", " ", " ", " ", " ", " ", "", "", "  ", "\u00a0", "\t", ", ",
+				". ", "\n"}))
 		}
 		part := pick(g, pieces["words"])
 		if g.IntN(3) > 0 {

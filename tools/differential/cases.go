@@ -9,7 +9,8 @@ import (
 	"strconv"
 )
 
-// cases runs a script that writes o.n cases below o.dir, and reads their list. The versions of the packages are printed.
+// cases runs a script that writes o.n cases below o.dir, and reads their list. The versions of the packages are
+// printed.
 func (o *options) cases(script string, list any, packages ...string) error {
 	if err := o.python("versions.py", packages...); err != nil {
 		return err

@@ -16,17 +16,19 @@ type imageCase struct {
 	W, H int
 }
 
-// Bounds of the difference of a value. The built-in decoder has another inverse DCT and conversion of colours than libjpeg-turbo, each with a
-// rounding of its own, whose steps add up in pictures of strong colours; image/jpeg, which reads what is rare, repeats colours of
-// 4:1:1; colours of lossy WebP are converted in another fixed point than libwebp's.
+// Bounds of the difference of a value. The built-in decoder has another inverse DCT and conversion of colours than
+// libjpeg-turbo, each with a rounding of its own, whose steps add up in pictures of strong colours; image/jpeg, which
+// reads what is rare, repeats colours of 4:1:1; colours of lossy WebP are converted in another fixed point than
+// libwebp's.
 const (
 	mostBuiltin = 6
 	mostTurbo   = 0
 	mostWebP    = 3
 )
 
-// compareImages compares pictures of every mode, size and encoder with Pillow's pixels of them, with both decoders of JPEG where the library is
-// there. What is stored without loss must be equal; of a JPEG what libjpeg-turbo gives too, and the rest within the bounds of docs/data.md.
+// compareImages compares pictures of every mode, size and encoder with Pillow's pixels of them, with both decoders of
+// JPEG where the library is there. What is stored without loss must be equal; of a JPEG what libjpeg-turbo gives too,
+// and the rest within the bounds of docs/data.md.
 func compareImages(o *options) (*result, error) {
 	var cases []imageCase
 	if err := o.cases("images.py", &cases, "pillow"); err != nil {
@@ -68,7 +70,8 @@ func (n *imageCounts) compare(dir string, c imageCase, decoder string) error {
 	m, err := images.DecodeFile(path, 0)
 	switch {
 	case errors.Is(err, images.ErrNotSupported):
-		if c.Kind == "other" || c.Kind == "tiff" || c.Damage != "" || strings.Contains(c.Settings, `"restart_marker_blocks"`) {
+		if c.Kind == "other" || c.Kind == "tiff" || c.Damage != "" ||
+			strings.Contains(c.Settings, `"restart_marker_blocks"`) {
 			n.notSupported[strings.TrimPrefix(err.Error(), path+": data: ")]++
 			return nil
 		}
@@ -76,7 +79,8 @@ func (n *imageCounts) compare(dir string, c imageCase, decoder string) error {
 	case err != nil && c.Error != "" && c.Lenient == "":
 		n.bothRefuse++
 		return nil
-	case err != nil && (c.Damage == "byte" || c.Kind == "png" && c.Damage == "cut" || (c.Kind == "gif" || c.Kind == "webp") && c.Damage == "trailer"):
+	case err != nil && (c.Damage == "byte" || c.Kind == "png" && c.Damage == "cut" ||
+		(c.Kind == "gif" || c.Kind == "webp") && c.Damage == "trailer"):
 		n.stricter++
 		return nil
 	case err != nil:
@@ -102,7 +106,8 @@ func (n *imageCounts) compare(dir string, c imageCase, decoder string) error {
 		return nil // each makes its own of such data
 	}
 	most := map[string]int{"exact": 0, "lossy webp": mostWebP, "jpeg": mostBuiltin}[c.Promised]
-	if c.Promised == "jpeg" && decoder == images.DecoderTurbo && !strings.Contains(c.Settings, "CMYK") && !strings.Contains(c.Settings, "keep_rgb") {
+	if c.Promised == "jpeg" && decoder == images.DecoderTurbo && !strings.Contains(c.Settings, "CMYK") &&
+		!strings.Contains(c.Settings, "keep_rgb") {
 		most = mostTurbo
 	}
 	worst, at := 0, 0

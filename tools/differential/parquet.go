@@ -24,8 +24,8 @@ type parquetCase struct {
 	Floats  []bool     // of a column: numbers are compared as such
 }
 
-// compareParquet compares the rows of .parquet files of four writers with those that pyarrow reads of them. A plain file must be read;
-// what a file has that is not read must be named so, and no sound file may be called damaged.
+// compareParquet compares the rows of .parquet files of four writers with those that pyarrow reads of them. A plain
+// file must be read; what a file has that is not read must be named so, and no sound file may be called damaged.
 func compareParquet(o *options) (*result, error) {
 	var cases []parquetCase
 	if err := o.cases("parquet.py", &cases, "pyarrow", "duckdb", "polars", "fastparquet"); err != nil {
@@ -123,26 +123,27 @@ func sameMatrix(path, tensor, want string) error {
 func sameTable(path string, c parquetCase) error {
 	for k, name := range c.Columns {
 		n := 0
-		err := table.Read(path, func([]string) (table.Columns, error) { return table.Columns{At: []int{k}}, nil }, func(row table.Row) error {
-			if row.Err != nil {
-				return row.Err
-			}
-			if n >= len(c.Cells[k]) {
-				return fmt.Errorf("column %s has more than %d rows", name, n)
-			}
-			got, want := row.Cells[0], c.Cells[k][n]
-			same := got == want
-			if !same && c.Floats[k] && got != "" && want != "" {
-				x, err := strconv.ParseFloat(got, 64)
-				y, _ := strconv.ParseFloat(want, 64)
-				same = err == nil && float32(x) == float32(y)
-			}
-			if !same {
-				return fmt.Errorf("column %s, row %d: %.80q, want %.80q", name, n, got, want)
-			}
-			n++
-			return nil
-		})
+		err := table.Read(path, func([]string) (table.Columns, error) { return table.Columns{At: []int{k}}, nil },
+			func(row table.Row) error {
+				if row.Err != nil {
+					return row.Err
+				}
+				if n >= len(c.Cells[k]) {
+					return fmt.Errorf("column %s has more than %d rows", name, n)
+				}
+				got, want := row.Cells[0], c.Cells[k][n]
+				same := got == want
+				if !same && c.Floats[k] && got != "" && want != "" {
+					x, err := strconv.ParseFloat(got, 64)
+					y, _ := strconv.ParseFloat(want, 64)
+					same = err == nil && float32(x) == float32(y)
+				}
+				if !same {
+					return fmt.Errorf("column %s, row %d: %.80q, want %.80q", name, n, got, want)
+				}
+				n++
+				return nil
+			})
 		if err == nil && n != len(c.Cells[k]) {
 			err = fmt.Errorf("column %s has %d rows, want %d", name, n, len(c.Cells[k]))
 		}
@@ -155,7 +156,8 @@ func sameTable(path string, c parquetCase) error {
 
 // sameCaptions compares the captions of each row.
 func sameCaptions(path string, c parquetCase) error {
-	p, err := data.OpenParquet("", []string{path}, data.ParquetConfig{Image: "image", Caption: "caption"}, data.Options{})
+	p, err := data.OpenParquet("", []string{path}, data.ParquetConfig{Image: "image", Caption: "caption"},
+		data.Options{})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 )
 
-// compareResize compares the bytes of resized pictures, larger and smaller, with those of Pillow's antialiased BICUBIC, and of BILINEAR to squares.
+// compareResize compares the bytes of resized pictures, larger and smaller, with those of Pillow's antialiased BICUBIC,
+// and of BILINEAR to squares.
 func compareResize(o *options) (*result, error) {
 	var cases []struct {
 		Name     string
@@ -32,7 +33,8 @@ func compareResize(o *options) (*result, error) {
 		m, got := &transform.Image{W: c.W, H: c.H, Pix: in}, (*transform.Image)(nil)
 		if c.Bilinear {
 			dst := make([]float32, 3*c.To[0]*c.To[1])
-			if err = (transform.Eval{Size: c.To[0], Input: transform.Input{Bilinear: true}}).Apply(m, nil, dst); err == nil {
+			if err = (transform.Eval{Size: c.To[0], Input: transform.Input{Bilinear: true}}).Apply(m, nil,
+				dst); err == nil {
 				got, err = transform.Denormalize(dst, c.To[0], c.To[1])
 			}
 		} else {

@@ -19,8 +19,8 @@ type shardCase struct {
 	}
 }
 
-// compareShards compares the samples of tar shards with those of webdataset: the same ones in the same order, with captions and images. A sample
-// that lacks one of the two is a bad sample here and passed over there.
+// compareShards compares the samples of tar shards with those of webdataset: the same ones in the same order, with
+// captions and images. A sample that lacks one of the two is a bad sample here and passed over there.
 func compareShards(o *options) (*result, error) {
 	var cases []shardCase
 	if err := o.cases("shards.py", &cases, "webdataset"); err != nil {
@@ -66,7 +66,8 @@ func sameShard(path string, c shardCase) (bad int, err error) {
 		}
 		want := c.Samples[k]
 		if len(captions) != 1 || captions[0] != strings.TrimSpace(want.Caption) {
-			return bad, fmt.Errorf("sample %s has the captions %q, want %q of %s", s.Name(i), captions, want.Caption, want.Key)
+			return bad, fmt.Errorf("sample %s has the captions %q, want %q of %s", s.Name(i), captions, want.Caption,
+				want.Key)
 		}
 		if [3]uint8(m.Pix[:3]) != want.Colour {
 			return bad, fmt.Errorf("sample %s has the colour %v, want %v", s.Name(i), m.Pix[:3], want.Colour)

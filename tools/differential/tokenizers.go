@@ -14,7 +14,8 @@ type tokenizerCase struct {
 	IDs   [][]int32
 }
 
-// compareTokenizers compares ids of made texts with those of Hugging Face's tokenizers, for tokenizers of every kind, trained for that.
+// compareTokenizers compares ids of made texts with those of Hugging Face's tokenizers, for tokenizers of every kind,
+// trained for that.
 func compareTokenizers(o *options) (*result, error) {
 	var cases []tokenizerCase
 	if err := o.cases("tokens.py", &cases, "tokenizers"); err != nil {

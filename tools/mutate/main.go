@@ -75,7 +75,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		count[v]++
 		fmt.Fprintf(out, "%d/%d %s %s\n", i+1, len(mutants), v, m)
 	}
-	fmt.Fprintf(out, "%d of %d changes: %d killed, %d survived, %d do not compile\n", len(mutants), all, count[killed], count[survived], count[invalid])
+	fmt.Fprintf(out, "%d of %d changes: %d killed, %d survived, %d do not compile\n", len(mutants), all, count[killed],
+		count[survived], count[invalid])
 	return nil
 }
 
@@ -108,7 +109,8 @@ func (t *tester) pass(ctx context.Context, file string) error {
 		if output, err := t.test(ctx, file, packages); ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
-			return fmt.Errorf("the tests of %s do not pass without a change: %w\n%s", strings.Join(packages, ", "), err, output)
+			return fmt.Errorf("the tests of %s do not pass without a change: %w\n%s", strings.Join(packages, ", "), err,
+				output)
 		}
 	}
 	return nil
@@ -166,7 +168,8 @@ func (t *tester) packages(file string) [][]string {
 
 // test runs the tests of packages that see a file.
 func (t *tester) test(ctx context.Context, file string, packages []string, more ...string) (output string, err error) {
-	args := append([]string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-timeout", t.limit.String(), "-run", t.run}, more...)
+	args := append([]string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-timeout", t.limit.String(),
+		"-run", t.run}, more...)
 	c := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	if filepath.IsAbs(file) {
 		c.Dir = filepath.Dir(file)

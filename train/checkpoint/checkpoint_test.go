@@ -117,7 +117,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("ids: got %v, %v", ids, err)
 		}
 		var run counters
-		if err := c.Counters("run", &run); err != nil || !reflect.DeepEqual(run, counters{Seed: math.MaxUint64, Loss: 0.1 + 0.2, Units: []string{"a"}}) {
+		if err := c.Counters("run", &run); err != nil ||
+			!reflect.DeepEqual(run, counters{Seed: math.MaxUint64, Loss: 0.1 + 0.2, Units: []string{"a"}}) {
 			t.Errorf("counters: got %+v, %v", run, err)
 		}
 		if b, err := c.File("vocab.txt"); err != nil || string(b) != "[PAD]\n" {
@@ -137,17 +138,22 @@ func TestReadErrors(t *testing.T) {
 	save(t, newStore(t, dir, Retention{}), 5)
 	c := load(t, dir)
 	for want, err := range map[string]error{
-		"has shape [3 10000], want [10000 3]":  c.ReadFloat32("model", "a/weight", []int{10000, 3}, make([]float32, 30000)),
-		`no tensor "b"`:                        c.ReadFloat32("model", "b", nil, make([]float32, 1)),
-		"holds no momentum.safetensors":        c.ReadFloat32("momentum", "b", nil, make([]float32, 1)),
-		"not an integer type":                  c.ReadInt64("model", "temperature", nil, make([]int64, 1)),
-		"no such folder":                       loadError(filepath.Join(dir, "none")),
-		"give the step folder":                 loadError(filepath.Join(dir, "latest")),
-		"no complete step folder":              loadError(t.TempDir()),
-		`no file "merges.txt"`:                 second(c.File("merges.txt")),
-		`file name "state.json" is reserved`:   newStore(t, dir, Retention{}).Save(6, Snapshot{Files: map[string][]byte{"state.json": nil}}),
-		`file name "../x" is reserved, used`:   newStore(t, dir, Retention{}).Save(6, Snapshot{Files: map[string][]byte{"../x": nil}}),
-		`tensor "x": shape [2] needs 2 elemen`: newStore(t, dir, Retention{}).Save(6, take([]state.Part{state.Values{Name: "model", Memory: []state.Tensor{{Name: "x", Shape: []int{2}, Data: []float32{1}}}}})),
+		"has shape [3 10000], want [10000 3]": c.ReadFloat32("model", "a/weight", []int{10000, 3},
+			make([]float32, 30000)),
+		`no tensor "b"`:                 c.ReadFloat32("model", "b", nil, make([]float32, 1)),
+		"holds no momentum.safetensors": c.ReadFloat32("momentum", "b", nil, make([]float32, 1)),
+		"not an integer type":           c.ReadInt64("model", "temperature", nil, make([]int64, 1)),
+		"no such folder":                loadError(filepath.Join(dir, "none")),
+		"give the step folder":          loadError(filepath.Join(dir, "latest")),
+		"no complete step folder":       loadError(t.TempDir()),
+		`no file "merges.txt"`:          second(c.File("merges.txt")),
+		`file name "state.json" is reserved`: newStore(t, dir, Retention{}).Save(6,
+			Snapshot{Files: map[string][]byte{"state.json": nil}}),
+		`file name "../x" is reserved, used`: newStore(t, dir, Retention{}).Save(6,
+			Snapshot{Files: map[string][]byte{"../x": nil}}),
+		`tensor "x": shape [2] needs 2 elemen`: newStore(t, dir, Retention{}).Save(6,
+			take([]state.Part{state.Values{Name: "model",
+				Memory: []state.Tensor{{Name: "x", Shape: []int{2}, Data: []float32{1}}}}})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)
@@ -168,12 +174,18 @@ func second[T any](_ T, err error) error { return err }
 func TestFallbackWhenLatestIsUnusable(t *testing.T) {
 	for name, damage := range map[string]func(dir string) error{
 		"missing": func(dir string) error { return os.Remove(filepath.Join(dir, "latest")) },
-		"garbage": func(dir string) error { return os.WriteFile(filepath.Join(dir, "latest"), []byte("\x00\x00"), 0o666) },
+		"garbage": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "latest"), []byte("\x00\x00"),
+				0o666)
+		},
 		"elsewhere": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "latest"), []byte("step-00000999"), 0o666)
 		},
-		"truncated": func(dir string) error { return os.Truncate(filepath.Join(dir, "step-00000030/model.safetensors"), 500) },
-		"no state":  func(dir string) error { return os.Remove(filepath.Join(dir, "step-00000030/state.json")) },
+		"truncated": func(dir string) error {
+			return os.Truncate(filepath.Join(dir, "step-00000030/model.safetensors"),
+				500)
+		},
+		"no state": func(dir string) error { return os.Remove(filepath.Join(dir, "step-00000030/state.json")) },
 	} {
 		dir := t.TempDir()
 		save(t, newStore(t, dir, Retention{}), 10, 20, 30)
@@ -219,7 +231,8 @@ func TestAnotherArchitecture(t *testing.T) {
 	if !errors.As(err, &e) || e.Missing != 5 || e.Extra != 1 || e.Shapes != 1 || len(e.Differences) != 7 {
 		t.Fatalf("got %#v", err)
 	}
-	want := "checkpoint: this checkpoint is of another architecture: " + c.Path + ": of the model's 6 parameters 5 are missing and 1 have another shape, 1 extra ones:" +
+	want := "checkpoint: this checkpoint is of another architecture: " + c.Path +
+		": of the model's 6 parameters 5 are missing and 1 have another shape, 1 extra ones:" +
 		" a/weight is [3 10000] in the checkpoint, [4 10000] in the model; b [2] is missing; c [2] is missing; d [2] is missing; e [2] is missing; and 2 more;" +
 		" use the config.toml of the run that wrote it, or another checkpoint"
 	if err.Error() != want {
@@ -307,8 +320,8 @@ func steps(t *testing.T, dir string) (list []int) {
 	return list
 }
 
-// TestBestOfOneRule: of a run that goes on with another train.keep_best_by the numbers of the rule before are not compared with the
-// new ones; those of earlier versions, which name no rule, are.
+// TestBestOfOneRule: of a run that goes on with another train.keep_best_by the numbers of the rule before are not
+// compared with the new ones; those of earlier versions, which name no rule, are.
 func TestBestOfOneRule(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
@@ -349,8 +362,8 @@ func TestRetentionAfterGoingBack(t *testing.T) {
 	}
 }
 
-// TestSavedAgain: a step that is saved anew replaces the one before and leaves nothing of it, or where it cannot be made the newest
-// leaves that as it was.
+// TestSavedAgain: a step that is saved anew replaces the one before and leaves nothing of it, or where it cannot be
+// made the newest leaves that as it was.
 func TestSavedAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir, Retention{})
@@ -358,7 +371,8 @@ func TestSavedAgain(t *testing.T) {
 	has := func(content int) {
 		t.Helper()
 		got := make([]float32, 30000)
-		if err := load(t, filepath.Join(dir, folderName(10))).ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil || got[1] != weights(content)[1] {
+		if err := load(t, filepath.Join(dir, folderName(10))).ReadFloat32("model", "a/weight", []int{3, 10000},
+			got); err != nil || got[1] != weights(content)[1] {
 			t.Errorf("%v: not the content %d", err, content)
 		}
 		if left, want := names(t, dir), []string{"latest", folderName(10)}; !reflect.DeepEqual(left, want) {

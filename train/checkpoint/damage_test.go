@@ -132,9 +132,11 @@ func TestDamageIsFound(t *testing.T) {
 func TestOnlyCheckpointDamaged(t *testing.T) {
 	dir := t.TempDir()
 	save(t, newStore(t, dir, Retention{}), 10)
-	change(t, filepath.Join(dir, folderName(10), "model.safetensors"), func(b []byte) []byte { b[len(b)-1]++; return b })
+	change(t, filepath.Join(dir, folderName(10), "model.safetensors"),
+		func(b []byte) []byte { b[len(b)-1]++; return b })
 	_, err := Load(dir)
-	if err == nil || strings.Contains(err.Error(), ErrNone.Error()+" in") || !strings.Contains(err.Error(), "model.safetensors has checksum ") {
+	if err == nil || strings.Contains(err.Error(), ErrNone.Error()+" in") ||
+		!strings.Contains(err.Error(), "model.safetensors has checksum ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -143,11 +145,13 @@ func TestOnlyCheckpointDamaged(t *testing.T) {
 func TestDamageAfterGoingBack(t *testing.T) {
 	dir := t.TempDir()
 	save(t, newStore(t, dir, Retention{}), 20, 90, 25)
-	change(t, filepath.Join(dir, folderName(25), "model.safetensors"), func(b []byte) []byte { b[len(b)-1]++; return b })
+	change(t, filepath.Join(dir, folderName(25), "model.safetensors"),
+		func(b []byte) []byte { b[len(b)-1]++; return b })
 	if c := load(t, dir); c.Step != 20 {
 		t.Errorf("got step %d, want 20", c.Step)
 	}
-	change(t, filepath.Join(dir, folderName(20), "model.safetensors"), func(b []byte) []byte { b[len(b)-1]++; return b })
+	change(t, filepath.Join(dir, folderName(20), "model.safetensors"),
+		func(b []byte) []byte { b[len(b)-1]++; return b })
 	if c := load(t, dir); c.Step != 90 {
 		t.Errorf("got step %d, want 90, the only one left", c.Step)
 	}
@@ -157,7 +161,8 @@ func TestDamageAfterGoingBack(t *testing.T) {
 func TestOpenChecksWhatIsRead(t *testing.T) {
 	dir := t.TempDir()
 	save(t, newStore(t, dir, Retention{}), 10, 20)
-	change(t, filepath.Join(dir, folderName(20), "queue.safetensors"), func(b []byte) []byte { b[len(b)-1]++; return b })
+	change(t, filepath.Join(dir, folderName(20), "queue.safetensors"),
+		func(b []byte) []byte { b[len(b)-1]++; return b })
 	c, err := Open(dir, "model")
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +171,8 @@ func TestOpenChecksWhatIsRead(t *testing.T) {
 	if c.Step != 20 || c.Notice != "" {
 		t.Errorf("step %d, notice %q", c.Step, c.Notice)
 	}
-	if err := c.ReadInt64("queue", "ids", []int{2}, make([]int64, 2)); err == nil || !strings.Contains(err.Error(), "queue.safetensors has checksum ") {
+	if err := c.ReadInt64("queue", "ids", []int{2}, make([]int64, 2)); err == nil ||
+		!strings.Contains(err.Error(), "queue.safetensors has checksum ") {
 		t.Errorf("reading the damaged tensors gives %v", err)
 	}
 	if c, err := Open(dir, "queue"); err != nil || c.Step != 10 {
@@ -197,7 +203,7 @@ func TestEditedState(t *testing.T) {
 		{`"bytes"`, `"size"`, "bytes, want "},
 		{`"crc32c"`, `"md5"`, "has no checksum"},
 		{`"vocab.txt"`, `"../vocab.txt"`, `file "../vocab.txt" of 6 bytes: the name is not that of another file`},
-		{`"step": 20`, `"step": 20,,`, "it is no JSON: invalid character"},
+		{`"step": 20`, `"step": 20,,`, "it is not JSON: invalid character"},
 	} {
 		dir := t.TempDir()
 		save(t, newStore(t, dir, Retention{}), 10, 20)
@@ -223,7 +229,7 @@ func TestEditedState(t *testing.T) {
 	}
 }
 
-// Counters are of the kind that their part has: a null is no zero.
+// Counters are of the kind that their part has: a null is not a zero.
 func TestEditedCounters(t *testing.T) {
 	type numbers struct {
 		Position uint64             `json:"position"`
@@ -275,7 +281,8 @@ func TestVersion2(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := load(t, dir)
-	if c.Metric == nil || c.Metric.Value != 2.5 || c.manifest.read != 2 || c.manifest.Files["model.safetensors"].Sum != "" {
+	if c.Metric == nil || c.Metric.Value != 2.5 || c.manifest.read != 2 ||
+		c.manifest.Files["model.safetensors"].Sum != "" {
 		t.Errorf("got %+v", c.manifest)
 	}
 	if err := c.ReadFloat32("model", "temperature", nil, make([]float32, 1)); err != nil {
@@ -365,7 +372,8 @@ func BenchmarkSave(b *testing.B) {
 	for i := range x {
 		x[i] = float32(math.Sin(float64(i)))
 	}
-	s := take([]state.Part{state.Values{Name: "model", Memory: []state.Tensor{{Name: "w", Shape: []int{len(x)}, Data: x}}}})
+	s := take([]state.Part{state.Values{Name: "model",
+		Memory: []state.Tensor{{Name: "w", Shape: []int{len(x)}, Data: x}}}})
 	for _, sums := range []bool{true, false} {
 		name := map[bool]string{true: "checksums", false: "without"}[sums]
 		b.Run(name, func(b *testing.B) {

@@ -82,7 +82,8 @@ func TestDiskFull(t *testing.T) {
 			}
 			want := []string{"latest", "step-00000010", "step-00000020"}
 			got := make([]float32, 30000)
-			if err := c.ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil || !reflect.DeepEqual(got, weights(20)) {
+			if err := c.ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil ||
+				!reflect.DeepEqual(got, weights(20)) {
 				t.Errorf("operation %d: the earlier checkpoint changed (%v)", left, err)
 			}
 			if got := names(t, dir); !reflect.DeepEqual(got, want) {
@@ -141,7 +142,8 @@ func TestKilledBeforeLatestMoves(t *testing.T) {
 				t.Errorf("published %v: step %d, notice %q, want step %d", published, c.Step, c.Notice, want)
 			}
 			newStore(t, dir, Retention{})
-			if got, list := names(t, dir), []string{"latest", "step-00000010", "step-00000020", "step-00000030"}; !reflect.DeepEqual(got, list) {
+			if got, list := names(t, dir), []string{"latest", "step-00000010", "step-00000020",
+				"step-00000030"}; !reflect.DeepEqual(got, list) {
 				t.Errorf("published %v: left %v", published, got)
 			}
 		}
@@ -186,7 +188,8 @@ func TestKilledWhileSaving(t *testing.T) {
 		newStore(t, dir, Retention{})
 		c := load(t, dir)
 		got := make([]float32, 30000)
-		if err := c.ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil || !reflect.DeepEqual(got, weights(c.Step)) {
+		if err := c.ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil ||
+			!reflect.DeepEqual(got, weights(c.Step)) {
 			t.Errorf("step %d is not whole (%v)", c.Step, err)
 		}
 		for _, n := range names(t, dir) {

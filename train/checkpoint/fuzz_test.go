@@ -22,7 +22,8 @@ func FuzzState(f *testing.F) {
 	if err := s.Save(20, snapshot(20)); err != nil {
 		f.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(dir, folderName(20), manifestName), filepath.Join("testdata", "version1", manifestName)} {
+	for _, path := range []string{filepath.Join(dir, folderName(20), manifestName),
+		filepath.Join("testdata", "version1", manifestName)} {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
@@ -35,7 +36,8 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version": 9223372036854775808}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		if at := bytes.Index(b, []byte(identity.SealKey)); at >= 0 && len(b) >= at+len(identity.SealKey)+len(identity.SealZero)+1 {
+		if at := bytes.Index(b, []byte(identity.SealKey)); at >= 0 &&
+			len(b) >= at+len(identity.SealKey)+len(identity.SealZero)+1 {
 			b = bytes.Clone(b)
 			copy(b[at+len(identity.SealKey):], identity.SealZero)
 			_ = identity.Seal(b) // one without a place for it is refused below

@@ -338,7 +338,8 @@ func (c *Checkpoint) shaped(group, name string, shape []int) (*safetensors.File,
 		return nil, fmt.Errorf("checkpoint: %s.safetensors of %s has no tensor %q", group, c.Path, name)
 	}
 	if !slices.Equal(info.Shape, shape) {
-		return nil, fmt.Errorf("checkpoint: %s in %s.safetensors of %s has shape %v, want %v", name, group, c.Path, info.Shape, shape)
+		return nil, fmt.Errorf("checkpoint: %s in %s.safetensors of %s has shape %v, want %v", name, group, c.Path,
+			info.Shape, shape)
 	}
 	return f, nil
 }

@@ -29,8 +29,9 @@ const LatestFile = "latest"
 
 // manifest is the content of state.json.
 type manifest struct {
-	Version  int                  `json:"version"`
-	Checksum string               `json:"checksum"` // of this text, see identity.Seal; before the names that a run chooses
+	Version int `json:"version"`
+	// of this text, see identity.Seal; before the names that a run chooses
+	Checksum string               `json:"checksum"`
 	Step     int                  `json:"step"`
 	Metric   *float64             `json:"metric,omitempty"`      // of the evaluation at this step; higher is better
 	Measured string               `json:"metric_name,omitempty"` // what Metric is, by its name in the log
@@ -170,7 +171,7 @@ func decodeJSON(text []byte, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("it is no JSON: %w", err)
+		return fmt.Errorf("it is not JSON: %w", err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // The first version of state.json has a field format of 1, no parts, and one flat list of
-// everything that is no tensor; the tensors are in the same files. Fields that a folder
+// everything that is not a tensor; the tensors are in the same files. Fields that a folder
 // lacks are zero, since the list grew over time.
 
 // version1Fields says which counter of which part was which field of the list.
@@ -36,7 +36,8 @@ func parseVersion1(raw []byte) (manifest, error) {
 	if err := decodeJSON(raw, &old); err != nil {
 		return manifest{}, err
 	}
-	m := manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files), Parts: map[string]partState{}, old: true}
+	m := manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files),
+		Parts: map[string]partState{}, old: true}
 	counters := map[string]map[string]json.RawMessage{}
 	for file := range old.Files {
 		if part, ok := strings.CutSuffix(file, extension); ok {
@@ -84,7 +85,8 @@ func parseVersion2(raw []byte) (manifest, error) {
 		Parts  map[string]partState `json:"parts"`
 	}
 	err := decodeJSON(raw, &old)
-	return manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files), Parts: old.Parts}, err
+	return manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files), Parts: old.Parts},
+		err
 }
 
 // sizes are files of which no more is known; nil stays nil.

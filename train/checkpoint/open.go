@@ -33,7 +33,8 @@ func openStep(dir string, use func(name string) bool) (c *Checkpoint, err error)
 	if err != nil {
 		return nil, err
 	}
-	c = &Checkpoint{Path: dir, Step: m.Step, Metric: m.metric(), manifest: m, files: map[string]*os.File{}, checked: map[string]bool{}, open: map[string]*safetensors.File{}}
+	c = &Checkpoint{Path: dir, Step: m.Step, Metric: m.metric(), manifest: m, files: map[string]*os.File{},
+		checked: map[string]bool{}, open: map[string]*safetensors.File{}}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -147,7 +148,8 @@ func Verify(path string) ([]Verified, error) {
 		for _, step := range steps {
 			dir := filepath.Join(path, folderName(step))
 			v, err := verifyStep(dir)
-			for try := 1; errors.Is(err, fs.ErrNotExist) && exists(dir) && try < tries; try++ { // it may have been replaced
+			// it may have been replaced
+			for try := 1; errors.Is(err, fs.ErrNotExist) && exists(dir) && try < tries; try++ {
 				time.Sleep(time.Duration(try) * time.Millisecond)
 				v, err = verifyStep(dir)
 			}
@@ -161,8 +163,8 @@ func Verify(path string) ([]Verified, error) {
 	}
 }
 
-// CheckLatest compares the file latest of a folder of checkpoints with its checksum, which earlier versions did not write: summed says
-// whether there is one. It wraps fs.ErrNotExist where there is no such file.
+// CheckLatest compares the file latest of a folder of checkpoints with its checksum, which earlier versions did not
+// write: summed says whether there is one. It wraps fs.ErrNotExist where there is no such file.
 func CheckLatest(dir string) (summed bool, err error) {
 	path := filepath.Join(dir, latestName)
 	if _, err := readName(path); err != nil {

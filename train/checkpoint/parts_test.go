@@ -119,10 +119,12 @@ func TestPartsRoundTrip(t *testing.T) {
 	o := other()
 	o.Numbers.(*struct{ Step int }).Step = 0
 	unread, err := c.Restore([]state.Part{h, o})
-	if err != nil || len(unread) != 0 || !slices.Equal(g.calls, []string{"prepare"}) || !slices.Equal(h.calls, []string{"check", "restored"}) {
+	if err != nil || len(unread) != 0 || !slices.Equal(g.calls, []string{"prepare"}) ||
+		!slices.Equal(h.calls, []string{"check", "restored"}) {
 		t.Fatalf("%v, unread %v, calls %v and %v", err, unread, g.calls, h.calls)
 	}
-	if !reflect.DeepEqual(h.count, g.count) || !slices.Equal(h.mean, g.mean) || !slices.Equal(h.owner, g.owner) || o.Numbers.(*struct{ Step int }).Step != 9 {
+	if !reflect.DeepEqual(h.count, g.count) || !slices.Equal(h.mean, g.mean) || !slices.Equal(h.owner, g.owner) ||
+		o.Numbers.(*struct{ Step int }).Step != 9 {
 		t.Errorf("got %+v", h)
 	}
 	if !slices.Equal(tags, []int{1, 2, 3}) {
@@ -168,7 +170,9 @@ func TestRestoreRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(x.want, "PATH", c.Path)) {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if !reflect.DeepEqual(g.count, before) || !slices.Equal(g.mean, mean) || o.Numbers.(*struct{ Step int }).Step != 1 || o.Memory[0].Data.([]float32)[0] != 1 || slices.Contains(g.calls, "restored") {
+		if !reflect.DeepEqual(g.count, before) || !slices.Equal(g.mean, mean) ||
+			o.Numbers.(*struct{ Step int }).Step != 1 || o.Memory[0].Data.([]float32)[0] != 1 ||
+			slices.Contains(g.calls, "restored") {
 			t.Errorf("%s: a part changed: %+v, %+v", name, g, o)
 		}
 	}
@@ -182,8 +186,10 @@ func floats(g *gauge) state.Values {
 // An integer that its place cannot hold is no other integer.
 func TestRestoreChecksTheRangeOfIntegers(t *testing.T) {
 	g := newGauge()
-	c := saved(t, state.Values{Name: "gauge", Numbers: &g.count, Memory: []state.Tensor{g.Tensors()[0], {Name: "owner", Shape: []int{2}, Data: []int64{1, 1 << 31}}}})
-	if _, err := c.Restore([]state.Part{g}); err == nil || !strings.Contains(err.Error(), "2147483648 does not fit 32 bits") {
+	c := saved(t, state.Values{Name: "gauge", Numbers: &g.count,
+		Memory: []state.Tensor{g.Tensors()[0], {Name: "owner", Shape: []int{2}, Data: []int64{1, 1 << 31}}}})
+	if _, err := c.Restore([]state.Part{g}); err == nil ||
+		!strings.Contains(err.Error(), "2147483648 does not fit 32 bits") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -202,14 +208,16 @@ func TestPartsOfOneSideOnly(t *testing.T) {
 		t.Errorf("a later part: %v, calls %v", err, g.calls)
 	}
 	g.name = "gauge"
-	if _, err := c.Restore([]state.Part{later{g}}); err != nil || !slices.Equal(g.calls, []string{"absent", "check", "restored"}) {
+	if _, err := c.Restore([]state.Part{later{g}}); err != nil ||
+		!slices.Equal(g.calls, []string{"absent", "check", "restored"}) {
 		t.Errorf("a later part that is there: %v, calls %v", err, g.calls)
 	}
 	few := state.Values{Name: "gauge", Numbers: &g.count, Memory: newGauge().Tensors()[:1]}
 	if _, err := c.Restore([]state.Part{few}); err != nil {
 		t.Errorf("a part of fewer tensors: %v", err)
 	}
-	more := saved(t, state.Values{Name: "gauge", Numbers: &g.count, Memory: append(newGauge().Tensors(), state.Tensor{Name: "x", Data: []float32{1}})})
+	more := saved(t, state.Values{Name: "gauge", Numbers: &g.count,
+		Memory: append(newGauge().Tensors(), state.Tensor{Name: "x", Data: []float32{1}})})
 	var arch *ArchitectureError
 	if _, err := more.Restore([]state.Part{exact{newGauge()}}); !errors.As(err, &arch) || arch.Extra != 1 {
 		t.Errorf("an exact part: %v", err)
@@ -255,7 +263,8 @@ func TestAnotherVersion(t *testing.T) {
 		for _, path := range []string{dir, newer} {
 			_, err := Load(path)
 			var v *VersionError
-			want := "checkpoint: " + newer + ": state.json has version 7, this program reads version 3: use the geoalign that wrote it or a newer one, or another checkpoint; nothing was changed there"
+			want := "checkpoint: " + newer +
+				": state.json has version 7, this program reads version 3: use the geoalign that wrote it or a newer one, or another checkpoint; nothing was changed there"
 			if !errors.As(err, &v) || errors.Is(err, ErrNone) || err.Error() != want {
 				t.Errorf("latest %t: got %v, want %s", latest, err, want)
 			}
@@ -316,7 +325,8 @@ func TestVersion1(t *testing.T) {
 		got[name] = string(text)
 	}
 	want := map[string]string{
-		"model": "null", "momentum": "null", "optimizer": `{"steps":8}`, "queue": `{"filled":24,"pointer":16}`, "data": `{"position":68}`, "run": `{"seed":7,"step":8}`,
+		"model": "null", "momentum": "null", "optimizer": `{"steps":8}`, "queue": `{"filled":24,"pointer":16}`,
+		"data": `{"position":68}`, "run": `{"seed":7,"step":8}`,
 		"graph": `{"begun":3,"layers":[2,6],"pending":{"begun":7,"pointer":8,"pushed":8,"used":[[2,6],[2,4]]},"used":[[2,6],[2,4]]}`,
 	}
 	if !reflect.DeepEqual(got, want) || c.Step != 8 {
@@ -327,7 +337,8 @@ func TestVersion1(t *testing.T) {
 		Position uint64 `json:"position"`
 		Later    int    `json:"later"`
 	}{Later: 3}
-	if _, err := c.Restore([]state.Part{state.Values{Name: "data", Numbers: g}}); err != nil || g.Position != 68 || g.Later != 0 {
+	if _, err := c.Restore([]state.Part{state.Values{Name: "data", Numbers: g}}); err != nil || g.Position != 68 ||
+		g.Later != 0 {
 		t.Errorf("%v %+v", err, g)
 	}
 }

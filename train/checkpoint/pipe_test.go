@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// A pipe in the place of a file is damage, which nobody waits for.
+// A pipe instead of a file is damage, which nobody waits for.
 func TestPipeInPlaceOfFile(t *testing.T) {
-	for name, want := range map[string]int{latestName: 20, "step-00000020/" + manifestName: 10, "step-00000020/model.safetensors": 10} {
+	for name, want := range map[string]int{latestName: 20, "step-00000020/" + manifestName: 10,
+		"step-00000020/model.safetensors": 10} {
 		dir := t.TempDir()
 		save(t, newStore(t, dir, Retention{}), 10, 20)
 		path := filepath.Join(dir, name)

@@ -15,7 +15,7 @@ import (
 )
 
 // Restore sets parts to the checkpoint and returns the names of those that it holds and
-// that are not among them, which is no error. First every part is compared with the
+// that are not among them, which is not an error. First every part is compared with the
 // checkpoint: if one does not fit, all are as they were. An error while tensors are read,
 // of a damaged file, leaves them half restored: do not go on with them.
 func (c *Checkpoint) Restore(parts []state.Part) (unread []string, err error) {
@@ -113,7 +113,8 @@ func (c *Checkpoint) admit(p state.Part) (back func(), err error) {
 // one. All of its fields must be there and no other.
 func (c *Checkpoint) decode(part string, t reflect.Type) (reflect.Value, error) {
 	fail := func(err error) (reflect.Value, error) {
-		return reflect.Value{}, fmt.Errorf("checkpoint: counters of %s in %s of %s: %w: choose another checkpoint", part, manifestName, c.Path, err)
+		return reflect.Value{}, fmt.Errorf("checkpoint: counters of %s in %s of %s: %w: choose another checkpoint",
+			part, manifestName, c.Path, err)
 	}
 	raw := c.manifest.Parts[part].Counters
 	switch {
@@ -176,8 +177,10 @@ func (c *Checkpoint) fits(p state.Part) error {
 			return err
 		}
 		info, _ := f.Lookup(t.Name)
-		if _, want := t.Data.([]float32); want != slices.Contains([]safetensors.DType{safetensors.F64, safetensors.F32, safetensors.F16, safetensors.BF16}, info.DType) {
-			return fmt.Errorf("checkpoint: %s in %s of %s holds %s, want a %T: choose another checkpoint", t.Name, fileOf(p.StateName()), c.Path, info.DType, t.Data)
+		if _, want := t.Data.([]float32); want != slices.Contains([]safetensors.DType{safetensors.F64, safetensors.F32,
+			safetensors.F16, safetensors.BF16}, info.DType) {
+			return fmt.Errorf("checkpoint: %s in %s of %s holds %s, want a %T: choose another checkpoint", t.Name,
+				fileOf(p.StateName()), c.Path, info.DType, t.Data)
 		}
 	}
 	return nil
@@ -197,7 +200,8 @@ func (c *Checkpoint) read(part string, t state.Tensor) error {
 		}
 		for i, v := range wide {
 			if v < math.MinInt32 || v > math.MaxInt32 {
-				return fmt.Errorf("checkpoint: %s in %s of %s: %d does not fit 32 bits: choose another checkpoint", t.Name, fileOf(part), c.Path, v)
+				return fmt.Errorf("checkpoint: %s in %s of %s: %d does not fit 32 bits: choose another checkpoint",
+					t.Name, fileOf(part), c.Path, v)
 			}
 			x[i] = int32(v)
 		}

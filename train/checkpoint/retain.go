@@ -15,8 +15,8 @@ type Retention struct {
 	Last       int // the newest so many; 0: all
 	Best       int // the so many with the highest metric by BestBy; earlier wins a tie
 	EverySteps int // those whose step is a multiple; 0: none
-	// BestBy is the rule that chooses the metrics of this run (train.keep_best_by). Those of another rule are not compared with them,
-	// but those of earlier versions, of which it is not known.
+	// BestBy is the rule that chooses the metrics of this run (train.keep_best_by). Those of another rule are not
+	// compared with them, but those of earlier versions, of which it is not known.
 	BestBy string
 }
 
@@ -28,7 +28,10 @@ func (r Retention) kept(entries []Entry) map[int]bool {
 			keep[e.Step] = true
 		}
 	}
-	best := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Metric == nil || e.BestBy != "" && e.BestBy != r.BestBy })
+	best := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool {
+		return e.Metric == nil || e.BestBy != "" &&
+			e.BestBy != r.BestBy
+	})
 	sort.SliceStable(best, func(i, j int) bool { return *best[i].Metric > *best[j].Metric })
 	for i := 0; i < min(r.Best, len(best)); i++ {
 		keep[best[i].Step] = true

@@ -24,7 +24,8 @@ type Store struct {
 	dir    string
 	keep   Retention
 	create func(path string) (file, error) // replaced by tests to make writes fail
-	noSums bool                            // for the benchmark of what checksums cost; such checkpoints cannot be loaded
+	// for the benchmark of what checksums cost; such checkpoints cannot be loaded
+	noSums bool
 }
 
 // file is what Save needs of an *os.File.
@@ -92,7 +93,11 @@ func (s *Store) Save(step int, snap Snapshot) error {
 	next := filepath.Join(s.dir, nextName)
 	err := s.write(temp, step, snap)
 	if err == nil {
-		_, err = s.writeFile(next, func(w io.Writer) error { _, err := io.WriteString(w, name+"\n"+nameSum(name)+"\n"); return err })
+		_, err = s.writeFile(next, func(w io.Writer) error {
+			_,
+				err := io.WriteString(w, name+"\n"+nameSum(name)+"\n")
+			return err
+		})
 	}
 	if err == nil {
 		err = s.publish(temp, final)

@@ -96,7 +96,8 @@ func checkFinite(part string, t state.Tensor) error {
 		return nil
 	case t.Infinite:
 		if slices.ContainsFunc(x, func(v float32) bool { return v != v }) {
-			return fmt.Errorf("checkpoint: %s of %s is not a number: nothing is saved: go on from the last checkpoint", t.Name, part)
+			return fmt.Errorf("checkpoint: %s of %s is not a number: nothing is saved: go on from the last checkpoint",
+				t.Name, part)
 		}
 	default:
 		// Squares of float32 numbers cannot overflow the float64 sum.

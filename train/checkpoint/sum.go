@@ -32,7 +32,8 @@ func nameSum(name string) string {
 // sumFile returns the checksum of an open file.
 func sumFile(f *os.File, size int64) (string, error) {
 	sum := crc32.New(castagnoli)
-	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(f, 0, size), make([]byte, 1<<20)); err != nil {
+	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(f, 0, size),
+		make([]byte, 1<<20)); err != nil {
 		return "", err
 	}
 	return sumText(sum.Sum32()), nil

@@ -19,7 +19,7 @@ func checkJSON(text []byte, t reflect.Type) error {
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		return fmt.Errorf("it is no JSON: %w", err)
+		return fmt.Errorf("it is not JSON: %w", err)
 	}
 	return checkValue("the whole", v, t)
 }

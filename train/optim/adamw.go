@@ -41,7 +41,8 @@ type AdamW struct {
 // at zero.
 func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c Settings) (*AdamW, error) {
 	if len(params) != len(grads) {
-		return nil, fmt.Errorf("optim: %d parameters but %d gradients: both slabs must have one length", len(params), len(grads))
+		return nil, fmt.Errorf("optim: %d parameters but %d gradients: both slabs must have one length", len(params),
+			len(grads))
 	}
 	for _, f := range []struct {
 		name string
@@ -81,7 +82,8 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c Setti
 		}
 	}
 	o.twinBody = o.stepPieces
-	// Written once before an update reads them: memory that is read first is a page of zeros, which each write then copies.
+	// Written once before an update reads them: memory that is read first is a page of zeros, which each write then
+	// copies.
 	engine.For(len(work), 1, func(_, lo, hi int) {
 		for _, w := range work[lo:hi] {
 			clear(o.m[w.lo:w.hi])

@@ -63,7 +63,8 @@ func TestAgainstPyTorch(t *testing.T) {
 		off += n
 	}
 	params, grads := append([]float32(nil), g.Start...), make([]float32, off)
-	o, err := New(engine(t, 2), params, grads, segs, Settings{Beta1: g.Beta1, Beta2: g.Beta2, Eps: g.Eps, Decay: g.Decay, ClipNorm: g.Clip})
+	o, err := New(engine(t, 2), params, grads, segs, Settings{Beta1: g.Beta1, Beta2: g.Beta2, Eps: g.Eps,
+		Decay: g.Decay, ClipNorm: g.Clip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +284,8 @@ func TestNewErrors(t *testing.T) {
 // A frozen segment is never touched, and is saved with its zero moments like the others.
 func TestFrozenSegments(t *testing.T) {
 	params, grads := []float32{1, 2, 3}, []float32{1, 1, 1}
-	o, err := New(engine(t, 1), params, grads, []Segment{{Name: "a", Len: 1}, {Name: "b", Offset: 1, Len: 2, Shape: []int{1, 2}, Frozen: true}}, hyper)
+	o, err := New(engine(t, 1), params, grads,
+		[]Segment{{Name: "a", Len: 1}, {Name: "b", Offset: 1, Len: 2, Shape: []int{1, 2}, Frozen: true}}, hyper)
 	if err != nil {
 		t.Fatal(err)
 	}

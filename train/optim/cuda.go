@@ -51,9 +51,9 @@ type onCUDA struct {
 	err                    error // the first one: see Err
 }
 
-// UseCUDA moves the optimiser to a device: GradNorm, Step and StepTwins read and change the mirrors and leave the slabs of the
-// host as they are. The moments follow, with mirrors of their own that Fetch and Store copy. What goes wrong on the device
-// Err returns. Close ends it.
+// UseCUDA moves the optimiser to a device: GradNorm, Step and StepTwins read and change the mirrors and leave the slabs
+// of the host as they are. The moments follow, with mirrors of their own that Fetch and Store copy. What goes wrong on
+// the device Err returns. Close ends it.
 func (o *AdamW) UseCUDA(d *cuda.Device, m Mirrors) (err error) {
 	if o.cuda != nil {
 		return errors.New("optim: the optimiser is on a device already: close it first")
@@ -72,12 +72,13 @@ func (o *AdamW) UseCUDA(d *cuda.Device, m Mirrors) (err error) {
 	}
 	if m.Twins != nil {
 		if _, shadow := m.Twins.At(); shadow != 0 {
-			return errors.New("optim: the mirror of the momentum twins has values in bfloat16 too, which no update would change")
+			return errors.New("optim: the mirror of the momentum encoder has values in bfloat16 too, which no update would change")
 		}
 	}
 	c := &onCUDA{
 		device: d, Mirrors: m,
-		update: d.Kernel(&adamwSource, "adamw"), square: d.Kernel(&adamwSource, "sum_squares"), reduce: d.Kernel(&adamwSource, "sum_pieces"),
+		update: d.Kernel(&adamwSource, "adamw"), square: d.Kernel(&adamwSource, "sum_squares"),
+		reduce: d.Kernel(&adamwSource, "sum_pieces"),
 	}
 	defer func() {
 		if err != nil {
@@ -124,8 +125,8 @@ func (o *AdamW) Err() error {
 	return o.cuda.err
 }
 
-// Close gives back the memory of the device. Updates are the host's again, in its own slabs: what the device computed is there
-// where it was fetched before.
+// Close gives back the memory of the device. Updates are the host's again, in its own slabs: what the device computed
+// is there where it was fetched before.
 func (o *AdamW) Close() error {
 	if o.cuda == nil {
 		return nil
@@ -196,8 +197,8 @@ func (c *onCUDA) cut(o *AdamW) error {
 				update = 1
 			}
 			bits := func(v float32) int32 { return int32(math.Float32bits(v)) }
-			words = append(words, int32(at), int32(at>>32), int32(twin), int32(twin>>32), int32(min(pieceLen, p.hi-lo)), update,
-				bits(p.rate), bits(decay), int32(side), int32(uint32(first)), bits(identity), bits(l1))
+			words = append(words, int32(at), int32(at>>32), int32(twin), int32(twin>>32), int32(min(pieceLen, p.hi-lo)),
+				update, bits(p.rate), bits(decay), int32(side), int32(uint32(first)), bits(identity), bits(l1))
 		}
 	}
 	if err := c.drop(); err != nil {
@@ -247,7 +248,8 @@ func (c *onCUDA) parts(o *AdamW) ([]part, error) {
 				return nil, fmt.Errorf("optim: no span of the mirror of the parameters has element %d, which an update reads", lo)
 			}
 			if g, ok := c.Grads.SpanOf(lo); w.update && (!ok || g != span || c.Grads.Place(lo) != c.Params.Place(lo)) {
-				return nil, fmt.Errorf("optim: the mirrors of parameters and gradients have other spans at element %d", lo)
+				return nil, fmt.Errorf("optim: the mirrors of parameters and gradients have other spans at element %d",
+					lo)
 			}
 			p := part{piece: w, span: span, at: c.Params.Place(lo), twinAt: -1}
 			p.lo, p.hi = lo, min(w.hi, span.Hi)
@@ -272,21 +274,22 @@ func (c *onCUDA) parts(o *AdamW) ([]part, error) {
 // joins says whether q goes on where p ends, in the same span and with the same work.
 func (p *part) joins(q *part) bool {
 	n := p.hi - p.lo
-	return p.span == q.span && p.hi == q.lo && p.update == q.update && p.decay == q.decay && p.rate == q.rate && p.pull == q.pull &&
+	return p.span == q.span && p.hi == q.lo && p.update == q.update && p.decay == q.decay && p.rate == q.rate &&
+		p.pull == q.pull &&
 		(p.twinAt < 0 && q.twinAt < 0 || p.twinAt >= 0 && p.twinAt+n == q.twinAt)
 }
 
 // twin returns the word at which moving averages lie, and how many lie in one span from there.
 func (c *onCUDA) twin(values []float32) (word, n int, err error) {
 	if c.Twins == nil {
-		return 0, 0, errors.New("optim: the momentum twins have no mirror on the device")
+		return 0, 0, errors.New("optim: the momentum encoder has no mirror on the device")
 	}
 	if i, ok := c.Twins.Index(values); ok {
 		if s, ok := c.Twins.SpanOf(i); ok {
 			return c.Twins.Place(i), min(len(values), s.Hi-i), nil
 		}
 	}
-	return 0, 0, errors.New("optim: the mirror of the momentum twins is of other memory than those of SetTwins")
+	return 0, 0, errors.New("optim: the mirror of the momentum encoder is of other memory than those of SetTwins")
 }
 
 // norm is the square root of the sum of squares of the gradients.

@@ -24,8 +24,8 @@ type slabs struct {
 	spans, twinSpans        []cuda.Span
 }
 
-// Parameters of odd lengths, with every property that a segment can have, and between two of them one of no segment. Two runs of
-// twins begin with parameters, and one in the midst of one.
+// Parameters of odd lengths, with every property that a segment can have, and between two of them one of no segment.
+// Two runs of twins begin with parameters, and one in the midst of one.
 func newSlabs() *slabs {
 	s := &slabs{}
 	for i, p := range []struct {
@@ -154,7 +154,8 @@ func shadow(t *testing.T, what string, d *cuda.Device, m *cuda.Mirror) {
 	defer memory.Free()
 	b := memory.Buffer(0, exec.Spec{Shape: tensor.Shape{m.Words()}})
 	_, from := m.At()
-	err = d.Kernel(&widen, "widen").Launch(cuda.Grid{X: cuda.Blocks(m.Words(), 256), Threads: 256}, b.(*cuda.Buffer).Pointer(), from, m.Words())
+	err = d.Kernel(&widen, "widen").Launch(cuda.Grid{X: cuda.Blocks(m.Words(), 256), Threads: 256},
+		b.(*cuda.Buffer).Pointer(), from, m.Words())
 	if err = errors.Join(err, b.Fetch()); err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +170,8 @@ func shadow(t *testing.T, what string, d *cuda.Device, m *cuda.Mirror) {
 	}
 }
 
-// TestCUDA compares updates on the device with the host's, with and without twins, clipping and shadows. In its midst the
-// optimiser of the device is replaced by one that goes on from the moments of a checkpoint.
+// TestCUDA compares updates on the device with the host's, with and without twins, clipping and shadows. In its midst
+// the optimiser of the device is replaced by one that goes on from the moments of a checkpoint.
 func TestCUDA(t *testing.T) {
 	d := cudatest.Open(t)
 	for name, c := range map[string]struct {
@@ -245,8 +246,8 @@ func TestCUDA(t *testing.T) {
 	}
 }
 
-// The norm counts what an update reads alone, is not finite if and only if an element of that is not, and such a gradient does to
-// an element what it does on the host.
+// The norm counts what an update reads alone, is not finite if and only if an element of that is not, and such a
+// gradient does to an element what it does on the host.
 func TestCUDANonFinite(t *testing.T) {
 	d := cudatest.Open(t)
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32} {
@@ -363,11 +364,11 @@ func TestCUDAErrors(t *testing.T) {
 	}{
 		{Mirrors{Grads: good.Grads, Twins: good.Twins}, "the parameters have no mirror"},
 		{Mirrors{Params: good.Params, Twins: good.Twins}, "the gradients have no mirror"},
-		{Mirrors{Params: good.Params, Grads: good.Grads}, "the momentum twins have no mirror"},
+		{Mirrors{Params: good.Params, Grads: good.Grads}, "the momentum encoder has no mirror"},
 		{Mirrors{Params: foreign.Params, Grads: good.Grads, Twins: good.Twins}, "the mirror of the parameters is of other memory"},
 		{Mirrors{Params: good.Params, Grads: foreign.Grads, Twins: good.Twins}, "the mirror of the gradients is of other memory"},
-		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: foreign.Twins}, "the mirror of the momentum twins is of other memory"},
-		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: rounded}, "the mirror of the momentum twins has values in bfloat16"},
+		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: foreign.Twins}, "the mirror of the momentum encoder is of other memory"},
+		{Mirrors{Params: good.Params, Grads: good.Grads, Twins: rounded}, "the mirror of the momentum encoder has values in bfloat16"},
 		{Mirrors{Params: good.Params, Grads: shifted.Grads, Twins: good.Twins}, "other spans at element 0"},
 		{Mirrors{Params: partial.Params, Grads: partial.Grads, Twins: good.Twins}, "no span of the mirror of the parameters has element 0"},
 	} {

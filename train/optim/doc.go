@@ -10,7 +10,7 @@
 //	if math.IsNaN(norm) || math.IsInf(norm, 0) { ... } // before anything changes
 //	opt.Step(lr, 1/microBatches, norm)
 //
-// Where parameters have moving averages (momentum twins), SetTwins names them and
+// Where parameters have moving averages (a momentum encoder), SetTwins names them and
 // StepTwins moves them in the pass that changes the parameters.
 //
 // UseCUDA has a GPU make updates, of mirrors of the slabs there.

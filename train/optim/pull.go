@@ -1,12 +1,12 @@
 package optim
 
-// Pull is what besides the gradient moves the weights of a learned metric: blocks of Side x Side numbers, or with Side 1
-// a diagonal. The zero value is none. Both parts are decoupled from the moments of AdamW, times the learning rate:
+// Pull is what besides the gradient moves the weights of a learned metric: blocks of Side x Side numbers, or with Side
+// 1 a diagonal. The zero value is none. Both parts are decoupled from the moments of AdamW, times the learning rate:
 //
 //	w <- w - lr Decay (w - e)                               e: 0, or with Identity that of the identity
 //	w <- sign(w) max(|w| - lr L1, 0)   off the diagonal     the proximal step of L1 |w|
 type Pull struct {
-	Decay    float64 // in the place of optimizer.decay
+	Decay    float64 // instead of optimizer.decay
 	Identity bool
 	L1       float64
 	Side     int

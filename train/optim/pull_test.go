@@ -27,7 +27,8 @@ func TestPull(t *testing.T) {
 				params[i] = float32(0.05 * r.NormFloat64())
 				want[i] = float64(params[i])
 			}
-			segs := []Segment{{Name: "before", Len: before, Decay: true}, {Name: "w", Offset: before, Len: 2 * side * side, Pull: p}, {Name: "after", Offset: n - after, Len: after}}
+			segs := []Segment{{Name: "before", Len: before, Decay: true},
+				{Name: "w", Offset: before, Len: 2 * side * side, Pull: p}, {Name: "after", Offset: n - after, Len: after}}
 			o, err := New(engine(t, 2), params, grads, segs, hyper)
 			if err != nil {
 				t.Fatal(err)
@@ -70,7 +71,8 @@ func TestPull(t *testing.T) {
 						}
 					}
 					if d := math.Abs(float64(params[i]) - want[i]); d > 1e-5 {
-						t.Fatalf("%s, twins %t, step %d, element %d: got %v, want %v", name, twins, step, i, params[i], want[i])
+						t.Fatalf("%s, twins %t, step %d, element %d: got %v, want %v", name, twins, step, i, params[i],
+							want[i])
 					}
 					if k := i - 5; twins && k >= 0 && k < len(twin) {
 						if w := 0.9*float64(old[k]) + 0.1*float64(params[i]); !(math.Abs(float64(twin[k])-w) <= 1e-6) {
@@ -88,7 +90,8 @@ func TestPull(t *testing.T) {
 
 func TestPullErrors(t *testing.T) {
 	for _, p := range []Pull{{L1: 1}, {L1: 1, Side: 3}} {
-		if _, err := New(engine(t, 1), make([]float32, 8), make([]float32, 8), []Segment{{Name: "w", Len: 8, Pull: p}}, hyper); err == nil || !strings.Contains(err.Error(), "8 weights are no blocks") {
+		if _, err := New(engine(t, 1), make([]float32, 8), make([]float32, 8), []Segment{{Name: "w", Len: 8, Pull: p}},
+			hyper); err == nil || !strings.Contains(err.Error(), "8 weights are no blocks") {
 			t.Errorf("%+v: got %v", p, err)
 		}
 	}

@@ -13,7 +13,8 @@ func naiveStep(p, m, v *float64, g, lr, rate, decay float64, t int) {
 	*p -= lr * decay * *p
 	*m = hyper.Beta1**m + (1-hyper.Beta1)*g
 	*v = hyper.Beta2**v + (1-hyper.Beta2)*g*g
-	*p -= lr / (1 - math.Pow(hyper.Beta1, float64(t))) * *m / (math.Sqrt(*v/(1-math.Pow(hyper.Beta2, float64(t)))) + hyper.Eps)
+	*p -= lr / (1 - math.Pow(hyper.Beta1, float64(t))) * *m / (math.Sqrt(*v/(1-math.Pow(hyper.Beta2, float64(t)))) +
+		hyper.Eps)
 }
 
 // Every segment moves by its own share of the learning rate, in an update and in one with twins.
@@ -71,7 +72,8 @@ func TestRates(t *testing.T) {
 func TestRatesRefused(t *testing.T) {
 	params, grads, segs := randomSlabs(100)
 	segs[1].Rate = -1
-	if _, err := New(engine(t, 1), params, grads, segs, hyper); err == nil || !strings.Contains(err.Error(), "a/bias: the rate is a finite number >= 0 (got -1)") {
+	if _, err := New(engine(t, 1), params, grads, segs, hyper); err == nil ||
+		!strings.Contains(err.Error(), "a/bias: the rate is a finite number >= 0 (got -1)") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -46,7 +46,8 @@ func Decays(groups []string, name, group string, axes int) (bool, error) {
 			}
 			var err error
 			if hit, err = path.Match(g, target); err != nil {
-				return false, fmt.Errorf("optimizer.no_decay: malformed pattern (got %q): use bias, 1d, temperature, metric or a glob on parameter names", g)
+				return false, fmt.Errorf(
+					"optimizer.no_decay: malformed pattern (got %q): use bias, 1d, temperature, metric or a glob on parameter names", g)
 			}
 		}
 		if hit {
@@ -88,11 +89,13 @@ func chunks(segs []Segment, size int) ([]chunk, error) {
 		run := chunk{lo: s.Offset, hi: end, decay: s.Decay, rate: float32(cmp.Or(s.Rate, 1))}
 		if s.Pull != (Pull{}) {
 			if s.Pull.Side < 1 || s.Len%(s.Pull.Side*s.Pull.Side) != 0 {
-				return nil, fmt.Errorf("optim: segment %s: %d weights are no blocks of %d x %d", s.Name, s.Len, s.Pull.Side, s.Pull.Side)
+				return nil, fmt.Errorf("optim: segment %s: %d weights are no blocks of %d x %d", s.Name, s.Len,
+					s.Pull.Side, s.Pull.Side)
 			}
 			run.pull = &pull{s.Pull, s.Offset}
 		}
-		if k := len(runs) - 1; k >= 0 && runs[k].hi == run.lo && runs[k].decay == run.decay && runs[k].rate == run.rate && runs[k].pull == nil && run.pull == nil {
+		if k := len(runs) - 1; k >= 0 && runs[k].hi == run.lo && runs[k].decay == run.decay &&
+			runs[k].rate == run.rate && runs[k].pull == nil && run.pull == nil {
 			runs[k].hi = end
 			continue
 		}

@@ -42,10 +42,12 @@ func (o *Settings) Check(k *section.Checker) {
 	k.NotNegative("decay", "clip_norm")
 	for _, p := range o.NoDecay {
 		if _, err := path.Match(p, ""); err != nil {
-			k.Require("no_decay", false, "holds the malformed glob \""+p+`"`, "close every [ and end no pattern with \\")
+			k.Require("no_decay", false, "holds the malformed glob \""+p+`"`,
+				"close every [ and end no pattern with \\")
 		}
 		// A plain word can match no parameter, since their names are paths.
 		k.Require("no_decay", slices.Contains(noDecayGroups, p) || strings.ContainsAny(p, `/*?[`),
-			`holds "`+p+`", which is no group and no glob`, `the groups are "bias", "1d", "temperature" and "metric"; a glob looks like "text/*/norm/*"`)
+			`holds "`+p+`", which is no group and no glob`,
+			`the groups are "bias", "1d", "temperature" and "metric"; a glob looks like "text/*/norm/*"`)
 	}
 }

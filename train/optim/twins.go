@@ -29,7 +29,8 @@ func (o *AdamW) SetTwins(twins []Twin) error {
 	cuts := make([]int, 0, 2*(len(o.work)+len(twins)))
 	for _, t := range twins {
 		if t.Offset < end || t.Offset+len(t.Values) > len(o.params) {
-			return fmt.Errorf("optim: twins of [%d, %d) overlap their predecessors or leave the slab of %d elements", t.Offset, t.Offset+len(t.Values), len(o.params))
+			return fmt.Errorf("optim: twins of [%d, %d) overlap their predecessors or leave the slab of %d elements",
+				t.Offset, t.Offset+len(t.Values), len(o.params))
 		}
 		end = t.Offset + len(t.Values)
 		for lo := t.Offset; lo < end; lo += chunkLen {

@@ -84,7 +84,8 @@ func TestSetTwinsErrors(t *testing.T) {
 		{{Offset: 99, Values: params[:2]}},
 		{{Offset: 0, Values: params[:5]}, {Offset: 4, Values: params[:2]}},
 	} {
-		if err := o.SetTwins(twins); err == nil || !strings.Contains(err.Error(), "overlap their predecessors or leave") {
+		if err := o.SetTwins(twins); err == nil ||
+			!strings.Contains(err.Error(), "overlap their predecessors or leave") {
 			t.Errorf("%d runs from %d: got %v", len(twins), twins[0].Offset, err)
 		}
 	}

@@ -11,19 +11,20 @@ import (
 
 // Environment is what a run ran on.
 type Environment struct {
-	Program   string   `json:"program"` // module and version
-	Revision  string   `json:"revision,omitempty"`
-	Modified  bool     `json:"modified,omitempty"` // built from a tree with uncommitted changes
-	GoVersion string   `json:"go_version"`
-	Platform  string   `json:"platform"`
-	CPU       string   `json:"cpu"`
-	CPUs      int      `json:"cpus"`
-	Threads   int      `json:"threads"`
-	Kernels   string   `json:"kernels"`             // matrix library and instruction set, and what products choose among
-	Tune      string   `json:"tune"`                // compute.tune, as far as it takes effect
-	Decoder   string   `json:"decoder"`             // of JPEG files
-	Limit     float64  `json:"cpu_limit,omitempty"` // of the container, in processors
-	Args      []string `json:"args"`
+	Program   string `json:"program"` // module and version
+	Revision  string `json:"revision,omitempty"`
+	Modified  bool   `json:"modified,omitempty"` // built from a tree with uncommitted changes
+	GoVersion string `json:"go_version"`
+	Platform  string `json:"platform"`
+	CPU       string `json:"cpu"`
+	CPUs      int    `json:"cpus"`
+	Threads   int    `json:"threads"`
+	// matrix library and instruction set, and what products choose among
+	Kernels string   `json:"kernels"`
+	Tune    string   `json:"tune"`                // compute.tune, as far as it takes effect
+	Decoder string   `json:"decoder"`             // of JPEG files
+	Limit   float64  `json:"cpu_limit,omitempty"` // of the container, in processors
+	Args    []string `json:"args"`
 }
 
 // Setup is what a process computes with.
@@ -38,7 +39,8 @@ type Setup struct {
 func CollectEnvironment(s Setup, args []string) Environment {
 	e := Environment{
 		GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		CPU: cpu.Model(), CPUs: runtime.NumCPU(), Threads: s.Threads, Kernels: s.Kernels, Tune: s.Tune, Decoder: s.Decoder, Limit: cpu.Limit(), Args: slices.Clone(args),
+		CPU: cpu.Model(), CPUs: runtime.NumCPU(), Threads: s.Threads, Kernels: s.Kernels, Tune: s.Tune,
+		Decoder: s.Decoder, Limit: cpu.Limit(), Args: slices.Clone(args),
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		e.Program = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)

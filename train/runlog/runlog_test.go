@@ -40,8 +40,9 @@ func TestMetricsLine(t *testing.T) {
 	m, err := OpenMetrics(path, -1)
 	must(t, err)
 	must(t, m.Log(7, map[string]float64{
-		"eval/retrieval/i2t_r10": 50, "eval/retrieval/i2t_r5": 25, "eval/retrieval/i2t_r1": 12.5, "samples_per_second": 1e21, "loss/itm": math.NaN(), "loss": 0.1, "lr": 1e-5,
-		"loss/itc": math.Inf(1), "time": 1700000000.25, "epoch": 2, "temperature": 0.07, "grad_norm": 3, "data_wait": 0.5,
+		"eval/retrieval/i2t_r10": 50, "eval/retrieval/i2t_r5": 25, "eval/retrieval/i2t_r1": 12.5,
+		"samples_per_second": 1e21, "loss/itm": math.NaN(), "loss": 0.1, "lr": 1e-5, "loss/itc": math.Inf(1),
+		"time": 1700000000.25, "epoch": 2, "temperature": 0.07, "grad_norm": 3, "data_wait": 0.5,
 	}))
 	must(t, m.Close())
 	want := `{"step":7,"epoch":2,"time":1700000000.25,"loss":0.1,"loss/itc":null,"loss/itm":null,"lr":0.00001,` +
@@ -70,7 +71,8 @@ func TestMetricsResume(t *testing.T) {
 	m, err = OpenMetrics(path, 20)
 	must(t, err)
 	must(t, m.Log(25, map[string]float64{"loss": 99}))
-	want := `{"step":5,"loss":5}` + "\n" + `{"step":10,"loss":10}` + "\n" + `{"step":15,"loss":15}` + "\n" + `{"step":20,"loss":20}` + "\n" + `{"step":25,"loss":99}` + "\n"
+	want := `{"step":5,"loss":5}` + "\n" + `{"step":10,"loss":10}` + "\n" + `{"step":15,"loss":15}` + "\n" +
+		`{"step":20,"loss":20}` + "\n" + `{"step":25,"loss":99}` + "\n"
 	if got := read(t, path); got != want {
 		t.Errorf("resumed:\n%s\nwant:\n%s", got, want)
 	}
@@ -149,11 +151,13 @@ func TestEventsGolden(t *testing.T) {
 func TestEventsFrame(t *testing.T) {
 	got := []byte(read(t, writeEvents(t, t.TempDir())))
 	head := []byte{24, 0, 0, 0, 0, 0, 0, 0}
-	if !bytes.HasPrefix(got, head) || !bytes.Equal(got[12:14], []byte{0x09, 0x00}) || string(got[23:36]) != "brain.Event:2" {
+	if !bytes.HasPrefix(got, head) || !bytes.Equal(got[12:14], []byte{0x09, 0x00}) ||
+		string(got[23:36]) != "brain.Event:2" {
 		t.Errorf("got % x", got[:40])
 	}
 	// CRC-32C of "123456789" is 0xe3069283 (RFC 3720's polynomial, the usual check value).
-	if got, want := maskedCRC([]byte("123456789")), uint32(0xe3069283>>15|0xe3069283<<17&0xffffffff); got != want+0xa282ead8 {
+	if got, want := maskedCRC([]byte("123456789")), uint32(0xe3069283>>15|0xe3069283<<17&0xffffffff); got != want+
+		0xa282ead8 {
 		t.Errorf("masked checksum %#x", got)
 	}
 }
@@ -171,8 +175,8 @@ func TestEventsOfTheSameSecond(t *testing.T) {
 	}
 }
 
-// TensorBoard reads event files in the order of their names: those of later sessions come later, of any number in a second, and where
-// the clock was set back between them.
+// TensorBoard reads event files in the order of their names: those of later sessions come later, of any number in a
+// second, and where the clock was set back between them.
 func TestEventsSortBySession(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "events.out.tfevents.99999999999999.other"), nil, 0o666))
@@ -240,7 +244,8 @@ func TestMulti(t *testing.T) {
 
 func TestPrepare(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	env := CollectEnvironment(Setup{Threads: 2, Kernels: "oneDNN", Tune: "off", Decoder: "builtin"}, []string{"train", "--quiet"})
+	env := CollectEnvironment(Setup{Threads: 2, Kernels: "oneDNN", Tune: "off", Decoder: "builtin"},
+		[]string{"train", "--quiet"})
 	for range 2 { // again on a resume
 		must(t, Prepare(dir, []byte("[run]\n"), env))
 	}
@@ -263,7 +268,8 @@ func TestPrepare(t *testing.T) {
 	for _, name := range []string{ConfigFile, EnvironmentFile} { // what cannot be written is told with a cure
 		dir := t.TempDir()
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o777))
-		if err := Prepare(dir, nil, env); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "choose another folder with --out") {
+		if err := Prepare(dir, nil, env); err == nil || !strings.Contains(err.Error(), name) ||
+			!strings.Contains(err.Error(), "choose another folder with --out") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -37,14 +37,16 @@ func NewEvents(dir string, resumed int, now func() time.Time) (*Events, error) {
 	if err != nil {
 		return nil, fmt.Errorf("runlog: %w", err)
 	}
-	// TensorBoard reads in the order of the names and never goes back: behind those that are there, whatever the clock says.
+	// TensorBoard reads in the order of the names and never goes back: behind those that are there, whatever the clock
+	// says.
 	seconds := now().Unix()
 	if older {
 		seconds = max(seconds, last+1)
 	}
 	var f *os.File
 	for {
-		f, err = os.OpenFile(filepath.Join(dir, fmt.Sprintf(eventsPrefix+"%010d.geoalign", seconds)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err = os.OpenFile(filepath.Join(dir, fmt.Sprintf(eventsPrefix+"%010d.geoalign", seconds)),
+			os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if !errors.Is(err, os.ErrExist) {
 			break
 		}
@@ -66,7 +68,8 @@ func NewEvents(dir string, resumed int, now func() time.Time) (*Events, error) {
 	return e, nil
 }
 
-// lastEvents returns the largest number of seconds in the names of the event files of a folder; some whether there are any.
+// lastEvents returns the largest number of seconds in the names of the event files of a folder; some whether there are
+// any.
 func lastEvents(dir string) (last int64, some bool, err error) {
 	list, err := os.ReadDir(dir)
 	for _, e := range list {

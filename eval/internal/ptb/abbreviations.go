@@ -2,8 +2,8 @@ package ptb
 
 import "strings"
 
-// Abbreviations by what follows them in the newspapers that the Penn Treebank was made of. Without their last point. A letter in brackets
-// must be written so: the others may have either case.
+// Abbreviations by what follows them in the newspapers that the Penn Treebank was made of. Without their last point. A
+// letter in brackets must be written so: the others may have either case.
 
 // before a word in lower case, or at the end of a sentence.
 var beforeLower = words(

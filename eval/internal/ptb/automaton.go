@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// automaton is a deterministic automaton for many expressions at once, made as texts need its states. It reads UTF-16, as Java does: a
-// character beyond U+FFFF is two units.
+// automaton is a deterministic automaton for many expressions at once, made as texts need its states. It reads UTF-16,
+// as Java does: a character beyond U+FFFF is two units.
 type automaton struct {
 	code   []syntax.Inst  // of all expressions, one after the other
 	ends   map[uint32]int // the position in code of a match: the number that add was given
@@ -32,7 +32,8 @@ const (
 	dead, unmade = int32(-1), int32(-2)
 )
 
-// add appends an expression, and returns where it begins. Where several end at the same place, the one with the least number counts.
+// add appends an expression, and returns where it begins. Where several end at the same place, the one with the least
+// number counts.
 func (a *automaton) add(expression string, number int) (begin uint32) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {

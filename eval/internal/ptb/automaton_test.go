@@ -12,8 +12,9 @@ import (
 
 var jar = flag.String("jar", "", "Stanford's tokenizer, the absolute path of stanford-corenlp-3.4.1.jar, which the Python package pycocoevalcap has")
 
-// TestAutomaton walks through the automaton in Stanford's program and ours in step, from the start along every kind of character: a pair
-// of states that is reached must accept both or neither, by a rule that does the same. So both cut every text alike.
+// TestAutomaton walks through the automaton in Stanford's program and ours in step, from the start along every kind of
+// character: a pair of states that is reached must accept both or neither, by a rule that does the same. So both cut
+// every text alike.
 func TestAutomaton(t *testing.T) {
 	if *jar == "" {
 		t.Skip("no program to compare with: give it by -jar")
@@ -139,7 +140,8 @@ func readTables(jar string) (*tables, error) {
 			t.transitions = append(t.transitions, to-1)
 		}
 	}
-	if len(t.class) != 1<<16 || len(t.transitions) == 0 || len(t.action) != len(t.rows) || len(t.attribute) != len(t.rows) {
+	if len(t.class) != 1<<16 || len(t.transitions) == 0 || len(t.action) != len(t.rows) ||
+		len(t.attribute) != len(t.rows) {
 		return nil, fmt.Errorf("ptb: %s has no tables of a scanner by JFlex", jar)
 	}
 	return t, nil

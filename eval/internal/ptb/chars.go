@@ -37,8 +37,9 @@ func upperLetters() string {
 	return b.String()
 }
 
-// anyCase makes the letters outside of brackets stand for either case, and for the other characters that fold to them: the Kelvin sign, the long
-// s, the i with a dot that English has not and the one without. A letter in brackets stands for itself.
+// anyCase makes the letters outside of brackets stand for either case, and for the other characters that fold to them:
+// the Kelvin sign, the long s, the i with a dot that English has not and the one without. A letter in brackets stands
+// for itself.
 func anyCase(expression string) string {
 	var b strings.Builder
 	inside := false

@@ -22,9 +22,14 @@ var (
 	unbroken = changed(func(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") })
 	brackets = changed(bracketNames.Replace)
 	// unbrokenBrackets is both.
-	unbrokenBrackets = changed(func(s string) string { return bracketNames.Replace(strings.ReplaceAll(s, " ", "\u00a0")) })
-	spelledFraction  = changed(strings.NewReplacer("\u00bc", "1/4", "\u00bd", "1/2", "\u00be", "3/4", "\u2153", "1/3", "\u2154", "2/3").Replace)
-	spelledCurrency  = changed(strings.NewReplacer("\u00a2", "cents", "\u00a3", "#", "\u0080", "$", "\u00a4", "$", "\u20a0", "$", "\u20ac", "$").Replace)
+	unbrokenBrackets = changed(func(s string) string {
+		return bracketNames.Replace(strings.ReplaceAll(s, " ",
+			"\u00a0"))
+	})
+	spelledFraction = changed(strings.NewReplacer("\u00bc", "1/4", "\u00bd", "1/2", "\u00be", "3/4", "\u2153", "1/3",
+		"\u2154", "2/3").Replace)
+	spelledCurrency = changed(strings.NewReplacer("\u00a2", "cents", "\u00a3", "#", "\u0080", "$", "\u00a4", "$",
+		"\u20a0", "$", "\u20ac", "$").Replace)
 
 	bracketNames = strings.NewReplacer("(", "-LRB-", ")", "-RRB-")
 )
@@ -86,7 +91,8 @@ func quoted(opening bool) form {
 		single, double = "`", "``"
 	}
 	names := []string{"'", single, "&apos;", single, `"`, double, "&quot;", double}
-	for word, signs := range map[string]string{"`": "\u0091\u2018\u201b\u2039", "'": "\u0092\u2019\u203a", "``": "\u0093\u201c\u00ab", "''": "\u0094\u201d\u00bb"} {
+	for word, signs := range map[string]string{"`": "\u0091\u2018\u201b\u2039", "'": "\u0092\u2019\u203a",
+		"``": "\u0093\u201c\u00ab", "''": "\u0094\u201d\u00bb"} {
 		for _, r := range signs {
 			names = append(names, string(r), word)
 		}

@@ -1,7 +1,8 @@
 package ptb
 
-// The sets of characters below are ranges in hexadecimal. Stanford's tokenizer 3.4.1 knows Unicode 6.3, so that letters and digits
-// that came later are no words to it: unicode.Letter does not do. TestAutomaton compares them with its tables.
+// The sets of characters below are ranges in hexadecimal. Stanford's tokenizer 3.4.1 knows Unicode 6.3, so that letters
+// and digits that came later are not words to it: unicode.Letter does not do. TestAutomaton compares them with its
+// tables.
 
 // letterRanges are the letters (L) up to U+FFFF.
 const letterRanges = `
@@ -36,7 +37,8 @@ const digitRanges = `
 0ED0-0ED9 0F20-0F29 1040-1049 1090-1099 17E0-17E9 1810-1819 1946-194F 19D0-19D9 1A80-1A89 1A90-1A99 1B50-1B59 1BB0-1BB9 1C40-1C49 1C50-1C59
 A620-A629 A8D0-A8D9 A900-A909 A9D0-A9D9 AA50-AA59 ABF0-ABF9 FF10-FF19`
 
-// markRanges are other characters of which words may consist: marks that are written above letters, and the soft hyphen.
+// markRanges are other characters of which words may consist: marks that are written above letters, and the soft
+// hyphen.
 const markRanges = `
 00AD 02C2-02C5 02D2-02DF 02E5-02EB 02ED 02EF-036F 0375 0378-0379 0384-0385 03F6 0483-0487 055A-055F 0591-05BD 05BF 05C1-05C2 05C4-05C5 05C7
 0615-061A 064B-065E 0670 06D6-06E4 06E7-06ED 06FD-06FE 070F 0711 0730-074C 07A6-07B0 07EB-07F3 0900-0903 093C 093E-094E 0951-0955 0962-0963

@@ -57,9 +57,10 @@ type place struct {
 // futileEvery is the distance of positions at which futile places are noted.
 const futileEvery = 16
 
-// longest returns the rule that matches most of a text from a position on, with what follows it, and the length of that. There always is
-// one. Places from which no match was reached are noted as futile and not tried again, or a text such as "<a <a <a" would take time
-// that grows with the square of its length (Reps, "Maximal-munch tokenization in linear time", 1998).
+// longest returns the rule that matches most of a text from a position on, with what follows it, and the length of
+// that. There always is one. Places from which no match was reached are noted as futile and not tried again, or a text
+// such as "<a <a <a" would take time that grows with the square of its length (Reps, "Maximal-munch tokenization in
+// linear time", 1998).
 func (l *lexer) longest(units []uint16, at int, futile map[place]bool) (number, length int) {
 	var tried []place
 	state := l.start
@@ -86,7 +87,8 @@ func (l *lexer) longest(units []uint16, at int, futile map[place]bool) (number, 
 	return number, length
 }
 
-// withoutFollowing returns the part of a match that is the token: the longest beginning that is text of the rule (TestWithoutFollowing).
+// withoutFollowing returns the part of a match that is the token: the longest beginning that is text of the rule
+// (TestWithoutFollowing).
 func (l *lexer) withoutFollowing(number int, match []uint16) []uint16 {
 	length := 0
 	for i, state := 0, l.text[number]; i < len(match); i++ {

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// lower returns a word in lower case as Java has it for English: as strings.ToLower, but for the capital I with a dot, which keeps its dot, and for
-// the capital sigma at the end of a word.
+// lower returns a word in lower case as Java has it for English: as strings.ToLower, but for the capital I with a dot,
+// which keeps its dot, and for the capital sigma at the end of a word.
 func lower(word string) string {
 	if !strings.ContainsAny(word, "\u0130\u03a3") {
 		return strings.ToLower(word)
@@ -32,7 +32,10 @@ func lower(word string) string {
 
 // hasCase says whether some rune is a letter of either case.
 func hasCase(runes []rune) bool {
-	return slices.ContainsFunc(runes, func(r rune) bool { return unicode.In(r, unicode.Lu, unicode.Ll, unicode.Lt, cased) })
+	return slices.ContainsFunc(runes, func(r rune) bool {
+		return unicode.In(r, unicode.Lu, unicode.Ll, unicode.Lt,
+			cased)
+	})
 }
 
 // cased are characters of other categories that Java counts as letters of a case.
@@ -50,9 +53,9 @@ func rangetable(pairs string) *unicode.RangeTable {
 	return t
 }
 
-// javaWord is the length of the first word of some runes, by the rules of Java's java.text.BreakIterator: letters and digits, with a mark
-// between two letters or between two digits. Marks that belong to the character before them and what is invisible do not count. Anything
-// else is a word by itself.
+// javaWord is the length of the first word of some runes, by the rules of Java's java.text.BreakIterator: letters and
+// digits, with a mark between two letters or between two digits. Marks that belong to the character before them and
+// what is invisible do not count. Anything else is a word by itself.
 func javaWord(runes []rune) int {
 	last := kindOf(runes[0])
 	for i, r := range runes[1:] {

@@ -8,7 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// TestSplit has one text or more for each rule, with the words by Stanford's program, but that it begins a line at a carriage return.
+// TestSplit has one text or more for each rule, with the words by Stanford's program, but that it begins a line at a
+// carriage return.
 func TestSplit(t *testing.T) {
 	for text, want := range map[string]string{
 		"C++ c# cannot 'twas 'tis gonna gİmme":                                         "c++ c# can not 't was 't is gon na gi̇m me",
@@ -37,8 +38,9 @@ func TestSplit(t *testing.T) {
 // TestLower has words by Java 17.
 func TestLower(t *testing.T) {
 	for word, want := range map[string]string{
-		"DOG": "dog", "İ": "i\u0307", "Σ": "σ", "ΑΣ": "ας", "ΑΣ.": "ας.", "ΑΣ.Α": "ασ.α", "ΑΣ-Α": "ασ-α", "ΑΣ--Α": "ας--α", "ΑΣ!Α": "ας!α", "Α.Σ": "α.ς",
-		"1Σ": "1σ", "Α1Σ": "α1ς", "ΑΣ\u00adΑ": "ασ\u00adα", "ΑΣ_Α": "ασ_α", "Σ__Σ": "σ__σ", "@Σ": "@σ", "Α@Σ": "α@σ", "ΑΣ日Α": "ας日α", "ΣΣ": "σς", "Α\u0301Σ": "α\u0301ς",
+		"DOG": "dog", "İ": "i\u0307", "Σ": "σ", "ΑΣ": "ας", "ΑΣ.": "ας.", "ΑΣ.Α": "ασ.α", "ΑΣ-Α": "ασ-α",
+		"ΑΣ--Α": "ας--α", "ΑΣ!Α": "ας!α", "Α.Σ": "α.ς", "1Σ": "1σ", "Α1Σ": "α1ς", "ΑΣ\u00adΑ": "ασ\u00adα",
+		"ΑΣ_Α": "ασ_α", "Σ__Σ": "σ__σ", "@Σ": "@σ", "Α@Σ": "α@σ", "ΑΣ日Α": "ας日α", "ΣΣ": "σς", "Α\u0301Σ": "α\u0301ς",
 		"A-\u200dΣ": "a-\u200dς", "ΑΣ''Α": "ας''α", "\u0345Σ": "\u0345σ", "K": "k",
 	} {
 		if got := lower(word); got != want {
@@ -51,7 +53,8 @@ func TestLower(t *testing.T) {
 func TestFutile(t *testing.T) {
 	l := newLexer()
 	r := rand.New(rand.NewPCG(1, 2))
-	pieces := []string{"<a ", "b='", "\"", "'", ">", "x.[^x=", "<>]", "a", "@", ".", "http://", "www.", "com", "(555", " ", "-", "&amp", ";", "\n", "1", "A.", "</a", "="}
+	pieces := []string{"<a ", "b='", "\"", "'", ">", "x.[^x=", "<>]", "a", "@", ".", "http://", "www.", "com", "(555",
+		" ", "-", "&amp", ";", "\n", "1", "A.", "</a", "="}
 	for range 2000 {
 		var b strings.Builder
 		for range r.IntN(60) {
@@ -78,9 +81,9 @@ func TestFutile(t *testing.T) {
 	}
 }
 
-// TestWithoutFollowing: of every text that a rule matches with what follows, the longest beginning that is text of the rule is followed as
-// it must be: this and no shorter one is the token. All states are tried in which the text, what follows the longest beginning
-// and what follows shorter ones can be.
+// TestWithoutFollowing: of every text that a rule matches with what follows, the longest beginning that is text of the
+// rule is followed as it must be: this and no shorter one is the token. All states are tried in which the text, what
+// follows the longest beginning and what follows shorter ones can be.
 func TestWithoutFollowing(t *testing.T) {
 	type place struct {
 		text, follows int32

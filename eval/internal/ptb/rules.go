@@ -1,7 +1,7 @@
 package ptb
 
-// A rule is one kind of token. Of all rules the one with the longest match counts, of those of one length the first. What follows must be
-// there and counts in that length, but it is no part of the token.
+// A rule is one kind of token. Of all rules the one with the longest match counts, of those of one length the first.
+// What follows must be there and counts in that length, but it is not a part of the token.
 type rule struct {
 	name    string
 	text    string // an expression, see anyCase
@@ -50,7 +50,8 @@ var (
 	joined      = `[A-Z]+(?:(?:[+&]|&amp;)[A-Z]+)+` // as in AT&T
 	slashed     = `[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}`
 
-	host      = "[^ \\t\\n\\f\\r\"`'<>|.!?(){},-_$]+" // the range from the comma to the underscore is as Stanford has it
+	// the range from the comma to the underscore is as Stanford has it
+	host      = "[^ \\t\\n\\f\\r\"`'<>|.!?(){},-_$]+"
 	lastOfURL = `[^ \t\n\f\r"<>|.!?(){},\-]`
 )
 
@@ -69,10 +70,11 @@ var rules = []rule{
 	{"word before not", `[A-Za-z\x{AD}]*[A-MO-Za-mo-z]\x{AD}*`, not, withoutSoft},
 	{"word", dotted, "", withoutSoft},
 	{"word with apostrophe", words(
-		apostrophe+`n`+apostrophe+`?`, `[lLdDjJ]`+apostrophe, `Dunkin`+apostrophe, `somethin`+apostrophe, `ol`+apostrophe, apostrophe+`em`,
-		`[A-HJ-XZn]`+apostrophes+plain+`{2}`+plain+`*`, apostrophe+`[2-9]0s`, apostrophe+`till?`,
-		plain+plain+`*[aeiouyAEIOUY]`+apostrophes+`[aeiouA-Z]`+plain+`*`,
-		apostrophe+`cause`, `cont'd\.?`, `'twas`, `nor'easter`, `c'mon`, `e'er`, `s'mores`, `ev'ry`, `li'l`, `nat'l`, `O`+apostrophes+`o`,
+		apostrophe+`n`+apostrophe+`?`, `[lLdDjJ]`+apostrophe, `Dunkin`+apostrophe, `somethin`+apostrophe,
+		`ol`+apostrophe, apostrophe+`em`, `[A-HJ-XZn]`+apostrophes+plain+`{2}`+plain+`*`, apostrophe+`[2-9]0s`,
+		apostrophe+`till?`, plain+plain+`*[aeiouyAEIOUY]`+apostrophes+`[aeiouA-Z]`+plain+`*`,
+		apostrophe+`cause`, `cont'd\.?`, `'twas`, `nor'easter`, `c'mon`, `e'er`, `s'mores`, `ev'ry`, `li'l`, `nat'l`,
+		`O`+apostrophes+`o`,
 	), "", asIs},
 	{"y'", `y` + apostrophe, plain, asIs},
 	{"URL", `https?://[^ \t\n\f\r"<>|(){}]+` + lastOfURL, "", asIs},
@@ -86,8 +88,8 @@ var rules = []rule{
 	{"raised number", `[\x{207A}\x{207B}\x{208A}\x{208B}]?(?:[\x{2070}\x{B9}\x{B2}\x{B3}\x{2074}-\x{2079}]+|[\x{2080}-\x{2089}]+)`, "", asIs},
 	{"fraction", `(?:` + digit + `{1,4}[\- \x{A0}])?` + digit + `{1,4}(?:\\?/|\x{2044})` + digit + `{1,4}`, "", unbroken},
 	{"fraction sign", `[\x{BC}-\x{BE}\x{2153}-\x{215E}]`, "", spelledFraction},
-	{"special", words(`-(?:RRB|LRB|RCB|LCB|RSB|LSB)-`, `C\.D\.s`, `pro-`, `anti-`, `S`+ampersand+`P-500`, `S`+ampersand+`Ls`,
-		`Cap`+apostrophe+`n`, `c`+apostrophe+`est`), "", withAmpersand},
+	{"special", words(`-(?:RRB|LRB|RCB|LCB|RSB|LSB)-`, `C\.D\.s`, `pro-`, `anti-`, `S`+ampersand+`P-500`,
+		`S`+ampersand+`Ls`, `Cap`+apostrophe+`n`, `c`+apostrophe+`est`), "", withAmpersand},
 	{"alternatives", slashed + `(?:\\?/` + slashed + `){1,2}`, "", asIs},
 	{"currency", `[A-Z]*\$|#`, "", asIs},
 	{"currency sign", `[\x{A2}-\x{A5}\x{80}\x{20A0}\x{20AC}\x{60B}\x{E3F}\x{20A4}\x{FFE0}\x{FFE1}\x{FFE5}\x{FFE6}]`, "", spelledCurrency},

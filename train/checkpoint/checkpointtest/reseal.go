@@ -27,10 +27,12 @@ func Reseal(t testing.TB, dir string) {
 	}
 	for _, e := range entries {
 		b := read(t, filepath.Join(dir, e.Name()))
-		entry := regexp.MustCompile(`"` + regexp.QuoteMeta(e.Name()) + `": \{\s*"bytes": \d+,\s*"crc32c": "[0-9a-f]{8}"\s*\}`)
+		entry := regexp.MustCompile(`"` + regexp.QuoteMeta(e.Name()) +
+			`": \{\s*"bytes": \d+,\s*"crc32c": "[0-9a-f]{8}"\s*\}`)
 		size := regexp.MustCompile(`"` + regexp.QuoteMeta(e.Name()) + `": \d+`) // of versions 1 and 2
 		text = size.ReplaceAll(text, fmt.Appendf(nil, `"%s": %d`, e.Name(), len(b)))
-		text = entry.ReplaceAll(text, fmt.Appendf(nil, `"%s": {"bytes": %d, "crc32c": "%08x"}`, e.Name(), len(b), crc32.Checksum(b, castagnoli)))
+		text = entry.ReplaceAll(text, fmt.Appendf(nil, `"%s": {"bytes": %d, "crc32c": "%08x"}`, e.Name(), len(b),
+			crc32.Checksum(b, castagnoli)))
 	}
 	if at := checksum.FindIndex(text); at != nil {
 		copy(text[at[0]:at[1]], `"checksum": "00000000"`)

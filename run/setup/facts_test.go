@@ -1,0 +1,52 @@
+package setup
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/data/images"
+)
+
+// TestOtherDataOnARank: lists of another length and in another order are found, and so are files of another size.
+func TestOtherDataOnARank(t *testing.T) {
+	own := func(value string) []byte {
+		return []byte(`[{"What":"order of training samples","Value":"` + value + `","Shown":"checksum ` + value + `","Hint":"give all machines the same data"}]`)
+	}
+	if err := differs([][]byte{own("a"), own("a"), own("a")}); err != nil {
+		t.Error(err)
+	}
+	err := differs([][]byte{own("a"), own("a"), own("b")})
+	if want := "rank 2 has another order of training samples than rank 0 (checksum a there, checksum b here): give all machines the same data"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := differs([][]byte{own("a"), []byte("[]")}); err == nil || !strings.Contains(err.Error(), "rank 1 is another program") {
+		t.Error(err)
+	}
+	if err := differs([][]byte{own("a"), []byte("{")}); err == nil || !strings.Contains(err.Error(), "rank 1: ") {
+		t.Error(err)
+	}
+}
+
+// TestOtherDecoderOnARank: where image files are read, all ranks decode JPEG files with the same.
+func TestOtherDecoderOnARank(t *testing.T) {
+	var all [][]byte
+	for _, d := range []images.Decoder{{Name: images.DecoderTurbo, Version: "2"}, {Name: images.DecoderBuiltin}} {
+		text, err := json.Marshal([]Fact{DecoderFact(d)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text)
+	}
+	if err := differs(all); err == nil || !strings.Contains(err.Error(), `rank 1 has another decoder of JPEG files than rank 0 (turbojpeg 2 there, builtin here): install the same`) {
+		t.Error(err)
+	}
+}
+
+// TestKernelNotes: rank 0 tells the kernels of others where they are not its own, and warnings that it has not.
+func TestKernelNotes(t *testing.T) {
+	lines := kernelNotes([][]byte{[]byte(`{"Engine":"a","Warnings":["old"]}`), []byte(`{"Engine":"a","Warnings":["old"]}`), []byte(`{"Engine":"b","Warnings":["old","new"]}`)})
+	if len(lines) != 2 || lines[0] != "warning: rank 2: new" || !strings.HasPrefix(lines[1], "warning: rank 2 computes with b and rank 0 with a: ") {
+		t.Errorf("%q", lines)
+	}
+}
