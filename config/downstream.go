@@ -54,10 +54,10 @@ func (o *Objective) TaskLoss() string {
 
 // Task returns the downstream task that a configuration trains and evaluates, by its loss or by its data; empty: none.
 func (c Config) Task() string {
-	if c.Model.Stored() || c.Model.TextsOnly() {
+	if c.Has(section.Stored) || c.Has(section.Sentences) {
 		return ""
 	}
-	if c.Model.Classifies() {
+	if c.Has(section.Classes) {
 		return ClassificationTask
 	}
 	if t := c.Objective.task(); t != nil && !t.start {
@@ -83,10 +83,9 @@ func (c *Config) checkTask(k *checker) {
 		return
 	}
 	path := "objective." + t.name + ".weight"
-	has := c.Model.traits()
-	k.Require(path, has.captions && !has.stored, "must be 0", c.Model.named()+" has no images with texts")
-	k.Require(path, !t.fuses || has.fusion, "must be 0", c.Model.named()+" has no fusion layers, which it reads")
-	k.Require(path, !t.fuses || !has.fusion || c.Model.Text.FusionLayers > 0, "must be 0 without fusion layers", "set model.text.fusion_layers")
+	k.Require(path, k.Has(section.Captions) && !k.Has(section.Stored), "must be 0", k.Named()+" has no images with texts")
+	k.Require(path, !t.fuses || k.Has(section.Fusion), "must be 0", k.Named()+" has no fusion layers, which it reads")
+	k.Require(path, !t.fuses || !k.Has(section.Fusion) || c.Model.Text.FusionLayers > 0, "must be 0 without fusion layers", "set model.text.fusion_layers")
 	if t.kind != "" {
 		k.Training("data.kind", c.Data.Kind == t.kind, fmt.Sprintf("must be %q", t.kind), path+" > 0 is trained on these")
 	}

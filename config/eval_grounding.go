@@ -1,6 +1,9 @@
 package config
 
-import "github.com/geoalign/geoalign/data/source"
+import (
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
+)
 
 // EvalGrounding says which attention heat maps of pairs are read from (--task grounding).
 type EvalGrounding struct {
@@ -32,5 +35,5 @@ func (e *EvalGrounding) check(k *checker, c *Config) {
 
 // hasHeatMaps says whether the model attends to patches and compares features.
 func (c *Config) hasHeatMaps() bool {
-	return c.Model.traits().captions && !c.Model.Interacts() && !c.Model.Stored() && c.Model.seesImages() && c.Model.Image.Transforms()
+	return c.Has(section.Captions) && !c.Has(section.TokenScores) && !c.Has(section.Stored) && c.Has(section.Images) && c.Model.Image.Transforms()
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/data/source"
 )
@@ -54,7 +55,7 @@ func (s *Sentences) check(k *checker, c *Config) {
 	k.Require(key+"folder", s.Folder != "", "must name a folder")
 	k.OneOf(key+"split", "val", "test")
 	k.OneOf(key+"feature", SentenceClass, SentenceMean, SentenceHead)
-	k.Require(key+"feature", s.Feature != SentenceHead || !c.Model.Interacts(), `must not be "head" with model.interaction.kind`, "the model compares tokens: it has no feature of a sentence")
+	k.Require(key+"feature", s.Feature != SentenceHead || !c.Has(section.TokenScores), `must not be "head" with model.interaction.kind`, "the model compares tokens: it has no feature of a sentence")
 	for i, rule := range s.Rules {
 		k.Require(key+"rules", slices.Contains([]string{RuleFixed, RuleTuned, RuleKMeans, RuleProbe}, rule), "must be some of fixed, tuned, kmeans, probe")
 		k.Require(key+"rules", !slices.Contains(s.Rules[:i], rule), "must name a rule once")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/geoalign/geoalign/config/section"
 )
 
 // How the prompts of a class make its score.
@@ -52,7 +54,7 @@ func (z *ZeroShot) check(k *checker, c *Config) {
 	if z.Image == "" {
 		return
 	}
-	k.Require(key+"image", c.Model.Stored(), "must be empty", c.Model.named()+" reads images, which eval.zeroshot.images names, and no stored features")
+	k.Require(key+"image", c.Has(section.Stored), "must be empty", k.Named()+" reads images, which eval.zeroshot.images names, and no stored features")
 	for _, file := range []struct{ name, path string }{{"image", z.Image}, {"text", z.Text}} {
 		ext := strings.ToLower(filepath.Ext(file.path))
 		k.Require(key+file.name, file.path != "", "must name a file of features", "eval.zeroshot.image asks for classification by texts")

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/geoalign/geoalign/config/section"
+
 // Captioning is the loss of a decoder that writes the caption of an image from its regions or patches, as VSRN has it beside
 // the loss that matches (Li et al. 2019, section 3.4): the sum over the words of a caption, the mean over the batch.
 type Captioning struct {
@@ -31,7 +33,7 @@ func (p *Captioning) check(k *checker, c *Config) {
 	if p.Weight == 0 {
 		return
 	}
-	k.Require(path, c.Model.traits().captions && c.Model.traits().words, "must be 0", c.Model.named()+" has no captions of words")
+	k.Require(path, c.Has(section.Captions) && c.Has(section.Words), "must be 0", k.Named()+" has no captions of words")
 	k.Training(path, !c.Data.CacheFeatures || !c.Model.Image.Freeze, "must be 0 with data.cache_features and model.image.freeze", "the tokens of images are not kept")
 }
 

@@ -1,6 +1,10 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/config/section"
+)
 
 // ClassLoss is fine-tuning of an image tower for classification: the cross-entropy of a linear layer over its class token, or over
 // what model.image.pool makes of its tokens. The classes are those of the training data, whose names a checkpoint keeps.
@@ -18,15 +22,15 @@ func (l *ClassLoss) check(k *checker, c *Config) {
 	const path = "objective.classes."
 	k.NotNegative(path+"weight", path+"mixup", path+"cutmix")
 	k.BelowOne(path + "smoothing")
-	classifies := c.Model.Classifies()
-	k.Require(path+"weight", classifies || l.Weight == 0, "must be 0", c.Model.named()+` tells no classes: use "classes"`)
-	k.Require(path+"weight", !classifies || l.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
+	classifies := c.Has(section.Classes)
+	k.Require(path+"weight", classifies || l.Weight == 0, "must be 0", k.Named()+` tells no classes: use "classes"`)
+	k.Require(path+"weight", !classifies || l.Weight > 0, "must be > 0", "it is the loss of "+k.Named())
 	if !classifies {
 		return
 	}
 	k.Require("model.head.dim", c.Model.Head.Dim == c.Model.Image.TokenWidth(), fmt.Sprintf("must be %d, the width of what the image tower gives", c.Model.Image.TokenWidth()),
-		"features of "+c.Model.named()+" are that, without a projection")
-	k.Training("model.image.freeze", !c.Model.Image.Freeze, "must be false", c.Model.named()+" trains the image tower: trainer eval --task probe fits a classifier to a frozen one")
+		"features of "+k.Named()+" are that, without a projection")
+	k.Training("model.image.freeze", !c.Model.Image.Freeze, "must be false", k.Named()+" trains the image tower: trainer eval --task probe fits a classifier to a frozen one")
 }
 
 // Mixes says whether the images of a batch are mixed with each other.

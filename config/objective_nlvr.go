@@ -1,5 +1,7 @@
 package config
 
+import "github.com/geoalign/geoalign/encoders"
+
 // NLVRKind is the data.kind and the task of statements about two pictures.
 const NLVRKind = "nlvr"
 
@@ -34,7 +36,7 @@ func (a *Assignment) check(k *checker, c *Config) {
 // twoPictures checks the weight of a loss whose fusion layers read two pictures of a text.
 func (k *checker) twoPictures(path string, weight float64, c *Config) {
 	k.NotNegative(path)
-	k.Require(path, weight == 0 || c.Model.Image.Style != StyleRegions, `must be 0 with model.image.style = "regions"`, "two pictures of a text are pixels")
+	k.Require(path, weight == 0 || c.Model.Image.Style != encoders.StyleRegions, `must be 0 with model.image.style = "regions"`, "two pictures of a text are pixels")
 }
 
 // Pictures is the number of pictures of a text in the fusion layers, 1 or 2.

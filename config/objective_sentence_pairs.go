@@ -1,6 +1,9 @@
 package config
 
-import "github.com/geoalign/geoalign/data/source"
+import (
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data/source"
+)
 
 // PairLoss is fine-tuning on pairs of sentences (data.kind = "sentence_pairs"): a classifier of their classes, or a regression
 // of their scores. Sentences are encoded each by itself (Reimers and Gurevych 2019, "Sentence-BERT", section 3) or side by side
@@ -24,17 +27,17 @@ func (p *PairLoss) check(k *checker, c *Config) {
 	k.NotNegative(path + "weight")
 	k.OneOf(path+"encoding", PairsSeparate, PairsJoint)
 	k.BelowOne(path + "dropout")
-	judges := c.Model.JudgesPairs()
-	k.Require(path+"weight", judges || p.Weight == 0, "must be 0", c.Model.named()+` reads no pairs of sentences: use "sentence_pairs"`)
-	k.Require(path+"weight", !judges || p.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
+	judges := c.Has(section.SentencePairs)
+	k.Require(path+"weight", judges || p.Weight == 0, "must be 0", k.Named()+` reads no pairs of sentences: use "sentence_pairs"`)
+	k.Require(path+"weight", !judges || p.Weight > 0, "must be > 0", "it is the loss of "+k.Named())
 	if !judges {
 		return
 	}
-	k.Training("data.kind", c.Data.Kind == source.SentencePairsKind, `must be "`+source.SentencePairsKind+`"`, c.Model.named()+" is trained on these")
+	k.Training("data.kind", c.Data.Kind == source.SentencePairsKind, `must be "`+source.SentencePairsKind+`"`, k.Named()+" is trained on these")
 	t := c.Model.Text
 	joint := p.Encoding == PairsJoint
-	k.Require(path+"encoding", !joint || t.masksWords() && t.Pooling() == "class", `must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
-	k.Training("model.text.freeze", !t.Freeze, "must be false", c.Model.named()+" trains the text tower")
+	k.Require(path+"encoding", !joint || t.MasksWords() && t.Pooling() == "class", `must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
+	k.Training("model.text.freeze", !t.Freeze, "must be false", k.Named()+" trains the text tower")
 }
 
 // JointPairs says whether both sentences of a pair are one text.

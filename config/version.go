@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -36,7 +37,7 @@ var renames = []rename{
 var upgrades = map[int]func(*Config){
 	1: func(c *Config) {
 		const width = 768 // the default, which nothing reads in the other systems
-		if h := &c.Model.Heads; !c.Model.Stored() && h.InImage == width && h.InText == width {
+		if h := &c.Model.Heads; !c.Has(section.Stored) && h.InImage == width && h.InText == width {
 			h.InImage, h.InText = 0, 0
 		}
 	},

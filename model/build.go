@@ -42,8 +42,6 @@ type builder struct {
 	blocks blocks // of the student, to compute again in the backward pass
 	judge  *judge // of hard negatives, or nil
 	norms  norms  // of the student
-	// matched are the globs of model.lora.layers that have matched a layer.
-	matched map[string]bool
 }
 
 // buildStep builds and compiles the training step.
@@ -119,7 +117,7 @@ func (b *builder) addLosses() error {
 func (p *Trainer) newBuilder(rows int) *builder {
 	cfg, obj, v, n := p.cfg, p.cfg.Objective, p.cfg.View(), newNet(p.params)
 	on, momentum := encoders.NewScope(n.params), encoders.NewScope(n.momentum)
-	b := &builder{Trainer: p, net: n, matched: map[string]bool{}}
+	b := &builder{Trainer: p, net: n}
 	if cfg.Compute.Recompute {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
@@ -186,15 +184,13 @@ func (b *builder) scope(s encoders.Scope, name string) encoders.Scope {
 
 // tuned gives a tower or fusion layers of the step the tuning of the configuration.
 func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
-	return tunedBy(b.cfg.Model, s, c, b.matched)
+	return tuned(b.cfg.Model, s, c)
 }
 
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
 	m := b.cfg.Model
-	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) &&
-		!(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
-		!b.s.Has(section.Dropout) && !(b.cfg.JointPairs() && b.cfg.Objective.SentencePairs.Dropout > 0) {
+	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !b.s.Has(section.TowerDropout) && !b.s.Has(section.Dropout) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {
@@ -236,7 +232,7 @@ func (p *Trainer) ranks() objectives.Ranks {
 // patches lets the online side see a share of the patches of an image.
 func (b *builder) patches() {
 	im := b.cfg.Model.Image
-	if b.cfg.Model.Stored() || !im.LeavesPatchesOut() {
+	if b.cfg.Has(section.Stored) || !im.LeavesPatchesOut() {
 		return
 	}
 	views := 0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/ops/arith"
@@ -35,9 +36,9 @@ type rowLogits struct {
 func newClassifier(m *Model) *Classifier {
 	c := &Classifier{m: m}
 	switch obj := m.cfg.Objective; {
-	case m.cfg.Model.JudgesPairs():
+	case m.cfg.Has(section.SentencePairs):
 		c.head = sentencePairHead(newSentencePairs(m.cfg))
-	case m.cfg.Model.Classifies():
+	case m.cfg.Has(section.Classes):
 		c.head = imageHead(newClasses(m.cfg, m.o))
 	case obj.Entailment.Weight > 0:
 		c.head = fusedHead(newEntailment(m.cfg).Head)
@@ -87,7 +88,9 @@ func (c *Classifier) Logits(ctx context.Context, b *batch.Batch) ([]float32, err
 }
 
 // HasHeatMaps says whether HeatMaps has maps: it looks at pictures of patches.
-func (c *Classifier) HasHeatMaps() bool { return !c.m.cfg.Model.JudgesPairs() && c.m.hasPatches() }
+func (c *Classifier) HasHeatMaps() bool {
+	return !c.m.cfg.Has(section.SentencePairs) && c.m.hasPatches()
+}
 
 // HeatMaps returns what the P patches of each picture add to a class of each of the n rows of b (Columns), as a rule
 // the predicted one: (n, pictures, P). S is the logit of the class of a row. With fusion layers the map of a picture is

@@ -12,7 +12,7 @@ import (
 // encoder, trained by image-text contrast against a momentum teacher and a queue,
 // image-text matching with hard negatives, and masked language modelling.
 func albef(cfg config.Config, o Options, space space.Space) design {
-	d := pairOfTowers(cfg, o, space, encoders.Projection{Space: space})
+	d := pairOfTowers(cfg, o, encoders.Projection{Space: space})
 	if bert, ok := textEncoder(cfg.Model, o, space).(encoders.BERT); ok {
 		bert.Pictures = cfg.Pictures()
 		d.fusion = &bert
@@ -25,7 +25,7 @@ func albef(cfg config.Config, o Options, space space.Space) design {
 // projection without bias onto the topology of model.head. The paper trains it by symmetric
 // contrast within the batch alone; a teacher and a queue are a matter of configuration.
 func clip(cfg config.Config, o Options, space space.Space) design {
-	return pairOfTowers(cfg, o, space, encoders.Projection{Space: space, NoBias: true, Gaussian: true})
+	return pairOfTowers(cfg, o, encoders.Projection{Space: space, NoBias: true, Gaussian: true})
 }
 
 // matchingSystem is a system of image-text matching, in the manner of VSE++ (Faghri et al. 2018) and
@@ -34,7 +34,7 @@ func clip(cfg config.Config, o Options, space space.Space) design {
 // projection with a bias. It is trained by the losses over the scores of a batch, as a rule by
 // objective.hinge.
 func matchingSystem(cfg config.Config, o Options, space space.Space) design {
-	d := pairOfTowers(cfg, o, space, encoders.Projection{Space: space})
+	d := pairOfTowers(cfg, o, encoders.Projection{Space: space})
 	for _, x := range []struct {
 		*side
 		own encoders.Tower // in the place of the side's
@@ -61,14 +61,11 @@ func matchingSystem(cfg config.Config, o Options, space space.Space) design {
 // one after the other, so that each has batch norms of its own statistics, and all crops together. Its queue holds
 // features of first views, and both views' codes are balanced together with it, where SwAV keeps a queue for each view.
 func views(cfg config.Config) design {
-	im, hidden := cfg.Model.Image, cfg.Model.Views.Hidden
-	if hidden == 0 {
-		hidden = im.TokenWidth()
-	}
+	im, sphere := cfg.Model.Image, space.Space{Dim: cfg.Model.Head.Dim}
 	first := side{
 		name: "image", proj: "image_proj", frozen: im.Freeze,
-		tower: imageTower(cfg, space.Space{Dim: cfg.Model.Head.Dim}),
-		head:  encoders.MLP{Space: space.Space{Dim: cfg.Model.Head.Dim}, Layers: 1, Hidden: hidden, Activation: "relu"},
+		tower: imageTower(cfg, sphere),
+		head:  cfg.Model.Views.Head(im.TokenWidth(), sphere),
 	}
 	second := first
 	second.column = map[string]string{batch.Images: batch.Views}
@@ -77,7 +74,7 @@ func views(cfg config.Config) design {
 	if n := cfg.SmallCrops(); n > 0 {
 		small := cfg
 		small.Model.Image.Size = cfg.Data.Crops.Size
-		d.crops = crops{tower: imageTower(small, space.Space{Dim: cfg.Model.Head.Dim}), count: n, size: cfg.Data.Crops.Size}
+		d.crops = crops{tower: imageTower(small, sphere), count: n, size: cfg.Data.Crops.Size}
 	}
 	d.keys = func(s *objectives.Step) keyNodes {
 		if s.HasTeacher() {
@@ -143,7 +140,7 @@ func classes(cfg config.Config, space space.Space) design {
 func simcse(cfg config.Config, o Options, space space.Space) design {
 	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: textTower(cfg, o, space)}
 	if cfg.Objective.SimCSE.Head == objectives.SentenceHeadAlways {
-		one.head = objectives.SentenceHead(space)
+		one.head = encoders.TanhHead(space)
 	} else {
 		one.head = encoders.Projection{Space: space, Identity: true}
 	}

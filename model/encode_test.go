@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -43,7 +44,7 @@ func encodedSystems(t testing.TB) map[string]config.Config {
 		list[name] = tinyHost(name)
 	}
 	for name, c := range list {
-		if !c.Model.Stored() {
+		if !c.Has(section.Stored) {
 			c.Data.Tokens, c.Model.Text.Positions = 14, 40
 			list[name] = c
 		}

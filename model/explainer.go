@@ -94,7 +94,7 @@ func (e *Explainer) layers(s *side) int {
 	case encoders.TextTower:
 		return e.m.cfg.Model.Text.Layers
 	case encoders.RegionTower:
-		return t.Graph.Layers
+		return t.Reasons()
 	case encoders.ResNetTower:
 		return 0 // the places of the last layer alone
 	}

@@ -89,7 +89,6 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 	}
 	both := func(teacher bool) (*towerPass, objectives.Sides) {
 		pass = b.newBuilder(rows)
-		pass.matched = b.matched
 		pass.captions()
 		to := &towerPass{b: pass, learnable: map[string]bool{}}
 		sides := objectives.Sides{Image: side(&b.design.image, to, teacher), Text: side(&b.design.text, to, teacher)}

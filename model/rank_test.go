@@ -10,7 +10,6 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/contrast"
@@ -267,8 +266,8 @@ func TestRankRefuses(t *testing.T) {
 // loop.
 func BenchmarkRank(b *testing.B) {
 	cfg := tinyDecoder("vqa")
-	cfg.Model.Image = config.Image{Size: 64, Patch: 16, Depth: 4, Width: 192, Heads: 6}
-	cfg.Model.Text = config.Text{Layers: 2, FusionLayers: 4, Width: 192, Heads: 6, Positions: 32}
+	cfg.Model.Image = encoders.ImageOptions{Size: 64, Patch: 16, Depth: 4, Width: 192, Heads: 6}
+	cfg.Model.Text = encoders.TextOptions{Layers: 2, FusionLayers: 4, Width: 192, Heads: 6, Positions: 32}
 	cfg.Data.Tokens, cfg.Objective.VQA.Tokens = 16, 8
 	const vocab, n = 5000, 20
 	m := newTrainer(b, cfg, Options{Engine: newEngine(b), Vocab: vocab, MaskID: 4, BeginID: 2, EndID: 3})

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 )
 
 // narrow is a residual network of 2 channels for images of 8 x 8.
@@ -122,7 +123,7 @@ func TestResNetSystems(t *testing.T) {
 	} {
 		m := buildCLIP(t, cfg)
 		b := randomPairs(m, 3)
-		if cfg.Model.ImagesOnly() {
+		if cfg.Has(section.ImagesAlone) {
 			b = viewsBatch(3)
 			if name == "identities" {
 				b = identitiesBatch()

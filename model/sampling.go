@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gorgonia.org/gorgonia"
 )
@@ -64,7 +65,7 @@ func keepRows(r *rand.Rand, dst []int32, n, tokens, classes, kept int) {
 // regions lets the online side see a share of the regions of an image.
 func (b *builder) regions() {
 	r := b.cfg.Model.Image.Regions
-	if !b.cfg.ReadsRegions() {
+	if !b.cfg.Has(section.Regions) {
 		return
 	}
 	if r.Drop > 0 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -12,7 +13,7 @@ import (
 // tinyMCSE is the model of mcse in tools/goldens/simcse.py.
 func tinyMCSE() config.Config {
 	cfg := tinyCLIP("sphere")
-	cfg.Model.Head.Style = config.HeadTanh
+	cfg.Model.Head.Style = encoders.HeadTanh
 	o := &cfg.Objective
 	o.ITC.InBatchWeight = 0
 	o.SimCSE = objectives.SimCSE{Weight: 1, Temperature: 0.3, Head: objectives.SentenceHeadTraining, HardNegativeWeight: 1}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -102,7 +101,7 @@ func (b *builder) teacherNorms() {
 		return
 	}
 	r := b.cfg.Model.Image.ResNet
-	if b.cfg.Model.Image.Style == config.StyleResNet && r.TeacherNorm == config.TeacherNormRunning {
+	if b.cfg.Model.Image.Style == encoders.StyleResNet && r.TeacherNorm == encoders.TeacherNormRunning {
 		return
 	}
 	b.s.TeacherContext.Statistics = func(encoders.Moments, ...encoders.Moments) {}
@@ -209,7 +208,7 @@ type boundarySamples struct {
 
 // samples takes the samples of an interaction that learns from some.
 func (b *builder) samples() {
-	if b.cfg.Model.Interaction.Mismatches() {
+	if b.cfg.Model.Interaction.Kind == interact.NAAF {
 		b.s.Student.Samples = func(n *gorgonia.Node) { b.step.samples = &boundarySamples{node: n} }
 	}
 }

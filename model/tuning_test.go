@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/space"
 )
@@ -30,11 +31,11 @@ var tunings = map[string]func(m *config.Model){
 }
 
 func allTuning(m *config.Model) {
-	m.LoRA = config.LoRA{Rank: 2, Alpha: 3, Layers: everyBlock}
-	if m.ImagesOnly() {
+	m.LoRA = encoders.LoRA{Rank: 2, Alpha: 3, Layers: everyBlock}
+	if (config.Config{Model: *m}).Has(section.ImagesAlone) {
 		m.LoRA.Layers = everyBlock[:1]
 	}
-	m.Tuning = config.Tuning{AdapterWidth: 3, AdapterActivation: "gelu", BitFit: true, PartialBlocks: 1, PromptTokens: 2, PromptDeep: true, SSF: true, Metric: "diag"}
+	m.Tuning = encoders.Tuning{AdapterWidth: 3, AdapterActivation: "gelu", BitFit: true, PartialBlocks: 1, PromptTokens: 2, PromptDeep: true, SSF: true, Metric: "diag"}
 }
 
 // tunable are systems whose towers are tuned.
@@ -248,8 +249,8 @@ func TestPromptsAndLengths(t *testing.T) {
 // TestTuningLeavesOtherTowers: towers that are no transformers, and the pool of a tower, are trained as ever.
 func TestTuningLeavesOtherTowers(t *testing.T) {
 	cfg := tinyCLIP("sphere")
-	cfg.Model.Text.Style, cfg.Model.Text.GRU = "gru", config.GRU{Embedding: 5, Directions: "mean"}
-	cfg.Model.LoRA = config.LoRA{Rank: 2, Alpha: 2}
+	cfg.Model.Text.Style, cfg.Model.Text.GRU = "gru", encoders.GRU{Embedding: 5, Directions: "mean"}
+	cfg.Model.LoRA = encoders.LoRA{Rank: 2, Alpha: 2}
 	m := build(t, cfg, "builtin", 1)
 	for _, q := range m.Params().List() {
 		if strings.HasPrefix(q.Name, "text/") && (q.Locked || !m.Learnable(q.Name)) {
@@ -303,7 +304,7 @@ func TestTuningCounts(t *testing.T) {
 		c.set(&m)
 		cfg := config.Default()
 		cfg.Model = m
-		side := pairOfTowers(cfg, Options{Vocab: 30522}, space.Space{Dim: d}, encoders.Projection{}).text
+		side := pairOfTowers(cfg, Options{Vocab: 30522}, encoders.Projection{Space: space.Space{Dim: d}}).text
 		b := newNet(NewParams(1, false))
 		scope := tuned(m, encoders.NewScope(b.params).In(side.name), &encoders.Context{})
 		side.tower.Encode(&encoders.Context{}, scope, b.towerInputs(side.tower, 2, nil), encoders.Want{Classes: true})
@@ -326,7 +327,7 @@ func TestTuningCounts(t *testing.T) {
 func TestTuningRefused(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Model.Image.MLP, cfg.Model.Text.MLP = 20, 28
-	cfg.Model.LoRA, cfg.Model.Tuning.Metric, cfg.Model.Tuning.MetricBlocks = config.LoRA{Rank: 2, Alpha: 2, Layers: everyBlock}, "block_diag", 8
+	cfg.Model.LoRA, cfg.Model.Tuning.Metric, cfg.Model.Tuning.MetricBlocks = encoders.LoRA{Rank: 2, Alpha: 2, Layers: everyBlock}, "block_diag", 8
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -22,9 +23,9 @@ func tinyViPMM(fusion string) config.Config {
 		c.Objective.ADCL.Fusion = "attention"
 	}
 	c.Model.Image.Depth, c.Model.Text.Layers = 1, 1
-	c.Model.Image.Style, c.Model.Text.Style = config.StyleViT, config.StyleBERT
-	c.Model.Head.Style, c.Model.Head.Activation, c.Model.Head.Shared = config.HeadMLP, "tanh", 20
-	c.Momentum.Rule, c.Data.Views, c.Data.Tokens = config.MomentumDynamic, 2, 7
+	c.Model.Image.Style, c.Model.Text.Style = encoders.StyleViT, encoders.StyleBERT
+	c.Model.Head.Style, c.Model.Head.Activation, c.Model.Head.Shared = encoders.HeadMLP, "tanh", 20
+	c.Momentum.Rule, c.Data.Views, c.Data.Tokens = objectives.MomentumDynamic, 2, 7
 	o := &c.Objective
 	o.ADCL.Weight, o.ADCL.Temperature, o.ADCL.FusionTemperature = 0.04, 0.07, 0.1
 	o.ITC.InBatchWeight, o.ITC.Temperature, o.ITC.LearnTemperature = 2, 0.1, false

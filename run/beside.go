@@ -4,14 +4,15 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/eval"
 )
 
 // tasksBeside lists the tasks that a run is evaluated on beside its own, without influence on
 // which checkpoints are kept.
 func tasksBeside(cfg config.Config, set *Split) (list []string) {
-	if !cfg.Model.Stored() {
-		if cfg.Model.ImagesOnly() || cfg.Model.TextsOnly() {
+	if !cfg.Has(section.Stored) {
+		if cfg.Has(section.ImagesAlone) || cfg.Has(section.Sentences) {
 			return nil // both would read the other side; the probe of images alone is their own task
 		}
 		return cfg.Eval.Beside

@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -68,15 +69,15 @@ func DefaultTask(cfg config.Config) string {
 	switch task := cfg.Task(); {
 	case task != "":
 		return task
-	case cfg.Model.ByIdentity():
+	case cfg.Has(section.Identities):
 		return TaskReID
-	case cfg.Model.ImagesOnly():
+	case cfg.Has(section.ImagesAlone):
 		return TaskProbe
-	case cfg.Model.JudgesPairs():
+	case cfg.Has(section.SentencePairs):
 		return TaskSentencePairs
-	case cfg.Model.TextsOnly() && len(cfg.Eval.Sentences.Tasks) > 0:
+	case cfg.Has(section.Sentences) && len(cfg.Eval.Sentences.Tasks) > 0:
 		return TaskSentences
-	case cfg.Model.TextsOnly():
+	case cfg.Has(section.Sentences):
 		return TaskSiblings
 	}
 	return TaskRetrieval
@@ -92,7 +93,7 @@ func ReadsSplit(cfg config.Config, task string) bool {
 // not about files of its own.
 func OfSplit(cfg config.Config, task string) bool {
 	task = cmp.Or(task, DefaultTask(cfg))
-	return task != TaskTextProbe && task != TaskSentences && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
+	return task != TaskTextProbe && task != TaskSentences && task != TaskSentiment && (task != TaskZeroShot || !cfg.Has(section.Stored) && cfg.Eval.ZeroShot.Images == "")
 }
 
 // Evaluation is a model with what it is evaluated on.
@@ -195,10 +196,10 @@ func evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return nil, err
 	}
 	c := e.Config
-	if c.Model.ImagesOnly() {
+	if c.Has(section.ImagesAlone) {
 		return nil, &ArgumentError{fmt.Errorf("retrieval needs a model of images and texts: model.system %q has no text tower: use --task %s", c.Model.System, TaskProbe)}
 	}
-	if c.Model.TextsOnly() {
+	if c.Has(section.Sentences) {
 		return nil, noImages(c, TaskRetrieval)
 	}
 	own, err := e.member()
@@ -232,7 +233,7 @@ func noImages(cfg config.Config, task string) error {
 
 // noWords refuses a task that reads words for a system that does not; nil for one that does.
 func (e Evaluation) noWords() error {
-	if e.Tokenizer == nil || e.Config.Model.ImagesOnly() {
+	if e.Tokenizer == nil || e.Config.Has(section.ImagesAlone) {
 		return &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not: use --task %s", e.Task, e.Config.Model.System, DefaultTask(e.Config))}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
@@ -40,7 +41,7 @@ func CheckFolds(ctx context.Context, cfg config.Config) error {
 // checkTraining is CheckInputs of what every training run reads: its data, that of the tasks beside its own, and frozen models.
 func checkTraining(cfg config.Config) error {
 	list := append(source.Inputs(cfg.Source(), "train", cfg.Eval.Split), frozenInputs(cfg)...)
-	if cfg.Model.Stored() || slices.Contains(cfg.Eval.Beside, TaskZeroShot) {
+	if cfg.Has(section.Stored) || slices.Contains(cfg.Eval.Beside, TaskZeroShot) {
 		list = append(list, evalfiles.ZeroShotInputs(cfg)...)
 	}
 	if slices.Contains(cfg.Eval.Beside, TaskSentences) {
@@ -67,7 +68,7 @@ func towerInputs(cfg config.Config) (list []source.Input) {
 
 // frozenInputs are the folders of the frozen models that losses ask, which a run that goes on reads too.
 func frozenInputs(cfg config.Config) (list []source.Input) {
-	if cfg.Model.Fitted() {
+	if cfg.Has(section.Fitted) {
 		return nil // no loss is there to ask
 	}
 	o := cfg.Objective

@@ -12,6 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/stricttoml"
@@ -155,11 +156,12 @@ func Inspect(path, group string) (*Inspection, error) {
 func (r *Inspection) nameMetric() {
 	m, _ := r.Config["model"].(map[string]any)
 	system, known := m["system"].(string)
+	cfg := config.Config{Model: config.Model{System: system}}
 	switch {
 	case r.Metric == nil || r.Measure != "" || !known:
-	case config.Model{System: system}.ByIdentity():
+	case cfg.Has(section.Identities):
 		r.Measure = reIDMetric
-	case config.Model{System: system}.ImagesOnly():
+	case cfg.Has(section.ImagesAlone):
 		r.Measure = probeMetric
 	default:
 		r.Measure = retrievalMetric("")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/train"
 )
@@ -237,8 +238,8 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 		return nil
 	}
 	tasks := []string{DefaultTask(cfg)}
-	if !cfg.Model.Stored() && !cfg.Model.TextsOnly() && !cfg.Data.ReadsExamples() && tasks[0] != TaskProbe {
-		if tasks = append(tasks, TaskProbe); !cfg.Model.Interacts() && !cfg.Model.ImagesOnly() { // which names classes by features
+	if !cfg.Has(section.Stored) && !cfg.Has(section.Sentences) && !cfg.Data.ReadsExamples() && tasks[0] != TaskProbe {
+		if tasks = append(tasks, TaskProbe); !cfg.Has(section.TokenScores) && !cfg.Has(section.ImagesAlone) { // which names classes by features
 			tasks = append(tasks, TaskZeroShot)
 		}
 	}

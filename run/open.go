@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -111,7 +112,7 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 // noTwins says what to do about a checkpoint without momentum twins.
 func noTwins(ck *checkpoint.Checkpoint) error {
 	cure := "or train with momentum.enabled = true"
-	if own, err := setup.OwnConfig(ck); err == nil && !own.Model.HasTeacher() {
+	if own, err := setup.OwnConfig(ck); err == nil && (!own.Has(section.Momentum) || own.Has(section.TokenScores)) {
 		cure = "a model of this kind is trained without"
 	}
 	return console.Argument("%s has no momentum twins: leave out --twin, %s", ck.Path, cure)
@@ -171,7 +172,7 @@ func (t *Trained) Load() (err error) {
 			return err
 		}
 	}
-	if !t.Config.Model.Stored() {
+	if !t.Config.Has(section.Stored) {
 		if t.Tokenizer, err = train.OpenTokenizer(t.Checkpoint); err != nil {
 			return err
 		}
@@ -186,7 +187,7 @@ func (t *Trained) Load() (err error) {
 // LoadForSplit is Load for what reads a split of the data: the features there must be of the widths
 // that a closed form was fitted to.
 func (t *Trained) LoadForSplit() error {
-	if err := t.Load(); err != nil || !t.Config.Model.Fitted() {
+	if err := t.Load(); err != nil || !t.Config.Has(section.Fitted) {
 		return err
 	}
 	return fitsFiles(t.Model, t.Config)
@@ -212,7 +213,7 @@ func (t *Trained) Unranked(ctx context.Context, split string, progress func(phas
 // rather than when they are encoded.
 func (t *Trained) Look(ctx context.Context, split string, set *Split, progress func(phase string, done, of int)) error {
 	t.noteData(ctx, split, set)
-	if t.Config.Model.TextsOnly() { // which reads no image
+	if t.Config.Has(section.Sentences) { // which reads no image
 		return nil
 	}
 	return set.findFiles(ctx, t.Config, split, progress)
@@ -281,7 +282,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 		if set, err = t.Split(ctx, split, progress); err != nil {
 			return nil, err
 		}
-		if !t.Config.Model.TextsOnly() { // which reads no image
+		if !t.Config.Has(section.Sentences) { // which reads no image
 			if err := set.findFiles(ctx, t.Config, t.SplitName(split), progress); err != nil { // rather than when the texts are encoded
 				return nil, err
 			}

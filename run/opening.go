@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/source"
@@ -98,7 +99,7 @@ func (b *opening) resolve(context.Context) (err error) {
 	if b.cfg, err = Resolve(b.cfg); err != nil {
 		return err
 	}
-	if !b.cfg.Model.Fitted() {
+	if !b.cfg.Has(section.Fitted) {
 		if err = model.Fits(b.cfg); err != nil {
 			return err
 		}

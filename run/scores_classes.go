@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -45,17 +46,17 @@ func (e Evaluation) zeroShot(ctx context.Context) (Scores, error) {
 
 // openZeroShot opens images and prompts.
 func (e Evaluation) openZeroShot() (*evalfiles.ZeroShot, error) {
-	m := e.Config.Model
+	c := e.Config
 	switch {
-	case m.Stored():
+	case c.Has(section.Stored):
 		z, err := evalfiles.OpenZeroShotFiles(e.Config)
 		if z == nil && err == nil {
 			err = config.Errors{{Path: "eval.zeroshot.image", Value: "", Msg: "must name features of images for --task " + TaskZeroShot, Hint: "docs/align.md says which files it needs"}}
 		}
 		return z, err
-	case m.ImagesOnly():
-		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model of images and texts, and model.system %q has no text tower: use --task %s", e.Task, m.System, TaskProbe)}
-	case m.TextsOnly():
+	case c.Has(section.ImagesAlone):
+		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model of images and texts, and model.system %q has no text tower: use --task %s", e.Task, c.Model.System, TaskProbe)}
+	case c.Has(section.Sentences):
 		return nil, noImages(e.Config, e.Task)
 	}
 	images, err := e.Set.files().openZeroShot(e.Config)

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
@@ -19,7 +20,7 @@ import (
 func (e Evaluation) classification(ctx context.Context) (Scores, error) {
 	c := e.Config
 	m := classifier(e.Model)
-	if m == nil || !c.Model.Classifies() {
+	if m == nil || !c.Has(section.Classes) {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that was fine-tuned for it (trainer finetune --task %s), which model.system %q is not: use --task %s", TaskClassification, TaskClassification, c.Model.System, DefaultTask(c))}
 	}
 	x, err := newClassExamples(c, e.Set.Eval, m.Classes())

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/evalfiles"
 	"github.com/geoalign/geoalign/data/source"
@@ -19,7 +20,7 @@ import (
 // tested on the split.
 func (e Evaluation) probe(ctx context.Context) (Scores, error) {
 	c := e.Config
-	if c.Model.TextsOnly() {
+	if c.Has(section.Sentences) {
 		return nil, noImages(c, TaskProbe)
 	}
 	if e.Set.Eval == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -13,7 +14,7 @@ import (
 // reID searches the images of the split for others of their identity.
 func (e Evaluation) reID(ctx context.Context) (Scores, error) {
 	c := e.Config
-	if c.Model.TextsOnly() {
+	if c.Has(section.Sentences) {
 		return nil, noImages(c, TaskReID)
 	}
 	if e.Set == nil || e.Set.Eval == nil {

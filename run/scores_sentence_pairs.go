@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -13,7 +14,7 @@ import (
 func (e Evaluation) sentencePairs(ctx context.Context) (Scores, error) {
 	c := e.Config
 	m := classifier(e.Model)
-	if m == nil || !c.Model.JudgesPairs() {
+	if m == nil || !c.Has(section.SentencePairs) {
 		use := TaskSentences
 		if e.noWords() != nil {
 			use = DefaultTask(c)

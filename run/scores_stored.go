@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -12,7 +13,7 @@ import (
 
 // needsStored refuses a task of stored features for another system.
 func (e Evaluation) needsStored() error {
-	if e.Config.Model.Stored() {
+	if e.Config.Has(section.Stored) {
 		return nil
 	}
 	return &ArgumentError{fmt.Errorf("the task %s needs stored features, which model.system %q does not read: use --task %s", e.Task, e.Config.Model.System, DefaultTask(e.Config))}

@@ -6,15 +6,16 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 )
 
 // ZeroShotInputs lists the files and folders of eval.zeroshot.
 func ZeroShotInputs(cfg config.Config) (list []source.Input) {
 	switch z := cfg.Eval.ZeroShot; {
-	case cfg.Model.Stored():
+	case cfg.Has(section.Stored):
 		return zeroShotInputs(cfg)
-	case cfg.Model.ImagesOnly(), cfg.Model.TextsOnly():
+	case cfg.Has(section.ImagesAlone), cfg.Has(section.Sentences):
 		return nil
 	default:
 		return slices.Concat(source.Named(cfg.Source(), "eval.zeroshot.images", z.Images, true), source.Named(cfg.Source(), "eval.zeroshot.classes", z.Classes, false),
@@ -24,7 +25,7 @@ func ZeroShotInputs(cfg config.Config) (list []source.Input) {
 
 // TextProbeInputs lists the files of eval.textprobe.
 func TextProbeInputs(cfg config.Config) []source.Input {
-	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
+	if cfg.Has(section.Stored) || cfg.Has(section.ImagesAlone) {
 		return nil
 	}
 	p := cfg.Eval.TextProbe
@@ -34,7 +35,7 @@ func TextProbeInputs(cfg config.Config) []source.Input {
 // SentencesInputs lists the files and folders of eval.sentences.
 func SentencesInputs(cfg config.Config) (list []source.Input) {
 	const key = "eval.sentences."
-	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
+	if cfg.Has(section.Stored) || cfg.Has(section.ImagesAlone) {
 		return nil
 	}
 	found := false // below eval.sentences.folder

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/utterances"
@@ -17,7 +18,7 @@ type Sentiment struct {
 
 // SentimentInputs lists the files of eval.sentiment.
 func SentimentInputs(cfg config.Config) (list []source.Input) {
-	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
+	if cfg.Has(section.Stored) || cfg.Has(section.ImagesAlone) {
 		return nil
 	}
 	s := cfg.Eval.Sentiment

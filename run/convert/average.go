@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/run/setup"
@@ -135,7 +136,7 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 		slices.SortFunc(all, func(a, b checkpoint.Entry) int { return a.Step - b.Step })
 	}
 	if len(all) < n {
-		if cfg, err := setup.OwnConfig(newest); err == nil && cfg.Model.Fitted() {
+		if cfg, err := setup.OwnConfig(newest); err == nil && cfg.Has(section.Fitted) {
 			return nil, noMean(cfg)
 		}
 		return nil, console.Argument("%s has %d %s, and the mean of %d is wanted: take fewer, or keep more in training (%s)", path, len(all), what, n, key)
@@ -168,7 +169,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Model.Fitted() {
+	if cfg.Has(section.Fitted) {
 		return noMean(cfg)
 	}
 	if a.from != "" {
@@ -185,7 +186,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 			}
 		}
 	}
-	if cfg.Model.Folds() { // a mean of products is no product of means
+	if cfg.Has(section.Foldable) { // a mean of products is no product of means
 		cfg.Model = cfg.Model.Folded()
 		if a.files[runlog.ConfigFile], err = cfg.Encode(); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -132,7 +133,7 @@ func writeSplit(ctx context.Context, t *run.Trained, set *run.Split, e tasks.Enc
 		}
 		return writeEmbeddings(set, tensors, *done)
 	}
-	alone := t.Config.Model.TextsOnly() // there are no rows of images to name
+	alone := t.Config.Has(section.Sentences) // there are no rows of images to name
 	if !alone {
 		ids := make([]int64, set.Len())
 		for i := range ids {
@@ -147,7 +148,7 @@ func writeSplit(ctx context.Context, t *run.Trained, set *run.Split, e tasks.Enc
 		}
 		return s, err
 	}
-	if !t.Config.Model.ImagesOnly() {
+	if !t.Config.Has(section.ImagesAlone) {
 		texts, err := set.Texts(t.TextColumns())
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
@@ -98,7 +99,7 @@ func regionSplit(ctx context.Context, cfg config.Config, split string, progress 
 }
 
 func writeRegions(ctx context.Context, m run.Model, cfg config.Config, o RegionOptions, say func(format string, args ...any)) (done RegionsWritten, err error) {
-	if cfg.Model.Stored() || cfg.Model.TextsOnly() {
+	if cfg.Has(section.Stored) || cfg.Has(section.Sentences) {
 		return done, console.Argument("model.system %q has no image tower, whose patches are regions", cfg.Model.System)
 	}
 	if err := noPictures(cfg); err != nil {

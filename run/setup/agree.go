@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
 )
 
@@ -64,7 +65,7 @@ func demanded(cfg config.Config, m *weights.Model, p Purpose) (config.Config, er
 
 // shareLayers gives fusion layers the last layers of a tower without any, as ALBEF does with BERT. A tower with fusion
 // layers may be used without.
-func shareLayers(t *config.Text, fusion int) {
+func shareLayers(t *encoders.TextOptions, fusion int) {
 	switch all := t.Layers + t.FusionLayers; {
 	case fusion == 0:
 		t.FusionLayers = 0
