@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
@@ -21,9 +22,11 @@ import (
 // step 5 for images, which orders the texts of an image alike and the images of a
 // text otherwise. Rows are not centred.
 type ASIF struct {
-	K     int     // 0: 800, or all anchors where there are fewer
-	P     float64 // 0: 8
-	Chunk int     // anchors that are compared at a time, 0: 100,000; it changes no code
+	// most similar training pairs of a row that count; 0: 800, or all where there are fewer
+	K int `toml:"k" fixed:"run" max:"16777216"`
+	// power of the similarities
+	P     float64 `toml:"p" fixed:"run" max:"1024"`
+	Chunk int     `toml:"-"` // anchors that are compared at a time, 0: 100,000; it changes no code
 }
 
 // The settings of GeRA's comparison.
@@ -32,6 +35,15 @@ const (
 	asifP     = 8
 	asifChunk = 100_000
 )
+
+// Defaults implements section.Section.
+func (o *ASIF) Defaults() { *o = ASIF{P: asifP} }
+
+// Check implements section.Section.
+func (o *ASIF) Check(k *section.Checker) {
+	k.NotNegative("k")
+	k.Positive("p")
+}
 
 var _ Method = ASIF{}
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config/section"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -17,14 +18,25 @@ import (
 // A coordinate counts by its correlation to the power of 2*Power in the products, so that
 // directions that the sides do not share fade out without a number of components to choose.
 type CCA struct {
-	Prepare
-	// Lambda is l in units of the mean eigenvalue of each side's covariance. 0: 30/sqrt(N),
-	// which was near the best at 50 to 30,000 pairs of two sets of features.
-	Lambda     float64
-	Components int     // K with the largest correlations; 0: all
-	Power      float64 // 0: 1
-	Unweighted bool    // power 0
+	Prepare `toml:"-"`
+	// added to the covariance of each side, in units of its mean eigenvalue; 0: 30/sqrt(N) for N pairs
+	//
+	// That was near the best at 50 to 30,000 pairs of two sets of features.
+	Lambda float64 `toml:"shrinkage" fixed:"run" max:"1000000"`
+	// canonical components, those of the largest correlations; 0: all
+	Components int `toml:"components" fixed:"run" max:"1048576"`
+	// a component is scaled by its correlation to this power; 0: all count alike
+	//
+	// Here 0 is 1, unless Unweighted says that all count alike.
+	Power      float64 `toml:"power" fixed:"run" max:"64"`
+	Unweighted bool    `toml:"-"` // power 0
 }
+
+// Defaults implements section.Section.
+func (o *CCA) Defaults() { *o = CCA{Power: 1} }
+
+// Check implements section.Section.
+func (o *CCA) Check(k *section.Checker) { k.NotNegative("shrinkage", "components", "power") }
 
 var _ momentMethod = CCA{}
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/state"
 )
@@ -18,10 +19,18 @@ import (
 // the map are sqrt(rho) u/|u|, with one further coordinate for each side that brings
 // them to unit length and meets zeros of the other side, so that their product is the score.
 type CSA struct {
-	Prepare
-	Lambda     float64 // as of CCA
-	Components int     // K; 0: all
+	Prepare `toml:"-"`
+	// as model.align.cca.shrinkage
+	Lambda float64 `toml:"shrinkage" fixed:"run" max:"1000000"`
+	// canonical components that the similarity sums over; 0: all
+	Components int `toml:"components" fixed:"run" max:"1048576"`
 }
+
+// Defaults implements section.Section.
+func (o *CSA) Defaults() {}
+
+// Check implements section.Section.
+func (o *CSA) Check(k *section.Checker) { k.NotNegative("shrinkage", "components") }
 
 var _ momentMethod = CSA{}
 

@@ -107,7 +107,7 @@ func TestFitErrors(t *testing.T) {
 	}{
 		{Ridge{Lambda: -1}, []string{"Ridge.Lambda", ">= 0", "-1"}},
 		{Ridge{Lambda: math.NaN()}, []string{"Ridge.Lambda", "NaN"}},
-		{Ridge{Direction: 3}, []string{"Ridge.Direction", "choose"}},
+		{Ridge{Direction: "up"}, []string{"Ridge.Direction", "choose"}},
 		{CCA{Lambda: -1}, []string{"CCA.Lambda"}},
 		{CCA{Power: -1}, []string{"CCA.Power"}},
 		{CCA{Power: 2, Unweighted: true}, []string{"exclude each other"}},

@@ -2,6 +2,7 @@ package align
 
 import (
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config/section"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -12,10 +13,17 @@ import (
 //
 // Where the widths differ, the narrower side gets columns of zeros.
 type Procrustes struct {
-	Prepare
-	RotationOnly bool // no reflections: det R = 1
-	Scale        bool // also the best factor, trace(S)/|X|_F^2, on images; cosines do not see it
+	Prepare `toml:"-"`
+	// no reflections
+	RotationOnly bool `toml:"rotation_only" fixed:"run"`
+	Scale        bool `toml:"-"` // also the best factor, trace(S)/|X|_F^2, on images; cosines do not see it
 }
+
+// Defaults implements section.Section.
+func (o *Procrustes) Defaults() {}
+
+// Check implements section.Section.
+func (o *Procrustes) Check(*section.Checker) {}
 
 var _ momentMethod = Procrustes{}
 

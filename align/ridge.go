@@ -5,17 +5,15 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config/section"
 	"gonum.org/v1/gonum/mat"
 )
 
-// Direction says which side a ridge map predicts from which.
-type Direction int
-
-// Directions of a ridge map.
+// Directions of a ridge map, which side it predicts from which. The empty one is BothWays.
 const (
-	BothWays    Direction = iota // both maps, the mean of their cosines
-	TextToImage                  // images are predicted from texts and compared with images
-	ImageToText                  // texts are predicted from images and compared with texts
+	BothWays    = "both"          // both maps, the mean of their cosines
+	TextToImage = "text_to_image" // images are predicted from texts and compared with images
+	ImageToText = "image_to_text" // texts are predicted from images and compared with texts
 )
 
 // Ridge is linear regression of one side Y on the other X with a penalty (Hoerl and Kennard
@@ -23,18 +21,29 @@ const (
 //
 //	W = (X^T X + lambda I)^-1 X^T Y
 //
-// and cosines between prediction and Y. BothWays, the zero value, is better than either.
+// and cosines between prediction and Y. BothWays is better than either.
 type Ridge struct {
-	Prepare
-	Direction Direction
-	// Lambda in units of the mean eigenvalue of X^T X. 0: the one of Lambdas whose squared
-	// error in leave-one-out is least. Directions without variance stay out whatever it is.
-	Lambda   float64
-	Absolute bool // Lambda is added to X^T X as it is
+	Prepare `toml:"-"`
+	// both (the mean of the cosines of both maps) | text_to_image (texts are mapped to images) | image_to_text
+	Direction string `toml:"direction" fixed:"run"`
+	// in units of the mean eigenvalue of the covariance of the side that is mapped; 0: chosen by leave-one-out
+	//
+	// It is one of Lambdas, whose squared error is least. Directions without variance stay out whatever it is.
+	Lambda   float64 `toml:"penalty" fixed:"run" max:"1000000"`
+	Absolute bool    `toml:"-"` // Lambda is added to X^T X as it is
 }
 
 // Lambdas are the values that leave-one-out chooses from.
 var Lambdas = []float64{1e-3, 1e-2, .03, .1, .3, 1, 3, 10, 30, 100}
+
+// Defaults implements section.Section.
+func (r *Ridge) Defaults() { *r = Ridge{Direction: BothWays} }
+
+// Check implements section.Section.
+func (r *Ridge) Check(k *section.Checker) {
+	k.OneOf("direction", BothWays, TextToImage, ImageToText)
+	k.NotNegative("penalty")
+}
 
 var _ momentMethod = Ridge{}
 
@@ -52,7 +61,7 @@ func (r Ridge) fit(e *compute.Engine, p Pairs, m *Moments) (Map, error) {
 		return r.from(e, p, m, Text)
 	case ImageToText:
 		return r.from(e, p, m, Image)
-	case BothWays:
+	case BothWays, "":
 		a, err := r.from(e, p, m, Text)
 		if err != nil {
 			return nil, err
@@ -63,7 +72,7 @@ func (r Ridge) fit(e *compute.Engine, p Pairs, m *Moments) (Map, error) {
 		}
 		return Concat(nil, a, b)
 	}
-	return nil, fmt.Errorf("align: Ridge.Direction is %d: choose BothWays, TextToImage or ImageToText", r.Direction)
+	return nil, fmt.Errorf("align: Ridge.Direction is %q: choose BothWays, TextToImage or ImageToText", r.Direction)
 }
 
 // checkPenalty tests a penalty.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gonum.org/v1/gonum/mat"
 )
@@ -25,11 +26,16 @@ import (
 // not: for these it finds a map that fits its own matching and is at chance, which Matching
 // shows.
 type Wasserstein struct {
-	Prepare
-	Components int // principal components of each side; 0: 64, or fewer where there are fewer
-	Rows       int // rows of each side that are matched, evenly spaced over all, at least 2; 0: 500
-	Restarts   int // starts beside the one without noise; 0: 4; below 0: none
-	Seed       uint64
+	Prepare `toml:"-"`
+	// principal components of each side; 0: 64, or fewer where there are fewer
+	Components int `toml:"components" fixed:"run" max:"65536"`
+	// rows of each side that are matched, evenly spaced over all
+	Rows int `toml:"rows" fixed:"run" max:"65536"`
+	// starts with noise beside the one without, drawn by run.seed
+	//
+	// Here 0 is 4, and below 0 there are none.
+	Restarts int    `toml:"restarts" fixed:"run" max:"65536"`
+	Seed     uint64 `toml:"-"`
 }
 
 // Matching says how a fit without pairs went.
@@ -53,6 +59,15 @@ const wassersteinStream = "align/wasserstein"
 
 // annealing are the weights of the entropy, for cosines.
 var annealing = []float64{.5, .3, .2, .15, .1, .07, .05, .035, .025, .02, .015, .01, .01, .01}
+
+// Defaults implements section.Section.
+func (o *Wasserstein) Defaults() { *o = Wasserstein{Rows: 500, Restarts: 4} }
+
+// Check implements section.Section.
+func (o *Wasserstein) Check(k *section.Checker) {
+	k.NotNegative("components", "restarts")
+	k.Require("rows", o.Rows >= 2, "must be >= 2")
+}
 
 var _ Method = Wasserstein{}
 

@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/median"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/model"
@@ -80,7 +81,7 @@ const (
 // MeasureInference measures encoding by the model of a configuration, with random parameters, of noise as images and of
 // captions of mixed lengths (CaptionLength), which come sorted as in an evaluation.
 func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions) (r Inference, err error) {
-	if cfg.Model.Fitted() {
+	if cfg.Has(section.Fitted) {
 		return r, config.Errors{{Path: "model.system", Value: cfg.Model.System, Msg: "must be a system with encoders", Hint: "a map in closed form is one matrix product"}}
 	}
 	if cfg, err = run.Resolve(cfg); err != nil {
@@ -137,9 +138,9 @@ func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions
 // sidesOf lists the sides of a model.
 func sidesOf(cfg config.Config) []string {
 	switch {
-	case cfg.Model.ImagesOnly():
+	case cfg.Has(section.ImagesAlone):
 		return []string{ImageSide}
-	case cfg.Model.TextsOnly():
+	case cfg.Has(section.Sentences):
 		return []string{TextSide}
 	}
 	return []string{ImageSide, TextSide}
@@ -157,7 +158,7 @@ type measured struct {
 
 // readings says for each measurement whether states are read. A model of tokens gives these alone.
 func (m *measured) readings() []bool {
-	if m.model.Interaction() != nil || m.cfg.Model.Stored() {
+	if m.model.Interaction() != nil || m.cfg.Has(section.Stored) {
 		return []bool{false}
 	}
 	return []bool{false, true}
@@ -170,7 +171,7 @@ func (m *measured) encode(ctx context.Context, b *batch.Batch, states bool) (err
 		_, _, err = m.encoder.EncodeTokens(ctx, b)
 	case states:
 		_, _, err = m.encoder.Encode(ctx, b)
-	case m.cfg.Model.ImagesOnly():
+	case m.cfg.Has(section.ImagesAlone):
 		_, err = m.encoder.EncodeClasses(ctx, b)
 	default:
 		_, err = m.encoder.Features(ctx, b)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 )
 
 // TestMeasureInference measures encoding by every system: each side that it has, each size of a batch, with and without states,
@@ -24,10 +25,10 @@ func TestMeasureInference(t *testing.T) {
 				t.Fatal(err)
 			}
 			sides, readings := 2, 2
-			if cfg.Model.ImagesOnly() {
+			if cfg.Has(section.ImagesAlone) {
 				sides = 1
 			}
-			if cfg.Model.Stored() {
+			if cfg.Has(section.Stored) {
 				readings = 1
 			}
 			if len(r.Encodings) != sides*readings*2 || told < len(r.Encodings) || r.Parameters < 1 || !(r.Peak > 0) || r.Precision != "fp32" || r.Config != cfg.Run.Name {

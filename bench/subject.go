@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/run"
@@ -50,7 +51,7 @@ func newWorkload(cfg config.Config, engine *compute.Engine, group parallel.Group
 	if k.Weight > 0 {
 		o.Reference = randomReference(cfg)
 	}
-	if cfg.Objective.Geometric.On() && cfg.Model.Stored() || k.Weight > 0 && k.Rows > 0 {
+	if cfg.Objective.Geometric.On() && cfg.Has(section.Stored) || k.Weight > 0 && k.Rows > 0 {
 		o.ImagePool, o.TextPool = newPool(cfg.Model.Heads.InImage), newPool(cfg.Model.Heads.InText)
 	}
 	m, err := model.New(cfg, o)
@@ -81,7 +82,7 @@ func (w *workload) forward(ctx context.Context, step int) error {
 func randomReference(cfg config.Config) *objectives.Reference {
 	r, h := rand.New(rand.NewPCG(5, 6)), cfg.Model.Heads
 	k := min(h.InImage, h.InText)
-	if cfg.Objective.KLOT.Reference == config.AlignByProcrustes {
+	if cfg.Objective.KLOT.Reference == "procrustes" {
 		k = max(h.InImage, h.InText)
 	}
 	layer := func(d int) objectives.Layer {

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -191,12 +193,12 @@ func either(yes bool, a, b string) string {
 // TextConflicts is Conflicts where a run of texts alone takes over the text tower of a checkpoint of another system: what the
 // structure of that tower keeps from it. What is read of its states, and what stands beside it, may differ.
 func TextConflicts(old, now Config) []Conflict {
-	return towerConflicts("text", old.textStructure(), now.textStructure(), old, now)
+	return towerConflicts("text", structure(old.Model.System, old.Model.Text.Style, encoders.StyleBERT), structure(now.Model.System, now.Model.Text.Style, encoders.StyleBERT), old, now)
 }
 
 // ImageConflicts is TextConflicts of a run of images alone and the image tower. One with several class tokens has no use there.
 func ImageConflicts(old, now Config) []Conflict {
-	list := towerConflicts("image", old.imageStructure(), now.imageStructure(), old, now)
+	list := towerConflicts("image", structure(old.Model.System, old.Model.Image.Style, encoders.StyleViT), structure(now.Model.System, now.Model.Image.Style, encoders.StyleViT), old, now)
 	if s, err := old.Model.Head.Space(); err == nil && s.Tokens && s.Groups() > 1 {
 		list = append(list, Conflict{Path: "model.head.topology", Now: now.Model.Head.Topology, NoValue: true,
 			With: fmt.Sprintf("%s, which gives the image tower %d class tokens, and model.system %q reads one", Show(old.Model.Head.Topology), s.Groups(), now.Model.System)})
@@ -232,24 +234,10 @@ func towerConflicts(side, was, is string, old, now Config) (list []Conflict) {
 // structureMTOB is the structure of both towers of model.system "clip" without a style, those of clip-mtob.
 const structureMTOB = "clip-mtob"
 
-// imageStructure names the structure of the image tower: a style, or that of model.system "clip" without one.
-func (c Config) imageStructure() string {
-	switch s := c.Model.Image.Style; {
-	case s != "":
-		return s
-	case c.Model.System == "clip":
+// structure names the structure of a tower: a style, or without one that of model.system "clip" or its own.
+func structure(system, style, own string) string {
+	if style == "" && system == "clip" {
 		return structureMTOB
 	}
-	return StyleViT
-}
-
-// textStructure names the structure of the text tower: a style, or that of model.system "clip" without one.
-func (c Config) textStructure() string {
-	switch s := c.Model.Text.Style; {
-	case s != "":
-		return s
-	case c.Model.System == "clip":
-		return structureMTOB
-	}
-	return StyleBERT
+	return cmp.Or(style, own)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // updateTags rewrites testdata/tags.txt.
@@ -85,7 +87,7 @@ func TestConflicts(t *testing.T) {
 func TestTextConflicts(t *testing.T) {
 	old, now := small(), small()
 	old.Model.System, old.Model.Head.Dim, old.Model.Image.Heads, old.Model.Text.FusionLayers = "albef", 64, 2, 3
-	now.Model.System, now.Model.Text.Style, now.Model.Text.Pool, now.Model.Text.FusionLayers = "simcse", StyleBERT, "mean", 0
+	now.Model.System, now.Model.Text.Style, now.Model.Text.Pool, now.Model.Text.FusionLayers = "simcse", encoders.StyleBERT, "mean", 0
 	paths := func() (list []string) {
 		for _, c := range TextConflicts(old, now) {
 			list = append(list, c.Path)
@@ -99,7 +101,7 @@ func TestTextConflicts(t *testing.T) {
 	if got := paths(); !slices.Equal(got, []string{"model.text.style"}) {
 		t.Errorf("conflicts with the tower of clip-mtob %v", got)
 	}
-	old.Model.Text.Style, now.Model.Text.Heads = StyleBERT, 2*now.Model.Text.Heads
+	old.Model.Text.Style, now.Model.Text.Heads = encoders.StyleBERT, 2*now.Model.Text.Heads
 	if got := paths(); !slices.Equal(got, []string{"model.text.heads"}) {
 		t.Errorf("conflicts with other heads %v", got)
 	}
@@ -110,7 +112,7 @@ func TestTextConflicts(t *testing.T) {
 func TestImageConflicts(t *testing.T) {
 	old, now := small(), small()
 	old.Model.System, old.Model.Head.Dim, old.Model.Text.Heads = "albef", 64, 2
-	now.Model.System, now.Model.Image.Style, now.Model.Image.Pool = "classes", StyleViT, "mean"
+	now.Model.System, now.Model.Image.Style, now.Model.Image.Pool = "classes", encoders.StyleViT, "mean"
 	paths := func() (list []string) {
 		for _, c := range ImageConflicts(old, now) {
 			list = append(list, c.Path)
@@ -124,16 +126,16 @@ func TestImageConflicts(t *testing.T) {
 	if got := paths(); !slices.Equal(got, []string{"model.image.style"}) {
 		t.Errorf("conflicts with the tower of clip-mtob %v", got)
 	}
-	old.Model.Image.Style, now.Model.Image.Heads = StyleViT, 2*now.Model.Image.Heads
+	old.Model.Image.Style, now.Model.Image.Heads = encoders.StyleViT, 2*now.Model.Image.Heads
 	if got := paths(); !slices.Equal(got, []string{"model.image.heads"}) {
 		t.Errorf("conflicts with other heads %v", got)
 	}
-	old.Model.Image.Style, now.Model.Image.Style = StyleResNet, StyleResNet // which has none
+	old.Model.Image.Style, now.Model.Image.Style = encoders.StyleResNet, encoders.StyleResNet // which has none
 	if got := paths(); got != nil {
 		t.Errorf("conflicts of residual networks %v", got)
 	}
 
-	old.Model.Image.Style = StyleViT
+	old.Model.Image.Style = encoders.StyleViT
 	now.Model.Image = old.Model.Image
 	for _, one := range []string{"Ob(16,4)", "Multi(64,1)"} { // of one class token
 		old.Model.Head.Dim, old.Model.Head.Topology = 64, one

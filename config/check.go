@@ -52,6 +52,7 @@ func (c Config) problems() Errors {
 	}
 	k.Enter("")
 	c.checkMixed(k)
+	k.tokenScores(&c)
 	k.limits(&c)
 	k.units()
 	k.products(&c)

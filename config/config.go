@@ -27,25 +27,26 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"
 	"github.com/geoalign/geoalign/train/schedule"
 )
 
 // Config is a whole run.
 type Config struct {
-	Run       Run               `toml:"run"`
-	Data      source.Data       `toml:"data"`
-	Model     Model             `toml:"model"`
-	Momentum  Momentum          `toml:"momentum" read:"steps"`
-	Queue     Queue             `toml:"queue" read:"steps"`
-	Objective Objective         `toml:"objective" read:"steps"`
-	Optimizer optim.Settings    `toml:"optimizer" read:"steps"`
-	Schedule  schedule.Settings `toml:"schedule" read:"steps"`
-	Train     Train             `toml:"train" read:"steps"`
-	Eval      Eval              `toml:"eval"`
-	Compute   compute.Settings  `toml:"compute"`
-	Parallel  Parallel          `toml:"parallel" read:"ranks"`
-	Init      Init              `toml:"init"`
+	Run       Run                 `toml:"run"`
+	Data      source.Data         `toml:"data"`
+	Model     Model               `toml:"model"`
+	Momentum  objectives.Momentum `toml:"momentum" when:"steps"`
+	Queue     objectives.Queue    `toml:"queue" when:"steps"`
+	Objective Objective           `toml:"objective" read:"steps"`
+	Optimizer optim.Settings      `toml:"optimizer" read:"steps"`
+	Schedule  schedule.Settings   `toml:"schedule" read:"steps"`
+	Train     Train               `toml:"train" read:"steps"`
+	Eval      Eval                `toml:"eval"`
+	Compute   compute.Settings    `toml:"compute"`
+	Parallel  Parallel            `toml:"parallel" read:"ranks"`
+	Init      Init                `toml:"init"`
 
 	// Added are sections of other modules, which Load was given.
 	Added []Added `toml:"-"`

@@ -24,12 +24,12 @@ func (c Config) Source() source.Setup {
 	g := c.Objective.Geometric
 	s := source.Setup{
 		Data: c.Data, Seed: c.Run.Seed, System: c.Model.System,
-		Stored: c.Model.Stored(), ByIdentity: c.Model.ByIdentity(), JointPairs: c.JointPairs(), Mixed: c.MixesSentences(), Center: c.CentersFeatures(),
+		Stored: c.Has(section.Stored), ByIdentity: c.Has(section.Identities), JointPairs: c.JointPairs(), Mixed: c.MixesSentences(), Center: c.Has(section.FeatureHeads) && c.Model.Heads.Center,
 		Input: c.ImageInput(), ImageSize: c.Model.Image.Size, SmallCrops: c.SmallCrops(), BatchSize: c.Train.BatchSize,
 		Pictures: c.Pictures(), MaxImages: c.Eval.MaxImages, Folds: c.Eval.Folds,
 		Answers: data.Answers{Most: c.Objective.VQA.Answers, Tokens: c.Objective.VQA.Tokens, Clean: data.CleanLower},
 	}
-	if c.Model.Stored() && c.Objective.Geometric.On() {
+	if c.Has(section.Stored) && c.Objective.Geometric.On() {
 		s.Neighbours = source.Neighbours{Config: neighbours.Config{K: g.Neighbours, Near: g.Near(), Sampling: g.Sampling, Anchor: g.Anchor},
 			Image: g.Images(), Text: g.Texts()}
 	}
@@ -47,11 +47,10 @@ func (c *Config) dataFacts() map[section.Fact]bool {
 	d, drawn := c.Data, c.Data.Drawn()
 	return map[section.Fact]bool{
 		section.Mixed:        c.MixesSentences(),
-		section.Pixels:       c.Model.seesImages() && !c.ReadsRegions(),
-		section.ShortBatches: !c.Model.Fitted() && !c.Model.ByIdentity(),
+		section.ShortBatches: !c.Has(section.Fitted) && !c.Has(section.Identities),
 		section.ImageFiles:   c.ReadsImageFiles(),
 		section.TextFiles:    d.Kind == "sentences" || c.MixesSentences(),
-		section.Files:        !drawn && !c.Model.Fitted() || c.MixesSentences() || len(c.Eval.Sentences.Tasks) > 0,
+		section.Files:        !drawn && !c.Has(section.Fitted) || c.MixesSentences() || len(c.Eval.Sentences.Tasks) > 0,
 		section.Root: !drawn || d.Vocab != "" || c.MixesSentences() || d.Kind == source.VQAKind && c.Eval.VQA.Candidates != "" ||
 			c.Eval.ZeroShot.ReadsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != "",
 	}
@@ -65,7 +64,7 @@ func (c *Config) checkMixed(k *checker) {
 
 // SmallCrops returns how many small views of an image there are.
 func (c Config) SmallCrops() int {
-	if !c.Model.traits().prototypes {
+	if !c.Has(section.Prototypes) {
 		return 0
 	}
 	return c.Data.Crops.Count
@@ -76,11 +75,11 @@ func (c Config) BatchIdentities() int { return c.Data.Identities.Of(c.Train.Batc
 
 // DropsLast says whether samples that do not fill a batch at the end of an epoch are left out. By identities
 // they are: after a bad sample the next epoch has whole identities again.
-func (c Config) DropsLast() bool { return c.Data.DropLast || c.Model.ByIdentity() }
+func (c Config) DropsLast() bool { return c.Data.DropLast || c.Has(section.Identities) }
 
 // MixesSentences says whether batches of sentences stand between those of pairs.
 func (c Config) MixesSentences() bool {
-	return c.Data.Kind != "sentences" && c.Data.Sentences.Batches > 0 && c.Model.traits().captions && c.Model.traits().words
+	return c.Data.Kind != "sentences" && c.Data.Sentences.Batches > 0 && c.Has(section.Captions) && c.Has(section.Words)
 }
 
 // HasPositives says whether a sentence of the training data has a positive beside it.
@@ -98,7 +97,7 @@ func (c Config) TextsOfRow() int {
 		return 2
 	case c.HasNegatives():
 		return 3
-	case o.SimCSE.Weight > 0 || o.MCSE.Weight > 0:
+	case o.SimCSE.On() || o.MCSE.On():
 		return 2
 	}
 	return 1

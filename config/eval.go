@@ -68,8 +68,8 @@ func (e *Eval) check(k *checker, c *Config) {
 		k.Training("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`, "eval.sentences.tasks names no task")
 		k.Training("eval.beside", task != "sentiment" || e.Sentiment.Train != "", `must not have "sentiment"`, "eval.sentiment.train names no file")
 	}
-	k.Require("eval.beside", len(e.Beside) == 0 || !c.Model.TextsOnly(), "must be empty", c.Model.named()+" has no images")
+	k.Require("eval.beside", len(e.Beside) == 0 || !c.Has(section.Sentences), "must be empty", k.Named()+" has no images")
 	k.Positive("eval.probe_samples", "eval.probe_neighbours")
-	k.Require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.On() && !c.Model.Fitted(), "must be 0 when objective.itm.weight is 0",
+	k.Require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.On() && !c.Has(section.Fitted), "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")
 }

@@ -1,6 +1,10 @@
 package config
 
-import "github.com/geoalign/geoalign/config/section"
+import (
+	"slices"
+
+	"github.com/geoalign/geoalign/config/section"
+)
 
 // View is c as its components see it: what holds in it, and its sections.
 func (c *Config) View() *section.View {
@@ -10,15 +14,13 @@ func (c *Config) View() *section.View {
 			held[f] = true
 		}
 	}
-	hold(c.Model.traits().facts()...)
+	hold(given(c.Model.System)...)
 	for _, x := range []struct {
 		fact section.Fact
 		has  bool
 	}{
-		{section.Teacher, c.Momentum.Enabled && c.Model.HasTeacher()},
-		{section.TeacherFeatures, c.Momentum.Dynamic()},
-		{section.Queue, c.Queue.Size > 0},
-		{section.Features, !c.Model.Interacts()},
+		{section.FeatureBatches, c.AccumulatesFeatures()},
+		{section.TowerDropout, c.JointPairs() && c.Objective.SentencePairs.Dropout > 0},
 		{section.Score, c.Eval.Score == "train" && (held[section.Captions] || held[section.Identities])},
 	} {
 		if x.has {
@@ -34,52 +36,40 @@ func (c *Config) View() *section.View {
 	all := make([]any, len(list))
 	for i, f := range list {
 		all[i] = f.value.Addr().Interface()
-		if g, ok := all[i].(section.Giver); ok && section.On(all[i]) {
+	}
+	v := section.NewView(all, section.Facts{System: c.Model.System, Names: systemNames(), Of: given, Held: held})
+	for i, f := range list { // what nothing reads gives nothing
+		if g, ok := all[i].(section.Giver); ok && section.On(all[i]) && c.reads(f, v) {
 			hold(g.Gives()...)
 		}
 	}
-	v := section.NewView(all, section.Facts{System: c.Model.System, Names: systemNames, Of: systemFacts, Held: held})
 	for _, s := range all {
 		if d, ok := s.(section.Deriver); ok && section.On(s) {
 			hold(d.Derives(v)...)
 		}
 	}
-	if c.Model.seesViews() || c.Momentum.Enabled && held[section.TeacherImages] {
+	if held[section.Views] || c.Momentum.Enabled && held[section.TeacherImages] {
 		hold(section.SecondView)
 	}
 	return v
 }
 
-// systemNames are those of all systems.
-var systemNames = func() (names []string) {
-	for _, s := range systems {
-		names = append(names, s.name)
-	}
-	return names
-}()
-
-// systemFacts are what a system gives.
-func systemFacts(system string) []section.Fact { return Model{System: system}.traits().facts() }
-
-// facts are what a system gives.
-func (t traits) facts() (list []section.Fact) {
-	for _, x := range []struct {
-		has  bool
-		fact section.Fact
-	}{
-		{t.captions, section.Captions}, {t.words, section.Words}, {t.fusion, section.Fusion}, {t.teacher, section.Momentum},
-		{t.tokens, section.Tokens}, {t.stored, section.Stored}, {!t.stored, section.Towers},
-		{!t.stored && !t.sentences, section.Images}, {!t.captions && !t.sentences && !t.identities && !t.classes, section.Views},
-		{!t.fitted, section.Steps}, {t.fitted, section.Fitted}, {t.identities, section.Identities}, {t.sentences, section.Sentences},
-		{t.sentencePairs, section.SentencePairs}, {t.prototypes, section.Prototypes}, {t.interacts, section.Interacts},
-		{t.classes, section.Classes},
-	} {
-		if x.has {
-			list = append(list, x.fact)
+// reads says whether something reads a section, as far as the tags when of it and of those around it tell.
+func (c *Config) reads(f field, v *section.View) bool {
+	for tag := f.tag; ; tag = placeOf()[f.path].tag {
+		if text := tag.Get("when"); text != "" && !when(text, around(f.path)).Holds(c.Get, v.Has) {
+			return false
+		}
+		if f.path = around(f.path); f.path == "" {
+			return true
 		}
 	}
-	return list
 }
 
 // Has says whether a fact holds in c.
-func (c *Config) Has(f section.Fact) bool { return c.View().Has(f) }
+func (c Config) Has(f section.Fact) bool {
+	if ofSystem(f) { // whatever sections say
+		return slices.Contains(given(c.Model.System), f)
+	}
+	return c.View().Has(f)
+}

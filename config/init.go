@@ -1,6 +1,10 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/config/section"
+)
 
 // Init says what the parameters start from.
 type Init struct {
@@ -13,7 +17,7 @@ type Init struct {
 func (i *Init) defaults() {}
 
 func (i *Init) check(k *checker, c *Config) {
-	k.Require("init.checkpoint", i.Checkpoint == "" || !c.Model.Fitted(), "must be empty", c.Model.named()+" is fitted to the training pairs anew and starts from no parameters")
+	k.Require("init.checkpoint", i.Checkpoint == "" || !c.Has(section.Fitted), "must be empty", k.Named()+" is fitted to the training pairs anew and starts from no parameters")
 	k.Require("init.new_words", i.NewWords >= 0, "must be >= 0")
 	for _, path := range []string{"init.image.path", "init.text.path"} {
 		k.Require(path, i.Checkpoint == "" || k.Value(path) == "", "must be empty with init.checkpoint", "parameters start from one of the two")
@@ -25,10 +29,10 @@ func (i Init) Random() bool { return i.Checkpoint == "" && i.Image.Path == "" &&
 
 // Towers returns the paths of the weights that the towers of the system start from, empty for a tower that it has not.
 func (c Config) Towers() (image, text string) {
-	if c.Model.seesImages() {
+	if c.Has(section.Images) {
 		image = c.Init.Image.Path
 	}
-	if c.Model.traits().words {
+	if c.Has(section.Words) {
 		text = c.Init.Text.Path
 	}
 	return image, text
@@ -47,7 +51,7 @@ func (i *InitImage) defaults() { *i = InitImage{LRFactor: 1, LayerDecay: 1} }
 
 func (i *InitImage) check(k *checker, c *Config) {
 	k.rate("init.image.lr_factor", "init.image.layer_decay")
-	k.Training("init.image.layer_decay", c.Model.Stored() || c.Model.Image.Transforms() || i.LayerDecay == 1, fmt.Sprintf("must be 1 with model.image.style %q", c.Model.Image.Style), "such a tower has no blocks: init.image.lr_factor is the rate of all of it")
+	k.Training("init.image.layer_decay", c.Has(section.Stored) || c.Model.Image.Transforms() || i.LayerDecay == 1, fmt.Sprintf("must be 1 with model.image.style %q", c.Model.Image.Style), "such a tower has no blocks: init.image.lr_factor is the rate of all of it")
 }
 
 // InitText is what the text tower starts from, and how fast it learns. Fusion layers take self-attention and feed-forward parts

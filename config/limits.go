@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+
+	"github.com/geoalign/geoalign/config/section"
 )
 
 // limitHint is the cure for a value above a limit.
@@ -83,28 +85,28 @@ var products = []product{
 		func(c *Config) float64 {
 			width := c.Model.Image.Width
 			switch {
-			case c.readsResNet():
-				return float64(c.RankRows()) * c.Model.Image.ResNet.widest(c.Model.Image.Size)
-			case c.ReadsRegions():
+			case c.Has(section.Convolutions):
+				return float64(c.RankRows()) * c.Model.Image.Network().Widest()
+			case c.Has(section.Regions):
 				width = max(width, c.Model.Image.Regions.In)
 			}
-			return ifImages(c, float64(c.RankRows())*patches(c)*float64(width))
+			return pick(c.Has(section.Images), float64(c.RankRows())*patches(c)*float64(width))
 		}},
 	{"train.batch_size", "values of a layer, train.batch_size x data.tokens x model.text.width", mostValues, "",
 		func(c *Config) float64 {
 			width := c.Model.Text.Width
-			if c.hasGRU() {
-				width = gruValues(c.Model.Text)
+			if c.Has(section.Recurrent) {
+				width = c.Model.Text.Recurrent().Widest()
 			}
-			return ifWords(c, float64(c.RankRows())*float64(c.Data.Tokens)*float64(width))
+			return pick(c.Has(section.Words), float64(c.RankRows())*float64(c.Data.Tokens)*float64(width))
 		}},
 	{"train.batch_size", "values of hidden layers, train.batch_size x model.heads.layers x model.heads.hidden", mostValues, "",
 		func(c *Config) float64 {
-			return ifStored(c, float64(c.RankRows())*float64(max(1, c.Model.Heads.Layers))*float64(c.Model.Heads.Hidden))
+			return pick(c.Has(section.Stored), float64(c.RankRows())*float64(max(1, c.Model.Heads.Layers))*float64(c.Model.Heads.Hidden))
 		}},
 	{"objective.geometric.neighbours", "points of a batch, train.batch_size x objective.geometric.neighbours", 1<<31 - 1, "",
 		func(c *Config) float64 {
-			return pick(c.Objective.Geometric.On() && c.Model.Stored(), float64(c.RankRows())*float64(c.Objective.Geometric.Neighbours))
+			return pick(c.Objective.Geometric.On() && c.Has(section.Stored), float64(c.RankRows())*float64(c.Objective.Geometric.Neighbours))
 		}},
 	{"queue.size", "values of a queue, queue.size x model.head.dim", mostValues, "",
 		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},
@@ -114,27 +116,20 @@ var products = []product{
 		}},
 	{"model.image.depth", "weights of the blocks of the image tower", mostWeights, "",
 		func(c *Config) float64 {
-			switch {
-			case c.readsResNet(): // whose width and depth have no more
-				return 0
-			case c.ReadsRegions():
-				return c.Model.Image.RegionWeights()
-			}
-			return ifImages(c, blocksWeights(c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP))
+			return pick(c.Has(section.Images) && !c.Has(section.Convolutions), float64(c.Model.Image.Weights()))
 		}},
 	{"model.text.layers", "weights of the layers of the text tower", mostWeights, "",
 		func(c *Config) float64 {
-			if c.hasGRU() {
-				return c.Model.Text.GRUWeights()
-			}
-			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers*c.Pictures(), c.Model.Text.Width, c.Model.Text.MLP))
+			t := c.Model.Text
+			fused := pick(c.Has(section.WordAttention), float64(t.BlockWeights()*int64(t.FusionLayers*c.Pictures())))
+			return pick(c.Has(section.Words), float64(t.Weights())+fused)
 		}},
 	{"model.head.dim", "weights of the fusion of objective.adcl, model.head.dim^3 with a full core", mostWeights, "lower it or set objective.adcl.rank",
 		func(c *Config) float64 { return float64(c.Objective.ADCL.Weights(c.Model.Head.Dim)) }},
 	{"model.heads.hidden", "weights of a head, its input and the hidden layers below the last x model.heads.hidden", mostWeights, "",
 		func(c *Config) float64 {
 			h := c.Model.Heads
-			return ifStored(c, float64(max(h.InImage, h.InText, c.Model.Head.Dim)+max(0, h.Layers-1)*h.Hidden)*float64(h.Hidden))
+			return pick(c.Has(section.Stored), float64(max(h.InImage, h.InText, c.Model.Head.Dim)+max(0, h.Layers-1)*h.Hidden)*float64(h.Hidden))
 		}},
 }
 
@@ -152,35 +147,23 @@ func (k *checker) products(c *Config) {
 // patches returns the patches, regions or places of an image, 0 where none are read.
 func patches(c *Config) float64 {
 	switch {
-	case c.Model.Stored():
+	case c.Has(section.Stored):
 		return 0
-	case c.ReadsRegions():
+	case c.Has(section.Regions):
 		return float64(c.Data.Regions.Most)
 	}
 	side := float64(c.Model.Image.Grid())
-	return ifImages(c, side*side)
+	return pick(c.Has(section.Images), side*side)
 }
 
 // pixels returns the values of so many images.
 func pixels(c *Config, images int) float64 {
-	if c.ReadsRegions() {
+	if c.Has(section.Regions) {
 		return 0
 	}
 	large, small := float64(c.Model.Image.Size), float64(c.Data.Crops.Size)
-	return ifImages(c, 3*float64(images)*(float64(c.Data.Views)*large*large+float64(c.SmallCrops())*small*small))
+	return pick(c.Has(section.Images), 3*float64(images)*(float64(c.Data.Views)*large*large+float64(c.SmallCrops())*small*small))
 }
-
-// blocksWeights returns the matrices of n transformer blocks.
-func blocksWeights(n, width, mlp int) float64 {
-	if mlp == 0 {
-		mlp = 4 * width
-	}
-	return float64(n) * float64(width) * (4*float64(width) + 2*float64(mlp))
-}
-
-func ifImages(c *Config, n float64) float64 { return pick(c.Model.seesImages(), n) }
-func ifStored(c *Config, n float64) float64 { return pick(c.Model.Stored(), n) }
-func ifWords(c *Config, n float64) float64  { return pick(c.Model.traits().words, n) }
 
 func pick(read bool, n float64) float64 {
 	if read {

@@ -46,14 +46,14 @@ func (p *Parallel) checkRanks(k *checker, c *Config) {
 	n, o := c.Ranks, c.Objective
 	k.Training("compute.device", c.Compute.Device == compute.DeviceCPU, `must be "cpu" with several processes`, "one process trains on a GPU")
 	k.Training("train.batch_size", c.Train.BatchSize%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "it is the batch of all, of which each has an equal share")
-	k.Training("model.system", !c.Model.Fitted(), "cannot be trained by several processes", "it is fitted at once and has no steps: start one process")
+	k.Training("model.system", !c.Has(section.Fitted), "cannot be trained by several processes", "it is fitted at once and has no steps: start one process")
 	k.Training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with several processes`, "they compare the pairs of all as it is: raise train.batch_size instead")
 	k.Training("train.batch_size", !p.LocalNegatives() || !o.ITM.On() || c.RankRows() >= 2, fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
 		`hard negatives are of a process's own rows: raise it, or set parallel.contrast and parallel.negatives = "global"`)
 	k.Training("train.batch_size", p.Contrast != OfOwnRank || !c.Has(section.InBatch) || c.RankRows() >= 2, fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
 		`a pair is compared with those of its own process, and one alone teaches nothing: raise it, or set parallel.contrast = "global"`)
 	k.Training("parallel.negatives", o.MAFA.Connector == "" || p.LocalNegatives(), `must be "local" with objective.mafa.connector and several processes`, "the connector sees the pairs of its own process")
-	if g := c.Model.Image.ResNet.ShuffleGroups; c.readsResNet() && g > 1 {
+	if g := c.Model.Image.ResNet.ShuffleGroups; c.Has(section.Convolutions) && g > 1 {
 		k.Training("model.image.resnet.shuffle_groups", g%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "each has as many of the groups")
 	}
 }

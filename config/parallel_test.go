@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // TestRanks: what several processes cannot train together is refused, one process may do all of it.
@@ -20,7 +22,7 @@ func TestRanks(t *testing.T) {
 		}, "train.batch_size: must be at least 8 with 4 processes (got 4); a pair is compared with those of its own process"},
 		"judge": {func(c *Config) { c.Objective.MAFA.Connector = "runs/x" }, `parallel.negatives: must be "local" with objective.mafa.connector and several processes (got "global"); the connector sees the pairs of its own process`},
 		"groups": {func(c *Config) {
-			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 8, ShuffleGroups: 2, TeacherNorm: "batch"}
+			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", encoders.ResNet{Depth: 18, Width: 8, ShuffleGroups: 2, TeacherNorm: "batch"}
 		},
 			"model.image.resnet.shuffle_groups: must be a multiple of the number of processes, 4 (got 2); each has as many of the groups"},
 	} {

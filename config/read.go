@@ -5,13 +5,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 )
-
-// hasHeads says whether the system is that of model.heads.
-func (c *Config) hasHeads() bool { return c.Model.Stored() && !c.Model.Fitted() }
 
 // readSections lists the sections of c in the order of the documentation, each before those
 // in it, without those of training in steps where the system has none.
@@ -20,7 +18,7 @@ func readSections(c *Config) (list []field) {
 	for _, f := range fields(c) {
 		switch {
 		case !f.section() || idle != "" && strings.HasPrefix(f.path, idle):
-		case c.Model.Fitted() && f.tag.Get("read") == "steps":
+		case c.Has(section.Fitted) && (f.tag.Get("read") == "steps" || f.tag.Get("when") == "steps"):
 			idle = f.path + "."
 		default:
 			list = append(list, f)
@@ -38,10 +36,7 @@ type reading struct {
 // condition returns that of the tags when and read, and whether there is one.
 func (f field) condition() (reading, bool) {
 	if text := f.tag.Get("when"); text != "" {
-		when, err := section.When(text, around(f.path))
-		if err != nil {
-			panic("config: " + f.path + ": " + err.Error())
-		}
+		when := when(text, around(f.path))
 		return reading{condition{with: when.With()}, &when}, true
 	}
 	name := f.tag.Get("read")
@@ -58,6 +53,23 @@ func (x reading) met(c *Config, v *section.View) bool {
 		return x.when.Holds(c.Get, v.Has)
 	}
 	return x.holds == nil || x.holds(c)
+}
+
+// parsed are conditions by their text and the section that they are of.
+var parsed sync.Map
+
+// when returns the condition of a tag of a key of the section at a path.
+func when(text, at string) section.Condition {
+	key := [2]string{text, at}
+	if c, ok := parsed.Load(key); ok {
+		return c.(section.Condition)
+	}
+	c, err := section.When(text, at)
+	if err != nil {
+		panic("config: [" + at + "]: " + err.Error())
+	}
+	parsed.Store(key, c)
+	return c
 }
 
 // switches returns the condition under which a section reads its keys that can be off, and the paths of those that switch it, which
@@ -174,13 +186,7 @@ func around(path string) string { return path[:max(strings.LastIndexByte(path, '
 // ReadsSecondView says whether a training step reads the second view of data.views.
 func (c Config) ReadsSecondView() bool { return c.Has(section.SecondView) }
 
-// hasDropout says whether a tower of the system, or the head of a loss, drops anything.
-func (c *Config) hasDropout() bool {
-	t := c.Model.traits()
-	return t.words && c.Model.Text.Dropout > 0 || c.JointPairs() && c.Objective.SentencePairs.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0 || c.Model.Adapts() && c.Model.LoRA.Dropout > 0
-}
-
 // ReadsImageFiles says whether images are decoded: those of the data, or those of zero-shot classification.
 func (c *Config) ReadsImageFiles() bool {
-	return c.Model.traits().words && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != source.SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+	return c.Has(section.Words) && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != source.SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

@@ -15,7 +15,7 @@ func (c Config) PairTerms() objectives.Terms {
 // EvalTerms returns the terms of the score by which retrieval is evaluated.
 func (c Config) EvalTerms() objectives.Terms {
 	switch {
-	case c.Model.TextsOnly(): // whatever the score of pairs
+	case c.Has(section.Sentences): // whatever the score of pairs
 		return objectives.Terms{{Kind: scoring.Cosine, Weight: 1}}
 	case c.Eval.Score == "train":
 		return c.PairTerms()
@@ -41,7 +41,7 @@ func (c Config) LeastTemperature() float64 {
 
 // klotReference returns the map that objective.klot has fitted, nothing without it.
 func (c Config) klotReference() string {
-	if !c.hasHeads() || !c.Objective.KLOT.On() {
+	if !c.Has(section.FeatureHeads) || !c.Objective.KLOT.On() {
 		return ""
 	}
 	return c.Objective.KLOT.Reference

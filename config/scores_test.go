@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
 )
@@ -57,8 +58,8 @@ func classifier() Config {
 func regionHost() Config {
 	c := clip()
 	c.Data.Kind, c.Data.Regions.Source = "regions", source.RegionsOfScenes
-	c.Model.Image.Style = StyleRegions
-	c.Model.Image.Regions.defaults()
+	c.Model.Image.Style = encoders.StyleRegions
+	c.Model.Image.Regions.Defaults()
 	return c
 }
 
@@ -79,7 +80,7 @@ func TestHeadSpace(t *testing.T) {
 		{"Multi(16)", space.Space{}, "must be sphere, euclid"},
 		{"ball", space.Space{}, "must be sphere, euclid"},
 	} {
-		got, err := Head{Dim: 64, Topology: x.topology}.Space()
+		got, err := encoders.HeadOptions{Dim: 64, Topology: x.topology}.Space()
 		if x.err == "" && (err != nil || got != x.want) {
 			t.Errorf("%s: got %+v, %v, want %+v", x.topology, got, err, x.want)
 		}

@@ -58,9 +58,9 @@ func (o Objective) TaskLoss() string {
 // Task returns the downstream task that a configuration trains and evaluates, by its loss or by its data; empty: none.
 func (c Config) Task() string {
 	switch l := c.Objective.task(); {
-	case c.Model.Stored() || c.Model.TextsOnly():
+	case c.Has(section.Stored) || c.Has(section.Sentences):
 		return ""
-	case c.Model.Classifies():
+	case c.Has(section.Classes):
 		return classes.Name
 	case l != nil:
 		if t, _ := tasks.Find(all.List, l.name); t.Evaluate != nil {
@@ -115,10 +115,10 @@ func (c *Config) checkTask(k *checker) {
 		return
 	}
 	path := "objective." + l.name + ".weight"
-	has := c.Model.traits()
-	k.Require(path, has.captions && !has.stored, "must be 0", c.Model.named()+" has no images with texts")
-	k.Require(path, has.fusion, "must be 0", c.Model.named()+" has no fusion layers, which it reads")
-	k.Require(path, !has.fusion || c.Model.Text.FusionLayers > 0, "must be 0 without fusion layers", "set model.text.fusion_layers")
+	fusion := k.Has(section.Fusion)
+	k.Require(path, k.Has(section.Captions) && !k.Has(section.Stored), "must be 0", k.Named()+" has no images with texts")
+	k.Require(path, fusion, "must be 0", k.Named()+" has no fusion layers, which it reads")
+	k.Require(path, !fusion || c.Model.Text.FusionLayers > 0, "must be 0 without fusion layers", "set model.text.fusion_layers")
 	if t, _ := tasks.Find(all.List, l.name); t.Kind != "" {
 		k.Training("data.kind", c.Data.Kind == t.Kind, fmt.Sprintf("must be %q", t.Kind), path+" > 0 is trained on these")
 	}
@@ -132,13 +132,13 @@ func (c *Config) checkTask(k *checker) {
 
 // checkTowers checks what the losses of models of one side ask of their tower.
 func (c *Config) checkTowers(k *checker) {
-	if c.Model.Classifies() {
+	if c.Has(section.Classes) {
 		k.Require("model.head.dim", c.Model.Head.Dim == c.Model.Image.TokenWidth(), fmt.Sprintf("must be %d, the width of what the image tower gives", c.Model.Image.TokenWidth()),
-			"features of "+c.Model.named()+" are that, without a projection")
-		k.Training("model.image.freeze", !c.Model.Image.Freeze, "must be false", c.Model.named()+" trains the image tower: trainer eval --task probe fits a classifier to a frozen one")
+			"features of "+k.Named()+" are that, without a projection")
+		k.Training("model.image.freeze", !c.Model.Image.Freeze, "must be false", k.Named()+" trains the image tower: trainer eval --task probe fits a classifier to a frozen one")
 	}
 	if k.Has(section.SentencePairs) {
-		k.Require("objective.sentence_pairs.encoding", c.Objective.SentencePairs.Encoding != sentencepairs.Joint || c.Model.Text.masksWords() && c.Model.Text.Pooling() == "class",
+		k.Require("objective.sentence_pairs.encoding", c.Objective.SentencePairs.Encoding != sentencepairs.Joint || c.Model.Text.MasksWords() && c.Model.Text.Pooling() == "class",
 			`must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
 	}
 }

@@ -85,7 +85,7 @@ func (t *Train) check(k *checker, c *Config) {
 		k.OneOf("train.keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
 	}
 	for _, of := range []string{"eval/sts/", "eval/pairs/", "eval/isotropy/"} {
-		k.Training("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) || slices.Contains(c.Eval.Beside, "sentences") || c.Model.TextsOnly() && len(c.Eval.Sentences.Tasks) > 0, "names a number that is not measured", `add "sentences" to eval.beside`)
+		k.Training("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) || slices.Contains(c.Eval.Beside, "sentences") || c.Has(section.Sentences) && len(c.Eval.Sentences.Tasks) > 0, "names a number that is not measured", `add "sentences" to eval.beside`)
 	}
 	k.OneOf("train.on_nan", "stop", "skip", "rollback")
 	k.OneOf("train.accumulate", AccumulateGradients, AccumulateFeatures)
@@ -97,7 +97,7 @@ func (t *Train) check(k *checker, c *Config) {
 // checkFeatures tells losses that read more than features, which are all that is kept of the
 // micro-batches.
 func (t *Train) checkFeatures(k *checker, c *Config) {
-	k.Training("train.accumulate", c.Model.traits().captions, `must be "gradients"`, c.Model.named()+" has no pairs")
+	k.Training("train.accumulate", c.Has(section.Captions), `must be "gradients"`, k.Named()+" has no pairs")
 	for _, l := range c.on(section.States) {
 		k.Training("train.accumulate", false, `must be "gradients" with `+l.key()+" > 0", "it reads more than the features of other micro-batches: set "+l.key()+" = 0")
 	}

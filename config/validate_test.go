@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -73,7 +74,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 			*c = clip()
 			c.Model.Text.Dropout, c.Objective.ITC.InBatchWeight, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight, c.Data.Sentences.Batches = 0.1, 0, 1, 1, 2
 		}, "data.sentences.train_files: must name at least one file with data.sentences.batches > 0 (got [])"},
-		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = StyleCLIP, "first_last" },
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = encoders.StyleCLIP, "first_last" },
 			`model.text.pool: must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet (got "first_last"); first_last reads the states behind the first layer of these`},
 		{func(c *Config) { *c = classifier(); c.Objective.Classes.Weight = 0 }, `objective.itc.weight: no loss is on (got 0); set at least one objective weight above 0
 objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "classes"`},
@@ -295,10 +296,10 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 3 }, "model.image.resnet.shuffle_groups: must divide train.batch_size (64) (got 3); the groups have one size"},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 64 }, "model.image.resnet.shuffle_groups: must be less than train.batch_size (got 64); a group is 2 images at least"},
 		{func(c *Config) {
-			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "running", ShuffleGroups: 4}
-		}, `model.image.resnet.shuffle_groups: must be 0 with model.image.resnet.teacher_norm "running" (got 4); batch norms of the twin take no statistics from the batch`},
+			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", encoders.ResNet{Depth: 18, Width: 64, TeacherNorm: "running", ShuffleGroups: 4}
+		}, `model.image.resnet.shuffle_groups: must be 0 with model.image.resnet.teacher_norm "running" (got 4); batch norms of the momentum encoder take no statistics from the batch`},
 		{func(c *Config) {
-			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "batch", FrozenNorm: true, ShuffleGroups: 4}
+			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", encoders.ResNet{Depth: 18, Width: 64, TeacherNorm: "batch", FrozenNorm: true, ShuffleGroups: 4}
 		}, "model.image.resnet.shuffle_groups: must be 0 with frozen batch norms (got 4); they take no statistics from the batch"},
 		{func(c *Config) {
 			*c = clip()
@@ -735,8 +736,8 @@ func TestIdentities(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	if !c.Model.ImagesOnly() || !c.Has(section.Metric) || c.ReadsSecondView() || c.BatchIdentities() != 2 {
-		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.Has(section.Metric), c.ReadsSecondView(), c.BatchIdentities())
+	if !c.Has(section.ImagesAlone) || !c.Has(section.Metric) || c.ReadsSecondView() || c.BatchIdentities() != 2 {
+		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Has(section.ImagesAlone), c.Has(section.Metric), c.ReadsSecondView(), c.BatchIdentities())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -36,7 +37,7 @@ var renames = []rename{
 var upgrades = map[int]func(*Config){
 	1: func(c *Config) {
 		const width = 768 // the default, which nothing reads in the other systems
-		if h := &c.Model.Heads; !c.Model.Stored() && h.InImage == width && h.InText == width {
+		if h := &c.Model.Heads; !c.Has(section.Stored) && h.InImage == width && h.InText == width {
 			h.InImage, h.InText = 0, 0
 		}
 	},
@@ -90,7 +91,7 @@ func (l *loader) renamed(path, where string, set map[string]bool) (now string, o
 		l.note(where, "%s: is unknown to this version and is not read", path)
 		return "", false
 	case i < 0:
-		l.fail(&Error{Path: path, Msg: "unknown key", Hint: nearest(path), Where: where})
+		l.fail(&Error{Path: path, Msg: "unknown key", Hint: l.nearest(path), Where: where})
 		return "", false
 	}
 	r := renames[i]

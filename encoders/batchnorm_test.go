@@ -16,8 +16,8 @@ func TestBatchNormParameters(t *testing.T) {
 		want  map[string][]float32
 		norms int
 	}{
-		{RegionTower{MLP: true}, map[string][]float32{"bn1/weight": {1, 1}, "bn1/bias": {0, 0}, "bn1/running_mean": {0, 0}, "bn1/running_var": {1, 1}}, 1},
-		{RegionTower{Graph: RegionGraph{Layers: 2}}, map[string][]float32{
+		{RegionTower{Encoder: RegionsMLP}, map[string][]float32{"bn1/weight": {1, 1}, "bn1/bias": {0, 0}, "bn1/running_mean": {0, 0}, "bn1/running_var": {1, 1}}, 1},
+		{RegionTower{Encoder: RegionsGraph, Layers: 2}, map[string][]float32{
 			"graph/00/bn/weight": {0, 0, 0, 0}, "graph/01/bn/weight": {0, 0, 0, 0}, "graph/00/bn/running_var": {1, 1, 1, 1}, "bn/weight": {1, 1, 1, 1}, "bn/running_mean": {0, 0, 0, 0},
 		}, 3},
 	} {

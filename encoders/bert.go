@@ -1,6 +1,8 @@
 package encoders
 
 import (
+	"cmp"
+
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/attention"
 	"github.com/geoalign/geoalign/ops/layout"
@@ -16,16 +18,10 @@ const bertEps = 1e-12
 // options below and no fusion layers it is the text tower of clip-mtob's dual encoder
 // (its section 3.1), whose layers are those of PyTorch's nn.TransformerEncoder.
 type BERT struct {
-	Vocab        int // V
-	Positions    int // size of the position table, at least L
-	Layers       int // text layers, numbered from 0
-	FusionLayers int // layers with cross-attention, numbered after the text layers
-	Width        int // D
-	Heads        int
-	MLP          int // hidden width of the feed-forward blocks; 0 means 4*Width
+	TextOptions
+	Vocab int // V
 	// Pictures is how many a text is read with; 0 means 1. With 2 each fusion layer is two: see pictures.go.
 	Pictures int
-	Dropout  float64 // of embeddings, block outputs and attention probabilities
 
 	// Classes is m, the number of class tokens of TextClasses; 0 means 1. All of them
 	// are the first id of a text again, told apart by their positions 0..m-1 alone, and
@@ -40,10 +36,8 @@ type BERT struct {
 	// draw it as a random word (BERT's padding_idx). -1: there is none.
 	Pad int
 
-	NoTokenType bool    // no embedding of the token type
-	FinalNorm   bool    // a layer norm after the text layers, norm
-	Eps         float32 // of layer norms; 0 means 1e-12
-	Activation  string  // of the feed-forward blocks: gelu, gelu_tanh or quick_gelu; empty: gelu
+	NoTokenType bool // no embedding of the token type
+	FinalNorm   bool // a layer norm after the text layers, norm
 	// Relative is the number of buckets of a bias of attention by the distance of two tokens,
 	// one for all layers (MPNet, Song et al. 2020); 0: none. See attention.RelativeBias.
 	Relative int
@@ -66,12 +60,7 @@ var _ TextEncoder = BERT{}
 func (b BERT) classes() int { return max(1, b.Classes) }
 func (b BERT) width() int   { return b.Width }
 
-func (b BERT) eps() float32 {
-	if b.Eps > 0 {
-		return b.Eps
-	}
-	return bertEps
-}
+func (b BERT) eps() float32 { return float32(cmp.Or(b.Eps, bertEps)) }
 
 // starts starts the parts of a layer.
 func (b BERT) starts() starts { return textStarts(b.TorchStart) }

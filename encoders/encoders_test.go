@@ -25,8 +25,8 @@ const (
 )
 
 var (
-	tinyViT  = ViT{Size: 8, Patch: 4, Depth: 2, Width: 12, Heads: 3}
-	tinyBERT = BERT{Vocab: vocab, Positions: 6, Layers: 2, FusionLayers: 1, Width: 16, Heads: 2}
+	tinyViT  = ViT{ImageOptions: ImageOptions{Size: 8, Patch: 4, Depth: 2, Width: 12, Heads: 3}}
+	tinyBERT = BERT{TextOptions: TextOptions{Positions: 6, Layers: 2, FusionLayers: 1, Width: 16, Heads: 2}, Vocab: vocab}
 )
 
 // towers builds all parts once in s: it returns image tokens, text states, fused
@@ -299,11 +299,13 @@ func TestMisuse(t *testing.T) {
 		{"image of another size", "want images (B, 3, 8, 8)", func(s *store, on Scope) { tinyViT.Forward(on, s.floats("x", 2, 3, 4, 4)) }},
 		{"image without channels", "want images", func(s *store, on Scope) { tinyViT.Forward(on, s.floats("x", 2, 8, 8)) }},
 		{"patch does not fit", "multiple of the patch", func(s *store, on Scope) {
-			ViT{Size: 8, Patch: 3, Depth: 1, Width: 4, Heads: 1}.Forward(on, s.floats("x", 2, 3, 8, 8))
+			ViT{ImageOptions: ImageOptions{Size: 8, Patch: 3, Depth: 1, Width: 4, Heads: 1}}.Forward(on, s.floats("x", 2, 3, 8, 8))
 		}},
-		{"no patch", "multiple of the patch", func(s *store, on Scope) { ViT{Size: 8}.Forward(on, s.floats("x", 2, 3, 8, 8)) }},
+		{"no patch", "multiple of the patch", func(s *store, on Scope) {
+			ViT{ImageOptions: ImageOptions{Size: 8}}.Forward(on, s.floats("x", 2, 3, 8, 8))
+		}},
 		{"no patch of a tower", "multiple of the patch", func(s *store, on Scope) {
-			ImageTower{ViT{Size: 8}}.Encode(&Context{}, on, Inputs{batch.Images: s.floats("x", 2, 3, 8, 8)}, Want{Classes: true})
+			ImageTower{ViT{ImageOptions: ImageOptions{Size: 8}}}.Encode(&Context{}, on, Inputs{batch.Images: s.floats("x", 2, 3, 8, 8)}, Want{Classes: true})
 		}},
 		{"heads", "multiple of 5 heads", func(s *store, on Scope) {
 			v := tinyViT

@@ -27,7 +27,7 @@ func ExampleViT() {
 	w := weights{gorgonia.NewGraph(), map[string]*gorgonia.Node{}}
 	images := gorgonia.NewTensor(w.graph, tensor.Float32, 4, gorgonia.WithShape(2, 3, 224, 224), gorgonia.WithName("images"))
 
-	vit := encoders.ViT{Size: 224, Patch: 16, Depth: 12, Width: 192, Heads: 3}
+	vit := encoders.ViT{ImageOptions: encoders.ImageOptions{Size: 224, Patch: 16, Depth: 12, Width: 192, Heads: 3}}
 	scope := encoders.NewScope(w)
 	tokens := vit.Forward(scope.In("image"), images)
 	features := encoders.Projection{Space: space.Space{Dim: 64}}.Forward(scope.In("image_proj"), tokens, vit.Tokens())

@@ -8,7 +8,7 @@ import (
 
 // Full returns v with every default written out, for programs that write the tower in another form.
 func (v ViT) Full() ViT {
-	v.MLP, v.Classes, v.Eps = v.hidden(), v.classes(), v.eps()
+	v.MLP, v.Classes, v.Eps = v.Hidden(), v.classes(), cmp.Or(v.Eps, vitEps)
 	v.Activation, v.Pool = cmp.Or(v.Activation, "gelu"), cmp.Or(v.Pool, PoolClass)
 	if v.Classes == 1 || v.TokenBlocks == 0 {
 		v.TokenBlocks = v.Depth
@@ -18,7 +18,7 @@ func (v ViT) Full() ViT {
 
 // Full returns b with every default written out, as that of ViT.
 func (b BERT) Full() BERT {
-	b.MLP, b.Classes, b.Eps, b.Activation = defaultTo(b.MLP, 4*b.Width), b.classes(), b.eps(), cmp.Or(b.Activation, "gelu")
+	b.MLP, b.Classes, b.Eps, b.Activation = defaultTo(b.MLP, 4*b.Width), b.classes(), cmp.Or(b.Eps, bertEps), cmp.Or(b.Activation, "gelu")
 	if b.Classes == 1 || b.TokenBlocks == 0 {
 		b.TokenBlocks = b.Layers
 	}

@@ -3,6 +3,7 @@ package encoders
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -10,28 +11,67 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Directions say how a GRU reads a text and what becomes of the states of both directions.
-type Directions string
-
-// The directions. The zero value is DirectionsMean.
+// Directions of a GRU. The empty one is DirectionsMean.
 const (
-	DirectionForward Directions = "forward" // from the first word to the last alone
-	DirectionsMean   Directions = "mean"    // both, averaged (SCAN, Lee et al. 2018)
-	DirectionsConcat Directions = "concat"  // both, side by side
+	DirectionForward = "forward" // from the first word to the last alone
+	DirectionsMean   = "mean"    // both, averaged (SCAN, Lee et al. 2018)
+	DirectionsConcat = "concat"  // both, side by side
 )
 
 // GRU is the text encoder of image-text matching (VSE++, Faghri et al. 2018; SCAN, Lee et al.
 // 2018): embeddings of words and gated recurrent units over them, in one direction or in both.
+//
 // Layers are those of PyTorch's nn.GRU: a further layer reads the states of both directions side by
 // side. Parameters have PyTorch's shapes and values to start from.
 type GRU struct {
-	Vocab      int // V
-	Embedding  int // channels of a word
-	Layers     int // at least 1
-	Width      int // D, channels of a state of a text: with DirectionsConcat half of them of each direction
-	Directions Directions
-	Dropout    float64 // of the embeddings and of what further layers read
+	// channels of the embedding of a word
+	Embedding int `toml:"embedding" fixed:"model" max:"65536"`
+	// forward (words are read from the first to the last) | mean (both directions, averaged) | concat (both, side by
+	// side, with half of model.text.width each)
+	Directions string `toml:"directions" fixed:"model"`
+
+	Vocab   int     `toml:"-"` // V
+	Layers  int     `toml:"-"` // at least 1
+	Width   int     `toml:"-"` // D, channels of a state of a text: with DirectionsConcat half of them of each direction
+	Dropout float64 `toml:"-"` // of the embeddings and of what further layers read
 }
+
+// Defaults implements section.Section.
+func (g *GRU) Defaults() { *g = GRU{Embedding: 300, Directions: DirectionsMean} }
+
+// Check implements section.Section.
+func (g *GRU) Check(k *section.Checker) {
+	k.NotNegative("embedding")
+	if k.Has(section.Recurrent) {
+		k.Positive("embedding")
+		k.Require("model.text.width", g.Directions != DirectionsConcat || section.Of[TextOptions](k).Width%2 == 0,
+			"must be even with model.text.gru.directions \"concat\", which halves it")
+	}
+	if k.Has(section.Recurrent) || g.Directions != "" {
+		k.OneOf("directions", DirectionForward, DirectionsMean, DirectionsConcat)
+	}
+}
+
+// directions are how many there are.
+func (g GRU) directions() int {
+	if g.Directions == DirectionForward {
+		return 1
+	}
+	return 2
+}
+
+// Weights counts the weights of the recurrent layers.
+func (g GRU) Weights() int64 {
+	n, h := g.directions(), g.hidden()
+	in := g.Embedding + (g.Layers-1)*n*h // of all layers
+	return 3 * int64(n) * int64(h) * (int64(in) + int64(g.Layers)*int64(h))
+}
+
+// Gates returns the channels of a token that the backward pass of the layers reads: the gates of each direction.
+func (g GRU) Gates() int { return 4 * g.directions() * g.hidden() * g.Layers }
+
+// Widest returns the channels of a token of the widest array: its gates or its embedding.
+func (g GRU) Widest() int { return max(4*g.hidden(), g.Embedding) }
 
 var _ TextEncoder = GRU{}
 

@@ -12,7 +12,7 @@ import (
 
 // TestGRUParameters pins names and shapes: they are PyTorch's and the keys of checkpoints.
 func TestGRUParameters(t *testing.T) {
-	for directions, want := range map[Directions]string{
+	for directions, want := range map[string]string{
 		DirectionForward: `embeddings/word/weight (20, 3)
 layers/00/forward/bias_hh (12)
 layers/00/forward/bias_ih (12)
@@ -70,7 +70,7 @@ func gruOf(t *testing.T, tower TextTower, key []int32, want Want, of func(Sequen
 // TestGRUPools: what stands for a text is what the states give, whether these are read or not.
 func TestGRUPools(t *testing.T) {
 	const d = 4
-	for _, directions := range []Directions{DirectionForward, DirectionsMean, DirectionsConcat} {
+	for _, directions := range []string{DirectionForward, DirectionsMean, DirectionsConcat} {
 		tower := TextTower{Encoder: GRU{Vocab: vocab, Embedding: 3, Layers: 2, Width: d, Directions: directions}}
 		states := gruOf(t, tower, nil, Want{Tokens: true}, func(q Sequence) *gorgonia.Node { return q.Tokens })
 		if slices.ContainsFunc(states[7*d:], func(v float32) bool { return v != 0 }) || !slices.ContainsFunc(states[6*d:7*d], func(v float32) bool { return v != 0 }) {

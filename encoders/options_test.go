@@ -24,8 +24,8 @@ func TestDualEncoderOptions(t *testing.T) {
 		p.Forward(on.In("text_proj"), y, p.Classes())
 		return s
 	}
-	v := ViT{Size: 32, Patch: 8, Depth: 2, Width: 64, Heads: 2, Classes: 4}
-	b := BERT{Vocab: 300, Positions: 60, Layers: 2, Width: 64, Heads: 2, Classes: 4}
+	v := ViT{ImageOptions: ImageOptions{Size: 32, Patch: 8, Depth: 2, Width: 64, Heads: 2}, Classes: 4}
+	b := BERT{TextOptions: TextOptions{Positions: 60, Layers: 2, Width: 64, Heads: 2}, Vocab: 300, Classes: 4}
 	p := Projection{Space: space.Space{Dim: 64, Spheres: 4, Tokens: true}}
 	plain := build(v, b, p)
 	v.NoPatchBias, v.PreNorm, v.TorchStart, v.Eps = true, true, true, 1e-5
@@ -84,7 +84,7 @@ func TestDualEncoderOptions(t *testing.T) {
 
 // TestEpsOption: the epsilon reaches the norms.
 func TestEpsOption(t *testing.T) {
-	run := func(eps float32) []float32 {
+	run := func(eps float64) []float32 {
 		_, b := several(0)
 		b.Eps, b.FinalNorm = eps, true
 		return runText(t, b)
@@ -95,7 +95,7 @@ func TestEpsOption(t *testing.T) {
 	if d := distance(run(0), run(.1)); d < 1e-3 {
 		t.Errorf("another epsilon changes nothing but %v", d)
 	}
-	image := func(eps float32) []float32 {
+	image := func(eps float64) []float32 {
 		v, _ := several(0)
 		v.Eps, v.PreNorm = eps, true
 		s := newStore(.2)

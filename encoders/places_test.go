@@ -72,7 +72,9 @@ func TestPlacesNeedLayers(t *testing.T) {
 		"fusion": func() {
 			bert.Fusion(c, on, FusionArgs{Texts: s.floats("x", 10, 16), Lengths: s.ints("lengths", 2), Images: s.floats("y", 10, 12), At: at, TextLen: 5, ImageLen: 5})
 		},
-		"vit": func() { ViT{Size: 8, Patch: 4, Width: 12, Heads: 3}.Class(on, s.floats("z", 2, 3, 8, 8)) },
+		"vit": func() {
+			ViT{ImageOptions: ImageOptions{Size: 8, Patch: 4, Width: 12, Heads: 3}}.Class(on, s.floats("z", 2, 3, 8, 8))
+		},
 	} {
 		err := func() (err error) {
 			defer op.Catch(&err)

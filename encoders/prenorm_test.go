@@ -17,7 +17,7 @@ func TestPreNormDropout(t *testing.T) {
 	run := func(key []int32, want Want) []float32 {
 		s := newStore(0.2)
 		ids, lens, seed := s.ints("ids", 3*tokens), s.ints("lengths", 3), s.ints("key", 2)
-		tower := TextTower{Tokens: tokens, Pool: PoolEnd, Encoder: PreNormText{Vocab: vocab, Positions: 9, Layers: 2, Width: 16, Heads: 2, Dropout: 0.3}}
+		tower := TextTower{Tokens: tokens, Pool: PoolEnd, Encoder: PreNormText{TextOptions: TextOptions{Positions: 9, Layers: 2, Width: 16, Heads: 2, Dropout: 0.3}, Vocab: vocab}}
 		out := tower.Encode(&Context{DropoutKey: seed}, NewScope(s), Inputs{batch.Tokens: ids, batch.Lengths: lens}, want)
 		x := out.Classes
 		if want.Tokens {

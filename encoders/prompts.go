@@ -6,30 +6,24 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Prompts are learned tokens without positions in every sequence of a transformer (VPT, Jia et al. 2022,
+// prompts returns p, the learned tokens without positions in every sequence of a transformer (VPT, Jia et al. 2022,
 // section 3.2): of images between class tokens and patches, of texts in front. They are the parameter
-// prompts (Tokens, D) of a block, which starts from N(0, .02^2). Attention reads them; nothing behind the
+// prompts (p, D) of a block, which starts from N(0, .02^2). Attention reads them; nothing behind the
 // blocks does.
-type Prompts struct {
-	Tokens int  // p; 0: none
-	Deep   bool // every block has its own in the place of those before; else the first block's pass all
-}
-
-// prompts returns p.
 func (s Scope) prompts() int {
 	if s.tuned == nil {
 		return 0
 	}
-	return s.tuned.Prompts.Tokens
+	return s.tuned.PromptTokens
 }
 
 // prompt returns the prompts of block i, (p, D), nil where it has none of its own. s is the scope of the
 // block.
 func (s Scope) prompt(i, d int) *gorgonia.Node {
-	if s.prompts() == 0 || i > 0 && !s.tuned.Prompts.Deep {
+	if s.prompts() == 0 || i > 0 && !s.tuned.PromptDeep {
 		return nil
 	}
-	return s.added().Param("prompts", Normal(.02), s.tuned.Prompts.Tokens, d)
+	return s.added().Param("prompts", Normal(.02), s.tuned.PromptTokens, d)
 }
 
 // prompted puts prompts (p, D), those of block i, in front of row at of every sequence of x: (N*(l+p), D).

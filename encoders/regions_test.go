@@ -25,7 +25,7 @@ pool/reverse/bias_hh (96)
 pool/reverse/bias_ih (96)
 pool/reverse/weight_hh (96, 32)
 pool/reverse/weight_ih (96, 32)
-pool/scores/weight (1, 32)`: {MLP: true, Pool: PoolGPO},
+pool/scores/weight (1, 32)`: {Encoder: RegionsMLP, Pool: PoolGPO},
 		`fc/bias (4)
 fc/weight (4, 5)
 graph/00/g/bias (4)
@@ -40,7 +40,7 @@ graph/00/w/weight (4, 4)
 pool/bias_hh (12)
 pool/bias_ih (12)
 pool/weight_hh (12, 4)
-pool/weight_ih (12, 4)`: {Graph: RegionGraph{Layers: 1, Metric: Metric{Form: "diag", Dim: 4}}, Pool: PoolGRU},
+pool/weight_ih (12, 4)`: {Encoder: RegionsGraph, Layers: 1, Metric: "diag", Pool: PoolGRU},
 	} {
 		s := newStore(0)
 		tower.Regions, tower.In, tower.Width = 3, 5, 4

@@ -4,30 +4,106 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/conv"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
-// ResNet is a residual network of convolutions (He et al. 2016) as torchvision has it: a stem and four stages of blocks. A
-// block is the sum of its input and of two convolutions of 3 x 3, or in a bottleneck of 1 x 1, 3 x 3 and 1 x 1, each followed by
+// ResNet is a residual network of convolutions (He et al. 2016) as torchvision has it: a stem and four stages of blocks.
+//
+// A block is the sum of its input and of two convolutions of 3 x 3, or in a bottleneck of 1 x 1, 3 x 3 and 1 x 1, each followed by
 // a batch norm and, but for the last before the sum, by ReLU; ReLU follows the sum. The first block of the stages 2 to 4 moves
 // its first convolution of 3 x 3 by two places at a time (version 1.5 of the bottleneck), and where a block changes the shape
 // its input passes a convolution of 1 x 1 and a batch norm.
 //
 // Parameters are those of torchvision: conv1, bn1, layer1/00/conv1, layer1/00/downsample/0 and so on.
 type ResNet struct {
-	Size      int  // side of an image
-	Depth     int  // 18, 34, 50 or 101
-	Width     int  // channels of the stem; 64 is that of the published networks
-	SmallStem bool // a convolution of 3 x 3 with stride 1 and no pooling in the place of 7 x 7 and pooling, both with stride 2
-	// FrozenStages: so many of the stem and the stages, from the first one on, are locked, batch norms included.
-	FrozenStages int
-	FrozenNorm   bool // all batch norms are locked
-	// Groups: batch norms take their statistics from each of so many groups of the images of a batch by itself; 0: 1.
-	Groups int
-	// ZeroInitResidual starts the weight of the last batch norm of a block at 0.
-	ZeroInitResidual bool
+	// layers: 18 or 34 (basic blocks, 8 x width channels come out) | 50 or 101 (bottlenecks, 32 x width channels come
+	// out)
+	Depth int `toml:"depth" fixed:"model" max:"101"`
+	// channels of the stem and of the first stage, which double from stage to stage: 64 is that of the published
+	// networks
+	Width int `toml:"width" fixed:"model" max:"1024"`
+	// the stem of small images: a convolution of 3 x 3 with stride 1 and no pooling, so that an image is 8 times as
+	// wide as the last layer; else 7 x 7 with stride 2 and pooling, and 32 times
+	SmallStem bool `toml:"small_stem" fixed:"model"`
+	// so many of the first parts stay as they start, the stem counted as one and then the four stages, with batch
+	// norms as in inference: 5 - n of torchvision's trainable layers, mmdetection's frozen_stages + 1; 0: none
+	FrozenStages int `toml:"frozen_stages" when:"model.image.freeze=false" fixed:"run" max:"5"`
+	// all batch norms are as in inference and keep the weights, biases and running statistics that they start with, as
+	// torchvision's FrozenBatchNorm2d
+	FrozenNorm bool `toml:"frozen_norm" when:"model.image.freeze=false" fixed:"run"`
+	// what batch norms of the momentum twin normalise by: batch (the statistics of its own batch, as in MoCo) |
+	// running (as in inference: the twin of the running statistics, for towers that start from stored weights)
+	TeacherNorm string `toml:"teacher_norm" when:"batch norms and momentum.enabled and teacher features"`
+	// a batch norm takes its statistics from each of so many groups of the batch by itself, the twin's from groups of
+	// shuffled images (shuffling BN of MoCo); a divisor of train.batch_size and a multiple of the processes that train
+	// together; 0 or 1: from the whole batch
+	ShuffleGroups int `toml:"shuffle_groups" when:"batch norms" max:"1024"`
+	// the last batch norm of a block starts with weight 0, so that a block starts as the identity (Goyal et al. 2017)
+	ZeroInitResidual bool `toml:"zero_init_residual" when:"init.checkpoint= and init.image.path="`
+
+	// Size is the side of an image.
+	Size int `toml:"-"`
+}
+
+// Statistics that the batch norms of a momentum encoder normalise by.
+const (
+	TeacherNormBatch   = "batch"
+	TeacherNormRunning = "running"
+)
+
+// Defaults implements section.Section.
+func (r *ResNet) Defaults() { *r = ResNet{Depth: 50, Width: 64, TeacherNorm: TeacherNormBatch} }
+
+// Check implements section.Section.
+func (r *ResNet) Check(k *section.Checker) {
+	k.NotNegative("depth", "width", "frozen_stages", "shuffle_groups")
+	if k.Has(section.Convolutions) || r.TeacherNorm != "" {
+		k.OneOf("teacher_norm", TeacherNormBatch, TeacherNormRunning)
+	}
+	if !k.Has(section.Convolutions) {
+		return
+	}
+	k.Require("depth", resNetBlocks[r.Depth][0] > 0, "must be 18, 34, 50 or 101")
+	k.Positive("width")
+	rows := int(k.Number("train.batch_size"))
+	if k.Has(section.BatchNorms) {
+		oneBatch(k, `batch norms of model.image.style "resnet" that are not frozen`)
+		k.Training("train.batch_size", rows*section.Of[ImageOptions](k).Patches() != 1, "must be at least 2 with images of one place",
+			"one row has no variance: or set model.image.resnet.frozen_norm = true")
+	}
+	if r.ShuffleGroups <= 1 { // nothing to hide from
+		return
+	}
+	const key = "shuffle_groups"
+	k.Training(key, k.Value("momentum.enabled") == true, "must be 0 without momentum",
+		"there is no key whose batch norm could tell which batch it is of")
+	k.Training(key, k.Has(section.BatchNorms), "must be 0 with frozen batch norms", "they take no statistics from the batch")
+	k.Training(key, r.TeacherNorm == TeacherNormBatch, `must be 0 with model.image.resnet.teacher_norm "running"`,
+		"batch norms of the momentum encoder take no statistics from the batch")
+	if rows < 1 {
+		return // reported with the batch
+	}
+	k.Training(key, rows%r.ShuffleGroups == 0, fmt.Sprintf("must divide train.batch_size (%d)", rows), "the groups have one size")
+	k.Training(key, rows != r.ShuffleGroups, "must be less than train.batch_size", "a group is 2 images at least")
+}
+
+// oneBatch tells batch norms, which a key asks for, that pairs of several micro-batches are compared.
+func oneBatch(k *section.Checker, key string) {
+	k.Training("train.accumulate", !k.Has(section.FeatureBatches), `must be "gradients" with `+key,
+		"a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch")
+}
+
+// Widest returns the values of an image in the largest layer.
+func (r ResNet) Widest() float64 {
+	side := float64(r.Size)
+	if r.SmallStem {
+		return side * side * float64(r.Channels()/8)
+	}
+	side = math.Ceil(side / 2)
+	return side * side * float64(max(r.Width, r.Channels()/32)) // the stem's; the first stage has a quarter of its places
 }
 
 // ResNetDepths are the depths that there are.

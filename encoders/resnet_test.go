@@ -123,7 +123,7 @@ func TestResNetGroups(t *testing.T) {
 	order, back := []int32{4, 1, 5, 0, 2, 3}, []int32{3, 1, 4, 5, 0, 2}
 	encode := func(rows []int32, groups int, shuffled bool) []float32 {
 		s, tower := newStore(.1), tower
-		tower.Groups = groups
+		tower.ShuffleGroups = groups
 		images := s.floats("images", len(rows), 3, size, size)
 		var x []float32
 		for _, r := range rows {
@@ -180,7 +180,7 @@ func TestResNetRefuses(t *testing.T) {
 		"want a width and a size of at least 1":    {Size: 8, Depth: 18},
 		"frozen stages must be 0 to 5":             {Size: 8, Depth: 18, Width: 2, FrozenStages: 6},
 		"want images (B, 3, 9, 9)":                 {Size: 9, Depth: 18, Width: 2},
-		"2 groups must divide the images":          {Size: 8, Depth: 18, Width: 2, Groups: 2},
+		"2 groups must divide the images":          {Size: 8, Depth: 18, Width: 2, ShuffleGroups: 2},
 	} {
 		err := func() (err error) {
 			defer op.Catch(&err)

@@ -25,7 +25,7 @@ func TestStylesRefused(t *testing.T) {
 			tower.Encode(&Context{}, on, Inputs{batch.Tokens: s.ints("ids", 2*tokens), batch.Lengths: s.ints("lengths", 2)}, Want{Classes: true})
 		}
 	}
-	relative := BERT{Vocab: vocab, Positions: 9, Layers: 1, Width: 16, Heads: 2, Relative: 32, Classes: 2}
+	relative := BERT{TextOptions: TextOptions{Positions: 9, Layers: 1, Width: 16, Heads: 2}, Vocab: vocab, Relative: 32, Classes: 2}
 	for name, c := range map[string]struct {
 		want  string
 		build func(s *store, on Scope)
@@ -36,9 +36,9 @@ func TestStylesRefused(t *testing.T) {
 		"unknown pool":      {"pool must be class, mean or attention", image(func(v *ViT) { v.Pool = "max" })},
 		"activation":        {"activation must be", image(func(v *ViT) { v.Activation = "relu" })},
 		"unknown text pool": {"pool must be class, pooler, mean, first_last, max, gpo, esa or end", text(TextTower{Encoder: tinyBERT, Pool: "min"})},
-		"text classes":      {"goes with one class token", text(TextTower{Encoder: BERT{Vocab: vocab, Positions: 9, Layers: 1, Width: 16, Heads: 2, Classes: 2}, Pool: PoolMean})},
+		"text classes":      {"goes with one class token", text(TextTower{Encoder: BERT{TextOptions: TextOptions{Positions: 9, Layers: 1, Width: 16, Heads: 2}, Vocab: vocab, Classes: 2}, Pool: PoolMean})},
 		"bias and classes":  {"a bias by distance goes with one class token", text(TextTower{Encoder: relative})},
-		"no layers":         {"at least one layer", text(TextTower{Encoder: PreNormText{Vocab: vocab, Positions: 9, Width: 16, Heads: 2}, Pool: PoolEnd})},
+		"no layers":         {"at least one layer", text(TextTower{Encoder: PreNormText{TextOptions: TextOptions{Positions: 9, Width: 16, Heads: 2}, Vocab: vocab}, Pool: PoolEnd})},
 		"identity": {"tokens must have the 8 channels", func(s *store, on Scope) {
 			p := Projection{Identity: true}
 			p.Space.Dim = 8
@@ -60,12 +60,12 @@ func TestStylesRefused(t *testing.T) {
 // TestTextPools: what stands for a text is the same whether its words are read too or not, and
 // is the first token, BERT's pooler of it, the last one or the mean of those that are no padding.
 func TestTextPools(t *testing.T) {
-	pre := PreNormText{Vocab: vocab, Positions: 9, Layers: 2, Width: 16, Heads: 2, Causal: true, Eps: 1e-5}
+	pre := PreNormText{TextOptions: TextOptions{Positions: 9, Layers: 2, Width: 16, Heads: 2, Eps: 1e-5}, Vocab: vocab, Causal: true}
 	lengths := []int32{int32(tokens), 2, 1}
 	for name, tower := range map[string]TextTower{
 		"bert class": {Encoder: tinyBERT}, "bert mean": {Encoder: tinyBERT, Pool: PoolMean}, "bert end": {Encoder: tinyBERT, Pool: PoolEnd}, "bert pooler": {Encoder: tinyBERT, Pool: PoolPooler},
 		"pre-norm end": {Encoder: pre, Pool: PoolEnd}, "pre-norm mean": {Encoder: pre, Pool: PoolMean}, "padding is read": {Encoder: pre, Pool: PoolEnd, Padding: true},
-		"relative end": {Encoder: BERT{Vocab: vocab, Positions: 9, Layers: 2, Width: 16, Heads: 2, Relative: 32}, Pool: PoolEnd},
+		"relative end": {Encoder: BERT{TextOptions: TextOptions{Positions: 9, Layers: 2, Width: 16, Heads: 2}, Vocab: vocab, Relative: 32}, Pool: PoolEnd},
 	} {
 		tower.Tokens = tokens
 		s := newStore(0.2)

@@ -10,17 +10,10 @@ import (
 // text side of CLIP (Radford et al. 2021), where a word sees itself and the words before it,
 // and of SigLIP (Zhai et al. 2023), where all see all.
 type PreNormText struct {
-	Vocab      int // V
-	Positions  int // size of the position table, at least L
-	Layers     int // at least 1
-	Width      int // D
-	Heads      int
-	MLP        int     // hidden width of the feed-forward blocks; 0 means 4*Width
-	Dropout    float64 // of embeddings, block outputs and attention probabilities
-	Causal     bool
-	Activation string          // gelu, gelu_tanh or quick_gelu; empty: gelu
-	Eps        float32         // of layer norms
-	Metric     AttentionMetric // of self-attention
+	TextOptions
+	Vocab  int // V
+	Causal bool
+	Metric AttentionMetric // of self-attention
 	// TorchStart is that of BERT.
 	TorchStart bool
 }
@@ -41,11 +34,11 @@ func (p PreNormText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia
 	first := s.Layer("layers", 0)
 	c.given(a.IDs.Shape()[0], a.Len)
 	x := prompted(0, p.embed(c, s, a), first.prompt(0, p.Width), a.Len, 0)
-	y := norm(first, "norm1", x, p.Eps)
+	y := norm(first, "norm1", x, float32(p.Eps))
 	for i := range p.Layers {
 		layer := s.Layer("layers", i)
 		if prompts := layer.prompt(i, p.Width); i > 0 && prompts != nil {
-			x, y = prompted(i, x, prompts, a.Len, 0), prompted(i, y, norm(layer, "norm1", prompts, p.Eps), a.Len, 0)
+			x, y = prompted(i, x, prompts, a.Len, 0), prompted(i, y, norm(layer, "norm1", prompts, float32(p.Eps)), a.Len, 0)
 		}
 		s.tap.tokens(i, y, s.prompts()+a.Len)
 		s.block(func() {
@@ -104,7 +97,7 @@ func (p PreNormText) layer(c *Context, s Scope, i int, x, y *gorgonia.Node, a Te
 		x = at.of(unprompted(x, a.Len, s.prompts()))
 	}
 	h = in.bottleneck(linear(in, "output", start.output, h, p.Width))
-	x, y = addNorm(b, "norm2", h, x, c.bits(h.Shape()[0], p.Width, p.Dropout), keep(p.Dropout), p.Eps)
+	x, y = addNorm(b, "norm2", h, x, c.bits(h.Shape()[0], p.Width, p.Dropout), keep(p.Dropout), float32(p.Eps))
 
 	f := b.In("ffn")
 	h = linearActivated(f, "intermediate", start.mlp, y, defaultTo(p.MLP, 4*p.Width), p.Activation)
@@ -113,7 +106,7 @@ func (p PreNormText) layer(c *Context, s Scope, i int, x, y *gorgonia.Node, a Te
 	if i+1 < p.Layers {
 		next, name = s.Layer("layers", i+1), "norm1"
 	}
-	return addNorm(next, name, h, x, c.bits(h.Shape()[0], p.Width, p.Dropout), keep(p.Dropout), p.Eps)
+	return addNorm(next, name, h, x, c.bits(h.Shape()[0], p.Width, p.Dropout), keep(p.Dropout), float32(p.Eps))
 }
 
 // starts starts the parts of a layer.

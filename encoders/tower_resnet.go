@@ -11,7 +11,7 @@ import (
 // ResNetTower is a residual network as a tower. Its tokens are the mean of the places of the last layer, which is the class token,
 // and then the places, row by row: 1 + 49 of an image of 224 x 224.
 //
-// With Groups above 1 the batch norms of a training step normalise each of so many groups of the images by its own statistics, as
+// With ShuffleGroups above 1 the batch norms of a training step normalise each of so many groups of the images by its own statistics, as
 // processes do that have a part of a batch each: a group passes the network by itself, and running statistics move by the mean over the
 // groups. Where the context shuffles images, groups are of shuffled ones, and what comes out is in the order of the images again
 // (shuffling BN, He et al. 2020, section 3.3).
@@ -51,7 +51,7 @@ func (t ResNetTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence 
 
 // places encodes images to the places of the last layer, (B*P, D).
 func (t ResNetTower) places(c *Context, s Scope, images *gorgonia.Node) *gorgonia.Node {
-	n, groups := images.Shape()[0], max(1, t.Groups)
+	n, groups := images.Shape()[0], max(1, t.ShuffleGroups)
 	if groups == 1 || c.Statistics == nil {
 		return t.Forward(c, s, imageRows(images, nil))
 	}

@@ -1,12 +1,200 @@
 package encoders
 
 import (
+	"slices"
+
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
+
+// TextOptions is the text tower and the fusion layers above it.
+type TextOptions struct {
+	// structure: empty (that of model.system) | bert (post-norm, eps 1e-12) | roberta (bert with eps 1e-5 and no token
+	// types) | mpnet (roberta with a bias of attention by distance) | clip (pre-norm, a word sees those before it, eps
+	// 1e-5, quick_gelu) | siglip (pre-norm, padding is read like words, eps 1e-6, gelu_tanh) | gru (gated recurrent
+	// units over embeddings of words, of model.text.gru)
+	Style string `toml:"style" fixed:"meaning"`
+	// text layers
+	Layers int `toml:"layers" fixed:"model" max:"128"`
+	// layers with cross-attention to the image
+	FusionLayers int `toml:"fusion_layers" when:"fused pairs or fusion_layers=0" fixed:"model" max:"128"`
+	// width of a token, a multiple of heads; of gru that of a state
+	Width int `toml:"width" fixed:"model" max:"65536"`
+	// attention heads
+	Heads int `toml:"heads" when:"style!=gru" fixed:"meaning" max:"1024"`
+	// hidden width of a layer's MLP; 0: 4 x width
+	MLP int `toml:"mlp" when:"style!=gru" fixed:"model" max:"262144"`
+	// of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
+	Activation string `toml:"activation" when:"style!=gru" fixed:"meaning"`
+	// as model.image.eps; 0: that of style, 1e-12 without one, 1e-5 in model.system "clip"
+	Eps float64 `toml:"eps" when:"style!=gru" fixed:"meaning" max:"0.1"`
+	// what stands for a text: empty (that of style) | class (the first token) | pooler (the first token through a
+	// linear layer and tanh, as BERT has it) | mean (of the words that are no padding) | end (the last token that is
+	// no padding; of siglip the last place, of gru the last state of each direction) | first_last (the mean of the
+	// words over the first and the last layer, as in SimCSE) | max (the largest value of each channel over the words)
+	// | gpo (the generalised pooling operator of VSE-infinity: learned weights for the sorted values) | esa (external
+	// space attention: a mean of each channel under weights of that channel)
+	Pool string `toml:"pool" when:"features" fixed:"meaning"`
+	// size of the position table, at least data.tokens
+	Positions int `toml:"positions" when:"style!=gru" fixed:"model" max:"65536"`
+	// as model.image.freeze; fusion layers are trained all the same
+	Freeze bool `toml:"freeze" when:"steps" fixed:"run"`
+	// of hidden states and attention probabilities; of gru of embeddings and of what further layers read
+	Dropout float64 `toml:"dropout"`
+	GRU     GRU     `toml:"gru" when:"style=gru"`
+}
+
+// Defaults implements section.Section.
+func (t *TextOptions) Defaults() {
+	*t = TextOptions{Layers: 6, FusionLayers: 6, Width: 768, Heads: 12, Positions: 512, Dropout: 0.1}
+}
+
+// Gives implements section.Giver.
+func (t *TextOptions) Gives() []section.Fact {
+	list := []section.Fact{section.WordAttention}
+	if t.Style == StyleGRU {
+		list[0] = section.Recurrent
+	}
+	if t.Dropout > 0 {
+		list = append(list, section.TowerDropout)
+	}
+	return list
+}
+
+// Check implements section.Section.
+func (t *TextOptions) Check(k *section.Checker) {
+	k.Positive("layers", "width")
+	k.NotNegative("mlp", "fusion_layers")
+	if t.Style != StyleGRU {
+		k.Positive("heads", "positions")
+		k.Require("width", t.Heads <= 0 || t.Width%t.Heads == 0, "must be a multiple of model.text.heads")
+	}
+	k.BelowOne("dropout")
+	k.NotNegative("eps")
+	k.OneOfOrEmpty("style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP, StyleGRU)
+	k.OneOfOrEmpty("activation", "gelu", "gelu_tanh", "quick_gelu")
+	k.OneOfOrEmpty("pool", "class", "pooler", "mean", "first_last", "end", "max", "gpo", "esa")
+	class, bert := t.Pooling() == "class", t.MasksWords() || t.Style == StyleMPNet
+	k.Require("pool", !t.PreNorm() || !class, "must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
+	k.Require("pool", t.Style != StyleGRU || !class,
+		"must be mean, end, max, gpo or esa with model.text.style \"gru\", whose first state has seen one word")
+	k.Require("pool", t.Pool != PoolFirstLast || bert,
+		"must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet",
+		"first_last reads the states behind the first layer of these")
+	k.Require("pool", t.Pool != PoolFirstLast || t.Layers > 0, "must be another without layers",
+		"first_last reads the states behind two of them")
+	k.Require("pool", t.Pool != PoolPooler || bert,
+		"must not be pooler with a model.text.style other than bert, roberta and mpnet",
+		"they have no first token that stands for a text")
+	k.Require("fusion_layers", t.FusionLayers == 0 || k.Has(section.Fusion) || !k.Has(section.Words), "must be 0",
+		k.Named()+" has no fusion layers")
+	k.Require("fusion_layers", t.FusionLayers > 0 || !k.Has(section.FusedPairs) || !k.Has(section.Fusion), "must be > 0",
+		"objective.itm and objective.mlm read the fusion layers")
+	k.Require("style", !k.Has(section.Fusion) || t.FusionLayers == 0 || t.MasksWords(),
+		"must be bert or roberta with fusion layers, which matching and masked language modelling read",
+		"set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style")
+	head := section.Of[HeadOptions](k)
+	k.Training("freeze", !t.Freeze || !section.Of[ImageOptions](k).Freeze || head.Identity != "both" || t.FusionLayers > 0,
+		"must be false where no other part is trained", "model.head.identity = \"both\" leaves nothing to train beside the towers")
+	if space, err := head.Space(); err == nil && space.Tokens && k.Has(section.Words) {
+		k.Require("style", t.MasksWords(), "must be bert or roberta with several class tokens", oneClassCure)
+		k.Require("pool", class, "must be class with several class tokens", oneClassCure)
+	}
+}
+
+// Tower returns the tower of a style.
+func (t TextOptions) Tower(a TowerArgs) TextTower {
+	return TextTower{
+		Encoder: t.Encoder(a), Tokens: a.Tokens, Pool: Pool(t.Pooling()), Padding: t.Style == StyleSigLIP,
+		Begin: a.Begin, End: a.End,
+	}
+}
+
+// Encoder returns the text encoder of a style, with the fusion layers.
+func (t TextOptions) Encoder(a TowerArgs) TextEncoder {
+	torch := a.System == "clip"
+	t.Eps = t.LayerNormEps(a.System)
+	switch {
+	case t.Style == StyleGRU:
+		g := t.Recurrent()
+		g.Vocab, g.Dropout = a.Vocab, t.Dropout
+		return g
+	case t.PreNorm():
+		t.Activation = StyleActivation(t.Style, t.Activation)
+		return PreNormText{TextOptions: t, Vocab: a.Vocab, Causal: t.Style == StyleCLIP, TorchStart: torch, Metric: a.Metric.at(AttendText)}
+	}
+	b := BERT{TextOptions: t, Vocab: a.Vocab, Pad: a.Pad, Classes: a.Space.Classes(), TokenBlocks: a.TokenBlocks, TorchStart: torch,
+		Metric: a.Metric.at(AttendText), FusionMetric: a.Metric.at(AttendFusion)}
+	mtob := t.Style == "" && torch // clip-mtob's
+	b.NoTokenType, b.FinalNorm = mtob || t.Style == StyleRoBERTa || t.Style == StyleMPNet, mtob
+	if t.Style == StyleMPNet {
+		b.Relative = mpnetBuckets
+	}
+	return b
+}
+
+// mpnetBuckets are those of MPNet's bias by distance.
+const mpnetBuckets = 32
+
+// PreNorm says whether the layers of a style have their norms first.
+func (t TextOptions) PreNorm() bool { return t.Style == StyleCLIP || t.Style == StyleSigLIP }
+
+// MasksWords says whether a style is of the layers that masked language modelling and fusion
+// are made of.
+func (t TextOptions) MasksWords() bool {
+	return slices.Contains([]string{"", StyleBERT, StyleRoBERTa}, t.Style)
+}
+
+// Pooling returns what stands for a text: class, pooler, mean, end, max, gpo or esa.
+func (t TextOptions) Pooling() string {
+	switch {
+	case t.Pool != "":
+		return t.Pool
+	case t.PreNorm() || t.Style == StyleGRU:
+		return "end"
+	}
+	return "class"
+}
+
+// ReadsClass says whether the first token stands for a text.
+func (t TextOptions) ReadsClass() bool { return t.Pooling() == "class" || t.Pooling() == "pooler" }
+
+// LayerNormEps returns the epsilon of the layer norms in a system, what 0 stands for included.
+func (t TextOptions) LayerNormEps(system string) float64 {
+	switch {
+	case t.Eps != 0:
+		return t.Eps
+	case t.Style == StyleSigLIP:
+		return vitEps
+	case t.Style == StyleRoBERTa, t.Style == StyleMPNet, t.Style == StyleCLIP, t.Style == "" && system == "clip":
+		return torchEps
+	}
+	return bertEps
+}
+
+// Recurrent returns the recurrent units of the style.
+func (t TextOptions) Recurrent() GRU {
+	g := t.GRU
+	g.Layers, g.Width = t.Layers, t.Width
+	return g
+}
+
+// Weights counts the weights of the matrices of the tower, without those of words and of fusion layers.
+func (t TextOptions) Weights() int64 {
+	if t.Style == StyleGRU {
+		return t.Recurrent().Weights()
+	}
+	return t.BlockWeights()*int64(t.Layers) + int64(t.Positions)*int64(t.Width)
+}
+
+// BlockWeights counts the weights of the matrices of a layer without cross-attention.
+func (t TextOptions) BlockWeights() int64 {
+	return int64(t.Width) * (4*int64(t.Width) + 2*int64(defaultTo(t.MLP, 4*t.Width)))
+}
 
 // TextEncoder is a transformer over token ids.
 type TextEncoder interface {

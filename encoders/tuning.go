@@ -1,40 +1,168 @@
 package encoders
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"gorgonia.org/gorgonia"
 )
 
-// Tuning trains a transformer by few parameters: some of its own, or ones that stand beside them. All
-// its others keep their values, they are locked. The zero value trains none. Methods may be
-// combined. Towers that are no transformers, pools of theirs and heads are trained as ever.
+// Tuning trains transformer towers by few parameters, alone or combined and beside model.lora: all their others keep the
+// values that they start with.
+//
+// Parameters are some of the transformer's own, or stand beside them; the others are locked. The zero value trains none.
+// Towers that are no transformers, pools of theirs and heads are trained as ever.
 type Tuning struct {
-	LoRA    LoRA
-	Adapter Adapter
-	Prompts Prompts
-	SSF     bool // every linear layer and norm has a scale and a shift of what it gives
-	BitFit  bool // biases are trained (Ben Zaken et al. 2022)
-	Blocks  int  // so many of the last blocks are trained, and all that stands behind them
-	// Metric is learned in the paths of low rank, of LoRA and of adapters (GSSF): they read x M in
-	// the place of x (R, in). Its Dim is the width of x, whatever Dim says, and 0 Blocks are of 8 channels.
-	Metric Metric
+	// bottleneck of the adapters behind the attention and the feed-forward part of every block (Houlsby et al. 2019);
+	// 0: none
+	AdapterWidth int `toml:"adapter_width" fixed:"model" max:"65536"`
+	// of adapters: gelu | relu
+	AdapterActivation string `toml:"adapter_activation" when:"adapter_width>0" fixed:"model"`
+	// the biases of the towers are trained (Ben Zaken et al. 2022)
+	BitFit bool `toml:"bitfit" fixed:"run"`
+	// so many of the last blocks of a tower are trained, and what stands behind them: the last norm, pooling, fusion
+	// layers; 0: none
+	PartialBlocks int `toml:"partial_blocks" fixed:"run" max:"128"`
+	// learned tokens without positions in every sequence of a tower, which attention reads (Jia et al. 2022, VPT); 0:
+	// none
+	PromptTokens int `toml:"prompt_tokens" fixed:"model" max:"1024"`
+	// every block has prompts of its own in the place of those before (VPT-deep); else those of the first block pass
+	// all
+	PromptDeep bool `toml:"prompt_deep" when:"prompt_tokens>0" fixed:"model"`
+	// linear layers and norms have a scale and a shift of each channel that they give (Lian et al. 2022)
+	SSF bool `toml:"ssf" fixed:"model"`
+	// learned in the paths of low rank, of model.lora and of adapters, which read x M in the place of x (GSSF): empty
+	// (none) | diag | block_diag | dense
+	Metric string `toml:"metric" when:"low rank" fixed:"model"`
+	// of metric "block_diag", a divisor of the inputs of every layer that has one; 0: of 8 channels each
+	MetricBlocks int `toml:"metric_blocks" when:"low rank and metric=block_diag" fixed:"model" max:"8192"`
 }
 
-// metricChannels is the size of a block of a metric where the number of blocks is not said.
+// metricChannels is the size of a block of a metric where the number of blocks is not said (GSSF).
 const metricChannels = 8
+
+// Defaults implements section.Section.
+func (t *Tuning) Defaults() { *t = Tuning{AdapterActivation: "gelu"} }
+
+// Gives implements section.Giver.
+func (t *Tuning) Gives() (list []section.Fact) {
+	if t.AdapterWidth > 0 {
+		list = append(list, section.LowRank)
+	}
+	if len(t.Methods()) > 0 {
+		list = append(list, section.Tuned)
+	}
+	if t.SSF {
+		list = append(list, section.Foldable)
+	}
+	return list
+}
+
+// Methods are the keys by which something is trained.
+func (t Tuning) Methods() (keys []string) {
+	for _, x := range []struct {
+		key string
+		on  bool
+	}{
+		{"adapter_width", t.AdapterWidth > 0}, {"bitfit", t.BitFit}, {"partial_blocks", t.PartialBlocks > 0},
+		{"prompt_tokens", t.PromptTokens > 0}, {"ssf", t.SSF},
+	} {
+		if x.on {
+			keys = append(keys, "model.tuning."+x.key)
+		}
+	}
+	return keys
+}
+
+// Folded is t without what weights can take in, or that says nothing of a trained model: scales and shifts, and
+// which of the parameters were trained. Bottlenecks and prompts stay, with their keys.
+func (t Tuning) Folded() (f Tuning) {
+	f.AdapterWidth, f.AdapterActivation = t.AdapterWidth, t.AdapterActivation
+	f.PromptTokens, f.PromptDeep = t.PromptTokens, t.PromptDeep
+	if t.AdapterWidth > 0 {
+		f.Metric, f.MetricBlocks = t.Metric, t.MetricBlocks
+	}
+	return f
+}
+
+// Check implements section.Section.
+func (t *Tuning) Check(k *section.Checker) {
+	k.NotNegative("adapter_width", "partial_blocks", "prompt_tokens", "metric_blocks")
+	k.OneOf("adapter_activation", "gelu", "relu")
+	k.OneOfOrEmpty("metric", MetricDiag, MetricBlockDiag, MetricDense)
+	towers := tunedTowers(k)
+	if len(towers) == 0 && k.Has(section.Towers) {
+		for _, key := range t.Methods() {
+			k.Training(key, false, "must be off without a transformer that is not frozen: there is nothing to tune", thaw(k))
+		}
+	}
+	for _, x := range towers {
+		k.Training("partial_blocks", t.PartialBlocks <= x.blocks, fmt.Sprintf("must be at most %s (%d)", x.blocksKey, x.blocks),
+			"leave model.tuning off to train all")
+		k.Require("prompt_tokens", t.PromptTokens == 0 || x.style != StyleMPNet,
+			fmt.Sprintf("must be 0 with %s.style %q, whose attention reads distances that prompts have not", x.path, x.style))
+		if n := t.MetricBlocks; t.Metric == MetricBlockDiag && k.Has(section.LowRank) {
+			msg := fmt.Sprintf("must divide %s.width (%d)", x.path, x.width)
+			if n == 0 {
+				k.Require("metric_blocks", x.width%metricChannels == 0, msg,
+					fmt.Sprintf("0 stands for blocks of %d channels: choose a divisor", metricChannels))
+			} else {
+				k.Require("metric_blocks", n < 0 || x.width%n == 0, msg, "choose a divisor: the blocks have one size")
+			}
+		}
+	}
+}
+
+// tunedTower is a tower that tuning reaches.
+type tunedTower struct {
+	path, blocksKey string
+	width, blocks   int
+	style           string
+}
+
+// tunedTowers are the transformers of the system that are not frozen. The fusion layers are part of the text tower, which
+// they keep in the list where it is frozen.
+func tunedTowers(k *section.Checker) (list []tunedTower) {
+	image, text := section.Of[ImageOptions](k), section.Of[TextOptions](k)
+	if k.Has(section.Patches) && !image.Freeze {
+		list = append(list, tunedTower{"model.image", "model.image.depth", image.Width, image.Depth, image.Style})
+	}
+	if fused := k.Has(section.Fusion) && text.FusionLayers > 0; k.Has(section.WordAttention) && (!text.Freeze || fused) {
+		list = append(list, tunedTower{"model.text", "model.text.layers", text.Width, text.Layers, text.Style})
+	}
+	return list
+}
+
+// thaw says what to do where no transformer is trained: those that are frozen can be, towers of other kinds cannot.
+func thaw(k *section.Checker) string {
+	var frozen []string
+	if k.Has(section.Patches) && section.Of[ImageOptions](k).Freeze {
+		frozen = append(frozen, "set model.image.freeze = false")
+	}
+	if k.Has(section.WordAttention) && section.Of[TextOptions](k).Freeze {
+		frozen = append(frozen, "set model.text.freeze = false")
+	}
+	if frozen == nil {
+		return `model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`
+	}
+	return strings.Join(frozen, " or ")
+}
 
 // tuning is that of a scope.
 type tuning struct {
 	Tuning
+	LoRA
 	context *Context // of dropout
 	blocks  int      // of the transformer
 }
 
 // Tuned returns s with the tuning of the transformers that are built in it; the dropout of adapters is
 // that of the context.
-func (s Scope) Tuned(t Tuning, c *Context) Scope {
-	s.tunes = &tuning{Tuning: t, context: c}
+func (s Scope) Tuned(t Tuning, l LoRA, c *Context) Scope {
+	if l.Rank > 0 || len(t.Methods()) > 0 {
+		s.tunes = &tuning{Tuning: t, LoRA: l, context: c}
+	}
 	return s
 }
 
@@ -62,7 +190,7 @@ func (t *tuning) trains(name string, of Traits) bool {
 		return true
 	}
 	i, inBlock := LayerOf(name)
-	return t.Blocks > 0 && !of.Front && (!inBlock || i >= t.blocks-t.Blocks)
+	return t.PartialBlocks > 0 && !of.Front && (!inBlock || i >= t.blocks-t.PartialBlocks)
 }
 
 // added is the scope of what tuning adds to s, which is trained and not tuned itself.
@@ -84,8 +212,8 @@ func (s Scope) tunedLinear(x, y *gorgonia.Node, from, out int, bias bool) *gorgo
 }
 
 // metric returns x (R, in) M in the place of x, with M the parameter of a name, where tuning has a metric.
-func (s Scope) metric(name string, m Metric, x *gorgonia.Node) *gorgonia.Node {
-	m.Dim = columns("metric", x)
+func (s Scope) metric(name string, t *tuning, x *gorgonia.Node) *gorgonia.Node {
+	m := Metric{Form: t.Metric, Blocks: t.MetricBlocks, Dim: columns("metric", x)}
 	if m.Form == "block_diag" {
 		if m.Blocks == 0 && m.Dim%metricChannels == 0 {
 			m.Blocks = m.Dim / metricChannels

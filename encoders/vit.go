@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -18,12 +19,7 @@ const vitEps = 1e-6
 // class tokens and positions and no dropout, as ALBEF uses it, or with the options below
 // as the dual encoder of clip-mtob does.
 type ViT struct {
-	Size  int // pixels of a side
-	Patch int // pixels of a patch's side
-	Depth int // blocks
-	Width int // D
-	Heads int
-	MLP   int // hidden width of a block's MLP; 0 means 4*Width
+	ImageOptions
 
 	// Classes is m, the number of class tokens, each learned by itself and with a
 	// position of its own; 0 means 1. They stand before the patches.
@@ -32,18 +28,11 @@ type ViT struct {
 	// pass; 0 means all. Before them the first class token and the patches are alone.
 	TokenBlocks int
 
-	NoPatchBias bool    // patches are embedded without a bias
-	PreNorm     bool    // a layer norm before the first block, norm_pre
-	Eps         float32 // of layer norms; 0 means 1e-6
-	Activation  string  // of a block's MLP: gelu, gelu_tanh, quick_gelu or swiglu; empty: gelu
-	LayerScale  bool    // what a block adds is scaled by channel, scale1 and scale2
-	Registers   int     // R, learned tokens without a position that nobody reads, between class tokens and patches
-
-	// Pool says what stands for an image where one token is asked for; empty: its class
-	// token. PoolAttention is a head of its own on the normalised patches.
-	Pool      Pool
-	NormFirst bool // with PoolMean: the mean of normalised patches, instead of the norm of the mean
-	NoClass   bool // no class token; Pool is another then
+	NoPatchBias bool // patches are embedded without a bias
+	PreNorm     bool // a layer norm before the first block, norm_pre
+	LayerScale  bool // what a block adds is scaled by channel, scale1 and scale2
+	NormFirst   bool // with the pool mean: the mean of normalised patches, instead of the norm of the mean
+	NoClass     bool // no class token; the pool is another then
 
 	// Metric is that of the self-attention of the blocks. The attention of a pooling head has none.
 	Metric AttentionMetric
@@ -83,14 +72,6 @@ func (v ViT) keeping(c *Context, n int) ViT {
 		v.kept.rows, v.kept.count = c.Patches(n, v.Patches()+classes, classes)
 	}
 	return v
-}
-
-// Patches returns P, the number of patches, 0 where Patch is not set.
-func (v ViT) Patches() int {
-	if v.Patch < 1 {
-		return 0
-	}
-	return (v.Size / v.Patch) * (v.Size / v.Patch)
 }
 
 // Tokens returns T, the number of output tokens per image: P+1, class token first, or P where
@@ -145,7 +126,7 @@ func (v ViT) Encode(s Scope, images *gorgonia.Node) (tokens, classes *gorgonia.N
 // block computes no other query than those of class tokens, where they are what is read.
 func (v ViT) Class(s Scope, images *gorgonia.Node) *gorgonia.Node {
 	v, s = v.in(s)
-	if v.Pool.byClass() {
+	if Pool(v.Pool).byClass() {
 		_, y := v.encode(s, images, true)
 		return y
 	}
@@ -158,7 +139,7 @@ func (v ViT) Class(s Scope, images *gorgonia.Node) *gorgonia.Node {
 func (v ViT) pooled(s Scope, x, y *gorgonia.Node) *gorgonia.Node {
 	t := v.inner() + v.prefix()
 	switch {
-	case v.Pool.byClass():
+	case Pool(v.Pool).byClass():
 		return leading(y, v.classes(), t)
 	case v.Pool == PoolMean && v.NormFirst:
 		return nn.MeanTokens(s.tap.pooled(y, t), nil, t, v.prefix())
@@ -250,12 +231,7 @@ func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 
 func (v ViT) classes() int { return max(1, v.Classes) }
 
-func (v ViT) eps() float32 {
-	if v.Eps > 0 {
-		return v.Eps
-	}
-	return vitEps
-}
+func (v ViT) eps() float32 { return float32(cmp.Or(v.Eps, vitEps)) }
 
 // vitInit starts everything unless TorchStart says other.
 var vitInit = TruncNormal(.02)
@@ -296,10 +272,10 @@ func (v ViT) check(images *gorgonia.Node) {
 	if v.Classes < 0 || v.TokenBlocks < 0 || v.TokenBlocks > v.Depth {
 		misuse("vit", images, "class tokens and their blocks must be at least 0, blocks at most %d (got %d and %d)", v.Depth, v.Classes, v.TokenBlocks)
 	}
-	if v.Registers < 0 || v.NoClass && (v.Pool.byClass() || v.classes() > 1) || !v.Pool.byClass() && v.classes() > 1 {
+	if v.Registers < 0 || v.NoClass && (Pool(v.Pool).byClass() || v.classes() > 1) || !Pool(v.Pool).byClass() && v.classes() > 1 {
 		misuse("vit", images, "want at least 0 registers, a pool other than class without a class token, and one class token with such a pool (got %d, %q and %d)", v.Registers, v.Pool, v.classes())
 	}
-	if !slices.Contains([]Pool{"", PoolClass, PoolMean, PoolAttention}, v.Pool) {
+	if !slices.Contains([]string{"", PoolClass, PoolMean, PoolAttention}, v.Pool) {
 		misuse("vit", images, "pool must be class, mean or attention (got %q)", v.Pool)
 	}
 	if s := images.Shape(); len(s) != 4 || s[1] != 3 || s[2] != v.Size || s[3] != v.Size {
@@ -341,20 +317,11 @@ func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _
 func (v ViT) mlp(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	start := v.starts().mlp
 	if v.Activation == SwiGLU {
-		h := nn.SwiGLU(linear(s, "fc1", start, x, 2*v.hidden()))
+		h := nn.SwiGLU(linear(s, "fc1", start, x, 2*v.Hidden()))
 		return linear(s, "fc2", start, h, v.Width)
 	}
-	h := linearActivated(s, "fc1", start, x, v.hidden(), v.Activation)
+	h := linearActivated(s, "fc1", start, x, v.Hidden(), v.Activation)
 	return linear(s, "fc2", start, h, v.Width)
-}
-
-// hidden is the hidden width of an MLP. The default of a gated one is two thirds of that of
-// others, to a multiple of 8, which gives it as many parameters.
-func (v ViT) hidden() int {
-	if v.MLP == 0 && v.Activation == SwiGLU {
-		return (4*v.Width*2/3 + 7) / 8 * 8
-	}
-	return defaultTo(v.MLP, 4*v.Width)
 }
 
 // scaleStart starts layer scales (Touvron et al. 2021, section 2).

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
@@ -104,7 +105,7 @@ func (x *job) write() (Written, error) {
 	if !slices.Contains([]string{"", "image", "text"}, x.Side) {
 		return Written{}, fmt.Errorf("a model has no side %q: use image or text", x.Side)
 	}
-	if x.Config.Model.Folds() {
+	if x.Config.Has(section.Foldable) {
 		return Written{}, fmt.Errorf("model.lora.rank = %d and model.tuning.ssf = %t: no form has adapters, scales and shifts: merge them first (train.Params)", x.Config.Model.LoRA.Rank, x.Config.Model.Tuning.SSF)
 	}
 	if err := x.describe(); err != nil {
@@ -122,7 +123,7 @@ func (x *job) write() (Written, error) {
 
 // describe finds the sides of the model, and refuses what no form but this module's own has.
 func (x *job) describe() (err error) {
-	if x.Config.Model.Fitted() {
+	if x.Config.Has(section.Fitted) {
 		if x.To == Geoalign && x.Side == "" {
 			return nil
 		}
@@ -155,7 +156,7 @@ func (x *job) describe() (err error) {
 	} else if x.To != Geoalign && t.PromptTokens > 0 {
 		return x.refuse("model.tuning.prompt_tokens", t.PromptTokens, "its layers have no prompts, which no weight can take in: tune by model.lora or model.tuning.ssf for it")
 	}
-	if x.To != Geoalign && x.To != ONNX && x.Config.Model.Stored() {
+	if x.To != Geoalign && x.To != ONNX && x.Config.Has(section.Stored) {
 		return x.refuse("model.system", x.Config.Model.System, "heads over stored features have no towers", asONNX)
 	}
 	return nil

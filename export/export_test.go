@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/export/exporttest"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -235,7 +235,7 @@ func TestTimmResizes(t *testing.T) {
 		if err := json.Unmarshal(text, &f); err != nil {
 			t.Fatal(err)
 		}
-		there, here := math.Floor(float64(c[0])/f.Pretrained.Crop), config.Image{Size: c[0], Crop: f.Pretrained.Crop}.Resized()
+		there, here := math.Floor(float64(c[0])/f.Pretrained.Crop), encoders.ImageOptions{Size: c[0], Crop: f.Pretrained.Crop}.Resized()
 		if there != float64(c[1]) || here != c[1] || x.Config.Model.Image.Resized() != c[1] {
 			t.Errorf("crop_pct %v of images of %d pixels: resized to %v by timm and to %d by what is read back, want %d", f.Pretrained.Crop, c[0], there, here, c[1])
 		}

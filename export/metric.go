@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/weights"
@@ -25,7 +26,7 @@ func (x *job) score() (scoring.Score, error) {
 // score; nil where these are the features themselves, or where the score is no product.
 func (x *job) folded() ([]float32, error) {
 	s, err := x.score()
-	if err != nil || !s.Folds() || s.Identity() || x.Config.Model.Interacts() {
+	if err != nil || !s.Folds() || s.Identity() || x.Config.Has(section.TokenScores) {
 		return nil, err
 	}
 	c := s.Space.Dim

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/export/onnx"
 	"github.com/geoalign/geoalign/weights"
@@ -71,7 +72,7 @@ func (x *job) onnx() error {
 	if x.sides.Fusion != nil {
 		x.note("the %d fusion layers and the heads that read them are left out", x.sides.Fusion.FusionLayers)
 	}
-	if !x.Config.Model.Stored() {
+	if !x.Config.Has(section.Stored) {
 		if x.Side != "text" {
 			x.processor()
 		}
@@ -134,7 +135,7 @@ func (x *job) dual(g *onnx.Graph, features []string, images string, axes []int) 
 	if err != nil {
 		return err
 	}
-	if score.Folds() && !x.Config.Model.Interacts() {
+	if score.Folds() && !x.Config.Has(section.TokenScores) {
 		scale, bias, err := x.scaleAndBias()
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -29,7 +28,7 @@ func (x *job) timm() error {
 		"mlp_ratio": ratio(v.MLP, v.Width), "num_classes": 0, "act_layer": v.Activation, "class_token": !v.NoClass, "reg_tokens": v.Registers, "no_embed_class": false,
 	}
 	naming := weights.Naming{Family: "timm", Registers: v.Registers}
-	architecture, eps := "vit_base_patch16_224", float32(1e-6)
+	architecture, eps := "vit_base_patch16_224", 1e-6
 	switch {
 	case v.PreNorm:
 		eps = 1e-5
@@ -40,10 +39,10 @@ func (x *job) timm() error {
 	case v.NoPatchBias:
 		return x.refuse("model.image.style", x.Config.Model.Image.Style, "its patches have a bias without a norm before the blocks", asONNX)
 	}
-	switch difference := math.Abs(float64(v.Eps - eps)); {
+	switch difference := math.Abs(v.Eps - eps); {
 	case difference > epsTolerance:
 		return x.refuse("model.image.eps", v.Eps, fmt.Sprintf("its layer norms have the epsilon %v", eps), asHF, asONNX)
-	case difference > 1e-3*float64(eps):
+	case difference > 1e-3*eps:
 		x.note("layer norms have the epsilon %v there, and %v here", eps, v.Eps)
 	}
 	if v.LayerScale {
@@ -103,7 +102,7 @@ func (x *job) timmConfig(model, pretrained object) {
 
 // cropped is the part of a resized image that is cut out. timm resizes to floor(size / part), where the quotient of two numbers of
 // floating point may be a little less than the side that images are resized to here: 192 / (192 / 225) is 224.99999999999997.
-func cropped(im config.Image) float64 {
+func cropped(im encoders.ImageOptions) float64 {
 	part := cmp.Or(im.Crop, 1)
 	for int(float64(im.Size)/part) < im.Resized() {
 		part = math.Nextafter(part, 0)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -72,7 +71,7 @@ func projection(h encoders.Head) *encoders.Projection {
 
 // oneLayer refuses heads that are more than a linear layer.
 func (x *job) oneLayer(forms ...string) error {
-	if style := x.Config.Model.Head.Style; style == config.HeadMLP || style == config.HeadTanh {
+	if style := x.Config.Model.Head.Style; style == encoders.HeadMLP || style == encoders.HeadTanh {
 		return x.refuse("model.head.style", style, "its heads are one linear layer", append(forms, oneSide)...)
 	}
 	return nil
@@ -126,8 +125,8 @@ func (x *job) fused() error {
 var activationHF = map[string]string{"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "quick_gelu": "quick_gelu"}
 
 // number is a float32 in JSON, in the digits that it is known by.
-func number(v float32) json.Number {
-	return json.Number(strconv.FormatFloat(float64(v), 'g', -1, 32))
+func number(v float64) json.Number {
+	return json.Number(strconv.FormatFloat(v, 'g', -1, 32))
 }
 
 // constant is a parameter of a number that is everywhere the same.

@@ -32,6 +32,18 @@ type Attention struct {
 
 var _ encoders.Interaction = Cross{}
 
+func scan(o Options, metric encoders.Metric) encoders.Interaction {
+	x := Cross{Share: 0.5, ImageToText: o.attention(DirectionImageToText, 4, PoolLSE), TextToImage: o.attention(DirectionTextToImage, 9, PoolLSE)}
+	x.Attention, x.Similarity = o.sites(metric)
+	return x
+}
+
+func bfan(o Options, metric encoders.Metric) encoders.Interaction {
+	x := Cross{Share: 1, Focal: true, ImageToText: o.attention(DirectionImageToText, 20, PoolMean), TextToImage: o.attention(DirectionTextToImage, 20, PoolMean)}
+	x.Attention, x.Similarity = o.sites(metric)
+	return x
+}
+
 // Scores implements encoders.Interaction.
 func (m Cross) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y := tokens(images), tokens(texts)

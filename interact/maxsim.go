@@ -40,6 +40,16 @@ const (
 
 var _ encoders.Interaction = MaxSim{}
 
+// maxSim returns the kind with a reduction.
+func maxSim(reduce Reduce) func(Options, encoders.Metric) encoders.Interaction {
+	return func(o Options, metric encoders.Metric) encoders.Interaction {
+		return MaxSim{
+			Reduce: reduce, ImageToText: o.Direction != DirectionTextToImage, TextToImage: o.Direction != DirectionImageToText,
+			Hidden: o.Hidden, Metric: metric,
+		}
+	}
+}
+
 // Scores implements encoders.Interaction.
 func (m MaxSim) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y := tokens(images), tokens(texts)

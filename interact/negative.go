@@ -1,6 +1,8 @@
 package interact
 
 import (
+	"cmp"
+
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/exchange"
 	"github.com/geoalign/geoalign/ops/interaction"
@@ -31,6 +33,12 @@ const BoundaryName = "interaction/boundary"
 const alike = 5
 
 var _ encoders.Interaction = Negative{}
+
+func naaf(o Options, metric encoders.Metric) encoders.Interaction {
+	x := Negative{Scale: float32(cmp.Or(o.AttentionScale, 20))}
+	x.Attention, x.Similarity = o.sites(metric)
+	return x
+}
 
 // Scores implements encoders.Interaction.
 func (m Negative) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {

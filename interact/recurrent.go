@@ -23,6 +23,13 @@ type Recurrent struct {
 
 var _ encoders.Interaction = Recurrent{}
 
+func imram(o Options, metric encoders.Metric) encoders.Interaction {
+	x := Recurrent{Share: 1, Steps: o.Steps, Unit: o.UnitQueries,
+		ImageToText: o.attention(DirectionImageToText, 9, PoolMean), TextToImage: o.attention(DirectionTextToImage, 9, PoolMean)}
+	x.Attention, x.Similarity = o.sites(metric)
+	return x
+}
+
 // Scores implements encoders.Interaction.
 func (m Recurrent) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	if m.Steps == 1 {

@@ -1,6 +1,8 @@
 package interact
 
 import (
+	"cmp"
+
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/interaction"
 	"gorgonia.org/gorgonia"
@@ -24,6 +26,17 @@ type Vectors struct {
 }
 
 var _ encoders.Interaction = Vectors{}
+
+func sgr(o Options, metric encoders.Metric) encoders.Interaction {
+	x := Vectors{Dim: o.SimDim, Steps: o.Steps, Dropout: o.Dropout, Scale: float32(cmp.Or(o.AttentionScale, 9))}
+	x.Attention, x.Similarity = o.sites(metric)
+	return x
+}
+
+func saf(o Options, metric encoders.Metric) encoders.Interaction {
+	o.Steps = 0
+	return sgr(o, metric)
+}
 
 // Scores implements encoders.Interaction.
 func (v Vectors) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {

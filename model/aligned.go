@@ -28,33 +28,8 @@ type Aligned struct {
 // NewAligned returns the system of a configuration before its fit. The engine stays the
 // caller's.
 func NewAligned(cfg config.Config, engine *compute.Engine) *Aligned {
-	method, zero := alignMethod(cfg, cfg.Model.Align.Method)
+	method, zero := cfg.Model.Align.Named(cfg.Model.Align.Method, cfg.Run.Seed)
 	return &Aligned{method: method, engine: engine, fitted: zero}
-}
-
-// alignMethod returns a method of model.align with its settings, and the zero value of its map.
-func alignMethod(cfg config.Config, name string) (align.Method, align.Map) {
-	a := cfg.Model.Align
-	prepare := align.Prepare{KeepMean: !a.Center, KeepLength: !a.UnitLength}
-	switch name {
-	case config.AlignByRidge:
-		direction := map[string]align.Direction{"text_to_image": align.TextToImage, "image_to_text": align.ImageToText}[a.Ridge.Direction]
-		return align.Ridge{Prepare: prepare, Direction: direction, Lambda: a.Ridge.Penalty}, &align.Linear{}
-	case config.AlignByProcrustes:
-		return align.Procrustes{Prepare: prepare, RotationOnly: a.Procrustes.RotationOnly}, &align.Linear{}
-	case config.AlignByCSA:
-		return align.CSA{Prepare: prepare, Lambda: a.CSA.Shrinkage, Components: a.CSA.Components}, &align.CSAMap{}
-	case config.AlignByASIF:
-		return align.ASIF{K: a.ASIF.K, P: a.ASIF.P}, &align.ASIFMap{}
-	case config.AlignByWasserstein:
-		w := align.Wasserstein{Prepare: prepare, Components: a.Wasserstein.Components, Rows: a.Wasserstein.Rows, Restarts: a.Wasserstein.Restarts, Seed: cfg.Run.Seed}
-		if w.Restarts == 0 {
-			w.Restarts = -1 // none
-		}
-		return w, &align.Linear{}
-	}
-	c := a.CCA
-	return align.CCA{Prepare: prepare, Lambda: c.Shrinkage, Components: c.Components, Power: c.Power, Unweighted: c.Power == 0}, &align.Linear{}
 }
 
 // Fit fits the map to pairs, which are read block by block; ASIF keeps them in memory. It ends
@@ -132,7 +107,8 @@ func (a *Aligned) Dim() int { return a.fitted.Width() }
 
 // PairScore is the product of mapped rows, which have unit length.
 func (a *Aligned) PairScore() (scoring.Score, error) {
-	return scoring.Score{Space: space.Space{Dim: a.Dim(), Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}, nil
+	return scoring.Score{Space: space.Space{Dim: a.Dim(), Spheres: 1},
+		Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}, nil
 }
 
 // Image and Text map one side.
@@ -185,7 +161,8 @@ func (m *MapEncoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float
 
 // FitReference fits the alignment of objective.klot.reference to pairs, with the settings of
 // [model.align]. It ends early with the error of ctx.
-func FitReference(ctx context.Context, cfg config.Config, e *compute.Engine, pairs align.Pairs) (*objectives.Reference, error) {
+func FitReference(ctx context.Context, cfg config.Config, e *compute.Engine,
+	pairs align.Pairs) (*objectives.Reference, error) {
 	m, err := fitLinear(ctx, cfg, e, "objective.klot.reference", cfg.Objective.KLOT.Reference, pairs)
 	if err != nil {
 		return nil, err
@@ -199,7 +176,7 @@ func FitReference(ctx context.Context, cfg config.Config, e *compute.Engine, pai
 
 // fitLinear fits the map of a name, which key asks for, of one linear layer a side.
 func fitLinear(ctx context.Context, cfg config.Config, e *compute.Engine, key, name string, pairs align.Pairs) (*align.Linear, error) {
-	method, zero := alignMethod(cfg, name)
+	method, zero := cfg.Model.Align.Named(name, cfg.Run.Seed)
 	a := &Aligned{method: method, engine: e, fitted: zero}
 	if _, err := a.Fit(ctx, pairs); err != nil {
 		return nil, err
@@ -224,7 +201,7 @@ func StartHeads(ctx context.Context, p *Trainer, pairs align.Pairs) (string, err
 		return "", err
 	}
 	w := m.Width()
-	if c < w && name != config.AlignByCCA {
+	if c < w && name != "cca" {
 		return "", config.Errors{{Path: "model.head.dim", Value: c, Msg: fmt.Sprintf("must be at least %d for model.heads.start = %q, whose map has so many channels", w, name),
 			Hint: `raise it: further channels start from zero; or start from "cca", whose first channels are its best`}}
 	}

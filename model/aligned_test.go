@@ -32,7 +32,7 @@ func TestStartHeads(t *testing.T) {
 	pairs := rotatedRows(60)
 	for _, dim := range []int{3, 4, 7} {
 		cfg := tinyHeads()
-		cfg.Model.Heads.Layers, cfg.Model.Heads.Start, cfg.Model.Head.Dim = 0, config.AlignByCCA, dim
+		cfg.Model.Heads.Layers, cfg.Model.Heads.Start, cfg.Model.Head.Dim = 0, "cca", dim
 		cfg.Momentum.Enabled = true
 		h := buildHeads(t, cfg)
 		if _, err := StartHeads(t.Context(), h, pairs); err != nil {
@@ -87,7 +87,7 @@ func product(x, y []float32, c, i, j int) (sum float64) {
 
 // TestAlignedEnds: a fit ends with its context and leaves the map as it was.
 func TestAlignedEnds(t *testing.T) {
-	for _, method := range []string{config.AlignByCCA, config.AlignByRidge, config.AlignByProcrustes, config.AlignByCSA, config.AlignByASIF, config.AlignByWasserstein} {
+	for _, method := range []string{"cca", "ridge", "procrustes", "csa", "asif", "wasserstein"} {
 		cfg := config.Default()
 		cfg.Model.Align.Method = method
 		a := NewAligned(cfg, newEngine(t))
@@ -107,7 +107,7 @@ func TestAlignedEnds(t *testing.T) {
 // TestAlignedTellsFewDirections: columns that repeat each other are told of the side that has them.
 func TestAlignedTellsFewDirections(t *testing.T) {
 	cfg := config.Default()
-	cfg.Model.Align.Method = config.AlignByCCA
+	cfg.Model.Align.Method = "cca"
 	pairs := rotatedRows(60)
 	pairs.Image = repeated{pairs.Image}
 	measures, err := NewAligned(cfg, newEngine(t)).Fit(t.Context(), pairs)

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 )
 
 // TestAttentionMetricStartsAsTheProduct: before its first update a model with a metric in its attention has the losses
-// of the one without, bit for bit, and all its gradients, on every path of attention. It has weights where it is said to.
+// of the one without, bit for bit, and all its gradients, on every path of attention. It has weights where it is said
+// to.
 func TestAttentionMetricStartsAsTheProduct(t *testing.T) {
 	systems := loraSystems(t) // styles and systems, with adapters
 	plain := tinyConfig()
@@ -19,7 +20,7 @@ func TestAttentionMetricStartsAsTheProduct(t *testing.T) {
 	half.Compute.Precision = "bf16"
 	systems["bf16"] = half
 	for name, cfg := range systems {
-		for _, metric := range []config.AttentionMetric{{Form: "diag", Heads: "own"}, {Form: "block_diag", Blocks: 2, Heads: "shared"}, {Form: "dense", Heads: "own", Where: []string{"image"}}} {
+		for _, metric := range []encoders.AttentionMetric{{Form: "diag", Heads: "own"}, {Form: "block_diag", Blocks: 2, Heads: "shared"}, {Form: "dense", Heads: "own", Where: []string{"image"}}} {
 			with := cfg
 			with.Model.AttentionMetric = metric
 			base, m := build(t, cfg, "builtin", 2), build(t, with, "builtin", 2)
@@ -43,7 +44,7 @@ func TestAttentionMetricStartsAsTheProduct(t *testing.T) {
 				}
 			}
 			wanted := map[string]int{"image": cfg.Model.Image.Depth}
-			if len(metric.Where) == 0 && !cfg.Model.ImagesOnly() {
+			if len(metric.Where) == 0 && !cfg.Has(section.ImagesAlone) {
 				wanted["text"] = cfg.Model.Text.Layers
 				if cfg.Model.System == "albef" {
 					wanted["text"] += 2 * cfg.Model.Text.FusionLayers

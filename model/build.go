@@ -42,8 +42,6 @@ type builder struct {
 	blocks blocks // of the student, to compute again in the backward pass
 	judge  *judge // of hard negatives, or nil
 	norms  norms  // of the student
-	// matched are the globs of model.lora.layers that have matched a layer.
-	matched map[string]bool
 }
 
 // buildStep builds and compiles the training step.
@@ -119,7 +117,7 @@ func (b *builder) addLosses() error {
 func (p *Trainer) newBuilder(rows int) *builder {
 	cfg, obj, v, n := p.cfg, p.cfg.Objective, p.cfg.View(), newNet(p.params)
 	on, momentum := encoders.NewScope(n.params), encoders.NewScope(n.momentum)
-	b := &builder{Trainer: p, net: n, matched: map[string]bool{}}
+	b := &builder{Trainer: p, net: n}
 	if cfg.Compute.Recompute {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
@@ -166,8 +164,9 @@ func (p *Trainer) newBuilder(rows int) *builder {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
 		s.Fusion = &objectives.Fusion{
-			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student), MomentumParams: b.tuned(b.scope(momentum, "text"), s.TeacherContext),
-			TextLen: textLen, ImageLen: imageLen,
+			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student),
+			MomentumParams: b.tuned(b.scope(momentum, "text"), s.TeacherContext),
+			TextLen:        textLen, ImageLen: imageLen,
 		}
 	}
 	if p.o.Connector != nil && obj.ITM.On() {
@@ -185,14 +184,13 @@ func (b *builder) scope(s encoders.Scope, name string) encoders.Scope {
 
 // tuned gives a tower or fusion layers of the step the tuning of the configuration.
 func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
-	return tunedBy(b.cfg.Model, s, c, b.matched)
+	return tuned(b.cfg.Model, s, c)
 }
 
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
 	m := b.cfg.Model
-	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
-		!b.s.Has(section.Dropout) && !(b.cfg.JointPairs() && b.cfg.Objective.SentencePairs.Dropout > 0) {
+	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !b.s.Has(section.TowerDropout) && !b.s.Has(section.Dropout) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {
@@ -234,7 +232,7 @@ func (p *Trainer) ranks() objectives.Ranks {
 // patches lets the online side see a share of the patches of an image.
 func (b *builder) patches() {
 	im := b.cfg.Model.Image
-	if b.cfg.Model.Stored() || !im.LeavesPatchesOut() {
+	if b.cfg.Has(section.Stored) || !im.LeavesPatchesOut() {
 		return
 	}
 	views := 0
@@ -272,7 +270,8 @@ func (b *builder) captions() {
 }
 
 // side runs a tower and its head as far as losses read them.
-func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objectives.Read, names map[string]string) objectives.Side {
+func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objectives.Read,
+	names map[string]string) objectives.Side {
 	if b.design.views && !r.Features {
 		return objectives.Side{}
 	}
@@ -288,7 +287,8 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	}
 	scope, context := b.scope(p, x.name), c
 	if x.frozen {
-		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches, Regions: c.Regions, Masks: c.Masks}
+		scope = scope.As(encoders.Traits{Locked: true})
+		context = &encoders.Context{Patches: c.Patches, Regions: c.Regions, Masks: c.Masks}
 	} else {
 		scope = b.tuned(scope, c)
 	}
@@ -306,7 +306,8 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 // tower runs a tower over the batch, and over masked captions where they are read: with
 // one class token, which is the first, in one pass for both. Masked captions have one class token always:
 // nothing reads more of theirs.
-func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
+func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context, in encoders.Inputs,
+	r objectives.Read) (x objectives.Side) {
 	if text, ok := t.(encoders.TextTower); ok && r.Tokens && r.Masked && text.FirstIsClass() {
 		x.Sequence = t.Encode(c, p, b.s.Captions.All, encoders.Want{Tokens: true}) // (2B*L, D)
 		n := b.s.Rows * x.Len
@@ -332,7 +333,8 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 }
 
 // encodeBehind runs a text tower over the texts of rows of a batch, in, and those of r.Behind, in one pass.
-func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Context, rows int, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
+func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Context, rows int, in encoders.Inputs,
+	r objectives.Read) (x objectives.Side) {
 	ids, lengths := gorgonia.Nodes{in[batch.Tokens]}, gorgonia.Nodes{in[batch.Lengths]}
 	for _, text := range r.Behind {
 		more := in
@@ -341,7 +343,8 @@ func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Co
 		}
 		ids, lengths = append(ids, more[batch.Tokens]), append(lengths, more[batch.Lengths])
 	}
-	all := encoders.Inputs{batch.Tokens: layout.ConcatInts(ids...), batch.Lengths: layout.ConcatInts(lengths...)} // ((1+k)B*L), ((1+k)B)
+	all := encoders.Inputs{batch.Tokens: layout.ConcatInts(ids...),
+		batch.Lengths: layout.ConcatInts(lengths...)} // ((1+k)B*L), ((1+k)B)
 	x.Sequence = t.Encode(c, p, all, encoders.Want{Tokens: r.Tokens, Classes: true})
 	own := rows * t.Classes()
 	x.Behind = layout.StridedRows(x.Classes, own, 1, x.Classes.Shape()[0]-own) // (kB, D)
@@ -355,7 +358,8 @@ func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Co
 // compile compiles the step and binds its inputs.
 func (b *builder) compile() error {
 	t := b.step
-	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, RunOn: b.o.Group.Size() > 1, Recompute: exec.Recompute{Blocks: b.blocks.list}}
+	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, RunOn: b.o.Group.Size() > 1,
+		Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	t.norms = b.norms
 	c.Outputs = slices.Concat(t.keys.nodes(), t.norms.nodes(), t.agreement.nodes())
 	if t.samples != nil {
@@ -387,7 +391,8 @@ func (b *builder) compile() error {
 		}
 	}
 	var err error
-	if t.columns, err = batch.Union(b.s.Inputs.Columns(), []batch.Column{{Name: batch.IDs, Type: batch.Int32}}); err != nil {
+	if t.columns, err = batch.Union(b.s.Inputs.Columns(),
+		[]batch.Column{{Name: batch.IDs, Type: batch.Int32}}); err != nil {
 		return err
 	}
 	return b.s.Inputs.Bind(t.machine)

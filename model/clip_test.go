@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -17,8 +18,8 @@ import (
 func tinyCLIP(topology string) config.Config {
 	c := config.Default()
 	c.Model.System, c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = "clip", false, 0, 0
-	c.Model.Image = config.Image{Size: 16, Patch: 8, Depth: 2, Width: 16, Heads: 2}
-	c.Model.Text = config.Text{Layers: 2, Width: 24, Heads: 2, Positions: 10}
+	c.Model.Image = encoders.ImageOptions{Size: 16, Patch: 8, Depth: 2, Width: 16, Heads: 2}
+	c.Model.Text = encoders.TextOptions{Layers: 2, Width: 24, Heads: 2, Positions: 10}
 	c.Model.Head.Dim, c.Model.Head.Topology = 8, topology
 	o := &c.Objective
 	o.ITC.Weight, o.ITM.Weight, o.MLM.Weight, o.ITC.InBatchWeight = 0, 0, 0, 1

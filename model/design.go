@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
@@ -16,8 +17,8 @@ type design struct {
 	image, text side
 	teacher     bool           // both sides have momentum copies
 	fusion      *encoders.BERT // layers over pairs, or nil
-	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is encoded,
-	// the queue holds one ring, and the batch enters the queue before it is compared.
+	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is
+	// encoded, the queue holds one ring, and the batch enters the queue before it is compared.
 	views bool
 	// crops are further, smaller views of an image through the tower of that size, which the image side's head follows.
 	crops crops
@@ -72,7 +73,7 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 	case "heads":
 		d = heads(cfg, o, space)
 	default:
-		if cfg.Model.Fitted() {
+		if cfg.Has(section.Fitted) {
 			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs or heads", s)
@@ -82,7 +83,11 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d.image.teacher = map[string]string{batch.Images: batch.Views}
 	}
 	d.space = space
-	d.interaction = newInteraction(cfg)
+	var metric encoders.Metric
+	if cfg.Has(section.Metric) {
+		metric = metricForm(cfg)
+	}
+	d.interaction = cfg.Model.Interaction.Interaction(cfg.Model.Head.Dim, metric)
 	if cfg.Data.CacheFeatures {
 		d.image.kept, d.text.kept = d.image.frozen, d.text.frozen
 	}
@@ -116,18 +121,18 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	for _, x := range []struct {
 		text batch.Text
 		read bool
-	}{{batch.PositiveText, cfg.HasPositives() || cfg.Model.JudgesPairs() && !cfg.JointPairs()}, {batch.NegativeText, cfg.HasNegatives()}} {
+	}{{batch.PositiveText, cfg.HasPositives() || cfg.Has(section.SentencePairs) && !cfg.JointPairs()}, {batch.NegativeText, cfg.HasNegatives()}} {
 		if x.read {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}
 	}
 	switch task := cfg.Data.SentencePairs.Of(); {
-	case cfg.Model.JudgesPairs() && !task.Scored():
+	case cfg.Has(section.SentencePairs) && !task.Scored():
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
-	case cfg.Model.JudgesPairs():
+	case cfg.Has(section.SentencePairs):
 		all = append(all, batch.Column{Name: batch.Scores})
 	}
-	if cfg.Model.Classifies() {
+	if cfg.Has(section.Classes) {
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	}
 	for _, s := range cfg.Losses() {
@@ -141,7 +146,7 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	if d.crops.count > 0 {
 		all = append(all, d.crops.column())
 	}
-	if g := cfg.Objective.Geometric; g.On() && cfg.Model.Stored() {
+	if g := cfg.Objective.Geometric; g.On() && cfg.Has(section.Stored) {
 		near := func(name string, read bool) {
 			if read {
 				all = append(all, batch.Column{Name: name, Shape: []int{g.Neighbours}, Type: batch.Int32})

@@ -12,7 +12,7 @@ import (
 // encoder, trained by image-text contrast against a momentum teacher and a queue,
 // image-text matching with hard negatives, and masked language modelling.
 func albef(cfg config.Config, o Options, space space.Space) design {
-	d := pairOfTowers(cfg, o, space, encoders.Projection{Space: space})
+	d := pairOfTowers(cfg, o, encoders.Projection{Space: space})
 	if bert, ok := textEncoder(cfg.Model, o, space).(encoders.BERT); ok {
 		bert.Pictures = cfg.Pictures()
 		d.fusion = &bert
@@ -25,7 +25,7 @@ func albef(cfg config.Config, o Options, space space.Space) design {
 // projection without bias onto the topology of model.head. The paper trains it by symmetric
 // contrast within the batch alone; a teacher and a queue are a matter of configuration.
 func clip(cfg config.Config, o Options, space space.Space) design {
-	return pairOfTowers(cfg, o, space, encoders.Projection{Space: space, NoBias: true, Gaussian: true})
+	return pairOfTowers(cfg, o, encoders.Projection{Space: space, NoBias: true, Gaussian: true})
 }
 
 // matchingSystem is a system of image-text matching, in the manner of VSE++ (Faghri et al. 2018) and
@@ -34,7 +34,7 @@ func clip(cfg config.Config, o Options, space space.Space) design {
 // projection with a bias. It is trained by the losses over the scores of a batch, as a rule by
 // objective.hinge.
 func matchingSystem(cfg config.Config, o Options, space space.Space) design {
-	d := pairOfTowers(cfg, o, space, encoders.Projection{Space: space})
+	d := pairOfTowers(cfg, o, encoders.Projection{Space: space})
 	for _, x := range []struct {
 		*side
 		own encoders.Tower // in the place of the side's
@@ -51,25 +51,21 @@ func matchingSystem(cfg config.Config, o Options, space space.Space) design {
 	return d
 }
 
-// views are the systems of images alone, MoCo and SwAV: a vision transformer whose class
-// token passes an MLP of one hidden layer and ReLU to the unit sphere (Chen et al. 2020), or a residual network whose mean does.
-// The transformer and the head have no batch normalisation; a residual network has.
+// views are the systems of images alone, MoCo and SwAV: a vision transformer whose class token passes an MLP of one
+// hidden layer and ReLU to the unit sphere (Chen et al. 2020), or a residual network whose mean does. The transformer
+// and the head have no batch normalisation; a residual network has.
 //
-// MoCo is contrast of two views of an image with a momentum encoder and a queue of its
-// features (He et al. 2020): the first view passes the encoder, the second the momentum encoder. SwAV
-// is swapped prediction between two views that pass one encoder (Caron et al. 2020), and from
-// smaller views to them where there are any (crops.go). Views pass it one after the other, so that each
-// has batch norms of its own statistics, and all crops together. Its queue holds features of first views, and both views' codes are
-// balanced together with it, where SwAV keeps a queue for each view.
+// MoCo is contrast of two views of an image with a momentum encoder and a queue of its features (He et al. 2020): the
+// first view passes the encoder, the second the momentum encoder. SwAV is swapped prediction between two views that
+// pass one encoder (Caron et al. 2020), and from smaller views to them where there are any (crops.go). Views pass it
+// one after the other, so that each has batch norms of its own statistics, and all crops together. Its queue holds
+// features of first views, and both views' codes are balanced together with it, where SwAV keeps a queue for each view.
 func views(cfg config.Config) design {
-	im, hidden := cfg.Model.Image, cfg.Model.Views.Hidden
-	if hidden == 0 {
-		hidden = im.TokenWidth()
-	}
+	im, sphere := cfg.Model.Image, space.Space{Dim: cfg.Model.Head.Dim}
 	first := side{
 		name: "image", proj: "image_proj", frozen: im.Freeze,
-		tower: imageTower(cfg, space.Space{Dim: cfg.Model.Head.Dim}),
-		head:  encoders.MLP{Space: space.Space{Dim: cfg.Model.Head.Dim}, Layers: 1, Hidden: hidden, Activation: "relu"},
+		tower: imageTower(cfg, sphere),
+		head:  cfg.Model.Views.Head(im.TokenWidth(), sphere),
 	}
 	second := first
 	second.column = map[string]string{batch.Images: batch.Views}
@@ -78,7 +74,7 @@ func views(cfg config.Config) design {
 	if n := cfg.SmallCrops(); n > 0 {
 		small := cfg
 		small.Model.Image.Size = cfg.Data.Crops.Size
-		d.crops = crops{tower: imageTower(small, space.Space{Dim: cfg.Model.Head.Dim}), count: n, size: cfg.Data.Crops.Size}
+		d.crops = crops{tower: imageTower(small, sphere), count: n, size: cfg.Data.Crops.Size}
 	}
 	d.keys = func(s *objectives.Step) keyNodes {
 		if s.HasTeacher() {
@@ -128,32 +124,36 @@ func identities(cfg config.Config, space space.Space) design {
 	return design{image: one, text: one, views: true}
 }
 
-// classes is fine-tuning of an image tower for classification: the tower without a head of its own, whose features are its class tokens
-// on the unit sphere. Both sides are this tower, so that whatever asks for either side of a score has it; a step encodes the images once.
+// classes is fine-tuning of an image tower for classification: the tower without a head of its own, whose features are
+// its class tokens on the unit sphere. Both sides are this tower, so that whatever asks for either side of a score has
+// it; a step encodes the images once.
 func classes(cfg config.Config, space space.Space) design {
-	one := side{name: "image", proj: "image_proj", frozen: cfg.Model.Image.Freeze, tower: imageTower(cfg, space), head: encoders.Projection{Space: space, Identity: true}}
+	one := side{name: "image", proj: "image_proj", frozen: cfg.Model.Image.Freeze, tower: imageTower(cfg, space),
+		head: encoders.Projection{Space: space, Identity: true}}
 	return design{image: one, text: one, views: true}
 }
 
-// simcse is learning of sentence embeddings from texts alone (Gao et al. 2021): one text tower, whose losses compare the
-// texts of a batch. Both sides are this tower, so that whatever asks for either side of a score has it; a step encodes the
-// texts once. An embedding is what model.text.pool gives, on the unit sphere, or with objective.simcse.head = "always" what
-// the head makes of it.
+// simcse is learning of sentence embeddings from texts alone (Gao et al. 2021): one text tower, whose losses compare
+// the texts of a batch. Both sides are this tower, so that whatever asks for either side of a score has it; a step
+// encodes the texts once. An embedding is what model.text.pool gives, on the unit sphere, or with objective.simcse.head
+// = "always" what the head makes of it.
 func simcse(cfg config.Config, o Options, space space.Space) design {
 	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: textTower(cfg, o, space)}
 	if cfg.Objective.SimCSE.Head == objectives.SentenceHeadAlways {
-		one.head = objectives.SentenceHead(space)
+		one.head = encoders.TanhHead(space)
 	} else {
 		one.head = encoders.Projection{Space: space, Identity: true}
 	}
 	return design{image: one, text: one, views: true}
 }
 
-// sentencePairs is fine-tuning of a text tower on pairs of sentences: that of simcse without a head of its own, and in training
-// with the types of tokens where both sentences are one text. A sentence alone is encoded as before, all of the first type.
+// sentencePairs is fine-tuning of a text tower on pairs of sentences: that of simcse without a head of its own, and in
+// training with the types of tokens where both sentences are one text. A sentence alone is encoded as before, all of
+// the first type.
 func sentencePairs(cfg config.Config, o Options, space space.Space) design {
 	t := textTower(cfg, o, space)
-	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: t, head: encoders.Projection{Space: space, Identity: true}}
+	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: t,
+		head: encoders.Projection{Space: space, Identity: true}}
 	if cfg.JointPairs() {
 		t.Segments = true
 		one.inTraining = t

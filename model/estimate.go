@@ -4,6 +4,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/ops/geometric"
 )
 
@@ -69,7 +70,8 @@ func (p estimate) footprint() Footprint {
 	return f
 }
 
-// resultBytes returns the memory of what a step keeps for its backward pass, of towers that keep so many values of a row.
+// resultBytes returns the memory of what a step keeps for its backward pass, of towers that keep so many values of a
+// row.
 func (p estimate) resultBytes(kept int64) int64 {
 	return 4 * (int64(p.cfg.RankRows())*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs()) // similarities of both spaces and the gradient
 }
@@ -77,16 +79,16 @@ func (p estimate) resultBytes(kept int64) int64 {
 // tokenPlaces counts the places of the nearest tokens that an interaction keeps for its backward
 // pass.
 func (p estimate) tokenPlaces() int64 {
-	c := p.cfg.Model.Interaction
-	if c.Kind == "" || c.CrossAttends() { // which keeps nothing of a pair but its score
+	x, ok := p.design.interaction.(interact.MaxSim) // cross attention keeps nothing of a pair but its score
+	if !ok {
 		return 0
 	}
 	tokens := 0
-	if c.Way() != config.DirectionTextToImage {
+	if x.ImageToText {
 		n, _ := p.design.image.tower.Shape()
 		tokens += n
 	}
-	if c.Way() != config.DirectionImageToText {
+	if x.TextToImage {
 		n, _ := p.design.text.tower.Shape()
 		tokens += n
 	}
@@ -96,7 +98,7 @@ func (p estimate) tokenPlaces() int64 {
 // chunkValues counts the values of the points that pass a head at a time in the geometric
 // term over pools, and the gradients that are added up there.
 func (p estimate) chunkValues() int64 {
-	if !p.cfg.Objective.Geometric.On() || !p.cfg.Model.Stored() {
+	if !p.cfg.Objective.Geometric.On() || !p.cfg.Has(section.Stored) {
 		return 0
 	}
 	g, h := p.cfg.Objective.Geometric, p.cfg.Model.Heads
@@ -138,35 +140,29 @@ func (p estimate) batchBytes() int64 {
 // to block, which the backward pass reads.
 func (p estimate) sizes() (weights, kept int64) {
 	m := p.cfg.Model
-	if m.Stored() {
-		h := m.Heads
-		if h.Layers == 0 {
-			return int64(h.InImage+h.InText) * int64(m.Head.Dim), 0
-		}
-		kept = 2 * int64(h.Layers) * int64(h.Hidden)
-		between := 2 * int64(h.Layers-1) * int64(h.Hidden) // rows of the matrices from one hidden layer to the next
-		return (int64(h.InImage+h.InText+2*m.Head.Dim) + between) * int64(h.Hidden), kept
+	if p.cfg.Has(section.Stored) {
+		return m.Heads.Weights(m.Head.Dim)
 	}
 	x, t := m.Image, m.Text
-	if m.TextsOnly() {
+	if p.cfg.Has(section.Sentences) {
 		return p.sentenceSizes()
 	}
-	weights = imageWeights(x)
-	some := m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
+	weights = x.Weights()
+	some := p.cfg.Has(section.Tuned) && (!p.cfg.Has(section.Adapters) || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
 	switch {
 	case x.Freeze:
-	case x.Style == config.StyleResNet:
-		_, _, kept = resNetTower(m).Sizes()
+	case x.Style == encoders.StyleResNet:
+		_, _, kept = x.Network().Sizes()
 	case some:
-	case x.Style == config.StyleRegions:
+	case x.Style == encoders.StyleRegions:
 		kept = int64(p.cfg.Data.Regions.Most) * int64(x.Width)
 	default:
 		kept = int64(x.Kept()) * int64(x.Width) * int64(x.Depth-1)
 	}
-	if m.ImagesOnly() {
+	if p.cfg.Has(section.ImagesAlone) {
 		return weights, kept
 	}
-	weights += textWeights(t)
+	weights += t.Weights()
 	for _, side := range []struct {
 		head  encoders.Head
 		width int
@@ -178,7 +174,7 @@ func (p estimate) sizes() (weights, kept int64) {
 	if !t.Freeze && !some {
 		kept += p.keptOfTexts()
 	}
-	weights += p.fusionWeights() + interactionWeights(m) + p.memoryWeights() + p.fusedWeights()
+	weights += p.fusionWeights() + m.Interaction.Weights(m.Head.Dim) + p.fusedWeights()
 	kept += p.queueLogits()
 	w, k := p.captioningSizes()
 	return weights + w, kept + k
@@ -186,7 +182,7 @@ func (p estimate) sizes() (weights, kept int64) {
 
 // fusedWeights returns the weights of the matrices that fuse features, which have no momentum copies.
 func (p estimate) fusedWeights() int64 {
-	if p.cfg.Model.Stored() {
+	if p.cfg.Has(section.Stored) {
 		return 0
 	}
 	return p.cfg.Objective.ADCL.Weights(p.cfg.Model.Head.Dim)
@@ -200,11 +196,11 @@ func (p estimate) queueLogits() int64 {
 // sentenceSizes are those of a text tower alone, for all texts of a row.
 func (p estimate) sentenceSizes() (weights, kept int64) {
 	m, t := p.cfg.Model, p.cfg.Model.Text
-	weights = textWeights(t)
+	weights = t.Weights()
 	if head, ok := p.design.text.head.(encoders.Projection); !ok || !head.Identity {
 		weights += m.Head.Weights(t.Width)
 	}
-	if m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) {
+	if p.cfg.Has(section.Tuned) && (!p.cfg.Has(section.Adapters) || len(m.LoRA.Layers) > 0) {
 		return weights, 0
 	}
 	return weights, p.keptOfTexts()
@@ -214,8 +210,8 @@ func (p estimate) sentenceSizes() (weights, kept int64) {
 func (p estimate) keptOfTexts() int64 {
 	t := p.cfg.Model.Text
 	word := int64(t.Width) * int64(t.Layers-1)
-	if t.Style == config.StyleGRU {
-		word = int64(t.GRUGates())
+	if t.Style == encoders.StyleGRU {
+		word = int64(t.Recurrent().Gates())
 	}
 	return int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * word
 }
@@ -226,8 +222,8 @@ func (p estimate) decoderWeights() int64 {
 	return p.fusionWeights() + d*d + d*int64(p.cfg.Model.Text.Positions)
 }
 
-// captioningSizes are those of the decoder of objective.captioning or objective.vqa: of recurrent units the logits of a caption, its gates and its weights of the tokens
-// of an image.
+// captioningSizes are those of the decoder of objective.captioning or objective.vqa: of recurrent units the logits of a
+// caption, its gates and its weights of the tokens of an image.
 func (p estimate) captioningSizes() (weights, kept int64) {
 	c := p.cfg.Objective.Captioning
 	if p.cfg.Writes() {
@@ -246,85 +242,35 @@ func (p estimate) captioningSizes() (weights, kept int64) {
 	return weights, int64(max(1, words-1))*(v+4*h+int64(tokens)) + 4*h*int64(tokens)
 }
 
-// interactionWeights returns the weights of the matrices of an interaction.
-func interactionWeights(m config.Model) int64 {
-	i, c, s := m.Interaction, int64(m.Head.Dim), int64(m.Interaction.SimDim)
-	if !i.MakesVectors() {
-		return 0
-	}
-	weights := 4*c*c + 2*c*s // of two pools, of words and of wholes
-	if i.Kind == config.InteractionSGR {
-		weights += 3 * int64(i.Steps) * s * s
-	}
-	return weights
-}
-
-// memoryWeights returns the weights of the memory units of an interaction.
-func (p estimate) memoryWeights() int64 {
-	c, width := p.cfg.Model.Interaction, 2*int64(p.cfg.Model.Head.Dim)
-	switch {
-	case !c.HasMemory():
-		return 0
-	case c.Way() == config.DirectionBoth:
-		return 2 * width * width
-	}
-	return width * width
-}
-
-// imageWeights returns the weights of the matrices of an image tower.
-func imageWeights(x config.Image) int64 {
-	switch x.Style {
-	case config.StyleRegions:
-		return int64(x.RegionWeights())
-	case config.StyleResNet:
-		n, _, _ := resNetTower(config.Model{Image: x}).Sizes()
-		return n
-	}
-	first := x.Hidden()
-	if x.Activation == encoders.SwiGLU {
-		first *= 2
-	}
-	w := int64(x.Width)
-	return w*(4*w+int64(first)+int64(x.Hidden()))*int64(x.Depth) + (3*int64(x.Patch)*int64(x.Patch)+int64(x.Patches()))*w
-}
-
-// textWeights returns the weights of the matrices of a text tower, words left out.
-func textWeights(t config.Text) int64 {
-	if t.Style == config.StyleGRU {
-		return int64(t.GRUWeights())
-	}
-	return block(t.Width, t.MLP)*int64(t.Layers) + int64(t.Positions)*int64(t.Width)
-}
-
 // lockedWeights returns those of sizes that are not trained.
 func (p estimate) lockedWeights() (n int64) {
 	m := p.cfg.Model
-	if m.Stored() {
+	if p.cfg.Has(section.Stored) {
 		return 0
 	}
 	last := m.Tuning.PartialBlocks // of which a tuned tower trains the weights
 	switch x := m.Image; {
-	case m.TextsOnly():
+	case p.cfg.Has(section.Sentences):
 	case x.Freeze:
-		n += imageWeights(x)
-	case x.Style == config.StyleResNet:
-		_, locked, _ := resNetTower(m).Sizes()
+		n += x.Weights()
+	case x.Style == encoders.StyleResNet:
+		_, locked, _ := x.Network().Sizes()
 		n += locked
-	case m.Tunes() && x.Transforms():
+	case p.cfg.Has(section.Tuned) && x.Transforms():
 		x.Depth -= last
-		n += imageWeights(x)
+		n += x.Weights()
 	}
-	if m.ImagesOnly() {
+	if p.cfg.Has(section.ImagesAlone) {
 		return n
 	}
 	switch t := m.Text; {
 	case t.Freeze:
-		n += textWeights(t)
-	case m.Tunes() && t.Style != config.StyleGRU:
+		n += t.Weights()
+	case p.cfg.Has(section.Tuned) && t.Style != encoders.StyleGRU:
 		t.Layers -= last
-		n += textWeights(t)
+		n += t.Weights()
 	}
-	if m.Tunes() && last == 0 {
+	if p.cfg.Has(section.Tuned) && last == 0 {
 		n += p.fusionWeights()
 	}
 	return n
@@ -337,15 +283,7 @@ func (p estimate) fusionWeights() int64 {
 		return 0
 	}
 	keys := 2 * int64(t.Width) * int64(x.TokenWidth()) // one for all pictures of a text
-	return (block(t.Width, t.MLP)+2*int64(t.Width)*int64(t.Width))*int64(p.design.fusion.CrossLayers()) + keys*int64(t.FusionLayers)
-}
-
-// block returns the weights of a transformer block without cross-attention.
-func block(width, hidden int) int64 {
-	if hidden == 0 {
-		hidden = 4 * width
-	}
-	return int64(width) * (4*int64(width) + 2*int64(hidden))
+	return (t.BlockWeights()+2*int64(t.Width)*int64(t.Width))*int64(p.design.fusion.CrossLayers()) + keys*int64(t.FusionLayers)
 }
 
 // queueBytes returns the memory of a queue: rings of features, one for each modality, and

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // The estimate is at most what a model takes, in each of its parts, and no small part of
@@ -37,11 +38,11 @@ func TestEstimate(t *testing.T) {
 		"joint":      func(c *config.Config) { *c = tinyPairs(t, "rte", "objective.sentence_pairs.encoding=joint") },
 		"every idea": func(c *config.Config) { *c = everyIdea() },
 		"tokens": func(c *config.Config) {
-			*c = tinyFILIP(config.InteractionMaxAve)
+			*c = tinyFILIP("max_ave")
 			c.Train.BatchSize = 20 // most of the memory is places
 		},
 		"vectors": func(c *config.Config) {
-			*c = tinySGRAF(config.InteractionSGR)
+			*c = tinySGRAF("sgr")
 			c.Model.Interaction.SimDim, c.Model.Interaction.Steps = 64, 4 // most of the weights
 		},
 		"matching": func(c *config.Config) {
@@ -51,7 +52,7 @@ func TestEstimate(t *testing.T) {
 		"recurrent": func(c *config.Config) { *c = tinyHost("vsepp"); c.Model.Text.Layers, c.Model.Text.Width = 2, 32 },
 		"side by side": func(c *config.Config) {
 			*c = tinyHost("vsepp")
-			c.Model.Text.GRU.Directions, c.Model.Text.Layers, c.Model.Text.Width = config.GRUConcat, 3, 32
+			c.Model.Text.GRU.Directions, c.Model.Text.Layers, c.Model.Text.Width = encoders.DirectionsConcat, 3, 32
 		},
 		"captioning": func(c *config.Config) { *c = tinyHost("vsrn_caption"); c.Train.BatchSize = 9 },
 		"heads":      func(c *config.Config) { *c = tinyHeads() },
@@ -141,7 +142,8 @@ func TestEstimateOfTheLargest(t *testing.T) {
 	}
 }
 
-// TestEstimateThere: where results may take half, those that find no room among the gradients, which do not, are fewer than half.
+// TestEstimateThere: where results may take half, those that find no room among the gradients, which do not, are fewer
+// than half.
 func TestEstimateThere(t *testing.T) {
 	const gradients = 100
 	for _, results := range []int64{50, 150, 250, 400} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
@@ -68,14 +69,14 @@ func interacted(t *testing.T, m *Trainer, b *batch.Batch) float64 {
 // TestExplainTerms: of every kind, direction, pool, form and site of the metric, over pixels and over
 // regions, the terms add up to the score of evaluation.
 func TestExplainTerms(t *testing.T) {
-	var list []config.Interaction
+	var list []interact.Options
 	for _, way := range []string{"both", "image_to_text", "text_to_image"} {
 		for _, kind := range []string{"max_ave", "max_sum", "max_soft"} {
-			list = append(list, config.Interaction{Kind: kind, Direction: way, Metric: "similarity", ClassTokens: way == "both"})
+			list = append(list, interact.Options{Kind: kind, Direction: way, Metric: "similarity", ClassTokens: way == "both"})
 		}
 		for _, kind := range []string{"scan", "bfan"} {
 			for i, site := range []string{"similarity", "attention", "both"} {
-				list = append(list, config.Interaction{Kind: kind, Direction: way, Metric: site, Pool: []string{"", "mean", "lse"}[i], ClassTokens: site == "both"})
+				list = append(list, interact.Options{Kind: kind, Direction: way, Metric: site, Pool: []string{"", "mean", "lse"}[i], ClassTokens: site == "both"})
 			}
 		}
 	}
@@ -93,7 +94,8 @@ func TestExplainTerms(t *testing.T) {
 	}
 }
 
-// TestExplainTermsOfForms: so they do under the forms of a metric that are stored otherwise than they are made up, at both sites.
+// TestExplainTermsOfForms: so they do under the forms of a metric that are stored otherwise than they are made up, at
+// both sites.
 func TestExplainTermsOfForms(t *testing.T) {
 	for name, form := range map[string]objectives.GSSF{
 		"sparse": {Form: "sparse", L1: 0.1}, "low_rank": {Form: "low_rank", Rank: 3}, "symmetric": {Form: "low_rank", Rank: 3, Symmetric: true},
@@ -247,7 +249,7 @@ func TestExplainHosts(t *testing.T) {
 // TestExplainAdapters: a model with adapters is explained with them.
 func TestExplainAdapters(t *testing.T) {
 	for name, cfg := range loraSystems(t) {
-		if cfg.Model.ImagesOnly() {
+		if cfg.Has(section.ImagesAlone) {
 			continue
 		}
 		m := buildCLIP(t, cfg)

@@ -9,6 +9,8 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -84,7 +86,7 @@ func comparedSystems() map[string]config.Config {
 			c.Queue.Size, o.ITC.Score, o.Geodesic.Layers, o.Geodesic.Entries = 64, "geodesic", []int{3, 9}, 4
 		}),
 		"fused, dynamic momentum": of(tinyADCL("tucker", 3), 32, func(c *config.Config, o *config.Objective) {
-			c.Queue.Size, c.Momentum.Rule, c.Model.Head.Style, c.Model.Head.Activation = 96, config.MomentumDynamic, config.HeadMLP, "tanh"
+			c.Queue.Size, c.Momentum.Rule, c.Model.Head.Style, c.Model.Head.Activation = 96, objectives.MomentumDynamic, encoders.HeadMLP, "tanh"
 			o.ITC.InBatchWeight = 1
 		}),
 		"frozen image tower": of(tinyCLIP("sphere"), 64, func(c *config.Config, _ *config.Objective) { c.Model.Image.Freeze = true }),
@@ -114,7 +116,7 @@ func TestFeatureCache(t *testing.T) {
 			whole, m := build(t, cfg, "builtin", 2), build(t, parts, "builtin", 2)
 			for update := range 4 {
 				b := randomPairs(whole, uint64(update))
-				if cfg.Model.Stored() {
+				if cfg.Has(section.Stored) {
 					b = randomFeatures(cfg, uint64(update))
 				}
 				for i := range b.IDs {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -40,7 +41,7 @@ func geraHeads() config.Config {
 // deepGera has what a head can have: depth, skips, norms and dropout.
 func deepGera() config.Config {
 	c := geraHeads()
-	c.Model.Heads = config.Heads{InImage: 6, InText: 4, Layers: 3, Hidden: 6, Activation: "silu", Dropout: 0.3, Residual: true, LayerNorm: true}
+	c.Model.Heads = encoders.FeatureHeads{InImage: 6, InText: 4, Layers: 3, Hidden: 6, Activation: "silu", Dropout: 0.3, Residual: true, LayerNorm: true}
 	c.Objective.Geometric.Chunk = 8
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
@@ -14,8 +15,8 @@ import (
 // tinyConfig is the model of tools/goldens/albef.py.
 func tinyConfig() config.Config {
 	c := config.Default()
-	c.Model.Image = config.Image{Size: 16, Patch: 8, Depth: 2, Width: 16, Heads: 2}
-	c.Model.Text = config.Text{Layers: 2, FusionLayers: 2, Width: 24, Heads: 2, Positions: 10}
+	c.Model.Image = encoders.ImageOptions{Size: 16, Patch: 8, Depth: 2, Width: 16, Heads: 2}
+	c.Model.Text = encoders.TextOptions{Layers: 2, FusionLayers: 2, Width: 24, Heads: 2, Positions: 10}
 	c.Model.Head.Dim = 8
 	c.Queue.Size = 8
 	c.Train.BatchSize = 4
@@ -75,7 +76,7 @@ func loadGolden(t testing.TB, mode string) (*Trainer, Batch, golden) {
 	cfg := tinyConfig()
 	if cfg.Objective.ITC.Positives = mode; mode == "metric" {
 		cfg.Objective.ITC.Positives = "pair"
-		cfg.Model.AttentionMetric = config.AttentionMetric{Form: "dense", Heads: config.AttendOwn}
+		cfg.Model.AttentionMetric = encoders.AttentionMetric{Form: "dense", Heads: "own"}
 	}
 	m := modelOn(t, cfg, newEngine(t))
 	for _, q := range m.params.List() {
@@ -103,9 +104,9 @@ func loadGolden(t testing.TB, mode string) (*Trainer, Batch, golden) {
 	return m, b, g
 }
 
-// TestGoldenStep compares a whole training step with an independent PyTorch
-// implementation, without and with a learned metric in all attention: every loss part to 1e-5, every gradient by name to 1e-4 of its
-// largest element, and the teacher's features.
+// TestGoldenStep compares a whole training step with an independent PyTorch implementation, without and with a learned
+// metric in all attention: every loss part to 1e-5, every gradient by name to 1e-4 of its largest element, and the
+// teacher's features.
 func TestGoldenStep(t *testing.T) {
 	for _, mode := range []string{"pair", "id", "metric"} {
 		t.Run(mode, func(t *testing.T) {

@@ -6,12 +6,13 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // tinyGRU is tinyCLIP whose captions pass recurrent units, with a teacher and a queue.
 func tinyGRU() config.Config {
 	c := tinyCLIP("sphere")
-	c.Model.Text = config.Text{Style: config.StyleGRU, Layers: 2, Width: 24, GRU: config.GRU{Embedding: 7, Directions: config.GRUConcat}, Dropout: 0.2}
+	c.Model.Text = encoders.TextOptions{Style: encoders.StyleGRU, Layers: 2, Width: 24, GRU: encoders.GRU{Embedding: 7, Directions: encoders.DirectionsConcat}, Dropout: 0.2}
 	c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight, c.Objective.Distill.Alpha = true, 10, 1, 0.4
 	return c
 }

@@ -12,8 +12,7 @@ import (
 // sizes and dropout are those of model.heads.
 func heads(cfg config.Config, o Options, sp space.Space) design {
 	c := cfg.Model.Heads
-	mlp := encoders.MLP{Space: sp, Layers: c.Layers, Hidden: c.Hidden, Activation: c.Activation,
-		Dropout: c.Dropout, Residual: c.Residual, LayerNorm: c.LayerNorm}
+	mlp := c.Head(sp)
 	return design{
 		image:   side{name: "image", tower: encoders.FeatureTower{Column: batch.ImageFeatures, Dim: c.InImage, Center: c.Center, Mean: o.ImageCentre}, proj: "image_head", head: mlp},
 		text:    side{name: "text", tower: encoders.FeatureTower{Column: batch.TextFeatures, Dim: c.InText, Center: c.Center, Mean: o.TextCentre}, proj: "text_head", head: mlp},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -15,7 +16,7 @@ import (
 func tinyHeads() config.Config {
 	c := config.Default()
 	c.Model.System, c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = "heads", false, 0, 0
-	c.Model.Heads = config.Heads{InImage: 6, InText: 4, Layers: 1, Hidden: 10, Activation: "gelu"}
+	c.Model.Heads = encoders.FeatureHeads{InImage: 6, InText: 4, Layers: 1, Hidden: 10, Activation: "gelu"}
 	c.Model.Head.Dim = 3
 	c.Objective.ITC.Weight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0
 	c.Objective.ITC.InBatchWeight, c.Objective.ITC.Temperature = 2, 0.3
@@ -46,11 +47,13 @@ func randomFeatures(cfg config.Config, seed uint64) Batch {
 // implementation: the loss to 1e-5, every gradient by name to 1e-4 of its largest
 // element, and the features.
 func TestGoldenHeads(t *testing.T) {
-	deep := config.Heads{InImage: 6, InText: 4, Layers: 3, Hidden: 6, Activation: "silu", Residual: true, LayerNorm: true}
+	deep := encoders.FeatureHeads{InImage: 6, InText: 4, Layers: 3, Hidden: 6, Activation: "silu", Residual: true, LayerNorm: true}
 	for mode, change := range map[string]func(c *config.Config){
 		"pair": func(*config.Config) {},
 		"id":   func(c *config.Config) { c.Objective.ITC.Positives, c.Model.Heads.Activation = "id", "relu" },
-		"deep": func(c *config.Config) { c.Model.Heads, c.Model.Head = deep, config.Head{Dim: 6, Topology: "Ob(3,2)"} },
+		"deep": func(c *config.Config) {
+			c.Model.Heads, c.Model.Head = deep, encoders.HeadOptions{Dim: 6, Topology: "Ob(3,2)"}
+		},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			file, err := safetensors.Open("testdata/heads_" + mode + ".safetensors")

@@ -9,6 +9,8 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/tasks/captioning"
@@ -19,8 +21,8 @@ func tinyHost(name string) config.Config {
 	c := tinyCLIP("sphere")
 	c.Model.System = "matching"
 	c.Data.Kind, c.Data.Regions.Most = "regions", 4
-	c.Model.Image = config.Image{Style: config.StyleRegions, Width: 8, Regions: config.RegionTower{In: 6, Encoder: config.RegionsLinear}}
-	c.Model.Text = config.Text{Style: config.StyleGRU, Layers: 1, Width: 8, GRU: config.GRU{Embedding: 7, Directions: config.GRUForward}}
+	c.Model.Image = encoders.ImageOptions{Style: encoders.StyleRegions, Width: 8, Regions: encoders.RegionTower{In: 6, Encoder: encoders.RegionsLinear}}
+	c.Model.Text = encoders.TextOptions{Style: encoders.StyleGRU, Layers: 1, Width: 8, GRU: encoders.GRU{Embedding: 7, Directions: encoders.DirectionForward}}
 	c.Objective.ITC.InBatchWeight = 0
 	c.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: 0.2, Negatives: "hardest"}
 	name, c.Model.Image.Regions.BatchNorm = strings.CutSuffix(name, "_norm")
@@ -30,17 +32,17 @@ func tinyHost(name string) config.Config {
 	}
 	switch r := &c.Model.Image.Regions; name {
 	case "vseinf":
-		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "gpo", "gpo", config.GRUMean
+		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = encoders.RegionsMLP, "gpo", "gpo", encoders.DirectionsMean
 	case "esa":
-		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "esa", "esa", config.GRUMean
+		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = encoders.RegionsMLP, "esa", "esa", encoders.DirectionsMean
 	case "vsrn":
-		r.Encoder, r.Layers, r.Metric, c.Model.Image.Pool = config.RegionsGraph, 2, "dense", "gru"
+		r.Encoder, r.Layers, r.Metric, c.Model.Image.Pool = encoders.RegionsGraph, 2, "dense", "gru"
 	case "scan", "scan_i2t", "bfan", "imram", "naaf":
-		c.Model.Text.GRU.Directions = config.GRUMean
+		c.Model.Text.GRU.Directions = encoders.DirectionsMean
 		kind, i2t := strings.CutSuffix(name, "_i2t")
-		c.Model.Interaction = config.Interaction{Kind: kind, Steps: 3, Penalty: 2, Metric: config.MetricBoth}
+		c.Model.Interaction = interact.Options{Kind: kind, Steps: 3, Penalty: 2, Metric: interact.MetricBoth}
 		if i2t {
-			c.Model.Interaction.Direction = config.DirectionImageToText
+			c.Model.Interaction.Direction = interact.DirectionImageToText
 		}
 		c.Objective.ITC.Score, c.Objective.GSSF = "gssf", objectives.GSSF{Form: "dense"}
 	}
@@ -88,8 +90,8 @@ func openHost(t *testing.T, name string) golden {
 	return golden{t, file}
 }
 
-// hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a step,
-// and running statistics behind the update.
+// hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a
+// step, and running statistics behind the update.
 func (g golden) hostStep(t *testing.T, m *Trainer) *batch.Batch {
 	t.Helper()
 	names := map[string]bool{}
@@ -161,8 +163,8 @@ func tokenScores(t *testing.T, m *Trainer, b *batch.Batch) []float32 {
 	return scores
 }
 
-// TestGoldenHosts compares the loss, all gradients by name, running statistics behind an update, and features and scores with
-// PyTorch's modules, whose inputs have rubbish in the regions and words behind a length.
+// TestGoldenHosts compares the loss, all gradients by name, running statistics behind an update, and features and
+// scores with PyTorch's modules, whose inputs have rubbish in the regions and words behind a length.
 func TestGoldenHosts(t *testing.T) {
 	for _, name := range append(slices.Clone(hosts), tokenHosts...) {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // clone copies a slice that the next call would overwrite.
@@ -226,11 +227,11 @@ func TestModelErrors(t *testing.T) {
 		},
 		"geometric: needs the queue": func(c *config.Config) { c.Queue.Size, c.Objective.Geometric.Weight = 0, 1 },
 		"geometric: needs the pool of image features": func(c *config.Config) {
-			c.Model.System, c.Model.Heads, c.Objective.Geometric.Weight = "heads", config.Heads{InImage: 4, InText: 4, Layers: 1, Hidden: 8, Activation: "gelu"}, 1
+			c.Model.System, c.Model.Heads, c.Objective.Geometric.Weight = "heads", encoders.FeatureHeads{InImage: 4, InText: 4, Layers: 1, Hidden: 8, Activation: "gelu"}, 1
 			c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
 		},
 		"itc_local: needs towers of several tokens": func(c *config.Config) {
-			c.Model.System, c.Model.Heads, c.Objective.TCL.Local = "heads", config.Heads{InImage: 4, InText: 4, Layers: 1, Hidden: 8, Activation: "gelu"}, true
+			c.Model.System, c.Model.Heads, c.Objective.TCL.Local = "heads", encoders.FeatureHeads{InImage: 4, InText: 4, Layers: 1, Hidden: 8, Activation: "gelu"}, true
 			c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
 		},
 		"fusion: this system has no fusion layers": func(c *config.Config) { c.Model.System = "clip" },

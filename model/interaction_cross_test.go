@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
@@ -15,23 +14,23 @@ import (
 func TestCrossInteraction(t *testing.T) {
 	metric := encoders.Metric{Form: "dense", Blocks: 1, Dim: 16}
 	for _, c := range []struct {
-		set  config.Interaction
+		set  interact.Options
 		want encoders.Interaction
 	}{
-		{config.Interaction{Kind: "scan", Metric: "similarity"}, interact.Cross{TextToImage: &interact.Attention{Scale: 9, Pool: 6}, Share: .5, Similarity: metric}},
-		{config.Interaction{Kind: "scan", Direction: "image_to_text", Metric: "attention"}, interact.Cross{ImageToText: &interact.Attention{Scale: 4, Pool: 5}, Share: .5, Attention: metric}},
-		{config.Interaction{Kind: "scan", Pool: "mean", Metric: "both"}, interact.Cross{TextToImage: &interact.Attention{Scale: 9}, Share: .5, Attention: metric, Similarity: metric}},
-		{config.Interaction{Kind: "scan", AttentionScale: 7, LSEScale: 20, Direction: "both", Metric: "similarity"},
+		{interact.Options{Kind: "scan", Metric: "similarity"}, interact.Cross{TextToImage: &interact.Attention{Scale: 9, Pool: 6}, Share: .5, Similarity: metric}},
+		{interact.Options{Kind: "scan", Direction: "image_to_text", Metric: "attention"}, interact.Cross{ImageToText: &interact.Attention{Scale: 4, Pool: 5}, Share: .5, Attention: metric}},
+		{interact.Options{Kind: "scan", Pool: "mean", Metric: "both"}, interact.Cross{TextToImage: &interact.Attention{Scale: 9}, Share: .5, Attention: metric, Similarity: metric}},
+		{interact.Options{Kind: "scan", AttentionScale: 7, LSEScale: 20, Direction: "both", Metric: "similarity"},
 			interact.Cross{ImageToText: &interact.Attention{Scale: 7, Pool: 20}, TextToImage: &interact.Attention{Scale: 7, Pool: 20}, Share: .5, Similarity: metric}},
-		{config.Interaction{Kind: "bfan", Metric: "similarity"},
+		{interact.Options{Kind: "bfan", Metric: "similarity"},
 			interact.Cross{ImageToText: &interact.Attention{Scale: 20}, TextToImage: &interact.Attention{Scale: 20}, Share: 1, Focal: true, Similarity: metric}},
-		{config.Interaction{Kind: "bfan", Direction: "text_to_image", Pool: "lse", Metric: "similarity"},
+		{interact.Options{Kind: "bfan", Direction: "text_to_image", Pool: "lse", Metric: "similarity"},
 			interact.Cross{TextToImage: &interact.Attention{Scale: 20, Pool: 6}, Share: 1, Focal: true, Similarity: metric}},
-		{config.Interaction{Kind: "imram", Metric: "both", Steps: 3},
+		{interact.Options{Kind: "imram", Metric: "both", Steps: 3},
 			interact.Recurrent{ImageToText: &interact.Attention{Scale: 9}, TextToImage: &interact.Attention{Scale: 9}, Share: 1, Steps: 3, Attention: metric, Similarity: metric}},
-		{config.Interaction{Kind: "imram", Direction: "text_to_image", AttentionScale: 11, Metric: "similarity", Steps: 2, UnitQueries: true},
+		{interact.Options{Kind: "imram", Direction: "text_to_image", AttentionScale: 11, Metric: "similarity", Steps: 2, UnitQueries: true},
 			interact.Recurrent{TextToImage: &interact.Attention{Scale: 11}, Share: 1, Steps: 2, Unit: true, Similarity: metric}},
-		{config.Interaction{Kind: "naaf", Metric: "both", Penalty: 2}, interact.Negative{Scale: 20, Attention: metric, Similarity: metric}},
+		{interact.Options{Kind: "naaf", Metric: "both", Penalty: 2}, interact.Negative{Scale: 20, Attention: metric, Similarity: metric}},
 	} {
 		cfg := tinyFILIP(c.set.Kind)
 		cfg.Model.Interaction, cfg.Model.Head.Dim = c.set, 16
@@ -39,7 +38,7 @@ func TestCrossInteraction(t *testing.T) {
 		if err := cfg.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		if got := newInteraction(cfg); !reflect.DeepEqual(got, c.want) {
+		if got := cfg.Model.Interaction.Interaction(16, metricForm(cfg)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: got %+v, want %+v", c.set, got, c.want)
 		}
 	}
@@ -47,7 +46,7 @@ func TestCrossInteraction(t *testing.T) {
 
 // TestCrossEvaluates: evaluation in blocks gives the scores that a step of training compares.
 func TestCrossEvaluates(t *testing.T) {
-	for _, kind := range []string{config.InteractionSCAN, config.InteractionBFAN, config.InteractionIMRAM} {
+	for _, kind := range []string{"scan", "bfan", "imram"} {
 		cfg := tinyFILIP(kind)
 		cfg.Model.Interaction.Steps = 3
 		cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}

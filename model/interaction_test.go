@@ -101,9 +101,9 @@ func naiveMaxAve(x, y [][][]float64) (s [][]float64) {
 // TestInteraction compares the losses of a model that compares tokens with their definitions
 // over the tokens that its towers give: class tokens and padding take no part.
 func TestInteraction(t *testing.T) {
-	wide := tinyFILIP(config.InteractionMaxAve)
+	wide := tinyFILIP("max_ave")
 	wide.Model.System, wide.Model.Head.Dim, wide.Model.Text.FusionLayers = "matching", 16, 0 // as wide as the image tower
-	for name, cfg := range map[string]config.Config{"clip": tinyFILIP(config.InteractionMaxAve), "matching": wide} {
+	for name, cfg := range map[string]config.Config{"clip": tinyFILIP("max_ave"), "matching": wide} {
 		for _, positives := range []string{"pair", "id"} {
 			o := &cfg.Objective
 			o.ITC.Positives = positives
@@ -281,7 +281,7 @@ func TestPairLossChance(t *testing.T) {
 // TestInteractionGradients: towers, heads, the weights of tokens and the metric have those of
 // finite differences.
 func TestInteractionGradients(t *testing.T) {
-	cfg := tinyFILIP(config.InteractionMaxSoft)
+	cfg := tinyFILIP("max_soft")
 	cfg.Objective.ITC.Score, cfg.Objective.GSSF.Form, cfg.Objective.GSSF.Blocks = "gssf", "block_diag", 2
 	m := buildInteraction(t, cfg)
 	b := randomPairs(m, 5)
@@ -293,7 +293,7 @@ func TestInteractionGradients(t *testing.T) {
 
 // TestInteractionHasNoFeatures: what gives an image one vector is no part of the step.
 func TestInteractionHasNoFeatures(t *testing.T) {
-	m := buildInteraction(t, tinyFILIP(config.InteractionMaxAve))
+	m := buildInteraction(t, tinyFILIP("max_ave"))
 	for _, q := range m.params.List() {
 		if !m.Learnable(q.Name) {
 			t.Errorf("%s is a parameter that nothing trains", q.Name)
@@ -304,7 +304,7 @@ func TestInteractionHasNoFeatures(t *testing.T) {
 // TestInteract: blocks of encoded images and texts have the scores of the training step, as
 // many rows as there are, and rows without tokens have the score 0.
 func TestInteract(t *testing.T) {
-	cfg := tinyFILIP(config.InteractionMaxAve)
+	cfg := tinyFILIP("max_ave")
 	m := buildInteraction(t, cfg)
 	if name := m.Interaction().Name(); name != "max_ave" {
 		t.Errorf("name %q", name)

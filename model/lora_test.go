@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // withLoRA is a configuration with adapters of rank 2 for layers.
 func withLoRA(cfg config.Config, layers ...string) config.Config {
-	cfg.Model.LoRA = config.LoRA{Rank: 2, Alpha: 3, Layers: layers}
+	cfg.Model.LoRA = encoders.LoRA{Rank: 2, Alpha: 3, Layers: layers}
 	return cfg
 }
 
@@ -40,7 +42,7 @@ func loraSystems(t testing.TB) map[string]config.Config {
 
 // loraBatch is a batch for a system.
 func loraBatch(m *Trainer) Batch {
-	if m.cfg.Model.ImagesOnly() {
+	if m.cfg.Has(section.ImagesAlone) {
 		return viewsBatch(1)
 	}
 	return randomBatch(m, 1)
@@ -67,7 +69,7 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 				t.Fatal(err)
 			}
 			plain := cfg
-			plain.Model.LoRA = config.LoRA{}
+			plain.Model.LoRA = encoders.LoRA{}
 			base, m := build(t, plain, "builtin", 2), build(t, cfg, "builtin", 2)
 			want := forward(t, base, loraBatch(base), Control{Alpha: 0.4})
 			got, err := m.Forward(loraBatch(m), Control{Alpha: 0.4})
@@ -120,7 +122,7 @@ func TestLoRAMerged(t *testing.T) {
 	for name, cfg := range loraSystems(t) {
 		t.Run(name, func(t *testing.T) {
 			plain := cfg
-			plain.Model.LoRA = config.LoRA{}
+			plain.Model.LoRA = encoders.LoRA{}
 			adapted, base := build(t, cfg, "builtin", 2), build(t, plain, "builtin", 2)
 			fresh := forward(t, base, loraBatch(base), Control{})
 			start := fresh.Loss
@@ -143,7 +145,7 @@ func TestLoRAMerged(t *testing.T) {
 			if err != nil || !(math.Abs(got.Loss-want.Loss) <= 2e-6*math.Abs(want.Loss)) || math.Abs(got.Loss-start) < 1e-3 {
 				t.Errorf("loss %v, merged %v, of fresh adapters %v (%v)", got.Loss, want.Loss, start, err)
 			}
-			if cfg.Model.ImagesOnly() {
+			if cfg.Has(section.ImagesAlone) {
 				return
 			}
 			cfg.Model.LoRA.Dropout = 0.5

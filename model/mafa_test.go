@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"
 )
@@ -39,8 +40,8 @@ func connected(t testing.TB, cfg config.Config, c *Connector) *Trainer {
 func otherModel(t testing.TB) *Trainer {
 	cfg := tinyConfig()
 	cfg.Run.Seed = 5
-	cfg.Model.Image = config.Image{Size: 16, Patch: 4, Depth: 1, Width: 24, Heads: 3}
-	cfg.Model.Text = config.Text{Layers: 1, FusionLayers: 1, Width: 16, Heads: 2, Positions: 6}
+	cfg.Model.Image = encoders.ImageOptions{Size: 16, Patch: 4, Depth: 1, Width: 24, Heads: 3}
+	cfg.Model.Text = encoders.TextOptions{Layers: 1, FusionLayers: 1, Width: 16, Heads: 2, Positions: 6}
 	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.ITC.Weight = false, 0, 0
 	m := build(t, cfg, "builtin", 2)
 	r := rand.New(rand.NewPCG(2, 3))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
@@ -181,8 +182,8 @@ func TestEveryPairOfSettings(t *testing.T) {
 	}
 }
 
-// TestComputedAgainInBF16: of combinations of settings with dropout, what is computed again has the bits of what is kept where results
-// are stored in bfloat16 too.
+// TestComputedAgainInBF16: of combinations of settings with dropout, what is computed again has the bits of what is
+// kept where results are stored in bfloat16 too.
 func TestComputedAgainInBF16(t *testing.T) {
 	e := engineOf(t, kernel.Options{Threads: 2, Precision: "bf16"})
 	base := combinedConfig()
@@ -336,7 +337,7 @@ func dualConfig(c config.Config) config.Config {
 // headsConfig makes heads over stored features of a configuration, with teacher and queue.
 func headsConfig(c config.Config) config.Config {
 	c = dualConfig(c)
-	c.Model.System, c.Model.Heads = "heads", config.Heads{InImage: 6, InText: 4, Layers: 1, Hidden: 10, Activation: "gelu"}
+	c.Model.System, c.Model.Heads = "heads", encoders.FeatureHeads{InImage: 6, InText: 4, Layers: 1, Hidden: 10, Activation: "gelu"}
 	return c
 }
 

@@ -10,15 +10,14 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"
 )
 
-// plainRanker scores candidates as the published code does: the states of a question are repeated for each candidate, and whole
-// texts are read, padded to the longest.
+// plainRanker scores candidates as the published code does: the states of a question are repeated for each candidate,
+// and whole texts are read, padded to the longest.
 type plainRanker struct {
 	machine        *exec.Machine
 	of             []float32
@@ -145,7 +144,8 @@ func questions(p *Trainer, r *rand.Rand, n int) *batch.Batch {
 	return b
 }
 
-// TestRankSharesPrefixes: many candidates in a batch that needs several groups of rows have the scores of the plain loop.
+// TestRankSharesPrefixes: many candidates in a batch that needs several groups of rows have the scores of the plain
+// loop.
 func TestRankSharesPrefixes(t *testing.T) {
 	m, _, _ := loadDecoder(t, "vqa")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -262,11 +262,12 @@ func TestRankRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkRank ranks 100 candidates for questions about images of their own, with shared prefixes and by the plain loop.
+// BenchmarkRank ranks 100 candidates for questions about images of their own, with shared prefixes and by the plain
+// loop.
 func BenchmarkRank(b *testing.B) {
 	cfg := tinyDecoder("vqa")
-	cfg.Model.Image = config.Image{Size: 64, Patch: 16, Depth: 4, Width: 192, Heads: 6}
-	cfg.Model.Text = config.Text{Layers: 2, FusionLayers: 4, Width: 192, Heads: 6, Positions: 32}
+	cfg.Model.Image = encoders.ImageOptions{Size: 64, Patch: 16, Depth: 4, Width: 192, Heads: 6}
+	cfg.Model.Text = encoders.TextOptions{Layers: 2, FusionLayers: 4, Width: 192, Heads: 6, Positions: 32}
 	cfg.Data.Tokens, cfg.Objective.VQA.Tokens = 16, 8
 	const vocab, n = 5000, 20
 	m := newTrainer(b, cfg, Options{Engine: newEngine(b), Vocab: vocab, MaskID: 4, BeginID: 2, EndID: 3})

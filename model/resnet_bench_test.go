@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/batch"
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -17,9 +16,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// BenchmarkResNet passes 32 images of 224 pixels through a ResNet-50 of random weights: in training forward and backward, with the
-// gradient of every weight and the statistics of the batch, and in inference. On one thread time is that of the processor, else of
-// the day. bench/peer/resnet.py measures torchvision's in turns with it.
+// BenchmarkResNet passes 32 images of 224 pixels through a ResNet-50 of random weights: in training forward and
+// backward, with the gradient of every weight and the statistics of the batch, and in inference. On one thread time is
+// that of the processor, else of the day. bench/peer/resnet.py measures torchvision's in turns with it.
 //
 //	go test ./model -run '^$' -bench 'ResNet/train/threads=2' -benchtime 3x
 func BenchmarkResNet(b *testing.B) {
@@ -55,7 +54,7 @@ func BenchmarkResNet(b *testing.B) {
 
 // resNetMachine compiles a ResNet-50 over so many images of 224 pixels.
 func resNetMachine(b *testing.B, e *kernel.Engine, rows int, train bool) *exec.Machine {
-	tower := resNetTower(config.Model{Image: config.Image{Size: 224, ResNet: config.ResNet{Depth: 50, Width: 64}}})
+	tower := encoders.ResNetTower{ResNet: encoders.ResNet{Size: 224, Depth: 50, Width: 64}}
 	n := newNet(NewParams(1, false))
 	in := n.towerInputs(tower, rows, nil)
 	var norms norms

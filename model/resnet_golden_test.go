@@ -20,15 +20,15 @@ import (
 // resNets are the networks of tools/goldens/resnet.py.
 var resNets = map[string]struct {
 	size   int
-	resNet config.ResNet
+	resNet encoders.ResNet
 }{
-	"18": {9, config.ResNet{Depth: 18, Width: 2, SmallStem: true}},
-	"50": {64, config.ResNet{Depth: 50, Width: 2}},
+	"18": {9, encoders.ResNet{Depth: 18, Width: 2, SmallStem: true}},
+	"50": {64, encoders.ResNet{Depth: 50, Width: 2}},
 }
 
-// TestGoldenResNet compares residual networks with those of torchvision: tokens, and in training the loss, the gradient of every
-// parameter to 1e-4 of its largest element and the running statistics after the pass, with frozen stages and batch norms and
-// without; in inference batch norms are folded.
+// TestGoldenResNet compares residual networks with those of torchvision: tokens, and in training the loss, the gradient
+// of every parameter to 1e-4 of its largest element and the running statistics after the pass, with frozen stages and
+// batch norms and without; in inference batch norms are folded.
 func TestGoldenResNet(t *testing.T) {
 	e := newEngine(t)
 	for name, network := range resNets {
@@ -37,18 +37,18 @@ func TestGoldenResNet(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		for variant, change := range map[string]func(*config.ResNet){
-			"train":  func(*config.ResNet) {},
-			"stages": func(r *config.ResNet) { r.FrozenStages = 2 },
-			"norm":   func(r *config.ResNet) { r.FrozenNorm = true },
-			"eval":   func(*config.ResNet) {},
+		for variant, change := range map[string]func(*encoders.ResNet){
+			"train":  func(*encoders.ResNet) {},
+			"stages": func(r *encoders.ResNet) { r.FrozenStages = 2 },
+			"norm":   func(r *encoders.ResNet) { r.FrozenNorm = true },
+			"eval":   func(*encoders.ResNet) {},
 		} {
 			if _, ok := f.Lookup(variant + "/tokens"); !ok {
 				continue // which one network is enough for
 			}
-			m := config.Model{Image: config.Image{Size: network.size, ResNet: network.resNet}}
+			m := config.Model{Image: encoders.ImageOptions{Size: network.size, ResNet: network.resNet}}
 			change(&m.Image.ResNet)
-			t.Run(name+"/"+variant, func(t *testing.T) { goldenResNet(t, e, f, resNetTower(m), variant) })
+			t.Run(name+"/"+variant, func(t *testing.T) { goldenResNet(t, e, f, encoders.ResNetTower{ResNet: m.Image.Network()}, variant) })
 		}
 	}
 }

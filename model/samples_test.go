@@ -12,7 +12,7 @@ import (
 
 // tinyNAAF is a model with a boundary.
 func tinyNAAF() config.Config {
-	cfg := tinyFILIP(config.InteractionNAAF)
+	cfg := tinyFILIP(interact.NAAF)
 	cfg.Model.Interaction.Penalty = 2
 	cfg.Objective.ITC.InBatchWeight = 0
 	cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}

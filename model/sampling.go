@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gorgonia.org/gorgonia"
 )
@@ -22,8 +23,8 @@ func (b *builder) shareOf(n int) *sampleShare {
 	return &sampleShare{rank: b.o.Group.Rank(), ranks: b.o.Group.Size(), stacks: max(1, n/b.s.Rows)}
 }
 
-// take sets dst, an equal part for each of n samples, to those of what draw gives for n*ranks samples. Its values are rows, of which a
-// sample has so many, or with 0 anything.
+// take sets dst, an equal part for each of n samples, to those of what draw gives for n*ranks samples. Its values are
+// rows, of which a sample has so many, or with 0 anything.
 func (d *sampleShare) take(dst []int32, n, rows int, draw func(all []int32)) {
 	if d.ranks == 1 {
 		draw(dst)
@@ -64,7 +65,7 @@ func keepRows(r *rand.Rand, dst []int32, n, tokens, classes, kept int) {
 // regions lets the online side see a share of the regions of an image.
 func (b *builder) regions() {
 	r := b.cfg.Model.Image.Regions
-	if !b.cfg.ReadsRegions() {
+	if !b.cfg.Has(section.Regions) {
 		return
 	}
 	if r.Drop > 0 {

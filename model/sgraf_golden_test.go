@@ -8,14 +8,16 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinySGRAF is a host with vectors of similarity of the sizes of tools/goldens/sgraf.py, without a metric.
 func tinySGRAF(kind string) config.Config {
 	c := tinyHost("vsepp")
-	c.Model.Text.GRU.Directions = config.GRUMean
-	c.Model.Interaction = config.Interaction{Kind: kind, SimDim: 6, Steps: 2, Metric: config.MetricSimilarity}
+	c.Model.Text.GRU.Directions = encoders.DirectionsMean
+	c.Model.Interaction = interact.Options{Kind: kind, SimDim: 6, Steps: 2, Metric: interact.MetricSimilarity}
 	return c
 }
 
@@ -46,11 +48,11 @@ func hostScores(t *testing.T, m *Trainer, b *batch.Batch, from, to int) []float3
 // TestGoldenSGRAF compares scores, the loss and all gradients by name with PyTorch's modules, whose inputs have rubbish
 // in the regions and words behind a length. Scores of a block are those of all.
 func TestGoldenSGRAF(t *testing.T) {
-	for _, kind := range []string{config.InteractionSGR, config.InteractionSAF} {
+	for _, kind := range []string{"sgr", "saf"} {
 		t.Run(kind, func(t *testing.T) {
 			g, cfg := openHost(t, kind), tinySGRAF(kind)
-			if kind == config.InteractionSGR {
-				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", objectives.GSSF{Form: "dense"}, config.MetricBoth
+			if kind == "sgr" {
+				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", objectives.GSSF{Form: "dense"}, interact.MetricBoth
 			}
 			m := buildCLIP(t, cfg)
 			b := g.hostStep(t, m)
@@ -68,11 +70,11 @@ func TestGoldenSGRAF(t *testing.T) {
 // TestSGRAFMetricStart: with a learned metric at any site, which starts as the identity, SGR and SAF score their pairs
 // bit for bit as without one.
 func TestSGRAFMetricStart(t *testing.T) {
-	for _, kind := range []string{config.InteractionSGR, config.InteractionSAF} {
+	for _, kind := range []string{"sgr", "saf"} {
 		g, plain := openHost(t, kind), buildCLIP(t, tinySGRAF(kind))
 		want := hostScores(t, plain, hostBatch(plain, g), 0, 5)
 		for _, form := range []string{"diag", "block_diag", "dense"} {
-			for site, weights := range map[string]int{config.MetricSimilarity: 1, config.MetricAttention: 1, config.MetricBoth: 2} {
+			for site, weights := range map[string]int{interact.MetricSimilarity: 1, interact.MetricAttention: 1, interact.MetricBoth: 2} {
 				cfg := tinySGRAF(kind)
 				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", objectives.GSSF{Form: form, Blocks: 2}, site
 				m := buildCLIP(t, cfg)
@@ -91,12 +93,12 @@ func TestSGRAFMetricStart(t *testing.T) {
 	}
 }
 
-// TestSGRAFDropout: dropout in the pools changes the losses of steps and nothing of evaluation, and all losses of a step
-// read one matrix of scores.
+// TestSGRAFDropout: dropout in the pools changes the losses of steps and nothing of evaluation, and all losses of a
+// step read one matrix of scores.
 func TestSGRAFDropout(t *testing.T) {
 	losses := map[string]bool{}
 	for _, dropout := range []float64{0, .4} {
-		cfg := tinySGRAF(config.InteractionSAF)
+		cfg := tinySGRAF("saf")
 		cfg.Model.Interaction.Dropout, cfg.Objective.CMPM = dropout, objectives.CMPM{Weight: 1, Scale: 1}
 		m, again := buildCLIP(t, cfg), buildCLIP(t, cfg)
 		g := openHost(t, "saf")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -12,7 +13,7 @@ import (
 // tinyMCSE is the model of mcse in tools/goldens/simcse.py.
 func tinyMCSE() config.Config {
 	cfg := tinyCLIP("sphere")
-	cfg.Model.Head.Style = config.HeadTanh
+	cfg.Model.Head.Style = encoders.HeadTanh
 	o := &cfg.Objective
 	o.ITC.InBatchWeight = 0
 	o.SimCSE = objectives.SimCSE{Weight: 1, Temperature: 0.3, Head: objectives.SentenceHeadTraining, HardNegativeWeight: 1}
@@ -20,8 +21,8 @@ func tinyMCSE() config.Config {
 	return cfg
 }
 
-// TestGoldenSentences compares whole steps of SimCSE, with every head and pool, and of MCSE with PyTorch: losses to 1e-5, every gradient by
-// name to 1e-4 of its largest element.
+// TestGoldenSentences compares whole steps of SimCSE, with every head and pool, and of MCSE with PyTorch: losses to
+// 1e-5, every gradient by name to 1e-4 of its largest element.
 func TestGoldenSentences(t *testing.T) {
 	simcse := func(sets ...string) config.Config {
 		return tinySimCSE(t, append(append(sets, triplets...), "objective.simcse.weight=1")...)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -16,7 +17,7 @@ func scoreTeachers() map[string]config.Config {
 	gssf.Model.Image.Width, gssf.Model.Text.Layers, gssf.Model.Head.Dim = 24, 1, 16
 	gssf.Objective.ITC.Score = "gssf"
 	tokens := tinyCLIP("sphere")
-	tokens.Model.System, tokens.Model.Interaction = "matching", config.Interaction{Kind: "scan", Metric: "similarity"}
+	tokens.Model.System, tokens.Model.Interaction = "matching", interact.Options{Kind: "scan", Metric: "similarity"}
 	tokens.Objective.ITC.InBatchWeight, tokens.Objective.Hinge = 0, objectives.Hinge{Weight: 1, Margin: 0.2, Negatives: "all"}
 	distance := tinyCLIP("euclid")
 	return map[string]config.Config{"gssf": gssf, "tokens": tokens, "distance": distance}
@@ -99,7 +100,8 @@ func TestTeacher(t *testing.T) {
 	}
 }
 
-// TestTeacherMetric: the metric of a teacher's features starts as the identity, is trained, and is no part of the student.
+// TestTeacherMetric: the metric of a teacher's features starts as the identity, is trained, and is no part of the
+// student.
 func TestTeacherMetric(t *testing.T) {
 	teacher := build(t, scoreTeachers()["gssf"], "builtin", 1)
 	var losses []float64

@@ -17,18 +17,19 @@ import (
 )
 
 // everyLayer adapts the layers of the blocks of a side, as tools/goldens/lora.py does.
-func everyLayer(side string) config.LoRA {
-	return config.LoRA{Rank: 2, Alpha: 3, Layers: []string{side + "/*/*/*/*"}}
+func everyLayer(side string) encoders.LoRA {
+	return encoders.LoRA{Rank: 2, Alpha: 3, Layers: []string{side + "/*/*/*/*"}}
 }
 
-// everyTuning adapts, scales and shifts the layers of a side, with a metric in the paths of low rank and two prompts, as
-// tools/goldens/tuning.py does.
+// everyTuning adapts, scales and shifts the layers of a side, with a metric in the paths of low rank and two prompts,
+// as tools/goldens/tuning.py does.
 func everyTuning(m *config.Model, side, activation, metric string, deep bool) {
 	m.LoRA = everyLayer(side)
-	m.Tuning = config.Tuning{AdapterWidth: 3, AdapterActivation: activation, SSF: true, Metric: metric, MetricBlocks: 2, PromptTokens: 2, PromptDeep: deep}
+	m.Tuning = encoders.Tuning{AdapterWidth: 3, AdapterActivation: activation, SSF: true, Metric: metric, MetricBlocks: 2, PromptTokens: 2, PromptDeep: deep}
 }
 
-// towerGoldens are towers of tools/goldens/towers.py, lora.py, tuning.py and metric_towers.py as a configuration describes them.
+// towerGoldens are towers of tools/goldens/towers.py, lora.py, tuning.py and metric_towers.py as a configuration
+// describes them.
 var towerGoldens = map[string]func(m *config.Model){
 	"clip_image":       func(m *config.Model) { m.Image.Style = "clip" },
 	"siglip_image":     func(m *config.Model) { m.Image.Style = "siglip" },
@@ -66,20 +67,20 @@ var towerGoldens = map[string]func(m *config.Model){
 		m.Image.Style, m.Image.MLP, m.Image.Registers, m.Tuning.PromptTokens, m.Tuning.PromptDeep = "dinov2", 24, 3, 2, true
 	},
 	"metric_dense": func(m *config.Model) {
-		m.Image.Style, m.AttentionMetric = "clip", config.AttentionMetric{Form: "dense", Heads: "own"}
+		m.Image.Style, m.AttentionMetric = "clip", encoders.AttentionMetric{Form: "dense", Heads: "own"}
 	},
 	"metric_shared": func(m *config.Model) {
-		m.Text.Style, m.Text.Positions, m.AttentionMetric = "clip", 8, config.AttentionMetric{Form: "block_diag", Blocks: 2, Heads: "shared"}
+		m.Text.Style, m.Text.Positions, m.AttentionMetric = "clip", 8, encoders.AttentionMetric{Form: "block_diag", Blocks: 2, Heads: "shared"}
 	},
 	"metric_diag": func(m *config.Model) {
-		m.Text.Style, m.Text.Pool, m.AttentionMetric = "mpnet", "mean", config.AttentionMetric{Form: "diag", Heads: "own"}
+		m.Text.Style, m.Text.Pool, m.AttentionMetric = "mpnet", "mean", encoders.AttentionMetric{Form: "diag", Heads: "own"}
 	},
 	"gru": func(m *config.Model) { m.Text.Style, m.Text.GRU.Embedding = "gru", 5 },
 	"gru_concat": func(m *config.Model) {
-		m.Text.Style, m.Text.GRU = "gru", config.GRU{Embedding: 5, Directions: "concat"}
+		m.Text.Style, m.Text.GRU = "gru", encoders.GRU{Embedding: 5, Directions: "concat"}
 	},
 	"gru_forward": func(m *config.Model) {
-		m.Text.Style, m.Text.Pool, m.Text.GRU = "gru", "mean", config.GRU{Embedding: 5, Directions: "forward"}
+		m.Text.Style, m.Text.Pool, m.Text.GRU = "gru", "mean", encoders.GRU{Embedding: 5, Directions: "forward"}
 	},
 	"mpnet_mean": func(m *config.Model) { m.Text.Style, m.Text.Pool = "mpnet", "mean" },
 }
@@ -116,12 +117,12 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 		return v
 	}
 	pad := 0
-	if m.Text.Style == config.StyleRoBERTa || m.Text.Style == config.StyleMPNet {
+	if m.Text.Style == encoders.StyleRoBERTa || m.Text.Style == encoders.StyleMPNet {
 		pad = 1
 	}
 	cfg := config.Default()
 	cfg.Model, cfg.Data.Tokens, cfg.Momentum.Enabled = m, 6, false
-	d := pairOfTowers(cfg, Options{Vocab: vocab, Pad: pad}, space.Space{Dim: 8}, encoders.Projection{})
+	d := pairOfTowers(cfg, Options{Vocab: vocab, Pad: pad}, encoders.Projection{Space: space.Space{Dim: 8}})
 	side := d.image
 	if _, ok := f.Lookup("input/tokens"); ok {
 		side = d.text

@@ -1,8 +1,8 @@
 package model
 
 import (
-	"path"
 	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
@@ -11,40 +11,26 @@ import (
 // tuned returns the scope of a tower or of fusion layers with the tuning of a model's configuration. The
 // dropout of adapters is that of c.
 func tuned(m config.Model, s encoders.Scope, c *encoders.Context) encoders.Scope {
-	return tunedBy(m, s, c, map[string]bool{})
-}
-
-// tunedBy is tuned that notes which globs of model.lora.layers have matched a layer.
-func tunedBy(m config.Model, s encoders.Scope, c *encoders.Context, matched map[string]bool) encoders.Scope {
-	if !m.Tunes() {
-		return s
-	}
-	t, globs := m.Tuning, m.LoRA.Globs()
-	return s.Tuned(encoders.Tuning{
-		LoRA: encoders.LoRA{Rank: m.LoRA.Rank, Alpha: m.LoRA.Alpha, Dropout: m.LoRA.Dropout, Adapts: func(layer string) (any bool) {
-			for _, g := range globs {
-				if ok, _ := path.Match(g, layer); ok {
-					any, matched[g] = true, true
-				}
-			}
-			return any
-		}},
-		Adapter: encoders.Adapter{Width: t.AdapterWidth, Activation: t.AdapterActivation},
-		Prompts: encoders.Prompts{Tokens: t.PromptTokens, Deep: t.PromptDeep},
-		SSF:     t.SSF, BitFit: t.BitFit, Blocks: t.PartialBlocks,
-		Metric: encoders.Metric{Form: t.Metric, Blocks: t.MetricBlocks},
-	}, c)
+	return s.Tuned(m.Tuning, m.LoRA, c)
 }
 
 // checkAdapters refuses a glob of model.lora.layers that no layer of the step has matched.
 func (b *builder) checkAdapters() error {
-	layers := b.cfg.Model.LoRA.Layers
-	i := slices.IndexFunc(layers, func(g string) bool { return !b.matched[g] })
-	if !b.cfg.Model.Adapts() || i < 0 {
+	l := b.cfg.Model.LoRA
+	if l.Rank == 0 {
 		return nil
 	}
-	return config.Errors{{Path: "model.lora.layers", Value: layers[i], Msg: "matches no linear layer of a transformer or fusion layer that is not frozen",
-		Hint: "trainer inspect, or trainer train --dry-run without it, lists the names of parameters"}}
+	for _, glob := range l.Layers {
+		one := encoders.LoRA{Layers: []string{glob}}
+		if !slices.ContainsFunc(b.Trainer.params.List(), func(q *Param) bool {
+			layer, adapter := strings.CutSuffix(q.Name, "/"+encoders.LoRADown)
+			return adapter && one.Adapts(layer)
+		}) {
+			return config.Errors{{Path: "model.lora.layers", Value: glob, Msg: "matches no linear layer of a transformer or fusion layer that is not frozen",
+				Hint: "trainer inspect, or trainer train --dry-run without it, lists the names of parameters"}}
+		}
+	}
+	return nil
 }
 
 // MergeLoRA adds the product of an adapter's matrices to the weight of its layer (Hu et al. 2021,

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/space"
 )
@@ -30,11 +31,11 @@ var tunings = map[string]func(m *config.Model){
 }
 
 func allTuning(m *config.Model) {
-	m.LoRA = config.LoRA{Rank: 2, Alpha: 3, Layers: everyBlock}
-	if m.ImagesOnly() {
+	m.LoRA = encoders.LoRA{Rank: 2, Alpha: 3, Layers: everyBlock}
+	if (config.Config{Model: *m}).Has(section.ImagesAlone) {
 		m.LoRA.Layers = everyBlock[:1]
 	}
-	m.Tuning = config.Tuning{AdapterWidth: 3, AdapterActivation: "gelu", BitFit: true, PartialBlocks: 1, PromptTokens: 2, PromptDeep: true, SSF: true, Metric: "diag"}
+	m.Tuning = encoders.Tuning{AdapterWidth: 3, AdapterActivation: "gelu", BitFit: true, PartialBlocks: 1, PromptTokens: 2, PromptDeep: true, SSF: true, Metric: "diag"}
 }
 
 // tunable are systems whose towers are tuned.
@@ -62,8 +63,8 @@ func trainedOf(m config.Model, name string) bool {
 	return added(name) || m.Tuning.BitFit && strings.HasSuffix(name, "/bias") || m.Tuning.PartialBlocks == 1 && !front && (!inBlock || layer > 0)
 }
 
-// TestTuningStartsAsTheBase: every method trains what it says and nothing else of a tower, what is locked has no gradient, moment or
-// twin, and a fresh method but prompts has the loss of the model without it.
+// TestTuningStartsAsTheBase: every method trains what it says and nothing else of a tower, what is locked has no
+// gradient, moment or twin, and a fresh method but prompts has the loss of the model without it.
 func TestTuningStartsAsTheBase(t *testing.T) {
 	for system, plain := range tunable(t) {
 		base := build(t, plain, "builtin", 2)
@@ -140,7 +141,8 @@ func TestTuningGradients(t *testing.T) {
 	}
 }
 
-// TestTuningOwnGradients: the biases and last blocks that are trained have the gradients of the model that is trained whole.
+// TestTuningOwnGradients: the biases and last blocks that are trained have the gradients of the model that is trained
+// whole.
 func TestTuningOwnGradients(t *testing.T) {
 	for _, system := range []string{"clip", "styles", "albef"} {
 		cfg := tunable(t)[system]
@@ -206,8 +208,8 @@ func TestTuningLearns(t *testing.T) {
 	}
 }
 
-// TestPromptsAndLengths: with prompts, what stands behind the end of a text is read as little as without them, and every text reads the
-// prompts.
+// TestPromptsAndLengths: with prompts, what stands behind the end of a text is read as little as without them, and
+// every text reads the prompts.
 func TestPromptsAndLengths(t *testing.T) {
 	for name, cfg := range map[string]config.Config{"clip": tinyCLIP("sphere"), "styles": bothStyles("clip", "clip"), "mean": bothStyles("", "bert"), "classes": tinyCLIP("Multi(2,4)")} {
 		cfg.Model.Tuning.PromptTokens, cfg.Model.Tuning.PromptDeep = 2, true
@@ -247,8 +249,8 @@ func TestPromptsAndLengths(t *testing.T) {
 // TestTuningLeavesOtherTowers: towers that are no transformers, and the pool of a tower, are trained as ever.
 func TestTuningLeavesOtherTowers(t *testing.T) {
 	cfg := tinyCLIP("sphere")
-	cfg.Model.Text.Style, cfg.Model.Text.GRU = "gru", config.GRU{Embedding: 5, Directions: "mean"}
-	cfg.Model.LoRA = config.LoRA{Rank: 2, Alpha: 2}
+	cfg.Model.Text.Style, cfg.Model.Text.GRU = "gru", encoders.GRU{Embedding: 5, Directions: "mean"}
+	cfg.Model.LoRA = encoders.LoRA{Rank: 2, Alpha: 2}
 	m := build(t, cfg, "builtin", 1)
 	for _, q := range m.Params().List() {
 		if strings.HasPrefix(q.Name, "text/") && (q.Locked || !m.Learnable(q.Name)) {
@@ -302,7 +304,7 @@ func TestTuningCounts(t *testing.T) {
 		c.set(&m)
 		cfg := config.Default()
 		cfg.Model = m
-		side := pairOfTowers(cfg, Options{Vocab: 30522}, space.Space{Dim: d}, encoders.Projection{}).text
+		side := pairOfTowers(cfg, Options{Vocab: 30522}, encoders.Projection{Space: space.Space{Dim: d}}).text
 		b := newNet(NewParams(1, false))
 		scope := tuned(m, encoders.NewScope(b.params).In(side.name), &encoders.Context{})
 		side.tower.Encode(&encoders.Context{}, scope, b.towerInputs(side.tower, 2, nil), encoders.Want{Classes: true})
@@ -320,12 +322,12 @@ func TestTuningCounts(t *testing.T) {
 	}
 }
 
-// TestTuningRefused: blocks that do not divide the inputs of a layer, prompts without a place and a model that trains nothing
-// are refused by name.
+// TestTuningRefused: blocks that do not divide the inputs of a layer, prompts without a place and a model that trains
+// nothing are refused by name.
 func TestTuningRefused(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Model.Image.MLP, cfg.Model.Text.MLP = 20, 28
-	cfg.Model.LoRA, cfg.Model.Tuning.Metric, cfg.Model.Tuning.MetricBlocks = config.LoRA{Rank: 2, Alpha: 2, Layers: everyBlock}, "block_diag", 8
+	cfg.Model.LoRA, cfg.Model.Tuning.Metric, cfg.Model.Tuning.MetricBlocks = encoders.LoRA{Rank: 2, Alpha: 2, Layers: everyBlock}, "block_diag", 8
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +353,8 @@ func TestTuningRefused(t *testing.T) {
 	}
 }
 
-// TestMergedTuning: a model whose weights have taken in scales, shifts and adapters with a metric gives the loss of the tuned one.
+// TestMergedTuning: a model whose weights have taken in scales, shifts and adapters with a metric gives the loss of the
+// tuned one.
 func TestMergedTuning(t *testing.T) {
 	for system, plain := range tunable(t) {
 		for _, metric := range []string{"", "diag", "block_diag", "dense"} {
@@ -396,8 +399,8 @@ func TestMergedTuning(t *testing.T) {
 	}
 }
 
-// TestTuningRecompute: a tuned step that computes its blocks again, and one in bfloat16, do what they do untuned: the same bits,
-// and nearly the loss of float32.
+// TestTuningRecompute: a tuned step that computes its blocks again, and one in bfloat16, do what they do untuned: the
+// same bits, and nearly the loss of float32.
 func TestTuningRecompute(t *testing.T) {
 	for name, cfg := range map[string]config.Config{"albef": tinyConfig(), "styles": bothStyles("clip", "clip")} {
 		allTuning(&cfg.Model)

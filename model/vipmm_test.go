@@ -7,11 +7,13 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
 
-// tinyViPMM is the system of tools/goldens/vipmm.py: all losses of ViPMM, a teacher that sees a second view, and a queue.
+// tinyViPMM is the system of tools/goldens/vipmm.py: all losses of ViPMM, a teacher that sees a second view, and a
+// queue.
 func tinyViPMM(fusion string) config.Config {
 	c := tinyADCL("tucker", 3)
 	switch fusion {
@@ -21,9 +23,9 @@ func tinyViPMM(fusion string) config.Config {
 		c.Objective.ADCL.Fusion = "attention"
 	}
 	c.Model.Image.Depth, c.Model.Text.Layers = 1, 1
-	c.Model.Image.Style, c.Model.Text.Style = config.StyleViT, config.StyleBERT
-	c.Model.Head.Style, c.Model.Head.Activation, c.Model.Head.Shared = config.HeadMLP, "tanh", 20
-	c.Momentum.Rule, c.Data.Views, c.Data.Tokens = config.MomentumDynamic, 2, 7
+	c.Model.Image.Style, c.Model.Text.Style = encoders.StyleViT, encoders.StyleBERT
+	c.Model.Head.Style, c.Model.Head.Activation, c.Model.Head.Shared = encoders.HeadMLP, "tanh", 20
+	c.Momentum.Rule, c.Data.Views, c.Data.Tokens = objectives.MomentumDynamic, 2, 7
 	o := &c.Objective
 	o.ADCL.Weight, o.ADCL.Temperature, o.ADCL.FusionTemperature = 0.04, 0.07, 0.1
 	o.ITC.InBatchWeight, o.ITC.Temperature, o.ITC.LearnTemperature = 2, 0.1, false
@@ -33,9 +35,9 @@ func tinyViPMM(fusion string) config.Config {
 	return c
 }
 
-// TestGoldenViPMM compares a whole step with an independent PyTorch model, for each fusion of pairs: every loss to 1e-5,
-// every gradient by name to 1e-4 of its largest element, the online weight, the twins after a step of gradient descent, and the
-// queue behind it.
+// TestGoldenViPMM compares a whole step with an independent PyTorch model, for each fusion of pairs: every loss to
+// 1e-5, every gradient by name to 1e-4 of its largest element, the online weight, the twins after a step of gradient
+// descent, and the queue behind it.
 func TestGoldenViPMM(t *testing.T) {
 	for _, fusion := range []string{"tucker", "core", "attention"} {
 		t.Run(fusion, func(t *testing.T) {
@@ -125,7 +127,8 @@ func TestGoldenViPMM(t *testing.T) {
 	}
 }
 
-// setPartners sets the row that each is told from in the place of what a loss has drawn; one that names itself has none.
+// setPartners sets the row that each is told from in the place of what a loss has drawn; one that names itself has
+// none.
 func (p *Trainer) setPartners(name string, rows []int32) {
 	index, there := p.step.inputs.Memory(name).([]int32), p.floats(name+" there")
 	copy(index, rows)

@@ -149,16 +149,11 @@ func (l *SimCSE) head(s *Step) encoders.Head {
 	sphere := space.Space{Dim: s.Online.Text.Width, Spheres: 1}
 	switch l.Head {
 	case SentenceHeadTraining:
-		return SentenceHead(sphere)
+		return encoders.TanhHead(sphere)
 	case SentenceHeadNone:
 		return encoders.Projection{Space: sphere, Identity: true}
 	}
 	return nil
-}
-
-// SentenceHead is the head of SimCSE: a linear layer and tanh.
-func SentenceHead(s space.Space) encoders.Projection {
-	return encoders.Projection{Space: s, Activation: "tanh"}
 }
 
 // sentences are unit vectors of the texts and behind them those of Read.Behind: through a head of the loss, or the side's where

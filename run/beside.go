@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/tasks/migration"
 	"github.com/geoalign/geoalign/tasks/zeroshot"
@@ -12,8 +13,8 @@ import (
 // tasksBeside lists the tasks that a run is evaluated on beside its own, without influence on
 // which checkpoints are kept.
 func tasksBeside(cfg config.Config, set *Split) (list []string) {
-	if !cfg.Model.Stored() {
-		if cfg.Model.ImagesOnly() || cfg.Model.TextsOnly() {
+	if !cfg.Has(section.Stored) {
+		if cfg.Has(section.ImagesAlone) || cfg.Has(section.Sentences) {
 			return nil // both would read the other side; the probe of images alone is their own task
 		}
 		return cfg.Eval.Beside

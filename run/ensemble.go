@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/tasks/retrieval"
@@ -20,10 +21,10 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 	all := append([]*Trained{t}, others...)
 	var list []Evaluation
 	for _, x := range all {
-		if x.Config.Model.ImagesOnly() {
+		if x.Config.Has(section.ImagesAlone) {
 			return nil, &ArgumentError{fmt.Errorf("%s: scores of pairs need a model of images and texts, and model.system %q has no text tower", x.Checkpoint.Path, x.Config.Model.System)}
 		}
-		if x.Config.Model.TextsOnly() {
+		if x.Config.Has(section.Sentences) {
 			return nil, &ArgumentError{fmt.Errorf("%s: scores of pairs need a model of images and texts, and model.system %q has no images", x.Checkpoint.Path, x.Config.Model.System)}
 		}
 		set, err := x.Split(ctx, t.SplitName(split), progress)

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -74,10 +75,11 @@ func OfSplit(cfg config.Config, task string) bool {
 
 // systemOf is what tasks ask of the system of a configuration.
 func systemOf(cfg config.Config) tasks.System {
-	m := cfg.Model
+	v := cfg.View()
+	images, texts, stored := !v.Has(section.Sentences), !v.Has(section.ImagesAlone), v.Has(section.Stored)
 	return tasks.System{
-		Name: m.System, Tuned: cfg.Task(), Images: !m.TextsOnly(), Texts: !m.ImagesOnly(), Words: !m.ImagesOnly() && !m.Stored(), Stored: m.Stored(),
-		Identities: m.ByIdentity(), Pairs: m.JudgesPairs(),
+		Name: cfg.Model.System, Tuned: cfg.Task(), Images: images, Texts: texts, Words: texts && !stored, Stored: stored,
+		Identities: v.Has(section.Identities), Pairs: v.Has(section.SentencePairs),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/tasks"
@@ -28,7 +29,7 @@ var pairKeys = []string{"objective", "momentum", "queue", "model.text", "model.h
 // classificationSettings are those of a model of images alone over a configuration of another system: its image tower, its data and how it
 // is trained. What else it sets is of parts that are not there.
 func classificationSettings(base config.Config) (sets []string) {
-	if base.Model.Classifies() {
+	if base.Has(section.Classes) {
 		return nil
 	}
 	for _, d := range base.NotDefault() {
@@ -155,15 +156,15 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 		return base, err
 	}
 	task = cmp.Or(task, base.Task(), retrieval.Name)
-	if m := base.Model; task != classes.Name && (m.TextsOnly() || m.ImagesOnly()) {
-		return base, &ArgumentError{fmt.Errorf("the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, m.System, setup.ShellWord(config.Override("init.checkpoint", path)))}
+	if task != classes.Name && (base.Has(section.Sentences) || base.Has(section.ImagesAlone)) {
+		return base, &ArgumentError{fmt.Errorf("the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, base.Model.System, setup.ShellWord(config.Override("init.checkpoint", path)))}
 	}
 	if task == classes.Name {
 		own, err := setup.OwnConfig(ck)
 		if err != nil {
 			return base, err
 		}
-		if own.Model.TextsOnly() || own.Model.Stored() || own.ReadsRegions() {
+		if own.Has(section.Sentences) || own.Has(section.Stored) || own.Has(section.Regions) {
 			return base, &ArgumentError{fmt.Errorf("the task %s needs a tower that reads pixels, and the model in %s (model.system %q) has none: fine-tune another checkpoint", task, ck.Path, own.Model.System)}
 		}
 	}

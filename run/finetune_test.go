@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/tasks/classes"
 	"github.com/geoalign/geoalign/tasks/multimodal"
@@ -29,11 +30,11 @@ func TestClassificationSettings(t *testing.T) {
 			}
 			t.Fatalf("%s: %v", file, err)
 		}
-		if m := base.Model; m.Stored() || m.TextsOnly() || base.ReadsRegions() || m.Image.Freeze {
+		if m := base.Model; base.Has(section.Stored) || base.Has(section.Sentences) || base.Has(section.Regions) || m.Image.Freeze {
 			continue
 		}
 		sets := settingsOf(classes.Name, base)
-		if base.Model.Classifies() {
+		if base.Has(section.Classes) {
 			if sets != nil {
 				t.Errorf("%s: settings %q over those of the task", file, sets)
 			}
@@ -53,7 +54,7 @@ func TestClassificationSettings(t *testing.T) {
 		if list := cfg.Unread(); base.Data.Kind == "scenes" && len(list) > 0 { // of which the user would be told
 			t.Errorf("%s: the settings of the task leave keys that nothing reads: %v", filepath.Base(file), list)
 		}
-		if !cfg.Model.Classifies() || cfg.Task() != classes.Name || DefaultTask(cfg) != classes.Name || cfg.Model.Image.Width != base.Model.Image.Width {
+		if !cfg.Has(section.Classes) || cfg.Task() != classes.Name || DefaultTask(cfg) != classes.Name || cfg.Model.Image.Width != base.Model.Image.Width {
 			t.Errorf("%s: system %q, task %q", filepath.Base(file), cfg.Model.System, cfg.Task())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/tasks"
@@ -44,7 +45,7 @@ func CheckFolds(ctx context.Context, cfg config.Config) error {
 func checkTraining(cfg config.Config) error {
 	list := append(source.Inputs(cfg.Source(), "train", cfg.Eval.Split), frozenInputs(cfg)...)
 	list = append(list, taskInputs(cfg, func(t tasks.Task) bool {
-		return slices.Contains(cfg.Eval.Beside, t.Name) || t.Name == zeroshot.Name && cfg.Model.Stored()
+		return slices.Contains(cfg.Eval.Beside, t.Name) || t.Name == zeroshot.Name && cfg.Has(section.Stored)
 	})...)
 	return source.CheckInputs(list)
 }
@@ -77,7 +78,7 @@ func towerInputs(cfg config.Config) (list []source.Input) {
 
 // frozenInputs are the folders of the frozen models that losses ask, which a run that goes on reads too.
 func frozenInputs(cfg config.Config) (list []source.Input) {
-	if cfg.Model.Fitted() {
+	if cfg.Has(section.Fitted) {
 		return nil // no loss is there to ask
 	}
 	o := cfg.Objective

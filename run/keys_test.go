@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/tasks/retrieval"
@@ -240,8 +241,8 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 		return nil
 	}
 	tasks := []string{DefaultTask(cfg)}
-	if !cfg.Model.Stored() && !cfg.Model.TextsOnly() && !cfg.Data.ReadsExamples() && tasks[0] != probe.Name {
-		if tasks = append(tasks, probe.Name); !cfg.Model.Interacts() && !cfg.Model.ImagesOnly() { // which names classes by features
+	if !cfg.Has(section.Stored) && !cfg.Has(section.Sentences) && !cfg.Data.ReadsExamples() && tasks[0] != probe.Name {
+		if tasks = append(tasks, probe.Name); !cfg.Has(section.TokenScores) && !cfg.Has(section.ImagesAlone) { // which names classes by features
 			tasks = append(tasks, zeroshot.Name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -40,7 +41,7 @@ type Model interface {
 // without texts. With twin the momentum twins
 // take the place of the parameters that have one.
 func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine, twin bool) (Model, error) {
-	if cfg.Model.Fitted() {
+	if cfg.Has(section.Fitted) {
 		a := model.NewAligned(cfg, engine)
 		_, err := ck.Restore(a.State())
 		return fitted{a}, err

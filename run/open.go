@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -113,7 +114,7 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 // noTwins says what to do about a checkpoint without momentum twins.
 func noTwins(ck *checkpoint.Checkpoint) error {
 	cure := "or train with momentum.enabled = true"
-	if own, err := setup.OwnConfig(ck); err == nil && !own.Model.HasTeacher() {
+	if own, err := setup.OwnConfig(ck); err == nil && (!own.Has(section.Momentum) || own.Has(section.TokenScores)) {
 		cure = "a model of this kind is trained without"
 	}
 	return console.Argument("%s has no momentum twins: leave out --twin, %s", ck.Path, cure)
@@ -173,7 +174,7 @@ func (t *Trained) Load() (err error) {
 			return err
 		}
 	}
-	if !t.Config.Model.Stored() {
+	if !t.Config.Has(section.Stored) {
 		if t.Tokenizer, err = train.OpenTokenizer(t.Checkpoint); err != nil {
 			return err
 		}
@@ -188,7 +189,7 @@ func (t *Trained) Load() (err error) {
 // LoadForSplit is Load for what reads a split of the data: the features there must be of the widths
 // that a closed form was fitted to.
 func (t *Trained) LoadForSplit() error {
-	if err := t.Load(); err != nil || !t.Config.Model.Fitted() {
+	if err := t.Load(); err != nil || !t.Config.Has(section.Fitted) {
 		return err
 	}
 	return fitsFiles(t.Model, t.Config)
@@ -214,7 +215,7 @@ func (t *Trained) Unranked(ctx context.Context, split string, progress func(phas
 // rather than when they are encoded.
 func (t *Trained) Look(ctx context.Context, split string, set *Split, progress func(phase string, done, of int)) error {
 	t.noteData(ctx, split, set)
-	if t.Config.Model.TextsOnly() { // which reads no image
+	if t.Config.Has(section.Sentences) { // which reads no image
 		return nil
 	}
 	return set.findFiles(ctx, t.Config, split, progress)
@@ -264,8 +265,9 @@ func (t *Trained) Tolerate(ctx context.Context, set *Split, progress func(phase 
 	return x.run(ctx, do)
 }
 
-// Evaluate runs a task on a split; empty are that of the system and eval.split. A task that reads files of its own, as
-// a probe of texts does, opens no split. Of several processes the outcome of rank 0 counts: others may have none. progress is told how much of a phase is done and may be nil.
+// Evaluate runs a task on a split; empty are that of the system and eval.split. A task that reads files of its own,
+// as a probe of texts does, opens no split. Of several processes the outcome of rank 0 counts: others may have none.
+// progress is told how much of a phase is done and may be nil.
 func (t *Trained) Evaluate(ctx context.Context, task, split string, progress func(phase string, done, total int)) (Scores, error) {
 	if err := CheckTask(task); err != nil {
 		return nil, err
@@ -282,7 +284,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 		if set, err = t.Split(ctx, split, progress); err != nil {
 			return nil, err
 		}
-		if !t.Config.Model.TextsOnly() { // which reads no image
+		if !t.Config.Has(section.Sentences) { // which reads no image
 			if err := set.findFiles(ctx, t.Config, t.SplitName(split), progress); err != nil { // rather than when the texts are encoded
 				return nil, err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/source"
@@ -98,7 +99,7 @@ func (b *opening) resolve(context.Context) (err error) {
 	if b.cfg, err = Resolve(b.cfg); err != nil {
 		return err
 	}
-	if !b.cfg.Model.Fitted() {
+	if !b.cfg.Has(section.Fitted) {
 		if err = model.Fits(b.cfg); err != nil {
 			return err
 		}
@@ -254,8 +255,9 @@ func (b *opening) makeFolder() error {
 // ranksPrefix begins the name of the file by which ranks find out whether they see one folder.
 const ranksPrefix = ".tmp-ranks-"
 
-// seesFolder finds out which ranks see the run folder of rank 0, by a file that it writes there. Those that do not can train: they read
-// it to go on with a run, which fails then, and to roll back, which is refused before the first step.
+// seesFolder finds out which ranks see the run folder of rank 0, by a file that it writes there. Those that do not
+// can train: they read it to go on with a run, which fails then, and to roll back, which is refused before the first
+// step.
 func (b *opening) seesFolder() error {
 	if b.group.Size() == 1 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
@@ -74,7 +75,7 @@ func machine(e runlog.Environment) (list []pages.Fact) {
 // Describe fills in what the configuration says.
 func Describe(d *pages.Data, cfg config.Config) {
 	d.Title = cfg.Run.Name
-	if !cfg.Model.ImagesOnly() {
+	if !cfg.Has(section.ImagesAlone) {
 		d.Batch = cfg.Train.BatchSize * cfg.HeldBatches()
 		d.Queued = cfg.Queue.Size > 0
 	}
@@ -90,7 +91,7 @@ func Describe(d *pages.Data, cfg config.Config) {
 	}
 	add("data", what)
 	if c := d.Curves; c != nil && c.Rows > 0 {
-		if !cfg.Model.Fitted() { // at once, to all pairs
+		if !cfg.Has(section.Fitted) { // at once, to all pairs
 			add("steps", words.Thousands(c.Last))
 			add("samples", words.Thousands(c.Last*cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)))
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
@@ -44,7 +45,7 @@ func (e *embedder) attributes() (list []string) {
 	if _, ok := e.set.Eval.Labels(); ok {
 		list = append(list, "class")
 	}
-	if !e.cfg.Model.ImagesOnly() {
+	if !e.cfg.Has(section.ImagesAlone) {
 		list = append(list, "length", "caption:WORD")
 	}
 	return list

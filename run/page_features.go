@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/encoders"
@@ -39,7 +40,7 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 	for i := range chosen {
 		chosen[i] = i * total / n
 	}
-	if e.colour != "" && e.cfg.Model.Interacts() {
+	if e.colour != "" && e.cfg.Has(section.TokenScores) {
 		return nil, &ArgumentError{fmt.Errorf("--color %q: the model compares images and texts by their tokens (model.interaction), and has no features to colour: leave --color out", e.colour)}
 	}
 	f := &pages.Features{N: n, Split: e.split, Seed: e.cfg.Run.Seed}
@@ -60,12 +61,12 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 	if x := partsOf(m).Interaction; x != nil {
 		return f, e.pairs(ctx, f, encoding, retrieval.Member{Image: m.Image(), Text: m.Text(), Interaction: x, Images: images, Engine: e.engine}, chosen)
 	}
-	if e.cfg.Model.ImagesOnly() {
+	if e.cfg.Has(section.ImagesAlone) {
 		f.C = m.Image().Width()
 		f.Images, err = encoding.ClassTokens(ctx, m.Image(), images, "encoding images")
 		return f, err
 	}
-	if f.C = m.Dim(); e.cfg.Model.TextsOnly() {
+	if f.C = m.Dim(); e.cfg.Has(section.Sentences) {
 		texts, err := e.texts(chosen)
 		if err != nil {
 			return nil, err
@@ -114,7 +115,7 @@ func (e *embedder) draw(ctx context.Context, d *pages.Data) error {
 	if err != nil {
 		return err
 	}
-	if e.cfg.Model.Interacts() {
+	if e.cfg.Has(section.TokenScores) {
 		d.Pairs, d.Notes = f, append(d.Notes, noFeatures)
 		return nil
 	}

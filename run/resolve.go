@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -15,10 +17,10 @@ import (
 // Widths that are not those of the files are config.Errors. What is made of a configuration
 // is made of the resolved one, and a run folder holds it.
 func Resolve(cfg config.Config) (config.Config, error) {
-	if cfg.ReadsRegions() {
+	if cfg.Has(section.Regions) {
 		return resolveRegions(cfg)
 	}
-	if !cfg.Model.Stored() || cfg.Model.Fitted() || cfg.Data.Kind != "pairs" {
+	if !cfg.Has(section.Stored) || cfg.Has(section.Fitted) || cfg.Data.Kind != "pairs" {
 		return cfg, nil
 	}
 	p, err := source.OpenPairs(cfg.Source())
@@ -60,7 +62,7 @@ func resolveRegions(cfg config.Config) (config.Config, error) {
 }
 
 // widths compares the widths of the heads with those of the files.
-func widths(h config.Heads, p *features.Pairs) error {
+func widths(h encoders.FeatureHeads, p *features.Pairs) error {
 	var errs config.Errors
 	for _, side := range []struct {
 		key  string

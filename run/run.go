@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -139,7 +140,7 @@ func (r *Run) closeAtEnd(data any) {
 // openData opens the training data. build makes model and session over it; from is what the run goes on from, or nil.
 // stream is nil of a fit.
 func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream data.Stream, build func(ctx context.Context) error, err error) {
-	if r.cfg.Model.Fitted() {
+	if r.cfg.Has(section.Fitted) {
 		p, err := source.OpenPairs(r.cfg.Source())
 		if err != nil {
 			return nil, nil, err
@@ -189,8 +190,8 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 	return nil
 }
 
-// wordRows returns the rows of the word embeddings that the run goes on from or starts from, of which there may be more than
-// tokens; 0 where there are none.
+// wordRows returns the rows of the word embeddings that the run goes on from or starts from, of which there may be
+// more than tokens; 0 where there are none.
 func (r *Run) wordRows(from *checkpoint.Checkpoint) (int, error) {
 	if r.tok == nil {
 		return 0, nil
@@ -260,7 +261,7 @@ func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error
 		return r.initModel()
 	case r.towers != train.Towers{}:
 		return setup.CheckTowers(r.cfg, r.towers, r.pairs.Params(), r.report.Say)
-	case r.cfg.HeadsStart() != "":
+	case r.cfg.Has(section.FeatureHeads) && r.cfg.Model.Heads.Start != "":
 		return r.startHeads(ctx)
 	}
 	return nil
@@ -288,8 +289,8 @@ func (r *Run) initModel() error {
 	return nil
 }
 
-// takesOver says by which keys the model cannot take over the parameters of a checkpoint. A run of texts alone takes the text
-// tower of any system, and one that tells the classes of images the image tower.
+// takesOver says by which keys the model cannot take over the parameters of a checkpoint. A run of texts alone takes
+// the text tower of any system, and one that tells the classes of images the image tower.
 func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
 	old, err := setup.OwnConfig(ck, r.cfg.Added...)
 	if err != nil {
@@ -297,9 +298,9 @@ func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
 	}
 	list := []config.Conflict(nil)
 	switch {
-	case old.Model.System != r.cfg.Model.System && r.cfg.Model.TextsOnly():
+	case old.Model.System != r.cfg.Model.System && r.cfg.Has(section.Sentences):
 		list = config.TextConflicts(old, r.cfg)
-	case old.Model.System != r.cfg.Model.System && r.cfg.Model.Classifies():
+	case old.Model.System != r.cfg.Model.System && r.cfg.Has(section.Classes):
 		list = config.ImageConflicts(old, r.cfg)
 	default:
 		return setup.SameKeys(ck, r.cfg, config.FixedMeaning)

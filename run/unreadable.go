@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/files"
@@ -92,7 +93,7 @@ func (t *tolerant) leaveOut(ctx context.Context) (found bool, err error) {
 		}
 		return bad, nil
 	}
-	if first.set.Galleries != nil && !cfg.Model.TextsOnly() {
+	if first.set.Galleries != nil && !cfg.Has(section.Sentences) {
 		images, texts := data.BadRows{}, data.BadRows{}
 		for _, s := range t.sets {
 			if err := s.look(look, images, texts); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/tasks"
@@ -43,8 +44,8 @@ func TestALBEF(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := config.Default()
-	cfg.Model.Image = config.Image{Size: 16, Patch: 8, Depth: 1, Width: 16, Heads: 2}
-	cfg.Model.Text = config.Text{Layers: 1, FusionLayers: 1, Width: 16, Heads: 2, Positions: 10, Dropout: 0.1}
+	cfg.Model.Image = encoders.ImageOptions{Size: 16, Patch: 8, Depth: 1, Width: 16, Heads: 2}
+	cfg.Model.Text = encoders.TextOptions{Layers: 1, FusionLayers: 1, Width: 16, Heads: 2, Positions: 10, Dropout: 0.1}
 	cfg.Model.Head.Dim = 8
 	cfg.Queue.Size, cfg.Train.BatchSize, cfg.Data.Tokens = 0, 2, 8
 	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: tok.Size(), MaskID: tok.MaskID()})

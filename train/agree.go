@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/cause"
 )
 
@@ -25,7 +26,7 @@ func (s *Session) Ranks() int { return s.group.Size() }
 func wholeIdentities(c config.Config, ranks int) error {
 	rows, images := c.Train.BatchSize/ranks, c.Data.Identities.Images
 	switch {
-	case ranks == 1 || images <= 1 || !c.Model.ByIdentity() || c.Parallel.Contrast != config.OfOwnRank:
+	case ranks == 1 || images <= 1 || !c.Has(section.Identities) || c.Parallel.Contrast != config.OfOwnRank:
 		return nil
 	case rows == images && c.Objective.Triplet.On():
 		return fmt.Errorf("train.batch_size: with parallel.contrast = %q the %d rows of a process are of one identity (data.identities.images), and its images have no negatives for objective.triplet: use a multiple of %d, or parallel.contrast = %q", config.OfOwnRank, rows, 2*images*ranks, config.OfAllRanks)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"
@@ -30,7 +31,7 @@ func classesOf(m any) []string {
 
 // trainingClasses are the names of the classes of training data, nil for a system that tells none.
 func trainingClasses(cfg config.Config, s data.Stream) ([]string, error) {
-	if !cfg.Model.Classifies() && !cfg.Objective.Multimodal.On() {
+	if !cfg.Has(section.Classes) && !cfg.Objective.Multimodal.On() {
 		return nil, nil
 	}
 	var names []string

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -25,7 +26,7 @@ func Merge(c *checkpoint.Checkpoint) (checkpoint.Snapshot, config.Config, error)
 	if err != nil {
 		return snap, cfg, err
 	}
-	if !cfg.Model.Folds() {
+	if !cfg.Has(section.Foldable) {
 		return snap, cfg, ErrNoAdapters
 	}
 	params, err := Params(c, "model", cfg.Model, nil)

@@ -3,7 +3,7 @@ package train
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/schedule"
 )
 
@@ -20,13 +20,13 @@ func (s *Session) momentum(step int, out *StepResult) (float64, error) {
 	}
 	model, ok := s.model.(agreeing)
 	if !ok {
-		return 0, fmt.Errorf("train: momentum.rule: the system %T does not compare its texts with a teacher's: set it to %q", s.model, config.MomentumStatic)
+		return 0, fmt.Errorf("train: momentum.rule: the system %T does not compare its texts with a teacher's: set it to %q", s.model, objectives.MomentumStatic)
 	}
 	cosine := model.TextAgreement()
 	if !finite(cosine) {
 		return 0, &NonFiniteError{Step: step, What: fmt.Sprintf("the mean cosine of text features with the teacher's, which momentum.rule reads, is %v (loss %v)", cosine, out.Loss)}
 	}
-	m := schedule.DynamicMomentum(cosine, c.Rule == config.MomentumDynamicTeacher)
+	m := schedule.DynamicMomentum(cosine, c.Rule == objectives.MomentumDynamicTeacher)
 	out.Parts = append(out.Parts, Value{Name: "online_weight", Value: 1 - m, Measure: true})
 	return m, nil
 }

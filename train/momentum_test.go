@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"
 	"github.com/geoalign/geoalign/train/schedule"
 )
@@ -63,7 +63,7 @@ func TestMomentumOrientation(t *testing.T) {
 // TestDynamicMomentumMovesTheTwins: all twins of towers and heads move by the logged online weight, which is the mean cosine
 // of the texts or what is left of it, and a resumed run has the same.
 func TestDynamicMomentumMovesTheTwins(t *testing.T) {
-	for _, rule := range []string{config.MomentumDynamic, config.MomentumDynamicTeacher} {
+	for _, rule := range []string{objectives.MomentumDynamic, objectives.MomentumDynamicTeacher} {
 		sets := []string{"momentum.rule=" + rule, "model.head.style=mlp", "train.batch_size=4", "train.accumulate_steps=2"}
 		s := small(t, 0, 0, sets...)
 		p := s.pairs().Params()
@@ -71,7 +71,7 @@ func TestDynamicMomentumMovesTheTwins(t *testing.T) {
 			before := s.memory()["twins"]
 			r := s.must(t, i)
 			w, cosine := r.named(t, "online_weight"), s.pairs().TextAgreement()
-			if rule == config.MomentumDynamicTeacher {
+			if rule == objectives.MomentumDynamicTeacher {
 				cosine = 1 - cosine
 			}
 			// Dropout makes the texts of a twin others, even where it is a copy.

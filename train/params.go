@@ -66,7 +66,7 @@ type fold struct {
 	f         *safetensors.File
 	layer     string
 	lora, ssf bool
-	of        config.LoRA
+	of        encoders.LoRA
 }
 
 // foldOf returns the fold of a layer.

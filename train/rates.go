@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 )
 
@@ -23,13 +24,13 @@ type towerRate struct {
 func NewRates(c config.Config) Rates {
 	var r Rates
 	m, i, t := c.Model, c.Init.Image, c.Init.Text
-	if !m.Stored() && !m.Image.Freeze {
+	if !c.Has(section.Stored) && !m.Image.Freeze {
 		r.image = towerRate{i.LRFactor, i.LayerDecay, m.Image.Depth}
 		if !m.Image.Transforms() {
 			r.image = towerRate{i.LRFactor, 1, 1} // alike for all of it: there are no blocks
 		}
 	}
-	if !m.Stored() && !m.ImagesOnly() && (!m.Text.Freeze || m.Text.FusionLayers > 0) {
+	if !c.Has(section.Stored) && !c.Has(section.ImagesAlone) && (!m.Text.Freeze || m.Text.FusionLayers > 0) {
 		r.text = towerRate{t.LRFactor, t.LayerDecay, m.Text.Layers + m.Text.FusionLayers*c.Pictures()}
 	}
 	return r

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // ratesOf is what TestRatesOf expects at factor f and decay d of towers with two blocks, and one text and one
@@ -46,13 +47,13 @@ func TestRatesOf(t *testing.T) {
 	if s := NewRates(c).String(); s != "text tower 0.1" {
 		t.Error(s)
 	}
-	c.Model.Image.Freeze, c.Model.Image.Style, c.Model.Image.Depth, c.Init.Image = false, config.StyleRegions, 0, config.InitImage{LRFactor: .5, LayerDecay: .75}
+	c.Model.Image.Freeze, c.Model.Image.Style, c.Model.Image.Depth, c.Init.Image = false, encoders.StyleRegions, 0, config.InitImage{LRFactor: .5, LayerDecay: .75}
 	for _, name := range []string{"image/fc/weight", "image/graph/01/theta/weight", "image/pool/weight_hh"} {
 		if got := NewRates(c).Of(name); got != .5 {
 			t.Errorf("%s of a tower of regions has %v", name, got)
 		}
 	}
-	c.Model.Image.Style = config.StyleResNet
+	c.Model.Image.Style = encoders.StyleResNet
 	for _, name := range []string{"image/conv1/weight", "image/layer4/02/bn3/bias"} {
 		if got := NewRates(c).Of(name); got != .5 {
 			t.Errorf("%s of a residual network has %v", name, got)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/weights"
@@ -122,7 +123,7 @@ func TestInitTunedDecoder(t *testing.T) {
 // TestElsewhere: only parameters of downstream tasks start from others, and only from those of their shape: keys of images of
 // another width than words do not fit keys of the states of questions.
 func TestElsewhere(t *testing.T) {
-	now := config.Model{Text: config.Text{Layers: 2}}
+	now := config.Model{Text: encoders.TextOptions{Layers: 2}}
 	for name, want := range map[string]string{
 		"decoder/layers/03/ffn/output/bias": "text/layers/05/ffn/output/bias", "decoder/mlm/bias": "text/mlm/bias",
 		"text/layers/00/ffn/output/bias": "", "image/norm/weight": "",

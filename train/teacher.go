@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -42,11 +44,11 @@ func openTeacher(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config,
 	bad := func(msg, hint string) error {
 		return config.Errors{{Path: model.TeacherKey, Value: cfg.Objective.DistillScores.Teacher, Msg: msg, Hint: hint}}
 	}
-	if theirs.Model.Fitted() {
+	if theirs.Has(section.Fitted) {
 		return nil, bad(fmt.Sprintf("must be a model of towers or heads (this one is of system %q)", theirs.Model.System), "choose another run")
 	}
 	var its *tokenizer.Tokenizer
-	if tok != nil && !theirs.Model.Stored() && !theirs.Model.ImagesOnly() {
+	if tok != nil && !theirs.Has(section.Stored) && !theirs.Has(section.ImagesAlone) {
 		if its, err = OpenTokenizer(ck); err != nil {
 			return nil, fmt.Errorf("%s: %w", model.TeacherKey, err)
 		}
@@ -62,7 +64,7 @@ func openTeacher(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config,
 			return nil, bad(fmt.Sprintf("has another vocabulary, of %d tokens, than this run, of %d", its.Size(), tok.Size()),
 				fmt.Sprintf("train with its vocabulary: data.vocab = %q", filepath.Join(ck.Path, TokenizerFile)))
 		}
-		if most := cfg.Data.Tokens; theirs.Model.Text.Style != config.StyleGRU && theirs.Model.Text.Positions < most {
+		if most := cfg.Data.Tokens; theirs.Model.Text.Style != encoders.StyleGRU && theirs.Model.Text.Positions < most {
 			return nil, bad(fmt.Sprintf("must have at least data.tokens = %d positions (it has %d)", most, theirs.Model.Text.Positions), "choose another run, or fewer tokens")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/regions"
@@ -117,7 +118,7 @@ func statistics(ctx context.Context, cfg config.Config, split string, progress f
 			names, _ := l.Labels()
 			st.Classes = len(names)
 		}
-		if cfg.Model.ByIdentity() || cfg.Data.Kind == "csv" && cfg.Data.CSV.ID != "" {
+		if cfg.Has(section.Identities) || cfg.Data.Kind == "csv" && cfg.Data.CSV.ID != "" {
 			found := data.NewIdentityStats(s.ds)
 			st.Identities = &found
 		}

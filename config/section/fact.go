@@ -28,6 +28,29 @@ const (
 	Prototypes    Fact = "prototypes"     // views are compared with learned prototypes
 	Interacts     Fact = "interacts"      // images and texts can be compared by their tokens
 	Classes       Fact = "classes"        // images alone whose classes are known
+	ImagesAlone   Fact = "images alone"   // images without captions
+	FeatureHeads  Fact = "heads"          // heads over stored features, trained in steps
+	Queued        Fact = "queued"         // a batch can be compared with a queue
+	TowerAsSpace  Fact = "tower as space" // a tower as wide as the space has no projection
+)
+
+// Facts that towers, heads and interactions give.
+const (
+	Patches        Fact = "patches"         // images pass a transformer of patches
+	Regions        Fact = "regions"         // images are features of regions
+	Convolutions   Fact = "convolutions"    // images pass a residual network
+	BatchNorms     Fact = "batch norms"     // those of a residual network are trained
+	RegionNorms    Fact = "region norms"    // batch norms of regions are trained
+	WordAttention  Fact = "word attention"  // texts pass a transformer
+	Recurrent      Fact = "recurrent"       // texts pass recurrent units
+	Adapters       Fact = "adapters"        // linear layers of towers have adapters of low rank
+	LowRank        Fact = "low rank"        // there are paths of low rank, of model.lora or of model.tuning
+	Tuned          Fact = "tuned"           // towers are trained by few parameters
+	Foldable       Fact = "foldable"        // weights can take in what stands beside them
+	Skips          Fact = "skips"           // hidden layers of stored features have skips to add
+	TowerDropout   Fact = "tower dropout"   // a tower or its heads drop hidden states
+	TokenScores    Fact = "token scores"    // images and texts are compared by their tokens
+	FeatureBatches Fact = "feature batches" // an update compares the features of several micro-batches
 )
 
 // Facts that other sections give.
@@ -102,6 +125,26 @@ var facts = map[Fact]about{
 	Prototypes:    {`model.system = "swav"`, "has no prototypes"},
 	Interacts:     {`model.system = "clip" or "matching"`, "does not compare tokens"},
 	Classes:       {`model.system = "classes"`, "has no classes"},
+	ImagesAlone:   {"a model.system of images alone", "reads more than images"},
+	FeatureHeads:  {`model.system = "heads"`, "has no heads over stored features"},
+	Queued:        {"a model.system with a queue", "compares a batch with itself"},
+	TowerAsSpace:  {`model.system = "matching"`, "projects every tower"},
+
+	Patches:        {`a model.image.style other than "regions" and "resnet"`, "this run reads no patches"},
+	Regions:        {`model.image.style = "regions"`, "this run reads no regions"},
+	Convolutions:   {`model.image.style = "resnet"`, "this run has no residual network"},
+	BatchNorms:     {`model.image.style = "resnet" with batch norms that are not frozen`, "this run trains no batch norms"},
+	RegionNorms:    {"model.image.regions.batch_norm = true", "this run trains no batch norms of regions"},
+	WordAttention:  {`a model.text.style other than "gru"`, "this run has no transformer of texts"},
+	Recurrent:      {`model.text.style = "gru"`, "this run has no recurrent units"},
+	Adapters:       {"model.lora.rank > 0", "this run has no adapters of low rank"},
+	LowRank:        {"model.lora.rank or model.tuning.adapter_width > 0", "this run has no paths of low rank"},
+	Tuned:          {"model.lora or model.tuning", "this run trains whole towers"},
+	Foldable:       {"model.lora.rank > 0 or model.tuning.ssf = true", "there is nothing that weights can take in"},
+	Skips:          {"model.heads.layers > 1, or 1 and features as wide as model.heads.hidden", "there are no skips"},
+	TowerDropout:   {"a dropout of the towers, model.text.dropout or model.heads.dropout > 0", "no tower has dropout"},
+	TokenScores:    {"model.interaction.kind", "images and texts are compared by their features"},
+	FeatureBatches: {`train.accumulate = "features"`, "the pairs of a micro-batch are compared"},
 
 	Teacher:   {"momentum.enabled = true", "there is no momentum encoder"},
 	Queue:     {"queue.size > 0", "there is no queue of past features"},

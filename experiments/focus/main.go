@@ -22,6 +22,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -87,7 +88,7 @@ func measure(dir string, n int) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Config.ReadsRegions() {
+	if t.Config.Has(section.Regions) {
 		return point(t, w, n)
 	}
 	var lines []line

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/regions"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/run"
@@ -48,7 +49,7 @@ func point(t *run.Trained, w *scenes.World, n int) (lines []line, err error) {
 	for _, x := range ways {
 		formula := x.by
 		switch {
-		case !t.Config.Model.Interacts() && (x.by == explain.FormulaTerms || x.text == inCaption):
+		case !t.Config.Has(section.TokenScores) && (x.by == explain.FormulaTerms || x.text == inCaption):
 			continue
 		case x.by == "attention":
 			formula = ""

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -133,7 +134,7 @@ func New(t testing.TB, c Case) *Tiny {
 	engine, err := compute.New(compute.Options{Threads: 1})
 	must(err)
 	t.Cleanup(engine.Close)
-	if o.Engine = engine; cfg.Model.Stored() {
+	if o.Engine = engine; cfg.Has(section.Stored) {
 		tok, o = nil, model.Options{Engine: engine}
 	}
 	m, err := model.New(cfg, o)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/run/setup"
@@ -38,10 +39,10 @@ type Averaged struct {
 // averaged are the groups of a checkpoint that a mean is taken of: parameters and their momentum twins.
 var averaged = []string{"model", train.MomentumGroup}
 
-// Average writes the mean of the parameters of several checkpoints of the run at path to the run folder o.Out, as a checkpoint
-// of the last one's step with its configuration and tokenizer. It is evaluated, embedded and exported as
-// any; there is no optimiser in it, so training does not go on from it but may start from it (init.checkpoint). Memory
-// holds the parameters once.
+// Average writes the mean of the parameters of several checkpoints of the run at path to the run folder o.Out, as a
+// checkpoint of the last one's step with its configuration and tokenizer. It is evaluated, embedded and exported as
+// any; there is no optimiser in it, so training does not go on from it but may start from it (init.checkpoint).
+// Memory holds the parameters once.
 func Average(path string, o AverageOptions) (Averaged, error) {
 	if (o.Last > 0) == (o.Best > 0) || o.Last < 0 || o.Best < 0 {
 		return Averaged{}, console.Argument("the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)
@@ -135,7 +136,7 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 		slices.SortFunc(all, func(a, b checkpoint.Entry) int { return a.Step - b.Step })
 	}
 	if len(all) < n {
-		if cfg, err := setup.OwnConfig(newest); err == nil && cfg.Model.Fitted() {
+		if cfg, err := setup.OwnConfig(newest); err == nil && cfg.Has(section.Fitted) {
 			return nil, noMean(cfg)
 		}
 		return nil, console.Argument("%s has %d %s, and the mean of %d is wanted: take fewer, or keep more in training (%s)", path, len(all), what, n, key)
@@ -168,7 +169,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Model.Fitted() {
+	if cfg.Has(section.Fitted) {
 		return noMean(cfg)
 	}
 	if a.from != "" {
@@ -185,7 +186,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 			}
 		}
 	}
-	if cfg.Model.Folds() { // a mean of products is no product of means
+	if cfg.Has(section.Foldable) { // a mean of products is no product of means
 		cfg.Model = cfg.Model.Folded()
 		if a.files[runlog.ConfigFile], err = cfg.Encode(); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
@@ -14,8 +15,9 @@ import (
 	"github.com/geoalign/geoalign/weights"
 )
 
-// Export writes the model in the form of another program, see package export. With OpenOptions.Twin the
-// momentum twins take the place of their parameters. Adapters of low rank, scales and shifts are taken in by the weights of their layers.
+// Export writes the model in the form of another program, see package export. With OpenOptions.Twin the momentum
+// twins take the place of their parameters. Adapters of low rank, scales and shifts are taken in by the weights of
+// their layers.
 func Export(t *run.Trained, o export.Options) (export.Written, error) {
 	m := export.Model{Config: t.Config}
 	var err error
@@ -27,14 +29,14 @@ func Export(t *run.Trained, o export.Options) (export.Written, error) {
 			return export.Written{}, err
 		}
 	}
-	if !t.Config.Model.Stored() {
+	if !t.Config.Has(section.Stored) {
 		if m.Tokenizer, err = train.OpenTokenizer(t.Checkpoint); err != nil {
 			return export.Written{}, err
 		}
 	}
 	m.Config.Model = m.Config.Model.Folded()
 	w, err := export.Write(m, o)
-	if t.Config.Model.Adapts() {
+	if t.Config.Has(section.Adapters) {
 		w.Notes = append(w.Notes, "adapters (model.lora) are merged into the weights of their layers")
 	}
 	if t.Config.Model.Tuning.SSF {

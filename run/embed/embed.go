@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/gallery"
@@ -57,9 +58,9 @@ type Result struct {
 	reading   string // see reading
 }
 
-// Split encodes a split (empty: eval.split) and writes its features with the names of their
-// rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a
-// phase is done and may be nil. Memory holds the features of a batch. Several processes share the encoding, and rank 0 writes.
+// Split encodes a split (empty: eval.split) and writes its features with the names of their rows to the folder out
+// (empty: RUN/embeddings-SPLIT). progress is told how much of a phase is done and may be nil. Memory holds the
+// features of a batch. Several processes share the encoding, and rank 0 writes.
 func Split(ctx context.Context, t *run.Trained, split, out string, progress func(phase string, done, total int)) (done Result, err error) {
 	split = t.SplitName(split)
 	if out == "" {
@@ -93,8 +94,8 @@ func Split(ctx context.Context, t *run.Trained, split, out string, progress func
 	return done, err
 }
 
-// openFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses one that holds
-// what was embedded in the other way, whose file is other.
+// openFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses
+// one that holds what was embedded in the other way, whose file is other.
 func openFolder(t *run.Trained, out, other string) (l *files.FolderLock, err error) {
 	err = parallel.ByFirst(t.Group, func() (err error) {
 		if err := os.MkdirAll(out, 0o777); err != nil {
@@ -132,7 +133,7 @@ func writeSplit(ctx context.Context, t *run.Trained, set *run.Split, e tasks.Enc
 		}
 		return writeEmbeddings(set, tensors, *done)
 	}
-	alone := t.Config.Model.TextsOnly() // there are no rows of images to name
+	alone := t.Config.Has(section.Sentences) // there are no rows of images to name
 	if !alone {
 		ids := make([]int64, set.Len())
 		for i := range ids {
@@ -147,7 +148,7 @@ func writeSplit(ctx context.Context, t *run.Trained, set *run.Split, e tasks.Enc
 		}
 		return s, err
 	}
-	if !t.Config.Model.ImagesOnly() {
+	if !t.Config.Has(section.ImagesAlone) {
 		texts, err := set.Texts(t.TextColumns())
 		if err != nil {
 			return err
@@ -190,7 +191,8 @@ func absolute(path string) string {
 // of stored features.
 type namedImages interface{ ImageName(i int) string }
 
-// writeEmbeddings writes the folder done.Path; each file is there as a whole or not at all. The features have the sums of all files.
+// writeEmbeddings writes the folder done.Path; each file is there as a whole or not at all. The features have the
+// sums of all files.
 func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) error {
 	meta := map[string]string{"model": absolute(done.Model), "step": strconv.Itoa(done.Step), "split": done.Split,
 		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space, "eval_score": done.evalScore}

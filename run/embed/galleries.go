@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/transform"
@@ -24,7 +25,7 @@ type listedImages struct {
 func reading(cfg config.Config) string {
 	d := cfg.Data
 	switch {
-	case cfg.Model.ImagesOnly() || cfg.Model.Stored():
+	case cfg.Has(section.ImagesAlone) || cfg.Has(section.Stored):
 		return ""
 	case d.Clean == data.CleanALBEF: // which alone counts words
 		return fmt.Sprintf("data.clean=%s,data.max_words=%d,data.tokens=%d", d.Clean, d.MaxWords, d.Tokens)

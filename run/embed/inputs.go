@@ -17,11 +17,13 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
@@ -61,7 +63,7 @@ func (in *Inputs) setDefaults(cfg config.Config) error {
 	if in.Side == "" {
 		in.Side = gallery.Image
 	}
-	stored, system := cfg.Model.Stored(), cfg.Model.System
+	stored, system := cfg.Has(section.Stored), cfg.Model.System
 	bad := console.Argument
 	switch {
 	case named != 1:
@@ -76,9 +78,9 @@ func (in *Inputs) setDefaults(cfg config.Config) error {
 		return bad("--rows needs a model of stored features (got model.system %q): embed its files with --images or --texts", system)
 	case in.Names != "" && in.Rows == "":
 		return bad("--names is of --rows: name a file of features")
-	case in.Images != "" && cfg.Model.TextsOnly():
+	case in.Images != "" && cfg.Has(section.Sentences):
 		return bad("model.system %q has no images: embed texts", system)
-	case in.Texts != "" && cfg.Model.ImagesOnly():
+	case in.Texts != "" && cfg.Has(section.ImagesAlone):
 		return bad("model.system %q has no texts: embed images", system)
 	}
 	return nil
@@ -127,10 +129,10 @@ type imageInputs struct {
 
 // noPictures refuses pictures by themselves where the image tower reads features of regions.
 func noPictures(cfg config.Config) error {
-	if !cfg.ReadsRegions() {
+	if !cfg.Has(section.Regions) {
 		return nil
 	}
-	return console.Argument("model.image.style %q reads features of regions: a picture by itself has none; encode a split of data.kind = \"regions\"", config.StyleRegions)
+	return console.Argument("model.image.style %q reads features of regions: a picture by itself has none; encode a split of data.kind = \"regions\"", encoders.StyleRegions)
 }
 
 // openImages opens a folder or a list of images.

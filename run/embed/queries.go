@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
@@ -74,7 +75,7 @@ func (q *Queries) open(g *gallery.Gallery) (err error) {
 	if q.rows, err = newRowEncoder(q.Trained); err != nil {
 		return err
 	}
-	if q.Config.Model.Stored() {
+	if q.Config.Has(section.Stored) {
 		q.widths = map[string]int{gallery.Image: q.Model.Image().Width(), gallery.Text: q.Model.Text().Width()}
 	}
 	var said Result
@@ -92,13 +93,13 @@ func (q *Queries) open(g *gallery.Gallery) (err error) {
 func (q *Queries) Reads(side string) error {
 	cfg := q.Config
 	switch {
-	case cfg.Model.Stored():
+	case cfg.Has(section.Stored):
 		return fmt.Errorf("model.system %q reads stored features: query by a row, a vector or features of its encoders", cfg.Model.System)
-	case side == gallery.Image && cfg.ReadsRegions():
+	case side == gallery.Image && cfg.Has(section.Regions):
 		return noPictures(cfg)
-	case side == gallery.Image && cfg.Model.TextsOnly():
+	case side == gallery.Image && cfg.Has(section.Sentences):
 		return fmt.Errorf("model.system %q has no images: query by a text, a row or a vector", cfg.Model.System)
-	case side == gallery.Text && cfg.Model.ImagesOnly():
+	case side == gallery.Text && cfg.Has(section.ImagesAlone):
 		return fmt.Errorf("model.system %q has no texts: query by an image, a row or a vector", cfg.Model.System)
 	}
 	return nil

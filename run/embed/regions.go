@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
@@ -45,9 +46,9 @@ type RegionsWritten struct {
 	LeftOut  int    `json:"left_out"` // captions
 }
 
-// WriteRegions encodes the images of a split with the image tower and writes the cells of its grid as regions, the files of
-// data.kind = "regions": SPLIT_ims.npy (N, R, D), SPLIT_boxes.npy (N, R, 4), SPLIT_caps.txt and SPLIT_ids.txt. A file is
-// there as a whole or not at all. Memory holds the features of a batch.
+// WriteRegions encodes the images of a split with the image tower and writes the cells of its grid as regions, the
+// files of data.kind = "regions": SPLIT_ims.npy (N, R, D), SPLIT_boxes.npy (N, R, 4), SPLIT_caps.txt and
+// SPLIT_ids.txt. A file is there as a whole or not at all. Memory holds the features of a batch.
 func WriteRegions(ctx context.Context, t *run.Trained, o RegionOptions) (RegionsWritten, error) {
 	if err := t.Load(); err != nil {
 		return RegionsWritten{}, err
@@ -98,7 +99,7 @@ func regionSplit(ctx context.Context, cfg config.Config, split string, progress 
 }
 
 func writeRegions(ctx context.Context, m run.Model, cfg config.Config, o RegionOptions, say func(format string, args ...any)) (done RegionsWritten, err error) {
-	if cfg.Model.Stored() || cfg.Model.TextsOnly() {
+	if cfg.Has(section.Stored) || cfg.Has(section.Sentences) {
 		return done, console.Argument("model.system %q has no image tower, whose patches are regions", cfg.Model.System)
 	}
 	if err := noPictures(cfg); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/gallery"
@@ -29,7 +30,7 @@ type rowEncoder struct {
 // newRowEncoder asks a loaded model for its space and score.
 func newRowEncoder(t *run.Trained) (r rowEncoder, err error) {
 	r.t = t
-	if t.Config.Model.ImagesOnly() {
+	if t.Config.Has(section.ImagesAlone) {
 		r.dim = t.Model.Image().Width()
 		return r, nil
 	}
@@ -48,7 +49,7 @@ func (r rowEncoder) describe(done *Result) {
 	done.Dim = r.dim
 	if len(r.score.Terms) > 0 {
 		done.Space, done.Score, done.Product = r.t.Config.Model.Head.Topology, r.score.String(), r.score.Folds()
-		if r.t.Config.Model.Fitted() {
+		if r.t.Config.Has(section.Fitted) {
 			done.Space = "sphere" // of any map
 		}
 	}
@@ -58,7 +59,7 @@ func (r rowEncoder) describe(done *Result) {
 // (k, C) and, of images that are folded, both forms.
 func (r rowEncoder) run(ctx context.Context, e tasks.Encoding, side string, g data.Gallery, phase string, take func(k int, rows, features []float32) error) error {
 	m := r.t.Model
-	if r.t.Config.Model.ImagesOnly() {
+	if r.t.Config.Has(section.ImagesAlone) {
 		return e.RunClasses(ctx, m.Image(), g, phase, func(k int, x []float32) error { return take(k, x, nil) })
 	}
 	of := m.Image()

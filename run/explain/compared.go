@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -20,9 +20,9 @@ type Comparison struct {
 // Direction names one of the directions as the configuration does.
 func Direction(t explain.Terms) string {
 	if t.ImageQueries {
-		return config.DirectionImageToText
+		return interact.DirectionImageToText
 	}
-	return config.DirectionTextToImage
+	return interact.DirectionTextToImage
 }
 
 // compared adds what an interaction's score is made of, and with FormulaTerms what patches and words add.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
@@ -102,7 +103,7 @@ func WriteContributions(ctx context.Context, t *run.Trained, split string, n int
 	if err := Explainable(cfg); err != nil {
 		return nil, err
 	}
-	if cfg.Model.ImagesOnly() {
+	if cfg.Has(section.ImagesAlone) {
 		return nil, console.Argument("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)
 	}
 	if err := onePicture(cfg); err != nil {
@@ -173,7 +174,7 @@ func (x *Explainer) add(ctx context.Context, set *run.Split, image int, c *Contr
 	c.Pairs++
 	scores.add("", r.Score)
 	each := shares(r.Image.Values)
-	if x.t.Config.ReadsRegions() {
+	if x.t.Config.Has(section.Regions) {
 		for i, s := range each {
 			regions.add(fmt.Sprint(i), s)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
@@ -70,10 +71,10 @@ type Explanation struct {
 
 // Explainable returns an *ArgumentError for a system whose scores no patches or words make up.
 func Explainable(cfg config.Config) error {
-	if cfg.Model.Stored() {
+	if cfg.Has(section.Stored) {
 		return console.Argument("model.system %q reads stored features, which have no patches and no words: explain a model with towers", cfg.Model.System)
 	}
-	if cfg.Model.TextsOnly() {
+	if cfg.Has(section.Sentences) {
 		return console.Argument("model.system %q has no images: explain a model of images and texts, or of images", cfg.Model.System)
 	}
 	return nil
@@ -88,7 +89,7 @@ func (o *Options) check(cfg config.Config) error {
 	switch {
 	case !slices.Contains([]string{"", FormulaChannels, FormulaElementwise, FormulaGradCAM, FormulaTerms}, o.Formula):
 		return bad("--formula must be %s, %s, %s or %s (got %q)", FormulaChannels, FormulaElementwise, FormulaGradCAM, FormulaTerms, o.Formula)
-	case o.Formula == FormulaTerms && !cfg.Model.Interacts():
+	case o.Formula == FormulaTerms && !cfg.Has(section.TokenScores):
 		return bad("--formula %s is of models with model.interaction: choose %s, %s or %s", FormulaTerms, FormulaChannels, FormulaElementwise, FormulaGradCAM)
 	case o.Formula == FormulaTerms && (o.Block != nil || o.Layer != nil):
 		return bad("--formula %s is of the tokens that are compared: leave out --block and --layer, or choose %s", FormulaTerms, FormulaChannels)
@@ -96,25 +97,25 @@ func (o *Options) check(cfg config.Config) error {
 		return bad("a row of a split and --image do not go together: leave one out")
 	case o.Row != nil && *o.Row < 0:
 		return bad("--row must be at least 0 (got %d)", *o.Row)
-	case o.Row != nil && cfg.Model.ImagesOnly():
+	case o.Row != nil && cfg.Has(section.ImagesAlone):
 		return bad("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)
-	case o.Image != "" && cfg.ReadsRegions():
+	case o.Image != "" && cfg.Has(section.Regions):
 		return bad("model.image.style %q reads regions of an image, which a file of pixels has not: name a row of a split with --split and --row", cfg.Model.Image.Style)
 	case o.Tokens < 1:
 		return bad("--tokens must be at least 1 (got %d)", o.Tokens)
-	case cfg.Model.ImagesOnly() && o.Text != "":
+	case cfg.Has(section.ImagesAlone) && o.Text != "":
 		return bad("model.system %q has no text tower: give a second image with --with instead of --text", cfg.Model.System)
-	case cfg.Model.ImagesOnly() && o.Layer != nil:
+	case cfg.Has(section.ImagesAlone) && o.Layer != nil:
 		return bad("model.system %q has no text tower: leave out --layer", cfg.Model.System)
-	case !cfg.Model.ImagesOnly() && cfg.Pictures() == 1 && o.With != "":
+	case !cfg.Has(section.ImagesAlone) && cfg.Pictures() == 1 && o.With != "":
 		return bad("--with is for systems of images alone, and for statements about two pictures: model.system %q compares images with texts, give --text", cfg.Model.System)
 	}
 	return nil
 }
 
-// Score explains the score of an image and a text, or of two images where the system has no texts:
-// the whole of it, the class tokens or spheres of the space, and the match head, as far as the model
-// has them. Of a model of statements about two pictures it explains what the model tells of one. It ends early with the error of ctx.
+// Score explains the score of an image and a text, or of two images where the system has no texts: the whole of it,
+// the class tokens or spheres of the space, and the match head, as far as the model has them. Of a model of
+// statements about two pictures it explains what the model tells of one. It ends early with the error of ctx.
 func Score(ctx context.Context, t *run.Trained, o Options) (*Explanation, error) {
 	if err := Explainable(t.Config); err != nil {
 		return nil, err
@@ -128,10 +129,10 @@ func Score(ctx context.Context, t *run.Trained, o Options) (*Explanation, error)
 		}
 		return explainStatement(ctx, t, o)
 	}
-	only := t.Config.Model.ImagesOnly()
+	only := t.Config.Has(section.ImagesAlone)
 	switch {
 	case o.Row != nil:
-	case o.Image == "" && t.Config.ReadsRegions():
+	case o.Image == "" && t.Config.Has(section.Regions):
 		return nil, console.Argument("--row names the image to explain, a row of --split")
 	case o.Image == "":
 		return nil, console.Argument("--image names the file of the image to explain")
@@ -216,9 +217,9 @@ func (x *Explainer) describe(out *Explanation) {
 	out.Checkpoint, out.Step, out.System = x.t.Checkpoint.Path, x.t.Checkpoint.Step, cfg.Model.System
 	out.Formula, out.Block, out.Layer, out.Fusion = x.formula, x.at.Image, x.at.Text, -1
 	out.Score, out.tokens = "cosine", x.model.Space().Tokens
-	if cfg.Model.ImagesOnly() {
+	if cfg.Has(section.ImagesAlone) {
 		out.Layer = -1
-	} else if cfg.Model.Interacts() {
+	} else if cfg.Has(section.TokenScores) {
 		out.Score = cfg.Model.Interaction.Kind
 	} else if s, err := x.model.PairScore(); err == nil {
 		out.Score = s.Host().String()

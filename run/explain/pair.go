@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/model"
@@ -92,7 +93,7 @@ func New(t *run.Trained, o Options) (*Explainer, error) {
 		return nil, &console.ArgumentError{Err: err}
 	}
 	columns := append(m.Image().Columns(), m.Text().Columns()...)
-	if t.Config.Model.ImagesOnly() {
+	if t.Config.Has(section.ImagesAlone) {
 		columns = m.Image().Columns()
 		second := columns[0]
 		second.Name = batch.Views
@@ -127,7 +128,7 @@ func (x *Explainer) setText(clean string) {
 
 // groups is m, the class tokens or spheres that have scores of their own, 0 where the whole score is all there is.
 func (x *Explainer) groups() int {
-	if sp := x.model.Space(); sp.Groups() > 1 && !x.t.Config.Model.ImagesOnly() {
+	if sp := x.model.Space(); sp.Groups() > 1 && !x.t.Config.Has(section.ImagesAlone) {
 		return sp.Groups()
 	}
 	return 0
@@ -177,7 +178,7 @@ func (x *Explainer) relevance(r Relevance, e *model.Explained) Relevance {
 		FormulaChannels: explain.Channels, FormulaElementwise: explain.Elementwise, FormulaGradCAM: explain.Pooled,
 	}[x.formula]
 	r.Image = x.patches(formula(e.Image.Values, e.Image.Grads, e.Image.N, e.Image.D))
-	if x.t.Config.Model.ImagesOnly() {
+	if x.t.Config.Has(section.ImagesAlone) {
 		r.Other = x.patches(formula(e.Text.Values, e.Text.Grads, e.Text.N, e.Text.D))
 		return r
 	}
@@ -226,7 +227,7 @@ func (x *Explainer) fusionLayers() int { return x.t.Config.Model.Text.FusionLaye
 
 // patches is a map over the grid of the image tower, or a row of the regions that the image has.
 func (x *Explainer) patches(values []float64) *explain.Map {
-	if x.t.Config.ReadsRegions() {
+	if x.t.Config.Has(section.Regions) {
 		n := int(x.b.Ints(batch.RegionLengths)[0])
 		return &explain.Map{Values: values[:n], Rows: 1, Columns: n}
 	}

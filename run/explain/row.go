@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"
@@ -38,7 +39,7 @@ func openRow(ctx context.Context, t *run.Trained, o Options, out *Explanation) (
 		return nil, console.Argument("--row must be below %d: the split %s has %s (got %d)", set.Len(), t.SplitName(o.Split), words.Count(set.Len(), "image"), *o.Row)
 	}
 	out.Split, out.Row, out.Name = t.SplitName(o.Split), *o.Row, set.Eval.ImageName(*o.Row)
-	regions := t.Config.ReadsRegions()
+	regions := t.Config.Has(section.Regions)
 	if _, ok := batch.Find(set.Images().Columns(), batch.Images); !ok && regions {
 		out.Notes = append(out.Notes, "There is no picture of the image: name the folder of pictures in data.regions.pictures to see one.")
 		return set, nil
@@ -51,7 +52,7 @@ func openRow(ctx context.Context, t *run.Trained, o Options, out *Explanation) (
 
 // setRow makes a row of a split the image of the pair, with what is drawn of it.
 func (x *Explainer) setRow(set *run.Split, out *Explanation) error {
-	if !x.t.Config.ReadsRegions() {
+	if !x.t.Config.Has(section.Regions) {
 		return x.setImage(out.image, batch.Images)
 	}
 	if err := x.setRegions(set, out.Row); err != nil {
@@ -90,7 +91,7 @@ func (x *Explainer) SetRow(set *run.Split, row int, text string) error {
 
 // fill makes the image of a row of a split that of the pair.
 func (x *Explainer) fill(set *run.Split, row int) error {
-	if x.t.Config.ReadsRegions() {
+	if x.t.Config.Has(section.Regions) {
 		return x.setRegions(set, row)
 	}
 	m, err := set.Eval.Image(row)

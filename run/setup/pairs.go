@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -11,7 +12,7 @@ import (
 // NeedsPairs refuses the configuration of alignment heads or of a closed form without stored features. bench
 // makes features up and does not ask.
 func NeedsPairs(cfg config.Config) error {
-	if !cfg.Model.Stored() || cfg.Data.Kind == "pairs" {
+	if !cfg.Has(section.Stored) || cfg.Data.Kind == "pairs" {
 		return nil
 	}
 	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: fmt.Sprintf(`must be "pairs" to train or evaluate model.system %q`, cfg.Model.System),

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -86,11 +87,11 @@ func ShapeKeys(ck *checkpoint.Checkpoint, cfg config.Config, err error) error {
 // CheckResume refuses to go on with what a run cannot change and tells what else
 // has changed.
 func CheckResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format string, args ...any)) error {
-	old, err := OwnConfig(from)
+	old, err := OwnConfig(from, cfg.Added...)
 	if err != nil {
 		return err
 	}
-	if !old.Model.Fitted() && !from.Has("optimizer") {
+	if !old.Has(section.Fitted) && !from.Has("optimizer") {
 		dir := folder.Of(from)
 		return fmt.Errorf("%s holds weights alone, as import, average and merge write them, and no run to go on with: train from them into another folder with\n"+
 			"  trainer finetune --checkpoint %s --out FOLDER\nfor retrieval, or else with\n  trainer train --config FILE --set %s --out FOLDER\n"+

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/words"
@@ -27,11 +28,11 @@ func Tokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoi
 	return t, nil
 }
 
-// openTokenizer returns the tokenizer of a run: that of the checkpoint it goes on
-// from (nil: it is new) or starts from (init.checkpoint, with the words of init.new_words), the file that data.vocab names, or one
-// learned from the training captions. It is nil for a system without texts.
+// openTokenizer returns the tokenizer of a run: that of the checkpoint it goes on from (nil: it is new) or starts
+// from (init.checkpoint, with the words of init.new_words), the file that data.vocab names, or one learned from the
+// training captions. It is nil for a system without texts.
 func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
-	if cfg.Model.Stored() {
+	if cfg.Has(section.Stored) {
 		return nil, nil
 	}
 	if from != nil {
@@ -89,7 +90,7 @@ func withNewWords(ctx context.Context, cfg config.Config, t *tokenizer.Tokenizer
 
 // Classless refuses the first token for a text where it is none that the tokenizer puts there, but a word.
 func Classless(cfg config.Config, t *tokenizer.Tokenizer) error {
-	if cfg.Model.Stored() || !cfg.Model.Text.ReadsClass() || t.ClsID() >= 0 {
+	if cfg.Has(section.Stored) || !cfg.Model.Text.ReadsClass() || t.ClsID() >= 0 {
 		return nil
 	}
 	return config.Errors{{Path: "model.text.pool", Value: cfg.Model.Text.Pool,
