@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -31,8 +32,8 @@ const (
 // refuse is the error of a setting.
 func (x *job) refuse(key string, value any, why string, forms ...string) error {
 	v := fmt.Sprint(value)
-	if s, ok := value.(string); ok {
-		v = fmt.Sprintf("%q", s)
+	if reflect.ValueOf(value).Kind() == reflect.String {
+		v = fmt.Sprintf("%q", value)
 	}
 	return &RefusedError{Key: key, Value: v, To: x.To, Why: why, Forms: append(forms, asGeoalign)}
 }

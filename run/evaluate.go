@@ -43,7 +43,7 @@ func CheckTask(name string) error {
 		return nil
 	}
 	list := EvalTasks()
-	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s and %s", name, strings.Join(list[:len(list)-1], ", "), list[len(list)-1])}
+	return &ArgumentError{Err: fmt.Errorf("no task %q: the tasks are %s and %s", name, strings.Join(list[:len(list)-1], ", "), list[len(list)-1])}
 }
 
 // DefaultTask is the task that a system is evaluated on unless asked otherwise.
@@ -158,7 +158,7 @@ func (e Evaluation) alone(ctx context.Context, task tasks.Task) (Scores, error) 
 		scores, err = task.Evaluate(ctx, s)
 	}
 	if m := (*tasks.MisfitError)(nil); errors.As(err, &m) {
-		err = &ArgumentError{err}
+		err = &ArgumentError{Err: err}
 	}
 	return scores, err
 }

@@ -41,7 +41,7 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		chosen[i] = i * total / n
 	}
 	if e.colour != "" && e.cfg.Has(section.TokenScores) {
-		return nil, &ArgumentError{fmt.Errorf("--color %q: the model compares images and texts by their tokens (model.interaction), and has no features to colour: leave --color out", e.colour)}
+		return nil, &ArgumentError{Err: fmt.Errorf("--color %q: the model compares images and texts by their tokens (model.interaction), and has no features to colour: leave --color out", e.colour)}
 	}
 	f := &pages.Features{N: n, Split: e.split, Seed: e.cfg.Run.Seed}
 	for _, i := range chosen {
