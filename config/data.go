@@ -96,7 +96,7 @@ func (c Config) TextsOfRow() int {
 		return 2
 	case c.HasNegatives():
 		return 3
-	case o.SimCSE.Weight > 0 || o.MCSE.Weight > 0:
+	case o.SimCSE.On() || o.MCSE.On():
 		return 2
 	}
 	return 1

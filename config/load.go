@@ -87,6 +87,7 @@ func parse(name string, text []byte, sets []string, added []Added) (Config, []st
 
 // loader fills a Config through its fields and collects the problems.
 type loader struct {
+	config  *Config
 	fields  map[string]reflect.Value
 	where   map[string]string // path -> place that set it
 	broken  map[string]bool   // paths whose value could not be used
@@ -103,7 +104,7 @@ type loader struct {
 }
 
 func newLoader(c *Config) *loader {
-	return &loader{fields: schema(c), where: map[string]string{}, broken: map[string]bool{}, version: Version}
+	return &loader{config: c, fields: schema(c), where: map[string]string{}, broken: map[string]bool{}, version: Version}
 }
 
 func (l *loader) fail(e *Error) {

@@ -144,14 +144,13 @@ const longestKey = 200
 // nearest returns a hint that names the known key closest to an unknown one. A
 // key that exists in another section counts as close: the commonest mistake is
 // the right name in the wrong place.
-func nearest(path string) string {
+func (l *loader) nearest(path string) string {
 	if len(path) > longestKey {
 		return "docs/config.md lists the keys"
 	}
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	best, bestDist := "", len(path)/2+1
-	var c Config
-	for _, f := range fields(&c) {
+	for _, f := range fields(l.config) {
 		k := f.path
 		d := distance(path, k)
 		if !strings.HasPrefix(path, k) && last == k[strings.LastIndexByte(k, '.')+1:] {

@@ -91,7 +91,7 @@ func (l *loader) renamed(path, where string, set map[string]bool) (now string, o
 		l.note(where, "%s: is unknown to this version and is not read", path)
 		return "", false
 	case i < 0:
-		l.fail(&Error{Path: path, Msg: "unknown key", Hint: nearest(path), Where: where})
+		l.fail(&Error{Path: path, Msg: "unknown key", Hint: l.nearest(path), Where: where})
 		return "", false
 	}
 	r := renames[i]

@@ -74,8 +74,9 @@ func TestNaiveQueueContrast(t *testing.T) {
 	}
 }
 
-// TestADCL compares both contrasts with their definitions over the features that the model gives: the queue's own entries
-// alone are wrong answers, those that were never filled are none, and nothing of it reads the queue before queue.start_steps.
+// TestADCL compares both contrasts with their definitions over the features that the model gives: the queue's own
+// entries alone are wrong answers, those that were never filled are none, and nothing of it reads the queue before
+// queue.start_steps.
 func TestADCL(t *testing.T) {
 	for name, cfg := range map[string]config.Config{
 		"tucker": tinyADCL("tucker", 3), "full core": tinyADCL("tucker", 0), "attention": tinyADCL("attention", 0), "none": tinyADCL("none", 0),
@@ -142,8 +143,8 @@ func TestADCL(t *testing.T) {
 	}
 }
 
-// TestADCLOfOnePair: in a batch of one the fused pair is the only answer, so that its contrast is 0, and so are those with a queue
-// that nothing has entered; gradients are finite.
+// TestADCLOfOnePair: in a batch of one the fused pair is the only answer, so that its contrast is 0, and so are those
+// with a queue that nothing has entered; gradients are finite.
 func TestADCLOfOnePair(t *testing.T) {
 	for _, fusion := range []string{"tucker", "attention"} {
 		cfg := tinyADCL(fusion, 2)

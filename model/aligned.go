@@ -107,7 +107,8 @@ func (a *Aligned) Dim() int { return a.fitted.Width() }
 
 // PairScore is the product of mapped rows, which have unit length.
 func (a *Aligned) PairScore() (scoring.Score, error) {
-	return scoring.Score{Space: space.Space{Dim: a.Dim(), Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}, nil
+	return scoring.Score{Space: space.Space{Dim: a.Dim(), Spheres: 1},
+		Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}, nil
 }
 
 // Image and Text map one side.
@@ -160,7 +161,8 @@ func (m *MapEncoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float
 
 // FitReference fits the alignment of objective.klot.reference to pairs, with the settings of
 // [model.align]. It ends early with the error of ctx.
-func FitReference(ctx context.Context, cfg config.Config, e *compute.Engine, pairs align.Pairs) (*objectives.Reference, error) {
+func FitReference(ctx context.Context, cfg config.Config, e *compute.Engine,
+	pairs align.Pairs) (*objectives.Reference, error) {
 	m, err := fitLinear(ctx, cfg, e, "objective.klot.reference", cfg.Objective.KLOT.Reference, pairs)
 	if err != nil {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 )
 
 // BenchmarkAnchors maps 32 rows of 768 channels to the shared space: by ASIF, which compares them with all of its
-// anchors (pairs), and by heads, linear and with a hidden layer, which know nothing of how many pairs they were trained on
-// (GeRA, figure 8). Times do not depend on the numbers, which are noise.
-// The best of all times is what a busy machine leaves comparable.
+// anchors (pairs), and by heads, linear and with a hidden layer, which know nothing of how many pairs they were trained
+// on (GeRA, figure 8). Times do not depend on the numbers, which are noise. The best of all times is what a busy
+// machine leaves comparable.
 //
 //	go test ./model -run '^$' -bench Anchors -benchtime 50x
 func BenchmarkAnchors(b *testing.B) {

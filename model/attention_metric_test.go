@@ -10,7 +10,8 @@ import (
 )
 
 // TestAttentionMetricStartsAsTheProduct: before its first update a model with a metric in its attention has the losses
-// of the one without, bit for bit, and all its gradients, on every path of attention. It has weights where it is said to.
+// of the one without, bit for bit, and all its gradients, on every path of attention. It has weights where it is said
+// to.
 func TestAttentionMetricStartsAsTheProduct(t *testing.T) {
 	systems := loraSystems(t) // styles and systems, with adapters
 	plain := tinyConfig()

@@ -164,8 +164,9 @@ func (p *Trainer) newBuilder(rows int) *builder {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
 		s.Fusion = &objectives.Fusion{
-			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student), MomentumParams: b.tuned(b.scope(momentum, "text"), s.TeacherContext),
-			TextLen: textLen, ImageLen: imageLen,
+			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student),
+			MomentumParams: b.tuned(b.scope(momentum, "text"), s.TeacherContext),
+			TextLen:        textLen, ImageLen: imageLen,
 		}
 	}
 	if p.o.Connector != nil && obj.ITM.On() {
@@ -269,7 +270,8 @@ func (b *builder) captions() {
 }
 
 // side runs a tower and its head as far as losses read them.
-func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objectives.Read, names map[string]string) objectives.Side {
+func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objectives.Read,
+	names map[string]string) objectives.Side {
 	if b.design.views && !r.Features {
 		return objectives.Side{}
 	}
@@ -285,7 +287,8 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	}
 	scope, context := b.scope(p, x.name), c
 	if x.frozen {
-		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches, Regions: c.Regions, Masks: c.Masks}
+		scope = scope.As(encoders.Traits{Locked: true})
+		context = &encoders.Context{Patches: c.Patches, Regions: c.Regions, Masks: c.Masks}
 	} else {
 		scope = b.tuned(scope, c)
 	}
@@ -303,7 +306,8 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 // tower runs a tower over the batch, and over masked captions where they are read: with
 // one class token, which is the first, in one pass for both. Masked captions have one class token always:
 // nothing reads more of theirs.
-func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
+func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context, in encoders.Inputs,
+	r objectives.Read) (x objectives.Side) {
 	if text, ok := t.(encoders.TextTower); ok && r.Tokens && r.Masked && text.FirstIsClass() {
 		x.Sequence = t.Encode(c, p, b.s.Captions.All, encoders.Want{Tokens: true}) // (2B*L, D)
 		n := b.s.Rows * x.Len
@@ -329,7 +333,8 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 }
 
 // encodeBehind runs a text tower over the texts of rows of a batch, in, and those of r.Behind, in one pass.
-func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Context, rows int, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
+func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Context, rows int, in encoders.Inputs,
+	r objectives.Read) (x objectives.Side) {
 	ids, lengths := gorgonia.Nodes{in[batch.Tokens]}, gorgonia.Nodes{in[batch.Lengths]}
 	for _, text := range r.Behind {
 		more := in
@@ -338,7 +343,8 @@ func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Co
 		}
 		ids, lengths = append(ids, more[batch.Tokens]), append(lengths, more[batch.Lengths])
 	}
-	all := encoders.Inputs{batch.Tokens: layout.ConcatInts(ids...), batch.Lengths: layout.ConcatInts(lengths...)} // ((1+k)B*L), ((1+k)B)
+	all := encoders.Inputs{batch.Tokens: layout.ConcatInts(ids...),
+		batch.Lengths: layout.ConcatInts(lengths...)} // ((1+k)B*L), ((1+k)B)
 	x.Sequence = t.Encode(c, p, all, encoders.Want{Tokens: r.Tokens, Classes: true})
 	own := rows * t.Classes()
 	x.Behind = layout.StridedRows(x.Classes, own, 1, x.Classes.Shape()[0]-own) // (kB, D)
@@ -352,7 +358,8 @@ func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Co
 // compile compiles the step and binds its inputs.
 func (b *builder) compile() error {
 	t := b.step
-	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, RunOn: b.o.Group.Size() > 1, Recompute: exec.Recompute{Blocks: b.blocks.list}}
+	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, RunOn: b.o.Group.Size() > 1,
+		Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	t.norms = b.norms
 	c.Outputs = slices.Concat(t.keys.nodes(), t.norms.nodes(), t.agreement.nodes())
 	if t.samples != nil {
@@ -384,7 +391,8 @@ func (b *builder) compile() error {
 		}
 	}
 	var err error
-	if t.columns, err = batch.Union(b.s.Inputs.Columns(), []batch.Column{{Name: batch.IDs, Type: batch.Int32}}); err != nil {
+	if t.columns, err = batch.Union(b.s.Inputs.Columns(),
+		[]batch.Column{{Name: batch.IDs, Type: batch.Int32}}); err != nil {
 		return err
 	}
 	return b.s.Inputs.Bind(t.machine)

@@ -21,8 +21,9 @@ func captioned(t *testing.T, m *Trainer, b *batch.Batch, counter int) float64 {
 	return res.Parts[i].Value
 }
 
-// TestCaptioningWords: with a decoder whose output layer knows nothing but how often words come, the loss is the sum over the
-// tokens of a caption behind the first, as many as objective.captioning.tokens leaves, and the mean over the batch.
+// TestCaptioningWords: with a decoder whose output layer knows nothing but how often words come, the loss is the sum
+// over the tokens of a caption behind the first, as many as objective.captioning.tokens leaves, and the mean over the
+// batch.
 func TestCaptioningWords(t *testing.T) {
 	for _, tokens := range []int{0, 3, 100} {
 		cfg := tinyHost("vsepp_caption")
@@ -61,8 +62,8 @@ func TestCaptioningWords(t *testing.T) {
 	}
 }
 
-// TestCaptioningReadsTheImage: a word changes no prediction before it, images do, and regions behind the last do not; patches
-// of a vision transformer do as well as regions.
+// TestCaptioningReadsTheImage: a word changes no prediction before it, images do, and regions behind the last do not;
+// patches of a vision transformer do as well as regions.
 func TestCaptioningReadsTheImage(t *testing.T) {
 	cfg := tinyHost("vsepp_caption")
 	m := buildCLIP(t, cfg)

@@ -22,7 +22,8 @@ func (x side) trained() encoders.Tower {
 	if !x.kept {
 		return x.tower
 	}
-	return encoders.ClassTower{Tower: x.tower, Column: map[string]string{"image": batch.ImageTower, "text": batch.TextTower}[x.name]}
+	columns := map[string]string{"image": batch.ImageTower, "text": batch.TextTower}
+	return encoders.ClassTower{Tower: x.tower, Column: columns[x.name]}
 }
 
 // ask asks for the parameters of a tower that the step does not run, in a computation that is not compiled.
@@ -44,12 +45,14 @@ func (p *Trainer) Kept(name string) (width int, kept bool) {
 }
 
 // TowerHash is a hash of what decides the class tokens that the tower of a side, image or text, gives for an input: its
-// parameters, and the settings by which it and its inputs are made. Kernels count too, since they round in their own ways.
+// parameters, and the settings by which it and its inputs are made. Kernels count too, since they round in their own
+// ways.
 func (p *Model) TowerHash(name string) []byte {
 	h := sha256.New()
 	m, d := p.cfg.Model, p.cfg.Data
 	m.Image.Freeze, m.Text.Freeze = false, false
-	fmt.Fprintf(h, "%s\x00%+v\x00%s\x00%d\x00%s\x00%s\x00", name, m.Head.Topology, m.System, m.Head.TokenBlocks, p.engine.Backend(), p.cfg.Compute.Precision)
+	fmt.Fprintf(h, "%s\x00%+v\x00%s\x00%d\x00%s\x00%s\x00", name, m.Head.Topology, m.System, m.Head.TokenBlocks,
+		p.engine.Backend(), p.cfg.Compute.Precision)
 	if name == "image" {
 		size := 0 // of images that are shrunk on the way
 		if d.Cache != "none" {

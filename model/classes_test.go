@@ -29,8 +29,8 @@ func tinyClasses(t testing.TB, sets ...string) config.Config {
 // fiveClasses are their names.
 var fiveClasses = []string{"cat", "dog", "emu", "fox", "gnu"}
 
-// TestGoldenClasses compares steps of fine-tuning for classification with PyTorch: losses to 1e-5, every gradient by name to 1e-4 of its
-// largest element, and the logits of images that are not mixed.
+// TestGoldenClasses compares steps of fine-tuning for classification with PyTorch: losses to 1e-5, every gradient by
+// name to 1e-4 of its largest element, and the logits of images that are not mixed.
 func TestGoldenClasses(t *testing.T) {
 	for name, cfg := range map[string]config.Config{
 		"plain":  tinyClasses(t),
@@ -87,7 +87,8 @@ func TestGoldenClasses(t *testing.T) {
 	}
 }
 
-// TestClassesOfTowers: a residual network tells classes too, another step mixes by another draw, and a model without classes says so.
+// TestClassesOfTowers: a residual network tells classes too, another step mixes by another draw, and a model without
+// classes says so.
 func TestClassesOfTowers(t *testing.T) {
 	cfg := tinyClasses(t, "model.image.style=resnet", "model.image.resnet.depth=18", "model.image.size=32", "model.head.dim=512",
 		"objective.classes.mixup=1", "objective.classes.cutmix=1")

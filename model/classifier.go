@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Classifier is the head of a model that was fine-tuned to classify rows or to score them: images, pairs of sentences, or texts
-// with their pictures.
+// Classifier is the head of a model that was fine-tuned to classify rows or to score them: images, pairs of sentences,
+// or texts with their pictures.
 type Classifier struct {
 	m      *Model
 	head   rowHead
@@ -22,8 +22,8 @@ type Classifier struct {
 	maps   program[int, *heatMaps]
 }
 
-// rowHead adds the logits (n, k) of n rows of a batch to a computation, or their scores (n, 1). With x it says there what heat
-// maps of the pictures are made of.
+// rowHead adds the logits (n, k) of n rows of a batch to a computation, or their scores (n, 1). With x it says there
+// what heat maps of the pictures are made of.
 type rowHead func(m *Model, net *net, n int, x *heatMaps) *gorgonia.Node
 
 // rowLogits is a compiled classifier.
@@ -92,16 +92,16 @@ func (c *Classifier) HasHeatMaps() bool {
 	return !c.m.cfg.Has(section.SentencePairs) && c.m.hasPatches()
 }
 
-// HeatMaps returns what the P patches of each picture add to a class of each of the n rows of b (Columns), as a rule the
-// predicted one: (n, pictures, P). S is the logit of the class of a row. With fusion layers the map of a picture is that of
-// the attention of the words to it in the layer in the middle, the third of six, as Explainer.HeatMaps has it. Of an image tower
-// alone it is
+// HeatMaps returns what the P patches of each picture add to a class of each of the n rows of b (Columns), as a rule
+// the predicted one: (n, pictures, P). S is the logit of the class of a row. With fusion layers the map of a picture is
+// that of the attention of the words to it in the layer in the middle, the third of six, as Explainer.HeatMaps has it.
+// Of an image tower alone it is
 //
 //	H_p = max(0, sum_d a_pd dS/da_pd)
 //
-// over the D channels of the patches a that its last block reads, or that are pooled: the last feature map of a residual network,
-// where it is Grad-CAM (explain.Elementwise). A computation is kept for every number of rows: call it with few different ones.
-// It ends early with the error of ctx.
+// over the D channels of the patches a that its last block reads, or that are pooled: the last feature map of a
+// residual network, where it is Grad-CAM (explain.Elementwise). A computation is kept for every number of rows: call it
+// with few different ones. It ends early with the error of ctx.
 func (c *Classifier) HeatMaps(ctx context.Context, b *batch.Batch, classes []int32) ([]float32, error) {
 	n := b.Rows()
 	if len(classes) != n {
@@ -125,7 +125,8 @@ func (c *Classifier) HeatMaps(ctx context.Context, b *batch.Batch, classes []int
 // buildMaps adds the sum of the logits of a class of each row to a computation, with what heat maps are made of.
 func (c *Classifier) buildMaps(rows int, n *net) (*heatMaps, gorgonia.Nodes, error) {
 	if !c.HasHeatMaps() {
-		return nil, nil, fmt.Errorf("model: model.system %q has no pictures of patches to draw heat maps of", c.m.cfg.Model.System)
+		return nil, nil, fmt.Errorf("model: model.system %q has no pictures of patches to draw heat maps of",
+			c.m.cfg.Model.System)
 	}
 	return newHeatMaps(c.m, rows, func(x *heatMaps) *gorgonia.Node {
 		z := c.head(c.m, n, rows, x) // (n, k)
@@ -150,19 +151,21 @@ func sentencePairHead(l objectives.SentencePairs) rowHead {
 	}
 }
 
-// imageHead classifies images by their class tokens. Maps are of the tokens that the last block reads, or that are pooled.
+// imageHead classifies images by their class tokens. Maps are of the tokens that the last block reads, or that are
+// pooled.
 func imageHead(l objectives.Classes) rowHead {
 	return func(m *Model, n *net, rows int, x *heatMaps) *gorgonia.Node {
 		var tap encoders.Tap
 		if e := m.explainer; x != nil {
-			tap = e.tap(&m.design.image, e.DefaultBlocks().Image, func(tokens *gorgonia.Node, t int) { x.tokens.node, x.t = tokens, t })
+			tap = e.tap(&m.design.image, e.DefaultBlocks().Image,
+				func(tokens *gorgonia.Node, t int) { x.tokens.node, x.t = tokens, t })
 		}
 		return l.Logits(n.root(), m.image.encode(n, rows, tap, encoders.Want{Classes: true}).Classes)
 	}
 }
 
-// fusedHead classifies texts with their pictures by the first fused token. Maps are of the attention of the words to each
-// picture, in the layer in the middle.
+// fusedHead classifies texts with their pictures by the first fused token. Maps are of the attention of the words to
+// each picture, in the layer in the middle.
 func fusedHead(head encoders.TaskHead) rowHead {
 	return func(m *Model, n *net, rows int, x *heatMaps) *gorgonia.Node {
 		objectives.Need(m.design.fusion != nil, "task", "this system has no fusion layers")
@@ -174,7 +177,8 @@ func fusedHead(head encoders.TaskHead) rowHead {
 		}
 		image := tower.Encode(&encoders.Context{}, e.scope(n), in, encoders.Want{Tokens: true})
 		text := m.text.encode(n, rows, encoders.Tap{}, encoders.Want{Tokens: true})
-		a := encoders.FusionArgs{Texts: text.Tokens, Lengths: text.Lengths, Images: image.Tokens, At: n.firstTokens(rows, text.Len),
+		a := encoders.FusionArgs{Texts: text.Tokens, Lengths: text.Lengths, Images: image.Tokens,
+			At:      n.firstTokens(rows, text.Len),
 			TextLen: text.Len, ImageLen: image.Len}
 		if pictures > 1 {
 			a.Pairs = objectives.BothPictures(n.inputs, rows)
@@ -182,7 +186,8 @@ func fusedHead(head encoders.TaskHead) rowHead {
 		var tap encoders.Tap
 		if x != nil {
 			at := m.explainer.DefaultBlocks().Fusion
-			tap = x.attention(*m.design.fusion, rows, at-at%pictures, pictures, image.Len) // the first attends to the first picture
+			at -= at % pictures // which attends to the first
+			tap = x.attention(*m.design.fusion, rows, at, pictures, image.Len)
 			x.lengths = text.Lengths
 		}
 		return head.Forward(n.root().In(objectives.TaskHead), m.fuse(n, tap, a)) // (n, classes)

@@ -117,7 +117,8 @@ func bindGradients(c *exec.Config, store *Params, list []gradientTo, grads gorgo
 		// Two biases whose sums meet in one addition have one gradient node, which
 		// can be written to one place only.
 		if _, dup := c.Bind[n]; dup {
-			return fmt.Errorf("model: %s shares its gradient with another parameter: one of the two is redundant", list[i].of.Name())
+			return fmt.Errorf("model: %s shares its gradient with another parameter: one of the two is redundant",
+				list[i].of.Name())
 		}
 		c.Bind[n] = list[i].to
 	}

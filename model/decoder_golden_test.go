@@ -62,8 +62,8 @@ func loadDecoder(t testing.TB, mode string) (*Trainer, *batch.Batch, golden) {
 	return m, b, g
 }
 
-// TestGoldenDecoder compares a step of answers and one of captions, with a teacher, with an independent PyTorch implementation:
-// the loss to 1e-5 and every gradient by name to 1e-4 of its largest element.
+// TestGoldenDecoder compares a step of answers and one of captions, with a teacher, with an independent PyTorch
+// implementation: the loss to 1e-5 and every gradient by name to 1e-4 of its largest element.
 func TestGoldenDecoder(t *testing.T) {
 	for _, mode := range []string{"vqa", "captioning"} {
 		t.Run(mode, func(t *testing.T) {

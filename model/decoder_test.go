@@ -35,8 +35,8 @@ func withValues(t *testing.T, m, from *Trainer) *Trainer {
 	return m
 }
 
-// TestAnswersOfRows: room for the answers that there are changes no loss and no gradient, room for fewer is a batch without the
-// lightest, which are counted.
+// TestAnswersOfRows: room for the answers that there are changes no loss and no gradient, room for fewer is a batch
+// without the lightest, which are counted.
 func TestAnswersOfRows(t *testing.T) {
 	full, b, _ := loadDecoder(t, "vqa") // nine answers to four questions
 	full.params.CopyToMomentum()
@@ -65,8 +65,8 @@ func TestAnswersOfRows(t *testing.T) {
 	}
 }
 
-// TestDecoderReadsWhatItShould: an answer depends on the question and on the image, not on padding of either side, and a word on
-// no word behind it.
+// TestDecoderReadsWhatItShould: an answer depends on the question and on the image, not on padding of either side, and
+// a word on no word behind it.
 func TestDecoderReadsWhatItShould(t *testing.T) {
 	m, b, _ := loadDecoder(t, "vqa")
 	plain := partOf(t, m, b, "vqa")

@@ -9,7 +9,8 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 )
 
-// Side is one side of a system as its configuration describes it: a tower with its head, and the names of their parameters.
+// Side is one side of a system as its configuration describes it: a tower with its head, and the names of their
+// parameters.
 type Side struct {
 	Tower encoders.Tower
 	Head  encoders.Head
@@ -25,8 +26,8 @@ type Sides struct {
 	Sentences   bool           // texts alone: both sides are one
 }
 
-// Describe returns the sides of a system, for programs that write it down in other forms. Of options the vocabulary, the
-// id of padding and towers are read. A closed form has none and is an error.
+// Describe returns the sides of a system, for programs that write it down in other forms. Of options the vocabulary,
+// the id of padding and towers are read. A closed form has none and is an error.
 func Describe(cfg config.Config, o Options) (Sides, error) {
 	d, err := newDesign(cfg, o)
 	if err != nil {

@@ -17,8 +17,8 @@ type design struct {
 	image, text side
 	teacher     bool           // both sides have momentum copies
 	fusion      *encoders.BERT // layers over pairs, or nil
-	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is encoded,
-	// the queue holds one ring, and the batch enters the queue before it is compared.
+	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is
+	// encoded, the queue holds one ring, and the batch enters the queue before it is compared.
 	views bool
 	// crops are further, smaller views of an image through the tower of that size, which the image side's head follows.
 	crops crops

@@ -51,16 +51,15 @@ func matchingSystem(cfg config.Config, o Options, space space.Space) design {
 	return d
 }
 
-// views are the systems of images alone, MoCo and SwAV: a vision transformer whose class
-// token passes an MLP of one hidden layer and ReLU to the unit sphere (Chen et al. 2020), or a residual network whose mean does.
-// The transformer and the head have no batch normalisation; a residual network has.
+// views are the systems of images alone, MoCo and SwAV: a vision transformer whose class token passes an MLP of one
+// hidden layer and ReLU to the unit sphere (Chen et al. 2020), or a residual network whose mean does. The transformer
+// and the head have no batch normalisation; a residual network has.
 //
-// MoCo is contrast of two views of an image with a momentum encoder and a queue of its
-// features (He et al. 2020): the first view passes the encoder, the second the momentum encoder. SwAV
-// is swapped prediction between two views that pass one encoder (Caron et al. 2020), and from
-// smaller views to them where there are any (crops.go). Views pass it one after the other, so that each
-// has batch norms of its own statistics, and all crops together. Its queue holds features of first views, and both views' codes are
-// balanced together with it, where SwAV keeps a queue for each view.
+// MoCo is contrast of two views of an image with a momentum encoder and a queue of its features (He et al. 2020): the
+// first view passes the encoder, the second the momentum encoder. SwAV is swapped prediction between two views that
+// pass one encoder (Caron et al. 2020), and from smaller views to them where there are any (crops.go). Views pass it
+// one after the other, so that each has batch norms of its own statistics, and all crops together. Its queue holds
+// features of first views, and both views' codes are balanced together with it, where SwAV keeps a queue for each view.
 func views(cfg config.Config) design {
 	im, sphere := cfg.Model.Image, space.Space{Dim: cfg.Model.Head.Dim}
 	first := side{
@@ -125,17 +124,19 @@ func identities(cfg config.Config, space space.Space) design {
 	return design{image: one, text: one, views: true}
 }
 
-// classes is fine-tuning of an image tower for classification: the tower without a head of its own, whose features are its class tokens
-// on the unit sphere. Both sides are this tower, so that whatever asks for either side of a score has it; a step encodes the images once.
+// classes is fine-tuning of an image tower for classification: the tower without a head of its own, whose features are
+// its class tokens on the unit sphere. Both sides are this tower, so that whatever asks for either side of a score has
+// it; a step encodes the images once.
 func classes(cfg config.Config, space space.Space) design {
-	one := side{name: "image", proj: "image_proj", frozen: cfg.Model.Image.Freeze, tower: imageTower(cfg, space), head: encoders.Projection{Space: space, Identity: true}}
+	one := side{name: "image", proj: "image_proj", frozen: cfg.Model.Image.Freeze, tower: imageTower(cfg, space),
+		head: encoders.Projection{Space: space, Identity: true}}
 	return design{image: one, text: one, views: true}
 }
 
-// simcse is learning of sentence embeddings from texts alone (Gao et al. 2021): one text tower, whose losses compare the
-// texts of a batch. Both sides are this tower, so that whatever asks for either side of a score has it; a step encodes the
-// texts once. An embedding is what model.text.pool gives, on the unit sphere, or with objective.simcse.head = "always" what
-// the head makes of it.
+// simcse is learning of sentence embeddings from texts alone (Gao et al. 2021): one text tower, whose losses compare
+// the texts of a batch. Both sides are this tower, so that whatever asks for either side of a score has it; a step
+// encodes the texts once. An embedding is what model.text.pool gives, on the unit sphere, or with objective.simcse.head
+// = "always" what the head makes of it.
 func simcse(cfg config.Config, o Options, space space.Space) design {
 	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: textTower(cfg, o, space)}
 	if cfg.Objective.SimCSE.Head == objectives.SentenceHeadAlways {
@@ -146,11 +147,13 @@ func simcse(cfg config.Config, o Options, space space.Space) design {
 	return design{image: one, text: one, views: true}
 }
 
-// sentencePairs is fine-tuning of a text tower on pairs of sentences: that of simcse without a head of its own, and in training
-// with the types of tokens where both sentences are one text. A sentence alone is encoded as before, all of the first type.
+// sentencePairs is fine-tuning of a text tower on pairs of sentences: that of simcse without a head of its own, and in
+// training with the types of tokens where both sentences are one text. A sentence alone is encoded as before, all of
+// the first type.
 func sentencePairs(cfg config.Config, o Options, space space.Space) design {
 	t := textTower(cfg, o, space)
-	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: t, head: encoders.Projection{Space: space, Identity: true}}
+	one := side{name: "text", proj: "text_proj", frozen: cfg.Model.Text.Freeze, tower: t,
+		head: encoders.Projection{Space: space, Identity: true}}
 	if cfg.JointPairs() {
 		t.Segments = true
 		one.inTraining = t

@@ -13,8 +13,9 @@ const (
 	ofMomentum
 )
 
-// placement is where parameters, gradients and momentum copies lie on a device. The slabs of the host stay: whoever asks for a parameter there
-// gets it as the device has it, and what is changed there the device takes before its next work.
+// placement is where parameters, gradients and momentum copies lie on a device. The slabs of the host stay: whoever
+// asks for a parameter there gets it as the device has it, and what is changed there the device takes before its next
+// work.
 type placement struct {
 	device *cuda.Device
 	slabs  [3]*cuda.Mirror // nil where there is nothing
@@ -68,7 +69,8 @@ func (p *Params) place(e exec.Engine) (err error) {
 	return nil
 }
 
-// deviceMemory is what lies on a device besides the slabs of training: values that never change there, and computations for inference.
+// deviceMemory is what lies on a device besides the slabs of training: values that never change there, and computations
+// for inference.
 type deviceMemory struct {
 	mirrors  []*cuda.Mirror
 	machines map[*exec.Machine]bool
@@ -160,8 +162,8 @@ func (x *placement) fetch(slab int) error {
 	return m.Err()
 }
 
-// Device returns the device that the parameters of training lie on, with the mirrors of their values, gradients and momentum copies (nil
-// without); nil: the host.
+// Device returns the device that the parameters of training lie on, with the mirrors of their values, gradients and
+// momentum copies (nil without); nil: the host.
 func (p *Params) Device() (d *cuda.Device, values, grads, momentum *cuda.Mirror) {
 	if x := p.placed; x != nil {
 		return x.device, x.slabs[ofValues], x.slabs[ofGrads], x.slabs[ofMomentum]

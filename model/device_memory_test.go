@@ -11,8 +11,9 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
-// TestCUDAClosing: what models take on the device for training and for inference they give back when they are closed, and can be
-// used for inference again. What the device takes for all of them, such as memory that steps share, the first one takes.
+// TestCUDAClosing: what models take on the device for training and for inference they give back when they are closed,
+// and can be used for inference again. What the device takes for all of them, such as memory that steps share, the
+// first one takes.
 func TestCUDAClosing(t *testing.T) {
 	d := cudatest.Open(t)
 	frozen := tinyConfig()
@@ -57,8 +58,8 @@ func TestCUDAClosing(t *testing.T) {
 	}
 }
 
-// TestCUDARoom: computations for inference of several shapes lie in the same memory, and one gives the same numbers whichever ran
-// before it.
+// TestCUDARoom: computations for inference of several shapes lie in the same memory, and one gives the same numbers
+// whichever ran before it.
 func TestCUDARoom(t *testing.T) {
 	d := cudatest.Open(t)
 	m := deviceModel(t, tinyConfig(), "fp32", d)
@@ -90,8 +91,8 @@ func TestCUDARoom(t *testing.T) {
 	}
 }
 
-// TestCUDATooLarge: what cannot fit into the device is refused before anything is taken, and results that lie there do not count
-// as memory of the machine.
+// TestCUDATooLarge: what cannot fit into the device is refused before anything is taken, and results that lie there do
+// not count as memory of the machine.
 func TestCUDATooLarge(t *testing.T) {
 	d := cudatest.Open(t)
 	cfg := tinyConfig()

@@ -82,7 +82,8 @@ func deviceModel(t *testing.T, cfg config.Config, precision string, device kerne
 	return m
 }
 
-// sameParams wants what of returns for each parameter of got to be within tolerance of that of want, relative to its largest element.
+// sameParams wants what of returns for each parameter of got to be within tolerance of that of want, relative to its
+// largest element.
 func sameParams(t *testing.T, what string, got, want *Trainer, tolerance float64, of func(p *Params, q *Param) []float32) {
 	t.Helper()
 	for _, q := range want.params.List() {
@@ -105,8 +106,8 @@ func twinOf(p *Params, q *Param) []float32 {
 	return p.MomentumValue(q)
 }
 
-// TestCUDASteps makes updates of several systems on the host and on the device, by plain gradient descent: losses, gradients,
-// values, twins and queue are the same to rounding. Rounding grows from one update to the next.
+// TestCUDASteps makes updates of several systems on the host and on the device, by plain gradient descent: losses,
+// gradients, values, twins and queue are the same to rounding. Rounding grows from one update to the next.
 func TestCUDASteps(t *testing.T) {
 	d := cudatest.Open(t)
 	for name, cfg := range deviceSystems() {
@@ -138,11 +139,12 @@ func TestCUDASteps(t *testing.T) {
 	}
 }
 
-// allSystems has TestCUDASystems compare all of rankCases, whose kernels take minutes to compile where they are not cached.
+// allSystems has TestCUDASystems compare all of rankCases, whose kernels take minutes to compile where they are not
+// cached.
 var allSystems = flag.Bool("cuda-systems", false, "compare every system in TestCUDASystems")
 
-// TestCUDASystems makes a step of a few systems, or of all systems and losses: loss and gradients are the host's to rounding, and no
-// op runs on the host.
+// TestCUDASystems makes a step of a few systems, or of all systems and losses: loss and gradients are the host's to
+// rounding, and no op runs on the host.
 func TestCUDASystems(t *testing.T) {
 	d := cudatest.Open(t)
 	few := []string{"clip, network", "heads, plans", "matching, memory", "matching, vectors"}
@@ -193,9 +195,9 @@ func hostAndDevice(t *testing.T, build func() *Trainer) (host, device *Trainer) 
 	return host, build()
 }
 
-// TestCUDAViews makes updates of the systems of images alone on the host and on the device, with residual networks whose batch norms
-// see groups of the batch, and the queue in use: nothing runs on the host. At 32 pixels the smallest group has 32 places: statistics of few
-// values make much of rounding.
+// TestCUDAViews makes updates of the systems of images alone on the host and on the device, with residual networks
+// whose batch norms see groups of the batch, and the queue in use: nothing runs on the host. At 32 pixels the smallest
+// group has 32 places: statistics of few values make much of rounding.
 func TestCUDAViews(t *testing.T) {
 	for _, x := range []struct{ system, set string }{
 		{"moco", "model.image.resnet.shuffle_groups=2"}, {"moco", "model.image.resnet.teacher_norm=running"}, {"swav", "objective.swav.epsilon=0.5"},
@@ -216,7 +218,8 @@ func TestCUDAViews(t *testing.T) {
 	}
 }
 
-// TestCUDAGera makes a step of deep heads with dropout and the geometric term over pools, in chunks, on the host and on the device.
+// TestCUDAGera makes a step of deep heads with dropout and the geometric term over pools, in chunks, on the host and on
+// the device.
 func TestCUDAGera(t *testing.T) {
 	for _, scale := range []string{"unit", "relative"} {
 		t.Run(scale, func(t *testing.T) {
@@ -253,8 +256,8 @@ func distance(a, b []float32) float64 {
 	return math.Sqrt(d / n)
 }
 
-// TestCUDAHalfSteps makes a step in bfloat16: gradients on the device are about as near to those in float32 as the host's in
-// bfloat16 are, which makes small products in float32 all the same.
+// TestCUDAHalfSteps makes a step in bfloat16: gradients on the device are about as near to those in float32 as the
+// host's in bfloat16 are, which makes small products in float32 all the same.
 func TestCUDAHalfSteps(t *testing.T) {
 	d := cudatest.Open(t)
 	for name, cfg := range deviceSystems() {
@@ -278,8 +281,8 @@ func TestCUDAHalfSteps(t *testing.T) {
 	}
 }
 
-// TestCUDAStage: steps whose images went to the device beside the step before have the bits of steps without that, also where the
-// batch that was on its way is not the one that comes.
+// TestCUDAStage: steps whose images went to the device beside the step before have the bits of steps without that, also
+// where the batch that was on its way is not the one that comes.
 func TestCUDAStage(t *testing.T) {
 	d := cudatest.Open(t)
 	cfg := deviceSystems()["clip"]
@@ -311,8 +314,8 @@ func TestCUDAStage(t *testing.T) {
 	}
 }
 
-// TestCUDAPlans: steps in bfloat16 whose activations are computed again, whose results are looked at one by one, or between which the
-// model encodes and a step is given up, have the bits of plain ones.
+// TestCUDAPlans: steps in bfloat16 whose activations are computed again, whose results are looked at one by one, or
+// between which the model encodes and a step is given up, have the bits of plain ones.
 func TestCUDAPlans(t *testing.T) {
 	d := cudatest.Open(t)
 	cfg := deviceSystems()["dropout"]

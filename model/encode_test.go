@@ -114,8 +114,8 @@ func smallChunks(t testing.TB, most, least int) {
 	t.Cleanup(func() { chunkTokens, leastTokens = a, b })
 }
 
-// TestEncoding: what an encoder gives in chunks, texts in the order of their length without padding, is what a computation of
-// the whole batch gives, of every system; and a row has the same bits by itself as among others.
+// TestEncoding: what an encoder gives in chunks, texts in the order of their length without padding, is what a
+// computation of the whole batch gives, of every system; and a row has the same bits by itself as among others.
 func TestEncoding(t *testing.T) {
 	smallChunks(t, 60, 24)
 	e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2})
@@ -194,8 +194,8 @@ func TestEncodingOfTokens(t *testing.T) {
 	}
 }
 
-// TestChunks: every row is in one chunk, no chunk has more tokens than it may but of one row, none has fewer places than its
-// longest row, and sizes take few values.
+// TestChunks: every row is in one chunk, no chunk has more tokens than it may but of one row, none has fewer places
+// than its longest row, and sizes take few values.
 func TestChunks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	shapes := map[string]bool{}
@@ -236,8 +236,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestFewComputations: however many batches of whatever lengths, the computations that are kept are bounded, and so is the
-// memory that they share.
+// TestFewComputations: however many batches of whatever lengths, the computations that are kept are bounded, and so is
+// the memory that they share.
 func TestFewComputations(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Data.Tokens, cfg.Model.Text.Positions = 300, 400
@@ -304,8 +304,8 @@ func TestMatchOfShortTexts(t *testing.T) {
 	}
 }
 
-// TestPreparedWeights: a model that is opened for inference, whose weights are packed and rounded once, has the features of one
-// whose weights may change, bit by bit, in both precisions; and its weights are prepared.
+// TestPreparedWeights: a model that is opened for inference, whose weights are packed and rounded once, has the
+// features of one whose weights may change, bit by bit, in both precisions; and its weights are prepared.
 func TestPreparedWeights(t *testing.T) {
 	smallChunks(t, 60, 24)
 	for _, precision := range []string{"fp32", "bf16"} {

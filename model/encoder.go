@@ -126,8 +126,8 @@ func (e *Encoder) ResetProfile() {
 	}
 }
 
-// StepByStep has a device run the ops of the computations that are kept one by one, so that the times of a profile are those
-// of each, see compute.Machine.
+// StepByStep has a device run the ops of the computations that are kept one by one, so that the times of a profile are
+// those of each, see compute.Machine.
 func (e *Encoder) StepByStep(on bool) {
 	for _, x := range e.encodings.kept {
 		x.machine.StepByStep(on)

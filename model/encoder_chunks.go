@@ -11,8 +11,9 @@ import (
 // A computation is compiled for a number of rows and of places of each, in a millisecond or two. Both take few values,
 // so that most are compiled once: rows are a power of two or half as many again, places even.
 //
-// chunkTokens bounds the tokens of a chunk, and with them memory whatever the batch: by packed weights a picture of 197 tokens is
-// encoded as fast as 16 together. Below leastTokens, texts that need fewer places are taken along instead of chunks of their own.
+// chunkTokens bounds the tokens of a chunk, and with them memory whatever the batch: by packed weights a picture of 197
+// tokens is encoded as fast as 16 together. Below leastTokens, texts that need fewer places are taken along instead of
+// chunks of their own.
 var (
 	chunkTokens = 1600
 	leastTokens = 256 // tests have less of both
@@ -32,8 +33,8 @@ type cutter struct {
 	list  []chunk
 }
 
-// chunks cuts the rows of a batch, of at most most places each. With short the longest texts come first, and a chunk has
-// the places of its longest one; else all have most places, and rows are in their order.
+// chunks cuts the rows of a batch, of at most most places each. With short the longest texts come first, and a chunk
+// has the places of its longest one; else all have most places, and rows are in their order.
 func (c *cutter) chunks(b *batch.Batch, most int, short bool) []chunk {
 	n := b.Rows()
 	c.order, c.list = c.order[:0], c.list[:0]

@@ -22,8 +22,8 @@ func entailmentConfig() config.Config {
 	return c
 }
 
-// TestGoldenEntailment compares the loss of visual entailment, all gradients by name and what the model says in evaluation with an
-// independent PyTorch implementation.
+// TestGoldenEntailment compares the loss of visual entailment, all gradients by name and what the model says in
+// evaluation with an independent PyTorch implementation.
 func TestGoldenEntailment(t *testing.T) {
 	f, err := safetensors.Open("testdata/entailment.safetensors")
 	if err != nil {

@@ -70,7 +70,8 @@ func (p estimate) footprint() Footprint {
 	return f
 }
 
-// resultBytes returns the memory of what a step keeps for its backward pass, of towers that keep so many values of a row.
+// resultBytes returns the memory of what a step keeps for its backward pass, of towers that keep so many values of a
+// row.
 func (p estimate) resultBytes(kept int64) int64 {
 	return 4 * (int64(p.cfg.RankRows())*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs()) // similarities of both spaces and the gradient
 }
@@ -221,8 +222,8 @@ func (p estimate) decoderWeights() int64 {
 	return p.fusionWeights() + d*d + d*int64(p.cfg.Model.Text.Positions)
 }
 
-// captioningSizes are those of the decoder of objective.captioning or objective.vqa: of recurrent units the logits of a caption, its gates and its weights of the tokens
-// of an image.
+// captioningSizes are those of the decoder of objective.captioning or objective.vqa: of recurrent units the logits of a
+// caption, its gates and its weights of the tokens of an image.
 func (p estimate) captioningSizes() (weights, kept int64) {
 	c := p.cfg.Objective.Captioning
 	if p.cfg.Writes() {

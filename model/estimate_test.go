@@ -142,7 +142,8 @@ func TestEstimateOfTheLargest(t *testing.T) {
 	}
 }
 
-// TestEstimateThere: where results may take half, those that find no room among the gradients, which do not, are fewer than half.
+// TestEstimateThere: where results may take half, those that find no room among the gradients, which do not, are fewer
+// than half.
 func TestEstimateThere(t *testing.T) {
 	const gradients = 100
 	for _, results := range []int64{50, 150, 250, 400} {

@@ -94,7 +94,8 @@ func TestExplainTerms(t *testing.T) {
 	}
 }
 
-// TestExplainTermsOfForms: so they do under the forms of a metric that are stored otherwise than they are made up, at both sites.
+// TestExplainTermsOfForms: so they do under the forms of a metric that are stored otherwise than they are made up, at
+// both sites.
 func TestExplainTermsOfForms(t *testing.T) {
 	for name, form := range map[string]objectives.GSSF{
 		"sparse": {Form: "sparse", L1: 0.1}, "low_rank": {Form: "low_rank", Rank: 3}, "symmetric": {Form: "low_rank", Rank: 3, Symmetric: true},

@@ -302,7 +302,8 @@ func TestExplainStyles(t *testing.T) {
 	}
 }
 
-// TestExplainPools: a text tower that pools tokens has these as its last place, whichever pool it is, with gradients that are not all 0.
+// TestExplainPools: a text tower that pools tokens has these as its last place, whichever pool it is, with gradients
+// that are not all 0.
 func TestExplainPools(t *testing.T) {
 	for _, pool := range []string{"mean", "max", "gpo", "esa"} {
 		cfg := tinyHost("vseinf")

@@ -64,7 +64,8 @@ func (e *Explainer) places(s *side) int {
 	case encoders.ImageTower:
 		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolAttention
 	case encoders.TextTower:
-		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA
+		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO ||
+			t.Pool == encoders.PoolESA
 	case encoders.RegionTower, encoders.ResNetTower:
 		pooled = true
 	}
@@ -182,7 +183,8 @@ func (e *Explainer) Match(ctx context.Context, b *batch.Batch, at Blocks) (*Expl
 	return e.explain(ctx, b, explainKey{"match", at}, nil)
 }
 
-func (e *Explainer) explain(ctx context.Context, b *batch.Batch, key explainKey, set func(channels []float32)) (*Explained, error) {
+func (e *Explainer) explain(ctx context.Context, b *batch.Batch, key explainKey,
+	set func(channels []float32)) (*Explained, error) {
 	if b.Rows() != 1 {
 		return nil, fmt.Errorf("model: a pair is explained by itself: want a batch of one row (got %d)", b.Rows())
 	}
@@ -320,7 +322,8 @@ func (e *Explainer) score(on encoders.Scope) objectives.Score {
 	for _, t := range score.Host().Terms {
 		term := objectives.Term{Kind: t.Kind, Weight: t.Weight}
 		if t.Metric != nil && t.Metric.Form != "cosine" {
-			term = objectives.NewScores(e.m.cfg.View(), score.Space, on, on).Bare(objectives.Terms{{Kind: t.Kind, Weight: float64(t.Weight)}}, false).Terms[0]
+			learned := objectives.Terms{{Kind: t.Kind, Weight: float64(t.Weight)}}
+			term = objectives.NewScores(e.m.cfg.View(), score.Space, on, on).Bare(learned, false).Terms[0]
 		}
 		s.Terms = append(s.Terms, term)
 	}

@@ -132,9 +132,11 @@ func (e *Explainer) underMetric(m encoders.Metric, site string, x explain.Tokens
 		return nil, err
 	}
 	if w == nil {
-		return nil, fmt.Errorf("model: %s and the like, the metric that tokens are compared with, are not there", m.Params(site)[0].Name)
+		return nil, fmt.Errorf("model: %s and the like, the metric that tokens are compared with, are not there",
+			m.Params(site)[0].Name)
 	}
-	s := scoring.Score{Space: space.Space{Dim: x.C, Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.GSSF, Weight: 1, Metric: w}}}
+	s := scoring.Score{Space: space.Space{Dim: x.C, Spheres: 1},
+		Terms: []scoring.Term{{Kind: scoring.GSSF, Weight: 1, Metric: w}}}
 	out := make([]float32, len(x.Rows))
 	return out, s.FoldImages(out, x.Rows, x.N)
 }

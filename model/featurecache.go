@@ -59,7 +59,8 @@ var errNoCache = errors.New(`model: this model compares the pairs of one micro-b
 func (b *builder) newFeatureCache() (*featureCache, error) {
 	r := b.s.Reads
 	for _, x := range []objectives.Read{r.Online.Image, r.Online.Text, r.Teacher.Image, r.Teacher.Text} {
-		objectives.Need(!x.Tokens && !x.Masked, "train.accumulate", `must be "gradients" with a loss that reads tokens: features are all that is kept of other micro-batches`)
+		objectives.Need(!x.Tokens && !x.Masked, "train.accumulate",
+			`must be "gradients" with a loss that reads tokens: features are all that is kept of other micro-batches`)
 	}
 	c := &featureCache{}
 	s, rows := b.s, b.cfg.RankRows()
@@ -70,7 +71,8 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 			p, ctx, names, what = pass.s.MomentumParams, pass.s.TeacherContext, x.teacher, "teacher's features of all "
 		}
 		out := pass.side(x, p, ctx, objectives.Read{Features: true}, names)
-		objectives.Need(out.View == nil, "train.accumulate", `must be "gradients" with two masked views of an image: one is kept of other micro-batches`)
+		objectives.Need(out.View == nil, "train.accumulate",
+			`must be "gradients" with two masked views of an image: one is kept of other micro-batches`)
 		f := cachedSide{features: out.Features, all: make([]float32, s.Rows*b.Dim())}
 		f.input = s.SharedFloats(what+x.name+"s", f.all, s.Rows, b.Dim())
 		if !teacher {
@@ -82,14 +84,16 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 		if teacher {
 			on = s.MomentumParams
 		}
-		return objectives.Side{Sequence: encoders.Sequence{Len: out.Len, Width: out.Width}, Features: f.input, Head: x.head, Scope: b.scope(on, x.proj)}
+		return objectives.Side{Sequence: encoders.Sequence{Len: out.Len, Width: out.Width}, Features: f.input, Head: x.head,
+			Scope: b.scope(on, x.proj)}
 	}
 	both := func(teacher bool) (*towerPass, objectives.Sides) {
 		pass = b.newBuilder(rows)
 		pass.captions()
 		to := &towerPass{b: pass, learnable: map[string]bool{}}
 		sides := objectives.Sides{Image: side(&b.design.image, to, teacher), Text: side(&b.design.text, to, teacher)}
-		objectives.Need(len(pass.norms.list) == 0, "train.accumulate", `must be "gradients" with a batch norm, which would see one micro-batch at a time`)
+		objectives.Need(len(pass.norms.list) == 0, "train.accumulate",
+			`must be "gradients" with a batch norm, which would see one micro-batch at a time`)
 		return to, sides
 	}
 	c.online, s.Online = both(false)
@@ -149,7 +153,8 @@ func (c *featureCache) compile(p *Trainer) (err error) {
 // compile compiles a pass into a machine that takes need already.
 func (x *towerPass) compile(need *Footprint) (err error) {
 	b := x.b
-	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list, Backward: exec.NextID(b.net.g)}}
+	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN,
+		Recompute: exec.Recompute{Blocks: b.blocks.list, Backward: exec.NextID(b.net.g)}}
 	if err := x.differentiate(&c); err != nil {
 		return err
 	}

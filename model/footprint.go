@@ -111,17 +111,20 @@ func (f Footprint) fits() error {
 	return nil
 }
 
-// there is what of an estimate lies on a device at least. Of results of r bytes beside gradients of g, f.Buffers are those that find no room
-// where the gradients will be, r - g; where results take half, those are r/2 - g, and g is half of the moments.
+// there is what of an estimate lies on a device at least. Of results of r bytes beside gradients of g, f.Buffers are
+// those that find no room where the gradients will be, r - g; where results take half, those are r/2 - g, and g is half
+// of the moments.
 func (f Footprint) there(half bool) Footprint {
-	x := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Momentum: f.Momentum, Buffers: f.Buffers}
+	x := Footprint{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Momentum: f.Momentum,
+		Buffers: f.Buffers}
 	if half {
 		x.Buffers = max((f.Buffers-f.Moments/2)/2, 0)
 	}
 	return x
 }
 
-// fitsOn is fits for what of an estimate lies on a device, of which it says the least: with bfloat16 results may take half.
+// fitsOn is fits for what of an estimate lies on a device, of which it says the least: with bfloat16 results may take
+// half.
 func (f Footprint) fitsOn(d *cuda.Device, half bool) error {
 	there := f.there(half)
 	free, err := d.Free()

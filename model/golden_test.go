@@ -104,9 +104,9 @@ func loadGolden(t testing.TB, mode string) (*Trainer, Batch, golden) {
 	return m, b, g
 }
 
-// TestGoldenStep compares a whole training step with an independent PyTorch
-// implementation, without and with a learned metric in all attention: every loss part to 1e-5, every gradient by name to 1e-4 of its
-// largest element, and the teacher's features.
+// TestGoldenStep compares a whole training step with an independent PyTorch implementation, without and with a learned
+// metric in all attention: every loss part to 1e-5, every gradient by name to 1e-4 of its largest element, and the
+// teacher's features.
 func TestGoldenStep(t *testing.T) {
 	for _, mode := range []string{"pair", "id", "metric"} {
 		t.Run(mode, func(t *testing.T) {

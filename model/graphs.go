@@ -20,9 +20,9 @@ import (
 // in after that many of them: at a step that the clock has no say in, so that runs
 // reproduce. Several processes have the same graphs and share the work of those that the steps wait for.
 type Graphs struct {
-	Image, Text *geodesic.Graph
-	Begun       int      // step at which the newest graphs were begun; -1 without any
-	Pending     *Pending // graphs that are not switched in yet, or nil
+	graphPair
+	Begun   int      // step at which the newest graphs were begun; -1 without any
+	Pending *Pending // graphs that are not switched in yet, or nil
 
 	queue  *Queue
 	engine *kernel.Engine
@@ -36,28 +36,52 @@ type Graphs struct {
 	state  graphsState
 }
 
-// share has ranks share the builds that the steps wait for. One beside the steps each makes for itself: what is exchanged there
-// would meet that of the steps.
+// share has ranks share the builds that the steps wait for. One beside the steps each makes for itself: what is
+// exchanged there would meet that of the steps.
 func (g *Graphs) share(ranks parallel.Group) {
-	g.Image.Share(ranks)
-	if g.Text != nil {
-		g.Text.Share(ranks)
+	for _, x := range g.list() {
+		x.Share(ranks)
 	}
 }
 
 // newGraphs returns the graphs of a queue of features of a space, none of them built.
 func newGraphs(cfg config.Config, space space.Space, q *Queue, e *kernel.Engine) (_ *Graphs, err error) {
 	g := &Graphs{Begun: -1, queue: q, engine: e, cfg: cfg.Objective.Geodesic, space: space, seed: cfg.Run.Seed}
-	if g.Image, err = g.empty(); err != nil {
-		return nil, err
-	}
-	if q.Text != nil {
-		g.Text, err = g.empty()
-	}
+	g.graphPair, err = g.empty()
 	return g, err
 }
 
-func (g *Graphs) empty() (*geodesic.Graph, error) {
+// graphPair is a graph for each modality. Text is nil where the queue holds images alone.
+type graphPair struct{ Image, Text *geodesic.Graph }
+
+// modalities are their names for people and checkpoints, in the order of list.
+var modalities = [...]string{"image", "text"}
+
+// list lists those that there are.
+func (p graphPair) list() []*geodesic.Graph {
+	if p.Text == nil {
+		return []*geodesic.Graph{p.Image}
+	}
+	return []*geodesic.Graph{p.Image, p.Text}
+}
+
+// copyFrom takes the graphs of another pair.
+func (p graphPair) copyFrom(from graphPair) {
+	for i, x := range from.list() {
+		p.list()[i].CopyFrom(x)
+	}
+}
+
+// empty returns graphs for the queue, none of them built.
+func (g *Graphs) empty() (p graphPair, err error) {
+	if p.Image, err = g.emptyGraph(); err != nil || g.queue.Text == nil {
+		return p, err
+	}
+	p.Text, err = g.emptyGraph()
+	return p, err
+}
+
+func (g *Graphs) emptyGraph() (*geodesic.Graph, error) {
 	x, err := geodesic.New(g.queue.size, g.queue.dim, geodesic.Options{
 		Layers: g.cfg.Layers, Split: g.cfg.Construction == "split", Neighbours: g.cfg.Neighbours,
 		Iterations: g.cfg.Iterations, Init: g.cfg.KMeansInit, WarmStart: g.cfg.WarmStart,
@@ -81,7 +105,7 @@ func (g *Graphs) before(step int) error {
 	case g.Begun >= 0 && g.cfg.LagSteps > 0:
 		return g.begin(step)
 	}
-	if err := g.build(g.engine, &Pending{Image: g.Image, Text: g.Text, Begun: step, imageRows: g.queue.Image, textRows: g.queue.Text}); err != nil {
+	if err := g.build(g.engine, &Pending{graphPair: g.graphPair, Begun: step, rows: g.queue.both()}); err != nil {
 		return err
 	}
 	g.Begun = step
@@ -92,14 +116,10 @@ func (g *Graphs) before(step int) error {
 // build builds both graphs of p over their rows.
 func (g *Graphs) build(e *kernel.Engine, p *Pending) error {
 	r := rng.New(g.seed, rng.KMeans, uint64(p.Begun))
-	if _, err := p.Image.Build(e, p.imageRows, r); err != nil {
-		return fmt.Errorf("model: graph over the image queue: %w", err)
-	}
-	if p.Text == nil {
-		return nil
-	}
-	if _, err := p.Text.Build(e, p.textRows, r); err != nil {
-		return fmt.Errorf("model: graph over the text queue: %w", err)
+	for i, x := range p.list() {
+		if _, err := x.Build(e, p.rows[i], r); err != nil {
+			return fmt.Errorf("model: graph over the %s queue: %w", modalities[i], err)
+		}
 	}
 	return nil
 }
@@ -130,14 +150,8 @@ func (g *Graphs) attach(at, n int) {
 		return
 	}
 	dim := g.queue.dim
-	for _, m := range []struct {
-		graph *geodesic.Graph
-		rows  []float32
-	}{{g.Image, g.queue.Image}, {g.Text, g.queue.Text}} {
-		if m.graph == nil {
-			continue
-		}
-		m.graph.Attach(g.engine, m.rows[at*dim:][:n*dim], m.graph.Owner[at:][:n], m.graph.Reach[at:][:n])
+	for i, x := range g.list() {
+		x.Attach(g.engine, g.queue.both()[i][at*dim:][:n*dim], x.Owner[at:][:n], x.Reach[at:][:n])
 	}
 }
 
@@ -145,9 +159,8 @@ func (g *Graphs) attach(at, n int) {
 func (g *Graphs) activate(on bool) {
 	g.counts = [2]int32{}
 	if on && g.Begun >= 0 {
-		g.counts[0] = int32(g.Image.Used)
-		if g.Text != nil {
-			g.counts[1] = int32(g.Text.Used)
+		for i, x := range g.list() {
+			g.counts[i] = int32(x.Used)
 		}
 	}
 }
@@ -167,13 +180,13 @@ func (g *Graphs) close() error {
 
 // Pending is a pair of graphs under construction, mostly beside the steps.
 type Pending struct {
-	Image, Text *geodesic.Graph
-	Begun       int // step of the copy of the queue
-	Pointer     int // of the queue at that step
-	Pushed      int // entries written since then
+	graphPair
+	Begun   int // step of the copy of the queue
+	Pointer int // of the queue at that step
+	Pushed  int // entries written since then
 
-	imageRows, textRows []float32 // what they are over: beside the steps a copy of the rings
-	done                chan error
+	rows [2][]float32 // what they are over: beside the steps a copy of the rings
+	done chan error
 }
 
 // begin starts a rebuild beside the steps.
@@ -187,24 +200,18 @@ func (g *Graphs) begin(step int) (err error) {
 	}
 	p := g.spare
 	if p == nil {
-		p = &Pending{imageRows: make([]float32, len(g.queue.Image)), textRows: make([]float32, len(g.queue.Text)), done: make(chan error, 1)}
-		if p.Image, err = g.empty(); err != nil {
+		p = &Pending{rows: [2][]float32{make([]float32, len(g.queue.Image)), make([]float32, len(g.queue.Text))},
+			done: make(chan error, 1)}
+		if p.graphPair, err = g.empty(); err != nil {
 			return err
-		}
-		if g.Text != nil {
-			if p.Text, err = g.empty(); err != nil {
-				return err
-			}
 		}
 	}
 	g.spare, g.Pending = nil, p
 	p.Begun, p.Pointer, p.Pushed = step, g.queue.Pointer, 0
-	copy(p.imageRows, g.queue.Image)
-	copy(p.textRows, g.queue.Text)
-	p.Image.CopyFrom(g.Image) // where a warm start begins
-	if g.Text != nil {
-		p.Text.CopyFrom(g.Text)
+	for i, rows := range g.queue.both() {
+		copy(p.rows[i], rows)
 	}
+	p.copyFrom(g.graphPair) // where a warm start begins
 	go func() {
 		p.done <- g.build(g.beside, p)
 	}()
@@ -228,10 +235,7 @@ func (g *Graphs) switchIn() error {
 		return err
 	}
 	p := g.Pending
-	g.Image.CopyFrom(p.Image)
-	if g.Text != nil {
-		g.Text.CopyFrom(p.Text)
-	}
+	g.copyFrom(p.graphPair)
 	n := min(p.Pushed, g.queue.size)
 	g.attach(p.Pointer, min(n, g.queue.size-p.Pointer))
 	g.attach(0, max(0, n-(g.queue.size-p.Pointer)))
@@ -247,20 +251,14 @@ func (g *Graphs) switchIn() error {
 // Describe keeps the figures of the newest graphs for the log: graph/<modality>/<figure>.
 func (g *Graphs) Describe() {
 	g.values = g.values[:0]
-	for _, m := range []struct {
-		name  string
-		graph *geodesic.Graph
-	}{{"image", g.Image}, {"text", g.Text}} {
-		if m.graph == nil {
-			continue
-		}
-		s := m.graph.Stats()
+	for i, x := range g.list() {
+		s := x.Stats()
 		components := 0
 		for _, l := range s.Layers {
 			components += l.Components
 		}
 		for _, v := range []Part{
-			{Name: "centres", Value: float64(m.graph.Used)},
+			{Name: "centres", Value: float64(x.Used)},
 			{Name: "components", Value: float64(components)},
 			{Name: "usage_entropy", Value: s.Entropy},
 			{Name: "mean_path", Value: s.Path},
@@ -268,7 +266,7 @@ func (g *Graphs) Describe() {
 			{Name: "truncated", Value: s.Truncated},
 			{Name: "seconds", Value: s.Seconds},
 		} {
-			v.Name, v.Measure = "graph/"+m.name+"/"+v.Name, true
+			v.Name, v.Measure = "graph/"+modalities[i]+"/"+v.Name, true
 			g.values = append(g.values, v)
 		}
 	}

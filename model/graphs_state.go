@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/geoalign/geoalign/objectives/geodesic"
 	"github.com/geoalign/geoalign/state"
 )
 
@@ -55,9 +54,10 @@ func (g *Graphs) StateVersion() int { return 1 }
 // Counters implements state.Part.
 func (g *Graphs) Counters() any {
 	g.Wait() // its error is that of PrepareSave, and a restore forgets the rebuild
-	c := graphCounters{Begun: g.Begun, Used: usedCentres(g.Image, g.Text), Figures: g.Figures(), Layers: slices.Clone(g.cfg.Layers)}
+	c := graphCounters{Begun: g.Begun, Used: usedCentres(g.graphPair), Figures: g.Figures(),
+		Layers: slices.Clone(g.cfg.Layers)}
 	if p := g.Pending; p != nil {
-		c.Pending = &pendingCounters{Begun: p.Begun, Pointer: p.Pointer, Pushed: p.Pushed, Used: usedCentres(p.Image, p.Text)}
+		c.Pending = &pendingCounters{Begun: p.Begun, Pointer: p.Pointer, Pushed: p.Pushed, Used: usedCentres(p.graphPair)}
 	}
 	g.state = graphsState{counters: c}
 	return &g.state.counters
@@ -86,23 +86,16 @@ func (g *Graphs) CheckCounters() (err error) {
 		return fmt.Errorf("model: graph: a rebuild from row %d with %d entries since does not fit a queue of %d: choose another checkpoint", p.Pointer, p.Pushed, g.queue.size)
 	}
 	s.pending = &Pending{Begun: p.Begun, Pointer: p.Pointer, Pushed: p.Pushed}
-	if s.pending.Image, err = g.empty(); err != nil {
-		return err
-	}
-	if g.Text != nil {
-		s.pending.Text, err = g.empty()
-	}
+	s.pending.graphPair, err = g.empty()
 	return err
 }
 
 // checkUsed tests the number of centres in use of every layer.
 func (g *Graphs) checkUsed(used [2][]int) error {
-	for i, x := range []*geodesic.Graph{g.Image, g.Text} {
-		if x == nil {
-			continue
-		}
+	for i, x := range g.list() {
 		if len(used[i]) != len(x.Layers) {
-			return fmt.Errorf("model: graph: %d layers with centres, want %d: choose another checkpoint", len(used[i]), len(x.Layers))
+			return fmt.Errorf("model: graph: %d layers with centres, want %d: choose another checkpoint",
+				len(used[i]), len(x.Layers))
 		}
 		for j, l := range x.Layers {
 			if n := used[i][j]; n < 1 || n > len(l.Parent) {
@@ -122,9 +115,9 @@ func (g *Graphs) Tensors() []state.Tensor {
 		}
 		pending = g.state.pending
 	}
-	list := slices.Concat(graphTensors("image/", g.Image), graphTensors("text/", g.Text))
+	list := graphTensors("", g.graphPair)
 	if pending != nil {
-		list = slices.Concat(list, graphTensors("pending/image/", pending.Image), graphTensors("pending/text/", pending.Text))
+		list = append(list, graphTensors("pending/", pending.graphPair)...)
 	}
 	return list
 }
@@ -139,11 +132,9 @@ func (g *Graphs) Restored() error {
 	if s.build {
 		return nil
 	}
-	g.relink(g.Image, s.counters.Used[0])
-	g.relink(g.Text, s.counters.Used[1])
+	g.relink(g.graphPair, s.counters.Used)
 	if p := s.pending; p != nil {
-		g.relink(p.Image, s.counters.Pending.Used[0])
-		g.relink(p.Text, s.counters.Pending.Used[1])
+		g.relink(p.graphPair, s.counters.Pending.Used)
 		g.Pending = p
 	}
 	g.Begun = s.counters.Begun
@@ -163,48 +154,42 @@ func (g *Graphs) Absent() error {
 	return nil
 }
 
-// relink takes a graph whose tensors were read.
-func (g *Graphs) relink(x *geodesic.Graph, used []int) {
-	if x == nil {
-		return
+// relink takes graphs whose tensors were read.
+func (g *Graphs) relink(p graphPair, used [2][]int) {
+	for k, x := range p.list() {
+		for i, l := range x.Layers {
+			l.Used = used[k][i]
+		}
+		paths := slices.Clone(x.Paths)
+		x.Relink(g.engine)
+		copy(x.Paths, paths)
 	}
-	for i, l := range x.Layers {
-		l.Used = used[i]
-	}
-	paths := slices.Clone(x.Paths)
-	x.Relink(g.engine)
-	copy(x.Paths, paths)
 }
 
-// graphTensors are the tensors of a graph over N entries: of each layer, top first, the
-// centres with their parents, and of the bottom one the paths. A queue of images alone has
-// no graph of texts, nil. A path may be infinite.
-func graphTensors(prefix string, g *geodesic.Graph) []state.Tensor {
-	if g == nil {
-		return nil
-	}
-	n, k := len(g.Owner), len(g.Layers[len(g.Layers)-1].Parent)
-	list := []state.Tensor{
-		{Name: prefix + "paths", Shape: []int{k, k}, Data: g.Paths, Infinite: true},
-		{Name: prefix + "owner", Shape: []int{n}, Data: g.Owner},
-		{Name: prefix + "reach", Shape: []int{n}, Data: g.Reach, Infinite: true},
-	}
-	for i, l := range g.Layers {
-		k := len(l.Parent)
-		name := fmt.Sprintf("%slayer%d/", prefix, i)
+// graphTensors are the tensors of graphs over N entries: of each layer, top first, the
+// centres with their parents, and of the bottom one the paths. A path may be infinite.
+func graphTensors(prefix string, p graphPair) (list []state.Tensor) {
+	for m, g := range p.list() {
+		of := prefix + modalities[m] + "/"
+		n, k := len(g.Owner), len(g.Layers[len(g.Layers)-1].Parent)
 		list = append(list,
-			state.Tensor{Name: name + "centres", Shape: []int{k, len(l.Centres) / k}, Data: l.Centres, Infinite: true},
-			state.Tensor{Name: name + "parent", Shape: []int{k}, Data: l.Parent})
+			state.Tensor{Name: of + "paths", Shape: []int{k, k}, Data: g.Paths, Infinite: true},
+			state.Tensor{Name: of + "owner", Shape: []int{n}, Data: g.Owner},
+			state.Tensor{Name: of + "reach", Shape: []int{n}, Data: g.Reach, Infinite: true})
+		for i, l := range g.Layers {
+			k := len(l.Parent)
+			name := fmt.Sprintf("%slayer%d/", of, i)
+			list = append(list,
+				state.Tensor{Name: name + "centres", Shape: []int{k, len(l.Centres) / k}, Data: l.Centres, Infinite: true},
+				state.Tensor{Name: name + "parent", Shape: []int{k}, Data: l.Parent})
+		}
 	}
 	return list
 }
 
 // usedCentres are the centres in use of each layer of both graphs.
-func usedCentres(image, text *geodesic.Graph) (used [2][]int) {
-	for i, g := range []*geodesic.Graph{image, text} {
-		if g == nil {
-			continue
-		}
+func usedCentres(p graphPair) (used [2][]int) {
+	for i, g := range p.list() {
 		for _, l := range g.Layers {
 			used[i] = append(used[i], l.Used)
 		}

@@ -32,10 +32,10 @@ type heatKey struct {
 //
 //	H_p = 1/L sum_{l < length} 1/H sum_h A_hlp max(0, ds/dA_hlp)
 //
-// over H heads and the L = data.tokens places of a text, the first of which is [CLS]; without Match over the class token
-// alone. (ALBEF's code divides by the longest text of the batch, and the cosine by the temperature, factors that all
-// patches share.) A computation is kept for every number of rows: call it with few different ones. It ends early with the
-// error of ctx.
+// over H heads and the L = data.tokens places of a text, the first of which is [CLS]; without Match over the class
+// token alone. (ALBEF's code divides by the longest text of the batch, and the cosine by the temperature, factors that
+// all patches share.) A computation is kept for every number of rows: call it with few different ones. It ends early
+// with the error of ctx.
 func (e *Explainer) HeatMaps(ctx context.Context, b *batch.Batch, of HeatOf) ([]float32, error) {
 	if err := e.CheckHeat(of); err != nil {
 		return nil, err
@@ -82,7 +82,8 @@ func (e *Explainer) buildMaps(of heatKey, n *net) (*heatMaps, gorgonia.Nodes, er
 
 // match builds the sum of the match logits of pairs.
 func (x *heatMaps) match(m *Model, n *net, of heatKey) *gorgonia.Node {
-	logits, _, text := m.matchLogits(n, of.rows, x.attention(*m.design.fusion, of.rows, of.Layer, 1, m.image.Len())) // (n, 2)
+	tap := x.attention(*m.design.fusion, of.rows, of.Layer, 1, m.image.Len())
+	logits, _, text := m.matchLogits(n, of.rows, tap) // (n, 2)
 	x.lengths = text.Lengths
 	return arith.Sum(layout.StridedRows(layout.Reshape(logits, 2*of.rows, 1), 1, 2, of.rows))
 }
@@ -103,8 +104,8 @@ func (x *heatMaps) features(e *Explainer, n *net, of heatKey) *gorgonia.Node {
 	return arith.Sum(layout.StridedRows(layout.Reshape(scores, of.rows*of.rows, 1), 0, of.rows+1, of.rows))
 }
 
-// heatMaps is a compiled computation of scores of the n rows of a batch, with what heat maps of their pictures are made of: the
-// attention to each picture, or the tokens of an image tower, and the gradient of the scores to it.
+// heatMaps is a compiled computation of scores of the n rows of a batch, with what heat maps of their pictures are made
+// of: the attention to each picture, or the tokens of an image tower, and the gradient of the scores to it.
 type heatMaps struct {
 	computation
 	score *gorgonia.Node // the sum over the rows, each of which has a score of its own
@@ -121,8 +122,8 @@ type heatMaps struct {
 	text   *textsToRead // of Writer.HeatMaps
 }
 
-// look is the attention of rows to a picture: of l queries each (n*l, D) to keys and values (N*t, 2D), rows [k | v], or with qkv,
-// rows [q | k | v] (n*t, 3D), of the first of t tokens to all of them.
+// look is the attention of rows to a picture: of l queries each (n*l, D) to keys and values (N*t, 2D), rows [k | v], or
+// with qkv, rows [q | k | v] (n*t, 3D), of the first of t tokens to all of them.
 type look struct {
 	q, kv, qkv *gorgonia.Node
 	gathered   tapped // by the heads, (n*l, D) or (n*t, D)
@@ -130,8 +131,8 @@ type look struct {
 	from       int // the sequence of keys of row 0
 }
 
-// newHeatMaps returns the maps of so many rows and the nodes that they need. build returns the sum of the scores, and says
-// in x what the maps are made of.
+// newHeatMaps returns the maps of so many rows and the nodes that they need. build returns the sum of the scores, and
+// says in x what the maps are made of.
 func newHeatMaps(m *Model, rows int, build func(x *heatMaps) *gorgonia.Node) (*heatMaps, gorgonia.Nodes, error) {
 	if rows < 1 {
 		return nil, nil, fmt.Errorf("model: a batch to draw heat maps of has no rows")
@@ -149,12 +150,14 @@ func newHeatMaps(m *Model, rows int, build func(x *heatMaps) *gorgonia.Node) (*h
 	return x, present(outputs...), err
 }
 
-// attention has maps made of the attention of rows in the layers f from at on, one layer for each of their pictures of t tokens.
+// attention has maps made of the attention of rows in the layers f from at on, one layer for each of their pictures of
+// t tokens.
 func (x *heatMaps) attention(f encoders.BERT, rows, at, pictures, t int) encoders.Tap {
 	x.heads, x.d = f.Heads, f.Width
 	return encoders.Tap{Cross: func(i int, q, kv, gathered *gorgonia.Node) {
 		if k := i - at; k >= 0 && k < pictures {
-			x.looks = append(x.looks, &look{q: q, kv: kv, gathered: tapped{node: gathered}, l: q.Shape()[0] / rows, t: t, from: k * rows})
+			x.looks = append(x.looks, &look{q: q, kv: kv, gathered: tapped{node: gathered}, l: q.Shape()[0] / rows, t: t,
+				from: k * rows})
 		}
 	}}
 }

@@ -52,8 +52,8 @@ func sameMaps(t *testing.T, what string, got, want []float32) {
 	explainedAs(t, what, wide, want)
 }
 
-// TestJudgedMapsOfPairs: where the task head says what a match head says, a class has the map of the match, which is compared with
-// PyTorch; and each row of a batch has its own.
+// TestJudgedMapsOfPairs: where the task head says what a match head says, a class has the map of the match, which is
+// compared with PyTorch; and each row of a batch has its own.
 func TestJudgedMapsOfPairs(t *testing.T) {
 	match, _, g := loadGolden(t, "pair")
 	m := modelOn(t, entailmentConfig(), newEngine(t))
@@ -113,8 +113,8 @@ func TestJudgedMapsOfPairs(t *testing.T) {
 	}
 }
 
-// TestJudgedMapsOfTwoPictures: a statement that passes the layers of one picture alone has the maps of a model of that picture, and
-// none of the other one.
+// TestJudgedMapsOfTwoPictures: a statement that passes the layers of one picture alone has the maps of a model of that
+// picture, and none of the other one.
 func TestJudgedMapsOfTwoPictures(t *testing.T) {
 	g := openGolden(t, "testdata/nlvr.safetensors")
 	for picture := range 2 {
@@ -184,7 +184,8 @@ func TestJudgedMapsOfTwoPictures(t *testing.T) {
 	}
 }
 
-// nudges compares the sums over rows of gradients (n, D), of which D elements of a parameter shift all, with finite differences.
+// nudges compares the sums over rows of gradients (n, D), of which D elements of a parameter shift all, with finite
+// differences.
 func nudges(t *testing.T, m *Trainer, name string, from int, x *heatMaps, run func()) {
 	t.Helper()
 	score := func() float64 {
@@ -220,9 +221,9 @@ func nudges(t *testing.T, m *Trainer, name string, from int, x *heatMaps, run fu
 	}
 }
 
-// TestJudgedMapsOfImages: of an image tower alone, gradients to its patches are those of finite differences, and the maps are
-// their products with the patches; of a residual network, which has no block but its last, they are what a mean over places and a
-// linear layer make of them.
+// TestJudgedMapsOfImages: of an image tower alone, gradients to its patches are those of finite differences, and the
+// maps are their products with the patches; of a residual network, which has no block but its last, they are what a
+// mean over places and a linear layer make of them.
 func TestJudgedMapsOfImages(t *testing.T) {
 	classes := []int32{4, 0, 2}
 	for name, sets := range map[string][]string{
@@ -283,8 +284,8 @@ func TestJudgedMapsOfImages(t *testing.T) {
 	}
 }
 
-// TestWrittenMaps: the score of an answer or a caption is what it is ranked by, gradients are those of finite differences, and the
-// map of a text is the same whatever stands beside it in a batch.
+// TestWrittenMaps: the score of an answer or a caption is what it is ranked by, gradients are those of finite
+// differences, and the map of a text is the same whatever stands beside it in a batch.
 func TestWrittenMaps(t *testing.T) {
 	texts := [][]int32{{2, 7, 3}, {2, 8, 9, 3}, {2, 7, 9, 11, 3}, {2, 30, 3}}
 	for mode, name := range map[string]string{"vqa": "text/layers/02/crossattention/kv/bias", "captioning": "decoder/layers/00/crossattention/kv/bias"} {

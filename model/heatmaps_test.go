@@ -23,8 +23,8 @@ func goldenPairs(m *Trainer, g golden, n int) *batch.Batch {
 // goldenBoxes are those of tools/goldens/grounding.py.
 var goldenBoxes = []data.Rect{{W: 50, H: 37}, {X: 3.7, Y: 2.2, W: 20.5, H: 12.9}, {X: 30, Y: 20, W: 20, H: 17}, {X: 10, Y: 10, W: 4, H: 4.5}, {X: 25, W: 25, H: 18.5}}
 
-// TestGoldenHeatMaps compares maps of a batch of pairs at every layer, and the scores of boxes by them, with an independent
-// PyTorch model of the same weights.
+// TestGoldenHeatMaps compares maps of a batch of pairs at every layer, and the scores of boxes by them, with an
+// independent PyTorch model of the same weights.
 func TestGoldenHeatMaps(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
 	want := openGolden(t, "testdata/heatmaps.safetensors")

@@ -89,8 +89,8 @@ func openHost(t *testing.T, name string) golden {
 	return golden{t, file}
 }
 
-// hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a step,
-// and running statistics behind the update.
+// hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a
+// step, and running statistics behind the update.
 func (g golden) hostStep(t *testing.T, m *Trainer) *batch.Batch {
 	t.Helper()
 	names := map[string]bool{}
@@ -162,8 +162,8 @@ func tokenScores(t *testing.T, m *Trainer, b *batch.Batch) []float32 {
 	return scores
 }
 
-// TestGoldenHosts compares the loss, all gradients by name, running statistics behind an update, and features and scores with
-// PyTorch's modules, whose inputs have rubbish in the regions and words behind a length.
+// TestGoldenHosts compares the loss, all gradients by name, running statistics behind an update, and features and
+// scores with PyTorch's modules, whose inputs have rubbish in the regions and words behind a length.
 func TestGoldenHosts(t *testing.T) {
 	for _, name := range append(slices.Clone(hosts), tokenHosts...) {
 		t.Run(name, func(t *testing.T) {

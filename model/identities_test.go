@@ -34,8 +34,8 @@ func identitiesBatch() Batch {
 	return b
 }
 
-// naiveIdentityLosses are the losses of features f (B, C) by their definitions, with the metric w (C, C), nil for a cosine, or
-// the Euclidean distance, and a classifier v (classes, C).
+// naiveIdentityLosses are the losses of features f (B, C) by their definitions, with the metric w (C, C), nil for a
+// cosine, or the Euclidean distance, and a classifier v (classes, C).
 func naiveIdentityLosses(f []float32, ids []int32, l2 bool, w, v []float32, c config.Objective) (triplet, softmax, anchors float64) {
 	n := len(ids)
 	d := len(f) / n
@@ -109,8 +109,8 @@ func naiveIdentityLosses(f []float32, ids []int32, l2 bool, w, v []float32, c co
 	return triplet / count, softmax, anchors
 }
 
-// TestIdentityLosses compares the losses of a step with their definitions over the features that the encoder gives, with a
-// metric that is not the identity, and gradients of all that is trained with finite differences.
+// TestIdentityLosses compares the losses of a step with their definitions over the features that the encoder gives,
+// with a metric that is not the identity, and gradients of all that is trained with finite differences.
 func TestIdentityLosses(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"hardest": nil, "hardest, soft": {"objective.triplet.soft=true"}, "all": {"objective.triplet.negatives=all", "objective.softmax.smoothing=0"},

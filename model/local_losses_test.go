@@ -17,8 +17,9 @@ func withLocal(cfg config.Config) config.Config {
 	return cfg
 }
 
-// TestLocalLossesOfEverySystem: every system with words and patches takes the three losses, alone or beside others, whatever the topology of
-// its space, and reads nothing but what they need: the parts are there and finite, and every parameter that is trained has a gradient.
+// TestLocalLossesOfEverySystem: every system with words and patches takes the three losses, alone or beside others,
+// whatever the topology of its space, and reads nothing but what they need: the parts are there and finite, and every
+// parameter that is trained has a gradient.
 func TestLocalLossesOfEverySystem(t *testing.T) {
 	albef := tinyConfig()
 	albef.Objective.ITC.Positives = "id"
@@ -78,7 +79,8 @@ func TestLocalLossesAlone(t *testing.T) {
 	}
 }
 
-// TestLocalLossesGradients: those of both towers and both heads are those of finite differences; see TestGradientsAgainstFiniteDifferences.
+// TestLocalLossesGradients: those of both towers and both heads are those of finite differences; see
+// TestGradientsAgainstFiniteDifferences.
 func TestLocalLossesGradients(t *testing.T) {
 	for _, topology := range []string{"sphere", "euclid"} {
 		cfg := withLocal(tinyCLIP(topology))
@@ -92,7 +94,8 @@ func TestLocalLossesGradients(t *testing.T) {
 	}
 }
 
-// TestLocalLossesWithoutWords: captions of nothing between the tokens that stand around a text give finite losses and gradients.
+// TestLocalLossesWithoutWords: captions of nothing between the tokens that stand around a text give finite losses and
+// gradients.
 func TestLocalLossesWithoutWords(t *testing.T) {
 	cfg := withLocal(tinyCLIP("sphere"))
 	cfg.Objective.ITC.InBatchWeight = 0

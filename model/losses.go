@@ -74,8 +74,8 @@ func newNLVR(cfg config.Config) objectives.NLVR {
 	return objectives.NLVR{Weight: cfg.Objective.NLVR.Weight, Head: encoders.TaskHead{Classes: 2}, Size: cfg.Model.Image.Size}
 }
 
-// newDecoder is the decoder of a configuration: its fusion layers with words, positions and a head of their own. It has no
-// learned metric and is not tuned.
+// newDecoder is the decoder of a configuration: its fusion layers with words, positions and a head of their own. It has
+// no learned metric and is not tuned.
 func newDecoder(cfg config.Config, o Options) encoders.Decoder {
 	b, ok := textEncoder(cfg.Model, o, space.Space{Dim: cfg.Model.Head.Dim, Spheres: 1}).(encoders.BERT)
 	objectives.Need(ok && b.FusionLayers > 0, "decoder", "has the structure of fusion layers: set model.text.fusion_layers > 0, with a model.text.style of bert or roberta")

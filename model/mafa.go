@@ -71,7 +71,8 @@ func newJudge(c *Connector, g *gorgonia.ExprGraph) *judge {
 // of the images.
 func (j *judge) logits(s *objectives.Step, texts, of *gorgonia.Node) *gorgonia.Node {
 	one, r := space.Space{Dim: j.Model.Head.Dim}, texts.Shape()[0]
-	images, bert := imageTower(config.Config{Model: j.Model}, one), textEncoder(j.Model, Options{Vocab: j.Vocab}, one).(encoders.BERT)
+	images := imageTower(config.Config{Model: j.Model}, one)
+	bert := textEncoder(j.Model, Options{Vocab: j.Vocab}, one).(encoders.BERT)
 	bert.Dropout = 0
 	p, plain, l := encoders.NewScope(j.nodes), &encoders.Context{}, s.Fusion.TextLen
 	clean := s.Captions.Clean
@@ -81,14 +82,17 @@ func (j *judge) logits(s *objectives.Step, texts, of *gorgonia.Node) *gorgonia.N
 		}
 		return tuned(j.Model, p.In(name), plain)
 	}
-	seen := images.Encode(plain, tower("image", j.Model.Image.Freeze), encoders.Inputs{batch.Images: s.Node(batch.Images)}, encoders.Want{Tokens: true})    // (B*T, Dimage)
-	states := bert.Text(plain, tower("text", j.Model.Text.Freeze), encoders.TextArgs{IDs: clean[batch.Tokens], Lengths: clean[batch.Lengths], Len: l}, nil) // (B*L, D)
+	seen := images.Encode(plain, tower("image", j.Model.Image.Freeze), encoders.Inputs{batch.Images: s.Node(batch.Images)},
+		encoders.Want{Tokens: true}) // (B*T, Dimage)
+	states := bert.Text(plain, tower("text", j.Model.Text.Freeze),
+		encoders.TextArgs{IDs: clean[batch.Tokens], Lengths: clean[batch.Lengths], Len: l}, nil) // (B*L, D)
 	first := &encoders.Places{
 		Rows:      s.Count("first tokens of judged pairs", 0, r, l),
 		Sequences: s.Count("judged pairs", 0, r, 1),
 	}
 	fused := bert.Fusion(plain, tower("text", false), encoders.FusionArgs{
-		Texts: states, Lengths: clean[batch.Lengths], Images: seen.Tokens, Pairs: encoders.Pairs{Texts: texts, Images: of}, At: first,
+		Texts: states, Lengths: clean[batch.Lengths], Images: seen.Tokens,
+		Pairs: encoders.Pairs{Texts: texts, Images: of}, At: first,
 		TextLen: l, ImageLen: seen.Len,
 	}) // (R, D)
 	return objectives.MatchLogits(p, fused)

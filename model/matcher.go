@@ -81,7 +81,8 @@ func (x *Matcher) build(of pairing, b *net) (*matchLogits, gorgonia.Nodes, error
 	in, width := b.inputs, x.m.text.Width()
 	c := &matchLogits{
 		states: in.Unbound("text states", batch.Float32, n*l, width), lengths: in.Unbound("lengths", batch.Int32, n),
-		images: in.Unbound("image states", batch.Float32, k*t, x.m.image.Width()), index: in.Unbound("image of pair", batch.Int32, n),
+		images: in.Unbound("image states", batch.Float32, k*t, x.m.image.Width()),
+		index:  in.Unbound("image of pair", batch.Int32, n),
 	}
 	if l < x.m.text.Len() {
 		c.short = make([]float32, n*l*width)
@@ -96,5 +97,6 @@ func (x *Matcher) build(of pairing, b *net) (*matchLogits, gorgonia.Nodes, error
 
 // firstTokens are the places of the first tokens of n texts of l places.
 func (n *net) firstTokens(texts, l int) *encoders.Places {
-	return &encoders.Places{Rows: n.inputs.Count("first tokens", 0, texts, l), Sequences: n.inputs.Count("texts", 0, texts, 1)}
+	return &encoders.Places{Rows: n.inputs.Count("first tokens", 0, texts, l),
+		Sequences: n.inputs.Count("texts", 0, texts, 1)}
 }

@@ -20,7 +20,8 @@ var _ objectives.Memory = (*past)(nil)
 // and in systems of views, the columns are those of the queue once the batch has entered it.
 func (m *past) Banks(s *objectives.Step) *objectives.Banks {
 	p, q := m.p, m.p.queue
-	x := &objectives.Banks{Positives: objectives.Positives{Labels: s.Own()}, GraphActive: func() bool { return p.graphs != nil && p.graphs.active() }}
+	x := &objectives.Banks{Positives: objectives.Positives{Labels: s.Own()},
+		GraphActive: func() bool { return p.graphs != nil && p.graphs.active() }}
 	if p.design.views {
 		x.Image = &objectives.Bank{Keys: s.Gather(s.Teacher.Text.Features), Local: s.Scores.Space} // of the other view
 	} else {
@@ -51,7 +52,8 @@ func (m *past) rings(s *objectives.Step, x *objectives.Banks) {
 		return s.SharedFloats(name, rows, q.size, len(rows)/q.size)
 	}
 	x.Image.Queue = ring("image queue", q.Image)
-	x.ImageBackbone, x.TextBackbone = ring("image backbone queue", q.ImageBackbone), ring("text backbone queue", q.TextBackbone)
+	x.ImageBackbone = ring("image backbone queue", q.ImageBackbone)
+	x.TextBackbone = ring("text backbone queue", q.TextBackbone)
 	if g != nil {
 		x.Image.Graph = graphInputs(s.Inputs, "image", g.Image, g.counts[:1])
 	}
@@ -158,8 +160,11 @@ func graphInputs(in *feed.Inputs, modality string, x *geodesic.Graph, count []in
 	n, k := len(x.Owner), len(x.Layers[len(x.Layers)-1].Parent)
 	name := func(what string) string { return modality + " graph " + what }
 	return &objectives.Graph{
-		Centres: in.SharedFloats(name("centres"), x.Centres, k, len(x.Centres)/k), Paths: in.SharedFloats(name("paths"), x.Paths, k, k),
-		Owner: in.SharedInts(name("owners"), x.Owner, n), Reach: in.SharedFloats(name("reaches"), x.Reach, n), Count: in.SharedInts(name("count"), count),
+		Centres: in.SharedFloats(name("centres"), x.Centres, k, len(x.Centres)/k),
+		Paths:   in.SharedFloats(name("paths"), x.Paths, k, k),
+		Owner:   in.SharedInts(name("owners"), x.Owner, n),
+		Reach:   in.SharedFloats(name("reaches"), x.Reach, n),
+		Count:   in.SharedInts(name("count"), count),
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestMatchRefuses: what is no n texts and k images is an error, also where texts are so short that their states are copied.
+// TestMatchRefuses: what is no n texts and k images is an error, also where texts are so short that their states are
+// copied.
 func TestMatchRefuses(t *testing.T) {
 	m := build(t, tinyConfig(), "auto", 1)
 	x := randomBatch(m, 5)

@@ -49,19 +49,20 @@ type Options struct {
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
 	// the one that its configuration names evaluates as well, but does not train.
 	Connector *Connector
-	// Teacher is the frozen model of objective.distill_scores, opened for inference, or nil: a model without the one that its
-	// configuration names evaluates as well, but does not train. It belongs to this model from then on.
+	// Teacher is the frozen model of objective.distill_scores, opened for inference, or nil: a model without the one that
+	// its configuration names evaluates as well, but does not train. It belongs to this model from then on.
 	Teacher *Model
 	// Reference is the alignment of stored features that objective.klot keeps to, fitted
 	// before training; nil without it.
 	Reference *objectives.Reference
-	// Classes are the names of the classes that objective.classes tells, in the order of their numbers; nil: there are none.
+	// Classes are the names of the classes that objective.classes tells, in the order of their numbers; nil: there are
+	// none.
 	Classes []string
 }
 
-// Model is a system: towers with heads for two sides, what scores their pairs, and the parameters, which training and every
-// use share. What the systems of model.system are made of is a design each (designs.go). Its parts compile what they are asked
-// for once and keep it, see program.
+// Model is a system: towers with heads for two sides, what scores their pairs, and the parameters, which training and
+// every use share. What the systems of model.system are made of is a design each (designs.go). Its parts compile what
+// they are asked for once and keep it, see program.
 type Model struct {
 	cfg    config.Config
 	o      Options

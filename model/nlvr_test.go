@@ -31,8 +31,8 @@ func tinyAssignment() config.Config {
 	return cfg
 }
 
-// TestGoldenPictures compares steps of statements about two pictures and of text assignment with PyTorch: losses to 1e-5, every
-// gradient by name to 1e-4 of its largest element, and the parameters by name.
+// TestGoldenPictures compares steps of statements about two pictures and of text assignment with PyTorch: losses to
+// 1e-5, every gradient by name to 1e-4 of its largest element, and the parameters by name.
 func TestGoldenPictures(t *testing.T) {
 	for name, cfg := range map[string]config.Config{"nlvr": tinyNLVR(), "assignment": tinyAssignment()} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,8 @@ func TestGoldenPictures(t *testing.T) {
 	}
 }
 
-// compareJudged compares what a model says of the rows of a batch, whose columns are those that Judge asks for, with logits.
+// compareJudged compares what a model says of the rows of a batch, whose columns are those that Judge asks for, with
+// logits.
 func compareJudged(t *testing.T, m *Trainer, b Batch, logits []float32) {
 	t.Helper()
 	var names []string

@@ -43,8 +43,8 @@ func running(m *Trainer) (list []float32) {
 	return list
 }
 
-// TestRunningStatistics: a step leaves them, the end of an update moves them by each micro-batch in turn, and a step that is
-// dropped leaves no trace.
+// TestRunningStatistics: a step leaves them, the end of an update moves them by each micro-batch in turn, and a step
+// that is dropped leaves no trace.
 func TestRunningStatistics(t *testing.T) {
 	for _, host := range []string{"vseinf_norm", "vsrn_norm"} {
 		one, both := buildCLIP(t, tinyHost(host)), buildCLIP(t, tinyHost(host))
@@ -143,8 +143,8 @@ func TestLockedNorms(t *testing.T) {
 	}
 }
 
-// TestNormsOfTwins: the teacher has running statistics of its own, which follow the student's as every twin does, and its
-// passes move none.
+// TestNormsOfTwins: the teacher has running statistics of its own, which follow the student's as every twin does, and
+// its passes move none.
 func TestNormsOfTwins(t *testing.T) {
 	cfg := tinyHost("vseinf_norm")
 	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.ITC.Weight = true, 20, 1

@@ -182,8 +182,8 @@ func TestEveryPairOfSettings(t *testing.T) {
 	}
 }
 
-// TestComputedAgainInBF16: of combinations of settings with dropout, what is computed again has the bits of what is kept where results
-// are stored in bfloat16 too.
+// TestComputedAgainInBF16: of combinations of settings with dropout, what is computed again has the bits of what is
+// kept where results are stored in bfloat16 too.
 func TestComputedAgainInBF16(t *testing.T) {
 	e := engineOf(t, kernel.Options{Threads: 2, Precision: "bf16"})
 	base := combinedConfig()

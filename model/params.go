@@ -170,8 +170,8 @@ func (p *Params) initialize() error {
 	return errors.Join(errs...)
 }
 
-// Begin sets dst, of the length of a parameter, to the values that training starts from: those of Options.Start, where it
-// has any, else random ones.
+// Begin sets dst, of the length of a parameter, to the values that training starts from: those of Options.Start, where
+// it has any, else random ones.
 func (p *Params) Begin(q *Param, dst []float32) error {
 	if p.start != nil && !q.Given && p.start.Has(q.Name) {
 		return p.start.Read(q.Name, q.Shape, dst)
@@ -213,7 +213,8 @@ func (p *Params) Values() []float32 {
 	return p.values
 }
 
-// Grads returns the flat buffer of all gradients, which a training step overwrites: until it is done they may hold anything else.
+// Grads returns the flat buffer of all gradients, which a training step overwrites: until it is done they may hold
+// anything else.
 func (p *Params) Grads() []float32 {
 	p.placed.host(ofGrads, 0, len(p.grads))
 	return p.grads

@@ -15,8 +15,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// program is a computation for inference that is built and compiled for a key, such as a number of rows, when it is first
-// asked for, and kept for the next time. G is what a build makes: a computation with its nodes and the memory of its inputs.
+// program is a computation for inference that is built and compiled for a key, such as a number of rows, when it is
+// first asked for, and kept for the next time. G is what a build makes: a computation with its nodes and the memory of
+// its inputs.
 type program[K comparable, G built] struct {
 	m *Model
 	// build adds nodes to a graph and returns them with those whose values are read after a run.
@@ -185,7 +186,8 @@ func (n *net) towerInputs(t encoders.Tower, rows int, names map[string]string) e
 	return in
 }
 
-// withSecond puts the second pictures of rows of a batch behind the inputs in of their first ones, of a tower of pixels.
+// withSecond puts the second pictures of rows of a batch behind the inputs in of their first ones, of a tower of
+// pixels.
 func (n *net) withSecond(t encoders.Tower, rows int, in encoders.Inputs) encoders.Inputs {
 	second := n.towerInputs(t, rows, map[string]string{batch.Images: batch.SecondImages})
 	return encoders.Inputs{batch.Images: layout.ConcatRows(in[batch.Images], second[batch.Images])} // (2*rows, 3, S, S)

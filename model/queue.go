@@ -71,7 +71,8 @@ func newQueue(a queueArgs) *Queue {
 		}
 		return make([]float32, a.size*width)
 	}
-	q := &Queue{Image: ring(a.dim), IDs: make([]int32, a.size), size: a.size, dim: a.dim, ImageBackbone: ring(a.image), TextBackbone: ring(a.text)}
+	q := &Queue{Image: ring(a.dim), IDs: make([]int32, a.size), size: a.size, dim: a.dim, ImageBackbone: ring(a.image),
+		TextBackbone: ring(a.text)}
 	if !a.imagesOnly {
 		q.Text = ring(a.dim)
 	}
@@ -90,7 +91,8 @@ func newQueue(a queueArgs) *Queue {
 	return q
 }
 
-// keepOn has a device keep the rings; nil: none. What enters them goes there row by row, and products in bfloat16 round them.
+// keepOn has a device keep the rings; nil: none. What enters them goes there row by row, and products in bfloat16 round
+// them.
 func (q *Queue) keepOn(d *cuda.Device) error {
 	if d == nil {
 		return nil
@@ -103,6 +105,9 @@ func (q *Queue) keepOn(d *cuda.Device) error {
 	}
 	return nil
 }
+
+// both are the rings of images and of texts.
+func (q *Queue) both() [2][]float32 { return [2][]float32{q.Image, q.Text} }
 
 // Size returns Q.
 func (q *Queue) Size() int { return q.size }
@@ -158,7 +163,8 @@ func (p *Trainer) newQueue() error {
 	if err := (Footprint{Queue: estimate{p.Model}.queueBytes()}).fits(); err != nil {
 		return err
 	}
-	a := queueArgs{size: cfg.Queue.Size, dim: cfg.Model.Head.Dim, spheres: p.design.space.Spheres, imagesOnly: p.design.views, seed: cfg.Run.Seed}
+	a := queueArgs{size: cfg.Queue.Size, dim: cfg.Model.Head.Dim, spheres: p.design.space.Spheres,
+		imagesOnly: p.design.views, seed: cfg.Run.Seed}
 	a.image, a.text = estimate{p.Model}.backboneWidths()
 	p.queue = newQueue(a)
 	if err := p.queue.keepOn(onDevice(p.engine)); err != nil {
@@ -216,7 +222,8 @@ func (q *Queue) Tensors() (list []state.Tensor) {
 // CheckCounters implements state.Checker.
 func (q *Queue) CheckCounters() error {
 	if s := q.saved; s.Pointer < 0 || s.Pointer >= q.size || s.Filled < 0 || s.Filled > q.size {
-		return fmt.Errorf("model: queue: pointer %d and fill %d do not fit %d entries: choose another checkpoint", s.Pointer, s.Filled, q.size)
+		return fmt.Errorf("model: queue: pointer %d and fill %d do not fit %d entries: choose another checkpoint", s.Pointer,
+			s.Filled, q.size)
 	}
 	return nil
 }

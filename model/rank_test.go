@@ -16,8 +16,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// plainRanker scores candidates as the published code does: the states of a question are repeated for each candidate, and whole
-// texts are read, padded to the longest.
+// plainRanker scores candidates as the published code does: the states of a question are repeated for each candidate,
+// and whole texts are read, padded to the longest.
 type plainRanker struct {
 	machine        *exec.Machine
 	of             []float32
@@ -144,7 +144,8 @@ func questions(p *Trainer, r *rand.Rand, n int) *batch.Batch {
 	return b
 }
 
-// TestRankSharesPrefixes: many candidates in a batch that needs several groups of rows have the scores of the plain loop.
+// TestRankSharesPrefixes: many candidates in a batch that needs several groups of rows have the scores of the plain
+// loop.
 func TestRankSharesPrefixes(t *testing.T) {
 	m, _, _ := loadDecoder(t, "vqa")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -261,7 +262,8 @@ func TestRankRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkRank ranks 100 candidates for questions about images of their own, with shared prefixes and by the plain loop.
+// BenchmarkRank ranks 100 candidates for questions about images of their own, with shared prefixes and by the plain
+// loop.
 func BenchmarkRank(b *testing.B) {
 	cfg := tinyDecoder("vqa")
 	cfg.Model.Image = encoders.ImageOptions{Size: 64, Patch: 16, Depth: 4, Width: 192, Heads: 6}

@@ -27,7 +27,8 @@ type rankCase struct {
 	cfg   func() config.Config // in their place
 	o     func(t *testing.T, o *Options)
 	ranks int // 0: 2
-	// local are parts that compare a rank's own rows, and so are others than on one process; gradients are not compared then.
+	// local are parts that compare a rank's own rows, and so are others than on one process; gradients are not compared
+	// then.
 	local []string
 }
 
@@ -342,15 +343,16 @@ func onRanks(t *testing.T, ranks []*Trainer, f func(i int, m *Trainer) error) {
 // far says how far a value is from the one that it should be, as a share of scale.
 func far(got, want, scale float64) float64 { return math.Abs(got-want) / max(scale, 1e-30) }
 
-// looser are tolerances of gradients other than 1e-5: behind many batch norms of few values, and where they all but cancel out.
+// looser are tolerances of gradients other than 1e-5: behind many batch norms of few values, and where they all but
+// cancel out.
 var looser = map[string]float64{"clip, resnet": 1e-3, "classes, resnet": 1e-3, "moco, resnet": 1e-3, "moco, shuffled": 1e-3, "moco, running": 1e-3, "swav, resnet": 1e-3, "clip, region graph": 1e-4, "matching, one row each": 1e-4,
 	"moco, geodesic": 1e-4}
 
 // exchangeless are the cases whose losses need nothing of other ranks.
 var exchangeless = []string{"vqa", "captions", "sentence pairs, joint"}
 
-// TestRanks: several ranks and one process have, of one global batch, the same losses, gradients and queues, with all that is
-// random.
+// TestRanks: several ranks and one process have, of one global batch, the same losses, gradients and queues, with all
+// that is random.
 func TestRanks(t *testing.T) {
 	for name, x := range rankCases() {
 		t.Run(name, func(t *testing.T) {
@@ -567,8 +569,8 @@ func TestOneProcessExchangesNothing(t *testing.T) {
 	}
 }
 
-// TestOneRankIsNotFiniteWithinAnOp: with compute.check_nan a rank that meets a number that is not finite within the computation of an
-// op makes the exchanges of its step all the same, and no rank waits for it.
+// TestOneRankIsNotFiniteWithinAnOp: with compute.check_nan a rank that meets a number that is not finite within the
+// computation of an op makes the exchanges of its step all the same, and no rank waits for it.
 func TestOneRankIsNotFiniteWithinAnOp(t *testing.T) {
 	x := rankCases()["heads, regularised"]
 	x.sets = append(x.sets, "compute.check_nan=true")

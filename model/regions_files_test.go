@@ -57,7 +57,8 @@ func regionSettings(t *testing.T) []string {
 	return []string{"data.kind=regions", "data.root=" + dir, "data.regions.test=", "data.clean=none", "data.tokens=8", "model.text.positions=8", "data.vocab_min_count=1"}
 }
 
-// TestRegionFilesTrain: from files of regions and a vocabulary of their words to a model that finds the images of captions.
+// TestRegionFilesTrain: from files of regions and a vocabulary of their words to a model that finds the images of
+// captions.
 func TestRegionFilesTrain(t *testing.T) {
 	cfg, err := config.Load("", append([]string{
 		"model.system=clip", "model.text.layers=1", "model.text.width=16", "model.text.heads=2", "model.head.dim=8", "model.text.fusion_layers=0",

@@ -16,9 +16,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// BenchmarkResNet passes 32 images of 224 pixels through a ResNet-50 of random weights: in training forward and backward, with the
-// gradient of every weight and the statistics of the batch, and in inference. On one thread time is that of the processor, else of
-// the day. bench/peer/resnet.py measures torchvision's in turns with it.
+// BenchmarkResNet passes 32 images of 224 pixels through a ResNet-50 of random weights: in training forward and
+// backward, with the gradient of every weight and the statistics of the batch, and in inference. On one thread time is
+// that of the processor, else of the day. bench/peer/resnet.py measures torchvision's in turns with it.
 //
 //	go test ./model -run '^$' -bench 'ResNet/train/threads=2' -benchtime 3x
 func BenchmarkResNet(b *testing.B) {

@@ -26,9 +26,9 @@ var resNets = map[string]struct {
 	"50": {64, encoders.ResNet{Depth: 50, Width: 2}},
 }
 
-// TestGoldenResNet compares residual networks with those of torchvision: tokens, and in training the loss, the gradient of every
-// parameter to 1e-4 of its largest element and the running statistics after the pass, with frozen stages and batch norms and
-// without; in inference batch norms are folded.
+// TestGoldenResNet compares residual networks with those of torchvision: tokens, and in training the loss, the gradient
+// of every parameter to 1e-4 of its largest element and the running statistics after the pass, with frozen stages and
+// batch norms and without; in inference batch norms are folded.
 func TestGoldenResNet(t *testing.T) {
 	e := newEngine(t)
 	for name, network := range resNets {

@@ -26,8 +26,8 @@ func keysOf(t *testing.T, m *Trainer, b Batch, counter int) []float32 {
 	return slices.Clone(k.Image)
 }
 
-// TestResNetTeacher: the twin's batch norms see the batch, in shuffled groups of it that a step draws anew, or as in inference
-// nothing but the image.
+// TestResNetTeacher: the twin's batch norms see the batch, in shuffled groups of it that a step draws anew, or as in
+// inference nothing but the image.
 func TestResNetTeacher(t *testing.T) {
 	other := viewsBatch(1)
 	const row = 3 * 8 * 8
@@ -102,8 +102,8 @@ func TestResNetGroupStatistics(t *testing.T) {
 	}
 }
 
-// TestResNetSystems: the tower is one of every system that reads images; what is frozen has no gradient, and the twins of running
-// statistics follow them.
+// TestResNetSystems: the tower is one of every system that reads images; what is frozen has no gradient, and the twins
+// of running statistics follow them.
 func TestResNetSystems(t *testing.T) {
 	narrowed := func(cfg config.Config, sets ...string) config.Config {
 		cfg, err := cfg.With(append(slices.Clone(narrow), sets...)...)
@@ -161,7 +161,8 @@ func TestResNetSystems(t *testing.T) {
 	}
 }
 
-// TestResNetCrops: SwAV reads small views of another size through the same tower, whose running statistics hear of them too.
+// TestResNetCrops: SwAV reads small views of another size through the same tower, whose running statistics hear of them
+// too.
 func TestResNetCrops(t *testing.T) {
 	sets := append(slices.Clone(narrow), "data.crops.count=3", "data.crops.size=6")
 	m := newViewsSystem(t, tinyViews(t, "swav", sets...))
@@ -216,8 +217,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestResNetExplains: the score of a pair has a gradient at the places of the last layer, which is the same at each of them, since
-// their mean is what a head reads.
+// TestResNetExplains: the score of a pair has a gradient at the places of the last layer, which is the same at each of
+// them, since their mean is what a head reads.
 func TestResNetExplains(t *testing.T) {
 	cfg, err := tinyCLIP("sphere").With(append(slices.Clone(narrow), "model.image.size=24")...)
 	if err != nil {

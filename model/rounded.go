@@ -68,9 +68,9 @@ func (r *roundedWeights) bytes() (n int64) {
 	return n
 }
 
-// prepareOnce gives the weights of the linear layers of a computation, where the parameters are those of a source and do not
-// change, in the form in which products read them: packed for the built-in products, rounded to bfloat16 for a library that
-// multiplies in it. Each weight is prepared once, whatever the batches and computations.
+// prepareOnce gives the weights of the linear layers of a computation, where the parameters are those of a source and
+// do not change, in the form in which products read them: packed for the built-in products, rounded to bfloat16 for a
+// library that multiplies in it. Each weight is prepared once, whatever the batches and computations.
 func (b *net) prepareOnce(e exec.Engine, m *exec.Machine) (err error) {
 	if b.params.params.source == nil || onDevice(e) != nil {
 		return nil

@@ -23,8 +23,8 @@ func (b *builder) shareOf(n int) *sampleShare {
 	return &sampleShare{rank: b.o.Group.Rank(), ranks: b.o.Group.Size(), stacks: max(1, n/b.s.Rows)}
 }
 
-// take sets dst, an equal part for each of n samples, to those of what draw gives for n*ranks samples. Its values are rows, of which a
-// sample has so many, or with 0 anything.
+// take sets dst, an equal part for each of n samples, to those of what draw gives for n*ranks samples. Its values are
+// rows, of which a sample has so many, or with 0 anything.
 func (d *sampleShare) take(dst []int32, n, rows int, draw func(all []int32)) {
 	if d.ranks == 1 {
 		draw(dst)

@@ -26,8 +26,8 @@ func (m *Model) PairScore() (scoring.Score, error) {
 	return StoredScore(m.cfg, m.values)
 }
 
-// Metric returns the learned metric of objective.gssf as stored features are compared by it, nil without one: sparse and
-// low_rank are dense.
+// Metric returns the learned metric of objective.gssf as stored features are compared by it, nil without one: sparse
+// and low_rank are dense.
 func (m *Model) Metric() (*scoring.Metric, error) {
 	return storedMetric(metricForm(m.cfg), encoders.SimilaritySite, m.values)
 }

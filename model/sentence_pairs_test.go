@@ -18,8 +18,8 @@ func tinyPairs(t testing.TB, task string, sets ...string) config.Config {
 		"data.kind=sentence_pairs", `data.sentence_pairs.train_files=["-"]`, "data.sentence_pairs.task=" + task}, sets...)...)
 }
 
-// TestGoldenPairs compares steps of fine-tuning on pairs of sentences with PyTorch: losses to 1e-5, every gradient by name to 1e-4 of its
-// largest element, and what the model then says of the pairs.
+// TestGoldenPairs compares steps of fine-tuning on pairs of sentences with PyTorch: losses to 1e-5, every gradient by
+// name to 1e-4 of its largest element, and what the model then says of the pairs.
 func TestGoldenPairs(t *testing.T) {
 	for name, cfg := range map[string]config.Config{
 		"pairs_classes":      tinyPairs(t, "snli", "model.text.pool=mean"),

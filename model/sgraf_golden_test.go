@@ -93,8 +93,8 @@ func TestSGRAFMetricStart(t *testing.T) {
 	}
 }
 
-// TestSGRAFDropout: dropout in the pools changes the losses of steps and nothing of evaluation, and all losses of a step
-// read one matrix of scores.
+// TestSGRAFDropout: dropout in the pools changes the losses of steps and nothing of evaluation, and all losses of a
+// step read one matrix of scores.
 func TestSGRAFDropout(t *testing.T) {
 	losses := map[string]bool{}
 	for _, dropout := range []float64{0, .4} {

@@ -94,7 +94,8 @@ func naiveSigLIP(x, y []float32, ids []int32, scale, bias float64) float64 {
 	return sum / float64(n)
 }
 
-// TestSigLIPScaleIsClamped: before an update, and in what is saved after one, the scale is at most objective.siglip.scale_max.
+// TestSigLIPScaleIsClamped: before an update, and in what is saved after one, the scale is at most
+// objective.siglip.scale_max.
 func TestSigLIPScaleIsClamped(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Objective.ITC.InBatchWeight = 0

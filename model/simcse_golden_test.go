@@ -21,8 +21,8 @@ func tinyMCSE() config.Config {
 	return cfg
 }
 
-// TestGoldenSentences compares whole steps of SimCSE, with every head and pool, and of MCSE with PyTorch: losses to 1e-5, every gradient by
-// name to 1e-4 of its largest element.
+// TestGoldenSentences compares whole steps of SimCSE, with every head and pool, and of MCSE with PyTorch: losses to
+// 1e-5, every gradient by name to 1e-4 of its largest element.
 func TestGoldenSentences(t *testing.T) {
 	simcse := func(sets ...string) config.Config {
 		return tinySimCSE(t, append(append(sets, triplets...), "objective.simcse.weight=1")...)

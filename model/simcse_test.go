@@ -91,8 +91,8 @@ func wide(x []float32) (y []float64) {
 	return y
 }
 
-// naiveSimCSE is equation 5 of Gao et al. 2021 over rows of d channels, without hard negatives where z3 is nil, and how often
-// the positive is nearest.
+// naiveSimCSE is equation 5 of Gao et al. 2021 over rows of d channels, without hard negatives where z3 is nil, and how
+// often the positive is nearest.
 func naiveSimCSE(z1, z2, z3 []float64, d int, tau, alpha float64) (loss, hits float64) {
 	cosine := func(a, b []float64) float64 {
 		var ab, aa, bb float64
@@ -129,8 +129,8 @@ func naiveSimCSE(z1, z2, z3 []float64, d int, tau, alpha float64) (loss, hits fl
 	return loss, hits
 }
 
-// TestSimCSE compares the loss of a step with given positives with its definition over what the tower gives, for every head and
-// pool, and gradients with finite differences.
+// TestSimCSE compares the loss of a step with given positives with its definition over what the tower gives, for every
+// head and pool, and gradients with finite differences.
 func TestSimCSE(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"training head":        nil,
@@ -180,8 +180,8 @@ func TestSimCSE(t *testing.T) {
 	}
 }
 
-// TestSimCSEDropout: without given positives a text is its own under other dropout masks: the masks of both passes differ, a step
-// again draws them again, gradients are those of the masks that were drawn, and a step encodes once.
+// TestSimCSEDropout: without given positives a text is its own under other dropout masks: the masks of both passes
+// differ, a step again draws them again, gradients are those of the masks that were drawn, and a step encodes once.
 func TestSimCSEDropout(t *testing.T) {
 	m := build(t, tinySimCSE(t), "builtin", 2)
 	b := sentenceBatch(9)

@@ -19,9 +19,9 @@ import (
 const statisticsRate = 0.1
 
 // norms are the running statistics of the batch norms of a training step. A step keeps the statistics of its batch, and
-// the end of the update moves the running ones, by each micro-batch in turn, as forward passes of PyTorch do. So an update that
-// is not made leaves them as they were. Groups of a batch that are normalised by themselves, and processes that train together, take
-// the mean over theirs.
+// the end of the update moves the running ones, by each micro-batch in turn, as forward passes of PyTorch do. So an
+// update that is not made leaves them as they were. Groups of a batch that are normalised by themselves, and processes
+// that train together, take the mean over theirs.
 type norms struct{ list []statistic }
 
 // statistic is a running mean or variance.
@@ -93,8 +93,9 @@ func (n *norms) move(p *Params, processes int) {
 	n.drop()
 }
 
-// teacherNorms gives batch norms of the momentum encoder what they normalise by: statistics of their own batch, whose groups are of
-// shuffled images, or the running ones. Either way those of the momentum encoder follow the student's, as all its parameters do.
+// teacherNorms gives batch norms of the momentum encoder what they normalise by: statistics of their own batch, whose
+// groups are of shuffled images, or the running ones. Either way those of the momentum encoder follow the student's, as
+// all its parameters do.
 func (b *builder) teacherNorms() {
 	if b.s.TeacherContext == nil {
 		return
@@ -127,8 +128,8 @@ func (b *builder) teacherNorms() {
 	}
 }
 
-// agreement is how alike the text features of the student and of the teacher are, by which a dynamic momentum.rule moves
-// the teacher. A step keeps that of its batch; nothing changes before the update.
+// agreement is how alike the text features of the student and of the teacher are, by which a dynamic momentum.rule
+// moves the teacher. A step keeps that of its batch; nothing changes before the update.
 type agreement struct {
 	online, teacher *gorgonia.Node // (B, C); nil where nothing reads it
 	kept            []float32      // mean cosines of the micro-batches so far, of all processes
@@ -142,7 +143,8 @@ func (b *builder) agree() {
 	}
 	a := &b.step.agreement
 	a.online, a.teacher = b.s.Online.Text.Features, b.s.Teacher.Text.Features
-	objectives.Need(a.online != nil && a.teacher != nil, "momentum.rule", "needs text features of the student and of the teacher: set momentum.rule = \"static\"")
+	objectives.Need(a.online != nil && a.teacher != nil, "momentum.rule",
+		"needs text features of the student and of the teacher: set momentum.rule = \"static\"")
 }
 
 // nodes lists what a step has to compute for it.

@@ -18,8 +18,8 @@ import (
 // TeacherKey is where the configuration names the frozen teacher of scores.
 const TeacherKey = "objective.distill_scores.teacher"
 
-// scoreTeacher is a frozen model that gives targets to scores (objective.distill_scores), in evaluation mode. Its parameters are
-// read once, when the model that it teaches is made.
+// scoreTeacher is a frozen model that gives targets to scores (objective.distill_scores), in evaluation mode. Its
+// parameters are read once, when the model that it teaches is made.
 type scoreTeacher struct {
 	m     *Model
 	rows  int
@@ -43,17 +43,20 @@ var (
 // newScoreTeacher reads the parameters of a teacher of batches of some rows, which the towers of d read too.
 func newScoreTeacher(p *Model, cfg config.Config, d *design, rows int) (*scoreTeacher, error) {
 	bad := func(hint, format string, args ...any) error {
-		return config.Errors{{Path: TeacherKey, Value: cfg.Objective.DistillScores.Teacher, Msg: fmt.Sprintf(format, args...), Hint: hint}}
+		return config.Errors{{Path: TeacherKey, Value: cfg.Objective.DistillScores.Teacher,
+			Msg: fmt.Sprintf(format, args...), Hint: hint}}
 	}
 	if p.design.views {
-		return nil, bad("choose a run with images and texts", "must be a model of pairs (this one is of system %q)", p.cfg.Model.System)
+		return nil, bad("choose a run with images and texts", "must be a model of pairs (this one is of system %q)",
+			p.cfg.Model.System)
 	}
 	t := &scoreTeacher{m: p, rows: rows, path: cfg.Objective.DistillScores.Teacher}
 	given := slices.Concat(d.image.trained().Columns(), d.text.trained().Columns())
 	for _, c := range t.Columns() {
 		i := slices.IndexFunc(given, func(x batch.Column) bool { return x.Name == c.Name })
 		if i < 0 || !slices.Equal(given[i].Shape, c.Shape) || given[i].Type != c.Type {
-			return nil, bad("choose a run with the same data settings", "must read what this run reads: it reads %s %v", c.Name, c.Shape)
+			return nil, bad("choose a run with the same data settings", "must read what this run reads: it reads %s %v",
+				c.Name, c.Shape)
 		}
 	}
 	im, own := p.cfg.Model.Image, cfg.Model.Image
@@ -62,15 +65,18 @@ func newScoreTeacher(p *Model, cfg config.Config, d *design, rows int) (*scoreTe
 	}
 	if metric := cfg.Objective.DistillScores.Metric; metric != "" {
 		if t.Dim() == 0 {
-			return nil, bad("set objective.distill_scores.metric = \"\"", "compares tokens and has no features for objective.distill_scores.metric = %q", metric)
+			return nil, bad("set objective.distill_scores.metric = \"\"",
+				"compares tokens and has no features for objective.distill_scores.metric = %q", metric)
 		}
 		if s, err := p.PairScore(); err != nil || !s.Folds() {
-			return nil, bad("set objective.distill_scores.metric = \"\"", "has a score that is no product of features (%v), which objective.distill_scores.metric needs", s)
+			return nil, bad("set objective.distill_scores.metric = \"\"",
+				"has a score that is no product of features (%v), which objective.distill_scores.metric needs", s)
 		}
 	}
 	if cfg.Ranks > 1 && cfg.Parallel.Contrast == config.OfAllRanks { // which exchange features
 		if s, err := p.PairScore(); t.Dim() == 0 || err != nil || !s.Folds() {
-			return nil, bad(`set parallel.contrast = "local", or start one process`, "has scores that are no products of features, which %d processes need", cfg.Ranks)
+			return nil, bad(`set parallel.contrast = "local", or start one process`,
+				"has scores that are no products of features, which %d processes need", cfg.Ranks)
 		}
 	}
 	if _, err := cfg.Objective.DistillScores.MetricOf(t.Dim()); err != nil {
@@ -195,7 +201,9 @@ func (t *scoreTeacher) CheckCounters() error {
 	if t.saved.Fingerprint == t.print {
 		return nil
 	}
-	return config.Errors{{Path: TeacherKey, Value: t.path, Msg: fmt.Sprintf("has other weights than the teacher that this run was started with (fingerprint %s, then %s)", t.print, t.saved.Fingerprint),
+	return config.Errors{{Path: TeacherKey, Value: t.path,
+		Msg: fmt.Sprintf("has other weights than the teacher that this run was started with (fingerprint %s, then %s)",
+			t.print, t.saved.Fingerprint),
 		Hint: "give the teacher of the start, or start anew with --resume never"}}
 }
 

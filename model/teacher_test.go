@@ -100,7 +100,8 @@ func TestTeacher(t *testing.T) {
 	}
 }
 
-// TestTeacherMetric: the metric of a teacher's features starts as the identity, is trained, and is no part of the student.
+// TestTeacherMetric: the metric of a teacher's features starts as the identity, is trained, and is no part of the
+// student.
 func TestTeacherMetric(t *testing.T) {
 	teacher := build(t, scoreTeachers()["gssf"], "builtin", 1)
 	var losses []float64

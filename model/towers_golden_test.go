@@ -21,14 +21,15 @@ func everyLayer(side string) encoders.LoRA {
 	return encoders.LoRA{Rank: 2, Alpha: 3, Layers: []string{side + "/*/*/*/*"}}
 }
 
-// everyTuning adapts, scales and shifts the layers of a side, with a metric in the paths of low rank and two prompts, as
-// tools/goldens/tuning.py does.
+// everyTuning adapts, scales and shifts the layers of a side, with a metric in the paths of low rank and two prompts,
+// as tools/goldens/tuning.py does.
 func everyTuning(m *config.Model, side, activation, metric string, deep bool) {
 	m.LoRA = everyLayer(side)
 	m.Tuning = encoders.Tuning{AdapterWidth: 3, AdapterActivation: activation, SSF: true, Metric: metric, MetricBlocks: 2, PromptTokens: 2, PromptDeep: deep}
 }
 
-// towerGoldens are towers of tools/goldens/towers.py, lora.py, tuning.py and metric_towers.py as a configuration describes them.
+// towerGoldens are towers of tools/goldens/towers.py, lora.py, tuning.py and metric_towers.py as a configuration
+// describes them.
 var towerGoldens = map[string]func(m *config.Model){
 	"clip_image":       func(m *config.Model) { m.Image.Style = "clip" },
 	"siglip_image":     func(m *config.Model) { m.Image.Style = "siglip" },

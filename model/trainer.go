@@ -19,8 +19,9 @@ import (
 	"github.com/geoalign/geoalign/state"
 )
 
-// Trainer trains a model: it adds to it the training step, with or without a momentum teacher and a queue of past features, and
-// the losses. An update is Before, Step for each micro-batch, the optimiser's change of the parameters, and After.
+// Trainer trains a model: it adds to it the training step, with or without a momentum teacher and a queue of past
+// features, and the losses. An update is Before, Step for each micro-batch, the optimiser's change of the parameters,
+// and After.
 type Trainer struct {
 	*Model
 	queue  *Queue     // nil without one
@@ -265,8 +266,8 @@ func (p *Trainer) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 	return p.run(ctx, s)
 }
 
-// run is Step with inputs that are filled. Where a number is not finite, with compute.check_nan, it makes the exchanges that other
-// processes wait for all the same.
+// run is Step with inputs that are filled. Where a number is not finite, with compute.check_nan, it makes the exchanges
+// that other processes wait for all the same.
 func (p *Trainer) run(ctx context.Context, s *feed.Step) (*Result, error) {
 	bad := p.step.run(ctx)
 	if err := p.stage(); err != nil {
@@ -296,8 +297,8 @@ func (p *Trainer) run(ctx context.Context, s *feed.Step) (*Result, error) {
 	return r, nil
 }
 
-// Stage names the batch of the step after the next one: on a device its images go there while that computes. Its memory may not
-// change until the end of the step that has it, or Unstage. nil: there is none.
+// Stage names the batch of the step after the next one: on a device its images go there while that computes. Its memory
+// may not change until the end of the step that has it, or Unstage. nil: there is none.
 func (p *Trainer) Stage(b *batch.Batch) { p.ahead = b }
 
 // Unstage forgets the batch of Stage: it is not that of the next step after all.
@@ -320,7 +321,10 @@ func (p *Trainer) stage() error {
 
 // filters says whether a loss changes gradients.
 func (p *Trainer) filters() bool {
-	return slices.ContainsFunc(p.step.losses, func(l objectives.Loss) bool { _, ok := l.(objectives.GradientFilter); return ok })
+	return slices.ContainsFunc(p.step.losses, func(l objectives.Loss) bool {
+		_, ok := l.(objectives.GradientFilter)
+		return ok
+	})
 }
 
 // keep remembers what the batch brings to the queue and to running statistics, and how far it moves the teacher.
@@ -366,9 +370,9 @@ func (k *keys) add(g parallel.Group, x Keys, ids []int32) (err error) {
 // overwrites it.
 func (p *Trainer) Features() (k Keys, err error) { return p.step.keys.read(p.step.machine) }
 
-// After is called when an update was made: it clamps the temperature, has the losses finish, moves running statistics and the
-// boundary of mismatched words, and lets the features
-// of all micro-batches into the queue at once, so that each micro-batch saw the same queue.
+// After is called when an update was made: it clamps the temperature, has the losses finish, moves running statistics
+// and the boundary of mismatched words, and lets the features of all micro-batches into the queue at once, so that each
+// micro-batch saw the same queue.
 //
 // ALBEF's code clamps the temperature at the start of the next forward pass; doing it at
 // the end of the update gives the same numbers and leaves nothing half done when a step
@@ -400,8 +404,8 @@ func (p *Trainer) After() error {
 // Span is the places Lo, Lo+1, ... Hi-1 of the flat buffers of Params.
 type Span struct{ Lo, Hi int }
 
-// GradientOrder returns the places of the gradients of all parameters that are trained, one span for each, in the order in
-// which Step completes them: those of the last layers first. It is nil where they are complete at the end of Step
+// GradientOrder returns the places of the gradients of all parameters that are trained, one span for each, in the order
+// in which Step completes them: those of the last layers first. It is nil where they are complete at the end of Step
 // alone, with losses that change gradients and with train.accumulate = "features".
 func (p *Trainer) GradientOrder() (order []Span) {
 	if p.step == nil || p.cache != nil || p.filters() {

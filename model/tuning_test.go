@@ -63,8 +63,8 @@ func trainedOf(m config.Model, name string) bool {
 	return added(name) || m.Tuning.BitFit && strings.HasSuffix(name, "/bias") || m.Tuning.PartialBlocks == 1 && !front && (!inBlock || layer > 0)
 }
 
-// TestTuningStartsAsTheBase: every method trains what it says and nothing else of a tower, what is locked has no gradient, moment or
-// twin, and a fresh method but prompts has the loss of the model without it.
+// TestTuningStartsAsTheBase: every method trains what it says and nothing else of a tower, what is locked has no
+// gradient, moment or twin, and a fresh method but prompts has the loss of the model without it.
 func TestTuningStartsAsTheBase(t *testing.T) {
 	for system, plain := range tunable(t) {
 		base := build(t, plain, "builtin", 2)
@@ -141,7 +141,8 @@ func TestTuningGradients(t *testing.T) {
 	}
 }
 
-// TestTuningOwnGradients: the biases and last blocks that are trained have the gradients of the model that is trained whole.
+// TestTuningOwnGradients: the biases and last blocks that are trained have the gradients of the model that is trained
+// whole.
 func TestTuningOwnGradients(t *testing.T) {
 	for _, system := range []string{"clip", "styles", "albef"} {
 		cfg := tunable(t)[system]
@@ -207,8 +208,8 @@ func TestTuningLearns(t *testing.T) {
 	}
 }
 
-// TestPromptsAndLengths: with prompts, what stands behind the end of a text is read as little as without them, and every text reads the
-// prompts.
+// TestPromptsAndLengths: with prompts, what stands behind the end of a text is read as little as without them, and
+// every text reads the prompts.
 func TestPromptsAndLengths(t *testing.T) {
 	for name, cfg := range map[string]config.Config{"clip": tinyCLIP("sphere"), "styles": bothStyles("clip", "clip"), "mean": bothStyles("", "bert"), "classes": tinyCLIP("Multi(2,4)")} {
 		cfg.Model.Tuning.PromptTokens, cfg.Model.Tuning.PromptDeep = 2, true
@@ -321,8 +322,8 @@ func TestTuningCounts(t *testing.T) {
 	}
 }
 
-// TestTuningRefused: blocks that do not divide the inputs of a layer, prompts without a place and a model that trains nothing
-// are refused by name.
+// TestTuningRefused: blocks that do not divide the inputs of a layer, prompts without a place and a model that trains
+// nothing are refused by name.
 func TestTuningRefused(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Model.Image.MLP, cfg.Model.Text.MLP = 20, 28
@@ -352,7 +353,8 @@ func TestTuningRefused(t *testing.T) {
 	}
 }
 
-// TestMergedTuning: a model whose weights have taken in scales, shifts and adapters with a metric gives the loss of the tuned one.
+// TestMergedTuning: a model whose weights have taken in scales, shifts and adapters with a metric gives the loss of the
+// tuned one.
 func TestMergedTuning(t *testing.T) {
 	for system, plain := range tunable(t) {
 		for _, metric := range []string{"", "diag", "block_diag", "dense"} {
@@ -397,8 +399,8 @@ func TestMergedTuning(t *testing.T) {
 	}
 }
 
-// TestTuningRecompute: a tuned step that computes its blocks again, and one in bfloat16, do what they do untuned: the same bits,
-// and nearly the loss of float32.
+// TestTuningRecompute: a tuned step that computes its blocks again, and one in bfloat16, do what they do untuned: the
+// same bits, and nearly the loss of float32.
 func TestTuningRecompute(t *testing.T) {
 	for name, cfg := range map[string]config.Config{"albef": tinyConfig(), "styles": bothStyles("clip", "clip")} {
 		allTuning(&cfg.Model)

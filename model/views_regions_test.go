@@ -8,8 +8,8 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 )
 
-// TestMaskedViews: with masks that hide nothing the hinge loss is that of both views of an image, and of one text; others hide
-// regions anew at each step, and evaluation sees all.
+// TestMaskedViews: with masks that hide nothing the hinge loss is that of both views of an image, and of one text;
+// others hide regions anew at each step, and evaluation sees all.
 func TestMaskedViews(t *testing.T) {
 	host := func(mask, hinge float64) *Trainer {
 		cfg := tinyHost("esa_norm")

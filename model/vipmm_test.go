@@ -12,7 +12,8 @@ import (
 	"github.com/geoalign/geoalign/objectives"
 )
 
-// tinyViPMM is the system of tools/goldens/vipmm.py: all losses of ViPMM, a teacher that sees a second view, and a queue.
+// tinyViPMM is the system of tools/goldens/vipmm.py: all losses of ViPMM, a teacher that sees a second view, and a
+// queue.
 func tinyViPMM(fusion string) config.Config {
 	c := tinyADCL("tucker", 3)
 	switch fusion {
@@ -34,9 +35,9 @@ func tinyViPMM(fusion string) config.Config {
 	return c
 }
 
-// TestGoldenViPMM compares a whole step with an independent PyTorch model, for each fusion of pairs: every loss to 1e-5,
-// every gradient by name to 1e-4 of its largest element, the online weight, the twins after a step of gradient descent, and the
-// queue behind it.
+// TestGoldenViPMM compares a whole step with an independent PyTorch model, for each fusion of pairs: every loss to
+// 1e-5, every gradient by name to 1e-4 of its largest element, the online weight, the twins after a step of gradient
+// descent, and the queue behind it.
 func TestGoldenViPMM(t *testing.T) {
 	for _, fusion := range []string{"tucker", "core", "attention"} {
 		t.Run(fusion, func(t *testing.T) {
@@ -126,7 +127,8 @@ func TestGoldenViPMM(t *testing.T) {
 	}
 }
 
-// setPartners sets the row that each is told from in the place of what a loss has drawn; one that names itself has none.
+// setPartners sets the row that each is told from in the place of what a loss has drawn; one that names itself has
+// none.
 func (p *Trainer) setPartners(name string, rows []int32) {
 	index, there := p.step.inputs.Memory(name).([]int32), p.floats(name+" there")
 	copy(index, rows)

@@ -49,9 +49,9 @@ func (w *Writer) Columns() []batch.Column {
 // statesKey is numbers of rows and of different images among them.
 type statesKey struct{ rows, images int }
 
-// decoderStates is the compiled computation of what the decoder reads of a batch: keys and values of its cross-attention to the
-// states of N sequences, once for all tokens of the texts about them. Of questions there are as many as rows, of captions as many
-// as images.
+// decoderStates is the compiled computation of what the decoder reads of a batch: keys and values of its
+// cross-attention to the states of N sequences, once for all tokens of the texts about them. Of questions there are as
+// many as rows, of captions as many as images.
 type decoderStates struct {
 	computation
 	images []float32      // (K*T, D) tokens of images
@@ -95,8 +95,8 @@ func (w *Writer) read(ctx context.Context, b *batch.Batch) (*decoderStates, erro
 	return x, o.err
 }
 
-// distinct numbers the rows of b that differ in one of the columns: it returns the number of each row, and the first row of
-// each number.
+// distinct numbers the rows of b that differ in one of the columns: it returns the number of each row, and the first
+// row of each number.
 func distinct(b *batch.Batch, columns []batch.Column) (number []int32, first []int) {
 	same := func(i, j int) bool {
 		x, y := b.Row(i), b.Row(j)
@@ -136,7 +136,8 @@ func (w *Writer) encodeImages(ctx context.Context, b *batch.Batch, rows []int, d
 func (w *Writer) buildStates(of statesKey, n *net) (*decoderStates, gorgonia.Nodes, error) {
 	m := w.m
 	k, l, t := of.images, m.text.Len(), m.image.Len()
-	x := &decoderStates{images: make([]float32, k*t*m.image.Width()), image: make([]int32, of.rows), of: make([]int32, of.rows)}
+	x := &decoderStates{images: make([]float32, k*t*m.image.Width()), image: make([]int32, of.rows),
+		of: make([]int32, of.rows)}
 	states := n.inputs.SharedFloats("image states", x.images, k*t, m.image.Width())
 	if x.n, x.len = k, t; w.ReadsQuestions() {
 		x.n, x.len = of.rows, l
@@ -164,8 +165,8 @@ type tokensKey struct {
 	places    int // in the cache
 }
 
-// nextTokens is the compiled computation of the next token of R texts. Keys and values of tokens that have been read lie in a
-// cache, of whose places each token names those of the tokens before it: texts that begin alike share them.
+// nextTokens is the compiled computation of the next token of R texts. Keys and values of tokens that have been read
+// lie in a cache, of whose places each token names those of the tokens before it: texts that begin alike share them.
 type nextTokens struct {
 	computation
 	tokensKey
@@ -188,8 +189,8 @@ type token struct {
 	place  int     // where its keys and values go, -1: nowhere
 }
 
-// next returns the computation for rows tokens at a time behind at most past others with so many places in the cache, on what
-// was read of a batch.
+// next returns the computation for rows tokens at a time behind at most past others with so many places in the cache,
+// on what was read of a batch.
 func (w *Writer) next(r *decoderStates, rows, past, places int) (*nextTokens, error) {
 	x, err := w.tokens.get(tokensKey{r.n, rows, past, places})
 	if err != nil {
@@ -232,7 +233,8 @@ func (w *Writer) buildTokens(of tokensKey, n *net) (*nextTokens, gorgonia.Nodes,
 	return x, append(gorgonia.Nodes{x.logits}, x.own...), nil
 }
 
-// each reads tokens, and calls visit with the number of each and the logits (V) of the token behind it, on several threads.
+// each reads tokens, and calls visit with the number of each and the logits (V) of the token behind it, on several
+// threads.
 func (x *nextTokens) each(ctx context.Context, tokens []token, visit func(i int, logits []float32)) error {
 	for lo := 0; lo < len(tokens); lo += x.rows {
 		part := tokens[lo:min(lo+x.rows, len(tokens))]
@@ -286,8 +288,8 @@ func (x *nextTokens) remember(o *outputs, tokens []token) {
 // textsKey is a number of texts, and of tokens that are read of each.
 type textsKey struct{ rows, len int }
 
-// textsToRead is the input of Writer.HeatMaps: of n texts the tokens that are read (n*len), the token behind each, -1 for none,
-// and how many are read of a text (n).
+// textsToRead is the input of Writer.HeatMaps: of n texts the tokens that are read (n*len), the token behind each, -1
+// for none, and how many are read of a text (n).
 type textsToRead struct {
 	len                   int
 	tokens, next, lengths []int32
@@ -310,11 +312,11 @@ func (x *textsToRead) set(texts [][]int32) {
 // HasHeatMaps says whether HeatMaps has maps.
 func (w *Writer) HasHeatMaps() bool { return w.m.hasPatches() }
 
-// HeatMaps returns for each of the n rows of b (Columns) what the P patches of its image add to a text about it, (n, P), by the
-// log-probability of the text. Texts are as Ranker has them, with the tokens that stand around their
-// words. The map is that of Explainer.HeatMaps in the layer in the middle: of an answer, of the question's words within the fusion
-// layers; of a caption, of its own tokens within the decoder. A computation is kept for every number of rows and every power of
-// two that lengths lie below: call it with few different ones. It ends early with the error of ctx.
+// HeatMaps returns for each of the n rows of b (Columns) what the P patches of its image add to a text about it, (n,
+// P), by the log-probability of the text. Texts are as Ranker has them, with the tokens that stand around their words.
+// The map is that of Explainer.HeatMaps in the layer in the middle: of an answer, of the question's words within the
+// fusion layers; of a caption, of its own tokens within the decoder. A computation is kept for every number of rows and
+// every power of two that lengths lie below: call it with few different ones. It ends early with the error of ctx.
 func (w *Writer) HeatMaps(ctx context.Context, b *batch.Batch, texts [][]int32) ([]float32, error) {
 	n := b.Rows()
 	if len(texts) != n {
@@ -355,7 +357,8 @@ func (x *heatMaps) ofTexts(w *Writer, n *net, rows int) *gorgonia.Node {
 		return n.inputs.SharedInts("text "+name, values, len(values))
 	}
 	x.lengths = ints("lengths", t.lengths)
-	a := encoders.DecoderArgs{IDs: ints("tokens", t.tokens), Lengths: x.lengths, Len: t.len, States: image.Tokens, StateLen: image.Len}
+	a := encoders.DecoderArgs{IDs: ints("tokens", t.tokens), Lengths: x.lengths, Len: t.len, States: image.Tokens,
+		StateLen: image.Len}
 	scope := n.root().In("decoder")
 	if w.ReadsQuestions() {
 		text := m.text.encode(n, rows, encoders.Tap{}, encoders.Want{Tokens: true})

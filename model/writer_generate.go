@@ -17,8 +17,8 @@ type GenerateOptions struct {
 	Beams     int // texts that are followed at a time; 0: 1
 	MinTokens int // tokens that are written at least, before the one that ends a text
 	MaxTokens int // tokens that are written at most, with the one that ends a text; 0: 20
-	// LengthPenalty is the power of the number of written tokens, with the last, that the log-probability of a text is divided
-	// by: larger values favour longer texts; 0: none.
+	// LengthPenalty is the power of the number of written tokens, with the last, that the log-probability of a text is
+	// divided by: larger values favour longer texts; 0: none.
 	LengthPenalty float64
 }
 
@@ -72,9 +72,10 @@ type likely struct {
 	logp float64
 }
 
-// Generate writes a text about each row of b by beam search: the tokens of its words, without those around them. The search about
-// a row is over when so many texts have ended as there are beams and no beam can become better than the worst of them at its present
-// length. It ends early with the error of ctx, and with an *eval.NonFiniteError where a logit is NaN.
+// Generate writes a text about each row of b by beam search: the tokens of its words, without those around them. The
+// search about a row is over when so many texts have ended as there are beams and no beam can become better than the
+// worst of them at its present length. It ends early with the error of ctx, and with an *eval.NonFiniteError where a
+// logit is NaN.
 func (w *Writer) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions) ([][]int32, error) {
 	if err := o.check(w.m); err != nil {
 		return nil, err
@@ -133,7 +134,8 @@ func (w *Writer) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions
 				continue
 			}
 			if slices.ContainsFunc(s.next, func(list []likely) bool { return list == nil }) {
-				return nil, &eval.NonFiniteError{What: fmt.Sprintf("model: scores of token %d of text %d are NaN", step, i), Cure: "evaluate another checkpoint"}
+				return nil, &eval.NonFiniteError{What: fmt.Sprintf("model: scores of token %d of text %d are NaN", step, i),
+					Cure: "evaluate another checkpoint"}
 			}
 			s.step(o, w.m.o.EndID)
 		}
@@ -145,7 +147,8 @@ func (w *Writer) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions
 	return texts, nil
 }
 
-// likeliest returns the k likeliest tokens but one, the likeliest first, of equal ones the first; nil where a logit is NaN.
+// likeliest returns the k likeliest tokens but one, the likeliest first, of equal ones the first; nil where a logit is
+// NaN.
 func likeliest(logits []float32, k int, without int32) []likely {
 	top := make([]likely, 0, k+1)
 	for id, v := range logits {

@@ -19,8 +19,9 @@ const rankedAtOnce = 128
 // keptPrefixes is how many prefixes of the candidates of a batch are kept at least, for those that go on from them.
 const keptPrefixes = 1024
 
-// Ranker scores candidates for what a decoder may write about the rows of a batch, such as a list of answers (ALBEF, Li et al.
-// 2021, section 4, VQA): the score is the log-probability of the whole text. A prefix that candidates share is read once.
+// Ranker scores candidates for what a decoder may write about the rows of a batch, such as a list of answers (ALBEF, Li
+// et al. 2021, section 4, VQA): the score is the log-probability of the whole text. A prefix that candidates share is
+// read once.
 type Ranker struct {
 	w      *Writer
 	tree   prefixTree
@@ -29,9 +30,9 @@ type Ranker struct {
 	scores []float32
 }
 
-// Ranker returns a ranker of candidates, each the tokens of a text with those that stand around its words, which all begin
-// with the same one. With top > 0 those with the top most probable first words alone are scored, of equal ones the first in the
-// list; 0 scores all.
+// Ranker returns a ranker of candidates, each the tokens of a text with those that stand around its words, which all
+// begin with the same one. With top > 0 those with the top most probable first words alone are scored, of equal ones
+// the first in the list; 0 scores all.
 func (w *Writer) Ranker(candidates [][]int32, top int) (*Ranker, error) {
 	tree, err := newPrefixTree(candidates, w.m.o.Vocab, w.m.cfg.Model.Text.Positions)
 	if err != nil {
@@ -64,8 +65,8 @@ type rankedRow struct {
 	scores []float32
 }
 
-// Rank returns the scores (n, K) of the candidates for the n rows of b, -Inf for those that top leaves out. The next call
-// overwrites them. It ends early with the error of ctx.
+// Rank returns the scores (n, K) of the candidates for the n rows of b, -Inf for those that top leaves out. The next
+// call overwrites them. It ends early with the error of ctx.
 func (r *Ranker) Rank(ctx context.Context, b *batch.Batch) ([]float32, error) {
 	read, err := r.w.read(ctx, b)
 	if err != nil {
@@ -108,7 +109,8 @@ func (r *Ranker) Rank(ctx context.Context, b *batch.Batch) ([]float32, error) {
 // newRow begins a row.
 func (r *Ranker) newRow(scores []float32) rankedRow {
 	n := len(r.tree.nodes)
-	x := rankedRow{sums: make([]float64, n), needed: make([]bool, n), inner: make([]bool, n), chosen: make([]bool, r.count), place: make([]int32, n), scores: scores}
+	x := rankedRow{sums: make([]float64, n), needed: make([]bool, n), inner: make([]bool, n),
+		chosen: make([]bool, r.count), place: make([]int32, n), scores: scores}
 	x.needed[0], x.inner[0] = true, true
 	for i := range scores {
 		scores[i], x.chosen[i] = float32(math.Inf(-1)), true

@@ -22,8 +22,8 @@ type Bank struct {
 	Pointer *gorgonia.Node // where the batch enters the queue, int32 scalar, or nil
 	Graph   *Graph         // over the queue, nil without one; it needs Pointer
 	Local   space.Space    // metric of the graph; zero: the angle on one sphere
-	// Places are the columns 0, 1, ... Q-1 of the pool, int32 (Q), where rows are not those of the keys, as those of one of several
-	// processes; nil: row i is that of key i.
+	// Places are the columns 0, 1, ... Q-1 of the pool, int32 (Q), where rows are not those of the keys, as those of
+	// one of several processes; nil: row i is that of key i.
 	Places *gorgonia.Node
 
 	keyOwner, keyReach *gorgonia.Node // of Keys in Graph, once they were asked for
@@ -98,4 +98,29 @@ func (b *Bank) Geodesic(f *gorgonia.Node, p Paths, positives Positives) *gorgoni
 		DirectPositives: p.DirectPositives, SameCluster: p.SameCluster, StraightThrough: p.StraightThrough,
 		Limit: p.Limit, Space: b.Local,
 	})
+}
+
+// Memory is the host side of past features, such as the queue of a model.
+type Memory interface {
+	// Banks adds the memory's inputs to the step, once the towers are built.
+	Banks(s *Step) *Banks
+}
+
+// Banks are the features that a step compares its own with: the momentum features of the
+// batch and the queue of past ones.
+type Banks struct {
+	Image, Text *Bank // Text is nil in systems of images alone
+	// Positives are the columns that are right answers for the rows of the batch.
+	Positives Positives
+	// Own (B) int32 are the columns of the batch, nil for 0, 1, ... B-1.
+	Own *gorgonia.Node
+	// Filled is the number of entries that the queue had before the batch, and Usable how
+	// many of them a step may read: none before the queue comes into use. int32 scalars.
+	Filled, Usable *gorgonia.Node
+	// GraphActive says whether the step that was filled last reads graphs over the queue.
+	GraphActive func() bool
+	// ImageBackbone and TextBackbone are the rings (Q, D') of features before the head, nil
+	// unless they are kept.
+	ImageBackbone, TextBackbone *gorgonia.Node
+	Size                        int // Q, 0 without a queue
 }

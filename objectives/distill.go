@@ -1,6 +1,8 @@
 package objectives
 
 import (
+	"math"
+
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/space"
 )
@@ -56,4 +58,21 @@ func accumulatesFeatures(k *section.Checker) bool {
 // headSpace is the space of the features.
 func headSpace(k *section.Checker) (space.Space, error) {
 	return space.Parse(k.Value("model.head.topology").(string), int(k.Number("model.head.dim")))
+}
+
+// Ramp is a value that grows linearly from 0 over some updates, or over some epochs if
+// those are more.
+type Ramp struct {
+	To     float64
+	Steps  int
+	Epochs float64
+}
+
+// At returns the value after so many updates, where an epoch has perEpoch of them.
+func (r Ramp) At(update int, perEpoch float64) float64 {
+	n := max(r.Steps, int(math.Round(r.Epochs*perEpoch)))
+	if n <= 0 || update >= n {
+		return r.To
+	}
+	return r.To * float64(update) / float64(n)
 }

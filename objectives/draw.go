@@ -2,6 +2,8 @@ package objectives
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
@@ -24,3 +26,9 @@ func (s *Step) Draw(name string, p batch.Pool, n int) *gorgonia.Node {
 		return nil
 	}, n, d)
 }
+
+// gumbel draws from the standard Gumbel distribution.
+func gumbel(r *rand.Rand) float32 { return float32(-math.Log(r.ExpFloat64() + 1e-30)) }
+
+// uniform draws from (0, 1).
+func uniform(r *rand.Rand) float32 { return (float32(r.Uint32()>>9) + 0.5) / (1 << 23) }

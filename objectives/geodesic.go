@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/objectives/scoring"
@@ -61,8 +62,8 @@ func (g *Geodesic) Defaults() {
 		WarmStart: true, PeriodSteps: 100, Gradient: "same_cluster+straight_through+soft_entry", Entries: 8, Softness: 0.05, LimitPi: 4, Mix: 1}
 }
 
-// Limit is the length at which paths are cut, in the unit of the local metric: on m spheres an angle is up to sqrt(m) pi, so that
-// much more is a long path.
+// Limit is the length at which paths are cut, in the unit of the local metric: on m spheres an angle is up to sqrt(m)
+// pi, so that much more is a long path.
 func (g *Geodesic) Limit(s space.Space) float64 {
 	return g.LimitPi * math.Pi * math.Sqrt(float64(s.Spheres))
 }
@@ -129,4 +130,31 @@ func (g *Geodesic) checkLayers(k *section.Checker) {
 	for i := 1; i < len(layers); i++ {
 		k.Require("layers", layers[i] > layers[i-1], "must grow from the top layer to the bottom one", "such as [16, 256]")
 	}
+}
+
+// Paths says how a geodesic is measured and how a gradient passes it.
+type Paths struct {
+	SameCluster     bool    // the direct angle between points of one cluster
+	StraightThrough bool    // the gradient of the cosine
+	Entries         int     // centres a point may enter the graph by, at most all: 1 is eq. 3, more are soft_entry
+	Softness        float32 // temperature of the minimum over several entries, in the unit of the local metric
+	DirectPositives bool    // a positive is never farther than its own angle
+	Limit           float32 // length, in the unit of the local metric, at which a path is cut, the score -1
+}
+
+// ParsePaths returns the paths of a gradient mode as the configuration names it,
+// "strict" or some of same_cluster, straight_through and soft_entry joined by +.
+func ParsePaths(gradient string, entries int, softness, limit float64, directPositives bool) Paths {
+	p := Paths{Entries: 1, Softness: float32(softness), DirectPositives: directPositives, Limit: float32(limit)}
+	for _, mode := range strings.Split(gradient, "+") {
+		switch mode {
+		case "same_cluster":
+			p.SameCluster = true
+		case "straight_through":
+			p.StraightThrough = true
+		case "soft_entry":
+			p.Entries = entries
+		}
+	}
+	return p
 }

@@ -3,6 +3,7 @@ package objectives
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
@@ -12,12 +13,12 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Geometric is the regularisation of GeRA: the head keeps the geometry that the features of a tower have before it. Of stored
-// features the neighbours are rows of a pool, found once; else they are sought in the queue, which then keeps the features before
-// the head too.
+// Geometric is the regularisation of GeRA: the head keeps the geometry that the features of a tower have before it. Of
+// stored features the neighbours are rows of a pool, found once; else they are sought in the queue, which then keeps
+// the features before the head too.
 //
-// The neighbourhood of every image, or text, is compared before and after the head (GeRA, eq. 3). Points of the queue are
-// the teacher's, and pass the student's head: a gradient reaches the head alone.
+// The neighbourhood of every image, or text, is compared before and after the head (GeRA, eq. 3). Points of the queue
+// are the teacher's, and pass the student's head: a gradient reaches the head alone.
 type Geometric struct {
 	// alpha of GeRA, for each modality; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -31,8 +32,8 @@ type Geometric struct {
 	Sampling string `toml:"sampling"`
 	// the anchor is the first of the K points
 	Anchor bool `toml:"anchor" when:"stored"`
-	// exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there
-	// is one)
+	// exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once
+	// there is one)
 	Search string `toml:"search" when:"towers"`
 	// of two points: heat | linear | squared | inverse
 	Kernel string `toml:"kernel"`
@@ -191,5 +192,46 @@ func (l *Geometric) term(s *Step, x regularised) *gorgonia.Node {
 	return geometric.Geometric(geometric.GeometricArgs{
 		Anchors: x.points, Queue: x.past, Neighbours: geometric.Neighbours(args), Weight: weight, Bias: bias,
 		Tokens: m, Groups: groups, Kernel: l.Kernel, Epsilon: float32(l.Epsilon), Scale: l.Scale,
+	})
+}
+
+// Dropout places of the points of both sides, apart from those of the towers and of the
+// teacher's: no tower has that many.
+const (
+	imagePointSites = 2 << 16
+	textPointSites  = 3 << 16
+)
+
+// pooled is the term for heads of any depth over features that are stored: a sample names the points of its
+// neighbourhood by rows of a pool, in the columns batch.ImageNeighbours and batch.TextNeighbours. The points pass the
+// head as in training, with dropout masks of their own, some anchors at a time.
+func (l *Geometric) pooled(s *Step) (parts []Part) {
+	if l.Images() {
+		Need(s.ImagePool != nil, "geometric", "needs the pool of image features: give it in Options.ImagePool")
+		parts = append(parts, s.Part("geometric_image", l.Weight, l.inPool(s, s.Online.Image, s.ImagePool, batch.ImageNeighbours, imagePointSites)))
+	}
+	if l.Texts() {
+		Need(s.TextPool != nil, "geometric", "needs the pool of text features: give it in Options.TextPool")
+		parts = append(parts, s.Part("geometric_text", l.Weight, l.inPool(s, s.Online.Text, s.TextPool, batch.TextNeighbours, textPointSites)))
+	}
+	return parts
+}
+
+// inPool is the term of a side.
+func (l *Geometric) inPool(s *Step, x Side, pool batch.Pool, column string, sites uint64) *gorgonia.Node {
+	Need(pool.Width() == x.Width, "geometric", "the pool has rows of %d values, the features of the side %d: use features of one encoder", pool.Width(), x.Width)
+	Need(x.Head.Classes() == 1, "geometric", "a feature of a pool is one class token, and the head reads %d", x.Head.Classes())
+	return geometric.Pooled(geometric.PooledArgs{
+		Neighbours: s.Column(batch.Column{Name: column, Shape: []int{l.Neighbours}, Type: batch.Int32}, s.Rows),
+		Pool:       pool, Key: s.Student.DropoutKey, First: s.Rows * s.Ranks.rank(), Chunk: l.Chunk,
+		Kernel: l.Kernel, Epsilon: float32(l.Epsilon), Scale: l.Scale,
+		Head: func(points, key *gorgonia.Node) (rows *gorgonia.Node, parameters []geometric.Parameter) {
+			c := &encoders.Context{DropoutKey: key}
+			c.SkipSites(sites)
+			scope := x.Scope.Copied(points.Graph(), func(parameter, input *gorgonia.Node) {
+				parameters = append(parameters, geometric.Parameter{Node: parameter, Copy: input})
+			})
+			return x.Head.Project(c, scope, points), parameters
+		},
 	})
 }

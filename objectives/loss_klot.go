@@ -5,17 +5,20 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/relation"
 	"github.com/geoalign/geoalign/ops/similarity"
 	"gorgonia.org/gorgonia"
 )
 
-// KLOT is the regulariser of SOTAlign (arXiv 2602.23353): the transport plan between the images and the texts of a batch stays
-// near that of a linear alignment of the frozen features, which is fitted to the training pairs before the first step. Rows need
-// not be in pairs.
+// KLOT is the regulariser of SOTAlign (arXiv 2602.23353): the transport plan between the images and the texts of a
+// batch stays near that of a linear alignment of the frozen features, which is fitted to the training pairs before the
+// first step. Rows need not be in pairs.
 //
-// Images and texts shall be as near to each other as the alignment says. Both spaces give an entropic transport plan between the images and the texts
-// of the step, and the loss is
+// Images and texts shall be as near to each other as the alignment says. Both spaces give an entropic transport plan
+// between the images and the texts of the step, and the loss is
 //
 //	KL(P* || P),  P* = plan of the reference's cosines / eps*,  P = plan of the scores / eps
 //
@@ -32,8 +35,8 @@ type KLOT struct {
 	TargetEpsilon float64 `toml:"target_epsilon"`
 	// of Sinkhorn at most; klot_off in the log says by which share the rows of the plan are off at the end
 	Iterations int `toml:"iterations" max:"100000"`
-	// R, unpaired rows of each side that every step draws besides its batch, from all rows that training may see, paired
-	// or not (data.pairs.paired, image_pool, text_pool); 0: none
+	// R, unpaired rows of each side that every step draws besides its batch, from all rows that training may see,
+	// paired or not (data.pairs.paired, image_pool, text_pool); 0: none
 	Rows int `toml:"rows" max:"65536"`
 }
 
@@ -92,3 +95,41 @@ func (l *KLOT) Build(s *Step) []Part {
 
 // planTolerance is the share by which row sums of a plan may be off: what float32 can tell.
 const planTolerance = 1e-4
+
+// Reference is an alignment of both sides that was fitted before training and stays as it is:
+// one linear layer each into a space of K channels, where rows are compared by their cosine.
+type Reference struct{ Image, Text Layer }
+
+// Layer is y = W x + b.
+type Layer struct {
+	Weight []float32 // (K, D), row by row
+	Bias   []float32 // (K)
+}
+
+// referenceEps is the least length that a row is divided by.
+const referenceEps = 1e-12
+
+// apply maps rows (N, D) to unit rows (N, K).
+func (l Layer) apply(s *Step, name string, rows *gorgonia.Node) *gorgonia.Node {
+	k, d := len(l.Bias), rows.Shape()[1]
+	Need(k > 0 && len(l.Weight) == k*d, name, "needs a weight (K, %d) and a bias (K) (got %d and %d values): fit the alignment to these features", d, len(l.Weight), k)
+	weight, bias := s.SharedFloats(name+" weight", l.Weight, k, d), s.SharedFloats(name+" bias", l.Bias, k)
+	return nn.L2Normalize(nn.Linear(rows, weight, bias), referenceEps)
+}
+
+// rowsOfSide are rows of a side: those of the batch and further ones.
+type rowsOfSide struct {
+	before *gorgonia.Node // (N, D) before the head
+	after  *gorgonia.Node // (N, C) features
+}
+
+// withFurther returns the rows of the batch on a side and, behind them, rows (R, D) that pass
+// its head; nil: none.
+func (s *Step) withFurther(x Side, c *encoders.Context, further *gorgonia.Node) rowsOfSide {
+	r := rowsOfSide{s.Backbone(x), x.Features}
+	if further != nil {
+		r.after = layout.ConcatRows(r.after, x.Head.Project(c, x.Scope, further)) // (B+R, C)
+		r.before = layout.ConcatRows(r.before, further)                           // (B+R, D)
+	}
+	return r
+}

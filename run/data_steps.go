@@ -14,8 +14,8 @@ import (
 	"github.com/geoalign/geoalign/train/schedule"
 )
 
-// watchData begins to read what pictures and features hold, in the background, and returns the hook that looks what was found, and
-// ends the run where that is other than before or than on another rank.
+// watchData begins to read what pictures and features hold, in the background, and returns the hook that looks what
+// was found, and ends the run where that is other than before or than on another rank.
 func (r *Run) watchData() train.Hook {
 	h := train.Hook{Name: "data", Stage: train.StageEval}
 	if r.data == nil || len(r.data.Splits) == 0 {

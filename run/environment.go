@@ -41,8 +41,8 @@ func (r *Run) tellDecoder(from *checkpoint.Checkpoint) {
 	}
 }
 
-// keepKernels writes the kernels of products that were met since the last call to the run folder, for those who go on with the
-// run, and what was measured to the user's cache.
+// keepKernels writes the kernels of products that were met since the last call to the run folder, for those who go on
+// with the run, and what was measured to the user's cache.
 func (r *Run) keepKernels() {
 	if r.engine.Decided() == r.decided {
 		return

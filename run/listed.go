@@ -36,8 +36,8 @@ func (g listedTexts) Fill(i int, row batch.Row) error {
 	return nil
 }
 
-// caption cleans a text. It fails where nothing is left of it, or no token: what stands around a text stands around any, and
-// where nothing does, a text without a token has the features 0.
+// caption cleans a text. It fails where nothing is left of it, or no token: what stands around a text stands around
+// any, and where nothing does, a text without a token has the features 0.
 func caption(text string, clean func(string) string, tok data.Tokenizer) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("the text %.60q is no UTF-8: save it as UTF-8", text)

@@ -263,8 +263,9 @@ func (t *Trained) Tolerate(ctx context.Context, set *Split, progress func(phase 
 	return x.run(ctx, do)
 }
 
-// Evaluate runs a task on a split; empty are that of the system and eval.split. A task that reads files of its own, as
-// a probe of texts does, opens no split. Of several processes the outcome of rank 0 counts: others may have none. progress is told how much of a phase is done and may be nil.
+// Evaluate runs a task on a split; empty are that of the system and eval.split. A task that reads files of its own,
+// as a probe of texts does, opens no split. Of several processes the outcome of rank 0 counts: others may have none.
+// progress is told how much of a phase is done and may be nil.
 func (t *Trained) Evaluate(ctx context.Context, task, split string, progress func(phase string, done, total int)) (Scores, error) {
 	if err := CheckTask(task); err != nil {
 		return nil, err

@@ -255,8 +255,9 @@ func (b *opening) makeFolder() error {
 // ranksPrefix begins the name of the file by which ranks find out whether they see one folder.
 const ranksPrefix = ".tmp-ranks-"
 
-// seesFolder finds out which ranks see the run folder of rank 0, by a file that it writes there. Those that do not can train: they read
-// it to go on with a run, which fails then, and to roll back, which is refused before the first step.
+// seesFolder finds out which ranks see the run folder of rank 0, by a file that it writes there. Those that do not
+// can train: they read it to go on with a run, which fails then, and to roll back, which is refused before the first
+// step.
 func (b *opening) seesFolder() error {
 	if b.group.Size() == 1 {
 		return nil

@@ -190,8 +190,8 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 	return nil
 }
 
-// wordRows returns the rows of the word embeddings that the run goes on from or starts from, of which there may be more than
-// tokens; 0 where there are none.
+// wordRows returns the rows of the word embeddings that the run goes on from or starts from, of which there may be
+// more than tokens; 0 where there are none.
 func (r *Run) wordRows(from *checkpoint.Checkpoint) (int, error) {
 	if r.tok == nil {
 		return 0, nil
@@ -289,8 +289,8 @@ func (r *Run) initModel() error {
 	return nil
 }
 
-// takesOver says by which keys the model cannot take over the parameters of a checkpoint. A run of texts alone takes the text
-// tower of any system, and one that tells the classes of images the image tower.
+// takesOver says by which keys the model cannot take over the parameters of a checkpoint. A run of texts alone takes
+// the text tower of any system, and one that tells the classes of images the image tower.
 func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
 	old, err := setup.OwnConfig(ck, r.cfg.Added...)
 	if err != nil {

@@ -39,7 +39,8 @@ func TestCheckWrites(t *testing.T) {
 	fails(t, exitUsage, []string{"data", "check", "--config", tiny, "--split", "val", "--write", filepath.Join(dir, "no.csv")}, "its images are no files of their own")
 }
 
-// What is met and not used is said: by embed for a folder with links and images of other kinds, by train, check and stats for a list.
+// What is met and not used is said: by embed for a folder with links and images of other kinds, by train, check and
+// stats for a list.
 func TestInputsAreCounted(t *testing.T) {
 	dir, flags := photoData(t)
 	run := filepath.Join(t.TempDir(), "run")

@@ -27,8 +27,8 @@ var followed = flag.Int("follow", 8, "follow one of so many advices of the comma
 // followedAdvices counts them.
 var followedAdvices atomic.Int64
 
-// checkAdvice looks at the error of a command line: what it names must be there, and what it tells to do must help. Every test
-// of a command line that fails comes here.
+// checkAdvice looks at the error of a command line: what it names must be there, and what it tells to do must help.
+// Every test of a command line that fails comes here.
 func checkAdvice(t *testing.T, args []string, stderr string) {
 	t.Helper()
 	for line := range strings.Lines(stderr) {
@@ -64,8 +64,8 @@ type defaults struct{}
 func (defaults) Value(path string) (any, bool) { return config.Default().Get(path) }
 func (defaults) Open(string) []string          { return nil }
 
-// checkNamed fails for a flag, key, command or page that a line names and that is not there. A flag must be one of the command
-// that failed, or of one that the line names.
+// checkNamed fails for a flag, key, command or page that a line names and that is not there. A flag must be one of
+// the command that failed, or of one that the line names.
 func checkNamed(t *testing.T, args []string, line string) {
 	t.Helper()
 	if strings.Contains(line, "unknown flag") || strings.Contains(line, "unknown key") || strings.Contains(line, "unknown shorthand") {
@@ -130,7 +130,8 @@ func withoutPlaces(s string) string {
 	return anyNumber.ReplaceAllString(testFolder.ReplaceAllString(s, "DIR"), "N")
 }
 
-// followChange runs the changed command line on copies of the folders that it names. The error must not be the same again.
+// followChange runs the changed command line on copies of the folders that it names. The error must not be the same
+// again.
 func followChange(t *testing.T, args []string, line string, c advicetest.Change) {
 	t.Helper()
 	if slices.Contains(args, "--ranks") || c.Text == "" {

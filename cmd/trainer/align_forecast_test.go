@@ -65,8 +65,8 @@ func TestAlignForecast(t *testing.T) {
 	fails(t, exitFailed, []string{"align-forecast", image, text, "--out", filepath.Join(dir, "none", "page.html")}, "choose another file with --out")
 }
 
-// TestAlignForecastCaptions: captions of one image are near each other whatever the image is, which is nothing that both spaces
-// have in common.
+// TestAlignForecastCaptions: captions of one image are near each other whatever the image is, which is nothing that
+// both spaces have in common.
 func TestAlignForecastCaptions(t *testing.T) {
 	const images, each, w = 80, 5, 12
 	r := rand.New(rand.NewPCG(3, 4))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAlignWith: the scores of two fits are averaged over the same texts of stored features alone, and not those of an image
-// with one caption and with another.
+// TestAlignWith: the scores of two fits are averaged over the same texts of stored features alone, and not those of
+// an image with one caption and with another.
 func TestAlignWith(t *testing.T) {
 	const texts = 60
 	folder := featuresFolder(t, texts, 6) // of the images the first rows are used

@@ -271,7 +271,8 @@ func (f *benchFlags) result(c *cobra.Command, before, r bench.Result) error {
 	return kept
 }
 
-// keep writes a result to --save, whole or not at all. One that cannot be written is printed all the same: it took its time to measure.
+// keep writes a result to --save, whole or not at all. One that cannot be written is printed all the same: it took
+// its time to measure.
 func (f *benchFlags) keep(c *cobra.Command, result any) error {
 	if f.save == "" || groupOf(c).Rank() > 0 {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestBenchInference prints a table of both precisions, the same as JSON and in a file, and refuses what does not go together.
+// TestBenchInference prints a table of both precisions, the same as JSON and in a file, and refuses what does not go
+// together.
 func TestBenchInference(t *testing.T) {
 	quickPeak(t)
 	args := []string{"bench", "--inference", "--config", tiny, "--batches", "1,3", "--seconds", "0"}

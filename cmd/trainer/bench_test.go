@@ -103,7 +103,8 @@ func TestBenchVary(t *testing.T) {
 	}
 }
 
-// TestBenchVaryFails: what was measured before a row fails is kept by --save, with --json too, which prints no half result.
+// TestBenchVaryFails: what was measured before a row fails is kept by --save, with --json too, which prints no half
+// result.
 func TestBenchVaryFails(t *testing.T) {
 	quickPeak(t)
 	for _, more := range [][]string{nil, {"--json"}} {

@@ -12,7 +12,8 @@ import (
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
-// TestCautions: a run that learned nothing says so at its end, in JSON, on its page and in an evaluation; its log stays numbers.
+// TestCautions: a run that learned nothing says so at its end, in JSON, on its page and in an evaluation; its log
+// stays numbers.
 func TestCautions(t *testing.T) {
 	dir := t.TempDir()
 	still := tinyArgs(dir, "--max-steps", "24", "--set", "optimizer.clip_norm=1e-30", "--set", "optimizer.decay=0", "--set", "train.log_every_steps=1", "--set", "train.eval_every_steps=0", "--set", "eval.rerank_top=0")
@@ -47,8 +48,8 @@ func TestCautionsOfDivergence(t *testing.T) {
 	contains(t, stdout, "note: the loss diverged: it began at ")
 }
 
-// TestCautionsOfColumns: validate, align-forecast and train tell of a column that alone decides, and search compares rows that have no
-// direction as the message of the cosine proposes.
+// TestCautionsOfColumns: validate, align-forecast and train tell of a column that alone decides, and search compares
+// rows that have no direction as the message of the cosine proposes.
 func TestCautionsOfColumns(t *testing.T) {
 	dir := t.TempDir()
 	const n, d = 60, 6

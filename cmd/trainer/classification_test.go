@@ -30,8 +30,8 @@ func TestClassificationOfExploded(t *testing.T) {
 	fails(t, exitFailed, []string{"embed", "--checkpoint", dir, "--out", t.TempDir()}, "the features of row 0 are not finite (NaN in column 0)")
 }
 
-// TestClassificationOfClip: a classifier does not start from the tower of a system whose structure no style has, and is told of no value
-// that would do.
+// TestClassificationOfClip: a classifier does not start from the tower of a system whose structure no style has, and
+// is told of no value that would do.
 func TestClassificationOfClip(t *testing.T) {
 	stderr := fails(t, exitUsage, []string{"finetune", "--checkpoint", "testdata/oldruns/clip-v0", "--task", "classification", "--out", t.TempDir()},
 		`model.image.style: the checkpoint`, `an image tower of model.system "clip" without model.image.style, a structure that no style has (got ""); use another checkpoint`)
@@ -40,8 +40,8 @@ func TestClassificationOfClip(t *testing.T) {
 	}
 }
 
-// TestClassificationRun: a classifier is trained, stopped and resumed at the same place, evaluated with a page and a file of results,
-// probed, fine-tuned for other classes, and says what it does not know.
+// TestClassificationRun: a classifier is trained, stopped and resumed at the same place, evaluated with a page and a
+// file of results, probed, fine-tuned for other classes, and says what it does not know.
 func TestClassificationRun(t *testing.T) {
 	whole, out := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "run")
 	must(t, exitDone, classesArgs(whole)...)
@@ -128,8 +128,8 @@ func captionFolder(t *testing.T) string {
 	return dir
 }
 
-// TestClassificationOfPairs: finetune --task classification takes the image tower of a model of images and texts, and of folders of classes,
-// by the image size and the vocabulary that they have.
+// TestClassificationOfPairs: finetune --task classification takes the image tower of a model of images and texts, and
+// of folders of classes, by the image size and the vocabulary that they have.
 func TestClassificationOfPairs(t *testing.T) {
 	dir, out := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "tuned")
 	must(t, exitDone, tinyArgs(dir, "--max-steps", "2")...)

@@ -43,7 +43,8 @@ func endAt(t *testing.T, dir string, step int) {
 	}
 }
 
-// Two runs on the device have the same bits, also where one of them was resumed; micro-batches and other features included.
+// Two runs on the device have the same bits, also where one of them was resumed; micro-batches and other features
+// included.
 func TestCUDARunsEndTheSame(t *testing.T) {
 	cudatest.Use(t)
 	for name, set := range map[string][]string{
@@ -137,7 +138,8 @@ func TestCUDANotFinite(t *testing.T) {
 	onlyFinite(t, back)
 }
 
-// broken runs the program on the emulator with further variables. It has to fail with one line of error, which it returns.
+// broken runs the program on the emulator with further variables. It has to fail with one line of error, which it
+// returns.
 func broken(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := spawn(t, append([]string{cuda.LibrariesEnv + "=" + cudatest.Emulator(t)}, env...), args...)
@@ -192,8 +194,8 @@ func TestCUDAThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// Whatever fails on the device, in a step, an evaluation or a save, the run ends with one error, and each checkpoint that is there
-// has the bits of a run that nothing happened to; resumed, it ends with them.
+// Whatever fails on the device, in a step, an evaluation or a save, the run ends with one error, and each checkpoint
+// that is there has the bits of a run that nothing happened to; resumed, it ends with them.
 func TestCUDAFailures(t *testing.T) {
 	library := []string{cuda.LibrariesEnv + "=" + cudatest.Emulator(t)}
 	dir := t.TempDir()
@@ -235,7 +237,8 @@ func TestCUDAFailures(t *testing.T) {
 	}
 }
 
-// sameCheckpoints compares what a broken run has saved with the same steps of another, and wants the checkpoint of a step at least.
+// sameCheckpoints compares what a broken run has saved with the same steps of another, and wants the checkpoint of a
+// step at least.
 func sameCheckpoints(t *testing.T, what, run, whole string, step int) {
 	t.Helper()
 	folder := filepath.Join(run, "checkpoints")

@@ -31,8 +31,8 @@ func newDataCommand() *cobra.Command {
 
 var errEmpty = errors.New("it is empty")
 
-// loadData is load for a look at the data: a look at pairs of sentences, or at samples of downstream tasks, needs no system and no
-// loss that trains on them.
+// loadData is load for a look at the data: a look at pairs of sentences, or at samples of downstream tasks, needs no
+// system and no loss that trains on them.
 func (f *configFlags) loadData(c *cobra.Command) (config.Config, error) {
 	cfg, err := f.load(c)
 	if problems := (config.Errors)(nil); errors.As(err, &problems) {

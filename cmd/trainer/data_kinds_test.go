@@ -67,7 +67,8 @@ func kindsFolder(t *testing.T) (dir string, kinds map[string][]string) {
 	}
 }
 
-// TestDataOfTasks: samples of a downstream task are looked at without the loss that trains on them, and a split without one to train on.
+// TestDataOfTasks: samples of a downstream task are looked at without the loss that trains on them, and a split
+// without one to train on.
 func TestDataOfTasks(t *testing.T) {
 	dir, flags := photoData(t)
 	row := `{"image": "val/000.png", "sentence": "a picture", "label": "neutral"}`

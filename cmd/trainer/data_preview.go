@@ -249,8 +249,8 @@ func pictures(cfg config.Config, row batch.Row, columns []batch.Column) (list []
 	return list, nil
 }
 
-// twoPictures is samples for a split that is evaluated and whose rows are about two pictures, such as statements of NLVR2; nil for
-// others.
+// twoPictures is samples for a split that is evaluated and whose rows are about two pictures, such as statements of
+// NLVR2; nil for others.
 func twoPictures(ctx context.Context, cfg config.Config, split string, n *int, o source.Options) (sample, error) {
 	if !cfg.Data.ReadsExamples() {
 		return nil, nil

@@ -267,7 +267,8 @@ func TestDataOfFolder(t *testing.T) {
 	}
 }
 
-// TestPreviewTwoPictures: both pictures of a statement stand side by side, in training and evaluation, with its text and its class.
+// TestPreviewTwoPictures: both pictures of a statement stand side by side, in training and evaluation, with its text
+// and its class.
 func TestPreviewTwoPictures(t *testing.T) {
 	sets := []string{"data.kind=nlvr", "data.examples.source=scenes", "model.image.size=32", "data.crop_scale_min=1", "data.flip=false", "data.randaugment_ops=0"}
 	cfg, err := config.Load("../../configs/nlvr.toml", sets)

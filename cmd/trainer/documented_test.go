@@ -15,8 +15,9 @@ import (
 	"github.com/geoalign/geoalign/data/scenes"
 )
 
-// TestDocumentedCommands: every command line of the pages, of the shipped configurations and of the help is one that this program
-// takes: its command, its flags, the keys of --set and the files of the repository that it names are there.
+// TestDocumentedCommands: every command line of the pages, of the shipped configurations and of the help is one that
+// this program takes: its command, its flags, the keys of --set and the files of the repository that it names are
+// there.
 func TestDocumentedCommands(t *testing.T) {
 	texts := map[string]string{}
 	for _, root := range []string{"README.md", "docs", "configs"} {

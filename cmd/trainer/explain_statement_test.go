@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExplainStatement: of a model of statements about two pictures both are shown, each with a map of its own, of a row of a split and
-// of files; what is of pairs is refused.
+// TestExplainStatement: of a model of statements about two pictures both are shown, each with a map of its own, of a
+// row of a split and of files; what is of pairs is refused.
 func TestExplainStatement(t *testing.T) {
 	dir := t.TempDir()
 	base, tuned, out := filepath.Join(dir, "base"), filepath.Join(dir, "tuned"), filepath.Join(dir, "why")

@@ -179,7 +179,8 @@ func TestExplain(t *testing.T) {
 	fails(t, exitFailed, []string{"explain", "--checkpoint", dir, "--image", filepath.Join(dir, "none.png"), "--text", "a"}, "--image:", "none.png")
 }
 
-// TestPlacesInOrder: words of several tokens begin at other places in each text, and the places are told from the first to the last all the same.
+// TestPlacesInOrder: words of several tokens begin at other places in each text, and the places are told from the
+// first to the last all the same.
 func TestPlacesInOrder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	must(t, exitDone, tinyArgs(dir, "--max-steps", "1", "--set", "data.vocab_size=64")...)

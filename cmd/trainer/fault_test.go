@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// Variables of the processes that tests start: the fault that one ends by, and how locks of its file system work (files.SimulateFlock).
+// Variables of the processes that tests start: the fault that one ends by, and how locks of its file system work
+// (files.SimulateFlock).
 const (
 	faultVariable = "GEOALIGN_TEST_FAULT"
 	flockVariable = "GEOALIGN_TEST_FLOCK"
@@ -54,8 +55,8 @@ func fault(kind string) {
 	}
 }
 
-// TestFaults: a fault of Go ends the program by SIGABRT, 134 for a shell, and not with the code of a bad configuration; it leaves no core
-// dump, and as the first process of a container it ends with that code.
+// TestFaults: a fault of Go ends the program by SIGABRT, 134 for a shell, and not with the code of a bad
+// configuration; it leaves no core dump, and as the first process of a container it ends with that code.
 func TestFaults(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the limits are those of Linux")
@@ -87,8 +88,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFirstProcess: as the first process of a container the program has the exit codes that it has elsewhere, and a signal that asks it to
-// stop is passed on.
+// TestFirstProcess: as the first process of a container the program has the exit codes that it has elsewhere, and a
+// signal that asks it to stop is passed on.
 func TestFirstProcess(t *testing.T) {
 	bin := binary(t)
 	first := func(env string, args ...string) *exec.Cmd {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestGrounding: a model of scenes is fine-tuned on referring expressions, with what is found in log, table, JSON, results and page; and
-// any model with a match head is evaluated.
+// TestGrounding: a model of scenes is fine-tuned on referring expressions, with what is found in log, table, JSON,
+// results and page; and any model with a match head is evaluated.
 func TestGrounding(t *testing.T) {
 	dir := t.TempDir()
 	base, tuned := filepath.Join(dir, "base"), filepath.Join(dir, "tuned")

@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// underInit runs the command line in a process of its own and returns its exit code. The first process of a container does so: the system
-// spares that one from the signal by which a fault of Go ends, see faultsAsSignals, and its code would be 2.
+// underInit runs the command line in a process of its own and returns its exit code. The first process of a container
+// does so: the system spares that one from the signal by which a fault of Go ends, see faultsAsSignals, and its code
+// would be 2.
 func underInit() int {
 	self, err := os.Executable()
 	if err != nil {

@@ -51,7 +51,8 @@ func TestMissingInputs(t *testing.T) {
 	must(t, exitDone, append([]string{"validate", "--config", tiny}, flags...)...)
 }
 
-// TestMissingImages: eval and embed count the images that are not there before they encode anything, and name the first.
+// TestMissingImages: eval and embed count the images that are not there before they encode anything, and name the
+// first.
 func TestMissingImages(t *testing.T) {
 	dir, flags := photoData(t)
 	out := filepath.Join(t.TempDir(), "run")

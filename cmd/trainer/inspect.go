@@ -282,8 +282,8 @@ type dataVerified struct {
 	Why   []string `json:"why,omitempty"`
 }
 
-// verifyData compares the data of a run with what the run recorded of them, nil for a run without a record. Data that cannot be opened, as
-// on another machine, are no fault of the run.
+// verifyData compares the data of a run with what the run recorded of them, nil for a run without a record. Data that
+// cannot be opened, as on another machine, are no fault of the run.
 func verifyData(c *cobra.Command, dir string, sets []string, out outputFlags) (*dataVerified, error) {
 	list, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) ([]record.Difference, error) {
 		return record.Verify(ctx, dir, sets, progress)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestDamagedGallery: a row that changed in a gallery, with the time of its file as it was, is found by search and by inspect --verify, which
-// name the file; embed makes it anew. Galleries of a split too, and of a damaged caption.
+// TestDamagedGallery: a row that changed in a gallery, with the time of its file as it was, is found by search and by
+// inspect --verify, which name the file; embed makes it anew. Galleries of a split too, and of a damaged caption.
 func TestDamagedGallery(t *testing.T) {
 	dir := t.TempDir()
 	ck, texts := filepath.Join(dir, "run"), filepath.Join(dir, "texts.txt")
@@ -59,7 +59,8 @@ func TestDamagedGallery(t *testing.T) {
 	}
 }
 
-// TestInspectKinds: what is no checkpoint is described in short, flags of checkpoints are refused there, and what is of no kind gets the list.
+// TestInspectKinds: what is no checkpoint is described in short, flags of checkpoints are refused there, and what is
+// of no kind gets the list.
 func TestInspectKinds(t *testing.T) {
 	npz := "../../data/features/testdata/all.npz"
 	stdout, _ := must(t, exitDone, "inspect", npz)

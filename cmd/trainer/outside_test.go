@@ -22,8 +22,9 @@ import (
 // kills is how many exports, embeds and imports TestKilledWritersLeaveNothing kills.
 var kills = flag.Int("kills", 2, "processes that TestKilledWritersLeaveNothing kills of each kind")
 
-// TestOneWriterWithoutLocks: where the file system has no locks, or lies about them, a second process does not train into the folder of a
-// first, is told who has it, and takes over at once when that one was killed. The run ends with the bits of one that was left alone.
+// TestOneWriterWithoutLocks: where the file system has no locks, or lies about them, a second process does not train
+// into the folder of a first, is told who has it, and takes over at once when that one was killed. The run ends with
+// the bits of one that was left alone.
 func TestOneWriterWithoutLocks(t *testing.T) {
 	bin := binary(t)
 	whole := filepath.Join(t.TempDir(), "whole")
@@ -68,8 +69,8 @@ func TestOneWriterWithoutLocks(t *testing.T) {
 	}
 }
 
-// TestKilledWritersLeaveNothing kills exports, embeds, imports, averages and merges at random moments. The next one of the same command succeeds and nothing
-// hidden is left, neither beside the folder nor in it. -kills kills more.
+// TestKilledWritersLeaveNothing kills exports, embeds, imports, averages and merges at random moments. The next one
+// of the same command succeeds and nothing hidden is left, neither beside the folder nor in it. -kills kills more.
 func TestKilledWritersLeaveNothing(t *testing.T) {
 	bin := binary(t)
 	dir := t.TempDir()

@@ -20,8 +20,8 @@ import (
 	"github.com/geoalign/geoalign/internal/process"
 )
 
-// Several processes that a launcher such as mpirun has started with the same command line are ranks of one command. Rank 0 alone
-// prints and writes; all agree on how the command ends.
+// Several processes that a launcher such as mpirun has started with the same command line are ranks of one command.
+// Rank 0 alone prints and writes; all agree on how the command ends.
 
 // ranks joins the processes that were started together with this one; parallel.Single is a process on its own.
 func ranks() (parallel.Group, error) {
@@ -79,8 +79,9 @@ func checkRanks(c *cobra.Command) error {
 	return nil
 }
 
-// agreed ends a command that has ended with err here and has told it with the exit code. It returns the code that all ranks end with: that
-// of the first rank that failed. Where ranks cannot agree, as another one is gone, this one says what it knows and ends all that are left.
+// agreed ends a command that has ended with err here and has told it with the exit code. It returns the code that all
+// ranks end with: that of the first rank that failed. Where ranks cannot agree, as another one is gone, this one says
+// what it knows and ends all that are left.
 func (c company) agreed(err error, code int) int {
 	if c.group.Size() == 1 || err == nil {
 		return code
@@ -173,8 +174,8 @@ func behind(w io.Writer) io.Writer {
 	return w
 }
 
-// launcherFlags are those of the launcher at path for processes of one machine: that of Open MPI refuses more than there are
-// cores and to run as root, and binds each to one core.
+// launcherFlags are those of the launcher at path for processes of one machine: that of Open MPI refuses more than
+// there are cores and to run as root, and binds each to one core.
 func launcherFlags(ctx context.Context, path string) (flags, env []string) {
 	said, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil || !strings.Contains(string(said), "Open MPI") && !strings.Contains(string(said), "OpenRTE") {

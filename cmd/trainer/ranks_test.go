@@ -47,8 +47,8 @@ func onRanks(t *testing.T, n int, args func(rank int) []string) []*rankOf {
 	return out
 }
 
-// TestOneVoice: rank 0 alone prints, and all end with one code: of a run, an evaluation, an embedding, a plan, and of errors that
-// all meet or one of them.
+// TestOneVoice: rank 0 alone prints, and all end with one code: of a run, an evaluation, an embedding, a plan, and of
+// errors that all meet or one of them.
 func TestOneVoice(t *testing.T) {
 	dir := t.TempDir()
 	out, gallery := filepath.Join(dir, "run"), filepath.Join(dir, "gallery")
@@ -141,8 +141,8 @@ func TestALostRankEndsAll(t *testing.T) {
 	}
 }
 
-// TestARankFollows: a rank other than 0 says nothing of a signal and does not leave while nothing is to be saved, which rank 0
-// decides; a second signal ends it.
+// TestARankFollows: a rank other than 0 says nothing of a signal and does not leave while nothing is to be saved,
+// which rank 0 decides; a second signal ends it.
 func TestARankFollows(t *testing.T) {
 	var out bytes.Buffer
 	signals, exits, stopped := make(chan os.Signal), make(chan int, 1), make(chan bool)
@@ -268,8 +268,8 @@ func alive(pid int) bool {
 	return err == nil && !strings.HasPrefix(rest, "Z")
 }
 
-// TestAKilledRankEndsAll within half a minute, not with 0, the newest checkpoint is whole, and the run goes on from it. A signal to the
-// launcher saves first.
+// TestAKilledRankEndsAll within half a minute, not with 0, the newest checkpoint is whole, and the run goes on from
+// it. A signal to the launcher saves first.
 func TestAKilledRankEndsAll(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("finds the processes in /proc")

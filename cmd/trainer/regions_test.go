@@ -10,7 +10,8 @@ import (
 	"github.com/geoalign/geoalign/data/regions"
 )
 
-// TestRegions: the grid of a tower is written, and every command that looks at data reads it. With pictures, boxes are drawn.
+// TestRegions: the grid of a tower is written, and every command that looks at data reads it. With pictures, boxes
+// are drawn.
 func TestRegions(t *testing.T) {
 	dir := t.TempDir()
 	ck, out := filepath.Join(dir, "run"), filepath.Join(dir, "regions")

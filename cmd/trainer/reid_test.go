@@ -23,8 +23,8 @@ func reidArgs(out string, sets ...string) []string {
 	return args
 }
 
-// TestReIDScenes: a run by identities is evaluated by its search, which keep_best, metrics.jsonl, report, inspect and --json
-// know, and resumes at the same place.
+// TestReIDScenes: a run by identities is evaluated by its search, which keep_best, metrics.jsonl, report, inspect and
+// --json know, and resumes at the same place.
 func TestReIDScenes(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	must(t, exitDone, reidArgs(out, "data.scenes.epoch_samples=600", "data.scenes.val_samples=60", "objective.itc.score=gssf", "objective.gssf.form=diag")...)

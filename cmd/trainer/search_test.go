@@ -186,8 +186,8 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--images", photos, "--shard", "0"}, "--shard must be at least 1 (got 0)")
 }
 
-// TestEmbedFilesByOtherSettings: a shard that left out images for their size is made again when the limit grows, and a gallery says what decoded
-// its JPEG files: what goes on with another decoder is told.
+// TestEmbedFilesByOtherSettings: a shard that left out images for their size is made again when the limit grows, and
+// a gallery says what decoded its JPEG files: what goes on with another decoder is told.
 func TestEmbedFilesByOtherSettings(t *testing.T) {
 	dir := t.TempDir()
 	ck, photos, out := filepath.Join(dir, "run"), filepath.Join(dir, "photos"), filepath.Join(dir, "gallery")
@@ -341,8 +341,8 @@ func TestGalleryOfTrainedAnew(t *testing.T) {
 	}
 }
 
-// A gallery of texts that were read by other settings than the run's is searched by these, and keeps no shard of theirs beside
-// one of others: the same words would have other features.
+// A gallery of texts that were read by other settings than the run's is searched by these, and keeps no shard of
+// theirs beside one of others: the same words would have other features.
 func TestGalleryIsOfItsSettings(t *testing.T) {
 	dir := t.TempDir()
 	ck, out, split := filepath.Join(dir, "run"), filepath.Join(dir, "texts"), filepath.Join(dir, "split")

@@ -31,8 +31,8 @@ func local(address string) (bool, error) {
 	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
 }
 
-// listen listens at HOST:PORT or unix:PATH. A socket that a server which has ended left at the path is replaced; the new one only this user
-// may connect to.
+// listen listens at HOST:PORT or unix:PATH. A socket that a server which has ended left at the path is replaced; the
+// new one only this user may connect to.
 func listen(address string) (net.Listener, error) {
 	path, is := strings.CutPrefix(address, unixPrefix)
 	if !is {

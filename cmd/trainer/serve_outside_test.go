@@ -59,7 +59,8 @@ func served(t *testing.T, args ...string) (out *live, end func() (code int, stde
 	return out, end
 }
 
-// TestServeSocket: a socket is this user's alone, one that was left over is replaced, one in use or another file is not, and it goes at the end.
+// TestServeSocket: a socket is this user's alone, one that was left over is replaced, one in use or another file is
+// not, and it goes at the end.
 func TestServeSocket(t *testing.T) {
 	rows, dir := rowsFile(t), t.TempDir()
 	path := filepath.Join(dir, "s")
@@ -135,7 +136,8 @@ func TestServeFlags(t *testing.T) {
 	}
 }
 
-// TestServeDocumentedLines runs the lines of docs/serve.md and docs/server.md that ask a server, as they stand there, but for the ports.
+// TestServeDocumentedLines runs the lines of docs/serve.md and docs/server.md that ask a server, as they stand there,
+// but for the ports.
 func TestServeDocumentedLines(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl")

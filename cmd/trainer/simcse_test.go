@@ -55,8 +55,8 @@ func lastLoss(t *testing.T, run string) string {
 	return loss
 }
 
-// TestSimCSERun: a run on captions is evaluated by its siblings, stopped and resumed at the same place, embedded, exported
-// and reported as texts alone; what needs images says so.
+// TestSimCSERun: a run on captions is evaluated by its siblings, stopped and resumed at the same place, embedded,
+// exported and reported as texts alone; what needs images says so.
 func TestSimCSERun(t *testing.T) {
 	whole, out := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "run")
 	must(t, exitDone, sentenceArgs(whole)...)
@@ -100,8 +100,8 @@ func TestSimCSERun(t *testing.T) {
 	fails(t, exitUsage, []string{"eval", "--checkpoint", out, "--task", "sentence_pairs"}, "needs a model that was fine-tuned on pairs of sentences")
 }
 
-// TestSentenceFiles: triplets train a tower that is evaluated on tasks of pairs, and its checkpoint is fine-tuned on pairs by itself and
-// jointly; data commands know sentences, and bad input is told.
+// TestSentenceFiles: triplets train a tower that is evaluated on tasks of pairs, and its checkpoint is fine-tuned on
+// pairs by itself and jointly; data commands know sentences, and bad input is told.
 func TestSentenceFiles(t *testing.T) {
 	dir := sentenceFolder(t)
 	files := []string{"data.root=" + dir, "data.kind=sentences", `data.sentences.train_files=["nli.csv"]`, "data.sentences.sentence=sent0"}

@@ -89,7 +89,8 @@ func printCautions(w io.Writer, cautions []string) {
 	}
 }
 
-// scoresJSON is the JSON form of what a run found: as that of trainer eval, with the tasks of eval.beside as beside where there are any.
+// scoresJSON is the JSON form of what a run found: as that of trainer eval, with the tasks of eval.beside as beside
+// where there are any.
 func scoresJSON(r run.Result) any {
 	own := withNotes(r.Scores.JSON(r.Split, r.Folder), r.Cautions())
 	if r.Beside == nil {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// A trained model is tuned by scales, shifts, adapters with a metric and bottlenecks: the run says how much of it is trained, what is
-// merged and exported computes the same, and a form that has no bottlenecks or prompts refuses them by name.
+// A trained model is tuned by scales, shifts, adapters with a metric and bottlenecks: the run says how much of it is
+// trained, what is merged and exported computes the same, and a form that has no bottlenecks or prompts refuses them
+// by name.
 func TestTuning(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -39,10 +39,10 @@ type Averaged struct {
 // averaged are the groups of a checkpoint that a mean is taken of: parameters and their momentum twins.
 var averaged = []string{"model", train.MomentumGroup}
 
-// Average writes the mean of the parameters of several checkpoints of the run at path to the run folder o.Out, as a checkpoint
-// of the last one's step with its configuration and tokenizer. It is evaluated, embedded and exported as
-// any; there is no optimiser in it, so training does not go on from it but may start from it (init.checkpoint). Memory
-// holds the parameters once.
+// Average writes the mean of the parameters of several checkpoints of the run at path to the run folder o.Out, as a
+// checkpoint of the last one's step with its configuration and tokenizer. It is evaluated, embedded and exported as
+// any; there is no optimiser in it, so training does not go on from it but may start from it (init.checkpoint).
+// Memory holds the parameters once.
 func Average(path string, o AverageOptions) (Averaged, error) {
 	if (o.Last > 0) == (o.Best > 0) || o.Last < 0 || o.Best < 0 {
 		return Averaged{}, console.Argument("the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)

@@ -52,7 +52,8 @@ func TestAverageOfARunThatBegins(t *testing.T) {
 	}
 }
 
-// TestAverageAfterGoingBack: checkpoints that a run left which went on from an older step are none of its newest, nor of its best.
+// TestAverageAfterGoingBack: checkpoints that a run left which went on from an older step are none of its newest, nor
+// of its best.
 func TestAverageAfterGoingBack(t *testing.T) {
 	dir := t.TempDir()
 	snap, err := checkpoint.Take(nil)
@@ -82,8 +83,8 @@ func TestAverageAfterGoingBack(t *testing.T) {
 	}
 }
 
-// TestMeanKeepsWhatAllHave: parameters that training did not change keep their bits, as those of a frozen tower must, and others have
-// their mean.
+// TestMeanKeepsWhatAllHave: parameters that training did not change keep their bits, as those of a frozen tower must,
+// and others have their mean.
 func TestMeanKeepsWhatAllHave(t *testing.T) {
 	const values = 500
 	r := rand.New(rand.NewPCG(5, 1))

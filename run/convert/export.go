@@ -15,8 +15,9 @@ import (
 	"github.com/geoalign/geoalign/weights"
 )
 
-// Export writes the model in the form of another program, see package export. With OpenOptions.Twin the
-// momentum twins take the place of their parameters. Adapters of low rank, scales and shifts are taken in by the weights of their layers.
+// Export writes the model in the form of another program, see package export. With OpenOptions.Twin the momentum
+// twins take the place of their parameters. Adapters of low rank, scales and shifts are taken in by the weights of
+// their layers.
 func Export(t *run.Trained, o export.Options) (export.Written, error) {
 	m := export.Model{Config: t.Config}
 	var err error

@@ -108,7 +108,7 @@ func TestImportALBEF(t *testing.T) {
 	if len(r.Fresh)+len(r.Unread)+len(r.Unknown) > 0 || len(r.Read) < 80 || !strings.Contains(r.String(), "heads the image tower has") {
 		t.Errorf("%+v", r)
 	}
-	m, err := weights.Open(filepath.Join("..", "weights", "testdata", "albef", "checkpoint_03.pth"))
+	m, err := weights.Open(filepath.Join(weightstest.Folder(t, "albef"), "checkpoint_03.pth"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// Merge writes a run folder at out whose one checkpoint is that at path with its adapters of low rank, scales and shifts taken in
-// by their layers (model.lora, model.tuning.ssf), see train.Merge. It returns the folder of the checkpoint. A folder
-// that holds a run already is an *ArgumentError, as is a checkpoint without anything to take in. Notes go to log; nil: nowhere.
+// Merge writes a run folder at out whose one checkpoint is that at path with its adapters of low rank, scales and
+// shifts taken in by their layers (model.lora, model.tuning.ssf), see train.Merge. It returns the folder of the
+// checkpoint. A folder that holds a run already is an *ArgumentError, as is a checkpoint without anything to take in.
+// Notes go to log; nil: nowhere.
 func Merge(path, out string, log io.Writer) (string, error) {
 	ck, err := checkpoint.Open(path, setup.ModelGroups...)
 	if err != nil {

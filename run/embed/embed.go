@@ -58,9 +58,9 @@ type Result struct {
 	reading   string // see reading
 }
 
-// Split encodes a split (empty: eval.split) and writes its features with the names of their
-// rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a
-// phase is done and may be nil. Memory holds the features of a batch. Several processes share the encoding, and rank 0 writes.
+// Split encodes a split (empty: eval.split) and writes its features with the names of their rows to the folder out
+// (empty: RUN/embeddings-SPLIT). progress is told how much of a phase is done and may be nil. Memory holds the
+// features of a batch. Several processes share the encoding, and rank 0 writes.
 func Split(ctx context.Context, t *run.Trained, split, out string, progress func(phase string, done, total int)) (done Result, err error) {
 	split = t.SplitName(split)
 	if out == "" {
@@ -94,8 +94,8 @@ func Split(ctx context.Context, t *run.Trained, split, out string, progress func
 	return done, err
 }
 
-// openFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses one that holds
-// what was embedded in the other way, whose file is other.
+// openFolder makes the folder out and has rank 0 keep other processes from it; on others the lock is nil. It refuses
+// one that holds what was embedded in the other way, whose file is other.
 func openFolder(t *run.Trained, out, other string) (l *files.FolderLock, err error) {
 	err = parallel.ByFirst(t.Group, func() (err error) {
 		if err := os.MkdirAll(out, 0o777); err != nil {
@@ -191,7 +191,8 @@ func absolute(path string) string {
 // of stored features.
 type namedImages interface{ ImageName(i int) string }
 
-// writeEmbeddings writes the folder done.Path; each file is there as a whole or not at all. The features have the sums of all files.
+// writeEmbeddings writes the folder done.Path; each file is there as a whole or not at all. The features have the
+// sums of all files.
 func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) error {
 	meta := map[string]string{"model": absolute(done.Model), "step": strconv.Itoa(done.Step), "split": done.Split,
 		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space, "eval_score": done.evalScore}

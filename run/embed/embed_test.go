@@ -16,8 +16,8 @@ import (
 // unnamed are galleries whose rows have no names.
 type unnamed struct{ data.Galleries }
 
-// TestEmbedOverOthers: of rows without names, and of a side that is not embedded, no file is left of what was embedded into the folder before: a search
-// would tell its captions.
+// TestEmbedOverOthers: of rows without names, and of a side that is not embedded, no file is left of what was
+// embedded into the folder before: a search would tell its captions.
 func TestEmbedOverOthers(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{ImagesFile, TextsFile} {

@@ -179,7 +179,8 @@ func (s *sharding) open() error {
 	return nil
 }
 
-// decodes says that images are read beside those of shards that were there. What decoded these stays unknown where it is.
+// decodes says that images are read beside those of shards that were there. What decoded these stays unknown where it
+// is.
 func (s *sharding) decodes() {
 	was := s.m.Decoder
 	if s.decoder == "" || was == "" || slices.Contains(strings.Split(was, ", "), s.decoder) {
@@ -309,7 +310,8 @@ func (s *sharding) stale(ctx context.Context, x *gallery.Shard, p *part, sum str
 	return ""
 }
 
-// sameInputs says whether a shard is of these inputs. Images whose stamps are others are read, and their stamps are then renewed.
+// sameInputs says whether a shard is of these inputs. Images whose stamps are others are read, and their stamps are
+// then renewed.
 func sameInputs(ctx context.Context, x *gallery.Shard, p *part, sum string) bool {
 	if p.images == nil || x.InputsContents == "" {
 		return x.InputsSum == sum
@@ -325,8 +327,8 @@ func sameInputs(ctx context.Context, x *gallery.Shard, p *part, sum string) bool
 	return true
 }
 
-// noteImages notes in a shard what its images are. They are read once more, which takes a hundredth of the time of decoding them; those that
-// change meanwhile are not known again.
+// noteImages notes in a shard what its images are. They are read once more, which takes a hundredth of the time of
+// decoding them; those that change meanwhile are not known again.
 func noteImages(ctx context.Context, x *gallery.Shard, images *imageFiles) (err error) {
 	if x.InputsStamps, x.InputsContents = "", ""; images == nil {
 		return nil

@@ -46,9 +46,9 @@ type RegionsWritten struct {
 	LeftOut  int    `json:"left_out"` // captions
 }
 
-// WriteRegions encodes the images of a split with the image tower and writes the cells of its grid as regions, the files of
-// data.kind = "regions": SPLIT_ims.npy (N, R, D), SPLIT_boxes.npy (N, R, 4), SPLIT_caps.txt and SPLIT_ids.txt. A file is
-// there as a whole or not at all. Memory holds the features of a batch.
+// WriteRegions encodes the images of a split with the image tower and writes the cells of its grid as regions, the
+// files of data.kind = "regions": SPLIT_ims.npy (N, R, D), SPLIT_boxes.npy (N, R, 4), SPLIT_caps.txt and
+// SPLIT_ids.txt. A file is there as a whole or not at all. Memory holds the features of a batch.
 func WriteRegions(ctx context.Context, t *run.Trained, o RegionOptions) (RegionsWritten, error) {
 	if err := t.Load(); err != nil {
 		return RegionsWritten{}, err

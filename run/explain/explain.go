@@ -113,9 +113,9 @@ func (o *Options) check(cfg config.Config) error {
 	return nil
 }
 
-// Score explains the score of an image and a text, or of two images where the system has no texts:
-// the whole of it, the class tokens or spheres of the space, and the match head, as far as the model
-// has them. Of a model of statements about two pictures it explains what the model tells of one. It ends early with the error of ctx.
+// Score explains the score of an image and a text, or of two images where the system has no texts: the whole of it,
+// the class tokens or spheres of the space, and the match head, as far as the model has them. Of a model of
+// statements about two pictures it explains what the model tells of one. It ends early with the error of ctx.
 func Score(ctx context.Context, t *run.Trained, o Options) (*Explanation, error) {
 	if err := Explainable(t.Config); err != nil {
 		return nil, err

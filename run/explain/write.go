@@ -38,8 +38,8 @@ type explainFolder struct {
 	files []string
 }
 
-// Write writes the pictures of an explanation and a page with all of them to the folder dir, which it
-// makes, and returns the names of the files, the page first. The pictures of an explanation that was there before are removed.
+// Write writes the pictures of an explanation and a page with all of them to the folder dir, which it makes, and
+// returns the names of the files, the page first. The pictures of an explanation that was there before are removed.
 func (e *Explanation) Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)

@@ -13,8 +13,8 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// Lock keeps other processes from writing to the folder dir until it is released or the process ends, however it does. say is told where
-// the file system has no locks, see files.Lock; nil: nobody is.
+// Lock keeps other processes from writing to the folder dir until it is released or the process ends, however it
+// does. say is told where the file system has no locks, see files.Lock; nil: nobody is.
 func Lock(dir string, say func(format string, args ...any)) (*files.FolderLock, error) {
 	l, err := files.Lock(dir, say)
 	var held *files.HeldError
@@ -29,8 +29,9 @@ func Lock(dir string, say func(format string, args ...any)) (*files.FolderLock, 
 	return nil, fmt.Errorf("run.out: %w", err)
 }
 
-// New has fill write a run folder that holds no run so far, while no other process does. One that cannot be finished is removed,
-// unless it was there before. What a process left there that was killed before it had written a checkpoint is no run.
+// New has fill write a run folder that holds no run so far, while no other process does. One that cannot be finished
+// is removed, unless it was there before. What a process left there that was killed before it had written a
+// checkpoint is no run.
 func New(dir string, say func(format string, args ...any), fill func() error) (err error) {
 	if err := Vacant(dir, say); err != nil {
 		return err
@@ -56,8 +57,8 @@ func New(dir string, say func(format string, args ...any), fill func() error) (e
 	return errors.Join(err, os.RemoveAll(filepath.Join(dir, runlog.CheckpointsDir)))
 }
 
-// Vacant is vacant, and takes away what a process left in a run that was killed when the run was whole: its owner file and
-// temporary files.
+// Vacant is vacant, and takes away what a process left in a run that was killed when the run was whole: its owner
+// file and temporary files.
 func Vacant(dir string, say func(format string, args ...any)) error {
 	refused := vacant(dir)
 	if refused == nil || dir == "" {

@@ -11,10 +11,10 @@ import (
 	"github.com/geoalign/geoalign/internal/identity"
 )
 
-// BenchmarkDataIdentity is what the identity of Flickr8k costs: of its lists when a run is opened (open is that of the lists themselves), and of its
-// files beside the steps, the first time and once they are known.
+// BenchmarkDataIdentity is what the identity of Flickr8k costs: of its lists when a run is opened (open is that of
+// the lists themselves), and of its files beside the steps, the first time and once they are known.
 func BenchmarkDataIdentity(b *testing.B) {
-	root := "../../shared/data/flickr8k"
+	root := "../../../shared/data/flickr8k"
 	if _, err := os.Stat(root); err != nil {
 		b.Skip("there is no ", root)
 	}

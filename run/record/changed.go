@@ -53,7 +53,8 @@ type Known struct {
 	sums   map[string]splitSums
 }
 
-// ReadKnown reads what a run folder and a checkpoint of it, nil for none, say of the data. It is nil where they say nothing.
+// ReadKnown reads what a run folder and a checkpoint of it, nil for none, say of the data. It is nil where they say
+// nothing.
 func ReadKnown(dir string, ck *checkpoint.Checkpoint) (*Known, error) {
 	k := &Known{Folder: dir, sums: readSums(dir)}
 	var err error

@@ -13,8 +13,9 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 )
 
-// Pass reads what the pictures and features of a run hold, beside its steps, and compares that with what they held when the run
-// began. It takes a small share of one processor, and a file that stays as it is is read once on a machine.
+// Pass reads what the pictures and features of a run hold, beside its steps, and compares that with what they held
+// when the run began. It takes a small share of one processor, and a file that stays as it is is read once on a
+// machine.
 type Pass struct {
 	Splits []*OpenedSplit
 	known  *Known // nil: there is nothing to compare with

@@ -14,7 +14,8 @@ import (
 	"github.com/geoalign/geoalign/internal/identity"
 )
 
-// Opened is the data that a run has opened, by which they are compared with what they were and with those of other ranks.
+// Opened is the data that a run has opened, by which they are compared with what they were and with those of other
+// ranks.
 type Opened struct {
 	Splits []*OpenedSplit // train first
 	Pass   *Pass          // that reads what files hold; nil: none does
@@ -90,7 +91,8 @@ func filesOfFolders(inputs []source.Input) (list []source.Input) {
 	return list
 }
 
-// Short is a path, or a name that begins with one, from data.root where it lies there: data that have moved stay the same.
+// Short is a path, or a name that begins with one, from data.root where it lies there: data that have moved stay the
+// same.
 func (s *OpenedSplit) Short(path string) string {
 	if s.root != "." {
 		if rest, ok := strings.CutPrefix(path, s.root); ok && len(rest) > 1 && os.IsPathSeparator(rest[0]) {

@@ -19,9 +19,9 @@ import (
 // SentencesSplit is the name of the sentences of eval.sentences among the splits of a DataRecord.
 const SentencesSplit = "eval.sentences"
 
-// Verify compares the data that the configuration of a run folder names with what the folder has recorded of them, and reads all
-// of their files. sets override the configuration, such as data.root=FOLDER where the data have moved. A folder without a record is
-// fs.ErrNotExist. progress is told how much of a phase is done, and may be nil.
+// Verify compares the data that the configuration of a run folder names with what the folder has recorded of them,
+// and reads all of their files. sets override the configuration, such as data.root=FOLDER where the data have moved.
+// A folder without a record is fs.ErrNotExist. progress is told how much of a phase is done, and may be nil.
 func Verify(ctx context.Context, dir string, sets []string, progress func(phase string, done, of int)) ([]Difference, error) {
 	record, err := Read(dir)
 	if err != nil {

@@ -26,9 +26,9 @@ const (
 // side is the first part of the names of the parameters that are read.
 func (p Purpose) side() string { return strings.TrimPrefix(string(p), "init.") }
 
-// demanded returns cfg with the values that the weights demand: structure, sizes and how images are prepared. Image and
-// position tables may have other sizes, which are resampled or cut, what no file says may be known better, and what stands for an image or a text of a tower
-// alone is a matter of choice.
+// demanded returns cfg with the values that the weights demand: structure, sizes and how images are prepared. Image
+// and position tables may have other sizes, which are resampled or cut, what no file says may be known better, and
+// what stands for an image or a text of a tower alone is a matter of choice.
 func demanded(cfg config.Config, m *weights.Model, p Purpose) (config.Config, error) {
 	var sets []string
 	for _, s := range m.Settings() {
@@ -95,8 +95,8 @@ func Disagreements(cfg config.Config, m *weights.Model, p Purpose) (errs config.
 // WordEmbeddings is the parameter with a row for every token.
 const WordEmbeddings = "text/embeddings/word/weight"
 
-// vocabularyOf says by what data.vocab is not the vocabulary of the weights, nil where it is, as far as the files beside
-// them tell.
+// vocabularyOf says by what data.vocab is not the vocabulary of the weights, nil where it is, as far as the files
+// beside them tell.
 func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
 	const key = "data.vocab"
 	place := TokenizerOf(m)

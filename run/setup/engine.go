@@ -17,15 +17,15 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// Engine starts the kernels that a configuration asks for, chooses its decoder of images (UseDecoder), and warns on standard
-// error of libraries that were passed over, once in the life of the process. Close it
-// after use.
+// Engine starts the kernels that a configuration asks for, chooses its decoder of images (UseDecoder), and warns on
+// standard error of libraries that were passed over, once in the life of the process. Close it after use.
 func Engine(cfg config.Config) (*compute.Engine, error) {
 	return EngineOf(parallel.Single{}, cfg, console.Lines(nil).Say)
 }
 
-// EngineOf is OpenEngine of one of several processes, all of which call it. Without compute.threads a process takes its share
-// of the processors of its machine. Warnings of other ranks, and kernels other than its own, are told by rank 0.
+// EngineOf is OpenEngine of one of several processes, all of which call it. Without compute.threads a process takes
+// its share of the processors of its machine. Warnings of other ranks, and kernels other than its own, are told by
+// rank 0.
 func EngineOf(g parallel.Group, cfg config.Config, say func(format string, args ...any)) (*compute.Engine, error) {
 	return ResumedEngine(g, cfg, KeptKernels{}, say)
 }

@@ -53,8 +53,8 @@ func tellKept(g parallel.Group, kept *KeptKernels) error {
 	return parallel.Agree(g, json.Unmarshal(text, kept))
 }
 
-// shareKernels gives all ranks the kernels that rank 0 knows, of its run and of its machine. Nothing else is measured: ranks
-// that choose for themselves would drift apart by rounding.
+// shareKernels gives all ranks the kernels that rank 0 knows, of its run and of its machine. Nothing else is
+// measured: ranks that choose for themselves would drift apart by rounding.
 func shareKernels(g parallel.Group, e *compute.Engine) error {
 	text, err := json.Marshal(e.Choices())
 	if err := parallel.Agree(g, err); err != nil {

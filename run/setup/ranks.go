@@ -24,8 +24,8 @@ type Fact struct {
 	Hint  string // what to do where it is not
 }
 
-// Alike compares the facts of all ranks, which have the same ones in the same order, and returns on all of them an error about the
-// first in which a rank differs from rank 0.
+// Alike compares the facts of all ranks, which have the same ones in the same order, and returns on all of them an
+// error about the first in which a rank differs from rank 0.
 func Alike(g parallel.Group, own ...Fact) error {
 	if g.Size() == 1 {
 		return nil

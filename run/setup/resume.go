@@ -87,7 +87,7 @@ func ShapeKeys(ck *checkpoint.Checkpoint, cfg config.Config, err error) error {
 // CheckResume refuses to go on with what a run cannot change and tells what else
 // has changed.
 func CheckResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format string, args ...any)) error {
-	old, err := OwnConfig(from)
+	old, err := OwnConfig(from, cfg.Added...)
 	if err != nil {
 		return err
 	}

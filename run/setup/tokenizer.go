@@ -28,9 +28,9 @@ func Tokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoi
 	return t, nil
 }
 
-// openTokenizer returns the tokenizer of a run: that of the checkpoint it goes on
-// from (nil: it is new) or starts from (init.checkpoint, with the words of init.new_words), the file that data.vocab names, or one
-// learned from the training captions. It is nil for a system without texts.
+// openTokenizer returns the tokenizer of a run: that of the checkpoint it goes on from (nil: it is new) or starts
+// from (init.checkpoint, with the words of init.new_words), the file that data.vocab names, or one learned from the
+// training captions. It is nil for a system without texts.
 func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
 	if cfg.Has(section.Stored) {
 		return nil, nil

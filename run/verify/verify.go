@@ -1,10 +1,12 @@
-// Package verify reads everything that this program writes, a folder or a file, and says of each file whether it is whole.
+// Package verify reads everything that this program writes, a folder or a file, and says of each file whether it is
+// whole.
 //
 //	r, err := verify.Path(ctx, "runs/quickstart/embeddings-test", true)
 //	for _, f := range r.Files { ... f.State ... }
 //
-// A file is whole where all of its bytes are those of the checksum that was noted when it was written. One that has none is read as far
-// as its form can be checked. Nothing is believed of what was read earlier: damage that the disk does on its own is found too.
+// A file is whole where all of its bytes are those of the checksum that was noted when it was written. One that has
+// none is read as far as its form can be checked. Nothing is believed of what was read earlier: damage that the disk
+// does on its own is found too.
 package verify
 
 import (
@@ -142,8 +144,8 @@ func Kind(path string) (string, error) {
 	return "", fmt.Errorf("%s is not a file or folder that inspect reads: give %s or %s", path, strings.Join(known[:last], ", "), known[last])
 }
 
-// Path looks at a folder or file. With read it reads every byte and compares what has a checksum with it; else it says what there is. Damage
-// is part of the report and no error.
+// Path looks at a folder or file. With read it reads every byte and compares what has a checksum with it; else it
+// says what there is. Damage is part of the report and no error.
 func Path(ctx context.Context, path string, read bool) (*Report, error) {
 	kind, err := Kind(path)
 	if err != nil {
