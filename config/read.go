@@ -14,11 +14,11 @@ import (
 // readSections lists the sections of c in the order of the documentation, each before those
 // in it, without those of training in steps where the system has none.
 func readSections(c *Config) (list []field) {
-	idle := "" // section that is left out with all in it
+	idle, fitted := "", c.Has(section.Fitted) // section that is left out with all in it
 	for _, f := range fields(c) {
 		switch {
 		case !f.section() || idle != "" && strings.HasPrefix(f.path, idle):
-		case c.Has(section.Fitted) && (f.tag.Get("read") == "steps" || f.tag.Get("when") == "steps"):
+		case fitted && (f.tag.Get("read") == "steps" || f.tag.Get("when") == "steps"):
 			idle = f.path + "."
 		default:
 			list = append(list, f)
