@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/model"
 )
 

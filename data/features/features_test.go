@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )

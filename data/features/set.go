@@ -3,9 +3,9 @@ package features
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
-	"github.com/geoalign/geoalign/batch"
 )
 
 // Set is a split of pairs for evaluation: its images by rising row, and all texts of each of them.

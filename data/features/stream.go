@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/rng"
 )
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/ops/geometric"

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/internal/rng"
 )

@@ -3,8 +3,8 @@ package regions
 import (
 	"context"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 )
 
 // Stats describes the regions of a split.

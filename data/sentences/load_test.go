@@ -10,8 +10,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
