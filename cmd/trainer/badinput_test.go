@@ -174,7 +174,7 @@ func TestEvalRefusesAnotherModel(t *testing.T) {
 	fails(t, exitFailed, []string{"eval", "--checkpoint", dir, "--set", "eval.rerank_top=4", "--set", "objective.itm.weight=1"}, "needs a match head, and this model was trained without one: set eval.rerank_top = 0")
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--split", "train"}, `there is no split "train" to read: data of kind "scenes" has val, test, as its train split has no end`)
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--split", "foo"}, `there is no split "foo" to read: data of kind "scenes" has val, test`)
-	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--task", "naming"}, "no task \"naming\": the tasks are retrieval, probe, textprobe, sentences, sentiment, neighbours, zeroshot, reid, migration, siblings, sentence_pairs, entailment, ")
+	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--task", "naming"}, "no task \"naming\": the tasks are retrieval, probe, textprobe, sentences, sentiment, neighbours, zeroshot, reid, migration, siblings, sentence_pairs, classification, multimodal, entailment, ")
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--task", "vqa"}, "the task vqa needs a model that was fine-tuned for it (trainer finetune --task vqa)")
 }
 

@@ -125,7 +125,7 @@ func TestZeroShotImages(t *testing.T) {
 	if said := fails(t, exitUsage, tinyArgs(t.TempDir(), "--max-steps", "1", "--set", `eval.beside=["zeroshot"]`, "--set", "eval.zeroshot.templates_file=/nowhere"), "eval.zeroshot.templates_file: there is no such file"); strings.Contains(said, "loss") {
 		t.Errorf("the run began: %s", said)
 	}
-	fails(t, exitUsage, tinyArgs(t.TempDir(), "--set", `eval.beside=["retrieval"]`), "eval.beside: must be some of probe, zeroshot")
+	fails(t, exitUsage, tinyArgs(t.TempDir(), "--set", `eval.beside=["retrieval"]`), "eval.beside: must be some of probe, sentences, sentiment, zeroshot")
 	fails(t, exitUsage, tinyArgs(t.TempDir(), "--set", `eval.beside=["probe", "probe"]`), "eval.beside: must name a task once")
 }
 
