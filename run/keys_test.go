@@ -62,6 +62,8 @@ func keysRuns(features string) map[string][]string {
 			"schedule.kind=constant", "schedule.warmup_steps=0"}),
 		"entailment": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1",
 			"eval.rerank_top=0", "objective.entailment.weight=1", "data.kind=entailment", "data.examples.source=scenes"}),
+		"multimodal": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1",
+			"eval.rerank_top=0", "objective.multimodal.weight=1", "data.kind=multimodal", "data.examples.source=scenes"}),
 		"vqa": vqaSets,
 		"nlvr": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1",
 			"eval.rerank_top=0", "objective.nlvr.weight=1", "data.kind=nlvr", "data.examples.source=scenes"}),
@@ -189,6 +191,8 @@ var unseenIn = map[string][]string{
 	// What other evaluations of such a model read, by its features; and scenes whose sentences need no cleaning.
 	"captions": {"data.clean", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.ties", "eval.captioning.beams", "eval.captioning.min_tokens"},
 	"entailment": {"data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.ties", "eval.probe_samples",
+		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
+	"multimodal": {"data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.ties", "eval.probe_samples",
 		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
 	"vqa": {"eval.vqa.top", "data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.ties", "eval.probe_samples",
 		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
