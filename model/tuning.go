@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 )
 
@@ -16,11 +17,10 @@ func tuned(m config.Model, s encoders.Scope, c *encoders.Context) encoders.Scope
 
 // checkAdapters refuses a glob of model.lora.layers that no layer of the step has matched.
 func (b *builder) checkAdapters() error {
-	l := b.cfg.Model.LoRA
-	if l.Rank == 0 {
+	if !b.s.Has(section.Adapters) {
 		return nil
 	}
-	for _, glob := range l.Layers {
+	for _, glob := range b.cfg.Model.LoRA.Layers {
 		one := encoders.LoRA{Layers: []string{glob}}
 		if !slices.ContainsFunc(b.Trainer.params.List(), func(q *Param) bool {
 			layer, adapter := strings.CutSuffix(q.Name, "/"+encoders.LoRADown)

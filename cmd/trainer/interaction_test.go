@@ -73,7 +73,7 @@ func TestVectorsRuns(t *testing.T) {
 	stdout, _ := must(t, exitDone, "eval", "--checkpoint", sgr, "--with", saf, "--json")
 	contains(t, stdout, `"score": "mean of sgr and saf"`)
 	for key, want := range map[string]string{
-		"model.interaction.direction=both": `model.interaction.direction: must be "text_to_image" or empty with model.interaction.kind = "sgr" (got "both"); a vector of similarity belongs to a word`,
+		"model.interaction.direction=both": `model.interaction.direction: must be "text_to_image" or empty with model.interaction.kind = "sgr" (got "both"); it is words that are compared with an image`,
 		"model.interaction.sim_dim=0":      "model.interaction.sim_dim: must be > 0 (got 0)",
 		"model.interaction.steps=0":        "model.interaction.steps: must be > 0 (got 0)",
 		"model.interaction.dropout=1":      "model.interaction.dropout: must be at least 0 and below 1 (got 1)",
