@@ -1,8 +1,6 @@
 package config
 
 import (
-	"slices"
-
 	"github.com/geoalign/geoalign/config/section"
 )
 
@@ -50,16 +48,4 @@ var conditions = map[string]condition{
 
 	// Training.
 	"micro-batches": {"train.accumulate_steps > 1", func(c *Config) bool { return c.Train.AccumulateSteps > 1 }},
-}
-
-// weighed is the condition that a weight is above 0.
-func weighed(path string) condition {
-	return condition{path + " > 0", func(c *Config) bool {
-		w, _ := c.Get(path)
-		return w.(float64) > 0
-	}}
-}
-
-func ofKind(kinds ...string) func(c *Config) bool {
-	return func(c *Config) bool { return slices.Contains(kinds, c.Data.Kind) }
 }

@@ -38,11 +38,3 @@ func (c Config) LeastTemperature() float64 {
 	space, _ := c.Model.Head.Space()
 	return c.Objective.ITC.LeastTemperature(space)
 }
-
-// klotReference returns the map that objective.klot has fitted, nothing without it.
-func (c Config) klotReference() string {
-	if !c.Has(section.FeatureHeads) || !c.Objective.KLOT.On() {
-		return ""
-	}
-	return c.Objective.KLOT.Reference
-}

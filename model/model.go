@@ -190,9 +190,6 @@ func (m *Model) Config() config.Config { return m.cfg }
 // Temperature returns the temperature that scores are divided by.
 func (m *Model) Temperature() float64 { return temperature(m.params) }
 
-// decodes says whether the model has a transformer that decodes texts.
-func (m *Model) decodes() bool { return m.cfg.Writes() }
-
 // hasPatches says whether images are patches, or places of a residual network, in a square.
 func (m *Model) hasPatches() bool {
 	switch m.design.image.tower.(type) {

@@ -37,9 +37,6 @@ func (o *Options) checkStatement(cfg config.Config) error {
 	return nil
 }
 
-// pictureSides are the pictures of a statement.
-var pictureSides = [2]string{"left", "right"}
-
 // onePicture refuses a model of statements about two pictures, which has no pairs of one.
 func onePicture(cfg config.Config) error {
 	if cfg.Pictures() > 1 {
