@@ -28,8 +28,8 @@ func (o *Options) Check(k *section.Checker) {
 	k.OneOf("method", "cca", "ridge", "procrustes", "csa", "asif", "wasserstein")
 }
 
-// Named returns a method with its settings, cca where there is none of the name, and the zero value of its map. The seed
-// is that of its random numbers.
+// Named returns a method with its settings, cca where there is none of the name, and the zero value of its map. The
+// seed is that of its random numbers.
 func (o Options) Named(name string, seed uint64) (Method, Map) {
 	p := Prepare{KeepMean: !o.Center, KeepLength: !o.UnitLength}
 	o.CCA.Prepare, o.Ridge.Prepare, o.Procrustes.Prepare, o.CSA.Prepare, o.Wasserstein.Prepare = p, p, p, p, p

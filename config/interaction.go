@@ -16,7 +16,8 @@ func (k *checker) tokenScores(c *Config) {
 		k.Training(l.key(), false, "must be 0 with model.interaction",
 			"it compares features: use objective.itc.in_batch_weight, objective.siglip, objective.hinge, objective.poly or objective.cmpm")
 	}
-	terms := c.PairTerms()
-	k.Require(c.Objective.ITC.ScorePath(), len(terms) == 1 && terms[0].Weight == 1 && slices.Contains([]scoring.Kind{scoring.Cosine, scoring.GSSF}, terms[0].Kind),
+	terms, kinds := c.PairTerms(), []scoring.Kind{scoring.Cosine, scoring.GSSF}
+	k.Require(c.Objective.ITC.ScorePath(),
+		len(terms) == 1 && terms[0].Weight == 1 && slices.Contains(kinds, terms[0].Kind),
 		"must be cosine or gssf with model.interaction", "that is how two tokens are compared")
 }

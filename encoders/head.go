@@ -100,7 +100,8 @@ func (h *HeadOptions) checkIdentity(k *section.Checker, space space.Space) {
 		}
 		k.Require("identity", dim == x.width,
 			fmt.Sprintf("must leave the projection of a side whose width is not that of the space: model.%s.width is %d, a token of the space %d", x.side, x.width, dim), cure)
-		k.Training("identity", !slices.Contains([]string{x.side, "both"}, regular), "must leave the projection that objective.geometric regularises",
+		k.Training("identity", !slices.Contains([]string{x.side, "both"}, regular),
+			"must leave the projection that objective.geometric regularises",
 			"set objective.geometric.weight = 0 or model.head.identity = \"\"")
 	}
 }
@@ -114,7 +115,8 @@ func (h *HeadOptions) checkStyle(k *section.Checker, space space.Space) {
 		return
 	}
 	const want = `must be "linear"`
-	k.Require("style", k.Has(section.Words) && !k.Has(section.TowerAsSpace) && !k.Has(section.Sentences), want, k.Named()+" has no other")
+	k.Require("style", k.Has(section.Words) && !k.Has(section.TowerAsSpace) && !k.Has(section.Sentences), want,
+		k.Named()+" has no other")
 	k.Require("style", h.Identity == "", want+" with model.head.identity",
 		"a side without a projection has no layers: set model.head.identity = \"\"")
 	k.Require("style", !space.Tokens, want+" with model.head.topology = \"Multi(n,m)\"",
@@ -130,8 +132,8 @@ func (h HeadOptions) Space() (space.Space, error) { return space.Parse(h.Topolog
 // Whole says whether a side, image or text, has no projection.
 func (h HeadOptions) Whole(side string) bool { return h.Identity == side || h.Identity == "both" }
 
-// Head returns the head of a side, image or text, over a tower of a width: the linear one given, which is left out where
-// Identity says so, one with tanh behind it, or an MLP.
+// Head returns the head of a side, image or text, over a tower of a width: the linear one given, which is left out
+// where Identity says so, one with tanh behind it, or an MLP.
 func (h HeadOptions) Head(side string, width int, linear Projection) Head {
 	switch h.Style {
 	case HeadMLP:

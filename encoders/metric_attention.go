@@ -15,8 +15,8 @@ import (
 // place of the product q^T k of a query and a key, for each head on its d = D/H channels.
 // W starts as the identity, with weights of each layer.
 //
-// It is a parameter, gssf/weight below that of the attention. As q^T (W k) is the product of q with another key, W is folded into
-// the keys, and attention itself knows nothing of it.
+// It is a parameter, gssf/weight below that of the attention. As q^T (W k) is the product of q with another key, W
+// is folded into the keys, and attention itself knows nothing of it.
 type AttentionMetric struct {
 	// empty (the product) | diag (one weight for each channel of a head) | block_diag (weights within blocks of
 	// channels of a head) | dense (all of a head)
@@ -75,18 +75,21 @@ func (m *AttentionMetric) Check(k *section.Checker) {
 			has = k.Has(section.Fusion) && text.FusionLayers > 0
 		}
 		named := m.Form != "" && slices.Contains(m.Where, where)
-		k.Require("where", !named || has && width > 0, "must not have "+where, k.Named()+" has no such attention with these towers")
+		k.Require("where", !named || has && width > 0, "must not have "+where,
+			k.Named()+" has no such attention with these towers")
 		if m.at(where).Form == "" || !has || width < 1 || heads < 1 {
 			continue
 		}
 		some = true
 		channels := width / heads
 		k.Require("blocks", m.Form != MetricBlockDiag || channels%m.headBlocks(channels) == 0,
-			fmt.Sprintf("must divide the channels of a head (%d of %s)", channels, where), "choose a divisor: the blocks have one size")
+			fmt.Sprintf("must divide the channels of a head (%d of %s)", channels, where),
+			"choose a divisor: the blocks have one size")
 		k.Training("where", !frozen, "must not have "+where+" with a frozen tower",
 			"its metric would stay the identity: list other places in where, or use model.lora in the place of model."+where+".freeze")
 	}
-	k.Require("form", m.Form == "" || !k.Has(section.Towers) || some, "must be empty", "the model has no attention of a transformer")
+	k.Require("form", m.Form == "" || !k.Has(section.Towers) || some, "must be empty",
+		"the model has no attention of a transformer")
 }
 
 // metricAttentionSettings are the settings that shape it.

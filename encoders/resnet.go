@@ -10,12 +10,13 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// ResNet is a residual network of convolutions (He et al. 2016) as torchvision has it: a stem and four stages of blocks.
+// ResNet is a residual network of convolutions (He et al. 2016) as torchvision has it: a stem and four stages of
+// blocks.
 //
-// A block is the sum of its input and of two convolutions of 3 x 3, or in a bottleneck of 1 x 1, 3 x 3 and 1 x 1, each followed by
-// a batch norm and, but for the last before the sum, by ReLU; ReLU follows the sum. The first block of the stages 2 to 4 moves
-// its first convolution of 3 x 3 by two places at a time (version 1.5 of the bottleneck), and where a block changes the shape
-// its input passes a convolution of 1 x 1 and a batch norm.
+// A block is the sum of its input and of two convolutions of 3 x 3, or in a bottleneck of 1 x 1, 3 x 3 and 1 x 1,
+// each followed by a batch norm and, but for the last before the sum, by ReLU; ReLU follows the sum. The first block
+// of the stages 2 to 4 moves its first convolution of 3 x 3 by two places at a time (version 1.5 of the bottleneck),
+// and where a block changes the shape its input passes a convolution of 1 x 1 and a batch norm.
 //
 // Parameters are those of torchvision: conv1, bn1, layer1/00/conv1, layer1/00/downsample/0 and so on.
 type ResNet struct {
@@ -71,7 +72,8 @@ func (r *ResNet) Check(k *section.Checker) {
 	rows := int(k.Number("train.batch_size"))
 	if k.Has(section.BatchNorms) {
 		oneBatch(k, `batch norms of model.image.style "resnet" that are not frozen`)
-		k.Training("train.batch_size", rows*section.Of[ImageOptions](k).Patches() != 1, "must be at least 2 with images of one place",
+		k.Training("train.batch_size", rows*section.Of[ImageOptions](k).Patches() != 1,
+			"must be at least 2 with images of one place",
 			"one row has no variance: or set model.image.resnet.frozen_norm = true")
 	}
 	if r.ShuffleGroups <= 1 { // nothing to hide from
@@ -80,13 +82,15 @@ func (r *ResNet) Check(k *section.Checker) {
 	const key = "shuffle_groups"
 	k.Training(key, k.Value("momentum.enabled") == true, "must be 0 without momentum",
 		"there is no key whose batch norm could tell which batch it is of")
-	k.Training(key, k.Has(section.BatchNorms), "must be 0 with frozen batch norms", "they take no statistics from the batch")
+	k.Training(key, k.Has(section.BatchNorms), "must be 0 with frozen batch norms",
+		"they take no statistics from the batch")
 	k.Training(key, r.TeacherNorm == TeacherNormBatch, `must be 0 with model.image.resnet.teacher_norm "running"`,
 		"batch norms of the momentum encoder take no statistics from the batch")
 	if rows < 1 {
 		return // reported with the batch
 	}
-	k.Training(key, rows%r.ShuffleGroups == 0, fmt.Sprintf("must divide train.batch_size (%d)", rows), "the groups have one size")
+	k.Training(key, rows%r.ShuffleGroups == 0, fmt.Sprintf("must divide train.batch_size (%d)", rows),
+		"the groups have one size")
 	k.Training(key, rows != r.ShuffleGroups, "must be less than train.batch_size", "a group is 2 images at least")
 }
 
@@ -143,8 +147,8 @@ func (r ResNet) Places() int {
 	return side * side
 }
 
-// Sizes counts the weights of the convolutions, those of them that are locked, and the values of an image that the backward
-// pass reads of those that are not.
+// Sizes counts the weights of the convolutions, those of them that are locked, and the values of an image that the
+// backward pass reads of those that are not.
 func (r ResNet) Sizes() (weights, locked, kept int64) {
 	r.walk(func(l ResNetLayer) {
 		n := int64(l.Out) * int64(l.In) * int64(l.Geometry.Kernel) * int64(l.Geometry.Kernel)
@@ -215,9 +219,16 @@ func (r ResNet) Stage(i int) (blocks []ResNetBlock) {
 		}
 		var b ResNetBlock
 		if r.Bottleneck() {
-			b.Layers = []ResNetLayer{of("conv1", "bn1", side, in, width, 1, 1), of("conv2", "bn2", side, width, width, 3, stride), of("conv3", "bn3", after, width, out, 1, 1)}
+			b.Layers = []ResNetLayer{
+				of("conv1", "bn1", side, in, width, 1, 1),
+				of("conv2", "bn2", side, width, width, 3, stride),
+				of("conv3", "bn3", after, width, out, 1, 1),
+			}
 		} else {
-			b.Layers = []ResNetLayer{of("conv1", "bn1", side, in, width, 3, stride), of("conv2", "bn2", after, width, width, 3, 1)}
+			b.Layers = []ResNetLayer{
+				of("conv1", "bn1", side, in, width, 3, stride),
+				of("conv2", "bn2", after, width, width, 3, 1),
+			}
 		}
 		b.Layers[len(b.Layers)-1].last = true
 		if stride != 1 || in != out {
@@ -259,7 +270,8 @@ func (r ResNet) block(c *Context, s Scope, b ResNetBlock, x *gorgonia.Node) *gor
 	return r.layer(c, s, b.Layers[last], y, x)
 }
 
-// layer is a convolution of x with its batch norm, what is added to it, and ReLU. Where no gradient is wanted all is one pass.
+// layer is a convolution of x with its batch norm, what is added to it, and ReLU. Where no gradient is wanted all is
+// one pass.
 func (r ResNet) layer(c *Context, s Scope, l ResNetLayer, x, add *gorgonia.Node) *gorgonia.Node {
 	frozen := l.stage < r.FrozenStages
 	if frozen {
@@ -281,8 +293,8 @@ func (r ResNet) layer(c *Context, s Scope, l ResNetLayer, x, add *gorgonia.Node)
 	return norm.Of(c, n, conv.Conv(x, w, l.Geometry))
 }
 
-// fanOut starts a convolution as He et al. 2015 do, by the number of its outputs: N(0, 2/n) (kaiming_normal_ of PyTorch with
-// mode fan_out).
+// fanOut starts a convolution as He et al. 2015 do, by the number of its outputs: N(0, 2/n) (kaiming_normal_ of
+// PyTorch with mode fan_out).
 func fanOut(n int) Init { return Normal(math.Sqrt(2 / float64(n))) }
 
 // check refuses what no network can be made of.

@@ -64,11 +64,13 @@ func (h *FeatureHeads) Check(k *section.Checker) {
 	}
 	k.Require("start", h.Start == "" || h.Layers == 0, "must be empty with hidden layers",
 		"a map in closed form is one linear layer: set model.heads.layers = 0")
-	k.Require("start", h.Start == "" || section.Of[HeadOptions](k).Topology == "sphere", "must be empty on another space than a sphere",
+	k.Require("start", h.Start == "" || section.Of[HeadOptions](k).Topology == "sphere",
+		"must be empty on another space than a sphere",
 		"the map is made for cosines of whole rows: set model.head.topology = \"sphere\"")
 	k.Require("start", h.Start == "" || k.Value("init.checkpoint") == "", "must be empty with init.checkpoint",
 		"training starts from one of the two")
-	k.Require("start", h.Start != "ridge" || k.Value("model.align.ridge.direction") != "both", `cannot be "ridge" both ways`,
+	k.Require("start", h.Start != "ridge" || k.Value("model.align.ridge.direction") != "both",
+		`cannot be "ridge" both ways`,
 		`its space has two parts of unit length each, a head has one: set model.align.ridge.direction = "text_to_image" or "image_to_text"`)
 	if k.Value("data.kind") != "pairs" {
 		const hint = "set data.kind = \"pairs\", whose files tell it; trainer bench, which needs no files, takes a width"

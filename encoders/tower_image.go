@@ -139,7 +139,8 @@ func (i *ImageOptions) Check(k *section.Checker) {
 			"a share is rounded to whole patches")
 		k.Require("keep_patches", !k.Has(section.Fusion) || section.Of[TextOptions](k).FusionLayers == 0,
 			"must be 1 with fusion layers, which attend to all patches")
-		k.Training("keep_patches", k.Value("objective.tcl.local") != true, "must be 1 with objective.tcl.local, which compares all patches")
+		k.Training("keep_patches", k.Value("objective.tcl.local") != true,
+			"must be 1 with objective.tcl.local, which compares all patches")
 		k.Training("keep_patches", !k.Has(section.AllPatches),
 			"must be 1 with objective.word_patch, token_image, text_swap or captioning, which read all patches")
 	}
@@ -186,7 +187,8 @@ func (i ImageOptions) Tower(a TowerArgs) Tower {
 	case StyleResNet:
 		return ResNetTower{i.Network()}
 	}
-	v := ViT{ImageOptions: i, Classes: a.Space.Classes(), TokenBlocks: a.TokenBlocks, TorchStart: a.System == "clip", Metric: a.Metric.at(AttendImage)}
+	v := ViT{ImageOptions: i, Classes: a.Space.Classes(), TokenBlocks: a.TokenBlocks, TorchStart: a.System == "clip",
+		Metric: a.Metric.at(AttendImage)}
 	v.Pool, v.Eps = i.Pooling(), i.LayerNormEps(a.System)
 	v.NormFirst = !slices.Contains([]string{StyleViT, StyleDeiT, ""}, i.Style)
 	v.NoPatchBias = i.Style == StyleCLIP || i.Style == "" && v.TorchStart // clip-mtob's
@@ -293,8 +295,8 @@ func (i ImageOptions) TokenWidth() int {
 	return i.Width
 }
 
-// Grid returns the side of the square of patches of an image, or of the places of the last layer of a residual network: 7 of
-// an image of 224 x 224.
+// Grid returns the side of the square of patches of an image, or of the places of the last layer of a residual
+// network: 7 of an image of 224 x 224.
 func (i ImageOptions) Grid() int {
 	if i.Style == StyleResNet {
 		r := i.Network()

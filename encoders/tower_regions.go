@@ -20,8 +20,8 @@ import (
 //	x = fc(v) + fc2(relu(fc1(v))) with mlp (VSE-infinity, Chen et al. 2021); the bias of fc is that of both
 //	x = graph(unit(fc(v)))        with graph layers (VSRN, Li et al. 2019), see reason
 //
-// With batch norms there are the batch norms of the published code: fc1(v) is bn(fc1(v)), and with graph layers there is
-// one in each layer and one behind the pool.
+// With batch norms there are the batch norms of the published code: fc1(v) is bn(fc1(v)), and with graph layers
+// there is one in each layer and one behind the pool.
 type RegionTower struct {
 	// features of a region; 0: as many as the data has
 	In int `toml:"in" fixed:"model" max:"1048576"`
@@ -232,7 +232,8 @@ func (t RegionTower) reason(c *Context, s Scope, x, lengths *gorgonia.Node, l in
 		layer := s.Layer("graph", i)
 		s.tap.tokens(i, x, l)
 		s.block(func() {
-			theta, phi, value := linear(layer, "theta", torchLinear, x, d), linear(layer, "phi", torchLinear, x, d), linear(layer, "g", torchLinear, x, d)
+			theta, phi, value := linear(layer, "theta", torchLinear, x, d), linear(layer, "phi", torchLinear, x, d),
+				linear(layer, "g", torchLinear, x, d)
 			phi = FoldTexts(phi, metric.Weights(nil, layer, SimilaritySite))
 			y := attention.Affinity(theta, phi, value, lengths, l)
 			y = linear(layer, "w", start, y, d)

@@ -79,7 +79,8 @@ func (t *TextOptions) Check(k *section.Checker) {
 	k.OneOfOrEmpty("activation", "gelu", "gelu_tanh", "quick_gelu")
 	k.OneOfOrEmpty("pool", "class", "pooler", "mean", "first_last", "end", "max", "gpo", "esa")
 	class, bert := t.Pooling() == "class", t.MasksWords() || t.Style == StyleMPNet
-	k.Require("pool", !t.PreNorm() || !class, "must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
+	k.Require("pool", !t.PreNorm() || !class,
+		"must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
 	k.Require("pool", t.Style != StyleGRU || !class,
 		"must be mean, end, max, gpo or esa with model.text.style \"gru\", whose first state has seen one word")
 	k.Require("pool", t.Pool != PoolFirstLast || bert,
@@ -99,7 +100,8 @@ func (t *TextOptions) Check(k *section.Checker) {
 		"set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style")
 	head := section.Of[HeadOptions](k)
 	k.Training("freeze", !t.Freeze || !section.Of[ImageOptions](k).Freeze || head.Identity != "both" || t.FusionLayers > 0,
-		"must be false where no other part is trained", "model.head.identity = \"both\" leaves nothing to train beside the towers")
+		"must be false where no other part is trained",
+		"model.head.identity = \"both\" leaves nothing to train beside the towers")
 	if space, err := head.Space(); err == nil && space.Tokens && k.Has(section.Words) {
 		k.Require("style", t.MasksWords(), "must be bert or roberta with several class tokens", oneClassCure)
 		k.Require("pool", class, "must be class with several class tokens", oneClassCure)
@@ -125,10 +127,11 @@ func (t TextOptions) Encoder(a TowerArgs) TextEncoder {
 		return g
 	case t.PreNorm():
 		t.Activation = StyleActivation(t.Style, t.Activation)
-		return PreNormText{TextOptions: t, Vocab: a.Vocab, Causal: t.Style == StyleCLIP, TorchStart: torch, Metric: a.Metric.at(AttendText)}
+		return PreNormText{TextOptions: t, Vocab: a.Vocab, Causal: t.Style == StyleCLIP, TorchStart: torch,
+			Metric: a.Metric.at(AttendText)}
 	}
-	b := BERT{TextOptions: t, Vocab: a.Vocab, Pad: a.Pad, Classes: a.Space.Classes(), TokenBlocks: a.TokenBlocks, TorchStart: torch,
-		Metric: a.Metric.at(AttendText), FusionMetric: a.Metric.at(AttendFusion)}
+	b := BERT{TextOptions: t, Vocab: a.Vocab, Pad: a.Pad, Classes: a.Space.Classes(), TokenBlocks: a.TokenBlocks,
+		TorchStart: torch, Metric: a.Metric.at(AttendText), FusionMetric: a.Metric.at(AttendFusion)}
 	mtob := t.Style == "" && torch // clip-mtob's
 	b.NoTokenType, b.FinalNorm = mtob || t.Style == StyleRoBERTa || t.Style == StyleMPNet, mtob
 	if t.Style == StyleMPNet {

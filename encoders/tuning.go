@@ -8,11 +8,11 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Tuning trains transformer towers by few parameters, alone or combined and beside model.lora: all their others keep the
-// values that they start with.
+// Tuning trains transformer towers by few parameters, alone or combined and beside model.lora: all their others keep
+// the values that they start with.
 //
-// Parameters are some of the transformer's own, or stand beside them; the others are locked. The zero value trains none.
-// Towers that are no transformers, pools of theirs and heads are trained as ever.
+// Parameters are some of the transformer's own, or stand beside them; the others are locked. The zero value trains
+// none. Towers that are no transformers, pools of theirs and heads are trained as ever.
 type Tuning struct {
 	// bottleneck of the adapters behind the attention and the feed-forward part of every block (Houlsby et al. 2019);
 	// 0: none
@@ -98,7 +98,8 @@ func (t *Tuning) Check(k *section.Checker) {
 		}
 	}
 	for _, x := range towers {
-		k.Training("partial_blocks", t.PartialBlocks <= x.blocks, fmt.Sprintf("must be at most %s (%d)", x.blocksKey, x.blocks),
+		k.Training("partial_blocks", t.PartialBlocks <= x.blocks,
+			fmt.Sprintf("must be at most %s (%d)", x.blocksKey, x.blocks),
 			"leave model.tuning off to train all")
 		k.Require("prompt_tokens", t.PromptTokens == 0 || x.style != StyleMPNet,
 			fmt.Sprintf("must be 0 with %s.style %q, whose attention reads distances that prompts have not", x.path, x.style))
@@ -121,8 +122,8 @@ type tunedTower struct {
 	style           string
 }
 
-// tunedTowers are the transformers of the system that are not frozen. The fusion layers are part of the text tower, which
-// they keep in the list where it is frozen.
+// tunedTowers are the transformers of the system that are not frozen. The fusion layers are part of the text tower,
+// which they keep in the list where it is frozen.
 func tunedTowers(k *section.Checker) (list []tunedTower) {
 	image, text := section.Of[ImageOptions](k), section.Of[TextOptions](k)
 	if k.Has(section.Patches) && !image.Freeze {

@@ -270,7 +270,8 @@ func (v ViT) check(images *gorgonia.Node) {
 		misuse("vit", images, "want at least one block (got %d)", v.Depth)
 	}
 	if v.Classes < 0 || v.TokenBlocks < 0 || v.TokenBlocks > v.Depth {
-		misuse("vit", images, "class tokens and their blocks must be at least 0, blocks at most %d (got %d and %d)", v.Depth, v.Classes, v.TokenBlocks)
+		misuse("vit", images, "class tokens and their blocks must be at least 0, blocks at most %d (got %d and %d)",
+			v.Depth, v.Classes, v.TokenBlocks)
 	}
 	if v.Registers < 0 || v.NoClass && (Pool(v.Pool).byClass() || v.classes() > 1) || !Pool(v.Pool).byClass() && v.classes() > 1 {
 		misuse("vit", images, "want at least 0 registers, a pool other than class without a class token, and one class token with such a pool (got %d, %q and %d)", v.Registers, v.Pool, v.classes())

@@ -33,13 +33,15 @@ type Attention struct {
 var _ encoders.Interaction = Cross{}
 
 func scan(o Options, metric encoders.Metric) encoders.Interaction {
-	x := Cross{Share: 0.5, ImageToText: o.attention(DirectionImageToText, 4, PoolLSE), TextToImage: o.attention(DirectionTextToImage, 9, PoolLSE)}
+	x := Cross{Share: 0.5, ImageToText: o.attention(DirectionImageToText, 4, PoolLSE),
+		TextToImage: o.attention(DirectionTextToImage, 9, PoolLSE)}
 	x.Attention, x.Similarity = o.sites(metric)
 	return x
 }
 
 func bfan(o Options, metric encoders.Metric) encoders.Interaction {
-	x := Cross{Share: 1, Focal: true, ImageToText: o.attention(DirectionImageToText, 20, PoolMean), TextToImage: o.attention(DirectionTextToImage, 20, PoolMean)}
+	x := Cross{Share: 1, Focal: true, ImageToText: o.attention(DirectionImageToText, 20, PoolMean),
+		TextToImage: o.attention(DirectionTextToImage, 20, PoolMean)}
 	x.Attention, x.Similarity = o.sites(metric)
 	return x
 }
@@ -48,8 +50,9 @@ func bfan(o Options, metric encoders.Metric) encoders.Interaction {
 func (m Cross) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y := tokens(images), tokens(texts)
 	how := interaction.Cross{
-		Focal:     m.Focal,
-		Attention: fold(x.Rows, m.Attention.Weights(c, s, encoders.AttentionSite)), Similarity: fold(x.Rows, m.Similarity.Weights(c, s, encoders.SimilaritySite)),
+		Focal:      m.Focal,
+		Attention:  fold(x.Rows, m.Attention.Weights(c, s, encoders.AttentionSite)),
+		Similarity: fold(x.Rows, m.Similarity.Weights(c, s, encoders.SimilaritySite)),
 	}
 	return directions(m.ImageToText, m.TextToImage, m.Share, func(imageQueries bool, a *Attention) *gorgonia.Node {
 		how := how
@@ -62,7 +65,8 @@ func (m Cross) Scores(c *encoders.Context, s encoders.Scope, images, texts encod
 func directions(imageToText, textToImage *Attention, share float32, way func(imageQueries bool, a *Attention) *gorgonia.Node) *gorgonia.Node {
 	switch {
 	case imageToText == nil && textToImage == nil:
-		panic(&op.BuildError{Op: "interaction", Err: errors.New("there is no direction: set ImageToText, TextToImage or both")})
+		panic(&op.BuildError{Op: "interaction",
+			Err: errors.New("there is no direction: set ImageToText, TextToImage or both")})
 	case textToImage == nil:
 		return way(true, imageToText)
 	case imageToText == nil:

@@ -138,7 +138,8 @@ func (o *Options) Check(k *section.Checker) {
 	}
 	k.Require("penalty", o.Penalty > 0 || o.Kind != NAAF, "must be > 0")
 	if x.only {
-		k.Require("direction", o.Way() == DirectionTextToImage, `must be "text_to_image" or empty with model.interaction.kind = "`+o.Kind+`"`,
+		k.Require("direction", o.Way() == DirectionTextToImage,
+			`must be "text_to_image" or empty with model.interaction.kind = "`+o.Kind+`"`,
 			"it is words that are compared with an image")
 	}
 	for _, key := range []string{"attention_scale", "lse_scale"} {
@@ -152,7 +153,8 @@ func (o *Options) Check(k *section.Checker) {
 	if o.vectors() {
 		k.Positive("sim_dim")
 	}
-	k.Require("model.head.topology", section.Of[encoders.HeadOptions](k).Topology == "sphere", `must be "sphere" with model.interaction`,
+	k.Require("model.head.topology", section.Of[encoders.HeadOptions](k).Topology == "sphere",
+		`must be "sphere" with model.interaction`,
 		"tokens are unit vectors of one sphere")
 	k.Training("momentum.enabled", k.Value("momentum.enabled") == false, "must be false with model.interaction",
 		"a teacher and a queue hold one feature of each image and text")
@@ -196,8 +198,8 @@ func (o Options) sites(metric encoders.Metric) (attention, similarity encoders.M
 	return attention, similarity
 }
 
-// attention returns that of a direction, nil where it takes no part. The scale of the kind and the pool that it has where
-// none is given are those for 0 and empty.
+// attention returns that of a direction, nil where it takes no part. The scale of the kind and the pool that it has
+// where none is given are those for 0 and empty.
 func (o Options) attention(direction string, scale float64, pool string) *Attention {
 	if o.Direction != DirectionBoth && o.Direction != direction {
 		return nil

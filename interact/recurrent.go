@@ -25,7 +25,8 @@ var _ encoders.Interaction = Recurrent{}
 
 func imram(o Options, metric encoders.Metric) encoders.Interaction {
 	x := Recurrent{Share: 1, Steps: o.Steps, Unit: o.UnitQueries,
-		ImageToText: o.attention(DirectionImageToText, 9, PoolMean), TextToImage: o.attention(DirectionTextToImage, 9, PoolMean)}
+		ImageToText: o.attention(DirectionImageToText, 9, PoolMean),
+		TextToImage: o.attention(DirectionTextToImage, 9, PoolMean)}
 	x.Attention, x.Similarity = o.sites(metric)
 	return x
 }
@@ -33,11 +34,13 @@ func imram(o Options, metric encoders.Metric) encoders.Interaction {
 // Scores implements encoders.Interaction.
 func (m Recurrent) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	if m.Steps == 1 {
-		once := Cross{ImageToText: m.ImageToText, TextToImage: m.TextToImage, Share: m.Share, Attention: m.Attention, Similarity: m.Similarity}
+		once := Cross{ImageToText: m.ImageToText, TextToImage: m.TextToImage, Share: m.Share, Attention: m.Attention,
+			Similarity: m.Similarity}
 		return once.Scores(c, s, images, texts)
 	}
 	x, y := tokens(images), tokens(texts)
-	attention, similarity := m.Attention.Weights(c, s, encoders.AttentionSite), m.Similarity.Weights(c, s, encoders.SimilaritySite)
+	attention, similarity := m.Attention.Weights(c, s, encoders.AttentionSite),
+		m.Similarity.Weights(c, s, encoders.SimilaritySite)
 	return directions(m.ImageToText, m.TextToImage, m.Share, func(imageQueries bool, a *Attention) *gorgonia.Node {
 		how := interaction.Recurrent{ImageQueries: imageQueries, Scale: a.Scale, Pool: a.Pool, Steps: m.Steps, Unit: m.Unit}
 		fold, context, name := encoders.FoldImages, x.Rows, "text_to_image"
