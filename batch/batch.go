@@ -17,18 +17,19 @@ import (
 // Names of the columns of the built-in towers and data kinds. They are names like any
 // other: a tower and a data kind of another module agree on names of their own.
 const (
-	Images        = "images"          // (3, S, S) float32, normalised pixels
-	Views         = "images/2"        // (3, S, S) float32, a second view of each image
-	SecondImages  = "images/other"    // (3, S, S) float32, the second picture of a row of two
-	Crops         = "images/crops"    // (V, 3, s, s) float32, further views of each image, smaller ones
-	Tokens        = "tokens"          // (L) int32, ids of a text, padded
-	Lengths       = "lengths"         // () int32, tokens of a text that are no padding
-	Segments      = "segments"        // (L) int32, 0 of the tokens of the first of two texts in one, 1 of the second
-	SecondTokens  = "tokens/2"        // (L) int32, ids of the second text of a row, padded
-	SecondLengths = "lengths/2"       // () int32, tokens of the second text that are no padding
-	ThirdTokens   = "tokens/3"        // (L) int32, ids of the third text of a row, padded
-	ThirdLengths  = "lengths/3"       // () int32, tokens of the third text that are no padding
-	Answers       = "answers"         // (A, L) int32, ids of the answers of a row, each from the token that begins a text to the one that ends it, padded
+	Images        = "images"       // (3, S, S) float32, normalised pixels
+	Views         = "images/2"     // (3, S, S) float32, a second view of each image
+	SecondImages  = "images/other" // (3, S, S) float32, the second picture of a row of two
+	Crops         = "images/crops" // (V, 3, s, s) float32, further views of each image, smaller ones
+	Tokens        = "tokens"       // (L) int32, ids of a text, padded
+	Lengths       = "lengths"      // () int32, tokens of a text that are no padding
+	Segments      = "segments"     // (L) int32, 0 of the tokens of the first of two texts in one, 1 of the second
+	SecondTokens  = "tokens/2"     // (L) int32, ids of the second text of a row, padded
+	SecondLengths = "lengths/2"    // () int32, tokens of the second text that are no padding
+	ThirdTokens   = "tokens/3"     // (L) int32, ids of the third text of a row, padded
+	ThirdLengths  = "lengths/3"    // () int32, tokens of the third text that are no padding
+	// (A, L) int32, ids of the answers of a row, each from the token that begins a text to the one that ends it, padded
+	Answers       = "answers"
 	AnswerLengths = "answers/lengths" // (A) int32, tokens of each answer that are no padding
 	AnswerWeights = "answers/weights" // (A) float32, how much each answer counts; 0: there is none
 	IDs           = "ids"             // () int32, never negative; rows of one id are positives of each other
@@ -43,7 +44,8 @@ const (
 
 	Regions       = "regions"         // (R, D) float32, features of the regions of an image, zeros after the last one
 	RegionLengths = "regions/lengths" // () int32, regions that are no padding, at least 1
-	RegionBoxes   = "regions/boxes"   // (R, 4) float32: left, top, right, bottom as shares of the width and height of the image
+	// (R, 4) float32: left, top, right, bottom as shares of the width and height of the image
+	RegionBoxes = "regions/boxes"
 
 	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
 	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
@@ -52,8 +54,8 @@ const (
 // Text names the columns of a text.
 type Text struct{ Tokens, Lengths string }
 
-// The texts of a row: its own, one that says the same or is the second of a pair, and one that looks like it and says something
-// else.
+// The texts of a row: its own, one that says the same or is the second of a pair, and one that looks like it and says
+// something else.
 var (
 	OwnText      = Text{Tokens, Lengths}
 	PositiveText = Text{SecondTokens, SecondLengths}

@@ -167,7 +167,8 @@ func (o DataOptions) workerCounts(cfg config.Config) []int {
 }
 
 // measureStages fills in what one worker does.
-func (r *DataReport) measureStages(stream data.Stream, columns []batch.Column, atLeast time.Duration, pictures int) error {
+func (r *DataReport) measureStages(stream data.Stream, columns []batch.Column, atLeast time.Duration,
+	pictures int) error {
 	data.MeasureStages(stream, columns, 0, 0) // page faults of the first sample
 	w, bad := data.MeasureStages(stream, columns, 0, atLeast)
 	if w.Samples == 0 {
@@ -180,7 +181,8 @@ func (r *DataReport) measureStages(stream data.Stream, columns []batch.Column, a
 	r.SampleMS = w.Total().Seconds() * 1e3 / n
 	for s := range images.NumStages {
 		if t := w.Time(s); t > 0 {
-			r.Stages = append(r.Stages, StageShare{s.String(), t.Seconds() * 1e3 / n, t.Seconds() / w.Total().Seconds()})
+			r.Stages = append(r.Stages, StageShare{s.String(), t.Seconds() * 1e3 / n,
+				t.Seconds() / w.Total().Seconds()})
 		}
 	}
 	return nil
@@ -188,7 +190,8 @@ func (r *DataReport) measureStages(stream data.Stream, columns []batch.Column, a
 
 // loaderAlone returns how many samples a second the loader makes when nothing else
 // runs, and where it stopped.
-func loaderAlone(ctx context.Context, cfg config.Config, stream data.Stream, columns []batch.Column, workers int, from uint64, atLeast time.Duration) (float64, uint64, error) {
+func loaderAlone(ctx context.Context, cfg config.Config, stream data.Stream, columns []batch.Column, workers int,
+	from uint64, atLeast time.Duration) (float64, uint64, error) {
 	l, err := data.NewLoader(stream, data.LoaderConfig{
 		BatchSize: cfg.Train.BatchSize, Columns: columns,
 		Workers: workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare, DropLast: cfg.DropsLast(),

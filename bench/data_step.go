@@ -17,14 +17,15 @@ import (
 
 // StepBeside is how a training step and the loader get on.
 type StepBeside struct {
-	Steps     int     `json:"steps"`           // of each kind
-	StepMS    float64 `json:"step_ms"`         // on real samples, waiting included; mean
-	WaitMS    float64 `json:"wait_ms"`         // of it for data
-	WaitShare float64 `json:"wait_share"`      // the same as a share
-	FreeMS    float64 `json:"free_step_ms"`    // on samples that cost nothing; mean
-	SlowDown  float64 `json:"slow_down"`       // real without waiting against free; of the medians
-	Needed    float64 `json:"samples_needed"`  // a second, by a step that never waits
-	Processor float64 `json:"processor_share"` // of the processors' time that making the samples takes, as measured with one worker
+	Steps     int     `json:"steps"`          // of each kind
+	StepMS    float64 `json:"step_ms"`        // on real samples, waiting included; mean
+	WaitMS    float64 `json:"wait_ms"`        // of it for data
+	WaitShare float64 `json:"wait_share"`     // the same as a share
+	FreeMS    float64 `json:"free_step_ms"`   // on samples that cost nothing; mean
+	SlowDown  float64 `json:"slow_down"`      // real without waiting against free; of the medians
+	Needed    float64 `json:"samples_needed"` // a second, by a step that never waits
+	// of the processors' time that making the samples takes, as measured with one worker
+	Processor float64 `json:"processor_share"`
 }
 
 // switchable is a training stream that can stand aside: while free, every sample
@@ -57,7 +58,8 @@ func newSwitchable(stream data.Stream, columns []data.Column) (*switchable, erro
 }
 
 // measureStepBeside trains for steps steps on real and as many on free samples.
-func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Stream, columns []batch.Column, tok *tokenizer.Tokenizer, steps int) (*StepBeside, error) {
+func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Stream, columns []batch.Column,
+	tok *tokenizer.Tokenizer, steps int) (*StepBeside, error) {
 	engine, err := setup.Engine(cfg)
 	if err != nil {
 		return nil, err

@@ -22,10 +22,12 @@ func (r *DataReport) verdict(cfg config.Config) string {
 	best := slices.MaxFunc(r.Loader, func(a, b LoaderSpeed) int { return cmp.Compare(a.Samples, b.Samples) })
 	stage := fmt.Sprintf("%s takes %.0f %% of a sample", most.Stage, 100*most.Share)
 	if r.Step == nil {
-		return fmt.Sprintf("the loader makes up to %s samples/s with %s; %s", rate(best.Samples), words.Count(best.Workers, "worker"), stage)
+		return fmt.Sprintf("the loader makes up to %s samples/s with %s; %s", rate(best.Samples),
+			words.Count(best.Workers, "worker"), stage)
 	}
 	s := r.Step
-	speeds := fmt.Sprintf("the step could use %s samples/s, the loader alone makes up to %s", rate(s.Needed), rate(best.Samples))
+	speeds := fmt.Sprintf("the step could use %s samples/s, the loader alone makes up to %s", rate(s.Needed),
+		rate(best.Samples))
 	switch {
 	case s.WaitShare >= littleWait:
 		return fmt.Sprintf("waiting %.1f %% of the time: data is the limit (%s); %s: %s",
@@ -55,7 +57,8 @@ func (r *DataReport) advice(cfg config.Config, stage string, bestWorkers int) st
 	switch {
 	case workers < bestWorkers:
 		return fmt.Sprintf("set data.workers = %d", bestWorkers)
-	case cfg.Data.Kind == "pairs", cfg.Data.Kind == "regions" && !cfg.Data.Drawn(): // mapped files, which no cache serves
+	// mapped files, which no cache serves
+	case cfg.Data.Kind == "pairs", cfg.Data.Kind == "regions" && !cfg.Data.Drawn():
 		return "keep the files on a fast disk or in free memory, or store them as float16 (<f2, F16)"
 	case stage == "read" || stage == "decode" || stage == "colour":
 		if r.Cache != "none" {

@@ -12,9 +12,10 @@ import (
 
 // DeviceResult is what bench reports of a device beside the host.
 type DeviceResult struct {
-	Name     string         `json:"name"`
-	MemoryMB float64        `json:"memory_mb"`         // the most of the device's memory that the program held
-	OnHost   map[string]int `json:"on_host,omitempty"` // ops without a step for the device, which wait for copies: nodes by kind
+	Name     string  `json:"name"`
+	MemoryMB float64 `json:"memory_mb"` // the most of the device's memory that the program held
+	// ops without a step for the device, which wait for copies: nodes by kind
+	OnHost map[string]int `json:"on_host,omitempty"`
 }
 
 // deviceOf returns the GPU that an engine's graphs run on, nil: the host.
@@ -43,8 +44,9 @@ func measureDevicePeak(gpu *cuda.Device, bf16 bool, d time.Duration) float64 {
 // profiled is the number of steps by which the times of ops are measured on a device.
 const profiled = 3
 
-// profileOps makes steps op by op, with a mark of the device after each: in those that are measured a device runs all of them as
-// one, of which nobody knows the parts. The times of ops are of these steps, and add up to a little more than a step.
+// profileOps makes steps op by op, with a mark of the device after each: in those that are measured a device runs all
+// of them as one, of which nobody knows the parts. The times of ops are of these steps, and add up to a little more
+// than a step.
 func (b *bencher) profileOps(ctx context.Context) error {
 	m, spent := b.work.Machine(), b.spent
 	m.StepByStep(true)

@@ -82,7 +82,8 @@ const (
 // captions of mixed lengths (CaptionLength), which come sorted as in an evaluation.
 func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions) (r Inference, err error) {
 	if cfg.Has(section.Fitted) {
-		return r, config.Errors{{Path: "model.system", Value: cfg.Model.System, Msg: "must be a system with encoders", Hint: "a map in closed form is one matrix product"}}
+		return r, config.Errors{{Path: "model.system", Value: cfg.Model.System, Msg: "must be a system with encoders",
+			Hint: "a map in closed form is one matrix product"}}
 	}
 	if cfg, err = run.Resolve(cfg); err != nil {
 		return r, err
@@ -92,19 +93,22 @@ func MeasureInference(ctx context.Context, cfg config.Config, o InferenceOptions
 		return r, err
 	}
 	defer engine.Close()
-	p, err := model.Open(cfg, model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID}, randomParameters{})
+	p, err := model.Open(cfg, model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID},
+		randomParameters{})
 	if err != nil {
 		return r, err
 	}
 	peak := measurePeak(engine, engine.BF16(), o.Peak)
 	debug.FreeOSMemory()
-	r = Inference{Config: cfg.Run.Name, System: cfg.Model.System, Precision: cfg.Compute.Precision, Engine: engine.Describe(), Threads: engine.Threads()}
+	r = Inference{Config: cfg.Run.Name, System: cfg.Model.System, Precision: cfg.Compute.Precision,
+		Engine: engine.Describe(), Threads: engine.Threads()}
 	if len(o.Sides) == 0 {
 		o.Sides = sidesOf(cfg)
 	}
 	for _, side := range o.Sides {
 		if !slices.Contains(sidesOf(cfg), side) {
-			return r, fmt.Errorf("bench: %s: no such side (got %q): choose %s", cfg.Run.Name, side, strings.Join(sidesOf(cfg), " or "))
+			return r, fmt.Errorf("bench: %s: no such side (got %q): choose %s", cfg.Run.Name, side,
+				strings.Join(sidesOf(cfg), " or "))
 		}
 	}
 	for _, side := range o.Sides {
@@ -297,14 +301,15 @@ func (m *measured) batches(rows int) (list []*batch.Batch) {
 	return list
 }
 
-// CaptionLength is the number of tokens of caption i of 256: every length from a fifth of the most to the most, such as 8 to
-// 40, about as often, in a mixed order.
+// CaptionLength is the number of tokens of caption i of 256: every length from a fifth of the most to the most, such as
+// 8 to 40, about as often, in a mixed order.
 func CaptionLength(i, most int) int {
 	least := max(1, most/5)
 	return least + i*619%captions*(most-least+1)/captions
 }
 
-// randomParameters gives every parameter random values: weights of matrices from N(0, .02^2), those of norms 1, others 0.
+// randomParameters gives every parameter random values: weights of matrices from N(0, .02^2), those of norms 1, others
+// 0.
 type randomParameters struct{}
 
 // Has implements model.Source.

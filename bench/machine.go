@@ -38,8 +38,8 @@ type Product struct {
 	GFLOPS float64 `json:"gflops"`
 }
 
-// Figure is one number of a Machine, more is better. A further group of figures is a field of Machine and its lines in Figures:
-// the table over machines and the comparison follow.
+// Figure is one number of a Machine, more is better. A further group of figures is a field of Machine and its lines in
+// Figures: the table over machines and the comparison follow.
 type Figure struct {
 	Group string  `json:"group"`
 	Name  string  `json:"name"`
@@ -94,7 +94,8 @@ func MeasureMachine(ctx context.Context, configs []config.Config, o Options) (m 
 	return m, err
 }
 
-// measureProducts measures the products of training steps (gemmtest.Shapes) on one thread by every kernel that is found.
+// measureProducts measures the products of training steps (gemmtest.Shapes) on one thread by every kernel that is
+// found.
 func measureProducts(ctx context.Context, o Options) (list []Product, err error) {
 	r := rand.New(rand.NewPCG(1, 1))
 	columns := []string{library.Builtin}
@@ -122,8 +123,11 @@ func measureProducts(ctx context.Context, o Options) (list []Product, err error)
 					return list, err
 				}
 				o.tell("matrix products, "+name, i, len(gemmtest.Shapes))
-				g := gemmtest.NewCase(r, gemmtest.Case{P: gemm.Product{TransA: s.TransA, TransB: s.TransB, M: s.M, N: s.N, K: s.K, Alpha: 1, BF16: bf16}, HalfA: bf16, HalfB: bf16})
-				list = append(list, Product{fmt.Sprintf("%s %dx%dx%d", s.Name, s.M, s.N, s.K), name, kernel.MeasureProduct(e, &g.P, o.Product)})
+				g := gemmtest.NewCase(r,
+					gemmtest.Case{P: gemm.Product{TransA: s.TransA, TransB: s.TransB, M: s.M, N: s.N, K: s.K, Alpha: 1,
+						BF16: bf16}, HalfA: bf16, HalfB: bf16})
+				list = append(list, Product{fmt.Sprintf("%s %dx%dx%d", s.Name, s.M, s.N, s.K), name,
+					kernel.MeasureProduct(e, &g.P, o.Product)})
 			}
 		}
 	}
@@ -146,8 +150,8 @@ func ReadMachine(path string) (m Machine, err error) {
 	return m, nil
 }
 
-// CompareMachine sets the figures of now beside those that file holds. Another kind of machine is an error: a ratio would say nothing
-// of the program.
+// CompareMachine sets the figures of now beside those that file holds. Another kind of machine is an error: a ratio
+// would say nothing of the program.
 func CompareMachine(file string, before, now Machine) (c Comparison, err error) {
 	if !before.Hardware.Same(now.Hardware) {
 		return c, fmt.Errorf("--compare: %s is of another kind of machine (processor, vendor, family, model, level, processors: %v there, %v here): compare files of one kind",

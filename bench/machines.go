@@ -36,7 +36,8 @@ func MachineTable(list []Machine) string {
 		if h.Family > 0 {
 			numbers = fmt.Sprintf("%d, %d", h.Family, h.Number)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s |\n", m.title(), h.Model, numbers, m.Software.Kernels, h.CPUs, m.Date)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s |\n", m.title(), h.Model, numbers, m.Software.Kernels, h.CPUs,
+			m.Date)
 	}
 	b.WriteString("\n| training step |")
 	for _, m := range list {
@@ -60,7 +61,8 @@ func MachineTable(list []Machine) string {
 				continue
 			}
 			r := m.Steps[i]
-			fmt.Fprintf(&b, " %s | %s | %s | %s |", cell(r.Samples, "%.4g"), cell(r.GFLOPS, "%.1f"), cell(100*r.Share, "%.1f %%"), cell(r.PeakMB, "%.0f"))
+			fmt.Fprintf(&b, " %s | %s | %s | %s |", cell(r.Samples, "%.4g"), cell(r.GFLOPS, "%.1f"),
+				cell(100*r.Share, "%.1f %%"), cell(r.PeakMB, "%.0f"))
 		}
 		b.WriteString("\n")
 	}

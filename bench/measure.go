@@ -28,7 +28,8 @@ type Options struct {
 	Steps, Warmup int           // steps that are measured, at least 1, and before that
 	Peak          time.Duration // of each measurement of a matrix product
 	Product       time.Duration // of each product in the table of MeasureMachine; 0: no table
-	// Group is the processes that make the steps together, all with the same configuration and options; nil: this one alone.
+	// Group is the processes that make the steps together, all with the same configuration and options; nil: this one
+	// alone.
 	Group parallel.Group
 	// Say is told what is to be known of the ranks; may be nil.
 	Say func(format string, args ...any)
@@ -320,11 +321,12 @@ func (b *bencher) report(times []time.Duration) Result {
 	f := b.work.Footprint()
 	r := Result{
 		Config: b.cfg.Run.Name, System: b.cfg.Model.System, Precision: b.cfg.Compute.Precision,
-		Engine: b.engine.Describe(), Threads: b.engine.Threads(), Parameters: b.work.Params().Count(), Trained: b.work.Trained(),
-		Batch: b.cfg.Train.BatchSize, Nodes: m.Nodes(), Steps: len(times), First: b.first, Score: b.cfg.Objective.ITC.Score, Graphs: b.graphs,
-		StepMS: 1e3 * step, Samples: float64(b.cfg.Train.BatchSize) / step,
-		GFLOP: float64(m.FLOPs()) / 1e9, GFLOPS: float64(m.FLOPs()) / 1e9 / step,
-		BufferMB: memory.MB(f.Buffers), StateMB: memory.MB(f.Total() - f.Buffers),
+		Engine: b.engine.Describe(), Threads: b.engine.Threads(), Parameters: b.work.Params().Count(),
+		Trained: b.work.Trained(), Batch: b.cfg.Train.BatchSize, Nodes: m.Nodes(), Steps: len(times), First: b.first,
+		Score: b.cfg.Objective.ITC.Score, Graphs: b.graphs, StepMS: 1e3 * step,
+		Samples: float64(b.cfg.Train.BatchSize) / step, GFLOP: float64(m.FLOPs()) / 1e9,
+		GFLOPS: float64(m.FLOPs()) / 1e9 / step, BufferMB: memory.MB(f.Buffers),
+		StateMB: memory.MB(f.Total() - f.Buffers),
 	}
 	tuning := b.engine.Tuning()
 	r.Tuning = &tuning

@@ -36,8 +36,8 @@ type Ranks struct {
 	HiddenMS   Spread `json:"hidden_ms"`   // of the exchanges, what went on beside computation
 	MB         Spread `json:"mb_per_step"` // that a rank gives to sums and to what is gathered
 	MemoryMB   Spread `json:"peak_memory_mb"`
-	// Measured says that the group has told how long exchanges took beside computation. Else they are counted from when the first was
-	// begun to the end of the wait for the last, which is the longest that they can have taken.
+	// Measured says that the group has told how long exchanges took beside computation. Else they are counted from when
+	// the first was begun to the end of the wait for the last, which is the longest that they can have taken.
 	Measured bool `json:"exchange_measured"`
 }
 
@@ -60,7 +60,8 @@ type ranked struct {
 func newRanked(b *bencher, g *parallel.Measured) (*ranked, error) {
 	cfg := b.cfg
 	cfg.Data.OverfitSamples = 0
-	s, err := train.NewSession(cfg, train.Options{Engine: b.engine, Model: midway{b.work}, Stream: newNoise(cfg, b.work.Columns())})
+	s, err := train.NewSession(cfg, train.Options{Engine: b.engine, Model: midway{b.work},
+		Stream: newNoise(cfg, b.work.Columns())})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,8 @@ func spread(all []share, cfg config.Config) *Ranks {
 		WaitedMS:   of(each(func(s share, i int) float64 { return s.Waited[i] })),
 		ExchangeMS: of(each(func(s share, i int) float64 { return s.Exchange[i] })),
 		HiddenMS:   of(each(func(s share, i int) float64 { return math.Max(0, s.Exchange[i]-s.Waited[i]) })),
-		MB:         of(func(s share) float64 { return s.MB }), MemoryMB: of(func(s share) float64 { return s.MemoryMB }),
+		MB:         of(func(s share) float64 { return s.MB }),
+		MemoryMB:   of(func(s share) float64 { return s.MemoryMB }),
 	}
 }
 

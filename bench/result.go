@@ -43,7 +43,8 @@ type Result struct {
 	Ops        []Time         `json:"ops"`
 }
 
-// together makes the speed that of all ranks, which the slowest has, and the phases those of a step that is made with others.
+// together makes the speed that of all ranks, which the slowest has, and the phases those of a step that is made with
+// others.
 func (r *Result) together(cfg config.Config) {
 	r.StepMS = r.Ranks.StepMS.Max
 	if r.Graphs != nil {

@@ -43,7 +43,8 @@ func newWorkload(cfg config.Config, engine *compute.Engine, group parallel.Group
 		return nil, err
 	}
 	if cfg.AccumulatesFeatures() {
-		return nil, config.Errors{{Path: "train.accumulate", Value: cfg.Train.Accumulate, Msg: "must be \"gradients\": what is measured is the step of one micro-batch",
+		return nil, config.Errors{{Path: "train.accumulate", Value: cfg.Train.Accumulate,
+			Msg:  "must be \"gradients\": what is measured is the step of one micro-batch",
 			Hint: "trainer train --dry-run measures steps over several"}}
 	}
 	o := model.Options{Engine: engine, Group: group, Vocab: cfg.Data.VocabSize, MaskID: maskID}
@@ -64,7 +65,8 @@ func newWorkload(cfg config.Config, engine *compute.Engine, group parallel.Group
 		fill(r, q.ImageBackbone)
 		fill(r, q.TextBackbone)
 	}
-	return &workload{Trainer: m, feed: feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late}, clock: cfg.Queue.StartSteps}, nil
+	return &workload{Trainer: m, feed: feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late},
+		clock: cfg.Queue.StartSteps}, nil
 }
 
 // forward computes losses and gradients; step counts the random streams.

@@ -79,7 +79,8 @@ func ParseAxis(s string) (Axis, error) {
 				names = append(names, k)
 			}
 			slices.Sort(names)
-			return a, fmt.Errorf("--vary %s: there is no %q: choose one of %s, or a key such as model.text.width", s, a.Name, strings.Join(names, ", "))
+			return a, fmt.Errorf("--vary %s: there is no %q: choose one of %s, or a key such as model.text.width", s,
+				a.Name, strings.Join(names, ", "))
 		}
 		a.sets = oneKey(a.Name)
 	}
@@ -120,7 +121,8 @@ func (r Row) String() string {
 // Tables measures every value of every Axis. load reads the configuration with
 // further overrides; all are read before the first is measured. With an error it returns
 // what was measured before.
-func Tables(ctx context.Context, list []Axis, load func(sets ...string) (config.Config, error), o Options) ([]Table, error) {
+func Tables(ctx context.Context, list []Axis, load func(sets ...string) (config.Config, error), o Options) ([]Table,
+	error) {
 	base, err := load()
 	if err != nil {
 		return nil, err

@@ -66,7 +66,9 @@ func (x *Settings) Check(k *section.Checker) {
 	_, gpu := x.CUDA()
 	k.Require("device", gpu || x.Device == DeviceCPU, "must be cpu, cuda or cuda:N")
 	if gpu {
-		k.Training("train.accumulate", k.Value("train.accumulate") != "features" || k.Number("train.accumulate_steps") <= 1, `must be "gradients" with compute.device = "cuda"`, "a GPU keeps one micro-batch at a time: raise train.batch_size instead")
+		k.Training("train.accumulate", k.Value("train.accumulate") != "features" ||
+			k.Number("train.accumulate_steps") <= 1, `must be "gradients" with compute.device = "cuda"`,
+			"a GPU keeps one micro-batch at a time: raise train.batch_size instead")
 	}
 	k.OneOf("backend", "auto", "onednn", "openblas", "mkl", "builtin", "plain")
 	k.NotNegative("threads")

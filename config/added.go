@@ -33,7 +33,8 @@ func Add[T any, P interface {
 // sectionName is what a table of a section is called.
 var sectionName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// add returns the defaults with further sections in them, each of which stands in a section of Config and has a name of its own.
+// add returns the defaults with further sections in them, each of which stands in a section of Config and has a name of
+// its own.
 func add(list []Added) (c Config, errs Errors) {
 	c = Default()
 	for _, a := range list {
@@ -43,11 +44,13 @@ func add(list []Added) (c Config, errs Errors) {
 			errs = append(errs, &Error{Path: a.Path, Msg: "is registered twice", Hint: "give the section another name"})
 			continue
 		case !sectionName.MatchString(a.Path[dot+1:]):
-			errs = append(errs, &Error{Path: a.Path, Msg: "is not a name of a section", Hint: "use lower-case letters, digits and _"})
+			errs = append(errs, &Error{Path: a.Path, Msg: "is not a name of a section",
+				Hint: "use lower-case letters, digits and _"})
 			continue
 		}
 		if _, known := c.sectionAt(a.Path[:max(dot, 0)]); !known {
-			errs = append(errs, &Error{Path: a.Path, Msg: "stands in no section", Hint: `a loss is registered as "objective.NAME"`})
+			errs = append(errs, &Error{Path: a.Path, Msg: "stands in no section",
+				Hint: `a loss is registered as "objective.NAME"`})
 			continue
 		}
 		c.Added = append(c.Added, a.clone())

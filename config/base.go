@@ -54,7 +54,8 @@ func (l *loader) base(value any, line int) bool {
 	l.chain = append(l.chain, path)
 	problems := len(l.errs)
 	l.file(path, text)
-	if l.newer || slices.ContainsFunc(l.errs[problems:], func(e *Error) bool { return e.Path == "base" || e.Path == "" }) {
+	if l.newer || slices.ContainsFunc(l.errs[problems:],
+		func(e *Error) bool { return e.Path == "base" || e.Path == "" }) {
 		return false // nothing of the base was read: what this file says of it would only confuse
 	}
 	return true

@@ -133,7 +133,9 @@ func Conflicts(old, now Config, use Fixed) (list []Conflict) {
 // scoreConflicts lists the parameters of scores that only one of two configurations has.
 func scoreConflicts(old, now Config) (list []Conflict) {
 	learned := func(c Config) bool { return c.Has(section.Metric) && c.Objective.GSSF.Form != "cosine" }
-	if before, after := learned(old), learned(now); before != after && old.Has(section.Metric) != now.Has(section.Metric) { // else the form tells
+	// else the form tells
+	if before, after := learned(old), learned(now); before != after &&
+		old.Has(section.Metric) != now.Has(section.Metric) {
 		path := "objective.itc.scores"
 		for _, f := range scoreFields(now) {
 			if was, _ := old.Get(f.path); !reflect.DeepEqual(was, f.value.Interface()) {
@@ -144,19 +146,23 @@ func scoreConflicts(old, now Config) (list []Conflict) {
 		value, _ := now.Get(path)
 		was, _ := old.Get(path)
 		list = append(list, Conflict{Path: path, Now: value,
-			With: fmt.Sprintf("%v and %s, which %s now", Show(was), either(before, "a learned metric", "no learned metric"), either(after, "a score reads", "no score reads"))})
+			With: fmt.Sprintf("%v and %s, which %s now", Show(was),
+				either(before, "a learned metric", "no learned metric"),
+				either(after, "a score reads", "no score reads"))})
 	}
 	own := func(c Config) bool { return c.Objective.Geodesic.Temperature > 0 && c.Has(section.Geodesic) }
 	if before, after := own(old), own(now); before != after {
 		list = append(list, Conflict{Path: "objective.geodesic.temperature", Now: now.Objective.Geodesic.Temperature,
-			With: fmt.Sprintf("%v, %s", old.Objective.Geodesic.Temperature, either(before, "a temperature of the geodesic's own", "without a temperature of the geodesic's own"))})
+			With: fmt.Sprintf("%v, %s", old.Objective.Geodesic.Temperature,
+				either(before, "a temperature of the geodesic's own", "without a temperature of the geodesic's own"))})
 	}
 	return list
 }
 
 // scoreFields are the keys that name a score which is trained, the sum first.
 func scoreFields(c Config) (list []field) {
-	for _, path := range []string{"objective.itc.scores", "objective.itc.score", "objective.itc.target_score", "objective.itm.negatives"} {
+	for _, path := range []string{"objective.itc.scores", "objective.itc.score", "objective.itc.target_score",
+		"objective.itm.negatives"} {
 		list = append(list, field{path: path, value: schema(&c)[path]})
 	}
 	return list
@@ -190,18 +196,22 @@ func either(yes bool, a, b string) string {
 	return b
 }
 
-// TextConflicts is Conflicts where a run of texts alone takes over the text tower of a checkpoint of another system: what the
-// structure of that tower keeps from it. What is read of its states, and what stands beside it, may differ.
+// TextConflicts is Conflicts where a run of texts alone takes over the text tower of a checkpoint of another system:
+// what the structure of that tower keeps from it. What is read of its states, and what stands beside it, may differ.
 func TextConflicts(old, now Config) []Conflict {
-	return towerConflicts("text", structure(old.Model.System, old.Model.Text.Style, encoders.StyleBERT), structure(now.Model.System, now.Model.Text.Style, encoders.StyleBERT), old, now)
+	return towerConflicts("text", structure(old.Model.System, old.Model.Text.Style, encoders.StyleBERT),
+		structure(now.Model.System, now.Model.Text.Style, encoders.StyleBERT), old, now)
 }
 
-// ImageConflicts is TextConflicts of a run of images alone and the image tower. One with several class tokens has no use there.
+// ImageConflicts is TextConflicts of a run of images alone and the image tower. One with several class tokens has no
+// use there.
 func ImageConflicts(old, now Config) []Conflict {
-	list := towerConflicts("image", structure(old.Model.System, old.Model.Image.Style, encoders.StyleViT), structure(now.Model.System, now.Model.Image.Style, encoders.StyleViT), old, now)
+	list := towerConflicts("image", structure(old.Model.System, old.Model.Image.Style, encoders.StyleViT),
+		structure(now.Model.System, now.Model.Image.Style, encoders.StyleViT), old, now)
 	if s, err := old.Model.Head.Space(); err == nil && s.Tokens && s.Groups() > 1 {
 		list = append(list, Conflict{Path: "model.head.topology", Now: now.Model.Head.Topology, NoValue: true,
-			With: fmt.Sprintf("%s, which gives the image tower %d class tokens, and model.system %q reads one", Show(old.Model.Head.Topology), s.Groups(), now.Model.System)})
+			With: fmt.Sprintf("%s, which gives the image tower %d class tokens, and model.system %q reads one",
+				Show(old.Model.Head.Topology), s.Groups(), now.Model.System)})
 	}
 	return list
 }
@@ -211,7 +221,8 @@ func towerConflicts(side, was, is string, old, now Config) (list []Conflict) {
 	section := "model." + side + "."
 	if was != is {
 		value, _ := now.Get(section + "style")
-		c := Conflict{Path: section + "style", Now: value, With: either(side == "text", "a text", "an image") + " tower of "}
+		c := Conflict{Path: section + "style", Now: value,
+			With: either(side == "text", "a text", "an image") + " tower of "}
 		if c.NoValue = was == structureMTOB; c.NoValue {
 			c.With += fmt.Sprintf("model.system \"clip\" without %s, a structure that no style has", c.Path)
 		} else {
@@ -224,7 +235,8 @@ func towerConflicts(side, was, is string, old, now Config) (list []Conflict) {
 		idle[u.Path] = true
 	}
 	for _, d := range Differences(old, now) {
-		if name, ok := strings.CutPrefix(d.Path, section); ok && !idle[d.Path] && d.Fixed >= FixedMeaning && name != "style" && name != "pool" {
+		if name, ok := strings.CutPrefix(d.Path, section); ok && !idle[d.Path] && d.Fixed >= FixedMeaning &&
+			name != "style" && name != "pool" {
 			list = append(list, Conflict{Path: d.Path, Now: d.Now, With: Show(d.Was)})
 		}
 	}

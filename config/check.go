@@ -34,9 +34,11 @@ func (c Config) problems() Errors {
 		case string:
 			k.Require(f.path, utf8.ValidString(v), "must be UTF-8 text")
 		case []float64:
-			k.Require(f.path, !slices.ContainsFunc(v, func(v float64) bool { return !isFinite(v) }), "must be finite numbers")
+			k.Require(f.path, !slices.ContainsFunc(v, func(v float64) bool { return !isFinite(v) }),
+				"must be finite numbers")
 		case []string:
-			k.Require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }), "must be UTF-8 text")
+			k.Require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }),
+				"must be UTF-8 text")
 		}
 	}
 	for _, f := range readSections(&c) {

@@ -43,7 +43,8 @@ var conditions = map[string]condition{
 	"image rate":    {"model.image.freeze = false", func(c *Config) bool { return !c.Model.Image.Freeze }},
 	"text rate": {"model.text.freeze = false, or fusion layers, and a loss that reads texts",
 		func(c *Config) bool {
-			return (!c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0) && !c.Objective.Captioning.On() || c.Objective.Captioning.Recurs()
+			return (!c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0) && !c.Objective.Captioning.On() ||
+				c.Objective.Captioning.Recurs()
 		}},
 
 	// Training.

@@ -24,9 +24,10 @@ func (c Config) Source() source.Setup {
 	g := c.Objective.Geometric
 	s := source.Setup{
 		Data: c.Data, Seed: c.Run.Seed, System: c.Model.System,
-		Stored: c.Has(section.Stored), ByIdentity: c.Has(section.Identities), JointPairs: c.JointPairs(), Mixed: c.MixesSentences(), Center: c.Has(section.FeatureHeads) && c.Model.Heads.Center,
-		Input: c.ImageInput(), ImageSize: c.Model.Image.Size, SmallCrops: c.SmallCrops(), BatchSize: c.Train.BatchSize,
-		Pictures: c.Pictures(), MaxImages: c.Eval.MaxImages, Folds: c.Eval.Folds,
+		Stored: c.Has(section.Stored), ByIdentity: c.Has(section.Identities), JointPairs: c.JointPairs(),
+		Mixed: c.MixesSentences(), Center: c.Has(section.FeatureHeads) && c.Model.Heads.Center, Input: c.ImageInput(),
+		ImageSize: c.Model.Image.Size, SmallCrops: c.SmallCrops(), BatchSize: c.Train.BatchSize, Pictures: c.Pictures(),
+		MaxImages: c.Eval.MaxImages, Folds: c.Eval.Folds,
 		Answers: data.Answers{Most: c.Objective.VQA.Answers, Tokens: c.Objective.VQA.Tokens, Clean: data.CleanLower},
 	}
 	if c.Has(section.Stored) && c.Objective.Geometric.On() {
@@ -51,15 +52,18 @@ func (c *Config) dataFacts() map[section.Fact]bool {
 		section.ImageFiles:   c.ReadsImageFiles(),
 		section.TextFiles:    d.Kind == "sentences" || c.MixesSentences(),
 		section.Files:        !drawn && !c.Has(section.Fitted) || c.MixesSentences() || len(c.Eval.Sentences.Tasks) > 0,
-		section.Root: !drawn || d.Vocab != "" || c.MixesSentences() || d.Kind == source.VQAKind && c.Eval.VQA.Candidates != "" ||
-			c.Eval.ZeroShot.ReadsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != "",
+		section.Root: !drawn || d.Vocab != "" || c.MixesSentences() || d.Kind == source.VQAKind &&
+			c.Eval.VQA.Candidates != "" ||
+			c.Eval.ZeroShot.ReadsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 ||
+			c.Eval.Sentiment.Train != "",
 	}
 }
 
 // checkMixed asks for losses that do without the images that sentences lack.
 func (c *Config) checkMixed(k *checker) {
 	k.Training("data.sentences.batches", !c.MixesSentences() || !c.Has(section.BatchImages),
-		"must be 0 with losses on images besides objective.mcse", "they compare the images of a batch, which sentences have not")
+		"must be 0 with losses on images besides objective.mcse",
+		"they compare the images of a batch, which sentences have not")
 }
 
 // SmallCrops returns how many small views of an image there are.

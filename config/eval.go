@@ -25,20 +25,34 @@ const (
 
 // Eval is retrieval evaluation, linear probes and zero-shot classification.
 type Eval struct {
-	Split     string `toml:"split"`                         // val | test
-	BatchSize int    `toml:"batch_size" max:"65536"`        // images that are encoded at once; of captions up to 16 times as many, in the order of their length
-	Score     string `toml:"score" read:"scored"`           // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
-	RerankTop int    `toml:"rerank_top" max:"65536"`        // candidates re-scored by ITM; 0: cosine only
-	MaxImages int    `toml:"max_images" max:"1000000000"`   // size of the gallery, or samples of a downstream task; 0: all of the split
-	Ties      string `toml:"ties" read:"pairs"`             // of equal scores in retrieval: worst (a wrong candidate counts as before the right one) | mean (the mean over all orders of what ties)
-	Folds     int    `toml:"folds" read:"pairs" max:"1000"` // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
+	// val | test
+	Split string `toml:"split"`
+	// images that are encoded at once; of captions up to 16 times as many, in the order of their length
+	BatchSize int `toml:"batch_size" max:"65536"`
+	// train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
+	Score string `toml:"score" read:"scored"`
+	// candidates re-scored by ITM; 0: cosine only
+	RerankTop int `toml:"rerank_top" max:"65536"`
+	// size of the gallery, or samples of a downstream task; 0: all of the split
+	MaxImages int `toml:"max_images" max:"1000000000"`
+	// of equal scores in retrieval: worst (a wrong candidate counts as before the right one) | mean (the mean over all
+	// orders of what ties)
+	Ties string `toml:"ties" read:"pairs"`
+	// 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
+	Folds int `toml:"folds" read:"pairs" max:"1000"`
 
-	Beside []string `toml:"beside" read:"words"` // further tasks of every evaluation of a training run: probe, zeroshot, sentences, sentiment; they do not decide which checkpoints are kept, unless train.keep_best_by names a number of theirs
+	// further tasks of every evaluation of a training run: probe, zeroshot, sentences, sentiment; they do not decide
+	// which checkpoints are kept, unless train.keep_best_by names a number of theirs
+	Beside []string `toml:"beside" read:"words"`
 
-	ProbeSamples    int     `toml:"probe_samples" read:"images" max:"1000000000"` // labelled training images of the linear probe, not augmented; a smaller training set is used whole
-	ProbeDecay      float64 `toml:"probe_decay" read:"fixed decay" max:"1000000"` // weight decay of a probe, whose loss is the mean cross-entropy and decay/2 times the squared weights
-	ProbeHold       float64 `toml:"probe_hold" read:"towers"`                     // share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
-	ProbeNeighbours int     `toml:"probe_neighbours" read:"images" max:"65536"`   // neighbours that vote in the k-NN accuracy beside the probe
+	// labelled training images of the linear probe, not augmented; a smaller training set is used whole
+	ProbeSamples int `toml:"probe_samples" read:"images" max:"1000000000"`
+	// weight decay of a probe, whose loss is the mean cross-entropy and decay/2 times the squared weights
+	ProbeDecay float64 `toml:"probe_decay" read:"fixed decay" max:"1000000"`
+	// share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
+	ProbeHold float64 `toml:"probe_hold" read:"towers"`
+	// neighbours that vote in the k-NN accuracy beside the probe
+	ProbeNeighbours int `toml:"probe_neighbours" read:"images" max:"65536"`
 
 	ZeroShot  zeroshot.Eval   `toml:"zeroshot" when:"captions and model.interaction.kind="`
 	TextProbe probe.EvalTexts `toml:"textprobe" when:"words"`
@@ -51,7 +65,8 @@ type Eval struct {
 }
 
 func (e *Eval) defaults() {
-	*e = Eval{Split: "val", BatchSize: 64, Score: "train", Ties: TiesWorst, ProbeSamples: 10000, ProbeDecay: 1e-3, ProbeNeighbours: 20}
+	*e = Eval{Split: "val", BatchSize: 64, Score: "train", Ties: TiesWorst, ProbeSamples: 10000, ProbeDecay: 1e-3,
+		ProbeNeighbours: 20}
 }
 
 func (e *Eval) check(k *checker, c *Config) {
@@ -59,17 +74,22 @@ func (e *Eval) check(k *checker, c *Config) {
 	k.OneOf("eval.ties", TiesWorst, TiesMean)
 	k.Positive("eval.batch_size")
 	k.OneOf("eval.score", append([]string{"train"}, objectives.ScoreKinds[:len(objectives.ScoreKinds)-1]...)...)
-	k.Require("eval.score", e.Score != string(scoring.GSSF) || c.Has(section.Metric), "needs a metric that is trained", c.trainMetric())
+	k.Require("eval.score", e.Score != string(scoring.GSSF) || c.Has(section.Metric), "needs a metric that is trained",
+		c.trainMetric())
 	k.NotNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
 	k.BelowOne("eval.probe_hold")
 	for i, task := range e.Beside {
-		k.Require("eval.beside", slices.Contains(all.Beside(), task), "must be some of "+strings.Join(all.Beside(), ", "))
+		k.Require("eval.beside", slices.Contains(all.Beside(), task),
+			"must be some of "+strings.Join(all.Beside(), ", "))
 		k.Require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
-		k.Training("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`, "eval.sentences.tasks names no task")
-		k.Training("eval.beside", task != "sentiment" || e.Sentiment.Train != "", `must not have "sentiment"`, "eval.sentiment.train names no file")
+		k.Training("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`,
+			"eval.sentences.tasks names no task")
+		k.Training("eval.beside", task != "sentiment" || e.Sentiment.Train != "", `must not have "sentiment"`,
+			"eval.sentiment.train names no file")
 	}
-	k.Require("eval.beside", len(e.Beside) == 0 || !c.Has(section.Sentences), "must be empty", k.Named()+" has no images")
+	k.Require("eval.beside", len(e.Beside) == 0 || !c.Has(section.Sentences), "must be empty",
+		k.Named()+" has no images")
 	k.Positive("eval.probe_samples", "eval.probe_neighbours")
-	k.Require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.On() && !c.Has(section.Fitted), "must be 0 when objective.itm.weight is 0",
-		"re-ranking uses the matching head, which is not trained")
+	k.Require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.On() && !c.Has(section.Fitted),
+		"must be 0 when objective.itm.weight is 0", "re-ranking uses the matching head, which is not trained")
 }

@@ -8,19 +8,24 @@ import (
 
 // Init says what the parameters start from.
 type Init struct {
-	Checkpoint string    `toml:"checkpoint" fixed:"run"`                                  // checkpoint or run folder whose parameters are the start; empty: random
-	NewWords   int       `toml:"new_words" fixed:"run" read:"started words" max:"100000"` // most words of the training texts that the vocabulary of the checkpoint takes in: the commonest of those that it does not know or cuts into more than two tokens; their embeddings start from random numbers
-	Image      InitImage `toml:"image" read:"images"`
-	Text       InitText  `toml:"text" read:"words"`
+	// checkpoint or run folder whose parameters are the start; empty: random
+	Checkpoint string `toml:"checkpoint" fixed:"run"`
+	// most words of the training texts that the vocabulary of the checkpoint takes in: the commonest of those that it
+	// does not know or cuts into more than two tokens; their embeddings start from random numbers
+	NewWords int       `toml:"new_words" fixed:"run" read:"started words" max:"100000"`
+	Image    InitImage `toml:"image" read:"images"`
+	Text     InitText  `toml:"text" read:"words"`
 }
 
 func (i *Init) defaults() {}
 
 func (i *Init) check(k *checker, c *Config) {
-	k.Require("init.checkpoint", i.Checkpoint == "" || !c.Has(section.Fitted), "must be empty", k.Named()+" is fitted to the training pairs anew and starts from no parameters")
+	k.Require("init.checkpoint", i.Checkpoint == "" || !c.Has(section.Fitted), "must be empty",
+		k.Named()+" is fitted to the training pairs anew and starts from no parameters")
 	k.Require("init.new_words", i.NewWords >= 0, "must be >= 0")
 	for _, path := range []string{"init.image.path", "init.text.path"} {
-		k.Require(path, i.Checkpoint == "" || k.Value(path) == "", "must be empty with init.checkpoint", "parameters start from one of the two")
+		k.Require(path, i.Checkpoint == "" || k.Value(path) == "", "must be empty with init.checkpoint",
+			"parameters start from one of the two")
 	}
 }
 
@@ -40,28 +45,43 @@ func (c Config) Towers() (image, text string) {
 
 // InitImage is what the image tower starts from, and how fast it learns. docs/weights.md lists the files that are read.
 type InitImage struct {
-	Path         string  `toml:"path" fixed:"run"`                       // file or folder with weights of another program, such as a model of Hugging Face; empty: those of init.checkpoint, or random
-	Family       string  `toml:"family" read:"image weights"`            // family of the file, such as vit, timm or clip; empty: the one that it looks like
-	AllowMissing bool    `toml:"allow_missing" read:"image weights"`     // parameters of the tower that the file should have and lacks start from random numbers; else they are an error
-	LRFactor     float64 `toml:"lr_factor" read:"image rate" max:"1000"` // the tower learns with this times the learning rate
-	LayerDecay   float64 `toml:"layer_decay" read:"image rate"`          // a block learns with this times the rate of the block above it, the embeddings with this times that of the first block (Bao et al. 2022, BEiT); 1: all alike
+	// file or folder with weights of another program, such as a model of Hugging Face; empty: those of
+	// init.checkpoint, or random
+	Path string `toml:"path" fixed:"run"`
+	// family of the file, such as vit, timm or clip; empty: the one that it looks like
+	Family string `toml:"family" read:"image weights"`
+	// parameters of the tower that the file should have and lacks start from random numbers; else they are an error
+	AllowMissing bool `toml:"allow_missing" read:"image weights"`
+	// the tower learns with this times the learning rate
+	LRFactor float64 `toml:"lr_factor" read:"image rate" max:"1000"`
+	// a block learns with this times the rate of the block above it, the embeddings with this times that of the first
+	// block (Bao et al. 2022, BEiT); 1: all alike
+	LayerDecay float64 `toml:"layer_decay" read:"image rate"`
 }
 
 func (i *InitImage) defaults() { *i = InitImage{LRFactor: 1, LayerDecay: 1} }
 
 func (i *InitImage) check(k *checker, c *Config) {
 	k.rate("init.image.lr_factor", "init.image.layer_decay")
-	k.Training("init.image.layer_decay", c.Has(section.Stored) || c.Model.Image.Transforms() || i.LayerDecay == 1, fmt.Sprintf("must be 1 with model.image.style %q", c.Model.Image.Style), "such a tower has no blocks: init.image.lr_factor is the rate of all of it")
+	k.Training("init.image.layer_decay", c.Has(section.Stored) || c.Model.Image.Transforms() || i.LayerDecay == 1,
+		fmt.Sprintf("must be 1 with model.image.style %q", c.Model.Image.Style),
+		"such a tower has no blocks: init.image.lr_factor is the rate of all of it")
 }
 
-// InitText is what the text tower starts from, and how fast it learns. Fusion layers take self-attention and feed-forward parts
-// of the layers of a file that follow those of the tower.
+// InitText is what the text tower starts from, and how fast it learns. Fusion layers take self-attention and
+// feed-forward parts of the layers of a file that follow those of the tower.
 type InitText struct {
-	Path         string  `toml:"path" fixed:"run"`                      // as init.image.path
-	Family       string  `toml:"family" read:"text weights"`            // family of the file, such as bert, roberta or clip; empty: the one that it looks like
-	AllowMissing bool    `toml:"allow_missing" read:"text weights"`     // as init.image.allow_missing
-	LRFactor     float64 `toml:"lr_factor" read:"text rate" max:"1000"` // as init.image.lr_factor; fusion layers are of the tower, but their cross-attention and the head of masked language modelling learn with the whole rate
-	LayerDecay   float64 `toml:"layer_decay" read:"text rate"`          // as init.image.layer_decay, the layers of the tower and the fusion layers counted together
+	// as init.image.path
+	Path string `toml:"path" fixed:"run"`
+	// family of the file, such as bert, roberta or clip; empty: the one that it looks like
+	Family string `toml:"family" read:"text weights"`
+	// as init.image.allow_missing
+	AllowMissing bool `toml:"allow_missing" read:"text weights"`
+	// as init.image.lr_factor; fusion layers are of the tower, but their cross-attention and the head of masked
+	// language modelling learn with the whole rate
+	LRFactor float64 `toml:"lr_factor" read:"text rate" max:"1000"`
+	// as init.image.layer_decay, the layers of the tower and the fusion layers counted together
+	LayerDecay float64 `toml:"layer_decay" read:"text rate"`
 }
 
 func (i *InitText) defaults() { *i = InitText{LRFactor: 1, LayerDecay: 1} }

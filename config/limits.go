@@ -75,8 +75,8 @@ var products = []product{
 	{"model.image.size", "patches of an image, (model.image.size / model.image.patch)^2", mostPatches, "lower it or raise model.image.patch", patches},
 	{"train.batch_size", "pixel values of a batch, train.batch_size x 3 x model.image.size^2", mostValues, "",
 		func(c *Config) float64 { return pixels(c, c.RankRows()) }},
-	{"data.prefetch", "pixel values that are prepared ahead, of data.prefetch batches and data.workers samples", mostValues, "",
-		func(c *Config) float64 {
+	{"data.prefetch", "pixel values that are prepared ahead, of data.prefetch batches and data.workers samples",
+		mostValues, "", func(c *Config) float64 {
 			return pixels(c, (max(c.Data.Prefetch, 2)+2+c.HeldBatches())*c.RankRows()+2*c.Data.Workers)
 		}},
 	{"eval.batch_size", "pixel values of a batch, eval.batch_size x 3 x model.image.size^2", mostValues, "",
@@ -100,13 +100,15 @@ var products = []product{
 			}
 			return pick(c.Has(section.Words), float64(c.RankRows())*float64(c.Data.Tokens)*float64(width))
 		}},
-	{"train.batch_size", "values of hidden layers, train.batch_size x model.heads.layers x model.heads.hidden", mostValues, "",
-		func(c *Config) float64 {
-			return pick(c.Has(section.Stored), float64(c.RankRows())*float64(max(1, c.Model.Heads.Layers))*float64(c.Model.Heads.Hidden))
+	{"train.batch_size", "values of hidden layers, train.batch_size x model.heads.layers x model.heads.hidden",
+		mostValues, "", func(c *Config) float64 {
+			return pick(c.Has(section.Stored),
+				float64(c.RankRows())*float64(max(1, c.Model.Heads.Layers))*float64(c.Model.Heads.Hidden))
 		}},
-	{"objective.geometric.neighbours", "points of a batch, train.batch_size x objective.geometric.neighbours", 1<<31 - 1, "",
-		func(c *Config) float64 {
-			return pick(c.Objective.Geometric.On() && c.Has(section.Stored), float64(c.RankRows())*float64(c.Objective.Geometric.Neighbours))
+	{"objective.geometric.neighbours", "points of a batch, train.batch_size x objective.geometric.neighbours",
+		1<<31 - 1, "", func(c *Config) float64 {
+			return pick(c.Objective.Geometric.On() && c.Has(section.Stored),
+				float64(c.RankRows())*float64(c.Objective.Geometric.Neighbours))
 		}},
 	{"queue.size", "values of a queue, queue.size x model.head.dim", mostValues, "",
 		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},
@@ -124,12 +126,14 @@ var products = []product{
 			fused := pick(c.Has(section.WordAttention), float64(t.BlockWeights()*int64(t.FusionLayers*c.Pictures())))
 			return pick(c.Has(section.Words), float64(t.Weights())+fused)
 		}},
-	{"model.head.dim", "weights of the fusion of objective.adcl, model.head.dim^3 with a full core", mostWeights, "lower it or set objective.adcl.rank",
+	{"model.head.dim", "weights of the fusion of objective.adcl, model.head.dim^3 with a full core", mostWeights,
+		"lower it or set objective.adcl.rank",
 		func(c *Config) float64 { return float64(c.Objective.ADCL.Weights(c.Model.Head.Dim)) }},
-	{"model.heads.hidden", "weights of a head, its input and the hidden layers below the last x model.heads.hidden", mostWeights, "",
-		func(c *Config) float64 {
+	{"model.heads.hidden", "weights of a head, its input and the hidden layers below the last x model.heads.hidden",
+		mostWeights, "", func(c *Config) float64 {
 			h := c.Model.Heads
-			return pick(c.Has(section.Stored), float64(max(h.InImage, h.InText, c.Model.Head.Dim)+max(0, h.Layers-1)*h.Hidden)*float64(h.Hidden))
+			return pick(c.Has(section.Stored),
+				float64(max(h.InImage, h.InText, c.Model.Head.Dim)+max(0, h.Layers-1)*h.Hidden)*float64(h.Hidden))
 		}},
 }
 
@@ -140,7 +144,8 @@ func (k *checker) products(c *Config) {
 	}
 	for _, p := range products {
 		n := p.n(c)
-		k.Require(p.path, n <= p.most, fmt.Sprintf("makes %.0f %s, of which there must be at most %.0f", n, p.what, p.most), cmp.Or(p.cure, "lower one of these"))
+		k.Require(p.path, n <= p.most, fmt.Sprintf("makes %.0f %s, of which there must be at most %.0f", n, p.what,
+			p.most), cmp.Or(p.cure, "lower one of these"))
 	}
 }
 
@@ -162,7 +167,8 @@ func pixels(c *Config, images int) float64 {
 		return 0
 	}
 	large, small := float64(c.Model.Image.Size), float64(c.Data.Crops.Size)
-	return pick(c.Has(section.Images), 3*float64(images)*(float64(c.Data.Views)*large*large+float64(c.SmallCrops())*small*small))
+	return pick(c.Has(section.Images), 3*float64(images)*(float64(c.Data.Views)*large*large+
+		float64(c.SmallCrops())*small*small))
 }
 
 func pick(read bool, n float64) float64 {

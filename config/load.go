@@ -104,7 +104,8 @@ type loader struct {
 }
 
 func newLoader(c *Config) *loader {
-	return &loader{config: c, fields: schema(c), where: map[string]string{}, broken: map[string]bool{}, version: Version}
+	return &loader{config: c, fields: schema(c), where: map[string]string{}, broken: map[string]bool{},
+		version: Version}
 }
 
 func (l *loader) fail(e *Error) {
@@ -128,7 +129,8 @@ func (l *loader) at(line int) string {
 	return l.name
 }
 
-// mostRepeats is how many keys a file may have for each that there is: those of tables in lists are there several times.
+// mostRepeats is how many keys a file may have for each that there is: those of tables in lists are there several
+// times.
 const mostRepeats = 2
 
 // file applies the text of a TOML file, after its base if it has one.
@@ -152,12 +154,14 @@ func (l *loader) file(name string, text []byte) {
 	}
 	// The library looks for the place of each key in the whole text.
 	if n, most := len(md.Keys()), mostRepeats*len(l.fields); n > most {
-		l.fail(&Error{Msg: fmt.Sprintf("has %s, more than any configuration", words.Count(n, "key")), Hint: "is this the configuration of a run?", Where: l.name})
+		l.fail(&Error{Msg: fmt.Sprintf("has %s, more than any configuration", words.Count(n, "key")),
+			Hint: "is this the configuration of a run?", Where: l.name})
 		return
 	}
 	if prim, ok := root["base"]; ok && !l.stored {
 		if isMatrix(root, &md) {
-			l.fail(&Error{Path: "base", Where: l.name, Msg: "is a key of a matrix of runs, and this must be the configuration of one",
+			l.fail(&Error{Path: "base", Where: l.name,
+				Msg:  "is a key of a matrix of runs, and this must be the configuration of one",
 				Hint: "check a matrix with trainer ablate --config FILE --dry-run"})
 			return
 		}
@@ -206,7 +210,8 @@ func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.P
 			continue
 		}
 		if was, twice := l.old[path]; twice && set[path] {
-			l.fail(&Error{Path: path, Value: value, Where: where, Msg: "is set a second time, as " + was, Hint: "leave one of them out"})
+			l.fail(&Error{Path: path, Value: value, Where: where, Msg: "is set a second time, as " + was,
+				Hint: "leave one of them out"})
 			continue
 		}
 		if msg, hint := assign(dst, value); msg != "" {
@@ -391,8 +396,8 @@ func quotesHint(dst reflect.Value, v any) string {
 	return ""
 }
 
-// notInteger says of a value that is none what is wrong with it. The usual ways to miss an integer are quotes, and a float
-// such as 1e6 that happens to be whole; an override may have more digits than any.
+// notInteger says of a value that is none what is wrong with it. The usual ways to miss an integer are quotes, and a
+// float such as 1e6 that happens to be whole; an override may have more digits than any.
 func notInteger(dst reflect.Value, v any) (msg, hint string) {
 	if s, ok := v.(string); ok {
 		if nearest, err := strconv.ParseInt(s, 0, 64); errors.Is(err, strconv.ErrRange) {

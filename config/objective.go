@@ -124,6 +124,7 @@ func (o *Objective) check(k *checker, c *Config) {
 		k.Require("objective.itc.weight", false, "no loss is on", hint)
 	}
 	if i, t := c.Model.Image, o.TCL; t.Local && (i.Patch > 0 || c.Has(section.Convolutions)) && t.Grid > 0 {
-		k.Require("objective.tcl.grid", i.Grid()%t.Grid == 0, "must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer)")
+		k.Require("objective.tcl.grid", i.Grid()%t.Grid == 0,
+			"must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer)")
 	}
 }

@@ -53,7 +53,8 @@ func (l *loader) overrides(sets []string) {
 			where = setPlace + strconv.Quote(s)
 		}
 		if !ok || path == "" {
-			e := &Error{Msg: "must have the form dotted.path=value", Hint: "for example --set train.batch_size=64", Where: where}
+			e := &Error{Msg: "must have the form dotted.path=value", Hint: "for example --set train.batch_size=64",
+				Where: where}
 			switch _, known := l.fields[path]; {
 			case path == "" && ok:
 				e.Msg += ", and names no key"
@@ -71,7 +72,8 @@ func (l *loader) overrides(sets []string) {
 			dst = l.fields[path]
 		}
 		if dst.Kind() == reflect.Struct {
-			l.fail(&Error{Path: path, Msg: "is a section and has no value of its own", Hint: "name one of its keys, such as " + l.firstKey(path), Where: where})
+			l.fail(&Error{Path: path, Msg: "is a section and has no value of its own",
+				Hint: "name one of its keys, such as " + l.firstKey(path), Where: where})
 			continue
 		}
 		value := overrideValue(dst, text)
@@ -124,7 +126,8 @@ func overrideValue(dst reflect.Value, text string) any {
 		if s, isString := value.(string); ok && isString {
 			return []any{s}
 		}
-		if _, isInt := value.(int64); ok && isInt && slices.Contains([]reflect.Kind{reflect.Int, reflect.Float64}, dst.Type().Elem().Kind()) {
+		if _, isInt := value.(int64); ok && isInt && slices.Contains([]reflect.Kind{reflect.Int, reflect.Float64},
+			dst.Type().Elem().Kind()) {
 			return []any{value}
 		}
 		if dst.Type().Elem().Kind() == reflect.Struct {

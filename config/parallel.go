@@ -10,11 +10,16 @@ import (
 // Parallel is what several processes, ranks, that train one model together do. Their number is the
 // launcher's, as in mpirun -n 8, and is no key: a run goes on with another one.
 type Parallel struct {
-	Contrast       string  `toml:"contrast"`                                        // with what a pair is compared: global (the pairs of all ranks, as on one) | local (those of its own rank)
-	Negatives      string  `toml:"negatives" read:"hard negatives of ranks"`        // where hard negatives of matching come from: global | local (its own rank, as in ALBEF's published code)
-	Wire           string  `toml:"wire"`                                            // how gradients travel: fp32 | bf16 (half the bytes; sums are in float32)
-	BucketMB       int     `toml:"bucket_mb" max:"65536"`                           // gradients that are summed at once, in MB
-	TimeoutSeconds float64 `toml:"timeout_seconds" change:"harmless" max:"1000000"` // a rank that is waited for longer ends the run on all
+	// with what a pair is compared: global (the pairs of all ranks, as on one) | local (those of its own rank)
+	Contrast string `toml:"contrast"`
+	// where hard negatives of matching come from: global | local (its own rank, as in ALBEF's published code)
+	Negatives string `toml:"negatives" read:"hard negatives of ranks"`
+	// how gradients travel: fp32 | bf16 (half the bytes; sums are in float32)
+	Wire string `toml:"wire"`
+	// gradients that are summed at once, in MB
+	BucketMB int `toml:"bucket_mb" max:"65536"`
+	// a rank that is waited for longer ends the run on all
+	TimeoutSeconds float64 `toml:"timeout_seconds" change:"harmless" max:"1000000"`
 }
 
 // Values of parallel.contrast and parallel.negatives.
@@ -44,17 +49,27 @@ func (p *Parallel) checkRanks(k *checker, c *Config) {
 		return
 	}
 	n, o := c.Ranks, c.Objective
-	k.Training("compute.device", c.Compute.Device == compute.DeviceCPU, `must be "cpu" with several processes`, "one process trains on a GPU")
-	k.Training("train.batch_size", c.Train.BatchSize%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "it is the batch of all, of which each has an equal share")
-	k.Training("model.system", !c.Has(section.Fitted), "cannot be trained by several processes", "it is fitted at once and has no steps: start one process")
-	k.Training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with several processes`, "they compare the pairs of all as it is: raise train.batch_size instead")
-	k.Training("train.batch_size", !p.LocalNegatives() || !o.ITM.On() || c.RankRows() >= 2, fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
+	k.Training("compute.device", c.Compute.Device == compute.DeviceCPU, `must be "cpu" with several processes`,
+		"one process trains on a GPU")
+	k.Training("train.batch_size", c.Train.BatchSize%n == 0,
+		fmt.Sprintf("must be a multiple of the number of processes, %d", n),
+		"it is the batch of all, of which each has an equal share")
+	k.Training("model.system", !c.Has(section.Fitted), "cannot be trained by several processes",
+		"it is fitted at once and has no steps: start one process")
+	k.Training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with several processes`,
+		"they compare the pairs of all as it is: raise train.batch_size instead")
+	k.Training("train.batch_size", !p.LocalNegatives() || !o.ITM.On() || c.RankRows() >= 2,
+		fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
 		`hard negatives are of a process's own rows: raise it, or set parallel.contrast and parallel.negatives = "global"`)
-	k.Training("train.batch_size", p.Contrast != OfOwnRank || !c.Has(section.InBatch) || c.RankRows() >= 2, fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
+	k.Training("train.batch_size", p.Contrast != OfOwnRank || !c.Has(section.InBatch) || c.RankRows() >= 2,
+		fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
 		`a pair is compared with those of its own process, and one alone teaches nothing: raise it, or set parallel.contrast = "global"`)
-	k.Training("parallel.negatives", o.MAFA.Connector == "" || p.LocalNegatives(), `must be "local" with objective.mafa.connector and several processes`, "the connector sees the pairs of its own process")
+	k.Training("parallel.negatives", o.MAFA.Connector == "" || p.LocalNegatives(),
+		`must be "local" with objective.mafa.connector and several processes`,
+		"the connector sees the pairs of its own process")
 	if g := c.Model.Image.ResNet.ShuffleGroups; c.Has(section.Convolutions) && g > 1 {
-		k.Training("model.image.resnet.shuffle_groups", g%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "each has as many of the groups")
+		k.Training("model.image.resnet.shuffle_groups", g%n == 0,
+			fmt.Sprintf("must be a multiple of the number of processes, %d", n), "each has as many of the groups")
 	}
 }
 

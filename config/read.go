@@ -72,8 +72,8 @@ func when(text, at string) section.Condition {
 	return c
 }
 
-// switches returns the condition under which a section reads its keys that can be off, and the paths of those that switch it, which
-// are read always; none of a section without such keys.
+// switches returns the condition under which a section reads its keys that can be off, and the paths of those that
+// switch it, which are read always; none of a section without such keys.
 func (f field) switches() (x reading, keys []string) {
 	if !f.section() {
 		return x, nil
@@ -86,7 +86,8 @@ func (f field) switches() (x reading, keys []string) {
 		keys = append(keys, f.path+"."+key)
 	}
 	x.with = strings.Join(keys, " or ")
-	if field, _ := f.value.Type().FieldByName("Weight"); len(keys) > 0 && strings.HasSuffix(keys[0], "."+field.Tag.Get("toml")) {
+	if field, _ := f.value.Type().FieldByName("Weight"); len(keys) > 0 &&
+		strings.HasSuffix(keys[0], "."+field.Tag.Get("toml")) {
 		x.with += " > 0"
 	}
 	at := f.path
@@ -174,7 +175,8 @@ func (c Config) notRead() (lines []string) {
 		if n := len(names) - 1; n == 0 {
 			lines = append(lines, fmt.Sprintf("%s is set but nothing reads it: it is read with %s", u.Path, u.With))
 		} else {
-			lines = append(lines, fmt.Sprintf("%s and %s are set but nothing reads them: they are read with %s", strings.Join(names[:n], ", "), names[n], u.With))
+			lines = append(lines, fmt.Sprintf("%s and %s are set but nothing reads them: they are read with %s",
+				strings.Join(names[:n], ", "), names[n], u.With))
 		}
 	}
 	return lines
@@ -188,5 +190,7 @@ func (c Config) ReadsSecondView() bool { return c.Has(section.SecondView) }
 
 // ReadsImageFiles says whether images are decoded: those of the data, or those of zero-shot classification.
 func (c *Config) ReadsImageFiles() bool {
-	return c.Has(section.Words) && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != source.SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+	return c.Has(section.Words) && c.Eval.ZeroShot.Images != "" || !c.Data.Drawn() && c.Data.Kind != "pairs" &&
+		c.Data.Kind != "sentences" && c.Data.Kind != source.SentencePairsKind &&
+		(c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

@@ -18,7 +18,8 @@ func (c Config) Explicit() Config {
 		tx.Style = encoders.StyleBERT
 	}
 	im.Pool, tx.Pool = im.Pooling(), tx.Pooling()
-	im.Activation, tx.Activation = encoders.StyleActivation(im.Style, im.Activation), encoders.StyleActivation(tx.Style, tx.Activation)
+	im.Activation, tx.Activation = encoders.StyleActivation(im.Style, im.Activation),
+		encoders.StyleActivation(tx.Style, tx.Activation)
 	im.Eps, tx.Eps = im.LayerNormEps(c.Model.System), tx.LayerNormEps(c.Model.System)
 	im.Crop = cmp.Or(im.Crop, 1)
 	im.Resize, im.Interpolation = cmp.Or(im.Resize, "squash"), cmp.Or(im.Interpolation, "bicubic")

@@ -108,7 +108,8 @@ func (c *Config) checkTask(k *checker) {
 	if t := taskOf(c.Data.Kind); t != nil {
 		if _, own := c.sectionAt("objective." + t.Name); own {
 			k.Training("data.kind", l != nil && l.name == t.Name, fmt.Sprintf("must not be %q", t.Kind),
-				fmt.Sprintf("its samples are for objective.%s.weight > 0, as trainer finetune --task %s sets it", t.Name, t.Name))
+				fmt.Sprintf("its samples are for objective.%s.weight > 0, as trainer finetune --task %s sets it",
+					t.Name, t.Name))
 		}
 	}
 	if l == nil {
@@ -116,16 +117,22 @@ func (c *Config) checkTask(k *checker) {
 	}
 	path := "objective." + l.name + ".weight"
 	fusion := k.Has(section.Fusion)
-	k.Require(path, k.Has(section.Captions) && !k.Has(section.Stored), "must be 0", k.Named()+" has no images with texts")
+	k.Require(path, k.Has(section.Captions) && !k.Has(section.Stored), "must be 0",
+		k.Named()+" has no images with texts")
 	k.Require(path, fusion, "must be 0", k.Named()+" has no fusion layers, which it reads")
-	k.Require(path, !fusion || c.Model.Text.FusionLayers > 0, "must be 0 without fusion layers", "set model.text.fusion_layers")
+	k.Require(path, !fusion || c.Model.Text.FusionLayers > 0, "must be 0 without fusion layers",
+		"set model.text.fusion_layers")
 	if t, _ := tasks.Find(all.List, l.name); t.Kind != "" {
-		k.Training("data.kind", c.Data.Kind == t.Kind, fmt.Sprintf("must be %q", t.Kind), path+" > 0 is trained on these")
+		k.Training("data.kind", c.Data.Kind == t.Kind, fmt.Sprintf("must be %q", t.Kind),
+			path+" > 0 is trained on these")
 	}
 	for _, x := range losses[1:] {
 		k.Require(path, false, "must be 0", "one task is trained at a time: objective."+x.name+".weight is above 0")
 	}
-	alone := !slices.ContainsFunc(c.on(), func(x loss) bool { return x.at != "objective."+l.name && !x.gives(section.Beside) })
+	alone := !slices.ContainsFunc(c.on(), func(x loss) bool {
+		return x.at != "objective."+l.name &&
+			!x.gives(section.Beside)
+	})
 	k.Require(path, alone, "must be 0 beside other losses",
 		"a task is trained alone: set the weights of objective.itc, itm, mlm and others to 0, as trainer finetune --task "+l.name+" does")
 }
@@ -133,12 +140,15 @@ func (c *Config) checkTask(k *checker) {
 // checkTowers checks what the losses of models of one side ask of their tower.
 func (c *Config) checkTowers(k *checker) {
 	if c.Has(section.Classes) {
-		k.Require("model.head.dim", c.Model.Head.Dim == c.Model.Image.TokenWidth(), fmt.Sprintf("must be %d, the width of what the image tower gives", c.Model.Image.TokenWidth()),
+		k.Require("model.head.dim", c.Model.Head.Dim == c.Model.Image.TokenWidth(),
+			fmt.Sprintf("must be %d, the width of what the image tower gives", c.Model.Image.TokenWidth()),
 			"features of "+k.Named()+" are that, without a projection")
-		k.Training("model.image.freeze", !c.Model.Image.Freeze, "must be false", k.Named()+" trains the image tower: trainer eval --task probe fits a classifier to a frozen one")
+		k.Training("model.image.freeze", !c.Model.Image.Freeze, "must be false",
+			k.Named()+" trains the image tower: trainer eval --task probe fits a classifier to a frozen one")
 	}
 	if k.Has(section.SentencePairs) {
-		k.Require("objective.sentence_pairs.encoding", c.Objective.SentencePairs.Encoding != sentencepairs.Joint || c.Model.Text.MasksWords() && c.Model.Text.Pooling() == "class",
-			`must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
+		k.Require("objective.sentence_pairs.encoding", c.Objective.SentencePairs.Encoding != sentencepairs.Joint ||
+			c.Model.Text.MasksWords() && c.Model.Text.Pooling() == "class", `must be "separate" with this text tower`,
+			"joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
 	}
 }

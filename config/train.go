@@ -10,22 +10,44 @@ import (
 
 // Train is the loop. Exactly one of the max_* durations must be set.
 type Train struct {
-	BatchSize        int     `toml:"batch_size" max:"65536"`                                // pairs of a micro-batch, of all processes that train together; each has an equal share
-	AccumulateSteps  int     `toml:"accumulate_steps" max:"65536"`                          // micro-batches per update
-	Accumulate       string  `toml:"accumulate" read:"micro-batches"`                       // what the micro-batches of an update add up: gradients (a loss for each, which compares the pairs of a micro-batch) | features (one loss, which compares the pairs of all, as if they were one batch: another forward pass, the memory of one micro-batch)
-	MaxSteps         int     `toml:"max_steps" max:"1000000000"`                            // length of the run in updates
-	MaxEpochs        float64 `toml:"max_epochs" max:"1000000000"`                           // length of the run in passes over the training data, each of whole batches: with data.drop_last = false the samples that fill no batch at the end of one count as a batch
-	MaxSamples       int     `toml:"max_samples" max:"1000000000000000"`                    // length of the run in pairs
-	MaxMinutes       float64 `toml:"max_minutes" max:"1000000000"`                          // length of the run in minutes of training
-	LogEverySteps    int     `toml:"log_every_steps" max:"1000000000"`                      // steps between two lines of metrics.jsonl
-	EvalEverySteps   int     `toml:"eval_every_steps" max:"1000000000"`                     // steps between two evaluations; 0: at the end only
-	SaveEverySteps   int     `toml:"save_every_steps" change:"harmless" max:"1000000000"`   // steps between two checkpoints; 0: by minutes and at the end only
-	SaveEveryMinutes float64 `toml:"save_every_minutes" change:"harmless" max:"1000000000"` // minutes between two checkpoints; 0: by steps and at the end only
-	KeepLast         int     `toml:"keep_last" change:"harmless" max:"1000000000"`          // newest checkpoints kept; 0: all
-	KeepBest         int     `toml:"keep_best" change:"harmless" max:"1000000000"`          // best checkpoints kept, by the mean of all recalls of the evaluations, or by the measure of another task, such as an accuracy, the mAP of identities or the CIDEr of captions
-	KeepBestBy       string  `toml:"keep_best_by" change:"harmless"`                        // better | first | rerank: whose recalls those are with eval.rerank_top > 0: of the pair score, of re-ranking, or at each evaluation of the one with the larger mean; or the name of another number of the evaluations in metrics.jsonl, larger is better, such as eval/sts/stsb/spearman
-	KeepEverySteps   int     `toml:"keep_every_steps" change:"harmless" max:"1000000000"`   // checkpoints at multiples of this step are kept for ever; 0: none
-	OnNaN            string  `toml:"on_nan"`                                                // stop | skip | rollback: what to do when the loss or the gradient norm is not finite
+	// pairs of a micro-batch, of all processes that train together; each has an equal share
+	BatchSize int `toml:"batch_size" max:"65536"`
+	// micro-batches per update
+	AccumulateSteps int `toml:"accumulate_steps" max:"65536"`
+	// what the micro-batches of an update add up: gradients (a loss for each, which compares the pairs of a
+	// micro-batch) | features (one loss, which compares the pairs of all, as if they were one batch: another forward
+	// pass, the memory of one micro-batch)
+	Accumulate string `toml:"accumulate" read:"micro-batches"`
+	// length of the run in updates
+	MaxSteps int `toml:"max_steps" max:"1000000000"`
+	// length of the run in passes over the training data, each of whole batches: with data.drop_last = false the
+	// samples that fill no batch at the end of one count as a batch
+	MaxEpochs float64 `toml:"max_epochs" max:"1000000000"`
+	// length of the run in pairs
+	MaxSamples int `toml:"max_samples" max:"1000000000000000"`
+	// length of the run in minutes of training
+	MaxMinutes float64 `toml:"max_minutes" max:"1000000000"`
+	// steps between two lines of metrics.jsonl
+	LogEverySteps int `toml:"log_every_steps" max:"1000000000"`
+	// steps between two evaluations; 0: at the end only
+	EvalEverySteps int `toml:"eval_every_steps" max:"1000000000"`
+	// steps between two checkpoints; 0: by minutes and at the end only
+	SaveEverySteps int `toml:"save_every_steps" change:"harmless" max:"1000000000"`
+	// minutes between two checkpoints; 0: by steps and at the end only
+	SaveEveryMinutes float64 `toml:"save_every_minutes" change:"harmless" max:"1000000000"`
+	// newest checkpoints kept; 0: all
+	KeepLast int `toml:"keep_last" change:"harmless" max:"1000000000"`
+	// best checkpoints kept, by the mean of all recalls of the evaluations, or by the measure of another task, such as
+	// an accuracy, the mAP of identities or the CIDEr of captions
+	KeepBest int `toml:"keep_best" change:"harmless" max:"1000000000"`
+	// better | first | rerank: whose recalls those are with eval.rerank_top > 0: of the pair score, of re-ranking, or
+	// at each evaluation of the one with the larger mean; or the name of another number of the evaluations in
+	// metrics.jsonl, larger is better, such as eval/sts/stsb/spearman
+	KeepBestBy string `toml:"keep_best_by" change:"harmless"`
+	// checkpoints at multiples of this step are kept for ever; 0: none
+	KeepEverySteps int `toml:"keep_every_steps" change:"harmless" max:"1000000000"`
+	// stop | skip | rollback: what to do when the loss or the gradient norm is not finite
+	OnNaN string `toml:"on_nan"`
 }
 
 func (t *Train) defaults() {
@@ -54,8 +76,8 @@ func (c Config) ComparedRows() int {
 
 // Length is how long the run is.
 func (t *Train) Length() schedule.Length {
-	return schedule.Length{BatchSize: t.BatchSize, AccumulateSteps: t.AccumulateSteps, MaxSteps: t.MaxSteps, MaxSamples: t.MaxSamples,
-		MaxEpochs: t.MaxEpochs, MaxMinutes: t.MaxMinutes}
+	return schedule.Length{BatchSize: t.BatchSize, AccumulateSteps: t.AccumulateSteps, MaxSteps: t.MaxSteps,
+		MaxSamples: t.MaxSamples, MaxEpochs: t.MaxEpochs, MaxMinutes: t.MaxMinutes}
 }
 
 // HeldBatches returns the batches that a step has in memory at a time.
@@ -78,14 +100,18 @@ func (t *Train) KeepsByMetric() bool { return strings.HasPrefix(t.KeepBestBy, "e
 
 func (t *Train) check(k *checker, c *Config) {
 	k.Positive("train.batch_size", "train.accumulate_steps", "train.log_every_steps")
-	k.Require("train.batch_size", t.BatchSize >= 2, "must be >= 2", "contrast and matching need another pair as a negative")
-	k.NotNegative("train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "train.eval_every_steps",
-		"train.save_every_steps", "train.save_every_minutes", "train.keep_last", "train.keep_best", "train.keep_every_steps")
+	k.Require("train.batch_size", t.BatchSize >= 2, "must be >= 2",
+		"contrast and matching need another pair as a negative")
+	k.NotNegative("train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes",
+		"train.eval_every_steps", "train.save_every_steps", "train.save_every_minutes", "train.keep_last",
+		"train.keep_best", "train.keep_every_steps")
 	if !t.KeepsByMetric() {
 		k.OneOf("train.keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
 	}
 	for _, of := range []string{"eval/sts/", "eval/pairs/", "eval/isotropy/"} {
-		k.Training("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) || slices.Contains(c.Eval.Beside, "sentences") || c.Has(section.Sentences) && len(c.Eval.Sentences.Tasks) > 0, "names a number that is not measured", `add "sentences" to eval.beside`)
+		k.Training("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) ||
+			slices.Contains(c.Eval.Beside, "sentences") || c.Has(section.Sentences) && len(c.Eval.Sentences.Tasks) > 0,
+			"names a number that is not measured", `add "sentences" to eval.beside`)
 	}
 	k.OneOf("train.on_nan", "stop", "skip", "rollback")
 	k.OneOf("train.accumulate", AccumulateGradients, AccumulateFeatures)
@@ -99,6 +125,7 @@ func (t *Train) check(k *checker, c *Config) {
 func (t *Train) checkFeatures(k *checker, c *Config) {
 	k.Training("train.accumulate", c.Has(section.Captions), `must be "gradients"`, k.Named()+" has no pairs")
 	for _, l := range c.on(section.States) {
-		k.Training("train.accumulate", false, `must be "gradients" with `+l.key()+" > 0", "it reads more than the features of other micro-batches: set "+l.key()+" = 0")
+		k.Training("train.accumulate", false, `must be "gradients" with `+l.key()+" > 0",
+			"it reads more than the features of other micro-batches: set "+l.key()+" = 0")
 	}
 }

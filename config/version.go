@@ -99,9 +99,11 @@ func (l *loader) renamed(path, where string, set map[string]bool) (now string, o
 	case r.now == "" && l.stored:
 		l.note(where, "%s: is gone since configuration version %d: %s", path, r.since, r.why)
 	case r.now == "":
-		l.fail(&Error{Path: path, Msg: fmt.Sprintf("is gone since configuration version %d", r.since), Hint: r.why, Where: where})
+		l.fail(&Error{Path: path, Msg: fmt.Sprintf("is gone since configuration version %d", r.since), Hint: r.why,
+			Where: where})
 	case set != nil && set[r.now]:
-		l.fail(&Error{Path: path, Msg: "is " + r.now + " now, which is set too", Hint: "leave one of them out", Where: where})
+		l.fail(&Error{Path: path, Msg: "is " + r.now + " now, which is set too", Hint: "leave one of them out",
+			Where: where})
 	default:
 		if !l.stored {
 			l.note(where, "%s is %s since configuration version %d", path, r.now, r.since)
@@ -119,11 +121,13 @@ func (l *loader) readVersion(value any, line int) bool {
 	n, ok := value.(int64)
 	switch {
 	case !ok || n < 1:
-		l.fail(&Error{Path: "version", Value: value, Where: l.at(line), Msg: "must be an integer > 0", Hint: fmt.Sprintf("write %d, or leave it out", Version)})
+		l.fail(&Error{Path: "version", Value: value, Where: l.at(line), Msg: "must be an integer > 0",
+			Hint: fmt.Sprintf("write %d, or leave it out", Version)})
 		return false
 	case n > Version:
-		e := &Error{Path: "version", Where: l.at(line), Msg: fmt.Sprintf("made by a newer version of geoalign (configuration version %d, this one reads up to %d)", n, Version),
-			Hint: "update geoalign"}
+		e := &Error{Path: "version", Where: l.at(line),
+			Msg: fmt.Sprintf("made by a newer version of geoalign (configuration version %d, this one reads up to %d)",
+				n, Version), Hint: "update geoalign"}
 		if l.stored {
 			e.Hint += ": the run folder is untouched"
 		}

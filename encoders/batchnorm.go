@@ -11,8 +11,8 @@ import (
 // statistics of the batch, which Context.Statistics hears of, in inference and where the parameters are locked by the
 // running ones. The zero value is that of all rows, with weights that start at 1.
 //
-// Running statistics are frozen parameters: whatever is done with parameters is done with them, saving, momentum copies and means of
-// checkpoints included, and the end of an update moves them.
+// Running statistics are frozen parameters: whatever is done with parameters is done with them, saving, momentum copies
+// and means of checkpoints included, and the end of an update moves them.
 type BatchNorm struct {
 	// Lengths (R/Len) int32 says how many of every Len rows take part; the others come out as 0. nil: all do.
 	Lengths *gorgonia.Node
@@ -53,7 +53,8 @@ func (b BatchNorm) args(s Scope, x *gorgonia.Node, d int) nn.BatchNormArgs {
 	if weight == nil {
 		weight = Const(1)
 	}
-	a := nn.BatchNormArgs{X: x, Gamma: s.Param("weight", weight, d), Beta: s.bias(Zeros, d), Lengths: b.Lengths, Len: b.Len, Eps: BatchNormEps, Add: b.Add, ReLU: b.ReLU}
+	a := nn.BatchNormArgs{X: x, Gamma: s.Param("weight", weight, d), Beta: s.bias(Zeros, d), Lengths: b.Lengths,
+		Len: b.Len, Eps: BatchNormEps, Add: b.Add, ReLU: b.ReLU}
 	statistics := s.As(Traits{Frozen: true})
 	a.Mean, a.Variance = statistics.Param("running_mean", Zeros, d), statistics.Param("running_var", Const(1), d)
 	return a

@@ -204,10 +204,12 @@ func (b BERT) leading(x *gorgonia.Node, p, m, t int) *gorgonia.Node {
 // check tells class tokens and prompts that make no sense, and returns how many prompts a text has.
 func (b BERT) check(s Scope, ids *gorgonia.Node) (prompts int) {
 	if b.Classes < 0 || b.TokenBlocks < 0 || b.TokenBlocks > b.Layers {
-		misuse("text", ids, "class tokens and their layers must be at least 0, layers at most %d (got %d and %d)", b.Layers, b.Classes, b.TokenBlocks)
+		misuse("text", ids, "class tokens and their layers must be at least 0, layers at most %d (got %d and %d)",
+			b.Layers, b.Classes, b.TokenBlocks)
 	}
 	if b.Relative > 0 && (b.classes() > 1 || b.FusionLayers > 0) {
-		misuse("text", ids, "a bias by distance goes with one class token and no fusion layers (got %d and %d)", b.classes(), b.FusionLayers)
+		misuse("text", ids, "a bias by distance goes with one class token and no fusion layers (got %d and %d)",
+			b.classes(), b.FusionLayers)
 	}
 	if b.Layers == 0 { // there is nothing that reads them
 		return 0
@@ -218,7 +220,8 @@ func (b BERT) check(s Scope, ids *gorgonia.Node) (prompts int) {
 	return s.prompts()
 }
 
-// embed returns the embeddings of ids (R*t), of the types segments or nil: (R*t, D). Positions are 0, skip+1, skip+2 ...
+// embed returns the embeddings of ids (R*t), of the types segments or nil: (R*t, D). Positions are 0, skip+1, skip+2
+// ...
 func (b BERT) embed(c *Context, s Scope, ids, segments *gorgonia.Node, t, skip int) *gorgonia.Node {
 	s = s.In("embeddings").As(Traits{Front: true})
 	x := nn.EmbedPadded(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids, b.Pad) // (R*t, D)
@@ -245,7 +248,8 @@ func (b BERT) bias(s Scope, m, t int) *gorgonia.Node {
 	if b.Relative == 0 {
 		return nil
 	}
-	return attention.RelativeBias(s.As(Traits{Front: true}).Param("relative/weight", bertInit, b.Relative, b.Heads), m, t, farthest)
+	return attention.RelativeBias(s.As(Traits{Front: true}).Param("relative/weight", bertInit, b.Relative, b.Heads), m,
+		t, farthest)
 }
 
 // final is the norm after the text layers.
@@ -272,8 +276,8 @@ type FusionArgs struct {
 	Causal       bool           // a token reads itself and those before it
 	Pairs        Pairs
 	At           *Places // whose states are computed; nil: all
-	// TextNumbers (N) int32 are the numbers of the texts in the global batch, where this process is one of several and they are no
-	// stacks of it; nil: they are.
+	// TextNumbers (N) int32 are the numbers of the texts in the global batch, where this process is one of several and
+	// they are no stacks of it; nil: they are.
 	TextNumbers       *gorgonia.Node
 	TextLen, ImageLen int // L and T
 }
@@ -346,7 +350,8 @@ func (b BERT) attend(c *Context, s Scope, x *gorgonia.Node, a selfArgs) *gorgoni
 	rows := sequences("attention", x, l)
 	qkv := b.Metric.fold(s, linear(s, "qkv", b.starts().qkv, x, 3*b.Width), b.Width, b.Width, b.Heads)
 	bits := c.bits(rows*b.Heads*l, l, b.Dropout)
-	h := attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: a.lengths, Bits: bits, Bias: a.bias, Causal: a.causal, Len: l, Heads: b.Heads, Keep: keep(b.Dropout)})
+	h := attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: a.lengths, Bits: bits, Bias: a.bias,
+		Causal: a.causal, Len: l, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, x)
 }
 
@@ -358,7 +363,8 @@ func (b BERT) selfAttentionAt(c *Context, s Scope, x, y, lengths *gorgonia.Node,
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (N*L, 2D)
 	kv = b.Metric.fold(s, kv, 0, b.Width, b.Heads)
 	bits := c.bits(y.Shape()[0]*b.Heads, l, b.Dropout)
-	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(lengths), Bits: bits, QueryLen: 1, KeyLen: l, Heads: b.Heads, Keep: keep(b.Dropout)})
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(lengths),
+		Bits: bits, QueryLen: 1, KeyLen: l, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, y)
 }
 
@@ -371,7 +377,8 @@ func (b BERT) selfAttentionLeading(c *Context, s Scope, x, y, lengths, bias *gor
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (R*t, 2D)
 	kv = b.Metric.fold(s, kv, 0, b.Width, b.Heads)
 	bits := c.bits(rows*b.Heads*m, t, b.Dropout)
-	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Lengths: lengths, Bits: bits, Bias: bias, QueryLen: m, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Lengths: lengths, Bits: bits, Bias: bias,
+		QueryLen: m, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, y)
 }
 
@@ -394,14 +401,16 @@ func (b BERT) crossAttention(c *Context, s Scope, i int, x, kv *gorgonia.Node, a
 	rows := sequences("crossattention", x, a.queryLen)
 	q := linear(s, "query", from(bertInit), x, b.Width) // (R*L, D)
 	bits := c.bits(rows*b.Heads*a.queryLen, a.keyLen, b.Dropout)
-	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: a.index, Lengths: a.lengths, Bits: bits, QueryLen: a.queryLen, KeyLen: a.keyLen, Heads: b.Heads, Keep: keep(b.Dropout)})
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: a.index, Lengths: a.lengths, Bits: bits,
+		QueryLen: a.queryLen, KeyLen: a.keyLen, Heads: b.Heads, Keep: keep(b.Dropout)})
 	s.tap.cross(i, q, kv, h)
 	return b.output(c, s, b.starts().output, h, x)
 }
 
 // crossAttentionAt is crossAttention for states x (M, D) at some places, each a
 // sequence of one query.
-func (b BERT) crossAttentionAt(c *Context, s, keys Scope, i int, x, images, index, lengths *gorgonia.Node, at *Places, t int) *gorgonia.Node {
+func (b BERT) crossAttentionAt(c *Context, s, keys Scope, i int, x, images, index, lengths *gorgonia.Node, at *Places,
+	t int) *gorgonia.Node {
 	if index = at.each(index); index == nil {
 		index = at.Sequences
 	}

@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// CaptionDecoder predicts the words of a caption one after the other from the tokens of an image (S2VT, Venugopalan et al.
-// 2015, with attention, as in VSRN, Li et al. 2019, section 3.4): recurrent units read the tokens of the image, others write
-// the caption from their last state on, and attend before each word to what was read.
+// CaptionDecoder predicts the words of a caption one after the other from the tokens of an image (S2VT, Venugopalan et
+// al. 2015, with attention, as in VSRN, Li et al. 2019, section 3.4): recurrent units read the tokens of the image,
+// others write the caption from their last state on, and attend before each word to what was read.
 //
 //	m      = GRU(dropout(fc(x)))                    the memory, (T, H)
 //	p_t    = softmax(s . tanh(A m + a + Q h_t-1))
@@ -41,7 +41,8 @@ func xavierNormal(out int) start {
 func (d CaptionDecoder) Logits(c *Context, s Scope, a CaptionArgs) *gorgonia.Node {
 	h := d.Width
 	if d.Vocab < 1 || h < 1 || d.Embedding < 1 {
-		misuse("captioning", a.Images, "want a vocabulary, a width and an embedding of at least 1 (got %d, %d and %d)", d.Vocab, h, d.Embedding)
+		misuse("captioning", a.Images, "want a vocabulary, a width and an embedding of at least 1 (got %d, %d and %d)",
+			d.Vocab, h, d.Embedding)
 	}
 	c.given(a.Lengths.Shape()[0], 1)
 	x := c.dropout(linear(s, "encoder/fc", xavierNormal(h), a.Images, h), d.Dropout)
@@ -53,9 +54,10 @@ func (d CaptionDecoder) Logits(c *Context, s Scope, a CaptionArgs) *gorgonia.Nod
 	attention := func(int) (Init, Init) { return LinearDefault(2 * h), LinearDefault(2 * h) } // of one layer over both
 	states := recurrent.Attended(recurrent.AttendedArgs{
 		X: linear(s, "decoder/words", from, c.dropout(words, d.Dropout), 3*h), Lengths: a.Lengths, Len: a.L,
-		Keys: linear(s, "attention/memory", attention, memory, h), Values: linearNoBias(s, "decoder/memory", from, c.dropout(memory, d.Dropout), 3*h),
-		MemoryLengths: a.ImageLengths, Memory: a.T,
-		Query: s.Param("attention/state/weight", LinearDefault(2*h), h, h), Score: s.Param("attention/score/weight", LinearDefault(h), h),
+		Keys:          linear(s, "attention/memory", attention, memory, h),
+		Values:        linearNoBias(s, "decoder/memory", from, c.dropout(memory, d.Dropout), 3*h),
+		MemoryLengths: a.ImageLengths, Memory: a.T, Query: s.Param("attention/state/weight", LinearDefault(2*h), h, h),
+		Score:    s.Param("attention/score/weight", LinearDefault(h), h),
 		WeightHH: s.Param("decoder/weight_hh", unit, 3*h, h), BiasHH: bias.Param("bias_hh", unit, 3*h),
 		Start: recurrent.Last(memory, a.ImageLengths, a.T, false),
 	}) // (R*L, H)

@@ -5,8 +5,8 @@ import "gorgonia.org/gorgonia"
 // ClassHead tells the classes of rows x (R, D), the class tokens or pooled tokens of a tower: logits W x + b, with Norm
 // W norm(x) + b.
 //
-// The parameters are classifier/weight, N(0, .02^2), and classifier/bias, 0, as of timm's vision transformers, and with Norm norm/weight
-// and norm/bias.
+// The parameters are classifier/weight, N(0, .02^2), and classifier/bias, 0, as of timm's vision transformers, and with
+// Norm norm/weight and norm/bias.
 type ClassHead struct {
 	Classes int
 	Norm    bool

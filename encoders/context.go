@@ -32,13 +32,13 @@ type Context struct {
 	// count, int32 (n); nil keeps all as they are.
 	Regions func(n, r int) (rows, lengths *gorgonia.Node)
 
-	// Masks returns for two masked views of n sequences of l tokens the rows that come first and how many of them count, as
-	// Regions does, for PoolESA; nil: one view of all.
+	// Masks returns for two masked views of n sequences of l tokens the rows that come first and how many of them
+	// count, as Regions does, for PoolESA; nil: one view of all.
 	Masks func(n, l int) (rows, lengths [2]*gorgonia.Node)
 
 	// Statistics hears of each batch norm of a training step: which parameters are its running statistics, and the
-	// statistics of the batch, or of each of its groups where it is normalised in several. nil: batch norms are those of
-	// inference, and no gradient flows through convolutions.
+	// statistics of the batch, or of each of its groups where it is normalised in several. nil: batch norms are those
+	// of inference, and no gradient flows through convolutions.
 	Statistics func(running Moments, batch ...Moments)
 
 	// Shuffle returns the images of a batch of n in a random order, int32 (n), and where each of them lies in it, for
@@ -48,15 +48,16 @@ type Context struct {
 	// Samples takes what an interaction learns from beside its gradients, in training; nil in evaluation.
 	Samples func(n *gorgonia.Node)
 
-	// Group is the processes that train together, over whose rows batch norms take their statistics; nil: this one alone.
+	// Group is the processes that train together, over whose rows batch norms take their statistics; nil: this one
+	// alone.
 	Group parallel.Group
 
 	sites uint64 // dropout places so far
 	order order  // of the rows at hand
 }
 
-// order says how rows lie in the global batch: in so many stacks, each of which every rank has an equal share of, or at places of
-// their own.
+// order says how rows lie in the global batch: in so many stacks, each of which every rank has an equal share of, or at
+// places of their own.
 type order struct {
 	stacks int            // 0: one
 	places *gorgonia.Node // (M) int32, nil without
@@ -64,8 +65,8 @@ type order struct {
 	fixed  bool           // whatever encoders are given
 }
 
-// Numbered says that what follows are M sequences, whose numbers in the global batch are numbers (M) int32, until the function that
-// it returns is called.
+// Numbered says that what follows are M sequences, whose numbers in the global batch are numbers (M) int32, until the
+// function that it returns is called.
 func (c *Context) Numbered(numbers *gorgonia.Node) (end func()) {
 	return c.set(order{places: numbers, fixed: true})
 }
@@ -79,7 +80,8 @@ func (c *Context) set(o order) (end func()) {
 	return func() { c.order = before }
 }
 
-// given says that so many rows are sequences of l: stacks of the batch's samples, unless a caller has said another order.
+// given says that so many rows are sequences of l: stacks of the batch's samples, unless a caller has said another
+// order.
 func (c *Context) given(rows, l int) {
 	if c.Rows > 0 && l > 0 && !c.order.fixed {
 		c.order = order{stacks: max(1, rows/l/c.Rows)}
@@ -197,7 +199,8 @@ func linearPart(s Scope, name string, start start, x *gorgonia.Node, from, n, ou
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return s.tunedLinear(x, nn.LinearPart(x, s.Param("weight", weight, out, in), s.bias(bias, out), from, n), from, out, true)
+	return s.tunedLinear(x, nn.LinearPart(x, s.Param("weight", weight, out, in), s.bias(bias, out), from, n), from, out,
+		true)
 }
 
 // norm is a layer norm with its parameters name/weight and name/bias.
@@ -212,7 +215,8 @@ func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 func addNorm(s Scope, name string, h, x, bits *gorgonia.Node, keep, eps float32) (sum, normed *gorgonia.Node) {
 	d := columns(name, x)
 	s = s.In(name)
-	sum, normed = nn.AddNorm(nn.AddNormArgs{H: h, X: x, Bits: bits, Gamma: s.Param("weight", Const(1), d), Beta: s.bias(Zeros, d), Keep: keep, Eps: eps})
+	sum, normed = nn.AddNorm(nn.AddNormArgs{H: h, X: x, Bits: bits, Gamma: s.Param("weight", Const(1), d),
+		Beta: s.bias(Zeros, d), Keep: keep, Eps: eps})
 	return sum, s.scaledShifted(normed, 0, d, true)
 }
 

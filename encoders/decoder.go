@@ -8,10 +8,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Decoder writes texts about states of something else, such as the answer to a question about an image (ALBEF, Li et al. 2021,
-// section 4, VQA) or the caption of one: the fusion layers of a BERT without text layers, where a token reads itself, the tokens
-// before it and the states, and the head of masked language modelling says which token comes next. The head's matrix is the
-// embedding of words. Parameters have the names of BERT's.
+// Decoder writes texts about states of something else, such as the answer to a question about an image (ALBEF, Li et
+// al. 2021, section 4, VQA) or the caption of one: the fusion layers of a BERT without text layers, where a token reads
+// itself, the tokens before it and the states, and the head of masked language modelling says which token comes next.
+// The head's matrix is the embedding of words. Parameters have the names of BERT's.
 type Decoder struct {
 	BERT // Layers is 0
 }
@@ -39,8 +39,8 @@ func (d Decoder) Logits(c *Context, s Scope, a DecoderArgs) *gorgonia.Node {
 	return d.MLMHead(s, x)
 }
 
-// Keys returns the keys and values of the states (N*T, D') in each layer, (N*T, 2D), which Next reads. They are the same for
-// every token.
+// Keys returns the keys and values of the states (N*T, D') in each layer, (N*T, 2D), which Next reads. They are the
+// same for every token.
 func (d Decoder) Keys(s Scope, states *gorgonia.Node) (keys gorgonia.Nodes) {
 	for i := range d.FusionLayers {
 		keys = append(keys, d.crossKeys(s.Layer("layers", i), states))
@@ -63,12 +63,13 @@ type NextArgs struct {
 	StateLen     int            // T
 }
 
-// Next returns what Logits says of one token without dropout, (R, V), and the token's keys and values in each layer, (R, 2D),
-// which are to be rows of Past for the tokens behind it.
+// Next returns what Logits says of one token without dropout, (R, V), and the token's keys and values in each layer,
+// (R, 2D), which are to be rows of Past for the tokens behind it.
 func (d Decoder) Next(s Scope, a NextArgs) (logits *gorgonia.Node, own gorgonia.Nodes) {
 	d.checkLayers(a.IDs)
 	if len(a.Past) != d.FusionLayers || len(a.Keys) != d.FusionLayers {
-		misuse("decoder", a.IDs, "want keys and values of %d layers (got those of %d before and of %d of states)", d.FusionLayers, len(a.Past), len(a.Keys))
+		misuse("decoder", a.IDs, "want keys and values of %d layers (got those of %d before and of %d of states)",
+			d.FusionLayers, len(a.Past), len(a.Keys))
 	}
 	c := &Context{}
 	x := d.embedAt(s, a.IDs, a.Positions) // (R, D)
@@ -94,15 +95,17 @@ func (d Decoder) embedAt(s Scope, ids, positions *gorgonia.Node) *gorgonia.Node 
 	return norm(s, "norm", x, d.eps())
 }
 
-// attendCached is the self-attention of one token of each text, x (R, D), and returns its keys and values, (R, 2D). Among the
-// keys that a token sees its own come first: attention knows no order.
-func (d Decoder) attendCached(c *Context, s Scope, x *gorgonia.Node, a NextArgs, past *gorgonia.Node) (y, own *gorgonia.Node) {
+// attendCached is the self-attention of one token of each text, x (R, D), and returns its keys and values, (R, 2D).
+// Among the keys that a token sees its own come first: attention knows no order.
+func (d Decoder) attendCached(c *Context, s Scope, x *gorgonia.Node, a NextArgs, past *gorgonia.Node) (y,
+	own *gorgonia.Node) {
 	s = s.In("attention")
 	q := linearPart(s, "qkv", d.starts().qkv, x, 0, d.Width, 3*d.Width)             // (R, D)
 	own = linearPart(s, "qkv", d.starts().qkv, x, d.Width, 2*d.Width, 3*d.Width)    // (R, 2D)
 	own = d.Metric.fold(s, own, 0, d.Width, d.Heads)                                // (R, 2D)
 	kv := layout.InsertRows(nn.GatherRows(past, a.Before, 1), own, a.PastLen, 1, 0) // (R*(1+P), 2D)
-	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Lengths: a.Seen, QueryLen: 1, KeyLen: 1 + a.PastLen, Heads: d.Heads, Keep: 1})
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Lengths: a.Seen, QueryLen: 1, KeyLen: 1 + a.PastLen,
+		Heads: d.Heads, Keep: 1})
 	return d.output(c, s, d.starts().output, h, x), own
 }
 

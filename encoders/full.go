@@ -18,7 +18,8 @@ func (v ViT) Full() ViT {
 
 // Full returns b with every default written out, as that of ViT.
 func (b BERT) Full() BERT {
-	b.MLP, b.Classes, b.Eps, b.Activation = defaultTo(b.MLP, 4*b.Width), b.classes(), cmp.Or(b.Eps, bertEps), cmp.Or(b.Activation, "gelu")
+	b.MLP, b.Classes, b.Eps, b.Activation = defaultTo(b.MLP, 4*b.Width), b.classes(), cmp.Or(b.Eps, bertEps),
+		cmp.Or(b.Activation, "gelu")
 	if b.Classes == 1 || b.TokenBlocks == 0 {
 		b.TokenBlocks = b.Layers
 	}

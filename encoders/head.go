@@ -77,7 +77,8 @@ func (h *HeadOptions) Check(k *section.Checker) {
 // checkIdentity tells a side without a projection that needs one.
 func (h *HeadOptions) checkIdentity(k *section.Checker, space space.Space) {
 	k.OneOfOrEmpty("identity", "image", "text", "both")
-	k.Require("identity", h.Identity == "" || k.Has(section.Tokens), "must be empty", k.Named()+" has a head of its own")
+	k.Require("identity", h.Identity == "" || k.Has(section.Tokens), "must be empty",
+		k.Named()+" has a head of its own")
 	k.Require("identity", h.Identity == "" || !k.Has(section.TowerAsSpace), "must be empty",
 		k.Named()+" has no projection where a tower is as wide as model.head.dim")
 	if !k.Has(section.Tokens) {

@@ -160,7 +160,8 @@ func (m Metric) Weights(c *Context, s Scope, site string) *gorgonia.Node {
 // metricSites are the dropout places of metrics, behind those of all towers.
 const metricSites uint64 = 1 << 20
 
-// identity starts square matrices (N, d, d) or (d, d) as the identity, (r, d) as its first rows and a diagonal (d) as ones.
+// identity starts square matrices (N, d, d) or (d, d) as the identity, (r, d) as its first rows and a diagonal (d) as
+// ones.
 func identity(shape ...int) Init {
 	if len(shape) == 1 {
 		return Const(1)

@@ -67,7 +67,8 @@ func (m *AttentionMetric) Check(k *section.Checker) {
 	image, text := section.Of[ImageOptions](k), section.Of[TextOptions](k)
 	some := false
 	for _, where := range places {
-		width, heads, frozen, has := text.Width, text.Heads, where == AttendText && text.Freeze, k.Has(section.WordAttention)
+		width, heads, frozen, has := text.Width, text.Heads, where == AttendText && text.Freeze,
+			k.Has(section.WordAttention)
 		switch where {
 		case AttendImage:
 			width, heads, frozen, has = image.Width, image.Heads, image.Freeze, k.Has(section.Patches)
@@ -86,7 +87,8 @@ func (m *AttentionMetric) Check(k *section.Checker) {
 			fmt.Sprintf("must divide the channels of a head (%d of %s)", channels, where),
 			"choose a divisor: the blocks have one size")
 		k.Training("where", !frozen, "must not have "+where+" with a frozen tower",
-			"its metric would stay the identity: list other places in where, or use model.lora in the place of model."+where+".freeze")
+			"its metric would stay the identity: list other places in where, or use model.lora in the place of model."+
+				where+".freeze")
 	}
 	k.Require("form", m.Form == "" || !k.Has(section.Towers) || some, "must be empty",
 		"the model has no attention of a transformer")

@@ -28,8 +28,9 @@ func (m Metric) Net(s Scope) *PairNet {
 		return s.Param(metricPath(SimilaritySite)+name, init, shape...)
 	}
 	return &PairNet{
-		Product: param("hidden/product", start, m.Hidden, m.Dim), Difference: param("hidden/difference", start, m.Hidden, m.Dim),
-		Bias: param("hidden/bias", start, m.Hidden), Out: param("output/weight", Zeros, m.Hidden),
+		Product:    param("hidden/product", start, m.Hidden, m.Dim),
+		Difference: param("hidden/difference", start, m.Hidden, m.Dim), Bias: param("hidden/bias", start, m.Hidden),
+		Out: param("output/weight", Zeros, m.Hidden),
 	}
 }
 

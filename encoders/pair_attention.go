@@ -7,9 +7,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// PairAttention fuses features of images and texts by attention between the two: they are a sequence of two tokens, each
-// of which attends to both, by one head of C channels (Vaswani et al. 2017, equation 1), and their mean passes W_o. It stands for
-// the "cross-modal attention" of ViPMM's ablation, which says no more of it.
+// PairAttention fuses features of images and texts by attention between the two: they are a sequence of two tokens,
+// each of which attends to both, by one head of C channels (Vaswani et al. 2017, equation 1), and their mean passes
+// W_o. It stands for the "cross-modal attention" of ViPMM's ablation, which says no more of it.
 //
 // The parameters are qkv/weight (3C, C) and qkv/bias, and out/weight (Dim, C).
 type PairAttention struct {

@@ -10,12 +10,12 @@ import (
 
 // PairHead tells what two sentences are to each other.
 //
-// Of vectors u and v of two sentences (Reimers and Gurevych 2019, "Sentence-BERT", section 3) logits are W (u, v, |u-v|) + b,
-// with a bias as in the published code, and a score is the cosine of u and v. Of one vector x of both (Devlin et al. 2019, "BERT",
-// section 4), the state of their first token, they are W dropout(tanh(P x + p)) + b.
+// Of vectors u and v of two sentences (Reimers and Gurevych 2019, "Sentence-BERT", section 3) logits are W (u, v,
+// |u-v|) + b, with a bias as in the published code, and a score is the cosine of u and v. Of one vector x of both
+// (Devlin et al. 2019, "BERT", section 4), the state of their first token, they are W dropout(tanh(P x + p)) + b.
 //
-// The parameters are classifier/weight and classifier/bias, of one vector pooler/weight and pooler/bias, all N(0, .02^2) and 0 at the
-// start, and of a cosine none.
+// The parameters are classifier/weight and classifier/bias, of one vector pooler/weight and pooler/bias, all N(0,
+// .02^2) and 0 at the start, and of a cosine none.
 type PairHead struct {
 	Classes int     // 0: a score
 	Dropout float64 // of what the pooler gives
@@ -25,7 +25,8 @@ type PairHead struct {
 func (h PairHead) Separate(s Scope, u, v *gorgonia.Node) *gorgonia.Node {
 	columns("pair head", u)
 	if h.Classes == 0 {
-		return layout.Reshape(similarity.RowProducts(nn.L2Normalize(u, normEps), nn.L2Normalize(v, normEps)), u.Shape()[0], 1)
+		return layout.Reshape(similarity.RowProducts(nn.L2Normalize(u, normEps), nn.L2Normalize(v, normEps)),
+			u.Shape()[0], 1)
 	}
 	rest := arith.Combine([]float32{1, -1}, u, v)
 	apart := arith.Add(nn.ReLU(rest), nn.ReLU(arith.Combine([]float32{-1}, rest))) // |u-v|

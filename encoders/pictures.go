@@ -2,10 +2,10 @@ package encoders
 
 import "gorgonia.org/gorgonia"
 
-// A text that is read with two pictures, as a statement of NLVR2 is (Li et al. 2021, section 5), passes fusion layers in
-// twos: the first of two attends to one picture and the second to the other. The two have one product for keys and values,
-// the parameters crossattention/kv of the first, and everything else of their own. A pre-trained fusion layer j is where the
-// layers 2j and 2j+1 start from.
+// A text that is read with two pictures, as a statement of NLVR2 is (Li et al. 2021, section 5), passes fusion layers
+// in twos: the first of two attends to one picture and the second to the other. The two have one product for keys and
+// values, the parameters crossattention/kv of the first, and everything else of their own. A pre-trained fusion layer j
+// is where the layers 2j and 2j+1 start from.
 
 // CrossLayers is the number of layers with cross-attention: FusionLayers for each picture of a text.
 func (b BERT) CrossLayers() int { return b.FusionLayers * b.pictures() }

@@ -13,8 +13,8 @@ import (
 // int32 (M).
 type Places struct {
 	Rows, Sequences *gorgonia.Node
-	// Whole is the number of each place among those of the global batch, int32 (M), where this process is one of several;
-	// nil: its own.
+	// Whole is the number of each place among those of the global batch, int32 (M), where this process is one of
+	// several; nil: its own.
 	Whole *gorgonia.Node
 }
 

@@ -11,16 +11,20 @@ type Pool string
 
 // The pools. The zero value is PoolClass.
 const (
-	PoolClass     = "class"      // the class tokens, the first ones
-	PoolPooler    = "pooler"     // of texts: the class token through a linear layer and tanh, BERT's pooler
-	PoolMean      = "mean"       // the mean of patches, or of the words that are no padding
-	PoolAttention = "attention"  // of images: attention of a learned probe to the patches
-	PoolFirstLast = "first_last" // of texts: the mean of the words that are no padding, over the states behind the first and the last layer
-	PoolMax       = "max"        // the largest value of each channel, of regions or of the words that are no padding
-	PoolGPO       = "gpo"        // the generalised pooling operator of VSE-infinity, of the same: sorted values under learned weights
-	PoolESA       = "esa"        // external space attention, of the same: a mean of each channel under weights of that channel
-	PoolGRU       = "gru"        // of regions: the last state of recurrent units over them
-	PoolEnd       = "end"        // of texts: the last token that is no padding; of a GRU the last state of each direction
+	PoolClass     = "class"     // the class tokens, the first ones
+	PoolPooler    = "pooler"    // of texts: the class token through a linear layer and tanh, BERT's pooler
+	PoolMean      = "mean"      // the mean of patches, or of the words that are no padding
+	PoolAttention = "attention" // of images: attention of a learned probe to the patches
+	// of texts: the mean of the words that are no padding, over the states behind the first and the last layer
+	PoolFirstLast = "first_last"
+	PoolMax       = "max" // the largest value of each channel, of regions or of the words that are no padding
+	// the generalised pooling operator of VSE-infinity, of the same: sorted values under learned weights
+	PoolGPO = "gpo"
+	// external space attention, of the same: a mean of each channel under weights of that channel
+	PoolESA = "esa"
+	PoolGRU = "gru" // of regions: the last state of recurrent units over them
+	// of texts: the last token that is no padding; of a GRU the last state of each direction
+	PoolEnd = "end"
 )
 
 // byClass says whether class tokens are what is read.

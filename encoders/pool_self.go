@@ -34,7 +34,8 @@ func (p SelfPool) Forward(c *Context, s Scope, x Local) *gorgonia.Node {
 	h := p.hidden(c, s, "local", rows)                                // (R*l, C)
 	g := p.hidden(c, s, "global", nn.MeanTokens(rows, lengths, l, 0)) // (R, C)
 	weight, _ := xavier(1)(d)
-	q := arith.Combine([]float32{float32(math.Sqrt(float64(d)))}, nn.ScaleColumns(g, s.Param("common", weight, d))) // attention divides by that
+	// attention divides by that
+	q := arith.Combine([]float32{float32(math.Sqrt(float64(d)))}, nn.ScaleColumns(g, s.Param("common", weight, d)))
 	pooled := attention.CrossAttention(attention.CrossArgs{
 		Q: q, KV: layout.ConcatColumns(h, rows), Lengths: lengths, QueryLen: 1, KeyLen: l, Heads: 1, Keep: 1,
 	}) // (R, C)

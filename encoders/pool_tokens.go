@@ -28,8 +28,8 @@ func (p Pool) of(s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 	return nil
 }
 
-// esaViews are two masked views of sequences of l tokens x (n*l, D), pooled as PoolESA pools all of them, (n, D) each (Zhu et
-// al. 2023).
+// esaViews are two masked views of sequences of l tokens x (n*l, D), pooled as PoolESA pools all of them, (n, D) each
+// (Zhu et al. 2023).
 func esaViews(c *Context, s Scope, x *gorgonia.Node, l int) (first, second *gorgonia.Node) {
 	d := columns("pool", x)
 	scores := linear(s, "pool", xavier(d), x, d)

@@ -18,9 +18,9 @@ func InterpolatePositions(table []float32, width, classes, to int) ([]float32, e
 	})
 }
 
-// SmoothPositions is InterpolatePositions by another law: that of PyTorch's interpolate with antialias=True (coefficient -0.5, smoothed
-// where the grid is made smaller, nothing beyond the borders), by which timm, open_clip and DINOv2 with registers resample. Shapes and
-// errors are those of InterpolatePositions.
+// SmoothPositions is InterpolatePositions by another law: that of PyTorch's interpolate with antialias=True
+// (coefficient -0.5, smoothed where the grid is made smaller, nothing beyond the borders), by which timm, open_clip and
+// DINOv2 with registers resample. Shapes and errors are those of InterpolatePositions.
 func SmoothPositions(table []float32, width, classes, to int) ([]float32, error) {
 	return resamplePositions(table, width, classes, to, func(i int, scale float64, n int) ([]int, []float64) {
 		first, w := bicubic.Smooth(nil, i, scale, n, bicubic.Kernel, bicubic.Radius)
@@ -32,9 +32,10 @@ func SmoothPositions(table []float32, width, classes, to int) ([]float32, error)
 	})
 }
 
-// resamplePositions resamples the grid of a table along both axes: taps returns the places of an axis of n that place i of the new one is
-// made of, and their weights, with scale = n / to.
-func resamplePositions(table []float32, width, classes, to int, taps func(i int, scale float64, n int) ([]int, []float64)) ([]float32, error) {
+// resamplePositions resamples the grid of a table along both axes: taps returns the places of an axis of n that place i
+// of the new one is made of, and their weights, with scale = n / to.
+func resamplePositions(table []float32, width, classes, to int,
+	taps func(i int, scale float64, n int) ([]int, []float64)) ([]float32, error) {
 	if width < 1 || classes < 0 || to < 1 {
 		return nil, fmt.Errorf("encoders: a position table of width %d with %d class tokens cannot be brought to a grid of %d x %d: all must be at least 1, class tokens at least 0", width, classes, to, to)
 	}

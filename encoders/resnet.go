@@ -107,7 +107,8 @@ func (r ResNet) Widest() float64 {
 		return side * side * float64(r.Channels()/8)
 	}
 	side = math.Ceil(side / 2)
-	return side * side * float64(max(r.Width, r.Channels()/32)) // the stem's; the first stage has a quarter of its places
+	// the stem's; the first stage has a quarter of its places
+	return side * side * float64(max(r.Width, r.Channels()/32))
 }
 
 // ResNetDepths are the depths that there are.

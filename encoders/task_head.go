@@ -9,7 +9,8 @@ import (
 //
 //	z = W relu(V x + v) + w
 //
-// with V (D, D). The parameters are dense/weight and dense/bias, classifier/weight and classifier/bias, from PyTorch's defaults.
+// with V (D, D). The parameters are dense/weight and dense/bias, classifier/weight and classifier/bias, from PyTorch's
+// defaults.
 type TaskHead struct{ Classes int }
 
 // Forward gives rows x (R, D) their logits (R, Classes).

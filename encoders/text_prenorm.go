@@ -38,7 +38,8 @@ func (p PreNormText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia
 	for i := range p.Layers {
 		layer := s.Layer("layers", i)
 		if prompts := layer.prompt(i, p.Width); i > 0 && prompts != nil {
-			x, y = prompted(i, x, prompts, a.Len, 0), prompted(i, y, norm(layer, "norm1", prompts, float32(p.Eps)), a.Len, 0)
+			x, y = prompted(i, x, prompts, a.Len, 0), prompted(i, y, norm(layer, "norm1", prompts, float32(p.Eps)),
+				a.Len, 0)
 		}
 		s.tap.tokens(i, y, s.prompts()+a.Len)
 		s.block(func() {
@@ -77,7 +78,8 @@ func (p PreNormText) embed(c *Context, s Scope, a TextArgs) *gorgonia.Node {
 // layer is x + Attention(LN(x)), then x + MLP(LN(x)), for x (R*L, D) and y = LN(x). It returns
 // the new x, or with at those at the places, and the layer norm that follows: the next layer's
 // first, or the final one.
-func (p PreNormText) layer(c *Context, s Scope, i int, x, y *gorgonia.Node, a TextArgs, at *Places) (_, _ *gorgonia.Node) {
+func (p PreNormText) layer(c *Context, s Scope, i int, x, y *gorgonia.Node, a TextArgs, at *Places) (_,
+	_ *gorgonia.Node) {
 	b, start := s.Layer("layers", i), p.starts()
 	in := b.In("attention")
 	t, lengths := s.prompts()+a.Len, withPrompts(a.Lengths, s.prompts())
@@ -86,14 +88,17 @@ func (p PreNormText) layer(c *Context, s Scope, i int, x, y *gorgonia.Node, a Te
 		qkv := linear(in, "qkv", start.qkv, y, 3*p.Width) // (R*L, 3D)
 		qkv = p.Metric.fold(in, qkv, p.Width, p.Width, p.Heads)
 		bits := c.bits(sequences("attention", y, t)*p.Heads*t, t, p.Dropout)
-		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: lengths, Bits: bits, Causal: p.Causal, Len: t, Heads: p.Heads, Keep: keep(p.Dropout)})
+		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: lengths, Bits: bits, Causal: p.Causal, Len: t,
+			Heads: p.Heads, Keep: keep(p.Dropout)})
 	} else {
 		// The last token of a text sees all of it, causal or not.
 		q := linearPart(in, "qkv", start.qkv, at.of(unprompted(y, a.Len, s.prompts())), 0, p.Width, 3*p.Width) // (M, D)
-		kv := linearPart(in, "qkv", start.qkv, y, p.Width, 2*p.Width, 3*p.Width)                               // (R*L, 2D)
+		// (R*L, 2D)
+		kv := linearPart(in, "qkv", start.qkv, y, p.Width, 2*p.Width, 3*p.Width)
 		kv = p.Metric.fold(in, kv, 0, p.Width, p.Heads)
 		bits := c.bits(q.Shape()[0]*p.Heads, t, p.Dropout)
-		h = attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(lengths), Bits: bits, QueryLen: 1, KeyLen: t, Heads: p.Heads, Keep: keep(p.Dropout)})
+		h = attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(lengths),
+			Bits: bits, QueryLen: 1, KeyLen: t, Heads: p.Heads, Keep: keep(p.Dropout)})
 		x = at.of(unprompted(x, a.Len, s.prompts()))
 	}
 	h = in.bottleneck(linear(in, "output", start.output, h, p.Width))

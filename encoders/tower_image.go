@@ -273,7 +273,8 @@ func (i ImageOptions) Weights() int64 {
 		first *= 2
 	}
 	w := int64(i.Width)
-	return w*(4*w+int64(first)+int64(i.Hidden()))*int64(i.Depth) + (3*int64(i.Patch)*int64(i.Patch)+int64(i.Patches()))*w
+	return w*(4*w+int64(first)+int64(i.Hidden()))*int64(i.Depth) +
+		(3*int64(i.Patch)*int64(i.Patch)+int64(i.Patches()))*w
 }
 
 // Resized returns the side in pixels that an image is resized to before its centre, of Size, is cut out.

@@ -157,7 +157,8 @@ func (t RegionTower) Shape() (length, width int) { return t.Regions, t.Width }
 func (t RegionTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	v, lengths := in[batch.Regions], in[batch.RegionLengths]
 	if t.Regions < 1 || t.In < 1 || t.Width < 1 {
-		misuse("regions", v, "want regions, features and a width of at least 1 (got %d, %d and %d)", t.Regions, t.In, t.Width)
+		misuse("regions", v, "want regions, features and a width of at least 1 (got %d, %d and %d)", t.Regions, t.In,
+			t.Width)
 	}
 	n := v.Shape()[0]
 	v = layout.Reshape(v, n*t.Regions, t.In) // (n*R, D)

@@ -8,13 +8,13 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// ResNetTower is a residual network as a tower. Its tokens are the mean of the places of the last layer, which is the class token,
-// and then the places, row by row: 1 + 49 of an image of 224 x 224.
+// ResNetTower is a residual network as a tower. Its tokens are the mean of the places of the last layer, which is the
+// class token, and then the places, row by row: 1 + 49 of an image of 224 x 224.
 //
-// With ShuffleGroups above 1 the batch norms of a training step normalise each of so many groups of the images by its own statistics, as
-// processes do that have a part of a batch each: a group passes the network by itself, and running statistics move by the mean over the
-// groups. Where the context shuffles images, groups are of shuffled ones, and what comes out is in the order of the images again
-// (shuffling BN, He et al. 2020, section 3.3).
+// With ShuffleGroups above 1 the batch norms of a training step normalise each of so many groups of the images by its
+// own statistics, as processes do that have a part of a batch each: a group passes the network by itself, and running
+// statistics move by the mean over the groups. Where the context shuffles images, groups are of shuffled ones, and what
+// comes out is in the order of the images again (shuffling BN, He et al. 2020, section 3.3).
 type ResNetTower struct{ ResNet }
 
 var _ Tower = ResNetTower{}

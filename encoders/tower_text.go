@@ -93,14 +93,14 @@ func (t *TextOptions) Check(k *section.Checker) {
 		"they have no first token that stands for a text")
 	k.Require("fusion_layers", t.FusionLayers == 0 || k.Has(section.Fusion) || !k.Has(section.Words), "must be 0",
 		k.Named()+" has no fusion layers")
-	k.Require("fusion_layers", t.FusionLayers > 0 || !k.Has(section.FusedPairs) || !k.Has(section.Fusion), "must be > 0",
-		"objective.itm and objective.mlm read the fusion layers")
+	k.Require("fusion_layers", t.FusionLayers > 0 || !k.Has(section.FusedPairs) || !k.Has(section.Fusion),
+		"must be > 0", "objective.itm and objective.mlm read the fusion layers")
 	k.Require("style", !k.Has(section.Fusion) || t.FusionLayers == 0 || t.MasksWords(),
 		"must be bert or roberta with fusion layers, which matching and masked language modelling read",
 		"set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style")
 	head := section.Of[HeadOptions](k)
-	k.Training("freeze", !t.Freeze || !section.Of[ImageOptions](k).Freeze || head.Identity != "both" || t.FusionLayers > 0,
-		"must be false where no other part is trained",
+	k.Training("freeze", !t.Freeze || !section.Of[ImageOptions](k).Freeze || head.Identity != "both" ||
+		t.FusionLayers > 0, "must be false where no other part is trained",
 		"model.head.identity = \"both\" leaves nothing to train beside the towers")
 	if space, err := head.Space(); err == nil && space.Tokens && k.Has(section.Words) {
 		k.Require("style", t.MasksWords(), "must be bert or roberta with several class tokens", oneClassCure)

@@ -7,7 +7,8 @@ import (
 )
 
 // Tucker fuses features x of images and y of texts, rows of C channels, by a bilinear map whose tensor
-// has the form of Tucker (Ben-Younes et al. 2017, "MUTAN"; ViPMM, equations 20 to 22, which leaves the factors of x and y out):
+// has the form of Tucker (Ben-Younes et al. 2017, "MUTAN"; ViPMM, equations 20 to 22, which leaves the factors of x and
+// y out):
 //
 //	z_k = sum_ij T_kij x_i y_j             a full core T (C, C, C)
 //	z   = sum_r (A_r x) * (B_r y)          a core of rank R, with A_r and B_r (C, C)

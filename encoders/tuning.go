@@ -94,7 +94,8 @@ func (t *Tuning) Check(k *section.Checker) {
 	towers := tunedTowers(k)
 	if len(towers) == 0 && k.Has(section.Towers) {
 		for _, key := range t.Methods() {
-			k.Training(key, false, "must be off without a transformer that is not frozen: there is nothing to tune", thaw(k))
+			k.Training(key, false, "must be off without a transformer that is not frozen: there is nothing to tune",
+				thaw(k))
 		}
 	}
 	for _, x := range towers {
@@ -102,7 +103,8 @@ func (t *Tuning) Check(k *section.Checker) {
 			fmt.Sprintf("must be at most %s (%d)", x.blocksKey, x.blocks),
 			"leave model.tuning off to train all")
 		k.Require("prompt_tokens", t.PromptTokens == 0 || x.style != StyleMPNet,
-			fmt.Sprintf("must be 0 with %s.style %q, whose attention reads distances that prompts have not", x.path, x.style))
+			fmt.Sprintf("must be 0 with %s.style %q, whose attention reads distances that prompts have not", x.path,
+				x.style))
 		if n := t.MetricBlocks; t.Metric == MetricBlockDiag && k.Has(section.LowRank) {
 			msg := fmt.Sprintf("must divide %s.width (%d)", x.path, x.width)
 			if n == 0 {
@@ -129,7 +131,8 @@ func tunedTowers(k *section.Checker) (list []tunedTower) {
 	if k.Has(section.Patches) && !image.Freeze {
 		list = append(list, tunedTower{"model.image", "model.image.depth", image.Width, image.Depth, image.Style})
 	}
-	if fused := k.Has(section.Fusion) && text.FusionLayers > 0; k.Has(section.WordAttention) && (!text.Freeze || fused) {
+	if fused := k.Has(section.Fusion) && text.FusionLayers > 0; k.Has(section.WordAttention) &&
+		(!text.Freeze || fused) {
 		list = append(list, tunedTower{"model.text", "model.text.layers", text.Width, text.Layers, text.Style})
 	}
 	return list

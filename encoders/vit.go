@@ -187,7 +187,8 @@ func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) (x, y *gorgonia.
 		}
 		if prompts := s.Layer("blocks", i).prompt(i, v.Width); i > 0 && prompts != nil {
 			l, at := t-v.prompts, t-v.inner()-v.prompts
-			x, y = prompted(i, x, prompts, l, at), prompted(i, y, norm(s.Layer("blocks", i), "norm1", prompts, v.eps()), l, at)
+			x, y = prompted(i, x, prompts, l, at), prompted(i, y, norm(s.Layer("blocks", i), "norm1", prompts, v.eps()),
+				l, at)
 		}
 		s.tap.tokens(i, y, t)
 		s.block(func() { x, y = v.block(s, i, x, y, t, class && i == v.Depth-1) })
@@ -212,9 +213,13 @@ func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 		if m > 1 {
 			class = []int{m, v.Width}
 		}
-		x = nn.PrependToken(x, s.As(Traits{Axes: 2, Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...), v.Patches()) // (B*t, D)
+		// (B*t, D)
+		x = nn.PrependToken(x, s.As(Traits{Axes: 2,
+			Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...),
+			v.Patches())
 	}
-	x = nn.AddPositions(x, s.As(Traits{Grid: true, Classes: m}).Param("pos_embed", v.tokenInit(), t, v.Width), t) // (B*t, D)
+	// (B*t, D)
+	x = nn.AddPositions(x, s.As(Traits{Grid: true, Classes: m}).Param("pos_embed", v.tokenInit(), t, v.Width), t)
 	if v.kept.rows != nil {
 		x, t = nn.GatherRows(x, v.kept.rows, 1), m+v.kept.count
 	}
@@ -273,7 +278,8 @@ func (v ViT) check(images *gorgonia.Node) {
 		misuse("vit", images, "class tokens and their blocks must be at least 0, blocks at most %d (got %d and %d)",
 			v.Depth, v.Classes, v.TokenBlocks)
 	}
-	if v.Registers < 0 || v.NoClass && (Pool(v.Pool).byClass() || v.classes() > 1) || !Pool(v.Pool).byClass() && v.classes() > 1 {
+	if v.Registers < 0 || v.NoClass && (Pool(v.Pool).byClass() || v.classes() > 1) || !Pool(v.Pool).byClass() &&
+		v.classes() > 1 {
 		misuse("vit", images, "want at least 0 registers, a pool other than class without a class token, and one class token with such a pool (got %d, %q and %d)", v.Registers, v.Pool, v.classes())
 	}
 	if !slices.Contains([]string{"", PoolClass, PoolMean, PoolAttention}, v.Pool) {

@@ -47,7 +47,8 @@ type Traits struct {
 
 // over returns t with what o sets.
 func (t Traits) over(o Traits) Traits {
-	t.Momentum, t.Frozen, t.Locked, t.Grid = t.Momentum || o.Momentum, t.Frozen || o.Frozen, t.Locked || o.Locked, t.Grid || o.Grid
+	t.Momentum, t.Frozen, t.Locked, t.Grid = t.Momentum || o.Momentum, t.Frozen || o.Frozen, t.Locked || o.Locked,
+		t.Grid || o.Grid
 	t.Given, t.Added, t.Front = t.Given || o.Given, t.Added || o.Added, t.Front || o.Front
 	if o.Pull != (Pull{}) {
 		t.Pull = o.Pull
@@ -128,8 +129,8 @@ func (s Scope) block(build func()) {
 // Layer returns the scope of layer i below name: name/00, name/01, ...
 func (s Scope) Layer(name string, i int) Scope { return s.In(fmt.Sprintf("%s/%02d", name, i)) }
 
-// LayerOf returns the number of the layer that a parameter belongs to, block i of blocks/ or layer i of layers/; false for one
-// of no layer.
+// LayerOf returns the number of the layer that a parameter belongs to, block i of blocks/ or layer i of layers/; false
+// for one of no layer.
 func LayerOf(name string) (int, bool) {
 	parts := strings.Split(name, "/")
 	for i, part := range parts[:len(parts)-1] {

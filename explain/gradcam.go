@@ -8,8 +8,9 @@ import "math"
 //	c_i = sum_d g_id a_id
 //
 // Above 0 a token speaks for the score, below against it. On the built-in scenes
-// its maps are sharper than those of Channels, and dark where a score is near its largest value. It is Grad-CAM with the gradient of each
-// position in the place of the mean over all of them (HiResCAM, Draelos and Carin 2020, equation 3).
+// its maps are sharper than those of Channels, and dark where a score is near its largest value. It is Grad-CAM with
+// the gradient of each position in the place of the mean over all of them (HiResCAM, Draelos and Carin 2020, equation
+// 3).
 func Elementwise(values, grads []float32, n, d int) []float64 {
 	c := make([]float64, n)
 	for i := range c {

@@ -102,7 +102,8 @@ func (h Heatmap) Draw() (image.Image, error) {
 	right := left + cell*len(h.Columns)
 	top := heatMargin + heatRow
 	bottom := top + heatRow*len(h.Rows)
-	out := image.NewRGBA(image.Rect(0, 0, right+heatFigures*len(h.Beside)+heatMargin, bottom+heatRow*len(below)+heatMargin))
+	out := image.NewRGBA(image.Rect(0, 0, right+heatFigures*len(h.Beside)+heatMargin,
+		bottom+heatRow*len(below)+heatMargin))
 	draw.Draw(out, out.Rect, image.NewUniform(paper), image.Point{}, draw.Src)
 	write := func(face font.Face, pen color.Color, s string, x, y int) {
 		d := font.Drawer{Dst: out, Src: image.NewUniform(pen), Face: face, Dot: fixed.P(x, y)}
@@ -114,7 +115,8 @@ func (h Heatmap) Draw() (image.Image, error) {
 	}
 	for j, s := range h.Columns {
 		if h.Wide() {
-			centred(out, small, soft, fit(small, s, cell-2), image.Rect(left+j*cell, 0, left+(j+1)*cell, 0), top-heatBaseline)
+			centred(out, small, soft, fit(small, s, cell-2), image.Rect(left+j*cell, 0, left+(j+1)*cell, 0),
+				top-heatBaseline)
 		} else if j%labelEvery == 0 {
 			centred(out, small, soft, s, image.Rect(left+j*cell, 0, left+(j+1)*cell, 0), top-heatBaseline)
 		}

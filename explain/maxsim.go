@@ -23,7 +23,8 @@ func (m MaxSim) Of(image, text Tokens) Terms {
 		q, k = image, text
 	}
 	t := Terms{ImageQueries: m.ImageQueries, Q: q.N, K: k.N, Matrix: products(q, k)}
-	t.Adds, t.Values, t.Weights, t.Chosen = make([]float64, t.Q*t.K), make([]float64, t.Q), make([]float64, t.Q), make([]int, t.Q)
+	t.Adds, t.Values, t.Weights, t.Chosen = make([]float64, t.Q*t.K), make([]float64, t.Q), make([]float64, t.Q),
+		make([]int, t.Q)
 	if t.K == 0 {
 		return t
 	}

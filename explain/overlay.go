@@ -107,7 +107,8 @@ func Reduced(img image.Image, most int) image.Image {
 
 // ramp is a scale of even steps in lightness, from dark violet to pale yellow, which readers who see
 // few colours can tell apart too.
-var ramp = [...][3]float64{{20, 11, 52}, {87, 16, 110}, {148, 38, 103}, {205, 65, 71}, {243, 120, 25}, {251, 182, 26}, {249, 251, 146}}
+var ramp = [...][3]float64{{20, 11, 52}, {87, 16, 110}, {148, 38, 103}, {205, 65, 71}, {243, 120, 25}, {251, 182, 26},
+	{249, 251, 146}}
 
 // Heat returns the colour of a value from 0 to 1. One that is no number has that of 0.
 func Heat(v float64) color.RGBA {

@@ -97,7 +97,8 @@ func (x *job) note(format string, args ...any) {
 }
 
 func (x *job) write() (Written, error) {
-	forms := map[string]func() error{Geoalign: x.geoalign, HF: x.hf, Timm: x.timm, OpenCLIP: x.openCLIP, ALBEF: x.albef, ONNX: x.onnx}
+	forms := map[string]func() error{Geoalign: x.geoalign, HF: x.hf, Timm: x.timm, OpenCLIP: x.openCLIP, ALBEF: x.albef,
+		ONNX: x.onnx}
 	form := forms[x.To]
 	if form == nil {
 		return Written{}, fmt.Errorf("there is no form %q: use %s", x.To, strings.Join(Forms(), ", "))
@@ -127,7 +128,8 @@ func (x *job) describe() (err error) {
 		if x.To == Geoalign && x.Side == "" {
 			return nil
 		}
-		return x.refuse("model.system", x.Config.Model.System, "a map in closed form has no towers, and one file for both sides")
+		return x.refuse("model.system", x.Config.Model.System,
+			"a map in closed form has no towers, and one file for both sides")
 	}
 	o := model.Options{Vocab: 1, Pad: 0}
 	if words, ok := x.params["text/embeddings/word/weight"]; ok {
@@ -152,9 +154,11 @@ func (x *job) describe() (err error) {
 		x.Side = "text"
 	}
 	if t := x.Config.Model.Tuning; x.To != Geoalign && t.AdapterWidth > 0 {
-		return x.refuse("model.tuning.adapter_width", t.AdapterWidth, "its layers have no bottlenecks, which no weight can take in: tune by model.lora or model.tuning.ssf for it")
+		return x.refuse("model.tuning.adapter_width", t.AdapterWidth,
+			"its layers have no bottlenecks, which no weight can take in: tune by model.lora or model.tuning.ssf for it")
 	} else if x.To != Geoalign && t.PromptTokens > 0 {
-		return x.refuse("model.tuning.prompt_tokens", t.PromptTokens, "its layers have no prompts, which no weight can take in: tune by model.lora or model.tuning.ssf for it")
+		return x.refuse("model.tuning.prompt_tokens", t.PromptTokens,
+			"its layers have no prompts, which no weight can take in: tune by model.lora or model.tuning.ssf for it")
 	}
 	if x.To != Geoalign && x.To != ONNX && x.Config.Has(section.Stored) {
 		return x.refuse("model.system", x.Config.Model.System, "heads over stored features have no towers", asONNX)
@@ -165,7 +169,8 @@ func (x *job) describe() (err error) {
 // some returns the parameters below prefixes, but those that drop names.
 func (x *job) below(drop func(name string) bool, prefixes ...string) (list []weights.Param) {
 	for _, p := range x.Params {
-		if slices.ContainsFunc(prefixes, func(s string) bool { return strings.HasPrefix(p.Name, s) }) && (drop == nil || !drop(p.Name)) {
+		if slices.ContainsFunc(prefixes, func(s string) bool { return strings.HasPrefix(p.Name, s) }) &&
+			(drop == nil || !drop(p.Name)) {
 			list = append(list, p)
 		}
 	}

@@ -15,8 +15,10 @@ import (
 )
 
 // writeFolder writes files to the folder out and returns their names. The folder is made beside it and gets its name
-// when all files are on the disk, and is removed by the next export where a process was killed meanwhile. say is told notes.
-func writeFolder(out string, content map[string]fill, say func(format string, args ...any)) (names []string, err error) {
+// when all files are on the disk, and is removed by the next export where a process was killed meanwhile. say is told
+// notes.
+func writeFolder(out string, content map[string]fill, say func(format string, args ...any)) (names []string,
+	err error) {
 	if out == "" {
 		return nil, errors.New("where to? --out names a folder")
 	}
@@ -31,21 +33,23 @@ func writeFolder(out string, content map[string]fill, say func(format string, ar
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty folder, but not where one is or a disk is mounted
+	// an empty folder, but not where one is or a disk is mounted
+	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: choose a folder that is not there yet with --out", err)
 	}
 	names = slices.Sorted(maps.Keys(content))
-	err = files.FillFolder(out, func(format string, args ...any) { say(strings.TrimPrefix(format, "note: "), args...) }, func(dir string) error {
-		for _, name := range names {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
-				return err
+	err = files.FillFolder(out, func(format string, args ...any) { say(strings.TrimPrefix(format, "note: "), args...) },
+		func(dir string) error {
+			for _, name := range names {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+					return err
+				}
+				if err := files.ReplaceFrom(filepath.Join(dir, name), content[name]); err != nil {
+					return err
+				}
 			}
-			if err := files.ReplaceFrom(filepath.Join(dir, name), content[name]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+			return nil
+		})
 	var held *files.HeldError
 	switch {
 	case err == nil:

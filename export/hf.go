@@ -6,7 +6,8 @@ import (
 	"github.com/geoalign/geoalign/weights"
 )
 
-// hf writes a folder for from_pretrained of transformers: one class for both towers where there is one, or that of a side.
+// hf writes a folder for from_pretrained of transformers: one class for both towers where there is one, or that of a
+// side.
 func (x *job) hf() error {
 	switch x.Side {
 	case "image":

@@ -25,11 +25,15 @@ func (x *job) hfBoth() error {
 	switch k := kind(v); {
 	case ok && p.Causal && k == "clip", ok && !p.Causal && k == "siglip":
 	case ok && p.Causal:
-		return x.refuse("model.image.style", im.Style, "CLIPModel has towers of style clip on both sides", oneSide, asONNX)
+		return x.refuse("model.image.style", im.Style, "CLIPModel has towers of style clip on both sides", oneSide,
+			asONNX)
 	case ok:
-		return x.refuse("model.image.style", im.Style, "SiglipModel has towers of style siglip on both sides", oneSide, asONNX)
+		return x.refuse("model.image.style", im.Style, "SiglipModel has towers of style siglip on both sides", oneSide,
+			asONNX)
 	default:
-		return x.refuse("model.text.style", tx.Style, "its classes of dual encoders, CLIPModel and SiglipModel, have text towers of style clip or siglip", oneSide, asONNX)
+		return x.refuse("model.text.style", tx.Style,
+			"its classes of dual encoders, CLIPModel and SiglipModel, have text towers of style clip or siglip",
+			oneSide, asONNX)
 	}
 	if err := x.comparable(asONNX); err != nil {
 		return err
@@ -56,7 +60,8 @@ func (x *job) hfBoth() error {
 		return x.pretrained("CLIPModel", weights.Naming{Family: "clip"}, append(params, x.scale()), config)
 	}
 	if x.sides.Image.Head != nil && projection(x.sides.Image.Head) != nil {
-		return x.refuse("model.head.identity", x.Config.Model.Head.Identity, "SiglipModel does not project images", oneSide, asONNX)
+		return x.refuse("model.head.identity", x.Config.Model.Head.Identity, "SiglipModel does not project images",
+			oneSide, asONNX)
 	}
 	config["model_type"] = "siglip"
 	if params, err = x.siglipHead(params); err != nil {
@@ -70,9 +75,11 @@ func (x *job) bothProjected() error {
 	for _, h := range []encoders.Head{x.sides.Image.Head, x.sides.Text.Head} {
 		switch p := projection(h); {
 		case p == nil:
-			return x.refuse("model.head.identity", x.Config.Model.Head.Identity, "CLIP projects both sides", oneSide, asONNX)
+			return x.refuse("model.head.identity", x.Config.Model.Head.Identity, "CLIP projects both sides", oneSide,
+				asONNX)
 		case !p.NoBias:
-			return x.refuse("model.system", x.Config.Model.System, "its heads have a bias, and those of CLIP have none", oneSide, asONNX)
+			return x.refuse("model.system", x.Config.Model.System, "its heads have a bias, and those of CLIP have none",
+				oneSide, asONNX)
 		}
 	}
 	return nil

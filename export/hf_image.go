@@ -41,23 +41,27 @@ func (x *job) plainHead(h encoders.Head) bool {
 func (x *job) hfVision(v encoders.ViT) (class string, naming weights.Naming, config object, err error) {
 	im := x.Config.Model.Image
 	config = object{
-		"hidden_size": v.Width, "num_hidden_layers": v.Depth, "num_attention_heads": v.Heads, "image_size": v.Size, "patch_size": v.Patch,
-		"num_channels": 3, "hidden_act": activationHF[v.Activation], "layer_norm_eps": number(v.Eps), "intermediate_size": v.MLP,
+		"hidden_size": v.Width, "num_hidden_layers": v.Depth, "num_attention_heads": v.Heads, "image_size": v.Size,
+		"patch_size": v.Patch, "num_channels": 3, "hidden_act": activationHF[v.Activation],
+		"layer_norm_eps": number(v.Eps), "intermediate_size": v.MLP,
 	}
 	fail := func(err error) (string, weights.Naming, object, error) { return "", naming, nil, err }
 	k := kind(v)
 	if v.Activation == encoders.SwiGLU && k != "dinov2" {
-		return fail(x.refuse("model.image.activation", v.Activation, "of its classes only DINOv2 has a gated MLP", asONNX, asTimm))
+		return fail(x.refuse("model.image.activation", v.Activation, "of its classes only DINOv2 has a gated MLP",
+			asONNX, asTimm))
 	}
 	if v.Registers > 0 && (k == "clip" || k == "siglip" || k == "vit" && v.Registers > 1) {
-		return fail(x.refuse("model.image.registers", v.Registers, "its classes of "+k+" have none, but for the one of DeiT", asONNX, asTimm))
+		return fail(x.refuse("model.image.registers", v.Registers,
+			"its classes of "+k+" have none, but for the one of DeiT", asONNX, asTimm))
 	}
 	if v.LayerScale != (k == "dinov2") || k != "clip" && v.NoPatchBias {
 		return fail(x.refuse("model.image.style", im.Style, "none of its classes has these layers", asONNX))
 	}
 	byMean := v.Pool == encoders.PoolMean
 	if byMean && (k == "vit" || k == "clip") || v.Pool == encoders.PoolAttention && k != "siglip" {
-		return fail(x.refuse("model.image.pool", string(v.Pool), "its classes of "+k+" read the class token", asONNX, asTimm))
+		return fail(x.refuse("model.image.pool", string(v.Pool), "its classes of "+k+" read the class token", asONNX,
+			asTimm))
 	}
 	switch k {
 	case "clip":
@@ -74,7 +78,8 @@ func (x *job) hfVision(v encoders.ViT) (class string, naming weights.Naming, con
 	case "vit":
 		if v.Registers == 1 {
 			config["model_type"] = "deit"
-			return "DeiTModel", weights.Naming{Family: "vit", Prefer: []string{"deit.", "distillation_token"}, Registers: 1}, config, nil
+			return "DeiTModel", weights.Naming{Family: "vit", Prefer: []string{"deit.", "distillation_token"},
+				Registers: 1}, config, nil
 		}
 		config["model_type"] = "vit"
 	}
@@ -96,7 +101,8 @@ func (x *job) hfDINOv2(v encoders.ViT, config object) (class string, naming weig
 		ratio++
 	}
 	if hidden(ratio) != v.MLP {
-		return "", naming, nil, x.refuse("model.image.mlp", v.MLP, "its DINOv2 has an MLP of a whole multiple of the width, gated of two thirds of one", asONNX, asTimm)
+		return "", naming, nil, x.refuse("model.image.mlp", v.MLP,
+			"its DINOv2 has an MLP of a whole multiple of the width, gated of two thirds of one", asONNX, asTimm)
 	}
 	delete(config, "intermediate_size")
 	config["mlp_ratio"], config["use_swiglu_ffn"], config["model_type"], class = ratio, gated, "dinov2", "Dinov2Model"
@@ -105,7 +111,8 @@ func (x *job) hfDINOv2(v encoders.ViT, config object) (class string, naming weig
 		config["hidden_act"], naming.Prefer = "gelu", []string{"mlp.weights_"}
 	}
 	if v.Registers > 0 {
-		config["model_type"], config["num_register_tokens"], class = "dinov2_with_registers", v.Registers, "Dinov2WithRegistersModel"
+		config["model_type"], config["num_register_tokens"], class = "dinov2_with_registers", v.Registers,
+			"Dinov2WithRegistersModel"
 		naming.Prefer = append(naming.Prefer, "dinov2_with_registers.")
 	}
 	return class, naming, config, nil

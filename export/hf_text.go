@@ -26,36 +26,44 @@ func (x *job) hfText() error {
 // hfBERT writes a post-norm tower.
 func (x *job) hfBERT(t encoders.TextTower, b encoders.BERT) error {
 	if b.FinalNorm {
-		return x.refuse("model.text.style", x.Config.Model.Text.Style, "its classes have no norm behind the last layer, as the text tower of model.system \"clip\" has without a style", asONNX)
+		return x.refuse("model.text.style", x.Config.Model.Text.Style,
+			"its classes have no norm behind the last layer, as the text tower of model.system \"clip\" has without a style", asONNX)
 	}
 	if t.Pool == encoders.PoolEnd {
-		return x.refuse("model.text.pool", string(t.Pool), "its classes of BERT read the first token, and programs around them the mean", asONNX)
+		return x.refuse("model.text.pool", string(t.Pool),
+			"its classes of BERT read the first token, and programs around them the mean", asONNX)
 	}
 	pad := int(x.Tokenizer.PadID())
 	config := object{
-		"model_type": "bert", "vocab_size": b.Vocab, "hidden_size": b.Width, "num_hidden_layers": b.Layers, "num_attention_heads": b.Heads,
-		"intermediate_size": b.MLP, "hidden_act": activationHF[b.Activation], "layer_norm_eps": number(b.Eps), "max_position_embeddings": b.Positions,
-		"type_vocab_size": 2, "pad_token_id": pad,
+		"model_type": "bert", "vocab_size": b.Vocab, "hidden_size": b.Width, "num_hidden_layers": b.Layers,
+		"num_attention_heads": b.Heads, "intermediate_size": b.MLP, "hidden_act": activationHF[b.Activation],
+		"layer_norm_eps": number(b.Eps), "max_position_embeddings": b.Positions, "type_vocab_size": 2,
+		"pad_token_id": pad,
 	}
-	if around := []int32{x.Tokenizer.ClsID(), x.Tokenizer.SepID()}; b.NoTokenType && slices.Contains(around, int32(pad)) {
-		return x.refuse("data.vocab", x.Config.Data.Vocab, "its RoBERTa and MPNet number no position where the token of padding stands, and this tokenizer puts it around every text", asONNX)
+	if around := []int32{x.Tokenizer.ClsID(), x.Tokenizer.SepID()}; b.NoTokenType &&
+		slices.Contains(around, int32(pad)) {
+		return x.refuse("data.vocab", x.Config.Data.Vocab,
+			"its RoBERTa and MPNet number no position where the token of padding stands, and this tokenizer puts it around every text", asONNX)
 	}
 	class, naming, mlm := "BertModel", weights.Naming{Family: "bert"}, "BertForMaskedLM"
 	if b.NoTokenType {
 		class, mlm = "RobertaModel", "RobertaForMaskedLM"
 		naming = weights.Naming{Family: "roberta", Padding: pad + 1}
-		config["model_type"], config["type_vocab_size"], config["max_position_embeddings"] = "roberta", 1, b.Positions+pad+1
+		config["model_type"], config["type_vocab_size"], config["max_position_embeddings"] = "roberta", 1,
+			b.Positions+pad+1
 	}
 	if b.Relative > 0 {
 		if pad != 1 {
-			return x.refuse("data.vocab", x.Config.Data.Vocab, "its MPNet numbers positions by padding with the id 1, and this vocabulary pads with another", asONNX)
+			return x.refuse("data.vocab", x.Config.Data.Vocab,
+				"its MPNet numbers positions by padding with the id 1, and this vocabulary pads with another", asONNX)
 		}
 		class, mlm, naming.Family = "MPNetModel", "MPNetForMaskedLM", "mpnet"
 		config["model_type"], config["relative_attention_num_buckets"] = "mpnet", b.Relative
 		delete(config, "type_vocab_size")
 	}
 	if t.Pool == encoders.PoolMean {
-		x.json("1_Pooling/config.json", object{"word_embedding_dimension": b.Width, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true})
+		x.json("1_Pooling/config.json", object{"word_embedding_dimension": b.Width, "pooling_mode_cls_token": false,
+			"pooling_mode_mean_tokens": true})
 	}
 	_, hasHead := x.params["text/mlm/bias"]
 	if hasHead && x.sides.Fusion == nil {
@@ -101,7 +109,8 @@ func (x *job) hfPreNorm(t encoders.TextTower, p encoders.PreNormText) error {
 		class, config["projection_dim"] = "CLIPTextModelWithProjection", x.sides.Text.Head.Dimension()
 		params = x.below(nil, "text/", "text_proj/")
 	}
-	return x.pretrained(class, weights.Naming{Family: strings.SplitN(config["model_type"].(string), "_", 2)[0]}, params, config)
+	return x.pretrained(class, weights.Naming{Family: strings.SplitN(config["model_type"].(string), "_", 2)[0]}, params,
+		config)
 }
 
 // siglipHead adds the bias that SigLIP's projection of texts has.
@@ -114,7 +123,8 @@ func (x *job) siglipHead(params []weights.Param) ([]weights.Param, error) {
 		return nil, x.refuse("model.head.identity", x.Config.Model.Head.Identity, "its SigLIP projects texts", asONNX)
 	}
 	if !h.Space.One() {
-		return nil, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its SigLIP compares unit vectors of one sphere", asONNX)
+		return nil, x.refuse("model.head.topology", x.Config.Model.Head.Topology,
+			"its SigLIP compares unit vectors of one sphere", asONNX)
 	}
 	if h.NoBias {
 		params = append(params, constant("text_proj/bias", 0, h.Dimension()))
@@ -126,17 +136,19 @@ func (x *job) siglipHead(params []weights.Param) ([]weights.Param, error) {
 func (x *job) hfWords(t encoders.TextTower, p encoders.PreNormText) (class string, config object, err error) {
 	tok := x.Tokenizer
 	config = object{
-		"model_type": "clip_text_model", "vocab_size": p.Vocab, "hidden_size": p.Width, "num_hidden_layers": p.Layers, "num_attention_heads": p.Heads,
-		"intermediate_size": p.MLP, "hidden_act": activationHF[p.Activation], "layer_norm_eps": number(p.Eps), "max_position_embeddings": p.Positions,
-		"pad_token_id": tok.PadID(),
+		"model_type": "clip_text_model", "vocab_size": p.Vocab, "hidden_size": p.Width, "num_hidden_layers": p.Layers,
+		"num_attention_heads": p.Heads, "intermediate_size": p.MLP, "hidden_act": activationHF[p.Activation],
+		"layer_norm_eps": number(p.Eps), "max_position_embeddings": p.Positions, "pad_token_id": tok.PadID(),
 	}
 	if t.Pool != encoders.PoolEnd {
-		return "", nil, x.refuse("model.text.pool", string(t.Pool), "its classes of CLIP and SigLIP read the end of a text", asONNX)
+		return "", nil, x.refuse("model.text.pool", string(t.Pool),
+			"its classes of CLIP and SigLIP read the end of a text", asONNX)
 	}
 	if !p.Causal {
 		config["model_type"], config["projection_size"] = "siglip_text_model", x.sides.Text.Head.Dimension()
 		if x.Config.Data.Tokens != p.Positions {
-			x.note("texts are padded to %d tokens (data.tokens), as the tokenizer's files say: padding=\"max_length\"", x.Config.Data.Tokens)
+			x.note("texts are padded to %d tokens (data.tokens), as the tokenizer's files say: padding=\"max_length\"",
+				x.Config.Data.Tokens)
 		}
 		return "SiglipTextModel", config, nil
 	}
@@ -149,7 +161,8 @@ func (x *job) hfWords(t encoders.TextTower, p encoders.PreNormText) (class strin
 		config["bos_token_id"] = cls
 	}
 	if end == 2 && int(end) != tok.Size()-1 {
-		return "", nil, x.refuse("data.vocab", x.Config.Data.Vocab, "its CLIP takes the largest id for the end of a text where that has the id 2", asONNX)
+		return "", nil, x.refuse("data.vocab", x.Config.Data.Vocab,
+			"its CLIP takes the largest id for the end of a text where that has the id 2", asONNX)
 	}
 	return "CLIPTextModel", config, nil
 }
@@ -157,7 +170,8 @@ func (x *job) hfWords(t encoders.TextTower, p encoders.PreNormText) (class strin
 // endOfText is the token by which CLIP finds the end of a text.
 func (x *job) endOfText() (int32, error) {
 	if x.Tokenizer.Template() != "file" || x.Tokenizer.SepID() < 0 {
-		return 0, x.refuse("data.template", x.Config.Data.Template, "CLIP finds the end of a text by a token, which this tokenizer does not put there", asONNX)
+		return 0, x.refuse("data.template", x.Config.Data.Template,
+			"CLIP finds the end of a text by a token, which this tokenizer does not put there", asONNX)
 	}
 	return x.Tokenizer.SepID(), nil
 }

@@ -37,17 +37,20 @@ func (x *job) folded() ([]float32, error) {
 	return fold, s.FoldImages(fold, identity, c)
 }
 
-// comparesByMetric refuses the projection of images of a model with a learned metric: it is folded into images of unit length.
+// comparesByMetric refuses the projection of images of a model with a learned metric: it is folded into images of unit
+// length.
 func (x *job) comparesByMetric() error {
 	s, err := x.score()
 	if err != nil || s.Folds() && s.Identity() {
 		return err
 	}
-	return x.refuse("eval.score", s.String(), "the score reads features of unit length, and this class gives them before their norm", asONNX, "--set eval.score=cosine")
+	return x.refuse("eval.score", s.String(),
+		"the score reads features of unit length, and this class gives them before their norm", asONNX,
+		"--set eval.score=cosine")
 }
 
-// foldAttention folds the learned metrics of attention (model.attention_metric) into the layers that make keys, W k = (W K) x
-// + W b, so that every form has them.
+// foldAttention folds the learned metrics of attention (model.attention_metric) into the layers that make keys, W k =
+// (W K) x + W b, so that every form has them.
 func (x *job) foldAttention() {
 	if x.Config.Model.AttentionMetric.Form == "" || x.To == Geoalign {
 		return
@@ -83,7 +86,8 @@ func (x *job) foldAttention() {
 	x.note("metrics of attention (model.attention_metric) are folded into the layers of their keys")
 }
 
-// keyed is the weight or bias of a layer of keys and values, or with queries of these before them, with W applied to the keys.
+// keyed is the weight or bias of a layer of keys and values, or with queries of these before them, with W applied to
+// the keys.
 func keyed(p, w weights.Param, queries bool) weights.Param {
 	read := p.Read
 	p.Read = func(dst []float32) error {

@@ -30,7 +30,8 @@ func (x *job) openCLIP() error {
 	im, tx := x.Config.Model.Image, x.Config.Model.Text
 	switch {
 	case kind(v) != "clip" || v.Registers > 0 || v.LayerScale || v.Activation == encoders.SwiGLU:
-		return x.refuse("model.image.style", im.Style, other+", without registers, layer scale and gated MLPs", asHF, asONNX)
+		return x.refuse("model.image.style", im.Style, other+", without registers, layer scale and gated MLPs", asHF,
+			asONNX)
 	case !ok || !p.Causal:
 		return x.refuse("model.text.style", tx.Style, other, asHF, asONNX)
 	case v.Pool != encoders.PoolClass:
@@ -50,10 +51,11 @@ func (x *job) openCLIP() error {
 	if err != nil {
 		return err
 	}
-	vision := object{"image_size": v.Size, "patch_size": v.Patch, "width": v.Width, "layers": v.Depth, "head_width": v.Width / v.Heads, "mlp_ratio": ratio(v.MLP, v.Width)}
+	vision := object{"image_size": v.Size, "patch_size": v.Patch, "width": v.Width, "layers": v.Depth,
+		"head_width": v.Width / v.Heads, "mlp_ratio": ratio(v.MLP, v.Width)}
 	words := object{
-		"context_length": p.Positions, "vocab_size": p.Vocab, "width": p.Width, "heads": p.Heads, "layers": p.Layers, "mlp_ratio": ratio(p.MLP, p.Width),
-		"pool_type": "eos", "eos_id": end, "hf_tokenizer_name": ".",
+		"context_length": p.Positions, "vocab_size": p.Vocab, "width": p.Width, "heads": p.Heads, "layers": p.Layers,
+		"mlp_ratio": ratio(p.MLP, p.Width), "pool_type": "eos", "eos_id": end, "hf_tokenizer_name": ".",
 	}
 	if v.Activation == "gelu_tanh" {
 		vision["act_kwargs"] = object{"approximate": "tanh"}
@@ -69,7 +71,8 @@ func (x *job) openCLIP() error {
 	}
 	mean, std, crop, filter := x.prepared()
 	if im.Resized() != v.Size {
-		return x.refuse("model.image.crop", im.Crop, "it cuts nothing off a resized image but what is beside its square", asHF, asTimm, asONNX)
+		return x.refuse("model.image.crop", im.Crop,
+			"it cuts nothing off a resized image but what is beside its square", asHF, asTimm, asONNX)
 	}
 	mode := "squash"
 	if crop {

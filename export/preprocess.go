@@ -19,22 +19,25 @@ func (x *job) prepared() (mean, std []float64, crop bool, filter string) {
 	return mean, std, im.Resize == "crop", filter
 }
 
-// processor adds the preprocessor_config.json of Hugging Face. A processor of CLIP cuts what it has scaled, that of DeiT what it has
-// squashed, and that of ViT nothing.
+// processor adds the preprocessor_config.json of Hugging Face. A processor of CLIP cuts what it has scaled, that of
+// DeiT what it has squashed, and that of ViT nothing.
 func (x *job) processor() {
 	mean, std, crop, filter := x.prepared()
 	side := x.Config.Model.Image.Size
 	square := object{"height": side, "width": side}
 	p := object{
-		"image_processor_type": "ViTImageProcessor", "do_resize": true, "size": square, "resample": map[string]int{"bilinear": 2, "bicubic": 3}[filter],
-		"do_rescale": true, "rescale_factor": 1. / 255, "do_normalize": true, "image_mean": mean, "image_std": std, "do_convert_rgb": true,
+		"image_processor_type": "ViTImageProcessor", "do_resize": true, "size": square,
+		"resample": map[string]int{"bilinear": 2, "bicubic": 3}[filter], "do_rescale": true, "rescale_factor": 1. / 255,
+		"do_normalize": true, "image_mean": mean, "image_std": std, "do_convert_rgb": true,
 	}
 	resized := x.Config.Model.Image.Resized()
 	switch {
 	case crop:
-		p["image_processor_type"], p["size"], p["do_center_crop"], p["crop_size"] = "CLIPImageProcessor", object{"shortest_edge": resized}, true, square
+		p["image_processor_type"], p["size"], p["do_center_crop"], p["crop_size"] = "CLIPImageProcessor",
+			object{"shortest_edge": resized}, true, square
 	case resized != side:
-		p["image_processor_type"], p["size"], p["do_center_crop"], p["crop_size"] = "DeiTImageProcessor", object{"height": resized, "width": resized}, true, square
+		p["image_processor_type"], p["size"], p["do_center_crop"], p["crop_size"] = "DeiTImageProcessor",
+			object{"height": resized, "width": resized}, true, square
 	}
 	x.json("preprocessor_config.json", p)
 }

@@ -16,7 +16,8 @@ type RefusedError struct {
 
 // Error names the key, its value, the reason and the cure.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s = %s cannot be told to %s: %s: use %s", e.Key, e.Value, e.To, e.Why, strings.Join(e.Forms, " or "))
+	return fmt.Sprintf("%s = %s cannot be told to %s: %s: use %s", e.Key, e.Value, e.To, e.Why,
+		strings.Join(e.Forms, " or "))
 }
 
 // Forms as a command line names them, for the cures of errors.

@@ -16,7 +16,8 @@ func (x *job) resNet() (encoders.ResNet, bool) {
 // published refuses a stem that the networks of other programs do not have.
 func (x *job) published(r encoders.ResNet) error {
 	if r.SmallStem {
-		return x.refuse("model.image.resnet.small_stem", true, "its networks begin with a convolution of 7 x 7 and pooling", asONNX)
+		return x.refuse("model.image.resnet.small_stem", true,
+			"its networks begin with a convolution of 7 x 7 and pooling", asONNX)
 	}
 	return nil
 }
@@ -35,11 +36,14 @@ func (x *job) timmResNet(r encoders.ResNet) error {
 	if err != nil {
 		return err
 	}
-	x.timmConfig(object{"architecture": fmt.Sprintf("resnet%d", r.Depth), "num_features": r.Channels(), "global_pool": "avg"},
-		object{"input_size": []int{3, r.Size, r.Size}, "fixed_input_size": false, "first_conv": "conv1", "classifier": "fc"})
+	x.timmConfig(object{"architecture": fmt.Sprintf("resnet%d", r.Depth), "num_features": r.Channels(),
+		"global_pool": "avg"},
+		object{"input_size": []int{3, r.Size, r.Size}, "fixed_input_size": false, "first_conv": "conv1",
+			"classifier": "fc"})
 	x.tensors("model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("timm.create_model(%q, pretrained=True)", "local-dir:"+x.Out)
-	x.note("torchvision has the same names: resnet%d().load_state_dict(safetensors.torch.load_file(%q), strict=False)", r.Depth, x.Out+"/model.safetensors")
+	x.note("torchvision has the same names: resnet%d().load_state_dict(safetensors.torch.load_file(%q), strict=False)",
+		r.Depth, x.Out+"/model.safetensors")
 	x.leftOut(params)
 	return nil
 }
@@ -59,7 +63,7 @@ func (x *job) hfResNet(r encoders.ResNet) error {
 	}
 	x.processor()
 	return x.pretrained("ResNetModel", weights.Naming{Family: "resnet_hf"}, x.below(nil, "image/"), object{
-		"model_type": "resnet", "num_channels": 3, "embedding_size": r.Width, "hidden_sizes": sizes, "depths": depths, "layer_type": kind, "hidden_act": "relu",
-		"downsample_in_first_stage": false, "downsample_in_bottleneck": false,
+		"model_type": "resnet", "num_channels": 3, "embedding_size": r.Width, "hidden_sizes": sizes, "depths": depths,
+		"layer_type": kind, "hidden_act": "relu", "downsample_in_first_stage": false, "downsample_in_bottleneck": false,
 	})
 }

@@ -24,8 +24,9 @@ func (x *job) timm() error {
 	}
 	x.Side, x.class = "image", "VisionTransformer"
 	args := object{
-		"img_size": []int{v.Size, v.Size}, "patch_size": v.Patch, "embed_dim": v.Width, "depth": v.Depth, "num_heads": v.Heads,
-		"mlp_ratio": ratio(v.MLP, v.Width), "num_classes": 0, "act_layer": v.Activation, "class_token": !v.NoClass, "reg_tokens": v.Registers, "no_embed_class": false,
+		"img_size": []int{v.Size, v.Size}, "patch_size": v.Patch, "embed_dim": v.Width, "depth": v.Depth,
+		"num_heads": v.Heads, "mlp_ratio": ratio(v.MLP, v.Width), "num_classes": 0, "act_layer": v.Activation,
+		"class_token": !v.NoClass, "reg_tokens": v.Registers, "no_embed_class": false,
 	}
 	naming := weights.Naming{Family: "timm", Registers: v.Registers}
 	architecture, eps := "vit_base_patch16_224", 1e-6
@@ -37,7 +38,8 @@ func (x *job) timm() error {
 			architecture = "vit_base_patch16_clip_quickgelu_224"
 		}
 	case v.NoPatchBias:
-		return x.refuse("model.image.style", x.Config.Model.Image.Style, "its patches have a bias without a norm before the blocks", asONNX)
+		return x.refuse("model.image.style", x.Config.Model.Image.Style,
+			"its patches have a bias without a norm before the blocks", asONNX)
 	}
 	switch difference := math.Abs(v.Eps - eps); {
 	case difference > epsTolerance:
@@ -79,7 +81,8 @@ func (x *job) timm() error {
 		return err
 	}
 	x.timmConfig(object{"architecture": architecture, "num_features": v.Width, "global_pool": pool, "model_args": args},
-		object{"input_size": []int{3, v.Size, v.Size}, "fixed_input_size": true, "first_conv": "patch_embed.proj", "classifier": "head"})
+		object{"input_size": []int{3, v.Size, v.Size}, "fixed_input_size": true, "first_conv": "patch_embed.proj",
+			"classifier": "head"})
 	x.tensors("model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("timm.create_model(%q, pretrained=True)", "local-dir:"+x.Out)
 	x.leftOut(params)
@@ -94,14 +97,16 @@ func (x *job) timmConfig(model, pretrained object) {
 		mode = "center"
 	}
 	maps.Copy(pretrained, object{
-		"interpolation": filter, "crop_pct": cropped(x.Config.Model.Image), "crop_mode": mode, "mean": mean, "std": std, "num_classes": 0, "pool_size": nil,
+		"interpolation": filter, "crop_pct": cropped(x.Config.Model.Image), "crop_mode": mode, "mean": mean, "std": std,
+		"num_classes": 0, "pool_size": nil,
 	})
 	model["num_classes"], model["pretrained_cfg"] = 0, pretrained
 	x.json("config.json", model)
 }
 
-// cropped is the part of a resized image that is cut out. timm resizes to floor(size / part), where the quotient of two numbers of
-// floating point may be a little less than the side that images are resized to here: 192 / (192 / 225) is 224.99999999999997.
+// cropped is the part of a resized image that is cut out. timm resizes to floor(size / part), where the quotient of two
+// numbers of floating point may be a little less than the side that images are resized to here: 192 / (192 / 225) is
+// 224.99999999999997.
 func cropped(im encoders.ImageOptions) float64 {
 	part := cmp.Or(im.Crop, 1)
 	for int(float64(im.Size)/part) < im.Resized() {
@@ -110,8 +115,8 @@ func cropped(im encoders.ImageOptions) float64 {
 	return part
 }
 
-// epsTolerance is the most that the epsilon of layer norms may differ: it changes outputs by about 1e-4 where the smallest
-// variance of a token is 0.005, as that of the first blocks of a vision transformer can be.
+// epsTolerance is the most that the epsilon of layer norms may differ: it changes outputs by about 1e-4 where the
+// smallest variance of a token is 0.005, as that of the first blocks of a vision transformer can be.
 const epsTolerance = 1.5e-6
 
 // ratio is the width of a layer as a multiple of another, of which programs take the whole part of the product.

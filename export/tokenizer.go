@@ -24,17 +24,21 @@ func (x *job) tokenizerFiles() error {
 		if x.Side == "" && x.To != ALBEF {
 			forms = append(forms, "--side image")
 		}
-		return x.refuse(key, value, "whole words are cut as NLTK does, which readers of tokenizer.json cannot", forms...)
+		return x.refuse(key, value, "whole words are cut as NLTK does, which readers of tokenizer.json cannot",
+			forms...)
 	}
 	if err != nil {
 		return err
 	}
 	x.text("tokenizer.json", b)
-	if clean := x.Config.Data.Clean; clean != data.CleanNone && !(x.To == ALBEF && clean == data.CleanALBEF) { // whose program has that rule
+	// whose program has that rule
+	if clean := x.Config.Data.Clean; clean != data.CleanNone && !(x.To == ALBEF && clean == data.CleanALBEF) {
 		x.note("captions were cleaned before the tokenizer read them (data.clean = %q), which its files do not do: clean texts in the same way first", clean)
 	}
-	c := object{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": x.Config.Data.Tokens, "padding_side": "right", "pad_token": t.Token(t.PadID())}
-	for key, id := range map[string]int32{"unk_token": t.UnkID(), "cls_token": t.ClsID(), "sep_token": t.SepID(), "mask_token": t.MaskID()} {
+	c := object{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": x.Config.Data.Tokens,
+		"padding_side": "right", "pad_token": t.Token(t.PadID())}
+	for key, id := range map[string]int32{"unk_token": t.UnkID(), "cls_token": t.ClsID(), "sep_token": t.SepID(),
+		"mask_token": t.MaskID()} {
 		if id >= 0 {
 			c[key] = t.Token(id)
 		}

@@ -12,7 +12,8 @@ import (
 // vit is the image tower, with every default written out.
 func (x *job) vit() (encoders.ViT, error) {
 	if _, ok := x.resNet(); ok {
-		return encoders.ViT{}, x.refuse("model.image.style", x.Config.Model.Image.Style, "its image tower is a vision transformer", oneSide, asTimm, asONNX)
+		return encoders.ViT{}, x.refuse("model.image.style", x.Config.Model.Image.Style,
+			"its image tower is a vision transformer", oneSide, asTimm, asONNX)
 	}
 	t, ok := x.sides.Image.Tower.(encoders.ImageTower)
 	if !ok {
@@ -20,7 +21,8 @@ func (x *job) vit() (encoders.ViT, error) {
 	}
 	v := t.ViT.Full()
 	if v.Classes > 1 {
-		return v, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens", asONNX)
+		return v, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens",
+			asONNX)
 	}
 	return v, nil
 }
@@ -39,11 +41,13 @@ func (x *job) words() (encoders.TextTower, error) {
 	if _, ok := t.Encoder.(encoders.GRU); ok {
 		return t, x.refuse("model.text.style", x.Config.Model.Text.Style, "its towers have no recurrent layers")
 	}
-	if t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA || t.Pool == encoders.PoolFirstLast {
+	if t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA ||
+		t.Pool == encoders.PoolFirstLast {
 		return t, x.refuse("model.text.pool", string(t.Pool), "its towers have no such pool")
 	}
 	if t.Classes() > 1 {
-		return t, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens", asONNX)
+		return t, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens",
+			asONNX)
 	}
 	return t, nil
 }
@@ -88,11 +92,13 @@ func (x *job) comparable(forms ...string) error {
 		return err
 	}
 	if !space.One() {
-		return x.refuse("model.head.topology", x.Config.Model.Head.Topology, "it compares unit vectors of one sphere", append(forms, oneSide)...)
+		return x.refuse("model.head.topology", x.Config.Model.Head.Topology, "it compares unit vectors of one sphere",
+			append(forms, oneSide)...)
 	}
 	for _, t := range x.Config.EvalTerms() {
 		if t.Kind != "cosine" && t.Kind != "inner" {
-			return x.refuse("eval.score", t.Kind, "it compares pairs by their cosine", append(forms, oneSide, "--set eval.score=cosine")...)
+			return x.refuse("eval.score", t.Kind, "it compares pairs by their cosine",
+				append(forms, oneSide, "--set eval.score=cosine")...)
 		}
 	}
 	return nil
@@ -118,7 +124,8 @@ func (x *job) fused() error {
 	if x.Config.Pictures() > 1 {
 		forms = forms[1:] // ALBEF's own layers read one
 	}
-	return x.refuse("model.text.fusion_layers", x.sides.Fusion.FusionLayers, "it has no layers in which text attends to images", forms...)
+	return x.refuse("model.text.fusion_layers", x.sides.Fusion.FusionLayers,
+		"it has no layers in which text attends to images", forms...)
 }
 
 // activationHF is the name of an activation in transformers and timm.

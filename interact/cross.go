@@ -62,7 +62,8 @@ func (m Cross) Scores(c *encoders.Context, s encoders.Scope, images, texts encod
 }
 
 // directions returns the scores of the direction that is there, or share times the sum of both.
-func directions(imageToText, textToImage *Attention, share float32, way func(imageQueries bool, a *Attention) *gorgonia.Node) *gorgonia.Node {
+func directions(imageToText, textToImage *Attention, share float32,
+	way func(imageQueries bool, a *Attention) *gorgonia.Node) *gorgonia.Node {
 	switch {
 	case imageToText == nil && textToImage == nil:
 		panic(&op.BuildError{Op: "interaction",

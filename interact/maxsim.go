@@ -44,8 +44,8 @@ var _ encoders.Interaction = MaxSim{}
 func maxSim(reduce Reduce) func(Options, encoders.Metric) encoders.Interaction {
 	return func(o Options, metric encoders.Metric) encoders.Interaction {
 		return MaxSim{
-			Reduce: reduce, ImageToText: o.Direction != DirectionTextToImage, TextToImage: o.Direction != DirectionImageToText,
-			Hidden: o.Hidden, Metric: metric,
+			Reduce: reduce, ImageToText: o.Direction != DirectionTextToImage,
+			TextToImage: o.Direction != DirectionImageToText, Hidden: o.Hidden, Metric: metric,
 		}
 	}
 }

@@ -43,7 +43,8 @@ func naaf(o Options, metric encoders.Metric) encoders.Interaction {
 // Scores implements encoders.Interaction.
 func (m Negative) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y := tokens(images), tokens(texts)
-	how := interaction.Negative{Scale: m.Scale, Boundary: s.As(encoders.Traits{Frozen: true}).Param(BoundaryName, encoders.Zeros, 2)}
+	how := interaction.Negative{Scale: m.Scale, Boundary: s.As(encoders.Traits{Frozen: true}).Param(BoundaryName,
+		encoders.Zeros, 2)}
 	if w := m.Attention.Weights(c, s, encoders.AttentionSite); w != nil {
 		how.Attention = encoders.FoldImages(x.Rows, w)
 	}

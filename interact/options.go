@@ -149,7 +149,8 @@ func (o *Options) Check(k *section.Checker) {
 	if o.Kind == "" {
 		return
 	}
-	k.Require("kind", k.Has(section.Interacts), "must be empty", k.Named()+` compares features: use "clip" or "matching"`)
+	k.Require("kind", k.Has(section.Interacts), "must be empty",
+		k.Named()+` compares features: use "clip" or "matching"`)
 	if o.vectors() {
 		k.Positive("sim_dim")
 	}

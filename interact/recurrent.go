@@ -42,7 +42,8 @@ func (m Recurrent) Scores(c *encoders.Context, s encoders.Scope, images, texts e
 	attention, similarity := m.Attention.Weights(c, s, encoders.AttentionSite),
 		m.Similarity.Weights(c, s, encoders.SimilaritySite)
 	return directions(m.ImageToText, m.TextToImage, m.Share, func(imageQueries bool, a *Attention) *gorgonia.Node {
-		how := interaction.Recurrent{ImageQueries: imageQueries, Scale: a.Scale, Pool: a.Pool, Steps: m.Steps, Unit: m.Unit}
+		how := interaction.Recurrent{ImageQueries: imageQueries, Scale: a.Scale, Pool: a.Pool, Steps: m.Steps,
+			Unit: m.Unit}
 		fold, context, name := encoders.FoldImages, x.Rows, "text_to_image"
 		if imageQueries {
 			fold, context, name = encoders.FoldTexts, y.Rows, "image_to_text"

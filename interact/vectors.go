@@ -44,17 +44,19 @@ func (v Vectors) Scores(c *encoders.Context, s encoders.Scope, images, texts enc
 	pool := encoders.SelfPool{Dropout: v.Dropout}
 	similarity := v.Similarity.Weights(c, s, encoders.SimilaritySite)
 	how := interaction.Vectors{
-		Scale:     v.Scale,
-		Attention: fold(x.Rows, v.Attention.Weights(c, s, encoders.AttentionSite)), Similarity: fold(x.Rows, similarity),
-		Images: encoders.FoldImages(pool.Forward(c, scope.In("image"), images), similarity), // (N, C)
-		Texts:  pool.Forward(c, scope.In("text"), texts),                                    // (M, C)
+		Scale:      v.Scale,
+		Attention:  fold(x.Rows, v.Attention.Weights(c, s, encoders.AttentionSite)),
+		Similarity: fold(x.Rows, similarity),
+		Images:     encoders.FoldImages(pool.Forward(c, scope.In("image"), images), similarity), // (N, C)
+		Texts:      pool.Forward(c, scope.In("text"), texts),                                    // (M, C)
 	}
 	layer := func(s encoders.Scope, name string, in, out int) (l interaction.Layer) {
 		l.Weight, l.Bias = encoders.XavierLayer(s, name, in, out)
 		return l
 	}
 	channels := x.Rows.Shape()[1]
-	how.Local, how.Global, how.Score = layer(scope, "local", channels, v.Dim), layer(scope, "global", channels, v.Dim), layer(scope, "score", v.Dim, 1)
+	how.Local, how.Global, how.Score = layer(scope, "local", channels, v.Dim), layer(scope, "global", channels, v.Dim),
+		layer(scope, "score", v.Dim, 1)
 	for i := range v.Steps {
 		s := scope.Layer("graph", i)
 		how.Steps = append(how.Steps, interaction.Reasoning{

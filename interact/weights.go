@@ -9,7 +9,8 @@ import (
 
 // weights returns the weights (R*Len) of the tokens of one side. raw are the tokens before
 // their norm.
-func (m MaxSim) weights(c *encoders.Context, s encoders.Scope, q interaction.Tokens, raw *gorgonia.Node) *gorgonia.Node {
+func (m MaxSim) weights(c *encoders.Context, s encoders.Scope, q interaction.Tokens,
+	raw *gorgonia.Node) *gorgonia.Node {
 	switch m.Reduce {
 	case Sum:
 		return q.Sum()

@@ -175,7 +175,8 @@ func FitReference(ctx context.Context, cfg config.Config, e *compute.Engine,
 }
 
 // fitLinear fits the map of a name, which key asks for, of one linear layer a side.
-func fitLinear(ctx context.Context, cfg config.Config, e *compute.Engine, key, name string, pairs align.Pairs) (*align.Linear, error) {
+func fitLinear(ctx context.Context, cfg config.Config, e *compute.Engine, key, name string,
+	pairs align.Pairs) (*align.Linear, error) {
 	method, zero := cfg.Model.Align.Named(name, cfg.Run.Seed)
 	a := &Aligned{method: method, engine: e, fitted: zero}
 	if _, err := a.Fit(ctx, pairs); err != nil {
@@ -202,7 +203,9 @@ func StartHeads(ctx context.Context, p *Trainer, pairs align.Pairs) (string, err
 	}
 	w := m.Width()
 	if c < w && name != "cca" {
-		return "", config.Errors{{Path: "model.head.dim", Value: c, Msg: fmt.Sprintf("must be at least %d for model.heads.start = %q, whose map has so many channels", w, name),
+		return "", config.Errors{{Path: "model.head.dim", Value: c,
+			Msg: fmt.Sprintf("must be at least %d for model.heads.start = %q, whose map has so many channels", w,
+				name),
 			Hint: `raise it: further channels start from zero; or start from "cca", whose first channels are its best`}}
 	}
 	for s, side := range []side{p.design.image, p.design.text} {

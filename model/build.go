@@ -107,7 +107,8 @@ func (b *builder) addLosses() error {
 	}
 	if b.queue != nil {
 		t.keys = b.design.keys(b.s)
-		objectives.Need(t.keys.image != nil, "queue", "needs the teacher: set momentum.enabled = true, or queue.size = 0")
+		objectives.Need(t.keys.image != nil, "queue",
+			"needs the teacher: set momentum.enabled = true, or queue.size = 0")
 	}
 	t.loss = arith.WeightedSum(weights, losses...)
 	return nil
@@ -122,8 +123,8 @@ func (p *Trainer) newBuilder(rows int) *builder {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
 	s := &objectives.Step{
-		Inputs: n.inputs, Rows: rows, Ranks: p.ranks(), Seed: cfg.Run.Seed, Params: on, MomentumParams: momentum, Student: &encoders.Context{},
-		Scores:    objectives.NewScores(v, p.design.space, on, momentum),
+		Inputs: n.inputs, Rows: rows, Ranks: p.ranks(), Seed: cfg.Run.Seed, Params: on, MomentumParams: momentum,
+		Student: &encoders.Context{}, Scores: objectives.NewScores(v, p.design.space, on, momentum),
 		Config:    v,
 		Reference: p.o.Reference, ImagePool: p.o.ImagePool, TextPool: p.o.TextPool,
 		Words:         objectives.Words{Vocab: p.o.Vocab, MaskID: p.o.MaskID, Specials: p.o.Specials},

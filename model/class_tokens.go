@@ -93,6 +93,7 @@ func (b *builder) checkTrained() error {
 	if m.Image.Freeze && !m.Text.Freeze {
 		key = "model.image.freeze"
 	}
-	return config.Errors{{Path: key, Value: true, Msg: "leaves no parameter to train: no head, score or loss of this model has any",
+	return config.Errors{{Path: key, Value: true,
+		Msg:  "leaves no parameter to train: no head, score or loss of this model has any",
 		Hint: "set it to false, or tune the tower by model.tuning or model.lora without it"}}
 }

@@ -39,7 +39,8 @@ func Describe(cfg config.Config, o Options) (Sides, error) {
 		}
 		return Side{Tower: s.tower, Head: s.head, Name: s.name, Proj: s.proj}
 	}
-	p := Sides{Image: of(d.image, o.Image), Text: of(d.text, o.Text), Views: d.views && !cfg.Has(section.Sentences), Sentences: cfg.Has(section.Sentences)}
+	p := Sides{Image: of(d.image, o.Image), Text: of(d.text, o.Text), Views: d.views && !cfg.Has(section.Sentences),
+		Sentences: cfg.Has(section.Sentences)}
 	if d.fusion != nil && d.fusion.FusionLayers > 0 {
 		p.Fusion = d.fusion
 	}

@@ -74,7 +74,9 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d = heads(cfg, o, space)
 	default:
 		if cfg.Has(section.Fitted) {
-			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
+			return design{}, config.Errors{{Path: "model.system", Value: s,
+				Msg:  "has no steps, which are asked for here",
+				Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs or heads", s)
 	}
@@ -121,7 +123,8 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	for _, x := range []struct {
 		text batch.Text
 		read bool
-	}{{batch.PositiveText, cfg.HasPositives() || cfg.Has(section.SentencePairs) && !cfg.JointPairs()}, {batch.NegativeText, cfg.HasNegatives()}} {
+	}{{batch.PositiveText, cfg.HasPositives() || cfg.Has(section.SentencePairs) && !cfg.JointPairs()},
+		{batch.NegativeText, cfg.HasNegatives()}} {
 		if x.read {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}

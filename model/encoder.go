@@ -141,8 +141,9 @@ func (e *Encoder) run(ctx context.Context, b *batch.Batch, of asking) (encoded, 
 	}
 	for _, c := range e.Columns() {
 		if got := len(b.Floats(c.Name)) + len(b.Ints(c.Name)); got != b.Rows()*c.Len() {
-			return encoded{}, fmt.Errorf("model: %s: got %d values, want %d rows of %d: give batches with all columns of the tower",
-				c.Name, got, b.Rows(), c.Len())
+			return encoded{}, fmt.Errorf(
+				"model: %s: got %d values, want %d rows of %d: give batches with all columns of the tower", c.Name, got,
+				b.Rows(), c.Len())
 		}
 	}
 	out := &e.out[of]

@@ -73,7 +73,8 @@ func (p estimate) footprint() Footprint {
 // resultBytes returns the memory of what a step keeps for its backward pass, of towers that keep so many values of a
 // row.
 func (p estimate) resultBytes(kept int64) int64 {
-	return 4 * (int64(p.cfg.RankRows())*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs()) // similarities of both spaces and the gradient
+	// similarities of both spaces and the gradient
+	return 4 * (int64(p.cfg.RankRows())*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs())
 }
 
 // tokenPlaces counts the places of the nearest tokens that an interaction keeps for its backward
@@ -148,7 +149,8 @@ func (p estimate) sizes() (weights, kept int64) {
 		return p.sentenceSizes()
 	}
 	weights = x.Weights()
-	some := p.cfg.Has(section.Tuned) && (!p.cfg.Has(section.Adapters) || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
+	// of a layer without an adapter little need be kept
+	some := p.cfg.Has(section.Tuned) && (!p.cfg.Has(section.Adapters) || len(m.LoRA.Layers) > 0)
 	switch {
 	case x.Freeze:
 	case x.Style == encoders.StyleResNet:
@@ -238,7 +240,8 @@ func (p estimate) captioningSizes() (weights, kept int64) {
 		words = min(words, c.Tokens)
 	}
 	v, h, e := int64(p.o.Vocab), int64(c.Width), int64(c.Embedding)
-	weights = h*int64(width) + 6*h*h + 2*h*h + 3*h*(2*h+e) + v*(h+e) // of the encoder, the attention, the decoder, and by word
+	// of the encoder, the attention, the decoder, and by word
+	weights = h*int64(width) + 6*h*h + 2*h*h + 3*h*(2*h+e) + v*(h+e)
 	return weights, int64(max(1, words-1))*(v+4*h+int64(tokens)) + 4*h*int64(tokens)
 }
 
@@ -283,7 +286,8 @@ func (p estimate) fusionWeights() int64 {
 		return 0
 	}
 	keys := 2 * int64(t.Width) * int64(x.TokenWidth()) // one for all pictures of a text
-	return (t.BlockWeights()+2*int64(t.Width)*int64(t.Width))*int64(p.design.fusion.CrossLayers()) + keys*int64(t.FusionLayers)
+	return (t.BlockWeights()+2*int64(t.Width)*int64(t.Width))*int64(p.design.fusion.CrossLayers()) +
+		keys*int64(t.FusionLayers)
 }
 
 // queueBytes returns the memory of a queue: rings of features, one for each modality, and

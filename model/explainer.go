@@ -164,7 +164,8 @@ func (e *Explainer) Pair(ctx context.Context, b *batch.Batch, at Blocks) (*Expla
 func (e *Explainer) Group(ctx context.Context, b *batch.Batch, at Blocks, k int) (*Explained, error) {
 	n := e.m.design.space.SphereDim()
 	if m := e.m.design.space.Groups(); k < 0 || k >= m {
-		return nil, fmt.Errorf("model: there is no class token or sphere %d: model.head.topology has %d, from 0 on", k, m)
+		return nil, fmt.Errorf("model: there is no class token or sphere %d: model.head.topology has %d, from 0 on", k,
+			m)
 	}
 	return e.explain(ctx, b, explainKey{"group", at}, func(channels []float32) {
 		clear(channels)

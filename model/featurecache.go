@@ -84,8 +84,8 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 		if teacher {
 			on = s.MomentumParams
 		}
-		return objectives.Side{Sequence: encoders.Sequence{Len: out.Len, Width: out.Width}, Features: f.input, Head: x.head,
-			Scope: b.scope(on, x.proj)}
+		return objectives.Side{Sequence: encoders.Sequence{Len: out.Len, Width: out.Width}, Features: f.input,
+			Head: x.head, Scope: b.scope(on, x.proj)}
 	}
 	both := func(teacher bool) (*towerPass, objectives.Sides) {
 		pass = b.newBuilder(rows)

@@ -27,7 +27,8 @@ type Footprint struct {
 
 // Total returns the sum.
 func (f Footprint) Total() int64 {
-	return f.Parameters + f.Gradients + f.Moments + f.Momentum + f.Queue + f.Connector + f.Rounded + f.Plans + f.Features + f.Buffers + f.Batches
+	return f.Parameters + f.Gradients + f.Moments + f.Momentum + f.Queue + f.Connector + f.Rounded + f.Plans +
+		f.Features + f.Buffers + f.Batches
 }
 
 // String lists the parts that are not empty.

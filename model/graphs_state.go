@@ -57,7 +57,8 @@ func (g *Graphs) Counters() any {
 	c := graphCounters{Begun: g.Begun, Used: usedCentres(g.graphPair), Figures: g.Figures(),
 		Layers: slices.Clone(g.cfg.Layers)}
 	if p := g.Pending; p != nil {
-		c.Pending = &pendingCounters{Begun: p.Begun, Pointer: p.Pointer, Pushed: p.Pushed, Used: usedCentres(p.graphPair)}
+		c.Pending = &pendingCounters{Begun: p.Begun, Pointer: p.Pointer, Pushed: p.Pushed,
+			Used: usedCentres(p.graphPair)}
 	}
 	g.state = graphsState{counters: c}
 	return &g.state.counters

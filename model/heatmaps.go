@@ -50,7 +50,8 @@ func (e *Explainer) HeatMaps(ctx context.Context, b *batch.Batch, of HeatOf) ([]
 // CheckHeat refuses heat maps that the model has none of.
 func (e *Explainer) CheckHeat(of HeatOf) error {
 	d := &e.m.design
-	n, what, why := e.layers(&d.image), "block of the image tower", "its image tower has no class token that attends to patches"
+	n, what, why := e.layers(&d.image), "block of the image tower",
+		"its image tower has no class token that attends to patches"
 	if t, ok := d.image.tower.(encoders.ImageTower); ok && d.interaction == nil && !d.views &&
 		(t.Pool == "" || t.Pool == encoders.PoolClass) && !t.NoClass && t.ViT.Classes <= 1 {
 		why = ""
@@ -92,7 +93,8 @@ func (x *heatMaps) match(m *Model, n *net, of heatKey) *gorgonia.Node {
 func (x *heatMaps) features(e *Explainer, n *net, of heatKey) *gorgonia.Node {
 	features := func(side *Encoder, tap encoders.Tap) *gorgonia.Node {
 		// With all tokens wanted every block computes the queries of all.
-		return side.project(n, side.encode(n, of.rows, tap, encoders.Want{Tokens: true, Classes: true}).Classes) // (n, C)
+		// (n, C)
+		return side.project(n, side.encode(n, of.rows, tap, encoders.Want{Tokens: true, Classes: true}).Classes)
 	}
 	f := features(e.m.image, encoders.Tap{Self: func(i int, qkv, gathered *gorgonia.Node, t int) {
 		if i == of.Layer {
@@ -156,8 +158,8 @@ func (x *heatMaps) attention(f encoders.BERT, rows, at, pictures, t int) encoder
 	x.heads, x.d = f.Heads, f.Width
 	return encoders.Tap{Cross: func(i int, q, kv, gathered *gorgonia.Node) {
 		if k := i - at; k >= 0 && k < pictures {
-			x.looks = append(x.looks, &look{q: q, kv: kv, gathered: tapped{node: gathered}, l: q.Shape()[0] / rows, t: t,
-				from: k * rows})
+			x.looks = append(x.looks, &look{q: q, kv: kv, gathered: tapped{node: gathered}, l: q.Shape()[0] / rows,
+				t: t, from: k * rows})
 		}
 	}}
 }

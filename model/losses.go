@@ -14,8 +14,8 @@ import (
 	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
-// newLosses is the list of the losses of a configuration, in the order in which they are built and added up, each a copy of its
-// section. Those of the options come last.
+// newLosses is the list of the losses of a configuration, in the order in which they are built and added up, each a
+// copy of its section. Those of the options come last.
 func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	all := cfg.Losses()
 	for i, s := range all {
@@ -63,7 +63,8 @@ func newClasses(cfg config.Config, o Options) objectives.Classes {
 // newSentencePairs is the loss over pairs of sentences.
 func newSentencePairs(cfg config.Config) objectives.SentencePairs {
 	c, task := cfg.Objective.SentencePairs, cfg.Data.SentencePairs.Of()
-	l := objectives.SentencePairs{Weight: c.Weight, Joint: cfg.JointPairs(), Head: encoders.PairHead{Classes: len(task.Classes), Dropout: c.Dropout}}
+	l := objectives.SentencePairs{Weight: c.Weight, Joint: cfg.JointPairs(),
+		Head: encoders.PairHead{Classes: len(task.Classes), Dropout: c.Dropout}}
 	l.Low, l.High = task.Low, task.High
 	return l
 }
@@ -74,7 +75,8 @@ func newTextClasses(cfg config.Config, o Options) *objectives.TextClasses {
 	l := objectives.TextClasses{Pictures: cfg.Pictures(), Size: cfg.Model.Image.Size}
 	switch {
 	case x.Entailment.On():
-		l.Name, l.Weight, l.Head.Classes = multimodal.EntailmentName, x.Entailment.Weight, len(examples.EntailmentClasses)
+		l.Name, l.Weight, l.Head.Classes = multimodal.EntailmentName, x.Entailment.Weight,
+			len(examples.EntailmentClasses)
 	case x.NLVR.On():
 		l.Name, l.Weight, l.Head.Classes = multimodal.NLVRName, x.NLVR.Weight, len(examples.NLVRClasses)
 	case x.Multimodal.On():
@@ -89,7 +91,8 @@ func newTextClasses(cfg config.Config, o Options) *objectives.TextClasses {
 // no learned metric and is not tuned.
 func newDecoder(cfg config.Config, o Options) encoders.Decoder {
 	b, ok := textEncoder(cfg.Model, o, space.Space{Dim: cfg.Model.Head.Dim, Spheres: 1}).(encoders.BERT)
-	objectives.Need(ok && b.FusionLayers > 0, "decoder", "has the structure of fusion layers: set model.text.fusion_layers > 0, with a model.text.style of bert or roberta")
+	objectives.Need(ok && b.FusionLayers > 0, "decoder",
+		"has the structure of fusion layers: set model.text.fusion_layers > 0, with a model.text.style of bert or roberta")
 	b.Layers, b.Classes, b.TokenBlocks, b.FinalNorm = 0, 0, 0, false
 	b.Metric, b.FusionMetric = encoders.AttentionMetric{}, encoders.AttentionMetric{}
 	return encoders.Decoder{BERT: b}
@@ -98,13 +101,15 @@ func newDecoder(cfg config.Config, o Options) encoders.Decoder {
 // newVQA is the loss of answers.
 func newVQA(cfg config.Config, o Options) objectives.VQA {
 	c := cfg.Objective.VQA
-	return objectives.VQA{Weight: c.Weight, Decoder: newDecoder(cfg, o), Answers: c.Answers, Len: c.Tokens, Rows: c.Rows}
+	return objectives.VQA{Weight: c.Weight, Decoder: newDecoder(cfg, o), Answers: c.Answers, Len: c.Tokens,
+		Rows: c.Rows}
 }
 
 // newCaptioning is the loss of captions that the decoder writes.
 func newCaptioning(cfg config.Config, o Options) objectives.Loss {
 	c := cfg.Objective.Captioning
-	l := objectives.CaptioningByDecoder{Weight: c.Weight, Decoder: newDecoder(cfg, o), Len: cfg.Data.Tokens, Tokens: c.Tokens, Last: o.EndID}
+	l := objectives.CaptioningByDecoder{Weight: c.Weight, Decoder: newDecoder(cfg, o), Len: cfg.Data.Tokens,
+		Tokens: c.Tokens, Last: o.EndID}
 	if o.End > 0 {
 		l.Last = -1
 	}

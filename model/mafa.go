@@ -82,7 +82,8 @@ func (j *judge) logits(s *objectives.Step, texts, of *gorgonia.Node) *gorgonia.N
 		}
 		return tuned(j.Model, p.In(name), plain)
 	}
-	seen := images.Encode(plain, tower("image", j.Model.Image.Freeze), encoders.Inputs{batch.Images: s.Node(batch.Images)},
+	seen := images.Encode(plain, tower("image", j.Model.Image.Freeze),
+		encoders.Inputs{batch.Images: s.Node(batch.Images)},
 		encoders.Want{Tokens: true}) // (B*T, Dimage)
 	states := bert.Text(plain, tower("text", j.Model.Text.Freeze),
 		encoders.TextArgs{IDs: clean[batch.Tokens], Lengths: clean[batch.Lengths], Len: l}, nil) // (B*L, D)

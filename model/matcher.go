@@ -52,7 +52,8 @@ func (x *Matcher) Match(
 		return nil, err
 	}
 	if want := n * text.Len() * text.Width(); len(states) != want {
-		return nil, fmt.Errorf("model: %d values of states of %d texts, want %d: give those of Encode", len(states), n, want)
+		return nil, fmt.Errorf("model: %d values of states of %d texts, want %d: give those of Encode", len(states), n,
+			want)
 	}
 	if c.short != nil {
 		row, all := len(c.short)/n, len(states)/n

@@ -184,7 +184,8 @@ func teacherKeys(cfg config.Config) func(s *objectives.Step) keyNodes {
 	return func(s *objectives.Step) keyNodes {
 		return keyNodes{
 			image: s.Teacher.Image.Features, text: s.Teacher.Text.Features,
-			imageBackbone: backbone(s, s.Teacher.Image, g.Images()), textBackbone: backbone(s, s.Teacher.Text, g.Texts()),
+			imageBackbone: backbone(s, s.Teacher.Image, g.Images()),
+			textBackbone:  backbone(s, s.Teacher.Text, g.Texts()),
 		}
 	}
 }

@@ -29,8 +29,8 @@ type Options struct {
 	BeginID, EndID int32
 	// Pad is the id of padding, whose embedding is not learned; -1: texts have that token too.
 	Pad int
-	// Start gives values that parameters start from in training, such as those of another program; those that it has not
-	// start from random numbers. Several goroutines read it, while the model is made. nil: all are random.
+	// Start gives values that parameters start from in training, such as those of another program; those that it has
+	// not start from random numbers. Several goroutines read it, while the model is made. nil: all are random.
 	Start Source
 	// Image and Text take the place of the towers of the configuration's system, under its
 	// heads: a modality of its own, such as regions of an image. nil: those of the system.
@@ -49,8 +49,8 @@ type Options struct {
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
 	// the one that its configuration names evaluates as well, but does not train.
 	Connector *Connector
-	// Teacher is the frozen model of objective.distill_scores, opened for inference, or nil: a model without the one that
-	// its configuration names evaluates as well, but does not train. It belongs to this model from then on.
+	// Teacher is the frozen model of objective.distill_scores, opened for inference, or nil: a model without the one
+	// that its configuration names evaluates as well, but does not train. It belongs to this model from then on.
 	Teacher *Model
 	// Reference is the alignment of stored features that objective.klot keeps to, fitted
 	// before training; nil without it.

@@ -295,7 +295,8 @@ var _ encoders.Weights = (*binding)(nil)
 func (b *binding) Param(name string, t encoders.Traits, init encoders.Init, shape ...int) *gorgonia.Node {
 	if n := b.nodes[name]; n != nil {
 		if !n.Shape().Eq(tensor.Shape(shape)) && len(shape) > 0 {
-			panic(misnamed(name, "is asked for with shapes %v and %v: two towers or heads have one name", n.Shape(), shape))
+			panic(misnamed(name, "is asked for with shapes %v and %v: two towers or heads have one name", n.Shape(),
+				shape))
 		}
 		return n
 	}
@@ -325,7 +326,8 @@ func (b *binding) Param(name string, t encoders.Traits, init encoders.Init, shap
 	if len(shape) == 0 {
 		n = gorgonia.NewScalar(b.graph, tensor.Float32, gorgonia.WithName(label))
 	} else {
-		n = gorgonia.NewTensor(b.graph, tensor.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(label))
+		n = gorgonia.NewTensor(b.graph, tensor.Float32, len(shape), gorgonia.WithShape(shape...),
+			gorgonia.WithName(label))
 	}
 	b.nodes[name] = n
 	return n

@@ -133,7 +133,8 @@ func (q *Queue) Push(k Keys, ids []int32) error {
 	}
 	for _, r := range q.rings(k) {
 		if want := len(r.rows) / q.size * n; len(r.keys) != want {
-			return fmt.Errorf("model: queue: got %d values of %s features for %d samples: want %d", len(r.keys), r.name, n, want)
+			return fmt.Errorf("model: queue: got %d values of %s features for %d samples: want %d", len(r.keys), r.name,
+				n, want)
 		}
 	}
 	for done := 0; done < n; {
@@ -213,7 +214,8 @@ func (q *Queue) Tensors() (list []state.Tensor) {
 		rows []float32
 	}{{"image", q.Image}, {"text", q.Text}, {"image_backbone", q.ImageBackbone}, {"text_backbone", q.TextBackbone}} {
 		if ring.rows != nil {
-			list = append(list, state.Tensor{Name: ring.name, Shape: []int{q.size, len(ring.rows) / q.size}, Data: ring.rows})
+			list = append(list, state.Tensor{Name: ring.name, Shape: []int{q.size, len(ring.rows) / q.size},
+				Data: ring.rows})
 		}
 	}
 	return append(list, state.Tensor{Name: "ids", Shape: []int{q.size}, Data: q.IDs})
@@ -222,8 +224,8 @@ func (q *Queue) Tensors() (list []state.Tensor) {
 // CheckCounters implements state.Checker.
 func (q *Queue) CheckCounters() error {
 	if s := q.saved; s.Pointer < 0 || s.Pointer >= q.size || s.Filled < 0 || s.Filled > q.size {
-		return fmt.Errorf("model: queue: pointer %d and fill %d do not fit %d entries: choose another checkpoint", s.Pointer,
-			s.Filled, q.size)
+		return fmt.Errorf("model: queue: pointer %d and fill %d do not fit %d entries: choose another checkpoint",
+			s.Pointer, s.Filled, q.size)
 	}
 	return nil
 }

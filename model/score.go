@@ -43,7 +43,8 @@ func (m *Model) values(name string, shape ...int) ([]float32, error) {
 
 // StoredScore is the score by which features of a model are compared, see Model.PairScore, for parameters that read
 // gives by their names, nil where there is none.
-func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]float32, error)) (x scoring.Score, err error) {
+func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]float32, error)) (x scoring.Score,
+	err error) {
 	if x.Space, err = cfg.Model.Head.Space(); err != nil {
 		return x, err
 	}
@@ -63,7 +64,8 @@ func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]floa
 }
 
 // storedMetric is the metric of a site with its parameters, nil without some.
-func storedMetric(form encoders.Metric, site string, read func(name string, shape ...int) ([]float32, error)) (*scoring.Metric, error) {
+func storedMetric(form encoders.Metric, site string,
+	read func(name string, shape ...int) ([]float32, error)) (*scoring.Metric, error) {
 	var values [][]float32
 	for _, x := range form.Params(site) {
 		v, err := read(x.Name, x.Shape...)
@@ -78,7 +80,8 @@ func storedMetric(form encoders.Metric, site string, read func(name string, shap
 	m := &scoring.Metric{Form: form.Form, Blocks: form.Blocks, Weight: values[0]}
 	switch form.Form {
 	case encoders.MetricMLP:
-		m.Weight, m.Net = nil, &scoring.Network{Product: values[0], Difference: values[1], Bias: values[2], Out: values[3]}
+		m.Weight, m.Net = nil, &scoring.Network{Product: values[0], Difference: values[1], Bias: values[2],
+			Out: values[3]}
 	case encoders.MetricSparse:
 		m.Form = encoders.MetricDense
 	case encoders.MetricLowRank:

@@ -60,8 +60,10 @@ func newScoreTeacher(p *Model, cfg config.Config, d *design, rows int) (*scoreTe
 		}
 	}
 	im, own := p.cfg.Model.Image, cfg.Model.Image
-	if !cfg.Has(section.Stored) && !cfg.Has(section.Regions) && (!slices.Equal(im.Mean, own.Mean) || !slices.Equal(im.Std, own.Std)) {
-		return nil, bad("choose a run with the same data settings", "must take images that are normalised as those of this run, by model.image.mean = %v and std = %v (it takes %v and %v)", own.Mean, own.Std, im.Mean, im.Std)
+	if !cfg.Has(section.Stored) && !cfg.Has(section.Regions) &&
+		(!slices.Equal(im.Mean, own.Mean) || !slices.Equal(im.Std, own.Std)) {
+		return nil, bad("choose a run with the same data settings",
+			"must take images that are normalised as those of this run, by model.image.mean = %v and std = %v (it takes %v and %v)", own.Mean, own.Std, im.Mean, im.Std)
 	}
 	if metric := cfg.Objective.DistillScores.Metric; metric != "" {
 		if t.Dim() == 0 {

@@ -17,9 +17,11 @@ func pairOfTowers(cfg config.Config, o Options, linear encoders.Projection) desi
 			over = own
 		}
 		_, width := over.Shape()
-		return side{name: name, tower: tower, proj: name + "_proj", head: m.Head.Head(name, width, linear), frozen: frozen}
+		return side{name: name, tower: tower, proj: name + "_proj", head: m.Head.Head(name, width, linear),
+			frozen: frozen}
 	}
-	d := design{image: of("image", images, o.Image, linear, m.Image.Freeze), teacher: cfg.Momentum.Enabled, keys: teacherKeys(cfg)}
+	d := design{image: of("image", images, o.Image, linear, m.Image.Freeze), teacher: cfg.Momentum.Enabled,
+		keys: teacherKeys(cfg)}
 	linear.NoBias = linear.NoBias && m.Text.Style != encoders.StyleSigLIP
 	d.text = of("text", texts, o.Text, linear, m.Text.Freeze)
 	return d
@@ -41,8 +43,8 @@ func textTower(cfg config.Config, o Options, space space.Space) encoders.TextTow
 
 // textArgs are what the text encoder of a model is built into.
 func textArgs(m config.Model, o Options, space space.Space) encoders.TowerArgs {
-	return encoders.TowerArgs{System: m.System, Space: space, TokenBlocks: m.Head.TokenBlocks, Metric: m.AttentionMetric,
-		Vocab: o.Vocab, Pad: o.Pad, Begin: o.Begin, End: o.End}
+	return encoders.TowerArgs{System: m.System, Space: space, TokenBlocks: m.Head.TokenBlocks,
+		Metric: m.AttentionMetric, Vocab: o.Vocab, Pad: o.Pad, Begin: o.Begin, End: o.End}
 }
 
 // textEncoder is the text encoder of a model, with its fusion layers.

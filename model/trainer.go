@@ -252,7 +252,8 @@ func (p *Trainer) Undo() {
 // by the next step. It ends early with the error of ctx.
 func (p *Trainer) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 	if p.o.Connector == nil && p.cfg.Objective.MAFA.Connector != "" {
-		return nil, fmt.Errorf("model: %s: this model was built without its connector: give it in Options to train it", ConnectorKey)
+		return nil, fmt.Errorf("model: %s: this model was built without its connector: give it in Options to train it",
+			ConnectorKey)
 	}
 	if p.teacher == nil && p.cfg.Objective.DistillScores.Teacher != "" {
 		return nil, fmt.Errorf("model: %s: this model was built without its teacher: give it in Options.Teacher to train it", TeacherKey)

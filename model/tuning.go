@@ -26,7 +26,8 @@ func (b *builder) checkAdapters() error {
 			layer, adapter := strings.CutSuffix(q.Name, "/"+encoders.LoRADown)
 			return adapter && one.Adapts(layer)
 		}) {
-			return config.Errors{{Path: "model.lora.layers", Value: glob, Msg: "matches no linear layer of a transformer or fusion layer that is not frozen",
+			return config.Errors{{Path: "model.lora.layers", Value: glob,
+				Msg:  "matches no linear layer of a transformer or fusion layer that is not frozen",
 				Hint: "trainer inspect, or trainer train --dry-run without it, lists the names of parameters"}}
 		}
 	}

@@ -342,7 +342,8 @@ func (w *Writer) HeatMaps(ctx context.Context, b *batch.Batch, texts [][]int32) 
 func (w *Writer) buildMaps(of textsKey, n *net) (*heatMaps, gorgonia.Nodes, error) {
 	rows, size := of.rows, of.rows*of.len
 	return newHeatMaps(w.m, rows, func(x *heatMaps) *gorgonia.Node {
-		t := &textsToRead{len: of.len, tokens: make([]int32, size), next: make([]int32, size), lengths: make([]int32, rows)}
+		t := &textsToRead{len: of.len, tokens: make([]int32, size), next: make([]int32, size),
+			lengths: make([]int32, rows)}
 		x.text = t
 		return x.ofTexts(w, n, rows)
 	})

@@ -134,7 +134,8 @@ func (w *Writer) Generate(ctx context.Context, b *batch.Batch, o GenerateOptions
 				continue
 			}
 			if slices.ContainsFunc(s.next, func(list []likely) bool { return list == nil }) {
-				return nil, &eval.NonFiniteError{What: fmt.Sprintf("model: scores of token %d of text %d are NaN", step, i),
+				return nil, &eval.NonFiniteError{What: fmt.Sprintf("model: scores of token %d of text %d are NaN", step,
+					i),
 					Cure: "evaluate another checkpoint"}
 			}
 			s.step(o, w.m.o.EndID)

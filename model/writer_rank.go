@@ -169,7 +169,10 @@ func (k *ranking) level(ctx context.Context, rows, nodes []int) error {
 			jobs, tokens = append(jobs, job{i, at}), append(tokens, t)
 		}
 	}
-	return k.x.each(ctx, tokens, func(i int, logits []float32) { k.rows[jobs[i].row].take(&k.tree, jobs[i].node, logits) })
+	return k.x.each(ctx, tokens, func(i int, logits []float32) {
+		k.rows[jobs[i].row].take(&k.tree, jobs[i].node,
+			logits)
+	})
 }
 
 // before returns the places of the prefixes that a prefix goes on from, the shortest first.

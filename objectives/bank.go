@@ -91,9 +91,10 @@ func (b *Bank) Geodesic(f *gorgonia.Node, p Paths, positives Positives) *gorgoni
 	nearest, _ := geodesic.NearestCentre(f, g.Centres, g.Count, b.Local)
 	return geodesic.Geodesic(geodesic.GeodesicArgs{
 		F: f, Nearest: nearest,
-		Distances: geodesic.CentreDistances(geodesic.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count, Entries: min(p.Entries, g.Centres.Shape()[0]), Softness: p.Softness, Space: b.Local}),
-		Pool:      b.pool(),
-		Owner:     g.Owner, Reach: g.Reach, KeyOwner: b.keyOwner, KeyReach: b.keyReach, Count: g.Count,
+		Distances: geodesic.CentreDistances(geodesic.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count,
+			Entries: min(p.Entries, g.Centres.Shape()[0]), Softness: p.Softness, Space: b.Local}),
+		Pool:  b.pool(),
+		Owner: g.Owner, Reach: g.Reach, KeyOwner: b.keyOwner, KeyReach: b.keyReach, Count: g.Count,
 		RowIDs: rows, ColIDs: cols,
 		DirectPositives: p.DirectPositives, SameCluster: p.SameCluster, StraightThrough: p.StraightThrough,
 		Limit: p.Limit, Space: b.Local,

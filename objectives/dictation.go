@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// dictation is up to R texts that a decoder learns to write, each about one sample of the batch, with the right tokens before
-// every token (teacher forcing). A fill of the step writes them.
+// dictation is up to R texts that a decoder learns to write, each about one sample of the batch, with the right tokens
+// before every token (teacher forcing). A fill of the step writes them.
 type dictation struct {
 	name    string
 	places  int       // n, tokens that are read of a text at most
@@ -25,8 +25,9 @@ type dictation struct {
 // newDictation has room for so many texts of at most tokens tokens.
 func newDictation(name string, rows, tokens int) *dictation {
 	n := max(1, tokens-1)
-	return &dictation{name: name, places: n, tokens: make([]int32, rows*n), next: make([]int32, rows*n), weights: make([]float32, rows*n),
-		lengths: make([]int32, rows), of: make([]int32, rows), numbers: make([]int32, rows)}
+	return &dictation{name: name, places: n, tokens: make([]int32, rows*n), next: make([]int32, rows*n),
+		weights: make([]float32, rows*n), lengths: make([]int32, rows), of: make([]int32, rows),
+		numbers: make([]int32, rows)}
 }
 
 // clear takes all texts away.
@@ -48,8 +49,8 @@ func (d *dictation) number(first int) {
 	}
 }
 
-// add adds a text about sample i, whose tokens behind the first are to be written. With last >= 0 that token is written behind
-// them.
+// add adds a text about sample i, whose tokens behind the first are to be written. With last >= 0 that token is written
+// behind them.
 func (d *dictation) add(i int, text []int32, last int32, weight float32) {
 	at := d.rows * d.places
 	read := text
@@ -68,8 +69,8 @@ func (d *dictation) add(i int, text []int32, last int32, weight float32) {
 	d.rows++
 }
 
-// told are the states that the texts are about: those of the batch's samples, online and of the teacher, (B*Len, D) each.
-// Teacher is nil without soft targets.
+// told are the states that the texts are about: those of the batch's samples, online and of the teacher, (B*Len, D)
+// each. Teacher is nil without soft targets.
 type told struct {
 	Online, Teacher *gorgonia.Node
 	Lengths         *gorgonia.Node // (B) int32, states of a sample, the first ones; nil: all
@@ -86,7 +87,8 @@ func (d *dictation) loss(s *Step, decoder encoders.Decoder, x told) *gorgonia.No
 		return s.SharedInts(d.name+" "+what, values, len(values))
 	}
 	of := ints("samples", d.of)
-	a := encoders.DecoderArgs{IDs: ints("tokens", d.tokens), Lengths: ints("lengths", d.lengths), Len: d.places, States: x.Online, Index: of, StateLen: x.Len}
+	a := encoders.DecoderArgs{IDs: ints("tokens", d.tokens), Lengths: ints("lengths", d.lengths), Len: d.places,
+		States: x.Online, Index: of, StateLen: x.Len}
 	if x.Lengths != nil {
 		a.StateLengths = layout.GatherInts(x.Lengths, of)
 	}
@@ -98,7 +100,9 @@ func (d *dictation) loss(s *Step, decoder encoders.Decoder, x told) *gorgonia.No
 		}
 	}
 	averaged := encoders.Traits{Momentum: s.HasTeacher()}
-	e := contrast.CrossEntropyArgs{Logits: decoder.Logits(s.Student, s.Params.As(averaged).In("decoder"), a), Labels: ints("next tokens", d.next)} // (R*n, V)
+	// (R*n, V)
+	e := contrast.CrossEntropyArgs{Logits: decoder.Logits(s.Student, s.Params.As(averaged).In("decoder"), a),
+		Labels: ints("next tokens", d.next)}
 	if x.Teacher != nil {
 		a.States = x.Teacher
 		e.Teacher, e.Alpha = decoder.Logits(s.TeacherContext, s.MomentumParams.As(averaged).In("decoder"), a), s.Alpha()

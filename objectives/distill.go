@@ -39,7 +39,8 @@ func (d *Distill) Check(k *section.Checker) {
 	k.Share("alpha")
 	k.NotNegative("ramp_steps", "ramp_epochs")
 	k.Require("alpha", d.Alpha == 0 || !lacksTeacher(k), "must be 0 without momentum", needsTeacher)
-	k.Require("alpha", d.Alpha == 0 || k.Has(section.Captions), "must be 0", k.Named()+" has no soft targets of a teacher")
+	k.Require("alpha", d.Alpha == 0 || k.Has(section.Captions), "must be 0",
+		k.Named()+" has no soft targets of a teacher")
 }
 
 // needsTeacher is what is done about a part that reads a teacher where there is none.

@@ -59,7 +59,8 @@ var gradients = []string{
 // Defaults implements section.Section.
 func (g *Geodesic) Defaults() {
 	*g = Geodesic{Layers: []int{16, 256}, Construction: "group", Neighbours: 8, Iterations: 5, KMeansInit: "plusplus",
-		WarmStart: true, PeriodSteps: 100, Gradient: "same_cluster+straight_through+soft_entry", Entries: 8, Softness: 0.05, LimitPi: 4, Mix: 1}
+		WarmStart: true, PeriodSteps: 100, Gradient: "same_cluster+straight_through+soft_entry", Entries: 8,
+		Softness: 0.05, LimitPi: 4, Mix: 1}
 }
 
 // Limit is the length at which paths are cut, in the unit of the local metric: on m spheres an angle is up to sqrt(m)
@@ -88,7 +89,8 @@ func (g *Geodesic) Check(k *section.Checker) {
 	k.OneOf("gradient", gradients...)
 	k.Positive("neighbours", "iterations", "period_steps", "entries", "softness", "limit_pi")
 	k.NotNegative("lag_steps", "temperature", "weigh")
-	k.Require("mix", g.Mix > 0 && g.Mix <= 1, "must be above 0 and at most 1", `objective.itc.score = "cosine" switches the geodesic off`)
+	k.Require("mix", g.Mix > 0 && g.Mix <= 1, "must be above 0 and at most 1",
+		`objective.itc.score = "cosine" switches the geodesic off`)
 	k.Require("lag_steps", g.LagSteps < max(g.PeriodSteps, 1), "must be below objective.geodesic.period_steps",
 		"one graph would not be ready when the next is begun")
 	// Outside of these float32 has no room for what is computed from them.
@@ -101,9 +103,10 @@ func (g *Geodesic) Check(k *section.Checker) {
 		k.Require("temperature", g.Temperature >= l.LeastTemperature(s) && g.Temperature <= l.TemperatureMax,
 			"must be 0 or lie between objective.itc.temperature_min and temperature_max")
 	}
-	k.Require("weigh", g.Weigh == 0 || !scores.Has(scoring.Geodesic), `must be 0 with a geodesic score`, "it weighs the negatives of another score")
-	k.Require("objective.itc.target_score", l.TargetScore != "geodesic" || section.Of[Distill](k).Alpha > 0 || scores.Has(scoring.Geodesic),
-		"needs objective.distill.alpha > 0", "there are no soft targets without it")
+	k.Require("weigh", g.Weigh == 0 || !scores.Has(scoring.Geodesic), `must be 0 with a geodesic score`,
+		"it weighs the negatives of another score")
+	k.Require("objective.itc.target_score", l.TargetScore != "geodesic" || section.Of[Distill](k).Alpha > 0 ||
+		scores.Has(scoring.Geodesic), "needs objective.distill.alpha > 0", "there are no soft targets without it")
 	k.Require("weigh", g.Weigh == 0 || k.Has(section.Captions), "must be 0", k.Named()+" does not weigh negatives")
 	if !k.Has(section.Graph) {
 		return
@@ -125,10 +128,12 @@ const mostLayers = 16
 func (g *Geodesic) checkLayers(k *section.Checker) {
 	layers := g.Layers
 	k.Require("layers", len(layers) > 0, "must name at least the number of bottom centres", "such as [256]")
-	k.Require("layers", len(layers) <= mostLayers, fmt.Sprintf("must name at most %d layers", mostLayers), "such as [16, 256]")
+	k.Require("layers", len(layers) <= mostLayers, fmt.Sprintf("must name at most %d layers", mostLayers),
+		"such as [16, 256]")
 	k.Require("layers", !slices.ContainsFunc(layers, func(n int) bool { return n < 1 }), "must hold numbers > 0")
 	for i := 1; i < len(layers); i++ {
-		k.Require("layers", layers[i] > layers[i-1], "must grow from the top layer to the bottom one", "such as [16, 256]")
+		k.Require("layers", layers[i] > layers[i-1], "must grow from the top layer to the bottom one",
+			"such as [16, 256]")
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/geoalign/geoalign/space"
 )
 
-// GSSF is the learned metric of GSSF: x^T (W o U) y for an image x and a text y, where W starts as the identity, which is the
-// inner product. An option that the form has not is refused.
+// GSSF is the learned metric of GSSF: x^T (W o U) y for an image x and a text y, where W starts as the identity, which
+// is the inner product. An option that the form has not is refused.
 type GSSF struct {
 	// cosine (W is fixed) | diag (one weight for each channel) | block_diag (weights within blocks of channels) | dense
 	// (all) | sparse (all, those off the diagonal drawn to 0 by l1) | low_rank (W is a product of two matrices of rank
@@ -73,7 +73,8 @@ func (g *GSSF) BlocksOf(s space.Space) int {
 
 // Of returns the form of the metric of features of a space.
 func (g *GSSF) Of(s space.Space) encoders.Metric {
-	m := encoders.Metric{Form: g.Form, Blocks: g.BlocksOf(s), Dim: s.Dim, Symmetric: g.Symmetric, Dropout: g.Dropout, Random: g.Start == startRandom}
+	m := encoders.Metric{Form: g.Form, Blocks: g.BlocksOf(s), Dim: s.Dim, Symmetric: g.Symmetric, Dropout: g.Dropout,
+		Random: g.Start == startRandom}
 	switch m.Form {
 	case encoders.MetricLowRank:
 		m.Rank = g.LowRank(m.Dim)
@@ -105,10 +106,11 @@ func (g *GSSF) Derives(v *section.View) (list []section.Fact) {
 	return list
 }
 
-// Check implements section.Section: whether the form fits the head and has its options is told only where a score reads them.
+// Check implements section.Section: whether the form fits the head and has its options is told only where a score reads
+// them.
 func (g *GSSF) Check(k *section.Checker) {
-	k.OneOf("form", encoders.MetricCosine, encoders.MetricDiag, encoders.MetricBlockDiag, encoders.MetricDense, encoders.MetricSparse,
-		encoders.MetricLowRank, encoders.MetricMLP)
+	k.OneOf("form", encoders.MetricCosine, encoders.MetricDiag, encoders.MetricBlockDiag, encoders.MetricDense,
+		encoders.MetricSparse, encoders.MetricLowRank, encoders.MetricMLP)
 	k.OneOfOrEmpty("decay_to", decayToIdentity, "zero")
 	k.OneOfOrEmpty("start", startIdentity, startRandom)
 	k.NotNegative("blocks", "rank", "hidden", "l1", "decay")
@@ -122,7 +124,8 @@ func (g *GSSF) Check(k *section.Checker) {
 	case encoders.MetricBlockDiag:
 		s, _ := headSpace(k)
 		n := g.BlocksOf(s)
-		k.Require("blocks", n > 0 && dim%n == 0, fmt.Sprintf("must divide model.head.dim (%d)", dim), "choose a divisor: the blocks have one size")
+		k.Require("blocks", n > 0 && dim%n == 0, fmt.Sprintf("must divide model.head.dim (%d)", dim),
+			"choose a divisor: the blocks have one size")
 	case encoders.MetricLowRank:
 		k.Require("rank", g.LowRank(dim) <= dim, fmt.Sprintf("must be at most model.head.dim (%d)", dim),
 			"a full rank is objective.gssf.form = \"dense\"")
@@ -131,8 +134,10 @@ func (g *GSSF) Check(k *section.Checker) {
 	case encoders.MetricMLP:
 		k.Training("form", section.Of[ITC](k).Weight == 0, `must not be "mlp" with objective.itc.weight > 0`,
 			"it compares the pairs of a batch, not a batch with a queue: use objective.itc.in_batch_weight")
-		k.Require("form", k.Has(section.Features), `must not be "mlp" with model.interaction`, "tokens are compared by products")
-		k.Training("form", !NegativeTerms(k).Has(scoring.GSSF), `must not be "mlp" with objective.itm.negatives = "gssf"`, `use "score"`)
+		k.Require("form", k.Has(section.Features), `must not be "mlp" with model.interaction`,
+			"tokens are compared by products")
+		k.Training("form", !NegativeTerms(k).Has(scoring.GSSF),
+			`must not be "mlp" with objective.itm.negatives = "gssf"`, `use "score"`)
 	}
 }
 
@@ -151,8 +156,9 @@ func (g *GSSF) options(k *section.Checker) {
 		{"decay", g.Decay != 0, []string{"diag", "block_diag", "dense"}},
 		{"dropout", g.Dropout != 0, []string{"dense"}},
 	} {
-		k.Require(x.key, !x.set || slices.Contains(x.of, g.Form), fmt.Sprintf("is not of objective.gssf.form %q", g.Form),
-			"it is of "+strings.Join(x.of, ", "))
+		k.Require(x.key, !x.set || slices.Contains(x.of, g.Form),
+			fmt.Sprintf("is not of objective.gssf.form %q", g.Form), "it is of "+strings.Join(x.of, ", "))
 	}
-	k.Require("decay_to", g.DecayTo != "zero" || g.Decay > 0, "is not read with objective.gssf.decay = 0", "set it, or leave this one out")
+	k.Require("decay_to", g.DecayTo != "zero" || g.Decay > 0, "is not read with objective.gssf.decay = 0",
+		"set it, or leave this one out")
 }

@@ -43,12 +43,13 @@ type MomentumContrast struct {
 	Image, Text         *gorgonia.Node // (B, C) unit rows
 	ImageM, TextM       *gorgonia.Node // (B, C) unit rows of the momentum encoders
 	ImageBank, TextBank *Bank
-	Score, Target       Score          // of the student and of the teacher
-	Weigh               *gorgonia.Node // scalar w: logits get w times the teacher's geodesic score (without gradient); nil: none
-	WeighPaths          Paths          // of that score
-	Alpha               *gorgonia.Node // scalar; nil: no distillation
-	Positives           Positives
-	Terms               gorgonia.Nodes // further terms of the loss, which is the mean of all
+	Score, Target       Score // of the student and of the teacher
+	// scalar w: logits get w times the teacher's geodesic score (without gradient); nil: none
+	Weigh      *gorgonia.Node
+	WeighPaths Paths          // of that score
+	Alpha      *gorgonia.Node // scalar; nil: no distillation
+	Positives  Positives
+	Terms      gorgonia.Nodes // further terms of the loss, which is the mean of all
 	// Negatives is the score whose logits are returned, to draw negatives by: a geodesic one
 	// of the teacher's features, any other of the student's. nil: the logits of the loss.
 	Negatives *Score

@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// ADCL is the augmented data contrastive learning of ViPMM (section 3.4): the contrast of each side with the teacher's features
-// of the other one against the queue, and the contrast of fused pairs.
+// ADCL is the augmented data contrastive learning of ViPMM (section 3.4): the contrast of each side with the teacher's
+// features of the other one against the queue, and the contrast of fused pairs.
 type ADCL struct {
 	// of each of its two parts in the total, mu in ViPMM, which has 0.04; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -70,7 +70,8 @@ func (l *ADCL) Check(k *section.Checker) {
 	k.Positive("dim")
 	// Outside of these float32 has no room for the logits.
 	for _, key := range []string{"temperature", "fusion_temperature"} {
-		k.Require(key, k.Number(key) >= 1e-3 && k.Number(key) <= 1e3, "must be between 0.001 and 1000", "0.07 and 0.1 are usual")
+		k.Require(key, k.Number(key) >= 1e-3 && k.Number(key) <= 1e3, "must be between 0.001 and 1000",
+			"0.07 and 0.1 are usual")
 	}
 	k.OneOf("fusion", fusionTucker, fusionAttention, fusionNone)
 	k.BelowOne("dropout")
@@ -81,8 +82,8 @@ func (l *ADCL) Check(k *section.Checker) {
 	k.Require("weight", k.Has(section.Features), "must be 0 with model.interaction", "it compares features")
 	k.Require("weight", k.Value("momentum.enabled") == true, "must be 0 without momentum", needsTeacher)
 	k.Require("weight", k.Has(section.Queue), "must be 0 without a queue", "its negatives are there: set queue.size")
-	k.Require("weight", k.Value("model.head.topology") == "sphere", `must be 0 with another model.head.topology than "sphere"`,
-		"it compares unit vectors of one sphere")
+	k.Require("weight", k.Value("model.head.topology") == "sphere",
+		`must be 0 with another model.head.topology than "sphere"`, "it compares unit vectors of one sphere")
 }
 
 // Weights returns the weights of the matrices of the fusion of features of c channels.
@@ -99,7 +100,8 @@ func (l *ADCL) Weights(c int) int64 {
 	return n*n*n + out
 }
 
-// Logits counts the products of a sample with a queue of both sides, and those of its c channels with each other with a full core.
+// Logits counts the products of a sample with a queue of both sides, and those of its c channels with each other with a
+// full core.
 func (l *ADCL) Logits(c, queue int) (n int64) {
 	if !l.On() {
 		return 0
@@ -114,18 +116,19 @@ func (l *ADCL) Logits(c, queue int) (n int64) {
 func (l *ADCL) Build(s *Step) []Part { return append(l.queueContrast(s), l.fusedContrast(s)...) }
 
 // queueContrast is the contrast of each side against the teacher's features of the other one (ViPMM, section 3.4 and
-// algorithm 1; He et al. 2020, algorithm 1): of a text x_i, the teacher's feature y^m_i of its own image is the right answer,
-// and the K images of the queue are the wrong ones,
+// algorithm 1; He et al. 2020, algorithm 1): of a text x_i, the teacher's feature y^m_i of its own image is the right
+// answer, and the K images of the queue are the wrong ones,
 //
 //	L_t2v = mean_i -log( exp(x_i . y^m_i / tau) / (exp(x_i . y^m_i / tau) + sum_k exp(x_i . q_k / tau)) )
 //
-// and L_v2t likewise of an image against texts. So logits are (B, 1+K), where those of ITC have the teacher's features of the other
-// pairs of the batch too, and tau is a constant. The loss is the sum of both. What the algorithm enqueues
+// and L_v2t likewise of an image against texts. So logits are (B, 1+K), where those of ITC have the teacher's features
+// of the other pairs of the batch too, and tau is a constant. The loss is the sum of both. What the algorithm enqueues
 // (it writes l_neg) are the teacher's features, and entries that were never filled take no part.
 func (l *ADCL) queueContrast(s *Step) []Part {
 	needTeacher(s, "adcl")
 	banks := s.Banks()
-	Need(banks.Size > 0 && banks.Text != nil, "adcl", "needs the queue of both sides: set queue.size > 0, or objective.adcl.weight = 0")
+	Need(banks.Size > 0 && banks.Text != nil, "adcl",
+		"needs the queue of both sides: set queue.size > 0, or objective.adcl.weight = 0")
 	against := func(f, keys *gorgonia.Node, b *Bank) *gorgonia.Node {
 		f = arith.Combine([]float32{float32(1 / l.Temperature)}, f)       // (B, C)
 		own := layout.Reshape(similarity.RowProducts(f, keys), s.Rows, 1) // (B, 1)
@@ -163,13 +166,13 @@ func (l *ADCL) fusion() pairFusion {
 	return nil
 }
 
-// fusedContrast is the contrast of fused pairs (ViPMM, equation 23): a pair as the student sees it, Q_i, shall be nearest
-// to itself as the teacher does, Q^aug_i, among the pairs of the batch,
+// fusedContrast is the contrast of fused pairs (ViPMM, equation 23): a pair as the student sees it, Q_i, shall be
+// nearest to itself as the teacher does, Q^aug_i, among the pairs of the batch,
 //
 //	L_q = mean_i -log( exp(Q_i . Q^aug_i / tau2) / sum_j exp(Q_i . Q^aug_j / tau2) )
 //
-// with unit rows Q and Q^aug, and one fusion for both: it has no twin, and its gradient comes from both sides, while the
-// teacher's features have none.
+// with unit rows Q and Q^aug, and one fusion for both: it has no twin, and its gradient comes from both sides, while
+// the teacher's features have none.
 func (l *ADCL) fusedContrast(s *Step) []Part {
 	fusion := l.fusion()
 	if fusion == nil {

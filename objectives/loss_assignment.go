@@ -13,15 +13,16 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Assignment is text assignment (Li et al. 2021, section 5, NLVR2, and their model_pretrain_nlvr.py): pre-training of fusion
-// layers that read two pictures on images with captions. Of every three captions two are shown with their own image and a
-// hard negative, in either order, and one with two different hard negatives. The first token of the caption tells, by a linear
-// layer, whether it is of the first picture, the second or none:
+// Assignment is text assignment (Li et al. 2021, section 5, NLVR2, and their model_pretrain_nlvr.py): pre-training of
+// fusion layers that read two pictures on images with captions. Of every three captions two are shown with their own
+// image and a hard negative, in either order, and one with two different hard negatives. The first token of the caption
+// tells, by a linear layer, whether it is of the first picture, the second or none:
 //
 //	L = CE(W x + b, answer)
 //
-// Negatives of caption i are drawn by softmax_j(f_i . f_j / 0.07) of the features of images, j != i, or with ids the images of other
-// ids. No gradient flows through the draw, and there is no teacher. A batch is to have three images or more.
+// Negatives of caption i are drawn by softmax_j(f_i . f_j / 0.07) of the features of images, j != i, or with ids the
+// images of other ids. No gradient flows through the draw, and there is no teacher. A batch is to have three images or
+// more.
 type Assignment struct {
 	Weight float64
 
@@ -72,15 +73,19 @@ func (l *Assignment) Pairs(s *Step, first int) FusedPairs {
 		p.OtherImages = layout.ConcatInts(ofOwn(images), ofOwn(second)) // (2B)
 		images, second = s.Count("first pictures", b, b, 1), s.Count("second pictures", 2*b, b, 1)
 	}
-	p.Count, p.Texts, p.Images, p.Second = b, gorgonia.Nodes{s.Count("batch", 0, b, 1)}, gorgonia.Nodes{images}, gorgonia.Nodes{second}
+	p.Count, p.Texts, p.Images, p.Second = b, gorgonia.Nodes{s.Count("batch", 0, b, 1)}, gorgonia.Nodes{images},
+		gorgonia.Nodes{second}
 	p.Places = s.Fusion.firstTokens(s, first, b)
 	return p
 }
 
 // Loss implements Fused.
 func (l *Assignment) Loss(s *Step, states *gorgonia.Node) []Part {
-	logits := encoders.Classifier{Classes: contrast.Assignments}.Forward(s.Params.In(assignmentHead), states, 1) // (B, 3)
-	part := s.Part("assignment", l.Weight, s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: l.labels}), l.labels))
+	// (B, 3)
+	logits := encoders.Classifier{Classes: contrast.Assignments}.Forward(s.Params.In(assignmentHead), states, 1)
+	part := s.Part("assignment", l.Weight,
+		s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: l.labels}), l.labels))
 	part.Chance = math.Log(contrast.Assignments)
-	return []Part{part, {Name: "assignment_accuracy", Node: s.mean(contrast.Accuracy(logits, l.labels), l.labels), Measure: true}}
+	return []Part{part, {Name: "assignment_accuracy", Node: s.mean(contrast.Accuracy(logits, l.labels), l.labels),
+		Measure: true}}
 }

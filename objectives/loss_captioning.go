@@ -7,8 +7,8 @@ import (
 	"github.com/geoalign/geoalign/ops/arith"
 )
 
-// Captioning is the loss of a decoder that writes the caption of an image from the image's tokens (VSRN, Li et al. 2019,
-// section 3.4), beside losses that match the two:
+// Captioning is the loss of a decoder that writes the caption of an image from the image's tokens (VSRN, Li et al.
+// 2019, section 3.4), beside losses that match the two:
 //
 //	L = -1/B sum_i sum_t log p(w_it | w_i1 .. w_it-1, image i)
 //
@@ -26,7 +26,8 @@ var _ Preparer = Captioning{}
 // Prepare implements Preparer.
 func (l Captioning) Prepare(s *Step) {
 	s.Reads.Online.Image.Tokens = true
-	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{l.Len}, Type: batch.Int32}, batch.Column{Name: batch.Lengths, Type: batch.Int32})
+	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{l.Len}, Type: batch.Int32},
+		batch.Column{Name: batch.Lengths, Type: batch.Int32})
 }
 
 // most returns how many tokens of a caption take part at most.

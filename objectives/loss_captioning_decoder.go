@@ -6,8 +6,8 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 )
 
-// CaptioningByDecoder is Captioning by the decoder of VQA, which reads the tokens of the image, with momentum distillation where
-// there is a teacher:
+// CaptioningByDecoder is Captioning by the decoder of VQA, which reads the tokens of the image, with momentum
+// distillation where there is a teacher:
 //
 //	L = 1/B sum_i sum_t (1-alpha) CE(token t+1 of caption i) + alpha H(teacher, token t+1)
 type CaptioningByDecoder struct {
@@ -25,7 +25,8 @@ func (l CaptioningByDecoder) Prepare(s *Step) {
 	for _, r := range s.distilled() {
 		r.Image.Tokens = true
 	}
-	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{l.Len}, Type: batch.Int32}, batch.Column{Name: batch.Lengths, Type: batch.Int32})
+	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{l.Len}, Type: batch.Int32},
+		batch.Column{Name: batch.Lengths, Type: batch.Int32})
 }
 
 // Build implements Loss.

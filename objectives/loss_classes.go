@@ -13,13 +13,13 @@ import (
 // ClassHeadName is the parameters of the head of Classes.
 const ClassHeadName = "class_head"
 
-// Classes is fine-tuning of an image tower for classification: the cross-entropy of the logits of Head with the classes, the column
-// batch.Labels, with label smoothing (Szegedy et al. 2016, section 7):
+// Classes is fine-tuning of an image tower for classification: the cross-entropy of the logits of Head with the
+// classes, the column batch.Labels, with label smoothing (Szegedy et al. 2016, section 7):
 //
 //	mean_i -sum_k y_ik log softmax(logits)_ik,  y_i = (1-Smoothing) [k = label_i] + Smoothing/K
 //
-// An image without a class is left out. Of mixed images the target is lambda y_i + (1-lambda) y_(B-1-i). As the loss is linear in
-// the target, that is the same sum of the losses with either label.
+// An image without a class is left out. Of mixed images the target is lambda y_i + (1-lambda) y_(B-1-i). As the loss is
+// linear in the target, that is the same sum of the losses with either label.
 type Classes struct {
 	Weight    float64
 	Head      encoders.ClassHead
@@ -40,7 +40,8 @@ func (l Classes) Prepare(s *Step) {
 
 // Logits are what the head makes of class tokens x (B, D): (B, K).
 func (l Classes) Logits(root encoders.Scope, x *gorgonia.Node) *gorgonia.Node {
-	return l.Head.Logits(root.As(encoders.Traits{Settings: "the data to one of as many classes as that"}).In(ClassHeadName), x)
+	return l.Head.Logits(root.As(encoders.Traits{Settings: "the data to one of as many classes as that"}).In(
+		ClassHeadName), x)
 }
 
 // Build implements Loss.
@@ -56,9 +57,11 @@ func (l Classes) Build(s *Step) []Part {
 	labels := s.Column(batch.Column{Name: batch.Labels, Type: batch.Int32}, s.Rows)
 	loss, parts := entropy(labels), []Part(nil)
 	if l.Mix.on() {
-		loss = arith.Add(arith.MulScalar(loss, s.Node(mixOwn)), arith.MulScalar(entropy(l.Mix.labels(s)), s.Node(mixOther)))
+		loss = arith.Add(arith.MulScalar(loss, s.Node(mixOwn)),
+			arith.MulScalar(entropy(l.Mix.labels(s)), s.Node(mixOther)))
 	} else {
-		parts = append(parts, Part{Name: "classes_accuracy", Node: s.mean(contrast.Accuracy(logits, labels), labels), Measure: true})
+		parts = append(parts, Part{Name: "classes_accuracy", Node: s.mean(contrast.Accuracy(logits, labels), labels),
+			Measure: true})
 	}
 	part := s.Part("classes", l.Weight, loss)
 	part.Chance = math.Log(float64(l.Head.Classes))

@@ -11,8 +11,8 @@ import (
 // CMPM is cross-modal projection matching (Zhang and Lu 2018): the softmax of the scores of a row shall be the
 // distribution of its matches.
 //
-// It is over the pairs of a batch ("Deep Cross-Modal Projection Learning for Image-Text Matching", equations 1 to 5): the
-// divergence of the softmax of each row from the distribution of its matches,
+// It is over the pairs of a batch ("Deep Cross-Modal Projection Learning for Image-Text Matching", equations 1 to 5):
+// the divergence of the softmax of each row from the distribution of its matches,
 //
 //	L = 1/B sum_i sum_j p_ij log(p_ij / (q_ij + 1e-8)),  p_i = softmax_j(Scale s_ij)
 //

@@ -30,8 +30,8 @@ type ScoreTeacher interface {
 	Features(b *batch.Batch, side Modality, dst []float32) error
 }
 
-// DistillScores is distillation from a frozen teacher (GSSF, section III-B): the scores that another model, a run of its own,
-// gives the pairs of a batch are targets of the scores of this one, row by row and column by column.
+// DistillScores is distillation from a frozen teacher (GSSF, section III-B): the scores that another model, a run of
+// its own, gives the pairs of a batch are targets of the scores of this one, row by row and column by column.
 //
 // By the divergence of Zhang et al. (2018, "Deep Mutual Learning", equation 5),
 //
@@ -97,7 +97,8 @@ func (l *DistillScores) MetricOf(dim int) (m encoders.Metric, err error) {
 	}
 	if m.Blocks = cmp.Or(l.Blocks, max(1, dim/16)); dim%m.Blocks != 0 {
 		return m, section.Errors{{Path: "objective.distill_scores.blocks", Value: l.Blocks,
-			Msg: fmt.Sprintf("must divide the %d channels of the teacher", dim), Hint: "choose a divisor: the blocks have one size"}}
+			Msg:  fmt.Sprintf("must divide the %d channels of the teacher", dim),
+			Hint: "choose a divisor: the blocks have one size"}}
 	}
 	return m, nil
 }
@@ -120,7 +121,8 @@ func (l *DistillScores) Build(s *Step) []Part {
 	student, teacher := arith.Combine(scale, s.PairScores()), arith.Combine(scale, l.scores(s)) // (B, B)
 	var terms gorgonia.Nodes
 	for _, x := range [][2]*gorgonia.Node{{student, teacher}, {layout.Transpose(student), layout.Transpose(teacher)}} {
-		of := contrast.CrossEntropyArgs{Labels: s.Own(), Teacher: op.Detach(x[1]), Alpha: s.SharedFloats("one", []float32{1})}
+		of := contrast.CrossEntropyArgs{Labels: s.Own(), Teacher: op.Detach(x[1]),
+			Alpha: s.SharedFloats("one", []float32{1})}
 		of.Logits = x[0]
 		cross := contrast.CrossEntropy(of) // H(p^T, p^S)
 		of.Logits = of.Teacher
@@ -140,21 +142,28 @@ func (l *DistillScores) Build(s *Step) []Part {
 // scores are those of the teacher, (B, B).
 func (l *DistillScores) scores(s *Step) *gorgonia.Node {
 	if l.Metric == "" && s.own == nil {
-		return s.Floats("teacher/scores", func(f *feed.Step, dst []float32) error { return s.ScoreTeacher.Scores(f.Batch, dst) }, s.Rows, s.Rows)
+		return s.Floats("teacher/scores",
+			func(f *feed.Step, dst []float32) error { return s.ScoreTeacher.Scores(f.Batch, dst) }, s.Rows, s.Rows)
 	}
 	of := s
 	if s.own != nil {
 		of = s.own
-		Need(s.ScoreTeacher.Dim() > 0, "distill_scores", `the teacher compares tokens, which processes do not exchange: set parallel.contrast = "local", or train on one process`)
+		Need(s.ScoreTeacher.Dim() > 0, "distill_scores",
+			`the teacher compares tokens, which processes do not exchange: set parallel.contrast = "local", or train on one process`)
 	}
 	side := func(name string, m Modality) *gorgonia.Node {
-		return of.Gather(s.Floats(name, func(f *feed.Step, dst []float32) error { return s.ScoreTeacher.Features(f.Batch, m, dst) }, of.Rows, s.ScoreTeacher.Dim()))
+		return of.Gather(s.Floats(name, func(f *feed.Step,
+			dst []float32) error {
+			return s.ScoreTeacher.Features(f.Batch, m, dst)
+		}, of.Rows, s.ScoreTeacher.Dim()))
 	}
 	if l.Metric == "" {
 		return nn.Linear(side("teacher/images", Image), side("teacher/texts", Text), nil)
 	}
 	metric, err := l.MetricOf(s.ScoreTeacher.Dim())
 	Need(err == nil, "distill_scores", "%w", err)
-	scores := Scores{Params: s.Params.In("teacher"), Metric: metric, Space: space.Space{Dim: s.ScoreTeacher.Dim(), Spheres: 1, Euclid: true}}
-	return scores.Bare(Terms{{Kind: scoring.GSSF, Weight: 1}}, false).Pairs(side("teacher/images", Image), side("teacher/texts", Text))
+	scores := Scores{Params: s.Params.In("teacher"), Metric: metric,
+		Space: space.Space{Dim: s.ScoreTeacher.Dim(), Spheres: 1, Euclid: true}}
+	return scores.Bare(Terms{{Kind: scoring.GSSF, Weight: 1}}, false).Pairs(side("teacher/images", Image),
+		side("teacher/texts", Text))
 }

@@ -26,8 +26,8 @@ type FusedPairs struct {
 	Second        gorgonia.Nodes // of second pictures, R in all, where fusion layers read two
 	Places        encoders.Places
 	WholePlaces   int // places of the global batch, where this process is one of several
-	// OtherTexts and OtherImages are numbers in the global batch of texts and images that Texts and Images name too: they stand
-	// behind those of this rank, in this order. nil: none.
+	// OtherTexts and OtherImages are numbers in the global batch of texts and images that Texts and Images name too:
+	// they stand behind those of this rank, in this order. nil: none.
 	OtherTexts, OtherImages *gorgonia.Node
 }
 
@@ -77,7 +77,8 @@ func (l Fusing) Build(s *Step) (parts []Part) {
 	if len(second) > 0 {
 		pairs.Second = layout.ConcatInts(second...) // (R)
 	}
-	read := &encoders.Places{Rows: layout.ConcatInts(rows...), Sequences: layout.ConcatInts(sequences...), Whole: wholePlaces(each, whole)}
+	read := &encoders.Places{Rows: layout.ConcatInts(rows...), Sequences: layout.ConcatInts(sequences...),
+		Whole: wholePlaces(each, whole)}
 	a := encoders.FusionArgs{
 		Images: s.Online.Image.Tokens, Pairs: pairs, At: read,
 		TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
@@ -92,7 +93,8 @@ func (l Fusing) Build(s *Step) (parts []Part) {
 	return parts
 }
 
-// others puts texts and images of the global batch behind those of this rank, whose numbers texts and images (R) int32 say.
+// others puts texts and images of the global batch behind those of this rank, whose numbers texts and images (R) int32
+// say.
 func (s *Step) others(a *encoders.FusionArgs, texts, images gorgonia.Nodes) {
 	if len(texts) > 0 {
 		of := layout.ConcatInts(texts...)

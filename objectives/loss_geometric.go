@@ -105,8 +105,10 @@ func (l *Geometric) Check(k *section.Checker) {
 	k.Require("momentum.enabled", k.Value("momentum.enabled") == true, "must be true", hint)
 	k.Require("queue.size", size > 0, "must be > 0", hint)
 	if size > 0 && l.Neighbours > 0 { // by division: the product may overflow
-		k.Require("neighbours", l.Pool <= size/l.Neighbours, "objective.geometric.pool times this must not be more than queue.size",
-			fmt.Sprintf("the nearest %d x %d of the %d entries of the queue are wanted: use fewer, or a larger queue", l.Pool, l.Neighbours, size))
+		k.Require("neighbours", l.Pool <= size/l.Neighbours,
+			"objective.geometric.pool times this must not be more than queue.size",
+			fmt.Sprintf("the nearest %d x %d of the %d entries of the queue are wanted: use fewer, or a larger queue",
+				l.Pool, l.Neighbours, size))
 	}
 	k.Require("search", l.Search == "exact" || k.Has(section.Graph), `must be "exact" without a graph over the queue`,
 		"its clusters are those of the geodesic, which no score that is trained has")
@@ -146,10 +148,12 @@ func (l *Geometric) Build(s *Step) (parts []Part) {
 		parts = append(parts, s.Part("geometric_"+name, l.Weight, l.term(s, x)))
 	}
 	if l.Images() {
-		add("image", regularised{online: s.Online.Image, points: s.Backbone(s.Teacher.Image), past: banks.ImageBackbone, bank: banks.Image})
+		add("image", regularised{online: s.Online.Image, points: s.Backbone(s.Teacher.Image), past: banks.ImageBackbone,
+			bank: banks.Image})
 	}
 	if l.Texts() {
-		add("text", regularised{online: s.Online.Text, points: s.Backbone(s.Teacher.Text), past: banks.TextBackbone, bank: banks.Text})
+		add("text", regularised{online: s.Online.Text, points: s.Backbone(s.Teacher.Text), past: banks.TextBackbone,
+			bank: banks.Text})
 	}
 	return parts
 }
@@ -208,19 +212,24 @@ const (
 func (l *Geometric) pooled(s *Step) (parts []Part) {
 	if l.Images() {
 		Need(s.ImagePool != nil, "geometric", "needs the pool of image features: give it in Options.ImagePool")
-		parts = append(parts, s.Part("geometric_image", l.Weight, l.inPool(s, s.Online.Image, s.ImagePool, batch.ImageNeighbours, imagePointSites)))
+		parts = append(parts, s.Part("geometric_image", l.Weight,
+			l.inPool(s, s.Online.Image, s.ImagePool, batch.ImageNeighbours, imagePointSites)))
 	}
 	if l.Texts() {
 		Need(s.TextPool != nil, "geometric", "needs the pool of text features: give it in Options.TextPool")
-		parts = append(parts, s.Part("geometric_text", l.Weight, l.inPool(s, s.Online.Text, s.TextPool, batch.TextNeighbours, textPointSites)))
+		parts = append(parts, s.Part("geometric_text", l.Weight,
+			l.inPool(s, s.Online.Text, s.TextPool, batch.TextNeighbours, textPointSites)))
 	}
 	return parts
 }
 
 // inPool is the term of a side.
 func (l *Geometric) inPool(s *Step, x Side, pool batch.Pool, column string, sites uint64) *gorgonia.Node {
-	Need(pool.Width() == x.Width, "geometric", "the pool has rows of %d values, the features of the side %d: use features of one encoder", pool.Width(), x.Width)
-	Need(x.Head.Classes() == 1, "geometric", "a feature of a pool is one class token, and the head reads %d", x.Head.Classes())
+	Need(pool.Width() == x.Width, "geometric",
+		"the pool has rows of %d values, the features of the side %d: use features of one encoder", pool.Width(),
+		x.Width)
+	Need(x.Head.Classes() == 1, "geometric", "a feature of a pool is one class token, and the head reads %d",
+		x.Head.Classes())
 	return geometric.Pooled(geometric.PooledArgs{
 		Neighbours: s.Column(batch.Column{Name: column, Shape: []int{l.Neighbours}, Type: batch.Int32}, s.Rows),
 		Pool:       pool, Key: s.Student.DropoutKey, First: s.Rows * s.Ranks.rank(), Chunk: l.Chunk,

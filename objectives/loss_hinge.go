@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Hinge is the triplet loss with a margin over the pairs of a batch (Faghri et al. 2018, "VSE++", equations 4 and 5), which trains
-// region-word systems. The score is that of model.interaction, or of objective.itc without the geodesic.
+// Hinge is the triplet loss with a margin over the pairs of a batch (Faghri et al. 2018, "VSE++", equations 4 and 5),
+// which trains region-word systems. The score is that of model.interaction, or of objective.itc without the geodesic.
 //
 // It is the sum over both directions and the batch,
 //
@@ -76,7 +76,8 @@ func (l Hinge) Build(s *Step) []Part {
 	sum, directions := (*gorgonia.Node)(nil), 2.0
 	if view := s.ViewScores(); view != nil {
 		scores := s.PairScores()
-		sum, directions = arith.WeightedSum([]float32{1, 1, 1}, rows(scores), rows(view), rows(layout.Transpose(contrast.Worst(scores, view)))), 3
+		sum, directions = arith.WeightedSum([]float32{1, 1, 1}, rows(scores), rows(view),
+			rows(layout.Transpose(contrast.Worst(scores, view)))), 3
 	} else {
 		sum = s.bothWays(1, rows)
 	}

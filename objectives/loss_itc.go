@@ -14,9 +14,9 @@ import (
 
 // ITC is image-text contrast.
 //
-// It is the contrast of both sides against the teacher's features and the queue (MomentumContrast), and the one within the batch
-// with gradient to both sides (InBatchContrast). The score of the latter is the step's PairTerms. Of images alone the former is
-// that of two views (ViewContrast), or SwAV's.
+// It is the contrast of both sides against the teacher's features and the queue (MomentumContrast), and the one within
+// the batch with gradient to both sides (InBatchContrast). The score of the latter is the step's PairTerms. Of images
+// alone the former is that of two views (ViewContrast), or SwAV's.
 type ITC struct {
 	// of the contrast against momentum features and the queue
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -54,8 +54,8 @@ var (
 
 // Defaults implements section.Section.
 func (l *ITC) Defaults() {
-	*l = ITC{Weight: 1, Score: "cosine", TargetScore: "same", Positives: "pair", Temperature: 0.07, TemperatureMin: 0.001,
-		TemperatureMax: 0.5, LearnTemperature: true}
+	*l = ITC{Weight: 1, Score: "cosine", TargetScore: "same", Positives: "pair", Temperature: 0.07,
+		TemperatureMin: 0.001, TemperatureMax: 0.5, LearnTemperature: true}
 }
 
 // On implements section.Switched.
@@ -71,7 +71,8 @@ func (l *ITC) Gives() []section.Fact {
 		list = append(list, section.InBatch)
 	}
 	if l.Weight > 0 {
-		list = append(list, section.Vectors, section.PastFeatures, section.Soft, section.TeacherFeatures, section.TeacherImages)
+		list = append(list, section.Vectors, section.PastFeatures, section.Soft, section.TeacherFeatures,
+			section.TeacherImages)
 	}
 	return list
 }
@@ -110,10 +111,12 @@ func (l *ITC) Check(k *section.Checker) {
 	default:
 		k.Require("positives", l.Positives == "pair", `must be "pair"`, system+" knows an image by its views alone")
 		for _, t := range ScoreTerms(k) {
-			k.Require(l.ScorePath(), t.Kind == scoring.Cosine || t.Kind == scoring.Geodesic, "must be cosine or geodesic", system+" has no other")
+			k.Require(l.ScorePath(), t.Kind == scoring.Cosine || t.Kind == scoring.Geodesic,
+				"must be cosine or geodesic", system+" has no other")
 		}
 		k.Require("weight", l.Weight > 0, "must be > 0", "it is the loss of "+system)
-		k.Require("in_batch_weight", l.InBatchWeight == 0 || k.Has(section.Momentum), "must be 0", system+" compares no pairs")
+		k.Require("in_batch_weight", l.InBatchWeight == 0 || k.Has(section.Momentum), "must be 0",
+			system+" compares no pairs")
 	}
 }
 
@@ -129,8 +132,8 @@ func (l *ITC) checkTemperature(k *section.Checker) {
 		"must lie between objective.itc.temperature_min and temperature_max")
 }
 
-// LeastTemperature returns the least temperature of the contrast of features of a space: that of the configuration, or m/100 on m
-// spheres, by which the scale 1/temperature is at most 100/m (clip-mtob).
+// LeastTemperature returns the least temperature of the contrast of features of a space: that of the configuration, or
+// m/100 on m spheres, by which the scale 1/temperature is at most 100/m (clip-mtob).
 func (l *ITC) LeastTemperature(s space.Space) float64 {
 	if l.TemperatureMin > 0 {
 		return l.TemperatureMin
@@ -155,7 +158,8 @@ func (l *ITC) checkScores(k *section.Checker) {
 	if err != nil || !s.Euclid {
 		return // a problem is reported with the head
 	}
-	for _, path := range []string{"objective.itc.score", "objective.itc.scores", "objective.itc.target_score", "objective.itm.negatives", "eval.score"} {
+	for _, path := range []string{"objective.itc.score", "objective.itc.scores", "objective.itc.target_score",
+		"objective.itm.negatives", "eval.score"} {
 		terms := l.Scores
 		if kind, one := k.Value(path).(string); one {
 			terms = KindTerms(k, kind)
@@ -164,7 +168,8 @@ func (l *ITC) checkScores(k *section.Checker) {
 			continue
 		}
 		for _, kind := range []scoring.Kind{scoring.Cosine, scoring.Angle} {
-			k.Require(path, !terms.Has(kind), fmt.Sprintf("%s needs unit vectors, which model.head.topology \"euclid\" has not", kind),
+			k.Require(path, !terms.Has(kind),
+				fmt.Sprintf("%s needs unit vectors, which model.head.topology \"euclid\" has not", kind),
 				`use inner, l2, gssf or geodesic`)
 		}
 	}
@@ -176,7 +181,8 @@ func (l *ITC) checkTerms(k *section.Checker) {
 	sum := 0.0
 	for i, t := range l.Scores {
 		at := fmt.Sprintf("item %d: ", i+1)
-		k.Require(key, slices.Contains(ScoreKinds, string(t.Kind)), at+"kind must be one of "+strings.Join(ScoreKinds, ", "))
+		k.Require(key, slices.Contains(ScoreKinds, string(t.Kind)),
+			at+"kind must be one of "+strings.Join(ScoreKinds, ", "))
 		k.Require(key, t.Weight >= 0, at+"weight must be >= 0", "leave the term out, or give it a weight above 0")
 		k.Require(key, t.Weight <= 1e6, at+"weight must be at most 1000000")
 		k.Require(key, !(t.Weight > 0 && t.Weight < 1e-6), at+"weight must be 0 or at least 0.000001",
@@ -189,7 +195,8 @@ func (l *ITC) checkTerms(k *section.Checker) {
 	}
 	k.Require(key, sum > 0, "at least one weight must be > 0", `write [{kind = "cosine", weight = 1}]`)
 	k.Require("score", l.Score == "cosine", "must not be set together with objective.itc.scores", "give it as a term")
-	k.Require("objective.geodesic.mix", section.Of[Geodesic](k).Mix == 1, "must be 1 with objective.itc.scores", "write the shares as weights")
+	k.Require("objective.geodesic.mix", section.Of[Geodesic](k).Mix == 1, "must be 1 with objective.itc.scores",
+		"write the shares as weights")
 }
 
 // Prepare implements Preparer.
@@ -230,8 +237,8 @@ func (l *ITC) againstTeacher(s *Step) []Part {
 	c := MomentumContrast{
 		Image: s.Online.Image.Features, Text: s.Online.Text.Features,
 		ImageM: s.Teacher.Image.Features, TextM: s.Teacher.Text.Features,
-		ImageBank: banks.Image, TextBank: banks.Text, Alpha: s.Alpha(), Positives: s.targets(banks.Positives, banks.Own),
-		Score:      s.Scores.Score(ScoreTerms(s.Config), false),
+		ImageBank: banks.Image, TextBank: banks.Text, Alpha: s.Alpha(),
+		Positives: s.targets(banks.Positives, banks.Own), Score: s.Scores.Score(ScoreTerms(s.Config), false),
 		Target:     s.Scores.Score(TargetTerms(s.Config), true),
 		WeighPaths: s.Scores.Paths,
 	}

@@ -105,11 +105,14 @@ func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 	noiseI2T, noiseT2I := s.SharedFloats("noise i2t", forI2T, b, n), s.SharedFloats("noise t2i", forT2I, b, n)
 	if s.globalNegatives() {
 		own, ids := s.Own(), s.Gather(s.IDs)
-		texts, images = contrast.SampleNegativesOf(c.I2T, noiseI2T, ids, own, l.NegativeFloor), contrast.SampleNegativesOf(c.T2I, noiseT2I, ids, own, l.NegativeFloor)
-		l.labels = layout.ConcatInts(match, contrast.NegativeLabelsOf(images, own), contrast.NegativeLabelsOf(texts, own))
+		texts, images = contrast.SampleNegativesOf(c.I2T, noiseI2T, ids, own, l.NegativeFloor),
+			contrast.SampleNegativesOf(c.T2I, noiseT2I, ids, own, l.NegativeFloor)
+		l.labels = layout.ConcatInts(match, contrast.NegativeLabelsOf(images, own),
+			contrast.NegativeLabelsOf(texts, own))
 		return texts, images
 	}
-	texts, images = HardNegatives(Contrast{I2T: s.ownColumns(c.I2T), T2I: s.ownColumns(c.T2I)}, noiseI2T, noiseT2I, s.IDs, l.NegativeFloor)
+	texts, images = HardNegatives(Contrast{I2T: s.ownColumns(c.I2T), T2I: s.ownColumns(c.T2I)}, noiseI2T, noiseT2I,
+		s.IDs, l.NegativeFloor)
 	l.labels = MatchingLabels(match, images, texts)
 	return texts, images
 }
@@ -132,7 +135,8 @@ func (l *ITM) Loss(s *Step, states *gorgonia.Node) []Part {
 // image ids, or nil if only the own pair is a positive; floor is added to each probability,
 // 0 is the reference's law.
 func HardNegatives(c Contrast, noiseI2T, noiseT2I, ids *gorgonia.Node, floor float64) (texts, images *gorgonia.Node) {
-	return contrast.SampleNegatives(c.I2T, noiseI2T, ids, false, floor), contrast.SampleNegatives(c.T2I, noiseT2I, ids, false, floor)
+	return contrast.SampleNegatives(c.I2T, noiseI2T, ids, false, floor),
+		contrast.SampleNegatives(c.T2I, noiseT2I, ids, false, floor)
 }
 
 // MatchingLabels returns the labels (3B) of image-text matching for the rows

@@ -81,13 +81,15 @@ func (l *KLOT) Build(s *Step) []Part {
 	var image, text *gorgonia.Node
 	if l.Rows > 0 {
 		has := func(p batch.Pool) bool { return p != nil && p.Rows() > 0 }
-		Need(has(s.ImagePool) && has(s.TextPool), "klot", "needs rows to draw from: give them in model.Options.ImagePool and TextPool, or set objective.klot.rows = 0")
+		Need(has(s.ImagePool) && has(s.TextPool), "klot",
+			"needs rows to draw from: give them in model.Options.ImagePool and TextPool, or set objective.klot.rows = 0")
 		image, text = s.Draw("unpaired images", s.ImagePool, l.Rows), s.Draw("unpaired texts", s.TextPool, l.Rows)
 	}
 	x, y := s.withFurther(s.Online.Image, s.Student, image), s.withFurther(s.Online.Text, s.Student, text)
 	loss, off := relation.PlanDivergence(relation.PlanArgs{
-		Scores:  s.Scores.Bare(s.PairTerms, false).Pairs(x.after, y.after), // (B+R, B+R)
-		Target:  similarity.Similarity(s.Reference.Image.apply(s, "image reference", x.before), s.Reference.Text.apply(s, "text reference", y.before), nil, nil),
+		Scores: s.Scores.Bare(s.PairTerms, false).Pairs(x.after, y.after), // (B+R, B+R)
+		Target: similarity.Similarity(s.Reference.Image.apply(s, "image reference", x.before),
+			s.Reference.Text.apply(s, "text reference", y.before), nil, nil),
 		Epsilon: l.Epsilon, TargetEpsilon: l.Target(), Iterations: l.Iterations, Tolerance: planTolerance,
 	})
 	return []Part{s.Part("klot", l.Weight, loss), {Name: "klot_off", Node: off, Measure: true}}
@@ -112,7 +114,9 @@ const referenceEps = 1e-12
 // apply maps rows (N, D) to unit rows (N, K).
 func (l Layer) apply(s *Step, name string, rows *gorgonia.Node) *gorgonia.Node {
 	k, d := len(l.Bias), rows.Shape()[1]
-	Need(k > 0 && len(l.Weight) == k*d, name, "needs a weight (K, %d) and a bias (K) (got %d and %d values): fit the alignment to these features", d, len(l.Weight), k)
+	Need(k > 0 && len(l.Weight) == k*d, name,
+		"needs a weight (K, %d) and a bias (K) (got %d and %d values): fit the alignment to these features", d,
+		len(l.Weight), k)
 	weight, bias := s.SharedFloats(name+" weight", l.Weight, k, d), s.SharedFloats(name+" bias", l.Bias, k)
 	return nn.L2Normalize(nn.Linear(rows, weight, bias), referenceEps)
 }

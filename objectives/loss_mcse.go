@@ -13,15 +13,16 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// MCSE is the grounding of sentences of Zhang et al. (2022, "MCSE", equations 3 and 4): both passes of a text under dropout should
-// find the image of the text among those of the batch. It stands beside objective.simcse, and its weight is the paper's lambda.
+// MCSE is the grounding of sentences of Zhang et al. (2022, "MCSE", equations 3 and 4): both passes of a text under
+// dropout should find the image of the text among those of the batch. It stands beside objective.simcse, and its weight
+// is the paper's lambda.
 //
 // Both passes z, z' of text i under dropout should find its image among those of the batch,
 //
 //	L = -1/2B sum_i sum_{h in z_i, z'_i} log exp(s(g(h), f(v_i))/tau) / sum_j exp(s(g(h), f(v_j))/tau)
 //
-// for the cosine s and heads g and f of the two sides, which are those of evaluation. There is one direction: texts search images.
-// Of rows without an image neither the texts search nor is there an image v_j to find.
+// for the cosine s and heads g and f of the two sides, which are those of evaluation. There is one direction: texts
+// search images. Of rows without an image neither the texts search nor is there an image v_j to find.
 type MCSE struct {
 	// of the loss in the total, 0.05 for captions alone and 0.01 beside other sentences in the paper; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -69,7 +70,8 @@ func (l *MCSE) Build(s *Step) []Part {
 		logits = arith.Add(logits, s.withoutImage(2*s.Rows))
 	}
 	labels := layout.ConcatInts(own, own)
-	part := s.Part("mcse", l.Weight, s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: labels}), labels))
+	part := s.Part("mcse", l.Weight, s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits,
+		Labels: labels}), labels))
 	part.Chance = math.Log(float64(s.All()))
 	return []Part{part, {Name: "mcse_accuracy", Node: s.mean(contrast.Accuracy(logits, labels), labels), Measure: true}}
 }
@@ -87,7 +89,8 @@ func (s *Step) paired() *gorgonia.Node {
 	}, s.Rows)
 }
 
-// noImage is added to the logits of what stands in the place of an image that is not there: its share of a softmax is 0.
+// noImage is added to the logits of what stands in the place of an image that is not there: its share of a softmax is
+// 0.
 const noImage = -1e30
 
 // withoutImage is added to logits (n, N): noImage in the columns of rows without an image, of all processes, else 0.

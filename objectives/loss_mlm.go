@@ -76,7 +76,8 @@ func newPlaces(n int) placesMemory {
 
 // input is the places as an input.
 func (m placesMemory) input(s *Step, name string) encoders.Places {
-	p := encoders.Places{Rows: s.SharedInts(name+" places", m.rows, len(m.rows)), Sequences: s.SharedInts(name+" texts", m.texts, len(m.texts))}
+	p := encoders.Places{Rows: s.SharedInts(name+" places", m.rows, len(m.rows)),
+		Sequences: s.SharedInts(name+" texts", m.texts, len(m.texts))}
 	if s.Ranks.size() > 1 {
 		p.Whole = s.SharedInts(name+" numbers", m.numbers, len(m.numbers))
 	}
@@ -112,7 +113,8 @@ func (l *MLM) Prepare(s *Step) {
 	s.Captions = Captions{All: captions("", 2*b, 0), Clean: captions("clean ", b, 0), Masked: captions("masked ", b, b)}
 	m := l.masker.Capacity
 	l.student, l.teacher, l.labels = newPlaces(m), newPlaces(m), make([]int32, m)
-	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{tokens}, Type: batch.Int32}, batch.Column{Name: batch.Lengths, Type: batch.Int32})
+	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{tokens}, Type: batch.Int32},
+		batch.Column{Name: batch.Lengths, Type: batch.Int32})
 	s.OnFill(func(f *feed.Step) error {
 		clean, words := f.Batch.Ints(batch.Tokens), f.Batch.Ints(batch.Lengths)
 		copy(ids, clean)
@@ -176,8 +178,8 @@ func (l *MLM) Loss(s *Step, states *gorgonia.Node) []Part {
 	if alpha != nil {
 		at := l.teacher.input(s, "teacher mask")
 		x := bert.Fusion(s.TeacherContext, s.Fusion.MomentumParams, encoders.FusionArgs{
-			Texts: s.Teacher.Text.Masked, Lengths: s.Captions.Masked[batch.Lengths], Images: s.Teacher.Image.Tokens, At: &at,
-			TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
+			Texts: s.Teacher.Text.Masked, Lengths: s.Captions.Masked[batch.Lengths], Images: s.Teacher.Image.Tokens,
+			At: &at, TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
 		}) // (M, D)
 		teacher = bert.MLMHead(s.Fusion.MomentumParams, x) // (M, V)
 	}
@@ -191,7 +193,8 @@ func (l *MLM) Loss(s *Step, states *gorgonia.Node) []Part {
 //
 // the mean over rows with a label >= 0. teacher and alpha may be nil.
 func MaskedLM(logits, teacher, labels, alpha *gorgonia.Node) *gorgonia.Node {
-	return contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Teacher: teacher, Labels: labels, Alpha: alpha})
+	return contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Teacher: teacher, Labels: labels,
+		Alpha: alpha})
 }
 
 // MaskCapacity returns M, the rows of the loss for b captions of l tokens, of which

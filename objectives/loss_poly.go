@@ -6,8 +6,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Poly is the polynomial loss of Wei et al. (2020): pairs and their hardest negatives are weighed by polynomials of their
-// scores, which should lie in [-1, 1].
+// Poly is the polynomial loss of Wei et al. (2020): pairs and their hardest negatives are weighed by polynomials of
+// their scores, which should lie in [-1, 1].
 //
 // Over the pairs of a batch ("Universal Weighting Metric Learning for Cross-Modal Matching", section 4) it is
 //

@@ -14,9 +14,9 @@ import (
 // PairHeadName is the parameters of the head of SentencePairs.
 const PairHeadName = "pair_head"
 
-// SentencePairs is fine-tuning on pairs of sentences: the cross-entropy of the classes, the column batch.Labels, or the mean squared
-// difference to the scores, batch.Scores. Scores run from 0 to 1, by which the least and the largest of the task are
-// replaced; a cosine is compared with these as it is, as in sentence-transformers.
+// SentencePairs is fine-tuning on pairs of sentences: the cross-entropy of the classes, the column batch.Labels, or the
+// mean squared difference to the scores, batch.Scores. Scores run from 0 to 1, by which the least and the largest of
+// the task are replaced; a cosine is compared with these as it is, as in sentence-transformers.
 type SentencePairs struct {
 	Weight    float64
 	Head      encoders.PairHead
@@ -47,7 +47,8 @@ func (l SentencePairs) Build(s *Step) []Part {
 	y := l.Outputs(s.Student, s.Params, s.Online.Text)
 	if l.Head.Classes > 0 {
 		labels := s.Column(batch.Column{Name: batch.Labels, Type: batch.Int32}, s.Rows)
-		part := s.Part("pairs", l.Weight, s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: y, Labels: labels}), labels))
+		part := s.Part("pairs", l.Weight,
+			s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: y, Labels: labels}), labels))
 		part.Chance = math.Log(float64(l.Head.Classes))
 		return []Part{part, {Name: "pairs_accuracy", Node: s.mean(contrast.Accuracy(y, labels), labels), Measure: true}}
 	}

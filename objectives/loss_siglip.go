@@ -17,7 +17,8 @@ const (
 
 // SigLIP is the sigmoid loss of Zhai et al. (2023, "Sigmoid Loss for Language Image
 // Pre-Training", section 3.2, algorithm 1) over the pairs of a batch: each pair of an image
-// and a text is judged by itself. The score is that of objective.itc without the geodesic, and its temperature takes no part.
+// and a text is judged by itself. The score is that of objective.itc without the geodesic, and its temperature takes no
+// part.
 //
 //	L = -1/B sum_i sum_j log sigmoid(z_ij (t s_ij + b)),  t = exp(t')
 //
@@ -74,7 +75,8 @@ func (l *SigLIP) Build(s *Step) []Part {
 	if s.Interaction != nil {
 		s = s.Whole()
 	}
-	scale, bias := s.Params.As(encoders.Traits{Group: encoders.GroupTemperature}), s.Params.As(encoders.Traits{Group: encoders.GroupBias})
+	scale, bias := s.Params.As(encoders.Traits{Group: encoders.GroupTemperature}),
+		s.Params.As(encoders.Traits{Group: encoders.GroupBias})
 	a := contrast.SigmoidArgs{
 		Scores:   s.PairScores(), // (B, N)
 		LogScale: scale.Param(sigmoidScale, encoders.Const(float32(math.Log(l.Scale)))),
@@ -86,7 +88,8 @@ func (l *SigLIP) Build(s *Step) []Part {
 	part := s.Part("siglip", l.Weight, contrast.SigmoidContrast(a))
 	// Of scores of 0: one right answer and B-1 wrong ones for each image.
 	part.Chance = softplus(-l.Bias) + float64(s.All()-1)*softplus(l.Bias)
-	return []Part{part, {Name: "siglip_scale", Node: arith.MulExp(s.SharedFloats("one", []float32{1}), a.LogScale), Measure: true}}
+	return []Part{part, {Name: "siglip_scale", Node: arith.MulExp(s.SharedFloats("one", []float32{1}), a.LogScale),
+		Measure: true}}
 }
 
 // Start implements Starter: a scale that training starts from may be out of range.

@@ -17,16 +17,17 @@ import (
 // SentenceHeadName is the parameters of the head of SimCSE that is left out in evaluation.
 const SentenceHeadName = "sentence_head"
 
-// SimCSE is the contrast of sentences of Gao et al. (2021, "SimCSE", equations 4 and 5): each text of a batch is compared with all
-// texts of a second pass under other dropout masks, or with given positives and hard negatives (data.sentences.positive and
-// negative), and should find its own.
+// SimCSE is the contrast of sentences of Gao et al. (2021, "SimCSE", equations 4 and 5): each text of a batch is
+// compared with all texts of a second pass under other dropout masks, or with given positives and hard negatives
+// (data.sentences.positive and negative), and should find its own.
 //
-// Text i of a batch should find its positive among the positives of all texts, and among their hard negatives where there are some,
+// Text i of a batch should find its positive among the positives of all texts, and among their hard negatives where
+// there are some,
 //
 //	L = -1/B sum_i log exp(s(h_i, h_i+)/tau) / sum_j (exp(s(h_i, h_j+)/tau) + a^[i=j] exp(s(h_i, h_j-)/tau))
 //
-// for the cosine s. Without given positives, h_i+ is the text itself under other dropout masks. There is one direction: texts
-// search positives. All texts of a row pass the tower at once.
+// for the cosine s. Without given positives, h_i+ is the text itself under other dropout masks. There is one direction:
+// texts search positives. All texts of a row pass the tower at once.
 type SimCSE struct {
 	// of the loss in the total; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -35,8 +36,8 @@ type SimCSE struct {
 	// a linear layer with tanh between what model.text.pool gives and the contrast: training (left out in evaluation) |
 	// always (kept, for model.system "simcse") | none
 	Head string `toml:"head" fixed:"model"`
-	// how often the own hard negative of a text counts in its denominator, the paper's alpha; the published flag of that
-	// name is its logarithm
+	// how often the own hard negative of a text counts in its denominator, the paper's alpha; the published flag of
+	// that name is its logarithm
 	HardNegativeWeight float64 `toml:"hard_negative_weight" when:"negatives" max:"1000000"`
 }
 
@@ -91,13 +92,15 @@ func checkTexts(k *section.Checker, l section.Switched) {
 	if !words {
 		return
 	}
-	k.Require("weight", k.Has(section.Features), "must be 0 with model.interaction.kind", "it reads one vector for each text")
+	k.Require("weight", k.Has(section.Features), "must be 0 with model.interaction.kind",
+		"it reads one vector for each text")
 	space, err := headSpace(k)
 	k.Require("weight", err != nil || !space.Tokens, "must be 0 with several class tokens",
 		"it reads one vector for each text: choose another model.head.topology")
-	k.Training("model.text.freeze", k.Value("model.text.freeze") == false, "must be false with "+path+" > 0", "it trains the text tower")
-	k.Training("model.text.dropout", k.Number("model.text.dropout") > 0 || k.Has(section.Positives), "must be > 0 with "+path+" > 0",
-		"two passes of a text differ by dropout alone")
+	k.Training("model.text.freeze", k.Value("model.text.freeze") == false, "must be false with "+path+" > 0",
+		"it trains the text tower")
+	k.Training("model.text.dropout", k.Number("model.text.dropout") > 0 || k.Has(section.Positives),
+		"must be > 0 with "+path+" > 0", "two passes of a text differ by dropout alone")
 }
 
 // Prepare implements Preparer.
@@ -127,15 +130,16 @@ func (l *SimCSE) Build(s *Step) []Part {
 	if s.Has(section.Negatives) && l.HardNegativeWeight != 1 {
 		logits = arith.Add(logits, s.SharedFloats("hard negative weight", l.weights(rows, all, s.First()), rows, 2*all))
 	}
-	part := s.Part("simcse", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: s.Own()}))
+	part := s.Part("simcse", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits,
+		Labels: s.Own()}))
 	if part.Chance = math.Log(float64(all)); s.Has(section.Negatives) { // of cosines of 0
 		part.Chance = math.Log(2*float64(all) - 1 + l.HardNegativeWeight)
 	}
 	return []Part{part, {Name: "simcse_accuracy", Node: contrast.Accuracy(logits, s.Own()), Measure: true}}
 }
 
-// weights (B, 2N), log a where a text meets its own hard negative, are added to the logits; the first text is that of a place among
-// all N.
+// weights (B, 2N), log a where a text meets its own hard negative, are added to the logits; the first text is that of a
+// place among all N.
 func (l *SimCSE) weights(rows, all, first int) []float32 {
 	w := make([]float32, rows*2*all)
 	for i := range rows {
@@ -156,8 +160,8 @@ func (l *SimCSE) head(s *Step) encoders.Head {
 	return nil
 }
 
-// sentences are unit vectors of the texts and behind them those of Read.Behind: through a head of the loss, or the side's where
-// it is nil, for the loss of that name: ((1+k)B, C).
+// sentences are unit vectors of the texts and behind them those of Read.Behind: through a head of the loss, or the
+// side's where it is nil, for the loss of that name: ((1+k)B, C).
 func (s *Step) sentences(name string, head encoders.Head) *gorgonia.Node {
 	x := s.Online.Text
 	Need(x.Behind != nil, name, "needs a text tower that reads the texts twice")

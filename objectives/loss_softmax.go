@@ -15,8 +15,8 @@ const SoftmaxName = "softmax/weight"
 // softmaxScale is what logits of unit vectors are multiplied with at the start.
 const softmaxScale = 16
 
-// Softmax is the classification of images by their identity, with a linear classifier over features that have no part in the
-// search (the "ID loss" of re-identification).
+// Softmax is the classification of images by their identity, with a linear classifier over features that have no part
+// in the search (the "ID loss" of re-identification).
 //
 // Identities are the column batch.IDs. The loss is the cross-entropy of the logits W f of features f, with
 // label smoothing (Szegedy et al. 2016, section 7). W (Classes, C) starts as random directions of length 16 for
@@ -47,7 +47,8 @@ func (*Softmax) Needs() []section.Fact { return []section.Fact{section.Identitie
 // Check implements section.Section.
 func (l *Softmax) Check(k *section.Checker) {
 	k.NotNegative("classes")
-	k.Require("classes", !l.On() || l.Classes >= 2, "must be at least 2", "the number of identities of the training data")
+	k.Require("classes", !l.On() || l.Classes >= 2, "must be at least 2",
+		"the number of identities of the training data")
 	k.BelowOne("smoothing")
 }
 
@@ -58,7 +59,8 @@ func (l *Softmax) Prepare(s *Step) { s.Reads.Online.Image.Features = true }
 func (l *Softmax) Build(s *Step) []Part {
 	f, ids := s.Online.Image.Features, s.identities() // (B, C)
 	dim := f.Shape()[1]
-	w := s.Params.As(encoders.Traits{Settings: "objective.softmax.classes to that"}).Param(SoftmaxName, encoders.Normal(softmaxScale/math.Sqrt(float64(dim))), l.Classes, dim)
+	w := s.Params.As(encoders.Traits{Settings: "objective.softmax.classes to that"}).Param(SoftmaxName,
+		encoders.Normal(softmaxScale/math.Sqrt(float64(dim))), l.Classes, dim)
 	logits := similarity.Similarity(f, w, nil, nil)
 	a := contrast.CrossEntropyArgs{Logits: logits, Labels: ids}
 	if l.Smoothing > 0 {

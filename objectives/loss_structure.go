@@ -11,11 +11,12 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Structure is the regulariser of STRUCTURE (NeurIPS 2025): random walks among the rows of a batch end where they end before
-// the head.
+// Structure is the regulariser of STRUCTURE (NeurIPS 2025): random walks among the rows of a batch end where they end
+// before the head.
 //
-// A walk on a side has steps by the softmax of the cosines of rows. The loss of a side is the mean Jensen-Shannon divergence of walks of 1 to L steps.
-// What is before the head is a constant to it: the gradient passes the features alone.
+// A walk on a side has steps by the softmax of the cosines of rows. The loss of a side is the mean Jensen-Shannon
+// divergence of walks of 1 to L steps. What is before the head is a constant to it: the gradient passes the features
+// alone.
 type Structure struct {
 	// for each modality; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -57,8 +58,8 @@ func (l *Structure) Check(k *section.Checker) {
 	k.Positive("hops")
 	const hint = "0.05 keeps a step to the nearest few"
 	k.Require("temperature", l.Temperature >= 1e-3 && l.Temperature <= 1e3, "must be between 0.001 and 1000", hint)
-	k.Require("target_temperature", l.TargetTemperature == 0 || l.TargetTemperature >= 1e-3 && l.TargetTemperature <= 1e3,
-		"must be 0, or between 0.001 and 1000", hint)
+	k.Require("target_temperature", l.TargetTemperature == 0 || l.TargetTemperature >= 1e-3 &&
+		l.TargetTemperature <= 1e3, "must be 0, or between 0.001 and 1000", hint)
 }
 
 // Build implements Loss.

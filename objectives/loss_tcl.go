@@ -43,8 +43,8 @@ func (t *TCL) Check(k *section.Checker) {
 		return
 	}
 	k.Needs("local", section.Tokens)
-	k.Require("local", k.Value("model.image.style") != "regions" || k.Has(section.Stored), `must be false with model.image.style = "regions"`,
-		"parts of an image are squares of its patches")
+	k.Require("local", k.Value("model.image.style") != "regions" || k.Has(section.Stored),
+		`must be false with model.image.style = "regions"`, "parts of an image are squares of its patches")
 	space, err := headSpace(k)
 	k.Require("local", err != nil || !space.Tokens, "must be false with several class tokens",
 		"a part is one token, which has no m spheres: use objective.tcl.intra, or another topology")
@@ -95,7 +95,8 @@ func (t TCL) localImage(s *Step) *gorgonia.Node {
 	side := s.Teacher.Image
 	n := side.Len - side.Begin // patches, behind class tokens and registers
 	edge := int(math.Sqrt(float64(n)))
-	Need(edge*edge == n && side.Lengths == nil, "itc_local", "reads a square of patches, and the image tower gives %d tokens of another kind: set objective.tcl.local = false", n)
+	Need(edge*edge == n && side.Lengths == nil, "itc_local",
+		"reads a square of patches, and the image tower gives %d tokens of another kind: set objective.tcl.local = false", n)
 	patches := directions(s, rowsOf(side, side.Tokens)) // (B*T, C)
 	all := s.Whole()
 	return Local{
@@ -114,7 +115,8 @@ func (t TCL) localText(s *Step) *gorgonia.Node {
 	}
 	all := s.Whole()
 	return Local{
-		Whole: directions(s, all.Online.Text.Features), Parts: s.Gather(directions(s, rowsOf(side, states))), // (N*L, C)
+		// (N*L, C)
+		Whole: directions(s, all.Online.Text.Features), Parts: s.Gather(directions(s, rowsOf(side, states))),
 		Lengths: s.Gather(side.Lengths), First: side.Begin, IDs: all.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
 }

@@ -12,8 +12,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// TextSwap is the hinge loss of pairs whose text is swapped for another one of the batch, by the scores of features and of what
-// attention across the modalities makes of them (ViPMM, equations 16 to 19): the mean over the pairs that are swapped.
+// TextSwap is the hinge loss of pairs whose text is swapped for another one of the batch, by the scores of features and
+// of what attention across the modalities makes of them (ViPMM, equations 16 to 19): the mean over the pairs that are
+// swapped.
 //
 // With the features x and y of a pair, of length 1, and what attention across the
 // modalities makes of each, F_x of the text as the image sees it and F_y of the image as the text does,
@@ -22,10 +23,11 @@ import (
 //	g   = x.y + alpha f_x.f_y               g' = x'.y + alpha f'_x.f_y
 //	L   = max(0, M - g + g')
 //
-// the mean over the pairs that are swapped, 0 of none. X are the words of the text and Y the patches of the image, in the
-// shared space, and f_x and f_y the means of F_x over the patches and of F_y over the words: of single
-// vectors, as X and Y are introduced, the softmax is 1, and of the two matrices the printed product F_x^T F_y has no shape.
-// With attention "batch" X and Y are instead the features of all texts and images of the batch, and f_x and f_y a pair's rows of F_x and F_y.
+// the mean over the pairs that are swapped, 0 of none. X are the words of the text and Y the patches of the image, in
+// the shared space, and f_x and f_y the means of F_x over the patches and of F_y over the words: of single vectors, as
+// X and Y are introduced, the softmax is 1, and of the two matrices the printed product F_x^T F_y has no shape. With
+// attention "batch" X and Y are instead the features of all texts and images of the batch, and f_x and f_y a pair's
+// rows of F_x and F_y.
 type TextSwap struct {
 	// of the loss in the total, 1 in ViPMM; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -69,7 +71,8 @@ func (*TextSwap) Gives() []section.Fact {
 // Check implements section.Section.
 func (l *TextSwap) Check(k *section.Checker) {
 	checkTokens(k, l)
-	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000", "0.2 is what cosines are trained with")
+	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",
+		"0.2 is what cosines are trained with")
 	k.Between(0, 1e4, "alpha")
 	k.Share("probability")
 	k.Require("probability", l.Probability > 0 || !l.On(), "must be above 0 and at most 1",
@@ -87,7 +90,8 @@ func (l *TextSwap) Build(s *Step) []Part {
 	if l.Attention == "batch" {
 		a = batchAttended{s.unit(s.Online.Text.Features), s.unit(s.Online.Image.Features)}
 	} else {
-		a = localAttended{wholeTokens(s.tokensOf("text_swap", s.Online.Text)), wholeTokens(s.tokensOf("text_swap", s.Online.Image))}
+		a = localAttended{wholeTokens(s.tokensOf("text_swap", s.Online.Text)),
+			wholeTokens(s.tokensOf("text_swap", s.Online.Image))}
 	}
 	x, y := s.unit(s.Online.Text.Features), s.unit(s.Online.Image.Features) // (B, C)
 	fx, fy := a.text(nil, nil), a.image(nil, nil)                           // (B, C)
@@ -119,8 +123,8 @@ func (l *TextSwap) score(x, y, fx, fy *gorgonia.Node) *gorgonia.Node {
 	return arith.Combine([]float32{1, float32(l.Alpha)}, similarity.RowProducts(x, y), similarity.RowProducts(fx, fy))
 }
 
-// attended are features (B, C) after attention across the modalities of pairs, whose texts and images are those that texts
-// and images (B) int32 name; nil: the pair's own.
+// attended are features (B, C) after attention across the modalities of pairs, whose texts and images are those that
+// texts and images (B) int32 name; nil: the pair's own.
 type attended interface {
 	text(texts, images *gorgonia.Node) *gorgonia.Node  // f_x
 	image(texts, images *gorgonia.Node) *gorgonia.Node // f_y
@@ -148,7 +152,8 @@ func taken(x, index *gorgonia.Node) *gorgonia.Node {
 // attendAll returns softmax(q k^T / sqrt(C)) k for rows (B, C).
 func attendAll(q, k *gorgonia.Node) *gorgonia.Node {
 	n := q.Shape()[0]
-	return attention.CrossAttention(attention.CrossArgs{Q: q, KV: layout.ConcatColumns(k, k), QueryLen: n, KeyLen: n, Heads: 1, Keep: 1})
+	return attention.CrossAttention(attention.CrossArgs{Q: q, KV: layout.ConcatColumns(k, k), QueryLen: n, KeyLen: n,
+		Heads: 1, Keep: 1})
 }
 
 // localAttended has attention between the words of a text and the patches of an image.
@@ -175,9 +180,10 @@ func wholeTokens(q interaction.Tokens) interaction.Tokens {
 	return to
 }
 
-// attendTokens returns the mean (B, C) over the tokens of the queries of softmax(q k^T / sqrt(C)) k, for the sequences of queries and
-// of keys that indices (B) name, nil: their own. Of no queries or keys it is 0.
-func attendTokens(q interaction.Tokens, queries *gorgonia.Node, k interaction.Tokens, keys *gorgonia.Node) *gorgonia.Node {
+// attendTokens returns the mean (B, C) over the tokens of the queries of softmax(q k^T / sqrt(C)) k, for the sequences
+// of queries and of keys that indices (B) name, nil: their own. Of no queries or keys it is 0.
+func attendTokens(q interaction.Tokens, queries *gorgonia.Node, k interaction.Tokens,
+	keys *gorgonia.Node) *gorgonia.Node {
 	lengths := func(t interaction.Tokens, index *gorgonia.Node) *gorgonia.Node {
 		if t.Lengths == nil || index == nil {
 			return t.Lengths
@@ -189,7 +195,8 @@ func attendTokens(q interaction.Tokens, queries *gorgonia.Node, k interaction.To
 		rows = nn.GatherRows(rows, queries, q.Len)
 	}
 	f := attention.CrossAttention(attention.CrossArgs{
-		Q: rows, KV: layout.ConcatColumns(k.Rows, k.Rows), Index: keys, Lengths: lengths(k, keys), QueryLen: q.Len, KeyLen: k.Len, Heads: 1, Keep: 1,
+		Q: rows, KV: layout.ConcatColumns(k.Rows, k.Rows), Index: keys, Lengths: lengths(k, keys), QueryLen: q.Len,
+		KeyLen: k.Len, Heads: 1, Keep: 1,
 	}) // (B*Len, C)
 	return nn.MeanTokens(f, lengths(q, queries), q.Len, 0)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/geoalign/geoalign/ops/similarity"
 )
 
-// TokenImage is the hinge loss of the tokens of a text with its image against another one of the batch (ViPMM, equations 13 to
+// TokenImage is the hinge loss of the tokens of a text with its image against another one of the batch (ViPMM,
+// equations 13 to
 // 15, after Vokenization): the mean over the tokens of all texts.
 //
 // With the relevance r_i(Y) = J_s,i . J_y of token i for the
@@ -51,7 +52,8 @@ func (*TokenImage) Gives() []section.Fact {
 // Check implements section.Section.
 func (l *TokenImage) Check(k *section.Checker) {
 	checkTokens(k, l)
-	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000", "0.5 is what cosines are trained with")
+	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",
+		"0.5 is what cosines are trained with")
 	k.OneOf("negatives", "random", "half")
 }
 
@@ -61,7 +63,8 @@ func (l *TokenImage) Prepare(s *Step) { s.ReadLocal() }
 // Build implements Loss.
 func (l *TokenImage) Build(s *Step) []Part {
 	s = s.Whole()
-	text, images := s.tokensOf("token_image", s.Online.Text), s.unit(s.Online.Image.Features)         // (B*L, C), (B, C)
+	// (B*L, C), (B, C)
+	text, images := s.tokensOf("token_image", s.Online.Text), s.unit(s.Online.Image.Features)
 	index, has := s.partners("token_image negatives", Partners{Half: l.Negatives == "half", Prob: 1}) // (B)
 	own := similarity.RowProducts(text.Rows, images)                                                  // (B*L)
 	other := similarity.RowProducts(text.Rows, nn.GatherRows(images, index, 1))

@@ -67,7 +67,8 @@ func (l *Triplet) Build(s *Step) []Part {
 	f, ids := s.Online.Image.Features, s.identities()
 	// Row i is a query, the text of a score, column j an image of the gallery, which a learned metric folds into.
 	scores := layout.Transpose(s.Scores.Bare(s.PairTerms, false).Pairs(f, f)) // (B, B)
-	part := s.Part("triplet", l.Weight, contrast.Triplet(scores, ids, contrast.Triplets{Hardest: l.Negatives == "hardest", Soft: l.Soft, Margin: l.Margin}))
+	part := s.Part("triplet", l.Weight, contrast.Triplet(scores, ids,
+		contrast.Triplets{Hardest: l.Negatives == "hardest", Soft: l.Soft, Margin: l.Margin}))
 	if part.Chance = l.Margin; l.Soft {
 		part.Chance = math.Ln2
 	}

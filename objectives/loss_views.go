@@ -71,10 +71,11 @@ func (l *SwAV) Build(s *Step) []Part {
 	score, banks := s.Scores.Score(ScoreTerms(s.Config), false), s.Banks()
 	l.dim = first.Shape()[1]
 	p := SwappedPrediction{
-		Views:      [2]*gorgonia.Node{first, second},
-		Crops:      s.Crops,
-		Prototypes: s.Params.As(encoders.Traits{Settings: "objective.swav.prototypes to that"}).Param(PrototypesName, encoders.LinearDefault(l.dim), l.Prototypes, l.dim),
-		Score:      score, Epsilon: float32(l.Epsilon), Iterations: l.Iterations,
+		Views: [2]*gorgonia.Node{first, second},
+		Crops: s.Crops,
+		Prototypes: s.Params.As(encoders.Traits{Settings: "objective.swav.prototypes to that"}).Param(PrototypesName,
+			encoders.LinearDefault(l.dim), l.Prototypes, l.dim),
+		Score: score, Epsilon: float32(l.Epsilon), Iterations: l.Iterations,
 		Constants: SwappedConstants{
 			One: s.SharedFloats("one", []float32{1}), Minus: s.SharedFloats("minus one", []float32{-1}),
 			First: s.SharedInts("first", []int32{0}), Zeros: s.FixedInts("zeros", make([]int32, s.Rows)),
@@ -86,7 +87,8 @@ func (l *SwAV) Build(s *Step) []Part {
 		for i := range images {
 			images[i] = int32(i / (rows / s.Rows))
 		}
-		p.Constants.CropImages, p.Constants.CropZeros = s.FixedInts("images of crops", images), s.FixedInts("zeros of crops", make([]int32, rows))
+		p.Constants.CropImages, p.Constants.CropZeros = s.FixedInts("images of crops", images),
+			s.FixedInts("zeros of crops", make([]int32, rows))
 	}
 	if banks != nil {
 		p.Queue, p.Rows = banks.Image.Queue, banks.Usable
@@ -138,6 +140,7 @@ type ViewContrast struct {
 // highest; columns that do not exist count as scores of 0 there.
 func (c ViewContrast) Build() (loss, accuracy *gorgonia.Node) {
 	logits := c.Score.Logits(c.Bank, c.Query, Image, c.Positives)
-	loss = contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: c.Positives.Labels, Cols: c.Bank.Cols})
+	loss = contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: c.Positives.Labels,
+		Cols: c.Bank.Cols})
 	return loss, contrast.Accuracy(logits, c.Positives.Labels)
 }

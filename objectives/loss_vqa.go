@@ -13,13 +13,14 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// VQA is the loss of a decoder that writes the answers to a question about an image from the states of the fusion layers (ALBEF,
-// Li et al. 2021, section 4, and its published code):
+// VQA is the loss of a decoder that writes the answers to a question about an image from the states of the fusion
+// layers (ALBEF, Li et al. 2021, section 4, and its published code):
 //
 //	L = 1/B sum_i sum_a w_ia sum_t (1-alpha) CE(token t+1) + alpha H(teacher, token t+1)
 //
-// over the questions i of a batch, their answers a of weight w_ia, and the tokens of an answer but the last. The teacher is the
-// momentum copies of the towers, the fusion layers and the decoder. The states of a question are computed once, however many answers it has.
+// over the questions i of a batch, their answers a of weight w_ia, and the tokens of an answer but the last. The
+// teacher is the momentum copies of the towers, the fusion layers and the decoder. The states of a question are
+// computed once, however many answers it has.
 type VQA struct {
 	Weight  float64
 	Decoder encoders.Decoder
@@ -87,7 +88,8 @@ func (l VQA) Build(s *Step) []Part {
 	f := s.Fusion
 	lengths := s.Captions.Clean[batch.Lengths]
 	states := func(c *encoders.Context, p encoders.Scope, x Sides) *gorgonia.Node {
-		return f.Fusion(c, p, encoders.FusionArgs{Texts: x.Text.Tokens, Lengths: lengths, Images: x.Image.Tokens, TextLen: f.TextLen, ImageLen: f.ImageLen})
+		return f.Fusion(c, p, encoders.FusionArgs{Texts: x.Text.Tokens, Lengths: lengths, Images: x.Image.Tokens,
+			TextLen: f.TextLen, ImageLen: f.ImageLen})
 	}
 	x := told{Online: states(s.Student, f.Params, s.Online), Lengths: lengths, Len: f.TextLen} // (B*L, D)
 	if s.Alpha() != nil {
@@ -95,7 +97,8 @@ func (l VQA) Build(s *Step) []Part {
 	}
 	parts := []Part{s.Part("vqa", l.Weight, d.loss(s, l.Decoder, x))}
 	if rows < s.Rows*l.Answers {
-		left := s.Floats("answers left out", func(_ *feed.Step, dst []float32) error { dst[0] = float32(out * s.Ranks.size()); return nil })
+		left := s.Floats("answers left out",
+			func(_ *feed.Step, dst []float32) error { dst[0] = float32(out * s.Ranks.size()); return nil })
 		parts = append(parts, Part{Name: "vqa_left_out", Node: arith.Times(1, left), Measure: true})
 	}
 	return parts
@@ -107,10 +110,11 @@ type answer struct {
 	weight          float32
 }
 
-// fill writes the answers of a batch, at most rows of them, and returns how many do not fit: the lightest, of equal ones those
-// that come last.
+// fill writes the answers of a batch, at most rows of them, and returns how many do not fit: the lightest, of equal
+// ones those that come last.
 func (l VQA) fill(f *feed.Step, d *dictation, rows int) (out int, err error) {
-	tokens, lengths, weights := f.Batch.Ints(batch.Answers), f.Batch.Ints(batch.AnswerLengths), f.Batch.Floats(batch.AnswerWeights)
+	tokens, lengths, weights := f.Batch.Ints(batch.Answers), f.Batch.Ints(batch.AnswerLengths),
+		f.Batch.Floats(batch.AnswerWeights)
 	var all []answer
 	for i, w := range weights {
 		if w == 0 {

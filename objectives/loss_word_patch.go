@@ -8,8 +8,8 @@ import (
 	"github.com/geoalign/geoalign/ops/interaction"
 )
 
-// WordPatch is the contrast of the words of texts with the patches of images within the batch (ViPMM, equations 8 to 12): each
-// patch is compared with a summary of the text, each word with one of the image, the sum of both directions.
+// WordPatch is the contrast of the words of texts with the patches of images within the batch (ViPMM, equations 8 to
+// 12): each patch is compared with a summary of the text, each word with one of the image, the sum of both directions.
 //
 // Of the alignments phi_loc of interaction.WordPatchScores, which also says how equations 9 and 10 are read,
 //
@@ -72,8 +72,8 @@ func checkTokens(k *section.Checker, l section.Switched) {
 	frozen := k.Value("model.image.freeze") == true || k.Value("model.text.freeze") == true
 	k.Training("weight", k.Value("data.cache_features") == false || !frozen,
 		"must be 0 with data.cache_features and a frozen tower", "tokens are not kept")
-	k.Training("train.batch_size", k.Number("train.batch_size") >= 2, "must be at least 2 with "+k.Path("weight")+" > 0",
-		"a pair is told from others of its batch")
+	k.Training("train.batch_size", k.Number("train.batch_size") >= 2,
+		"must be at least 2 with "+k.Path("weight")+" > 0", "a pair is told from others of its batch")
 }
 
 // Prepare implements Preparer.
@@ -83,9 +83,11 @@ func (l *WordPatch) Prepare(s *Step) { s.ReadLocal() }
 func (l *WordPatch) Build(s *Step) []Part {
 	own := s
 	s = s.Whole()
-	logits := own.Gather(interaction.WordPatchScores(own.tokensOf("word_patch", own.Online.Image), s.tokensOf("word_patch", s.Online.Text), interaction.WordPatch{
-		Scale: float32(l.AttentionScale), Context: float32(l.ContextTemperature), Temperature: float32(l.Temperature), Sum: l.Reduce == "sum",
-	})) // (N, N)
+	logits := own.Gather(interaction.WordPatchScores(own.tokensOf("word_patch", own.Online.Image),
+		s.tokensOf("word_patch", s.Online.Text), interaction.WordPatch{
+			Scale: float32(l.AttentionScale), Context: float32(l.ContextTemperature),
+			Temperature: float32(l.Temperature), Sum: l.Reduce == "sum",
+		})) // (N, N)
 	mean := InBatchContrast(logits, s.positives()).Loss
 	part := s.Part("word_patch", l.Weight, arith.WeightedSum([]float32{2}, mean))
 	part.Chance = 2 * math.Log(float64(s.Rows))

@@ -7,9 +7,8 @@ import (
 )
 
 // Masker chooses the tokens that masked language modelling predicts, by the rule of
-// BERT (Devlin et al. 2019, section 3.1): each token of a text but the first and Specials with probability Prob; of those, 80%
-// become [MASK], 10% a random id of the whole vocabulary (special tokens
-// possible), 10% stay.
+// BERT (Devlin et al. 2019, section 3.1): each token of a text but the first and Specials with probability Prob; of
+// those, 80% become [MASK], 10% a random id of the whole vocabulary (special tokens possible), 10% stay.
 type Masker struct {
 	Prob     float64
 	Vocab    int     // size of the vocabulary
@@ -85,8 +84,9 @@ func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
 	return nil
 }
 
-// share sets m to the share that a rank has of what was masked of all, whose own texts are tokens, with room for so many predicted
-// tokens, and returns the number of the first of these among all. Further ones are neither masked nor predicted.
+// share sets m to the share that a rank has of what was masked of all, whose own texts are tokens, with room for so
+// many predicted tokens, and returns the number of the first of these among all. Further ones are neither masked nor
+// predicted.
 func (m *Masked) share(all *Masked, tokens []int32, rank, room int) (first int) {
 	from := rank * len(tokens)
 	m.Tokens = append(m.Tokens[:0], all.Tokens[from:][:len(tokens)]...)

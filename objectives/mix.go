@@ -13,14 +13,15 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Mix mixes the images of a batch with each other: image i of B with image B-1-i, as timm does. Mixup (Zhang et al. 2018, "mixup",
-// section 2) is
+// Mix mixes the images of a batch with each other: image i of B with image B-1-i, as timm does. Mixup (Zhang et al.
+// 2018, "mixup", section 2) is
 //
 //	lambda x_i + (1-lambda) x_(B-1-i),  lambda from Beta(Mixup, Mixup)
 //
-// and CutMix (Yun et al. 2019, section 3.1) puts a box of x_(B-1-i), whose sides are sqrt(1-lambda) times those of the image, lambda
-// from Beta(Cutmix, Cutmix), at its place in x_i: what is outside the image is cut off, and lambda is then the share that is left of x_i.
-// With both, a batch has one of them, either with probability 1/2. There is one lambda and one box for each batch.
+// and CutMix (Yun et al. 2019, section 3.1) puts a box of x_(B-1-i), whose sides are sqrt(1-lambda) times those of the
+// image, lambda from Beta(Cutmix, Cutmix), at its place in x_i: what is outside the image is cut off, and lambda is
+// then the share that is left of x_i. With both, a batch has one of them, either with probability 1/2. There is one
+// lambda and one box for each batch.
 type Mix struct {
 	Mixup  float64 // 0: off
 	Cutmix float64 // 0: off
@@ -52,12 +53,14 @@ func (m Mix) draw(r *rand.Rand, width, height int) blend {
 	return blend{lambda: 1 - float64(box.Dx()*box.Dy())/float64(width*height), box: box}
 }
 
-// beta draws from Beta(a, a). By the quantile it is a number for the smallest a, too, of which both gamma variates are 0.
+// beta draws from Beta(a, a). By the quantile it is a number for the smallest a, too, of which both gamma variates are
+// 0.
 func beta(r *rand.Rand, a float64) float64 {
 	return distuv.Beta{Alpha: a, Beta: a}.Quantile(float64(uniform(r)))
 }
 
-// images sets dst to the mixed images src, both (rows, C, height, width), where others gives the one that image i is mixed with.
+// images sets dst to the mixed images src, both (rows, C, height, width), where others gives the one that image i is
+// mixed with.
 func (b blend) images(dst, src []float32, rows, width, height int, others func(i int) ([]float32, error)) error {
 	n := len(src) / rows
 	for i := range rows {
@@ -85,8 +88,9 @@ func (b blend) images(dst, src []float32, rows, width, height int, others func(i
 	return nil
 }
 
-// opposite gives the images that those of src are mixed with: image i of B that at B-1-i. Where this process is one of several that is
-// one of the global batch, which another one has at the same place from its end: all exchange those at one place at a time.
+// opposite gives the images that those of src are mixed with: image i of B that at B-1-i. Where this process is one of
+// several that is one of the global batch, which another one has at the same place from its end: all exchange those at
+// one place at a time.
 func (s *Step) opposite(src []float32) func(i int) ([]float32, error) {
 	n, ranks := len(src)/s.Rows, s.Ranks.size()
 	at := func(i int) []float32 { return src[i*n:][:n] }

@@ -2,8 +2,8 @@ package objectives
 
 import "github.com/geoalign/geoalign/config/section"
 
-// Momentum is the momentum encoder, an EMA copy of both towers that moves by theta_m = m*theta_m + (1-m)*theta once a step.
-// The share 1-m that it takes of the online parameters is the online weight, which is what ViPMM prints as its m.
+// Momentum is the momentum encoder, an EMA copy of both towers that moves by theta_m = m*theta_m + (1-m)*theta once a
+// step. The share 1-m that it takes of the online parameters is the online weight, which is what ViPMM prints as its m.
 type Momentum struct {
 	// keep momentum encoders (EMA copies) of both towers
 	Enabled bool `toml:"enabled" fixed:"run"`
@@ -52,6 +52,7 @@ func (m *Momentum) Check(k *section.Checker) {
 	k.OneOf("rule", MomentumStatic, MomentumDynamic, MomentumDynamicTeacher)
 	k.BelowOne("m")
 	k.NotNegative("ramp_steps")
-	k.Require("enabled", !m.Enabled || k.Has(section.Momentum), "must be false", "there is one encoder and no teacher in "+k.Named())
+	k.Require("enabled", !m.Enabled || k.Has(section.Momentum), "must be false",
+		"there is one encoder and no teacher in "+k.Named())
 	k.Require("rule", !m.Dynamic() || k.Has(section.Captions), `must be "static"`, k.Named()+" has no texts to compare")
 }

@@ -16,10 +16,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// A step of one of R processes, ranks, has the rows [r*B, (r+1)*B) of a global batch of R*B, and its loss is the one whose mean over
-// the ranks is that of the global batch. A loss gets there in one of two ways. It compares its own rows with the columns of all
-// ranks, by Gather, and is their mean. Or it is computed on every rank from the rows of all, by Whole, and is the same on each.
-// On one process both are the step itself, and no exchange is built.
+// A step of one of R processes, ranks, has the rows [r*B, (r+1)*B) of a global batch of R*B, and its loss is the one
+// whose mean over the ranks is that of the global batch. A loss gets there in one of two ways. It compares its own rows
+// with the columns of all ranks, by Gather, and is their mean. Or it is computed on every rank from the rows of all, by
+// Whole, and is the same on each. On one process both are the step itself, and no exchange is built.
 
 // Ranks are the processes that a step is one of.
 type Ranks struct {
@@ -65,8 +65,8 @@ func (s *Step) First() int {
 	return 0
 }
 
-// Gather returns the rows x (n, ...) of all ranks, those of rank 0 first: (R*n, ...). On one process, with local comparisons and
-// in a step of all rows it is x itself.
+// Gather returns the rows x (n, ...) of all ranks, those of rank 0 first: (R*n, ...). On one process, with local
+// comparisons and in a step of all rows it is x itself.
 func (s *Step) Gather(x *gorgonia.Node) *gorgonia.Node {
 	if x == nil || !s.splits() {
 		return x
@@ -93,8 +93,8 @@ func (s *Step) gatherStacks(x *gorgonia.Node, k int) *gorgonia.Node {
 	return all[0]
 }
 
-// Whole is the step of all rows of the global batch as a loss sees it that is computed on every rank. What it has of the towers is
-// gathered. On one process and with local comparisons it is the step itself.
+// Whole is the step of all rows of the global batch as a loss sees it that is computed on every rank. What it has of
+// the towers is gathered. On one process and with local comparisons it is the step itself.
 func (s *Step) Whole() *Step {
 	if !s.splits() {
 		return s
@@ -121,8 +121,8 @@ func (s *Step) wholeSide(x *Side) Side {
 // globalNegatives says whether hard negatives are rows of all ranks.
 func (s *Step) globalNegatives() bool { return s.splits() && !s.Ranks.LocalNegatives }
 
-// ownColumns returns of logits (B, M) against the batch of all ranks and what stands behind it those of this rank, (B, B), without a
-// gradient; on one process and with local comparisons the logits themselves.
+// ownColumns returns of logits (B, M) against the batch of all ranks and what stands behind it those of this rank, (B,
+// B), without a gradient; on one process and with local comparisons the logits themselves.
 func (s *Step) ownColumns(logits *gorgonia.Node) *gorgonia.Node {
 	if !s.splits() {
 		return logits
@@ -130,8 +130,8 @@ func (s *Step) ownColumns(logits *gorgonia.Node) *gorgonia.Node {
 	return pool.Columns(logits, s.SharedInts("first column", []int32{int32(s.First())}), s.Rows)
 }
 
-// ofAll says for the dropout of what follows that every rank has all rows, in a step of Whole, until the function that it returns
-// is called.
+// ofAll says for the dropout of what follows that every rank has all rows, in a step of Whole, until the function that
+// it returns is called.
 func (s *Step) ofAll() (end func()) {
 	if s.own == nil {
 		return func() {}
@@ -147,8 +147,8 @@ func (s *Step) Column(c batch.Column, rows int) *gorgonia.Node {
 	return s.Inputs.Column(c, rows)
 }
 
-// mean scales the mean over those rows of this rank that have a label (n) int32 of at least 0, so that the mean of the ranks is that
-// over the rows of all.
+// mean scales the mean over those rows of this rank that have a label (n) int32 of at least 0, so that the mean of the
+// ranks is that over the rows of all.
 func (s *Step) mean(x, labels *gorgonia.Node) *gorgonia.Node {
 	if s.own != nil || s.Ranks.size() == 1 {
 		return x
@@ -172,7 +172,8 @@ func (s *Step) share(f *feed.Step) (lo, hi, all int) {
 	return f.Share(s.Rows)
 }
 
-// fillNoise fills dst, a part for each row of the step, with what draw gives for them among the rows of the global batch.
+// fillNoise fills dst, a part for each row of the step, with what draw gives for them among the rows of the global
+// batch.
 func (s *Step) fillNoise(dst []float32, r *rand.Rand, f *feed.Step, draw func(*rand.Rand) float32) {
 	lo, hi, all := s.share(f)
 	width := len(dst) / s.Rows
@@ -184,7 +185,8 @@ func (s *Step) fillNoise(dst []float32, r *rand.Rand, f *feed.Step, draw func(*r
 	}
 }
 
-// ofRanks appends to dst what all ranks have of a column of the batch at a step, or the rank alone where it stays with its own rows.
+// ofRanks appends to dst what all ranks have of a column of the batch at a step, or the rank alone where it stays with
+// its own rows.
 func (s *Step) ofRanks(dst, own []int32) ([]int32, error) {
 	if s.own == nil {
 		return append(dst, own...), nil
@@ -217,8 +219,8 @@ func (s *Step) known(name string, values []int32) *gorgonia.Node {
 	}, len(values))
 }
 
-// wholePlaces joins the numbers that places of several losses have in the global batch, of each loss so many in all; nil on one
-// process.
+// wholePlaces joins the numbers that places of several losses have in the global batch, of each loss so many in all;
+// nil on one process.
 func wholePlaces(places []encoders.Places, counts []int) *gorgonia.Node {
 	var all gorgonia.Nodes
 	first := 0

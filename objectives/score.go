@@ -93,7 +93,8 @@ func (s Score) Pairs(images, texts *gorgonia.Node) *gorgonia.Node {
 // sum adds the terms up. Those that are products share one: of features that have been
 // folded with their metrics. other scores a geodesic, or what a network adds to the product.
 func (s Score) sum(f *gorgonia.Node, from Modality, products func(f *gorgonia.Node) *gorgonia.Node,
-	distances func(d similarity.Distance, f *gorgonia.Node) *gorgonia.Node, other func(t Term) *gorgonia.Node) *gorgonia.Node {
+	distances func(d similarity.Distance, f *gorgonia.Node) *gorgonia.Node,
+	other func(t Term) *gorgonia.Node) *gorgonia.Node {
 	var terms gorgonia.Nodes
 	var weights []float32
 	add := func(w float32, n *gorgonia.Node) { weights, terms = append(weights, w), append(terms, n) }

@@ -42,8 +42,9 @@ func NewScores(v section.Viewer, s space.Space, on, momentum encoders.Scope) Sco
 	i, g := section.Of[ITC](v), section.Of[Geodesic](v)
 	return Scores{
 		Params: on, MomentumParams: momentum, Space: s,
-		Temperature: i.Temperature, Log: i.LogTemperature, Learn: i.LearnTemperature, GeodesicTemperature: g.Temperature,
-		Metric: section.Of[GSSF](v).Of(s), Paths: ParsePaths(g.Gradient, g.Entries, g.Softness, g.Limit(s), g.DirectPositives),
+		Temperature: i.Temperature, Log: i.LogTemperature, Learn: i.LearnTemperature,
+		GeodesicTemperature: g.Temperature, Metric: section.Of[GSSF](v).Of(s),
+		Paths: ParsePaths(g.Gradient, g.Entries, g.Softness, g.Limit(s), g.DirectPositives),
 	}
 }
 
@@ -93,7 +94,8 @@ func (s Scores) Bare(terms Terms, teacher bool) Score {
 
 // ScoreKinds are the kinds of scores of pairs. That of a queue alone, the geodesic, is the last.
 var ScoreKinds = []string{
-	string(scoring.Cosine), string(scoring.Inner), string(scoring.L2), string(scoring.Angle), string(scoring.GSSF), string(scoring.Geodesic),
+	string(scoring.Cosine), string(scoring.Inner), string(scoring.L2), string(scoring.Angle), string(scoring.GSSF),
+	string(scoring.Geodesic),
 }
 
 // Terms are the terms of a score before it has parameters.

@@ -2,10 +2,11 @@ package objectives
 
 import "github.com/geoalign/geoalign/config/section"
 
-// Settings is a loss that is its own section of the configuration, [objective.NAME]: a Loss, or a Fused. It is built where it is on.
+// Settings is a loss that is its own section of the configuration, [objective.NAME]: a Loss, or a Fused. It is built
+// where it is on.
 //
-// What it reads it tells by Gives, by which it is known what else is read: the score and temperature of objective.itc, the
-// teacher, the queue. A loss that tells nothing reads the features of both sides.
+// What it reads it tells by Gives, by which it is known what else is read: the score and temperature of objective.itc,
+// the teacher, the queue. A loss that tells nothing reads the features of both sides.
 type Settings interface {
 	section.Section
 	section.Switched

@@ -35,8 +35,8 @@ type Starter interface{ Start(update int) }
 // not made. One whose Start changes nothing when it is called again needs no Undo.
 type Undoer interface{ Undo() }
 
-// Finisher is a loss with something to do after each update, such as keeping a parameter in its range: what is saved then is what the
-// next step begins with.
+// Finisher is a loss with something to do after each update, such as keeping a parameter in its range: what is saved
+// then is what the next step begins with.
 type Finisher interface{ Finish() }
 
 // GradientFilter is a loss that changes gradients before they are used.
@@ -70,22 +70,29 @@ type Step struct {
 	Params, MomentumParams  encoders.Scope    // parameters and their momentum copies
 	Student, TeacherContext *encoders.Context // dropout of the online and of the teacher's towers
 	Online, Teacher         Sides             // what the towers made of the batch; Teacher is empty without one
-	Crops                   *gorgonia.Node    // (B*V, C) features of V further views of each image, one image after the other; nil without
-	Reads                   Reads             // what losses read of the towers, before they are built
-	Captions                Captions          // inputs of the text tower, where there is one
-	IDs                     *gorgonia.Node    // (B) int32, rows of one id are positives of each other; nil: pairs are told by their place
-	Scores                  Scores
-	Fusion                  *Fusion                  // layers over pairs, nil without
-	Distill                 *Ramp                    // of the weight of the teacher's soft targets, nil without a teacher
-	Memory                  Memory                   // past features, nil without a queue and without a teacher
-	Judge                   Judge                    // of hard negatives, or nil
-	Relabelling             Relabelling              // what becomes of negatives that Judge takes for matches
-	Uniform                 float64                  // share of the uniform distribution in the targets of the contrast, from the second epoch on
-	NegativeTerms           Terms                    // of the score that negatives of matching are drawn by; nil: that of the contrast
-	PairTerms               Terms                    // of the score of pairs without a queue
-	Interaction             encoders.Interaction     // scores pairs by their tokens, in the place of features and PairTerms; nil: by features
-	AllTokens               bool                     // class tokens and what stands around a text take part in Interaction
-	Values                  func(name string) Values // memory of a parameter by name
+	// (B*V, C) features of V further views of each image, one image after the other; nil without
+	Crops    *gorgonia.Node
+	Reads    Reads    // what losses read of the towers, before they are built
+	Captions Captions // inputs of the text tower, where there is one
+	// (B) int32, rows of one id are positives of each other; nil: pairs are told by their place
+	IDs    *gorgonia.Node
+	Scores Scores
+	Fusion *Fusion // layers over pairs, nil without
+	// of the weight of the teacher's soft targets, nil without a teacher
+	Distill     *Ramp
+	Memory      Memory      // past features, nil without a queue and without a teacher
+	Judge       Judge       // of hard negatives, or nil
+	Relabelling Relabelling // what becomes of negatives that Judge takes for matches
+	// share of the uniform distribution in the targets of the contrast, from the second epoch on
+	Uniform float64
+	// of the score that negatives of matching are drawn by; nil: that of the contrast
+	NegativeTerms Terms
+	PairTerms     Terms // of the score of pairs without a queue
+	// scores pairs by their tokens, in the place of features and PairTerms; nil: by features
+	Interaction encoders.Interaction
+	// class tokens and what stands around a text take part in Interaction
+	AllTokens bool
+	Values    func(name string) Values // memory of a parameter by name
 
 	Config              *section.View // all sections and what holds between them; nil: nothing holds
 	ScoreTeacher        ScoreTeacher  // whose scores objective.distill_scores reads, or nil
@@ -132,10 +139,11 @@ type Side struct {
 	Features *gorgonia.Node // (B, C); nil where nothing reads the side
 	View     *gorgonia.Node // (B, C) features of a second masked view, nil without
 	Behind   *gorgonia.Node // (k*B, Width) class tokens of the k texts of Read.Behind, nil without
-	Masked   *gorgonia.Node // (B*Len, Width) states of the masked captions, unless they are in Tokens behind the clean ones
-	Head     encoders.Head
-	Scope    encoders.Scope // of the head's parameters
-	own      *Side          // of a side of Step.Whole: that of this rank
+	// (B*Len, Width) states of the masked captions, unless they are in Tokens behind the clean ones
+	Masked *gorgonia.Node
+	Head   encoders.Head
+	Scope  encoders.Scope // of the head's parameters
+	own    *Side          // of a side of Step.Whole: that of this rank
 }
 
 // Reads says what losses read of the towers besides features.
@@ -149,11 +157,11 @@ type Read struct {
 	Features bool // only in systems that do not encode the side anyway
 	Tokens   bool // token states
 	Masked   bool // token states of the masked captions
-	// Behind are further texts of each row that pass the text tower in one pass with its own: the same one again is another
-	// draw of the dropout masks.
+	// Behind are further texts of each row that pass the text tower in one pass with its own: the same one again is
+	// another draw of the dropout masks.
 	Behind []batch.Text
-	// Second, of images: those of batch.SecondImages pass the tower in one pass behind those of batch.Images. Tokens are of both
-	// then, (2B*Len, Width), and class tokens and features of the first alone.
+	// Second, of images: those of batch.SecondImages pass the tower in one pass behind those of batch.Images. Tokens
+	// are of both then, (2B*Len, Width), and class tokens and features of the first alone.
 	Second bool
 }
 

@@ -53,7 +53,8 @@ func (s *Step) within() Contrast {
 	return c
 }
 
-// textsOf are the logits of the batch's texts with all images, (B, N), where i2t (B, N) are those of its images with all texts.
+// textsOf are the logits of the batch's texts with all images, (B, N), where i2t (B, N) are those of its images with
+// all texts.
 func (s *Step) textsOf(score Score, i2t *gorgonia.Node) *gorgonia.Node {
 	if s.splits() {
 		i2t = score.Pairs(s.Gather(s.Online.Image.Features), s.Online.Text.Features) // (N, B)

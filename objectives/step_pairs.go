@@ -20,8 +20,8 @@ func (s *Step) ReadPairs() {
 
 // PairScores returns the scores (B, B) of the batch's images with its texts before any
 // temperature: by Interaction where the system has one, else by PairTerms of the features. Every
-// loss within the batch reads them. Where there are several ranks a loss reads those of Whole, (N, N), or by features those
-// of its own images with the texts of all, (B, N).
+// loss within the batch reads them. Where there are several ranks a loss reads those of Whole, (N, N), or by features
+// those of its own images with the texts of all, (B, N).
 func (s *Step) PairScores() *gorgonia.Node {
 	image, text := s.Online.Image, s.Online.Text
 	if s.Interaction == nil {
@@ -47,7 +47,8 @@ func (s *Step) ViewScores() *gorgonia.Node {
 	return s.pairScoresOf(view)
 }
 
-// pairScoresOf are PairScores of images by their features (B, C): of the batch's own rows with the texts of all, (B, N).
+// pairScoresOf are PairScores of images by their features (B, C): of the batch's own rows with the texts of all, (B,
+// N).
 func (s *Step) pairScoresOf(images *gorgonia.Node) *gorgonia.Node {
 	if s.Interaction != nil {
 		return s.PairScores()

@@ -20,7 +20,8 @@ import (
 //
 //	L = (H(q_2, softmax(s(z_1, p)/tau)) + H(q_1, softmax(s(z_2, p)/tau))) / 2
 //
-// With V smaller views of each image (multi-crop, section 3.2) every view but its own predicts a code, and only the two have codes:
+// With V smaller views of each image (multi-crop, section 3.2) every view but its own predicts a code, and only the two
+// have codes:
 //
 //	L = mean_k 1/(1+V) sum_{v /= k} H(q_k, softmax(s(z_v, p)/tau))
 //
@@ -64,7 +65,8 @@ func (p SwappedPrediction) Build() *gorgonia.Node {
 	var scores, codes [2]*gorgonia.Node // (B, K)
 	for i, z := range p.Views {
 		scores[i] = p.scores(z)
-		codes[i] = contrast.Sinkhorn(contrast.SinkhornArgs{Scores: scores[i], Queue: past, Rows: p.Rows, Epsilon: p.Epsilon, Iterations: p.Iterations})
+		codes[i] = contrast.Sinkhorn(contrast.SinkhornArgs{Scores: scores[i], Queue: past, Rows: p.Rows,
+			Epsilon: p.Epsilon, Iterations: p.Iterations})
 	}
 	predict := func(scores, codes, zeros *gorgonia.Node) *gorgonia.Node {
 		return contrast.CrossEntropy(contrast.CrossEntropyArgs{
@@ -74,14 +76,16 @@ func (p SwappedPrediction) Build() *gorgonia.Node {
 	}
 	zeros := p.Constants.Zeros
 	if p.Crops == nil {
-		return arith.WeightedSum([]float32{.5, .5}, predict(scores[0], codes[1], zeros), predict(scores[1], codes[0], zeros))
+		return arith.WeightedSum([]float32{.5, .5}, predict(scores[0], codes[1], zeros),
+			predict(scores[1], codes[0], zeros))
 	}
 	small := p.scores(p.Crops) // (B*V, K)
 	own := func(k int) *gorgonia.Node { return nn.GatherRows(codes[k], p.Constants.CropImages, 1) }
 	v := float32(p.Crops.Shape()[0] / p.Views[0].Shape()[0])
 	one, all := .5/(1+v), .5*v/(1+v) // of a view, and of the mean over the crops
-	return arith.WeightedSum([]float32{one, one, all, all}, predict(scores[0], codes[1], zeros), predict(scores[1], codes[0], zeros),
-		predict(small, own(0), p.Constants.CropZeros), predict(small, own(1), p.Constants.CropZeros))
+	return arith.WeightedSum([]float32{one, one, all, all}, predict(scores[0], codes[1], zeros),
+		predict(scores[1], codes[0], zeros), predict(small, own(0), p.Constants.CropZeros),
+		predict(small, own(1), p.Constants.CropZeros))
 }
 
 // scores are those of unit rows z (N, C) with every prototype, (N, K).

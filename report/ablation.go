@@ -52,7 +52,8 @@ func WriteAblation(w io.Writer, a Ablation) error {
 	if len(a.Tables) == 0 {
 		tables.Missing = "No run is in the table so far."
 	}
-	bars := section{ID: "metrics", Title: "Metrics", Intro: "Mean over the seeds; the bar at its end is one standard deviation to both sides. The best run is marked with a star."}
+	bars := section{ID: "metrics", Title: "Metrics",
+		Intro: "Mean over the seeds; the bar at its end is one standard deviation to both sides. The best run is marked with a star."}
 	for _, b := range a.Bars {
 		if svg := b.draw(); svg != "" {
 			bars.Panels = append(bars.Panels, panel{SVG: svg, Wide: true})
@@ -66,7 +67,8 @@ func WriteAblation(w io.Writer, a Ablation) error {
 		sections = append(sections, a.across())
 	}
 	if len(a.Bars) > 0 || len(a.Across) == 0 { // methods times values times seeds are too many curves
-		sections = append(sections, bars, a.curves("loss", "Loss", "loss", "a loss"), a.curves("evaluation", "Evaluation", "eval/", "an evaluation"))
+		sections = append(sections, bars, a.curves("loss", "Loss", "loss", "a loss"),
+			a.curves("evaluation", "Evaluation", "eval/", "an evaluation"))
 	}
 	p.show(sections...)
 	return p.write(w)

@@ -22,7 +22,8 @@ type AcrossPoint struct{ At, Mean, Spread float64 }
 
 // across draws a chart per metric, all methods in each.
 func (a Ablation) across() section {
-	s := section{ID: "across", Title: "Across", Intro: "Lines are means over the seeds, bands one standard deviation to both sides."}
+	s := section{ID: "across", Title: "Across",
+		Intro: "Lines are means over the seeds, bands one standard deviation to both sides."}
 	var names []string
 	for _, x := range a.Across {
 		ch := chart{title: x.Title, x: x.Key[strings.LastIndexByte(x.Key, '.')+1:], logX: true, wide: true}
@@ -32,7 +33,8 @@ func (a Ablation) across() section {
 			for _, p := range l.Points {
 				k.points = append(k.points, Point{p.At, p.Mean})
 				if p.Spread == p.Spread {
-					k.low, k.high = append(k.low, Point{p.At, p.Mean - p.Spread}), append(k.high, Point{p.At, p.Mean + p.Spread})
+					k.low, k.high = append(k.low, Point{p.At, p.Mean - p.Spread}),
+						append(k.high, Point{p.At, p.Mean + p.Spread})
 				}
 			}
 			if len(k.low) < len(k.points) {

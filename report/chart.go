@@ -154,7 +154,8 @@ func (f frame) vertical() ([]float64, []string) {
 	return ticks, tickTexts(ticks, f.y.log)
 }
 
-// labels is the width of the widest label of the vertical axis, which is wide where values are near each other and far from 0.
+// labels is the width of the widest label of the vertical axis, which is wide where values are near each other and far
+// from 0.
 func (f frame) labels() (w float64) {
 	_, texts := f.vertical()
 	for _, t := range texts {

@@ -44,7 +44,8 @@ const (
 
 // classSection draws the confusion matrices and lists the classes.
 func classSection(d Data) (section, error) {
-	s := section{ID: "classes", Title: "Classes", Intro: "Each row of a matrix is a class, its columns are what the images, or pairs of texts, of the class were taken for: the darker, the larger their share. Right ones are on the diagonal."}
+	s := section{ID: "classes", Title: "Classes",
+		Intro: "Each row of a matrix is a class, its columns are what the images, or pairs of texts, of the class were taken for: the darker, the larger their share. Right ones are on the diagonal."}
 	for _, c := range d.Classes {
 		t := c.Table
 		if err := t.Check(); err != nil {
@@ -67,7 +68,8 @@ func classSection(d Data) (section, error) {
 			if line.Wrong > 0 {
 				taken = fmt.Sprintf("%s (%d)", line.Most, line.Wrong)
 			}
-			table.Rows = append(table.Rows, Texts(line.Class, fmt.Sprint(line.Images), fmt.Sprintf("%.1f", line.Top1), taken))
+			table.Rows = append(table.Rows, Texts(line.Class, fmt.Sprint(line.Images), fmt.Sprintf("%.1f", line.Top1),
+				taken))
 		}
 		if n := len(t.Names) - t.Empty(); n > mostHardest {
 			table.Note = fmt.Sprintf("The %d classes of %d with the lowest accuracy.", mostHardest, n)
@@ -122,7 +124,8 @@ func confusion(title string, t *eval.ClassTable) template.HTML {
 	for i, name := range t.Names {
 		at := (float64(i) + 0.5) * cell
 		c.text("tick", "end", left-6, top+at+4, shorten(name))
-		fmt.Fprintf(&c.b, `<text class="tick" text-anchor="end" transform="translate(%s %s) rotate(-60)">%s</text>`, px(left+at+3), px(top+side+12), escape(shorten(name)))
+		fmt.Fprintf(&c.b, `<text class="tick" text-anchor="end" transform="translate(%s %s) rotate(-60)">%s</text>`,
+			px(left+at+3), px(top+side+12), escape(shorten(name)))
 	}
 	return c.done()
 }

@@ -90,7 +90,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 func (c *Curves) add(line []byte) {
 	var row map[string]json.RawMessage
 	var at *float64
-	if json.Unmarshal(line, &row) != nil || json.Unmarshal(row["step"], &at) != nil || at == nil || !(*at >= 0 && *at < 1<<53 && *at == math.Trunc(*at)) {
+	if json.Unmarshal(line, &row) != nil || json.Unmarshal(row["step"], &at) != nil || at == nil ||
+		!(*at >= 0 && *at < 1<<53 && *at == math.Trunc(*at)) {
 		c.Bad++
 		return
 	}

@@ -33,7 +33,8 @@ func evalSection(d Data) section {
 		names := groups[g]
 		slices.SortFunc(names, words.Natural)
 		ch := chart{title: g, last: d.Curves.Last}
-		if strings.Contains(g, "recall") && !strings.HasPrefix(g, "sum of recalls") || strings.Contains(g, "accuracy") || strings.Contains(g, "precision") {
+		if strings.Contains(g, "recall") && !strings.HasPrefix(g, "sum of recalls") ||
+			strings.Contains(g, "accuracy") || strings.Contains(g, "precision") {
 			ch.unit = "%"
 		}
 		var labels []string
@@ -49,7 +50,8 @@ func evalSection(d Data) section {
 			continue
 		}
 		ch.wide = ofSentences(names[0]) && len(labels) > 4 // whose keys have no room beside the title
-		ch.keys = len(labels) > 1 || strings.Contains(g, ": recall") || strings.Contains(g, ": precision") || strings.Contains(g, ": rank")
+		ch.keys = len(labels) > 1 || strings.Contains(g, ": recall") || strings.Contains(g, ": precision") ||
+			strings.Contains(g, ": rank")
 		s.add(ch, "")
 	}
 	if d.Scores != nil {
@@ -109,7 +111,8 @@ func evalGroup(name string) string {
 }
 
 func evalRank(group string) int {
-	for i, p := range []string{"image to text: recall", "text to image: recall", "linear", "means", "sum", "image to text: rank", "text to image: rank"} {
+	for i, p := range []string{"image to text: recall", "text to image: recall", "linear", "means", "sum",
+		"image to text: rank", "text to image: rank"} {
 		if strings.HasPrefix(group, p) {
 			return i
 		}
@@ -186,7 +189,8 @@ func lastEvaluation(c *Curves, names []string) (tables []Table) {
 			continue
 		}
 		last := lastOf(c.get(n))
-		other.Rows = append(other.Rows, Texts(strings.TrimPrefix(n, "eval/"), short(last.Value), fmt.Sprintf("%.0f", last.Step)))
+		other.Rows = append(other.Rows, Texts(strings.TrimPrefix(n, "eval/"), short(last.Value),
+			fmt.Sprintf("%.0f", last.Step)))
 	}
 	var columns []string
 	step := lastRanked(c, names)

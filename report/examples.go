@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ExamplesPage is the page of one evaluation of a task over examples: how often the answers are right, by what is asked,
-// and some examples of both. Everything but the title may be missing.
+// ExamplesPage is the page of one evaluation of a task over examples: how often the answers are right, by what is
+// asked, and some examples of both. Everything but the title may be missing.
 type ExamplesPage struct {
 	Title   string
 	Facts   []Fact
@@ -74,7 +74,8 @@ func (x ExamplesPage) accuracy() section {
 			if k.Baseline >= 0 {
 				baseline = fmt.Sprintf("%.1f", k.Baseline)
 			}
-			table.Rows = append(table.Rows, Texts(k.Kind, fmt.Sprint(k.Number), fmt.Sprintf("%.1f", k.Accuracy), baseline))
+			table.Rows = append(table.Rows, Texts(k.Kind, fmt.Sprint(k.Number), fmt.Sprintf("%.1f", k.Accuracy),
+				baseline))
 		}
 		s.Panels = append(s.Panels, panel{SVG: bars.draw(), Wide: true})
 		s.Tables = append(s.Tables, table)
@@ -145,7 +146,8 @@ func scoreBars(list []AnswerScore) template.HTML {
 		if s.Score >= 0 && s.Score <= 1 {
 			share = 100 * s.Score
 		}
-		fmt.Fprintf(&b, `<li%s style="background-size:%.1f%% 100%%"><span>%s</span><small>%s</small></li>`, class, share, escape(s.Answer), short(roundTo(s.Score, 3)))
+		fmt.Fprintf(&b, `<li%s style="background-size:%.1f%% 100%%"><span>%s</span><small>%s</small></li>`, class,
+			share, escape(s.Answer), short(roundTo(s.Score, 3)))
 	}
 	b.WriteString(`</ul>`)
 	return template.HTML(b.String())

@@ -48,7 +48,8 @@ type HeatTable struct {
 
 // WriteExplanation writes the page of an explained pair.
 func WriteExplanation(w io.Writer, e Explanation) error {
-	p := page{Title: e.Title, Kind: "what a score rests on", Beside: strings.Join(e.Beside, " "), Facts: e.Facts, Notes: e.Notes}
+	p := page{Title: e.Title, Kind: "what a score rests on", Beside: strings.Join(e.Beside, " "), Facts: e.Facts,
+		Notes: e.Notes}
 	seen := section{ID: "seen", Title: "Pair"}
 	seen.show(e.Seen)
 	p.show(seen)
@@ -118,7 +119,8 @@ func (t HeatTable) draw() template.HTML {
 			if marked[at] {
 				class += " marked"
 			}
-			fmt.Fprintf(&b, `<td class="%s" style="background:%s;color:%s" title="%s, %s: %s">%s</td>`, class, hex(c), hex(explain.Letters(c)), escape(name), escape(t.Columns[j]), explain.Figure(t.Values[at], 4), figure)
+			fmt.Fprintf(&b, `<td class="%s" style="background:%s;color:%s" title="%s, %s: %s">%s</td>`, class, hex(c),
+				hex(explain.Letters(c)), escape(name), escape(t.Columns[j]), explain.Figure(t.Values[at], 4), figure)
 		}
 		for _, x := range t.Beside {
 			cell("figure", explain.Figure(x.Values[i], 4))
@@ -154,7 +156,8 @@ func (s *section) show(list []Picture) {
 
 // img is the element of a picture.
 func (x Picture) img() template.HTML {
-	return template.HTML(`<img alt="` + escape(x.Alt) + `" src="data:image/png;base64,` + base64.StdEncoding.EncodeToString(x.PNG) + `">`)
+	return template.HTML(`<img alt="` + escape(x.Alt) + `" src="data:image/png;base64,` +
+		base64.StdEncoding.EncodeToString(x.PNG) + `">`)
 }
 
 // wordStrip is words on a colour as strong as their share of the largest one, with figures or without.
@@ -190,7 +193,8 @@ func heatScale() template.HTML {
 	for i := range 7 {
 		stops = append(stops, hex(explain.Heat(float64(i)/6)))
 	}
-	return template.HTML(`<div class="heat">nothing <i style="background:linear-gradient(90deg,` + strings.Join(stops, ",") + `)"></i> most</div>`)
+	return template.HTML(`<div class="heat">nothing <i style="background:linear-gradient(90deg,` + strings.Join(stops,
+		",") + `)"></i> most</div>`)
 }
 
 // Contributions is what class tokens, patches and words add to the scores of the right pairs of a
@@ -211,7 +215,8 @@ type Contributions struct {
 // WriteContributions writes the page of a split.
 func WriteContributions(w io.Writer, c Contributions) error {
 	p := page{Title: c.Title, Kind: "what the scores of right pairs rest on", Facts: c.Facts, Notes: c.Notes}
-	tokens := section{ID: "tokens", Title: "Class tokens", Missing: "The space has one class token, so there are no scores of single ones."}
+	tokens := section{ID: "tokens", Title: "Class tokens",
+		Missing: "The space has one class token, so there are no scores of single ones."}
 	name := "class token"
 	if !c.Tokened {
 		tokens.Title, name = "Spheres", "sphere"
@@ -221,12 +226,14 @@ func WriteContributions(w io.Writer, c Contributions) error {
 		tokens.Panels = []panel{{SVG: Bars{Title: "score of each " + name, Bars: c.Tokens}.draw(), Wide: true}}
 	}
 	patches := patchSection(c)
-	words := section{ID: "words", Title: "Words", Intro: "Mean share that a word has of what words add to the score of its text, over the texts that have it, with one standard deviation to both sides. The number of texts stands behind the word."}
+	words := section{ID: "words", Title: "Words",
+		Intro: "Mean share that a word has of what words add to the score of its text, over the texts that have it, with one standard deviation to both sides. The number of texts stands behind the word."}
 	if len(c.Words) > 0 {
 		words.Panels = append(words.Panels, panel{SVG: Bars{Title: "by word", Bars: c.Words}.draw(), Wide: true})
 	}
 	if len(c.Places) > 0 {
-		words.Panels = append(words.Panels, panel{SVG: Bars{Title: "by place in the text", Bars: c.Places}.draw(), Wide: true})
+		words.Panels = append(words.Panels, panel{SVG: Bars{Title: "by place in the text", Bars: c.Places}.draw(),
+			Wide: true})
 	}
 	p.show(tokens, patches, words)
 	return p.write(w)
@@ -235,11 +242,15 @@ func WriteContributions(w io.Writer, c Contributions) error {
 // patchSection shows what patches or regions add.
 func patchSection(c Contributions) section {
 	if len(c.Regions) > 0 {
-		return section{ID: "regions", Title: "Regions", Intro: "Mean share that a region has of what the regions of an image add to a score, by its number in the data, over the images that have so many, with one standard deviation to both sides.",
+		return section{ID: "regions", Title: "Regions",
+			Intro:  "Mean share that a region has of what the regions of an image add to a score, by its number in the data, over the images that have so many, with one standard deviation to both sides.",
 			Panels: []panel{{SVG: Bars{Title: "by number of the region", Bars: c.Regions}.draw(), Wide: true}}}
 	}
-	s := section{ID: "patches", Title: "Patches", Intro: "Mean share that each patch has of what patches add to a score. Images differ, so a map of one bright place means that the model looks there whatever the image shows.", Legend: heatScale()}
-	s.Panels = []panel{{SVG: heatGrid(c.Patches), Wide: true, Caption: fmt.Sprintf("An even map has %s %% everywhere. The largest share is %s %%.", short(100/float64(len(c.Patches.Values))), short(roundTo(100*c.Patches.Most(), 3)))}}
+	s := section{ID: "patches", Title: "Patches",
+		Intro: "Mean share that each patch has of what patches add to a score. Images differ, so a map of one bright place means that the model looks there whatever the image shows.", Legend: heatScale()}
+	s.Panels = []panel{{SVG: heatGrid(c.Patches), Wide: true,
+		Caption: fmt.Sprintf("An even map has %s %% everywhere. The largest share is %s %%.",
+			short(100/float64(len(c.Patches.Values))), short(roundTo(100*c.Patches.Most(), 3)))}}
 	return s
 }
 

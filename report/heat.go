@@ -60,7 +60,8 @@ func metricSection(d Data) section {
 			}
 			lo, hi, most = min(lo, v), max(hi, v), max(most, math.Abs(v))
 		}
-		text := fmt.Sprintf("%s, %s: departures from the identity between %s and %s.", m.Name, strings.ReplaceAll(m.Form, "_", "-"), short(lo), short(hi))
+		text := fmt.Sprintf("%s, %s: departures from the identity between %s and %s.", m.Name,
+			strings.ReplaceAll(m.Form, "_", "-"), short(lo), short(hi))
 		if bad > 0 {
 			text += fmt.Sprintf(" %d weights are no finite numbers.", bad)
 		}
@@ -91,7 +92,8 @@ func metricSection(d Data) section {
 func bars(name string, x []float64) template.HTML {
 	w, h := wideWidth, chartHeight
 	c := newCanvas(w, h, "weights of "+name)
-	f := frame{c: c, left: marginLeft, top: marginTop, width: w - marginLeft - marginRight, height: h - marginTop - marginFoot}
+	f := frame{c: c, left: marginLeft, top: marginTop, width: w - marginLeft - marginRight,
+		height: h - marginTop - marginFoot}
 	lo, hi := 0.0, 0.0
 	for _, v := range x {
 		lo, hi = min(lo, v), max(hi, v)
@@ -141,7 +143,8 @@ func shade(t float64) string {
 
 // cellsAt draws a square of n x n values at (x, y) as one path per shade.
 func cellsAt(c *canvas, x, y, cell float64, n int, value func(i, j int) float64) {
-	c.b.WriteString(`<g shape-rendering="crispEdges" transform="translate(` + px(x) + ` ` + px(y) + `) scale(` + strconv.FormatFloat(cell, 'f', 4, 64) + `)">`)
+	c.b.WriteString(`<g shape-rendering="crispEdges" transform="translate(` + px(x) + ` ` + px(y) + `) scale(` +
+		strconv.FormatFloat(cell, 'f', 4, 64) + `)">`)
 	fmt.Fprintf(&c.b, `<rect fill="#ffffff" width="%d" height="%d"/>`, n, n)
 	paths := make([]strings.Builder, 2*shades+1)
 	for i := range n {
@@ -171,7 +174,8 @@ func scale(c *canvas, x, y, h, most float64) {
 	const w = 14.0
 	for k := shades; k >= -shades; k-- {
 		top := y + h*float64(shades-k)/(2*shades+1)
-		fmt.Fprintf(&c.b, `<rect fill="%s" x="%s" y="%s" width="%s" height="%s"/>`, shade(float64(k)/shades), px(x), px(top), px(w), px(h/(2*shades+1)+0.4))
+		fmt.Fprintf(&c.b, `<rect fill="%s" x="%s" y="%s" width="%s" height="%s"/>`, shade(float64(k)/shades), px(x),
+			px(top), px(w), px(h/(2*shades+1)+0.4))
 	}
 	c.rect("frame", x, y, w, h)
 	for _, l := range []struct{ at, v float64 }{{0, most}, {0.5, 0}, {1, -most}} {

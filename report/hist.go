@@ -185,7 +185,8 @@ func hills(title, label string, list []hill, w float64) template.HTML {
 		outline := [][2]float64{{f.left, f.top + f.height}}
 		for i, v := range count(x.values) {
 			y := f.atY(v)
-			outline = append(outline, [2]float64{f.atX(lo + float64(i)*width), y}, [2]float64{f.atX(lo + float64(i+1)*width), y})
+			outline = append(outline, [2]float64{f.atX(lo + float64(i)*width), y},
+				[2]float64{f.atX(lo + float64(i+1)*width), y})
 		}
 		outline = append(outline, [2]float64{f.left + f.width, f.top + f.height})
 		c.path("hist "+x.hue, outline, true)

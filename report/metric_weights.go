@@ -11,8 +11,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// weightPanels draws what the weights of a metric are besides where they stand: of a diagonal the weights in their order and how often
-// they are, of a dense metric its singular values. x are the departures from the identity, with 0 for what is not finite.
+// weightPanels draws what the weights of a metric are besides where they stand: of a diagonal the weights in their
+// order and how often they are, of a dense metric its singular values. x are the departures from the identity, with 0
+// for what is not finite.
 func weightPanels(m Metric, x []float64) []panel {
 	switch m.Form {
 	case Diag:
@@ -43,8 +44,9 @@ func weightPanels(m Metric, x []float64) []panel {
 		for _, v := range s {
 			sum, squares = sum+v, squares+v*v
 		}
-		return []panel{{SVG: ranked(m.Name+", singular values", s), Caption: fmt.Sprintf("The singular values of W from %s to %s. Those of the identity are 1. As many equal ones as %s of them would have the same sum and sum of squares.",
-			short(s[0]), short(s[len(s)-1]), short(sum*sum/max(squares, math.SmallestNonzeroFloat64)))}}
+		return []panel{{SVG: ranked(m.Name+", singular values", s),
+			Caption: fmt.Sprintf("The singular values of W from %s to %s. Those of the identity are 1. As many equal ones as %s of them would have the same sum and sum of squares.",
+				short(s[0]), short(s[len(s)-1]), short(sum*sum/max(squares, math.SmallestNonzeroFloat64)))}}
 	}
 	return nil
 }
@@ -52,8 +54,8 @@ func weightPanels(m Metric, x []float64) []panel {
 // mostSingular is the side of the largest matrix whose singular values are found: 1024^3 operations take seconds.
 const mostSingular = 1024
 
-// singular returns the singular values of the first rows of the identity plus departures x (n, n), the largest first; nil where they
-// are not found.
+// singular returns the singular values of the first rows of the identity plus departures x (n, n), the largest first;
+// nil where they are not found.
 func singular(x []float64, n, rows int) []float64 {
 	w := mat.NewDense(n, n, slices.Clone(x))
 	for i := range rows {

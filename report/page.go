@@ -34,9 +34,11 @@ func Write(w io.Writer, d Data) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	p := page{Title: d.Title, Kind: "training run", Facts: d.Facts, Settings: d.Settings, Environment: d.Environment, Notes: d.Notes}
+	p := page{Title: d.Title, Kind: "training run", Facts: d.Facts, Settings: d.Settings, Environment: d.Environment,
+		Notes: d.Notes}
 	if d.Curves != nil && d.Curves.Bad > 0 {
-		p.Notes = append(p.Notes[:len(p.Notes):len(p.Notes)], fmt.Sprintf("%d lines of the log could not be read and are left out.", d.Curves.Bad))
+		p.Notes = append(p.Notes[:len(p.Notes):len(p.Notes)],
+			fmt.Sprintf("%d lines of the log could not be read and are left out.", d.Curves.Bad))
 	}
 	pairs, err := pairSection(d)
 	if err != nil {
@@ -54,7 +56,8 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return err
 	}
-	p.show(lossSection(d), stepSection(d), evalSection(d), classes, sentences, graphSection(d), pairs, metricSection(d), scatter)
+	p.show(lossSection(d), stepSection(d), evalSection(d), classes, sentences, graphSection(d), pairs, metricSection(d),
+		scatter)
 	return p.write(w)
 }
 
@@ -87,11 +90,15 @@ func (d Data) check() error {
 	if f := d.Features; f != nil {
 		switch {
 		case f.N < 1 || f.C < 1 || len(f.Images) != f.N*f.C:
-			return fmt.Errorf("report: features of %d images x %d channels need %d numbers (got %d)", f.N, f.C, f.N*f.C, len(f.Images))
+			return fmt.Errorf("report: features of %d images x %d channels need %d numbers (got %d)", f.N, f.C, f.N*f.C,
+				len(f.Images))
 		case f.Texts != nil && len(f.Texts) != f.N*f.C:
-			return fmt.Errorf("report: features of %d texts x %d channels need %d numbers (got %d)", f.N, f.C, f.N*f.C, len(f.Texts))
-		case f.Labels != nil && len(f.Labels) != f.N, f.Numbers != nil && len(f.Numbers) != f.N, f.Captions != nil && len(f.Captions) != f.N:
-			return fmt.Errorf("report: labels, numbers and captions must be one per image (got %d, %d and %d for %d)", len(f.Labels), len(f.Numbers), len(f.Captions), f.N)
+			return fmt.Errorf("report: features of %d texts x %d channels need %d numbers (got %d)", f.N, f.C, f.N*f.C,
+				len(f.Texts))
+		case f.Labels != nil && len(f.Labels) != f.N, f.Numbers != nil && len(f.Numbers) != f.N, f.Captions != nil &&
+			len(f.Captions) != f.N:
+			return fmt.Errorf("report: labels, numbers and captions must be one per image (got %d, %d and %d for %d)",
+				len(f.Labels), len(f.Numbers), len(f.Captions), f.N)
 		}
 	}
 	for _, m := range d.Metrics {

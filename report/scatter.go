@@ -50,13 +50,15 @@ func scatterSection(d Data) (section, error) {
 	case f.Texts != nil:
 		what = "Filled dots are images, crosses their captions; a line joins each image with its caption."
 	}
-	s.Intro = fmt.Sprintf("%s of the %s split in the space where the model compares them. %s", words.Count(f.N, noun), f.Split, what)
+	s.Intro = fmt.Sprintf("%s of the %s split in the space where the model compares them. %s", words.Count(f.N, noun),
+		f.Split, what)
 	if f.Attribute != "" {
 		s.Intro += " The colour is the attribute " + f.Attribute + "."
 	}
 	col := f.colouring()
 	s.Legend = col.legend()
-	caption := fmt.Sprintf("The two directions of the largest variance: %.0f %% and %.0f %% of all.", 100*share[0], 100*share[1])
+	caption := fmt.Sprintf("The two directions of the largest variance: %.0f %% and %.0f %% of all.", 100*share[0],
+		100*share[1])
 	if gap > 0 {
 		caption += fmt.Sprintf(" The distance between the mean of the images and that of the captions is %.0f %% of the whole variance; it is taken away here, so that both lie on each other.", 100*gap)
 	}
@@ -214,7 +216,8 @@ func (f *Features) quantities(c colouring) colouring {
 
 // sequence is a scale of rising lightness for t from 0 to 1.
 func sequence(t float64) string {
-	stops := [][3]float64{{0x3b, 0x2a, 0x8c}, {0x2b, 0x6f, 0xa8}, {0x1f, 0x9e, 0x89}, {0x7c, 0xc4, 0x4a}, {0xf0, 0xd0, 0x2c}}
+	stops := [][3]float64{{0x3b, 0x2a, 0x8c}, {0x2b, 0x6f, 0xa8}, {0x1f, 0x9e, 0x89}, {0x7c, 0xc4, 0x4a},
+		{0xf0, 0xd0, 0x2c}}
 	at := max(0, min(1, t)) * float64(len(stops)-1)
 	i := min(int(at), len(stops)-2)
 	var b [3]int

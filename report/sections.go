@@ -30,7 +30,8 @@ func (d Data) smoothed(title, unit, name string, colour int) chart {
 
 // lossSection draws the total and every part.
 func lossSection(d Data) section {
-	s := section{ID: "loss", Title: "Loss", Intro: "Pale: as logged. Strong: the local mean. Each part as it is before its weight; the total is the weighted sum."}
+	s := section{ID: "loss", Title: "Loss",
+		Intro: "Pale: as logged. Strong: the local mean. Each part as it is before its weight; the total is the weighted sum."}
 	names := d.Curves.Names("loss/")
 	if len(d.Curves.get("loss")) > 0 {
 		names = append([]string{"loss"}, names...)
@@ -45,7 +46,8 @@ func lossSection(d Data) section {
 			title = "total"
 		}
 		ch := d.smoothed(title, "", name, i)
-		if title == "itc_in_batch" && d.Batch > 1 || title == "itc" && d.Batch > 1 && !d.Queued && len(d.Curves.get("loss/itc_in_batch")) == 0 {
+		if title == "itc_in_batch" && d.Batch > 1 || title == "itc" && d.Batch > 1 && !d.Queued &&
+			len(d.Curves.get("loss/itc_in_batch")) == 0 {
 			ch.levels = append(ch.levels, level{math.Log(float64(d.Batch)), fmt.Sprintf("chance: ln %d", d.Batch)})
 		}
 		s.add(ch, "")
@@ -120,7 +122,8 @@ var graphWords = map[string]string{
 // graphSection draws graph/<modality>/<figure>: one chart per figure, one line per
 // modality.
 func graphSection(d Data) section {
-	s := section{ID: "graph", Title: "Graph over the queue", Intro: "Figures of each rebuilt graph, from which geodesics are read."}
+	s := section{ID: "graph", Title: "Graph over the queue",
+		Intro: "Figures of each rebuilt graph, from which geodesics are read."}
 	var figures, modalities []string
 	for _, name := range d.Curves.Names("graph/") {
 		modality, figure, ok := strings.Cut(strings.TrimPrefix(name, "graph/"), "/")

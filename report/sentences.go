@@ -43,8 +43,8 @@ type Places struct {
 	Texts   []string     `json:"texts"`             // of each pair
 }
 
-// Place finds the places of n pairs of vectors, first (n, c) and second (n, c), by their directions: PCA and t-SNE, whose
-// jitter seed draws.
+// Place finds the places of n pairs of vectors, first (n, c) and second (n, c), by their directions: PCA and t-SNE,
+// whose jitter seed draws.
 func (p *Places) Place(first, second []float32, c int, seed uint64) error {
 	var x []float64
 	for _, list := range [][]float32{first, second} {
@@ -76,7 +76,8 @@ func (p *Places) Place(first, second []float32, c int, seed uint64) error {
 func (p *Places) check() error {
 	n := len(p.Texts)
 	if n == 0 || len(p.PCA) != 2*n || len(p.TSNE) != 2*n || len(p.Labels) != n && len(p.Numbers) != n {
-		return fmt.Errorf("report: %d pairs of sentences need two places each and a label (got %d, %d, %d and %d)", n, len(p.PCA), len(p.TSNE), len(p.Labels), len(p.Numbers))
+		return fmt.Errorf("report: %d pairs of sentences need two places each and a label (got %d, %d, %d and %d)", n,
+			len(p.PCA), len(p.TSNE), len(p.Labels), len(p.Numbers))
 	}
 	return nil
 }
@@ -120,9 +121,11 @@ func sentenceSection(d Data) (section, error) {
 		col := f.colouring()
 		s.Legend = col.legend()
 		s.Panels = append(s.Panels,
-			panel{SVG: scatter(p.Task+", PCA", f, p.PCA, col), Wide: true, Caption: fmt.Sprintf("%d pairs of %s: dots are first sentences, crosses second ones, a line joins both; the colour is the %s. The two directions of the largest variance: %.0f %% and %.0f %% of all.",
-				f.N, p.Task, what, 100*p.Share[0], 100*p.Share[1])},
-			panel{SVG: scatter(p.Task+", t-SNE", f, p.TSNE, col), Wide: true, Caption: "Near points are near in the full space too; distances between groups and the sizes of groups mean nothing."})
+			panel{SVG: scatter(p.Task+", PCA", f, p.PCA, col), Wide: true,
+				Caption: fmt.Sprintf("%d pairs of %s: dots are first sentences, crosses second ones, a line joins both; the colour is the %s. The two directions of the largest variance: %.0f %% and %.0f %% of all.",
+					f.N, p.Task, what, 100*p.Share[0], 100*p.Share[1])},
+			panel{SVG: scatter(p.Task+", t-SNE", f, p.TSNE, col), Wide: true,
+				Caption: "Near points are near in the full space too; distances between groups and the sizes of groups mean nothing."})
 	}
 	if svg := cosineHills(x.Cosines); svg.SVG != "" {
 		s.Panels = append(s.Panels, svg)
@@ -170,7 +173,8 @@ func spectra(list []Spectrum) panel {
 	if ch.curves == nil {
 		return panel{}
 	}
-	return panel{SVG: ch.draw(), Wide: true, Caption: "Of the sentences with their mean taken away: the slower the fall, the more directions are in use."}
+	return panel{SVG: ch.draw(), Wide: true,
+		Caption: "Of the sentences with their mean taken away: the slower the fall, the more directions are in use."}
 }
 
 // ofSentences says whether a number is one of tasks of sentence pairs.
@@ -179,13 +183,15 @@ func ofSentences(name string) bool {
 	return ok
 }
 
-// sentenceCurve says whether such a number has a curve: of STS tasks Spearman's correlation over all pairs, of others all but a
-// constant.
+// sentenceCurve says whether such a number has a curve: of STS tasks Spearman's correlation over all pairs, of others
+// all but a constant.
 func sentenceCurve(name string) bool {
-	return !strings.HasPrefix(name, "eval/sts/") && !strings.HasSuffix(name, "/constant") || strings.Count(name, "/") == 3 && strings.HasSuffix(name, "/spearman")
+	return !strings.HasPrefix(name, "eval/sts/") && !strings.HasSuffix(name, "/constant") ||
+		strings.Count(name, "/") == 3 && strings.HasSuffix(name, "/spearman")
 }
 
-// sentenceGroup is the chart that a number of tasks of sentence pairs stands in, and its label there; ok is false for another number.
+// sentenceGroup is the chart that a number of tasks of sentence pairs stands in, and its label there; ok is false for
+// another number.
 func sentenceGroup(name string) (group, label string, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(name, "eval/"), "/")
 	last := len(parts) - 1

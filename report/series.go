@@ -2,8 +2,8 @@ package report
 
 import "math"
 
-// series is a curve as it is read. It holds at most MaxPoints shares of the rows, which follow one another and have the same
-// number of rows each; when there is one more, every two become one.
+// series is a curve as it is read. It holds at most MaxPoints shares of the rows, which follow one another and have the
+// same number of rows each; when there is one more, every two become one.
 type series struct {
 	shares []share
 	rows   int    // of a share, but for the last one
@@ -52,7 +52,8 @@ func (s *series) settle() {
 // with returns the share of the rows of a and of those of b, which follow.
 func (a share) with(b share) share {
 	n := a.n + b.n
-	out := share{a.first, a.low, a.high, b.last, Point{a.mean.Step*(a.n/n) + b.mean.Step*(b.n/n), a.mean.Value*(a.n/n) + b.mean.Value*(b.n/n)}, n}
+	out := share{a.first, a.low, a.high, b.last,
+		Point{a.mean.Step*(a.n/n) + b.mean.Step*(b.n/n), a.mean.Value*(a.n/n) + b.mean.Value*(b.n/n)}, n}
 	if b.low.Value < a.low.Value {
 		out.low = b.low
 	}
@@ -62,8 +63,8 @@ func (a share) with(b share) share {
 	return out
 }
 
-// cut forgets the rows from a step on. Of a share that has rows on both sides of it there is left what is known of those
-// before, with the mean of all for theirs.
+// cut forgets the rows from a step on. Of a share that has rows on both sides of it there is left what is known of
+// those before, with the mean of all for theirs.
 func (s *series) cut(step float64) {
 	if s.newest != nil && s.newest.Step >= step {
 		s.newest = nil

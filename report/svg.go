@@ -15,7 +15,8 @@ type canvas struct{ b strings.Builder }
 // newCanvas begins a picture of w x h units whose text alternative is label.
 func newCanvas(w, h float64, label string) *canvas {
 	c := &canvas{}
-	fmt.Fprintf(&c.b, `<svg viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`, px(w), px(h), px(w), px(h), escape(label))
+	fmt.Fprintf(&c.b, `<svg viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`, px(w), px(h),
+		px(w), px(h), escape(label))
 	return c
 }
 
@@ -52,7 +53,8 @@ func (c *canvas) rect(class string, x, y, w, h float64) {
 
 // text writes s; anchor is start, middle or end.
 func (c *canvas) text(class, anchor string, x, y float64, s string) {
-	fmt.Fprintf(&c.b, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, px(x), px(y), escape(s))
+	fmt.Fprintf(&c.b, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, px(x), px(y),
+		escape(s))
 }
 
 // heading writes the title of a picture with what is beside it in a weaker face.

@@ -42,7 +42,8 @@ func TSNE(x []float64, n, c int, start [][2]float64, o TSNEOptions) [][2]float64
 	if o.Steps == 0 {
 		o.Steps = 500
 	}
-	t := &tsne{n: n, y: y, p: affinities(x, n, c, o.Perplexity), force: make([][2]float64, n), kernel: make([]float64, n*n), sums: make([]float64, n)}
+	t := &tsne{n: n, y: y, p: affinities(x, n, c, o.Perplexity), force: make([][2]float64, n),
+		kernel: make([]float64, n*n), sums: make([]float64, n)}
 	t.begin(start, o.Seed)
 	t.descend(o.Steps)
 	return y

@@ -18,8 +18,9 @@ type dataFacts []setup.Fact
 
 func (d dataFacts) same(g parallel.Group) error { return setup.Alike(g, d...) }
 
-// dataOf identifies the data that a run has opened: the sizes of the files that the configuration names, what their lists say, in its
-// order, and the features of small files. What other files hold is compared later, see checkData; what decodes pixels is here.
+// dataOf identifies the data that a run has opened: the sizes of the files that the configuration names, what their
+// lists say, in its order, and the features of small files. What other files hold is compared later, see checkData;
+// what decodes pixels is here.
 func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 	if r.group.Size() == 1 {
 		return nil, nil
@@ -29,7 +30,8 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 	if r.data != nil {
 		for _, s := range r.data.Splits {
 			for i, f := range s.Record.Files {
-				out = append(out, setup.NewFact(s.Inputs[i].Key, fmt.Sprint(f.Path, f.Bytes), fmt.Sprintf("%s of %d bytes", f.Path, f.Bytes), hint))
+				out = append(out, setup.NewFact(s.Inputs[i].Key, fmt.Sprint(f.Path, f.Bytes),
+					fmt.Sprintf("%s of %d bytes", f.Path, f.Bytes), hint))
 			}
 		}
 	}
@@ -41,10 +43,15 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, setup.NewFact("vocabulary", fmt.Sprint(r.tok.Size(), crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), fmt.Sprintf("%d tokens, checksum %08x", r.tok.Size(), crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), "name one with data.vocab that is the same on every machine, or give all the same data to learn it from"))
+		out = append(out, setup.NewFact("vocabulary",
+			fmt.Sprint(r.tok.Size(), crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))),
+			fmt.Sprintf("%d tokens, checksum %08x", r.tok.Size(),
+				crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))),
+			"name one with data.vocab that is the same on every machine, or give all the same data to learn it from"))
 	}
 	if s := r.set; s != nil && s.Galleries != nil {
-		out = append(out, setup.NewFact("split "+r.cfg.Eval.Split, fmt.Sprint(s.Len()), fmt.Sprintf("%d rows", s.Len()), hint))
+		out = append(out, setup.NewFact("split "+r.cfg.Eval.Split, fmt.Sprint(s.Len()), fmt.Sprintf("%d rows", s.Len()),
+			hint))
 	}
 	if stream != nil {
 		out = append(out, setup.NewFact("number of training samples", fmt.Sprint(stream.EpochSamples()), "", hint))
@@ -78,5 +85,6 @@ func (r *Run) sameParameters(context.Context) error {
 		h.Write(buf)
 	}
 	sum := fmt.Sprintf("%08x", h.Sum32())
-	return setup.Alike(r.group, setup.NewFact("start of parameters", sum, "checksum "+sum, "give all machines the same files of init.checkpoint, init.image and init.text, and the same processors"))
+	return setup.Alike(r.group, setup.NewFact("start of parameters", sum, "checksum "+sum,
+		"give all machines the same files of init.checkpoint, init.image and init.text, and the same processors"))
 }

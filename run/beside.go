@@ -28,8 +28,8 @@ func tasksBeside(cfg config.Config, set *Split) (list []string) {
 	return list
 }
 
-// checkBeside opens what these tasks read and looks for the number that compares checkpoints, so that nothing is found missing after
-// hours of training.
+// checkBeside opens what these tasks read and looks for the number that compares checkpoints, so that nothing is found
+// missing after hours of training.
 func checkBeside(ctx context.Context, cfg config.Config, set *Split) error {
 	if err := checkKeptBy(cfg, set); err != nil {
 		return err

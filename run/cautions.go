@@ -28,8 +28,8 @@ func trainingCautions(dir string) []string {
 	return tasks.NotEmpty(sanity.Loss(losses))
 }
 
-// LogCautions returns what the log of a run folder says of its training and of its last evaluation; nothing where there is no log
-// that can be read.
+// LogCautions returns what the log of a run folder says of its training and of its last evaluation; nothing where there
+// is no log that can be read.
 func LogCautions(dir string) []string {
 	rows, err := runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile))
 	if err != nil {
@@ -63,8 +63,8 @@ func curveCautions(c *pages.Curves) []string {
 	return append(tasks.NotEmpty(sanity.Loss(losses)), loggedCautions(last)...)
 }
 
-// loggedCautions says of the last retrieval of a log that it is at chance. The log has no number of images: by chance the right one
-// of n images is found first in 1/n of the searches, which is n, or less where a text has several.
+// loggedCautions says of the last retrieval of a log that it is at chance. The log has no number of images: by chance
+// the right one of n images is found first in 1/n of the searches, which is n, or less where a text has several.
 func loggedCautions(last map[string]float64) []string {
 	p := tasks.Logged(retrieval.Name, "")
 	chance := func(name string) float64 { return last[p+eval.Random+"/"+name] }
@@ -75,7 +75,8 @@ func loggedCautions(last map[string]float64) []string {
 	direction := func(what, name string) string {
 		var shares []sanity.Share
 		for _, k := range []string{"r1", "r5", "r10"} {
-			shares = append(shares, sanity.Share{Name: "R@" + k[1:], Value: last[p+name+"_"+k], Chance: chance(name + "_" + k), N: n})
+			shares = append(shares, sanity.Share{Name: "R@" + k[1:], Value: last[p+name+"_"+k],
+				Chance: chance(name + "_" + k), N: n})
 		}
 		return sanity.AtChance(what, shares...)
 	}

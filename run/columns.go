@@ -14,8 +14,8 @@ import (
 // columnRows of a file are looked at, evenly spaced: a column that decides alone shows in few.
 const columnRows = 500
 
-// ColumnCautions says of the files of stored features of a configuration that one column alone decides what is near; nothing of
-// data of another kind, or that cannot be read, which whoever reads all of it tells.
+// ColumnCautions says of the files of stored features of a configuration that one column alone decides what is near;
+// nothing of data of another kind, or that cannot be read, which whoever reads all of it tells.
 func ColumnCautions(cfg config.Config) []string {
 	if cfg.Data.Kind != "pairs" {
 		return nil

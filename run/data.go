@@ -139,7 +139,8 @@ func (r *Run) noteOtherSplit(ck *checkpoint.Checkpoint) {
 	}
 	for _, s := range r.data.Splits {
 		was := known.Record.Splits[s.Name]
-		if s.Name != "train" && was != nil && slices.EqualFunc(was.Files, s.Record.Files, func(a, b record.File) bool { return a.Path == b.Path }) {
+		if s.Name != "train" && was != nil &&
+			slices.EqualFunc(was.Files, s.Record.Files, func(a, b record.File) bool { return a.Path == b.Path }) {
 			known.Note(context.Background(), s, r.report.Say)
 		}
 	}

@@ -61,7 +61,8 @@ func (r *Run) checkData(ctx context.Context, e *train.Event) error {
 	}
 	if r.group.Size() > 1 {
 		t := r.cfg.Train
-		if !e.Last && !schedule.Due(e.Step, t.SaveEverySteps, e.Total) && !schedule.Due(e.Step, r.evalEvery(), e.Total) {
+		if !e.Last && !schedule.Due(e.Step, t.SaveEverySteps, e.Total) &&
+			!schedule.Due(e.Step, r.evalEvery(), e.Total) {
 			return nil
 		}
 		return r.compareRanks(p, e.Last)

@@ -65,9 +65,10 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 	}
 	s, m := r.Session(), r.pairs
 	p := Plan{
-		Parameters: m.Params().Count(), Trainable: m.Trained(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
-		Nodes: m.Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
-		Graphs: r.cfg.Queue.Size > 0 && r.cfg.Has(section.Graph),
+		Parameters: m.Params().Count(), Trainable: m.Trained(), Vocabulary: m.Vocab(), Steps: s.Span().Total,
+		StepsAnEpoch: s.Span().PerEpoch, Nodes: m.Nodes(), Engine: r.engine.Describe(),
+		Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps), Graphs: r.cfg.Queue.Size > 0 &&
+			r.cfg.Has(section.Graph),
 	}
 	if n := r.group.Size(); n > 1 {
 		p.Processes, p.RankRows = n, r.cfg.RankRows()

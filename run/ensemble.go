@@ -14,18 +14,25 @@ import (
 // EvaluateWith evaluates retrieval by the mean of the scores that t and other models give the
 // pairs of a split, with equal weights; empty is eval.split. All must see the same images and
 // texts in the same order. Folds and sizes are those of t.
-func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split string, progress func(phase string, done, total int)) (Scores, error) {
+func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split string,
+	progress func(phase string, done, total int)) (Scores, error) {
 	if t.Config.Eval.RerankTop > 0 {
-		return nil, &ArgumentError{Err: fmt.Errorf("eval.rerank_top = %d re-ranks by one model: set it to 0 to average the scores of several", t.Config.Eval.RerankTop)}
+		return nil, &ArgumentError{Err: fmt.Errorf(
+			"eval.rerank_top = %d re-ranks by one model: set it to 0 to average the scores of several",
+			t.Config.Eval.RerankTop)}
 	}
 	all := append([]*Trained{t}, others...)
 	var list []Evaluation
 	for _, x := range all {
 		if x.Config.Has(section.ImagesAlone) {
-			return nil, &ArgumentError{Err: fmt.Errorf("%s: scores of pairs need a model of images and texts, and model.system %q has no text tower", x.Checkpoint.Path, x.Config.Model.System)}
+			return nil, &ArgumentError{Err: fmt.Errorf(
+				"%s: scores of pairs need a model of images and texts, and model.system %q has no text tower",
+				x.Checkpoint.Path, x.Config.Model.System)}
 		}
 		if x.Config.Has(section.Sentences) {
-			return nil, &ArgumentError{Err: fmt.Errorf("%s: scores of pairs need a model of images and texts, and model.system %q has no images", x.Checkpoint.Path, x.Config.Model.System)}
+			return nil, &ArgumentError{Err: fmt.Errorf(
+				"%s: scores of pairs need a model of images and texts, and model.system %q has no images",
+				x.Checkpoint.Path, x.Config.Model.System)}
 		}
 		set, err := x.Split(ctx, t.SplitName(split), progress)
 		if err != nil {
@@ -36,13 +43,16 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 		}
 		if len(list) > 0 {
 			if err := sameGalleries(list[0].Set, set); err != nil {
-				return nil, &ArgumentError{Err: fmt.Errorf("%s and %s have other splits %q: %w: evaluate both on the same data, by --config or --set", t.Checkpoint.Path, x.Checkpoint.Path, t.SplitName(split), err)}
+				return nil, &ArgumentError{Err: fmt.Errorf(
+					"%s and %s have other splits %q: %w: evaluate both on the same data, by --config or --set",
+					t.Checkpoint.Path, x.Checkpoint.Path, t.SplitName(split), err)}
 			}
 		}
 		if err := x.LoadForSplit(); err != nil {
 			return nil, err
 		}
-		list = append(list, Evaluation{Task: retrieval.Name, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.Group, Progress: progress, Say: t.Say})
+		list = append(list, Evaluation{Task: retrieval.Name, Config: x.Config, Engine: x.Engine, Model: x.Model,
+			Tokenizer: x.Tokenizer, Set: set, Group: x.Group, Progress: progress, Say: t.Say})
 	}
 	list[0].With = list[1:]
 	t.evaluated = list[0].Set

@@ -43,7 +43,8 @@ func CheckTask(name string) error {
 		return nil
 	}
 	list := EvalTasks()
-	return &ArgumentError{Err: fmt.Errorf("no task %q: the tasks are %s and %s", name, strings.Join(list[:len(list)-1], ", "), list[len(list)-1])}
+	return &ArgumentError{Err: fmt.Errorf("no task %q: the tasks are %s and %s", name,
+		strings.Join(list[:len(list)-1], ", "), list[len(list)-1])}
 }
 
 // DefaultTask is the task that a system is evaluated on unless asked otherwise.
@@ -60,14 +61,15 @@ func DefaultTask(cfg config.Config) string {
 	return all.List[0].Name
 }
 
-// ReadsSplit says whether a task, empty for that of the system, reads a split of images and texts, or other files alone.
+// ReadsSplit says whether a task, empty for that of the system, reads a split of images and texts, or other files
+// alone.
 func ReadsSplit(cfg config.Config, task string) bool {
 	t, err := taskOf(cfg, task)
 	return err == nil && OfSplit(cfg, task) && (t.Kind == "" || t.Kind != cfg.Data.Kind)
 }
 
-// OfSplit says whether a task, empty for that of the system, is about a split of the data, of examples and pairs of sentences too, and
-// not about files of its own.
+// OfSplit says whether a task, empty for that of the system, is about a split of the data, of examples and pairs of
+// sentences too, and not about files of its own.
 func OfSplit(cfg config.Config, task string) bool {
 	t, err := taskOf(cfg, task)
 	return err != nil || t.OwnFiles == nil || !t.OwnFiles(&tasks.Setup{System: systemOf(cfg), Settings: cfg.Settings()})
@@ -78,8 +80,8 @@ func systemOf(cfg config.Config) tasks.System {
 	v := cfg.View()
 	images, texts, stored := !v.Has(section.Sentences), !v.Has(section.ImagesAlone), v.Has(section.Stored)
 	return tasks.System{
-		Name: cfg.Model.System, Tuned: cfg.Task(), Images: images, Texts: texts, Words: texts && !stored, Stored: stored,
-		Identities: v.Has(section.Identities), Pairs: v.Has(section.SentencePairs),
+		Name: cfg.Model.System, Tuned: cfg.Task(), Images: images, Texts: texts, Words: texts && !stored,
+		Stored: stored, Identities: v.Has(section.Identities), Pairs: v.Has(section.SentencePairs),
 	}
 }
 
@@ -100,9 +102,9 @@ type Evaluation struct {
 	Say func(format string, args ...any)
 }
 
-// Evaluate runs a task on a split, without rows that cannot be read where data.max_bad_share allows it: these are left out of
-// Evaluation.Set for good. It ends early with the error of ctx. Of several processes all call it, and the outcome of rank 0
-// counts: others may have none.
+// Evaluate runs a task on a split, without rows that cannot be read where data.max_bad_share allows it: these are left
+// out of Evaluation.Set for good. It ends early with the error of ctx. Of several processes all call it, and the
+// outcome of rank 0 counts: others may have none.
 func Evaluate(ctx context.Context, e Evaluation) (s Scores, err error) {
 	task, err := taskOf(e.Config, e.Task)
 	if err != nil {
@@ -191,7 +193,8 @@ func (e Evaluation) setup(task tasks.Task) *tasks.Setup {
 		s.Model = partsOf(e.Model)
 	}
 	v := c.Eval
-	s.Settings = append(c.Settings(), retrieval.Options{MeanTies: v.Ties == config.TiesMean, RerankTop: v.RerankTop, Folds: v.Folds, KeepBy: c.Train.KeepBestBy},
+	s.Settings = append(c.Settings(), retrieval.Options{MeanTies: v.Ties == config.TiesMean, RerankTop: v.RerankTop,
+		Folds: v.Folds, KeepBy: c.Train.KeepBestBy},
 		probe.Options{Samples: v.ProbeSamples, Decay: v.ProbeDecay, Hold: v.ProbeHold, Neighbours: v.ProbeNeighbours})
 	for _, x := range e.With {
 		s.With = append(s.With, x.setup(task))
@@ -202,11 +205,12 @@ func (e Evaluation) setup(task tasks.Task) *tasks.Setup {
 // viewOf is how the model of a configuration sees pictures.
 func viewOf(c config.Config) tasks.View {
 	im := c.Model.Image
-	return tasks.View{Input: c.ImageInput(), Size: im.Size, Grid: im.Grid(), Depth: im.Depth, Fusion: c.Model.Text.FusionLayers}
+	return tasks.View{Input: c.ImageInput(), Size: im.Size, Grid: im.Grid(), Depth: im.Depth,
+		Fusion: c.Model.Text.FusionLayers}
 }
 
-// unaugmented is a configuration whose training images are resized and nothing else, without sentences between them; with captions as
-// they are written, or cleaned.
+// unaugmented is a configuration whose training images are resized and nothing else, without sentences between them;
+// with captions as they are written, or cleaned.
 func unaugmented(cfg config.Config, asWritten bool) config.Config {
 	d := &cfg.Data
 	d.Sentences.Batches = 0

@@ -19,15 +19,18 @@ import (
 )
 
 // alone are settings of a task whose loss stands alone: those of pre-training are off.
-var alone = []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0", "objective.mlm.weight=0",
-	"objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0", "queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}
+var alone = []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0",
+	"objective.mlm.weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0",
+	"queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}
 
 // pairKeys are keys and sections of what a model of images alone has not.
-var pairKeys = []string{"objective", "momentum", "queue", "model.text", "model.head", "model.interaction", "model.views", "model.image.resnet.shuffle_groups", "data.views", "data.crops", "data.cache_features", "data.tokens",
-	"init.text", "eval.rerank_top", "eval.score", "eval.beside", "train.accumulate", "train.keep_best_by"}
+var pairKeys = []string{"objective", "momentum", "queue", "model.text", "model.head", "model.interaction",
+	"model.views", "model.image.resnet.shuffle_groups", "data.views", "data.crops", "data.cache_features",
+	"data.tokens", "init.text", "eval.rerank_top", "eval.score", "eval.beside", "train.accumulate",
+	"train.keep_best_by"}
 
-// classificationSettings are those of a model of images alone over a configuration of another system: its image tower, its data and how it
-// is trained. What else it sets is of parts that are not there.
+// classificationSettings are those of a model of images alone over a configuration of another system: its image tower,
+// its data and how it is trained. What else it sets is of parts that are not there.
 func classificationSettings(base config.Config) (sets []string) {
 	if base.Has(section.Classes) {
 		return nil
@@ -39,12 +42,14 @@ func classificationSettings(base config.Config) (sets []string) {
 			}
 		}
 	}
-	return append(sets, "model.system=classes", fmt.Sprintf("model.head.dim=%d", base.Model.Image.TokenWidth()), "objective.classes.weight=1",
-		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "momentum.enabled=false", "queue.size=0", "eval.rerank_top=0")
+	return append(sets, "model.system=classes", fmt.Sprintf("model.head.dim=%d", base.Model.Image.TokenWidth()),
+		"objective.classes.weight=1", "objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0",
+		"objective.distill.alpha=0", "momentum.enabled=false", "queue.size=0", "eval.rerank_top=0")
 }
 
-// withoutTask are the settings that take another downstream task than task out of a configuration: for retrieval and grounding its loss, in
-// whose place they get theirs (see otherLosses for tasks that stand alone), and its examples of scenes, in whose place are the scenes.
+// withoutTask are the settings that take another downstream task than task out of a configuration: for retrieval and
+// grounding its loss, in whose place they get theirs (see otherLosses for tasks that stand alone), and its examples of
+// scenes, in whose place are the scenes.
 func withoutTask(task string, base config.Config) (sets []string) {
 	paired := task == retrieval.Name || task == grounding.Name
 	if loss := base.Objective.TaskLoss(); paired && loss != "" && loss != "objective."+task {
@@ -61,14 +66,16 @@ func withoutTask(task string, base config.Config) (sets []string) {
 	return sets
 }
 
-// otherLosses puts the settings of losses that a configuration trains by back to what they are by default, where they are off: all but the
-// loss of the task itself and those that alone sets.
+// otherLosses puts the settings of losses that a configuration trains by back to what they are by default, where they
+// are off: all but the loss of the task itself and those that alone sets.
 func otherLosses(task string, base config.Config) (sets []string) {
 	changed, off := base.NotDefault(), map[string]bool{}
 	for _, d := range changed {
 		section, key := cutKey(d.Path)
-		stays := slices.Contains([]string{"objective." + task, "objective.itc", "objective.itm", "objective.mlm"}, section)
-		if strings.HasPrefix(section, "objective.") && key == "weight" && !stays || d.Path == "objective.distill_scores.teacher" {
+		stays := slices.Contains([]string{"objective." + task, "objective.itc", "objective.itm", "objective.mlm"},
+			section)
+		if strings.HasPrefix(section, "objective.") && key == "weight" && !stays ||
+			d.Path == "objective.distill_scores.teacher" {
 			off[section] = true
 		}
 	}
@@ -89,8 +96,8 @@ func cutKey(path string) (section, key string) {
 	return path[:i], path[i+1:]
 }
 
-// sourceOf are the settings by which the task of a configuration of scenes, with sets over it, is about scenes, which data of
-// another kind is told, unless files to train on are named.
+// sourceOf are the settings by which the task of a configuration of scenes, with sets over it, is about scenes, which
+// data of another kind is told, unless files to train on are named.
 func sourceOf(base config.Config, sets []string) []string {
 	if base.Data.Kind != "scenes" && !(base.Data.ReadsExamples() && base.Data.Drawn()) {
 		return nil
@@ -138,13 +145,14 @@ func FinetuneTasks() []string {
 	return tasks.Names(all.List, func(t tasks.Task) bool { return t.Finetune != nil })
 }
 
-// FinetuneConfig returns the configuration of a run that fine-tunes the checkpoint at path for a task, empty for that of the configuration, or
-// retrieval. That is trained
-// as ALBEF does: contrast and matching without masked language modelling, and all captions of an image positives of each other. Other
-// tasks have a loss of their own. The settings are those of o.File, or where it is empty of the checkpoint, with o.Set over them.
+// FinetuneConfig returns the configuration of a run that fine-tunes the checkpoint at path for a task, empty for that
+// of the configuration, or retrieval. That is trained as ALBEF does: contrast and matching without masked language
+// modelling, and all captions of an image positives of each other. Other tasks have a loss of their own. The settings
+// are those of o.File, or where it is empty of the checkpoint, with o.Set over them.
 func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	if task != "" && !slices.Contains(FinetuneTasks(), task) {
-		return config.Config{}, &ArgumentError{Err: fmt.Errorf("no task %q to fine-tune for: the tasks are %s", task, strings.Join(FinetuneTasks(), ", "))}
+		return config.Config{}, &ArgumentError{Err: fmt.Errorf("no task %q to fine-tune for: the tasks are %s", task,
+			strings.Join(FinetuneTasks(), ", "))}
 	}
 	ck, err := setup.InitCheckpoint(path)
 	if err != nil {
@@ -157,7 +165,8 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	}
 	task = cmp.Or(task, base.Task(), retrieval.Name)
 	if task != classes.Name && (base.Has(section.Sentences) || base.Has(section.ImagesAlone)) {
-		return base, &ArgumentError{Err: fmt.Errorf("the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, base.Model.System, setup.ShellWord(config.Override("init.checkpoint", path)))}
+		return base, &ArgumentError{Err: fmt.Errorf(
+			"the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, base.Model.System, setup.ShellWord(config.Override("init.checkpoint", path)))}
 	}
 	if task == classes.Name {
 		own, err := setup.OwnConfig(ck)
@@ -165,11 +174,13 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 			return base, err
 		}
 		if own.Has(section.Sentences) || own.Has(section.Stored) || own.Has(section.Regions) {
-			return base, &ArgumentError{Err: fmt.Errorf("the task %s needs a tower that reads pixels, and the model in %s (model.system %q) has none: fine-tune another checkpoint", task, ck.Path, own.Model.System)}
+			return base, &ArgumentError{Err: fmt.Errorf(
+				"the task %s needs a tower that reads pixels, and the model in %s (model.system %q) has none: fine-tune another checkpoint", task, ck.Path, own.Model.System)}
 		}
 	}
 	sets := slices.Concat(settingsOf(task, base, o.Set...),
-		[]string{config.Override("init.checkpoint", path), "init.image.path=''", "init.text.path=''", "model.heads.start=''"})
+		[]string{config.Override("init.checkpoint", path), "init.image.path=''", "init.text.path=''",
+			"model.heads.start=''"})
 	if o.File == "" { // what belongs to the run that the configuration is from
 		sets = append(sets, "run.name=finetune", "run.out=''", "queue.start_steps=0")
 	}
@@ -179,7 +190,8 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 		return cfg, err
 	}
 	if cfg.Init.Checkpoint != path {
-		return cfg, config.Errors{{Path: "init.checkpoint", Value: cfg.Init.Checkpoint, Msg: "is what is fine-tuned, " + strconv.Quote(path),
+		return cfg, config.Errors{{Path: "init.checkpoint", Value: cfg.Init.Checkpoint,
+			Msg:  "is what is fine-tuned, " + strconv.Quote(path),
 			Hint: "leave it out, or name the other checkpoint with --checkpoint"}}
 	}
 	if err := setup.SameSplits(ck, cfg); err != nil {

@@ -43,7 +43,10 @@ type shownFit struct {
 
 // newFit returns the fit of a system to pairs.
 func newFit(cfg config.Config, m train.Fitter, p align.Pairs, report console.Reporter) shownFit {
-	p.Image = &watched{rows: p.Image, tell: func(done, total int) { report.Phase("fitting: reading pairs", done, total) }}
+	p.Image = &watched{rows: p.Image, tell: func(done, total int) {
+		report.Phase("fitting: reading pairs", done,
+			total)
+	}}
 	return shownFit{train.NewFitting(cfg, m, p), report}
 }
 

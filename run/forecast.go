@@ -18,8 +18,9 @@ import (
 
 // ForecastOptions say how the features of a configuration are compared.
 type ForecastOptions struct {
-	K            int    // neighbours; 0: 10
-	Rows         int    // pairs that are looked at, evenly spaced over the training images with the first text of each; 0: 1000
+	K int // neighbours; 0: 10
+	// pairs that are looked at, evenly spaced over the training images with the first text of each; 0: 1000
+	Rows         int
 	Permutations int    // shuffles of the pairs; 0: 100
 	Out          string // HTML page to draw; empty: none
 }
@@ -74,7 +75,8 @@ func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Foreca
 		return f, err
 	}
 	defer e.Close()
-	a, err := align.Forecast(e, pairs, align.ForecastOptions{K: o.K, Rows: o.Rows, Permutations: o.Permutations, Seed: cfg.Run.Seed})
+	a, err := align.Forecast(e, pairs, align.ForecastOptions{K: o.K, Rows: o.Rows, Permutations: o.Permutations,
+		Seed: cfg.Run.Seed})
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -82,7 +84,8 @@ func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Foreca
 		return f, err
 	}
 	f = Forecasted{Image: p.Images().Path(), Text: p.Texts().Path(), Pairs: pairs.Len(), Looked: a.Pairs, K: a.K,
-		Mutual: forecastLevel(a.Mutual), CKA: forecastLevel(a.CKA), Agreement: forecastLevel(a.Agreement), Likeness: a.Likeness(), Advice: a.Advice()}
+		Mutual: forecastLevel(a.Mutual), CKA: forecastLevel(a.CKA), Agreement: forecastLevel(a.Agreement),
+		Likeness: a.Likeness(), Advice: a.Advice()}
 	f.CKA.Error, f.Notes = a.CKAError, ColumnCautions(cfg)
 	if o.Out == "" {
 		return f, nil
@@ -101,10 +104,12 @@ func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Foreca
 // Measures lists the measures for people.
 func (f Forecasted) Measures() []pages.ForecastMeasure {
 	measure := func(name, about string, l ForecastLevel) pages.ForecastMeasure {
-		return pages.ForecastMeasure{Name: name, About: about, Value: l.Value, Null: l.Null, Deviation: l.Deviation, P: l.P}
+		return pages.ForecastMeasure{Name: name, About: about, Value: l.Value, Null: l.Null, Deviation: l.Deviation,
+			P: l.P}
 	}
 	return []pages.ForecastMeasure{
-		measure("mutual k-NN", fmt.Sprintf("Share of the %d nearest neighbours of a row that are the same pairs in both spaces.", f.K), f.Mutual),
+		measure("mutual k-NN", fmt.Sprintf(
+			"Share of the %d nearest neighbours of a row that are the same pairs in both spaces.", f.K), f.Mutual),
 		measure("CKA", "Centred kernel alignment of linear kernels: 1 where one space is a rotation of the other, 0 by chance.", f.CKA),
 		measure("agreement", "Share of the other rows that are farther in one space than the neighbours of the other space are: 0.5 by chance.", f.Agreement),
 	}

@@ -19,14 +19,15 @@ import (
 )
 
 // CheckInputs looks for every file and folder that a configuration names: its lists, images,
-// features and vocabulary, those of tasks, and the checkpoints that it starts from or learns from. Those that are missing or of
-// the wrong kind are config.Errors with their key.
+// features and vocabulary, those of tasks, and the checkpoints that it starts from or learns from. Those that are
+// missing or of the wrong kind are config.Errors with their key.
 func CheckInputs(cfg config.Config) error {
-	return source.CheckInputs(slices.Concat(source.Inputs(cfg.Source(), source.Splits...), taskInputs(cfg, func(tasks.Task) bool { return true }), startInputs(cfg), frozenInputs(cfg)))
+	return source.CheckInputs(slices.Concat(source.Inputs(cfg.Source(), source.Splits...),
+		taskInputs(cfg, func(tasks.Task) bool { return true }), startInputs(cfg), frozenInputs(cfg)))
 }
 
-// CheckFolds opens the split that eval.folds cuts, if it cuts any, and says whether it does. Other errors of the data are those of
-// whoever reads it.
+// CheckFolds opens the split that eval.folds cuts, if it cuts any, and says whether it does. Other errors of the data
+// are those of whoever reads it.
 func CheckFolds(ctx context.Context, cfg config.Config) error {
 	if cfg.Eval.Folds < 2 || DefaultTask(cfg) != retrieval.Name {
 		return nil
@@ -41,7 +42,8 @@ func CheckFolds(ctx context.Context, cfg config.Config) error {
 	return nil
 }
 
-// checkTraining is CheckInputs of what every training run reads: its data, that of the tasks beside its own, and frozen models.
+// checkTraining is CheckInputs of what every training run reads: its data, that of the tasks beside its own, and frozen
+// models.
 func checkTraining(cfg config.Config) error {
 	list := append(source.Inputs(cfg.Source(), "train", cfg.Eval.Split), frozenInputs(cfg)...)
 	list = append(list, taskInputs(cfg, func(t tasks.Task) bool {
@@ -82,7 +84,8 @@ func frozenInputs(cfg config.Config) (list []source.Input) {
 		return nil // no loss is there to ask
 	}
 	o := cfg.Objective
-	for _, x := range []source.Input{{Key: model.TeacherKey, Path: o.DistillScores.Teacher}, {Key: model.ConnectorKey, Path: o.MAFA.Connector}} {
+	for _, x := range []source.Input{{Key: model.TeacherKey, Path: o.DistillScores.Teacher},
+		{Key: model.ConnectorKey, Path: o.MAFA.Connector}} {
 		if x.Path != "" {
 			x.Value, x.Folder = x.Path, true
 			list = append(list, x)
@@ -97,5 +100,6 @@ func startInputs(cfg config.Config) []source.Input {
 	if path == "" {
 		return append(towerInputs(cfg), source.Vocabulary(cfg.Source())...)
 	}
-	return []source.Input{{Key: "init.checkpoint", Value: path, Path: path, Folder: true}} // which has a vocabulary of its own
+	// which has a vocabulary of its own
+	return []source.Input{{Key: "init.checkpoint", Value: path, Path: path, Folder: true}}
 }

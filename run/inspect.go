@@ -27,15 +27,17 @@ import (
 
 // Inspection is what a checkpoint holds.
 type Inspection struct {
-	Path    string         `json:"path"`
-	Step    int            `json:"step"`
-	Metric  *float64       `json:"metric,omitempty"`      // of the evaluation at this step
-	Measure string         `json:"metric_name,omitempty"` // what Metric is, as metrics.jsonl names it
-	Notice  string         `json:"notice,omitempty"`
-	Groups  []GroupInfo    `json:"groups"`
-	Group   string         `json:"group"` // the one that Tensors lists
-	Numbers int            `json:"numbers"`
-	Trained int            `json:"trained,omitempty"` // numbers of parameters that have moments in the optimiser: all but those of frozen and adapted towers; 0 without an optimiser
+	Path    string      `json:"path"`
+	Step    int         `json:"step"`
+	Metric  *float64    `json:"metric,omitempty"`      // of the evaluation at this step
+	Measure string      `json:"metric_name,omitempty"` // what Metric is, as metrics.jsonl names it
+	Notice  string      `json:"notice,omitempty"`
+	Groups  []GroupInfo `json:"groups"`
+	Group   string      `json:"group"` // the one that Tensors lists
+	Numbers int         `json:"numbers"`
+	// numbers of parameters that have moments in the optimiser: all but those of frozen and adapted towers; 0 without
+	// an optimiser
+	Trained int            `json:"trained,omitempty"`
 	Tensors []TensorInfo   `json:"tensors"`
 	Config  map[string]any `json:"config,omitempty"`
 	// Tokenizer is that of its texts, nil where there are none.
@@ -62,7 +64,8 @@ func DescribeTokenizer(t *tokenizer.Tokenizer) TokenizerInfo {
 
 // String is the tokenizer in words.
 func (t TokenizerInfo) String() string {
-	return fmt.Sprintf("%s, template %s, %s tokens, padded with %s", t.Kind, t.Template, words.Thousands(t.Tokens), t.Pad)
+	return fmt.Sprintf("%s, template %s, %s tokens, padded with %s", t.Kind, t.Template, words.Thousands(t.Tokens),
+		t.Pad)
 }
 
 // GroupInfo is one file of a checkpoint.
@@ -82,8 +85,8 @@ type TensorInfo struct {
 }
 
 // Inspect reads the description of the checkpoint at path, with the tensors of one of its
-// files, such as model, which empty stands for, or alignment of a fitted map; no tensor is loaded, and of the tensors' files only the sizes are
-// checked (checkpoint.Verify checks all).
+// files, such as model, which empty stands for, or alignment of a fitted map; no tensor is loaded, and of the tensors'
+// files only the sizes are checked (checkpoint.Verify checks all).
 func Inspect(path, group string) (*Inspection, error) {
 	ckpt, err := checkpoint.Open(path)
 	if err != nil {

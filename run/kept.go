@@ -83,7 +83,8 @@ func (r *Run) keepTowers(stream data.Stream) error {
 
 // cannotKeep says that data has no list of images to keep something of.
 func cannotKeep(cfg config.Config) error {
-	return config.Errors{{Path: "data.cache_features", Value: true, Msg: fmt.Sprintf("must be false with data.kind %q", cfg.Data.Kind), Hint: "its images are not files that can be told apart"}}
+	return config.Errors{{Path: "data.cache_features", Value: true, Msg: fmt.Sprintf("must be false with data.kind %q",
+		cfg.Data.Kind), Hint: "its images are not files that can be told apart"}}
 }
 
 // fillTowers opens the files of the kept towers, whose parameters are final now, and computes what they lack. A dry
@@ -112,7 +113,8 @@ func (r *Run) fillTower(ctx context.Context, t *keptTower) (err error) {
 		h.Write(tokens)
 	}
 	d := r.cfg.Data
-	c, err := data.OpenTowerCache(data.TowerKey{Side: t.side, Tower: h.Sum(nil), Folder: d.CacheDir, Width: t.width, Max: int64(min(d.CacheMaxGB, 1e9) * 1e9)}, t.inputs)
+	c, err := data.OpenTowerCache(data.TowerKey{Side: t.side, Tower: h.Sum(nil), Folder: d.CacheDir, Width: t.width,
+		Max: int64(min(d.CacheMaxGB, 1e9) * 1e9)}, t.inputs)
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,8 @@ func (r *Run) fillTower(ctx context.Context, t *keptTower) (err error) {
 	if err != nil {
 		return err
 	}
-	r.report.Say("frozen %s tower: features of %s, %.1f MB in %s, %s to compute", t.side, words.Count(c.Rows(), t.side), float64(c.Bytes())/1e6, c.Path(), words.Thousands(len(missing)))
+	r.report.Say("frozen %s tower: features of %s, %.1f MB in %s, %s to compute", t.side, words.Count(c.Rows(), t.side),
+		float64(c.Bytes())/1e6, c.Path(), words.Thousands(len(missing)))
 	t.cache = c
 	if len(missing) == 0 {
 		return nil
@@ -130,7 +133,8 @@ func (r *Run) fillTower(ctx context.Context, t *keptTower) (err error) {
 	defer t.encoder.Forget()
 	// As many rows at a time as a step has, whose kernels then round alike.
 	bad := badRows{rows: map[int]error{}}
-	l, err := data.NewLoader(t.inputs.Stream(missing, bad.add), data.LoaderConfig{BatchSize: r.cfg.Train.BatchSize, Columns: t.encoder.Columns(), Workers: d.Workers, Prefetch: 2})
+	l, err := data.NewLoader(t.inputs.Stream(missing, bad.add), data.LoaderConfig{BatchSize: r.cfg.Train.BatchSize,
+		Columns: t.encoder.Columns(), Workers: d.Workers, Prefetch: 2})
 	if err != nil {
 		return err
 	}
@@ -157,7 +161,8 @@ func (r *Run) fillTower(ctx context.Context, t *keptTower) (err error) {
 		l.Recycle(b)
 	}
 	if n, first := bad.told(); n > 0 {
-		r.report.Say("%s of %s could not be read, the first: %v", words.Count(n, t.side), words.Thousands(len(missing)), first)
+		r.report.Say("%s of %s could not be read, the first: %v", words.Count(n, t.side), words.Thousands(len(missing)),
+			first)
 	}
 	return c.Sync()
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/geoalign/geoalign/eval/ablation"
 )
 
-// checkKeptBy refuses a train.keep_best_by that names no number of the evaluations of a run, so far as their names are known before the
-// first of them: those of retrieval, and the tasks of others. It refuses one of which more is not better, as of ranks.
+// checkKeptBy refuses a train.keep_best_by that names no number of the evaluations of a run, so far as their names are
+// known before the first of them: those of retrieval, and the tasks of others. It refuses one of which more is not
+// better, as of ranks.
 func checkKeptBy(cfg config.Config, set *Split) error {
 	by := cfg.Train.KeepBestBy
 	if !cfg.Train.KeepsByMetric() {
@@ -43,12 +44,14 @@ func checkKeptBy(cfg config.Config, set *Split) error {
 					first = append(first, t.Prefix()+name)
 				}
 			}
-			return refused(unknown, "it has "+strings.Join(first, ", ")+", and with re-ranking the same below "+t.Prefix()+eval.Reranked)
+			return refused(unknown, "it has "+strings.Join(first, ", ")+", and with re-ranking the same below "+
+				t.Prefix()+eval.Reranked)
 		}
 	}
 	switch ablation.Better(by) {
 	case "lower":
-		return refused("names a number of which less is better, and the checkpoints with the largest are kept", "name one of which more is")
+		return refused("names a number of which less is better, and the checkpoints with the largest are kept",
+			"name one of which more is")
 	case "none":
 		return refused("names a number that says of no checkpoint that it is better", "name a score")
 	}

@@ -40,7 +40,8 @@ type Model interface {
 // openModel opens the model of a checkpoint, which must stay open. tok is nil for a system
 // without texts. With twin the momentum twins
 // take the place of the parameters that have one.
-func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine, twin bool) (Model, error) {
+func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine,
+	twin bool) (Model, error) {
 	if cfg.Has(section.Fitted) {
 		a := model.NewAligned(cfg, engine)
 		_, err := ck.Restore(a.State())
@@ -76,7 +77,8 @@ func (t towers) Interaction() tasks.Interaction {
 	return nil
 }
 
-// PairScore implements Model. That tokens are compared, and no features, is an *ArgumentError: a choice of what to do with the model.
+// PairScore implements Model. That tokens are compared, and no features, is an *ArgumentError: a choice of what to do
+// with the model.
 func (t towers) PairScore() (scoring.Score, error) {
 	s, err := t.Model.PairScore()
 	if errors.Is(err, model.ErrNoFeatures) {

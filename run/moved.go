@@ -10,8 +10,8 @@ import (
 // sampledElements of each parameter say whether training moves it.
 const sampledElements = 64
 
-// unmoved is the change of the parameters, relative to their length, below which a run has learned nothing: that of ten steps at a
-// rate of 1e-8.
+// unmoved is the change of the parameters, relative to their length, below which a run has learned nothing: that of ten
+// steps at a rate of 1e-8.
 const unmoved = 1e-5
 
 // startValues are some elements of each trained parameter before the first step of a session.
@@ -37,8 +37,8 @@ func sampleOf(x []float32) []float32 {
 	return out
 }
 
-// caution says that the parameters have not moved, but by weight decay: what is along the parameter itself does not count. steps
-// were made since.
+// caution says that the parameters have not moved, but by weight decay: what is along the parameter itself does not
+// count. steps were made since.
 func (s startValues) caution(p *model.Params, steps int) string {
 	if steps < 1 || len(s) == 0 {
 		return ""

@@ -65,7 +65,8 @@ type Trained struct {
 // inference. Settings that change what the parameters compute must be those of the
 // checkpoint. Close the result after use.
 func Open(path string, o OpenOptions) (*Trained, error) {
-	ck, err := setup.SharedCheckpoint(groupOf(o), func() (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, setup.ModelGroups...) },
+	ck, err := setup.SharedCheckpoint(groupOf(o),
+		func() (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, setup.ModelGroups...) },
 		func(path string) (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, setup.ModelGroups...) })
 	if err != nil {
 		return nil, err
@@ -205,7 +206,8 @@ func (t *Trained) Split(ctx context.Context, split string, progress func(phase s
 }
 
 // Unranked opens a split that is not ranked: as a whole, whatever eval.folds is.
-func (t *Trained) Unranked(ctx context.Context, split string, progress func(phase string, done, of int)) (*Split, error) {
+func (t *Trained) Unranked(ctx context.Context, split string, progress func(phase string, done, of int)) (*Split,
+	error) {
 	cfg := t.Config
 	cfg.Eval.Folds = 0
 	return OpenSplit(ctx, cfg, t.SplitName(split), t.log, progress)
@@ -260,7 +262,8 @@ func (t *Trained) Caption(text string) (string, error) {
 
 // Tolerate does work that reads the rows of a split, and again without those that cannot be read, as far as
 // data.max_bad_share allows. Errors of do are agreed on by all processes.
-func (t *Trained) Tolerate(ctx context.Context, set *Split, progress func(phase string, done, of int), do func() error) error {
+func (t *Trained) Tolerate(ctx context.Context, set *Split, progress func(phase string, done, of int),
+	do func() error) error {
 	x := tolerant{sets: []screened{{set, t.Config, t.Model}}, limit: t.Config.Data.MaxBadShare, group: t.Group, say: t.Say, progress: progress}
 	return x.run(ctx, do)
 }
@@ -268,7 +271,8 @@ func (t *Trained) Tolerate(ctx context.Context, set *Split, progress func(phase 
 // Evaluate runs a task on a split; empty are that of the system and eval.split. A task that reads files of its own,
 // as a probe of texts does, opens no split. Of several processes the outcome of rank 0 counts: others may have none.
 // progress is told how much of a phase is done and may be nil.
-func (t *Trained) Evaluate(ctx context.Context, task, split string, progress func(phase string, done, total int)) (Scores, error) {
+func (t *Trained) Evaluate(ctx context.Context, task, split string,
+	progress func(phase string, done, total int)) (Scores, error) {
 	if err := CheckTask(task); err != nil {
 		return nil, err
 	}
@@ -285,7 +289,8 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 			return nil, err
 		}
 		if !t.Config.Has(section.Sentences) { // which reads no image
-			if err := set.findFiles(ctx, t.Config, t.SplitName(split), progress); err != nil { // rather than when the texts are encoded
+			// rather than when the texts are encoded
+			if err := set.findFiles(ctx, t.Config, t.SplitName(split), progress); err != nil {
 				return nil, err
 			}
 		}
@@ -300,7 +305,8 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	}
 	sayUnknownWords(t.Say, cfg.Eval.Split, set, t.Tokenizer)
 	t.evaluated = set
-	s, err := Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Group: t.Group, Progress: progress, Say: t.Say})
+	s, err := Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model,
+		Tokenizer: t.Tokenizer, Set: set, Group: t.Group, Progress: progress, Say: t.Say})
 	if err == nil && set.Galleries == nil { // else OpenSplit said it
 		sayInputs(t.Say, cfg.Eval.Split, set)
 	}

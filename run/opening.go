@@ -142,7 +142,8 @@ func (b *opening) place(context.Context) error {
 	if err != nil || !found { // rank 0 starts a new run
 		return err
 	}
-	b.from, err = setup.SharedCheckpoint(b.group, func() (*checkpoint.Checkpoint, error) { return b.from, nil }, checkpoint.Load)
+	b.from, err = setup.SharedCheckpoint(b.group, func() (*checkpoint.Checkpoint, error) { return b.from, nil },
+		checkpoint.Load)
 	return err
 }
 
@@ -264,7 +265,8 @@ func (b *opening) seesFolder() error {
 	}
 	token := ""
 	if err := b.onFirst(func() error {
-		left, err := filepath.Glob(filepath.Join(files.Literal(b.dir), ranksPrefix+"*")) // of a process that was killed: this one has the folder
+		// of a process that was killed: this one has the folder
+		left, err := filepath.Glob(filepath.Join(files.Literal(b.dir), ranksPrefix+"*"))
 		for _, path := range left {
 			err = errors.Join(err, os.Remove(path))
 		}

@@ -86,7 +86,8 @@ func Describe(d *pages.Data, cfg config.Config) {
 	}
 	add("system", cfg.Model.System)
 	what := cfg.Data.Kind
-	if folder := filepath.Base(cfg.Data.Root); folder != "." && !cfg.Data.Drawn() { // of no name, or the one where the run was started
+	// of no name, or the one where the run was started
+	if folder := filepath.Base(cfg.Data.Root); folder != "." && !cfg.Data.Drawn() {
 		what += ", " + folder
 	}
 	add("data", what)
@@ -101,7 +102,8 @@ func Describe(d *pages.Data, cfg config.Config) {
 	add("seed", fmt.Sprint(cfg.Run.Seed))
 	for _, n := range cfg.NotDefault() {
 		if n.Path != "run.out" {
-			d.Settings = append(d.Settings, pages.Setting{Path: n.Path, Value: config.Show(n.Now), Default: config.Show(n.Was)})
+			d.Settings = append(d.Settings, pages.Setting{Path: n.Path, Value: config.Show(n.Now),
+				Default: config.Show(n.Was)})
 		}
 	}
 }
@@ -151,7 +153,8 @@ func bestEvaluation(c *pages.Curves, cfg config.Config) string {
 // keptMetrics lists the curves by which checkpoints of a run are kept.
 func keptMetrics(c *pages.Curves, cfg config.Config) []tasks.Kept {
 	if cfg.Train.KeepsByMetric() {
-		return []tasks.Kept{{Key: cfg.Train.KeepBestBy, Name: strings.TrimPrefix(cfg.Train.KeepBestBy, "eval/"), Unbounded: true}}
+		return []tasks.Kept{{Key: cfg.Train.KeepBestBy, Name: strings.TrimPrefix(cfg.Train.KeepBestBy, "eval/"),
+			Unbounded: true}}
 	}
 	t, err := taskOf(cfg, "")
 	if err != nil {

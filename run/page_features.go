@@ -41,7 +41,8 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		chosen[i] = i * total / n
 	}
 	if e.colour != "" && e.cfg.Has(section.TokenScores) {
-		return nil, &ArgumentError{Err: fmt.Errorf("--color %q: the model compares images and texts by their tokens (model.interaction), and has no features to colour: leave --color out", e.colour)}
+		return nil, &ArgumentError{Err: fmt.Errorf(
+			"--color %q: the model compares images and texts by their tokens (model.interaction), and has no features to colour: leave --color out", e.colour)}
 	}
 	f := &pages.Features{N: n, Split: e.split, Seed: e.cfg.Run.Seed}
 	for _, i := range chosen {
@@ -59,7 +60,8 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 	m, images := e.model, tasks.Some{Gallery: e.set.Images(), Rows: chosen}
 	var err error
 	if x := partsOf(m).Interaction; x != nil {
-		return f, e.pairs(ctx, f, encoding, retrieval.Member{Image: m.Image(), Text: m.Text(), Interaction: x, Images: images, Engine: e.engine}, chosen)
+		return f, e.pairs(ctx, f, encoding, retrieval.Member{Image: m.Image(), Text: m.Text(), Interaction: x,
+			Images: images, Engine: e.engine}, chosen)
 	}
 	if e.cfg.Has(section.ImagesAlone) {
 		f.C = m.Image().Width()
@@ -96,7 +98,8 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 }
 
 // pairs scores the chosen images with their texts by tokens.
-func (e *embedder) pairs(ctx context.Context, f *pages.Features, encoding tasks.Encoding, m retrieval.Member, chosen []int) (err error) {
+func (e *embedder) pairs(ctx context.Context, f *pages.Features, encoding tasks.Encoding, m retrieval.Member,
+	chosen []int) (err error) {
 	if m.Texts, err = e.texts(chosen); err != nil {
 		return err
 	}
@@ -162,7 +165,8 @@ func learnedMetrics(cfg config.Config, p Model) []pages.Metric {
 	if m == nil || err != nil || m.Weight == nil {
 		return nil
 	}
-	page := pages.Metric{Name: encoders.MetricName(encoders.SimilaritySite), Form: m.Form, C: cfg.Model.Head.Dim, Weights: m.Weight}
+	page := pages.Metric{Name: encoders.MetricName(encoders.SimilaritySite), Form: m.Form, C: cfg.Model.Head.Dim,
+		Weights: m.Weight}
 	if m.Form == pages.BlockDiag {
 		page.Blocks = m.Blocks
 	}
@@ -198,7 +202,7 @@ func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) err
 		return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
 	}
 	d.Metrics = learnedMetrics(t.Config, t.Model)
-	e := embedder{cfg: t.Config, engine: t.Engine, model: t.Model, tok: t.Tokenizer, set: set, split: t.SplitName(o.Split),
-		points: cmp.Or(o.Points, DefaultPoints), colour: o.Colour, progress: o.Progress}
+	e := embedder{cfg: t.Config, engine: t.Engine, model: t.Model, tok: t.Tokenizer, set: set,
+		split: t.SplitName(o.Split), points: cmp.Or(o.Points, DefaultPoints), colour: o.Colour, progress: o.Progress}
 	return e.draw(ctx, d)
 }

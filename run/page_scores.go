@@ -18,7 +18,8 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// classesOf is what a page shows of a task that tells classes, false of another task. split is empty where there is none.
+// classesOf is what a page shows of a task that tells classes, false of another task. split is empty where there is
+// none.
 func classesOf(s Scores, step int, split string) (pages.Classes, bool) {
 	c, ok := s.(tasks.Classified)
 	if !ok {
@@ -78,13 +79,16 @@ func CheckDrawn(cfg config.Config, task string) error {
 	}
 	drawn := tasks.Names(all.List, func(t tasks.Task) bool { return t.Title != "" })
 	slices.Sort(drawn)
-	return &ArgumentError{Err: fmt.Errorf("the task %s has no classes and no examples to draw: --out is for the tasks %s", t.Name, strings.Join(drawn, ", "))}
+	return &ArgumentError{Err: fmt.Errorf(
+		"the task %s has no classes and no examples to draw: --out is for the tasks %s", t.Name,
+		strings.Join(drawn, ", "))}
 }
 
-// DrawScores writes the outcome of a task that has a page; split is empty for a task that is not OfSplit. It fails for another
-// task, and ends early with the error of ctx.
+// DrawScores writes the outcome of a task that has a page; split is empty for a task that is not OfSplit. It fails for
+// another task, and ends early with the error of ctx.
 func DrawScores(ctx context.Context, path string, s Scores, step int, split, of string) error {
-	facts := []pages.Fact{{Name: "model", Value: of}, {Name: "size", Value: s.Size()}, {Name: "outcome", Value: s.Line()}}
+	facts := []pages.Fact{{Name: "model", Value: of}, {Name: "size", Value: s.Size()},
+		{Name: "outcome", Value: s.Line()}}
 	var b bytes.Buffer
 	var err error
 	switch x := s.(type) {
@@ -121,7 +125,9 @@ func CheckResulted(cfg config.Config, task string) error {
 	if err != nil || t.Results {
 		return err
 	}
-	return &ArgumentError{Err: fmt.Errorf("the task %s has no file of results: use --results with a model and the task that it was fine-tuned for", t.Name)}
+	return &ArgumentError{Err: fmt.Errorf(
+		"the task %s has no file of results: use --results with a model and the task that it was fine-tuned for",
+		t.Name)}
 }
 
 // WriteResults writes the answers of a task to a file.

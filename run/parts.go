@@ -32,7 +32,8 @@ func (x writer) Generate(ctx context.Context, b *batch.Batch, o tasks.GenerateOp
 	return x.Writer.Generate(ctx, b, model.GenerateOptions(o))
 }
 
-func (x writer) Ranker(candidates [][]int32, top int) (func(ctx context.Context, b *batch.Batch) ([]float32, error), error) {
+func (x writer) Ranker(candidates [][]int32, top int) (func(ctx context.Context, b *batch.Batch) ([]float32, error),
+	error) {
 	r, err := x.Writer.Ranker(candidates, top)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,8 @@ func isFolder(path string) bool {
 }
 
 // place decides on the run folder and the checkpoint to go on from.
-func place(cfg *config.Config, resume string, say func(format string, args ...any)) (dir string, from *checkpoint.Checkpoint, err error) {
+func place(cfg *config.Config, resume string, say func(format string, args ...any)) (dir string,
+	from *checkpoint.Checkpoint, err error) {
 	dir = runFolder(*cfg)
 	wrong := ""
 	switch st, err := os.Stat(dir); {
@@ -45,7 +46,8 @@ func place(cfg *config.Config, resume string, say func(format string, args ...an
 		wrong = err.Error()
 	}
 	if wrong != "" {
-		return "", nil, config.Errors{{Path: "run.out", Value: dir, Msg: wrong, Hint: "choose another folder with --out"}}
+		return "", nil, config.Errors{{Path: "run.out", Value: dir, Msg: wrong,
+			Hint: "choose another folder with --out"}}
 	}
 	switch resume {
 	case "", Auto:
@@ -70,7 +72,8 @@ func place(cfg *config.Config, resume string, say func(format string, args ...an
 		}
 		if folder.HasRun(dir) && !within(dir, from.Path) {
 			from.Close()
-			return "", nil, console.Argument("%s holds another run than %s: choose another folder with --out", dir, from.Path)
+			return "", nil, console.Argument("%s holds another run than %s: choose another folder with --out", dir,
+				from.Path)
 		}
 	}
 	if err != nil {

@@ -72,7 +72,8 @@ func Report(ctx context.Context, dir string, o ReportOptions) (Reported, error) 
 	} else {
 		var t *Trained
 		prepare := func(cfg config.Config) error { return source.Convert(ctx, cfg.Source(), o.Progress) }
-		if t, err = OpenCheckpoint(ck, OpenOptions{File: o.File, Set: o.Set, Log: o.Log, Prepare: prepare}); err != nil {
+		if t, err = OpenCheckpoint(ck, OpenOptions{File: o.File, Set: o.Set, Log: o.Log,
+			Prepare: prepare}); err != nil {
 			return done, err
 		}
 		defer t.Close() // pairs are scored while the page is drawn
@@ -123,7 +124,8 @@ func (o ReportOptions) curves(dir string, noCheckpoint bool, none error) (*pages
 		if _, err := os.Stat(filepath.Join(dir, ablation.TableFile)); err == nil {
 			hint = ": the folder of an ablation has its page already; give RUN/seed-N below it for that of a run"
 		}
-		return nil, console.Argument("%s holds neither %s nor a checkpoint: it is no run folder%s", dir, runlog.MetricsFile, hint)
+		return nil, console.Argument("%s holds neither %s nor a checkpoint: it is no run folder%s", dir,
+			runlog.MetricsFile, hint)
 	}
 	say := console.Lines(o.Log).Say
 	if none != nil {
@@ -192,7 +194,8 @@ func (r *Run) writePage(ctx context.Context) error {
 		case r.several:
 			d.Notes = append(d.Notes, "One of several runs: trainer report draws its features too.")
 		case r.set != nil && r.set.Galleries != nil:
-			e := embedder{cfg: r.cfg, engine: r.engine, model: r.model, tok: r.tok, set: r.set, split: r.cfg.Eval.Split, points: DefaultPoints, progress: r.report.Phase}
+			e := embedder{cfg: r.cfg, engine: r.engine, model: r.model, tok: r.tok, set: r.set, split: r.cfg.Eval.Split,
+				points: DefaultPoints, progress: r.report.Phase}
 			err = e.draw(ctx, d)
 			r.report.PhasesDone()
 		}

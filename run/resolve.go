@@ -49,12 +49,15 @@ func resolveRegions(cfg config.Config) (config.Config, error) {
 	case err != nil:
 		return cfg, cmp.Or(checkTraining(cfg), err)
 	case s.Width == 0:
-		return cfg, cmp.Or(checkTraining(cfg), source.CheckInputs(source.Inputs(cfg.Source(), "train")), error(config.Errors{{Path: "model.image.regions.in", Value: own.In,
-			Msg: "must be > 0 where no file of data.regions.features is there", Hint: "or set data.root and data.regions.features to the files"}}))
+		return cfg, cmp.Or(checkTraining(cfg), source.CheckInputs(source.Inputs(cfg.Source(), "train")),
+			error(config.Errors{{Path: "model.image.regions.in", Value: own.In,
+				Msg:  "must be > 0 where no file of data.regions.features is there",
+				Hint: "or set data.root and data.regions.features to the files"}}))
 	case own.In == 0:
 		own.In = s.Width
 	case own.In != s.Width:
-		return cfg, config.Errors{{Path: "model.image.regions.in", Value: own.In, Msg: fmt.Sprintf("must be %d, the features of a region of %s", s.Width, s.Of),
+		return cfg, config.Errors{{Path: "model.image.regions.in", Value: own.In,
+			Msg:  fmt.Sprintf("must be %d, the features of a region of %s", s.Width, s.Of),
 			Hint: "read regions with as many features, or leave this key out to train on these"}}
 	}
 	cfg.Data.Regions.Most = s.Most

@@ -67,8 +67,9 @@ type Run struct {
 	store    *checkpoint.Store
 	state    train.State // of the checkpoint that the run goes on from
 	from     string      // its folder; empty for a new run
-	saved    int         // step of the newest checkpoint of this run: of an older step that it went on from, the folder has others
-	made     int         // last step that was made, 0 before the first
+	// step of the newest checkpoint of this run: of an older step that it went on from, the folder has others
+	saved int
+	made  int // last step that was made, 0 before the first
 
 	scores    Scores   // the newest evaluation, or nil
 	beside    []Scores // of the same step, on other tasks
@@ -124,8 +125,10 @@ func openRun(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run,
 // stages are those of an opening, in their order.
 func (b *opening) stages() []func(context.Context) error {
 	return []func(context.Context) error{
-		b.check, b.convert, b.resolve, b.sameWhere, b.lockEarly, b.place, b.start, b.openEngine, b.openTexts, b.openSplit, b.openStream, b.identifyData, b.sameData, b.sameAsBefore,
-		b.lockLate, func(ctx context.Context) error { return b.build(ctx) }, func(ctx context.Context) error { return b.begin(ctx, b.from) }, b.sameParameters, b.fillTowers,
+		b.check, b.convert, b.resolve, b.sameWhere, b.lockEarly, b.place, b.start, b.openEngine, b.openTexts,
+		b.openSplit, b.openStream, b.identifyData, b.sameData, b.sameAsBefore, b.lockLate,
+		func(ctx context.Context) error { return b.build(ctx) },
+		func(ctx context.Context) error { return b.begin(ctx, b.from) }, b.sameParameters, b.fillTowers,
 		func(context.Context) error { return b.towers.Close() }, // what is read of them is read
 	}
 }
@@ -139,7 +142,8 @@ func (r *Run) closeAtEnd(data any) {
 
 // openData opens the training data. build makes model and session over it; from is what the run goes on from, or nil.
 // stream is nil of a fit.
-func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream data.Stream, build func(ctx context.Context) error, err error) {
+func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream data.Stream,
+	build func(ctx context.Context) error, err error) {
 	if r.cfg.Has(section.Fitted) {
 		p, err := source.OpenPairs(r.cfg.Source())
 		if err != nil {
@@ -157,7 +161,8 @@ func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream
 	progress, end := console.Phases(r.report)
 	defer end()
 	defer func() { r.trains = stream }()
-	stream, err = OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress, Warn: func(s string) { r.report.Say("%s", s) }})
+	stream, err = OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress,
+		Warn: func(s string) { r.report.Say("%s", s) }})
 	return stream, func(ctx context.Context) error { return r.buildSession(ctx, stream, from) }, err
 }
 
@@ -167,7 +172,8 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 	if err != nil {
 		return err
 	}
-	if r.pairs, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok, Group: r.group, Stream: stream, Rows: rows, Start: r.towers}); err != nil {
+	if r.pairs, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok, Group: r.group,
+		Stream: stream, Rows: rows, Start: r.towers}); err != nil {
 		return err
 	}
 	r.model = towers{r.pairs.Model}
@@ -235,7 +241,8 @@ func (r *Run) lost() error {
 
 // OpenStream opens the training data. tok is nil for a system without texts; of o the tokenizer and
 // what a sample is are set here.
-func OpenStream(ctx context.Context, cfg config.Config, tok *tokenizer.Tokenizer, o source.Options) (data.Stream, error) {
+func OpenStream(ctx context.Context, cfg config.Config, tok *tokenizer.Tokenizer, o source.Options) (data.Stream,
+	error) {
 	o.PerCaption = cfg.Objective.ITC.Positives == "id"
 	if tok != nil {
 		o.Tokenizer = tok
@@ -311,7 +318,8 @@ func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
 		if c.NoValue {
 			hint = "use another checkpoint"
 		}
-		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: fmt.Sprintf("the checkpoint %s was made with %s", ck.Path, c.With), Hint: hint})
+		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now,
+			Msg: fmt.Sprintf("the checkpoint %s was made with %s", ck.Path, c.With), Hint: hint})
 	}
 	if errs != nil {
 		return errs

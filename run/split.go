@@ -15,7 +15,8 @@ import (
 	"github.com/geoalign/geoalign/tasks/reid"
 )
 
-// Split is a split for evaluation: a gallery for each side. Galleries are nil where an evaluation reads files of its own alone.
+// Split is a split for evaluation: a gallery for each side. Galleries are nil where an evaluation reads files of its
+// own alone.
 type Split struct {
 	data.Galleries
 	Eval *data.Eval     // the images and captions behind the galleries; nil of stored features
@@ -53,11 +54,13 @@ func (s *Split) Len() int { return s.Images().Len() }
 
 // OpenSplit opens a split for evaluation: train (of data that is finite), val or test.
 // What is left out of its files is told. progress is told how far an opening that takes long is, and may be nil.
-func OpenSplit(ctx context.Context, cfg config.Config, split string, note io.Writer, progress func(phase string, done, of int)) (*Split, error) {
+func OpenSplit(ctx context.Context, cfg config.Config, split string, note io.Writer,
+	progress func(phase string, done, of int)) (*Split, error) {
 	return openSplit(ctx, cfg, split, console.Lines(note).Say, progress)
 }
 
-func openSplit(ctx context.Context, cfg config.Config, split string, say func(format string, args ...any), progress func(phase string, done, of int)) (*Split, error) {
+func openSplit(ctx context.Context, cfg config.Config, split string, say func(format string, args ...any),
+	progress func(phase string, done, of int)) (*Split, error) {
 	g, err := source.Galleries(ctx, cfg.Source(), split, source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
@@ -119,7 +122,8 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report console.Repor
 
 // findFiles looks for the files of the images of a split that a model is about to encode. The
 // error is that of data.Eval.FindFiles where more are missing than data.max_bad_share allows. progress may be nil.
-func (s *Split) findFiles(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) error {
+func (s *Split) findFiles(ctx context.Context, cfg config.Config, split string,
+	progress func(phase string, done, of int)) error {
 	if s.Eval == nil {
 		return nil
 	}

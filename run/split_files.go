@@ -10,8 +10,8 @@ import (
 	"github.com/geoalign/geoalign/tasks"
 )
 
-// open returns what a task reads beside or instead of images and texts. It is read when it is first asked for, and kept for the next
-// evaluations of a run; a nil split keeps nothing.
+// open returns what a task reads beside or instead of images and texts. It is read when it is first asked for, and kept
+// for the next evaluations of a run; a nil split keeps nothing.
 func (s *Split) open(ctx context.Context, t tasks.Task, setup *tasks.Setup) (x any, err error) {
 	if s != nil && s.kept[t.Name] != nil {
 		return s.kept[t.Name], nil
@@ -43,7 +43,8 @@ func (s *Split) samples() (data.Examples, string) {
 	return nil, ""
 }
 
-// openExamples returns the samples of a downstream task of eval.split, whose files were looked for. The error is that of source.Examples.
+// openExamples returns the samples of a downstream task of eval.split, whose files were looked for. The error is that
+// of source.Examples.
 func openExamples(ctx context.Context, cfg config.Config) (data.Examples, error) {
 	x, err := source.OpenExamples(ctx, cfg.Source(), cfg.Eval.Split, source.Options{})
 	if err != nil {

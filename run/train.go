@@ -91,13 +91,15 @@ func (r *Run) train(ctx context.Context) error {
 	}
 	r.announce(finished)
 	defer func() { r.release() }() // what could not be saved cannot be kept either
-	return r.steps(ctx, shown, finished, train.Config{Start: r.state.Step, Total: span.Total, Limit: span.Limit, Elapsed: elapsed, Clock: r.clock(span.Limit), OnNaN: r.cfg.Train.OnNaN, Rollback: r.rollback})
+	return r.steps(ctx, shown, finished, train.Config{Start: r.state.Step, Total: span.Total, Limit: span.Limit,
+		Elapsed: elapsed, Clock: r.clock(span.Limit), OnNaN: r.cfg.Train.OnNaN, Rollback: r.rollback})
 }
 
 // prepare makes what is in the run folder before the first step.
 func (r *Run) prepare(finished bool) (err error) {
 	t := r.cfg.Train
-	r.store, err = checkpoint.NewStore(filepath.Join(r.dir, runlog.CheckpointsDir), checkpoint.Retention{Last: t.KeepLast, Best: t.KeepBest, EverySteps: t.KeepEverySteps, BestBy: t.KeepBestBy})
+	r.store, err = checkpoint.NewStore(filepath.Join(r.dir, runlog.CheckpointsDir),
+		checkpoint.Retention{Last: t.KeepLast, Best: t.KeepBest, EverySteps: t.KeepEverySteps, BestBy: t.KeepBestBy})
 	if err != nil || finished {
 		return err
 	}
@@ -145,7 +147,8 @@ func (r *Run) steps(ctx context.Context, shown train.Hook, finished bool, c trai
 		train.Hook{Name: "hold", Stage: train.StageMetrics, After: r.hold},
 		train.Hook{Name: "kernels", Stage: train.StageMetrics, After: func(context.Context, *train.Event) error { r.keepKernels(); return nil }},
 		train.Metrics(span.Epoch),
-		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes, Save: r.save}),
+		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes,
+			Save: r.save}),
 		r.watchData(),
 		train.Evaluations(r.evalEvery(), r.validate),
 		train.Logs(t.LogEverySteps, logger),
@@ -193,7 +196,8 @@ func (r *Run) missingRow(evaluated bool) (keep int, row map[string]float64) {
 	if err != nil { // there is none, or nothing that can be completed
 		return step, nil
 	}
-	due := evaluated || step == 1 || r.state.Values["skipped"] != 0 || schedule.Due(step, r.cfg.Train.LogEverySteps, r.session.Span().Total)
+	due := evaluated || step == 1 || r.state.Values["skipped"] != 0 ||
+		schedule.Due(step, r.cfg.Train.LogEverySteps, r.session.Span().Total)
 	has, hasEval := false, false
 	for _, row := range rows {
 		if row.Step == step {
@@ -226,7 +230,8 @@ func (r *Run) announce(finished bool) {
 	if n := r.cfg.Train.AccumulateSteps; n > 1 {
 		batch = fmt.Sprintf("%d x %s", n, batch)
 	}
-	r.report.Say("%s: %d parameters%s, %s, batch %s, run folder %s", r.cfg.Run.Name, r.pairs.Params().Count(), r.trained(), r.engine.Describe(), batch, r.dir)
+	r.report.Say("%s: %d parameters%s, %s, batch %s, run folder %s", r.cfg.Run.Name, r.pairs.Params().Count(),
+		r.trained(), r.engine.Describe(), batch, r.dir)
 	if finished {
 		r.report.Say("the run is finished at step %d: it is only evaluated; train on with a larger train.max_steps, or anew with --resume never", r.state.Step)
 		return
@@ -252,7 +257,8 @@ func (r *Run) trained() string {
 
 // announceFit is announce of a system without steps.
 func (r *Run) announceFit(finished bool) {
-	r.report.Say("%s: %s of stored features, %s, run folder %s", r.cfg.Run.Name, r.cfg.Model.Align.Method, r.engine.Describe(), r.dir)
+	r.report.Say("%s: %s of stored features, %s, run folder %s", r.cfg.Run.Name, r.cfg.Model.Align.Method,
+		r.engine.Describe(), r.dir)
 	if finished {
 		r.report.Say("the run is fitted already: it is only evaluated; fit it anew with --resume never")
 		return
@@ -363,8 +369,8 @@ func (r *Run) evaluation() map[string]float64 {
 	return values
 }
 
-// metric is the number of the last evaluation by which checkpoints are kept: that of the task of the system, or the one that
-// train.keep_best_by names.
+// metric is the number of the last evaluation by which checkpoints are kept: that of the task of the system, or the one
+// that train.keep_best_by names.
 func (r *Run) metric() (checkpoint.Metric, error) {
 	name := r.cfg.Train.KeepBestBy
 	if !r.cfg.Train.KeepsByMetric() {
@@ -373,14 +379,17 @@ func (r *Run) metric() (checkpoint.Metric, error) {
 	values := r.evaluation()
 	v, ok := values[name]
 	if !ok {
-		return checkpoint.Metric{}, config.Errors{{Path: "train.keep_best_by", Value: name, Msg: "names a number that the evaluation has not", Hint: "it has " + strings.Join(slices.Sorted(maps.Keys(values)), ", ")}}
+		return checkpoint.Metric{}, config.Errors{{Path: "train.keep_best_by", Value: name,
+			Msg:  "names a number that the evaluation has not",
+			Hint: "it has " + strings.Join(slices.Sorted(maps.Keys(values)), ", ")}}
 	}
 	return checkpoint.Metric{Name: name, Value: v}, nil
 }
 
 func (r *Run) evaluate(ctx context.Context, step int) error {
 	defer r.report.PhasesDone()
-	e := Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set, Group: r.group, Progress: r.report.Phase, Say: r.report.Say}
+	e := Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set, Group: r.group,
+		Progress: r.report.Phase, Say: r.report.Say}
 	scores, err := Evaluate(ctx, e)
 	if err := parallel.Agree(r.group, err); err != nil {
 		return err
@@ -406,7 +415,8 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 	})
 }
 
-// rollback goes back to the newest checkpoint of this run, at first the one that it went on from, but keeps the place in the data.
+// rollback goes back to the newest checkpoint of this run, at first the one that it went on from, but keeps the place
+// in the data.
 func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
 	ck, err := setup.SharedCheckpoint(r.group, func() (*checkpoint.Checkpoint, error) {
 		if r.from != "" && r.saved == r.state.Step {

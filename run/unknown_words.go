@@ -12,8 +12,8 @@ import (
 // mostUnknown is the number of words that are named.
 const mostUnknown = 5
 
-// sayUnknownWords counts the words of the captions of a split that the vocabulary lacks; nothing is said of a split without captions or of
-// a vocabulary that has them all.
+// sayUnknownWords counts the words of the captions of a split that the vocabulary lacks; nothing is said of a split
+// without captions or of a vocabulary that has them all.
 func sayUnknownWords(say func(format string, args ...any), split string, s *Split, tok *tokenizer.Tokenizer) {
 	if s == nil || s.Eval == nil || tok == nil {
 		return
@@ -35,5 +35,6 @@ func sayUnknownWords(say func(format string, args ...any), split string, s *Spli
 			named = append(named, words.Inline(fmt.Sprintf("%q", w.Word)))
 		}
 	}
-	say("data, %s: the vocabulary lacks %s of the captions, which occur %s times: %s", split, words.Count(len(list), "word"), words.Thousands(n), strings.Join(named, ", "))
+	say("data, %s: the vocabulary lacks %s of the captions, which occur %s times: %s", split,
+		words.Count(len(list), "word"), words.Thousands(n), strings.Join(named, ", "))
 }

@@ -19,9 +19,10 @@ import (
 	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
 
-// An evaluation reads its pictures as it encodes them. Where one cannot be read, all rows are looked through once, those that
-// cannot be read are left out for good, as far as data.max_bad_share allows, and the evaluation begins again: data without fault
-// costs nothing, and of several processes, each of which looks through its share, all leave out the same rows.
+// An evaluation reads its pictures as it encodes them. Where one cannot be read, all rows are looked through once,
+// those that cannot be read are left out for good, as far as data.max_bad_share allows, and the evaluation begins
+// again: data without fault costs nothing, and of several processes, each of which looks through its share, all leave
+// out the same rows.
 
 // tolerant evaluates although some rows cannot be read.
 type tolerant struct {
@@ -39,7 +40,8 @@ type screened struct {
 	model Model
 }
 
-// run does the work, and again where it failed because of rows that can be left out. Errors of do are agreed on by all processes.
+// run does the work, and again where it failed because of rows that can be left out. Errors of do are agreed on by all
+// processes.
 func (t *tolerant) run(ctx context.Context, do func() error) error {
 	if t.group == nil {
 		t.group = parallel.Single{}
@@ -79,7 +81,8 @@ func (t *tolerant) any(own bool) (bool, error) {
 func (t *tolerant) leaveOut(ctx context.Context) (found bool, err error) {
 	first := t.sets[0]
 	cfg := first.cfg
-	look := func(what string, n int, read func(i int, worker *batch.Batch) error, columns []batch.Column) (data.BadRows, error) {
+	look := func(what string, n int, read func(i int, worker *batch.Batch) error, columns []batch.Column) (data.BadRows,
+		error) {
 		bad, err := t.screen(ctx, n, columns, read)
 		if err != nil || len(bad) == 0 {
 			return bad, err
@@ -89,7 +92,8 @@ func (t *tolerant) leaveOut(ctx context.Context) (found bool, err error) {
 			return nil, fmt.Errorf("evaluation: %w", err)
 		}
 		if t.say != nil && t.group.Rank() == 0 {
-			t.say("evaluation: %d of %s cannot be read and are left out (data.max_bad_share = %g), such as %s", len(bad), words.Count(n, what), t.limit, bad[firstOf(bad)])
+			t.say("evaluation: %d of %s cannot be read and are left out (data.max_bad_share = %g), such as %s",
+				len(bad), words.Count(n, what), t.limit, bad[firstOf(bad)])
 		}
 		return bad, nil
 	}
@@ -128,7 +132,8 @@ func (t *tolerant) leaveOut(ctx context.Context) (found bool, err error) {
 		}
 	}
 	if z, _ := first.set.kept[zeroshot.Name].(*data.Eval); z != nil {
-		bad, err := look("image", z.NumImages(), func(i int, _ *batch.Batch) error { _, err := z.Image(i); return err }, nil)
+		bad, err := look("image", z.NumImages(), func(i int, _ *batch.Batch) error { _, err := z.Image(i); return err },
+			nil)
 		if err == nil && len(bad) > 0 {
 			var g data.Galleries
 			if g, err = z.Without(bad, nil); err == nil {
@@ -144,7 +149,8 @@ func (t *tolerant) leaveOut(ctx context.Context) (found bool, err error) {
 }
 
 // look finds the rows of the galleries that cannot be read.
-func (s screened) look(look func(what string, n int, read func(i int, b *batch.Batch) error, columns []batch.Column) (data.BadRows, error), images, texts data.BadRows) error {
+func (s screened) look(look func(what string, n int, read func(i int, b *batch.Batch) error,
+	columns []batch.Column) (data.BadRows, error), images, texts data.BadRows) error {
 	side := func(what string, g data.Gallery, columns []batch.Column, to data.BadRows) error {
 		if batch.Check(columns, g.Columns()) != nil {
 			return nil // the model reads others than these
@@ -193,7 +199,8 @@ func firstOf(bad data.BadRows) int {
 }
 
 // screen reads n rows, of which each process has every so manieth, and returns those of all that cannot be read.
-func (t *tolerant) screen(ctx context.Context, n int, columns []batch.Column, read func(i int, b *batch.Batch) error) (data.BadRows, error) {
+func (t *tolerant) screen(ctx context.Context, n int, columns []batch.Column,
+	read func(i int, b *batch.Batch) error) (data.BadRows, error) {
 	ranks, rank := t.group.Size(), t.group.Rank()
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// conns is a listener that bounds connections, all and those of each client. A new one that finds no room takes that of the connection that
-// has been idle for longest: of the same client where he has too many, else of any. Where none is idle, one of a client with too
-// many is refused with 429, and others wait in the system's queue.
+// conns is a listener that bounds connections, all and those of each client. A new one that finds no room takes that of
+// the connection that has been idle for longest: of the same client where he has too many, else of any. Where none is
+// idle, one of a client with too many is refused with 429, and others wait in the system's queue.
 type conns struct {
 	net.Listener
 	most, each int
@@ -107,7 +107,8 @@ func (c *conns) admit(raw net.Conn) net.Conn {
 // idlest returns the connection that has been idle for longest, of a client or of any; nil: none is.
 func (c *conns) idlest(client string) (found *conn) {
 	for x := range c.open {
-		if (client == "" || x.client == client) && x.idle && time.Since(x.since) >= graceOfNew && (found == nil || x.since.Before(found.since)) {
+		if (client == "" || x.client == client) && x.idle && time.Since(x.since) >= graceOfNew &&
+			(found == nil || x.since.Before(found.since)) {
 			found = x
 		}
 	}
@@ -169,8 +170,8 @@ func (x *conn) Close() (err error) {
 	return err
 }
 
-// addressOf returns the address of a client without its port, empty for a socket of this machine. IPv6 addresses count by
-// their /64, which is what one client has.
+// addressOf returns the address of a client without its port, empty for a socket of this machine. IPv6 addresses count
+// by their /64, which is what one client has.
 func addressOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

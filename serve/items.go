@@ -48,8 +48,9 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 		TextWidth  int     `json:"text_features,omitempty"`  // numbers of such a query; 0: there is none
 		ImageWidth int     `json:"image_features,omitempty"` // likewise
 		Limits     limits  `json:"limits"`
-	}{x.Gallery.ID, x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index, recall, x.cross.RecallK(), x.Gallery.Meta.Step,
-		can(gallery.Text), can(gallery.Image), x.Picture != nil, width(gallery.Text), width(gallery.Image), limits{l.Body, l.Pixels, l.Text, l.K}})
+	}{x.Gallery.ID, x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index,
+		recall, x.cross.RecallK(), x.Gallery.Meta.Step, can(gallery.Text), can(gallery.Image), x.Picture != nil,
+		width(gallery.Text), width(gallery.Image), limits{l.Body, l.Pixels, l.Text, l.K}})
 	return nil
 }
 
@@ -58,7 +59,8 @@ func rowOf(r *http.Request, x *snapshot) (int, error) {
 	text := r.PathValue("row")
 	row, err := strconv.Atoi(text)
 	if err != nil || row < 0 || row >= x.own.Rows() || strconv.Itoa(row) != text {
-		return 0, &failure{http.StatusNotFound, "there is no such row: they are numbered from 0 to " + strconv.Itoa(x.own.Rows()-1)}
+		return 0, &failure{http.StatusNotFound,
+			"there is no such row: they are numbered from 0 to " + strconv.Itoa(x.own.Rows()-1)}
 	}
 	return row, nil
 }

@@ -15,7 +15,8 @@ type gate struct {
 	most, each int
 }
 
-// enter lets a request of an address in, or gives the status to refuse it with. Clients without one, of a socket of this machine, are not told apart.
+// enter lets a request of an address in, or gives the status to refuse it with. Clients without one, of a socket of
+// this machine, are not told apart.
 func (g *gate) enter(addr string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,7 +18,8 @@ type Options struct {
 	Open func(ctx context.Context) (*Source, error)
 	// Public says that other machines may ask: requests under any name are answered.
 	Public bool
-	// Tokens are what a client may show (Authorization: Bearer TOKEN); none: nobody has to. The page itself, /healthz and /readyz need none.
+	// Tokens are what a client may show (Authorization: Bearer TOKEN); none: nobody has to. The page itself, /healthz
+	// and /readyz need none.
 	Tokens []string
 	// TLS is of all listeners but sockets of this machine; nil: none.
 	TLS    *tls.Config
@@ -58,15 +59,17 @@ type Encoder interface {
 
 // Limits bound what clients may ask for. Zero values are the defaults.
 type Limits struct {
-	Body      int64         // bytes of a request; 8 MiB
-	Pixels    int           // of an image of a request or a thumbnail; 25 million
-	Text      int           // bytes of a text; 4096
-	K         int           // hits of a query; 100
-	Requests  int           // answered at once; 256. More are refused with 503
-	PerClient int           // of them of one address; 128. More are refused with 429
-	Bodies    int           // large requests read at once, and large images held at once, which bounds memory; 8. More wait, then 503
-	Conns     int           // connections; 1024. One more takes the place of an idle one, or waits
-	EachConns int           // of them of one address; 256. One more takes the place of an idle one of his, or is refused with 429
+	Body      int64 // bytes of a request; 8 MiB
+	Pixels    int   // of an image of a request or a thumbnail; 25 million
+	Text      int   // bytes of a text; 4096
+	K         int   // hits of a query; 100
+	Requests  int   // answered at once; 256. More are refused with 503
+	PerClient int   // of them of one address; 128. More are refused with 429
+	// large requests read at once, and large images held at once, which bounds memory; 8. More wait, then 503
+	Bodies int
+	Conns  int // connections; 1024. One more takes the place of an idle one, or waits
+	// of them of one address; 256. One more takes the place of an idle one of his, or is refused with 429
+	EachConns int
 	Batch     int           // queries that are computed together; 64
 	Read      time.Duration // that a request may take to arrive; 15 s
 	Answer    time.Duration // that an answer may take, its way to the client included; 30 s

@@ -11,13 +11,15 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 )
 
-// roots are the folders that pictures are read from, and nothing beside them, whatever a gallery names and wherever links lead.
+// roots are the folders that pictures are read from, and nothing beside them, whatever a gallery names and wherever
+// links lead.
 type roots struct {
 	list []*os.Root
 	real []string // their paths without links
 }
 
-// openRoots opens folders. One that is not there is an error, unless it is the first, that of a gallery whose pictures may be elsewhere.
+// openRoots opens folders. One that is not there is an error, unless it is the first, that of a gallery whose pictures
+// may be elsewhere.
 func openRoots(paths []string) (*roots, error) {
 	r := &roots{}
 	for i, path := range paths {
@@ -54,8 +56,8 @@ func (e *outsideError) Error() string {
 	return fmt.Sprintf("%s is not below the folder of the gallery's images, or a link leads out of it: --images-root names further folders", e.path)
 }
 
-// open opens a file that lies in one of the folders when its links are followed. That it does the system makes sure of when it is opened:
-// a link that is changed meanwhile leads nowhere.
+// open opens a file that lies in one of the folders when its links are followed. That it does the system makes sure of
+// when it is opened: a link that is changed meanwhile leads nowhere.
 func (r *roots) open(path string) (*os.File, error) {
 	abs, err := filepath.Abs(path)
 	if err == nil {

@@ -30,7 +30,8 @@ func (s *Server) routes() http.Handler {
 	r.add("GET /v1/thumbnails/{row}", "thumbnails", s.limited(s.authorized(s.thumbnail)))
 	r.health()
 	moved := func(http.ResponseWriter, *http.Request) error {
-		return &failure{http.StatusForbidden, "this is answered at the address of --admin alone, which the server is started with; a reload is also asked for by SIGHUP"}
+		return &failure{http.StatusForbidden,
+			"this is answered at the address of --admin alone, which the server is started with; a reload is also asked for by SIGHUP"}
 	}
 	r.mux.Handle("/v1/reload", s.measured(routeOther, moved))
 	r.mux.Handle("/metrics", s.measured(routeOther, moved))
@@ -56,7 +57,8 @@ type router struct {
 func (s *Server) newRouter(hint string) *router {
 	r := &router{s, http.NewServeMux()}
 	r.mux.Handle("/", s.measured(routeOther, func(_ http.ResponseWriter, r *http.Request) error {
-		return &failure{http.StatusNotFound, "there is no " + cut(r.Method, 20) + " " + strconv.Quote(cut(r.URL.Path, 100)) + ": " + hint}
+		return &failure{http.StatusNotFound,
+			"there is no " + cut(r.Method, 20) + " " + strconv.Quote(cut(r.URL.Path, 100)) + ": " + hint}
 	}))
 	return r
 }
@@ -148,7 +150,8 @@ func (s *Server) headers(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		if !s.o.Public && !localName(r.Host) {
-			fail(w, &failure{http.StatusForbidden, "the server answers under names of this machine alone, such as localhost: start it with --public to serve others"})
+			fail(w, &failure{http.StatusForbidden,
+				"the server answers under names of this machine alone, such as localhost: start it with --public to serve others"})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -223,7 +226,8 @@ func (s *Server) measured(route string, h func(w http.ResponseWriter, r *http.Re
 }
 
 // limited lets as many requests in as there is room for.
-func (s *Server) limited(h func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) limited(h func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter,
+	r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		addr := addressOf(r.RemoteAddr)
 		switch code := s.gate.enter(addr); code {
@@ -262,7 +266,8 @@ func (s *Server) askedReload(w http.ResponseWriter, r *http.Request) error {
 	ignore(control.SetWriteDeadline(time.Time{})) // an index may be built
 	x, err := s.reload(r.Context())
 	if err != nil {
-		return &failure{http.StatusInternalServerError, "the reload failed and the gallery in use stays: " + err.Error()}
+		return &failure{http.StatusInternalServerError,
+			"the reload failed and the gallery in use stays: " + err.Error()}
 	}
 	reply(w, http.StatusOK, struct {
 		Gallery string `json:"gallery"`

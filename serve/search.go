@@ -82,12 +82,14 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 		return &failure{http.StatusServiceUnavailable, a.err.Error()}
 	case errors.Is(a.err, context.DeadlineExceeded), errors.Is(a.err, context.Canceled):
 		s.metrics.refuse("time")
-		return &failure{http.StatusServiceUnavailable, fmt.Sprintf("no answer within %v: ask again later", s.o.Limits.Answer)}
+		return &failure{http.StatusServiceUnavailable, fmt.Sprintf("no answer within %v: ask again later",
+			s.o.Limits.Answer)}
 	case a.err != nil:
 		return a.err
 	}
 	v := q.view
-	out := searchReply{Gallery: x.Gallery.ID, Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1, Hits: make([]hit, len(a.rows))}
+	out := searchReply{Gallery: x.Gallery.ID, Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1,
+		Hits: make([]hit, len(a.rows))}
 	if recall, ok := v.Indexed(); ok && !q.exact {
 		out.Index, out.Recall, out.RecallK = true, recall, v.RecallK()
 	}
@@ -128,7 +130,8 @@ func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		q.k = *in.K
 	}
 	named := 0
-	for _, there := range []bool{in.Text != nil, in.Image != nil, in.Vector != nil, in.Row != nil, in.TextFeatures != nil, in.ImageFeatures != nil} {
+	for _, there := range []bool{in.Text != nil, in.Image != nil, in.Vector != nil, in.Row != nil,
+		in.TextFeatures != nil, in.ImageFeatures != nil} {
 		if there {
 			named++
 		}
@@ -164,11 +167,13 @@ func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Reque
 // body reads a request. Large ones have a place of their own until done is called.
 func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Request) (b []byte, done func(), err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, nil, &failure{http.StatusUnsupportedMediaType, "the request must be JSON, with the header Content-Type: application/json"}
+		return nil, nil, &failure{http.StatusUnsupportedMediaType,
+			"the request must be JSON, with the header Content-Type: application/json"}
 	}
 	if how := r.Header.Get("Content-Encoding"); how != "" && !strings.EqualFold(how, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return nil, nil, &failure{http.StatusUnsupportedMediaType, "a request that is compressed is not read: send it without Content-Encoding"}
+		return nil, nil, &failure{http.StatusUnsupportedMediaType,
+			"a request that is compressed is not read: send it without Content-Encoding"}
 	}
 	most := s.o.Limits.Body
 	tooLarge := &failure{http.StatusRequestEntityTooLarge, fmt.Sprintf("a request has at most %d bytes", most)}
@@ -278,7 +283,8 @@ func (s *Server) image(q *query, text string) error {
 	if w > largeImage/h {
 		if !s.batcher.images.take(q.ctx, slotWait) {
 			s.metrics.refuse("image")
-			return &failure{http.StatusServiceUnavailable, "too many large images wait: ask again in a second, or shrink this one"}
+			return &failure{http.StatusServiceUnavailable,
+				"too many large images wait: ask again in a second, or shrink this one"}
 		}
 		q.large = true
 	}

@@ -43,10 +43,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Log = io.Discard
 	}
 	l := o.Limits
-	s := &Server{o: o, metrics: newMetrics(), bodies: make(slots, l.Bodies), decoders: make(slots, decoders), tokens: newTokens(o.Tokens)}
+	s := &Server{o: o, metrics: newMetrics(), bodies: make(slots, l.Bodies), decoders: make(slots, decoders),
+		tokens: newTokens(o.Tokens)}
 	s.gate = &gate{of: map[string]int{}, most: l.Requests, each: l.PerClient}
 	s.current.say = s.say
-	s.batcher = &batcher{queue: make(chan *query, l.Requests), stop: make(chan struct{}), most: l.Batch, timeout: l.Answer, images: make(slots, l.Bodies), current: &s.current, metrics: s.metrics, say: s.say}
+	s.batcher = &batcher{queue: make(chan *query, l.Requests), stop: make(chan struct{}), most: l.Batch,
+		timeout: l.Answer, images: make(slots, l.Bodies), current: &s.current, metrics: s.metrics, say: s.say}
 	if _, err := s.open(ctx); err != nil {
 		return nil, err
 	}
@@ -64,8 +66,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// say writes a message in one line, whatever names of files, of items and of clients are in it: none can look like another message, and none
-// does anything to a terminal.
+// say writes a message in one line, whatever names of files, of items and of clients are in it: none can look like
+// another message, and none does anything to a terminal.
 func (s *Server) say(format string, args ...any) {
 	text := words.Inline(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	s.logging.Lock()
@@ -117,8 +119,8 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Admin answers requests of who runs the server: reloads, health and figures.
 func (s *Server) Admin() http.Handler { return s.admin }
 
-// Serve answers requests that come to l, and those of Admin that come to admin if that is not nil, until ctx ends, then those that are in
-// progress, for Limits.Drain at most. It closes the server. The error is that of a listener.
+// Serve answers requests that come to l, and those of Admin that come to admin if that is not nil, until ctx ends, then
+// those that are in progress, for Limits.Drain at most. It closes the server. The error is that of a listener.
 func (s *Server) Serve(ctx context.Context, l, admin net.Listener) (err error) {
 	defer process.Hold()() // until what is in progress is answered
 	defer func() { err = errors.Join(err, s.Close()) }()

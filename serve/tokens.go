@@ -29,12 +29,14 @@ func (t tokens) has(r *http.Request) bool {
 }
 
 // authorized refuses requests without a token, where one is asked for.
-func (s *Server) authorized(h func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) authorized(h func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter,
+	r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if len(s.tokens) == 0 || s.tokens.has(r) {
 			return h(w, r)
 		}
-		challenge, text := `Bearer realm="geoalign"`, "the server asks for a token: send the header Authorization: Bearer TOKEN"
+		challenge, text := `Bearer realm="geoalign"`,
+			"the server asks for a token: send the header Authorization: Bearer TOKEN"
 		if r.Header.Get("Authorization") != "" {
 			challenge, text = challenge+`, error="invalid_token"`, "this token is none of the server's"
 		}

@@ -31,7 +31,8 @@ func (p Piece) of(at, k, n int) Piece {
 // several processes encode together, batch number i is of rank i modulo their number. As
 // many batches as there are ranks are encoded at a time and exchanged: batches are those
 // of one process, and no rank holds more than one of each rank.
-func (e Encoding) Dealt(ctx context.Context, columns []batch.Column, g data.Gallery, phase string, encode func(b *batch.Batch) (Piece, error), take func(p Piece, k int) error) error {
+func (e Encoding) Dealt(ctx context.Context, columns []batch.Column, g data.Gallery, phase string,
+	encode func(b *batch.Batch) (Piece, error), take func(p Piece, k int) error) error {
 	if e.Ranks() == 1 {
 		return e.Batches(ctx, columns, g, phase, func(b *batch.Batch, k int) error {
 			p, err := encode(b)

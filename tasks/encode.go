@@ -107,7 +107,8 @@ func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase stri
 }
 
 // RunClasses is Run for class tokens, before any head: take gets those of some rows, (k, m*Width).
-func (e Encoding) RunClasses(ctx context.Context, m ClassEncoder, g data.Gallery, phase string, take func(rows int, classes []float32) error) error {
+func (e Encoding) RunClasses(ctx context.Context, m ClassEncoder, g data.Gallery, phase string,
+	take func(rows int, classes []float32) error) error {
 	return e.Dealt(ctx, m.Columns(), g, phase, func(b *batch.Batch) (Piece, error) {
 		classes, err := m.EncodeClasses(ctx, b)
 		return Piece{Rows: [2][]float32{classes}}, err
@@ -116,7 +117,8 @@ func (e Encoding) RunClasses(ctx context.Context, m ClassEncoder, g data.Gallery
 
 // Batches reads the rows of a gallery and hands them to encode, of which the first k are new. Processes do
 // not share this work.
-func (e Encoding) Batches(ctx context.Context, columns []batch.Column, g data.Gallery, phase string, encode func(b *batch.Batch, k int) error) error {
+func (e Encoding) Batches(ctx context.Context, columns []batch.Column, g data.Gallery, phase string,
+	encode func(b *batch.Batch, k int) error) error {
 	if e.BatchSize < 1 {
 		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", e.BatchSize)
 	}

@@ -86,14 +86,15 @@ func (g List) Fill(i int, row batch.Row) error {
 	return nil
 }
 
-// Caption cleans a text. It fails where nothing is left of it, or no token: what stands around a text stands around any, and
-// where nothing does, a text without a token has the features 0.
+// Caption cleans a text. It fails where nothing is left of it, or no token: what stands around a text stands around
+// any, and where nothing does, a text without a token has the features 0.
 func Caption(text string, clean func(string) string, tok data.Tokenizer) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("the text %.60q is no UTF-8: save it as UTF-8", text)
 	}
 	cleaned := clean(text)
-	if t, ok := tok.(*tokenizer.Tokenizer); strings.TrimSpace(cleaned) == "" || ok && len(t.Encode(cleaned, t.Around()+1)) <= t.Around() {
+	if t, ok := tok.(*tokenizer.Tokenizer); strings.TrimSpace(cleaned) == "" || ok &&
+		len(t.Encode(cleaned, t.Around()+1)) <= t.Around() {
 		return "", fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)
 	}
 	return cleaned, nil

@@ -24,7 +24,8 @@ type Heat struct {
 }
 
 // heat asks the model for maps of rows of a gallery.
-func (s *Setup) heat(what string, columns []batch.Column, g data.Gallery, of func(ctx context.Context, b *batch.Batch, rows []int) ([]float32, error)) *Heat {
+func (s *Setup) heat(what string, columns []batch.Column, g data.Gallery,
+	of func(ctx context.Context, b *batch.Batch, rows []int) ([]float32, error)) *Heat {
 	encoding := s.Encoding
 	encoding.BatchSize, encoding.Progress = min(encoding.BatchSize, HeatRows), nil
 	return &Heat{s.View, what, func(ctx context.Context, rows []int) ([]float32, error) {
@@ -104,7 +105,8 @@ func (h *Heat) Note() []string {
 	if h == nil {
 		return nil
 	}
-	return []string{"Heat maps: " + h.what + ". Each is scaled by its own largest value, so that colours of two maps do not compare."}
+	return []string{"Heat maps: " + h.what +
+		". Each is scaled by its own largest value, so that colours of two maps do not compare."}
 }
 
 // Of returns the maps of the pictures of some examples by their numbers; none for nil.

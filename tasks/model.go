@@ -28,9 +28,10 @@ type TextEncoder interface {
 type Interaction interface {
 	// Name says how pairs are compared.
 	Name() string
-	// Scores returns the scores (n, m) of n images with m texts from tokens and their numbers (n) and (m). The next call
-	// overwrites them. It ends early with the error of ctx.
-	Scores(ctx context.Context, images []float32, imageLengths []int32, texts []float32, textLengths []int32) ([]float32, error)
+	// Scores returns the scores (n, m) of n images with m texts from tokens and their numbers (n) and (m). The next
+	// call overwrites them. It ends early with the error of ctx.
+	Scores(ctx context.Context, images []float32, imageLengths []int32, texts []float32,
+		textLengths []int32) ([]float32, error)
 }
 
 // Matcher is a matching head over pairs of encoded rows; *model.Matcher is one.
@@ -44,8 +45,8 @@ type Matcher interface {
 type Classifier interface {
 	// Columns are the columns of a batch that Logits reads.
 	Columns() []batch.Column
-	// Logits returns those of the n rows of b, (n, classes), or scores (n, 1). The next call overwrites them. It ends early
-	// with the error of ctx.
+	// Logits returns those of the n rows of b, (n, classes), or scores (n, 1). The next call overwrites them. It ends
+	// early with the error of ctx.
 	Logits(ctx context.Context, b *batch.Batch) ([]float32, error)
 	HasHeatMaps() bool
 	// HeatMaps returns where the model looks for a class of each row: (n, pictures, P).

@@ -39,8 +39,8 @@ type Classified interface {
 // Pictured is implemented by scores whose page shows examples, right and wrong.
 type Pictured interface {
 	Scores
-	// ExamplesPage returns the page without its title and facts. It reads pictures, and asks the model for their heat maps. It
-	// ends early with the error of ctx.
+	// ExamplesPage returns the page without its title and facts. It reads pictures, and asks the model for their heat
+	// maps. It ends early with the error of ctx.
 	ExamplesPage(ctx context.Context) (report.ExamplesPage, error)
 }
 

@@ -32,8 +32,8 @@ type Task struct {
 	// Default says that it is the task of a model unless asked otherwise; nil: of none.
 	Default func(s *Setup) bool
 	Beside  bool // eval.beside can name it
-	// Open opens what it reads besides images and texts of the split, so that nothing is found missing later. The result
-	// is kept for other evaluations of the split, as Setup.Opened; nil: it reads nothing else.
+	// Open opens what it reads besides images and texts of the split, so that nothing is found missing later. The
+	// result is kept for other evaluations of the split, as Setup.Opened; nil: it reads nothing else.
 	Open func(ctx context.Context, s *Setup) (any, error)
 	// Inputs lists the files and folders that it reads besides those of the split; nil: there are none.
 	Inputs func(s *Setup) []source.Input
@@ -120,9 +120,12 @@ func has(has func(s *Setup) bool, what string) Need {
 // Needs of several tasks.
 var (
 	NeedsImages = has(func(s *Setup) bool { return s.System.Images }, noImages)
-	NeedsWords  = has(func(s *Setup) bool { return s.System.Words }, "a model that reads words, which model.system %q does not")
-	NeedsStored = has(func(s *Setup) bool { return s.System.Stored }, "stored features, which model.system %q does not read")
-	NeedsTexts  = has(func(s *Setup) bool { return s.System.Texts }, "a model of images and texts, and model.system %q has no text tower")
+	NeedsWords  = has(func(s *Setup) bool { return s.System.Words },
+		"a model that reads words, which model.system %q does not")
+	NeedsStored = has(func(s *Setup) bool { return s.System.Stored },
+		"stored features, which model.system %q does not read")
+	NeedsTexts = has(func(s *Setup) bool { return s.System.Texts },
+		"a model of images and texts, and model.system %q has no text tower")
 	// NeedsEncoder asks for images of the split, and not features of them.
 	NeedsEncoder = has(func(s *Setup) bool { return s.System.Images && s.Set != nil }, noImages)
 )

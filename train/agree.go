@@ -14,15 +14,15 @@ import (
 	"github.com/geoalign/geoalign/internal/cause"
 )
 
-// What ranks exchange in a step besides data and gradients: before it whether one was asked to stop or has failed, and after the
-// backward pass the numbers to report.
+// What ranks exchange in a step besides data and gradients: before it whether one was asked to stop or has failed, and
+// after the backward pass the numbers to report.
 
 // Ranks returns the number of processes that make the steps together. With several, Step ends with
 // the request to stop of any of them on all, and before the same step.
 func (s *Session) Ranks() int { return s.group.Size() }
 
-// wholeIdentities refuses shares of a batch by identities that hold a part of one, where its images are compared with those of
-// the share alone: they would miss their positives, or, where they hold one alone, their negatives.
+// wholeIdentities refuses shares of a batch by identities that hold a part of one, where its images are compared with
+// those of the share alone: they would miss their positives, or, where they hold one alone, their negatives.
 func wholeIdentities(c config.Config, ranks int) error {
 	rows, images := c.Train.BatchSize/ranks, c.Data.Identities.Images
 	switch {
@@ -44,9 +44,9 @@ func (s *Session) meet(ctx context.Context) error {
 	return parallel.Agree(s.group, ctx.Err())
 }
 
-// agree makes of the numbers of this rank those of all: loss, parts and measures are means, samples are a sum and the wait for data
-// is the longest. bad is the number here that is not finite, nil where all are: then, and where another rank has one, all
-// leave out the update together, with an error that names the ranks.
+// agree makes of the numbers of this rank those of all: loss, parts and measures are means, samples are a sum and the
+// wait for data is the longest. bad is the number here that is not finite, nil where all are: then, and where another
+// rank has one, all leave out the update together, with an error that names the ranks.
 func (s *Session) agree(step int, bad error, out *StepResult) error {
 	if s.group.Size() == 1 {
 		return bad

@@ -18,7 +18,8 @@ import (
 	"github.com/geoalign/geoalign/weights"
 )
 
-// ClassesFile is the names of the classes that a model tells, in the order of their numbers, in a checkpoint of model.system "classes".
+// ClassesFile is the names of the classes that a model tells, in the order of their numbers, in a checkpoint of
+// model.system "classes".
 const ClassesFile = "class_names.json"
 
 // classesOf are the names of the classes of a system, nil for one that tells none.
@@ -39,7 +40,8 @@ func trainingClasses(cfg config.Config, s data.Stream) ([]string, error) {
 		names, _ = l.Labels()
 	}
 	if len(names) < 2 {
-		return nil, config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: fmt.Sprintf("has %d classes, and model.system %q tells at least 2", len(names), cfg.Model.System),
+		return nil, config.Errors{{Path: "data.kind", Value: cfg.Data.Kind,
+			Msg:  fmt.Sprintf("has %d classes, and model.system %q tells at least 2", len(names), cfg.Model.System),
 			Hint: `use "folder", or "scenes"`}}
 	}
 	return names, nil
@@ -72,7 +74,8 @@ func sameClasses(c *checkpoint.Checkpoint, m System) error {
 	}
 	const cure = "go on with the data that it was trained on, or start a run of these classes from it with trainer finetune --task " + classes.Name
 	if len(was) != len(now) {
-		return fmt.Errorf("train: %s was trained on %d classes, and the data has %d: %s", c.Path, len(was), len(now), cure)
+		return fmt.Errorf("train: %s was trained on %d classes, and the data has %d: %s", c.Path, len(was), len(now),
+			cure)
 	}
 	i := 0
 	for was[i] == now[i] {
@@ -95,7 +98,8 @@ func dropClassHead(c *checkpoint.Checkpoint, m any, from map[string]weights.Para
 	return nil
 }
 
-// dropTaskHeads leaves the head of a task out of the parameters of a checkpoint where that of m is of other classes or reads other features.
+// dropTaskHeads leaves the head of a task out of the parameters of a checkpoint where that of m is of other classes or
+// reads other features.
 func dropTaskHeads(m Trainable, from map[string]weights.Param) {
 	for _, head := range []string{objectives.TaskHead, objectives.PairHeadName} {
 		of := func(name string) bool { return strings.HasPrefix(name, head+"/") }

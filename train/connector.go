@@ -21,7 +21,8 @@ func connect(o *model.Options, cfg config.Config, tok *tokenizer.Tokenizer) (don
 		return func() {}, nil
 	}
 	if cfg.Objective.ITM.Weight == 0 {
-		return nil, connectorError(path, "needs objective.itm.weight > 0", `it relabels the negatives of matching: set it to ""`)
+		return nil, connectorError(path, "needs objective.itm.weight > 0",
+			`it relabels the negatives of matching: set it to ""`)
 	}
 	ck, err := checkpoint.Open(path, "model")
 	if err != nil {
@@ -50,7 +51,8 @@ func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokeni
 		return nil, fmt.Errorf("%s: %w", model.ConnectorKey, err)
 	}
 	if _, ok := f.Lookup(objectives.MatchWeight); !ok {
-		return nil, connectorError(path, "has no match head", "choose a run that was trained with objective.itm.weight > 0")
+		return nil, connectorError(path, "has no match head",
+			"choose a run that was trained with objective.itm.weight > 0")
 	}
 	own, err := tok.JSON()
 	if err != nil {
@@ -65,7 +67,8 @@ func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokeni
 		return nil, err
 	}
 	if !bytes.Equal(own, theirs) {
-		return nil, connectorError(path, fmt.Sprintf("has another vocabulary, of %d tokens, than this run, of %d", its.Size(), tok.Size()),
+		return nil, connectorError(path, fmt.Sprintf("has another vocabulary, of %d tokens, than this run, of %d",
+			its.Size(), tok.Size()),
 			fmt.Sprintf("train with its vocabulary: data.vocab = %q", filepath.Join(ck.Path, TokenizerFile)))
 	}
 	return &model.Connector{
@@ -111,16 +114,19 @@ func (s stored) Read(name string, shape []int, dst []float32) error {
 // OpenModel returns the model of a checkpoint for inference, which reads the parameters
 // that an evaluation asks for: the checkpoint must stay open. tok is nil for a system
 // without texts.
-func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model, error) {
+func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer,
+	engine *compute.Engine) (*model.Model, error) {
 	return openStored(cfg, stored{ck: ck}, tok, engine)
 }
 
 // OpenMomentum is OpenModel with the momentum encoder's copies instead of the parameters that have one.
-func OpenMomentum(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model, error) {
+func OpenMomentum(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer,
+	engine *compute.Engine) (*model.Model, error) {
 	return openStored(cfg, stored{ck: ck, twin: true}, tok, engine)
 }
 
-func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model, error) {
+func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Model,
+	error) {
 	o := modelOptions(tok, engine)
 	var err error
 	if o.Classes, err = OpenClasses(from.ck); err != nil {
@@ -139,7 +145,8 @@ func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine
 // wordTable is the parameter with a row for every token.
 const wordTable = "text/embeddings/word/weight"
 
-// TableRows is the number of rows of the word embeddings of a checkpoint, each token's and perhaps some that no token has.
+// TableRows is the number of rows of the word embeddings of a checkpoint, each token's and perhaps some that no token
+// has.
 func TableRows(ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer) (int, error) {
 	f, err := ck.Group("model")
 	if err != nil {

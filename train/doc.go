@@ -17,8 +17,8 @@
 //
 // Processes that train one model together (parallel.Group) each run the loop, with a Session of the same
 // configuration over the same stream: train.batch_size is the batch of all, of which each reads its rows. All
-// make a step or none, report the same numbers, and end before the same step, whichever of them was asked to. State is the same on
-// all, so that of one is the checkpoint of the run, for any number of processes.
+// make a step or none, report the same numbers, and end before the same step, whichever of them was asked to. State is
+// the same on all, so that of one is the checkpoint of the run, for any number of processes.
 //
 // Only limits and saves by the minute and what is shown (time, samples per
 // second) read the clock; nothing that is computed depends on it.

@@ -13,8 +13,9 @@ const rateWindow = 20
 
 // Metrics returns the hook that names a step's numbers for the log: epoch, time,
 // loss, loss/<part>, measures by their own name, lr, temperature, grad_norm, samples_per_second, data_wait
-// (seconds), lr/image and lr/text of towers with a rate of their own, and skipped = 1 for a step whose update was left out, which has no
-// loss. A fit in closed form has no loss, lr, grad_norm and data_wait. perEpoch is the number of steps of an epoch (schedule.Span.Epoch), 0 if there are none.
+// (seconds), lr/image and lr/text of towers with a rate of their own, and skipped = 1 for a step whose update was left
+// out, which has no loss. A fit in closed form has no loss, lr, grad_norm and data_wait. perEpoch is the number of
+// steps of an epoch (schedule.Span.Epoch), 0 if there are none.
 func Metrics(perEpoch float64) Hook {
 	var samples [rateWindow]int
 	var times [rateWindow]time.Duration

@@ -13,10 +13,11 @@ import (
 	"github.com/geoalign/geoalign/weights"
 )
 
-// Imported returns a checkpoint of step 0 whose parameters are those of p (model.Layout), each begun when it is written.
-// Twins are those of m, which is where p begins, or copies; a queue of m is full, without the ids of its images. tok is nil
-// without texts. Save the snapshot before m is closed.
-func Imported(cfg config.Config, tok *tokenizer.Tokenizer, p *model.Params, m *weights.Model) (checkpoint.Snapshot, error) {
+// Imported returns a checkpoint of step 0 whose parameters are those of p (model.Layout), each begun when it is
+// written. Twins are those of m, which is where p begins, or copies; a queue of m is full, without the ids of its
+// images. tok is nil without texts. Save the snapshot before m is closed.
+func Imported(cfg config.Config, tok *tokenizer.Tokenizer, p *model.Params, m *weights.Model) (checkpoint.Snapshot,
+	error) {
 	var own runPart
 	params, twins := state.Values{Name: "model"}, state.Values{Name: "momentum"}
 	for _, q := range p.List() {
@@ -64,7 +65,8 @@ func importedQueue(cfg config.Config, m *weights.Model) (state.Values, bool) {
 	}}, true
 }
 
-// lazy is a tensor that is made when it is written. Numbers that are not finite are an error: no run can go on from them.
+// lazy is a tensor that is made when it is written. Numbers that are not finite are an error: no run can go on from
+// them.
 func lazy(name string, shape []int, begin func(dst []float32) error) state.Tensor {
 	n := 1
 	for _, d := range shape {

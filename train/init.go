@@ -18,11 +18,13 @@ import (
 type InitReport struct {
 	Loaded    int
 	Resampled []string // position tables brought to another image size
-	Grown     []string // tables of words with rows behind those of the checkpoint, which are left as initialised: those of Renamed, too
-	Renamed   []string // parameters that start from those of another name, such as a decoder from fusion layers
-	Fresh     []string // parameters that the checkpoint lacks: left as initialised
-	Unused    []string // parameters that the model lacks and none of its own starts from
-	Merged    []string // weights that have taken in an adapter, or a scale, that the model lacks, or has in another form
+	// tables of words with rows behind those of the checkpoint, which are left as initialised: those of Renamed, too
+	Grown   []string
+	Renamed []string // parameters that start from those of another name, such as a decoder from fusion layers
+	Fresh   []string // parameters that the checkpoint lacks: left as initialised
+	Unused  []string // parameters that the model lacks and none of its own starts from
+	// weights that have taken in an adapter, or a scale, that the model lacks, or has in another form
+	Merged []string
 }
 
 // String tells in a line what was taken over and what was not.
@@ -31,7 +33,8 @@ func (r InitReport) String() string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"resampled", r.Resampled}, {"with room for new words", r.Grown}, {"from others of the checkpoint", r.Renamed}, {"left at random", r.Fresh}, {"not used", r.Unused}, {"with tuning of the checkpoint merged", r.Merged}} {
+	}{{"resampled", r.Resampled}, {"with room for new words", r.Grown}, {"from others of the checkpoint", r.Renamed},
+		{"left at random", r.Fresh}, {"not used", r.Unused}, {"with tuning of the checkpoint merged", r.Merged}} {
 		if n := len(l.names); n > 0 {
 			s += fmt.Sprintf(", %d %s (%s)", n, l.what, strings.Join(l.names[:min(n, 3)], ", "))
 			if n > 3 {
@@ -44,13 +47,15 @@ func (r InitReport) String() string {
 
 // InitModel starts a model from the parameters of a checkpoint: those of equal name
 // and shape are copied and the position table of another image size is resampled.
-// Parameters of a downstream task that the checkpoint lacks start from others of it (renamed.go), and so do further fusion layers.
-// Tables of words may have more rows than those of the checkpoint, for words that its tokenizer has taken in (init.new_words). What comes from the data of training stays. Twins start from the checkpoint's teacher, as in ALBEF's code, whose
-// checkpoints hold it among the parameters; where there is none they become copies.
-// A parameter of another shape is an error, and so is a checkpoint that shares
-// nothing with the model. Fusion layers of one picture of a text are the start of those of two. Adapters of low rank, scales and shifts of the checkpoint go on where those of the model, now, are the
-// same; elsewhere the weights of their layers take them in, so that nothing of them is lost. Bottlenecks and
-// prompts that the model lacks are not used. A classifier of other classes, and the head of a task of other classes, start anew.
+// Parameters of a downstream task that the checkpoint lacks start from others of it (renamed.go), and so do further
+// fusion layers. Tables of words may have more rows than those of the checkpoint, for words that its tokenizer has
+// taken in (init.new_words). What comes from the data of training stays. Twins start from the checkpoint's teacher, as
+// in ALBEF's code, whose checkpoints hold it among the parameters; where there is none they become copies. A parameter
+// of another shape is an error, and so is a checkpoint that shares nothing with the model. Fusion layers of one picture
+// of a text are the start of those of two. Adapters of low rank, scales and shifts of the checkpoint go on where those
+// of the model, now, are the same; elsewhere the weights of their layers take them in, so that nothing of them is lost.
+// Bottlenecks and prompts that the model lacks are not used. A classifier of other classes, and the head of a task of
+// other classes, start anew.
 func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitReport, error) {
 	var r InitReport
 	p := m.Params()
@@ -187,7 +192,8 @@ const (
 
 // take fills dst, the values of q or of its twin, from the parameters of the checkpoint
 // at path. It returns how, and the name of the one that it read.
-func take(from map[string]weights.Param, path string, q *model.Param, dst []float32, now config.Model) (how int, name string, err error) {
+func take(from map[string]weights.Param, path string, q *model.Param, dst []float32, now config.Model) (how int,
+	name string, err error) {
 	info, ok := from[q.Name]
 	switch {
 	case !ok:

@@ -31,12 +31,13 @@ func (e *NoRollbackError) Unwrap() error { return e.Err }
 
 // Config says how long Run goes on and what it does about numbers that are not finite.
 type Config struct {
-	Start   int           // updates done before, by the checkpoint that was resumed
-	Total   int           // updates of the run; 0: until Limit
-	Limit   time.Duration // of Elapsed; 0: none. The step in progress is finished, and one that led to a rollback made anew
+	Start int // updates done before, by the checkpoint that was resumed
+	Total int // updates of the run; 0: until Limit
+	// of Elapsed; 0: none. The step in progress is finished, and one that led to a rollback made anew
+	Limit   time.Duration
 	Elapsed time.Duration // time the run took before this session
-	// Clock returns the time that the run took, of this process that which it is given, on all processes that train together; nil: each
-	// has its own. It is called once for each step that was made or left out.
+	// Clock returns the time that the run took, of this process that which it is given, on all processes that train
+	// together; nil: each has its own. It is called once for each step that was made or left out.
 	Clock func(own time.Duration) (time.Duration, error)
 
 	OnNaN        string // stop (also if empty), skip or rollback
@@ -108,8 +109,9 @@ type loop struct {
 	skipsInARow int
 	values      map[string]float64
 	last        *Event // of the newest step of the session; nil where there is nothing to save
-	back        bool   // the newest step led back to a checkpoint: one more is made however late it is, for the run ends with a step
-	several     bool   // processes make the steps together
+	// the newest step led back to a checkpoint: one more is made however late it is, for the run ends with a step
+	back    bool
+	several bool // processes make the steps together
 }
 
 func newLoop(c Config, s Stepper, hooks []Hook) (*loop, error) {
@@ -182,7 +184,8 @@ func (l *loop) step(ctx context.Context) error {
 	res.Parts = slices.Clone(res.Parts) // for hooks that are called again when the next step is not made
 	e := &Event{
 		Step: l.out.Step, Total: l.Total, Result: res, Values: l.values, Skipped: skipped,
-		Last: l.done(), Interrupted: l.stopped(ctx), Now: now, Elapsed: l.out.Elapsed, Before: l.Elapsed, StepTime: now.Sub(start),
+		Last: l.done(), Interrupted: l.stopped(ctx), Now: now, Elapsed: l.out.Elapsed, Before: l.Elapsed,
+		StepTime: now.Sub(start),
 	}
 	l.last = e
 	return l.after(ctx, e)
@@ -206,7 +209,8 @@ func interrupted(ctx context.Context, err error) bool {
 	}
 	var all *parallel.Failure
 	return errors.As(err, &all) && !slices.ContainsFunc(all.Texts, func(text string) bool {
-		return text != "" && !strings.HasSuffix(text, context.Canceled.Error()) && !strings.HasSuffix(text, context.DeadlineExceeded.Error())
+		return text != "" && !strings.HasSuffix(text, context.Canceled.Error()) &&
+			!strings.HasSuffix(text, context.DeadlineExceeded.Error())
 	})
 }
 
@@ -276,13 +280,16 @@ func (l *loop) nonFinite(ctx context.Context, bad *NonFiniteError, err error) (s
 	case "skip":
 		l.skipsInARow++
 		if l.skipsInARow > l.MaxSkips {
-			return false, l.notMade(ctx, fmt.Errorf("train: %d steps in a row were not finite, which skipping cannot mend: %w", l.skipsInARow, err))
+			return false, l.notMade(ctx,
+				fmt.Errorf("train: %d steps in a row were not finite, which skipping cannot mend: %w", l.skipsInARow,
+					err))
 		}
 		l.out.Skipped++
 		return true, nil
 	case "rollback":
 		if l.out.Rollbacks >= l.MaxRollbacks {
-			return false, l.notMade(ctx, fmt.Errorf("train: not finite again after %d rollbacks: %w", l.out.Rollbacks, err))
+			return false, l.notMade(ctx, fmt.Errorf("train: not finite again after %d rollbacks: %w", l.out.Rollbacks,
+				err))
 		}
 		l.out.Rollbacks++
 		step, rerr := l.Rollback(ctx, bad.Step, l.out.Rollbacks)

@@ -12,11 +12,11 @@ import (
 // ErrNoAdapters says that a checkpoint has nothing that weights can take in.
 var ErrNoAdapters = errors.New("train: the checkpoint has nothing to merge: model.lora.rank is 0 and model.tuning.ssf is false")
 
-// Merge returns the checkpoint of a model that computes what the tuned model of c does without adapters of low rank, scales
-// and shifts: the weights and biases of their layers have taken them in (Params). Bottlenecks and prompts stay as they
-// are. It holds the parameters, the configuration and the tokenizer; the teacher, the optimiser and the queue of the
-// run are left out, so that it can be used and trained from but not resumed. c must stay open until
-// the snapshot is saved.
+// Merge returns the checkpoint of a model that computes what the tuned model of c does without adapters of low rank,
+// scales and shifts: the weights and biases of their layers have taken them in (Params). Bottlenecks and prompts stay
+// as they are. It holds the parameters, the configuration and the tokenizer; the teacher, the optimiser and the queue
+// of the run are left out, so that it can be used and trained from but not resumed. c must stay open until the snapshot
+// is saved.
 func Merge(c *checkpoint.Checkpoint) (checkpoint.Snapshot, config.Config, error) {
 	cfg, _, err := OpenConfig(c, nil)
 	var snap checkpoint.Snapshot

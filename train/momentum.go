@@ -11,8 +11,8 @@ import (
 type agreeing interface{ TextAgreement() float64 }
 
 // momentum returns m of theta_m = m*theta_m + (1-m)*theta for the update after a step. With a dynamic momentum.rule it
-// adds 1-m to the numbers of the step, as online_weight; features that are not finite are a *NonFiniteError, as a loss that
-// is not. All processes get the same.
+// adds 1-m to the numbers of the step, as online_weight; features that are not finite are a *NonFiniteError, as a loss
+// that is not. All processes get the same.
 func (s *Session) momentum(step int, out *StepResult) (float64, error) {
 	c := s.cfg.Momentum
 	if !c.Dynamic() {
@@ -24,7 +24,8 @@ func (s *Session) momentum(step int, out *StepResult) (float64, error) {
 	}
 	cosine := model.TextAgreement()
 	if !finite(cosine) {
-		return 0, &NonFiniteError{Step: step, What: fmt.Sprintf("the mean cosine of text features with the teacher's, which momentum.rule reads, is %v (loss %v)", cosine, out.Loss)}
+		return 0, &NonFiniteError{Step: step,
+			What: fmt.Sprintf("the mean cosine of text features with the teacher's, which momentum.rule reads, is %v (loss %v)", cosine, out.Loss)}
 	}
 	m := schedule.DynamicMomentum(cosine, c.Rule == objectives.MomentumDynamicTeacher)
 	out.Parts = append(out.Parts, Value{Name: "online_weight", Value: 1 - m, Measure: true})

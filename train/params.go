@@ -18,10 +18,10 @@ import (
 type Kept func(layer string) (lora, ssf bool)
 
 // Params lists the tensors of a group of a checkpoint, the parameters or the momentum twins
-// (MomentumGroup), each of which is read when it is asked for. Weights and biases take in the adapters of low rank, scales
-// and shifts of m beside them (model.MergeLoRA, model.MergeSSF), but those that keep says: so the list is of a
-// model without them that computes the same (config.Model.Folded). Among the twins a weight has the twins
-// of what it takes in; it may be locked itself and have none. c must stay open.
+// (MomentumGroup), each of which is read when it is asked for. Weights and biases take in the adapters of low rank,
+// scales and shifts of m beside them (model.MergeLoRA, model.MergeSSF), but those that keep says: so the list is of a
+// model without them that computes the same (config.Model.Folded). Among the twins a weight has the twins of what it
+// takes in; it may be locked itself and have none. c must stay open.
 func Params(c *checkpoint.Checkpoint, group string, m config.Model, keep Kept) ([]weights.Param, error) {
 	f, err := c.Group(group)
 	if err != nil {
@@ -40,7 +40,8 @@ func Params(c *checkpoint.Checkpoint, group string, m config.Model, keep Kept) (
 		x := foldOf(f, layer, m, keep)
 		switch {
 		case !x.lora && !x.ssf, x.keeps(name):
-			list = append(list, weights.Param{Name: info.Name, Shape: info.Shape, Read: func(dst []float32) error { return f.ReadFloat32(info.Name, dst) }})
+			list = append(list, weights.Param{Name: info.Name, Shape: info.Shape,
+				Read: func(dst []float32) error { return f.ReadFloat32(info.Name, dst) }})
 		case !done[layer]:
 			done[layer] = true
 			params, err := x.params(base)
@@ -99,7 +100,8 @@ func (x fold) keeps(name string) bool {
 	return true
 }
 
-// params are the weight and, where it takes something in, the bias of the layer, of f or of base where f has not got them.
+// params are the weight and, where it takes something in, the bias of the layer, of f or of base where f has not got
+// them.
 func (x fold) params(base *safetensors.File) (list []weights.Param, err error) {
 	for _, name := range []string{"weight", "bias"} {
 		path, from := x.layer+"/"+name, x.f
@@ -148,7 +150,8 @@ func (x fold) merge(weight []float32, shape []int) error {
 	}
 	rank := x.of.Rank
 	if len(down)%rank != 0 || len(up)%rank != 0 || len(down)/rank*(len(up)/rank) != len(weight) {
-		return fmt.Errorf("the adapter of %s is not of rank %d (model.lora.rank) beside a weight of %v", x.layer, rank, shape)
+		return fmt.Errorf("the adapter of %s is not of rank %d (model.lora.rank) beside a weight of %v", x.layer, rank,
+			shape)
 	}
 	if info, ok := x.f.Lookup(x.layer + "/" + encoders.LoRAMetric); ok {
 		m, err := x.read(encoders.LoRAMetric)
@@ -160,7 +163,8 @@ func (x fold) merge(weight []float32, shape []int) error {
 			block = info.Shape[n-1]
 		}
 		if in := len(down) / rank; block < 1 || in*block != len(m) || in%block != 0 {
-			return fmt.Errorf("the metric of %s of shape %v does not fit %d inputs (model.tuning.metric)", x.layer, info.Shape, in)
+			return fmt.Errorf("the metric of %s of shape %v does not fit %d inputs (model.tuning.metric)", x.layer,
+				info.Shape, in)
 		}
 		model.MergeMetric(down, m, rank, block)
 	}
@@ -184,14 +188,16 @@ func (x fold) scale(weight, bias []float32) error {
 		}
 	}
 	if n := len(scale); n == 0 || len(weight)%n != 0 || len(bias)%n != 0 || len(bias) != len(shift) {
-		return fmt.Errorf("the scale and shift of %s, of %d and %d values, do not fit its weight and bias", x.layer, n, len(shift))
+		return fmt.Errorf("the scale and shift of %s, of %d and %d values, do not fit its weight and bias", x.layer, n,
+			len(shift))
 	}
 	model.MergeSSF(weight, bias, scale, shift)
 	return nil
 }
 
-// folded returns the configuration of a checkpoint and what of its tuning stays in the parameters p of a model that is tuned as now says:
-// adapters of the same rank, scale and metric, or without one, scales and shifts where the model has them.
+// folded returns the configuration of a checkpoint and what of its tuning stays in the parameters p of a model that is
+// tuned as now says: adapters of the same rank, scale and metric, or without one, scales and shifts where the model has
+// them.
 func folded(c *checkpoint.Checkpoint, p *model.Params, now config.Model) (was config.Model, keep Kept, err error) {
 	f, err := c.Group("model")
 	if err != nil || !slices.ContainsFunc(f.Tensors(), func(x safetensors.Info) bool { return foldable(x.Name) }) {
@@ -206,7 +212,8 @@ func folded(c *checkpoint.Checkpoint, p *model.Params, now config.Model) (was co
 		has := func(name string) bool { _, ok := p.Get(layer + "/" + name); return ok }
 		_, scaled := f.Lookup(layer + "/" + encoders.SSFScale)
 		ssf = has(encoders.SSFScale)
-		lora = has(encoders.LoRADown) && was.LoRA.Rank == now.LoRA.Rank && was.LoRA.Alpha == now.LoRA.Alpha && (ssf || !scaled)
+		lora = has(encoders.LoRADown) && was.LoRA.Rank == now.LoRA.Rank && was.LoRA.Alpha == now.LoRA.Alpha &&
+			(ssf || !scaled)
 		if metric, ok := f.Lookup(layer + "/" + encoders.LoRAMetric); ok {
 			q, ok := p.Get(layer + "/" + encoders.LoRAMetric)
 			lora = lora && ok && slices.Equal(q.Shape, metric.Shape)

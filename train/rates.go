@@ -36,10 +36,10 @@ func NewRates(c config.Config) Rates {
 	return r
 }
 
-// Of returns the rate of the parameter of a name. Block i of d has factor * decay^(d-i), counted from 0, as in BEiT (Bao et
-// al. 2022): what comes before the blocks decay^(d+1), and what comes after them the factor alone. Heads
-// and temperatures are of no tower, and neither is what the text tower has for other parts:
-// cross-attention and the head of masked language modelling.
+// Of returns the rate of the parameter of a name. Block i of d has factor * decay^(d-i), counted from 0, as in BEiT
+// (Bao et al. 2022): what comes before the blocks decay^(d+1), and what comes after them the factor alone. Heads and
+// temperatures are of no tower, and neither is what the text tower has for other parts: cross-attention and the head of
+// masked language modelling.
 func (r Rates) Of(name string) float64 {
 	side, rest, _ := strings.Cut(name, "/")
 	var t towerRate
@@ -52,7 +52,8 @@ func (r Rates) Of(name string) float64 {
 	if t.layers == 0 {
 		return 1
 	}
-	return max(t.factor*math.Pow(t.decay, float64(t.below(rest))), math.SmallestNonzeroFloat64) // 0 is 1 in optim.Segment
+	// 0 is 1 in optim.Segment
+	return max(t.factor*math.Pow(t.decay, float64(t.below(rest))), math.SmallestNonzeroFloat64)
 }
 
 // below returns by how many steps of the decay a parameter lies below the end of its tower.
@@ -98,7 +99,8 @@ func (r Rates) String() string {
 		if x.decay == 1 {
 			parts = append(parts, fmt.Sprintf("%s tower %g", x.side, x.factor))
 		} else {
-			parts = append(parts, fmt.Sprintf("%s tower %.3g (embeddings) to %.3g (last block)", x.side, x.factor*math.Pow(x.decay, float64(x.layers+1)), x.factor*x.decay))
+			parts = append(parts, fmt.Sprintf("%s tower %.3g (embeddings) to %.3g (last block)", x.side,
+				x.factor*math.Pow(x.decay, float64(x.layers+1)), x.factor*x.decay))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -15,8 +15,8 @@ import (
 
 // refer gives a model what objective.klot reads: the alignment, fitted to the training pairs,
 // and the pools of both sides to draw further rows from, where it has none. A run that goes on
-// fits it again, to the same rows. They are those of the stream, which stays open meanwhile; of another one they are opened, and
-// stay open to the end of the process.
+// fits it again, to the same rows. They are those of the stream, which stays open meanwhile; of another one they are
+// opened, and stay open to the end of the process.
 func refer(o *model.Options, cfg config.Config, stream data.Stream) error {
 	c := cfg.Objective.KLOT
 	if c.Weight == 0 {

@@ -15,18 +15,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// elsewhere returns the name of the parameter of a pre-trained model that one of a downstream task starts from where a checkpoint
-// has none of its own; empty for none.
+// elsewhere returns the name of the parameter of a pre-trained model that one of a downstream task starts from where a
+// checkpoint has none of its own; empty for none.
 func elsewhere(name string, now config.Model) string {
-	if part, ok := strings.CutPrefix(name, "decoder/"); ok { // of answers and captions: fusion layers, words and head (ALBEF's VQA)
+	// of answers and captions: fusion layers, words and head (ALBEF's VQA)
+	if part, ok := strings.CutPrefix(name, "decoder/"); ok {
 		return decoderFrom(part, now.Text.Layers)
 	}
 	return ""
 }
 
-// decoderStarts are the parameters of a group of a checkpoint whose layers have taken in all that tunes them, for the decoder of
-// a model, which is not tuned. It is nil where the model keeps nothing beside its layers.
-func decoderStarts(c *checkpoint.Checkpoint, group string, was config.Model, keep Kept, names []string) (map[string]weights.Param, error) {
+// decoderStarts are the parameters of a group of a checkpoint whose layers have taken in all that tunes them, for the
+// decoder of a model, which is not tuned. It is nil where the model keeps nothing beside its layers.
+func decoderStarts(c *checkpoint.Checkpoint, group string, was config.Model, keep Kept,
+	names []string) (map[string]weights.Param, error) {
 	if keep == nil {
 		return nil, nil
 	}
@@ -37,8 +39,8 @@ func decoderStarts(c *checkpoint.Checkpoint, group string, was config.Model, kee
 	return byName(list), err
 }
 
-// startOf chooses where a parameter starts from: of the parameters of a checkpoint, or, what a decoder takes from other layers, of
-// those without tuning.
+// startOf chooses where a parameter starts from: of the parameters of a checkpoint, or, what a decoder takes from other
+// layers, of those without tuning.
 func startOf(name string, from, plain map[string]weights.Param, now config.Model) map[string]weights.Param {
 	if _, own := from[name]; !own && plain != nil && elsewhere(name, now) != "" {
 		return plain
@@ -56,8 +58,8 @@ func decoderFrom(part string, textLayers int) string {
 	return fmt.Sprintf("text/layers/%02d/%s", i+textLayers, rest)
 }
 
-// renamed returns q as the checkpoint has it under another name, in the shape of q; false where it has nothing that fits, such as
-// keys of the states of questions in a model whose fusion layers read images of another width.
+// renamed returns q as the checkpoint has it under another name, in the shape of q; false where it has nothing that
+// fits, such as keys of the states of questions in a model whose fusion layers read images of another width.
 func renamed(from map[string]weights.Param, q *model.Param, now config.Model) (weights.Param, bool) {
 	name := cmp.Or(elsewhere(q.Name, now), q.Name)
 	x, ok := from[name]
@@ -67,7 +69,8 @@ func renamed(from map[string]weights.Param, q *model.Param, now config.Model) (w
 	return x, ok && fits(x.Shape, q)
 }
 
-// fits says whether a parameter of that shape is the start of q: it has the same one, or is a table of words with fewer rows.
+// fits says whether a parameter of that shape is the start of q: it has the same one, or is a table of words with fewer
+// rows.
 func fits(shape []int, q *model.Param) bool {
 	if tensor.Shape(shape).Eq(q.Shape) {
 		return true
@@ -76,9 +79,9 @@ func fits(shape []int, q *model.Param) bool {
 	return words && len(shape) == len(q.Shape) && shape[0] < q.Shape[0] && slices.Equal(shape[1:], q.Shape[1:])
 }
 
-// lastFusion returns the name of a parameter of a fusion layer behind those of the checkpoint, in its last one: a layer that
-// attends to pictures already is a better start than random numbers. Where texts have two pictures that is the last layer of the
-// same picture. Empty for any other parameter.
+// lastFusion returns the name of a parameter of a fusion layer behind those of the checkpoint, in its last one: a layer
+// that attends to pictures already is a better start than random numbers. Where texts have two pictures that is the
+// last layer of the same picture. Empty for any other parameter.
 func lastFusion(from map[string]weights.Param, name string) string {
 	layer, rest, ok := cutLayer(name)
 	if !ok {

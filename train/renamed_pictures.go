@@ -9,7 +9,8 @@ import (
 	"github.com/geoalign/geoalign/weights"
 )
 
-// crossed is what layers with cross-attention have, by the name of a parameter: keys of their own, or those of the layer before.
+// crossed is what layers with cross-attention have, by the name of a parameter: keys of their own, or those of the
+// layer before.
 type crossed struct {
 	first  int  // number of the first of them
 	last   int  // and of the last
@@ -46,9 +47,9 @@ func crossedBy(names []string) (x crossed, ok bool) {
 	return x, x.first >= 0
 }
 
-// forPictures gives the parameters of a checkpoint the names that those of a model with the given ones have. Where a text has two
-// pictures in the model and one in the checkpoint, fusion layer j is both fusion layers 2j and 2j+1, of which the second has
-// no keys of its own (ALBEF's Pretrain_nlvr.py). path is the checkpoint's.
+// forPictures gives the parameters of a checkpoint the names that those of a model with the given ones have. Where a
+// text has two pictures in the model and one in the checkpoint, fusion layer j is both fusion layers 2j and 2j+1, of
+// which the second has no keys of its own (ALBEF's Pretrain_nlvr.py). path is the checkpoint's.
 func forPictures(list []weights.Param, model []string, path string) ([]weights.Param, error) {
 	names := make([]string, len(list))
 	for i, p := range list {

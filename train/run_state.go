@@ -52,7 +52,8 @@ func (*runPart) Tensors() []state.Tensor { return nil }
 // CheckCounters implements state.Checker: another seed is another run.
 func (r *runPart) CheckCounters() error {
 	if r.Seed != r.seed {
-		return fmt.Errorf("run.seed: the checkpoint was made with seed %d (got %d): resume with --seed %d", r.Seed, r.seed, r.Seed)
+		return fmt.Errorf("run.seed: the checkpoint was made with seed %d (got %d): resume with --seed %d", r.Seed,
+			r.seed, r.Seed)
 	}
 	return nil
 }

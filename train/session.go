@@ -115,8 +115,8 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	}
 	s.loader, err = data.NewLoader(o.Stream, data.LoaderConfig{
 		BatchSize: cfg.Train.BatchSize, Columns: s.model.Columns(),
-		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, Held: cfg.HeldBatches(), MaxBadShare: cfg.Data.MaxBadShare,
-		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.DropsLast(), Group: s.group,
+		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, Held: cfg.HeldBatches(),
+		MaxBadShare: cfg.Data.MaxBadShare, Overfit: cfg.Data.OverfitSamples, DropLast: cfg.DropsLast(), Group: s.group,
 	})
 	return s, err
 }
@@ -139,7 +139,8 @@ func NewOptimizerAt(c optim.Settings, rates Rates, engine *kernel.Engine, m Trai
 		if err != nil {
 			return nil, err
 		}
-		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay, Rate: rates.Of(q.Name), Pull: optim.Pull(q.Pull), Shape: q.Shape, Frozen: !m.Learnable(q.Name)})
+		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay,
+			Rate: rates.Of(q.Name), Pull: optim.Pull(q.Pull), Shape: q.Shape, Frozen: !m.Learnable(q.Name)})
 	}
 	o, err := optim.New(engine, p.Values(), p.Grads(), segs, c)
 	if err != nil {
@@ -225,7 +226,8 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 		return out, err
 	}
 	if !finite(out.GradNorm) { // the same on every rank
-		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm, out.Loss)}
+		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm,
+			out.Loss)}
 	}
 	m, err := s.momentum(step, &out)
 	if err != nil {
@@ -321,7 +323,8 @@ type stager interface {
 
 var _ stager = (*model.Trainer)(nil)
 
-// stage names the batch that comes next, if it is ready and there is a device to take it to: the loader makes one batch more then.
+// stage names the batch that comes next, if it is ready and there is a device to take it to: the loader makes one batch
+// more then.
 func (s *Session) stage() {
 	x, ok := s.model.(stager)
 	if d, _, _, _ := s.model.Params().Device(); !ok || d == nil {

@@ -46,8 +46,10 @@ func (s *Session) Snapshot(e *Event) (checkpoint.Snapshot, error) {
 
 // snapshot takes the parts of a run after the step of e, with its configuration and its
 // tokenizer, which may be nil. own is the part of the run itself.
-func snapshot(own *runPart, e *Event, cfg config.Config, tok *tokenizer.Tokenizer, parts func() []state.Part) (checkpoint.Snapshot, error) {
-	own.State = State{Step: e.Step, Seed: cfg.Run.Seed, Elapsed: e.Elapsed.Seconds(), Ranks: cfg.Ranks, Values: maps.Clone(e.Values)}
+func snapshot(own *runPart, e *Event, cfg config.Config, tok *tokenizer.Tokenizer,
+	parts func() []state.Part) (checkpoint.Snapshot, error) {
+	own.State = State{Step: e.Step, Seed: cfg.Run.Seed, Elapsed: e.Elapsed.Seconds(), Ranks: cfg.Ranks,
+		Values: maps.Clone(e.Values)}
 	maps.DeleteFunc(own.Values, func(_ string, v float64) bool { return !finite(v) }) // JSON has none
 	snap, err := checkpoint.Take(parts())
 	if err != nil {

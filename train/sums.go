@@ -18,22 +18,23 @@ type gradual interface {
 var _ gradual = (*model.Trainer)(nil)
 
 // sums are the gradients of an update as ranks add them up: in buckets, each of which is begun as soon as the
-// backward pass of the last micro-batch has completed it, while that goes on. The buckets and their order follow from the graph
-// and from parallel.bucket_mb, and are the same on all ranks.
+// backward pass of the last micro-batch has completed it, while that goes on. The buckets and their order follow from
+// the graph and from parallel.bucket_mb, and are the same on all ranks.
 type sums struct {
 	group parallel.Group
 	model gradual   // nil: gradients are complete after the backward pass
 	grads []float32 // of a micro-batch
 	total []float32 // what is summed: grads, or the sum of those of several micro-batches
 	order []model.Span
-	// buckets are what is begun once span k of order is complete, or with no order in the end: neighbours among the spans are one.
+	// buckets are what is begun once span k of order is complete, or with no order in the end: neighbours among the
+	// spans are one.
 	buckets [][]model.Span
 	several bool // micro-batches
 	told    func(k int)
 }
 
-// newSums sums total over a group, in buckets of so many values: the gradients grads of m, or the sum of those of several
-// micro-batches.
+// newSums sums total over a group, in buckets of so many values: the gradients grads of m, or the sum of those of
+// several micro-batches.
 func newSums(g parallel.Group, m System, grads, total []float32, values int) *sums {
 	s := &sums{group: g, grads: grads, total: total, several: &grads[0] != &total[0]}
 	if x, ok := m.(gradual); ok {
@@ -58,7 +59,8 @@ func divided(n, values int) (list []model.Span) {
 	return list
 }
 
-// bucketsOf collects spans in their order until they have so many values or are all. At k stands what is full with span k.
+// bucketsOf collects spans in their order until they have so many values or are all. At k stands what is full with span
+// k.
 func bucketsOf(order []model.Span, values int) [][]model.Span {
 	buckets := make([][]model.Span, len(order))
 	var open []model.Span

@@ -82,8 +82,8 @@ type ModelOptions struct {
 }
 
 // NewModel builds the model of a configuration for training, with freshly initialised
-// parameters, the frozen models of objective.mafa and objective.distill_scores and the alignment of objective.klot. Close it
-// after use.
+// parameters, the frozen models of objective.mafa and objective.distill_scores and the alignment of objective.klot.
+// Close it after use.
 func NewModel(cfg config.Config, with ModelOptions) (*model.Trainer, error) {
 	if err := canMask(cfg, with.Tokenizer); err != nil {
 		return nil, err
@@ -139,7 +139,8 @@ func canMask(cfg config.Config, tok *tokenizer.Tokenizer) error {
 	if w == 0 || tok == nil || tok.MaskID() >= 0 {
 		return nil
 	}
-	return config.Errors{{Path: "objective.mlm.weight", Value: w, Msg: "needs a tokenizer with [MASK] or <mask>, which data.vocab lacks",
+	return config.Errors{{Path: "objective.mlm.weight", Value: w,
+		Msg:  "needs a tokenizer with [MASK] or <mask>, which data.vocab lacks",
 		Hint: "set it to 0, or choose another data.vocab"}}
 }
 

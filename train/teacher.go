@@ -32,7 +32,8 @@ func teach(o *model.Options, cfg config.Config, tok *tokenizer.Tokenizer) (done 
 }
 
 // openTeacher opens the model of a checkpoint as a teacher of batches of this run.
-func openTeacher(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config, tok *tokenizer.Tokenizer) (*model.Model, error) {
+func openTeacher(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config,
+	tok *tokenizer.Tokenizer) (*model.Model, error) {
 	text, err := ck.File(configFile)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model.TeacherKey, err)
@@ -45,7 +46,8 @@ func openTeacher(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config,
 		return config.Errors{{Path: model.TeacherKey, Value: cfg.Objective.DistillScores.Teacher, Msg: msg, Hint: hint}}
 	}
 	if theirs.Has(section.Fitted) {
-		return nil, bad(fmt.Sprintf("must be a model of towers or heads (this one is of system %q)", theirs.Model.System), "choose another run")
+		return nil, bad(fmt.Sprintf("must be a model of towers or heads (this one is of system %q)",
+			theirs.Model.System), "choose another run")
 	}
 	var its *tokenizer.Tokenizer
 	if tok != nil && !theirs.Has(section.Stored) && !theirs.Has(section.ImagesAlone) {
@@ -61,11 +63,13 @@ func openTeacher(o *model.Options, ck *checkpoint.Checkpoint, cfg config.Config,
 			return nil, err
 		}
 		if !bytes.Equal(a, b) {
-			return nil, bad(fmt.Sprintf("has another vocabulary, of %d tokens, than this run, of %d", its.Size(), tok.Size()),
+			return nil, bad(fmt.Sprintf("has another vocabulary, of %d tokens, than this run, of %d", its.Size(),
+				tok.Size()),
 				fmt.Sprintf("train with its vocabulary: data.vocab = %q", filepath.Join(ck.Path, TokenizerFile)))
 		}
 		if most := cfg.Data.Tokens; theirs.Model.Text.Style != encoders.StyleGRU && theirs.Model.Text.Positions < most {
-			return nil, bad(fmt.Sprintf("must have at least data.tokens = %d positions (it has %d)", most, theirs.Model.Text.Positions), "choose another run, or fewer tokens")
+			return nil, bad(fmt.Sprintf("must have at least data.tokens = %d positions (it has %d)", most,
+				theirs.Model.Text.Positions), "choose another run, or fewer tokens")
 		}
 	}
 	theirs.Data.Tokens = cfg.Data.Tokens

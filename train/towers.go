@@ -36,13 +36,14 @@ func (t Towers) Read(name string, shape []int, dst []float32) error {
 	return t.side(name).Read(name, shape, dst)
 }
 
-// Lacks lists the parameters of the towers of p that their files have not: those that no file of the kind has, which start from
-// random numbers, and those that are missing.
+// Lacks lists the parameters of the towers of p that their files have not: those that no file of the kind has, which
+// start from random numbers, and those that are missing.
 func (t Towers) Lacks(p *model.Params) (fresh, missing []string) {
 	for _, q := range p.List() {
 		switch m := t.side(q.Name); {
 		case m == nil || m.Has(q.Name) || q.Group == encoders.GroupMetric: // which starts as the identity
-		case q.Added || strings.Contains(q.Name, "/crossattention/") || strings.HasPrefix(q.Name, "text/mlm/") || strings.HasPrefix(q.Name, "text/pool/"):
+		case q.Added || strings.Contains(q.Name, "/crossattention/") || strings.HasPrefix(q.Name, "text/mlm/") ||
+			strings.HasPrefix(q.Name, "text/pool/"):
 			fresh = append(fresh, q.Name)
 		default:
 			missing = append(missing, q.Name)

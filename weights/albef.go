@@ -2,8 +2,8 @@ package weights
 
 import "fmt"
 
-// albef is checkpoints of ALBEF (Li et al. 2021), of pre-training and of retrieval. Momentum twins have momentum/ before
-// the names of their parameters, and the queues are queue/image and queue/text, (Q, C).
+// albef is checkpoints of ALBEF (Li et al. 2021), of pre-training and of retrieval. Momentum twins have momentum/
+// before the names of their parameters, and the queues are queue/image and queue/text, (Q, C).
 var albef = family{
 	name:  "albef",
 	types: []string{"albef"},

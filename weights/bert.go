@@ -7,11 +7,13 @@ var bert = family{
 	types: []string{"bert"},
 	parts: []part{bertText("bert.", ""), bertMLM("")},
 	describe: func(d *description) error {
-		if types := d.values["text/embeddings/token_type/weight"].shape; !d.named && len(d.kinds()) == 0 && len(types) > 0 && types[0] == 1 {
+		if types := d.values["text/embeddings/token_type/weight"].shape; !d.named && len(d.kinds()) == 0 &&
+			len(types) > 0 && types[0] == 1 {
 			d.note(`no file says whether it is of family bert or roberta, whose tensors have the same names: it is read as bert, and has one token type, as RoBERTa has, whose positions begin elsewhere: name the family (init.text.family = "roberta", or --family with import)`)
 		}
 		d.untied("cls.predictions.decoder.weight")
-		return d.text(textFacts{style: "bert", activation: "gelu", pool: "class", eps: 1e-12, heads: ofClass(d, 12), said: ofClass(d, 1e-12)})
+		return d.text(textFacts{style: "bert", activation: "gelu", pool: "class", eps: 1e-12, heads: ofClass(d, 12),
+			said: ofClass(d, 1e-12)})
 	},
 }
 

@@ -33,7 +33,8 @@ var clip = family{
 		return d.towers(
 			imageFacts{style: "clip", activation: "quick_gelu", pool: "class", eps: 1e-5, heads: ofClass(d, 12),
 				preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}},
-			textFacts{style: "clip", activation: "quick_gelu", pool: "end", eps: 1e-5, heads: ofClass(d, 8), tokens: true})
+			textFacts{style: "clip", activation: "quick_gelu", pool: "end", eps: 1e-5, heads: ofClass(d, 8),
+				tokens: true})
 	},
 }
 

@@ -26,10 +26,11 @@ type hfConfig struct {
 	PadID        *int    `json:"pad_token_id"`
 	Position     string  `json:"position_embedding_type"`
 	Decoder      bool    `json:"is_decoder"`
-	Tied         *bool   `json:"tie_word_embeddings"` // the head of masked language modelling reads the embeddings of words; true where it is not there
-	ImageSize    sides   `json:"image_size"`
-	PatchSize    sides   `json:"patch_size"`
-	Channels     int     `json:"num_channels"`
+	// the head of masked language modelling reads the embeddings of words; true where it is not there
+	Tied      *bool `json:"tie_word_embeddings"`
+	ImageSize sides `json:"image_size"`
+	PatchSize sides `json:"patch_size"`
+	Channels  int   `json:"num_channels"`
 
 	// Keys of residual networks.
 	EmbeddingSize   int  `json:"embedding_size"`
@@ -197,7 +198,8 @@ func readFacts(folder string) (*facts, error) {
 		}
 	}
 	openCLIP, prepare := &openCLIPConfig{}, &processor{file: "preprocessor_config.json"}
-	var whole struct { // of texts and images in one file, as transformers saves them since version 5, and then the one that it reads
+	// of texts and images in one file, as transformers saves them since version 5, and then the one that it reads
+	var whole struct {
 		Images *processor `json:"image_processor"`
 	}
 	for _, file := range []struct {

@@ -29,7 +29,8 @@ type part struct {
 }
 
 // families are all of them. Where several fit a file as well, the first is taken.
-var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &resNet, &resNetHF, &clip, &siglip, &openCLIP, &openCLIPTimm, &albef}
+var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &resNet, &resNetHF, &clip, &siglip, &openCLIP,
+	&openCLIPTimm, &albef}
 
 // FamilyNames lists the families.
 func FamilyNames() (names []string) {
@@ -53,13 +54,15 @@ type fit struct {
 // patchStem is what the names of the tensors that make tokens of patches begin with, in timm.
 const patchStem = "patch_embed."
 
-// odd lists the unexpected tensors that stand in layers, or before them among those of patches: these compute something else than is read.
+// odd lists the unexpected tensors that stand in layers, or before them among those of patches: these compute something
+// else than is read.
 func (r *fit) odd() (names []string) {
 	for _, name := range r.unexpected {
-		if strings.HasPrefix(name, patchStem) || strings.Contains(name, "."+patchStem) || slices.ContainsFunc(r.stems, func(stem string) bool {
-			rest, ok := strings.CutPrefix(name, stem)
-			return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
-		}) {
+		if strings.HasPrefix(name, patchStem) || strings.Contains(name, "."+patchStem) ||
+			slices.ContainsFunc(r.stems, func(stem string) bool {
+				rest, ok := strings.CutPrefix(name, stem)
+				return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
+			}) {
 			names = append(names, name)
 		}
 	}
@@ -213,11 +216,13 @@ func recognise(f *File, facts *facts, name string) (*fit, error) {
 	case name != "":
 		return nil, fmt.Errorf("%s has no tensors of the family %s (it has %s): leave the family empty, or give another file", f.Path, name, some(f.Names()))
 	case tried == 0:
-		return nil, fmt.Errorf("%s has model_type %q, which is not read: %s %s", facts.path, kind, cure, strings.Join(FamilyNames(), ", "))
+		return nil, fmt.Errorf("%s has model_type %q, which is not read: %s %s", facts.path, kind, cure,
+			strings.Join(FamilyNames(), ", "))
 	case kind != "":
 		return nil, fmt.Errorf("%s has model_type %q, and %s has no tensors of such a model (it has %s): do both belong together?", facts.path, kind, f.Path, some(f.Names()))
 	}
-	return nil, fmt.Errorf("%s is of no family that is read (it has %s): %s %s", f.Path, some(f.Names()), cure, strings.Join(FamilyNames(), ", "))
+	return nil, fmt.Errorf("%s is of no family that is read (it has %s): %s %s", f.Path, some(f.Names()), cure,
+		strings.Join(FamilyNames(), ", "))
 }
 
 // left counts what does not fit.

@@ -113,7 +113,8 @@ func (f *File) addShard(s *shard, size int64) ([]*Tensor, error) {
 			if other.file == s {
 				return nil, fmt.Errorf("%s: two tensors have the name %q without what wraps them: save one of the models alone", s.path, t.Name)
 			}
-			return nil, fmt.Errorf("tensor %q is in %s and in %s: download the shards of one model again", t.Name, other.file.path, s.path)
+			return nil, fmt.Errorf("tensor %q is in %s and in %s: download the shards of one model again", t.Name,
+				other.file.path, s.path)
 		}
 		f.tensors[t.Name] = t
 	}

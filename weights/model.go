@@ -15,9 +15,11 @@ import (
 // Model is a stored model of a family whose tensors are read as parameters of this module. It is a
 // model.Source, and may be used by several goroutines.
 type Model struct {
-	Family    string
-	Notes     []string // what was assumed, or differs
-	Unlike    []string // of the notes, why features of both sides would be others than those of the weights; each tower alone is read rightly
+	Family string
+	Notes  []string // what was assumed, or differs
+	// of the notes, why features of both sides would be others than those of the weights; each tower alone is read
+	// rightly
+	Unlike    []string
 	Tokenizer Tokenizer
 
 	file     *File
@@ -39,14 +41,15 @@ const (
 )
 
 // Open opens the weights at path, as OpenFile does, and the files beside them: config.json,
-// open_clip_config.json, preprocessor_config.json or processor_config.json, those of a tokenizer. It fails where the tensors are of no
-// family, or are not what config.json says. Close it after use.
+// open_clip_config.json, preprocessor_config.json or processor_config.json, those of a tokenizer. It fails where the
+// tensors are of no family, or are not what config.json says. Close it after use.
 func Open(path string) (*Model, error) { return OpenAs(path, "") }
 
 // OpenAs is Open of weights of a family, one of FamilyNames, whatever config.json says; with an empty one it is Open.
 func OpenAs(path, family string) (*Model, error) {
 	if family != "" && !slices.Contains(FamilyNames(), family) {
-		return nil, fmt.Errorf("weights: there is no family %q: the families are %s", family, strings.Join(FamilyNames(), ", "))
+		return nil, fmt.Errorf("weights: there is no family %q: the families are %s", family,
+			strings.Join(FamilyNames(), ", "))
 	}
 	f, err := OpenFile(path)
 	if err != nil {
@@ -76,7 +79,8 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 	if odd := fit.odd(); len(odd) > 0 {
 		d.differs("layers have tensors that no style has (%s), and compute something else there", some(odd))
 	}
-	return &Model{Family: fit.name, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit, settings: d.settings, smooth: d.smooth, read: map[string]how{}}, nil
+	return &Model{Family: fit.name, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit,
+		settings: d.settings, smooth: d.smooth, read: map[string]how{}}, nil
 }
 
 // Path returns the file of the weights, or the index of its shards.
@@ -107,15 +111,16 @@ const (
 )
 
 // Read converts a parameter to float32 in dst, of the given shape. A position table of images is resampled to
-// another grid, by the law of the family (encoders.InterpolatePositions or SmoothPositions), one of texts is cut. Another shape of any other parameter is an
-// error.
+// another grid, by the law of the family (encoders.InterpolatePositions or SmoothPositions), one of texts is cut.
+// Another shape of any other parameter is an error.
 func (m *Model) Read(name string, shape []int, dst []float32) error {
 	v, ok := m.fit.values[name]
 	switch {
 	case !ok:
 		return fmt.Errorf("weights: %s has nothing that %s is made of", m.file.Path, name)
 	case count(shape) != len(dst):
-		return fmt.Errorf("weights: %s: shape %v has %d elements, and %d are to be read", name, shape, count(shape), len(dst))
+		return fmt.Errorf("weights: %s: shape %v has %d elements, and %d are to be read", name, shape, count(shape),
+			len(dst))
 	case slices.Equal(v.shape, shape):
 		return m.done(name, asStored, v.read(dst))
 	}
@@ -133,7 +138,8 @@ func (m *Model) Read(name string, shape []int, dst []float32) error {
 			return fmt.Errorf("weights: %s has %d positions in %s, and %d are wanted: set model.text.positions = %d, and data.tokens to no more", name, v.shape[0], m.file.Path, shape[0], v.shape[0])
 		}
 	}
-	return fmt.Errorf("weights: %s has shape %v in %s, and %v is wanted: the settings of the weights are %s", name, v.shape, m.file.Path, shape, m.section(bare))
+	return fmt.Errorf("weights: %s has shape %v in %s, and %v is wanted: the settings of the weights are %s", name,
+		v.shape, m.file.Path, shape, m.section(bare))
 }
 
 // section lists the settings of a side.
@@ -141,7 +147,8 @@ func (m *Model) section(name string) string {
 	side, _, _ := strings.Cut(name, "/")
 	var list []string
 	for _, s := range m.settings {
-		if strings.HasPrefix(s.Key, "model."+side+".") || strings.HasPrefix(s.Key, "model.head.") && strings.HasSuffix(side, "_proj") {
+		if strings.HasPrefix(s.Key, "model."+side+".") || strings.HasPrefix(s.Key, "model.head.") &&
+			strings.HasSuffix(side, "_proj") {
 			list = append(list, s.String())
 		}
 	}

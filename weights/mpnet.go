@@ -30,10 +30,12 @@ var mpnet = family{
 		}
 		table := d.values["text/relative/weight"].shape
 		if len(table) == 2 && table[0] != mpnetBuckets {
-			return fmt.Errorf("its attention has a bias for %d buckets of distances, and %d are read", table[0], mpnetBuckets)
+			return fmt.Errorf("its attention has a bias for %d buckets of distances, and %d are read", table[0],
+				mpnetBuckets)
 		}
 		d.untied("lm_head.decoder.weight")
-		return d.text(textFacts{style: "mpnet", activation: "gelu", pool: "class", eps: 1e-5, heads: ofClass(d, 12), said: ofClass(d, 1e-12)})
+		return d.text(textFacts{style: "mpnet", activation: "gelu", pool: "class", eps: 1e-5, heads: ofClass(d, 12),
+			said: ofClass(d, 1e-12)})
 	},
 }
 

@@ -127,7 +127,8 @@ func (d *description) openCLIPTowers(image imageFacts) error {
 	return d.towers(image, text)
 }
 
-// openCLIPTextFacts is what the text tower of open_clip has by its configuration: it reads as CLIP does, or as SigLIP does.
+// openCLIPTextFacts is what the text tower of open_clip has by its configuration: it reads as CLIP does, or as SigLIP
+// does.
 func (d *description) openCLIPTextFacts() (textFacts, error) {
 	o := textFacts{style: "clip", pool: "end", eps: 1e-5, tokens: true}
 	if d.depth("text/layers/") == 0 {

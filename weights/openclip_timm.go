@@ -34,7 +34,8 @@ var openCLIPTimm = family{
 		if _, mlp := d.file.Lookup("visual.head.mlp.fc1.weight"); mlp {
 			d.differs("images are projected by an MLP (visual.head.mlp), and by one linear layer in a dual encoder here")
 		}
-		if d.openCLIP != nil { // the size of images is that of the tower, and open_clip's statistics are CLIP's where it says none
+		// the size of images is that of the tower, and open_clip's statistics are CLIP's where it says none
+		if d.openCLIP != nil {
 			o.preprocess = preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}
 		}
 		return d.openCLIPTowers(o)

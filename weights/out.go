@@ -29,12 +29,13 @@ type Naming struct {
 }
 
 // Renamed returns the tensors of a family that params, parameters of this module, are read back from: the tables of
-// Open in reverse. Tensors that a model of the family needs and params do not have are an error, and so are params that it
-// has no tensor for.
+// Open in reverse. Tensors that a model of the family needs and params do not have are an error, and so are params that
+// it has no tensor for.
 func Renamed(params []Param, o Naming) ([]Param, error) {
 	i := slices.IndexFunc(families, func(f *family) bool { return f.name == o.Family })
 	if i < 0 {
-		return nil, fmt.Errorf("weights: there is no family %q: use one of %s", o.Family, strings.Join(FamilyNames(), ", "))
+		return nil, fmt.Errorf("weights: there is no family %q: use one of %s", o.Family,
+			strings.Join(FamilyNames(), ", "))
 	}
 	n := naming{Naming: o, ours: map[string]Param{}, used: map[string]bool{}, written: map[string]bool{}}
 	for _, p := range params {
@@ -89,8 +90,8 @@ func (n *naming) part(p part) {
 	}
 }
 
-// layer adds the tensors of a layer, with -1 those that are of none, and returns whether there are any, and the names of
-// parameters that it lacks.
+// layer adds the tensors of a layer, with -1 those that are of none, and returns whether there are any, and the names
+// of parameters that it lacks.
 func (n *naming) layer(p part, prefix string, i int) (some bool, lacks []string) {
 	for k, r := range slices.Concat(p.needs, p.may) {
 		if r.numbered() != (i >= 0) {
@@ -202,7 +203,10 @@ var (
 	}}
 	vector = &shaping{joinVector, same}
 	// token is a vector that is stored as (1, 1, D).
-	token  = &shaping{joinVector, func(p Param, names []string, _ Naming) []Param { return p.as(names[0], 1, 1, p.Shape[0]) }}
+	token = &shaping{joinVector, func(p Param, names []string,
+		_ Naming) []Param {
+		return p.as(names[0], 1, 1, p.Shape[0])
+	}}
 	matrix = &shaping{joinMatrix, same}
 	// probe is a matrix that is stored as (1, T, D).
 	probe = &shaping{joinMatrix, func(p Param, names []string, _ Naming) []Param {
@@ -230,7 +234,8 @@ var (
 	afterPadding = &shaping{joinAfterPadding, func(p Param, names []string, o Naming) []Param {
 		out := []Param{p.padded(names[0], 0, o.Padding, p.Shape[0]+o.Padding, p.Shape[1])}
 		for _, name := range names[1:] { // the token type, which the positions have in them
-			out = append(out, Param{Name: name, Shape: []int{1, p.Shape[1]}, Read: func(dst []float32) error { clear(dst); return nil }})
+			out = append(out, Param{Name: name, Shape: []int{1, p.Shape[1]},
+				Read: func(dst []float32) error { clear(dst); return nil }})
 		}
 		return out
 	}}

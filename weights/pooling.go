@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// pooling is what is read of 1_Pooling/config.json of sentence-transformers: what stands for a text. Several modes stand side by side.
+// pooling is what is read of 1_Pooling/config.json of sentence-transformers: what stands for a text. Several modes
+// stand side by side.
 type pooling struct {
 	Class    bool   `json:"pooling_mode_cls_token"`
 	Mean     bool   `json:"pooling_mode_mean_tokens"`
@@ -24,7 +25,8 @@ func (p *pooling) modes() []string {
 	if p.Mode != "" {
 		return []string{p.Mode}
 	}
-	list := map[string]bool{"cls": p.Class, "mean": p.Mean, "max": p.Max, "mean_sqrt_len": p.Root, "weightedmean": p.Weighted, "lasttoken": p.Last}
+	list := map[string]bool{"cls": p.Class, "mean": p.Mean, "max": p.Max, "mean_sqrt_len": p.Root,
+		"weightedmean": p.Weighted, "lasttoken": p.Last}
 	maps.DeleteFunc(list, func(_ string, on bool) bool { return !on })
 	return slices.Sorted(maps.Keys(list))
 }
@@ -65,7 +67,8 @@ var harmless = []string{"Transformer", "CLIPModel", "Pooling", "Normalize", "Dro
 func (d *description) pool(otherwise string) string {
 	for _, m := range d.modules {
 		if !slices.Contains(harmless, m.kind()) {
-			d.note("modules.json has a module %s (%s), which is not read: features of the tower are those without it", m.kind(), cmp.Or(m.Path, "no folder"))
+			d.note("modules.json has a module %s (%s), which is not read: features of the tower are those without it",
+				m.kind(), cmp.Or(m.Path, "no folder"))
 		}
 	}
 	if d.pooling == nil {
@@ -78,6 +81,7 @@ func (d *description) pool(otherwise string) string {
 	case slices.Equal(modes, []string{"cls"}):
 		return "class"
 	}
-	d.note("%s has another pooling than cls or mean alone (%s): %s is taken", d.poolingFile, cmp.Or(strings.Join(modes, ", "), "none"), otherwise)
+	d.note("%s has another pooling than cls or mean alone (%s): %s is taken", d.poolingFile,
+		cmp.Or(strings.Join(modes, ", "), "none"), otherwise)
 	return otherwise
 }

@@ -86,8 +86,8 @@ func joinGridPositions(in []*Tensor) (value, error) {
 	}}, nil
 }
 
-// joinRegisterTokens makes registers (R, D) of registers, a position table and, where there is one, a class token: with their positions,
-// where the table has any for them.
+// joinRegisterTokens makes registers (R, D) of registers, a position table and, where there is one, a class token: with
+// their positions, where the table has any for them.
 func joinRegisterTokens(in []*Tensor) (value, error) {
 	class, _ := classToken(in[2:])
 	k, err := tokensOf(in[1], class, in[0])

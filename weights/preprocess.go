@@ -30,7 +30,8 @@ var (
 	clipStd      = [3]float64{0.26862954, 0.26130258, 0.27577711}
 )
 
-// processor is what is read of a preprocessor_config.json of Hugging Face, or of the image processor in a processor_config.json.
+// processor is what is read of a preprocessor_config.json of Hugging Face, or of the image processor in a
+// processor_config.json.
 type processor struct {
 	file string // that it is of
 
@@ -66,7 +67,8 @@ type timmPrepare struct {
 	Interpolation string    `json:"interpolation"`
 	CropPart      float64   `json:"crop_pct"`
 	CropMode      string    `json:"crop_mode"`
-	Shape         []int     `json:"input_size"` // channels, height and width, of the architecture, whatever the positions are stored for
+	// channels, height and width, of the architecture, whatever the positions are stored for
+	Shape []int `json:"input_size"`
 }
 
 // prepared returns how images are prepared by what the files say, and else by p, and the side of the images,
@@ -105,7 +107,8 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 	}
 	switch {
 	case x.Rescale != nil && !*x.Rescale:
-		d.note("%s has do_rescale = false, and values from 0 to 255 are divided by 255 here before mean and deviation", file)
+		d.note("%s has do_rescale = false, and values from 0 to 255 are divided by 255 here before mean and deviation",
+			file)
 	case x.Factor != nil && !(math.Abs(*x.Factor*255-1) <= 1e-3):
 		d.note("%s has rescale_factor = %g, and values from 0 to 255 are divided by 255 here", file, *x.Factor)
 	}
@@ -131,7 +134,8 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 		size = x.Crop
 		switch {
 		case x.Size.height != x.Size.width:
-			return 0, fmt.Errorf("%s: images are scaled to %d x %d, and only squares are read", file, x.Size.height, x.Size.width)
+			return 0, fmt.Errorf("%s: images are scaled to %d x %d, and only squares are read", file, x.Size.height,
+				x.Size.width)
 		case x.Size.height > 0 && x.Size.height < x.Crop.height:
 			return 0, fmt.Errorf("%s: images are scaled to %d and bordered to %d (size, crop_size), and none are bordered here: make both the same", file, x.Size.height, x.Crop.height)
 		case x.Size.height > x.Crop.height && x.Crop.height > 0:
@@ -143,7 +147,8 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 		if name := names[*x.Resample]; name != "" {
 			p.interpolation = name
 		} else {
-			d.note("%s has resample %d, and 2 (bilinear) and 3 (bicubic) are known: %s is taken", file, *x.Resample, p.interpolation)
+			d.note("%s has resample %d, and 2 (bilinear) and 3 (bicubic) are known: %s is taken", file, *x.Resample,
+				p.interpolation)
 		}
 	}
 	return size.square(file)

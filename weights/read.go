@@ -14,7 +14,8 @@ const pieceLen = 256 << 10
 // no floats are an error: F64, F32, F16 and BF16 are read.
 func (t *Tensor) Read(dst []float32, from int) error {
 	if from < 0 || len(dst) > t.Len()-from {
-		return fmt.Errorf("weights: %s: elements %d to %d of tensor %q, which has shape %v", t.file.path, from, from+len(dst), t.Name, t.Shape)
+		return fmt.Errorf("weights: %s: elements %d to %d of tensor %q, which has shape %v", t.file.path, from,
+			from+len(dst), t.Name, t.Shape)
 	}
 	d := safetensors.DType(t.DType)
 	floats, err := safetensors.Floats(d)
@@ -48,7 +49,8 @@ func (t *Tensor) gather(dst []float32, from int, floats func([]float32, []byte))
 		last += (n - 1) * t.strides[i]
 	}
 	if last > maxGather {
-		return fmt.Errorf("weights: %s: tensor %q of shape %v is spread over %d elements: torch.save x.contiguous()", t.file.path, t.Name, t.Shape, last+1)
+		return fmt.Errorf("weights: %s: tensor %q of shape %v is spread over %d elements: torch.save x.contiguous()",
+			t.file.path, t.Name, t.Shape, last+1)
 	}
 	whole := &Tensor{Name: t.Name, Shape: []int{last + 1}, DType: t.DType, file: t.file, offset: t.offset}
 	all := make([]float32, last+1)

@@ -49,7 +49,8 @@ func (r Report) String() string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"resampled", r.Resampled}, {"cut", r.Cut}, {"not asked for", r.Unread}, {"missing", r.Missing}, {"not needed", r.Unneeded}, {"not known", r.Unexpected}} {
+	}{{"resampled", r.Resampled}, {"cut", r.Cut}, {"not asked for", r.Unread}, {"missing", r.Missing},
+		{"not needed", r.Unneeded}, {"not known", r.Unexpected}} {
 		if len(l.names) > 0 {
 			fmt.Fprintf(&b, "\n%d %s: %s", len(l.names), l.what, some(l.names))
 		}

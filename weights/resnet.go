@@ -7,7 +7,8 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 )
 
-// resNet is residual networks of torchvision and of timm, which have the same names, and of the checkpoints of MoCo and SwAV.
+// resNet is residual networks of torchvision and of timm, which have the same names, and of the checkpoints of MoCo and
+// SwAV.
 var resNet = family{
 	name:     "resnet",
 	types:    []string{"timm"},
@@ -66,7 +67,8 @@ var resNetHF = family{
 			return fmt.Errorf("%s has hidden_act = %q: the networks here have relu", d.path, act)
 		}
 		if d.config.FirstStage {
-			return fmt.Errorf("%s has downsample_in_first_stage = true: a first stage with a stride is not read", d.path)
+			return fmt.Errorf("%s has downsample_in_first_stage = true: a first stage with a stride is not read",
+				d.path)
 		}
 		return d.resNet(preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875})
 	},
@@ -75,8 +77,8 @@ var resNetHF = family{
 // resNetNames are the names of a convolution and its batch norm, with # for the number of a block.
 type resNetNames struct{ conv, norm string }
 
-// torchStem and torchStage are torchvision's names of the stem, and of the convolutions of a block of stage i: three and
-// that of its input.
+// torchStem and torchStage are torchvision's names of the stem, and of the convolutions of a block of stage i: three
+// and that of its input.
 var torchStem = resNetNames{"conv1", "bn1"}
 
 func torchStage(i int) (convs []resNetNames) {
@@ -99,8 +101,8 @@ func hfStage(i int) (convs []resNetNames) {
 	return append(convs, resNetNames{block + "shortcut.convolution", block + "shortcut.normalization"})
 }
 
-// resNetParts are the stem and the four stages of a network, whose names may have a prefix. Blocks have three convolutions, basic ones
-// two, and some a fourth of their input.
+// resNetParts are the stem and the four stages of a network, whose names may have a prefix. Blocks have three
+// convolutions, basic ones two, and some a fourth of their input.
 func resNetParts(stem resNetNames, stage func(i int) []resNetNames, prefixes ...string) []part {
 	parts := []part{{
 		prefixes: prefixes, marks: []string{stem.conv + ".weight"}, ours: "image/",
@@ -133,7 +135,8 @@ func convolution(conv, norm string, theirs resNetNames) (rules []rule) {
 	return rules
 }
 
-// resNetDepth is the depth of the network of encoders that has these blocks, bottlenecks or basic ones; 0: there is none.
+// resNetDepth is the depth of the network of encoders that has these blocks, bottlenecks or basic ones; 0: there is
+// none.
 func resNetDepth(blocks [4]int, bottleneck bool) int {
 	for _, depth := range encoders.ResNetDepths {
 		r := encoders.ResNet{Depth: depth}

@@ -20,7 +20,8 @@ var roberta = family{
 			return err
 		}
 		d.untied("lm_head.decoder.weight")
-		return d.text(textFacts{style: "roberta", activation: "gelu", pool: "class", eps: 1e-5, heads: ofClass(d, 12), said: ofClass(d, 1e-12)})
+		return d.text(textFacts{style: "roberta", activation: "gelu", pool: "class", eps: 1e-5, heads: ofClass(d, 12),
+			said: ofClass(d, 1e-12)})
 	},
 }
 

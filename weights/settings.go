@@ -145,7 +145,8 @@ func (d *description) heads(side string, said, width int) (int, error) {
 			said = max(1, width/64)
 		}
 		d.assume("model." + side + ".heads")
-		d.note("no file says how many heads the %s tower has: %d are assumed, as is usual for its width %d", side, said, width)
+		d.note("no file says how many heads the %s tower has: %d are assumed, as is usual for its width %d", side, said,
+			width)
 	}
 	if said < 1 || width%said != 0 {
 		return 0, fmt.Errorf("%d heads do not divide the width %d of the %s tower", said, width, side)
@@ -172,7 +173,8 @@ func activation(key, name, otherwise string) (string, error) {
 	case "quick_gelu":
 		return "quick_gelu", nil
 	}
-	return "", fmt.Errorf("%s is %q, and gelu, gelu_pytorch_tanh, gelu_new, gelu_fast and quick_gelu are read", key, name)
+	return "", fmt.Errorf("%s is %q, and gelu, gelu_pytorch_tanh, gelu_new, gelu_fast and quick_gelu are read", key,
+		name)
 }
 
 // epsilon sets the epsilon of the layer norms of a tower, where a file says another than that of its style.
@@ -241,7 +243,8 @@ func (d *description) unprojected() error {
 		return err
 	}
 	if image != text {
-		return fmt.Errorf("its towers have the widths %d and %d, and no projection to one: is it complete?", image, text)
+		return fmt.Errorf("its towers have the widths %d and %d, and no projection to one: is it complete?", image,
+			text)
 	}
 	d.set("model.head.dim", image)
 	d.set("model.head.identity", "both")

@@ -37,14 +37,16 @@ func (d *description) image(o imageFacts) error {
 	case d.gated():
 		hidden, o.activation = back, "swiglu"
 	case hidden != back:
-		return fmt.Errorf("an MLP of the image tower has %d hidden channels before and %d after its activation", hidden, back)
+		return fmt.Errorf("an MLP of the image tower has %d hidden channels before and %d after its activation", hidden,
+			back)
 	}
 	if d.has("image/cls_token") {
 		positions--
 	}
 	patch, grid := root(inputs/3), root(positions)
 	if positions < 1 || patch*patch*3 != inputs || grid*grid != positions {
-		return fmt.Errorf("patches of %d numbers and %d positions are no square patches of a square image", inputs, positions)
+		return fmt.Errorf("patches of %d numbers and %d positions are no square patches of a square image", inputs,
+			positions)
 	}
 	size := grid * patch
 	// A convolution over patches leaves out what is beyond the last whole one of a larger image.
@@ -77,12 +79,14 @@ func (d *description) image(o imageFacts) error {
 	if err != nil {
 		return err
 	}
-	if pretrained := d.config.Pretrained; side == 0 && pretrained != nil && len(pretrained.Shape) == 3 && whole(pretrained.Shape[2]) == size {
+	if pretrained := d.config.Pretrained; side == 0 && pretrained != nil && len(pretrained.Shape) == 3 &&
+		whole(pretrained.Shape[2]) == size {
 		side = pretrained.Shape[2]
 	}
 	if side = cmp.Or(side, config.ImageSize.width, d.config.Args.ImageSize.width); side > 0 && side != size {
 		if side%patch == 0 {
-			d.note("the files ask for images of %d pixels, and positions are stored for %d: they will be resampled", side, size)
+			d.note("the files ask for images of %d pixels, and positions are stored for %d: they will be resampled",
+				side, size)
 			size = side
 		} else {
 			d.note("the files ask for images of %d pixels, which patches of %d do not divide: %d are taken, and features differ a little", side, patch, size)
@@ -122,7 +126,8 @@ func (d *description) within(style string) error {
 		{"image/blocks/00/scale1", []string{"dinov2"}}, {"image/patch_embed/bias", []string{"vit", "deit", "dinov2", "siglip"}},
 	} {
 		if d.has(x.name) && !slices.Contains(x.styles, style) {
-			return fmt.Errorf("it has %s, which towers of style %s have not, and no style has all of its layers", x.name, style)
+			return fmt.Errorf("it has %s, which towers of style %s have not, and no style has all of its layers",
+				x.name, style)
 		}
 	}
 	return nil

@@ -93,8 +93,8 @@ func (d *description) untied(matrix string) {
 	d.note("the head of masked language modelling has a matrix of its own (tie_word_embeddings = false, %s), and here that is the embeddings of words: the head is not read", matrix)
 }
 
-// longest is the length that tokenizer_config.json cuts texts to, and pads those of SigLIP to, 0 where it says none: other tokenizers than
-// those of Hugging Face do not read it.
+// longest is the length that tokenizer_config.json cuts texts to, and pads those of SigLIP to, 0 where it says none:
+// other tokenizers than those of Hugging Face do not read it.
 func (d *description) longest() (int, error) {
 	if d.tokenizer.Config == "" || d.openCLIP != nil {
 		return 0, nil
@@ -139,7 +139,8 @@ func (d *description) positionsAfter() error {
 // padding tells another id of padding than that by which positions are read.
 func (d *description) padding() error {
 	if p := d.config.PadID; p != nil && *p != padded-1 {
-		return fmt.Errorf("%s has pad_token_id %d, by which positions are numbered, and %d is read", d.path, *p, padded-1)
+		return fmt.Errorf("%s has pad_token_id %d, by which positions are numbered, and %d is read", d.path, *p,
+			padded-1)
 	}
 	return nil
 }

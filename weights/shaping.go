@@ -8,7 +8,8 @@ import (
 
 // odd says that a tensor has a shape that no model of its family has.
 func odd(t *Tensor, want string) error {
-	return fmt.Errorf("tensor %q of %s has shape %v, want %s: is it of this family?", t.Name, t.file.path, t.Shape, want)
+	return fmt.Errorf("tensor %q of %s has shape %v, want %s: is it of this family?", t.Name, t.file.path, t.Shape,
+		want)
 }
 
 // count is the number of elements of a shape.

@@ -52,7 +52,8 @@ func locate(path string) (string, error) {
 	case 0:
 		return "", fmt.Errorf("%s has no weights: want %s, or one other file ending in .safetensors, .bin, .pt, .pth or .ckpt", path, strings.Join(weightFiles, ", "))
 	}
-	return "", fmt.Errorf("%s has %d files that may be the weights (%s, ...): give one of them", path, len(found), strings.Join(found[:2], ", "))
+	return "", fmt.Errorf("%s has %d files that may be the weights (%s, ...): give one of them", path, len(found),
+		strings.Join(found[:2], ", "))
 }
 
 // maxIndex is the largest index of shards that is read: those of models have some hundred bytes a tensor.
@@ -114,7 +115,8 @@ func (f *File) openShards() error {
 	for _, tensor := range slices.Sorted(maps.Keys(index)) {
 		name := index[tensor]
 		if x := unwrapped([]*Tensor{{Name: tensor}})[0]; !has[name+"/"+x.Name] {
-			return fmt.Errorf("%s says that tensor %q is in %s, and it is not: download both again", f.Path, tensor, name)
+			return fmt.Errorf("%s says that tensor %q is in %s, and it is not: download both again", f.Path, tensor,
+				name)
 		}
 	}
 	return nil

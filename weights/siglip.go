@@ -29,11 +29,13 @@ var siglip = family{
 		unneeded: []string{"embeddings.position_ids"},
 	}, logitBias(single)},
 	describe: func(d *description) error {
-		image := imageFacts{style: "siglip", activation: "gelu_tanh", pool: "attention", eps: 1e-6, heads: ofClass(d, 12),
+		image := imageFacts{style: "siglip", activation: "gelu_tanh", pool: "attention", eps: 1e-6,
+			heads:      ofClass(d, 12),
 			preprocess: preprocess{half, half, resizeSquash, "bicubic", 0}}
 		if !d.has("image/pool/probe") {
 			image.pool = "mean"
 		}
-		return d.towers(image, textFacts{style: "siglip", activation: "gelu_tanh", pool: "end", eps: 1e-6, heads: ofClass(d, 12), tokens: true})
+		return d.towers(image, textFacts{style: "siglip", activation: "gelu_tanh", pool: "end", eps: 1e-6,
+			heads: ofClass(d, 12), tokens: true})
 	},
 }

@@ -42,8 +42,8 @@ var timm = family{
 }
 
 // timmFacts is what a vision transformer of timm has by its tensors below a prefix and its architecture. pool is the
-// argument global_pool, empty where it is the architecture's. unlike says what no style here makes of the tokens of an image, empty
-// where one does.
+// argument global_pool, empty where it is the architecture's. unlike says what no style here makes of the tokens of an
+// image, empty where one does.
 func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts, unlike string) {
 	d.smooth = true
 	o = imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
@@ -82,7 +82,8 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	case mean && normLast == (o.style == "vit"):
 		o.pool = "mean"
 	case mean && normLast:
-		unlike = "an image is the norm of the mean of its patches, and that of style " + o.style + " the mean of normalised ones"
+		unlike = "an image is the norm of the mean of its patches, and that of style " + o.style +
+			" the mean of normalised ones"
 	case mean:
 		unlike = "an image is the mean of its normalised patches, and that of style vit the norm of their mean"
 	case !slices.Contains([]string{"", "token", "map"}, pool):
@@ -91,20 +92,22 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	return o, unlike
 }
 
-// rotary says whether the attention of an architecture of timm turns queries and keys by the places of patches, which no tensor shows.
-// Where no file names the architecture, a Perception Encoder is known by its tensors: others of timm with a norm before their blocks have
-// no pool by attention.
+// rotary says whether the attention of an architecture of timm turns queries and keys by the places of patches, which
+// no tensor shows. Where no file names the architecture, a Perception Encoder is known by its tensors: others of timm
+// with a norm before their blocks have no pool by attention.
 func (d *description) rotary(architecture string) bool {
 	if architecture == "" {
 		return d.has("image/pool/probe") && d.has("image/norm_pre/weight")
 	}
-	return slices.ContainsFunc([]string{"_pe_core_", "_pe_spatial_", "_pe_lang_", "_rope_"}, func(part string) bool { return strings.Contains(architecture, part) })
+	return slices.ContainsFunc([]string{"_pe_core_", "_pe_spatial_", "_pe_lang_", "_rope_"},
+		func(part string) bool { return strings.Contains(architecture, part) })
 }
 
 const rotaryAttention = "its attention turns queries and keys by the places of patches (rotary position embeddings, as in Perception Encoders), and no style here does so"
 
 // timmTanh are parts of the names of timm's architectures whose activation is the approximation of GELU by tanh.
-var timmTanh = []string{"so400m_patch16_siglip", "giantopt_patch16_siglip", "base_patch32_siglip", "large_patch16_siglip_512", "large_patch16_siglip_gap_512"}
+var timmTanh = []string{"so400m_patch16_siglip", "giantopt_patch16_siglip", "base_patch32_siglip",
+	"large_patch16_siglip_512", "large_patch16_siglip_gap_512"}
 
 // timmVision is the tensors of a vision transformer below a prefix.
 func timmVision(prefix string) part {

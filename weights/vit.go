@@ -42,4 +42,5 @@ var hfVision = []rule{
 	{"image/norm/*", "layernorm.*", nil},
 }
 
-var hfRegisters = rule{"image/registers", "embeddings.{register_tokens,position_embeddings,cls_token} | embeddings.{distillation_token,position_embeddings,cls_token}", registerTokens}
+var hfRegisters = rule{"image/registers",
+	"embeddings.{register_tokens,position_embeddings,cls_token} | embeddings.{distillation_token,position_embeddings,cls_token}", registerTokens}

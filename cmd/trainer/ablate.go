@@ -72,16 +72,21 @@ docs/ablate.md explains the whole format.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.file == "" {
-				return usageError{errors.New("ablate needs --config: the matrix file, whose format trainer ablate --help shows")}
+				return usageError{errors.New(
+					"ablate needs --config: the matrix file, whose format trainer ablate --help shows")}
 			}
 			return ablateRun(c, &f)
 		},
 	}
 	c.Flags().StringVar(&f.file, "config", "", "matrix `file`")
-	c.Flags().StringVar(&f.out, "out", "", "`folder` of the runs and of the table (default runs/ablation/NAME of the matrix file)")
-	c.Flags().StringVar(&f.seeds, "seeds", "", "instead of the file's: a number `N` for seeds 1 to N, or a list such as 1,2,5 (one seed alone: 5,)")
-	c.Flags().StringArrayVar(&f.sets, "set", nil, "override one key of every run, after the overrides of the file (repeatable; `path=value`)")
-	c.Flags().StringArrayVar(&f.only, "only", nil, "make only runs whose name matches `GLOB`, and those they start from; the table has all that are done (repeatable)")
+	c.Flags().StringVar(&f.out, "out", "",
+		"`folder` of the runs and of the table (default runs/ablation/NAME of the matrix file)")
+	c.Flags().StringVar(&f.seeds, "seeds", "",
+		"instead of the file's: a number `N` for seeds 1 to N, or a list such as 1,2,5 (one seed alone: 5,)")
+	c.Flags().StringArrayVar(&f.sets, "set", nil,
+		"override one key of every run, after the overrides of the file (repeatable; `path=value`)")
+	c.Flags().StringArrayVar(&f.only, "only", nil,
+		"make only runs whose name matches `GLOB`, and those they start from; the table has all that are done (repeatable)")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "check everything, list the runs and what is done of them, and exit")
 	c.Flags().BoolVar(&f.retry, "retry", false, "try runs again whose numbers were not finite")
 	f.output.add(c)
@@ -121,7 +126,8 @@ func ablateRun(c *cobra.Command, f *ablateFlags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(f.output.note(c), "\n%s, %s, %s and %s are in %s\n", ablate.TableFile, ablate.CSVFile, ablate.ResultsFile, runlog.ReportFile, a.Out)
+	fmt.Fprintf(f.output.note(c), "\n%s, %s, %s and %s are in %s\n", ablate.TableFile, ablate.CSVFile,
+		ablate.ResultsFile, runlog.ReportFile, a.Out)
 	return a.Verdict()
 }
 
@@ -138,7 +144,8 @@ func listRuns(w io.Writer, a *ablate.Ablation) {
 			states = append(states, fmt.Sprintf("%d %s", t.Seed, t.State))
 		}
 		var about []string
-		for _, s := range []struct{ text, value string }{{"group ", row.Group}, {"starts from ", row.Start}, {"the same as ", row.Same}} {
+		for _, s := range []struct{ text, value string }{{"group ", row.Group}, {"starts from ", row.Start},
+			{"the same as ", row.Same}} {
 			if s.value != "" {
 				about = append(about, s.text+s.value)
 			}
@@ -150,7 +157,8 @@ func listRuns(w io.Writer, a *ablate.Ablation) {
 		if about != nil {
 			fmt.Fprintf(w, "  (%s)", strings.Join(about, "; "))
 		}
-		fmt.Fprintf(w, "\n  %s\n  seeds: %s\n", cmp.Or(strings.Join(row.Set, " "), "nothing changed"), strings.Join(states, ", "))
+		fmt.Fprintf(w, "\n  %s\n  seeds: %s\n", cmp.Or(strings.Join(row.Set, " "), "nothing changed"),
+			strings.Join(states, ", "))
 	}
 }
 

@@ -44,7 +44,8 @@ files take no more memory.`,
 			case len(args) == 0 && flags.file != "":
 				return nil
 			}
-			return fmt.Errorf("%s needs two files, IMAGE and TEXT, or --config alone (got %d files)", c.CommandPath(), len(args))
+			return fmt.Errorf("%s needs two files, IMAGE and TEXT, or --config alone (got %d files)", c.CommandPath(),
+				len(args))
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkForecast(o); err != nil {
@@ -55,7 +56,8 @@ files take no more memory.`,
 				return err
 			}
 			if cfg.Data.Kind != storedPairs {
-				return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" for a forecast`, Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
+				return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" for a forecast`,
+					Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
 			}
 			if err := run.CheckInputs(cfg); err != nil {
 				return err
@@ -63,7 +65,8 @@ files take no more memory.`,
 			if err := convertData(c, cfg, out.quiet || out.json); err != nil {
 				return err
 			}
-			f, err := untilCancelled(c.Context(), func() (run.Forecasted, error) { return run.Forecast(c.Context(), cfg, o) })
+			f, err := untilCancelled(c.Context(),
+				func() (run.Forecasted, error) { return run.Forecast(c.Context(), cfg, o) })
 			switch {
 			case err != nil:
 				return err
@@ -102,8 +105,9 @@ func forecastSets(args []string) []string {
 	if len(args) == 0 {
 		return nil
 	}
-	return []string{"model.system=align", "data.kind=pairs", "data.root=.", "data.pairs.val_samples=0", "data.pairs.test_samples=0",
-		config.Override("data.pairs.image", args[0]), config.Override("data.pairs.text", args[1])}
+	return []string{"model.system=align", "data.kind=pairs", "data.root=.", "data.pairs.val_samples=0",
+		"data.pairs.test_samples=0", config.Override("data.pairs.image", args[0]),
+		config.Override("data.pairs.text", args[1])}
 }
 
 // printForecast writes a forecast for a person.

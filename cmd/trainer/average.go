@@ -49,7 +49,8 @@ so training does not go on from it, and may start from it with init.checkpoint.`
 			if len(a.Steps) == 1 {
 				steps = fmt.Sprintf("step %d alone", a.Steps[0])
 			}
-			fmt.Fprintf(c.OutOrStdout(), "mean of %s: %s of %s numbers in %s\n", steps, words.Count(a.Tensors, "tensor"), words.Thousands(a.Numbers), a.Path)
+			fmt.Fprintf(c.OutOrStdout(), "mean of %s: %s of %s numbers in %s\n", steps,
+				words.Count(a.Tensors, "tensor"), words.Thousands(a.Numbers), a.Path)
 			return nil
 		},
 	}

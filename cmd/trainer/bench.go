@@ -95,12 +95,15 @@ prints the table over the machines whose files lie in a folder.`,
 	c.Flags().IntVar(&f.warmup, "warmup", 2, "steps before that")
 	c.Flags().StringVar(&f.save, "save", "", "write the result as JSON to `FILE`")
 	c.Flags().StringVar(&f.compare, "compare", "", "set the result beside the one in `FILE`, which --save wrote")
-	c.Flags().Float64Var(&f.failBelow, "fail-below", 0, "with --compare: exit with 1 if samples per second are less than `RATIO` of the earlier ones")
+	c.Flags().Float64Var(&f.failBelow, "fail-below", 0,
+		"with --compare: exit with 1 if samples per second are less than `RATIO` of the earlier ones")
 	c.Flags().IntVar(&f.ranks, "ranks", 0, "start `N` processes on this machine, by mpirun, and measure their steps")
 	c.Flags().BoolVar(&f.all, "all", false, "measure all that is known of a machine")
 	c.Flags().StringVar(&f.table, "table", "", "print the table over the machines whose files lie in `DIR`")
-	c.Flags().StringArrayVar(&f.vary, "vary", nil, "make a table of what steps cost as one quantity grows, as in batch=8,16,32 (repeatable; `name=list`)")
-	c.Flags().StringArrayVar(&f.against, "against", nil, "measure in turns with the configuration that has this override (repeatable; `KEY=VALUE`)")
+	c.Flags().StringArrayVar(&f.vary, "vary", nil,
+		"make a table of what steps cost as one quantity grows, as in batch=8,16,32 (repeatable; `name=list`)")
+	c.Flags().StringArrayVar(&f.against, "against", nil,
+		"measure in turns with the configuration that has this override (repeatable; `KEY=VALUE`)")
 	return c
 }
 
@@ -119,9 +122,11 @@ func (f *benchFlags) check(c *cobra.Command) ([]bench.Axis, error) {
 		return nil, fmt.Errorf("--ranks must be > 0 (got %d)", f.ranks)
 	case len(f.against) > 0 && (f.ranks > 1 || groupOf(c).Size() > 1):
 		return nil, errors.New("--against is measured by one process: start one, without --ranks")
-	case f.all && (f.config.file != "" || len(f.vary)+len(f.against) > 0 || c.Flags().Changed("ranks") || groupOf(c).Size() > 1):
+	case f.all && (f.config.file != "" || len(f.vary)+len(f.against) > 0 || c.Flags().Changed("ranks") ||
+		groupOf(c).Size() > 1):
 		return nil, errors.New("--all goes with none of --config, --vary, --against and --ranks: it has a list of configurations and one process")
-	case f.table != "" && (f.all || f.config.file != "" || len(f.config.sets) > 0 || f.save != "" || f.compare != "" || len(f.vary)+len(f.against) > 0 || c.Flags().Changed("ranks")):
+	case f.table != "" && (f.all || f.config.file != "" || len(f.config.sets) > 0 || f.save != "" || f.compare != "" ||
+		len(f.vary)+len(f.against) > 0 || c.Flags().Changed("ranks")):
 		return nil, errors.New("--table measures nothing: it goes with none of --all, --config, --set, --seed, --save, --compare, --vary, --against and --ranks")
 	case f.compare != "" && len(f.vary) > 0:
 		return nil, errors.New("--compare and --vary do not go together: compare one configuration at a time")
@@ -266,7 +271,8 @@ func (f *benchFlags) result(c *cobra.Command, before, r bench.Result) error {
 		printComparison(w, beside)
 	}
 	if s := beside.Speed(); s < f.failBelow {
-		return errors.Join(fmt.Errorf("bench: %.2f of the samples per second of %s, less than --fail-below %g", s, f.compare, f.failBelow), kept)
+		return errors.Join(fmt.Errorf("bench: %.2f of the samples per second of %s, less than --fail-below %g", s,
+			f.compare, f.failBelow), kept)
 	}
 	return kept
 }

@@ -110,13 +110,15 @@ func (f *benchFlags) machine(c *cobra.Command, before, now bench.Machine) error 
 		for i, g := range now.Figures() {
 			fmt.Fprintf(t, "%s\t%s\t%.4g %s\t", g.Group, g.Name, g.Value, g.Unit)
 			if f.compare != "" {
-				fmt.Fprintf(t, "before\t%s\tnow/before\t%s\t", known(beside.Rows[i].Before, "%.4g"), known(beside.Rows[i].Ratio, "%.2f"))
+				fmt.Fprintf(t, "before\t%s\tnow/before\t%s\t", known(beside.Rows[i].Before, "%.4g"),
+					known(beside.Rows[i].Ratio, "%.2f"))
 			}
 			fmt.Fprintln(t)
 		}
 		t.Flush()
 		if s := now.Steps[0].First; s != nil {
-			fmt.Fprintf(w, "\nstart to first step of %s: %.2f s to its beginning, %.2f s to its end\n", now.Steps[0].Config, s.Begin, s.End)
+			fmt.Fprintf(w, "\nstart to first step of %s: %.2f s to its beginning, %.2f s to its end\n",
+				now.Steps[0].Config, s.Begin, s.End)
 		}
 	}
 	if f.failBelow > 0 && len(beside.Below("training step", math.Inf(1))) == 0 {
@@ -127,7 +129,8 @@ func (f *benchFlags) machine(c *cobra.Command, before, now bench.Machine) error 
 		for _, r := range slow {
 			names = append(names, fmt.Sprintf("%s (%.2f)", r.Name, r.Ratio))
 		}
-		return errors.Join(fmt.Errorf("bench: slower than --fail-below %g of %s: %s", f.failBelow, f.compare, strings.Join(names, ", ")), kept)
+		return errors.Join(fmt.Errorf("bench: slower than --fail-below %g of %s: %s", f.failBelow, f.compare,
+			strings.Join(names, ", ")), kept)
 	}
 	return kept
 }

@@ -28,9 +28,11 @@ type inferenceFlags struct {
 
 func (f *inferenceFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.on, "inference", false, "measure encoding of images and texts instead of training steps")
-	c.Flags().StringSliceVar(&f.sides, "sides", nil, "with --inference: images, texts or both (default: those that the model has; `list`)")
+	c.Flags().StringSliceVar(&f.sides, "sides", nil,
+		"with --inference: images, texts or both (default: those that the model has; `list`)")
 	c.Flags().IntSliceVar(&f.batches, "batches", []int{1, 8, 32}, "with --inference: rows of a batch (`list`)")
-	c.Flags().StringSliceVar(&f.precisions, "precisions", nil, "with --inference: fp32, bf16 or both (default: compute.precision; `list`)")
+	c.Flags().StringSliceVar(&f.precisions, "precisions", nil,
+		"with --inference: fp32, bf16 or both (default: compute.precision; `list`)")
 	c.Flags().Float64Var(&f.seconds, "seconds", 2, "with --inference: how long each encoding is measured")
 }
 
@@ -44,7 +46,8 @@ func (f *inferenceFlags) check(c *cobra.Command) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"steps", "warmup", "compare", "fail-below", "ranks", "vary", "against", "all", "table"} {
+	for _, name := range []string{"steps", "warmup", "compare", "fail-below", "ranks", "vary", "against", "all",
+		"table"} {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("--inference does not go with --%s: it measures encoding by one model alone", name)
 		}
@@ -71,8 +74,8 @@ func (f *inferenceFlags) check(c *cobra.Command) error {
 func (f *benchFlags) inference(c *cobra.Command) error {
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 	defer bar.done()
-	o := bench.InferenceOptions{Sides: f.encoding.sides, Batches: f.encoding.batches, Peak: peakTime, Progress: bar.show,
-		Time: time.Duration(f.encoding.seconds * float64(time.Second))}
+	o := bench.InferenceOptions{Sides: f.encoding.sides, Batches: f.encoding.batches, Peak: peakTime,
+		Progress: bar.show, Time: time.Duration(f.encoding.seconds * float64(time.Second))}
 	precisions := f.encoding.precisions
 	if len(precisions) == 0 {
 		precisions = []string{""}
@@ -127,7 +130,8 @@ func printInference(w io.Writer, r bench.Inference) {
 		if e.States {
 			read = "states"
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f %%\t%.0f\t\n", e.Side, e.Batch, read, e.PerSecond, e.MedianMS, e.P95MS, e.GFLOPRow, e.GFLOPS, 100*e.Share, e.BufferMB)
+		fmt.Fprintf(t, "%s\t%d\t%s\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f %%\t%.0f\t\n", e.Side, e.Batch, read,
+			e.PerSecond, e.MedianMS, e.P95MS, e.GFLOPRow, e.GFLOPS, 100*e.Share, e.BufferMB)
 	}
 	t.Flush()
 	for i, e := range r.Encodings { // the largest batch of features of each side
@@ -165,7 +169,8 @@ func printKernels(w io.Writer, t *kernel.Tuning) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(tw, "product\tGFLOP\tkernel\tGFLOP/s\tby fixed rules\tGFLOP/s\tfrom\n")
 	for _, p := range t.Products {
-		fmt.Fprintf(tw, "%s\t%.2f\t%s\t%s\t%s\t%s\t%s\n", p.Product, p.GFLOP, p.Kernel, known(p.GFLOPS, "%.0f"), p.Default, known(p.DefaultGFLOPS, "%.0f"), p.From)
+		fmt.Fprintf(tw, "%s\t%.2f\t%s\t%s\t%s\t%s\t%s\n", p.Product, p.GFLOP, p.Kernel, known(p.GFLOPS, "%.0f"),
+			p.Default, known(p.DefaultGFLOPS, "%.0f"), p.From)
 	}
 	tw.Flush()
 }

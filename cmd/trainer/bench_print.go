@@ -26,7 +26,8 @@ func printDuel(w io.Writer, d bench.Duel) {
 	if d.Other != nil {
 		line("that of the other", "%s: %.1f ms of the step", d.Other, d.Other.StepMS())
 	}
-	line("ratio of step times", "%10.3f (median of %d turns; half of them lie in %.3f to %.3f)", d.Ratio, d.Steps, d.Low, d.High)
+	line("ratio of step times", "%10.3f (median of %d turns; half of them lie in %.3f to %.3f)", d.Ratio, d.Steps,
+		d.Low, d.High)
 	line("of the fastest steps", "%10.3f", d.BestRatio)
 }
 
@@ -43,7 +44,8 @@ func printComparison(w io.Writer, c bench.Comparison) {
 			group = r.Group
 			fmt.Fprintf(t, "%s\tbefore\tnow\tnow/before\t\n", group)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", r.Name, known(r.Before, "%.1f"), known(r.Now, "%.1f"), known(r.Ratio, "%.2f"))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", r.Name, known(r.Before, "%.1f"), known(r.Now, "%.1f"),
+			known(r.Ratio, "%.2f"))
 	}
 	t.Flush()
 	fmt.Fprintf(w, "\na step takes %s of the time", known(c.Ratio("step ms"), "%.3f"))
@@ -59,7 +61,8 @@ func printResult(w io.Writer, r bench.Result) {
 	if r.Trained > 0 && r.Trained < r.Parameters {
 		trained = fmt.Sprintf(", %d trained", r.Trained)
 	}
-	fmt.Fprintf(w, "%s: %d parameters%s, batch %d, %d nodes, %s\n\n", r.Config, r.Parameters, trained, r.Batch, r.Nodes, r.Engine)
+	fmt.Fprintf(w, "%s: %d parameters%s, batch %d, %d nodes, %s\n\n", r.Config, r.Parameters, trained, r.Batch, r.Nodes,
+		r.Engine)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-22s "+format+"\n", append([]any{name}, args...)...)
 	}
@@ -110,7 +113,8 @@ func printResult(w io.Writer, r bench.Result) {
 
 // printRanks writes what several processes have measured.
 func printRanks(w io.Writer, r *bench.Ranks) {
-	fmt.Fprintf(w, "\n%d processes with %d rows each (min, median and max of them; a step waits for the slowest)\n\n", r.Processes, r.Rows)
+	fmt.Fprintf(w, "\n%d processes with %d rows each (min, median and max of them; a step waits for the slowest)\n\n",
+		r.Processes, r.Rows)
 	line := func(name string, s bench.Spread, unit, note string) {
 		fmt.Fprintf(w, "  %-22s %10.1f %10.1f %10.1f %s%s\n", name, s.Min, s.Median, s.Max, unit, note)
 	}
@@ -154,8 +158,8 @@ func printTable(w io.Writer, t bench.Table) {
 			fmt.Fprintf(tw, "%s\ttoo large\t\t\t\t\t\t\t\t\n", r.Value)
 			continue
 		}
-		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%s\t%.1f\t%.1f\t%.1f %%\t%s\t%.0f\t", r.Value, b.StepMS, b.Samples, known(r.Speed, "%.3f"),
-			b.GFLOP, b.GFLOPS, 100*b.Share, known(b.PeakMB, "%.0f"), b.StateMB+b.BufferMB)
+		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%s\t%.1f\t%.1f\t%.1f %%\t%s\t%.0f\t", r.Value, b.StepMS, b.Samples,
+			known(r.Speed, "%.3f"), b.GFLOP, b.GFLOPS, 100*b.Share, known(b.PeakMB, "%.0f"), b.StateMB+b.BufferMB)
 		if graphs {
 			seconds := 0.
 			if b.Graphs != nil {

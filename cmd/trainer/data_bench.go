@@ -49,7 +49,8 @@ again and again and shows the speed of the passes after.`,
 			if err != nil {
 				return err
 			}
-			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*bench.DataReport, error) {
+			r, err := shown(c, out, func(ctx context.Context,
+				progress func(phase string, done, of int)) (*bench.DataReport, error) {
 				o.Progress = progress
 				return bench.Data(ctx, cfg, o)
 			})
@@ -65,7 +66,8 @@ again and again and shows the speed of the passes after.`,
 	flags.add(c)
 	out.add(c)
 	c.Flags().Float64Var(&o.Seconds, "seconds", 2, "time of each measurement without steps")
-	c.Flags().IntSliceVar(&o.Workers, "workers", nil, "numbers of workers to try; default: 1, 2, 4 ... up to the processors, and data.workers")
+	c.Flags().IntSliceVar(&o.Workers, "workers", nil,
+		"numbers of workers to try; default: 1, 2, 4 ... up to the processors, and data.workers")
 	c.Flags().IntVar(&o.Samples, "samples", 0, "take the first `N` samples again and again; 0: all")
 	c.Flags().IntVar(&o.Steps, "steps", 0, "also train for N steps on real and `N` on free samples")
 	return c
@@ -90,7 +92,8 @@ func printDataReport(w io.Writer, r *bench.DataReport) error {
 	if r.Pixels > 0 {
 		images = fmt.Sprintf(", %d pixels an image, made into %dx%d", r.Pixels, r.ImageSize, r.ImageSize)
 	}
-	fmt.Fprintf(w, "%s: %s%s; batch %d, decoder %s, cache %s, %s\n\n", r.Config, r.Kind, images, r.BatchSize, r.Decoder, r.Cache, words.Count(r.Processors, "processor"))
+	fmt.Fprintf(w, "%s: %s%s; batch %d, decoder %s, cache %s, %s\n\n", r.Config, r.Kind, images, r.BatchSize, r.Decoder,
+		r.Cache, words.Count(r.Processors, "processor"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "stage\tms a sample\tshare\t\n")
 	for _, s := range r.Stages {
@@ -119,7 +122,8 @@ func printDataReport(w io.Writer, r *bench.DataReport) error {
 		if c.Full {
 			full = ", full"
 		}
-		fmt.Fprintf(w, "\ncache: %.0f %% of the images came from it; it holds %.2f GB%s\n", 100*float64(c.Hits)/float64(c.Hits+c.Misses), float64(c.Bytes)/1e9, full)
+		fmt.Fprintf(w, "\ncache: %.0f %% of the images came from it; it holds %.2f GB%s\n",
+			100*float64(c.Hits)/float64(c.Hits+c.Misses), float64(c.Bytes)/1e9, full)
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", r.Verdict)
 	return err

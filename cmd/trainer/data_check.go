@@ -50,7 +50,8 @@ captions and ids, for data.kind = "csv" with data.csv.id = "image_id".`,
 				return usageError{fmt.Errorf("--examples must be > 0 (got %d)", o.examples)}
 			}
 			if o.write != "" && (o.captionsOnly || !slices.Contains(source.Splits, o.split)) {
-				return usageError{errors.New("--write is of one split whose images are opened: name it with --split, without --captions-only")}
+				return usageError{errors.New(
+					"--write is of one split whose images are opened: name it with --split, without --captions-only")}
 			}
 			cfg, err := flags.loadData(c)
 			if err != nil {
@@ -59,7 +60,8 @@ captions and ids, for data.kind = "csv" with data.csv.id = "image_id".`,
 			if err := convertData(c, cfg, out.quiet || out.json); err != nil {
 				return err
 			}
-			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*checkReport, error) {
+			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*checkReport,
+				error) {
 				return checkData(ctx, cfg, o, progress)
 			})
 			if err != nil {
@@ -80,7 +82,8 @@ captions and ids, for data.kind = "csv" with data.csv.id = "image_id".`,
 	out.add(c)
 	c.Flags().StringVar(&o.split, "split", "all", "train, val, test or all")
 	c.Flags().BoolVar(&o.captionsOnly, "captions-only", false, "do not open the images")
-	c.Flags().StringVar(&o.write, "write", "", "`file` to write a table of the images and captions that can be used to; then what is left out is no failure")
+	c.Flags().StringVar(&o.write, "write", "",
+		"`file` to write a table of the images and captions that can be used to; then what is left out is no failure")
 	c.Flags().IntVar(&o.examples, "examples", 5, "examples shown of each finding")
 	return c
 }
@@ -113,9 +116,11 @@ type splitReport struct {
 }
 
 // checkData checks each split, and each pair of splits for common images.
-func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress func(phase string, done, of int)) (*checkReport, error) {
+func checkData(ctx context.Context, cfg config.Config, o checkOptions,
+	progress func(phase string, done, of int)) (*checkReport, error) {
 	if o.write != "" && (cfg.Data.Kind == storedPairs || cfg.Data.Kind == sentencepairs.Name) {
-		return nil, usageError{fmt.Errorf("--write is of images with captions, which data.kind %q has not", cfg.Data.Kind)}
+		return nil, usageError{fmt.Errorf(
+			"--write is of images with captions, which data.kind %q has not", cfg.Data.Kind)}
 	}
 	if cfg.Data.Kind == storedPairs {
 		return checkPairs(ctx, cfg, o, progress)
@@ -162,7 +167,8 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 		for _, f := range found {
 			r.OK = r.OK && !f.Grave()
 		}
-		r.Splits = append(r.Splits, splitReport{Split: s.name, Images: s.ds.Len(), Findings: append([]data.Finding{}, found...), Inputs: account.Of(s.ds)})
+		r.Splits = append(r.Splits, splitReport{Split: s.name, Images: s.ds.Len(),
+			Findings: append([]data.Finding{}, found...), Inputs: account.Of(s.ds)})
 		if o.write != "" {
 			if r.Written, err = writeClean(o.write, s.ds, cfg.Data.Root, bad); err != nil {
 				return nil, err
@@ -211,6 +217,7 @@ func (r *checkReport) print(w io.Writer) {
 		}
 	}
 	if r.Table != "" {
-		fmt.Fprintf(w, "%s: %s that can be read, for data.kind = \"csv\" with data.csv.id = %q\n", r.Table, words.Count(r.Written, "image"), data.CSVID)
+		fmt.Fprintf(w, "%s: %s that can be read, for data.kind = \"csv\" with data.csv.id = %q\n", r.Table,
+			words.Count(r.Written, "image"), data.CSVID)
 	}
 }

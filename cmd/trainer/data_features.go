@@ -72,7 +72,8 @@ func writeFeatures(c *cobra.Command, cfg config.Config, split, dir string, out *
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	w, err := descriptor.Write(c.Context(), splits[0].ds, dir, func(done, of int) { bar.show("describing "+split, done, of) })
+	w, err := descriptor.Write(c.Context(), splits[0].ds, dir,
+		func(done, of int) { bar.show("describing "+split, done, of) })
 	bar.done()
 	if err != nil {
 		return err
@@ -81,7 +82,8 @@ func writeFeatures(c *cobra.Command, cfg config.Config, split, dir string, out *
 		fmt.Fprintf(out.note(c), "note: %s without a caption are left out\n", words.Count(w.LeftOut, "image"))
 	}
 	if w.Index {
-		fmt.Fprintf(out.note(c), "note: images have several captions: set data.pairs.index = %q\n", descriptor.PairsFile)
+		fmt.Fprintf(out.note(c), "note: images have several captions: set data.pairs.index = %q\n",
+			descriptor.PairsFile)
 	}
 	if out.json {
 		return printJSON(c.OutOrStdout(), struct {
@@ -105,7 +107,10 @@ func writeQuery(c *cobra.Command, text, path string, out *outputFlags) error {
 	if err := apart(c, "text", "config", "set", "split", "seed"); err != nil {
 		return err
 	}
-	if err := features.Write(path, func(emit func([]float32) error) error { return emit(descriptor.Text(text)) }); err != nil {
+	if err := features.Write(path, func(
+		emit func([]float32) error) error {
+		return emit(descriptor.Text(text))
+	}); err != nil {
 		return fmt.Errorf("%w: choose another file with --out", err)
 	}
 	if out.json {

@@ -19,7 +19,8 @@ import (
 const storedPairs = "pairs"
 
 // checkPairs is checkData for stored features.
-func checkPairs(ctx context.Context, cfg config.Config, o checkOptions, progress func(phase string, done, of int)) (*checkReport, error) {
+func checkPairs(ctx context.Context, cfg config.Config, o checkOptions,
+	progress func(phase string, done, of int)) (*checkReport, error) {
 	names, err := finiteSplits(cfg, o.split)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,8 @@ func checkPairs(ctx context.Context, cfg config.Config, o checkOptions, progress
 		for _, f := range found {
 			r.OK = r.OK && !f.Grave()
 		}
-		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(list), Findings: append([]data.Finding{}, found...), Inputs: p.Account()})
+		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(list),
+			Findings: append([]data.Finding{}, found...), Inputs: p.Account()})
 	}
 	return r, nil
 }
@@ -99,9 +101,13 @@ func (r *pairsReport) print(w io.Writer) error {
 	for _, side := range []struct {
 		name string
 		of   func(s pairsStats) features.SideStats
-	}{{"image", func(s pairsStats) features.SideStats { return s.Image }}, {"text", func(s pairsStats) features.SideStats { return s.Text }}} {
+	}{{"image", func(s pairsStats) features.SideStats { return s.Image }},
+		{"text", func(s pairsStats) features.SideStats { return s.Text }}} {
 		row(side.name+" rows", func(s pairsStats) string { return words.Thousands(side.of(s).Rows) })
-		row(side.name+" features", func(s pairsStats) string { return fmt.Sprintf("%d %s", side.of(s).Width, side.of(s).Type) })
+		row(side.name+" features", func(s pairsStats) string {
+			return fmt.Sprintf("%d %s", side.of(s).Width,
+				side.of(s).Type)
+		})
 		row(side.name+" norms, min / median / max", func(s pairsStats) string {
 			n := side.of(s).Norms
 			return fmt.Sprintf("%.4g / %.4g / %.4g", n.Min, n.Median, n.Max)
@@ -117,7 +123,9 @@ func (r *pairsReport) print(w io.Writer) error {
 		features.Unpaired
 	}{{"images", r.UnpairedImages}, {"texts", r.UnpairedTexts}} {
 		if n := side.Main + side.Pool; n > 0 {
-			fmt.Fprintf(w, "unpaired %s of training: %s (%s of the file of the pairs, %s of data.pairs.%s_pool)\n", side.name, words.Thousands(n), words.Thousands(side.Main), words.Thousands(side.Pool), strings.TrimSuffix(side.name, "s"))
+			fmt.Fprintf(w, "unpaired %s of training: %s (%s of the file of the pairs, %s of data.pairs.%s_pool)\n",
+				side.name, words.Thousands(n), words.Thousands(side.Main), words.Thousands(side.Pool),
+				strings.TrimSuffix(side.name, "s"))
 		}
 	}
 	return nil

@@ -66,10 +66,12 @@ is printed and no file written, and so for pairs of sentences (data.kind = "sent
 			if cfg.Data.Kind == sentencepairs.Name {
 				return sentenceTable(c, cfg, split, images, out.json)
 			}
-			if table, err := regionTable(c, cfg, split, images, out.json, source.Options{Warn: warn}); table || err != nil {
+			if table, err := regionTable(c, cfg, split, images, out.json, source.Options{Warn: warn}); table ||
+				err != nil {
 				return err
 			}
-			s, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*sheet, error) {
+			s, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*sheet,
+				error) {
 				return previewSheet(ctx, cfg, split, images, columns, source.Options{Warn: warn, Progress: progress})
 			})
 			if err != nil {
@@ -107,7 +109,8 @@ type sheet struct {
 }
 
 // previewSheet draws up to n images of a split. Bad samples are left out.
-func previewSheet(ctx context.Context, cfg config.Config, split string, n, columns int, o source.Options) (*sheet, error) {
+func previewSheet(ctx context.Context, cfg config.Config, split string, n, columns int, o source.Options) (*sheet,
+	error) {
 	next, err := samples(ctx, cfg, split, &n, o)
 	if err != nil {
 		return nil, err
@@ -152,9 +155,11 @@ type sample func(i int) ([]*transform.Image, []string, error)
 func samples(ctx context.Context, cfg config.Config, split string, n *int, o source.Options) (sample, error) {
 	switch cfg.Data.Kind {
 	case "pairs":
-		return nil, usageError{errors.New(`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
+		return nil, usageError{errors.New(
+			`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
 	case "sentences":
-		return nil, usageError{errors.New(`data.kind "sentences" has no images to draw: trainer data stats shows what its texts are like`)}
+		return nil, usageError{errors.New(
+			`data.kind "sentences" has no images to draw: trainer data stats shows what its texts are like`)}
 	}
 	if err := setup.UseDecoder(cfg); err != nil {
 		return nil, err

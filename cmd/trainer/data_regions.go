@@ -66,7 +66,8 @@ type previewRow struct {
 }
 
 // regionTable prints the first n images of a split of regions that has no pictures, and says whether it has none.
-func regionTable(c *cobra.Command, cfg config.Config, split string, n int, asJSON bool, o source.Options) (bool, error) {
+func regionTable(c *cobra.Command, cfg config.Config, split string, n int, asJSON bool, o source.Options) (bool,
+	error) {
 	if cfg.Data.Kind != "regions" {
 		return false, nil
 	}

@@ -17,12 +17,16 @@ import (
 )
 
 // sentenceSplits opens the splits of sentence pairs that are asked for, and how their sentences are measured.
-func sentenceSplits(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (names []string, sets map[string]*sentencepairs.Set, m sentencepairs.Measure, err error) {
+func sentenceSplits(ctx context.Context, cfg config.Config, split string,
+	progress func(phase string, done, of int)) (names []string, sets map[string]*sentencepairs.Set,
+	m sentencepairs.Measure, err error) {
 	if names, err = finiteSplits(cfg, split); err != nil {
 		return nil, nil, m, err
 	}
 	if len(names) == 0 {
-		return nil, nil, m, config.Errors{{Path: "data.sentence_pairs.train_files", Value: cfg.Data.SentencePairs.TrainFiles, Msg: "must name at least one file", Hint: "or name val_files or test_files"}}
+		return nil, nil, m, config.Errors{{Path: "data.sentence_pairs.train_files",
+			Value: cfg.Data.SentencePairs.TrainFiles, Msg: "must name at least one file",
+			Hint: "or name val_files or test_files"}}
 	}
 	sets = map[string]*sentencepairs.Set{}
 	for _, name := range names {
@@ -31,7 +35,8 @@ func sentenceSplits(ctx context.Context, cfg config.Config, split string, progre
 		}
 	}
 	m = sentencepairs.Measure{Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords, Tokens: cfg.Data.Tokens}
-	if cfg.Data.Vocab != "" || len(cfg.Data.SentencePairs.TrainFiles) > 0 { // else there is nothing to learn a vocabulary from
+	// else there is nothing to learn a vocabulary from
+	if cfg.Data.Vocab != "" || len(cfg.Data.SentencePairs.TrainFiles) > 0 {
 		tok, err := setup.Tokenizer(ctx, cfg, nil, progress)
 		if err != nil {
 			return nil, nil, m, err
@@ -42,7 +47,8 @@ func sentenceSplits(ctx context.Context, cfg config.Config, split string, progre
 }
 
 // checkSentences is checkData of sentence pairs.
-func checkSentences(ctx context.Context, cfg config.Config, o checkOptions, progress func(phase string, done, of int)) (*checkReport, error) {
+func checkSentences(ctx context.Context, cfg config.Config, o checkOptions,
+	progress func(phase string, done, of int)) (*checkReport, error) {
 	names, sets, m, err := sentenceSplits(ctx, cfg, o.split, progress)
 	if err != nil {
 		return nil, err
@@ -57,7 +63,8 @@ func checkSentences(ctx context.Context, cfg config.Config, o checkOptions, prog
 		for _, f := range found {
 			r.OK = r.OK && !f.Grave()
 		}
-		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(sets[name].Pairs), Findings: append([]data.Finding{}, found...), Inputs: sets[name].Account()})
+		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(sets[name].Pairs),
+			Findings: append([]data.Finding{}, found...), Inputs: sets[name].Account()})
 	}
 	return r, nil
 }
@@ -76,7 +83,8 @@ type sentencesStats struct {
 }
 
 // statisticsOfSentences is statistics of sentence pairs.
-func statisticsOfSentences(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (*sentencesReport, error) {
+func statisticsOfSentences(ctx context.Context, cfg config.Config, split string,
+	progress func(phase string, done, of int)) (*sentencesReport, error) {
 	names, sets, m, err := sentenceSplits(ctx, cfg, split, progress)
 	if err != nil {
 		return nil, err
@@ -110,11 +118,13 @@ func (r *sentencesReport) print(w io.Writer) error {
 		})
 	}
 	row("left out: unlabelled, empty, bad", func(s sentencesStats) string {
-		return fmt.Sprintf("%s, %s, %s", words.Thousands(s.Counts.Unlabelled), words.Thousands(s.Counts.Empty), words.Thousands(s.Counts.Bad))
+		return fmt.Sprintf("%s, %s, %s", words.Thousands(s.Counts.Unlabelled), words.Thousands(s.Counts.Empty),
+			words.Thousands(s.Counts.Bad))
 	})
 	row("different sentences", func(s sentencesStats) string { return words.Thousands(s.Sentences) })
 	row("different words", func(s sentencesStats) string { return words.Thousands(s.Distinct) })
-	row("words of a sentence, min / median / 95% / max", func(s sentencesStats) string { return lengths(s.WordLengths) })
+	row("words of a sentence, min / median / 95% / max",
+		func(s sentencesStats) string { return lengths(s.WordLengths) })
 	row("tokens of a sentence", func(s sentencesStats) string { return lengths(s.TokenLengths) })
 	row("unknown tokens", func(s sentencesStats) string { return words.Thousands(s.Unknown) })
 	row(fmt.Sprintf("sentences cut at data.max_words or data.tokens = %d", r.Tokens), func(s sentencesStats) string {

@@ -44,7 +44,8 @@ pairs of sentences (data.kind = "sentence_pairs") their classes or scores.`,
 				return err
 			}
 			if cfg.Data.Kind == storedPairs {
-				r, err := untilCancelled(c.Context(), func() (*pairsReport, error) { return statisticsOfPairs(c.Context(), cfg, split) })
+				r, err := untilCancelled(c.Context(),
+					func() (*pairsReport, error) { return statisticsOfPairs(c.Context(), cfg, split) })
 				if err != nil {
 					return err
 				}
@@ -54,7 +55,8 @@ pairs of sentences (data.kind = "sentence_pairs") their classes or scores.`,
 				return r.print(c.OutOrStdout())
 			}
 			if cfg.Data.Kind == sentencepairs.Name {
-				r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*sentencesReport, error) {
+				r, err := shown(c, out, func(ctx context.Context,
+					progress func(phase string, done, of int)) (*sentencesReport, error) {
 					return statisticsOfSentences(ctx, cfg, split, progress)
 				})
 				if err != nil {
@@ -65,7 +67,8 @@ pairs of sentences (data.kind = "sentence_pairs") their classes or scores.`,
 				}
 				return r.print(c.OutOrStdout())
 			}
-			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*statsReport, error) {
+			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*statsReport,
+				error) {
 				return statistics(ctx, cfg, split, progress)
 			})
 			if err != nil {
@@ -95,14 +98,16 @@ type statsReport struct {
 type splitStats struct {
 	Split string `json:"split"`
 	data.Stats
-	Identities *data.IdentityStats `json:"identities,omitempty"` // of tables with ids, and for model.system = "identities"
-	Regions    *regions.Stats      `json:"regions,omitempty"`    // of data.kind = "regions"
-	Classes    int                 `json:"classes"`              // of data with labels
-	Cut        int                 `json:"captions_cut"`         // captions with more than data.tokens tokens
-	Inputs     *account.Account    `json:"inputs,omitempty"`     // what became of the inputs
+	// of tables with ids, and for model.system = "identities"
+	Identities *data.IdentityStats `json:"identities,omitempty"`
+	Regions    *regions.Stats      `json:"regions,omitempty"` // of data.kind = "regions"
+	Classes    int                 `json:"classes"`           // of data with labels
+	Cut        int                 `json:"captions_cut"`      // captions with more than data.tokens tokens
+	Inputs     *account.Account    `json:"inputs,omitempty"`  // what became of the inputs
 }
 
-func statistics(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (*statsReport, error) {
+func statistics(ctx context.Context, cfg config.Config, split string,
+	progress func(phase string, done, of int)) (*statsReport, error) {
 	splits, err := openSplits(ctx, cfg, split, source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
@@ -111,7 +116,8 @@ func statistics(ctx context.Context, cfg config.Config, split string, progress f
 	if err != nil {
 		return nil, err
 	}
-	r := &statsReport{Kind: cfg.Data.Kind, Vocabulary: tok.Size(), Tokenizer: run.DescribeTokenizer(tok), Tokens: cfg.Data.Tokens}
+	r := &statsReport{Kind: cfg.Data.Kind, Vocabulary: tok.Size(), Tokenizer: run.DescribeTokenizer(tok),
+		Tokens: cfg.Data.Tokens}
 	for _, s := range splits {
 		st := splitStats{Split: s.name, Stats: data.NewStats(s.ds, tok, cfg.Data.Clean), Inputs: account.Of(s.ds)}
 		if l, ok := s.ds.(data.Labelled); ok {
@@ -162,7 +168,8 @@ func (r *statsReport) print(w io.Writer) error {
 	}
 	if len(r.Splits) > 0 && r.Splits[0].Identities != nil {
 		row("identities", func(s splitStats) string { return words.Thousands(s.Identities.Identities) })
-		row("images per identity (min/p50/p95/max)", func(s splitStats) string { return lengths(s.Identities.PerIdentity) })
+		row("images per identity (min/p50/p95/max)",
+			func(s splitStats) string { return lengths(s.Identities.PerIdentity) })
 		row("cameras", func(s splitStats) string { return words.Thousands(s.Identities.Cameras) })
 		row("queries, gallery", func(s splitStats) string {
 			return words.Thousands(s.Identities.Queries) + ", " + words.Thousands(s.Identities.Gallery)
@@ -170,8 +177,12 @@ func (r *statsReport) print(w io.Writer) error {
 		row("queries without a match", func(s splitStats) string { return words.Thousands(s.Identities.Unmatched) })
 	}
 	if len(r.Splits) > 0 && r.Splits[0].Regions != nil {
-		row("regions of an image, min / median / 95% / max", func(s splitStats) string { return lengths(s.Regions.Number) })
-		row("most regions x features", func(s splitStats) string { return fmt.Sprintf("%d x %d", s.Regions.Most, s.Regions.Width) })
+		row("regions of an image, min / median / 95% / max",
+			func(s splitStats) string { return lengths(s.Regions.Number) })
+		row("most regions x features", func(s splitStats) string {
+			return fmt.Sprintf("%d x %d", s.Regions.Most,
+				s.Regions.Width)
+		})
 		row("boxes", func(s splitStats) string { return map[bool]string{true: "yes", false: "no"}[s.Regions.Boxed] })
 	}
 	row("captions", func(s splitStats) string { return words.Thousands(s.Captions) })
@@ -180,7 +191,8 @@ func (r *statsReport) print(w io.Writer) error {
 	row("words of a caption", func(s splitStats) string { return lengths(s.WordLengths) })
 	row("tokens of a caption", func(s splitStats) string { return lengths(s.TokenLengths) })
 	row("unknown tokens", func(s splitStats) string { return words.Thousands(s.Unknown) })
-	row("different words with unknown tokens", func(s splitStats) string { return words.Thousands(len(s.UnknownWords)) })
+	row("different words with unknown tokens",
+		func(s splitStats) string { return words.Thousands(len(s.UnknownWords)) })
 	row(fmt.Sprintf("captions cut at data.tokens = %d", r.Tokens), func(s splitStats) string {
 		return fmt.Sprintf("%.2f%%", 100*float64(s.Cut)/float64(max(s.Captions, 1)))
 	})

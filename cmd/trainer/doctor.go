@@ -48,7 +48,8 @@ folders or files of the driver, NVRTC and cuBLASLt.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			settings := config.Default()
-			settings.Compute.Backend, settings.Compute.Threads, settings.Compute.Tune = options.Backend, options.Threads, options.Tune
+			settings.Compute.Backend, settings.Compute.Threads, settings.Compute.Tune = options.Backend,
+				options.Threads, options.Tune
 			if err := settings.Validate(); err != nil {
 				return usageError{err}
 			}
@@ -65,8 +66,10 @@ folders or files of the driver, NVRTC and cuBLASLt.`,
 	}
 	out.add(c)
 	c.Flags().StringVar(&options.Backend, "backend", "auto", "auto, onednn, openblas, mkl, builtin or plain")
-	c.Flags().IntVar(&options.Threads, "threads", 0, "number of threads; 0: all processors, or what a container leaves of them")
-	c.Flags().StringVar(&options.Tune, "tune", "cache", "how kernels of products are chosen: off, cache or on, as compute.tune")
+	c.Flags().IntVar(&options.Threads, "threads", 0,
+		"number of threads; 0: all processors, or what a container leaves of them")
+	c.Flags().StringVar(&options.Tune, "tune", "cache",
+		"how kernels of products are chosen: off, cache or on, as compute.tune")
 	return c
 }
 
@@ -306,5 +309,6 @@ func (g gpu) print(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "cuda       found %s, %.1f GiB of it free\n", g.Info, g.FreeMB/1024)
-	fmt.Fprintf(w, "%-10s %.1f TFLOP/s for a float32 matrix product of %d^3, %.1f in bfloat16\n", "", g.GFLOPS/1e3, g.Side, g.BF16GFLOPS/1e3)
+	fmt.Fprintf(w, "%-10s %.1f TFLOP/s for a float32 matrix product of %d^3, %.1f in bfloat16\n", "", g.GFLOPS/1e3,
+		g.Side, g.BF16GFLOPS/1e3)
 }

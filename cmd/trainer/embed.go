@@ -88,15 +88,20 @@ Memory holds the features of a batch and the names of a shard.`,
 	f.run.output.add(c)
 	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringVar(&f.split, "split", "", "train, val or test; default: eval.split")
-	c.Flags().StringVar(&f.out, "out", "", "`folder` to write (default RUN/embeddings-SPLIT, of files RUN/embeddings-NAME)")
-	c.Flags().StringVar(&f.in.Images, "images", "", "`folder` of images, or file with a path per line, instead of a split")
+	c.Flags().StringVar(&f.out, "out", "",
+		"`folder` to write (default RUN/embeddings-SPLIT, of files RUN/embeddings-NAME)")
+	c.Flags().StringVar(&f.in.Images, "images", "",
+		"`folder` of images, or file with a path per line, instead of a split")
 	c.Flags().StringVar(&f.in.Texts, "texts", "", "`file` with a text per line, instead of a split")
-	c.Flags().StringVar(&f.in.Rows, "rows", "", "`file` of features for alignment heads or a closed form, instead of a split")
+	c.Flags().StringVar(&f.in.Rows, "rows", "",
+		"`file` of features for alignment heads or a closed form, instead of a split")
 	c.Flags().StringVar(&f.in.Tensor, "tensor", "", "`name` of the tensor of --rows; default: its only one")
-	c.Flags().StringVar(&f.in.Names, "names", "", "`file` with a line per row of --rows that names it; default: they are numbered")
+	c.Flags().StringVar(&f.in.Names, "names", "",
+		"`file` with a line per row of --rows that names it; default: they are numbered")
 	c.Flags().StringVar(&f.in.Side, "side", "image", "image or text: which head reads --rows")
 	c.Flags().IntVar(&f.in.Shard, "shard", 100_000, "`inputs` of a shard of files")
-	c.Flags().BoolVar(&f.in.LeaveOut, "skip-bad", false, "leave out files, lines and rows that cannot be read, with a note")
+	c.Flags().BoolVar(&f.in.LeaveOut, "skip-bad", false,
+		"leave out files, lines and rows that cannot be read, with a note")
 	addTwin(c, &f.twin)
 	return c
 }
@@ -163,7 +168,8 @@ func (f *embedFlags) execute(c *cobra.Command) error {
 		return err
 	}
 	if done.Score != "" && !done.Product {
-		fmt.Fprintf(f.run.output.note(c), "note: the score %s is not a product of features: image has them as the head gives them\n", done.Score)
+		fmt.Fprintf(f.run.output.note(c),
+			"note: the score %s is not a product of features: image has them as the head gives them\n", done.Score)
 	}
 	if f.run.output.json {
 		return printJSON(c.OutOrStdout(), done)
@@ -174,13 +180,15 @@ func (f *embedFlags) execute(c *cobra.Command) error {
 		}
 	}()
 	if !files {
-		fmt.Fprintf(c.OutOrStdout(), "embeddings of %s: %s and %s of %d channels in %s\n", what, words.Count(done.Images, "image"), words.Count(done.Texts, "text"), done.Dim, done.Path)
+		fmt.Fprintf(c.OutOrStdout(), "embeddings of %s: %s and %s of %d channels in %s\n", what,
+			words.Count(done.Images, "image"), words.Count(done.Texts, "text"), done.Dim, done.Path)
 		return nil
 	}
 	rows := words.Count(done.Images, "image")
 	if done.Texts > 0 {
 		rows = words.Count(done.Texts, "text")
 	}
-	fmt.Fprintf(c.OutOrStdout(), "embeddings of %s: %s of %d channels in %s of %s, %d made now, %d left out\n", what, rows, done.Dim, words.Count(done.Shards, "shard"), done.Path, done.Shards-done.Kept, done.LeftOut)
+	fmt.Fprintf(c.OutOrStdout(), "embeddings of %s: %s of %d channels in %s of %s, %d made now, %d left out\n", what,
+		rows, done.Dim, words.Count(done.Shards, "shard"), done.Path, done.Shards-done.Kept, done.LeftOut)
 	return nil
 }

@@ -120,11 +120,15 @@ override it.`,
 	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
-	c.Flags().StringArrayVar(&with, "with", nil, "another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
-	c.Flags().StringVar(&task, "task", "", "what to evaluate: "+strings.Join(run.EvalTasks(), ", ")+"; default: that of the system, such as probe of images alone and siblings of texts alone")
+	c.Flags().StringArrayVar(&with, "with", nil,
+		"another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: "+strings.Join(run.EvalTasks(),
+		", ")+"; default: that of the system, such as probe of images alone and siblings of texts alone")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
-	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion, right and wrong examples, or pairs of sentences to, of a task that has any")
-	c.Flags().StringVar(&results, "results", "", "`file` to write the answers of a downstream task to, as its evaluation server reads them")
+	c.Flags().StringVar(&out, "out", "",
+		"HTML `file` to draw classes and their confusion, right and wrong examples, or pairs of sentences to, of a task that has any")
+	c.Flags().StringVar(&results, "results", "",
+		"`file` to write the answers of a downstream task to, as its evaluation server reads them")
 	addTwin(c, &twin)
 	return c
 }
@@ -132,7 +136,8 @@ override it.`,
 // drawn are files that an evaluation writes, empty for none.
 type drawn struct{ page, results string }
 
-func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, split string, out drawn, twin bool) error {
+func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, split string, out drawn,
+	twin bool) error {
 	opening := f.opening(c)
 	opening.Twin = twin
 	t, err := run.Open(path, opening)
@@ -152,7 +157,8 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 	}
 	of := run.OfSplit(t.Config, task)
 	if split != "" && !of {
-		return usageError{fmt.Errorf("the task %s reads files of its own and no split of the data: leave out --split", cmp.Or(task, run.DefaultTask(t.Config)))}
+		return usageError{fmt.Errorf("the task %s reads files of its own and no split of the data: leave out --split",
+			cmp.Or(task, run.DefaultTask(t.Config)))}
 	}
 	if of {
 		split = cmp.Or(split, t.Config.Eval.Split)
@@ -191,16 +197,19 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		kept = run.WriteResults(out.results, scores)
 	}
 	if out.page != "" {
-		kept = errors.Join(kept, run.DrawScores(c.Context(), out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path))
+		kept = errors.Join(kept, run.DrawScores(c.Context(), out.page, scores, t.Checkpoint.Step, split,
+			t.Checkpoint.Path))
 	}
 	if f.output.json {
-		return errors.Join(printJSON(c.OutOrStdout(), withLeftOut(withNotes(scores.JSON(split, t.Checkpoint.Path), tasks.Cautions(scores)), t.LeftOut())), kept)
+		return errors.Join(printJSON(c.OutOrStdout(),
+			withLeftOut(withNotes(scores.JSON(split, t.Checkpoint.Path), tasks.Cautions(scores)), t.LeftOut())), kept)
 	}
 	on := ""
 	if split != "" {
 		on = " on " + split
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
+	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step,
+		path, scores.Table())
 	printCautions(c.OutOrStdout(), tasks.Cautions(scores))
 	return kept
 }

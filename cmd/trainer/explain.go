@@ -85,16 +85,20 @@ docs/explain.md has the formulas and how well maps find what a text names.`,
 	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringVar(&f.options.Image, "image", "", "image `file` (JPEG, PNG, WebP, GIF, BMP or TIFF)")
 	c.Flags().StringVar(&f.options.Text, "text", "", "text to compare with the image")
-	c.Flags().StringVar(&f.options.With, "with", "", "second image `file`, for systems of images alone, or the right picture of a statement about two")
+	c.Flags().StringVar(&f.options.With, "with", "",
+		"second image `file`, for systems of images alone, or the right picture of a statement about two")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` to write to (default RUN/explain)")
-	c.Flags().StringVar(&f.split, "split", "", "explain right pairs of train (of data that ends), val or test; with --row one of them")
+	c.Flags().StringVar(&f.split, "split", "",
+		"explain right pairs of train (of data that ends), val or test; with --row one of them")
 	c.Flags().IntVar(&f.row, "row", 0, "explain row `N` of the images of --split (default eval.split), from 0 on")
 	c.Flags().IntVar(&f.pairs, "pairs", explain.DefaultPairs, "pairs of --split, at even distances")
 	c.Flags().IntVar(&f.block, "block", 0, "block of the image tower, from 0 on (default the last)")
 	c.Flags().IntVar(&f.layer, "layer", 0, "layer of the text tower, from 0 on (default the last)")
 	c.Flags().IntVar(&f.fusion, "fusion", 0, "fusion layer, from 0 on (default the middle one)")
-	c.Flags().StringVar(&f.options.Formula, "formula", "", "of patches and regions: channels, elementwise, gradcam, or terms of an interaction (default terms where there are some, else channels)")
-	c.Flags().IntVar(&f.options.Tokens, "tokens", explain.DefaultTokens, "class tokens or spheres to show, those with the largest scores")
+	c.Flags().StringVar(&f.options.Formula, "formula", "",
+		"of patches and regions: channels, elementwise, gradcam, or terms of an interaction (default terms where there are some, else channels)")
+	c.Flags().IntVar(&f.options.Tokens, "tokens", explain.DefaultTokens,
+		"class tokens or spheres to show, those with the largest scores")
 	return c
 }
 
@@ -127,7 +131,8 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 		name string
 		v    *int
 		to   **int
-	}{{"block", &f.block, &f.options.Block}, {"layer", &f.layer, &f.options.Layer}, {"fusion", &f.fusion, &f.options.Fusion}} {
+	}{{"block", &f.block, &f.options.Block}, {"layer", &f.layer, &f.options.Layer},
+		{"fusion", &f.fusion, &f.options.Fusion}} {
 		if c.Flags().Changed(x.name) {
 			*x.to = x.v
 		}
@@ -156,7 +161,8 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 		return printJSON(c.OutOrStdout(), e.JSON(out, names))
 	}
 	printExplanation(c.OutOrStdout(), e)
-	fmt.Fprintf(c.OutOrStdout(), "\npage: %s, %s beside it\n", filepath.Join(out, names[0]), words.Count(len(names)-1, "picture"))
+	fmt.Fprintf(c.OutOrStdout(), "\npage: %s, %s beside it\n", filepath.Join(out, names[0]),
+		words.Count(len(names)-1, "picture"))
 	return nil
 }
 
@@ -171,9 +177,11 @@ func (f *explainFlags) contributions(c *cobra.Command, t *run.Trained, out strin
 	if f.output.json {
 		return printJSON(c.OutOrStdout(), found)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s of %s: mean score %.3f (%s)\n", words.Count(found.Pairs, "right pair"), found.Split, found.Mean, found.Score)
+	fmt.Fprintf(c.OutOrStdout(), "%s of %s: mean score %.3f (%s)\n", words.Count(found.Pairs, "right pair"),
+		found.Split, found.Mean, found.Score)
 	for _, w := range found.Words[:min(5, len(found.Words))] {
-		fmt.Fprintf(c.OutOrStdout(), "  %-16s %4.1f %% of what words add, in %s\n", w.Name, 100*w.Mean, words.Count(w.Pairs, "text"))
+		fmt.Fprintf(c.OutOrStdout(), "  %-16s %4.1f %% of what words add, in %s\n", w.Name, 100*w.Mean,
+			words.Count(w.Pairs, "text"))
 	}
 	fmt.Fprintf(c.OutOrStdout(), "\npage: %s\n", filepath.Join(out, found.Files[0]))
 	return nil

@@ -56,7 +56,8 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 			case o.To == "":
 				return usageError{fmt.Errorf("export needs --to: one of %s", strings.Join(export.Forms(), ", "))}
 			case !slices.Contains(export.Forms(), o.To):
-				return usageError{fmt.Errorf("--to must be one of %s (got %q)", strings.Join(export.Forms(), ", "), o.To)}
+				return usageError{fmt.Errorf("--to must be one of %s (got %q)", strings.Join(export.Forms(), ", "),
+					o.To)}
 			case !slices.Contains([]string{"", "image", "text"}, o.Side):
 				return usageError{fmt.Errorf("--side must be image or text (got %q)", o.Side)}
 			case o.Out == "":
@@ -105,7 +106,8 @@ func printExport(w, notes io.Writer, x export.Written) {
 	if x.Class != "" {
 		what += ", " + x.Class
 	}
-	fmt.Fprintf(w, "%s: %s of %s numbers in %s (%s)\n", what, words.Count(x.Tensors, "tensor"), words.Thousands(x.Numbers), x.Path, strings.Join(x.Files, ", "))
+	fmt.Fprintf(w, "%s: %s of %s numbers in %s (%s)\n", what, words.Count(x.Tensors, "tensor"),
+		words.Thousands(x.Numbers), x.Path, strings.Join(x.Files, ", "))
 	if x.Load != "" {
 		fmt.Fprintf(w, "read it with %s\n", x.Load)
 	}

@@ -51,6 +51,7 @@ are the same, and are merged into their weights elsewhere.`,
 	f.add(c)
 	overCheckpoint(c)
 	c.Flags().StringVar(&from, "checkpoint", "", "run or step `folder` to start from")
-	c.Flags().StringVar(&task, "task", "", "what to fine-tune for: "+strings.Join(run.FinetuneTasks(), ", ")+"; default: that of --config, else retrieval")
+	c.Flags().StringVar(&task, "task", "", "what to fine-tune for: "+strings.Join(run.FinetuneTasks(),
+		", ")+"; default: that of --config, else retrieval")
 	return c
 }

@@ -127,14 +127,17 @@ func (f *runFlags) add(c *cobra.Command) {
 	f.config.add(c)
 	f.config.addOut(c)
 	f.output.add(c)
-	c.Flags().StringVar(&f.resume, "resume", "auto", "auto: go on with the run folder's latest checkpoint if it has one; never: start anew; `PATH`: go on from that checkpoint")
+	c.Flags().StringVar(&f.resume, "resume", "auto",
+		"auto: go on with the run folder's latest checkpoint if it has one; never: start anew; `PATH`: go on from that checkpoint")
 	f.config.key(c, "max-steps", "length of the run in `steps`, instead of what the configuration says; same as --set train.max_steps=N with train.max_epochs, max_samples and max_minutes 0", func(value string) ([]string, error) {
 		if n, err := strconv.Atoi(value); err != nil || n < 1 {
 			return nil, errors.New("must be a whole number > 0")
 		}
-		return []string{"train.max_steps=" + value, "train.max_epochs=0", "train.max_samples=0", "train.max_minutes=0"}, nil
+		return []string{"train.max_steps=" + value, "train.max_epochs=0", "train.max_samples=0", "train.max_minutes=0"},
+			nil
 	})
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "build the model, print shapes, parameters, memory and the time of a step, and exit")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false,
+		"build the model, print shapes, parameters, memory and the time of a step, and exit")
 }
 
 // opening says how the command line opens a checkpoint.
@@ -145,7 +148,8 @@ func (f *runFlags) opening(c *cobra.Command) run.OpenOptions {
 // opening says how a checkpoint is opened with the flags of a configuration.
 func opening(c *cobra.Command, f *configFlags, quiet bool) run.OpenOptions {
 	out := outputFlags{quiet: quiet}
-	return run.OpenOptions{Group: groupOf(c), File: f.file, Set: f.sets, Log: out.note(c), Prepare: func(cfg config.Config) error { return convertData(c, cfg, quiet) }}
+	return run.OpenOptions{Group: groupOf(c), File: f.file, Set: f.sets, Log: out.note(c),
+		Prepare: func(cfg config.Config) error { return convertData(c, cfg, quiet) }}
 }
 
 // convertData makes the copies of features that must be converted before they are read, with a bar.

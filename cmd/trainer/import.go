@@ -67,9 +67,11 @@ the command line. docs/weights.md lists the files that are read.`,
 	f.add(c)
 	out.add(c)
 	c.Flags().StringVar(&o.From, "from", "", "`PATH` of a file, an index of shards or a folder with weights")
-	c.Flags().StringVar(&o.Family, "family", "", "`NAME` of the family of the weights, where they look like another one")
+	c.Flags().StringVar(&o.Family, "family", "",
+		"`NAME` of the family of the weights, where they look like another one")
 	c.Flags().StringVar(&o.Out, "out", "", "run `folder` to write")
-	c.Flags().BoolVar(&o.AllowMissing, "allow-missing", false, "parameters that the weights lack start from random numbers")
+	c.Flags().BoolVar(&o.AllowMissing, "allow-missing", false,
+		"parameters that the weights lack start from random numbers")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print what would be read and the settings, and write nothing")
 	c.Flags().BoolVar(&settings, "settings", false, "print the settings of the weights as flags, and write nothing")
 	return c

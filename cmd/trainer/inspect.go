@@ -55,13 +55,15 @@ checkpoint before a damaged one, with a notice.`,
 				args = append(args, path)
 			}
 			if len(args) != 1 {
-				return fmt.Errorf("%s needs one PATH, of a folder or a file that this program wrote (got %d)", c.CommandPath(), len(args))
+				return fmt.Errorf("%s needs one PATH, of a folder or a file that this program wrote (got %d)",
+					c.CommandPath(), len(args))
 			}
 			path = args[0]
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := cmp.Or(apart(c, "verify", "print-config", "group"), apart(c, "print-config", "group", "json")); err != nil {
+			if err := cmp.Or(apart(c, "verify", "print-config", "group"),
+				apart(c, "print-config", "group", "json")); err != nil {
 				return err
 			}
 			kind, err := verify.Kind(path)
@@ -72,7 +74,8 @@ checkpoint before a damaged one, with a notice.`,
 				return verifyPath(c, path, kind, sets, out)
 			}
 			if len(sets) > 0 {
-				return usageError{errors.New("--set says where the data of a run lie, for --verify: add it, or leave --set out")}
+				return usageError{errors.New(
+					"--set says where the data of a run lie, for --verify: add it, or leave --set out")}
 			}
 			if kind != verify.Run && kind != verify.Step {
 				if err := cmp.Or(notOf(c, kind, "group"), notOf(c, kind, "print-config")); err != nil {
@@ -99,10 +102,12 @@ checkpoint before a damaged one, with a notice.`,
 	}
 	out.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "same as `PATH`")
-	c.Flags().StringVar(&group, "group", "", "file whose tensors are listed: model, momentum, optimizer, queue, graph or alignment; default: that of the model")
+	c.Flags().StringVar(&group, "group", "",
+		"file whose tensors are listed: model, momentum, optimizer, queue, graph or alignment; default: that of the model")
 	c.Flags().BoolVar(&printConfig, "print-config", false, "print the configuration of the run as TOML")
 	c.Flags().BoolVar(&checked, "verify", false, "compare every byte with the checksums")
-	c.Flags().StringArrayVar(&sets, "set", nil, "with --verify of a run, where its data lie now (repeatable; `path=value`, such as data.root=FOLDER)")
+	c.Flags().StringArrayVar(&sets, "set", nil,
+		"with --verify of a run, where its data lie now (repeatable; `path=value`, such as data.root=FOLDER)")
 	return c
 }
 
@@ -111,7 +116,8 @@ func notOf(c *cobra.Command, kind, flag string) error {
 	if !c.Flags().Changed(flag) {
 		return nil
 	}
-	return usageError{fmt.Errorf("--%s is of a run or a step folder, and this is of the kind %q: leave it out", flag, kind)}
+	return usageError{fmt.Errorf("--%s is of a run or a step folder, and this is of the kind %q: leave it out", flag,
+		kind)}
 }
 
 // verifyPath prints what a check of everything at path found, and returns an error if something is damaged.
@@ -179,7 +185,8 @@ func printReport(w io.Writer, r *verify.Report) error {
 		if f.Problem != "" {
 			state += ": " + f.Problem
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\n", words.Inline(f.Name), f.Bytes, sum, cmp.Or(words.Inline(state), "-"), words.Inline(f.Holds))
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\n", words.Inline(f.Name), f.Bytes, sum, cmp.Or(words.Inline(state), "-"),
+			words.Inline(f.Holds))
 	}
 	return tw.Flush()
 }
@@ -285,7 +292,8 @@ type dataVerified struct {
 // verifyData compares the data of a run with what the run recorded of them, nil for a run without a record. Data that
 // cannot be opened, as on another machine, are no fault of the run.
 func verifyData(c *cobra.Command, dir string, sets []string, out outputFlags) (*dataVerified, error) {
-	list, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) ([]record.Difference, error) {
+	list, err := shown(c, out, func(ctx context.Context,
+		progress func(phase string, done, of int)) ([]record.Difference, error) {
 		return record.Verify(ctx, dir, sets, progress)
 	})
 	switch {
@@ -297,7 +305,8 @@ func verifyData(c *cobra.Command, dir string, sets []string, out outputFlags) (*
 		}
 		fallthrough
 	case err != nil:
-		return &dataVerified{"not compared", []string{err.Error() + ": name the folder where the data lie with --set data.root=FOLDER"}}, nil
+		return &dataVerified{"not compared",
+			[]string{err.Error() + ": name the folder where the data lie with --set data.root=FOLDER"}}, nil
 	}
 	v := &dataVerified{State: "same"}
 	for _, d := range list {

@@ -24,7 +24,8 @@ func main() {
 	}
 	ctx, stop := context.WithCancelCause(among(context.Background(), group, os.Stderr))
 	reload := hangup(func() bool { return terminalOf(os.Stderr) != nil })
-	go watcher{stop: func() { stop(nil) }, reload: reload, exit: exitOf(group), out: os.Stderr, grace: grace, follows: group.Rank() > 0}.watch(signals())
+	go watcher{stop: func() { stop(nil) }, reload: reload, exit: exitOf(group), out: os.Stderr, grace: grace,
+		follows: group.Rank() > 0}.watch(signals())
 	broken := func() { stop(errUnread) }
 	leave(group, execute(ctx, os.Args[1:], outlet(os.Stdout, broken), outlet(os.Stderr, broken)))
 }

@@ -24,7 +24,8 @@ resumed, as the teacher, the optimiser and the queue are left out.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if from == "" || out == "" {
-				return usageError{errors.New("merge needs --checkpoint, the run or step folder that is tuned, and --out, the folder to write")}
+				return usageError{errors.New(
+					"merge needs --checkpoint, the run or step folder that is tuned, and --out, the folder to write")}
 			}
 			path, err := convert.Merge(from, out, c.ErrOrStderr())
 			if err == nil {

@@ -74,7 +74,8 @@ func groupOf(c *cobra.Command) parallel.Group { return companyOf(c.Context()).gr
 // checkRanks refuses several processes for what one does.
 func checkRanks(c *cobra.Command) error {
 	if n := groupOf(c).Size(); n > 1 && (c.Parent() != c.Root() || !slices.Contains(rankedCommands, c.Name())) {
-		return usageError{fmt.Errorf("%s is done by one process, and %d were started: only %s are shared", c.CommandPath(), n, strings.Join(rankedCommands, ", "))}
+		return usageError{fmt.Errorf("%s is done by one process, and %d were started: only %s are shared",
+			c.CommandPath(), n, strings.Join(rankedCommands, ", "))}
 	}
 	return nil
 }

@@ -46,12 +46,15 @@ have different numbers of captions, the first of each are written.`,
 				return err
 			}
 			if done.LeftOut > 0 {
-				fmt.Fprintf(f.output.note(c), "note: %s left out: each image has %d\n", words.Count(done.LeftOut, "caption"), done.Captions)
+				fmt.Fprintf(f.output.note(c), "note: %s left out: each image has %d\n",
+					words.Count(done.LeftOut, "caption"), done.Captions)
 			}
 			if f.output.json {
 				return printJSON(c.OutOrStdout(), done)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "regions of %s: %d of %d channels for each, %s each, in %s\n", words.Count(done.Images, "image"), done.Regions, done.Width, words.Count(done.Captions, "caption"), done.Path)
+			_, err = fmt.Fprintf(c.OutOrStdout(), "regions of %s: %d of %d channels for each, %s each, in %s\n",
+				words.Count(done.Images, "image"), done.Regions, done.Width, words.Count(done.Captions, "caption"),
+				done.Path)
 			return err
 		},
 	}
@@ -67,7 +70,8 @@ have different numbers of captions, the first of each are written.`,
 	return c
 }
 
-func writeRegions(c *cobra.Command, f *runFlags, o embed.RegionOptions, checkpoint string, twin bool) (done embed.RegionsWritten, err error) {
+func writeRegions(c *cobra.Command, f *runFlags, o embed.RegionOptions, checkpoint string,
+	twin bool) (done embed.RegionsWritten, err error) {
 	split := func(cfg config.Config) error {
 		if o.Split == "" {
 			o.Split = cfg.Eval.Split

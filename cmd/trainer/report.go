@@ -70,9 +70,12 @@ docs/report.md says how to read each picture.`,
 	f.output.add(c)
 	c.Flags().StringVar(&f.run, "run", "", "run `folder`; same as RUN")
 	c.Flags().StringVar(&f.out, "out", "", "`file` to write (default RUN/"+runlog.ReportFile+")")
-	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder` of the model, instead of the newest of RUN")
-	c.Flags().StringVar(&f.colour, "color", "", "`attribute` that colours the points (default: colour for scenes, class for folders, else length)")
-	c.Flags().IntVar(&f.points, "points", run.DefaultPoints, "images that are embedded, each with one caption; at most 500 are drawn in the plane")
+	c.Flags().StringVar(&f.checkpoint, "checkpoint", "",
+		"run or step `folder` of the model, instead of the newest of RUN")
+	c.Flags().StringVar(&f.colour, "color", "",
+		"`attribute` that colours the points (default: colour for scenes, class for folders, else length)")
+	c.Flags().IntVar(&f.points, "points", run.DefaultPoints,
+		"images that are embedded, each with one caption; at most 500 are drawn in the plane")
 	c.Flags().StringVar(&f.split, "split", "", "val or test; default: eval.split")
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "only what the logs hold; no model is loaded")
 	return c
@@ -90,7 +93,8 @@ func reportRun(c *cobra.Command, f *reportFlags) error {
 	}
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 	done, err := run.Report(c.Context(), f.run, run.ReportOptions{
-		Out: f.out, Checkpoint: f.checkpoint, NoModel: f.noModel, File: f.config.file, Set: f.config.sets, Log: f.output.note(c),
+		Out: f.out, Checkpoint: f.checkpoint, NoModel: f.noModel, File: f.config.file, Set: f.config.sets,
+		Log:            f.output.note(c),
 		FeatureOptions: run.FeatureOptions{Split: f.split, Points: f.points, Colour: f.colour, Progress: bar.show},
 	})
 	bar.done()

@@ -186,7 +186,8 @@ func report(ctx context.Context, command string, err error, stderr io.Writer) in
 // stopped says that err is no more than the end of a command that was asked to stop, or of what reads its result. A run
 // is then saved.
 func stopped(err error) bool {
-	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, train.ErrInterrupted) || errors.Is(err, train.ErrNotBegun) || errors.Is(err, syscall.EPIPE)
+	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, train.ErrInterrupted) ||
+		errors.Is(err, train.ErrNotBegun) || errors.Is(err, syscall.EPIPE)
 }
 
 // groupCommand is a command that only holds others. Unlike cobra's own, it

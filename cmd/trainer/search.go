@@ -85,12 +85,15 @@ rows: the share that was measured when it was built (recall) is printed with the
 	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
 	c.Flags().StringVar(&f.text, "text", "", "search for a text")
 	c.Flags().StringVar(&f.image, "image", "", "search for an image `file`")
-	c.Flags().StringVar(&f.textRows, "text-features", "", "search for the rows of a `file` of text features, mapped by the checkpoint")
-	c.Flags().StringVar(&f.imageRows, "image-features", "", "search for the rows of a `file` of image features, mapped by the checkpoint")
+	c.Flags().StringVar(&f.textRows, "text-features", "",
+		"search for the rows of a `file` of text features, mapped by the checkpoint")
+	c.Flags().StringVar(&f.imageRows, "image-features", "",
+		"search for the rows of a `file` of image features, mapped by the checkpoint")
 	c.Flags().StringVar(&f.vector, "vector", "", "search for the rows of a `file` of features")
 	c.Flags().IntVar(&f.row, "row", 0, "search for row `N` of the gallery, counted from 0")
 	c.Flags().IntVar(&f.k, "k", 10, "rows to find")
-	c.Flags().StringVar(&f.metric, "metric", "", "cosine, inner or l2: how the rows of a file of features are compared (default cosine); a model's gallery has its own score")
+	c.Flags().StringVar(&f.metric, "metric", "",
+		"cosine, inner or l2: how the rows of a file of features are compared (default cosine); a model's gallery has its own score")
 	c.Flags().BoolVar(&f.exact, "exact", false, "compare all rows, and use no index")
 	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	return c
@@ -99,14 +102,16 @@ rows: the share that was measured when it was built (recall) is printed with the
 // oneGallery asks for one argument.
 func oneGallery(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("%s needs one GALLERY: a folder that embed wrote, or a file of features (got %d arguments)", c.CommandPath(), len(args))
+		return fmt.Errorf("%s needs one GALLERY: a folder that embed wrote, or a file of features (got %d arguments)",
+			c.CommandPath(), len(args))
 	}
 	return nil
 }
 
 // addGalleryFlags declares what search and serve share.
 func addGalleryFlags(c *cobra.Command, checkpoint, in *string, indexFrom *int) {
-	c.Flags().StringVar(checkpoint, "checkpoint", "", "run or step `folder` that encodes queries (default: the one that the gallery names)")
+	c.Flags().StringVar(checkpoint, "checkpoint", "",
+		"run or step `folder` that encodes queries (default: the one that the gallery names)")
 	c.Flags().StringVar(in, "in", "", "image or text: the rows to search (default image where there are both)")
 	c.Flags().IntVar(indexFrom, "index-from", gallery.IndexRows, "`rows` from which an index is used")
 }
@@ -123,7 +128,8 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 	}
 	switch {
 	case mode == "":
-		return "", usageError{errors.New("search needs one of --text, --image, --vector, --text-features, --image-features and --row: what to search for")}
+		return "", usageError{errors.New(
+			"search needs one of --text, --image, --vector, --text-features, --image-features and --row: what to search for")}
 	case f.k < 1:
 		return "", usageError{fmt.Errorf("--k must be at least 1 (got %d)", f.k)}
 	case c.Flags().Changed("recall") && !(f.recall > 0 && f.recall <= 1):
@@ -187,7 +193,8 @@ func (f *searchFlags) execute(c *cobra.Command, path string) error {
 		return err
 	}
 	if side != s.from && !view.Scored() {
-		fmt.Fprintf(f.output.note(c), "note: the score %s is no product of features: rows are compared by the %s\n", g.Meta.Score, view.Metric())
+		fmt.Fprintf(f.output.note(c), "note: the score %s is no product of features: rows are compared by the %s\n",
+			g.Meta.Score, view.Metric())
 	}
 	if !f.exact {
 		bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
@@ -221,7 +228,8 @@ func sideOf(g *gallery.Gallery, asked string) (string, error) {
 	case asked != gallery.Image && asked != gallery.Text:
 		return "", usageError{fmt.Errorf("--in must be image or text (got %q)", asked)}
 	case g.Rows(asked) == 0:
-		return "", fmt.Errorf("%s has no rows of the side %s: it has %s", g.Path, asked, strings.Join(g.Sides(), " and "))
+		return "", fmt.Errorf("%s has no rows of the side %s: it has %s", g.Path, asked,
+			strings.Join(g.Sides(), " and "))
 	}
 	return asked, nil
 }
@@ -329,7 +337,8 @@ func readRows(path string, width int) ([]float32, error) {
 	case m.Width() != width:
 		return nil, fmt.Errorf("--vector %s: its rows have %d numbers, those of the gallery %d: give features of the same model", path, m.Width(), width)
 	case m.Rows() > maxVectors:
-		return nil, fmt.Errorf("--vector %s has %s: at most %s are searched for at once", path, words.Count(m.Rows(), "row"), words.Thousands(maxVectors))
+		return nil, fmt.Errorf("--vector %s has %s: at most %s are searched for at once", path,
+			words.Count(m.Rows(), "row"), words.Thousands(maxVectors))
 	}
 	x := make([]float32, m.Rows()*width)
 	for i := range m.Rows() {
@@ -400,6 +409,7 @@ func (r *found) print(out io.Writer) error {
 	if r.Index {
 		how = fmt.Sprintf("by an index with a measured recall@%d of %.3f", r.RecallK, r.Recall)
 	}
-	_, err := fmt.Fprintf(out, "%s of %s by %s, %s, %.1f ms\n", words.Count(r.Rows, "row"), r.Side, r.Metric, how, 1e3*r.Seconds)
+	_, err := fmt.Fprintf(out, "%s of %s by %s, %s, %.1f ms\n", words.Count(r.Rows, "row"), r.Side, r.Metric, how,
+		1e3*r.Seconds)
 	return err
 }

@@ -82,21 +82,28 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
 	f.config.add(c)
 	overCheckpoint(c)
 	c.Flags().BoolVar(&f.quiet, "quiet", false, "no messages and no progress")
-	c.Flags().StringVar(&f.address, "listen", "127.0.0.1:8080", "`address` to listen at, HOST:PORT or unix:PATH; port 0 takes a free one")
-	c.Flags().StringVar(&f.admin, "admin", "", "`address` for reloads, figures and health; without it there are no reloads but by SIGHUP and no figures")
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`file` with a token a line, one of which a client has to show (Authorization: Bearer TOKEN)")
+	c.Flags().StringVar(&f.address, "listen", "127.0.0.1:8080",
+		"`address` to listen at, HOST:PORT or unix:PATH; port 0 takes a free one")
+	c.Flags().StringVar(&f.admin, "admin", "",
+		"`address` for reloads, figures and health; without it there are no reloads but by SIGHUP and no figures")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "",
+		"`file` with a token a line, one of which a client has to show (Authorization: Bearer TOKEN)")
 	c.Flags().StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of the certificate, with those up to the root's")
 	c.Flags().StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of its key")
-	c.Flags().StringArrayVar(&f.roots, "images-root", nil, "`folder` that thumbnails may be read from beside that of the gallery's images (repeatable)")
-	c.Flags().BoolVar(&f.public, "public", false, "listen to other machines too: everybody who can reach the address may search")
+	c.Flags().StringArrayVar(&f.roots, "images-root", nil,
+		"`folder` that thumbnails may be read from beside that of the gallery's images (repeatable)")
+	c.Flags().BoolVar(&f.public, "public", false,
+		"listen to other machines too: everybody who can reach the address may search")
 	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "open no checkpoint: queries are rows and vectors")
 	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	c.Flags().IntVar(&f.limits.K, "max-k", 100, "most hits of a query")
 	c.Flags().IntVar(&f.limits.Requests, "max-requests", 256, "requests answered at once; more get 503")
 	c.Flags().IntVar(&f.limits.PerClient, "max-per-client", 128, "of them, those of one address; more get 429")
-	c.Flags().IntVar(&f.limits.Conns, "max-conns", 1024, "connections open at once; one more takes the place of an idle one, or waits")
-	c.Flags().IntVar(&f.limits.EachConns, "max-conns-per-client", 256, "of them, those of one address; one more takes the place of an idle one, or gets 429")
+	c.Flags().IntVar(&f.limits.Conns, "max-conns", 1024,
+		"connections open at once; one more takes the place of an idle one, or waits")
+	c.Flags().IntVar(&f.limits.EachConns, "max-conns-per-client", 256,
+		"of them, those of one address; one more takes the place of an idle one, or gets 429")
 	c.Flags().IntVar(&f.bodyMiB, "max-body", 8, "size of a request in `MiB`")
 	c.Flags().IntVar(&f.limits.Pixels, "max-pixels", 25_000_000, "pixels of an image of a query or a thumbnail")
 	c.Flags().DurationVar(&f.limits.Answer, "timeout", 30*time.Second, "time that an answer may take")
@@ -196,7 +203,8 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 	reload := func() { go s.Reload(c.Context()) } // which says what happens
 	onHangup.Store(&reload)
 	defer onHangup.Store(nil)
-	fmt.Fprintf(c.OutOrStdout(), "serving %s of %s at %s\n", words.Count(info.Gallery.Rows(info.Side), info.Side), path, describeListener(l, o.TLS != nil))
+	fmt.Fprintf(c.OutOrStdout(), "serving %s of %s at %s\n", words.Count(info.Gallery.Rows(info.Side), info.Side), path,
+		describeListener(l, o.TLS != nil))
 	if admin != nil {
 		fmt.Fprintf(c.OutOrStdout(), "reloads and figures at %s\n", describeListener(admin, o.TLS != nil))
 	}

@@ -89,7 +89,9 @@ func readTokens(path string) (list []string, err error) {
 			continue
 		}
 		if len(line) < shortestToken || strings.ContainsFunc(line, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return nil, usageError{fmt.Errorf("%s: a token is a line of at least %d visible ASCII characters, as `openssl rand -hex 32` prints one", from, shortestToken)}
+			return nil, usageError{fmt.Errorf(
+				"%s: a token is a line of at least %d visible ASCII characters, as `openssl rand -hex 32` prints one",
+				from, shortestToken)}
 		}
 		list = append(list, line)
 	}

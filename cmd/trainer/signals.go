@@ -129,7 +129,8 @@ func (w watcher) tell(line string) {
 }
 
 // shown is untilCancelled of work that says how far it is, which a bar shows.
-func shown[T any](c *cobra.Command, out outputFlags, work func(ctx context.Context, progress func(phase string, done, of int)) (T, error)) (T, error) {
+func shown[T any](c *cobra.Command, out outputFlags,
+	work func(ctx context.Context, progress func(phase string, done, of int)) (T, error)) (T, error) {
 	bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
 	defer bar.done()
 	return untilCancelled(c.Context(), func() (T, error) {

@@ -31,9 +31,10 @@ type Timed interface{ Times() Times }
 
 // Times are sums since the group was made.
 type Times struct {
-	Exchanges int           // that were made
-	Bytes     int64         // that this rank gave
-	Exchange  time.Duration // from the beginning of each exchange on this rank to its end: the wait for slower ranks is a part of it
+	Exchanges int   // that were made
+	Bytes     int64 // that this rank gave
+	// from the beginning of each exchange on this rank to its end: the wait for slower ranks is a part of it
+	Exchange time.Duration
 }
 
 // As returns the ability T of a group, or of one that it stands for, and whether there is one.

@@ -42,7 +42,8 @@ func (k *Checker) Require(key string, ok bool, msg string, hint ...string) {
 		return
 	}
 	k.failed[path] = true
-	k.Errs = append(k.Errs, &Error{Path: path, Value: k.fields[path].Interface(), Msg: msg, Hint: strings.Join(hint, " ")})
+	k.Errs = append(k.Errs, &Error{Path: path, Value: k.fields[path].Interface(), Msg: msg,
+		Hint: strings.Join(hint, " ")})
 }
 
 // Training is Require of what training alone reads.
@@ -124,7 +125,8 @@ func (k *Checker) Between(least, most float64, keys ...string) {
 
 // OneOf requires one of the allowed values.
 func (k *Checker) OneOf(key string, allowed ...string) {
-	k.Require(key, slices.Contains(allowed, k.fields[k.Path(key)].String()), "must be one of "+strings.Join(allowed, ", "))
+	k.Require(key, slices.Contains(allowed, k.fields[k.Path(key)].String()),
+		"must be one of "+strings.Join(allowed, ", "))
 }
 
 // OneOfOrEmpty is OneOf for a key whose empty value stands for one of them.

@@ -22,8 +22,8 @@ type Section interface {
 	Check(k *Checker) // reports what is wrong with its keys
 }
 
-// Switched is a section that can be off, such as a loss of weight 0. Nothing reads its keys then but those that switch it, its
-// needs are not asked for, and it gives nothing.
+// Switched is a section that can be off, such as a loss of weight 0. Nothing reads its keys then but those that switch
+// it, its needs are not asked for, and it gives nothing.
 type Switched interface{ On() bool }
 
 // Switcher is a Switched section that has other keys to switch it than "weight".
@@ -49,6 +49,6 @@ type Needer interface{ Needs() []Fact }
 // Giver is a section that gives what others need or depend on.
 type Giver interface{ Gives() []Fact }
 
-// Deriver is a section that gives what rests on other sections: Derives is asked when all has been given that a Giver gives, in
-// the order of the sections.
+// Deriver is a section that gives what rests on other sections: Derives is asked when all has been given that a Giver
+// gives, in the order of the sections.
 type Deriver interface{ Derives(v *View) []Fact }

@@ -23,8 +23,8 @@ type term struct {
 //
 //	negatives=hardest      kind=scan|bfan      decoder!=transformer      weight>0      gradient~soft_entry
 //
-// where ~ is a text that has the value in it and a list is compared by its length, or a key alone, which holds where it is
-// not zero. Keys without a dot are of the section. Terms are joined by " and ", and groups of them by " or ".
+// where ~ is a text that has the value in it and a list is compared by its length, or a key alone, which holds where it
+// is not zero. Keys without a dot are of the section. Terms are joined by " and ", and groups of them by " or ".
 func When(text, at string) (c Condition, err error) {
 	for group := range strings.SplitSeq(text, " or ") {
 		var terms []term
@@ -57,7 +57,8 @@ func parseTerm(text, at string) (t term, ok bool) {
 	return t, t.path != "" && !strings.ContainsAny(t.path, " |<>=!~")
 }
 
-// Holds says whether the condition does, with these values of keys and these facts. A key that is not there is a mistake of the program.
+// Holds says whether the condition does, with these values of keys and these facts. A key that is not there is a
+// mistake of the program.
 func (c Condition) Holds(value func(path string) (any, bool), has func(Fact) bool) bool {
 	return slices.ContainsFunc(c.groups, func(terms []term) bool {
 		return !slices.ContainsFunc(terms, func(t term) bool {

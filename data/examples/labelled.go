@@ -10,13 +10,15 @@ import (
 	"github.com/geoalign/geoalign/data/table"
 )
 
-// labelledColumns are the names of the columns of texts with pictures and a class: the first picture, the second, the text, the class and
-// the id of a row, which may lack.
-var labelledColumns = [...][]string{{"image", "img"}, {"second_image", "image2"}, {"text", "sentence"}, {"label"}, {"id"}}
+// labelledColumns are the names of the columns of texts with pictures and a class: the first picture, the second, the
+// text, the class and the id of a row, which may lack.
+var labelledColumns = [...][]string{{"image", "img"}, {"second_image", "image2"}, {"text", "sentence"}, {"label"},
+	{"id"}}
 
-// LoadLabelled reads texts with one picture or two and a class of any name: tables with the columns image (or img), second_image where
-// there are two pictures, text (or sentence), label and, if there is one, id (Hateful Memes, Kiela et al. 2020, has such lines). A row
-// without a label is left out. The classes are the names of the labels in their order.
+// LoadLabelled reads texts with one picture or two and a class of any name: tables with the columns image (or img),
+// second_image where there are two pictures, text (or sentence), label and, if there is one, id (Hateful Memes, Kiela
+// et al. 2020, has such lines). A row without a label is left out. The classes are the names of the labels in their
+// order.
 func LoadLabelled(paths []string, pictures int, o Options) (*data.FileExamples, error) {
 	f := &data.FileExamples{MaxPixels: o.MaxPixels}
 	var c table.Counts
@@ -32,7 +34,9 @@ func LoadLabelled(paths []string, pictures int, o Options) (*data.FileExamples, 
 				case i >= 0:
 					at, id = append(at, i), last
 				case !last:
-					return table.Columns{}, table.Whole(path, fmt.Errorf("column %q is missing: want image, text and label, and second_image with two pictures of a text", names[0]))
+					return table.Columns{},
+						table.Whole(path,
+							fmt.Errorf("column %q is missing: want image, text and label, and second_image with two pictures of a text", names[0]))
 				}
 			}
 			return table.Columns{At: at}, nil

@@ -26,7 +26,8 @@ func finish(c *table.Counts, f *data.FileExamples, file string, o Options) error
 			"data.max_bad_share (%g)", file, c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
 	}
 	if f.Len() == 0 {
-		return fmt.Errorf("data: %s: none of %d rows is a sample with a label (%d without one)", file, c.Rows, c.Unlabelled)
+		return fmt.Errorf("data: %s: none of %d rows is a sample with a label (%d without one)", file, c.Rows,
+			c.Unlabelled)
 	}
 	if f.Met == nil {
 		f.Met = account.New()

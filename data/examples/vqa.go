@@ -165,7 +165,8 @@ func (q *questions) finish(file string) (*data.FileExamples, error) {
 		if x.wants && q.annotated {
 			a, ok := q.answers[x.number]
 			if !ok {
-				q.counts.Refuse(x.at(fmt.Errorf("question_id %d has no annotation: name both files of a split", x.number)))
+				q.counts.Refuse(x.at(fmt.Errorf("question_id %d has no annotation: name both files of a split",
+					x.number)))
 				continue
 			}
 			delete(q.answers, x.number)

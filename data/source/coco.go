@@ -35,7 +35,8 @@ func (f *COCO) Check(k *section.Checker) {
 	k.Training("data.coco.train_file", f.TrainFile != "", `must name the captions_*.json for data.kind "coco"`)
 	if k.Number("train.eval_every_steps") > 0 && (evaluated(k) == "val" || evaluated(k) == "test") {
 		file, _ := f.Split(evaluated(k))
-		k.Training("data.coco."+evaluated(k)+"_file", file != "", "must name a file", "or set eval.split or train.eval_every_steps = 0")
+		k.Training("data.coco."+evaluated(k)+"_file", file != "", "must name a file",
+			"or set eval.split or train.eval_every_steps = 0")
 	}
 }
 
@@ -49,9 +50,11 @@ var coco = lists{
 	load: func(_ context.Context, cfg Setup, split string, o Options) (data.Cached, error) {
 		file, images := cfg.Data.COCO.Split(split)
 		if file == "" {
-			return nil, section.Errors{{Path: "data.coco." + split + "_file", Msg: "must name a file", Hint: "or choose another split"}}
+			return nil, section.Errors{{Path: "data.coco." + split + "_file", Msg: "must name a file",
+				Hint: "or choose another split"}}
 		}
-		return opened(data.LoadCOCO(Below(cfg.Data.Root, file), Below(cfg.Data.Root, images), options(cfg, o, "reading captions")))
+		return opened(data.LoadCOCO(Below(cfg.Data.Root, file), Below(cfg.Data.Root, images),
+			options(cfg, o, "reading captions")))
 	},
 	splits: func(cfg Setup) (list []string) {
 		for _, split := range Splits {
@@ -66,7 +69,8 @@ var coco = lists{
 		if file == "" {
 			return nil
 		}
-		return append(Under(cfg, "data.coco."+split+"_file", file, false), Under(cfg, "data.coco."+split+"_images", images, true)...)
+		return append(Under(cfg, "data.coco."+split+"_file", file, false),
+			Under(cfg, "data.coco."+split+"_images", images, true)...)
 	},
 	mayLack: true,
 }

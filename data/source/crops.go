@@ -4,8 +4,8 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 )
 
-// Crops are small views of an image beside the two of data.views (multi-crop, Caron et al. 2020, section 3.2): SwAV predicts the codes
-// of the two views from them too, and they have no codes themselves.
+// Crops are small views of an image beside the two of data.views (multi-crop, Caron et al. 2020, section 3.2): SwAV
+// predicts the codes of the two views from them too, and they have no codes themselves.
 type Crops struct {
 	// small views of an image, 6 in SwAV; 0: none
 	Count int `toml:"count" max:"64"`
@@ -28,5 +28,6 @@ func (r *Crops) Check(k *section.Checker) {
 	if r.Count < 1 || !k.Has(section.Prototypes) {
 		return
 	}
-	k.Training("data.crops.count", k.Value("model.image.style") == "resnet", `must be 0 with a vision transformer`, `its position table is that of one size: set model.image.style = "resnet", which takes images of any size`)
+	k.Training("data.crops.count", k.Value("model.image.style") == "resnet", `must be 0 with a vision transformer`,
+		`its position table is that of one size: set model.image.style = "resnet", which takes images of any size`)
 }

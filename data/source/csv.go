@@ -49,11 +49,14 @@ func (f *CSV) Defaults() { *f = CSV{Image: "filepath", Caption: "title", Quoting
 func (f *CSV) Check(k *section.Checker) {
 	splitFiles(k, "csv", section.Of[Data](k).Split.files(f.Split))
 	k.Require("data.csv.image", f.Image != "", "must name a column")
-	k.Require("data.csv.caption", f.Caption != "" || f.ID != "", "must name a column", "or name one in data.csv.id, which is then the caption")
+	k.Require("data.csv.caption", f.Caption != "" || f.ID != "", "must name a column",
+		"or name one in data.csv.id, which is then the caption")
 	k.OneOf("data.csv.quoting", "csv", QuotingNone)
-	k.Require("data.csv.lazy_quotes", !f.LazyQuotes || f.Quoting != QuotingNone, `must be false with data.csv.quoting = "none"`, "quotation marks mean nothing there")
+	k.Require("data.csv.lazy_quotes", !f.LazyQuotes || f.Quoting != QuotingNone,
+		`must be false with data.csv.quoting = "none"`, "quotation marks mean nothing there")
 	r, n := utf8.DecodeRuneInString(f.Separator)
-	k.Require("data.csv.separator", n == len(f.Separator) && (n == 0 || r != '"' && r != '\r' && r != '\n' && r != utf8.RuneError && r != 0),
+	k.Require("data.csv.separator", n == len(f.Separator) &&
+		(n == 0 || r != '"' && r != '\r' && r != '\n' && r != utf8.RuneError && r != 0),
 		"must be one character, and no quotation mark or end of a line")
 }
 
@@ -74,7 +77,9 @@ func (f CSV) Comma() rune {
 var csvTables = fileLists("csv", func(d Data, split string) []string { return d.Split.Files(split, d.CSV.Split) },
 	func(_ context.Context, split string, paths []string, cfg Setup, o Options) (data.Cached, error) {
 		c := cfg.Data.CSV
-		return opened(data.LoadCSV(cfg.Data.Root, paths, data.CSVConfig{Image: c.Image, Caption: c.Caption, ID: c.ID, Camera: c.Camera, Role: c.Role, Comma: c.Comma(), LazyQuotes: c.LazyQuotes, Unquoted: c.Quoting == QuotingNone}, divided(cfg, split, options(cfg, o, "reading tables, in MiB"))))
+		return opened(data.LoadCSV(cfg.Data.Root, paths, data.CSVConfig{Image: c.Image, Caption: c.Caption, ID: c.ID,
+			Camera: c.Camera, Role: c.Role, Comma: c.Comma(), LazyQuotes: c.LazyQuotes,
+			Unquoted: c.Quoting == QuotingNone}, divided(cfg, split, options(cfg, o, "reading tables, in MiB"))))
 	})
 
 func (*CSV) kind() Kind { return imageFiles(csvTables) }

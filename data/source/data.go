@@ -173,12 +173,14 @@ func (d *Data) Check(k *section.Checker) {
 	k.Positive("data.max_pixels", "data.max_words")
 	k.Require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
 	k.Require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
-	k.Require("data.tokens", k.Value("model.text.style") == "gru" || float64(d.Tokens) <= k.Number("model.text.positions"), "must be at most model.text.positions",
+	k.Require("data.tokens", k.Value("model.text.style") == "gru" ||
+		float64(d.Tokens) <= k.Number("model.text.positions"), "must be at most model.text.positions",
 		"raise model.text.positions or lower data.tokens")
 	k.OneOf("data.decoder", "auto", "builtin", "turbojpeg")
 	k.OneOf("data.clean", "albef", "none", "whitespace", "lower", "canonicalize")
 	k.OneOf("data.template", TemplateALBEF, TemplateFile)
-	k.Require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`, "a learned vocabulary has no file that says more")
+	k.Require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`,
+		"a learned vocabulary has no file that says more")
 	// Special tokens and an alphabet are the least a vocabulary can do with.
 	k.Require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
 	k.OneOf("data.changed", DataRefused, DataAccepted)
@@ -195,22 +197,28 @@ func (d *Data) Check(k *section.Checker) {
 	}
 	k.Require("data.crop_scale_min", d.CropScaleMin > 0 && d.CropScaleMin <= 1, "must be above 0 and at most 1")
 	k.Require("data.randaugment_level", d.RandAugmentLvl >= 0 && d.RandAugmentLvl <= 10, "must be between 0 and 10")
-	k.Require("data.overfit_samples", d.OverfitSamples == 0 || !d.DropLast || d.OverfitSamples >= int(k.Number("train.batch_size")),
-		"must be 0 or at least train.batch_size", "or set data.drop_last = false")
+	k.Require("data.overfit_samples", d.OverfitSamples == 0 || !d.DropLast ||
+		d.OverfitSamples >= int(k.Number("train.batch_size")), "must be 0 or at least train.batch_size",
+		"or set data.drop_last = false")
 }
 
 func (d *Data) checkCache(k *section.Checker) {
 	k.OneOf("data.cache", "none", "memory", "disk")
-	k.Require("data.cache", d.Cache == "none" || d.Kind != "scenes" && !(d.ReadsExamples() && d.Drawn()), "must be none for scenes", "they are drawn, not decoded")
-	k.Require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
-	k.Require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"", "features are not decoded")
-	k.Require("data.cache", d.Cache == "none" || d.Kind != SentencePairsKind, "must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")
-	k.Require("data.cache", d.Cache == "none" || !k.Has(section.Sentences), "must be none", k.Named()+" reads no images")
+	k.Require("data.cache", d.Cache == "none" || d.Kind != "scenes" && !(d.ReadsExamples() && d.Drawn()),
+		"must be none for scenes", "they are drawn, not decoded")
+	k.Require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"",
+		"features are not decoded")
+	k.Require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"",
+		"features are not decoded")
+	k.Require("data.cache", d.Cache == "none" || d.Kind != SentencePairsKind,
+		"must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")
+	k.Require("data.cache", d.Cache == "none" || !k.Has(section.Sentences), "must be none",
+		k.Named()+" reads no images")
 	k.Require("data.cache_dir", d.Cache != "disk" || d.CacheDir != "", `must name a folder for data.cache = "disk"`)
 	k.Positive("data.cache_max_gb")
 	k.NotNegative("data.cache_size")
-	k.Require("data.cache_size", d.CacheSize == 0 || d.CacheSize >= int(k.Number("model.image.size")), "must be 0 or at least model.image.size",
-		"crops of smaller images would be blurred")
+	k.Require("data.cache_size", d.CacheSize == 0 || d.CacheSize >= int(k.Number("model.image.size")),
+		"must be 0 or at least model.image.size", "crops of smaller images would be blurred")
 }
 
 // checkFeatures tells what makes the features of frozen towers more than a function of an image or a caption.
@@ -218,13 +226,16 @@ func (d *Data) checkFeatures(k *section.Checker) {
 	const key = "data.cache_features"
 	image, text := k.Value("model.image.freeze") == true, k.Value("model.text.freeze") == true
 	refuse := func(ok bool, msg, hint string) { k.Training(key, ok, "must be false "+msg, hint) }
-	refuse(k.Has(section.Captions) && !k.Has(section.Stored), "with this model.system", k.Named()+" has no frozen tower beside a trained one")
+	refuse(k.Has(section.Captions) && !k.Has(section.Stored), "with this model.system",
+		k.Named()+" has no frozen tower beside a trained one")
 	refuse(image || text, "without a frozen tower", "set model.image.freeze or model.text.freeze to true")
 	refuse(d.CacheDir != "", "without a folder", "name one with data.cache_dir")
 	refuse(d.Kind != "scenes", `with data.kind "scenes"`, "every epoch has new scenes: use images in files")
 	refuse(d.OverfitSamples == 0, "with data.overfit_samples", "of a few samples nothing need be kept")
-	refuse(k.Number("model.text.fusion_layers") == 0 || !k.Has(section.Fusion), "with fusion layers", "they read all tokens of a tower, and its class tokens alone are kept: set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0")
-	refuse(k.Value("objective.tcl.local") == false, "with objective.tcl.local", "it reads all tokens of a tower, and its class tokens alone are kept")
+	refuse(k.Number("model.text.fusion_layers") == 0 || !k.Has(section.Fusion), "with fusion layers",
+		"they read all tokens of a tower, and its class tokens alone are kept: set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0")
+	refuse(k.Value("objective.tcl.local") == false, "with objective.tcl.local",
+		"it reads all tokens of a tower, and its class tokens alone are kept")
 	if !image {
 		return
 	}
@@ -254,7 +265,8 @@ func (d *Data) checkViews(k *section.Checker) {
 	case k.Has(section.Stored):
 		k.Require("data.views", d.Views == 1, "must be 1", "stored features have no views")
 	default:
-		k.Require("data.views", d.Views == 1 || k.Value("momentum.enabled") == true, "must be 1 without momentum", "no teacher looks at a second view")
+		k.Require("data.views", d.Views == 1 || k.Value("momentum.enabled") == true, "must be 1 without momentum",
+			"no teacher looks at a second view")
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/geoalign/geoalign/data"
 )
 
-// Entries opens a split for its entries alone, which are those of its stream and of its gallery. Call end after their last use.
+// Entries opens a split for its entries alone, which are those of its stream and of its gallery. Call end after their
+// last use.
 func Entries(ctx context.Context, cfg Setup, split string, o Options) (e data.Entries, end func() error, err error) {
 	cfg.Data.Cache = "none"
 	x, err := openEntries(ctx, cfg, split, o)

@@ -42,10 +42,13 @@ func (e *Examples) Defaults() { *e = Examples{Source: ExamplesOfFiles} }
 func (e *Examples) Check(k *section.Checker) {
 	k.OneOf("data.examples.source", ExamplesOfFiles, ExamplesOfScenes)
 	if section.Of[Data](k).ReadsExamples() && e.Source == ExamplesOfFiles {
-		k.Training("data.examples.train_files", len(e.TrainFiles) > 0, fmt.Sprintf(`must name at least one file for data.kind %q`, section.Of[Data](k).Kind), `or set data.examples.source = "scenes"`)
+		k.Training("data.examples.train_files", len(e.TrainFiles) > 0,
+			fmt.Sprintf(`must name at least one file for data.kind %q`, section.Of[Data](k).Kind),
+			`or set data.examples.source = "scenes"`)
 	}
 	if section.Of[Data](k).ReadsExamples() {
-		k.Require("data.kind", k.Has(section.Captions) && !k.Has(section.Stored), fmt.Sprintf("must not be %q", section.Of[Data](k).Kind), k.Named()+" has no images with texts")
+		k.Require("data.kind", k.Has(section.Captions) && !k.Has(section.Stored),
+			fmt.Sprintf("must not be %q", section.Of[Data](k).Kind), k.Named()+" has no images with texts")
 	}
 }
 
@@ -164,14 +167,16 @@ func (x exampleKind) open(cfg Setup, split string) (data.Examples, error) {
 	}
 	files := cfg.Data.Examples.Split(split)
 	if len(files) == 0 {
-		return nil, section.Errors{{Path: exampleFiles(split), Msg: "must name at least one file", Hint: "or choose another split"}}
+		return nil, section.Errors{{Path: exampleFiles(split), Msg: "must name at least one file",
+			Hint: "or choose another split"}}
 	}
 	paths, err := data.Expand(cfg.Data.Root, files)
 	if err != nil {
 		return nil, err
 	}
 	f, err := x.files(cfg, split, paths, examples.Options{
-		ImageRoot: Below(cfg.Data.Root, cfg.Data.Examples.ImageRoot), MaxPixels: cfg.Data.MaxPixels, MaxBadShare: cfg.Data.MaxBadShare,
+		ImageRoot: Below(cfg.Data.Root, cfg.Data.Examples.ImageRoot), MaxPixels: cfg.Data.MaxPixels,
+		MaxBadShare: cfg.Data.MaxBadShare,
 	})
 	if err != nil {
 		return nil, err
@@ -185,7 +190,8 @@ func (x exampleKind) drawn(cfg Setup, split string) (data.Examples, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &data.SceneExamples{Size: cfg.ImageSize, Classes: x.classes, Scenes: x.pictures, Split: split, World: w.Config()}
+	e := &data.SceneExamples{Size: cfg.ImageSize, Classes: x.classes, Scenes: x.pictures, Split: split,
+		World: w.Config()}
 	at, seed := w.Train, cfg.Seed
 	switch split {
 	case "train":
@@ -240,7 +246,8 @@ func OpenExamples(ctx context.Context, cfg Setup, split string, o Options) (data
 		return nil, err
 	}
 	if k.Examples == nil {
-		return nil, fmt.Errorf("source: data.kind %q has no samples of a downstream task: use another kind here", cfg.Data.Kind)
+		return nil, fmt.Errorf("source: data.kind %q has no samples of a downstream task: use another kind here",
+			cfg.Data.Kind)
 	}
 	x, err := k.Examples(ctx, cfg, split, o)
 	if err != nil {

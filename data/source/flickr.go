@@ -33,10 +33,11 @@ func (f *Flickr) Check(k *section.Checker) {
 		return
 	}
 	k.Require("data.flickr.file", f.File != "", `must name the file of the captions for data.kind "flickr"`)
-	k.Require("data.flickr.train_list", f.TrainList != "" || f.ValList == "" && f.TestList == "", "must name a file where another split has a list",
-		"else images of that split would be trained on")
+	k.Require("data.flickr.train_list", f.TrainList != "" || f.ValList == "" && f.TestList == "",
+		"must name a file where another split has a list", "else images of that split would be trained on")
 	if k.Number("train.eval_every_steps") > 0 && (evaluated(k) == "val" || evaluated(k) == "test") {
-		k.Training("data.flickr."+evaluated(k)+"_list", f.Split(evaluated(k)) != "", "must name a file", "or set eval.split or train.eval_every_steps = 0")
+		k.Training("data.flickr."+evaluated(k)+"_list", f.Split(evaluated(k)) != "", "must name a file",
+			"or set eval.split or train.eval_every_steps = 0")
 	}
 }
 
@@ -52,9 +53,11 @@ var flickr = lists{
 		case list != "":
 			list = Below(cfg.Data.Root, list)
 		case split != "train":
-			return nil, section.Errors{{Path: "data.flickr." + split + "_list", Msg: "must name a file", Hint: "or choose another split"}}
+			return nil, section.Errors{{Path: "data.flickr." + split + "_list", Msg: "must name a file",
+				Hint: "or choose another split"}}
 		}
-		return opened(data.LoadFlickr(Below(cfg.Data.Root, f.File), Below(cfg.Data.Root, f.ImageRoot), list, options(cfg, o, "reading captions")))
+		return opened(data.LoadFlickr(Below(cfg.Data.Root, f.File), Below(cfg.Data.Root, f.ImageRoot), list,
+			options(cfg, o, "reading captions")))
 	},
 	splits: func(cfg Setup) (list []string) {
 		for _, split := range Splits {
@@ -66,7 +69,8 @@ var flickr = lists{
 	},
 	inputs: func(cfg Setup, split string) []Input {
 		f := cfg.Data.Flickr
-		list := append(Under(cfg, "data.flickr.file", f.File, false), Under(cfg, "data.flickr.image_root", f.ImageRoot, true)...)
+		list := append(Under(cfg, "data.flickr.file", f.File, false),
+			Under(cfg, "data.flickr.image_root", f.ImageRoot, true)...)
 		if name := f.Split(split); name != "" {
 			list = append(list, Under(cfg, "data.flickr."+split+"_list", name, false)...)
 		}

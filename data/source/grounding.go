@@ -39,7 +39,9 @@ var grounding = examplesOf(exampleKind{
 		if cfg.Data.Drawn() {
 			return nil
 		}
-		return slices.Concat(Named(cfg, "data.grounding.refs", g.Refs, false), Named(cfg, "data.grounding.instances", g.Instances, false), Named(cfg, "data.grounding.detections", g.Detections, false))
+		return slices.Concat(Named(cfg, "data.grounding.refs", g.Refs, false),
+			Named(cfg, "data.grounding.instances", g.Instances, false),
+			Named(cfg, "data.grounding.detections", g.Detections, false))
 	},
 	files: func(cfg Setup, split string, paths []string, o examples.Options) (*data.FileExamples, error) {
 		g := cfg.Data.Grounding
@@ -55,7 +57,8 @@ var grounding = examplesOf(exampleKind{
 		r := g.rand()
 		said := s.Refer(r)
 		size := float64(w.Config().Size)
-		e := data.Example{Text: said.Text, Kind: said.Kind, Label: data.UnknownLabel, Target: rect(s.Objects[said.Object].Box(), size)}
+		e := data.Example{Text: said.Text, Kind: said.Kind, Label: data.UnknownLabel,
+			Target: rect(s.Objects[said.Object].Box(), size)}
 		for _, b := range s.Proposals(r) {
 			e.Proposals = append(e.Proposals, *rect(b, size))
 		}

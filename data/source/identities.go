@@ -26,8 +26,9 @@ func (d *Identities) Check(k *section.Checker) {
 	k.OneOf("data.identities.short", "repeat", "leave_out")
 	k.Positive("data.identities.images")
 	if k.Has(section.Identities) && d.Images > 0 {
-		k.Require("data.identities.images", int(k.Number("train.batch_size"))%d.Images == 0 && int(k.Number("train.batch_size"))/d.Images >= 2,
-			"must divide train.batch_size into at least 2 identities", "a batch is so many images of each of some identities")
+		k.Require("data.identities.images", int(k.Number("train.batch_size"))%d.Images == 0 &&
+			int(k.Number("train.batch_size"))/d.Images >= 2, "must divide train.batch_size into at least 2 identities",
+			"a batch is so many images of each of some identities")
 	}
 }
 
@@ -39,7 +40,8 @@ func (d Identities) Of(batch int) int { return batch / max(1, d.Images) }
 func (o Options) checkIdentities(cfg Setup, s data.Stream) error {
 	x, ok := s.(data.IdentityStream)
 	if !ok {
-		return section.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: fmt.Sprintf("has no identities for model.system %q", cfg.System),
+		return section.Errors{{Path: "data.kind", Value: cfg.Data.Kind,
+			Msg:  fmt.Sprintf("has no identities for model.system %q", cfg.System),
 			Hint: `use "folder", "csv" or another kind of images in files, or "scenes"`}}
 	}
 	if c := x.IdentityCounts(); c.Short > 0 && o.Warn != nil {
@@ -48,10 +50,12 @@ func (o Options) checkIdentities(cfg Setup, s data.Stream) error {
 			what = "they are left out"
 		}
 		o.Warn(fmt.Sprintf("identities of the training data with fewer than %s: %s of %s, and %s (data.identities.short)",
-			words.Count(cfg.Data.Identities.Images, "image"), words.Thousands(c.Short), words.Thousands(x.NumIdentities()), what))
+			words.Count(cfg.Data.Identities.Images, "image"), words.Thousands(c.Short),
+			words.Thousands(x.NumIdentities()), what))
 	}
 	if n := x.NumIdentities(); cfg.Classes > 0 && cfg.Classes < n {
-		return section.Errors{{Path: "objective.softmax.classes", Value: cfg.Classes, Msg: fmt.Sprintf("must be at least %d, the identities of the training data", n), Hint: "set it to that"}}
+		return section.Errors{{Path: "objective.softmax.classes", Value: cfg.Classes,
+			Msg: fmt.Sprintf("must be at least %d, the identities of the training data", n), Hint: "set it to that"}}
 	}
 	return nil
 }

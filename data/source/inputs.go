@@ -17,8 +17,8 @@ type Input struct {
 	Value  string // of the key, or the item of its list
 	Path   string
 	Folder bool // it must be a folder; else a regular file
-	// Content says that it holds what samples consist of besides what their entries say (data.Entries), such as features. Files that
-	// entries name need no word.
+	// Content says that it holds what samples consist of besides what their entries say (data.Entries), such as
+	// features. Files that entries name need no word.
 	Content bool
 }
 

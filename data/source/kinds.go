@@ -10,8 +10,8 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 )
 
-// kinded is the section of a data.kind, or a field of Data that stands for one without keys. Its name is that of the section, or
-// the tag kind of the field.
+// kinded is the section of a data.kind, or a field of Data that stands for one without keys. Its name is that of the
+// section, or the tag kind of the field.
 type kinded interface{ kind() Kind }
 
 // kinds are the values of data.kind: the fields of Data that are kinds.

@@ -5,8 +5,8 @@ import (
 	"github.com/geoalign/geoalign/data/examples"
 )
 
-// Multimodal is data.kind = "multimodal", which has the keys of data.examples: texts with one or two pictures, and classes that the
-// files name. Of scenes they are those of visual entailment, or of statements about two pictures.
+// Multimodal is data.kind = "multimodal", which has the keys of data.examples: texts with one or two pictures, and
+// classes that the files name. Of scenes they are those of visual entailment, or of statements about two pictures.
 type Multimodal struct{}
 
 func (*Multimodal) kind() Kind {

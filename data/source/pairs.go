@@ -55,18 +55,26 @@ func (p *Pairs) Check(k *section.Checker) {
 	if section.Of[Data](k).Kind != "pairs" {
 		return
 	}
-	k.Require("data.kind", k.Has(section.Stored), `must not be "pairs"`, k.Named()+" reads images: stored features are for model.system \"heads\" and \"align\"")
-	for _, side := range []struct{ name, file, pool, tensor string }{{"image", p.Image, p.ImagePool, p.ImageTensor}, {"text", p.Text, p.TextPool, p.TextTensor}} {
+	k.Require("data.kind", k.Has(section.Stored), `must not be "pairs"`,
+		k.Named()+" reads images: stored features are for model.system \"heads\" and \"align\"")
+	for _, side := range []struct{ name, file, pool, tensor string }{{"image", p.Image, p.ImagePool, p.ImageTensor},
+		{"text", p.Text, p.TextPool, p.TextTensor}} {
 		path := "data.pairs." + side.name
 		k.Require(path, side.file != "", `must name a file of features for data.kind "pairs"`)
 		for _, x := range []struct{ path, file string }{{path, side.file}, {path + "_pool", side.pool}} {
-			k.Require(x.path, x.file == "" || holdsFeatures(x.file), "must end in .npy, .npz, .safetensors, .pt, .pth or .parquet", "or name a folder of .pt files; one whose name has a dot needs a / at its end")
-			k.Require("data.cache_dir", section.Of[Data](k).CacheDir != "" || x.file == "" || !holdsFeatures(x.file) || !copied(x.file), "must name a folder for a copy of "+x.path, "which is converted once: only files of .npy, .npz, .safetensors and .pt are read in place")
+			k.Require(x.path, x.file == "" || holdsFeatures(x.file),
+				"must end in .npy, .npz, .safetensors, .pt, .pth or .parquet",
+				"or name a folder of .pt files; one whose name has a dot needs a / at its end")
+			k.Require("data.cache_dir", section.Of[Data](k).CacheDir != "" || x.file == "" || !holdsFeatures(x.file) ||
+				!copied(x.file), "must name a folder for a copy of "+x.path,
+				"which is converted once: only files of .npy, .npz, .safetensors and .pt are read in place")
 		}
-		k.Require(path+"_tensor", side.tensor == "" || strings.ToLower(filepath.Ext(side.file)) != ".npy", "must be empty for a .npy file", "which holds one array")
+		k.Require(path+"_tensor", side.tensor == "" || strings.ToLower(filepath.Ext(side.file)) != ".npy",
+			"must be empty for a .npy file", "which holds one array")
 	}
 	ext := strings.ToLower(filepath.Ext(p.Index))
-	k.Require("data.pairs.index", p.Index == "" || slices.Contains([]string{".tsv", ".csv", ".npy"}, ext), "must end in .tsv, .csv or .npy")
+	k.Require("data.pairs.index", p.Index == "" || slices.Contains([]string{".tsv", ".csv", ".npy"}, ext),
+		"must end in .tsv, .csv or .npy")
 	mayName := p.Index != "" && ext != ".npy" // the splits
 	if !mayName && k.Number("train.eval_every_steps") > 0 && (evaluated(k) == "val" || evaluated(k) == "test") {
 		path := "data.pairs." + evaluated(k) + "_samples"
@@ -113,7 +121,8 @@ var storedPairs = Kind{
 	Inputs: func(cfg Setup, _ string) []Input {
 		p := cfg.Data.Pairs
 		var list []Input
-		for _, x := range []struct{ key, file string }{{"image", p.Image}, {"text", p.Text}, {"image_pool", p.ImagePool}, {"text_pool", p.TextPool}, {"index", p.Index}} {
+		for _, x := range []struct{ key, file string }{{"image", p.Image}, {"text", p.Text},
+			{"image_pool", p.ImagePool}, {"text_pool", p.TextPool}, {"index", p.Index}} {
 			switch {
 			case x.file == "":
 			case x.key == "index":
@@ -191,7 +200,8 @@ func Convert(ctx context.Context, cfg Setup, progress func(phase string, done, o
 	if progress == nil {
 		progress = func(string, int, int) {}
 	}
-	err := pairsConfig(cfg).Convert(ctx, func(path string, done, of int) { progress("converting "+filepath.Base(path), done, of) })
+	err := pairsConfig(cfg).Convert(ctx,
+		func(path string, done, of int) { progress("converting "+filepath.Base(path), done, of) })
 	return RootHint(err, cfg.Data.Root)
 }
 
@@ -227,7 +237,8 @@ func pairsConfig(cfg Setup) features.PairsConfig {
 // addNeighbours finds what the geometric term of alignment heads compares with.
 func addNeighbours(ctx context.Context, c *features.StreamConfig, p *features.Pairs, cfg Setup, o Options) error {
 	k := cfg.Neighbours.Config
-	how := neighbours.Options{Engine: o.Engine, Seed: cfg.Seed, Cache: cfg.Data.CacheDir, Progress: o.Progress, Note: o.Warn}
+	how := neighbours.Options{Engine: o.Engine, Seed: cfg.Seed, Cache: cfg.Data.CacheDir, Progress: o.Progress,
+		Note: o.Warn}
 	if cfg.Neighbours.Image {
 		lists, err := neighbours.Images(ctx, p, k, how)
 		if err != nil {

@@ -8,7 +8,8 @@ var patience = time.Second
 // redraw is the least time between two tellings, but for the last.
 const redraw = 100 * time.Millisecond
 
-// opening returns what tells o.Progress of a phase that has begun now, where it takes long; nil if nobody wants to know.
+// opening returns what tells o.Progress of a phase that has begun now, where it takes long; nil if nobody wants to
+// know.
 func (o Options) opening(phase string) func(done, of int) {
 	if o.Progress == nil {
 		return nil

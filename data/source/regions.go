@@ -70,8 +70,9 @@ const (
 // Defaults implements section.Section.
 func (r *Regions) Defaults() {
 	*r = Regions{
-		Source: RegionsOfFiles, Train: "train", Val: "dev", Test: "test", Features: "{split}_ims.npy", Captions: "{split}_caps.txt",
-		CaptionForm: CaptionText, IDs: "{split}_ids.txt", Repeated: "auto", Width: 64, Noise: 0.1,
+		Source: RegionsOfFiles, Train: "train", Val: "dev", Test: "test", Features: "{split}_ims.npy",
+		Captions: "{split}_caps.txt", CaptionForm: CaptionText, IDs: "{split}_ids.txt", Repeated: "auto", Width: 64,
+		Noise: 0.1,
 	}
 }
 
@@ -85,18 +86,22 @@ func (r *Regions) Check(k *section.Checker) {
 	if section.Of[Data](k).Kind != "regions" {
 		return
 	}
-	k.Require("data.kind", !k.Has(section.Stored), `must not be "regions"`, k.Named()+` reads a row of features for each image: use "pairs"`)
+	k.Require("data.kind", !k.Has(section.Stored), `must not be "regions"`,
+		k.Named()+` reads a row of features for each image: use "pairs"`)
 	if r.Source != RegionsOfFiles {
 		return
 	}
 	ext := strings.ToLower(filepath.Ext(r.Features))
-	k.Require("data.regions.features", slices.Contains([]string{".npy", ".npz", ".pt", ".pth", ".safetensors", ".tsv"}, ext), "must end in .npy, .npz, .pt, .pth, .safetensors or .tsv")
+	k.Require("data.regions.features", slices.Contains([]string{".npy", ".npz", ".pt", ".pth", ".safetensors", ".tsv"},
+		ext), "must end in .npy, .npz, .pt, .pth, .safetensors or .tsv")
 	k.Require("data.regions.boxes", r.Boxes == "" || ext != ".tsv", "must be empty for a .tsv file", "which has boxes")
 	k.Require("data.regions.captions", r.Captions != "", "must name a file")
-	k.Require("data.regions.tensor", r.Tensor == "" || ext != ".npy" && ext != ".tsv", "must be empty for a "+ext+" file", "which has no names")
+	k.Require("data.regions.tensor", r.Tensor == "" || ext != ".npy" && ext != ".tsv",
+		"must be empty for a "+ext+" file", "which has no names")
 	k.Training("data.regions.train", r.Train != "", `must name the split for data.kind "regions"`)
 	if k.Number("train.eval_every_steps") > 0 && (evaluated(k) == "val" || evaluated(k) == "test") {
-		k.Training("data.regions."+evaluated(k), r.Split(evaluated(k)) != "", "must name the split", "or set eval.split or train.eval_every_steps = 0")
+		k.Training("data.regions."+evaluated(k), r.Split(evaluated(k)) != "", "must name the split",
+			"or set eval.split or train.eval_every_steps = 0")
 	}
 }
 
@@ -110,7 +115,8 @@ func (r Regions) File(file, split string) string {
 
 // Drawn says whether the data is the built-in scenes, which are drawn and whose training split has no end.
 func (d Data) Drawn() bool {
-	return d.Kind == "scenes" || d.Kind == "regions" && d.Regions.Source == RegionsOfScenes || d.ReadsExamples() && d.Examples.Source == ExamplesOfScenes
+	return d.Kind == "scenes" || d.Kind == "regions" && d.Regions.Source == RegionsOfScenes || d.ReadsExamples() &&
+		d.Examples.Source == ExamplesOfScenes
 }
 
 // regionSets is data.kind = "regions": features of the regions of images, of files or of the built-in scenes. Streams
@@ -137,7 +143,9 @@ var regionSets = Kind{
 			key, file string
 			folder    bool
 			add       func(cfg Setup, key, value string, folder bool) []Input
-		}{{"features", r.Features, false, content}, {"boxes", r.Boxes, false, content}, {"captions", r.Captions, false, Under}, {"mapping", r.Mapping, false, Under}, {"pictures", r.Pictures, true, Under}} {
+		}{{"features", r.Features, false, content}, {"boxes", r.Boxes, false, content},
+			{"captions", r.Captions, false, Under}, {"mapping", r.Mapping, false, Under},
+			{"pictures", r.Pictures, true, Under}} {
 			if x.file != "" {
 				list = append(list, x.add(cfg, "data.regions."+x.key, r.File(x.file, split), x.folder)...)
 			}
@@ -205,7 +213,8 @@ func sceneRegions(cfg Setup) (*regions.Scenes, error) {
 func openRegions(cfg Setup, split string, o Options) (*regions.Set, error) {
 	r := cfg.Data.Regions
 	if r.Split(split) == "" {
-		return nil, section.Errors{{Path: "data.regions." + split, Value: "", Msg: "must name the split in the names of its files", Hint: "or choose another split"}}
+		return nil, section.Errors{{Path: "data.regions." + split, Value: "",
+			Msg: "must name the split in the names of its files", Hint: "or choose another split"}}
 	}
 	file := func(name string) string {
 		if name == "" {
@@ -214,8 +223,9 @@ func openRegions(cfg Setup, split string, o Options) (*regions.Set, error) {
 		return Below(cfg.Data.Root, r.File(name, split))
 	}
 	c := regions.Config{
-		Features: file(r.Features), Tensor: r.Tensor, Boxes: file(r.Boxes), Captions: file(r.Captions), Words: r.CaptionForm == CaptionWords,
-		IDs: file(r.IDs), Mapping: file(r.Mapping), Pictures: file(r.Pictures), Repeated: r.Repeated, Most: r.Most, Options: options(cfg, o, "reading captions"),
+		Features: file(r.Features), Tensor: r.Tensor, Boxes: file(r.Boxes), Captions: file(r.Captions),
+		Words: r.CaptionForm == CaptionWords, IDs: file(r.IDs), Mapping: file(r.Mapping), Pictures: file(r.Pictures),
+		Repeated: r.Repeated, Most: r.Most, Options: options(cfg, o, "reading captions"),
 	}
 	if split == "val" {
 		c.MaxCaptions = r.ValCaptions
@@ -264,7 +274,8 @@ func SizeOfRegions(cfg Setup) (s RegionSizes, err error) {
 			s.Of, s.Width = path, f.Width()
 		}
 		if f.Width() != s.Width {
-			return s, fmt.Errorf("regions: %s has %d features for a region and %s %d: all splits must have one width", s.Of, s.Width, path, f.Width())
+			return s, fmt.Errorf("regions: %s has %d features for a region and %s %d: all splits must have one width",
+				s.Of, s.Width, path, f.Width())
 		}
 		if r.Most == 0 {
 			s.Most = max(s.Most, f.Most())

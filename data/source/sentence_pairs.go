@@ -12,8 +12,8 @@ import (
 	"github.com/geoalign/geoalign/data/sentencepairs"
 )
 
-// SentencePairs names the files of data.kind = "sentence_pairs": pairs of sentences with a class or a score, in the forms in which
-// the task is given out ([sentences.md](sentences.md)).
+// SentencePairs names the files of data.kind = "sentence_pairs": pairs of sentences with a class or a score, in the
+// forms in which the task is given out ([sentences.md](sentences.md)).
 type SentencePairs struct {
 	// mnli | mnli-mm | qnli | snli | qqp | mrpc | rte | stsb | sick | sick-e | sts12 | sts13 | sts14 | sts15 | sts16:
 	// which columns a file has and which classes or scores
@@ -35,7 +35,8 @@ func (s *SentencePairs) Check(k *section.Checker) {
 	k.OneOf("data.sentence_pairs.task", sentencepairs.Names()...)
 	splitFiles(k, SentencePairsKind, s.Split)
 	if section.Of[Data](k).Kind == SentencePairsKind {
-		k.Training("data.kind", k.Has(section.SentencePairs), `must not be "`+SentencePairsKind+`"`, k.Named()+" reads no pairs of sentences: evaluate on them with eval.sentences")
+		k.Training("data.kind", k.Has(section.SentencePairs), `must not be "`+SentencePairsKind+`"`,
+			k.Named()+" reads no pairs of sentences: evaluate on them with eval.sentences")
 	}
 }
 
@@ -109,7 +110,8 @@ var sentencePairs = Kind{
 			return nil, err
 		}
 		for _, p := range set.Pairs {
-			out = append(out, data.Clean(cfg.Data.Clean, p.A, cfg.Data.MaxWords), data.Clean(cfg.Data.Clean, p.B, cfg.Data.MaxWords))
+			out = append(out, data.Clean(cfg.Data.Clean, p.A, cfg.Data.MaxWords),
+				data.Clean(cfg.Data.Clean, p.B, cfg.Data.MaxWords))
 		}
 		return out, nil
 	},
@@ -120,7 +122,8 @@ func sentenceFiles(split string) string { return "data.sentence_pairs." + split 
 
 // SentenceColumns says how pairs of sentences become columns; nil is no tokenizer.
 func SentenceColumns(cfg Setup, tok data.Tokenizer) sentencepairs.StreamConfig {
-	c := sentencepairs.StreamConfig{Seed: cfg.Seed, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords, Joint: cfg.JointPairs}
+	c := sentencepairs.StreamConfig{Seed: cfg.Seed, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords,
+		Joint: cfg.JointPairs}
 	if tok != nil {
 		c.Text = &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
 	}
@@ -132,7 +135,8 @@ func OpenSentencePairs(cfg Setup, split string) (*sentencepairs.Set, error) {
 	c := cfg.Data.SentencePairs
 	names := c.Split(split)
 	if len(names) == 0 {
-		return nil, section.Errors{{Path: sentenceFiles(split), Msg: "must name at least one file", Hint: "or choose another split"}}
+		return nil, section.Errors{{Path: sentenceFiles(split), Msg: "must name at least one file",
+			Hint: "or choose another split"}}
 	}
 	task, err := sentencepairs.TaskOf(c.Task)
 	if err != nil {
@@ -163,7 +167,8 @@ func sentenceFile(cfg Setup, task sentencepairs.Task, name, split string) ([]str
 	}
 	found, err := sentencepairs.Find(task, path, split)
 	if err == nil && found.Split != split {
-		err = fmt.Errorf("data: %s has no %s files of the task %s, only those of %s: name these", path, split, task.Name, found.Split)
+		err = fmt.Errorf("data: %s has no %s files of the task %s, only those of %s: name these", path, split,
+			task.Name, found.Split)
 	}
 	return found.Paths, err
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/geoalign/geoalign/data/sentences"
 )
 
-// SentenceFiles names the files of data.kind = "sentences", for model.system "simcse", and of sentences beside pairs. A file whose
-// name ends in .csv, .tsv, .json, .jsonl or .parquet is a table with a sentence in each row, every other file has a sentence on
-// each line.
+// SentenceFiles names the files of data.kind = "sentences", for model.system "simcse", and of sentences beside pairs. A
+// file whose name ends in .csv, .tsv, .json, .jsonl or .parquet is a table with a sentence in each row, every other
+// file has a sentence on each line.
 type SentenceFiles struct {
 	// training files
 	TrainFiles []string `toml:"train_files"`
@@ -37,17 +37,22 @@ func (f *SentenceFiles) Defaults() { *f = SentenceFiles{Sentence: "sentence"} }
 func (f *SentenceFiles) Check(k *section.Checker) {
 	splitFiles(k, "sentences", f.Split)
 	k.Require("data.sentences.sentence", f.Sentence != "", "must name a column")
-	k.Require("data.sentences.negative", f.Negative == "" || f.Positive != "", "must be empty without data.sentences.positive", "a hard negative stands beside a positive")
+	k.Require("data.sentences.negative", f.Negative == "" || f.Positive != "",
+		"must be empty without data.sentences.positive", "a hard negative stands beside a positive")
 	k.NotNegative("data.sentences.batches")
 	if k.Has(section.Mixed) {
-		k.Training("data.sentences.train_files", len(f.TrainFiles) > 0, "must name at least one file with data.sentences.batches > 0")
-		k.Training("data.sentences.positive", f.Positive == "", "must be empty with data.sentences.batches > 0", "beside pairs a sentence is its own positive")
-		k.Training("data.sentences.batches", k.Number("objective.mcse.weight") > 0 && k.Number("objective.simcse.weight") > 0,
+		k.Training("data.sentences.train_files", len(f.TrainFiles) > 0,
+			"must name at least one file with data.sentences.batches > 0")
+		k.Training("data.sentences.positive", f.Positive == "", "must be empty with data.sentences.batches > 0",
+			"beside pairs a sentence is its own positive")
+		k.Training("data.sentences.batches", k.Number("objective.mcse.weight") > 0 &&
+			k.Number("objective.simcse.weight") > 0,
 			"must be 0 without objective.simcse.weight and objective.mcse.weight > 0",
 			"the other losses compare the images of a batch, which sentences have not")
 	}
 	if section.Of[Data](k).Kind == "sentences" {
-		k.Require("data.kind", k.Has(section.Sentences) && !k.Has(section.SentencePairs), `must not be "sentences"`, k.Named()+` reads images: sentences alone are for model.system "simcse"`)
+		k.Require("data.kind", k.Has(section.Sentences) && !k.Has(section.SentencePairs), `must not be "sentences"`,
+			k.Named()+` reads images: sentences alone are for model.system "simcse"`)
 	}
 }
 
@@ -72,8 +77,9 @@ var sentenceLists = func() lists {
 var sentenceTables = fileLists("sentences", func(d Data, split string) []string { return d.Sentences.Split(split) },
 	func(_ context.Context, _ string, paths []string, cfg Setup, o Options) (data.Cached, error) {
 		d := cfg.Data
-		set, err := sentences.Load(paths, sentences.Config{Sentence: d.Sentences.Sentence, Positive: d.Sentences.Positive, Negative: d.Sentences.Negative,
-			MaxBadShare: d.MaxBadShare, Clean: d.Clean, MaxWords: keptWords(d)})
+		set, err := sentences.Load(paths,
+			sentences.Config{Sentence: d.Sentences.Sentence, Positive: d.Sentences.Positive,
+				Negative: d.Sentences.Negative, MaxBadShare: d.MaxBadShare, Clean: d.Clean, MaxWords: keptWords(d)})
 		return opened(set, err)
 	})
 

@@ -93,7 +93,8 @@ func Eval(ctx context.Context, cfg Setup, split string, o Options) (*data.Eval, 
 	if err != nil {
 		return nil, err
 	}
-	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.ImageSize, Input: cfg.Input, MaxWords: cfg.Data.MaxWords, Clean: cfg.Data.Clean, MaxImages: cfg.MaxImages})
+	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.ImageSize, Input: cfg.Input,
+		MaxWords: cfg.Data.MaxWords, Clean: cfg.Data.Clean, MaxImages: cfg.MaxImages})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,8 @@ func Galleries(ctx context.Context, cfg Setup, split string, o Options) (data.Ga
 // CheckFolds says whether eval.folds divides a gallery of images.
 func CheckFolds(cfg Setup, images int) error {
 	if n := cfg.Folds; n > 1 && images%n != 0 {
-		return section.Errors{{Path: "eval.folds", Value: n, Msg: fmt.Sprintf("must divide the %d images of the split", images),
+		return section.Errors{{Path: "eval.folds", Value: n, Msg: fmt.Sprintf("must divide the %d images of the split",
+			images),
 			Hint: "choose a divisor, or the size of the gallery with eval.max_images"}}
 	}
 	return nil
@@ -168,14 +170,16 @@ func CheckSplit(cfg Setup, split string) error {
 	switch {
 	case err != nil:
 		return err
-	case slices.Contains(list, split), slices.Contains(Splits, split) && kinds()[cfg.Data.Kind].MayLack && !cfg.Data.Drawn():
+	case slices.Contains(list, split), slices.Contains(Splits, split) && kinds()[cfg.Data.Kind].MayLack &&
+		!cfg.Data.Drawn():
 		return nil
 	}
 	why := ""
 	if slices.Contains(Splits, split) && cfg.Data.Drawn() {
 		why = ", as its train split has no end"
 	}
-	return fmt.Errorf("there is no split %q to read: data of kind %q has %s%s", split, cfg.Data.Kind, strings.Join(list, ", "), why)
+	return fmt.Errorf("there is no split %q to read: data of kind %q has %s%s", split, cfg.Data.Kind,
+		strings.Join(list, ", "), why)
 }
 
 // Unnamed says that a configuration leaves a split out, which its kind allows.
@@ -209,7 +213,8 @@ func (o Options) train(cfg Setup) data.TrainConfig {
 	}
 	if cfg.ByIdentity {
 		id := d.Identities
-		t.Identities = data.IdentityConfig{Identities: cfg.Data.Identities.Of(cfg.BatchSize), Images: id.Images, LeaveOut: id.Short == "leave_out"}
+		t.Identities = data.IdentityConfig{Identities: cfg.Data.Identities.Of(cfg.BatchSize), Images: id.Images,
+			LeaveOut: id.Short == "leave_out"}
 	}
 	if o.Tokenizer != nil {
 		t.Text = &data.Texts{Tokenizer: o.Tokenizer, Tokens: d.Tokens}

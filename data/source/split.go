@@ -4,8 +4,8 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 )
 
-// Division divides the training files of data.kind = "captions" or "csv" by a hash of each image's name, so that all captions of an
-// image are in one split, whatever the order and the number of the entries.
+// Division divides the training files of data.kind = "captions" or "csv" by a hash of each image's name, so that all
+// captions of an image are in one split, whatever the order and the number of the entries.
 type Division struct {
 	// percent of the images of train_files that are the split val, which then has no files of its own; 0: none
 	Val float64 `toml:"val"`
@@ -20,13 +20,16 @@ func (d *Division) Defaults() { *d = Division{} }
 func (d *Division) Check(k *section.Checker) {
 	k.Require("data.split.val", d.Val >= 0 && d.Val < 100, "must be at least 0 and below 100")
 	k.Require("data.split.test", d.Test >= 0 && d.Test < 100, "must be at least 0 and below 100")
-	k.Require("data.split.val", !(d.Val+d.Test >= 100), "must leave images for training", "data.split.val and data.split.test must sum up to less than 100")
-	files := map[string]func(string) []string{"captions": section.Of[Data](k).Captions.Split, "csv": section.Of[Data](k).CSV.Split}[section.Of[Data](k).Kind]
+	k.Require("data.split.val", !(d.Val+d.Test >= 100), "must leave images for training",
+		"data.split.val and data.split.test must sum up to less than 100")
+	files := map[string]func(string) []string{"captions": section.Of[Data](k).Captions.Split,
+		"csv": section.Of[Data](k).CSV.Split}[section.Of[Data](k).Kind]
 	if files == nil {
 		return
 	}
 	for _, split := range []string{"val", "test"} {
-		k.Require("data.split."+split, d.Percent(split) == 0 || len(files(split)) == 0, "must be 0 where data."+section.Of[Data](k).Kind+"."+split+"_files names files", "leave one of them out")
+		k.Require("data.split."+split, d.Percent(split) == 0 || len(files(split)) == 0,
+			"must be 0 where data."+section.Of[Data](k).Kind+"."+split+"_files names files", "leave one of them out")
 	}
 }
 

@@ -34,7 +34,9 @@ func splitFiles(k *section.Checker, kind string, split func(name string) []strin
 		return
 	}
 	k.Training(key("train"), len(split("train")) > 0, fmt.Sprintf("must name at least one file for data.kind %q", kind))
-	ownFiles := k.Has(section.Sentences) && !k.Has(section.SentencePairs) && len(k.Value("eval.sentences.tasks").([]string)) > 0 // which are evaluated in the place of a split
+	// which are evaluated in the place of a split
+	ownFiles := k.Has(section.Sentences) && !k.Has(section.SentencePairs) &&
+		len(k.Value("eval.sentences.tasks").([]string)) > 0
 	if k.Number("train.eval_every_steps") > 0 && !ownFiles && (evaluated(k) == "val" || evaluated(k) == "test") {
 		k.Training(key(evaluated(k)), len(split(evaluated(k))) > 0, "must name at least one file",
 			"or set eval.split or train.eval_every_steps = 0")
@@ -43,13 +45,15 @@ func splitFiles(k *section.Checker, kind string, split func(name string) []strin
 
 // fileLists is a kind of data whose configuration lists the files of each split under train_files, val_files and
 // test_files. names returns them, load opens what they stand for.
-func fileLists(kind string, names func(d Data, split string) []string, load func(ctx context.Context, split string, paths []string, cfg Setup, o Options) (data.Cached, error)) lists {
+func fileLists(kind string, names func(d Data, split string) []string,
+	load func(ctx context.Context, split string, paths []string, cfg Setup, o Options) (data.Cached, error)) lists {
 	key := func(split string) string { return "data." + kind + "." + split + "_files" }
 	return lists{
 		load: func(ctx context.Context, cfg Setup, split string, o Options) (data.Cached, error) {
 			list := names(cfg.Data, split)
 			if len(list) == 0 {
-				return nil, section.Errors{{Path: key(split), Msg: "must name at least one file", Hint: "or choose another split"}}
+				return nil, section.Errors{{Path: key(split), Msg: "must name at least one file",
+					Hint: "or choose another split"}}
 			}
 			paths, err := data.Expand(cfg.Data.Root, list)
 			if err != nil {

@@ -15,9 +15,9 @@ import (
 // VQAKind is the data.kind and the task of questions about pictures.
 const VQAKind = "vqa"
 
-// VQAFiles says how files of questions about pictures are read (data.kind = "vqa"): questions and annotations of VQA v2, ALBEF's lists, or
-// the rows of easy-VQA, which are told apart by what they hold. A file that several of data.examples.train_files, val_files and test_files
-// name is divided among these by its pictures.
+// VQAFiles says how files of questions about pictures are read (data.kind = "vqa"): questions and annotations of VQA
+// v2, ALBEF's lists, or the rows of easy-VQA, which are told apart by what they hold. A file that several of
+// data.examples.train_files, val_files and test_files name is divided among these by its pictures.
 type VQAFiles struct {
 	// name of a picture of VQA v2 in data.examples.image_root, with %d or %012d for its image_id; empty:
 	// COCO_<data_subtype>_%012d.jpg
@@ -45,7 +45,8 @@ func (v *VQAFiles) Defaults() { *v = VQAFiles{Kinds: VQAAnswerType} }
 // Check implements section.Section.
 func (v *VQAFiles) Check(k *section.Checker) {
 	k.OneOf("data.vqa.kinds", VQAAnswerType, VQAQuestionType)
-	k.Require("data.vqa.image_name", v.ImageName == "" || imageNumber.MatchString(v.ImageName), "must have %d or %012d once", "it stands for the image_id")
+	k.Require("data.vqa.image_name", v.ImageName == "" || imageNumber.MatchString(v.ImageName),
+		"must have %d or %012d once", "it stands for the image_id")
 }
 
 // vqa is data.kind = "vqa": questions about pictures with their answers.
@@ -64,7 +65,8 @@ var vqa = examplesOf(exampleKind{
 			return nil, err
 		}
 		c := cfg.Data.VQA
-		v := examples.VQA{ImageName: c.ImageName, QuestionType: c.Kinds == VQAQuestionType, NeedAnswers: split == "train", Share: share}
+		v := examples.VQA{ImageName: c.ImageName, QuestionType: c.Kinds == VQAQuestionType,
+			NeedAnswers: split == "train", Share: share}
 		if c.GenomeRoot != "" {
 			v.GenomeRoot = Below(cfg.Data.Root, c.GenomeRoot)
 		}
@@ -108,7 +110,8 @@ func shareFiles(cfg Setup, split string) (func(file, picture string) bool, error
 	}, nil
 }
 
-// fileAt is the absolute path, without links, of the file that a path leads to; of one that is not there the path itself.
+// fileAt is the absolute path, without links, of the file that a path leads to; of one that is not there the path
+// itself.
 func fileAt(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		if real, err := filepath.EvalSymlinks(abs); err == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/geoalign/geoalign/data"
 )
 
-// WebDataset names the shards of data.kind = "webdataset": tar files in which the members of a pair follow each other and share the name up
-// to the first dot, such as 000017.jpg and 000017.txt.
+// WebDataset names the shards of data.kind = "webdataset": tar files in which the members of a pair follow each other
+// and share the name up to the first dot, such as 000017.jpg and 000017.txt.
 type WebDataset struct {
 	// training shards: file names, ranges such as train-{000..099}.tar or patterns such as train-*.tar
 	TrainFiles []string `toml:"train_files"`

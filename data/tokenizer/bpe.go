@@ -118,7 +118,8 @@ func newBPE(f *bpeFile) (*bpe, error) {
 		b, okB := f.Vocab[p[1]]
 		id, ok := f.Vocab[p[0]+p[1]]
 		if !okA || !okB || !ok {
-			return nil, fmt.Errorf("tokenizer: merge %d of %q and %q: both and what they make must be in model.vocab", i, p[0], p[1])
+			return nil, fmt.Errorf("tokenizer: merge %d of %q and %q: both and what they make must be in model.vocab",
+				i, p[0], p[1])
 		}
 		m.merges[[2]int32{a, b}] = merge{int32(i), id}
 	}

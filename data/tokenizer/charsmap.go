@@ -29,7 +29,8 @@ func parseCharsmap(b []byte) (*charsmap, error) {
 	}
 	size := binary.LittleEndian.Uint32(b)
 	if b = b[4:]; uint64(size) > uint64(len(b)) || size%4 != 0 || size == 0 {
-		return nil, fmt.Errorf("tokenizer: precompiled_charsmap: an array of %d bytes in %d is not possible", size, len(b))
+		return nil, fmt.Errorf("tokenizer: precompiled_charsmap: an array of %d bytes in %d is not possible", size,
+			len(b))
 	}
 	m := &charsmap{units: make([]uint32, size/4), texts: b[size:]}
 	for i := range m.units {
@@ -80,7 +81,8 @@ func (m *charsmap) find(s string, all bool) (text string, length int, ok bool) {
 	return text, length, ok && utf8.ValidString(text)
 }
 
-// longest replaces at every place the longest key that begins there, as SentencePiece does, until the result is longer than most.
+// longest replaces at every place the longest key that begins there, as SentencePiece does, until the result is longer
+// than most.
 func (m *charsmap) longest(s string, most int) string {
 	var b strings.Builder
 	for s != "" && b.Len() <= most {
@@ -99,7 +101,8 @@ func (m *charsmap) longest(s string, most int) string {
 const wholeCluster = 6
 
 // clusters replaces grapheme clusters where a key begins them, else their characters, as
-// Hugging Face tokenizers do: the rest of a cluster behind a key is dropped. It ends where the result is longer than most.
+// Hugging Face tokenizers do: the rest of a cluster behind a key is dropped. It ends where the result is longer than
+// most.
 func (m *charsmap) clusters(s string, most int) string {
 	var b strings.Builder
 	put := func(part string) bool {

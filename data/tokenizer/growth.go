@@ -9,9 +9,9 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 )
 
-// Rules of a tokenizer.json may make a text longer, and feed each other: 30 that replace a by aa make a billion characters of one.
-// So a text may become this many times as long, and this many bytes longer; the end of a longer one is cut. Ligatures
-// and accents taken apart become three times as long at most in a text of a kilobyte.
+// Rules of a tokenizer.json may make a text longer, and feed each other: 30 that replace a by aa make a billion
+// characters of one. So a text may become this many times as long, and this many bytes longer; the end of a longer one
+// is cut. Ligatures and accents taken apart become three times as long at most in a text of a kilobyte.
 const (
 	growthFactor = 8
 	growthFree   = 64 << 10
@@ -87,8 +87,8 @@ func leaves(raw json.RawMessage, depth int) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// checkGrowth returns an error for a normalizer whose rules make a text of what they look for longer than any may become,
-// and for a pre_tokenizer of too many steps.
+// checkGrowth returns an error for a normalizer whose rules make a text of what they look for longer than any may
+// become, and for a pre_tokenizer of too many steps.
 func checkGrowth(normalizer, preTokenizer json.RawMessage) error {
 	if _, err := leaves(preTokenizer, 0); err != nil {
 		return fmt.Errorf("tokenizer: pre_tokenizer: %w", err)

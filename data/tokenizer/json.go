@@ -121,7 +121,8 @@ func (f *jsonFile) albef() (*Tokenizer, error) {
 	case len(m.Vocab) == 0:
 		return nil, fmt.Errorf("tokenizer: tokenizer.json has no model.vocab")
 	case m.Prefix != nil && *m.Prefix != continuation:
-		return nil, fmt.Errorf("tokenizer: model.continuing_subword_prefix must be %q (got %q)%s", continuation, *m.Prefix, cure)
+		return nil, fmt.Errorf("tokenizer: model.continuing_subword_prefix must be %q (got %q)%s", continuation,
+			*m.Prefix, cure)
 	case m.Unk != "" && m.Unk != UnkToken:
 		return nil, fmt.Errorf("tokenizer: model.unk_token must be %q (got %q)%s", UnkToken, m.Unk, cure)
 	case !none(f.PreTokenizer) && pre != "BertPreTokenizer":
@@ -168,7 +169,8 @@ func byID(ids map[string]int32, size int) ([]string, error) {
 
 // tooLong is the error of a token that a text would be searched for at each of its places.
 func tooLong(token string) error {
-	return fmt.Errorf("tokenizer: token %q has %d bytes, at most %d are read", words.Cut(token, 60), len(token), longestToken)
+	return fmt.Errorf("tokenizer: token %q has %d bytes, at most %d are read", words.Cut(token, 60), len(token),
+		longestToken)
 }
 
 // build is the tokenizer of f with TemplateFile. roles are the names of special tokens that its folder gives.
@@ -214,7 +216,8 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 	}
 	for _, id := range slices.Concat(t.begin, t.end) {
 		if id < 0 || int(id) >= len(t.tokens) {
-			return nil, fmt.Errorf("tokenizer: post_processor: id %d is not in the vocabulary of %d tokens", id, len(t.tokens))
+			return nil, fmt.Errorf("tokenizer: post_processor: id %d is not in the vocabulary of %d tokens", id,
+				len(t.tokens))
 		}
 	}
 	t.raw, t.normal = newAddedTokens(f.Added, false, nil), newAddedTokens(f.Added, true, t.normalize)
@@ -347,7 +350,8 @@ func (f *jsonFile) pad(t *Tokenizer, name string) error {
 	}
 	f.Padding, t.pad, t.padRow = p, p.ID, p.ID
 	token := t.tokens[t.pad]
-	if slices.Contains(t.begin, t.pad) || slices.Contains(t.end, t.pad) || !f.special(token) && !slices.Contains(padNames[:ownPads], token) {
+	if slices.Contains(t.begin, t.pad) || slices.Contains(t.end, t.pad) || !f.special(token) &&
+		!slices.Contains(padNames[:ownPads], token) {
 		t.padRow = -1
 	}
 	return nil
@@ -373,7 +377,8 @@ func (t *Tokenizer) JSON() ([]byte, error) {
 			f.Added = append(f.Added, added{ID: id, Content: s, Special: true})
 		}
 	}
-	if err := f.set(n, kind{"BertPreTokenizer"}, wordPieceFile{WordPiece, UnkToken, &prefix, t.opt.MaxWord, t.ids}); err != nil {
+	if err := f.set(n, kind{"BertPreTokenizer"}, wordPieceFile{WordPiece, UnkToken, &prefix, t.opt.MaxWord,
+		t.ids}); err != nil {
 		return nil, err
 	}
 	b, err := json.MarshalIndent(f, "", " ")

@@ -20,7 +20,8 @@ import (
 )
 
 // Files of a folder, best first. Those that stand beside others have their own place.
-var folderFiles = []string{"tokenizer.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "vocab.json", "vocab.txt"}
+var folderFiles = []string{"tokenizer.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "vocab.json",
+	"vocab.txt"}
 
 // Load reads the tokenizer of a file, or of a folder that has one of a usual name:
 //
@@ -58,7 +59,8 @@ func inFolder(dir string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("tokenizer: vocabulary: %s has none of %s: name the file", dir, strings.Join(folderFiles, ", "))
+	return "", fmt.Errorf("tokenizer: vocabulary: %s has none of %s: name the file", dir,
+		strings.Join(folderFiles, ", "))
 }
 
 func isFile(path string) bool {
@@ -89,12 +91,14 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 			return f.albef()
 		}
 		if err != nil {
-			err = fmt.Errorf("%w: data.template = %q is for BERT vocabularies, and %q for others", err, TemplateALBEF, TemplateFile)
+			err = fmt.Errorf("%w: data.template = %q is for BERT vocabularies, and %q for others", err, TemplateALBEF,
+				TemplateFile)
 		}
 		return t, err
 	}
 	if template != TemplateFile {
-		return nil, fmt.Errorf("tokenizer: no template %q: the templates are %s and %s", template, TemplateALBEF, TemplateFile)
+		return nil, fmt.Errorf("tokenizer: no template %q: the templates are %s and %s", template, TemplateALBEF,
+			TemplateFile)
 	}
 	c, err := readConfigBeside(path)
 	if err != nil {
@@ -160,7 +164,8 @@ func unzip(b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
 	if len(out) > files.MaxVocabulary {
-		return nil, fmt.Errorf("tokenizer: more than %d bytes when unpacked: this is no vocabulary", files.MaxVocabulary)
+		return nil, fmt.Errorf("tokenizer: more than %d bytes when unpacked: this is no vocabulary",
+			files.MaxVocabulary)
 	}
 	return out, nil
 }
@@ -234,8 +239,8 @@ func (n *name) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// readConfigBeside reads the tokenizer_config.json in the folder of path, and special_tokens_map.json for the names of tokens
-// that it does not say.
+// readConfigBeside reads the tokenizer_config.json in the folder of path, and special_tokens_map.json for the names of
+// tokens that it does not say.
 func readConfigBeside(path string) (c folderConfig, err error) {
 	for _, file := range []string{"tokenizer_config.json", "special_tokens_map.json"} {
 		beside := filepath.Join(filepath.Dir(path), file)
@@ -292,7 +297,8 @@ func (c *folderConfig) oldAdded(path string) error {
 	c.Added = map[int32]added{}
 	for s, id := range ids {
 		if a, ok := c.Added[id]; ok {
-			return fmt.Errorf("tokenizer: %s: id %d belongs to %q and %q", path, id, min(s, a.Content), max(s, a.Content))
+			return fmt.Errorf("tokenizer: %s: id %d belongs to %q and %q", path, id, min(s, a.Content),
+				max(s, a.Content))
 		}
 		c.Added[id] = added{Content: s, Normalized: true}
 	}

@@ -162,7 +162,8 @@ func newCLIP(ids map[string]int32, merges [][2]string, begin, end string, anyCas
 		}
 	}
 	n := sequenceOf{"Sequence", []any{kind{"NFC"}, replaceRegex(`\s+`, " "), kind{"Lowercase"}}}
-	p := splittersOf{"Sequence", []any{splitStep{"Split", regexStep{clipWords}, "Removed", true}, byteLevelStep{Type: "ByteLevel"}}}
+	p := splittersOf{"Sequence", []any{splitStep{"Split", regexStep{clipWords}, "Removed", true},
+		byteLevelStep{Type: "ByteLevel"}}}
 	if err := f.set(n, p, bpeStep{Type: BPE, Unk: &end, Suffix: wordEnd, Vocab: ids, Merges: merges}); err != nil {
 		return nil, err
 	}

@@ -13,9 +13,9 @@ func (t *Tokenizer) HasPairs() error {
 	return nil
 }
 
-// EncodePair returns the ids of two texts in one, at most maxTokens, and how many of them are the first text with what stands
-// around it: [CLS] a [SEP] b [SEP] (Devlin et al. 2019, figure 2), or of RoBERTa <s> a </s></s> b </s>. Of two texts that are
-// too long the longer one is cut first, as in Hugging Face's tokenizers (longest_first).
+// EncodePair returns the ids of two texts in one, at most maxTokens, and how many of them are the first text with what
+// stands around it: [CLS] a [SEP] b [SEP] (Devlin et al. 2019, figure 2), or of RoBERTa <s> a </s></s> b </s>. Of two
+// texts that are too long the longer one is cut first, as in Hugging Face's tokenizers (longest_first).
 func (t *Tokenizer) EncodePair(a, b string, maxTokens int) (ids []int32, first int) {
 	between := []int32{t.sep}
 	if t.Token(t.cls) == "<s>" {
@@ -30,8 +30,8 @@ func (t *Tokenizer) EncodePair(a, b string, maxTokens int) (ids []int32, first i
 	return ids[:min(len(ids), maxTokens)], first
 }
 
-// longestFirst are what is left of n and m tokens where there is room for so many: the longer text is cut to the length of the shorter
-// one, then both to halves.
+// longestFirst are what is left of n and m tokens where there is room for so many: the longer text is cut to the length
+// of the shorter one, then both to halves.
 func longestFirst(n, m, room int) (int, int) {
 	if n+m <= room {
 		return n, m

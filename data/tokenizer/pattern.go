@@ -39,16 +39,20 @@ func (p *pattern) UnmarshalJSON(b []byte) error {
 var classes = map[byte]string{
 	's': `\t-\r\x{85}\p{Z}`,
 	'd': `\p{Nd}`,
-	'w': `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}`, // letters in circles and squares too
+	// letters in circles and squares too
+	'w': `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}`,
 }
 
-// posixClasses are classes such as [:space:], as they stand between brackets. The others are not those of Unicode's categories.
-var posixClasses = map[string]string{"space": classes['s'], "digit": classes['d'], "word": classes['w'], "punct": `\p{P}\p{S}`, "cntrl": `\p{Cc}`, "xdigit": `0-9A-Fa-f`, "ascii": `\x00-\x7f`}
+// posixClasses are classes such as [:space:], as they stand between brackets. The others are not those of Unicode's
+// categories.
+var posixClasses = map[string]string{"space": classes['s'], "digit": classes['d'], "word": classes['w'],
+	"punct": `\p{P}\p{S}`, "cntrl": `\p{Cc}`, "xdigit": `0-9A-Fa-f`, "ascii": `\x00-\x7f`}
 
 // dotFlag begins a group with the flag m, by which a dot is a line feed too in Oniguruma.
 var dotFlag = regexp.MustCompile(`^\(\?[a-z]*m`)
 
-// latinWords are what Oniguruma takes for words besides where \w stands alone, and not between brackets: digits above the line and fractions.
+// latinWords are what Oniguruma takes for words besides where \w stands alone, and not between brackets: digits above
+// the line and fractions.
 const latinWords = `\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}`
 
 // compile returns the pattern with the meaning that it has in Oniguruma: classes are those of
@@ -56,7 +60,8 @@ const latinWords = `\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}`
 // sets of sets and borders of words, is refused.
 func (p pattern) compile() (*regexp.Regexp, error) {
 	if len(p.Regex) > longestPattern {
-		return nil, fmt.Errorf("tokenizer: pattern %q has %d bytes, at most %d are read", words.Cut(p.Regex, 60), len(p.Regex), longestPattern)
+		return nil, fmt.Errorf("tokenizer: pattern %q has %d bytes, at most %d are read", words.Cut(p.Regex, 60),
+			len(p.Regex), longestPattern)
 	}
 	if p.Regex == "" {
 		return regexp.MustCompile(regexp.QuoteMeta(p.String)), nil

@@ -8,7 +8,8 @@ import (
 
 // Portable returns a tokenizer.json by which other readers encode texts as Encode does: JSON, and with
 // TemplateALBEF the [CLS] before a text, which readers of JSON would have to know of. The names of special tokens
-// in a text are special to these readers, also with TemplateALBEF, and words behind such a name may begin with another piece.
+// in a text are special to these readers, also with TemplateALBEF, and words behind such a name may begin with another
+// piece.
 func (t *Tokenizer) Portable() ([]byte, error) {
 	if bytes.Contains(t.stored, []byte(`"`+nltkType+`"`)) {
 		return nil, fmt.Errorf("tokenizer: words of NLTK are no step that readers of tokenizer.json have: export the vocabulary of a model that cuts words into pieces")
@@ -42,8 +43,9 @@ func (t *Tokenizer) Portable() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// marksStart returns a pre_tokenizer whose first step, where it is a Metaspace that marks the first word of a text, marks the first word
-// of what it gets. Other readers take the mark from a text whose first character a normalizer has deleted, such as a quotation mark.
+// marksStart returns a pre_tokenizer whose first step, where it is a Metaspace that marks the first word of a text,
+// marks the first word of what it gets. Other readers take the mark from a text whose first character a normalizer has
+// deleted, such as a quotation mark.
 func marksStart(raw json.RawMessage) (json.RawMessage, error) {
 	kind, err := typeOf(raw)
 	if err != nil || kind != "Metaspace" && kind != "Sequence" {

@@ -232,7 +232,8 @@ func parseSentencePiece(b []byte, c folderConfig) (*jsonFile, error) {
 	}
 	var steps []any
 	if siglip {
-		steps = append(steps, kind{"Lowercase"}, replaceRegex(asciiPunctuation, ""), replaceRegex(`\s+`, " "), stripStep{"Strip", true, true})
+		steps = append(steps, kind{"Lowercase"}, replaceRegex(asciiPunctuation, ""), replaceRegex(`\s+`, " "),
+			stripStep{"Strip", true, true})
 	}
 	if len(m.charsmap) > 0 {
 		steps = append(steps, precompiledStep{"Precompiled", m.charsmap, longestMatch})
@@ -247,7 +248,8 @@ func parseSentencePiece(b []byte, c folderConfig) (*jsonFile, error) {
 	case m.prefix:
 		steps = append(steps, prependStep{"Prepend", spaceMark})
 	}
-	if err := f.set(sequenceOf{"Sequence", steps}, metaspaceStep{"Metaspace", spaceMark, scheme, false}, x); err != nil {
+	if err := f.set(sequenceOf{"Sequence", steps}, metaspaceStep{"Metaspace", spaceMark, scheme, false},
+		x); err != nil {
 		return nil, err
 	}
 	id := func(s string) (int32, bool) { x, ok := ids[s]; return x, ok }

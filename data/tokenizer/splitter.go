@@ -145,7 +145,8 @@ func (f splitterFile) byteLevel() splitter {
 func (f splitterFile) metaspace() (splitter, error) {
 	mark, _ := utf8.DecodeRuneInString(f.Replacement)
 	if f.Replacement == "" || len(f.Replacement) != utf8.RuneLen(mark) {
-		return nil, fmt.Errorf("tokenizer: pre_tokenizer Metaspace: replacement must be one character (got %q)", f.Replacement)
+		return nil, fmt.Errorf("tokenizer: pre_tokenizer Metaspace: replacement must be one character (got %q)",
+			f.Replacement)
 	}
 	switch {
 	case f.Prepend == "" && f.PrefixSpace:
@@ -212,8 +213,8 @@ func each(is func(rune) bool) func(s string) [][]int {
 	}
 }
 
-// newCut returns what cuts at the matches of find, whose places rise and which may be empty; with invert at what lies between
-// them. The behaviours are those of Hugging Face tokenizers.
+// newCut returns what cuts at the matches of find, whose places rise and which may be empty; with invert at what lies
+// between them. The behaviours are those of Hugging Face tokenizers.
 func newCut(behavior string, invert bool, find func(s string) [][]int) (splitter, error) {
 	type part struct {
 		from, to int

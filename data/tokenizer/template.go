@@ -100,7 +100,8 @@ func template(raw json.RawMessage, depth int) (begin, end []int32, err error) {
 		return begin, end, nil
 	case "Sequence":
 		if depth >= maxNesting {
-			return nil, nil, fmt.Errorf("tokenizer: post_processor: sequences lie in each other more than %d deep", maxNesting)
+			return nil, nil, fmt.Errorf("tokenizer: post_processor: sequences lie in each other more than %d deep",
+				maxNesting)
 		}
 		for _, raw := range p.Processors {
 			b, e, err := template(raw, depth+1)
@@ -108,7 +109,8 @@ func template(raw json.RawMessage, depth int) (begin, end []int32, err error) {
 				return nil, nil, err
 			}
 			if len(b)+len(e) > 0 && len(begin)+len(end) > 0 { // to tokenizers a text with its tokens is several texts
-				return nil, nil, fmt.Errorf("tokenizer: post_processor: a Sequence may put tokens around a text once: join its templates to one")
+				return nil, nil, fmt.Errorf(
+					"tokenizer: post_processor: a Sequence may put tokens around a text once: join its templates to one")
 			}
 			begin, end = append(begin, b...), append(end, e...)
 		}

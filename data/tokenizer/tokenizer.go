@@ -76,7 +76,8 @@ func New(tokens []string, opt Options) (*Tokenizer, error) {
 	if opt.MaxWord <= 0 {
 		opt.MaxWord = defaultMaxWord
 	}
-	t := &Tokenizer{kind: WordPiece, albef: true, tokens: slices.Clone(tokens), ids: make(map[string]int32, len(tokens)), opt: opt, sep: -1}
+	t := &Tokenizer{kind: WordPiece, albef: true, tokens: slices.Clone(tokens),
+		ids: make(map[string]int32, len(tokens)), opt: opt, sep: -1}
 	for i, s := range t.tokens {
 		if s == "" {
 			return nil, fmt.Errorf("tokenizer: token %d is empty: remove the blank line", i)
@@ -100,7 +101,8 @@ func New(tokens []string, opt Options) (*Tokenizer, error) {
 		*x.id = id
 	}
 	if t.pad != 0 {
-		return nil, fmt.Errorf("tokenizer: %s must have id 0 with the template %q (got %d)", PadToken, TemplateALBEF, t.pad)
+		return nil, fmt.Errorf("tokenizer: %s must have id 0 with the template %q (got %d)", PadToken, TemplateALBEF,
+			t.pad)
 	}
 	if id, ok := t.ids[SepToken]; ok {
 		t.sep = id

@@ -117,7 +117,8 @@ func openApostrophes(s string) string {
 	var b strings.Builder
 	for i, c := range r {
 		b.WriteRune(c)
-		if c == '\'' && (i == 0 || !isPythonWord(r[i-1])) && i+1 < len(r) && isPythonWord(r[i+1]) && !isClitic(r[i+1:]) {
+		if c == '\'' && (i == 0 || !isPythonWord(r[i-1])) && i+1 < len(r) && isPythonWord(r[i+1]) &&
+			!isClitic(r[i+1:]) {
 			b.WriteByte(' ')
 		}
 	}

@@ -69,7 +69,8 @@ func newUnigram(f *unigramFile) (*unigram, error) {
 	m.worst -= unknownPenalty
 	if f.Unk != nil {
 		if *f.Unk < 0 || int(*f.Unk) >= len(f.Vocab) {
-			return nil, fmt.Errorf("tokenizer: model.unk_id must be an id of the %d tokens (got %d)", len(f.Vocab), *f.Unk)
+			return nil, fmt.Errorf("tokenizer: model.unk_id must be an id of the %d tokens (got %d)", len(f.Vocab),
+				*f.Unk)
 		}
 		m.unk = *f.Unk
 	}
@@ -79,7 +80,8 @@ func newUnigram(f *unigramFile) (*unigram, error) {
 	seen := maps.Clone(m.ids)
 	for _, id := range f.Hidden {
 		if id < 0 || int(id) >= len(f.Vocab) {
-			return nil, fmt.Errorf("tokenizer: model.not_in_texts must be ids of the %d tokens (got %d)", len(f.Vocab), id)
+			return nil, fmt.Errorf("tokenizer: model.not_in_texts must be ids of the %d tokens (got %d)", len(f.Vocab),
+				id)
 		}
 		delete(seen, f.Vocab[id].text)
 	}

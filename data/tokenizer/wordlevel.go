@@ -83,7 +83,8 @@ func parseWordVocab(b []byte) (*jsonFile, error) {
 func wordFile(vocab map[string]int32) (*jsonFile, error) {
 	for _, s := range wordSpecials {
 		if _, ok := vocab[s]; !ok {
-			return nil, fmt.Errorf("tokenizer: a vocabulary of words needs %s, %s, %s and %s: it lacks %s", wordPad, wordStart, wordEndOf, wordUnk, s)
+			return nil, fmt.Errorf("tokenizer: a vocabulary of words needs %s, %s, %s and %s: it lacks %s", wordPad,
+				wordStart, wordEndOf, wordUnk, s)
 		}
 	}
 	f := &jsonFile{Version: "1.0", Padding: newPadding(vocab[wordPad], wordPad)}

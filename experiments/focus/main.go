@@ -107,7 +107,8 @@ func measure(dir string, n int) ([]line, error) {
 			add("match head", match)
 		}
 		if formula == explain.FormulaChannels {
-			lines = append(lines, line{"words", []string{"correlation with what the score loses without them"}, []float64{worth}})
+			lines = append(lines, line{"words", []string{"correlation with what the score loses without them"},
+				[]float64{worth}})
 		}
 	}
 	return lines, nil

@@ -29,18 +29,24 @@ const (
 
 // sizes are the settings of all models.
 var sizes = []string{
-	"model.image.size=12", "model.image.patch=4", "model.image.depth=2", "model.image.width=16", "model.image.heads=2", "model.image.mlp=24",
-	"model.text.layers=2", "model.text.width=16", "model.text.heads=2", "model.text.mlp=24", "model.text.positions=6", "model.text.dropout=0",
-	"model.head.dim=8", "train.batch_size=3", "data.tokens=6", "queue.size=6",
+	"model.image.size=12", "model.image.patch=4", "model.image.depth=2", "model.image.width=16", "model.image.heads=2",
+	"model.image.mlp=24", "model.text.layers=2", "model.text.width=16", "model.text.heads=2", "model.text.mlp=24",
+	"model.text.positions=6", "model.text.dropout=0", "model.head.dim=8", "train.batch_size=3", "data.tokens=6",
+	"queue.size=6",
 }
 
 // dual are the settings of a dual encoder without a teacher.
-var dual = []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0", "momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0", "objective.itc.in_batch_weight=1"}
+var dual = []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
+	"objective.mlm.weight=0", "eval.rerank_top=0", "momentum.enabled=false", "queue.size=0",
+	"objective.distill.alpha=0", "objective.itc.weight=0", "objective.itc.in_batch_weight=1"}
 
 // heads are the settings of MLPs over stored features.
-var heads = []string{"model.system=heads", "data.kind=pairs", "data.pairs.image=a.npy", "data.pairs.text=b.npy", "model.heads.in_image=16", "model.heads.in_text=12", "model.heads.layers=2", "model.heads.hidden=16",
-	"model.heads.residual=true", "model.heads.layer_norm=true", "model.heads.activation=silu", "model.heads.center=true",
-	"momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0", "objective.itc.in_batch_weight=1", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0"}
+var heads = []string{"model.system=heads", "data.kind=pairs", "data.pairs.image=a.npy", "data.pairs.text=b.npy",
+	"model.heads.in_image=16", "model.heads.in_text=12", "model.heads.layers=2", "model.heads.hidden=16",
+	"model.heads.residual=true", "model.heads.layer_norm=true", "model.heads.activation=silu",
+	"model.heads.center=true", "momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0",
+	"objective.itc.weight=0", "objective.itc.in_batch_weight=1", "objective.itm.weight=0", "objective.mlm.weight=0",
+	"eval.rerank_top=0"}
 
 // Case is a model by its settings.
 type Case struct {
@@ -51,17 +57,21 @@ type Case struct {
 
 // of is a dual encoder of two styles.
 func of(name string, pad int32, image, text string, sets ...string) Case {
-	return Case{name, pad, slices.Concat(dual, []string{"model.image.style=" + image, "model.text.style=" + text}, sets)}
+	return Case{name, pad, slices.Concat(dual, []string{"model.image.style=" + image, "model.text.style=" + text},
+		sets)}
 }
 
 // Cases are models of every style of tower and option of it.
 func Cases() []Case {
 	return []Case{
 		of("clip", 0, "clip", "clip"),
-		of("clip_gelu", 0, "clip", "clip", "model.image.activation=gelu", "model.text.activation=gelu", "objective.itc.log_temperature=true"),
-		of("clip_tanh", 0, "clip", "clip", "model.image.activation=gelu_tanh", "model.text.activation=gelu_tanh", "model.image.resize=crop"),
+		of("clip_gelu", 0, "clip", "clip", "model.image.activation=gelu", "model.text.activation=gelu",
+			"objective.itc.log_temperature=true"),
+		of("clip_tanh", 0, "clip", "clip", "model.image.activation=gelu_tanh", "model.text.activation=gelu_tanh",
+			"model.image.resize=crop"),
 		of("clip_eps", 0, "clip", "clip", "model.image.eps=1e-3", "model.text.eps=1e-2", "model.image.resize=crop"),
-		of("siglip", 0, "siglip", "siglip", "model.head.identity=image", "model.head.dim=16", "objective.siglip.weight=1", "objective.itc.in_batch_weight=0"),
+		of("siglip", 0, "siglip", "siglip", "model.head.identity=image", "model.head.dim=16",
+			"objective.siglip.weight=1", "objective.itc.in_batch_weight=0"),
 		of("siglip_mean", 0, "siglip", "siglip", "model.image.pool=mean"),
 		of("siglip_registers", 0, "siglip", "siglip", "model.image.registers=2"),
 		of("clip_attention", 0, "clip", "clip", "model.image.pool=attention"),
@@ -74,20 +84,27 @@ func Cases() []Case {
 		of("deit_distilled", 1, "deit", "roberta", "model.image.registers=1"),
 		of("dinov2_mpnet", 1, "dinov2", "mpnet", "model.image.mlp=32"),
 		of("dinov2_mean", 1, "dinov2", "mpnet", "model.image.mlp=32", "model.image.pool=mean"),
-		of("dinov2_swiglu", 1, "dinov2", "mpnet", "model.image.mlp=24", "model.image.activation=swiglu", "model.image.registers=2"),
+		of("dinov2_swiglu", 1, "dinov2", "mpnet", "model.image.mlp=24", "model.image.activation=swiglu",
+			"model.image.registers=2"),
 		of("resnet", 0, "resnet", "bert", "model.image.resnet.depth=18", "model.image.resnet.width=2"),
-		of("resnet_small", 0, "resnet", "clip", "model.image.resnet.depth=50", "model.image.resnet.width=1", "model.image.resnet.small_stem=true"),
+		of("resnet_small", 0, "resnet", "clip", "model.image.resnet.depth=50", "model.image.resnet.width=1",
+			"model.image.resnet.small_stem=true"),
 		of("oblique", 0, "vit", "bert", "model.head.topology='Ob(4,2)'"),
 		of("multi", 0, "vit", "bert", "model.head.topology='Multi(4,2)'", "model.text.positions=8"),
-		of("multi_late", 0, "dinov2", "roberta", "model.head.topology='Multi(4,2)'", "model.head.token_blocks=1", "model.text.positions=8"),
+		of("multi_late", 0, "dinov2", "roberta", "model.head.topology='Multi(4,2)'", "model.head.token_blocks=1",
+			"model.text.positions=8"),
 		of("euclid", 0, "vit", "bert", "model.head.topology=euclid", "objective.itc.score=inner"),
 		of("clip_mlp", 0, "clip", "clip", "model.head.style=mlp"),
 		of("vit_pooler", 0, "vit", "bert", "model.text.pool=pooler"),
 		of("clip_tanh_head", 0, "clip", "clip", "model.head.style=tanh"),
-		of("vit_shared", 0, "vit", "bert", "model.head.style=mlp", "model.head.shared=12", "model.head.activation=silu"),
+		of("vit_shared", 0, "vit", "bert", "model.head.style=mlp", "model.head.shared=12",
+			"model.head.activation=silu"),
 		of("clip_gssf", 0, "clip", "clip", "objective.itc.score=gssf", "objective.gssf.blocks=2"),
-		of("vit_low_rank", 0, "vit", "bert", "objective.itc.scores=[{kind='gssf',weight=0.5},{kind='cosine',weight=0.25}]", "objective.gssf.form=low_rank", "objective.gssf.rank=3"),
-		of("clip_attended", 0, "clip", "clip", "model.attention_metric.form=block_diag", "model.attention_metric.blocks=2"),
+		of("vit_low_rank", 0, "vit", "bert",
+			"objective.itc.scores=[{kind='gssf',weight=0.5},{kind='cosine',weight=0.25}]",
+			"objective.gssf.form=low_rank", "objective.gssf.rank=3"),
+		of("clip_attended", 0, "clip", "clip", "model.attention_metric.form=block_diag",
+			"model.attention_metric.blocks=2"),
 		{"albef_attended", -1, []string{"model.text.fusion_layers=1", "model.attention_metric.form=dense", "model.attention_metric.heads=shared"}},
 		{"mtob", 0, dual},
 		{"heads", 0, heads},
@@ -313,8 +330,8 @@ func (x *Tiny) folded(t testing.TB, image []float32) []float32 {
 	return out
 }
 
-// Tokenizer is a WordPiece tokenizer of Vocab tokens that puts [CLS] and [SEP] around a text, with padding of an id. Below 0
-// it is one with the template albef.
+// Tokenizer is a WordPiece tokenizer of Vocab tokens that puts [CLS] and [SEP] around a text, with padding of an id.
+// Below 0 it is one with the template albef.
 func Tokenizer(t testing.TB, pad int32) *tokenizer.Tokenizer {
 	t.Helper()
 	names := []string{tokenizer.UnkToken, tokenizer.MaskToken, tokenizer.ClsToken, tokenizer.SepToken}
@@ -343,7 +360,8 @@ func Tokenizer(t testing.TB, pad int32) *tokenizer.Tokenizer {
 	text := map[string]any{"Sequence": map[string]any{"id": "A", "type_id": 0}}
 	var added []any
 	for i, name := range names {
-		added = append(added, map[string]any{"id": i, "content": name, "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false})
+		added = append(added, map[string]any{"id": i, "content": name, "special": true, "single_word": false,
+			"lstrip": false, "rstrip": false, "normalized": false})
 	}
 	b, err := json.Marshal(map[string]any{
 		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added, "normalizer": map[string]any{"type": "Lowercase"}, "pre_tokenizer": map[string]any{"type": "Whitespace"},

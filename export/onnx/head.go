@@ -8,7 +8,8 @@ import (
 	"github.com/geoalign/geoalign/space"
 )
 
-// Features adds the input name of stored features (B, D), whose first axis is called rows, centred where the tower centres: (B, 1, D).
+// Features adds the input name of stored features (B, D), whose first axis is called rows, centred where the tower
+// centres: (B, 1, D).
 func (g *Graph) Features(name, rows, scope string, t encoders.FeatureTower) string {
 	x := g.input(name, float32Type, rows, t.Dim)
 	if t.Center {
@@ -79,5 +80,6 @@ func (g *Graph) Logits(image, text string, scale, bias float32) string {
 // Fold multiplies rows x (B, C) by a matrix (C, C).
 func (g *Graph) Fold(x string, matrix []float32) string {
 	c := int(math.Sqrt(float64(len(matrix))))
-	return g.op("MatMul", on(x, g.add(constant{name: "fold", shape: []int{c, c}, read: func(dst []float32) error { copy(dst, matrix); return nil }})))
+	return g.op("MatMul", on(x, g.add(constant{name: "fold", shape: []int{c, c},
+		read: func(dst []float32) error { copy(dst, matrix); return nil }})))
 }

@@ -59,7 +59,8 @@ func (g *Graph) linear(name, x string) string {
 
 // norm is layer normalisation.
 func (g *Graph) norm(name, x string, eps float64) string {
-	return g.op("LayerNormalization", on(x, g.param(name+"/weight"), g.param(name+"/bias")), attribute{"axis", -1}, attribute{"epsilon", float32(eps)})
+	return g.op("LayerNormalization", on(x, g.param(name+"/weight"), g.param(name+"/bias")), attribute{"axis", -1},
+		attribute{"epsilon", float32(eps)})
 }
 
 // activated is an activation by its name.

@@ -9,8 +9,9 @@ import (
 // masked is what is added to the score of a key that is not seen.
 const masked = -1e9
 
-// Text adds a text tower over the inputs input_ids (B, L) and attention_mask (B, L), 1 for words and 0 for padding behind them,
-// with the parameters below name: what stands for a text, (B, m, D). A tower that reads padding like words has no mask.
+// Text adds a text tower over the inputs input_ids (B, L) and attention_mask (B, L), 1 for words and 0 for padding
+// behind them, with the parameters below name: what stands for a text, (B, m, D). A tower that reads padding like words
+// has no mask.
 func (g *Graph) Text(name string, t encoders.TextTower) string {
 	ids := g.input("input_ids", int64Type, "texts", "tokens")
 	switch e := t.Encoder.(type) {
@@ -106,7 +107,8 @@ func (g *Graph) bert(name string, t encoders.TextTower, b encoders.BERT, ids str
 // relative is MPNet's bias of attention by distance, (1, H, L, L).
 func (g *Graph) relative(name string, b encoders.BERT, length string) string {
 	of := g.table("buckets", b.Positions, b.Positions, func(i, j int) int { return b.Bucket(j - i) })
-	bias := g.op("Gather", on(g.param(name+"/relative/weight"), g.until(of, length, 0, 1)), attribute{"axis", 0}) // (L, L, H)
+	// (L, L, H)
+	bias := g.op("Gather", on(g.param(name+"/relative/weight"), g.until(of, length, 0, 1)), attribute{"axis", 0})
 	return g.unsqueeze(g.transpose(bias, 2, 0, 1), 0)
 }
 
@@ -123,7 +125,8 @@ func (g *Graph) preNorm(name string, t encoders.TextTower, p encoders.PreNormTex
 	}
 	for i := range p.Layers {
 		l := fmt.Sprintf("%s/layers/%02d", name, i)
-		x = g.plus(x, g.attention(l+"/attention/qkv", l+"/attention/output", g.norm(l+"/norm1", x, p.Eps), bias, p.Width, p.Heads))
+		x = g.plus(x, g.attention(l+"/attention/qkv", l+"/attention/output", g.norm(l+"/norm1", x, p.Eps), bias,
+			p.Width, p.Heads))
 		x = g.plus(x, g.mlp(l+"/ffn/intermediate", l+"/ffn/output", p.Activation, g.norm(l+"/norm2", x, p.Eps)))
 	}
 	return g.read(t, g.norm(name+"/norm", x, p.Eps), 1)
@@ -131,7 +134,8 @@ func (g *Graph) preNorm(name string, t encoders.TextTower, p encoders.PreNormTex
 
 // causal is what words that come after one add to its scores: (L, L).
 func (g *Graph) causal(length string) string {
-	places := g.op("Range", on(g.op("Squeeze", on(g.ints(0), g.ints(0))), g.op("Squeeze", on(length, g.ints(0))), g.op("Squeeze", on(g.ints(1), g.ints(0)))))
+	places := g.op("Range", on(g.op("Squeeze", on(g.ints(0), g.ints(0))), g.op("Squeeze", on(length, g.ints(0))),
+		g.op("Squeeze", on(g.ints(1), g.ints(0)))))
 	after := g.op("Less", on(g.unsqueeze(places, 1), g.unsqueeze(places, 0)))
 	return g.times(g.op("Cast", on(after), attribute{"to", float32Type}), g.number(masked))
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 )
 
-// Image adds a vision transformer over the input pixel_values (B, 3, S, S), with the parameters below name: what stands for
-// an image, (B, m, D).
+// Image adds a vision transformer over the input pixel_values (B, 3, S, S), with the parameters below name: what stands
+// for an image, (B, m, D).
 func (g *Graph) Image(name string, v encoders.ViT) string {
 	v = v.Full()
 	pixels := g.input("pixel_values", float32Type, "images", 3, v.Size, v.Size)
@@ -24,7 +24,8 @@ func (g *Graph) Image(name string, v encoders.ViT) string {
 		before = append(before, g.repeated(g.unsqueeze(class, 0), pixels, first, v.Width))
 	}
 	if v.Registers > 0 {
-		before = append(before, g.repeated(g.param(name+"/registers", 1, v.Registers, v.Width), pixels, v.Registers, v.Width))
+		before = append(before, g.repeated(g.param(name+"/registers", 1, v.Registers, v.Width), pixels, v.Registers,
+			v.Width))
 	}
 	if len(before) > 0 {
 		x = g.concat(1, append(before, x)...)
@@ -60,7 +61,8 @@ func (g *Graph) patches(name string, v encoders.ViT, pixels string) string {
 	if !v.NoPatchBias {
 		in = append(in, g.param(name+"/patch_embed/bias"))
 	}
-	x := g.op("Conv", in, ints("kernel_shape", v.Patch, v.Patch), ints("strides", v.Patch, v.Patch)) // (B, D, rows, columns)
+	// (B, D, rows, columns)
+	x := g.op("Conv", in, ints("kernel_shape", v.Patch, v.Patch), ints("strides", v.Patch, v.Patch))
 	return g.transpose(g.reshape(x, 0, 0, -1), 0, 2, 1)
 }
 

@@ -22,8 +22,8 @@ func (g *Graph) Bytes() (n int64) {
 	return n
 }
 
-// Write writes the model to w. Where data is not empty it names a file beside it, which WriteData writes and which has the
-// numbers of the constants. Memory holds one of them at a time.
+// Write writes the model to w. Where data is not empty it names a file beside it, which WriteData writes and which has
+// the numbers of the constants. Memory holds one of them at a time.
 func (g *Graph) Write(w io.Writer, data string) error {
 	if g.err != nil {
 		return g.err
@@ -52,7 +52,8 @@ func (g *Graph) Write(w io.Writer, data string) error {
 		if data == "" {
 			inner.head(9, raw)
 		} else {
-			for _, e := range [][2]string{{"location", data}, {"offset", strconv.FormatInt(offset, 10)}, {"length", strconv.FormatInt(raw, 10)}} {
+			for _, e := range [][2]string{{"location", data}, {"offset", strconv.FormatInt(offset, 10)},
+				{"length", strconv.FormatInt(raw, 10)}} {
 				inner.bytes(13, pair(e[0], e[1]))
 			}
 			inner.integer(14, 1)

@@ -11,15 +11,17 @@ import (
 
 // Advice is one thing that a message tells to do.
 type Advice struct {
-	Text string     // the words of the message
-	Ways [][]string // overrides "key=value"; where the words leave the value open there are several, of which one must help
+	Text string // the words of the message
+	// overrides "key=value"; where the words leave the value open there are several, of which one must help
+	Ways [][]string
 }
 
 // Keys is what is known of the keys of a configuration.
 type Keys interface {
 	// Value returns the present value of a key, and whether there is such a key.
 	Value(path string) (any, bool)
-	// Open returns values, as --set has them, to try where the words name a key and leave its value open, such as "set KEY".
+	// Open returns values, as --set has them, to try where the words name a key and leave its value open, such as "set
+	// KEY".
 	Open(path string) []string
 }
 
@@ -49,9 +51,11 @@ const number = `-?\d+(?:\.\d+)?(?:e[+-]?\d+)?`
 const bound = `(` + number + `|[a-z]+(?:\.[a-z0-9_]+)+)`
 
 var (
-	oneOf    = regexp.MustCompile(`^must be (?:empty or )?(?:one|some) of (.+)$`)
-	literal  = regexp.MustCompile(`^must (?:be|name the split|not be set) ?("[^"]*"|true|false|empty|off|none|` + number + `)(?:,| or | with| without| beside| when| for| \(|$)`)
-	ranges   = regexp.MustCompile(`(?:must be |be |, or |or |and |needs [^ ]+ )(>=|>|at least|at most|below|above) ` + bound)
+	oneOf   = regexp.MustCompile(`^must be (?:empty or )?(?:one|some) of (.+)$`)
+	literal = regexp.MustCompile(`^must (?:be|name the split|not be set) ?("[^"]*"|true|false|empty|off|none|` +
+		number + `)(?:,| or | with| without| beside| when| for| \(|$)`)
+	ranges = regexp.MustCompile(`(?:must be |be |, or |or |and |needs [^ ]+ )(>=|>|at least|at most|below|above) ` +
+		bound)
 	between  = regexp.MustCompile(`(?:between|lie between) ` + bound + ` and ` + bound)
 	multiple = regexp.MustCompile(`^must be a multiple of (?:the number of processes, )?` + bound)
 	divides  = regexp.MustCompile(`^must divide ` + bound + `(?: \((\d+)\))?`)
@@ -119,7 +123,8 @@ func (r reader) message(msg string) (list []Advice) {
 	return list
 }
 
-// within returns the ends of a range that the words name and what lies between, those that are outside of no other bound.
+// within returns the ends of a range that the words name and what lies between, those that are outside of no other
+// bound.
 func (r reader) within(msg string) (ways [][]string) {
 	lo, hi, openLo, openHi, found := -1e300, 1e300, false, false, false
 	for _, m := range ranges.FindAllStringSubmatch(msg, -1) {
@@ -167,12 +172,13 @@ var (
 	written = regexp.MustCompile(`^(?:write|such as) (\[.*\]|"[^"]*")$`)
 )
 
-// hint reads what to do about it. Words between "or" and "or" are ways of their own; values joined by "and" or a comma belong
-// together.
+// hint reads what to do about it. Words between "or" and "or" are ways of their own; values joined by "and" or a comma
+// belong together.
 func (r reader) hint(msg, hint string) (list []Advice) {
 	if m := written.FindStringSubmatch(hint); m != nil {
 		v := m[1]
-		if value, ok := r.Value(r.path); ok && strings.HasPrefix(v, `"`) && strings.HasPrefix(fmt.Sprintf("%T", value), "[]") {
+		if value, ok := r.Value(r.path); ok && strings.HasPrefix(v, `"`) &&
+			strings.HasPrefix(fmt.Sprintf("%T", value), "[]") {
 			v = "[" + v + "]"
 		}
 		return []Advice{{hint, [][]string{r.way(v)}}}
@@ -399,7 +405,8 @@ func (r reader) divisors(n float64) (ways [][]string) {
 // literal is a value that the words give: off and empty are the zero of the key.
 func (r reader) literal(v string) [][]string {
 	value, _ := r.Value(r.path)
-	zero := map[string]string{"string": `""`, "bool": "false", "int": "0", "float64": "0", "uint64": "0"}[fmt.Sprintf("%T", value)]
+	zero := map[string]string{"string": `""`, "bool": "false", "int": "0", "float64": "0",
+		"uint64": "0"}[fmt.Sprintf("%T", value)]
 	if zero == "" {
 		zero = "[]"
 	}

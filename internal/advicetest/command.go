@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Change is what a message about a command line tells to do with it: flags with their values to leave out, then arguments to add.
+// Change is what a message about a command line tells to do with it: flags with their values to leave out, then
+// arguments to add.
 type Change struct {
 	Text string
 	Drop []string // names of flags without their dashes
@@ -94,7 +95,8 @@ func OfCommand(k Keys, msg, newFolder string) (list []Change) {
 	}
 	if m := meantFlag.FindStringSubmatch(msg); m != nil {
 		flag, value, _ := strings.Cut(m[1], " ")
-		list = append(list, Change{msg, []string{"\x00" + value}, []string{flag, value}}) // in the place of the bare word
+		// in the place of the bare word
+		list = append(list, Change{msg, []string{"\x00" + value}, []string{flag, value}})
 	}
 	if m := meant.FindStringSubmatch(msg); m != nil {
 		list = append(list, Change{msg, []string{"\x00" + m[1] + "=" + m[2]}, []string{"--set", m[3] + "=" + m[2]}})
@@ -118,7 +120,10 @@ func Sets(k Keys, msg string) (list []Advice) {
 	}
 	return slices.DeleteFunc(reader{Keys: k}.hint("", hint), func(a Advice) bool {
 		return slices.ContainsFunc(a.Ways, func(w []string) bool {
-			return slices.ContainsFunc(w, func(s string) bool { return strings.HasPrefix(s, "=") || strings.HasSuffix(s, "=") })
+			return slices.ContainsFunc(w, func(s string) bool {
+				return strings.HasPrefix(s, "=") ||
+					strings.HasSuffix(s, "=")
+			})
 		})
 	})
 }

@@ -11,9 +11,10 @@ import (
 
 // checker compares results of a product with that of the default.
 //
-// A sum of K terms has, in whatever order it is made, an error of at most K u sum |a||b| with u = 2^-24 (Higham, Accuracy and
-// Stability of Numerical Algorithms, section 3.1), and sum_k |a_ik||b_kj| <= |a_i| |b_j| by the norms of row i of op(A) and
-// column j of op(B). Two right results differ by no more than twice that, and by the roundings of what follows the product.
+// A sum of K terms has, in whatever order it is made, an error of at most K u sum |a||b| with u = 2^-24 (Higham,
+// Accuracy and Stability of Numerical Algorithms, section 3.1), and sum_k |a_ik||b_kj| <= |a_i| |b_j| by the norms of
+// row i of op(A) and column j of op(B). Two right results differ by no more than twice that, and by the roundings of
+// what follows the product.
 type checker struct {
 	e         *Engine
 	p         *gemm.Product

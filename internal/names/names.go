@@ -38,7 +38,8 @@ type How int
 const (
 	Missing How = iota // there is no such name
 	Exact              // by the same clean name
-	// by a name that differs only in Unicode normalisation: an accent is a letter of its own (NFD) or a part of one (NFC)
+	// by a name that differs only in Unicode normalisation: an accent is a letter of its own (NFD) or a part of one
+	// (NFC)
 	Folded
 	Ambiguous // several names differ from it only in Unicode normalisation
 )
@@ -156,8 +157,8 @@ func (l *List) Name(name string) string {
 	return Clean(turned)
 }
 
-// OtherForm adds to the error of a file that is not there that one has the same name in another Unicode normal form, which
-// looks the same.
+// OtherForm adds to the error of a file that is not there that one has the same name in another Unicode normal form,
+// which looks the same.
 func OtherForm(err error, path string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

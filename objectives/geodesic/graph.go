@@ -166,7 +166,8 @@ func (o Options) check(points, channels int) error {
 	case o.Space.Check(channels) != nil:
 		return o.Space.Check(channels)
 	case o.Space.Euclid && !(o.Limit > 0):
-		return fmt.Errorf("limit must be above 0 (got %v): Euclidean distances need one in the unit of the features", o.Limit)
+		return fmt.Errorf("limit must be above 0 (got %v): Euclidean distances need one in the unit of the features",
+			o.Limit)
 	case !(o.Limit > 0):
 		return fmt.Errorf("limit must be above 0 radians (got %v): the paper cuts paths at 4*pi", o.Limit)
 	}
@@ -240,7 +241,8 @@ func (l *Layer) setFirst(below *Layer) {
 
 // CopyFrom makes g a copy of o, which was made with the same sizes and layers.
 func (g *Graph) CopyFrom(o *Graph) {
-	if g.points != o.points || g.channels != o.channels || !slices.Equal(g.options.Layers, o.options.Layers) || g.metric != o.metric {
+	if g.points != o.points || g.channels != o.channels || !slices.Equal(g.options.Layers, o.options.Layers) ||
+		g.metric != o.metric {
 		panic("geodesic: CopyFrom: the graphs differ in their sizes or metric")
 	}
 	copy(g.Owner, o.Owner)

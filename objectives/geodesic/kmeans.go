@@ -139,7 +139,8 @@ func (k *kmeans) checkPart(worker, lo, hi int) {
 // begin with, further ones are seeded. It returns how many there are after the last update;
 // owner and best are of the centres before it. objective receives the mean of
 // 1 - dot product after each assignment.
-func (k *kmeans) run(e *kernel.Engine, c clustering, most int, o Options, r *rand.Rand, objective []float64) (int, []float64) {
+func (k *kmeans) run(e *kernel.Engine, c clustering, most int, o Options, r *rand.Rand, objective []float64) (int,
+	[]float64) {
 	k.prepare(e)
 	k.clustering = c
 	k.setSame()

@@ -17,7 +17,8 @@ func (g *Graph) group(e *kernel.Engine, x []float32, r *rand.Rand) {
 	for i := len(g.Layers) - 2; i >= 0; i-- {
 		l, below := g.Layers[i], g.Layers[i+1]
 		// climb is free until the graph is linked.
-		centres := clustering{x: below.Centres, n: below.Used, centres: l.Centres, used: g.warm(l), owner: below.Parent, best: l.climb}
+		centres := clustering{x: below.Centres, n: below.Used, centres: l.Centres, used: g.warm(l), owner: below.Parent,
+			best: l.climb}
 		g.cluster.run(e, centres, len(l.Parent), g.options, r, nil)
 		l.Used = g.cluster.finish()
 		clear(l.Centres[l.Used*g.channels:])

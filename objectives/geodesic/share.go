@@ -16,9 +16,10 @@ type share struct {
 	err    error // of an exchange
 }
 
-// Share has the builds that follow share their work among ranks, which all call Build with the same points, options, generators
-// and centres before. All get the graph of one process: which centre is nearest to a point is found by one rank for each point, and told
-// to the others. Build exchanges then, and so must come at the same place of the program on all ranks. nil ends it.
+// Share has the builds that follow share their work among ranks, which all call Build with the same points, options,
+// generators and centres before. All get the graph of one process: which centre is nearest to a point is found by one
+// rank for each point, and told to the others. Build exchanges then, and so must come at the same place of the program
+// on all ranks. nil ends it.
 func (g *Graph) Share(ranks parallel.Group) {
 	if ranks != nil && ranks.Size() == 1 {
 		ranks = nil

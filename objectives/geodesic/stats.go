@@ -8,16 +8,19 @@ import (
 // Stats describe a graph and its use. Shares and means over pairs are over all ordered
 // pairs of points of the pool, a point and itself included.
 type Stats struct {
-	Layers    []LayerStats // top first
-	Objective []float64    // mean of 1 - dot product of a point with its centre, of several spheres 1 - the mean cosine, of Euclidean rows the squared distance; see Build
-	Entropy   float64      // of the use of the bottom centres, nats; at most ln(Used)
-	Busiest   float64      // share of the points that the most used centre owns
-	Empty     int          // bottom centres that own no point
-	Reach     float64      // mean distance of a point to its centre
-	Path      float64      // mean path between reachable points
-	Unreached float64      // share of pairs that no path joins
-	Truncated float64      // share of pairs whose path is longer than the limit, each point taken at the mean reach of its centre
-	Seconds   float64      // that the last Build took
+	Layers []LayerStats // top first
+	// mean of 1 - dot product of a point with its centre, of several spheres 1 - the mean cosine, of Euclidean rows the
+	// squared distance; see Build
+	Objective []float64
+	Entropy   float64 // of the use of the bottom centres, nats; at most ln(Used)
+	Busiest   float64 // share of the points that the most used centre owns
+	Empty     int     // bottom centres that own no point
+	Reach     float64 // mean distance of a point to its centre
+	Path      float64 // mean path between reachable points
+	Unreached float64 // share of pairs that no path joins
+	// share of pairs whose path is longer than the limit, each point taken at the mean reach of its centre
+	Truncated float64
+	Seconds   float64 // that the last Build took
 }
 
 // LayerStats describe the graphs of one layer, one for the children of each parent,

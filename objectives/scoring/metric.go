@@ -40,7 +40,8 @@ func (m Metric) Check(dim int) error {
 	case n == 0:
 		return fmt.Errorf("scoring: no metric %q: the forms are cosine, diag, block_diag, dense and mlp", m.Form)
 	case len(m.Weight) != n*d*d:
-		return fmt.Errorf("scoring: metric %s of %d channels has %d weights: want %d", m.Form, dim, len(m.Weight), n*d*d)
+		return fmt.Errorf("scoring: metric %s of %d channels has %d weights: want %d", m.Form, dim, len(m.Weight),
+			n*d*d)
 	}
 	return nil
 }

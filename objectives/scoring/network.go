@@ -29,7 +29,8 @@ func (n *Network) check(dim int) error {
 }
 
 // add adds weight * f to rows of dst, stride apart, for n images (n, C) and m texts (m, C).
-func (p *Network) add(e *compute.Engine, weight float32, images []float32, n int, texts []float32, m, c int, dst []float32, stride int) {
+func (p *Network) add(e *compute.Engine, weight float32, images []float32, n int, texts []float32, m, c int,
+	dst []float32, stride int) {
 	h := len(p.Out)
 	layer, scaled, squares := make([]float32, h*c), make([]float32, h*c), make([]float32, max(n, m)*c)
 	vector.Axpy(layer, 1, p.Product)

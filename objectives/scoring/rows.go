@@ -82,7 +82,8 @@ func (s Score) Rows(e *compute.Engine, images []float32, n int, texts []float32,
 
 // distances adds the terms that are distances, and networks of metrics, to n rows of dst, stride apart, for m texts.
 // work has room for n*m values.
-func (s Score) distances(e *compute.Engine, images []float32, n int, texts []float32, m int, dst []float32, stride int, work []float32) {
+func (s Score) distances(e *compute.Engine, images []float32, n int, texts []float32, m int, dst []float32, stride int,
+	work []float32) {
 	c, channels := s.Space.Dim, s.Space.SphereDim()
 	for _, t := range s.Terms {
 		switch t.Kind {

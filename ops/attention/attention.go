@@ -46,9 +46,10 @@ type CrossArgs struct {
 	KV *gorgonia.Node // (N*Lk, 2D) with rows [k | v]
 	// Index (R) int32 names the key sequence that row r attends to, so that one sequence
 	// serves many rows without a copy; nil means r itself, and then N is R.
-	Index            *gorgonia.Node
-	Lengths          *gorgonia.Node // (R) int32, the keys that row r sees, the first ones; nil: all Lk
-	Bits             *gorgonia.Node // dropout mask of the probabilities, nn.DropoutBits for R*H*Lq rows of Lk elements; nil: none
+	Index   *gorgonia.Node
+	Lengths *gorgonia.Node // (R) int32, the keys that row r sees, the first ones; nil: all Lk
+	// dropout mask of the probabilities, nn.DropoutBits for R*H*Lq rows of Lk elements; nil: none
+	Bits             *gorgonia.Node
 	Bias             *gorgonia.Node // (H, Lq, Lk), added to the scores of every row, for rows without Index; nil: none
 	QueryLen, KeyLen int            // Lq and Lk
 	Heads            int            // H

@@ -62,5 +62,6 @@ func (g Geometry) of(x, w tensor.Shape) (convolve.Sizes, error) {
 		return s, err
 	}
 	s.Batch, s.In, s.Out = b, x[1], w[0]
-	return s, op.Need(w[1] == x[1], "x has %d channels, w %d: groups are not supported, each filter reads all channels", x[1], w[1])
+	return s, op.Need(w[1] == x[1], "x has %d channels, w %d: groups are not supported, each filter reads all channels",
+		x[1], w[1])
 }

@@ -12,7 +12,8 @@ type recurrentBlock struct {
 	values  []float32   // (rows of the context, 2C) W k
 	first   []float32   // (R, 2C) W q + b; in the backward pass the gradient of the first step's gates, summed
 	refined [][]float32 // (rows of pairs, C) x of each step but the first; one memory in the forward pass
-	gates   [][]float32 // (rows of pairs, 2C) g and u of each step but the last, then the gradients of what they were made of
+	// (rows of pairs, 2C) g and u of each step but the last, then the gradients of what they were made of
+	gates   [][]float32
 	lengths [][]float32 // (rows of pairs) |x| before the norm, with Unit
 	threads []recurrentThread
 

@@ -12,9 +12,10 @@ import (
 type scored struct {
 	kind, gradients string // of both ops
 	args            string
-	operands        int   // of the first
-	floats          []int // those with a gradient, in the order of the results of the second; the first is 0, the images' rows
-	passes          int64 // products of the second op, in those of the first, where slopes is nil
+	operands        int // of the first
+	// those with a gradient, in the order of the results of the second; the first is 0, the images' rows
+	floats []int
+	passes int64 // products of the second op, in those of the first, where slopes is nil
 
 	shape   func(in []tensor.Shape) (tensor.Shape, error)
 	scratch func(in []tensor.Shape, threads int, backward bool) int

@@ -189,7 +189,8 @@ func (b *batchNorm) forward(n int) *op.Op {
 					}
 				default:
 					if rows.n < 2 {
-						return fmt.Errorf("ops: batch norm: %d rows of the batch count: the variance of a batch needs 2, take a larger one", rows.n)
+						return fmt.Errorf(
+							"ops: batch norm: %d rows of the batch count: the variance of a batch needs 2, take a larger one", rows.n)
 					}
 					c.Engine.For(sums.parts, 1, measure)
 					b.statistics(c, rows, sums)

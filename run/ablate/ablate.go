@@ -189,7 +189,8 @@ func (a *Ablation) tabulate() error {
 	r := ablation.Results{Title: a.Matrix.Title, Base: a.Base, Seeds: a.Matrix.Seeds, Baseline: a.Matrix.Baseline,
 		Correct: a.Matrix.Correct, Across: a.Matrix.Across.Key, Columns: columns}
 	for _, x := range a.Matrix.Runs {
-		row := ablation.Row{Name: x.Name, Group: x.Group, Start: x.Start, Set: x.Set, Hidden: x.Hidden, Method: x.Method, At: x.At}
+		row := ablation.Row{Name: x.Name, Group: x.Group, Start: x.Start, Set: x.Set, Hidden: x.Hidden,
+			Method: x.Method, At: x.At}
 		for _, seed := range a.Matrix.Seeds {
 			at := slices.IndexFunc(a.jobs, func(j *job) bool { return j.Run.Name == x.Name && j.Seed == seed })
 			j := a.jobs[at]
@@ -224,7 +225,8 @@ func (a *Ablation) save() error {
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{TableFile: []byte(a.Results.Markdown()), CSVFile: []byte(a.Results.CSV()), ResultsFile: text} {
+	for name, content := range map[string][]byte{TableFile: []byte(a.Results.Markdown()),
+		CSVFile: []byte(a.Results.CSV()), ResultsFile: text} {
 		if err := files.Replace(filepath.Join(a.Out, name), content); err != nil {
 			return err
 		}
@@ -280,7 +282,8 @@ func (a *Ablation) Verdict() error {
 	}
 	var errs []error
 	if failed != nil {
-		errs = append(errs, fmt.Errorf("%d of %s failed (the table says why): %s", len(failed), words.Count(n, "run"), strings.Join(failed, "; ")))
+		errs = append(errs, fmt.Errorf("%d of %s failed (the table says why): %s", len(failed), words.Count(n, "run"),
+			strings.Join(failed, "; ")))
 	}
 	for _, c := range a.Results.Columns {
 		has := false

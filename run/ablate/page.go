@@ -52,7 +52,8 @@ func (a *Ablation) page() ([]byte, error) {
 	for i, s := range r.Seeds {
 		seeds[i] = fmt.Sprint(s)
 	}
-	p.Facts = []pages.Fact{{Name: "base", Value: filepath.Base(r.Base)}, {Name: "seeds", Value: strings.Join(seeds, ", ")}, {Name: "runs done", Value: r.Progress()}}
+	p.Facts = []pages.Fact{{Name: "base", Value: filepath.Base(r.Base)},
+		{Name: "seeds", Value: strings.Join(seeds, ", ")}, {Name: "runs done", Value: r.Progress()}}
 	if r.Baseline != "" {
 		p.Facts = append(p.Facts, pages.Fact{Name: "baseline", Value: r.Baseline})
 	}
@@ -78,7 +79,8 @@ func (a *Ablation) page() ([]byte, error) {
 // pageLegend is the legend of the tables with the marks that the page has: a difference stands
 // in small type there, not in parentheses.
 func pageLegend(r *ablation.Results) string {
-	return strings.NewReplacer("**Bold**", "Bold on green", "*italic*", "italic", "In parentheses:", "In small type:").Replace(r.Legend())
+	return strings.NewReplacer("**Bold**", "Bold on green", "*italic*", "italic", "In parentheses:",
+		"In small type:").Replace(r.Legend())
 }
 
 // pageTable is a table with the texts of table.md.

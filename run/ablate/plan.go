@@ -73,7 +73,8 @@ func read(file string, o Options) (*Ablation, error) {
 		base = filepath.Join(filepath.Dir(file), base)
 	}
 	if _, err := os.Stat(base); err != nil {
-		return nil, config.Errors{{Path: "base", Value: m.Base, Msg: err.Error(), Hint: "the path is relative to the matrix file", Where: file}}
+		return nil, config.Errors{{Path: "base", Value: m.Base, Msg: err.Error(),
+			Hint: "the path is relative to the matrix file", Where: file}}
 	}
 	a := &Ablation{Matrix: m, Base: base, Out: o.Out, o: o, note: o.Log}
 	if a.note == nil {
@@ -161,14 +162,17 @@ func (j *job) load(a *Ablation, sets []string) (err error) {
 	for _, s := range all {
 		switch key, _, _ := strings.Cut(s, "="); strings.TrimSpace(key) {
 		case "run.seed", "run.name", "run.out":
-			return config.Errors{{Path: strings.TrimSpace(key), Msg: "belongs to the ablation", Hint: "use seeds, the run's name and --out", Where: "--set " + s}}
+			return config.Errors{{Path: strings.TrimSpace(key), Msg: "belongs to the ablation",
+				Hint: "use seeds, the run's name and --out", Where: "--set " + s}}
 		case "init.checkpoint":
 			if j.start != nil {
-				return config.Errors{{Path: "init.checkpoint", Msg: "is what start stands for", Hint: "leave out one of them", Where: "--set " + s}}
+				return config.Errors{{Path: "init.checkpoint", Msg: "is what start stands for",
+					Hint: "leave out one of them", Where: "--set " + s}}
 			}
 		}
 	}
-	all = append(all, config.Override("run.name", j.Run.Name), config.Override("run.out", j.dir), fmt.Sprintf("run.seed=%d", j.Seed))
+	all = append(all, config.Override("run.name", j.Run.Name), config.Override("run.out", j.dir),
+		fmt.Sprintf("run.seed=%d", j.Seed))
 	if j.start != nil {
 		all = append(all, config.Override("init.checkpoint", j.start.dir), "init.image.path=''", "init.text.path=''")
 	}
@@ -183,7 +187,9 @@ func (j *job) load(a *Ablation, sets []string) (err error) {
 	}
 	var errs config.Errors
 	for _, c := range config.Conflicts(j.start.cfg, j.cfg, config.FixedMeaning) { // as the run requires
-		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: fmt.Sprintf("the run that it starts from, %s, has %v", j.start.Run.Name, c.With), Hint: "use its value"})
+		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now,
+			Msg:  fmt.Sprintf("the run that it starts from, %s, has %v", j.start.Run.Name, c.With),
+			Hint: "use its value"})
 	}
 	if errs != nil {
 		return errs

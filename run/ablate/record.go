@@ -97,7 +97,8 @@ func (a *Ablation) checkFolders() error {
 	if n := len(changed) - shown; n > 0 {
 		text += fmt.Sprintf("\nand %s", words.Count(n, "more folder"))
 	}
-	return &run.ArgumentError{Err: fmt.Errorf("%s do not belong to this matrix:\n%s\nRemove them to make these runs anew, go back to the old settings, or choose another folder with --out", words.Count(len(changed), "run folder"), text)}
+	return &run.ArgumentError{Err: fmt.Errorf(
+		"%s do not belong to this matrix:\n%s\nRemove them to make these runs anew, go back to the old settings, or choose another folder with --out", words.Count(len(changed), "run folder"), text)}
 }
 
 // conflict says why the folder of a job cannot be gone on with; empty: it can.

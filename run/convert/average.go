@@ -45,7 +45,8 @@ var averaged = []string{"model", train.MomentumGroup}
 // Memory holds the parameters once.
 func Average(path string, o AverageOptions) (Averaged, error) {
 	if (o.Last > 0) == (o.Best > 0) || o.Last < 0 || o.Best < 0 {
-		return Averaged{}, console.Argument("the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)
+		return Averaged{}, console.Argument(
+			"the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)
 	}
 	if err := folder.Vacant(o.Out, console.Lines(o.Log).Say); err != nil {
 		return Averaged{}, err
@@ -112,9 +113,11 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 	}
 	defer newest.Close()
 	if newest.Notice != "" {
-		return nil, fmt.Errorf("%s: a mean without it would be another one: remove its folder to take that", newest.Notice)
+		return nil, fmt.Errorf("%s: a mean without it would be another one: remove its folder to take that",
+			newest.Notice)
 	}
-	all = slices.DeleteFunc(all, func(e checkpoint.Entry) bool { return e.Step > newest.Step }) // left by a run that went back
+	// left by a run that went back
+	all = slices.DeleteFunc(all, func(e checkpoint.Entry) bool { return e.Step > newest.Step })
 	n, what, key := o.Last, "checkpoints", "train.keep_last"
 	if o.Best > 0 {
 		n, what, key = o.Best, "checkpoints with an evaluation", "train.keep_best"
@@ -146,7 +149,8 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 
 // noMean refuses a mean of a closed form.
 func noMean(c config.Config) error {
-	return console.Argument("model.system = %q is fitted at once, and has one checkpoint: a mean is of others", c.Model.System)
+	return console.Argument("model.system = %q is fitted at once, and has one checkpoint: a mean is of others",
+		c.Model.System)
 }
 
 // averaging is the mean of what was added, and the files of the last checkpoint.
@@ -173,7 +177,8 @@ func (a *averaging) add(e checkpoint.Entry) error {
 		return noMean(cfg)
 	}
 	if a.from != "" {
-		if err := setup.Conflicts(a.cfg, cfg, config.FixedModel, fmt.Sprintf("%s was made", a.from), "take fewer checkpoints"); err != nil {
+		if err := setup.Conflicts(a.cfg, cfg, config.FixedModel, fmt.Sprintf("%s was made", a.from),
+			"take fewer checkpoints"); err != nil {
 			return err
 		}
 	}
@@ -203,7 +208,9 @@ func (a *averaging) add(e checkpoint.Entry) error {
 		}
 		if first {
 			for _, p := range params {
-				a.groups[group] = append(a.groups[group], state.Tensor{Name: p.Name, Shape: p.Shape, Data: make([]float32, tensor.Shape(p.Shape).TotalSize())})
+				a.groups[group] = append(a.groups[group],
+					state.Tensor{Name: p.Name, Shape: p.Shape,
+						Data: make([]float32, tensor.Shape(p.Shape).TotalSize())})
 			}
 		}
 		if err := mean(a.groups[group], params, a.count, e.Path); err != nil {
@@ -220,7 +227,8 @@ func (a *averaging) add(e checkpoint.Entry) error {
 // so that what all have, such as a frozen tower, keeps its bits. Of a sum a third of it may be another number.
 func mean(list []state.Tensor, params []weights.Param, n int, path string) error {
 	if len(list) > 0 && len(list) != len(params) {
-		return fmt.Errorf("%s has %d parameters, and the checkpoints before it %d: they are of other models", path, len(params), len(list))
+		return fmt.Errorf("%s has %d parameters, and the checkpoints before it %d: they are of other models", path,
+			len(params), len(list))
 	}
 	for i, t := range list {
 		p := params[i]

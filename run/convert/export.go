@@ -102,7 +102,8 @@ func teacherOf(t *run.Trained, params []weights.Param) (list []weights.Param, er
 		}
 		for _, side := range []string{"image", "text"} {
 			if info, ok := f.Lookup(side); ok {
-				list = append(list, weights.Param{Name: "queue/" + side, Shape: info.Shape, Read: func(dst []float32) error { return f.ReadFloat32(side, dst) }})
+				list = append(list, weights.Param{Name: "queue/" + side, Shape: info.Shape,
+					Read: func(dst []float32) error { return f.ReadFloat32(side, dst) }})
 			}
 		}
 	}

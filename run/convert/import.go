@@ -99,7 +99,8 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 		return nil, err
 	}
 	defer engine.Close()
-	p, err := train.Layout(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Rows: m.Shape(setup.WordEmbeddings)[0], Start: m})
+	p, err := train.Layout(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok,
+		Rows: m.Shape(setup.WordEmbeddings)[0], Start: m})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,8 @@ func WeightSettings(path, family string) (*Imported, error) {
 
 // described is weights at path, of which nothing was compared.
 func described(path string, m *weights.Model) *Imported {
-	r := &Imported{Family: m.Family, From: m.Path(), Read: []string{}, Resampled: []string{}, Fresh: []string{}, Unread: []string{}, Unknown: []string{}, Notes: []string{}}
+	r := &Imported{Family: m.Family, From: m.Path(), Read: []string{}, Resampled: []string{}, Fresh: []string{},
+		Unread: []string{}, Unknown: []string{}, Notes: []string{}}
 	r.Unknown, r.Notes = append(r.Unknown, m.Report().Unexpected...), append(r.Notes, m.Notes...)
 	switch image, text := setup.HasSide(m, "image"), setup.HasSide(m, "text"); {
 	case !text:
@@ -161,7 +163,8 @@ func (r *Imported) setAll(path string, m *weights.Model) {
 	add := func(s weights.Setting) {
 		r.Settings = append(r.Settings, s.String())
 		value := strings.ReplaceAll(s.Value, ", ", ",")
-		if text, quoted := strings.CutPrefix(value, `"`); quoted && setup.PlainWord.MatchString(strings.TrimSuffix(text, `"`)) {
+		if text, quoted := strings.CutPrefix(value, `"`); quoted &&
+			setup.PlainWord.MatchString(strings.TrimSuffix(text, `"`)) {
 			value = strings.TrimSuffix(text, `"`) // of a text alone, which --set takes without quotes
 		}
 		r.Flags = append(r.Flags, "--set "+setup.ShellWord(s.Key+"="+value))
@@ -192,13 +195,15 @@ func (r *Imported) setAll(path string, m *weights.Model) {
 // trainedAs are the settings by which a run goes on as the models of a family were trained.
 func trainedAs(m *weights.Model) []weights.Setting {
 	const on, off = "1", "0"
-	dual := []weights.Setting{{Key: "momentum.enabled", Value: "false"}, {Key: "queue.size", Value: off}, {Key: "objective.itc.weight", Value: off},
+	dual := []weights.Setting{{Key: "momentum.enabled", Value: "false"}, {Key: "queue.size", Value: off},
+		{Key: "objective.itc.weight", Value: off},
 		{Key: "objective.distill.alpha", Value: off}, {Key: "model.text.dropout", Value: off}, {Key: "eval.rerank_top", Value: off}, {Key: "data.clean", Value: "none"}}
 	switch {
 	case m.Has("siglip/bias"):
 		return append(dual, weights.Setting{Key: "objective.siglip.weight", Value: on})
 	case slices.Contains([]string{"clip", "open_clip", "open_clip_timm"}, m.Family):
-		return append(dual, weights.Setting{Key: "objective.itc.in_batch_weight", Value: on}, weights.Setting{Key: "objective.itc.log_temperature", Value: "true"},
+		return append(dual, weights.Setting{Key: "objective.itc.in_batch_weight", Value: on},
+			weights.Setting{Key: "objective.itc.log_temperature", Value: "true"},
 			weights.Setting{Key: "objective.itc.temperature_min", Value: "0.01"})
 	}
 	return nil
@@ -222,7 +227,8 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 	if place := setup.TokenizerOf(m); place != "" {
 		sets = append(sets, config.Override("data.vocab", place), "data.template="+source.TemplateFile)
 	}
-	sets = slices.Concat(sets, o.Set, []string{"init.checkpoint=''", "init.image.path=''", "init.text.path=''", config.Override("run.out", o.Out)})
+	sets = slices.Concat(sets, o.Set, []string{"init.checkpoint=''", "init.image.path=''", "init.text.path=''",
+		config.Override("run.out", o.Out)})
 	cfg, notices, err := config.LoadNoted(o.File, sets)
 	for _, n := range notices {
 		console.Lines(o.Log).Say("note: %s", n)
@@ -275,11 +281,13 @@ func (r *Imported) compare(p *model.Params, m *weights.Model, allow bool) error 
 	if strings.HasPrefix(r.Fresh[0], "text/mlm/") || r.Fresh[0] == "temperature" {
 		hint += "; a model that is not trained by masked words has none with --set objective.mlm.weight=0"
 	}
-	return fmt.Errorf("%s lacks %d parameters of the model (%s): %s", m.Path(), len(r.Fresh), setup.FirstNames(r.Fresh), hint)
+	return fmt.Errorf("%s lacks %d parameters of the model (%s): %s", m.Path(), len(r.Fresh), setup.FirstNames(r.Fresh),
+		hint)
 }
 
 // writeImported writes a run folder.
-func writeImported(dir string, cfg config.Config, env runlog.Environment, snap checkpoint.Snapshot, say func(format string, args ...any)) error {
+func writeImported(dir string, cfg config.Config, env runlog.Environment, snap checkpoint.Snapshot,
+	say func(format string, args ...any)) error {
 	return folder.New(dir, say, func() error {
 		store, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{})
 		if err != nil {

@@ -61,7 +61,8 @@ type Result struct {
 // Split encodes a split (empty: eval.split) and writes its features with the names of their rows to the folder out
 // (empty: RUN/embeddings-SPLIT). progress is told how much of a phase is done and may be nil. Memory holds the
 // features of a batch. Several processes share the encoding, and rank 0 writes.
-func Split(ctx context.Context, t *run.Trained, split, out string, progress func(phase string, done, total int)) (done Result, err error) {
+func Split(ctx context.Context, t *run.Trained, split, out string,
+	progress func(phase string, done, total int)) (done Result, err error) {
 	split = t.SplitName(split)
 	if out == "" {
 		out = filepath.Join(t.Folder(), "embeddings-"+split)
@@ -83,7 +84,8 @@ func Split(ctx context.Context, t *run.Trained, split, out string, progress func
 	}
 	ck := t.Checkpoint
 	t.SayUnknownWords(split, set)
-	begun := Result{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Twin: t.Twin, weights: t.Weights(), evalScore: t.Config.Eval.Score, reading: reading(t.Config)}
+	begun := Result{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Twin: t.Twin, weights: t.Weights(),
+		evalScore: t.Config.Eval.Score, reading: reading(t.Config)}
 	done = begun
 	err = t.Tolerate(ctx, set, progress, func() error {
 		done = begun
@@ -115,12 +117,14 @@ func openFolder(t *run.Trained, out, other string) (l *files.FolderLock, err err
 
 // encodingOf says how rows are encoded.
 func encodingOf(t *run.Trained, progress func(phase string, done, total int)) tasks.Encoding {
-	return tasks.Encoding{BatchSize: t.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: t.Group, Progress: progress}
+	return tasks.Encoding{BatchSize: t.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: t.Group,
+		Progress: progress}
 }
 
 // writeSplit encodes set, completes what is said of it and writes the files. Features go by way of
 // files without a name, so that memory holds those of a batch.
-func writeSplit(ctx context.Context, t *run.Trained, set *run.Split, e tasks.Encoding, done *Result, lost func() error) error {
+func writeSplit(ctx context.Context, t *run.Trained, set *run.Split, e tasks.Encoding, done *Result,
+	lost func() error) error {
 	rows, err := newRowEncoder(t)
 	if err != nil {
 		return err
@@ -195,7 +199,8 @@ type namedImages interface{ ImageName(i int) string }
 // sums of all files.
 func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) error {
 	meta := map[string]string{"model": absolute(done.Model), "step": strconv.Itoa(done.Step), "split": done.Split,
-		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space, "eval_score": done.evalScore}
+		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space,
+		"eval_score": done.evalScore}
 	lines := func(n int, row func(i int) any) func(w io.Writer) error {
 		return func(w io.Writer) error {
 			e := json.NewEncoder(w)
@@ -253,5 +258,6 @@ func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) 
 	if done.reading != "" && done.Texts > 0 {
 		meta["reading"] = done.reading
 	}
-	return files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.WriteSummed(w, tensors, meta) })
+	return files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile),
+		func(w io.Writer) error { return safetensors.WriteSummed(w, tensors, meta) })
 }

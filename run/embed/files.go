@@ -32,7 +32,8 @@ import (
 // same where names and bytes are; images are read for that where what the file system says of them does not prove it.
 // progress is told how much of a shard is done and may be nil. Several processes share the encoding and rank 0
 // writes; with Inputs.LeaveOut rank 0 does all of it.
-func Files(ctx context.Context, t *run.Trained, in Inputs, out string, progress func(phase string, done, total int)) (done Result, err error) {
+func Files(ctx context.Context, t *run.Trained, in Inputs, out string,
+	progress func(phase string, done, total int)) (done Result, err error) {
 	if t.Group.Size() > 1 && in.LeaveOut { // which inputs are left out only their reader knows
 		if err := t.Load(); err != nil {
 			return done, err
@@ -49,7 +50,8 @@ func Files(ctx context.Context, t *run.Trained, in Inputs, out string, progress 
 	return writeFiles(ctx, t, in, out, progress)
 }
 
-func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string, progress func(phase string, done, total int)) (done Result, err error) {
+func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string,
+	progress func(phase string, done, total int)) (done Result, err error) {
 	if err := in.setDefaults(t.Config); err != nil {
 		return done, err
 	}
@@ -59,7 +61,11 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string, prog
 				progress("converting "+filepath.Base(in.Rows), done, total)
 			}
 		}
-		if err := parallel.First(t.Group, func() error { return features.Convert(ctx, in.Rows, in.Tensor, t.Config.Data.CacheDir, told) }); err != nil {
+		if err := parallel.First(t.Group,
+			func() error {
+				return features.Convert(ctx, in.Rows, in.Tensor, t.Config.Data.CacheDir,
+					told)
+			}); err != nil {
 			return done, fmt.Errorf("--rows: %w", err)
 		}
 	}
@@ -93,7 +99,8 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string, prog
 	}
 	done.Path, done.Model, done.Step, done.Twin = out, t.Checkpoint.Path, t.Checkpoint.Step, t.Twin
 	rows.describe(&done)
-	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: absolute(done.Model), Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.Weights()}
+	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: absolute(done.Model), Step: done.Step, Score: done.Score,
+		EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.Weights()}
 	switch {
 	case in.Texts != "":
 		m.Reading = reading(t.Config)
@@ -112,7 +119,9 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string, prog
 	}
 	done.Shards, done.Kept, done.LeftOut = len(s.m.Shards), s.kept, s.m.LeftOut
 	done.Account = from.Account()
-	done.Account.Move(map[string]string{"images": images.FileUnit, "texts": "line", "rows": "row"}[m.Source], s.m.LeftOut, "it cannot be read") // those of shards that were kept too
+	// those of shards that were kept too
+	done.Account.Move(map[string]string{"images": images.FileUnit, "texts": "line", "rows": "row"}[m.Source],
+		s.m.LeftOut, "it cannot be read")
 	done.Images = s.m.Rows
 	if m.Side == gallery.Text {
 		done.Images, done.Texts = 0, s.m.Rows
@@ -122,7 +131,8 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string, prog
 		if !done.Account.Whole() {
 			found = ": " + done.Account.String()
 		}
-		return done, fmt.Errorf("%s has nothing to embed%s: give images (%s), lines of text or rows", m.From, found, images.FormatsRead)
+		return done, fmt.Errorf("%s has nothing to embed%s: give images (%s), lines of text or rows", m.From, found,
+			images.FormatsRead)
 	}
 	return done, nil
 }
@@ -299,7 +309,8 @@ func (s *sharding) stale(ctx context.Context, x *gallery.Shard, p *part, sum str
 	case x.Rows < x.Inputs && !s.in.LeaveOut:
 		return fmt.Sprintf("it leaves out %d of its %s", x.Inputs-x.Rows, s.m.Source)
 	case x.Rows < x.Inputs && s.was.MaxPixels > 0 && s.m.MaxPixels > s.was.MaxPixels:
-		return fmt.Sprintf("it leaves out %d of its %s, and data.max_pixels has grown from %d to %d", x.Inputs-x.Rows, s.m.Source, s.was.MaxPixels, s.m.MaxPixels)
+		return fmt.Sprintf("it leaves out %d of its %s, and data.max_pixels has grown from %d to %d", x.Inputs-x.Rows,
+			s.m.Source, s.was.MaxPixels, s.m.MaxPixels)
 	}
 	one := gallery.Manifest{Shards: []gallery.Shard{*x}}
 	for _, f := range one.Checks(s.dir) {
@@ -390,7 +401,8 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 	}
 	base := fmt.Sprintf("%ss-%05d", s.m.Side, k)
 	x = gallery.Shard{Features: base + ".safetensors", Names: base + ".jsonl", Rows: kept, Inputs: n}
-	meta := map[string]string{"model": s.m.Model, "step": strconv.Itoa(s.m.Step), "score": s.m.Score, "product": strconv.FormatBool(s.m.Product), "space": s.m.Space}
+	meta := map[string]string{"model": s.m.Model, "step": strconv.Itoa(s.m.Step), "score": s.m.Score,
+		"product": strconv.FormatBool(s.m.Product), "space": s.m.Space}
 	x.FeaturesBytes, x.FeaturesSum, err = replaceSummed(filepath.Join(s.dir, x.Features), func(w io.Writer) error {
 		return safetensors.Write(w, rows.tensors(s.m.Dim), meta)
 	})

@@ -104,7 +104,8 @@ func (g listedRows) Fill(i int, row batch.Row) error {
 
 func (g lenient) Fill(i int, row batch.Row) error {
 	if g.bad[i] = g.Gallery.Fill(i, row); g.bad[i] != nil {
-		for _, c := range g.Columns() { // what was read so far may be no number, which a closed form refuses for the whole batch
+		// what was read so far may be no number, which a closed form refuses for the whole batch
+		for _, c := range g.Columns() {
 			clear(row.Floats(c.Name))
 		}
 	}

@@ -148,7 +148,8 @@ func openImages(cfg config.Config, from string) (*imageInputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
 	}
-	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, input: cfg.ImageInput(), maxPixels: cfg.Data.MaxPixels, met: account.New()}
+	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, input: cfg.ImageInput(),
+		maxPixels: cfg.Data.MaxPixels, met: account.New()}
 	paths := images.Below(abs, x.met)
 	if !st.IsDir() {
 		x.root = filepath.Dir(abs)
@@ -159,7 +160,8 @@ func openImages(cfg config.Config, from string) (*imageInputs, error) {
 				name := written.Name(l.text)
 				if err == nil {
 					x.met.Used(images.FileUnit, 1)
-					x.met.Changed(images.FileUnit, written.Turned-turned, "backslashes in the path, which are read as slashes", l.text)
+					x.met.Changed(images.FileUnit, written.Turned-turned,
+						"backslashes in the path, which are read as slashes", l.text)
 				}
 				if !yield(filepath.FromSlash(name), err) || err != nil {
 					return
@@ -294,7 +296,8 @@ func textLines(path string) iter.Seq2[numbered, error] {
 		}
 		switch err := lines.Err(); {
 		case errors.Is(err, bufio.ErrTooLong):
-			yield(numbered{}, fmt.Errorf("%s: line %d has more than %d bytes: give one text or path a line", path, n+1, maxTextLine))
+			yield(numbered{}, fmt.Errorf("%s: line %d has more than %d bytes: give one text or path a line", path, n+1,
+				maxTextLine))
 		case err != nil:
 			yield(numbered{}, fmt.Errorf("%s: %w", path, err))
 		}
@@ -349,8 +352,11 @@ func (x *textInputs) next(n int) (*part, error) {
 		x.met.LeftOut("line", l.number-x.last-1, "a blank line")
 		x.last = l.number
 		lines, texts = append(lines, l), append(texts, l.text)
-		if c := x.columns(); c != nil && data.CountUnknown(c.Tokenizer, c.Tokenizer.Encode(data.Clean(x.cfg.Data.Clean, l.text, x.cfg.Data.MaxWords), 0)) > 0 {
-			x.met.Changed("line", 1, "with words that the vocabulary lacks", fmt.Sprintf("line %d: %s", l.number, l.text))
+		if c := x.columns(); c != nil &&
+			data.CountUnknown(c.Tokenizer, c.Tokenizer.Encode(data.Clean(x.cfg.Data.Clean, l.text, x.cfg.Data.MaxWords),
+				0)) > 0 {
+			x.met.Changed("line", 1, "with words that the vocabulary lacks",
+				fmt.Sprintf("line %d: %s", l.number, l.text))
 		}
 		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%d\x00%s\n", l.number, l.text))
 	}

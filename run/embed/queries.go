@@ -58,7 +58,8 @@ func OpenQueries(g *gallery.Gallery, path string, o run.OpenOptions) (*Queries, 
 	step, weights := t.Checkpoint.Step, t.Weights()
 	switch other := weights != "" && g.Meta.Weights != "" && weights != g.Meta.Weights; {
 	case named && other:
-		return nil, errors.Join(fmt.Errorf("the gallery %s was made by %s before it was trained anew: embed again, or name a copy of the old one with --checkpoint", g.Path, path), t.Close())
+		return nil, errors.Join(fmt.Errorf(
+			"the gallery %s was made by %s before it was trained anew: embed again, or name a copy of the old one with --checkpoint", g.Path, path), t.Close())
 	case !named && g.Meta.Model != "" && step != g.Meta.Step:
 		console.Lines(o.Log).Say("note: the gallery was made at step %d, this checkpoint is of step %d: unless they are of one model, scores mean nothing", g.Meta.Step, step)
 	case !named && other:
@@ -82,7 +83,8 @@ func (q *Queries) open(g *gallery.Gallery) (err error) {
 	q.rows.describe(&said)
 	switch meta := g.Meta; {
 	case said.Dim != g.Dim():
-		return fmt.Errorf("%s has features of %d channels, the gallery %s of %d: name the checkpoint that made it", q.Checkpoint.Path, said.Dim, g.Path, g.Dim())
+		return fmt.Errorf("%s has features of %d channels, the gallery %s of %d: name the checkpoint that made it",
+			q.Checkpoint.Path, said.Dim, g.Path, g.Dim())
 	case meta.Score != "" && said.Score != meta.Score:
 		return fmt.Errorf("%s compares pairs by %s, the gallery %s was made for %s: name that score with --set eval.score", q.Checkpoint.Path, said.Score, g.Path, meta.Score)
 	}
@@ -94,7 +96,8 @@ func (q *Queries) Reads(side string) error {
 	cfg := q.Config
 	switch {
 	case cfg.Has(section.Stored):
-		return fmt.Errorf("model.system %q reads stored features: query by a row, a vector or features of its encoders", cfg.Model.System)
+		return fmt.Errorf("model.system %q reads stored features: query by a row, a vector or features of its encoders",
+			cfg.Model.System)
 	case side == gallery.Image && cfg.Has(section.Regions):
 		return noPictures(cfg)
 	case side == gallery.Image && cfg.Has(section.Sentences):
@@ -126,7 +129,8 @@ func (q *Queries) Images(ctx context.Context, images []*transform.Image) (featur
 	if err := q.Reads(gallery.Image); err != nil {
 		return nil, nil, err
 	}
-	rows, features, err = q.encode(ctx, gallery.Image, listedImages{len(images), q.Config.Model.Image.Size, q.Config.ImageInput(), func(i int) (*transform.Image, error) { return images[i], nil }})
+	rows, features, err = q.encode(ctx, gallery.Image, listedImages{len(images), q.Config.Model.Image.Size,
+		q.Config.ImageInput(), func(i int) (*transform.Image, error) { return images[i], nil }})
 	if features == nil {
 		features = rows
 	}
@@ -143,7 +147,8 @@ func (q *Queries) Features(ctx context.Context, side string, x []float32) (featu
 	width := q.Width(side)
 	switch {
 	case width == 0:
-		return nil, nil, fmt.Errorf("model.system %q reads images and texts: query by one of these", q.Config.Model.System)
+		return nil, nil, fmt.Errorf("model.system %q reads images and texts: query by one of these",
+			q.Config.Model.System)
 	case len(x) == 0 || len(x)%width != 0:
 		return nil, nil, fmt.Errorf("run: %d numbers are no rows of %d", len(x), width)
 	}

@@ -57,9 +57,11 @@ func WriteRegions(ctx context.Context, t *run.Trained, o RegionOptions) (Regions
 }
 
 // WriteRegionsOf is Trained.WriteRegions of the image tower that init.image of a configuration names.
-func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log io.Writer) (done RegionsWritten, err error) {
+func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log io.Writer) (done RegionsWritten,
+	err error) {
 	if image, _ := cfg.Towers(); image == "" {
-		return done, config.Errors{{Path: "init.image.path", Value: "", Msg: "must name the weights of an image tower", Hint: "or name a run with --checkpoint"}}
+		return done, config.Errors{{Path: "init.image.path", Value: "", Msg: "must name the weights of an image tower",
+			Hint: "or name a run with --checkpoint"}}
 	}
 	tok, err := setup.Tokenizer(ctx, cfg, nil, o.Progress)
 	if err != nil {
@@ -75,7 +77,8 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 		return done, err
 	}
 	defer engine.Close()
-	m, err := train.NewModel(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Rows: from.WordRows(), Start: from})
+	m, err := train.NewModel(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Rows: from.WordRows(),
+		Start: from})
 	if err != nil {
 		return done, err
 	}
@@ -87,7 +90,8 @@ func WriteRegionsOf(ctx context.Context, cfg config.Config, o RegionOptions, log
 }
 
 // regionSplit opens a split whose images are encoded, with its captions as they are written.
-func regionSplit(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (*data.Eval, error) {
+func regionSplit(ctx context.Context, cfg config.Config, split string,
+	progress func(phase string, done, of int)) (*data.Eval, error) {
 	if err := source.CheckSplit(cfg.Source(), split); err != nil {
 		return nil, &console.ArgumentError{Err: err}
 	}
@@ -95,10 +99,12 @@ func regionSplit(ctx context.Context, cfg config.Config, split string, progress 
 	if err != nil {
 		return nil, err
 	}
-	return data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: cfg.ImageInput(), Clean: data.CleanWhitespace})
+	return data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: cfg.ImageInput(),
+		Clean: data.CleanWhitespace})
 }
 
-func writeRegions(ctx context.Context, m run.Model, cfg config.Config, o RegionOptions, say func(format string, args ...any)) (done RegionsWritten, err error) {
+func writeRegions(ctx context.Context, m run.Model, cfg config.Config, o RegionOptions,
+	say func(format string, args ...any)) (done RegionsWritten, err error) {
 	if cfg.Has(section.Stored) || cfg.Has(section.Sentences) {
 		return done, console.Argument("model.system %q has no image tower, whose patches are regions", cfg.Model.System)
 	}
@@ -117,7 +123,8 @@ func writeRegions(ctx context.Context, m run.Model, cfg config.Config, o RegionO
 	if err != nil {
 		return done, err
 	}
-	done = RegionsWritten{Path: o.Out, Split: cfg.Data.Regions.Split(split), Images: set.NumImages(), Regions: g.cells * g.cells, Width: m.Image().Width()}
+	done = RegionsWritten{Path: o.Out, Split: cfg.Data.Regions.Split(split), Images: set.NumImages(),
+		Regions: g.cells * g.cells, Width: m.Image().Width()}
 	if done.Split == "" {
 		done.Split = split
 	}
@@ -152,19 +159,21 @@ func writeRegions(ctx context.Context, m run.Model, cfg config.Config, o RegionO
 	}); err != nil {
 		return done, err
 	}
-	e := tasks.Encoding{BatchSize: cfg.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: o.Progress, States: true}
+	e := tasks.Encoding{BatchSize: cfg.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: o.Progress,
+		States: true}
 	row := make([]float32, done.Regions*done.Width)
-	return done, features.WriteArray(file("_ims.npy"), []int{done.Regions, done.Width}, func(emit func([]float32) error) error {
-		return e.Run(ctx, m.Image(), set.Images(), "encoding "+split, func(x tasks.Encoded) error {
-			for i := range x.Rows {
-				g.pool(x.States[i*m.Image().Len()*done.Width:], row)
-				if err := emit(row); err != nil {
-					return err
+	return done, features.WriteArray(file("_ims.npy"), []int{done.Regions, done.Width},
+		func(emit func([]float32) error) error {
+			return e.Run(ctx, m.Image(), set.Images(), "encoding "+split, func(x tasks.Encoded) error {
+				for i := range x.Rows {
+					g.pool(x.States[i*m.Image().Len()*done.Width:], row)
+					if err := emit(row); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
+				return nil
+			})
 		})
-	})
 }
 
 // captionsOfAll is the number of captions of each image that are written: n, or where that is 0 the least that one has.
@@ -176,7 +185,8 @@ func captionsOfAll(set *data.Eval, n int) (int, error) {
 		}
 	}
 	if n > least {
-		return 0, console.Argument("--captions must be at most %s: so many has %s (got %d)", words.Count(least, "caption"), set.ImageName(at), n)
+		return 0, console.Argument("--captions must be at most %s: so many has %s (got %d)", words.Count(least,
+			"caption"), set.ImageName(at), n)
 	}
 	if n == 0 {
 		n = least
@@ -193,7 +203,8 @@ func writeCaptions(set *data.Eval, done RegionsWritten, file func(end string) st
 		}
 		fmt.Fprintln(&ids, set.ImageID(i))
 	}
-	return errors.Join(files.Replace(file("_caps.txt"), []byte(captions.String())), files.Replace(file("_ids.txt"), []byte(ids.String())))
+	return errors.Join(files.Replace(file("_caps.txt"), []byte(captions.String())),
+		files.Replace(file("_ids.txt"), []byte(ids.String())))
 }
 
 // grid is the patches of a picture in cells.
@@ -214,7 +225,8 @@ func newGrid(e run.Encoder, cfg config.Config, cells int) (g grid, err error) {
 		return g, fmt.Errorf("the image tower has %d tokens, fewer than the %d patches of its picture: its patches are no grid", e.Len(), g.side*g.side)
 	}
 	if g.cells < 1 || g.cells > g.side {
-		return g, console.Argument("--grid must be from 1 to %d, the patches in a row of a picture (got %d)", g.side, cells)
+		return g, console.Argument("--grid must be from 1 to %d, the patches in a row of a picture (got %d)", g.side,
+			cells)
 	}
 	return g, nil
 }

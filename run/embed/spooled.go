@@ -57,7 +57,8 @@ func (r rowEncoder) describe(done *Result) {
 
 // run encodes the rows of a gallery of a side and hands them to take, some at a time: features
 // (k, C) and, of images that are folded, both forms.
-func (r rowEncoder) run(ctx context.Context, e tasks.Encoding, side string, g data.Gallery, phase string, take func(k int, rows, features []float32) error) error {
+func (r rowEncoder) run(ctx context.Context, e tasks.Encoding, side string, g data.Gallery, phase string,
+	take func(k int, rows, features []float32) error) error {
 	m := r.t.Model
 	if r.t.Config.Has(section.ImagesAlone) {
 		return e.RunClasses(ctx, m.Image(), g, phase, func(k int, x []float32) error { return take(k, x, nil) })
@@ -87,7 +88,8 @@ type spooled struct {
 
 // spool encodes a gallery. The files of the spools lie in the folder dir. Of a batch whose rows
 // begin at row i of the gallery, keep chooses those that are kept; nil: all.
-func (r rowEncoder) spool(ctx context.Context, e tasks.Encoding, side string, g data.Gallery, phase, dir string, keep func(i int) bool) (s *spooled, err error) {
+func (r rowEncoder) spool(ctx context.Context, e tasks.Encoding, side string, g data.Gallery, phase, dir string,
+	keep func(i int) bool) (s *spooled, err error) {
 	s = &spooled{side: side}
 	if r.t.Group.Rank() > 0 { // which encodes its share for rank 0
 		return s, r.run(ctx, e, side, g, phase, func(int, []float32, []float32) error { return nil })
@@ -113,7 +115,9 @@ func (r rowEncoder) spool(ctx context.Context, e tasks.Encoding, side string, g 
 				continue
 			}
 			if c := slices.IndexFunc(rows[i*width:(i+1)*width], notFinite); c >= 0 { // which no search takes
-				return &eval.NonFiniteError{What: fmt.Sprintf("%s: the features of row %d are not finite (%v in column %d)", phase, at+i, rows[i*width+c], c), Cure: "the model has diverged, name another checkpoint"}
+				return &eval.NonFiniteError{What: fmt.Sprintf(
+					"%s: the features of row %d are not finite (%v in column %d)", phase, at+i, rows[i*width+c], c),
+					Cure: "the model has diverged, name another checkpoint"}
 			}
 			if err := s.rows.Append(rows[i*width : (i+1)*width]); err != nil {
 				return err
@@ -135,7 +139,8 @@ func notFinite(v float32) bool { return v-v != 0 }
 func (s *spooled) tensors(dim int) []safetensors.Tensor {
 	out := []safetensors.Tensor{{Name: s.side, Shape: []int{s.rows.Len() / dim, dim}, Data: s.rows}}
 	if s.features != nil {
-		out = append(out, safetensors.Tensor{Name: imageFeatures, Shape: []int{s.features.Len() / dim, dim}, Data: s.features})
+		out = append(out, safetensors.Tensor{Name: imageFeatures, Shape: []int{s.features.Len() / dim, dim},
+			Data: s.features})
 	}
 	return out
 }

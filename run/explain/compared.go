@@ -130,7 +130,8 @@ func (c *Comparison) heatmap(t explain.Terms) explain.Heatmap {
 			h.Marked = append(h.Marked, at(q, k))
 		}
 	}
-	figures := []explain.Figures{{Name: "r", Values: t.Values}, {Name: "weight", Values: t.Weights}, {Name: "adds", Values: t.Query()}}
+	figures := []explain.Figures{{Name: "r", Values: t.Values}, {Name: "weight", Values: t.Weights},
+		{Name: "adds", Values: t.Query()}}
 	if t.ImageQueries {
 		h.Below = figures
 	} else {

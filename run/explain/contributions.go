@@ -98,7 +98,8 @@ func (t *tally) list() (out []Contribution) {
 // WriteContributions explains at most n right pairs of a split (empty: eval.split; 0: DefaultPairs), images at
 // even distances with the first text of each, and writes a page with charts to the folder dir. progress is
 // told how much is done and may be nil. It ends early with the error of ctx.
-func WriteContributions(ctx context.Context, t *run.Trained, split string, n int, o Options, dir string, progress func(phase string, done, total int)) (*Contributions, error) {
+func WriteContributions(ctx context.Context, t *run.Trained, split string, n int, o Options, dir string,
+	progress func(phase string, done, total int)) (*Contributions, error) {
 	cfg := t.Config
 	if err := Explainable(cfg); err != nil {
 		return nil, err
@@ -122,8 +123,9 @@ func WriteContributions(ctx context.Context, t *run.Trained, split string, n int
 	}
 	var said Explanation
 	x.describe(&said)
-	c := &Contributions{Folder: dir, Checkpoint: said.Checkpoint, Step: said.Step, Split: t.SplitName(split), Score: said.Score,
-		Formula: said.Formula, Block: said.Block, Layer: said.Layer, tokens: said.tokens, system: said.System}
+	c := &Contributions{Folder: dir, Checkpoint: said.Checkpoint, Step: said.Step, Split: t.SplitName(split),
+		Score: said.Score, Formula: said.Formula, Block: said.Block, Layer: said.Layer, tokens: said.tokens,
+		system: said.System}
 	total := set.Len()
 	if n <= 0 {
 		n = DefaultPairs
@@ -155,7 +157,8 @@ func WriteContributions(ctx context.Context, t *run.Trained, split string, n int
 }
 
 // add explains the pair of an image of a split with its first text.
-func (x *Explainer) add(ctx context.Context, set *run.Split, image int, c *Contributions, tokens, words, places, regions, scores *tally) error {
+func (x *Explainer) add(ctx context.Context, set *run.Split, image int, c *Contributions, tokens, words, places,
+	regions, scores *tally) error {
 	if err := x.fill(set, image); err != nil {
 		return err
 	}
@@ -239,11 +242,14 @@ const (
 
 // write writes the page.
 func (c *Contributions) write() error {
-	p := pages.Contributions{Title: filepath.Base(c.Folder), Tokened: c.tokens, Patches: explain.Map{Values: c.Patches, Rows: c.Rows, Columns: c.Columns}}
+	p := pages.Contributions{Title: filepath.Base(c.Folder), Tokened: c.tokens,
+		Patches: explain.Map{Values: c.Patches, Rows: c.Rows, Columns: c.Columns}}
 	p.Title = fmt.Sprintf("%s of the %s split", words.Count(c.Pairs, "right pair"), c.Split)
-	p.Facts = []pages.Fact{{Name: "system", Value: c.system}, {Name: "step", Value: fmt.Sprint(c.Step)}, {Name: "mean score (" + c.Score + ")", Value: fmt.Sprintf("%.3f", c.Mean)}}
+	p.Facts = []pages.Fact{{Name: "system", Value: c.system}, {Name: "step", Value: fmt.Sprint(c.Step)},
+		{Name: "mean score (" + c.Score + ")", Value: fmt.Sprintf("%.3f", c.Mean)}}
 	if c.Formula != FormulaTerms {
-		p.Facts = append(p.Facts, pages.Fact{Name: "image block", Value: fmt.Sprint(c.Block)}, pages.Fact{Name: "text layer", Value: fmt.Sprint(c.Layer)})
+		p.Facts = append(p.Facts, pages.Fact{Name: "image block", Value: fmt.Sprint(c.Block)},
+			pages.Fact{Name: "text layer", Value: fmt.Sprint(c.Layer)})
 	}
 	bars := func(list []Contribution, name func(Contribution) string) (out []pages.Bar) {
 		for _, x := range list {
@@ -261,7 +267,9 @@ func (c *Contributions) write() error {
 		}
 	}
 	if len(common) > mostBars {
-		p.Notes = append(p.Notes, fmt.Sprintf("The %d words with the largest shares are drawn, of %d that stand in %d texts or more.", mostBars, len(common), leastTexts))
+		p.Notes = append(p.Notes, fmt.Sprintf(
+			"The %d words with the largest shares are drawn, of %d that stand in %d texts or more.", mostBars,
+			len(common), leastTexts))
 		common = common[:mostBars]
 	}
 	p.Words = bars(common, func(x Contribution) string { return fmt.Sprintf("%s (%d)", x.Name, x.Pairs) })

@@ -34,11 +34,14 @@ type Options struct {
 	Row   *int   // in the place of Image: a row of the images of a split, from 0 on
 	Split string // of Row; empty: eval.split
 	Text  string // empty with Row: the first text of the image
-	With  string // file of the second image, of a system of images alone, or of the right picture of a statement about two
+	// file of the second image, of a system of images alone, or of the right picture of a statement about two
+	With string
 
-	Block, Layer, Fusion *int   // image block, text layer and fusion layer, from 0 on; nil: model.DefaultBlocks
-	Formula              string // for patches and regions; empty: FormulaTerms where the model has them and no block or layer is asked for, else FormulaChannels
-	Tokens               int    // class tokens to show, those with the largest scores; 0: DefaultTokens
+	Block, Layer, Fusion *int // image block, text layer and fusion layer, from 0 on; nil: model.DefaultBlocks
+	// for patches and regions; empty: FormulaTerms where the model has them and no block or layer is asked for, else
+	// FormulaChannels
+	Formula string
+	Tokens  int // class tokens to show, those with the largest scores; 0: DefaultTokens
 }
 
 // Explanation is a pair with its explained scores.
@@ -75,7 +78,8 @@ func Explainable(cfg config.Config) error {
 		return console.Argument("model.system %q reads stored features, which have no patches and no words: explain a model with towers", cfg.Model.System)
 	}
 	if cfg.Has(section.Sentences) {
-		return console.Argument("model.system %q has no images: explain a model of images and texts, or of images", cfg.Model.System)
+		return console.Argument("model.system %q has no images: explain a model of images and texts, or of images",
+			cfg.Model.System)
 	}
 	return nil
 }
@@ -88,9 +92,11 @@ func (o *Options) check(cfg config.Config) error {
 	}
 	switch {
 	case !slices.Contains([]string{"", FormulaChannels, FormulaElementwise, FormulaGradCAM, FormulaTerms}, o.Formula):
-		return bad("--formula must be %s, %s, %s or %s (got %q)", FormulaChannels, FormulaElementwise, FormulaGradCAM, FormulaTerms, o.Formula)
+		return bad("--formula must be %s, %s, %s or %s (got %q)", FormulaChannels, FormulaElementwise, FormulaGradCAM,
+			FormulaTerms, o.Formula)
 	case o.Formula == FormulaTerms && !cfg.Has(section.TokenScores):
-		return bad("--formula %s is of models with model.interaction: choose %s, %s or %s", FormulaTerms, FormulaChannels, FormulaElementwise, FormulaGradCAM)
+		return bad("--formula %s is of models with model.interaction: choose %s, %s or %s", FormulaTerms,
+			FormulaChannels, FormulaElementwise, FormulaGradCAM)
 	case o.Formula == FormulaTerms && (o.Block != nil || o.Layer != nil):
 		return bad("--formula %s is of the tokens that are compared: leave out --block and --layer, or choose %s", FormulaTerms, FormulaChannels)
 	case o.Row != nil && o.Image != "":
@@ -98,13 +104,15 @@ func (o *Options) check(cfg config.Config) error {
 	case o.Row != nil && *o.Row < 0:
 		return bad("--row must be at least 0 (got %d)", *o.Row)
 	case o.Row != nil && cfg.Has(section.ImagesAlone):
-		return bad("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)
+		return bad("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with",
+			cfg.Model.System)
 	case o.Image != "" && cfg.Has(section.Regions):
 		return bad("model.image.style %q reads regions of an image, which a file of pixels has not: name a row of a split with --split and --row", cfg.Model.Image.Style)
 	case o.Tokens < 1:
 		return bad("--tokens must be at least 1 (got %d)", o.Tokens)
 	case cfg.Has(section.ImagesAlone) && o.Text != "":
-		return bad("model.system %q has no text tower: give a second image with --with instead of --text", cfg.Model.System)
+		return bad("model.system %q has no text tower: give a second image with --with instead of --text",
+			cfg.Model.System)
 	case cfg.Has(section.ImagesAlone) && o.Layer != nil:
 		return bad("model.system %q has no text tower: leave out --layer", cfg.Model.System)
 	case !cfg.Has(section.ImagesAlone) && cfg.Pictures() == 1 && o.With != "":
@@ -242,7 +250,8 @@ func (x *Explainer) All(ctx context.Context) ([]Relevance, error) {
 // finite is an error of a score that is not.
 func (r Relevance) finite() error {
 	if r.Score-r.Score != 0 {
-		return &eval.NonFiniteError{What: fmt.Sprintf("the score %s is %v", r.Name, r.Score), Cure: "the model has diverged, explain another checkpoint"}
+		return &eval.NonFiniteError{What: fmt.Sprintf("the score %s is %v", r.Name, r.Score),
+			Cure: "the model has diverged, explain another checkpoint"}
 	}
 	return nil
 }
@@ -270,7 +279,8 @@ func (x *Explainer) scores(ctx context.Context, out *Explanation, tokens int) er
 			if out.Regions > 0 {
 				what = "region"
 			}
-			out.Notes = append(out.Notes, fmt.Sprintf("No %s speaks for the score %s at this block: its map is dark.", what, r.Name))
+			out.Notes = append(out.Notes, fmt.Sprintf("No %s speaks for the score %s at this block: its map is dark.",
+				what, r.Name))
 		}
 	}
 	return nil

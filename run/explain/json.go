@@ -67,7 +67,8 @@ func jsonComparisonOf(c *Comparison) *jsonComparison {
 			}
 			return list
 		}
-		d := jsonDirection{Direction: Direction(t), Chosen: t.Chosen, Values: t.Values, Weights: t.Weights, Adds: rows(t.Adds), Rest: t.Rest}
+		d := jsonDirection{Direction: Direction(t), Chosen: t.Chosen, Values: t.Values, Weights: t.Weights,
+			Adds: rows(t.Adds), Rest: t.Rest}
 		if t.Attends {
 			d.Attention = rows(t.Matrix)
 		} else {
@@ -79,7 +80,8 @@ func jsonComparisonOf(c *Comparison) *jsonComparison {
 }
 
 func jsonScoreOf(r Relevance) jsonScore {
-	s := jsonScore{Name: r.Name, Score: r.Score, Image: jsonGridOf(r.Image), With: jsonGridOf(r.Other), Compared: jsonComparisonOf(r.Compared)}
+	s := jsonScore{Name: r.Name, Score: r.Score, Image: jsonGridOf(r.Image), With: jsonGridOf(r.Other),
+		Compared: jsonComparisonOf(r.Compared)}
 	shares := explain.Shares(r.Words)
 	for i, w := range r.Words {
 		x := jsonWord{Text: w.Text, Value: w.Value, Share: shares[i], Special: w.Special}
@@ -123,5 +125,6 @@ func (e *Explanation) JSON(folder string, names []string) any {
 		Scores     []jsonScore   `json:"scores"`
 		Tokens     []float64     `json:"tokens,omitempty"`
 		Files      []string      `json:"files"`
-	}{folder, e.Checkpoint, e.Step, e.System, e.Score, e.Formula, e.Block, e.Layer, e.Fusion, e.Split, row, e.Name, e.Regions, e.Boxes, e.Text, e.Said, e.Truth, e.Notes, scores, e.Tokens, names}
+	}{folder, e.Checkpoint, e.Step, e.System, e.Score, e.Formula, e.Block, e.Layer, e.Fusion, e.Split, row, e.Name,
+		e.Regions, e.Boxes, e.Text, e.Said, e.Truth, e.Notes, scores, e.Tokens, names}
 }

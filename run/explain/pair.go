@@ -193,7 +193,8 @@ func (x *Explainer) Match(ctx context.Context) (Relevance, error) {
 		return Relevance{}, err
 	}
 	c := e.Cross
-	all := explain.Attention{H: c.Heads, L: c.L, T: c.T, D: c.D, Queries: c.Queries, KeyValues: c.KeyValues, Grad: c.Grads}.Relevance()
+	all := explain.Attention{H: c.Heads, L: c.L, T: c.T, D: c.D, Queries: c.Queries, KeyValues: c.KeyValues,
+		Grad: c.Grads}.Relevance()
 	r := Relevance{Name: MatchScore, Kind: MatchScore, Score: e.Score}
 	n := int(x.b.Ints(batch.Lengths)[0])
 	mean := make([]float64, c.P)
@@ -254,5 +255,6 @@ func (x *Explainer) cut(clean string) []string {
 	if n <= most {
 		return nil
 	}
-	return []string{fmt.Sprintf("The text has %d tokens and the model reads %d (data.tokens): its end is left out.", n, most)}
+	return []string{fmt.Sprintf("The text has %d tokens and the model reads %d (data.tokens): its end is left out.", n,
+		most)}
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // openPairs opens a split (empty: eval.split) whose pairs are to be explained.
-func openPairs(ctx context.Context, t *run.Trained, split string, progress func(phase string, done, total int)) (*run.Split, error) {
+func openPairs(ctx context.Context, t *run.Trained, split string,
+	progress func(phase string, done, total int)) (*run.Split, error) {
 	if err := source.CheckSplit(t.Config.Source(), t.SplitName(split)); err != nil {
 		return nil, &console.ArgumentError{Err: err}
 	}
@@ -36,7 +37,8 @@ func openRow(ctx context.Context, t *run.Trained, o Options, out *Explanation) (
 		return nil, err
 	}
 	if *o.Row >= set.Len() {
-		return nil, console.Argument("--row must be below %d: the split %s has %s (got %d)", set.Len(), t.SplitName(o.Split), words.Count(set.Len(), "image"), *o.Row)
+		return nil, console.Argument("--row must be below %d: the split %s has %s (got %d)", set.Len(),
+			t.SplitName(o.Split), words.Count(set.Len(), "image"), *o.Row)
 	}
 	out.Split, out.Row, out.Name = t.SplitName(o.Split), *o.Row, set.Eval.ImageName(*o.Row)
 	regions := t.Config.Has(section.Regions)
@@ -69,7 +71,8 @@ func (x *Explainer) setRow(set *run.Split, out *Explanation) error {
 	}
 	v := b.Floats(batch.RegionBoxes)
 	for i := range out.Regions {
-		out.Boxes = append(out.Boxes, explain.Box{float64(v[4*i]), float64(v[4*i+1]), float64(v[4*i+2]), float64(v[4*i+3])})
+		out.Boxes = append(out.Boxes, explain.Box{float64(v[4*i]), float64(v[4*i+1]), float64(v[4*i+2]),
+			float64(v[4*i+3])})
 	}
 	return nil
 }

@@ -48,7 +48,8 @@ func onePicture(cfg config.Config) error {
 // explainStatement explains which class the model tells of a statement about two pictures.
 func explainStatement(ctx context.Context, t *run.Trained, o Options) (*Explanation, error) {
 	cfg := t.Config
-	out := &Explanation{cfg: cfg, Checkpoint: t.Checkpoint.Path, Step: t.Checkpoint.Step, System: cfg.Model.System, Formula: FormulaAttention, Block: -1, Layer: -1}
+	out := &Explanation{cfg: cfg, Checkpoint: t.Checkpoint.Path, Step: t.Checkpoint.Step, System: cfg.Model.System,
+		Formula: FormulaAttention, Block: -1, Layer: -1}
 	out.Fusion = (cfg.Model.Text.FusionLayers - 1) / 2 * 2 // of the left picture
 	var err error
 	if o.Row != nil {
@@ -98,7 +99,8 @@ func explainStatement(ctx context.Context, t *run.Trained, o Options) (*Explanat
 	out.Score = "logit of " + out.Said
 	for k, over := range []*explain.Map{r.Image, r.Other} {
 		if over.Most() == 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("No patch of the %s picture speaks for it: its map is dark.", tasks.Sides[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("No patch of the %s picture speaks for it: its map is dark.",
+				tasks.Sides[k]))
 		}
 	}
 	return out, nil
@@ -110,7 +112,8 @@ func readStatement(ctx context.Context, t *run.Trained, o Options, out *Explanat
 	if err := source.CheckSplit(t.Config.Source(), split); err != nil {
 		return "", &console.ArgumentError{Err: err}
 	}
-	x, err := source.OpenExamples(ctx, t.Config.Source(), split, source.Options{Warn: func(note string) { t.Say("%s", note) }})
+	x, err := source.OpenExamples(ctx, t.Config.Source(), split,
+		source.Options{Warn: func(note string) { t.Say("%s", note) }})
 	if err != nil {
 		return "", err
 	}
@@ -142,8 +145,10 @@ func (f *explainFolder) statement(r Relevance) error {
 		name, side string
 		m          *transform.Image
 		over       *explain.Map
-	}{{"statement.png", tasks.Sides[0], f.e.image, r.Image}, {"statement-with.png", tasks.Sides[1], f.e.other, r.Other}} {
-		if err := f.heat(&s.Pictures, x.name, x.m, *x.over, pages.Picture{Alt: "what the words look at in the " + x.side + " picture", Caption: x.side}); err != nil {
+	}{{"statement.png", tasks.Sides[0], f.e.image, r.Image},
+		{"statement-with.png", tasks.Sides[1], f.e.other, r.Other}} {
+		if err := f.heat(&s.Pictures, x.name, x.m, *x.over,
+			pages.Picture{Alt: "what the words look at in the " + x.side + " picture", Caption: x.side}); err != nil {
 			return err
 		}
 	}

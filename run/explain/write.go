@@ -103,7 +103,8 @@ func (e *Explanation) facts() []pages.Fact {
 		if e.Said != "" {
 			what = "statement"
 		}
-		list = append(list, pages.Fact{Name: "row of " + e.Split, Value: fmt.Sprint(e.Row)}, pages.Fact{Name: what, Value: e.Name})
+		list = append(list, pages.Fact{Name: "row of " + e.Split, Value: fmt.Sprint(e.Row)},
+			pages.Fact{Name: what, Value: e.Name})
 	}
 	for _, r := range e.Scores {
 		switch r.Kind {
@@ -147,7 +148,8 @@ func (f *explainFolder) seen() error {
 		if x.m == nil {
 			continue
 		}
-		if err := f.add(&f.page.Seen, x.name+".png", explain.Enlarged(x.m.NRGBA()), pages.Picture{Alt: x.says, Caption: fmt.Sprintf("%s, %d x %d pixels", x.says, x.m.W, x.m.H)}); err != nil {
+		if err := f.add(&f.page.Seen, x.name+".png", explain.Enlarged(x.m.NRGBA()),
+			pages.Picture{Alt: x.says, Caption: fmt.Sprintf("%s, %d x %d pixels", x.says, x.m.W, x.m.H)}); err != nil {
 			return err
 		}
 		if f.e.Regions > 0 {
@@ -166,7 +168,9 @@ func (f *explainFolder) seen() error {
 		if err != nil {
 			return err
 		}
-		if err := f.add(&f.page.Seen, x.name+"-seen.png", explain.Enlarged(shown.NRGBA()), pages.Picture{Alt: "the image as the model sees it", Caption: fmt.Sprintf("As the model sees it, %d x %d pixels", side, side)}); err != nil {
+		if err := f.add(&f.page.Seen, x.name+"-seen.png", explain.Enlarged(shown.NRGBA()),
+			pages.Picture{Alt: "the image as the model sees it",
+				Caption: fmt.Sprintf("As the model sees it, %d x %d pixels", side, side)}); err != nil {
 			return err
 		}
 	}
@@ -177,7 +181,9 @@ func (f *explainFolder) seen() error {
 	if err != nil {
 		return err
 	}
-	return f.add(&f.page.Seen, "regions.png", m, pages.Picture{Alt: "the regions", Caption: words.Count(f.e.Regions, "region") + ", numbered as in the data, from 0 on"})
+	return f.add(&f.page.Seen, "regions.png", m,
+		pages.Picture{Alt: "the regions",
+			Caption: words.Count(f.e.Regions, "region") + ", numbered as in the data, from 0 on"})
 }
 
 // formulas say in the page what a patch adds.
@@ -199,11 +205,14 @@ func (e *Explanation) part() string {
 // pair adds the score of the features, or of an interaction.
 func (f *explainFolder) pair(r Relevance) error {
 	s := pages.ExplainedScore{ID: "pair", Title: "Score of the pair", Words: r.Words, Intro: f.e.intro(r)}
-	if err := f.heat(&s.Pictures, "pair.png", f.e.image, *r.Image, pages.Picture{Alt: "what each " + f.e.part() + " adds to the score", Caption: f.e.caption(r)}); err != nil {
+	if err := f.heat(&s.Pictures, "pair.png", f.e.image, *r.Image,
+		pages.Picture{Alt: "what each " + f.e.part() + " adds to the score", Caption: f.e.caption(r)}); err != nil {
 		return err
 	}
 	if r.Other != nil {
-		if err := f.heat(&s.Pictures, "pair-with.png", f.e.other, *r.Other, pages.Picture{Alt: "what patches of the second image add to the score", Caption: "The second image"}); err != nil {
+		if err := f.heat(&s.Pictures, "pair-with.png", f.e.other, *r.Other,
+			pages.Picture{Alt: "what patches of the second image add to the score",
+				Caption: "The second image"}); err != nil {
 			return err
 		}
 	}
@@ -247,8 +256,9 @@ func (f *explainFolder) groups(list []Relevance) error {
 		s.Intro += fmt.Sprintf(" %d of %d are shown.", len(list), n)
 	}
 	for _, r := range list {
-		err := f.heatSmall(&s.Pictures, r.Name+".png", *r.Image, pages.Picture{Alt: fmt.Sprintf("what patches add to the score of %s %d", what, r.Group),
-			Caption: fmt.Sprintf("%s %d: %.3f", what, r.Group, r.Score), Words: plainWords(r.Words)})
+		err := f.heatSmall(&s.Pictures, r.Name+".png", *r.Image,
+			pages.Picture{Alt: fmt.Sprintf("what patches add to the score of %s %d", what, r.Group),
+				Caption: fmt.Sprintf("%s %d: %.3f", what, r.Group, r.Score), Words: plainWords(r.Words)})
 		if err == nil {
 			err = f.strip(r.Name+"-words.png", r.Words)
 		}
@@ -277,7 +287,9 @@ func (f *explainFolder) match(r Relevance) error {
 	if r.WordMaps != nil {
 		s.Intro += " First the mean over all tokens, then one map for each word; each is scaled by itself."
 	}
-	if err := f.heat(&s.Pictures, "match.png", f.e.image, *r.Image, pages.Picture{Alt: "what the match head looks at", Caption: fmt.Sprintf("all tokens, logit %.3f", r.Score)}); err != nil {
+	if err := f.heat(&s.Pictures, "match.png", f.e.image, *r.Image,
+		pages.Picture{Alt: "what the match head looks at",
+			Caption: fmt.Sprintf("all tokens, logit %.3f", r.Score)}); err != nil {
 		return err
 	}
 	for i, m := range r.WordMaps {
@@ -286,7 +298,8 @@ func (f *explainFolder) match(r Relevance) error {
 			continue
 		}
 		name := fmt.Sprintf("match-word-%02d%s.png", i, plainName(w.Text))
-		if err := f.heatSmall(&s.Pictures, name, m, pages.Picture{Alt: "what the word " + w.Text + " looks at", Caption: w.Text}); err != nil {
+		if err := f.heatSmall(&s.Pictures, name, m, pages.Picture{Alt: "what the word " + w.Text + " looks at",
+			Caption: w.Text}); err != nil {
 			return err
 		}
 	}
@@ -309,7 +322,8 @@ func plainName(word string) string {
 }
 
 // heat writes a map over an image in its own size, or over its regions, and adds it to pictures of the page.
-func (f *explainFolder) heat(to *[]pages.Picture, name string, m *transform.Image, over explain.Map, p pages.Picture) error {
+func (f *explainFolder) heat(to *[]pages.Picture, name string, m *transform.Image, over explain.Map,
+	p pages.Picture) error {
 	if f.e.Regions > 0 {
 		return f.regions(to, name, over, p)
 	}

@@ -21,14 +21,16 @@ func (f *explainFolder) compared(r Relevance) error {
 		return nil
 	}
 	part := f.e.part()
-	s := pages.ExplainedScore{ID: "words", Title: "What words look at", Small: true, Intro: lookIntro(c.asking(false), "word", part)}
+	s := pages.ExplainedScore{ID: "words", Title: "What words look at", Small: true,
+		Intro: lookIntro(c.asking(false), "word", part)}
 	for i, m := range r.WordMaps {
 		w := r.Words[i]
 		if w.Special {
 			continue
 		}
 		name := fmt.Sprintf("pair-word-%02d%s.png", i, plainName(w.Text))
-		if err := f.heatSmall(&s.Pictures, name, m, pages.Picture{Alt: "what the word " + w.Text + " looks at", Caption: w.Text}); err != nil {
+		if err := f.heatSmall(&s.Pictures, name, m, pages.Picture{Alt: "what the word " + w.Text + " looks at",
+			Caption: w.Text}); err != nil {
 			return err
 		}
 	}
@@ -60,7 +62,8 @@ func (f *explainFolder) strongest(r Relevance) error {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.Image.Values[b], r.Image.Values[a]) })
-	s := pages.ExplainedScore{ID: "regions", Title: "What the strongest regions look at", Small: true, Intro: lookIntro(c.asking(true), part, "word")}
+	s := pages.ExplainedScore{ID: "regions", Title: "What the strongest regions look at", Small: true,
+		Intro: lookIntro(c.asking(true), part, "word")}
 	if part == "patch" {
 		s.ID, s.Title = "patches", "What the strongest patches look at"
 	}
@@ -68,7 +71,9 @@ func (f *explainFolder) strongest(r Relevance) error {
 		one := explain.Map{Values: make([]float64, len(order)), Rows: r.Image.Rows, Columns: r.Image.Columns}
 		one.Values[i] = 1
 		name, words := fmt.Sprintf("pair-%s-%02d", part, i), c.ofImage(i)
-		if err := f.heatSmall(&s.Pictures, name+".png", one, pages.Picture{Alt: fmt.Sprintf("%s %d", part, i), Caption: fmt.Sprintf("%s %d", part, i), Words: words}); err != nil {
+		if err := f.heatSmall(&s.Pictures, name+".png", one,
+			pages.Picture{Alt: fmt.Sprintf("%s %d", part, i), Caption: fmt.Sprintf("%s %d", part, i),
+				Words: words}); err != nil {
 			return err
 		}
 		if err := f.strip(name+"-words.png", words); err != nil {
@@ -83,12 +88,14 @@ func (f *explainFolder) strongest(r Relevance) error {
 // nothing in the model, what looks at it.
 func lookIntro(t explain.Terms, from, to string) string {
 	asks := t.ImageQueries == (from != "word")
-	says := fmt.Sprintf("The products of each %s with all %s, where they are above 0; the largest one counts.", from, plural(to))
+	says := fmt.Sprintf("The products of each %s with all %s, where they are above 0; the largest one counts.", from,
+		plural(to))
 	switch {
 	case t.Attends && asks:
 		says = fmt.Sprintf("The attention of each %s: its weights over all %s.", from, plural(to))
 	case t.Attends:
-		says = fmt.Sprintf("In this model %s attend to %s alone: this is how strongly each %s attends to the %s.", plural(to), plural(from), to, from)
+		says = fmt.Sprintf("In this model %s attend to %s alone: this is how strongly each %s attends to the %s.",
+			plural(to), plural(from), to, from)
 	case !asks:
 		says = fmt.Sprintf("The products of each %s with all %s, where they are above 0; the largest one of each %s counts.", from, plural(to), to)
 	}
@@ -125,7 +132,8 @@ func sumIntro(c *Comparison, part string, score float64) string {
 	}
 	s := fmt.Sprintf("Colours are the attention p of each %s. The term r is the cosine of it with what it sees, under the metric where the model has one. ", query)
 	if !c.Terms[0].Attends {
-		s = fmt.Sprintf("Colours are products of tokens; the framed one is the largest of each %s, and is its term r. ", query)
+		s = fmt.Sprintf("Colours are products of tokens; the framed one is the largest of each %s, and is its term r. ",
+			query)
 	}
 	return s + fmt.Sprintf("A term times its weight is what it adds, and the sum is the score, %.4f.", score)
 }

@@ -122,7 +122,8 @@ func (k *Known) listChanged(ctx context.Context, s *OpenedSplit, was *Split) (st
 	if n := s.Record.Samples; was.Samples >= 0 && was.Samples != n {
 		return fmt.Sprintf("%s, and there were %s", words.Count(n, "sample"), words.Thousands(was.Samples)), nil
 	}
-	return fmt.Sprintf("the %s are others, or say something else, or stand in another order (sum %v, now %v)", words.Count(s.Record.Samples, "sample"), was.List, s.Record.List), nil
+	return fmt.Sprintf("the %s are others, or say something else, or stand in another order (sum %v, now %v)",
+		words.Count(s.Record.Samples, "sample"), was.List, s.Record.List), nil
 }
 
 // list makes the short sums of all samples.
@@ -145,7 +146,8 @@ func changedFiles(was *Split, s *OpenedSplit) string {
 		case !known && len(was.Files) > 0:
 			list = append(list, f.Path+" is new")
 		case known && n != f.Bytes:
-			list = append(list, fmt.Sprintf("%s has %s bytes and had %s", f.Path, words.Thousands(int(f.Bytes)), words.Thousands(int(n))))
+			list = append(list, fmt.Sprintf("%s has %s bytes and had %s", f.Path, words.Thousands(int(f.Bytes)),
+				words.Thousands(int(n))))
 		}
 		delete(sizes, f.Path)
 	}
@@ -200,11 +202,13 @@ func OtherFile(s *OpenedSplit, theirs []byte) error {
 	const hint = "give all machines the same data"
 	own := s.Packed()
 	if len(theirs) != len(own) {
-		return fmt.Errorf("%s: the samples lie in %s here and in %s on rank 0: %s", s.Name, words.Count(len(s.sums), "file"), words.Thousands(len(theirs)/24), hint)
+		return fmt.Errorf("%s: the samples lie in %s here and in %s on rank 0: %s", s.Name,
+			words.Count(len(s.sums), "file"), words.Thousands(len(theirs)/24), hint)
 	}
 	for i, path := range s.Files {
 		if at := 24 * i; !bytes.Equal(own[at:at+24], theirs[at:at+24]) {
-			return fmt.Errorf("%s: %s holds something else than on rank 0 (and others may too): %s", s.Name, s.Short(path), hint)
+			return fmt.Errorf("%s: %s holds something else than on rank 0 (and others may too): %s", s.Name,
+				s.Short(path), hint)
 		}
 	}
 	return nil

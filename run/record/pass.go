@@ -163,7 +163,8 @@ func (p *Pass) compare(s *OpenedSplit, i int) {
 			return // the first is enough
 		}
 	}
-	p.found = append(p.found, Difference{s.Name, fmt.Sprintf("%s %s (others may too)", s.Short(s.Files[i]), fileChanged(a, b))})
+	p.found = append(p.found, Difference{s.Name, fmt.Sprintf("%s %s (others may too)", s.Short(s.Files[i]),
+		fileChanged(a, b))})
 }
 
 // fileChanged says in what a file differs.

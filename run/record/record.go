@@ -28,8 +28,9 @@ type Data struct {
 
 // Split identifies a split. Sums are those of package identity.
 type Split struct {
-	Samples  int          `json:"samples"`
-	List     identity.Sum `json:"list"`            // of what the lists say of the samples, in their order: data.Entries.Sum
+	Samples int `json:"samples"`
+	// of what the lists say of the samples, in their order: data.Entries.Sum
+	List     identity.Sum `json:"list"`
 	Files    []File       `json:"files,omitempty"` // that the configuration names
 	Contents Contents     `json:"contents"`        // of files beside the lists
 }
@@ -101,7 +102,8 @@ func Read(dir string) (r Data, err error) {
 		}
 	}
 	if r.Rule != data.EntriesRule {
-		return r, fmt.Errorf("%s was written by the rule %d, which this version does not know: %w", path, r.Rule, fs.ErrNotExist)
+		return r, fmt.Errorf("%s was written by the rule %d, which this version does not know: %w", path, r.Rule,
+			fs.ErrNotExist)
 	}
 	return r, nil
 }
@@ -157,7 +159,8 @@ var errSums = errors.New("it is damaged")
 // parseSums reads the bytes of data.sums.
 func parseSums(text []byte) (map[string]splitSums, error) {
 	end := len(text) - 4
-	if end < len(sumsMagic) || string(text[:len(sumsMagic)]) != sumsMagic || crc32.Checksum(text[:end], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(text[end:]) {
+	if end < len(sumsMagic) || string(text[:len(sumsMagic)]) != sumsMagic ||
+		crc32.Checksum(text[:end], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(text[end:]) {
 		return nil, errSums
 	}
 	r := bytes.NewReader(text[len(sumsMagic):end])

@@ -45,7 +45,8 @@ type earlyFile struct {
 const mostEarly = 32 << 20
 
 // OpenSplit identifies a split by its entries and the files that it is read from.
-func OpenSplit(ctx context.Context, cfg config.Config, name string, e data.Entries, inputs []source.Input) (*OpenedSplit, error) {
+func OpenSplit(ctx context.Context, cfg config.Config, name string, e data.Entries,
+	inputs []source.Input) (*OpenedSplit, error) {
 	s := &OpenedSplit{Name: name, entries: e, root: filepath.Clean(cfg.Data.Root)}
 	sum, err := e.Sum(ctx, s.Short)
 	if err != nil {

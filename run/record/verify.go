@@ -22,7 +22,8 @@ const SentencesSplit = "eval.sentences"
 // Verify compares the data that the configuration of a run folder names with what the folder has recorded of them,
 // and reads all of their files. sets override the configuration, such as data.root=FOLDER where the data have moved.
 // A folder without a record is fs.ErrNotExist. progress is told how much of a phase is done, and may be nil.
-func Verify(ctx context.Context, dir string, sets []string, progress func(phase string, done, of int)) ([]Difference, error) {
+func Verify(ctx context.Context, dir string, sets []string, progress func(phase string, done, of int)) ([]Difference,
+	error) {
 	record, err := Read(dir)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,8 @@ func Verify(ctx context.Context, dir string, sets []string, progress func(phase 
 }
 
 // verify compares a split.
-func (k *Known) verify(ctx context.Context, cfg config.Config, name string, progress func(phase string, done, of int)) (list []Difference, err error) {
+func (k *Known) verify(ctx context.Context, cfg config.Config, name string,
+	progress func(phase string, done, of int)) (list []Difference, err error) {
 	var e data.Entries
 	inputs, end := source.Inputs(cfg.Source(), name), func() error { return nil }
 	if name == SentencesSplit {

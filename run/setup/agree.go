@@ -81,7 +81,8 @@ func Disagreements(cfg config.Config, m *weights.Model, p Purpose) (errs config.
 		return nil, err
 	}
 	for _, d := range config.Differences(cfg.Explicit(), want.Explicit()) {
-		errs = append(errs, &config.Error{Path: d.Path, Value: d.Was, Msg: fmt.Sprintf("must be %s for the weights in %s", config.Show(d.Now), m.Path()),
+		errs = append(errs, &config.Error{Path: d.Path, Value: d.Was,
+			Msg:  fmt.Sprintf("must be %s for the weights in %s", config.Show(d.Now), m.Path()),
 			Hint: setFlag(d.Path, d.Now)})
 	}
 	if m.Has(WordEmbeddings) && p != forImage {

@@ -31,7 +31,8 @@ func EngineOf(g parallel.Group, cfg config.Config, say func(format string, args 
 }
 
 // ResumedEngine is OpenEngineOf of a run that goes on with the kernels that rank 0 has kept.
-func ResumedEngine(g parallel.Group, cfg config.Config, kept KeptKernels, say func(format string, args ...any)) (*compute.Engine, error) {
+func ResumedEngine(g parallel.Group, cfg config.Config, kept KeptKernels,
+	say func(format string, args ...any)) (*compute.Engine, error) {
 	if err := tellKept(g, &kept); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,8 @@ func ResumedEngine(g parallel.Group, cfg config.Config, kept KeptKernels, say fu
 	if g.Rank() == 0 {
 		warn = warnOnce
 	}
-	e, err := compute.New(compute.Options{Backend: cfg.Compute.Backend, Threads: threads, Precision: cfg.Compute.Precision, Tune: tune, Warn: warn})
+	e, err := compute.New(compute.Options{Backend: cfg.Compute.Backend, Threads: threads,
+		Precision: cfg.Compute.Precision, Tune: tune, Warn: warn})
 	if err := parallel.Agree(g, err); err != nil {
 		if e != nil {
 			e.Close()
@@ -129,7 +131,8 @@ func kernelNotes(all [][]byte) (lines []string) {
 			}
 		}
 		if k.Engine != first.Engine {
-			lines = append(lines, fmt.Sprintf("warning: rank %d computes with %s and rank 0 with %s: the parameters of the ranks may drift apart by rounding: give all the same with compute.backend, compute.threads and GEOALIGN_CPU", r, k.Engine, first.Engine))
+			lines = append(lines, fmt.Sprintf(
+				"warning: rank %d computes with %s and rank 0 with %s: the parameters of the ranks may drift apart by rounding: give all the same with compute.backend, compute.threads and GEOALIGN_CPU", r, k.Engine, first.Engine))
 		}
 	}
 	return lines
@@ -147,7 +150,8 @@ var warned sync.Map
 
 // Description describes what a run computes with.
 func Description(e *compute.Engine) runlog.Setup {
-	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode, Decoder: images.JPEGDecoder().String()}
+	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode,
+		Decoder: images.JPEGDecoder().String()}
 }
 
 // UseDecoder chooses what decodes JPEG files by data.decoder, before images are read, and warns on standard error of

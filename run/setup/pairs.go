@@ -15,7 +15,8 @@ func NeedsPairs(cfg config.Config) error {
 	if !cfg.Has(section.Stored) || cfg.Data.Kind == "pairs" {
 		return nil
 	}
-	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: fmt.Sprintf(`must be "pairs" to train or evaluate model.system %q`, cfg.Model.System),
+	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind,
+		Msg:  fmt.Sprintf(`must be "pairs" to train or evaluate model.system %q`, cfg.Model.System),
 		Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
 }
 
@@ -37,7 +38,8 @@ func SameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 	const hint = "rows that it was trained on would be evaluated: use its value"
 	var errs config.Errors
 	bad := func(path string, value any, format string, args ...any) {
-		errs = append(errs, &config.Error{Path: path, Value: value, Msg: ck.Path + " " + fmt.Sprintf(format, args...), Hint: hint})
+		errs = append(errs, &config.Error{Path: path, Value: value, Msg: ck.Path + " " + fmt.Sprintf(format, args...),
+			Hint: hint})
 	}
 	if was.Index != now.Index {
 		bad("data.pairs.index", now.Index, "was made with %q", was.Index)
@@ -48,7 +50,8 @@ func SameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 	}
 	held, holds := was.ValSamples+was.TestSamples, now.ValSamples+now.TestSamples
 	if holds > held {
-		bad("data.pairs.test_samples", now.TestSamples, "held %d rows back, for data.pairs.val_samples and this together", held)
+		bad("data.pairs.test_samples", now.TestSamples,
+			"held %d rows back, for data.pairs.val_samples and this together", held)
 	}
 	if holds > 0 && was.Hold != now.Hold {
 		bad("data.pairs.hold", now.Hold, "was made with %q", was.Hold)

@@ -57,7 +57,8 @@ func differs(all [][]byte) error {
 		}
 		for i, f := range facts {
 			if was := first[i]; f.Value != was.Value {
-				return fmt.Errorf("rank %d has another %s than rank 0 (%s there, %s here): %s", r, f.What, was.shown(), f.shown(), f.Hint)
+				return fmt.Errorf("rank %d has another %s than rank 0 (%s there, %s here): %s", r, f.What, was.shown(),
+					f.shown(), f.Hint)
 			}
 		}
 	}
@@ -87,7 +88,8 @@ func SameProgram(g parallel.Group, cfg config.Config, resume string) error {
 	}
 	for r, other := range all {
 		if line, there := firstDifference(string(all[0]), string(other)); line != there {
-			return parallel.Agree(g, fmt.Errorf("rank %d has another configuration than rank 0 (%s there, %s here): start all ranks with the same file and flags", r, line, there))
+			return parallel.Agree(g, fmt.Errorf(
+				"rank %d has another configuration than rank 0 (%s there, %s here): start all ranks with the same file and flags", r, line, there))
 		}
 	}
 	return nil
@@ -120,7 +122,8 @@ func sameCheckpoint(g parallel.Group, ck *checkpoint.Checkpoint) error {
 	if g.Size() == 1 {
 		return nil
 	}
-	return Alike(g, Fact{"checkpoint " + ck.Path, fmt.Sprint(ck.Step, ck.Sum()), "checksum " + ck.Sum(), "copy that of rank 0 to the same path on every machine"})
+	return Alike(g, Fact{"checkpoint " + ck.Path, fmt.Sprint(ck.Step, ck.Sum()), "checksum " + ck.Sum(),
+		"copy that of rank 0 to the same path on every machine"})
 }
 
 // NewFact returns a fact; shown may be empty.
@@ -147,7 +150,8 @@ var program = sync.OnceValues(func() (version, sum string) {
 })
 
 // SharedCheckpoint has rank 0 find a checkpoint, and all others open the one that it found.
-func SharedCheckpoint(g parallel.Group, find func() (*checkpoint.Checkpoint, error), open func(path string) (*checkpoint.Checkpoint, error)) (ck *checkpoint.Checkpoint, err error) {
+func SharedCheckpoint(g parallel.Group, find func() (*checkpoint.Checkpoint, error),
+	open func(path string) (*checkpoint.Checkpoint, error)) (ck *checkpoint.Checkpoint, err error) {
 	if g.Size() == 1 {
 		return find()
 	}
@@ -183,5 +187,6 @@ func SharedCheckpoint(g parallel.Group, find func() (*checkpoint.Checkpoint, err
 
 // DecoderFact is what decodes JPEG files on a rank: pixels depend on it, and so which rank has a sample would.
 func DecoderFact(d images.Decoder) Fact {
-	return Fact{"decoder of JPEG files", d.String(), "", `install the same libjpeg-turbo on every machine, or choose data.decoder = "builtin", which needs none`}
+	return Fact{"decoder of JPEG files", d.String(), "",
+		`install the same libjpeg-turbo on every machine, or choose data.decoder = "builtin", which needs none`}
 }

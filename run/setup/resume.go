@@ -28,7 +28,8 @@ func SameKeys(ck *checkpoint.Checkpoint, cfg config.Config, use config.Fixed) er
 	if err != nil {
 		return err
 	}
-	return Conflicts(old, cfg, use, fmt.Sprintf("the checkpoint %s was made", ck.Path), "use its value, or another checkpoint")
+	return Conflicts(old, cfg, use, fmt.Sprintf("the checkpoint %s was made", ck.Path),
+		"use its value, or another checkpoint")
 }
 
 // Conflicts returns an error that lists why a checkpoint made with old cannot be used with
@@ -69,8 +70,10 @@ func ShapeKeys(ck *checkpoint.Checkpoint, cfg config.Config, err error) error {
 			continue
 		}
 		e := &config.Error{Path: d.Path, Value: now, Hint: "use its value, or another checkpoint",
-			Msg: fmt.Sprintf("the checkpoint %s was made with %s, and %s has the shape %v there and %v here", ck.Path, config.Show(was), shape.Param, shape.Was, shape.Now)}
-		for i, its := range []bool{strings.Contains(shape.Settings, d.Path), strings.HasPrefix(d.Path, "model."+part+"."), strings.HasPrefix(d.Path, "model.")} {
+			Msg: fmt.Sprintf("the checkpoint %s was made with %s, and %s has the shape %v there and %v here", ck.Path,
+				config.Show(was), shape.Param, shape.Was, shape.Now)}
+		for i, its := range []bool{strings.Contains(shape.Settings, d.Path),
+			strings.HasPrefix(d.Path, "model."+part+"."), strings.HasPrefix(d.Path, "model.")} {
 			if its {
 				found[i] = append(found[i], e)
 			}
@@ -95,7 +98,8 @@ func CheckResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format
 		dir := folder.Of(from)
 		return fmt.Errorf("%s holds weights alone, as import, average and merge write them, and no run to go on with: train from them into another folder with\n"+
 			"  trainer finetune --checkpoint %s --out FOLDER\nfor retrieval, or else with\n  trainer train --config FILE --set %s --out FOLDER\n"+
-			"with a configuration of the same model (trainer inspect %s --print-config prints it)", from.Path, ShellWord(dir), ShellWord(config.Override("init.checkpoint", dir)), ShellWord(dir))
+			"with a configuration of the same model (trainer inspect %s --print-config prints it)", from.Path,
+			ShellWord(dir), ShellWord(config.Override("init.checkpoint", dir)), ShellWord(dir))
 	}
 	err = Conflicts(old, cfg, config.FixedRun, fmt.Sprintf("the run in %s was started", from.Path),
 		"go on with that value, choose another folder with --out, or start anew with --resume never")

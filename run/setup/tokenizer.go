@@ -16,7 +16,8 @@ import (
 
 // Tokenizer returns the tokenizer of a run, openTokenizer's, whose template leaves room for a word.
 // progress is told how far captions are read that it is learned from, where that takes long, and may be nil.
-func Tokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
+func Tokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint,
+	progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
 	t, err := openTokenizer(ctx, cfg, from, progress)
 	if err != nil || t == nil {
 		return nil, err
@@ -31,7 +32,8 @@ func Tokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoi
 // openTokenizer returns the tokenizer of a run: that of the checkpoint it goes on from (nil: it is new) or starts
 // from (init.checkpoint, with the words of init.new_words), the file that data.vocab names, or one learned from the
 // training captions. It is nil for a system without texts.
-func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
+func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint,
+	progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
 	if cfg.Has(section.Stored) {
 		return nil, nil
 	}
@@ -76,7 +78,8 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 }
 
 // withNewWords is the tokenizer of a checkpoint with init.new_words of the training texts.
-func withNewWords(ctx context.Context, cfg config.Config, t *tokenizer.Tokenizer, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
+func withNewWords(ctx context.Context, cfg config.Config, t *tokenizer.Tokenizer,
+	progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
 	texts, err := source.Texts(ctx, cfg.Source(), source.Options{Progress: progress})
 	if err != nil {
 		return nil, err

@@ -29,7 +29,8 @@ func Towers(cfg config.Config) (t train.Towers, err error) {
 			return nil, fmt.Errorf("%s.path: %w", p, err)
 		}
 		if !HasSide(m, p.side()) {
-			return m, config.Errors{{Path: string(p) + ".path", Value: path, Msg: fmt.Sprintf("is %s, which has no %s tower", m.Family, p.side()),
+			return m, config.Errors{{Path: string(p) + ".path", Value: path,
+				Msg:  fmt.Sprintf("is %s, which has no %s tower", m.Family, p.side()),
 				Hint: "name a model with one, or use the other key"}}
 		}
 		errs, err := Disagreements(cfg, m, p)
@@ -48,7 +49,8 @@ func Towers(cfg config.Config) (t train.Towers, err error) {
 
 // HasSide says whether weights have a tower of a side, image or text.
 func HasSide(m *weights.Model, side string) bool {
-	return map[string]bool{"image": m.Has("image/pos_embed") || m.Has("image/conv1/weight"), "text": m.Has(WordEmbeddings)}[side]
+	return map[string]bool{"image": m.Has("image/pos_embed") || m.Has("image/conv1/weight"),
+		"text": m.Has(WordEmbeddings)}[side]
 }
 
 // CheckTowers tells what was read of the towers' files, and fails where they lack a parameter that they should have.
@@ -65,7 +67,8 @@ func CheckTowers(cfg config.Config, t train.Towers, p *model.Params, say func(fo
 		}
 		new, lacks := ofSide(fresh, x.p), ofSide(missing, x.p)
 		if len(lacks) > 0 && !x.allow {
-			errs = append(errs, config.Errors{{Path: string(x.p) + ".path", Value: x.m.Path(), Msg: "lacks " + FirstNames(lacks),
+			errs = append(errs, config.Errors{{Path: string(x.p) + ".path", Value: x.m.Path(),
+				Msg:  "lacks " + FirstNames(lacks),
 				Hint: setFlag(string(x.p)+".allow_missing", true) + " starts these from random numbers"}})
 			continue
 		}
@@ -90,7 +93,8 @@ func took(r weights.Report, side string, fresh []string) string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"resampled", r.Resampled}, {"cut", r.Cut}, {"random", fresh}, {"left out", of(r.Unread)}, {"not known", r.Unexpected}} {
+	}{{"resampled", r.Resampled}, {"cut", r.Cut}, {"random", fresh}, {"left out", of(r.Unread)},
+		{"not known", r.Unexpected}} {
 		if len(l.names) > 0 {
 			fmt.Fprintf(&b, ", %d %s (%s)", len(l.names), l.what, FirstNames(l.names))
 		}

@@ -33,7 +33,9 @@ func (l *looker) index(path string) error {
 	stats, err := search.Check(path)
 	f := File{}
 	if err == nil {
-		f.Holds = fmt.Sprintf("%s of %d by %s in %d cells, recall@%d %.3f, of the rows %s", words.Count(stats.Rows, "row"), stats.Width, stats.Metric, stats.Cells, stats.K, stats.Recall, stats.Fingerprint)
+		f.Holds = fmt.Sprintf("%s of %d by %s in %d cells, recall@%d %.3f, of the rows %s",
+			words.Count(stats.Rows, "row"), stats.Width, stats.Metric, stats.Cells, stats.K, stats.Recall,
+			stats.Fingerprint)
 	}
 	if errors.Is(err, search.ErrVersion) { // which search builds anew, and of whose bytes the checksum still tells
 		f.Holds, err = "an index of another version, which search builds anew", safetensors.CheckFile(l.ctx, path)

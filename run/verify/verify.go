@@ -72,10 +72,12 @@ func (r *Report) Err() error {
 		}
 	}
 	if checkpoints != nil {
-		parts = append(parts, fmt.Sprintf("%d of %s damaged: %s", len(checkpoints), words.Count(len(r.Checkpoints), "checkpoint"), strings.Join(checkpoints, "; ")))
+		parts = append(parts, fmt.Sprintf("%d of %s damaged: %s", len(checkpoints),
+			words.Count(len(r.Checkpoints), "checkpoint"), strings.Join(checkpoints, "; ")))
 	}
 	if inFiles != nil {
-		parts = append(parts, fmt.Sprintf("%d of %s damaged: %s", len(inFiles), words.Count(len(r.Files), "file"), strings.Join(inFiles, "; ")))
+		parts = append(parts, fmt.Sprintf("%d of %s damaged: %s", len(inFiles), words.Count(len(r.Files), "file"),
+			strings.Join(inFiles, "; ")))
 	}
 	if parts == nil {
 		return nil
@@ -141,7 +143,8 @@ func Kind(path string) (string, error) {
 		known = append(known, k.what)
 	}
 	last := len(known) - 1
-	return "", fmt.Errorf("%s is not a file or folder that inspect reads: give %s or %s", path, strings.Join(known[:last], ", "), known[last])
+	return "", fmt.Errorf("%s is not a file or folder that inspect reads: give %s or %s", path,
+		strings.Join(known[:last], ", "), known[last])
 }
 
 // Path looks at a folder or file. With read it reads every byte and compares what has a checksum with it; else it

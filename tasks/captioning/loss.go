@@ -68,5 +68,6 @@ func (l *Loss) Check(k *section.Checker) {
 	k.Require("tokens", l.Tokens != 1, "must be at least 2, or 0", "the first token of a caption is given")
 	k.OneOf("decoder", GRU, Transformer)
 	cached := k.Value("data.cache_features").(bool) && k.Value("model.image.freeze").(bool)
-	k.Training("weight", l.Weight == 0 || !cached, "must be 0 with data.cache_features and model.image.freeze", "the tokens of images are not kept")
+	k.Training("weight", l.Weight == 0 || !cached, "must be 0 with data.cache_features and model.image.freeze",
+		"the tokens of images are not kept")
 }

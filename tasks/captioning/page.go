@@ -12,8 +12,8 @@ import (
 	"github.com/geoalign/geoalign/tasks"
 )
 
-// ExamplesPage implements tasks.Pictured: the images whose captions have the least CIDEr-D and those with the most, each with what
-// people said.
+// ExamplesPage implements tasks.Pictured: the images whose captions have the least CIDEr-D and those with the most,
+// each with what people said.
 func (s Scores) ExamplesPage(ctx context.Context) (report.ExamplesPage, error) {
 	p := report.ExamplesPage{Notes: []string{"Wrong are the captions with the least CIDEr-D, right those with the most."}}
 	order := make([]int, len(s.Generated))

@@ -88,7 +88,8 @@ func (s Scores) Table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-30s %8s %8s %8s %8s %8s\n", "captions", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr")
 	row := func(name string, x Score) {
-		fmt.Fprintf(&b, "%-30s %8.2f %8.2f %8.2f %8.2f %8.2f\n", name, x.Bleu[0], x.Bleu[1], x.Bleu[2], x.Bleu[3], x.Cider)
+		fmt.Fprintf(&b, "%-30s %8.2f %8.2f %8.2f %8.2f %8.2f\n", name, x.Bleu[0], x.Bleu[1], x.Bleu[2], x.Bleu[3],
+			x.Cider)
 	}
 	row("written", s.Written)
 	if s.Copied != nil {

@@ -27,7 +27,9 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 	o := tasks.Of[Eval](s)
 	most := o.Most(s.Source.Data.Tokens)
 	t := Captioned{
-		Columns: s.Model.Writer.Columns(), Set: set, Encoding: s.Encoding, Write: s.Generated(tasks.GenerateOptions{Beams: o.Beams, MinTokens: o.MinTokens, MaxTokens: most, LengthPenalty: o.LengthPenalty}),
+		Columns: s.Model.Writer.Columns(), Set: set, Encoding: s.Encoding,
+		Write: s.Generated(tasks.GenerateOptions{Beams: o.Beams, MinTokens: o.MinTokens, MaxTokens: most,
+			LengthPenalty: o.LengthPenalty}),
 		Nearest: Nearest{Model: s.Model.Image, Engine: s.Engine, Samples: o.Nearest},
 	}
 	if o.Nearest > 0 {
@@ -36,7 +38,8 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		}
 	}
 	scores, err := t.Run(ctx)
-	what := "the patches that the words of the caption look at in " + s.View.MiddleLayer() + " of the decoder as far as that speaks for the caption"
+	what := "the patches that the words of the caption look at in " + s.View.MiddleLayer() +
+		" of the decoder as far as that speaks for the caption"
 	as := data.Answers{Tokens: most + 1, Clean: data.CleanNone} // with the token that begins a text
 	scores.Heat = s.TextHeat(what, scores.Generated, as, set.Images())
 	return scores, err

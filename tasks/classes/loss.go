@@ -6,8 +6,9 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 )
 
-// Loss is fine-tuning of an image tower for classification: the cross-entropy of a linear layer over its class token, or over
-// what model.image.pool makes of its tokens. The classes are those of the training data, whose names a checkpoint keeps.
+// Loss is fine-tuning of an image tower for classification: the cross-entropy of a linear layer over its class token,
+// or over what model.image.pool makes of its tokens. The classes are those of the training data, whose names a
+// checkpoint keeps.
 type Loss struct {
 	// of the loss in the total; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`

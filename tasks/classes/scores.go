@@ -24,7 +24,8 @@ func (s Scores) Metric() checkpoint.Metric {
 
 // Values implements tasks.Scores: in percent.
 func (s Scores) Values() map[string]float64 {
-	return map[string]float64{"top1": s.Accuracy, "top5": s.Top5, "class_top1": s.PerClass.MeanOfClasses(), "majority": s.Majority}
+	return map[string]float64{"top1": s.Accuracy, "top5": s.Top5, "class_top1": s.PerClass.MeanOfClasses(),
+		"majority": s.Majority}
 }
 
 // Line implements tasks.Scores.
@@ -40,8 +41,9 @@ func (s Scores) Size() string {
 
 // Table implements tasks.Scores.
 func (s Scores) Table() string {
-	text := fmt.Sprintf("%-24s  %6s  %6s\n%-24s  %6.2f  %6.2f\n%-24s  %6.2f\n%-24s  %6.2f\n", "accuracy", "top-1", "top-5",
-		"all images %", s.Accuracy, s.Top5, "mean of classes %", s.PerClass.MeanOfClasses(), "commonest class %", s.Majority)
+	text := fmt.Sprintf("%-24s  %6s  %6s\n%-24s  %6.2f  %6.2f\n%-24s  %6.2f\n%-24s  %6.2f\n", "accuracy", "top-1",
+		"top-5", "all images %", s.Accuracy, s.Top5, "mean of classes %", s.PerClass.MeanOfClasses(),
+		"commonest class %", s.Majority)
 	if s.Unknown > 0 {
 		text += fmt.Sprintf("%d images of no class are left out.\n", s.Unknown)
 	}
@@ -63,7 +65,8 @@ func (s Scores) JSON(split, path string) any {
 		ClassTop1  float64 `json:"class_top1"`
 		Majority   float64 `json:"majority"`
 		tasks.ClassJSON
-	}{Name, split, path, t.All(), s.Unknown, len(t.Names), s.Accuracy, s.Top5, t.MeanOfClasses(), s.Majority, tasks.NewClassJSON(t)}
+	}{Name, split, path, t.All(), s.Unknown, len(t.Names), s.Accuracy, s.Top5, t.MeanOfClasses(), s.Majority,
+		tasks.NewClassJSON(t)}
 }
 
 // WriteResults implements tasks.Resulted: a table of images and the classes that they are taken for, as CSV.

@@ -32,7 +32,8 @@ func tuned(s *tasks.Setup) *tasks.MisfitError {
 	if s.System.Tuned == Name {
 		return nil
 	}
-	return s.Misfit("a model that was fine-tuned for it (trainer finetune --task %s), which model.system %q is not", Name, s.System.Name)
+	return s.Misfit("a model that was fine-tuned for it (trainer finetune --task %s), which model.system %q is not",
+		Name, s.System.Name)
 }
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
@@ -42,7 +43,8 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 	}
 	rows := s.Set.Images()
 	of := multimodal.Variant{Name: Name, Title: title}
-	found, err := multimodal.Classify{Of: of, Model: s.Model.Classifier, Samples: x, Rows: rows, Encoding: s.Encoding}.Run(ctx)
+	found, err := multimodal.Classify{Of: of, Model: s.Model.Classifier, Samples: x, Rows: rows,
+		Encoding: s.Encoding}.Run(ctx)
 	found.Heat = s.ClassHeat("what the patches add to the logit of the class that was said", found.Predicted, rows)
 	scores := Scores{Scores: found}
 	if err == nil {
@@ -62,7 +64,8 @@ type images struct {
 func newImages(s *tasks.Setup, classes []string) (*images, error) {
 	names, ok := s.Set.Labels()
 	if !ok {
-		return nil, section.Errors{{Path: "data.kind", Value: s.Source.Data.Kind, Msg: "has no classes, which --task " + Name + " tells", Hint: `use "folder", or "scenes"`}}
+		return nil, section.Errors{{Path: "data.kind", Value: s.Source.Data.Kind,
+			Msg: "has no classes, which --task " + Name + " tells", Hint: `use "folder", or "scenes"`}}
 	}
 	of := make(map[string]int32, len(classes))
 	for k, name := range classes {
@@ -71,7 +74,9 @@ func newImages(s *tasks.Setup, classes []string) (*images, error) {
 	number := make([]int32, len(names))
 	for k, name := range names {
 		if number[k], ok = of[name]; !ok {
-			return nil, section.Errors{{Path: "data.root", Value: s.Source.Data.Root, Msg: fmt.Sprintf("has %d classes, of which the model does not know %q: it was trained on %d others", len(names), name, len(classes)),
+			return nil, section.Errors{{Path: "data.root", Value: s.Source.Data.Root,
+				Msg: fmt.Sprintf("has %d classes, of which the model does not know %q: it was trained on %d others",
+					len(names), name, len(classes)),
 				Hint: "evaluate on the classes that it was trained on, or fine-tune it for these with trainer finetune --task " + Name}}
 		}
 	}

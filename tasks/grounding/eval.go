@@ -32,8 +32,10 @@ func (e *Eval) Check(k *section.Checker) {
 	if e.Mode == ByCosine {
 		layers = int(k.Number("model.image.depth"))
 	}
-	k.Require("layer", e.Layer <= layers || layers < 0, "must be at most model.text.fusion_layers, or model.image.depth with eval.grounding.mode = \"itc\"")
-	k.Require("mode", e.Mode != ByMatch || layers > 0 && k.Number("objective.itm.weight") > 0, "must be itc without a match head",
-		"objective.itm.weight or model.text.fusion_layers is 0")
-	k.Require("model.image.resize", k.Value("model.image.resize") != "crop", "must not be \"crop\"", "a heat map is one of the whole picture")
+	k.Require("layer", e.Layer <= layers || layers < 0,
+		"must be at most model.text.fusion_layers, or model.image.depth with eval.grounding.mode = \"itc\"")
+	k.Require("mode", e.Mode != ByMatch || layers > 0 && k.Number("objective.itm.weight") > 0,
+		"must be itc without a match head", "objective.itm.weight or model.text.fusion_layers is 0")
+	k.Require("model.image.resize", k.Value("model.image.resize") != "crop", "must not be \"crop\"",
+		"a heat map is one of the whole picture")
 }

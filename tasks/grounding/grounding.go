@@ -11,10 +11,11 @@ import (
 	"github.com/geoalign/geoalign/tasks"
 )
 
-// Grounding looks for what expressions name in their pictures: of the boxes of a picture the one that holds most of a heat map.
+// Grounding looks for what expressions name in their pictures: of the boxes of a picture the one that holds most of a
+// heat map.
 type Grounding struct {
-	// Heat returns what the P patches of the picture say for each of the n pairs of a batch, (n, P), as many rows of patches as
-	// columns. It is overwritten by the next call.
+	// Heat returns what the P patches of the picture say for each of the n pairs of a batch, (n, P), as many rows of
+	// patches as columns. It is overwritten by the next call.
 	Heat    func(ctx context.Context, b *batch.Batch) ([]float32, error)
 	Columns []batch.Column // that Heat reads
 	Samples data.Examples  // with targets
@@ -33,7 +34,8 @@ type Found struct {
 	W, H      int         // of the picture in pixels
 }
 
-// Run looks for all expressions. It ends early with the error of ctx. A map that is not finite is an *eval.NonFiniteError.
+// Run looks for all expressions. It ends early with the error of ctx. A map that is not finite is an
+// *eval.NonFiniteError.
 func (g Grounding) Run(ctx context.Context) (Scores, error) {
 	s := Scores{Samples: g.Samples}
 	next := 0
@@ -52,7 +54,8 @@ func (g Grounding) Run(ctx context.Context) (Scores, error) {
 		return nil
 	})
 	if err == nil && s.All.N == 0 {
-		err = fmt.Errorf("tasks: no expression of %d has a target in its picture: name a split with boxes", g.Samples.Len())
+		err = fmt.Errorf("tasks: no expression of %d has a target in its picture: name a split with boxes",
+			g.Samples.Len())
 	}
 	return s, err
 }
@@ -79,7 +82,9 @@ func (g Grounding) find(s *Scores, i int, patches []float32) error {
 	}
 	for k, v := range patches {
 		if f.Map[k] = float64(v); v-v != 0 {
-			return &eval.NonFiniteError{What: fmt.Sprintf("tasks: expression %d: its heat map is not finite (%v of patch %d)", i, v, k), Cure: "the model has diverged, evaluate another checkpoint"}
+			return &eval.NonFiniteError{What: fmt.Sprintf(
+				"tasks: expression %d: its heat map is not finite (%v of patch %d)", i, v, k),
+				Cure: "the model has diverged, evaluate another checkpoint"}
 		}
 	}
 	boxes := e.Proposals

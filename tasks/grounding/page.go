@@ -14,7 +14,8 @@ import (
 	"github.com/geoalign/geoalign/tasks"
 )
 
-// Colours of boxes that people who see few colours can tell apart: those that were looked in, the right one, the chosen one.
+// Colours of boxes that people who see few colours can tell apart: those that were looked in, the right one, the chosen
+// one.
 var (
 	proposedBox = color.RGBA{150, 155, 165, 255}
 	targetBox   = color.RGBA{0, 158, 115, 255}
@@ -51,7 +52,8 @@ func (s Scores) table() report.Table {
 	t := report.Table{Head: []string{"kind", "expressions", "IoU >= .5, %", "random box, %", "reachable, %", "pointing, %", "random point, %"}}
 	row := func(name string, x eval.GroundedGroup) {
 		figure := func(v float64) string { return fmt.Sprintf("%.1f", v) }
-		t.Rows = append(t.Rows, report.Texts(name, fmt.Sprint(x.N), figure(x.Accuracy()), figure(x.Chance()), figure(x.Reach()), figure(x.Pointing()), figure(x.ChancePoint())))
+		t.Rows = append(t.Rows, report.Texts(name, fmt.Sprint(x.N), figure(x.Accuracy()), figure(x.Chance()),
+			figure(x.Reach()), figure(x.Pointing()), figure(x.ChancePoint())))
 	}
 	row("all", s.All)
 	for _, k := range s.Kinds {
@@ -67,7 +69,8 @@ func (s Scores) card(f Found) (report.Example, error) {
 	if err != nil {
 		return report.Example{}, err
 	}
-	card := report.Example{Name: s.Samples.PictureName(f.Example, 0), Kind: e.Kind, Text: e.Text, Answer: "the map is dark", Right: f.Right}
+	card := report.Example{Name: s.Samples.PictureName(f.Example, 0), Kind: e.Kind, Text: e.Text,
+		Answer: "the map is dark", Right: f.Right}
 	if f.Chosen != nil {
 		card.Answer = fmt.Sprintf("IoU %.2f", f.IoU)
 	}
@@ -76,7 +79,8 @@ func (s Scores) card(f Found) (report.Example, error) {
 	side := int(math.Sqrt(float64(len(f.Map))))
 	plain := explain.Enlarged(photo)
 	explain.Outline(plain, frames(f, true))
-	heat := explain.Overlay(photo, explain.Map{Values: f.Map, Rows: side, Columns: side}, 0, 0, float64(b.Dx()), float64(b.Dy()))
+	heat := explain.Overlay(photo, explain.Map{Values: f.Map, Rows: side, Columns: side}, 0, 0, float64(b.Dx()),
+		float64(b.Dy()))
 	explain.Outline(heat, frames(f, false))
 	for _, x := range []struct {
 		m   image.Image
@@ -95,7 +99,8 @@ func (s Scores) card(f Found) (report.Example, error) {
 func frames(f Found, proposals bool) (list []explain.Outlined) {
 	w, h := float64(f.W), float64(f.H)
 	add := func(b data.Rect, c color.RGBA, width int) {
-		list = append(list, explain.Outlined{Box: explain.Box{b.X / w, b.Y / h, (b.X + b.W) / w, (b.Y + b.H) / h}, Colour: c, Width: width})
+		list = append(list, explain.Outlined{Box: explain.Box{b.X / w, b.Y / h, (b.X + b.W) / w, (b.Y + b.H) / h},
+			Colour: c, Width: width})
 	}
 	if proposals {
 		for _, b := range f.Proposals {

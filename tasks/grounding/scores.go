@@ -56,7 +56,8 @@ func (s Scores) where() string {
 
 // Line implements tasks.Scores.
 func (s Scores) Line() string {
-	return fmt.Sprintf("grounding by %s: IoU >= .5 %.2f (chance %.2f), pointing %.2f (chance %.2f)", s.where(), s.All.Accuracy(), s.All.Chance(), s.All.Pointing(), s.All.ChancePoint())
+	return fmt.Sprintf("grounding by %s: IoU >= .5 %.2f (chance %.2f), pointing %.2f (chance %.2f)", s.where(),
+		s.All.Accuracy(), s.All.Chance(), s.All.Pointing(), s.All.ChancePoint())
 }
 
 // Size implements tasks.Scores.
@@ -70,9 +71,11 @@ func (s Scores) Table() string {
 	for _, k := range s.Kinds {
 		width = max(width, len(k.Kind))
 	}
-	fmt.Fprintf(&b, "%-*s  %11s  %8s  %6s  %9s  %8s  %6s\n", width, "", "expressions", "IoU >= .5", "chance", "reachable", "pointing", "chance")
+	fmt.Fprintf(&b, "%-*s  %11s  %8s  %6s  %9s  %8s  %6s\n", width, "", "expressions", "IoU >= .5", "chance",
+		"reachable", "pointing", "chance")
 	row := func(name string, g eval.GroundedGroup) {
-		fmt.Fprintf(&b, "%-*s  %11d  %9.2f  %6.2f  %9.2f  %8.2f  %6.2f\n", width, name, g.N, g.Accuracy(), g.Chance(), g.Reach(), g.Pointing(), g.ChancePoint())
+		fmt.Fprintf(&b, "%-*s  %11d  %9.2f  %6.2f  %9.2f  %8.2f  %6.2f\n", width, name, g.N, g.Accuracy(), g.Chance(),
+			g.Reach(), g.Pointing(), g.ChancePoint())
 	}
 	row("all", s.All)
 	for _, k := range s.Kinds {
@@ -125,8 +128,8 @@ func (s Scores) JSON(split, path string) any {
 	}{Name, split, path, s.where(), of(s.All), kinds, s.Sliding, s.Clipped, s.Outside, s.Without}
 }
 
-// WriteResults implements tasks.Resulted: a list of {"id", "image", "text", "bbox", "target", "iou"} with boxes [x, y, width, height] in pixels; "bbox" is null of a
-// dark map.
+// WriteResults implements tasks.Resulted: a list of {"id", "image", "text", "bbox", "target", "iou"} with boxes [x, y,
+// width, height] in pixels; "bbox" is null of a dark map.
 func (s Scores) WriteResults(w io.Writer) error {
 	type result struct {
 		ID     string      `json:"id"`
@@ -140,7 +143,8 @@ func (s Scores) WriteResults(w io.Writer) error {
 	list := make([]result, len(s.Found))
 	for i, f := range s.Found {
 		e := s.Samples.Example(f.Example)
-		list[i] = result{ID: e.ID, Image: s.Samples.PictureName(f.Example, 0), Text: e.Text, Target: *box(f.Target), IoU: f.IoU}
+		list[i] = result{ID: e.ID, Image: s.Samples.PictureName(f.Example, 0), Text: e.Text, Target: *box(f.Target),
+			IoU: f.IoU}
 		if f.Chosen != nil {
 			list[i].Box = box(*f.Chosen)
 		}

@@ -14,10 +14,11 @@ import (
 // Name is the name of the task and its data.kind.
 const Name = "grounding"
 
-// Task is visual grounding, of any model of images and texts with patches. Of a model of scenes the expressions are about scenes.
+// Task is visual grounding, of any model of images and texts with patches. Of a model of scenes the expressions are
+// about scenes.
 var Task = tasks.Task{
-	Name: Name, Title: "Visual grounding", Kind: Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
-	Open:     tasks.OpenSamples,
+	Name: Name, Title: "Visual grounding", Kind: Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true,
+	Alone: true, Open: tasks.OpenSamples,
 	Needs:    []tasks.Need{pairs, boxes, whole},
 	Evaluate: evaluate,
 	Finetune: &tasks.Finetune{Sets: []string{"objective.mlm.weight=0", "objective.itc.positives=id", "data.kind=" + Name, "data.crop_scale_min=1"}},
@@ -69,7 +70,8 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 	x := s.Opened.(data.Examples)
 	scores, err := Grounding{
 		Heat:    func(ctx context.Context, b *batch.Batch) ([]float32, error) { return heat.HeatMaps(ctx, b, of) },
-		Columns: append(s.Model.Image.Columns(), s.Model.Text.Columns()...), Samples: x, Rows: s.Rows(x), Encoding: s.Encoding,
+		Columns: append(s.Model.Image.Columns(), s.Model.Text.Columns()...), Samples: x, Rows: s.Rows(x),
+		Encoding: s.Encoding,
 	}.Run(ctx)
 	scores.From = of
 	return scores, err

@@ -21,8 +21,9 @@ type Migration struct {
 	Image, Text   tasks.Encoder
 	Images, Texts data.Gallery
 	TextImage     func(j int) int // item of a text
-	Score         scoring.Score   // of mapped rows, as a search of the mapped index has it; stored ones are compared by cosine
-	Engine        *kernel.Engine
+	// of mapped rows, as a search of the mapped index has it; stored ones are compared by cosine
+	Score  scoring.Score
+	Engine *kernel.Engine
 	tasks.Encoding
 }
 
@@ -94,7 +95,8 @@ func (t Migration) mapped(ctx context.Context, queries, rows []float32, n, k int
 }
 
 // rows returns the rows of a side, stored and mapped.
-func (t Migration) rows(ctx context.Context, m tasks.Encoder, g data.Gallery, phase string) (stored, mapped []float32, err error) {
+func (t Migration) rows(ctx context.Context, m tasks.Encoder, g data.Gallery, phase string) (stored, mapped []float32,
+	err error) {
 	e := t.Encoding
 	e.States = true
 	err = e.Run(ctx, m, g, phase, func(x tasks.Encoded) error {

@@ -65,7 +65,8 @@ func (s NeighbourScores) Table() string {
 	row := func(side string, v, chance float64) string {
 		return fmt.Sprintf("%-30s  %8.1f  %8.1f  %8.1f\n", side, v, s.Best, chance)
 	}
-	head := fmt.Sprintf("mean rank of %d nearest stored neighbours\n%-30s  %8s  %8s  %8s\n", eval.PreservedNeighbours, "", "aligned", "kept", "chance")
+	head := fmt.Sprintf("mean rank of %d nearest stored neighbours\n%-30s  %8s  %8s  %8s\n", eval.PreservedNeighbours,
+		"", "aligned", "kept", "chance")
 	return head + row("images", s.Image, s.Chance[0]) + row("texts", s.Text, s.Chance[1])
 }
 
@@ -83,7 +84,8 @@ func (s NeighbourScores) JSON(split, path string) any {
 		Kept        float64 `json:"kept_rank"`
 		ImageChance float64 `json:"image_chance_rank"`
 		TextChance  float64 `json:"text_chance_rank"`
-	}{NeighboursName, split, path, s.Images, s.Texts, eval.PreservedNeighbours, s.Image, s.Text, s.Best, s.Chance[0], s.Chance[1]}
+	}{NeighboursName, split, path, s.Images, s.Texts, eval.PreservedNeighbours, s.Image, s.Text, s.Best, s.Chance[0],
+		s.Chance[1]}
 }
 
 // Cautions implements tasks.Cautious: of neighbours whose mean rank is that of chance to a twentieth.
@@ -114,7 +116,8 @@ func (t Neighbours) Run(ctx context.Context) (NeighbourScores, error) {
 func (t Neighbours) side(ctx context.Context, m tasks.Encoder, g data.Gallery, phase string) (float64, error) {
 	n := g.Len()
 	if n <= eval.PreservedNeighbours {
-		return 0, fmt.Errorf("tasks: %d rows have not %d neighbours each: choose a larger split", n, eval.PreservedNeighbours)
+		return 0, fmt.Errorf("tasks: %d rows have not %d neighbours each: choose a larger split", n,
+			eval.PreservedNeighbours)
 	}
 	before, after := make([]float32, 0, n*m.Len()*m.Width()), make([]float32, 0, n*m.Dim())
 	e := t.Encoding
@@ -126,5 +129,6 @@ func (t Neighbours) side(ctx context.Context, m tasks.Encoder, g data.Gallery, p
 	if err != nil {
 		return 0, err
 	}
-	return eval.NeighbourRank(ctx, t.Engine, before, after, n, eval.PreservedNeighbours, neighbourQueries, t.Space.Euclid)
+	return eval.NeighbourRank(ctx, t.Engine, before, after, n, eval.PreservedNeighbours, neighbourQueries,
+		t.Space.Euclid)
 }

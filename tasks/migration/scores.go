@@ -40,7 +40,8 @@ func (s Scores) Size() string { return words.Count(s.Items, "item") }
 
 // Line implements tasks.Scores.
 func (s Scores) Line() string {
-	return fmt.Sprintf("recall@10 of the new model's neighbours: mapped %.1f, old model %.1f, chance %.1f", s.Mapped, s.Old, s.Chance)
+	return fmt.Sprintf("recall@10 of the new model's neighbours: mapped %.1f, old model %.1f, chance %.1f", s.Mapped,
+		s.Old, s.Chance)
 }
 
 // Table implements tasks.Scores.

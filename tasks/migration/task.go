@@ -1,5 +1,5 @@
-// Package migration is the tasks of stored features: what an index of an old model gives to queries of a new one, and what
-// an alignment keeps of neighbourhoods.
+// Package migration is the tasks of stored features: what an index of an old model gives to queries of a new one, and
+// what an alignment keeps of neighbourhoods.
 package migration
 
 import (
@@ -25,8 +25,8 @@ var Task = tasks.Task{
 			return nil, err
 		}
 		return Migration{
-			Image: s.Model.Image, Text: s.Model.Text, Images: s.Galleries.Images(), Texts: texts, TextImage: s.Galleries.TextImage,
-			Score: score, Engine: s.Engine, Encoding: s.Encoding,
+			Image: s.Model.Image, Text: s.Model.Text, Images: s.Galleries.Images(), Texts: texts,
+			TextImage: s.Galleries.TextImage, Score: score, Engine: s.Engine, Encoding: s.Encoding,
 		}.Run(ctx)
 	},
 }
@@ -40,8 +40,8 @@ var NeighboursTask = tasks.Task{
 			return nil, err
 		}
 		return Neighbours{
-			Image: s.Model.Image, Text: s.Model.Text, Images: s.Galleries.Images(), Texts: texts, Space: score.Space, Engine: s.Engine,
-			Encoding: s.Encoding,
+			Image: s.Model.Image, Text: s.Model.Text, Images: s.Galleries.Images(), Texts: texts, Space: score.Space,
+			Engine: s.Engine, Encoding: s.Encoding,
 		}.Run(ctx)
 	},
 }

@@ -21,9 +21,11 @@ type Classify struct {
 	tasks.Encoding
 }
 
-// Run asks the model about every sample. It ends early with the error of ctx. Scores of NaN are an *eval.NonFiniteError.
+// Run asks the model about every sample. It ends early with the error of ctx. Scores of NaN are an
+// *eval.NonFiniteError.
 func (t Classify) Run(ctx context.Context) (Scores, error) {
-	s := Scores{Of: t.Of, Samples: t.Samples, Examples: t.Samples.Len(), PerClass: eval.NewClassTable(t.Samples.Labels())}
+	s := Scores{Of: t.Of, Samples: t.Samples, Examples: t.Samples.Len(),
+		PerClass: eval.NewClassTable(t.Samples.Labels())}
 	right, all := map[string]int{}, map[string]int{}
 	at, good := 0, 0
 	err := t.Batches(ctx, t.Model.Columns(), t.Rows, "judging examples", func(b *batch.Batch, k int) error {
@@ -60,7 +62,8 @@ func (t Classify) Run(ctx context.Context) (Scores, error) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(all)) {
 		if kind != "" {
-			s.Kinds = append(s.Kinds, tasks.KindScore{Kind: kind, Examples: all[kind], Accuracy: percent(right[kind], all[kind])})
+			s.Kinds = append(s.Kinds, tasks.KindScore{Kind: kind, Examples: all[kind],
+				Accuracy: percent(right[kind], all[kind])})
 		}
 	}
 	if t.Of.Group != nil && err == nil {
@@ -72,7 +75,8 @@ func (t Classify) Run(ctx context.Context) (Scores, error) {
 // percent is the share of n in all.
 func percent(n, all int) float64 { return 100 * float64(n) / float64(max(1, all)) }
 
-// consistency returns the share in percent of the groups of samples of which all classes are right, and how many groups there are.
+// consistency returns the share in percent of the groups of samples of which all classes are right, and how many groups
+// there are.
 func consistency(x data.Examples, predicted []int32, group func(e data.Example) string) (share float64, groups int) {
 	wrong := map[string]bool{}
 	for i, class := range predicted {

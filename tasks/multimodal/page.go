@@ -18,7 +18,8 @@ const mostScores = 5
 func (s Scores) ExamplesPage(ctx context.Context) (report.ExamplesPage, error) {
 	p := report.ExamplesPage{Classes: &report.Classes{Title: s.Of.Title, Table: s.PerClass}}
 	for _, k := range s.Kinds {
-		p.Kinds = append(p.Kinds, report.KindAccuracy{Kind: k.Kind, Number: k.Examples, Accuracy: k.Accuracy, Baseline: -1})
+		p.Kinds = append(p.Kinds, report.KindAccuracy{Kind: k.Kind, Number: k.Examples, Accuracy: k.Accuracy,
+			Baseline: -1})
 	}
 	var right, wrong []int
 	for i, class := range s.Predicted {

@@ -94,8 +94,8 @@ func (s Scores) Cautions() []string {
 	return tasks.AccuracyCautions(s.Accuracy, s.Majority, s.Examples, "examples")
 }
 
-// WriteResults implements tasks.Resulted: a list of {"id", "label"} with the names of the classes; of a variant with lines
-// identifier,prediction on each, as the metrics.py of NLVR2 and of NLVR read them.
+// WriteResults implements tasks.Resulted: a list of {"id", "label"} with the names of the classes; of a variant with
+// lines identifier,prediction on each, as the metrics.py of NLVR2 and of NLVR read them.
 func (s Scores) WriteResults(w io.Writer) error {
 	type answer struct {
 		ID    string `json:"id"`

@@ -1,5 +1,5 @@
-// Package multimodal predicts classes of texts with one or two pictures: visual entailment, statements about two pictures,
-// and any other classes that the data names.
+// Package multimodal predicts classes of texts with one or two pictures: visual entailment, statements about two
+// pictures, and any other classes that the data names.
 package multimodal
 
 import (
@@ -35,7 +35,8 @@ var (
 	// Entailment is whether a picture entails a sentence, contradicts it, or neither (SNLI-VE, Xie et al. 2019).
 	Entailment = newTask(Variant{Name: EntailmentName, Title: "Visual entailment"})
 	// NLVR is whether a statement about two pictures is true (NLVR2, Suhr et al. 2019).
-	NLVR = newTask(Variant{Name: NLVRName, Title: "Statements about two pictures", Group: examples.NLVRGroup, Lines: true})
+	NLVR = newTask(Variant{Name: NLVRName, Title: "Statements about two pictures", Group: examples.NLVRGroup,
+		Lines: true})
 )
 
 // Assignment is pre-training for NLVR: of which of two pictures a caption is. It has no evaluation.
@@ -46,8 +47,8 @@ var Assignment = tasks.Task{Name: "assignment", Finetune: &tasks.Finetune{Alone:
 // newTask is the task of a variant.
 func newTask(v Variant) tasks.Task {
 	return tasks.Task{
-		Name: v.Name, Title: v.Title, Kind: v.Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
-		Open:  tasks.OpenSamples,
+		Name: v.Name, Title: v.Title, Kind: v.Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true,
+		Alone: true, Open: tasks.OpenSamples,
 		Needs: []tasks.Need{tasks.NeedsTuned},
 		Evaluate: func(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 			x, err := knownClasses(s.Opened.(data.Examples), s.Model.Classifier.Classes())
@@ -55,7 +56,8 @@ func newTask(v Variant) tasks.Task {
 				return nil, err
 			}
 			rows := s.Rows(x)
-			scores, err := Classify{Of: v, Model: s.Model.Classifier, Samples: x, Rows: rows, Encoding: s.Encoding}.Run(ctx)
+			scores, err := Classify{Of: v, Model: s.Model.Classifier, Samples: x, Rows: rows,
+				Encoding: s.Encoding}.Run(ctx)
 			scores.Heat = Heat(s, scores.Predicted, rows)
 			return scores, err
 		},
@@ -65,7 +67,8 @@ func newTask(v Variant) tasks.Task {
 
 // Heat draws where the words look for the classes that were predicted.
 func Heat(s *tasks.Setup, predicted []int32, rows data.Gallery) *tasks.Heat {
-	what := "the patches that the words look at in " + s.View.MiddleLayer() + " as far as that speaks for the class that was said"
+	what := "the patches that the words look at in " + s.View.MiddleLayer() +
+		" as far as that speaks for the class that was said"
 	return s.ClassHeat(what, predicted, rows)
 }
 
@@ -78,7 +81,9 @@ func knownClasses(x data.Examples, classes []string) (data.Examples, error) {
 	for _, name := range x.Labels() {
 		k := slices.Index(classes, name)
 		if k < 0 {
-			return nil, section.Errors{{Path: "data.examples", Msg: fmt.Sprintf("has the class %q, which the model does not know: it was trained on %s", name, strings.Join(classes, ", ")),
+			return nil, section.Errors{{Path: "data.examples",
+				Msg: fmt.Sprintf("has the class %q, which the model does not know: it was trained on %s", name,
+					strings.Join(classes, ", ")),
 				Hint: "evaluate on the classes that it was trained on, or fine-tune it for these with trainer finetune --task " + Name}}
 		}
 		number = append(number, int32(k))

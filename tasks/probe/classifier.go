@@ -23,7 +23,8 @@ type Labelled struct {
 }
 
 // Classify fits a classifier to train and tests it on test.
-func (c Classifier) Classify(ctx context.Context, train, test Labelled, names []string, progress func(phase string, done, total int)) (Scores, error) {
+func (c Classifier) Classify(ctx context.Context, train, test Labelled, names []string,
+	progress func(phase string, done, total int)) (Scores, error) {
 	k := len(names)
 	s := Scores{Train: len(train.Labels), Test: len(test.Labels), Classes: k, Decay: c.Decay}
 	if c.Hold > 0 {
@@ -38,7 +39,8 @@ func (c Classifier) Classify(ctx context.Context, train, test Labelled, names []
 		}
 		s.Decay, s.Held, s.Chosen = choice.Decay, choice.Top1, true
 	}
-	linear, err := eval.FitProbe(ctx, c.Engine, train.Features, train.Labels, eval.ProbeOptions{Classes: k, Decay: s.Decay})
+	linear, err := eval.FitProbe(ctx, c.Engine, train.Features, train.Labels,
+		eval.ProbeOptions{Classes: k, Decay: s.Decay})
 	if err != nil {
 		return s, err
 	}
@@ -50,7 +52,8 @@ func (c Classifier) Classify(ctx context.Context, train, test Labelled, names []
 	s.PerClass = eval.TableOf(names, predicted, test.Labels)
 	s.MeanOfClasses = s.PerClass.MeanOfClasses()
 	if c.Neighbours > 0 {
-		predicted, err = eval.NearestNeighbours(ctx, c.Engine, train.Features, train.Labels, k, test.Features, s.Test, c.Neighbours)
+		predicted, err = eval.NearestNeighbours(ctx, c.Engine, train.Features, train.Labels, k, test.Features, s.Test,
+			c.Neighbours)
 		if err != nil {
 			return s, err
 		}

@@ -12,8 +12,8 @@ import (
 // pairColumns are the columns of a file of text pairs.
 var pairColumns = []string{"text_a", "text_b", "label"}
 
-// loadTextPairs reads labelled pairs of texts in the order of a file that package table reads, with the columns text_a, text_b and
-// label. A row that lacks one of them is an error with its place.
+// loadTextPairs reads labelled pairs of texts in the order of a file that package table reads, with the columns text_a,
+// text_b and label. A row that lacks one of them is an error with its place.
 func loadTextPairs(path string) (pairs []data.TextPair, err error) {
 	err = table.Read(path, table.Named(pairColumns, noPairColumn), func(r table.Row) error {
 		for k, cell := range r.Cells {
@@ -38,5 +38,6 @@ func loadTextPairs(path string) (pairs []data.TextPair, err error) {
 
 // noPairColumn is the error of a column that a file lacks.
 func noPairColumn(k int, columns []string) error {
-	return fmt.Errorf("there is no column %q (got %.200q): name the columns text_a, text_b and label", pairColumns[k], columns)
+	return fmt.Errorf("there is no column %q (got %.200q): name the columns text_a, text_b and label", pairColumns[k],
+		columns)
 }

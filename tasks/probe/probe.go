@@ -47,7 +47,8 @@ func (p Probe) Run(ctx context.Context) (Scores, error) {
 		return s, fmt.Errorf(`tasks: the probe needs images with classes, which this data has not: use data.kind "folder" or "scenes"`)
 	}
 	n := min(p.Samples, p.Train.EpochSamples())
-	train, err := p.encode(ctx, "encoding training images", tasks.First{Stream: p.Train, N: n}, func(i int) int32 { return source.SampleLabel(uint64(i)) })
+	train, err := p.encode(ctx, "encoding training images", tasks.First{Stream: p.Train, N: n},
+		func(i int) int32 { return source.SampleLabel(uint64(i)) })
 	if err != nil {
 		return s, err
 	}
@@ -60,7 +61,8 @@ func (p Probe) Run(ctx context.Context) (Scores, error) {
 
 // encode returns the class tokens of a gallery's images, without those of unknown class. A
 // training sample that cannot be read is an error here.
-func (p Probe) encode(ctx context.Context, phase string, g data.Gallery, label func(i int) int32) (out Labelled, err error) {
+func (p Probe) encode(ctx context.Context, phase string, g data.Gallery, label func(i int) int32) (out Labelled,
+	err error) {
 	some, labels := tasks.Known(g, label)
 	out.Labels = labels
 	if len(out.Labels) == 0 {

@@ -76,7 +76,8 @@ func (s Scores) Table() string {
 	}
 	text += fmt.Sprintf("%-12s %6.2f\n", "chance", s.Chance)
 	if s.Chosen {
-		text += fmt.Sprintf("\nThe decay %.3g was chosen, with %.2f on the training rows held for that.\n", s.Decay, s.Held)
+		text += fmt.Sprintf("\nThe decay %.3g was chosen, with %.2f on the training rows held for that.\n", s.Decay,
+			s.Held)
 	}
 	return text + "\n" + s.PerClass.Table()
 }
@@ -106,8 +107,8 @@ func (s Scores) JSON(split, path string) any {
 		Decay     float64  `json:"decay"`
 		Held      *float64 `json:"held_top1,omitempty"` // on the training rows on which the decay was chosen
 		tasks.ClassJSON
-	}{Task: s.Task(), Path: path, Train: s.Train, Classes: s.Classes, Top1: s.Top1, ClassTop1: s.MeanOfClasses, Chance: s.Chance,
-		Decay: s.Decay, ClassJSON: tasks.NewClassJSON(s.PerClass)}
+	}{Task: s.Task(), Path: path, Train: s.Train, Classes: s.Classes, Top1: s.Top1, ClassTop1: s.MeanOfClasses,
+		Chance: s.Chance, Decay: s.Decay, ClassJSON: tasks.NewClassJSON(s.PerClass)}
 	if s.Chosen {
 		x.Held = &s.Held
 	}

@@ -76,7 +76,8 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 	}
 	o, c := tasks.Of[Options](s), NewClassifier(s)
 	c.Neighbours = o.Neighbours
-	return Probe{Model: s.Model.Image, Train: train, Samples: o.Samples, Set: s.Set, Classifier: c, Encoding: s.Encoding}.Run(ctx)
+	return Probe{Model: s.Model.Image, Train: train, Samples: o.Samples, Set: s.Set, Classifier: c,
+		Encoding: s.Encoding}.Run(ctx)
 }
 
 func evaluateTexts(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
@@ -89,8 +90,8 @@ func evaluateTexts(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		return LabelledTexts{s.Listed(a), s.Listed(b), labels}
 	}
 	scores, err := TextProbe{
-		Model: s.Model.Text, Train: labelled(p.Train, p.TrainLabel), Test: labelled(p.Test, p.TestLabel), Classes: p.Classes,
-		Classifier: NewClassifier(s), Encoding: s.Encoding,
+		Model: s.Model.Text, Train: labelled(p.Train, p.TrainLabel), Test: labelled(p.Test, p.TestLabel),
+		Classes: p.Classes, Classifier: NewClassifier(s), Encoding: s.Encoding,
 	}.Run(ctx)
 	scores.OfTexts = true
 	return scores, err

@@ -63,9 +63,10 @@ func (t ReID) Run(ctx context.Context) (Scores, error) {
 	return s, err
 }
 
-// QueryScorer returns what writes the scores (n, g) of at most reidChunk queries (n, C), in the place of texts, with a gallery of g images,
-// which is folded once where the score is a product.
-func QueryScorer(e *kernel.Engine, s scoring.Score, gallery []float32, g int) (func(queries []float32, n int, dst []float32) error, error) {
+// QueryScorer returns what writes the scores (n, g) of at most reidChunk queries (n, C), in the place of texts, with a
+// gallery of g images, which is folded once where the score is a product.
+func QueryScorer(e *kernel.Engine, s scoring.Score, gallery []float32,
+	g int) (func(queries []float32, n int, dst []float32) error, error) {
 	c := s.Space.Dim
 	if s.Folds() {
 		folded := make([]float32, len(gallery))

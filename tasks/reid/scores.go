@@ -42,7 +42,8 @@ func (s Scores) Size() string {
 
 // Line implements tasks.Scores.
 func (s Scores) Line() string {
-	text := fmt.Sprintf("mAP %.2f, R@1 %.2f, R@5 %.2f, mINP %.2f, chance mAP %.2f R@1 %.2f", s.MAP, s.R1, s.R5, s.MINP, s.ChanceMAP, s.ChanceR1)
+	text := fmt.Sprintf("mAP %.2f, R@1 %.2f, R@5 %.2f, mINP %.2f, chance mAP %.2f R@1 %.2f", s.MAP, s.R1, s.R5, s.MINP,
+		s.ChanceMAP, s.ChanceR1)
 	if s.Captions {
 		return text
 	}
@@ -54,7 +55,8 @@ func (s Scores) Table() string {
 	text := fmt.Sprintf("%-10s", "")
 	row := fmt.Sprintf("%-10s", s.Score)
 	for _, v := range s.Identities.Values() {
-		name := map[string]string{"map": "mAP", "minp": "mINP", "r1": "R@1", "r5": "R@5", "r10": "R@10", "r100": "R@100"}[v.Name]
+		name := map[string]string{"map": "mAP", "minp": "mINP", "r1": "R@1", "r5": "R@5", "r10": "R@10",
+			"r100": "R@100"}[v.Name]
 		text, row = text+fmt.Sprintf("  %6s", name), row+fmt.Sprintf("  %6.2f", v.Value)
 	}
 	text += "\n" + row + fmt.Sprintf("\n%-10s  %6.2f  %6s  %6.2f\n", "chance", s.ChanceMAP, "", s.ChanceR1)

@@ -24,7 +24,8 @@ func evaluateSiblings(ctx context.Context, s *tasks.Setup) (tasks.Scores, error)
 		return nil, err
 	}
 	if !set.HasSiblings() {
-		m := s.Misfit("images with several captions, and no image of this split of data.kind %q has two", s.Source.Data.Kind)
+		m := s.Misfit("images with several captions, and no image of this split of data.kind %q has two",
+			s.Source.Data.Kind)
 		m.Cure = "use another split, or data of another kind"
 		return nil, m
 	}

@@ -16,9 +16,10 @@ import (
 // Member is a model that scores the pairs of a split, one of several where their scores are
 // averaged.
 type Member struct {
-	Image, Text   tasks.Encoder
-	Score         scoring.Score     // by which features of images and texts are compared
-	Interaction   tasks.Interaction // compares tokens in the place of features, whose encoders are TokenEncoders; nil: features
+	Image, Text tasks.Encoder
+	Score       scoring.Score // by which features of images and texts are compared
+	// compares tokens in the place of features, whose encoders are TokenEncoders; nil: features
+	Interaction   tasks.Interaction
 	Images, Texts data.Gallery
 	Engine        *kernel.Engine
 }
@@ -36,7 +37,8 @@ type TokenEncoder interface {
 
 // NewMember is the model of a setup as it scores the pairs of the split.
 func NewMember(s *tasks.Setup) (m Member, err error) {
-	m = Member{Image: s.Model.Image, Text: s.Model.Text, Interaction: s.Model.Interaction, Engine: s.Engine, Images: s.Galleries.Images()}
+	m = Member{Image: s.Model.Image, Text: s.Model.Text, Interaction: s.Model.Interaction, Engine: s.Engine,
+		Images: s.Galleries.Images()}
 	if m.Texts, err = s.Galleries.Texts(s.Texts); err != nil || m.Interaction != nil {
 		return m, err
 	}

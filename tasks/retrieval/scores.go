@@ -117,7 +117,8 @@ func (s Scores) Line() string {
 	var parts []string
 	for _, c := range s.Columns() {
 		m := c.Metrics
-		parts = append(parts, fmt.Sprintf("%s R@1 %.1f / %.1f R@10 %.1f / %.1f mean %.1f", c.Name, m.I2T.R1, m.T2I.R1, m.I2T.R10, m.T2I.R10, m.RMean()))
+		parts = append(parts, fmt.Sprintf("%s R@1 %.1f / %.1f R@10 %.1f / %.1f mean %.1f", c.Name, m.I2T.R1, m.T2I.R1,
+			m.I2T.R10, m.T2I.R10, m.RMean()))
 	}
 	if by, _ := s.comparison(); by != "" {
 		parts = append(parts, "checkpoints compared by "+by)
@@ -155,8 +156,9 @@ func (s Scores) JSON(split, path string) any {
 		Rerank *eval.Metrics `json:"rerank,omitempty"`
 		Chance eval.Metrics  `json:"chance"`
 
-		Precision eval.Values `json:"precision,omitempty"` // of the pair score, where queries have several right answers
-		Metric    string      `json:"metric"`              // by which checkpoints are kept, as in metrics.jsonl
+		// of the pair score, where queries have several right answers
+		Precision eval.Values `json:"precision,omitempty"`
+		Metric    string      `json:"metric"` // by which checkpoints are kept, as in metrics.jsonl
 	}{Name, split, path, s.Images, s.Texts, s.Score, s.First, s.Rerank, s.Chance, nil, s.Metric().Name}
 	if s.Precision != nil {
 		x.Precision = s.Precision.Values()
@@ -172,9 +174,12 @@ func (s Scores) Cautions() []string {
 	m, n := s.Final(), s.Images
 	direction := func(what string, got, chance eval.Direction) string {
 		return sanity.AtChance(what, sanity.Share{Name: "R@1", Value: got.R1, Chance: chance.R1, N: n},
-			sanity.Share{Name: "R@5", Value: got.R5, Chance: chance.R5, N: n}, sanity.Share{Name: "R@10", Value: got.R10, Chance: chance.R10, N: n})
+			sanity.Share{Name: "R@5", Value: got.R5, Chance: chance.R5, N: n},
+			sanity.Share{Name: "R@10", Value: got.R10, Chance: chance.R10, N: n})
 	}
-	return tasks.NotEmpty(direction("image to text", m.I2T, s.Chance.I2T), direction("text to image", m.T2I, s.Chance.T2I),
-		sanity.Few(sanity.Share{Name: "R@1 image to text", Value: m.I2T.R1, N: n}, "images"), sanity.Ties(s.WorstRMean, s.TiedRMean),
-		sanity.Collapsed("images", s.MeanCosine[0], s.Images), sanity.Collapsed("texts", s.MeanCosine[1], s.Texts))
+	return tasks.NotEmpty(direction("image to text", m.I2T, s.Chance.I2T),
+		direction("text to image", m.T2I, s.Chance.T2I),
+		sanity.Few(sanity.Share{Name: "R@1 image to text", Value: m.I2T.R1, N: n}, "images"),
+		sanity.Ties(s.WorstRMean, s.TiedRMean), sanity.Collapsed("images", s.MeanCosine[0], s.Images),
+		sanity.Collapsed("texts", s.MeanCosine[1], s.Texts))
 }

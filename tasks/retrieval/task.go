@@ -11,8 +11,8 @@ import (
 // Name is the name of the task.
 const Name = "retrieval"
 
-// Task is image-text retrieval. A checkpoint is fine-tuned for it as ALBEF is: contrast and matching without masked language
-// modelling, and all captions of an image positives of each other.
+// Task is image-text retrieval. A checkpoint is fine-tuned for it as ALBEF is: contrast and matching without masked
+// language modelling, and all captions of an image positives of each other.
 var Task = tasks.Task{
 	Name:     Name,
 	Needs:    []tasks.Need{tasks.NeedsTexts, tasks.NeedsImages},

@@ -6,9 +6,9 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 )
 
-// Loss is fine-tuning on pairs of sentences (data.kind = "sentence_pairs"): a classifier of their classes, or a regression
-// of their scores. Sentences are encoded each by itself (Reimers and Gurevych 2019, "Sentence-BERT", section 3) or side by side
-// (Devlin et al. 2019, "BERT", section 4).
+// Loss is fine-tuning on pairs of sentences (data.kind = "sentence_pairs"): a classifier of their classes, or a
+// regression of their scores. Sentences are encoded each by itself (Reimers and Gurevych 2019, "Sentence-BERT", section
+// 3) or side by side (Devlin et al. 2019, "BERT", section 4).
 type Loss struct {
 	// of the loss in the total; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -44,11 +44,13 @@ func (p *Loss) Check(k *section.Checker) {
 	k.OneOf("encoding", Separate, Joint)
 	k.BelowOne("dropout")
 	judges, named := k.Has(section.SentencePairs), fmt.Sprintf("model.system %q", k.System)
-	k.Require("weight", judges || p.Weight == 0, "must be 0", named+` reads no pairs of sentences: use "sentence_pairs"`)
+	k.Require("weight", judges || p.Weight == 0, "must be 0",
+		named+` reads no pairs of sentences: use "sentence_pairs"`)
 	k.Require("weight", !judges || p.Weight > 0, "must be > 0", "it is the loss of "+named)
 	if !judges {
 		return
 	}
 	k.Training("data.kind", k.Value("data.kind") == Name, `must be "`+Name+`"`, named+" is trained on these")
-	k.Training("model.text.freeze", !k.Value("model.text.freeze").(bool), "must be false", named+" trains the text tower")
+	k.Training("model.text.freeze", !k.Value("model.text.freeze").(bool), "must be false",
+		named+" trains the text tower")
 }

@@ -36,29 +36,30 @@ func (t Predicted) Run(ctx context.Context) (Scores, error) {
 	counts := make([]int, max(1, len(s.Classes)))
 	var found, scores []float64
 	right, at := 0, 0
-	err := t.Batches(ctx, t.Model.Columns(), gallery{t.Set, t.Columns}, "reading pairs of sentences", func(b *batch.Batch, k int) error {
-		out, err := t.Model.Logits(ctx, b)
-		if err != nil {
-			return err
-		}
-		n := len(out) / b.Rows()
-		for i := range k {
-			p, row := t.Set.Pairs[at+i], out[i*n:(i+1)*n]
-			predicted, err := eval.Likeliest(row)
+	err := t.Batches(ctx, t.Model.Columns(), gallery{t.Set, t.Columns}, "reading pairs of sentences",
+		func(b *batch.Batch, k int) error {
+			out, err := t.Model.Logits(ctx, b)
 			if err != nil {
-				return fmt.Errorf("tasks: pair %d: %w", at+i, err)
+				return err
 			}
-			if s.Classes == nil {
-				found, scores = append(found, float64(row[0])), append(scores, p.Score)
-				continue
+			n := len(out) / b.Rows()
+			for i := range k {
+				p, row := t.Set.Pairs[at+i], out[i*n:(i+1)*n]
+				predicted, err := eval.Likeliest(row)
+				if err != nil {
+					return fmt.Errorf("tasks: pair %d: %w", at+i, err)
+				}
+				if s.Classes == nil {
+					found, scores = append(found, float64(row[0])), append(scores, p.Score)
+					continue
+				}
+				if counts[p.Label]++; predicted == int(p.Label) {
+					right++
+				}
 			}
-			if counts[p.Label]++; predicted == int(p.Label) {
-				right++
-			}
-		}
-		at += k
-		return nil
-	})
+			at += k
+			return nil
+		})
 	if err != nil || at == 0 {
 		return s, err
 	}

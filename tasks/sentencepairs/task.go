@@ -22,7 +22,8 @@ var Task = tasks.Task{
 		return source.OpenSentencePairs(s.Source, s.Split)
 	},
 	Evaluate: func(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
-		return Predicted{Model: s.Model.Classifier, Set: s.Opened.(*pairs.Set), Columns: source.SentenceColumns(s.Source, s.Tokenizer()), Encoding: s.Encoding}.Run(ctx)
+		return Predicted{Model: s.Model.Classifier, Set: s.Opened.(*pairs.Set),
+			Columns: source.SentenceColumns(s.Source, s.Tokenizer()), Encoding: s.Encoding}.Run(ctx)
 	},
 	Kept: func(s *tasks.Setup, _ func(string) bool) []tasks.Kept {
 		if tasks.Of[source.SentencePairs](s).Of().Scored() {

@@ -21,11 +21,12 @@ const (
 
 // NewEncoder makes vectors of sentences as eval.sentences.feature says.
 func NewEncoder(s *tasks.Setup) SentenceEncoder {
-	return SentenceEncoder{Model: s.Model.Text, Feature: tasks.Of[Eval](s).Feature, Encoding: s.Encoding, Gallery: func(list []string) data.Gallery {
-		g := s.Listed(list)
-		g.Blank = true
-		return g
-	}}
+	return SentenceEncoder{Model: s.Model.Text, Feature: tasks.Of[Eval](s).Feature, Encoding: s.Encoding,
+		Gallery: func(list []string) data.Gallery {
+			g := s.Listed(list)
+			g.Blank = true
+			return g
+		}}
 }
 
 // SentenceEncoder turns sentences into vectors of a text tower, each different one once.

@@ -46,17 +46,21 @@ func (s *Eval) Check(k *section.Checker) {
 	seen := map[string]bool{}
 	for _, item := range s.Tasks {
 		t, ok := source.ParseSentenceTask(item)
-		k.Require("tasks", ok, fmt.Sprintf("has an item %q that is none", item), `write "mrpc", "mrpc=dev.tsv" or "mrpc=dev.tsv,train.tsv"`)
-		k.Require("tasks", slices.Contains(pairs.Names(), t.Name), fmt.Sprintf("has an item %q of no task", item), "the tasks are "+strings.Join(pairs.Names(), ", "))
+		k.Require("tasks", ok, fmt.Sprintf("has an item %q that is none", item),
+			`write "mrpc", "mrpc=dev.tsv" or "mrpc=dev.tsv,train.tsv"`)
+		k.Require("tasks", slices.Contains(pairs.Names(), t.Name), fmt.Sprintf("has an item %q of no task", item),
+			"the tasks are "+strings.Join(pairs.Names(), ", "))
 		k.Require("tasks", !seen[t.Name], "must name a task once")
 		seen[t.Name] = true
 	}
 	k.Require("folder", s.Folder != "", "must name a folder")
 	k.OneOf("split", "val", "test")
 	k.OneOf("feature", ClassFeature, MeanFeature, HeadFeature)
-	k.Require("feature", s.Feature != HeadFeature || k.Value("model.interaction.kind") == "", `must not be "head" with model.interaction.kind`, "the model compares tokens: it has no feature of a sentence")
+	k.Require("feature", s.Feature != HeadFeature || k.Value("model.interaction.kind") == "",
+		`must not be "head" with model.interaction.kind`, "the model compares tokens: it has no feature of a sentence")
 	for i, rule := range s.Rules {
-		k.Require("rules", slices.Contains([]string{FixedRule, TunedRule, KMeansRule, ProbeRule}, rule), "must be some of fixed, tuned, kmeans, probe")
+		k.Require("rules", slices.Contains([]string{FixedRule, TunedRule, KMeansRule, ProbeRule}, rule),
+			"must be some of fixed, tuned, kmeans, probe")
 		k.Require("rules", !slices.Contains(s.Rules[:i], rule), "must name a rule once")
 	}
 	k.NotNegative("max_train", "max_pairs", "isotropy")

@@ -15,7 +15,8 @@ import (
 func (e *Eval) Open(in source.Setup) (list Tasks, err error) {
 	const key = "eval.sentences.tasks"
 	if len(e.Tasks) == 0 {
-		return nil, section.Errors{{Path: key, Value: e.Tasks, Msg: "must name a task of sentence pairs", Hint: `such as "stsb", with its folder in eval.sentences.folder: docs/sentences.md says what there is`}}
+		return nil, section.Errors{{Path: key, Value: e.Tasks, Msg: "must name a task of sentence pairs",
+			Hint: `such as "stsb", with its folder in eval.sentences.folder: docs/sentences.md says what there is`}}
 	}
 	for _, item := range e.Items() {
 		s, err := e.open(in, item)
@@ -33,7 +34,8 @@ func (e *Eval) open(in source.Setup, item Item) (s PairTask, err error) {
 	if err != nil {
 		return s, err
 	}
-	found, folder := sentencepairs.Found{Paths: []string{source.Below(in.Data.Root, item.Test)}}, source.Below(in.Data.Root, e.Folder)
+	found, folder := sentencepairs.Found{Paths: []string{source.Below(in.Data.Root, item.Test)}},
+		source.Below(in.Data.Root, e.Folder)
 	if item.Test != "" {
 		folder = ""
 		if st, err := os.Stat(found.Paths[0]); err == nil && st.IsDir() {

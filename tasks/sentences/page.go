@@ -63,7 +63,8 @@ func cosinesOf(x *Picture) []report.Cosines {
 	const parts = 3
 	third := (x.Spec.High - x.Spec.Low) / parts
 	for k := range parts {
-		list = append(list, report.Cosines{Name: fmt.Sprintf("score %.1f to %.1f", x.Spec.Low+float64(k)*third, x.Spec.Low+float64(k+1)*third)})
+		list = append(list, report.Cosines{Name: fmt.Sprintf("score %.1f to %.1f", x.Spec.Low+float64(k)*third,
+			x.Spec.Low+float64(k+1)*third)})
 	}
 	for i, c := range x.Cosines {
 		at := &list[min(parts-1, int((x.Scores[i]-x.Spec.Low)/third))]

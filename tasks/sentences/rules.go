@@ -67,7 +67,8 @@ func (s Sentences) classes(ctx context.Context, r *PairScores, t PairTask, v Vec
 		r.Rules[TunedRule] = share(func(i int) int32 { return spec.Near[cut.Place(p.Cosines[i])] })
 	}
 	if slices.Contains(s.Rules, ProbeRule) {
-		x, err := s.Classify(ctx, probe.Labelled{Features: related(v, train), Labels: labels}, probe.Labelled{Features: related(v, pairs), Labels: p.Labels}, spec.Classes, s.Encoder.Progress)
+		x, err := s.Classify(ctx, probe.Labelled{Features: related(v, train), Labels: labels},
+			probe.Labelled{Features: related(v, pairs), Labels: p.Labels}, spec.Classes, s.Encoder.Progress)
 		if err != nil {
 			return err
 		}

@@ -106,7 +106,8 @@ func (s Scores) Line() string {
 
 // featureNames say what stood for a sentence.
 var featureNames = map[string]string{
-	ClassFeature: "class tokens before the head", MeanFeature: "mean of the tokens", HeadFeature: "feature of the shared space",
+	ClassFeature: "class tokens before the head", MeanFeature: "mean of the tokens",
+	HeadFeature: "feature of the shared space",
 }
 
 // Size implements tasks.Scores.
@@ -115,7 +116,8 @@ func (s Scores) Size() string {
 	for _, t := range s.Tasks {
 		n += t.Pairs
 	}
-	return fmt.Sprintf("%s of sentence pairs, %s pairs, by the %s (%d numbers)", words.Count(len(s.Tasks), "task"), words.Thousands(n), featureNames[s.Feature], s.Width)
+	return fmt.Sprintf("%s of sentence pairs, %s pairs, by the %s (%d numbers)", words.Count(len(s.Tasks), "task"),
+		words.Thousands(n), featureNames[s.Feature], s.Width)
 }
 
 // JSON implements tasks.Scores.

@@ -18,7 +18,8 @@ func (s Scores) Table() string {
 			skipped += fmt.Sprintf("%s: %s\n", t.Task, t.Skipped)
 		}
 	}
-	for _, part := range []string{tasks.Aligned(s.correlations()), tasks.Aligned(s.accuracies()) + skipped, tasks.Aligned(s.isotropies()), strings.Join(s.Notes, "\n")} {
+	for _, part := range []string{tasks.Aligned(s.correlations()), tasks.Aligned(s.accuracies()) + skipped,
+		tasks.Aligned(s.isotropies()), strings.Join(s.Notes, "\n")} {
 		if text != "" && part != "" {
 			text += "\n"
 		}
@@ -34,7 +35,8 @@ func named(t PairScores) string { return strings.TrimSpace(t.Task + " " + t.Spli
 func (s Scores) correlations() [][]string {
 	rows := [][]string{{"similarity, %", "pairs", "Spearman", "Pearson"}}
 	line := func(name string, pairs int, c eval.Correlation) {
-		rows = append(rows, []string{name, fmt.Sprint(pairs), fmt.Sprintf("%.2f", 100*c.Spearman), fmt.Sprintf("%.2f", 100*c.Pearson)})
+		rows = append(rows, []string{name, fmt.Sprint(pairs), fmt.Sprintf("%.2f", 100*c.Spearman),
+			fmt.Sprintf("%.2f", 100*c.Pearson)})
 	}
 	for _, t := range s.scored() {
 		if len(t.STS.Parts) == 1 {
@@ -53,7 +55,8 @@ func (s Scores) correlations() [][]string {
 
 // accuracies are a line for each task with classes.
 func (s Scores) accuracies() [][]string {
-	rows := [][]string{slices.Concat([]string{"accuracy, %", "pairs", "training"}, s.Rules, []string{"majority", "always the nearest class"})}
+	rows := [][]string{slices.Concat([]string{"accuracy, %", "pairs", "training"}, s.Rules,
+		[]string{"majority", "always the nearest class"})}
 	for _, t := range s.Tasks {
 		if t.STS != nil {
 			continue
@@ -67,14 +70,16 @@ func (s Scores) accuracies() [][]string {
 			row = append(row, cell)
 		}
 		class, share := t.Majority()
-		rows = append(rows, append(row, fmt.Sprintf("%.2f (%s)", share, class), fmt.Sprintf("%.2f (%s)", t.Constant[t.Nearest], t.Classes[t.Nearest])))
+		rows = append(rows, append(row, fmt.Sprintf("%.2f (%s)", share, class),
+			fmt.Sprintf("%.2f (%s)", t.Constant[t.Nearest], t.Classes[t.Nearest])))
 	}
 	return rows
 }
 
 // isotropies are a line for each task whose isotropy was measured.
 func (s Scores) isotropies() [][]string {
-	rows := [][]string{{"isotropy", "sentences", "mean cosine", "effective rank", "participation", "IsoScore", "uniformity", "alignment", "positives"}}
+	rows := [][]string{{"isotropy", "sentences", "mean cosine", "effective rank", "participation", "IsoScore",
+		"uniformity", "alignment", "positives"}}
 	for _, t := range s.Tasks {
 		i := t.Isotropy
 		if i == nil {
@@ -84,8 +89,9 @@ func (s Scores) isotropies() [][]string {
 		if i.Positives > 0 {
 			alignment = fmt.Sprintf("%.4f", i.Alignment)
 		}
-		rows = append(rows, []string{t.Task, fmt.Sprint(i.Rows), fmt.Sprintf("%.4f", i.Cosine), fmt.Sprintf("%.1f", i.EffectiveRank), fmt.Sprintf("%.1f", i.Participation),
-			fmt.Sprintf("%.4f", i.IsoScore), fmt.Sprintf("%.4f", i.Uniformity), alignment, fmt.Sprint(i.Positives)})
+		rows = append(rows, []string{t.Task, fmt.Sprint(i.Rows), fmt.Sprintf("%.4f", i.Cosine),
+			fmt.Sprintf("%.1f", i.EffectiveRank), fmt.Sprintf("%.1f", i.Participation), fmt.Sprintf("%.4f", i.IsoScore),
+			fmt.Sprintf("%.4f", i.Uniformity), alignment, fmt.Sprint(i.Positives)})
 	}
 	return rows
 }

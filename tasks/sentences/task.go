@@ -33,7 +33,8 @@ var Task = tasks.Task{
 		return list, err
 	},
 	Evaluate: evaluate,
-	Kept:     func(*tasks.Setup, func(string) bool) []tasks.Kept { return nil }, // the first task's, which metrics.jsonl names
+	// the first task's, which metrics.jsonl names
+	Kept: func(*tasks.Setup, func(string) bool) []tasks.Kept { return nil },
 }
 
 // picturePairs is the number of pairs that are drawn.
@@ -46,7 +47,8 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		Classifier: probe.NewClassifier(s),
 	}
 	scores, err := t.Run(ctx)
-	m := sentencepairs.Measure{Tokenizer: s.Tokenizer(), Clean: s.Source.Data.Clean, MaxWords: s.Source.Data.MaxWords, Tokens: s.Source.Data.Tokens}
+	m := sentencepairs.Measure{Tokenizer: s.Tokenizer(), Clean: s.Source.Data.Clean, MaxWords: s.Source.Data.MaxWords,
+		Tokens: s.Source.Data.Tokens}
 	for _, x := range t.Tasks {
 		scores.Notes = append(scores.Notes, notesOf(x.Test, m)...)
 	}
@@ -73,7 +75,8 @@ func notesOf(set *sentencepairs.Set, m sentencepairs.Measure) (list []string) {
 		}
 	}
 	if long > 0 {
-		say("the end of %s of %s sentences is cut (data.max_words, data.tokens)", words.Thousands(long), words.Thousands(len(all)))
+		say("the end of %s of %s sentences is cut (data.max_words, data.tokens)", words.Thousands(long),
+			words.Thousands(len(all)))
 	}
 	if blank > 0 {
 		say("nothing is left of %s by data.clean", words.Count(blank, "sentence"))

@@ -9,8 +9,8 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 )
 
-// Eval names the utterances whose sentiment --task sentiment predicts by one linear layer from their modalities, pooled and
-// concatenated, as CMU-MOSEI is laid out: .npz or .safetensors files with the arrays labels, text, audio and vision
+// Eval names the utterances whose sentiment --task sentiment predicts by one linear layer from their modalities, pooled
+// and concatenated, as CMU-MOSEI is laid out: .npz or .safetensors files with the arrays labels, text, audio and vision
 // ([sentences.md](sentences.md#sentiment-of-utterances)). Paths start from data.root.
 type Eval struct {
 	// file of the utterances that the layer is fitted to
@@ -39,16 +39,20 @@ func (s *Eval) Check(k *section.Checker) {
 	for _, file := range []struct{ name, path, other string }{{"train", s.Train, s.Test}, {"test", s.Test, s.Train}} {
 		ext := strings.ToLower(filepath.Ext(file.path))
 		k.Require(file.name, file.path != "" || file.other == "", "must name a file of utterances beside the other one")
-		k.Require(file.name, file.path == "" || ext == ".npz" || ext == ".safetensors", "must end in .npz or .safetensors")
+		k.Require(file.name, file.path == "" || ext == ".npz" || ext == ".safetensors",
+			"must end in .npz or .safetensors")
 	}
-	for _, file := range []struct{ name, path, other string }{{"train_texts", s.TrainTexts, s.TestTexts}, {"test_texts", s.TestTexts, s.TrainTexts}} {
+	for _, file := range []struct{ name, path, other string }{{"train_texts", s.TrainTexts, s.TestTexts},
+		{"test_texts", s.TestTexts, s.TrainTexts}} {
 		k.Require(file.name, file.path != "" || file.other == "", "must name a text file beside the other one")
 	}
 	for i, m := range s.Modalities {
-		k.Require("modalities", slices.Contains(Modalities, m), fmt.Sprintf("must be some of %s", strings.Join(Modalities, ", ")))
+		k.Require("modalities", slices.Contains(Modalities, m),
+			fmt.Sprintf("must be some of %s", strings.Join(Modalities, ", ")))
 		k.Require("modalities", !slices.Contains(s.Modalities[:i], m), "must name a modality once")
 	}
-	k.Require("modalities", len(s.Modalities) > 0 || s.TrainTexts != "", "must name a modality", "or name the words of the utterances with train_texts and test_texts")
+	k.Require("modalities", len(s.Modalities) > 0 || s.TrainTexts != "", "must name a modality",
+		"or name the words of the utterances with train_texts and test_texts")
 	k.NotNegative("decay")
 }
 

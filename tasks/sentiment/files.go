@@ -11,7 +11,8 @@ import (
 
 // Inputs lists the files of the utterances.
 func (s *Eval) Inputs(in source.Setup) (list []source.Input) {
-	for _, x := range []struct{ name, path string }{{"train", s.Train}, {"test", s.Test}, {"train_texts", s.TrainTexts}, {"test_texts", s.TestTexts}} {
+	for _, x := range []struct{ name, path string }{{"train", s.Train}, {"test", s.Test}, {"train_texts", s.TrainTexts},
+		{"test_texts", s.TestTexts}} {
 		list = append(list, source.Named(in, "eval.sentiment."+x.name, x.path, false)...)
 	}
 	return list
@@ -20,7 +21,8 @@ func (s *Eval) Inputs(in source.Setup) (list []source.Input) {
 // Open reads them.
 func (s *Eval) Open(in source.Setup) (p Parts, err error) {
 	if s.Train == "" {
-		return p, section.Errors{{Path: "eval.sentiment.train", Value: "", Msg: "must name a file of utterances", Hint: "and eval.sentiment.test another one: docs/sentences.md says what they hold"}}
+		return p, section.Errors{{Path: "eval.sentiment.train", Value: "", Msg: "must name a file of utterances",
+			Hint: "and eval.sentiment.test another one: docs/sentences.md says what they hold"}}
 	}
 	if err := source.CheckInputs(s.Inputs(in)); err != nil {
 		return p, err
@@ -46,7 +48,8 @@ func (s *Eval) open(in source.Setup, path, texts string) (p Part, err error) {
 		return p, err
 	}
 	if have, want := len(p.Sentences), len(p.Set.Labels); have != want {
-		return p, table.Whole(texts, fmt.Errorf("it has %d lines and %s %d utterances: write the words of one on each line", have, path, want))
+		return p, table.Whole(texts, fmt.Errorf(
+			"it has %d lines and %s %d utterances: write the words of one on each line", have, path, want))
 	}
 	return p, nil
 }

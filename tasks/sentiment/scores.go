@@ -38,12 +38,14 @@ func (s Scores) Values() map[string]float64 {
 
 // Line implements tasks.Scores.
 func (s Scores) Line() string {
-	return fmt.Sprintf("sentiment accuracy-7 %.2f accuracy-2 %.2f F1 %.2f MAE %.3f correlation %.3f", s.Accuracy7, s.Accuracy2, s.F1, s.MAE, s.Pearson)
+	return fmt.Sprintf("sentiment accuracy-7 %.2f accuracy-2 %.2f F1 %.2f MAE %.3f correlation %.3f", s.Accuracy7,
+		s.Accuracy2, s.F1, s.MAE, s.Pearson)
 }
 
 // Size implements tasks.Scores.
 func (s Scores) Size() string {
-	return fmt.Sprintf("%s, %s, %d features", words.Count(s.Train, "training utterance"), words.Count(s.Rows, "utterance"), s.Width)
+	return fmt.Sprintf("%s, %s, %d features", words.Count(s.Train, "training utterance"),
+		words.Count(s.Rows, "utterance"), s.Width)
 }
 
 // Table implements tasks.Scores.
@@ -53,16 +55,20 @@ func (s Scores) Table() string {
 		name string
 		eval.Sentiment
 	}{{"linear layer", s.Sentiment}, {"always the mean", s.Constant}} {
-		rows = append(rows, []string{x.name, fmt.Sprintf("%.2f", x.Accuracy7), fmt.Sprintf("%.2f", x.Accuracy2), fmt.Sprintf("%.2f", x.F1), fmt.Sprintf("%.2f", x.NonNegative), fmt.Sprintf("%.4f", x.MAE), fmt.Sprintf("%.4f", x.Pearson)})
+		rows = append(rows, []string{x.name, fmt.Sprintf("%.2f", x.Accuracy7), fmt.Sprintf("%.2f", x.Accuracy2),
+			fmt.Sprintf("%.2f", x.F1), fmt.Sprintf("%.2f", x.NonNegative), fmt.Sprintf("%.4f", x.MAE),
+			fmt.Sprintf("%.4f", x.Pearson)})
 	}
 	text := tasks.Aligned(rows)
 	if s.NotFinite > 0 {
-		text += fmt.Sprintf("\n%s of the files are no finite numbers and read as 0.\n", words.Count(s.NotFinite, "number"))
+		text += fmt.Sprintf("\n%s of the files are no finite numbers and read as 0.\n",
+			words.Count(s.NotFinite, "number"))
 	}
 	return text
 }
 
 // JSON implements tasks.Scores.
 func (s Scores) JSON(_, path string) any {
-	return map[string]any{"task": s.Task(), "path": path, "train": s.Train, "utterances": s.Rows, "features": s.Width, "not_finite": s.NotFinite, "values": s.Values()}
+	return map[string]any{"task": s.Task(), "path": path, "train": s.Train, "utterances": s.Rows, "features": s.Width,
+		"not_finite": s.NotFinite, "values": s.Values()}
 }

@@ -30,7 +30,8 @@ type Parts struct{ Train, Test Part }
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 	p, o := s.Opened.(Parts), tasks.Of[Eval](s)
-	scores, err := Sentiment{Encoder: sentences.NewEncoder(s), Modalities: o.Modalities, Penalty: o.Decay, Train: p.Train, Test: p.Test}.Run(ctx)
+	scores, err := Sentiment{Encoder: sentences.NewEncoder(s), Modalities: o.Modalities, Penalty: o.Decay,
+		Train: p.Train, Test: p.Test}.Run(ctx)
 	scores.NotFinite = p.Train.Set.NotFinite + p.Test.Set.NotFinite
 	return scores, err
 }

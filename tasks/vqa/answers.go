@@ -90,7 +90,8 @@ func (t Answered) score(s *Scores) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(all)) {
 		if k := all[kind]; kind != "" {
-			s.Kinds = append(s.Kinds, tasks.KindScore{Kind: kind, Examples: k.count, Accuracy: 100 * k.right / float64(k.count)})
+			s.Kinds = append(s.Kinds, tasks.KindScore{Kind: kind, Examples: k.count,
+				Accuracy: 100 * k.right / float64(k.count)})
 			s.KindBest = append(s.KindBest, 100*k.best()/float64(k.count))
 			s.ByKind += 100 * k.best() / n
 		}

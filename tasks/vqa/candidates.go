@@ -8,8 +8,8 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 )
 
-// LoadCandidates returns the answers that a model ranks for questions: those of eval.vqa.candidates, or the commonest of the training data. They
-// fail where there are none.
+// LoadCandidates returns the answers that a model ranks for questions: those of eval.vqa.candidates, or the commonest
+// of the training data. They fail where there are none.
 func (e *Eval) LoadCandidates(ctx context.Context, in source.Setup) ([]string, error) {
 	if e.Candidates != "" {
 		list, err := examples.LoadAnswers(source.Below(in.Data.Root, e.Candidates))
@@ -22,7 +22,8 @@ func (e *Eval) LoadCandidates(ctx context.Context, in source.Setup) ([]string, e
 	}
 	list := examples.CommonAnswers(x, e.Common)
 	if len(list) == 0 {
-		return nil, section.Errors{{Path: "eval.vqa.candidates", Msg: "must name a file: no question of the training data has an answer"}}
+		return nil, section.Errors{{Path: "eval.vqa.candidates",
+			Msg: "must name a file: no question of the training data has an answer"}}
 	}
 	return list, nil
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/geoalign/geoalign/tasks"
 )
 
-// Loss is the loss of a decoder that writes the answers to a question about an image from the states of the fusion layers (ALBEF,
-// Li et al. 2021, section 4): the sum over the tokens of an answer, times its weight, the mean over the questions of a batch. The
-// decoder has as many layers as model.text.fusion_layers.
+// Loss is the loss of a decoder that writes the answers to a question about an image from the states of the fusion
+// layers (ALBEF, Li et al. 2021, section 4): the sum over the tokens of an answer, times its weight, the mean over the
+// questions of a batch. The decoder has as many layers as model.text.fusion_layers.
 type Loss struct {
 	// of the loss in the total; 0: off
 	Weight float64 `toml:"weight" max:"1000000"`
@@ -41,6 +41,6 @@ func (l *Loss) Check(k *section.Checker) {
 	k.NotNegative("weight", "rows")
 	k.Positive("answers")
 	k.Require("tokens", l.Tokens >= 3, "must be at least 3", "two tokens stand around the words of an answer")
-	k.Require("tokens", l.Weight == 0 || l.Tokens <= int(k.Number("model.text.positions"))+1, "must be at most model.text.positions + 1",
-		"the last token of an answer has no position")
+	k.Require("tokens", l.Weight == 0 || l.Tokens <= int(k.Number("model.text.positions"))+1,
+		"must be at most model.text.positions + 1", "the last token of an answer has no position")
 }

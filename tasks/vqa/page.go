@@ -18,7 +18,8 @@ const mostMistakes = 20
 func (s Scores) ExamplesPage(ctx context.Context) (report.ExamplesPage, error) {
 	p := report.ExamplesPage{Tables: []report.Table{s.mistakes()}}
 	for i, k := range s.Kinds {
-		p.Kinds = append(p.Kinds, report.KindAccuracy{Kind: k.Kind, Number: k.Examples, Accuracy: k.Accuracy, Baseline: s.KindBest[i]})
+		p.Kinds = append(p.Kinds, report.KindAccuracy{Kind: k.Kind, Number: k.Examples, Accuracy: k.Accuracy,
+			Baseline: s.KindBest[i]})
 	}
 	return p, s.Heat.Cards(ctx, &p, s.shown(), s.card)
 }
@@ -51,7 +52,8 @@ func (s Scores) card(i int) (c tasks.Card, err error) {
 		truth = append(truth, text)
 	}
 	c.Example = report.Example{
-		Name: s.Samples.PictureName(i, 0), Kind: e.Kind, Text: e.Text, Answer: s.Answers[i], Truth: strings.Join(truth, ", "), Right: s.Right[i] >= .5,
+		Name: s.Samples.PictureName(i, 0), Kind: e.Kind, Text: e.Text, Answer: s.Answers[i],
+		Truth: strings.Join(truth, ", "), Right: s.Right[i] >= .5,
 	}
 	return c, c.AddPictures(s.Samples, i)
 }
@@ -71,7 +73,8 @@ func (s Scores) mistakes() report.Table {
 		list = append(list, m)
 	}
 	slices.SortFunc(list, func(a, b mistake) int {
-		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a.kind, b.kind), cmp.Compare(a.truth, b.truth), cmp.Compare(a.said, b.said))
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a.kind, b.kind), cmp.Compare(a.truth, b.truth),
+			cmp.Compare(a.said, b.said))
 	})
 	t := report.Table{Head: []string{"kind", "commonest answer of people", "said", "questions"}}
 	for _, m := range list[:min(len(list), mostMistakes)] {

@@ -84,7 +84,8 @@ func (s Scores) Table() string {
 	if s.Candidates == 0 {
 		b.WriteString("answers are written freely\n")
 	} else {
-		fmt.Fprintf(&b, "%s are ranked: %.2f by chance, at most %.2f can be reached", words.Count(s.Candidates, "candidate"), s.Chance, s.Reachable)
+		fmt.Fprintf(&b, "%s are ranked: %.2f by chance, at most %.2f can be reached",
+			words.Count(s.Candidates, "candidate"), s.Chance, s.Reachable)
 		if s.Outside > 0 {
 			fmt.Fprintf(&b, ", since the commonest answer to %s is none of them", words.Count(s.Outside, "question"))
 		}

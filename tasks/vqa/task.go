@@ -17,8 +17,8 @@ const Name = "vqa"
 
 // Task is questions about pictures.
 var Task = tasks.Task{
-	Name: Name, Title: "Questions about pictures", Kind: Name, Metric: "accuracy", MetricTitle: "accuracy", Results: true, Alone: true,
-	Open:     tasks.OpenSamples,
+	Name: Name, Title: "Questions about pictures", Kind: Name, Metric: "accuracy", MetricTitle: "accuracy",
+	Results: true, Alone: true, Open: tasks.OpenSamples,
 	Needs:    []tasks.Need{tasks.NeedsTuned},
 	Evaluate: evaluate,
 	Finetune: &tasks.Finetune{Alone: true, Sets: []string{"objective.vqa.weight=1", "data.kind=vqa"}},
@@ -34,7 +34,8 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		return nil, err
 	}
 	scores, err := t.Run(ctx)
-	what := "the patches that the words of the question look at in " + s.View.MiddleLayer() + " as far as that speaks for the answer"
+	what := "the patches that the words of the question look at in " + s.View.MiddleLayer() +
+		" as far as that speaks for the answer"
 	scores.Heat = s.TextHeat(what, scores.Answers, as, t.Rows)
 	return scores, err
 }
@@ -53,7 +54,8 @@ func (t *Answered) choose(ctx context.Context, s *tasks.Setup, as data.Answers) 
 		}
 	}
 	if len(ids) == 0 {
-		return section.Errors{{Path: "eval.vqa.candidates", Value: e.Candidates, Msg: "has no answer of at least one word"}}
+		return section.Errors{{Path: "eval.vqa.candidates", Value: e.Candidates,
+			Msg: "has no answer of at least one word"}}
 	}
 	rank, err := s.Model.Writer.Ranker(ids, e.Top)
 	t.Answer = func(ctx context.Context, b *batch.Batch) ([]string, error) {

@@ -74,13 +74,17 @@ func (z *Eval) Check(k *section.Checker) {
 	if z.Image == "" {
 		return
 	}
-	k.Require("image", k.Has(section.Stored), "must be empty", fmt.Sprintf("model.system %q", k.System)+" reads images, which eval.zeroshot.images names, and no stored features")
+	k.Require("image", k.Has(section.Stored), "must be empty",
+		fmt.Sprintf("model.system %q", k.System)+
+			" reads images, which eval.zeroshot.images names, and no stored features")
 	for _, file := range []struct{ name, path string }{{"image", z.Image}, {"text", z.Text}} {
 		ext := strings.ToLower(filepath.Ext(file.path))
-		k.Require(file.name, file.path != "", "must name a file of features", "eval.zeroshot.image asks for classification by texts")
+		k.Require(file.name, file.path != "", "must name a file of features",
+			"eval.zeroshot.image asks for classification by texts")
 		k.Require(file.name, ext == ".npy" || ext == ".safetensors", "must end in .npy or .safetensors")
 		tensor := k.Value(file.name + "_tensor").(string)
-		k.Require(file.name+"_tensor", tensor == "" || ext != ".npy", "must be empty for a .npy file", "which holds one array")
+		k.Require(file.name+"_tensor", tensor == "" || ext != ".npy", "must be empty for a .npy file",
+			"which holds one array")
 	}
 	for _, name := range []string{"image_labels", "text_labels"} {
 		k.Require(name, k.Value(name) != "", "must name a text file with a class on each line")

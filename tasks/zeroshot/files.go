@@ -18,13 +18,15 @@ import (
 // Inputs lists the files and folders of images and prompts.
 func (z *Eval) Inputs(in source.Setup) (list []source.Input) {
 	if !in.Stored {
-		return slices.Concat(source.Named(in, "eval.zeroshot.images", z.Images, true), source.Named(in, "eval.zeroshot.classes", z.Classes, false),
+		return slices.Concat(source.Named(in, "eval.zeroshot.images", z.Images, true),
+			source.Named(in, "eval.zeroshot.classes", z.Classes, false),
 			source.Named(in, "eval.zeroshot.templates_file", z.TemplatesFile, false))
 	}
 	if z.Image == "" {
 		return nil
 	}
-	for _, f := range []struct{ name, path string }{{"image", z.Image}, {"image_labels", z.ImageLabels}, {"text", z.Text}, {"text_labels", z.TextLabels}} {
+	for _, f := range []struct{ name, path string }{{"image", z.Image}, {"image_labels", z.ImageLabels},
+		{"text", z.Text}, {"text_labels", z.TextLabels}} {
 		list = append(list, source.Under(in, "eval.zeroshot."+f.name, f.path, false)...)
 	}
 	return list
@@ -64,7 +66,8 @@ func (c *Eval) OpenFiles(in source.Setup) (z *Inputs, err error) {
 	for i, name := range names {
 		number, known := numbers[name]
 		if !known {
-			return z, section.Errors{{Path: "eval.zeroshot.image_labels", Value: c.ImageLabels, Msg: fmt.Sprintf("has the class %q on line %d, and no prompt is of that class", name, i+1),
+			return z, section.Errors{{Path: "eval.zeroshot.image_labels", Value: c.ImageLabels,
+				Msg:  fmt.Sprintf("has the class %q on line %d, and no prompt is of that class", name, i+1),
 				Hint: "spell classes alike in eval.zeroshot.text_labels, or add a prompt for it"}}
 		}
 		z.ImageClass = append(z.ImageClass, number)
@@ -85,7 +88,8 @@ func (z *Inputs) open(in source.Setup, side, path, tensor, labels, column string
 		return nil, nil, fmt.Errorf("eval.zeroshot.%s_labels: %w", side, err)
 	}
 	if len(names) != m.Rows() {
-		return nil, nil, section.Errors{{Path: "eval.zeroshot." + side + "_labels", Value: labels, Msg: fmt.Sprintf("has %d lines, and %s has %d rows", len(names), m.Path(), m.Rows()),
+		return nil, nil, section.Errors{{Path: "eval.zeroshot." + side + "_labels", Value: labels,
+			Msg:  fmt.Sprintf("has %d lines, and %s has %d rows", len(names), m.Path(), m.Rows()),
 			Hint: "write the class of each row on a line of its own, in the order of the rows"}}
 	}
 	return features.Gallery(m, column), names, nil
@@ -105,8 +109,8 @@ func readClasses(path string) ([]string, error) {
 	return names, nil
 }
 
-// parseClasses returns the name of a class, or what else the file lists, on each line, without the spaces around it. Empty lines
-// at the end are left out, and another one is an error.
+// parseClasses returns the name of a class, or what else the file lists, on each line, without the spaces around it.
+// Empty lines at the end are left out, and another one is an error.
 func parseClasses(r io.Reader) ([]string, error) {
 	var names []string
 	s := bufio.NewScanner(r)

@@ -20,7 +20,8 @@ func (z *Eval) OpenImages(in source.Setup, images *data.Eval) (*Inputs, error) {
 		labels, ok = images.Labels()
 	}
 	if !ok {
-		return nil, section.Errors{{Path: "eval.zeroshot.images", Value: "", Msg: fmt.Sprintf("must name a folder of classes, as data.kind %q has no classes", in.Data.Kind),
+		return nil, section.Errors{{Path: "eval.zeroshot.images", Value: "",
+			Msg:  fmt.Sprintf("must name a folder of classes, as data.kind %q has no classes", in.Data.Kind),
 			Hint: `give a folder with a folder of images for each class, or use data.kind "folder" or "scenes"`}}
 	}
 	x := &Inputs{Images: images.Images(), ImageClass: make([]int32, images.NumImages())}
@@ -39,7 +40,8 @@ func (z *Eval) OpenImages(in source.Setup, images *data.Eval) (*Inputs, error) {
 		x.Classes = append(x.Classes, of[0])
 		for _, name := range of {
 			for _, t := range templates {
-				x.PromptTexts, x.PromptClass = append(x.PromptTexts, strings.Replace(t, Place, name, 1)), append(x.PromptClass, int32(k))
+				x.PromptTexts, x.PromptClass = append(x.PromptTexts, strings.Replace(t, Place, name, 1)),
+					append(x.PromptClass, int32(k))
 			}
 		}
 	}
@@ -55,7 +57,8 @@ func (z *Eval) Folder(in source.Setup) (*data.Eval, error) {
 	if err := source.CheckInputs(source.Under(in, key, z.Images, true)); err != nil {
 		return nil, err
 	}
-	files, err := data.LoadFolder(source.Below(in.Data.Root, z.Images), z.ImagesSplit, data.Options{MaxPixels: in.Data.MaxPixels, Clean: in.Data.Clean})
+	files, err := data.LoadFolder(source.Below(in.Data.Root, z.Images), z.ImagesSplit,
+		data.Options{MaxPixels: in.Data.MaxPixels, Clean: in.Data.Clean})
 	if err != nil {
 		return nil, fmt.Errorf("%s and images_split: %w", key, err)
 	}
@@ -75,7 +78,8 @@ func (z *Eval) classNames(in source.Setup, labels []string) ([][]string, error) 
 		for k, label := range labels {
 			names[k] = []string{strings.ReplaceAll(label, "_", " ")}
 		}
-		return names, checkNames(in, names, "eval.zeroshot.images", z.Images, "rename the folder, or give the class a name in eval.zeroshot.classes")
+		return names, checkNames(in, names, "eval.zeroshot.images", z.Images,
+			"rename the folder, or give the class a name in eval.zeroshot.classes")
 	}
 	lines, err := readLines(in, key, z.Classes)
 	if err != nil {
@@ -90,14 +94,16 @@ func (z *Eval) classNames(in source.Setup, labels []string) ([][]string, error) 
 	}
 	switch {
 	case tabs == 0 && len(lines) != len(labels):
-		return nil, wrong("write the name of each class on a line of its own in this order: "+tasks.Cut(labels), "has %d lines, and the images have %d classes", len(lines), len(labels))
+		return nil, wrong("write the name of each class on a line of its own in this order: "+tasks.Cut(labels),
+			"has %d lines, and the images have %d classes", len(lines), len(labels))
 	case tabs == 0:
 		for k, line := range lines {
 			names[k] = []string{line}
 		}
 	case tabs != len(lines):
 		i := slices.IndexFunc(lines, func(line string) bool { return !strings.Contains(line, "\t") })
-		return nil, wrong("write the folder and the name of its class on each line, with a tab between", "has no tab on line %d, and others have one", i+1)
+		return nil, wrong("write the folder and the name of its class on each line, with a tab between",
+			"has no tab on line %d, and others have one", i+1)
 	default:
 		number := make(map[string]int, len(labels))
 		for k, label := range labels {
@@ -107,7 +113,8 @@ func (z *Eval) classNames(in source.Setup, labels []string) ([][]string, error) 
 			folder, name, _ := strings.Cut(line, "\t")
 			k, ok := number[strings.TrimSpace(folder)]
 			if !ok {
-				return nil, wrong("the classes are "+tasks.Cut(labels), "names the class %q on line %d, which no image has", strings.TrimSpace(folder), i+1)
+				return nil, wrong("the classes are "+tasks.Cut(labels),
+					"names the class %q on line %d, which no image has", strings.TrimSpace(folder), i+1)
 			}
 			names[k] = append(names[k], strings.TrimSpace(name))
 		}
@@ -123,7 +130,9 @@ func checkNames(in source.Setup, names [][]string, key, value, hint string) erro
 	for k, of := range names {
 		for _, name := range of {
 			if data.Clean(in.Data.Clean, name, 0) == "" {
-				return section.Errors{{Path: key, Value: value, Msg: fmt.Sprintf("gives class %d the name %q, of which nothing is left as a caption", k+1, name), Hint: hint}}
+				return section.Errors{{Path: key, Value: value,
+					Msg:  fmt.Sprintf("gives class %d the name %q, of which nothing is left as a caption", k+1, name),
+					Hint: hint}}
 			}
 		}
 	}
@@ -146,7 +155,8 @@ func (z *Eval) promptTemplates(in source.Setup) ([]string, error) {
 		}
 	}
 	if len(lines) == 0 {
-		return nil, section.Errors{{Path: key, Value: z.TemplatesFile, Msg: "is empty", Hint: `write a template on each line, such as "a photo of a {}."`}}
+		return nil, section.Errors{{Path: key, Value: z.TemplatesFile, Msg: "is empty",
+			Hint: `write a template on each line, such as "a photo of a {}."`}}
 	}
 	return lines, nil
 }

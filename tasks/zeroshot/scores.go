@@ -42,13 +42,15 @@ func (s Scores) Size() string {
 
 // Line implements tasks.Scores.
 func (s Scores) Line() string {
-	return fmt.Sprintf("zero-shot top-1 %.2f, top-5 %.2f, mean of classes %.2f, chance %.2f", s.Top1, s.Top5, s.MeanOfClasses1, s.Chance1)
+	return fmt.Sprintf("zero-shot top-1 %.2f, top-5 %.2f, mean of classes %.2f, chance %.2f", s.Top1, s.Top5,
+		s.MeanOfClasses1, s.Chance1)
 }
 
 // Table implements tasks.Scores.
 func (s Scores) Table() string {
-	text := fmt.Sprintf("%-24s  %6s  %6s\n%-24s  %6.2f  %6.2f\n%-24s  %6.2f\n%-24s  %6.2f  %6.2f\n", "zero-shot accuracy", "top-1", "top-5",
-		"all images %", s.Top1, s.Top5, "mean of classes %", s.MeanOfClasses1, "chance %", s.Chance1, s.Chance5)
+	text := fmt.Sprintf("%-24s  %6s  %6s\n%-24s  %6.2f  %6.2f\n%-24s  %6.2f\n%-24s  %6.2f  %6.2f\n",
+		"zero-shot accuracy", "top-1", "top-5", "all images %", s.Top1, s.Top5, "mean of classes %", s.MeanOfClasses1,
+		"chance %", s.Chance1, s.Chance5)
 	if s.Unlabelled > 0 {
 		text += fmt.Sprintf("%d images of no class are left out.\n", s.Unlabelled)
 	}
@@ -78,5 +80,6 @@ func (s Scores) JSON(split, path string) any {
 		ClassTop1  float64 `json:"class_top1"`
 		Chance     float64 `json:"chance"`
 		tasks.ClassJSON
-	}{Name, split, path, s.Images, s.Unlabelled, s.Prompts, s.Classes, s.Top1, s.Top5, s.MeanOfClasses1, s.Chance1, tasks.NewClassJSON(s.PerClass)}
+	}{Name, split, path, s.Images, s.Unlabelled, s.Prompts, s.Classes, s.Top1, s.Top5, s.MeanOfClasses1, s.Chance1,
+		tasks.NewClassJSON(s.PerClass)}
 }

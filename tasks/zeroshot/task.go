@@ -56,7 +56,9 @@ func open(s *tasks.Setup) (*Inputs, error) {
 	if s.System.Stored {
 		x, err := z.OpenFiles(s.Source)
 		if x == nil && err == nil {
-			err = section.Errors{{Path: "eval.zeroshot.image", Value: "", Msg: "must name features of images for --task " + Name, Hint: "docs/align.md says which files it needs"}}
+			err = section.Errors{{Path: "eval.zeroshot.image", Value: "",
+				Msg:  "must name features of images for --task " + Name,
+				Hint: "docs/align.md says which files it needs"}}
 		}
 		return x, err
 	}
@@ -90,7 +92,9 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		x.Prompts = s.Listed(x.PromptTexts)
 	}
 	return ZeroShot{
-		Image: s.Model.Image, Text: s.Model.Text, Score: score, AverageScores: tasks.Of[Eval](s).Average == AverageScores, Images: x.Images,
-		Prompts: x.Prompts, ImageClass: x.ImageClass, PromptClass: x.PromptClass, Classes: x.Classes, Engine: s.Engine, Encoding: s.Encoding,
+		Image: s.Model.Image, Text: s.Model.Text, Score: score,
+		AverageScores: tasks.Of[Eval](s).Average == AverageScores, Images: x.Images, Prompts: x.Prompts,
+		ImageClass: x.ImageClass, PromptClass: x.PromptClass, Classes: x.Classes, Engine: s.Engine,
+		Encoding: s.Encoding,
 	}.Run(ctx)
 }

@@ -18,8 +18,8 @@ func Momentum(step int, m float64, ramp int) float64 {
 }
 
 // DynamicMomentum returns m of the same update from the mean cosine of a batch's text features with those of
-// the teacher. ViPMM (equation 26 and algorithm 1) prints theta_m = w*theta + (1-w)*theta_m with that cosine, at least 0 and at most 1,
-// as w, which is 1-m here; with ofTeacher it is m itself, what MoCo calls momentum.
+// the teacher. ViPMM (equation 26 and algorithm 1) prints theta_m = w*theta + (1-w)*theta_m with that cosine, at least
+// 0 and at most 1, as w, which is 1-m here; with ofTeacher it is m itself, what MoCo calls momentum.
 func DynamicMomentum(cosine float64, ofTeacher bool) float64 {
 	w := min(max(cosine, 0), 1)
 	if ofTeacher {

@@ -27,8 +27,8 @@ func (s *Settings) Defaults() {
 func (s *Settings) Check(k *section.Checker) {
 	k.OneOf("kind", "cosine", "staircase", "constant")
 	k.NotNegative("warmup_steps", "warmup_epochs", "warmup_lr", "min_lr")
-	k.Require("kind", s.Kind == "constant" || k.Number("train.max_minutes") <= 0, "needs the length of the run in steps",
-		`use "constant" with train.max_minutes`)
+	k.Require("kind", s.Kind == "constant" || k.Number("train.max_minutes") <= 0,
+		"needs the length of the run in steps", `use "constant" with train.max_minutes`)
 	k.Require("warmup_percent", s.WarmupPercent >= 0 && s.WarmupPercent < 100, "must be at least 0 and below 100")
 	k.Require("min_lr", s.MinLR <= k.Number("optimizer.lr"), "must be at most optimizer.lr")
 	k.Require("warmup_lr", s.WarmupLR <= k.Number("optimizer.lr"), "must be at most optimizer.lr")

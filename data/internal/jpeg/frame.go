@@ -128,16 +128,18 @@ func (d *Decoder) Decode(b []byte, w, h int) image.Image {
 	}
 }
 
-// DecodeBlocks is Decode of files with restart markers in scans of one component, whose units are blocks (section A.2.2), as libjpeg
-// counts them: image/jpeg counts those of the frame, and refuses such files of colours at half resolution.
+// DecodeBlocks is Decode of files with restart markers in scans of one component, whose units are blocks (section
+// A.2.2), as libjpeg counts them: image/jpeg counts those of the frame, and refuses such files of colours at half
+// resolution.
 func (d *Decoder) DecodeBlocks(b []byte, w, h int) image.Image {
 	d.blocks = true
 	defer func() { d.blocks = false }()
 	return d.Decode(b, w, h)
 }
 
-// End returns where the last block of a picture of w x h pixels ends that has all its components in one sequential scan, 0 if it is not
-// whole or is left to image/jpeg. What stands behind it does not matter: the mark of the end may be missing.
+// End returns where the last block of a picture of w x h pixels ends that has all its components in one sequential
+// scan, 0 if it is not whole or is left to image/jpeg. What stands behind it does not matter: the mark of the end may
+// be missing.
 func (d *Decoder) End(b []byte, w, h int) int {
 	d.seekEnd, d.end = true, 0
 	defer func() { d.seekEnd = false }()
@@ -258,7 +260,8 @@ func (d *Decoder) finish() image.Image {
 			return nil
 		}
 	}
-	if d.n == 3 && !d.jfif && (d.adobe && d.transform == 0 || d.comp[0].id == 'R' && d.comp[1].id == 'G' && d.comp[2].id == 'B') {
+	if d.n == 3 && !d.jfif && (d.adobe && d.transform == 0 || d.comp[0].id == 'R' && d.comp[1].id == 'G' &&
+		d.comp[2].id == 'B') {
 		return nil // RGB
 	}
 	if d.progressive {

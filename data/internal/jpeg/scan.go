@@ -18,7 +18,8 @@ func (d *Decoder) scan(b []byte, at int) bool {
 			}
 		}
 		dc, ac := tables>>4, tables&15
-		if list[i] == nil || i > 0 && list[i] == list[0] || i > 1 && list[i] == list[1] || dc > 3 || ac > 3 || d.baseline && (dc > 1 || ac > 1) {
+		if list[i] == nil || i > 0 && list[i] == list[0] || i > 1 && list[i] == list[1] || dc > 3 || ac > 3 ||
+			d.baseline && (dc > 1 || ac > 1) {
 			return false
 		}
 		list[i].dcTable, list[i].acTable = &d.huff[0][dc], &d.huff[1][ac]
@@ -27,7 +28,8 @@ func (d *Decoder) scan(b []byte, at int) bool {
 	from, to, high, low := int(b[1+2*n]), int(b[2+2*n]), b[3+2*n]>>4, b[3+2*n]&15
 	s := scan{to: 63}
 	if d.progressive {
-		if from == 0 && to != 0 || from > to || to > 63 || from != 0 && n != 1 || high != 0 && high != low+1 || low > 13 {
+		if from == 0 && to != 0 || from > to || to > 63 || from != 0 && n != 1 || high != 0 && high != low+1 ||
+			low > 13 {
 			return false
 		}
 		s = scan{from: from, to: to, low: uint(low), refine: high != 0}
@@ -90,7 +92,8 @@ func (d *Decoder) alone(c *component, s *scan) bool {
 	unit, marker := 0, uint8(0xd0)
 	list := []*component{c}
 	if d.blocks {
-		wide := (d.w*c.h + 8*d.comp[0].h - 1) / (8 * d.comp[0].h) // of the scan, in blocks; the first component has the most
+		// of the scan, in blocks; the first component has the most
+		wide := (d.w*c.h + 8*d.comp[0].h - 1) / (8 * d.comp[0].h)
 		high := (d.h*c.v + 8*d.comp[0].v - 1) / (8 * d.comp[0].v)
 		for unit < wide*high {
 			if !d.block(c, s, unit%wide, unit/wide) {

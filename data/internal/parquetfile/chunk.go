@@ -43,7 +43,8 @@ func (c *Chunk) Pages() (parquet.Pages, error) {
 	return c.chunk().PagesFrom(guard{c}), nil
 }
 
-// Index returns where pages begin, nil if the file does not say that, or counts pages that Pages leaves out. To be called after Pages.
+// Index returns where pages begin, nil if the file does not say that, or counts pages that Pages leaves out. To be
+// called after Pages.
 func (c *Chunk) Index() parquet.OffsetIndex {
 	if len(c.leftOut) > 0 {
 		return nil

@@ -13,11 +13,13 @@ import (
 func checkCodec(f *parquet.File, leaf *parquet.Column) error {
 	groups := f.Metadata().RowGroups
 	for i := range groups {
-		switch codec, first := groups[i].Columns[leaf.Index()].MetaData.Codec, groups[0].Columns[leaf.Index()].MetaData.Codec; {
+		switch codec, first := groups[i].Columns[leaf.Index()].MetaData.Codec,
+			groups[0].Columns[leaf.Index()].MetaData.Codec; {
 		case codec == format.Lz4Raw:
 			return unread(leaf, "is compressed by LZ4")
 		case codec != first:
-			return unread(leaf, fmt.Sprintf("is compressed by %s in row group 0 and by %s in row group %d", first, codec, i))
+			return unread(leaf, fmt.Sprintf("is compressed by %s in row group 0 and by %s in row group %d", first,
+				codec, i))
 		}
 	}
 	return nil

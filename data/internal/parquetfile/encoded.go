@@ -41,10 +41,10 @@ func checkEncoded(b []byte, encoding format.Encoding, n int64) error {
 	return nil // values of a fixed size, and bytes behind their number
 }
 
-// checkRuns checks that runs of values of some bits take no more memory than n values and the bytes that are there can. A run
-// begins with twice the number of times that the value behind it is to be repeated, or with twice the number of groups of eight
-// values behind it, plus one. Repeated values are no more than n. Groups may go on behind the last value (DuckDB fills up 256 of
-// them): they have bytes for each value, but for those of no bits.
+// checkRuns checks that runs of values of some bits take no more memory than n values and the bytes that are there can.
+// A run begins with twice the number of times that the value behind it is to be repeated, or with twice the number of
+// groups of eight values behind it, plus one. Repeated values are no more than n. Groups may go on behind the last
+// value (DuckDB fills up 256 of them): they have bytes for each value, but for those of no bits.
 func checkRuns(b []byte, width int, n int64) error {
 	var w = walker{rest: b}
 	for repeated := uint64(0); len(w.rest) > 0; {
@@ -76,8 +76,9 @@ func checkRuns(b []byte, width int, n int64) error {
 	return nil
 }
 
-// checkTruth refuses runs of truth values that the library misreads: it repeats the byte of a repeated value in the place of its bit, so that
-// eight times true, which pyarrow writes as 1, become one, and takes such a run to end with a byte where others follow.
+// checkTruth refuses runs of truth values that the library misreads: it repeats the byte of a repeated value in the
+// place of its bit, so that eight times true, which pyarrow writes as 1, become one, and takes such a run to end with a
+// byte where others follow.
 func checkTruth(b []byte) error {
 	w := walker{rest: b}
 	for ragged := false; len(w.rest) > 0; {
@@ -94,7 +95,8 @@ func checkTruth(b []byte) error {
 			wrong = wrong || len(w.rest) > 0 && count > 1 && w.rest[0] != 0 && w.rest[0] != 0xff
 		}
 		if wrong {
-			return unsupported{errors.New("not supported: it holds runs of truth values: write the file anew with data_page_version 1.0, or truth values as numbers")}
+			return unsupported{errors.New(
+				"not supported: it holds runs of truth values: write the file anew with data_page_version 1.0, or truth values as numbers")}
 		}
 		if err := w.skip(bytes); err != nil {
 			return err
@@ -103,12 +105,13 @@ func checkTruth(b []byte) error {
 	return nil
 }
 
-// paddedValues is how many values that are repeated, or take no bits, may follow the last one of a page: the rest of a group of eight.
+// paddedValues is how many values that are repeated, or take no bits, may follow the last one of a page: the rest of a
+// group of eight.
 const paddedValues = 7
 
-// checkDeltas checks that differences of whole numbers are no more than n, and returns what is behind them. They begin with the
-// numbers of values in a block, of parts of a block and of values, and with the first value. A block has the least difference,
-// a byte for each part with the number of its bits, and the parts.
+// checkDeltas checks that differences of whole numbers are no more than n, and returns what is behind them. They begin
+// with the numbers of values in a block, of parts of a block and of values, and with the first value. A block has the
+// least difference, a byte for each part with the number of its bits, and the parts.
 func checkDeltas(b []byte, n int64) ([]byte, error) {
 	w := walker{rest: b}
 	var head [4]uint64

@@ -11,7 +11,8 @@ import (
 // unsupported is an error of a file that may be sound, and has what is not read.
 type unsupported struct{ error }
 
-// notSupported is the error of a column that another program may read: what of it is not read, and what to write in its place.
+// notSupported is the error of a column that another program may read: what of it is not read, and what to write in its
+// place.
 func notSupported(leaf *parquet.Column, what, instead string) error {
 	return unsupported{fmt.Errorf("column %q is not supported: it %s: write %s", leaf.Path()[0], what, instead)}
 }

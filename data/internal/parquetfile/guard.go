@@ -80,7 +80,8 @@ func (c *Chunk) checkV1(b []byte, h *format.PageHeader) error {
 	for _, levels := range []struct {
 		most     int
 		encoding format.Encoding
-	}{{c.leaf.MaxRepetitionLevel(), v.RepetitionLevelEncoding}, {c.leaf.MaxDefinitionLevel(), v.DefinitionLevelEncoding}} {
+	}{{c.leaf.MaxRepetitionLevel(), v.RepetitionLevelEncoding},
+		{c.leaf.MaxDefinitionLevel(), v.DefinitionLevelEncoding}} {
 		if levels.most == 0 {
 			continue
 		}
@@ -104,7 +105,8 @@ func (c *Chunk) checkV2(b []byte, h *format.PageHeader) error {
 	for _, levels := range []struct {
 		most  int
 		bytes int32
-	}{{c.leaf.MaxRepetitionLevel(), v.RepetitionLevelsByteLength}, {c.leaf.MaxDefinitionLevel(), v.DefinitionLevelsByteLength}} {
+	}{{c.leaf.MaxRepetitionLevel(), v.RepetitionLevelsByteLength},
+		{c.leaf.MaxDefinitionLevel(), v.DefinitionLevelsByteLength}} {
 		if levels.bytes < 0 || int(levels.bytes) > len(b) {
 			return errShort
 		}
@@ -124,7 +126,8 @@ func (c *Chunk) checkV2(b []byte, h *format.PageHeader) error {
 	return checkEncoded(b, v.Encoding, int64(v.NumValues))
 }
 
-// decompress returns the bytes that a page holds behind those of its levels. They have to be as many as it says: so many the library takes memory for.
+// decompress returns the bytes that a page holds behind those of its levels. They have to be as many as it says: so
+// many the library takes memory for.
 func (c *Chunk) decompress(b []byte, h *format.PageHeader, levels int) ([]byte, error) {
 	codec := c.meta().Codec
 	if codec == format.Uncompressed {

@@ -14,15 +14,15 @@ import (
 	"github.com/geoalign/geoalign/internal/budget"
 )
 
-// A page may hold so many bytes, and so many for each of its compressed ones: pages are of a megabyte as a rule, and of what the
-// compression makes a thousandth, the encoding has left little.
+// A page may hold so many bytes, and so many for each of its compressed ones: pages are of a megabyte as a rule, and of
+// what the compression makes a thousandth, the encoding has left little.
 const (
 	pageFree  = 64 << 20
 	pageRatio = 100
 )
 
-// inflate returns what the bytes of a page hold, which are so many as its header says. What would be too many is found out before memory is
-// taken for it.
+// inflate returns what the bytes of a page hold, which are so many as its header says. What would be too many is found
+// out before memory is taken for it.
 func inflate(codec format.CompressionCodec, b []byte, says int64) ([]byte, error) {
 	const what, try = "it", "write the file anew with smaller row groups"
 	limit := pageFree + pageRatio*int64(len(b))

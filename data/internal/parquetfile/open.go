@@ -24,7 +24,8 @@ func Open(r io.ReaderAt, size int64, options ...parquet.FileOption) (*parquet.Fi
 	err := checkFooter(r, size)
 	var f *parquet.File
 	if err == nil {
-		f, err = parquet.OpenFile(r, size, append(options, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))...)
+		f, err = parquet.OpenFile(r, size,
+			append(options, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))...)
 	}
 	if _, is := errors.AsType[unsupported](err); is {
 		return nil, err
@@ -48,7 +49,8 @@ func checkFooter(r io.ReaderAt, size int64) error {
 		return fmt.Errorf("it has %d bytes", size)
 	}
 	var trailer [trailerBytes]byte
-	if _, err := io.ReadFull(io.NewSectionReader(r, size-int64(trailerBytes), int64(trailerBytes)), trailer[:]); err != nil {
+	if _, err := io.ReadFull(io.NewSectionReader(r, size-int64(trailerBytes), int64(trailerBytes)),
+		trailer[:]); err != nil {
 		return err
 	}
 	is := string(trailer[4:])

@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// valuesPerByte is how many values a column may have for each byte of its file. Values that are all the same take next to no
-// bytes, but they are not the only ones of a file of data.
+// valuesPerByte is how many values a column may have for each byte of its file. Values that are all the same take next
+// to no bytes, but they are not the only ones of a file of data.
 const valuesPerByte = 4096
 
 // headerBytes is how much is read of a page at first; its header is longer where it has statistics.
@@ -46,7 +46,8 @@ func (c *Chunk) check() error {
 	}
 	end := begin + meta.TotalCompressedSize
 	if begin < 0 || end < begin || end > c.file.Size() {
-		return fmt.Errorf("it has %d bytes from byte %d on, of %d of the file", meta.TotalCompressedSize, begin, c.file.Size())
+		return fmt.Errorf("it has %d bytes from byte %d on, of %d of the file", meta.TotalCompressedSize, begin,
+			c.file.Size())
 	}
 	left, given := meta.NumValues, begin
 	for at := begin; at < end; {
@@ -111,7 +112,8 @@ func checkPage(h *format.PageHeader, bytes int64, left *int64) error {
 	}
 	if h.Type == format.DictionaryPage {
 		if e := h.DictionaryPageHeader.V.Encoding; e != format.Plain && e != plainDictionary {
-			return unsupported{fmt.Errorf("not supported: it is a dictionary encoded by %s: write the file anew with pyarrow", e)}
+			return unsupported{fmt.Errorf(
+				"not supported: it is a dictionary encoded by %s: write the file anew with pyarrow", e)}
 		}
 	}
 	if *left -= valuesOf(h); *left < 0 {

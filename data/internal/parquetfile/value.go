@@ -12,7 +12,8 @@ import (
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
-// logical is what the values of a leaf are, as the footer says; nil where it says nothing. The types of the library lack FLOAT16.
+// logical is what the values of a leaf are, as the footer says; nil where it says nothing. The types of the library
+// lack FLOAT16.
 func logical(f *parquet.File, leaf *parquet.Column) format.LogicalTypeValue {
 	if t := leaf.Type().LogicalType(); t != nil && t.Value != nil {
 		return t.Value
@@ -52,8 +53,8 @@ func Float(f *parquet.File, leaf *parquet.Column) func(parquet.Value) float32 {
 	return nil
 }
 
-// Text returns what makes a text of a value of a leaf: strings and bytes as they are, and numbers and truth values in digits and
-// words. A type whose values would be numbers of another meaning, such as days since 1970, is not supported.
+// Text returns what makes a text of a value of a leaf: strings and bytes as they are, and numbers and truth values in
+// digits and words. A type whose values would be numbers of another meaning, such as days since 1970, is not supported.
 func Text(f *parquet.File, leaf *parquet.Column) (func(parquet.Value) string, error) {
 	kind := leaf.Type().Kind()
 	switch t := logical(f, leaf).(type) {
@@ -99,8 +100,8 @@ func unsigned(bits int) func(parquet.Value) string {
 	}
 }
 
-// decimal makes digits of a whole number of units of 10^-scale, which lies in an INT32, an INT64 or in bytes, the highest first (two's
-// complement).
+// decimal makes digits of a whole number of units of 10^-scale, which lies in an INT32, an INT64 or in bytes, the
+// highest first (two's complement).
 func decimal(scale int) func(parquet.Value) string {
 	return func(v parquet.Value) string {
 		n := new(big.Int)
@@ -117,7 +118,8 @@ func decimal(scale int) func(parquet.Value) string {
 			}
 		}
 		digits, sign := n.String(), ""
-		if digits, sign = strings.TrimPrefix(digits, "-"), digits[:len(digits)-len(strings.TrimPrefix(digits, "-"))]; scale <= 0 {
+		if digits, sign = strings.TrimPrefix(digits, "-"),
+			digits[:len(digits)-len(strings.TrimPrefix(digits, "-"))]; scale <= 0 {
 			return sign + digits
 		}
 		if len(digits) <= scale {

@@ -20,7 +20,8 @@ func init() { setLevel(os.Getenv("GEOALIGN_CPU")) }
 func setLevel(level string) {
 	x := cpu.X86
 	hasAVX2 = runtime.GOARCH == "amd64" && level != "plain" && x.HasAVX2 && x.HasFMA
-	hasWide = hasAVX2 && level != "avx2" && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VBMI
+	hasWide = hasAVX2 && level != "avx2" && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL &&
+		x.HasAVX512VBMI
 }
 
 // least is the number of values that the kernels for bytes and pixels need at

@@ -30,7 +30,8 @@ func inverseDCTPlain(dst []uint8, stride int, c, steps *Coefficients) {
 		c[i] *= s
 	}
 	for y := range 8 {
-		x0, x1, x2, x3, x4, x5, x6, x7 := c[y]<<17, c[32+y]<<17, c[16+y], c[48+y], c[56+y]<<7, c[24+y], c[40+y], c[8+y]<<7
+		x0, x1, x2, x3, x4, x5, x6, x7 := c[y]<<17, c[32+y]<<17, c[16+y], c[48+y], c[56+y]<<7, c[24+y], c[40+y],
+			c[8+y]<<7
 		x0, x1 = x0+x1, x0-x1
 		x2, x3 = turn(x2, x3, dctRootCos6x18, dctRootSin6x18)
 		x1, x2 = x1+x2, x1-x2

@@ -146,7 +146,8 @@ func (f *RowFilter) Apply(dst, src []uint8, rows, stride int) {
 		return
 	}
 	if len(dst) < rows*out || len(src) < (rows-1)*stride+3*t.In {
-		panic(fmt.Sprintf("pixel: %d rows of %d to %d pixels need more than %d and %d bytes", rows, t.In, t.Out, len(src), len(dst)))
+		panic(fmt.Sprintf("pixel: %d rows of %d to %d pixels need more than %d and %d bytes", rows, t.In, t.Out,
+			len(src), len(dst)))
 	}
 	first := 0
 	if f.shrinks {

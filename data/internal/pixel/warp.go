@@ -19,7 +19,8 @@ const maxSide = 1 << 19
 func Warp(dst, src []uint8, w, h int, xs, ys []int32, x0, y0 int32, fill uint8) {
 	n := len(xs)
 	if len(dst) != 3*n || len(ys) != n || len(src) != 3*w*h {
-		panic(fmt.Sprintf("pixel: a row of %d pixels of an image of %dx%d got %d, %d and %d values", n, w, h, len(dst), len(ys), len(src)))
+		panic(fmt.Sprintf("pixel: a row of %d pixels of an image of %dx%d got %d, %d and %d values", n, w, h, len(dst),
+			len(ys), len(src)))
 	}
 	i := 0
 	if hasAVX2 && max(w, h) < maxSide {
@@ -70,12 +71,14 @@ func warpPlain(dst, src []uint8, w, h int, xs, ys []int32, x0, y0 int32, fill ui
 			q := p[3*w : 3*w+6 : 3*w+6]
 			p = p[:6:6]
 			for c := range o {
-				o[c] = uint8((w00*int(p[c]) + w01*int(p[c+3]) + w10*int(q[c]) + w11*int(q[c+3]) + 1<<(2*InterBits-1)) >> (2 * InterBits))
+				o[c] = uint8((w00*int(p[c]) + w01*int(p[c+3]) + w10*int(q[c]) + w11*int(q[c+3]) +
+					1<<(2*InterBits-1)) >> (2 * InterBits))
 			}
 			continue
 		}
 		for c := range o {
-			o[c] = uint8((w00*at(sx, sy, c) + w01*at(sx+1, sy, c) + w10*at(sx, sy+1, c) + w11*at(sx+1, sy+1, c) + 1<<(2*InterBits-1)) >> (2 * InterBits))
+			o[c] = uint8((w00*at(sx, sy, c) + w01*at(sx+1, sy, c) + w10*at(sx, sy+1, c) + w11*at(sx+1, sy+1,
+				c) + 1<<(2*InterBits-1)) >> (2 * InterBits))
 		}
 	}
 }

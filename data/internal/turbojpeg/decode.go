@@ -75,7 +75,8 @@ func (l *Library) call(h *handle, f int, args ...uintptr) error {
 // is cut short, is an error; dst is then undefined.
 func (l *Library) Decode(dst, file []byte, w, h int) error {
 	if w <= 0 || h <= 0 || len(dst) < 3*w*h || len(file) == 0 {
-		return fmt.Errorf("turbojpeg: a file of %d bytes and %dx%d pixels does not go into %d bytes", len(file), w, h, len(dst))
+		return fmt.Errorf("turbojpeg: a file of %d bytes and %dx%d pixels does not go into %d bytes", len(file), w, h,
+			len(dst))
 	}
 	c, err := l.take()
 	if err != nil {
@@ -93,7 +94,8 @@ func (l *Library) Decode(dst, file []byte, w, h int) error {
 	if s := c.out[3]; s != spaceYCbCr && s != spaceGrey {
 		return fmt.Errorf("turbojpeg: colour space %d is left to the built-in decoder", s)
 	}
-	err = l.call(c, fDecompress, c.c, at, size, uintptr(unsafe.Pointer(&dst[0])), uintptr(w), uintptr(3*w), uintptr(h), formatRGB, stopOnWarning|limitScans)
+	err = l.call(c, fDecompress, c.c, at, size, uintptr(unsafe.Pointer(&dst[0])), uintptr(w), uintptr(3*w), uintptr(h),
+		formatRGB, stopOnWarning|limitScans)
 	runtime.KeepAlive(file)
 	runtime.KeepAlive(dst)
 	return err

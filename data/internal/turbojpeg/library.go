@@ -14,7 +14,8 @@ const Variable = "GEOALIGN_JPEG"
 
 // Install says how to get the library.
 const Install = "install libjpeg-turbo (Debian, Ubuntu: apt-get install libturbojpeg0; Fedora: dnf install turbojpeg; " +
-	"macOS: brew install jpeg-turbo; conda: conda install libjpeg-turbo) or set " + Variable + " to the file of libturbojpeg"
+	"macOS: brew install jpeg-turbo; conda: conda install libjpeg-turbo) or set " + Variable +
+	" to the file of libturbojpeg"
 
 // Library is a libturbojpeg that passed its test. Its methods may be called from several goroutines.
 type Library struct {
@@ -38,7 +39,8 @@ const (
 	functions
 )
 
-var functionNames = [functions]string{"tjInitDecompress", "tjDecompressHeader3", "tjDecompress2", "tjGetErrorCode", "tjGetErrorStr2", "tjDestroy"}
+var functionNames = [functions]string{"tjInitDecompress", "tjDecompressHeader3", "tjDecompress2", "tjGetErrorCode",
+	"tjGetErrorStr2", "tjDestroy"}
 
 // trial is how a file is tried: its functions, and a few pictures.
 var trial = dynlib.Register(dynlib.Trial{
@@ -58,7 +60,8 @@ func try(file string, begin func(step string)) (any, string) {
 	for i, name := range functionNames {
 		f, err := lib.Func(name)
 		if err != nil {
-			return nil, fmt.Sprintf("%s is not used: %v: it is not libjpeg-turbo's libturbojpeg of version 2 or later", file, err)
+			return nil, fmt.Sprintf("%s is not used: %v: it is not libjpeg-turbo's libturbojpeg of version 2 or later",
+				file, err)
 		}
 		l.f[i] = f
 	}

@@ -30,8 +30,10 @@ type amxArgs struct {
 	mask      uint64         // 184: one bit for each column
 	alpha     float32        // 192: what the sums are multiplied by
 	_         float32
-	activated int        // 200: from out to where its activation goes, in bytes
-	now       [4]uintptr // 208: b, sums, out and bias of the panel in progress of amxGELU, which are no pointers once they are beyond the last one
+	activated int // 200: from out to where its activation goes, in bytes
+	// 208: b, sums, out and bias of the panel in progress of amxGELU, which are no pointers once they are beyond the
+	// last one
+	now [4]uintptr
 }
 
 // What is made of the sums of a panel.

@@ -192,7 +192,8 @@ func Choose(name string) (Loaded, []string, error) {
 		}
 		return l, l.Info.Warnings, nil
 	}
-	return Loaded{}, nil, fmt.Errorf("kernel: unknown backend %q: choose auto, onednn, openblas, mkl, builtin or plain", name)
+	return Loaded{}, nil, fmt.Errorf("kernel: unknown backend %q: choose auto, onednn, openblas, mkl, builtin or plain",
+		name)
 }
 
 // Found returns every library that can be used, in the order in which "auto" prefers them, and what

@@ -20,9 +20,11 @@ func address(name string) Mem {
 func (s *isa) box(taps int) {
 	names := [][]string{{"a", "b", "c"}, {"a", "b", "c", "d", "e"}}[taps/5]
 	if taps == 3 {
-		s.begin("box3", "func(dst, a, b, c *uint8, n int, near, far uint32)", "sets dst = b near + (a + c) far, n >= 16.")
+		s.begin("box3", "func(dst, a, b, c *uint8, n int, near, far uint32)",
+			"sets dst = b near + (a + c) far, n >= 16.")
 	} else {
-		s.begin("box5", "func(dst, a, b, c, d, e *uint8, n int, near, far uint32)", "sets dst = (b + c + d) near + (a + e) far, n >= 16.")
+		s.begin("box5", "func(dst, a, b, c, d, e *uint8, n int, near, far uint32)",
+			"sets dst = (b + c + d) near + (a + e) far, n >= 16.")
 	}
 	dst, n := arg("dst"), arg("n")
 	var p []reg.GPVirtual

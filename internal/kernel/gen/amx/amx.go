@@ -1,7 +1,8 @@
 // Package amx has the instructions on tiles of bfloat16 (AMX-TILE, AMX-BF16) for generators of assembly.
 //
-// The Go assembler does not know them, so their bytes are written out. All are VEX encoded in the map 0F38 with W 0 and L 0
-// (Intel 64 manual, volume 2, sections 2.3 and 5). Registers of addresses are physical, since their numbers are part of the bytes.
+// The Go assembler does not know them, so their bytes are written out. All are VEX encoded in the map 0F38 with W 0 and
+// L 0 (Intel 64 manual, volume 2, sections 2.3 and 5). Registers of addresses are physical, since their numbers are
+// part of the bytes.
 package amx
 
 import (
@@ -27,8 +28,8 @@ type Rows struct {
 	Disp         int
 }
 
-// vex returns the first four bytes of an instruction. r, x and b are the numbers of the registers in ModRM.reg, SIB.index and ModRM.rm or
-// SIB.base, of which bit 3 goes here, and v that of the third register.
+// vex returns the first four bytes of an instruction. r, x and b are the numbers of the registers in ModRM.reg,
+// SIB.index and ModRM.rm or SIB.base, of which bit 3 goes here, and v that of the third register.
 func vex(prefix, opcode, r, x, b, v int) []byte {
 	not := func(n int) int { return ^n >> 3 & 1 }
 	const map0F38 = 2
@@ -39,7 +40,8 @@ func vex(prefix, opcode, r, x, b, v int) []byte {
 func memory(prefix, opcode, tile int, m Rows) []byte {
 	base, index := int(m.Base.PhysicalIndex()), int(m.Stride.PhysicalIndex())
 	const disp8, sib = 1, 4
-	return append(vex(prefix, opcode, tile, index, base, 0), byte(disp8<<6|tile<<3|sib), byte(index&7<<3|base&7), byte(int8(m.Disp)))
+	return append(vex(prefix, opcode, tile, index, base, 0), byte(disp8<<6|tile<<3|sib), byte(index&7<<3|base&7),
+		byte(int8(m.Disp)))
 }
 
 // emit writes the bytes, and tells avo which registers they read.
@@ -49,7 +51,8 @@ func emit(text string, bytes []byte, inputs ...operand.Op) {
 		i := &ir.Instruction{Inputs: inputs}
 		switch {
 		case len(bytes) >= 4:
-			i.Opcode, i.Operands = "LONG", []operand.Op{operand.U32(uint32(bytes[0]) | uint32(bytes[1])<<8 | uint32(bytes[2])<<16 | uint32(bytes[3])<<24)}
+			i.Opcode, i.Operands = "LONG",
+				[]operand.Op{operand.U32(uint32(bytes[0]) | uint32(bytes[1])<<8 | uint32(bytes[2])<<16 | uint32(bytes[3])<<24)}
 			bytes = bytes[4:]
 		case len(bytes) >= 2:
 			i.Opcode, i.Operands = "WORD", []operand.Op{operand.U16(uint16(bytes[0]) | uint16(bytes[1])<<8)}
@@ -101,8 +104,9 @@ func TILESTORED(tile int, m Rows) {
 	emit(describe("TILESTORED", tile, m), memory(prefixF3, 0x4b, tile, m), m.Base, m.Stride)
 }
 
-// TDPBF16PS adds to each float32 of the tile sum the products of a row of pairs of bfloat16 of a and a column of pairs of b
-// (VEX.128.F3.0F38.W0 5C 11:rrr:bbb).
+// TDPBF16PS adds to each float32 of the tile sum the products of a row of pairs of bfloat16 of a and a column of pairs
+// of b (VEX.128.F3.0F38.W0 5C 11:rrr:bbb).
 func TDPBF16PS(b, a, sum int) {
-	emit(fmt.Sprintf("TDPBF16PS T%d, T%d, T%d", b, a, sum), append(vex(prefixF3, 0x5c, 0, 0, 0, b), byte(0xc0|sum<<3|a)))
+	emit(fmt.Sprintf("TDPBF16PS T%d, T%d, T%d", b, a, sum),
+		append(vex(prefixF3, 0x5c, 0, 0, 0, b), byte(0xc0|sum<<3|a)))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Coefficients of experiments/fit_vector.py: 2^r on [0, 1) with a relative error of 2.6e-6, a thousandth of what rounding to
-// bfloat16 loses, and log2(1+r)/r on [0, 1) with an absolute error of log2(1+r) of 3.1e-7.
+// Coefficients of experiments/fit_vector.py: 2^r on [0, 1) with a relative error of 2.6e-6, a thousandth of what
+// rounding to bfloat16 loses, and log2(1+r)/r on [0, 1) with an absolute error of log2(1+r) of 3.1e-7.
 var (
 	exp2 = []float32{1.00000259, 0.69300384, 0.24144276, 0.05201146, 0.01353417}
 	log2 = []float32{1.44266783, -0.72058547, 0.4735534, -0.32590195, 0.19429428, -0.07955769, 0.01552991}
@@ -44,8 +44,9 @@ func exponentials() (exponential, int) {
 	return e, next
 }
 
-// exp sets each of x to exp(x - shift/log2 e); room is two registers for each. NaNs stay. Rounding to the nearest integer by an
-// addition and putting it into the exponent by a shift, in place of VREDUCEPS and VSCALEFPS, takes as long on a Zen 5.
+// exp sets each of x to exp(x - shift/log2 e); room is two registers for each. NaNs stay. Rounding to the nearest
+// integer by an addition and putting it into the exponent by a shift, in place of VREDUCEPS and VSCALEFPS, takes as
+// long on a Zen 5.
 func (e exponential) exp(x, room []reg.VecPhysical, shift reg.VecPhysical) {
 	each := func(f func(x, r, p reg.VecPhysical)) {
 		for i := range x {

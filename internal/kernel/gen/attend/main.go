@@ -1,5 +1,5 @@
-// Command attend writes the assembly of attention in bfloat16: the passes over a panel of scores, and what brings rows of
-// bfloat16 into the order in which tiles read them. All of it is for AVX-512 with BF16.
+// Command attend writes the assembly of attention in bfloat16: the passes over a panel of scores, and what brings rows
+// of bfloat16 into the order in which tiles read them. All of it is for AVX-512 with BF16.
 //
 // Run it by go generate in internal/kernel/attend.
 package main

@@ -75,13 +75,20 @@ func transpose() {
 // scale writes the functions that store rows of results.
 func scale() {
 	for _, half := range []bool{false, true} {
-		name, signature, what, size := "attendScale", "func(dst *float32, ld int, src *float32, srcLD, rows, n int, factor *float32, factorStep int)", "n values of src", 4
+		name, signature, what, size := "attendScale",
+			"func(dst *float32, ld int, src *float32, srcLD, rows, n int, factor *float32, factorStep int)",
+			"n values of src", 4
 		if half {
-			name, signature, what, size = "attendScaleHalves", "func(dst *uint16, ld int, src *float32, srcLD, rows, n int, factor *float32, factorStep int)", "n values of src rounded to bfloat16", 2
+			name, signature, what, size = "attendScaleHalves",
+				"func(dst *uint16, ld int, src *float32, srcLD, rows, n int, factor *float32, factorStep int)",
+				"n values of src rounded to bfloat16", 2
 		}
-		begin(name, signature, "sets rows of dst to "+what+" times a factor for each row; ld, srcLD and factorStep are in bytes.")
-		dst, ld, src, srcLD := Load(Param("dst"), GP64()), Load(Param("ld"), GP64()), Load(Param("src"), GP64()), Load(Param("srcLD"), GP64())
-		rows, n, factor, step := Load(Param("rows"), GP64()), Load(Param("n"), GP64()), Load(Param("factor"), GP64()), Load(Param("factorStep"), GP64())
+		begin(name, signature, "sets rows of dst to "+what+
+			" times a factor for each row; ld, srcLD and factorStep are in bytes.")
+		dst, ld, src, srcLD := Load(Param("dst"), GP64()), Load(Param("ld"), GP64()), Load(Param("src"), GP64()),
+			Load(Param("srcLD"), GP64())
+		rows, n, factor, step := Load(Param("rows"), GP64()), Load(Param("n"), GP64()), Load(Param("factor"), GP64()),
+			Load(Param("factorStep"), GP64())
 		rest, whole, twice, i := GP64(), GP64(), GP64(), GP64()
 		MOVQ(n, rest)
 		ANDQ(Imm(lanes-1), rest)

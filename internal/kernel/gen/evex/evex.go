@@ -1,8 +1,8 @@
 // Package evex has the instructions of AVX-512 BF16 for generators of assembly.
 //
-// The Go assembler does not know them, so their bytes are written out. All work on 512-bit registers in the map 0F38, with
-// W 0, without a mask (Intel 64 manual, volume 2, section 2.7: Intel AVX-512 encoding). Registers are physical, since their
-// numbers are part of the bytes.
+// The Go assembler does not know them, so their bytes are written out. All work on 512-bit registers in the map 0F38,
+// with W 0, without a mask (Intel 64 manual, volume 2, section 2.7: Intel AVX-512 encoding). Registers are physical,
+// since their numbers are part of the bytes.
 package evex
 
 import (

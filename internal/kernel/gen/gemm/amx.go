@@ -41,7 +41,8 @@ const (
 	amxNow       = 208
 )
 
-// What is made of the sums of a panel, in amxEnd: nothing, float32 that are set or added to, or bfloat16. (GELU has a function of its own.)
+// What is made of the sums of a panel, in amxEnd: nothing, float32 that are set or added to, or bfloat16. (GELU has a
+// function of its own.)
 const (
 	endSums = iota
 	endSet
@@ -54,8 +55,8 @@ const (
 	amxLine = 64   // bytes of one of its rows
 )
 
-// amxAhead is how many rows of the results of the next panel a step asks for, which are written otherwise before they are in a cache (results that lie in no
-// cache: products of 1040 x 1536 x 384 gain half).
+// amxAhead is how many rows of the results of the next panel a step asks for, which are written otherwise before they
+// are in a cache (results that lie in no cache: products of 1040 x 1536 x 384 gain half).
 const amxAhead = 3
 
 // Tiles by number: four of sums, two of A and two of B, which are all there are.
@@ -64,17 +65,19 @@ const (
 	tileB = 6
 )
 
-// amxProduct writes a function that sets rows x columns tiles of sums, panel after panel, to products along all steps, or adds them. All
-// registers are physical, since the bytes of instructions on tiles have their numbers.
+// amxProduct writes a function that sets rows x columns tiles of sums, panel after panel, to products along all steps,
+// or adds them. All registers are physical, since the bytes of instructions on tiles have their numbers.
 //
-// The tiles of B are read with the hint that they are not read again: they come from the level-2 cache, and leave the first level to the tiles
-// of A, which is worth 15 to 20 %. Loads before products are worth 5 % beside loads between them, and asking for tiles of B ahead costs 5 %
-// (Granite Rapids, in a loop of these instructions alone). What is made of the sums is computed while the tiles of the next panel are on their way.
+// The tiles of B are read with the hint that they are not read again: they come from the level-2 cache, and leave the
+// first level to the tiles of A, which is worth 15 to 20 %. Loads before products are worth 5 % beside loads between
+// them, and asking for tiles of B ahead costs 5 % (Granite Rapids, in a loop of these instructions alone). What is made
+// of the sums is computed while the tiles of the next panel are on their way.
 func amxProduct(rows, columns int) {
 	name := fmt.Sprintf("amxProduct%dx%d", rows, columns)
 	TEXT(name, NOSPLIT, "func(t *byte)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s multiplies %d tiles of rows by panels of %d tiles of columns; t points to an amxArgs.", name, rows, columns))
+	Doc(fmt.Sprintf("%s multiplies %d tiles of rows by panels of %d tiles of columns; t points to an amxArgs.", name,
+		rows, columns))
 	t, rowsAt, panel, sums, ahead := reg.R8, reg.R15, reg.R9, reg.R10, reg.R12
 	a, b, steps := [2]reg.GPPhysical{reg.RSI, reg.RDI}, [2]reg.GPPhysical{reg.RDX, reg.RBX}, reg.RCX
 	aRow, bRow := reg.RAX, reg.R11
@@ -160,7 +163,8 @@ func amxProduct(rows, columns int) {
 	RET()
 }
 
-// amxMultiply writes a step along k: tiles of rows of A at a by tiles of columns of B at b, which it moves on to the next step.
+// amxMultiply writes a step along k: tiles of rows of A at a by tiles of columns of B at b, which it moves on to the
+// next step.
 func amxMultiply(t reg.GPPhysical, a, b []reg.GPPhysical, aRow, bRow reg.GPPhysical) {
 	for j := range b {
 		amx.TILELOADDT1(amx.Rows{Base: b[j], Stride: bRow}, tileB+j)
@@ -183,7 +187,8 @@ func amxMultiply(t reg.GPPhysical, a, b []reg.GPPhysical, aRow, bRow reg.GPPhysi
 func amxFinish(t, sums, result, bias, at, out, apart, left reg.GPPhysical, columns int) {
 	field := func(offset int, r reg.Register) { MOVQ(Mem{Base: t, Disp: offset}, r) }
 	masks := [2]reg.OpmaskPhysical{reg.K1, reg.K2}
-	x, y, both, old, alpha := [2]reg.VecPhysical{reg.Z0, reg.Z1}, [2]reg.VecPhysical{reg.Z2, reg.Z3}, reg.Z4, reg.Z5, reg.Z6
+	x, y, both, old, alpha := [2]reg.VecPhysical{reg.Z0, reg.Z1}, [2]reg.VecPhysical{reg.Z2, reg.Z3}, reg.Z4, reg.Z5,
+		reg.Z6
 	CMPQ(Mem{Base: t, Disp: amxEnd}, Imm(endSums))
 	JE(LabelRef("ended"))
 	field(amxMask, left)
@@ -319,7 +324,8 @@ func amxTranspose() {
 	Pragma("noescape")
 	Doc("amxTranspose sets each of n >= 1 tiles of 16 x 16 words, which lie one after the other, to the transpose of 16 rows of src, a stride in bytes",
 		"apart, from where the next ones follow. dst may be src with a stride of 64.")
-	at, src, stride, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("stride"), GP64()), Load(Param("n"), GP64())
+	at, src, stride, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("stride"), GP64()),
+		Load(Param("n"), GP64())
 	x := make([]reg.VecVirtual, 16)
 	Label("tile")
 	for i := range x {
@@ -335,7 +341,8 @@ func amxTranspose() {
 	RET()
 }
 
-// amxColumns writes a function that packs columns of bfloat16 into tiles: 32 values of a column become one of the rows of a tile.
+// amxColumns writes a function that packs columns of bfloat16 into tiles: 32 values of a column become one of the rows
+// of a tile.
 func amxColumns() {
 	TEXT("amxColumns", NOSPLIT, "func(dst, src *byte, stride, tile int)")
 	Pragma("noescape")
@@ -344,7 +351,8 @@ func amxColumns() {
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	stride, second, from := Load(Param("stride"), GP64()), Load(Param("tile"), GP64()), GP64()
 	ADDQ(dst, second)
-	// Pairs of rows word by word: the words of quarter q of a vector are of columns 8*q to 8*q+3, or 4 more with half 1.
+	// Pairs of rows word by word: the words of quarter q of a vector are of columns 8*q to 8*q+3, or 4 more with half
+	// 1.
 	for half := range 2 {
 		x := make([]reg.VecVirtual, 16)
 		MOVQ(src, from)

@@ -11,7 +11,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// geluConstants are the constants of GELU, in registers from 16 on: the bits of a number without its sign, the end of the tail, and the fits.
+// geluConstants are the constants of GELU, in registers from 16 on: the bits of a number without its sign, the end of
+// the tail, and the fits.
 type geluConstants struct {
 	unsigned, end reg.VecPhysical
 	tail, exp2    []reg.VecPhysical
@@ -19,7 +20,8 @@ type geluConstants struct {
 
 // loadGELU loads the constants.
 func loadGELU() geluConstants {
-	registers := []reg.VecPhysical{reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31}
+	registers := []reg.VecPhysical{reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24,
+		reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31}
 	words := []uint32{0x7fffffff, math.Float32bits(fit.HalfTailEnd)}
 	for _, c := range append(append([]float32{}, fit.HalfLogTail...), fit.HalfExp2...) {
 		words = append(words, math.Float32bits(c))
@@ -64,13 +66,15 @@ func (c geluConstants) gelu(y, x []reg.VecPhysical, room [][]reg.VecPhysical) {
 // amxGELURows is how many rows of the panel before are finished at a step.
 const amxGELURows = 3
 
-// amxGELU writes amxProduct of two tiles of rows and columns with a bias and GELU behind it, both results rounded. They take as long as the products: so
-// they are computed from the sums of one panel between the products of the next one, which other units of the processor make at the same time.
+// amxGELU writes amxProduct of two tiles of rows and columns with a bias and GELU behind it, both results rounded. They
+// take as long as the products: so they are computed from the sums of one panel between the products of the next one,
+// which other units of the processor make at the same time.
 func amxGELU() {
 	TEXT("amxGELU", NOSPLIT, "func(t *byte)")
 	Pragma("noescape")
 	Doc("amxGELU multiplies 2 tiles of rows by panels of 2 tiles of columns; t points to an amxArgs whose now and panels it changes.")
-	// Where the panel in progress is: as numbers, since those of the last one end beyond their arrays, where the garbage collector may find no pointer.
+	// Where the panel in progress is: as numbers, since those of the last one end beyond their arrays, where the
+	// garbage collector may find no pointer.
 	const nowB, nowSums, nowOut, nowBias = amxNow, amxNow + 8, amxNow + 16, amxNow + 24
 	t, ahead, at, out := reg.R8, reg.R12, reg.R13, reg.R14
 	a, b, steps := [2]reg.GPPhysical{reg.RSI, reg.RDI}, [2]reg.GPPhysical{reg.RDX, reg.RBX}, reg.RCX
@@ -97,7 +101,8 @@ func amxGELU() {
 	field(amxConfig, a[0])
 	amx.LDTILECFG(a[0])
 	c := loadGELU()
-	x, bias, both, y := []reg.VecPhysical{reg.Z0, reg.Z1}, []reg.VecPhysical{reg.Z2, reg.Z3}, reg.Z4, []reg.VecPhysical{reg.Z5, reg.Z6}
+	x, bias, both, y := []reg.VecPhysical{reg.Z0, reg.Z1}, []reg.VecPhysical{reg.Z2, reg.Z3}, reg.Z4,
+		[]reg.VecPhysical{reg.Z5, reg.Z6}
 	room := [][]reg.VecPhysical{{reg.Z7, reg.Z8, reg.Z9, reg.Z10}, {reg.Z11, reg.Z12, reg.Z13, reg.Z14}}
 	finishRow := func() {
 		for j := range x {

@@ -137,10 +137,11 @@ func toHalvesAVX512() {
 	})
 }
 
-// toHalvesBF16 writes the conversion by the instruction of AVX-512 BF16, 32 values at a time, and by integers where one of them is
-// denormal, which the instruction takes for 0.
+// toHalvesBF16 writes the conversion by the instruction of AVX-512 BF16, 32 values at a time, and by integers where one
+// of them is denormal, which the instruction takes for 0.
 func toHalvesBF16() {
-	dst, src, n := begin("toHalvesBF16", "func(dst *uint16, src *float32, n int)", "is ToBF16 for n values, a multiple of 32.")
+	dst, src, n := begin("toHalvesBF16", "func(dst *uint16, src *float32, n int)",
+		"is ToBF16 for n values, a multiple of 32.")
 	one, most, quiet := constant(1, ZMM()), constant(0x7fff, ZMM()), constant(0x40, ZMM())
 	const denormal = 0x20
 	low, high, both := reg.Z0, reg.Z1, reg.Z2
@@ -170,8 +171,8 @@ func toHalvesBF16() {
 	JMP(LabelRef("next"))
 }
 
-// roundByIntegers rounds the float32 values of x to bfloat16 in the lower halves of its words, by the steps of plainHalf. The next three are
-// registers to work in.
+// roundByIntegers rounds the float32 values of x to bfloat16 in the lower halves of its words, by the steps of
+// plainHalf. The next three are registers to work in.
 func roundByIntegers(x, upper, odd, nan, one, most, quiet reg.Register) {
 	VCMPPS(Imm(3), x, x, nan) // unordered
 	VPSRLD(Imm(16), x, upper)
@@ -184,7 +185,8 @@ func roundByIntegers(x, upper, odd, nan, one, most, quiet reg.Register) {
 
 // toHalvesAVX2 is toHalvesAVX512 for a multiple of 16 values.
 func toHalvesAVX2() {
-	dst, src, n := begin("toHalvesAVX2", "func(dst *uint16, src *float32, n int)", "is ToBF16 for n values, a multiple of 16.")
+	dst, src, n := begin("toHalvesAVX2", "func(dst *uint16, src *float32, n int)",
+		"is ToBF16 for n values, a multiple of 16.")
 	one, most, quiet := constant(1, YMM()), constant(0x7fff, YMM()), constant(0x40, YMM())
 	Label("whole")
 	var h [2]reg.VecVirtual
@@ -237,7 +239,8 @@ func fromHalvesAVX512() {
 
 // fromHalvesAVX2 is fromHalvesAVX512 for a multiple of 8 values.
 func fromHalvesAVX2() {
-	dst, src, n := begin("fromHalvesAVX2", "func(dst *float32, src *uint16, n int)", "is FromBF16 for n values, a multiple of 8.")
+	dst, src, n := begin("fromHalvesAVX2", "func(dst *float32, src *uint16, n int)",
+		"is FromBF16 for n values, a multiple of 8.")
 	Label("whole")
 	x := YMM()
 	VPMOVZXWD(Mem{Base: src}, x)

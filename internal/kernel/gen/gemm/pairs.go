@@ -34,7 +34,8 @@ func pairs(vectors int, from source) {
 	if from == asWords {
 		what = "to the float32 of column j in\nsrc0 + p*srcStep + b*srcBlock; src1 is not used."
 	}
-	text := fmt.Sprintf("%s sets, for p < pairs, block b < blocks and column j < %d,\nword p*%d+j of dst + b*dstBlock ", name, 16*vectors, 16*vectors) +
+	text := fmt.Sprintf("%s sets, for p < pairs, block b < blocks and column j < %d,\nword p*%d+j of dst + b*dstBlock ",
+		name, 16*vectors, 16*vectors) +
 		what + "\nColumns without a bit in mask (in last for the last block) are 0 and not read.\nStrides are in bytes."
 	Doc(strings.Split(text, "\n")...)
 	dst, dstBlock := Load(Param("dst"), GP64()), Load(Param("dstBlock"), GP64())

@@ -39,9 +39,9 @@ type set struct {
 // vectors returns a function that returns a new register at each call. The
 // instructions of bfloat16 need registers whose numbers are known.
 func (s set) vectors() func() reg.VecPhysical {
-	numbers := []reg.VecPhysical{reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10,
-		reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15, reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
-		reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31}
+	numbers := []reg.VecPhysical{reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9,
+		reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15, reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21,
+		reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31}
 	next := 0
 	return func() reg.VecPhysical {
 		r := numbers[next]
@@ -53,8 +53,8 @@ func (s set) vectors() func() reg.VecPhysical {
 	}
 }
 
-// aheadTerms is how many terms before its use a term of B is asked for, which the processor's own prefetch does late where
-// panels come from the level-2 cache or from memory.
+// aheadTerms is how many terms before its use a term of B is asked for, which the processor's own prefetch does late
+// where panels come from the level-2 cache or from memory.
 const aheadTerms = 40
 
 // tile writes a function that sets a tile of rows x cols vectors of C to
@@ -64,7 +64,8 @@ func (s set) tile(rows, cols int) {
 	wide, lanes, vector := s.wide, s.lanes, s.vectors()
 	TEXT(fmt.Sprintf("gemmTile%sRows%dCols%d", s.name, rows, cols), NOSPLIT, "func(t *byte)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("gemmTile%sRows%dCols%d multiplies %d rows of A by %d columns of B; t points to a tileArgs.", s.name, rows, cols, rows, cols*lanes))
+	Doc(fmt.Sprintf("gemmTile%sRows%dCols%d multiplies %d rows of A by %d columns of B; t points to a tileArgs.",
+		s.name, rows, cols, rows, cols*lanes))
 	t := Load(Param("t"), GP64())
 	field := func(off int) Mem { return Mem{Base: t, Disp: off} }
 	get := func(off int) reg.GPVirtual { r := GP64(); MOVQ(field(off), r); return r }
@@ -181,8 +182,8 @@ func (s set) tile(rows, cols int) {
 		JMP(LabelRef(stored))
 		Label(whole)
 		if !s.bf16 {
-			// Each term asks for a word of what is read after this tile: calls beside the products would wait for the memory. A loop of its
-			// own, since that takes time where there is nothing to ask for.
+			// Each term asks for a word of what is read after this tile: calls beside the products would wait for the
+			// memory. A loop of its own, since that takes time where there is nothing to ask for.
 			asking := "asking" + loop
 			CMPQ(field(offNext), Imm(0))
 			JEQ(LabelRef("quiet" + loop))

@@ -10,7 +10,8 @@ import (
 
 // asin(s) = s + s z (c0 + c1 z + ...) for z = s^2 <= 1/4: a minimax fit of relative
 // error 5e-9 by experiments/fit_vector.py, coefficients from the highest power down.
-var asinP = []float32{0.042166344821453094, 0.024179495871067047, 0.045470379292964935, 0.07495297491550446, 0.16666752099990845}
+var asinP = []float32{0.042166344821453094, 0.024179495871067047, 0.045470379292964935, 0.07495297491550446,
+	0.16666752099990845}
 
 // pi in two parts, whose sum is exact to 48 bits.
 const (
@@ -20,14 +21,15 @@ const (
 
 // acos writes the arc cosine and its gradient.
 func acos() {
-	kernel("acosVec", "func(dst, x *float32, n int, limit float32)", "sets dst = acos(x), x limited to [-limit, limit].", func(b *body) {
-		dst, xp, limit := pointer("dst"), pointer("x"), b.scalar("limit")
-		b.bits(withoutSign, signBit)
-		b.constants(0.5, 1, 2, -1, piHi, piLo, piHi/2, piLo/2)
-		b.constants(asinP...)
-		b.each(pointer("n"), 1, func(s step) { s.store(b.acos(s.load(xp), limit), dst) })
-		b.done()
-	})
+	kernel("acosVec", "func(dst, x *float32, n int, limit float32)",
+		"sets dst = acos(x), x limited to [-limit, limit].", func(b *body) {
+			dst, xp, limit := pointer("dst"), pointer("x"), b.scalar("limit")
+			b.bits(withoutSign, signBit)
+			b.constants(0.5, 1, 2, -1, piHi, piLo, piHi/2, piLo/2)
+			b.constants(asinP...)
+			b.each(pointer("n"), 1, func(s step) { s.store(b.acos(s.load(xp), limit), dst) })
+			b.done()
+		})
 	kernel("acosGradVec", "func(dst, x, dy *float32, n int, limit float32)",
 		"sets dst = -dy/sqrt(1-x^2), 0 where |x| > limit.", func(b *body) {
 			dst, xp, dyp, limit := pointer("dst"), pointer("x"), pointer("dy"), b.scalar("limit")

@@ -110,7 +110,8 @@ func attention() {
 		})
 	kernel("expRowsVec", "func(p, dropped *float32, stride, rows, n int, lse *float32, bits *int32, bitsStride int, scale float32)",
 		"sets p = exp(p - lse) and, unless bits is nil, dropped = scale * p where the bit is one and 0 elsewhere; strides are in bytes.", func(b *body) {
-			p, dropped, stride, rows, lse := pointer("p"), pointer("dropped"), pointer("stride"), pointer("rows"), pointer("lse")
+			p, dropped, stride, rows, lse := pointer("p"), pointer("dropped"), pointer("stride"), pointer("rows"),
+				pointer("lse")
 			bitsStride, mask := pointer("bitsStride"), b.dropoutMask()
 			mask.scale = b.scalar("scale")
 			b.expConstants(true)
@@ -144,7 +145,8 @@ func attention() {
 		})
 	kernel("softmaxGradRowsVec", "func(ds, p, dropped *float32, stride, rows, n int)",
 		"sets ds = dropped*ds - p * sum dropped*ds for each row; the stride is in bytes.", func(b *body) {
-			ds, p, dropped, stride, rows := pointer("ds"), pointer("p"), pointer("dropped"), pointer("stride"), pointer("rows")
+			ds, p, dropped, stride, rows := pointer("ds"), pointer("p"), pointer("dropped"), pointer("stride"),
+				pointer("rows")
 			cols := b.columns(pointer("n"))
 			b.rows(rows, func() {
 				sums := b.zeros(1)

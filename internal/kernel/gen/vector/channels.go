@@ -40,15 +40,18 @@ func channels() {
 			})
 		})
 	for _, gated := range []bool{false, true} {
-		name, signature, doc := "columnDotsVec", "func(sum, product *float64, x, from, dy *float32, rows, n int)", "adds the column sums of dy and of dy*(x - from)."
+		name, signature, doc := "columnDotsVec", "func(sum, product *float64, x, from, dy *float32, rows, n int)",
+			"adds the column sums of dy and of dy*(x - from)."
 		unroll := 4
 		if gated {
-			name, signature = "columnDotsReLUVec", "func(sum, product *float64, x, from, dy, scale, shift *float32, rows, n int)"
+			name, signature = "columnDotsReLUVec",
+				"func(sum, product *float64, x, from, dy, scale, shift *float32, rows, n int)"
 			doc = "is columnDotsVec of dy where (x - from)*scale + shift is greater than 0, else of 0."
 			unroll = 2
 		}
 		narrowKernel(name, signature, doc, func(b *body) {
-			sum, product, x, from, dy := pointer("sum"), pointer("product"), pointer("x"), pointer("from"), pointer("dy")
+			sum, product, x, from, dy := pointer("sum"), pointer("product"), pointer("x"), pointer("from"),
+				pointer("dy")
 			var scale, shift reg.Register
 			if gated {
 				scale, shift = pointer("scale"), pointer("shift")
@@ -91,13 +94,17 @@ func channels() {
 		})
 	}
 	for _, added := range []bool{false, true} {
-		name, signature, doc := "normaliseColumnsVec", "func(dst, x, mean, scale, shift *float32, rows, n int, floor float32)", "sets dst = max((x - mean)*scale + shift, floor)."
+		name, signature, doc := "normaliseColumnsVec",
+			"func(dst, x, mean, scale, shift *float32, rows, n int, floor float32)",
+			"sets dst = max((x - mean)*scale + shift, floor)."
 		if added {
-			name, signature = "normaliseColumnsAddVec", "func(dst, x, add, mean, scale, shift *float32, rows, n int, floor float32)"
+			name, signature = "normaliseColumnsAddVec",
+				"func(dst, x, add, mean, scale, shift *float32, rows, n int, floor float32)"
 			doc = "sets dst = max((x - mean)*scale + shift + add, floor)."
 		}
 		kernel(name, signature, doc, func(b *body) {
-			dst, x, mean, scale, shift := pointer("dst"), pointer("x"), pointer("mean"), pointer("scale"), pointer("shift")
+			dst, x, mean, scale, shift := pointer("dst"), pointer("x"), pointer("mean"), pointer("scale"),
+				pointer("shift")
 			streams := []reg.Register{dst, x}
 			if added {
 				streams = append(streams, pointer("add"))
@@ -116,13 +123,15 @@ func channels() {
 		})
 	}
 	for _, gated := range []bool{false, true} {
-		name, signature, doc := "columnGradVec", "func(dx, x, dy, mean, scale, a, b *float32, rows, n int)", "sets dx = dy*scale + (x - mean)*b + a."
+		name, signature, doc := "columnGradVec", "func(dx, x, dy, mean, scale, a, b *float32, rows, n int)",
+			"sets dx = dy*scale + (x - mean)*b + a."
 		if gated {
 			name, signature = "columnGradReLUVec", "func(dx, x, dy, mean, scale, shift, a, b *float32, rows, n int)"
 			doc = "is columnGradVec of dy where (x - mean)*scale + shift is greater than 0, else of 0."
 		}
 		kernel(name, signature, doc, func(b *body) {
-			dx, x, dy, mean, scale, ap, bp := pointer("dx"), pointer("x"), pointer("dy"), pointer("mean"), pointer("scale"), pointer("a"), pointer("b")
+			dx, x, dy, mean, scale, ap, bp := pointer("dx"), pointer("x"), pointer("dy"), pointer("mean"),
+				pointer("scale"), pointer("a"), pointer("b")
 			var shift reg.Register
 			if gated {
 				shift = pointer("shift")
@@ -152,15 +161,16 @@ func channels() {
 		})
 		b.done()
 	})
-	kernel("reluGradVec", "func(dx, y, dy *float32, n int)", "sets dx = dy where y is greater than 0, else 0.", func(b *body) {
-		dx, y, dy := pointer("dx"), pointer("y"), pointer("dy")
-		b.each(pointer("n"), 4, func(s step) {
-			g := s.load(dy)
-			b.positive(s.load(y), g)
-			s.store(g, dx)
+	kernel("reluGradVec", "func(dx, y, dy *float32, n int)", "sets dx = dy where y is greater than 0, else 0.",
+		func(b *body) {
+			dx, y, dy := pointer("dx"), pointer("y"), pointer("dy")
+			b.each(pointer("n"), 4, func(s step) {
+				g := s.load(dy)
+				b.positive(s.load(y), g)
+				s.store(g, dx)
+			})
+			b.done()
 		})
-		b.done()
-	})
 }
 
 // positive sets g to 0 where y is not greater than 0. It changes y.
@@ -178,7 +188,8 @@ func (b *body) positive(y, g reg.VecVirtual) {
 
 // columnSums goes over columns in steps of four values; of each batch of steps begin returns what to do with a row and
 // what to do behind the last.
-func (b *body) columnSums(x, rows, n reg.Register, unroll int, begin func(steps []step) (each func(row reg.Register), end func())) {
+func (b *body) columnSums(x, rows, n reg.Register, unroll int, begin func(steps []step) (each func(row reg.Register),
+	end func())) {
 	stride := GP64()
 	MOVQ(n, stride)
 	SHLQ(Imm(2), stride)

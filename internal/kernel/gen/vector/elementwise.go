@@ -154,9 +154,10 @@ func (b *body) laneBits() Op {
 // parameters. The scalars are, in this order: gradient scale, lr*decay, beta1,
 // 1-beta1, beta2, 1-beta2, 1/correct2, eps, lr/correct1.
 func adamW() {
-	kernel("adamwVec", "func(p, m, v, grad *float32, n int, scalars *float32)", "is AdamW; scalars as in gen/vector.", func(b *body) {
-		b.adamW(func(step, reg.VecVirtual) {})
-	})
+	kernel("adamwVec", "func(p, m, v, grad *float32, n int, scalars *float32)", "is AdamW; scalars as in gen/vector.",
+		func(b *body) {
+			b.adamW(func(step, reg.VecVirtual) {})
+		})
 	kernel("adamwEMAVec", "func(p, m, v, grad, twin *float32, n int, scalars *float32, w float32)",
 		"is AdamW, then twin += w * (p - twin).", func(b *body) {
 			twin, w := pointer("twin"), b.scalar("w")

@@ -15,7 +15,8 @@ import (
 // beyond 14.5 the tail is below the smallest float32.
 var (
 	tailP = []float32{0.004116308409720659, 0.04063322767615318, 0.18323515355587006, 0.4382949769496918, 0.5}
-	tailQ = []float32{0.010317934677004814, 0.10185884684324265, 0.46947067975997925, 1.2025032043457031, 1.6744749546051025, 1}
+	tailQ = []float32{0.010317934677004814, 0.10185884684324265, 0.46947067975997925, 1.2025032043457031,
+		1.6744749546051025, 1}
 )
 
 const (
@@ -113,8 +114,8 @@ func gelu() {
 	})
 }
 
-// GELU on bfloat16 takes two thirds of the instructions, and no division: the tail is a power of two whose exponent is a polynomial, which has
-// all of its range (package fit).
+// GELU on bfloat16 takes two thirds of the instructions, and no division: the tail is a power of two whose exponent is
+// a polynomial, which has all of its range (package fit).
 
 // halfTail returns a = min(|x|, 12.75) and 1 - Phi(a), for results of bfloat16.
 func (b *body) halfTail(x reg.VecVirtual) (a, tail reg.VecVirtual) {
@@ -137,7 +138,8 @@ func (b *body) halfGELU(x reg.VecVirtual) reg.VecVirtual {
 	return y
 }
 
-// halfGELUSlope is geluSlope for a result of bfloat16: with h = (1-Phi(a)) (1 - a phi(a)/(1-Phi(a))) it is h of a negative x, and 1 - h.
+// halfGELUSlope is geluSlope for a result of bfloat16: with h = (1-Phi(a)) (1 - a phi(a)/(1-Phi(a))) it is h of a
+// negative x, and 1 - h.
 func (b *body) halfGELUSlope(x reg.VecVirtual) reg.VecVirtual {
 	a, tail := b.halfTail(x)
 	h, y, negative := b.hornerOfMemory(a, fit.HalfMills...), b.vec(), K()

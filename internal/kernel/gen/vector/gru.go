@@ -29,8 +29,10 @@ func (b *body) tanh(x reg.VecVirtual) reg.VecVirtual {
 // gru writes what follows the products of a step of a gated recurrent unit, and its gradient.
 func gru() {
 	kernel("gruVec", "func(h, new, reset, update, gate *float32, n int)",
-		"sets reset and update to their sigmoids, new = tanh(new + reset*gate) and h = new + update*(h - new).", func(b *body) {
-			h, newp, reset, update, gate := pointer("h"), pointer("new"), pointer("reset"), pointer("update"), pointer("gate")
+		"sets reset and update to their sigmoids, new = tanh(new + reset*gate) and h = new + update*(h - new).",
+		func(b *body) {
+			h, newp, reset, update, gate := pointer("h"), pointer("new"), pointer("reset"), pointer("update"),
+				pointer("gate")
 			b.expConstants(true)
 			b.bits(signBit)
 			b.constants(-2, gateEnd, -gateEnd)
@@ -52,7 +54,8 @@ func gru() {
 		})
 	kernel("gruGradVec", "func(dh, new, reset, update, gate, dy, before *float32, n int)",
 		"adds dy to dh, replaces new, reset, update and gate by the gradients of what they came from, and sets dh to its part through update.", func(b *body) {
-			dhp, newp, reset, update, gate := pointer("dh"), pointer("new"), pointer("reset"), pointer("update"), pointer("gate")
+			dhp, newp, reset, update, gate := pointer("dh"), pointer("new"), pointer("reset"), pointer("update"),
+				pointer("gate")
 			dy, before := pointer("dy"), pointer("before")
 			b.constants(1)
 			b.each(pointer("n"), 1, func(s step) {

@@ -14,8 +14,8 @@ func wideKernel(name, signature, doc string, write func(b *body)) {
 	write(&body{wide: true, lanes: 16, labels: &labels, name: name, hoist: map[uint32]reg.VecVirtual{}})
 }
 
-// roundingKernel is wideKernel for what rounds to bfloat16: with one body more, for AVX-512 BF16. (By integers alone rounding takes seven
-// instructions.)
+// roundingKernel is wideKernel for what rounds to bfloat16: with one body more, for AVX-512 BF16. (By integers alone
+// rounding takes seven instructions.)
 func roundingKernel(name, signature, doc string, write func(b *body)) {
 	declare(name, signature, doc)
 	labels := 0
@@ -58,8 +58,8 @@ func (s step) loadHalf(p reg.Register) reg.VecVirtual {
 	return v
 }
 
-// half returns v rounded to bfloat16, for storeHalf and widen: by the instruction, and by the steps of plainHalf where there is none or a
-// value is denormal, which the instruction takes for 0.
+// half returns v rounded to bfloat16, for storeHalf and widen: by the instruction, and by the steps of plainHalf where
+// there is none or a value is denormal, which the instruction takes for 0.
 func (b *body) half(v reg.Register) reg.VecVirtual {
 	if !b.rounds {
 		return b.halfByIntegers(v, b.cbits)
@@ -160,29 +160,31 @@ func halfRows(name, signature, doc string, dstSize, srcSize int, convert func(b 
 
 // halves writes what follows a product whose result is bfloat16, and GELU on such values.
 func halves() {
-	roundingKernel("addToHalvesVec", "func(dst *uint16, x, y *float32, n int)", "sets dst = x + y, rounded.", func(b *body) {
-		dst, x, y := pointer("dst"), pointer("x"), pointer("y")
-		halfConstants(b)
-		b.each(pointer("n"), 2, func(s step) {
-			v := s.load(x)
-			VADDPS(s.load(y), v, v)
-			s.storeHalf(b.half(v), dst)
+	roundingKernel("addToHalvesVec", "func(dst *uint16, x, y *float32, n int)", "sets dst = x + y, rounded.",
+		func(b *body) {
+			dst, x, y := pointer("dst"), pointer("x"), pointer("y")
+			halfConstants(b)
+			b.each(pointer("n"), 2, func(s step) {
+				v := s.load(x)
+				VADDPS(s.load(y), v, v)
+				s.storeHalf(b.half(v), dst)
+			})
+			b.done()
 		})
-		b.done()
-	})
-	roundingKernel("addGELUToHalvesVec", "func(sum, dst *uint16, x, y *float32, n int)", "sets sum = x + y, rounded, and dst = GELU of sum, rounded.", func(b *body) {
-		sum, dst, x, y := pointer("sum"), pointer("dst"), pointer("x"), pointer("y")
-		halfConstants(b)
-		halfGELUConstants(b)
-		b.each(pointer("n"), 1, func(s step) {
-			v := s.load(x)
-			VADDPS(s.load(y), v, v)
-			h := b.half(v)
-			s.storeHalf(h, sum)
-			s.storeHalf(b.half(b.halfGELU(b.widen(h))), dst)
+	roundingKernel("addGELUToHalvesVec", "func(sum, dst *uint16, x, y *float32, n int)",
+		"sets sum = x + y, rounded, and dst = GELU of sum, rounded.", func(b *body) {
+			sum, dst, x, y := pointer("sum"), pointer("dst"), pointer("x"), pointer("y")
+			halfConstants(b)
+			halfGELUConstants(b)
+			b.each(pointer("n"), 1, func(s step) {
+				v := s.load(x)
+				VADDPS(s.load(y), v, v)
+				h := b.half(v)
+				s.storeHalf(h, sum)
+				s.storeHalf(b.half(b.halfGELU(b.widen(h))), dst)
+			})
+			b.done()
 		})
-		b.done()
-	})
 	wideKernel("addHalfVec", "func(dst, x *float32, y *uint16, n int)", "sets dst = x + y.", func(b *body) {
 		dst, x, y := pointer("dst"), pointer("x"), pointer("y")
 		b.each(pointer("n"), 2, func(s step) {
@@ -192,26 +194,30 @@ func halves() {
 		})
 		b.done()
 	})
-	wideKernel("dropoutAddHalfVec", "func(dst, x *float32, y *uint16, bits *int32, n int, scale float32)", "is dropoutAddVec for y of bfloat16.", func(b *body) {
-		dst, x, y, apply := pointer("dst"), pointer("x"), pointer("y"), b.dropout()
-		b.each(pointer("n"), 2, func(s step) {
-			v := apply(s, s.loadHalf(y))
-			VADDPS(s.load(x), v, v)
-			s.store(v, dst)
+	wideKernel("dropoutAddHalfVec", "func(dst, x *float32, y *uint16, bits *int32, n int, scale float32)",
+		"is dropoutAddVec for y of bfloat16.", func(b *body) {
+			dst, x, y, apply := pointer("dst"), pointer("x"), pointer("y"), b.dropout()
+			b.each(pointer("n"), 2, func(s step) {
+				v := apply(s, s.loadHalf(y))
+				VADDPS(s.load(x), v, v)
+				s.store(v, dst)
+			})
+			b.done()
 		})
-		b.done()
-	})
-	halfRows("fromHalfRowsVec", "func(dst *float32, src *uint16, ld, rows, n int)", "sets dst to rows of n values, a multiple of 16, that are ld apart in src.", floatSize, 2, func(b *body, dst, src Mem) {
-		v := ZMM()
-		VPMOVZXWD(src, v)
-		VPSLLD(Imm(16), v, v)
-		VMOVUPS(v, dst)
-	})
-	halfRows("toHalfRowsVec", "func(dst *uint16, src *float32, ld, rows, n int)", "is fromHalfRowsVec the other way: the rows are ld apart in dst.", 2, floatSize, func(b *body, dst, src Mem) {
-		v := ZMM()
-		VMOVUPS(src, v)
-		b.storeHalf(b.half(v), nil, dst)
-	})
+	halfRows("fromHalfRowsVec", "func(dst *float32, src *uint16, ld, rows, n int)",
+		"sets dst to rows of n values, a multiple of 16, that are ld apart in src.", floatSize, 2,
+		func(b *body, dst, src Mem) {
+			v := ZMM()
+			VPMOVZXWD(src, v)
+			VPSLLD(Imm(16), v, v)
+			VMOVUPS(v, dst)
+		})
+	halfRows("toHalfRowsVec", "func(dst *uint16, src *float32, ld, rows, n int)",
+		"is fromHalfRowsVec the other way: the rows are ld apart in dst.", 2, floatSize, func(b *body, dst, src Mem) {
+			v := ZMM()
+			VMOVUPS(src, v)
+			b.storeHalf(b.half(v), nil, dst)
+		})
 	roundingKernel("geluHalvesVec", "func(dst, x *uint16, n int)", "sets dst = GELU of x, rounded.", func(b *body) {
 		dst, x := pointer("dst"), pointer("x")
 		halfConstants(b)
@@ -219,35 +225,39 @@ func halves() {
 		b.each(pointer("n"), 1, func(s step) { s.storeHalf(b.half(b.halfGELU(s.loadHalf(x))), dst) })
 		b.done()
 	})
-	roundingKernel("geluGradHalvesVec", "func(dst, x *uint16, dy *float32, n int)", "sets dst = dy times the derivative of GELU at x, rounded.", func(b *body) {
-		dst, x, dy := pointer("dst"), pointer("x"), pointer("dy")
-		halfConstants(b)
-		halfGELUConstants(b)
-		b.constants(1)
-		b.each(pointer("n"), 1, func(s step) {
-			v := b.halfGELUSlope(s.loadHalf(x))
-			VMULPS(s.load(dy), v, v)
-			s.storeHalf(b.half(v), dst)
+	roundingKernel("geluGradHalvesVec", "func(dst, x *uint16, dy *float32, n int)",
+		"sets dst = dy times the derivative of GELU at x, rounded.", func(b *body) {
+			dst, x, dy := pointer("dst"), pointer("x"), pointer("dy")
+			halfConstants(b)
+			halfGELUConstants(b)
+			b.constants(1)
+			b.each(pointer("n"), 1, func(s step) {
+				v := b.halfGELUSlope(s.loadHalf(x))
+				VMULPS(s.load(dy), v, v)
+				s.storeHalf(b.half(v), dst)
+			})
+			b.done()
 		})
-		b.done()
-	})
-	roundingKernel("geluDropoutHalvesVec", "func(dst, x *uint16, bits *int32, n int, scale float32)", "sets dst = GELU of x times scale where the bit is one, else 0, rounded.", func(b *body) {
-		dst, x, apply := pointer("dst"), pointer("x"), b.dropout()
-		halfConstants(b)
-		halfGELUConstants(b)
-		b.each(pointer("n"), 1, func(s step) { s.storeHalf(b.half(apply(s, b.halfGELU(s.loadHalf(x)))), dst) })
-		b.done()
-	})
-	roundingKernel("geluDropoutGradHalvesVec", "func(dst, x, dy *uint16, bits *int32, n int, scale float32)", "sets dst = dy times the derivative of GELU at x times scale where the bit is one, else 0, rounded.", func(b *body) {
-		dst, x, dy, apply := pointer("dst"), pointer("x"), pointer("dy"), b.dropout()
-		halfConstants(b)
-		halfGELUConstants(b)
-		b.constants(1)
-		b.each(pointer("n"), 1, func(s step) {
-			v := b.halfGELUSlope(s.loadHalf(x))
-			VMULPS(s.loadHalf(dy), v, v)
-			s.storeHalf(b.half(apply(s, v)), dst)
+	roundingKernel("geluDropoutHalvesVec", "func(dst, x *uint16, bits *int32, n int, scale float32)",
+		"sets dst = GELU of x times scale where the bit is one, else 0, rounded.", func(b *body) {
+			dst, x, apply := pointer("dst"), pointer("x"), b.dropout()
+			halfConstants(b)
+			halfGELUConstants(b)
+			b.each(pointer("n"), 1, func(s step) { s.storeHalf(b.half(apply(s, b.halfGELU(s.loadHalf(x)))), dst) })
+			b.done()
 		})
-		b.done()
-	})
+	roundingKernel("geluDropoutGradHalvesVec", "func(dst, x, dy *uint16, bits *int32, n int, scale float32)",
+		"sets dst = dy times the derivative of GELU at x times scale where the bit is one, else 0, rounded.",
+		func(b *body) {
+			dst, x, dy, apply := pointer("dst"), pointer("x"), pointer("dy"), b.dropout()
+			halfConstants(b)
+			halfGELUConstants(b)
+			b.constants(1)
+			b.each(pointer("n"), 1, func(s step) {
+				v := b.halfGELUSlope(s.loadHalf(x))
+				VMULPS(s.loadHalf(dy), v, v)
+				s.storeHalf(b.half(apply(s, v)), dst)
+			})
+			b.done()
+		})
 }

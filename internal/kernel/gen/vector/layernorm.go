@@ -29,29 +29,30 @@ func layerNorm() {
 			})
 			b.result(b.fold(sum, VADDPS), b.fold(square, VADDPS))
 		})
-	narrowKernel("sumSqDevVec", "func(x *float32, n int, mean float64) float64", "returns the sum of (x - mean)^2.", func(b *body) {
-		const unroll = 4
-		x, sums := pointer("x"), b.zeros(unroll)
-		p, err := Param("mean").Resolve()
-		if err != nil {
-			panic(err)
-		}
-		mean := b.vec()
-		VBROADCASTSD(p.Addr, mean)
-		b.loop(pointer("n"), b.lanes/2, unroll, func(steps []step) {
-			for _, s := range steps {
-				v := s.load64(x)
-				VSUBPD(mean, v, v)
-				if s.mask != nil { // its words become double words
-					m := b.vec()
-					VPMOVSXDQ(s.mask, m)
-					VANDPD(m, v, v)
-				}
-				VFMADD231PD(v, v, sums[s.u])
+	narrowKernel("sumSqDevVec", "func(x *float32, n int, mean float64) float64", "returns the sum of (x - mean)^2.",
+		func(b *body) {
+			const unroll = 4
+			x, sums := pointer("x"), b.zeros(unroll)
+			p, err := Param("mean").Resolve()
+			if err != nil {
+				panic(err)
 			}
+			mean := b.vec()
+			VBROADCASTSD(p.Addr, mean)
+			b.loop(pointer("n"), b.lanes/2, unroll, func(steps []step) {
+				for _, s := range steps {
+					v := s.load64(x)
+					VSUBPD(mean, v, v)
+					if s.mask != nil { // its words become double words
+						m := b.vec()
+						VPMOVSXDQ(s.mask, m)
+						VANDPD(m, v, v)
+					}
+					VFMADD231PD(v, v, sums[s.u])
+				}
+			})
+			b.result(b.fold64(sums, VADDPD))
 		})
-		b.result(b.fold64(sums, VADDPD))
-	})
 	kernel("normaliseVec", "func(dst, x, gamma, beta *float32, n int, mean, rstd float32)",
 		"sets dst = (x-mean)*rstd*gamma + beta.", func(b *body) {
 			dst, x, gamma, beta := pointer("dst"), pointer("x"), pointer("gamma"), pointer("beta")
@@ -90,12 +91,14 @@ func layerNorm() {
 			b.result(b.fold(sumA, VADDPS), b.fold(sumB, VADDPS))
 		})
 	const grad = "sets dx = rstd*(dy*gamma - a - xhat*b)"
-	kernel("layerNormGradVec", "func(dx, x, gamma, dy *float32, n int, mean, rstd, a, b float32)", grad+".", func(b *body) {
-		b.layerNormGrad(nil)
-	})
-	kernel("layerNormGradAddVec", "func(dx, x, gamma, dy, more *float32, n int, mean, rstd, a, b float32)", grad+" + more.", func(b *body) {
-		b.layerNormGrad(pointer("more"))
-	})
+	kernel("layerNormGradVec", "func(dx, x, gamma, dy *float32, n int, mean, rstd, a, b float32)", grad+".",
+		func(b *body) {
+			b.layerNormGrad(nil)
+		})
+	kernel("layerNormGradAddVec", "func(dx, x, gamma, dy, more *float32, n int, mean, rstd, a, b float32)",
+		grad+" + more.", func(b *body) {
+			b.layerNormGrad(pointer("more"))
+		})
 }
 
 // layerNormGrad writes the second pass of the gradient; more may be nil.

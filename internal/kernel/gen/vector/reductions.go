@@ -67,62 +67,63 @@ func maximum() {
 		minusInf = 0xff800000
 		nan      = 0x7fc00000
 	)
-	kernel("maxVec", "func(x *float32, n int) float32", "returns the largest value of x, NaN if there is one.", func(b *body) {
-		x := pointer("x")
-		b.bits(minusInf)
-		top := make([]reg.VecVirtual, unroll)
-		for i := range top {
-			top[i] = b.copy(b.cbits(minusInf))
-		}
-		// Ones where a NaN was seen.
-		var seen reg.Register
-		if b.wide {
-			seen = K()
-			KXORW(seen, seen, seen)
-		} else {
-			seen = b.zero()
-		}
-		unordered := func(v, w Op) {
+	kernel("maxVec", "func(x *float32, n int) float32", "returns the largest value of x, NaN if there is one.",
+		func(b *body) {
+			x := pointer("x")
+			b.bits(minusInf)
+			top := make([]reg.VecVirtual, unroll)
+			for i := range top {
+				top[i] = b.copy(b.cbits(minusInf))
+			}
+			// Ones where a NaN was seen.
+			var seen reg.Register
 			if b.wide {
-				k := K()
-				VCMPPS(Imm(3), v, w, k)
-				KORW(k, seen, seen)
-				return
+				seen = K()
+				KXORW(seen, seen, seen)
+			} else {
+				seen = b.zero()
 			}
-			t := b.vec()
-			VCMPPS(Imm(3), v, w, t)
-			VORPS(t, seen, seen)
-		}
-		b.loop(pointer("n"), b.lanes, unroll, func(steps []step) {
-			values := make([]reg.VecVirtual, len(steps))
-			for i, s := range steps {
-				v := s.load(x)
-				switch {
-				case s.mask != nil && b.wide:
-					v = b.copy(b.cbits(minusInf))
-					VMOVUPS(s.at(x), s.mask, v)
-				case s.mask != nil:
-					VBLENDVPS(s.mask, v, b.copy(b.cbits(minusInf)), v)
+			unordered := func(v, w Op) {
+				if b.wide {
+					k := K()
+					VCMPPS(Imm(3), v, w, k)
+					KORW(k, seen, seen)
+					return
 				}
-				VMAXPS(v, top[s.u], top[s.u])
-				values[i] = v
+				t := b.vec()
+				VCMPPS(Imm(3), v, w, t)
+				VORPS(t, seen, seen)
 			}
-			for i := 0; i < len(values); i += 2 {
-				unordered(values[i], values[min(i+1, len(values)-1)])
+			b.loop(pointer("n"), b.lanes, unroll, func(steps []step) {
+				values := make([]reg.VecVirtual, len(steps))
+				for i, s := range steps {
+					v := s.load(x)
+					switch {
+					case s.mask != nil && b.wide:
+						v = b.copy(b.cbits(minusInf))
+						VMOVUPS(s.at(x), s.mask, v)
+					case s.mask != nil:
+						VBLENDVPS(s.mask, v, b.copy(b.cbits(minusInf)), v)
+					}
+					VMAXPS(v, top[s.u], top[s.u])
+					values[i] = v
+				}
+				for i := 0; i < len(values); i += 2 {
+					unordered(values[i], values[min(i+1, len(values)-1)])
+				}
+			})
+			bad, r := b.label("nan"), GP32()
+			if b.wide {
+				KORTESTW(seen, seen)
+			} else {
+				VMOVMSKPS(seen, r)
+				TESTL(r, r)
 			}
+			JNE(LabelRef(bad))
+			b.result(b.fold(top, VMAXPS))
+			Label(bad)
+			v := XMM()
+			VMOVSS(memory(nan), v)
+			b.result(v)
 		})
-		bad, r := b.label("nan"), GP32()
-		if b.wide {
-			KORTESTW(seen, seen)
-		} else {
-			VMOVMSKPS(seen, r)
-			TESTL(r, r)
-		}
-		JNE(LabelRef(bad))
-		b.result(b.fold(top, VMAXPS))
-		Label(bad)
-		v := XMM()
-		VMOVSS(memory(nan), v)
-		b.result(v)
-	})
 }

@@ -22,8 +22,9 @@ type recurrentWork struct {
 	taken         []takenStep
 
 	// Of the backward pass.
-	drefined        cuda.Pointer // (pairs, C) the gradient of the queries of a step
-	dgates, dfirst  cuda.Matrix  // (pairs, 2C) that of the gates that made them, and (R, 2C) of the first step's, summed
+	drefined cuda.Pointer // (pairs, C) the gradient of the queries of a step
+	// (pairs, 2C) that of the gates that made them, and (R, 2C) of the first step's, summed
+	dgates, dfirst  cuda.Matrix
 	dvalues         cuda.Pointer // (rows of the context, 2C)
 	valuesRead      cuda.Matrix  // values as products read them, and in the end dvalues
 	dbias           cuda.Pointer // (R, 2C), whose sum over the rows is the gradient of the bias

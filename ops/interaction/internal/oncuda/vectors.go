@@ -21,16 +21,17 @@ type vectorsWork struct {
 	how  *Vectors
 	size int // S
 
-	attended       cuda.Matrix    // weights, a row for each word and image, where products do not read those of pairs
-	contexts       cuda.Matrix    // (W, C)
-	folded         cuda.Matrix    // (W, C) contexts of the rows under the metric
-	contextLengths cuda.Pointer   // (W)
-	squares        [2]cuda.Matrix // (W, C) and (P, C) that products read, of words and of wholes; then gradients of folded
-	mapped         [2]roundedRows // (W, S) and (P, S) behind the layer, then gradients of that
-	nodes          roundedRows    // (R, S)
-	nodeLengths    cuda.Pointer   // (R) before unit
-	graph          graphWork
-	filter         filterWork
+	attended       cuda.Matrix  // weights, a row for each word and image, where products do not read those of pairs
+	contexts       cuda.Matrix  // (W, C)
+	folded         cuda.Matrix  // (W, C) contexts of the rows under the metric
+	contextLengths cuda.Pointer // (W)
+	// (W, C) and (P, C) that products read, of words and of wholes; then gradients of folded
+	squares     [2]cuda.Matrix
+	mapped      [2]roundedRows // (W, S) and (P, S) behind the layer, then gradients of that
+	nodes       roundedRows    // (R, S)
+	nodeLengths cuda.Pointer   // (R) before unit
+	graph       graphWork
+	filter      filterWork
 
 	// Of the backward pass.
 	dlogits   cuda.Pointer   // (P) of the scores
