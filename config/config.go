@@ -1,24 +1,14 @@
-// Package config holds the configuration of a run as plain structs: what a TOML
-// file can say, the defaults, the overrides of the command line and the checks.
-// It imports little of the project, and nothing that runs.
+// Package config holds the configuration of a run: it lists the sections of the TOML file, loads it with its bases and
+// overrides, checks it and documents it.
 //
 // Load reads a file, applies overrides and reports every problem at once:
 //
 //	cfg, err := config.Load("configs/quickstart.toml", []string{"train.batch_size=64"})
 //
-// A section of the file is a struct in a file of its own, model_head.go for
-// [model.head], with its defaults and its checks. The comments of its fields are the
-// reference in docs/config.md, and their tags say what else is to be known of a key:
-//
-//	fixed:"meaning"   parameters mean something else with another value (see Fixed)
-//	fixed:"model"     part of the architecture
-//	fixed:"run"       cannot change within a run
-//	change:"harmless" changes nothing that a run computes
-//	change:"silent"   harmless, and not worth a word when a run goes on with another value
-//	read:"metric"     read under a condition of read.go alone, of a section all its keys
-//	max:"65536"       the largest value, or of a list the largest item; every integer has one
-//
-// To add a section, write its file and name its struct in the one above it.
+// A section of the file is the settings of a component and lies beside its code: package section says what it declares,
+// and the fields of Config and of the sections in it are the list of them. Sections of the run as a whole, such as
+// [train], are here. To add a section, write it and name its struct in the one above it. Comments of fields become
+// docs/config.md.
 package config
 
 //go:generate go run ./gen -out ../docs/config.md
