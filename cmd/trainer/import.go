@@ -25,19 +25,27 @@ put over those of --config, and --set over both.
 
 A model of one tower (BERT, RoBERTa, MPNet, ViT, DeiT, DINOv2) is no run: train from it with
 init.image.path or init.text.path. --settings prints the settings of any weights as flags for
-the command line. docs/weights.md lists the files that are read.`,
+the command line. docs/weights.md lists the files that are read.
+
+A --from that is not a file or folder is the name of a model of the Hugging Face hub, with
+@REVISION or without, which is fetched into the cache that other programs have too (trainer models).`,
 		Example: `  trainer import --from clip-vit-base-patch32 --out runs/clip
   trainer import --from ALBEF.pth --set data.vocab=/models/bert-base-uncased/vocab.txt --out runs/albef
   trainer import --from siglip-base-patch16-224 --dry-run --json
-  trainer import --from bert-base-uncased --settings`,
+  trainer import --from bert-base-uncased --settings
+  trainer import --from openai/clip-vit-base-patch32 --out runs/clip    # fetched from the Hugging Face hub`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dry := o.DryRun
 			switch {
 			case o.From == "":
-				return usageError{errors.New("import needs --from: the file or folder with the weights")}
+				return usageError{errors.New("import needs --from: the file or folder with the weights, or a name of the hub")}
 			case o.Out == "" && !dry && !settings:
 				return usageError{errors.New("import needs --out: the run folder to write")}
+			}
+			var err error
+			if o.From, err = fetched(c, o.From, out.quiet); err != nil {
+				return err
 			}
 			o.File, o.Set, o.Log = f.file, f.sets, out.note(c)
 			if settings {
@@ -66,7 +74,7 @@ the command line. docs/weights.md lists the files that are read.`,
 	}
 	f.add(c)
 	out.add(c)
-	c.Flags().StringVar(&o.From, "from", "", "`PATH` of a file, an index of shards or a folder with weights")
+	c.Flags().StringVar(&o.From, "from", "", "`PATH` of a file, an index of shards or a folder with weights, or a name of the hub")
 	c.Flags().StringVar(&o.Family, "family", "",
 		"`NAME` of the family of the weights, where they look like another one")
 	c.Flags().StringVar(&o.Out, "out", "", "run `folder` to write")

@@ -1,6 +1,10 @@
 package files
 
-import "os"
+import (
+	"context"
+	"os"
+	"time"
+)
 
 // flock locks an open file or folder against all others that open it, until it is closed. got is false where another
 // one has it; an error says that there are no locks. Tests replace it: see SimulateFlock.
@@ -61,4 +65,27 @@ func named(f *os.File, path string) bool {
 	}
 	st, err := f.Stat()
 	return err == nil && os.SameFile(there, st)
+}
+
+// lockPoll is how often WaitLock looks.
+const lockPoll = 50 * time.Millisecond
+
+// WaitLock makes a file at path if there is none and waits until no other process has it locked. unlock lets go; the end
+// of the process does too. Where the file system has no locks it does without.
+func WaitLock(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if got, err := flock(f); got || err != nil {
+			return func() { f.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(lockPoll):
+		}
+	}
 }
