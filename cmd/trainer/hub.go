@@ -60,9 +60,10 @@ or commit) or without. --update has the next import of a model look for a newer 
 
 HF_HOME, HF_HUB_CACHE, HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE and HTTPS_PROXY are heard as in
 huggingface_hub. The families of models that are read are in docs/weights.md.`,
-		Example: `  trainer import --from openai/clip-vit-base-patch32 --out runs/clip
-  trainer models
-  trainer models --json | jq -r '.[].repo'`,
+		Example: `  trainer models
+  trainer models --json | jq -r '.[].repo'
+  trainer import --from openai/clip-vit-base-patch32 --out runs/clip    # fetches what is not there yet
+  trainer models --update openai/clip-vit-base-patch32`,
 		Args: noArgs,
 	}
 	var update string

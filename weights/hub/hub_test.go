@@ -2,21 +2,18 @@ package hub
 
 import (
 	"context"
-	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+
+	"github.com/geoalign/geoalign/weights/hub/hubtest"
 )
 
 const (
@@ -24,101 +21,16 @@ const (
 	commitB = "fedcba9876543210fedcba9876543210fedcba98"
 )
 
-// site is a hub of one model, org/tiny, whose large files lie at another host, as those of the public one do.
-type site struct {
-	t       testing.TB
-	commit  string
-	files   map[string]string // contents; those of *.safetensors are in LFS
-	gated   bool
-	damage  atomic.Int32 // so many large files come with a wrong byte
-	cutAt   atomic.Int64 // the connection ends after so many bytes of a large file, once; 0: it does not
-	noRange bool
-	asked   atomic.Int32 // requests
-	ranges  []string     // of large files
-	mu      sync.Mutex
-	hub     *httptest.Server
-	store   *httptest.Server
+// site is a hub of org/tiny.
+type site struct{ *hubtest.Site }
+
+func newSite(t testing.TB) site {
+	return site{hubtest.New(t, commitA, map[string]string{"config.json": `{"a": 1}`, "README.md": "# Tiny",
+		"model.safetensors": strings.Repeat("weights ", 1<<20), "1_Pooling/config.json": "{}"})}
 }
 
-func newSite(t testing.TB) *site {
-	s := &site{t: t, commit: commitA, files: map[string]string{"config.json": `{"a": 1}`, "README.md": "# Tiny",
-		"model.safetensors": strings.Repeat("weights ", 1<<20), "1_Pooling/config.json": "{}"}}
-	s.hub = httptest.NewServer(http.HandlerFunc(s.serve))
-	s.store = httptest.NewServer(http.HandlerFunc(s.content))
-	t.Cleanup(s.hub.Close)
-	t.Cleanup(s.store.Close)
-	return s
-}
-
-func (s *site) client() *Client {
-	return &Client{Endpoint: s.hub.URL, Cache: s.t.TempDir(), HTTP: http.DefaultClient}
-}
-
-func (s *site) serve(w http.ResponseWriter, r *http.Request) {
-	s.asked.Add(1)
-	fail := func(code string, status int) {
-		w.Header().Set("X-Error-Code", code)
-		http.Error(w, code, status)
-	}
-	rest, api := strings.CutPrefix(r.URL.Path, "/api/models/org/tiny/revision/")
-	name, file := strings.CutPrefix(r.URL.Path, "/org/tiny/resolve/"+s.commit+"/")
-	switch {
-	case s.gated && r.Header.Get("Authorization") != "Bearer secret":
-		fail("GatedRepo", http.StatusForbidden)
-	case api && rest != "main" && rest != "v1" && rest != "refs/pr/1" && rest != s.commit:
-		fail("RevisionNotFound", http.StatusNotFound)
-	case api:
-		type lfs struct {
-			SHA256 string `json:"sha256"`
-			Size   int    `json:"size"`
-		}
-		var list []map[string]any
-		for name, text := range s.files {
-			git := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(text), text))
-			f := map[string]any{"rfilename": name, "size": len(text), "blobId": hex.EncodeToString(git[:])}
-			if large(name) {
-				sum := sha256.Sum256([]byte(text))
-				f["lfs"] = lfs{hex.EncodeToString(sum[:]), len(text)}
-			}
-			list = append(list, f)
-		}
-		if err := json.NewEncoder(w).Encode(map[string]any{"sha": s.commit, "siblings": list}); err != nil {
-			s.t.Error(err)
-		}
-	case file && large(name):
-		http.Redirect(w, r, s.store.URL+"/"+name, http.StatusFound)
-	case file && s.files[name] != "":
-		fmt.Fprint(w, s.files[name])
-	default:
-		fail("RepoNotFound", http.StatusUnauthorized)
-	}
-}
-
-func large(name string) bool { return strings.HasSuffix(name, ".safetensors") }
-
-// content serves the large files.
-func (s *site) content(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Authorization") != "" {
-		s.t.Error("the token goes to another host")
-	}
-	text := s.files[strings.TrimPrefix(r.URL.Path, "/")]
-	s.mu.Lock()
-	s.ranges = append(s.ranges, r.Header.Get("Range"))
-	s.mu.Unlock()
-	if s.damage.Add(-1) >= 0 {
-		text = "X" + text[1:]
-	}
-	if n := s.cutAt.Swap(0); n > 0 {
-		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
-		fmt.Fprint(w, text[:n])
-		panic(http.ErrAbortHandler)
-	}
-	var from int
-	if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); n == 1 && !s.noRange {
-		w.WriteHeader(http.StatusPartialContent)
-		text = text[from:]
-	}
-	fmt.Fprint(w, text)
+func (s site) client(t testing.TB) *Client {
+	return &Client{Endpoint: s.Hub.URL, Cache: t.TempDir(), HTTP: http.DefaultClient}
 }
 
 // all wants every kind of file: two that are there, one that is not, and one that the first of them names.
@@ -131,16 +43,16 @@ func all(s Snapshot, _ []string) ([]string, error) {
 }
 
 // holds fails unless the folder has just these files, whole.
-func (s *site) holds(dir string, names ...string) {
-	s.t.Helper()
+func (s site) holds(t testing.TB, dir string, names ...string) {
+	t.Helper()
 	for _, name := range names {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != s.files[name] {
-			s.t.Errorf("%s: %v, or another content", name, err)
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != s.Files[name] {
+			t.Errorf("%s: %v, or another content", name, err)
 		}
 	}
 	for _, pattern := range []string{"../../blobs/*.incomplete", "README.md"} {
 		if left, _ := filepath.Glob(filepath.Join(dir, pattern)); len(left) > 0 {
-			s.t.Errorf("there is %v", left)
+			t.Errorf("there is %v", left)
 		}
 	}
 }
@@ -150,7 +62,7 @@ var wanted = []string{"config.json", "model.safetensors", "1_Pooling/config.json
 // TestFetch: the layout of the cache is that of huggingface_hub, and a model that is there is not asked for again.
 func TestFetch(t *testing.T) {
 	s := newSite(t)
-	c := s.client()
+	c := s.client(t)
 	var told []string
 	c.Progress = func(file string, done, size int64) {
 		if done == size {
@@ -161,11 +73,11 @@ func TestFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.holds(dir, wanted...)
+	s.holds(t, dir, wanted...)
 	if !slices.Equal(told, wanted) {
 		t.Errorf("told of %v", told)
 	}
-	sum := sha256.Sum256([]byte(s.files["model.safetensors"]))
+	sum := sha256.Sum256([]byte(s.Files["model.safetensors"]))
 	link, err := os.Readlink(filepath.Join(dir, "model.safetensors"))
 	if want := "../../blobs/" + hex.EncodeToString(sum[:]); err != nil || link != want {
 		t.Errorf("the link is %q, want %q: %v", link, want, err)
@@ -178,19 +90,19 @@ func TestFetch(t *testing.T) {
 		t.Error(err)
 	}
 
-	asked := s.asked.Load()
+	asked := s.Asked.Load()
 	for _, name := range []string{"org/tiny", "org/tiny@main", "org/tiny@" + commitA} {
 		if again, err := c.Fetch(t.Context(), name, all); err != nil || again != dir {
 			t.Errorf("%s: %s, want %s: %v", name, again, dir, err)
 		}
 	}
-	if s.asked.Load() != asked {
+	if s.Asked.Load() != asked {
 		t.Error("a model in the cache is asked for")
 	}
 
 	// A branch that went on is noticed by Update; what did not change is not fetched twice.
-	s.commit, s.files["config.json"] = commitB, `{"a": 2}`
-	large := len(s.ranges)
+	s.Commit, s.Files["config.json"] = commitB, `{"a": 2}`
+	large := len(s.Ranges)
 	if again, err := c.Fetch(t.Context(), "org/tiny", all); err != nil || again != dir {
 		t.Errorf("%s, want %s: %v", again, dir, err)
 	}
@@ -201,8 +113,8 @@ func TestFetch(t *testing.T) {
 	if err != nil || newer == dir {
 		t.Fatalf("%s: %v", newer, err)
 	}
-	s.holds(newer, wanted...)
-	if len(s.ranges) != large {
+	s.holds(t, newer, wanted...)
+	if len(s.Ranges) != large {
 		t.Error("weights that are there are fetched again")
 	}
 	models, err := c.Models()
@@ -217,16 +129,16 @@ func TestFetch(t *testing.T) {
 // server knows no ranges; a file that is changed on its way is fetched once more and never taken.
 func TestInterrupted(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(s *site, c *Client, cancel func())
+		change func(s site, c *Client, cancel func())
 		ranges []string
 		err    string
 	}{
-		"a cut": {func(s *site, _ *Client, _ func()) { s.cutAt.Store(30000) }, []string{"", "bytes=30000-"}, ""},
-		"a cut without ranges": {func(s *site, _ *Client, _ func()) { s.noRange = true; s.cutAt.Store(30000) },
+		"a cut": {func(s site, _ *Client, _ func()) { s.CutAt.Store(30000) }, []string{"", "bytes=30000-"}, ""},
+		"a cut without ranges": {func(s site, _ *Client, _ func()) { s.NoRange = true; s.CutAt.Store(30000) },
 			[]string{"", "bytes=30000-"}, ""},
-		"a byte, once":  {func(s *site, _ *Client, _ func()) { s.damage.Store(1) }, []string{"", ""}, ""},
-		"a byte, twice": {func(s *site, _ *Client, _ func()) { s.damage.Store(2) }, []string{"", "", ""}, "checksum"},
-		"the user": {func(_ *site, c *Client, cancel func()) {
+		"a byte, once":  {func(s site, _ *Client, _ func()) { s.Damage.Store(1) }, []string{"", ""}, ""},
+		"a byte, twice": {func(s site, _ *Client, _ func()) { s.Damage.Store(2) }, []string{"", "", ""}, "checksum"},
+		"the user": {func(_ site, c *Client, cancel func()) {
 			c.Progress = func(file string, done, _ int64) {
 				if file == "model.safetensors" && done >= 200000 {
 					cancel()
@@ -236,7 +148,7 @@ func TestInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			cl := s.client()
+			cl := s.client(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			c.change(s, cl, cancel)
@@ -256,9 +168,9 @@ func TestInterrupted(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			s.holds(dir, wanted...)
-			if c.ranges != nil && !slices.Equal(s.ranges, c.ranges) {
-				t.Errorf("ranges %q, want %q", s.ranges, c.ranges)
+			s.holds(t, dir, wanted...)
+			if c.ranges != nil && !slices.Equal(s.Ranges, c.ranges) {
+				t.Errorf("ranges %q, want %q", s.Ranges, c.ranges)
 			}
 		})
 	}
@@ -267,7 +179,7 @@ func TestInterrupted(t *testing.T) {
 // TestTogether: of several that fetch a model at once one fetches a file, and all have it.
 func TestTogether(t *testing.T) {
 	s := newSite(t)
-	c := s.client()
+	c := s.client(t)
 	var all8 sync.WaitGroup
 	for range 8 {
 		all8.Go(func() {
@@ -278,8 +190,8 @@ func TestTogether(t *testing.T) {
 		})
 	}
 	all8.Wait()
-	if len(s.ranges) != 1 {
-		t.Errorf("the weights are fetched %d times", len(s.ranges))
+	if len(s.Ranges) != 1 {
+		t.Errorf("the weights are fetched %d times", len(s.Ranges))
 	}
 }
 
@@ -287,24 +199,24 @@ func TestTogether(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(s *site, c *Client)
+		change func(s site, c *Client)
 		want   string
 	}{
 		{"org/other", nil, "hub: org/other: there is no such model at "},
 		{"org/tiny@v9", nil, `has no revision "v9"`},
-		{"org/tiny", func(s *site, _ *Client) { s.gated = true }, "is gated: see that its conditions are accepted at "},
-		{"org/tiny", func(s *site, c *Client) { s.gated = true; c.Token = "other" }, "the account of HF_TOKEN may read it"},
-		{"org/tiny", func(_ *site, c *Client) { c.Offline = true }, "HF_HUB_OFFLINE is set: fetch it once without"},
-		{"org/tiny", func(s *site, c *Client) { s.hub.Close() }, "cannot be reached"},
-		{"org/tiny", func(_ *site, c *Client) { c.Cache = "/dev/null/x" }, "/dev/null"},
-		{"org/tiny", func(s *site, c *Client) { c.Endpoint = s.store.URL }, "does not answer as a hub does"},
+		{"org/tiny", func(s site, _ *Client) { s.Gated = true }, "is gated: see that its conditions are accepted at "},
+		{"org/tiny", func(s site, c *Client) { s.Gated = true; c.Token = "other" }, "the account of HF_TOKEN may read it"},
+		{"org/tiny", func(_ site, c *Client) { c.Offline = true }, "HF_HUB_OFFLINE is set: fetch it once without"},
+		{"org/tiny", func(s site, c *Client) { s.Hub.Close() }, "cannot be reached"},
+		{"org/tiny", func(_ site, c *Client) { c.Cache = "/dev/null/x" }, "/dev/null"},
+		{"org/tiny", func(s site, c *Client) { c.Endpoint = s.Store.URL }, "does not answer as a hub does"},
 		{"../tiny", nil, "is not a name of a model: want ORGANISATION/NAME"},
 		{"a/b/c", nil, "is not a name of a model"},
 		{"org/tiny@", nil, "has no revision behind @"},
 		{"org/tiny@../../x", nil, "has no revision behind @"},
 	} {
 		s := newSite(t)
-		cl := s.client()
+		cl := s.client(t)
 		if c.change != nil {
 			c.change(s, cl)
 		}
@@ -318,21 +230,21 @@ func TestRefused(t *testing.T) {
 // TestToken: a model that is gated is fetched with the token of an account, which no other host is told.
 func TestToken(t *testing.T) {
 	s := newSite(t)
-	s.gated = true
-	c := s.client()
+	s.Gated = true
+	c := s.client(t)
 	c.Token = "secret"
 	dir, err := c.Fetch(t.Context(), "org/tiny@refs/pr/1", all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.holds(dir, wanted...)
+	s.holds(t, dir, wanted...)
 }
 
 // TestForeignCache: a model that another program fetched, of which it is not known what it lacks, is read offline, and
 // online asked about once.
 func TestForeignCache(t *testing.T) {
 	s := newSite(t)
-	c := s.client()
+	c := s.client(t)
 	dir, err := c.Fetch(t.Context(), "org/tiny", all)
 	if err != nil {
 		t.Fatal(err)
@@ -355,7 +267,7 @@ func TestForeignCache(t *testing.T) {
 	if err := os.RemoveAll(none); err != nil {
 		t.Fatal(err)
 	}
-	s.hub.Close()
+	s.Hub.Close()
 	if again, err := c.Fetch(t.Context(), "org/tiny", all); err != nil || again != dir {
 		t.Errorf("without a network: %s: %v", again, err)
 	}
