@@ -40,14 +40,10 @@ type (
 	idle greedy
 )
 
-func (*greedy) Defaults()              {}
-func (*greedy) Check(*section.Checker) {}
-func (l *greedy) On() bool             { return l.Weight > 0 }
-func (*greedy) Needs() []section.Fact  { return []section.Fact{"gold"} }
-func (*idle) Defaults()                {}
-func (*idle) Check(*section.Checker)   {}
-func (l *idle) On() bool               { return l.Weight > 0 }
-func (*idle) Needs() []section.Fact    { return []section.Fact{section.Queue} }
+func (l *greedy) On() bool            { return l.Weight > 0 }
+func (*greedy) Needs() []section.Fact { return []section.Fact{"gold"} }
+func (l *idle) On() bool              { return l.Weight > 0 }
+func (*idle) Needs() []section.Fact   { return []section.Fact{section.Queue} }
 
 const alone = `
 [model]

@@ -30,7 +30,7 @@ import (
 // rows of F_x and F_y.
 type TextSwap struct {
 	// of the loss in the total, 1 in ViPMM; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// by which a pair shall be nearer than a swapped one; ViPMM does not say its value
 	Margin float64 `toml:"margin"`
 	// weight of the score after attention; ViPMM does not say its value
@@ -45,18 +45,12 @@ type TextSwap struct {
 	Images bool `toml:"images"`
 }
 
-var (
-	_ Settings = (*TextSwap)(nil)
-	_ Preparer = (*TextSwap)(nil)
-)
+var _ Preparer = (*TextSwap)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *TextSwap) Defaults() {
 	*l = TextSwap{Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
 }
-
-// On implements section.Switched.
-func (l *TextSwap) On() bool { return l.Weight > 0 }
 
 // Needs implements section.Needer.
 func (*TextSwap) Needs() []section.Fact {
@@ -68,7 +62,7 @@ func (*TextSwap) Gives() []section.Fact {
 	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *TextSwap) Check(k *section.Checker) {
 	checkTokens(k, l)
 	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",

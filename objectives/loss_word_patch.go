@@ -20,7 +20,7 @@ import (
 // where the step has ids.
 type WordPatch struct {
 	// of the loss in the total, 1 in ViPMM; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// of the cosines of words and patches with their summaries, tau_phi in ViPMM
 	Temperature float64 `toml:"temperature"`
 	// of the softmax of the attention that makes a summary, tau_1 in ViPMM, which does not say its value
@@ -31,18 +31,12 @@ type WordPatch struct {
 	Reduce string `toml:"reduce"`
 }
 
-var (
-	_ Settings = (*WordPatch)(nil)
-	_ Preparer = (*WordPatch)(nil)
-)
+var _ Preparer = (*WordPatch)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *WordPatch) Defaults() {
 	*l = WordPatch{Temperature: 0.1, ContextTemperature: 0.1, AttentionScale: 1, Reduce: "mean"}
 }
-
-// On implements section.Switched.
-func (l *WordPatch) On() bool { return l.Weight > 0 }
 
 // Needs implements section.Needer.
 func (*WordPatch) Needs() []section.Fact {
@@ -54,7 +48,7 @@ func (*WordPatch) Gives() []section.Fact {
 	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *WordPatch) Check(k *section.Checker) {
 	checkTokens(k, l)
 	k.Between(1e-3, 1e4, "temperature", "context_temperature", "attention_scale")

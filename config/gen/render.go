@@ -57,6 +57,9 @@ type typeDoc struct {
 	fields map[string]string
 }
 
+// embedded stands for the name of an embedded struct.
+const embedded = ""
+
 // doc returns the comments of a struct, from the source of its package.
 func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 	if r.packages[t.PkgPath()] == nil {
@@ -84,6 +87,20 @@ func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 	return d, nil
 }
 
+// comment returns that of a field of a struct: of one of an embedded struct that above the latter, or else its own.
+func (r *renderer) comment(t reflect.Type, f reflect.StructField) (string, error) {
+	about, err := r.doc(t)
+	if err != nil || len(f.Index) == 1 {
+		return about.fields[f.Name], err
+	}
+	if text := about.fields[embedded]; text != "" {
+		return text, nil
+	}
+	in := t.Field(f.Index[0]).Type
+	f.Index = f.Index[1:]
+	return r.comment(in, f)
+}
+
 // collect adds the structs of a file and their comments.
 func collect(file *ast.File, types map[string]typeDoc) {
 	line := func(g *ast.CommentGroup) string { // its first paragraph, which is for users
@@ -108,6 +125,9 @@ func collect(file *ast.File, types map[string]typeDoc) {
 			for _, f := range st.Fields.List {
 				for _, name := range f.Names {
 					about.fields[name.Name] = cmp.Or(line(f.Doc), line(f.Comment))
+				}
+				if len(f.Names) == 0 {
+					about.fields[embedded] = line(f.Doc)
 				}
 			}
 			types[t.Name.Name] = about
@@ -140,8 +160,7 @@ func (r *renderer) section(t reflect.Type, path string) error {
 	}
 	var subs []sub
 	var rows bytes.Buffer
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		key := f.Tag.Get("toml")
 		if key == "" || key == "-" {
 			continue
@@ -155,9 +174,9 @@ func (r *renderer) section(t reflect.Type, path string) error {
 		if !ok {
 			return fmt.Errorf("%s.%s has no key %s", t, f.Name, full)
 		}
-		text := about.fields[f.Name]
-		if text == "" {
-			return fmt.Errorf("%s has no comment", full)
+		text, err := r.comment(t, f)
+		if err != nil || text == "" {
+			return cmp.Or(err, fmt.Errorf("%s has no comment", full))
 		}
 		if fixed := f.Tag.Get("fixed"); fixed != "" {
 			text += " (*" + fixedBy[fixed] + "*)"
