@@ -22,6 +22,7 @@ import (
 // has it; its code divides by the square root of their number.
 type CMPM struct {
 	section.Weighted
+	ofPairs
 	// scores are multiplied by this before the softmax: that of cosines alone is nearly flat
 	Scale float64 `toml:"scale"`
 }
@@ -31,21 +32,10 @@ var _ Preparer = (*CMPM)(nil)
 // Defaults implements section.Defaulter.
 func (l *CMPM) Defaults() { *l = CMPM{Scale: 1} }
 
-// Needs implements section.Needer.
-func (*CMPM) Needs() []section.Fact { return []section.Fact{section.Captions} }
-
-// Gives implements section.Giver.
-func (*CMPM) Gives() []section.Fact {
-	return []section.Fact{section.PairScores, section.BatchImages}
-}
-
 // Check implements section.Checked.
 func (l *CMPM) Check(k *section.Checker) {
 	k.Between(1e-3, 1e4, "scale")
 }
-
-// Prepare implements Preparer.
-func (l *CMPM) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l *CMPM) Build(s *Step) []Part {

@@ -23,6 +23,7 @@ import (
 // term has the scores of Worst: a text is compared with the farther view of its image and the nearer ones of others.
 type Hinge struct {
 	section.Weighted
+	ofPairs
 	// by which a pair shall be nearer than a negative
 	Margin float64 `toml:"margin"`
 	// hardest (the nearest negative of a row or column) | all (their sum)
@@ -33,19 +34,10 @@ type Hinge struct {
 	WarmupEpochs float64 `toml:"warmup_epochs" when:"negatives=hardest" max:"1000000000"`
 }
 
-var (
-	_ Preparer = Hinge{}
-	_ Loss     = (*Hinge)(nil)
-)
+var _ Preparer = (*Hinge)(nil)
 
 // Defaults implements section.Defaulter.
 func (l *Hinge) Defaults() { *l = Hinge{Margin: 0.2, Negatives: "hardest"} }
-
-// Needs implements section.Needer.
-func (l *Hinge) Needs() []section.Fact { return []section.Fact{section.Captions} }
-
-// Gives implements section.Giver.
-func (*Hinge) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
 
 // Check implements section.Checked.
 func (l *Hinge) Check(k *section.Checker) {
@@ -54,9 +46,6 @@ func (l *Hinge) Check(k *section.Checker) {
 		"0.2 is what cosines are trained with")
 	k.OneOf("negatives", "hardest", "all")
 }
-
-// Prepare implements Preparer.
-func (l Hinge) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l Hinge) Build(s *Step) []Part {

@@ -18,6 +18,7 @@ import (
 // metric may give.
 type Poly struct {
 	section.Weighted
+	ofPairs
 	// a pair whose hardest negative is further away than this has no loss
 	Margin float64 `toml:"margin"`
 }
@@ -27,21 +28,10 @@ var _ Preparer = (*Poly)(nil)
 // Defaults implements section.Defaulter.
 func (l *Poly) Defaults() { *l = Poly{Margin: 0.2} }
 
-// Needs implements section.Needer.
-func (*Poly) Needs() []section.Fact { return []section.Fact{section.Captions} }
-
-// Gives implements section.Giver.
-func (*Poly) Gives() []section.Fact {
-	return []section.Fact{section.PairScores, section.BatchImages}
-}
-
 // Check implements section.Checked.
 func (l *Poly) Check(k *section.Checker) {
 	k.Between(0, 1e4, "margin")
 }
-
-// Prepare implements Preparer.
-func (l *Poly) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l *Poly) Build(s *Step) []Part {

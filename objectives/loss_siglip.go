@@ -26,6 +26,7 @@ const (
 // t' and b learned.
 type SigLIP struct {
 	section.Weighted
+	ofPairs
 	// initial scale t of the scores; the paper's t = exp(t') with t' = log 10
 	Scale float64 `toml:"scale"`
 	// the scale is clamped to at most this
@@ -45,12 +46,6 @@ var (
 // Defaults implements section.Defaulter.
 func (l *SigLIP) Defaults() { *l = SigLIP{Scale: 10, ScaleMax: 100, Bias: -10} }
 
-// Needs implements section.Needer.
-func (l *SigLIP) Needs() []section.Fact { return []section.Fact{section.Captions} }
-
-// Gives implements section.Giver.
-func (*SigLIP) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
-
 // Check implements section.Checked.
 func (l *SigLIP) Check(k *section.Checker) {
 	// Outside of these float32 has no room for what is computed from them.
@@ -58,11 +53,6 @@ func (l *SigLIP) Check(k *section.Checker) {
 	k.Require("scale_max", l.ScaleMax >= l.Scale && l.ScaleMax <= 1e4,
 		"must be at least objective.siglip.scale and at most 10000")
 	k.Require("bias", l.Bias >= -1e3 && l.Bias <= 1e3, "must be between -1000 and 1000", "-10 in the paper")
-}
-
-// Prepare implements Preparer.
-func (l *SigLIP) Prepare(s *Step) {
-	s.ReadPairs()
 }
 
 // Build implements Loss.

@@ -31,6 +31,7 @@ import (
 type TextSwap struct {
 	// of the loss in the total, 1 in ViPMM; 0: off
 	section.Weighted
+	ofTokens
 	// by which a pair shall be nearer than a swapped one; ViPMM does not say its value
 	Margin float64 `toml:"margin"`
 	// weight of the score after attention; ViPMM does not say its value
@@ -52,16 +53,6 @@ func (l *TextSwap) Defaults() {
 	*l = TextSwap{Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
 }
 
-// Needs implements section.Needer.
-func (*TextSwap) Needs() []section.Fact {
-	return []section.Fact{section.Captions, section.Words, section.Tokens}
-}
-
-// Gives implements section.Giver.
-func (*TextSwap) Gives() []section.Fact {
-	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
-}
-
 // Check implements section.Checked.
 func (l *TextSwap) Check(k *section.Checker) {
 	checkTokens(k, l)
@@ -73,9 +64,6 @@ func (l *TextSwap) Check(k *section.Checker) {
 		"to leave the loss out set objective.text_swap.weight = 0")
 	k.OneOf("attention", "local", "batch")
 }
-
-// Prepare implements Preparer.
-func (l *TextSwap) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
 func (l *TextSwap) Build(s *Step) []Part {

@@ -21,6 +21,7 @@ import (
 type TokenImage struct {
 	// of the loss in the total, 1 in ViPMM; 0: off
 	section.Weighted
+	ofTokens
 	// by which a token shall be nearer to its image, 0.5 in Vokenization
 	Margin float64 `toml:"margin"`
 	// random (each image is the wrong one of one other pair, anew at each step) | half (that of the pair half a batch
@@ -33,16 +34,6 @@ var _ Preparer = (*TokenImage)(nil)
 // Defaults implements section.Defaulter.
 func (l *TokenImage) Defaults() { *l = TokenImage{Margin: 0.5, Negatives: "random"} }
 
-// Needs implements section.Needer.
-func (*TokenImage) Needs() []section.Fact {
-	return []section.Fact{section.Captions, section.Words, section.Tokens}
-}
-
-// Gives implements section.Giver.
-func (*TokenImage) Gives() []section.Fact {
-	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
-}
-
 // Check implements section.Checked.
 func (l *TokenImage) Check(k *section.Checker) {
 	checkTokens(k, l)
@@ -50,9 +41,6 @@ func (l *TokenImage) Check(k *section.Checker) {
 		"0.5 is what cosines are trained with")
 	k.OneOf("negatives", "random", "half")
 }
-
-// Prepare implements Preparer.
-func (l *TokenImage) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
 func (l *TokenImage) Build(s *Step) []Part {

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -57,14 +58,11 @@ type typeDoc struct {
 	fields map[string]string
 }
 
-// embedded stands for the name of an embedded struct.
-const embedded = ""
-
 // doc returns the comments of a struct, from the source of its package.
 func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 	if r.packages[t.PkgPath()] == nil {
-		types := map[string]typeDoc{}
-		r.packages[t.PkgPath()] = types
+		structs := map[string]typeDoc{}
+		r.packages[t.PkgPath()] = structs
 		names, err := filepath.Glob(filepath.Join(r.root, strings.TrimPrefix(t.PkgPath(), module), "*.go"))
 		if err != nil {
 			return typeDoc{}, err
@@ -77,7 +75,7 @@ func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 			if err != nil {
 				return typeDoc{}, err
 			}
-			collect(file, types)
+			collect(file, structs)
 		}
 	}
 	d, ok := r.packages[t.PkgPath()][t.Name()]
@@ -93,16 +91,16 @@ func (r *renderer) comment(t reflect.Type, f reflect.StructField) (string, error
 	if err != nil || len(f.Index) == 1 {
 		return about.fields[f.Name], err
 	}
-	if text := about.fields[embedded]; text != "" {
+	in := t.Field(f.Index[0])
+	if text := about.fields[in.Name]; text != "" {
 		return text, nil
 	}
-	in := t.Field(f.Index[0]).Type
 	f.Index = f.Index[1:]
-	return r.comment(in, f)
+	return r.comment(in.Type, f)
 }
 
 // collect adds the structs of a file and their comments.
-func collect(file *ast.File, types map[string]typeDoc) {
+func collect(file *ast.File, structs map[string]typeDoc) {
 	line := func(g *ast.CommentGroup) string { // its first paragraph, which is for users
 		text, _, _ := strings.Cut(g.Text(), "\n\n")
 		return strings.Join(strings.Fields(text), " ")
@@ -127,10 +125,11 @@ func collect(file *ast.File, types map[string]typeDoc) {
 					about.fields[name.Name] = cmp.Or(line(f.Doc), line(f.Comment))
 				}
 				if len(f.Names) == 0 {
-					about.fields[embedded] = line(f.Doc)
+					name := types.ExprString(f.Type)
+					about.fields[name[strings.LastIndexByte(name, '.')+1:]] = line(f.Doc)
 				}
 			}
-			types[t.Name.Name] = about
+			structs[t.Name.Name] = about
 		}
 	}
 }
