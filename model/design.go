@@ -132,7 +132,7 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	host := newHost(cfg, Options{})
 	for _, s := range cfg.Losses() {
 		if c, ok := s.(objectives.Columned); ok {
-			all = append(all, c.Columns(&host)...)
+			all = append(all, c.Columns(host)...)
 		}
 	}
 	if cfg.MixesSentences() {

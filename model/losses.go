@@ -2,7 +2,6 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
 )
@@ -26,10 +25,4 @@ func newHost(cfg config.Config, o Options) objectives.Host {
 		h.Words.End = -1
 	}
 	return h
-}
-
-// newDecoder is the decoder of a configuration.
-func newDecoder(cfg config.Config, o Options) encoders.Decoder {
-	h := newHost(cfg, o)
-	return h.Decoder()
 }

@@ -22,11 +22,11 @@ type Words struct {
 }
 
 // Has says whether a fact holds in the configuration.
-func (h *Host) Has(f section.Fact) bool { return h.Config != nil && h.Config.Has(f) }
+func (h Host) Has(f section.Fact) bool { return h.Config != nil && h.Config.Has(f) }
 
 // Decoder is the decoder of the model: its fusion layers with words, positions and a head of their own. It has no
 // learned metric and is not tuned.
-func (h *Host) Decoder() encoders.Decoder {
+func (h Host) Decoder() encoders.Decoder {
 	b, ok := h.Text.(encoders.BERT)
 	Need(ok && b.FusionLayers > 0, "decoder",
 		"has the structure of fusion layers: set model.text.fusion_layers > 0, with a model.text.style of bert or roberta")

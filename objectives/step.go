@@ -33,7 +33,7 @@ type Preparer interface {
 }
 
 // Columned is a loss that reads columns of a batch besides those of the towers, which are known without building it.
-type Columned interface{ Columns(h *Host) []batch.Column }
+type Columned interface{ Columns(h Host) []batch.Column }
 
 // Classifier is a loss whose head tells the classes of rows, or scores them, when the model is used too.
 type Classifier interface {

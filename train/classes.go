@@ -33,7 +33,7 @@ func classesOf(m any) []string {
 
 // trainingClasses are the names of the classes of training data, nil for a system that tells none.
 func trainingClasses(cfg config.Config, s data.Stream) ([]string, error) {
-	if !cfg.Has(section.Classes) && !cfg.Objective.Multimodal.On() {
+	if !cfg.Has(section.NamedClasses) {
 		return nil, nil
 	}
 	var names []string

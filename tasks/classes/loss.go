@@ -52,7 +52,7 @@ var (
 func (l *Loss) Defaults() { *l = Loss{Smoothing: 0.1} }
 
 // Gives implements section.Giver.
-func (*Loss) Gives() []section.Fact { return []section.Fact{section.Beside} }
+func (*Loss) Gives() []section.Fact { return []section.Fact{section.Beside, section.NamedClasses} }
 
 // Check implements section.Checked.
 func (l *Loss) Check(k *section.Checker) {
@@ -67,7 +67,7 @@ func (l *Loss) Check(k *section.Checker) {
 func (l *Loss) mixes() bool { return l.Mixup > 0 || l.Cutmix > 0 }
 
 // Columns implements objectives.Columned.
-func (*Loss) Columns(*objectives.Host) []batch.Column {
+func (*Loss) Columns(objectives.Host) []batch.Column {
 	return []batch.Column{{Name: batch.Labels, Type: batch.Int32}}
 }
 
@@ -87,7 +87,7 @@ func (l *Loss) Outputs(s *objectives.Step, x objectives.Side) *gorgonia.Node {
 // Build implements objectives.Loss.
 func (l *Loss) Build(s *objectives.Step) []objectives.Part {
 	x := contrast.CrossEntropyArgs{Logits: l.Outputs(s, s.Online.Image)} // (B, K)
-	if x.Labels = s.Column(l.Columns(nil)[0], s.Rows); l.Smoothing > 0 {
+	if x.Labels = s.Column(l.Columns(s.Host)[0], s.Rows); l.Smoothing > 0 {
 		x.Uniform = s.SharedFloats("label smoothing", []float32{float32(l.Smoothing)})
 	}
 	if !l.mixes() {

@@ -40,10 +40,11 @@ func (l *NLVRLoss) Gives() []section.Fact { return append(l.texts.Gives(), secti
 
 // Gives implements section.Giver.
 func (l *Loss) Gives() []section.Fact {
+	list := append(l.texts.Gives(), section.NamedClasses)
 	if l.Pictures == 2 {
-		return append(l.texts.Gives(), section.TwoPictures)
+		list = append(list, section.TwoPictures)
 	}
-	return l.texts.Gives()
+	return list
 }
 
 // Check implements section.Checked.

@@ -42,7 +42,7 @@ func (*texts) Gives() []section.Fact {
 }
 
 // Columns implements objectives.Columned.
-func (*texts) Columns(h *objectives.Host) (list []batch.Column) {
+func (*texts) Columns(h objectives.Host) (list []batch.Column) {
 	if h.Has(section.TwoPictures) {
 		size := section.Of[encoders.ImageOptions](h.Config).Size
 		list = append(list, batch.Column{Name: batch.SecondImages, Shape: []int{3, size, size}})

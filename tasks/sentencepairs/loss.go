@@ -73,12 +73,12 @@ func (p *Loss) Check(k *section.Checker) {
 }
 
 // task is that of the data: its classes or its range of scores.
-func task(h *objectives.Host) sentencepairs.Task {
+func task(h objectives.Host) sentencepairs.Task {
 	return section.Of[source.SentencePairs](h.Config).Of()
 }
 
 // Columns implements objectives.Columned: classes or scores.
-func (*Loss) Columns(h *objectives.Host) []batch.Column {
+func (*Loss) Columns(h objectives.Host) []batch.Column {
 	if task(h).Scored() {
 		return []batch.Column{{Name: batch.Scores}}
 	}
@@ -95,7 +95,7 @@ func (p *Loss) Prepare(s *objectives.Step) {
 // Outputs implements objectives.Classifier.
 func (p *Loss) Outputs(s *objectives.Step, x objectives.Side) *gorgonia.Node {
 	root := s.Params.As(encoders.Traits{Settings: "data.sentence_pairs.task to one of as many classes"}).In(HeadName)
-	head := encoders.PairHead{Classes: len(task(&s.Host).Classes), Dropout: p.Dropout}
+	head := encoders.PairHead{Classes: len(task(s.Host).Classes), Dropout: p.Dropout}
 	if p.Joint() {
 		return head.Joint(s.Student, root, x.Classes)
 	}
@@ -104,7 +104,7 @@ func (p *Loss) Outputs(s *objectives.Step, x objectives.Side) *gorgonia.Node {
 
 // Build implements objectives.Loss.
 func (p *Loss) Build(s *objectives.Step) []objectives.Part {
-	y, t, column := p.Outputs(s, s.Online.Text), task(&s.Host), p.Columns(&s.Host)[0]
+	y, t, column := p.Outputs(s, s.Online.Text), task(s.Host), p.Columns(s.Host)[0]
 	if !t.Scored() {
 		return s.Classification("pairs", p.Weight,
 			contrast.CrossEntropyArgs{Logits: y, Labels: s.Column(column, s.Rows)})

@@ -58,7 +58,7 @@ func (l *Loss) Check(k *section.Checker) {
 }
 
 // Columns implements objectives.Columned.
-func (l *Loss) Columns(*objectives.Host) []batch.Column {
+func (l *Loss) Columns(objectives.Host) []batch.Column {
 	return []batch.Column{
 		{Name: batch.Answers, Shape: []int{l.Answers, l.Tokens}, Type: batch.Int32},
 		{Name: batch.AnswerLengths, Shape: []int{l.Answers}, Type: batch.Int32},
@@ -72,7 +72,7 @@ func (l *Loss) Prepare(s *objectives.Step) {
 	for _, r := range s.Distilled() {
 		r.Image.Tokens, r.Text.Tokens = true, true
 	}
-	s.Read(l.Columns(&s.Host)...)
+	s.Read(l.Columns(s.Host)...)
 }
 
 // room is how many answers of a batch take part at most.

@@ -14,7 +14,7 @@ import (
 // 2, 10i+a, 3 or, the last one, has a word more.
 func answersOf(weights ...float32) *batch.Batch {
 	l := Loss{Answers: 3, Tokens: 5}
-	b := batch.New(2, l.Columns(nil)...)
+	b := batch.New(2, l.Columns(objectives.Host{})...)
 	copy(b.Floats(batch.AnswerWeights), weights)
 	for i := range 6 {
 		text := []int32{2, int32(10*(i/3) + i%3), 3}
