@@ -36,10 +36,10 @@ const (
 	asifChunk = 100_000
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (o *ASIF) Defaults() { *o = ASIF{P: asifP} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (o *ASIF) Check(k *section.Checker) {
 	k.NotNegative("k")
 	k.Positive("p")

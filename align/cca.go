@@ -32,10 +32,10 @@ type CCA struct {
 	Unweighted bool    `toml:"-"` // power 0
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (o *CCA) Defaults() { *o = CCA{Power: 1} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (o *CCA) Check(k *section.Checker) { k.NotNegative("shrinkage", "components", "power") }
 
 var _ momentMethod = CCA{}

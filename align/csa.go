@@ -26,10 +26,7 @@ type CSA struct {
 	Components int `toml:"components" fixed:"run" max:"1048576"`
 }
 
-// Defaults implements section.Section.
-func (o *CSA) Defaults() {}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (o *CSA) Check(k *section.Checker) { k.NotNegative("shrinkage", "components") }
 
 var _ momentMethod = CSA{}

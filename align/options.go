@@ -20,10 +20,10 @@ type Options struct {
 	Wasserstein Wasserstein `toml:"wasserstein" when:"fitted and method=wasserstein"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (o *Options) Defaults() { *o = Options{Method: "cca", Center: true, UnitLength: true} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (o *Options) Check(k *section.Checker) {
 	k.OneOf("method", "cca", "ridge", "procrustes", "csa", "asif", "wasserstein")
 }

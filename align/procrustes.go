@@ -2,7 +2,6 @@ package align
 
 import (
 	"github.com/geoalign/geoalign/compute"
-	"github.com/geoalign/geoalign/config/section"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -18,12 +17,6 @@ type Procrustes struct {
 	RotationOnly bool `toml:"rotation_only" fixed:"run"`
 	Scale        bool `toml:"-"` // also the best factor, trace(S)/|X|_F^2, on images; cosines do not see it
 }
-
-// Defaults implements section.Section.
-func (o *Procrustes) Defaults() {}
-
-// Check implements section.Section.
-func (o *Procrustes) Check(*section.Checker) {}
 
 var _ momentMethod = Procrustes{}
 

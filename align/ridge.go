@@ -36,10 +36,10 @@ type Ridge struct {
 // Lambdas are the values that leave-one-out chooses from.
 var Lambdas = []float64{1e-3, 1e-2, .03, .1, .3, 1, 3, 10, 30, 100}
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (r *Ridge) Defaults() { *r = Ridge{Direction: BothWays} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (r *Ridge) Check(k *section.Checker) {
 	k.OneOf("direction", BothWays, TextToImage, ImageToText)
 	k.NotNegative("penalty")

@@ -60,10 +60,10 @@ const wassersteinStream = "align/wasserstein"
 // annealing are the weights of the entropy, for cosines.
 var annealing = []float64{.5, .3, .2, .15, .1, .07, .05, .035, .025, .02, .015, .01, .01, .01}
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (o *Wasserstein) Defaults() { *o = Wasserstein{Rows: 500, Restarts: 4} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (o *Wasserstein) Check(k *section.Checker) {
 	k.NotNegative("components", "restarts")
 	k.Require("rows", o.Rows >= 2, "must be >= 2")

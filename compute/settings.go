@@ -37,7 +37,7 @@ type Settings struct {
 	CheckNaN bool `toml:"check_nan" when:"steps"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (x *Settings) Defaults() {
 	*x = Settings{Device: DeviceCPU, Backend: "auto", Tune: "cache", Precision: "fp32"}
 }
@@ -61,7 +61,7 @@ func (x *Settings) CUDA() (index int, ok bool) {
 	return index, err == nil && index >= 0 && index < 1024 && strconv.Itoa(index) == number
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (x *Settings) Check(k *section.Checker) {
 	_, gpu := x.CUDA()
 	k.Require("device", gpu || x.Device == DeviceCPU, "must be cpu, cuda or cuda:N")

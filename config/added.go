@@ -15,18 +15,15 @@ import (
 // Added is a section of another module, such as a loss of its own with its table.
 type Added struct {
 	Path    string // dotted path of the table, such as "objective.smoothed"
-	Section section.Section
+	Section any    // the pointer to its struct
 }
 
 // Add returns the section of type T that stands at a path, with its defaults. Give it to Load, Parse or ParseStored:
 //
 //	cfg, err := config.Load("run.toml", nil, config.Add[Smoothed]("objective.smoothed"))
-func Add[T any, P interface {
-	*T
-	section.Section
-}](path string) Added {
-	s := P(new(T))
-	s.Defaults()
+func Add[T any](path string) Added {
+	s := new(T)
+	section.Default(s)
 	return Added{path, s}
 }
 
@@ -62,7 +59,7 @@ func add(list []Added) (c Config, errs Errors) {
 func (a Added) clone() Added {
 	v := reflect.New(reflect.TypeOf(a.Section).Elem())
 	v.Elem().Set(reflect.ValueOf(a.Section).Elem())
-	return Added{a.Path, v.Interface().(section.Section)}
+	return Added{a.Path, v.Interface()}
 }
 
 // own gives c added sections of its own, which those of the configuration that it was copied from share otherwise.
@@ -100,8 +97,8 @@ func (c Config) encodeAdded(b *bytes.Buffer) error {
 // fresh returns added sections with their defaults.
 func fresh(added []Added) (list []Added) {
 	for _, a := range added {
-		s := reflect.New(reflect.TypeOf(a.Section).Elem()).Interface().(section.Section)
-		s.Defaults()
+		s := reflect.New(reflect.TypeOf(a.Section).Elem()).Interface()
+		section.Default(s)
 		list = append(list, Added{a.Path, s})
 	}
 	return list

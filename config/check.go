@@ -42,14 +42,15 @@ func (c Config) problems() Errors {
 		}
 	}
 	for _, f := range readSections(&c) {
-		switch s := f.value.Addr().Interface().(type) {
-		case section.Section:
-			k.Enter(f.path)
-			k.switches(s)
-			s.Check(k.Checker)
-			k.needs(s)
-		case rooted:
-			s.check(k, &c)
+		s := f.value.Addr().Interface()
+		k.Enter(f.path)
+		k.switches(s)
+		if x, ok := s.(section.Checked); ok {
+			x.Check(k.Checker)
+		}
+		k.needs(s)
+		if x, ok := s.(rooted); ok {
+			x.check(k, &c)
 		}
 	}
 	k.Enter("")
@@ -71,7 +72,7 @@ func newChecker(c *Config) *checker {
 }
 
 // switches checks the weights that switch a component on.
-func (k *checker) switches(s section.Section) {
+func (k *checker) switches(s any) {
 	if _, can := s.(section.Switched); !can {
 		return
 	}
@@ -83,7 +84,7 @@ func (k *checker) switches(s section.Section) {
 }
 
 // needs asks for what a component needs that is on.
-func (k *checker) needs(s section.Section) {
+func (k *checker) needs(s any) {
 	if n, ok := s.(section.Needer); ok && section.On(s) {
 		k.Needs(cmp.Or(append(section.Switches(s), "weight")...), n.Needs()...)
 	}

@@ -63,11 +63,10 @@ func Default() Config {
 		if !f.section() {
 			continue
 		}
-		switch s := f.value.Addr().Interface().(type) {
-		case section.Section:
-			s.Defaults()
-		case rooted:
-			s.defaults()
+		s := f.value.Addr().Interface()
+		section.Default(s)
+		if x, ok := s.(rooted); ok {
+			x.defaults()
 		}
 	}
 	return c

@@ -78,10 +78,10 @@ func systemNames() (names []string) {
 	return names
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (m *Model) Defaults() { *m = Model{System: "albef"} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (m *Model) Check(k *section.Checker) { k.OneOf("system", systemNames()...) }
 
 // ofSystem says whether a fact is one of a system, which no section gives.

@@ -86,12 +86,12 @@ var placeOf = sync.OnceValue(func() map[string]place {
 
 // below lists the keys of the section of type t at a place.
 func below(at place, t reflect.Type) (list []place) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if name := f.Tag.Get("toml"); name == "" || name == "-" { // no key
+	for _, f := range reflect.VisibleFields(t) { // those of embedded structs too
+		name := f.Tag.Get("toml")
+		if name == "" || name == "-" { // no key
 			continue
 		}
-		p := place{strings.TrimPrefix(at.path+"."+f.Tag.Get("toml"), "."), append(slices.Clip(at.index), i), f.Tag}
+		p := place{strings.TrimPrefix(at.path+"."+name, "."), slices.Concat(at.index, f.Index), f.Tag}
 		list = append(list, p)
 		if f.Type.Kind() == reflect.Struct {
 			list = append(list, below(p, f.Type)...)

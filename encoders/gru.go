@@ -36,10 +36,10 @@ type GRU struct {
 	Dropout float64 `toml:"-"` // of the embeddings and of what further layers read
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (g *GRU) Defaults() { *g = GRU{Embedding: 300, Directions: DirectionsMean} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (g *GRU) Check(k *section.Checker) {
 	k.NotNegative("embedding")
 	if k.Has(section.Recurrent) {

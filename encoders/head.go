@@ -37,12 +37,12 @@ const (
 	HeadMLP    = "mlp"
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (h *HeadOptions) Defaults() {
 	*h = HeadOptions{Style: HeadLinear, Activation: "tanh", Dim: 256, Topology: "sphere"}
 }
 
-// Check implements section.Section: whether the space fits the head, and what its class tokens need.
+// Check implements section.Checked: whether the space fits the head, and what its class tokens need.
 func (h *HeadOptions) Check(k *section.Checker) {
 	k.Positive("dim")
 	k.NotNegative("token_blocks")
@@ -178,10 +178,7 @@ type ViewHead struct {
 	Hidden int `toml:"hidden" fixed:"model" max:"262144"`
 }
 
-// Defaults implements section.Section.
-func (v *ViewHead) Defaults() {}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (v *ViewHead) Check(k *section.Checker) { k.NotNegative("hidden") }
 
 // Head returns the head over a tower of a width.

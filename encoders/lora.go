@@ -35,7 +35,7 @@ type LoRA struct {
 // attentionLayers are the linear layers of attention in towers and fusion layers.
 var attentionLayers = []string{"image/blocks/*/attn/*", "text/layers/*/attention/*", "text/layers/*/crossattention/*"}
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *LoRA) Defaults() { *l = LoRA{Alpha: 16} }
 
 // Gives implements section.Giver.
@@ -49,7 +49,7 @@ func (l *LoRA) Gives() (list []section.Fact) {
 	return list
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *LoRA) Check(k *section.Checker) {
 	k.NotNegative("rank")
 	k.Positive("alpha")

@@ -41,7 +41,7 @@ const (
 // attendShared is the value of AttentionMetric.Heads of one metric for all heads.
 const attendShared = "shared"
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (m *AttentionMetric) Defaults() { *m = AttentionMetric{Heads: "own"} }
 
 // at returns the metric of a place, the zero value where there is none.
@@ -55,7 +55,7 @@ func (m AttentionMetric) at(where string) AttentionMetric {
 // headBlocks returns the blocks of a head of so many channels.
 func (m AttentionMetric) headBlocks(channels int) int { return cmp.Or(m.Blocks, max(1, channels/16)) }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (m *AttentionMetric) Check(k *section.Checker) {
 	places := []string{AttendImage, AttendText, AttendFusion}
 	k.OneOfOrEmpty("form", MetricDiag, MetricBlockDiag, MetricDense)

@@ -55,10 +55,10 @@ const (
 	TeacherNormRunning = "running"
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (r *ResNet) Defaults() { *r = ResNet{Depth: 50, Width: 64, TeacherNorm: TeacherNormBatch} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (r *ResNet) Check(k *section.Checker) {
 	k.NotNegative("depth", "width", "frozen_stages", "shuffle_groups")
 	if k.Has(section.Convolutions) || r.TeacherNorm != "" {

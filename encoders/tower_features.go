@@ -36,7 +36,7 @@ type FeatureHeads struct {
 	Start string `toml:"start" fixed:"run"`
 }
 
-// Defaults implements section.Section by the best values of GeRA's table 1.
+// Defaults implements section.Defaulter by the best values of GeRA's table 1.
 func (h *FeatureHeads) Defaults() {
 	*h = FeatureHeads{Layers: 1, Hidden: 8000, Dropout: 0.3, Activation: "gelu"}
 }
@@ -52,7 +52,7 @@ func (h *FeatureHeads) Gives() (list []section.Fact) {
 	return list
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (h *FeatureHeads) Check(k *section.Checker) {
 	k.NotNegative("in_image", "in_text", "layers")
 	k.Positive("hidden")

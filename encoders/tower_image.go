@@ -80,7 +80,7 @@ const (
 	StyleRegions = "regions"
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (i *ImageOptions) Defaults() {
 	*i = ImageOptions{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12, KeepPatches: 1}
 }
@@ -100,7 +100,7 @@ func (i *ImageOptions) Gives() []section.Fact {
 	return []section.Fact{section.Pixels, section.Patches}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (i *ImageOptions) Check(k *section.Checker) {
 	k.OneOfOrEmpty("style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleResNet, StyleRegions)
 	k.Positive("size", "width")

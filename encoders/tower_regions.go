@@ -59,10 +59,10 @@ const (
 	RegionsGraph  = "graph"
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (t *RegionTower) Defaults() { *t = RegionTower{Encoder: RegionsLinear, Layers: 4} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (t *RegionTower) Check(k *section.Checker) {
 	k.NotNegative("in", "layers", "metric_blocks", "drop", "mask")
 	if !k.Has(section.Regions) {

@@ -48,7 +48,7 @@ type TextOptions struct {
 	GRU     GRU     `toml:"gru" when:"style=gru"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (t *TextOptions) Defaults() {
 	*t = TextOptions{Layers: 6, FusionLayers: 6, Width: 768, Heads: 12, Positions: 512, Dropout: 0.1}
 }
@@ -65,7 +65,7 @@ func (t *TextOptions) Gives() []section.Fact {
 	return list
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (t *TextOptions) Check(k *section.Checker) {
 	k.Positive("layers", "width")
 	k.NotNegative("mlp", "fusion_layers")

@@ -42,7 +42,7 @@ type Tuning struct {
 // metricChannels is the size of a block of a metric where the number of blocks is not said (GSSF).
 const metricChannels = 8
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (t *Tuning) Defaults() { *t = Tuning{AdapterActivation: "gelu"} }
 
 // Gives implements section.Giver.
@@ -86,7 +86,7 @@ func (t Tuning) Folded() (f Tuning) {
 	return f
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (t *Tuning) Check(k *section.Checker) {
 	k.NotNegative("adapter_width", "partial_blocks", "prompt_tokens", "metric_blocks")
 	k.OneOf("adapter_activation", "gelu", "relu")

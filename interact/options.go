@@ -104,7 +104,7 @@ func (o Options) kind() kind {
 	return kind{}
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (o *Options) Defaults() {
 	*o = Options{Metric: MetricSimilarity, SimDim: 256, Steps: 3, Dropout: 0.4, Penalty: 2}
 }
@@ -120,7 +120,7 @@ func (o *Options) Gives() []section.Fact {
 	return []section.Fact{section.TokenScores}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (o *Options) Check(k *section.Checker) {
 	var names []string
 	for _, x := range kinds {

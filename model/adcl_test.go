@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -13,7 +14,7 @@ import (
 func tinyADCL(fusion string, rank int) config.Config {
 	c := tinyCLIP("sphere")
 	c.Momentum.Enabled, c.Queue.Size = true, 8
-	c.Objective.ADCL = objectives.ADCL{Weight: 0.5, Temperature: 0.2, Fusion: fusion, FusionTemperature: 0.4, Dim: 6, Rank: rank}
+	c.Objective.ADCL = objectives.ADCL{Weighted: section.Weigh(0.5), Temperature: 0.2, Fusion: fusion, FusionTemperature: 0.4, Dim: 6, Rank: rank}
 	c.Objective.ITC.InBatchWeight = 0
 	return c
 }

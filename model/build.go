@@ -116,7 +116,8 @@ func (b *builder) addLosses() error {
 
 // newBuilder starts a step of so many rows with what it has before the towers.
 func (p *Trainer) newBuilder(rows int) *builder {
-	cfg, obj, v, n := p.cfg, p.cfg.Objective, p.cfg.View(), newNet(p.params)
+	cfg, obj, h, n := p.cfg, p.cfg.Objective, newHost(p.cfg, p.o), newNet(p.params)
+	v := h.Config
 	on, momentum := encoders.NewScope(n.params), encoders.NewScope(n.momentum)
 	b := &builder{Trainer: p, net: n}
 	if cfg.Compute.Recompute {
@@ -125,9 +126,7 @@ func (p *Trainer) newBuilder(rows int) *builder {
 	s := &objectives.Step{
 		Inputs: n.inputs, Rows: rows, Ranks: p.ranks(), Seed: cfg.Run.Seed, Params: on, MomentumParams: momentum,
 		Student: &encoders.Context{}, Scores: objectives.NewScores(v, p.design.space, on, momentum),
-		Config:    v,
-		Reference: p.o.Reference, ImagePool: p.o.ImagePool, TextPool: p.o.TextPool,
-		Words:         objectives.Words{Vocab: p.o.Vocab, MaskID: p.o.MaskID, Specials: p.o.Specials},
+		Host: h, Reference: p.o.Reference, ImagePool: p.o.ImagePool, TextPool: p.o.TextPool,
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
 		NegativeTerms: objectives.NegativeTerms(v), PairTerms: objectives.PairTerms(v, p.design.space),

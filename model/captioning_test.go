@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/tasks/captioning"
 )
 
@@ -92,7 +93,7 @@ func TestCaptioningReadsTheImage(t *testing.T) {
 	}
 
 	cfg = tinyCLIP("sphere")
-	cfg.Objective.Captioning = captioning.Loss{Weight: 1, Width: 6, Embedding: 5}
+	cfg.Objective.Captioning = captioning.Loss{Weighted: section.Weigh(1), Width: 6, Embedding: 5}
 	p := buildCLIP(t, cfg)
 	x := randomPairs(p, 1)
 	loss := func() float64 {

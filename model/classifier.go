@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/tasks/multimodal"
 	"gorgonia.org/gorgonia"
 )
 
@@ -17,14 +18,10 @@ import (
 // or texts with their pictures.
 type Classifier struct {
 	m      *Model
-	head   rowHead
+	loss   objectives.Classifier
 	logits program[int, *rowLogits] // by rows
 	maps   program[int, *heatMaps]
 }
-
-// rowHead adds the logits (n, k) of n rows of a batch to a computation, or their scores (n, 1). With x it says there
-// what heat maps of the pictures are made of.
-type rowHead func(m *Model, net *net, n int, x *heatMaps) *gorgonia.Node
 
 // rowLogits is a compiled classifier.
 type rowLogits struct {
@@ -35,18 +32,16 @@ type rowLogits struct {
 // newClassifier returns that of the configuration of m, nil without one.
 func newClassifier(m *Model) *Classifier {
 	c := &Classifier{m: m}
-	switch l := newTextClasses(m.cfg, m.o); {
-	case m.cfg.Has(section.SentencePairs):
-		c.head = sentencePairHead(newSentencePairs(m.cfg))
-	case m.cfg.Has(section.Classes):
-		c.head = imageHead(newClasses(m.cfg, m.o))
-	case l != nil:
-		c.head = fusedHead(l.Head)
-	default:
+	for _, l := range m.cfg.Losses() {
+		if x, ok := l.(objectives.Classifier); ok {
+			c.loss = x
+		}
+	}
+	if c.loss == nil {
 		return nil
 	}
 	c.logits = program[int, *rowLogits]{m: m, build: func(rows int, n *net) (*rowLogits, gorgonia.Nodes, error) {
-		z := c.head(m, n, rows, nil)
+		z := c.outputs(n, rows, nil)
 		return &rowLogits{logits: z}, gorgonia.Nodes{z}, nil
 	}}
 	c.maps = program[int, *heatMaps]{m: m, build: c.buildMaps}
@@ -59,7 +54,7 @@ func (c *Classifier) Columns() []batch.Column {
 	n := newNet(c.m.params)
 	build := func() (err error) {
 		defer op.Catch(&err)
-		c.head(c.m, n, 1, nil)
+		c.outputs(n, 1, nil)
 		return nil
 	}
 	if build() != nil {
@@ -127,67 +122,73 @@ func (c *Classifier) buildMaps(rows int, n *net) (*heatMaps, gorgonia.Nodes, err
 			c.m.cfg.Model.System)
 	}
 	return newHeatMaps(c.m, rows, func(x *heatMaps) *gorgonia.Node {
-		z := c.head(c.m, n, rows, x) // (n, k)
+		z := c.outputs(n, rows, x) // (n, k)
 		k := z.Shape()[1]
 		x.chosen = make([]float32, rows*k)
 		return arith.Sum(arith.SumProducts(z, n.inputs.SharedFloats("chosen classes", x.chosen, rows, k), 1))
 	})
 }
 
-// sentencePairHead classifies or scores pairs of sentences.
-func sentencePairHead(l objectives.SentencePairs) rowHead {
-	return func(m *Model, n *net, rows int, _ *heatMaps) *gorgonia.Node {
-		t := m.design.text.trained().(encoders.TextTower)
-		in, scope, c := n.towerInputs(t, rows, nil), m.text.scope(n), &encoders.Context{}
-		var side objectives.Side
-		if l.Joint {
-			side.Sequence = t.Encode(c, scope, in, encoders.Want{Classes: true})
-		} else {
-			side = encodeBehind(n, t, scope, c, rows, in, objectives.Read{Behind: []batch.Text{batch.PositiveText}})
-		}
-		return l.Outputs(&encoders.Context{}, n.root(), side)
+// outputs adds the logits (n, k) of rows of a batch to a computation, or their scores (n, 1). With x it says there what
+// heat maps of the pictures are made of.
+func (c *Classifier) outputs(n *net, rows int, x *heatMaps) *gorgonia.Node {
+	s := &objectives.Step{Host: newHost(c.m.cfg, c.m.o), Inputs: n.inputs, Rows: rows, Params: n.root(),
+		Student: &encoders.Context{}}
+	side := c.sentences
+	if _, fused := c.loss.(objectives.Fused); fused {
+		side = c.fused
+	} else if c.m.cfg.Has(section.Images) {
+		side = c.image
 	}
+	return c.loss.Outputs(s, side(n, rows, x))
 }
 
-// imageHead classifies images by their class tokens. Maps are of the tokens that the last block reads, or that are
-// pooled.
-func imageHead(l objectives.Classes) rowHead {
-	return func(m *Model, n *net, rows int, x *heatMaps) *gorgonia.Node {
-		var tap encoders.Tap
-		if e := m.explainer; x != nil {
-			tap = e.tap(&m.design.image, e.DefaultBlocks().Image,
-				func(tokens *gorgonia.Node, t int) { x.tokens.node, x.t = tokens, t })
-		}
-		return l.Logits(n.root(), m.image.encode(n, rows, tap, encoders.Want{Classes: true}).Classes)
+// sentences are pairs of sentences.
+func (c *Classifier) sentences(n *net, rows int, _ *heatMaps) (x objectives.Side) {
+	t := c.m.design.text.trained().(encoders.TextTower)
+	in, scope, context := n.towerInputs(t, rows, nil), c.m.text.scope(n), &encoders.Context{}
+	if c.m.cfg.JointPairs() {
+		x.Sequence = t.Encode(context, scope, in, encoders.Want{Classes: true})
+		return x
 	}
+	return encodeBehind(n, t, scope, context, rows, in, objectives.Read{Behind: []batch.Text{batch.PositiveText}})
 }
 
-// fusedHead classifies texts with their pictures by the first fused token. Maps are of the attention of the words to
-// each picture, in the layer in the middle.
-func fusedHead(head encoders.TaskHead) rowHead {
-	return func(m *Model, n *net, rows int, x *heatMaps) *gorgonia.Node {
-		objectives.Need(m.design.fusion != nil, "task", "this system has no fusion layers")
-		e, pictures := m.image, m.cfg.Pictures()
-		tower := e.side.tower
-		in := n.towerInputs(tower, rows, nil)
-		if _, pixels := in[batch.Images]; pixels && pictures > 1 {
-			in = n.withSecond(tower, rows, in)
-		}
-		image := tower.Encode(&encoders.Context{}, e.scope(n), in, encoders.Want{Tokens: true})
-		text := m.text.encode(n, rows, encoders.Tap{}, encoders.Want{Tokens: true})
-		a := encoders.FusionArgs{Texts: text.Tokens, Lengths: text.Lengths, Images: image.Tokens,
-			At:      n.firstTokens(rows, text.Len),
-			TextLen: text.Len, ImageLen: image.Len}
-		if pictures > 1 {
-			a.Pairs = objectives.BothPictures(n.inputs, rows)
-		}
-		var tap encoders.Tap
-		if x != nil {
-			at := m.explainer.DefaultBlocks().Fusion
-			at -= at % pictures // which attends to the first
-			tap = x.attention(*m.design.fusion, rows, at, pictures, image.Len)
-			x.lengths = text.Lengths
-		}
-		return head.Forward(n.root().In(objectives.TaskHead), m.fuse(n, tap, a)) // (n, classes)
+// image is images by their class tokens. Maps are of the tokens that the last block reads, or that are pooled.
+func (c *Classifier) image(n *net, rows int, x *heatMaps) objectives.Side {
+	var tap encoders.Tap
+	if e := c.m.explainer; x != nil {
+		tap = e.tap(&c.m.design.image, e.DefaultBlocks().Image,
+			func(tokens *gorgonia.Node, t int) { x.tokens.node, x.t = tokens, t })
 	}
+	return objectives.Side{Sequence: c.m.image.encode(n, rows, tap, encoders.Want{Classes: true})}
+}
+
+// fused is texts with their pictures by the first fused token. Maps are of the attention of the words to each picture,
+// in the layer in the middle.
+func (c *Classifier) fused(n *net, rows int, x *heatMaps) (side objectives.Side) {
+	m := c.m
+	objectives.Need(m.design.fusion != nil, "task", "this system has no fusion layers")
+	e, pictures := m.image, m.cfg.Pictures()
+	tower := e.side.tower
+	in := n.towerInputs(tower, rows, nil)
+	if _, pixels := in[batch.Images]; pixels && pictures > 1 {
+		in = n.withSecond(tower, rows, in)
+	}
+	image := tower.Encode(&encoders.Context{}, e.scope(n), in, encoders.Want{Tokens: true})
+	text := m.text.encode(n, rows, encoders.Tap{}, encoders.Want{Tokens: true})
+	a := encoders.FusionArgs{Texts: text.Tokens, Lengths: text.Lengths, Images: image.Tokens,
+		At: n.firstTokens(rows, text.Len), TextLen: text.Len, ImageLen: image.Len}
+	if pictures > 1 {
+		a.Pairs = multimodal.BothPictures(n.inputs, rows)
+	}
+	var tap encoders.Tap
+	if x != nil {
+		at := m.explainer.DefaultBlocks().Fusion
+		at -= at % pictures // which attends to the first
+		tap = x.attention(*m.design.fusion, rows, at, pictures, image.Len)
+		x.lengths = text.Lengths
+	}
+	side.Classes = m.fuse(n, tap, a) // (n, D)
+	return side
 }

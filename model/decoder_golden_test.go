@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/tasks/captioning"
@@ -21,9 +22,9 @@ func tinyDecoder(mode string) config.Config {
 	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0, 0
 	c.Objective.Distill = objectives.Distill{Alpha: 0.4}
 	if mode == "vqa" {
-		c.Objective.VQA = vqa.Loss{Weight: 1, Answers: 3, Tokens: 5}
+		c.Objective.VQA = vqa.Loss{Weighted: section.Weigh(1), Answers: 3, Tokens: 5}
 	} else {
-		c.Objective.Captioning = captioning.Loss{Weight: 1, Decoder: captioning.Transformer}
+		c.Objective.Captioning = captioning.Loss{Weighted: section.Weigh(1), Decoder: captioning.Transformer}
 	}
 	return c
 }

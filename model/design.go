@@ -129,18 +129,10 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}
 	}
-	switch task := cfg.Data.SentencePairs.Of(); {
-	case cfg.Has(section.SentencePairs) && !task.Scored():
-		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
-	case cfg.Has(section.SentencePairs):
-		all = append(all, batch.Column{Name: batch.Scores})
-	}
-	if cfg.Has(section.Classes) {
-		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
-	}
+	host := newHost(cfg, Options{})
 	for _, s := range cfg.Losses() {
-		if c, ok := taskLoss(cfg, Options{}, s).(objectives.Columned); ok {
-			all = append(all, c.Columns()...)
+		if c, ok := s.(objectives.Columned); ok {
+			all = append(all, c.Columns(host)...)
 		}
 	}
 	if cfg.MixesSentences() {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -34,7 +35,7 @@ func (p memoryPool) Row(i int, dst []float32) error {
 // geraHeads is tinyHeads with the geometric term of both sides, neighbourhoods of 4 points.
 func geraHeads() config.Config {
 	c := tinyHeads()
-	c.Objective.Geometric = objectives.Geometric{Weight: 0.5, Modalities: "both", Neighbours: 4, Pool: 2, Sampling: "biased", Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
+	c.Objective.Geometric = objectives.Geometric{Weighted: section.Weigh(0.5), Modalities: "both", Neighbours: 4, Pool: 2, Sampling: "biased", Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -24,11 +25,11 @@ func tinyHost(name string) config.Config {
 	c.Model.Image = encoders.ImageOptions{Style: encoders.StyleRegions, Width: 8, Regions: encoders.RegionTower{In: 6, Encoder: encoders.RegionsLinear}}
 	c.Model.Text = encoders.TextOptions{Style: encoders.StyleGRU, Layers: 1, Width: 8, GRU: encoders.GRU{Embedding: 7, Directions: encoders.DirectionForward}}
 	c.Objective.ITC.InBatchWeight = 0
-	c.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: 0.2, Negatives: "hardest"}
+	c.Objective.Hinge = objectives.Hinge{Weighted: section.Weigh(1), Margin: 0.2, Negatives: "hardest"}
 	name, c.Model.Image.Regions.BatchNorm = strings.CutSuffix(name, "_norm")
 	name, caption := strings.CutSuffix(name, "_caption")
 	if caption {
-		c.Objective.Captioning = captioning.Loss{Weight: 0.5, Width: 6, Embedding: 5}
+		c.Objective.Captioning = captioning.Loss{Weighted: section.Weigh(0.5), Width: 6, Embedding: 5}
 	}
 	switch r := &c.Model.Image.Regions; name {
 	case "vseinf":

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
@@ -49,8 +50,8 @@ func TestCrossEvaluates(t *testing.T) {
 	for _, kind := range []string{"scan", "bfan", "imram"} {
 		cfg := tinyFILIP(kind)
 		cfg.Model.Interaction.Steps = 3
-		cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
-		cfg.Objective.Poly, cfg.Objective.CMPM = objectives.Poly{Weight: 1, Margin: .2}, objectives.CMPM{Weight: 1, Scale: 2}
+		cfg.Objective.Hinge = objectives.Hinge{Weighted: section.Weigh(1), Margin: .2, Negatives: "hardest"}
+		cfg.Objective.Poly, cfg.Objective.CMPM = objectives.Poly{Weighted: section.Weigh(1), Margin: .2}, objectives.CMPM{Weighted: section.Weigh(1), Scale: 2}
 		m := buildInteraction(t, cfg)
 		b := randomPairs(m, 7)
 		for i := range b.Lengths {

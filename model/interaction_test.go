@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -107,7 +108,7 @@ func TestInteraction(t *testing.T) {
 		for _, positives := range []string{"pair", "id"} {
 			o := &cfg.Objective
 			o.ITC.Positives = positives
-			o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}, objectives.Poly{Weight: 1, Margin: .2}, objectives.CMPM{Weight: 1, Scale: 2}
+			o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weighted: section.Weigh(1), Margin: .2, Negatives: "hardest"}, objectives.Poly{Weighted: section.Weigh(1), Margin: .2}, objectives.CMPM{Weighted: section.Weigh(1), Scale: 2}
 			m := buildInteraction(t, cfg)
 			if _, ok := m.params.Get("image_proj/weight"); ok != (name == "clip") {
 				t.Errorf("%s: projection of images %t", name, ok)
@@ -191,7 +192,7 @@ func TestPairLosses(t *testing.T) {
 		for _, positives := range []string{"pair", "id"} {
 			o := &cfg.Objective
 			o.ITC.InBatchWeight, o.ITC.Positives = 0, positives
-			o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}, objectives.Poly{Weight: 1, Margin: .2}, objectives.CMPM{Weight: 1, Scale: 2}
+			o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weighted: section.Weigh(1), Margin: .2, Negatives: "hardest"}, objectives.Poly{Weighted: section.Weigh(1), Margin: .2}, objectives.CMPM{Weighted: section.Weigh(1), Scale: 2}
 			m := build(t, cfg, "plain", 1)
 			b := randomBatch(m, 3)
 			r := forward(t, m, b, Control{})
@@ -230,8 +231,8 @@ func TestHingeWarmup(t *testing.T) {
 		hinge    objectives.Hinge
 		perEpoch float64
 	}{
-		"steps":  {objectives.Hinge{Weight: 1, Margin: 2, Negatives: "hardest", WarmupSteps: 3}, 100},
-		"epochs": {objectives.Hinge{Weight: 1, Margin: 2, Negatives: "hardest", WarmupEpochs: 1.5}, 2},
+		"steps":  {objectives.Hinge{Weighted: section.Weigh(1), Margin: 2, Negatives: "hardest", WarmupSteps: 3}, 100},
+		"epochs": {objectives.Hinge{Weighted: section.Weigh(1), Margin: 2, Negatives: "hardest", WarmupEpochs: 1.5}, 2},
 	} {
 		value := func(h objectives.Hinge, update int) float64 {
 			cfg := tinyCLIP("sphere")
@@ -262,7 +263,7 @@ func TestPairLossChance(t *testing.T) {
 		cfg := tinyCLIP("sphere")
 		o := &cfg.Objective
 		o.ITC.InBatchWeight = 0
-		o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weight: 1, Margin: .2, Negatives: negatives}, objectives.Poly{Weight: 1, Margin: .2}, objectives.CMPM{Weight: 1, Scale: 2}
+		o.Hinge, o.Poly, o.CMPM = objectives.Hinge{Weighted: section.Weigh(1), Margin: .2, Negatives: negatives}, objectives.Poly{Weighted: section.Weigh(1), Margin: .2}, objectives.CMPM{Weighted: section.Weigh(1), Scale: 2}
 		m := buildCLIP(t, cfg)
 		n := cfg.Train.BatchSize
 		s := make([][]float64, n)

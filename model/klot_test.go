@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -65,7 +66,7 @@ func klotOptions(cfg config.Config, k, n int) Options {
 func tinyKLOT() config.Config {
 	cfg := tinyHeads()
 	cfg.Objective.ITC.InBatchWeight = 0
-	cfg.Objective.KLOT = objectives.KLOT{Weight: 2, Reference: "cca", Epsilon: .4, TargetEpsilon: .3, Iterations: 1000, Rows: 3}
+	cfg.Objective.KLOT = objectives.KLOT{Weighted: section.Weigh(2), Reference: "cca", Epsilon: .4, TargetEpsilon: .3, Iterations: 1000, Rows: 3}
 	return cfg
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -143,7 +144,7 @@ func metricOfStoredFeatures(t *testing.T, name string, m *Trainer, b Batch) {
 func TestMetricDropout(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", objectives.GSSF{Form: "dense", Dropout: 0.5}
-	cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: 0.2, Negatives: "all"}
+	cfg.Objective.Hinge = objectives.Hinge{Weighted: section.Weigh(1), Margin: 0.2, Negatives: "all"}
 	m := build(t, cfg, "builtin", 1)
 	b := randomPairs(m, 3)
 	loss := map[float64]bool{}

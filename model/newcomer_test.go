@@ -12,12 +12,11 @@ import (
 
 // smoothed is a loss of another module: a contrast within the batch whose targets have a share of the uniform distribution.
 type smoothed struct {
-	Weight    float64 `toml:"weight" max:"1000"`
+	section.Weighted
 	Smoothing float64 `toml:"smoothing"`
 }
 
 func (l *smoothed) Defaults()                { *l = smoothed{Smoothing: 0.1} }
-func (l *smoothed) On() bool                 { return l.Weight > 0 }
 func (l *smoothed) Check(k *section.Checker) { k.BelowOne("smoothing") }
 func (l *smoothed) Needs() []section.Fact    { return []section.Fact{section.Captions} }
 func (l *smoothed) Gives() []section.Fact {
@@ -34,20 +33,12 @@ func (l *smoothed) Build(s *objectives.Step) []objectives.Part {
 
 // greedy is a loss that needs what nothing gives, idle one that needs a queue.
 type (
-	greedy struct {
-		Weight float64 `toml:"weight" max:"1000"`
-	}
-	idle greedy
+	greedy struct{ section.Weighted }
+	idle   struct{ section.Weighted }
 )
 
-func (*greedy) Defaults()              {}
-func (*greedy) Check(*section.Checker) {}
-func (l *greedy) On() bool             { return l.Weight > 0 }
-func (*greedy) Needs() []section.Fact  { return []section.Fact{"gold"} }
-func (*idle) Defaults()                {}
-func (*idle) Check(*section.Checker)   {}
-func (l *idle) On() bool               { return l.Weight > 0 }
-func (*idle) Needs() []section.Fact    { return []section.Fact{section.Queue} }
+func (*greedy) Needs() []section.Fact { return []section.Fact{"gold"} }
+func (*idle) Needs() []section.Fact   { return []section.Fact{section.Queue} }
 
 const alone = `
 [model]

@@ -29,7 +29,7 @@ type plainRanker struct {
 // newPlainRanker compiles it for questions of t states.
 func newPlainRanker(t testing.TB, p *Trainer, candidates [][]int32) *plainRanker {
 	t.Helper()
-	b, d := newNet(p.params), newDecoder(p.cfg, p.o)
+	b, d := newNet(p.params), newHost(p.cfg, p.o).Decoder()
 	x := &plainRanker{count: len(candidates), t: p.text.Len(), d: p.text.Width()}
 	for _, c := range candidates {
 		x.n = max(x.n, len(c))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -15,7 +16,7 @@ func tinyNAAF() config.Config {
 	cfg := tinyFILIP(interact.NAAF)
 	cfg.Model.Interaction.Penalty = 2
 	cfg.Objective.ITC.InBatchWeight = 0
-	cfg.Objective.Hinge = objectives.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
+	cfg.Objective.Hinge = objectives.Hinge{Weighted: section.Weigh(1), Margin: .2, Negatives: "hardest"}
 	return cfg
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
@@ -99,7 +100,7 @@ func TestSGRAFDropout(t *testing.T) {
 	losses := map[string]bool{}
 	for _, dropout := range []float64{0, .4} {
 		cfg := tinySGRAF("saf")
-		cfg.Model.Interaction.Dropout, cfg.Objective.CMPM = dropout, objectives.CMPM{Weight: 1, Scale: 1}
+		cfg.Model.Interaction.Dropout, cfg.Objective.CMPM = dropout, objectives.CMPM{Weighted: section.Weigh(1), Scale: 1}
 		m, again := buildCLIP(t, cfg), buildCLIP(t, cfg)
 		g := openHost(t, "saf")
 		b := hostBatch(m, g)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -19,7 +20,7 @@ func TestSigLIP(t *testing.T) {
 		for _, positives := range []string{"pair", "id"} {
 			t.Run(name+" "+positives, func(t *testing.T) {
 				cfg.Objective.ITC.InBatchWeight, cfg.Objective.ITC.Positives = 0, positives
-				cfg.Objective.SigLIP = objectives.SigLIP{Weight: 0.5, Scale: 4, ScaleMax: 5, Bias: -3}
+				cfg.Objective.SigLIP = objectives.SigLIP{Weighted: section.Weigh(0.5), Scale: 4, ScaleMax: 5, Bias: -3}
 				m := build(t, cfg, "plain", 1)
 				b := randomBatch(m, 3)
 				r := forward(t, m, b, Control{})
@@ -99,7 +100,7 @@ func naiveSigLIP(x, y []float32, ids []int32, scale, bias float64) float64 {
 func TestSigLIPScaleIsClamped(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Objective.ITC.InBatchWeight = 0
-	cfg.Objective.SigLIP = objectives.SigLIP{Weight: 1, Scale: 4, ScaleMax: 5, Bias: -3}
+	cfg.Objective.SigLIP = objectives.SigLIP{Weighted: section.Weigh(1), Scale: 4, ScaleMax: 5, Bias: -3}
 	m := build(t, cfg, "plain", 1)
 	q, _ := m.params.Get("siglip/log_scale")
 	for name, pass := range map[string]func() error{"Before": func() error { return m.Before(1) }, "After": m.After} {
@@ -117,7 +118,7 @@ func TestSigLIPScaleIsClamped(t *testing.T) {
 func TestSigLIPChance(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Objective.ITC.InBatchWeight = 0
-	cfg.Objective.SigLIP = objectives.SigLIP{Weight: 1, Scale: 4, ScaleMax: 5, Bias: -3}
+	cfg.Objective.SigLIP = objectives.SigLIP{Weighted: section.Weigh(1), Scale: 4, ScaleMax: 5, Bias: -3}
 	m := build(t, cfg, "plain", 1)
 	n, c := cfg.Train.BatchSize, cfg.Model.Head.Dim
 	ids := make([]int32, n)
@@ -134,7 +135,7 @@ func TestSigLIPChance(t *testing.T) {
 // finite differences; see TestGradientsAgainstFiniteDifferences.
 func TestSigLIPGradients(t *testing.T) {
 	cfg := tinyCLIP("Multi(2,4)")
-	cfg.Objective.SigLIP = objectives.SigLIP{Weight: 2, Scale: 3, ScaleMax: 4, Bias: -1}
+	cfg.Objective.SigLIP = objectives.SigLIP{Weighted: section.Weigh(2), Scale: 3, ScaleMax: 4, Bias: -1}
 	m := buildCLIP(t, cfg)
 	b := randomPairs(m, 5)
 	checkDifferences(t, m, func(float64) float64 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
@@ -16,8 +17,8 @@ func tinyMCSE() config.Config {
 	cfg.Model.Head.Style = encoders.HeadTanh
 	o := &cfg.Objective
 	o.ITC.InBatchWeight = 0
-	o.SimCSE = objectives.SimCSE{Weight: 1, Temperature: 0.3, Head: objectives.SentenceHeadTraining, HardNegativeWeight: 1}
-	o.MCSE = objectives.MCSE{Weight: 0.4, Temperature: 0.2}
+	o.SimCSE = objectives.SimCSE{Weighted: section.Weigh(1), Temperature: 0.3, Head: objectives.SentenceHeadTraining, HardNegativeWeight: 1}
+	o.MCSE = objectives.MCSE{Weighted: section.Weigh(0.4), Temperature: 0.2}
 	return cfg
 }
 

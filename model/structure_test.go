@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -56,7 +57,7 @@ func TestStructure(t *testing.T) {
 	for _, modalities := range []string{"both", "image", "text"} {
 		cfg := tinyHeads()
 		cfg.Objective.ITC.InBatchWeight = 1
-		cfg.Objective.Structure = objectives.Structure{Weight: 3, Modalities: modalities, Hops: 3, Temperature: .5, TargetTemperature: .25}
+		cfg.Objective.Structure = objectives.Structure{Weighted: section.Weigh(3), Modalities: modalities, Hops: 3, Temperature: .5, TargetTemperature: .25}
 		m := buildHeads(t, cfg)
 		b := randomFeatures(cfg, 3)
 		r := forward(t, m, b, Control{})
@@ -95,7 +96,7 @@ func TestStructureGradients(t *testing.T) {
 	for _, topology := range []string{"sphere", "Ob(4,2)", "euclid"} {
 		cfg := tinyCLIP(topology)
 		cfg.Objective.ITC.InBatchWeight = 0
-		cfg.Objective.KLOT.Weight, cfg.Objective.Structure = 0, objectives.Structure{Weight: 10, Modalities: "both", Hops: 2, Temperature: .5}
+		cfg.Objective.KLOT.Weight, cfg.Objective.Structure = 0, objectives.Structure{Weighted: section.Weigh(10), Modalities: "both", Hops: 2, Temperature: .5}
 		m := buildCLIP(t, cfg)
 		b := randomPairs(m, 5)
 		checkDifferences(t, m, func(float64) float64 {
@@ -109,7 +110,7 @@ func TestStructureGradients(t *testing.T) {
 // total, and the log has its value.
 func TestStructureWarmUp(t *testing.T) {
 	cfg := tinyHeads()
-	cfg.Objective.Structure = objectives.Structure{Weight: 3, Modalities: "image", Hops: 1, Temperature: .5, WarmupSteps: 4}
+	cfg.Objective.Structure = objectives.Structure{Weighted: section.Weigh(3), Modalities: "image", Hops: 1, Temperature: .5, WarmupSteps: 4}
 	cfg.Objective.ITC.InBatchWeight = 1
 	m := buildHeads(t, cfg)
 	b := randomFeatures(cfg, 3)

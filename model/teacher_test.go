@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -18,7 +19,7 @@ func scoreTeachers() map[string]config.Config {
 	gssf.Objective.ITC.Score = "gssf"
 	tokens := tinyCLIP("sphere")
 	tokens.Model.System, tokens.Model.Interaction = "matching", interact.Options{Kind: "scan", Metric: "similarity"}
-	tokens.Objective.ITC.InBatchWeight, tokens.Objective.Hinge = 0, objectives.Hinge{Weight: 1, Margin: 0.2, Negatives: "all"}
+	tokens.Objective.ITC.InBatchWeight, tokens.Objective.Hinge = 0, objectives.Hinge{Weighted: section.Weigh(1), Margin: 0.2, Negatives: "all"}
 	distance := tinyCLIP("euclid")
 	return map[string]config.Config{"gssf": gssf, "tokens": tokens, "distance": distance}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
@@ -29,9 +30,9 @@ func tinyViPMM(fusion string) config.Config {
 	o := &c.Objective
 	o.ADCL.Weight, o.ADCL.Temperature, o.ADCL.FusionTemperature = 0.04, 0.07, 0.1
 	o.ITC.InBatchWeight, o.ITC.Temperature, o.ITC.LearnTemperature = 2, 0.1, false
-	o.WordPatch = objectives.WordPatch{Weight: 1, Temperature: 0.1, ContextTemperature: 0.2, AttentionScale: 1, Reduce: "mean"}
-	o.TokenImage = objectives.TokenImage{Weight: 1, Margin: 0.5, Negatives: "random"}
-	o.TextSwap = objectives.TextSwap{Weight: 1, Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
+	o.WordPatch = objectives.WordPatch{Weighted: section.Weigh(1), Temperature: 0.1, ContextTemperature: 0.2, AttentionScale: 1, Reduce: "mean"}
+	o.TokenImage = objectives.TokenImage{Weighted: section.Weigh(1), Margin: 0.5, Negatives: "random"}
+	o.TextSwap = objectives.TextSwap{Weighted: section.Weigh(1), Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
 	return c
 }
 

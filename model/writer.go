@@ -152,7 +152,7 @@ func (w *Writer) buildStates(of statesKey, n *net) (*decoderStates, gorgonia.Nod
 	} else {
 		x.of = x.image
 	}
-	x.nodes = newDecoder(m.cfg, m.o).Keys(n.root().In("decoder"), states)
+	x.nodes = newHost(m.cfg, m.o).Decoder().Keys(n.root().In("decoder"), states)
 	x.keys, x.lengths = make([][]float32, len(x.nodes)), slices.Repeat([]int32{int32(x.len)}, x.n)
 	return x, x.nodes, nil
 }
@@ -207,7 +207,7 @@ func (w *Writer) next(r *decoderStates, rows, past, places int) (*nextTokens, er
 
 // buildTokens adds the next tokens of texts to a computation.
 func (w *Writer) buildTokens(of tokensKey, n *net) (*nextTokens, gorgonia.Nodes, error) {
-	d, stateLen := newDecoder(w.m.cfg, w.m.o), w.m.image.Len()
+	d, stateLen := newHost(w.m.cfg, w.m.o).Decoder(), w.m.image.Len()
 	if w.ReadsQuestions() {
 		stateLen = w.m.text.Len()
 	}
@@ -351,7 +351,7 @@ func (w *Writer) buildMaps(of textsKey, n *net) (*heatMaps, gorgonia.Nodes, erro
 
 // ofTexts builds the sum of the log-probabilities of texts about so many rows.
 func (x *heatMaps) ofTexts(w *Writer, n *net, rows int) *gorgonia.Node {
-	m, t, decoder := w.m, x.text, newDecoder(w.m.cfg, w.m.o)
+	m, t, decoder := w.m, x.text, newHost(w.m.cfg, w.m.o).Decoder()
 	image := m.image.encode(n, rows, encoders.Tap{}, encoders.Want{Tokens: true})
 	tap := x.attention(decoder.BERT, rows, (decoder.FusionLayers-1)/2, 1, image.Len)
 	ints := func(name string, values []int32) *gorgonia.Node {

@@ -17,7 +17,7 @@ type Distill struct {
 	RampEpochs float64 `toml:"ramp_epochs" when:"alpha>0 and soft targets" max:"1000000000"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (d *Distill) Defaults() { *d = Distill{Alpha: 0.4, RampEpochs: 1} }
 
 // Ramp is the weight of the teacher's soft targets.
@@ -34,7 +34,7 @@ func (d *Distill) Derives(v *section.View) []section.Fact {
 	return nil
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (d *Distill) Check(k *section.Checker) {
 	k.Share("alpha")
 	k.NotNegative("ramp_steps", "ramp_epochs")

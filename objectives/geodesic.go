@@ -56,7 +56,7 @@ var gradients = []string{
 	"same_cluster+straight_through+soft_entry",
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (g *Geodesic) Defaults() {
 	*g = Geodesic{Layers: []int{16, 256}, Construction: "group", Neighbours: 8, Iterations: 5, KMeansInit: "plusplus",
 		WarmStart: true, PeriodSteps: 100, Gradient: "same_cluster+straight_through+soft_entry", Entries: 8,
@@ -82,7 +82,7 @@ func (g *Geodesic) Derives(v *section.View) []section.Fact {
 	return nil
 }
 
-// Check implements section.Section: what the graph needs of the rest is told only where something reads it.
+// Check implements section.Checked: what the graph needs of the rest is told only where something reads it.
 func (g *Geodesic) Check(k *section.Checker) {
 	k.OneOf("construction", "group", "split")
 	k.OneOf("kmeans_init", "plusplus", "rows")

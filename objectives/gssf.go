@@ -49,7 +49,7 @@ const (
 	startIdentity   = decayToIdentity
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (g *GSSF) Defaults() {
 	*g = GSSF{Form: encoders.MetricBlockDiag, DecayTo: decayToIdentity, Start: startIdentity}
 }
@@ -106,7 +106,7 @@ func (g *GSSF) Derives(v *section.View) (list []section.Fact) {
 	return list
 }
 
-// Check implements section.Section: whether the form fits the head and has its options is told only where a score reads
+// Check implements section.Checked: whether the form fits the head and has its options is told only where a score reads
 // them.
 func (g *GSSF) Check(k *section.Checker) {
 	k.OneOf("form", encoders.MetricCosine, encoders.MetricDiag, encoders.MetricBlockDiag, encoders.MetricDense,

@@ -17,7 +17,7 @@ import (
 // features of the other one against the queue, and the contrast of fused pairs.
 type ADCL struct {
 	// of each of its two parts in the total, mu in ViPMM, which has 0.04; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// tau, by which products with the queue are divided, a constant
 	Temperature float64 `toml:"temperature"`
 	// of an image and a text: tucker (bilinear, as in MUTAN) | attention (of the two to each other) | none (without the
@@ -42,15 +42,12 @@ const (
 	fusionNone      = "none"
 )
 
-var _ Settings = (*ADCL)(nil)
+var _ Loss = (*ADCL)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *ADCL) Defaults() {
 	*l = ADCL{Temperature: 0.07, Fusion: fusionTucker, FusionTemperature: 0.1, Dim: 128, Rank: 10}
 }
-
-// On implements section.Switched.
-func (l *ADCL) On() bool { return l.Weight > 0 }
 
 // Needs implements section.Needer.
 func (*ADCL) Needs() []section.Fact { return []section.Fact{section.Captions} }
@@ -64,7 +61,7 @@ func (l *ADCL) Gives() []section.Fact {
 	return list
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *ADCL) Check(k *section.Checker) {
 	k.NotNegative("rank")
 	k.Positive("dim")

@@ -21,38 +21,21 @@ import (
 // Matches are pairs of one id where the step has ids, each with the same share q, as the paper
 // has it; its code divides by the square root of their number.
 type CMPM struct {
-	// of the loss in the total; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
+	ofPairs
 	// scores are multiplied by this before the softmax: that of cosines alone is nearly flat
 	Scale float64 `toml:"scale"`
 }
 
-var (
-	_ Settings = (*CMPM)(nil)
-	_ Preparer = (*CMPM)(nil)
-)
+var _ Preparer = (*CMPM)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *CMPM) Defaults() { *l = CMPM{Scale: 1} }
 
-// On implements section.Switched.
-func (l *CMPM) On() bool { return l.Weight > 0 }
-
-// Needs implements section.Needer.
-func (*CMPM) Needs() []section.Fact { return []section.Fact{section.Captions} }
-
-// Gives implements section.Giver.
-func (*CMPM) Gives() []section.Fact {
-	return []section.Fact{section.PairScores, section.BatchImages}
-}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *CMPM) Check(k *section.Checker) {
 	k.Between(1e-3, 1e4, "scale")
 }
-
-// Prepare implements Preparer.
-func (l *CMPM) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l *CMPM) Build(s *Step) []Part {

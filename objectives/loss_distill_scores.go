@@ -54,12 +54,9 @@ type DistillScores struct {
 	Blocks int `toml:"blocks" when:"metric=block_diag" fixed:"run" max:"65536"`
 }
 
-var (
-	_ Settings = (*DistillScores)(nil)
-	_ Preparer = (*DistillScores)(nil)
-)
+var _ Preparer = (*DistillScores)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *DistillScores) Defaults() { *l = DistillScores{Weight: 1, Temperature: 1} }
 
 // On implements section.Switched.
@@ -76,7 +73,7 @@ func (*DistillScores) Gives() []section.Fact {
 	return []section.Fact{section.PairScores, section.BatchImages}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *DistillScores) Check(k *section.Checker) {
 	k.OneOfOrEmpty("metric", encoders.MetricDiag, encoders.MetricBlockDiag, encoders.MetricDense)
 	k.NotNegative("blocks")

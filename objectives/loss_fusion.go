@@ -42,6 +42,25 @@ var (
 // reads, and no others.
 type Fusing []Fused
 
+// Group returns losses in their order, with all that are Fused as one at the place of the first.
+func Group(all []any) (list []Loss) {
+	fused, at := Fusing(nil), -1
+	for _, x := range all {
+		switch x := x.(type) {
+		case Loss:
+			list = append(list, x)
+		case Fused:
+			if fused = append(fused, x); at < 0 {
+				at, list = len(list), append(list, nil)
+			}
+		}
+	}
+	if at >= 0 {
+		list[at] = fused
+	}
+	return list
+}
+
 // Prepare implements Preparer.
 func (l Fusing) Prepare(s *Step) {
 	Need(s.Fusion != nil, "fusion", "this system has no fusion layers: set objective.itm.weight and objective.mlm.weight = 0")
@@ -91,6 +110,13 @@ func (l Fusing) Build(s *Step) (parts []Part) {
 		parts = append(parts, x.Loss(s, layout.StridedRows(fused, at[i], 1, n))...)
 	}
 	return parts
+}
+
+// FirstTokens are the first tokens of n fused pairs, which first pairs stand before.
+func (s *Step) FirstTokens(first, n int) encoders.Places {
+	l := s.Fusion.TextLen
+	return encoders.Places{Rows: s.Count("first tokens of pairs", first*l, n, l),
+		Sequences: s.Count("pairs", first, n, 1), Whole: s.stacked(n / s.Rows)}
 }
 
 // others puts texts and images of the global batch behind those of this rank, whose numbers texts and images (R) int32

@@ -21,7 +21,7 @@ import (
 // are the teacher's, and pass the student's head: a gradient reaches the head alone.
 type Geometric struct {
 	// alpha of GeRA, for each modality; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// both | image | text
 	Modalities string `toml:"modalities"`
 	// K, points of a neighbourhood, the anchor among them
@@ -45,16 +45,13 @@ type Geometric struct {
 	Chunk int `toml:"chunk" when:"stored" max:"16777216"`
 }
 
-var _ Settings = (*Geometric)(nil)
+var _ Loss = (*Geometric)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *Geometric) Defaults() {
 	*l = Geometric{Modalities: "both", Neighbours: 16, Pool: 5, Sampling: "biased", Anchor: true, Search: "exact",
 		Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
 }
-
-// On implements section.Switched.
-func (l *Geometric) On() bool { return l.Weight > 0 }
 
 // Images says whether images have the term where it is on.
 func (l *Geometric) Images() bool { return l.Modalities != "text" }
@@ -82,7 +79,7 @@ func (l *Geometric) Derives(v *section.View) []section.Fact {
 	return []section.Fact{section.BackboneQueue, section.TeacherFeatures}
 }
 
-// Check implements section.Section: what the term needs of the rest is told only where it is on.
+// Check implements section.Checked: what the term needs of the rest is told only where it is on.
 func (l *Geometric) Check(k *section.Checker) {
 	k.OneOf("modalities", "both", "image", "text")
 	k.OneOf("sampling", "biased", "uniform", "closest")
@@ -232,7 +229,7 @@ func (l *Geometric) inPool(s *Step, x Side, pool batch.Pool, column string, site
 		x.Head.Classes())
 	return geometric.Pooled(geometric.PooledArgs{
 		Neighbours: s.Column(batch.Column{Name: column, Shape: []int{l.Neighbours}, Type: batch.Int32}, s.Rows),
-		Pool:       pool, Key: s.Student.DropoutKey, First: s.Rows * s.Ranks.rank(), Chunk: l.Chunk,
+		Pool:       pool, Key: s.Student.DropoutKey, First: s.Rows * s.Ranks.Rank(), Chunk: l.Chunk,
 		Kernel: l.Kernel, Epsilon: float32(l.Epsilon), Scale: l.Scale,
 		Head: func(points, key *gorgonia.Node) (rows *gorgonia.Node, parameters []geometric.Parameter) {
 			c := &encoders.Context{DropoutKey: key}

@@ -22,8 +22,8 @@ import (
 // Where images have two masked views (Zhu et al. 2023, "ESA"), each view is an image of the first term, and the second
 // term has the scores of Worst: a text is compared with the farther view of its image and the nearer ones of others.
 type Hinge struct {
-	// of the loss in the total; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
+	ofPairs
 	// by which a pair shall be nearer than a negative
 	Margin float64 `toml:"margin"`
 	// hardest (the nearest negative of a row or column) | all (their sum)
@@ -34,33 +34,18 @@ type Hinge struct {
 	WarmupEpochs float64 `toml:"warmup_epochs" when:"negatives=hardest" max:"1000000000"`
 }
 
-var (
-	_ Preparer = Hinge{}
-	_ Settings = (*Hinge)(nil)
-)
+var _ Preparer = (*Hinge)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *Hinge) Defaults() { *l = Hinge{Margin: 0.2, Negatives: "hardest"} }
 
-// On implements section.Switched.
-func (l *Hinge) On() bool { return l.Weight > 0 }
-
-// Needs implements section.Needer.
-func (l *Hinge) Needs() []section.Fact { return []section.Fact{section.Captions} }
-
-// Gives implements section.Giver.
-func (*Hinge) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *Hinge) Check(k *section.Checker) {
 	k.NotNegative("warmup_steps", "warmup_epochs")
 	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",
 		"0.2 is what cosines are trained with")
 	k.OneOf("negatives", "hardest", "all")
 }
-
-// Prepare implements Preparer.
-func (l Hinge) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l Hinge) Build(s *Step) []Part {

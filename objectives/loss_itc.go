@@ -47,12 +47,9 @@ type ITC struct {
 	LogTemperature bool `toml:"log_temperature" when:"temperature" fixed:"model"`
 }
 
-var (
-	_ Settings = (*ITC)(nil)
-	_ Preparer = (*ITC)(nil)
-)
+var _ Preparer = (*ITC)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *ITC) Defaults() {
 	*l = ITC{Weight: 1, Score: "cosine", TargetScore: "same", Positives: "pair", Temperature: 0.07,
 		TemperatureMin: 0.001, TemperatureMax: 0.5, LearnTemperature: true}
@@ -85,7 +82,7 @@ func (l *ITC) Derives(v *section.View) []section.Fact {
 	return nil
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *ITC) Check(k *section.Checker) {
 	k.NotNegative("weight", "in_batch_weight")
 	k.Require("weight", l.Weight == 0 || !lacksTeacher(k), "must be 0 without momentum", needsTeacher+",",

@@ -18,8 +18,7 @@ import (
 // pairs, B texts with a wrong image, B images with a wrong text. It reads the first token
 // of each.
 type ITM struct {
-	// of the loss in the total
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// drawn by: score (of the contrast), or one of the kinds of objective.itc.score; geodesic is that of the teacher
 	Negatives string `toml:"negatives"`
 	// added to the softmax that negatives are drawn by, so that some are drawn whatever their score; 0: the softmax
@@ -29,16 +28,10 @@ type ITM struct {
 	labels *gorgonia.Node // (3B) int32
 }
 
-var (
-	_ Settings = (*ITM)(nil)
-	_ Fused    = (*ITM)(nil)
-)
+var _ Fused = (*ITM)(nil)
 
-// Defaults implements section.Section.
-func (l *ITM) Defaults() { *l = ITM{Weight: 1, Negatives: "score"} }
-
-// On implements section.Switched.
-func (l *ITM) On() bool { return l.Weight > 0 }
+// Defaults implements section.Defaulter.
+func (l *ITM) Defaults() { *l = ITM{Weighted: section.Weigh(1), Negatives: "score"} }
 
 // Needs implements section.Needer.
 func (*ITM) Needs() []section.Fact { return []section.Fact{section.Fusion} }
@@ -52,7 +45,7 @@ func (l *ITM) Gives() []section.Fact {
 	return list
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *ITM) Check(k *section.Checker) {
 	k.NotNegative("negative_floor")
 	k.OneOf("negatives", append([]string{"score"}, ScoreKinds...)...)
@@ -68,7 +61,7 @@ func (l *ITM) Pairs(s *Step, first int) FusedPairs {
 	b := s.Rows
 	texts, images := l.negatives(s)    // (B), (B)
 	batch := s.Count("batch", 0, b, 1) // (B)
-	p := FusedPairs{Count: 3 * b, Places: s.Fusion.firstTokens(s, first, 3*b), WholePlaces: 3 * b * s.Ranks.size()}
+	p := FusedPairs{Count: 3 * b, Places: s.FirstTokens(first, 3*b), WholePlaces: 3 * b * s.Ranks.Size()}
 	if s.globalNegatives() {
 		p.OtherTexts, p.OtherImages = texts, images
 		own := b
@@ -98,8 +91,8 @@ func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 	forI2T, forT2I := make([]float32, b*n), make([]float32, b*n)
 	s.OnFill(func(f *feed.Step) error {
 		r := rng.New(s.Seed, rng.Negatives, uint64(f.Counter))
-		s.fillNoise(forI2T, r, f, gumbel)
-		s.fillNoise(forT2I, r, f, gumbel)
+		s.FillGumbel(forI2T, r, f)
+		s.FillGumbel(forT2I, r, f)
 		return nil
 	})
 	noiseI2T, noiseT2I := s.SharedFloats("noise i2t", forI2T, b, n), s.SharedFloats("noise t2i", forT2I, b, n)

@@ -25,8 +25,7 @@ import (
 // with the gradient (P - P*)/eps in the scores, those of the step's PairTerms. No row has to be
 // in a pair: besides the batch there may be unpaired rows of both sides.
 type KLOT struct {
-	// of the loss in the total; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// the alignment that is fitted, with its settings in [model.align]: cca | procrustes
 	Reference string `toml:"reference"`
 	// of the plan of the trained scores, in their units: the smaller, the more a row looks at its nearest alone
@@ -40,16 +39,13 @@ type KLOT struct {
 	Rows int `toml:"rows" max:"65536"`
 }
 
-var _ Settings = (*KLOT)(nil)
+var _ Loss = (*KLOT)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *KLOT) Defaults() { *l = KLOT{Reference: "cca", Epsilon: 0.3, Iterations: 100} }
 
 // References are the values of objective.klot.reference: maps of one linear layer a side.
 var References = []string{"cca", "procrustes"}
-
-// On implements section.Switched.
-func (l *KLOT) On() bool { return l.Weight > 0 }
 
 // Needs implements section.Needer.
 func (*KLOT) Needs() []section.Fact { return []section.Fact{section.Stored} }
@@ -62,7 +58,7 @@ func (*KLOT) Gives() []section.Fact {
 // Target returns the eps of the alignment's plan.
 func (l *KLOT) Target() float64 { return cmp.Or(l.TargetEpsilon, l.Epsilon) }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *KLOT) Check(k *section.Checker) {
 	k.NotNegative("rows")
 	k.OneOf("reference", References...)

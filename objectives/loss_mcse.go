@@ -25,21 +25,15 @@ import (
 // search images. Of rows without an image neither the texts search nor is there an image v_j to find.
 type MCSE struct {
 	// of the loss in the total, 0.05 for captions alone and 0.01 beside other sentences in the paper; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// by which cosines are divided; constant
 	Temperature float64 `toml:"temperature" max:"1000000"`
 }
 
-var (
-	_ Settings = (*MCSE)(nil)
-	_ Preparer = (*MCSE)(nil)
-)
+var _ Preparer = (*MCSE)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *MCSE) Defaults() { *l = MCSE{Temperature: 0.05} }
-
-// On implements section.Switched.
-func (l *MCSE) On() bool { return l.Weight > 0 }
 
 // Needs implements section.Needer.
 func (*MCSE) Needs() []section.Fact { return []section.Fact{section.Captions} }
@@ -49,7 +43,7 @@ func (*MCSE) Gives() []section.Fact {
 	return []section.Fact{section.States}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *MCSE) Check(k *section.Checker) {
 	checkTexts(k, l)
 }

@@ -20,8 +20,7 @@ import (
 // The number of masked tokens varies, the shapes of a compiled step do not: M = MaskCapacity rows, of
 // which those that are not used have a label that is ignored.
 type MLM struct {
-	// of the loss in the total
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// probability that a token is chosen for prediction
 	Prob float64 `toml:"prob"`
 
@@ -38,16 +37,10 @@ type MLM struct {
 	tokens, lengths []int32
 }
 
-var (
-	_ Settings = (*MLM)(nil)
-	_ Fused    = (*MLM)(nil)
-)
+var _ Fused = (*MLM)(nil)
 
-// Defaults implements section.Section.
-func (l *MLM) Defaults() { *l = MLM{Weight: 1, Prob: 0.15} }
-
-// On implements section.Switched.
-func (l *MLM) On() bool { return l.Weight > 0 }
+// Defaults implements section.Defaulter.
+func (l *MLM) Defaults() { *l = MLM{Weighted: section.Weigh(1), Prob: 0.15} }
 
 // Needs implements section.Needer.
 func (*MLM) Needs() []section.Fact { return []section.Fact{section.Fusion} }
@@ -57,7 +50,7 @@ func (*MLM) Gives() []section.Fact {
 	return []section.Fact{section.FusedPairs, section.Soft, section.States}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *MLM) Check(k *section.Checker) {
 	k.BelowOne("prob")
 	k.Require("prob", l.Prob > 0 || !l.On(), "must be above 0 and below 1",
@@ -78,7 +71,7 @@ func newPlaces(n int) placesMemory {
 func (m placesMemory) input(s *Step, name string) encoders.Places {
 	p := encoders.Places{Rows: s.SharedInts(name+" places", m.rows, len(m.rows)),
 		Sequences: s.SharedInts(name+" texts", m.texts, len(m.texts))}
-	if s.Ranks.size() > 1 {
+	if s.Ranks.Size() > 1 {
 		p.Whole = s.SharedInts(name+" numbers", m.numbers, len(m.numbers))
 	}
 	return p
@@ -97,7 +90,7 @@ func (l *MLM) Prepare(s *Step) {
 	b, tokens := s.Rows, s.Fusion.TextLen
 	l.masker = Masker{Prob: l.Prob, Vocab: s.Words.Vocab, MaskID: s.Words.MaskID, Specials: s.Words.Specials}
 	l.masker.Capacity = MaskCapacity(b, tokens, l.masker.Prob)
-	l.whole = MaskCapacity(b*s.Ranks.size(), tokens, l.masker.Prob)
+	l.whole = MaskCapacity(b*s.Ranks.Size(), tokens, l.masker.Prob)
 	s.Reads.Online.Image.Tokens, s.Reads.Online.Text.Masked = true, true
 	if s.Alpha() != nil {
 		s.Reads.Teacher.Image.Tokens, s.Reads.Teacher.Text.Masked = true, true
@@ -134,7 +127,7 @@ func (l *MLM) Prepare(s *Step) {
 // mask masks the captions of this rank as those of the global batch are masked.
 func (l *MLM) mask(s *Step, f *feed.Step, tokens, lengths []int32) (err error) {
 	r := rng.New(s.Seed, rng.Mask, f.Stream())
-	if s.Ranks.size() == 1 {
+	if s.Ranks.Size() == 1 {
 		return l.masker.Apply(r, tokens, lengths, &l.masked)
 	}
 	g := s.Ranks.Group

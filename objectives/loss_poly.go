@@ -17,38 +17,21 @@ import (
 // row whose n is not above p - Margin has no loss, nor one whose p is 1 or more, which a learned
 // metric may give.
 type Poly struct {
-	// of the loss in the total; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
+	ofPairs
 	// a pair whose hardest negative is further away than this has no loss
 	Margin float64 `toml:"margin"`
 }
 
-var (
-	_ Settings = (*Poly)(nil)
-	_ Preparer = (*Poly)(nil)
-)
+var _ Preparer = (*Poly)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *Poly) Defaults() { *l = Poly{Margin: 0.2} }
 
-// On implements section.Switched.
-func (l *Poly) On() bool { return l.Weight > 0 }
-
-// Needs implements section.Needer.
-func (*Poly) Needs() []section.Fact { return []section.Fact{section.Captions} }
-
-// Gives implements section.Giver.
-func (*Poly) Gives() []section.Fact {
-	return []section.Fact{section.PairScores, section.BatchImages}
-}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *Poly) Check(k *section.Checker) {
 	k.Between(0, 1e4, "margin")
 }
-
-// Prepare implements Preparer.
-func (l *Poly) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l *Poly) Build(s *Step) []Part {

@@ -25,8 +25,8 @@ const (
 // with z_ij = 1 for right answers and -1 for all others, scores s of PairScores, and
 // t' and b learned.
 type SigLIP struct {
-	// of the loss in the total; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
+	ofPairs
 	// initial scale t of the scores; the paper's t = exp(t') with t' = log 10
 	Scale float64 `toml:"scale"`
 	// the scale is clamped to at most this
@@ -38,36 +38,21 @@ type SigLIP struct {
 }
 
 var (
-	_ Settings = (*SigLIP)(nil)
 	_ Preparer = (*SigLIP)(nil)
 	_ Starter  = (*SigLIP)(nil)
 	_ Finisher = (*SigLIP)(nil)
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *SigLIP) Defaults() { *l = SigLIP{Scale: 10, ScaleMax: 100, Bias: -10} }
 
-// On implements section.Switched.
-func (l *SigLIP) On() bool { return l.Weight > 0 }
-
-// Needs implements section.Needer.
-func (l *SigLIP) Needs() []section.Fact { return []section.Fact{section.Captions} }
-
-// Gives implements section.Giver.
-func (*SigLIP) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *SigLIP) Check(k *section.Checker) {
 	// Outside of these float32 has no room for what is computed from them.
 	k.Require("scale", l.Scale >= 1e-3 && l.Scale <= 1e4, "must be between 0.001 and 10000", "10 in the paper")
 	k.Require("scale_max", l.ScaleMax >= l.Scale && l.ScaleMax <= 1e4,
 		"must be at least objective.siglip.scale and at most 10000")
 	k.Require("bias", l.Bias >= -1e3 && l.Bias <= 1e3, "must be between -1000 and 1000", "-10 in the paper")
-}
-
-// Prepare implements Preparer.
-func (l *SigLIP) Prepare(s *Step) {
-	s.ReadPairs()
 }
 
 // Build implements Loss.

@@ -29,8 +29,7 @@ const SentenceHeadName = "sentence_head"
 // for the cosine s. Without given positives, h_i+ is the text itself under other dropout masks. There is one direction:
 // texts search positives. All texts of a row pass the tower at once.
 type SimCSE struct {
-	// of the loss in the total; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// by which cosines are divided; constant
 	Temperature float64 `toml:"temperature" max:"1000000"`
 	// a linear layer with tanh between what model.text.pool gives and the contrast: training (left out in evaluation) |
@@ -41,12 +40,9 @@ type SimCSE struct {
 	HardNegativeWeight float64 `toml:"hard_negative_weight" when:"negatives" max:"1000000"`
 }
 
-var (
-	_ Settings = (*SimCSE)(nil)
-	_ Preparer = (*SimCSE)(nil)
-)
+var _ Preparer = (*SimCSE)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *SimCSE) Defaults() {
 	*l = SimCSE{Temperature: 0.05, Head: SentenceHeadTraining, HardNegativeWeight: 1}
 }
@@ -58,15 +54,12 @@ const (
 	SentenceHeadNone     = "none"
 )
 
-// On implements section.Switched.
-func (l *SimCSE) On() bool { return l.Weight > 0 }
-
 // Gives implements section.Giver.
 func (*SimCSE) Gives() []section.Fact {
 	return []section.Fact{section.InBatch, section.States}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *SimCSE) Check(k *section.Checker) {
 	k.NotNegative("hard_negative_weight")
 	k.OneOf("head", SentenceHeadTraining, SentenceHeadAlways, SentenceHeadNone)

@@ -22,29 +22,22 @@ const softmaxScale = 16
 // label smoothing (Szegedy et al. 2016, section 7). W (Classes, C) starts as random directions of length 16 for
 // features on the unit sphere, so that the first logits tell classes apart.
 type Softmax struct {
-	// of the loss in the total; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// rows of the classifier, at least the identities of the training data
 	Classes int `toml:"classes" fixed:"model" max:"16777216"`
 	// share of the target that is spread over all classes (label smoothing)
 	Smoothing float64 `toml:"smoothing"`
 }
 
-var (
-	_ Settings = (*Softmax)(nil)
-	_ Preparer = (*Softmax)(nil)
-)
+var _ Preparer = (*Softmax)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *Softmax) Defaults() { *l = Softmax{Smoothing: 0.1} }
-
-// On implements section.Switched.
-func (l *Softmax) On() bool { return l.Weight > 0 }
 
 // Needs implements section.Needer.
 func (*Softmax) Needs() []section.Fact { return []section.Fact{section.Identities} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *Softmax) Check(k *section.Checker) {
 	k.NotNegative("classes")
 	k.Require("classes", !l.On() || l.Classes >= 2, "must be at least 2",

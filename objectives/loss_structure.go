@@ -19,7 +19,7 @@ import (
 // alone.
 type Structure struct {
 	// for each modality; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// both | image | text
 	Modalities string `toml:"modalities"`
 	// L: walks of 1 to L steps are compared
@@ -32,13 +32,10 @@ type Structure struct {
 	WarmupSteps int `toml:"warmup_steps" max:"1000000000"`
 }
 
-var _ Settings = (*Structure)(nil)
+var _ Loss = (*Structure)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *Structure) Defaults() { *l = Structure{Modalities: "both", Hops: 1, Temperature: 0.05} }
-
-// On implements section.Switched.
-func (l *Structure) On() bool { return l.Weight > 0 }
 
 // Needs implements section.Needer.
 func (*Structure) Needs() []section.Fact { return []section.Fact{section.Captions} }
@@ -51,7 +48,7 @@ func (*Structure) Gives() []section.Fact {
 // Target returns the temperature before the head.
 func (l *Structure) Target() float64 { return cmp.Or(l.TargetTemperature, l.Temperature) }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *Structure) Check(k *section.Checker) {
 	k.NotNegative("warmup_steps")
 	k.OneOf("modalities", "both", "image", "text")

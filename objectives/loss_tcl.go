@@ -26,10 +26,10 @@ type TCL struct {
 	Grid int `toml:"grid" when:"local" max:"1024"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (t *TCL) Defaults() { *t = TCL{Grid: 4} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (t *TCL) Check(k *section.Checker) {
 	k.Positive("grid")
 	for _, key := range []string{"intra", "local"} {

@@ -30,7 +30,8 @@ import (
 // rows of F_x and F_y.
 type TextSwap struct {
 	// of the loss in the total, 1 in ViPMM; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
+	ofTokens
 	// by which a pair shall be nearer than a swapped one; ViPMM does not say its value
 	Margin float64 `toml:"margin"`
 	// weight of the score after attention; ViPMM does not say its value
@@ -45,30 +46,14 @@ type TextSwap struct {
 	Images bool `toml:"images"`
 }
 
-var (
-	_ Settings = (*TextSwap)(nil)
-	_ Preparer = (*TextSwap)(nil)
-)
+var _ Preparer = (*TextSwap)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *TextSwap) Defaults() {
 	*l = TextSwap{Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
 }
 
-// On implements section.Switched.
-func (l *TextSwap) On() bool { return l.Weight > 0 }
-
-// Needs implements section.Needer.
-func (*TextSwap) Needs() []section.Fact {
-	return []section.Fact{section.Captions, section.Words, section.Tokens}
-}
-
-// Gives implements section.Giver.
-func (*TextSwap) Gives() []section.Fact {
-	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
-}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *TextSwap) Check(k *section.Checker) {
 	checkTokens(k, l)
 	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",
@@ -79,9 +64,6 @@ func (l *TextSwap) Check(k *section.Checker) {
 		"to leave the loss out set objective.text_swap.weight = 0")
 	k.OneOf("attention", "local", "batch")
 }
-
-// Prepare implements Preparer.
-func (l *TextSwap) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
 func (l *TextSwap) Build(s *Step) []Part {

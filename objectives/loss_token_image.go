@@ -20,7 +20,8 @@ import (
 // scalar where r is a vector. A pair without another image has no part in it; without any the loss is 0.
 type TokenImage struct {
 	// of the loss in the total, 1 in ViPMM; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
+	ofTokens
 	// by which a token shall be nearer to its image, 0.5 in Vokenization
 	Margin float64 `toml:"margin"`
 	// random (each image is the wrong one of one other pair, anew at each step) | half (that of the pair half a batch
@@ -28,37 +29,18 @@ type TokenImage struct {
 	Negatives string `toml:"negatives"`
 }
 
-var (
-	_ Settings = (*TokenImage)(nil)
-	_ Preparer = (*TokenImage)(nil)
-)
+var _ Preparer = (*TokenImage)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *TokenImage) Defaults() { *l = TokenImage{Margin: 0.5, Negatives: "random"} }
 
-// On implements section.Switched.
-func (l *TokenImage) On() bool { return l.Weight > 0 }
-
-// Needs implements section.Needer.
-func (*TokenImage) Needs() []section.Fact {
-	return []section.Fact{section.Captions, section.Words, section.Tokens}
-}
-
-// Gives implements section.Giver.
-func (*TokenImage) Gives() []section.Fact {
-	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
-}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *TokenImage) Check(k *section.Checker) {
 	checkTokens(k, l)
 	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",
 		"0.5 is what cosines are trained with")
 	k.OneOf("negatives", "random", "half")
 }
-
-// Prepare implements Preparer.
-func (l *TokenImage) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
 func (l *TokenImage) Build(s *Step) []Part {

@@ -17,8 +17,7 @@ import (
 // are those of PairTerms of the images of a batch with each other, the identities those of the column batch.IDs. The
 // measure triplet_anchors counts the images that have a positive and a negative in the batch.
 type Triplet struct {
-	// of the loss in the total; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
 	// hardest (of each image the farthest positive and the nearest negative of the batch) | all (the mean over all
 	// triplets of the batch)
 	Negatives string `toml:"negatives"`
@@ -28,16 +27,10 @@ type Triplet struct {
 	Margin float64 `toml:"margin" when:"soft=false"`
 }
 
-var (
-	_ Settings = (*Triplet)(nil)
-	_ Preparer = (*Triplet)(nil)
-)
+var _ Preparer = (*Triplet)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *Triplet) Defaults() { *l = Triplet{Margin: 0.3, Negatives: "hardest"} }
-
-// On implements section.Switched.
-func (l *Triplet) On() bool { return l.Weight > 0 }
 
 // Needs implements section.Needer.
 func (*Triplet) Needs() []section.Fact { return []section.Fact{section.Identities} }
@@ -47,7 +40,7 @@ func (*Triplet) Gives() []section.Fact {
 	return []section.Fact{section.PairScores}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *Triplet) Check(k *section.Checker) {
 	k.Require("margin", l.Margin > 0 && l.Margin <= 1e4, "must be above 0 and at most 10000",
 		"0.3 is what distances are trained with")

@@ -49,10 +49,10 @@ var (
 	_ GradientFilter = (*SwAV)(nil)
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *SwAV) Defaults() { *l = SwAV{Prototypes: 3000, Epsilon: 0.05, Iterations: 3} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *SwAV) Check(k *section.Checker) {
 	k.Positive("epsilon", "iterations")
 	k.Require("prototypes", l.Prototypes >= 2, "must be >= 2")

@@ -20,7 +20,8 @@ import (
 // where the step has ids.
 type WordPatch struct {
 	// of the loss in the total, 1 in ViPMM; 0: off
-	Weight float64 `toml:"weight" max:"1000000"`
+	section.Weighted
+	ofTokens
 	// of the cosines of words and patches with their summaries, tau_phi in ViPMM
 	Temperature float64 `toml:"temperature"`
 	// of the softmax of the attention that makes a summary, tau_1 in ViPMM, which does not say its value
@@ -31,53 +32,19 @@ type WordPatch struct {
 	Reduce string `toml:"reduce"`
 }
 
-var (
-	_ Settings = (*WordPatch)(nil)
-	_ Preparer = (*WordPatch)(nil)
-)
+var _ Preparer = (*WordPatch)(nil)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *WordPatch) Defaults() {
 	*l = WordPatch{Temperature: 0.1, ContextTemperature: 0.1, AttentionScale: 1, Reduce: "mean"}
 }
 
-// On implements section.Switched.
-func (l *WordPatch) On() bool { return l.Weight > 0 }
-
-// Needs implements section.Needer.
-func (*WordPatch) Needs() []section.Fact {
-	return []section.Fact{section.Captions, section.Words, section.Tokens}
-}
-
-// Gives implements section.Giver.
-func (*WordPatch) Gives() []section.Fact {
-	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
-}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *WordPatch) Check(k *section.Checker) {
 	checkTokens(k, l)
 	k.Between(1e-3, 1e4, "temperature", "context_temperature", "attention_scale")
 	k.OneOf("reduce", "mean", "sum")
 }
-
-// checkTokens checks the weight of a loss over the tokens of images and texts within a batch.
-func checkTokens(k *section.Checker, l section.Switched) {
-	if !l.On() {
-		return
-	}
-	space, err := headSpace(k)
-	k.Require("weight", err != nil || !space.Tokens, "must be 0 with model.head.topology = \"Multi(n,m)\"",
-		"a word or a patch is one token and has no m spheres")
-	frozen := k.Value("model.image.freeze") == true || k.Value("model.text.freeze") == true
-	k.Training("weight", k.Value("data.cache_features") == false || !frozen,
-		"must be 0 with data.cache_features and a frozen tower", "tokens are not kept")
-	k.Training("train.batch_size", k.Number("train.batch_size") >= 2,
-		"must be at least 2 with "+k.Path("weight")+" > 0", "a pair is told from others of its batch")
-}
-
-// Prepare implements Preparer.
-func (l *WordPatch) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
 func (l *WordPatch) Build(s *Step) []Part {

@@ -20,10 +20,10 @@ type MAFA struct {
 	Uniform float64 `toml:"uniform" when:"targets"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (m *MAFA) Defaults() { *m = MAFA{PositiveAbove: 0.8, NegativeBelow: 0.5} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (m *MAFA) Check(k *section.Checker) {
 	k.Share("positive_above")
 	k.Require("negative_below", m.NegativeBelow >= 0 && m.NegativeBelow <= m.PositiveAbove,

@@ -26,7 +26,7 @@ const (
 	MomentumDynamicTeacher = "dynamic_teacher"
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (m *Momentum) Defaults() {
 	*m = Momentum{Enabled: true, Rule: MomentumStatic, M: 0.995, Dropout: true}
 }
@@ -47,7 +47,7 @@ func (m *Momentum) Gives() (list []section.Fact) {
 	return list
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (m *Momentum) Check(k *section.Checker) {
 	k.OneOf("rule", MomentumStatic, MomentumDynamic, MomentumDynamicTeacher)
 	k.BelowOne("m")

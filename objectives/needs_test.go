@@ -1,12 +1,11 @@
 package objectives
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
@@ -39,7 +38,7 @@ func TestLossesNeed(t *testing.T) {
 		"five patches": {local(side(5)), "itc_local: reads a square of patches, and the image tower gives 5 tokens of another kind"},
 		"regions":      {local(regions), "itc_local: reads a square of patches, and the image tower gives 4 tokens of another kind"},
 		"empty pool": {func() {
-			(&KLOT{Weight: 1, Rows: 2}).Build(&Step{Rows: 2, Inputs: feed.New(n.g), Reference: &Reference{}, ImagePool: noRows{}, TextPool: noRows{}})
+			(&KLOT{Weighted: section.Weigh(1), Rows: 2}).Build(&Step{Rows: 2, Inputs: feed.New(n.g), Reference: &Reference{}, ImagePool: noRows{}, TextPool: noRows{}})
 		}, "klot: needs rows to draw from"},
 	} {
 		err := func() (err error) {
@@ -50,19 +49,5 @@ func TestLossesNeed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got error %v, want %s", name, err, c.want)
 		}
-	}
-}
-
-// TestCaptionedTokens: the first tokens of a caption take part, as many as are asked for, one too.
-func TestCaptionedTokens(t *testing.T) {
-	b := batch.New(2)
-	b.SetInts(batch.Tokens, []int32{1, 2, 3, 4, 5, 6, 0, 0})
-	b.SetInts(batch.Lengths, []int32{4, 2})
-	for most, want := range map[int][2][]int32{0: {{1, 2, 3, 4}, {5, 6}}, 1: {{1}, {5}}, 2: {{1, 2}, {5, 6}}, 3: {{1, 2, 3}, {5, 6}}, 9: {{1, 2, 3, 4}, {5, 6}}} {
-		Captioning{Len: 4, Tokens: most}.each(&feed.Step{Batch: b}, func(i int, tokens []int32) {
-			if !slices.Equal(tokens, want[i]) {
-				t.Errorf("of %d tokens of caption %d take part %v, want %v", most, i, tokens, want[i])
-			}
-		})
 	}
 }

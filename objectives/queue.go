@@ -10,7 +10,7 @@ type Queue struct {
 	StartSteps int `toml:"start_steps" when:"size>0 and objective.itc.weight>0 or size>0 and objective.adcl.weight>0" max:"1000000000"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (q *Queue) Defaults() { *q = Queue{Size: 65536} }
 
 // Gives implements section.Giver.
@@ -21,7 +21,7 @@ func (q *Queue) Gives() []section.Fact {
 	return []section.Fact{section.Queue}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (q *Queue) Check(k *section.Checker) {
 	k.NotNegative("size", "start_steps")
 	if q.Size == 0 {

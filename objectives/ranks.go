@@ -30,16 +30,16 @@ type Ranks struct {
 	LocalNegatives bool
 }
 
-// size is the number of ranks.
-func (r Ranks) size() int {
+// Size is the number of ranks.
+func (r Ranks) Size() int {
 	if r.Group == nil {
 		return 1
 	}
 	return r.Group.Size()
 }
 
-// rank is the number of this one.
-func (r Ranks) rank() int {
+// Rank is the number of this one.
+func (r Ranks) Rank() int {
 	if r.Group == nil {
 		return 0
 	}
@@ -47,12 +47,12 @@ func (r Ranks) rank() int {
 }
 
 // splits says whether rows are compared with those of other ranks.
-func (s *Step) splits() bool { return s.Ranks.size() > 1 && !s.Ranks.Local && s.own == nil }
+func (s *Step) splits() bool { return s.Ranks.Size() > 1 && !s.Ranks.Local && s.own == nil }
 
 // All is the number of rows that a row is compared with, N: those of the global batch.
 func (s *Step) All() int {
 	if s.splits() {
-		return s.Rows * s.Ranks.size()
+		return s.Rows * s.Ranks.Size()
 	}
 	return s.Rows
 }
@@ -60,7 +60,7 @@ func (s *Step) All() int {
 // First is the place of the first row among them.
 func (s *Step) First() int {
 	if s.splits() {
-		return s.Rows * s.Ranks.rank()
+		return s.Rows * s.Ranks.Rank()
 	}
 	return 0
 }
@@ -150,7 +150,7 @@ func (s *Step) Column(c batch.Column, rows int) *gorgonia.Node {
 // mean scales the mean over those rows of this rank that have a label (n) int32 of at least 0, so that the mean of the
 // ranks is that over the rows of all.
 func (s *Step) mean(x, labels *gorgonia.Node) *gorgonia.Node {
-	if s.own != nil || s.Ranks.size() == 1 {
+	if s.own != nil || s.Ranks.Size() == 1 {
 		return x
 	}
 	return arith.MulScalar(x, contrast.LabelShare(labels, exchange.Gather(s.Ranks.Group, labels)))
@@ -158,14 +158,14 @@ func (s *Step) mean(x, labels *gorgonia.Node) *gorgonia.Node {
 
 // total scales the number of something on this rank, so that the mean of the ranks is the number on all.
 func (s *Step) total(x *gorgonia.Node) *gorgonia.Node {
-	if s.own != nil || s.Ranks.size() == 1 {
+	if s.own != nil || s.Ranks.Size() == 1 {
 		return x
 	}
-	return arith.WeightedSum([]float32{float32(s.Ranks.size())}, x)
+	return arith.WeightedSum([]float32{float32(s.Ranks.Size())}, x)
 }
 
-// share returns the rows [lo, hi) of those of the global batch, all in number, that a fill of the step is for.
-func (s *Step) share(f *feed.Step) (lo, hi, all int) {
+// Share returns the rows [lo, hi) of those of the global batch, all in number, that a fill of the step is for.
+func (s *Step) Share(f *feed.Step) (lo, hi, all int) {
 	if s.own != nil {
 		return 0, s.Rows, s.Rows
 	}
@@ -175,7 +175,7 @@ func (s *Step) share(f *feed.Step) (lo, hi, all int) {
 // fillNoise fills dst, a part for each row of the step, with what draw gives for them among the rows of the global
 // batch.
 func (s *Step) fillNoise(dst []float32, r *rand.Rand, f *feed.Step, draw func(*rand.Rand) float32) {
-	lo, hi, all := s.share(f)
+	lo, hi, all := s.Share(f)
 	width := len(dst) / s.Rows
 	for i := range all * width {
 		v := draw(r)
@@ -184,6 +184,10 @@ func (s *Step) fillNoise(dst []float32, r *rand.Rand, f *feed.Step, draw func(*r
 		}
 	}
 }
+
+// FillGumbel fills dst, a part for each row of the step, with standard Gumbel noise for them among the rows of the global
+// batch.
+func (s *Step) FillGumbel(dst []float32, r *rand.Rand, f *feed.Step) { s.fillNoise(dst, r, f, gumbel) }
 
 // ofRanks appends to dst what all ranks have of a column of the batch at a step, or the rank alone where it stays with
 // its own rows.
@@ -200,10 +204,10 @@ func (s *Step) ofRanks(dst, own []int32) ([]int32, error) {
 
 // stacked are the numbers in the global batch of k stacks of the batch's rows, int32 (k*B); nil on one process.
 func (s *Step) stacked(k int) *gorgonia.Node {
-	if s.Ranks.size() == 1 {
+	if s.Ranks.Size() == 1 {
 		return nil
 	}
-	n, r, ranks := s.Rows, s.Ranks.rank(), s.Ranks.size()
+	n, r, ranks := s.Rows, s.Ranks.Rank(), s.Ranks.Size()
 	at := make([]int32, k*n)
 	for i := range at {
 		at[i] = int32(i/n*n*ranks + r*n + i%n)

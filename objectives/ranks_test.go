@@ -1,13 +1,9 @@
 package objectives
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
-
-	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 )
 
 // TestMaskedShare: the shares of the ranks put together are what was masked, and where a rank has no room the rest is as it was.
@@ -49,33 +45,5 @@ func TestMaskedShare(t *testing.T) {
 		if hidden := i == int(m.Positions[0]); m.Count != 1 || !hidden && v != tokens[i] {
 			t.Errorf("token %d is %d without room for it", i, v)
 		}
-	}
-}
-
-// TestOpposite: an image of a rank is mixed with the one at the same place from the end of the global batch.
-func TestOpposite(t *testing.T) {
-	const rows, ranks, width = 3, 2, 2
-	errs := make([]error, ranks)
-	var wg sync.WaitGroup
-	for i, g := range paralleltest.Ranks(ranks) {
-		wg.Go(func() {
-			src := make([]float32, rows*width)
-			for k := range src {
-				src[k] = float32(i*rows*width + k)
-			}
-			others := (&Step{Rows: rows, Ranks: Ranks{Group: g}}).opposite(src)
-			for k := range rows {
-				x, err := others(k)
-				at := float32(ranks*rows-1-(i*rows+k)) * width
-				if err == nil && !slices.Equal(x, []float32{at, at + 1}) {
-					t.Errorf("image %d of rank %d meets %v, want %v", k, i, x, at)
-				}
-				errs[i] = errors.Join(errs[i], err)
-			}
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
 	}
 }

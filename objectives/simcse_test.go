@@ -29,7 +29,7 @@ func TestMCSE(t *testing.T) {
 		s := &Step{Inputs: feed.New(n.g), Rows: b, Student: &encoders.Context{}}
 		s.Online.Text = Side{Sequence: encoders.Sequence{Classes: x}, Behind: y, Head: encoders.Projection{Space: space.Space{Dim: c}, Identity: true}}
 		s.Online.Image.Features = v
-		l := &MCSE{Weight: 2, Temperature: tau}
+		l := &MCSE{Weighted: section.Weigh(2), Temperature: tau}
 		if paired != nil {
 			s.Config = section.NewView(nil, section.Facts{Held: map[section.Fact]bool{section.Mixed: true}})
 		}
@@ -110,7 +110,7 @@ func TestMCSEComparesByTheCosine(t *testing.T) {
 	s := &Step{Inputs: feed.New(n.g), Rows: b, Student: &encoders.Context{}, Scores: Scores{Space: euclid}}
 	s.Online.Text = Side{Sequence: encoders.Sequence{Classes: n.floats("texts", texts, b, c)}, Behind: n.floats("behind", behind, b, c), Head: encoders.Projection{Space: euclid, Identity: true}}
 	s.Online.Image.Features = n.floats("images", images, b, c)
-	loss := (&MCSE{Weight: 1, Temperature: tau}).Build(s)[0].Node
+	loss := (&MCSE{Weighted: section.Weigh(1), Temperature: tau}).Build(s)[0].Node
 	m := n.compile(loss)
 	if err := errors.Join(s.Inputs.Bind(m), m.RunAll()); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func normalized(x []float32, c int) []float32 {
 
 // TestSentencesNeedTexts: without a second pass of the texts the error names the loss.
 func TestSentencesNeedTexts(t *testing.T) {
-	for name, l := range map[string]Loss{"simcse": &SimCSE{Weight: 1, Temperature: 1}, "mcse": &MCSE{Weight: 1, Temperature: 1}} {
+	for name, l := range map[string]Loss{"simcse": &SimCSE{Weighted: section.Weigh(1), Temperature: 1}, "mcse": &MCSE{Weighted: section.Weigh(1), Temperature: 1}} {
 		err := func() (err error) {
 			defer op.Catch(&err)
 			l.Build(&Step{Rows: 2})

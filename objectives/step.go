@@ -2,18 +2,23 @@ package objectives
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
-// Loss is one objective of a step. It is built once, and owns what it needs besides the
-// towers: parameters, inputs with the schedules that fill them, random numbers.
+// Loss is one objective of a step, as a rule a section of the configuration, [objective.NAME], that embeds
+// section.Weighted. It is built once, where it is on, and owns what it needs besides the towers: parameters, inputs with
+// the schedules that fill them, random numbers.
+//
+// What it reads it tells by Gives, by which it is known what else is read: the score and temperature of objective.itc,
+// the teacher, the queue. A loss that tells nothing reads the features of both sides.
 type Loss interface {
 	// Build adds the loss to the step and returns its parts.
 	Build(s *Step) []Part
@@ -22,10 +27,20 @@ type Loss interface {
 // Preparer is a loss that says before the towers are built what it reads of them, by
 // s.Reads, or adds inputs that they read. Without it a loss reads the features of both
 // sides that the system encodes anyway.
-type Preparer interface{ Prepare(s *Step) }
+type Preparer interface {
+	Loss
+	Prepare(s *Step)
+}
 
 // Columned is a loss that reads columns of a batch besides those of the towers, which are known without building it.
-type Columned interface{ Columns() []batch.Column }
+type Columned interface{ Columns(h Host) []batch.Column }
+
+// Classifier is a loss whose head tells the classes of rows, or scores them, when the model is used too.
+type Classifier interface {
+	// Outputs are the logits (n, classes) or the scores (n, 1) of n rows by the class tokens (n, D) that a tower made of
+	// them, or of a Fused by the fused states of their first tokens.
+	Outputs(s *Step, x Side) *gorgonia.Node
+}
 
 // Starter is a loss with something to do before each update, such as bringing parameters
 // back to where they belong. update is the number of updates made before.
@@ -63,6 +78,7 @@ type Part struct {
 // B rows, C channels of the shared space.
 type Step struct {
 	*feed.Inputs
+	Host
 	Rows  int    // B
 	Seed  uint64 // of the random streams
 	Ranks Ranks  // the processes of which each has as many rows
@@ -94,11 +110,9 @@ type Step struct {
 	AllTokens bool
 	Values    func(name string) Values // memory of a parameter by name
 
-	Config              *section.View // all sections and what holds between them; nil: nothing holds
-	ScoreTeacher        ScoreTeacher  // whose scores objective.distill_scores reads, or nil
-	Reference           *Reference    // that objective.klot keeps to, or nil
-	ImagePool, TextPool batch.Pool    // rows of stored features by their numbers, or nil
-	Words               Words         // of the vocabulary
+	ScoreTeacher        ScoreTeacher // whose scores objective.distill_scores reads, or nil
+	Reference           *Reference   // that objective.klot keeps to, or nil
+	ImagePool, TextPool batch.Pool   // rows of stored features by their numbers, or nil
 
 	banks        *Banks
 	pairScores   *gorgonia.Node // of Interaction, once they are built
@@ -106,19 +120,8 @@ type Step struct {
 	relabelled   *Relabelled    // by Judge, once it was asked
 	parts        []Part         // of the losses built so far
 	alpha        *gorgonia.Node
-	mixed        []float32 // images of all ranks that are mixed
-	own, whole   *Step     // of a step of Whole that of this rank, and of that one the other, once it was asked for
+	own, whole   *Step // of a step of Whole that of this rank, and of that one the other, once it was asked for
 }
-
-// Words is what masked language modelling is told of the vocabulary.
-type Words struct {
-	Vocab    int     // V
-	MaskID   int32   // id of [MASK]
-	Specials []int32 // ids that are not hidden besides the first of a text
-}
-
-// Has says whether a fact holds in the configuration.
-func (s *Step) Has(f section.Fact) bool { return s.Config != nil && s.Config.Has(f) }
 
 // Judge returns the logits (R, 2), class 1 meaning match, that a frozen model gives pairs
 // of a text and an image of the batch, each (R) int32.
@@ -211,6 +214,19 @@ func (s *Step) Part(name string, weight float64, loss *gorgonia.Node) Part {
 	return Part{Name: name, Node: loss, Weight: weight}
 }
 
+// CrossEntropy is the mean over those rows that have a label, of all ranks.
+func (s *Step) CrossEntropy(x contrast.CrossEntropyArgs) *gorgonia.Node {
+	return s.mean(contrast.CrossEntropy(x), x.Labels)
+}
+
+// Classification returns the parts of a loss that tells classes: the cross-entropy of logits (R, K) and the accuracy.
+func (s *Step) Classification(name string, weight float64, x contrast.CrossEntropyArgs) []Part {
+	part := s.Part(name, weight, s.CrossEntropy(x))
+	part.Chance = math.Log(float64(x.Logits.Shape()[1]))
+	return []Part{part,
+		{Name: name + "_accuracy", Node: s.mean(contrast.Accuracy(x.Logits, x.Labels), x.Labels), Measure: true}}
+}
+
 // Alpha is the weight of the teacher's soft targets at each step, a scalar; nil without.
 func (s *Step) Alpha() *gorgonia.Node {
 	if s.Distill == nil || s.Distill.To == 0 {
@@ -224,6 +240,14 @@ func (s *Step) Alpha() *gorgonia.Node {
 		})
 	}
 	return s.alpha
+}
+
+// Distilled are what losses read online and, where there are soft targets, of the teacher.
+func (s *Step) Distilled() []*SideReads {
+	if s.Alpha() == nil {
+		return []*SideReads{&s.Reads.Online}
+	}
+	return []*SideReads{&s.Reads.Online, &s.Reads.Teacher}
 }
 
 // HasTeacher says whether there is a momentum encoder.

@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/interaction"
 	"github.com/geoalign/geoalign/ops/layout"
@@ -8,8 +9,36 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// ReadLocal says that a loss reads features and tokens of both sides. It is for Prepare.
-func (s *Step) ReadLocal() {
+// ofTokens is what a loss over the features and tokens of both sides within the batch embeds.
+type ofTokens struct{}
+
+// Needs implements section.Needer.
+func (ofTokens) Needs() []section.Fact {
+	return []section.Fact{section.Captions, section.Words, section.Tokens}
+}
+
+// Gives implements section.Giver.
+func (ofTokens) Gives() []section.Fact {
+	return []section.Fact{section.States, section.AllPatches, section.BatchImages}
+}
+
+// checkTokens checks the weight of a loss over the tokens of images and texts within a batch.
+func checkTokens(k *section.Checker, l section.Switched) {
+	if !l.On() {
+		return
+	}
+	space, err := headSpace(k)
+	k.Require("weight", err != nil || !space.Tokens, "must be 0 with model.head.topology = \"Multi(n,m)\"",
+		"a word or a patch is one token and has no m spheres")
+	frozen := k.Value("model.image.freeze") == true || k.Value("model.text.freeze") == true
+	k.Training("weight", k.Value("data.cache_features") == false || !frozen,
+		"must be 0 with data.cache_features and a frozen tower", "tokens are not kept")
+	k.Training("train.batch_size", k.Number("train.batch_size") >= 2,
+		"must be at least 2 with "+k.Path("weight")+" > 0", "a pair is told from others of its batch")
+}
+
+// Prepare implements Preparer.
+func (ofTokens) Prepare(s *Step) {
 	for _, r := range []*Read{&s.Reads.Online.Image, &s.Reads.Online.Text} {
 		r.Features, r.Tokens = true, true
 	}

@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
@@ -17,6 +18,18 @@ func (s *Step) ReadPairs() {
 		}
 	}
 }
+
+// ofPairs is what a loss over PairScores within the batch embeds.
+type ofPairs struct{}
+
+// Needs implements section.Needer.
+func (ofPairs) Needs() []section.Fact { return []section.Fact{section.Captions} }
+
+// Gives implements section.Giver.
+func (ofPairs) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
+
+// Prepare implements Preparer.
+func (ofPairs) Prepare(s *Step) { s.ReadPairs() }
 
 // PairScores returns the scores (B, B) of the batch's images with its texts before any
 // temperature: by Interaction where the system has one, else by PairTerms of the features. Every

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/space"
@@ -99,18 +100,18 @@ func (s localStep) run(parts []Part, draws map[string]any, leaves ...string) (lo
 
 // vipmmLosses are the losses of the cases of vipmm.json.
 var vipmmLosses = map[string]Loss{
-	"word_patch mean":                  &WordPatch{Weight: 1, Temperature: .5, ContextTemperature: .25, AttentionScale: 1},
-	"word_patch scaled":                &WordPatch{Weight: 1, Temperature: .5, ContextTemperature: .25, AttentionScale: 4},
-	"word_patch sum":                   &WordPatch{Weight: 1, Temperature: .5, ContextTemperature: .25, AttentionScale: 1, Reduce: "sum"},
-	"word_patch ids":                   &WordPatch{Weight: 1, Temperature: .5, ContextTemperature: .25, AttentionScale: 1},
-	"token_image":                      &TokenImage{Weight: 1, Margin: .5},
-	"token_image without":              &TokenImage{Weight: 1, Margin: .5},
-	"text_swap":                        &TextSwap{Weight: 1, Margin: .2, Alpha: .5, Probability: .5},
-	"text_swap recompute":              &TextSwap{Weight: 1, Margin: .2, Alpha: .5, Probability: .5, Recompute: true},
-	"text_swap images":                 &TextSwap{Weight: 1, Margin: .2, Alpha: .5, Probability: .5, Images: true},
-	"text_swap images recompute":       &TextSwap{Weight: 1, Margin: .2, Alpha: .5, Probability: .5, Images: true, Recompute: true},
-	"text_swap batch":                  &TextSwap{Weight: 1, Margin: .2, Alpha: .5, Probability: .5, Attention: "batch"},
-	"text_swap batch images recompute": &TextSwap{Weight: 1, Margin: .2, Alpha: .5, Probability: .5, Attention: "batch", Images: true, Recompute: true},
+	"word_patch mean":                  &WordPatch{Weighted: section.Weigh(1), Temperature: .5, ContextTemperature: .25, AttentionScale: 1},
+	"word_patch scaled":                &WordPatch{Weighted: section.Weigh(1), Temperature: .5, ContextTemperature: .25, AttentionScale: 4},
+	"word_patch sum":                   &WordPatch{Weighted: section.Weigh(1), Temperature: .5, ContextTemperature: .25, AttentionScale: 1, Reduce: "sum"},
+	"word_patch ids":                   &WordPatch{Weighted: section.Weigh(1), Temperature: .5, ContextTemperature: .25, AttentionScale: 1},
+	"token_image":                      &TokenImage{Weighted: section.Weigh(1), Margin: .5},
+	"token_image without":              &TokenImage{Weighted: section.Weigh(1), Margin: .5},
+	"text_swap":                        &TextSwap{Weighted: section.Weigh(1), Margin: .2, Alpha: .5, Probability: .5},
+	"text_swap recompute":              &TextSwap{Weighted: section.Weigh(1), Margin: .2, Alpha: .5, Probability: .5, Recompute: true},
+	"text_swap images":                 &TextSwap{Weighted: section.Weigh(1), Margin: .2, Alpha: .5, Probability: .5, Images: true},
+	"text_swap images recompute":       &TextSwap{Weighted: section.Weigh(1), Margin: .2, Alpha: .5, Probability: .5, Images: true, Recompute: true},
+	"text_swap batch":                  &TextSwap{Weighted: section.Weigh(1), Margin: .2, Alpha: .5, Probability: .5, Attention: "batch"},
+	"text_swap batch images recompute": &TextSwap{Weighted: section.Weigh(1), Margin: .2, Alpha: .5, Probability: .5, Attention: "batch", Images: true, Recompute: true},
 }
 
 // TestGoldenViPMM compares the losses over words and patches, and their gradients in states and features, with

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 )
@@ -15,10 +16,10 @@ import (
 // localLosses are one of each loss over words and patches.
 func localLosses() map[string]Loss {
 	return map[string]Loss{
-		"word_patch":      &WordPatch{Weight: 1, Temperature: .1, ContextTemperature: .1, AttentionScale: 1},
-		"token_image":     &TokenImage{Weight: 1, Margin: .5},
-		"text_swap":       &TextSwap{Weight: 1, Margin: .2, Alpha: .5, Probability: 1, Images: true, Recompute: true},
-		"text_swap batch": &TextSwap{Weight: 1, Margin: .2, Alpha: .5, Probability: 1, Attention: "batch", Images: true},
+		"word_patch":      &WordPatch{Weighted: section.Weigh(1), Temperature: .1, ContextTemperature: .1, AttentionScale: 1},
+		"token_image":     &TokenImage{Weighted: section.Weigh(1), Margin: .5},
+		"text_swap":       &TextSwap{Weighted: section.Weigh(1), Margin: .2, Alpha: .5, Probability: 1, Images: true, Recompute: true},
+		"text_swap batch": &TextSwap{Weighted: section.Weigh(1), Margin: .2, Alpha: .5, Probability: 1, Attention: "batch", Images: true},
 	}
 }
 
@@ -61,7 +62,7 @@ func TestLocalLossesOfNothing(t *testing.T) {
 	}
 	x := localRows{"patches": unitRows(r, 8, c), "words": unitRows(r, 8, c), "image": unitRows(r, 2, c), "text": unitRows(r, 2, c)}
 	s := newLocalStep(t, x, 2, c, []int32{4, 4}, nil)
-	if loss, grads := s.run((&TextSwap{Weight: 1, Margin: .2, Alpha: .5}).Build(s.Step), nil, "text"); loss != 0 || slices.ContainsFunc(grads[0], func(v float32) bool { return v != 0 }) {
+	if loss, grads := s.run((&TextSwap{Weighted: section.Weigh(1), Margin: .2, Alpha: .5}).Build(s.Step), nil, "text"); loss != 0 || slices.ContainsFunc(grads[0], func(v float32) bool { return v != 0 }) {
 		t.Errorf("without a swap the loss is %v and the gradient %v", loss, grads)
 	}
 }
@@ -91,7 +92,7 @@ func TestLocalLossesOfZeros(t *testing.T) {
 
 // TestLocalLossesNeedTokens: without the tokens of a side, or a head that maps them, the error names the loss.
 func TestLocalLossesNeedTokens(t *testing.T) {
-	for name, l := range map[string]Loss{"word_patch": &WordPatch{Weight: 1}, "token_image": &TokenImage{Weight: 1}, "text_swap": &TextSwap{Weight: 1}} {
+	for name, l := range map[string]Loss{"word_patch": &WordPatch{Weighted: section.Weigh(1)}, "token_image": &TokenImage{Weighted: section.Weigh(1)}, "text_swap": &TextSwap{Weighted: section.Weigh(1)}} {
 		for _, change := range []func(x *Side){func(x *Side) { x.Tokens = nil }, func(x *Side) { x.Head = nil }} {
 			x := localRows{"patches": make([]float32, 24), "words": make([]float32, 24), "image": make([]float32, 6), "text": make([]float32, 6)}
 			s := newLocalStep(t, x, 2, 3, []int32{4, 4}, nil)

@@ -13,7 +13,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/multimodal"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -34,7 +40,8 @@ func (s brightness) Size() string                { return fmt.Sprintf("%d images
 func (s brightness) Table() string               { return s.Line() + "\n" }
 func (s brightness) JSON(split, path string) any { return s.Values() }
 
-// brightnessTask is the worked example of CONTRIBUTING: a new task is a value in a folder, and a line in tasks/all.
+// brightnessTask is the worked example of CONTRIBUTING: a new task is a value in a folder, and a line in tasks/all; a loss of its own is
+// a line more.
 var brightnessTask = tasks.Task{
 	Name: "brightness", Metric: "share", MetricTitle: "bright images", Needs: []tasks.Need{tasks.NeedsEncoder},
 	Evaluate: func(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
@@ -54,6 +61,53 @@ var brightnessTask = tasks.Task{
 		}
 		return out, ctx.Err()
 	},
+}
+
+// brightnessLoss is the loss of the task: how bright an image is, by a linear layer over its class token. It is a section and a loss in
+// one, which its folder holds, and a line in config.Objective.
+type brightnessLoss struct{ section.Weighted }
+
+func (*brightnessLoss) Needs() []section.Fact { return []section.Fact{section.Pixels} }
+func (*brightnessLoss) Gives() []section.Fact { return []section.Fact{section.Beside, section.Vectors} }
+
+func (l *brightnessLoss) Build(s *objectives.Step) []objectives.Part {
+	want := s.Floats("brightness", func(f *feed.Step, dst []float32) error {
+		pixels := f.Batch.Floats(batch.Images)
+		for i := range dst {
+			own := pixels[i*len(pixels)/len(dst):][:len(pixels)/len(dst)]
+			for _, v := range own {
+				dst[i] += v / float32(len(own))
+			}
+		}
+		return nil
+	}, s.Rows, 1)
+	got := encoders.Classifier{Classes: 1}.Forward(s.Params.In("brightness_head"), s.Online.Image.Classes, 1) // (B, 1)
+	return []objectives.Part{s.Part("brightness", l.Weight, arith.Mean(arith.Square(arith.Combine([]float32{1, -1}, got, want))))}
+}
+
+// TestNewTaskTrains trains by the loss of a task that no list has, from its settings alone, and finds its head in the checkpoint.
+func TestNewTaskTrains(t *testing.T) {
+	base, err := os.ReadFile("testdata/keys.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Parse("keys.toml", base, slices.Concat(aloneSets, []string{"objective.brightness.weight=0.5", "run.out=" + t.TempDir(),
+		"train.max_steps=2"}), config.Add[brightnessLoss]("objective.brightness"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(t.Context(), cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Train(t.Context())
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(cfg.Run.Out, "metrics.jsonl"))
+	if err != nil || !strings.Contains(string(text), `"loss/brightness":`) {
+		t.Errorf("%v: the log is %s", err, text)
+	}
 }
 
 // TestNewTask passes a task outside the list through the driver.

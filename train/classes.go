@@ -12,8 +12,9 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/model"
-	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/tasks/classes"
+	"github.com/geoalign/geoalign/tasks/multimodal"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -32,7 +33,7 @@ func classesOf(m any) []string {
 
 // trainingClasses are the names of the classes of training data, nil for a system that tells none.
 func trainingClasses(cfg config.Config, s data.Stream) ([]string, error) {
-	if !cfg.Has(section.Classes) && !cfg.Objective.Multimodal.On() {
+	if !cfg.Has(section.NamedClasses) {
 		return nil, nil
 	}
 	var names []string
@@ -91,7 +92,7 @@ func dropClassHead(c *checkpoint.Checkpoint, m any, from map[string]weights.Para
 		return err
 	}
 	for name := range from {
-		if strings.HasPrefix(name, objectives.ClassHeadName+"/") || strings.HasPrefix(name, objectives.TaskHead+"/") {
+		if strings.HasPrefix(name, classes.HeadName+"/") || strings.HasPrefix(name, multimodal.HeadName+"/") {
 			delete(from, name)
 		}
 	}
@@ -101,7 +102,7 @@ func dropClassHead(c *checkpoint.Checkpoint, m any, from map[string]weights.Para
 // dropTaskHeads leaves the head of a task out of the parameters of a checkpoint where that of m is of other classes or
 // reads other features.
 func dropTaskHeads(m Trainable, from map[string]weights.Param) {
-	for _, head := range []string{objectives.TaskHead, objectives.PairHeadName} {
+	for _, head := range []string{multimodal.HeadName, sentencepairs.HeadName} {
 		of := func(name string) bool { return strings.HasPrefix(name, head+"/") }
 		if slices.ContainsFunc(m.Params().List(), func(q *model.Param) bool {
 			was, ok := from[q.Name]

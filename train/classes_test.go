@@ -12,8 +12,9 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/model"
-	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/state"
+	"github.com/geoalign/geoalign/tasks/multimodal"
+	"github.com/geoalign/geoalign/tasks/sentencepairs"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -60,10 +61,10 @@ func TestInitOfOtherClasses(t *testing.T) {
 		head     string
 		anew     bool
 	}{
-		{entailment, statements, objectives.TaskHead, true},
-		{entailment, entailment, objectives.TaskHead, false},
-		{sentences("mnli"), sentences("rte"), objectives.PairHeadName, true},
-		{sentences("mrpc"), sentences("rte"), objectives.PairHeadName, false},
+		{entailment, statements, multimodal.HeadName, true},
+		{entailment, entailment, multimodal.HeadName, false},
+		{sentences("mnli"), sentences("rte"), sentencepairs.HeadName, true},
+		{sentences("mrpc"), sentences("rte"), sentencepairs.HeadName, false},
 	} {
 		old, oldCfg := judging(t, e, c.was...)
 		text, err := oldCfg.Encode()

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -60,8 +61,8 @@ type typeDoc struct {
 // doc returns the comments of a struct, from the source of its package.
 func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 	if r.packages[t.PkgPath()] == nil {
-		types := map[string]typeDoc{}
-		r.packages[t.PkgPath()] = types
+		structs := map[string]typeDoc{}
+		r.packages[t.PkgPath()] = structs
 		names, err := filepath.Glob(filepath.Join(r.root, strings.TrimPrefix(t.PkgPath(), module), "*.go"))
 		if err != nil {
 			return typeDoc{}, err
@@ -74,7 +75,7 @@ func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 			if err != nil {
 				return typeDoc{}, err
 			}
-			collect(file, types)
+			collect(file, structs)
 		}
 	}
 	d, ok := r.packages[t.PkgPath()][t.Name()]
@@ -84,8 +85,22 @@ func (r *renderer) doc(t reflect.Type) (typeDoc, error) {
 	return d, nil
 }
 
+// comment returns that of a field of a struct: of one of an embedded struct that above the latter, or else its own.
+func (r *renderer) comment(t reflect.Type, f reflect.StructField) (string, error) {
+	about, err := r.doc(t)
+	if err != nil || len(f.Index) == 1 {
+		return about.fields[f.Name], err
+	}
+	in := t.Field(f.Index[0])
+	if text := about.fields[in.Name]; text != "" {
+		return text, nil
+	}
+	f.Index = f.Index[1:]
+	return r.comment(in.Type, f)
+}
+
 // collect adds the structs of a file and their comments.
-func collect(file *ast.File, types map[string]typeDoc) {
+func collect(file *ast.File, structs map[string]typeDoc) {
 	line := func(g *ast.CommentGroup) string { // its first paragraph, which is for users
 		text, _, _ := strings.Cut(g.Text(), "\n\n")
 		return strings.Join(strings.Fields(text), " ")
@@ -109,8 +124,12 @@ func collect(file *ast.File, types map[string]typeDoc) {
 				for _, name := range f.Names {
 					about.fields[name.Name] = cmp.Or(line(f.Doc), line(f.Comment))
 				}
+				if len(f.Names) == 0 {
+					name := types.ExprString(f.Type)
+					about.fields[name[strings.LastIndexByte(name, '.')+1:]] = line(f.Doc)
+				}
 			}
-			types[t.Name.Name] = about
+			structs[t.Name.Name] = about
 		}
 	}
 }
@@ -140,8 +159,7 @@ func (r *renderer) section(t reflect.Type, path string) error {
 	}
 	var subs []sub
 	var rows bytes.Buffer
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		key := f.Tag.Get("toml")
 		if key == "" || key == "-" {
 			continue
@@ -155,9 +173,9 @@ func (r *renderer) section(t reflect.Type, path string) error {
 		if !ok {
 			return fmt.Errorf("%s.%s has no key %s", t, f.Name, full)
 		}
-		text := about.fields[f.Name]
-		if text == "" {
-			return fmt.Errorf("%s has no comment", full)
+		text, err := r.comment(t, f)
+		if err != nil || text == "" {
+			return cmp.Or(err, fmt.Errorf("%s has no comment", full))
 		}
 		if fixed := f.Tag.Get("fixed"); fixed != "" {
 			text += " (*" + fixedBy[fixed] + "*)"

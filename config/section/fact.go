@@ -94,6 +94,10 @@ const (
 	TeacherFeatures Fact = "teacher features" // features or states of the teacher
 	TeacherImages   Fact = "teacher images"   // and those of images
 	Dropout         Fact = "dropout"          // dropout masks of its own
+	Downstream      Fact = "downstream"       // fused pairs for a downstream task, which is trained alone
+	TwoPictures     Fact = "two pictures"     // fusion layers that read two pictures of a text
+	Decoder         Fact = "decoder"          // a decoder of the fusion layers, which it trains
+	NamedClasses    Fact = "named classes"    // as many classes as the training data names, see objectives.Host
 	Beside          Fact = "beside"           // nothing that keeps it from standing beside the loss of a task
 	Score           Fact = "score"            // the score of objective.itc, in training or in evaluation
 	Metric          Fact = "metric"           // the learned metric of objective.gssf
@@ -186,6 +190,10 @@ var facts = map[Fact]about{
 	TeacherFeatures: {"a loss against momentum features", "no loss reads the momentum encoder"},
 	TeacherImages:   {"a loss against momentum features of images, such as objective.itc.weight > 0", "no loss reads the momentum encoder of images"},
 	Dropout:         {"a loss with dropout", "no loss has dropout"},
+	Downstream:      {"the loss of a downstream task", "no loss is of a downstream task"},
+	TwoPictures:     {"a loss on two pictures of a text", "no text has two pictures"},
+	Decoder:         {`objective.vqa.weight > 0 or objective.captioning.decoder = "transformer"`, "no loss trains a decoder"},
+	NamedClasses:    {"objective.classes.weight or objective.multimodal.weight > 0", "no loss tells classes that the data names"},
 	Beside:          {"a loss that stands beside others", "every loss is trained alone"},
 	Score:           {`a contrast, matching whose objective.itm.negatives = "score", or eval.score = "train"`, "nothing compares pairs by the score"},
 	Metric:          {`objective.itc.score = "gssf"`, "no score reads a learned metric"},

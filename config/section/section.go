@@ -2,7 +2,7 @@
 // table of the TOML file that configures it beside its code, and package config lists the tables.
 //
 // A section is a struct whose fields are keys, with a doc comment above each, which becomes its line in docs/config.md,
-// and tags for what else is to be known of a key:
+// and tags for what else is to be known of a key. The keys of an embedded struct are those of the struct around it.
 //
 //	toml:"margin"             the name of the key
 //	when:"negatives=hardest"  what must hold for something to read the key (see When)
@@ -16,15 +16,31 @@
 // What a component needs of others, and what it gives them, is a Fact. Nobody asks for another section by its name.
 package section
 
-// Section is a table of the configuration, the pointer to its struct.
-type Section interface {
-	Defaults()        // sets what is not zero by default
-	Check(k *Checker) // reports what is wrong with its keys
-}
+// A section is the pointer to its struct. It has the methods of those of the following interfaces that it has something
+// to say by, and none where its keys are 0 by default and any values will do.
+
+// Defaulter is a section that sets keys which are not zero by default.
+type Defaulter interface{ Defaults() }
+
+// Checked is a section that reports what is wrong with its keys.
+type Checked interface{ Check(k *Checker) }
 
 // Switched is a section that can be off, such as a loss of weight 0. Nothing reads its keys then but those that switch
-// it, its needs are not asked for, and it gives nothing.
+// it, its needs are not asked for, and it gives nothing. Numbers that switch it are checked not to be negative.
 type Switched interface{ On() bool }
+
+// Weighted is what the section of a loss embeds: its weight, which switches it. A comment above the embedded field
+// stands for that of the key.
+type Weighted struct {
+	// of the loss in the total; 0: off
+	Weight float64 `toml:"weight" max:"1000000"`
+}
+
+// Weigh returns a weight as a section embeds it.
+func Weigh(w float64) Weighted { return Weighted{w} }
+
+// On implements Switched.
+func (w Weighted) On() bool { return w.Weight > 0 }
 
 // Switcher is a Switched section that has other keys to switch it than "weight".
 type Switcher interface{ Switches() []string }
@@ -41,6 +57,13 @@ func Switches(s any) []string {
 func On(s any) bool {
 	x, can := s.(Switched)
 	return !can || x.On()
+}
+
+// Default sets the defaults of a section.
+func Default(s any) {
+	if x, ok := s.(Defaulter); ok {
+		x.Defaults()
+	}
 }
 
 // Needer is a section that needs what others give.

@@ -18,10 +18,7 @@ type Captions struct {
 	TestFiles []string `toml:"test_files"`
 }
 
-// Defaults implements section.Section.
-func (f *Captions) Defaults() {}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (f *Captions) Check(k *section.Checker) {
 	splitFiles(k, "captions", section.Of[Data](k).Split.files(f.Split))
 }

@@ -24,10 +24,7 @@ type COCO struct {
 	TestImages string `toml:"test_images"`
 }
 
-// Defaults implements section.Section.
-func (f *COCO) Defaults() {}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (f *COCO) Check(k *section.Checker) {
 	if section.Of[Data](k).Kind != "coco" {
 		return

@@ -17,10 +17,10 @@ type Crops struct {
 	ScaleMax float64 `toml:"scale_max" when:"count>0" max:"1"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (r *Crops) Defaults() { *r = Crops{Size: 96, ScaleMin: 0.05, ScaleMax: 0.14} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (r *Crops) Check(k *section.Checker) {
 	k.NotNegative("data.crops.count")
 	k.Positive("data.crops.size", "data.crops.scale_min", "data.crops.scale_max")

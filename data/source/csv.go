@@ -42,10 +42,10 @@ type CSV struct {
 // QuotingNone is data.csv.quoting of tables without any quoting.
 const QuotingNone = "none"
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (f *CSV) Defaults() { *f = CSV{Image: "filepath", Caption: "title", Quoting: "csv"} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (f *CSV) Check(k *section.Checker) {
 	splitFiles(k, "csv", section.Of[Data](k).Split.files(f.Split))
 	k.Require("data.csv.image", f.Image != "", "must name a column")

@@ -139,7 +139,7 @@ func (d Data) LearnsWords() bool {
 	return d.VocabKind == VocabWords || d.VocabKind == "auto" && d.Kind == "regions"
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (d *Data) Defaults() {
 	*d = Data{
 		Kind:           "scenes",
@@ -167,7 +167,7 @@ func (d *Data) Defaults() {
 	}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (d *Data) Check(k *section.Checker) {
 	k.OneOf("data.kind", Kinds()...)
 	k.Positive("data.max_pixels", "data.max_words")

@@ -35,10 +35,10 @@ const (
 	ExamplesOfScenes = "scenes"
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (e *Examples) Defaults() { *e = Examples{Source: ExamplesOfFiles} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (e *Examples) Check(k *section.Checker) {
 	k.OneOf("data.examples.source", ExamplesOfFiles, ExamplesOfScenes)
 	if section.Of[Data](k).ReadsExamples() && e.Source == ExamplesOfFiles {

@@ -24,10 +24,7 @@ type Flickr struct {
 	TestList string `toml:"test_list"`
 }
 
-// Defaults implements section.Section.
-func (f *Flickr) Defaults() {}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (f *Flickr) Check(k *section.Checker) {
 	if section.Of[Data](k).Kind != "flickr" {
 		return

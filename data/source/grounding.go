@@ -3,8 +3,6 @@ package source
 import (
 	"slices"
 
-	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/scenes"
@@ -24,12 +22,6 @@ type Grounding struct {
 	// without any are looked at in sliding ones
 	Detections string `toml:"detections"`
 }
-
-// Defaults implements section.Section.
-func (g *Grounding) Defaults() {}
-
-// Check implements section.Section.
-func (g *Grounding) Check(*section.Checker) {}
 
 // grounding is data.kind = "grounding": pictures with expressions that name an object in them.
 var grounding = examplesOf(exampleKind{

@@ -18,10 +18,10 @@ type Identities struct {
 	Short string `toml:"short"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (d *Identities) Defaults() { *d = Identities{Images: 4, Short: "repeat"} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (d *Identities) Check(k *section.Checker) {
 	k.OneOf("data.identities.short", "repeat", "leave_out")
 	k.Positive("data.identities.images")

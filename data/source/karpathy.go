@@ -16,10 +16,7 @@ type Karpathy struct {
 	ImageRoot string `toml:"image_root"`
 }
 
-// Defaults implements section.Section.
-func (f *Karpathy) Defaults() {}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (f *Karpathy) Check(k *section.Checker) {
 	k.Require("data.karpathy.file", section.Of[Data](k).Kind != "karpathy" || f.File != "",
 		`must name the dataset_*.json for data.kind "karpathy"`)

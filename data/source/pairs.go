@@ -45,10 +45,10 @@ type Pairs struct {
 	Paired int `toml:"paired" max:"1000000000"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (p *Pairs) Defaults() { *p = Pairs{ValSamples: 1000, TestSamples: 1000, Hold: "random"} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (p *Pairs) Check(k *section.Checker) {
 	k.NotNegative("data.pairs.val_samples", "data.pairs.test_samples", "data.pairs.paired")
 	k.OneOf("data.pairs.hold", "random", "last")

@@ -26,10 +26,10 @@ type Parquet struct {
 	Shuffle int `toml:"shuffle" max:"100000000"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (f *Parquet) Defaults() { *f = Parquet{Image: "image", Caption: "caption", Shuffle: 1000} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (f *Parquet) Check(k *section.Checker) {
 	splitFiles(k, "parquet", f.Split)
 	k.Require("data.parquet.image", f.Image != "", "must name a column")

@@ -67,7 +67,7 @@ const (
 	CaptionWords    = "words"
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (r *Regions) Defaults() {
 	*r = Regions{
 		Source: RegionsOfFiles, Train: "train", Val: "dev", Test: "test", Features: "{split}_ims.npy",
@@ -76,7 +76,7 @@ func (r *Regions) Defaults() {
 	}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (r *Regions) Check(k *section.Checker) {
 	k.OneOf("data.regions.source", RegionsOfFiles, RegionsOfScenes)
 	k.OneOf("data.regions.caption_form", CaptionText, CaptionWords)

@@ -22,12 +22,12 @@ type Scenes struct {
 	TestSamples int `toml:"test_samples" max:"20000"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (s *Scenes) Defaults() {
 	*s = Scenes{MinObjects: 1, MaxObjects: 4, EpochSamples: 10000, ValSamples: 1000, TestSamples: 1000}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (s *Scenes) Check(k *section.Checker) {
 	if !section.Of[Data](k).Drawn() {
 		return

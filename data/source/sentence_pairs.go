@@ -27,10 +27,10 @@ type SentencePairs struct {
 	TestFiles []string `toml:"test_files"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (s *SentencePairs) Defaults() { *s = SentencePairs{Task: "mnli"} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (s *SentencePairs) Check(k *section.Checker) {
 	k.OneOf("data.sentence_pairs.task", sentencepairs.Names()...)
 	splitFiles(k, SentencePairsKind, s.Split)

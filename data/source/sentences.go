@@ -30,10 +30,10 @@ type SentenceFiles struct {
 	Negative string `toml:"negative"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (f *SentenceFiles) Defaults() { *f = SentenceFiles{Sentence: "sentence"} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (f *SentenceFiles) Check(k *section.Checker) {
 	splitFiles(k, "sentences", f.Split)
 	k.Require("data.sentences.sentence", f.Sentence != "", "must name a column")

@@ -13,10 +13,10 @@ type Division struct {
 	Test float64 `toml:"test"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (d *Division) Defaults() { *d = Division{} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (d *Division) Check(k *section.Checker) {
 	k.Require("data.split.val", d.Val >= 0 && d.Val < 100, "must be at least 0 and below 100")
 	k.Require("data.split.test", d.Test >= 0 && d.Test < 100, "must be at least 0 and below 100")

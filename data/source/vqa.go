@@ -39,10 +39,10 @@ const (
 // imageNumber is a name with one verb for a number.
 var imageNumber = regexp.MustCompile(`^[^%]*%(?:0[1-9]\d?)?d[^%]*$`)
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (v *VQAFiles) Defaults() { *v = VQAFiles{Kinds: VQAAnswerType} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (v *VQAFiles) Check(k *section.Checker) {
 	k.OneOf("data.vqa.kinds", VQAAnswerType, VQAQuestionType)
 	k.Require("data.vqa.image_name", v.ImageName == "" || imageNumber.MatchString(v.ImageName),

@@ -24,10 +24,10 @@ type WebDataset struct {
 	Shuffle int `toml:"shuffle" max:"100000000"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (f *WebDataset) Defaults() { *f = WebDataset{Shuffle: 5000} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (f *WebDataset) Check(k *section.Checker) {
 	splitFiles(k, "webdataset", f.Split)
 	k.Positive("data.webdataset.shuffle")

@@ -18,12 +18,12 @@ type Eval struct {
 	Nearest int `toml:"nearest" max:"1000000000"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (e *Eval) Defaults() {
 	*e = Eval{Beams: 3, LengthPenalty: 1, Nearest: 2000}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (e *Eval) Check(k *section.Checker) {
 	k.Positive("beams")
 	k.NotNegative("min_tokens", "max_tokens", "nearest", "length_penalty")

@@ -18,10 +18,10 @@ const (
 	ByCosine = "itc"
 )
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (e *Eval) Defaults() { *e = Eval{Mode: ByMatch} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (e *Eval) Check(k *section.Checker) {
 	k.OneOf("mode", ByMatch, ByCosine)
 	k.NotNegative("layer")

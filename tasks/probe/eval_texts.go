@@ -12,10 +12,7 @@ type EvalTexts struct {
 	Test string `toml:"test"`
 }
 
-// Defaults implements section.Section.
-func (*EvalTexts) Defaults() {}
-
-// Check implements section.Section.
+// Check implements section.Checked.
 func (p *EvalTexts) Check(k *section.Checker) {
 	k.Require("train", p.Train != "" || p.Test == "", "must name a file beside that of eval.textprobe.test")
 	k.Require("test", p.Test != "" || p.Train == "", "must name a file beside that of eval.textprobe.train")

@@ -36,12 +36,12 @@ type Eval struct {
 	Isotropy int `toml:"isotropy" when:"tasks" max:"100000"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (s *Eval) Defaults() {
 	*s = Eval{Folder: ".", Split: "val", Feature: ClassFeature, Rules: []string{FixedRule, TunedRule, KMeansRule, ProbeRule}, MaxTrain: 10000, Isotropy: 2000}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (s *Eval) Check(k *section.Checker) {
 	seen := map[string]bool{}
 	for _, item := range s.Tasks {

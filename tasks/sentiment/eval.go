@@ -31,10 +31,10 @@ type Eval struct {
 // Modalities are the arrays that utterances may have.
 var Modalities = []string{"text", "audio", "vision"}
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (s *Eval) Defaults() { *s = Eval{Modalities: slices.Clone(Modalities), Decay: 0.1} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (s *Eval) Check(k *section.Checker) {
 	for _, file := range []struct{ name, path, other string }{{"train", s.Train, s.Test}, {"test", s.Test, s.Train}} {
 		ext := strings.ToLower(filepath.Ext(file.path))

@@ -17,10 +17,10 @@ type Eval struct {
 	Beams int `toml:"beams" when:"generate=true" max:"1000"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (e *Eval) Defaults() { *e = Eval{Common: 3192, Top: 128, Beams: 3} }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (e *Eval) Check(k *section.Checker) {
 	k.NotNegative("common", "top")
 	k.Positive("beams")

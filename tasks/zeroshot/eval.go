@@ -56,12 +56,12 @@ type Eval struct {
 	TextLabels string `toml:"text_labels" when:"stored and image"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (z *Eval) Defaults() {
 	*z = Eval{Average: AverageEmbeddings, ImagesSplit: AllImages, Templates: []string{"a photo of a " + Place + "."}}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (z *Eval) Check(k *section.Checker) {
 	k.OneOf("average", AverageEmbeddings, AverageScores)
 	k.OneOf("images_split", AllImages, "train", "val", "test")

@@ -30,12 +30,12 @@ type Settings struct {
 // noDecayGroups are the groups of parameters that optimizer.no_decay knows by name.
 var noDecayGroups = []string{"bias", "1d", "temperature", "metric"}
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (o *Settings) Defaults() {
 	*o = Settings{LR: 1e-4, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 0.02, NoDecay: slices.Clone(noDecayGroups)}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (o *Settings) Check(k *section.Checker) {
 	k.Positive("lr", "eps")
 	k.BelowOne("beta1", "beta2")

@@ -18,12 +18,12 @@ type Settings struct {
 	MinLR float64 `toml:"min_lr" when:"kind=cosine|staircase"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (s *Settings) Defaults() {
 	*s = Settings{Kind: "cosine", WarmupSteps: 2000, WarmupLR: 1e-5, MinLR: 1e-5}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (s *Settings) Check(k *section.Checker) {
 	k.OneOf("kind", "cosine", "staircase", "constant")
 	k.NotNegative("warmup_steps", "warmup_epochs", "warmup_lr", "min_lr")

@@ -13,17 +13,13 @@ import (
 //
 //	L = mean_i -sum_j y_ij log softmax(s_i / tau)_j,  y_i = (1-Smoothing) [j = i] + Smoothing/B
 type Smoothed struct {
-	// of the loss in the total; 0: off
-	Weight float64 `toml:"weight" max:"1000"`
+	section.Weighted
 	// share of the target that is spread over the batch
 	Smoothing float64 `toml:"smoothing"`
 }
 
-// Defaults implements section.Section.
+// Defaults implements section.Defaulter.
 func (l *Smoothed) Defaults() { *l = Smoothed{Smoothing: 0.1} }
-
-// On implements section.Switched.
-func (l *Smoothed) On() bool { return l.Weight > 0 }
 
 // Needs implements section.Needer.
 func (*Smoothed) Needs() []section.Fact { return []section.Fact{section.Captions, section.Steps} }
@@ -33,7 +29,7 @@ func (*Smoothed) Gives() []section.Fact {
 	return []section.Fact{section.PairScores, section.Temperature, section.Contrast, section.BatchImages}
 }
 
-// Check implements section.Section.
+// Check implements section.Checked.
 func (l *Smoothed) Check(k *section.Checker) { k.BelowOne("smoothing") }
 
 // Prepare implements objectives.Preparer.

@@ -1,11 +1,16 @@
-package objectives
+package classes
 
 import (
+	"errors"
 	"image"
 	"math"
+	"slices"
+	"sync"
 	"testing"
 
+	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // TestMixDraws: lambda of mixup has the mean and variance of Beta(a, a), a box of CutMix covers the share that lambda leaves, with both
@@ -15,7 +20,7 @@ func TestMixDraws(t *testing.T) {
 	for _, a := range []float64{1e-3, .2, .8, 1, 4} {
 		sum, squares := 0.0, 0.0
 		for i := range uint64(n) {
-			b := Mix{Mixup: a}.draw(rng.New(1, rng.Mix, i), 8, 8)
+			b := (&Loss{Mixup: a}).draw(rng.New(1, rng.Mix, i), 8, 8)
 			if !(b.lambda >= 0 && b.lambda <= 1) || !b.box.Empty() {
 				t.Fatalf("alpha %v: %+v", a, b)
 			}
@@ -29,7 +34,7 @@ func TestMixDraws(t *testing.T) {
 	}
 	cut, covered := 0, 0.0
 	for i := range uint64(n) {
-		b := Mix{Mixup: 1, Cutmix: 1}.draw(rng.New(2, rng.Mix, i), 400, 200)
+		b := (&Loss{Mixup: 1, Cutmix: 1}).draw(rng.New(2, rng.Mix, i), 400, 200)
 		if b.box.Empty() {
 			continue
 		}
@@ -56,7 +61,7 @@ func TestMixedImages(t *testing.T) {
 		src[i] = float32(i*i%97) / 7
 	}
 	dst := make([]float32, len(src))
-	others := (&Step{Rows: rows}).opposite(src)
+	others := (&Loss{}).opposite(&objectives.Step{Rows: rows}, src)
 	for name, b := range map[string]blend{"mixup": {lambda: .3}, "cutmix": {lambda: 2. / 3, box: image.Rect(1, 1, 3, 3)}, "as they are": {lambda: 1}} {
 		if n := testing.AllocsPerRun(3, func() {
 			_ = b.images(dst, src, rows, width, height, others)
@@ -84,5 +89,33 @@ func TestMixedImages(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestOpposite: an image of a rank is mixed with the one at the same place from the end of the global batch.
+func TestOpposite(t *testing.T) {
+	const rows, ranks, width = 3, 2, 2
+	errs := make([]error, ranks)
+	var wg sync.WaitGroup
+	for i, g := range paralleltest.Ranks(ranks) {
+		wg.Go(func() {
+			src := make([]float32, rows*width)
+			for k := range src {
+				src[k] = float32(i*rows*width + k)
+			}
+			others := (&Loss{}).opposite(&objectives.Step{Rows: rows, Ranks: objectives.Ranks{Group: g}}, src)
+			for k := range rows {
+				x, err := others(k)
+				at := float32(ranks*rows-1-(i*rows+k)) * width
+				if err == nil && !slices.Equal(x, []float32{at, at + 1}) {
+					t.Errorf("image %d of rank %d meets %v, want %v", k, i, x, at)
+				}
+				errs[i] = errors.Join(errs[i], err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }
