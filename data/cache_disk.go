@@ -270,11 +270,8 @@ func CacheFile(name string) string {
 // CheckCacheFile compares the bytes of a file that CacheFile knows with its checksum.
 func CheckCacheFile(name string, b []byte) error {
 	if CacheFile(name) != "image" {
-		n := len(b) - 4
-		if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
-			return errors.New("its checksum does not fit")
-		}
-		return nil
+		_, err := summed(b)
+		return err
 	}
 	if len(b) < cacheHeader {
 		return errors.New("its head is cut short")

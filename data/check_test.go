@@ -152,10 +152,7 @@ func TestTrainingOverDamagedFiles(t *testing.T) {
 	list.WriteString(`{"image": "half.png", "caption": "x"}, {"image": "bomb.png", "caption": "x"},
 		{"image": "none.png", "caption": "x"}, {"image": "good.png", "caption": " . "}]`)
 	writeFile(t, filepath.Join(dir, "l.json"), list.Bytes())
-	ds, err := LoadCaptions(dir, []string{"l.json"}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := listed(t, dir, "l.json")
 	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: trainSmall, Text: someText(12)})
 	if err != nil {
 		t.Fatal(err)

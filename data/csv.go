@@ -74,7 +74,7 @@ const maxRows = math.MaxUint32
 // all their captions. With cfg.ID they must agree on the id; where every id is a whole number these are the ids,
 // else ids number the distinct texts from 0. An error names the file and the line.
 func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (_ *Table, err error) {
-	opt = opt.counting()
+	opt = opt.Counting()
 	t := &Table{cfg: cfg, root: root, clean: opt.Clean, maxPixels: opt.MaxPixels, tally: tally{opt.Account}}
 	defer func() {
 		if err != nil {

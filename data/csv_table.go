@@ -78,7 +78,7 @@ func (t *Table) entry(i int) (e Entry) {
 			continue
 		}
 		if n == t.images[i] {
-			e.Name = under(t.root, strings.TrimSpace(row[f.at.image]))
+			e.Name = names.Under(t.root, strings.TrimSpace(row[f.at.image]))
 		}
 		e.Rest = append(e.Rest, strings.Clone(row[f.at.caption]))
 	}
@@ -200,9 +200,8 @@ func (b *tableBuilder) seen(row []string, at columns, image int, known bool, pat
 		role, ok := roles[name]
 		switch {
 		case !ok:
-			return fmt.Errorf(
-				"column %q: there is no role %q: write query, gallery, or nothing for an image that is "+
-					"both", t.cfg.Role, name)
+			return fmt.Errorf("column %q: there is no role %q: write query, gallery, or nothing for an image that is "+
+				"both", t.cfg.Role, name)
 		case !known:
 			t.roles = append(t.roles, role)
 		case t.roles[image] != role:

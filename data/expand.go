@@ -22,7 +22,7 @@ const maxExpanded = 1_000_000
 func Expand(root string, names []string) ([]string, error) {
 	var list []string
 	for _, name := range names {
-		path := under(root, name)
+		path := names.Under(root, name)
 		if isFile(path) == nil {
 			list = append(list, path)
 			continue
@@ -33,15 +33,15 @@ func Expand(root string, names []string) ([]string, error) {
 		}
 		for _, p := range ranges {
 			if !strings.ContainsAny(p, "*?[") {
-				list = append(list, under(root, p))
+				list = append(list, names.Under(root, p))
 				continue
 			}
-			found, err := filepath.Glob(under(files.Literal(root), p))
+			found, err := filepath.Glob(names.Under(files.Literal(root), p))
 			if err == nil && len(found) == 0 {
 				err = fs.ErrNotExist
 			}
 			if err != nil {
-				return nil, fmt.Errorf("data: no file matches %s: %w", under(root, p), err)
+				return nil, fmt.Errorf("data: no file matches %s: %w", names.Under(root, p), err)
 			}
 			slices.Sort(found)
 			list = append(list, found...)

@@ -300,7 +300,7 @@ func TestHostileShards(t *testing.T) {
 	} {
 		var s *shard
 		var err error
-		if took := allocated(func() { s, err = indexShard(bytes.NewReader(c.tar), int64(len(c.tar)), "", "") }); took > 1<<20 {
+		if took := budgettest.Allocated(func() { s, err = indexShard(bytes.NewReader(c.tar), int64(len(c.tar)), "", "") }); took > 1<<20 {
 			t.Errorf("%s: takes %d bytes", name, took)
 		}
 		text := fmt.Sprint(err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/multimodal"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -65,7 +66,7 @@ func TestNewTask(t *testing.T) {
 		t.Errorf("%v, %v", s, err)
 	}
 	e.Set = nil
-	if _, err := e.evaluate(t.Context(), brightnessTask); !errors.As(err, new(*ArgumentError)) || !strings.Contains(err.Error(), "the task brightness needs a model with an image encoder") {
+	if _, err := e.evaluate(t.Context(), brightnessTask); !errors.As(err, new(*console.ArgumentError)) || !strings.Contains(err.Error(), "the task brightness needs a model with an image encoder") {
 		t.Error(err)
 	}
 }

@@ -42,20 +42,14 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 				case k >= 0:
 					at = append(at, k)
 				case n != "" && n != "pairID":
-					return table.Columns{}, table.Whole(path, fmt.Errorf(
-						"field %q is missing: want those of SNLI-VE (Flickr30K_ID, sentence2, gold_label) or "+
-							"image, sentence, label", n))
+					return table.Columns{}, table.Whole(path, fmt.Errorf("field %q is missing: want those of SNLI-VE "+
+						"(Flickr30K_ID, sentence2, gold_label) or image, sentence, label", n))
 				}
 			}
 			return table.Columns{At: at}, nil
 		}
-		err := table.Read(path, pick, func(r table.Row) error {
-			c.Rows++
+		err := table.Read(path, pick, c.Take(func(r table.Row) error {
 			at := r.Wrong
-			if r.Err != nil {
-				c.Refuse(at(r.Err))
-				return nil
-			}
 			picture, text, label := strings.TrimSpace(r.Cells[0]), r.Cells[1], strings.TrimSpace(r.Cells[2])
 			class := slices.Index(EntailmentClasses, label)
 			switch {
@@ -79,20 +73,12 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 			if len(r.Cells) > 3 {
 				e.ID = r.Cells[3]
 			}
-			f.Add(e, below(o.ImageRoot, picture))
+			f.Add(e, names.Under(o.ImageRoot, picture))
 			return nil
-		})
+		}))
 		if err != nil {
 			return nil, err
 		}
 	}
 	return f, finish(&c, f, paths[0], o)
-}
-
-// below joins the name of a picture to the folder it starts from, unless it is absolute.
-func below(root, name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(root, name)
 }

@@ -199,7 +199,7 @@ func FuzzLoadGrounding(f *testing.F) {
 		defer budgettest.Within(t, len(list)+len(pickle)+len(inst)+len(dets))()
 		refs, _ := parseRefs("refs.p", pickle)
 		objects, _ := parseInstances("instances.json", inst)
-		boxes, _, _ := parseDetections("dets.json", dets)
+		boxes, _ := parseDetections("dets.json", dets)
 		for _, split := range []string{"train", "val"} {
 			g := &grounding{split: split, refs: map[int64]ref{}, instances: objects, detections: boxes, out: &data.FileExamples{}}
 			for _, r := range refs {

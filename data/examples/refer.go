@@ -33,15 +33,11 @@ func (r ref) of(split string) bool {
 	return r.split == split || split == "test" && strings.HasPrefix(r.split, "test")
 }
 
-// loadRefs reads refs(unc).p: a pickle of a list of {"ref_id", "ann_id", "image_id", "split", "sentences": [{"sent"}]}.
 func loadRefs(path string) ([]ref, error) {
-	b, err := table.ReadFile(path, "expressions of refer")
-	if err != nil {
-		return nil, err
-	}
-	return parseRefs(path, b)
+	return table.Parsed(path, "expressions of refer", parseRefs)
 }
 
+// parseRefs reads refs(unc).p: a pickle of a list of {"ref_id", "ann_id", "image_id", "split", "sentences": [{"sent"}]}.
 func parseRefs(path string, b []byte) ([]ref, error) {
 	bad := func(i int, err error) error { return &table.RecordError{File: path, Index: i, Err: err} }
 	v, err := torch.Plain(b)
@@ -94,9 +90,8 @@ func newRef(v any) (r ref, err error) {
 func (g *grounding) readRefs(path string) error {
 	if g.instances.pictures == nil {
 		return table.Whole(
-			path, errors.New(
-				"the pickle names no pictures and no boxes: name instances.json beside it with "+
-					"data.grounding.instances"))
+			path, errors.New("the pickle names no pictures and no boxes: name instances.json beside it with "+
+				"data.grounding.instances"))
 	}
 	list, err := loadRefs(path)
 	if err != nil {
@@ -127,7 +122,7 @@ func (g *grounding) addRefs(path string, list []ref) {
 			e := data.Example{ID: strconv.FormatInt(r.id, 10), Text: text, Kind: r.kind(g.split),
 				Label: data.UnknownLabel}
 			e.Proposals, _ = g.detections.find(strconv.FormatInt(r.image, 10))
-			if err := g.add(e, g.instances.boxes[r.ann], size, below(g.o.ImageRoot, size.name)); err != nil {
+			if err := g.add(e, g.instances.boxes[r.ann], size, names.Under(g.o.ImageRoot, size.name)); err != nil {
 				bad(err)
 			}
 		}
@@ -146,16 +141,8 @@ type picture struct {
 	w, h float64
 }
 
-// loadInstances reads instances.json: {"images": [{"id", "file_name", "width", "height"}], "annotations": [{"id",
+// parseInstances reads instances.json: {"images": [{"id", "file_name", "width", "height"}], "annotations": [{"id",
 // "bbox"}]}.
-func loadInstances(path string) (instances, error) {
-	b, err := table.ReadFile(path, "instances")
-	if err != nil {
-		return instances{}, err
-	}
-	return parseInstances(path, b)
-}
-
 func parseInstances(path string, b []byte) (instances, error) {
 	x := instances{map[int64]picture{}, map[int64][]float64{}}
 	var doc struct {
@@ -194,7 +181,10 @@ func parseInstances(path string, b []byte) (instances, error) {
 }
 
 // detections are boxes to look in by the id or the name of their picture.
-type detections struct{ boxes *names.Index[[]data.Rect] } // nil: there are none
+type detections struct {
+	boxes   *names.Index[[]data.Rect] // nil: there are none
+	dropped int                       // boxes without an area
+}
 
 // find returns the boxes of a picture.
 func (d detections) find(name string) ([]data.Rect, names.How) {
@@ -204,20 +194,12 @@ func (d detections) find(name string) ([]data.Rect, names.How) {
 	return d.boxes.Find(name)
 }
 
-// loadDetections reads {"image": [[x, y, width, height, ...], ...]} and counts boxes that cannot be.
-func loadDetections(path string) (detections, int, error) {
-	b, err := table.ReadFile(path, "detections")
-	if err != nil {
-		return detections{}, 0, err
-	}
-	return parseDetections(path, b)
-}
-
-func parseDetections(path string, b []byte) (out detections, dropped int, err error) {
+// parseDetections reads {"image": [[x, y, width, height, ...], ...]} and counts boxes that cannot be.
+func parseDetections(path string, b []byte) (out detections, err error) {
 	var doc map[string][][]any
 	if err := table.ParseJSON(path, b, `it is no object {"image id or name": [[x, y, width, height, ...], ...]}`,
 		&doc); err != nil {
-		return out, 0, err
+		return out, err
 	}
 	out.boxes = names.NewIndex[[]data.Rect]()
 	for image, boxes := range doc {
@@ -231,12 +213,12 @@ func parseDetections(path string, b []byte) (out detections, dropped int, err er
 			}
 			r, err := rect(v)
 			if err != nil {
-				dropped++
+				out.dropped++
 				continue
 			}
 			list = append(list, r)
 		}
 		out.boxes.Set(image, list)
 	}
-	return out, dropped, nil
+	return out, nil
 }

@@ -93,9 +93,8 @@ func (l *Lists) cached(ctx context.Context, o Options) error {
 			Data: l.near}}, map[string]string{descriptionKey: string(text)})
 	})
 	if err != nil {
-		o.Note(fmt.Sprintf(
-			"the neighbours of %ss cannot be kept in data.cache_dir, and are found again at the next start: "+
-				"%v", l.side, err))
+		o.Note(fmt.Sprintf("the neighbours of %ss cannot be kept in data.cache_dir, and are found again at the next "+
+			"start: %v", l.side, err))
 	}
 	return nil
 }

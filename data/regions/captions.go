@@ -18,15 +18,18 @@ func readLines(path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("regions: %w", err)
 	}
-	b = files.WithoutMark(b)
-	if len(b) == 0 {
-		return nil, fmt.Errorf("regions: %s is empty", path)
-	}
-	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-	for i, line := range lines {
-		if lines[i] = strings.TrimSuffix(line, "\r"); !utf8.ValidString(line) {
-			return nil, &table.LineError{File: path, Line: i + 1, Err: errors.New("it is no UTF-8 text")}
+	var lines []string
+	for l, err := range table.LinesOf(path, b) {
+		if err == nil && !utf8.ValidString(l.Text) {
+			err = l.Wrong(errors.New("it is not UTF-8 text"))
 		}
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, l.Text)
+	}
+	if lines == nil {
+		return nil, fmt.Errorf("regions: %s is empty", path)
 	}
 	return lines, nil
 }
@@ -49,9 +52,8 @@ func readCaptions(path string, words bool) ([]string, error) {
 	}
 	if numbers {
 		return nil, &table.LineError{File: path, Line: 1,
-			Err: errors.New(
-				"all its words are numbers, so it holds the numbers of words in some vocabulary: give a file of the " +
-					"words themselves")}
+			Err: errors.New("all its words are numbers, so it holds the numbers of words in some vocabulary: give a " +
+				"file of the words themselves")}
 	}
 	return lines, nil
 }
@@ -64,9 +66,8 @@ func readMapping(path string) (map[string]string, error) {
 	}
 	var m map[string]string
 	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf(
-			"regions: %s: want an object of the ids of images with the names of their files, such as {\"42\": "+
-				"\"val2014/42.jpg\"}: %w", path, err)
+		return nil, fmt.Errorf("regions: %s: want an object of the ids of images with the names of their files, such "+
+			"as {\"42\": \"val2014/42.jpg\"}: %w", path, err)
 	}
 	return m, nil
 }

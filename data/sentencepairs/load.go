@@ -90,9 +90,8 @@ func Load(t Task, paths []string, o Options) (*Set, error) {
 	}
 	c := s.Counts
 	if c.TooBad(o.MaxBadShare) {
-		return nil, fmt.Errorf(
-			"data: %s: %d of %d rows cannot be read, the first is %s: copy the file again, or raise "+
-				"data.max_bad_share (%g)", paths[0], c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
+		return nil, fmt.Errorf("data: %s: %d of %d rows cannot be read, the first is %s: copy the file again, or "+
+			"raise data.max_bad_share (%g)", paths[0], c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
 	}
 	if len(s.Pairs) == 0 {
 		hint := ""
@@ -114,14 +113,9 @@ func (s *Set) load(path string) error {
 		return fmt.Errorf("data: %s is a folder: name a file of the task %s", path, s.Task.Name)
 	}
 	first := len(s.Pairs)
-	err := table.Read(path, s.Task.columns, func(r table.Row) error {
-		s.Counts.Rows++
-		if r.Err != nil {
-			s.Counts.Refuse(r.Wrong(r.Err))
-			return nil
-		}
+	err := table.Read(path, s.Task.columns, s.Counts.Take(func(r table.Row) error {
 		return s.add(r.Cells[0], r.Cells[1], r.Cells[2], r.Wrong)
-	})
+	}))
 	if err == nil {
 		s.part("", first)
 	}

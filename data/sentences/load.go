@@ -67,9 +67,8 @@ var tables = []string{".csv", ".tsv", ".json", ".jsonl", ".parquet"}
 // place.
 func Load(paths []string, cfg Config) (*Set, error) {
 	if cfg.Sentence == "" || cfg.Positive == "" && cfg.Negative != "" {
-		return nil, errors.New(
-			"data: sentences need a column, and hard negatives one of positives: set data.sentences.sentence, and " +
-				"positive where there is a negative")
+		return nil, errors.New("data: sentences need a column, and hard negatives one of positives: set " +
+			"data.sentences.sentence, and positive where there is a negative")
 	}
 	keys, names := cfg.columns()
 	r := reader{cfg: cfg, keys: keys, names: names, set: &Set{per: len(names)}}
@@ -107,10 +106,13 @@ func (r *reader) lines(path string) error {
 			path, fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1],
 				r.names[1], strings.Join(tables, ", ")))
 	}
-	return table.Lines(path, func(n int, line string) error {
-		r.take([]string{line}, func(err error) error { return &table.LineError{File: path, Line: n, Err: err} })
-		return nil
-	})
+	for l, err := range table.Lines(path, 0) {
+		if err != nil {
+			return err
+		}
+		r.take([]string{l.Valid()}, l.Wrong)
+	}
+	return nil
 }
 
 // table reads a table.

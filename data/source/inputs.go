@@ -68,10 +68,7 @@ func CheckInputs(list []Input) error {
 		}
 		errs = append(errs, &section.Error{Path: in.Key, Value: in.Value, Msg: msg, Hint: hint})
 	}
-	if errs == nil {
-		return nil
-	}
-	return errs
+	return errs.OrNil()
 }
 
 // rootKey is the key of the folder that relative paths start from.

@@ -9,7 +9,6 @@ package source
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // Kind opens data of one kind. A function that a kind does not have is nil.
@@ -224,9 +224,4 @@ func (o Options) train(cfg Setup) data.TrainConfig {
 
 // Below joins a path of the configuration to the folder it starts from, data.root,
 // unless it is absolute.
-func Below(root, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(root, path)
-}
+func Below(root, path string) string { return names.Under(root, path) }

@@ -84,7 +84,7 @@ func TestReadErrors(t *testing.T) {
 		{"a.json", `[{"a": 1, "c": 2, "a": 3}]`, `key "a" is there twice`}, {"a.jsonl", "{\"a\": 1, \"c\": 2}\n{\"a\": 1, \"c\": 2, \"a\": 3}\n", `line 2: key "a" is there twice`},
 		{"a.jsonl", "{\"a\": 1, \"c\": 2}\nx\n", "line 2: it is no JSON object"}, {"a.jsonl", "", "it has no row"}, {"a.jsonl", "[1]", "want an object"},
 		{"a.jsonl", "{\"a\": 1, \"c\": 2}\n" + strings.Repeat("x", maxRow+1), "line 2: it has more than 16 MiB"},
-		{"a.tsv", "\xff\xfea\x00\t\x00c\x00\n\x00", "line 1: it is UTF-16 or no text"}, {"a.csv", "\x1f\x8b\x08a,c", "line 1: it is compressed"}, {"a.jsonl", "\x1f\x8b\x08a", "line 1: it is compressed"},
+		{"a.tsv", "\xff\xfea\x00\t\x00c\x00\n\x00", "line 1: it is UTF-16 or not text"}, {"a.csv", "\x1f\x8b\x08a,c", "line 1: it is compressed"}, {"a.jsonl", "\x1f\x8b\x08a", "line 1: it is compressed"},
 		{"a.parquet", "PAR1", "no .parquet file"}, {"a.xls", "", `not from ".xls"`},
 		{"a.arrow", "", "it is an Arrow file, which is not read: write it as .parquet"},
 		{"a.feather", "", "Arrow file"}, {"b.parquet", "ARROW1\x00\x00" + strings.Repeat("x", 20), "Arrow file"},

@@ -39,9 +39,8 @@ func (m Member) Read() ([]byte, error) {
 var errCompressed = errors.New("it is compressed: unpack it to a .tar file, as gunzip does; images gain nothing by it")
 
 // ErrBehindEnd says that an archive was read up to the mark of its end, and has more.
-var ErrBehindEnd = errors.New(
-	"something follows the mark that ends the archive and is not read: join archives with tar --concatenate, or " +
-		"give them as several files")
+var ErrBehindEnd = errors.New("something follows the mark that ends the archive and is not read: join archives with " +
+	"tar --concatenate, or give them as several files")
 
 // Members calls take for each member of a tar file of size bytes that has a record and a field, in their order. lost is
 // why the file could not be read up to its end, be it an error of take: what came before may be used. An error means

@@ -106,9 +106,8 @@ func (t *Text) Scan(take func(line int, cells []string) error) error {
 		case err == io.EOF:
 			return t.closed(line)
 		case broken:
-			return &LineError{t.path, bad.StartLine, fmt.Errorf(
-				"it is no row of comma-separated values (%w): write a quotation mark within a cell twice, and "+
-					"close that of the cell", bad.Err)}
+			return &LineError{t.path, bad.StartLine, fmt.Errorf("it is no row of comma-separated values (%w): write a "+
+				"quotation mark within a cell twice, and close that of the cell", bad.Err)}
 		case errors.Is(err, errLongLine):
 			return &LineError{t.path, rows.Line(), err}
 		case errors.Is(err, errLongRow):
@@ -184,7 +183,7 @@ type rowReader interface {
 // rows reads the rows of a layout, which may have any number of cells.
 func (l Layout) rows(r io.Reader) rowReader {
 	if l.Unquoted {
-		return &unquotedRows{newLineReader(r), string(l.Separator)}
+		return &unquotedRows{newLineReader(r, maxRow), string(l.Separator)}
 	}
 	c := csv.NewReader(bufio.NewReaderSize(r, readAhead))
 	c.Comma, c.LazyQuotes, c.FieldsPerRecord, c.ReuseRecord = l.Separator, l.Lazy, -1, true

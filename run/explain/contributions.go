@@ -267,9 +267,8 @@ func (c *Contributions) write() error {
 		}
 	}
 	if len(common) > mostBars {
-		p.Notes = append(p.Notes, fmt.Sprintf(
-			"The %d words with the largest shares are drawn, of %d that stand in %d texts or more.", mostBars,
-			len(common), leastTexts))
+		p.Notes = append(p.Notes, fmt.Sprintf("The %d words with the largest shares are drawn, of %d that stand in %d "+
+			"texts or more.", mostBars, len(common), leastTexts))
 		common = common[:mostBars]
 	}
 	p.Words = bars(common, func(x Contribution) string { return fmt.Sprintf("%s (%d)", x.Name, x.Pairs) })

@@ -3,6 +3,8 @@
 package budgettest
 
 import (
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -49,4 +51,24 @@ func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
+}
+
+// Allocated returns the bytes that f allocates.
+func Allocated(f func()) uint64 {
+	begin := allocated()
+	f()
+	return allocated() - begin
+}
+
+// Sparse makes a file of n bytes that takes no room and begins with head.
+func Sparse(t testing.TB, n int64, head string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "large.jpg")
+	if err := os.WriteFile(path, []byte(head), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, n); err != nil {
+		t.Skip(err)
+	}
+	return path
 }

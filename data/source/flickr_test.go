@@ -1,4 +1,4 @@
-package data
+package source
 
 import (
 	"path/filepath"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/names"
 )
@@ -25,7 +26,7 @@ func TestLoadFlickr(t *testing.T) {
 		{"", []string{"a.jpg", "b.jpg", "A red#bus.jpg"}, [][]string{{"Two dogs .", "Dogs"}, {"A # cat"}, {"A bus"}}},
 		{list, []string{"b.jpg", "a.jpg"}, [][]string{{"A # cat"}, {"Two dogs .", "Dogs"}}},
 	} {
-		ds, err := LoadFlickr(file, "root", c.list, Options{})
+		ds, err := LoadFlickr(file, "root", c.list, data.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
